@@ -1,0 +1,49 @@
+package cms
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Columns returns the types of a table's columns by their lower-case names, as
+// the database spells them ("bigint unsigned", "timestamp"); empty when there
+// is no such table.
+func (s *Site) Columns(ctx context.Context, table string) (map[string]string, error) {
+	var query string
+	switch s.DB.DriverName() {
+	case "sqlite":
+		query = `SELECT name AS column_name, lower(type) AS column_type FROM pragma_table_info(?)`
+	case "mysql":
+		query = `SELECT COLUMN_NAME AS column_name, COLUMN_TYPE AS column_type FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?`
+	default:
+		query = `SELECT column_name, data_type AS column_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ?`
+	}
+	var rows []struct {
+		Name string `db:"column_name"`
+		Type string `db:"column_type"`
+	}
+	if err := s.DB.SelectContext(ctx, &rows, s.DB.Rebind(query), s.Table(table)); err != nil {
+		return nil, fmt.Errorf("looking up the columns of %s: %w", s.Table(table), err)
+	}
+	columns := make(map[string]string, len(rows))
+	for _, r := range rows {
+		columns[strings.ToLower(r.Name)] = r.Type
+	}
+	return columns, nil
+}
+
+// HasTable says whether the CMS has a table.
+func (s *Site) HasTable(ctx context.Context, table string) (bool, error) {
+	columns, err := s.Columns(ctx, table)
+	return len(columns) > 0, err
+}
+
+// quote writes an identifier as the database wants it. Names that are words of
+// SQL ("key", "order") need it.
+func (s *Site) quote(name string) string {
+	if s.DB.DriverName() == "mysql" {
+		return "`" + name + "`"
+	}
+	return `"` + name + `"`
+}

@@ -1,0 +1,66 @@
+package jobs
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrLeaseLost says that a claim is no longer the worker's: its lease ran out
+// and another took the job, or a person removed it. Nothing was written.
+var ErrLeaseLost = errors.New("the lease on the job is lost")
+
+// ErrShutdown is the cause of a cancelled context when the worker stops.
+var ErrShutdown = errors.New("the worker is shutting down")
+
+// ErrCancelled is the cause of a cancelled context when a person cancelled
+// the running job.
+var ErrCancelled = errors.New("the job was cancelled")
+
+// ErrTimeout is the cause of a cancelled context when a run took longer than
+// its kind may.
+var ErrTimeout = errors.New("the job ran longer than it may")
+
+type permanentError struct{ error }
+
+func (e permanentError) Unwrap() error { return e.error }
+
+// Permanent marks an error that repeating would not mend: the job is buried
+// at once. Permanent(nil) is nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return permanentError{err}
+}
+
+// IsPermanent says whether err, or one that it wraps, was marked by Permanent.
+func IsPermanent(err error) bool {
+	var p permanentError
+	return errors.As(err, &p)
+}
+
+type retryAfterError struct {
+	error
+	delay time.Duration
+}
+
+func (e retryAfterError) Unwrap() error { return e.error }
+
+// RetryAfter marks an error whose other side said when to come again (a rate
+// limit, an open circuit breaker): the job is given back for d, and the
+// attempt is not charged. RetryAfter(nil, d) is nil.
+func RetryAfter(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return retryAfterError{err, max(d, 0)}
+}
+
+// AsRetryAfter returns the wait that RetryAfter put on err.
+func AsRetryAfter(err error) (time.Duration, bool) {
+	var r retryAfterError
+	if errors.As(err, &r) {
+		return r.delay, true
+	}
+	return 0, false
+}

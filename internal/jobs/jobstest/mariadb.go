@@ -1,0 +1,70 @@
+package jobstest
+
+import (
+	"database/sql"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql" // the driver that DSNs of this package name
+)
+
+var mariaDB once
+
+// MariaDB returns the test process's MariaDB server, started on first use.
+func MariaDB(t testing.TB) *Server {
+	t.Helper()
+	return mariaDB.start(t, "MariaDB", func() (*Server, error) { return NewMariaDB() })
+}
+
+// NewMariaDB prepares a MariaDB server of the caller's own, for tests that
+// kill it; Start starts it. options are added to its command line.
+func NewMariaDB(options ...string) (*Server, error) {
+	daemon, err := program("mariadbd", "mysqld")
+	if err != nil {
+		return nil, err
+	}
+	installer, err := program("mariadb-install-db", "mysql_install_db")
+	if err != nil {
+		return nil, err
+	}
+	owner, err := account("mysql")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := privateDir("mariadb", owner)
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(dir, "data")
+	install := exec.Command(installer, "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--datadir="+data)
+	install.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
+	if out, err := install.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("preparing MariaDB's folder: %w\n%s", err, tail(out))
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Port: port, Dir: dir, owner: owner}
+	s.args = append([]string{daemon, "--no-defaults", "--datadir=" + data, "--socket=" + filepath.Join(dir, "s.sock"),
+		"--pid-file=" + filepath.Join(dir, "pid"), fmt.Sprintf("--port=%d", port), "--bind-address=127.0.0.1",
+		"--skip-name-resolve", "--innodb-buffer-pool-size=128M", "--innodb-log-file-size=64M", "--max-allowed-packet=128M",
+		"--character-set-server=utf8mb4", "--collation-server=utf8mb4_unicode_ci", "--max-connections=500"}, options...)
+	s.ready = func() error {
+		db, err := sql.Open("mysql", MariaDBDSN(port, ""))
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		return db.Ping()
+	}
+	return s, nil
+}
+
+// MariaDBDSN is the data source name of a database on a server of ours.
+func MariaDBDSN(port int, database string) string {
+	return fmt.Sprintf("root@tcp(127.0.0.1:%d)/%s?parseTime=true&clientFoundRows=true&multiStatements=true", port, database)
+}

@@ -1,0 +1,67 @@
+package jobstest
+
+import (
+	"database/sql"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver that DSNs of this package name
+)
+
+var postgres once
+
+// Postgres returns the test process's PostgreSQL server, started on first use.
+func Postgres(t testing.TB) *Server {
+	t.Helper()
+	return postgres.start(t, "PostgreSQL", NewPostgres)
+}
+
+// NewPostgres prepares a PostgreSQL server of the caller's own; Start starts it.
+func NewPostgres() (*Server, error) {
+	daemon, err := program("postgres")
+	if err != nil {
+		return nil, err
+	}
+	initdb, err := program("initdb")
+	if err != nil {
+		return nil, err
+	}
+	owner, err := account("postgres")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := privateDir("postgres", owner)
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(dir, "data")
+	install := exec.Command(initdb, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--pgdata="+data)
+	install.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
+	install.Dir = dir
+	if out, err := install.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("preparing PostgreSQL's folder: %w\n%s", err, tail(out))
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Port: port, Dir: dir, owner: owner}
+	s.args = []string{daemon, "-D", data, "-p", fmt.Sprint(port), "-k", dir, "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300"}
+	s.ready = func() error {
+		db, err := sql.Open("pgx", PostgresDSN(port, "postgres"))
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		return db.Ping()
+	}
+	return s, nil
+}
+
+// PostgresDSN is the data source name of a database on a server of ours.
+func PostgresDSN(port int, database string) string {
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", port, database)
+}

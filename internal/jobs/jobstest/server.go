@@ -1,0 +1,163 @@
+package jobstest
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Server is a process that tests started: a database server on a free port of
+// loopback, its data in a private folder.
+type Server struct {
+	Port int
+	Dir  string
+
+	args  []string
+	owner *syscall.Credential
+	stdin io.Closer
+	cmd   *exec.Cmd
+	ready func() error
+}
+
+// skip leaves out a test whose server is not installed; in CI that is a fault.
+func skip(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// program finds an executable in PATH or in the folders where Debian hides it.
+func program(names ...string) (string, error) {
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+		for _, pattern := range []string{"/usr/sbin/" + name, "/usr/lib/postgresql/*/bin/" + name, "/usr/local/sbin/" + name} {
+			if found, _ := filepath.Glob(pattern); len(found) > 0 {
+				return found[len(found)-1], nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%s is not installed", strings.Join(names, " or "))
+}
+
+// freePort asks the kernel for a port that nobody listens on.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// account returns the credentials of a system user, which servers that refuse
+// to run as root need; nil when we are not root.
+func account(name string) (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	uid, _ := strconv.Atoi(u.Uid)
+	gid, _ := strconv.Atoi(u.Gid)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}
+
+// privateDir makes a folder that owner may use.
+func privateDir(name string, owner *syscall.Credential) (string, error) {
+	dir, err := os.MkdirTemp("", "cmsjobs-"+name+"-")
+	if err == nil && owner != nil {
+		err = os.Chown(dir, int(owner.Uid), int(owner.Gid))
+	}
+	return dir, err
+}
+
+// supervise keeps a server alive while its standard input, a pipe from us, is
+// open. The kernel closes the pipe when the test process ends, however it
+// ends; then the server is killed and its folder removed.
+const supervise = `dir=$1; shift; "$@" >"$dir/server.log" 2>&1 & pid=$!
+read -r keep; if [ "$keep" != keep ]; then kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null; rm -rf "$dir"; else kill -9 $pid 2>/dev/null; fi`
+
+// Start starts the server and waits until it answers.
+func (s *Server) Start() error {
+	s.cmd = exec.Command("/bin/sh", append([]string{"-c", supervise, "sh", s.Dir}, s.args...)...)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.owner, Setpgid: true}
+	s.cmd.Dir = s.Dir
+	pipe, err := s.cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	s.stdin = pipe
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(60 * time.Second)
+	for {
+		if err = s.ready(); err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			log, _ := os.ReadFile(filepath.Join(s.Dir, "server.log"))
+			return fmt.Errorf("%s did not answer within 60 s: %w\n%s", s.args[0], err, tail(log))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Kill ends the server as a power cut would (SIGKILL) and keeps its data, so
+// that Start brings it back on the same port.
+func (s *Server) Kill() error {
+	if w, ok := s.stdin.(io.Writer); ok {
+		if _, err := io.WriteString(w, "keep\n"); err != nil {
+			return err
+		}
+	}
+	return s.cmd.Wait()
+}
+
+// Signal sends sig to the server's whole process group (SIGSTOP, SIGCONT).
+func (s *Server) Signal(sig syscall.Signal) error {
+	return syscall.Kill(-s.cmd.Process.Pid, sig)
+}
+
+func tail(log []byte) []byte {
+	if len(log) > 2000 {
+		return log[len(log)-2000:]
+	}
+	return log
+}
+
+// once is one server a test process.
+type once struct {
+	sync.Once
+	server *Server
+	err    error
+}
+
+func (o *once) start(t testing.TB, name string, make func() (*Server, error)) *Server {
+	t.Helper()
+	o.Do(func() {
+		if o.server, o.err = make(); o.err == nil {
+			o.err = o.server.Start()
+		}
+	})
+	if o.err != nil {
+		skip(t, "no %s for the test: %v", name, o.err)
+	}
+	return o.server
+}

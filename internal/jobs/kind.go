@@ -1,0 +1,213 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Kind is one kind of work and the type of its payload. One declaration serves
+// to register its handler, to enqueue it and to schedule it.
+type Kind[P any] struct {
+	// Name is "area.verb", e.g. "sitemap.generate".
+	Name string
+	// Queue is where Of puts jobs of this kind; "" means the store's default.
+	Queue  string
+	Policy Policy
+}
+
+// Policy says how runs of a kind are limited and repeated. Zero fields mean
+// the defaults of DefaultPolicy.
+type Policy struct {
+	// MaxAttempts counts starts. A row's own limit wins over it.
+	MaxAttempts int
+	// Timeout of one run, after which its context is cancelled.
+	Timeout time.Duration
+	// Backoff is the wait after a failed run.
+	Backoff Backoff
+	// Limit is how many jobs of the kind may run at once in the whole fleet;
+	// 0 means as many as there are slots.
+	Limit int
+	// Coalesce makes one run stand for all waiting jobs of the kind whose data
+	// is equal and that are due.
+	Coalesce bool
+	// MaxAge is how long after its due time a job is still worth running; older
+	// ones are completed unrun with a result that says so. 0 means for ever.
+	MaxAge time.Duration
+}
+
+// DefaultPolicy holds what a kind gets for what it does not say: 3 attempts,
+// 60·2^(n−1) seconds up to an hour between them, 300 s a run (S0.14, S0.106,
+// S0.117).
+func DefaultPolicy() Policy {
+	return Policy{
+		MaxAttempts: 3,
+		Timeout:     300 * time.Second,
+		Backoff:     Exponential(60*time.Second, time.Hour),
+	}
+}
+
+func (p Policy) withDefaults() Policy {
+	d := DefaultPolicy()
+	if p.MaxAttempts <= 0 {
+		p.MaxAttempts = d.MaxAttempts
+	}
+	if p.Timeout <= 0 {
+		p.Timeout = d.Timeout
+	}
+	if p.Backoff == nil {
+		p.Backoff = d.Backoff
+	}
+	return p
+}
+
+// Of makes a job of this kind, to be enqueued. An error of encoding the
+// payload is kept and returned by Enqueue.
+func (k Kind[P]) Of(payload P) New {
+	data, err := json.Marshal(payload)
+	if err != nil {
+		err = fmt.Errorf("encoding the payload of %s: %w", k.Name, err)
+	}
+	return New{Kind: k.Name, Queue: k.Queue, Data: data, err: err}
+}
+
+// Validator is implemented by payloads that can say what is wrong with
+// themselves. What it returns buries the job: repeating would not mend it.
+type Validator interface{ Validate() error }
+
+// Handle registers fn to run jobs of kind k. It panics when the kind has a
+// handler already, as that is a mistake of the program, seen at its start.
+func Handle[P any](r *Registry, k Kind[P], fn func(context.Context, Job, P) error) {
+	run := func(ctx context.Context, j Job) error {
+		payload, err := decode[P](j)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, j, payload)
+	}
+	check := func(data json.RawMessage) error {
+		_, err := decode[P](Job{Kind: k.Name, Data: data})
+		return err
+	}
+	r.add(Entry{Kind: k.Name, Queue: k.Queue, Policy: k.Policy.withDefaults(), Run: run, Check: check, Example: example[P]()})
+}
+
+// example is the payload's zero value as JSON, which shows its fields.
+func example[P any]() json.RawMessage {
+	var zero P
+	data, err := json.Marshal(zero)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return data
+}
+
+func decode[P any](j Job) (P, error) {
+	var payload P
+	data := j.Data
+	if emptyJSON(data) {
+		data = json.RawMessage("{}")
+	}
+	if err := json.Unmarshal(data, &payload); err != nil {
+		return payload, Permanent(fmt.Errorf("the payload of %s is not as this kind needs it: %w", j.Kind, err))
+	}
+	if v, ok := any(&payload).(Validator); ok {
+		if err := v.Validate(); err != nil {
+			return payload, Permanent(fmt.Errorf("the payload of %s is refused: %w", j.Kind, err))
+		}
+	}
+	return payload, nil
+}
+
+// emptyJSON knows the ways in which PHP writes "nothing": [], "", null.
+func emptyJSON(data json.RawMessage) bool {
+	switch string(bytes.TrimSpace(data)) {
+	case "", "[]", `""`, "null":
+		return true
+	}
+	return false
+}
+
+// Entry is a registered kind, its payload's type erased.
+type Entry struct {
+	Kind   string
+	Queue  string
+	Policy Policy
+	// Run decodes the job's data and runs the handler.
+	Run func(context.Context, Job) error
+	// Check decodes data only: a nil error means that a handler would take it.
+	Check func(data json.RawMessage) error
+	// Example is the payload with zero values, for forms and documents.
+	Example json.RawMessage
+}
+
+// Registry knows which kinds can run here. It is filled at start and read from
+// then on; filling it while it is read is not safe.
+type Registry struct {
+	entries map[string]Entry
+	aliases map[string]string
+}
+
+// NewRegistry returns a registry without kinds.
+func NewRegistry() *Registry {
+	return &Registry{entries: map[string]Entry{}, aliases: map[string]string{}}
+}
+
+func (r *Registry) add(e Entry) {
+	if _, taken := r.entries[e.Kind]; taken || e.Kind == "" {
+		panic(fmt.Sprintf("jobs: kind %q is registered twice or has no name", e.Kind))
+	}
+	r.entries[e.Kind] = e
+}
+
+// Alias makes jobs that say alias run as kind (checklist C24: email.send is
+// mail.send). It panics when kind is not registered.
+func (r *Registry) Alias(alias, kind string) {
+	if _, known := r.entries[kind]; !known {
+		panic(fmt.Sprintf("jobs: alias %q for the unknown kind %q", alias, kind))
+	}
+	r.aliases[alias] = kind
+}
+
+// Lookup finds a kind by its name or by an alias of it.
+func (r *Registry) Lookup(name string) (Entry, bool) {
+	if kind, ok := r.aliases[name]; ok {
+		name = kind
+	}
+	e, ok := r.entries[name]
+	return e, ok
+}
+
+// Override changes the policy of a registered kind, as configuration does.
+func (r *Registry) Override(kind string, change func(Policy) Policy) error {
+	e, ok := r.entries[kind]
+	if !ok {
+		return fmt.Errorf("no kind is named %q; known are %v", kind, r.Kinds())
+	}
+	e.Policy = change(e.Policy).withDefaults()
+	r.entries[kind] = e
+	return nil
+}
+
+// Kinds lists the names of all kinds, sorted, without aliases.
+func (r *Registry) Kinds() []string {
+	names := make([]string, 0, len(r.entries))
+	for name := range r.entries {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Names lists kinds and aliases, sorted: every name that a row may carry.
+func (r *Registry) Names() []string {
+	names := r.Kinds()
+	for alias := range r.aliases {
+		names = append(names, alias)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,107 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
+
+// MaxPayload is how large a payload may be, in bytes. Larger things belong
+// into a file or a table that the payload names.
+const MaxPayload = 1 << 20
+
+// New is a job to be enqueued. Kind.Of makes one; the methods return a changed
+// copy, so that calls can be chained:
+//
+//	sitemap.IndexNow.Of(sitemap.IndexNowPayload{}).In(30 * time.Second)
+type New struct {
+	Kind  string
+	Queue string // "" means the store's default
+	// UUID names the job; "" lets the store choose. Enqueuing the same UUID
+	// twice makes one job.
+	UUID     string
+	Data     json.RawMessage
+	Metadata json.RawMessage
+	Priority int
+	// MaxAttempts is the row's own limit; 0 leaves it to the kind.
+	MaxAttempts int
+	// RunAt is when it falls due; the zero time means Delay from the database's
+	// now.
+	RunAt time.Time
+	Delay time.Duration
+	// UniqueKey keeps a second job out while one with this key waits or runs.
+	UniqueKey string
+
+	err error
+}
+
+// In makes the job due after d, by the database's clock.
+func (n New) In(d time.Duration) New { n.Delay, n.RunAt = d, time.Time{}; return n }
+
+// At makes the job due at t.
+func (n New) At(t time.Time) New { n.RunAt, n.Delay = t, 0; return n }
+
+// On puts the job on queue q.
+func (n New) On(q string) New { n.Queue = q; return n }
+
+// WithPriority orders the job inside its queue, higher first.
+func (n New) WithPriority(p int) New { n.Priority = p; return n }
+
+// WithMaxAttempts sets the row's own limit of starts.
+func (n New) WithMaxAttempts(limit int) New { n.MaxAttempts = limit; return n }
+
+// Unique keeps a second job out while one with this key waits or runs:
+// enqueuing then returns the job that is there.
+func (n New) Unique(key string) New { n.UniqueKey = key; return n }
+
+// Named gives the job its UUID.
+func (n New) Named(uuid string) New { n.UUID = uuid; return n }
+
+// WithMetadata attaches who asked and from where. It must encode to a JSON
+// object.
+func (n New) WithMetadata(metadata any) New {
+	data, err := json.Marshal(metadata)
+	if err != nil {
+		n.err = errors.Join(n.err, fmt.Errorf("encoding the metadata of %s: %w", n.Kind, err))
+	}
+	n.Metadata = data
+	return n
+}
+
+// Check says what is wrong with the job, before it reaches a table.
+func (n New) Check() error {
+	switch {
+	case n.err != nil:
+		return n.err
+	case n.Kind == "":
+		return errors.New("a job needs a kind, for example sitemap.generate")
+	case len(n.Kind) > 191 || len(n.Queue) > 191 || len(n.UniqueKey) > 191:
+		return fmt.Errorf("kind, queue and unique key of a job may have 191 bytes each; %.40q has more", n.Kind)
+	case len(n.Data)+len(n.Metadata) > MaxPayload:
+		return fmt.Errorf("the payload of %s has %d bytes, %d are allowed: put large things into a file and name it", n.Kind, len(n.Data)+len(n.Metadata), MaxPayload)
+	case !utf8.Valid(n.Data) || (len(n.Data) > 0 && !json.Valid(n.Data)):
+		return fmt.Errorf("the payload of %s is not JSON in UTF-8", n.Kind)
+	case len(n.Metadata) > 0 && !json.Valid(n.Metadata):
+		return fmt.Errorf("the metadata of %s is not JSON", n.Kind)
+	case n.Delay < 0 || n.MaxAttempts < 0:
+		return fmt.Errorf("delay and attempts of %s cannot be negative", n.Kind)
+	}
+	return nil
+}
+
+// Receipt says what became of one enqueued job.
+type Receipt struct {
+	ID   int64
+	UUID string
+	// Existing is true when a job with the same UUID or unique key was there
+	// already; ID and UUID are that job's.
+	Existing bool
+}
+
+// Enqueuer puts jobs into the queue: all of them, or none.
+type Enqueuer interface {
+	Enqueue(ctx context.Context, jobs ...New) ([]Receipt, error)
+}

@@ -1,0 +1,202 @@
+package jobs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Origin says whose a row of the jobs table is.
+type Origin int
+
+// The four origins of a payload.
+const (
+	Ours      Origin = iota + 1 // a kind that is registered here
+	Foreign                     // PHP's own: it names a job class that is none of our kinds
+	Unknown                     // no kind, or one that nobody here has registered
+	Malformed                   // not a JSON object in UTF-8
+)
+
+// Envelope is a payload taken apart.
+type Envelope struct {
+	Kind     string // as the row says it; an alias is not resolved
+	UUID     string
+	Data     json.RawMessage
+	Metadata json.RawMessage
+	MaxTries int           // 0 when the row has no limit of its own
+	Timeout  time.Duration // 0 when the row has no limit of its own
+}
+
+// bookkeeping are the keys of a payload that are not the handler's: ours and
+// the ones that Laravel 5 to 13 and the other specifications write.
+var bookkeeping = []string{
+	"type", "topic", "jobType", "job", "displayName", "uuid", "metadata", "maxTries", "maxExceptions",
+	"failOnTimeout", "backoff", "timeout", "timeoutAt", "retryUntil", "createdAt", "delay", "attempts",
+	"id", "tags", "silenced", "pushedAt", "uniqueKey",
+}
+
+// Parse takes a payload apart. known says whether a name is a kind (or alias)
+// that can run here. It reads all shapes that the specifications name: flat
+// {"type":…,"force":…}, enveloped {"type":…,"data":…,"metadata":…}, what
+// Queue::push('kind', $data) writes ({"job":…,"data":…}), and the {"topic"|
+// "jobType"|"type":…,"payload":…} of the sketches (checklist C23). The error
+// is for people; it is nil for Ours.
+func Parse(raw []byte, known func(string) bool) (Envelope, Origin, error) {
+	if !utf8.Valid(raw) {
+		return Envelope{}, Malformed, errors.New("the payload is not UTF-8")
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &keys); err != nil || keys == nil {
+		return Envelope{}, Malformed, fmt.Errorf("the payload is not a JSON object: %w", orNull(err))
+	}
+	job := text(keys["job"])
+	if job != "" && !known(job) {
+		return Envelope{Kind: job}, Foreign, fmt.Errorf("the job %q belongs to PHP", job)
+	}
+	e := Envelope{
+		Kind:     first(text(keys["type"]), text(keys["topic"]), text(keys["jobType"]), job),
+		UUID:     text(keys["uuid"]),
+		Data:     dataOf(keys),
+		Metadata: object(keys["metadata"]),
+		MaxTries: max(number(keys["maxTries"]), 0),
+		Timeout:  time.Duration(max(number(keys["timeout"]), 0)) * time.Second,
+	}
+	if !known(e.Kind) {
+		if e.Kind == "" {
+			return e, Unknown, errors.New(`the payload names no kind: it needs a "type"`)
+		}
+		return e, Unknown, fmt.Errorf("no handler is registered for the kind %q", e.Kind)
+	}
+	return e, Ours, nil
+}
+
+// dataOf finds the handler's part of a payload.
+func dataOf(keys map[string]json.RawMessage) json.RawMessage {
+	rest := make(map[string]json.RawMessage, len(keys))
+	for k, v := range keys {
+		rest[k] = v
+	}
+	for _, k := range bookkeeping {
+		delete(rest, k)
+	}
+	_, pushed := keys["job"]
+	for _, wrapper := range []string{"data", "payload"} {
+		inner, there := rest[wrapper]
+		// Other keys beside it mean that the payload is flat and the handler's
+		// own field has that name (a mail's template data), unless "job" says
+		// that the row was written by a queue library.
+		if there && (pushed || len(rest) == 1) {
+			return object(inner)
+		}
+	}
+	return encodeKeys(rest)
+}
+
+func encodeKeys(keys map[string]json.RawMessage) json.RawMessage {
+	data, err := json.Marshal(keys)
+	if err != nil { // the values came out of a decoder: they encode
+		return json.RawMessage("{}")
+	}
+	return data
+}
+
+// object turns PHP's ways to write nothing into {}.
+func object(data json.RawMessage) json.RawMessage {
+	if emptyJSON(data) {
+		return json.RawMessage("{}")
+	}
+	return data
+}
+
+func text(data json.RawMessage) string {
+	var s string
+	if len(data) == 0 || json.Unmarshal(data, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// number reads 3 and "3"; anything else is 0.
+func number(data json.RawMessage) int {
+	n, err := strconv.Atoi(strings.Trim(string(data), `" `))
+	if err != nil || n > 1<<31 {
+		return 0
+	}
+	return n
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+func orNull(err error) error {
+	if err == nil {
+		return errors.New("it is null")
+	}
+	return err
+}
+
+// envelope is the form in which we write payloads. The keys that Laravel's
+// queue:failed, queue:retry and its worker read are all there, so that the
+// CMS's own tools name the job and revive it, and so that a PHP worker that
+// meets it by accident buries it instead of deleting it.
+type envelope struct {
+	UUID          string          `json:"uuid"`
+	DisplayName   string          `json:"displayName"`
+	Job           string          `json:"job"`
+	MaxTries      *int            `json:"maxTries"`
+	MaxExceptions *int            `json:"maxExceptions"`
+	FailOnTimeout bool            `json:"failOnTimeout"`
+	Backoff       *string         `json:"backoff"`
+	Timeout       *int            `json:"timeout"`
+	RetryUntil    *int            `json:"retryUntil"`
+	Type          string          `json:"type"`
+	Data          json.RawMessage `json:"data"`
+	Metadata      json.RawMessage `json:"metadata,omitempty"`
+}
+
+// EncodePayload writes the payload column of a job. n must have passed Check
+// and must have its UUID.
+func EncodePayload(n New) ([]byte, error) {
+	e := envelope{UUID: n.UUID, DisplayName: n.Kind, Job: n.Kind, Type: n.Kind, Data: object(n.Data)}
+	if n.MaxAttempts > 0 {
+		e.MaxTries = &n.MaxAttempts
+	}
+	if len(n.Metadata) > 0 && !emptyJSON(n.Metadata) {
+		e.Metadata = n.Metadata
+	}
+	data, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the payload of %s: %w", n.Kind, err)
+	}
+	return data, nil
+}
+
+// Revivable returns raw with the keys added that the CMS's own tools need in
+// failed_jobs, where it lacks them (a flat payload of a CMS). Keys that are
+// there stay as they are; what is no JSON object is wrapped.
+func Revivable(raw []byte, uuid, kind string) []byte {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(raw, &keys) != nil || keys == nil {
+		quoted, err := json.Marshal(strings.ToValidUTF8(string(raw), "\uFFFD"))
+		if err != nil {
+			quoted = []byte(`""`)
+		}
+		keys = map[string]json.RawMessage{"unreadable": quoted}
+	}
+	for key, value := range map[string]string{"uuid": uuid, "displayName": kind, "job": kind} {
+		if text(keys[key]) == "" {
+			keys[key] = json.RawMessage(strconv.Quote(value))
+		}
+	}
+	return encodeKeys(keys)
+}

@@ -1,0 +1,124 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Progress is how far a running job is.
+type Progress struct {
+	Done  int64  `json:"done"`
+	Total int64  `json:"total,omitempty"` // 0 when unknown
+	Note  string `json:"note,omitempty"`
+}
+
+// LogLine is one line that a handler wrote for people to read beside the job.
+type LogLine struct {
+	At   time.Time `json:"at"`
+	Text string    `json:"text"`
+}
+
+// maxLogLines bounds what one run may keep in memory between two flushes.
+const maxLogLines = 1000
+
+// Run collects what a handler says while it runs. The worker makes one for
+// each run; tests and inline execution make their own with NewRun.
+type Run struct {
+	now func() time.Time
+
+	mu        sync.Mutex
+	progress  *Progress
+	lines     []LogLine
+	dropped   int
+	result    json.RawMessage
+	followUps []New
+}
+
+// NewRun returns an empty run. now stamps log lines.
+func NewRun(now func() time.Time) *Run { return &Run{now: now} }
+
+type runKey struct{}
+
+// WithRun makes what handlers say through the context arrive in r.
+func WithRun(ctx context.Context, r *Run) context.Context {
+	return context.WithValue(ctx, runKey{}, r)
+}
+
+func runOf(ctx context.Context) *Run {
+	if r, ok := ctx.Value(runKey{}).(*Run); ok {
+		return r
+	}
+	return NewRun(func() time.Time { return time.Time{} }) // outside a run nobody listens
+}
+
+// Report says how far the running job is; people see it live. total is 0 when
+// unknown. It is cheap: call it as often as you like.
+func Report(ctx context.Context, done, total int64, note string) {
+	r := runOf(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress = &Progress{Done: done, Total: total, Note: note}
+}
+
+// Logf adds a line to the running job's log, which people read beside the job.
+func Logf(ctx context.Context, format string, args ...any) {
+	r := runOf(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.lines) >= maxLogLines {
+		r.dropped++
+		return
+	}
+	r.lines = append(r.lines, LogLine{At: r.now(), Text: fmt.Sprintf(format, args...)})
+}
+
+// SetResult leaves what the job found out or made; it is stored as JSON and
+// shown to people. The last call counts.
+func SetResult(ctx context.Context, result any) error {
+	data, err := json.Marshal(result)
+	if err != nil {
+		return fmt.Errorf("encoding the job's result: %w", err)
+	}
+	r := runOf(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result = data
+	return nil
+}
+
+// FollowUp enqueues jobs in the transaction that completes this one: both
+// happen, or neither. Nothing is enqueued when the run fails.
+func FollowUp(ctx context.Context, next ...New) {
+	r := runOf(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.followUps = append(r.followUps, next...)
+}
+
+// Snapshot returns the latest progress (nil when none was reported) and takes
+// the log lines that came since the last call.
+func (r *Run) Snapshot() (*Progress, []LogLine) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lines := r.lines
+	r.lines = nil
+	if r.dropped > 0 {
+		lines = append(lines, LogLine{At: r.now(), Text: fmt.Sprintf("(%d more lines were dropped)", r.dropped)})
+		r.dropped = 0
+	}
+	if r.progress == nil {
+		return nil, lines
+	}
+	p := *r.progress
+	return &p, lines
+}
+
+// Outcome returns what the handler left: its result and the jobs to follow.
+func (r *Run) Outcome() (json.RawMessage, []New) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.result, r.followUps
+}

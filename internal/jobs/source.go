@@ -1,0 +1,85 @@
+package jobs
+
+import (
+	"context"
+	"time"
+)
+
+// ClaimRequest says which jobs a worker can run now.
+type ClaimRequest struct {
+	// Worker claims; its id is written where the table has room for it.
+	Worker string
+	// Queues in the order in which they are emptied.
+	Queues []string
+	// Limit is how many jobs are wanted at most.
+	Limit int
+	// Lease is how long the claim holds without renewal.
+	Lease time.Duration
+}
+
+// Source is where a worker gets jobs from and settles them. The store
+// implements it. Errors of the database come back as they are; ErrLeaseLost is
+// said per job.
+type Source interface {
+	// Claim takes up to Limit due jobs of kinds that the store's registry
+	// knows. The claim is committed when it returns. No job is an empty
+	// result, not an error.
+	Claim(ctx context.Context, r ClaimRequest) ([]Claimed, error)
+	// Renew extends leases by length from the database's now and returns them
+	// renewed, in the same order; a lost lease comes back as the zero Lease.
+	Renew(ctx context.Context, leases []Lease, length time.Duration) ([]Lease, error)
+	// Settle writes the ends of runs: one error a settlement, nil or
+	// ErrLeaseLost. The second result is set when nothing was written.
+	Settle(ctx context.Context, ends []Settlement) ([]error, error)
+}
+
+// WorkerInfo is what a worker says about itself.
+type WorkerInfo struct {
+	ID          string // host:pid:random
+	Host        string
+	PID         int
+	Version     string
+	Queues      []string
+	Kinds       []string
+	Slots       int
+	StartedAt   time.Time
+	MemoryBytes int64
+	Done        int64 // runs that ended since the start
+	Failed      int64
+	State       string // "running", "stopping"
+	Running     []RunningJob
+}
+
+// RunningJob is a job that a worker holds at the moment of a heartbeat.
+type RunningJob struct {
+	ID       int64     `json:"id"`
+	UUID     string    `json:"uuid"`
+	Kind     string    `json:"kind"`
+	Queue    string    `json:"queue"`
+	Attempt  int       `json:"attempt"`
+	Since    time.Time `json:"since"`
+	Progress *Progress `json:"progress,omitempty"`
+	// Lines are log lines that came since the last heartbeat; they are stored
+	// apart and not kept in the worker's own row.
+	Lines []LogLine `json:"-"`
+}
+
+// Orders are what people told the workers, read at each heartbeat.
+type Orders struct {
+	// Stop says that this worker should finish what it runs and exit.
+	Stop bool
+	// RestartedAt is when all workers were last told to restart: one that
+	// started earlier stops.
+	RestartedAt time.Time
+	// Paused queues are not claimed from.
+	Paused []string
+	// Cancelled are the UUIDs of this worker's running jobs that a person
+	// cancelled.
+	Cancelled []string
+}
+
+// Roster is where workers say that they live, and read their orders.
+type Roster interface {
+	Beat(ctx context.Context, w WorkerInfo) (Orders, error)
+	Leave(ctx context.Context, workerID string) error
+}

@@ -1,0 +1,56 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+)
+
+//go:embed mysql/*.sql sqlite/*.sql postgres/*.sql
+var files embed.FS
+
+// Table is where goose notes which migrations ran.
+const Table = "cmsjobs_migrations"
+
+// Provider returns goose's view of our migrations for a database/sql driver:
+// mysql, sqlite or pgx.
+func Provider(db *sql.DB, driver string) (*goose.Provider, error) {
+	var dialect database.Dialect
+	var folder string
+	switch driver {
+	case "mysql":
+		dialect, folder = database.DialectMySQL, "mysql"
+	case "sqlite":
+		dialect, folder = database.DialectSQLite3, "sqlite"
+	case "pgx":
+		dialect, folder = database.DialectPostgres, "postgres"
+	default:
+		return nil, fmt.Errorf("no migrations for the driver %q", driver)
+	}
+	store, err := database.NewStore(dialect, Table)
+	if err != nil {
+		return nil, err
+	}
+	sub, err := fs.Sub(files, folder)
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider("", db, sub, goose.WithStore(store), goose.WithAllowOutofOrder(true))
+}
+
+// Up makes what is missing. Running it twice is harmless.
+func Up(ctx context.Context, db *sql.DB, driver string) error {
+	p, err := Provider(db, driver)
+	if err != nil {
+		return err
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return fmt.Errorf("making our tables: %w", err)
+	}
+	return nil
+}
