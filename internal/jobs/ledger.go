@@ -1,0 +1,141 @@
+package jobs
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// State is where a job stands, in the words of the whole service.
+type State string
+
+// The five states (S0.105, checklist C7). A queued job may besides be delayed,
+// retrying, stalled or paused: Record.Detail says so.
+const (
+	StateQueued     State = "queued"
+	StateProcessing State = "processing"
+	StateCompleted  State = "completed"
+	StateFailed     State = "failed"
+	StateCancelled  State = "cancelled"
+)
+
+// ParseState reads the words of all specifications (pending, running,
+// succeeded, COMPLETE …).
+func ParseState(word string) (State, bool) {
+	switch word {
+	case "queued", "pending", "waiting", "PENDING", "delayed", "retrying", "scheduled":
+		return StateQueued, true
+	case "processing", "running", "RUNNING", "reserved":
+		return StateProcessing, true
+	case "completed", "succeeded", "complete", "COMPLETE", "done":
+		return StateCompleted, true
+	case "failed", "FAILED", "buried":
+		return StateFailed, true
+	case "cancelled", "canceled":
+		return StateCancelled, true
+	}
+	return "", false
+}
+
+// Record is what people see of one job, wherever its row lies: waiting or
+// running in jobs, finished in the history of runs, dead in failed_jobs.
+type Record struct {
+	ID          int64 // row number in the table where it lies
+	UUID        string
+	Kind        string // for PHP's own jobs: the class's display name
+	Queue       string
+	State       State
+	Detail      string // "delayed", "retrying", "stalled", "paused" or ""
+	Foreign     bool   // PHP's own: shown, never touched
+	Priority    int
+	Attempt     int // starts so far
+	MaxAttempts int
+	Payload     []byte // as it stands in the table
+	Worker      string
+	Error       string // first line is the message
+	Result      json.RawMessage
+	Progress    *Progress
+	EnqueuedAt  time.Time
+	RunAt       time.Time
+	StartedAt   time.Time // zero while it waits
+	EndedAt     time.Time // zero until it ended
+	Duration    time.Duration
+}
+
+// RunRecord is one run in the history.
+type RunRecord struct {
+	ID        int64
+	UUID      string
+	JobID     int64
+	Kind      string
+	Queue     string
+	Attempt   int
+	Outcome   string // a Verdict's word, or "crashed"
+	Worker    string
+	Error     string
+	Result    json.RawMessage
+	StartedAt time.Time
+	EndedAt   time.Time
+	Duration  time.Duration
+	Wait      time.Duration // from due to start
+}
+
+// Filter chooses jobs. Empty fields choose all.
+type Filter struct {
+	States []State
+	Kinds  []string
+	Queues []string
+	UUIDs  []string
+	// Text must stand in the payload or the error, ignoring case.
+	Text string
+	// Cause is a failure group's fingerprint.
+	Cause string
+	// Since and Until bound the moment of enqueuing (waiting) or ending (others).
+	Since, Until time.Time
+}
+
+// Page asks for a part of a list, newest first. Cursor, where it is set, wins
+// over Offset and stays right while rows come and go.
+type Page struct {
+	Limit  int
+	Offset int
+	Cursor string
+}
+
+// List is a part of a list. Total is −1 where counting would be dear.
+type List[T any] struct {
+	Items []T
+	Total int64
+	Next  string // cursor of the next part, "" at the end
+}
+
+// Stats are the queue's figures at one moment (S1.19).
+type Stats struct {
+	Queued, Delayed, Processing, Completed, Failed, Cancelled int64
+	// SuccessRate is completed ÷ (completed + failed) of the history, 0…1.
+	SuccessRate float64
+	// AverageDuration of completed runs in the history.
+	AverageDuration time.Duration
+	// Oldest is how long the longest waiting due job has waited.
+	Oldest time.Duration
+	Queues []QueueStats
+}
+
+// QueueStats are the figures of one queue.
+type QueueStats struct {
+	Queue                       string
+	Queued, Delayed, Processing int64
+	Foreign                     int64 // PHP's own rows, counted approximately
+	Oldest                      time.Duration
+	Paused                      bool
+	Workers                     int // live workers that listen to it
+}
+
+// FailureGroup is failed jobs of one cause.
+type FailureGroup struct {
+	Cause     string // fingerprint: stable over numbers and ids in the message
+	Kind      string
+	Message   string // of the newest
+	Count     int64
+	FirstSeen time.Time
+	LastSeen  time.Time
+}
