@@ -29,8 +29,8 @@ type Server struct {
 	ready func() error
 }
 
-// skip leaves out a test whose server is not installed; in CI that is a fault.
-func skip(t testing.TB, format string, args ...any) {
+// Skip leaves out a test whose server is not installed; in CI that is a fault.
+func Skip(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatalf(format, args...)
@@ -130,6 +130,14 @@ func (s *Server) Kill() error {
 	return s.cmd.Wait()
 }
 
+// Stop ends the server and removes its data.
+func (s *Server) Stop() {
+	if s.stdin != nil {
+		s.stdin.Close()
+		_ = s.cmd.Wait() // a killed server's exit code says nothing
+	}
+}
+
 // Signal sends sig to the server's whole process group (SIGSTOP, SIGCONT).
 func (s *Server) Signal(sig syscall.Signal) error {
 	return syscall.Kill(-s.cmd.Process.Pid, sig)
@@ -157,7 +165,7 @@ func (o *once) start(t testing.TB, name string, make func() (*Server, error)) *S
 		}
 	})
 	if o.err != nil {
-		skip(t, "no %s for the test: %v", name, o.err)
+		Skip(t, "no %s for the test: %v", name, o.err)
 	}
 	return o.server
 }
