@@ -150,6 +150,13 @@ func tail(log []byte) []byte {
 	return log
 }
 
+// given is a server on loopback that somebody else started, whose port the
+// environment names: how CI tests versions that are not installed here.
+func given(variable string) (*Server, bool) {
+	port, err := strconv.Atoi(os.Getenv(variable))
+	return &Server{Port: port}, err == nil
+}
+
 // once is one server a test process.
 type once struct {
 	sync.Once
