@@ -39,7 +39,7 @@ type Spec struct {
 // rect is a part of a picture in whole pixels.
 type rect struct{ x, y, width, height int }
 
-// Place computes, for a picture of width × height, which part a spec takes and
+// place computes, for a picture of width × height, which part a spec takes and
 // how large it becomes. Rounding is as Intervention Image 3 does it, so that
 // thumbnails are cut where the CMS cuts them.
 func (s Spec) place(width, height int) (part rect, w, h int, err error) {
@@ -62,6 +62,12 @@ func (s Spec) place(width, height int) (part rect, w, h int, err error) {
 		w, h = width, height
 	}
 	return part, w, h, nil
+}
+
+// Size is how large the rendition of a picture with header h becomes.
+func (s Spec) Size(h Header) (width, height int, err error) {
+	_, width, height, err = s.place(h.Size())
+	return width, height, err
 }
 
 // contain scales width × height to the largest size inside of the box.
