@@ -38,10 +38,12 @@ type MediaFilter struct {
 	Since time.Time
 	// After keeps rows whose id comes after it: where an earlier run stopped.
 	After string
+	// Bin adds the rows that lie in the CMS's bin, which may come back.
+	Bin bool
 }
 
 // selectMedia is the SELECT that fits the columns this version of the CMS has.
-func (s *Site) selectMedia(ctx context.Context) (string, error) {
+func (s *Site) selectMedia(ctx context.Context, bin bool) (string, error) {
 	columns, err := s.Columns(ctx, "media_files")
 	if err != nil {
 		return "", err
@@ -54,7 +56,7 @@ func (s *Site) selectMedia(ctx context.Context) (string, error) {
 		private = "CASE WHEN visibility = 'private' THEN 1 ELSE 0 END"
 	}
 	alive := "1 = 1"
-	if _, there := columns["deleted_at"]; there {
+	if _, there := columns["deleted_at"]; there && !bin {
 		alive = "deleted_at IS NULL"
 	}
 	return fmt.Sprintf(`SELECT id, name, COALESCE(folder_id, 0) AS folder_id, COALESCE(mime_type, '') AS mime_type, url,
@@ -64,7 +66,7 @@ func (s *Site) selectMedia(ctx context.Context) (string, error) {
 // MediaFile finds a row by its id, or by its URL where id is empty. ErrNoMedia
 // when there is none or it lies in the CMS's bin.
 func (s *Site) MediaFile(ctx context.Context, id, url string) (MediaFile, error) {
-	query, err := s.selectMedia(ctx)
+	query, err := s.selectMedia(ctx, false)
 	if err != nil {
 		return MediaFile{}, err
 	}
@@ -85,7 +87,7 @@ func (s *Site) MediaFile(ctx context.Context, id, url string) (MediaFile, error)
 
 // MediaFiles gives up to limit rows in the order of their ids.
 func (s *Site) MediaFiles(ctx context.Context, f MediaFilter, limit int) ([]MediaFile, error) {
-	query, err := s.selectMedia(ctx)
+	query, err := s.selectMedia(ctx, f.Bin)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +105,7 @@ func (s *Site) MediaFiles(ctx context.Context, f MediaFilter, limit int) ([]Medi
 
 // CountMediaFiles counts the rows that f chooses.
 func (s *Site) CountMediaFiles(ctx context.Context, f MediaFilter) (int64, error) {
-	query, err := s.selectMedia(ctx)
+	query, err := s.selectMedia(ctx, f.Bin)
 	if err != nil {
 		return 0, err
 	}

@@ -19,8 +19,9 @@ type Report struct {
 	// Missing are renditions that pages may link to and that are not there;
 	// Lost are originals that are not there.
 	Missing, Lost []string
-	// Orphans look like thumbnails (name-150x150.jpg) of an original that no row
-	// has, or of a size that is no longer wanted.
+	// Orphans look like thumbnails (name-150x150.jpg), but neither a row, in the
+	// CMS's bin or not, nor a file is their original; or, if asked for, their
+	// size is no longer wanted.
 	Orphans []Orphan
 	// Removed counts orphans that were deleted.
 	Removed int
@@ -69,7 +70,11 @@ func (h *Handler) Check(ctx context.Context, o CheckOptions, progress func(done,
 		files[info.Key] = info.Size
 	}
 	c := checker{plan: plan, files: files, needed: map[string]bool{}, originals: map[string]bool{}, report: &report}
-	if err := h.eachRow(ctx, c.row, progress); err != nil {
+	if err := h.eachRow(ctx, cms.MediaFilter{}, c.row, progress); err != nil {
+		return report, err
+	}
+	binned := func(file cms.MediaFile) { c.originals[plan.place.Key(file.URL)] = true }
+	if err := h.eachRow(ctx, cms.MediaFilter{Bin: true}, binned, func(int64, int64) {}); err != nil {
 		return report, err
 	}
 	c.orphans(o.Unwanted)
@@ -79,12 +84,11 @@ func (h *Handler) Check(ctx context.Context, o CheckOptions, progress func(done,
 	return report, remove(ctx, store, &report)
 }
 
-func (h *Handler) eachRow(ctx context.Context, each func(cms.MediaFile), progress func(done, total int64)) error {
-	total, err := h.Site.CountMediaFiles(ctx, cms.MediaFilter{})
+func (h *Handler) eachRow(ctx context.Context, filter cms.MediaFilter, each func(cms.MediaFile), progress func(done, total int64)) error {
+	total, err := h.Site.CountMediaFiles(ctx, filter)
 	if err != nil {
 		return err
 	}
-	var filter cms.MediaFilter
 	for seen := int64(0); ; {
 		rows, err := h.Site.MediaFiles(ctx, filter, page)
 		if err != nil || len(rows) == 0 {
@@ -139,7 +143,8 @@ func (c *checker) orphans(unwanted bool) {
 			continue
 		}
 		original := dir + m[1] + m[2]
-		if !c.originals[original] || unwanted {
+		_, there := c.files[original]
+		if known := c.originals[original]; !known && !there || known && unwanted {
 			c.report.Orphans = append(c.report.Orphans, Orphan{key, size})
 		}
 	}
