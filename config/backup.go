@@ -61,7 +61,7 @@ func (b Backup) check(r *report) {
 		}
 	}
 	if b.VerifyDSN != "" {
-		if _, _, err := b.VerifyDSN.Open(); err != nil {
+		if _, err := b.VerifyDSN.Driver(); err != nil {
 			r.add("backup/verify_dsn", "%v", err)
 		}
 	}

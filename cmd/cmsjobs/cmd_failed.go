@@ -15,6 +15,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
 
 func (a *app) failedCommand() *cobra.Command {
@@ -183,7 +184,8 @@ func (a *app) failedFlushCommand() *cobra.Command {
 }
 
 func (a *app) failedPruneCommand() *cobra.Command {
-	var older, hours, export string
+	var older, export string
+	var hours int
 	var dry bool
 	c := &cobra.Command{
 		Use:     "prune",
@@ -194,12 +196,12 @@ func (a *app) failedPruneCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
 				age := r.config.Queue.KeepFailed
-				for _, text := range []string{older, hours} {
-					if text == "" {
-						continue
-					}
+				if hours > 0 {
+					age = time.Duration(hours) * time.Hour
+				}
+				if older != "" {
 					var err error
-					if age, err = config.ParseDuration(text); err != nil {
+					if age, err = config.ParseDuration(older); err != nil {
 						return usageError{err}
 					}
 				}
@@ -211,7 +213,7 @@ func (a *app) failedPruneCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&older, "older", "", "how old (default: queue.keep_failed, 30d)")
-	c.Flags().StringVar(&hours, "hours", "", "the same as Laravel says it, for example 24h")
+	c.Flags().IntVar(&hours, "hours", 0, "the same in hours, as Laravel says it")
 	c.Flags().StringVar(&export, "export", "", "the file (default: a new one in queue.export_dir)")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only count")
 	c.MarkFlagsMutuallyExclusive("older", "hours")
@@ -232,7 +234,9 @@ func (a *app) prune(ctx context.Context, r *rooms, before time.Time, path string
 			return err
 		}
 	}
-	n, err := r.pruneTo(ctx, path, f, a, total)
+	set, end := a.progress(total, "prune")
+	n, err := r.pruneTo(ctx, path, before, set)
+	end()
 	if err != nil {
 		return err
 	}
@@ -262,25 +266,25 @@ func (r *rooms) exportFile(now time.Time) (string, error) {
 	return filepath.Join(dir, "failed-jobs-"+now.UTC().Format("20060102-150405")+".jsonl"), nil
 }
 
-// pruneTo exports in steps and deletes exactly what each step exported, after
-// it reached the disk.
-func (r *rooms) pruneTo(ctx context.Context, path string, f jobs.Filter, a *app, total int64) (n int64, err error) {
+// pruneTo writes each chunk of old rows to a file and syncs it before the
+// store deletes them.
+func (r *rooms) pruneTo(ctx context.Context, path string, before time.Time, report func(int64)) (n int64, err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return 0, fmt.Errorf("making the export file: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	set, end := a.progress(total, "prune")
-	defer end()
 	out := bufio.NewWriter(file)
 	lines := json.NewEncoder(out)
-	for {
-		deleted, err := r.store.PruneFailed(ctx, f, chunk, func(record jobs.Record) error { return lines.Encode(viewOf(record, true)) },
-			func() error { return errors.Join(out.Flush(), file.Sync()) })
-		n += deleted
-		set(n)
-		if err != nil || deleted == 0 {
-			return n, err
+	written := int64(0)
+	return r.store.PruneFailed(ctx, before, func(rows []sqlstore.FailedRow) error {
+		for _, row := range rows {
+			if err := lines.Encode(row); err != nil {
+				return err
+			}
 		}
-	}
+		written += int64(len(rows))
+		report(written)
+		return errors.Join(out.Flush(), file.Sync())
+	})
 }

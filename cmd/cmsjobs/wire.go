@@ -7,18 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	_ "github.com/go-sql-driver/mysql" // the drivers that config.DSN.Open names
-	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/jmoiron/sqlx"
-	_ "modernc.org/sqlite"
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
@@ -91,59 +86,53 @@ func (r *rooms) openDatabases(ctx context.Context) (err error) {
 }
 
 func openDatabase(ctx context.Context, dsn config.DSN, limit int) (*sqlx.DB, error) {
-	driver, source, err := dsn.Open()
-	if err != nil {
-		return nil, usageError{err}
+	if err := sqliteFileThere(dsn); err != nil {
+		return nil, databaseError{err}
 	}
-	if driver == "sqlite" {
-		if err := sqliteFileThere(source); err != nil {
-			return nil, databaseError{err}
-		}
-	}
-	db, err := sqlx.Open(driver, source)
-	if err != nil {
-		return nil, usageError{fmt.Errorf("opening %s: %w", dsn, err)}
-	}
-	db.SetMaxOpenConns(limit)
-	db.SetMaxIdleConns(min(limit, 10))
-	db.SetConnMaxLifetime(30 * time.Minute)
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	if err := db.PingContext(ctx); err != nil {
-		return nil, errors.Join(databaseError{fmt.Errorf("the database %s does not answer: %w", dsn, err)}, db.Close())
+	db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: dsn.Reveal(), MaxConnections: limit})
+	if err != nil {
+		return nil, databaseError{err}
 	}
 	return db, nil
 }
 
 // sqliteFileThere refuses a path without a file: SQLite would make an empty
 // database and everything would look lost.
-func sqliteFileThere(source string) error {
-	path, _, _ := strings.Cut(strings.TrimPrefix(source, "file:"), "?")
-	if _, err := os.Stat(path); err != nil && !strings.Contains(path, ":memory:") {
+func sqliteFileThere(dsn config.DSN) error {
+	if driver, err := dsn.Driver(); err != nil || driver != "sqlite" {
+		return err
+	}
+	if _, err := os.Stat(sqlitePath(dsn)); err != nil {
 		return fmt.Errorf("there is no SQLite database: %w", err)
 	}
 	return nil
 }
 
-var secretPart = regexp.MustCompile(`(//|^)([^:/@]*):.*@`)
+// sqlitePath is the file that a DSN for SQLite names.
+func sqlitePath(dsn config.DSN) string {
+	_, path, _ := strings.Cut(dsn.Reveal(), ":")
+	path, _, _ = strings.Cut(strings.TrimPrefix(path, "//"), "?")
+	return path
+}
 
-// identity names a database for wake-ups: where it is, without passwords, so
-// that all processes of a host that use it meet.
+// identity names a database for wake-ups: where it is, without a password and
+// options, so that all processes of a host that use it meet.
 func identity(dsn config.DSN) string {
-	driver, source, err := dsn.Open()
+	driver, err := dsn.Driver()
 	if err != nil {
 		return "unknown"
 	}
-	source, _, _ = strings.Cut(source, "?")
-	if path, isFile := strings.CutPrefix(source, "file:"); isFile {
-		if abs, err := filepath.Abs(path); err == nil {
-			source = abs
+	if driver == "sqlite" {
+		path, err := filepath.Abs(sqlitePath(dsn))
+		if err != nil {
+			path = sqlitePath(dsn)
 		}
+		return driver + " " + path
 	}
-	if u, err := url.Parse(source); err == nil && u.Host != "" {
-		return driver + " " + u.Host + u.Path
-	}
-	return driver + " " + secretPart.ReplaceAllString(source, "$1")
+	text, _, _ := strings.Cut(dsn.Reveal(), "?")
+	return driver + " " + text[strings.LastIndex(text, "@")+1:]
 }
 
 // migrate makes our own tables where the configuration lets us.
