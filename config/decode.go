@@ -98,7 +98,7 @@ func fromText(_, to reflect.Type, data any) (any, error) {
 			return nil, fmt.Errorf("%q is not a number of bytes: write 512MiB, 64KB or 1048576", text)
 		}
 		return Size(n), nil
-	case to.Kind() == reflect.Slice && (to.Elem().Kind() == reflect.String || to.Elem() == durationType):
+	case to.Kind() == reflect.Slice && isPlain(to.Elem().Kind()):
 		return listOf(data), nil
 	case to.Kind() == reflect.Bool:
 		return parseBool(text)
@@ -113,6 +113,9 @@ func fromText(_, to reflect.Type, data any) (any, error) {
 	}
 	return data, nil
 }
+
+// isPlain: lists of these may be written as a,b,c.
+func isPlain(k reflect.Kind) bool { return k == reflect.String || isInteger(k) }
 
 func isInteger(k reflect.Kind) bool { return k >= reflect.Int && k <= reflect.Uint64 }
 

@@ -1,32 +1,29 @@
 package config
 
-import "time"
-
 // Sitemap says what stands in the site's maps and where they are written.
 type Sitemap struct {
-	Target      string   `koanf:"target"` // public, s3, cache
-	Dir         string   `koanf:"dir"`    // "" is the CMS's public folder
-	PageSize    int      `koanf:"page_size"`
-	Images      bool     `koanf:"images"`
-	Alternates  bool     `koanf:"alternates"`
-	Gzip        bool     `koanf:"gzip"`
-	Stylesheet  bool     `koanf:"stylesheet"`
-	Robots      bool     `koanf:"robots"`
-	SkipNoindex bool     `koanf:"skip_noindex"`
-	Exclude     []string `koanf:"exclude"`
-	Ping        bool     `koanf:"ping"`
-	// PingDelay before IndexNow hears of a new map (S0.24).
-	PingDelay time.Duration `koanf:"ping_delay"`
+	Dir         string `koanf:"dir"` // "" is the CMS's public folder
+	Profile     string `koanf:"profile"`
+	Naming      string `koanf:"naming"`
+	PerFile     int    `koanf:"per_file"`
+	Images      bool   `koanf:"images"`
+	Alternates  bool   `koanf:"alternates"`
+	News        bool   `koanf:"news"`
+	Publication string `koanf:"publication"`
+	Gzip        bool   `koanf:"gzip"`
+	Stylesheet  bool   `koanf:"stylesheet"`
+	Robots      bool   `koanf:"robots"`
+	KeepNoindex bool   `koanf:"keep_noindex"`
 }
 
 func defaultSitemap() Sitemap {
-	return Sitemap{Target: "public", SkipNoindex: true, Ping: true, PingDelay: 30 * time.Second}
+	return Sitemap{Profile: "specification", Naming: "auto", Alternates: true, Stylesheet: true}
 }
 
 func (s Sitemap) check(r *report) {
-	r.oneOf("sitemap/target", s.Target, "public", "s3", "cache")
-	r.between("sitemap/page_size", s.PageSize, 0, 50000)
-	r.atLeastFor("sitemap/ping_delay", s.PingDelay, 0)
+	r.oneOf("sitemap/profile", s.Profile, "specification", "botble")
+	r.oneOf("sitemap/naming", s.Naming, "auto", "botble", "plain")
+	r.between("sitemap/per_file", s.PerFile, 0, 50000)
 }
 
 // IndexNow says how search engines are told of changes. Whether they are told

@@ -21,7 +21,12 @@ func (a *app) kindsCommand() *cobra.Command {
 				return err
 			}
 			registry := jobs.NewRegistry()
-			if err := registerKinds(registry, l, rooms{}); err != nil {
+			r, err := a.nowhere(l)
+			if err != nil {
+				return err
+			}
+			defer a.closing(&r)
+			if err := registerKinds(registry, r); err != nil {
 				return err
 			}
 			type view struct {

@@ -171,14 +171,20 @@ func (r *rooms) openSite(context.Context) (err error) {
 
 func (r *rooms) openKinds(context.Context) error {
 	r.registry = jobs.NewRegistry()
-	return registerKinds(r.registry, r.config, *r)
+	return registerKinds(r.registry, *r)
 }
 
 // registerKinds joins every handler to its kind, then lets the configuration
 // change their policies. It must work without a database: kinds are listed
 // without one.
-func registerKinds(registry *jobs.Registry, l *config.Loaded, _ rooms) error {
+func registerKinds(registry *jobs.Registry, r rooms) error {
 	registerProbe(registry)
+	for _, register := range handlers() {
+		if err := register(registry, r); err != nil {
+			return err
+		}
+	}
+	l := r.config
 	for name, k := range l.Kinds {
 		if err := registry.Override(name, func(p jobs.Policy) jobs.Policy { return override(p, k) }); err != nil {
 			return usageError{fmt.Errorf("kinds.%s: %w", name, err)}
