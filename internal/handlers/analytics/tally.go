@@ -60,13 +60,13 @@ func (t *tally) add(r *row) {
 	newVisitor := !t.started || r.visitor != t.visitor || r.site != t.site
 	if newVisitor {
 		t.visitor, t.site, t.started = r.visitor, r.site, true
-		clear(t.seen)
-		clear(t.seenHour)
+		t.seen = emptied(t.seen)
+		t.seenHour = emptied(t.seenHour)
 	}
 	newVisit := newVisitor || r.at-t.last > visitGap.Milliseconds()
 	t.last = r.at
 	if newVisit {
-		clear(t.inVisit)
+		t.inVisit = emptied(t.inVisit)
 		t.count(key{r.site, dimEntry, r.path})
 	}
 	for _, d := range [...]struct{ dimension, name string }{
@@ -78,6 +78,16 @@ func (t *tally) add(r *row) {
 		}
 	}
 	t.countHour(r, newVisit)
+}
+
+// emptied clears a small map and replaces a large one: clearing costs as much
+// as the map ever held, and the next visitor is an ordinary one.
+func emptied[K comparable](m map[K]bool) map[K]bool {
+	if len(m) > 256 {
+		return map[K]bool{}
+	}
+	clear(m)
+	return m
 }
 
 // count adds a view to a row of the daily table; the visitor and the visit
