@@ -139,8 +139,8 @@ func (c *Collector) take(r *http.Request, server bool) int {
 func (h *Handler) counts(host string) bool {
 	host = cleanHost(host)
 	if len(h.Hosts) == 0 {
-		own, err := url.Parse(h.Site.URL())
-		return err == nil && (own.Host == "" || cleanHost(own.Host) == host)
+		own := h.ownHost()
+		return own == "" || own == host
 	}
 	for _, allowed := range h.Hosts {
 		if cleanHost(allowed) == host {
@@ -148,6 +148,15 @@ func (h *Handler) counts(host string) bool {
 		}
 	}
 	return false
+}
+
+// ownHost is the CMS's own host, "" when its address is unknown.
+func (h *Handler) ownHost() string {
+	own, err := url.Parse(h.Site.URL())
+	if err != nil {
+		return ""
+	}
+	return cleanHost(own.Host)
 }
 
 // prefetched knows requests by which a browser only guesses.

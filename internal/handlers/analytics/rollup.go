@@ -52,6 +52,12 @@ func (h *Handler) Process(ctx context.Context, p ProcessPayload) (Processed, err
 	if last != nil {
 		return done, fmt.Errorf("%d of %d days could not be rolled up (%s): %w", len(done.Failed), len(days), strings.Join(done.Failed, ", "), last)
 	}
+	if h.CountPostViews {
+		n, err := h.countPostViews(ctx)
+		if done.Views += n; err != nil {
+			return done, err
+		}
+	}
 	if done.Pruned, err = h.prune(ctx); err != nil {
 		return done, err
 	}
