@@ -141,13 +141,11 @@ func (in *importer) run(ctx context.Context, text *bufio.Reader) error {
 }
 
 // readLine reads one line of bounded length; a longer one is skipped whole and
-// reported as bufio.ErrTooLong.
+// reported as bufio.ErrTooLong. A last line without its end is left for the
+// next import: the server may be writing it.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
-		if errors.Is(err, io.EOF) && len(line) > 0 {
-			return line, nil
-		}
 		return line, err
 	}
 	for errors.Is(err, bufio.ErrBufferFull) {

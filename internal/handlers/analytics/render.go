@@ -43,11 +43,11 @@ func record(dimension, name string, f Figures) []string {
 }
 
 // WriteHTML writes a report for people: one file, no script, its plots inside,
-// for a mail, a browser or paper. templates holds report/analytics.html.
+// for a mail, a browser or paper. templates holds analytics.html.
 func WriteHTML(w io.Writer, templates fs.FS, r Report) error {
 	t, err := template.New("analytics.html").Funcs(template.FuncMap{
 		"plot": plot, "share": share, "change": change, "named": named, "number": number,
-	}).ParseFS(templates, "report/analytics.html")
+	}).ParseFS(templates, "analytics.html")
 	if err != nil {
 		return fmt.Errorf("reading the report's template: %w", err)
 	}
