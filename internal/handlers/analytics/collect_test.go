@@ -166,8 +166,14 @@ func TestReportsAreAsTheyWere(t *testing.T) {
 	h := bench(t, jobstest.SQLite)
 	ctx := context.Background()
 	rows := generated(400, 3, 5)
-	rows[0].path = `/<script>alert(1)</script>`
-	rows[1].path = `/=cmd`
+	for i := range rows {
+		switch {
+		case i%5 == 0:
+			rows[i].path = `/<script>alert(1)</script>`
+		case i%7 == 0:
+			rows[i].referrer = "=cmd.example"
+		}
+	}
 	if err := write(ctx, h.DB, rows); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +194,7 @@ func TestReportsAreAsTheyWere(t *testing.T) {
 	if err := WriteJSON(&js, report); err != nil {
 		t.Fatal(err)
 	}
-	if bytes.Contains(html.Bytes(), []byte("<script>")) {
+	if bytes.Contains(html.Bytes(), []byte("<script>")) || !bytes.Contains(html.Bytes(), []byte("&lt;script&gt;")) {
 		t.Error("a visitor's path became markup")
 	}
 	var back Report
