@@ -58,6 +58,11 @@ func New(c Config) (*Handler, error) {
 	if c.Site == nil || c.DB == nil || c.Now == nil {
 		return nil, errors.New("analytics needs the site, a database and a clock")
 	}
+	if c.Mapped != nil {
+		if err := c.Mapped.check(); err != nil {
+			return nil, err
+		}
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -26,6 +26,11 @@ type Processed struct {
 // Process rolls up the days of a range, or those that changed. A day that
 // fails is named and the others go on (S0.96); the error comes at the end.
 func (h *Handler) Process(ctx context.Context, p ProcessPayload) (Processed, error) {
+	if h.Mapped != nil && !p.DryRun {
+		if err := h.mappedDays(ctx, p.DateRange); err != nil {
+			return Processed{}, fmt.Errorf("marking the days of %s: %w", h.Mapped.Table, err)
+		}
+	}
 	days, err := h.due(ctx, p)
 	if err != nil {
 		return Processed{}, err
@@ -85,8 +90,11 @@ func (h *Handler) rollUp(ctx context.Context, day string) (views, bad int64, err
 	if err := h.DB.GetContext(ctx, &version, h.DB.Rebind("SELECT version FROM cmsjobs_analytics_days WHERE day = ?"), day); err != nil {
 		return 0, 0, fmt.Errorf("reading the version of %s: %w", day, err)
 	}
-	t := newTally()
-	if bad, err = h.feed(ctx, day, t); err != nil {
+	t, feed := newTally(), h.feed
+	if h.Mapped != nil {
+		feed = h.feedMapped
+	}
+	if bad, err = feed(ctx, day, t); err != nil {
 		return 0, 0, err
 	}
 	if err := h.replace(ctx, day, version, bad, t); err != nil {
