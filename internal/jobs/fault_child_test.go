@@ -32,6 +32,7 @@ type childConfig struct {
 	Slots        int
 	Lease, Grace time.Duration
 	Mode         string
+	Queues       []string // default: "default"
 }
 
 const childEnv = "CMSJOBS_TEST_CHILD"
@@ -75,7 +76,7 @@ func childMain(raw string) error {
 	host, _ := os.Hostname()
 	w, err := jobs.NewWorker(jobs.Config{Source: store, Roster: store, Registry: registry, Logger: log, Now: time.Now,
 		Info:   jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), uuid.NewString()[:8]), Host: host, PID: os.Getpid()},
-		Queues: []string{"default"}, Slots: c.Slots, Prefetch: 2 * c.Slots, Lease: c.Lease, Grace: c.Grace,
+		Queues: c.Queues, Slots: c.Slots, Prefetch: 2 * c.Slots, Lease: c.Lease, Grace: c.Grace,
 		PollMin: 20 * time.Millisecond, PollMax: 300 * time.Millisecond, DatabaseTrouble: func(err error) bool { return sqlstore.Classify(err).Trouble() }})
 	if err != nil {
 		return err

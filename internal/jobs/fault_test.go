@@ -89,13 +89,15 @@ func newLab(t *testing.T) *lab {
 }
 
 // enqueue puts in n jobs with keys from..from+n-1.
-func (l *lab) enqueue(from, n int, e effect) {
+func (l *lab) enqueue(from, n int, e effect) { l.t.Helper(); l.enqueueOn("default", from, n, e) }
+
+func (l *lab) enqueueOn(queue string, from, n int, e effect) {
 	l.t.Helper()
 	for start := from; start < from+n; start += 1000 {
 		var batch []jobs.New
 		for key := start; key < min(start+1000, from+n); key++ {
 			e.Key = key
-			batch = append(batch, effectKind.Of(e))
+			batch = append(batch, effectKind.Of(e).On(queue))
 		}
 		if _, err := l.store.Enqueue(context.Background(), batch...); err != nil {
 			l.t.Fatal(err)
