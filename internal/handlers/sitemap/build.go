@@ -35,7 +35,6 @@ type builder struct {
 	plan    *plan
 	stage   *os.Root
 	seal    *sealer
-	media   func(path string) string
 	out     *output
 	parts   []file // of the group that is being written
 	files   []file
@@ -48,51 +47,12 @@ type builder struct {
 }
 
 // group writes all of one kind of content.
-func (b *builder) group(ctx context.Context, site *cms.Site, g *group) error {
+func (b *builder) group(ctx context.Context, h *Handler, g *group) error {
 	b.parts = nil
-	if err := b.root(g); err != nil {
-		return err
-	}
-	o := b.plan.options
-	for item, err := range site.Content(ctx, g.model, b.plan.query(g)) {
-		var fault *cms.RowError
-		switch {
-		case errors.As(err, &fault):
-			if item.Model.Name != "pages" || item.ID != b.plan.links.Homepage {
-				b.skip(fault)
-			}
-			continue
-		case err != nil:
-			return errors.Join(err, b.abort())
-		case item.NoIndex && !o.KeepNoIndex:
-			continue
-		}
-		if err := b.item(g, &item); err != nil {
-			return errors.Join(err, b.abort())
-		}
+	if err := h.stream(ctx, b.plan, g, b.skip, b.add); err != nil {
+		return errors.Join(err, b.abort())
 	}
 	return b.finish(g)
-}
-
-// root lists the site's own address where no page of the CMS does.
-func (b *builder) root(g *group) error {
-	if g.model.Name != "pages" || b.plan.links.Homepage != "" {
-		return nil
-	}
-	return b.add(&entry{loc: b.plan.links.Home(""), priority: "1.0", frequency: "daily"})
-}
-
-func (b *builder) item(g *group, item *cms.Item) error {
-	for _, e := range b.plan.entries(g, item, b.media) {
-		if len(e.loc) > maxLoc {
-			b.skip(&cms.RowError{Table: g.model.Table, ID: item.ID, Reason: fmt.Sprintf("its address has %d bytes, sitemaps allow %d", len(e.loc), maxLoc)})
-			continue
-		}
-		if err := b.add(e); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (b *builder) skip(e *cms.RowError) {

@@ -3,7 +3,6 @@ package sitemap
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 )
@@ -61,10 +60,7 @@ func (h *Handler) Write(ctx context.Context, force bool, progress Progress) (Res
 		return result, err
 	}
 	result.Took = h.now().Sub(p.now)
-	if err := h.remember(ctx, print, result); err != nil {
-		return result, err
-	}
-	return result, h.announce(ctx, p, result)
+	return result, h.remember(ctx, h.target.String(), print, result)
 }
 
 // write stages all files and publishes them.
@@ -74,7 +70,7 @@ func (h *Handler) write(ctx context.Context, p *plan, print fingerprint, result 
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.end()) }()
-	b := &builder{plan: p, stage: stage.root, seal: newSealer(), media: h.media}
+	b := &builder{plan: p, stage: stage.root, seal: newSealer()}
 	b.seen = func(urls int) { progress(int64(urls), max(print.rows, int64(urls)), "writing") }
 	built := h.build(ctx, b)
 	if err := errors.Join(built, b.seal.done()); err != nil {
@@ -96,7 +92,7 @@ func (h *Handler) write(ctx context.Context, p *plan, print fingerprint, result 
 
 func (h *Handler) build(ctx context.Context, b *builder) error {
 	for i := range b.plan.groups {
-		if err := b.group(ctx, h.site, &b.plan.groups[i]); err != nil {
+		if err := b.group(ctx, h, &b.plan.groups[i]); err != nil {
 			return err
 		}
 	}
@@ -110,17 +106,6 @@ func (h *Handler) withdraw(ctx context.Context) ([]string, error) {
 		return removed, err
 	}
 	return removed, h.forget(ctx)
-}
-
-// announce tells of a new map.
-func (h *Handler) announce(ctx context.Context, p *plan, r Result) error {
-	if h.updated == nil {
-		return nil
-	}
-	if err := h.updated(ctx, Event{URL: p.links.Root + "/" + indexName, URLs: r.URLs}); err != nil {
-		return fmt.Errorf("telling of the new sitemap: %w", err)
-	}
-	return nil
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
