@@ -84,6 +84,25 @@ func readURLs(t testing.TB, site *cms.Site, name string) []*xmlsitemap.URL {
 	return set.URLs
 }
 
+// readIndex reads the index back with snabb/sitemap: the files it names.
+func readIndex(t testing.TB, site *cms.Site) []string {
+	t.Helper()
+	f, err := os.Open(filepath.Join(site.Public(), "sitemap.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var index xmlsitemap.SitemapIndex
+	if _, err := index.ReadFrom(f); err != nil {
+		t.Fatalf("the index: %v", err)
+	}
+	var list []string
+	for _, u := range index.URLs {
+		list = append(list, u.Loc)
+	}
+	return list
+}
+
 func locs(t testing.TB, site *cms.Site, name string) []string {
 	t.Helper()
 	var list []string
@@ -131,6 +150,7 @@ func TestEverythingPublicOfARealCMSIsInTheMap(t *testing.T) {
 	result := write(t, handler(t, site, nil), false)
 	const root = "https://cms.example"
 	same(t, "files", files(t, site), strings.Fields("sitemap.xml sitemap.xsl pages.xml blog-posts.xml blog-categories.xml blog-tags.xml galleries.xml"))
+	same(t, "index", readIndex(t, site), under(root, "/pages.xml /blog-posts.xml /blog-categories.xml /blog-tags.xml /galleries.xml"))
 	same(t, "pages", locs(t, site, "pages.xml"), append(under(root, "/blog /contact /cookie-policy /galleries"), root))
 	same(t, "categories", locs(t, site, "blog-categories.xml"), under(root, `/artificial-intelligence /cybersecurity /blockchain-technology
 		/5g-and-connectivity /augmented-reality-ar /green-technology /quantum-computing /edge-computing`))
@@ -161,6 +181,7 @@ func TestEverythingPublicOfARealCMSIsInTheMap(t *testing.T) {
 	if tag := readURLs(t, site, "blog-tags.xml")[0]; tag.Priority != 0.3 || tag.ChangeFreq != "weekly" {
 		t.Errorf("tag %+v", tag)
 	}
+	checked(t, handler(t, site, nil))
 	if again := write(t, handler(t, site, nil), false); again.Unchanged == "" {
 		t.Errorf("the second run wrote again: %+v", again)
 	}

@@ -43,7 +43,7 @@ func (h *Handler) Write(ctx context.Context, force bool, progress Progress) (Res
 	result := Result{Target: h.target.String()}
 	if !p.enabled {
 		result.Disabled = "the CMS's setting sitemap_enabled is 0"
-		result.Removed, err = h.withdraw(ctx)
+		result.Removed, err = h.withdraw(ctx, p)
 		return result, err
 	}
 	progress(0, 0, "looking for changes")
@@ -70,14 +70,17 @@ func (h *Handler) write(ctx context.Context, p *plan, print fingerprint, result 
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.end()) }()
-	b := &builder{plan: p, stage: stage.root, seal: newSealer()}
+	b := &builder{plan: p, stage: stage.root, seal: newSealer(stage.root)}
 	b.seen = func(urls int) { progress(int64(urls), max(print.rows, int64(urls)), "writing") }
 	built := h.build(ctx, b)
 	if err := errors.Join(built, b.seal.done()); err != nil {
 		return err
 	}
 	progress(int64(b.urls), int64(b.urls), "publishing")
-	if result.Removed, err = h.target.publish(ctx, stage, b.files); err != nil {
+	if result.Removed, err = h.target.publish(ctx, stage, b.published()); err != nil {
+		return err
+	}
+	if err := h.robots(p, b.urls > 0); err != nil {
 		return err
 	}
 	result.URLs, result.Skipped, result.SkippedRows = b.urls, b.skipped, b.faults
@@ -100,12 +103,12 @@ func (h *Handler) build(ctx context.Context, b *builder) error {
 }
 
 // withdraw removes the map, for a site that wants none.
-func (h *Handler) withdraw(ctx context.Context) ([]string, error) {
+func (h *Handler) withdraw(ctx context.Context, p *plan) ([]string, error) {
 	removed, err := h.target.clear(ctx)
 	if err != nil {
 		return removed, err
 	}
-	return removed, h.forget(ctx)
+	return removed, errors.Join(h.robots(p, false), h.forget(ctx))
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
