@@ -51,13 +51,16 @@ const uploads = 8
 
 // publish uploads all files but the index at once, then the index: it never
 // names what is not there.
-func (b bucket) publish(ctx context.Context, s *staging, files []file) ([]string, error) {
+func (b bucket) publish(ctx context.Context, s *staging, files []file, placed func()) ([]string, error) {
 	keep := map[string]bool{}
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(uploads)
 	for _, f := range files {
 		if keep[f.name] = true; indexFirst(f.name) != 0 {
-			group.Go(func() error { return b.put(within, s, f) })
+			group.Go(func() error {
+				defer placed()
+				return b.put(within, s, f)
+			})
 		}
 	}
 	if err := group.Wait(); err != nil {
@@ -68,6 +71,7 @@ func (b bucket) publish(ctx context.Context, s *staging, files []file) ([]string
 			if err := b.put(ctx, s, f); err != nil {
 				return nil, err
 			}
+			placed()
 		}
 	}
 	return b.remove(ctx, keep)

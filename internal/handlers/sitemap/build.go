@@ -75,7 +75,7 @@ func (b *builder) add(e *entry) error {
 		}
 	}
 	b.urls++
-	if b.seen != nil && b.urls%1000 == 0 {
+	if b.urls%1000 == 0 {
 		b.seen(b.urls)
 	}
 	return b.out.write(b.buffer, e.modified)
@@ -103,6 +103,7 @@ func (b *builder) close() error {
 		return errors.Join(fmt.Errorf("writing the sitemap: %w", err), out.file.Close())
 	}
 	b.parts = append(b.parts, part)
+	b.seen(b.urls)
 	return b.seal.take(out.file, part.staged, b.plan.options.Gzip)
 }
 

@@ -26,7 +26,7 @@ func (c cached) String() string { return "cache:" + c.table.Prefix + cacheGroup 
 
 func (c cached) begin(context.Context) (*staging, error) { return stageInTemp() }
 
-func (c cached) publish(ctx context.Context, s *staging, files []file) ([]string, error) {
+func (c cached) publish(ctx context.Context, s *staging, files []file, placed func()) ([]string, error) {
 	return c.replace(ctx, func(yield func(cms.CacheEntry, error) bool) {
 		for _, f := range files {
 			if zipped(f.name) {
@@ -36,6 +36,7 @@ func (c cached) publish(ctx context.Context, s *staging, files []file) ([]string
 			if !yield(cms.CacheEntry{Key: cacheGroup + f.name, Text: string(text)}, err) {
 				return
 			}
+			placed()
 		}
 	})
 }

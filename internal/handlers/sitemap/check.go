@@ -36,6 +36,9 @@ type Report struct {
 	Stale   int `json:"stale"`
 	// Twice counts addresses that two rows of the CMS share.
 	Twice int `json:"twice"`
+	// Strays are files of ours that the index does not name. They do no harm,
+	// and the next run removes them.
+	Strays []string `json:"strays,omitempty"`
 }
 
 // OK says that the files keep to the rules and say what the CMS says.
@@ -280,7 +283,7 @@ func (c *checker) strays(ctx context.Context, parts []string) error {
 	}
 	for _, name := range names {
 		if plain := strings.TrimSuffix(name, ".gz"); plain != indexName && plain != stylesheetName && !slices.Contains(parts, plain) {
-			c.problem(name, 0, "it is there, but the index does not name it")
+			c.report.Strays = append(c.report.Strays, name)
 		}
 	}
 	return nil

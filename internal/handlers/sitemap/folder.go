@@ -94,7 +94,7 @@ func lockStage(root *os.Root) (*os.File, error) {
 
 // publish renames the files into place, the index last, and then removes what
 // is left of longer maps. A crash between two renames leaves whole files only.
-func (f folder) publish(_ context.Context, s *staging, files []file) ([]string, error) {
+func (f folder) publish(_ context.Context, _ *staging, files []file, placed func()) ([]string, error) {
 	root, err := f.root()
 	if err != nil {
 		return nil, err
@@ -106,6 +106,7 @@ func (f folder) publish(_ context.Context, s *staging, files []file) ([]string, 
 			return nil, fmt.Errorf("publishing %s: %w", file.name, err)
 		}
 		keep[file.name] = true
+		placed()
 	}
 	if err := syncDir(root); err != nil {
 		return nil, err

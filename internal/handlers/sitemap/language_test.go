@@ -63,9 +63,9 @@ func mutual(t testing.TB, all map[string][]link) {
 
 func languages(t testing.TB, site *cms.Site) {
 	t.Helper()
-	insert(t, site, "languages", 1, "English", "en", "en_US", 1, 0)
-	insert(t, site, "languages", 2, "Tiếng Việt", "vi", "vi", 0, 1)
-	insert(t, site, "languages", 3, "Deutsch", "de", "de_DE", 0, 2)
+	insert(t, site, site.Table("languages"), 1, "English", "en", "en_US", 1, 0)
+	insert(t, site, site.Table("languages"), 2, "Tiếng Việt", "vi", "vi", 0, 1)
+	insert(t, site, site.Table("languages"), 3, "Deutsch", "de", "de_DE", 0, 2)
 }
 
 func TestTranslationsAreCompleteAndMutual(t *testing.T) {

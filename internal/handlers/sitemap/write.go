@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,7 +28,9 @@ type Result struct {
 	Took        time.Duration `json:"took"`
 }
 
-// Progress is told how many addresses are written, of how many.
+// Progress is told how many addresses are written ("writing") or files put
+// into place ("publishing"), of how many. It may be called from several
+// goroutines.
 type Progress func(done, total int64, note string)
 
 // Write makes and publishes the map: what the job does, for use by hand.
@@ -76,8 +79,12 @@ func (h *Handler) write(ctx context.Context, p *plan, print fingerprint, result 
 	if err := errors.Join(built, b.seal.done()); err != nil {
 		return err
 	}
-	progress(int64(b.urls), int64(b.urls), "publishing")
-	if result.Removed, err = h.target.publish(ctx, stage, b.published()); err != nil {
+	files := b.published()
+	var placed atomic.Int64 // buckets take several files at once
+	report := func() { progress(placed.Load(), int64(len(files)), "publishing") }
+	report()
+	result.Removed, err = h.target.publish(ctx, stage, files, func() { placed.Add(1); report() })
+	if err != nil {
 		return err
 	}
 	if err := h.robots(p, b.urls > 0); err != nil {
