@@ -119,7 +119,7 @@ type row struct {
 
 // reader is nil when the CMS has no such table.
 func (s *Site) reader(ctx context.Context, m Model, q ContentQuery) (*reader, error) {
-	m = m.withDefaults()
+	m = m.WithDefaults()
 	columns, err := s.Columns(ctx, m.Table)
 	if err != nil || len(columns) == 0 {
 		return nil, err
