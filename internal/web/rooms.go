@@ -303,22 +303,6 @@ type Setting struct {
 	Secret bool   `json:"secret"`
 }
 
-// Account is one of the CMS's administrators, as its users table has it.
-type Account struct {
-	ID           string
-	Name         string // the login: user name, else e-mail
-	PasswordHash string // bcrypt, $2y$ as PHP writes it
-	SuperUser    bool
-	Permissions  []string // names of what the account may do
-	// SessionsInvalidatedAt ends sessions that began earlier; zero when never.
-	SessionsInvalidatedAt time.Time
-}
-
-// Accounts finds the CMS's own administrators. Wraps jobs.ErrNotFound.
-type Accounts interface {
-	AccountByLogin(ctx context.Context, login string) (Account, error)
-}
-
 // Doer runs one job at once, in this process, and returns its result. It is
 // used where jobs are disabled (S2.15).
 type Doer interface {
