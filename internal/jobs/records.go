@@ -58,3 +58,10 @@ type ScheduleChange struct {
 	// Reset takes the entry back to what program and configuration say.
 	Reset bool
 }
+
+// Flow is what ended in one step of time.
+type Flow struct {
+	At                time.Time
+	Completed, Failed int64         // failed runs, retried ones included
+	Duration, Wait    time.Duration // averages
+}

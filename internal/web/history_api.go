@@ -125,7 +125,7 @@ func (s *Server) throughput(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("counting runs: %w", err)
 	}
-	return c.JSON(http.StatusOK, ThroughputView{step.Milliseconds(), each(list, func(t Throughput) ThroughputItem {
+	return c.JSON(http.StatusOK, ThroughputView{step.Milliseconds(), each(list, func(t jobs.Flow) ThroughputItem {
 		return ThroughputItem{utc(t.At), t.Completed, t.Failed, t.Duration.Milliseconds(), t.Wait.Milliseconds()}
 	})})
 }

@@ -45,7 +45,7 @@ func (s *Server) pauseQueue(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := q.PauseQueue(c.Request().Context(), name, who(c).Name); err != nil {
+	if err := q.Pause(c.Request().Context(), name, who(c).Name); err != nil {
 		return fmt.Errorf("pausing the queue %s: %w", name, err)
 	}
 	return c.JSON(http.StatusOK, Changed{1})
@@ -56,10 +56,15 @@ func (s *Server) continueQueue(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := q.ResumeQueue(c.Request().Context(), name); err != nil {
+	was, err := q.Continue(c.Request().Context(), name)
+	if err != nil {
 		return fmt.Errorf("continuing the queue %s: %w", name, err)
 	}
-	return c.JSON(http.StatusOK, Changed{1})
+	var changed int64
+	if was {
+		changed = 1
+	}
+	return c.JSON(http.StatusOK, Changed{changed})
 }
 
 func (s *Server) clearQueue(c echo.Context) error {
@@ -129,8 +134,12 @@ func (s *Server) stopWorker(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.Workers.StopWorker(c.Request().Context(), id); err != nil {
+	known, err := s.cfg.Workers.Stop(c.Request().Context(), id)
+	if err != nil {
 		return fmt.Errorf("stopping the worker %s: %w", id, err)
+	}
+	if !known {
+		return fmt.Errorf("the worker %s: %w", id, jobs.ErrNotFound)
 	}
 	return c.JSON(http.StatusOK, Changed{1})
 }
@@ -141,7 +150,7 @@ func (s *Server) restartWorkers(c echo.Context) error {
 	}
 	list, err := s.cfg.Workers.Workers(c.Request().Context())
 	if err == nil {
-		err = s.cfg.Workers.RestartWorkers(c.Request().Context())
+		err = s.cfg.Workers.Restart(c.Request().Context())
 	}
 	if err != nil {
 		return fmt.Errorf("restarting workers: %w", err)

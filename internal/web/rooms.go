@@ -55,29 +55,24 @@ type History interface {
 	// Groups are the failed jobs by cause, most first.
 	Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup, error)
 	// Throughput counts ended runs in steps of equal length, oldest first.
-	Throughput(ctx context.Context, since time.Time, step time.Duration) ([]Throughput, error)
-}
-
-// Throughput is what ended in one step of time.
-type Throughput struct {
-	At                time.Time     `json:"at"`
-	Completed, Failed int64         // failed runs, retried ones included
-	Duration, Wait    time.Duration // averages
+	Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Flow, error)
 }
 
 // Queues pauses and continues queues for all workers.
 type Queues interface {
-	PauseQueue(ctx context.Context, queue, by string) error
-	ResumeQueue(ctx context.Context, queue string) error
+	Pause(ctx context.Context, queue, by string) error
+	// Continue says whether the queue was paused.
+	Continue(ctx context.Context, queue string) (was bool, err error)
 }
 
 // Workers lists workers and tells them to stop.
 type Workers interface {
 	Workers(ctx context.Context) ([]jobs.WorkerRecord, error)
-	// StopWorker makes one worker finish what it runs and exit.
-	StopWorker(ctx context.Context, id string) error
-	// RestartWorkers makes all of them do so; their supervisor starts them anew.
-	RestartWorkers(ctx context.Context) error
+	// Stop makes one worker finish what it runs and exit; known is false when
+	// there is none with this id.
+	Stop(ctx context.Context, id string) (known bool, err error)
+	// Restart makes all of them do so; their supervisor starts them anew.
+	Restart(ctx context.Context) error
 }
 
 // Schedules shows and changes schedule entries.
