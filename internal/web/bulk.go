@@ -39,11 +39,12 @@ type BulkAnswer struct {
 type BulkPayload struct {
 	Action string     `json:"action"`
 	Filter FilterView `json:"filter"`
-	// Before keeps out what failed or came after the request: a job that is
-	// retried and fails again is not retried for ever.
-	Before time.Time `json:"before"`
-	By     string    `json:"by"`
-	Count  int64     `json:"count"` // for progress
+	// At is when it was asked for: lengths of time in the filter count from it.
+	At time.Time `json:"at"`
+	By string    `json:"by"`
+	// Count is how many jobs were there then, and at most that many are changed:
+	// one that is retried and fails again is not retried for ever.
+	Count int64 `json:"count"`
 }
 
 // Bulk changes many jobs, step by step, and reports its progress.
@@ -74,14 +75,11 @@ func RegisterBulk(r *jobs.Registry, l Ledger, c Changer) {
 		if err != nil {
 			return jobs.Permanent(err)
 		}
-		if f.Since, err = moment(p.Filter.Since, "since", p.Before); err != nil {
+		if f.Since, err = moment(p.Filter.Since, "since", p.At); err != nil {
 			return jobs.Permanent(err)
 		}
-		if f.Until, err = moment(p.Filter.Until, "until", p.Before); err != nil {
+		if f.Until, err = moment(p.Filter.Until, "until", p.At); err != nil {
 			return jobs.Permanent(err)
-		}
-		if f.Until.IsZero() || f.Until.After(p.Before) {
-			f.Until = p.Before
 		}
 		changed, err := change(ctx, c, p.Action, f, p.Count)
 		if err != nil {
@@ -91,28 +89,27 @@ func RegisterBulk(r *jobs.Registry, l Ledger, c Changer) {
 	})
 }
 
-// change goes through all that the filter chooses, bulkStep at a time.
-func change(ctx context.Context, c Changer, action string, f jobs.Filter, expected int64) (int64, error) {
+// change goes through what the filter chooses, bulkStep at a time, until limit
+// jobs are changed. The store takes the oldest first, so what fails anew comes last.
+func change(ctx context.Context, c Changer, action string, f jobs.Filter, limit int64) (int64, error) {
 	a, known := bulkActions[action]
 	if !known {
 		return 0, jobs.Permanent(fmt.Errorf("no bulk action is named %q", action))
 	}
 	f.States = []jobs.State{a.state}
 	var total int64
-	for {
-		n, err := a.do(c)(ctx, f, bulkStep)
+	for total < limit && ctx.Err() == nil {
+		n, err := a.do(c)(ctx, f, int(min(limit-total, bulkStep)))
 		if err != nil {
 			return total, fmt.Errorf("%s after %d jobs: %w", action, total, err)
 		}
+		if n == 0 { // others were quicker
+			break
+		}
 		total += n
-		jobs.Report(ctx, total, max(expected, total), action)
-		if n == 0 || (action == "hasten" && n < bulkStep) {
-			return total, ctx.Err()
-		}
-		if ctx.Err() != nil {
-			return total, ctx.Err()
-		}
+		jobs.Report(ctx, total, limit, action)
 	}
+	return total, ctx.Err()
 }
 
 func (s *Server) bulk(c echo.Context) error {
@@ -151,7 +148,7 @@ func (s *Server) changeMany(c echo.Context, action string, selection BulkSelecti
 		return refuse(http.StatusUnprocessableEntity, `The selection is empty. To choose all jobs say so: {"all": true}.`)
 	}
 	f.States = []jobs.State{a.state}
-	ctx, now := c.Request().Context(), s.cfg.Now()
+	ctx := c.Request().Context()
 	count, err := s.cfg.Ledger.Count(ctx, f)
 	if err != nil {
 		return fmt.Errorf("counting the jobs to %s: %w", action, err)
@@ -162,15 +159,12 @@ func (s *Server) changeMany(c echo.Context, action string, selection BulkSelecti
 		return c.JSON(http.StatusOK, answer)
 	}
 	if _, registered := s.cfg.Registry.Lookup(Bulk.Name); registered && count > bulkInline && s.cfg.Doer == nil {
-		receipts, err := s.cfg.Enqueuer.Enqueue(ctx, Bulk.Of(BulkPayload{Action: action, Filter: selection.FilterView, Before: now, By: who(c).Name, Count: count}))
+		receipts, err := s.cfg.Enqueuer.Enqueue(ctx, Bulk.Of(BulkPayload{Action: action, Filter: selection.FilterView, At: s.cfg.Now(), By: who(c).Name, Count: count}))
 		if err != nil {
 			return fmt.Errorf("enqueuing the change: %w", err)
 		}
 		answer.Job = receipts[0].UUID
 		return c.JSON(http.StatusAccepted, answer)
-	}
-	if f.Until.IsZero() && action == "retry" {
-		f.Until = now.Add(time.Minute) // clocks of this host and the database may differ a little
 	}
 	if answer.Changed, err = change(ctx, s.cfg.Changer, action, f, count); err != nil {
 		return err

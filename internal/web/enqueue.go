@@ -206,15 +206,16 @@ func limits(n *jobs.New, r EnqueueRequest) error {
 // metadata is the caller's, with who asked, from where and the trace added
 // where he says nothing of it (S0.104).
 func (s *Server) metadata(c echo.Context, given json.RawMessage) (json.RawMessage, error) {
-	metadata := map[string]any{}
+	metadata := map[string]json.RawMessage{} // raw: numbers keep their digits
 	if len(given) > 0 && string(given) != "null" {
 		if err := json.Unmarshal(given, &metadata); err != nil {
 			return nil, badField(http.StatusUnprocessableEntity, "metadata", "metadata must be an object.")
 		}
 	}
 	add := func(key, value string) {
-		if _, there := metadata[key]; !there && value != "" {
-			metadata[key] = clip(strings.ToValidUTF8(value, "\uFFFD"), 255)
+		text, err := json.Marshal(clip(strings.ToValidUTF8(value, "\uFFFD"), 255))
+		if _, there := metadata[key]; !there && value != "" && err == nil {
+			metadata[key] = text
 		}
 	}
 	add("userId", who(c).Name)

@@ -61,10 +61,11 @@ func about(c echo.Context, target, detail string) {
 // what he changed goes into the trail.
 func (s *Server) guard(r route) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
-		if !r.Stream {
-			ctx, cancel := context.WithTimeout(c.Request().Context(), s.cfg.Timeout)
+		if whole := c.Request(); !r.Stream {
+			ctx, cancel := context.WithTimeout(whole.Context(), s.cfg.Timeout)
 			defer cancel()
-			c.SetRequest(c.Request().WithContext(ctx))
+			c.SetRequest(whole.WithContext(ctx))
+			defer c.SetRequest(whole)
 		}
 		c.Request().Body = http.MaxBytesReader(c.Response(), c.Request().Body, s.cfg.BodyLimit)
 		if r.changes() {

@@ -78,7 +78,7 @@ func problemOf(err error) *Problem {
 		return refuse(http.StatusUnauthorized, "These credentials are not valid.")
 	case errors.Is(err, access.ErrKeyReused):
 		return refuse(http.StatusConflict, "%s", sentence(err.Error()))
-	case errors.Is(err, access.ErrInvalid):
+	case errors.Is(err, jobs.ErrInvalid):
 		return refuse(http.StatusUnprocessableEntity, "%s", sentence(err.Error()))
 	case errors.Is(err, jobs.ErrNotFound):
 		return refuse(http.StatusNotFound, "There is nothing with this id.")

@@ -65,7 +65,7 @@ func (s *Store) Deeds(ctx context.Context, f DeedFilter, p jobs.Page) (jobs.List
 	if p.Cursor != "" {
 		before, err := strconv.ParseInt(p.Cursor, 10, 64)
 		if err != nil {
-			return jobs.List[Deed]{}, fmt.Errorf("%w: the cursor is not one of ours", ErrInvalid)
+			return jobs.List[Deed]{}, fmt.Errorf("%w: the cursor is not one of ours", jobs.ErrInvalid)
 		}
 		and("id < ?", before)
 		p.Offset = 0

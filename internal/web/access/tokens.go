@@ -54,20 +54,17 @@ func (r tokenRow) token() (Token, error) {
 		ExpiresAt: fromMillis(r.ExpiresAt), UsedAt: fromMillis(r.UsedAt), RevokedAt: fromMillis(r.RevokedAt)}, nil
 }
 
-// ErrInvalid marks what a person asked for and cannot have: the message says why.
-var ErrInvalid = errors.New("invalid")
-
 // CreateToken makes a token and returns its secret, which is stored nowhere.
 // Name, Scopes, Kinds, CreatedBy and ExpiresAt of t are used.
 func (s *Store) CreateToken(ctx context.Context, t Token) (Token, string, error) {
 	t.Name = strings.TrimSpace(t.Name)
 	switch {
 	case t.Name == "" || len(t.Name) > 191:
-		return Token{}, "", fmt.Errorf("%w: a token needs a name of at most 191 bytes that says who uses it", ErrInvalid)
+		return Token{}, "", fmt.Errorf("%w: a token needs a name of at most 191 bytes that says who uses it", jobs.ErrInvalid)
 	case len(t.Scopes) == 0:
-		return Token{}, "", fmt.Errorf("%w: a token needs one scope at least of %v", ErrInvalid, AllScopes())
+		return Token{}, "", fmt.Errorf("%w: a token needs one scope at least of %v", jobs.ErrInvalid, AllScopes())
 	case !t.ExpiresAt.IsZero() && !t.ExpiresAt.After(s.now()):
-		return Token{}, "", fmt.Errorf("%w: the token would be expired already", ErrInvalid)
+		return Token{}, "", fmt.Errorf("%w: the token would be expired already", jobs.ErrInvalid)
 	}
 	if t.Kinds == nil {
 		t.Kinds = []string{}
