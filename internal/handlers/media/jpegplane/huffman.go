@@ -12,7 +12,7 @@ type huffman struct {
 	// of the block.
 	value [1 << lookBits]int32
 	// skip: steps<<4 | bits over as many whole AC symbols as lie in the look;
-	// bits is 0 where not one does. ended is added where the last ends the block.
+	// never where not one does. ended is added where the last ends the block.
 	skip [1 << lookBits]uint16
 	// limit[l] is one more than the largest code of length l, moved up to 16
 	// bits; first[l] turns such a code into an index of symbols (T.81, F.2.2.3).
@@ -21,8 +21,12 @@ type huffman struct {
 	symbols []byte
 }
 
-// ended marks entries of skip that end the block.
-const ended = 128
+// ended marks entries of skip that end the block; never is more steps than a
+// block has.
+const (
+	ended = 128
+	never = 512
+)
 
 // newHuffman builds a table from the counts of codes by length and the symbols.
 // ok is false when the counts describe no prefix code.
@@ -109,6 +113,9 @@ func (h *huffman) buildSkips() {
 				break
 			}
 			steps += run + 1
+		}
+		if used == 0 {
+			steps = never
 		}
 		h.skip[look] = uint16(steps<<4 | used)
 	}
