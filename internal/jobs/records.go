@@ -14,6 +14,10 @@ var ErrNotFound = errors.New("not found")
 // running job cannot be deleted). What wraps it says what to do instead.
 var ErrConflict = errors.New("not possible now")
 
+// ErrInvalid says that what a person asked for cannot be (a cron line that
+// cannot be read, a cursor that is not ours). What wraps it says why.
+var ErrInvalid = errors.New("invalid")
+
 // WorkerRecord is what people see of a worker: what it said at its last
 // heartbeat, and when that was by the database's clock.
 type WorkerRecord struct {
@@ -57,4 +61,11 @@ type ScheduleChange struct {
 	Data   json.RawMessage
 	// Reset takes the entry back to what program and configuration say.
 	Reset bool
+}
+
+// Flow is what ended in one step of time.
+type Flow struct {
+	At                time.Time
+	Completed, Failed int64         // failed runs, retried ones included
+	Duration, Wait    time.Duration // averages
 }

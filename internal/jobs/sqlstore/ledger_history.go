@@ -156,16 +156,9 @@ func (s *Store) Log(ctx context.Context, uuid string, limit int) ([]jobs.LogLine
 	return lines, nil
 }
 
-// Flow is what ended in one step of time.
-type Flow struct {
-	At                time.Time
-	Completed, Failed int64         // failed runs, retried ones included
-	Duration, Wait    time.Duration // averages
-}
-
 // Throughput counts ended runs in steps of equal length since a moment, oldest
 // first. Steps without runs are listed with zeros.
-func (s *Store) Throughput(ctx context.Context, since time.Time, step time.Duration) ([]Flow, error) {
+func (s *Store) Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Flow, error) {
 	if step < time.Second {
 		return nil, fmt.Errorf("a step of %s is too short: at least 1s", step)
 	}
@@ -182,7 +175,7 @@ func (s *Store) Throughput(ctx context.Context, since time.Time, step time.Durat
 	if count > 10_000 {
 		return nil, fmt.Errorf("%d steps are too many: take longer ones", count)
 	}
-	flows := make([]Flow, count)
+	flows := make([]jobs.Flow, count)
 	for i := range flows {
 		flows[i].At = unixMilli((first + int64(i)) * width)
 	}

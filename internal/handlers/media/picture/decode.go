@@ -9,6 +9,7 @@ import (
 
 	"github.com/gen2brain/jpegn"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/jpegplane"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/resample"
 )
 
@@ -57,6 +58,13 @@ func openJPEG(data []byte, h Header, step float64) (source, error) {
 	if h.jpeg.components == 4 { // jpegn's scaling does not know four channels
 		return openImage("JPEG", func() (image.Image, error) { return stdjpeg.Decode(bytes.NewReader(data)) })
 	}
+	area := resample.Box{X1: float64(h.StoredWidth), Y1: float64(h.StoredHeight)}
+	if denominator > 1 && h.jpeg.baseline() {
+		// What the reduced decoder does not take goes on to the full one.
+		if p, err := jpegplane.Decode(data, denominator); err == nil {
+			return fromPlanes(p, area, float64(denominator)), nil
+		}
+	}
 	img, err := guarded("JPEG", func() (image.Image, error) {
 		return jpegn.Decode(bytes.NewReader(data), &jpegn.Options{ScaleDenom: denominator})
 	})
@@ -67,7 +75,6 @@ func openJPEG(data []byte, h Header, step float64) (source, error) {
 		}
 		return openImage("JPEG", func() (image.Image, error) { return stdjpeg.Decode(bytes.NewReader(data)) })
 	}
-	area := resample.Box{X1: float64(h.StoredWidth), Y1: float64(h.StoredHeight)}
 	switch img := img.(type) {
 	case *image.Gray:
 		return fromGray(img, area, float64(denominator)), nil
@@ -86,6 +93,18 @@ func openJPEG(data []byte, h Header, step float64) (source, error) {
 func (r *raster) stepped(step float64) *raster {
 	for i := range r.channels {
 		r.channels[i].stepX, r.channels[i].stepY = step, step
+	}
+	return r
+}
+
+func fromPlanes(p *jpegplane.Picture, area resample.Box, step float64) *raster {
+	r := &raster{model: gray, area: area}
+	if len(p.Planes) == 3 {
+		r.model = ycc
+	}
+	for _, c := range p.Planes {
+		plane := resample.Plane{Pix: c.Pix, Stride: c.Stride, Width: c.Width, Height: c.Height}
+		r.channels = append(r.channels, channel{plane, step * float64(c.Across), step * float64(c.Down)})
 	}
 	return r
 }
