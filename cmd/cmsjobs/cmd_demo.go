@@ -206,7 +206,7 @@ func filesSince(dir string, since time.Time) ([]demoFile, error) {
 				return err
 			}
 			info, err := d.Info()
-			if err != nil || info.ModTime().Before(since.Add(-time.Second)) || strings.HasPrefix(d.Name(), ".") {
+			if err != nil || info.ModTime().Before(since.Add(-10*time.Millisecond)) || strings.HasPrefix(d.Name(), ".") {
 				return err
 			}
 			relative, err := filepath.Rel(dir, path)
