@@ -34,6 +34,7 @@ require (
 	github.com/ebitengine/purego v0.8.3 // indirect
 	github.com/elliotchance/phpserialize v1.4.0 // indirect
 	github.com/emersion/go-message v0.18.2 // indirect
+	github.com/emersion/go-msgauth v0.7.0 // indirect
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // indirect
 	github.com/emersion/go-smtp v0.25.1 // indirect
 	github.com/fatih/structs v1.1.0 // indirect

@@ -10,14 +10,13 @@ CREATE TABLE cmsjobs_runs (
   attempt INT NOT NULL,
   outcome VARCHAR(16) NOT NULL,
   worker VARCHAR(191) NOT NULL,
-  lease VARCHAR(64) NOT NULL,
-  started_at BIGINT NOT NULL,
+  lease VARCHAR(32) NOT NULL,
   ended_at BIGINT NOT NULL,
   duration_ms BIGINT NOT NULL,
   wait_ms BIGINT NOT NULL,
   error MEDIUMTEXT NULL,
   result MEDIUMTEXT NULL,
-  payload MEDIUMTEXT NULL
+  data MEDIUMTEXT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 CREATE INDEX cmsjobs_runs_outcome ON cmsjobs_runs (outcome, ended_at, id);
 CREATE INDEX cmsjobs_runs_kind ON cmsjobs_runs (kind, ended_at, id);

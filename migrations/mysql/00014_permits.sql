@@ -5,7 +5,7 @@ CREATE TABLE cmsjobs_permits (
   kind VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   place INT NOT NULL,
   job_id BIGINT NOT NULL DEFAULT 0,
-  token VARCHAR(64) NOT NULL DEFAULT '',
+  token VARCHAR(32) NOT NULL DEFAULT '',
   expires_at BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (kind, place)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;

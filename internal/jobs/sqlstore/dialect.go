@@ -107,6 +107,18 @@ func (d dialect) upsert(table, columns, values, key string, changed ...string) s
 	return "INSERT INTO " + table + " (" + columns + ") VALUES " + values + conflict + strings.Join(sets, ", ")
 }
 
+// contains says whether an expression holds a text, byte for byte: a collation
+// would cost more than reading the row.
+func (d dialect) contains(expression, text string) string {
+	switch d.name {
+	case "mysql":
+		return "(INSTR(CAST(" + expression + " AS BINARY), '" + text + "') > 0)"
+	case "postgres":
+		return "(strpos(" + expression + ", '" + text + "') > 0)"
+	}
+	return "(instr(" + expression + ", '" + text + "') > 0)"
+}
+
 // moment is a column that holds a point in time.
 type moment struct {
 	name string // quoted

@@ -13,9 +13,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// runColumns are those of cmsjobs_runs in the order of runRow. started_at and
-// ended_at come from the database's clock and the run's length.
-const runColumns = "job_id, uuid, kind, queue, attempt, outcome, worker, lease, started_at, ended_at, duration_ms, wait_ms, error, result, payload"
+// runColumns are those of cmsjobs_runs in the order of runValues. ended_at is
+// by the database's clock; the run started duration_ms before it.
+const runColumns = "job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, error, result, data"
 
 // maxResult is how large a stored result may be.
 const maxResult = 256 << 10
@@ -29,17 +29,17 @@ type runRow struct {
 	duration, wait time.Duration
 	err            string
 	result         json.RawMessage
-	payload        []byte
+	data           json.RawMessage
 }
 
 // recordRuns writes one row of history for each run and for each twin.
 func (s *Store) recordRuns(ctx context.Context, q Tx, ends []ending) error {
 	rows := make([]runRow, 0, len(ends))
 	for _, e := range ends {
-		lead := runRow{job: e.Claimed.Job, outcome: e.Verdict.String(), worker: e.Worker, lease: leaseName(e.Claimed.Lease),
+		lead := runRow{job: e.Claimed.Job, outcome: e.Verdict.String(), worker: e.Worker, lease: randomPart(tokenOf(e.Claimed.Lease)),
 			duration: e.Duration, wait: e.Wait, err: e.Error, result: e.Result}
 		if e.gone() {
-			lead.payload = e.Claimed.Payload
+			lead.data = e.Claimed.Job.Data
 		}
 		rows = append(rows, lead)
 		if !e.gone() {
@@ -49,7 +49,7 @@ func (s *Store) recordRuns(ctx context.Context, q Tx, ends []ending) error {
 			job := e.Claimed.Job
 			job.ID, job.UUID, job.Attempt = twin.ID, twinUUID(twin), twin.Attempt
 			result := json.RawMessage(fmt.Sprintf(`{"doneBy":%q}`, e.Claimed.Job.UUID))
-			rows = append(rows, runRow{job: job, outcome: lead.outcome, worker: e.Worker, lease: leaseName(twin), wait: e.Wait, err: firstLine(e.Error), result: result})
+			rows = append(rows, runRow{job: job, outcome: lead.outcome, worker: e.Worker, lease: randomPart(tokenOf(twin)), wait: e.Wait, err: firstLine(e.Error), result: result})
 		}
 	}
 	return s.insertRuns(ctx, q, rows)
@@ -57,12 +57,19 @@ func (s *Store) recordRuns(ctx context.Context, q Tx, ends []ending) error {
 
 // insertRuns writes rows in as few statements as their size allows.
 func (s *Store) insertRuns(ctx context.Context, q Tx, rows []runRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	var now int64 // read once: the server would reckon it anew for each value
+	if _, err := s.one(ctx, q, []any{&now}, "SELECT "+s.millis()); err != nil {
+		return fmt.Errorf("writing the history of runs: %w", err)
+	}
 	for len(rows) > 0 {
 		var values []string
 		var args []any
 		size := 0
 		for len(rows) > 0 && len(values) < 1000 && len(args)+9 <= s.d.maxParams && (size < s.maxBytes/2 || len(values) == 0) {
-			v, a, n := s.runValues(rows[0])
+			v, a, n := s.runValues(rows[0], now)
 			values, args, size, rows = append(values, v), append(args, a...), size+n, rows[1:]
 		}
 		if _, err := s.exec(ctx, q, "INSERT INTO cmsjobs_runs ("+runColumns+") VALUES "+strings.Join(values, ","), args...); err != nil {
@@ -73,10 +80,9 @@ func (s *Store) insertRuns(ctx context.Context, q Tx, rows []runRow) error {
 }
 
 // runValues is the row's VALUES, arguments and size in bytes.
-func (s *Store) runValues(r runRow) (string, []any, int) {
-	millis := s.millis()
+func (s *Store) runValues(r runRow, now int64) (string, []any, int) {
 	duration, wait := max(r.duration.Milliseconds(), 0), max(r.wait.Milliseconds(), 0)
-	var failure, result, payload any
+	var failure, result, data any
 	size := 300
 	if r.err != "" {
 		text := cut(r.err)
@@ -88,11 +94,11 @@ func (s *Store) runValues(r runRow) (string, []any, int) {
 	if len(r.result) > 0 {
 		result, size = strings.ReplaceAll(string(r.result), "\x00", ""), size+len(r.result)
 	}
-	if len(r.payload) > 0 && len(r.payload) <= s.o.KeepPayload && utf8.Valid(r.payload) {
-		payload, size = string(r.payload), size+len(r.payload)
+	if len(r.data) <= s.o.KeepData && utf8.Valid(r.data) && string(r.data) != "{}" && len(r.data) > 0 {
+		data, size = string(r.data), size+len(r.data)
 	}
-	values := fmt.Sprintf("(%d,?,?,?,%d,?,?,?,%s-%d,%s,%d,%d,?,?,?)", r.job.ID, r.job.Attempt, millis, duration, millis, duration, wait)
-	return values, []any{r.job.UUID, r.job.Kind, bound(r.job.Queue), r.outcome, bound(r.worker), r.lease, failure, result, payload}, size
+	values := fmt.Sprintf("(%d,?,?,?,%d,?,?,?,%d,%d,%d,?,?,?)", r.job.ID, r.job.Attempt, now, duration, wait)
+	return values, []any{r.job.UUID, r.job.Kind, bound(r.job.Queue), r.outcome, bound(r.worker), r.lease, failure, result, data}, size
 }
 
 // bound cuts a word to what our columns hold.

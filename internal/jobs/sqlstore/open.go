@@ -52,9 +52,9 @@ type Options struct {
 	Zone *time.Location
 	// OwnDB holds our tables where the CMS's database gives no right to make any.
 	OwnDB *sqlx.DB
-	// KeepPayload is up to how many bytes a payload is kept in the history: 4096.
+	// KeepData is up to how many bytes a job's data is kept in the history: 4096.
 	// Negative keeps none.
-	KeepPayload int
+	KeepData int
 	// Logger gets what a person should know: nil discards it.
 	Logger *slog.Logger
 	// Wake is called with the queue after due jobs were committed.
@@ -72,7 +72,7 @@ func (o *Options) defaults() {
 	o.Table, o.FailedTable = cmp.Or(o.Table, "jobs"), cmp.Or(o.FailedTable, "failed_jobs")
 	o.DefaultQueue, o.Connection = cmp.Or(o.DefaultQueue, "default"), cmp.Or(o.Connection, "database")
 	o.Mode, o.RetryAfter = cmp.Or(o.Mode, Auto), cmp.Or(o.RetryAfter, 90*time.Second)
-	o.KeepPayload = cmp.Or(o.KeepPayload, 4096)
+	o.KeepData = cmp.Or(o.KeepData, 4096)
 	if o.OwnQueues == nil {
 		o.OwnQueues = []string{"cmsjobs"}
 	}

@@ -53,9 +53,9 @@ const (
 	// oversize leaves room for the envelope around the largest payload that
 	// Enqueue takes.
 	oversize = jobs.MaxPayload + 4<<10
-	// phpJob is how the payloads of Laravel's own job classes begin. Rows with
-	// it in their first 512 characters are not even read.
-	phpJob = `%"job":"Illuminate_%`
+	// phpJob stands in the first 512 characters of the payloads of Laravel's own
+	// job classes. Rows with it are not even read; for all others Go decides.
+	phpJob = `"job":"Illuminate`
 )
 
 // byTime says that the lane's order is (due, id) and not id.
@@ -137,7 +137,7 @@ func (s *Store) read(ctx context.Context, q Tx, l look) ([]candidate, int64, err
 	statement := strings.Join([]string{"SELECT id,", t.due.text(), ",", t.due.seconds(), ",", t.created.seconds(), ", attempts,", t.locked.seconds(), ",", s.t.columns(), ",",
 		s.d.bytes, "(", t.payload, "), CASE WHEN", s.d.bytes, "(", t.payload, ") <=", fmt.Sprint(oversize), "THEN", t.payload, "ELSE SUBSTR(", t.payload, ", 1,", fmt.Sprint(sniffed), ") END,", now,
 		"FROM", t.name, l.hint, "WHERE", l.where, "AND", t.due.name, "<=", t.due.of(now),
-		"AND SUBSTR(", t.payload, ", 1, 512) NOT LIKE '" + phpJob + "'", l.order, "LIMIT", fmt.Sprint(l.limit)}, " ")
+		"AND NOT", s.d.contains("SUBSTR("+t.payload+", 1, 512)", phpJob), l.order, "LIMIT", fmt.Sprint(l.limit)}, " ")
 	var found []candidate
 	var clock int64
 	err := s.query(ctx, q, func(r *sql.Rows) error {

@@ -102,7 +102,7 @@ func (s *Store) forget(ends []ending) {
 	}
 }
 
-// leaseName names a lease over all claims: it is what the history keeps.
+// leaseName names a lease over all claims.
 func leaseName(l jobs.Lease) string {
 	return fmt.Sprintf("%s.%d", randomPart(tokenOf(l)), l.ID)
 }
@@ -119,7 +119,8 @@ func (s *Store) withoutSettled(ctx context.Context, ends []ending) ([]ending, er
 	var left []ending
 	for _, e := range ends {
 		var n int
-		found, err := s.one(ctx, s.ownDB, []any{&n}, "SELECT 1 FROM cmsjobs_runs WHERE uuid = ? AND lease = ?", e.Claimed.Job.UUID, leaseName(e.Claimed.Lease))
+		found, err := s.one(ctx, s.ownDB, []any{&n}, "SELECT 1 FROM cmsjobs_runs WHERE uuid = ? AND job_id = ? AND lease = ?",
+			e.Claimed.Job.UUID, e.Claimed.Lease.ID, randomPart(tokenOf(e.Claimed.Lease)))
 		if err != nil {
 			return nil, fmt.Errorf("asking whether jobs were settled: %w", err)
 		}

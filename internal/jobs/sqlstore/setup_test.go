@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
-
-type none struct{}
 
 // kinds that the tests know.
 var (
@@ -235,3 +235,14 @@ func (f *fixture) insertRaw(queue, payload string) {
 }
 
 func job(data string) jobs.New { return plainKind.Of(json.RawMessage(data)) }
+
+// jobstestOpen opens a MySQL DSN as it is.
+func jobstestOpen(t testing.TB, dsn string) *sqlx.DB {
+	t.Helper()
+	db, err := sqlx.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/gen2brain/jpegn"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/jpegplane"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/pngrows"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/resample"
 )
 
@@ -20,13 +21,47 @@ func open(data []byte, h Header, step float64) (source, error) {
 	case JPEG:
 		return openJPEG(data, h, step)
 	case PNG:
-		return openImage("PNG", func() (image.Image, error) { return png.Decode(bytes.NewReader(data)) })
+		return openPNG(data, h, step)
 	case WebP:
 		return openWebP(data, h)
 	case GIF:
 		return stillGIF(data, h)
 	}
 	return nil, ErrUnsupported
+}
+
+// openPNG averages squares of pixels while it reads, rows at a time; interlaced
+// PNGs are decoded whole.
+func openPNG(data []byte, h Header, step float64) (source, error) {
+	if h.interlaced {
+		return openImage("PNG", func() (image.Image, error) { return png.Decode(bytes.NewReader(data)) })
+	}
+	k := max(1, int(min(step, 64)))
+	p, err := pngrows.Reduce(data, k)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	r := &raster{model: rgb, area: resample.Box{X1: float64(h.StoredWidth), Y1: float64(h.StoredHeight)}}
+	if len(p.Planes) == 4 && !full(p.Planes[3]) {
+		r.model = rgba
+	} else {
+		p.Planes = p.Planes[:3]
+	}
+	for _, pix := range p.Planes {
+		plane := resample.Plane{Pix: pix, Stride: p.Width, Width: p.Width, Height: p.Height}
+		r.channels = append(r.channels, channel{plane, float64(k), float64(k)})
+	}
+	return r, nil
+}
+
+// full says whether nothing shines through a plane of alpha.
+func full(alpha []byte) bool {
+	for _, a := range alpha {
+		if a != 255 {
+			return false
+		}
+	}
+	return true
 }
 
 func openImage(what string, decode func() (image.Image, error)) (source, error) {
