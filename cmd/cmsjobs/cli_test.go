@@ -32,12 +32,19 @@ type result struct {
 // environment but what env names.
 func call(t *testing.T, env []string, words ...string) result {
 	t.Helper()
+	return callAt(t, 0, env, words...)
+}
+
+// callAt is call on a host whose clock is ahead.
+func callAt(t *testing.T, ahead time.Duration, env []string, words ...string) result {
+	t.Helper()
 	var out, errs bytes.Buffer
 	empty := filepath.Join(t.TempDir(), "empty.yaml")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &app{out: &out, err: &errs, in: strings.NewReader(`{"fail":"from stdin"}`), environ: append([]string{"CMSJOBS_CONFIG=" + empty}, env...), now: time.Now}
+	a := &app{out: &out, err: &errs, in: strings.NewReader(`{"fail":"from stdin"}`), environ: append([]string{"CMSJOBS_CONFIG=" + empty}, env...),
+		now: func() time.Time { return time.Now().Add(ahead) }}
 	code := a.run(words)
 	return result{code, out.String(), errs.String()}
 }
@@ -137,7 +144,7 @@ func TestManyFailedJobsAreRetriedForgottenAndPruned(t *testing.T) {
 	want(t, call(t, nil, dsn, "queue:retry", "all"), 0, "retry: 12 jobs")
 	work()
 	want(t, call(t, nil, dsn, "failed", "prune", "--older", "30d"), 0, "0 failed jobs are older")
-	r := call(t, nil, dsn, "--json", "--set", "queue.export_dir="+exports, "failed", "prune", "--older", "-1h")
+	r := callAt(t, 31*24*time.Hour, nil, dsn, "--json", "--set", "queue.export_dir="+exports, "failed", "prune")
 	pruned := answer[struct {
 		Deleted int
 		Export  string
@@ -159,7 +166,7 @@ func TestExitCodesSayWhatIsWrong(t *testing.T) {
 		code  int
 		says  string
 	}{
-		{"an unknown command", nil, []string{"wrok"}, exitUsage, "unknown command"},
+		{"an unknown command", nil, []string{"wrok"}, exitUsage, "did you mean work?"},
 		{"an unknown subcommand", nil, []string{"jobs", "lst"}, exitUsage, "no command"},
 		{"an unknown flag", nil, []string{"work", "--fast"}, exitUsage, "unknown flag"},
 		{"too many words", nil, []string{"version", "please"}, exitUsage, "--help"},
@@ -230,8 +237,9 @@ func TestTheDemoDoesEveryJob(t *testing.T) {
 		}
 	}
 	posts, err := os.ReadFile(filepath.Join(dir, "public", "blog-posts.xml"))
-	if n := bytes.Count(posts, []byte("<loc>")); err != nil || n != 284 { // 300 less 15 drafts, less the last one, which is dated ahead (and the 15th draft too)
-		t.Logf("blog-posts.xml has %d addresses, %v", n, err)
+	// 300 posts, of which every twentieth is a draft and one is dated ahead.
+	if n := bytes.Count(posts, []byte("<loc>")); err != nil || n != 284 {
+		t.Errorf("blog-posts.xml has %d addresses, %v", n, err)
 	}
 	want(t, call(t, nil, "--cms", dir, "doctor"), 0, "can run here")
 	want(t, call(t, nil, "--cms", dir, "jobs", "list"), 0, "sitemap.generate")
