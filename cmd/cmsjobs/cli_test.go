@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -10,12 +11,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
@@ -184,6 +187,39 @@ func TestExitCodesSayWhatIsWrong(t *testing.T) {
 		{"an override of an unknown kind", nil, []string{dsn, "--set", "kinds.shop.sync.limit=2", "jobs", "list"}, exitUsage, "shop.sync"},
 	} {
 		t.Run(c.name, func(t *testing.T) { want(t, call(t, c.env, c.words...), c.code, c.says) })
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for code, err := range map[int]error{
+		0: nil, exitFault: errors.New("x"), exitUsage: fmt.Errorf("a: %w", usagef("x")), exitDatabase: fmt.Errorf("a: %w", databaseError{errors.New("x")}),
+		exitNotFound: fmt.Errorf("a: %w", jobs.ErrNotFound), exitMemory: fmt.Errorf("a: %w", jobs.ErrMemory), exitStuck: fmt.Errorf("a: %w", jobs.ErrStuck),
+	} {
+		if got := exitCode(err); got != code {
+			t.Errorf("%v exits with %d, want %d", err, got, code)
+		}
+	}
+	if got := exitCode(config.Faults{{Problem: "x"}}); got != exitUsage {
+		t.Errorf("faults of the configuration exit with %d", got)
+	}
+}
+
+// TestProcessesMayStartTogetherOnAFreshDatabase fails when makeTables looks
+// only once.
+func TestProcessesMayStartTogetherOnAFreshDatabase(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			dsn := database(t, engine, sqlstore.Stock)
+			results := make([]result, 4)
+			var together sync.WaitGroup
+			for i := range results {
+				together.Go(func() { results[i] = call(t, nil, dsn, "jobs", "list") })
+			}
+			together.Wait()
+			for _, r := range results {
+				want(t, r, 0, "No jobs.")
+			}
+		})
 	}
 }
 
