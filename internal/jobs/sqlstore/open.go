@@ -241,7 +241,7 @@ func (s *Store) readJobs(ctx context.Context) error {
 	if named || status {
 		err = need(plain, have, "id", "queue", "name", "payload_json", "status", "priority", "run_at", "attempts", "max_attempts", "last_error", "locked_at", "locked_by", "created_at")
 		t.payload, t.due, t.locked, t.created = s.d.ident("payload_json"), s.momentOf(have["run_at"]), s.momentOf(have["locked_at"]), s.momentOf(have["created_at"])
-		t.ordered = indexOn(indexes, "queue", "status", "priority", "run_at")
+		t.ordered, t.byQueue = indexOn(indexes, "queue", "status", "priority", "run_at"), indexOn(indexes, "queue", "status", "run_at")
 		if updated, ok := have["updated_at"]; ok {
 			t.updated = s.momentOf(updated)
 		}

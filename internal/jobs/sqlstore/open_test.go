@@ -228,3 +228,52 @@ func TestOwnDatabase(t *testing.T) {
 		}
 	}
 }
+
+// No claim sorts, and none locks more than what it takes: a sort locked every
+// waiting row of the queue where the specification's own statement ran.
+func TestAClaimNeitherSortsNorLocksTheQueue(t *testing.T) {
+	ctx := context.Background()
+	for _, v := range []variant{{layout: Stock}, {layout: Stock, indexed: true}, {layout: Extended}, {layout: Extended, old: true}} {
+		v.engine, v.mode = jobstest.MySQL, Skip
+		t.Run(v.String(), func(t *testing.T) {
+			db := v.database(t)
+			if v.old { // the specification's own indexes only
+				db.MustExec("DROP INDEX idx_queue_status_priority_run ON jobs")
+			}
+			f := v.fixture(t, db)
+			f.fill(3000, func(i int) jobs.New { return job(fmt.Sprint(i)) })
+			got := f.claim(20)
+			l := f.lane("default", 0)
+			rows, err := db.Queryx("EXPLAIN "+f.reading(f.inLane(l, l.head, position{}, f.Store.t.waiting(), 20)), f.inLane(l, l.head, position{}, "1=1", 20).args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rows.Close()
+			for rows.Next() {
+				plan := map[string]any{}
+				if err := rows.MapScan(plan); err != nil {
+					t.Fatal(err)
+				}
+				if text := fmt.Sprintf("%s", plan); strings.Contains(text, "filesort") {
+					t.Errorf("the claim sorts: %s", text)
+				}
+			}
+			x, err := f.begin(ctx, f.Store.db)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rollback(x)
+			found, _, err := f.read(ctx, x, f.inLane(l, position{}, position{}, f.Store.t.waiting(), 20))
+			if err != nil || len(found) != 20 {
+				t.Fatal(len(found), err)
+			}
+			if free, err := f.stillThere(ctx, x, found, f.d.skipLocked); err != nil || len(free) != 20 {
+				t.Fatal(len(free), err)
+			}
+			var locked int
+			if _, err := f.one(ctx, x, []any{&locked}, "SELECT trx_rows_locked FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = CONNECTION_ID()"); err != nil || locked == 0 || locked > 2*len(got) {
+				t.Errorf("claiming %d jobs locks %d rows, %v", len(found), locked, err)
+			}
+		})
+	}
+}
