@@ -109,6 +109,7 @@ type Store struct {
 	lanes    map[laneKey]*lane
 	classes  map[string]*classes
 	heldBack map[string][]int64
+	crowded  int // claims for which others are expected: see takeSkipping
 
 	mu      sync.Mutex
 	unclear map[string]bool // settlements whose answer was lost, by lease

@@ -277,3 +277,22 @@ func TestAClaimNeitherSortsNorLocksTheQueue(t *testing.T) {
 		})
 	}
 }
+
+// A list out of the history is read from its index in order, also in its
+// middle, where the optimizer by itself prefers to sort.
+func TestTheHistoryIsListedWithoutASort(t *testing.T) {
+	db := variant{engine: jobstest.MySQL, layout: Stock, mode: Skip}.database(t)
+	s := open1(t, db, Options{Registry: registry()})
+	db.MustExec(`INSERT INTO cmsjobs_runs (job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms)
+		SELECT seq, CONCAT('u', seq), ELT(1+seq%7,'a','b','c','d','e','f','g'), 'default', 1, IF(seq%50=0,'failed','completed'), 'w', 'x', seq*10, 5, 5 FROM seq_1_to_20000`)
+	for column, value := range map[string]string{"outcome": "completed", "kind": "c", "queue": "default"} {
+		list := "FROM cmsjobs_runs" + s.runsHint(column) + " WHERE " + column + " = ? AND ended_at <= ? AND NOT (ended_at = ? AND id >= ?) ORDER BY ended_at DESC, id DESC LIMIT 50"
+		plan := map[string]any{}
+		if err := db.QueryRowx("EXPLAIN SELECT id, uuid "+list, value, 100000, 100000, 10000).MapScan(plan); err != nil {
+			t.Fatal(err)
+		}
+		if text := fmt.Sprintf("%s", plan); strings.Contains(text, "filesort") || !strings.Contains(text, "cmsjobs_runs_"+column) {
+			t.Errorf("the list by %s: %s", column, text)
+		}
+	}
+}
