@@ -178,29 +178,32 @@ type classes struct {
 	expired    time.Time // when lost leases are looked for again
 }
 
-// waitingClasses lists the classes of priority in a queue. New ones are
-// noticed as often as looking is cheap.
-func (s *Store) waitingClasses(ctx context.Context, queue string) ([]int, error) {
-	c := s.classes[queue]
-	if c == nil {
-		c = &classes{}
-		s.classes[queue] = c
+func (s *Store) classesOf(queue string) *classes {
+	if s.classes[queue] == nil {
+		s.classes[queue] = &classes{}
 	}
+	return s.classes[queue]
+}
+
+// waitingClasses lists the classes of priority in a queue. They are read again
+// as often as that is cheap, or when told to; fresh says that they just were.
+func (s *Store) waitingClasses(ctx context.Context, queue string, again bool) (priorities []int, fresh bool, err error) {
+	c := s.classesOf(queue)
 	begun := s.o.Clock()
-	if begun.Before(c.next) {
-		return c.priorities, nil
+	if !again && begun.Before(c.next) {
+		return c.priorities, false, nil
 	}
 	var found []int
-	err := s.query(ctx, s.db, func(r *sql.Rows) error {
+	err = s.query(ctx, s.db, func(r *sql.Rows) error {
 		var p int
 		err := r.Scan(&p)
 		found = append(found, p)
 		return err
 	}, "SELECT DISTINCT priority FROM "+s.t.shape().name+s.hint()+" WHERE queue = ? AND "+s.t.waiting()+" ORDER BY priority DESC", queue)
 	if err != nil {
-		return nil, fmt.Errorf("reading the priorities that wait on %s: %w", queue, err)
+		return nil, false, fmt.Errorf("reading the priorities that wait on %s: %w", queue, err)
 	}
 	done := s.o.Clock()
 	c.priorities, c.next = found, done.Add(min(sweepShare*done.Sub(begun), 10*time.Second))
-	return found, nil
+	return found, true, nil
 }
