@@ -213,7 +213,7 @@ func (h *Handler) SendTest(ctx context.Context, uuid, to string) (Result, error)
 	if err := p.Validate(); err != nil {
 		return Result{}, err
 	}
-	err = h.send(ctx, jobs.Job{UUID: uuid, Kind: Send.Name, Attempt: 1, MaxAttempts: 1, Data: json.RawMessage("{}")}, p)
+	err = h.send(ctx, jobs.Job{UUID: uuid, Kind: Send.Name, Attempt: 1, MaxAttempts: 1, Data: Send.Of(p).Data}, p)
 	var r Result
 	if raw, _ := run.Outcome(); raw != nil {
 		err = errors.Join(err, json.Unmarshal(raw, &r))
