@@ -119,7 +119,7 @@ type row struct {
 
 // reader is nil when the CMS has no such table.
 func (s *Site) reader(ctx context.Context, m Model, q ContentQuery) (*reader, error) {
-	m = m.withDefaults()
+	m = m.WithDefaults()
 	columns, err := s.Columns(ctx, m.Table)
 	if err != nil || len(columns) == 0 {
 		return nil, err
@@ -146,7 +146,7 @@ func (s *Site) reader(ctx context.Context, m Model, q ContentQuery) (*reader, er
 	r := &reader{site: s, model: &m, query: q, zone: zone, columns: columns, prefix: prefix, fixed: settings.prefixOf(m), home: settings.homepage(),
 		numeric: strings.Contains(columns["id"], "int")}
 	r.extras, err = s.extrasOf(ctx, m, q)
-	r.extras.arg = r.idArg
+	r.extras.arg, r.extras.public = r.idArg, r.public
 	return r, err
 }
 

@@ -75,7 +75,7 @@ func (b *builder) add(e *entry) error {
 		}
 	}
 	b.urls++
-	if b.seen != nil && b.urls%1000 == 0 {
+	if b.urls%1000 == 0 {
 		b.seen(b.urls)
 	}
 	return b.out.write(b.buffer, e.modified)
@@ -84,7 +84,7 @@ func (b *builder) add(e *entry) error {
 func (b *builder) open() error {
 	b.nextID++
 	name := "part-" + strconv.Itoa(b.nextID)
-	f, err := b.stage.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := b.stage.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return fmt.Errorf("writing the sitemap: %w", err)
 	}
@@ -103,7 +103,8 @@ func (b *builder) close() error {
 		return errors.Join(fmt.Errorf("writing the sitemap: %w", err), out.file.Close())
 	}
 	b.parts = append(b.parts, part)
-	return b.seal.file(out.file)
+	b.seen(b.urls)
+	return b.seal.take(out.file, part.staged, b.plan.options.Gzip)
 }
 
 // abort closes what is open after an error.
@@ -135,7 +136,7 @@ func (b *builder) complete() error {
 		return nil
 	}
 	if b.plan.options.Stylesheet {
-		if err := b.write(stylesheetName, stylesheet); err != nil {
+		if err := b.write(stylesheetName, stylesheet, false); err != nil {
 			return err
 		}
 	}
@@ -145,6 +146,22 @@ func (b *builder) complete() error {
 		return nil
 	}
 	return b.index()
+}
+
+// published lists the files in the order in which they are put into place,
+// each compressed copy before its original, the index last.
+func (b *builder) published() []file {
+	if !b.plan.options.Gzip {
+		return b.files
+	}
+	var list []file
+	for _, f := range b.files {
+		if f.name != stylesheetName {
+			list = append(list, file{name: f.name + ".gz", staged: f.staged + ".gz"})
+		}
+		list = append(list, f)
+	}
+	return list
 }
 
 func (b *builder) extras() int {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -80,9 +81,18 @@ func New(c Config) (*Handler, error) {
 		h.http = outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowHTTP: true, SameHostRedirects: true, UserAgent: "cmsjobs"})
 	}
 	if h.media == nil {
-		h.media = func(path string) string { return h.site.URL() + "/storage/" + path }
+		h.media = h.storageURL
 	}
 	return h, nil
+}
+
+// storageURL is where a CMS that keeps its media beside itself shows them. An
+// image may also be a whole address.
+func (h *Handler) storageURL(path string) string {
+	if strings.HasPrefix(path, "https://") || strings.HasPrefix(path, "http://") {
+		return path
+	}
+	return h.site.URL() + "/storage/" + cms.EscapePath(strings.TrimLeft(path, "/"))
 }
 
 // Register makes r run this package's kinds.

@@ -28,15 +28,25 @@ func (h *Handler) stream(ctx context.Context, p *plan, g *group, skip func(*cms.
 		case item.NoIndex && !p.options.KeepNoIndex:
 			continue
 		}
-		for _, e := range p.entries(g, &item, h.media) {
-			if len(e.loc) > maxLoc {
-				skip(&cms.RowError{Table: g.model.Table, ID: item.ID, Reason: fmt.Sprintf("its address has %d bytes, sitemaps allow %d", len(e.loc), maxLoc)})
-				continue
-			}
+		list := p.entries(g, &item, h.media)
+		// All languages or none: their alternates name each other.
+		if n := longest(list); n > maxLoc {
+			skip(&cms.RowError{Table: g.model.Table, ID: item.ID, Reason: fmt.Sprintf("its address has %d bytes, sitemaps allow %d", n, maxLoc)})
+			continue
+		}
+		for _, e := range list {
 			if err := see(e); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+func longest(list []*entry) int {
+	n := 0
+	for _, e := range list {
+		n = max(n, len(e.loc))
+	}
+	return n
 }
