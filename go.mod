@@ -34,6 +34,7 @@ require (
 	github.com/ebitengine/purego v0.8.3 // indirect
 	github.com/elliotchance/phpserialize v1.4.0 // indirect
 	github.com/emersion/go-message v0.18.2 // indirect
+	github.com/emersion/go-msgauth v0.7.0 // indirect
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // indirect
 	github.com/emersion/go-smtp v0.25.1 // indirect
 	github.com/fatih/structs v1.1.0 // indirect
@@ -77,6 +78,7 @@ require (
 	github.com/lmittmann/tint v1.2.1 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
+	github.com/mattn/go-runewidth v0.0.16 // indirect
 	github.com/maxmind/mmdbwriter v1.2.0 // indirect
 	github.com/medama-io/go-useragent v1.2.1 // indirect
 	github.com/mfridman/interpolate v0.0.2 // indirect

@@ -103,6 +103,7 @@ type reader struct {
 	prefix  bool // slugs have a prefix of their own
 	columns map[string]string
 	fixed   string // the prefix where slugs have none
+	home    string // the page that is shown at the root, and needs no slug
 	last    string
 	done    bool
 	extras  extras
@@ -118,7 +119,7 @@ type row struct {
 
 // reader is nil when the CMS has no such table.
 func (s *Site) reader(ctx context.Context, m Model, q ContentQuery) (*reader, error) {
-	m = m.withDefaults()
+	m = m.WithDefaults()
 	columns, err := s.Columns(ctx, m.Table)
 	if err != nil || len(columns) == 0 {
 		return nil, err
@@ -142,10 +143,10 @@ func (s *Site) reader(ctx context.Context, m Model, q ContentQuery) (*reader, er
 		q.Batch = defaultBatch
 	}
 	_, prefix := slugs["prefix"]
-	r := &reader{site: s, model: &m, query: q, zone: zone, columns: columns, prefix: prefix, fixed: settings.prefixOf(m),
+	r := &reader{site: s, model: &m, query: q, zone: zone, columns: columns, prefix: prefix, fixed: settings.prefixOf(m), home: settings.homepage(),
 		numeric: strings.Contains(columns["id"], "int")}
 	r.extras, err = s.extrasOf(ctx, m, q)
-	r.extras.arg = r.idArg
+	r.extras.arg, r.extras.public = r.idArg, r.public
 	return r, err
 }
 
@@ -236,7 +237,7 @@ func (at *row) item(r *reader) (Item, error) {
 		return fault("created_at is %q", at.created.bad)
 	case at.updated.bad != "":
 		return fault("updated_at is %q", at.updated.bad)
-	case at.key == "":
+	case at.key == "" && (r.model.Name != "pages" || at.id != r.home):
 		return fault("it has no slug: open it in the CMS and save it")
 	}
 	for _, text := range []nullText{at.key, at.prefix} {

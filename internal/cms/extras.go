@@ -19,6 +19,8 @@ type extras struct {
 	site  *Site
 	model Model
 	arg   func(id string) any
+	// public is the condition for rows c that everybody may see.
+	public func() (string, []any)
 	// What is asked for and there.
 	robots, slugTranslations, languageRows bool
 	languages                              []Language
@@ -185,7 +187,7 @@ FROM %s s JOIN %s t ON t.slugs_id = s.id WHERE s.reference_type = ? AND s.refere
 			if version.Language != string(v[1]) {
 				continue
 			}
-			if v[2] != "" {
+			if v[2] != "" && unprintable(string(v[2])+string(v[3])) == "" {
 				version.Key = string(v[2])
 			}
 			if v[4] == "" {
@@ -196,23 +198,30 @@ FROM %s s JOIN %s t ON t.slugs_id = s.id WHERE s.reference_type = ? AND s.refere
 }
 
 // loadRows reads the older way of translating: each language has a row of its
-// own, and language_meta says which rows belong together.
+// own, and language_meta says which rows belong together. Versions are only
+// those rows that are public themselves, so that all name each other.
 func (e *extras) loadRows(ctx context.Context, at map[string]*row, first, last any) error {
 	quote := e.site.quote
 	meta := quote(e.site.Table("language_meta"))
-	query := fmt.Sprintf(`SELECT a.reference_id, a.lang_meta_code, b.reference_id, b.lang_meta_code, s.%s, s.%s
+	box, robots := "NULL", ""
+	if e.robots {
+		box = "x.meta_value"
+		robots = "LEFT JOIN " + quote(e.site.Table("meta_boxes")) + " x ON x.reference_id = b.reference_id AND x.reference_type = b.reference_type AND x.meta_key = 'seo_meta'"
+	}
+	where, args := e.public()
+	query := fmt.Sprintf(`SELECT a.reference_id, a.lang_meta_code, b.reference_id, b.lang_meta_code, s.%s, s.%s, %s
 FROM %s a JOIN %s b ON b.lang_meta_origin = a.lang_meta_origin AND b.reference_type = a.reference_type
-JOIN %s c ON c.id = b.reference_id AND c.%s = ? JOIN %s s ON s.reference_id = b.reference_id AND s.reference_type = b.reference_type
-WHERE a.reference_type = ? AND a.reference_id >= ? AND a.reference_id <= ? ORDER BY a.reference_id, b.lang_meta_code, s.id`,
-		quote("key"), quote("prefix"), meta, meta, quote(e.site.Table(e.model.Table)), quote(e.model.StatusColumn), quote(e.site.Table("slugs")))
-	return e.each(ctx, query, []any{e.model.Published, e.model.Class, first, last}, 6, func(v []nullText) {
+JOIN %s c ON c.id = b.reference_id JOIN %s s ON s.reference_id = b.reference_id AND s.reference_type = b.reference_type %s
+WHERE a.reference_type = ? AND a.reference_id >= ? AND a.reference_id <= ? AND %s ORDER BY a.reference_id, b.lang_meta_code, s.id`,
+		quote("key"), quote("prefix"), box, meta, meta, quote(e.site.Table(e.model.Table)), quote(e.site.Table("slugs")), robots, where)
+	return e.each(ctx, query, append([]any{e.model.Class, first, last}, args...), 7, func(v []nullText) {
 		r := at[string(v[0])]
 		if r == nil {
 			return
 		}
 		x := r.more()
 		x.language = string(v[1])
-		if v[2] == v[0] || x.has(string(v[3])) || v[4] == "" {
+		if v[2] == v[0] || x.has(string(v[3])) || v[4] == "" || unprintable(string(v[4])) != "" || noIndex(string(v[6])) {
 			return
 		}
 		x.versions = append(x.versions, Version{Language: string(v[3]), ID: string(v[2]), Key: string(v[4]), Prefix: string(v[5])})

@@ -25,6 +25,7 @@ func (s *Site) ContentDigest(ctx context.Context, m Model, q ContentQuery) ([]Di
 	if err != nil || r == nil {
 		return nil, err
 	}
+	m = *r.model
 	quote := s.quote
 	columns := []string{"c.id"}
 	for _, name := range []string{"created_at", "updated_at"} {

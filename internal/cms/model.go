@@ -1,5 +1,10 @@
 package cms
 
+import (
+	"fmt"
+	"regexp"
+)
+
 // Model is one kind of content: a table of the CMS whose rows have a page of
 // their own on the site. Empty columns mean the CMS's usual names.
 type Model struct {
@@ -22,8 +27,8 @@ type Model struct {
 	Scheduled bool
 }
 
-// The CMS's own models.
-func PageModel() Model { return Model{Name: "pages", Class: `Botble\Page\Models\Page`}.withDefaults() }
+// PageModel is the CMS's pages, of which one may be the homepage.
+func PageModel() Model { return Model{Name: "pages", Class: `Botble\Page\Models\Page`}.WithDefaults() }
 
 // Models lists the content that a stock CMS has, in the order of its sitemap.
 func Models() []Model {
@@ -35,12 +40,13 @@ func Models() []Model {
 		{Name: "galleries", Class: `Botble\Gallery\Models\Gallery`, Prefix: "galleries"},
 	}
 	for i := range list {
-		list[i] = list[i].withDefaults()
+		list[i] = list[i].WithDefaults()
 	}
 	return list
 }
 
-func (m Model) withDefaults() Model {
+// WithDefaults fills in the CMS's usual names.
+func (m Model) WithDefaults() Model {
 	for _, f := range []struct {
 		field    *string
 		fallback string
@@ -52,4 +58,20 @@ func (m Model) withDefaults() Model {
 		}
 	}
 	return m
+}
+
+var modelName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,60}$`)
+
+// Validate says what is wrong with a model of the configuration.
+func (m Model) Validate() error {
+	m = m.WithDefaults()
+	switch {
+	case !modelName.MatchString(m.Name):
+		return fmt.Errorf("the model's name %q: use lower-case letters, digits and dashes, as it becomes part of file names", m.Name)
+	case !tableName.MatchString(m.Table):
+		return fmt.Errorf("the model %s names the table %q, which is no table name", m.Name, m.Table)
+	case m.Class == "":
+		return fmt.Errorf("the model %s needs its PHP class, as slugs.reference_type has it", m.Name)
+	}
+	return nil
 }

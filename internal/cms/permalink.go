@@ -131,6 +131,9 @@ func (p *Permalinks) segment(language string) string {
 	return p.locales[language]
 }
 
+// EscapePath writes a path as it stands in an address.
+func EscapePath(path string) string { return string(appendPath(nil, path)) }
+
 const hex = "0123456789ABCDEF"
 
 // appendPath escapes what RFC 3986 §3.3 does not allow in a path.

@@ -84,6 +84,25 @@ func readURLs(t testing.TB, site *cms.Site, name string) []*xmlsitemap.URL {
 	return set.URLs
 }
 
+// readIndex reads the index back with snabb/sitemap: the files it names.
+func readIndex(t testing.TB, site *cms.Site) []string {
+	t.Helper()
+	f, err := os.Open(filepath.Join(site.Public(), "sitemap.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var index xmlsitemap.SitemapIndex
+	if _, err := index.ReadFrom(f); err != nil {
+		t.Fatalf("the index: %v", err)
+	}
+	var list []string
+	for _, u := range index.URLs {
+		list = append(list, u.Loc)
+	}
+	return list
+}
+
 func locs(t testing.TB, site *cms.Site, name string) []string {
 	t.Helper()
 	var list []string
@@ -131,6 +150,7 @@ func TestEverythingPublicOfARealCMSIsInTheMap(t *testing.T) {
 	result := write(t, handler(t, site, nil), false)
 	const root = "https://cms.example"
 	same(t, "files", files(t, site), strings.Fields("sitemap.xml sitemap.xsl pages.xml blog-posts.xml blog-categories.xml blog-tags.xml galleries.xml"))
+	same(t, "index", readIndex(t, site), under(root, "/pages.xml /blog-posts.xml /blog-categories.xml /blog-tags.xml /galleries.xml"))
 	same(t, "pages", locs(t, site, "pages.xml"), append(under(root, "/blog /contact /cookie-policy /galleries"), root))
 	same(t, "categories", locs(t, site, "blog-categories.xml"), under(root, `/artificial-intelligence /cybersecurity /blockchain-technology
 		/5g-and-connectivity /augmented-reality-ar /green-technology /quantum-computing /edge-computing`))
@@ -161,7 +181,40 @@ func TestEverythingPublicOfARealCMSIsInTheMap(t *testing.T) {
 	if tag := readURLs(t, site, "blog-tags.xml")[0]; tag.Priority != 0.3 || tag.ChangeFreq != "weekly" {
 		t.Errorf("tag %+v", tag)
 	}
+	checked(t, handler(t, site, nil))
 	if again := write(t, handler(t, site, nil), false); again.Unchanged == "" {
 		t.Errorf("the second run wrote again: %+v", again)
+	}
+}
+
+// In this dump posts have the prefix "news", a job offer has none of the CMS's
+// own models, and the theme's homepage is page 1.
+func TestARealShopOfTheNewestVersion(t *testing.T) {
+	site := realCMS(t, "database-core-7.6.8.sql")
+	h := handler(t, site, func(c *sitemap.Config) {
+		c.Options.Profile = "botble"
+		c.Options.Models = []cms.Model{{Name: "careers", Class: `ArchiElite\Career\Models\Career`}}
+	})
+	write(t, h, false)
+	checked(t, h)
+	const root = "https://cms.example"
+	same(t, "pages", locs(t, site, "pages.xml"), append(under(root, `/homepage-2 /homepage-3 /homepage-4 /homepage-5 /blog /contact-us /our-services /faqs
+		/about-us /pricing-plans /privacy-policy /coming-soon /properties /projects /cookie-policy`), root))
+	same(t, "categories", locs(t, site, "blog-categories.xml"), under(root+"/news", `/buying-a-home /selling-a-home /market-trends /home-improvement
+		/real-estate-investing /neighborhood-guides`))
+	same(t, "tags", locs(t, site, "blog-tags.xml"), under(root+"/tag", `/tips /investing /market-analysis /diy /luxury-homes /first-time-buyers
+		/property-management /renovation`))
+	same(t, "posts", locs(t, site, "blog-posts.xml"), under(root+"/news", `/top-10-tips-for-first-time-home-buyers /how-to-stage-your-home-for-a-quick-sale
+		/understanding-the-current-real-estate-market-trends /diy-home-improvement-projects-that-add-value /a-beginners-guide-to-real-estate-investing
+		/how-to-choose-the-right-neighborhood-for-your-family /luxury-homes-what-to-look-for /property-management-best-practices-for-landlords
+		/renovation-ideas-to-increase-your-homes-value /the-ultimate-guide-to-buying-a-vacation-home /how-to-successfully-sell-your-home-in-a-buyers-market
+		/home-inspection-what-to-expect-and-how-to-prepare /eco-friendly-home-improvements-for-sustainable-living /how-to-navigate-the-mortgage-process
+		/real-estate-market-analysis-what-you-need-to-know /tips-for-renting-out-your-property /understanding-property-taxes-and-how-to-lower-them
+		/the-benefits-of-smart-home-technology`))
+	same(t, "careers", locs(t, site, "careers.xml"), under(root+"/careers", `/senior-full-stack-engineer-creator-success-full-time
+		/data-science-specialist-analytics-division /product-marketing-manager-growth-team /uxui-designer-user-experience-team
+		/operations-manager-supply-chain-division /financial-analyst-investment-group`))
+	if post := readURLs(t, site, "blog-posts.xml")[0]; post.Priority != 0.8 {
+		t.Errorf("the profile botble gives posts 0.8, not %v", post.Priority)
 	}
 }

@@ -35,7 +35,6 @@ type builder struct {
 	plan    *plan
 	stage   *os.Root
 	seal    *sealer
-	media   func(path string) string
 	out     *output
 	parts   []file // of the group that is being written
 	files   []file
@@ -48,51 +47,12 @@ type builder struct {
 }
 
 // group writes all of one kind of content.
-func (b *builder) group(ctx context.Context, site *cms.Site, g *group) error {
+func (b *builder) group(ctx context.Context, h *Handler, g *group) error {
 	b.parts = nil
-	if err := b.root(g); err != nil {
-		return err
-	}
-	o := b.plan.options
-	for item, err := range site.Content(ctx, g.model, b.plan.query(g)) {
-		var fault *cms.RowError
-		switch {
-		case errors.As(err, &fault):
-			if item.Model.Name != "pages" || item.ID != b.plan.links.Homepage {
-				b.skip(fault)
-			}
-			continue
-		case err != nil:
-			return errors.Join(err, b.abort())
-		case item.NoIndex && !o.KeepNoIndex:
-			continue
-		}
-		if err := b.item(g, &item); err != nil {
-			return errors.Join(err, b.abort())
-		}
+	if err := h.stream(ctx, b.plan, g, b.skip, b.add); err != nil {
+		return errors.Join(err, b.abort())
 	}
 	return b.finish(g)
-}
-
-// root lists the site's own address where no page of the CMS does.
-func (b *builder) root(g *group) error {
-	if g.model.Name != "pages" || b.plan.links.Homepage != "" {
-		return nil
-	}
-	return b.add(&entry{loc: b.plan.links.Home(""), priority: "1.0", frequency: "daily"})
-}
-
-func (b *builder) item(g *group, item *cms.Item) error {
-	for _, e := range b.plan.entries(g, item, b.media) {
-		if len(e.loc) > maxLoc {
-			b.skip(&cms.RowError{Table: g.model.Table, ID: item.ID, Reason: fmt.Sprintf("its address has %d bytes, sitemaps allow %d", len(e.loc), maxLoc)})
-			continue
-		}
-		if err := b.add(e); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (b *builder) skip(e *cms.RowError) {
@@ -115,7 +75,7 @@ func (b *builder) add(e *entry) error {
 		}
 	}
 	b.urls++
-	if b.seen != nil && b.urls%1000 == 0 {
+	if b.urls%1000 == 0 {
 		b.seen(b.urls)
 	}
 	return b.out.write(b.buffer, e.modified)
@@ -124,7 +84,7 @@ func (b *builder) add(e *entry) error {
 func (b *builder) open() error {
 	b.nextID++
 	name := "part-" + strconv.Itoa(b.nextID)
-	f, err := b.stage.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := b.stage.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return fmt.Errorf("writing the sitemap: %w", err)
 	}
@@ -143,7 +103,8 @@ func (b *builder) close() error {
 		return errors.Join(fmt.Errorf("writing the sitemap: %w", err), out.file.Close())
 	}
 	b.parts = append(b.parts, part)
-	return b.seal.file(out.file)
+	b.seen(b.urls)
+	return b.seal.take(out.file, part.staged, b.plan.options.Gzip)
 }
 
 // abort closes what is open after an error.
@@ -175,7 +136,7 @@ func (b *builder) complete() error {
 		return nil
 	}
 	if b.plan.options.Stylesheet {
-		if err := b.write(stylesheetName, stylesheet); err != nil {
+		if err := b.write(stylesheetName, stylesheet, false); err != nil {
 			return err
 		}
 	}
@@ -185,6 +146,22 @@ func (b *builder) complete() error {
 		return nil
 	}
 	return b.index()
+}
+
+// published lists the files in the order in which they are put into place,
+// each compressed copy before its original, the index last.
+func (b *builder) published() []file {
+	if !b.plan.options.Gzip {
+		return b.files
+	}
+	var list []file
+	for _, f := range b.files {
+		if f.name != stylesheetName {
+			list = append(list, file{name: f.name + ".gz", staged: f.staged + ".gz"})
+		}
+		list = append(list, f)
+	}
+	return list
 }
 
 func (b *builder) extras() int {

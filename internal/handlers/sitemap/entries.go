@@ -14,8 +14,10 @@ const newsAge = 48 * time.Hour
 // the sets are complete and mutual.
 func (p *plan) entries(g *group, item *cms.Item, media func(string) string) []*entry {
 	first := &entry{loc: p.links.URL(item), modified: item.Modified(), frequency: g.frequency, priority: g.priority}
-	if p.options.Images && item.Image != "" && media != nil {
-		first.images = []string{media(item.Image)}
+	if p.options.Images && item.Image != "" {
+		if image := media(item.Image); badURL(image) == "" {
+			first.images = []string{image}
+		}
 	}
 	if p.options.News && g.model.Scheduled && item.Title != "" && p.now.Sub(item.Created) < newsAge {
 		first.news = &news{publication: p.publication, language: p.language, title: item.Title, published: item.Created}

@@ -94,7 +94,7 @@ func lockStage(root *os.Root) (*os.File, error) {
 
 // publish renames the files into place, the index last, and then removes what
 // is left of longer maps. A crash between two renames leaves whole files only.
-func (f folder) publish(_ context.Context, s *staging, files []file) ([]string, error) {
+func (f folder) publish(_ context.Context, _ *staging, files []file, placed func()) ([]string, error) {
 	root, err := f.root()
 	if err != nil {
 		return nil, err
@@ -106,6 +106,7 @@ func (f folder) publish(_ context.Context, s *staging, files []file) ([]string, 
 			return nil, fmt.Errorf("publishing %s: %w", file.name, err)
 		}
 		keep[file.name] = true
+		placed()
 	}
 	if err := syncDir(root); err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func (f folder) clear(context.Context) ([]string, error) {
 }
 
 func (f folder) remove(root *os.Root, keep map[string]bool) ([]string, error) {
-	names, err := f.ours(root)
+	names, err := f.ours(root, keep)
 	if err != nil {
 		return nil, err
 	}
@@ -132,9 +133,6 @@ func (f folder) remove(root *os.Root, keep map[string]bool) ([]string, error) {
 	// The index goes first: it must not name files that are gone.
 	slices.SortFunc(names, func(a, b string) int { return indexFirst(a) - indexFirst(b) })
 	for _, name := range names {
-		if keep[name] {
-			continue
-		}
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return removed, fmt.Errorf("removing the old %s: %w", name, err)
 		}
@@ -150,15 +148,15 @@ func indexFirst(name string) int {
 	return 1
 }
 
-// ours lists the regular files that carry our marker.
-func (f folder) ours(root *os.Root) ([]string, error) {
+// ours lists the regular files that carry our marker, but for those of skip.
+func (f folder) ours(root *os.Root, skip map[string]bool) ([]string, error) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return nil, fmt.Errorf("listing the sitemap's folder: %w", err)
 	}
 	var names []string
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !sitemapFile.MatchString(e.Name()) {
+		if skip[e.Name()] || !e.Type().IsRegular() || !sitemapFile.MatchString(e.Name()) {
 			continue
 		}
 		file, err := root.Open(e.Name())
@@ -191,7 +189,7 @@ func (f folder) list(context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := f.ours(root)
+	names, err := f.ours(root, nil)
 	return names, errors.Join(err, root.Close())
 }
 

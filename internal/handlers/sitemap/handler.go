@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
 )
 
 // Config is what the handlers of this package need.
@@ -20,8 +22,9 @@ type Config struct {
 	// DB holds our own tables (cmsjobs_sitemap_state, cmsjobs_indexnow_urls).
 	DB *sqlx.DB
 	// Target is where the map goes; Folder(site.Public()) when nil.
-	Target  Target
-	Options Options
+	Target   Target
+	Options  Options
+	IndexNow IndexNowOptions
 	// MediaURL makes the address of a picture from its path below the upload
 	// root; root/storage/path when nil.
 	MediaURL func(path string) string
@@ -30,7 +33,8 @@ type Config struct {
 	Updated func(ctx context.Context, e Event) error
 	// Failed is told when sitemap.generate has failed for good.
 	Failed func(ctx context.Context, err error) error
-	// HTTP sends to search engines; use outbound.New.
+	// HTTP sends to search engines and fetches the key file; a strict client
+	// of package outbound when nil.
 	HTTP   *http.Client
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -44,21 +48,22 @@ type Event struct {
 
 // Handler runs this package's kinds.
 type Handler struct {
-	site    *cms.Site
-	db      *sqlx.DB
-	target  target
-	options Options
-	media   func(string) string
-	updated func(context.Context, Event) error
-	failed  func(context.Context, error) error
-	http    *http.Client
-	now     func() time.Time
-	log     *slog.Logger
+	site     *cms.Site
+	db       *sqlx.DB
+	target   target
+	options  Options
+	indexnow IndexNowOptions
+	media    func(string) string
+	updated  func(context.Context, Event) error
+	failed   func(context.Context, error) error
+	http     *http.Client
+	now      func() time.Time
+	log      *slog.Logger
 }
 
 // New checks c.
 func New(c Config) (*Handler, error) {
-	if err := c.Options.Validate(); err != nil {
+	if err := errors.Join(c.Options.Validate(), c.IndexNow.Validate()); err != nil {
 		return nil, err
 	}
 	if c.Site == nil || c.DB == nil || c.Now == nil || c.Logger == nil {
@@ -70,24 +75,43 @@ func New(c Config) (*Handler, error) {
 		}
 		c.Target = Folder(c.Site.Public())
 	}
-	h := &Handler{site: c.Site, db: c.DB, target: c.Target, options: c.Options, media: c.MediaURL, updated: c.Updated, failed: c.Failed,
+	h := &Handler{site: c.Site, db: c.DB, target: c.Target, options: c.Options, indexnow: c.IndexNow.withDefaults(), media: c.MediaURL, updated: c.Updated, failed: c.Failed,
 		http: c.HTTP, now: c.Now, log: c.Logger}
+	if h.http == nil {
+		h.http = outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowHTTP: true, SameHostRedirects: true, UserAgent: "cmsjobs"})
+	}
 	if h.media == nil {
-		h.media = func(path string) string { return h.site.URL() + "/storage/" + path }
+		h.media = h.storageURL
 	}
 	return h, nil
+}
+
+// storageURL is where a CMS that keeps its media beside itself shows them. An
+// image may also be a whole address.
+func (h *Handler) storageURL(path string) string {
+	if strings.HasPrefix(path, "https://") || strings.HasPrefix(path, "http://") {
+		return path
+	}
+	return h.site.URL() + "/storage/" + cms.EscapePath(strings.TrimLeft(path, "/"))
 }
 
 // Register makes r run this package's kinds.
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Generate, h.generate)
+	jobs.Handle(r, IndexNow, h.indexNow)
 }
+
+// indexNowDelay is the wait between a new map and telling of it (S0.31).
+const indexNowDelay = 30 * time.Second
 
 // generate is the job around Write.
 func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) error {
 	result, err := h.Write(ctx, p.Force, func(done, total int64, note string) { jobs.Report(ctx, done, total, note) })
 	if errors.Is(err, ErrBusy) {
 		return jobs.RetryAfter(err, 30*time.Second)
+	}
+	if err == nil {
+		err = h.announce(ctx, j, result)
 	}
 	if err != nil {
 		return h.failing(ctx, j, err)
@@ -96,6 +120,22 @@ func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) e
 		jobs.Logf(ctx, "left out: %s %s: %s", s.Table, s.ID, s.Reason)
 	}
 	return jobs.SetResult(ctx, result)
+}
+
+// announce tells of a new map. A later attempt that finds nothing to do tells
+// too: the one before it may have written the map and not lived to say so.
+func (h *Handler) announce(ctx context.Context, j jobs.Job, r Result) error {
+	if r.Disabled != "" || r.Unchanged != "" && j.Attempt <= 1 {
+		return nil
+	}
+	jobs.FollowUp(ctx, IndexNow.Of(IndexNowPayload{}).In(indexNowDelay))
+	if h.updated == nil {
+		return nil
+	}
+	if err := h.updated(ctx, Event{URL: h.site.URL() + "/" + indexName, URLs: r.URLs}); err != nil {
+		return fmt.Errorf("telling of the new sitemap: %w", err)
+	}
+	return nil
 }
 
 // failing tells the administrators when err ends the job for good.

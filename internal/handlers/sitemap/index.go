@@ -2,9 +2,10 @@ package sitemap
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
-	"time"
+	"slices"
 
 	xmlsitemap "github.com/snabb/sitemap"
 )
@@ -30,21 +31,21 @@ func (b *builder) index() error {
 		return fmt.Errorf("writing the sitemap's index: %w", err)
 	}
 	head, body, _ := bytes.Cut(text.Bytes(), []byte("\n"))
-	whole := append(append(append(head, '\n'), preamble(b.plan.stylesheet())...), body...)
-	return b.write(indexName, whole)
+	whole := slices.Concat(head, []byte("\n"+preamble(b.plan.stylesheet())), body)
+	return b.write(indexName, whole, b.plan.options.Gzip)
 }
 
 // write stages a whole small file.
-func (b *builder) write(name string, content []byte) error {
+func (b *builder) write(name string, content []byte, zip bool) error {
 	b.nextID++
 	staged := "part-" + itoa(b.nextID)
-	f, err := b.stage.OpenFile(staged, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := b.stage.OpenFile(staged, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	if _, err := f.Write(content); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
+		return errors.Join(fmt.Errorf("writing %s: %w", name, err), f.Close())
 	}
-	b.files = append(b.files, file{name: name, staged: staged, bytes: int64(len(content)), modified: time.Time{}})
-	return b.seal.file(f)
+	b.files = append(b.files, file{name: name, staged: staged, bytes: int64(len(content))})
+	return b.seal.take(f, staged, zip)
 }

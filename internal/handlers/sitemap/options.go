@@ -50,5 +50,10 @@ func (o Options) Validate() error {
 	case o.PerFile < 0 || o.PerFile > maxURLs:
 		return fmt.Errorf("%d addresses a sitemap file: sitemaps.org allows 1 to %d", o.PerFile, maxURLs)
 	}
+	for _, m := range o.Models {
+		if err := m.Validate(); err != nil {
+			return fmt.Errorf("sitemap: %w", err)
+		}
+	}
 	return nil
 }

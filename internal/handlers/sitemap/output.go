@@ -51,28 +51,44 @@ func (o *output) end() (file, error) {
 	return file{staged: o.staged, urls: o.urls, bytes: o.bytes, modified: o.modified}, o.flush()
 }
 
-// sealer brings finished files to the disk beside the writing of the next
-// ones: fsync is most of the time of a map of many small files.
+// sealer brings finished files to the disk, and makes their compressed copies,
+// beside the writing of the next ones: fsync is most of the time of a map of
+// many small files.
 type sealer struct {
-	work chan *os.File
-	wait sync.WaitGroup
+	stage *os.Root
+	work  chan sealing
+	wait  sync.WaitGroup
 
 	mu  sync.Mutex
 	err error
 }
 
+type sealing struct {
+	file   *os.File
+	staged string
+	zip    bool
+}
+
 const sealers = 4
 
-func newSealer() *sealer {
-	s := &sealer{work: make(chan *os.File, sealers)}
+func newSealer(stage *os.Root) *sealer {
+	s := &sealer{stage: stage, work: make(chan sealing, sealers)}
 	for range sealers {
 		s.wait.Go(func() {
-			for f := range s.work {
-				s.note(errors.Join(f.Sync(), f.Close()))
+			for w := range s.work {
+				s.note(s.seal(w))
 			}
 		})
 	}
 	return s
+}
+
+func (s *sealer) seal(w sealing) error {
+	var err error
+	if w.zip {
+		err = zipBeside(s.stage, w.file, w.staged+".gz")
+	}
+	return errors.Join(err, w.file.Sync(), w.file.Close())
 }
 
 func (s *sealer) note(err error) {
@@ -81,9 +97,10 @@ func (s *sealer) note(err error) {
 	s.err = errors.Join(s.err, err)
 }
 
-// file takes f over. It returns what went wrong with files before it.
-func (s *sealer) file(f *os.File) error {
-	s.work <- f
+// take takes a finished file over. It returns what went wrong with files
+// before it.
+func (s *sealer) take(f *os.File, staged string, zip bool) error {
+	s.work <- sealing{f, staged, zip}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err

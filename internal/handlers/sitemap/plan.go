@@ -54,7 +54,7 @@ func (h *Handler) plan(ctx context.Context) (*plan, error) {
 	p.publication = firstOf(h.options.Publication, settings.String("theme-"+settings["theme"]+"-site_title", ""), settings.String("admin_title", ""), h.site.Env["APP_NAME"])
 	p.language = settings.String("locale", "en")
 	for _, m := range append(cms.Models(), h.options.Models...) {
-		g := p.group(m)
+		g := p.group(m.WithDefaults())
 		if settings.Bool("sitemap_"+strings.ReplaceAll(botbleFile(m.Name), "-", "_")+"_enabled", true) {
 			p.groups = append(p.groups, g)
 		}

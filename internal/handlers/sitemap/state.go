@@ -59,17 +59,9 @@ func (p *plan) lastLanguage() string {
 
 // unchanged says since when the map is as it would be now, "" when it is not.
 func (h *Handler) unchanged(ctx context.Context, print fingerprint) (string, error) {
-	var row struct {
-		Fingerprint string `db:"fingerprint"`
-		At          int64  `db:"generated_at"`
-	}
-	query := h.db.Rebind("SELECT fingerprint, generated_at FROM cmsjobs_sitemap_state WHERE target = ?")
-	err := h.db.GetContext(ctx, &row, query, h.stateKey())
-	if errors.Is(err, sql.ErrNoRows) || err == nil && row.Fingerprint != print.sum {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("reading the last sitemap's state: %w", err)
+	last, at, err := h.recall(ctx, h.target.String())
+	if err != nil || last != print.sum {
+		return "", err
 	}
 	f, err := h.target.open(ctx, indexName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,26 +70,40 @@ func (h *Handler) unchanged(ctx context.Context, print fingerprint) (string, err
 	if err != nil {
 		return "", fmt.Errorf("looking at the sitemap: %w", err)
 	}
-	return "nothing changed since " + time.UnixMilli(row.At).UTC().Format(time.RFC3339), f.Close()
+	return "nothing changed since " + at.Format(time.RFC3339), f.Close()
 }
 
-func (h *Handler) remember(ctx context.Context, print fingerprint, r Result) error {
-	summary, err := json.Marshal(r)
+// recall is what remember kept: "" when nothing.
+func (h *Handler) recall(ctx context.Context, what string) (sum string, at time.Time, err error) {
+	var millis int64
+	query := h.db.Rebind("SELECT fingerprint, generated_at FROM cmsjobs_sitemap_state WHERE target = ?")
+	err = h.db.QueryRowContext(ctx, query, stateKey(what)).Scan(&sum, &millis)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", at, nil
+	}
 	if err != nil {
-		return err
+		return "", at, fmt.Errorf("reading the last sitemap's state: %w", err)
+	}
+	return sum, time.UnixMilli(millis).UTC(), nil
+}
+
+func (h *Handler) remember(ctx context.Context, what string, print fingerprint, result any) error {
+	summary, err := json.Marshal(result)
+	if err != nil {
+		return fmt.Errorf("encoding what was done: %w", err)
 	}
 	return h.transact(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_sitemap_state WHERE target = ?"), h.stateKey()); err != nil {
+		if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_sitemap_state WHERE target = ?"), stateKey(what)); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, h.db.Rebind("INSERT INTO cmsjobs_sitemap_state (target, fingerprint, summary, generated_at) VALUES (?, ?, ?, ?)"),
-			h.stateKey(), print.sum, string(summary), h.now().UnixMilli())
+			stateKey(what), print.sum, string(summary), h.now().UnixMilli())
 		return err
 	})
 }
 
 func (h *Handler) forget(ctx context.Context) error {
-	if _, err := h.db.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_sitemap_state WHERE target = ?"), h.stateKey()); err != nil {
+	if _, err := h.db.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_sitemap_state WHERE target = ?"), stateKey(h.target.String())); err != nil {
 		return fmt.Errorf("forgetting the last sitemap's state: %w", err)
 	}
 	return nil
@@ -118,11 +124,10 @@ func (h *Handler) transact(ctx context.Context, do func(*sql.Tx) error) error {
 }
 
 // stateKey fits its column: long paths are hashed.
-func (h *Handler) stateKey() string {
-	key := h.target.String()
-	if len(key) <= 191 {
-		return key
+func stateKey(what string) string {
+	if len(what) <= 191 {
+		return what
 	}
-	sum := sha256.Sum256([]byte(key))
-	return strings.ToValidUTF8(key[:100], "") + hex.EncodeToString(sum[:16])
+	sum := sha256.Sum256([]byte(what))
+	return strings.ToValidUTF8(what[:100], "") + hex.EncodeToString(sum[:16])
 }

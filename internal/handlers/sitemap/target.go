@@ -16,9 +16,9 @@ type target interface {
 	String() string
 	// begin makes a place to write files in; the caller ends it.
 	begin(ctx context.Context) (*staging, error)
-	// publish puts files into place in their order and removes older ones of
-	// ours, whose names it returns.
-	publish(ctx context.Context, s *staging, files []file) (removed []string, err error)
+	// publish puts files into place, the index last, and removes older ones of
+	// ours, whose names it returns. placed is told after each.
+	publish(ctx context.Context, s *staging, files []file, placed func()) (removed []string, err error)
 	// clear removes every file of ours.
 	clear(ctx context.Context) (removed []string, err error)
 	// open reads a published file: fs.ErrNotExist when there is none.

@@ -3,8 +3,8 @@ package sitemap
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,7 +28,9 @@ type Result struct {
 	Took        time.Duration `json:"took"`
 }
 
-// Progress is told how many addresses are written, of how many.
+// Progress is told how many addresses are written ("writing") or files put
+// into place ("publishing"), of how many. It may be called from several
+// goroutines.
 type Progress func(done, total int64, note string)
 
 // Write makes and publishes the map: what the job does, for use by hand.
@@ -44,7 +46,7 @@ func (h *Handler) Write(ctx context.Context, force bool, progress Progress) (Res
 	result := Result{Target: h.target.String()}
 	if !p.enabled {
 		result.Disabled = "the CMS's setting sitemap_enabled is 0"
-		result.Removed, err = h.withdraw(ctx)
+		result.Removed, err = h.withdraw(ctx, p)
 		return result, err
 	}
 	progress(0, 0, "looking for changes")
@@ -61,10 +63,7 @@ func (h *Handler) Write(ctx context.Context, force bool, progress Progress) (Res
 		return result, err
 	}
 	result.Took = h.now().Sub(p.now)
-	if err := h.remember(ctx, print, result); err != nil {
-		return result, err
-	}
-	return result, h.announce(ctx, p, result)
+	return result, h.remember(ctx, h.target.String(), print, result)
 }
 
 // write stages all files and publishes them.
@@ -74,14 +73,21 @@ func (h *Handler) write(ctx context.Context, p *plan, print fingerprint, result 
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.end()) }()
-	b := &builder{plan: p, stage: stage.root, seal: newSealer(), media: h.media}
+	b := &builder{plan: p, stage: stage.root, seal: newSealer(stage.root)}
 	b.seen = func(urls int) { progress(int64(urls), max(print.rows, int64(urls)), "writing") }
 	built := h.build(ctx, b)
 	if err := errors.Join(built, b.seal.done()); err != nil {
 		return err
 	}
-	progress(int64(b.urls), int64(b.urls), "publishing")
-	if result.Removed, err = h.target.publish(ctx, stage, b.files); err != nil {
+	files := b.published()
+	var placed atomic.Int64 // buckets take several files at once
+	report := func() { progress(placed.Load(), int64(len(files)), "publishing") }
+	report()
+	result.Removed, err = h.target.publish(ctx, stage, files, func() { placed.Add(1); report() })
+	if err != nil {
+		return err
+	}
+	if err := h.robots(p, b.urls > 0); err != nil {
 		return err
 	}
 	result.URLs, result.Skipped, result.SkippedRows = b.urls, b.skipped, b.faults
@@ -96,7 +102,7 @@ func (h *Handler) write(ctx context.Context, p *plan, print fingerprint, result 
 
 func (h *Handler) build(ctx context.Context, b *builder) error {
 	for i := range b.plan.groups {
-		if err := b.group(ctx, h.site, &b.plan.groups[i]); err != nil {
+		if err := b.group(ctx, h, &b.plan.groups[i]); err != nil {
 			return err
 		}
 	}
@@ -104,23 +110,12 @@ func (h *Handler) build(ctx context.Context, b *builder) error {
 }
 
 // withdraw removes the map, for a site that wants none.
-func (h *Handler) withdraw(ctx context.Context) ([]string, error) {
+func (h *Handler) withdraw(ctx context.Context, p *plan) ([]string, error) {
 	removed, err := h.target.clear(ctx)
 	if err != nil {
 		return removed, err
 	}
-	return removed, h.forget(ctx)
-}
-
-// announce tells of a new map.
-func (h *Handler) announce(ctx context.Context, p *plan, r Result) error {
-	if h.updated == nil {
-		return nil
-	}
-	if err := h.updated(ctx, Event{URL: p.links.Root + "/" + indexName, URLs: r.URLs}); err != nil {
-		return fmt.Errorf("telling of the new sitemap: %w", err)
-	}
-	return nil
+	return removed, errors.Join(h.robots(p, false), h.forget(ctx))
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
