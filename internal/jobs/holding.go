@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,7 +28,7 @@ type holding struct {
 	stage   stage
 	lease   Lease
 	twins   []Lease
-	renewed time.Time // when the lease was last known to be ours
+	renewed atomic.Pointer[time.Time] // when the lease was last known to be ours
 	cancel  context.CancelCauseFunc
 	lost    bool
 }
@@ -49,12 +50,19 @@ func newHoldings() *holdings {
 	return h
 }
 
+// overdue says that the lease was not renewed for so long that another worker
+// may soon have the job.
+func (x *holding) overdue(now time.Time, lease time.Duration) bool {
+	return now.Sub(*x.renewed.Load()) > lease*2/3
+}
+
 // take adds claimed jobs to the line.
 func (h *holdings) take(claimed []Claimed, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range claimed {
-		x := &holding{claimed: c, taken: now, renewed: now, lease: c.Lease, twins: c.Twins}
+		x := &holding{claimed: c, taken: now, lease: c.Lease, twins: c.Twins}
+		x.renewed.Store(&now)
 		h.rows[c.Lease.ID] = x
 		h.line = append(h.line, x)
 	}

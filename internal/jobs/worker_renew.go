@@ -25,7 +25,7 @@ func (w *Worker) renewDue(ctx context.Context, older time.Duration) {
 	var leases []Lease
 	w.held.mu.Lock()
 	for _, x := range w.held.rows {
-		if now.Sub(x.renewed) >= older && !x.lost {
+		if now.Sub(*x.renewed.Load()) >= older && !x.lost {
 			due = append(due, x)
 			leases = append(append(leases, x.lease), x.twins...)
 		}
@@ -56,7 +56,8 @@ func (w *Worker) apply(due []*holding, renewed []Lease, now time.Time) {
 			lost = append(lost, x)
 			continue
 		}
-		x.lease, x.renewed = mine[0], now
+		x.lease = mine[0]
+		x.renewed.Store(&now)
 		x.twins = append([]Lease(nil), mine[1:]...)
 	}
 	w.held.mu.Unlock()
@@ -74,7 +75,7 @@ func (w *Worker) cancelOverdue() {
 	now := w.c.Now()
 	for _, x := range w.held.list() {
 		w.held.mu.Lock()
-		overdue := x.stage == running && now.Sub(x.renewed) > w.c.Lease*2/3
+		overdue := x.stage == running && x.overdue(now, w.c.Lease)
 		w.held.mu.Unlock()
 		if overdue {
 			w.held.cancelOne(x, ErrLeaseLost)

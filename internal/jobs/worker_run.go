@@ -21,6 +21,9 @@ func (w *Worker) runOne(life context.Context, x *holding) {
 	job := x.claimed.Job
 	entry, known := w.c.Registry.Lookup(job.Kind)
 	switch {
+	case x.overdue(w.c.Now(), w.c.Lease): // the process was paused: the job may be another's
+		w.endUnrun(x, Settlement{Verdict: Released, Error: ErrLeaseLost.Error()})
+		return
 	case x.claimed.Fault != nil:
 		w.endUnrun(x, Settlement{Verdict: Buried, Error: x.claimed.Fault.Error()})
 		return
@@ -42,8 +45,13 @@ func (w *Worker) runOne(life context.Context, x *holding) {
 		poke(w.freed)
 		return
 	}
-	err := w.handle(WithRun(ctx, run), entry, job)
-	end := w.settlement(x, entry, err, context.Cause(ctx))
+	alive := func() bool { return !x.overdue(w.c.Now(), w.c.Lease) }
+	err := w.handle(WithRun(ctx, run), alive, entry, job)
+	cause := context.Cause(ctx)
+	if cause == nil && !alive() {
+		cause = ErrLeaseLost
+	}
+	end := w.settlement(x, entry, err, cause)
 	end.Started, end.Duration = started, w.c.Now().Sub(started)
 	w.measured(end.Duration)
 	w.end(x, end)
@@ -60,12 +68,12 @@ func timeout(entry Entry, job Job) time.Duration {
 // handle runs the handler under its time limit. A handler that does not return
 // after its context was cancelled is left behind after Stubborn, and the
 // worker stops: nothing in Go can end it.
-func (w *Worker) handle(ctx context.Context, entry Entry, job Job) error {
+func (w *Worker) handle(ctx context.Context, alive func() bool, entry Entry, job Job) error {
 	limit := timeout(entry, job)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v", ErrTimeout, limit))
 	defer cancel()
 	returned := make(chan error, 1)
-	go func() { returned <- guarded(ctx, entry, job) }()
+	go func() { returned <- guarded(fenced{ctx, alive}, entry, job) }()
 	select {
 	case err := <-returned:
 		return causeFirst(ctx, err)
@@ -81,6 +89,21 @@ func (w *Worker) handle(ctx context.Context, entry Entry, job Job) error {
 	w.c.Logger.Error("a handler ignores that it was told to stop; the worker finishes its other jobs and must be restarted",
 		"kind", job.Kind, "job", job.ID, "uuid", job.UUID, "waited", w.c.Stubborn)
 	return w.outlast(ctx, returned)
+}
+
+// fenced is a run's context that says it has ended as soon as the lease is no
+// longer surely ours. A process that was paused for longer than its lease sees
+// it at its next look, before the renewer had its turn.
+type fenced struct {
+	context.Context
+	alive func() bool
+}
+
+func (f fenced) Err() error {
+	if err := f.Context.Err(); err != nil || f.alive() {
+		return err
+	}
+	return context.Canceled
 }
 
 // outlast keeps the lease of a stubborn handler for as long as other jobs run

@@ -56,7 +56,7 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, fmt.Errorf("the address %.60q… is too long", text)
 	}
 	parsed, err := mail.ParseAddress(strings.TrimSpace(text))
-	if err != nil {
+	if err != nil || strings.HasSuffix(strings.TrimSpace(text), ";") { // a group of one: RFC 5322 has it, nobody means it
 		return Address{}, fmt.Errorf("%.60q is not an address like name@example.com", text)
 	}
 	if err := checkLine(parsed.Name + parsed.Address); err != nil { // encoded words may hide anything

@@ -78,7 +78,7 @@ func sender(from string, t Transport) (Address, error) {
 		return ParseAddress(from)
 	}
 	if t.FromAddress == "" {
-		return Address{}, fmt.Errorf("no sender is set: enter one in the CMS's e-mail settings or in mail.from_address")
+		return Address{}, fmt.Errorf("no sender is set: enter one in the CMS's e-mail settings or in mail.from")
 	}
 	address, err := ParseAddress(t.FromAddress)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,16 +153,17 @@ func TestARetryLeavesOutWhoGotTheMail(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			s := newSink(t, nil)
-			later := true
-			s.rcpt = func(to string) error {
+			var later atomic.Bool
+			later.Store(true)
+			s.on(func(to string) error {
 				switch {
 				case strings.HasPrefix(to, "gone"):
 					return errNoUser
-				case strings.HasPrefix(to, "later") && later:
+				case strings.HasPrefix(to, "later") && later.Load():
 					return errLater
 				}
 				return nil
-			}
+			}, nil)
 			h := handler(t, config(t, s, engine))
 			payload := map[string]any{"to": "a@example.net, gone@example.net, later@example.net", "subject": "s", "body": "b"}
 			result, err := run(t, h, "job-1", 1, payload)
@@ -171,7 +173,7 @@ func TestARetryLeavesOutWhoGotTheMail(t *testing.T) {
 			if result.Recipients[Accepted] != 1 || result.Recipients[Refused] != 1 || result.Recipients[Deferred] != 1 {
 				t.Errorf("the result says %v", result.Recipients)
 			}
-			later = false
+			later.Store(false)
 			if result, err = run(t, h, "job-1", 2, payload); err != nil {
 				t.Fatal(err)
 			}

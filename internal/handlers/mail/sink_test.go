@@ -105,6 +105,19 @@ func (s *sink) NewSession(c *smtp.Conn) (smtp.Session, error) {
 	return &session{sink: s, now: received{tls: secure}}, nil
 }
 
+// on says what to do at RCPT and after a whole message; nil takes all.
+func (s *sink) on(rcpt func(to string) error, data func(received) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rcpt, s.data = rcpt, data
+}
+
+func (s *sink) hooks() (func(string) error, func(received) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rcpt, s.data
+}
+
 func (s *sink) all() []received {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,8 +144,8 @@ func (s *session) Auth(string) (sasl.Server, error) {
 func (s *session) Mail(from string, _ *smtp.MailOptions) error { s.now.from = from; return nil }
 
 func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
-	if s.sink.rcpt != nil {
-		if err := s.sink.rcpt(to); err != nil {
+	if rcpt, _ := s.sink.hooks(); rcpt != nil {
+		if err := rcpt(to); err != nil {
 			return err
 		}
 	}
@@ -147,8 +160,8 @@ func (s *session) Data(r io.Reader) error {
 	}
 	got := s.now
 	got.data, got.at, got.to = data, time.Now(), append([]string(nil), s.now.to...)
-	if s.sink.data != nil {
-		if err := s.sink.data(got); err != nil {
+	if _, hook := s.sink.hooks(); hook != nil {
+		if err := hook(got); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/gen2brain/jpegn"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/jpegplane"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/pngrows"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/resample"
 )
 
@@ -19,13 +21,47 @@ func open(data []byte, h Header, step float64) (source, error) {
 	case JPEG:
 		return openJPEG(data, h, step)
 	case PNG:
-		return openImage("PNG", func() (image.Image, error) { return png.Decode(bytes.NewReader(data)) })
+		return openPNG(data, h, step)
 	case WebP:
 		return openWebP(data, h)
 	case GIF:
 		return stillGIF(data, h)
 	}
 	return nil, ErrUnsupported
+}
+
+// openPNG averages squares of pixels while it reads, rows at a time; interlaced
+// PNGs are decoded whole.
+func openPNG(data []byte, h Header, step float64) (source, error) {
+	if h.interlaced {
+		return openImage("PNG", func() (image.Image, error) { return png.Decode(bytes.NewReader(data)) })
+	}
+	k := max(1, int(min(step, 64)))
+	p, err := pngrows.Reduce(data, k)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	r := &raster{model: rgb, area: resample.Box{X1: float64(h.StoredWidth), Y1: float64(h.StoredHeight)}}
+	if len(p.Planes) == 4 && !full(p.Planes[3]) {
+		r.model = rgba
+	} else {
+		p.Planes = p.Planes[:3]
+	}
+	for _, pix := range p.Planes {
+		plane := resample.Plane{Pix: pix, Stride: p.Width, Width: p.Width, Height: p.Height}
+		r.channels = append(r.channels, channel{plane, float64(k), float64(k)})
+	}
+	return r, nil
+}
+
+// full says whether nothing shines through a plane of alpha.
+func full(alpha []byte) bool {
+	for _, a := range alpha {
+		if a != 255 {
+			return false
+		}
+	}
+	return true
 }
 
 func openImage(what string, decode func() (image.Image, error)) (source, error) {
@@ -57,6 +93,13 @@ func openJPEG(data []byte, h Header, step float64) (source, error) {
 	if h.jpeg.components == 4 { // jpegn's scaling does not know four channels
 		return openImage("JPEG", func() (image.Image, error) { return stdjpeg.Decode(bytes.NewReader(data)) })
 	}
+	area := resample.Box{X1: float64(h.StoredWidth), Y1: float64(h.StoredHeight)}
+	if denominator > 1 && h.jpeg.baseline() {
+		// What the reduced decoder does not take goes on to the full one.
+		if p, err := jpegplane.Decode(data, denominator); err == nil {
+			return fromPlanes(p, area, float64(denominator)), nil
+		}
+	}
 	img, err := guarded("JPEG", func() (image.Image, error) {
 		return jpegn.Decode(bytes.NewReader(data), &jpegn.Options{ScaleDenom: denominator})
 	})
@@ -67,7 +110,6 @@ func openJPEG(data []byte, h Header, step float64) (source, error) {
 		}
 		return openImage("JPEG", func() (image.Image, error) { return stdjpeg.Decode(bytes.NewReader(data)) })
 	}
-	area := resample.Box{X1: float64(h.StoredWidth), Y1: float64(h.StoredHeight)}
 	switch img := img.(type) {
 	case *image.Gray:
 		return fromGray(img, area, float64(denominator)), nil
@@ -86,6 +128,18 @@ func openJPEG(data []byte, h Header, step float64) (source, error) {
 func (r *raster) stepped(step float64) *raster {
 	for i := range r.channels {
 		r.channels[i].stepX, r.channels[i].stepY = step, step
+	}
+	return r
+}
+
+func fromPlanes(p *jpegplane.Picture, area resample.Box, step float64) *raster {
+	r := &raster{model: gray, area: area}
+	if len(p.Planes) == 3 {
+		r.model = ycc
+	}
+	for _, c := range p.Planes {
+		plane := resample.Plane{Pix: c.Pix, Stride: c.Stride, Width: c.Width, Height: c.Height}
+		r.channels = append(r.channels, channel{plane, step * float64(c.Across), step * float64(c.Down)})
 	}
 	return r
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"image"
 	"image/draw"
-	"image/png"
 	"slices"
 
 	"github.com/disintegration/imaging"
@@ -14,6 +13,7 @@ import (
 	"github.com/gen2brain/webp"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/exif"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/pngrows"
 )
 
 // Encoding says how renditions are written.
@@ -49,17 +49,13 @@ func (e Encoding) encode(img image.Image, f Format, h Header) (data []byte, err 
 	case JPEG:
 		err = jpegn.Encode(&b, img, e.jpegOptions(h))
 	case PNG:
-		level := png.DefaultCompression
-		if e.Optimize {
-			level = png.BestCompression
-		}
-		err = (&png.Encoder{CompressionLevel: level}).Encode(&b, img)
+		err = pngrows.Encode(&b, asNRGBA(img), e.Optimize)
 	case WebP:
-		err = webp.Encode(&b, img, webp.Options{Quality: e.quality(), Method: webp.DefaultMethod})
+		err = webp.Encode(&b, img, webp.Options{Quality: e.quality(), Method: e.webpMethod()})
 	case AVIF:
 		err = avif.Encode(&b, img, avif.Options{Quality: e.quality(), Speed: 8})
 	case GIF:
-		return joinGIF([]*image.Paletted{paletted(imaging.Clone(img))}, []int{0}, 0)
+		return joinGIF([]*image.Paletted{paletted(asNRGBA(img))}, []int{0}, 0)
 	default:
 		err = ErrUnsupported
 	}
@@ -67,6 +63,15 @@ func (e Encoding) encode(img image.Image, f Format, h Header) (data []byte, err 
 		return nil, fmt.Errorf("encoding as %s: %w", f, err)
 	}
 	return b.Bytes(), nil
+}
+
+// webpMethod is libwebp's effort: 2 takes a third of the time of 4, its default,
+// and makes files 2 to 3 % larger.
+func (e Encoding) webpMethod() int {
+	if e.Optimize {
+		return 5
+	}
+	return 2
 }
 
 func (e Encoding) jpegOptions(h Header) *jpegn.EncodeOptions {
@@ -136,6 +141,13 @@ func flattened(img image.Image) image.Image {
 	draw.Draw(out, out.Rect, image.White, image.Point{}, draw.Src)
 	draw.Draw(out, out.Rect, n, n.Rect.Min, draw.Over)
 	return out
+}
+
+func asNRGBA(img image.Image) *image.NRGBA {
+	if n, ok := img.(*image.NRGBA); ok {
+		return n
+	}
+	return imaging.Clone(img)
 }
 
 func asRGBA(img image.Image) image.Image {
