@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -103,6 +104,9 @@ func mailHandler(registry *jobs.Registry, r rooms) error {
 	}
 	if c.Rate.PerDomain > 0 {
 		m.Limits.Domains = map[string]mail.Rate{"*": {PerMinute: c.Rate.PerDomain}}
+	}
+	if !c.Verify {
+		m.TLS = &tls.Config{InsecureSkipVerify: true} // the owner said so: mail.verify
 	}
 	if c.Driver == "files" {
 		m.Capture = c.Dir
