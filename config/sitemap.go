@@ -1,0 +1,53 @@
+package config
+
+// Sitemap says what stands in the site's maps and where they are written.
+type Sitemap struct {
+	Dir         string `koanf:"dir"` // "" is the CMS's public folder
+	Profile     string `koanf:"profile"`
+	Naming      string `koanf:"naming"`
+	PerFile     int    `koanf:"per_file"`
+	Images      bool   `koanf:"images"`
+	Alternates  bool   `koanf:"alternates"`
+	News        bool   `koanf:"news"`
+	Publication string `koanf:"publication"`
+	Gzip        bool   `koanf:"gzip"`
+	Stylesheet  bool   `koanf:"stylesheet"`
+	Robots      bool   `koanf:"robots"`
+	KeepNoindex bool   `koanf:"keep_noindex"`
+}
+
+func defaultSitemap() Sitemap {
+	return Sitemap{Profile: "specification", Naming: "auto", Alternates: true, Stylesheet: true}
+}
+
+func (s Sitemap) check(r *report) {
+	r.oneOf("sitemap/profile", s.Profile, "specification", "botble")
+	r.oneOf("sitemap/naming", s.Naming, "auto", "botble", "plain")
+	r.between("sitemap/per_file", s.PerFile, 0, 50000)
+}
+
+// IndexNow says how search engines are told of changes. Whether they are told
+// at all, and with which key, is the CMS's setting unless it is said here.
+type IndexNow struct {
+	Enabled      string   `koanf:"enabled"` // cms, on, off
+	Key          Secret   `koanf:"key"`
+	Mode         string   `koanf:"mode"`
+	Endpoints    []string `koanf:"endpoints"`
+	WriteKey     bool     `koanf:"write_key"`
+	AllowPrivate bool     `koanf:"allow_private"`
+}
+
+func defaultIndexNow() IndexNow {
+	return IndexNow{Enabled: "cms", Mode: "urls", Endpoints: []string{"https://api.indexnow.org/indexnow"}, WriteKey: true}
+}
+
+func (i IndexNow) check(r *report) {
+	r.oneOf("indexnow/enabled", i.Enabled, "cms", "on", "off")
+	r.oneOf("indexnow/mode", i.Mode, "urls", "sitemap", "both")
+	if len(i.Endpoints) == 0 {
+		r.add("indexnow/endpoints", "at least one address is needed")
+	}
+	for _, e := range i.Endpoints {
+		r.webURL("indexnow/endpoints", e)
+	}
+}

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Renders each picture by us, by sharp and by disintegration/imaging, in one run:
+#   cd FOLDER_WITH_NODE_MODULES/sharp && …/bench/run.sh PICTURE…
+# TIMES is how often each is rendered (default 20).
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+bench=$(mktemp)
+trap 'rm -f "$bench"' EXIT
+(cd "$here" && CGO_ENABLED=0 go build -tags nodynamic -o "$bench" .)
+for picture in "$@"; do
+	echo "== $picture"
+	"$bench" ours "$picture" "${TIMES:-20}"
+	node "$here/sharp.mjs" best "$picture" "${TIMES:-20}"
+	node "$here/sharp.mjs" usual "$picture" "${TIMES:-20}"
+	case $picture in *.webp) ;; *) "$bench" imaging "$picture" 3 ;; esac
+done

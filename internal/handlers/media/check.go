@@ -1,0 +1,164 @@
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// Report is what Check found.
+type Report struct {
+	Pictures int64 // rows that should have thumbnails
+	// Missing are renditions that pages may link to and that are not there;
+	// Lost are originals that are not there.
+	Missing, Lost []string
+	// Orphans look like thumbnails (name-150x150.jpg), but neither a row, in the
+	// CMS's bin or not, nor a file is their original; or, if asked for, their
+	// size is no longer wanted.
+	Orphans []Orphan
+	// Removed counts orphans that were deleted.
+	Removed int
+}
+
+// Orphan is a file that nothing needs.
+type Orphan struct {
+	Key  string
+	Size int64
+}
+
+// CheckOptions say what Check may do beyond looking.
+type CheckOptions struct {
+	// Remove deletes orphans. Without it nothing is changed.
+	Remove bool
+	// Unwanted counts thumbnails of existing pictures in sizes that are not
+	// wanted now as orphans too.
+	Unwanted bool
+}
+
+// thumbnailName is a file that a CMS's naming made: name-150x150.jpg, also with
+// auto and with a copy's second extension.
+var thumbnailName = regexp.MustCompile(`^(.+)-(?:\d+|auto)x(?:\d+|auto)(\.[A-Za-z0-9]+)(?:\.webp|\.avif)?$`)
+
+// Check compares the rows with the files. It only looks, unless o.Remove.
+// progress is called now and then with the number of rows seen.
+func (h *Handler) Check(ctx context.Context, o CheckOptions, progress func(done, total int64)) (Report, error) {
+	var report Report
+	settings, err := h.Site.Settings(ctx)
+	if err != nil {
+		return report, err
+	}
+	plan, err := newPlan(h.Site, settings, h.Options)
+	if err != nil {
+		return report, err
+	}
+	store, err := h.store(ctx, plan.place)
+	if err != nil {
+		return report, err
+	}
+	files := map[string]int64{}
+	for info, err := range store.List(ctx, plan.place.KeyPrefix) {
+		if err != nil {
+			return report, fmt.Errorf("listing the uploads: %w", err)
+		}
+		files[info.Key] = info.Size
+	}
+	c := checker{plan: plan, files: files, needed: map[string]bool{}, originals: map[string]bool{}, report: &report}
+	if err := h.eachRow(ctx, cms.MediaFilter{}, c.row, progress); err != nil {
+		return report, err
+	}
+	binned := func(file cms.MediaFile) { c.originals[plan.place.Key(file.URL)] = true }
+	if err := h.eachRow(ctx, cms.MediaFilter{Bin: true}, binned, func(int64, int64) {}); err != nil {
+		return report, err
+	}
+	c.orphans(o.Unwanted)
+	if !o.Remove {
+		return report, nil
+	}
+	return report, remove(ctx, store, &report)
+}
+
+func (h *Handler) eachRow(ctx context.Context, filter cms.MediaFilter, each func(cms.MediaFile), progress func(done, total int64)) error {
+	total, err := h.Site.CountMediaFiles(ctx, filter)
+	if err != nil {
+		return err
+	}
+	for seen := int64(0); ; {
+		rows, err := h.Site.MediaFiles(ctx, filter, page)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, row := range rows {
+			each(row)
+		}
+		seen += int64(len(rows))
+		progress(seen, total)
+		filter.After = rows[len(rows)-1].ID
+	}
+}
+
+type checker struct {
+	plan      plan
+	files     map[string]int64
+	needed    map[string]bool // keys that a row needs
+	originals map[string]bool
+	report    *Report
+}
+
+func (c *checker) row(file cms.MediaFile) {
+	key := c.plan.place.Key(file.URL)
+	c.originals[key], c.needed[key] = true, true
+	record, _ := ReadRecord(file.Options)
+	for _, r := range record.Sizes {
+		c.needed[c.plan.place.Key(r.URL)] = true
+	}
+	if notForUs(file) != "" {
+		return
+	}
+	c.report.Pictures++
+	if _, there := c.files[key]; !there {
+		c.report.Lost = append(c.report.Lost, file.URL)
+		return
+	}
+	for _, w := range c.plan.renditions(file.URL, record.Width, nil) {
+		thumb := c.plan.place.Key(w.url)
+		c.needed[thumb] = true
+		if _, there := c.files[thumb]; !there {
+			c.report.Missing = append(c.report.Missing, w.url)
+		}
+	}
+}
+
+func (c *checker) orphans(unwanted bool) {
+	for key, size := range c.files {
+		dir, name := path.Split(key)
+		m := thumbnailName.FindStringSubmatch(name)
+		if m == nil || c.needed[key] {
+			continue
+		}
+		original := dir + m[1] + m[2]
+		_, there := c.files[original]
+		if known := c.originals[original]; !known && !there || known && unwanted {
+			c.report.Orphans = append(c.report.Orphans, Orphan{key, size})
+		}
+	}
+	slices.SortFunc(c.report.Orphans, func(a, b Orphan) int { return strings.Compare(a.Key, b.Key) })
+}
+
+func remove(ctx context.Context, store storage.Store, report *Report) error {
+	var errs []error
+	for _, o := range report.Orphans {
+		if err := store.Delete(ctx, o.Key); err != nil {
+			errs = append(errs, fmt.Errorf("removing %s: %w", o.Key, err))
+			continue
+		}
+		report.Removed++
+	}
+	return errors.Join(errs...)
+}

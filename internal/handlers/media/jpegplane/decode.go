@@ -1,0 +1,222 @@
+package jpegplane
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// ErrUnsupported says that a full decoder has to be asked: the picture is of a
+// kind that is not read here, or it is damaged.
+var ErrUnsupported = errors.New("jpegplane: not a plain, whole, sequential JPEG")
+
+func unsupported(why string) error { return fmt.Errorf("%w: %s", ErrUnsupported, why) }
+
+// Plane holds the samples of one component.
+type Plane struct {
+	Pix                   []byte
+	Stride, Width, Height int
+	// Across and Down say how many pixels of the reduced picture a sample
+	// covers (2 and 2 for the chroma of 4:2:0).
+	Across, Down int
+
+	quant      *[64]uint16
+	dc, ac     *huffman
+	h, v       int
+	id         byte
+	prediction int32
+}
+
+// Picture is a decoded JPEG: one plane (grey) or three (Y, Cb, Cr, full range).
+type Picture struct{ Planes []Plane }
+
+type decoder struct {
+	data          []byte
+	scale         int // samples a block's side gives: 4, 2, 1
+	width, height int
+	planes        []Plane
+	hmax, vmax    int
+	quants        [4]*[64]uint16
+	tables        [2][4]*huffman // DC, AC
+	interval      int
+}
+
+// Decode decodes data at 1/denominator: 2, 4 or 8. Planes are rounded up to
+// whole samples.
+func Decode(data []byte, denominator int) (*Picture, error) {
+	if denominator != 2 && denominator != 4 && denominator != 8 {
+		return nil, unsupported("scale")
+	}
+	d := decoder{data: data, scale: 8 / denominator}
+	scan, err := d.headers()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.scan(scan); err != nil {
+		return nil, err
+	}
+	return &Picture{Planes: d.planes}, nil
+}
+
+func indexFF(b []byte) int {
+	if i := bytes.IndexByte(b, 0xff); i >= 0 {
+		return i
+	}
+	return len(b)
+}
+
+// headers reads the segments up to the scan and returns what follows them.
+func (d *decoder) headers() ([]byte, error) {
+	b := d.data
+	if len(b) < 4 || b[0] != 0xff || b[1] != 0xd8 {
+		return nil, unsupported("no JPEG")
+	}
+	b = b[2:]
+	for len(b) >= 4 && b[0] == 0xff {
+		marker := b[1]
+		if marker == 0xff {
+			b = b[1:]
+			continue
+		}
+		length := int(binary.BigEndian.Uint16(b[2:]))
+		if length < 2 || length+2 > len(b) {
+			break
+		}
+		body := b[4 : 2+length]
+		b = b[2+length:]
+		if err := d.segment(marker, body); err != nil {
+			return nil, err
+		}
+		if marker == 0xda {
+			return b, nil
+		}
+	}
+	return nil, unsupported("no scan")
+}
+
+func (d *decoder) segment(marker byte, body []byte) error {
+	switch marker {
+	case 0xc0, 0xc1:
+		return d.frame(body)
+	case 0xc4:
+		return d.huffmanTables(body)
+	case 0xdb:
+		return d.quantTables(body)
+	case 0xdd:
+		if len(body) != 2 {
+			return unsupported("DRI")
+		}
+		d.interval = int(binary.BigEndian.Uint16(body))
+	case 0xda:
+		return d.scanHeader(body)
+	case 0xee:
+		if bytes.HasPrefix(body, []byte("Adobe")) && len(body) >= 12 && body[11] != 1 {
+			return unsupported("Adobe colours")
+		}
+	default:
+		if marker >= 0xc2 && marker <= 0xcf || marker < 0xc0 || marker >= 0xd0 && marker <= 0xd9 {
+			return unsupported("marker")
+		}
+	}
+	return nil
+}
+
+func (d *decoder) frame(body []byte) error {
+	if d.planes != nil || len(body) < 6 || body[0] != 8 || (body[5] != 1 && body[5] != 3) || len(body) != 6+3*int(body[5]) {
+		return unsupported("frame")
+	}
+	d.height, d.width = int(binary.BigEndian.Uint16(body[1:])), int(binary.BigEndian.Uint16(body[3:]))
+	if d.width == 0 || d.height == 0 {
+		return unsupported("size")
+	}
+	for c := body[6:]; len(c) > 0; c = c[3:] {
+		p := Plane{id: c[0], h: int(c[1] >> 4), v: int(c[1] & 15)}
+		if p.h < 1 || p.h > 4 || p.v < 1 || p.v > 4 || c[2] > 3 {
+			return unsupported("sampling")
+		}
+		// Tables may come later than the frame: only the number is kept.
+		p.Across = int(c[2])
+		d.hmax, d.vmax = max(d.hmax, p.h), max(d.vmax, p.v)
+		d.planes = append(d.planes, p)
+	}
+	if len(d.planes) == 1 {
+		d.planes[0].h, d.planes[0].v, d.hmax, d.vmax = 1, 1, 1, 1
+	}
+	blocks := 0
+	for _, p := range d.planes {
+		blocks += p.h * p.v
+	}
+	if blocks > 10 { // T.81, B.2.3; the reader's padding rests on it
+		return unsupported("sampling")
+	}
+	if d.planes[0].id == 'R' && len(d.planes) == 3 {
+		return unsupported("RGB")
+	}
+	return nil
+}
+
+func (d *decoder) quantTables(b []byte) error {
+	for len(b) > 0 {
+		wide, id := int(b[0]>>4), b[0]&15
+		if wide > 1 || id > 3 || len(b) < 1+64*(1+wide) {
+			return unsupported("DQT")
+		}
+		var table [64]uint16
+		for i := range table {
+			if wide == 1 {
+				table[i] = binary.BigEndian.Uint16(b[1+2*i:])
+			} else {
+				table[i] = uint16(b[1+i])
+			}
+		}
+		d.quants[id] = &table
+		b = b[1+64*(1+wide):]
+	}
+	return nil
+}
+
+func (d *decoder) huffmanTables(b []byte) error {
+	for len(b) > 0 {
+		if len(b) < 17 || b[0]>>4 > 1 || b[0]&15 > 3 {
+			return unsupported("DHT")
+		}
+		counts := [16]byte(b[1:17])
+		n := 0
+		for _, c := range counts {
+			n += int(c)
+		}
+		if n > 256 || len(b) < 17+n {
+			return unsupported("DHT")
+		}
+		class := b[0] >> 4
+		table, ok := newHuffman(counts, b[17:17+n], class == 1)
+		if !ok {
+			return unsupported("DHT")
+		}
+		d.tables[class][b[0]&15] = table
+		b = b[17+n:]
+	}
+	return nil
+}
+
+// scanHeader takes only a scan that holds all components in their order.
+func (d *decoder) scanHeader(b []byte) error {
+	n := len(d.planes)
+	if n == 0 || len(b) != 4+2*n || int(b[0]) != n || b[1+2*n] != 0 || b[2+2*n] != 63 || b[3+2*n] != 0 {
+		return unsupported("scan")
+	}
+	for i := range d.planes {
+		p := &d.planes[i]
+		tables := b[2+2*i]
+		if b[1+2*i] != p.id || tables>>4 > 3 || tables&15 > 3 || d.hmax%p.h != 0 || d.vmax%p.v != 0 {
+			return unsupported("scan")
+		}
+		p.quant, p.dc, p.ac = d.quants[p.Across], d.tables[0][tables>>4], d.tables[1][tables&15]
+		if p.quant == nil || p.dc == nil || p.ac == nil {
+			return unsupported("a table is missing")
+		}
+		p.Across, p.Down = d.hmax/p.h, d.vmax/p.v
+	}
+	return nil
+}

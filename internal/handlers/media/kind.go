@@ -1,0 +1,57 @@
+package media
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// ProcessImage makes the thumbnails of one picture (S0.40–S0.58): 3 attempts,
+// 30, 60 and 120 seconds apart, 5 minutes each.
+var ProcessImage = jobs.Kind[ProcessImagePayload]{
+	Name: "media.processImage",
+	Policy: jobs.Policy{
+		MaxAttempts: 3,
+		Backoff:     jobs.Steps(30*time.Second, 60*time.Second, 120*time.Second),
+		Timeout:     5 * time.Minute,
+	},
+}
+
+// ID is a row's id. PHP writes it as a number or as a string.
+type ID string
+
+// UnmarshalJSON takes 12, "12", "01J…" and null.
+func (id *ID) UnmarshalJSON(data []byte) error {
+	var s string
+	if json.Unmarshal(data, &s) == nil {
+		*id = ID(s)
+		return nil
+	}
+	var n json.Number
+	if err := json.Unmarshal(data, &n); err != nil {
+		return errors.New("mediaFileId is neither a number nor a string")
+	}
+	*id = ID(n)
+	return nil
+}
+
+// ProcessImagePayload names a row of media_files, by its id or by its path.
+type ProcessImagePayload struct {
+	MediaFileID ID `json:"mediaFileId,omitempty"`
+	// FilePath is the row's URL, with or without "/storage/" before it. It is
+	// used where there is no id.
+	FilePath string `json:"filePath,omitempty"`
+	MimeType string `json:"mimeType,omitempty"`
+	// Force makes all renditions anew.
+	Force bool `json:"force,omitempty"`
+}
+
+// Validate refuses a payload that names nothing.
+func (p *ProcessImagePayload) Validate() error {
+	if (p.MediaFileID == "" || p.MediaFileID == "0") && p.FilePath == "" {
+		return errors.New("it has neither mediaFileId nor filePath")
+	}
+	return nil
+}

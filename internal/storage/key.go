@@ -1,0 +1,31 @@
+package storage
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// maxKey is S3's limit on the length of a key, in bytes.
+const maxKey = 1024
+
+// tempPrefix begins the names of files that Local is still writing. No key
+// may have a part that begins with it.
+const tempPrefix = ".cmsjobs-tmp-"
+
+// CheckKey says what is wrong with a key: it must be a relative,
+// slash-separated path without empty, "." or ".." parts.
+func CheckKey(key string) error {
+	switch {
+	case key == "." || !fs.ValidPath(key) || len(key) > maxKey:
+		return fmt.Errorf("%.100q is no key: a relative path of at most %d bytes in UTF-8 is needed", key, maxKey)
+	case strings.ContainsAny(key, "\x00\\"):
+		return fmt.Errorf("%.100q is no key: it has a backslash or a NUL", key)
+	}
+	for part := range strings.SplitSeq(key, "/") {
+		if strings.HasPrefix(part, tempPrefix) {
+			return fmt.Errorf("%.100q is no key: names that begin with %s are the store's own", key, tempPrefix)
+		}
+	}
+	return nil
+}

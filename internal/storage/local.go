@@ -1,0 +1,289 @@
+package storage
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// LocalOptions say how a Local opens its folder.
+type LocalOptions struct {
+	// Create makes the folder (0700) where it is missing. Without it a missing
+	// folder is an error, as it is for a media root that is not mounted.
+	Create bool
+}
+
+// Local keeps objects as files under one folder. Private files are made 0600
+// in folders 0700, public ones (PutOptions.Public) 0644 in folders 0755;
+// folders that exist stay as they are. All access goes through os.Root.
+type Local struct {
+	dir  string
+	root *os.Root
+}
+
+// NewLocal opens a folder as a store; Close gives it back.
+func NewLocal(dir string, o LocalOptions) (*Local, error) {
+	if o.Create {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("making the folder %s: %w", dir, err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the folder %s: %w", dir, err)
+	}
+	return &Local{dir: dir, root: root}, nil
+}
+
+// Close gives the folder back.
+func (l *Local) Close() error { return l.root.Close() }
+
+// String is the store's place, for messages and pages.
+func (l *Local) String() string { return l.dir }
+
+// Put writes to a temporary name in the key's own folder, then fsync, rename
+// and fsync of the folder: what is under key survives a power cut whole.
+func (l *Local) Put(ctx context.Context, key string, r io.Reader, o PutOptions) (err error) {
+	if err := CheckKey(key); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("writing %s in %s: %w", key, l.dir, err)
+		}
+	}()
+	fileMode, dirMode := fs.FileMode(0o600), fs.FileMode(0o700)
+	if o.Public {
+		fileMode, dirMode = 0o644, 0o755
+	}
+	folder := path.Dir(key)
+	if err := l.makeFolder(folder, dirMode); err != nil {
+		return err
+	}
+	if info, err := l.root.Lstat(key); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("it is there and is no regular file but %s", info.Mode().Type())
+	}
+	temp := path.Join(folder, tempPrefix+rand.Text())
+	if err := l.writeTemp(ctx, temp, r, fileMode); err != nil {
+		return errors.Join(err, l.remove(temp))
+	}
+	if err := l.root.Rename(temp, key); err != nil {
+		return errors.Join(err, l.remove(temp))
+	}
+	return l.sync(folder)
+}
+
+func (l *Local) writeTemp(ctx context.Context, temp string, r io.Reader, mode fs.FileMode) error {
+	f, err := l.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, contextReader{ctx, r})
+	if err == nil {
+		err = f.Chmod(mode) // whatever the umask says: a web server reads the public ones
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// makeFolder makes a folder and those above it, and makes their names durable.
+func (l *Local) makeFolder(folder string, mode fs.FileMode) error {
+	if err := l.plainFolder(folder); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := l.makeFolder(path.Dir(folder), mode); err != nil {
+		return err
+	}
+	if err := l.root.Mkdir(folder, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return l.sync(path.Dir(folder))
+}
+
+// plainFolder refuses a folder that is reached through a symlink. os.Root
+// would follow one that stays inside; two keys would then name one file.
+func (l *Local) plainFolder(folder string) error {
+	for i, c := range folder + "/" {
+		if c != '/' {
+			continue
+		}
+		info, err := l.root.Lstat(folder[:i])
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			return fmt.Errorf("%s is no folder but %s", folder[:i], info.Mode().Type())
+		}
+	}
+	return nil
+}
+
+func (l *Local) sync(folder string) error {
+	d, err := l.root.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func (l *Local) remove(name string) error {
+	if err := l.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("a leftover could not be removed: %w", err)
+	}
+	return nil
+}
+
+// Open implements Store.
+func (l *Local) Open(ctx context.Context, key string) (io.ReadCloser, Info, error) {
+	info, err := l.Stat(ctx, key)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	f, err := l.root.Open(key)
+	if err != nil {
+		return nil, Info{}, l.failed("reading", key, err)
+	}
+	opened, err := f.Stat() // the file may have been replaced since
+	if err != nil || !opened.Mode().IsRegular() {
+		return nil, Info{}, l.failed("reading", key, errors.Join(err, f.Close(), fs.ErrNotExist))
+	}
+	info.Size, info.Modified = opened.Size(), opened.ModTime()
+	return f, info, nil
+}
+
+// Stat implements Store. Symlinks, folders and devices are no objects.
+func (l *Local) Stat(_ context.Context, key string) (Info, error) {
+	if err := CheckKey(key); err != nil {
+		return Info{}, err
+	}
+	if err := l.plainFolder(path.Dir(key)); err != nil {
+		return Info{}, l.failed("looking for", key, err)
+	}
+	info, err := l.root.Lstat(key)
+	if err != nil {
+		return Info{}, l.failed("looking for", key, err)
+	}
+	if !info.Mode().IsRegular() {
+		return Info{}, l.failed("looking for", key, fs.ErrNotExist)
+	}
+	return Info{Key: key, Size: info.Size(), Modified: info.ModTime()}, nil
+}
+
+func (l *Local) failed(doing, key string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrNotFound
+	}
+	return fmt.Errorf("%s %s in %s: %w", doing, key, l.dir, err)
+}
+
+// Delete implements Store. Folders that become empty stay.
+func (l *Local) Delete(ctx context.Context, key string) error {
+	if _, err := l.Stat(ctx, key); err != nil {
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	if err := l.root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("deleting %s in %s: %w", key, l.dir, err)
+	}
+	return l.sync(path.Dir(key))
+}
+
+// List implements Store. Objects that vanish while it walks are left out.
+func (l *Local) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		l.walk(ctx, ".", prefix, false, yield)
+	}
+}
+
+// walk yields regular files below folder in key order. temps chooses the
+// files that are still being written instead of the objects.
+func (l *Local) walk(ctx context.Context, folder, prefix string, temps bool, yield func(Info, error) bool) bool {
+	entries, err := l.entries(folder)
+	if err != nil {
+		return yield(Info{}, fmt.Errorf("listing %s in %s: %w", folder, l.dir, err))
+	}
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return yield(Info{}, context.Cause(ctx))
+		}
+		key := path.Join(folder, e.Name())
+		switch {
+		case e.IsDir():
+			under := key + "/"
+			if strings.HasPrefix(under, prefix) || strings.HasPrefix(prefix, under) {
+				if !l.walk(ctx, key, prefix, temps, yield) {
+					return false
+				}
+			}
+		case !e.Type().IsRegular() || !strings.HasPrefix(key, prefix) || temps != strings.HasPrefix(e.Name(), tempPrefix):
+		default:
+			info, err := e.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return yield(Info{}, fmt.Errorf("listing %s in %s: %w", key, l.dir, err))
+			}
+			if !yield(Info{Key: key, Size: info.Size(), Modified: info.ModTime()}, nil) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// entries reads a folder in the order of the keys below it: "a-b" comes before
+// "a/c", as '-' comes before '/'.
+func (l *Local) entries(folder string) ([]fs.DirEntry, error) {
+	d, err := l.root.Open(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries, err := d.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(sortName(a), sortName(b)) })
+	return entries, errors.Join(err, d.Close())
+}
+
+func sortName(e fs.DirEntry) string {
+	if e.IsDir() {
+		return e.Name() + "/"
+	}
+	return e.Name()
+}
+
+// Sweep removes what killed writers left behind under prefix before the given
+// moment, and says how much that was.
+func (l *Local) Sweep(ctx context.Context, prefix string, before time.Time) (removed int, err error) {
+	for info, err := range l.temps(ctx, prefix) {
+		if err != nil {
+			return removed, err
+		}
+		if info.Modified.Before(before) {
+			if err := l.remove(info.Key); err != nil {
+				return removed, err
+			}
+			removed++
+		}
+	}
+	return removed, nil
+}
+
+func (l *Local) temps(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) { l.walk(ctx, ".", prefix, true, yield) }
+}
