@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 func (a *app) cleanCommand() *cobra.Command {
@@ -38,11 +41,32 @@ func (a *app) clean(ctx context.Context, r *rooms) error {
 	if err != nil {
 		return err
 	}
-	if err := a.list(map[string]int64{"workers": workers, "stuck": stuck, "runs": runs}, []string{"CLEANED", "ROWS"},
-		[][]string{{"dead workers", count(workers)}, {"stuck jobs given back", count(stuck)}, {"old runs", count(runs)}}, ""); err != nil || q.KeepFailed <= 0 || a.global.json {
+	pruned, file, err := r.pruneFailed(ctx, a.now())
+	if err != nil {
 		return err
 	}
-	return a.prune(ctx, r, a.now().Add(-q.KeepFailed), "", false)
+	answer := map[string]any{"workers": workers, "stuck": stuck, "runs": runs, "failed": pruned, "export": file}
+	return a.list(answer, []string{"CLEANED", "ROWS"}, [][]string{{"dead workers", count(workers)}, {"stuck jobs given back", count(stuck)},
+		{"old runs", count(runs)}, {strings.TrimSpace("old failed jobs " + file), count(pruned)}}, "")
+}
+
+// pruneFailed exports and deletes failed jobs that are older than the
+// configuration keeps them. Where there are none no file is made.
+func (r *rooms) pruneFailed(ctx context.Context, now time.Time) (n int64, file string, err error) {
+	keep := r.config.Queue.KeepFailed
+	if keep <= 0 {
+		return 0, "", nil
+	}
+	before := now.Add(-keep)
+	old, err := r.store.Count(ctx, jobs.Filter{States: []jobs.State{jobs.StateFailed}, Until: before})
+	if err != nil || old == 0 {
+		return 0, "", err
+	}
+	if file, err = r.exportFile(now); err != nil {
+		return 0, "", err
+	}
+	n, err = r.pruneTo(ctx, file, before, func(int64) {})
+	return n, file, err
 }
 
 // days rounds up: a part of a day keeps the whole of it.

@@ -61,7 +61,8 @@ func (a *app) work(ctx context.Context, r *rooms, o workerOptions) error {
 		return err
 	}
 	defer closeIt()
-	a.again = w.Abort
+	abort := w.Abort
+	a.again.Store(&abort)
 	return w.Run(ctx)
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -43,7 +44,7 @@ type app struct {
 		json                     bool
 	}
 	// again is called at the second signal: stop without grace.
-	again func()
+	again atomic.Pointer[func()]
 }
 
 // run executes one command and returns the exit code. The first TERM, INT or
@@ -77,8 +78,8 @@ func (a *app) obey(signals <-chan os.Signal, cancel func(), finished <-chan stru
 		switch {
 		case n == 1:
 			cancel()
-		case a.again != nil && n == 2:
-			a.again()
+		case n == 2 && a.again.Load() != nil:
+			(*a.again.Load())()
 		default:
 			os.Exit(130) // a third signal, or a command that does not listen
 		}

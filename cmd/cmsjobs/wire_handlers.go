@@ -38,7 +38,7 @@ func (a *app) nowhere(l *config.Loaded) (rooms, error) {
 func sitemapHandler(registry *jobs.Registry, r rooms) error {
 	c := r.config.Sitemap
 	if r.site.Root == "" && c.Dir == "" {
-		r.log.Warn("no sitemaps here: the CMS's folder is not known (cms.dir, or sitemap.dir)")
+		r.log.Debug("no sitemaps here: the CMS's folder is not known (cms.dir, or sitemap.dir)")
 		return nil
 	}
 	folder := c.Dir

@@ -179,7 +179,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	settler.Go(func() { w.settleAll(life) })
 	keeping, stopKeeping := context.WithCancel(life)
 	keepers.Go(func() { w.renewAll(keeping) })
-	keepers.Go(func() { w.beatAll(keeping) })
+	born := w.c.Now()
+	if w.c.Roster != nil {
+		w.beat(ctx, born) // before the first claim: a paused queue is not claimed from once
+	}
+	keepers.Go(func() { w.beatAll(keeping, born) })
 
 	w.claimAll(ctx, life)
 	w.state.Store("stopping")

@@ -7,20 +7,13 @@ import (
 )
 
 // beatAll says that the worker lives and reads what people told it, every
-// BeatIdle, or BeatBusy while jobs run.
-func (w *Worker) beatAll(ctx context.Context) {
+// BeatIdle, or BeatBusy while jobs run. Run has made the first beat.
+func (w *Worker) beatAll(ctx context.Context, born time.Time) {
 	if w.c.Roster == nil {
 		return
 	}
-	born := w.c.Now()
 	refreshed := born
 	for {
-		w.beat(ctx, born)
-		w.watchMemory()
-		if w.c.Now().Sub(refreshed) >= w.c.RefreshEvery {
-			refreshed = w.c.Now()
-			w.refresh(ctx)
-		}
 		pause := w.c.BeatIdle
 		if _, running := w.held.counts(); running > 0 {
 			pause = w.c.BeatBusy
@@ -34,6 +27,12 @@ func (w *Worker) beatAll(ctx context.Context) {
 		case <-timer.C:
 		}
 		timer.Stop()
+		w.beat(ctx, born)
+		w.watchMemory()
+		if w.c.Now().Sub(refreshed) >= w.c.RefreshEvery {
+			refreshed = w.c.Now()
+			w.refresh(ctx)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -225,17 +226,20 @@ func (s *Server) forgetFailed(c echo.Context) error {
 
 // KindView is a kind of work that can be enqueued.
 type KindView struct {
-	Name        string `json:"name"`
-	Queue       string `json:"queue"`
-	MaxAttempts int    `json:"max_attempts"`
-	TimeoutMS   int64  `json:"timeout_ms"`
-	Limit       int    `json:"limit"` // at once in the fleet; 0 is any number
-	Example     any    `json:"example"`
+	Name        string          `json:"name"`
+	Queue       string          `json:"queue"`
+	MaxAttempts int             `json:"max_attempts"`
+	TimeoutMS   int64           `json:"timeout_ms"`
+	Limit       int             `json:"limit"` // at once in the fleet; 0 is any number
+	Example     json.RawMessage `json:"example"`
 }
 
 func (s *Server) kinds(c echo.Context) error {
 	return c.JSON(http.StatusOK, KindList{each(s.cfg.Registry.Kinds(), func(name string) KindView {
 		e, _ := s.cfg.Registry.Lookup(name)
+		if string(e.Example) == "null" { // a payload that is a map
+			e.Example = json.RawMessage("{}")
+		}
 		return KindView{e.Kind, e.Queue, e.Policy.MaxAttempts, e.Policy.Timeout.Milliseconds(), e.Policy.Limit, e.Example}
 	})})
 }

@@ -166,11 +166,16 @@ func (s *site) do(method, path string, body any, how ...with) answer {
 		s.t.Fatal(err)
 	}
 	defer response.Body.Close()
+	if response.Header.Get("Content-Type") == "text/event-stream" { // has no end
+		return answer{response.StatusCode, response.Header, nil}
+	}
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return answer{response.StatusCode, response.Header, text}
+	a := answer{response.StatusCode, response.Header, text}
+	checkContract(s.t, method, path, body, a)
+	return a
 }
 
 // admin is do with an administrator's token.

@@ -32,7 +32,7 @@ func (s *Store) historyWhere(c *conditions, f jobs.Filter) {
 	c.in("queue", f.Queues)
 	c.in("uuid", f.UUIDs)
 	if f.Text != "" {
-		part, args := s.like(f.Text, "payload", "error")
+		part, args := s.like(f.Text, "data", "error")
 		c.add(part, args...)
 	}
 	if !f.Since.IsZero() {
@@ -77,24 +77,33 @@ func (s *Store) queryRuns(ctx context.Context, where string, args []any, order s
 	var runs []storedRun
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var x storedRun
-		var started, ended, duration, wait int64
-		var failure, result, payload sql.NullString
-		if err := r.Scan(&x.ID, &x.JobID, &x.UUID, &x.Kind, &x.Queue, &x.Attempt, &x.Outcome, &x.Worker, &started, &ended, &duration, &wait, &failure, &result, &payload); err != nil {
+		var ended, duration, wait int64
+		var failure, result, data sql.NullString
+		if err := r.Scan(&x.ID, &x.JobID, &x.UUID, &x.Kind, &x.Queue, &x.Attempt, &x.Outcome, &x.Worker, &ended, &duration, &wait, &failure, &result, &data); err != nil {
 			return err
 		}
-		x.StartedAt, x.EndedAt, x.Error = unixMilli(started), unixMilli(ended), failure.String
+		x.StartedAt, x.EndedAt, x.Error = unixMilli(ended-duration), unixMilli(ended), failure.String
 		x.Duration, x.Wait = time.Duration(duration)*time.Millisecond, time.Duration(wait)*time.Millisecond
 		if result.String != "" {
 			x.Result = json.RawMessage(result.String)
 		}
-		x.payload = []byte(payload.String)
+		x.payload = keptPayload(x.Kind, data.String)
 		runs = append(runs, x)
 		return nil
-	}, fmt.Sprintf("SELECT id, job_id, uuid, kind, queue, attempt, outcome, worker, started_at, ended_at, duration_ms, wait_ms, error, result, payload FROM cmsjobs_runs WHERE %s%s LIMIT %d", where, order, limit), args...)
+	}, fmt.Sprintf("SELECT id, job_id, uuid, kind, queue, attempt, outcome, worker, ended_at, duration_ms, wait_ms, error, result, data FROM cmsjobs_runs WHERE %s%s LIMIT %d", where, order, limit), args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history of runs: %w", err)
 	}
 	return runs, nil
+}
+
+// keptPayload is a payload with the data that the history kept of it; nothing
+// kept means that there was none, or too much.
+func keptPayload(kind, data string) []byte {
+	if data == "" {
+		data = "{}"
+	}
+	return fmt.Appendf(nil, `{"type":%q,"data":%s}`, kind, data)
 }
 
 // Runs lists runs of all outcomes, newest first. Total is −1.
