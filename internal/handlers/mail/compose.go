@@ -54,7 +54,7 @@ func (h *Handler) letter(ctx context.Context, uuid string, p SendPayload, settin
 			return l, jobs.Permanent(err)
 		}
 	}
-	if l.from, err = sender(p.From, t); err != nil {
+	if l.from, err = sender(string(p.From), t); err != nil {
 		return l, jobs.Permanent(err)
 	}
 	if l.content, err = h.content(ctx, p, settings); err != nil {
