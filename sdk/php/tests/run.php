@@ -16,7 +16,7 @@ namespace Botble\Theme\Events {
 }
 
 namespace {
-    require '/usr/share/php/Illuminate/Foundation/autoload.php';
+    require '/usr/share/php/Illuminate/autoload.php';
     foreach (['Queue', 'Facades/CmsJobs', 'Listeners/EnqueueForCms', 'Console/StatusCommand', 'CmsJobsServiceProvider', 'helpers'] as $file) {
         require __DIR__ . "/../src/$file.php";
     }
