@@ -155,11 +155,8 @@ func (l letter) message(g group, date time.Time) message {
 }
 
 func (l letter) bodies(m *mail.Msg) {
-	switch {
-	case l.content.HTML == "":
-		m.SetBodyString(mail.TypeTextPlain, l.content.Text)
-	default: // the last alternative is the best one (RFC 2046, 5.1.4)
-		m.SetBodyString(mail.TypeTextPlain, l.content.Text)
+	m.SetBodyString(mail.TypeTextPlain, l.content.Text)
+	if l.content.HTML != "" { // the last alternative is the best one (RFC 2046, 5.1.4)
 		m.AddAlternativeString(mail.TypeTextHTML, l.content.HTML)
 	}
 }
