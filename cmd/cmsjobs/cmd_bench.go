@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,14 +26,14 @@ var benchKind = jobs.Kind[struct{}]{Name: "cmsjobs.bench", Queue: benchQueue}
 
 func (a *app) benchCommand() *cobra.Command {
 	var o struct {
-		jobs, slots, probes int
-		here                bool
+		jobs, slots, probes, depth int
+		here                       bool
 	}
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure how fast jobs are enqueued, picked up and worked",
 		Long: `Measures jobs that do nothing: enqueued one by one and in bulk, worked off, picked up by an idle worker,
-and the memory that it takes. By default on a SQLite database of its own in a temporary folder; --here
+claimed over a few and over many waiting ones, and the memory that it takes. By default on a SQLite database of its own in a temporary folder; --here
 measures on the configured database, in the queue "cmsjobs-bench", and leaves its history there.`,
 		Example: "  cmsjobs bench\n  cmsjobs --dsn mysql://root@127.0.0.1/bench bench --here --jobs 20000 --slots 100",
 		Args:    cobra.NoArgs,
@@ -54,7 +55,7 @@ measures on the configured database, in the queue "cmsjobs-bench", and leaves it
 			}
 			defer a.closing(r)
 			jobs.Handle(r.registry, benchKind, func(context.Context, jobs.Job, struct{}) error { return nil })
-			b := &bench{a: a, r: r, jobs: o.jobs, probes: o.probes}
+			b := &bench{a: a, r: r, jobs: o.jobs, probes: o.probes, depth: o.depth}
 			figures, err := b.run(c.Context())
 			if err != nil {
 				return err
@@ -69,6 +70,7 @@ measures on the configured database, in the queue "cmsjobs-bench", and leaves it
 	c.Flags().IntVar(&o.jobs, "jobs", 10000, "how many jobs are worked off")
 	c.Flags().IntVar(&o.slots, "slots", 10, "slots of the worker")
 	c.Flags().IntVar(&o.probes, "probes", 100, "how many pick-ups are timed")
+	c.Flags().IntVar(&o.depth, "depth", 100000, "how many waiting jobs a claim is measured over")
 	c.Flags().BoolVar(&o.here, "here", false, "measure on the configured database")
 	return c
 }
@@ -114,14 +116,14 @@ type figure struct {
 }
 
 type bench struct {
-	a            *app
-	r            *rooms
-	jobs, probes int
+	a                   *app
+	r                   *rooms
+	jobs, probes, depth int
 }
 
 func (b *bench) run(ctx context.Context) ([]figure, error) {
 	var figures []figure
-	for _, step := range []func(context.Context) ([]figure, error){b.enqueueSingly, b.enqueueInBulk, b.workOff, b.pickUp} {
+	for _, step := range []func(context.Context) ([]figure, error){b.enqueueSingly, b.enqueueInBulk, b.workOff, b.pickUp, b.claimDeep} {
 		found, err := step(ctx)
 		if err != nil {
 			return nil, err
@@ -158,16 +160,24 @@ func (b *bench) enqueueSingly(ctx context.Context) ([]figure, error) {
 
 func (b *bench) enqueueInBulk(ctx context.Context) ([]figure, error) {
 	started := b.a.now()
-	for left := b.jobs; left > 0; left -= 1000 {
+	if err := b.fill(ctx, b.jobs); err != nil {
+		return nil, err
+	}
+	return []figure{perSecond("enqueue by the thousand", b.jobs, b.a.now().Sub(started))}, nil
+}
+
+// fill enqueues so many jobs by the thousand.
+func (b *bench) fill(ctx context.Context, n int) error {
+	for left := n; left > 0; left -= 1000 {
 		list := make([]jobs.New, min(left, 1000))
 		for i := range list {
 			list[i] = benchKind.Of(struct{}{})
 		}
 		if _, err := b.r.store.Enqueue(ctx, list...); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return []figure{perSecond("enqueue by the thousand", b.jobs, b.a.now().Sub(started))}, nil
+	return nil
 }
 
 func perSecond(name string, n int, took time.Duration) figure {
@@ -187,6 +197,62 @@ func (b *bench) workOff(ctx context.Context) ([]figure, error) {
 		return nil, err
 	}
 	return []figure{perSecond(fmt.Sprintf("worked off, %d slots, with history", b.r.config.Queue.Concurrency), int(done.Load()), b.a.now().Sub(started))}, ctx.Err()
+}
+
+// claimDeep times single claims over few and over many waiting jobs, then takes
+// what it enqueued away again.
+func (b *bench) claimDeep(ctx context.Context) ([]figure, error) {
+	var figures []figure
+	waiting := 0
+	for _, depth := range []int{min(1000, b.depth), b.depth} {
+		if err := b.fill(ctx, depth-waiting); err != nil {
+			return nil, err
+		}
+		waiting = depth
+		times, err := b.claims(ctx)
+		if err != nil {
+			return nil, err
+		}
+		figures = append(figures, figure{fmt.Sprintf("one claim over %d waiting jobs, median", depth), share(times, 0.5), "ms", 2},
+			figure{"the same, 99th percentile", share(times, 0.99), "ms", 2})
+	}
+	for n := int64(1); n > 0; {
+		var err error
+		if n, err = b.r.store.Cancel(ctx, jobs.Filter{Queues: []string{benchQueue}, States: []jobs.State{jobs.StateQueued}}, 5000); err != nil {
+			return nil, err
+		}
+	}
+	return figures, nil
+}
+
+// claims claims one job at a time and gives it back at once.
+func (b *bench) claims(ctx context.Context) ([]time.Duration, error) {
+	var times []time.Duration
+	for range b.probes {
+		started := b.a.now()
+		got, err := b.r.store.Claim(ctx, jobs.ClaimRequest{Worker: "bench", Queues: []string{benchQueue}, Limit: 1, Lease: time.Minute})
+		took := b.a.now().Sub(started)
+		if err != nil {
+			return nil, err
+		}
+		if len(got) == 0 {
+			continue
+		}
+		times = append(times, took)
+		if _, err := b.r.store.Settle(ctx, []jobs.Settlement{{Claimed: got[0], Verdict: jobs.Completed, Worker: "bench"}}); err != nil {
+			return nil, err
+		}
+	}
+	if len(times) == 0 {
+		return nil, errors.New("no job could be claimed: is another worker emptying the queue cmsjobs-bench?")
+	}
+	slices.Sort(times)
+	return times, nil
+}
+
+// share is the value below which this share of sorted times lies, in ms.
+func share(times []time.Duration, part float64) float64 {
+	return float64(times[int(part*float64(len(times)-1))].Microseconds()) / 1000
 }
 
 // pickUp times from the call of Enqueue to the end of the job, on an idle
@@ -221,8 +287,5 @@ func (b *bench) pickUp(ctx context.Context) ([]figure, error) {
 		return nil, err
 	}
 	slices.Sort(times)
-	at := func(share float64) float64 {
-		return float64(times[int(share*float64(len(times)-1))].Microseconds()) / 1000
-	}
-	return []figure{{"enqueued, run and settled by an idle worker, median", at(0.5), "ms", 2}, {"the same, 99th percentile", at(0.99), "ms", 2}}, nil
+	return []figure{{"enqueued, run and settled by an idle worker, median", share(times, 0.5), "ms", 2}, {"the same, 99th percentile", share(times, 0.99), "ms", 2}}, nil
 }

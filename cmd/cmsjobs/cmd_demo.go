@@ -222,7 +222,7 @@ func filesSince(dir string, since time.Time) ([]demoFile, error) {
 
 func demoNext(site demoSite) string {
 	return fmt.Sprintf(`
-The worker goes on; stop it with Ctrl-C. In another terminal:
+The worker goes on; stop it with Ctrl-C. In another terminal (cmsjobs is: go run ./cmd/cmsjobs):
   cmsjobs --cms %[1]s jobs list
   cmsjobs --cms %[1]s enqueue sitemap.generate '{"force":true}'
   cmsjobs --cms %[1]s enqueue cmsjobs.probe '{"sleep":"20s"}'    (watch it: cmsjobs --cms %[1]s workers)

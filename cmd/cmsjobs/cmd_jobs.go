@@ -276,19 +276,17 @@ func (a *app) change(ctx context.Context, r *rooms, ids []string, f filterFlags,
 func (a *app) changeAll(ctx context.Context, filter jobs.Filter, total int64, verb string, do changer) (int64, error) {
 	set, end := a.progress(total, verb)
 	defer end()
-	// Jobs that come while we work are not meant.
-	if filter.Until.IsZero() {
-		filter.Until = a.now().Add(time.Second)
-	}
 	var done int64
-	for {
-		n, err := do(ctx, filter, chunk)
+	// Jobs that come while we work (revived ones that fail again) are not meant.
+	for done < total {
+		n, err := do(ctx, filter, int(min(chunk, total-done)))
 		done += n
 		set(done)
 		if err != nil || n == 0 {
 			return done, err
 		}
 	}
+	return done, nil
 }
 
 func (a *app) changeEach(ctx context.Context, r *rooms, ids []string, filter jobs.Filter, verb string, do changer) error {

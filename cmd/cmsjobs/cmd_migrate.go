@@ -44,7 +44,7 @@ func (a *app) migrateUpCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withDatabases(c, func(ctx context.Context, r *rooms) error {
-				if err := migrations.Up(ctx, r.ownDB.DB, r.ownDB.DriverName()); err != nil {
+				if err := r.makeTables(ctx); err != nil {
 					return databaseError{err}
 				}
 				if !create {

@@ -212,7 +212,7 @@ func (w *demoWriter) posts(n int, photos []demoPhoto) {
 			image = photos[i%len(photos)].url
 		}
 		created := w.ago(600)
-		if i == n-1 { // dated ahead: not public yet
+		if i == n-2 { // dated ahead: not public yet
 			created = w.now.Add(48 * time.Hour).Format(time.DateTime)
 		}
 		id := w.insert(`INSERT INTO posts (name, description, content, status, author_id, author_type, image, views, created_at, updated_at) VALUES (?, ?, ?, ?, 1, 'Botble\ACL\Models\User', ?, ?, ?, ?)`,

@@ -27,8 +27,10 @@ work and shows all of it. It reads the CMS's own .env when --cms names its folde
 ` + exitHelp,
 		Example:       "  cmsjobs demo\n  cmsjobs --cms /var/www/site doctor\n  cmsjobs --cms /var/www/site run",
 		SilenceErrors: true,
-		SilenceUsage:  true,
-		Version:       version,
+		// SuggestionsFor looks as far as this.
+		SuggestionsMinimumDistance: 2,
+		SilenceUsage:               true,
+		Version:                    version,
 	}
 	root.SetIn(a.in)
 	root.SetOut(a.out)
@@ -84,12 +86,16 @@ func strictWords(c *cobra.Command) {
 	for _, child := range c.Commands() {
 		strictWords(child)
 	}
-	if c.HasSubCommands() && !c.Runnable() && c.HasParent() {
+	if c.HasSubCommands() && !c.Runnable() {
 		c.Args = func(c *cobra.Command, words []string) error {
 			if len(words) == 0 {
 				return nil
 			}
-			return usagef("there is no command %q below %q\nSee: %s --help", words[0], c.CommandPath(), c.CommandPath())
+			hint := ""
+			if near := c.SuggestionsFor(words[0]); len(near) > 0 {
+				hint = "; did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return usagef("there is no command %q below %q%s\nSee: %s --help", words[0], c.CommandPath(), hint, c.CommandPath())
 		}
 		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 		return

@@ -140,10 +140,27 @@ func (r *rooms) migrate(ctx context.Context) error {
 	if !r.config.Database.Migrate {
 		return nil
 	}
-	if err := migrations.Up(ctx, r.ownDB.DB, r.ownDB.DriverName()); err != nil {
+	if err := r.makeTables(ctx); err != nil {
 		return databaseError{fmt.Errorf("%w\nWithout the right to make tables: set database.own_dsn to a database of our own, or database.migrate to false and run \"cmsjobs migrate up\" as its owner", err)}
 	}
 	return nil
+}
+
+// makeTables makes what is missing of our tables. Processes that start at the
+// same moment on a fresh database get into each other's way (a table "already
+// exists" before the other noted that it made it): the later one looks again.
+func (r *rooms) makeTables(ctx context.Context) error {
+	for try := 1; ; try++ {
+		err := migrations.Up(ctx, r.ownDB.DB, r.ownDB.DriverName())
+		if err == nil || try == 8 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Duration(try)*100*time.Millisecond + rand.N(100*time.Millisecond)):
+		}
+	}
 }
 
 // --- The CMS ---

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/jmoiron/sqlx"
@@ -13,7 +15,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/templates"
 )
@@ -22,7 +26,7 @@ import (
 // cannot work here (no folder of the CMS, say) is left out with a word in the
 // log: its jobs then wait for a worker that can run them.
 func handlers() []func(*jobs.Registry, rooms) error {
-	return []func(*jobs.Registry, rooms) error{sitemapHandler, mediaHandler, mailHandler}
+	return []func(*jobs.Registry, rooms) error{sitemapHandler, mediaHandler, mailHandler, webhookHandler}
 }
 
 // nowhere are rooms without a database, to list kinds by.
@@ -38,7 +42,7 @@ func (a *app) nowhere(l *config.Loaded) (rooms, error) {
 func sitemapHandler(registry *jobs.Registry, r rooms) error {
 	c := r.config.Sitemap
 	if r.site.Root == "" && c.Dir == "" {
-		r.log.Warn("no sitemaps here: the CMS's folder is not known (cms.dir, or sitemap.dir)")
+		r.log.Debug("no sitemaps here: the CMS's folder is not known (cms.dir, or sitemap.dir)")
 		return nil
 	}
 	folder := c.Dir
@@ -49,6 +53,7 @@ func sitemapHandler(registry *jobs.Registry, r rooms) error {
 		Site: r.site, DB: r.ownDB, Target: sitemap.Folder(folder), Now: r.now, Logger: r.log,
 		Options: sitemap.Options{Profile: c.Profile, Naming: c.Naming, PerFile: c.PerFile, Images: c.Images, Alternates: c.Alternates,
 			News: c.News, Publication: c.Publication, Gzip: c.Gzip, Stylesheet: c.Stylesheet, Robots: c.Robots, KeepNoIndex: c.KeepNoindex},
+		IndexNow: sitemap.IndexNowOptions{Mode: r.config.IndexNow.Mode, Endpoints: r.config.IndexNow.Endpoints, WriteKey: r.config.IndexNow.WriteKey, Batch: r.config.IndexNow.Batch},
 	})
 	if err != nil {
 		return err
@@ -100,12 +105,28 @@ func mailHandler(registry *jobs.Registry, r rooms) error {
 	if c.Rate.PerDomain > 0 {
 		m.Limits.Domains = map[string]mail.Rate{"*": {PerMinute: c.Rate.PerDomain}}
 	}
+	if !c.Verify {
+		m.TLS = &tls.Config{InsecureSkipVerify: true} // the owner said so: mail.verify
+	}
 	if c.Driver == "files" {
 		m.Capture = c.Dir
 	}
 	h, err := mail.New(m)
 	if err != nil {
 		return errors.Join(errors.New("setting mail up"), err)
+	}
+	h.Register(registry)
+	return nil
+}
+
+func webhookHandler(registry *jobs.Registry, r rooms) error {
+	c := r.config.Webhook
+	h, err := webhook.New(webhook.Config{
+		DB: r.ownDB, AllowHTTP: c.AllowHTTP, DefaultSecret: c.Secret.Reveal(), Now: r.now, Logger: r.log,
+		Client: outbound.New(outbound.Options{Timeout: c.Timeout, AllowPrivate: c.Networks(), AllowHTTP: c.AllowHTTP, UserAgent: "cmsjobs/" + version}),
+	})
+	if err != nil {
+		return fmt.Errorf("setting webhooks up (webhook.secret): %w", err)
 	}
 	h.Register(registry)
 	return nil

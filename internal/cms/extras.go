@@ -58,16 +58,7 @@ func (s *Site) extrasOf(ctx context.Context, m Model, q ContentQuery) (extras, e
 	return e, err
 }
 
-func (e *extras) load(ctx context.Context, batch []row) error {
-	if len(batch) == 0 {
-		return nil
-	}
-	at := make(map[string]*row, len(batch))
-	if e.robots || e.languages != nil {
-		for i := range batch {
-			at[batch[i].id] = &batch[i]
-		}
-	}
+func (e *extras) load(ctx context.Context, batch []row, at map[string]*row) error {
 	first, last := e.arg(batch[0].id), e.arg(batch[len(batch)-1].id)
 	steps := []struct {
 		wanted bool
@@ -156,7 +147,7 @@ func (e *extras) loadTranslations(ctx context.Context, at map[string]*row, first
 			return
 		}
 		x := r.more()
-		x.versions = append(x.versions, Version{Language: code, Key: string(r.key), Prefix: string(r.prefix)})
+		x.versions = append(x.versions, Version{Language: code, Key: r.key, Prefix: r.prefix})
 	})
 }
 

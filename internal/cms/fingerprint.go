@@ -79,7 +79,7 @@ func (s *Site) digest(ctx context.Context, p digestPart) (Digest, error) {
 			texts[i] = "COALESCE(" + c + ", '~')"
 		}
 		joined := "CONCAT_WS('|', " + strings.Join(texts, ", ") + ")"
-		each = "CONCAT(COALESCE(SUM(CRC32(" + joined + ")), 0), '-', COALESCE(BIT_XOR(CRC32(CONCAT(" + joined + ", '#'))), 0))"
+		each = "COALESCE(SUM(CRC32(" + joined + ")), 0)"
 	case "pgx", "postgres":
 		for i, c := range p.columns {
 			texts[i] = "COALESCE(" + c + "::text, '~')"

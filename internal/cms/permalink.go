@@ -10,7 +10,7 @@ import (
 
 // Permalinks makes the addresses that the CMS itself shows:
 // root/[locale/][prefix/]key[.ending]. It holds what the settings said when it
-// was made: make one a job.
+// was made: make one a job. It is not for several goroutines at once.
 type Permalinks struct {
 	// Root is the site's address without a slash at the end.
 	Root string
@@ -25,6 +25,7 @@ type Permalinks struct {
 	date        *strings.Replacer
 	hideDefault bool
 	locales     map[string]string
+	scratch     []byte
 }
 
 // Permalinks reads what addresses are made of. now is for the CMS's
@@ -99,22 +100,22 @@ func (p *Permalinks) VersionURL(i *Item, v Version) string {
 func (p *Permalinks) Home(language string) string { return p.of(true, language, "", "") }
 
 func (p *Permalinks) of(home bool, language, prefix, key string) string {
-	b := make([]byte, 0, len(p.Root)+len(prefix)+len(key)+len(p.Ending)+8)
-	b = append(b, p.Root...)
+	b := append(p.scratch[:0], p.Root...)
 	if locale := p.segment(language); locale != "" {
 		b = append(append(b, '/'), locale...)
 	}
-	if home {
-		return string(b)
+	if !home {
+		if strings.Contains(prefix, "%%") {
+			prefix = p.date.Replace(prefix)
+		}
+		if prefix = strings.Trim(prefix, "/"); prefix != "" {
+			b = appendPath(append(b, '/'), prefix)
+		}
+		b = appendPath(append(b, '/'), strings.Trim(key, "/"))
+		b = append(b, p.Ending...)
 	}
-	if strings.Contains(prefix, "%%") {
-		prefix = p.date.Replace(prefix)
-	}
-	if prefix = strings.Trim(prefix, "/"); prefix != "" {
-		b = appendPath(append(b, '/'), prefix)
-	}
-	b = appendPath(append(b, '/'), strings.Trim(key, "/"))
-	return string(append(b, p.Ending...))
+	p.scratch = b
+	return string(b)
 }
 
 // segment is the language's part of a path.
@@ -136,14 +137,23 @@ func EscapePath(path string) string { return string(appendPath(nil, path)) }
 
 const hex = "0123456789ABCDEF"
 
-// appendPath escapes what RFC 3986 §3.3 does not allow in a path.
+// pathByte says what RFC 3986 §3.3 allows in a path: unreserved characters,
+// sub-delims, ":", "@" and "/".
+func pathByte(c byte) bool {
+	switch {
+	case 'a' <= c && c <= 'z', '0' <= c && c <= '9', 'A' <= c && c <= 'Z', c == '-', c == '/':
+		return true
+	case c == '.', c == '_', c == '~', c == '!', c == '$', '&' <= c && c <= ',', c == ';', c == '=', c == ':', c == '@':
+		return true
+	}
+	return false
+}
+
 func appendPath(b []byte, path string) []byte {
 	for i := range len(path) {
-		c := path[i]
-		switch {
-		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z', strings.IndexByte("-._~!$&'()*+,;=:@/", c) >= 0:
+		if c := path[i]; pathByte(c) {
 			b = append(b, c)
-		default:
+		} else {
 			b = append(b, '%', hex[c>>4], hex[c&15])
 		}
 	}

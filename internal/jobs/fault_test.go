@@ -57,6 +57,11 @@ func newLab(t *testing.T) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
+	return newLabOn(t, server)
+}
+
+func newLabOn(t *testing.T, server *jobstest.Server) *lab {
+	t.Helper()
 	admin, err := sqlx.Connect("mysql", jobstest.MariaDBDSN(server.Port, ""))
 	if err != nil {
 		t.Fatal(err)

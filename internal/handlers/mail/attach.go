@@ -133,7 +133,7 @@ func (h *Handler) readFile(name string, limit int64) ([]byte, error) {
 		}
 		return content, err
 	}
-	return nil, jobs.Permanent(fmt.Errorf("no such file under the allowed folders %v (mail.attachment_roots)", h.c.AttachmentRoots))
+	return nil, jobs.Permanent(fmt.Errorf("no such file under the allowed folders %v (mail.roots)", h.c.AttachmentRoots))
 }
 
 func readUnder(folder, name string, limit int64) ([]byte, error) {
@@ -167,7 +167,7 @@ func bounded(r io.Reader, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(content)) > limit {
-		return nil, jobs.Permanent(errors.New("the attachments are larger than mail.max_attachment_bytes allows: send a link"))
+		return nil, jobs.Permanent(errors.New("the attachments are larger than mail.max_size allows: send a link"))
 	}
 	return content, nil
 }

@@ -51,7 +51,7 @@ var twigComments = regexp.MustCompile(`(?s)\{#.*?#\}`)
 // cmsFile reads the first of the files that is there, inside the CMS's folder.
 func (h *Handler) cmsFile(names ...string) (string, error) {
 	if h.c.Site.Root == "" {
-		return "", errors.New("the CMS's folder is not known (cms.root)")
+		return "", errors.New("the CMS's folder is not known (cms.dir)")
 	}
 	for _, name := range names {
 		content, err := readUnder(h.c.Site.Root, name, maxOutput)

@@ -54,7 +54,7 @@ func (h *Handler) letter(ctx context.Context, uuid string, p SendPayload, settin
 			return l, jobs.Permanent(err)
 		}
 	}
-	if l.from, err = sender(p.From, t); err != nil {
+	if l.from, err = sender(string(p.From), t); err != nil {
 		return l, jobs.Permanent(err)
 	}
 	if l.content, err = h.content(ctx, p, settings); err != nil {
@@ -78,7 +78,7 @@ func sender(from string, t Transport) (Address, error) {
 		return ParseAddress(from)
 	}
 	if t.FromAddress == "" {
-		return Address{}, fmt.Errorf("no sender is set: enter one in the CMS's e-mail settings or in mail.from_address")
+		return Address{}, fmt.Errorf("no sender is set: enter one in the CMS's e-mail settings or in mail.from")
 	}
 	address, err := ParseAddress(t.FromAddress)
 	if err != nil {

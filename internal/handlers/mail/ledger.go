@@ -3,9 +3,11 @@ package mail
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -22,6 +24,25 @@ const chunk = 100
 type ledger struct {
 	db  *sqlx.DB
 	now func() time.Time
+	// one is held while SQLite writes: it has one writer, and waiting here is
+	// much cheaper than its polling. nil for the others.
+	one *sync.Mutex
+}
+
+func newLedger(db *sqlx.DB, now func() time.Time) ledger {
+	l := ledger{db: db, now: now}
+	if db.DriverName() == "sqlite" {
+		l.one = new(sync.Mutex)
+	}
+	return l
+}
+
+func (l ledger) alone() (done func()) {
+	if l.one == nil {
+		return func() {}
+	}
+	l.one.Lock()
+	return l.one.Unlock
 }
 
 // note is what all rows that one run writes have in common.
@@ -31,6 +52,12 @@ type note struct {
 	template, driver, host string
 	attempt                int
 	started                time.Time
+}
+
+// execer is a transaction, or the database itself.
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	Rebind(query string) string
 }
 
 // errTaken says that a recipient is being handled by another run of the job.
@@ -60,6 +87,13 @@ func (l ledger) load(ctx context.Context, uuid string) (map[string]State, error)
 // claim writes "sending" for each recipient: all, or none. known are the
 // states that load returned; a row that changed since then fails the claim.
 func (l ledger) claim(ctx context.Context, n note, to []Address, known map[string]State) error {
+	if len(known) == 0 && len(to) <= chunk { // the common case: one statement is all or nothing by itself
+		defer l.alone()()
+		if err := l.insert(ctx, l.db, "INSERT INTO", n, sameState(to, Sending), ""); err != nil {
+			return fmt.Errorf("claiming recipients in the mail ledger: %w", err)
+		}
+		return nil
+	}
 	return l.inTx(ctx, "claiming recipients in the mail ledger", func(tx *sqlx.Tx) error {
 		var fresh []Address
 		byState := map[State][]string{}
@@ -139,6 +173,7 @@ func (l ledger) markUnknown(ctx context.Context, uuid string, to []Address, why 
 func sameState(to []Address, state State) []outcome { return all(to, state, 0, "") }
 
 func (l ledger) inTx(ctx context.Context, doing string, do func(*sqlx.Tx) error) error {
+	defer l.alone()()
 	tx, err := l.db.BeginTxx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
@@ -187,7 +222,7 @@ func (l ledger) insertMissing(ctx context.Context, tx *sqlx.Tx, n note, outcomes
 	return l.insert(ctx, tx, "INSERT INTO", n, outcomes, " ON CONFLICT DO NOTHING")
 }
 
-func (l ledger) insert(ctx context.Context, tx *sqlx.Tx, verb string, n note, outcomes []outcome, suffix string) error {
+func (l ledger) insert(ctx context.Context, tx execer, verb string, n note, outcomes []outcome, suffix string) error {
 	now := l.now().UnixMilli()
 	return inChunks(outcomes, func(part []outcome) error {
 		var args []any

@@ -36,7 +36,7 @@ func (d filesDriver) deliver(_ context.Context, e envelope, msg message, handOve
 // two lines, as Bcc is nowhere else.
 func (d filesDriver) write(name string, e envelope, msg message) error {
 	if d.folder == "" {
-		return errors.New("no folder is set for the driver files (mail.folder)")
+		return errors.New("no folder is set for the driver files (mail.dir)")
 	}
 	if err := os.MkdirAll(d.folder, 0o700); err != nil {
 		return err

@@ -155,8 +155,20 @@ func (h *Handler) Attempts(ctx context.Context, uuid string) ([]Attempt, error) 
 	return list, nil
 }
 
+// keep stores what is to be sent, so that a person can send it again.
+func (l ledger) keep(ctx context.Context, uuid string, payload json.RawMessage) error {
+	insert := "INSERT INTO cmsjobs_mail_payloads (job_uuid, payload, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+	if l.db.DriverName() == "mysql" {
+		insert = "INSERT IGNORE INTO cmsjobs_mail_payloads (job_uuid, payload, created_at) VALUES (?, ?, ?)"
+	}
+	if _, err := l.db.ExecContext(ctx, l.db.Rebind(insert), uuid, string(payload), l.now().UnixMilli()); err != nil {
+		return fmt.Errorf("keeping the mail: %w", err)
+	}
+	return nil
+}
+
 // ErrNotKept says that a mail's payload was not stored.
-var ErrNotKept = errors.New("what this mail said was not kept (mail.keep_payload), so it cannot be sent again from here")
+var ErrNotKept = errors.New("what this mail said was not kept (mail.keep_body), so it cannot be sent again from here")
 
 // Resend enqueues a mail again as a new job: to everybody, or to those named.
 func (h *Handler) Resend(ctx context.Context, uuid string, only ...string) (jobs.Receipt, error) {
@@ -213,7 +225,7 @@ func (h *Handler) SendTest(ctx context.Context, uuid, to string) (Result, error)
 	if err := p.Validate(); err != nil {
 		return Result{}, err
 	}
-	err = h.send(ctx, jobs.Job{UUID: uuid, Kind: Send.Name, Attempt: 1, MaxAttempts: 1, Data: json.RawMessage("{}")}, p)
+	err = h.send(ctx, jobs.Job{UUID: uuid, Kind: Send.Name, Attempt: 1, MaxAttempts: 1, Data: Send.Of(p).Data}, p)
 	var r Result
 	if raw, _ := run.Outcome(); raw != nil {
 		err = errors.Join(err, json.Unmarshal(raw, &r))

@@ -126,7 +126,7 @@ func New(c Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{c: c, templates: templates, ledger: ledger{db: c.DB, now: c.Now}}
+	h := &Handler{c: c, templates: templates, ledger: newLedger(c.DB, c.Now)}
 	h.pool = newPool(c)
 	h.limiter = newLimiter(c.DB, c.Limits)
 	return h, nil

@@ -163,7 +163,7 @@ func (t Transport) as(driver string, settings cms.Settings) (Transport, error) {
 func (t Transport) withPort() (Transport, error) {
 	t.Driver = DriverSMTP
 	if t.Host == "" {
-		return t, fmt.Errorf("no SMTP host is set: enter one in the CMS's e-mail settings or in mail.smtp.host")
+		return t, fmt.Errorf("no SMTP host is set: enter one in the CMS's e-mail settings or in mail.host")
 	}
 	if checkLine(t.Host) != nil || strings.ContainsAny(t.Host, " /\\@") {
 		return t, fmt.Errorf("the SMTP host %.60q is not a host name", t.Host)

@@ -47,7 +47,7 @@ func TestTheCMSsSettingsWinOverItsEnvOverOurs(t *testing.T) {
 			t.Errorf("%v is taken as %+v", bad, got)
 		}
 	}
-	if _, err := resolveTransport(cms.Settings{"email_driver": "smtp"}, nil, Transport{}); err == nil || !strings.Contains(err.Error(), "mail.smtp.host") {
+	if _, err := resolveTransport(cms.Settings{"email_driver": "smtp"}, nil, Transport{}); err == nil || !strings.Contains(err.Error(), "mail.host") {
 		t.Errorf("no host: %v", err)
 	}
 }

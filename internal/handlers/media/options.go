@@ -45,6 +45,10 @@ type Options struct {
 	KeepEXIF, KeepICC bool
 	// Placeholder leaves a BlurHash and a tiny JPEG (data URI) in the row.
 	Placeholder bool
+	// Watermark stamps originals, in place, before thumbnails are made of them;
+	// nil stamps none. It rests while the CMS stamps uploads itself (its setting
+	// media_watermark_enabled), as two stamps would lie on each other.
+	Watermark *Watermark
 	// Limits per picture; the zero value means picture.DefaultLimits.
 	Limits picture.Limits
 	// Memory in bytes that all pictures of the process may take together;
@@ -52,6 +56,19 @@ type Options struct {
 	Memory int64
 	// AtOnce is how many pictures are decoded at the same time; default 2.
 	AtOnce int
+}
+
+// Watermark is a stamp for originals. Zero fields follow the CMS's settings
+// media_watermark_*, and its defaults: 10 % of the width, opacity 70, 10 pixels
+// from the bottom right.
+type Watermark struct {
+	// Source is the URL of the mark under the uploads ("general/mark.png").
+	Source           string
+	Percent, Opacity int
+	Position         string
+	X, Y             int
+	// Folders are the ids of those whose files are stamped; none means all.
+	Folders []string
 }
 
 const (

@@ -22,6 +22,8 @@ type plan struct {
 	copies   []picture.Format
 	encoding picture.Encoding
 	preview  bool
+	// watermark is nil where nothing is stamped.
+	watermark *Watermark
 }
 
 // newPlan joins the site's settings with the options.
@@ -39,6 +41,7 @@ func newPlan(site *cms.Site, settings cms.Settings, o Options) (plan, error) {
 	if p.encoding.Quality == 0 {
 		p.encoding.Quality = settings.Int("media_image_quality", 0)
 	}
+	p.watermark = newWatermark(o.Watermark, settings)
 	for _, c := range o.Copies {
 		p.copies = append(p.copies, picture.Format(c))
 	}
@@ -94,7 +97,8 @@ func (p plan) digest() string {
 		Copies   []picture.Format
 		Encoding picture.Encoding
 		Preview  bool
-	}{1, p.sizes, p.widths, p.name, p.position, p.copies, p.encoding, p.preview})
+		Mark     *Watermark `json:",omitempty"`
+	}{1, p.sizes, p.widths, p.name, p.position, p.copies, p.encoding, p.preview, p.watermark})
 	if err != nil {
 		panic(err) // plain values always encode
 	}

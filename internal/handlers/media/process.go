@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -67,6 +66,9 @@ func (h *Handler) process(ctx context.Context, p plan, file cms.MediaFile, force
 		out.Skipped = err.Error()
 		return out, nil
 	} else if err != nil {
+		return out, err
+	}
+	if err := h.stamp(ctx, w); err != nil {
 		return out, err
 	}
 	return h.make(ctx, w, out)
@@ -137,23 +139,11 @@ func (w *work) stat(ctx context.Context, url string) (info storage.Info, there b
 
 // read reads the original and judges its header.
 func (h *Handler) read(ctx context.Context, w *work) error {
-	limit := h.Options.Limits.FileBytes
-	r, info, err := w.store.Open(ctx, w.plan.place.Key(w.file.URL))
+	data, err := readAll(ctx, w.store, w.plan.place.Key(w.file.URL), h.Options.Limits.FileBytes)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", w.file.URL, err)
 	}
-	defer r.Close()
-	var b bytes.Buffer
-	if info.Size > 0 && info.Size <= limit {
-		b.Grow(int(info.Size) + bytes.MinRead)
-	}
-	if _, err := b.ReadFrom(io.LimitReader(r, limit+1)); err != nil {
-		return fmt.Errorf("reading %s: %w", w.file.URL, err)
-	}
-	if int64(b.Len()) > limit {
-		return fmt.Errorf("%s: %w: it has more than %d bytes", w.file.URL, picture.ErrTooLarge, limit)
-	}
-	w.data = b.Bytes()
+	w.data = data
 	if w.header, err = picture.Inspect(w.data); err == nil {
 		err = h.Options.Limits.Check(w.header)
 	}

@@ -25,7 +25,7 @@ const (
 	TypeDiscord  = "discord"
 	TypeTelegram = "telegram"
 	TypeTeams    = "teams"
-	TypeWebhook  = "webhook" // plain JSON
+	TypeGeneric  = "generic" // plain JSON
 )
 
 // Channel is one way to the administrators.
@@ -35,11 +35,11 @@ type Channel struct {
 	Type string
 	// To are the addresses of a mail channel; none means the CMS's administrators.
 	To []string
-	// URL of a chat room's incoming webhook. For telegram it is the bot's API,
-	// https://api.telegram.org when empty. It is a secret: it is in no error.
+	// URL of a chat room's incoming webhook; for telegram the bot's address,
+	// https://api.telegram.org/bot<token>. It is a secret: it is in no error.
 	URL string
-	// Token of a telegram bot, and the Chat that it writes to.
-	Token, Chat string
+	// Chat that a telegram bot writes to.
+	Chat string
 	// MinLevel is the least level that goes here; info when empty.
 	MinLevel string
 }
@@ -65,16 +65,15 @@ func (c Config) check(channel Channel) error {
 			return errors.New("no CMS is configured")
 		}
 		return nil
-	case TypeTelegram:
-		if channel.Token == "" || channel.Chat == "" {
-			return errors.New("it needs a token and a chat")
-		}
-	case TypeSlack, TypeDiscord, TypeTeams, TypeWebhook:
+	case TypeSlack, TypeDiscord, TypeTelegram, TypeTeams, TypeGeneric:
 		if u, err := url.Parse(channel.URL); err != nil || u.Host == "" {
 			return errors.New("its url is not an address like https://example.com/hook")
 		}
+		if channel.Type == TypeTelegram && channel.Chat == "" {
+			return errors.New("it needs the chat that the bot writes to")
+		}
 	default:
-		return fmt.Errorf("its type is %q; known are mail, cms, slack, discord, telegram, teams and webhook", channel.Type)
+		return fmt.Errorf("its type is %q; known are mail, cms, slack, discord, telegram, teams and generic", channel.Type)
 	}
 	if c.Client == nil {
 		return errors.New("no HTTP client is configured")
@@ -148,11 +147,7 @@ func (h *Handler) request(c Channel, p Payload) (string, any) {
 		// An error's text must not ping anybody.
 		return c.URL, map[string]any{"content": cut(plain, 2000), "allowed_mentions": map[string]any{"parse": []string{}}}
 	case TypeTelegram:
-		api := c.URL
-		if api == "" {
-			api = "https://api.telegram.org"
-		}
-		return strings.TrimRight(api, "/") + "/bot" + c.Token + "/sendMessage",
+		return strings.TrimRight(c.URL, "/") + "/sendMessage",
 			map[string]any{"chat_id": c.Chat, "text": cut(plain, 4096), "link_preview_options": map[string]any{"is_disabled": true}}
 	case TypeTeams:
 		return c.URL, teamsCard(title, p)

@@ -145,8 +145,8 @@ func TestEachChannelGetsItsFormat(t *testing.T) {
 	defer server.Close()
 	h, site := newHouse(t, jobstest.SQLite,
 		notify.Channel{Type: notify.TypeSlack, URL: server.URL + "/slack/secret"}, notify.Channel{Type: notify.TypeDiscord, URL: server.URL + "/discord"},
-		notify.Channel{Type: notify.TypeTelegram, URL: server.URL, Token: "1:abc", Chat: "-100"}, notify.Channel{Type: notify.TypeTeams, URL: server.URL + "/teams"},
-		notify.Channel{Type: notify.TypeWebhook, URL: server.URL + "/plain"}, notify.Channel{Type: notify.TypeCMS}, notify.Channel{Name: "loud", Type: notify.TypeMail, To: []string{"a@b.c"}})
+		notify.Channel{Type: notify.TypeTelegram, URL: server.URL + "/bot1:abc", Chat: "-100"}, notify.Channel{Type: notify.TypeTeams, URL: server.URL + "/teams"},
+		notify.Channel{Type: notify.TypeGeneric, URL: server.URL + "/plain"}, notify.Channel{Type: notify.TypeCMS}, notify.Channel{Name: "loud", Type: notify.TypeMail, To: []string{"a@b.c"}})
 	site.DB.MustExec(`CREATE TABLE admin_notifications (id INTEGER PRIMARY KEY, title TEXT, description TEXT, action_label TEXT, action_url TEXT, created_at TEXT, updated_at TEXT)`)
 	_, next, err := h.run("u", notify.Send.Of(notify.Payload{Title: "Backup <bad>", Message: "disk & \"quotes\" @everyone", Level: notify.Error, URL: "https://example.com/b"}))
 	if err != nil || len(next) != 7 {

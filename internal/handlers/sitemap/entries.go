@@ -11,9 +11,9 @@ const newsAge = 48 * time.Hour
 
 // entries lists an item and those of its other languages that have no row of
 // their own. Each carries the same set of alternates, itself included, so that
-// the sets are complete and mutual.
-func (p *plan) entries(g *group, item *cms.Item, media func(string) string) []*entry {
-	first := &entry{loc: p.links.URL(item), modified: item.Modified(), frequency: g.frequency, priority: g.priority}
+// the sets are complete and mutual. The list is good until the next call.
+func (p *plan) entries(g *group, item *cms.Item, media func(string) string) []entry {
+	first := entry{loc: p.links.URL(item), modified: item.Modified(), frequency: g.frequency, priority: g.priority}
 	if p.options.Images && item.Image != "" {
 		if image := media(item.Image); badURL(image) == "" {
 			first.images = []string{image}
@@ -22,18 +22,17 @@ func (p *plan) entries(g *group, item *cms.Item, media func(string) string) []*e
 	if p.options.News && g.model.Scheduled && item.Title != "" && p.now.Sub(item.Created) < newsAge {
 		first.news = &news{publication: p.publication, language: p.language, title: item.Title, published: item.Created}
 	}
-	list := []*entry{first}
-	if len(item.Versions) == 0 {
-		return list
+	if len(item.Versions) > 0 {
+		first.alternates = p.alternates(item)
 	}
-	set := p.alternates(item)
-	first.alternates = set
+	list := append(p.scratch[:0], first)
 	for _, v := range item.Versions {
 		if v.ID == "" {
-			list = append(list, &entry{loc: p.links.VersionURL(item, v), modified: first.modified, frequency: g.frequency,
-				priority: g.priority, alternates: set, images: first.images})
+			list = append(list, entry{loc: p.links.VersionURL(item, v), modified: first.modified, frequency: g.frequency,
+				priority: g.priority, alternates: first.alternates, images: first.images})
 		}
 	}
+	p.scratch = list
 	return list
 }
 

@@ -19,6 +19,7 @@ type plan struct {
 	options Options
 	publication,
 	language string
+	scratch []entry
 }
 
 // group is one kind of content and how it is listed.

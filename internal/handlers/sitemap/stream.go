@@ -34,8 +34,8 @@ func (h *Handler) stream(ctx context.Context, p *plan, g *group, skip func(*cms.
 			skip(&cms.RowError{Table: g.model.Table, ID: item.ID, Reason: fmt.Sprintf("its address has %d bytes, sitemaps allow %d", n, maxLoc)})
 			continue
 		}
-		for _, e := range list {
-			if err := see(e); err != nil {
+		for i := range list {
+			if err := see(&list[i]); err != nil {
 				return err
 			}
 		}
@@ -43,10 +43,10 @@ func (h *Handler) stream(ctx context.Context, p *plan, g *group, skip func(*cms.
 	return nil
 }
 
-func longest(list []*entry) int {
+func longest(list []entry) int {
 	n := 0
-	for _, e := range list {
-		n = max(n, len(e.loc))
+	for i := range list {
+		n = max(n, len(list[i].loc))
 	}
 	return n
 }

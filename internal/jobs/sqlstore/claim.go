@@ -66,19 +66,26 @@ func (c *claim) queue(ctx context.Context, queue string) error {
 	if c.s.t.kind() == Stock {
 		return c.lane(ctx, c.s.lane(queue, 0))
 	}
-	priorities, err := c.s.waitingClasses(ctx, queue)
-	if err != nil {
-		return err
-	}
 	if err := c.expired(ctx, queue); err != nil {
 		return err
 	}
-	for _, p := range priorities {
-		if c.want() <= 0 {
-			return nil
-		}
-		if err := c.lane(ctx, c.s.lane(queue, p)); err != nil {
+	before := len(c.taken)
+	for _, again := range []bool{false, true} {
+		priorities, fresh, err := c.s.waitingClasses(ctx, queue, again)
+		if err != nil {
 			return err
+		}
+		for _, p := range priorities {
+			if c.want() <= 0 {
+				return nil
+			}
+			if err := c.lane(ctx, c.s.lane(queue, p)); err != nil {
+				return err
+			}
+		}
+		// Nothing in the classes that were known: a new one may have come.
+		if fresh || len(c.taken) > before {
+			return nil
 		}
 	}
 	return nil
@@ -172,7 +179,7 @@ func (s *Store) lastID(ctx context.Context, l *lane) (position, error) {
 
 // expired takes jobs of an extended table whose worker let its lease run out.
 func (c *claim) expired(ctx context.Context, queue string) error {
-	k := c.s.classes[queue]
+	k := c.s.classesOf(queue)
 	if c.s.o.Clock().Before(k.expired) {
 		return nil
 	}

@@ -25,8 +25,8 @@ type dialect struct {
 var dialects = map[string]dialect{
 	"mysql": {name: "mysql", quote: "`", now: "UNIX_TIMESTAMP()", millis: "CAST(UNIX_TIMESTAMP(NOW(3))*1000 AS SIGNED)",
 		forUpdate: " FOR UPDATE", skipLocked: " FOR UPDATE SKIP LOCKED", bytes: "LENGTH", maxParams: 60000, bind: sqlx.QUESTION},
-	"pgx": {name: "postgres", quote: `"`, now: "CAST(floor(EXTRACT(EPOCH FROM clock_timestamp())) AS BIGINT)",
-		millis:    "CAST(floor(EXTRACT(EPOCH FROM clock_timestamp())*1000) AS BIGINT)",
+	"pgx": {name: "postgres", quote: `"`, now: "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())) AS BIGINT)",
+		millis:    "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())*1000) AS BIGINT)",
 		forUpdate: " FOR UPDATE", skipLocked: " FOR UPDATE SKIP LOCKED", bytes: "octet_length", maxParams: 60000, bind: sqlx.DOLLAR},
 	// A write transaction of SQLite is alone: BEGIN IMMEDIATE is its row lock.
 	"sqlite": {name: "sqlite", quote: `"`, now: "unixepoch()", millis: "CAST(unixepoch('subsec')*1000 AS INTEGER)",

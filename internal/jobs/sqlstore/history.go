@@ -17,6 +17,16 @@ import (
 // by the database's clock; the run started duration_ms before it.
 const runColumns = "job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, error, result, data"
 
+// runsHint names the index of the history that serves a list by outcome, kind or
+// queue, newest first. Without it MariaDB sorts half of a million rows (1 s
+// instead of 2 ms, measured).
+func (s *Store) runsHint(column string) string {
+	if s.d.name != "mysql" {
+		return ""
+	}
+	return " FORCE INDEX (cmsjobs_runs_" + column + ")"
+}
+
 // maxResult is how large a stored result may be.
 const maxResult = 256 << 10
 

@@ -29,8 +29,9 @@ type table struct {
 	created       moment
 	updated       moment // zero where there is no such column
 	attemptsLimit int
-	// ordered is the index that serves a queue in the order of claims;
-	// byQueue one on the queue alone. "" where there is none.
+	// ordered is the index that serves claims best; byQueue is the next best,
+	// which the layouts bring themselves: (queue), or (queue, status, run_at).
+	// "" where there is none.
 	ordered, byQueue string
 	transactional    bool
 }

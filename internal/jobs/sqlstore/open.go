@@ -109,6 +109,7 @@ type Store struct {
 	lanes    map[laneKey]*lane
 	classes  map[string]*classes
 	heldBack map[string][]int64
+	crowded  int // claims for which others are expected: see takeSkipping
 
 	mu      sync.Mutex
 	unclear map[string]bool // settlements whose answer was lost, by lease
@@ -241,7 +242,7 @@ func (s *Store) readJobs(ctx context.Context) error {
 	if named || status {
 		err = need(plain, have, "id", "queue", "name", "payload_json", "status", "priority", "run_at", "attempts", "max_attempts", "last_error", "locked_at", "locked_by", "created_at")
 		t.payload, t.due, t.locked, t.created = s.d.ident("payload_json"), s.momentOf(have["run_at"]), s.momentOf(have["locked_at"]), s.momentOf(have["created_at"])
-		t.ordered = indexOn(indexes, "queue", "status", "priority", "run_at")
+		t.ordered, t.byQueue = indexOn(indexes, "queue", "status", "priority", "run_at"), indexOn(indexes, "queue", "status", "run_at")
 		if updated, ok := have["updated_at"]; ok {
 			t.updated = s.momentOf(updated)
 		}

@@ -228,3 +228,71 @@ func TestOwnDatabase(t *testing.T) {
 		}
 	}
 }
+
+// No claim sorts, and none locks more than what it takes: a sort locked every
+// waiting row of the queue where the specification's own statement ran.
+func TestAClaimNeitherSortsNorLocksTheQueue(t *testing.T) {
+	ctx := context.Background()
+	for _, v := range []variant{{layout: Stock}, {layout: Stock, indexed: true}, {layout: Extended}, {layout: Extended, old: true}} {
+		v.engine, v.mode = jobstest.MySQL, Skip
+		t.Run(v.String(), func(t *testing.T) {
+			db := v.database(t)
+			if v.old { // the specification's own indexes only
+				db.MustExec("DROP INDEX idx_queue_status_priority_run ON jobs")
+			}
+			f := v.fixture(t, db)
+			f.fill(3000, func(i int) jobs.New { return job(fmt.Sprint(i)) })
+			got := f.claim(20)
+			l := f.lane("default", 0)
+			rows, err := db.Queryx("EXPLAIN "+f.reading(f.inLane(l, l.head, position{}, f.Store.t.waiting(), 20)), f.inLane(l, l.head, position{}, "1=1", 20).args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rows.Close()
+			for rows.Next() {
+				plan := map[string]any{}
+				if err := rows.MapScan(plan); err != nil {
+					t.Fatal(err)
+				}
+				if text := fmt.Sprintf("%s", plan); strings.Contains(text, "filesort") {
+					t.Errorf("the claim sorts: %s", text)
+				}
+			}
+			x, err := f.begin(ctx, f.Store.db)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rollback(x)
+			found, _, err := f.read(ctx, x, f.inLane(l, position{}, position{}, f.Store.t.waiting(), 20))
+			if err != nil || len(found) != 20 {
+				t.Fatal(len(found), err)
+			}
+			if free, err := f.stillThere(ctx, x, found, f.d.skipLocked); err != nil || len(free) != 20 {
+				t.Fatal(len(free), err)
+			}
+			var locked int
+			if _, err := f.one(ctx, x, []any{&locked}, "SELECT trx_rows_locked FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = CONNECTION_ID()"); err != nil || locked == 0 || locked > 2*len(got) {
+				t.Errorf("claiming %d jobs locks %d rows, %v", len(found), locked, err)
+			}
+		})
+	}
+}
+
+// A list out of the history is read from its index in order, also in its
+// middle, where the optimizer by itself prefers to sort.
+func TestTheHistoryIsListedWithoutASort(t *testing.T) {
+	db := variant{engine: jobstest.MySQL, layout: Stock, mode: Skip}.database(t)
+	s := open1(t, db, Options{Registry: registry()})
+	db.MustExec(`INSERT INTO cmsjobs_runs (job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms)
+		SELECT seq, CONCAT('u', seq), ELT(1+seq%7,'a','b','c','d','e','f','g'), 'default', 1, IF(seq%50=0,'failed','completed'), 'w', 'x', seq*10, 5, 5 FROM seq_1_to_20000`)
+	for column, value := range map[string]string{"outcome": "completed", "kind": "c", "queue": "default"} {
+		list := "FROM cmsjobs_runs" + s.runsHint(column) + " WHERE " + column + " = ? AND ended_at <= ? AND NOT (ended_at = ? AND id >= ?) ORDER BY ended_at DESC, id DESC LIMIT 50"
+		plan := map[string]any{}
+		if err := db.QueryRowx("EXPLAIN SELECT id, uuid "+list, value, 100000, 100000, 10000).MapScan(plan); err != nil {
+			t.Fatal(err)
+		}
+		if text := fmt.Sprintf("%s", plan); strings.Contains(text, "filesort") || !strings.Contains(text, "cmsjobs_runs_"+column) {
+			t.Errorf("the list by %s: %s", column, text)
+		}
+	}
+}

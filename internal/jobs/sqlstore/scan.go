@@ -71,7 +71,7 @@ func (s *Store) hint() string {
 	switch {
 	case t.ordered != "":
 		return " FORCE INDEX (" + s.d.ident(t.ordered) + ")"
-	case s.t.kind() == Stock && t.byQueue != "":
+	case t.byQueue != "":
 		return " FORCE INDEX (" + s.d.ident(t.byQueue) + ")"
 	case s.t.kind() == Stock:
 		return " FORCE INDEX (PRIMARY)"
@@ -130,14 +130,18 @@ func (s *Store) inLane(l *lane, from, to position, state string, limit int) look
 	return look{where: "queue = ?" + s.t.class(l.priority) + a + b + " AND " + state, args: args, order: s.order(), hint: s.hint(), limit: limit}
 }
 
-// read returns due rows, and the database's now. No row is locked.
-func (s *Store) read(ctx context.Context, q Tx, l look) ([]candidate, int64, error) {
+// reading is the statement of a look.
+func (s *Store) reading(l look) string {
 	t := s.t.shape()
 	now := s.now()
-	statement := strings.Join([]string{"SELECT id,", t.due.text(), ",", t.due.seconds(), ",", t.created.seconds(), ", attempts,", t.locked.seconds(), ",", s.t.columns(), ",",
+	return strings.Join([]string{"SELECT id,", t.due.text(), ",", t.due.seconds(), ",", t.created.seconds(), ", attempts,", t.locked.seconds(), ",", s.t.columns(), ",",
 		s.d.bytes, "(", t.payload, "), CASE WHEN", s.d.bytes, "(", t.payload, ") <=", fmt.Sprint(oversize), "THEN", t.payload, "ELSE SUBSTR(", t.payload, ", 1,", fmt.Sprint(sniffed), ") END,", now,
 		"FROM", t.name, l.hint, "WHERE", l.where, "AND", t.due.name, "<=", t.due.of(now),
 		"AND NOT", s.d.contains("SUBSTR("+t.payload+", 1, 512)", phpJob), l.order, "LIMIT", fmt.Sprint(l.limit)}, " ")
+}
+
+// read returns due rows, and the database's now. No row is locked.
+func (s *Store) read(ctx context.Context, q Tx, l look) ([]candidate, int64, error) {
 	var found []candidate
 	var clock int64
 	err := s.query(ctx, q, func(r *sql.Rows) error {
@@ -147,9 +151,9 @@ func (s *Store) read(ctx context.Context, q Tx, l look) ([]candidate, int64, err
 		c.created = created.Int64
 		found = append(found, c)
 		return err
-	}, statement, l.args...)
+	}, s.reading(l), l.args...)
 	if err != nil {
-		return nil, 0, fmt.Errorf("looking for due jobs in %s: %w", t.plain, err)
+		return nil, 0, fmt.Errorf("looking for due jobs in %s: %w", s.t.shape().plain, err)
 	}
 	return found, clock, nil
 }
@@ -174,29 +178,32 @@ type classes struct {
 	expired    time.Time // when lost leases are looked for again
 }
 
-// waitingClasses lists the classes of priority in a queue. New ones are
-// noticed as often as looking is cheap.
-func (s *Store) waitingClasses(ctx context.Context, queue string) ([]int, error) {
-	c := s.classes[queue]
-	if c == nil {
-		c = &classes{}
-		s.classes[queue] = c
+func (s *Store) classesOf(queue string) *classes {
+	if s.classes[queue] == nil {
+		s.classes[queue] = &classes{}
 	}
+	return s.classes[queue]
+}
+
+// waitingClasses lists the classes of priority in a queue. They are read again
+// as often as that is cheap, or when told to; fresh says that they just were.
+func (s *Store) waitingClasses(ctx context.Context, queue string, again bool) (priorities []int, fresh bool, err error) {
+	c := s.classesOf(queue)
 	begun := s.o.Clock()
-	if begun.Before(c.next) {
-		return c.priorities, nil
+	if !again && begun.Before(c.next) {
+		return c.priorities, false, nil
 	}
 	var found []int
-	err := s.query(ctx, s.db, func(r *sql.Rows) error {
+	err = s.query(ctx, s.db, func(r *sql.Rows) error {
 		var p int
 		err := r.Scan(&p)
 		found = append(found, p)
 		return err
 	}, "SELECT DISTINCT priority FROM "+s.t.shape().name+s.hint()+" WHERE queue = ? AND "+s.t.waiting()+" ORDER BY priority DESC", queue)
 	if err != nil {
-		return nil, fmt.Errorf("reading the priorities that wait on %s: %w", queue, err)
+		return nil, false, fmt.Errorf("reading the priorities that wait on %s: %w", queue, err)
 	}
 	done := s.o.Clock()
 	c.priorities, c.next = found, done.Add(min(sweepShare*done.Sub(begun), 10*time.Second))
-	return found, nil
+	return found, true, nil
 }

@@ -238,6 +238,12 @@ func (s *Store) freeKeys(ctx context.Context, q Tx, ends []ending) error {
 	if len(gone) == 0 {
 		return nil
 	}
+	// A key is committed with its job, so one that is not there now is none of
+	// these jobs'. Mostly there are none at all.
+	var one int
+	if found, err := s.one(ctx, q, []any{&one}, "SELECT 1 FROM cmsjobs_unique LIMIT 1"); err != nil || !found {
+		return err
+	}
 	in, args := s.d.in("job_id", gone)
 	if _, err := s.exec(ctx, q, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
 		return fmt.Errorf("freeing unique keys: %w", err)

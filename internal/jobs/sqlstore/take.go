@@ -22,7 +22,7 @@ func (s *Store) take(ctx context.Context, c *claim, chosen []candidate, now int6
 	var got map[int64]bool
 	var err error
 	if s.mode == Skip && len(rows) > 1 && s.maxBatch > 1 {
-		got, err = s.takeLocked(ctx, c, rows, until)
+		got, err = s.takeSkipping(ctx, c, rows, until)
 	} else {
 		got, err = s.takeUnchanged(ctx, c, rows, until)
 	}
@@ -57,6 +57,26 @@ func ids(rows []candidate) []int64 {
 		list[i] = x.id
 	}
 	return list
+}
+
+// crowdedFor is for how many claims rows are locked at once after another
+// claimer was met.
+const crowdedFor = 32
+
+// takeSkipping first tries without the lock, which saves a statement where
+// nobody else claims from the table at this moment.
+func (s *Store) takeSkipping(ctx context.Context, c *claim, rows []candidate, until int64) (map[int64]bool, error) {
+	if s.crowded > 0 {
+		s.crowded--
+		return s.takeLocked(ctx, c, rows, until)
+	}
+	got := map[int64]bool{}
+	err := s.takeAll(ctx, c, rows, until, got)
+	if err == nil || !errors.Is(err, errContended) {
+		return got, err
+	}
+	s.crowded = crowdedFor
+	return s.takeLocked(ctx, c, rows, until)
 }
 
 // takeLocked steps over rows that others hold.

@@ -57,8 +57,10 @@ type Header struct {
 	// EXIF (from the TIFF header on) and ICC as in the file; nil without.
 	EXIF, ICC []byte
 
-	jpeg       jpegFrame
-	webp       webpLayout
+	jpeg jpegFrame
+	webp webpLayout
+	// scans of a JPEG: each costs a pass over all blocks.
+	scans      int
 	interlaced bool
 }
 

@@ -76,6 +76,15 @@ func (m Maker) Render(ctx context.Context, data []byte, specs []Spec) (Result, e
 	return m.still(ctx, data, h, tasks)
 }
 
+// render makes one spec in one format.
+func (m Maker) render(data []byte, s Spec) ([]byte, error) {
+	r, err := m.Render(context.Background(), data, []Spec{s})
+	if err != nil {
+		return nil, err
+	}
+	return r.Renditions[0].Data, nil
+}
+
 func (m Maker) plan(h Header, specs []Spec) ([]task, error) {
 	width, height := h.Size()
 	var tasks []task
