@@ -73,8 +73,12 @@ func (a *app) demo(ctx context.Context, site demoSite, once, fresh bool) error {
 		}
 		return a.demoReport(ctx, r, site, list, started)
 	}
+	parts, err := a.parts(r)
+	if err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return together(ctx, a.parts(r)) })
+	group.Go(func() error { return together(ctx, parts) })
 	group.Go(func() error {
 		if err := waitForJobs(ctx, r, list); err != nil {
 			return nil // stopped before they were done

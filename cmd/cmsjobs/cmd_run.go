@@ -81,7 +81,12 @@ func (a *app) parts(r *rooms) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(parts, part{"web", func(ctx context.Context) error { return a.serve(ctx, r, server) }}), nil
+	parts = append(parts, part{"web", func(ctx context.Context) error { return a.serve(ctx, r, server) }})
+	// The database may be away for a day and the process is well all the same:
+	// the watchdog is for a process that hangs.
+	return append(parts, part{"systemd", func(ctx context.Context) error {
+		return web.NotifySystemd(ctx, func(context.Context) error { return nil })
+	}}), nil
 }
 
 // serve answers HTTP, or HTTPS where a certificate is configured.
@@ -99,8 +104,6 @@ func (a *app) serve(ctx context.Context, r *rooms, server *web.Server) error {
 		l, scheme = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), "https"
 	}
 	r.log.Info("admin page", "url", scheme+"://"+l.Addr().String()+"/")
-	stop := web.Watch(ctx, r.log) // tells systemd that we are ready and alive
-	defer stop()
 	return server.Serve(ctx, l)
 }
 

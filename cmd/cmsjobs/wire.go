@@ -258,6 +258,7 @@ func (r *rooms) openStore(ctx context.Context) error {
 	if r.store, err = sqlstore.Open(ctx, r.db, o); err != nil {
 		return databaseError{err}
 	}
+	web.RegisterBulk(r.registry, r.store, r.store)
 	return nil
 }
 

@@ -95,11 +95,11 @@ func hashed(password string) (string, error) {
 type cmsAccounts struct{ site *cms.Site }
 
 func (a cmsAccounts) AccountByLogin(ctx context.Context, login string) (access.Account, error) {
-	u, err := a.site.User(ctx, login)
+	u, err := a.site.UserByLogin(ctx, login)
 	if errors.Is(err, cms.ErrNoUser) {
 		err = errors.Join(jobs.ErrNotFound, err)
 	}
-	return access.Account{ID: u.ID, Name: u.Name, PasswordHash: u.PasswordHash, SuperUser: u.SuperUser, Permissions: u.Permissions, SessionsInvalidatedAt: u.SessionsInvalidatedAt}, err
+	return access.Account{ID: u.ID, Name: u.Name, PasswordHash: u.PasswordHash, SuperUser: u.SuperUser, Permissions: u.Permissions}, err
 }
 
 // openBreakers are the dependencies that are down now.

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -54,22 +53,14 @@ type Ticker interface {
 	// before: then nothing is written.
 	TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.New) (r jobs.Receipt, won bool, err error)
 	// Changes are what people changed of the timetable, by entry.
-	Changes(ctx context.Context) (map[string]Change, error)
+	Changes(ctx context.Context) (map[string]jobs.ScheduleEdit, error)
 	// SaveChange keeps a change; a nil one takes the entry back to the timetable.
-	SaveChange(ctx context.Context, entry string, c *Change) error
+	SaveChange(ctx context.Context, entry string, c *jobs.ScheduleEdit) error
 }
 
 // History lists ticks; the store implements it.
 type History interface {
 	Ticks(ctx context.Context, entry string, p jobs.Page) (jobs.List[jobs.TickRecord], error)
-}
-
-// Change is what people changed of an entry; nil fields are as the timetable
-// says.
-type Change struct {
-	Cron   *string
-	Paused *bool
-	Data   json.RawMessage
 }
 
 // Config is what a scheduler needs.
@@ -170,7 +161,7 @@ func (s *Scheduler) entries(ctx context.Context) ([]Entry, error) {
 	return entries, nil
 }
 
-func (e Entry) changed(c Change) Entry {
+func (e Entry) changed(c jobs.ScheduleEdit) Entry {
 	if c.Cron != nil {
 		if _, err := ParseCalendar(*c.Cron); err == nil {
 			e.Cron = *c.Cron

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
 )
 
 // Now is the database's clock.
@@ -82,8 +81,8 @@ func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.New) 
 }
 
 // Changes implements schedule.Ticker.
-func (s *Store) Changes(ctx context.Context) (map[string]schedule.Change, error) {
-	changes := map[string]schedule.Change{}
+func (s *Store) Changes(ctx context.Context) (map[string]jobs.ScheduleEdit, error) {
+	changes := map[string]jobs.ScheduleEdit{}
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var name string
 		var cron, data sql.NullString
@@ -91,7 +90,7 @@ func (s *Store) Changes(ctx context.Context) (map[string]schedule.Change, error)
 		if err := r.Scan(&name, &cron, &paused, &data); err != nil {
 			return err
 		}
-		c := schedule.Change{}
+		c := jobs.ScheduleEdit{}
 		if cron.Valid {
 			c.Cron = &cron.String
 		}
@@ -111,7 +110,7 @@ func (s *Store) Changes(ctx context.Context) (map[string]schedule.Change, error)
 }
 
 // SaveChange implements schedule.Ticker.
-func (s *Store) SaveChange(ctx context.Context, entry string, c *schedule.Change) error {
+func (s *Store) SaveChange(ctx context.Context, entry string, c *jobs.ScheduleEdit) error {
 	if c == nil {
 		_, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_schedules WHERE name = ?", entry)
 		if err != nil {
