@@ -16,8 +16,8 @@ func (d *decoder) allocate() (across, down int) {
 
 func ceil(n, by int) int { return (n + by - 1) / by }
 
-func (d *decoder) scan(data []byte) error {
-	buf, starts, complete := unstuff(data)
+func (d *decoder) scan() error {
+	buf, starts, complete, _ := unstuff(d.rest)
 	end := len(buf)
 	r := reader{buf: append(buf, make([]byte, padding)...)}
 	if !complete {
@@ -60,14 +60,7 @@ func (d *decoder) mcu(r *reader, x, y int) bool {
 				p.prediction += coefficients[0]
 				coefficients[0] = p.prediction
 				at := ((y*p.v+v)*p.Stride + (x*p.h + h)) * d.scale
-				switch d.scale {
-				case 1:
-					p.Pix[at] = clamp((coefficients[0]*int32(p.quant[0]) + 4) >> 3)
-				case 2:
-					p.two(at, &coefficients)
-				default:
-					p.four(at, &coefficients)
-				}
+				p.transform(at, d.scale, &coefficients)
 			}
 		}
 	}
@@ -92,6 +85,18 @@ func clamp(v int32) byte {
 		return byte(^(v >> 31))
 	}
 	return byte(v)
+}
+
+// transform writes the samples of one block.
+func (p *Plane) transform(at, scale int, c *[32]int32) {
+	switch scale {
+	case 1:
+		p.Pix[at] = clamp((c[0]*int32(p.quant[0]) + 4) >> 3)
+	case 2:
+		p.two(at, c)
+	default:
+		p.four(at, c)
+	}
 }
 
 // two is the inverse transform of 2×2: all its factors are an eighth.
