@@ -109,3 +109,32 @@ func TestPicturesInABucket(t *testing.T) {
 		t.Errorf("again: %+v, %v", out, err)
 	}
 }
+
+// Without the CMS's folder its sizes are learnt from what it made before.
+func TestSizesAreLearntFromSiblings(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, Options{})
+	s.setting("theme", "any")
+	for _, name := range []string{"a", "b", "c"} {
+		for _, file := range []string{name, name + "-150x150", name + "-540x360", name + "-400xauto", "banner-728x90-" + name} {
+			s.write("news/"+file+".jpg", jpegOf(t, 8, 8))
+		}
+	}
+	s.write("news/a-77x77.jpg", jpegOf(t, 8, 8)) // once only: no size of the CMS
+	s.upload(1, "news/new.jpg", "image/jpeg", jpegOf(t, 600, 600))
+	store, err := storage.NewLocal(s.uploads, storage.LocalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.handler.Open = func(context.Context, cms.MediaPlace) (storage.Store, error) { return store, nil }
+	s.Root = ""
+	s.setting("media_driver", "r2")
+	s.setting("media_r2_bucket", "b")
+	if out, err := s.run(`{"mediaFileId":1}`, 1); err != nil || out.Made != 3 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	for url, want := range map[string]string{"news/new-150x150.jpg": "(150,150)", "news/new-540x360.jpg": "(540,360)", "news/new-400xauto.jpg": "(400,400)"} {
+		if got := s.size(url); got != want {
+			t.Errorf("%s is %q", url, got)
+		}
+	}
+}

@@ -38,11 +38,7 @@ type Progress struct {
 // by two goroutines at once. The error is that of the database or the context.
 func (h *Handler) Regenerate(ctx context.Context, o RegenerateOptions, progress func(Progress)) (Progress, error) {
 	var p Progress
-	settings, err := h.Site.Settings(ctx)
-	if err != nil {
-		return p, err
-	}
-	plan, err := newPlan(h.Site, settings, h.Options)
+	plan, err := h.plan(ctx)
 	if err != nil {
 		return p, err
 	}
