@@ -111,6 +111,8 @@ type Settlement struct {
 	Result json.RawMessage
 	// FollowUps are enqueued in the transaction that completes the job.
 	FollowUps []New
+	// Lines are log lines that no heartbeat has stored yet.
+	Lines []LogLine
 	// Worker that ran it, and how long the run and the wait before it took.
 	Worker         string
 	Started        time.Time

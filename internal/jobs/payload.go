@@ -1,9 +1,11 @@
 package jobs
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,9 +51,9 @@ func Parse(raw []byte, known func(string) bool) (Envelope, Origin, error) {
 	if !utf8.Valid(raw) {
 		return Envelope{}, Malformed, errors.New("the payload is not UTF-8")
 	}
-	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &keys); err != nil || keys == nil {
-		return Envelope{}, Malformed, fmt.Errorf("the payload is not a JSON object: %w", orNull(err))
+	keys, err := topLevel(raw)
+	if err != nil {
+		return Envelope{}, Malformed, fmt.Errorf("the payload is not a JSON object: %w", err)
 	}
 	job := text(keys["job"])
 	if job != "" && !known(job) {
@@ -76,21 +78,26 @@ func Parse(raw []byte, known func(string) bool) (Envelope, Origin, error) {
 
 // dataOf finds the handler's part of a payload.
 func dataOf(keys map[string]json.RawMessage) json.RawMessage {
-	rest := make(map[string]json.RawMessage, len(keys))
-	for k, v := range keys {
-		rest[k] = v
-	}
-	for _, k := range bookkeeping {
-		delete(rest, k)
+	own := 0
+	for k := range keys {
+		if !slices.Contains(bookkeeping, k) {
+			own++
+		}
 	}
 	_, pushed := keys["job"]
 	for _, wrapper := range []string{"data", "payload"} {
-		inner, there := rest[wrapper]
+		inner, there := keys[wrapper]
 		// Other keys beside it mean that the payload is flat and the handler's
 		// own field has that name (a mail's template data), unless "job" says
 		// that the row was written by a queue library.
-		if there && (pushed || len(rest) == 1) {
-			return object(inner)
+		if there && (pushed || own == 1) {
+			return bytes.Clone(object(inner)) // the handler may write to it
+		}
+	}
+	rest := make(map[string]json.RawMessage, own)
+	for k, v := range keys {
+		if !slices.Contains(bookkeeping, k) {
+			rest[k] = v
 		}
 	}
 	return encodeKeys(rest)
@@ -113,8 +120,14 @@ func object(data json.RawMessage) json.RawMessage {
 }
 
 func text(data json.RawMessage) string {
+	if len(data) < 2 || data[0] != '"' {
+		return ""
+	}
+	if plain := data[1 : len(data)-1]; bytes.IndexByte(plain, '\\') < 0 && utf8.Valid(plain) {
+		return string(plain)
+	}
 	var s string
-	if len(data) == 0 || json.Unmarshal(data, &s) != nil {
+	if json.Unmarshal(data, &s) != nil {
 		return ""
 	}
 	return s
@@ -136,13 +149,6 @@ func first(values ...string) string {
 		}
 	}
 	return ""
-}
-
-func orNull(err error) error {
-	if err == nil {
-		return errors.New("it is null")
-	}
-	return err
 }
 
 // envelope is the form in which we write payloads. The keys that Laravel's

@@ -116,6 +116,13 @@ func (r *Run) Snapshot() (*Progress, []LogLine) {
 	return &p, lines
 }
 
+// unread puts lines back that Snapshot took and nobody could store.
+func (r *Run) unread(lines []LogLine) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(lines[:len(lines):len(lines)], r.lines...)
+}
+
 // Outcome returns what the handler left: its result and the jobs to follow.
 func (r *Run) Outcome() (json.RawMessage, []New) {
 	r.mu.Lock()

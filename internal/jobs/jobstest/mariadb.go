@@ -13,9 +13,13 @@ import (
 
 var mariaDB once
 
-// MariaDB returns the test process's MariaDB server, started on first use.
+// MariaDB returns the test process's MariaDB server, started on first use,
+// or the one whose port CMSJOBS_TEST_MYSQL_PORT names.
 func MariaDB(t testing.TB) *Server {
 	t.Helper()
+	if server, ok := given("CMSJOBS_TEST_MYSQL_PORT"); ok {
+		return server
+	}
 	return mariaDB.start(t, "MariaDB", func() (*Server, error) { return NewMariaDB() })
 }
 

@@ -13,9 +13,13 @@ import (
 
 var postgres once
 
-// Postgres returns the test process's PostgreSQL server, started on first use.
+// Postgres returns the test process's PostgreSQL server, started on first use,
+// or the one whose port CMSJOBS_TEST_POSTGRES_PORT names.
 func Postgres(t testing.TB) *Server {
 	t.Helper()
+	if server, ok := given("CMSJOBS_TEST_POSTGRES_PORT"); ok {
+		return server
+	}
 	return postgres.start(t, "PostgreSQL", NewPostgres)
 }
 

@@ -29,8 +29,8 @@ type Server struct {
 	ready func() error
 }
 
-// skip leaves out a test whose server is not installed; in CI that is a fault.
-func skip(t testing.TB, format string, args ...any) {
+// Skip leaves out a test whose server is not installed; in CI that is a fault.
+func Skip(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatalf(format, args...)
@@ -130,6 +130,14 @@ func (s *Server) Kill() error {
 	return s.cmd.Wait()
 }
 
+// Stop ends the server and removes its data.
+func (s *Server) Stop() {
+	if s.stdin != nil {
+		s.stdin.Close()
+		_ = s.cmd.Wait() // a killed server's exit code says nothing
+	}
+}
+
 // Signal sends sig to the server's whole process group (SIGSTOP, SIGCONT).
 func (s *Server) Signal(sig syscall.Signal) error {
 	return syscall.Kill(-s.cmd.Process.Pid, sig)
@@ -140,6 +148,13 @@ func tail(log []byte) []byte {
 		return log[len(log)-2000:]
 	}
 	return log
+}
+
+// given is a server on loopback that somebody else started, whose port the
+// environment names: how CI tests versions that are not installed here.
+func given(variable string) (*Server, bool) {
+	port, err := strconv.Atoi(os.Getenv(variable))
+	return &Server{Port: port}, err == nil
 }
 
 // once is one server a test process.
@@ -157,7 +172,7 @@ func (o *once) start(t testing.TB, name string, make func() (*Server, error)) *S
 		}
 	})
 	if o.err != nil {
-		skip(t, "no %s for the test: %v", name, o.err)
+		Skip(t, "no %s for the test: %v", name, o.err)
 	}
 	return o.server
 }

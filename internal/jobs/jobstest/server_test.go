@@ -17,7 +17,7 @@ func TestEveryEngineIsThere(t *testing.T) {
 func TestAKilledServerComesBackWithItsData(t *testing.T) {
 	s, err := NewMariaDB()
 	if err != nil {
-		skip(t, "%v", err)
+		Skip(t, "%v", err)
 	}
 	for range 2 {
 		if err := s.Start(); err != nil {
@@ -30,5 +30,5 @@ func TestAKilledServerComesBackWithItsData(t *testing.T) {
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s.stdin.Close()
+	s.Stop()
 }

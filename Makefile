@@ -1,0 +1,54 @@
+# make help lists the targets.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+BIN := bin/cmsjobs
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+PACKAGES ?= ./...
+
+.PHONY: help build run demo test race lint bench golden fuzz verify check soak clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+build: ## build bin/cmsjobs, one static binary
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/cmsjobs
+
+run: build ## run worker, scheduler and web on the site in CMS=/var/www/site
+	$(BIN) $(if $(CMS),--cms $(CMS)) run
+
+demo: ## show everything on a sample site
+	go run ./cmd/cmsjobs demo
+
+test: ## vet and every test, with the race detector (starts its own MariaDB, PostgreSQL, Redis)
+	go vet $(PACKAGES)
+	go test -race -shuffle=on -timeout 40m $(PACKAGES)
+
+lint: ## golangci-lint, by .golangci.yml
+	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run $(PACKAGES)
+
+bench: ## the benchmarks of all packages, and cmsjobs bench
+	go test -run '^$$' -bench . -benchtime 1s $(PACKAGES)
+	go run ./cmd/cmsjobs bench
+
+golden: ## write the golden files anew; look at the diff
+	go test ./cmd/cmsjobs ./internal/web/... ./internal/handlers/... -run 'Golden|Help' -update
+	git diff --stat
+
+fuzz: ## fuzz what reads foreign bytes, 20 s each
+	@set -euo pipefail; for p in $$(go list ./...); do \
+		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 20s $$p; done; done
+
+verify: ## the demo as a test: every job once, its outcome in the exit code
+	@set -euo pipefail; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; go run ./cmd/cmsjobs demo --once --dir "$$dir/site"; \
+		go run ./cmd/cmsjobs --cms "$$dir/site" doctor
+
+check: ## what CI does: formatting, module, tests, demo
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	go mod verify
+	$(MAKE) test verify
+
+soak: ## the heavy tests: full sizes, hours of faults
+	CMSJOBS_SOAK=1 go test -race -timeout 4h $(PACKAGES)
+
+clean: ## remove what was built and the demo
+	rm -rf bin dist cmsjobs-demo

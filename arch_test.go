@@ -1,0 +1,228 @@
+// Package cmsjobs_test holds the rules of the house that the compiler does not
+// know: who may import whom, what nobody may do, what every package has.
+package cmsjobs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/cmsjobs/cmsjobs"
+
+// source is one Go file of the module.
+type source struct {
+	path string // "internal/jobs/kind.go"
+	*ast.File
+}
+
+func (s source) dir() string { return path.Dir(s.path) }
+func (s source) test() bool {
+	return strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "internal/jobs/jobstest/")
+}
+
+// sources parses every Go file of the module.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	files := token.NewFileSet()
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "vendor") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(p, ".go") {
+			return nil
+		}
+		f, err := parser.ParseFile(files, p, nil, parser.SkipObjectResolution|parser.ParseComments)
+		all = append(all, source{filepath.ToSlash(p), f})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 50 {
+		t.Fatalf("only %d files were found: the test looks in the wrong place", len(all))
+	}
+	return all
+}
+
+// rule says what the packages below one folder may import of the module.
+type rule struct {
+	below string
+	// may lists folders of the module; "self" is the package's own subtree.
+	may []string
+	// std allows the standard library only.
+	std bool
+}
+
+var rules = []rule{
+	{below: "internal/jobs", std: true},
+	{below: "internal/jobs/sqlstore", may: []string{"internal/jobs"}},
+	{below: "internal/jobs/schedule", may: []string{"internal/jobs"}},
+	{below: "internal/jobs/wake", std: true},
+	{below: "internal/jobs/breaker", may: []string{"internal/jobs"}},
+	{below: "internal/jobs/explain", may: []string{"internal/jobs"}},
+	{below: "internal/jobs/jobstest", may: []string{"internal/jobs", "migrations"}},
+	{below: "internal/cms", may: []string{}},
+	{below: "internal/storage", may: []string{}},
+	{below: "internal/outbound", may: []string{}},
+	{below: "internal/handlers", may: []string{"internal/jobs", "internal/cms", "internal/storage", "internal/outbound", "templates", "self"}},
+	{below: "internal/web", may: []string{"internal/jobs", "internal/jobs/explain", "templates", "self"}},
+	{below: "config", may: []string{"internal/cms"}},
+	{below: "migrations", may: []string{}},
+	{below: "templates", may: []string{}},
+}
+
+// ruleFor is the most exact rule for a folder.
+func ruleFor(dir string) (rule, bool) {
+	best, found := rule{}, false
+	for _, r := range rules {
+		if (dir == r.below || strings.HasPrefix(dir, r.below+"/")) && len(r.below) >= len(best.below) {
+			best, found = r, true
+		}
+	}
+	return best, found
+}
+
+// self is the part of the tree that a package calls its own: a handler's
+// folder, or the folder that the rule is about.
+func self(dir string, r rule) string {
+	if r.below == "internal/handlers" {
+		parts := strings.SplitN(dir, "/", 4)
+		return strings.Join(parts[:min(3, len(parts))], "/")
+	}
+	return r.below
+}
+
+func allowed(dir, imported string, r rule) bool {
+	inside, ours := strings.CutPrefix(imported, module+"/")
+	if !ours {
+		standard := !strings.Contains(strings.SplitN(imported, "/", 2)[0], ".")
+		return standard || !r.std
+	}
+	for _, may := range r.may {
+		if may == "self" {
+			own := self(dir, r)
+			if inside == own || strings.HasPrefix(inside, own+"/") {
+				return true
+			}
+		}
+		if inside == may {
+			return true
+		}
+	}
+	return false
+}
+
+func TestWhoMayImportWhom(t *testing.T) {
+	checked := map[string]bool{}
+	for _, s := range sources(t) {
+		r, there := ruleFor(s.dir())
+		if s.test() && s.dir() != "internal/jobs/jobstest" || !there {
+			continue
+		}
+		checked[r.below] = true
+		for _, i := range s.Imports {
+			imported, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !allowed(s.dir(), imported, r) {
+				t.Errorf("%s imports %s; %s may not", s.path, imported, r.below)
+			}
+		}
+	}
+	for _, must := range []string{"internal/jobs", "internal/jobs/sqlstore", "internal/cms", "internal/handlers", "config"} {
+		if !checked[must] {
+			t.Errorf("no file below %s was checked", must)
+		}
+	}
+}
+
+func TestTheRulesCanFail(t *testing.T) {
+	for _, c := range []struct{ dir, imported string }{
+		{"internal/jobs", "github.com/jmoiron/sqlx"},
+		{"internal/jobs", module + "/internal/cms"},
+		{"internal/jobs/sqlstore", module + "/internal/cms"},
+		{"internal/handlers/mail", module + "/internal/handlers/media"},
+		{"internal/handlers/mail", module + "/internal/jobs/sqlstore"},
+		{"internal/handlers/mail", module + "/config"},
+		{"internal/web", module + "/internal/handlers/mail"},
+		{"config", module + "/internal/jobs"},
+	} {
+		if r, _ := ruleFor(c.dir); allowed(c.dir, c.imported, r) {
+			t.Errorf("%s may import %s", c.dir, c.imported)
+		}
+	}
+	if r, _ := ruleFor("internal/handlers/media/picture"); !allowed("internal/handlers/media/picture", module+"/internal/handlers/media/exif", r) {
+		t.Error("a handler may not import its own subpackage")
+	}
+}
+
+// TestNobodyHidesInputs: clocks, the environment and start-up code come from
+// where they can be seen.
+func TestNobodyHidesInputs(t *testing.T) {
+	forbidden := map[string]string{
+		"os.Getenv": "config", "os.LookupEnv": "config", "os.Environ": "config", "time.Now": "cmd/cmsjobs", "time.Since": "cmd/cmsjobs", "time.Until": "cmd/cmsjobs",
+	}
+	for _, s := range sources(t) {
+		if s.test() || s.Name.Name == "main" && s.dir() != "cmd/cmsjobs" { // measuring programs are no part of the service
+			continue
+		}
+		for _, d := range s.Decls {
+			if f, isFunc := d.(*ast.FuncDecl); isFunc && f.Recv == nil && f.Name.Name == "init" {
+				t.Errorf("%s has an init(): do it where it can be seen", s.path)
+			}
+		}
+		ast.Inspect(s.File, func(n ast.Node) bool {
+			call, isCall := n.(*ast.CallExpr)
+			if !isCall {
+				return true
+			}
+			selector, isSelector := call.Fun.(*ast.SelectorExpr)
+			if !isSelector {
+				return true
+			}
+			if strings.HasSuffix(selector.Sel.Name, "Deadline") {
+				return false // a connection's deadline is by the kernel's clock
+			}
+			if pkg, isIdent := selector.X.(*ast.Ident); isIdent {
+				name := pkg.Name + "." + selector.Sel.Name
+				if where, named := forbidden[name]; named && s.dir() != where {
+					t.Errorf("%s calls %s, which only %s may: pass it in", s.path, name, where)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	var dirs, said []string
+	for _, s := range sources(t) {
+		if s.dir() == "." || strings.HasSuffix(s.path, "_test.go") {
+			continue
+		}
+		if !slices.Contains(dirs, s.dir()) {
+			dirs = append(dirs, s.dir())
+		}
+		if (path.Base(s.path) == "doc.go" || s.Name.Name == "main" && path.Base(s.path) == "main.go") && s.Doc.Text() != "" {
+			said = append(said, s.dir())
+		}
+	}
+	for _, dir := range dirs {
+		if !slices.Contains(said, dir) {
+			t.Errorf("%s has no doc.go that says what the package is", dir)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// finding is what one check found.
+type finding struct {
+	Check string `json:"check"`
+	State string `json:"state"` // ok, warn, fail
+	What  string `json:"what"`
+	Mend  string `json:"mend,omitempty"` // what to do about it
+}
+
+// The states of a finding.
+const (
+	fine    = "ok"
+	warning = "warn"
+	broken  = "fail"
+)
+
+func ok(format string, args ...any) finding {
+	return finding{State: fine, What: fmt.Sprintf(format, args...)}
+}
+
+func warn(mend, format string, args ...any) finding {
+	return finding{State: warning, What: fmt.Sprintf(format, args...), Mend: mend}
+}
+
+func fail(mend, format string, args ...any) finding {
+	return finding{State: broken, What: fmt.Sprintf(format, args...), Mend: mend}
+}
+
+// check is one thing that doctor looks at. An error means that it could not
+// look, and is shown as a warning.
+type check struct {
+	name string
+	look func(context.Context, *rooms) ([]finding, error)
+}
+
+// checks are all that doctor looks at, in the order in which it says them. A
+// handler's check is added here.
+func checks() []check {
+	return []check{
+		{"database", checkDatabase},
+		{"durability", checkDurability},
+		{"clock", checkClock},
+		{"time zone", checkZone},
+		{"jobs table", checkLayout},
+		{"numbers", checkNumbers},
+		{"migrations", checkMigrations},
+		{"rights", checkRights},
+		{"lease", checkLease},
+		{"queues", checkQueues},
+		{"other rows", checkForeign},
+		{"workers", checkWorkers},
+		{"failed jobs", checkFailed},
+		{"folders", checkFolders},
+		{"CMS scheduler", checkCMSScheduler},
+		{"kinds", checkKinds},
+	}
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Look at everything and say how to mend what is wrong",
+		Long: `Looks at the configuration, the database, the tables, the clocks, the folders, the workers and the
+queues, and says how to mend what it finds. It changes nothing but our own tables' version.
+
+Exit codes: 0 nothing is broken · 1 something is · 2 the configuration has faults · 3 database not usable`,
+		Example: "  cmsjobs --cms /var/www/site doctor\n  cmsjobs doctor --json",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := a.load()
+			if err != nil {
+				return err
+			}
+			r, err := a.open(c.Context(), l)
+			if err != nil {
+				f := finding{Check: "database", State: broken, What: err.Error(), Mend: "mend what the message says, then say doctor again"}
+				return errors.Join(a.printFindings([]finding{f}), err)
+			}
+			defer a.closing(r)
+			return a.examine(c.Context(), r)
+		},
+	}
+}
+
+func (a *app) examine(ctx context.Context, r *rooms) error {
+	var all []finding
+	bad := 0
+	for _, c := range checks() {
+		found, err := c.look(ctx, r)
+		if err != nil {
+			found = append(found, warn("", "could not look: %v", err))
+		}
+		for _, f := range found {
+			f.Check = c.name
+			all = append(all, f)
+			if f.State == broken {
+				bad++
+			}
+		}
+	}
+	if err := a.printFindings(all); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d things are broken", bad)
+	}
+	return nil
+}
+
+func (a *app) printFindings(all []finding) error {
+	if a.global.json {
+		return a.printJSON(all)
+	}
+	for _, f := range all {
+		if _, err := fmt.Fprintf(a.out, "%-4s  %-14s %s\n", f.State, f.Check, printable(f.What)); err != nil {
+			return err
+		}
+		if f.Mend != "" {
+			fmt.Fprintf(a.out, "      %-14s → %s\n", "", f.Mend)
+		}
+	}
+	return nil
+}

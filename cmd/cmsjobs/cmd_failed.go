@@ -1,0 +1,290 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+)
+
+func (a *app) failedCommand() *cobra.Command {
+	c := &cobra.Command{Use: "failed", Short: "List, retry and forget failed jobs", Example: "  cmsjobs failed groups\n  cmsjobs failed retry --kind mail.send --yes"}
+	c.AddCommand(a.failedListCommand(), a.failedGroupsCommand(), a.failedShowCommand(), a.failedRetryCommand(),
+		a.failedForgetCommand(), a.failedFlushCommand(), a.failedPruneCommand())
+	return c
+}
+
+func (a *app) failedListCommand() *cobra.Command {
+	var f filterFlags
+	var p jobs.Page
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List failed jobs, PHP's own among them, newest first",
+		Example: "  cmsjobs failed list\n  cmsjobs failed list --text 'connection refused' --since 2d",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.states = []string{"failed"}
+			filter, err := f.filter(a.now())
+			if err != nil {
+				return err
+			}
+			return a.withRooms(c, func(ctx context.Context, r *rooms) error { return a.listJobs(ctx, r, filter, p) })
+		},
+	}
+	f.add(c, false)
+	c.Flags().IntVar(&p.Limit, "limit", 50, "how many")
+	c.Flags().StringVar(&p.Cursor, "cursor", "", "continue a list where it ended")
+	return c
+}
+
+func (a *app) failedShowCommand() *cobra.Command {
+	c := a.jobsShowCommand()
+	c.Short = "Show one failed job (as jobs show)"
+	c.Example = "  cmsjobs failed show 7"
+	return c
+}
+
+func (a *app) failedGroupsCommand() *cobra.Command {
+	var f filterFlags
+	c := &cobra.Command{
+		Use:     "groups",
+		Short:   "Group failed jobs by their cause",
+		Long:    "Groups failed jobs by cause: messages that differ in numbers, ids and quoted parts only are one cause.\nIts fingerprint chooses them: failed retry --cause FINGERPRINT --yes",
+		Example: "  cmsjobs failed groups",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			filter, err := f.filter(a.now())
+			if err != nil {
+				return err
+			}
+			return a.withRooms(c, func(ctx context.Context, r *rooms) error { return a.listGroups(ctx, r, filter) })
+		},
+	}
+	f.add(c, false)
+	return c
+}
+
+func (a *app) listGroups(ctx context.Context, r *rooms, f jobs.Filter) error {
+	groups, err := r.store.Groups(ctx, f)
+	if err != nil {
+		return err
+	}
+	type view struct {
+		Cause     string    `json:"cause"`
+		Kind      string    `json:"kind"`
+		Count     int64     `json:"count"`
+		Message   string    `json:"message"`
+		FirstSeen time.Time `json:"first_seen"`
+		LastSeen  time.Time `json:"last_seen"`
+	}
+	views := make([]view, len(groups))
+	cells := make([][]string, len(groups))
+	now := a.now()
+	for i, g := range groups {
+		views[i] = view{g.Cause, g.Kind, g.Count, g.Message, g.FirstSeen.UTC(), g.LastSeen.UTC()}
+		cells[i] = []string{strconv.FormatInt(g.Count, 10), g.Kind, ago(g.FirstSeen, now), ago(g.LastSeen, now), g.Cause, short(g.Message, 70)}
+	}
+	return a.list(views, []string{"JOBS", "KIND", "FIRST", "LAST", "CAUSE", "MESSAGE"}, cells, "No failed jobs.")
+}
+
+func (a *app) failedRetryCommand() *cobra.Command {
+	var f filterFlags
+	var yes bool
+	var payload string
+	c := &cobra.Command{
+		Use:   "retry [ID…|all]",
+		Short: "Put failed jobs back into their queues",
+		Long: `Puts failed jobs back into their queues: due now, no attempts counted, under their own UUID. PHP's own
+failed jobs go back as they were, for PHP's worker. Any number of them is taken in steps of bounded memory.`,
+		Example: "  cmsjobs failed retry 7\n  cmsjobs failed retry all\n  cmsjobs failed retry --kind mail.send --since 2h --yes\n  cmsjobs failed retry 7 --payload '{\"to\":\"right@example.com\"}'",
+		RunE: func(c *cobra.Command, ids []string) error {
+			if len(ids) == 1 && ids[0] == "all" {
+				ids, yes = nil, true
+			}
+			f.states = []string{"failed"}
+			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+				if payload != "" {
+					return a.retryEdited(ctx, r, ids, payload)
+				}
+				return a.change(ctx, r, ids, f, yes, "retry", r.store.Revive)
+			})
+		},
+	}
+	f.add(c, false)
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; needed with a filter")
+	c.Flags().StringVar(&payload, "payload", "", "give the one job another payload (JSON, -, @FILE)")
+	return c
+}
+
+func (a *app) retryEdited(ctx context.Context, r *rooms, ids []string, payload string) error {
+	if len(ids) != 1 {
+		return usagef("--payload is for one job: name it")
+	}
+	data, err := a.payload([]string{payload})
+	if err != nil {
+		return err
+	}
+	receipt, err := r.store.ReviveEdited(ctx, ids[0], data)
+	if err != nil {
+		return err
+	}
+	return a.receipt(receipt)
+}
+
+func (a *app) failedForgetCommand() *cobra.Command {
+	var f filterFlags
+	var yes bool
+	c := &cobra.Command{
+		Use:     "forget [ID…]",
+		Short:   "Delete failed jobs",
+		Example: "  cmsjobs failed forget 7\n  cmsjobs failed forget --kind cmsjobs.probe --yes",
+		RunE: func(c *cobra.Command, ids []string) error {
+			f.states = []string{"failed"}
+			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+				return a.change(ctx, r, ids, f, yes, "forget", r.store.Forget)
+			})
+		},
+	}
+	f.add(c, false)
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; needed with a filter")
+	return c
+}
+
+func (a *app) failedFlushCommand() *cobra.Command {
+	var hours int
+	c := &cobra.Command{
+		Use:     "flush",
+		Short:   "Delete all failed jobs, or all that are older",
+		Long:    "Deletes all failed jobs, PHP's own among them, as Laravel's queue:flush does. Nothing is exported: see failed prune.",
+		Example: "  cmsjobs failed flush --hours 48",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f := filterFlags{states: []string{"failed"}}
+			if hours > 0 {
+				f.until = fmt.Sprintf("%dh", hours)
+			}
+			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+				return a.change(ctx, r, nil, f, true, "flush", r.store.Forget)
+			})
+		},
+	}
+	c.Flags().IntVar(&hours, "hours", 0, "only what failed longer ago than so many hours")
+	return c
+}
+
+func (a *app) failedPruneCommand() *cobra.Command {
+	var older, export string
+	var hours int
+	var dry bool
+	c := &cobra.Command{
+		Use:     "prune",
+		Short:   "Export old failed jobs to a file, then delete them",
+		Long:    "Writes failed jobs that are older to a file of JSON lines, syncs it to disk and only then deletes them.",
+		Example: "  cmsjobs failed prune --older 30d\n  cmsjobs failed prune --older 7d --dry-run",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+				age := r.config.Queue.KeepFailed
+				if hours > 0 {
+					age = time.Duration(hours) * time.Hour
+				}
+				if older != "" {
+					var err error
+					if age, err = config.ParseDuration(older); err != nil {
+						return usageError{err}
+					}
+				}
+				if age <= 0 {
+					return usagef("failed jobs are kept for ever (queue.keep_failed is 0): say --older 30d")
+				}
+				return a.prune(ctx, r, a.now().Add(-age), export, dry)
+			})
+		},
+	}
+	c.Flags().StringVar(&older, "older", "", "how old (default: queue.keep_failed, 30d)")
+	c.Flags().IntVar(&hours, "hours", 0, "the same in hours, as Laravel says it")
+	c.Flags().StringVar(&export, "export", "", "the file (default: a new one in queue.export_dir)")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only count")
+	c.MarkFlagsMutuallyExclusive("older", "hours")
+	return c
+}
+
+func (a *app) prune(ctx context.Context, r *rooms, before time.Time, path string, dry bool) error {
+	f := jobs.Filter{States: []jobs.State{jobs.StateFailed}, Until: before}
+	total, err := r.store.Count(ctx, f)
+	if err != nil {
+		return err
+	}
+	if dry || total == 0 {
+		return a.pruned(map[string]any{"would_delete": total, "before": before.UTC()}, fmt.Sprintf("%d failed jobs are older than %s.", total, before.UTC().Format(time.DateTime)))
+	}
+	if path == "" {
+		if path, err = r.exportFile(a.now()); err != nil {
+			return err
+		}
+	}
+	set, end := a.progress(total, "prune")
+	n, err := r.pruneTo(ctx, path, before, set)
+	end()
+	if err != nil {
+		return err
+	}
+	return a.pruned(map[string]any{"deleted": n, "export": path}, fmt.Sprintf("%d failed jobs were written to %s and deleted.", n, path))
+}
+
+func (a *app) pruned(v any, sentence string) error {
+	if a.global.json {
+		return a.printJSON(v)
+	}
+	_, err := fmt.Fprintln(a.out, sentence)
+	return err
+}
+
+// exportFile names a new file for pruned jobs.
+func (r *rooms) exportFile(now time.Time) (string, error) {
+	dir := r.config.Queue.ExportDir
+	if dir == "" && r.site.Root != "" {
+		dir = filepath.Join(r.site.Storage(), "app", "cmsjobs-export")
+	}
+	if dir == "" {
+		dir = "cmsjobs-export"
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("making the folder for exports (queue.export_dir): %w", err)
+	}
+	return filepath.Join(dir, "failed-jobs-"+now.UTC().Format("20060102-150405")+".jsonl"), nil
+}
+
+// pruneTo writes each chunk of old rows to a file and syncs it before the
+// store deletes them.
+func (r *rooms) pruneTo(ctx context.Context, path string, before time.Time, report func(int64)) (n int64, err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, fmt.Errorf("making the export file: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	out := bufio.NewWriter(file)
+	lines := json.NewEncoder(out)
+	written := int64(0)
+	return r.store.PruneFailed(ctx, before, func(rows []sqlstore.FailedRow) error {
+		for _, row := range rows {
+			if err := lines.Encode(row); err != nil {
+				return err
+			}
+		}
+		written += int64(len(rows))
+		report(written)
+		return errors.Join(out.Flush(), file.Sync())
+	})
+}

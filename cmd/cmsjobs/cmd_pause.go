@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) pauseCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "pause QUEUE…",
+		Aliases: []string{"queue:pause"},
+		Short:   "Stop all workers from claiming from a queue",
+		Long:    "Stops all workers from claiming from the queues; what runs goes on. continue ends the pause.",
+		Example: "  cmsjobs pause mail",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, queues []string) error {
+			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+				host, err := os.Hostname()
+				if err != nil {
+					host = "a shell"
+				}
+				for _, q := range queues {
+					if err := r.store.Pause(ctx, q, "cli on "+host); err != nil {
+						return err
+					}
+				}
+				return a.ordered(r, nil, "Paused.")
+			})
+		},
+	}
+}

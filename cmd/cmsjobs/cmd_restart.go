@@ -1,0 +1,23 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) restartCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "restart",
+		Aliases: []string{"queue:restart"},
+		Short:   "Make all workers finish what they run and exit, to be started anew",
+		Long:    "Makes all workers that run now finish their jobs and exit; their supervisor starts them anew. Say it after a deployment.",
+		Example: "  cmsjobs restart",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+				return a.ordered(r, r.store.Restart(ctx), "All workers stop when their jobs are done.")
+			})
+		},
+	}
+}

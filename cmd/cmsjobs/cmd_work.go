@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+// workFlags are the flags of a worker and the keys that they set.
+var workFlags = map[string]string{
+	"queue": "queue.queues", "concurrency": "queue.concurrency", "prefetch": "queue.prefetch", "memory": "queue.memory",
+	"max-jobs": "queue.max_jobs", "max-time": "queue.max_time", "poll": "queue.poll", "grace": "queue.grace", "lease": "queue.lease", "name": "queue.worker_id",
+}
+
+func addWorkFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringSlice("queue", nil, "queues to empty, in this order (repeat, or a,b)")
+	f.IntP("concurrency", "n", 1, "jobs that run at once")
+	f.Int("prefetch", 0, "jobs claimed ahead when they are short")
+	f.String("memory", "512MiB", "finish and exit with code 12 above this")
+	f.Int("max-jobs", 0, "stop after so many jobs")
+	f.String("max-time", "0s", "stop after so long")
+	f.String("poll", "3s", "longest wait between two looks at an empty queue")
+	f.String("grace", "8s", "how long running jobs may go on after TERM")
+	f.String("lease", "90s", "how long a claim holds without a word")
+	f.String("name", "", "what the worker's name begins with")
+}
+
+func (a *app) workCommand() *cobra.Command {
+	var o workerOptions
+	c := &cobra.Command{
+		Use:     "work",
+		Aliases: []string{"queue:work"},
+		Short:   "Run a worker",
+		Long: `Runs a worker until TERM or INT: it then claims nothing more, lets running jobs go on for the grace
+period and gives back what still runs, uncounted. A second signal ends the grace period at once.
+
+` + exitHelp,
+		Example: "  cmsjobs --cms /var/www/site work\n  cmsjobs work --queue high,default -n 4\n  cmsjobs work --stop-when-empty",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			r, err := a.openLoaded(c.Context(), changed(c, workFlags)...)
+			if err != nil {
+				return err
+			}
+			defer a.closing(r)
+			return a.work(c.Context(), r, o)
+		},
+	}
+	addWorkFlags(c)
+	c.Flags().BoolVar(&o.once, "once", false, "run one job, if there is one, and stop")
+	c.Flags().BoolVar(&o.stopWhenEmpty, "stop-when-empty", false, "stop when nothing is due")
+	return c
+}
+
+// work runs one worker until ctx ends.
+func (a *app) work(ctx context.Context, r *rooms, o workerOptions) error {
+	limitMemory(r.config.Queue.Memory)
+	w, closeIt, err := r.worker(o)
+	if err != nil {
+		return err
+	}
+	defer closeIt()
+	abort := w.Abort
+	a.again.Store(&abort)
+	return w.Run(ctx)
+}
+
+// closing closes the rooms at the end of a command. What goes wrong then
+// harms nothing any more.
+func (a *app) closing(r *rooms) {
+	if err := r.close(); err != nil {
+		r.log.Debug("closing the database", "error", err)
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// demoJob is a job that the demo enqueues: its kind, its payload and what it
+// shows.
+type demoJob struct {
+	kind    string
+	payload map[string]any
+	shows   string
+	uuid    string
+}
+
+// demoJobs are the demo's jobs in their order. Kinds that this program does
+// not have are left out, so that a job is added here by one line.
+func demoJobs(site demoSite, registry *jobs.Registry) []demoJob {
+	list := []demoJob{{kind: "sitemap.generate", payload: map[string]any{"force": false}, shows: "writes public/sitemap.xml"}}
+	for n := range site.photos {
+		list = append(list, demoJob{kind: "media.processImage", payload: map[string]any{"mediaFileId": n + 1, "filePath": fmt.Sprintf("photos/harbour-%d.jpg", n+1), "mimeType": "image/jpeg"},
+			shows: fmt.Sprintf("makes thumbnails of harbour-%d.jpg", n+1)})
+	}
+	list = append(list,
+		demoJob{kind: "mail.send", payload: map[string]any{"to": "reader@demo.example", "subject": "Welcome to Harbour Notes", "body": "<p>Hello! This mail stays in the demo's folder.</p>"}, shows: "writes a mail into mails/"},
+		demoJob{kind: "cmsjobs.probe", payload: map[string]any{"sleep": "50ms"}, shows: "does nothing, to show a run"})
+	known := list[:0]
+	for _, j := range list {
+		if _, ok := registry.Lookup(j.kind); ok {
+			j.uuid = uuid.NewString()
+			known = append(known, j)
+		}
+	}
+	return known
+}
+
+// insertAsCMS enqueues as the CMS's own PHP does: a plain INSERT of a flat
+// payload into Laravel's jobs table, with nothing of ours in between.
+func insertAsCMS(ctx context.Context, r *rooms, list []demoJob) error {
+	for _, j := range list {
+		payload := map[string]any{"type": j.kind, "uuid": j.uuid}
+		for key, value := range j.payload {
+			payload[key] = value
+		}
+		data, err := json.Marshal(payload)
+		if err != nil {
+			return err
+		}
+		if _, err := r.db.ExecContext(ctx, `INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES ('default', ?, 0, NULL, unixepoch(), unixepoch())`, string(data)); err != nil {
+			return fmt.Errorf("enqueuing %s: %w", j.kind, err)
+		}
+	}
+	return nil
+}
+
+// demoOutcome is what became of a demo job.
+type demoOutcome struct {
+	Kind       string          `json:"kind"`
+	UUID       string          `json:"uuid"`
+	Shows      string          `json:"shows"`
+	State      string          `json:"state"`
+	Attempts   int             `json:"attempts"`
+	DurationMS int64           `json:"duration_ms"`
+	Error      string          `json:"error,omitempty"`
+	Result     json.RawMessage `json:"result,omitempty"`
+}
+
+// outcomes looks every job up again.
+func outcomes(ctx context.Context, r *rooms, list []demoJob) ([]demoOutcome, error) {
+	all := make([]demoOutcome, len(list))
+	for i, j := range list {
+		record, err := r.store.Job(ctx, j.uuid)
+		switch {
+		case errors.Is(err, jobs.ErrNotFound), errors.Is(err, sql.ErrNoRows):
+			all[i] = demoOutcome{Kind: j.kind, UUID: j.uuid, Shows: j.shows, State: "lost"}
+			continue
+		case err != nil:
+			return nil, err
+		}
+		all[i] = demoOutcome{Kind: j.kind, UUID: j.uuid, Shows: j.shows, State: string(record.State), Attempts: record.Attempt,
+			DurationMS: record.Duration.Milliseconds(), Error: short(record.Error, 300), Result: record.Result}
+		if record.Detail == "retrying" { // it failed; the demo does not wait for the next attempt
+			all[i].State = record.Detail
+		}
+		if record.State != jobs.StateCompleted {
+			if err := addLastRun(ctx, r, &all[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// addLastRun takes attempts, duration and error from the history: neither a
+// waiting row nor failed_jobs keeps them.
+func addLastRun(ctx context.Context, r *rooms, o *demoOutcome) error {
+	runs, err := r.store.Runs(ctx, jobs.Filter{UUIDs: []string{o.UUID}}, jobs.Page{Limit: 1})
+	if err == nil && len(runs.Items) > 0 {
+		run := runs.Items[0]
+		o.Attempts, o.DurationMS, o.Error = run.Attempt, run.Duration.Milliseconds(), short(run.Error, 300)
+	}
+	return err
+}
+
+// pending says whether a job of the list still waits or runs.
+func pending(all []demoOutcome) bool {
+	for _, o := range all {
+		if o.State == string(jobs.StateQueued) || o.State == string(jobs.StateProcessing) {
+			return true
+		}
+	}
+	return false
+}
+
+// demoPatience is how often the demo looks whether its jobs are done.
+const demoPatience = 100 * time.Millisecond

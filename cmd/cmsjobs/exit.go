@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Exit codes. Supervisors and scripts rely on them.
+const (
+	exitFault    = 1  // something went wrong; the message says what
+	exitUsage    = 2  // wrong words, or a fault in the configuration
+	exitDatabase = 3  // the database cannot be reached or used
+	exitNotFound = 4  // nothing has the id that was asked for
+	exitMemory   = 12 // the worker grew over its limit: start it again
+	exitStuck    = 13 // a handler did not stop: start it again
+)
+
+const exitHelp = `Exit codes: 0 done · 1 fault · 2 wrong usage or configuration · 3 database not usable ·
+4 not found · 12 memory limit reached, start again · 13 a handler is stuck, start again`
+
+// usageError is the caller's mistake.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// databaseError says that the database cannot be reached or used.
+type databaseError struct{ error }
+
+func (e databaseError) Unwrap() error { return e.error }
+
+func exitCode(err error) int {
+	var usage usageError
+	var faults config.Faults
+	var database databaseError
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, jobs.ErrMemory):
+		return exitMemory
+	case errors.Is(err, jobs.ErrStuck):
+		return exitStuck
+	case errors.As(err, &usage), errors.As(err, &faults):
+		return exitUsage
+	case errors.As(err, &database):
+		return exitDatabase
+	case errors.Is(err, jobs.ErrNotFound):
+		return exitNotFound
+	}
+	return exitFault
+}

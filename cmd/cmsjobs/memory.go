@@ -1,0 +1,34 @@
+package main
+
+import (
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/config"
+)
+
+// residentMemory is what this process occupies, in bytes: the kernel's figure
+// on Linux, Go's own elsewhere.
+func residentMemory() int64 {
+	if data, err := os.ReadFile("/proc/self/statm"); err == nil {
+		if words := strings.Fields(string(data)); len(words) > 1 {
+			if pages, err := strconv.ParseInt(words[1], 10, 64); err == nil {
+				return pages * int64(os.Getpagesize())
+			}
+		}
+	}
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
+}
+
+// limitMemory makes Go's collector work harder near the limit, so that the
+// soft stop above it is rare. The room left is for what Go does not count.
+func limitMemory(limit config.Size) {
+	if limit > 0 {
+		debug.SetMemoryLimit(int64(limit) * 9 / 10)
+	}
+}

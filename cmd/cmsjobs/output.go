@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/schollz/progressbar/v3"
+)
+
+// printJSON writes one value for programs, in readable lines.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// list prints rows: as JSON what value is, as a table what cells are.
+func (a *app) list(value any, heads []string, cells [][]string, nothing string) error {
+	if a.global.json {
+		return a.printJSON(value)
+	}
+	if len(cells) == 0 {
+		_, err := fmt.Fprintln(a.out, nothing)
+		return err
+	}
+	return a.table(heads, cells)
+}
+
+func (a *app) table(heads []string, cells [][]string) error {
+	t := table.NewWriter()
+	style := table.StyleLight
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Format.Header = text.FormatDefault
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	t.SetStyle(style)
+	t.AppendHeader(row(heads))
+	for _, line := range cells {
+		t.AppendRow(row(line))
+	}
+	for _, line := range strings.Split(t.Render(), "\n") {
+		if _, err := fmt.Fprintln(a.out, strings.TrimRight(line, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func row(cells []string) table.Row {
+	r := make(table.Row, len(cells))
+	for i, c := range cells {
+		r[i] = printable(c)
+	}
+	return r
+}
+
+// printable takes what could steer a terminal out of foreign text.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// say prints a sentence for people; programs that asked for JSON get none.
+func (a *app) say(format string, args ...any) {
+	if !a.global.json {
+		fmt.Fprintf(a.out, format+"\n", args...)
+	}
+}
+
+// progress shows a bar on a terminal and nothing elsewhere. total −1 is
+// unknown. The returned func ends it.
+func (a *app) progress(total int64, what string) (set func(done int64), end func()) {
+	if !a.attended || a.global.json {
+		return func(int64) {}, func() {}
+	}
+	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+	return func(done int64) { _ = bar.Set64(done) }, func() { _ = bar.Finish() } // a bar that cannot be drawn harms nobody
+}
+
+// short cuts a text for a table.
+func short(s string, width int) string {
+	s, _, _ = strings.Cut(s, "\n")
+	if runes := []rune(s); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return s
+}
+
+// ago is a moment in words: "3m ago", "in 2h".
+func ago(t, now time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	if d := now.Sub(t); d >= 0 {
+		return span(d) + " ago"
+	}
+	return "in " + span(t.Sub(now))
+}
+
+// span is a length of time in its largest unit.
+func span(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d >= 2*time.Minute:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d >= time.Second:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d > 0:
+		return fmt.Sprintf("%dms", d/time.Millisecond)
+	}
+	return "0s"
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// probe is a kind that does nothing but what its payload says. It shows that
+// enqueuing, working, failing and retrying go as they should on a site.
+var probe = jobs.Kind[probePayload]{Name: "cmsjobs.probe", Policy: jobs.Policy{Backoff: jobs.Fixed(5 * time.Second)}}
+
+type probePayload struct {
+	Sleep string `json:"sleep"` // how long it runs: "2s"
+	Fail  string `json:"fail"`  // the message that it fails with
+}
+
+func (p *probePayload) Validate() error {
+	if p.Sleep == "" {
+		return nil
+	}
+	if d, err := time.ParseDuration(p.Sleep); err != nil || d < 0 || d > time.Hour {
+		return errors.New("sleep must be a length of time up to 1h, for example 2s")
+	}
+	return nil
+}
+
+func registerProbe(r *jobs.Registry) {
+	jobs.Handle(r, probe, func(ctx context.Context, j jobs.Job, p probePayload) error {
+		if d, err := time.ParseDuration(p.Sleep); err == nil && d > 0 {
+			jobs.Logf(ctx, "sleeping %s", d)
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(d):
+			}
+		}
+		if p.Fail != "" {
+			return errors.New(p.Fail)
+		}
+		return jobs.SetResult(ctx, map[string]any{"attempt": j.Attempt})
+	})
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/cmsjobs/cmsjobs/templates"
+)
+
+// handlers joins each handler to what it needs, one function a handler. What
+// cannot work here (no folder of the CMS, say) is left out with a word in the
+// log: its jobs then wait for a worker that can run them.
+func handlers() []func(*jobs.Registry, rooms) error {
+	return []func(*jobs.Registry, rooms) error{sitemapHandler, mediaHandler, mailHandler, webhookHandler}
+}
+
+// nowhere are rooms without a database, to list kinds by.
+func (a *app) nowhere(l *config.Loaded) (rooms, error) {
+	db, err := sqlx.Open("sqlite", ":memory:")
+	if err != nil {
+		return rooms{}, err
+	}
+	return rooms{config: l, log: slog.New(slog.DiscardHandler), now: a.now, db: db, ownDB: db,
+		site: &cms.Site{DB: db, Root: ".", Env: cms.Env{}}}, nil
+}
+
+func sitemapHandler(registry *jobs.Registry, r rooms) error {
+	c := r.config.Sitemap
+	if r.site.Root == "" && c.Dir == "" {
+		r.log.Debug("no sitemaps here: the CMS's folder is not known (cms.dir, or sitemap.dir)")
+		return nil
+	}
+	folder := c.Dir
+	if folder == "" {
+		folder = r.site.Public()
+	}
+	h, err := sitemap.New(sitemap.Config{
+		Site: r.site, DB: r.ownDB, Target: sitemap.Folder(folder), Now: r.now, Logger: r.log,
+		Options: sitemap.Options{Profile: c.Profile, Naming: c.Naming, PerFile: c.PerFile, Images: c.Images, Alternates: c.Alternates,
+			News: c.News, Publication: c.Publication, Gzip: c.Gzip, Stylesheet: c.Stylesheet, Robots: c.Robots, KeepNoIndex: c.KeepNoindex},
+		IndexNow: sitemap.IndexNowOptions{Mode: r.config.IndexNow.Mode, Endpoints: r.config.IndexNow.Endpoints, WriteKey: r.config.IndexNow.WriteKey, Batch: r.config.IndexNow.Batch},
+	})
+	if err != nil {
+		return err
+	}
+	h.Register(registry)
+	return nil
+}
+
+func mediaHandler(registry *jobs.Registry, r rooms) error {
+	c := r.config.Media
+	limits := picture.DefaultLimits()
+	limits.FileBytes = int64(c.MaxFile)
+	o := media.Options{Widths: c.Widths, Name: c.Name, Quality: c.Quality, Copies: c.Copies, Optimize: c.Optimize, KeepEXIF: c.KeepEXIF,
+		KeepICC: c.KeepICC, Placeholder: c.Placeholder, Limits: limits, Memory: int64(c.Memory), AtOnce: c.AtOnce}
+	for _, text := range c.Sizes {
+		size, err := config.ParseMediaSize(text)
+		if err != nil {
+			return usageError{err}
+		}
+		o.Sizes = append(o.Sizes, media.Size{Name: size.Name, Width: size.Width, Height: size.Height, Fit: size.Fit})
+	}
+	h, err := media.New(media.Config{Site: r.site, Open: openMedia, Options: o, Now: r.now, Logger: r.log})
+	if err != nil {
+		return err
+	}
+	h.Register(registry)
+	return nil
+}
+
+// openMedia opens the place where the CMS keeps its uploads.
+func openMedia(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
+	if p.Folder == "" {
+		return storage.NewS3(storage.S3Config{Bucket: p.Bucket.Name, Region: p.Bucket.Region, Endpoint: p.Bucket.Endpoint,
+			AccessKey: p.Bucket.AccessKey, SecretKey: p.Bucket.Secret, PathStyle: p.Bucket.PathStyle})
+	}
+	return storage.NewLocal(p.Folder, storage.LocalOptions{})
+}
+
+func mailHandler(registry *jobs.Registry, r rooms) error {
+	c := r.config.Mail
+	rate := mail.Rate{PerSecond: c.Rate.PerSecond, PerMinute: c.Rate.PerMinute, PerHour: c.Rate.PerHour, PerDay: c.Rate.PerDay}
+	m := mail.Config{
+		Site: r.site, DB: r.ownDB, Templates: templates.Mail(), TemplateFolder: c.Templates, AttachmentRoots: c.Roots,
+		MaxAttachmentBytes: int64(c.MaxSize), ResendUnknown: c.Resend, KeepPayload: c.KeepBody, EmailLogs: c.CMSLog, CommandTimeout: c.Timeout,
+		Limits: mail.Limits{All: rate}, Now: r.now, Logger: r.log,
+		Transport: mail.Transport{Driver: c.Driver, Host: c.Host, Port: c.Port, Username: c.Username, Password: mail.Secret(c.Password.Reveal()),
+			TLS: c.Encryption, EHLO: c.EHLO, FromName: c.FromName, FromAddress: c.From, SendmailPath: c.Sendmail},
+	}
+	if c.Rate.PerDomain > 0 {
+		m.Limits.Domains = map[string]mail.Rate{"*": {PerMinute: c.Rate.PerDomain}}
+	}
+	if c.Driver == "files" {
+		m.Capture = c.Dir
+	}
+	h, err := mail.New(m)
+	if err != nil {
+		return errors.Join(errors.New("setting mail up"), err)
+	}
+	h.Register(registry)
+	return nil
+}
+
+func webhookHandler(registry *jobs.Registry, r rooms) error {
+	c := r.config.Webhook
+	h, err := webhook.New(webhook.Config{
+		DB: r.ownDB, AllowHTTP: c.AllowHTTP, DefaultSecret: c.Secret.Reveal(), Now: r.now, Logger: r.log,
+		Client: outbound.New(outbound.Options{Timeout: c.Timeout, AllowPrivate: c.Networks(), AllowHTTP: c.AllowHTTP, UserAgent: "cmsjobs/" + version}),
+	})
+	if err != nil {
+		return fmt.Errorf("setting webhooks up (webhook.secret): %w", err)
+	}
+	h.Register(registry)
+	return nil
+}

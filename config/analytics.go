@@ -1,0 +1,30 @@
+package config
+
+import "time"
+
+// Analytics says whether page views are collected, and how long they are kept.
+type Analytics struct {
+	Collect   bool              `koanf:"collect"`
+	Hosts     []string          `koanf:"hosts"`
+	HonourDNT bool              `koanf:"honour_dnt"`
+	KeepRaw   time.Duration     `koanf:"keep_raw"`
+	MMDB      string            `koanf:"mmdb"`
+	Rate      int               `koanf:"rate"` // views a minute from one address
+	Buffer    int               `koanf:"buffer"`
+	Weekly    bool              `koanf:"weekly_report"`
+	Table     string            `koanf:"table"`
+	Columns   map[string]string `koanf:"columns"`
+}
+
+func defaultAnalytics() Analytics {
+	return Analytics{HonourDNT: true, KeepRaw: 90 * day, Rate: 300, Buffer: 10000, Columns: map[string]string{}}
+}
+
+func (a Analytics) check(r *report) {
+	r.atLeastFor("analytics/keep_raw", a.KeepRaw, 0)
+	r.between("analytics/rate", a.Rate, 1, 1_000_000)
+	r.between("analytics/buffer", a.Buffer, 100, 10_000_000)
+	if a.Table == "" && len(a.Columns) > 0 {
+		r.add("analytics/columns", "columns are mapped, but analytics.table names no table")
+	}
+}

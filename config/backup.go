@@ -1,0 +1,68 @@
+package config
+
+import (
+	"strings"
+	"time"
+)
+
+// Backup says what is saved, where to, how many are kept and how they are
+// proven.
+type Backup struct {
+	Dir       string        `koanf:"dir"`
+	To        []string      `koanf:"to"`     // local, s3
+	Format    string        `koanf:"format"` // tar.zst, tar.gz, zip
+	Tool      string        `koanf:"tool"`   // own, mysqldump
+	Profile   string        `koanf:"profile"`
+	Keep      int           `koanf:"keep"`
+	Daily     int           `koanf:"daily"`
+	Weekly    int           `koanf:"weekly"`
+	Monthly   int           `koanf:"monthly"`
+	MaxTotal  Size          `koanf:"max_total"`
+	KeepPart  bool          `koanf:"keep_partial"`
+	Include   []string      `koanf:"include"`
+	Exclude   []string      `koanf:"exclude"`
+	NoTables  []string      `koanf:"exclude_tables"`
+	NoRows    []string      `koanf:"schema_only"`
+	Throttle  Size          `koanf:"throttle"`
+	Stall     time.Duration `koanf:"stall"`
+	Age       []string      `koanf:"age_recipients"`
+	Verify    string        `koanf:"verify"` // restore, read, off
+	VerifyDSN DSN           `koanf:"verify_dsn"`
+	Freespace Size          `koanf:"free_space"`
+	Alert     time.Duration `koanf:"alert_after"`
+}
+
+func defaultBackup() Backup {
+	return Backup{To: []string{"local"}, Format: "tar.zst", Tool: "own", Profile: "own", Keep: 7,
+		NoRows: []string{"cache", "cache_locks", "sessions", "jobs"}, Stall: 5 * time.Minute, Verify: "restore",
+		Freespace: 1 << 30, Alert: 36 * time.Hour}
+}
+
+func (b Backup) check(r *report) {
+	if len(b.To) == 0 {
+		r.add("backup/to", "at least one place is needed: local, s3")
+	}
+	for _, to := range b.To {
+		r.oneOf("backup/to", to, "local", "s3")
+	}
+	r.oneOf("backup/format", b.Format, "tar.zst", "tar.gz", "zip")
+	r.oneOf("backup/tool", b.Tool, "own", "mysqldump")
+	r.oneOf("backup/profile", b.Profile, "own", "botble", "both")
+	r.oneOf("backup/verify", b.Verify, "restore", "read", "off")
+	r.atLeast("backup/keep", b.Keep, 1)
+	r.atLeast("backup/daily", b.Daily, 0)
+	r.atLeast("backup/weekly", b.Weekly, 0)
+	r.atLeast("backup/monthly", b.Monthly, 0)
+	r.atLeastFor("backup/stall", b.Stall, time.Second)
+	r.atLeastFor("backup/alert_after", b.Alert, 0)
+	for _, key := range b.Age {
+		if !strings.HasPrefix(key, "age1") && !strings.HasPrefix(key, "ssh-") {
+			r.add("backup/age_recipients", "%.12q… is no age recipient: they begin with age1 or ssh-", key)
+		}
+	}
+	if b.VerifyDSN != "" {
+		if _, err := b.VerifyDSN.Driver(); err != nil {
+			r.add("backup/verify_dsn", "%v", err)
+		}
+	}
+}

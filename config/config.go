@@ -1,0 +1,84 @@
+package config
+
+import "time"
+
+// Config is everything that can be configured. Its sections are declared each
+// in a file of its own; config.example.yaml says what every key does.
+type Config struct {
+	Database  Database        `koanf:"database"`
+	CMS       CMS             `koanf:"cms"`
+	Queue     Queue           `koanf:"queue"`
+	Kinds     map[string]Kind `koanf:"kinds"`
+	Schedule  Schedule        `koanf:"schedule"`
+	HTTP      HTTP            `koanf:"http"`
+	Storage   Storage         `koanf:"storage"`
+	Sitemap   Sitemap         `koanf:"sitemap"`
+	IndexNow  IndexNow        `koanf:"indexnow"`
+	Media     Media           `koanf:"media"`
+	Mail      Mail            `koanf:"mail"`
+	Notify    Notify          `koanf:"notify"`
+	Webhook   Webhook         `koanf:"webhook"`
+	Backup    Backup          `koanf:"backup"`
+	Analytics Analytics       `koanf:"analytics"`
+	Cache     Cache           `koanf:"cache"`
+	Logs      Logs            `koanf:"logs"`
+	Publish   Publish         `koanf:"publish"`
+	Log       Log             `koanf:"log"`
+}
+
+// Default is the configuration where nobody says anything.
+func Default() Config {
+	return Config{
+		Database:  defaultDatabase(),
+		CMS:       defaultCMS(),
+		Queue:     defaultQueue(),
+		Kinds:     map[string]Kind{},
+		Schedule:  defaultSchedule(),
+		HTTP:      defaultHTTP(),
+		Storage:   defaultStorage(),
+		Sitemap:   defaultSitemap(),
+		IndexNow:  defaultIndexNow(),
+		Media:     defaultMedia(),
+		Mail:      defaultMail(),
+		Notify:    defaultNotify(),
+		Webhook:   defaultWebhook(),
+		Backup:    defaultBackup(),
+		Analytics: defaultAnalytics(),
+		Cache:     defaultCache(),
+		Logs:      defaultLogs(),
+		Publish:   defaultPublish(),
+		Log:       Log{Level: "info", Format: "auto"},
+	}
+}
+
+// check looks at the values of all sections.
+func (c *Config) check(r *report) {
+	c.Database.check(r)
+	c.CMS.check(r)
+	c.Queue.check(r)
+	checkKinds(c.Kinds, r)
+	c.Schedule.check(r)
+	c.HTTP.check(r)
+	c.Storage.check(r)
+	c.Sitemap.check(r)
+	c.IndexNow.check(r)
+	c.Media.check(r)
+	c.Mail.check(r)
+	c.Notify.check(r)
+	c.Webhook.check(r)
+	c.Backup.check(r)
+	c.Analytics.check(r)
+	c.Cache.check(r)
+	c.Logs.check(r)
+	c.Publish.check(r)
+	r.oneOf("log/level", c.Log.Level, "debug", "info", "warn", "error")
+	r.oneOf("log/format", c.Log.Format, "auto", "text", "json")
+}
+
+// Log says how the service writes its own log, on standard error.
+type Log struct {
+	Level  string `koanf:"level"`
+	Format string `koanf:"format"` // auto: text on a terminal, JSON elsewhere
+}
+
+const day = 24 * time.Hour

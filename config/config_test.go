@@ -1,0 +1,287 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/rawbytes"
+	"github.com/knadh/koanf/v2"
+)
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func load(t *testing.T, s Sources) *Loaded {
+	t.Helper()
+	if s.File == "" {
+		s.File = write(t, "empty.yaml", "")
+	}
+	l, err := Load(s)
+	if err != nil {
+		t.Fatalf("Load: %v", err)
+	}
+	return l
+}
+
+func TestTheExampleIsTheDefaultsAndNamesEveryKey(t *testing.T) {
+	l := load(t, Sources{File: write(t, "example.yaml", string(Example()))})
+	if want := Default(); !reflect.DeepEqual(l.Config, want) {
+		for i := range reflect.TypeFor[Config]().NumField() {
+			got, wanted := reflect.ValueOf(l.Config).Field(i), reflect.ValueOf(want).Field(i)
+			if !reflect.DeepEqual(got.Interface(), wanted.Interface()) {
+				t.Errorf("%s\n got %+v\nwant %+v", reflect.TypeFor[Config]().Field(i).Name, got, wanted)
+			}
+		}
+	}
+	k := koanf.New(slash)
+	if err := k.Load(rawbytes.Provider(Example()), yaml.Parser()); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range schema() {
+		if f.index != nil && !k.Exists(f.path) {
+			t.Errorf("config.example.yaml does not name %s", dotted(f.path))
+		}
+	}
+}
+
+func TestTheDefaultsAreTheSpecificationsAndHaveNoFault(t *testing.T) {
+	r := &report{origins: map[string]string{}}
+	c := Default()
+	c.check(r)
+	if len(r.faults) > 0 {
+		t.Error(r.faults)
+	}
+	q := c.Queue
+	if q.Poll != 3*time.Second || q.Concurrency != 1 || q.Timeout != 300*time.Second || q.Memory != 512<<20 || // S0.115–S0.118
+		q.PollFirst != 500*time.Millisecond || q.Refresh != 300*time.Second || q.HeartbeatStale != 300*time.Second || // S3.8–S3.10
+		q.KeepCompleted != 7*day || q.KeepFailed != 30*day || q.MaxAttempts != 3 { // S3.11, S3.12, S0.106
+		t.Errorf("queue defaults are %+v", q)
+	}
+}
+
+func TestEveryLayerWinsOverTheOneBelow(t *testing.T) {
+	dir := t.TempDir()
+	env := "DB_CONNECTION=mysql\nDB_HOST=db\nDB_DATABASE=site\nDB_USERNAME=u\nDB_PASSWORD='p@:/w'\nDB_PREFIX=bb_\nAPP_URL=https://a.example/\nDB_QUEUE_RETRY_AFTER=60\n"
+	if err := os.WriteFile(filepath.Join(dir, ".env"), []byte(env), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	yamlText := "cms: {dir: " + dir + "}\nqueue: {poll: 9s, poll_first: 8s, refresh: 7s, worker_id: yaml}\ndatabase: {prefix: fromyaml_}\n"
+	l := load(t, Sources{
+		File:    write(t, "c.yaml", yamlText),
+		Environ: []string{"JOBS_POLL_INTERVAL_MS=8500", "JOBS_WORKER_ID=spec", "QUEUE_JOB_ROTATE_COMPLETE_DAYS=3", "CMSJOBS_QUEUE_WORKER_ID=own", "PATH=/bin"},
+		Flags:   []Flag{{"queue.refresh", "6s", "--set"}},
+	})
+	for _, c := range []struct {
+		path, text, origin string
+	}{
+		{"queue.refresh", "6s", "flag --set"},
+		{"queue.worker_id", "own", "environment CMSJOBS_QUEUE_WORKER_ID"},
+		{"queue.poll", "8.5s", "environment JOBS_POLL_INTERVAL_MS"},
+		{"queue.keep_completed", "3d", "environment QUEUE_JOB_ROTATE_COMPLETE_DAYS"},
+		{"queue.poll_first", "8s", "file " + l.File},
+		{"database.prefix", "fromyaml_", "file " + l.File},
+		{"database.dsn", "u:******@tcp(db:3306)/site", filepath.Join(dir, ".env") + " DB_*"},
+		{"cms.url", "https://a.example", filepath.Join(dir, ".env") + " APP_URL"},
+		{"queue.lease", "1m", filepath.Join(dir, ".env") + " DB_QUEUE_RETRY_AFTER"},
+		{"queue.memory", "512MiB", "default"},
+	} {
+		i := slices.IndexFunc(l.Values(), func(v Value) bool { return v.Path == c.path })
+		if i < 0 {
+			t.Errorf("%s is not shown", c.path)
+			continue
+		}
+		if v := l.Values()[i]; v.Text != c.text || v.Origin != c.origin {
+			t.Errorf("%s = %q from %q, want %q from %q", c.path, v.Text, v.Origin, c.text, c.origin)
+		}
+	}
+	if got := l.Database.DSN.Reveal(); got != "u:p@:/w@tcp(db:3306)/site" {
+		t.Errorf("dsn = %s", got)
+	}
+}
+
+func TestTheSpecificationsNamesSetWhatTheyMean(t *testing.T) {
+	l := load(t, Sources{Environ: []string{"JOBS_ENABLED=false", "JOBS_POLL_INTERVAL_MS=100", "QUEUE_WORKER_REFRESH_INTERVAL=60",
+		"QUEUE_WORKER_HEARTBEAT_STALE=120", "QUEUE_JOB_ROTATE_FAILED_DAYS=0", "ENABLE_WORKER=false"}})
+	q := l.Queue
+	if q.Enabled || q.Worker || q.Poll != 100*time.Millisecond || q.PollFirst != 100*time.Millisecond || q.Refresh != time.Minute ||
+		q.HeartbeatStale != 2*time.Minute || q.KeepFailed != 0 {
+		t.Errorf("%+v", q)
+	}
+}
+
+func TestAllFaultsAreReportedAtOnceWithASuggestion(t *testing.T) {
+	file := write(t, "bad.yaml", `
+queue: {pol: 3s, poll: 3, concurrency: many, lease: 200s}
+sitemaps: {gzip: true}
+kinds: {mail.send: {timeout: soon, limits: 2}}
+schedule: {entries: {x: {cron: "61 * * * *", policy: never}}}
+http: {tokens: [{name: a, token: short, rol: [read]}]}
+log: {level: loud}
+`)
+	_, err := Load(Sources{File: file, Environ: []string{"CMSJOBS_QUEUE_POOL=1s", "CMSJOBS_DATABASE_DSN_FILE=/no/such"},
+		Flags: []Flag{{"queue.concurency", "2", "--set"}}})
+	var faults Faults
+	if !errors.As(err, &faults) {
+		t.Fatalf("Load = %v", err)
+	}
+	for _, want := range []string{
+		"queue.pol: no such key; did you mean queue.poll? (file " + file,
+		`queue.poll: "3" is not a length of time`,
+		`queue.concurrency: "many" is not a whole number`,
+		"queue.lease: 3m20s is longer than PHP's retry_after",
+		"sitemaps.gzip: no such key; did you mean sitemap.gzip?",
+		`"soon" is not a length of time`,
+		"kinds.mail.send.limits: no such key; did you mean kinds.mail.send.limit?",
+		`schedule.entries.x.cron: "61 * * * *" is no cron expression`,
+		`schedule.entries.x.policy: "never" is none of skip, once, all`,
+		"rol", `log.level: "loud" is none of`,
+		"CMSJOBS_QUEUE_POOL, which sets nothing; did you mean CMSJOBS_QUEUE_POLL?",
+		"CMSJOBS_DATABASE_DSN_FILE names a file that cannot be read",
+		"queue.concurency: no such key; did you mean queue.concurrency? (flag --set)",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("not reported: %s", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(err)
+	}
+}
+
+func TestKindsAndEntriesAreReadByTheirNames(t *testing.T) {
+	l := load(t, Sources{File: write(t, "c.yaml", `
+kinds:
+  mail.send: {queue: mail, max_attempts: 5, timeout: 2m, backoff: [60s, 5m], limit: 2}
+schedule:
+  entries:
+    backup: {enabled: false}
+    mine: {cron: "0 9 * * 1", kind: cache.clear, payload: {tags: [a], deep: {b: 1}}}
+`), Flags: []Flag{{"kinds.sitemap.generate.timeout", "9m", "--set"}}})
+	mail := l.Kinds["mail.send"]
+	if mail.Queue != "mail" || mail.MaxAttempts != 5 || !slices.Equal(mail.Backoff, []time.Duration{time.Minute, 5 * time.Minute}) {
+		t.Errorf("mail.send = %+v", mail)
+	}
+	if d := l.Kinds["sitemap.generate"].Timeout; d != 9*time.Minute {
+		t.Errorf("sitemap.generate times out after %s", d)
+	}
+	if e := l.Schedule.Entries["backup"].Enabled; e == nil || *e {
+		t.Error("backup is not switched off")
+	}
+	if p, _ := json.Marshal(l.Schedule.Entries["mine"].Payload); string(p) != `{"deep":{"b":1},"tags":["a"]}` {
+		t.Errorf("payload = %s", p)
+	}
+}
+
+func TestSecretsShowThemselvesNowhere(t *testing.T) {
+	const word = "Sup3rS3cret"
+	keyFile := write(t, "key", word+"\n")
+	l := load(t, Sources{
+		File: write(t, "c.yaml", "http: {tokens: [{name: n, token: "+word+word+"}], users: [{name: u, password: "+word+"}]}\nnotify: {channels: [{type: slack, url: "+word+"}]}\n"),
+		Environ: []string{"CMSJOBS_MAIL_PASSWORD=" + word, "CMSJOBS_DATABASE_DSN=root:" + word + "@tcp(h:1)/d",
+			"CMSJOBS_STORAGE_S3_SECRET_KEY_FILE=" + keyFile, "CMSJOBS_BACKUP_VERIFY_DSN=postgres://u:" + word + "@h/d?sslmode=disable"},
+	})
+	if l.Storage.S3.SecretKey.Reveal() != word || l.Mail.Password.Reveal() != word {
+		t.Fatal("the secrets did not arrive")
+	}
+	var logged strings.Builder
+	logger := slog.New(slog.NewJSONHandler(&logged, nil))
+	logger.Info("x", "p", l.Mail.Password, "dsn", l.Database.DSN, "mail", l.Mail)
+	shown, err := json.Marshal(l.Values())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"config show": fmt.Sprint(l.Values()), "config show --json": string(shown), "the log": logged.String(),
+		"%v": fmt.Sprintf("%v %+v", l.Config, l.Config), "%#v": fmt.Sprintf("%#v", l.Config), "%x": fmt.Sprintf("%x %q", l.Mail.Password, l.Mail.Password),
+	} {
+		if strings.Contains(text, word) || strings.Contains(text, fmt.Sprintf("%x", word)) {
+			t.Errorf("%s shows a secret: %s", name, text)
+		}
+	}
+}
+
+func TestDSNsNameTheirDriver(t *testing.T) {
+	for dsn, want := range map[DSN]string{
+		"u:p@tcp(h:3306)/d": "mysql", "mysql://u:p%40w@h/d?tls=true": "mysql", "mariadb://u@h:3307/d": "mysql", "u:p@:/w@unix(/run/s.sock)/d": "mysql",
+		"postgres://u:p@h/d": "pgx", "sqlite:/a/b.sqlite": "sqlite", "file:x.db": "sqlite",
+	} {
+		if driver, err := dsn.Driver(); driver != want || err != nil {
+			t.Errorf("%s is for %q, %v", dsn, driver, err)
+		}
+	}
+	for _, bad := range []DSN{"oracle://x", "sqlite:", "nothing", "mysql:x"} {
+		if driver, err := bad.Driver(); err == nil {
+			t.Errorf("%q is taken for %s", bad, driver)
+		}
+	}
+}
+
+func TestNamesInTheEnvironmentAreUnambiguous(t *testing.T) {
+	seen := map[string]string{}
+	for _, f := range schema() {
+		name := envName(f.path)
+		if other, taken := seen[name]; taken {
+			t.Errorf("%s means %s and %s", name, other, f.path)
+		}
+		seen[name] = f.path
+	}
+}
+
+func TestDurationsAreReadBackAsTheyAreWritten(t *testing.T) {
+	for _, d := range []time.Duration{0, time.Millisecond, 90 * time.Second, 4 * time.Hour, 7 * day, 36*time.Hour + time.Second, -time.Hour} {
+		if got, err := ParseDuration(formatDuration(d)); err != nil || got != d {
+			t.Errorf("%s is read back as %s, %v", formatDuration(d), got, err)
+		}
+	}
+	for _, bad := range []string{"", "3", "d", "1x", "1d2", "99999999d"} {
+		if d, err := ParseDuration(bad); err == nil {
+			t.Errorf("%q is taken for %s", bad, d)
+		}
+	}
+}
+
+func TestAMissingFileThatWasAskedForIsSaid(t *testing.T) {
+	if _, err := Load(Sources{File: "/no/such/file.yaml"}); err == nil || !strings.Contains(err.Error(), "no configuration file") {
+		t.Errorf("Load = %v", err)
+	}
+}
+
+func FuzzDSNNeverShowsItsPassword(f *testing.F) {
+	f.Add("p@:/w", "host")
+	f.Fuzz(func(t *testing.T, password, host string) {
+		if len(password) < 6 || strings.ContainsAny(host, "@") || strings.Contains("mysqluser:******tcp()/name", password) || strings.Contains(host, password) || strings.ContainsAny(password, "\n") {
+			t.Skip()
+		}
+		if text := DSN("user:" + password + "@tcp(" + host + ")/name").String(); strings.Contains(text, password) {
+			t.Errorf("%q shows the password %q", text, password)
+		}
+	})
+}
+
+func ExampleLoad() {
+	_, err := Load(Sources{
+		Environ: []string{"CMSJOBS_QUEUE_POLLS=1s"},
+		Flags:   []Flag{{"queue.memory", "lots", "--memory"}},
+	})
+	fmt.Println(err)
+	// Output:
+	// the configuration has 2 faults:
+	//   - the environment has CMSJOBS_QUEUE_POLLS, which sets nothing; did you mean CMSJOBS_QUEUE_POLL?
+	//   - queue.memory: "lots" is not a number of bytes: write 512MiB, 64KB or 1048576 (flag --memory)
+}

@@ -1,0 +1,73 @@
+package config
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+)
+
+// Database says where the CMS's tables and our own are.
+type Database struct {
+	DSN    DSN    `koanf:"dsn"`
+	OwnDSN DSN    `koanf:"own_dsn"`
+	Prefix string `koanf:"prefix"`
+	// Claim forces a claim mode: skip or cas; auto probes.
+	Claim string `koanf:"claim"`
+	// Layout of the jobs table where we have to make one: stock or extended.
+	Layout string `koanf:"layout"`
+	// Connection is what failed_jobs calls this queue connection.
+	Connection string `koanf:"connection"`
+	MaxOpen    int    `koanf:"max_open"`
+	Migrate    bool   `koanf:"migrate"`
+}
+
+func defaultDatabase() Database {
+	return Database{Claim: "auto", Layout: "stock", Connection: "database", MaxOpen: 20, Migrate: true}
+}
+
+var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_]{0,32}$`)
+
+func (d Database) check(r *report) {
+	for _, at := range []struct {
+		path string
+		dsn  DSN
+	}{{"database/dsn", d.DSN}, {"database/own_dsn", d.OwnDSN}} {
+		if at.dsn == "" {
+			continue
+		}
+		if _, err := at.dsn.Driver(); err != nil {
+			r.add(at.path, "%v", err)
+		}
+	}
+	if !prefixForm.MatchString(d.Prefix) {
+		r.add("database/prefix", "%q is no table prefix: letters, digits and _ only, at most 32", d.Prefix)
+	}
+	r.oneOf("database/claim", d.Claim, "auto", "skip", "cas")
+	r.oneOf("database/layout", d.Layout, "stock", "extended")
+	r.between("database/max_open", d.MaxOpen, 2, 1000)
+	if d.Connection == "" {
+		r.add("database/connection", "it must have a name, usually database")
+	}
+}
+
+// Driver is the name of the database/sql driver that a DSN is for: mysql, pgx
+// or sqlite. What stands in the rest of it is the store's to read.
+func (d DSN) Driver() (string, error) {
+	text := strings.TrimSpace(string(d))
+	switch scheme, rest, _ := strings.Cut(text, ":"); scheme {
+	case "postgres", "postgresql", "pgsql":
+		return "pgx", nil
+	case "sqlite", "file":
+		if rest != "" {
+			return "sqlite", nil
+		}
+	case "mysql", "mariadb":
+		if strings.HasPrefix(rest, "//") {
+			return "mysql", nil
+		}
+	}
+	if at := strings.LastIndex(text, "@"); at > 0 && strings.Contains(text[at:], "/") {
+		return "mysql", nil // go-sql-driver's own form
+	}
+	return "", errors.New("it is no address of a database that we know: write mysql://user:password@host:3306/name, postgres://user:password@host/name or sqlite:/path/to/file.sqlite")
+}

@@ -1,0 +1,69 @@
+package config
+
+import "time"
+
+// Mail says how mail leaves the house. The CMS's own settings win over it: an
+// administrator's change there is seen by the next job.
+type Mail struct {
+	Driver     string        `koanf:"driver"` // smtp, sendmail, log, files
+	Host       string        `koanf:"host"`
+	Port       int           `koanf:"port"`
+	Username   string        `koanf:"username"`
+	Password   Secret        `koanf:"password"`
+	Encryption string        `koanf:"encryption"` // auto, starttls, tls, none
+	Verify     bool          `koanf:"verify"`
+	EHLO       string        `koanf:"ehlo"`
+	From       string        `koanf:"from"`
+	FromName   string        `koanf:"from_name"`
+	Admin      []string      `koanf:"admin"`
+	Templates  string        `koanf:"templates"`
+	Dir        string        `koanf:"dir"` // of the files driver
+	Roots      []string      `koanf:"roots"`
+	Sendmail   string        `koanf:"sendmail"`
+	Timeout    time.Duration `koanf:"timeout"`
+	Rate       MailRate      `koanf:"rate"`
+	MaxSize    Size          `koanf:"max_size"`
+	KeepBody   bool          `koanf:"keep_body"`
+	CMSLog     bool          `koanf:"cms_log"`
+	Resend     bool          `koanf:"resend_unknown"`
+	DKIM       DKIM          `koanf:"dkim"`
+	Bounce     Secret        `koanf:"bounce_secret"`
+}
+
+// MailRate bounds what all workers together send; 0 is no bound.
+type MailRate struct {
+	PerSecond int `koanf:"per_second"`
+	PerMinute int `koanf:"per_minute"`
+	PerHour   int `koanf:"per_hour"`
+	PerDay    int `koanf:"per_day"`
+	PerDomain int `koanf:"per_domain"` // a minute
+}
+
+// DKIM signs mail; no domain means no signature.
+type DKIM struct {
+	Domain   string `koanf:"domain"`
+	Selector string `koanf:"selector"`
+	KeyFile  string `koanf:"key_file"`
+}
+
+func defaultMail() Mail {
+	return Mail{Driver: "smtp", Host: "127.0.0.1", Port: 25, Encryption: "auto", Verify: true, Sendmail: "/usr/sbin/sendmail",
+		Timeout: 30 * time.Second, Rate: MailRate{PerMinute: 60}, MaxSize: 25 << 20}
+}
+
+func (m Mail) check(r *report) {
+	r.oneOf("mail/driver", m.Driver, "smtp", "sendmail", "log", "files")
+	r.oneOf("mail/encryption", m.Encryption, "auto", "starttls", "tls", "none")
+	r.between("mail/port", m.Port, 1, 65535)
+	r.atLeastFor("mail/timeout", m.Timeout, time.Second)
+	if m.Driver == "files" && m.Dir == "" {
+		r.add("mail/dir", "the driver files needs a folder to put mails into")
+	}
+	if m.DKIM.Domain != "" && (m.DKIM.Selector == "" || m.DKIM.KeyFile == "") {
+		r.add("mail/dkim/domain", "selector and key_file are needed besides")
+	}
+	for path, n := range map[string]int{"per_second": m.Rate.PerSecond, "per_minute": m.Rate.PerMinute,
+		"per_hour": m.Rate.PerHour, "per_day": m.Rate.PerDay, "per_domain": m.Rate.PerDomain} {
+		r.atLeast("mail/rate/"+path, n, 0)
+	}
+}

@@ -1,0 +1,31 @@
+package config
+
+import "time"
+
+// Notify says how administrators hear of failed jobs, missed ticks and bad
+// backups.
+type Notify struct {
+	Mail     bool          `koanf:"mail"`
+	CMS      bool          `koanf:"cms"`
+	Every    time.Duration `koanf:"every"` // at most one message a kind in this time
+	Channels []Channel     `koanf:"channels"`
+}
+
+// Channel is a chat that takes messages over HTTP.
+type Channel struct {
+	Type   string `koanf:"type"` // slack, discord, telegram, teams, generic
+	URL    Secret `koanf:"url"`  // such addresses are the key to the chat
+	ChatID string `koanf:"chat_id"`
+}
+
+func defaultNotify() Notify { return Notify{Mail: true, CMS: true, Every: time.Hour} }
+
+func (n Notify) check(r *report) {
+	r.atLeastFor("notify/every", n.Every, 0)
+	for _, c := range n.Channels {
+		r.oneOf("notify/channels", c.Type, "slack", "discord", "telegram", "teams", "generic")
+		if c.URL == "" {
+			r.add("notify/channels", "a %s channel needs its url", c.Type)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package cms
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// Model is one kind of content: a table of the CMS whose rows have a page of
+// their own on the site. Empty columns mean the CMS's usual names.
+type Model struct {
+	// Name is the word for it in settings, results and file names: "posts".
+	Name string
+	// Table without the prefix; Name when empty.
+	Table string
+	// Class is what slugs.reference_type and others say: Botble\Blog\Models\Post.
+	Class string
+	// Prefix is what the CMS's code puts before the slug where neither the row
+	// nor a setting says otherwise.
+	Prefix string
+	// StatusColumn and Published say which rows are public: "status" =
+	// "published" when empty.
+	StatusColumn, Published string
+	// ImageColumn and TitleColumn are read on demand: "image", "name" when empty.
+	ImageColumn, TitleColumn string
+	// Scheduled content has its publication date in created_at: a row that is
+	// dated ahead is not public yet.
+	Scheduled bool
+}
+
+// PageModel is the CMS's pages, of which one may be the homepage.
+func PageModel() Model { return Model{Name: "pages", Class: `Botble\Page\Models\Page`}.WithDefaults() }
+
+// Models lists the content that a stock CMS has, in the order of its sitemap.
+func Models() []Model {
+	list := []Model{
+		PageModel(),
+		{Name: "posts", Class: `Botble\Blog\Models\Post`, Scheduled: true},
+		{Name: "categories", Class: `Botble\Blog\Models\Category`},
+		{Name: "tags", Class: `Botble\Blog\Models\Tag`, Prefix: "tag"},
+		{Name: "galleries", Class: `Botble\Gallery\Models\Gallery`, Prefix: "galleries"},
+	}
+	for i := range list {
+		list[i] = list[i].WithDefaults()
+	}
+	return list
+}
+
+// WithDefaults fills in the CMS's usual names.
+func (m Model) WithDefaults() Model {
+	for _, f := range []struct {
+		field    *string
+		fallback string
+	}{
+		{&m.Table, m.Name}, {&m.StatusColumn, "status"}, {&m.Published, "published"}, {&m.ImageColumn, "image"}, {&m.TitleColumn, "name"},
+	} {
+		if *f.field == "" {
+			*f.field = f.fallback
+		}
+	}
+	return m
+}
+
+var modelName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,60}$`)
+
+// Validate says what is wrong with a model of the configuration.
+func (m Model) Validate() error {
+	m = m.WithDefaults()
+	switch {
+	case !modelName.MatchString(m.Name):
+		return fmt.Errorf("the model's name %q: use lower-case letters, digits and dashes, as it becomes part of file names", m.Name)
+	case !tableName.MatchString(m.Table):
+		return fmt.Errorf("the model %s names the table %q, which is no table name", m.Name, m.Table)
+	case m.Class == "":
+		return fmt.Errorf("the model %s needs its PHP class, as slugs.reference_type has it", m.Name)
+	}
+	return nil
+}

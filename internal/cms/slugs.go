@@ -1,0 +1,84 @@
+package cms
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// complete puts slugs and extras into a batch that is not empty.
+func (r *reader) complete(ctx context.Context, batch []row) error {
+	at := make(map[string]*row, len(batch))
+	for i := range batch {
+		at[batch[i].id] = &batch[i]
+	}
+	if err := r.slugs(ctx, batch, at); err != nil {
+		return err
+	}
+	return r.extras.load(ctx, batch, at)
+}
+
+// slugs reads the slugs of a batch. The table has no unique key: of several
+// slugs of an item the oldest is the one that counts, as the CMS has it.
+func (r *reader) slugs(ctx context.Context, batch []row, at map[string]*row) error {
+	quote, prefix := r.site.quote, "NULL"
+	if r.prefix {
+		prefix = quote("prefix")
+	}
+	where, args := r.among(batch)
+	text := fmt.Sprintf("SELECT reference_id, id, %s, %s FROM %s WHERE reference_type = ? AND %s", quote("key"), prefix, quote(r.site.Table("slugs")), where)
+	rows, err := r.site.DB.QueryContext(ctx, r.site.DB.Rebind(text), append([]any{r.model.Class}, args...)...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var reference, id, key, before sql.RawBytes
+	last := ""
+	for rows.Next() {
+		if err := rows.Scan(&reference, &id, &key, &before); err != nil {
+			return err
+		}
+		item := at[string(reference)]
+		if item == nil || item.slugID != "" && !older(string(id), item.slugID) {
+			continue
+		}
+		if string(before) != last { // nearly all rows have the same prefix
+			last = string(before)
+		}
+		item.slugID, item.key, item.prefix = string(id), string(key), last
+	}
+	return rows.Err()
+}
+
+// older compares ids: numbers by value, others by their bytes.
+func older(a, b string) bool {
+	if len(a) != len(b) {
+		return len(a) < len(b)
+	}
+	return a < b
+}
+
+// among is the condition for rows that refer to a batch. A range costs less
+// than a list, unless other content's rows lie between.
+func (r *reader) among(batch []row) (string, []any) {
+	first, last := batch[0].id, batch[len(batch)-1].id
+	if !r.numeric {
+		args := make([]any, len(batch))
+		for i := range batch {
+			args[i] = batch[i].id
+		}
+		return "reference_id IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ") + ")", args
+	}
+	low, err1 := strconv.ParseInt(first, 10, 64)
+	high, err2 := strconv.ParseInt(last, 10, 64)
+	if err1 == nil && err2 == nil && high-low <= int64(4*len(batch)) {
+		return "reference_id >= ? AND reference_id <= ?", []any{low, high}
+	}
+	list := make([]string, len(batch))
+	for i := range batch {
+		list[i] = batch[i].id // a number, as the column is one
+	}
+	return "reference_id IN (" + strings.Join(list, ", ") + ")", nil
+}

@@ -1,0 +1,153 @@
+package analytics
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// errSkip says that a line is well-formed and no page view.
+var errSkip = errors.New("not a page view")
+
+// parseLine reads one line of an access log: the common or combined format of
+// Apache and nginx (with or without a virtual host in front), or Caddy's JSON.
+// errSkip means that it is no page view, other errors that it is no such line.
+func parseLine(line []byte) (View, error) {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 {
+		return View{}, errSkip
+	}
+	if line[0] == '{' {
+		return parseCaddy(line)
+	}
+	return parseCombined(string(line))
+}
+
+// caddyLine is the part of Caddy's access log that counts.
+type caddyLine struct {
+	TS      json.Number `json:"ts"`
+	Status  int         `json:"status"`
+	Request struct {
+		RemoteIP string      `json:"remote_ip"`
+		ClientIP string      `json:"client_ip"`
+		Method   string      `json:"method"`
+		Host     string      `json:"host"`
+		URI      string      `json:"uri"`
+		Headers  http.Header `json:"headers"`
+	} `json:"request"`
+}
+
+func parseCaddy(line []byte) (View, error) {
+	var c caddyLine
+	if err := json.Unmarshal(line, &c); err != nil || c.Request.URI == "" {
+		return View{}, errors.New("not a line of an access log")
+	}
+	seconds, err := c.TS.Float64()
+	if err != nil || seconds <= 0 || seconds > 1e11 {
+		return View{}, errors.New("the line has no time")
+	}
+	v := View{At: time.UnixMilli(int64(seconds * 1000)), Host: c.Request.Host, Address: c.Request.ClientIP,
+		Referrer: c.Request.Headers.Get("Referer"), Agent: c.Request.Headers.Get("User-Agent"), Prefetch: prefetched(c.Request.Headers)}
+	if v.Address == "" {
+		v.Address = c.Request.RemoteIP
+	}
+	return pageView(v, c.Request.Method, c.Request.URI, c.Status)
+}
+
+// parseCombined reads: [host] address ident user [time] "request" status size ["referrer" "agent"] …
+func parseCombined(line string) (View, error) {
+	bad := errors.New("not a line of an access log")
+	head, rest, ok := strings.Cut(line, " [")
+	if !ok {
+		return View{}, bad
+	}
+	stamp, rest, ok := strings.Cut(rest, "] ")
+	if !ok {
+		return View{}, bad
+	}
+	at, err := time.Parse("02/Jan/2006:15:04:05 -0700", stamp)
+	if err != nil {
+		return View{}, bad
+	}
+	request, rest, err := quotedField(rest)
+	if err != nil {
+		return View{}, bad
+	}
+	v := View{At: at}
+	fields := strings.Fields(head)
+	switch {
+	case len(fields) >= 4: // a virtual host in front
+		v.Host, v.Address = fields[0], fields[1]
+	case len(fields) >= 1:
+		v.Address = fields[0]
+	default:
+		return View{}, bad
+	}
+	numbers := strings.SplitN(strings.TrimSpace(rest), " ", 3)
+	status, err := strconv.Atoi(numbers[0])
+	if err != nil {
+		return View{}, bad
+	}
+	if len(numbers) == 3 {
+		if v.Referrer, rest, err = quotedField(numbers[2]); err == nil {
+			v.Agent, _, _ = quotedField(strings.TrimSpace(rest)) // the common format has none
+		}
+	}
+	if v.Referrer == "-" {
+		v.Referrer = ""
+	}
+	method, uri, ok := strings.Cut(request, " ")
+	if !ok {
+		return View{}, errSkip // what scanners send
+	}
+	uri, _, _ = strings.Cut(uri, " ")
+	return pageView(v, method, uri, status)
+}
+
+// quotedField takes a "…" with \" inside from the front of s.
+func quotedField(s string) (field, rest string, err error) {
+	if len(s) == 0 || s[0] != '"' {
+		return "", s, errors.New("no quote")
+	}
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return strings.ReplaceAll(s[1:i], `\"`, `"`), s[i+1:], nil
+		}
+	}
+	return "", s, errors.New("the quote is not closed")
+}
+
+// isAsset knows what pages are made of by its name.
+func isAsset(p string) bool {
+	switch strings.ToLower(path.Ext(p)) {
+	case ".css", ".js", ".mjs", ".map", ".json", ".xml", ".txt", ".ico", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg", ".bmp",
+		".woff", ".woff2", ".ttf", ".otf", ".eot", ".mp4", ".webm", ".mp3", ".ogg", ".pdf", ".zip", ".gz", ".rar", ".wasm", ".webmanifest":
+		return true
+	}
+	return false
+}
+
+// pageView keeps successful GETs of pages.
+func pageView(v View, method, uri string, status int) (View, error) {
+	if method != http.MethodGet || status < 200 || status >= 300 && status != http.StatusNotModified {
+		return View{}, errSkip
+	}
+	if i := strings.Index(uri, "://"); i >= 0 { // the absolute form that proxies get
+		if _, after, ok := strings.Cut(uri[i+3:], "/"); ok {
+			uri = "/" + after
+		}
+	}
+	v.Path, v.Query, _ = strings.Cut(uri, "?")
+	if v.Path == "" || v.Path[0] != '/' || isAsset(v.Path) {
+		return View{}, errSkip
+	}
+	return v, nil
+}

@@ -1,0 +1,125 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Config is what analytics needs. Zero options mean the defaults named here.
+type Config struct {
+	Site   *cms.Site
+	DB     *sqlx.DB // where our own tables are
+	Now    func() time.Time
+	Logger *slog.Logger
+
+	// Hosts are the sites that may be counted; views of other hosts are
+	// refused. Empty means the CMS's own host only.
+	Hosts []string
+	// Countries finds the country of an address ("" when unknown); nil when no
+	// database of addresses is configured.
+	Countries interface{ Country(netip.Addr) string }
+	// RespectDoNotTrack leaves out visitors who send DNT or Sec-GPC.
+	RespectDoNotTrack bool
+	// SpamHosts are added to the bundled list.
+	SpamHosts []string
+	// KeepRaw is how long raw rows stay (90 days); 0 keeps them.
+	KeepRaw time.Duration
+	// Buffer is how many views wait in memory at most (20,000).
+	Buffer int
+	// PerAddress is how many views a second one address may send (10).
+	PerAddress float64
+	// TrustedProxies may name the visitor's address in X-Forwarded-For.
+	TrustedProxies []netip.Prefix
+	// Mapped reads raw views from a table of the owner's instead of ours.
+	Mapped *Mapping
+	// CountPostViews makes deltas of posts.views stand in where there are no
+	// raw rows at all.
+	CountPostViews bool
+}
+
+// Handler does the work of analytics.
+type Handler struct {
+	Config
+	agents agents
+	spam   spamHosts
+	salts  *salts
+}
+
+// New checks the configuration.
+func New(c Config) (*Handler, error) {
+	if c.Site == nil || c.DB == nil || c.Now == nil {
+		return nil, errors.New("analytics needs the site, a database and a clock")
+	}
+	if c.Mapped != nil {
+		if err := c.Mapped.check(); err != nil {
+			return nil, err
+		}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Buffer <= 0 {
+		c.Buffer = 20_000
+	}
+	if c.PerAddress <= 0 {
+		c.PerAddress = 10
+	}
+	return &Handler{Config: c, agents: newAgents(), spam: newSpamHosts(c.SpamHosts), salts: newSalts(c.DB, c.Now)}, nil
+}
+
+// DateRange bounds days, both included, as 2006-01-02 in the CMS's zone.
+type DateRange struct {
+	Start string `json:"start"`
+	End   string `json:"end"`
+}
+
+// ProcessPayload asks for a roll-up: of a range of days, or, without one, of
+// everything that changed since the last (S0.90).
+type ProcessPayload struct {
+	DateRange *DateRange `json:"dateRange,omitempty"`
+	DryRun    bool       `json:"dryRun,omitempty"`
+}
+
+// Validate refuses days that are none.
+func (p *ProcessPayload) Validate() error {
+	if p.DateRange == nil {
+		return nil
+	}
+	for _, day := range []string{p.DateRange.Start, p.DateRange.End} {
+		if _, err := time.Parse(time.DateOnly, day); err != nil {
+			return errors.New(`dateRange needs "start" and "end" as 2006-01-02`)
+		}
+	}
+	if p.DateRange.End < p.DateRange.Start {
+		return errors.New("dateRange ends before it starts")
+	}
+	return nil
+}
+
+// Process is the kind analytics.process (S0.89–S0.96).
+var Process = jobs.Kind[ProcessPayload]{Name: "analytics.process", Policy: jobs.Policy{
+	MaxAttempts: 3,
+	Timeout:     30 * time.Minute,
+	Backoff:     jobs.Steps(300*time.Second, 600*time.Second, 1200*time.Second),
+	Limit:       1,
+	Coalesce:    true,
+}}
+
+// Register adds the kind to a registry.
+func (h *Handler) Register(r *jobs.Registry) {
+	jobs.Handle(r, Process, func(ctx context.Context, _ jobs.Job, p ProcessPayload) error {
+		result, err := h.Process(ctx, p)
+		if err != nil {
+			return err
+		}
+		return jobs.SetResult(ctx, result)
+	})
+}

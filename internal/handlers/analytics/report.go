@@ -1,0 +1,171 @@
+package analytics
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// ReportQuery asks for days, both included, as 2006-01-02 in the CMS's zone.
+type ReportQuery struct {
+	Since, Until string
+	Site         string // "" means all sites together
+	Limit        int    // of each list; 0 means 20
+}
+
+// Figures are the counts of a day, or of one value of a dimension. Visitors
+// are those of each day, added up: a visitor of two days counts twice, as the
+// service cannot know that it was the same one.
+type Figures struct {
+	Views    int64 `json:"views" db:"views"`
+	Visitors int64 `json:"visitors" db:"visitors"`
+	Visits   int64 `json:"visits" db:"visits"`
+}
+
+// Day is one calendar day of the CMS.
+type Day struct {
+	Day string `json:"day" db:"day"`
+	Figures
+}
+
+// Item is one value of a dimension, e.g. one page.
+type Item struct {
+	Name string `json:"name" db:"name"`
+	Figures
+}
+
+// List is the top of a dimension.
+type List struct {
+	Dimension string `json:"dimension"`
+	Title     string `json:"title"`
+	Items     []Item `json:"items"`
+	Others    int64  `json:"others"` // how many more there are
+}
+
+// Report is what a range of days says.
+type Report struct {
+	Since    string  `json:"since"`
+	Until    string  `json:"until"`
+	Site     string  `json:"site,omitempty"`
+	Zone     string  `json:"zone"`
+	Total    Figures `json:"total"`
+	Previous Figures `json:"previous"` // of as many days before
+	SetApart Figures `json:"setApart"` // bots and referrer spam
+	Days     []Day   `json:"days"`
+	Lists    []List  `json:"lists"`
+}
+
+// lists are the dimensions of a report, in its order.
+var lists = [...]struct{ dimension, title string }{
+	{dimPage, "Pages"}, {dimEntry, "Entry pages"}, {dimReferrer, "Sources"}, {dimCountry, "Countries"},
+	{dimDevice, "Devices"}, {dimBrowser, "Browsers"}, {dimOS, "Systems"}, {dimCampaign, "Campaigns"},
+}
+
+// maxReportDays bounds a report.
+const maxReportDays = 3 * 366
+
+// Report reads the rolled-up figures of a range.
+func (h *Handler) Report(ctx context.Context, q ReportQuery) (Report, error) {
+	since, err1 := time.Parse(time.DateOnly, q.Since)
+	until, err2 := time.Parse(time.DateOnly, q.Until)
+	if err1 != nil || err2 != nil || until.Before(since) {
+		return Report{}, fmt.Errorf("a report needs days as 2006-01-02, the first not after the last; got %q to %q", q.Since, q.Until)
+	}
+	length := int(until.Sub(since).Hours()/24) + 1
+	if length > maxReportDays {
+		return Report{}, fmt.Errorf("a report may cover %d days at most", maxReportDays)
+	}
+	if q.Limit <= 0 {
+		q.Limit = 20
+	}
+	zone, err := h.Site.Zone(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{Since: q.Since, Until: q.Until, Site: q.Site, Zone: zone.String()}
+	if r.Days, err = h.days(ctx, q, since, length); err != nil {
+		return r, err
+	}
+	for _, d := range r.Days {
+		r.Total = r.Total.plus(d.Figures)
+	}
+	before := ReportQuery{Since: since.AddDate(0, 0, -length).Format(time.DateOnly), Until: since.AddDate(0, 0, -1).Format(time.DateOnly), Site: q.Site}
+	if r.Previous, err = h.sum(ctx, before, dimTotal); err != nil {
+		return r, err
+	}
+	if r.SetApart, err = h.sum(ctx, q, dimBot); err != nil {
+		return r, err
+	}
+	for _, l := range lists {
+		list, err := h.top(ctx, q, l.dimension)
+		if err != nil {
+			return r, err
+		}
+		list.Title = l.title
+		r.Lists = append(r.Lists, list)
+	}
+	return r, nil
+}
+
+func (f Figures) plus(g Figures) Figures {
+	return Figures{f.Views + g.Views, f.Visitors + g.Visitors, f.Visits + g.Visits}
+}
+
+const sums = "SUM(views) AS views, SUM(visitors) AS visitors, SUM(visits) AS visits"
+
+// where bounds a query on the daily table.
+func (q ReportQuery) where(dimension string) (string, []any) {
+	where, args := " FROM cmsjobs_analytics_daily WHERE day BETWEEN ? AND ? AND dimension = ?", []any{q.Since, q.Until, dimension}
+	if q.Site != "" {
+		where, args = where+" AND site = ?", append(args, q.Site)
+	}
+	return where, args
+}
+
+// days returns every day of the range, also those without a view.
+func (h *Handler) days(ctx context.Context, q ReportQuery, since time.Time, length int) ([]Day, error) {
+	where, args := q.where(dimTotal)
+	var found []Day
+	if err := h.DB.SelectContext(ctx, &found, h.DB.Rebind("SELECT day, "+sums+where+" GROUP BY day"), args...); err != nil {
+		return nil, fmt.Errorf("reading the figures of the days: %w", err)
+	}
+	known := map[string]Figures{}
+	for _, d := range found {
+		known[d.Day] = d.Figures
+	}
+	all := make([]Day, length)
+	for i := range all {
+		day := since.AddDate(0, 0, i).Format(time.DateOnly)
+		all[i] = Day{day, known[day]}
+	}
+	return all, nil
+}
+
+func (h *Handler) sum(ctx context.Context, q ReportQuery, dimension string) (Figures, error) {
+	where, args := q.where(dimension)
+	var views, visitors, visits sql.NullInt64
+	row := h.DB.QueryRowContext(ctx, h.DB.Rebind("SELECT SUM(views), SUM(visitors), SUM(visits)"+where), args...)
+	if err := row.Scan(&views, &visitors, &visits); err != nil {
+		return Figures{}, fmt.Errorf("adding up the figures of %s: %w", dimension, err)
+	}
+	return Figures{views.Int64, visitors.Int64, visits.Int64}, nil
+}
+
+func (h *Handler) top(ctx context.Context, q ReportQuery, dimension string) (List, error) {
+	where, args := q.where(dimension)
+	list := List{Dimension: dimension, Items: []Item{}}
+	query := "SELECT name, " + sums + where + " GROUP BY name ORDER BY visits DESC, views DESC, name LIMIT ?"
+	if err := h.DB.SelectContext(ctx, &list.Items, h.DB.Rebind(query), append(args, q.Limit)...); err != nil {
+		return list, fmt.Errorf("reading the top of %s: %w", dimension, err)
+	}
+	if len(list.Items) < q.Limit {
+		return list, nil
+	}
+	var all int64
+	if err := h.DB.GetContext(ctx, &all, h.DB.Rebind("SELECT COUNT(DISTINCT name)"+where), args...); err != nil {
+		return list, fmt.Errorf("counting %s: %w", dimension, err)
+	}
+	list.Others = all - int64(len(list.Items))
+	return list, nil
+}

@@ -1,0 +1,259 @@
+package analytics
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Processed is what a roll-up did; it is the job's result.
+type Processed struct {
+	Days    int      `json:"days"`
+	Views   int64    `json:"views"`
+	BadRows int64    `json:"badRows,omitempty"`
+	Pruned  int64    `json:"pruned,omitempty"`
+	Failed  []string `json:"failed,omitempty"` // days that could not be done, with the reason
+	DryRun  bool     `json:"dryRun,omitempty"`
+}
+
+// Process rolls up the days of a range, or those that changed. A day that
+// fails is named and the others go on (S0.96); the error comes at the end.
+func (h *Handler) Process(ctx context.Context, p ProcessPayload) (Processed, error) {
+	if h.Mapped != nil && !p.DryRun {
+		if err := h.mappedDays(ctx, p.DateRange); err != nil {
+			return Processed{}, fmt.Errorf("marking the days of %s: %w", h.Mapped.Table, err)
+		}
+	}
+	days, err := h.due(ctx, p)
+	if err != nil {
+		return Processed{}, err
+	}
+	done := Processed{DryRun: p.DryRun}
+	if p.DryRun {
+		done.Days = len(days)
+		return done, nil
+	}
+	var last error
+	for i, day := range days {
+		jobs.Report(ctx, int64(i), int64(len(days)), day)
+		views, bad, err := h.rollUp(ctx, day)
+		if ctx.Err() != nil {
+			return done, context.Cause(ctx)
+		}
+		if err != nil {
+			jobs.Logf(ctx, "%s could not be rolled up: %v", day, err)
+			done.Failed, last = append(done.Failed, day), err
+			continue
+		}
+		done.Days, done.Views, done.BadRows = done.Days+1, done.Views+views, done.BadRows+bad
+	}
+	if last != nil {
+		return done, fmt.Errorf("%d of %d days could not be rolled up (%s): %w", len(done.Failed), len(days), strings.Join(done.Failed, ", "), last)
+	}
+	if h.CountPostViews {
+		n, err := h.countPostViews(ctx)
+		if done.Views += n; err != nil {
+			return done, err
+		}
+	}
+	if done.Pruned, err = h.prune(ctx); err != nil {
+		return done, err
+	}
+	return done, h.salts.destroy(ctx)
+}
+
+// due lists the days to roll up, oldest first.
+func (h *Handler) due(ctx context.Context, p ProcessPayload) ([]string, error) {
+	var days []string
+	query, args := "SELECT day FROM cmsjobs_analytics_days WHERE rolled < version ORDER BY day", []any(nil)
+	if p.DateRange != nil {
+		query, args = "SELECT day FROM cmsjobs_analytics_days WHERE day BETWEEN ? AND ? ORDER BY day", []any{p.DateRange.Start, p.DateRange.End}
+	}
+	if err := h.DB.SelectContext(ctx, &days, h.DB.Rebind(query), args...); err != nil {
+		return nil, fmt.Errorf("finding the days to roll up: %w", err)
+	}
+	return days, nil
+}
+
+// rollUp counts one day anew and replaces its figures. The version is read
+// before the rows: what is written stands for at least that version. Of two
+// roll-ups at once the later version stays.
+func (h *Handler) rollUp(ctx context.Context, day string) (views, bad int64, err error) {
+	var version int64
+	if err := h.DB.GetContext(ctx, &version, h.DB.Rebind("SELECT version FROM cmsjobs_analytics_days WHERE day = ?"), day); err != nil {
+		return 0, 0, fmt.Errorf("reading the version of %s: %w", day, err)
+	}
+	t, feed := newTally(), h.feed
+	if h.Mapped != nil {
+		feed = h.feedMapped
+	}
+	if bad, err = feed(ctx, day, t); err != nil {
+		return 0, 0, err
+	}
+	if err := h.replace(ctx, day, version, bad, t); err != nil {
+		return 0, 0, fmt.Errorf("storing the figures of %s: %w", day, err)
+	}
+	for k, f := range t.daily {
+		if k.dimension == dimTotal {
+			views += f.views
+		}
+	}
+	return views, bad, nil
+}
+
+// feed streams a day's raw rows, ordered by visitor and time, into a tally.
+func (h *Handler) feed(ctx context.Context, day string, t *tally) (bad int64, err error) {
+	rows, err := h.DB.QueryContext(ctx, h.DB.Rebind("SELECT visitor, at, site, path, referrer, device, browser, os, country, campaign, kind FROM cmsjobs_page_views WHERE day = ? ORDER BY day, visitor, at, nonce"), day)
+	if err != nil {
+		return 0, fmt.Errorf("reading the page views of %s: %w", day, err)
+	}
+	defer rows.Close()
+	in := newInterner()
+	var who sql.RawBytes
+	var text [9]sql.RawBytes
+	r := row{day: day}
+	for rows.Next() {
+		if err := rows.Scan(&who, &r.at, &text[0], &text[1], &text[2], &text[3], &text[4], &text[5], &text[6], &text[7], &text[8]); err != nil {
+			return bad, fmt.Errorf("reading the page views of %s: %w", day, err)
+		}
+		if len(who) != len(r.visitor) || len(text[0]) == 0 || len(text[1]) == 0 || r.at <= 0 {
+			bad++
+			continue
+		}
+		copy(r.visitor[:], who)
+		for i, field := range [...]*string{&r.site, &r.path, &r.referrer, &r.device, &r.browser, &r.os, &r.country, &r.campaign, &r.kind} {
+			*field = in.of(text[i])
+		}
+		t.add(&r)
+	}
+	if err := rows.Err(); err != nil {
+		return bad, fmt.Errorf("reading the page views of %s: %w", day, err)
+	}
+	return bad, nil
+}
+
+// interner keeps one copy of each text that comes again and again.
+type interner map[string]string
+
+func newInterner() interner { return interner{} }
+
+func (in interner) of(b []byte) string {
+	if s, ok := in[string(b)]; ok {
+		return s
+	}
+	s := string(b)
+	in[s] = s
+	return s
+}
+
+// replace puts a day's figures in the place of the old ones, unless another
+// roll-up wrote a later version meanwhile.
+func (h *Handler) replace(ctx context.Context, day string, version, bad int64, t *tally) error {
+	tx, err := h.DB.BeginTxx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // after a commit this does nothing
+	won, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_analytics_days SET rolled = ?, rolled_at = ?, bad_rows = ? WHERE day = ? AND rolled <= ?"),
+		version, h.Now().Unix(), bad, day, version)
+	if err != nil {
+		return err
+	}
+	if n, err := won.RowsAffected(); err != nil || n == 0 {
+		return err // a later version is there already
+	}
+	for _, table := range []string{"cmsjobs_analytics_daily", "cmsjobs_analytics_hourly"} {
+		if _, err := tx.ExecContext(ctx, tx.Rebind("DELETE FROM "+table+" WHERE day = ?"), day); err != nil {
+			return err
+		}
+	}
+	if err := insertDaily(ctx, tx, day, t); err != nil {
+		return err
+	}
+	if err := insertHourly(ctx, tx, day, t); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func insertDaily(ctx context.Context, tx *sqlx.Tx, day string, t *tally) error {
+	keys := make([]key, 0, len(t.daily))
+	for k := range t.daily {
+		keys = append(keys, k)
+	}
+	// In the order of the table's key: pages fill up, and equal runs write equal tables.
+	slices.SortFunc(keys, func(a, b key) int {
+		return strings.Compare(a.site+"\x00"+a.dimension+"\x00"+a.name, b.site+"\x00"+b.dimension+"\x00"+b.name)
+	})
+	for part := range slices.Chunk(keys, rowsPerInsert) {
+		args := make([]any, 0, 7*len(part))
+		for _, k := range part {
+			f := t.daily[k]
+			args = append(args, k.site, day, k.dimension, k.name, f.views, f.visitors, f.visits)
+		}
+		query := "INSERT INTO cmsjobs_analytics_daily (site, day, dimension, name, views, visitors, visits) VALUES " +
+			strings.TrimSuffix(strings.Repeat("(?,?,?,?,?,?,?),", len(part)), ",")
+		if _, err := tx.ExecContext(ctx, tx.Rebind(query), args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func insertHourly(ctx context.Context, tx *sqlx.Tx, day string, t *tally) error {
+	for k, f := range t.hourly {
+		_, err := tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_analytics_hourly (site, day, hour, views, visitors, visits) VALUES (?,?,?,?,?,?)"),
+			k.site, day, k.hour, f.views, f.visitors, f.visits)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pruneStep is how many raw rows one statement removes: no lock is held long.
+const pruneStep = 5000
+
+// prune removes raw rows older than KeepRaw. Their days' figures stay.
+func (h *Handler) prune(ctx context.Context) (int64, error) {
+	if h.KeepRaw <= 0 {
+		return 0, nil
+	}
+	before := h.Now().Add(-h.KeepRaw).UTC().Format(time.DateOnly)
+	var total int64
+	for {
+		n, err := h.pruneChunk(ctx, before)
+		total += n
+		if err != nil {
+			return total, fmt.Errorf("removing raw page views older than %s: %w", before, err)
+		}
+		if n < pruneStep {
+			break
+		}
+	}
+	// A day without raw rows must not be rolled up again: it would count nothing.
+	_, err := h.DB.ExecContext(ctx, h.DB.Rebind("DELETE FROM cmsjobs_analytics_days WHERE day < ?"), before)
+	if err != nil {
+		return total, fmt.Errorf("forgetting pruned days: %w", err)
+	}
+	return total, nil
+}
+
+func (h *Handler) pruneChunk(ctx context.Context, before string) (int64, error) {
+	query := fmt.Sprintf("DELETE FROM cmsjobs_page_views WHERE day < ? ORDER BY day, visitor, at, nonce LIMIT %d", pruneStep)
+	if h.DB.DriverName() != "mysql" {
+		query = fmt.Sprintf("DELETE FROM cmsjobs_page_views WHERE (day, visitor, at, nonce) IN (SELECT day, visitor, at, nonce FROM cmsjobs_page_views WHERE day < ? ORDER BY day, visitor, at, nonce LIMIT %d)", pruneStep)
+	}
+	result, err := h.DB.ExecContext(ctx, h.DB.Rebind(query), before)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}

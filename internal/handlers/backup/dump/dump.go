@@ -1,0 +1,160 @@
+package dump
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+)
+
+// Part says which of the two files a piece of SQL belongs to.
+type Part int
+
+// The two files of a dump.
+const (
+	Main  Part = iota // tables, rows, views: plain statements
+	Extra             // triggers, routines, events, and views that need them
+)
+
+// Sink takes the dump piece by piece, in order: all of Main, then all of
+// Extra. table is "" for what belongs to no table. The bytes are the sink's
+// until it returns. Pieces of one table follow each other.
+type Sink func(part Part, table string, sql []byte) error
+
+// Options choose what is dumped. The zero value dumps everything.
+type Options struct {
+	// Tables, where not empty, are the only tables and views that are dumped;
+	// triggers go with them, routines and events stay out.
+	Tables []string
+	// Exclude says which tables are left out.
+	Exclude func(table string) bool
+	// Empty says which tables are dumped without their rows.
+	Empty func(table string) bool
+	// Throttle limits reading, in bytes of SQL per second; 0 means no limit.
+	Throttle int64
+	// Progress is told after each piece how much SQL and how many rows there are.
+	Progress func(table string, rows, bytes int64)
+	// PieceSize is about how long a piece is; 0 means 2 MiB.
+	PieceSize int
+}
+
+// Summary describes a dump, for a manifest.
+type Summary struct {
+	Server    string    `json:"server"` // VERSION()
+	Database  string    `json:"database"`
+	Charset   string    `json:"charset"`
+	Collation string    `json:"collation"`
+	Snapshot  time.Time `json:"snapshot"` // the server's clock
+	Tables    []Table   `json:"tables"`
+	Views     []string  `json:"views,omitempty"`
+	Sequences []string  `json:"sequences,omitempty"`
+	Routines  []string  `json:"routines,omitempty"`
+	Triggers  []string  `json:"triggers,omitempty"`
+	Events    []string  `json:"events,omitempty"`
+	Rows      int64     `json:"rows"`
+	Bytes     int64     `json:"bytes"` // of SQL
+	// Schema is a hash over every CREATE statement.
+	Schema string `json:"schema"`
+	// Warnings name what the dump does not hold as it was: tables without
+	// snapshots, views that are broken, bodies that may not be read.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Table describes one dumped table.
+type Table struct {
+	Name   string `json:"name"`
+	Engine string `json:"engine"`
+	Rows   int64  `json:"rows"`
+	Bytes  int64  `json:"bytes"` // of SQL
+	// Checksum is the sum of all rows' XXH64, as hexadecimal: the same for the
+	// same rows in any order.
+	Checksum string `json:"checksum,omitempty"`
+	// Empty is true when rows were left out on purpose.
+	Empty bool `json:"empty,omitempty"`
+	// Unsafe is true when the engine has no snapshots, so that rows written
+	// meanwhile may be in it or not.
+	Unsafe bool `json:"unsafe,omitempty"`
+}
+
+// MySQL dumps the database that the DSN names (go-sql-driver's form).
+func MySQL(ctx context.Context, dsn string, o Options, sink Sink) (Summary, error) {
+	s, err := open(ctx, dsn)
+	if err != nil {
+		return Summary{}, fmt.Errorf("opening the database for the dump: %w", err)
+	}
+	defer s.close()
+	d := &dumper{session: s, options: o, schemaHash: newSchemaHash()}
+	d.out = newWriter(ctx, o, sink)
+	err = d.run(ctx)
+	// A sink that fails makes the rest fail too: its own error says why.
+	if err = cmp.Or(d.out.close(), err); err != nil {
+		return Summary{}, fmt.Errorf("dumping the database %s: %w", s.database, err)
+	}
+	d.summary.Rows, d.summary.Bytes = d.out.rows, d.out.bytes
+	d.summary.Schema = d.schemaHash.String()
+	return d.summary, nil
+}
+
+type dumper struct {
+	*session
+	options    Options
+	out        *writer
+	schemaHash *schemaHash
+	summary    Summary
+}
+
+func (d *dumper) run(ctx context.Context) error {
+	if err := d.begin(ctx); err != nil {
+		return err
+	}
+	catalog, err := d.catalog(ctx)
+	if err != nil {
+		return err
+	}
+	catalog = catalog.only(d.options)
+	d.describe(catalog)
+	d.out.start(Main, "")
+	d.header()
+	for _, sequence := range catalog.sequences {
+		if err := d.sequence(ctx, sequence); err != nil {
+			return err
+		}
+	}
+	for _, t := range catalog.tables {
+		if err := d.table(ctx, t); err != nil {
+			return err
+		}
+	}
+	return d.rest(ctx, catalog)
+}
+
+// rest writes what can only follow the tables.
+func (d *dumper) rest(ctx context.Context, c catalog) error {
+	programs, err := d.programs(ctx, c)
+	if err != nil {
+		return err
+	}
+	early, late, err := d.views(ctx, c, programs.functions())
+	if err != nil {
+		return err
+	}
+	d.out.start(Main, "")
+	d.writeViews(early)
+	d.footer()
+	if len(programs)+len(late) > 0 {
+		d.out.start(Extra, "")
+		d.writePrograms(programs, late)
+	}
+	return d.out.err()
+}
+
+func (d *dumper) describe(c catalog) {
+	d.summary.Sequences = c.sequences
+	for _, v := range c.views {
+		d.summary.Views = append(d.summary.Views, v.name)
+	}
+}
+
+func (d *dumper) warn(format string, args ...any) {
+	d.summary.Warnings = append(d.summary.Warnings, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,189 @@
+package dump
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// session is one connection, which holds the snapshot.
+type session struct {
+	pool     *sql.DB
+	conn     *sql.Conn
+	database string
+	server   string
+	mariaDB  bool
+	// castDouble says that the server knows CAST(… AS DOUBLE).
+	castDouble bool
+}
+
+// Connect opens a pool to a MySQL database as dumps and restores need it:
+// times as text, large packets, no reinterpretation of values. An empty
+// database in the DSN is allowed.
+func Connect(dsn string) (*sql.DB, *mysql.Config, error) {
+	c, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the data source name is no MySQL DSN: %w", err)
+	}
+	c.ParseTime, c.MultiStatements, c.InterpolateParams = false, false, true
+	c.MaxAllowedPacket = 1 << 30
+	c.ReadTimeout, c.WriteTimeout = 0, 0 // a stall is the caller's to notice
+	c.Loc = time.UTC
+	c.Logger = silent{}
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return sql.OpenDB(connector), c, nil
+}
+
+// silent keeps the driver from writing to a global log: its errors are returned.
+type silent struct{}
+
+func (silent) Print(...any) {}
+
+func open(ctx context.Context, dsn string) (*session, error) {
+	pool, c, err := Connect(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if c.DBName == "" {
+		return nil, errors.Join(errors.New("the DSN names no database"), pool.Close())
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return &session{pool: pool, conn: conn, database: c.DBName}, nil
+}
+
+func (s *session) close() {
+	s.conn.Close()
+	s.pool.Close()
+}
+
+var versionNumber = regexp.MustCompile(`^(\d+)\.(\d+)\.(\d+)`)
+
+// settle sets what the values of a session's answers depend on.
+func (s *session) settle(ctx context.Context) error {
+	err := s.conn.QueryRowContext(ctx, "SELECT VERSION()").Scan(&s.server)
+	if err != nil {
+		return err
+	}
+	s.mariaDB = strings.Contains(strings.ToLower(s.server), "mariadb")
+	s.castDouble = s.mariaDB || versionAtLeast(s.server, 8, 0, 17)
+	limit := "max_execution_time" // milliseconds, of SELECTs
+	if s.mariaDB {
+		limit = "max_statement_time"
+	}
+	for _, statement := range []string{
+		"SET NAMES utf8mb4",
+		"SET SESSION time_zone = '+00:00'",
+		"SET SESSION sql_mode = ''",
+		"SET SESSION sql_quote_show_create = 1",
+		"SET SESSION net_write_timeout = 3600, net_read_timeout = 3600, wait_timeout = 28800",
+		"SET SESSION group_concat_max_len = 1048576",
+		"SET SESSION " + limit + " = 0",
+	} {
+		if _, err := s.conn.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return nil
+}
+
+func versionAtLeast(version string, want ...int) bool {
+	m := versionNumber.FindStringSubmatch(version)
+	for i, w := range want {
+		if m == nil {
+			return false
+		}
+		if have, _ := strconv.Atoi(m[i+1]); have != w {
+			return have > w
+		}
+	}
+	return true
+}
+
+// begin opens the snapshot that everything is read from.
+func (d *dumper) begin(ctx context.Context) error {
+	if err := d.settle(ctx); err != nil {
+		return fmt.Errorf("preparing the session: %w", err)
+	}
+	for _, statement := range []string{
+		"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+		"START TRANSACTION WITH CONSISTENT SNAPSHOT",
+	} {
+		if _, err := d.conn.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	var now float64
+	err := d.conn.QueryRowContext(ctx, "SELECT UNIX_TIMESTAMP(NOW(3)), @@character_set_database, @@collation_database").
+		Scan(&now, &d.summary.Charset, &d.summary.Collation)
+	if err != nil {
+		return fmt.Errorf("looking at the database: %w", err)
+	}
+	d.summary.Snapshot = time.UnixMilli(int64(now * 1000)).UTC()
+	d.summary.Server, d.summary.Database = d.server, d.database
+	return nil
+}
+
+// each runs a query by the text protocol and shows each row as the driver has
+// it. The values are valid until visit returns.
+func (s *session) each(ctx context.Context, query string, visit func(row []driver.Value) error) error {
+	return s.conn.Raw(func(c any) (err error) {
+		rows, err := c.(driver.QueryerContext).QueryContext(ctx, query, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, rows.Close()) }()
+		row := make([]driver.Value, len(rows.Columns()))
+		for {
+			switch err := rows.Next(row); {
+			case err == io.EOF:
+				return nil
+			case err != nil:
+				return err
+			}
+			if err := visit(row); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// texts runs a query and returns its rows as strings; NULL is "".
+func (s *session) texts(ctx context.Context, query string) ([][]string, error) {
+	var all [][]string
+	err := s.each(ctx, query, func(row []driver.Value) error {
+		texts := make([]string, len(row))
+		for i, v := range row {
+			texts[i] = text(v)
+		}
+		all = append(all, texts)
+		return nil
+	})
+	return all, err
+}
+
+func text(v driver.Value) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case []byte:
+		return string(v)
+	case string:
+		return v
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,207 @@
+package dump
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// insertSize is how long one INSERT becomes at most, but for its last row. It
+// stays far below the smallest usual max_allowed_packet.
+const insertSize = 1 << 20
+
+// savepoint lets a table's metadata lock go once it is read: the site may
+// alter a table while others are still being dumped.
+const savepoint = "cmsjobs_dump"
+
+var autoIncrement = regexp.MustCompile(` AUTO_INCREMENT=\d+`)
+
+func (d *dumper) table(ctx context.Context, t tableInfo) error {
+	if _, err := d.conn.ExecContext(ctx, "SAVEPOINT "+savepoint); err != nil {
+		return err
+	}
+	create, err := d.createTable(ctx, t.name)
+	if err != nil {
+		return err
+	}
+	d.out.start(Main, t.name)
+	before := d.out.bytes
+	d.out.textf("\n-- Table %s\nDROP TABLE IF EXISTS %s;\n%s;\n", commentName(t.name), quoteName(t.name), create)
+	entry := Table{Name: t.name, Engine: t.engine, Unsafe: !transactional(t.engine)}
+	if entry.Empty = d.options.Empty != nil && d.options.Empty(t.name) || !holdsRows(t.engine); !entry.Empty {
+		if err := d.rows(ctx, t, &entry); err != nil {
+			return fmt.Errorf("table %s: %w", t.name, err)
+		}
+	}
+	if entry.Unsafe && !entry.Empty {
+		d.warn("table %s (%s) has no snapshots: rows written during the dump may be in it or not", t.name, t.engine)
+	}
+	d.out.finish()
+	entry.Bytes = d.out.bytes - before
+	d.summary.Tables = append(d.summary.Tables, entry)
+	if _, err := d.conn.ExecContext(ctx, "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {
+		return err
+	}
+	return d.out.err()
+}
+
+func (d *dumper) createTable(ctx context.Context, name string) (string, error) {
+	rows, err := d.texts(ctx, "SHOW CREATE TABLE "+quoteName(name))
+	if err != nil || len(rows) != 1 || len(rows[0]) < 2 {
+		return "", fmt.Errorf("reading how the table %s is made: %w", name, err)
+	}
+	create := d.unqualify(rows[0][1])
+	d.schemaHash.add(create)
+	return create, nil
+}
+
+// unqualify takes the database's own name from the defaults that MariaDB
+// writes with it (nextval(`db`.`sequence`)), so that the dump restores into a
+// database of any name.
+func (d *dumper) unqualify(create string) string {
+	for _, f := range []string{"nextval", "lastval"} {
+		create = strings.ReplaceAll(create, f+"("+quoteName(d.database)+".", f+"(")
+	}
+	return create
+}
+
+func transactional(engine string) bool {
+	switch strings.ToLower(engine) {
+	case "innodb", "rocksdb", "tokudb", "ndbcluster":
+		return true
+	}
+	return false
+}
+
+// holdsRows is false for engines whose rows live in other tables or servers.
+func holdsRows(engine string) bool {
+	switch strings.ToLower(engine) {
+	case "mrg_myisam", "federated", "blackhole", "connect", "spider":
+		return false
+	}
+	return true
+}
+
+// rows writes a table's rows as INSERTs of about 1 MB.
+func (d *dumper) rows(ctx context.Context, t tableInfo, entry *Table) error {
+	if len(t.columns) == 0 {
+		return d.keylessRows(ctx, t, entry)
+	}
+	insert := insertHead(t)
+	length := 0
+	var sum uint64
+	var row []byte
+	err := d.each(ctx, d.selectRows(t), func(values []driver.Value) error {
+		row = appendRow(row[:0], t.columns, values)
+		sum += xxhash.Sum64(row)
+		entry.Rows++
+		d.out.rows++
+		switch {
+		case length == 0:
+			d.out.write(insert)
+		case length+len(row) > insertSize:
+			d.out.string(";\n")
+			d.out.write(insert)
+			length = 0
+		default:
+			d.out.string(",\n")
+		}
+		length += len(row)
+		d.out.write(row)
+		return d.out.err()
+	})
+	if err != nil {
+		return err
+	}
+	if length > 0 {
+		d.out.string(";\nCOMMIT;\n")
+	}
+	entry.Checksum = strconv.FormatUint(sum, 16)
+	return nil
+}
+
+// keylessRows counts the rows of a table whose columns are all generated.
+func (d *dumper) keylessRows(ctx context.Context, t tableInfo, entry *Table) error {
+	err := d.each(ctx, "SELECT 1 FROM "+quoteName(t.name), func([]driver.Value) error {
+		entry.Rows++
+		d.out.rows++
+		d.out.textf("INSERT INTO %s () VALUES ();\n", quoteName(t.name))
+		return d.out.err()
+	})
+	d.out.string("COMMIT;\n")
+	return err
+}
+
+func insertHead(t tableInfo) []byte {
+	names := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		names[i] = quoteName(c.name)
+	}
+	return fmt.Appendf(nil, "INSERT INTO %s (%s) VALUES\n", quoteName(t.name), strings.Join(names, ","))
+}
+
+// selectRows asks for single floats as doubles: printed as floats they lose
+// digits (16777215 becomes 16777200).
+func (s *session) selectRows(t tableInfo) string {
+	var q strings.Builder
+	q.WriteString("SELECT SQL_NO_CACHE ")
+	for i, c := range t.columns {
+		if i > 0 {
+			q.WriteByte(',')
+		}
+		name := quoteName(c.name)
+		switch {
+		case c.float && s.castDouble:
+			name = "CAST(" + name + " AS DOUBLE)"
+		case c.float:
+			name += "*1e0"
+		}
+		q.WriteString(name)
+	}
+	return q.String() + " FROM " + quoteName(t.name)
+}
+
+func appendRow(b []byte, columns []column, values []driver.Value) []byte {
+	b = append(b, '(')
+	for i, v := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendValue(b, columns[i].form, v)
+	}
+	return append(b, ')')
+}
+
+func appendValue(b []byte, f form, v driver.Value) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(b, "NULL"...)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case uint64:
+		return strconv.AppendUint(b, v, 10)
+	case float64:
+		return appendFloat(b, v)
+	case []byte:
+		switch f {
+		case number:
+			return append(b, v...)
+		case binary:
+			return appendHex(b, v)
+		}
+		return appendQuoted(b, v)
+	}
+	return appendQuoted(b, []byte(text(v)))
+}
+
+// appendFloat always writes an exponent: without one the server would read a
+// decimal, and a decimal knows no −0.
+func appendFloat(b []byte, v float64) []byte { return strconv.AppendFloat(b, v, 'e', -1, 64) }
+
+// commentName is a table's name as a comment may hold it, on one line.
+func commentName(name string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(name) }

@@ -1,0 +1,203 @@
+package mail
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// Attachment is a file (Path), an object of the configured store (Key), or
+// base64 text (Content). A plain string in a payload is a Path.
+type Attachment struct {
+	Path    string `json:"path,omitempty"`
+	Key     string `json:"key,omitempty"`
+	Content string `json:"content,omitempty"`
+	// Name that the recipient sees; the file's own when empty.
+	Name        string `json:"name,omitempty"`
+	ContentType string `json:"contentType,omitempty"`
+	// ContentID makes it an inline part that HTML shows as cid:ContentID.
+	ContentID string `json:"contentId,omitempty"`
+}
+
+// UnmarshalJSON reads a path, or the object.
+func (a *Attachment) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, &a.Path) == nil {
+		return nil
+	}
+	type plain Attachment // without this method
+	return json.Unmarshal(data, (*plain)(a))
+}
+
+func (a Attachment) check() error {
+	sources := 0
+	for _, s := range []string{a.Path, a.Key, a.Content} {
+		if s != "" {
+			sources++
+		}
+	}
+	if sources != 1 {
+		return errors.New("an attachment has exactly one of path, key and content")
+	}
+	if a.Content != "" && a.Name == "" {
+		return errors.New("an attachment with content needs a name")
+	}
+	for _, s := range []string{a.Path, a.Key, a.Name, a.ContentType, a.ContentID} {
+		if err := checkLine(s); err != nil {
+			return fmt.Errorf("the attachment %.60q %w", a.Name+a.Path+a.Key, err)
+		}
+	}
+	if strings.ContainsAny(a.ContentID, "<> \"") {
+		return fmt.Errorf("the contentId %.60q holds characters that are not taken", a.ContentID)
+	}
+	return nil
+}
+
+// file is an attachment's content, read and bounded.
+type file struct {
+	name, contentType, contentID string
+	content                      []byte
+}
+
+// attachments reads all of them. What is missing, too large or outside the
+// allowed folders is permanent; trouble of reading is not.
+func (h *Handler) attachments(ctx context.Context, list []Attachment) ([]file, error) {
+	files := make([]file, 0, len(list))
+	left := h.c.MaxAttachmentBytes
+	for _, a := range list {
+		content, err := h.read(ctx, a, left)
+		if err != nil {
+			return nil, fmt.Errorf("attaching %q: %w", fileName(a), err)
+		}
+		left -= int64(len(content))
+		files = append(files, file{fileName(a), contentType(a), a.ContentID, content})
+	}
+	return files, nil
+}
+
+func (h *Handler) read(ctx context.Context, a Attachment, limit int64) ([]byte, error) {
+	switch {
+	case a.Content != "":
+		content, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(a.Content), ""))
+		if err != nil {
+			return nil, jobs.Permanent(fmt.Errorf("its content is not base64: %w", err))
+		}
+		return bounded(bytes.NewReader(content), limit)
+	case a.Key != "":
+		if h.c.Store == nil {
+			return nil, jobs.Permanent(errors.New("no store for attachments is configured"))
+		}
+		r, _, err := h.c.Store.Open(ctx, a.Key)
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil, jobs.Permanent(err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		return bounded(r, limit)
+	}
+	return h.readFile(a.Path, limit)
+}
+
+// readFile opens a path under one of the allowed folders. os.Root keeps it
+// there, also through symlinks.
+func (h *Handler) readFile(name string, limit int64) ([]byte, error) {
+	for _, folder := range h.c.AttachmentRoots {
+		inside := name
+		if filepath.IsAbs(name) {
+			rel, err := filepath.Rel(folder, filepath.Clean(name))
+			if err != nil || !filepath.IsLocal(rel) {
+				continue
+			}
+			inside = rel
+		}
+		if !filepath.IsLocal(inside) {
+			continue
+		}
+		content, err := readUnder(folder, inside, limit)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		return content, err
+	}
+	return nil, jobs.Permanent(fmt.Errorf("no such file under the allowed folders %v (mail.roots)", h.c.AttachmentRoots))
+}
+
+func readUnder(folder, name string, limit int64) ([]byte, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	// Asked before opening, because opening a named pipe waits for its writer.
+	info, err := root.Stat(name)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		return nil, jobs.Permanent(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, jobs.Permanent(errors.New("it is not a regular file"))
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return bounded(f, limit)
+}
+
+func bounded(r io.Reader, limit int64) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(content)) > limit {
+		return nil, jobs.Permanent(errors.New("the attachments are larger than mail.max_size allows: send a link"))
+	}
+	return content, nil
+}
+
+// fileName is what the recipient sees: the last part of the path, without
+// characters that hide or change an extension.
+func fileName(a Attachment) string {
+	name := a.Name
+	if name == "" {
+		name = a.Path + a.Key
+	}
+	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '"' || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar {
+			return -1
+		}
+		return r
+	}, name)
+	if name == "" || name == "." || name == "/" {
+		return "attachment"
+	}
+	return name
+}
+
+func contentType(a Attachment) string {
+	if kind, _, err := mime.ParseMediaType(a.ContentType); err == nil && strings.Count(kind, "/") == 1 {
+		return kind
+	}
+	if kind, _, err := mime.ParseMediaType(mime.TypeByExtension(path.Ext(fileName(a)))); err == nil {
+		return kind
+	}
+	return "application/octet-stream"
+}

@@ -1,0 +1,64 @@
+package mail
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// cmsName is "cms:TYPE/MODULE/NAME", e.g. cms:plugins/contact/notice.
+var cmsName = regexp.MustCompile(`^cms:([a-z]{1,20})/([a-z0-9-]{1,60})/([a-z0-9_-]{1,60})$`)
+
+func isCMSTemplate(name string) bool { return strings.HasPrefix(name, "cms:") }
+
+// cmsTemplate fills in one of the CMS's own templates: the administrator's
+// copy under storage/app/email-templates, else the module's. Only simple ones
+// can be filled in here; the others are permanent errors that say so.
+func (h *Handler) cmsTemplate(name string, data map[string]any, settings cms.Settings, look Look) (Content, error) {
+	m := cmsName.FindStringSubmatch(name)
+	if m == nil {
+		return Content{}, jobs.Permanent(fmt.Errorf("%.80q is not a template of the CMS: write cms:plugins/contact/notice", name))
+	}
+	kind, module, file := m[1], m[2], m[3]
+	text, err := h.cmsFile(
+		path.Join("storage/app/email-templates", module, file+".tpl"),
+		path.Join("platform", kind, module, "resources/email-templates", file+".tpl"))
+	if err != nil {
+		return Content{}, jobs.Permanent(fmt.Errorf("reading the template %s: %w", name, err))
+	}
+	vars := variables(data, look)
+	c := Content{}
+	if c.HTML, err = substitute(twigComments.ReplaceAllString(text, ""), vars, escapeHTML, strict); err != nil {
+		return c, jobs.Permanent(fmt.Errorf("the template %s cannot be filled in here: %w", name, err))
+	}
+	subject := settings.String(kind+"_"+module+"_"+file+"_subject", look.Title)
+	if c.Subject, err = substitute(subject, vars, plain, lenient); err != nil {
+		return c, jobs.Permanent(err)
+	}
+	c.Subject = strings.Join(strings.Fields(c.Subject), " ")
+	c.Text = textOf(c.HTML)
+	return c, nil
+}
+
+var twigComments = regexp.MustCompile(`(?s)\{#.*?#\}`)
+
+// cmsFile reads the first of the files that is there, inside the CMS's folder.
+func (h *Handler) cmsFile(names ...string) (string, error) {
+	if h.c.Site.Root == "" {
+		return "", errors.New("the CMS's folder is not known (cms.dir)")
+	}
+	for _, name := range names {
+		content, err := readUnder(h.c.Site.Root, name, maxOutput)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		return string(content), err
+	}
+	return "", fmt.Errorf("none of %s is in the CMS's folder", strings.Join(names, ", "))
+}

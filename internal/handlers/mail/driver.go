@@ -1,0 +1,78 @@
+package mail
+
+import (
+	"context"
+	"io"
+)
+
+// State is where one recipient of one mail stands.
+type State string
+
+// The states of a row in the ledger. Settled ones are never sent again.
+const (
+	Sending    State = "sending"    // handed over, no answer yet
+	Accepted   State = "accepted"   // the server took it; or it was captured
+	Deferred   State = "deferred"   // refused for now, or never reached
+	Refused    State = "refused"    // refused for good
+	Unknown    State = "unknown"    // the connection died before the answer
+	Suppressed State = "suppressed" // on the suppression list
+	Expired    State = "expired"    // too old when its turn came
+	Bounced    State = "bounced"    // accepted, and came back later
+)
+
+// outcome is what became of one recipient in one attempt.
+type outcome struct {
+	to     Address
+	state  State
+	code   int    // of SMTP, 0 when there was none
+	answer string // the server's, or the error
+	// hard says that the mailbox does not exist: no mail goes there any more.
+	hard bool
+}
+
+// envelope is who a message goes to, apart from what its header says.
+type envelope struct {
+	from       string // mailbox; "" is the null sender
+	recipients []Address
+}
+
+// message is a composed mail, written anew for each transaction.
+type message interface {
+	WriteTo(w io.Writer) (int64, error)
+}
+
+// driver hands a message to the next station.
+type driver interface {
+	// deliver hands msg over and says what became of each recipient. It calls
+	// handOver with those that will get it before anything of the message may
+	// reach them, and gives up when that fails.
+	//
+	// The error says that the station as a whole failed; outcomes are complete
+	// all the same.
+	deliver(ctx context.Context, e envelope, msg message, handOver func([]Address) error) ([]outcome, error)
+}
+
+// all gives every recipient the same outcome.
+func all(recipients []Address, state State, code int, answer string) []outcome {
+	list := make([]outcome, len(recipients))
+	for i, r := range recipients {
+		list[i] = outcome{to: r, state: state, code: code, answer: answer}
+	}
+	return list
+}
+
+func (h *Handler) driver(t Transport) driver {
+	switch t.Driver {
+	case DriverSMTP:
+		return &smtpDriver{pool: h.pool, transport: t}
+	case DriverSendmail:
+		return sendmailDriver{path: t.SendmailPath}
+	case DriverFiles:
+		folder := h.c.Folder
+		if h.c.Capture != "" {
+			folder = h.c.Capture
+		}
+		return filesDriver{folder: folder, now: h.c.Now}
+	}
+	return logDriver{log: h.c.Logger}
+}

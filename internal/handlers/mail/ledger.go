@@ -1,0 +1,286 @@
+package mail
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// maxAnswer is how much of an answer is kept, in characters.
+const maxAnswer = 500
+
+// chunk is how many rows one statement writes.
+const chunk = 100
+
+// ledger is cmsjobs_mail and the log of attempts beside it.
+type ledger struct {
+	db  *sqlx.DB
+	now func() time.Time
+	// one is held while SQLite writes: it has one writer, and waiting here is
+	// much cheaper than its polling. nil for the others.
+	one *sync.Mutex
+}
+
+func newLedger(db *sqlx.DB, now func() time.Time) ledger {
+	l := ledger{db: db, now: now}
+	if db.DriverName() == "sqlite" {
+		l.one = new(sync.Mutex)
+	}
+	return l
+}
+
+func (l ledger) alone() (done func()) {
+	if l.one == nil {
+		return func() {}
+	}
+	l.one.Lock()
+	return l.one.Unlock
+}
+
+// note is what all rows that one run writes have in common.
+type note struct {
+	uuid, token, messageID string
+	sender, subject        string
+	template, driver, host string
+	attempt                int
+	started                time.Time
+}
+
+// execer is a transaction, or the database itself.
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	Rebind(query string) string
+}
+
+// errTaken says that a recipient is being handled by another run of the job.
+var errTaken = errors.New("another run of this job is sending to the same recipients")
+
+// errLedger marks trouble of the ledger, which says nothing about the server.
+var errLedger = errors.New("the mail was not handed over")
+
+func newToken() string { return rand.Text() }
+
+// load returns the states of a job's recipients by their keys.
+func (l ledger) load(ctx context.Context, uuid string) (map[string]State, error) {
+	var rows []struct {
+		Recipient string
+		State     State
+	}
+	if err := l.db.SelectContext(ctx, &rows, l.db.Rebind("SELECT recipient, state FROM cmsjobs_mail WHERE job_uuid = ?"), uuid); err != nil {
+		return nil, fmt.Errorf("reading the mail ledger: %w", err)
+	}
+	states := make(map[string]State, len(rows))
+	for _, r := range rows {
+		states[r.Recipient] = r.State
+	}
+	return states, nil
+}
+
+// claim writes "sending" for each recipient: all, or none. known are the
+// states that load returned; a row that changed since then fails the claim.
+func (l ledger) claim(ctx context.Context, n note, to []Address, known map[string]State) error {
+	if len(known) == 0 && len(to) <= chunk { // the common case: one statement is all or nothing by itself
+		defer l.alone()()
+		if err := l.insert(ctx, l.db, "INSERT INTO", n, sameState(to, Sending), ""); err != nil {
+			return fmt.Errorf("claiming recipients in the mail ledger: %w", err)
+		}
+		return nil
+	}
+	return l.inTx(ctx, "claiming recipients in the mail ledger", func(tx *sqlx.Tx) error {
+		var fresh []Address
+		byState := map[State][]string{}
+		for _, a := range to {
+			if state, there := known[a.key()]; there {
+				byState[state] = append(byState[state], a.key())
+			} else {
+				fresh = append(fresh, a)
+			}
+		}
+		for state, keys := range byState {
+			got, err := l.update(ctx, tx, n, keys, "state = ?", state, outcome{state: Sending})
+			if err != nil {
+				return err
+			}
+			if got != len(keys) {
+				return errTaken
+			}
+		}
+		return l.insert(ctx, tx, "INSERT INTO", n, sameState(fresh, Sending), "")
+	})
+}
+
+// settle writes the answers. Rows that this run claimed are found by its
+// token; what was never claimed is written where no other run holds it.
+func (l ledger) settle(ctx context.Context, n note, outcomes []outcome) error {
+	return l.inTx(ctx, "writing the mail ledger", func(tx *sqlx.Tx) error {
+		type answer struct {
+			state State
+			code  int
+			text  string
+		}
+		groups := map[answer][]outcome{}
+		for _, o := range outcomes {
+			key := answer{o.state, o.code, o.answer}
+			groups[key] = append(groups[key], o)
+		}
+		for _, same := range groups {
+			keys := make([]string, len(same))
+			for i, o := range same {
+				keys[i] = o.to.key()
+			}
+			done, err := l.update(ctx, tx, n, keys, "(token = ? OR state IN ('deferred', 'expired', 'suppressed'))", n.token, same[0])
+			if err != nil {
+				return err
+			}
+			if done < len(same) {
+				if err := l.insertMissing(ctx, tx, n, same); err != nil {
+					return err
+				}
+			}
+		}
+		return l.logAttempts(ctx, tx, n, outcomes)
+	})
+}
+
+// markUnknown ends rows whose run died. It leaves their token, so that a run
+// that is alive after all can still write the answer.
+func (l ledger) markUnknown(ctx context.Context, uuid string, to []Address, why string) error {
+	keys := make([]string, len(to))
+	for i, a := range to {
+		keys[i] = a.key()
+	}
+	return inChunks(keys, func(part []string) error {
+		query, args, err := sqlx.In("UPDATE cmsjobs_mail SET state = ?, answer = ?, updated_at = ? WHERE job_uuid = ? AND recipient IN (?) AND state = ?",
+			Unknown, why, l.now().UnixMilli(), uuid, part, Sending)
+		if err != nil {
+			return err
+		}
+		if _, err := l.db.ExecContext(ctx, l.db.Rebind(query), args...); err != nil {
+			return fmt.Errorf("marking recipients as unknown: %w", err)
+		}
+		return nil
+	})
+}
+
+func sameState(to []Address, state State) []outcome { return all(to, state, 0, "") }
+
+func (l ledger) inTx(ctx context.Context, doing string, do func(*sqlx.Tx) error) error {
+	defer l.alone()()
+	tx, err := l.db.BeginTxx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	defer tx.Rollback() // after Commit it does nothing
+	if err := do(tx); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}
+
+// update writes o into the rows of keys for which condition holds, and counts them.
+func (l ledger) update(ctx context.Context, tx *sqlx.Tx, n note, keys []string, condition string, arg any, o outcome) (int, error) {
+	total := 0
+	for len(keys) > 0 {
+		part := keys[:min(chunk, len(keys))]
+		keys = keys[len(part):]
+		query, args, err := sqlx.In(`UPDATE cmsjobs_mail SET state = ?, token = ?, attempt = ?, message_id = ?, driver = ?, host = ?, code = ?, answer = ?, updated_at = ?
+			WHERE job_uuid = ? AND recipient IN (?) AND `+condition,
+			o.state, n.token, n.attempt, n.messageID, n.driver, n.host, o.code, cut(o.answer, maxAnswer), l.now().UnixMilli(), n.uuid, part, arg)
+		if err != nil {
+			return 0, err
+		}
+		result, err := tx.ExecContext(ctx, tx.Rebind(query), args...)
+		if err != nil {
+			return 0, err
+		}
+		rows, err := result.RowsAffected()
+		if err != nil {
+			return 0, err
+		}
+		total += int(rows)
+	}
+	return total, nil
+}
+
+// insertMissing adds rows for recipients that have none; a row that another
+// run made meanwhile stays.
+func (l ledger) insertMissing(ctx context.Context, tx *sqlx.Tx, n note, outcomes []outcome) error {
+	if tx.DriverName() == "mysql" {
+		return l.insert(ctx, tx, "INSERT IGNORE INTO", n, outcomes, "")
+	}
+	return l.insert(ctx, tx, "INSERT INTO", n, outcomes, " ON CONFLICT DO NOTHING")
+}
+
+func (l ledger) insert(ctx context.Context, tx execer, verb string, n note, outcomes []outcome, suffix string) error {
+	now := l.now().UnixMilli()
+	return inChunks(outcomes, func(part []outcome) error {
+		var args []any
+		for _, o := range part {
+			args = append(args, n.uuid, o.to.key(), o.state, n.token, n.attempt, n.messageID, cut(n.sender, 254), cut(n.subject, 255), cut(n.template, 191),
+				n.driver, cut(n.host, 255), o.code, cut(o.answer, maxAnswer), now, now)
+		}
+		_, err := tx.ExecContext(ctx, tx.Rebind(verb+` cmsjobs_mail (job_uuid, recipient, state, token, attempt, message_id, sender, subject, template, driver, host, code, answer, created_at, updated_at)
+			VALUES `+rowsOf(len(part), 15)+suffix), args...)
+		return err
+	})
+}
+
+func (l ledger) logAttempts(ctx context.Context, tx *sqlx.Tx, n note, outcomes []outcome) error {
+	now := l.now()
+	return inChunks(outcomes, func(part []outcome) error {
+		var args []any
+		for _, o := range part {
+			args = append(args, n.uuid, o.to.key(), n.attempt, o.state, n.driver, cut(n.host, 255), o.code, cut(o.answer, maxAnswer), now.Sub(n.started).Milliseconds(), now.UnixMilli())
+		}
+		_, err := tx.ExecContext(ctx, tx.Rebind(`INSERT INTO cmsjobs_mail_attempts (job_uuid, recipient, attempt, state, driver, host, code, answer, duration_ms, created_at)
+			VALUES `+rowsOf(len(part), 10)), args...)
+		return err
+	})
+}
+
+// rowsOf is "(?, ?), (?, ?)" for that many rows and columns.
+func rowsOf(rows, columns int) string {
+	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", columns), ", ") + ")"
+	return strings.TrimSuffix(strings.Repeat(row+", ", rows), ", ")
+}
+
+func inChunks[T any](list []T, do func([]T) error) error {
+	for len(list) > 0 {
+		part := list[:min(chunk, len(list))]
+		list = list[len(part):]
+		if err := do(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cut makes foreign text fit for a column and a page: valid UTF-8 on one line,
+// at most limit characters.
+func cut(text string, limit int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\ufffd"))
+	n := 0
+	for i := range text {
+		if n == limit {
+			return text[:i]
+		}
+		n++
+	}
+	return text
+}

@@ -1,0 +1,266 @@
+package mail
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Entry is one recipient of one mail, as people see it.
+type Entry struct {
+	ID                int64
+	UUID              string // of the job
+	Recipient, Sender string
+	Subject, Template string
+	State             State
+	Attempt           int
+	MessageID         string
+	Driver, Host      string
+	Code              int
+	Answer            string
+	CreatedAt         time.Time
+	UpdatedAt         time.Time
+	// HasPayload says that Resend can send it again.
+	HasPayload bool
+}
+
+// Attempt is one try to send to one recipient.
+type Attempt struct {
+	Recipient    string
+	Attempt      int
+	State        State
+	Driver, Host string
+	Code         int
+	Answer       string
+	Duration     time.Duration
+	At           time.Time
+}
+
+// LogFilter chooses entries. Empty fields choose all.
+type LogFilter struct {
+	States    []State
+	UUID      string
+	Recipient string // the whole address
+	Template  string
+	Since     time.Time
+}
+
+const entryColumns = `id, job_uuid, recipient, sender, subject, template, state, attempt, message_id, driver, host, code, answer, created_at, updated_at,
+	EXISTS (SELECT 1 FROM cmsjobs_mail_payloads p WHERE p.job_uuid = cmsjobs_mail.job_uuid) AS has_payload`
+
+type entryRow struct {
+	ID                                   int64
+	UUID                                 string `db:"job_uuid"`
+	Recipient, Sender, Subject, Template string
+	State                                State
+	Attempt                              int
+	MessageID                            string `db:"message_id"`
+	Driver, Host                         string
+	Code                                 int
+	Answer                               string
+	CreatedAt                            int64 `db:"created_at"`
+	UpdatedAt                            int64 `db:"updated_at"`
+	HasPayload                           bool  `db:"has_payload"`
+}
+
+func (r entryRow) entry() Entry {
+	return Entry{ID: r.ID, UUID: r.UUID, Recipient: r.Recipient, Sender: r.Sender, Subject: r.Subject, Template: r.Template, State: r.State, Attempt: r.Attempt,
+		MessageID: r.MessageID, Driver: r.Driver, Host: r.Host, Code: r.Code, Answer: r.Answer,
+		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(), UpdatedAt: time.UnixMilli(r.UpdatedAt).UTC(), HasPayload: r.HasPayload}
+}
+
+// Log lists mails, the newest first, by the page's cursor; Total is −1.
+func (h *Handler) Log(ctx context.Context, f LogFilter, p jobs.Page) (jobs.List[Entry], error) {
+	limit := p.Limit
+	if limit <= 0 || limit > 500 {
+		limit = 50
+	}
+	where, args := f.where()
+	if p.Cursor != "" {
+		before, err := strconv.ParseInt(p.Cursor, 10, 64)
+		if err != nil {
+			return jobs.List[Entry]{}, fmt.Errorf("the cursor %.40q is not one of this list", p.Cursor)
+		}
+		where, args = append(where, "id < ?"), append(args, before)
+	}
+	query := "SELECT " + entryColumns + " FROM cmsjobs_mail"
+	if len(where) > 0 {
+		query += " WHERE " + strings.Join(where, " AND ")
+	}
+	var rows []entryRow
+	if err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind(query+" ORDER BY id DESC LIMIT ?"), append(args, limit+1)...); err != nil {
+		return jobs.List[Entry]{}, fmt.Errorf("listing mail: %w", err)
+	}
+	list := jobs.List[Entry]{Total: -1}
+	for i, r := range rows {
+		if i == limit {
+			list.Next = strconv.FormatInt(rows[i-1].ID, 10)
+			break
+		}
+		list.Items = append(list.Items, r.entry())
+	}
+	return list, nil
+}
+
+func (f LogFilter) where() (where []string, args []any) {
+	add := func(condition string, arg any) { where, args = append(where, condition), append(args, arg) }
+	if f.UUID != "" {
+		add("job_uuid = ?", f.UUID)
+	}
+	if f.Recipient != "" {
+		add("recipient = ?", strings.ToLower(f.Recipient))
+	}
+	if f.Template != "" {
+		add("template = ?", f.Template)
+	}
+	if !f.Since.IsZero() {
+		add("created_at >= ?", f.Since.UnixMilli())
+	}
+	if len(f.States) > 0 {
+		where = append(where, "state IN (?"+strings.Repeat(", ?", len(f.States)-1)+")")
+		for _, s := range f.States {
+			args = append(args, s)
+		}
+	}
+	return where, args
+}
+
+// Attempts lists every try of a job, oldest first, at most 1,000.
+func (h *Handler) Attempts(ctx context.Context, uuid string) ([]Attempt, error) {
+	var rows []struct {
+		Recipient    string
+		Attempt      int
+		State        State
+		Driver, Host string
+		Code         int
+		Answer       string
+		DurationMS   int64 `db:"duration_ms"`
+		CreatedAt    int64 `db:"created_at"`
+	}
+	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind(`SELECT recipient, attempt, state, driver, host, code, answer, duration_ms, created_at
+		FROM cmsjobs_mail_attempts WHERE job_uuid = ? ORDER BY id LIMIT 1000`), uuid)
+	if err != nil {
+		return nil, fmt.Errorf("listing the attempts of a mail: %w", err)
+	}
+	list := make([]Attempt, len(rows))
+	for i, r := range rows {
+		list[i] = Attempt{r.Recipient, r.Attempt, r.State, r.Driver, r.Host, r.Code, r.Answer, time.Duration(r.DurationMS) * time.Millisecond, time.UnixMilli(r.CreatedAt).UTC()}
+	}
+	return list, nil
+}
+
+// keep stores what is to be sent, so that a person can send it again.
+func (l ledger) keep(ctx context.Context, uuid string, payload json.RawMessage) error {
+	insert := "INSERT INTO cmsjobs_mail_payloads (job_uuid, payload, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+	if l.db.DriverName() == "mysql" {
+		insert = "INSERT IGNORE INTO cmsjobs_mail_payloads (job_uuid, payload, created_at) VALUES (?, ?, ?)"
+	}
+	if _, err := l.db.ExecContext(ctx, l.db.Rebind(insert), uuid, string(payload), l.now().UnixMilli()); err != nil {
+		return fmt.Errorf("keeping the mail: %w", err)
+	}
+	return nil
+}
+
+// ErrNotKept says that a mail's payload was not stored.
+var ErrNotKept = errors.New("what this mail said was not kept (mail.keep_body), so it cannot be sent again from here")
+
+// Resend enqueues a mail again as a new job: to everybody, or to those named.
+func (h *Handler) Resend(ctx context.Context, uuid string, only ...string) (jobs.Receipt, error) {
+	if h.c.Enqueue == nil {
+		return jobs.Receipt{}, errors.New("mail: no queue to resend through")
+	}
+	var rows []string
+	if err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind("SELECT payload FROM cmsjobs_mail_payloads WHERE job_uuid = ?"), uuid); err != nil {
+		return jobs.Receipt{}, fmt.Errorf("reading a mail: %w", err)
+	}
+	if len(rows) == 0 {
+		return jobs.Receipt{}, ErrNotKept
+	}
+	var p SendPayload
+	if err := json.Unmarshal([]byte(rows[0]), &p); err != nil {
+		return jobs.Receipt{}, fmt.Errorf("reading a mail: %w", err)
+	}
+	if len(only) > 0 {
+		p.To, p.CC, p.BCC = only, nil, nil
+	}
+	if err := p.Validate(); err != nil {
+		return jobs.Receipt{}, err
+	}
+	receipts, err := h.c.Enqueue.Enqueue(ctx, Send.Of(p).WithMetadata(map[string]any{"resendOf": uuid}))
+	if err != nil {
+		return jobs.Receipt{}, fmt.Errorf("sending a mail again: %w", err)
+	}
+	return receipts[0], nil
+}
+
+// SendUnknown lets the next run of a job send to the recipients of whom nobody
+// knows whether they got the mail, and counts them. They may get it twice.
+// Revive the failed job afterwards.
+func (h *Handler) SendUnknown(ctx context.Context, uuid string) (int, error) {
+	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_mail SET state = ?, updated_at = ? WHERE job_uuid = ? AND state = ?"),
+		Deferred, h.c.Now().UnixMilli(), uuid, Unknown)
+	if err != nil {
+		return 0, fmt.Errorf("marking a mail to be sent again: %w", err)
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+// SendTest sends a test mail at once, past the queue and the limits, and says
+// what the server answered.
+func (h *Handler) SendTest(ctx context.Context, uuid, to string) (Result, error) {
+	t, err := h.Transport(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	run := jobs.NewRun(h.c.Now)
+	ctx = jobs.WithRun(ctx, run)
+	p := SendPayload{To: Addresses{to}, Template: "test", Data: map[string]any{"driver": t.Driver, "host": t.Host, "at": h.c.Now().UTC().Format(time.DateTime)}}
+	if err := p.Validate(); err != nil {
+		return Result{}, err
+	}
+	err = h.send(ctx, jobs.Job{UUID: uuid, Kind: Send.Name, Attempt: 1, MaxAttempts: 1, Data: Send.Of(p).Data}, p)
+	var r Result
+	if raw, _ := run.Outcome(); raw != nil {
+		err = errors.Join(err, json.Unmarshal(raw, &r))
+	}
+	return r, err
+}
+
+// Prune removes what is older than the given moments: entries, attempts and
+// kept payloads. It returns how many rows went, and works in steps, so that it
+// never holds many locks. Let entries live longer than failed jobs: a job that
+// is revived after its entries went is sent to everybody again.
+func (h *Handler) Prune(ctx context.Context, entries, payloads time.Time) (int64, error) {
+	var total int64
+	for _, table := range []struct {
+		name   string
+		before time.Time
+	}{{"cmsjobs_mail_attempts", entries}, {"cmsjobs_mail", entries}, {"cmsjobs_mail_payloads", payloads}} {
+		key := "id"
+		if table.name == "cmsjobs_mail_payloads" {
+			key = "job_uuid"
+		}
+		query := fmt.Sprintf("DELETE FROM %s WHERE %s IN (SELECT k FROM (SELECT %s AS k FROM %s WHERE created_at < ? ORDER BY created_at LIMIT 1000) old)", table.name, key, key, table.name)
+		for {
+			result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind(query), table.before.UnixMilli())
+			if err != nil {
+				return total, fmt.Errorf("pruning the mail log: %w", err)
+			}
+			n, err := result.RowsAffected()
+			if total += n; err != nil || n == 0 {
+				if err != nil {
+					return total, err
+				}
+				break
+			}
+		}
+	}
+	return total, nil
+}

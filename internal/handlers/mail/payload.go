@@ -1,0 +1,167 @@
+package mail
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bounds of one payload. Larger lists belong into several jobs.
+const (
+	maxRecipients  = 1000
+	maxSubject     = 998 // characters of a header line, RFC 5322, 2.1.1
+	maxAttachments = 50
+)
+
+// SendPayload says what to send. Only To and one of Body, Text and Template
+// are needed; without To the CMS's administrators get it.
+type SendPayload struct {
+	// To, CC and BCC are one address, several separated by commas, or a list.
+	To      Addresses `json:"to,omitempty"`
+	CC      Addresses `json:"cc,omitempty"`
+	BCC     Addresses `json:"bcc,omitempty"`
+	ReplyTo Addresses `json:"replyTo,omitempty"`
+	// From is the CMS's sender when empty.
+	From    string `json:"from,omitempty"`
+	Subject string `json:"subject,omitempty"`
+	// Body is HTML when it looks like it (or Format says so), else text. With
+	// Data, its {{ variables }} are replaced, escaped.
+	Body string `json:"body,omitempty"`
+	// Format of Body: "html", "text", or "" to find out.
+	Format string `json:"format,omitempty"`
+	// Text is the plain alternative of an HTML body; made from it when empty.
+	Text string `json:"text,omitempty"`
+	// Template is one of ours ("password-reset") or, as "cms:plugins/contact/notice",
+	// one of the CMS's simple ones.
+	Template string         `json:"template,omitempty"`
+	Data     map[string]any `json:"data,omitempty"`
+	Locale   string         `json:"locale,omitempty"`
+	// Attachments are paths under the allowed folders, or objects.
+	Attachments []Attachment `json:"attachments,omitempty"`
+	// Separate sends each recipient of To a mail of their own: they do not see
+	// each other.
+	Separate bool `json:"separate,omitempty"`
+	// MaxAge in seconds: dropped when older at its turn. 0 is the template's.
+	MaxAge int `json:"maxAge,omitempty"`
+}
+
+// Validate finds what no repeating would mend.
+func (p *SendPayload) Validate() error {
+	var wrong []error
+	for _, list := range []Addresses{p.To, p.CC, p.BCC, p.ReplyTo} {
+		_, err := list.parse()
+		wrong = append(wrong, err)
+	}
+	if p.From != "" {
+		_, err := ParseAddress(p.From)
+		wrong = append(wrong, err)
+	}
+	switch {
+	case checkLine(p.Subject) != nil:
+		wrong = append(wrong, fmt.Errorf("the subject %w", checkLine(p.Subject)))
+	case len(p.Subject) > maxSubject:
+		wrong = append(wrong, fmt.Errorf("the subject has more than %d bytes", maxSubject))
+	case p.Template == "" && p.Body == "" && p.Text == "":
+		wrong = append(wrong, errors.New("a mail needs body, text or template"))
+	case p.Template != "" && (p.Body != "" || p.Text != ""):
+		wrong = append(wrong, errors.New("a mail has either a template or a body, not both"))
+	case !slices.Contains([]string{"", "html", "text"}, p.Format):
+		wrong = append(wrong, fmt.Errorf("format is %q; it may be html or text", p.Format))
+	case len(p.To)+len(p.CC)+len(p.BCC) > maxRecipients:
+		wrong = append(wrong, fmt.Errorf("a mail has at most %d recipients: make several jobs", maxRecipients))
+	case len(p.Attachments) > maxAttachments:
+		wrong = append(wrong, fmt.Errorf("a mail has at most %d attachments", maxAttachments))
+	case p.MaxAge < 0:
+		wrong = append(wrong, errors.New("maxAge cannot be negative"))
+	}
+	for _, a := range p.Attachments {
+		wrong = append(wrong, a.check())
+	}
+	return errors.Join(wrong...)
+}
+
+func (p *SendPayload) maxAge() time.Duration { return time.Duration(p.MaxAge) * time.Second }
+
+// Addresses are written as a string or a list of strings or {email, name}.
+type Addresses []string
+
+// UnmarshalJSON reads all the shapes.
+func (a *Addresses) UnmarshalJSON(data []byte) error {
+	*a = nil
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*a = splitAddresses(one)
+		return nil
+	}
+	var many []json.RawMessage
+	if json.Unmarshal(data, &many) != nil {
+		many = []json.RawMessage{data}
+	}
+	for _, item := range many {
+		address, err := readAddress(item)
+		if err != nil {
+			return err
+		}
+		*a = append(*a, address)
+	}
+	return nil
+}
+
+func readAddress(item json.RawMessage) (string, error) {
+	var text string
+	if json.Unmarshal(item, &text) == nil {
+		return text, nil
+	}
+	var object struct{ Email, Address, Name string }
+	if err := json.Unmarshal(item, &object); err != nil {
+		return "", errors.New(`an address is a string or {"email": …, "name": …}`)
+	}
+	mailbox := object.Email
+	if mailbox == "" {
+		mailbox = object.Address
+	}
+	if object.Name == "" {
+		return mailbox, nil
+	}
+	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(object.Name)
+	return `"` + quoted + `" <` + mailbox + `>`, nil
+}
+
+// splitAddresses cuts at commas that stand outside quotes and brackets.
+func splitAddresses(text string) []string {
+	var list []string
+	quoted, start := false, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			quoted = !quoted
+		case ',':
+			if !quoted {
+				list = append(list, text[start:i])
+				start = i + 1
+			}
+		}
+	}
+	list = append(list, text[start:])
+	return slices.DeleteFunc(list, func(s string) bool { return strings.TrimSpace(s) == "" })
+}
+
+// parse checks each address; all that are wrong are named.
+func (a Addresses) parse() ([]Address, error) {
+	var wrong []error
+	list := make([]Address, 0, len(a))
+	for _, text := range a {
+		address, err := ParseAddress(text)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		list = append(list, address)
+	}
+	return list, errors.Join(wrong...)
+}

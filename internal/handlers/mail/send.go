@@ -1,0 +1,314 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// delivery is one run of one mail.send job.
+type delivery struct {
+	h         *Handler
+	job       jobs.Job
+	letter    letter
+	transport Transport
+	driver    driver
+	settings  cms.Settings
+	template  string
+	token     string
+	// known is the ledger, as it was read and as this run changed it.
+	known  map[string]State
+	last   map[string]outcome // of this run
+	logged map[string]bool    // groups that stand in the CMS's mail log
+}
+
+// send runs a mail.send job.
+func (h *Handler) send(ctx context.Context, job jobs.Job, p SendPayload) error {
+	d, err := h.delivery(ctx, job, p)
+	if err != nil {
+		return err
+	}
+	if err := d.markDead(ctx); err != nil {
+		return err
+	}
+	if age, old := d.tooOld(p); old {
+		return d.drop(ctx, Expired, fmt.Sprintf("dropped: %s old when its turn came", age.Round(time.Second)))
+	}
+	if err := d.suppress(ctx); err != nil {
+		return err
+	}
+	if err := h.allow(ctx, d.transport); err != nil {
+		return err
+	}
+	for _, g := range d.letter.groups() {
+		if err := d.group(ctx, g); err != nil {
+			return errors.Join(err, d.report(ctx))
+		}
+	}
+	return errors.Join(d.verdict(), d.report(ctx))
+}
+
+func (h *Handler) delivery(ctx context.Context, job jobs.Job, p SendPayload) (*delivery, error) {
+	settings, err := h.c.Site.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := h.transport(settings)
+	if err != nil {
+		return nil, err
+	}
+	l, err := h.letter(ctx, job.UUID, p, settings, t)
+	if err != nil {
+		return nil, err
+	}
+	known, err := h.ledger.load(ctx, job.UUID)
+	if err != nil {
+		return nil, err
+	}
+	if len(known) == 0 && h.c.KeepPayload {
+		if err := h.ledger.keep(ctx, job.UUID, job.Data); err != nil {
+			return nil, err
+		}
+	}
+	return &delivery{h: h, job: job, letter: l, transport: t, driver: h.driver(t), settings: settings, template: p.Template,
+		token: newToken(), known: known, last: map[string]outcome{}, logged: map[string]bool{}}, nil
+}
+
+// markDead finds recipients whose row still says "sending": the run that
+// wrote it died before it saw the answer, or cannot write it.
+func (d *delivery) markDead(ctx context.Context) error {
+	var dead []Address
+	for _, g := range d.letter.groups() {
+		for _, a := range g.recipients {
+			if d.known[a.key()] == Sending {
+				dead = append(dead, a)
+			}
+		}
+	}
+	if len(dead) == 0 {
+		return nil
+	}
+	const why = "the run that was sending it ended before it saw the server's answer"
+	if err := d.h.ledger.markUnknown(ctx, d.job.UUID, dead, why); err != nil {
+		return err
+	}
+	for _, a := range dead {
+		d.known[a.key()] = Unknown
+		d.last[a.key()] = outcome{to: a, state: Unknown, answer: why}
+	}
+	return nil
+}
+
+// open says whether a recipient is still to be sent to.
+func (d *delivery) open(a Address) bool {
+	switch d.known[a.key()] {
+	case "", Deferred:
+		return true
+	case Unknown:
+		return d.h.c.ResendUnknown
+	}
+	return false
+}
+
+func (d *delivery) pending(list []Address) []Address {
+	return slices.DeleteFunc(slices.Clone(list), func(a Address) bool { return !d.open(a) })
+}
+
+func (d *delivery) allPending() []Address {
+	var list []Address
+	for _, g := range d.letter.groups() {
+		list = append(list, d.pending(g.recipients)...)
+	}
+	return list
+}
+
+// tooOld says whether the mail has lost its use while it waited.
+func (d *delivery) tooOld(p SendPayload) (time.Duration, bool) {
+	limit := p.maxAge()
+	if limit == 0 {
+		limit = d.h.c.MaxAge[p.Template]
+	}
+	if limit == 0 || d.job.EnqueuedAt.IsZero() {
+		return 0, false
+	}
+	age := d.h.c.Now().Sub(d.job.EnqueuedAt)
+	return age, age > limit
+}
+
+// drop settles everybody who is still open without sending.
+func (d *delivery) drop(ctx context.Context, state State, why string) error {
+	if open := d.allPending(); len(open) > 0 {
+		if err := d.settle(ctx, group{}, all(open, state, 0, why), d.h.c.Now()); err != nil {
+			return err
+		}
+	}
+	jobs.Logf(ctx, "%s", why)
+	return errors.Join(d.verdict(), d.report(ctx))
+}
+
+// suppress leaves out addresses that get no mail.
+func (d *delivery) suppress(ctx context.Context) error {
+	found, err := d.h.suppressed(ctx, d.allPending())
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return d.settle(ctx, group{}, found, d.h.c.Now())
+}
+
+// group sends one message to all that are open in its group, in as many
+// transactions as its size and the limits ask for.
+func (d *delivery) group(ctx context.Context, g group) error {
+	open := d.pending(g.recipients)
+	if len(open) == 0 {
+		return nil
+	}
+	msg := d.letter.message(g, d.h.c.Now())
+	for len(open) > 0 {
+		batch, err := d.admit(ctx, open[:min(len(open), d.h.c.MaxRecipients)])
+		if err != nil {
+			return err
+		}
+		outcomes, err := d.transaction(ctx, g, msg, batch)
+		if err != nil {
+			return err
+		}
+		again := tooMany(outcomes)
+		open = slices.DeleteFunc(open, func(a Address) bool {
+			return slices.Contains(batch, a) && !slices.Contains(again, a)
+		})
+	}
+	return nil
+}
+
+// tooMany are the recipients that the server wants in a transaction of their
+// own (452 after it took others: RFC 5321, 4.5.3.1.10).
+func tooMany(outcomes []outcome) []Address {
+	var again []Address
+	progress := false
+	for _, o := range outcomes {
+		progress = progress || o.state == Accepted
+		if o.state == Deferred && o.code == 452 {
+			again = append(again, o.to)
+		}
+	}
+	if !progress {
+		return nil
+	}
+	return again
+}
+
+// ErrLimited says that a rate limit is used up.
+var ErrLimited = errors.New("the mail rate limit is used up")
+
+// admit waits for the rate limits: a short wait here, a long one by giving the
+// job back, which charges no attempt.
+func (d *delivery) admit(ctx context.Context, want []Address) ([]Address, error) {
+	var waited time.Duration
+	for {
+		g, err := d.h.limiter.take(ctx, want)
+		if err != nil {
+			return nil, err
+		}
+		if len(g.taken) > 0 {
+			return g.taken, nil
+		}
+		if waited += g.wait; waited > d.h.c.InlineWait {
+			return nil, jobs.RetryAfter(ErrLimited, g.wait)
+		}
+		if err := pause(ctx, g.wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// transaction hands the message to the driver and writes down what became of it.
+func (d *delivery) transaction(ctx context.Context, g group, msg message, batch []Address) ([]outcome, error) {
+	started := d.h.c.Now()
+	handOver := func(taken []Address) error {
+		if err := d.h.ledger.claim(ctx, d.note(g, started), taken, d.known); err != nil {
+			return fmt.Errorf("%w: %w", errLedger, err)
+		}
+		for _, a := range taken {
+			d.known[a.key()] = Sending
+		}
+		return nil
+	}
+	outcomes, err := d.driver.deliver(ctx, envelope{d.letter.from.Mailbox, batch}, msg, handOver)
+	written := d.settle(ctx, g, outcomes, started)
+	d.recordUse(ctx, err)
+	d.h.afterwards(ctx, d, g, outcomes)
+	if written != nil {
+		return outcomes, fmt.Errorf("%w (what was sent is not sent again)", written)
+	}
+	if err != nil && ctx.Err() != nil {
+		return outcomes, errors.Join(context.Cause(ctx), err)
+	}
+	if err != nil && d.hasUnknown() {
+		return outcomes, nil // the verdict says it
+	}
+	return outcomes, err
+}
+
+func (d *delivery) note(g group, started time.Time) note {
+	return note{uuid: d.job.UUID, token: d.token, messageID: d.letter.messageID(g), sender: d.letter.from.Mailbox, subject: d.letter.content.Subject,
+		template: d.template, driver: d.transport.Driver, host: d.transport.Host, attempt: d.job.Attempt, started: started}
+}
+
+// settleWaits stand between the tries to write an answer down: what was sent must be written down, also through
+// a short outage of the database and while the worker shuts down.
+var settleWaits = []time.Duration{200 * time.Millisecond, time.Second}
+
+func (d *delivery) settle(ctx context.Context, g group, outcomes []outcome, started time.Time) error {
+	for _, o := range outcomes {
+		d.known[o.to.key()] = o.state
+		d.last[o.to.key()] = o
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	defer cancel()
+	n := d.note(g, started)
+	err := d.h.ledger.settle(ctx, n, outcomes)
+	for _, wait := range settleWaits {
+		if err == nil {
+			return nil
+		}
+		if pause(ctx, wait) != nil {
+			return err
+		}
+		err = d.h.ledger.settle(ctx, n, outcomes)
+	}
+	return err
+}
+
+func (h *Handler) allow(ctx context.Context, t Transport) error {
+	if h.c.Breaker == nil || t.dependency() == "" {
+		return nil
+	}
+	return h.c.Breaker.Allow(ctx, t.dependency())
+}
+
+// recordUse tells the breaker how the server is. Any answer, also a refusal,
+// shows that it lives; trouble of our own shows nothing.
+func (d *delivery) recordUse(ctx context.Context, err error) {
+	if d.h.c.Breaker == nil || d.transport.dependency() == "" || ctx.Err() != nil || errors.Is(err, errLedger) {
+		return
+	}
+	if err := d.h.c.Breaker.Record(ctx, d.transport.dependency(), err); err != nil {
+		d.h.c.Logger.WarnContext(ctx, "the circuit breaker could not be told", "dependency", d.transport.dependency(), "error", err)
+	}
+}

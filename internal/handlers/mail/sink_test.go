@@ -1,0 +1,223 @@
+package mail
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"io"
+	"log"
+	"log/slog"
+	"math/big"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/templates"
+)
+
+// received is one transaction as the server saw it.
+type received struct {
+	from string
+	to   []string
+	data []byte
+	user string
+	tls  bool
+	at   time.Time
+}
+
+// sink is a real SMTP server (another library than the client's) with STARTTLS
+// and AUTH, which may be told to refuse.
+type sink struct {
+	port   int
+	server *smtp.Server
+	roots  *x509.CertPool
+
+	mu       sync.Mutex
+	got      []received
+	sessions int
+	rcpt     func(to string) error    // nil takes all
+	data     func(got received) error // nil takes all
+}
+
+const user, password = "cms", "s3cret pässword"
+
+func newSink(t testing.TB, change func(*smtp.Server)) *sink {
+	t.Helper()
+	certificate, roots := certify(t)
+	s := &sink{roots: roots}
+	s.server = smtp.NewServer(s)
+	s.server.Domain = "sink.test"
+	s.server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	s.server.MaxMessageBytes = 64 << 20
+	s.server.MaxLineLength = 4000
+	s.server.EnableSMTPUTF8 = true
+	s.server.ErrorLog = log.New(io.Discard, "", 0)
+	if change != nil {
+		change(s.server)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.port = l.Addr().(*net.TCPAddr).Port
+	go s.server.Serve(l)
+	t.Cleanup(func() { s.server.Close() })
+	return s
+}
+
+func certify(t testing.TB) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sink"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(leaf)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, roots
+}
+
+func (s *sink) NewSession(c *smtp.Conn) (smtp.Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessions++
+	_, secure := c.TLSConnectionState()
+	return &session{sink: s, now: received{tls: secure}}, nil
+}
+
+// on says what to do at RCPT and after a whole message; nil takes all.
+func (s *sink) on(rcpt func(to string) error, data func(received) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rcpt, s.data = rcpt, data
+}
+
+func (s *sink) hooks() (func(string) error, func(received) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rcpt, s.data
+}
+
+func (s *sink) all() []received {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]received(nil), s.got...)
+}
+
+type session struct {
+	sink *sink
+	now  received
+}
+
+func (s *session) AuthMechanisms() []string { return []string{sasl.Plain} }
+
+func (s *session) Auth(string) (sasl.Server, error) {
+	return sasl.NewPlainServer(func(_, name, pass string) error {
+		if name != user || pass != password {
+			return smtp.ErrAuthFailed
+		}
+		s.now.user = name
+		return nil
+	}), nil
+}
+
+func (s *session) Mail(from string, _ *smtp.MailOptions) error { s.now.from = from; return nil }
+
+func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
+	if rcpt, _ := s.sink.hooks(); rcpt != nil {
+		if err := rcpt(to); err != nil {
+			return err
+		}
+	}
+	s.now.to = append(s.now.to, to)
+	return nil
+}
+
+func (s *session) Data(r io.Reader) error {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	got := s.now
+	got.data, got.at, got.to = data, time.Now(), append([]string(nil), s.now.to...)
+	if _, hook := s.sink.hooks(); hook != nil {
+		if err := hook(got); err != nil {
+			return err
+		}
+	}
+	s.sink.mu.Lock()
+	defer s.sink.mu.Unlock()
+	s.sink.got = append(s.sink.got, got)
+	return nil
+}
+
+func (s *session) Reset()        { s.now.from, s.now.to = "", nil }
+func (s *session) Logout() error { return nil }
+
+var errNoUser = &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
+var errLater = &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "try again later"}
+
+// site is a CMS without settings, on a fresh database with our tables.
+func site(t testing.TB, engine jobstest.Engine) (*cms.Site, *jobstest.Database) {
+	t.Helper()
+	db := jobstest.Migrated(t, engine)
+	return &cms.Site{DB: db.DB, Env: cms.Env{"APP_URL": "https://example.com", "APP_NAME": "Example"}}, db
+}
+
+// config sends through s, from a site of its own.
+func config(t testing.TB, s *sink, engine jobstest.Engine) Config {
+	t.Helper()
+	cmsSite, db := site(t, engine)
+	c := Config{Site: cmsSite, DB: db.DB, Templates: templates.Mail(), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Transport: Transport{Driver: DriverSMTP, Host: "127.0.0.1", FromName: "Example", FromAddress: "noreply@example.com", TLS: TLSStart, Username: user, Password: password}}
+	if s != nil {
+		c.Transport.Port = s.port
+		c.TLS = &tls.Config{RootCAs: s.roots}
+	}
+	return c
+}
+
+func handler(t testing.TB, c Config) *Handler {
+	t.Helper()
+	h, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	return h
+}
+
+// run runs a job as a worker would, through the registry.
+func run(t testing.TB, h *Handler, uuid string, attempt int, payload any) (Result, error) {
+	t.Helper()
+	job, ctx, outcome := prepared(t, h, uuid, attempt, payload)
+	r := jobs.NewRegistry()
+	h.Register(r)
+	entry, _ := r.Lookup("email.send")
+	err := entry.Run(ctx, job)
+	return outcome(), err
+}
+
+func body(got received) string {
+	return string(bytes.ReplaceAll(got.data, []byte("\r\n"), []byte("\n")))
+}

@@ -1,0 +1,193 @@
+package mail
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+)
+
+// Drivers.
+const (
+	DriverSMTP     = "smtp"
+	DriverSendmail = "sendmail"
+	DriverLog      = "log"
+	DriverFiles    = "files"
+)
+
+// Kinds of encryption on the way to the SMTP server.
+const (
+	// TLSAuto upgrades by STARTTLS where the server offers it, and insists on it
+	// when a password is sent to a host that is not this one.
+	TLSAuto     = "auto"
+	TLSStart    = "starttls" // STARTTLS or nothing
+	TLSImplicit = "tls"      // TLS from the first byte, port 465
+	TLSNone     = "none"
+)
+
+// Transport is how mail leaves the house.
+type Transport struct {
+	Driver string
+	Host   string
+	Port   int
+	// Username and Password; an empty name means no authentication.
+	Username string
+	Password Secret
+	TLS      string
+	// EHLO is the name that we greet with; the machine's own when empty.
+	EHLO string
+	// FromName and FromAddress are the sender where a mail names none.
+	FromName, FromAddress string
+	// SendmailPath is a program of our own configuration: one that the CMS's
+	// settings name is never started.
+	SendmailPath string
+}
+
+// Secret is a string that does not print itself.
+type Secret string
+
+// String hides it.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "(hidden)"
+}
+
+// GoString hides it from %#v.
+func (s Secret) GoString() string { return s.String() }
+
+// MarshalText hides it from JSON and logs.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Address is host:port.
+func (t Transport) Address() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
+
+// dependency names what a circuit breaker watches, "" when nothing can be out.
+func (t Transport) dependency() string {
+	if t.Driver == DriverSMTP {
+		return "smtp:" + t.Address()
+	}
+	return ""
+}
+
+// resolveTransport reads how to send: the CMS's settings first, then its .env,
+// then our own configuration (docs of Botble's MailConfigServiceProvider).
+func resolveTransport(settings cms.Settings, env cms.Env, own Transport) (Transport, error) {
+	pick := func(setting, variable, fallback string) string {
+		return settings.String(setting, env.String(variable, fallback))
+	}
+	t := own
+	t.Host = pick("email_host", "MAIL_HOST", own.Host)
+	t.Username = pick("email_username", "MAIL_USERNAME", own.Username)
+	t.Password = Secret(pick("email_password", "MAIL_PASSWORD", string(own.Password)))
+	t.EHLO = pick("email_local_domain", "MAIL_EHLO_DOMAIN", own.EHLO)
+	t.FromName = pick("email_from_name", "MAIL_FROM_NAME", own.FromName)
+	t.FromAddress = pick("email_from_address", "MAIL_FROM_ADDRESS", own.FromAddress)
+	port := pick("email_port", "MAIL_PORT", strconv.Itoa(own.Port))
+	encryption := pick("email_encryption", "MAIL_ENCRYPTION", env.String("MAIL_SCHEME", ""))
+	driver := pick("email_driver", "MAIL_MAILER", own.Driver)
+	if driver == "" { // the CMS's own default is sendmail; a named host says otherwise
+		driver = DriverSendmail
+		if t.Host != "" {
+			driver = DriverSMTP
+		}
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(port))
+	if err != nil || n < 0 || n > 65535 {
+		return t, fmt.Errorf("the mail port %q is no port: correct it in the CMS's e-mail settings", port)
+	}
+	t.Port = n
+	t.TLS = encryptionOf(encryption, n, own.TLS)
+	return t.as(driver, settings)
+}
+
+func encryptionOf(word string, port int, own string) string {
+	switch strings.ToLower(word) {
+	case "ssl", "smtps":
+		return TLSImplicit
+	case "tls", "starttls":
+		if port == 465 {
+			return TLSImplicit
+		}
+		return TLSStart
+	}
+	switch {
+	case own != "":
+		return own
+	case port == 465:
+		return TLSImplicit
+	}
+	return TLSAuto
+}
+
+// as turns the CMS's word for a driver into one of ours. The mail services
+// that it knows by their HTTP interfaces take the same keys by SMTP.
+func (t Transport) as(driver string, settings cms.Settings) (Transport, error) {
+	service := func(host, user, password string) (Transport, error) {
+		if password == "" {
+			return t, fmt.Errorf("the CMS sends mail by %s but has no key for it: enter one in its e-mail settings", driver)
+		}
+		t.Driver, t.Host, t.Port, t.TLS = DriverSMTP, host, 587, TLSStart
+		t.Username, t.Password = user, Secret(password)
+		return t, nil
+	}
+	switch driver {
+	case DriverSMTP:
+		return t.withPort()
+	case DriverSendmail, DriverFiles:
+		t.Driver, t.Host = driver, ""
+		return t, nil
+	case DriverLog, "array":
+		t.Driver, t.Host = DriverLog, ""
+		return t, nil
+	case "postmark":
+		token := settings.String("email_postmark_token", "")
+		return service("smtp.postmarkapp.com", token, token)
+	case "sendgrid":
+		return service("smtp.sendgrid.net", "apikey", settings.String("email_sendgrid_key", ""))
+	case "resend":
+		return service("smtp.resend.com", "resend", settings.String("email_resend_key", ""))
+	case "ses":
+		region := settings.String("email_ses_region", "us-east-1")
+		return service("email-smtp."+region+".amazonaws.com", settings.String("email_ses_key", ""), sesPassword(settings["email_ses_secret"], region))
+	}
+	return t, fmt.Errorf("the CMS's mail driver %q cannot be used here: choose smtp with that service's SMTP host and password", driver)
+}
+
+func (t Transport) withPort() (Transport, error) {
+	t.Driver = DriverSMTP
+	if t.Host == "" {
+		return t, fmt.Errorf("no SMTP host is set: enter one in the CMS's e-mail settings or in mail.host")
+	}
+	if checkLine(t.Host) != nil || strings.ContainsAny(t.Host, " /\\@") {
+		return t, fmt.Errorf("the SMTP host %.60q is not a host name", t.Host)
+	}
+	if t.Port == 0 {
+		t.Port = 587
+		if t.TLS == TLSImplicit {
+			t.Port = 465
+		}
+	}
+	return t, nil
+}
+
+// sesPassword makes the SMTP password of an access key's secret (Amazon SES
+// Developer Guide, "Obtaining Amazon SES SMTP credentials").
+func sesPassword(secret, region string) string {
+	if secret == "" {
+		return ""
+	}
+	sum := []byte("AWS4" + secret)
+	for _, message := range []string{"11111111", region, "ses", "aws4_request", "SendRawEmail"} {
+		mac := hmac.New(sha256.New, sum)
+		mac.Write([]byte(message))
+		sum = mac.Sum(nil)
+	}
+	return base64.StdEncoding.EncodeToString(append([]byte{4}, sum...))
+}

@@ -1,0 +1,233 @@
+package notify_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
+)
+
+// house is a handler with a clock that the test moves.
+type house struct {
+	t        *testing.T
+	registry *jobs.Registry
+	mu       sync.Mutex
+	now      time.Time
+}
+
+func (h *house) clock() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
+
+func newHouse(t *testing.T, engine jobstest.Engine, channels ...notify.Channel) (*house, *cms.Site) {
+	t.Helper()
+	db := jobstest.Migrated(t, engine)
+	site := &cms.Site{DB: db.DB}
+	h := &house{t: t, registry: jobs.NewRegistry(), now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
+	handler, err := notify.New(notify.Config{DB: db.DB, Channels: channels, Site: "Example", CMS: site, Now: h.clock, Logger: slog.New(slog.DiscardHandler),
+		Client: outbound.New(outbound.Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
+		Mail: func(to []string, template string, data map[string]any) jobs.New {
+			raw, err := json.Marshal(map[string]any{"to": to, "template": template, "data": data})
+			if err != nil {
+				t.Error(err)
+			}
+			return jobs.New{Kind: "mail.send", Data: raw}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler.Register(h.registry)
+	return h, site
+}
+
+func (h *house) pass(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
+// run runs a job and returns what it leaves to be run.
+func (h *house) run(uuid string, n jobs.New) (notify.Result, []jobs.New, error) {
+	h.t.Helper()
+	entry, known := h.registry.Lookup("send_notification")
+	if !known {
+		h.t.Fatal("the alias is unknown")
+	}
+	kept := jobs.NewRun(h.clock)
+	err := entry.Run(jobs.WithRun(h.t.Context(), kept), jobs.Job{UUID: uuid, Kind: n.Kind, Data: n.Data})
+	raw, next := kept.Outcome()
+	var r notify.Result
+	if raw != nil {
+		if err := json.Unmarshal(raw, &r); err != nil {
+			h.t.Error(err)
+		}
+	}
+	return r, next, err
+}
+
+func failed(n int) jobs.New {
+	job, _ := notify.JobFailed(jobs.Job{Kind: "sitemap.generate"}, fmt.Sprintf("it failed: %d", n), "https://example.com/jobs")
+	return job
+}
+
+func TestOneMessageOfATopicAnHour(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			h, _ := newHouse(t, engine, notify.Channel{Type: notify.TypeMail}, notify.Channel{Type: notify.TypeCMS, MinLevel: notify.Error})
+			r, next, err := h.run("u1", failed(1))
+			if err != nil || len(next) != 2 || r.Held {
+				t.Fatalf("the first: %+v, %d jobs, %v", r, len(next), err)
+			}
+			if _, again, _ := h.run("u1", failed(1)); len(again) != 2 {
+				t.Errorf("a job that died after it was let through must be let through again: %d jobs", len(again))
+			}
+			keys := map[string]bool{}
+			var digest jobs.New
+			for i := range 5 {
+				h.pass(10 * time.Minute)
+				r, next, err = h.run(fmt.Sprint("held", i), failed(2+i))
+				if err != nil || !r.Held || len(next) != 1 {
+					t.Fatalf("within the hour: %+v, %d jobs, %v", r, len(next), err)
+				}
+				digest = next[0]
+				keys[digest.UniqueKey] = true
+			}
+			if len(keys) != 1 || digest.Delay != 10*time.Minute {
+				t.Errorf("%d digests, the last in %s", len(keys), digest.Delay)
+			}
+			other, _ := notify.JobFailed(jobs.Job{Kind: "mail.send"}, "x", "")
+			if r, _, _ := h.run("other", other); r.Held {
+				t.Error("another topic is held back")
+			}
+			h.pass(10 * time.Minute)
+			_, next, err = h.run("digest", digest)
+			if err != nil || len(next) != 2 || !strings.Contains(string(next[0].Data), `"count":5`) || !strings.Contains(string(next[0].Data), "it failed: 6") {
+				t.Fatalf("the digest: %v, %v", next, err)
+			}
+			if _, again, _ := h.run("digest", digest); len(again) != 2 {
+				t.Errorf("a digest that died must tell again: %d jobs", len(again))
+			}
+			if r, _, _ := h.run("soon", failed(9)); !r.Held {
+				t.Error("a message straight after the digest")
+			}
+		})
+	}
+}
+
+func TestEachChannelGetsItsFormat(t *testing.T) {
+	var mu sync.Mutex
+	got := map[string]string{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		got[r.URL.Path] = string(body)
+	}))
+	defer server.Close()
+	h, site := newHouse(t, jobstest.SQLite,
+		notify.Channel{Type: notify.TypeSlack, URL: server.URL + "/slack/secret"}, notify.Channel{Type: notify.TypeDiscord, URL: server.URL + "/discord"},
+		notify.Channel{Type: notify.TypeTelegram, URL: server.URL + "/bot1:abc", Chat: "-100"}, notify.Channel{Type: notify.TypeTeams, URL: server.URL + "/teams"},
+		notify.Channel{Type: notify.TypeGeneric, URL: server.URL + "/plain"}, notify.Channel{Type: notify.TypeCMS}, notify.Channel{Name: "loud", Type: notify.TypeMail, To: []string{"a@b.c"}})
+	site.DB.MustExec(`CREATE TABLE admin_notifications (id INTEGER PRIMARY KEY, title TEXT, description TEXT, action_label TEXT, action_url TEXT, created_at TEXT, updated_at TEXT)`)
+	_, next, err := h.run("u", notify.Send.Of(notify.Payload{Title: "Backup <bad>", Message: "disk & \"quotes\" @everyone", Level: notify.Error, URL: "https://example.com/b"}))
+	if err != nil || len(next) != 7 {
+		t.Fatalf("%d jobs, %v", len(next), err)
+	}
+	var mail []jobs.New
+	for i, n := range next {
+		if strings.Contains(string(n.Data), "secret") || strings.Contains(string(n.Data), "1:abc") {
+			t.Errorf("a secret stands in the payload %s", n.Data)
+		}
+		_, after, err := h.run(fmt.Sprint("c", i), n)
+		if err != nil {
+			t.Errorf("%s: %v", n.Data, err)
+		}
+		mail = append(mail, after...)
+	}
+	for path, want := range map[string]string{
+		"/slack/secret":         `{"text":"[Example] Backup \u0026lt;bad\u0026gt;\ndisk \u0026amp; \"quotes\" @everyone\nhttps://example.com/b"}`,
+		"/discord":              `{"allowed_mentions":{"parse":[]},"content":"[Example] Backup \u003cbad\u003e\ndisk \u0026 \"quotes\" @everyone\nhttps://example.com/b"}`,
+		"/bot1:abc/sendMessage": `{"chat_id":"-100","link_preview_options":{"is_disabled":true},"text":"[Example] Backup \u003cbad\u003e\ndisk \u0026 \"quotes\" @everyone\nhttps://example.com/b"}`,
+		"/plain":                `{"at":"2026-03-01T09:00:00Z","count":1,"level":"error","message":"disk \u0026 \"quotes\" @everyone","site":"Example","title":"Backup \u003cbad\u003e","topic":"Backup \u003cbad\u003e","url":"https://example.com/b"}`,
+	} {
+		if got[path] != want {
+			t.Errorf("%s got\n%s, want\n%s", path, got[path], want)
+		}
+	}
+	var card struct {
+		Attachments []struct {
+			ContentType string
+			Content     struct{ Body []struct{ Text string } }
+		}
+	}
+	if err := json.Unmarshal([]byte(got["/teams"]), &card); err != nil || card.Attachments[0].Content.Body[0].Text != "[Example] Backup <bad>" {
+		t.Errorf("teams got %s (%v)", got["/teams"], err)
+	}
+	if len(mail) != 1 || mail[0].Kind != "mail.send" || !strings.Contains(string(mail[0].Data), `"a@b.c"`) {
+		t.Errorf("mail jobs: %v", mail)
+	}
+	if _, told := notify.JobFailed(jobs.Job{Kind: "mail.send", Metadata: mail[0].Metadata}, "", ""); told {
+		t.Error("the failure of a notification's mail makes a notification")
+	}
+	var title string
+	if err := site.DB.Get(&title, "SELECT title FROM admin_notifications"); err != nil || title != "Backup <bad>" {
+		t.Errorf("the CMS was told %q (%v)", title, err)
+	}
+}
+
+func TestAChannelsErrorHidesItsAddressAndSaysHowToGoOn(t *testing.T) {
+	var status atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(int(status.Load()))
+	}))
+	defer server.Close()
+	h, _ := newHouse(t, jobstest.SQLite, notify.Channel{Name: "room", Type: notify.TypeSlack, URL: server.URL + "/T0/secret"},
+		notify.Channel{Name: "inside", Type: notify.TypeSlack, URL: "http://10.0.0.1/T0/secret"})
+	for want, check := range map[int]func(error) bool{
+		429: func(err error) bool { wait, ok := jobs.AsRetryAfter(err); return ok && wait == 8*time.Second },
+		404: jobs.IsPermanent,
+		500: func(err error) bool { return err != nil && !jobs.IsPermanent(err) },
+	} {
+		status.Store(int64(want))
+		_, _, err := h.run("u", notify.Send.Of(notify.Payload{Title: "t", Channel: "room"}))
+		if !check(err) || strings.Contains(fmt.Sprint(err), "secret") {
+			t.Errorf("%d: %v", want, err)
+		}
+	}
+	if _, _, err := h.run("u", notify.Send.Of(notify.Payload{Title: "t", Channel: "inside"})); !jobs.IsPermanent(err) || strings.Contains(err.Error(), "secret") {
+		t.Errorf("a private address: %v", err)
+	}
+	if r, _, err := h.run("u", notify.Send.Of(notify.Payload{Title: "t", Channel: "gone"})); err != nil || r.Note == "" {
+		t.Errorf("a channel that was removed: %+v, %v", r, err)
+	}
+}
+
+func TestBadChannelsAreRefusedAtStart(t *testing.T) {
+	for _, c := range []notify.Channel{{Type: "pigeon"}, {Type: notify.TypeSlack}, {Type: notify.TypeTelegram}, {Type: notify.TypeMail}, {Type: notify.TypeCMS}, {Type: notify.TypeSlack, URL: "https://x.example", MinLevel: "loud"}} {
+		if _, err := notify.New(notify.Config{DB: jobstest.Migrated(t, jobstest.SQLite).DB, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Channels: []notify.Channel{c}}); err == nil {
+			t.Errorf("%+v is taken", c)
+		}
+	}
+}
+
+var _ notify.CMSList = (*cms.Site)(nil)

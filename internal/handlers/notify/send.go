@@ -1,0 +1,190 @@
+package notify
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Result is what a notification leaves for people to read.
+type Result struct {
+	Channels []string `json:"channels,omitempty"` // jobs were made for these
+	Channel  string   `json:"channel,omitempty"`  // this one was told
+	Held     bool     `json:"held,omitempty"`     // told later, with others of its topic
+	Note     string   `json:"note,omitempty"`
+}
+
+// send runs a notification.send job: for one channel, or to choose channels.
+func (h *Handler) send(ctx context.Context, job jobs.Job, p Payload) error {
+	if p.Channel != "" {
+		return h.tell(ctx, p)
+	}
+	if p.Digest {
+		return h.digest(ctx, job, p)
+	}
+	g, err := h.gate(ctx, job.UUID, p)
+	if err != nil {
+		return err
+	}
+	if !g.open {
+		// Each one that is held sees to it that the digest comes; the key keeps
+		// all but the first out.
+		jobs.FollowUp(ctx, Send.Of(Payload{Topic: p.topic(), Digest: true, Level: p.Level, URL: p.URL}).In(g.wait).Unique(g.key))
+		return jobs.SetResult(ctx, Result{Held: true})
+	}
+	return h.spread(ctx, p)
+}
+
+// spread makes a job for each channel that takes the message's level.
+func (h *Handler) spread(ctx context.Context, p Payload) error {
+	var r Result
+	for _, c := range h.c.Channels {
+		if levelOf(p.Level) < levelOf(c.MinLevel) {
+			continue
+		}
+		one := p
+		one.Channel, one.Topic, one.Digest = c.Name, p.topic(), false
+		jobs.FollowUp(ctx, Send.Of(one))
+		r.Channels = append(r.Channels, c.Name)
+	}
+	if len(r.Channels) == 0 {
+		r.Note = "no channel takes messages of this level (notify.channels)"
+	}
+	return jobs.SetResult(ctx, r)
+}
+
+// digest tells what was held back of a topic since its last message.
+func (h *Handler) digest(ctx context.Context, job jobs.Job, p Payload) error {
+	held, err := h.takeHeld(ctx, job.UUID, p.Topic)
+	if err != nil {
+		return err
+	}
+	if held.Count == 0 {
+		return jobs.SetResult(ctx, Result{Note: "nothing was held back"})
+	}
+	p.Title, p.Message, p.Count = held.Title, held.Message, held.Count
+	return h.spread(ctx, p)
+}
+
+type gate struct {
+	open bool
+	wait time.Duration // until the digest
+	key  string        // of the interval's one digest
+}
+
+type row struct {
+	ToldAt    int64  `db:"told_at"`
+	ToldBy    string `db:"told_by"`
+	ToldCount int    `db:"told_count"`
+	Held      int
+	Title     string `db:"held_title"`
+	Message   string `db:"held_message"`
+}
+
+// gate lets one message of a topic through in an interval. A job that was let
+// through and died is let through again: it has left no jobs behind.
+func (h *Handler) gate(ctx context.Context, uuid string, p Payload) (g gate, err error) {
+	now := h.c.Now()
+	err = h.locked(ctx, p.topic(), func(r *row) {
+		told := time.UnixMilli(r.ToldAt)
+		switch {
+		case r.ToldBy == uuid:
+			g.open = true
+		case r.Held == 0 && now.Sub(told) >= h.c.Interval:
+			g.open = true
+			*r = row{ToldAt: now.UnixMilli(), ToldBy: uuid, ToldCount: 1}
+		default:
+			g.wait = max(told.Add(h.c.Interval).Sub(now), time.Second)
+			g.key = fmt.Sprintf("notify:%x:%d", sha256.Sum256([]byte(p.topic())), r.ToldAt)
+			r.Held++
+			r.Title, r.Message = cut(p.Title, 255), cut(p.Message, 1000)
+		}
+	})
+	return g, err
+}
+
+type heldBack struct {
+	Title, Message string
+	Count          int
+}
+
+// takeHeld takes what was held back. A job that took it and died takes it again.
+func (h *Handler) takeHeld(ctx context.Context, uuid, topic string) (held heldBack, err error) {
+	now := h.c.Now()
+	err = h.locked(ctx, topic, func(r *row) {
+		if r.ToldBy != uuid {
+			*r = row{ToldAt: now.UnixMilli(), ToldBy: uuid, ToldCount: r.Held, Title: r.Title, Message: r.Message}
+		}
+		held = heldBack{r.Title, r.Message, r.ToldCount}
+	})
+	return held, err
+}
+
+// locked changes a topic's row under its lock.
+func (h *Handler) locked(ctx context.Context, topic string, change func(*row)) error {
+	if err := h.makeRow(ctx, topic); err != nil {
+		return fmt.Errorf("noting a notification: %w", err)
+	}
+	tx, err := h.c.DB.BeginTxx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("noting a notification: %w", err)
+	}
+	defer tx.Rollback() // after Commit it does nothing
+	lock := " FOR UPDATE"
+	if tx.DriverName() == "sqlite" {
+		lock = ""
+	}
+	var r row
+	if err := tx.GetContext(ctx, &r, tx.Rebind("SELECT told_at, told_by, told_count, held, held_title, held_message FROM cmsjobs_notifications WHERE topic = ?"+lock), topic); err != nil {
+		return fmt.Errorf("noting a notification: %w", err)
+	}
+	change(&r)
+	if _, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_notifications SET told_at = ?, told_by = ?, told_count = ?, held = ?, held_title = ?, held_message = ? WHERE topic = ?"),
+		r.ToldAt, r.ToldBy, r.ToldCount, r.Held, r.Title, r.Message, topic); err != nil {
+		return fmt.Errorf("noting a notification: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("noting a notification: %w", err)
+	}
+	return nil
+}
+
+func (h *Handler) makeRow(ctx context.Context, topic string) error {
+	var there int
+	err := h.c.DB.GetContext(ctx, &there, h.c.DB.Rebind("SELECT 1 FROM cmsjobs_notifications WHERE topic = ?"), topic)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	insert := "INSERT INTO cmsjobs_notifications (topic, told_at, told_by, told_count, held, held_title, held_message) VALUES (?, 0, '', 0, 0, '', '') ON CONFLICT DO NOTHING"
+	if h.c.DB.DriverName() == "mysql" {
+		insert = "INSERT IGNORE INTO cmsjobs_notifications (topic, told_at, told_by, told_count, held, held_title, held_message) VALUES (?, 0, '', 0, 0, '', '')"
+	}
+	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind(insert), topic)
+	return err
+}
+
+// cut makes foreign text fit for a column and a message: valid UTF-8 without
+// controls, at most limit characters.
+func cut(text string, limit int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\ufffd"))
+	n := 0
+	for i := range text {
+		if n == limit {
+			return text[:i]
+		}
+		n++
+	}
+	return text
+}

@@ -1,0 +1,145 @@
+package sitemap
+
+import (
+	"strings"
+	"time"
+)
+
+// entry is one <url> of a sitemap.
+type entry struct {
+	loc        string
+	modified   time.Time // zero: unknown
+	frequency  string
+	priority   string // "0.8"; "" leaves it out
+	alternates []alternate
+	images     []string
+	news       *news
+}
+
+// alternate is the same content in a language; "x-default" is for readers of
+// any other.
+type alternate struct{ language, loc string }
+
+// news is what search engines' news services want to know of a fresh post.
+type news struct {
+	publication, language, title string
+	published                    time.Time
+}
+
+// The limits of sitemaps.org: a file, and an address.
+const (
+	maxURLs  = 50_000
+	maxBytes = 50 << 20
+	maxLoc   = 2047
+)
+
+// marker is in each file of ours. Only files that carry it are ever removed.
+const marker = "<!-- made by cmsjobs -->"
+
+const (
+	xmlHeader = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
+	footer    = "</urlset>\n"
+	nsSitemap = "http://www.sitemaps.org/schemas/sitemap/0.9"
+	nsXHTML   = "http://www.w3.org/1999/xhtml"
+	nsImage   = "http://www.google.com/schemas/sitemap-image/1.1"
+	nsNews    = "http://www.google.com/schemas/sitemap-news/0.9"
+)
+
+// header begins a file; stylesheet is the address of its XSL, or "".
+func header(stylesheet string, extensions ...string) string {
+	var b strings.Builder
+	b.WriteString(xmlHeader + preamble(stylesheet) + `<urlset xmlns="` + nsSitemap + `"`)
+	for _, ns := range extensions {
+		b.WriteString(` xmlns:` + map[string]string{nsXHTML: "xhtml", nsImage: "image", nsNews: "news"}[ns] + `="` + ns + `"`)
+	}
+	b.WriteString(">\n")
+	return b.String()
+}
+
+// preamble is what stands between the XML declaration and the root element.
+func preamble(stylesheet string) string {
+	if stylesheet == "" {
+		return marker + "\n"
+	}
+	return string(appendXML([]byte(`<?xml-stylesheet type="text/xsl" href="`), stylesheet)) + `"?>` + "\n" + marker + "\n"
+}
+
+// appendEntry writes one <url>, its elements in the schema's order.
+func appendEntry(b []byte, e *entry) []byte {
+	b = append(b, "<url><loc>"...)
+	b = appendXML(b, e.loc)
+	b = append(b, "</loc>"...)
+	if !e.modified.IsZero() {
+		b = append(b, "<lastmod>"...)
+		b = appendTime(b, e.modified)
+		b = append(b, "</lastmod>"...)
+	}
+	if e.frequency != "" {
+		b = append(append(append(b, "<changefreq>"...), e.frequency...), "</changefreq>"...)
+	}
+	if e.priority != "" {
+		b = append(append(append(b, "<priority>"...), e.priority...), "</priority>"...)
+	}
+	for _, a := range e.alternates {
+		b = appendXML(append(b, `<xhtml:link rel="alternate" hreflang="`...), a.language)
+		b = appendXML(append(b, `" href="`...), a.loc)
+		b = append(b, `"/>`...)
+	}
+	if e.news != nil {
+		b = appendNews(b, e.news)
+	}
+	for _, image := range e.images {
+		b = append(appendXML(append(b, "<image:image><image:loc>"...), image), "</image:loc></image:image>"...)
+	}
+	return append(b, "</url>\n"...)
+}
+
+func appendNews(b []byte, n *news) []byte {
+	b = appendXML(append(b, "<news:news><news:publication><news:name>"...), n.publication)
+	b = appendXML(append(b, "</news:name><news:language>"...), n.language)
+	b = appendTime(append(b, "</news:language></news:publication><news:publication_date>"...), n.published)
+	b = appendXML(append(b, "</news:publication_date><news:title>"...), n.title)
+	return append(b, "</news:title></news:news>"...)
+}
+
+// appendTime writes W3C date and time, as the CMS does: 2026-11-21T05:00:00+00:00.
+func appendTime(b []byte, t time.Time) []byte {
+	return t.AppendFormat(b, "2006-01-02T15:04:05-07:00")
+}
+
+// appendXML escapes text for content and attributes. Characters that XML
+// cannot hold become U+FFFD, as encoding/xml has it.
+func appendXML(b []byte, text string) []byte {
+	start := 0
+	for i, r := range text {
+		var escape string
+		switch {
+		case r == '&':
+			escape = "&amp;"
+		case r == '<':
+			escape = "&lt;"
+		case r == '>':
+			escape = "&gt;"
+		case r == '"':
+			escape = "&quot;"
+		case r == '\'':
+			escape = "&apos;"
+		case r == 0xFFFD || r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF:
+			escape = "\uFFFD"
+		default:
+			continue
+		}
+		b = append(append(b, text[start:i]...), escape...)
+		start = i + width(text[i:], r)
+	}
+	return append(b, text[start:]...)
+}
+
+// width is how many bytes a range over text took for r: one for a byte that is
+// no UTF-8.
+func width(text string, r rune) int {
+	if r != 0xFFFD || strings.HasPrefix(text, "\uFFFD") {
+		return len(string(r))
+	}
+	return 1
+}

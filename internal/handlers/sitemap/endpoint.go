@@ -1,0 +1,152 @@
+package sitemap
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
+)
+
+// endpoint submits addresses of one host to the configured search engines.
+type endpoint struct {
+	http      *http.Client
+	now       func() time.Time
+	addresses []string
+	host, key string
+	keyURL    string
+}
+
+// body is what indexnow.org/documentation asks for.
+type body struct {
+	Host        string   `json:"host"`
+	Key         string   `json:"key"`
+	KeyLocation string   `json:"keyLocation"`
+	URLList     []string `json:"urlList"`
+}
+
+// endpoint checks key and key file, which search engines would refuse later
+// and say less about.
+func (h *Handler) endpoint(ctx context.Context, p *plan, key string, s *Submission) (*endpoint, error) {
+	root, err := url.Parse(p.links.Root)
+	if err != nil || root.Host == "" {
+		return nil, jobs.Permanent(fmt.Errorf("the site's address %q has no host: set APP_URL in the CMS's .env", p.links.Root))
+	}
+	if !validKey.MatchString(key) {
+		return nil, jobs.Permanent(errors.New("the IndexNow key has characters or a length that the protocol does not allow (8 to 128 letters, digits and dashes): make a new one in the CMS's sitemap settings"))
+	}
+	e := &endpoint{http: h.http, now: h.now, addresses: h.indexnow.Endpoints, host: root.Host, key: key, keyURL: p.links.Root + "/" + key + ".txt"}
+	return e, h.checkKey(ctx, e, s)
+}
+
+// send submits one call to every endpoint. It is accepted when one of them
+// took it, as they pass it on to each other; what others said is kept.
+func (e *endpoint) send(ctx context.Context, locs []string, s *Submission) error {
+	text, err := json.Marshal(body{e.host, e.key, e.keyURL, locs})
+	if err != nil {
+		return fmt.Errorf("encoding the submission: %w", err)
+	}
+	accepted := false
+	var failed []error
+	for _, address := range e.addresses {
+		if err := e.post(ctx, address, text); err != nil {
+			failed = append(failed, err)
+			if len(s.Refusals) < maxSkipped {
+				s.Refusals = append(s.Refusals, e.hide(err.Error()))
+			}
+			continue
+		}
+		accepted = true
+	}
+	if s.Calls++; accepted {
+		return nil
+	}
+	return e.worst(failed)
+}
+
+// worst joins what all endpoints said into what the job should do: wait where
+// one asked for it, else retry where one may get over it, else give up.
+func (e *endpoint) worst(failed []error) error {
+	all := errors.New(e.hide(errors.Join(failed...).Error()))
+	permanent := true
+	for _, err := range failed {
+		if wait, ok := jobs.AsRetryAfter(err); ok {
+			return jobs.RetryAfter(all, wait)
+		}
+		permanent = permanent && jobs.IsPermanent(err)
+	}
+	if permanent {
+		return jobs.Permanent(all)
+	}
+	return all
+}
+
+// hide keeps the key out of logs.
+func (e *endpoint) hide(text string) string { return strings.ReplaceAll(text, e.key, "<key>") }
+
+func (e *endpoint) post(ctx context.Context, address string, text []byte) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(text))
+	if err != nil {
+		return jobs.Permanent(fmt.Errorf("the IndexNow endpoint %q is no address: %w", address, err))
+	}
+	r.Header.Set("Content-Type", "application/json; charset=utf-8")
+	resp, err := e.http.Do(r)
+	if errors.Is(err, outbound.ErrRefused) {
+		return jobs.Permanent(fmt.Errorf("submitting to IndexNow: %w", err))
+	}
+	if err != nil {
+		return fmt.Errorf("submitting to IndexNow: %w", err)
+	}
+	answer, err := outbound.ReadBody(resp)
+	if resp.StatusCode/100 == 2 {
+		return nil // 200 and 202: accepted; what the body says does not matter
+	}
+	if err != nil {
+		answer = nil
+	}
+	return e.refusal(r.URL.Host, resp, answer)
+}
+
+// refusal turns an answer into what to do about it.
+func (e *endpoint) refusal(host string, resp *http.Response, answer []byte) error {
+	said := fmt.Sprintf("%s answered %s %.200q", host, resp.Status, bytes.TrimSpace(answer))
+	switch code := resp.StatusCode; {
+	case code == http.StatusTooManyRequests:
+		return jobs.RetryAfter(fmt.Errorf("%s: too many submissions", said), e.retryAfter(resp.Header.Get("Retry-After")))
+	case code == http.StatusBadRequest:
+		return jobs.Permanent(fmt.Errorf("%s: it does not understand the submission; check that the endpoint speaks IndexNow", said))
+	case code == http.StatusForbidden:
+		return jobs.Permanent(fmt.Errorf("%s: it does not accept the key; check that %s shows the key and nothing else to everybody", said, e.keyURL))
+	case code == http.StatusUnprocessableEntity:
+		return jobs.Permanent(fmt.Errorf("%s: the addresses are not of the host %s or the key is not for it; check APP_URL in the CMS's .env", said, e.host))
+	case code == http.StatusRequestTimeout || code >= 500:
+		return errors.New(said)
+	case code/100 == 3:
+		return jobs.Permanent(fmt.Errorf("%s: it sends to %q; configure the endpoint that is meant", said, resp.Header.Get("Location")))
+	}
+	return jobs.Permanent(fmt.Errorf("%s: check the endpoint's address", said))
+}
+
+const (
+	defaultWait = time.Minute
+	longestWait = 24 * time.Hour
+)
+
+// retryAfter reads seconds or a date (RFC 9110 §10.2.3).
+func (e *endpoint) retryAfter(header string) time.Duration {
+	if seconds, err := strconv.Atoi(header); err == nil && seconds >= 0 {
+		return min(time.Duration(min(seconds, 1<<30))*time.Second, longestWait)
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return min(max(at.Sub(e.now()), time.Second), longestWait)
+	}
+	return defaultWait
+}

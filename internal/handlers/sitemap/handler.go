@@ -1,0 +1,164 @@
+package sitemap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
+)
+
+// Config is what the handlers of this package need.
+type Config struct {
+	Site *cms.Site
+	// DB holds our own tables (cmsjobs_sitemap_state, cmsjobs_indexnow_urls).
+	DB *sqlx.DB
+	// Target is where the map goes; Folder(site.Public()) when nil.
+	Target   Target
+	Options  Options
+	IndexNow IndexNowOptions
+	// MediaURL makes the address of a picture from its path below the upload
+	// root; root/storage/path when nil.
+	MediaURL func(path string) string
+	// Updated is told of each new map; what it enqueues with jobs.FollowUp is
+	// enqueued in the transaction that completes the job.
+	Updated func(ctx context.Context, e Event) error
+	// Failed is told when sitemap.generate has failed for good.
+	Failed func(ctx context.Context, err error) error
+	// HTTP sends to search engines and fetches the key file; a strict client
+	// of package outbound when nil.
+	HTTP   *http.Client
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Event tells of a map that has just been published.
+type Event struct {
+	URL  string // of sitemap.xml
+	URLs int
+}
+
+// Handler runs this package's kinds.
+type Handler struct {
+	site     *cms.Site
+	db       *sqlx.DB
+	target   target
+	options  Options
+	indexnow IndexNowOptions
+	media    func(string) string
+	updated  func(context.Context, Event) error
+	failed   func(context.Context, error) error
+	http     *http.Client
+	now      func() time.Time
+	log      *slog.Logger
+}
+
+// New checks c.
+func New(c Config) (*Handler, error) {
+	if err := errors.Join(c.Options.Validate(), c.IndexNow.Validate()); err != nil {
+		return nil, err
+	}
+	if c.Site == nil || c.DB == nil || c.Now == nil || c.Logger == nil {
+		return nil, errors.New("sitemap: Site, DB, Now and Logger are needed")
+	}
+	if c.Target == nil {
+		if c.Site.Public() == "" {
+			return nil, errors.New("where to put the sitemap is not known: set the CMS's folder or a target")
+		}
+		c.Target = Folder(c.Site.Public())
+	}
+	h := &Handler{site: c.Site, db: c.DB, target: c.Target, options: c.Options, indexnow: c.IndexNow.withDefaults(), media: c.MediaURL, updated: c.Updated, failed: c.Failed,
+		http: c.HTTP, now: c.Now, log: c.Logger}
+	if h.http == nil {
+		h.http = outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowHTTP: true, SameHostRedirects: true, UserAgent: "cmsjobs"})
+	}
+	if h.media == nil {
+		h.media = h.storageURL
+	}
+	return h, nil
+}
+
+// storageURL is where a CMS that keeps its media beside itself shows them. An
+// image may also be a whole address.
+func (h *Handler) storageURL(path string) string {
+	if strings.HasPrefix(path, "https://") || strings.HasPrefix(path, "http://") {
+		return path
+	}
+	return h.site.URL() + "/storage/" + cms.EscapePath(strings.TrimLeft(path, "/"))
+}
+
+// Register makes r run this package's kinds.
+func (h *Handler) Register(r *jobs.Registry) {
+	jobs.Handle(r, Generate, h.generate)
+	jobs.Handle(r, IndexNow, h.indexNow)
+}
+
+// indexNowDelay is the wait between a new map and telling of it (S0.31).
+const indexNowDelay = 30 * time.Second
+
+// generate is the job around Write.
+func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) error {
+	result, err := h.Write(ctx, p.Force, func(done, total int64, note string) { jobs.Report(ctx, done, total, note) })
+	if errors.Is(err, ErrBusy) {
+		return jobs.RetryAfter(err, 30*time.Second)
+	}
+	if err == nil {
+		err = h.announce(ctx, j, result)
+	}
+	if err != nil {
+		return h.failing(ctx, j, err)
+	}
+	for _, s := range result.Skipped {
+		jobs.Logf(ctx, "left out: %s %s: %s", s.Table, s.ID, s.Reason)
+	}
+	return jobs.SetResult(ctx, result)
+}
+
+// announce tells of a new map. A later attempt that finds nothing to do tells
+// too: the one before it may have written the map and not lived to say so.
+func (h *Handler) announce(ctx context.Context, j jobs.Job, r Result) error {
+	if r.Disabled != "" || r.Unchanged != "" && j.Attempt <= 1 {
+		return nil
+	}
+	jobs.FollowUp(ctx, IndexNow.Of(IndexNowPayload{}).In(indexNowDelay))
+	if h.updated == nil {
+		return nil
+	}
+	if err := h.updated(ctx, Event{URL: h.site.URL() + "/" + indexName, URLs: r.URLs}); err != nil {
+		return fmt.Errorf("telling of the new sitemap: %w", err)
+	}
+	return nil
+}
+
+// failing tells the administrators when err ends the job for good.
+func (h *Handler) failing(ctx context.Context, j jobs.Job, err error) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, jobs.ErrShutdown) || errors.Is(cause, jobs.ErrCancelled) || errors.Is(cause, jobs.ErrLeaseLost) {
+		return err
+	}
+	if !j.Last() && !jobs.IsPermanent(err) {
+		return err
+	}
+	// The run's own time may be over; telling people gets a little of its own.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	defer cancel()
+	_, told := h.site.Notify(ctx, h.now(), cms.Notification{
+		Title:       "The sitemap could not be made",
+		Description: fmt.Sprintf("After %d attempts: %v. The sitemap before it is still in place.", j.Attempt, err),
+	})
+	if h.failed != nil {
+		told = errors.Join(told, h.failed(ctx, err))
+	}
+	if told != nil {
+		h.log.Error("telling the administrators failed", "kind", j.Kind, "job", j.UUID, "error", told)
+	}
+	return err
+}

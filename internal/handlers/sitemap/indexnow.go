@@ -1,0 +1,210 @@
+package sitemap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// What sitemap.indexnow submits.
+const (
+	ModeURLs    = "urls"    // the addresses that changed since they were last accepted
+	ModeSitemap = "sitemap" // the address of the sitemap only, as the CMS itself does
+	ModeBoth    = "both"
+)
+
+// IndexNowOptions say how search engines are told. The zero value is good.
+type IndexNowOptions struct {
+	// Mode is ModeURLs when empty.
+	Mode string
+	// Endpoints are api.indexnow.org when empty, which passes on to all others
+	// that take part. BotbleEndpoints lists the CMS's own four.
+	Endpoints []string
+	// WriteKey puts the key file into the public folder when it is missing.
+	WriteKey bool
+	// Batch is how many addresses one call has: 10,000, the most that the
+	// protocol allows, when 0.
+	Batch int
+}
+
+const (
+	defaultEndpoint = "https://api.indexnow.org/indexnow"
+	maxBatch        = 10_000
+)
+
+// BotbleEndpoints are the four that the real CMS calls.
+func BotbleEndpoints() []string {
+	return []string{defaultEndpoint, "https://yandex.com/indexnow", "https://search.seznam.cz/indexnow", "https://searchadvisor.naver.com/indexnow"}
+}
+
+// Validate says what cannot be meant.
+func (o IndexNowOptions) Validate() error {
+	if err := (&IndexNowPayload{Mode: o.Mode}).Validate(); err != nil {
+		return fmt.Errorf("IndexNow: %w", err)
+	}
+	for _, e := range o.Endpoints {
+		if u, err := url.Parse(e); err != nil || u.Host == "" {
+			return fmt.Errorf("IndexNow endpoint %q is no address", e)
+		}
+	}
+	if o.Batch < 0 || o.Batch > maxBatch {
+		return fmt.Errorf("%d addresses a call: IndexNow allows 1 to %d", o.Batch, maxBatch)
+	}
+	return nil
+}
+
+func (o IndexNowOptions) withDefaults() IndexNowOptions {
+	o.Mode = firstOf(o.Mode, ModeURLs)
+	if len(o.Endpoints) == 0 {
+		o.Endpoints = []string{defaultEndpoint}
+	}
+	if o.Batch == 0 {
+		o.Batch = maxBatch
+	}
+	return o
+}
+
+// Submission is what a run of sitemap.indexnow did.
+type Submission struct {
+	// Why says why nothing was submitted; "" when it was.
+	Why      string   `json:"why,omitempty"`
+	Mode     string   `json:"mode,omitempty"`
+	Added    int      `json:"added"`
+	Changed  int      `json:"changed"`
+	Deleted  int      `json:"deleted"`
+	Calls    int      `json:"calls"`
+	Sitemap  string   `json:"sitemap,omitempty"`
+	KeyFile  string   `json:"keyFile,omitempty"` // "written" when we put it there
+	Refusals []string `json:"refusals,omitempty"`
+}
+
+// indexNow is the job around Submit.
+func (h *Handler) indexNow(ctx context.Context, _ jobs.Job, p IndexNowPayload) error {
+	s, err := h.Submit(ctx, p)
+	for _, refusal := range s.Refusals {
+		jobs.Logf(ctx, "%s", refusal)
+	}
+	if err != nil {
+		return err
+	}
+	return jobs.SetResult(ctx, s)
+}
+
+// Submit tells search engines what changed: what the job does, for use by hand.
+// Errors that repeating would not mend are jobs.Permanent; a wait that the
+// other side asked for is jobs.RetryAfter. What was accepted before an error
+// is not submitted again.
+func (h *Handler) Submit(ctx context.Context, payload IndexNowPayload) (Submission, error) {
+	settings, err := h.site.Settings(ctx)
+	if err != nil {
+		return Submission{}, err
+	}
+	key := strings.TrimSpace(settings["indexnow_api_key"])
+	if why := h.whyNot(settings, key); why != "" {
+		return Submission{Why: why}, nil
+	}
+	p, err := h.plan(ctx)
+	if err != nil {
+		return Submission{}, err
+	}
+	print, err := h.fingerprint(ctx, p)
+	if err != nil {
+		return Submission{}, err
+	}
+	s := Submission{Mode: modeOf(payload, h.indexnow.Mode)}
+	state := "indexnow:" + s.Mode
+	last, at, err := h.recall(ctx, state)
+	if err != nil {
+		return s, err
+	}
+	if last == print.sum && payload.SitemapURL == nil {
+		s.Why = "nothing changed since the submission of " + at.Format(time.RFC3339)
+		return s, nil
+	}
+	e, err := h.endpoint(ctx, p, key, &s)
+	if err != nil {
+		return s, err
+	}
+	if err := h.submit(ctx, p, e, payload, &s); err != nil {
+		return s, err
+	}
+	return s, h.remember(ctx, state, print, s)
+}
+
+func (h *Handler) whyNot(settings cms.Settings, key string) string {
+	switch {
+	case !settings.Bool("indexnow_enabled", false):
+		return "the CMS's setting indexnow_enabled is off"
+	case key == "":
+		return "the CMS's setting indexnow_api_key is empty"
+	case !settings.Bool("sitemap_enabled", true):
+		return "the CMS's setting sitemap_enabled is 0"
+	}
+	return ""
+}
+
+func modeOf(p IndexNowPayload, configured string) string {
+	if p.Mode == "" && p.SitemapURL != nil && configured == ModeURLs {
+		return ModeBoth
+	}
+	return firstOf(p.Mode, configured)
+}
+
+func (h *Handler) submit(ctx context.Context, p *plan, e *endpoint, payload IndexNowPayload, s *Submission) error {
+	if s.Mode != ModeURLs {
+		s.Sitemap = p.links.Root + "/" + indexName
+		if payload.SitemapURL != nil {
+			s.Sitemap = *payload.SitemapURL
+		}
+		if u, err := url.Parse(s.Sitemap); err != nil || u.Host != e.host {
+			return jobs.Permanent(fmt.Errorf("sitemapUrl %q is not on %s: IndexNow takes addresses of the site's own host only", s.Sitemap, e.host))
+		}
+		if err := e.send(ctx, []string{s.Sitemap}, s); err != nil {
+			return err
+		}
+	}
+	if s.Mode == ModeSitemap {
+		return nil
+	}
+	return h.submitChanges(ctx, p, e, s)
+}
+
+// submitChanges compares the site with what was accepted, address by address,
+// and submits the differences in full calls.
+func (h *Handler) submitChanges(ctx context.Context, p *plan, e *endpoint, s *Submission) error {
+	accepted, err := h.accepted(ctx)
+	if err != nil {
+		return err
+	}
+	b := &batch{handler: h, endpoint: e, submission: s, size: h.indexnow.Batch}
+	skip := func(*cms.RowError) {} // sitemap.generate lists them
+	for i := range p.groups {
+		err := h.stream(ctx, p, &p.groups[i], skip, func(n *entry) error {
+			hash, stamp := hashOf(n.loc), stampOf(n.modified)
+			known, old := accepted.see(hash)
+			switch {
+			case !known:
+				s.Added++
+			case old != stamp:
+				s.Changed++
+			default:
+				return nil
+			}
+			return b.add(ctx, submitted{hash, n.loc, stamp, false})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	err = h.deleted(ctx, accepted, func(hash int64, loc string) error {
+		s.Deleted++
+		return b.add(ctx, submitted{hash, loc, 0, true})
+	})
+	return errors.Join(err, b.flush(ctx))
+}

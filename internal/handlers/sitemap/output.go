@@ -1,0 +1,114 @@
+package sitemap
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"time"
+)
+
+// output is one sitemap file while it is written.
+type output struct {
+	file     *os.File
+	staged   string
+	buffer   []byte
+	urls     int
+	bytes    int64
+	modified time.Time
+}
+
+const outputBuffer = 64 << 10
+
+// fits says whether an entry of n bytes may still go into the file.
+func (o *output) fits(n, perFile int) bool {
+	return o.urls < perFile && o.bytes+int64(n+len(footer)) <= maxBytes
+}
+
+// write adds the header (the first call) or an entry.
+func (o *output) write(text []byte, modified time.Time) error {
+	if o.bytes > 0 {
+		o.urls++
+	}
+	if modified.After(o.modified) {
+		o.modified = modified
+	}
+	o.bytes += int64(len(text))
+	if o.buffer = append(o.buffer, text...); len(o.buffer) < outputBuffer {
+		return nil
+	}
+	return o.flush()
+}
+
+func (o *output) flush() error {
+	_, err := o.file.Write(o.buffer)
+	o.buffer = o.buffer[:0]
+	return err
+}
+
+func (o *output) end() (file, error) {
+	o.buffer = append(o.buffer, footer...)
+	o.bytes += int64(len(footer))
+	return file{staged: o.staged, urls: o.urls, bytes: o.bytes, modified: o.modified}, o.flush()
+}
+
+// sealer brings finished files to the disk, and makes their compressed copies,
+// beside the writing of the next ones: fsync is most of the time of a map of
+// many small files.
+type sealer struct {
+	stage *os.Root
+	work  chan sealing
+	wait  sync.WaitGroup
+
+	mu  sync.Mutex
+	err error
+}
+
+type sealing struct {
+	file   *os.File
+	staged string
+	zip    bool
+}
+
+const sealers = 4
+
+func newSealer(stage *os.Root) *sealer {
+	s := &sealer{stage: stage, work: make(chan sealing, sealers)}
+	for range sealers {
+		s.wait.Go(func() {
+			for w := range s.work {
+				s.note(s.seal(w))
+			}
+		})
+	}
+	return s
+}
+
+func (s *sealer) seal(w sealing) error {
+	var err error
+	if w.zip {
+		err = zipBeside(s.stage, w.file, w.staged+".gz")
+	}
+	return errors.Join(err, w.file.Sync(), w.file.Close())
+}
+
+func (s *sealer) note(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = errors.Join(s.err, err)
+}
+
+// take takes a finished file over. It returns what went wrong with files
+// before it.
+func (s *sealer) take(f *os.File, staged string, zip bool) error {
+	s.work <- sealing{f, staged, zip}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// done waits until everything is on the disk.
+func (s *sealer) done() error {
+	close(s.work)
+	s.wait.Wait()
+	return s.err
+}

@@ -1,0 +1,112 @@
+package sitemap
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+)
+
+// plan is what one run is about, as the CMS's settings say at its start.
+type plan struct {
+	now     time.Time
+	enabled bool
+	perFile int
+	botble  bool // the CMS's own file names
+	groups  []group
+	links   *cms.Permalinks
+	options Options
+	publication,
+	language string
+	scratch []entry
+}
+
+// group is one kind of content and how it is listed.
+type group struct {
+	model               cms.Model
+	file                string // "blog-posts"
+	priority, frequency string
+}
+
+// The real CMS's names of files; other models are named as they are.
+var botbleFiles = map[string]string{"posts": "blog-posts", "categories": "blog-categories", "tags": "blog-tags"}
+
+var profiles = map[string]map[string]string{
+	"specification": {"pages": "0.8", "posts": "0.7", "categories": "0.6", "tags": "0.3", "galleries": "0.6", "": "0.5"},
+	"botble":        {"pages": "0.8", "posts": "0.8", "categories": "0.8", "tags": "0.3", "galleries": "0.8", "": "0.8"},
+}
+
+func (h *Handler) plan(ctx context.Context) (*plan, error) {
+	settings, err := h.site.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{now: h.now(), options: h.options, enabled: settings.Bool("sitemap_enabled", true)}
+	if p.links, err = h.site.Permalinks(ctx, p.now); err != nil {
+		return nil, err
+	}
+	p.perFile = h.options.PerFile
+	if p.perFile == 0 {
+		p.perFile = settings.Int("sitemap_items_per_page", 1000)
+	}
+	p.perFile = min(max(p.perFile, 1), maxURLs)
+	p.botble = h.options.Naming == "botble" || h.options.Naming != "plain" && isBotble(settings)
+	p.publication = firstOf(h.options.Publication, settings.String("theme-"+settings["theme"]+"-site_title", ""), settings.String("admin_title", ""), h.site.Env["APP_NAME"])
+	p.language = settings.String("locale", "en")
+	for _, m := range append(cms.Models(), h.options.Models...) {
+		g := p.group(m.WithDefaults())
+		if settings.Bool("sitemap_"+strings.ReplaceAll(botbleFile(m.Name), "-", "_")+"_enabled", true) {
+			p.groups = append(p.groups, g)
+		}
+	}
+	return p, nil
+}
+
+// isBotble knows the real CMS by settings that each of its versions writes.
+func isBotble(s cms.Settings) bool {
+	_, theme := s["theme"]
+	_, plugins := s["activated_plugins"]
+	return theme || plugins
+}
+
+func botbleFile(model string) string { return firstOf(botbleFiles[model], model) }
+
+func (p *plan) group(m cms.Model) group {
+	g := group{model: m, file: botbleFile(m.Name), frequency: "daily"}
+	if !p.botble {
+		g.file = "sitemap-" + m.Name
+	}
+	profile := profiles[firstOf(p.options.Profile, "specification")]
+	g.priority = firstOf(p.options.Priorities[m.Name], profile[m.Name], profile[""])
+	if m.Name == "tags" {
+		g.frequency = "weekly"
+	}
+	return g
+}
+
+// name is the published name of a group's file n (from 1) of so many.
+func (p *plan) name(g *group, n, of int) string {
+	switch {
+	case of == 1:
+		return g.file + ".xml"
+	case p.botble:
+		return g.file + "-page-" + itoa(n) + ".xml"
+	}
+	return g.file + "-" + itoa(n) + ".xml"
+}
+
+// query is what a group's entries need of the CMS.
+func (p *plan) query(g *group) cms.ContentQuery {
+	o := p.options
+	return cms.ContentQuery{Now: p.now, Robots: !o.KeepNoIndex, Images: o.Images, Titles: o.News && g.model.Scheduled, Versions: o.Alternates}
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}

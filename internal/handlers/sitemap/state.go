@@ -1,0 +1,133 @@
+package sitemap
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+)
+
+// fingerprint stands for all that a map is made of.
+type fingerprint struct {
+	sum  string
+	rows int64
+}
+
+// layoutVersion is raised when the same content gives different files.
+const layoutVersion = 1
+
+func (h *Handler) fingerprint(ctx context.Context, p *plan) (fingerprint, error) {
+	print := fingerprint{}
+	sum := sha256.New()
+	see := func(value any) error { return json.NewEncoder(sum).Encode(value) }
+	day := ""
+	for i := range p.groups {
+		g := &p.groups[i]
+		digests, err := h.site.ContentDigest(ctx, g.model, p.query(g))
+		if err != nil {
+			return print, err
+		}
+		if len(digests) > 0 {
+			print.rows += digests[0].Rows
+		}
+		if err := see([]any{g.model, g.file, g.priority, g.frequency, digests}); err != nil {
+			return print, err
+		}
+	}
+	if p.options.News {
+		day = p.now.UTC().Format(time.DateOnly + "T15") // posts stop being news by the hour
+	}
+	err := see([]any{layoutVersion, p.perFile, p.botble, p.options, p.publication, p.language, day, p.links.Root, p.links.Ending,
+		p.links.Homepage, p.links.Languages, p.links.Home(p.lastLanguage()), p.links.Today()})
+	print.sum = hex.EncodeToString(sum.Sum(nil))
+	return print, err
+}
+
+// lastLanguage shows, in an address, whether the default one is hidden.
+func (p *plan) lastLanguage() string {
+	if len(p.links.Languages) == 0 {
+		return ""
+	}
+	return p.links.Languages[0].Code
+}
+
+// unchanged says since when the map is as it would be now, "" when it is not.
+func (h *Handler) unchanged(ctx context.Context, print fingerprint) (string, error) {
+	last, at, err := h.recall(ctx, h.target.String())
+	if err != nil || last != print.sum {
+		return "", err
+	}
+	f, err := h.target.open(ctx, indexName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil // somebody removed it
+	}
+	if err != nil {
+		return "", fmt.Errorf("looking at the sitemap: %w", err)
+	}
+	return "nothing changed since " + at.Format(time.RFC3339), f.Close()
+}
+
+// recall is what remember kept: "" when nothing.
+func (h *Handler) recall(ctx context.Context, what string) (sum string, at time.Time, err error) {
+	var millis int64
+	query := h.db.Rebind("SELECT fingerprint, generated_at FROM cmsjobs_sitemap_state WHERE target = ?")
+	err = h.db.QueryRowContext(ctx, query, stateKey(what)).Scan(&sum, &millis)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", at, nil
+	}
+	if err != nil {
+		return "", at, fmt.Errorf("reading the last sitemap's state: %w", err)
+	}
+	return sum, time.UnixMilli(millis).UTC(), nil
+}
+
+func (h *Handler) remember(ctx context.Context, what string, print fingerprint, result any) error {
+	summary, err := json.Marshal(result)
+	if err != nil {
+		return fmt.Errorf("encoding what was done: %w", err)
+	}
+	return h.transact(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_sitemap_state WHERE target = ?"), stateKey(what)); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, h.db.Rebind("INSERT INTO cmsjobs_sitemap_state (target, fingerprint, summary, generated_at) VALUES (?, ?, ?, ?)"),
+			stateKey(what), print.sum, string(summary), h.now().UnixMilli())
+		return err
+	})
+}
+
+func (h *Handler) forget(ctx context.Context) error {
+	if _, err := h.db.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_sitemap_state WHERE target = ?"), stateKey(h.target.String())); err != nil {
+		return fmt.Errorf("forgetting the last sitemap's state: %w", err)
+	}
+	return nil
+}
+
+func (h *Handler) transact(ctx context.Context, do func(*sql.Tx) error) error {
+	tx, err := h.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("writing the sitemap's state: %w", err)
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(fmt.Errorf("writing the sitemap's state: %w", err), tx.Rollback())
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("writing the sitemap's state: %w", err)
+	}
+	return nil
+}
+
+// stateKey fits its column: long paths are hashed.
+func stateKey(what string) string {
+	if len(what) <= 191 {
+		return what
+	}
+	sum := sha256.Sum256([]byte(what))
+	return strings.ToValidUTF8(what[:100], "") + hex.EncodeToString(sum[:16])
+}

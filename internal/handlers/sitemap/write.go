@@ -1,0 +1,121 @@
+package sitemap
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// Result is what a run of sitemap.generate did.
+type Result struct {
+	// Unchanged and Disabled say why nothing was written; "" when it was.
+	Unchanged string `json:"unchanged,omitempty"`
+	Disabled  string `json:"disabled,omitempty"`
+	// Index is the address of sitemap.xml, Target where it was put.
+	Index  string `json:"index,omitempty"`
+	Target string `json:"target"`
+	URLs   int    `json:"urls"`
+	Files  int    `json:"files"`
+	Bytes  int64  `json:"bytes"`
+	// Removed are the files that were no longer needed.
+	Removed []string `json:"removed,omitempty"`
+	// SkippedRows counts the rows that could not be listed; Skipped names the
+	// first 50.
+	SkippedRows int           `json:"skippedRows,omitempty"`
+	Skipped     []Skipped     `json:"skipped,omitempty"`
+	Took        time.Duration `json:"took"`
+}
+
+// Progress is told how many addresses are written ("writing") or files put
+// into place ("publishing"), of how many. It may be called from several
+// goroutines.
+type Progress func(done, total int64, note string)
+
+// Write makes and publishes the map: what the job does, for use by hand.
+// progress may be nil.
+func (h *Handler) Write(ctx context.Context, force bool, progress Progress) (Result, error) {
+	if progress == nil {
+		progress = func(int64, int64, string) {}
+	}
+	p, err := h.plan(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Target: h.target.String()}
+	if !p.enabled {
+		result.Disabled = "the CMS's setting sitemap_enabled is 0"
+		result.Removed, err = h.withdraw(ctx, p)
+		return result, err
+	}
+	progress(0, 0, "looking for changes")
+	print, err := h.fingerprint(ctx, p)
+	if err != nil {
+		return result, err
+	}
+	if !force {
+		if result.Unchanged, err = h.unchanged(ctx, print); err != nil || result.Unchanged != "" {
+			return result, err
+		}
+	}
+	if err := h.write(ctx, p, print, &result, progress); err != nil {
+		return result, err
+	}
+	result.Took = h.now().Sub(p.now)
+	return result, h.remember(ctx, h.target.String(), print, result)
+}
+
+// write stages all files and publishes them.
+func (h *Handler) write(ctx context.Context, p *plan, print fingerprint, result *Result, progress Progress) (err error) {
+	stage, err := h.target.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stage.end()) }()
+	b := &builder{plan: p, stage: stage.root, seal: newSealer(stage.root)}
+	b.seen = func(urls int) { progress(int64(urls), max(print.rows, int64(urls)), "writing") }
+	built := h.build(ctx, b)
+	if err := errors.Join(built, b.seal.done()); err != nil {
+		return err
+	}
+	files := b.published()
+	var placed atomic.Int64 // buckets take several files at once
+	report := func() { progress(placed.Load(), int64(len(files)), "publishing") }
+	report()
+	result.Removed, err = h.target.publish(ctx, stage, files, func() { placed.Add(1); report() })
+	if err != nil {
+		return err
+	}
+	if err := h.robots(p, b.urls > 0); err != nil {
+		return err
+	}
+	result.URLs, result.Skipped, result.SkippedRows = b.urls, b.skipped, b.faults
+	for _, f := range b.files {
+		result.Bytes += f.bytes
+	}
+	if result.Files = len(b.files); b.urls > 0 {
+		result.Index = p.links.Root + "/" + indexName
+	}
+	return nil
+}
+
+func (h *Handler) build(ctx context.Context, b *builder) error {
+	for i := range b.plan.groups {
+		if err := b.group(ctx, h, &b.plan.groups[i]); err != nil {
+			return err
+		}
+	}
+	return b.complete()
+}
+
+// withdraw removes the map, for a site that wants none.
+func (h *Handler) withdraw(ctx context.Context, p *plan) ([]string, error) {
+	removed, err := h.target.clear(ctx)
+	if err != nil {
+		return removed, err
+	}
+	return removed, errors.Join(h.robots(p, false), h.forget(ctx))
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

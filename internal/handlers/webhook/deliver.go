@@ -1,0 +1,254 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
+)
+
+// DeliverPayload says what to tell whom: a Subscription, or any URL.
+type DeliverPayload struct {
+	Subscription int64           `json:"subscription,omitempty"`
+	URL          string          `json:"url,omitempty"`
+	Event        string          `json:"event"`
+	Data         json.RawMessage `json:"data,omitempty"`
+	// ID names the message; the job's uuid when empty. A redelivery has the ID
+	// of the first.
+	ID string `json:"id,omitempty"`
+	// At is when it happened, RFC 3339; the job's enqueuing when empty.
+	At string `json:"at,omitempty"`
+}
+
+// Validate finds what no repeating would mend.
+func (p *DeliverPayload) Validate() error {
+	if (p.Subscription == 0) == (p.URL == "") {
+		return errors.New("a webhook needs either subscription or url")
+	}
+	if p.URL != "" {
+		if err := checkURL(p.URL, true); err != nil {
+			return err
+		}
+	}
+	if len(p.ID) > 191 || strings.ContainsFunc(p.ID, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return errors.New("a webhook's id is printable ASCII of at most 191 bytes")
+	}
+	return checkEvent(p.Event)
+}
+
+// Result is what a delivery leaves for people to read.
+type Result struct {
+	Status   int    `json:"status,omitempty"`
+	Answer   string `json:"answer,omitempty"`
+	Note     string `json:"note,omitempty"`
+	Duration string `json:"duration,omitempty"`
+}
+
+// call is one attempt.
+type call struct {
+	subscription int64
+	event, url   string
+	id           string
+	body         []byte
+	signature    string // "" is unsigned
+	attempt      int
+	at           time.Time
+	// What came back.
+	status     int
+	answer     string
+	retryAfter string
+	err        error
+	took       time.Duration
+}
+
+// deliver runs a webhook.deliver job.
+func (h *Handler) deliver(ctx context.Context, job jobs.Job, p DeliverPayload) error {
+	c, skip, err := h.call(ctx, job, p)
+	if err != nil {
+		return err
+	}
+	if skip != "" {
+		return jobs.SetResult(ctx, Result{Note: skip})
+	}
+	if !job.EnqueuedAt.IsZero() && c.at.Sub(job.EnqueuedAt) > h.c.MaxAge {
+		return jobs.Permanent(fmt.Errorf("given up: %s could not be reached for %s", shown(c.url), h.c.MaxAge))
+	}
+	dependency := "webhook:" + hostOf(c.url)
+	if h.c.Breaker != nil {
+		if err := h.c.Breaker.Allow(ctx, dependency); err != nil {
+			return err
+		}
+	}
+	h.send(ctx, c)
+	h.recordUse(ctx, dependency, c)
+	if err := h.log(context.WithoutCancel(ctx), c); err != nil {
+		h.c.Logger.WarnContext(ctx, "a webhook delivery could not be logged", "uuid", job.UUID, "error", err)
+	}
+	if err := jobs.SetResult(ctx, Result{Status: c.status, Answer: cut(c.answer, 300), Duration: c.took.Round(time.Millisecond).String()}); err != nil {
+		return err
+	}
+	return h.verdict(ctx, p, c)
+}
+
+// call makes the request's parts. skip says why there is nothing to send.
+func (h *Handler) call(ctx context.Context, job jobs.Job, p DeliverPayload) (c *call, skip string, err error) {
+	c = &call{subscription: p.Subscription, event: p.Event, url: p.URL, id: p.ID, attempt: job.Attempt, at: h.c.Now()}
+	secrets := []string{}
+	if h.c.DefaultSecret != "" {
+		secrets = append(secrets, h.c.DefaultSecret)
+	}
+	if p.Subscription != 0 {
+		s, err := h.subscription(ctx, p.Subscription)
+		if errors.Is(err, ErrNoSubscription) {
+			return nil, "the subscription was removed", nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		if s.State != Active {
+			return nil, "the subscription is disabled: " + s.Reason, nil
+		}
+		c.url, secrets = s.URL, s.secrets(c.at)
+	}
+	if c.id == "" {
+		c.id = job.UUID
+	}
+	happened := p.At
+	if happened == "" {
+		happened = job.EnqueuedAt.UTC().Format(time.RFC3339)
+	}
+	data := p.Data
+	if len(data) == 0 {
+		data = json.RawMessage("{}")
+	}
+	c.body, err = json.Marshal(struct {
+		Type      string          `json:"type"`
+		Timestamp string          `json:"timestamp"`
+		Data      json.RawMessage `json:"data"`
+	}{p.Event, happened, data})
+	if err != nil {
+		return nil, "", jobs.Permanent(fmt.Errorf("encoding the webhook: %w", err))
+	}
+	for _, secret := range secrets {
+		signature, err := Sign(secret, c.id, c.at, c.body)
+		if err != nil {
+			return nil, "", jobs.Permanent(err)
+		}
+		c.signature = strings.TrimSpace(c.signature + " " + signature)
+	}
+	return c, "", nil
+}
+
+// send makes the request and keeps what came back in c.
+func (h *Handler) send(ctx context.Context, c *call) {
+	defer func() { c.took = h.c.Now().Sub(c.at) }()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(c.body))
+	if err != nil {
+		c.err = jobs.Permanent(errors.New("the address is not one of HTTP"))
+		return
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "cmsjobs-webhook/1")
+	r.Header.Set(HeaderID, c.id)
+	r.Header.Set(HeaderTimestamp, strconv.FormatInt(c.at.Unix(), 10))
+	if c.signature != "" {
+		r.Header.Set(HeaderSignature, c.signature)
+	}
+	answer, err := h.c.Client.Do(r)
+	if err != nil {
+		c.err = bare(err)
+		return
+	}
+	c.status, c.retryAfter = answer.StatusCode, answer.Header.Get("Retry-After")
+	text, err := outbound.ReadBody(answer)
+	if err != nil && !errors.Is(err, outbound.ErrTooLarge) && (c.status < 200 || c.status > 299) {
+		c.err = bare(err)
+	}
+	c.answer = string(text)
+}
+
+// bare takes the address out of an error of net/http: its query may be secret.
+func bare(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// recordUse tells the breaker how the host is: any answer of its own shows
+// that it lives, a gateway's does not.
+func (h *Handler) recordUse(ctx context.Context, dependency string, c *call) {
+	if h.c.Breaker == nil || ctx.Err() != nil || errors.Is(c.err, outbound.ErrRefused) {
+		return
+	}
+	trouble := c.err
+	if trouble == nil && c.status >= 502 && c.status <= 504 {
+		trouble = fmt.Errorf("it answers %d", c.status)
+	}
+	if err := h.c.Breaker.Record(ctx, dependency, trouble); err != nil {
+		h.c.Logger.WarnContext(ctx, "the circuit breaker could not be told", "dependency", dependency, "error", err)
+	}
+}
+
+// maxRetryAfter bounds what a host may ask for.
+const maxRetryAfter = 6 * time.Hour
+
+// verdict turns the answer into the job's end.
+func (h *Handler) verdict(ctx context.Context, p DeliverPayload, c *call) error {
+	switch {
+	case errors.Is(c.err, outbound.ErrRefused):
+		return jobs.Permanent(fmt.Errorf("delivering to %s: %w", shown(c.url), c.err))
+	case c.err != nil:
+		return fmt.Errorf("delivering to %s: %w", shown(c.url), c.err)
+	case c.status >= 200 && c.status <= 299:
+		return nil
+	case c.status == http.StatusGone && p.Subscription != 0:
+		return h.Disable(context.WithoutCancel(ctx), p.Subscription, "the receiver answered 410 Gone")
+	case c.status == http.StatusGone:
+		return jobs.Permanent(fmt.Errorf("delivering to %s: it answered 410 Gone", shown(c.url)))
+	}
+	err := fmt.Errorf("delivering to %s: it answered %d: %s", shown(c.url), c.status, cut(c.answer, 200))
+	if wait, said := retryAfter(c.retryAfter, c.at); said {
+		return jobs.RetryAfter(err, min(wait, maxRetryAfter))
+	}
+	return err
+}
+
+// retryAfter reads the header's two forms (RFC 9110, 10.2.3).
+func retryAfter(text string, now time.Time) (time.Duration, bool) {
+	if seconds, err := strconv.Atoi(strings.TrimSpace(text)); err == nil && seconds >= 0 {
+		return time.Duration(min(seconds, 1<<30)) * time.Second, true
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0, false
+	}
+	return max(at.Sub(now), time.Second), true
+}
+
+// shown is an address without its query and user, which may be secret.
+func shown(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "(an address that cannot be read)"
+	}
+	return u.Scheme + "://" + u.Host + u.EscapedPath()
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}

@@ -1,0 +1,274 @@
+package breaker
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// ErrOpen says that a dependency is out and jobs are held back.
+var ErrOpen = errors.New("it failed too often and is left alone for a while")
+
+// Config holds the thresholds. Zero fields get the defaults named.
+type Config struct {
+	// Failures in a row, all within Window, open the breaker: 10 in 60 s.
+	Failures int
+	Window   time.Duration
+	// Wait before the first probe, 30 s. It doubles with each probe that fails,
+	// up to MaxWait, 10 min.
+	Wait, MaxWait time.Duration
+	// ProbeTimeout is how long a probe may take before another caller is let
+	// through, 2 min.
+	ProbeTimeout time.Duration
+}
+
+// State of one breaker.
+type State string
+
+// The states: closed lets everybody through, open nobody, half-open one probe.
+const (
+	Closed   State = "closed"
+	Open     State = "open"
+	HalfOpen State = "half-open"
+)
+
+// Info is what people see of one breaker.
+type Info struct {
+	Dependency string
+	State      State
+	Failures   int // in a row
+	Trips      int // openings since it last worked
+	// RetryAt is when the next probe goes, or, half-open, when it is given up.
+	RetryAt   time.Time
+	LastError string
+	ChangedAt time.Time
+}
+
+// Breakers are all of a fleet.
+type Breakers struct {
+	db    *sqlx.DB
+	c     Config
+	clock string // SQL for the database's time in Unix milliseconds
+	lock  string
+}
+
+// New returns the breakers whose rows lie in db.
+func New(db *sqlx.DB, c Config) *Breakers {
+	defaults := Config{Failures: 10, Window: time.Minute, Wait: 30 * time.Second, MaxWait: 10 * time.Minute, ProbeTimeout: 2 * time.Minute}
+	if c.Failures <= 0 {
+		c.Failures = defaults.Failures
+	}
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{{&c.Window, defaults.Window}, {&c.Wait, defaults.Wait}, {&c.MaxWait, defaults.MaxWait}, {&c.ProbeTimeout, defaults.ProbeTimeout}} {
+		if *d.field <= 0 {
+			*d.field = d.value
+		}
+	}
+	b := &Breakers{db: db, c: c, lock: " FOR UPDATE"}
+	switch db.DriverName() {
+	case "mysql":
+		b.clock = "CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED)"
+	case "sqlite":
+		b.clock, b.lock = "CAST(unixepoch('subsec') * 1000 AS INTEGER)", ""
+	default:
+		b.clock = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+	}
+	return b
+}
+
+type row struct {
+	Dependency   string
+	State        State
+	Failures     int
+	FirstFailure int64 `db:"first_failure_at"`
+	Trips        int
+	RetryAt      int64  `db:"retry_at"`
+	LastError    string `db:"last_error"`
+	ChangedAt    int64  `db:"changed_at"`
+	Now          int64
+}
+
+func (b *Breakers) query(tail string) string {
+	return b.db.Rebind("SELECT dependency, state, failures, first_failure_at, trips, retry_at, last_error, changed_at, " + b.clock + " AS now FROM cmsjobs_breakers" + tail)
+}
+
+// Allow returns nil when the dependency may be used now. Else the error wraps
+// ErrOpen and is marked by jobs.RetryAfter.
+func (b *Breakers) Allow(ctx context.Context, dependency string) error {
+	var r row
+	err := b.db.GetContext(ctx, &r, b.query(" WHERE dependency = ?"), key(dependency))
+	if errors.Is(err, sql.ErrNoRows) || (err == nil && r.State == Closed) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("asking the circuit breaker of %s: %w", dependency, err)
+	}
+	if r.Now >= r.RetryAt {
+		won, err := b.probe(ctx, r)
+		if err != nil || won {
+			return err
+		}
+		r.RetryAt = r.Now + min(b.c.ProbeTimeout, 5*time.Second).Milliseconds() // another is probing: it will not be long
+	}
+	wait := time.Duration(r.RetryAt-r.Now) * time.Millisecond
+	return jobs.RetryAfter(fmt.Errorf("%s: %w; the last error was: %s", dependency, ErrOpen, r.LastError), wait)
+}
+
+// probe makes this caller the one that tries: a compare-and-set on retry_at.
+func (b *Breakers) probe(ctx context.Context, r row) (bool, error) {
+	result, err := b.db.ExecContext(ctx, b.db.Rebind("UPDATE cmsjobs_breakers SET state = ?, retry_at = ?, changed_at = ? WHERE dependency = ? AND retry_at = ? AND state <> ?"),
+		HalfOpen, r.Now+b.c.ProbeTimeout.Milliseconds(), r.Now, r.Dependency, r.RetryAt, Closed)
+	if err != nil {
+		return false, fmt.Errorf("probing %s: %w", r.Dependency, err)
+	}
+	n, err := result.RowsAffected()
+	return n == 1, err
+}
+
+// Record tells how a use of the dependency ended: nil for success, and for any
+// answer that shows that it lives; an error for trouble that may pass.
+func (b *Breakers) Record(ctx context.Context, dependency string, failure error) error {
+	if failure == nil {
+		return b.succeed(ctx, dependency)
+	}
+	for {
+		found, err := b.fail(ctx, dependency, failure)
+		if err != nil {
+			return fmt.Errorf("telling the circuit breaker of %s: %w", dependency, err)
+		}
+		if found {
+			return nil
+		}
+		if err := b.makeRow(ctx, dependency); err != nil {
+			return fmt.Errorf("making the circuit breaker of %s: %w", dependency, err)
+		}
+	}
+}
+
+// succeed closes the breaker. A healthy one costs a read and no write.
+func (b *Breakers) succeed(ctx context.Context, dependency string) error {
+	var r row
+	err := b.db.GetContext(ctx, &r, b.query(" WHERE dependency = ?"), key(dependency))
+	if errors.Is(err, sql.ErrNoRows) || (err == nil && r.State == Closed && r.Failures == 0) {
+		return nil
+	}
+	if err == nil {
+		_, err = b.db.ExecContext(ctx, b.db.Rebind("UPDATE cmsjobs_breakers SET state = ?, failures = 0, trips = 0, retry_at = 0, changed_at = ? WHERE dependency = ?"), Closed, r.Now, r.Dependency)
+	}
+	if err != nil {
+		return fmt.Errorf("closing the circuit breaker of %s: %w", dependency, err)
+	}
+	return nil
+}
+
+// fail counts a failure under the row's lock; false says that there is no row.
+func (b *Breakers) fail(ctx context.Context, dependency string, failure error) (bool, error) {
+	tx, err := b.db.BeginTxx(ctx, nil)
+	if err != nil {
+		return false, err
+	}
+	defer tx.Rollback() // after Commit it does nothing
+	var r row
+	err = tx.GetContext(ctx, &r, b.query(" WHERE dependency = ?"+b.lock), key(dependency))
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	r = b.c.after(r)
+	_, err = tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_breakers SET state = ?, failures = ?, first_failure_at = ?, trips = ?, retry_at = ?, last_error = ?, changed_at = ? WHERE dependency = ?"),
+		r.State, r.Failures, r.FirstFailure, r.Trips, r.RetryAt, oneLine(failure.Error()), r.Now, r.Dependency)
+	if err != nil {
+		return false, err
+	}
+	return true, tx.Commit()
+}
+
+// after is the row's next state when a use has failed now.
+func (c Config) after(r row) row {
+	if r.Failures == 0 || r.Now-r.FirstFailure > c.Window.Milliseconds() {
+		r.Failures, r.FirstFailure = 0, r.Now
+	}
+	r.Failures++
+	switch {
+	case r.State == Closed && r.Failures < c.Failures:
+	case r.State == Open: // one that began before it opened
+	default:
+		wait := c.Wait
+		for range r.Trips {
+			wait = min(2*wait, c.MaxWait)
+		}
+		r.State, r.Trips, r.RetryAt = Open, r.Trips+1, r.Now+wait.Milliseconds()
+	}
+	return r
+}
+
+func (b *Breakers) makeRow(ctx context.Context, dependency string) error {
+	insert := "INSERT INTO cmsjobs_breakers (dependency, state, failures, first_failure_at, trips, retry_at, last_error, changed_at) VALUES (?, ?, 0, 0, 0, 0, '', 0) ON CONFLICT DO NOTHING"
+	if b.db.DriverName() == "mysql" {
+		insert = "INSERT IGNORE INTO cmsjobs_breakers (dependency, state, failures, first_failure_at, trips, retry_at, last_error, changed_at) VALUES (?, ?, 0, 0, 0, 0, '', 0)"
+	}
+	_, err := b.db.ExecContext(ctx, b.db.Rebind(insert), key(dependency), Closed)
+	return err
+}
+
+// List returns every dependency that ever failed, the open ones first.
+func (b *Breakers) List(ctx context.Context) ([]Info, error) {
+	var rows []row
+	if err := b.db.SelectContext(ctx, &rows, b.query(" ORDER BY CASE state WHEN 'closed' THEN 1 ELSE 0 END, dependency LIMIT 1000")); err != nil {
+		return nil, fmt.Errorf("listing circuit breakers: %w", err)
+	}
+	list := make([]Info, len(rows))
+	for i, r := range rows {
+		list[i] = Info{Dependency: r.Dependency, State: r.State, Failures: r.Failures, Trips: r.Trips, LastError: r.LastError, ChangedAt: time.UnixMilli(r.ChangedAt).UTC()}
+		if r.RetryAt > 0 {
+			list[i].RetryAt = time.UnixMilli(r.RetryAt).UTC()
+		}
+	}
+	return list, nil
+}
+
+// Reset closes a breaker by hand and says whether there was one.
+func (b *Breakers) Reset(ctx context.Context, dependency string) (bool, error) {
+	result, err := b.db.ExecContext(ctx, b.db.Rebind("DELETE FROM cmsjobs_breakers WHERE dependency = ?"), key(dependency))
+	if err != nil {
+		return false, fmt.Errorf("resetting the circuit breaker of %s: %w", dependency, err)
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+// key is the dependency as the column holds it.
+func key(dependency string) string { return cut(oneLine(dependency), 191) }
+
+// oneLine makes foreign text fit for a column and a page.
+func oneLine(text string) string {
+	return cut(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\ufffd")), 500)
+}
+
+func cut(text string, limit int) string {
+	n := 0
+	for i := range text {
+		if n == limit {
+			return text[:i]
+		}
+		n++
+	}
+	return text
+}

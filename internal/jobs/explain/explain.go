@@ -1,0 +1,195 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Breaker is a dependency that is known to be down: jobs of its kinds wait.
+type Breaker struct {
+	Name  string // e.g. "smtp mail.example:587"
+	Kinds []string
+	Until time.Time // the next probe
+	Error string
+}
+
+// Snapshot is all that the answer depends on, at one moment.
+type Snapshot struct {
+	Job jobs.Record
+	// Now by the database's clock where it is known.
+	Now time.Time
+	// Known says that a handler for the kind is registered here; Policy is its.
+	Known  bool
+	Policy jobs.Policy
+	// Running counts jobs of the kind that run now, in the whole fleet.
+	Running int
+	Workers []jobs.WorkerRecord
+	Paused  bool // the job's queue
+	// Ahead counts jobs of the same queue that are due and come earlier; −1
+	// when nobody counted.
+	Ahead    int64
+	Breakers []Breaker
+	// JobsDisabled is JOBS_ENABLED=false.
+	JobsDisabled bool
+}
+
+// Reason is one thing that holds the job back.
+type Reason struct {
+	// Code is stable: foreign, unknown_kind, disabled, ended, running, stalled,
+	// not_due, retrying, paused, no_worker, no_worker_kind, kind_limit, breaker,
+	// busy, behind, ready.
+	Code string `json:"code"`
+	Text string `json:"text"`
+	// Until is when this reason ends by itself; zero when it does not.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// Job names everything that holds the job back, the strongest reason first.
+// There is always one reason at least; the last resort is "ready".
+func Job(s Snapshot) []Reason {
+	if ended := end(s); ended != nil {
+		return ended
+	}
+	reasons := slices.Concat(ownership(s), timing(s), gates(s), workers(s))
+	if len(reasons) == 0 {
+		reasons = waiting(s)
+	}
+	return reasons
+}
+
+func end(s Snapshot) []Reason {
+	j := s.Job
+	switch j.State {
+	case jobs.StateProcessing:
+		if j.Detail == "stalled" {
+			return []Reason{{Code: "stalled", Text: fmt.Sprintf("Its worker %s has not renewed the lease: it died or was cut off. Another worker takes the job when the lease has run out.", j.Worker)}}
+		}
+		return []Reason{{Code: "running", Text: fmt.Sprintf("It is running: attempt %d of %d, on %s, for %s.", j.Attempt, j.MaxAttempts, or(j.Worker, "a worker"), span(s.Now.Sub(j.StartedAt)))}}
+	case jobs.StateCompleted:
+		return []Reason{{Code: "ended", Text: "It is done and will not run again."}}
+	case jobs.StateCancelled:
+		return []Reason{{Code: "ended", Text: "A person cancelled it. Run it again to enqueue it anew."}}
+	case jobs.StateFailed:
+		return []Reason{{Code: "ended", Text: fmt.Sprintf("It failed for good after %d attempts: %s. Retry it once the cause is mended.", j.Attempt, or(firstLine(j.Error), "no error was recorded"))}}
+	}
+	return nil
+}
+
+func ownership(s Snapshot) []Reason {
+	switch {
+	case s.Job.Foreign:
+		return []Reason{{Code: "foreign", Text: fmt.Sprintf("It belongs to PHP (%s): only the CMS's own queue worker (php artisan queue:work) runs it. This service never touches it.", s.Job.Kind)}}
+	case !s.Known:
+		return []Reason{{Code: "unknown_kind", Text: fmt.Sprintf("No handler here is registered for %q. Check the spelling, or remove the job.", s.Job.Kind)}}
+	case s.JobsDisabled:
+		return []Reason{{Code: "disabled", Text: "Jobs are switched off (JOBS_ENABLED=false): nothing is taken from the queues."}}
+	}
+	return nil
+}
+
+func timing(s Snapshot) []Reason {
+	wait := s.Job.RunAt.Sub(s.Now)
+	if wait <= 0 {
+		return nil
+	}
+	if s.Job.Attempt > 0 {
+		return []Reason{{Code: "retrying", Until: s.Job.RunAt, Text: fmt.Sprintf("Attempt %d of %d failed (%s). The next one is due in %s.", s.Job.Attempt, s.Job.MaxAttempts, or(firstLine(s.Job.Error), "no error was recorded"), span(wait))}}
+	}
+	return []Reason{{Code: "not_due", Until: s.Job.RunAt, Text: fmt.Sprintf("It is not due yet: %s to go.", span(wait))}}
+}
+
+func gates(s Snapshot) []Reason {
+	var reasons []Reason
+	if s.Paused {
+		reasons = append(reasons, Reason{Code: "paused", Text: fmt.Sprintf("The queue %s is paused. Continue it to let its jobs run.", s.Job.Queue)})
+	}
+	for _, b := range s.Breakers {
+		if slices.Contains(b.Kinds, s.Job.Kind) {
+			reasons = append(reasons, Reason{Code: "breaker", Until: b.Until, Text: fmt.Sprintf("%s is down (%s). Jobs that need it wait without losing attempts; the next probe is in %s.", b.Name, or(firstLine(b.Error), "no details"), span(b.Until.Sub(s.Now)))})
+		}
+	}
+	if limit := s.Policy.Limit; s.Known && limit > 0 && s.Running >= limit {
+		reasons = append(reasons, Reason{Code: "kind_limit", Text: fmt.Sprintf("At most %d of %s may run at once, and %d do.", limit, s.Job.Kind, s.Running)})
+	}
+	return reasons
+}
+
+func workers(s Snapshot) []Reason {
+	if s.Job.Foreign || !s.Known || s.JobsDisabled {
+		return nil
+	}
+	var live, listening, able, free int
+	for _, w := range s.Workers {
+		if !w.Alive || w.State == "stopping" {
+			continue
+		}
+		live++
+		if !slices.Contains(w.Queues, s.Job.Queue) {
+			continue
+		}
+		listening++
+		if len(w.Kinds) > 0 && !slices.Contains(w.Kinds, s.Job.Kind) {
+			continue
+		}
+		able++
+		free += max(w.Slots-len(w.Running), 0)
+	}
+	switch {
+	case live == 0:
+		return []Reason{{Code: "no_worker", Text: "No worker is alive. Start one: cmsjobs work."}}
+	case listening == 0:
+		return []Reason{{Code: "no_worker", Text: fmt.Sprintf("%s alive, but none listens to the queue %s. Start one that does: cmsjobs work --queue=%s.", count(live, "worker is", "workers are"), s.Job.Queue, s.Job.Queue)}}
+	case able == 0:
+		return []Reason{{Code: "no_worker_kind", Text: fmt.Sprintf("No worker of the queue %s has a handler for %s. They may be of an older version: restart them.", s.Job.Queue, s.Job.Kind)}}
+	case free == 0 && s.Job.RunAt.Before(s.Now):
+		return []Reason{{Code: "busy", Text: fmt.Sprintf("All slots of the %s are busy. Raise the number of slots or start another worker.", count(able, "worker", "workers"))}}
+	}
+	return nil
+}
+
+func waiting(s Snapshot) []Reason {
+	if s.Ahead > 0 {
+		return []Reason{{Code: "behind", Text: fmt.Sprintf("It is due; %s it in the queue %s.", count(int(s.Ahead), "job is before", "jobs are before"), s.Job.Queue)}}
+	}
+	return []Reason{{Code: "ready", Text: "It is due and nothing holds it back: a worker takes it at its next poll."}}
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func or(text, fallback string) string {
+	if text == "" {
+		return fallback
+	}
+	return text
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	if runes := []rune(line); len(runes) > 200 {
+		return string(runes[:200]) + "…"
+	}
+	return line
+}
+
+func span(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0 s"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Round(time.Second)/time.Second))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Round(time.Minute)/time.Minute))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d/time.Hour), int(d%time.Hour/time.Minute))
+	}
+	return fmt.Sprintf("%d days", int(d/(24*time.Hour)))
+}

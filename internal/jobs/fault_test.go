@@ -1,0 +1,366 @@
+package jobs_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http/httptest"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/migrations"
+)
+
+// soak makes the fault tests as large as docs/reliability.md promises; CI runs
+// them small.
+func soak() bool { return os.Getenv("CMSJOBS_SOAK") == "1" }
+
+func size(small, full int) int {
+	if soak() {
+		return full
+	}
+	return small
+}
+
+// fault is something that a test did to a process (pid) or to all (pid 0).
+type fault struct {
+	at   time.Time
+	till time.Time // a run that began before it may be cut off by it
+	pid  int
+}
+
+// lab is one MariaDB of a test's own, a queue in it, workers and a sink.
+type lab struct {
+	t      *testing.T
+	server *jobstest.Server
+	dsn    string
+	db     *sqlx.DB
+	store  *sqlstore.Store
+	sink   *sink
+	config childConfig
+	faults []fault
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	server, err := jobstest.NewMariaDB("--innodb-flush-log-at-trx-commit=1")
+	if err != nil {
+		jobstest.Skip(t, "%v", err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	return newLabOn(t, server)
+}
+
+func newLabOn(t *testing.T, server *jobstest.Server) *lab {
+	t.Helper()
+	admin, err := sqlx.Connect("mysql", jobstest.MariaDBDSN(server.Port, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	admin.MustExec("CREATE DATABASE lab")
+	l := &lab{t: t, server: server, dsn: jobstest.MariaDBDSN(server.Port, "lab"), sink: newSink()}
+	ctx := context.Background()
+	db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: l.dsn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := migrations.Up(ctx, db.DB, db.DriverName()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlstore.CreateTables(ctx, db, sqlstore.Stock, ""); err != nil {
+		t.Fatal(err)
+	}
+	registry := jobs.NewRegistry()
+	jobs.Handle(registry, effectKind, func(context.Context, jobs.Job, effect) error { return nil })
+	l.db = db
+	if l.store, err = openStore(ctx, l.dsn, registry, "", time.Second); err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(l.sink)
+	t.Cleanup(web.Close)
+	l.config = childConfig{DSN: l.dsn, Sink: web.URL, Slots: 4, Lease: 3 * time.Second, Grace: 5 * time.Second}
+	return l
+}
+
+// enqueue puts in n jobs with keys from..from+n-1.
+func (l *lab) enqueue(from, n int, e effect) { l.t.Helper(); l.enqueueOn("default", from, n, e) }
+
+func (l *lab) enqueueOn(queue string, from, n int, e effect) {
+	l.t.Helper()
+	for start := from; start < from+n; start += 1000 {
+		var batch []jobs.New
+		for key := start; key < min(start+1000, from+n); key++ {
+			e.Key = key
+			batch = append(batch, effectKind.Of(e).On(queue))
+		}
+		if _, err := l.store.Enqueue(context.Background(), batch...); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+func (l *lab) fault(pid int, length time.Duration) {
+	now := time.Now()
+	l.faults = append(l.faults, fault{at: now, till: now.Add(length), pid: pid})
+}
+
+// explained says whether a fault lies between the start of a run and the next
+// start of the same job.
+func (l *lab) explained(run, next event) bool {
+	for _, f := range l.faults {
+		if (f.pid == 0 || f.pid == run.pid) && !f.till.Before(run.at) && !f.at.After(next.at) {
+			return true
+		}
+	}
+	return false
+}
+
+// check reads the history as a judge: nothing lost, nothing left, every second
+// run explained by a fault within the life of the run before it.
+func (l *lab) check(n int) {
+	l.t.Helper()
+	runs := map[int][]event{}
+	open := map[int]map[int]bool{} // key → pids that run it now
+	overlaps := 0
+	l.sink.mu.Lock()
+	defer l.sink.mu.Unlock()
+	for _, e := range l.sink.events {
+		if e.what != "start" {
+			delete(open[e.key], e.pid)
+			if e.what == "failed" {
+				delete(runs, e.key) // the next start is an ordinary retry
+			}
+			continue
+		}
+		if before := runs[e.key]; len(before) > 0 && !l.explained(before[len(before)-1], e) {
+			l.t.Errorf("job %d ran again without a fault: %+v then %+v", e.key, before[len(before)-1], e)
+		}
+		for pid := range open[e.key] {
+			if !l.explained(event{pid: pid, at: runs[e.key][0].at}, e) {
+				overlaps++
+			}
+		}
+		if open[e.key] == nil {
+			open[e.key] = map[int]bool{}
+		}
+		open[e.key][e.pid] = true
+		runs[e.key] = append(runs[e.key], e)
+	}
+	duplicates := 0
+	for _, ends := range l.sink.ends {
+		duplicates += ends - 1
+	}
+	var left, dead int
+	if err := l.db.Get(&left, "SELECT COUNT(*) FROM jobs"); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := l.db.Get(&dead, "SELECT COUNT(*) FROM failed_jobs"); err != nil {
+		l.t.Fatal(err)
+	}
+	if len(l.sink.ends) != n || left != 0 || dead != 0 || overlaps != 0 {
+		l.t.Errorf("%d of %d jobs ended, %d left in the queue, %d in failed_jobs, %d overlaps", len(l.sink.ends), n, left, dead, overlaps)
+	}
+	l.t.Logf("%d jobs, %d faults: %d lost, %d ran twice (each explained), %d overlaps", n, len(l.faults), n-len(l.sink.ends), duplicates, overlaps)
+}
+
+// empty waits until the queue is empty: the last runs are settled.
+func (l *lab) empty() {
+	l.t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for {
+		var left int
+		if err := l.db.Get(&left, "SELECT COUNT(*) FROM jobs"); err == nil && left == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			return // check says what is left
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// F1: kill -9 of workers and of the database server under load.
+func TestNothingIsLostWhenWorkersAndTheServerAreKilled(t *testing.T) {
+	l := newLab(t)
+	n := size(4000, 100_000)
+	l.enqueue(0, n, effect{Length: time.Millisecond})
+	workers := make([]*process, size(3, 8))
+	for i := range workers {
+		workers[i] = startChild(t, l.config)
+	}
+	for round := range size(6, 100) {
+		time.Sleep(time.Duration(200+rand.IntN(300)) * time.Millisecond)
+		if round%3 == 2 {
+			l.fault(0, 5*time.Second)
+			if err := l.server.Kill(); err != nil {
+				t.Logf("killing the server: %v", err)
+			}
+			if err := l.server.Start(); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		i := rand.IntN(len(workers))
+		l.fault(workers[i].cmd.Process.Pid, 0)
+		workers[i].kill()
+		workers[i] = startChild(t, l.config)
+	}
+	l.sink.await(t, n, 5*time.Minute)
+	l.empty()
+	l.check(n)
+}
+
+// F3: resets and black holes on the way to the server.
+func TestNothingIsLostOnABadNetwork(t *testing.T) {
+	l := newLab(t)
+	n := size(2500, 20_000)
+	l.enqueue(0, n, effect{Length: 2 * time.Millisecond})
+	proxy := jobstest.NewProxy(t, l.server.Port)
+	l.config.DSN = jobstest.MariaDBDSN(proxy.Port, "lab")
+	for range 2 {
+		startChild(t, l.config)
+	}
+	for range size(12, 75) {
+		time.Sleep(time.Duration(50+rand.IntN(150)) * time.Millisecond)
+		l.fault(0, 4*time.Second)
+		proxy.Cut()
+	}
+	proxy.Swallow(true)
+	l.fault(0, 20*time.Second)
+	time.Sleep(3 * time.Second)
+	proxy.Swallow(false)
+	proxy.Cut()
+	l.sink.await(t, n, 5*time.Minute)
+	l.empty()
+	l.check(n)
+}
+
+// F4: a worker that is stopped for longer than its lease changes nothing when
+// it wakes: its jobs are another's by then.
+func TestAWorkerPausedPastItsLeaseChangesNothing(t *testing.T) {
+	l := newLab(t)
+	n := size(400, 4000)
+	l.enqueue(0, n, effect{Length: 40 * time.Millisecond})
+	sleeper, other := startChild(t, l.config), startChild(t, l.config)
+	_ = other
+	for range size(2, 20) {
+		l.sink.await(t, 20, time.Minute)
+		l.fault(sleeper.cmd.Process.Pid, l.config.Lease*14/10)
+		sleeper.signal(syscall.SIGSTOP)
+		time.Sleep(l.config.Lease * 14 / 10)
+		sleeper.signal(syscall.SIGCONT)
+		time.Sleep(300 * time.Millisecond)
+	}
+	l.sink.await(t, n, 2*time.Minute)
+	l.empty()
+	l.check(n)
+}
+
+// F5: jobs that last several leases run once, because leases are renewed.
+func TestAJobLongerThanItsLeaseRunsOnce(t *testing.T) {
+	l := newLab(t)
+	n := 8
+	l.enqueue(0, n, effect{Length: 3 * l.config.Lease})
+	for range 2 {
+		startChild(t, l.config)
+	}
+	l.sink.await(t, n, 2*time.Minute)
+	l.empty()
+	l.check(n)
+	if starts := l.starts(); starts != n {
+		t.Errorf("%d starts of %d jobs", starts, n)
+	}
+}
+
+func (l *lab) starts() int {
+	l.sink.mu.Lock()
+	defer l.sink.mu.Unlock()
+	n := 0
+	for _, e := range l.sink.events {
+		if e.what == "start" {
+			n++
+		}
+	}
+	return n
+}
+
+// F6: a rolling restart by SIGTERM repeats nothing and loses nothing.
+func TestARollingRestartRepeatsNothing(t *testing.T) {
+	l := newLab(t)
+	n := size(1200, 6000)
+	l.enqueue(0, n, effect{Length: 10 * time.Millisecond})
+	workers := []*process{startChild(t, l.config), startChild(t, l.config)}
+	for round := range size(5, 20) {
+		time.Sleep(200 * time.Millisecond)
+		i := round % len(workers)
+		workers[i].signal(syscall.SIGTERM)
+		<-workers[i].done
+		if workers[i].err != nil {
+			t.Errorf("a worker ended with %v after SIGTERM", workers[i].err)
+		}
+		workers[i] = startChild(t, l.config)
+	}
+	l.sink.await(t, n, 2*time.Minute)
+	l.empty()
+	l.check(n)
+	if starts := l.starts(); starts != n {
+		t.Errorf("%d starts of %d jobs", starts, n)
+	}
+}
+
+// A4: 10,000 jobs through 100 slots in 4 processes: each effect once.
+func TestAHundredSlotsInFourProcessesRunEachJobOnce(t *testing.T) {
+	for _, mode := range []string{"skip", "cas"} {
+		t.Run(mode, func(t *testing.T) {
+			l := newLab(t)
+			l.config.Slots, l.config.Lease, l.config.Mode = 25, 30*time.Second, mode
+			n := size(5000, 10_000)
+			l.enqueue(0, n, effect{})
+			for range 4 {
+				startChild(t, l.config)
+			}
+			l.sink.await(t, n, 3*time.Minute)
+			l.empty()
+			l.check(n)
+			if starts := l.starts(); starts != n {
+				t.Errorf("%d starts of %d jobs", starts, n)
+			}
+		})
+	}
+}
+
+// F13: the server is away, read-only, or out of connections: no attempt is
+// charged, and the work goes on by itself.
+func TestAServerInTroubleChargesNoAttempt(t *testing.T) {
+	l := newLab(t)
+	n := 600
+	l.enqueue(0, n, effect{Length: 10 * time.Millisecond})
+	startChild(t, l.config)
+	l.sink.await(t, 20, time.Minute)
+	l.db.MustExec("SET GLOBAL read_only = 1")
+	l.fault(0, 3*time.Second)
+	time.Sleep(time.Second)
+	l.db.MustExec("SET GLOBAL read_only = 0")
+	l.fault(0, 5*time.Second)
+	if err := l.server.Kill(); err != nil {
+		t.Logf("killing the server: %v", err)
+	}
+	time.Sleep(time.Second)
+	if err := l.server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	l.sink.await(t, n, 2*time.Minute)
+	l.empty()
+	l.check(n)
+}

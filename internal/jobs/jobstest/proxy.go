@@ -1,0 +1,112 @@
+package jobstest
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// Proxy stands between a client and a server on loopback and does what
+// networks do: it cuts connections, or swallows what is sent.
+type Proxy struct {
+	Port int
+
+	listener  net.Listener
+	target    string
+	swallow   atomic.Bool
+	refuse    atomic.Bool
+	mu        sync.Mutex
+	conns     map[net.Conn]struct{}
+	cuts      int
+	listening sync.WaitGroup
+}
+
+// NewProxy forwards a free port of loopback to port until the test ends.
+func NewProxy(t testing.TB, port int) *Proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{Port: l.Addr().(*net.TCPAddr).Port, listener: l, target: fmt.Sprintf("127.0.0.1:%d", port), conns: map[net.Conn]struct{}{}}
+	p.listening.Go(p.accept)
+	t.Cleanup(func() {
+		l.Close()
+		p.Cut()
+		p.listening.Wait()
+	})
+	return p
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		if p.refuse.Load() {
+			client.Close()
+			continue
+		}
+		server, err := net.Dial("tcp", p.target)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		p.keep(client, server)
+		go p.pipe(client, server)
+		go p.pipe(server, client)
+	}
+}
+
+func (p *Proxy) keep(conns ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range conns {
+		p.conns[c] = struct{}{}
+	}
+}
+
+func (p *Proxy) pipe(from, to net.Conn) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 && !p.swallow.Load() {
+			if _, werr := to.Write(buffer[:n]); werr != nil {
+				err = io.EOF
+			}
+		}
+		if err != nil {
+			from.Close()
+			to.Close()
+			p.mu.Lock()
+			delete(p.conns, from)
+			delete(p.conns, to)
+			p.mu.Unlock()
+			return
+		}
+	}
+}
+
+// Cut resets every open connection, in the middle of whatever it carries.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		if tcp, ok := c.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // a reset, not an orderly end; failing to set it only makes it milder
+		}
+		c.Close()
+	}
+	p.cuts++
+}
+
+// Swallow makes a black hole of the connections (true) or heals them (false).
+// What was swallowed is gone, as the streams cannot be mended: cut after it.
+func (p *Proxy) Swallow(yes bool) { p.swallow.Store(yes) }
+
+// Refuse turns new connections away (true) or lets them in again.
+func (p *Proxy) Refuse(yes bool) { p.refuse.Store(yes) }

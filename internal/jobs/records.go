@@ -1,0 +1,71 @@
+package jobs
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// ErrNotFound says that nothing has the id that was asked for. Whoever looks
+// things up for people wraps it.
+var ErrNotFound = errors.New("not found")
+
+// ErrConflict says that things stand in a way that forbids what was asked (a
+// running job cannot be deleted). What wraps it says what to do instead.
+var ErrConflict = errors.New("not possible now")
+
+// ErrInvalid says that what a person asked for cannot be (a cron line that
+// cannot be read, a cursor that is not ours). What wraps it says why.
+var ErrInvalid = errors.New("invalid")
+
+// WorkerRecord is what people see of a worker: what it said at its last
+// heartbeat, and when that was by the database's clock.
+type WorkerRecord struct {
+	WorkerInfo
+	SeenAt time.Time
+	// Alive is false when the last heartbeat is older than a live worker's can be.
+	Alive bool
+}
+
+// ScheduleRecord is what people see of a schedule entry.
+type ScheduleRecord struct {
+	Name    string
+	Kind    string
+	Queue   string
+	Cron    string // five fields, or "after <entry>" where it follows another
+	Zone    string
+	Data    json.RawMessage
+	Paused  bool
+	CatchUp string // "skip", "latest" or "all"
+	Changed bool   // differs from the timetable that the program or configuration gave
+	// Next are the next ticks, soonest first (about five); empty while paused.
+	Next []time.Time
+	// Last is the newest tick, nil when there was none.
+	Last *TickRecord
+}
+
+// TickRecord is one tick of a schedule entry.
+type TickRecord struct {
+	Entry   string
+	Tick    time.Time // the moment that was due
+	At      time.Time // when it was enqueued, or found missed
+	UUID    string    // of the job; "" when none was enqueued
+	Outcome string    // "enqueued", a run's outcome once there is one, "missed", "skipped"
+	Note    string
+}
+
+// ScheduleChange changes an entry; nil fields stay as they are.
+type ScheduleChange struct {
+	Cron   *string
+	Paused *bool
+	Data   json.RawMessage
+	// Reset takes the entry back to what program and configuration say.
+	Reset bool
+}
+
+// Flow is what ended in one step of time.
+type Flow struct {
+	At                time.Time
+	Completed, Failed int64         // failed runs, retried ones included
+	Duration, Wait    time.Duration // averages
+}

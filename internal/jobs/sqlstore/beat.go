@@ -1,0 +1,103 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Beat implements jobs.Roster: it says that the worker lives and what it runs,
+// keeps its jobs' log lines, and reads what people told it.
+func (s *Store) Beat(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, error) {
+	var o jobs.Orders
+	err := s.inTx(ctx, "saying that the worker lives", func(t tx) error {
+		q := t.own
+		if err := s.writeWorker(ctx, q, w); err != nil {
+			return err
+		}
+		var lines []jobLine
+		for _, j := range w.Running {
+			for _, l := range j.Lines {
+				lines = append(lines, jobLine{j.UUID, j.Attempt, l})
+			}
+		}
+		return s.insertLines(ctx, q, lines)
+	})
+	if err != nil {
+		return o, err
+	}
+	if o, err = s.orders(ctx, w); err != nil {
+		return o, fmt.Errorf("reading the worker's orders: %w", err)
+	}
+	return o, nil
+}
+
+func (s *Store) writeWorker(ctx context.Context, q Tx, w jobs.WorkerInfo) error {
+	running := w.Running
+	if running == nil {
+		running = []jobs.RunningJob{}
+	}
+	var words [3]string
+	for i, v := range []any{running, w.Queues, w.Kinds} {
+		data, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("encoding the worker's row: %w", err)
+		}
+		words[i] = string(data)
+	}
+	columns := "id, host, pid, version, queues, kinds, slots, state, started_at, beat_at, memory_bytes, done, failed, running"
+	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.millis() + ", ?, ?, ?, ?)"
+	_, err := s.exec(ctx, q, s.d.upsert("cmsjobs_workers", columns, values, "id", "queues", "kinds", "slots", "state", "beat_at", "memory_bytes", "done", "failed", "running"),
+		w.ID, bound(w.Host), w.PID, bound(w.Version), words[1], words[2], w.Slots, w.State, w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0])
+	return err
+}
+
+// orders reads everything that people told, in one statement.
+func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, error) {
+	var o jobs.Orders
+	running := make([]string, len(w.Running))
+	for i, j := range w.Running {
+		running[i] = j.UUID
+	}
+	in, args := inWords("uuid", running)
+	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+		var sort, name string
+		var at int64
+		if err := r.Scan(&sort, &name, &at); err != nil {
+			return err
+		}
+		switch sort {
+		case "stop":
+			o.Stop = true
+		case "restart":
+			o.RestartedAt = time.UnixMilli(at).UTC()
+		case "pause":
+			o.Paused = append(o.Paused, name)
+		case "cancel":
+			o.Cancelled = append(o.Cancelled, name)
+		}
+		return nil
+	}, "SELECT 'stop', id, 0 FROM cmsjobs_workers WHERE id = ? AND stop <> 0 UNION ALL SELECT 'restart', name, at FROM cmsjobs_orders WHERE name = 'restart'"+
+		" UNION ALL SELECT 'pause', queue, at FROM cmsjobs_paused UNION ALL SELECT 'cancel', uuid, at FROM cmsjobs_cancels WHERE "+in, append([]any{w.ID}, args...)...)
+	if err == nil && s.o.RestartedAt != nil {
+		var told time.Time
+		if told, err = s.o.RestartedAt(ctx); err == nil && told.After(o.RestartedAt) {
+			o.RestartedAt = told
+		}
+	}
+	slices.Sort(o.Paused)
+	return o, err
+}
+
+// Leave implements jobs.Roster: the worker is no more.
+func (s *Store) Leave(ctx context.Context, workerID string) error {
+	if _, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_workers WHERE id = ?", workerID); err != nil {
+		return fmt.Errorf("signing the worker off: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package sqlstore
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// namespace of the UUIDs that are derived for rows without one.
+var namespace = uuid.MustParse("6f2b1c0e-8f5e-5b1f-9a53-0d6f3c1f7a10")
+
+// DerivedUUID names a row that carries no UUID: always the same for one row.
+func DerivedUUID(table string, id, created int64) string {
+	return uuid.NewSHA1(namespace, fmt.Appendf(nil, "%s/%d/%d", table, id, created)).String()
+}
+
+// errOversize marks the fault of a payload that was not read whole.
+var errOversize = errors.New("the payload is too large")
+
+func (s *Store) known(name string) bool {
+	_, ok := s.o.Registry.Lookup(name)
+	return ok
+}
+
+// ours decides in Go whose row c is and completes it. Rows that are PHP's, or
+// of a kind that nobody here has registered, are not ours.
+func (s *Store) ours(queue string, c *candidate) bool {
+	var e jobs.Envelope
+	var origin jobs.Origin
+	var err error
+	if c.size > oversize {
+		e.Kind = sniff(c.payload)
+		if !s.known(e.Kind) && c.name != "" {
+			e.Kind = c.name
+		}
+		if !s.known(e.Kind) {
+			return false
+		}
+		c.fault = fmt.Errorf("%w: it has %d bytes, %d are allowed; put large things into a file and name it", errOversize, c.size, jobs.MaxPayload)
+	} else if e, origin, err = jobs.Parse(c.payload, s.known); origin != jobs.Ours {
+		switch {
+		case origin == jobs.Foreign:
+			return false
+		case origin == jobs.Malformed:
+			if s.t.kind() != Extended && !slices.Contains(s.o.OwnQueues, queue) || c.name != "" && !s.known(c.name) {
+				return false
+			}
+			e.Kind, c.fault = c.name, err
+		case s.known(c.name): // an extended row names its kind in a column
+			e.Kind = c.name
+		default:
+			return false
+		}
+	}
+	s.complete(queue, c, e)
+	return true
+}
+
+// complete fills in what the worker gets to see.
+func (s *Store) complete(queue string, c *candidate, e jobs.Envelope) {
+	entry, registered := s.o.Registry.Lookup(e.Kind)
+	if registered {
+		e.Kind, c.policy = entry.Kind, entry.Policy
+	} else {
+		e.Kind, c.policy = "unreadable", jobs.DefaultPolicy()
+	}
+	if e.UUID == "" || len(e.UUID) > 191 {
+		e.UUID = DerivedUUID(s.t.shape().plain, c.id, c.created)
+	}
+	limit := c.policy.MaxAttempts
+	if e.MaxTries > 0 {
+		limit = e.MaxTries
+	}
+	if c.max > 0 {
+		limit = c.max
+	}
+	c.rescued = c.locked.Valid || c.status == "processing"
+	c.job = jobs.Job{ID: c.id, UUID: e.UUID, Kind: e.Kind, Queue: queue, Data: orObject(e.Data), Metadata: orObject(e.Metadata), Attempt: c.attempts + 1, MaxAttempts: limit,
+		Priority: c.priority, Timeout: e.Timeout, RunAt: time.Unix(c.due, 0).UTC(), EnqueuedAt: time.Unix(c.created, 0).UTC()}
+	full := s.t.shape().attemptsLimit
+	if c.fault == nil && (c.attempts >= limit || full > 0 && c.attempts >= full) {
+		c.fault = fmt.Errorf("the job was started %d times and may be started %d times; its last run ended without a word, so its worker died or was cut off", c.attempts, limit)
+	}
+	if full > 0 && c.attempts >= full {
+		c.job.Attempt = c.attempts
+	}
+}
+
+func orObject(data json.RawMessage) json.RawMessage {
+	if len(data) == 0 {
+		return json.RawMessage("{}")
+	}
+	return data
+}
+
+// sniff finds the kind in the beginning of a payload that is too large to be
+// read whole.
+func sniff(beginning []byte) string {
+	d := json.NewDecoder(bytes.NewReader(beginning))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return ""
+	}
+	found := map[string]string{}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			break
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			break
+		}
+		var word string
+		if name, ok := key.(string); ok && json.Unmarshal(value, &word) == nil {
+			found[name] = word
+		}
+	}
+	for _, key := range []string{"job", "type", "topic", "jobType"} {
+		if found[key] != "" {
+			return found[key]
+		}
+	}
+	return ""
+}
+
+// sameWork is equal for jobs that one run can stand for.
+func (c candidate) sameWork() string {
+	var compact bytes.Buffer
+	if json.Compact(&compact, c.job.Data) != nil {
+		return ""
+	}
+	var value any // keys in one order, as PHP and Go write them in theirs
+	if json.Unmarshal(c.job.Data, &value) == nil {
+		if sorted, err := json.Marshal(value); err == nil {
+			return c.job.Kind + " " + string(sorted)
+		}
+	}
+	return c.job.Kind + " " + compact.String()
+}
+
+// cut bounds a text for people to 64 KiB of valid UTF-8, without NUL, which
+// PostgreSQL refuses.
+func cut(text string) string {
+	const limit = 64 << 10
+	if len(text) > limit {
+		text = text[:limit-40] + "\n(the rest was cut off)"
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
+}

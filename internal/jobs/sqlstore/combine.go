@@ -1,0 +1,116 @@
+package sqlstore
+
+import (
+	"context"
+	"sync"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// combiner puts the enqueues of callers that come at the same time into one
+// transaction. The first caller works for those who come while it works; a
+// single caller waits for nobody.
+type combiner struct {
+	mu      sync.Mutex
+	working bool
+	waiting []*order
+}
+
+// order is one caller's list.
+type order struct {
+	list     []jobs.New
+	receipts []jobs.Receipt
+	err      error
+	done     chan struct{}
+	lead     chan struct{} // closed when its caller is to go on with the work
+}
+
+// combinedJobs is how many jobs share a transaction at most.
+const combinedJobs = 500
+
+func (c *combiner) do(ctx context.Context, s *Store, list []jobs.New) ([]jobs.Receipt, error) {
+	o := &order{list: list, done: make(chan struct{}), lead: make(chan struct{})}
+	c.mu.Lock()
+	c.waiting = append(c.waiting, o)
+	if c.working {
+		c.mu.Unlock()
+		select {
+		case <-o.done:
+			return o.receipts, o.err
+		case <-o.lead:
+		}
+	} else {
+		c.working = true
+		c.mu.Unlock()
+	}
+	// Others depend on what the leader writes: its own caller's impatience must
+	// not undo their jobs. The connection's time-outs bound it.
+	c.work(context.WithoutCancel(ctx), s, c.next())
+	c.handOver()
+	return o.receipts, o.err
+}
+
+// next takes a transaction's worth of orders, the leader's own first.
+func (c *combiner) next() []*order {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, size := 0, 0
+	for n < len(c.waiting) && (n == 0 || size+len(c.waiting[n].list) <= combinedJobs) {
+		size += len(c.waiting[n].list)
+		n++
+	}
+	batch := c.waiting[:n:n]
+	c.waiting = append([]*order(nil), c.waiting[n:]...)
+	return batch
+}
+
+// handOver makes the longest waiting caller the next leader.
+func (c *combiner) handOver() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.waiting) == 0 {
+		c.working = false
+		return
+	}
+	close(c.waiting[0].lead)
+}
+
+func (c *combiner) work(ctx context.Context, s *Store, batch []*order) {
+	var all []jobs.New
+	for _, o := range batch {
+		all = append(all, o.list...)
+	}
+	receipts, err := s.insertInTx(ctx, all)
+	if err != nil && len(batch) > 1 && Classify(err) != Unknown {
+		for _, o := range batch { // one caller's fault is not the others'
+			o.receipts, o.err = s.insertInTx(ctx, o.list)
+			close(o.done)
+		}
+		return
+	}
+	for _, o := range batch {
+		if o.err = err; err == nil {
+			o.receipts, receipts = receipts[:len(o.list):len(o.list)], receipts[len(o.list):]
+		}
+		close(o.done)
+	}
+}
+
+func (s *Store) insertInTx(ctx context.Context, list []jobs.New) (receipts []jobs.Receipt, err error) {
+	if s.single(list) {
+		receipts, err = s.insertAll(ctx, tx{s.db, s.ownDB}, list)
+		if Classify(err) != RetryTransaction {
+			return receipts, err
+		}
+	}
+	err = s.inTx(ctx, "inserting jobs", func(t tx) error {
+		receipts, err = s.insertAll(ctx, t, list)
+		return err
+	})
+	return receipts, err
+}
+
+// single says that the list is one statement, which needs no transaction.
+func (s *Store) single(list []jobs.New) bool {
+	return len(list) == 1 && list[0].UUID == "" && list[0].UniqueKey == ""
+}

@@ -1,0 +1,244 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/jmoiron/sqlx"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// ConnectOptions say which database, and how.
+type ConnectOptions struct {
+	// DSN is mysql://user:pass@host:3306/db, postgres://…, sqlite:path, file:path,
+	// or go-sql-driver's own user:pass@tcp(host:3306)/db.
+	DSN string
+	// MaxConnections at once: 16. One of them is always left for heartbeats and
+	// renewals, as a full pool waits.
+	MaxConnections int
+	// TimeZone of the session: +00:00. It matters for tables whose times are wall
+	// clocks; then it must be the zone of whoever else writes them.
+	TimeZone string
+}
+
+// The time-outs of a connection: a swallowed packet must not hold a worker for
+// ever (the driver's own default), and a lock not for longer than a lease.
+const (
+	dialTimeout  = 3 * time.Second
+	readTimeout  = 15 * time.Second
+	lifetime     = 5 * time.Minute
+	lockWaitSecs = 3
+)
+
+// Connect opens a database and asks it to answer. Its errors say what to mend
+// and never hold a password.
+func Connect(ctx context.Context, o ConnectOptions) (*sqlx.DB, error) {
+	if o.MaxConnections <= 0 {
+		o.MaxConnections = 16
+	}
+	if o.TimeZone == "" {
+		o.TimeZone = "+00:00"
+	}
+	db, where, err := open(o)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(o.MaxConnections)
+	db.SetMaxIdleConns(o.MaxConnections)
+	db.SetConnMaxLifetime(lifetime) // a new name resolution now and then: failover
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(explain("connecting to "+where, err), db.Close())
+	}
+	return db, nil
+}
+
+// open chooses the driver by the DSN's form. where names the server without
+// its password.
+func open(o ConnectOptions) (db *sqlx.DB, where string, err error) {
+	scheme, rest, isURL := strings.Cut(o.DSN, ":")
+	switch {
+	case o.DSN == "":
+		return nil, "", errors.New("no database is configured: give a DSN such as mysql://user:password@localhost:3306/cms")
+	case isURL && (scheme == "mysql" || scheme == "mariadb"):
+		config, err := mysqlURL(o.DSN)
+		if err != nil {
+			return nil, "", err
+		}
+		return openMySQL(config, o)
+	case isURL && (scheme == "postgres" || scheme == "postgresql" || scheme == "pgsql"):
+		return openPostgres("postgres:"+rest, o)
+	case isURL && scheme == "sqlite":
+		return openSQLite(strings.TrimPrefix(rest, "//"))
+	case isURL && scheme == "file":
+		return openSQLite(o.DSN)
+	}
+	config, err := mysql.ParseDSN(o.DSN)
+	if err != nil { // the driver's error may repeat the password
+		return nil, "", errors.New("the database's DSN is none of mysql://user:password@host:3306/db, postgres://…, sqlite:path, user:password@tcp(host:3306)/db")
+	}
+	return openMySQL(config, o)
+}
+
+func mysqlURL(dsn string) (*mysql.Config, error) {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return nil, errors.New("the database's URL cannot be read: write special characters of the password as %XX")
+	}
+	c := mysql.NewConfig()
+	c.User, c.DBName = u.User.Username(), strings.TrimPrefix(u.Path, "/")
+	c.Passwd, _ = u.User.Password()
+	q := u.Query()
+	if socket := q.Get("socket"); socket != "" {
+		c.Net, c.Addr = "unix", socket
+	} else {
+		port := u.Port()
+		if port == "" {
+			port = "3306"
+		}
+		host := u.Hostname()
+		if host == "" {
+			host = "localhost"
+		}
+		c.Net, c.Addr = "tcp", net.JoinHostPort(host, port)
+	}
+	c.TLSConfig = q.Get("tls")
+	return c, nil
+}
+
+// openMySQL sets what the store rests on, whatever the DSN says.
+func openMySQL(c *mysql.Config, o ConnectOptions) (*sqlx.DB, string, error) {
+	c.ParseTime, c.Loc = true, time.UTC
+	c.ClientFoundRows, c.RejectReadOnly, c.InterpolateParams = true, true, true
+	c.MultiStatements = false
+	c.Logger = &mysql.NopLogger{} // what it would print comes back as an error
+	c.Timeout, c.ReadTimeout, c.WriteTimeout = dialTimeout, readTimeout, readTimeout
+	if c.Params == nil {
+		c.Params = map[string]string{}
+	}
+	// mysqld before 5.7.20 and MariaDB before 11.1 know tx_isolation only; both
+	// understand the SET statement that the store sends otherwise.
+	c.Params["time_zone"] = "'" + strings.ReplaceAll(o.TimeZone, "'", "") + "'"
+	c.Params["innodb_lock_wait_timeout"] = fmt.Sprint(lockWaitSecs)
+	if err := c.Apply(mysql.Charset("utf8mb4", "")); err != nil {
+		return nil, "", fmt.Errorf("setting the connection's character set: %w", err)
+	}
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, "", errors.New("the database's DSN is refused by the driver: check host, port and tls")
+	}
+	return sqlx.NewDb(sql.OpenDB(readCommitted{connector}), "mysql"), fmt.Sprintf("%s as %s", c.Addr, c.User), nil
+}
+
+func openPostgres(dsn string, o ConnectOptions) (*sqlx.DB, string, error) {
+	c, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, "", errors.New("the database's URL cannot be read: it is postgres://user:password@host:5432/db, special characters of the password as %XX")
+	}
+	c.ConnectTimeout = dialTimeout
+	// Statements here differ in their number of rows; keeping each prepared
+	// would cost more than it saves, and poolers do not like it.
+	c.DefaultQueryExecMode = pgx.QueryExecModeExec
+	c.RuntimeParams["timezone"] = postgresZone(o.TimeZone)
+	c.RuntimeParams["lock_timeout"] = fmt.Sprint(lockWaitSecs * 1000)
+	c.RuntimeParams["statement_timeout"] = "60000"
+	c.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
+	c.RuntimeParams["application_name"] = "cmsjobs"
+	return sqlx.NewDb(stdlib.OpenDB(*c), "pgx"), fmt.Sprintf("%s:%d as %s", c.Host, c.Port, c.User), nil
+}
+
+// postgresZone reverses the sign, which POSIX counts westward.
+func postgresZone(zone string) string {
+	switch {
+	case zone == "+00:00" || zone == "-00:00":
+		return "UTC"
+	case strings.HasPrefix(zone, "+"):
+		return "<" + zone + ">-" + zone[1:]
+	case strings.HasPrefix(zone, "-"):
+		return "<" + zone + ">+" + zone[1:]
+	}
+	return zone
+}
+
+func openSQLite(path string) (*sqlx.DB, string, error) {
+	file, query, _ := strings.Cut(strings.TrimPrefix(path, "file:"), "?")
+	if file == "" {
+		return nil, "", errors.New("the SQLite DSN names no file: write sqlite:/path/to/cms.sqlite")
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the options of the SQLite DSN: %w", err)
+	}
+	values.Set("_txlock", "immediate")
+	values.Del("_pragma")
+	for _, pragma := range []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"} {
+		values.Add("_pragma", pragma)
+	}
+	db, err := sqlx.Open("sqlite", "file:"+filepath.ToSlash(file)+"?"+values.Encode())
+	if err != nil {
+		return nil, "", fmt.Errorf("opening %s: %w", file, err)
+	}
+	return db, file, nil
+}
+
+// explain adds to an error of the database what a person can do about it.
+func explain(doing string, err error) error {
+	var my *mysql.MySQLError
+	var pg *pgconn.PgError
+	hint := ""
+	switch {
+	case errors.As(err, &my):
+		hint = map[uint16]string{
+			1045: "the server refuses the user or the password: check them, and that the user may log in from this host",
+			1698: "the server refuses the user: it may log in through the UNIX socket only",
+			1044: "the user has no right to this database: GRANT SELECT, INSERT, UPDATE, DELETE on it",
+			1049: "there is no such database on this server: check its name",
+			1142: "the user lacks a right on this table: GRANT it",
+			1040: "the server has no connection left: raise max_connections or lower the number of workers",
+		}[my.Number]
+	case errors.As(err, &pg):
+		hint = map[string]string{
+			"28P01": "the server refuses the user or the password: check them",
+			"28000": "the server refuses the user from this host: see pg_hba.conf",
+			"3D000": "there is no such database on this server: check its name",
+			"42501": "the user lacks a right on this table: GRANT it",
+			"53300": "the server has no connection left: raise max_connections or lower the number of workers",
+		}[pg.Code]
+	default:
+		hint = explainNetwork(err)
+	}
+	if hint == "" {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return fmt.Errorf("%s: %s: %w", doing, hint, err)
+}
+
+func explainNetwork(err error) string {
+	var dns *net.DNSError
+	var network net.Error
+	switch text := err.Error(); {
+	case errors.As(err, &dns):
+		return "the host's name is not known: check it"
+	case strings.Contains(text, "connection refused"):
+		return "nobody listens there: is the server running, and are host and port right?"
+	case strings.Contains(text, "no such file or directory"):
+		return "there is no such file or socket: check the path"
+	case strings.Contains(text, "unable to open database file"):
+		return "the file cannot be opened: check the path and its folder's rights"
+	case strings.Contains(text, "not a database"):
+		return "the file is no SQLite database: check the path"
+	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		return "the server does not answer: is a firewall between?"
+	}
+	return ""
+}

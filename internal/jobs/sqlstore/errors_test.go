@@ -1,0 +1,178 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+func TestClassify(t *testing.T) {
+	for class, numbers := range map[Class][]uint16{
+		RetryTransaction: {1213, 1205, 1020, 1047, 8022, 9007},
+		Unknown:          {2006, 2013, 1927, 1053, 1317},
+		Elsewhere:        {1290, 1792, 1836, 1129, 1040, 1226},
+		JobsFault:        {1264, 1366, 1406, 1292, 1153, 3140},
+		StopClaiming:     {1114, 1021, 28, 1044, 1142, 1146, 1054},
+		Other:            {1064, 1062},
+	} {
+		for _, n := range numbers {
+			if got := Classify(fmt.Errorf("claiming: %w", &mysql.MySQLError{Number: n})); got != class {
+				t.Errorf("MySQL %d is %v, want %v", n, got, class)
+			}
+		}
+	}
+	for code, class := range map[string]Class{"40001": RetryTransaction, "40P01": RetryTransaction, "55P03": RetryTransaction, "08006": Unknown, "57P01": Unknown, "25006": Elsewhere,
+		"53300": Elsewhere, "57P03": Elsewhere, "22001": JobsFault, "22021": JobsFault, "53100": StopClaiming, "42501": StopClaiming, "42P01": StopClaiming, "42703": StopClaiming, "23505": Other} {
+		if got := Classify(fmt.Errorf("settling: %w", &pgconn.PgError{Code: code})); got != class {
+			t.Errorf("PostgreSQL %s is %v, want %v", code, got, class)
+		}
+	}
+	for _, err := range []error{io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, mysql.ErrInvalidConn, syscall.ECONNRESET, net.ErrClosed, context.DeadlineExceeded,
+		&net.OpError{Op: "read", Err: syscall.ECONNRESET}} {
+		if err == error(syscall.ECONNRESET) {
+			err = &net.OpError{Op: "write", Err: err}
+		}
+		if got := Classify(fmt.Errorf("renewing: %w", err)); got != Unknown || !got.Trouble() {
+			t.Errorf("%v is %v, want unknown", err, got)
+		}
+	}
+	for _, err := range []error{nil, errors.New("the handler's own"), io.ErrShortWrite} {
+		if got := Classify(err); got != NotDatabase || got.Trouble() {
+			t.Errorf("%v is %v, want none of the database's", err, got)
+		}
+	}
+}
+
+// Errors that the real databases give.
+func TestClassifyRealErrors(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			db := jobstest.Open(t, engine)
+			if _, err := db.Exec("SELECT x FROM nowhere"); Classify(err) != StopClaiming {
+				t.Errorf("no such table: %v is %v", err, Classify(err))
+			}
+			db.MustExec("CREATE TABLE k (id INTEGER PRIMARY KEY, w VARCHAR(3))")
+			db.MustExec("INSERT INTO k VALUES (1, 'a'), (2, 'b')")
+			if _, err := db.Exec("INSERT INTO k VALUES (1, 'c')"); Classify(err) != Other || !duplicate(err) {
+				t.Errorf("duplicate key: %v is %v", err, Classify(err))
+			}
+			if _, err := db.Exec("SELECT w FROM k WHERE absent = 1"); Classify(err) != StopClaiming {
+				t.Errorf("no such column: %v is %v", err, Classify(err))
+			}
+			if _, err := db.Exec("INSERT INTO k VALUES (3, 'too long')"); engine != jobstest.SQLite && Classify(err) != JobsFault {
+				t.Errorf("too long: %v is %v", err, Classify(err))
+			}
+		})
+	}
+}
+
+// Two transactions that lock two rows crosswise: the database undoes one of
+// them, and both are done in the end.
+func TestADeadlockIsRetried(t *testing.T) {
+	for _, engine := range []jobstest.Engine{jobstest.MySQL, jobstest.PostgreSQL} {
+		t.Run(string(engine), func(t *testing.T) {
+			v := variant{engine: engine, layout: Stock, mode: CAS}
+			db := v.database(t)
+			f := v.fixture(t, db)
+			r := f.enqueue(job(`1`), job(`2`))
+			var both sync.WaitGroup
+			both.Add(2)
+			var meet [2]sync.Once
+			var group sync.WaitGroup
+			runs := make([]int, 2)
+			for i := range 2 {
+				group.Go(func() {
+					err := f.inTx(context.Background(), "crosswise", func(x tx) error {
+						runs[i]++
+						for step, id := range []int64{r[i].ID, r[1-i].ID} {
+							if step == 1 { // each holds its first row now, at the first try
+								meet[i].Do(func() { both.Done(); both.Wait() })
+							}
+							if _, err := f.exec(context.Background(), x.main, "UPDATE jobs SET attempts = attempts + 1 WHERE id = ?", id); err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			group.Wait()
+			if runs[0]+runs[1] < 3 {
+				t.Errorf("no transaction was undone: the test shows nothing (%v)", runs)
+			}
+			if n := f.count("SELECT SUM(attempts) FROM jobs"); n != 4 {
+				t.Errorf("attempts add up to %d, want 4", n)
+			}
+		})
+	}
+}
+
+func TestConnectSaysWhatToMend(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := closed.Addr().String()
+	closed.Close()
+	my, pg := jobstest.MariaDB(t).Port, jobstest.Postgres(t).Port
+	for _, c := range []struct{ name, dsn, want string }{
+		{"nothing", "", "no database is configured"},
+		{"nonsense", "hello", "none of mysql://"},
+		{"mysql nobody", "mysql://root:s3cret@" + nobody + "/cms", "nobody listens"},
+		{"mysql login", fmt.Sprintf("mysql://nobody:s3cret@127.0.0.1:%d/cms", my), "refuses the user or the password"},
+		{"mysql database", fmt.Sprintf("mysql://root@127.0.0.1:%d/nowhere", my), "no such database"},
+		{"mysql own form", fmt.Sprintf("root:s3cret@tcp(%s)/cms", nobody), "nobody listens"},
+		{"bad escape", "mysql://root:s3cret%zz@localhost/cms", "special characters"},
+		{"postgres nobody", "postgres://postgres:s3cret@" + nobody + "/cms", "nobody listens"},
+		{"postgres database", fmt.Sprintf("postgres://postgres:s3cret@127.0.0.1:%d/nowhere?sslmode=disable", pg), "no such database"},
+		{"sqlite folder", "sqlite:" + filepath.Join(t.TempDir(), "no", "cms.sqlite"), "check the path"},
+		{"sqlite nothing", "sqlite:", "names no file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			db, err := Connect(context.Background(), ConnectOptions{DSN: c.dsn})
+			if err == nil {
+				db.Close()
+				t.Fatal("no error")
+			}
+			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("%v: want %q and no password", err, c.want)
+			}
+		})
+	}
+}
+
+func TestConnectSetsTheSession(t *testing.T) {
+	db, err := Connect(context.Background(), ConnectOptions{DSN: fmt.Sprintf("mysql://root@127.0.0.1:%d/mysql", jobstest.MariaDB(t).Port)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var got string
+	if err := db.Get(&got, "SELECT CONCAT_WS(' ', @@tx_isolation, @@time_zone, @@innodb_lock_wait_timeout, @@character_set_client)"); err != nil || got != "READ-COMMITTED +00:00 3 utf8mb4" {
+		t.Errorf("session is %q, %v", got, err)
+	}
+	lite, err := Connect(context.Background(), ConnectOptions{DSN: "sqlite:" + filepath.Join(t.TempDir(), "a.sqlite")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lite.Close()
+	if err := lite.Get(&got, "PRAGMA journal_mode"); err != nil || got != "wal" {
+		t.Errorf("journal mode %q, %v", got, err)
+	}
+}

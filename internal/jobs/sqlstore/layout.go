@@ -1,0 +1,91 @@
+package sqlstore
+
+import (
+	"database/sql"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Layout names the two shapes of the jobs table.
+type Layout string
+
+// The two layouts.
+const (
+	// Stock is Laravel's own table: queue, payload, attempts, reserved_at,
+	// available_at, created_at.
+	Stock Layout = "stock"
+	// Extended has name, payload_json, status, priority, run_at, attempts,
+	// max_attempts, last_error, locked_at, locked_by, created_at, updated_at.
+	Extended Layout = "extended"
+)
+
+// table is the jobs table as it was found.
+type table struct {
+	d             dialect
+	name          string // quoted
+	plain         string
+	payload       string // quoted column
+	due, locked   moment
+	created       moment
+	updated       moment // zero where there is no such column
+	attemptsLimit int
+	// ordered is the index that serves claims best; byQueue is the next best,
+	// which the layouts bring themselves: (queue), or (queue, status, run_at).
+	// "" where there is none.
+	ordered, byQueue string
+	transactional    bool
+}
+
+// layout is what differs between the two shapes: fragments of SQL.
+type layout interface {
+	kind() Layout
+	shape() *table
+	// columns of a candidate beside id, attempts and payload: status token name
+	// priority max_attempts.
+	columns() string
+	// waiting and expired are conditions on a row that may be claimed.
+	waiting() string
+	expired(now string, retryAfter int64) string
+	// class narrows to one class of priority; it is empty without priorities.
+	class(priority int) string
+	// unchanged is the condition that a row still is as the candidate was read.
+	unchanged(c candidate) (string, []any)
+	// take, renew and giveBack are the SET parts of UPDATEs. until is when the
+	// lease began for the reader's arithmetic (see the package's text).
+	take(until int64, token string) (string, []any)
+	renew(until int64) string
+	giveBack(due string, end jobs.Settlement, uncount bool) (string, []any)
+	// guard is the condition that a lease still holds; until is another value
+	// that an unanswered renewal may have written, or 0.
+	guard(l jobs.Lease, until int64) (string, []any)
+	// insert names the columns of a new row, row its values.
+	insert() string
+	row(n jobs.New, payload, due, now string, maxAttempts int) (string, []any)
+}
+
+// candidate is a row as it was read without a lock.
+type candidate struct {
+	id       int64
+	at       string // exact position in the order
+	due      int64
+	created  int64
+	attempts int
+	locked   sql.NullInt64
+	status   string
+	token    sql.NullString
+	name     string
+	priority int
+	max      int
+	size     int64
+	payload  []byte // the beginning only, where size is over the limit
+
+	job     jobs.Job
+	policy  jobs.Policy
+	fault   error
+	rescued bool
+	twins   []candidate
+	leader  int64 // the row that it is taken with; its own id where it leads
+}
+
+// leaseMark is what a lease of the given length in seconds is written as.
+func (s *Store) leaseMark(now int64, length int64) int64 { return now + length - s.retryAfter }

@@ -1,0 +1,72 @@
+package sqlstore
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// stock is Laravel's own jobs table. The lease is (attempts, reserved_at):
+// every claim raises attempts, and only the holder of a lease lowers it again.
+type stock struct{ table }
+
+func (t *stock) kind() Layout  { return Stock }
+func (t *stock) shape() *table { return &t.table }
+
+func (t *stock) columns() string  { return "'', NULL, '', 0, 0" }
+func (t *stock) waiting() string  { return t.locked.name + " IS NULL" }
+func (t *stock) class(int) string { return "" }
+
+func (t *stock) expired(now string, retryAfter int64) string {
+	return t.locked.name + " < " + t.locked.of(fmt.Sprintf("%s - %d", now, retryAfter))
+}
+
+func (t *stock) unchanged(c candidate) (string, []any) {
+	if !c.locked.Valid {
+		return fmt.Sprintf("attempts = %d AND %s IS NULL", c.attempts, t.locked.name), nil
+	}
+	return fmt.Sprintf("attempts = %d AND %s = %s", c.attempts, t.locked.name, t.locked.at(c.locked.Int64)), nil
+}
+
+func (t *stock) take(until int64, _ string) (string, []any) {
+	return "attempts = " + t.oneMore() + ", " + t.locked.name + " = " + t.locked.at(until), nil
+}
+
+// oneMore counts an attempt and stops at what the column holds: a strict
+// server would refuse the claim for ever.
+func (t *table) oneMore() string {
+	if t.attemptsLimit == 0 {
+		return "attempts + 1"
+	}
+	return fmt.Sprintf("CASE WHEN attempts >= %d THEN attempts ELSE attempts + 1 END", t.attemptsLimit)
+}
+
+func (t *stock) renew(until int64) string { return t.locked.name + " = " + t.locked.at(until) }
+
+func (t *stock) giveBack(due string, _ jobs.Settlement, uncount bool) (string, []any) {
+	set := t.locked.name + " = NULL"
+	if due != "" {
+		set += ", " + t.due.name + " = " + t.due.of(due)
+	}
+	if uncount {
+		set += ", attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
+	}
+	return set, nil
+}
+
+func (t *stock) guard(l jobs.Lease, until int64) (string, []any) {
+	held := t.locked.name + " = " + t.locked.at(l.ReservedAt)
+	if until != 0 && until != l.ReservedAt {
+		held = t.locked.name + " IN (" + t.locked.at(l.ReservedAt) + ", " + t.locked.at(until) + ")"
+	}
+	return fmt.Sprintf("attempts = %d AND %s", l.Attempt, held), nil
+}
+
+func (t *stock) insert() string {
+	return strings.Join([]string{"queue", t.payload, "attempts", t.due.name, t.created.name}, ", ")
+}
+
+func (t *stock) row(n jobs.New, payload, due, now string, _ int) (string, []any) {
+	return "(?, ?, 0, " + t.due.of(due) + ", " + t.created.of(now) + ")", []any{n.Queue, payload}
+}

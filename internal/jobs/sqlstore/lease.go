@@ -1,0 +1,48 @@
+package sqlstore
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// newToken names a claim: the worker, cut to what locked_by holds, and 128
+// random bits.
+func newToken(worker string) string {
+	var random [16]byte
+	rand.Read(random[:]) // never fails (crypto/rand)
+	if len(worker) > 150 {
+		worker = strings.ToValidUTF8(worker[:150], "")
+	}
+	return worker + "/" + hex.EncodeToString(random[:])
+}
+
+// A twin's lease carries its job's UUID behind the token, so that its end can
+// be written under its own name.
+const twinMark = "\n"
+
+func tokenOf(l jobs.Lease) string {
+	token, _, _ := strings.Cut(l.Token, twinMark)
+	return token
+}
+
+func twinUUID(l jobs.Lease) string {
+	_, uuid, _ := strings.Cut(l.Token, twinMark)
+	return uuid
+}
+
+// randomPart is the token without the worker's name: what the history and the
+// permits keep.
+func randomPart(token string) string {
+	return token[strings.LastIndexByte(token, '/')+1:]
+}
+
+// holder is the worker's name in a token.
+func holder(token string) string {
+	if i := strings.LastIndexByte(token, '/'); i >= 0 {
+		return token[:i]
+	}
+	return token
+}

@@ -1,0 +1,153 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// errNothing undoes a transaction that found nothing to do.
+var errNothing = errors.New("nothing to do")
+
+// defaultChange is how many jobs one call changes where nobody says it.
+const defaultChange = 1000
+
+func changeLimit(limit int) int {
+	if limit <= 0 {
+		return defaultChange
+	}
+	return limit
+}
+
+// walk goes over the matching records of a shelf, oldest first, and lets each
+// change in parts, until limit were changed or the shelf ends. What each does
+// not change is stepped over.
+func walk(ctx context.Context, sh shelf, f jobs.Filter, limit int, part int, each func([]found) (int, error)) (int64, error) {
+	var changed int64
+	for from := (position64{oldest: true}); changed < int64(limit); {
+		p, err := sh.read(ctx, f, from, min(part, limit-int(changed)))
+		if err != nil {
+			return changed, err
+		}
+		if len(p.items) > 0 {
+			n, err := each(p.items)
+			changed += int64(n)
+			if err != nil {
+				return changed, err
+			}
+		}
+		if p.end {
+			return changed, nil
+		}
+		from.key = p.last
+	}
+	return changed, nil
+}
+
+// Cancel ends waiting jobs (their rows go, a run "cancelled" is recorded) and
+// tells the workers of running ones to stop. PHP's own jobs stay as they are.
+// It changes at most limit jobs, oldest first, and says how many.
+func (s *Store) Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
+	return walk(ctx, shelf{"w", s.readLive}, f, changeLimit(limit), 200, func(rows []found) (int, error) {
+		var waiting, running []found
+		for _, r := range rows {
+			switch {
+			case r.Foreign:
+			case r.State == jobs.StateQueued:
+				waiting = append(waiting, r)
+			default:
+				running = append(running, r)
+			}
+		}
+		n, err := s.cancelWaiting(ctx, waiting)
+		if err != nil {
+			return n, err
+		}
+		m, err := s.cancelRunning(ctx, running)
+		return n + m, err
+	})
+}
+
+// cancelWaiting removes rows that still wait; one that a worker has claimed in
+// the meantime stays.
+func (s *Store) cancelWaiting(ctx context.Context, rows []found) (n int, err error) {
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	err = s.inTx(ctx, "cancelling jobs", func(t tx) error {
+		var gone []runRow
+		var ids []int64
+		for _, r := range rows {
+			one, err := s.exec(ctx, t.main, fmt.Sprintf("DELETE FROM %s WHERE id = %d AND attempts = %d AND %s", s.t.shape().name, r.ID, r.Attempt, s.t.waiting()))
+			if err != nil {
+				return err
+			}
+			if one == 0 {
+				continue
+			}
+			ids = append(ids, r.ID)
+			kept, _, _ := jobs.Parse(r.Payload, s.known) // what cannot be read leaves nothing to keep
+			gone = append(gone, runRow{job: jobs.Job{ID: r.ID, UUID: r.UUID, Kind: bound(r.Kind), Queue: r.Queue, Attempt: r.Attempt},
+				outcome: jobs.Cancelled.String(), err: "cancelled while it waited", data: kept.Data})
+		}
+		if n = len(ids); n == 0 {
+			return errNothing
+		}
+		in, args := s.d.in("job_id", ids)
+		if _, err := s.exec(ctx, t.own, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
+			return err
+		}
+		return s.insertRuns(ctx, t.own, gone)
+	})
+	if errors.Is(err, errNothing) {
+		return 0, nil
+	}
+	if err != nil {
+		n = 0
+	}
+	return n, err
+}
+
+// cancelRunning leaves an order for the workers that run the jobs. One that is
+// ordered already is not counted again.
+func (s *Store) cancelRunning(ctx context.Context, rows []found) (n int, err error) {
+	for _, r := range rows {
+		one, err := s.exec(ctx, s.ownDB, s.d.insertOrSkip("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.millis()+", '')", "uuid"), r.UUID)
+		if err != nil {
+			return n, fmt.Errorf("ordering a running job to stop: %w", err)
+		}
+		n += int(one)
+	}
+	return n, nil
+}
+
+// Hasten makes waiting jobs due now. It changes at most limit jobs, oldest
+// first, and says how many were not due before.
+func (s *Store) Hasten(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
+	f.States = []jobs.State{jobs.StateQueued}
+	t := s.t.shape()
+	n, err := walk(ctx, shelf{"w", s.readLive}, f, changeLimit(limit), 500, func(rows []found) (int, error) {
+		var ids []int64
+		for _, r := range rows {
+			if !r.Foreign {
+				ids = append(ids, r.ID)
+			}
+		}
+		if len(ids) == 0 {
+			return 0, nil
+		}
+		in, args := s.d.in("id", ids)
+		var n int64
+		err := s.inTx(ctx, "making jobs due", func(x tx) (err error) {
+			n, err = s.exec(ctx, x.main, fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s", t.name, t.due.name, t.due.of(s.now()), in, s.t.waiting(), t.due.name, t.due.of(s.now())), args...)
+			return err
+		})
+		return int(n), err
+	})
+	if n > 0 {
+		s.o.Wake("")
+	}
+	return n, err
+}

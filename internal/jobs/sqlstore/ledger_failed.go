@@ -1,0 +1,158 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// failedWhere is the filter on failed_jobs, as far as SQL decides it.
+func (s *Store) failedWhere(f jobs.Filter) (table, where string, args []any) {
+	var c conditions
+	c.in("queue", f.Queues)
+	if f.Text != "" {
+		part, args := s.like(f.Text, "payload", "exception")
+		c.add(part, args...)
+	}
+	column := s.failed.failedAt.name
+	if !f.Since.IsZero() {
+		c.add(column + " >= " + s.failedAt(f.Since.Unix()))
+	}
+	if !f.Until.IsZero() {
+		c.add(column + " < " + s.failedAt(f.Until.Unix()))
+	}
+	if len(f.UUIDs) > 0 && s.failed.uuid {
+		c.in("uuid", f.UUIDs)
+	}
+	return s.failed.name, c.String(), c.args
+}
+
+// readFailedRows reads the shelf of dead jobs. Kinds and causes are looked up
+// in our index of it.
+func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from position64, limit int) (page, error) {
+	_, where, args := s.failedWhere(f)
+	if len(f.UUIDs) > 0 && !s.failed.uuid {
+		hint, more := s.hints(jobs.Filter{UUIDs: f.UUIDs}, "payload")
+		where, args = where+" AND "+hint, append(args, more...)
+	}
+	matches := s.matches(jobs.Filter{UUIDs: f.UUIDs})
+	if f.Cause == "" && len(f.Kinds) == 0 {
+		return sift(limit, from, func(from position64, step int) ([]found, error) {
+			return s.queryFailed(ctx, s.db, where+" AND "+from.condition("id"), args, from.order("id"), step)
+		}, matches)
+	}
+	if err := s.indexFailures(ctx); err != nil {
+		return page{}, err
+	}
+	p := page{last: from.key}
+	for looked := 0; looked < maxLooked; {
+		ids, err := s.indexed(ctx, f, from, limit)
+		if err != nil {
+			return page{}, err
+		}
+		if len(ids) == 0 {
+			p.end = true
+			return p, nil
+		}
+		in, inArgs := s.d.in("id", ids)
+		rows, err := s.queryFailed(ctx, s.db, where+" AND "+in, append(slices.Clone(args), inArgs...), from.order("id"), len(ids))
+		if err != nil {
+			return page{}, err
+		}
+		for _, r := range rows {
+			if !matches(r) {
+				continue
+			}
+			p.last = r.key
+			if p.items = append(p.items, r); len(p.items) == limit {
+				return p, nil
+			}
+		}
+		p.last = ids[len(ids)-1]
+		from.key, looked = p.last, looked+len(ids)
+	}
+	return p, nil
+}
+
+// queryFailed reads rows of failed_jobs as records.
+func (s *Store) queryFailed(ctx context.Context, q Tx, where string, args []any, order string, limit int) ([]found, error) {
+	return s.queryFailedAs(ctx, q, s.payloadOf("payload"), where, args, fmt.Sprintf("%s LIMIT %d", order, limit))
+}
+
+// queryFailedAs reads rows with their payload as an expression gives it.
+func (s *Store) queryFailedAs(ctx context.Context, q Tx, payload, where string, args []any, tail string) ([]found, error) {
+	name := "''"
+	if s.failed.uuid {
+		name = "uuid"
+	}
+	statement := fmt.Sprintf("SELECT id, %s, queue, %s, %s(payload), SUBSTR(exception, 1, 65536), %s FROM %s WHERE %s%s", name, payload, s.d.bytes, s.failedWall(), s.failed.name, where, tail)
+	var rows []found
+	err := s.query(ctx, q, func(r *sql.Rows) error {
+		var x found
+		var failedAt sql.NullString
+		if err := r.Scan(&x.key, &x.UUID, &x.Queue, &x.Payload, &x.size, &x.Error, &failedAt); err != nil {
+			return err
+		}
+		s.completeFailed(&x, failedAt.String)
+		rows = append(rows, x)
+		return nil
+	}, statement, args...)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", s.failed.name, err)
+	}
+	return rows, nil
+}
+
+func (s *Store) completeFailed(x *found, failedAt string) {
+	e, origin := s.envelope(x.Payload, x.size)
+	x.ID, x.Kind, x.State, x.Foreign = x.key, e.Kind, jobs.StateFailed, origin == jobs.Foreign
+	if x.UUID == "" {
+		x.UUID = e.UUID
+	}
+	if x.UUID == "" {
+		x.UUID = DerivedUUID(s.o.FailedTable, x.key, 0)
+	}
+	x.MaxAttempts = s.limitOf(x.Kind, e.MaxTries, 0)
+	x.EndedAt = s.failedMoment(failedAt)
+}
+
+// failedWall reads failed_at: as Unix seconds where the column holds a moment,
+// else as the wall clock that Laravel wrote.
+func (s *Store) failedWall() string {
+	m := s.failed.failedAt
+	switch {
+	case m.kind != wallClock && s.d.name == "mysql":
+		return "CAST(" + m.seconds() + " AS CHAR)"
+	case m.kind != wallClock:
+		return "CAST(" + m.seconds() + " AS TEXT)"
+	case s.d.name == "mysql" && s.failed.kind == "timestamp": // see failedAt
+		return "CAST(COALESCE(CONVERT_TZ(" + m.name + ", @@session.time_zone, @@global.time_zone), " + m.name + ") AS CHAR)"
+	case s.d.name == "mysql":
+		return "CAST(" + m.name + " AS CHAR)"
+	}
+	return "CAST(" + m.name + " AS TEXT)"
+}
+
+// failedMoment reads what failedWall gave; a date that is none is the zero time.
+func (s *Store) failedMoment(text string) time.Time {
+	var seconds int64
+	if s.failed.failedAt.kind != wallClock {
+		if _, err := fmt.Sscan(text, &seconds); err != nil {
+			return time.Time{}
+		}
+		return unix(seconds)
+	}
+	if len(text) > len(time.DateTime) {
+		text = text[:len(time.DateTime)]
+	}
+	for _, form := range []string{time.DateTime, "2006-01-02T15:04:05"} {
+		if t, err := time.ParseInLocation(form, text, s.o.Zone); err == nil {
+			return t.UTC()
+		}
+	}
+	return time.Time{}
+}

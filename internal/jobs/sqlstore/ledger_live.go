@@ -1,0 +1,261 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// live is the filter on the jobs table, as far as SQL decides it.
+func (s *Store) live(f jobs.Filter) (table, where string, args []any) {
+	t := s.t.shape()
+	var c conditions
+	queued, running := slices.Contains(f.States, jobs.StateQueued), slices.Contains(f.States, jobs.StateProcessing)
+	if queued && !running {
+		c.add(s.t.waiting())
+	}
+	if running && !queued {
+		c.add("NOT (" + s.t.waiting() + ")")
+	}
+	c.in("queue", f.Queues)
+	if f.Text != "" {
+		columns := []string{t.payload}
+		if s.t.kind() == Extended {
+			columns = append(columns, "last_error")
+		}
+		part, args := s.like(f.Text, columns...)
+		c.add(part, args...)
+	}
+	if !f.Since.IsZero() {
+		c.add(t.created.name + " >= " + t.created.at(f.Since.Unix()))
+	}
+	if !f.Until.IsZero() {
+		c.add(t.created.name + " < " + t.created.at(f.Until.Unix()))
+	}
+	return t.name, c.String(), c.args
+}
+
+// plainWord is a word that every JSON encoder writes as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
+
+// hints narrows the jobs table to rows whose payload may match; Go decides.
+func (s *Store) hints(f jobs.Filter, column string) (string, []any) {
+	var c conditions
+	for _, words := range [][]string{s.spellings(f.Kinds), f.UUIDs} {
+		if len(words) == 0 || len(words) > 50 || slices.ContainsFunc(words, func(w string) bool { return !plainWord.MatchString(w) }) {
+			continue
+		}
+		var parts []string
+		for _, w := range words {
+			part, args := s.like(w, column)
+			parts, c.args = append(parts, part), append(c.args, args...)
+		}
+		c.parts = append(c.parts, "("+strings.Join(parts, " OR ")+")")
+	}
+	return c.String(), c.args
+}
+
+// spellings are all names under which rows may say the kinds.
+func (s *Store) spellings(kinds []string) []string {
+	names := slices.Clone(kinds)
+	for _, name := range s.o.Registry.Names() {
+		if slices.Contains(kinds, s.canonical(name)) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// readLive reads the shelf of waiting and running jobs.
+func (s *Store) readLive(ctx context.Context, f jobs.Filter, from position64, limit int) (page, error) {
+	_, where, args := s.live(f)
+	if s.t.kind() == Stock || len(f.UUIDs) > 0 {
+		hint, more := s.hints(f, s.t.shape().payload)
+		where, args = where+" AND "+hint, append(args, more...)
+	}
+	return sift(limit, from, func(from position64, step int) ([]found, error) {
+		return s.queryLive(ctx, s.db, where+" AND "+from.condition("id"), args, from.order("id"), step)
+	}, s.matches(f))
+}
+
+// queryLive reads rows of the jobs table as records.
+func (s *Store) queryLive(ctx context.Context, q Tx, where string, args []any, order string, limit int) ([]found, error) {
+	t := s.t.shape()
+	failure := "''"
+	if s.t.kind() == Extended {
+		failure = "last_error"
+	}
+	statement := fmt.Sprintf("SELECT id, queue, %s, %s, attempts, %s, %s, %s, %s, %s, %s FROM %s WHERE %s%s LIMIT %d",
+		t.due.seconds(), t.created.seconds(), t.locked.seconds(), s.t.columns(), failure, s.payloadOf(t.payload), s.d.bytes+"("+t.payload+")", s.now(), t.name, where, order, limit)
+	var rows []found
+	err := s.query(ctx, q, func(r *sql.Rows) error {
+		var c candidate
+		var queue string
+		var created sql.NullInt64
+		var failure sql.NullString
+		var clock int64
+		err := r.Scan(&c.id, &queue, &c.due, &created, &c.attempts, &c.locked, &c.status, &c.token, &c.name, &c.priority, &c.max, &failure, &c.payload, &c.size, &clock)
+		if err != nil {
+			return err
+		}
+		c.created = created.Int64
+		rows = append(rows, s.liveRecord(queue, c, failure.String, clock))
+		return nil
+	}, statement, args...)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", t.plain, err)
+	}
+	return rows, nil
+}
+
+// payloadOf reads a payload, of oversized ones the beginning only.
+func (s *Store) payloadOf(column string) string {
+	return fmt.Sprintf("CASE WHEN %s(%s) <= %d THEN %s ELSE SUBSTR(%s, 1, %d) END", s.d.bytes, column, oversize, column, column, sniffed)
+}
+
+func (s *Store) liveRecord(queue string, c candidate, failure string, now int64) found {
+	e, origin := s.envelope(c.payload, c.size)
+	kind := e.Kind
+	if origin != jobs.Ours && origin != jobs.Foreign && c.name != "" {
+		kind = s.canonical(c.name) // an extended row names its kind in a column
+	}
+	if e.UUID == "" || len(e.UUID) > 191 {
+		e.UUID = DerivedUUID(s.t.shape().plain, c.id, c.created)
+	}
+	r := jobs.Record{ID: c.id, UUID: e.UUID, Kind: kind, Queue: queue, State: jobs.StateQueued, Foreign: origin == jobs.Foreign,
+		Priority: c.priority, Attempt: c.attempts, MaxAttempts: s.limitOf(kind, e.MaxTries, c.max), Payload: c.payload, Error: failure,
+		EnqueuedAt: unix(c.created), RunAt: unix(c.due)}
+	if c.locked.Valid || c.status == "processing" {
+		r.State = jobs.StateProcessing
+		r.Worker = holder(c.token.String)
+		if !r.Foreign && c.locked.Int64 < now-s.retryAfter {
+			r.Detail = "stalled"
+		}
+	} else if c.due > now {
+		r.Detail = "delayed"
+		if c.attempts > 0 {
+			r.Detail = "retrying"
+		}
+	}
+	return found{key: c.id, size: c.size, Record: r}
+}
+
+// envelope takes a payload apart for people: PHP's own jobs get the name that
+// PHP shows.
+func (s *Store) envelope(payload []byte, size int64) (jobs.Envelope, jobs.Origin) {
+	if size > oversize {
+		return jobs.Envelope{Kind: s.canonical(sniff(payload))}, jobs.Unknown
+	}
+	e, origin, _ := jobs.Parse(payload, s.known) // the error is for people; the origin says it here
+	e.Kind = s.canonical(e.Kind)
+	if origin == jobs.Foreign {
+		var php struct {
+			UUID        string `json:"uuid"`
+			DisplayName string `json:"displayName"`
+		}
+		if json.Unmarshal(payload, &php) == nil {
+			e.UUID = php.UUID
+			if php.DisplayName != "" {
+				e.Kind = php.DisplayName
+			}
+		}
+	}
+	return e, origin
+}
+
+// limitOf is how often a job may start: the column's word, the payload's, the
+// kind's; 0 where nobody says it.
+func (s *Store) limitOf(kind string, tries, column int) int {
+	switch entry, known := s.o.Registry.Lookup(kind); {
+	case column > 0:
+		return column
+	case tries > 0:
+		return tries
+	case known:
+		return entry.Policy.MaxAttempts
+	}
+	return 0
+}
+
+func unix(seconds int64) time.Time {
+	if seconds <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0).UTC()
+}
+
+func unixMilli(ms int64) time.Time {
+	if ms <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// addLive adds what workers said at their last heartbeat to running jobs, and
+// which queues are paused to waiting ones.
+func (s *Store) addLive(ctx context.Context, records []jobs.Record) error {
+	if !slices.ContainsFunc(records, func(r jobs.Record) bool { return r.State == jobs.StateProcessing || r.State == jobs.StateQueued }) {
+		return nil
+	}
+	paused, err := s.pausedQueues(ctx)
+	if err != nil {
+		return err
+	}
+	running, err := s.runningJobs(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range records {
+		r := &records[i]
+		if r.State == jobs.StateQueued && paused[r.Queue] && !r.Foreign {
+			r.Detail = "paused"
+		}
+		if x, there := running[r.UUID]; there && r.State == jobs.StateProcessing {
+			r.Worker, r.StartedAt, r.Progress = x.worker, x.Since.UTC(), x.Progress
+		}
+	}
+	return nil
+}
+
+func (s *Store) pausedQueues(ctx context.Context) (map[string]bool, error) {
+	list, err := s.PausedQueues(ctx)
+	paused := make(map[string]bool, len(list))
+	for _, p := range list {
+		paused[p.Queue] = true
+	}
+	return paused, err
+}
+
+type heldJob struct {
+	worker string
+	jobs.RunningJob
+}
+
+// runningJobs are what workers said that they run, by UUID.
+func (s *Store) runningJobs(ctx context.Context) (map[string]heldJob, error) {
+	held := map[string]heldJob{}
+	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+		var worker, list string
+		if err := r.Scan(&worker, &list); err != nil {
+			return err
+		}
+		var running []jobs.RunningJob
+		if json.Unmarshal([]byte(list), &running) == nil { // a worker of another version may write otherwise
+			for _, x := range running {
+				held[x.UUID] = heldJob{worker, x}
+			}
+		}
+		return nil
+	}, "SELECT id, running FROM cmsjobs_workers ORDER BY beat_at")
+	if err != nil {
+		return nil, fmt.Errorf("reading what workers run: %w", err)
+	}
+	return held, nil
+}

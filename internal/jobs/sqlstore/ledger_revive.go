@@ -1,0 +1,163 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Revive puts failed jobs back into their queues: due now, no attempts, the
+// same UUID; PHP's own go back as they were. It changes at most limit jobs,
+// oldest first, and says how many. Any number of them takes the same memory.
+func (s *Store) Revive(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
+	f.States = []jobs.State{jobs.StateFailed}
+	return walk(ctx, shelf{"f", s.readFailedRows}, f, changeLimit(limit), 200, func(rows []found) (n int, err error) {
+		for len(rows) > 0 {
+			part := s.bySize(rows)
+			rows = rows[len(part):]
+			m, err := s.revive(ctx, part, nil)
+			n += m
+			if err != nil {
+				return n, err
+			}
+		}
+		return n, nil
+	})
+}
+
+// bySize takes as many rows as one statement may carry, one at least.
+func (s *Store) bySize(rows []found) []found {
+	size := int64(0)
+	for i, r := range rows {
+		if size += r.size + 500; size > int64(s.maxBytes/2) && i > 0 {
+			return rows[:i]
+		}
+	}
+	return rows
+}
+
+// ReviveEdited puts one failed job back with another payload for its handler,
+// which must take it. PHP's own jobs cannot be edited.
+func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessage) (jobs.Receipt, error) {
+	r, err := s.Job(ctx, id)
+	if err != nil {
+		return jobs.Receipt{}, err
+	}
+	entry, known := s.o.Registry.Lookup(r.Kind)
+	switch {
+	case r.State != jobs.StateFailed:
+		return jobs.Receipt{}, fmt.Errorf("the job %s is %s, only failed ones are revived: %w", id, r.State, jobs.ErrConflict)
+	case r.Foreign || !known:
+		return jobs.Receipt{}, fmt.Errorf("%s is not a kind of this program, so its payload cannot be checked and edited: %w", r.Kind, jobs.ErrConflict)
+	}
+	if err := entry.Check(data); err != nil {
+		return jobs.Receipt{}, err
+	}
+	edited := jobs.New{Kind: r.Kind, Queue: r.Queue, UUID: r.UUID, Data: data}
+	if e, origin, _ := jobs.Parse(r.Payload, s.known); origin == jobs.Ours {
+		edited.Metadata, edited.MaxAttempts = e.Metadata, e.MaxTries
+	}
+	if err := edited.Check(); err != nil {
+		return jobs.Receipt{}, err
+	}
+	payload, err := jobs.EncodePayload(edited)
+	if err != nil {
+		return jobs.Receipt{}, err
+	}
+	n, err := s.revive(ctx, []found{{key: r.ID, Record: r}}, payload)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("the job %s is no longer among the failed ones: %w", id, jobs.ErrConflict)
+	}
+	return jobs.Receipt{UUID: r.UUID}, err
+}
+
+// revive moves rows from failed_jobs to jobs in one transaction. Rows that are
+// gone in the meantime (PHP's queue:retry) stay gone.
+func (s *Store) revive(ctx context.Context, rows []found, edited []byte) (n int, err error) {
+	err = s.inTx(ctx, "reviving failed jobs", func(t tx) error {
+		in, args := s.d.in("id", keysOf(rows))
+		there, err := s.queryFailedAs(ctx, t.main, "payload", in, args, " ORDER BY id"+s.d.forUpdate)
+		if err != nil {
+			return err
+		}
+		if n = len(there); n == 0 {
+			return errNothing
+		}
+		if err := s.insertRevived(ctx, t, there, edited); err != nil {
+			return err
+		}
+		return s.deleteFailed(ctx, t, keysOf(there))
+	})
+	if errors.Is(err, errNothing) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	s.o.Wake("")
+	return n, nil
+}
+
+func (s *Store) insertRevived(ctx context.Context, t tx, rows []found, edited []byte) error {
+	var values []string
+	var args []any
+	for _, r := range rows {
+		payload := resetAttempts(r.Payload)
+		if edited != nil {
+			payload = edited
+		}
+		value, a := s.t.row(jobs.New{Kind: r.Kind, Queue: r.Queue, Priority: r.Priority}, string(payload), s.now(), s.now(), r.MaxAttempts)
+		values, args = append(values, value), append(args, a...)
+	}
+	_, err := s.exec(ctx, t.main, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", s.t.shape().name, s.t.insert(), strings.Join(values, ",")), args...)
+	return err
+}
+
+// resetAttempts sets the counter that some versions of Laravel keep in the
+// payload to nothing, as queue:retry does.
+func resetAttempts(payload []byte) []byte {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(payload, &keys) != nil || keys["attempts"] == nil {
+		return payload
+	}
+	keys["attempts"] = json.RawMessage("0")
+	data, err := json.Marshal(keys)
+	if err != nil {
+		return payload
+	}
+	return data
+}
+
+func keysOf(rows []found) []int64 {
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.key
+	}
+	return ids
+}
+
+func (s *Store) deleteFailed(ctx context.Context, t tx, ids []int64) error {
+	in, args := s.d.in("id", ids)
+	if _, err := s.exec(ctx, t.main, "DELETE FROM "+s.failed.name+" WHERE "+in, args...); err != nil {
+		return err
+	}
+	in, args = s.d.in("failed_id", ids)
+	_, err := s.exec(ctx, t.own, "DELETE FROM cmsjobs_failures WHERE "+in, args...)
+	return err
+}
+
+// Forget deletes failed jobs, at most limit, oldest first, and says how many.
+func (s *Store) Forget(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
+	f.States = []jobs.State{jobs.StateFailed}
+	return walk(ctx, shelf{"f", s.readFailedRows}, f, changeLimit(limit), 500, func(rows []found) (int, error) {
+		err := s.inTx(ctx, "forgetting failed jobs", func(t tx) error { return s.deleteFailed(ctx, t, keysOf(rows)) })
+		if err != nil {
+			return 0, err
+		}
+		return len(rows), nil
+	})
+}

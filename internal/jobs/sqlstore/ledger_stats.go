@@ -1,0 +1,154 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// foreignSample is how many rows of a queue are looked at to say how many are
+// PHP's own.
+const foreignSample = 1000
+
+// Stats counts jobs by state and by queue. PHP's own rows are counted apart,
+// in long queues by a sample.
+func (s *Store) Stats(ctx context.Context) (jobs.Stats, error) {
+	var st jobs.Stats
+	for _, step := range []func(context.Context, *jobs.Stats) error{s.queueStats, s.addForeign, s.addWorkers, s.historyStats} {
+		if err := step(ctx, &st); err != nil {
+			return st, err
+		}
+	}
+	for _, q := range st.Queues {
+		st.Queued, st.Delayed, st.Processing = st.Queued+q.Queued, st.Delayed+q.Delayed, st.Processing+q.Processing
+		st.Oldest = max(st.Oldest, q.Oldest)
+	}
+	return st, nil
+}
+
+func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
+	t := s.t.shape()
+	due := t.due.name + " <= " + t.due.of(s.now())
+	sum := func(condition string) string { return "SUM(CASE WHEN " + condition + " THEN 1 ELSE 0 END)" }
+	statement := fmt.Sprintf("SELECT queue, %s, %s, %s, MIN(CASE WHEN %s AND %s THEN %s END), %s FROM %s GROUP BY queue ORDER BY queue",
+		sum(s.t.waiting()+" AND "+due), sum(s.t.waiting()+" AND NOT ("+due+")"), sum("NOT ("+s.t.waiting()+")"), s.t.waiting(), due, t.due.seconds(), s.now(), t.name)
+	err := s.query(ctx, s.db, func(r *sql.Rows) error {
+		var q jobs.QueueStats
+		var oldest sql.NullInt64
+		var now int64
+		if err := r.Scan(&q.Queue, &q.Queued, &q.Delayed, &q.Processing, &oldest, &now); err != nil {
+			return err
+		}
+		if oldest.Valid {
+			q.Oldest = time.Duration(max(now-oldest.Int64, 0)) * time.Second
+		}
+		st.Queues = append(st.Queues, q)
+		return nil
+	}, statement)
+	if err != nil {
+		return fmt.Errorf("counting the jobs of queues: %w", err)
+	}
+	return nil
+}
+
+// addForeign takes PHP's own rows out of the waiting ones.
+func (s *Store) addForeign(ctx context.Context, st *jobs.Stats) error {
+	t := s.t.shape()
+	for i := range st.Queues {
+		q := &st.Queues[i]
+		var looked, foreign int64
+		statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0) FROM (SELECT CASE WHEN %s THEN 1 ELSE 0 END AS php FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample",
+			s.d.contains("SUBSTR("+t.payload+", 1, 512)", phpJob), t.name, s.t.waiting(), foreignSample)
+		if _, err := s.one(ctx, s.db, []any{&looked, &foreign}, statement, q.Queue); err != nil {
+			return fmt.Errorf("counting PHP's own jobs of %s: %w", q.Queue, err)
+		}
+		if looked == 0 || foreign == 0 {
+			continue
+		}
+		q.Foreign = foreign
+		if looked == foreignSample {
+			q.Foreign = (q.Queued + q.Delayed) * foreign / looked
+		}
+		fromDue := min(q.Foreign, q.Queued)
+		q.Queued -= fromDue
+		q.Delayed -= min(q.Foreign-fromDue, q.Delayed)
+	}
+	return nil
+}
+
+func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
+	paused, err := s.pausedQueues(ctx)
+	if err != nil {
+		return err
+	}
+	listening := map[string]int{}
+	err = s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+		var list string
+		if err := r.Scan(&list); err != nil {
+			return err
+		}
+		var queues []string
+		if json.Unmarshal([]byte(list), &queues) != nil {
+			queues = strings.Split(list, ",")
+		}
+		for _, q := range queues {
+			listening[q]++
+		}
+		return nil
+	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE beat_at > %s - 60000", s.millis()))
+	if err != nil {
+		return fmt.Errorf("reading which queues are worked: %w", err)
+	}
+	for i := range st.Queues {
+		q := &st.Queues[i]
+		q.Paused, q.Workers = paused[q.Queue], listening[q.Queue]
+		delete(paused, q.Queue)
+		delete(listening, q.Queue)
+	}
+	for queue := range listening { // worked but empty
+		st.Queues = append(st.Queues, jobs.QueueStats{Queue: queue, Workers: listening[queue], Paused: paused[queue]})
+		delete(paused, queue)
+	}
+	for queue := range paused {
+		st.Queues = append(st.Queues, jobs.QueueStats{Queue: queue, Paused: true})
+	}
+	slices.SortFunc(st.Queues, func(a, b jobs.QueueStats) int { return strings.Compare(a.Queue, b.Queue) })
+	return nil
+}
+
+func (s *Store) historyStats(ctx context.Context, st *jobs.Stats) error {
+	var failedRuns int64
+	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+		var outcome string
+		var n int64
+		var average float64
+		if err := r.Scan(&outcome, &n, &average); err != nil {
+			return err
+		}
+		switch outcome {
+		case jobs.Completed.String():
+			st.Completed, st.AverageDuration = n, time.Duration(average*float64(time.Millisecond))
+		case jobs.Cancelled.String():
+			st.Cancelled = n
+		case jobs.Buried.String():
+			failedRuns = n
+		}
+		return nil
+	}, "SELECT outcome, COUNT(*), AVG(duration_ms) FROM cmsjobs_runs GROUP BY outcome")
+	if err != nil {
+		return fmt.Errorf("counting the history: %w", err)
+	}
+	if ended := st.Completed + failedRuns; ended > 0 {
+		st.SuccessRate = float64(st.Completed) / float64(ended)
+	}
+	if _, err := s.one(ctx, s.db, []any{&st.Failed}, "SELECT COUNT(*) FROM "+s.failed.name); err != nil {
+		return fmt.Errorf("counting %s: %w", s.failed.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// maxHeldBack is how many jobs of a kind at its limit are remembered, to be
+// tried first when a place comes free.
+const maxHeldBack = 256
+
+// permitted says whether x may be chosen as far as its kind's limit goes. The
+// answer is a guess from one read; permit makes sure.
+func (c *claim) permitted(ctx context.Context, queue string, x *candidate) (bool, error) {
+	if x.policy.Limit <= 0 || x.fault != nil {
+		return true, nil
+	}
+	kind := x.job.Kind
+	if _, read := c.free[kind]; !read {
+		if err := c.s.makePlaces(ctx, kind, x.policy.Limit); err != nil {
+			return false, err
+		}
+		used, err := c.s.placesUsed(ctx, kind)
+		if err != nil {
+			return false, err
+		}
+		c.free[kind] = x.policy.Limit - used
+	}
+	if c.free[kind] > 0 {
+		c.free[kind]--
+		return true, nil
+	}
+	if waiting := c.s.heldBack[kind]; len(waiting) < maxHeldBack && !slices.Contains(waiting, x.id) {
+		c.s.heldBack[kind] = append(waiting, x.id)
+	}
+	return false, nil
+}
+
+func (s *Store) placesUsed(ctx context.Context, kind string) (used int, err error) {
+	_, err = s.one(ctx, s.ownDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE kind = ? AND expires_at >= "+s.now(), kind)
+	if err != nil {
+		err = fmt.Errorf("counting the running jobs of %s: %w", kind, err)
+	}
+	return used, err
+}
+
+// heldBack tries the jobs that an earlier claim left because their kind was at
+// its limit, so that they need not be found again.
+func (c *claim) heldBack(ctx context.Context) error {
+	for kind, waiting := range c.s.heldBack {
+		entry, ok := c.s.o.Registry.Lookup(kind)
+		if !ok || c.want() <= 0 {
+			continue
+		}
+		used, err := c.s.placesUsed(ctx, kind)
+		if err != nil {
+			return err
+		}
+		if c.free[kind] = entry.Policy.Limit - used; c.free[kind] <= 0 {
+			continue
+		}
+		delete(c.s.heldBack, kind)
+		for _, queue := range c.r.Queues {
+			in, args := c.s.d.in("id", waiting)
+			l := look{where: "queue = ? AND " + in + " AND " + c.s.t.waiting(), args: append([]any{queue}, args...), order: c.s.order(), limit: len(waiting)}
+			found, now, err := c.s.read(ctx, c.s.db, l)
+			if err != nil {
+				return err
+			}
+			if _, err := c.process(ctx, queue, found, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// permit takes a place for each row of a limited kind and leaves out those
+// that get none. A place is leased with its job: a crash frees it.
+func (s *Store) permit(ctx context.Context, t tx, c *claim, rows []candidate) ([]candidate, error) {
+	if !slices.ContainsFunc(rows, func(x candidate) bool { return x.policy.Limit > 0 }) {
+		return rows, nil
+	}
+	var kept []candidate
+	granted := map[int64]bool{} // by leader: twins share its place
+	for _, x := range rows {
+		ok, decided := granted[x.leader]
+		if !decided {
+			ok = true
+			if x.policy.Limit > 0 && x.fault == nil {
+				var err error
+				if ok, err = s.takePlace(ctx, t.own, x, c.token, c.r.Lease); err != nil {
+					return nil, err
+				}
+			}
+			granted[x.leader] = ok
+		}
+		if ok {
+			kept = append(kept, x)
+		}
+	}
+	return kept, nil
+}
+
+// takePlace takes one free place of a kind.
+func (s *Store) takePlace(ctx context.Context, q Tx, x candidate, token string, lease time.Duration) (bool, error) {
+	var free []int
+	err := s.query(ctx, q, func(r *sql.Rows) error {
+		var place int
+		err := r.Scan(&place)
+		free = append(free, place)
+		return err
+	}, "SELECT place FROM cmsjobs_permits WHERE kind = ? AND place <= ? AND expires_at < "+s.now()+" ORDER BY place", x.job.Kind, x.policy.Limit)
+	if err != nil {
+		return false, err
+	}
+	for _, place := range free {
+		n, err := s.exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = %s + %d WHERE kind = ? AND place = ? AND expires_at < %s",
+			s.now(), int64(lease.Seconds()), s.now()), x.id, randomPart(token), x.job.Kind, place)
+		if err != nil || n == 1 {
+			return n == 1, err
+		}
+	}
+	return false, nil
+}
+
+// makePlaces makes the rows of a kind's places, once a process.
+func (s *Store) makePlaces(ctx context.Context, kind string, limit int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for place := s.places[kind] + 1; place <= limit; place++ {
+		if _, err := s.exec(ctx, s.ownDB, s.d.insertOrSkip("cmsjobs_permits", "kind, place", "(?, ?)", "kind, place"), kind, place); err != nil {
+			return fmt.Errorf("making the places of %s: %w", kind, err)
+		}
+		s.places[kind] = place
+	}
+	return nil
+}
+
+// freePlaces gives places back when their jobs end.
+func (s *Store) freePlaces(ctx context.Context, q Tx, ends []ending) error {
+	var limited []int64
+	tokens := map[string]bool{}
+	for _, e := range ends {
+		if entry, ok := s.o.Registry.Lookup(e.Claimed.Job.Kind); ok && entry.Policy.Limit > 0 {
+			limited = append(limited, e.Claimed.Lease.ID)
+			for _, twin := range e.Claimed.Twins {
+				limited = append(limited, twin.ID)
+			}
+			tokens[randomPart(tokenOf(e.Claimed.Lease))] = true
+		}
+	}
+	for token := range tokens {
+		in, args := s.d.in("job_id", limited)
+		if _, err := s.exec(ctx, q, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND "+in, append([]any{token}, args...)...); err != nil {
+			return fmt.Errorf("giving places back: %w", err)
+		}
+	}
+	return nil
+}

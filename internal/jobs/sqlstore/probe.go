@@ -1,0 +1,80 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// chooseMode takes the configured claim mode or finds it by trying: never by a
+// version, as TiDB and others accept SKIP LOCKED and take no lock.
+func (s *Store) chooseMode(ctx context.Context) error {
+	switch s.o.Mode {
+	case Skip, CAS:
+		s.mode = s.o.Mode
+		return nil
+	case Auto:
+	default:
+		return fmt.Errorf("the claim mode %q is none of auto, skip, cas", s.o.Mode)
+	}
+	if s.d.name == "sqlite" {
+		s.mode = Skip // BEGIN IMMEDIATE: one writer at a time
+		return nil
+	}
+	s.mode = CAS
+	if !s.t.shape().transactional {
+		return nil
+	}
+	if s.skips(ctx) {
+		s.mode = Skip
+	}
+	return ctx.Err()
+}
+
+// skips says whether a second connection steps over a row that a first one
+// holds, and gets it once it is free. Any error means no: the other mode is
+// always right.
+func (s *Store) skips(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	name := "probe/" + randomPart(newToken(""))
+	if _, err := s.exec(ctx, s.ownDB, s.d.insertOrSkip("cmsjobs_orders", "name, at", "(?, 0)", "name"), name); err != nil {
+		return false
+	}
+	defer s.exec(context.WithoutCancel(ctx), s.ownDB, "DELETE FROM cmsjobs_orders WHERE name = ?", name)
+	first, err := s.begin(ctx, s.ownDB)
+	if err != nil {
+		return false
+	}
+	defer rollback(first)
+	held, err := s.locks(ctx, first, name)
+	if err != nil || held != 1 {
+		return false
+	}
+	if beside, err := s.beside(ctx, name); err != nil || beside != 0 {
+		return false
+	}
+	if err := first.Rollback(); err != nil {
+		return false
+	}
+	after, err := s.beside(ctx, name)
+	return err == nil && after == 1
+}
+
+func (s *Store) beside(ctx context.Context, name string) (int, error) {
+	second, err := s.begin(ctx, s.ownDB)
+	if err != nil {
+		return 0, err
+	}
+	defer rollback(second)
+	return s.locks(ctx, second, name)
+}
+
+func (s *Store) locks(ctx context.Context, t *sqlx.Tx, name string) (n int, err error) {
+	err = s.query(ctx, t, func(*sql.Rows) error { n++; return nil },
+		"SELECT name FROM cmsjobs_orders WHERE name = ?"+s.d.skipLocked, name)
+	return n, err
+}

@@ -1,0 +1,22 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql/driver"
+)
+
+// readCommitted sets the isolation of each new MySQL session by the statement
+// that all versions know; the variable's name differs between them.
+type readCommitted struct{ driver.Connector }
+
+func (c readCommitted) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.(driver.ExecerContext).ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil); err != nil {
+		_ = conn.Close() // the error above says why
+		return nil, err
+	}
+	return conn, nil
+}

@@ -1,0 +1,134 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Renew implements jobs.Source. The renewed lease is written where PHP's
+// worker looks, so it keeps off too.
+func (s *Store) Renew(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
+	now, err := s.databaseNow(ctx, s.db)
+	if err != nil {
+		return nil, fmt.Errorf("renewing leases: %w", err)
+	}
+	until := s.leaseMark(now, int64(length.Seconds()))
+	held := map[jobs.Lease]bool{}
+	for _, batch := range s.byGuard(leases, until) {
+		if err := s.renew(ctx, batch, until, held); err != nil {
+			s.noteTried(leases, until)
+			return nil, fmt.Errorf("renewing leases: %w", err)
+		}
+	}
+	if err := s.renewPlaces(ctx, leases, now+int64(length.Seconds())); err != nil {
+		s.noteTried(leases, until)
+		return nil, err
+	}
+	renewed := make([]jobs.Lease, len(leases))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, l := range leases {
+		delete(s.tried, l.ID)
+		if held[l] {
+			l.ReservedAt = until
+			renewed[i] = l
+		}
+	}
+	return renewed, nil
+}
+
+// noteTried remembers what an unanswered renewal may have written: until it is
+// known, both values count as the lease.
+func (s *Store) noteTried(leases []jobs.Lease, until int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range leases {
+		s.tried[l.ID] = until
+	}
+}
+
+// guarded are leases that share their condition.
+type guarded struct {
+	before     string // holds before the renewal
+	after      string // holds when it was done
+	args, done []any
+	ids        []int64
+	leases     []jobs.Lease
+}
+
+func (s *Store) byGuard(leases []jobs.Lease, until int64) []*guarded {
+	groups := map[string]*guarded{}
+	var list []*guarded
+	for _, l := range leases {
+		original := l
+		cond, args := s.t.guard(l, s.triedRenewal(l.ID))
+		key := fmt.Sprint(cond, args)
+		if groups[key] == nil || len(groups[key].ids) >= 1000 {
+			l.ReservedAt = until
+			after, done := s.t.guard(l, 0)
+			groups[key] = &guarded{before: cond, after: after, args: args, done: done}
+			list = append(list, groups[key])
+		}
+		groups[key].ids = append(groups[key].ids, l.ID)
+		groups[key].leases = append(groups[key].leases, original)
+	}
+	return list
+}
+
+// renew extends one group. Where some are lost, it asks which are not.
+func (s *Store) renew(ctx context.Context, g *guarded, until int64, held map[jobs.Lease]bool) error {
+	slices.Sort(g.ids)
+	in, inArgs := s.d.in("id", g.ids)
+	var n int64
+	err := s.inTx(ctx, "extending", func(t tx) (err error) {
+		n, err = s.exec(ctx, t.main, "UPDATE "+s.t.shape().name+" SET "+s.t.renew(until)+" WHERE "+in+" AND "+g.before, slices.Concat(inArgs, g.args)...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if n == int64(len(g.ids)) {
+		for _, l := range g.leases {
+			held[l] = true
+		}
+		return nil
+	}
+	still := map[int64]bool{}
+	err = s.query(ctx, s.db, func(r *sql.Rows) error {
+		var id int64
+		err := r.Scan(&id)
+		still[id] = true
+		return err
+	}, "SELECT id FROM "+s.t.shape().name+" WHERE "+in+" AND "+g.after, slices.Concat(inArgs, g.done)...)
+	for _, l := range g.leases {
+		held[l] = still[l.ID]
+	}
+	return err
+}
+
+// renewPlaces extends the places of limited kinds with their jobs.
+func (s *Store) renewPlaces(ctx context.Context, leases []jobs.Lease, expires int64) error {
+	s.mu.Lock()
+	limited := len(s.places) > 0
+	s.mu.Unlock()
+	if !limited {
+		return nil
+	}
+	byToken := map[string][]int64{}
+	for _, l := range leases {
+		token := randomPart(tokenOf(l))
+		byToken[token] = append(byToken[token], l.ID)
+	}
+	for token, list := range byToken {
+		in, args := s.d.in("job_id", list)
+		if _, err := s.exec(ctx, s.ownDB, "UPDATE cmsjobs_permits SET expires_at = ? WHERE token = ? AND "+in, append([]any{expires, token}, args...)...); err != nil {
+			return fmt.Errorf("renewing places of limited kinds: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// Tx is a transaction of the caller's: *sql.Tx and *sqlx.Tx fit.
+type Tx interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// tx is one transaction: main on the database of jobs, own on the one of our
+// tables. They are the same unless Options.OwnDB is set.
+type tx struct{ main, own Tx }
+
+// tries is how often a transaction is repeated that a deadlock or a lock
+// time-out undid.
+const tries = 8
+
+// inTx runs fn in a transaction at READ COMMITTED and commits it. It repeats
+// the whole of it, after a random wait, when the database says that it undid
+// it; so fn must start afresh each time.
+func (s *Store) inTx(ctx context.Context, doing string, fn func(tx) error) error {
+	for try := 1; ; try++ {
+		err := s.once(ctx, fn)
+		if err == nil {
+			return nil
+		}
+		if Classify(err) != RetryTransaction || try == tries {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
+		wait := time.Duration(rand.Int64N(int64(5*time.Millisecond) << try))
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", doing, errors.Join(ctx.Err(), err))
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (s *Store) once(ctx context.Context, fn func(tx) error) (err error) {
+	main, err := s.begin(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	t, own := tx{main, main}, (*sqlx.Tx)(nil)
+	if s.ownDB != s.db {
+		if own, err = s.begin(ctx, s.ownDB); err != nil {
+			return errors.Join(err, main.Rollback())
+		}
+		t.own = own
+	}
+	// A statement that failed leaves a transaction open on MySQL (1205 undoes
+	// the statement only): it always ends here.
+	defer func() {
+		if err != nil {
+			rollback(main)
+			if own != nil {
+				rollback(own)
+			}
+		}
+	}()
+	if err = fn(t); err != nil {
+		return err
+	}
+	if err = main.Commit(); err != nil {
+		return err
+	}
+	// The jobs are settled from here on. Where our tables lie in another
+	// database, a crash between the two commits costs a line of history.
+	if own != nil {
+		return own.Commit()
+	}
+	return nil
+}
+
+// rollback ends a failed transaction. Its own error says nothing new: the
+// connection is gone, and the server undoes the work by itself.
+func rollback(t *sqlx.Tx) { _ = t.Rollback() }
+
+func (s *Store) begin(ctx context.Context, db *sqlx.DB) (*sqlx.Tx, error) {
+	return db.BeginTxx(ctx, s.txOptions)
+}
+
+// exec runs one statement and says how many rows it found.
+func (s *Store) exec(ctx context.Context, q Tx, statement string, args ...any) (int64, error) {
+	r, err := q.ExecContext(ctx, sqlx.Rebind(s.d.bind, statement), args...)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+// query calls scan for each row.
+func (s *Store) query(ctx context.Context, q Tx, scan func(*sql.Rows) error, statement string, args ...any) error {
+	rows, err := q.QueryContext(ctx, sqlx.Rebind(s.d.bind, statement), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// one reads a single row; found is false when there is none.
+func (s *Store) one(ctx context.Context, q Tx, into []any, statement string, args ...any) (found bool, err error) {
+	err = s.query(ctx, q, func(r *sql.Rows) error {
+		found = true
+		return r.Scan(into...)
+	}, statement, args...)
+	return found, err
+}
+
+// databaseNow is the database's clock in whole Unix seconds, or the test's.
+func (s *Store) databaseNow(ctx context.Context, q Tx) (now int64, err error) {
+	_, err = s.one(ctx, q, []any{&now}, "SELECT "+s.now())
+	return now, err
+}

@@ -1,0 +1,39 @@
+package jobs
+
+import (
+	"encoding/json"
+	"maps"
+	"testing"
+)
+
+func FuzzTopLevel(f *testing.F) {
+	for _, seed := range []string{`{"a":1}`, ` { "a" : "x\\"y" , "b":[1,{"c":"}"}] ,"d":null}`, `{}`, `[1]`, `null`, `{"a":1,"a":2}`, `{"\u0061":-1.5e3}`, `{"a"`, ``} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		got, err := topLevel(raw)
+		var want map[string]json.RawMessage
+		wrong := json.Unmarshal(raw, &want)
+		if (err == nil) != (wrong == nil && want != nil) {
+			t.Fatalf("error %v, Unmarshal says %v", err, wrong)
+		}
+		same := func(a, b json.RawMessage) bool { return string(a) == string(b) }
+		if err == nil && !maps.EqualFunc(got, want, same) {
+			t.Fatalf("%q, want %q", got, want)
+		}
+	})
+}
+
+func BenchmarkParse(b *testing.B) {
+	raw, err := EncodePayload(New{Kind: "mail.send", UUID: "01939b5c-7b0c-7b0c-8b0c-7b0c7b0c7b0c", Data: json.RawMessage(`{"to":"a@b.c"}`)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	known := func(k string) bool { return k == "mail.send" }
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, origin, err := Parse(raw, known); origin != Ours {
+			b.Fatal(err)
+		}
+	}
+}

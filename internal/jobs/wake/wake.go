@@ -1,0 +1,131 @@
+package wake
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// Message is what a caller has to say.
+type Message byte
+
+// The two messages.
+const (
+	Jobs   Message = 'j' // jobs were enqueued
+	Orders Message = 'o' // somebody paused, cancelled, stopped
+)
+
+// Dir is the folder where the workers of one database listen on this host.
+// identity names the database (host, port and name, never a password).
+func Dir(identity string) string {
+	sum := sha256.Sum256([]byte(identity))
+	return filepath.Join(os.TempDir(), fmt.Sprintf("cmsjobs-%d", os.Getuid()), hex.EncodeToString(sum[:8]))
+}
+
+// Listener hears calls.
+type Listener struct {
+	jobs, orders chan struct{}
+	conn         *net.UnixConn
+	path         string
+	done         sync.WaitGroup
+}
+
+// Listen opens a socket in dir. Several listeners may be there at once.
+func Listen(dir string) (*Listener, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder for wake-ups: %w", err)
+	}
+	f, err := os.CreateTemp(dir, "*.sock")
+	if err != nil {
+		return nil, fmt.Errorf("naming a socket for wake-ups: %w", err)
+	}
+	path := f.Name()
+	err = errors.Join(f.Close(), os.Remove(path))
+	if err != nil {
+		return nil, fmt.Errorf("naming a socket for wake-ups: %w", err)
+	}
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return nil, fmt.Errorf("listening for wake-ups: %w", err)
+	}
+	l := &Listener{jobs: make(chan struct{}, 1), orders: make(chan struct{}, 1), conn: conn, path: path}
+	l.done.Go(l.hear)
+	return l, nil
+}
+
+// Jobs receives when jobs were enqueued; several calls may come as one.
+func (l *Listener) Jobs() <-chan struct{} { return l.jobs }
+
+// Orders receives when people gave orders; several calls may come as one.
+func (l *Listener) Orders() <-chan struct{} { return l.orders }
+
+// Close stops listening and removes the socket.
+func (l *Listener) Close() error {
+	err := l.conn.Close()
+	l.done.Wait()
+	return errors.Join(err, removeQuietly(l.path))
+}
+
+func (l *Listener) hear() {
+	buffer := make([]byte, 16)
+	for {
+		n, err := l.conn.Read(buffer)
+		if err != nil {
+			return // closed
+		}
+		for _, b := range buffer[:n] {
+			if Message(b) == Orders {
+				poke(l.orders)
+			} else {
+				poke(l.jobs)
+			}
+		}
+	}
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Call tells every listener in dir, and forgets those that died. It reports
+// how many heard.
+func Call(dir string, m Message) int {
+	sockets, err := filepath.Glob(filepath.Join(dir, "*.sock"))
+	if err != nil {
+		return 0 // only a malformed pattern: dir is ours
+	}
+	heard := 0
+	for _, path := range sockets {
+		if err := send(path, m); err == nil {
+			heard++
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			_ = removeQuietly(path) // somebody else's removal is as good
+		}
+	}
+	return heard
+}
+
+func send(path string, m Message) error {
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	return syscall.Sendto(fd, []byte{byte(m)}, 0, &syscall.SockaddrUnix{Name: path})
+}
+
+func removeQuietly(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

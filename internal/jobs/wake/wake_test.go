@@ -1,0 +1,71 @@
+package wake
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestACallReachesEveryListenerAndNoOther(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "w")
+	a, err := Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b, err := Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := Call(dir, Jobs); n != 2 {
+		t.Fatalf("%d heard, want 2", n)
+	}
+	for _, l := range []*Listener{a, b} {
+		select {
+		case <-l.Jobs():
+		case <-l.Orders():
+			t.Fatal("heard an order")
+		case <-time.After(10 * time.Second):
+			t.Fatal("heard nothing")
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := Call(dir, Orders); n != 1 {
+		t.Errorf("%d heard after one left, want 1", n)
+	}
+	<-a.Orders()
+}
+
+func TestADeadListenersSocketIsForgotten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "w")
+	l, err := Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.conn.SetDeadline(time.Now()) // end hear without removing the socket, as a crash does
+	l.done.Wait()
+	f, err := l.conn.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	l.conn.Close()
+	if _, err := os.Stat(l.path); err != nil {
+		t.Skip("the socket went with its listener here")
+	}
+	if n := Call(dir, Jobs); n != 0 {
+		t.Errorf("%d heard, want 0", n)
+	}
+	if _, err := os.Stat(l.path); !os.IsNotExist(err) {
+		t.Error("the dead socket is still there")
+	}
+}
+
+func TestCallingNobodyIsQuiet(t *testing.T) {
+	if n := Call(filepath.Join(t.TempDir(), "none"), Jobs); n != 0 {
+		t.Errorf("%d heard", n)
+	}
+}

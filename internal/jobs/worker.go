@@ -1,0 +1,266 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Why a worker ended by itself. A stop by signal, by order or because there is
+// nothing left to do is no error.
+var (
+	// ErrMemory says that the process grew over its limit and stopped softly.
+	ErrMemory = errors.New("the process uses more memory than it may; it stopped after its running jobs")
+	// ErrStuck says that a handler ignored its cancelled context. The worker
+	// drained its other slots and must exit, as the handler still runs.
+	ErrStuck = errors.New("a handler did not stop when it was told to; the process must be restarted")
+)
+
+// Config is what a worker needs. Zero values mean the defaults that Defaults
+// names.
+type Config struct {
+	Source   Source
+	Roster   Roster // nil: the worker tells nobody that it lives
+	Registry *Registry
+	Logger   *slog.Logger
+	Now      func() time.Time
+	Random   func() float64 // [0, 1); spreads polls
+
+	Info   WorkerInfo // ID, Host, PID, Version; the rest is filled in
+	Queues []string
+	// Slots is how many jobs run at once; 1 runs strictly one after the other
+	// (S0.116). Prefetch is how many more may be claimed ahead when jobs are
+	// short; it is used with more than one slot only.
+	Slots, Prefetch int
+	// Lease is how long a claim holds without a word from us; renewed every third.
+	Lease time.Duration
+	// PollMin and PollMax bound the wait between two empty polls (S0.115, S3.8).
+	PollMin, PollMax time.Duration
+	// Wake, where it is set, ends such a wait: somebody enqueued. Summon makes
+	// the worker read its orders at once: somebody paused, cancelled, stopped.
+	Wake, Summon <-chan struct{}
+	// Grace is how long running jobs may go on after Run's context ended.
+	Grace time.Duration
+	// Stubborn is how long a cancelled handler may take to return.
+	Stubborn time.Duration
+	// BeatBusy and BeatIdle are the times between heartbeats.
+	BeatBusy, BeatIdle time.Duration
+	// MaxJobs and MaxTime stop the worker after so many starts or so long.
+	MaxJobs int
+	MaxTime time.Duration
+	// Once stops after one job or one empty poll; StopWhenEmpty at the first
+	// empty poll with nothing running.
+	Once, StopWhenEmpty bool
+	// MemoryLimit in bytes stops the worker softly above it; Memory measures.
+	MemoryLimit int64
+	Memory      func() int64
+	// DatabaseTrouble knows errors that are the database's, not the job's: the
+	// attempt is given back.
+	DatabaseTrouble func(error) bool
+	// Setup runs once before the first claim, Refresh every RefreshEvery (S3.4).
+	Setup, Refresh []func(context.Context) error
+	RefreshEvery   time.Duration
+	// Ended is told about every run after it was settled (metrics). It must be quick.
+	Ended func(Settlement)
+}
+
+func (c *Config) defaults() {
+	c.Slots = max(c.Slots, 1)
+	if len(c.Queues) == 0 {
+		c.Queues = []string{"default"}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Random == nil {
+		c.Random = func() float64 { return 0.5 }
+	}
+	if c.Ended == nil {
+		c.Ended = func(Settlement) {}
+	}
+	if c.DatabaseTrouble == nil {
+		c.DatabaseTrouble = func(error) bool { return false }
+	}
+	for field, fallback := range map[*time.Duration]time.Duration{
+		&c.Lease: 90 * time.Second, &c.PollMin: 500 * time.Millisecond, &c.PollMax: 3 * time.Second,
+		&c.Grace: 8 * time.Second, &c.Stubborn: 30 * time.Second,
+		&c.BeatBusy: 2 * time.Second, &c.BeatIdle: 5 * time.Second, &c.RefreshEvery: 300 * time.Second,
+	} {
+		if *field <= 0 {
+			*field = fallback
+		}
+	}
+	if c.Slots == 1 {
+		c.Prefetch = 0
+	}
+}
+
+// Worker claims jobs, runs their handlers and settles them, until its context
+// ends.
+type Worker struct {
+	c    Config
+	held *holdings
+
+	ended chan *holding // run, waiting to be settled
+	freed chan struct{} // a slot or a place of the prefetch came free
+
+	abort   chan struct{} // Abort was called
+	aborted sync.Once
+
+	leases  sync.Mutex // renewing and settling exclude each other: both change leases
+	trouble trouble
+
+	started        atomic.Int64
+	done, failed   atomic.Int64
+	state          atomic.Value // string
+	paused         atomic.Value // []string
+	stop           atomic.Value // stopOrder
+	meanNanos      atomic.Int64 // moving average of a run's length
+	stuck          atomic.Int64
+	stopRequested  chan struct{}
+	requestingStop sync.Once
+}
+
+type stopOrder struct {
+	why string
+	err error
+}
+
+// NewWorker checks the configuration and returns a worker that Run starts.
+func NewWorker(c Config) (*Worker, error) {
+	if c.Source == nil || c.Registry == nil || c.Now == nil {
+		return nil, errors.New("a worker needs a source, a registry and a clock")
+	}
+	if c.Lease > 0 && c.Lease < 3*time.Second {
+		return nil, fmt.Errorf("a lease of %v is too short: tables count whole seconds, take 3 s or more", c.Lease)
+	}
+	c.defaults()
+	w := &Worker{c: c, held: newHoldings(), ended: make(chan *holding, c.Slots+c.Prefetch),
+		freed: make(chan struct{}, 1), abort: make(chan struct{}), stopRequested: make(chan struct{})}
+	w.trouble = trouble{log: c.Logger, now: c.Now}
+	w.state.Store("running")
+	w.paused.Store([]string(nil))
+	return w, nil
+}
+
+// Abort ends the grace period of a stopping worker at once (the second signal).
+func (w *Worker) Abort() { w.aborted.Do(func() { close(w.abort) }) }
+
+// requestStop makes the worker finish what it runs and end.
+func (w *Worker) requestStop(why string, err error) {
+	w.requestingStop.Do(func() {
+		w.stop.Store(stopOrder{why, err})
+		close(w.stopRequested)
+	})
+}
+
+// Run works until ctx ends, then stops gracefully: it claims nothing more,
+// lets running jobs go on for the grace period, gives back what still runs
+// (uncounted) and returns. It returns nil for every orderly end, ErrMemory or
+// ErrStuck where the process should be replaced.
+func (w *Worker) Run(ctx context.Context) error {
+	life, die := context.WithCancel(context.WithoutCancel(ctx))
+	defer die()
+	for _, setup := range w.c.Setup {
+		if err := setup(ctx); err != nil {
+			return fmt.Errorf("setting the worker up: %w", err)
+		}
+	}
+	w.c.Logger.Info("worker started", "worker", w.c.Info.ID, "queues", w.c.Queues, "slots", w.c.Slots, "kinds", len(w.c.Registry.Kinds()))
+
+	var executors, settler, keepers sync.WaitGroup
+	for range w.c.Slots {
+		executors.Go(func() { w.execute(life) })
+	}
+	settler.Go(func() { w.settleAll(life) })
+	keeping, stopKeeping := context.WithCancel(life)
+	keepers.Go(func() { w.renewAll(keeping) })
+	born := w.c.Now()
+	if w.c.Roster != nil {
+		w.beat(ctx, born) // before the first claim: a paused queue is not claimed from once
+	}
+	keepers.Go(func() { w.beatAll(keeping, born) })
+
+	w.claimAll(ctx, life)
+	w.state.Store("stopping")
+	w.drain(ctx, &executors)
+	close(w.ended)
+	w.finishSettling(&settler, die)
+	stopKeeping()
+	keepers.Wait()
+	w.leave()
+	return w.verdict()
+}
+
+// verdict is what Run returns.
+func (w *Worker) verdict() error {
+	order, _ := w.stop.Load().(stopOrder)
+	if w.stuck.Load() > 0 { // it may have got stuck after another reason to stop
+		order = stopOrder{"a handler is stuck", ErrStuck}
+	}
+	w.c.Logger.Info("worker stopped", "worker", w.c.Info.ID, "why", first(order.why, "asked to"), "done", w.done.Load(), "failed", w.failed.Load())
+	return order.err
+}
+
+// drain gives back what waits for a slot and waits for what runs: as long as
+// it takes, but no longer than the grace once ctx has ended.
+func (w *Worker) drain(ctx context.Context, executors *sync.WaitGroup) {
+	w.giveBackUnstarted(w.c.Now().Add(time.Hour), ErrShutdown.Error())
+	w.held.close()
+	gone := make(chan struct{})
+	go func() { executors.Wait(); close(gone) }()
+	select {
+	case <-gone:
+		return
+	case <-ctx.Done():
+	case <-w.abort:
+	}
+	grace := time.NewTimer(w.c.Grace)
+	defer grace.Stop()
+	select {
+	case <-gone:
+		return
+	case <-grace.C:
+	case <-w.abort:
+	}
+	w.held.cancelAll(ErrShutdown)
+	<-gone // an executor leaves a stubborn handler behind after Stubborn
+}
+
+// finishSettling waits until the last runs are written. Where the database is
+// away it gives up after a while: the leases end by themselves.
+func (w *Worker) finishSettling(settler *sync.WaitGroup, die context.CancelFunc) {
+	written := make(chan struct{})
+	go func() { settler.Wait(); close(written) }()
+	patience := time.NewTimer(w.c.Grace)
+	defer patience.Stop()
+	select {
+	case <-written:
+	case <-patience.C:
+		die()
+		<-written
+	}
+}
+
+func (w *Worker) leave() {
+	if w.c.Roster == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	if err := w.c.Roster.Leave(ctx, w.c.Info.ID); err != nil {
+		w.c.Logger.Warn("the worker could not sign off; its row will be cleaned as stale", "worker", w.c.Info.ID, "error", err)
+	}
+}
+
+// poke sends on a channel of one place without waiting.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

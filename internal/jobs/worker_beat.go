@@ -1,0 +1,128 @@
+package jobs
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// beatAll says that the worker lives and reads what people told it, every
+// BeatIdle, or BeatBusy while jobs run. Run has made the first beat.
+func (w *Worker) beatAll(ctx context.Context, born time.Time) {
+	if w.c.Roster == nil {
+		return
+	}
+	refreshed := born
+	for {
+		pause := w.c.BeatIdle
+		if _, running := w.held.counts(); running > 0 {
+			pause = w.c.BeatBusy
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-w.c.Summon:
+		case <-timer.C:
+		}
+		timer.Stop()
+		w.beat(ctx, born)
+		w.watchMemory()
+		if w.c.Now().Sub(refreshed) >= w.c.RefreshEvery {
+			refreshed = w.c.Now()
+			w.refresh(ctx)
+		}
+	}
+}
+
+// beat is one heartbeat.
+func (w *Worker) beat(ctx context.Context, born time.Time) {
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	info := w.info(born)
+	orders, err := w.c.Roster.Beat(call, info)
+	if err != nil {
+		w.returnLines(info)
+		if ctx.Err() == nil {
+			w.trouble.note("saying that the worker lives", err)
+		}
+		return
+	}
+	w.obey(orders, born)
+}
+
+// info is what the worker says about itself now.
+func (w *Worker) info(born time.Time) WorkerInfo {
+	info := w.c.Info
+	info.Queues, info.Kinds, info.Slots = w.c.Queues, w.c.Registry.Kinds(), w.c.Slots
+	info.StartedAt, info.State = born, w.state.Load().(string)
+	info.Done, info.Failed = w.done.Load(), w.failed.Load()
+	if w.c.Memory != nil {
+		info.MemoryBytes = w.c.Memory()
+	}
+	for _, x := range w.held.list() {
+		w.held.mu.Lock()
+		run, started, stage := x.run, x.started, x.stage
+		w.held.mu.Unlock()
+		if stage != running || run == nil {
+			continue
+		}
+		progress, lines := run.Snapshot()
+		j := x.claimed.Job
+		info.Running = append(info.Running, RunningJob{ID: j.ID, UUID: j.UUID, Kind: j.Kind, Queue: j.Queue, Attempt: j.Attempt,
+			Since: started, Progress: progress, Lines: lines})
+	}
+	slices.SortFunc(info.Running, func(a, b RunningJob) int { return a.Since.Compare(b.Since) })
+	return info
+}
+
+// returnLines puts log lines back that could not be stored.
+func (w *Worker) returnLines(info WorkerInfo) {
+	for _, j := range info.Running {
+		w.held.mu.Lock()
+		x := w.held.rows[j.ID]
+		w.held.mu.Unlock()
+		if x != nil && x.run != nil {
+			x.run.unread(j.Lines)
+		}
+	}
+}
+
+// obey carries out orders.
+func (w *Worker) obey(o Orders, born time.Time) {
+	w.paused.Store(o.Paused)
+	switch {
+	case o.Stop:
+		w.requestStop("it was told to stop", nil)
+	case o.RestartedAt.After(born):
+		w.requestStop("all workers were told to restart", nil)
+	}
+	if len(o.Cancelled) == 0 {
+		return
+	}
+	for _, x := range w.held.list() {
+		if slices.Contains(o.Cancelled, x.claimed.Job.UUID) {
+			w.held.cancelOne(x, ErrCancelled)
+		}
+	}
+}
+
+func (w *Worker) watchMemory() {
+	if w.c.MemoryLimit <= 0 || w.c.Memory == nil {
+		return
+	}
+	if used := w.c.Memory(); used > w.c.MemoryLimit {
+		w.c.Logger.Warn("the process uses more memory than it may; it stops after its running jobs", "used", used, "limit", w.c.MemoryLimit)
+		w.requestStop("it uses too much memory", ErrMemory)
+	}
+}
+
+// refresh calls the refresh hooks (S3.4).
+func (w *Worker) refresh(ctx context.Context) {
+	for _, hook := range w.c.Refresh {
+		if err := hook(ctx); err != nil && ctx.Err() == nil {
+			w.c.Logger.Warn("a refresh hook failed; it is called again later", "error", err)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// fullest is how many jobs one claim takes at most; callTimeout bounds one
+// call to the source.
+const (
+	fullest     = 2000
+	callTimeout = 20 * time.Second
+)
+
+// claimAll claims while there is room, until ctx ends, a limit is reached or a
+// stop is requested. Calls to the source outlive ctx: a claim that was begun
+// is awaited, or its rows would wait for their lease.
+func (w *Worker) claimAll(ctx, life context.Context) {
+	var deadline <-chan time.Time
+	if w.c.MaxTime > 0 {
+		t := time.NewTimer(w.c.MaxTime)
+		defer t.Stop()
+		deadline = t.C
+	}
+	idle := w.c.PollMin
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.stopRequested:
+			return
+		case <-deadline:
+			w.requestStop("its time is over", nil)
+			return
+		default:
+		}
+		room, queues := w.room(), w.openQueues()
+		var took int
+		if room > 0 && len(queues) > 0 {
+			took = w.claim(life, queues, room)
+		}
+		if w.finished(took, room) {
+			return
+		}
+		switch {
+		case took > 0:
+			idle = w.c.PollMin
+			if took == room && w.room() > 0 {
+				continue // batches come back full: ask again at once
+			}
+			w.wait(ctx, deadline, w.c.PollMin, room == 0 || took == room)
+		case room == 0:
+			w.wait(ctx, deadline, w.c.PollMax, true)
+		default:
+			if w.wait(ctx, deadline, w.spread(idle), false) {
+				idle = w.c.PollMin
+			} else {
+				idle = min(2*idle, w.c.PollMax)
+			}
+		}
+	}
+}
+
+// claim takes up to room jobs and hands them to the slots.
+func (w *Worker) claim(life context.Context, queues []string, room int) int {
+	call, cancel := context.WithTimeout(life, callTimeout)
+	defer cancel()
+	asked := w.c.Now()
+	claimed, err := w.c.Source.Claim(call, ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: room, Lease: w.c.Lease})
+	if err != nil {
+		w.trouble.note("claiming jobs", err)
+		return 0
+	}
+	w.trouble.clear()
+	w.started.Add(int64(len(claimed)))
+	// The lease counts from before the question: the answer may have been long
+	// on its way.
+	w.held.take(claimed, asked)
+	return len(claimed)
+}
+
+// room is how many jobs may be claimed now. With more than one slot it waits
+// until a good part of the prefetch is used up, so that claims come in batches.
+func (w *Worker) room() int {
+	waiting, running := w.held.counts()
+	ahead := w.ahead()
+	room := w.c.Slots + ahead - waiting - running
+	if w.c.MaxJobs > 0 {
+		room = min(room, w.c.MaxJobs-int(w.started.Load()))
+	}
+	if w.c.Once {
+		room = min(room, 1-int(w.started.Load()))
+	}
+	if waiting > ahead/2 {
+		return 0
+	}
+	return min(max(room, 0), fullest)
+}
+
+// ahead is how many jobs to hold beyond the slots: what the slots do in a
+// quarter of a second at the present length of a run, so that long jobs are
+// not kept from idle workers.
+func (w *Worker) ahead() int {
+	if w.c.Prefetch == 0 {
+		return 0
+	}
+	mean := w.meanNanos.Load()
+	if mean == 0 || mean > int64(100*time.Millisecond) {
+		return 0
+	}
+	return min(w.c.Prefetch, int(int64(w.c.Slots)*int64(250*time.Millisecond)/mean))
+}
+
+// measured folds the length of a run into the moving average.
+func (w *Worker) measured(d time.Duration) {
+	old := w.meanNanos.Load()
+	next := max(int64(d), int64(time.Microsecond))
+	if old > 0 {
+		next = old + (next-old)/8
+	}
+	w.meanNanos.Store(next)
+}
+
+// openQueues are the worker's queues without the paused ones, in order.
+func (w *Worker) openQueues() []string {
+	paused := w.paused.Load().([]string)
+	if len(paused) == 0 {
+		return w.c.Queues
+	}
+	return slices.DeleteFunc(slices.Clone(w.c.Queues), func(q string) bool { return slices.Contains(paused, q) })
+}
+
+// finished says whether a limit ends the worker.
+func (w *Worker) finished(took, room int) bool {
+	waiting, running := w.held.counts()
+	started := int(w.started.Load())
+	switch {
+	case w.c.Once && (started > 0 || room > 0 && took == 0 && w.trouble.quiet()):
+		w.requestStop("it was to run once", nil)
+	case w.c.MaxJobs > 0 && started >= w.c.MaxJobs:
+		w.requestStop(fmt.Sprintf("it started %d jobs", started), nil)
+	case w.c.StopWhenEmpty && room > 0 && took == 0 && waiting+running == 0 && len(w.held.list()) == 0 && w.trouble.quiet():
+		w.requestStop("the queues are empty", nil)
+	default:
+		return false
+	}
+	return true
+}
+
+// wait returns after d, or earlier when something happened that makes another
+// look worthwhile; true means that it did. onlyRoom ignores wake-ups: without
+// a free slot they change nothing.
+func (w *Worker) wait(ctx context.Context, deadline <-chan time.Time, d time.Duration, onlyRoom bool) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	wake := w.c.Wake
+	if onlyRoom {
+		wake = nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-w.stopRequested:
+	case <-deadline:
+		w.requestStop("its time is over", nil)
+	case <-w.freed:
+		return true
+	case <-wake:
+		return true
+	case <-timer.C:
+	}
+	return false
+}
+
+// spread puts up to a fifth on a wait, so that many workers do not ask at once.
+func (w *Worker) spread(d time.Duration) time.Duration {
+	return d + time.Duration(float64(d)*0.2*w.c.Random())
+}
+
+// giveBackUnstarted releases what was claimed before then and found no slot.
+func (w *Worker) giveBackUnstarted(then time.Time, why string) {
+	for _, x := range w.held.leaveLine(then) {
+		w.endUnrun(x, Settlement{Verdict: Released, Error: why})
+	}
+}

@@ -1,0 +1,94 @@
+package jobs
+
+import (
+	"context"
+	"time"
+)
+
+// renewAll extends the leases of all claimed jobs every third of their length,
+// and cancels the runs whose lease cannot be known to hold any more.
+func (w *Worker) renewAll(ctx context.Context) {
+	every := w.c.Lease / 3
+	for sleep(ctx, every/2) {
+		w.renewDue(ctx, every/2)
+		w.cancelOverdue()
+		w.giveBackStale()
+	}
+}
+
+// renewDue renews the leases that have a third of their length behind them.
+func (w *Worker) renewDue(ctx context.Context, older time.Duration) {
+	w.leases.Lock()
+	defer w.leases.Unlock()
+	now := w.c.Now()
+	var due []*holding
+	var leases []Lease
+	w.held.mu.Lock()
+	for _, x := range w.held.rows {
+		if now.Sub(*x.renewed.Load()) >= older && !x.lost {
+			due = append(due, x)
+			leases = append(append(leases, x.lease), x.twins...)
+		}
+	}
+	w.held.mu.Unlock()
+	if len(due) == 0 {
+		return
+	}
+	call, cancel := context.WithTimeout(ctx, w.c.Lease/3)
+	defer cancel()
+	renewed, err := w.c.Source.Renew(call, leases, w.c.Lease)
+	if err != nil {
+		w.trouble.note("renewing leases", err)
+		return
+	}
+	w.trouble.clear()
+	w.apply(due, renewed, now)
+}
+
+// apply stores renewed leases; a zero lease is a lost one.
+func (w *Worker) apply(due []*holding, renewed []Lease, now time.Time) {
+	var lost []*holding
+	w.held.mu.Lock()
+	for _, x := range due {
+		mine := renewed[:1+len(x.twins)]
+		renewed = renewed[len(mine):]
+		if mine[0] == (Lease{}) {
+			lost = append(lost, x)
+			continue
+		}
+		x.lease = mine[0]
+		x.renewed.Store(&now)
+		x.twins = append([]Lease(nil), mine[1:]...)
+	}
+	w.held.mu.Unlock()
+	for _, x := range lost {
+		w.c.Logger.Warn("a lease is lost: another worker took the job, or a person removed it",
+			"kind", x.claimed.Job.Kind, "job", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
+		w.held.lose(x)
+	}
+}
+
+// cancelOverdue cancels runs whose lease was not renewed for two thirds of its
+// length by the monotonic clock: before another worker can take the job, this
+// one must have stopped.
+func (w *Worker) cancelOverdue() {
+	now := w.c.Now()
+	for _, x := range w.held.list() {
+		w.held.mu.Lock()
+		overdue := x.stage == running && x.overdue(now, w.c.Lease)
+		w.held.mu.Unlock()
+		if overdue {
+			w.held.cancelOne(x, ErrLeaseLost)
+		}
+	}
+}
+
+// staleAfter is how long a job may wait for a slot here before other workers
+// get their chance.
+const staleAfter = 5 * time.Second
+
+// giveBackStale releases what was claimed ahead and found no slot in time: the
+// jobs before it turned out to be longer than those before them.
+func (w *Worker) giveBackStale() {
+	w.giveBackUnstarted(w.c.Now().Add(-staleAfter), "claimed ahead, no slot came free in time")
+}

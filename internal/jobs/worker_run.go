@@ -1,0 +1,201 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// execute is one slot: it runs one job after the other.
+func (w *Worker) execute(life context.Context) {
+	for x := w.held.next(); x != nil; x = w.held.next() {
+		w.runOne(life, x)
+	}
+}
+
+// runOne runs a claimed job and passes its end to the settler.
+func (w *Worker) runOne(life context.Context, x *holding) {
+	job := x.claimed.Job
+	entry, known := w.c.Registry.Lookup(job.Kind)
+	switch {
+	case x.overdue(w.c.Now(), w.c.Lease): // the process was paused: the job may be another's
+		w.endUnrun(x, Settlement{Verdict: Released, Error: ErrLeaseLost.Error()})
+		return
+	case x.claimed.Fault != nil:
+		w.endUnrun(x, Settlement{Verdict: Buried, Error: x.claimed.Fault.Error()})
+		return
+	case !known:
+		w.endUnrun(x, Settlement{Verdict: Released, Delay: time.Minute, Error: fmt.Sprintf("no handler for %q here", job.Kind)})
+		return
+	case entry.Policy.MaxAge > 0 && x.taken.Sub(job.RunAt) > entry.Policy.MaxAge:
+		result := json.RawMessage(fmt.Sprintf(`{"skipped":"older than %v when its turn came"}`, entry.Policy.MaxAge))
+		w.endUnrun(x, Settlement{Verdict: Completed, Result: result})
+		return
+	}
+	ctx, cancel := context.WithCancelCause(life)
+	defer cancel(nil)
+	run := NewRun(w.c.Now)
+	started := w.c.Now()
+	if !w.held.begin(x, run, cancel, started) {
+		w.held.leaveSlot(x)
+		w.held.drop([]*holding{x})
+		poke(w.freed)
+		return
+	}
+	alive := func() bool { return !x.overdue(w.c.Now(), w.c.Lease) }
+	err := w.handle(WithRun(ctx, run), alive, entry, job)
+	cause := context.Cause(ctx)
+	if cause == nil && !alive() {
+		cause = ErrLeaseLost
+	}
+	end := w.settlement(x, entry, err, cause)
+	end.Started, end.Duration = started, w.c.Now().Sub(started)
+	w.measured(end.Duration)
+	w.end(x, end)
+}
+
+// timeout is the row's own limit, else the kind's.
+func timeout(entry Entry, job Job) time.Duration {
+	if job.Timeout > 0 {
+		return job.Timeout
+	}
+	return entry.Policy.Timeout
+}
+
+// handle runs the handler under its time limit. A handler that does not return
+// after its context was cancelled is left behind after Stubborn, and the
+// worker stops: nothing in Go can end it.
+func (w *Worker) handle(ctx context.Context, alive func() bool, entry Entry, job Job) error {
+	limit := timeout(entry, job)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v", ErrTimeout, limit))
+	defer cancel()
+	returned := make(chan error, 1)
+	go func() { returned <- guarded(fenced{ctx, alive}, entry, job) }()
+	select {
+	case err := <-returned:
+		return causeFirst(ctx, err)
+	case <-ctx.Done():
+	}
+	patience := time.NewTimer(w.c.Stubborn)
+	defer patience.Stop()
+	select {
+	case err := <-returned:
+		return causeFirst(ctx, err)
+	case <-patience.C:
+	}
+	w.c.Logger.Error("a handler ignores that it was told to stop; the worker finishes its other jobs and must be restarted",
+		"kind", job.Kind, "job", job.ID, "uuid", job.UUID, "waited", w.c.Stubborn)
+	return w.outlast(ctx, returned)
+}
+
+// fenced is a run's context that says it has ended as soon as the lease is no
+// longer surely ours. A process that was paused for longer than its lease sees
+// it at its next look, before the renewer had its turn.
+type fenced struct {
+	context.Context
+	alive func() bool
+}
+
+func (f fenced) Err() error {
+	if err := f.Context.Err(); err != nil || f.alive() {
+		return err
+	}
+	return context.Canceled
+}
+
+// outlast keeps the lease of a stubborn handler for as long as other jobs run
+// here, so that nobody runs the job beside it, and gives up on it when only
+// stubborn handlers are left: then the process ends, and they with it.
+func (w *Worker) outlast(ctx context.Context, returned <-chan error) error {
+	w.stuck.Add(1)
+	w.requestStop("a handler is stuck", ErrStuck)
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-returned:
+			w.stuck.Add(-1)
+			return causeFirst(ctx, err)
+		case <-look.C:
+			waiting, running := w.held.counts()
+			if waiting == 0 && int64(running) <= w.stuck.Load() {
+				return fmt.Errorf("%w (and it did not stop within %v when told to)", context.Cause(ctx), w.c.Stubborn)
+			}
+		}
+	}
+}
+
+// causeFirst makes the reason why a run was cancelled the message, where the
+// handler only says that its context ended.
+func causeFirst(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w (%w)", context.Cause(ctx), err)
+	}
+	return err
+}
+
+// guarded turns a panic into an error that carries the stack.
+func guarded(ctx context.Context, entry Entry, job Job) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the handler of %s panicked: %v\n\n%s", job.Kind, p, debug.Stack())
+		}
+	}()
+	return entry.Run(ctx, job)
+}
+
+// settlement is the one place that decides how a run ended.
+func (w *Worker) settlement(x *holding, entry Entry, err, cause error) Settlement {
+	job := x.claimed.Job
+	result, next := x.run.Outcome()
+	_, lines := x.run.Snapshot()
+	end := Settlement{Result: result, Lines: lines}
+	if err == nil {
+		end.Verdict, end.FollowUps = Completed, next
+		return end
+	}
+	end.Error = err.Error()
+	delay, later := AsRetryAfter(err)
+	switch {
+	case errors.Is(cause, ErrCancelled):
+		end.Verdict = Cancelled
+	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrLeaseLost):
+		end.Verdict = Released
+	case later:
+		end.Verdict, end.Delay = Released, delay
+	case IsPermanent(err):
+		end.Verdict = Buried
+	case w.c.DatabaseTrouble(err):
+		end.Verdict, end.Delay = Released, entry.Policy.Backoff(1)
+	case job.Last():
+		end.Verdict = Buried
+	default:
+		end.Verdict, end.Delay = Retried, entry.Policy.Backoff(job.Attempt)
+	}
+	return end
+}
+
+// endUnrun ends a job that no handler saw.
+func (w *Worker) endUnrun(x *holding, end Settlement) {
+	end.Started = w.c.Now()
+	w.end(x, end)
+}
+
+// end passes a run to the settler and frees its slot. With one slot the slot
+// is freed when the run is written: strictly one job at a time.
+func (w *Worker) end(x *holding, end Settlement) {
+	end.Claimed, end.Worker = x.claimed, w.c.Info.ID
+	end.Wait = max(x.taken.Sub(x.claimed.Job.RunAt), 0)
+	x.end = end
+	if w.c.Slots > 1 {
+		w.held.leaveSlot(x)
+	}
+	w.ended <- x
+	poke(w.freed)
+}

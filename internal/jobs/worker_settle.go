@@ -1,0 +1,163 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// gather is how long the settler waits for more runs to end while others are
+// still at it, so that many are written at once.
+const gather = 2 * time.Millisecond
+
+// settleAll writes the ends of runs until the channel of ended runs is closed.
+func (w *Worker) settleAll(life context.Context) {
+	for x := range w.ended {
+		batch := w.gather(x)
+		w.settle(life, batch)
+	}
+}
+
+// gather collects runs that have ended, waiting a moment while others run.
+func (w *Worker) gather(x *holding) []*holding {
+	batch := []*holding{x}
+	if w.c.Slots == 1 {
+		return batch
+	}
+	timer := time.NewTimer(gather)
+	defer timer.Stop()
+	for len(batch) < fullest {
+		select {
+		case more, open := <-w.ended:
+			if !open {
+				return batch
+			}
+			batch = append(batch, more)
+		default:
+			if waiting, running := w.held.counts(); waiting+running == 0 {
+				return batch
+			}
+			select {
+			case more, open := <-w.ended:
+				if !open {
+					return batch
+				}
+				batch = append(batch, more)
+			case <-timer.C:
+				return batch
+			}
+		}
+	}
+	return batch
+}
+
+// settle writes a batch, again and again while the database is away: an error
+// means "unknown", and settling again under the same lease is harmless.
+func (w *Worker) settle(life context.Context, batch []*holding) {
+	defer func() {
+		for _, x := range batch {
+			w.held.leaveSlot(x)
+		}
+		w.held.drop(batch)
+		poke(w.freed)
+	}()
+	wait := 50 * time.Millisecond
+	for {
+		ends, results, err := w.write(life, batch)
+		if err == nil {
+			w.trouble.clear()
+			w.account(ends, results)
+			return
+		}
+		w.trouble.note("writing the ends of runs", err)
+		if !sleep(life, w.spread(wait)) {
+			w.c.Logger.Warn("the database stayed away while stopping; the jobs run again when their leases end", "jobs", len(batch))
+			return
+		}
+		wait = min(2*wait, 2*time.Second)
+	}
+}
+
+// write settles a batch under the leases as they are now.
+func (w *Worker) write(life context.Context, batch []*holding) ([]Settlement, []error, error) {
+	w.leases.Lock()
+	defer w.leases.Unlock()
+	ends := make([]Settlement, len(batch))
+	for i, x := range batch {
+		ends[i] = w.held.settlement(x)
+	}
+	call, cancel := context.WithTimeout(life, callTimeout)
+	defer cancel()
+	results, err := w.c.Source.Settle(call, ends)
+	return ends, results, err
+}
+
+// account counts and logs what was written.
+func (w *Worker) account(ends []Settlement, results []error) {
+	for i, end := range ends {
+		if i < len(results) && results[i] != nil {
+			w.logLost(end, results[i])
+			continue
+		}
+		switch end.Verdict {
+		case Completed:
+			w.done.Add(1)
+		case Buried, Retried:
+			w.failed.Add(1)
+		}
+		w.logEnd(end)
+		w.c.Ended(end)
+	}
+}
+
+func (w *Worker) logLost(end Settlement, err error) {
+	job := end.Claimed.Job
+	if errors.Is(err, ErrLeaseLost) {
+		w.c.Logger.Warn("a run's end was not written: its lease is lost, another worker has the job or a person removed it",
+			"kind", job.Kind, "job", job.ID, "uuid", job.UUID, "attempt", job.Attempt, "outcome", end.Verdict.String())
+		return
+	}
+	w.c.Logger.Error("a run's end could not be written", "kind", job.Kind, "job", job.ID, "uuid", job.UUID, "error", err)
+}
+
+func (w *Worker) logEnd(end Settlement) {
+	if end.Verdict == Completed && !w.c.Logger.Enabled(context.Background(), slog.LevelDebug) {
+		return // the usual case, many thousand times a second
+	}
+	job := end.Claimed.Job
+	log := w.c.Logger.With("kind", job.Kind, "job", job.ID, "uuid", job.UUID, "queue", job.Queue, "attempt", job.Attempt, "duration", end.Duration.Round(time.Millisecond))
+	switch end.Verdict {
+	case Completed:
+		log.Debug("job completed")
+	case Retried:
+		log.Warn("job failed, it will be tried again", "in", end.Delay, "error", firstLine(end.Error))
+	case Released:
+		log.Info("job given back", "in", end.Delay, "why", firstLine(end.Error))
+	case Buried:
+		log.Error("job failed for good, see failed_jobs", "error", firstLine(end.Error))
+	case Cancelled:
+		log.Info("job cancelled")
+	}
+}
+
+func firstLine(s string) string {
+	for i, r := range s {
+		if r == '\n' {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// sleep waits for d; false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,349 @@
+package access_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// clock is a time that the test moves.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)} }
+
+func (c *clock) now() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.at }
+
+func (c *clock) add(d time.Duration) { c.mu.Lock(); defer c.mu.Unlock(); c.at = c.at.Add(d) }
+
+// everywhere runs a test on each database.
+func everywhere(t *testing.T, test func(t *testing.T, s *access.Store, c *clock)) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			c := newClock()
+			test(t, access.NewStore(jobstest.Migrated(t, engine).DB, c.now), c)
+		})
+	}
+}
+
+func TestTokensOpenUntilTheyExpireOrAreRevoked(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *access.Store, c *clock) {
+		ctx := t.Context()
+		made, secret, err := s.CreateToken(ctx, access.Token{Name: "cms", Scopes: access.Scopes{access.Enqueue}, Kinds: []string{"cache.clear"}, ExpiresAt: c.now().Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(secret, access.TokenPrefix) {
+			t.Errorf("the secret %q has no prefix for scanners", secret)
+		}
+		p, err := s.ByToken(ctx, secret)
+		if err != nil || p.Name != "cms" || !p.Scopes.Has(access.Enqueue) || p.Scopes.Has(access.Read) || p.MayEnqueue("mail.send") || !p.MayEnqueue("cache.clear") {
+			t.Errorf("%+v, %v", p, err)
+		}
+		for _, wrong := range []string{"", "x", access.TokenPrefix, secret[:len(secret)-1], secret + "0", made.ID, access.Hash(secret)} {
+			if _, err := s.ByToken(ctx, wrong); !errors.Is(err, access.ErrRefused) {
+				t.Errorf("%q opens: %v", wrong, err)
+			}
+		}
+		c.add(time.Hour)
+		if _, err := s.ByToken(ctx, secret); !errors.Is(err, access.ErrRefused) {
+			t.Errorf("an expired token opens: %v", err)
+		}
+		lasting, secret, err := s.CreateToken(ctx, access.Token{Name: "ops", Scopes: access.Scopes{access.Admin}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.RevokeToken(ctx, lasting.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.ByToken(ctx, secret); !errors.Is(err, access.ErrRefused) {
+			t.Errorf("a revoked token opens: %v", err)
+		}
+		if err := s.RevokeToken(ctx, "none"); !errors.Is(err, jobs.ErrNotFound) {
+			t.Errorf("revoking nothing: %v", err)
+		}
+		list, err := s.Tokens(ctx)
+		if err != nil || len(list) != 2 || list[0].Name != "ops" || list[0].RevokedAt.IsZero() || list[1].UsedAt.IsZero() {
+			t.Errorf("%+v, %v", list, err)
+		}
+	})
+}
+
+func TestTheDatabaseHoldsNoSecret(t *testing.T) {
+	db := jobstest.Migrated(t, jobstest.SQLite)
+	c := newClock()
+	s := access.NewStore(db.DB, c.now)
+	_, token, err := s.CreateToken(t.Context(), access.Token{Name: "x", Scopes: access.Scopes{access.Read}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := gate(t, s, nil)
+	session, err := g.Begin(t.Context(), access.Person{Name: "ann", Source: "config", Role: access.Viewer}, "::1", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"cmsjobs_tokens", "cmsjobs_sessions"} {
+		rows, err := db.Queryx("SELECT * FROM " + table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			cells, err := rows.SliceScan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, cell := range cells {
+				if text, _ := cell.(string); strings.Contains(text, session) || strings.Contains(text, token) {
+					t.Errorf("%s holds the secret itself", table)
+				}
+			}
+		}
+	}
+}
+
+func hashOf(t testing.TB, password string) string {
+	t.Helper()
+	h, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(h)
+}
+
+func gate(t testing.TB, s *access.Store, cms access.Accounts) *access.Gate {
+	return &access.Gate{Store: s, CMS: cms, Users: []access.User{{Name: "ann", PasswordHash: hashOf(t, "right"), Role: access.Operator}},
+		PermissionRoles: map[string]access.Role{"cmsjobs.view": access.Viewer, "cmsjobs.operate": access.Operator}}
+}
+
+// roster is the CMS's users table with these rows.
+type roster map[string]access.Account
+
+func (r roster) AccountByLogin(_ context.Context, login string) (access.Account, error) {
+	if a, ok := r[login]; ok {
+		return a, nil
+	}
+	return access.Account{}, jobs.ErrNotFound
+}
+
+func TestPeopleSignInAsWhatTheyAre(t *testing.T) {
+	s := access.NewStore(jobstest.Migrated(t, jobstest.SQLite).DB, newClock().now)
+	php := "$2y$" + hashOf(t, "geheim")[4:] // as PHP spells it
+	g := gate(t, s, roster{
+		"root":   {Name: "root", PasswordHash: php, SuperUser: true},
+		"editor": {Name: "editor", PasswordHash: php, Permissions: []string{"posts.edit", "cmsjobs.view", "cmsjobs.operate"}},
+		"writer": {Name: "writer", PasswordHash: php, Permissions: []string{"posts.edit"}},
+		"broken": {Name: "broken", PasswordHash: "", SuperUser: true},
+	})
+	for _, c := range []struct {
+		name, password string
+		role           access.Role
+	}{
+		{"ann", "right", access.Operator}, {"ann", "wrong", ""}, {"root", "geheim", access.Administrator}, {"root", "", ""},
+		{"editor", "geheim", access.Operator}, {"writer", "geheim", ""}, {"broken", "", ""}, {"nobody", "geheim", ""}, {"", "", ""},
+	} {
+		p, err := g.SignIn(t.Context(), access.Login{Name: c.name, Password: c.password, Address: "203.0.113.9"})
+		if p.Role != c.role && err == nil || (c.role == "") != errors.Is(err, access.ErrRefused) {
+			t.Errorf("%s/%s: %+v, %v; want role %q", c.name, c.password, p, err, c.role)
+		}
+	}
+}
+
+func TestSessionsEnd(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *access.Store, c *clock) {
+		ctx, cms := t.Context(), roster{"root": {Name: "root", SuperUser: true}}
+		g := gate(t, s, cms)
+		begin := func(p access.Person) string {
+			session, err := g.Begin(ctx, p, "192.0.2.1", "browser")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return session
+		}
+		opens := func(session string) bool {
+			_, err := g.BySession(ctx, session)
+			if err != nil && !errors.Is(err, access.ErrRefused) {
+				t.Fatal(err)
+			}
+			return err == nil
+		}
+		ann, root := access.Person{Name: "ann", Source: "config", Role: access.Operator}, access.Person{Name: "root", Source: "cms", Role: access.Administrator}
+
+		idle := begin(ann)
+		c.add(access.SessionIdle - time.Second)
+		if !opens(idle) {
+			t.Error("a session ended before it was idle")
+		}
+		c.add(access.SessionIdle - time.Second)
+		if !opens(idle) {
+			t.Error("using a session did not keep it")
+		}
+		c.add(access.SessionIdle + time.Second)
+		if opens(idle) {
+			t.Error("an idle session lives")
+		}
+		long := begin(ann)
+		for range 30 {
+			c.add(25 * time.Minute)
+			opens(long)
+		}
+		if opens(long) {
+			t.Error("a session outlives its whole life by being used")
+		}
+		out := begin(ann)
+		if err := g.End(ctx, out); err != nil || opens(out) {
+			t.Errorf("a session that was ended opens (%v)", err)
+		}
+		demoted := begin(root)
+		cms["root"] = access.Account{Name: "root"}
+		if opens(demoted) {
+			t.Error("a demoted account's session opens")
+		}
+		cms["root"] = access.Account{Name: "root", SuperUser: true, SessionsInvalidatedAt: c.now().Add(time.Second)}
+		if opens(demoted) {
+			t.Error("a session outlives the CMS's 'sign out everywhere'")
+		}
+	})
+}
+
+func TestTooManyWrongSignInsWait(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *access.Store, c *clock) {
+		g := gate(t, s, nil)
+		try := func(name, password, address string) error {
+			_, err := g.SignIn(t.Context(), access.Login{Name: name, Password: password, Address: address})
+			return err
+		}
+		for range 10 {
+			if err := try("ann", "wrong", "192.0.2.1"); !errors.Is(err, access.ErrRefused) {
+				t.Fatal(err)
+			}
+		}
+		var throttled access.ThrottledError
+		if err := try("ann", "right", "192.0.2.2"); !errors.As(err, &throttled) || throttled.RetryAfter <= 0 {
+			t.Errorf("the account is not throttled from another address: %v", err)
+		}
+		if err := try("bob", "wrong", "192.0.2.1"); !errors.Is(err, access.ErrThrottled) {
+			t.Errorf("the address is not throttled for another account: %v", err)
+		}
+		c.add(15*time.Minute + time.Second)
+		if err := try("ann", "right", "192.0.2.1"); err != nil {
+			t.Errorf("after the window: %v", err)
+		}
+	})
+}
+
+func TestWrongSignInsAtTheSameTimeAllCount(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *access.Store, _ *clock) {
+		g := gate(t, s, nil)
+		var looked, throttled int
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for range 30 {
+			wg.Go(func() {
+				_, err := g.SignIn(t.Context(), access.Login{Name: "ann", Password: "wrong", Address: "192.0.2.1"})
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case errors.Is(err, access.ErrThrottled):
+					throttled++
+				case errors.Is(err, access.ErrRefused):
+					looked++
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if looked > 10 || looked+throttled != 30 {
+			t.Errorf("%d passwords were looked at, %d refused before; at most 10 may be looked at", looked, throttled)
+		}
+	})
+}
+
+func TestAKeyMeansOneRequest(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *access.Store, c *clock) {
+		ctx := t.Context()
+		first, err := s.Reserve(ctx, "token 1", "k", "body", "uuid-1")
+		if err != nil || !first.Fresh {
+			t.Fatalf("%+v, %v", first, err)
+		}
+		again, err := s.Reserve(ctx, "token 1", "k", "body", "uuid-2")
+		if err != nil || again.Fresh || again.UUID != "uuid-1" || again.Answer != nil {
+			t.Errorf("before the answer: %+v, %v", again, err)
+		}
+		if err := s.Remember(ctx, first, []byte(`{"id":"uuid-1"}`)); err != nil {
+			t.Fatal(err)
+		}
+		if again, err = s.Reserve(ctx, "token 1", "k", "body", "uuid-3"); err != nil || string(again.Answer) != `{"id":"uuid-1"}` {
+			t.Errorf("after the answer: %+v, %v", again, err)
+		}
+		if _, err := s.Reserve(ctx, "token 1", "k", "other", "x"); !errors.Is(err, access.ErrKeyReused) {
+			t.Errorf("another body: %v", err)
+		}
+		if other, err := s.Reserve(ctx, "token 2", "k", "other", "x"); err != nil || !other.Fresh {
+			t.Errorf("another caller shares the key: %+v, %v", other, err)
+		}
+		c.add(24*time.Hour + time.Second)
+		if late, err := s.Reserve(ctx, "token 1", "k", "other", "y"); err != nil || !late.Fresh {
+			t.Errorf("after a day: %+v, %v", late, err)
+		}
+	})
+}
+
+func TestTheTrailKeepsWhatWasDone(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *access.Store, c *clock) {
+		ctx := t.Context()
+		for _, target := range []string{"a", "b", "a\x00\xff" + strings.Repeat("é", 200)} {
+			if err := s.Record(ctx, access.Deed{Actor: "ann", Via: "session", Address: "192.0.2.1", Action: "jobs.requeue", Target: target, Status: 200, Detail: strings.Repeat("x", 9000)}); err != nil {
+				t.Fatal(err)
+			}
+			c.add(time.Hour)
+		}
+		page, err := s.Deeds(ctx, access.DeedFilter{Actor: "ann"}, jobs.Page{Limit: 2})
+		if err != nil || len(page.Items) != 2 || page.Next == "" || page.Items[1].Target != "b" {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		rest, err := s.Deeds(ctx, access.DeedFilter{Actor: "ann"}, jobs.Page{Limit: 2, Cursor: page.Next})
+		if err != nil || len(rest.Items) != 1 || rest.Items[0].Target != "a" || rest.Next != "" {
+			t.Errorf("%+v, %v", rest, err)
+		}
+		if err := s.Sweep(ctx, access.Retention{Audit: 90 * time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		left, err := s.Deeds(ctx, access.DeedFilter{}, jobs.Page{Limit: 10})
+		if err != nil || len(left.Items) != 1 {
+			t.Errorf("%d deeds are left of 3, want the newest: %v", len(left.Items), err)
+		}
+	})
+}
+
+func TestRolesGrow(t *testing.T) {
+	for i, role := range access.Roles() {
+		for _, scope := range access.AllScopes() {
+			if i > 0 && access.Roles()[i-1].Scopes().Has(scope) && !role.Scopes().Has(scope) {
+				t.Errorf("%s lacks %s, which a weaker role has", role, scope)
+			}
+		}
+	}
+	if access.Role("boss").Scopes() != nil {
+		t.Error("an unknown role has rights")
+	}
+	got, err := access.ParseScopes("read, enqueue read")
+	if err != nil || !slices.Equal(got, access.Scopes{access.Read, access.Enqueue}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := access.ParseScopes("root"); err == nil {
+		t.Error("an unknown scope is read")
+	}
+}

@@ -1,0 +1,114 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// Store keeps tokens, sessions, counts and the trail in our own tables.
+type Store struct {
+	db  *sqlx.DB
+	now func() time.Time
+}
+
+// NewStore returns a store over a database in which our migrations ran.
+func NewStore(db *sqlx.DB, now func() time.Time) *Store { return &Store{db: db, now: now} }
+
+// Retention says how long rows are kept.
+type Retention struct {
+	Audit time.Duration // 0 keeps the trail for ever
+}
+
+// sweepBatch bounds what one statement deletes, so that it locks little.
+const sweepBatch = 1000
+
+// Sweep deletes what is too old to matter: ended sessions, keys of repeated
+// requests after a day, counts of wrong sign-ins, the trail after its time.
+func (s *Store) Sweep(ctx context.Context, keep Retention) error {
+	old := map[string]time.Duration{
+		"cmsjobs_sessions WHERE created_at":    SessionLife,
+		"cmsjobs_idempotency WHERE created_at": idempotencyLife,
+		"cmsjobs_logins WHERE since":           throttleWindow,
+	}
+	if keep.Audit > 0 {
+		old["cmsjobs_audit WHERE at"] = keep.Audit
+	}
+	for rows, age := range old {
+		statement := s.db.Rebind("DELETE FROM " + rows + " < ?")
+		if s.db.DriverName() == "mysql" {
+			statement += fmt.Sprintf(" LIMIT %d", sweepBatch)
+		}
+		for {
+			result, err := s.db.ExecContext(ctx, statement, s.millis()-age.Milliseconds())
+			if err != nil {
+				return fmt.Errorf("deleting old rows of %s: %w", rows, err)
+			}
+			if n, err := result.RowsAffected(); err != nil || n < sweepBatch || s.db.DriverName() != "mysql" {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) millis() int64 { return s.now().UnixMilli() }
+
+func fromMillis(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+func toMillis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// insertOnce runs an INSERT that does nothing where the key is taken, and says
+// whether it inserted.
+func (s *Store) insertOnce(ctx context.Context, into string, args ...any) (bool, error) {
+	statement := "INSERT INTO " + into + " ON CONFLICT DO NOTHING"
+	if s.db.DriverName() == "mysql" {
+		statement = "INSERT IGNORE INTO " + into
+	}
+	result, err := s.db.ExecContext(ctx, s.db.Rebind(statement), args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+// secret returns n random bytes in hexadecimal.
+func secret(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // never fails (crypto/rand)
+	return hex.EncodeToString(b)
+}
+
+// Hash is the form in which secrets are stored. They are random and long, so
+// that a plain SHA-256 cannot be turned around.
+func Hash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// clip cuts text to n bytes at most, at a rune's border.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && text[n]&0xC0 == 0x80 {
+		n--
+	}
+	return text[:n]
+}

@@ -1,0 +1,346 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// EnqueueRequest asks for a job. Several specifications named its fields; of
+// each group one may be given.
+type EnqueueRequest struct {
+	Topic   string `json:"topic,omitempty"` // the kind of work
+	Type    string `json:"type,omitempty"`
+	JobType string `json:"jobType,omitempty"`
+
+	Payload json.RawMessage `json:"payload,omitempty"` // what the handler needs, an object
+	Data    json.RawMessage `json:"data,omitempty"`
+
+	Metadata json.RawMessage `json:"metadata,omitempty"` // who asked, from where
+	Queue    string          `json:"queue,omitempty"`
+	Priority int             `json:"priority,omitempty"` // higher first
+
+	RunAt        *time.Time `json:"runAt,omitempty"`
+	RunAt2       *time.Time `json:"run_at,omitempty"`
+	ScheduledFor *time.Time `json:"scheduledFor,omitempty"`
+	Delay        int        `json:"delay,omitempty"` // seconds from now
+
+	MaxRetries   *int `json:"maxRetries,omitempty"` // starts − 1
+	MaxRetries2  *int `json:"max_retries,omitempty"`
+	MaxAttempts  *int `json:"maxAttempts,omitempty"` // starts
+	MaxAttempts2 *int `json:"max_attempts,omitempty"`
+
+	// UniqueKey keeps a second job out while one with this key waits or runs.
+	UniqueKey  string `json:"uniqueKey,omitempty"`
+	UniqueKey2 string `json:"unique_key,omitempty"`
+	// ID names the job; enqueuing the same id twice makes one job.
+	ID string `json:"id,omitempty"`
+}
+
+// EnqueueBatch asks for several jobs: all of them, or none.
+type EnqueueBatch struct {
+	Jobs []EnqueueRequest `json:"jobs"`
+}
+
+// Enqueued answers for one job (S1.20).
+type Enqueued struct {
+	ID      string    `json:"id"`
+	Topic   string    `json:"topic"`
+	Type    string    `json:"type"`
+	Status  string    `json:"status"`
+	RunAt   time.Time `json:"run_at,omitzero"`
+	Created time.Time `json:"created,omitzero"`
+	// Existing says that a job with this id or unique key was there already.
+	Existing bool `json:"existing,omitempty"`
+	// Result and LastError are there where jobs are disabled and the job ran at once.
+	Result    json.RawMessage `json:"result,omitempty"`
+	LastError string          `json:"last_error,omitempty"`
+}
+
+// EnqueuedBatch answers for several jobs, in their order.
+type EnqueuedBatch struct {
+	Jobs []Enqueued `json:"jobs"`
+}
+
+func (s *Server) enqueue(c echo.Context) error {
+	raw, err := rawBody(c)
+	if err != nil {
+		return err
+	}
+	var request EnqueueRequest
+	if err := decodeStrictly(raw, &request); err != nil {
+		return err
+	}
+	n, err := s.newJob(c, request)
+	if err != nil {
+		return err
+	}
+	status, answer, err := s.once(c, raw, n)
+	if err != nil {
+		return err
+	}
+	return c.JSON(status, answer)
+}
+
+const maxBatch = 1000
+
+func (s *Server) enqueueBatch(c echo.Context) error {
+	var request EnqueueBatch
+	if err := body(c, &request); err != nil {
+		return err
+	}
+	if len(request.Jobs) == 0 || len(request.Jobs) > maxBatch {
+		return badField(http.StatusUnprocessableEntity, "jobs", "A batch has 1 to %d jobs, not %d.", maxBatch, len(request.Jobs))
+	}
+	if s.cfg.Doer != nil {
+		return refuse(http.StatusConflict, "Jobs are disabled: enqueue them one by one, each runs at once.")
+	}
+	news := make([]jobs.New, 0, len(request.Jobs))
+	for i, r := range request.Jobs {
+		n, err := s.newJob(c, r)
+		if err != nil {
+			p := *problemOf(err)
+			p.Detail = fmt.Sprintf("Job %d of the batch: %s", i+1, p.Detail)
+			return &p
+		}
+		news = append(news, n)
+	}
+	receipts, err := s.cfg.Enqueuer.Enqueue(c.Request().Context(), news...)
+	if err != nil {
+		return fmt.Errorf("enqueuing %d jobs: %w", len(news), err)
+	}
+	answer := EnqueuedBatch{Jobs: make([]Enqueued, 0, len(news))}
+	for i, r := range receipts {
+		answer.Jobs = append(answer.Jobs, s.enqueued(c, news[i], r))
+	}
+	about(c, fmt.Sprintf("%d jobs", len(news)), news[0].Kind)
+	return c.JSON(http.StatusCreated, answer)
+}
+
+// newJob turns a request into a job, or says what is wrong with it.
+func (s *Server) newJob(c echo.Context, r EnqueueRequest) (jobs.New, error) {
+	kind := firstOf(r.Topic, r.Type, r.JobType)
+	if kind == "" {
+		return jobs.New{}, badField(http.StatusUnprocessableEntity, "topic", `A job needs a kind of work: {"topic": "sitemap.generate"}.`)
+	}
+	about(c, "", clip(kind, 191))
+	entry, ok := s.cfg.Registry.Lookup(kind)
+	if !ok {
+		return jobs.New{}, badField(http.StatusUnprocessableEntity, "topic", "There is no kind of work %q here. Known are %s.", clip(kind, 60), strings.Join(s.cfg.Registry.Kinds(), ", "))
+	}
+	if err := s.mayEnqueue(who(c), entry.Kind); err != nil {
+		return jobs.New{}, err
+	}
+	n := jobs.New{Kind: entry.Kind, Queue: firstOf(r.Queue, entry.Queue), Data: r.Payload, Priority: r.Priority, UniqueKey: firstOf(r.UniqueKey, r.UniqueKey2), UUID: r.ID}
+	if n.Data == nil {
+		n.Data = r.Data
+	}
+	if err := entry.Check(n.Data); err != nil {
+		return n, badField(http.StatusUnprocessableEntity, "payload", "%s", sentence(err.Error()))
+	}
+	var err error
+	if n.Metadata, err = s.metadata(c, r.Metadata); err != nil {
+		return n, err
+	}
+	if err := limits(&n, r); err != nil {
+		return n, err
+	}
+	if err := n.Check(); err != nil {
+		if len(n.Data)+len(n.Metadata) > jobs.MaxPayload {
+			return n, refuse(http.StatusRequestEntityTooLarge, "%s", sentence(err.Error()))
+		}
+		return n, refuse(http.StatusUnprocessableEntity, "%s", sentence(err.Error()))
+	}
+	return n, nil
+}
+
+// maxDelay bounds how far ahead a job may be: the tables' columns end in 2106.
+const maxDelay = 10 * 365 * 24 * time.Hour
+
+func limits(n *jobs.New, r EnqueueRequest) error {
+	for _, retries := range []*int{r.MaxRetries, r.MaxRetries2} {
+		if retries != nil {
+			n.MaxAttempts = *retries + 1
+		}
+	}
+	for _, attempts := range []*int{r.MaxAttempts, r.MaxAttempts2} {
+		if attempts != nil {
+			n.MaxAttempts = *attempts
+		}
+	}
+	asked := r.MaxRetries != nil || r.MaxRetries2 != nil || r.MaxAttempts != nil || r.MaxAttempts2 != nil
+	if asked && (n.MaxAttempts < 1 || n.MaxAttempts > 255) {
+		return badField(http.StatusUnprocessableEntity, "maxRetries", "A job may be retried 0 to 254 times.")
+	}
+	n.Delay = time.Duration(r.Delay) * time.Second
+	if r.Delay < 0 || r.Delay > int(maxDelay/time.Second) {
+		return badField(http.StatusUnprocessableEntity, "delay", "delay is in seconds, from 0 to ten years.")
+	}
+	for _, at := range []*time.Time{r.RunAt, r.RunAt2, r.ScheduledFor} {
+		if at != nil {
+			if at.Year() < 1971 || at.Year() > 2105 {
+				return badField(http.StatusUnprocessableEntity, "runAt", "runAt must lie between 1971 and 2105.")
+			}
+			n.RunAt, n.Delay = at.UTC(), 0
+		}
+	}
+	if n.Priority < -1<<31 || n.Priority > 1<<31-1 {
+		return badField(http.StatusUnprocessableEntity, "priority", "priority must fit into 32 bits.")
+	}
+	if n.UUID != "" {
+		if _, err := uuid.Parse(n.UUID); err != nil || len(n.UUID) != 36 {
+			return badField(http.StatusUnprocessableEntity, "id", "id must be a UUID as 9b2d7a52-9c0e-4d3e-8f6b-2f7a0c1d5e11.")
+		}
+	}
+	return nil
+}
+
+// metadata is the caller's, with who asked, from where and the trace added
+// where he says nothing of it (S0.104).
+func (s *Server) metadata(c echo.Context, given json.RawMessage) (json.RawMessage, error) {
+	metadata := map[string]json.RawMessage{} // raw: numbers keep their digits
+	if len(given) > 0 && string(given) != "null" {
+		if err := json.Unmarshal(given, &metadata); err != nil {
+			return nil, badField(http.StatusUnprocessableEntity, "metadata", "metadata must be an object.")
+		}
+	}
+	add := func(key, value string) {
+		text, err := json.Marshal(clip(strings.ToValidUTF8(value, "\uFFFD"), 255))
+		if _, there := metadata[key]; !there && value != "" && err == nil {
+			metadata[key] = text
+		}
+	}
+	add("userId", who(c).Name)
+	add("ipAddress", c.RealIP())
+	add("userAgent", c.Request().UserAgent())
+	add("traceparent", c.Request().Header.Get("traceparent"))
+	return json.Marshal(metadata)
+}
+
+// once enqueues under the request's Idempotency-Key, where it has one.
+func (s *Server) once(c echo.Context, raw []byte, n jobs.New) (int, Enqueued, error) {
+	ctx, key, gate := c.Request().Context(), c.Request().Header.Get("Idempotency-Key"), s.cfg.Gate.Store
+	if key == "" {
+		return s.put(c, n)
+	}
+	if len(key) > 255 {
+		return 0, Enqueued{}, refuse(http.StatusBadRequest, "The Idempotency-Key may have 255 bytes.")
+	}
+	proposal := firstOf(n.UUID, uuid.NewString())
+	p := who(c)
+	reserved, err := gate.Reserve(ctx, p.Via+" "+p.Name, key, c.Path()+"\n"+string(raw), proposal)
+	if err != nil {
+		return 0, Enqueued{}, err
+	}
+	if reserved.Answer != nil {
+		var answer Enqueued
+		if err := json.Unmarshal(reserved.Answer, &answer); err != nil {
+			return 0, answer, fmt.Errorf("reading the kept answer: %w", err)
+		}
+		about(c, answer.ID, answer.Topic)
+		answer.Existing = true
+		return http.StatusOK, answer, nil
+	}
+	n.UUID = reserved.UUID
+	status, answer, err := s.putOnce(c, n, reserved)
+	if err != nil {
+		return 0, answer, err
+	}
+	kept, err := json.Marshal(answer)
+	if err == nil {
+		err = gate.Remember(ctx, reserved, kept)
+	}
+	if err != nil { // the job is in: a repetition finds it by its UUID
+		s.cfg.Log.Warn("the answer to an Idempotency-Key was not kept", "job", answer.ID, "error", err)
+	}
+	return status, answer, nil
+}
+
+// putOnce enqueues a job whose key is reserved. A request that is not the
+// first may come after a crash between enqueuing and answering: the job may
+// be waiting, or done.
+func (s *Server) putOnce(c echo.Context, n jobs.New, reserved access.Reservation) (int, Enqueued, error) {
+	if !reserved.Fresh {
+		r, err := s.cfg.Ledger.Job(c.Request().Context(), n.UUID)
+		if err == nil {
+			return http.StatusOK, s.existing(c, r), nil
+		}
+		if !missing(err) {
+			return 0, Enqueued{}, fmt.Errorf("looking up the job of the Idempotency-Key: %w", err)
+		}
+	}
+	return s.put(c, n)
+}
+
+func (s *Server) existing(c echo.Context, r jobs.Record) Enqueued {
+	about(c, idOf(r), r.Kind)
+	return Enqueued{ID: idOf(r), Topic: r.Kind, Type: r.Kind, Status: s.words(c).word(r.State), RunAt: utc(r.RunAt), Created: utc(r.EnqueuedAt), Existing: true}
+}
+
+// put enqueues a job, or runs it at once where jobs are disabled.
+func (s *Server) put(c echo.Context, n jobs.New) (int, Enqueued, error) {
+	if s.cfg.Doer != nil {
+		return s.doNow(c, n)
+	}
+	receipts, err := s.cfg.Enqueuer.Enqueue(c.Request().Context(), n)
+	if err != nil {
+		return 0, Enqueued{}, fmt.Errorf("enqueuing %s: %w", n.Kind, err)
+	}
+	if receipts[0].Existing {
+		r, err := s.cfg.Ledger.Job(c.Request().Context(), receipts[0].UUID)
+		if err == nil {
+			return http.StatusOK, s.existing(c, r), nil
+		}
+		if !missing(err) {
+			return 0, Enqueued{}, fmt.Errorf("looking up the job that is there: %w", err)
+		}
+		return http.StatusOK, s.enqueued(c, n, receipts[0]), nil
+	}
+	return http.StatusCreated, s.enqueued(c, n, receipts[0]), nil
+}
+
+// enqueued answers without asking the database again; its times are by this
+// host's clock, the row's by the database's.
+func (s *Server) enqueued(c echo.Context, n jobs.New, r jobs.Receipt) Enqueued {
+	now := s.cfg.Now().UTC()
+	at := n.RunAt
+	if at.IsZero() {
+		at = now.Add(n.Delay)
+	}
+	about(c, r.UUID, n.Kind)
+	return Enqueued{ID: r.UUID, Topic: n.Kind, Type: n.Kind, Status: s.words(c).word(jobs.StateQueued), RunAt: at.UTC(), Created: now, Existing: r.Existing}
+}
+
+// doNow is S2.15: jobs are disabled, the handler runs while the caller waits.
+func (s *Server) doNow(c echo.Context, n jobs.New) (int, Enqueued, error) {
+	now := s.cfg.Now().UTC()
+	n.UUID = firstOf(n.UUID, uuid.NewString())
+	answer := Enqueued{ID: n.UUID, Topic: n.Kind, Type: n.Kind, Status: s.words(c).word(jobs.StateCompleted), RunAt: now, Created: now}
+	about(c, n.UUID, n.Kind+" at once")
+	result, err := s.cfg.Doer.Do(c.Request().Context(), n)
+	if err != nil {
+		answer.Status, answer.LastError = s.words(c).word(jobs.StateFailed), err.Error()
+		return http.StatusOK, answer, nil
+	}
+	if len(result) > 0 {
+		answer.Result = s.mask.payload(n.Kind, result)
+	}
+	return http.StatusOK, answer, nil
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}

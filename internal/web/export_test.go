@@ -1,0 +1,8 @@
+package web
+
+// For tests of the whole table of routes.
+type Route = route
+
+var Routes = routes
+
+func (r route) Changes() bool { return r.changes() }

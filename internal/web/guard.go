@@ -1,0 +1,226 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// The rules of S1.27.
+const (
+	ruleScope  = ""
+	rulePublic = "true"
+	ruleKnown  = "@request.auth.id != ''"
+)
+
+func knownRule(rule string) bool {
+	return rule == ruleScope || rule == rulePublic || strings.ReplaceAll(rule, `"`, `'`) == ruleKnown
+}
+
+// passes says whether a rule lets a principal in whose scopes do not.
+func passes(rule string, p access.Principal) bool {
+	switch strings.ReplaceAll(rule, `"`, `'`) {
+	case rulePublic:
+		return true
+	case ruleKnown:
+		return p.Known()
+	}
+	return false
+}
+
+const (
+	principalKey = "principal"
+	sessionKey   = "session"
+	targetKey    = "target"
+	detailKey    = "detail"
+)
+
+// who is the request's principal; the zero one before guard looked.
+func who(c echo.Context) access.Principal {
+	p, _ := c.Get(principalKey).(access.Principal)
+	return p
+}
+
+// about notes for the trail what a request is about, in words.
+func about(c echo.Context, target, detail string) {
+	c.Set(targetKey, target)
+	if detail != "" {
+		c.Set(detailKey, detail)
+	}
+}
+
+// guard is the door of every route: who is it, may he, within limits, and
+// what he changed goes into the trail.
+func (s *Server) guard(r route) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		if whole := c.Request(); !r.Stream {
+			ctx, cancel := context.WithTimeout(whole.Context(), s.cfg.Timeout)
+			defer cancel()
+			c.SetRequest(whole.WithContext(ctx))
+			defer c.SetRequest(whole)
+		}
+		c.Request().Body = http.MaxBytesReader(c.Response(), c.Request().Body, s.cfg.BodyLimit)
+		if r.changes() {
+			defer func() { err = s.leaveTrail(c, r, err) }()
+		}
+		if err := s.admit(c, r); err != nil {
+			return err
+		}
+		return r.handle(s, c)
+	}
+}
+
+func (s *Server) admit(c echo.Context, r route) error {
+	p, err := s.identify(c)
+	if err != nil {
+		if errors.Is(err, access.ErrRefused) {
+			askForCredentials(c)
+		}
+		return err
+	}
+	c.Set(principalKey, p)
+	if r.changes() {
+		if err := s.sameOrigin(c, p, r); err != nil {
+			return err
+		}
+	}
+	if s.may(p, r) {
+		return nil
+	}
+	if !p.Known() {
+		askForCredentials(c)
+		return refuse(http.StatusUnauthorized, "Send a token (Authorization: Bearer …), name and password (Basic), or sign in.")
+	}
+	return refuse(http.StatusForbidden, "This needs the scope %q; %s has %q.", r.Scope, p.Name, p.Scopes)
+}
+
+// may says whether a principal may use a route.
+func (s *Server) may(p access.Principal, r route) bool {
+	if r.Scope == "" || p.Scopes.Has(r.Scope) {
+		return true
+	}
+	switch {
+	case r.Path == "/metrics":
+		return s.cfg.PublicMetrics
+	case r.Scope == access.Enqueue:
+		return passes(s.cfg.EnqueueRule, p)
+	case r.Managed:
+		return passes(s.cfg.ManageRule, p)
+	}
+	return false
+}
+
+func askForCredentials(c echo.Context) {
+	h := c.Response().Header()
+	h.Add(echo.HeaderWWWAuthenticate, `Bearer realm="cmsjobs"`)
+	if _, err := c.Cookie(cookieName(c)); err != nil { // a page shows its own form
+		h.Add(echo.HeaderWWWAuthenticate, `Basic realm="cmsjobs", charset="UTF-8"`)
+	}
+}
+
+// identify finds who asks. Credentials that are there but wrong are refused
+// even where none are needed.
+func (s *Server) identify(c echo.Context) (access.Principal, error) {
+	ctx, header := c.Request().Context(), c.Request().Header.Get(echo.HeaderAuthorization)
+	scheme, value, _ := strings.Cut(header, " ")
+	switch {
+	case strings.EqualFold(scheme, "bearer"):
+		return s.cfg.Gate.Store.ByToken(ctx, strings.TrimSpace(value))
+	case strings.EqualFold(scheme, "basic"):
+		name, password, ok := c.Request().BasicAuth()
+		if !ok {
+			return access.Principal{}, access.ErrRefused
+		}
+		return s.cfg.Gate.Basic(ctx, access.Login{Name: name, Password: password, Address: c.RealIP()})
+	case header != "":
+		return access.Principal{}, access.ErrRefused
+	}
+	cookie, err := c.Cookie(cookieName(c))
+	if err != nil || cookie.Value == "" {
+		return access.Principal{}, nil
+	}
+	p, err := s.cfg.Gate.BySession(ctx, cookie.Value)
+	if errors.Is(err, access.ErrRefused) { // ended: as if it were not there
+		return access.Principal{}, nil
+	}
+	c.Set(sessionKey, cookie.Value)
+	return p, err
+}
+
+// formTokenHeader and formTokenField carry access.FormToken of the session.
+const (
+	formTokenHeader = "X-CSRF-Token"
+	formTokenField  = "_csrf"
+)
+
+// sameOrigin refuses changes that another site makes a browser send. A bearer
+// token is not sent by a browser by itself and needs no proof.
+func (s *Server) sameOrigin(c echo.Context, p access.Principal, r route) error {
+	if strings.HasPrefix(p.Via, "token") {
+		return nil
+	}
+	if err := s.origin.Check(c.Request()); err != nil {
+		return refuse(http.StatusForbidden, "This request comes from another site and is refused.")
+	}
+	session, _ := c.Get(sessionKey).(string)
+	if p.Via != "session" {
+		return nil
+	}
+	given := c.Request().Header.Get(formTokenHeader)
+	if given == "" && strings.HasPrefix(c.Request().Header.Get(echo.HeaderContentType), echo.MIMEApplicationForm) {
+		given = c.FormValue(formTokenField)
+	}
+	if !equal(given, access.FormToken(session)) {
+		return refuse(http.StatusForbidden, "The form is too old or not ours (%s). Load the page again.", formTokenHeader)
+	}
+	return nil
+}
+
+// leaveTrail writes down who changed what, or was refused. A deed that cannot
+// be written goes to the log as an error with all that it would have said.
+func (s *Server) leaveTrail(c echo.Context, r route, outcome error) error {
+	status := c.Response().Status
+	detail, _ := c.Get(detailKey).(string)
+	if outcome != nil {
+		p := problemOf(outcome)
+		status = p.Status
+		detail = strings.TrimSpace(detail + " " + p.Detail)
+	}
+	if status == http.StatusUnauthorized && r.Name != "session.create" {
+		return outcome // nobody was let in, nothing was touched: sign-ins are counted apart
+	}
+	target, _ := c.Get(targetKey).(string)
+	if target == "" {
+		target = strings.Join(c.ParamValues(), " ")
+	}
+	p := who(c)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), 5*time.Second)
+	defer cancel()
+	err := s.cfg.Gate.Store.Record(ctx, access.Deed{Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: r.Name, Target: target, Status: status, Detail: detail})
+	if err == nil {
+		return outcome
+	}
+	s.cfg.Log.Error("a deed is missing in the audit trail", "actor", p.Name, "action", r.Name, "target", target, "status", status, "error", err)
+	return outcome
+}
+
+// mayEnqueue says whether the principal may enqueue a kind here.
+func (s *Server) mayEnqueue(p access.Principal, kind string) error {
+	if !p.MayEnqueue(kind) {
+		return refuse(http.StatusForbidden, "This token may not enqueue %q, only %q.", kind, p.Kinds)
+	}
+	if allowed := s.cfg.AllowedTopics; len(allowed) > 0 && !slices.Contains(allowed, kind) && !p.Scopes.Has(access.Admin) {
+		return refuse(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_topics).", kind)
+	}
+	return nil
+}
+
+func stack() []byte { return debug.Stack() }

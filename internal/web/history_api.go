@@ -1,0 +1,187 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+)
+
+func (s *Server) history() (History, error) {
+	if s.cfg.History == nil {
+		return nil, notConfigured("history")
+	}
+	return s.cfg.History, nil
+}
+
+func (s *Server) listRuns(c echo.Context) error {
+	f, err := s.filter(c)
+	if err != nil {
+		return err
+	}
+	return s.answerRuns(c, f)
+}
+
+func (s *Server) jobRuns(c echo.Context) error {
+	r, err := s.job(c)
+	if err != nil {
+		return err
+	}
+	return s.answerRuns(c, jobs.Filter{UUIDs: []string{r.UUID}})
+}
+
+func (s *Server) answerRuns(c echo.Context, f jobs.Filter) error {
+	h, err := s.history()
+	if err != nil {
+		return err
+	}
+	p, err := s.pageOf(c)
+	if err != nil {
+		return err
+	}
+	list, err := h.Runs(c.Request().Context(), f, p)
+	if err != nil {
+		return fmt.Errorf("listing runs: %w", err)
+	}
+	return c.JSON(http.StatusOK, page(list, p, s.runView))
+}
+
+// LogView is what a job's handler said, oldest first.
+type LogView struct {
+	Lines []jobs.LogLine `json:"lines"`
+}
+
+const maxLogLines = 2000
+
+func (s *Server) jobLog(c echo.Context) error {
+	h, err := s.history()
+	if err != nil {
+		return err
+	}
+	r, err := s.job(c)
+	if err != nil {
+		return err
+	}
+	lines, err := h.Log(c.Request().Context(), r.UUID, maxLogLines)
+	if err != nil {
+		return fmt.Errorf("reading the job's log: %w", err)
+	}
+	return c.JSON(http.StatusOK, LogView{each(lines, func(l jobs.LogLine) jobs.LogLine { return l })})
+}
+
+func (s *Server) failureGroups(c echo.Context) error {
+	h, err := s.history()
+	if err != nil {
+		return err
+	}
+	f, err := s.filter(c)
+	if err != nil {
+		return err
+	}
+	groups, err := h.Groups(c.Request().Context(), f)
+	if err != nil {
+		return fmt.Errorf("grouping failed jobs: %w", err)
+	}
+	return c.JSON(http.StatusOK, GroupList{each(groups, groupView)})
+}
+
+// ThroughputView is what ended in steps of time, oldest first.
+type ThroughputView struct {
+	StepMS int64            `json:"step_ms"`
+	Items  []ThroughputItem `json:"items"`
+}
+
+// ThroughputItem is one step.
+type ThroughputItem struct {
+	At         time.Time `json:"at"`
+	Completed  int64     `json:"completed"`
+	Failed     int64     `json:"failed"`
+	DurationMS int64     `json:"duration_ms"` // average
+	WaitMS     int64     `json:"wait_ms"`     // average
+}
+
+// maxSteps bounds how many steps of time one answer has.
+const maxSteps = 1000
+
+func (s *Server) throughput(c echo.Context) error {
+	h, err := s.history()
+	if err != nil {
+		return err
+	}
+	now := s.cfg.Now()
+	since, err := moment(firstOf(c.QueryParam("since"), "24h"), "since", now)
+	if err != nil {
+		return err
+	}
+	step, err := time.ParseDuration(firstOf(c.QueryParam("step"), "15m"))
+	if err != nil || step < time.Second || now.Sub(since) > maxSteps*step {
+		return badField(http.StatusBadRequest, "step", "step is a length like 15m, from 1s, and gives %d steps at most.", maxSteps)
+	}
+	list, err := h.Throughput(c.Request().Context(), since, step)
+	if err != nil {
+		return fmt.Errorf("counting runs: %w", err)
+	}
+	return c.JSON(http.StatusOK, ThroughputView{step.Milliseconds(), each(list, func(t jobs.Flow) ThroughputItem {
+		return ThroughputItem{utc(t.At), t.Completed, t.Failed, t.Duration.Milliseconds(), t.Wait.Milliseconds()}
+	})})
+}
+
+// Explanation is why a job is not running.
+type Explanation struct {
+	Job     string           `json:"job"`
+	Status  string           `json:"status"`
+	Reasons []explain.Reason `json:"reasons"` // the strongest first; one at least
+}
+
+func (s *Server) explainJob(c echo.Context) error {
+	r, err := s.job(c)
+	if err != nil {
+		return err
+	}
+	snapshot, err := s.snapshot(c, r)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, Explanation{idOf(r), string(r.State), explain.Job(snapshot)})
+}
+
+// snapshot collects what an explanation depends on.
+func (s *Server) snapshot(c echo.Context, r jobs.Record) (explain.Snapshot, error) {
+	ctx := c.Request().Context()
+	entry, known := s.cfg.Registry.Lookup(r.Kind)
+	snap := explain.Snapshot{Job: r, Now: s.cfg.Now(), Known: known, Policy: entry.Policy, Ahead: -1, JobsDisabled: s.cfg.Doer != nil}
+	if r.State != jobs.StateQueued {
+		return snap, nil
+	}
+	stats, err := s.cfg.Ledger.Stats(ctx)
+	if err != nil {
+		return snap, fmt.Errorf("counting jobs: %w", err)
+	}
+	for _, q := range stats.Queues {
+		if q.Queue == r.Queue {
+			snap.Paused = q.Paused
+		}
+	}
+	if entry.Policy.Limit > 0 {
+		running, err := s.cfg.Ledger.Count(ctx, jobs.Filter{States: []jobs.State{jobs.StateProcessing}, Kinds: []string{r.Kind}})
+		if err != nil {
+			return snap, fmt.Errorf("counting running jobs: %w", err)
+		}
+		snap.Running = int(running)
+	}
+	if s.cfg.Workers != nil {
+		if snap.Workers, err = s.cfg.Workers.Workers(ctx); err != nil {
+			return snap, fmt.Errorf("listing workers: %w", err)
+		}
+	}
+	if s.cfg.Breakers != nil {
+		if snap.Breakers, err = s.cfg.Breakers(ctx); err != nil {
+			return snap, fmt.Errorf("listing breakers: %w", err)
+		}
+	}
+	return snap, nil
+}

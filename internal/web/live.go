@@ -1,0 +1,225 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// live tells listeners what changes. Workers live in other processes, so it
+// looks into the store: once a second for all listeners, not at all without.
+type live struct {
+	server *Server
+
+	mu        sync.Mutex
+	listeners map[chan event]struct{}
+	woken     chan struct{}
+	closed    bool
+	last      map[string]string // what was told last, by the event's key
+	lastRun   int64
+	looked    bool // lastRun is known
+}
+
+// event is one server-sent event.
+type event struct {
+	Name string // stats, job, run, deadline of the schedule …
+	Data []byte // JSON
+}
+
+const (
+	liveEvery     = time.Second
+	liveBuffer    = 64
+	liveListeners = 200
+	liveJobs      = 100
+	liveBeat      = 15 * time.Second
+)
+
+func newLive(s *Server) *live {
+	return &live{server: s, listeners: map[chan event]struct{}{}, woken: make(chan struct{}, 1), last: map[string]string{}}
+}
+
+// listen returns a channel of events and a func that ends it; false when there
+// are too many listeners or the server stops.
+func (l *live) listen() (chan event, func(), bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || len(l.listeners) >= liveListeners {
+		return nil, nil, false
+	}
+	ch := make(chan event, liveBuffer)
+	l.listeners[ch] = struct{}{}
+	clear(l.last) // a new listener hears where things stand
+	select {
+	case l.woken <- struct{}{}:
+	default:
+	}
+	return ch, func() { l.drop(ch) }, true
+}
+
+func (l *live) drop(ch chan event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, there := l.listeners[ch]; there {
+		delete(l.listeners, ch)
+		close(ch)
+	}
+}
+
+func (l *live) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for ch := range l.listeners {
+		delete(l.listeners, ch)
+		close(ch)
+	}
+}
+
+func (l *live) idle() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.listeners) == 0 }
+
+// run looks until ctx ends.
+func (l *live) run(ctx context.Context) {
+	for {
+		if l.idle() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-l.woken:
+			}
+		}
+		look, cancel := context.WithTimeout(ctx, 10*liveEvery)
+		if err := l.look(look); err != nil && ctx.Err() == nil {
+			l.server.cfg.Log.Warn("live changes could not be read", "error", err)
+		}
+		cancel()
+		wait := time.NewTimer(liveEvery)
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return
+		case <-wait.C:
+		}
+	}
+}
+
+// look compares the store with what was told last.
+func (l *live) look(ctx context.Context) error {
+	s := l.server
+	stats, err := s.cfg.Ledger.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	l.tell("stats", "stats", statsView(stats))
+	running, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.StateProcessing}}, jobs.Page{Limit: liveJobs})
+	if err != nil {
+		return err
+	}
+	for _, r := range running.Items {
+		l.tell("job", "job "+idOf(r), s.jobView(r, ours))
+	}
+	if s.cfg.History == nil {
+		return nil
+	}
+	ended, err := s.cfg.History.Runs(ctx, jobs.Filter{}, jobs.Page{Limit: liveJobs})
+	if err != nil {
+		return err
+	}
+	for i := len(ended.Items) - 1; i >= 0; i-- { // oldest first
+		r := ended.Items[i]
+		if r.ID <= l.lastRun {
+			continue
+		}
+		l.lastRun = r.ID
+		if l.looked {
+			l.tell("run", "", s.runView(r))
+			l.forget("job " + r.UUID)
+		}
+	}
+	l.looked = true
+	return nil
+}
+
+func (l *live) forget(key string) { l.mu.Lock(); delete(l.last, key); l.mu.Unlock() }
+
+// tell sends an event to all listeners unless it was told before. Who does
+// not keep up is cut off; its browser connects again.
+func (l *live) tell(name, key string, value any) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if key != "" {
+		if l.last[key] == string(data) {
+			return
+		}
+		l.last[key] = string(data)
+	}
+	for ch := range l.listeners {
+		select {
+		case ch <- event{name, data}:
+		default:
+			delete(l.listeners, ch)
+			close(ch)
+		}
+	}
+}
+
+func (s *Server) events(c echo.Context) error {
+	ch, end, ok := s.live.listen()
+	if !ok {
+		p := refuse(http.StatusServiceUnavailable, "Too many listen to live changes. Try again later.")
+		p.retryAfter = 30
+		return p
+	}
+	defer end()
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentType, "text/event-stream")
+	h.Set("X-Accel-Buffering", "no") // nginx would keep events back
+	control := http.NewResponseController(c.Response())
+	c.Response().WriteHeader(http.StatusOK)
+	if _, err := fmt.Fprint(c.Response(), "retry: 3000\n\n"); err != nil {
+		return nil
+	}
+	return s.stream(c, ch, control)
+}
+
+// stream writes events until the listener leaves. An end of the connection is
+// no fault.
+func (s *Server) stream(c echo.Context, ch <-chan event, control *http.ResponseController) error {
+	beat := time.NewTicker(liveBeat)
+	defer beat.Stop()
+	for {
+		if err := control.Flush(); err != nil {
+			return nil
+		}
+		var err error
+		select {
+		case <-c.Request().Context().Done():
+			return nil
+		case e, open := <-ch:
+			if !open {
+				return nil
+			}
+			_, err = fmt.Fprintf(c.Response(), "event: %s\ndata: %s\n\n", e.Name, e.Data)
+		case <-beat.C:
+			// Rights may have been taken away since.
+			p, again := s.identify(c)
+			if again != nil || !s.may(p, route{Scope: "read"}) {
+				return nil
+			}
+			_, err = fmt.Fprint(c.Response(), ": alive\n\n")
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package web_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// serve runs Server.Serve on a free port until stop, or the test's end.
+func serve(t testing.TB, s *site) (url string, stop func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.server.Serve(ctx, l) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return "http://" + l.Addr().String(), stop
+}
+
+// TestTwoHundredClientsLoseNothing lets 200 clients enqueue and list at once:
+// every job that was acknowledged is there, once.
+func TestTwoHundredClientsLoseNothing(t *testing.T) {
+	const clients, each = 200, 5
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			s := newSite(t, engine)
+			s.db.SetMaxOpenConns(20)
+			url, _ := serve(t, s)
+			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
+			defer client.CloseIdleConnections()
+			var mu sync.Mutex
+			acknowledged := map[string]bool{}
+			var enqueues, lists []time.Duration
+			var wg sync.WaitGroup
+			for n := range clients {
+				wg.Go(func() {
+					for i := range each {
+						start := time.Now()
+						var got web.Enqueued
+						body := fmt.Sprintf(`{"topic":"cache.clear","payload":{"n":%d}}`, n*each+i)
+						if !ask(t, client, "POST", url+"/api/v1/jobs", body, s.tokens[access.Enqueue], &got) {
+							return
+						}
+						enqueued := time.Since(start)
+						start = time.Now()
+						var list web.JobList
+						if !ask(t, client, "GET", url+"/api/v1/jobs?limit=20", "", s.tokens[access.Read], &list) {
+							return
+						}
+						mu.Lock()
+						acknowledged[got.ID] = true
+						enqueues, lists = append(enqueues, enqueued), append(lists, time.Since(start))
+						mu.Unlock()
+					}
+				})
+			}
+			wg.Wait()
+			var rows, deeds int
+			if err := s.db.Get(&rows, "SELECT COUNT(*) FROM jobs"); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.db.Get(&deeds, "SELECT COUNT(*) FROM cmsjobs_audit WHERE action = 'jobs.enqueue'"); err != nil {
+				t.Fatal(err)
+			}
+			if len(acknowledged) != clients*each || rows != clients*each || deeds != clients*each {
+				t.Errorf("%d acknowledged, %d rows, %d deeds; want %d of each", len(acknowledged), rows, deeds, clients*each)
+			}
+			slices.Sort(enqueues)
+			slices.Sort(lists)
+			t.Logf("%s: enqueue p50 %s p99 %s, list p50 %s p99 %s", engine, at(enqueues, 50), at(enqueues, 99), at(lists, 50), at(lists, 99))
+		})
+	}
+}
+
+func at(sorted []time.Duration, percent int) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[len(sorted)*percent/100].Round(100 * time.Microsecond)
+}
+
+func ask(t *testing.T, client *http.Client, method, url, body, token string, into any) bool {
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return false
+	}
+	bearer(token)(r)
+	response, err := client.Do(r)
+	if err != nil {
+		t.Error(err)
+		return false
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= 300 {
+		t.Errorf("%s %s: %d %s %v", method, url, response.StatusCode, text, err)
+		return false
+	}
+	return json.Unmarshal(text, into) == nil
+}
+
+// FuzzBodies sends foreign bytes to every route that reads a body: whatever
+// comes, the answer is a document, never a 5xx.
+func FuzzBodies(f *testing.F) {
+	s := newSite(f, jobstest.SQLite, furnished)
+	var with []web.Route
+	for _, r := range web.Routes() {
+		if r.Body != nil && r.Name != "session.create" { // a bcrypt each, and throttled
+			with = append(with, r)
+		}
+	}
+	for i := range with {
+		for _, body := range []string{`{}`, ``, `null`, `[[[`, `{"topic":"mail.send","payload":{"to":"a@b"},"runAt":"2026-01-01T00:00:00Z","maxRetries":3}`,
+			`{"jobs":[{"topic":"cache.clear","delay":1e99}]}`, `{"action":"retry","ids":["x"],"since":"24h","dry_run":true}`, `{"topic":"cache.clear","metadata":{"a":"\u0000"},"id":"0b3e8c1e-0000-4000-8000-000000000000"}`, "{\"name\":\"\xff\"}"} {
+			f.Add(i, []byte(body))
+		}
+	}
+	f.Fuzz(func(t *testing.T, n int, body []byte) {
+		r := with[((n%len(with))+len(with))%len(with)]
+		path := strings.NewReplacer(":id", "1", ":name", "sitemap").Replace(r.Path)
+		request, err := http.NewRequestWithContext(t.Context(), r.Method, s.http.URL+path, bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bearer(s.tokens[access.Admin])(request)
+		response, err := s.http.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode >= 500 || (len(text) > 0 && !json.Valid(text)) {
+			t.Fatalf("%s %s %q: %d %s", r.Method, path, body, response.StatusCode, text)
+		}
+	})
+}

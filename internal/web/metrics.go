@@ -1,0 +1,191 @@
+package web
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Metrics are the counters that the rooms feed while they work. The queue's
+// own figures are read from the store when Prometheus asks.
+type Metrics struct {
+	Registry *prometheus.Registry
+
+	known                         func(string) bool
+	enqueued, processed           *prometheus.CounterVec
+	duration, wait                *prometheus.HistogramVec
+	inProgress                    *prometheus.GaugeVec
+	stalled                       prometheus.Counter
+	scheduleSuccess               *prometheus.GaugeVec
+	scheduleMissed                *prometheus.CounterVec
+	backupSuccess, backupVerified prometheus.Gauge
+	backupBytes                   prometheus.Gauge
+	mailSent                      *prometheus.CounterVec
+}
+
+// Buckets reach from a millisecond to the longest timeout (4 h).
+var (
+	durationBuckets = []float64{.001, .005, .025, .1, .5, 1, 5, 15, 60, 300, 900, 3600, 14400}
+	waitBuckets     = []float64{.001, .005, .025, .1, .5, 1, 3, 10, 60, 300, 1800, 7200, 86400}
+)
+
+// NewMetrics makes the counters. known says whether a name is a kind: others
+// are counted as "other", as labels must be few.
+func NewMetrics(version string, known func(string) bool) *Metrics {
+	r := prometheus.NewRegistry()
+	m := &Metrics{Registry: r, known: known}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cmsjobs_" + name, Help: help}, labels)
+		r.MustRegister(v)
+		return v
+	}
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cmsjobs_" + name, Help: help}, labels)
+		r.MustRegister(v)
+		return v
+	}
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "cmsjobs_" + name, Help: help, Buckets: buckets}, labels)
+		r.MustRegister(v)
+		return v
+	}
+	m.enqueued = counter("jobs_enqueued_total", "Jobs that this process enqueued.", "queue", "type")
+	m.processed = counter("jobs_processed_total", "Runs that ended in this process.", "queue", "type", "outcome")
+	m.duration = histogram("job_duration_seconds", "How long runs took.", durationBuckets, "type")
+	m.wait = histogram("job_wait_seconds", "From the moment a job was due to its start.", waitBuckets, "type")
+	m.inProgress = gauge("jobs_in_progress", "Runs going on in this process.", "type")
+	m.stalled = counter("stalled_jobs_total", "Jobs taken over from a worker that died or was cut off.").WithLabelValues()
+	m.scheduleSuccess = gauge("schedule_last_success_timestamp_seconds", "When a schedule entry's job last ended well.", "schedule")
+	m.scheduleMissed = counter("schedule_missed_total", "Ticks that passed without a job.", "schedule")
+	m.backupSuccess = gauge("backup_last_success_timestamp_seconds", "When the last complete backup ended.").WithLabelValues()
+	m.backupVerified = gauge("backup_last_verified_timestamp_seconds", "When a backup was last verified.").WithLabelValues()
+	m.backupBytes = gauge("backup_bytes", "Size of the last complete backup.").WithLabelValues()
+	m.mailSent = counter("mail_sent_total", "Mails by outcome.", "outcome")
+	gauge("build_info", "Version of the program, always 1.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *Metrics) label(kind string) string {
+	if m.known(kind) {
+		return kind
+	}
+	return "other"
+}
+
+// Enqueued counts a job that was put into a queue.
+func (m *Metrics) Enqueued(queue, kind string) {
+	m.enqueued.WithLabelValues(queue, m.label(kind)).Inc()
+}
+
+// Started counts a run that begins; Ended one that ends.
+func (m *Metrics) Started(kind string) { m.inProgress.WithLabelValues(m.label(kind)).Inc() }
+
+// Ended counts the end of a run that Started counted.
+func (m *Metrics) Ended(end jobs.Settlement) {
+	kind, queue := m.label(end.Claimed.Job.Kind), end.Claimed.Job.Queue
+	m.inProgress.WithLabelValues(kind).Dec()
+	m.processed.WithLabelValues(queue, kind, end.Verdict.String()).Inc()
+	m.duration.WithLabelValues(kind).Observe(end.Duration.Seconds())
+	m.wait.WithLabelValues(kind).Observe(max(end.Wait, 0).Seconds())
+	if end.Claimed.Rescued {
+		m.stalled.Inc()
+	}
+}
+
+// Scheduled notes that a schedule entry's job ended well.
+func (m *Metrics) Scheduled(entry string, at time.Time) {
+	m.scheduleSuccess.WithLabelValues(entry).Set(float64(at.Unix()))
+}
+
+// Missed counts a tick that passed without a job.
+func (m *Metrics) Missed(entry string) { m.scheduleMissed.WithLabelValues(entry).Inc() }
+
+// BackedUp notes a complete backup, Verified a verified one.
+func (m *Metrics) BackedUp(at time.Time, bytes int64) {
+	m.backupSuccess.Set(float64(at.Unix()))
+	m.backupBytes.Set(float64(bytes))
+}
+
+// Verified notes that a backup was verified.
+func (m *Metrics) Verified(at time.Time) { m.backupVerified.Set(float64(at.Unix())) }
+
+// Mailed counts a mail: sent, failed, unknown, dropped, suppressed.
+func (m *Metrics) Mailed(outcome string) { m.mailSent.WithLabelValues(outcome).Inc() }
+
+// queueCollector reads the queue's figures when Prometheus asks, once in
+// collectEvery however many ask.
+type queueCollector struct {
+	cfg  Config
+	jobs *prometheus.Desc
+	wait *prometheus.Desc
+	up   *prometheus.Desc
+
+	mu    sync.Mutex
+	read  time.Time
+	stats jobs.Stats
+	err   error
+}
+
+const (
+	collectEvery = 5 * time.Second
+	collectTime  = 5 * time.Second
+)
+
+func newQueueCollector(cfg Config) *queueCollector {
+	return &queueCollector{cfg: cfg,
+		jobs: prometheus.NewDesc("cmsjobs_queue_jobs", "Jobs in a queue by state.", []string{"queue", "state"}, nil),
+		wait: prometheus.NewDesc("cmsjobs_queue_latency_seconds", "How long the oldest due job of a queue has waited.", []string{"queue"}, nil),
+		up:   prometheus.NewDesc("cmsjobs_database_up", "Whether the queue's figures could be read.", nil, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (q *queueCollector) Describe(ch chan<- *prometheus.Desc) { ch <- q.jobs; ch <- q.wait; ch <- q.up }
+
+// Collect implements prometheus.Collector.
+func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
+	stats, err := q.figures()
+	up := 1.0
+	if err != nil {
+		up = 0
+	}
+	ch <- prometheus.MustNewConstMetric(q.up, prometheus.GaugeValue, up)
+	for _, s := range stats.Queues {
+		for state, n := range map[string]int64{"queued": s.Queued, "delayed": s.Delayed, "processing": s.Processing, "foreign": s.Foreign} {
+			ch <- prometheus.MustNewConstMetric(q.jobs, prometheus.GaugeValue, float64(n), s.Queue, state)
+		}
+		ch <- prometheus.MustNewConstMetric(q.wait, prometheus.GaugeValue, s.Oldest.Seconds(), s.Queue)
+	}
+	if err == nil {
+		ch <- prometheus.MustNewConstMetric(q.jobs, prometheus.GaugeValue, float64(stats.Failed), "", "failed")
+	}
+}
+
+func (q *queueCollector) figures() (jobs.Stats, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if now := q.cfg.Now(); q.read.IsZero() || now.Sub(q.read) >= collectEvery {
+		ctx, cancel := context.WithTimeout(context.Background(), collectTime)
+		defer cancel()
+		q.stats, q.err = q.cfg.Ledger.Stats(ctx)
+		q.read = now
+		if q.err != nil {
+			q.stats = jobs.Stats{}
+			q.cfg.Log.Warn("the queue's figures could not be read", "error", q.err)
+		}
+	}
+	return q.stats, q.err
+}
+
+func (s *Server) metrics(c echo.Context) error {
+	promhttp.HandlerFor(s.cfg.Metrics, promhttp.HandlerOpts{}).ServeHTTP(c.Response(), c.Request())
+	return nil
+}

@@ -1,0 +1,339 @@
+package web
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+func same[T any](v T) T { return v }
+
+// answerList is the shape of most lists: ask a room, answer its page.
+func answerList[T any](s *Server, c echo.Context, what string, ask func(jobs.Page) (jobs.List[T], error)) error {
+	p, err := s.pageOf(c)
+	if err != nil {
+		return err
+	}
+	list, err := ask(p)
+	if err != nil {
+		return fmt.Errorf("listing %s: %w", what, err)
+	}
+	return c.JSON(http.StatusOK, page(list, p, same[T]))
+}
+
+func (s *Server) listBackups(c echo.Context) error {
+	if s.cfg.Backups == nil {
+		return notConfigured("backups")
+	}
+	list, err := s.cfg.Backups.Backups(c.Request().Context())
+	if err != nil {
+		return fmt.Errorf("listing backups: %w", err)
+	}
+	return c.JSON(http.StatusOK, BackupList{each(list, same)})
+}
+
+func (s *Server) downloadBackup(c echo.Context) error {
+	if s.cfg.Backups == nil {
+		return notConfigured("backups")
+	}
+	id, err := nameParam(c, "id")
+	if err != nil {
+		return err
+	}
+	r, backup, err := s.cfg.Backups.OpenBackup(c.Request().Context(), id)
+	if err != nil {
+		return fmt.Errorf("opening the backup %s: %w", id, err)
+	}
+	defer r.Close()
+	s.deed(c, "backups.download", id) // a copy of everything leaves the house
+	h := c.Response().Header()
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": filepath.Base(backup.ID)}))
+	if backup.Size > 0 {
+		h.Set("Content-Length", strconv.FormatInt(backup.Size, 10))
+	}
+	return c.Stream(http.StatusOK, "application/octet-stream", r)
+}
+
+func (s *Server) deleteBackup(c echo.Context) error {
+	if s.cfg.Backups == nil {
+		return notConfigured("backups")
+	}
+	id, err := nameParam(c, "id")
+	if err != nil {
+		return err
+	}
+	if err := s.cfg.Backups.DeleteBackup(c.Request().Context(), id); err != nil {
+		return fmt.Errorf("deleting the backup %s: %w", id, err)
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (s *Server) listMail(c echo.Context) error {
+	if s.cfg.Mail == nil {
+		return notConfigured("mail log")
+	}
+	q := MailQuery{State: c.QueryParam("state"), Text: c.QueryParam("q")}
+	return answerList(s, c, "mail", func(p jobs.Page) (jobs.List[Mail], error) { return s.cfg.Mail.Mails(c.Request().Context(), q, p) })
+}
+
+func (s *Server) showMail(c echo.Context) error {
+	if s.cfg.Mail == nil {
+		return notConfigured("mail log")
+	}
+	id, err := idParam(c)
+	if err != nil {
+		return err
+	}
+	m, err := s.cfg.Mail.Mail(c.Request().Context(), id)
+	if err != nil {
+		return fmt.Errorf("looking up mail %s: %w", id, err)
+	}
+	return c.JSON(http.StatusOK, m)
+}
+
+func (s *Server) resendMail(c echo.Context) error {
+	if s.cfg.Mail == nil {
+		return notConfigured("mail log")
+	}
+	id, err := idParam(c)
+	if err != nil {
+		return err
+	}
+	receipt, err := s.cfg.Mail.ResendMail(c.Request().Context(), id)
+	if err != nil {
+		return fmt.Errorf("sending mail %s again: %w", id, err)
+	}
+	answer := s.enqueued(c, jobs.New{Kind: "mail.send"}, receipt)
+	about(c, id, "as "+receipt.UUID)
+	return c.JSON(http.StatusCreated, answer)
+}
+
+func (s *Server) listSuppressions(c echo.Context) error {
+	if s.cfg.Suppressions == nil {
+		return notConfigured("suppression list")
+	}
+	return answerList(s, c, "suppressions", func(p jobs.Page) (jobs.List[Suppression], error) {
+		return s.cfg.Suppressions.Suppressions(c.Request().Context(), p)
+	})
+}
+
+func (s *Server) suppress(c echo.Context) error {
+	if s.cfg.Suppressions == nil {
+		return notConfigured("suppression list")
+	}
+	var x Suppression
+	if err := body(c, &x); err != nil {
+		return err
+	}
+	about(c, x.Address, x.Reason)
+	if len(x.Address) < 3 || len(x.Address) > 254 {
+		return badField(http.StatusUnprocessableEntity, "address", "address must be a mail address.")
+	}
+	x.CreatedAt = s.cfg.Now().UTC()
+	if err := s.cfg.Suppressions.Suppress(c.Request().Context(), x); err != nil {
+		return fmt.Errorf("suppressing an address: %w", err)
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (s *Server) unsuppress(c echo.Context) error {
+	if s.cfg.Suppressions == nil {
+		return notConfigured("suppression list")
+	}
+	address, err := nameParam(c, "address")
+	if err != nil {
+		return err
+	}
+	if err := s.cfg.Suppressions.Unsuppress(c.Request().Context(), address); err != nil {
+		return fmt.Errorf("taking an address off the suppression list: %w", err)
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (s *Server) listWebhooks(c echo.Context) error {
+	if s.cfg.Webhooks == nil {
+		return notConfigured("webhooks")
+	}
+	list, err := s.cfg.Webhooks.Webhooks(c.Request().Context())
+	if err != nil {
+		return fmt.Errorf("listing webhooks: %w", err)
+	}
+	return c.JSON(http.StatusOK, WebhookList{each(list, func(w Webhook) Webhook { w.Secret = ""; return w })})
+}
+
+func (s *Server) addWebhook(c echo.Context) error { return s.saveWebhook(c, "", http.StatusCreated) }
+
+func (s *Server) changeWebhook(c echo.Context) error {
+	id, err := idParam(c)
+	if err != nil {
+		return err
+	}
+	return s.saveWebhook(c, id, http.StatusOK)
+}
+
+func (s *Server) saveWebhook(c echo.Context, id string, status int) error {
+	if s.cfg.Webhooks == nil {
+		return notConfigured("webhooks")
+	}
+	var w Webhook
+	if err := body(c, &w); err != nil {
+		return err
+	}
+	w.ID = id
+	if w.URL == "" || len(w.URL) > 2000 {
+		return badField(http.StatusUnprocessableEntity, "url", "url must be an address of at most 2000 bytes.")
+	}
+	saved, err := s.cfg.Webhooks.SaveWebhook(c.Request().Context(), w)
+	if err != nil {
+		return fmt.Errorf("saving a webhook: %w", err)
+	}
+	about(c, saved.ID, saved.URL)
+	if status != http.StatusCreated {
+		saved.Secret = ""
+	}
+	saved.Events = each(saved.Events, same)
+	return c.JSON(status, saved)
+}
+
+func (s *Server) deleteWebhook(c echo.Context) error {
+	if s.cfg.Webhooks == nil {
+		return notConfigured("webhooks")
+	}
+	id, err := idParam(c)
+	if err != nil {
+		return err
+	}
+	if err := s.cfg.Webhooks.DeleteWebhook(c.Request().Context(), id); err != nil {
+		return fmt.Errorf("deleting webhook %s: %w", id, err)
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (s *Server) listDeliveries(c echo.Context) error {
+	if s.cfg.Webhooks == nil {
+		return notConfigured("webhooks")
+	}
+	id, err := idParam(c)
+	if err != nil {
+		return err
+	}
+	return answerList(s, c, "deliveries", func(p jobs.Page) (jobs.List[Delivery], error) {
+		return s.cfg.Webhooks.Deliveries(c.Request().Context(), id, p)
+	})
+}
+
+func (s *Server) redeliver(c echo.Context) error {
+	if s.cfg.Webhooks == nil {
+		return notConfigured("webhooks")
+	}
+	id, err := idParam(c)
+	if err != nil {
+		return err
+	}
+	receipt, err := s.cfg.Webhooks.Redeliver(c.Request().Context(), id)
+	if err != nil {
+		return fmt.Errorf("sending delivery %s again: %w", id, err)
+	}
+	answer := s.enqueued(c, jobs.New{Kind: "webhook.deliver"}, receipt)
+	about(c, id, "as "+receipt.UUID)
+	return c.JSON(http.StatusCreated, answer)
+}
+
+func (s *Server) mediaStatus(c echo.Context) error {
+	if s.cfg.Media == nil {
+		return notConfigured("media")
+	}
+	status, err := s.cfg.Media.MediaStatus(c.Request().Context())
+	if err != nil {
+		return fmt.Errorf("counting pictures: %w", err)
+	}
+	return c.JSON(http.StatusOK, status)
+}
+
+// RegenerateRequest says for which pictures.
+type RegenerateRequest struct {
+	OnlyMissing bool `json:"only_missing,omitempty"`
+}
+
+func (s *Server) regenerate(c echo.Context) error {
+	if s.cfg.Media == nil {
+		return notConfigured("media")
+	}
+	var r RegenerateRequest
+	if err := body(c, &r); err != nil {
+		return err
+	}
+	n, err := s.cfg.Media.Regenerate(c.Request().Context(), r.OnlyMissing)
+	if err != nil {
+		return fmt.Errorf("enqueuing thumbnails: %w", err)
+	}
+	about(c, "", fmt.Sprintf("%d pictures", n))
+	return c.JSON(http.StatusOK, Changed{int64(n)})
+}
+
+func (s *Server) analytics(c echo.Context) error {
+	if s.cfg.Analytics == nil {
+		return notConfigured("analytics")
+	}
+	limit, err := number(c, "limit", 10)
+	if err != nil {
+		return err
+	}
+	q := AnalyticsQuery{Since: c.QueryParam("since"), Until: c.QueryParam("until"), Site: clip(c.QueryParam("site"), 191), Limit: min(max(limit, 1), s.cfg.PageLimit)}
+	for field, day := range map[string]string{"since": q.Since, "until": q.Until} {
+		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
+			return badField(http.StatusBadRequest, field, "%s must be a day as 2026-11-21, not %q.", field, clip(day, 40))
+		}
+	}
+	report, err := s.cfg.Analytics.Report(c.Request().Context(), q)
+	if err != nil {
+		return fmt.Errorf("reading analytics: %w", err)
+	}
+	report.Days = each(report.Days, same)
+	if report.Dimensions == nil {
+		report.Dimensions = map[string][]AnalyticsItem{}
+	}
+	return c.JSON(http.StatusOK, report)
+}
+
+func (s *Server) sitemapStatus(c echo.Context) error {
+	if s.cfg.Sitemap == nil {
+		return notConfigured("sitemap")
+	}
+	status, err := s.cfg.Sitemap.SitemapStatus(c.Request().Context())
+	if err != nil {
+		return fmt.Errorf("looking at the sitemap: %w", err)
+	}
+	status.Files, status.Submissions = each(status.Files, same), each(status.Submissions, same)
+	return c.JSON(http.StatusOK, status)
+}
+
+func (s *Server) growth(c echo.Context) error {
+	if s.cfg.Growth == nil {
+		return notConfigured("report of sizes")
+	}
+	rooms, err := s.cfg.Growth.Growth(c.Request().Context())
+	if err != nil {
+		return fmt.Errorf("measuring sizes: %w", err)
+	}
+	return c.JSON(http.StatusOK, RoomList{each(rooms, same)})
+}
+
+func (s *Server) listSettings(c echo.Context) error {
+	if s.cfg.Settings == nil {
+		return notConfigured("list of settings")
+	}
+	return c.JSON(http.StatusOK, SettingList{each(s.cfg.Settings(), func(x Setting) Setting {
+		if (x.Secret || secretKey.MatchString(x.Name)) && x.Value != "" {
+			x.Secret, x.Value = true, masked
+		}
+		return x
+	})})
+}

@@ -1,0 +1,303 @@
+package web_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// house stands for the rooms of other packages: one thing in each.
+type house struct{ schedule jobs.ScheduleRecord }
+
+func receipt() (jobs.Receipt, error) {
+	return jobs.Receipt{UUID: "0b3e8c1e-0000-4000-8000-000000000001"}, nil
+}
+
+func one[T any](item T) (jobs.List[T], error) { return jobs.List[T]{Items: []T{item}, Total: 1}, nil }
+
+func (h *house) Workers(context.Context) ([]jobs.WorkerRecord, error) {
+	return []jobs.WorkerRecord{{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: "host:1:a", State: "running", StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{{UUID: "u", Kind: "mail.send", Since: noon}}}}}, nil
+}
+func (h *house) Stop(_ context.Context, id string) (bool, error) { return id == "host:1:a", nil }
+func (h *house) Restart(context.Context) error                   { return nil }
+func (h *house) Schedules(context.Context) ([]jobs.ScheduleRecord, error) {
+	return []jobs.ScheduleRecord{h.schedule}, nil
+}
+func (h *house) RunSchedule(context.Context, string) (jobs.Receipt, error) { return receipt() }
+func (h *house) ChangeSchedule(_ context.Context, _ string, c jobs.ScheduleChange) error {
+	if c.Cron != nil && *c.Cron == "never" {
+		return errors.Join(jobs.ErrInvalid, errors.New("the cron line cannot be read"))
+	}
+	if c.Paused != nil {
+		h.schedule.Paused = *c.Paused
+	}
+	return nil
+}
+func (h *house) Ticks(context.Context, string, jobs.Page) (jobs.List[jobs.TickRecord], error) {
+	return one(jobs.TickRecord{Entry: "sitemap", Tick: noon, At: noon, Outcome: "enqueued"})
+}
+func (h *house) Tick(context.Context) (web.TickReport, error) {
+	return web.TickReport{Enqueued: 1, Ran: 2}, nil
+}
+func (h *house) Backups(context.Context) ([]web.Backup, error) {
+	return []web.Backup{{ID: "b.tar.zst", Size: 5, CreatedAt: noon, VerifiedAt: &noon}}, nil
+}
+func (h *house) OpenBackup(context.Context, string) (io.ReadCloser, web.Backup, error) {
+	return io.NopCloser(strings.NewReader("bytes")), web.Backup{ID: "b.tar.zst", Size: 5}, nil
+}
+func (h *house) DeleteBackup(_ context.Context, id string) error {
+	if id != "b.tar.zst" {
+		return jobs.ErrNotFound
+	}
+	return nil
+}
+func (h *house) Mails(context.Context, web.MailQuery, jobs.Page) (jobs.List[web.Mail], error) {
+	return one(web.Mail{ID: "1", To: "a@b", At: noon, State: "sent"})
+}
+func (h *house) Mail(context.Context, string) (web.Mail, error) {
+	return web.Mail{ID: "1", At: noon}, nil
+}
+func (h *house) ResendMail(context.Context, string) (jobs.Receipt, error) { return receipt() }
+func (h *house) Suppressions(context.Context, jobs.Page) (jobs.List[web.Suppression], error) {
+	return one(web.Suppression{Address: "a@b", Reason: "550", CreatedAt: noon})
+}
+func (h *house) Suppress(context.Context, web.Suppression) error { return nil }
+func (h *house) Unsuppress(context.Context, string) error        { return nil }
+func (h *house) Webhooks(context.Context) ([]web.Webhook, error) {
+	return []web.Webhook{{ID: "1", URL: "https://x", Events: []string{}, Secret: "whsec_hidden"}}, nil
+}
+func (h *house) SaveWebhook(_ context.Context, w web.Webhook) (web.Webhook, error) {
+	if w.ID == "" {
+		w.ID, w.Secret = "1", "whsec_new"
+	}
+	return w, nil
+}
+func (h *house) DeleteWebhook(context.Context, string) error { return nil }
+func (h *house) Deliveries(context.Context, string, jobs.Page) (jobs.List[web.Delivery], error) {
+	return one(web.Delivery{ID: "1", At: noon, Status: 200})
+}
+func (h *house) Redeliver(context.Context, string) (jobs.Receipt, error) { return receipt() }
+func (h *house) MediaStatus(context.Context) (web.MediaStatus, error) {
+	return web.MediaStatus{Pictures: 3}, nil
+}
+func (h *house) Regenerate(context.Context, bool) (int, error) { return 3, nil }
+func (h *house) Report(context.Context, web.AnalyticsQuery) (web.AnalyticsReport, error) {
+	return web.AnalyticsReport{}, nil
+}
+func (h *house) SitemapStatus(context.Context) (web.SitemapStatus, error) {
+	return web.SitemapStatus{}, nil
+}
+func (h *house) Growth(context.Context) ([]web.Room, error) { return []web.Room{{Name: "cache"}}, nil }
+
+func furnished(c *web.Config) {
+	h := &house{schedule: jobs.ScheduleRecord{Name: "sitemap", Kind: "cache.clear", Cron: "0 2 * * *", Zone: "UTC", Next: []time.Time{noon}, Last: &jobs.TickRecord{Tick: noon, At: noon, Outcome: "enqueued"}}}
+	c.Workers, c.Schedules, c.Ticker, c.Backups, c.Mail, c.Suppressions, c.Webhooks, c.Media, c.Analytics, c.Sitemap, c.Growth = h, h, h, h, h, h, h, h, h, h, h
+	c.Settings = func() []web.Setting {
+		return []web.Setting{{Name: "mail.password", Value: "hunter2", Origin: ".env"}, {Name: "queue", Value: "cmsjobs"}}
+	}
+	c.Breakers = func(context.Context) ([]explain.Breaker, error) {
+		return []explain.Breaker{{Name: "smtp", Kinds: []string{"mail.send"}, Until: time.Now().Add(time.Minute)}}, nil
+	}
+}
+
+// TestEveryRouteKeepsItsContract asks each route for a success; site.do holds
+// each answer against the document.
+func TestEveryRouteKeepsItsContract(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	failing := func() string {
+		id := s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b.example","subject":"fail"}}`)
+		s.work()
+		return id
+	}
+	delayed := func() string { return s.enqueue(`{"topic":"cache.clear","delay":3600}`) }
+	bodies := map[string]string{
+		"jobs.enqueue": `{"topic":"cache.clear"}`, "jobs.enqueueBatch": `{"jobs":[{"topic":"cache.clear"}]}`, "jobs.bulk": `{"action":"retry","all":true}`,
+		"failed.retryAll": `{"all":true}`, "failed.forgetAll": `{"all":true}`, "schedules.change": `{"cron":"0 3 * * *"}`, "suppressions.add": `{"address":"a@b","reason":"asked","created_at":"2026-11-21T12:00:00Z"}`,
+		"webhooks.add": `{"id":"","url":"https://x","events":["job.failed"],"enabled":true}`, "webhooks.change": `{"id":"1","url":"https://x","events":[],"enabled":true}`, "media.regenerate": `{"only_missing":true}`,
+		"session.create": `{"name":"admin","password":"right"}`, "tokens.create": `{"name":"x","scopes":["read"]}`,
+	}
+	for _, r := range web.Routes() {
+		id := "1"
+		switch {
+		case strings.HasPrefix(r.Name, "failed."):
+			id = failing()
+		case strings.HasPrefix(r.Name, "jobs."):
+			id = delayed()
+		case r.Name == "backups.download" || r.Name == "backups.delete":
+			id = "b.tar.zst"
+		case r.Name == "workers.stop":
+			id = "host:1:a"
+		case r.Name == "tokens.revoke":
+			var made web.TokenCreated
+			s.admin("POST", "/api/v1/tokens", bodies["tokens.create"]).into(t, &made)
+			id = made.Token.ID
+		}
+		path := strings.NewReplacer(":id", id, ":name", "sitemap", ":address", "a@b").Replace(r.Path)
+		a := s.admin(r.Method, path, bodies[r.Name])
+		if want := max(r.Status, 200); a.status != want {
+			t.Errorf("%s %s: %d, want %d: %s", r.Method, path, a.status, want, a.body)
+		}
+		for _, secret := range []string{"hunter2", "whsec_hidden"} {
+			if bytes.Contains(a.body, []byte(secret)) {
+				t.Errorf("%s shows %s", path, secret)
+			}
+		}
+	}
+}
+
+func TestRoomsRefusalsAreTold(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	s.admin("PATCH", "/api/v1/schedules/sitemap", `{"cron":"never"}`).want(t, 422)
+	s.admin("PATCH", "/api/v1/schedules/nope", `{"cron":"* * * * *"}`).want(t, 404)
+	s.admin("DELETE", "/api/v1/backups/other", nil).want(t, 404)
+	s.admin("POST", "/api/v1/workers/other/stop", nil).want(t, 404)
+	var paused web.ScheduleView
+	s.admin("POST", "/api/v1/schedules/sitemap/pause", nil).want(t, 200).into(t, &paused)
+	if !paused.Paused {
+		t.Error("a paused entry is shown as ticking")
+	}
+}
+
+func TestQueuesPauseContinueAndClear(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *site) {
+		id := s.enqueue(`{"topic":"cache.clear"}`)
+		s.enqueue(`{"topic":"cache.clear","delay":60}`)
+		s.admin("POST", "/api/v1/queues/cmsjobs/pause", nil).want(t, 200)
+		var why web.Explanation
+		s.admin("GET", "/api/v1/explain/"+id, nil).want(t, 200).into(t, &why)
+		if len(why.Reasons) == 0 || why.Reasons[0].Code != "paused" {
+			t.Errorf("%+v", why)
+		}
+		var changed web.Changed
+		s.admin("POST", "/api/v1/queues/cmsjobs/continue", nil).want(t, 200).into(t, &changed)
+		if changed.Changed != 1 {
+			t.Errorf("continue: %+v", changed)
+		}
+		var clear web.BulkAnswer
+		s.admin("POST", "/api/v1/queues/cmsjobs/clear?dry_run=1", nil).want(t, 200).into(t, &clear)
+		if clear.Count != 2 || clear.Changed != 0 {
+			t.Errorf("dry: %+v", clear)
+		}
+		s.admin("POST", "/api/v1/queues/cmsjobs/clear", nil).want(t, 200).into(t, &clear)
+		if clear.Changed != 2 {
+			t.Errorf("clear: %+v", clear)
+		}
+	}, furnishedWorkers)
+}
+
+// furnishedWorkers gives the site workers that listen to another queue.
+func furnishedWorkers(c *web.Config) { c.Workers = &house{} }
+
+func TestHealthSaysWhatIsWrong(t *testing.T) {
+	var down bool
+	s := newSite(t, jobstest.SQLite, func(c *web.Config) {
+		c.Ready = []web.Check{{Name: "database", Do: func(context.Context) error {
+			if down {
+				return errors.New("dial tcp 10.0.0.5:3306: refused")
+			}
+			return nil
+		}}}
+	})
+	s.do("GET", "/readyz", nil).want(t, 200)
+	down = true
+	a := s.do("GET", "/readyz", nil).want(t, 503)
+	if !bytes.Contains(a.body, []byte(`"database"`)) || bytes.Contains(a.body, []byte("10.0.0.5")) {
+		t.Errorf("%s", a.body)
+	}
+	s.do("GET", "/livez", nil).want(t, 200)
+}
+
+func TestMetricsHaveTheirNames(t *testing.T) {
+	m := web.NewMetrics("1.2.3", func(kind string) bool { return kind == "mail.send" })
+	s := newSite(t, jobstest.SQLite, func(c *web.Config) { c.Metrics, c.PublicMetrics = m.Registry, true })
+	m.Enqueued("cmsjobs", "mail.send")
+	m.Started("mail.send")
+	m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Kind: "mail.send", Queue: "cmsjobs"}, Rescued: true}, Verdict: jobs.Completed, Duration: time.Second, Wait: time.Second})
+	m.Started("Evil\\Job1")
+	m.Scheduled("sitemap", noon)
+	m.Missed("sitemap")
+	m.BackedUp(noon, 7)
+	m.Verified(noon)
+	m.Mailed("sent")
+	s.enqueue(`{"topic":"cache.clear"}`)
+	text := s.do("GET", "/metrics", nil).want(t, 200).body
+	for _, want := range []string{
+		`cmsjobs_jobs_enqueued_total{queue="cmsjobs",type="mail.send"} 1`, `cmsjobs_jobs_processed_total{outcome="completed",queue="cmsjobs",type="mail.send"} 1`,
+		`cmsjobs_job_duration_seconds_count{type="mail.send"} 1`, `cmsjobs_job_wait_seconds_count{type="mail.send"} 1`, `cmsjobs_queue_jobs{queue="cmsjobs",state="queued"} 1`,
+		`cmsjobs_queue_latency_seconds{queue="cmsjobs"}`, `cmsjobs_jobs_in_progress{type="mail.send"} 0`, `cmsjobs_jobs_in_progress{type="other"} 1`, `cmsjobs_stalled_jobs_total 1`,
+		`cmsjobs_schedule_last_success_timestamp_seconds{schedule="sitemap"}`, `cmsjobs_schedule_missed_total{schedule="sitemap"} 1`, `cmsjobs_backup_last_success_timestamp_seconds`,
+		`cmsjobs_backup_last_verified_timestamp_seconds`, `cmsjobs_backup_bytes 7`, `cmsjobs_mail_sent_total{outcome="sent"} 1`, `cmsjobs_build_info{`, `cmsjobs_database_up 1`,
+	} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("no %s", want)
+		}
+	}
+	problems, err := promlint.New(bytes.NewReader(text)).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "cmsjobs_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+}
+
+func TestLiveChangesArriveAsEvents(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	served, stop := serve(t, s)
+	r, err := http.NewRequestWithContext(t.Context(), "GET", served+"/api/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bearer(s.tokens["read"])(r)
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	next := func(name string) (data string) {
+		for event := ""; lines.Scan(); {
+			if word, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+				event = word
+			}
+			if text, ok := strings.CutPrefix(lines.Text(), "data: "); ok && event == name {
+				return text
+			}
+		}
+		t.Fatalf("the stream ended before an event %s: %v", name, lines.Err())
+		return ""
+	}
+	if stats := next("stats"); !strings.Contains(stats, `"pending":0`) {
+		t.Errorf("first: %s", stats)
+	}
+	id := s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b.example"}}`)
+	if stats := next("stats"); !strings.Contains(stats, `"pending":1`) {
+		t.Errorf("after enqueuing: %s", stats)
+	}
+	s.work()
+	var run web.RunView
+	if err := json.Unmarshal([]byte(next("run")), &run); err != nil || run.Job != id || run.Outcome != "completed" {
+		t.Errorf("run: %+v, %v", run, err)
+	}
+	stop() // a server that stops ends its streams, or it would never stop
+	for lines.Scan() {
+	}
+}

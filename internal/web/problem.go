@@ -1,0 +1,141 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// Problem is how every refusal and failure is told (RFC 9457,
+// application/problem+json).
+type Problem struct {
+	Type   string `json:"type"` // about:blank, or a path of the documentation
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	// Detail says what went wrong here and what to do next.
+	Detail string `json:"detail,omitempty"`
+	// Instance is the request's id, which the log has too.
+	Instance string         `json:"instance,omitempty"`
+	Errors   []FieldProblem `json:"errors,omitempty"`
+
+	retryAfter int // seconds
+	cause      error
+}
+
+// FieldProblem is what is wrong with one field.
+type FieldProblem struct {
+	Field  string `json:"field"`
+	Detail string `json:"detail"`
+}
+
+// Error makes a Problem an error.
+func (p *Problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.Title, p.Detail) }
+
+// Unwrap is what caused it, where that is known.
+func (p *Problem) Unwrap() error { return p.cause }
+
+func refuse(status int, format string, args ...any) *Problem {
+	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
+}
+
+func badField(status int, field, format string, args ...any) *Problem {
+	p := refuse(status, format, args...)
+	p.Errors = []FieldProblem{{field, p.Detail}}
+	return p
+}
+
+// notConfigured answers for a part that this installation lacks.
+func notConfigured(part string) *Problem {
+	return refuse(http.StatusNotFound, "This installation has no %s: the part is not configured.", part)
+}
+
+// problemOf is the one table from errors to answers.
+func problemOf(err error) *Problem {
+	var p *Problem
+	var http400 *echo.HTTPError
+	var tooLarge *http.MaxBytesError
+	var throttled access.ThrottledError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &tooLarge):
+		return refuse(http.StatusRequestEntityTooLarge, "The body has more than %d bytes. Put large things into a file and name it.", tooLarge.Limit)
+	case errors.As(err, &throttled):
+		p = refuse(http.StatusTooManyRequests, "%s", sentence(throttled.Error()))
+		p.retryAfter = int(math.Ceil(throttled.RetryAfter.Seconds()))
+		return p
+	case errors.Is(err, access.ErrRefused):
+		return refuse(http.StatusUnauthorized, "These credentials are not valid.")
+	case errors.Is(err, access.ErrKeyReused):
+		return refuse(http.StatusConflict, "%s", sentence(err.Error()))
+	case errors.Is(err, jobs.ErrInvalid):
+		return refuse(http.StatusUnprocessableEntity, "%s", sentence(err.Error()))
+	case errors.Is(err, jobs.ErrNotFound):
+		return refuse(http.StatusNotFound, "There is nothing with this id.")
+	case errors.Is(err, jobs.ErrConflict):
+		return refuse(http.StatusConflict, "%s", sentence(err.Error()))
+	case errors.As(err, &http400):
+		return refuse(http400.Code, "%s", sentence(fmt.Sprint(http400.Message)))
+	case errors.Is(err, context.DeadlineExceeded):
+		p = refuse(http.StatusServiceUnavailable, "The answer took too long. Try again, or ask for less.")
+		p.retryAfter = 5
+	default:
+		p = refuse(http.StatusInternalServerError, "Something went wrong here. The log has the details under this answer's instance.")
+	}
+	p.cause = err
+	return p
+}
+
+// answerError is echo's error handler.
+func (s *Server) answerError(err error, c echo.Context) {
+	if c.Response().Committed || errors.Is(c.Request().Context().Err(), context.Canceled) {
+		return
+	}
+	p := *problemOf(err)
+	p.Instance = c.Response().Header().Get(echo.HeaderXRequestID)
+	if p.Status >= 500 {
+		s.cfg.Log.Error("request failed", "request", p.Instance, "method", c.Request().Method, "path", c.Path(), "error", err)
+	}
+	h := c.Response().Header()
+	if p.retryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(p.retryAfter))
+	}
+	if p.Status == http.StatusUnauthorized && h.Get(echo.HeaderWWWAuthenticate) == "" {
+		h.Set(echo.HeaderWWWAuthenticate, `Bearer realm="cmsjobs"`)
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		body = []byte(`{"type":"about:blank","title":"Internal Server Error","status":500}`)
+	}
+	if c.Request().Method == http.MethodHead {
+		body = nil
+	}
+	if err := c.Blob(p.Status, "application/problem+json", body); err != nil {
+		s.cfg.Log.Log(c.Request().Context(), slog.LevelDebug, "answer not delivered", "request", p.Instance, "error", err)
+	}
+}
+
+// sentence gives an error's text a capital letter and a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return text
+	}
+	if c := text[0]; c >= 'a' && c <= 'z' {
+		text = string(c-'a'+'A') + text[1:]
+	}
+	switch text[len(text)-1] {
+	case '.', '!', '?':
+		return text
+	}
+	return text + "."
+}

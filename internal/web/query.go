@@ -1,0 +1,252 @@
+package web
+
+import (
+	"bytes"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+const defaultPage = 20
+
+// pageOf reads limit, offset and cursor. A limit above the configured one is
+// cut to it; the answer says which was used.
+func (s *Server) pageOf(c echo.Context) (jobs.Page, error) {
+	limit, err := number(c, "limit", defaultPage)
+	if err != nil {
+		return jobs.Page{}, err
+	}
+	offset, err := number(c, "offset", 0)
+	if err != nil {
+		return jobs.Page{}, err
+	}
+	if limit < 1 {
+		limit = defaultPage
+	}
+	cursor := c.QueryParam("cursor")
+	if len(cursor) > 500 {
+		return jobs.Page{}, badField(http.StatusBadRequest, "cursor", "The cursor is not one of ours.")
+	}
+	return jobs.Page{Limit: min(limit, s.cfg.PageLimit), Offset: offset, Cursor: cursor}, nil
+}
+
+func number(c echo.Context, name string, fallback int) (int, error) {
+	text := c.QueryParam(name)
+	if text == "" {
+		return fallback, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > 1<<31-1 {
+		return 0, badField(http.StatusBadRequest, name, "%s must be a number from 0, not %q.", name, clip(text, 40))
+	}
+	return n, nil
+}
+
+// filterOf reads a filter from the query: status, type (topic), queue, q,
+// cause, since, until. Lists are separated by commas or given repeatedly.
+func filterOf(c echo.Context) (jobs.Filter, error) {
+	q := c.QueryParams()
+	return FilterView{Status: words(q["status"]), Type: append(words(q["type"]), words(q["topic"])...), Queue: words(q["queue"]),
+		Text: q.Get("q"), Cause: q.Get("cause"), Since: q.Get("since"), Until: q.Get("until")}.filter()
+}
+
+func words(values []string) []string {
+	var list []string
+	for _, v := range values {
+		list = append(list, strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' })...)
+	}
+	return list
+}
+
+// FilterView is a filter as the API writes it; empty fields choose all.
+type FilterView struct {
+	IDs    []string `json:"ids,omitempty"` // UUIDs
+	Status []string `json:"status,omitempty"`
+	Type   []string `json:"type,omitempty"`
+	Queue  []string `json:"queue,omitempty"`
+	Text   string   `json:"q,omitempty"`
+	Cause  string   `json:"cause,omitempty"`
+	Since  string   `json:"since,omitempty"` // RFC 3339, or a length like 24h
+	Until  string   `json:"until,omitempty"`
+}
+
+// maxTerms bounds how many values one field of a filter may have.
+const maxTerms = 1000
+
+func (v FilterView) filter() (jobs.Filter, error) {
+	f := jobs.Filter{Kinds: v.Type, Queues: v.Queue, UUIDs: v.IDs, Text: v.Text, Cause: v.Cause}
+	if len(v.IDs) > maxTerms || len(v.Type) > maxTerms || len(v.Queue) > maxTerms || len(v.Status) > maxTerms || len(v.Text) > 1000 || len(v.Cause) > 191 {
+		return f, refuse(http.StatusBadRequest, "The filter is too long: %d values a field at most.", maxTerms)
+	}
+	for _, text := range append([]string{v.Text, v.Cause}, slices.Concat(v.IDs, v.Type, v.Queue)...) {
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			return f, refuse(http.StatusBadRequest, "The filter is not UTF-8 text.")
+		}
+	}
+	for _, word := range v.Status {
+		state, ok := jobs.ParseState(word)
+		if !ok {
+			return f, badField(http.StatusBadRequest, "status", "No status is named %q; use queued, processing, completed, failed or cancelled.", clip(word, 40))
+		}
+		if !slices.Contains(f.States, state) {
+			f.States = append(f.States, state)
+		}
+	}
+	return f, nil
+}
+
+// moment reads RFC 3339, a day, or a length of time before now.
+func moment(text, field string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil && t.Year() > 0 && t.Year() < 10000 {
+			return t.UTC(), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, badField(http.StatusBadRequest, field, "%s must be a time as 2026-11-21T15:04:05Z, a day, or a length like 24h; not %q.", field, clip(text, 40))
+}
+
+// period puts since and until into a filter.
+func (s *Server) period(f *jobs.Filter, since, until string) (err error) {
+	if f.Since, err = moment(since, "since", s.cfg.Now()); err != nil {
+		return err
+	}
+	f.Until, err = moment(until, "until", s.cfg.Now())
+	return err
+}
+
+// filter reads the query's filter with its times.
+func (s *Server) filter(c echo.Context) (jobs.Filter, error) {
+	f, err := filterOf(c)
+	if err != nil {
+		return f, err
+	}
+	return f, s.period(&f, c.QueryParam("since"), c.QueryParam("until"))
+}
+
+// maxDepth bounds how deep a body's JSON may nest.
+const maxDepth = 64
+
+// body decodes a JSON body strictly: unknown fields, a second value and bad
+// UTF-8 are told, not ignored.
+func body(c echo.Context, into any) error {
+	raw, err := rawBody(c)
+	if err != nil {
+		return err
+	}
+	return decodeStrictly(raw, into)
+}
+
+func rawBody(c echo.Context) ([]byte, error) {
+	if t := c.Request().Header.Get(echo.HeaderContentType); t != "" && !strings.HasPrefix(t, "application/json") {
+		return nil, refuse(http.StatusUnsupportedMediaType, "Send JSON (Content-Type: application/json), not %q.", clip(t, 60))
+	}
+	raw, err := io.ReadAll(c.Request().Body)
+	if err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return nil, err
+		}
+		return nil, refuse(http.StatusBadRequest, "The body was cut off.")
+	}
+	return raw, nil
+}
+
+func decodeStrictly(raw []byte, into any) error {
+	if !utf8.Valid(raw) {
+		return refuse(http.StatusBadRequest, "The body is not UTF-8.")
+	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		raw = []byte("{}")
+	}
+	if depth(raw) > maxDepth {
+		return refuse(http.StatusBadRequest, "The body nests deeper than %d.", maxDepth)
+	}
+	if trimmed := bytes.TrimSpace(raw); trimmed[0] != '{' {
+		return refuse(http.StatusBadRequest, "The body must be a JSON object.")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return bodyProblem(err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return refuse(http.StatusBadRequest, "The body holds more than one JSON value.")
+	}
+	return nil
+}
+
+func bodyProblem(err error) error {
+	var wrongType *json.UnmarshalTypeError
+	if errors.As(err, &wrongType) {
+		return badField(http.StatusUnprocessableEntity, wrongType.Field, "%s must be %s, not a JSON %s.", wrongType.Field, article(wrongType.Type.Kind().String()), wrongType.Value)
+	}
+	if name, found := strings.CutPrefix(err.Error(), "json: unknown field "); found {
+		return badField(http.StatusUnprocessableEntity, strings.Trim(name, `"`), "There is no field %s here. What the handler needs belongs into \"payload\".", clip(name, 60))
+	}
+	return refuse(http.StatusBadRequest, "The body is not JSON: %s.", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+func article(kind string) string {
+	switch kind {
+	case "struct", "map":
+		return "an object"
+	case "slice", "array":
+		return "a list"
+	case "int", "int64", "uint", "uint64", "float64":
+		return "a number"
+	}
+	return "a " + kind
+}
+
+// depth is how deep JSON nests; strings are skipped.
+func depth(raw []byte) int {
+	deepest, now, quoted := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return deepest
+}
+
+func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
+
+// idParam reads :id, which is a UUID, a ULID or a number.
+func idParam(c echo.Context) (string, error) {
+	id := c.Param("id")
+	if id == "" || len(id) > 64 || strings.ContainsFunc(id, func(r rune) bool {
+		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}) {
+		return "", fmt.Errorf("the id %q: %w", clip(id, 64), jobs.ErrNotFound)
+	}
+	return id, nil
+}

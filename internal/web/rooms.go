@@ -1,0 +1,305 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// The interfaces below are what this package needs of the other rooms. The
+// store implements those that speak of jobs, queues and workers; wire.go in
+// cmd/cmsjobs adapts the handlers to the rest. A nil one answers 404 with a
+// problem that names the part that is not configured.
+//
+// Common rules: an id that nobody has is an error that wraps jobs.ErrNotFound;
+// an action that the state of things forbids wraps jobs.ErrConflict; times are
+// UTC; lists are newest first unless said. Methods that change something take
+// who did it from the caller only where the table keeps it.
+
+// Ledger shows jobs wherever their rows lie: jobs, failed_jobs, the history.
+type Ledger interface {
+	// Job finds a waiting, running, finished or failed job by its UUID, or by
+	// its row's number in the jobs table (then in failed_jobs, then history).
+	Job(ctx context.Context, id string) (jobs.Record, error)
+	// Jobs lists; no States in the filter means all of them.
+	Jobs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List[jobs.Record], error)
+	// Count counts what Jobs would list.
+	Count(ctx context.Context, f jobs.Filter) (int64, error)
+	Stats(ctx context.Context) (jobs.Stats, error)
+}
+
+// Changer changes jobs. Each method works on at most limit jobs, those that
+// were enqueued (or failed) first before others, and says how many it changed,
+// so that a caller can go through any number in steps; limit 0 means 1000.
+type Changer interface {
+	// Cancel ends jobs that wait (they leave the table, a run "cancelled" is
+	// recorded) and tells the workers of running ones to stop.
+	Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, error)
+	// Revive puts failed jobs back into their queues, due now, attempts 0,
+	// with the same UUID.
+	Revive(ctx context.Context, f jobs.Filter, limit int) (int64, error)
+	// Forget deletes failed jobs.
+	Forget(ctx context.Context, f jobs.Filter, limit int) (int64, error)
+	// Hasten makes waiting jobs due now.
+	Hasten(ctx context.Context, f jobs.Filter, limit int) (int64, error)
+}
+
+// History shows runs and what handlers said in them.
+type History interface {
+	Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List[jobs.RunRecord], error)
+	// Log returns the log lines of a job's runs, oldest first, at most limit.
+	Log(ctx context.Context, uuid string, limit int) ([]jobs.LogLine, error)
+	// Groups are the failed jobs by cause, most first.
+	Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup, error)
+	// Throughput counts ended runs in steps of equal length, oldest first.
+	Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Flow, error)
+}
+
+// Queues pauses and continues queues for all workers.
+type Queues interface {
+	Pause(ctx context.Context, queue, by string) error
+	// Continue says whether the queue was paused.
+	Continue(ctx context.Context, queue string) (was bool, err error)
+}
+
+// Workers lists workers and tells them to stop.
+type Workers interface {
+	Workers(ctx context.Context) ([]jobs.WorkerRecord, error)
+	// Stop makes one worker finish what it runs and exit; known is false when
+	// there is none with this id.
+	Stop(ctx context.Context, id string) (known bool, err error)
+	// Restart makes all of them do so; their supervisor starts them anew.
+	Restart(ctx context.Context) error
+}
+
+// Schedules shows and changes schedule entries.
+type Schedules interface {
+	Schedules(ctx context.Context) ([]jobs.ScheduleRecord, error)
+	// RunSchedule enqueues the entry's job now, apart from its ticks.
+	RunSchedule(ctx context.Context, name string) (jobs.Receipt, error)
+	// ChangeSchedule refuses a cron line that cannot be read.
+	ChangeSchedule(ctx context.Context, name string, change jobs.ScheduleChange) error
+	Ticks(ctx context.Context, name string, p jobs.Page) (jobs.List[jobs.TickRecord], error)
+}
+
+// Ticker does one round of what the service does by itself: enqueues due
+// ticks, runs due jobs until none is left or ctx ends (POST /api/cron/tick,
+// S4.12).
+type Ticker interface {
+	Tick(ctx context.Context) (TickReport, error)
+}
+
+// TickReport says what a round did.
+type TickReport struct {
+	Enqueued int `json:"enqueued"`
+	Ran      int `json:"ran"`
+	Failed   int `json:"failed"`
+}
+
+// Backups shows backup archives. Making one is enqueuing backup.generate.
+type Backups interface {
+	Backups(ctx context.Context) ([]Backup, error)
+	OpenBackup(ctx context.Context, id string) (io.ReadCloser, Backup, error)
+	DeleteBackup(ctx context.Context, id string) error
+}
+
+// Backup is one archive.
+type Backup struct {
+	ID          string     `json:"id"` // its file name
+	Size        int64      `json:"size"`
+	CreatedAt   time.Time  `json:"created_at"`
+	Complete    bool       `json:"complete"`
+	Encrypted   bool       `json:"encrypted"`
+	Destination string     `json:"destination"`
+	VerifiedAt  *time.Time `json:"verified_at,omitempty"`
+	Verdict     string     `json:"verdict,omitempty"` // what verification found
+	Tables      int        `json:"tables"`
+	Files       int        `json:"files"`
+}
+
+// MailLog shows mail that was sent, and addresses that get none.
+type MailLog interface {
+	Mails(ctx context.Context, q MailQuery, p jobs.Page) (jobs.List[Mail], error)
+	Mail(ctx context.Context, id string) (Mail, error)
+	// ResendMail enqueues it anew.
+	ResendMail(ctx context.Context, id string) (jobs.Receipt, error)
+}
+
+// MailQuery chooses mails; empty fields choose all.
+type MailQuery struct {
+	State string // sent, failed, unknown, dropped, suppressed, queued
+	Text  string // in recipient or subject
+}
+
+// Mail is one message to one recipient.
+type Mail struct {
+	ID        string    `json:"id"`
+	UUID      string    `json:"job"`
+	To        string    `json:"to"`
+	From      string    `json:"from"`
+	Subject   string    `json:"subject"`
+	State     string    `json:"state"`
+	Answer    string    `json:"answer,omitempty"` // the server's last words
+	Attempts  int       `json:"attempts"`
+	At        time.Time `json:"at"`
+	HTML      string    `json:"html,omitempty"` // of Mail only, where bodies are kept
+	PlainText string    `json:"text,omitempty"`
+}
+
+// Suppressions are the addresses that get no mail.
+type Suppressions interface {
+	Suppressions(ctx context.Context, p jobs.Page) (jobs.List[Suppression], error)
+	Suppress(ctx context.Context, s Suppression) error
+	Unsuppress(ctx context.Context, address string) error
+}
+
+// Suppression is one address that gets no mail, and why.
+type Suppression struct {
+	Address   string     `json:"address"`
+	Reason    string     `json:"reason"`
+	CreatedAt time.Time  `json:"created_at"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+}
+
+// Webhooks shows and changes subscriptions to events.
+type Webhooks interface {
+	Webhooks(ctx context.Context) ([]Webhook, error)
+	// SaveWebhook adds one (ID "") or changes it; the answer carries the ID
+	// and, for a new one only, the secret.
+	SaveWebhook(ctx context.Context, w Webhook) (Webhook, error)
+	DeleteWebhook(ctx context.Context, id string) error
+	Deliveries(ctx context.Context, webhook string, p jobs.Page) (jobs.List[Delivery], error)
+	// Redeliver enqueues a delivery anew, under its old message id.
+	Redeliver(ctx context.Context, delivery string) (jobs.Receipt, error)
+}
+
+// Webhook is a subscription.
+type Webhook struct {
+	ID      string   `json:"id"`
+	URL     string   `json:"url"`
+	Events  []string `json:"events"` // empty means all
+	Enabled bool     `json:"enabled"`
+	Secret  string   `json:"secret,omitempty"` // only in the answer that made it
+	Note    string   `json:"note,omitempty"`
+}
+
+// Delivery is one sending of an event.
+type Delivery struct {
+	ID      string    `json:"id"`
+	Webhook string    `json:"webhook"`
+	Event   string    `json:"event"`
+	At      time.Time `json:"at"`
+	Status  int       `json:"status"` // of HTTP; 0 when there was no answer
+	Answer  string    `json:"answer,omitempty"`
+	Attempt int       `json:"attempt"`
+}
+
+// Media shows what is missing among the thumbnails.
+type Media interface {
+	MediaStatus(ctx context.Context) (MediaStatus, error)
+	// Regenerate enqueues thumbnails for all pictures, or only the missing ones.
+	Regenerate(ctx context.Context, onlyMissing bool) (int, error)
+}
+
+// MediaStatus counts pictures.
+type MediaStatus struct {
+	Pictures int64    `json:"pictures"`
+	Missing  int64    `json:"missing"`
+	Failed   int64    `json:"failed"`
+	Examples []string `json:"examples,omitempty"` // some that are missing
+}
+
+// Analytics shows rolled-up visits.
+type Analytics interface {
+	Report(ctx context.Context, q AnalyticsQuery) (AnalyticsReport, error)
+}
+
+// AnalyticsQuery asks for days, both included, as "2006-01-02" in the CMS's
+// zone, and for the top entries of each dimension.
+type AnalyticsQuery struct {
+	Since, Until string
+	Site         string
+	Limit        int
+}
+
+// AnalyticsReport is figures by day and by dimension (page, referrer, device,
+// browser, system, country, campaign, entry).
+type AnalyticsReport struct {
+	Days       []AnalyticsDay             `json:"days"`
+	Dimensions map[string][]AnalyticsItem `json:"dimensions"`
+}
+
+// AnalyticsDay is one calendar day of the CMS.
+type AnalyticsDay struct {
+	Day      string `json:"day"`
+	Views    int64  `json:"views"`
+	Visitors int64  `json:"visitors"`
+	Visits   int64  `json:"visits"`
+}
+
+// AnalyticsItem is one value of a dimension.
+type AnalyticsItem struct {
+	Name     string `json:"name"`
+	Views    int64  `json:"views"`
+	Visitors int64  `json:"visitors"`
+}
+
+// Sitemap shows the files of the sitemap and what IndexNow was told.
+type Sitemap interface {
+	SitemapStatus(ctx context.Context) (SitemapStatus, error)
+}
+
+// SitemapStatus is what lies in the public folder.
+type SitemapStatus struct {
+	Files       []SitemapFile `json:"files"`
+	Submissions []Submission  `json:"submissions"`
+}
+
+// SitemapFile is one file of the sitemap.
+type SitemapFile struct {
+	Name     string    `json:"name"`
+	URLs     int       `json:"urls"`
+	Size     int64     `json:"size"`
+	Modified time.Time `json:"modified"`
+}
+
+// Submission is one call of IndexNow.
+type Submission struct {
+	At     time.Time `json:"at"`
+	Host   string    `json:"host"`
+	URLs   int       `json:"urls"`
+	Status int       `json:"status"`
+	Note   string    `json:"note,omitempty"`
+}
+
+// Growth shows what takes room on disk and in the database: caches, logs,
+// tables.
+type Growth interface {
+	Growth(ctx context.Context) ([]Room, error)
+}
+
+// Room is one folder or table and its size.
+type Room struct {
+	Name  string `json:"name"`
+	Part  string `json:"part"` // "cache", "logs", "table", "media", "backup"
+	Bytes int64  `json:"bytes"`
+	Rows  int64  `json:"rows"` // or files
+}
+
+// Setting is one value of the configuration and where it came from. Secrets
+// arrive masked.
+type Setting struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+	Secret bool   `json:"secret"`
+}
+
+// Doer runs one job at once, in this process, and returns its result. It is
+// used where jobs are disabled (S2.15).
+type Doer interface {
+	Do(ctx context.Context, n jobs.New) (json.RawMessage, error)
+}

@@ -1,0 +1,231 @@
+package web
+
+import (
+	"net/http"
+	"sort"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// family is whose words a route speaks: our own, or a specification's.
+type family int
+
+const (
+	ours        family = iota // queued, processing, completed, failed, cancelled
+	pocketbase                // S1: pending, processing, completed, failed
+	sketch                    // S2: queued, running, succeeded, failed; camelCase
+	familyCount               // how many there are
+)
+
+// route is one thing that can be asked, and who may ask it.
+type route struct {
+	Method, Path string
+	// Name is what the trail and the document call it: area.verb.
+	Name, Summary string
+	// Scope that it needs; "" is open to everybody.
+	Scope access.Scope
+	// Managed routes are opened by manage_rule, too (S1.27).
+	Managed bool
+	// Stream routes have no time limit.
+	Stream bool
+	// Quiet routes change nothing although their method could.
+	Quiet  bool
+	Words  family
+	Query  []string // names of parameters, described in openapi
+	Body   any      // a value of the body's type; nil for none
+	Answer any      // a value of the answer's type; nil for none
+	Type   string   // of the answer; "" is application/json
+	Status int      // of success; 0 is 200
+	handle func(*Server, echo.Context) error
+}
+
+// changes says whether the route can change anything.
+func (r route) changes() bool { return r.Method != http.MethodGet && !r.Quiet }
+
+var (
+	pageQuery = []string{"limit", "offset", "cursor"}
+	jobQuery  = append([]string{"status", "type", "topic", "queue", "q", "cause", "since", "until"}, pageQuery...)
+)
+
+// Routes lists every route of the API, for documents and tests.
+func routes() []route {
+	var all []route
+	for _, area := range [][]route{jobRoutes(), failedRoutes(), queueRoutes(), scheduleRoutes(), partRoutes(), accessRoutes(), machineRoutes()} {
+		all = append(all, area...)
+	}
+	sort.SliceStable(all, func(i, k int) bool { return all[i].Path < all[k].Path })
+	return all
+}
+
+func jobRoutes() []route {
+	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
+	enqueue := route{Method: post, Name: "jobs.enqueue", Summary: "Enqueue a job.", Scope: access.Enqueue, Body: EnqueueRequest{}, Answer: Enqueued{}, Status: http.StatusCreated, handle: (*Server).enqueue}
+	list := route{Method: get, Name: "jobs.list", Summary: "List jobs, wherever their rows lie.", Scope: access.Read, Managed: true, Query: jobQuery, Answer: JobList{}, handle: (*Server).listJobs}
+	show := route{Method: get, Name: "jobs.show", Summary: "Show a waiting, running, finished or failed job, by UUID or number.", Scope: access.Read, Managed: true, Answer: JobView{}, handle: (*Server).showJob}
+	stats := route{Method: get, Name: "jobs.stats", Summary: "Figures of the queue.", Scope: access.Read, Managed: true, Answer: StatsView{}, handle: (*Server).stats}
+	requeue := route{Method: post, Name: "jobs.requeue", Summary: "Run a job again: a failed one is revived, a delayed one is due now, an ended one is enqueued anew.", Scope: access.Operate, Managed: true, Answer: JobView{}, handle: (*Server).requeueJob}
+	cancel := route{Method: post, Name: "jobs.cancel", Summary: "Cancel a waiting job, or ask a running one to stop.", Scope: access.Operate, Managed: true, Answer: Changed{}, handle: (*Server).cancelJob}
+	remove := route{Method: del, Name: "jobs.delete", Summary: "Delete a waiting or failed job.", Scope: access.Operate, Managed: true, Status: http.StatusNoContent, handle: (*Server).deleteJob}
+	at := func(r route, path string, words family) route {
+		r.Path, r.Words = path, words
+		if words == sketch {
+			switch r.Answer.(type) {
+			case JobView:
+				r.Answer = SketchJob{}
+			case JobList:
+				r.Answer = SketchList{}
+			}
+		}
+		return r
+	}
+	return []route{
+		at(enqueue, "/api/v1/jobs", ours), at(list, "/api/v1/jobs", ours), at(stats, "/api/v1/jobs/stats", ours), at(show, "/api/v1/jobs/:id", ours),
+		at(requeue, "/api/v1/jobs/:id/requeue", ours), at(requeue, "/api/v1/jobs/:id/retry", ours), at(cancel, "/api/v1/jobs/:id/cancel", ours), at(remove, "/api/v1/jobs/:id", ours),
+
+		at(enqueue, "/api/jobs/enqueue", pocketbase), at(list, "/api/jobs", pocketbase), at(stats, "/api/jobs/stats", pocketbase), at(show, "/api/jobs/:id", pocketbase),
+		at(requeue, "/api/jobs/:id/requeue", pocketbase), at(remove, "/api/jobs/:id", pocketbase),
+
+		at(list, "/api/admin/jobs", sketch), at(show, "/api/admin/jobs/:id", sketch), at(requeue, "/api/admin/jobs/:id/retry", sketch), at(cancel, "/api/admin/jobs/:id/cancel", sketch),
+
+		{Method: post, Path: "/api/v1/jobs/batch", Name: "jobs.enqueueBatch", Summary: "Enqueue up to 1000 jobs: all of them, or none.", Scope: access.Enqueue, Body: EnqueueBatch{}, Answer: EnqueuedBatch{}, Status: http.StatusCreated, handle: (*Server).enqueueBatch},
+		{Method: post, Path: "/api/v1/jobs/bulk", Name: "jobs.bulk", Summary: "Change all jobs that a filter chooses. dry_run only counts them; many are changed by a job that reports its progress.", Scope: access.Operate, Body: BulkRequest{}, Answer: BulkAnswer{}, handle: (*Server).bulk},
+		{Method: get, Path: "/api/v1/jobs/:id/explain", Name: "jobs.explain", Summary: "Why is this job not running?", Scope: access.Read, Managed: true, Answer: Explanation{}, handle: (*Server).explainJob},
+		{Method: get, Path: "/api/v1/explain/:id", Name: "jobs.explain", Summary: "Why is this job not running?", Scope: access.Read, Managed: true, Answer: Explanation{}, handle: (*Server).explainJob},
+		{Method: get, Path: "/api/v1/jobs/:id/runs", Name: "jobs.runs", Summary: "The attempts of one job, newest first.", Scope: access.Read, Managed: true, Query: pageQuery, Answer: RunList{}, handle: (*Server).jobRuns},
+		{Method: get, Path: "/api/v1/jobs/:id/log", Name: "jobs.log", Summary: "What the job's handler said, oldest first.", Scope: access.Read, Managed: true, Answer: LogView{}, handle: (*Server).jobLog},
+		{Method: get, Path: "/api/v1/runs", Name: "runs.list", Summary: "Runs that ended, newest first.", Scope: access.Read, Query: jobQuery, Answer: RunList{}, handle: (*Server).listRuns},
+		{Method: get, Path: "/api/v1/throughput", Name: "runs.throughput", Summary: "Ended runs in steps of time, oldest first.", Scope: access.Read, Query: []string{"since", "step"}, Answer: ThroughputView{}, handle: (*Server).throughput},
+		{Method: get, Path: "/api/v1/kinds", Name: "kinds.list", Summary: "The kinds of work that can be enqueued, with an example of each payload.", Scope: access.Read, Answer: KindList{}, handle: (*Server).kinds},
+		{Method: get, Path: "/api/v1/events", Name: "events.stream", Summary: "Live changes as server-sent events: stats, job, run.", Scope: access.Read, Stream: true, Type: "text/event-stream", handle: (*Server).events},
+	}
+}
+
+func failedRoutes() []route {
+	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
+	return []route{
+		{Method: get, Path: "/api/v1/failed", Name: "failed.list", Summary: "Failed jobs, newest first.", Scope: access.Read, Query: jobQuery, Answer: JobList{}, handle: (*Server).listFailed},
+		{Method: get, Path: "/api/v1/failed/groups", Name: "failed.groups", Summary: "Failed jobs by cause, most first.", Scope: access.Read, Query: []string{"type", "queue", "since", "until"}, Answer: GroupList{}, handle: (*Server).failureGroups},
+		{Method: post, Path: "/api/v1/failed/:id/retry", Name: "failed.retry", Summary: "Put a failed job back into its queue.", Scope: access.Operate, Answer: JobView{}, handle: (*Server).retryFailed},
+		{Method: del, Path: "/api/v1/failed/:id", Name: "failed.forget", Summary: "Delete a failed job.", Scope: access.Operate, Status: http.StatusNoContent, handle: (*Server).forgetFailed},
+		{Method: post, Path: "/api/v1/failed/retry", Name: "failed.retryAll", Summary: "Retry failed jobs by ids or by a filter.", Scope: access.Operate, Body: BulkSelection{}, Answer: BulkAnswer{}, handle: (*Server).retryMany},
+		{Method: post, Path: "/api/v1/failed/forget", Name: "failed.forgetAll", Summary: "Delete failed jobs by ids or by a filter.", Scope: access.Operate, Body: BulkSelection{}, Answer: BulkAnswer{}, handle: (*Server).forgetMany},
+	}
+}
+
+func queueRoutes() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []route{
+		{Method: get, Path: "/api/v1/queues", Name: "queues.list", Summary: "Queues with their depth, oldest job and workers.", Scope: access.Read, Answer: QueueList{}, handle: (*Server).listQueues},
+		{Method: post, Path: "/api/v1/queues/:name/pause", Name: "queues.pause", Summary: "Let no worker take jobs from a queue.", Scope: access.Operate, Answer: Changed{}, handle: (*Server).pauseQueue},
+		{Method: post, Path: "/api/v1/queues/:name/continue", Name: "queues.continue", Summary: "Let workers take jobs from a queue again.", Scope: access.Operate, Answer: Changed{}, handle: (*Server).continueQueue},
+		{Method: post, Path: "/api/v1/queues/:name/clear", Name: "queues.clear", Summary: "Cancel all waiting jobs of a queue. dry_run only counts them.", Scope: access.Operate, Query: []string{"dry_run"}, Answer: BulkAnswer{}, handle: (*Server).clearQueue},
+		{Method: get, Path: "/api/v1/workers", Name: "workers.list", Summary: "Workers and what they run.", Scope: access.Read, Answer: WorkerList{}, handle: (*Server).listWorkers},
+		{Method: post, Path: "/api/v1/workers/:id/stop", Name: "workers.stop", Summary: "Make a worker finish what it runs and exit.", Scope: access.Operate, Answer: Changed{}, handle: (*Server).stopWorker},
+		{Method: post, Path: "/api/v1/workers/restart", Name: "workers.restart", Summary: "Make all workers finish what they run and exit; their supervisor starts them anew.", Scope: access.Operate, Answer: Changed{}, handle: (*Server).restartWorkers},
+	}
+}
+
+func scheduleRoutes() []route {
+	const get, post, patch = http.MethodGet, http.MethodPost, http.MethodPatch
+	tick := route{Method: post, Name: "cron.tick", Summary: "Enqueue what is due by the schedule and run due jobs until none is left, for hosts without a daemon.", Scope: access.Operate, Stream: true, Answer: TickReport{}, handle: (*Server).tick}
+	v1 := tick
+	tick.Path, v1.Path = "/api/cron/tick", "/api/v1/cron/tick"
+	return []route{
+		tick, v1,
+		{Method: get, Path: "/api/v1/schedules", Name: "schedules.list", Summary: "Schedule entries with their last and next ticks.", Scope: access.Read, Answer: ScheduleList{}, handle: (*Server).listSchedules},
+		{Method: patch, Path: "/api/v1/schedules/:name", Name: "schedules.change", Summary: "Change an entry; reset takes it back to the configuration.", Scope: access.Operate, Body: ScheduleChange{}, Answer: ScheduleView{}, handle: (*Server).changeSchedule},
+		{Method: post, Path: "/api/v1/schedules/:name/run", Name: "schedules.run", Summary: "Enqueue an entry's job now.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, handle: (*Server).runSchedule},
+		{Method: post, Path: "/api/v1/schedules/:name/pause", Name: "schedules.pause", Summary: "Let an entry's ticks pass.", Scope: access.Operate, Answer: ScheduleView{}, handle: (*Server).pauseSchedule},
+		{Method: post, Path: "/api/v1/schedules/:name/continue", Name: "schedules.continue", Summary: "Let an entry tick again.", Scope: access.Operate, Answer: ScheduleView{}, handle: (*Server).continueSchedule},
+		{Method: get, Path: "/api/v1/schedules/:name/history", Name: "schedules.history", Summary: "An entry's ticks, newest first.", Scope: access.Read, Query: pageQuery, Answer: TickList{}, handle: (*Server).scheduleHistory},
+	}
+}
+
+func partRoutes() []route {
+	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	return []route{
+		{Method: get, Path: "/api/v1/backups", Name: "backups.list", Summary: "Backup archives, newest first.", Scope: access.Read, Answer: BackupList{}, handle: (*Server).listBackups},
+		{Method: get, Path: "/api/v1/backups/:id/download", Name: "backups.download", Summary: "Download an archive.", Scope: access.Admin, Stream: true, Type: "application/octet-stream", handle: (*Server).downloadBackup},
+		{Method: del, Path: "/api/v1/backups/:id", Name: "backups.delete", Summary: "Delete an archive.", Scope: access.Admin, Status: http.StatusNoContent, handle: (*Server).deleteBackup},
+		{Method: get, Path: "/api/v1/mail", Name: "mail.list", Summary: "Mail that was sent or not, newest first.", Scope: access.Read, Query: append([]string{"state", "q"}, pageQuery...), Answer: MailList{}, handle: (*Server).listMail},
+		{Method: get, Path: "/api/v1/mail/:id", Name: "mail.show", Summary: "One mail, with its body where bodies are kept.", Scope: access.Operate, Answer: Mail{}, handle: (*Server).showMail},
+		{Method: post, Path: "/api/v1/mail/:id/resend", Name: "mail.resend", Summary: "Send a mail again.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, handle: (*Server).resendMail},
+		{Method: get, Path: "/api/v1/suppressions", Name: "suppressions.list", Summary: "Addresses that get no mail.", Scope: access.Read, Query: pageQuery, Answer: SuppressionList{}, handle: (*Server).listSuppressions},
+		{Method: post, Path: "/api/v1/suppressions", Name: "suppressions.add", Summary: "Send an address no more mail.", Scope: access.Operate, Body: Suppression{}, Status: http.StatusNoContent, handle: (*Server).suppress},
+		{Method: del, Path: "/api/v1/suppressions/:address", Name: "suppressions.remove", Summary: "Send an address mail again.", Scope: access.Operate, Status: http.StatusNoContent, handle: (*Server).unsuppress},
+		{Method: get, Path: "/api/v1/webhooks", Name: "webhooks.list", Summary: "Subscriptions to events.", Scope: access.Read, Answer: WebhookList{}, handle: (*Server).listWebhooks},
+		{Method: post, Path: "/api/v1/webhooks", Name: "webhooks.add", Summary: "Subscribe an address to events. The answer alone carries the secret.", Scope: access.Admin, Body: Webhook{}, Answer: Webhook{}, Status: http.StatusCreated, handle: (*Server).addWebhook},
+		{Method: put, Path: "/api/v1/webhooks/:id", Name: "webhooks.change", Summary: "Change a subscription.", Scope: access.Admin, Body: Webhook{}, Answer: Webhook{}, handle: (*Server).changeWebhook},
+		{Method: del, Path: "/api/v1/webhooks/:id", Name: "webhooks.delete", Summary: "End a subscription.", Scope: access.Admin, Status: http.StatusNoContent, handle: (*Server).deleteWebhook},
+		{Method: get, Path: "/api/v1/webhooks/:id/deliveries", Name: "webhooks.deliveries", Summary: "What was sent to a subscription, newest first.", Scope: access.Read, Query: pageQuery, Answer: DeliveryList{}, handle: (*Server).listDeliveries},
+		{Method: post, Path: "/api/v1/deliveries/:id/redeliver", Name: "webhooks.redeliver", Summary: "Send a delivery again, under its old id.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, handle: (*Server).redeliver},
+		{Method: get, Path: "/api/v1/media", Name: "media.status", Summary: "How many pictures lack thumbnails.", Scope: access.Read, Answer: MediaStatus{}, handle: (*Server).mediaStatus},
+		{Method: post, Path: "/api/v1/media/regenerate", Name: "media.regenerate", Summary: "Enqueue thumbnails for the pictures that lack them, or for all.", Scope: access.Operate, Body: RegenerateRequest{}, Answer: Changed{}, handle: (*Server).regenerate},
+		{Method: get, Path: "/api/v1/analytics", Name: "analytics.report", Summary: "Views and visitors by day and dimension.", Scope: access.Read, Query: []string{"since", "until", "site", "limit"}, Answer: AnalyticsReport{}, handle: (*Server).analytics},
+		{Method: get, Path: "/api/v1/sitemap", Name: "sitemap.status", Summary: "The sitemap's files and what IndexNow was told.", Scope: access.Read, Answer: SitemapStatus{}, handle: (*Server).sitemapStatus},
+		{Method: get, Path: "/api/v1/growth", Name: "growth.list", Summary: "What takes room on disk and in the database.", Scope: access.Read, Answer: RoomList{}, handle: (*Server).growth},
+		{Method: get, Path: "/api/v1/settings", Name: "settings.list", Summary: "The configuration and where each value came from.", Scope: access.Admin, Answer: SettingList{}, handle: (*Server).listSettings},
+	}
+}
+
+func accessRoutes() []route {
+	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
+	return []route{
+		{Method: post, Path: "/api/v1/session", Name: "session.create", Summary: "Sign in by name and password; the session comes as a cookie.", Body: SignInRequest{}, Answer: SessionView{}, Status: http.StatusCreated, handle: (*Server).signIn},
+		{Method: get, Path: "/api/v1/session", Name: "session.show", Summary: "Who am I, and what may I do?", Answer: SessionView{}, handle: (*Server).session},
+		{Method: del, Path: "/api/v1/session", Name: "session.delete", Summary: "Sign out.", Status: http.StatusNoContent, handle: (*Server).signOut},
+		{Method: get, Path: "/api/v1/tokens", Name: "tokens.list", Summary: "Tokens of programs, without their secrets.", Scope: access.Admin, Answer: TokenList{}, handle: (*Server).listTokens},
+		{Method: post, Path: "/api/v1/tokens", Name: "tokens.create", Summary: "Make a token. The answer alone carries its secret.", Scope: access.Admin, Body: TokenRequest{}, Answer: TokenCreated{}, Status: http.StatusCreated, handle: (*Server).createToken},
+		{Method: del, Path: "/api/v1/tokens/:id", Name: "tokens.revoke", Summary: "End a token at once.", Scope: access.Admin, Status: http.StatusNoContent, handle: (*Server).revokeToken},
+		{Method: get, Path: "/api/v1/audit", Name: "audit.list", Summary: "Who did what, when and from where; newest first.", Scope: access.Admin, Query: append([]string{"actor", "action", "target", "since", "until"}, pageQuery...), Answer: DeedList{}, handle: (*Server).listDeeds},
+	}
+}
+
+// machineRoutes are for what watches the service. They stay when the API is
+// switched off.
+func machineRoutes() []route {
+	const get = http.MethodGet
+	return []route{
+		{Method: get, Path: "/healthz", Name: "health.process", Summary: "The process lives.", Answer: Health{}, handle: (*Server).alive},
+		{Method: get, Path: "/livez", Name: "health.live", Summary: "The process lives.", Answer: Health{}, handle: (*Server).alive},
+		{Method: get, Path: "/readyz", Name: "health.ready", Summary: "The service can work: its database answers. 503 when not.", Answer: Health{}, handle: (*Server).ready},
+		{Method: get, Path: "/metrics", Name: "metrics", Summary: "Figures for Prometheus.", Scope: access.Read, Type: "text/plain", handle: (*Server).metrics},
+		{Method: get, Path: "/api/openapi.json", Name: "openapi.document", Summary: "This document.", Answer: map[string]any{}, handle: (*Server).openAPI},
+		{Method: get, Path: "/api/docs", Name: "openapi.page", Summary: "This document, to be read.", Type: "text/html", handle: (*Server).docs},
+	}
+}
+
+// always says whether a route stays when the API is switched off.
+func (r route) always() bool {
+	for _, m := range machineRoutes() {
+		if m.Path == r.Path && m.Scope != access.Enqueue {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) mount() {
+	for _, r := range routes() {
+		if s.cfg.APIDisabled && !r.always() {
+			continue
+		}
+		s.echo.Add(r.Method, r.Path, s.cors(r, s.guard(r)))
+	}
+	for path, handler := range s.cfg.Mount {
+		s.echo.Any(path, echo.WrapHandler(handler))
+	}
+	s.mountPreflight()
+}
+
+// ref is where a list's next part begins.
+func page[T, V any](l jobs.List[T], p jobs.Page, view func(T) V) Page[V] {
+	items := make([]V, 0, len(l.Items))
+	for _, item := range l.Items {
+		items = append(items, view(item))
+	}
+	return Page[V]{Items: items, Total: l.Total, Limit: p.Limit, Offset: p.Offset, Next: l.Next}
+}

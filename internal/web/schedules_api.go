@@ -1,0 +1,198 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// ScheduleView is a schedule entry.
+type ScheduleView struct {
+	Name    string          `json:"name"`
+	Type    string          `json:"type"`
+	Queue   string          `json:"queue"`
+	Cron    string          `json:"cron"`
+	Zone    string          `json:"zone"`
+	Payload json.RawMessage `json:"payload"`
+	Paused  bool            `json:"paused"`
+	CatchUp string          `json:"catch_up"`
+	Changed bool            `json:"changed"` // differs from the configuration
+	Next    []time.Time     `json:"next"`
+	Last    *TickView       `json:"last,omitempty"`
+}
+
+// TickView is one tick of an entry.
+type TickView struct {
+	Tick    time.Time `json:"tick"`
+	At      time.Time `json:"at,omitzero"`
+	Job     string    `json:"job,omitempty"`
+	Outcome string    `json:"outcome"`
+	Note    string    `json:"note,omitempty"`
+}
+
+// ScheduleChange changes an entry; absent fields stay as they are.
+type ScheduleChange struct {
+	Cron    *string         `json:"cron,omitempty"`
+	Paused  *bool           `json:"paused,omitempty"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+	Reset   bool            `json:"reset,omitempty"` // back to the configuration
+}
+
+func tickView(t jobs.TickRecord) TickView {
+	return TickView{utc(t.Tick), utc(t.At), t.UUID, t.Outcome, t.Note}
+}
+
+func (s *Server) scheduleView(r jobs.ScheduleRecord) ScheduleView {
+	v := ScheduleView{Name: r.Name, Type: r.Kind, Queue: r.Queue, Cron: r.Cron, Zone: r.Zone, Payload: s.mask.payload(r.Kind, r.Data), Paused: r.Paused,
+		CatchUp: r.CatchUp, Changed: r.Changed, Next: each(r.Next, utc)}
+	if r.Last != nil {
+		last := tickView(*r.Last)
+		v.Last = &last
+	}
+	return v
+}
+
+func (s *Server) schedules() (Schedules, error) {
+	if s.cfg.Schedules == nil {
+		return nil, notConfigured("schedule")
+	}
+	return s.cfg.Schedules, nil
+}
+
+func (s *Server) listSchedules(c echo.Context) error {
+	sc, err := s.schedules()
+	if err != nil {
+		return err
+	}
+	list, err := sc.Schedules(c.Request().Context())
+	if err != nil {
+		return fmt.Errorf("listing the schedule: %w", err)
+	}
+	return c.JSON(http.StatusOK, ScheduleList{each(list, s.scheduleView)})
+}
+
+// entry finds the entry that a request names.
+func (s *Server) entry(ctx context.Context, name string) (jobs.ScheduleRecord, error) {
+	list, err := s.cfg.Schedules.Schedules(ctx)
+	if err != nil {
+		return jobs.ScheduleRecord{}, fmt.Errorf("listing the schedule: %w", err)
+	}
+	for _, r := range list {
+		if r.Name == name {
+			return r, nil
+		}
+	}
+	return jobs.ScheduleRecord{}, fmt.Errorf("the schedule entry %q: %w", name, jobs.ErrNotFound)
+}
+
+func (s *Server) runSchedule(c echo.Context) error {
+	sc, err := s.schedules()
+	if err != nil {
+		return err
+	}
+	name, err := nameParam(c, "name")
+	if err != nil {
+		return err
+	}
+	r, err := s.entry(c.Request().Context(), name)
+	if err != nil {
+		return err
+	}
+	receipt, err := sc.RunSchedule(c.Request().Context(), name)
+	if err != nil {
+		return fmt.Errorf("running the schedule entry %s: %w", name, err)
+	}
+	answer := s.enqueued(c, jobs.New{Kind: r.Kind}, receipt)
+	about(c, name, "as "+receipt.UUID)
+	return c.JSON(http.StatusCreated, answer)
+}
+
+func (s *Server) changeSchedule(c echo.Context) error {
+	var change ScheduleChange
+	if err := body(c, &change); err != nil {
+		return err
+	}
+	return s.reschedule(c, jobs.ScheduleChange{Cron: change.Cron, Paused: change.Paused, Data: change.Payload, Reset: change.Reset})
+}
+
+func (s *Server) pauseSchedule(c echo.Context) error {
+	paused := true
+	return s.reschedule(c, jobs.ScheduleChange{Paused: &paused})
+}
+
+func (s *Server) continueSchedule(c echo.Context) error {
+	paused := false
+	return s.reschedule(c, jobs.ScheduleChange{Paused: &paused})
+}
+
+func (s *Server) reschedule(c echo.Context, change jobs.ScheduleChange) error {
+	sc, err := s.schedules()
+	if err != nil {
+		return err
+	}
+	name, err := nameParam(c, "name")
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	before, err := s.entry(ctx, name)
+	if err != nil {
+		return err
+	}
+	if e, ok := s.cfg.Registry.Lookup(before.Kind); ok && change.Data != nil {
+		if err := e.Check(change.Data); err != nil {
+			return badField(http.StatusUnprocessableEntity, "payload", "%s", sentence(err.Error()))
+		}
+	}
+	if err := sc.ChangeSchedule(ctx, name, change); err != nil {
+		return fmt.Errorf("changing the schedule entry %s: %w", name, err)
+	}
+	after, err := s.entry(ctx, name)
+	if err != nil {
+		return err
+	}
+	about(c, name, fmt.Sprintf("cron %q→%q paused %t→%t", before.Cron, after.Cron, before.Paused, after.Paused))
+	return c.JSON(http.StatusOK, s.scheduleView(after))
+}
+
+func (s *Server) scheduleHistory(c echo.Context) error {
+	sc, err := s.schedules()
+	if err != nil {
+		return err
+	}
+	name, err := nameParam(c, "name")
+	if err != nil {
+		return err
+	}
+	p, err := s.pageOf(c)
+	if err != nil {
+		return err
+	}
+	list, err := sc.Ticks(c.Request().Context(), name, p)
+	if err != nil {
+		return fmt.Errorf("listing ticks of %s: %w", name, err)
+	}
+	return c.JSON(http.StatusOK, page(list, p, tickView))
+}
+
+// tickTime is how long one call of the cron route may work.
+const tickTime = 5 * time.Minute
+
+func (s *Server) tick(c echo.Context) error {
+	if s.cfg.Ticker == nil {
+		return notConfigured("cron route")
+	}
+	ctx, cancel := context.WithTimeout(c.Request().Context(), tickTime)
+	defer cancel()
+	report, err := s.cfg.Ticker.Tick(ctx)
+	if err != nil {
+		return fmt.Errorf("doing one round: %w", err)
+	}
+	return c.JSON(http.StatusOK, report)
+}

@@ -1,0 +1,295 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// Config is what the server is made of. Rooms that are nil answer 404.
+type Config struct {
+	Enqueuer  jobs.Enqueuer  // needed
+	Registry  *jobs.Registry // needed
+	Ledger    Ledger         // needed
+	Changer   Changer        // needed
+	Gate      *access.Gate   // needed, with its Store
+	History   History
+	Queues    Queues
+	Workers   Workers
+	Schedules Schedules
+	Ticker    Ticker
+
+	Backups      Backups
+	Mail         MailLog
+	Suppressions Suppressions
+	Webhooks     Webhooks
+	Media        Media
+	Analytics    Analytics
+	Sitemap      Sitemap
+	Growth       Growth
+	// Breakers lists dependencies that are down now; nil means none is known.
+	Breakers func(context.Context) ([]explain.Breaker, error)
+	// Settings lists the configuration for people, secrets masked.
+	Settings func() []Setting
+	// Doer, where it is set, runs enqueued jobs at once: jobs are disabled.
+	Doer Doer
+	// Ready are asked by /readyz.
+	Ready []Check
+	// Metrics is what /metrics shows besides the queue's figures; nil is a
+	// registry of the server's own.
+	Metrics *prometheus.Registry
+	// Mount puts handlers of other rooms under a path (POST /collect); they
+	// bound and guard themselves.
+	Mount map[string]http.Handler
+
+	// APIDisabled leaves only health and metrics (S1.27 http_enabled=false).
+	APIDisabled bool
+	// EnqueueRule and ManageRule open routes beyond the scopes (S1.27): "" asks
+	// for the scope, "true" for nothing, "@request.auth.id != ''" for anybody
+	// who is signed in.
+	EnqueueRule, ManageRule string
+	// AllowedTopics are the kinds that may be enqueued over HTTP by others than
+	// administrators; empty means any.
+	AllowedTopics []string
+	// PublicMetrics opens /metrics; otherwise it asks for the scope read.
+	PublicMetrics bool
+	// TrustedProxies may say whose request they forward.
+	TrustedProxies []netip.Prefix
+	// AllowedOrigins may read answers from a browser's other origins; empty: none.
+	AllowedOrigins []string
+	// MaskPaths name what is hidden in payloads, beside keys that look like
+	// secrets: "mail.send:body", "*.card.number".
+	MaskPaths []string
+
+	// BodyLimit in bytes; 0 is jobs.MaxPayload and a little.
+	BodyLimit int64
+	// Timeout of one request, but for streams; 0 is 30 s.
+	Timeout time.Duration
+	// PageLimit is the longest page; 0 is 500.
+	PageLimit int
+	// AuditFor is how long the trail is kept; 0 is 365 days.
+	AuditFor time.Duration
+
+	Version string
+	Now     func() time.Time // needed
+	Log     *slog.Logger     // needed
+}
+
+// Check is one thing that must be right for the service to be ready.
+type Check struct {
+	Name string
+	Do   func(context.Context) error
+}
+
+func (c Config) withDefaults() Config {
+	if c.BodyLimit <= 0 {
+		c.BodyLimit = jobs.MaxPayload + 64<<10
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = 30 * time.Second
+	}
+	if c.PageLimit <= 0 {
+		c.PageLimit = 500
+	}
+	if c.AuditFor <= 0 {
+		c.AuditFor = 365 * 24 * time.Hour
+	}
+	if c.Metrics == nil {
+		c.Metrics = prometheus.NewRegistry()
+	}
+	return c
+}
+
+func (c Config) check() error {
+	for name, missing := range map[string]bool{"Enqueuer": c.Enqueuer == nil, "Registry": c.Registry == nil, "Ledger": c.Ledger == nil,
+		"Changer": c.Changer == nil, "Gate": c.Gate == nil || c.Gate.Store == nil, "Now": c.Now == nil, "Log": c.Log == nil} {
+		if missing {
+			return fmt.Errorf("the web server needs %s", name)
+		}
+	}
+	for name, rule := range map[string]string{"enqueue_rule": c.EnqueueRule, "manage_rule": c.ManageRule} {
+		if !knownRule(rule) {
+			return fmt.Errorf("%s is %q; it may be empty, \"true\" or \"@request.auth.id != ''\"", name, rule)
+		}
+	}
+	return nil
+}
+
+// Server answers HTTP. It is ready when New returns.
+type Server struct {
+	cfg    Config
+	echo   *echo.Echo
+	mask   *masker
+	live   *live
+	origin *http.CrossOriginProtection
+}
+
+// New makes a server; it listens nowhere yet.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	mask, err := newMasker(cfg.MaskPaths)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection()}
+	s.live = newLive(s)
+	for _, o := range cfg.AllowedOrigins {
+		if err := s.origin.AddTrustedOrigin(o); err != nil {
+			return nil, fmt.Errorf("allowed origin %q: %w", o, err)
+		}
+	}
+	if err := cfg.Metrics.Register(newQueueCollector(cfg)); err != nil {
+		return nil, fmt.Errorf("registering the queue's metrics: %w", err)
+	}
+	s.echo.HideBanner, s.echo.HidePort = true, true
+	s.echo.IPExtractor = extractor(cfg.TrustedProxies)
+	s.echo.HTTPErrorHandler = s.answerError
+	s.echo.Logger.SetOutput(io.Discard) // ours is slog
+	s.echo.Use(s.recover, s.headers, s.accessLog)
+	s.mount()
+	return s, nil
+}
+
+// extractor says whose request it is: the peer, unless the peer is a proxy
+// that the configuration trusts.
+func extractor(trusted []netip.Prefix) echo.IPExtractor {
+	if len(trusted) == 0 {
+		return echo.ExtractIPDirect()
+	}
+	options := []echo.TrustOption{echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false)}
+	for _, p := range trusted {
+		p = p.Masked()
+		options = append(options, echo.TrustIPRange(&net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}))
+	}
+	return echo.ExtractIPFromXFFHeader(options...)
+}
+
+// Handler is the whole server, for tests and for other servers.
+func (s *Server) Handler() http.Handler { return s.echo }
+
+// shutdownGrace is how long requests that run may take when the server stops.
+const shutdownGrace = 10 * time.Second
+
+// Serve answers on l until ctx ends, then lets running requests finish.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	streams, endStreams := context.WithCancel(context.WithoutCancel(ctx))
+	defer endStreams()
+	server := &http.Server{
+		Handler: s.echo, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: s.cfg.Timeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		BaseContext: func(net.Listener) context.Context { return streams },
+		ErrorLog:    slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	inner, stop := context.WithCancel(ctx)
+	defer stop()
+	wg.Go(func() { s.live.run(inner) })
+	wg.Go(func() { s.sweep(inner) })
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving HTTP: %w", err)
+	case <-ctx.Done():
+	}
+	s.live.close() // event streams never end by themselves
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		return errors.Join(fmt.Errorf("stopping HTTP: %w", err), server.Close())
+	}
+	return nil
+}
+
+// sweepEvery is how often old sessions, keys and deeds are deleted.
+const sweepEvery = time.Hour
+
+func (s *Server) sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if err := s.cfg.Gate.Store.Sweep(ctx, access.Retention{Audit: s.cfg.AuditFor}); err != nil && ctx.Err() == nil {
+			s.cfg.Log.Warn("old sessions and deeds were not deleted", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *Server) recover(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				if r == http.ErrAbortHandler {
+					panic(r)
+				}
+				err = fmt.Errorf("panic: %v\n%s", r, stack())
+			}
+		}()
+		return next(c)
+	}
+}
+
+// contentPolicy lets pages load from us only, and nobody frame them.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func (s *Server) headers(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Set(echo.HeaderXRequestID, uuid.NewString())
+		h.Set("Content-Security-Policy", contentPolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		if c.Scheme() == "https" {
+			h.Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		return next(c)
+	}
+}
+
+// quiet paths are asked every few seconds by machines: no line in the log.
+func quiet(path string) bool {
+	switch path {
+	case "/healthz", "/livez", "/readyz", "/metrics":
+		return true
+	}
+	return false
+}
+
+func (s *Server) accessLog(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		start := s.cfg.Now()
+		if err := next(c); err != nil {
+			s.answerError(err, c)
+		}
+		if status := c.Response().Status; !quiet(c.Path()) || status >= 500 {
+			s.cfg.Log.Info("request", "request", c.Response().Header().Get(echo.HeaderXRequestID), "method", c.Request().Method,
+				"path", c.Request().URL.Path, "status", status, "bytes", c.Response().Size, "duration", s.cfg.Now().Sub(start), "address", c.RealIP(), "who", who(c).Name)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,246 @@
+package web_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// site is a server over a real store, and the worker's registry.
+type site struct {
+	t        testing.TB
+	db       *jobstest.Database
+	store    *sqlstore.Store
+	access   *access.Store
+	registry *jobs.Registry
+	server   *web.Server
+	http     *httptest.Server
+	log      *bytes.Buffer
+	tokens   map[access.Scope]string
+}
+
+type mailPayload struct {
+	To       string `json:"to"`
+	Subject  string `json:"subject,omitempty"`
+	Password string `json:"password,omitempty"`
+	Body     string `json:"body,omitempty"`
+}
+
+// Validate implements jobs.Validator.
+func (p mailPayload) Validate() error {
+	if !strings.Contains(p.To, "@") {
+		return errors.New("to is no mail address")
+	}
+	return nil
+}
+
+var (
+	mailKind  = jobs.Kind[mailPayload]{Name: "mail.send", Queue: "cmsjobs"}
+	cacheKind = jobs.Kind[map[string]any]{Name: "cache.clear", Queue: "cmsjobs", Policy: jobs.Policy{MaxAttempts: 1}}
+)
+
+func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config)) *site {
+	t.Helper()
+	s := &site{t: t, db: jobstest.Migrated(t, engine), registry: jobs.NewRegistry(), log: &bytes.Buffer{}, tokens: map[access.Scope]string{}}
+	ctx := context.Background()
+	if _, err := sqlstore.CreateTables(ctx, s.db.DB, sqlstore.Stock, ""); err != nil {
+		t.Fatal(err)
+	}
+	jobs.Handle(s.registry, mailKind, func(ctx context.Context, _ jobs.Job, p mailPayload) error {
+		if p.Subject == "fail" {
+			return jobs.Permanent(fmt.Errorf("550 no such user %s", p.To))
+		}
+		jobs.Logf(ctx, "sent to %s", p.To)
+		return jobs.SetResult(ctx, map[string]string{"accepted": p.To})
+	})
+	jobs.Handle(s.registry, cacheKind, func(context.Context, jobs.Job, map[string]any) error { return nil })
+	var err error
+	if s.store, err = sqlstore.Open(ctx, s.db.DB, sqlstore.Options{Registry: s.registry, DefaultQueue: "cmsjobs"}); err != nil {
+		t.Fatal(err)
+	}
+	web.RegisterBulk(s.registry, s.store, s.store)
+	s.access = access.NewStore(s.db.DB, time.Now)
+	cfg := web.Config{Enqueuer: s.store, Registry: s.registry, Ledger: s.store, Changer: s.store, History: s.store, Queues: s.store,
+		Gate: &access.Gate{Store: s.access, Users: users(t)}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "test",
+		MaskPaths: []string{"mail.send:body"}}
+	for _, change := range changes {
+		change(&cfg)
+	}
+	if s.server, err = web.New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	s.http = httptest.NewServer(s.server.Handler())
+	t.Cleanup(s.http.Close)
+	for _, scope := range access.AllScopes() {
+		_, s.tokens[scope], err = s.access.CreateToken(ctx, access.Token{Name: "test-" + string(scope), Scopes: access.Scopes{scope}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func users(t testing.TB) []access.User {
+	hash, err := bcrypt.GenerateFromPassword([]byte("right"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []access.User
+	for _, role := range access.Roles() {
+		list = append(list, access.User{Name: string(role), PasswordHash: string(hash), Role: role})
+	}
+	return list
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (a answer) into(t testing.TB, v any) {
+	t.Helper()
+	if err := json.Unmarshal(a.body, v); err != nil {
+		t.Fatalf("%v in %s", err, a.body)
+	}
+}
+
+// with changes a request before it is sent.
+type with func(*http.Request)
+
+func header(name, value string) with { return func(r *http.Request) { r.Header.Set(name, value) } }
+
+func bearer(token string) with { return header("Authorization", "Bearer "+token) }
+
+func basic(name, password string) with {
+	return func(r *http.Request) { r.SetBasicAuth(name, password) }
+}
+
+func cookie(c *http.Cookie) with { return func(r *http.Request) { r.AddCookie(c) } }
+
+// do sends a request; body is JSON text, or a value that becomes it.
+func (s *site) do(method, path string, body any, how ...with) answer {
+	s.t.Helper()
+	var reader io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		reader = strings.NewReader(b)
+	default:
+		text, err := json.Marshal(b)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		reader = bytes.NewReader(text)
+	}
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.http.URL+path, reader)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if reader != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range how {
+		h(r)
+	}
+	response, err := s.http.Client().Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.Header.Get("Content-Type") == "text/event-stream" { // has no end
+		return answer{response.StatusCode, response.Header, nil}
+	}
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	a := answer{response.StatusCode, response.Header, text}
+	checkContract(s.t, method, path, body, a)
+	return a
+}
+
+// admin is do with an administrator's token.
+func (s *site) admin(method, path string, body any, how ...with) answer {
+	s.t.Helper()
+	return s.do(method, path, body, append([]with{bearer(s.tokens[access.Admin])}, how...)...)
+}
+
+// want fails unless the answer has a status.
+func (a answer) want(t testing.TB, status int) answer {
+	t.Helper()
+	if a.status != status {
+		t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	return a
+}
+
+// enqueue puts a job in and returns its id.
+func (s *site) enqueue(request string) string {
+	s.t.Helper()
+	var got web.Enqueued
+	s.admin("POST", "/api/v1/jobs", request).want(s.t, http.StatusCreated).into(s.t, &got)
+	return got.ID
+}
+
+// work runs jobs as a worker does, until none is due.
+func (s *site) work() {
+	s.t.Helper()
+	ctx := s.t.Context()
+	for deadline := time.Now().Add(30 * time.Second); s.due() > 0; {
+		claimed, err := s.store.Claim(ctx, jobs.ClaimRequest{Worker: "test", Queues: []string{"cmsjobs"}, Limit: 500, Lease: 90 * time.Second})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var ends []jobs.Settlement
+		for _, c := range claimed {
+			ends = append(ends, s.run(c))
+		}
+		each, err := s.store.Settle(ctx, ends)
+		if err = errors.Join(append(each, err)...); err != nil {
+			s.t.Fatalf("settling: %v", err)
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%d jobs are due and not taken", s.due())
+		}
+	}
+}
+
+func (s *site) due() (n int) {
+	s.t.Helper()
+	if err := s.db.Get(&n, fmt.Sprintf("SELECT COUNT(*) FROM jobs WHERE available_at <= %d", time.Now().Unix())); err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+func (s *site) run(c jobs.Claimed) jobs.Settlement {
+	entry, _ := s.registry.Lookup(c.Job.Kind)
+	run := jobs.NewRun(time.Now)
+	start := time.Now()
+	err := entry.Run(jobs.WithRun(s.t.Context(), run), c.Job)
+	end := jobs.Settlement{Claimed: c, Verdict: jobs.Completed, Worker: "test", Started: start, Duration: time.Since(start)}
+	end.Result, end.FollowUps = run.Outcome()
+	if err != nil {
+		end.Verdict, end.Error = jobs.Buried, err.Error()
+	}
+	return end
+}

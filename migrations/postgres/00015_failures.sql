@@ -1,0 +1,15 @@
+-- +goose Up
+-- What failed_jobs cannot be asked quickly: the kind and the cause of each of
+-- its rows. It is an index, made from failed_jobs and mended by comparing.
+CREATE TABLE cmsjobs_failures (
+  failed_id BIGINT NOT NULL PRIMARY KEY,
+  cause VARCHAR(32) NOT NULL,
+  kind VARCHAR(191) NOT NULL,
+  failed_at BIGINT NOT NULL,
+  message VARCHAR(500) NOT NULL
+);
+CREATE INDEX cmsjobs_failures_cause ON cmsjobs_failures (cause, failed_at, failed_id);
+CREATE INDEX cmsjobs_failures_kind ON cmsjobs_failures (kind, failed_id);
+
+-- +goose Down
+DROP TABLE cmsjobs_failures;

@@ -1,0 +1,81 @@
+-- +goose Up
+-- Raw page views. The key is the order in which a roll-up reads: a day's views,
+-- visitor by visitor, in the order of time. nonce tells views of one
+-- millisecond apart and makes an import repeatable.
+CREATE TABLE cmsjobs_page_views (
+  day      CHAR(10)     NOT NULL, -- the CMS's calendar day, 2006-01-02
+  visitor  BYTEA   NOT NULL, -- salted hash, of one day only
+  at       BIGINT       NOT NULL, -- Unix milliseconds
+  nonce    BYTEA    NOT NULL,
+  site     VARCHAR(100) NOT NULL,
+  path     VARCHAR(500) NOT NULL,
+  referrer VARCHAR(191) NOT NULL, -- group: a host's name, or ''
+  device   VARCHAR(16)  NOT NULL,
+  browser  VARCHAR(40)  NOT NULL,
+  os       VARCHAR(40)  NOT NULL,
+  country  VARCHAR(2)   NOT NULL,
+  campaign VARCHAR(191) NOT NULL,
+  kind     VARCHAR(8)   NOT NULL, -- 'view', 'bot' or 'spam'
+  PRIMARY KEY (day, visitor, at, nonce)
+);
+
+-- One row a day that has views. version grows with every batch of them, rolled
+-- is the version that the roll-up holds: a day is due while they differ.
+CREATE TABLE cmsjobs_analytics_days (
+  day       CHAR(10) NOT NULL PRIMARY KEY,
+  version   BIGINT   NOT NULL,
+  rolled    BIGINT   NOT NULL DEFAULT 0,
+  rolled_at BIGINT   NULL,
+  bad_rows  BIGINT   NOT NULL DEFAULT 0
+);
+
+CREATE TABLE cmsjobs_analytics_daily (
+  site      VARCHAR(100) NOT NULL,
+  day       CHAR(10)     NOT NULL,
+  dimension VARCHAR(12)  NOT NULL,
+  name      VARCHAR(500) NOT NULL,
+  views     BIGINT       NOT NULL,
+  visitors  BIGINT       NOT NULL,
+  visits    BIGINT       NOT NULL,
+  PRIMARY KEY (day, site, dimension, name)
+);
+
+CREATE TABLE cmsjobs_analytics_hourly (
+  site     VARCHAR(100) NOT NULL,
+  day      CHAR(10)     NOT NULL,
+  hour     BIGINT       NOT NULL, -- Unix seconds of its first moment
+  views    BIGINT       NOT NULL,
+  visitors BIGINT       NOT NULL,
+  visits   BIGINT       NOT NULL,
+  PRIMARY KEY (day, site, hour)
+);
+
+-- Salts of visitor hashes; destroyed 48 hours after their day began.
+CREATE TABLE cmsjobs_analytics_salts (
+  day     CHAR(10)  NOT NULL PRIMARY KEY,
+  salt    BYTEA NOT NULL,
+  expires BIGINT    NOT NULL
+);
+
+-- How far an access log was read.
+CREATE TABLE cmsjobs_analytics_imports (
+  source  VARCHAR(64) NOT NULL PRIMARY KEY, -- hash of the log's beginning
+  name    VARCHAR(500) NOT NULL,
+  lines_read BIGINT   NOT NULL,
+  updated BIGINT      NOT NULL
+);
+
+-- The counters of posts.views at the end of the last run, for the last resort.
+CREATE TABLE cmsjobs_analytics_counters (
+  entity VARCHAR(100) NOT NULL PRIMARY KEY,
+  views  BIGINT NOT NULL
+);
+
+-- +goose Down
+DROP TABLE cmsjobs_analytics_counters;
+DROP TABLE cmsjobs_analytics_imports;
+DROP TABLE cmsjobs_analytics_salts;
+DROP TABLE cmsjobs_analytics_hourly;
+DROP TABLE cmsjobs_analytics_daily;
+DROP TABLE cmsjobs_analytics_days;
+DROP TABLE cmsjobs_page_views;

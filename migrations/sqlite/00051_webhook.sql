@@ -1,0 +1,38 @@
+-- +goose Up
+-- Who wants to hear of what. Times are Unix milliseconds.
+CREATE TABLE cmsjobs_webhooks (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name VARCHAR(191) NOT NULL,
+  url VARCHAR(2000) NOT NULL,
+  events VARCHAR(1000) NOT NULL,
+  secret VARCHAR(191) NOT NULL,
+  old_secret VARCHAR(191) NOT NULL,
+  old_secret_until BIGINT NOT NULL,
+  state VARCHAR(16) NOT NULL,
+  reason VARCHAR(500) NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+
+-- Every attempt to deliver.
+CREATE TABLE cmsjobs_webhook_deliveries (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  message_id VARCHAR(191) NOT NULL,
+  subscription_id BIGINT NOT NULL,
+  event VARCHAR(191) NOT NULL,
+  url VARCHAR(2000) NOT NULL,
+  attempt INT NOT NULL,
+  status INT NOT NULL,
+  error VARCHAR(500) NOT NULL,
+  request TEXT NOT NULL,
+  answer TEXT NOT NULL,
+  duration_ms BIGINT NOT NULL,
+  created_at BIGINT NOT NULL
+);
+CREATE INDEX cmsjobs_webhook_deliveries_message ON cmsjobs_webhook_deliveries (message_id, id);
+CREATE INDEX cmsjobs_webhook_deliveries_subscription ON cmsjobs_webhook_deliveries (subscription_id, id);
+CREATE INDEX cmsjobs_webhook_deliveries_created ON cmsjobs_webhook_deliveries (created_at);
+
+-- +goose Down
+DROP TABLE cmsjobs_webhook_deliveries;
+DROP TABLE cmsjobs_webhooks;
