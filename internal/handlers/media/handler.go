@@ -121,7 +121,8 @@ func (h *Handler) processImage(ctx context.Context, j jobs.Job, p ProcessImagePa
 	if hopeless(err) {
 		err = jobs.Permanent(err)
 	}
-	if jobs.IsPermanent(err) || j.Last() && ctx.Err() == nil {
+	ranOut := errors.Is(context.Cause(ctx), jobs.ErrTimeout)
+	if jobs.IsPermanent(err) || j.Last() && (ctx.Err() == nil || ranOut) {
 		err = errors.Join(err, h.flag(ctx, file, err))
 	}
 	return err
@@ -134,8 +135,13 @@ func hopeless(err error) bool {
 	return errors.Is(err, storage.ErrNotFound) || errors.Is(err, picture.ErrTooLarge)
 }
 
+// flagTimeout is how long marking a row may take when its job's time is over.
+const flagTimeout = 10 * time.Second
+
 // flag marks the row as failed (S0.54) and keeps the rest of the record.
 func (h *Handler) flag(ctx context.Context, file cms.MediaFile, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flagTimeout)
+	defer cancel()
 	record, _ := ReadRecord(file.Options)
 	at := h.now()
 	record.Error, record.FailedAt = cause.Error(), &at

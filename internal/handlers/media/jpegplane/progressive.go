@@ -104,46 +104,41 @@ func (d *decoder) passes() error {
 // components, block by block else (T.81, A.2).
 func (d *decoder) onePass(r *reader, histories []history, starts []int, end, across, down int) bool {
 	p := &d.pass
-	single := len(p.planes) == 1
-	if single {
+	if len(p.planes) == 1 {
 		c := &d.planes[p.planes[0]]
 		across, down = ceil(ceil(d.width, c.Across), 8), ceil(ceil(d.height, c.Down), 8)
 	}
 	done := 0
 	for y := range down {
 		for x := range across {
-			if d.interval > 0 && done > 0 && done%d.interval == 0 {
-				next := done / d.interval
-				if next >= len(starts) {
-					return false
-				}
-				r.seek(starts[next])
-				p.endRun = 0
-				for i := range d.planes {
-					d.planes[i].prediction = 0
-				}
+			if !d.restart(r, starts, done) || !d.unit(r, histories, x, y) || r.used() > end {
+				return false
 			}
 			done++
-			for i, at := range p.planes {
-				c, h := &d.planes[at], &histories[at]
-				if single {
-					if !p.block(r, i, c, h, y*h.across+x) || r.used() > end {
-						return false
-					}
-					continue
-				}
-				for v := range c.v {
-					for u := range c.h {
-						if !p.block(r, i, c, h, (y*c.v+v)*h.across+x*c.h+u) || r.used() > end {
-							return false
-						}
-					}
-				}
-			}
 		}
 	}
 	for i := range d.planes {
 		d.planes[i].prediction = 0
+	}
+	return true
+}
+
+// unit decodes the pass's part of one MCU.
+func (d *decoder) unit(r *reader, histories []history, x, y int) bool {
+	p := &d.pass
+	if len(p.planes) == 1 {
+		at := p.planes[0]
+		return p.block(r, 0, &d.planes[at], &histories[at], y*histories[at].across+x)
+	}
+	for i, at := range p.planes {
+		c, h := &d.planes[at], &histories[at]
+		for v := range c.v {
+			for u := range c.h {
+				if !p.block(r, i, c, h, (y*c.v+v)*h.across+x*c.h+u) {
+					return false
+				}
+			}
+		}
 	}
 	return true
 }

@@ -27,15 +27,8 @@ func (d *decoder) scan() error {
 	done := 0
 	for y := range down {
 		for x := range across {
-			if d.interval > 0 && done%d.interval == 0 && done > 0 {
-				next := done / d.interval
-				if next >= len(starts) {
-					return unsupported("a restart marker is missing")
-				}
-				r.seek(starts[next])
-				for i := range d.planes {
-					d.planes[i].prediction = 0
-				}
+			if !d.restart(&r, starts, done) {
+				return unsupported("a restart marker is missing")
 			}
 			if !d.mcu(&r, x, y) || r.used() > end {
 				return unsupported("it is damaged")
@@ -44,6 +37,24 @@ func (d *decoder) scan() error {
 		}
 	}
 	return nil
+}
+
+// restart moves to the next restart interval where one begins after done MCUs;
+// it is false where there is none.
+func (d *decoder) restart(r *reader, starts []int, done int) bool {
+	if d.interval == 0 || done == 0 || done%d.interval != 0 {
+		return true
+	}
+	next := done / d.interval
+	if next >= len(starts) {
+		return false
+	}
+	r.seek(starts[next])
+	d.pass.endRun = 0
+	for i := range d.planes {
+		d.planes[i].prediction = 0
+	}
+	return true
 }
 
 func (d *decoder) mcu(r *reader, x, y int) bool {
