@@ -7,8 +7,8 @@ import "encoding/binary"
 // an MCU only.
 const padding = 4096
 
-// reader reads bits from bytes without stuffing. acc holds n valid bits at its
-// top; what lies below is either valid too or zero.
+// reader reads bits from bytes without stuffing; padding zeros follow them. acc
+// holds n valid bits at its top; what lies below is either valid too or zero.
 type reader struct {
 	buf []byte
 	pos int
@@ -183,34 +183,6 @@ func (h *huffman) one(acc uint64) (steps int, value int32, bits uint) {
 		return ended, 0, length
 	}
 	return 0, 0, 0
-}
-
-// unstuff copies a scan's entropy-coded bytes without stuffing. starts are the
-// places in the copy where a restart interval begins, the first included.
-// complete is false when the data ends without a marker; rest begins with it.
-func unstuff(data []byte) (buf []byte, starts []int, complete bool, rest []byte) {
-	buf = make([]byte, 0, scanLength(data)+padding)
-	starts = []int{0}
-	for len(data) > 0 {
-		i := indexFF(data)
-		buf = append(buf, data[:i]...)
-		if data = data[i:]; len(data) < 2 {
-			break
-		}
-		switch marker := data[1]; {
-		case marker == 0:
-			buf = append(buf, 0xff)
-			data = data[2:]
-		case marker == 0xff: // fill byte
-			data = data[1:]
-		case marker >= 0xd0 && marker <= 0xd7:
-			starts = append(starts, len(buf))
-			data = data[2:]
-		default:
-			return buf, starts, true, data
-		}
-	}
-	return buf, starts, false, nil
 }
 
 // scanLength is how many bytes there are before the marker that ends a scan.

@@ -79,19 +79,13 @@ func (d *decoder) passes() error {
 		h.kept, h.known = make([]int16, h.across*h.down*h.keep), make([]uint64, h.across*h.down)
 	}
 	for more := true; more; {
-		buf, starts, complete, rest := unstuff(d.rest)
-		if !complete {
-			return unsupported("it ends early")
-		}
-		end := len(buf)
-		r := reader{buf: append(buf, make([]byte, padding)...)}
 		// At an eighth only the DC passes matter.
-		if d.pass.first < histories[0].keep || d.scale > 1 {
-			if !d.onePass(&r, histories, starts, end, across, down) {
+		if d.pass.first == 0 || d.scale > 1 {
+			if !d.onePass(newWindow(d.rest), histories, across, down) {
 				return unsupported("it is damaged")
 			}
 		}
-		d.rest = rest
+		d.rest = d.rest[scanLength(d.rest):]
 		var err error
 		if more, err = d.headers(); err != nil {
 			return err
@@ -102,7 +96,7 @@ func (d *decoder) passes() error {
 
 // onePass walks the blocks of one scan: MCU by MCU where it holds several
 // components, block by block else (T.81, A.2).
-func (d *decoder) onePass(r *reader, histories []history, starts []int, end, across, down int) bool {
+func (d *decoder) onePass(w *window, histories []history, across, down int) bool {
 	p := &d.pass
 	if len(p.planes) == 1 {
 		c := &d.planes[p.planes[0]]
@@ -111,7 +105,7 @@ func (d *decoder) onePass(r *reader, histories []history, starts []int, end, acr
 	done := 0
 	for y := range down {
 		for x := range across {
-			if !d.restart(r, starts, done) || !d.unit(r, histories, x, y) || r.used() > end {
+			if !d.restart(w, done) || !d.unit(&w.reader, histories, x, y) || w.overrun() {
 				return false
 			}
 			done++

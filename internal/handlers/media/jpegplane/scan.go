@@ -17,20 +17,15 @@ func (d *decoder) allocate() (across, down int) {
 func ceil(n, by int) int { return (n + by - 1) / by }
 
 func (d *decoder) scan() error {
-	buf, starts, complete, _ := unstuff(d.rest)
-	end := len(buf)
-	r := reader{buf: append(buf, make([]byte, padding)...)}
-	if !complete {
-		return unsupported("it ends early")
-	}
+	w := newWindow(d.rest)
 	across, down := d.allocate()
 	done := 0
 	for y := range down {
 		for x := range across {
-			if !d.restart(&r, starts, done) {
+			if !d.restart(w, done) {
 				return unsupported("a restart marker is missing")
 			}
-			if !d.mcu(&r, x, y) || r.used() > end {
+			if !d.mcu(&w.reader, x, y) || w.overrun() {
 				return unsupported("it is damaged")
 			}
 			done++
@@ -39,17 +34,17 @@ func (d *decoder) scan() error {
 	return nil
 }
 
-// restart moves to the next restart interval where one begins after done MCUs;
-// it is false where there is none.
-func (d *decoder) restart(r *reader, starts []int, done int) bool {
+// restart begins the next restart interval where one is due after done MCUs,
+// and has the next MCU's bytes ready. It is false where the interval is missing.
+func (d *decoder) restart(w *window, done int) bool {
+	w.ready()
 	if d.interval == 0 || done == 0 || done%d.interval != 0 {
 		return true
 	}
-	next := done / d.interval
-	if next >= len(starts) {
+	if !w.restart(done / d.interval) {
 		return false
 	}
-	r.seek(starts[next])
+	w.ready()
 	d.pass.endRun = 0
 	for i := range d.planes {
 		d.planes[i].prediction = 0
