@@ -52,6 +52,8 @@ type TickRecord struct {
 	UUID    string    // of the job; "" when none was enqueued
 	Outcome string    // "enqueued", a run's outcome once there is one, "missed", "skipped"
 	Note    string
+	// Duration of the run that ended the job; 0 until there is one.
+	Duration time.Duration
 }
 
 // ScheduleChange changes an entry; nil fields stay as they are.
