@@ -29,17 +29,3 @@ func (n Notify) check(r *report) {
 		}
 	}
 }
-
-// Webhook says how events are delivered to subscribers.
-type Webhook struct {
-	Timeout      time.Duration `koanf:"timeout"`
-	AllowPrivate bool          `koanf:"allow_private"`
-	KeepLog      time.Duration `koanf:"keep_log"`
-}
-
-func defaultWebhook() Webhook { return Webhook{Timeout: 15 * time.Second, KeepLog: 30 * day} }
-
-func (w Webhook) check(r *report) {
-	r.atLeastFor("webhook/timeout", w.Timeout, time.Second)
-	r.atLeastFor("webhook/keep_log", w.KeepLog, 0)
-}

@@ -27,23 +27,21 @@ func (s Sitemap) check(r *report) {
 }
 
 // IndexNow says how search engines are told of changes. Whether they are told
-// at all, and with which key, is the CMS's setting unless it is said here.
+// at all, and with which key, are the CMS's settings.
 type IndexNow struct {
-	Enabled      string   `koanf:"enabled"` // cms, on, off
-	Key          Secret   `koanf:"key"`
-	Mode         string   `koanf:"mode"`
-	Endpoints    []string `koanf:"endpoints"`
-	WriteKey     bool     `koanf:"write_key"`
-	AllowPrivate bool     `koanf:"allow_private"`
+	Mode      string   `koanf:"mode"`
+	Endpoints []string `koanf:"endpoints"`
+	WriteKey  bool     `koanf:"write_key"`
+	Batch     int      `koanf:"batch"`
 }
 
 func defaultIndexNow() IndexNow {
-	return IndexNow{Enabled: "cms", Mode: "urls", Endpoints: []string{"https://api.indexnow.org/indexnow"}, WriteKey: true}
+	return IndexNow{Mode: "urls", Endpoints: []string{"https://api.indexnow.org/indexnow"}, WriteKey: true, Batch: 10000}
 }
 
 func (i IndexNow) check(r *report) {
-	r.oneOf("indexnow/enabled", i.Enabled, "cms", "on", "off")
 	r.oneOf("indexnow/mode", i.Mode, "urls", "sitemap", "both")
+	r.between("indexnow/batch", i.Batch, 1, 10000)
 	if len(i.Endpoints) == 0 {
 		r.add("indexnow/endpoints", "at least one address is needed")
 	}

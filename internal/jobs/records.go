@@ -52,8 +52,6 @@ type TickRecord struct {
 	UUID    string    // of the job; "" when none was enqueued
 	Outcome string    // "enqueued", a run's outcome once there is one, "missed", "skipped"
 	Note    string
-	// Duration of the run that ended the job; 0 until there is one.
-	Duration time.Duration
 }
 
 // ScheduleChange changes an entry; nil fields stay as they are.
@@ -63,6 +61,14 @@ type ScheduleChange struct {
 	Data   json.RawMessage
 	// Reset takes the entry back to what program and configuration say.
 	Reset bool
+}
+
+// ScheduleEdit is what people changed of an entry; nil fields are as the
+// timetable says.
+type ScheduleEdit struct {
+	Cron   *string
+	Paused *bool
+	Data   json.RawMessage
 }
 
 // Flow is what ended in one step of time.

@@ -1,30 +1,25 @@
 -- +goose Up
--- What people and instances agreed on for each schedule entry. Times are Unix
--- milliseconds; last_tick is the newest tick that was enqueued or given up.
-CREATE TABLE cmsjobs_schedules (
-  entry VARCHAR(191) NOT NULL PRIMARY KEY,
-  since BIGINT NOT NULL,
-  last_tick BIGINT NOT NULL,
-  paused SMALLINT NOT NULL,
-  cron VARCHAR(191) NOT NULL,
-  data TEXT NULL
-);
-
--- One row for each tick. Its key, inserted in the transaction that enqueues the
--- job, is what makes a tick one job among any number of instances.
+-- One row a tick: who inserts it enqueues its job, in the same transaction.
 CREATE TABLE cmsjobs_ticks (
-  entry VARCHAR(191) NOT NULL,
-  tick BIGINT NOT NULL,
-  noted_at BIGINT NOT NULL,
-  uuid VARCHAR(191) NOT NULL,
-  outcome VARCHAR(16) NOT NULL,
-  note VARCHAR(255) NOT NULL,
-  duration_ms BIGINT NOT NULL,
+  entry   VARCHAR(100) NOT NULL,
+  tick    BIGINT NOT NULL, -- Unix milliseconds of the moment that was due
+  at      BIGINT NOT NULL, -- when it was enqueued, or found missed
+  uuid    VARCHAR(191) NOT NULL,
+  outcome VARCHAR(16) NOT NULL, -- enqueued, missed, skipped, manual
+  note    VARCHAR(255) NOT NULL,
   PRIMARY KEY (entry, tick)
 );
-CREATE INDEX cmsjobs_ticks_outcome ON cmsjobs_ticks (outcome, noted_at);
-CREATE INDEX cmsjobs_ticks_noted ON cmsjobs_ticks (noted_at);
+CREATE INDEX cmsjobs_ticks_at ON cmsjobs_ticks (at);
+
+-- What people changed of the timetable.
+CREATE TABLE cmsjobs_schedules (
+  name       VARCHAR(100) NOT NULL PRIMARY KEY,
+  cron       VARCHAR(191) NULL,
+  paused     INT NULL,
+  data       TEXT NULL,
+  changed_at BIGINT NOT NULL
+);
 
 -- +goose Down
-DROP TABLE cmsjobs_ticks;
 DROP TABLE cmsjobs_schedules;
+DROP TABLE cmsjobs_ticks;

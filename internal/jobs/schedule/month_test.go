@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jonboulle/clockwork"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
@@ -85,8 +83,8 @@ func timetable(zone string) []schedule.Entry {
 	var list []schedule.Entry
 	for name, cron := range map[string]string{"daily": "0 2 * * *", "half": "15 2 * * *", "fold": "30 1 * * *", "hourly": "0 * * * *"} {
 		name = zone + " " + name
-		list = append(list, schedule.Entry{Name: name, Kind: "test.work", Cron: cron, Data: fmt.Appendf(nil, `{"entry":%q}`, name),
-			CatchUp: schedule.All, MaxAge: 24 * time.Hour, Limit: 100})
+		list = append(list, schedule.Entry{Name: name, Cron: cron, Job: jobs.New{Kind: "test.work", Data: fmt.Appendf(nil, `{"entry":%q}`, name)},
+			Policy: schedule.All, CatchUp: 24 * time.Hour})
 	}
 	return list
 }
@@ -133,10 +131,7 @@ func offset(t time.Time) int {
 var errKilled = errors.New("killed")
 
 // ticker is what an instance asks; it may be one that judges badly.
-type ticker interface {
-	schedule.Ticker
-	schedule.Book
-}
+type ticker = schedule.Ticker
 
 // simulate lets five instances with clocks of their own live through a time:
 // they ring at their own minutes, all at once or apart, and are killed in the
@@ -145,15 +140,17 @@ func simulate(t testing.TB, w *world, end time.Time, step time.Duration, judge f
 	var killed, rung atomic.Int64
 	random := rand.New(rand.NewPCG(1, 2))
 	var instances []*instance
-	for i := range 5 {
-		in := &instance{skew: time.Duration(random.IntN(61)-30) * time.Second, store: w.store(t)}
+	for range 5 {
+		in := &instance{store: w.store(t)}
 		in.judge = judge(in.store, in)
-		in.restart(t, i)
+		in.restart(t)
 		instances = append(instances, in)
 	}
-	for _, first := range instances[0].schedulers { // from here on the entries are known
-		if _, err := first.Tick(context.Background()); err != nil {
-			t.Error(err)
+	for _, zone := range zones { // what lies before the month was looked at
+		for _, e := range timetable(zone) {
+			if _, won, err := instances[0].store.TakeTick(context.Background(), jobs.TickRecord{Entry: e.Name, Tick: w.now(), At: w.now(), Outcome: "skipped"}, nil); err != nil || !won {
+				t.Fatal(won, err)
+			}
 		}
 	}
 	for now := w.now(); now.Before(end); now = now.Add(step) {
@@ -161,7 +158,7 @@ func simulate(t testing.TB, w *world, end time.Time, step time.Duration, judge f
 		var all sync.WaitGroup
 		for i, in := range instances {
 			if random.IntN(6) == 0 {
-				continue // its clock says that it is not yet time
+				continue // by its clock, half a minute behind, it is not yet time
 			}
 			kill := random.IntN(20) == 0
 			all.Go(func() {
@@ -179,7 +176,7 @@ func simulate(t testing.TB, w *world, end time.Time, step time.Duration, judge f
 					}
 				}
 				if kill {
-					in.restart(t, i)
+					in.restart(t)
 				}
 			})
 		}
@@ -197,19 +194,17 @@ func simulate(t testing.TB, w *world, end time.Time, step time.Duration, judge f
 }
 
 type instance struct {
-	skew       time.Duration
 	store      *sqlstore.Store
 	judge      ticker
 	doomed     bool
 	schedulers []*schedule.Scheduler
 }
 
-func (in *instance) restart(t testing.TB, _ int) {
+func (in *instance) restart(t testing.TB) {
 	in.schedulers = nil
 	for _, name := range zones {
-		s, err := schedule.New(schedule.Config{Entries: timetable(name), Ticker: in.judge, Book: in.judge,
-			Clock: clockwork.NewFakeClockAt(time.Unix(0, 0).Add(in.skew)),
-			Zone:  func(context.Context) (*time.Location, error) { return time.LoadLocation(name) }})
+		s, err := schedule.New(schedule.Config{Entries: timetable(name), Ticker: in.judge,
+			Zone: func(context.Context) (*time.Location, error) { return time.LoadLocation(name) }})
 		if err != nil {
 			t.Error(err)
 			return
@@ -252,22 +247,19 @@ type apart struct {
 	in *instance
 }
 
-func (a apart) TakeTick(ctx context.Context, t jobs.TickRecord, n jobs.New) (bool, error) {
-	_, before, err := a.Store.ReadSchedule(ctx, []string{t.Entry})
-	if err != nil {
-		return false, err
-	}
-	if last := before[t.Entry].LastTick; !last.Before(t.Tick) {
-		return false, nil
-	}
-	if err := a.Store.MissTicks(ctx, []jobs.TickRecord{t}); err != nil {
-		return false, err
+func (a apart) TakeTick(ctx context.Context, t jobs.TickRecord, n *jobs.New) (jobs.Receipt, bool, error) {
+	_, won, err := a.Store.TakeTick(ctx, t, nil)
+	if err != nil || !won || n == nil {
+		return jobs.Receipt{}, won, err
 	}
 	if a.in.doomed {
-		return false, errKilled
+		return jobs.Receipt{}, false, errKilled
 	}
-	_, err = a.Store.Enqueue(ctx, n)
-	return err == nil, err
+	receipts, err := a.Enqueue(ctx, *n)
+	if err != nil {
+		return jobs.Receipt{}, false, err
+	}
+	return receipts[0], true, nil
 }
 
 // The simulation must find out a scheduler that does it wrong, or it proves
@@ -287,118 +279,4 @@ func TestTheSimulationFindsOutATickOutsideOfTheTransaction(t *testing.T) {
 		t.Error("the broken scheduler came through unnoticed")
 	}
 	t.Logf("%d entries have too many or too few jobs", wrong)
-}
-
-func TestRunRingsByItsClockAndDecidesByTheDatabases(t *testing.T) {
-	start := time.Date(2026, 3, 10, 11, 59, 0, 0, time.UTC)
-	w := newWorld(t, jobstest.SQLite, start)
-	clock := clockwork.NewFakeClockAt(start.Add(-30 * time.Second)) // half a minute behind
-	rung := make(chan struct{}, 100)
-	s, err := schedule.New(schedule.Config{Entries: []schedule.Entry{{Name: "noon", Kind: "test.work", Cron: "0 12 * * *", Data: []byte(`{}`)}},
-		Ticker: ringing{w.store(t), rung}, Clock: clock, Every: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	<-rung // at once
-	w.unix.Store(start.Add(time.Minute).Unix())
-	for again := false; !again; { // a ring while the last one is not done is dropped: the next one comes
-		if err := clock.BlockUntilContext(ctx, 1); err != nil {
-			t.Fatal(err)
-		}
-		clock.Advance(10 * time.Second)
-		select {
-		case <-rung:
-			again = true
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	if _, err := s.Tick(context.Background()); err != nil { // whatever the stop cut off
-		t.Error(err)
-	}
-	if got := w.counts(t); got["{}"] != 1 {
-		t.Errorf("%v jobs at noon", got)
-	}
-}
-
-type ringing struct {
-	*sqlstore.Store
-	rung chan struct{}
-}
-
-func (r ringing) ReadSchedule(ctx context.Context, names []string) (time.Time, map[string]jobs.ScheduleState, error) {
-	r.rung <- struct{}{}
-	return r.Store.ReadSchedule(ctx, names)
-}
-
-func TestPeopleRunPauseChangeAndReadTheSchedule(t *testing.T) {
-	for _, engine := range jobstest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			ctx := context.Background()
-			w := newWorld(t, engine, time.Date(2026, 3, 10, 11, 0, 0, 0, time.UTC))
-			store := w.store(t)
-			s, err := schedule.New(schedule.Config{Entries: []schedule.Entry{{Name: "work", Kind: "test.work", Cron: "0 * * * *"}}, Ticker: store, Book: store})
-			must := func(err error) {
-				t.Helper()
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-			must(err)
-			tick := func(to string, want int) {
-				t.Helper()
-				at, err := time.Parse(time.DateTime, "2026-03-10 "+to)
-				must(err)
-				w.unix.Store(at.Unix())
-				if n, err := s.Tick(ctx); err != nil || n != want {
-					t.Errorf("%s: %d enqueued, want %d (%v)", to, n, want, err)
-				}
-			}
-			tick("11:00:30", 0) // first seen: nothing earlier is its
-			tick("12:00:10", 1)
-			tick("12:00:20", 0)
-			must(s.Pause(ctx, "work"))
-			tick("13:00:10", 0)
-			must(s.Continue(ctx, "work"))
-			tick("13:30:00", 0) // what was due while it was paused is not caught up
-			cron, bad := "30 * * * *", "61 * * * *"
-			must(s.ChangeSchedule(ctx, "work", jobs.ScheduleChange{Cron: &cron, Data: []byte(`{"a":"b"}`)}))
-			if s.ChangeSchedule(ctx, "work", jobs.ScheduleChange{Cron: &bad}) == nil || s.Pause(ctx, "nothing") == nil {
-				t.Error("a wrong expression or an unknown entry is taken")
-			}
-			tick("14:00:10", 0)
-			tick("14:30:10", 1)
-			r, err := s.RunSchedule(ctx, "work")
-			must(err)
-			w.db.MustExec(w.db.Rebind("INSERT INTO cmsjobs_runs (job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms) VALUES (1, ?, 'test.work', 'q', 1, 'completed', 'w', 'l', ?, 1500, 0)"), r.UUID, w.now().UnixMilli())
-			records, err := s.Schedules(ctx)
-			must(err)
-			got := records[0]
-			if !got.Changed || got.Paused || got.Cron != cron || len(got.Next) != 5 || got.Next[0].Format("15:04") != "15:30" || got.Last == nil || got.Last.UUID != r.UUID ||
-				got.Last.Outcome != "completed" || got.Last.Duration != 1500*time.Millisecond {
-				t.Errorf("%+v, last %+v", got, got.Last)
-			}
-			list, err := s.Ticks(ctx, "", jobs.Page{Limit: 2})
-			must(err)
-			rest, err := s.Ticks(ctx, "work", jobs.Page{Limit: 2, Cursor: list.Next})
-			must(err)
-			if len(list.Items) != 2 || len(rest.Items) != 1 || rest.Items[0].Tick.Format("15:04") != "12:00" || rest.Next != "" {
-				t.Errorf("history %+v, then %+v", list, rest)
-			}
-			must(s.ChangeSchedule(ctx, "work", jobs.ScheduleChange{Reset: true}))
-			if found, err := store.CompletedSince(ctx, "test.work", w.now().Add(-time.Minute)); err != nil || !found {
-				t.Errorf("the completed run is not found: %v", err)
-			}
-			w.unix.Add(100 * 24 * 3600)
-			if n, err := store.PruneTicks(ctx, 90*24*time.Hour); err != nil || n != 3 {
-				t.Errorf("%d old ticks were removed of 3 (%v)", n, err)
-			}
-		})
-	}
 }

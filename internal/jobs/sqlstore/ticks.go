@@ -3,177 +3,202 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// ReadSchedule implements schedule.Ticker.
-func (s *Store) ReadSchedule(ctx context.Context, names []string) (time.Time, map[string]jobs.ScheduleState, error) {
-	now, states, err := s.readSchedule(ctx, names)
-	if err != nil || len(states) == len(names) {
-		return now, states, err
+// Now is the database's clock.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	var ms int64
+	if _, err := s.one(ctx, s.ownDB, []any{&ms}, "SELECT "+s.millis()); err != nil {
+		return time.Time{}, err
 	}
-	for _, name := range names {
-		if _, known := states[name]; !known {
-			insert := s.d.insertOrSkip("cmsjobs_schedules", "entry, since, last_tick, paused, cron", "(?, "+s.millis()+", 0, 0, '')", "entry")
-			if _, err := s.exec(ctx, s.ownDB, insert, name); err != nil {
-				return now, nil, fmt.Errorf("noting the schedule entry %q: %w", name, err)
-			}
+	return unixMilli(ms), nil
+}
+
+// LastTicks implements schedule.Ticker.
+func (s *Store) LastTicks(ctx context.Context) (map[string]time.Time, error) {
+	last := map[string]time.Time{}
+	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+		var entry string
+		var tick int64
+		err := r.Scan(&entry, &tick)
+		last[entry] = unixMilli(tick)
+		return err
+	}, "SELECT entry, MAX(tick) FROM cmsjobs_ticks WHERE outcome <> 'manual' GROUP BY entry")
+	if err != nil {
+		return nil, fmt.Errorf("reading the last ticks: %w", err)
+	}
+	return last, nil
+}
+
+// errTaken ends a transaction whose tick was taken before.
+var errTaken = errors.New("the tick is taken")
+
+// TakeTick implements schedule.Ticker: the primary key (entry, tick) decides
+// who wins. The tick is inserted first and the whole transaction dies with a
+// duplicate, as PostgreSQL wants it.
+func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.New) (receipt jobs.Receipt, won bool, err error) {
+	var prepared []jobs.New
+	uuid := ""
+	if job != nil {
+		n := *job
+		// The same name from whoever takes the tick: where our tables lie in
+		// another database, a crash between the two commits doubles no job.
+		n.UUID = DerivedUUID("tick/"+t.Entry, t.Tick.UnixMilli(), 0)
+		if prepared, err = s.prepare([]jobs.New{n}); err != nil {
+			return receipt, false, err
 		}
+		uuid = prepared[0].UUID
 	}
-	return s.readSchedule(ctx, names)
-}
-
-// readSchedule reads everything in one statement, so that the clock and the
-// states belong together.
-func (s *Store) readSchedule(ctx context.Context, names []string) (now time.Time, states map[string]jobs.ScheduleState, err error) {
-	var millis int64
-	states = make(map[string]jobs.ScheduleState, len(names))
-	if len(names) > 0 {
-		in, args := inWords("e.entry", names)
-		err = s.query(ctx, s.ownDB, func(r *sql.Rows) error {
-			state, at, err := scanState(r)
-			states[state.Name], millis = state, at
-			return err
-		}, `SELECT `+s.millis()+`, e.entry, e.since, e.last_tick, e.paused, e.cron, e.data, t.tick, t.noted_at, t.uuid, t.outcome, t.note, t.duration_ms
-			FROM cmsjobs_schedules e LEFT JOIN cmsjobs_ticks t ON t.entry = e.entry
-			AND t.tick = (SELECT MAX(tick) FROM cmsjobs_ticks WHERE entry = e.entry) WHERE `+in, args...)
-	}
-	if err == nil && millis == 0 { // no row says what time it is
-		_, err = s.one(ctx, s.ownDB, []any{&millis}, "SELECT "+s.millis())
-	}
-	if err != nil {
-		return now, nil, fmt.Errorf("reading the schedule: %w", err)
-	}
-	return time.UnixMilli(millis).UTC(), states, nil
-}
-
-func scanState(r *sql.Rows) (state jobs.ScheduleState, now int64, err error) {
-	var since, last int64
-	var paused int
-	var data, uuid, outcome, note sql.NullString
-	var tick, noted, duration sql.NullInt64
-	if err := r.Scan(&now, &state.Name, &since, &last, &paused, &state.Cron, &data, &tick, &noted, &uuid, &outcome, &note, &duration); err != nil {
-		return state, 0, err
-	}
-	state.Since, state.LastTick, state.Paused = time.UnixMilli(since).UTC(), time.UnixMilli(last).UTC(), paused != 0
-	if data.String != "" {
-		state.Data = []byte(data.String)
-	}
-	if tick.Valid {
-		state.Last = &jobs.TickRecord{Entry: state.Name, Tick: time.UnixMilli(tick.Int64).UTC(), At: time.UnixMilli(noted.Int64).UTC(), UUID: uuid.String,
-			Outcome: outcome.String, Note: note.String, Duration: time.Duration(duration.Int64) * time.Millisecond}
-	}
-	return state, now, nil
-}
-
-// TakeTick implements schedule.Ticker. The tick's key is inserted first: who
-// comes second waits there for the first one's transaction to end, and finds
-// the tick taken, or takes it because the first one died. A duplicate is passed
-// over, not failed on, which would end PostgreSQL's transaction.
-func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, n jobs.New) (won bool, err error) {
-	list, err := s.prepare([]jobs.New{n})
-	if err != nil {
-		return false, err
-	}
-	list[0].UUID = newUUID()
-	err = s.inTx(ctx, "enqueuing the tick of "+t.Entry, func(x tx) error {
-		t.UUID = list[0].UUID
-		if won, err = s.insertTick(ctx, x.own, t); err != nil || !won {
+	err = s.inTx(ctx, "taking a tick of "+t.Entry, func(x tx) error {
+		_, err := s.exec(ctx, x.own, "INSERT INTO cmsjobs_ticks (entry, tick, at, uuid, outcome, note) VALUES (?,?,?,?,?,?)",
+			t.Entry, t.Tick.UnixMilli(), t.At.UnixMilli(), uuid, t.Outcome, bound(t.Note))
+		if duplicate(err) {
+			return errTaken
+		}
+		if err != nil || job == nil {
 			return err
 		}
-		if _, err := s.insertPlain(ctx, x.main, list); err != nil {
-			return err
+		receipts, err := s.insertAll(ctx, x, prepared)
+		if err == nil {
+			receipt = receipts[0]
 		}
-		return s.moveLastTick(ctx, x.own, t)
-	})
-	if err != nil {
-		return false, err
-	}
-	if won {
-		s.wake(list)
-	}
-	return won, nil
-}
-
-func (s *Store) insertTick(ctx context.Context, q Tx, t jobs.TickRecord) (bool, error) {
-	insert := s.d.insertOrSkip("cmsjobs_ticks", "entry, tick, noted_at, uuid, outcome, note, duration_ms", "(?, ?, "+s.millis()+", ?, ?, ?, 0)", "entry, tick")
-	n, err := s.exec(ctx, q, insert, t.Entry, t.Tick.UnixMilli(), t.UUID, t.Outcome, t.Note)
-	return n > 0, err
-}
-
-func (s *Store) moveLastTick(ctx context.Context, q Tx, t jobs.TickRecord) error {
-	at := t.Tick.UnixMilli()
-	_, err := s.exec(ctx, q, "UPDATE cmsjobs_schedules SET last_tick = ? WHERE entry = ? AND last_tick < ?", at, t.Entry, at)
-	return err
-}
-
-// MissTicks implements schedule.Ticker. A tick that another instance took
-// meanwhile stays as it is.
-func (s *Store) MissTicks(ctx context.Context, ticks []jobs.TickRecord) error {
-	return s.inTx(ctx, "recording missed ticks", func(x tx) error {
-		for _, t := range ticks {
-			if _, err := s.insertTick(ctx, x.own, t); err != nil {
-				return err
-			}
-			if err := s.moveLastTick(ctx, x.own, t); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// CompletedSince implements schedule.Ticker.
-func (s *Store) CompletedSince(ctx context.Context, kind string, since time.Time) (bool, error) {
-	var one int
-	found, err := s.one(ctx, s.ownDB, []any{&one}, "SELECT 1 FROM cmsjobs_runs WHERE kind = ? AND ended_at >= ? AND outcome = 'completed' LIMIT 1", kind, since.UnixMilli())
-	if err != nil {
-		return false, fmt.Errorf("looking for a completed %s: %w", kind, err)
-	}
-	return found, nil
-}
-
-// RunTick implements schedule.Book: the job of an entry, apart from its ticks.
-func (s *Store) RunTick(ctx context.Context, entry string, n jobs.New) (jobs.Receipt, error) {
-	list, err := s.prepare([]jobs.New{n})
-	if err != nil {
-		return jobs.Receipt{}, err
-	}
-	list[0].UUID = newUUID()
-	r := jobs.Receipt{UUID: list[0].UUID}
-	err = s.inTx(ctx, "running the schedule entry "+entry, func(x tx) error {
-		var now int64
-		if _, err := s.one(ctx, x.own, []any{&now}, "SELECT "+s.millis()); err != nil {
-			return err
-		}
-		ids, err := s.insertPlain(ctx, x.main, list)
-		if err != nil {
-			return err
-		}
-		r.ID = ids[0]
-		// Two people within a millisecond: both jobs run, one line is kept.
-		_, err = s.insertTick(ctx, x.own, jobs.TickRecord{Entry: entry, Tick: time.UnixMilli(now), UUID: r.UUID, Outcome: "enqueued", Note: "run by hand"})
 		return err
 	})
-	if err == nil {
-		s.wake(list)
+	if errors.Is(err, errTaken) {
+		return jobs.Receipt{}, false, nil
 	}
-	return r, err
+	if err == nil && job != nil {
+		s.wake(prepared)
+	}
+	return receipt, err == nil, err
 }
 
-// ChangeEntry implements schedule.Book.
-func (s *Store) ChangeEntry(ctx context.Context, state jobs.ScheduleState) error {
-	paused := 0
-	if state.Paused {
-		paused = 1
-	}
-	_, err := s.exec(ctx, s.ownDB, "UPDATE cmsjobs_schedules SET paused = ?, cron = ?, data = ?, since = ? WHERE entry = ?",
-		paused, state.Cron, sql.NullString{String: string(state.Data), Valid: len(state.Data) > 0}, state.Since.UnixMilli(), state.Name)
+// Changes implements schedule.Ticker.
+func (s *Store) Changes(ctx context.Context) (map[string]jobs.ScheduleEdit, error) {
+	changes := map[string]jobs.ScheduleEdit{}
+	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+		var name string
+		var cron, data sql.NullString
+		var paused sql.NullBool
+		if err := r.Scan(&name, &cron, &paused, &data); err != nil {
+			return err
+		}
+		c := jobs.ScheduleEdit{}
+		if cron.Valid {
+			c.Cron = &cron.String
+		}
+		if paused.Valid {
+			c.Paused = &paused.Bool
+		}
+		if data.String != "" {
+			c.Data = json.RawMessage(data.String)
+		}
+		changes[name] = c
+		return nil
+	}, "SELECT name, cron, paused, data FROM cmsjobs_schedules")
 	if err != nil {
-		return fmt.Errorf("changing the schedule entry %q: %w", state.Name, err)
+		return nil, fmt.Errorf("reading what was changed of the schedule: %w", err)
+	}
+	return changes, nil
+}
+
+// SaveChange implements schedule.Ticker.
+func (s *Store) SaveChange(ctx context.Context, entry string, c *jobs.ScheduleEdit) error {
+	if c == nil {
+		_, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_schedules WHERE name = ?", entry)
+		if err != nil {
+			return fmt.Errorf("taking %s back to the timetable: %w", entry, err)
+		}
+		return nil
+	}
+	var cron, paused, data any
+	if c.Cron != nil {
+		cron = *c.Cron
+	}
+	if c.Paused != nil {
+		paused = map[bool]int{true: 1}[*c.Paused]
+	}
+	if len(c.Data) > 0 {
+		data = string(c.Data)
+	}
+	statement := s.d.upsert("cmsjobs_schedules", "name, cron, paused, data, changed_at", "(?,?,?,?,"+s.millis()+")", "name", "cron", "paused", "data", "changed_at")
+	if _, err := s.exec(ctx, s.ownDB, statement, entry, cron, paused, data); err != nil {
+		return fmt.Errorf("changing the schedule entry %s: %w", entry, err)
 	}
 	return nil
+}
+
+// Ticks lists an entry's ticks, newest first, each with the outcome of its job
+// where that has ended. "" lists those of all entries.
+func (s *Store) Ticks(ctx context.Context, entry string, p jobs.Page) (jobs.List[jobs.TickRecord], error) {
+	limit := p.Limit
+	if limit <= 0 {
+		limit = 50
+	}
+	where, args := "1 = 1", []any(nil)
+	order := "at"
+	if entry != "" {
+		where, args, order = "entry = ?", []any{entry}, "tick"
+	}
+	if before, err := strconv.ParseInt(p.Cursor, 10, 64); p.Cursor != "" {
+		if err != nil {
+			return jobs.List[jobs.TickRecord]{}, fmt.Errorf("the cursor is not ours: %w", jobs.ErrInvalid)
+		}
+		where += fmt.Sprintf(" AND %s < %d", order, before)
+	}
+	list := jobs.List[jobs.TickRecord]{Total: -1}
+	// An inner query takes the page by its index before runs are looked up.
+	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+		var t jobs.TickRecord
+		var tick, at int64
+		var ended sql.NullString
+		if err := r.Scan(&t.Entry, &tick, &at, &t.UUID, &t.Outcome, &t.Note, &ended); err != nil {
+			return err
+		}
+		t.Tick, t.At = unixMilli(tick), unixMilli(at)
+		if ended.Valid && t.UUID != "" {
+			t.Outcome = ended.String
+		}
+		list.Items = append(list.Items, t)
+		return nil
+	}, fmt.Sprintf(`SELECT t.entry, t.tick, t.at, t.uuid, t.outcome, t.note,
+		(SELECT r.outcome FROM cmsjobs_runs r WHERE r.uuid = t.uuid ORDER BY r.id DESC LIMIT 1)
+		FROM (SELECT * FROM cmsjobs_ticks WHERE %s ORDER BY %s DESC LIMIT %d OFFSET %d) t ORDER BY t.%s DESC`, where, order, limit+1, max(p.Offset, 0), order), args...)
+	if err != nil {
+		return list, fmt.Errorf("listing ticks: %w", err)
+	}
+	if len(list.Items) > limit {
+		list.Items = list.Items[:limit]
+		last := list.Items[limit-1]
+		list.Next = strconv.FormatInt(map[bool]int64{true: last.At.UnixMilli(), false: last.Tick.UnixMilli()}[entry == ""], 10)
+	}
+	return list, nil
+}
+
+// PruneTicks removes ticks older than that; the newest of each entry stays.
+func (s *Store) PruneTicks(ctx context.Context, age time.Duration) (int64, error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("asking the database for the time: %w", err)
+	}
+	last, err := s.LastTicks(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var total int64
+	for entry, newest := range last {
+		n, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_ticks WHERE entry = ? AND tick < ?", entry, min(now.Add(-age).UnixMilli(), newest.UnixMilli()))
+		if err != nil {
+			return total, fmt.Errorf("removing old ticks of %s: %w", entry, err)
+		}
+		total += n
+	}
+	return total, nil
 }
