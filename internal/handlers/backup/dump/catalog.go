@@ -117,13 +117,15 @@ func (c catalog) only(o Options) catalog {
 	return c
 }
 
-// schemaHash is taken over every CREATE statement, in their order.
+// schemaHash is taken over every CREATE statement, in their order, without
+// what a restore may change: counters and definers.
 type schemaHash struct{ hash.Hash }
 
 func newSchemaHash() *schemaHash { return &schemaHash{sha256.New()} }
 
 func (h *schemaHash) add(statement string) {
-	fmt.Fprintf(h, "%d:%s", len(statement), autoIncrement.ReplaceAllString(statement, ""))
+	statement = Definer.ReplaceAllString(hideDefiner(autoIncrement.ReplaceAllString(statement, "")), "")
+	fmt.Fprintf(h, "%d:%s", len(statement), statement)
 }
 
 func (h *schemaHash) String() string { return hex.EncodeToString(h.Sum(nil)) }
