@@ -3,10 +3,13 @@ package backup
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"log/slog"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
 )
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func sha(data []byte) string {
 	sum := sha256.Sum256(data)
