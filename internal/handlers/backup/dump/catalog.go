@@ -111,9 +111,9 @@ func (c catalog) only(o Options) catalog {
 		return len(o.Tables) > 0 && !slices.Contains(o.Tables, name) || o.Exclude != nil && o.Exclude(name)
 	}
 	c.partial = len(o.Tables) > 0
-	c.tables = slices.DeleteFunc(c.tables, func(t tableInfo) bool { return out(t.name) })
-	c.views = slices.DeleteFunc(c.views, func(v viewInfo) bool { return out(v.name) })
-	c.sequences = slices.DeleteFunc(c.sequences, out)
+	c.tables = slices.DeleteFunc(slices.Clone(c.tables), func(t tableInfo) bool { return out(t.name) })
+	c.views = slices.DeleteFunc(slices.Clone(c.views), func(v viewInfo) bool { return out(v.name) })
+	c.sequences = slices.DeleteFunc(slices.Clone(c.sequences), out)
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -33,6 +34,14 @@ func Mysqldump(ctx context.Context, dsn string, o Options, sink Sink) (Summary, 
 	}
 	chosen := catalog.only(o)
 	d.describe(chosen)
+	programs, err := d.programs(ctx, chosen)
+	if err != nil {
+		return Summary{}, err
+	}
+	_, late, err := d.views(ctx, chosen, programs.functions())
+	if err != nil {
+		return Summary{}, err
+	}
 	tool, err := installed("mariadb-dump", "mysqldump")
 	if err != nil {
 		return Summary{}, err
@@ -43,7 +52,7 @@ func Mysqldump(ctx context.Context, dsn string, o Options, sink Sink) (Summary, 
 	}
 	defer os.Remove(file)
 	d.out = newWriter(ctx, o, sink)
-	for _, run := range d.mysqldumpRuns(catalog, chosen) {
+	for _, run := range d.mysqldumpRuns(catalog, chosen, late) {
 		d.out.start(run.part, "")
 		if err = stream(ctx, d.out, nil, tool, append([]string{"--defaults-file=" + file}, run.args...)...); err != nil {
 			break
@@ -62,7 +71,7 @@ type mysqldumpRun struct {
 }
 
 // mysqldumpRuns are the calls that make the same two files as our own dumper.
-func (d *dumper) mysqldumpRuns(all, chosen catalog) []mysqldumpRun {
+func (d *dumper) mysqldumpRuns(all, chosen catalog, late []view) []mysqldumpRun {
 	base := []string{"--single-transaction", "--quick", "--hex-blob", "--skip-add-locks", "--skip-lock-tables", "--default-character-set=utf8mb4", "--skip-triggers"}
 	var data, empty []string
 	left := map[string]bool{}
@@ -83,18 +92,32 @@ func (d *dumper) mysqldumpRuns(all, chosen catalog) []mysqldumpRun {
 	for _, v := range chosen.views {
 		delete(left, v.name)
 	}
-	for name := range left {
-		data = append(data, "--ignore-table="+d.database+"."+name)
+	var lateNames []string
+	for _, v := range late { // the tool itself would write them before their functions
+		left[v.name] = true
+		lateNames = append(lateNames, v.name)
 	}
-	runs := []mysqldumpRun{{Main, append(append(base, data...), "--", d.database)}}
+	var others []string // not even their triggers
+	for name := range left {
+		ignore := "--ignore-table=" + d.database + "." + name
+		data = append(data, ignore)
+		if !slices.Contains(empty, name) {
+			others = append(others, ignore)
+		}
+	}
+	runs := []mysqldumpRun{{Main, append(append(base[:len(base):len(base)], data...), "--", d.database)}}
 	if len(empty) > 0 {
 		runs = append(runs, mysqldumpRun{Main, append(append(base[:len(base):len(base)], "--no-data", "--", d.database), empty...)})
 	}
-	extra := append([]string{"--default-character-set=utf8mb4", "--no-data", "--no-create-info", "--triggers", "--skip-lock-tables"}, data...)
+	extra := append([]string{"--default-character-set=utf8mb4", "--no-data", "--no-create-info", "--triggers", "--skip-lock-tables"}, others...)
 	if !chosen.partial {
 		extra = append(extra, "--routines", "--events")
 	}
-	return append(runs, mysqldumpRun{Extra, append(extra, "--", d.database)})
+	runs = append(runs, mysqldumpRun{Extra, append(extra, "--", d.database)})
+	if len(late) > 0 {
+		runs = append(runs, mysqldumpRun{Extra, append(append(base[:len(base):len(base)], "--", d.database), lateNames...)})
+	}
+	return runs
 }
 
 // optionFile writes a DSN's account as an option file of the client (0600).
