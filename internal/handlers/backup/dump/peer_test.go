@@ -39,8 +39,8 @@ func BenchmarkBesidePeers(b *testing.B) {
 	host, port, _ := strings.Cut(c.Addr, ":")
 	account := fmt.Sprintf("-h %s -P %s -u %s", host, port, c.User)
 	file := filepath.Join(dir, "dump")
-	own := func(pack func(io.Writer) (io.WriteCloser, error)) func() error {
-		return func() error { return dumpTo(b.Context(), db.DSN, file, pack) }
+	own := func(end string, pack func(io.Writer) (io.WriteCloser, error)) func() error {
+		return func() error { return dumpTo(b.Context(), db.DSN, file+end, pack) }
 	}
 	shell := func(command string) func() error {
 		return func() error {
@@ -56,29 +56,30 @@ func BenchmarkBesidePeers(b *testing.B) {
 		name string
 		run  func() error
 	}{
-		{"dump/own-plain", own(nil)},
-		{"dump/own-zstd", own(func(w io.Writer) (io.WriteCloser, error) {
+		{"dump/own-plain", own("", nil)},
+		{"dump/own-zstd", own(".own.zst", func(w io.Writer) (io.WriteCloser, error) {
 			return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(2<<20))
 		})},
-		{"dump/own-pgzip", own(func(w io.Writer) (io.WriteCloser, error) { return pgzip.NewWriter(w), nil })},
+		{"dump/own-pgzip", own(".own.gz", func(w io.Writer) (io.WriteCloser, error) { return pgzip.NewWriter(w), nil })},
 		{"dump/mariadb-dump-plain", shell(tool + " > " + file + ".peer")},
 		{"dump/mariadb-dump-gzip", shell(tool + " | gzip > " + file + ".gz")},
 		{"dump/mariadb-dump-zstd-T2", shell(tool + " | zstd -qf -T2 -o " + file + ".zst")},
 		{"dump/mydumper-t2", shell("rm -rf " + dir + "/my; mydumper " + account + " -B " + c.DBName + " -t 2 --compress -o " + dir + "/my")},
 		{"dump/mydumper-t2-plain", shell("rm -rf " + dir + "/my; mydumper " + account + " -B " + c.DBName + " -t 2 -o " + dir + "/my")},
-		{"restore/client-own-file", shell("mariadb --no-defaults " + account + " " + c.DBName + " < " + file)},
 		{"restore/client-mariadb-dump-file", shell("mariadb --no-defaults " + account + " " + c.DBName + " < " + file + ".peer")},
+		{"restore/client-own-file", shell("mariadb --no-defaults " + account + " " + c.DBName + " < " + file)},
 		{"restore/own-parallel", func() error { return loadFrom(b.Context(), db.DSN, file) }},
 		{"restore/myloader-t2", shell("myloader " + account + " -B " + c.DBName + " -o -t 2 -d " + dir + "/my")},
 		{"restore/myloader-t4", shell("myloader " + account + " -B " + c.DBName + " -o -t 4 -d " + dir + "/my")},
 	} {
 		b.Run(peer.name, func(b *testing.B) {
-			if strings.HasPrefix(peer.name, "restore/own") || strings.HasPrefix(peer.name, "restore/client-own") {
-				if err := dumpTo(b.Context(), db.DSN, file, nil); err != nil {
-					b.Fatal(err)
-				}
-			}
 			for b.Loop() {
+				if strings.HasPrefix(peer.name, "restore/") { // each into an empty database
+					b.StopTimer()
+					db.MustExec("DROP DATABASE " + c.DBName)
+					db.MustExec("CREATE DATABASE " + c.DBName)
+					b.StartTimer()
+				}
 				if err := peer.run(); err != nil {
 					b.Skip(err)
 				}
