@@ -1,43 +1,71 @@
 package config
 
-import "time"
+import (
+	"net/netip"
+	"strings"
+)
 
 // HTTP says where the API and the admin pages are, and who may use them.
 type HTTP struct {
 	Enabled bool   `koanf:"enabled"`
+	API     bool   `koanf:"api"` // false: health and metrics only (S1.27 http_enabled)
 	Listen  string `koanf:"listen"`
 	URL     string `koanf:"url"` // as browsers reach it, for links in mails
-	// Tokens of programs, Users of people. With neither of them the listener
-	// answers health checks only.
-	Tokens  []Token       `koanf:"tokens"`
-	Users   []User        `koanf:"users"`
-	Session time.Duration `koanf:"session"`
-	Secret  Secret        `koanf:"secret"`
-	Proxies []string      `koanf:"proxies"` // addresses whose X-Forwarded-For is believed
-	Metrics bool          `koanf:"metrics"`
-	TLSCert string        `koanf:"tls_cert"`
-	TLSKey  string        `koanf:"tls_key"`
-	MaxBody Size          `koanf:"max_body"`
-	Kinds   []string      `koanf:"kinds"` // that may be enqueued over HTTP; none named: all
+	// AdminUser and AdminPassword are one account in the simplest form; Users
+	// are more of them. Programs get tokens by "cmsjobs token create".
+	AdminUser     string `koanf:"admin_user"`
+	AdminPassword Secret `koanf:"admin_password"`
+	Users         []User `koanf:"users"`
+	// CMSAccounts lets the CMS's own administrators sign in: its super users,
+	// and who has a permission that Permissions gives a role.
+	CMSAccounts bool              `koanf:"cms_accounts"`
+	Permissions map[string]string `koanf:"permissions"`
+	// EnqueueRule and ManageRule open routes beyond the tokens (S1.27).
+	EnqueueRule string   `koanf:"enqueue_rule"`
+	ManageRule  string   `koanf:"manage_rule"`
+	Kinds       []string `koanf:"allowed_topics"` // that may be enqueued over HTTP; none named: all
+	Proxies     []string `koanf:"proxies"`        // addresses whose X-Forwarded-For is believed
+	Origins     []string `koanf:"origins"`        // other sites whose pages may read answers (CORS)
+	Mask        []string `koanf:"mask"`           // further payload paths that are hidden
+	Metrics     bool     `koanf:"public_metrics"`
+	TLSCert     string   `koanf:"tls_cert"`
+	TLSKey      string   `koanf:"tls_key"`
+	MaxBody     Size     `koanf:"max_body"`
 }
 
-// Token lets a program in.
-type Token struct {
-	Name  string   `koanf:"name"`
-	Token Secret   `koanf:"token"`
-	Roles []string `koanf:"roles"` // enqueue, read, operate, admin
-	Kinds []string `koanf:"kinds"`
-}
-
-// User lets a person in. Password is a bcrypt hash.
+// User is an account of the admin page and of Basic authentication. Password is
+// the word itself or a bcrypt hash of it.
 type User struct {
-	Name     string   `koanf:"name"`
-	Password Secret   `koanf:"password"`
-	Roles    []string `koanf:"roles"`
+	Name     string `koanf:"name"`
+	Password Secret `koanf:"password"`
+	Role     string `koanf:"role"` // viewer, operator, admin
 }
 
 func defaultHTTP() HTTP {
-	return HTTP{Enabled: true, Listen: "127.0.0.1:8090", Session: 12 * time.Hour, Metrics: true, MaxBody: 2 << 20}
+	return HTTP{Enabled: true, API: true, Listen: "127.0.0.1:8090", AdminUser: "admin", CMSAccounts: true, Permissions: map[string]string{}, MaxBody: 2 << 20}
+}
+
+// Networks are Proxies as values; the configuration was checked.
+func (h HTTP) Networks() []netip.Prefix {
+	var list []netip.Prefix
+	for _, text := range h.Proxies {
+		if p, err := proxy(text); err == nil {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// proxy reads a network or a single address.
+func proxy(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		return netip.ParsePrefix(text)
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return netip.PrefixFrom(a, a.BitLen()), nil
 }
 
 func (h HTTP) check(r *report) {
@@ -46,26 +74,21 @@ func (h HTTP) check(r *report) {
 	}
 	r.address("http/listen", h.Listen)
 	r.webURL("http/url", h.URL)
-	r.atLeastFor("http/session", h.Session, time.Minute)
 	if (h.TLSCert == "") != (h.TLSKey == "") {
 		r.add("http/tls_cert", "certificate and key are needed both, or neither")
 	}
-	for _, t := range h.Tokens {
-		if t.Name == "" || len(t.Token) < 16 {
-			r.add("http/tokens", "the token %q needs a name and at least 16 characters", t.Name)
+	for _, text := range h.Proxies {
+		if _, err := proxy(text); err != nil {
+			r.add("http/proxies", "%q is neither an address nor a network", text)
 		}
-		h.checkRoles(r, "http/tokens", t.Roles)
 	}
 	for _, u := range h.Users {
 		if u.Name == "" || u.Password == "" {
 			r.add("http/users", "the user %q needs a name and a password", u.Name)
 		}
-		h.checkRoles(r, "http/users", u.Roles)
+		r.oneOf("http/users", u.Role, "viewer", "operator", "admin")
 	}
-}
-
-func (h HTTP) checkRoles(r *report, path string, roles []string) {
-	for _, role := range roles {
-		r.oneOf(path, role, "enqueue", "read", "operate", "admin")
+	for permission, role := range h.Permissions {
+		r.oneOf("http/permissions/"+permission, role, "viewer", "operator", "admin")
 	}
 }

@@ -20,8 +20,6 @@ type Queue struct {
 	Concurrency int           `koanf:"concurrency"`
 	Prefetch    int           `koanf:"prefetch"`
 	Lease       time.Duration `koanf:"lease"`
-	Timeout     time.Duration `koanf:"timeout"`
-	MaxAttempts int           `koanf:"max_attempts"`
 	Jitter      float64       `koanf:"jitter"`
 
 	Memory  Size          `koanf:"memory"`
@@ -43,7 +41,7 @@ func defaultQueue() Queue {
 		Enabled: true, Worker: true,
 		Queues: []string{"cmsjobs", "default"}, Default: "cmsjobs",
 		Poll: 3 * time.Second, PollFirst: 500 * time.Millisecond, Refresh: 300 * time.Second,
-		Concurrency: 1, Lease: 90 * time.Second, Timeout: 300 * time.Second, MaxAttempts: 3,
+		Concurrency: 1, Lease: 90 * time.Second,
 		Memory: 512 << 20, Grace: 8 * time.Second,
 		HeartbeatStale: 300 * time.Second, KeepCompleted: 7 * day, KeepFailed: 30 * day,
 		PHPRetryAfter: 90 * time.Second,
@@ -73,8 +71,6 @@ func (q Queue) check(r *report) {
 	if q.PHPRetryAfter > 0 && q.Lease > q.PHPRetryAfter {
 		r.add("queue/lease", "%s is longer than PHP's retry_after (%s): a PHP worker on the same table would take running jobs", q.Lease, q.PHPRetryAfter)
 	}
-	r.atLeastFor("queue/timeout", q.Timeout, time.Second)
-	r.between("queue/max_attempts", q.MaxAttempts, 1, 255)
 	if q.Jitter < 0 || q.Jitter > 1 {
 		r.add("queue/jitter", "%v is not between 0 and 1", q.Jitter)
 	}

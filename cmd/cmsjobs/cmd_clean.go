@@ -11,43 +11,94 @@ import (
 )
 
 func (a *app) cleanCommand() *cobra.Command {
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use:     "clean",
 		Aliases: []string{"queue:clean"},
 		Short:   "Remove dead workers, give stuck jobs back, rotate the history",
 		Long: `Removes workers that were silent for too long (queue.heartbeat_stale), gives back jobs whose worker
 died, rotates the history (queue.keep_completed, queue.keep_failed) and prunes failed jobs after writing
 them to a file. It is safe to say at any time; nothing is locked for long.`,
-		Example: "  cmsjobs clean",
+		Example: "  cmsjobs clean\n  cmsjobs clean --dry-run",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withRooms(c, a.clean)
 		},
 	}
+	command.Flags().BoolVar(&a.dry, "dry-run", false, "only count what would be removed")
+	return command
+}
+
+// cleaned is what a cleaning did, or would do.
+type cleaned struct {
+	Workers int64  `json:"workers"`
+	Stuck   int64  `json:"stuck"`
+	Runs    int64  `json:"runs"`
+	Ticks   int64  `json:"ticks"`
+	Failed  int64  `json:"failed"`
+	Export  string `json:"export,omitempty"`
+	DryRun  bool   `json:"dryRun,omitempty"`
 }
 
 func (a *app) clean(ctx context.Context, r *rooms) error {
-	q := r.config.Queue
-	workers, err := r.store.DeleteStaleWorkers(ctx, q.HeartbeatStale)
+	done, err := r.cleanQueue(ctx, a.dry)
 	if err != nil {
 		return err
+	}
+	return a.list(done, []string{"CLEANED", "ROWS"}, [][]string{{"dead workers", count(done.Workers)}, {"stuck jobs given back", count(done.Stuck)},
+		{"old runs", count(done.Runs)}, {"old ticks of the schedule", count(done.Ticks)}, {strings.TrimSpace("old failed jobs " + done.Export), count(done.Failed)}}, "")
+}
+
+// keepTicks is how long the schedule's history is kept.
+const keepTicks = 90 * 24 * time.Hour
+
+// cleanQueue cleans the queue's own tables; with dryRun it only counts.
+func (r *rooms) cleanQueue(ctx context.Context, dryRun bool) (done cleaned, err error) {
+	if dryRun {
+		return r.wouldClean(ctx)
+	}
+	q := r.config.Queue
+	if done.Workers, err = r.store.DeleteStaleWorkers(ctx, q.HeartbeatStale); err != nil {
+		return done, err
 	}
 	// A claim of ours that just ran out is taken by the next worker anyway.
-	stuck, err := r.store.ResetStuck(ctx, q.Lease)
-	if err != nil {
-		return err
+	if done.Stuck, err = r.store.ResetStuck(ctx, q.Lease); err != nil {
+		return done, err
 	}
-	runs, err := r.store.RotateRuns(ctx, days(q.KeepCompleted), days(q.KeepFailed))
-	if err != nil {
-		return err
+	if done.Runs, err = r.store.RotateRuns(ctx, days(q.KeepCompleted), days(q.KeepFailed)); err != nil {
+		return done, err
 	}
-	pruned, file, err := r.pruneFailed(ctx, a.now())
-	if err != nil {
-		return err
+	if done.Ticks, err = r.store.PruneTicks(ctx, keepTicks); err != nil {
+		return done, err
 	}
-	answer := map[string]any{"workers": workers, "stuck": stuck, "runs": runs, "failed": pruned, "export": file}
-	return a.list(answer, []string{"CLEANED", "ROWS"}, [][]string{{"dead workers", count(workers)}, {"stuck jobs given back", count(stuck)},
-		{"old runs", count(runs)}, {strings.TrimSpace("old failed jobs " + file), count(pruned)}}, "")
+	done.Failed, done.Export, err = r.pruneFailed(ctx, r.now())
+	return done, err
+}
+
+// wouldClean counts what cleanQueue would remove.
+func (r *rooms) wouldClean(ctx context.Context) (cleaned, error) {
+	done, q, now := cleaned{DryRun: true}, r.config.Queue, r.now()
+	workers, err := r.store.Workers(ctx)
+	if err != nil {
+		return done, err
+	}
+	for _, w := range workers {
+		if now.Sub(w.SeenAt) > q.HeartbeatStale {
+			done.Workers++
+		}
+	}
+	for _, x := range []struct {
+		into   *int64
+		keep   time.Duration
+		states []jobs.State
+	}{{&done.Runs, q.KeepCompleted, []jobs.State{jobs.StateCompleted, jobs.StateCancelled}}, {&done.Failed, q.KeepFailed, []jobs.State{jobs.StateFailed}}} {
+		if x.keep <= 0 {
+			continue
+		}
+		if *x.into, err = r.store.Count(ctx, jobs.Filter{States: x.states, Until: now.Add(-x.keep)}); err != nil {
+			return done, err
+		}
+	}
+	return done, nil
 }
 
 // pruneFailed exports and deletes failed jobs that are older than the

@@ -73,8 +73,12 @@ func (a *app) demo(ctx context.Context, site demoSite, once, fresh bool) error {
 		}
 		return a.demoReport(ctx, r, site, list, started)
 	}
+	parts, err := a.parts(r)
+	if err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return together(ctx, a.parts(r)) })
+	group.Go(func() error { return together(ctx, parts) })
 	group.Go(func() error {
 		if err := waitForJobs(ctx, r, list); err != nil {
 			return nil // stopped before they were done
@@ -222,7 +226,7 @@ func filesSince(dir string, since time.Time) ([]demoFile, error) {
 
 func demoNext(site demoSite) string {
 	return fmt.Sprintf(`
-The worker goes on; stop it with Ctrl-C. In another terminal:
+The worker goes on; stop it with Ctrl-C. In another terminal (cmsjobs is: go run ./cmd/cmsjobs):
   cmsjobs --cms %[1]s jobs list
   cmsjobs --cms %[1]s enqueue sitemap.generate '{"force":true}'
   cmsjobs --cms %[1]s enqueue cmsjobs.probe '{"sleep":"20s"}'    (watch it: cmsjobs --cms %[1]s workers)

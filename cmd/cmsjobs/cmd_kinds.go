@@ -25,7 +25,7 @@ func (a *app) kindsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer a.closing(&r)
+			defer a.closing(r)
 			if err := registerKinds(registry, r); err != nil {
 				return err
 			}

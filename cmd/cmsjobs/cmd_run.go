@@ -2,10 +2,16 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -24,7 +30,10 @@ scheduler (schedule.enabled) and the web (http.enabled). TERM or INT stops all o
 				return err
 			}
 			defer a.closing(r)
-			parts := a.parts(r)
+			parts, err := a.parts(r)
+			if err != nil {
+				return err
+			}
 			if len(parts) == 0 {
 				return usagef("nothing to run: queue.worker, schedule.enabled and http.enabled are all off")
 			}
@@ -42,12 +51,60 @@ type part struct {
 }
 
 // parts lists what the configuration enables.
-func (a *app) parts(r *rooms) []part {
+func (a *app) parts(r *rooms) ([]part, error) {
+	c := r.config
+	r.metrics = web.NewMetrics(version, func(kind string) bool { _, known := r.registry.Lookup(kind); return known })
 	var parts []part
-	if r.config.Queue.Worker && r.config.Queue.Enabled {
-		parts = append(parts, part{"worker", func(ctx context.Context) error { return a.work(ctx, r, workerOptions{}) }})
+	if c.Queue.Worker && c.Queue.Enabled {
+		told := newFailures(r)
+		parts = append(parts, part{"worker", func(ctx context.Context) error {
+			go told.run(ctx)
+			return a.work(ctx, r, workerOptions{ended: func(end jobs.Settlement) { r.metrics.Ended(end); told.Ended(end) }})
+		}})
 	}
-	return parts
+	if c.Schedule.Enabled {
+		s, err := r.scheduler()
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part{"scheduler", s.Run})
+	}
+	var collector *analytics.Collector
+	if c.Analytics.Collect && c.HTTP.Enabled {
+		collector = r.handlers.analytics.NewCollector()
+		parts = append(parts, part{"collector", collector.Run})
+	}
+	if !c.HTTP.Enabled {
+		return parts, nil
+	}
+	server, err := r.webServer(collector)
+	if err != nil {
+		return nil, err
+	}
+	parts = append(parts, part{"web", func(ctx context.Context) error { return a.serve(ctx, r, server) }})
+	// The database may be away for a day and the process is well all the same:
+	// the watchdog is for a process that hangs.
+	return append(parts, part{"systemd", func(ctx context.Context) error {
+		return web.NotifySystemd(ctx, func(context.Context) error { return nil })
+	}}), nil
+}
+
+// serve answers HTTP, or HTTPS where a certificate is configured.
+func (a *app) serve(ctx context.Context, r *rooms, server *web.Server) error {
+	l, err := r.listen()
+	if err != nil {
+		return err
+	}
+	scheme := "http"
+	if c := r.config.HTTP; c.TLSCert != "" {
+		pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+		if err != nil {
+			return errors.Join(usageError{fmt.Errorf("http.tls_cert: %w", err)}, l.Close())
+		}
+		l, scheme = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), "https"
+	}
+	r.log.Info("admin page", "url", scheme+"://"+l.Addr().String()+"/")
+	return server.Serve(ctx, l)
 }
 
 // errEnded says that a part ended by itself and in order; the others follow.

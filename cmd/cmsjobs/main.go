@@ -43,6 +43,7 @@ type app struct {
 		set                      []string
 		json                     bool
 	}
+	dry bool // --dry-run of the command that has one
 	// again is called at the second signal: stop without grace.
 	again atomic.Pointer[func()]
 }

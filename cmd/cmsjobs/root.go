@@ -14,6 +14,7 @@ const (
 	groupStart  = "start"
 	groupJobs   = "jobs"
 	groupWorker = "workers"
+	groupParts  = "parts"
 	groupCare   = "care"
 )
 
@@ -49,6 +50,7 @@ work and shows all of it. It reads the CMS's own .env when --cms names its folde
 		&cobra.Group{ID: groupStart, Title: "Start here:"},
 		&cobra.Group{ID: groupJobs, Title: "Jobs:"},
 		&cobra.Group{ID: groupWorker, Title: "Workers:"},
+		&cobra.Group{ID: groupParts, Title: "Parts of the CMS:"},
 		&cobra.Group{ID: groupCare, Title: "Care:"},
 	)
 	a.addCommands(root)
@@ -66,13 +68,15 @@ func (a *app) addCommands(root *cobra.Command) {
 	}
 	add(groupStart, a.demoCommand(), a.runCommand(), a.doctorCommand(), a.configCommand(), a.migrateCommand())
 	add(groupJobs, a.enqueueCommand(), a.jobsCommand(), a.failedCommand(), a.kindsCommand())
-	add(groupWorker, a.workCommand(), a.workersCommand(), a.pauseCommand(), a.continueCommand(), a.restartCommand())
-	add(groupCare, a.cleanCommand(), a.benchCommand(), a.versionCommand())
+	add(groupWorker, a.workCommand(), a.workersCommand(), a.pauseCommand(), a.continueCommand(), a.restartCommand(), a.scheduleCommand(), a.tickCommand())
+	add(groupParts, a.sitemapCommand(), a.mediaCommand(), a.analyticsCommand())
+	add(groupCare, a.cleanCommand(), a.tokenCommand(), a.healthCommand(), a.benchCommand(), a.versionCommand())
 
 	// Laravel's spellings, for fingers that know them.
 	for name, c := range map[string]*cobra.Command{
 		"queue:failed": a.failedListCommand(), "queue:retry": a.failedRetryCommand(), "queue:forget": a.failedForgetCommand(),
 		"queue:flush": a.failedFlushCommand(), "queue:prune-failed": a.failedPruneCommand(),
+		"schedule:list": a.scheduleListCommand(),
 	} {
 		_, words, _ := strings.Cut(c.Use, " ")
 		c.Use, c.Hidden = strings.TrimSpace(name+" "+words), true

@@ -18,8 +18,10 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
+	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
 
@@ -35,6 +37,9 @@ type rooms struct {
 	registry *jobs.Registry
 	store    *sqlstore.Store
 	wakeDir  string
+	breakers *breaker.Breakers
+	metrics  *web.Metrics
+	handlers handlerSet
 }
 
 // open joins the rooms that every command with a database needs.
@@ -188,13 +193,14 @@ func (r *rooms) openSite(context.Context) (err error) {
 
 func (r *rooms) openKinds(context.Context) error {
 	r.registry = jobs.NewRegistry()
-	return registerKinds(r.registry, *r)
+	r.breakers = breaker.New(r.ownDB, breaker.Config{})
+	return registerKinds(r.registry, r)
 }
 
 // registerKinds joins every handler to its kind, then lets the configuration
 // change their policies. It must work without a database: kinds are listed
 // without one.
-func registerKinds(registry *jobs.Registry, r rooms) error {
+func registerKinds(registry *jobs.Registry, r *rooms) error {
 	registerProbe(registry)
 	for _, register := range handlers() {
 		if err := register(registry, r); err != nil {
@@ -252,15 +258,29 @@ func (r *rooms) openStore(ctx context.Context) error {
 	if r.store, err = sqlstore.Open(ctx, r.db, o); err != nil {
 		return databaseError{err}
 	}
+	web.RegisterBulk(r.registry, r.store, r.store)
 	return nil
 }
 
-// enqueue puts a job on its kind's queue; the configuration may move a kind.
-func (r *rooms) enqueue(ctx context.Context, n jobs.New) (jobs.Receipt, error) {
-	if entry, known := r.registry.Lookup(n.Kind); known && n.Queue == "" {
-		n.Queue = cmp.Or(r.config.Kinds[entry.Kind].Queue, entry.Queue)
+// Enqueue puts jobs on their kinds' queues; the configuration may move a kind.
+// It makes rooms a jobs.Enqueuer that handlers may hold before the store is
+// open.
+func (r *rooms) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
+	placed := slices.Clone(list)
+	for i, n := range placed {
+		if entry, known := r.registry.Lookup(n.Kind); known && n.Queue == "" {
+			placed[i].Queue = cmp.Or(r.config.Kinds[entry.Kind].Queue, entry.Queue)
+		}
+		if r.metrics != nil {
+			r.metrics.Enqueued(placed[i].Queue, n.Kind)
+		}
 	}
-	receipts, err := r.store.Enqueue(ctx, n)
+	return r.store.Enqueue(ctx, placed...)
+}
+
+// enqueue is Enqueue of one job.
+func (r *rooms) enqueue(ctx context.Context, n jobs.New) (jobs.Receipt, error) {
+	receipts, err := r.Enqueue(ctx, n)
 	if err != nil {
 		return jobs.Receipt{}, err
 	}

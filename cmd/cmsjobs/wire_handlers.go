@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
@@ -24,21 +27,31 @@ import (
 // handlers joins each handler to what it needs, one function a handler. What
 // cannot work here (no folder of the CMS, say) is left out with a word in the
 // log: its jobs then wait for a worker that can run them.
-func handlers() []func(*jobs.Registry, rooms) error {
-	return []func(*jobs.Registry, rooms) error{sitemapHandler, mediaHandler, mailHandler, webhookHandler}
+func handlers() []func(*jobs.Registry, *rooms) error {
+	return []func(*jobs.Registry, *rooms) error{sitemapHandler, mediaHandler, mailHandler, webhookHandler, notifyHandler, cacheHandler, analyticsHandler}
+}
+
+// handlerSet are the handlers that commands and pages call besides their jobs.
+// One that cannot work here is nil.
+type handlerSet struct {
+	sitemap   *sitemap.Handler
+	media     *media.Handler
+	mail      *mail.Handler
+	webhook   *webhook.Handler
+	analytics *analytics.Handler
 }
 
 // nowhere are rooms without a database, to list kinds by.
-func (a *app) nowhere(l *config.Loaded) (rooms, error) {
+func (a *app) nowhere(l *config.Loaded) (*rooms, error) {
 	db, err := sqlx.Open("sqlite", ":memory:")
 	if err != nil {
-		return rooms{}, err
+		return nil, err
 	}
-	return rooms{config: l, log: slog.New(slog.DiscardHandler), now: a.now, db: db, ownDB: db,
+	return &rooms{config: l, log: slog.New(slog.DiscardHandler), now: a.now, db: db, ownDB: db,
 		site: &cms.Site{DB: db, Root: ".", Env: cms.Env{}}}, nil
 }
 
-func sitemapHandler(registry *jobs.Registry, r rooms) error {
+func sitemapHandler(registry *jobs.Registry, r *rooms) error {
 	c := r.config.Sitemap
 	if r.site.Root == "" && c.Dir == "" {
 		r.log.Debug("no sitemaps here: the CMS's folder is not known (cms.dir, or sitemap.dir)")
@@ -53,15 +66,18 @@ func sitemapHandler(registry *jobs.Registry, r rooms) error {
 		Options: sitemap.Options{Profile: c.Profile, Naming: c.Naming, PerFile: c.PerFile, Images: c.Images, Alternates: c.Alternates,
 			News: c.News, Publication: c.Publication, Gzip: c.Gzip, Stylesheet: c.Stylesheet, Robots: c.Robots, KeepNoIndex: c.KeepNoindex},
 		IndexNow: sitemap.IndexNowOptions{Mode: r.config.IndexNow.Mode, Endpoints: r.config.IndexNow.Endpoints, WriteKey: r.config.IndexNow.WriteKey, Batch: r.config.IndexNow.Batch},
+		HTTP:     outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowPrivate: r.config.Webhook.Networks(), AllowHTTP: true, SameHostRedirects: true, UserAgent: "cmsjobs/" + version}),
+		Updated:  r.sitemapUpdated,
 	})
 	if err != nil {
 		return err
 	}
 	h.Register(registry)
+	r.handlers.sitemap = h
 	return nil
 }
 
-func mediaHandler(registry *jobs.Registry, r rooms) error {
+func mediaHandler(registry *jobs.Registry, r *rooms) error {
 	c := r.config.Media
 	limits := picture.DefaultLimits()
 	limits.FileBytes = int64(c.MaxFile)
@@ -79,6 +95,7 @@ func mediaHandler(registry *jobs.Registry, r rooms) error {
 		return err
 	}
 	h.Register(registry)
+	r.handlers.media = h
 	return nil
 }
 
@@ -91,18 +108,21 @@ func openMedia(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
 	return storage.NewLocal(p.Folder, storage.LocalOptions{})
 }
 
-func mailHandler(registry *jobs.Registry, r rooms) error {
+func mailHandler(registry *jobs.Registry, r *rooms) error {
 	c := r.config.Mail
 	rate := mail.Rate{PerSecond: c.Rate.PerSecond, PerMinute: c.Rate.PerMinute, PerHour: c.Rate.PerHour, PerDay: c.Rate.PerDay}
 	m := mail.Config{
 		Site: r.site, DB: r.ownDB, Templates: templates.Mail(), TemplateFolder: c.Templates, AttachmentRoots: c.Roots,
 		MaxAttachmentBytes: int64(c.MaxSize), ResendUnknown: c.Resend, KeepPayload: c.KeepBody, EmailLogs: c.CMSLog, CommandTimeout: c.Timeout,
-		Limits: mail.Limits{All: rate}, Now: r.now, Logger: r.log,
+		Limits: mail.Limits{All: rate}, Breaker: r.breakers, Enqueue: r, Now: r.now, Logger: r.log,
 		Transport: mail.Transport{Driver: c.Driver, Host: c.Host, Port: c.Port, Username: c.Username, Password: mail.Secret(c.Password.Reveal()),
 			TLS: c.Encryption, EHLO: c.EHLO, FromName: c.FromName, FromAddress: c.From, SendmailPath: c.Sendmail},
 	}
 	if c.Rate.PerDomain > 0 {
 		m.Limits.Domains = map[string]mail.Rate{"*": {PerMinute: c.Rate.PerDomain}}
+	}
+	if !c.Verify {
+		m.TLS = &tls.Config{InsecureSkipVerify: true} // the owner said so: mail.verify
 	}
 	if c.Driver == "files" {
 		m.Capture = c.Dir
@@ -112,18 +132,20 @@ func mailHandler(registry *jobs.Registry, r rooms) error {
 		return errors.Join(errors.New("setting mail up"), err)
 	}
 	h.Register(registry)
+	r.handlers.mail = h
 	return nil
 }
 
-func webhookHandler(registry *jobs.Registry, r rooms) error {
+func webhookHandler(registry *jobs.Registry, r *rooms) error {
 	c := r.config.Webhook
 	h, err := webhook.New(webhook.Config{
-		DB: r.ownDB, AllowHTTP: c.AllowHTTP, DefaultSecret: c.Secret.Reveal(), Now: r.now, Logger: r.log,
+		DB: r.ownDB, AllowHTTP: c.AllowHTTP, DefaultSecret: c.Secret.Reveal(), Breaker: r.breakers, Enqueue: r, Now: r.now, Logger: r.log,
 		Client: outbound.New(outbound.Options{Timeout: c.Timeout, AllowPrivate: c.Networks(), AllowHTTP: c.AllowHTTP, UserAgent: "cmsjobs/" + version}),
 	})
 	if err != nil {
 		return fmt.Errorf("setting webhooks up (webhook.secret): %w", err)
 	}
 	h.Register(registry)
+	r.handlers.webhook = h
 	return nil
 }

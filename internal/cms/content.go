@@ -113,6 +113,8 @@ type reader struct {
 	home    string // the page that is shown at the root, and needs no slug
 	last    string
 	extras  extras
+	buffers [2][]row
+	at      map[string]*row // of the batch that is being read
 }
 
 type row struct {
@@ -188,7 +190,11 @@ func (r *reader) next(ctx context.Context) ([]row, error) {
 		return nil, err
 	}
 	defer rows.Close()
-	batch := make([]row, 0, r.query.Batch)
+	// Two buffers are enough: batch n+2 is begun when n+1 was taken, and so n is
+	// done with.
+	r.buffers[0], r.buffers[1] = r.buffers[1], r.buffers[0]
+	batch := r.buffers[0][:0]
+	defer func() { r.buffers[0] = batch }()
 	var title, image nullText
 	for rows.Next() {
 		batch = append(batch, row{})
@@ -281,6 +287,13 @@ func (at *row) item(r *reader) (Item, error) {
 
 // unprintable says why text can be no part of an address.
 func unprintable(text string) string {
+	plain := true
+	for i := range len(text) {
+		plain = plain && ' ' <= text[i] && text[i] <= '~'
+	}
+	if plain {
+		return "" // nearly all of them
+	}
 	if !utf8.ValidString(text) {
 		return "is not UTF-8"
 	}

@@ -10,7 +10,11 @@ import (
 
 // complete puts slugs and extras into a batch that is not empty.
 func (r *reader) complete(ctx context.Context, batch []row) error {
-	at := make(map[string]*row, len(batch))
+	if r.at == nil {
+		r.at = make(map[string]*row, len(batch))
+	}
+	at := r.at
+	clear(at)
 	for i := range batch {
 		at[batch[i].id] = &batch[i]
 	}

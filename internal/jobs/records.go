@@ -63,6 +63,14 @@ type ScheduleChange struct {
 	Reset bool
 }
 
+// ScheduleEdit is what people changed of an entry; nil fields are as the
+// timetable says.
+type ScheduleEdit struct {
+	Cron   *string
+	Paused *bool
+	Data   json.RawMessage
+}
+
 // Flow is what ended in one step of time.
 type Flow struct {
 	At                time.Time

@@ -187,6 +187,10 @@ func (s *Server) sameOrigin(c echo.Context, p access.Principal, r route) error {
 	return nil
 }
 
+// trailTime is how long a deed may wait for a busy database: longer than a
+// request may, as a deed that is given up is a hole in the trail.
+const trailTime = time.Minute
+
 // leaveTrail writes down who changed what, or was refused. A deed that cannot
 // be written goes to the log as an error with all that it would have said.
 func (s *Server) leaveTrail(c echo.Context, r route, outcome error) error {
@@ -205,7 +209,7 @@ func (s *Server) leaveTrail(c echo.Context, r route, outcome error) error {
 		target = strings.Join(c.ParamValues(), " ")
 	}
 	p := who(c)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), trailTime)
 	defer cancel()
 	err := s.cfg.Gate.Store.Record(ctx, access.Deed{Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: r.Name, Target: target, Status: status, Detail: detail})
 	if err == nil {

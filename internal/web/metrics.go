@@ -22,7 +22,6 @@ type Metrics struct {
 	known                         func(string) bool
 	enqueued, processed           *prometheus.CounterVec
 	duration, wait                *prometheus.HistogramVec
-	inProgress                    *prometheus.GaugeVec
 	stalled                       prometheus.Counter
 	scheduleSuccess               *prometheus.GaugeVec
 	scheduleMissed                *prometheus.CounterVec
@@ -61,7 +60,6 @@ func NewMetrics(version string, known func(string) bool) *Metrics {
 	m.processed = counter("jobs_processed_total", "Runs that ended in this process.", "queue", "type", "outcome")
 	m.duration = histogram("job_duration_seconds", "How long runs took.", durationBuckets, "type")
 	m.wait = histogram("job_wait_seconds", "From the moment a job was due to its start.", waitBuckets, "type")
-	m.inProgress = gauge("jobs_in_progress", "Runs going on in this process.", "type")
 	m.stalled = counter("stalled_jobs_total", "Jobs taken over from a worker that died or was cut off.").WithLabelValues()
 	m.scheduleSuccess = gauge("schedule_last_success_timestamp_seconds", "When a schedule entry's job last ended well.", "schedule")
 	m.scheduleMissed = counter("schedule_missed_total", "Ticks that passed without a job.", "schedule")
@@ -86,13 +84,9 @@ func (m *Metrics) Enqueued(queue, kind string) {
 	m.enqueued.WithLabelValues(queue, m.label(kind)).Inc()
 }
 
-// Started counts a run that begins; Ended one that ends.
-func (m *Metrics) Started(kind string) { m.inProgress.WithLabelValues(m.label(kind)).Inc() }
-
-// Ended counts the end of a run that Started counted.
+// Ended counts a run that ended; it is jobs.Config.Ended.
 func (m *Metrics) Ended(end jobs.Settlement) {
 	kind, queue := m.label(end.Claimed.Job.Kind), end.Claimed.Job.Queue
-	m.inProgress.WithLabelValues(kind).Dec()
 	m.processed.WithLabelValues(queue, kind, end.Verdict.String()).Inc()
 	m.duration.WithLabelValues(kind).Observe(end.Duration.Seconds())
 	m.wait.WithLabelValues(kind).Observe(max(end.Wait, 0).Seconds())
@@ -128,10 +122,12 @@ type queueCollector struct {
 	jobs *prometheus.Desc
 	wait *prometheus.Desc
 	up   *prometheus.Desc
+	busy *prometheus.Desc
 
 	mu    sync.Mutex
 	read  time.Time
 	stats jobs.Stats
+	runs  map[string]int // that go on now, by kind
 	err   error
 }
 
@@ -144,15 +140,21 @@ func newQueueCollector(cfg Config) *queueCollector {
 	return &queueCollector{cfg: cfg,
 		jobs: prometheus.NewDesc("cmsjobs_queue_jobs", "Jobs in a queue by state.", []string{"queue", "state"}, nil),
 		wait: prometheus.NewDesc("cmsjobs_queue_latency_seconds", "How long the oldest due job of a queue has waited.", []string{"queue"}, nil),
+		busy: prometheus.NewDesc("cmsjobs_jobs_in_progress", "Runs going on in all live workers.", []string{"type"}, nil),
 		up:   prometheus.NewDesc("cmsjobs_database_up", "Whether the queue's figures could be read.", nil, nil)}
 }
 
 // Describe implements prometheus.Collector.
-func (q *queueCollector) Describe(ch chan<- *prometheus.Desc) { ch <- q.jobs; ch <- q.wait; ch <- q.up }
+func (q *queueCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- q.jobs
+	ch <- q.wait
+	ch <- q.up
+	ch <- q.busy
+}
 
 // Collect implements prometheus.Collector.
 func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
-	stats, err := q.figures()
+	stats, runs, err := q.figures()
 	up := 1.0
 	if err != nil {
 		up = 0
@@ -164,25 +166,49 @@ func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 		ch <- prometheus.MustNewConstMetric(q.wait, prometheus.GaugeValue, s.Oldest.Seconds(), s.Queue)
 	}
+	for kind, n := range runs {
+		ch <- prometheus.MustNewConstMetric(q.busy, prometheus.GaugeValue, float64(n), kind)
+	}
 	if err == nil {
 		ch <- prometheus.MustNewConstMetric(q.jobs, prometheus.GaugeValue, float64(stats.Failed), "", "failed")
 	}
 }
 
-func (q *queueCollector) figures() (jobs.Stats, error) {
+func (q *queueCollector) figures() (jobs.Stats, map[string]int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if now := q.cfg.Now(); q.read.IsZero() || now.Sub(q.read) >= collectEvery {
 		ctx, cancel := context.WithTimeout(context.Background(), collectTime)
 		defer cancel()
-		q.stats, q.err = q.cfg.Ledger.Stats(ctx)
+		if q.stats, q.err = q.cfg.Ledger.Stats(ctx); q.err == nil {
+			q.runs, q.err = q.running(ctx)
+		}
 		q.read = now
 		if q.err != nil {
 			q.stats = jobs.Stats{}
 			q.cfg.Log.Warn("the queue's figures could not be read", "error", q.err)
 		}
 	}
-	return q.stats, q.err
+	return q.stats, q.runs, q.err
+}
+
+func (q *queueCollector) running(ctx context.Context) (map[string]int, error) {
+	runs := map[string]int{}
+	for _, kind := range q.cfg.Registry.Kinds() {
+		runs[kind] = 0
+	}
+	if q.cfg.Workers == nil {
+		return runs, nil
+	}
+	workers, err := q.cfg.Workers.Workers(ctx)
+	for _, w := range workers {
+		for _, r := range w.Running {
+			if w.Alive {
+				runs[r.Kind]++
+			}
+		}
+	}
+	return runs, err
 }
 
 func (s *Server) metrics(c echo.Context) error {

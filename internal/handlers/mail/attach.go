@@ -106,7 +106,7 @@ func (h *Handler) read(ctx context.Context, a Attachment, limit int64) ([]byte, 
 		if err != nil {
 			return nil, err
 		}
-		defer r.Close()
+		defer func() { _ = r.Close() }()
 		return bounded(r, limit)
 	}
 	return h.readFile(a.Path, limit)
@@ -141,7 +141,7 @@ func readUnder(folder, name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	// Asked before opening, because opening a named pipe waits for its writer.
 	info, err := root.Stat(name)
 	if err != nil {
@@ -157,7 +157,7 @@ func readUnder(folder, name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	return bounded(f, limit)
 }
 

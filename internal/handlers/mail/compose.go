@@ -54,7 +54,7 @@ func (h *Handler) letter(ctx context.Context, uuid string, p SendPayload, settin
 			return l, jobs.Permanent(err)
 		}
 	}
-	if l.from, err = sender(p.From, t); err != nil {
+	if l.from, err = sender(string(p.From), t); err != nil {
 		return l, jobs.Permanent(err)
 	}
 	if l.content, err = h.content(ctx, p, settings); err != nil {
@@ -155,11 +155,8 @@ func (l letter) message(g group, date time.Time) message {
 }
 
 func (l letter) bodies(m *mail.Msg) {
-	switch {
-	case l.content.HTML == "":
-		m.SetBodyString(mail.TypeTextPlain, l.content.Text)
-	default: // the last alternative is the best one (RFC 2046, 5.1.4)
-		m.SetBodyString(mail.TypeTextPlain, l.content.Text)
+	m.SetBodyString(mail.TypeTextPlain, l.content.Text)
+	if l.content.HTML != "" { // the last alternative is the best one (RFC 2046, 5.1.4)
 		m.AddAlternativeString(mail.TypeTextHTML, l.content.HTML)
 	}
 }

@@ -178,7 +178,7 @@ func (l ledger) inTx(ctx context.Context, doing string, do func(*sqlx.Tx) error)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	defer tx.Rollback() // after Commit it does nothing
+	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
 	if err := do(tx); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}

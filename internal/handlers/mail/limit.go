@@ -223,7 +223,7 @@ func (l *limiter) transaction(ctx context.Context, names []string, decide func(m
 	if err != nil {
 		return grant{}, fmt.Errorf("counting against the mail limits: %w", err)
 	}
-	defer tx.Rollback() // after Commit it does nothing
+	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
 	rows, err := l.read(ctx, tx, names)
 	if err != nil {
 		return grant{}, err

@@ -45,7 +45,7 @@ func (d filesDriver) write(name string, e envelope, msg message) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	part := "." + name + ".part"
 	f, err := root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

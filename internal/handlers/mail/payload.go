@@ -24,9 +24,9 @@ type SendPayload struct {
 	CC      Addresses `json:"cc,omitempty"`
 	BCC     Addresses `json:"bcc,omitempty"`
 	ReplyTo Addresses `json:"replyTo,omitempty"`
-	// From is the CMS's sender when empty.
-	From    string `json:"from,omitempty"`
-	Subject string `json:"subject,omitempty"`
+	// From is the CMS's sender when empty; one address, or {email, name}.
+	From    OneAddress `json:"from,omitempty"`
+	Subject string     `json:"subject,omitempty"`
 	// Body is HTML when it looks like it (or Format says so), else text. With
 	// Data, its {{ variables }} are replaced, escaped.
 	Body string `json:"body,omitempty"`
@@ -36,9 +36,9 @@ type SendPayload struct {
 	Text string `json:"text,omitempty"`
 	// Template is one of ours ("password-reset") or, as "cms:plugins/contact/notice",
 	// one of the CMS's simple ones.
-	Template string         `json:"template,omitempty"`
-	Data     map[string]any `json:"data,omitempty"`
-	Locale   string         `json:"locale,omitempty"`
+	Template string `json:"template,omitempty"`
+	Data     Data   `json:"data,omitempty"`
+	Locale   string `json:"locale,omitempty"`
 	// Attachments are paths under the allowed folders, or objects.
 	Attachments []Attachment `json:"attachments,omitempty"`
 	// Separate sends each recipient of To a mail of their own: they do not see
@@ -56,7 +56,7 @@ func (p *SendPayload) Validate() error {
 		wrong = append(wrong, err)
 	}
 	if p.From != "" {
-		_, err := ParseAddress(p.From)
+		_, err := ParseAddress(string(p.From))
 		wrong = append(wrong, err)
 	}
 	switch {
@@ -84,6 +84,29 @@ func (p *SendPayload) Validate() error {
 }
 
 func (p *SendPayload) maxAge() time.Duration { return time.Duration(p.MaxAge) * time.Second }
+
+// Data are the values for a template or for {{ variables }}.
+type Data map[string]any
+
+// UnmarshalJSON also reads PHP's empty array, which is [] in JSON.
+func (d *Data) UnmarshalJSON(data []byte) error {
+	var none []struct{}
+	if json.Unmarshal(data, &none) == nil && len(none) == 0 {
+		*d = nil
+		return nil
+	}
+	return json.Unmarshal(data, (*map[string]any)(d))
+}
+
+// OneAddress is written as a string or as {email, name}.
+type OneAddress string
+
+// UnmarshalJSON reads both shapes.
+func (a *OneAddress) UnmarshalJSON(data []byte) error {
+	text, err := readAddress(data)
+	*a = OneAddress(text)
+	return err
+}
 
 // Addresses are written as a string or a list of strings or {email, name}.
 type Addresses []string

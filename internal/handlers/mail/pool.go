@@ -49,7 +49,6 @@ type connection struct {
 }
 
 func (t Transport) fingerprint() [sha256.Size]byte {
-	t.FromName, t.FromAddress = "", ""
 	return sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s\x00%s\x00%s\x00%s", t.Host, t.Port, t.Username, string(t.Password), t.TLS, t.EHLO))
 }
 
@@ -116,7 +115,7 @@ func (p *pool) dial(ctx context.Context, t Transport) (*connection, error) {
 	}
 	if c.client, err = client.DialToSMTPClientWithContext(ctx); err != nil {
 		if c.raw != nil {
-			c.raw.Close()
+			c.close()
 		}
 		return nil, fmt.Errorf("connecting to %s: %w", t.Address(), err)
 	}

@@ -175,7 +175,7 @@ func subjects(t *testing.T, got []received) (count map[string]int, ids map[strin
 // answer nobody has seen, and at other moments. F14 of the failures that the
 // service promises to stand.
 func TestKilledWorkers(t *testing.T) {
-	mails, every := 150, 12
+	mails, every := 100, 16
 	if os.Getenv("CMSJOBS_SOAK") != "" {
 		mails, every = 1000, 20
 	}

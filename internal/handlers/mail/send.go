@@ -208,6 +208,9 @@ var ErrLimited = errors.New("the mail rate limit is used up")
 // admit waits for the rate limits: a short wait here, a long one by giving the
 // job back, which charges no attempt.
 func (d *delivery) admit(ctx context.Context, want []Address) ([]Address, error) {
+	if d.transport.Driver == DriverLog || d.transport.Driver == DriverFiles {
+		return want, nil // nothing leaves the house
+	}
 	var waited time.Duration
 	for {
 		g, err := d.h.limiter.take(ctx, want)

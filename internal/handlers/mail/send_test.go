@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -58,7 +59,7 @@ func parse(t testing.TB, data []byte) parsedMail {
 	p := parsedMail{header: r.Header, attachments: map[string][]byte{}, inline: map[string][]byte{}}
 	for {
 		part, err := r.NextPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return p
 		}
 		if err != nil {

@@ -102,7 +102,7 @@ func readBounded(files fs.FS, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	text, err := io.ReadAll(io.LimitReader(f, maxOutput))
 	return string(text), err
 }

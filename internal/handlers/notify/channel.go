@@ -189,7 +189,7 @@ func (h *Handler) post(ctx context.Context, address string, body any) error {
 		return jobs.Permanent(errors.New("its address is not one of HTTP"))
 	}
 	r.Header.Set("Content-Type", "application/json")
-	answer, err := h.c.Client.Do(r)
+	answer, err := h.c.Client.Do(r) //nolint:bodyclose // ReadBody closes it
 	if err != nil {
 		var e *url.Error
 		if errors.As(err, &e) {

@@ -136,7 +136,7 @@ func (h *Handler) locked(ctx context.Context, topic string, change func(*row)) e
 	if err != nil {
 		return fmt.Errorf("noting a notification: %w", err)
 	}
-	defer tx.Rollback() // after Commit it does nothing
+	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
 	lock := " FOR UPDATE"
 	if tx.DriverName() == "sqlite" {
 		lock = ""

@@ -163,7 +163,7 @@ func (h *Handler) send(ctx context.Context, c *call) {
 	if c.signature != "" {
 		r.Header.Set(HeaderSignature, c.signature)
 	}
-	answer, err := h.c.Client.Do(r)
+	answer, err := h.c.Client.Do(r) //nolint:bodyclose // ReadBody closes it
 	if err != nil {
 		c.err = bare(err)
 		return

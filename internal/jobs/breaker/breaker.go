@@ -177,7 +177,7 @@ func (b *Breakers) fail(ctx context.Context, dependency string, failure error) (
 	if err != nil {
 		return false, err
 	}
-	defer tx.Rollback() // after Commit it does nothing
+	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
 	var r row
 	err = tx.GetContext(ctx, &r, b.query(" WHERE dependency = ?"+b.lock), key(dependency))
 	if errors.Is(err, sql.ErrNoRows) {

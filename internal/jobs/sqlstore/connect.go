@@ -121,6 +121,7 @@ func openMySQL(c *mysql.Config, o ConnectOptions) (*sqlx.DB, string, error) {
 	c.ParseTime, c.Loc = true, time.UTC
 	c.ClientFoundRows, c.RejectReadOnly, c.InterpolateParams = true, true, true
 	c.MultiStatements = false
+	c.Logger = &mysql.NopLogger{} // what it would print comes back as an error
 	c.Timeout, c.ReadTimeout, c.WriteTimeout = dialTimeout, readTimeout, readTimeout
 	if c.Params == nil {
 		c.Params = map[string]string{}

@@ -234,11 +234,11 @@ func parseCursor(text string) (cursor, error) {
 	}
 	for _, part := range strings.Split(text, ".") {
 		if len(part) < 2 || !strings.Contains("wfr", part[:1]) {
-			return nil, fmt.Errorf("%q is no cursor of a list: take the one that the list gave", text)
+			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid, text)
 		}
 		key, err := strconv.ParseInt(part[1:], 36, 64)
 		if err != nil || key < atEnd {
-			return nil, fmt.Errorf("%q is no cursor of a list: take the one that the list gave", text)
+			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid, text)
 		}
 		c[part[:1]] = key
 	}

@@ -119,7 +119,7 @@ func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 	if p.Cursor != "" {
 		id, err := strconv.ParseInt(p.Cursor, 36, 64)
 		if err != nil {
-			return list, fmt.Errorf("%q is no cursor of a list: take the one that the list gave", p.Cursor)
+			return list, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid, p.Cursor)
 		}
 		c.add(fmt.Sprintf("id < %d", id))
 	}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/templates"
+)
+
+func (a *app) analyticsCommand() *cobra.Command {
+	c := &cobra.Command{Use: "analytics", Short: "Import access logs and write reports of visits",
+		Example: "  cmsjobs analytics import /var/log/nginx/access.log*\n  cmsjobs analytics report --range 2026-01-01..2026-01-31 --format html -o january.html"}
+	c.AddCommand(a.analyticsImportCommand(), a.analyticsProcessCommand(), a.analyticsReportCommand())
+	return c
+}
+
+func (a *app) analyticsImportCommand() *cobra.Command {
+	var host string
+	c := &cobra.Command{Use: "import FILE...", Short: "Read access logs of nginx, Apache or Caddy, plain or gzipped", Args: cobra.MinimumNArgs(1),
+		Long: `Reads access logs. The same log may be given again, also when it has grown or was rotated: what was read
+is not read twice. Afterwards "cmsjobs analytics process" (or the hourly job) adds it up.`,
+		Example: "  cmsjobs analytics import access.log\n  cmsjobs analytics import --host www.example.com access.log.*.gz",
+		RunE: func(c *cobra.Command, files []string) error {
+			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+				cells := [][]string{}
+				all := map[string]analytics.Imported{}
+				for _, name := range files {
+					done, err := a.importLog(ctx, r, name, host)
+					if err != nil {
+						return fmt.Errorf("%s: %w", name, err)
+					}
+					n := func(v int64) string { return strconv.FormatInt(v, 10) }
+					all[name] = done
+					cells = append(cells, []string{name, n(done.Lines), n(done.Views), n(done.Skipped), n(done.Bad), n(done.Already)})
+				}
+				return a.list(all, []string{"LOG", "LINES", "VIEWS", "SKIPPED", "BAD", "READ BEFORE"}, cells, "")
+			})
+		}}
+	c.Flags().StringVar(&host, "host", "", "the site's host, for logs that do not name it (default: the CMS's)")
+	return c
+}
+
+func (a *app) importLog(ctx context.Context, r *rooms, name, host string) (analytics.Imported, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return analytics.Imported{}, err
+	}
+	defer f.Close()
+	size := int64(-1)
+	if info, err := f.Stat(); err == nil {
+		size = info.Size()
+	}
+	if host == "" {
+		host = siteName(r.site)
+	}
+	set, end := a.progress(size, name)
+	defer end()
+	return r.handlers.analytics.Import(ctx, name, host, f, set)
+}
+
+func (a *app) analyticsProcessCommand() *cobra.Command {
+	var span string
+	c := &cobra.Command{Use: "process", Short: "Add visits up now, without the queue", Example: "  cmsjobs analytics process\n  cmsjobs analytics process --range 2026-01-01..2026-01-31", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			p := analytics.ProcessPayload{}
+			if span != "" {
+				start, end, err := parseRange(span)
+				if err != nil {
+					return err
+				}
+				p.DateRange = &analytics.DateRange{Start: start, End: end}
+			}
+			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+				done, err := r.handlers.analytics.Process(ctx, p)
+				if err != nil {
+					return err
+				}
+				return a.printJSON(done)
+			})
+		}}
+	c.Flags().StringVar(&span, "range", "", "days as 2026-01-01..2026-01-31 (default: what changed)")
+	return c
+}
+
+// parseRange reads 2026-01-01..2026-01-31, or one day.
+func parseRange(text string) (start, end string, err error) {
+	start, end, found := strings.Cut(text, "..")
+	if !found {
+		end = start
+	}
+	p := analytics.ProcessPayload{DateRange: &analytics.DateRange{Start: start, End: end}}
+	if err := p.Validate(); err != nil {
+		return "", "", usagef("--range is like 2026-01-01..2026-01-31: %w", err)
+	}
+	return start, end, nil
+}
+
+func (a *app) analyticsReportCommand() *cobra.Command {
+	var span, format, out, site string
+	var limit int
+	c := &cobra.Command{Use: "report", Short: "Write a report as HTML, CSV or JSON", Example: "  cmsjobs analytics report --range 2026-01-01..2026-01-31 --format html -o january.html", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			start, end, err := parseRange(span)
+			if err != nil {
+				return err
+			}
+			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+				report, err := r.handlers.analytics.Report(ctx, analytics.ReportQuery{Since: start, Until: end, Site: site, Limit: limit})
+				if err != nil {
+					return err
+				}
+				return a.writeReport(report, format, out)
+			})
+		}}
+	c.Flags().StringVar(&span, "range", "", "days as 2026-01-01..2026-01-31, both included")
+	c.Flags().StringVar(&format, "format", "html", "html, csv or json")
+	c.Flags().StringVarP(&out, "output", "o", "", "file to write (default: standard output)")
+	c.Flags().StringVar(&site, "site", "", "only this host")
+	c.Flags().IntVar(&limit, "limit", 20, "entries of each list")
+	_ = c.MarkFlagRequired("range") // the flag is there
+	return c
+}
+
+func (a *app) writeReport(report analytics.Report, format, out string) (err error) {
+	write := map[string]func(io.Writer) error{
+		"html": func(w io.Writer) error { return analytics.WriteHTML(w, templates.Report(), report) },
+		"csv":  func(w io.Writer) error { return analytics.WriteCSV(w, report) },
+		"json": func(w io.Writer) error { return analytics.WriteJSON(w, report) },
+	}[format]
+	if write == nil {
+		return usagef("--format is html, csv or json, not %q", format)
+	}
+	if out == "" {
+		return write(a.out)
+	}
+	f, err := os.Create(out)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}

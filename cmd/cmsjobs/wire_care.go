@@ -1,0 +1,98 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/cache"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
+)
+
+const day = 24 * time.Hour
+
+// cacheHandler joins the cleaning kinds: caches, logs, the queue's own tables.
+func cacheHandler(registry *jobs.Registry, r *rooms) error {
+	c, l := r.config.Cache, r.config.Logs
+	o := cache.Options{Store: c.Driver, Prefix: c.Prefix, RedisIsOurs: c.Redis.Own, LogDays: int(l.Keep / day), RotateAbove: int64(l.MaxSize),
+		Sessions: l.Sessions > 0, EmailLogDays: int(l.Mails / day), RevisionDays: int(l.Revision / day), MemberActivityDays: int(l.Members / day)}
+	set := cache.Config{Site: r.site, Options: o, CleanQueue: func(ctx context.Context, dryRun bool) (any, error) { return r.cleanQueue(ctx, dryRun) }, Now: r.now, Logger: r.log}
+	if c.Redis.Address != "" {
+		set.OpenRedis = func(ctx context.Context) (redis.UniversalClient, error) {
+			client := redis.NewClient(&redis.Options{Addr: c.Redis.Address, Username: c.Redis.Username, Password: c.Redis.Password.Reveal(), DB: c.Redis.DB})
+			if err := client.Ping(ctx).Err(); err != nil {
+				return nil, errors.Join(err, client.Close())
+			}
+			return client, nil
+		}
+	}
+	cache.New(set).Register(registry)
+	return nil
+}
+
+// notifyHandler joins the ways in which administrators are told.
+func notifyHandler(registry *jobs.Registry, r *rooms) error {
+	c := r.config.Notify
+	n := notify.Config{DB: r.ownDB, Interval: c.Every, Site: siteName(r.site), CMS: r.site, Now: r.now, Logger: r.log,
+		Client: outbound.New(outbound.Options{Timeout: 15 * time.Second, AllowPrivate: r.config.Webhook.Networks(), UserAgent: "cmsjobs/" + version})}
+	if c.CMS {
+		n.Channels = append(n.Channels, notify.Channel{Type: notify.TypeCMS})
+	}
+	if c.Mail {
+		n.Mail = func(to []string, template string, data map[string]any) jobs.New {
+			return mail.Send.Of(mail.SendPayload{To: to, Template: template, Data: data})
+		}
+		n.Channels = append(n.Channels, notify.Channel{Type: notify.TypeMail, To: r.config.Mail.Admin})
+	}
+	for _, channel := range c.Channels {
+		n.Channels = append(n.Channels, notify.Channel{Type: channel.Type, URL: channel.URL.Reveal(), Chat: channel.ChatID})
+	}
+	h, err := notify.New(n)
+	if err != nil {
+		return usageError{err}
+	}
+	h.Register(registry)
+	return nil
+}
+
+func siteName(s *cms.Site) string {
+	if u, err := url.Parse(s.URL()); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return cmp.Or(s.Env["APP_NAME"], "the site")
+}
+
+// analyticsHandler joins the counting of visits.
+func analyticsHandler(registry *jobs.Registry, r *rooms) error {
+	c := r.config.Analytics
+	a := analytics.Config{Site: r.site, DB: r.ownDB, Now: r.now, Logger: r.log, Hosts: c.Hosts, RespectDoNotTrack: c.HonourDNT, KeepRaw: c.KeepRaw,
+		Buffer: c.Buffer, PerAddress: float64(c.Rate) / 60, TrustedProxies: r.config.HTTP.Networks(), CountPostViews: !c.Collect && c.Table == ""}
+	if c.Table != "" {
+		column := func(name string) string { return c.Columns[name] }
+		a.Mapped = &analytics.Mapping{Table: c.Table, At: column("at"), Visitor: column("visitor"), Address: column("address"), Agent: column("agent"),
+			Path: column("path"), Referrer: column("referrer"), Country: column("country"), Campaign: column("campaign"), Site: column("site")}
+	}
+	if c.MMDB != "" {
+		countries, err := analytics.OpenCountries(c.MMDB)
+		if err != nil {
+			return usageError{err}
+		}
+		a.Countries = countries // open as long as the process lives
+	}
+	h, err := analytics.New(a)
+	if err != nil {
+		return usageError{err}
+	}
+	h.Register(registry)
+	r.handlers.analytics = h
+	return nil
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/cache"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// sitemapUpdated follows a new sitemap, in the transaction that completes its
+// job: the CMS's cached copy goes, and whoever subscribed is told. (The sitemap
+// job itself enqueues sitemap.indexnow.)
+func (r *rooms) sitemapUpdated(ctx context.Context, e sitemap.Event) error {
+	jobs.FollowUp(ctx, cache.Clear.Of(cache.ClearPayload{Tags: []string{"sitemap"}}))
+	return r.publish(ctx, "sitemap.updated", e)
+}
+
+// publish enqueues the deliveries of an event with the job that caused it.
+func (r *rooms) publish(ctx context.Context, event string, data any) error {
+	if r.handlers.webhook == nil {
+		return nil
+	}
+	deliveries, err := r.handlers.webhook.Publish(ctx, event, data)
+	if err != nil {
+		return err
+	}
+	jobs.FollowUp(ctx, deliveries...)
+	return nil
+}
+
+// failures tells people about jobs that failed for good. The worker only drops
+// them in: telling must not slow it down.
+type failures struct {
+	r    *rooms
+	list chan jobs.Settlement
+}
+
+func newFailures(r *rooms) *failures { return &failures{r, make(chan jobs.Settlement, 1000)} }
+
+// Ended takes a run; all but buried jobs are none of its business. In a storm
+// of failures some are not told apart: messages are grouped by the hour anyway,
+// and failed_jobs has them all.
+func (f *failures) Ended(end jobs.Settlement) {
+	if end.Verdict != jobs.Buried {
+		return
+	}
+	select {
+	case f.list <- end:
+	default:
+	}
+}
+
+// run tells until ctx ends.
+func (f *failures) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case end := <-f.list:
+			call, cancel := context.WithTimeout(ctx, 10*time.Second)
+			if err := f.tell(call, end); err != nil {
+				f.r.log.Error("nobody could be told that a job failed; it is in failed_jobs", "uuid", end.Claimed.Job.UUID, "error", err)
+			}
+			cancel()
+		}
+	}
+}
+
+func (f *failures) tell(ctx context.Context, end jobs.Settlement) error {
+	var next []jobs.New
+	if n, ok := notify.JobFailed(end.Claimed.Job, end.Error, f.r.jobURL(end.Claimed.Job.UUID)); ok {
+		next = append(next, n)
+	}
+	if h := f.r.handlers.webhook; h != nil {
+		deliveries, err := h.PublishFailure(ctx, end.Claimed.Job, end.Error)
+		if err != nil {
+			return err
+		}
+		next = append(next, deliveries...)
+	}
+	if len(next) == 0 {
+		return nil
+	}
+	_, err := f.r.Enqueue(ctx, next...)
+	return err
+}
+
+// jobURL is a job's page, "" where the address of the pages is not known.
+func (r *rooms) jobURL(uuid string) string {
+	if r.config.HTTP.URL == "" {
+		return ""
+	}
+	return r.config.HTTP.URL + "/admin/jobs/" + uuid
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
+)
+
+// scheduler joins the timetable, the configuration and the store.
+func (r *rooms) scheduler() (*schedule.Scheduler, error) {
+	entries, err := r.entries()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.store, History: r.store, Zone: r.scheduleZone, Logger: r.log, CatchUp: r.config.Schedule.CatchUp})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return s, nil
+}
+
+// scheduleZone is the configuration's, else the CMS's.
+func (r *rooms) scheduleZone(ctx context.Context) (*time.Location, error) {
+	if name := r.config.Schedule.Zone; name != "" {
+		return time.LoadLocation(name)
+	}
+	return r.site.Zone(ctx)
+}
+
+// entries are the timetable as the configuration has it. Entries of kinds that
+// cannot run here are left out: nobody would do their jobs.
+func (r *rooms) entries() ([]schedule.Entry, error) {
+	own := maps.Clone(r.config.Schedule.Entries)
+	var entries []schedule.Entry
+	for _, e := range timetable() {
+		changed, err := r.configured(e, own[e.Name])
+		if err != nil {
+			return nil, fmt.Errorf("schedule.entries.%s: %w", e.Name, err)
+		}
+		delete(own, e.Name)
+		if _, known := r.registry.Lookup(changed.Job.Kind); known {
+			entries = append(entries, changed)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		e, err := r.configured(schedule.Entry{Name: name}, own[name])
+		if err != nil {
+			return nil, fmt.Errorf("schedule.entries.%s: %w", name, err)
+		}
+		if _, known := r.registry.Lookup(e.Job.Kind); !known {
+			return nil, fmt.Errorf("schedule.entries.%s: no kind is named %q; known are %v", name, e.Job.Kind, r.registry.Kinds())
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// configured is an entry with what the configuration says of it.
+func (r *rooms) configured(e schedule.Entry, c config.ScheduleEntry) (schedule.Entry, error) {
+	e.Cron = cmp.Or(c.Cron, e.Cron)
+	e.Job.Kind = cmp.Or(c.Kind, e.Job.Kind)
+	e.Job.Queue = cmp.Or(c.Queue, e.Job.Queue)
+	if known, ok := r.registry.Lookup(e.Job.Kind); ok && e.Job.Queue == "" {
+		e.Job.Queue = cmp.Or(r.config.Kinds[known.Kind].Queue, known.Queue)
+	}
+	if c.Payload != nil {
+		data, err := json.Marshal(c.Payload)
+		if err != nil {
+			return e, fmt.Errorf("its payload cannot be written as JSON: %w", err)
+		}
+		e.Job.Data = data
+	}
+	if c.Enabled != nil {
+		e.Paused = !*c.Enabled
+	}
+	if c.Policy != "" {
+		e.Policy = map[string]schedule.Policy{"skip": schedule.Skip, "once": schedule.Latest, "all": schedule.All}[c.Policy]
+	}
+	e.CatchUp = cmp.Or(c.CatchUp, e.CatchUp)
+	e.Limit = cmp.Or(c.Limit, e.Limit)
+	var err error
+	if c.Window != "" {
+		e.Window, err = schedule.ParseWindow(c.Window)
+	}
+	return e, err
+}
+
+// tickReport is what one round did, for "cmsjobs tick" and POST /api/cron/tick.
+type tickReport struct {
+	Enqueued int `json:"enqueued"`
+	Missed   int `json:"missed"`
+	Skipped  int `json:"skipped"`
+	Ran      int `json:"ran"`
+	Failed   int `json:"failed"`
+}
+
+// tick does one round of what the service does by itself, for hosts without
+// long-running processes: it enqueues what is due and works until nothing is.
+func (r *rooms) tick(ctx context.Context, atMost time.Duration) (tickReport, error) {
+	var report tickReport
+	s, err := r.scheduler()
+	if err != nil {
+		return report, err
+	}
+	if r.config.Schedule.Enabled {
+		done, err := s.Tick(ctx)
+		if err != nil {
+			return report, err
+		}
+		report = tickReport{Enqueued: done.Enqueued, Missed: done.Missed, Skipped: done.Skipped}
+	}
+	r.config.Queue.MaxTime = atMost
+	w, closeIt, err := r.worker(workerOptions{stopWhenEmpty: true, ended: func(end jobs.Settlement) {
+		report.Ran++
+		if end.Verdict == jobs.Buried || end.Verdict == jobs.Retried {
+			report.Failed++
+		}
+	}})
+	if err != nil {
+		return report, err
+	}
+	defer closeIt()
+	return report, w.Run(ctx)
+}

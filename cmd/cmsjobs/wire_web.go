@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// webServer joins the HTTP API and the admin page to the other rooms.
+// collector is nil where page views are not collected.
+func (r *rooms) webServer(collector *analytics.Collector) (*web.Server, error) {
+	c := r.config.HTTP
+	gate, err := r.gate()
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.scheduler()
+	if err != nil {
+		return nil, err
+	}
+	w := web.Config{
+		Enqueuer: r, Registry: r.registry, Ledger: r.store, Changer: r.store, History: r.store, Queues: r.store, Workers: r.store, Schedules: s,
+		Ticker: webTicker{r}, Gate: gate, Breakers: r.openBreakers, Settings: r.settings, Metrics: r.metrics.Registry,
+		Ready:       []web.Check{{Name: "database", Do: r.db.PingContext}},
+		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, PublicMetrics: c.Metrics,
+		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody),
+		Mount: r.mounts(collector), Version: version, Now: r.now, Log: r.log,
+	}
+	r.showHandlers(&w)
+	if !r.config.Queue.Enabled {
+		w.Doer = web.NewInline(r.registry, r.now)
+	}
+	return web.New(w)
+}
+
+// mounts are the doors that handlers open to the world themselves.
+func (r *rooms) mounts(collector *analytics.Collector) map[string]http.Handler {
+	m := map[string]http.Handler{}
+	if collector != nil {
+		m["/collect"] = collector
+		m["/collect.js"] = http.HandlerFunc(analytics.ServeScript)
+	}
+	return m
+}
+
+// gate lets people in: accounts of the configuration, then the CMS's own.
+func (r *rooms) gate() (*access.Gate, error) {
+	c := r.config.HTTP
+	g := &access.Gate{Store: access.NewStore(r.ownDB, r.now), PermissionRoles: map[string]access.Role{}}
+	users := c.Users
+	if c.AdminPassword != "" {
+		users = append(users, config.User{Name: c.AdminUser, Password: c.AdminPassword, Role: string(access.Administrator)})
+	}
+	for _, u := range users {
+		hash, err := hashed(u.Password.Reveal())
+		if err != nil {
+			return nil, usageError{fmt.Errorf("the password of %s: %w", u.Name, err)}
+		}
+		g.Users = append(g.Users, access.User{Name: u.Name, PasswordHash: hash, Role: access.Role(u.Role)})
+	}
+	if c.CMSAccounts {
+		g.CMS = cmsAccounts{r.site}
+	}
+	for permission, role := range c.Permissions {
+		g.PermissionRoles[permission] = access.Role(role)
+	}
+	return g, nil
+}
+
+// hashed takes a bcrypt hash as it is and hashes anything else.
+func hashed(password string) (string, error) {
+	if _, err := bcrypt.Cost([]byte(password)); err == nil {
+		return password, nil
+	}
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.DefaultCost)
+	return string(hash), err
+}
+
+// cmsAccounts are the CMS's own administrators.
+type cmsAccounts struct{ site *cms.Site }
+
+func (a cmsAccounts) AccountByLogin(ctx context.Context, login string) (access.Account, error) {
+	u, err := a.site.UserByLogin(ctx, login)
+	if errors.Is(err, cms.ErrNoUser) {
+		err = errors.Join(jobs.ErrNotFound, err)
+	}
+	return access.Account{ID: u.ID, Name: u.Name, PasswordHash: u.PasswordHash, SuperUser: u.SuperUser, Permissions: u.Permissions}, err
+}
+
+// openBreakers are the dependencies that are down now.
+func (r *rooms) openBreakers(ctx context.Context) ([]explain.Breaker, error) {
+	list, err := r.breakers.List(ctx)
+	var down []explain.Breaker
+	for _, b := range list {
+		if b.State != breaker.Closed {
+			down = append(down, explain.Breaker{Name: b.Dependency, Until: b.RetryAt, Error: b.LastError})
+		}
+	}
+	return down, err
+}
+
+// settings lists the configuration for people, secrets masked.
+func (r *rooms) settings() []web.Setting {
+	var list []web.Setting
+	for _, v := range r.config.Values() {
+		list = append(list, web.Setting{Name: v.Path, Value: v.Text, Origin: v.Origin})
+	}
+	return list
+}
+
+// webTicker does one round for POST /api/cron/tick, within the request's time.
+type webTicker struct{ r *rooms }
+
+func (t webTicker) Tick(ctx context.Context) (web.TickReport, error) {
+	done, err := t.r.tick(ctx, 25*time.Second)
+	return web.TickReport{Enqueued: done.Enqueued, Ran: done.Ran, Failed: done.Failed}, err
+}
+
+// showHandlers gives the pages what handlers have to show. A nil handler leaves
+// its room empty, and its page says so.
+func (r *rooms) showHandlers(c *web.Config) {
+	if h := r.handlers.mail; h != nil {
+		c.Mail, c.Suppressions = webMail{h}, webMail{h}
+	}
+	if h := r.handlers.analytics; h != nil {
+		c.Analytics = webAnalytics{h}
+	}
+}
+
+// webAnalytics shows reports.
+type webAnalytics struct{ h *analytics.Handler }
+
+func (a webAnalytics) Report(ctx context.Context, q web.AnalyticsQuery) (web.AnalyticsReport, error) {
+	r, err := a.h.Report(ctx, analytics.ReportQuery{Since: q.Since, Until: q.Until, Site: q.Site, Limit: q.Limit})
+	if err != nil {
+		return web.AnalyticsReport{}, err
+	}
+	out := web.AnalyticsReport{Dimensions: map[string][]web.AnalyticsItem{}}
+	for _, d := range r.Days {
+		out.Days = append(out.Days, web.AnalyticsDay{Day: d.Day, Views: d.Views, Visitors: d.Visitors, Visits: d.Visits})
+	}
+	for _, l := range r.Lists {
+		items := []web.AnalyticsItem{}
+		for _, i := range l.Items {
+			items = append(items, web.AnalyticsItem{Name: i.Name, Views: i.Views, Visitors: i.Visitors})
+		}
+		out.Dimensions[l.Dimension] = items
+	}
+	return out, nil
+}
+
+// webMail shows the log of mails and the suppressions.
+type webMail struct{ h *mail.Handler }
+
+func (m webMail) Mails(ctx context.Context, q web.MailQuery, p jobs.Page) (jobs.List[web.Mail], error) {
+	f := mail.LogFilter{Recipient: q.Text}
+	if q.State != "" {
+		f.States = []mail.State{mail.State(q.State)}
+	}
+	list, err := m.h.Log(ctx, f, p)
+	out := jobs.List[web.Mail]{Total: list.Total, Next: list.Next}
+	for _, e := range list.Items {
+		out.Items = append(out.Items, mailOf(e))
+	}
+	return out, err
+}
+
+func mailOf(e mail.Entry) web.Mail {
+	return web.Mail{ID: e.UUID, UUID: e.UUID, To: e.Recipient, From: e.Sender, Subject: e.Subject, State: string(e.State), Answer: e.Answer, Attempts: e.Attempt, At: e.UpdatedAt}
+}
+
+func (m webMail) Mail(ctx context.Context, id string) (web.Mail, error) {
+	list, err := m.h.Log(ctx, mail.LogFilter{UUID: id}, jobs.Page{Limit: 1})
+	if err != nil {
+		return web.Mail{}, err
+	}
+	if len(list.Items) == 0 {
+		return web.Mail{}, fmt.Errorf("no mail %s: %w", id, jobs.ErrNotFound)
+	}
+	return mailOf(list.Items[0]), nil
+}
+
+func (m webMail) ResendMail(ctx context.Context, id string) (jobs.Receipt, error) {
+	return m.h.Resend(ctx, id)
+}
+
+func (m webMail) Suppressions(ctx context.Context, p jobs.Page) (jobs.List[web.Suppression], error) {
+	limit := p.Limit
+	if limit <= 0 {
+		limit = 50
+	}
+	list, err := m.h.Suppressions(ctx, p.Cursor, limit)
+	out := jobs.List[web.Suppression]{Total: -1}
+	for _, s := range list {
+		x := web.Suppression{Address: s.Recipient, Reason: s.Reason, CreatedAt: s.CreatedAt}
+		if !s.ExpiresAt.IsZero() {
+			x.ExpiresAt = &s.ExpiresAt
+		}
+		out.Items = append(out.Items, x)
+	}
+	if len(list) == limit {
+		out.Next = list[limit-1].Recipient
+	}
+	return out, err
+}
+
+func (m webMail) Suppress(ctx context.Context, s web.Suppression) error {
+	var until time.Time
+	if s.ExpiresAt != nil {
+		until = *s.ExpiresAt
+	}
+	return m.h.Suppress(ctx, s.Address, s.Reason, "by hand", until)
+}
+
+func (m webMail) Unsuppress(ctx context.Context, address string) error {
+	was, err := m.h.Unsuppress(ctx, address)
+	if err == nil && !was {
+		err = fmt.Errorf("%s is not suppressed: %w", address, jobs.ErrNotFound)
+	}
+	return err
+}
+
+// listen opens the port of the configuration.
+func (r *rooms) listen() (net.Listener, error) {
+	l, err := net.Listen("tcp", r.config.HTTP.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w: another program has the port, or it is not ours to open; change http.listen", r.config.HTTP.Listen, err)
+	}
+	return l, nil
+}

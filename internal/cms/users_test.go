@@ -1,0 +1,55 @@
+package cms_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+func TestAdministratorsAreFoundAsTheyAre(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			db := jobstest.Open(t, engine)
+			boolean := "SMALLINT"
+			if engine == jobstest.PostgreSQL {
+				boolean = "BOOLEAN"
+			}
+			yes, no := "1", "0"
+			if engine == jobstest.PostgreSQL {
+				yes, no = "true", "false"
+			}
+			for _, statement := range []string{
+				"CREATE TABLE b_users (id INT PRIMARY KEY, email VARCHAR(191), username VARCHAR(60), password VARCHAR(120), super_user " + boolean + ", permissions TEXT)",
+				"CREATE TABLE b_activations (user_id INT, completed " + boolean + ")",
+				"CREATE TABLE b_roles (id INT, permissions TEXT)",
+				"CREATE TABLE b_role_users (user_id INT, role_id INT)",
+				"INSERT INTO b_users VALUES (1, 'root@x', 'root', '$2y$10$a', " + yes + ", NULL), (2, 'ed@x', NULL, '$2y$10$b', " + no + `, '{"posts.edit":true,"core.system":false}'), (3, 'new@x', 'new', 'c', ` + yes + ", NULL)",
+				"INSERT INTO b_activations VALUES (1, " + yes + "), (2, " + yes + "), (3, " + no + ")",
+				`INSERT INTO b_roles VALUES (7, '{"cmsjobs.view":true}')`,
+				"INSERT INTO b_role_users VALUES (2, 7)",
+			} {
+				if _, err := db.Exec(statement); err != nil {
+					t.Fatalf("%s: %v", statement, err)
+				}
+			}
+			site := &cms.Site{DB: db.DB, Prefix: "b_"}
+			for _, login := range []string{"root", "root@x"} {
+				if u, err := site.UserByLogin(t.Context(), login); err != nil || u.Name != "root" || !u.SuperUser || u.PasswordHash != "$2y$10$a" {
+					t.Errorf("%s: %+v, %v", login, u, err)
+				}
+			}
+			u, err := site.UserByLogin(t.Context(), "ed@x")
+			if err != nil || u.Name != "ed@x" || u.SuperUser || !slices.Equal(u.Permissions, []string{"cmsjobs.view", "posts.edit"}) {
+				t.Errorf("%+v, %v", u, err)
+			}
+			for _, login := range []string{"new", "nobody", "", "' OR 1=1 --"} {
+				if _, err := site.UserByLogin(t.Context(), login); !errors.Is(err, cms.ErrNoUser) {
+					t.Errorf("%q: %v", login, err)
+				}
+			}
+		})
+	}
+}

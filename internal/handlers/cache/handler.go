@@ -1,0 +1,124 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Config is what the handlers need. Site and Now are required.
+type Config struct {
+	Site    *cms.Site
+	Options Options
+	// OpenRedis connects to the CMS's cache; nil reads the address from the
+	// CMS's .env. The connection is closed after each job.
+	OpenRedis func(context.Context) (redis.UniversalClient, error)
+	// CleanQueue cleans the queue's own tables and says what it did, or with
+	// dryRun would do. Without it queue.clean is not registered.
+	CleanQueue func(ctx context.Context, dryRun bool) (any, error)
+	Now        func() time.Time
+	Logger     *slog.Logger
+}
+
+// Options are what an owner may set. Zero values mean the defaults.
+type Options struct {
+	// Store is file, database or redis; "" reads CACHE_STORE, CACHE_DRIVER.
+	Store string
+	// Prefix is put before keys in the database and in Redis; "" reads it as
+	// the CMS does.
+	Prefix string
+	// RedisIsOurs says that the Redis database holds the CMS's cache and
+	// nothing else: then FLUSHDB empties it.
+	RedisIsOurs bool
+	// Budget is how long one run removes before it leaves the rest to the next:
+	// 4 minutes.
+	Budget time.Duration
+	// LogDays to keep log files: 14.
+	LogDays int
+	// RotateAbove is the size in bytes from which laravel.log is put aside and
+	// compressed: 64 MiB; −1 never.
+	RotateAbove int64
+	// Sessions removes expired rows of sessions. Off by default, as the next
+	// three: 0 days keeps for ever.
+	Sessions           bool
+	EmailLogDays       int
+	RevisionDays       int
+	MemberActivityDays int
+}
+
+func (o Options) withDefaults() Options {
+	if o.Budget <= 0 {
+		o.Budget = 4 * time.Minute
+	}
+	if o.LogDays <= 0 {
+		o.LogDays = 14
+	}
+	if o.RotateAbove == 0 {
+		o.RotateAbove = 64 << 20
+	}
+	return o
+}
+
+// Handler runs the package's kinds.
+type Handler struct {
+	site       *cms.Site
+	options    Options
+	openRedis  func(context.Context) (redis.UniversalClient, error)
+	cleanQueue func(context.Context, bool) (any, error)
+	now        func() time.Time
+	logger     *slog.Logger
+}
+
+// New returns the handlers.
+func New(c Config) *Handler {
+	h := &Handler{site: c.Site, options: c.Options.withDefaults(), openRedis: c.OpenRedis, cleanQueue: c.CleanQueue, now: c.Now, logger: c.Logger}
+	if h.logger == nil {
+		h.logger = slog.New(slog.DiscardHandler)
+	}
+	if h.openRedis == nil {
+		h.openRedis = h.dialRedis
+	}
+	return h
+}
+
+// Register makes the kinds known, with the name that the specification has for
+// queue.clean beside it.
+func (h *Handler) Register(r *jobs.Registry) {
+	jobs.Handle(r, Clear, h.clear)
+	jobs.Handle(r, ClearExpired, h.clearExpired)
+	jobs.Handle(r, LogsCleanup, h.cleanLogs)
+	if h.cleanQueue != nil {
+		jobs.Handle(r, QueueClean, h.cleanTheQueue)
+		r.Alias("queue:clean", QueueClean.Name)
+	}
+	jobs.Handle(r, Maintenance, h.maintain)
+}
+
+func (h *Handler) cleanTheQueue(ctx context.Context, _ jobs.Job, p CleanPayload) error {
+	done, err := h.cleanQueue(ctx, p.DryRun)
+	if err != nil {
+		return fmt.Errorf("cleaning the queue's tables: %w", err)
+	}
+	return jobs.SetResult(ctx, done)
+}
+
+// maintain asks for all the cleaning jobs, in the transaction that completes
+// it: each then has its own attempts, result and place in the history.
+func (h *Handler) maintain(ctx context.Context, _ jobs.Job, p CleanPayload) error {
+	next := []jobs.New{ClearExpired.Of(ExpiredPayload(p)), LogsCleanup.Of(LogsPayload{DryRun: p.DryRun})}
+	if h.cleanQueue != nil {
+		next = append(next, QueueClean.Of(p))
+	}
+	kinds := make([]string, len(next))
+	for i, n := range next {
+		kinds[i] = n.Kind
+	}
+	jobs.FollowUp(ctx, next...)
+	return jobs.SetResult(ctx, map[string]any{"enqueued": kinds, "dryRun": p.DryRun})
+}

@@ -1,0 +1,95 @@
+package web_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+)
+
+// TestThePHPPackage runs the package in Debian's Laravel on MariaDB and reads
+// its rows as the service does, on both layouts.
+func TestThePHPPackage(t *testing.T) {
+	php, err := exec.LookPath("php")
+	if err != nil {
+		skip(t, "no php: %v", err)
+	}
+	if _, err := os.Stat("/usr/share/php/Illuminate/autoload.php"); err != nil {
+		skip(t, "apt-get install php-laravel-framework php-mysql: %v", err)
+	}
+	for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
+		t.Run(string(layout), func(t *testing.T) {
+			db := jobstest.Migrated(t, jobstest.MySQL)
+			if _, err := sqlstore.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
+				t.Fatal(err)
+			}
+			var database string
+			if err := db.Get(&database, "SELECT DATABASE()"); err != nil {
+				t.Fatal(err)
+			}
+			c := exec.CommandContext(t.Context(), php, filepath.Join("..", "..", "sdk", "php", "tests", "run.php"))
+			c.Env = append(os.Environ(), fmt.Sprintf("DB_PORT=%d", jobstest.MariaDB(t).Port), "DB_DATABASE="+database)
+			out, err := c.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			var made struct {
+				Facade, Helper, Status string
+				Exit                   int
+			}
+			if err := json.Unmarshal(out, &made); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if made.Exit != 0 || !strings.Contains(made.Status, "waiting or running: 6") {
+				t.Errorf("cmsjobs:status: %d %q", made.Exit, made.Status)
+			}
+			checkPHPRows(t, db, made.Facade, made.Helper)
+		})
+	}
+}
+
+func checkPHPRows(t *testing.T, db *jobstest.Database, facade, helper string) {
+	t.Helper()
+	registry := jobs.NewRegistry()
+	for _, name := range []string{"mail.send", "cache.clear", "sitemap.generate", "media.processImage"} {
+		jobs.Handle(registry, jobs.Kind[map[string]any]{Name: name}, nil)
+	}
+	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claimed, err := store.Claim(t.Context(), jobs.ClaimRequest{Worker: "t", Queues: []string{"cmsjobs"}, Limit: 50, Lease: 90 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]string{}
+	for _, c := range claimed {
+		kinds[c.Job.Kind] = string(c.Job.Data)
+		if c.Fault != nil {
+			t.Errorf("%s: %v", c.Job.Kind, c.Fault)
+		}
+		if c.Job.Kind == "mail.send" && (c.Job.UUID != facade || c.Job.MaxAttempts != 5 || !strings.Contains(string(c.Job.Metadata), "7")) {
+			t.Errorf("%+v", c.Job)
+		}
+	}
+	if len(claimed) != 3 || !strings.Contains(kinds["mail.send"], "Grüße 🎉") || !strings.Contains(kinds["media.processImage"], `"news/a.jpg"`) || !strings.Contains(kinds["cache.clear"], "true") {
+		t.Errorf("due now: %v", kinds)
+	}
+	waiting, err := store.Jobs(t.Context(), jobs.Filter{States: []jobs.State{jobs.StateQueued}}, jobs.Page{Limit: 50})
+	if err != nil || len(waiting.Items) != 3 { // two sitemaps by the content events, one hour's cache.clear
+		t.Errorf("%d wait (%v)", len(waiting.Items), err)
+	}
+	for _, r := range waiting.Items {
+		if r.UUID == helper && r.RunAt.Before(time.Now().Add(50*time.Minute)) {
+			t.Errorf("the helper's delay is lost: %v", r.RunAt)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+// Runs against a server: CMSJOBS_URL and CMSJOBS_TOKEN (admin) name it. The
+// kinds cache.clear and mail.send must be known there, and nothing work.
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import test from "node:test";
+import { JobsError, JobsService } from "../dist/index.js";
+
+const baseUrl = process.env.CMSJOBS_URL;
+const token = process.env.CMSJOBS_TOKEN;
+const options = { skip: baseUrl && token ? false : "CMSJOBS_URL and CMSJOBS_TOKEN name no server" };
+if (options.skip && process.env.CI === "true") throw new Error(options.skip);
+const jobs = new JobsService({ baseUrl: `${baseUrl}/`, token });
+
+test("a job is enqueued, found, listed, requeued and deleted", options, async () => {
+  const runAt = new Date(Date.now() + 3_600_000);
+  const made = await jobs.enqueue({ topic: "cache.clear", payload: { tags: ["pages"] }, runAt, maxRetries: 4 });
+  assert.equal(made.status, "pending");
+  assert.equal(made.topic, "cache.clear");
+  const job = await jobs.get(made.id);
+  assert.deepEqual(job.payload, { tags: ["pages"] });
+  assert.equal(job.max_retries, 4);
+  assert.equal(job.detail, "delayed");
+  const page = await jobs.list({ topic: "cache.clear", status: "pending", limit: 1 });
+  assert.equal(page.limit, 1);
+  assert.equal(page.items.length, 1);
+  assert.ok((await jobs.requeue(made.id)).run_at < runAt.toISOString());
+  assert.ok((await jobs.stats()).pending >= 1);
+  await jobs.delete(made.id);
+  assert.equal((await jobs.get(made.id)).status, "cancelled");
+});
+
+test("a key makes repeating safe", options, async () => {
+  const idempotencyKey = randomUUID();
+  const first = await jobs.enqueue({ topic: "cache.clear" }, { idempotencyKey });
+  const again = await jobs.enqueue({ topic: "cache.clear" }, { idempotencyKey });
+  assert.equal(again.id, first.id);
+  assert.equal(again.existing, true);
+  await assert.rejects(jobs.enqueue({ topic: "cache.clear", priority: 9 }, { idempotencyKey }), { status: 409 });
+});
+
+test("all pages are walked", options, async () => {
+  const queue = `walk-${randomUUID()}`;
+  const made = new Set();
+  for (let i = 0; i < 7; i++) made.add((await jobs.enqueue({ topic: "cache.clear", queue })).id);
+  const seen = [];
+  for await (const job of jobs.all({ queue, limit: 3 })) seen.push(job.id);
+  assert.equal(seen.length, 7);
+  assert.deepEqual(new Set(seen), made);
+});
+
+test("refusals are problems", options, async () => {
+  await assert.rejects(jobs.enqueue({ topic: "nope" }), (e) => e instanceof JobsError && e.status === 422 && e.problem.errors[0].field === "topic");
+  await assert.rejects(jobs.get(randomUUID()), { status: 404 });
+  await assert.rejects(new JobsService({ baseUrl, token: "cmsj_wrong" }).list(), { status: 401 });
+});
+
+test("no server is an error of status 0", options, async () => {
+  await assert.rejects(new JobsService({ baseUrl: "http://127.0.0.1:1", token }).stats(), { status: 0 });
+  await assert.rejects(jobs.stats({ signal: AbortSignal.abort() }), { status: 0 });
+});
+
+test("a browser's session sends its form token", options, async () => {
+  const sent = [];
+  const fetch = async (url, init) => {
+    sent.push([init.method, new URL(url).pathname, init.headers["X-CSRF-Token"], init.credentials]);
+    return Response.json(url.endsWith("/session") ? { csrf_token: "form" } : { id: "1" });
+  };
+  const page = new JobsService({ baseUrl: "https://cms.example", fetch });
+  await page.enqueue({ topic: "cache.clear" });
+  await page.requeue("1");
+  assert.deepEqual(sent, [
+    ["GET", "/api/v1/session", undefined, "same-origin"],
+    ["POST", "/api/jobs/enqueue", "form", "same-origin"],
+    ["POST", "/api/jobs/1/requeue", "form", "same-origin"],
+  ]);
+});

@@ -1,0 +1,91 @@
+<?php
+
+namespace CmsJobs\Laravel;
+
+use Illuminate\Database\ConnectionInterface;
+use Illuminate\Support\Str;
+use InvalidArgumentException;
+
+/**
+ * Puts jobs for the service into the CMS's own jobs table, by plain INSERTs on
+ * the CMS's connection: inside DB::transaction() a job exists when the
+ * transaction commits, and otherwise never did.
+ */
+class Queue
+{
+    private const MAX_PAYLOAD = 1048576;
+
+    private ConnectionInterface $db;
+    private string $table;
+    private string $queue;
+    private ?bool $extended = null;
+
+    public function __construct(ConnectionInterface $db, string $table = 'jobs', string $queue = 'cmsjobs')
+    {
+        $this->db = $db;
+        $this->table = $table;
+        $this->queue = $queue;
+    }
+
+    /**
+     * Enqueues a job and returns its UUID.
+     *
+     * @param string $kind what is to be done, e.g. "sitemap.generate"
+     * @param array<string, mixed> $data what the handler needs
+     * @param array{delay?: int, queue?: string, maxTries?: int, priority?: int, metadata?: array<string, mixed>} $options delay in seconds
+     */
+    public function enqueue(string $kind, array $data = [], array $options = []): string
+    {
+        $uuid = (string) Str::uuid();
+        $payload = $this->payload($uuid, $kind, $data, $options);
+        $queue = $options['queue'] ?? $this->queue;
+        $due = time() + max(0, (int) ($options['delay'] ?? 0));
+        $this->db->table($this->table)->insert($this->isExtended() ? [
+            'queue' => $queue, 'name' => $kind, 'payload_json' => $payload, 'status' => 'queued', 'priority' => (int) ($options['priority'] ?? 0),
+            'run_at' => gmdate('Y-m-d H:i:s', $due), 'max_attempts' => (int) ($options['maxTries'] ?? 3),
+            'created_at' => gmdate('Y-m-d H:i:s'), 'updated_at' => gmdate('Y-m-d H:i:s'),
+        ] : [
+            'queue' => $queue, 'payload' => $payload, 'attempts' => 0, 'reserved_at' => null, 'available_at' => $due, 'created_at' => time(),
+        ]);
+
+        return $uuid;
+    }
+
+    /** How many jobs for the service wait or run. */
+    public function pending(): int
+    {
+        return $this->db->table($this->table)->where('queue', $this->queue)->count();
+    }
+
+    /** How many of its jobs failed for good. */
+    public function failed(string $table = 'failed_jobs'): int
+    {
+        return $this->db->table($table)->where('queue', $this->queue)->count();
+    }
+
+    /**
+     * The payload has the keys of Laravel's own tools, so that queue:failed
+     * names the job and queue:retry revives it.
+     */
+    private function payload(string $uuid, string $kind, array $data, array $options): string
+    {
+        if ($kind === '' || strlen($kind) > 191) {
+            throw new InvalidArgumentException('A job needs a kind of at most 191 bytes, for example sitemap.generate.');
+        }
+        $payload = json_encode([
+            'uuid' => $uuid, 'displayName' => $kind, 'job' => $kind, 'maxTries' => $options['maxTries'] ?? null, 'maxExceptions' => null,
+            'failOnTimeout' => false, 'backoff' => null, 'timeout' => null, 'retryUntil' => null,
+            'type' => $kind, 'data' => (object) $data, 'metadata' => (object) ($options['metadata'] ?? []),
+        ], JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE);
+        if (strlen($payload) > self::MAX_PAYLOAD) {
+            throw new InvalidArgumentException("The payload of $kind has more than " . self::MAX_PAYLOAD . ' bytes: put large things into a file and name it.');
+        }
+
+        return $payload;
+    }
+
+    private function isExtended(): bool
+    {
+        return $this->extended ??= $this->db->getSchemaBuilder()->hasColumn($this->table, 'payload_json');
+    }
+}
