@@ -159,11 +159,14 @@ func (s *Store) takeUnchanged(ctx context.Context, c *claim, rows []candidate, u
 // takeAll is one all-or-nothing transaction of takeUnchanged.
 func (s *Store) takeAll(ctx context.Context, c *claim, rows []candidate, until int64, got map[int64]bool) error {
 	if len(rows) == 1 && rows[0].policy.Limit == 0 && !rows[0].rescued {
-		if err := s.change(ctx, s.db, rows, until, c.token); err != nil {
-			return err
+		err := s.change(ctx, s.db, rows, until, c.token)
+		if Classify(err) == RetryTransaction {
+			return errContended // a deadlock undid it: whoever won has the row
 		}
-		got[rows[0].id] = true
-		return nil
+		if err == nil {
+			got[rows[0].id] = true
+		}
+		return err
 	}
 	var permitted []candidate
 	err := s.inTx(ctx, "claiming jobs", func(t tx) error {
