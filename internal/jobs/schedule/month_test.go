@@ -219,12 +219,15 @@ func TestFiveSchedulersOverAMonth(t *testing.T) {
 	for _, engine := range []jobstest.Engine{jobstest.SQLite, jobstest.MySQL, jobstest.PostgreSQL} {
 		t.Run(string(engine), func(t *testing.T) {
 			start := time.Date(2026, 3, 7, 0, 30, 0, 0, time.UTC)
-			end := start.AddDate(0, 0, 31)
+			end, step := start.AddDate(0, 0, 31), 47*time.Minute
+			if engine == jobstest.MySQL {
+				step = 109 * time.Minute // a ring costs a round trip there
+			}
 			if engine == jobstest.PostgreSQL {
 				start, end = start.AddDate(0, 0, 27), start.AddDate(0, 0, 31)
 			}
 			w := newWorld(t, engine, start)
-			rings, kills := simulate(t, w, end, 47*time.Minute, func(s *sqlstore.Store, _ *instance) ticker { return s })
+			rings, kills := simulate(t, w, end, step, func(s *sqlstore.Store, _ *instance) ticker { return s })
 			want := expected(t, start, w.now())
 			got := w.counts(t)
 			for entry, n := range want {
