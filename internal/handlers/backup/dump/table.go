@@ -177,6 +177,10 @@ func appendRow(b []byte, columns []column, values []driver.Value) []byte {
 	return append(b, ')')
 }
 
+// longBinary is where binary values stop being written as hexadecimal, which
+// is safe in every tool but twice as long: a row must fit into max_allowed_packet.
+const longBinary = 512 << 10
+
 func appendValue(b []byte, f form, v driver.Value) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -192,6 +196,9 @@ func appendValue(b []byte, f form, v driver.Value) []byte {
 		case number:
 			return append(b, v...)
 		case binary:
+			if len(v) > longBinary {
+				return appendQuoted(append(b, "_binary "...), v)
+			}
 			return appendHex(b, v)
 		}
 		return appendQuoted(b, v)
