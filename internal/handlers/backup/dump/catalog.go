@@ -111,19 +111,21 @@ func (c catalog) only(o Options) catalog {
 		return len(o.Tables) > 0 && !slices.Contains(o.Tables, name) || o.Exclude != nil && o.Exclude(name)
 	}
 	c.partial = len(o.Tables) > 0
-	c.tables = slices.DeleteFunc(c.tables, func(t tableInfo) bool { return out(t.name) })
-	c.views = slices.DeleteFunc(c.views, func(v viewInfo) bool { return out(v.name) })
-	c.sequences = slices.DeleteFunc(c.sequences, out)
+	c.tables = slices.DeleteFunc(slices.Clone(c.tables), func(t tableInfo) bool { return out(t.name) })
+	c.views = slices.DeleteFunc(slices.Clone(c.views), func(v viewInfo) bool { return out(v.name) })
+	c.sequences = slices.DeleteFunc(slices.Clone(c.sequences), out)
 	return c
 }
 
-// schemaHash is taken over every CREATE statement, in their order.
+// schemaHash is taken over every CREATE statement, in their order, without
+// what a restore may change: counters and definers.
 type schemaHash struct{ hash.Hash }
 
 func newSchemaHash() *schemaHash { return &schemaHash{sha256.New()} }
 
 func (h *schemaHash) add(statement string) {
-	fmt.Fprintf(h, "%d:%s", len(statement), autoIncrement.ReplaceAllString(statement, ""))
+	statement = Definer.ReplaceAllString(hideDefiner(autoIncrement.ReplaceAllString(statement, "")), "")
+	fmt.Fprintf(h, "%d:%s", len(statement), statement)
 }
 
 func (h *schemaHash) String() string { return hex.EncodeToString(h.Sum(nil)) }

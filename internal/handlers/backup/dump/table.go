@@ -119,7 +119,7 @@ func (d *dumper) rows(ctx context.Context, t tableInfo, entry *Table) error {
 		return err
 	}
 	if length > 0 {
-		d.out.string(";\nCOMMIT;\n")
+		d.out.string(";\n")
 	}
 	entry.Checksum = strconv.FormatUint(sum, 16)
 	return nil
@@ -127,14 +127,12 @@ func (d *dumper) rows(ctx context.Context, t tableInfo, entry *Table) error {
 
 // keylessRows counts the rows of a table whose columns are all generated.
 func (d *dumper) keylessRows(ctx context.Context, t tableInfo, entry *Table) error {
-	err := d.each(ctx, "SELECT 1 FROM "+quoteName(t.name), func([]driver.Value) error {
+	return d.each(ctx, "SELECT 1 FROM "+quoteName(t.name), func([]driver.Value) error {
 		entry.Rows++
 		d.out.rows++
 		d.out.textf("INSERT INTO %s () VALUES ();\n", quoteName(t.name))
 		return d.out.err()
 	})
-	d.out.string("COMMIT;\n")
-	return err
 }
 
 func insertHead(t tableInfo) []byte {
@@ -177,6 +175,10 @@ func appendRow(b []byte, columns []column, values []driver.Value) []byte {
 	return append(b, ')')
 }
 
+// longBinary is where binary values stop being written as hexadecimal, which
+// is safe in every tool but twice as long: a row must fit into max_allowed_packet.
+const longBinary = 512 << 10
+
 func appendValue(b []byte, f form, v driver.Value) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -192,6 +194,9 @@ func appendValue(b []byte, f form, v driver.Value) []byte {
 		case number:
 			return append(b, v...)
 		case binary:
+			if len(v) > longBinary {
+				return appendQuoted(append(b, "_binary "...), v)
+			}
 			return appendHex(b, v)
 		}
 		return appendQuoted(b, v)

@@ -1,0 +1,192 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"filippo.io/age"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// Generate is the kind backup.generate: 2 attempts, an hour apart, one at a
+// time in the fleet (S0.85).
+var Generate = jobs.Kind[GeneratePayload]{
+	Name: "backup.generate",
+	Policy: jobs.Policy{
+		MaxAttempts: 2,
+		Timeout:     4 * time.Hour,
+		Backoff:     jobs.Fixed(3600 * time.Second),
+		Limit:       1,
+	},
+}
+
+// Breaker holds jobs back while a dependency is out.
+type Breaker interface {
+	// Allow returns an error marked by jobs.RetryAfter while it is out.
+	Allow(ctx context.Context, dependency string) error
+	// Record tells how a use ended; nil is success.
+	Record(ctx context.Context, dependency string, err error) error
+}
+
+// FileSet is one folder of the CMS that belongs into its backups.
+type FileSet struct {
+	// Label is its folder's name in the archive, for example "storage".
+	Label string
+	// Store holds the files. Symlinks in a local one are never followed.
+	Store storage.Store
+}
+
+// Config is what a Handler needs. Zero fields get the defaults named.
+type Config struct {
+	// Site is the CMS. Required.
+	Site *cms.Site
+	// DB holds cmsjobs_backup*. Required.
+	DB *sqlx.DB
+	// DSN opens the CMS's database for dumps and restores; its form is that of
+	// Site.DB's driver. Required for backups of the database.
+	DSN string
+	// ScratchDSN names another server for restores that prove a backup; "" is
+	// the CMS's own.
+	ScratchDSN string
+	// Destinations by name. At least one is required.
+	Destinations map[string]storage.Store
+	// Files are the folders to back up.
+	Files []FileSet
+	// Version of this program, for the manifest.
+	Version string
+	Options Options
+	// Finished is told about every backup and every proof that ended. nil is nobody.
+	Finished func(context.Context, Report)
+	// Breaker may be nil: then nothing is held back.
+	Breaker Breaker
+	Now     func() time.Time
+	Logger  *slog.Logger
+}
+
+// Options are the operator's choices.
+type Options struct {
+	// Prefix of archives' keys, "" by default; a folder ends in "/".
+	Prefix string
+	// Compression is archive.TarZstd (default), TarGzip or Zip.
+	Compression archive.Format
+	// Recipients encrypt archives; Identities open them again to prove and to
+	// restore. A service that only makes backups needs no identity.
+	Recipients []age.Recipient
+	Identities []age.Identity
+	// Include and Exclude are patterns on LABEL/PATH: "*" stays in a folder,
+	// "**" does not. No Include means everything.
+	Include, Exclude []string
+	// ExcludeTables are left out; EmptyTables are dumped without rows (default
+	// cache, cache_locks, sessions). Names without the CMS's prefix; "*" allowed.
+	ExcludeTables, EmptyTables []string
+	// Tool that dumps MySQL: "own" (default) or "mysqldump".
+	Tool string
+	// Throttle limits reading, in bytes a second; 0 means no limit.
+	Throttle int64
+	// StallTimeout ends a backup in which nothing moves (default 10 min).
+	StallTimeout time.Duration
+	// Retention says which backups stay.
+	Retention Retention
+	// Verify says how each backup is proven right after it was made: LevelNone,
+	// LevelBytes, LevelParsed or LevelRestored (default).
+	Verify Level
+	// VerifyBudget limits a proof (default 1 h, no limit of size).
+	VerifyBudget   time.Duration
+	VerifyMaxBytes int64
+	// MinFree is the room that must stay on a local destination's disk (default 256 MiB).
+	MinFree int64
+	// Health says when to warn.
+	Health HealthLimits
+	// NotifySuccess tells Finished about good backups too, not only about others.
+	NotifySuccess bool
+}
+
+// Handler makes, proves, thins out and restores backups.
+type Handler struct {
+	c Config
+}
+
+// New checks the configuration.
+func New(c Config) (*Handler, error) {
+	if c.Site == nil || c.DB == nil {
+		return nil, errors.New("backup: Site and DB are required")
+	}
+	if len(c.Destinations) == 0 {
+		return nil, errors.New("backup: no destination is configured: name a folder or a bucket")
+	}
+	if c.Now == nil || c.Logger == nil {
+		return nil, errors.New("backup: Now and Logger are required")
+	}
+	labels := map[string]bool{}
+	for _, f := range c.Files {
+		if storage.CheckKey(f.Label) != nil || labels[f.Label] {
+			return nil, fmt.Errorf("backup: %q is no label of files, or is used twice", f.Label)
+		}
+		labels[f.Label] = true
+	}
+	for name, d := range c.Destinations {
+		if _, plain := d.(*Botble); plain && len(c.Options.Recipients) > 0 {
+			return nil, fmt.Errorf("backup: the destination %s cannot be encrypted; leave it or the age recipients out", name)
+		}
+	}
+	o := &c.Options
+	if o.Compression == "" {
+		o.Compression = archive.TarZstd
+	}
+	if o.EmptyTables == nil {
+		o.EmptyTables = []string{"cache", "cache_locks", "sessions"}
+	}
+	if o.Tool == "" {
+		o.Tool = "own"
+	}
+	if o.StallTimeout <= 0 {
+		o.StallTimeout = 10 * time.Minute
+	}
+	if o.Verify == "" {
+		o.Verify = LevelRestored
+	}
+	if o.VerifyBudget <= 0 {
+		o.VerifyBudget = time.Hour
+	}
+	if o.MinFree == 0 {
+		o.MinFree = 256 << 20
+	}
+	o.Retention = o.Retention.withDefaults()
+	o.Health = o.Health.withDefaults()
+	return &Handler{c}, errors.Join(checkPatterns(o.Include, o.Exclude), checkTool(o.Tool))
+}
+
+func checkTool(tool string) error {
+	if tool != "own" && tool != "mysqldump" {
+		return fmt.Errorf("backup: %q is no tool to dump with: own or mysqldump", tool)
+	}
+	return nil
+}
+
+// Register registers the kinds.
+func (h *Handler) Register(r *jobs.Registry) {
+	jobs.Handle(r, Generate, h.generate)
+	jobs.Handle(r, Verify, h.verifyJob)
+}
+
+// Destinations are the names of the configured places, sorted.
+func (h *Handler) Destinations() []string {
+	return slices.Sorted(maps.Keys(h.c.Destinations))
+}
+
+func (h *Handler) destination(name string) (storage.Store, error) {
+	if d, ok := h.c.Destinations[name]; ok {
+		return d, nil
+	}
+	return nil, jobs.Permanent(fmt.Errorf("no backup destination is named %q; configured are %v", name, h.Destinations()))
+}

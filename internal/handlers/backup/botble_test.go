@@ -1,0 +1,272 @@
+package backup
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+func saigon(context.Context) (*time.Location, error) { return time.FixedZone("", 7*3600), nil }
+
+func TestTheCMSFindsItsOwnLayout(t *testing.T) {
+	s := newSite(t, jobstest.MySQL)
+	s.MustExec("CREATE VIEW titles AS SELECT title FROM posts")
+	s.MustExec("CREATE PROCEDURE p() SELECT 1")
+	dir := t.TempDir()
+	const others = `{"2020-01-01-00-00-00":{"name":"by hand / ü","description":null,"date":"2020-01-01 00:00:00"}}`
+	if err := os.WriteFile(filepath.Join(dir, "backup.json"), []byte(others), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.c.Destinations["cms"] = NewBotble(local(t, dir), "storage", saigon, true)
+	h := s.handler(t)
+	report, _ := s.backup(t, h)
+	const key = "2026-03-01-10-00-00"
+	sql := unzip(t, filepath.Join(dir, key, "database-"+key+".zip"))
+	main, ok := sql["database-"+key+".sql"]
+	if !ok || len(sql) != 1 || strings.Contains(main, "DELIMITER") || !strings.Contains(main, "INSERT INTO `posts`") {
+		t.Errorf("the database's zip holds %d files", len(sql))
+	}
+	files := unzip(t, filepath.Join(dir, key, "storage-"+key+".zip"))
+	if len(files) != 3 || files["a.txt"] != "hello" || len(files["news/ü 1.jpg"]) != 100_000 {
+		t.Errorf("the files' zip holds %d files", len(files))
+	}
+	if got := unzip(t, filepath.Join(dir, key, "routines-"+key+".zip")); len(got) != 1 {
+		t.Errorf("routines: %v", got)
+	}
+	index, err := os.ReadFile(filepath.Join(dir, "backup.json"))
+	want := "{\n    \"2020-01-01-00-00-00\": {\n        \"name\": \"by hand / ü\",\n        \"description\": null,\n        \"date\": \"2020-01-01 00:00:00\"\n    },\n    \"" +
+		key + "\": {\n        \"name\": \"cmsjobs 2026-03-01 10:00:00\",\n        \"description\": \"cmsjobs " + report.ID + "\",\n        \"date\": \"2026-03-01 10:00:00\"\n    }\n}\n"
+	if string(index) != want || err != nil {
+		t.Errorf("backup.json is %s, %v", index, err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, key, "database-"+key+".zip")); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	restoresByThePlainClient(t, main)
+	botbleIsThinnedOut(t, s, h, dir, key)
+}
+
+func restoresByThePlainClient(t *testing.T, sql string) {
+	t.Helper()
+	to := jobstest.Open(t, jobstest.MySQL)
+	c, err := mysql.ParseDSN(to.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, _ := strings.Cut(c.Addr, ":")
+	cmd := exec.Command("mariadb", "--no-defaults", "-h", host, "-P", port, "-u", c.User, c.DBName)
+	cmd.Stdin = strings.NewReader(sql)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var n int
+	if err := to.Get(&n, "SELECT COUNT(*) FROM titles"); err != nil || n != 300 {
+		t.Errorf("%d rows in the view, %v", n, err)
+	}
+}
+
+func botbleIsThinnedOut(t *testing.T, s *site, h *Handler, dir, first string) {
+	t.Helper()
+	h.c.Options.Retention = Retention{Keep: 1}
+	s.backup(t, h)
+	if _, err := os.Stat(filepath.Join(dir, first, "database-"+first+".zip")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the older one stays: %v", err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "backup.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var index map[string]botbleEntry
+	if err := json.Unmarshal(data, &index); err != nil || len(index) != 2 || index["2020-01-01-00-00-00"].Name != "by hand / ü" {
+		t.Errorf("backup.json is %s, %v", data, err)
+	}
+}
+
+func TestAPartialBackupIsNotNamedToTheCMS(t *testing.T) {
+	s := newSite(t, jobstest.MySQL)
+	dir := t.TempDir()
+	s.c.Destinations = map[string]storage.Store{"cms": NewBotble(local(t, dir), "storage", saigon, false)}
+	s.c.DSN = "nobody@tcp(127.0.0.1:1)/none"
+	report, err := s.handler(t).Create(t.Context(), Request{Database: true, Files: true}, nil)
+	if !errors.Is(err, ErrPartial) || report.Status != Partial {
+		t.Errorf("%v, %v", report.Status, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "backup.json")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("backup.json: %v", err)
+	}
+}
+
+func TestABrokenStreamLeavesNothingForTheCMS(t *testing.T) {
+	s := newSite(t, jobstest.MySQL)
+	dir := t.TempDir()
+	b := NewBotble(local(t, dir), "storage", saigon, false)
+	_, stored := s.backup(t, s.handler(t))
+	whole, err := os.ReadFile(filepath.Join(s.dest, stored.Archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []int{2, 3, 10} {
+		if err := b.Put(t.Context(), stored.Archive, strings.NewReader(string(whole[:len(whole)-len(whole)/part])), storage.PutOptions{}); err == nil {
+			t.Error("a torn stream is taken")
+		}
+	}
+	err = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			t.Errorf("%s is left", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.c.Destinations["cms"] = b
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.c.Options.Recipients = []age.Recipient{identity.Recipient()}
+	if _, err := New(s.c); err == nil {
+		t.Error("an encrypted backup lies beside its plain copy")
+	}
+}
+
+func unzip(t *testing.T, name string) map[string]string {
+	t.Helper()
+	z, err := zip.OpenReader(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	files := map[string]string{}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[f.Name] = string(data)
+	}
+	return files
+}
+
+func TestPatterns(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"storage/tmp", "storage/tmp/a/b", true},
+		{"storage/*.log", "storage/x.log", true},
+		{"storage/*.log", "storage/a/x.log", false},
+		{"**/*.log", "storage/a/b/x.log", true},
+		{"**/cache/**", "storage/a/cache/b", true},
+		{"storage/a", "storage/ab", false},
+		{"storage/[a-c]?", "storage/bz", true},
+		{"cache*", "cache_locks", true},
+	} {
+		if got := matches(c.pattern, c.name); got != c.want {
+			t.Errorf("matches(%q, %q) = %v", c.pattern, c.name, got)
+		}
+	}
+	if checkPatterns([]string{"a/[b"}) == nil {
+		t.Error("a broken pattern is taken")
+	}
+}
+
+func TestRetentionKeepsWhatItsRulesName(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2026, 3, 31, 3, 0, 0, 0, time.UTC).AddDate(0, 0, -n) }
+	one := func(n int, status Status, size int64) Stored {
+		return Stored{Sidecar: Sidecar{Header: Header{ID: day(n).Format(time.DateOnly), Started: day(n)}, Status: status, Size: size}}
+	}
+	var daily []Stored
+	for n := range 400 {
+		daily = append(daily, one(n, Good, 10))
+	}
+	limited := one(3, Good, 10)
+	limited.Limited = true
+	for name, c := range map[string]struct {
+		rule Retention
+		all  []Stored
+		want []int // days ago
+	}{
+		"default keeps seven":            {Retention{}.withDefaults(), daily[:20], []int{0, 1, 2, 3, 4, 5, 6}},
+		"grandfather, father, son":       {Retention{Daily: 3, Weekly: 3, Monthly: 3, Yearly: 2}, daily, []int{0, 1, 2, 9, 31, 59, 90}},
+		"size cap takes the oldest":      {Retention{Keep: 7, MaxBytes: 35}, daily[:20], []int{0, 1, 2}},
+		"never the newest":               {Retention{Keep: 1, MaxBytes: 5}, daily[:3], []int{0}},
+		"−1 keeps all":                   {Retention{Keep: -1}, daily[:9], []int{0, 1, 2, 3, 4, 5, 6, 7, 8}},
+		"partial before a good one goes": {Retention{Keep: 1}, []Stored{one(0, Partial, 1), one(1, Good, 1), one(2, Partial, 1), limited}, []int{0, 1, 3}},
+	} {
+		stay, leave := c.rule.choose(c.all)
+		var got []int
+		for _, b := range stay {
+			got = append(got, int(day(0).Sub(b.Started).Hours()/24))
+		}
+		if !slices.Equal(got, c.want) || len(stay)+len(leave) != len(c.all) {
+			t.Errorf("%s: %v stay, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestHealthWarns(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	h := s.handler(t)
+	codes := func() (codes []string) {
+		t.Helper()
+		health, err := h.Health(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range health.Warnings {
+			codes = append(codes, w.Code)
+		}
+		return codes
+	}
+	if got := codes(); !slices.Equal(got, []string{"none", "unproven"}) {
+		t.Errorf("before the first: %v", got)
+	}
+	s.backup(t, h)
+	if got := codes(); len(got) != 0 {
+		t.Errorf("after it: %v", got)
+	}
+	s.clock.now = s.clock.now.Add(27 * time.Hour)
+	if got := codes(); !slices.Equal(got, []string{"old"}) {
+		t.Errorf("a day later: %v", got)
+	}
+	s.MustExec("DROP TABLE cache")
+	s.MustExec("DELETE FROM posts WHERE id > 2")
+	if err := os.Remove(filepath.Join(s.files, "big.bin")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(s.files, "news/ü 1.jpg")); err != nil {
+		t.Fatal(err)
+	}
+	s.backup(t, h)
+	if got := codes(); !slices.Contains(got, "table") || !slices.Contains(got, "rows") {
+		t.Errorf("after a loss: %v", got)
+	}
+	h.c.Options.Verify = LevelNone
+	for range 9 * 24 {
+		s.clock.now = s.clock.now.Add(time.Hour)
+	}
+	s.backup(t, h)
+	if got := codes(); !slices.Contains(got, "unproven") {
+		t.Errorf("long unproven: %v", got)
+	}
+}

@@ -1,0 +1,158 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// Estimate is what a backup will about be, before it is made.
+type Estimate struct {
+	DatabaseBytes int64 `json:"database_bytes"`
+	Files         int64 `json:"files"`
+	FileBytes     int64 `json:"file_bytes"`
+	// Archive is a cautious guess at the archive's size.
+	Archive int64 `json:"archive"`
+	// Free is the room at each local destination.
+	Free map[string]int64 `json:"free,omitempty"`
+}
+
+// freeSpace is implemented by stores that know how much room they have.
+type freeSpace interface{ Free() (int64, error) }
+
+// sweeper is implemented by stores in which killed writers leave something.
+type sweeper interface {
+	Sweep(ctx context.Context, prefix string, before time.Time) (int, error)
+}
+
+// sweepAge is how old a leftover must be: no backup runs longer.
+const sweepAge = 24 * time.Hour
+
+// Estimate looks at the database's figures and lists the files.
+func (h *Handler) Estimate(ctx context.Context, request Request) (Estimate, error) {
+	var e Estimate
+	if request.Database {
+		n, err := h.databaseSize(ctx)
+		if err != nil {
+			return e, err
+		}
+		e.DatabaseBytes = n
+	}
+	if request.Files {
+		for _, set := range h.c.Files {
+			for info, err := range set.Store.List(ctx, "") {
+				if err != nil {
+					return e, fmt.Errorf("listing the files of %s: %w", set.Label, err)
+				}
+				if h.wanted(set.Label + "/" + info.Key) {
+					e.Files++
+					e.FileBytes += info.Size
+				}
+			}
+		}
+	}
+	// SQL packs to a third at worst; media do not pack.
+	e.Archive = e.DatabaseBytes/3 + e.FileBytes + e.Files*1024
+	for _, name := range h.chosen(request) {
+		store, err := h.destination(name)
+		if err != nil {
+			return e, err
+		}
+		if s, ok := store.(freeSpace); ok {
+			free, err := s.Free()
+			if err != nil {
+				return e, err
+			}
+			if e.Free == nil {
+				e.Free = map[string]int64{}
+			}
+			e.Free[name] = free
+		}
+	}
+	return e, nil
+}
+
+func (h *Handler) databaseSize(ctx context.Context) (n int64, err error) {
+	query := map[string]string{
+		mysqlEngine:    "SELECT CAST(COALESCE(SUM(data_length), 0) AS SIGNED) FROM information_schema.tables WHERE table_schema = DATABASE()",
+		postgresEngine: "SELECT pg_database_size(current_database())",
+		sqliteEngine:   "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
+	}[engine(h.c.Site.DB.DriverName())]
+	if err := h.c.Site.DB.GetContext(ctx, &n, query); err != nil {
+		return 0, fmt.Errorf("asking for the database's size: %w", err)
+	}
+	return n, nil
+}
+
+// check refuses what cannot work before anything is written: unknown
+// destinations, and local disks without room, which drop out.
+func (h *Handler) check(ctx context.Context, r *run) error {
+	e, err := h.Estimate(ctx, r.request)
+	if err != nil {
+		return err
+	}
+	r.estimate, r.total = e.Archive, e.DatabaseBytes+e.FileBytes
+	r.progress(Step{0, r.total, fmt.Sprintf("about %d MiB to read, %d files", (e.DatabaseBytes+e.FileBytes)>>20, e.Files)})
+	for name, free := range e.Free {
+		if free-e.Archive < h.c.Options.MinFree {
+			return fmt.Errorf("destination %s has %d MiB of room, and the backup may need %d MiB and must leave %d MiB: free some, or lower the retention",
+				name, free>>20, e.Archive>>20, h.c.Options.MinFree>>20)
+		}
+	}
+	return nil
+}
+
+// sweep removes what killed backups left. That it fails is no reason not to
+// make a backup.
+func (h *Handler) sweep(ctx context.Context, r *run) {
+	before := h.c.Now().Add(-sweepAge)
+	for _, name := range h.chosen(r.request) {
+		store := h.c.Destinations[name]
+		if s, ok := store.(sweeper); ok {
+			if n, err := s.Sweep(ctx, h.c.Options.Prefix, before); err != nil {
+				r.warn("leftovers at %s could not be removed: %v", name, err)
+			} else if n > 0 {
+				jobs.Logf(ctx, "removed %d leftovers of killed backups at %s", n, name)
+			}
+		}
+		if err := h.removeOrphans(ctx, store, before); err != nil {
+			r.warn("archives without sidecars at %s could not be removed: %v", name, err)
+		}
+	}
+}
+
+// removeOrphans deletes old archives without a sidecar: their backup was
+// killed before it could count.
+func (h *Handler) removeOrphans(ctx context.Context, store storage.Store, before time.Time) error {
+	archives, sidecars := map[string]string{}, map[string]bool{}
+	for info, err := range store.List(ctx, h.c.Options.Prefix+"backup-") {
+		if err != nil {
+			return err
+		}
+		key, isArchive := ownArchive(h.c.Options.Prefix, info.Key)
+		if isArchive && info.Modified.Before(before) {
+			archives[key] = info.Key
+		} else if !isArchive {
+			sidecars[info.Key] = true
+		}
+	}
+	for key, name := range archives {
+		if !sidecars[key+sidecarEnding] {
+			if err := store.Delete(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ownArchive is the key of the backup whose archive has a name.
+func ownArchive(prefix, name string) (key string, ok bool) {
+	base, _, _, ok := archive.Detect(name)
+	return base, ok && strings.HasPrefix(base, prefix+"backup-") && !strings.Contains(strings.TrimPrefix(base, prefix), "/")
+}

@@ -1,0 +1,262 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+func (r *run) addJSON(name string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = r.archive.Add(name, r.c.Now(), int64(len(data)), bytes.NewReader(data))
+	return err
+}
+
+// addDatabase packs the dump, piece by piece, as it comes.
+func (r *run) addDatabase(ctx context.Context) error {
+	sink := func(part dump.Part, table string, sql []byte) error {
+		folder := databaseFolder
+		if part == dump.Extra {
+			folder = routinesFolder
+		}
+		name := fmt.Sprintf("%s%06d.sql", folder, len(r.manifest.Pieces)+1)
+		if table != "" {
+			name = fmt.Sprintf("%s%06d-%s.sql", folder, len(r.manifest.Pieces)+1, entryName(table))
+		}
+		sum, err := r.archive.Add(name, r.c.Now(), int64(len(sql)), bytes.NewReader(sql))
+		if err != nil {
+			return err
+		}
+		r.manifest.Pieces = append(r.manifest.Pieces, Piece{name, table, int64(len(sql)), sum})
+		return nil
+	}
+	options := dump.Options{
+		Tables: r.request.Tables, Throttle: r.c.Options.Throttle,
+		Exclude: r.tablesIn(r.c.Options.ExcludeTables), Empty: r.emptied,
+		Progress: func(table string, rows, n int64) {
+			r.moved()
+			r.progress(Step{n, r.total, fmt.Sprintf("database: %s, %d rows so far", table, rows)})
+		},
+	}
+	summary, err := r.dump(ctx, options, sink)
+	if err != nil {
+		return err
+	}
+	r.manifest.Dump = &summary
+	for _, w := range summary.Warnings {
+		r.warn("%s", w)
+	}
+	return nil
+}
+
+// entryName makes a table's name safe as a file's name.
+func entryName(table string) string {
+	escaped := strings.ReplaceAll(url.PathEscape(table), "=", "%3D")
+	return strings.ReplaceAll(escaped, "%", "=")
+}
+
+// tableOfEntry is entryName's reverse.
+func tableOfEntry(name string) string {
+	table, err := url.PathUnescape(strings.ReplaceAll(name, "=", "%"))
+	if err != nil {
+		return name
+	}
+	return table
+}
+
+// ledgerPrefix begins the names of our own tables. They are dumped without
+// rows, and a restore into the site's own database leaves them alone: what was
+// backed up and proven stays known.
+const ledgerPrefix = "cmsjobs_backup"
+
+func (h *Handler) emptied(table string) bool {
+	return strings.HasPrefix(table, ledgerPrefix) || h.tablesIn(h.c.Options.EmptyTables)(table)
+}
+
+// tablesIn knows the tables of a list of patterns without the CMS's prefix.
+func (h *Handler) tablesIn(patterns []string) func(string) bool {
+	return func(table string) bool {
+		name, _ := strings.CutPrefix(table, h.c.Site.Prefix)
+		return matchesAny(patterns, name)
+	}
+}
+
+const (
+	// smallFile is read whole before it is packed, so that one that changes
+	// meanwhile is read again instead of torn.
+	smallFile = 4 << 20
+	// fileTries is how often a file that changes is read.
+	fileTries = 3
+	// listSize is about how long one list of files becomes.
+	listSize = 1 << 20
+)
+
+// addFiles packs every file of every set, and after some of them their list.
+func (r *run) addFiles(ctx context.Context) error {
+	list := &fileList{run: r}
+	for _, set := range r.c.Files {
+		for info, err := range set.Store.List(ctx, "") {
+			if err != nil {
+				return r.filesFailed(ctx, list, fmt.Errorf("listing the files of %s: %w", set.Label, err))
+			}
+			name := set.Label + "/" + info.Key
+			if !r.wanted(name) {
+				continue
+			}
+			if err := r.addFile(ctx, set.Store, info.Key, name, list); err != nil {
+				return err
+			}
+			r.progress(Step{r.dumped() + r.manifest.FileBytes, r.total, fmt.Sprintf("files: %d so far, %s", r.manifest.FileCount, name)})
+		}
+	}
+	return list.flush()
+}
+
+func (r *run) dumped() int64 {
+	if r.manifest.Dump == nil {
+		return 0
+	}
+	return r.manifest.Dump.Bytes
+}
+
+// filesFailed makes the backup partial, unless it is over anyway.
+func (r *run) filesFailed(ctx context.Context, list *fileList, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	r.manifest.Status, r.report.FilesError = Partial, err.Error()
+	r.warn("not all files are in this backup: %v", err)
+	return list.flush()
+}
+
+func (h *Handler) wanted(name string) bool {
+	o := h.c.Options
+	return (len(o.Include) == 0 || matchesAny(o.Include, name)) && !matchesAny(o.Exclude, name)
+}
+
+// addFile packs one file. One that vanishes, or cannot be read or held still,
+// is named; only a fault of the archive itself is an error.
+func (r *run) addFile(ctx context.Context, store storage.Store, key, name string, list *fileList) error {
+	var file File
+	var fault error
+	for try := range fileTries {
+		file, fault = r.tryFile(ctx, store, key, name, try == fileTries-1)
+		var lost archiveError
+		switch {
+		case fault == nil:
+			return list.add(file)
+		case errors.As(fault, &lost):
+			return lost.error
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(fault, storage.ErrNotFound):
+			r.warn("%s vanished while the backup was made", name)
+			return nil
+		}
+	}
+	if !errors.Is(fault, errChanged) {
+		return r.unreadable(name, fault)
+	}
+	r.warn("%s kept changing while it was read: the copy may be torn", name)
+	return list.add(file)
+}
+
+// unreadable makes the backup partial: a file that cannot be read is missing.
+func (r *run) unreadable(name string, err error) error {
+	r.warn("%s cannot be read and is missing: %v", name, err)
+	if r.report.FilesError == "" {
+		r.report.FilesError = fmt.Sprintf("some files cannot be read, %s first: %v", name, err)
+	}
+	r.manifest.Status = Partial
+	return nil
+}
+
+// archiveError is a fault of the archive, not of the file being packed.
+type archiveError struct{ error }
+
+var errChanged = errors.New("the file changed while it was read")
+
+// tryFile packs a file as it is now. The last try keeps one that changes too.
+func (r *run) tryFile(ctx context.Context, store storage.Store, key, name string, last bool) (File, error) {
+	body, info, err := store.Open(ctx, key)
+	if err != nil {
+		return File{}, err
+	}
+	defer body.Close()
+	file := File{Name: name, Size: info.Size, Modified: info.Modified.UTC().Truncate(time.Second)}
+	var content io.Reader = watched{r.throttled(ctx, body), r.moved}
+	var fault error
+	if info.Size <= smallFile {
+		data, err := io.ReadAll(io.LimitReader(content, smallFile+1))
+		if err != nil {
+			return file, err
+		}
+		if int64(len(data)) != info.Size || changed(ctx, store, key, info) {
+			fault = errChanged
+			if !last {
+				return file, fault
+			}
+		}
+		content, file.Size = bytes.NewReader(data), int64(len(data))
+	}
+	file.SHA256, err = r.archive.Add(filesFolder+name, info.Modified, file.Size, content)
+	switch {
+	case err != nil && file.SHA256 == "":
+		return file, archiveError{err}
+	case errors.Is(err, archive.ErrShort), err == nil && info.Size > smallFile && changed(ctx, store, key, info):
+		return file, errChanged
+	case err != nil:
+		return file, err
+	}
+	return file, fault
+}
+
+func changed(ctx context.Context, store storage.Store, key string, was storage.Info) bool {
+	is, err := store.Stat(ctx, key)
+	return err == nil && (is.Size != was.Size || !is.Modified.Equal(was.Modified))
+}
+
+// fileList gathers the lines of a list of files and packs it when it is long.
+type fileList struct {
+	*run
+	lines []byte
+	lists int
+}
+
+func (l *fileList) add(f File) error {
+	line, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	l.lines = append(append(l.lines, line...), '\n')
+	l.manifest.FileCount++
+	l.manifest.FileBytes += f.Size
+	if len(l.lines) < listSize {
+		return nil
+	}
+	return l.flush()
+}
+
+func (l *fileList) flush() error {
+	if len(l.lines) == 0 {
+		return nil
+	}
+	l.lists++
+	name := fmt.Sprintf("%sfiles-%06d.jsonl", listFolder, l.lists)
+	_, err := l.archive.Add(name, l.c.Now(), int64(len(l.lines)), bytes.NewReader(l.lines))
+	l.lines = l.lines[:0]
+	return err
+}

@@ -1,0 +1,21 @@
+// Package backup makes backups of a CMS, proves that they restore, thins them
+// out, and restores them: the kind backup.generate and what the command line
+// and the admin pages call.
+//
+// It is not a file sync and keeps no increments: every backup is one archive
+// that restores alone, with tools that outlive this program (tar, zstd, the
+// database's own client). Invariants: a backup counts only once its sidecar
+// (KEY.json) lies beside the whole archive, so that what a kill -9 leaves is
+// never taken for one; a backup whose database part failed is partial and never
+// good; the newest good one is never deleted; nothing is restored without a
+// dry run's token; memory does not grow with the site.
+//
+// An archive holds, in this order:
+//
+//	cmsjobs-backup.json         what it is (Header)
+//	database/000001-TABLE.sql   the dump, to be joined in this order
+//	routines/000002.sql         what needs DELIMITER, after it
+//	files/LABEL/PATH            files of the CMS
+//	manifest/files-000001.jsonl the files before it, one JSON object a line
+//	manifest.json               tables, checksums, totals (Manifest); always last
+package backup

@@ -1,0 +1,169 @@
+package dump
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/klauspost/compress/zstd"
+	"github.com/klauspost/pgzip"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+// BenchmarkBesidePeers dumps and restores one generated database by us and by
+// the usual tools, into files on the same disk:
+//
+//	CMSJOBS_BENCH_POSTS=100000 go test -run - -bench BesidePeers -benchtime 3x ./internal/handlers/backup/dump
+func BenchmarkBesidePeers(b *testing.B) {
+	posts := 2000
+	if n, err := strconv.Atoi(os.Getenv("CMSJOBS_BENCH_POSTS")); err == nil {
+		posts = n
+	}
+	db := jobstest.Open(b, jobstest.MySQL)
+	generate(b, db, posts)
+	dir := b.TempDir()
+	c, err := mysql.ParseDSN(db.DSN)
+	if err != nil {
+		b.Fatal(err)
+	}
+	host, port, _ := strings.Cut(c.Addr, ":")
+	account := fmt.Sprintf("-h %s -P %s -u %s", host, port, c.User)
+	file := filepath.Join(dir, "dump")
+	own := func(end string, pack func(io.Writer) (io.WriteCloser, error)) func() error {
+		return func() error { return dumpTo(b.Context(), db.DSN, file+end, pack) }
+	}
+	shell := func(command string) func() error {
+		return func() error {
+			out, err := exec.Command("sh", "-c", "set -e; "+command).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			return nil
+		}
+	}
+	tool := "mariadb-dump --no-defaults " + account + " --single-transaction --quick --hex-blob " + c.DBName
+	for _, peer := range []struct {
+		name string
+		run  func() error
+	}{
+		{"dump/own-plain", own("", nil)},
+		{"dump/own-zstd", own(".own.zst", func(w io.Writer) (io.WriteCloser, error) {
+			return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(2<<20))
+		})},
+		{"dump/own-pgzip", own(".own.gz", func(w io.Writer) (io.WriteCloser, error) { return pgzip.NewWriter(w), nil })},
+		{"dump/mariadb-dump-plain", shell(tool + " > " + file + ".peer")},
+		{"dump/mariadb-dump-gzip", shell(tool + " | gzip > " + file + ".gz")},
+		{"dump/mariadb-dump-zstd-T2", shell(tool + " | zstd -qf -T2 -o " + file + ".zst")},
+		{"dump/mydumper-t2", shell("rm -rf " + dir + "/my; mydumper " + account + " -B " + c.DBName + " -t 2 --compress -o " + dir + "/my")},
+		{"dump/mydumper-t2-plain", shell("rm -rf " + dir + "/my; mydumper " + account + " -B " + c.DBName + " -t 2 -o " + dir + "/my")},
+		{"restore/client-mariadb-dump-file", shell("mariadb --no-defaults " + account + " " + c.DBName + " < " + file + ".peer")},
+		{"restore/client-own-file", shell("mariadb --no-defaults " + account + " " + c.DBName + " < " + file)},
+		{"restore/own-parallel", func() error { return loadFrom(b.Context(), db.DSN, file) }},
+		{"restore/myloader-t2", shell("myloader " + account + " -B " + c.DBName + " -o -t 2 -d " + dir + "/my")},
+		{"restore/myloader-t4", shell("myloader " + account + " -B " + c.DBName + " -o -t 4 -d " + dir + "/my")},
+	} {
+		b.Run(peer.name, func(b *testing.B) {
+			for b.Loop() {
+				if strings.HasPrefix(peer.name, "restore/") { // each into an empty database
+					b.StopTimer()
+					db.MustExec("DROP DATABASE " + c.DBName)
+					db.MustExec("CREATE DATABASE " + c.DBName)
+					b.StartTimer()
+				}
+				if err := peer.run(); err != nil {
+					b.Skip(err)
+				}
+			}
+		})
+	}
+}
+
+func dumpTo(ctx context.Context, dsn, name string, pack func(io.Writer) (io.WriteCloser, error)) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var w io.WriteCloser = f
+	if pack != nil {
+		if w, err = pack(f); err != nil {
+			return err
+		}
+	}
+	if _, err := MySQL(ctx, dsn, Options{}, func(_ Part, _ string, sql []byte) error { _, err := w.Write(sql); return err }); err != nil {
+		return err
+	}
+	if pack != nil {
+		return w.Close()
+	}
+	return nil
+}
+
+// loadFrom restores a plain dump as a restore of ours does: by table.
+func loadFrom(ctx context.Context, dsn, name string) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	l, err := NewLoader(ctx, dsn, LoadOptions{})
+	if err != nil {
+		return err
+	}
+	for i, part := range bytes.Split(data, []byte("\n-- Table ")) {
+		table := ""
+		if i > 0 {
+			table, _, _ = strings.Cut(string(part), "\n")
+			part = append([]byte("-- "), part...)
+		}
+		if err := l.Load(Main, table, append(part, '\n')); err != nil {
+			return err
+		}
+	}
+	return l.Close()
+}
+
+// generate makes the tables of a CMS with so many posts: about 6 KB of SQL each.
+func generate(b testing.TB, db *jobstest.Database, posts int) {
+	b.Helper()
+	for _, statement := range []string{
+		"CREATE TABLE posts (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, name VARCHAR(255), description VARCHAR(400), content LONGTEXT, status VARCHAR(60) DEFAULT 'published', author_id BIGINT, is_featured TINYINT, image VARCHAR(255), views INT, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL, KEY (status), KEY (author_id), KEY (created_at)) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci",
+		"CREATE TABLE slugs (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, `key` VARCHAR(255), reference_id BIGINT, reference_type VARCHAR(255), prefix VARCHAR(120), KEY (`key`), KEY (reference_id)) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci",
+		"CREATE TABLE meta_boxes (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, meta_key VARCHAR(255), meta_value TEXT, reference_id BIGINT, KEY (reference_id)) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci",
+	} {
+		db.MustExec(statement)
+	}
+	words := strings.Fields("<p>lorem</p> ipsum dolor 'sit' amet, consectetur adipiscing elit sed do eiusmod <b>tempor</b> incididunt ut labore et dolore \"magna\" aliqua ünïcode 😀 été")
+	state := uint64(1)
+	text := func(n int) string {
+		var s strings.Builder
+		for s.Len() < n {
+			state = state*6364136223846793005 + 1442695040888963407
+			s.WriteString(words[state>>33%uint64(len(words))])
+			fmt.Fprintf(&s, " %x ", state>>52)
+		}
+		return s.String()
+	}
+	for from := 0; from < posts; from += 500 {
+		tx := db.MustBegin()
+		for id := from + 1; id <= min(from+500, posts); id++ {
+			tx.MustExec("INSERT INTO posts (name, description, content, author_id, is_featured, image, views, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, '2024-01-01 00:00:00')",
+				text(60), text(200), text(5000), id%50, id%2, "news/"+strconv.Itoa(id)+".jpg", id*7)
+			tx.MustExec("INSERT INTO slugs (`key`, reference_id, reference_type, prefix) VALUES (?, ?, 'Botble\\\\Blog\\\\Models\\\\Post', '')", text(50), id)
+			tx.MustExec("INSERT INTO meta_boxes (meta_key, meta_value, reference_id) VALUES ('seo_meta', ?, ?)", text(150), id)
+		}
+		if err := tx.Commit(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	runtime.GC()
+}

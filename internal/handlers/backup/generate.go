@@ -1,0 +1,105 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// GeneratePayload is the data of backup.generate. Where neither part is named,
+// both are wanted.
+type GeneratePayload struct {
+	IncludeFiles    *bool `json:"includeFiles,omitempty"`
+	IncludeDatabase *bool `json:"includeDatabase,omitempty"`
+	// Storage names destinations, separated by commas; "" means all.
+	Storage string `json:"storage,omitempty"`
+	// Tables limits the database part to some tables.
+	Tables []string `json:"tables,omitempty"`
+	// Name is for people.
+	Name string `json:"name,omitempty"`
+}
+
+// Validate implements jobs.Validator.
+func (p *GeneratePayload) Validate() error {
+	if len(p.Name) > 250 {
+		return errors.New("the name of a backup has 250 bytes at most")
+	}
+	if r := p.request(); !r.Files && !r.Database {
+		return errors.New("a backup needs files or the database")
+	}
+	return nil
+}
+
+func (p *GeneratePayload) request() Request {
+	r := Request{Name: p.Name, Tables: p.Tables}
+	r.Files = p.IncludeFiles == nil || *p.IncludeFiles
+	r.Database = p.IncludeDatabase == nil || *p.IncludeDatabase
+	for name := range strings.SplitSeq(p.Storage, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			r.Destinations = append(r.Destinations, name)
+		}
+	}
+	return r
+}
+
+// generate runs a job. A backup that is not good fails the job, so that it is
+// tried once more; its report stays as the job's result.
+func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) error {
+	request := p.request()
+	request.By = j.UUID
+	if err := h.allow(ctx, request); err != nil {
+		return err
+	}
+	report, err := h.Create(ctx, request, func(s Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
+	for _, w := range report.Warnings {
+		jobs.Logf(ctx, "%s", w)
+	}
+	for _, o := range report.Outcomes {
+		h.record(ctx, o)
+		if o.Error != "" {
+			jobs.Logf(ctx, "destination %s: %s", o.Destination, o.Error)
+		}
+	}
+	if resultErr := jobs.SetResult(ctx, report); resultErr != nil {
+		return errors.Join(err, resultErr)
+	}
+	if errors.Is(err, ErrBusy) {
+		return jobs.RetryAfter(err, busyDelay)
+	}
+	return err
+}
+
+// dependency is a destination's name to the breaker.
+func dependency(destination string) string { return "backup:" + destination }
+
+// allow asks the breaker. One destination that is up is enough to go on.
+func (h *Handler) allow(ctx context.Context, r Request) error {
+	if h.c.Breaker == nil {
+		return nil
+	}
+	var refused error
+	for _, name := range h.chosen(r) {
+		err := h.c.Breaker.Allow(ctx, dependency(name))
+		if err == nil {
+			return nil
+		}
+		refused = err
+	}
+	return refused
+}
+
+func (h *Handler) record(ctx context.Context, o Outcome) {
+	if h.c.Breaker == nil || ctx.Err() != nil {
+		return
+	}
+	var err error
+	if o.Error != "" {
+		err = fmt.Errorf("%s", o.Error)
+	}
+	if err := h.c.Breaker.Record(ctx, dependency(o.Destination), err); err != nil {
+		h.c.Logger.WarnContext(ctx, "the circuit breaker could not be told", "dependency", dependency(o.Destination), "error", err)
+	}
+}

@@ -1,0 +1,102 @@
+package backup
+
+import (
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+)
+
+// formatVersion of archives; readers refuse later ones.
+const formatVersion = 1
+
+// names of the entries that are no content.
+const (
+	headerName     = "cmsjobs-backup.json"
+	manifestName   = "manifest.json"
+	databaseFolder = "database/"
+	routinesFolder = "routines/"
+	filesFolder    = "files/"
+	listFolder     = "manifest/"
+)
+
+// Status says what a backup is worth.
+type Status string
+
+// The states of a backup.
+const (
+	Running Status = "running"
+	Good    Status = "good"    // everything that was asked for is in it
+	Partial Status = "partial" // the database or files are missing: never counted as good
+	Failed  Status = "failed"  // there is no archive
+)
+
+// Header is the first entry of an archive.
+type Header struct {
+	Format   int       `json:"format"`
+	ID       string    `json:"id"`
+	Name     string    `json:"name,omitempty"`
+	Tool     string    `json:"tool"`
+	Started  time.Time `json:"started"`
+	Site     string    `json:"site,omitempty"`
+	Engine   string    `json:"engine,omitempty"` // mysql, postgres, sqlite
+	Database bool      `json:"database"`
+	Files    bool      `json:"files"`
+}
+
+// Manifest is the last entry of an archive.
+type Manifest struct {
+	Header
+	Status   Status        `json:"status"`
+	Finished time.Time     `json:"finished"`
+	Dump     *dump.Summary `json:"dump,omitempty"`
+	// DatabaseError says why the database part is missing or torn.
+	DatabaseError string `json:"database_error,omitempty"`
+	// Pieces are the entries of the database part.
+	Pieces    []Piece  `json:"pieces,omitempty"`
+	FileCount int64    `json:"file_count"`
+	FileBytes int64    `json:"file_bytes"`
+	Warnings  []string `json:"warnings,omitempty"`
+}
+
+// Piece is one entry of the database part.
+type Piece struct {
+	Name   string `json:"name"`
+	Table  string `json:"table,omitempty"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// File is one line of a list of files.
+type File struct {
+	Name     string    `json:"name"` // LABEL/PATH
+	Size     int64     `json:"size"`
+	Modified time.Time `json:"modified"`
+	SHA256   string    `json:"sha256"`
+}
+
+// Sidecar is KEY.json beside an archive: what can be known without opening
+// it. It is written last, so that an archive without one is no backup.
+type Sidecar struct {
+	Header
+	Status    Status        `json:"status"`
+	Finished  time.Time     `json:"finished"`
+	Archive   string        `json:"archive"` // key of the archive
+	Size      int64         `json:"size"`
+	SHA256    string        `json:"sha256"`
+	Encrypted bool          `json:"encrypted"`
+	Tables    []TableFigure `json:"tables,omitempty"`
+	Rows      int64         `json:"rows"`
+	FileCount int64         `json:"file_count"`
+	FileBytes int64         `json:"file_bytes"`
+	Schema    string        `json:"schema,omitempty"`
+	Error     string        `json:"error,omitempty"`
+	// Limited is true when only some tables were asked for.
+	Limited  bool     `json:"limited,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// TableFigure is one table's size, to be compared from backup to backup.
+type TableFigure struct {
+	Name string `json:"name"`
+	Rows int64  `json:"rows"`
+}

@@ -1,0 +1,286 @@
+package backup
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+)
+
+// scratchPrefix begins the names of databases that only live for a proof.
+const scratchPrefix = "cmsjobs_verify_"
+
+// loader restores the pieces of a dump, in order. Close reports what is missing.
+type loader interface {
+	Load(part dump.Part, table string, piece []byte) error
+	Close() error
+}
+
+// scratch is an empty database of our own, to restore into.
+type scratch struct {
+	loader
+	// describe looks at what was restored as the dump looked at its source.
+	describe func(context.Context) (dump.Summary, error)
+	drop     func(context.Context) error
+}
+
+// openScratch makes a scratch database, or lessens the level where that is
+// not possible.
+func (p *proving) openScratch(ctx context.Context) error {
+	switch {
+	case !p.stored.Database:
+		p.lessen(LevelParsed, "the backup holds no database")
+		return nil
+	case p.c.Options.VerifyMaxBytes > 0 && p.stored.Size > p.c.Options.VerifyMaxBytes:
+		p.lessen(LevelParsed, fmt.Sprintf("the backup is larger than the %d bytes that are restored as a proof", p.c.Options.VerifyMaxBytes))
+		return nil
+	case p.stored.Status != Good:
+		p.lessen(LevelParsed, "the backup is partial")
+		return nil
+	}
+	dsn := p.c.DSN
+	if p.c.ScratchDSN != "" {
+		dsn = p.c.ScratchDSN
+	}
+	var err error
+	switch p.stored.Engine {
+	case mysqlEngine:
+		p.scratch, err = mysqlScratch(ctx, dsn)
+	case postgresEngine:
+		p.scratch, err = postgresScratch(ctx, dsn)
+	case sqliteEngine:
+		p.scratch, err = sqliteScratch()
+	default:
+		err = fmt.Errorf("no scratch database for %s", p.stored.Engine)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		p.lessen(LevelParsed, fmt.Sprintf("no scratch database could be made (grant CREATE and DROP on %s%%, or name another server): %v", scratchPrefix, err))
+	}
+	return nil
+}
+
+// dropTimeout is what dropping a scratch database may take, whatever happened
+// before.
+const dropTimeout = time.Minute
+
+func (p *proving) closeScratch(ctx context.Context) {
+	if p.scratch == nil {
+		return
+	}
+	if p.scratch.loader != nil {
+		p.scratch.Close() // compareScratch takes it when the proof got that far
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
+	defer cancel()
+	if err := p.scratch.drop(ctx); err != nil {
+		p.problem("the scratch database could not be dropped: %v", err)
+	}
+}
+
+// compareScratch holds the restored database against what was dumped.
+func (p *proving) compareScratch(ctx context.Context) error {
+	l := p.scratch.loader
+	p.scratch.loader = nil
+	if err := l.Close(); err != nil {
+		p.problem("restoring: %v", err)
+		return nil
+	}
+	p.progress(Step{p.stored.Size, p.stored.Size, "comparing the restored database"})
+	is, err := p.scratch.describe(ctx)
+	if err != nil {
+		return fmt.Errorf("looking at the restored database: %w", err)
+	}
+	was := p.manifest.Dump
+	restored := map[string]dump.Table{}
+	for _, t := range is.Tables {
+		restored[t.Name] = t
+	}
+	for _, w := range was.Tables {
+		g, there := restored[w.Name]
+		switch {
+		case !there:
+			p.problem("the table %s was not restored", w.Name)
+		case w.Empty || w.Rows < 0:
+		case g.Rows != w.Rows:
+			p.problem("the table %s has %d rows, %d were dumped", w.Name, g.Rows, w.Rows)
+		case g.Checksum != w.Checksum:
+			p.problem("the rows of the table %s are not those that were dumped", w.Name)
+		}
+	}
+	if was.Schema != "" && was.Rows >= 0 && is.Schema != was.Schema {
+		p.problem("the schema is not the one that was dumped")
+	}
+	return nil
+}
+
+func scratchName() string { return scratchPrefix + strings.ToLower(rand.Text()[:12]) }
+
+func mysqlScratch(ctx context.Context, dsn string) (*scratch, error) {
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	name := scratchName()
+	config.DBName = ""
+	server, _, err := dump.Connect(config.FormatDSN())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := server.ExecContext(ctx, "CREATE DATABASE `"+name+"` CHARACTER SET utf8mb4"); err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	drop := func(ctx context.Context) error {
+		_, err := server.ExecContext(ctx, "DROP DATABASE IF EXISTS `"+name+"`")
+		return errors.Join(err, server.Close())
+	}
+	config.DBName = name
+	l, err := dump.NewLoader(ctx, config.FormatDSN(), dump.LoadOptions{DropDefiners: true, Workers: 2})
+	if err != nil {
+		return nil, errors.Join(err, drop(ctx))
+	}
+	return &scratch{l, func(ctx context.Context) (dump.Summary, error) {
+		return dump.MySQL(ctx, config.FormatDSN(), dump.Options{}, func(dump.Part, string, []byte) error { return nil })
+	}, drop}, nil
+}
+
+func postgresScratch(ctx context.Context, dsn string) (*scratch, error) {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	name := scratchName()
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name+" TEMPLATE template0 ENCODING 'UTF8'"); err != nil {
+		return nil, errors.Join(err, conn.Close(ctx))
+	}
+	drop := func(ctx context.Context) error {
+		_, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+		return errors.Join(err, conn.Close(ctx))
+	}
+	scratchDSN, err := postgresDSN(dsn, name)
+	if err != nil {
+		return nil, errors.Join(err, drop(ctx))
+	}
+	l, err := dump.NewPostgresLoader(ctx, scratchDSN)
+	if err != nil {
+		return nil, errors.Join(err, drop(ctx))
+	}
+	return &scratch{l, func(ctx context.Context) (dump.Summary, error) {
+		return dump.PostgresSummary(ctx, scratchDSN, dump.Options{})
+	}, drop}, nil
+}
+
+// postgresDSN is a DSN for another database on the same server.
+func postgresDSN(dsn, database string) (string, error) {
+	if !strings.Contains(dsn, "://") {
+		return dsn + " dbname=" + database, nil // the last one counts
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return "", errors.New("the DSN is no URL") // url's error would show the password
+	}
+	u.Path = "/" + database
+	return u.String(), nil
+}
+
+// sqliteScratch restores into a file in the folder for temporary files.
+func sqliteScratch() (*scratch, error) {
+	dir, err := os.MkdirTemp("", "cmsjobs-verify-")
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Join(dir, "scratch.sqlite")
+	l, err := newFileLoader(name)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &scratch{l, func(ctx context.Context) (dump.Summary, error) {
+		return dump.SQLiteSummary(ctx, name)
+	}, func(context.Context) error { return os.RemoveAll(dir) }}, nil
+}
+
+// fileLoader joins the pieces of a dump that is a file.
+type fileLoader struct{ f *os.File }
+
+func newFileLoader(name string) (fileLoader, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	return fileLoader{f}, err
+}
+
+func (l fileLoader) Load(_ dump.Part, _ string, piece []byte) error {
+	_, err := l.f.Write(piece)
+	return err
+}
+
+func (l fileLoader) Close() error { return errors.Join(l.f.Sync(), l.f.Close()) }
+
+// counter parses SQL without restoring it.
+type counter struct {
+	split *dump.Splitter
+	part  dump.Part
+	rows  int64
+}
+
+// maxParsed bounds a statement in the parser.
+const maxParsed = 1 << 30
+
+func newCounter() *counter {
+	c := &counter{}
+	c.reset()
+	return c
+}
+
+func (c *counter) reset() {
+	c.split = dump.NewSplitter(maxParsed, func(statement []byte) error {
+		c.rows += dump.CountRows(statement)
+		return nil
+	})
+}
+
+func (c *counter) load(part dump.Part, piece []byte) error {
+	if part != c.part {
+		if err := c.close(); err != nil {
+			return err
+		}
+		c.reset()
+		c.part = part
+	}
+	_, err := c.split.Write(piece)
+	return err
+}
+
+func (c *counter) close() error { return c.split.Close() }
+
+// measured counts and hashes what is read.
+type measured struct {
+	ctx  context.Context
+	from io.Reader
+	sum  hash.Hash
+	n    int64
+	tell func(int64)
+}
+
+func (m *measured) Read(p []byte) (int, error) {
+	if m.ctx.Err() != nil {
+		return 0, context.Cause(m.ctx)
+	}
+	n, err := m.from.Read(p)
+	m.sum.Write(p[:n])
+	m.n += int64(n)
+	m.tell(m.n)
+	return n, err
+}
