@@ -5,10 +5,10 @@ BIN := bin/cmsjobs
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 
-.PHONY: help build run demo test race lint bench golden fuzz verify check soak clean
+.PHONY: help build run demo test race lint bench bench-queue golden fuzz verify check soak clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 build: ## build bin/cmsjobs, one static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/cmsjobs
@@ -29,6 +29,9 @@ lint: ## golangci-lint, by .golangci.yml
 bench: ## the benchmarks of all packages, and cmsjobs bench
 	go test -run '^$$' -bench . -benchtime 1s $(PACKAGES)
 	go run ./cmd/cmsjobs bench
+
+bench-queue: ## the queue beside Laravel, River and graphile-worker, into docs/benchmarks.md (5 min)
+	go run ./bench/queue -page docs/benchmarks.md
 
 golden: ## write the golden files anew; look at the diff
 	go test ./cmd/cmsjobs ./internal/web/... ./internal/handlers/... -run 'Golden|Help' -update
