@@ -21,13 +21,14 @@ var noop = jobs.Kind[struct{}]{Name: "bench.noop", Queue: "default"}
 
 // ours is cmsjobs on one database, store and worker as the service joins them.
 type ours struct {
-	server   *server // nil on SQLite
+	server   *server
 	db       *sqlx.DB
 	dsn      string
 	name     string
 	registry *jobs.Registry
 	store    *sqlstore.Store
 	wake     chan struct{}
+	standing scene // what stage left in the table
 }
 
 func newOurs(ctx context.Context, s *server, indexed bool) (*ours, error) {
