@@ -69,7 +69,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	add(groupStart, a.demoCommand(), a.runCommand(), a.doctorCommand(), a.configCommand(), a.migrateCommand())
 	add(groupJobs, a.enqueueCommand(), a.jobsCommand(), a.failedCommand(), a.kindsCommand())
 	add(groupWorker, a.workCommand(), a.workersCommand(), a.pauseCommand(), a.continueCommand(), a.restartCommand(), a.scheduleCommand(), a.tickCommand())
-	add(groupParts, a.sitemapCommand(), a.mediaCommand(), a.analyticsCommand())
+	add(groupParts, a.sitemapCommand(), a.mediaCommand(), a.analyticsCommand(), a.backupCommand(), a.webhookCommand())
 	add(groupCare, a.cleanCommand(), a.tokenCommand(), a.healthCommand(), a.benchCommand(), a.versionCommand())
 
 	// Laravel's spellings, for fingers that know them.

@@ -161,7 +161,7 @@ func (r *rooms) finishMail(m *mail.Config) (err error) {
 		}
 	}
 	if len(m.AttachmentRoots) == 0 && r.site.Root != "" {
-		m.AttachmentRoots = []string{r.site.Storage(), r.uploads()}
+		m.AttachmentRoots = []string{r.uploads()} // storage also holds logs, sessions and backups
 	}
 	return nil
 }
