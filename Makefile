@@ -4,8 +4,9 @@ SHELL := /bin/bash
 BIN := bin/cmsjobs
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
+FUZZTIME ?= 20s
 
-.PHONY: help build run demo test race lint bench golden fuzz verify check soak clean
+.PHONY: help build run demo test lint bench golden fuzz verify check soak heavy vuln licences cluster screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -34,9 +35,9 @@ golden: ## write the golden files anew; look at the diff
 	go test ./cmd/cmsjobs ./internal/web/... ./internal/handlers/... -run 'Golden|Help' -update
 	git diff --stat
 
-fuzz: ## fuzz what reads foreign bytes, 20 s each
+fuzz: ## fuzz what reads foreign bytes, FUZZTIME each
 	@set -euo pipefail; for p in $$(go list ./...); do \
-		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 20s $$p; done; done
+		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p; done; done
 
 verify: ## the demo as a test: every job once, its outcome in the exit code
 	@set -euo pipefail; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; go run ./cmd/cmsjobs demo --once --dir "$$dir/site"; \
@@ -47,8 +48,23 @@ check: ## what CI does: formatting, module, tests, demo
 	go mod verify
 	$(MAKE) test verify
 
-soak: ## the heavy tests: full sizes, hours of faults
+soak: ## an hour (CMSJOBS_SOAK_TIME) of mixed jobs while workers, server, network and disk fail
+	CMSJOBS_SOAK_TIME=$${CMSJOBS_SOAK_TIME:-1h} go test -count=1 -run '^TestSoak$$' -v -timeout 26h ./internal/jobs
+
+heavy: ## every fault test at its full size
 	CMSJOBS_SOAK=1 go test -race -timeout 4h $(PACKAGES)
+
+vuln: ## known holes in what we use (asks vuln.go.dev)
+	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 $(PACKAGES)
+
+licences: ## every module of the binary has a licence that we may ship
+	go test -count=1 -run '^TestLicences$$' -v .
+
+cluster: ## the queue on three nodes of Galera, killed and stopped
+	CMSJOBS_CLUSTER=1 go test -count=1 -run Cluster -v ./internal/jobs
+
+screenshots: ## docs/images from the demo, by chromium
+	docs/screenshots.sh
 
 clean: ## remove what was built and the demo
 	rm -rf bin dist cmsjobs-demo

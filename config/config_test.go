@@ -131,7 +131,7 @@ queue: {pol: 3s, poll: 3, concurrency: many, lease: 200s}
 sitemaps: {gzip: true}
 kinds: {mail.send: {timeout: soon, limits: 2}}
 schedule: {entries: {x: {cron: "61 * * * *", policy: never}}}
-http: {users: [{name: a, password: short, rol: viewer}]}
+http: {users: [{name: a, rol: read}]}
 log: {level: loud}
 `)
 	_, err := Load(Sources{File: file, Environ: []string{"CMSJOBS_QUEUE_POOL=1s", "CMSJOBS_DATABASE_DSN_FILE=/no/such"},
@@ -192,7 +192,7 @@ func TestSecretsShowThemselvesNowhere(t *testing.T) {
 	const word = "Sup3rS3cret"
 	keyFile := write(t, "key", word+"\n")
 	l := load(t, Sources{
-		File: write(t, "c.yaml", "http: {users: [{name: u, password: "+word+", role: viewer}]}\nnotify: {channels: [{type: slack, url: "+word+"}]}\n"),
+		File: write(t, "c.yaml", "http: {users: [{name: u, password: "+word+", role: admin}]}\nnotify: {channels: [{type: slack, url: "+word+"}]}\n"),
 		Environ: []string{"CMSJOBS_MAIL_PASSWORD=" + word, "CMSJOBS_DATABASE_DSN=root:" + word + "@tcp(h:1)/d",
 			"CMSJOBS_STORAGE_S3_SECRET_KEY_FILE=" + keyFile, "CMSJOBS_BACKUP_VERIFY_DSN=postgres://u:" + word + "@h/d?sslmode=disable"},
 	})

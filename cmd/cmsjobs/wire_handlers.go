@@ -18,6 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/publish"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -30,7 +31,8 @@ import (
 // cannot work here (no folder of the CMS, say) is left out with a word in the
 // log: its jobs then wait for a worker that can run them.
 func handlers() []func(*jobs.Registry, *rooms) error {
-	return []func(*jobs.Registry, *rooms) error{sitemapHandler, mediaHandler, mailHandler, webhookHandler, notifyHandler, cacheHandler, analyticsHandler, backupHandler}
+	return []func(*jobs.Registry, *rooms) error{sitemapHandler, mediaHandler, mailHandler, webhookHandler, notifyHandler, cacheHandler,
+		publishHandler, analyticsHandler, backupHandler}
 }
 
 // handlerSet are the handlers that commands and pages call besides their jobs.
@@ -42,6 +44,7 @@ type handlerSet struct {
 	webhook   *webhook.Handler
 	analytics *analytics.Handler
 	backup    *backup.Handler
+	publish   *publish.Handler
 }
 
 // nowhere are rooms without a database, to list kinds by.

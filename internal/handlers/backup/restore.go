@@ -365,7 +365,9 @@ func (h *Handler) openTarget(ctx context.Context, q RestoreRequest) (loader, err
 	case mysqlEngine:
 		l, err := dump.NewLoader(ctx, h.targetDSN(q), dump.LoadOptions{})
 		if err == nil && len(q.Tables) > 0 {
-			return onlyTables{l, q.Tables}, nil
+			o := onlyTables{l, q.Tables}
+			l.Only(o.wants)
+			return o, nil
 		}
 		return l, err
 	case postgresEngine:
@@ -386,20 +388,19 @@ type onlyTables struct {
 var triggerOn = regexp.MustCompile("(?is)^CREATE\\s.*?\\bTRIGGER\\b.*?\\bON\\s+(?:`(?:[^`]|``)*`\\.|\\w+\\.)?(`(?:[^`]|``)*`|\\w+)\\s+FOR\\s+EACH\\s")
 
 func (o onlyTables) Load(part dump.Part, table string, piece []byte) error {
-	if part == dump.Main {
-		if !slices.Contains(o.tables, table) {
-			return nil
-		}
-		return o.Loader.Load(part, table, piece)
+	if part == dump.Main && !slices.Contains(o.tables, table) {
+		return nil
 	}
-	o.Only(func(statement []byte) bool {
-		if strings.HasPrefix(string(statement), "SET ") {
-			return true
-		}
-		m := triggerOn.FindSubmatch(statement)
-		return m != nil && slices.Contains(o.tables, strings.ReplaceAll(strings.Trim(string(m[1]), "`"), "``", "`"))
-	})
 	return o.Loader.Load(part, table, piece)
+}
+
+// wants chooses among the statements of the second file.
+func (o onlyTables) wants(part dump.Part, statement []byte) bool {
+	if part == dump.Main || strings.HasPrefix(string(statement), "SET ") {
+		return true
+	}
+	m := triggerOn.FindSubmatch(statement)
+	return m != nil && slices.Contains(o.tables, strings.ReplaceAll(strings.Trim(string(m[1]), "`"), "``", "`"))
 }
 
 // fileTarget is where files are restored to.

@@ -50,11 +50,7 @@ var thumbnailName = regexp.MustCompile(`^(.+)-(?:\d+|auto)x(?:\d+|auto)(\.[A-Za-
 // progress is called now and then with the number of rows seen.
 func (h *Handler) Check(ctx context.Context, o CheckOptions, progress func(done, total int64)) (Report, error) {
 	var report Report
-	settings, err := h.Site.Settings(ctx)
-	if err != nil {
-		return report, err
-	}
-	plan, err := newPlan(h.Site, settings, h.Options)
+	plan, err := h.plan(ctx)
 	if err != nil {
 		return report, err
 	}

@@ -44,7 +44,8 @@ func cost(h picture.Header, fileBytes int64) int64 {
 	case h.Frames > 1:
 		return fileBytes + h.Pixels()*int64(h.Frames) + 8*h.Pixels() + small
 	case h.Format == picture.JPEG && h.Streamed:
-		return fileBytes + h.Pixels()*3/4 + small
+		// At full size, where the sizes wanted are nearly as large, it is more.
+		return fileBytes + h.Pixels()*3/2 + 8*min(h.Pixels(), 4e6) + small
 	case h.Streamed:
 		return fileBytes + h.Pixels() + small
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,6 +67,34 @@ func (h *Handler) store(ctx context.Context, place cms.MediaPlace) (storage.Stor
 	return opened, nil
 }
 
+// plan reads what the CMS's settings ask for at this moment.
+func (h *Handler) plan(ctx context.Context) (plan, error) {
+	settings, err := h.Site.Settings(ctx)
+	if err != nil {
+		return plan{}, err
+	}
+	p, err := newPlan(h.Site, settings, h.Options)
+	if err != nil || h.Options.Sizes != nil || h.Site.Root != "" || !isCMS(settings) || len(p.sizes) == 0 {
+		return p, err
+	}
+	// The code that names the sizes is out of reach: thumbnails tell them.
+	store, err := h.store(ctx, p.place)
+	if err != nil {
+		return plan{}, err
+	}
+	found, err := siblingSizes(ctx, store, p.place.KeyPrefix)
+	if err != nil {
+		return plan{}, err
+	}
+	for _, s := range found {
+		same := func(o Size) bool { return o.Width == s.Width && o.Height == s.Height }
+		if !slices.ContainsFunc(p.sizes, same) {
+			p.sizes = append(p.sizes, s)
+		}
+	}
+	return p, nil
+}
+
 // now is the time in UTC to the second, as records keep it.
 func (h *Handler) now() time.Time { return h.Now().UTC().Truncate(time.Second) }
 
@@ -81,11 +110,7 @@ func (h *Handler) processImage(ctx context.Context, j jobs.Job, p ProcessImagePa
 	if err != nil {
 		return err
 	}
-	settings, err := h.Site.Settings(ctx)
-	if err != nil {
-		return err
-	}
-	plan, err := newPlan(h.Site, settings, h.Options)
+	plan, err := h.plan(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,7 +121,8 @@ func (h *Handler) processImage(ctx context.Context, j jobs.Job, p ProcessImagePa
 	if hopeless(err) {
 		err = jobs.Permanent(err)
 	}
-	if jobs.IsPermanent(err) || j.Last() && ctx.Err() == nil {
+	ranOut := errors.Is(context.Cause(ctx), jobs.ErrTimeout)
+	if jobs.IsPermanent(err) || j.Last() && (ctx.Err() == nil || ranOut) {
 		err = errors.Join(err, h.flag(ctx, file, err))
 	}
 	return err
@@ -109,8 +135,13 @@ func hopeless(err error) bool {
 	return errors.Is(err, storage.ErrNotFound) || errors.Is(err, picture.ErrTooLarge)
 }
 
+// flagTimeout is how long marking a row may take when its job's time is over.
+const flagTimeout = 10 * time.Second
+
 // flag marks the row as failed (S0.54) and keeps the rest of the record.
 func (h *Handler) flag(ctx context.Context, file cms.MediaFile, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flagTimeout)
+	defer cancel()
 	record, _ := ReadRecord(file.Options)
 	at := h.now()
 	record.Error, record.FailedAt = cause.Error(), &at

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -144,6 +145,20 @@ func (s *site) run(payload string, attempt int) (Outcome, error) {
 		}
 	}
 	return out, err
+}
+
+// runOut runs the last attempt of a job whose time is over when the file is
+// opened.
+func (s *site) runOut(id int) error {
+	s.t.Helper()
+	ctx, cancel := context.WithCancelCause(s.t.Context())
+	open := s.handler.Open
+	s.handler.Open = func(ctx context.Context, p cms.MediaPlace) (storage.Store, error) {
+		cancel(jobs.ErrTimeout)
+		return open(ctx, p)
+	}
+	payload := ProcessImagePayload{MediaFileID: ID(fmt.Sprint(id))}
+	return s.handler.processImage(ctx, jobs.Job{Attempt: 3, MaxAttempts: 3}, payload)
 }
 
 func (s *site) options(id int) map[string]json.RawMessage {
@@ -290,6 +305,12 @@ func TestFailuresAreMarkedAndSuccessUnmarks(t *testing.T) {
 	s.write("broken.jpg", jpegOf(t, 400, 400))
 	if _, err := s.run(`{"mediaFileId":2}`, 1); err != nil || s.record(2).Error != "" || s.record(2).FailedAt != nil {
 		t.Errorf("mended: %v, record %+v", err, s.record(2))
+	}
+	s.upload(3, "slow.jpg", "image/jpeg", jpegOf(t, 400, 400))
+	s.handler.Open = func(context.Context, cms.MediaPlace) (storage.Store, error) { return nil, context.DeadlineExceeded }
+	s.handler.opened = nil
+	if err := s.runOut(3); err == nil || s.record(3).Error == "" {
+		t.Errorf("the last attempt ran out of time: %v, record %+v", err, s.record(3))
 	}
 	if _, err := s.run(`{"mediaFileId":99}`, 1); !jobs.IsPermanent(err) {
 		t.Errorf("no row: %v", err)

@@ -3,7 +3,6 @@ package media
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"golang.org/x/sync/errgroup"
 
@@ -38,11 +37,7 @@ type Progress struct {
 // by two goroutines at once. The error is that of the database or the context.
 func (h *Handler) Regenerate(ctx context.Context, o RegenerateOptions, progress func(Progress)) (Progress, error) {
 	var p Progress
-	settings, err := h.Site.Settings(ctx)
-	if err != nil {
-		return p, err
-	}
-	plan, err := newPlan(h.Site, settings, h.Options)
+	plan, err := h.plan(ctx)
 	if err != nil {
 		return p, err
 	}
@@ -110,7 +105,7 @@ func (h *Handler) regeneratePage(ctx context.Context, plan plan, rows []cms.Medi
 func (h *Handler) one(ctx context.Context, plan plan, row cms.MediaFile, force bool) (Outcome, error) {
 	out, err := h.process(ctx, plan, row, force)
 	if err != nil && ctx.Err() == nil {
-		err = errors.Join(fmt.Errorf("%s: %w", row.URL, err), h.flag(ctx, row, err))
+		err = errors.Join(err, h.flag(ctx, row, err))
 	}
 	return out, err
 }

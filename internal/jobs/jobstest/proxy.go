@@ -7,10 +7,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // Proxy stands between a client and a server on loopback and does what
-// networks do: it cuts connections, or swallows what is sent.
+// networks do: it cuts connections, swallows what is sent, or is slow.
 type Proxy struct {
 	Port int
 
@@ -18,6 +19,7 @@ type Proxy struct {
 	target    string
 	swallow   atomic.Bool
 	refuse    atomic.Bool
+	delay     atomic.Int64
 	mu        sync.Mutex
 	conns     map[net.Conn]struct{}
 	cuts      int
@@ -75,6 +77,9 @@ func (p *Proxy) pipe(from, to net.Conn) {
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 && !p.swallow.Load() {
+			if d := p.delay.Load(); d > 0 {
+				time.Sleep(time.Duration(d))
+			}
 			if _, werr := to.Write(buffer[:n]); werr != nil {
 				err = io.EOF
 			}
@@ -110,3 +115,6 @@ func (p *Proxy) Swallow(yes bool) { p.swallow.Store(yes) }
 
 // Refuse turns new connections away (true) or lets them in again.
 func (p *Proxy) Refuse(yes bool) { p.refuse.Store(yes) }
+
+// Slow makes every packet wait d in each direction; 0 heals the network.
+func (p *Proxy) Slow(d time.Duration) { p.delay.Store(int64(d)) }

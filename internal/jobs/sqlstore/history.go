@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -46,11 +47,7 @@ type runRow struct {
 func (s *Store) recordRuns(ctx context.Context, q Tx, ends []ending) error {
 	rows := make([]runRow, 0, len(ends))
 	for _, e := range ends {
-		lead := runRow{job: e.Claimed.Job, outcome: e.Verdict.String(), worker: e.Worker, lease: randomPart(tokenOf(e.Claimed.Lease)),
-			duration: e.Duration, wait: e.Wait, err: e.Error, result: e.Result}
-		if e.gone() {
-			lead.data = e.Claimed.Job.Data
-		}
+		lead := runOf(e)
 		rows = append(rows, lead)
 		if !e.gone() {
 			continue
@@ -65,14 +62,28 @@ func (s *Store) recordRuns(ctx context.Context, q Tx, ends []ending) error {
 	return s.insertRuns(ctx, q, rows)
 }
 
+// runOf is the line of a run, without its twins.
+func runOf(e ending) runRow {
+	r := runRow{job: e.Claimed.Job, outcome: e.Verdict.String(), worker: e.Worker, lease: randomPart(tokenOf(e.Claimed.Lease)),
+		duration: e.Duration, wait: e.Wait, err: e.Error, result: e.Result}
+	if e.gone() {
+		r.data = e.Claimed.Job.Data
+	}
+	return r
+}
+
 // insertRuns writes rows in as few statements as their size allows.
 func (s *Store) insertRuns(ctx context.Context, q Tx, rows []runRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	var now int64 // read once: the server would reckon it anew for each value
-	if _, err := s.one(ctx, q, []any{&now}, "SELECT "+s.millis()); err != nil {
-		return fmt.Errorf("writing the history of runs: %w", err)
+	now := s.millis()
+	if len(rows) > 3 { // read once: the server would reckon it anew for each value
+		var read int64
+		if _, err := s.one(ctx, q, []any{&read}, "SELECT "+now); err != nil {
+			return fmt.Errorf("writing the history of runs: %w", err)
+		}
+		now = strconv.FormatInt(read, 10)
 	}
 	for len(rows) > 0 {
 		var values []string
@@ -89,8 +100,8 @@ func (s *Store) insertRuns(ctx context.Context, q Tx, rows []runRow) error {
 	return nil
 }
 
-// runValues is the row's VALUES, arguments and size in bytes.
-func (s *Store) runValues(r runRow, now int64) (string, []any, int) {
+// runValues is the row's VALUES, arguments and size in bytes. now is SQL.
+func (s *Store) runValues(r runRow, now string) (string, []any, int) {
 	duration, wait := max(r.duration.Milliseconds(), 0), max(r.wait.Milliseconds(), 0)
 	var failure, result, data any
 	size := 300
@@ -107,7 +118,7 @@ func (s *Store) runValues(r runRow, now int64) (string, []any, int) {
 	if len(r.data) <= s.o.KeepData && utf8.Valid(r.data) && string(r.data) != "{}" && len(r.data) > 0 {
 		data, size = string(r.data), size+len(r.data)
 	}
-	values := fmt.Sprintf("(%d,?,?,?,%d,?,?,?,%d,%d,%d,?,?,?)", r.job.ID, r.job.Attempt, now, duration, wait)
+	values := fmt.Sprintf("(%d,?,?,?,%d,?,?,?,%s,%d,%d,?,?,?)", r.job.ID, r.job.Attempt, now, duration, wait)
 	return values, []any{r.job.UUID, r.job.Kind, bound(r.job.Queue), r.outcome, bound(r.worker), r.lease, failure, result, data}, size
 }
 

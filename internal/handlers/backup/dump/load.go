@@ -31,7 +31,7 @@ type Loader struct {
 	conn    *sql.Conn
 	options LoadOptions
 
-	only    func(statement []byte) bool
+	only    func(part Part, statement []byte) bool
 	split   *Splitter
 	part    Part
 	table   string
@@ -116,8 +116,9 @@ func (l *Loader) Load(part Part, table string, piece []byte) error {
 	return nil
 }
 
-// Only lets through the statements that wanted accepts, from now on.
-func (l *Loader) Only(wanted func(statement []byte) bool) { l.only = wanted }
+// Only lets through the statements that wanted accepts. It is called before
+// the first piece: a statement may be handed over later than its piece came.
+func (l *Loader) Only(wanted func(part Part, statement []byte) bool) { l.only = wanted }
 
 // err prefers the first error of a worker.
 func (l *Loader) err(err error) error {
@@ -131,7 +132,7 @@ func (l *Loader) statement(statement []byte) error {
 	if l.ctx.Err() != nil {
 		return context.Cause(l.ctx)
 	}
-	if l.only != nil && !l.only(statement) {
+	if l.only != nil && !l.only(l.part, statement) {
 		return nil
 	}
 	if l.table != "" && bytes.HasPrefix(statement, []byte("INSERT ")) {

@@ -1,9 +1,5 @@
 //go:build linux
 
-// Command bench renders one picture again and again and says what a rendering
-// costs: CPU milliseconds (user and system) and the process's peak memory. Its
-// output has the form of sharp.mjs beside it, so that run.sh can set the two
-// next to each other.
 package main
 
 import (
@@ -24,22 +20,25 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: bench ours|imaging FILE TIMES")
+	if len(os.Args) != 4 && len(os.Args) != 5 {
+		fmt.Fprintln(os.Stderr, "usage: bench ours|imaging FILE TIMES [FOLDER_TO_KEEP_RESULTS]\n       bench ssim REFERENCE PICTURE")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2], os.Args[3]); err != nil {
+	if err := run(os.Args[1], os.Args[2], os.Args[3], os.Args[4:]...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(way, file, times string) error {
+func run(way, file, times string, keep ...string) error {
+	if way == "ssim" {
+		return similarity(file, times)
+	}
 	n, err := strconv.Atoi(times)
 	if err != nil {
 		return err
 	}
-	render := ours
+	render := func(file string) error { return ours(file, keep) }
 	if way == "imaging" {
 		render = plain
 	}
@@ -77,7 +76,7 @@ func twoWorkers(n int, do func() error) error {
 	return <-errs
 }
 
-func ours(file string) error {
+func ours(file string, keep []string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -88,7 +87,7 @@ func ours(file string) error {
 	if err != nil {
 		return err
 	}
-	if dir := os.Getenv("BENCH_OUT"); dir != "" {
+	for _, dir := range keep {
 		for i, name := range []string{"150", "300", "800"} {
 			if err := os.WriteFile(dir+"/ours-"+name+"."+r.Renditions[i].Format.Extension(), r.Renditions[i].Data, 0o600); err != nil {
 				return err

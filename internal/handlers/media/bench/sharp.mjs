@@ -1,7 +1,7 @@
 // The peer: sharp, as people use it ("usual": each size from the file), and at
 // its best ("best": one decode, the smaller sizes from the larger one).
 // usage: node sharp.mjs usual|best FILE TIMES
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 const sharp = createRequire(process.cwd() + '/')('sharp');
 
@@ -11,11 +11,13 @@ sharp.cache(false);
 const png = file.endsWith('.png');
 const out = (s) => (png ? s.png() : file.endsWith('.webp') ? s.webp({ quality: 80 }) : s.jpeg({ quality: 80 })).toBuffer();
 
+const keep = (size, buffer) => process.env.BENCH_OUT && writeFileSync(`${process.env.BENCH_OUT}/sharp-${size}.${file.split('.').pop()}`, buffer);
+
 async function usual() {
   const data = readFileSync(file);
-  await out(sharp(data).rotate().resize(150, 150, { fit: 'cover' }));
-  await out(sharp(data).rotate().resize(300, 300, { fit: 'cover' }));
-  await out(sharp(data).rotate().resize(800, 800, { fit: 'inside', withoutEnlargement: true }));
+  keep(150, await out(sharp(data).rotate().resize(150, 150, { fit: 'cover' })));
+  keep(300, await out(sharp(data).rotate().resize(300, 300, { fit: 'cover' })));
+  keep(800, await out(sharp(data).rotate().resize(800, 800, { fit: 'inside', withoutEnlargement: true })));
 }
 async function best() {
   const data = readFileSync(file);

@@ -7,8 +7,8 @@ import "encoding/binary"
 // an MCU only.
 const padding = 4096
 
-// reader reads bits from bytes without stuffing. acc holds n valid bits at its
-// top; what lies below is either valid too or zero.
+// reader reads bits from bytes without stuffing; padding zeros follow them. acc
+// holds n valid bits at its top; what lies below is either valid too or zero.
 type reader struct {
 	buf []byte
 	pos int
@@ -185,30 +185,41 @@ func (h *huffman) one(acc uint64) (steps int, value int32, bits uint) {
 	return 0, 0, 0
 }
 
-// unstuff copies a scan's entropy-coded bytes without stuffing. starts are the
-// places in the copy where a restart interval begins, the first included.
-// complete is false when the data ends without a marker.
-func unstuff(data []byte) (buf []byte, starts []int, complete bool) {
-	buf = make([]byte, 0, len(data)+padding)
-	starts = []int{0}
-	for len(data) > 0 {
-		i := indexFF(data)
-		buf = append(buf, data[:i]...)
-		if data = data[i:]; len(data) < 2 {
-			break
+// scanLength is how many bytes there are before the marker that ends a scan.
+func scanLength(data []byte) int {
+	for at := 0; ; at += 2 {
+		i := indexFF(data[at:])
+		at += i
+		if at+2 > len(data) {
+			return len(data)
 		}
-		switch marker := data[1]; {
-		case marker == 0:
-			buf = append(buf, 0xff)
-			data = data[2:]
-		case marker == 0xff: // fill byte
-			data = data[1:]
-		case marker >= 0xd0 && marker <= 0xd7:
-			starts = append(starts, len(buf))
-			data = data[2:]
-		default:
-			return buf, starts, true
+		if m := data[at+1]; m == 0xff {
+			at--
+		} else if m != 0 && (m < 0xd0 || m > 0xd7) {
+			return at
 		}
 	}
-	return buf, starts, false
+}
+
+// take reads count ≤ 16 bits as a number.
+func (r *reader) take(count uint) uint64 {
+	if r.n < count {
+		r.refill()
+	}
+	v := r.acc >> 1 >> (63 - count)
+	r.drop(count)
+	return v
+}
+
+// symbol reads one code; ok is false when there is none. At least 40 bits are
+// left in acc after it.
+func (r *reader) symbol(h *huffman) (symbol byte, ok bool) {
+	r.refill()
+	if entry := h.symbol[r.acc>>(64-lookBits)]; entry != 0 {
+		r.drop(uint(entry >> 8))
+		return byte(entry), true
+	}
+	symbol, length := h.long(uint32(r.acc >> 48))
+	r.drop(length)
+	return symbol, length != 0
 }

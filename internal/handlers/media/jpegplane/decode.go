@@ -25,6 +25,7 @@ type Plane struct {
 	dc, ac     *huffman
 	h, v       int
 	id         byte
+	table      int // of quantisation
 	prediction int32
 }
 
@@ -32,14 +33,16 @@ type Plane struct {
 type Picture struct{ Planes []Plane }
 
 type decoder struct {
-	data          []byte
-	scale         int // samples a block's side gives: 4, 2, 1
+	rest          []byte // what is not read yet
+	scale         int    // samples a block's side gives: 4, 2, 1
 	width, height int
 	planes        []Plane
 	hmax, vmax    int
 	quants        [4]*[64]uint16
 	tables        [2][4]*huffman // DC, AC
 	interval      int
+	progressive   bool
+	pass          pass // the progressive scan that was announced last
 }
 
 // Decode decodes data at 1/denominator: 2, 4 or 8. Planes are rounded up to
@@ -48,12 +51,18 @@ func Decode(data []byte, denominator int) (*Picture, error) {
 	if denominator != 2 && denominator != 4 && denominator != 8 {
 		return nil, unsupported("scale")
 	}
-	d := decoder{data: data, scale: 8 / denominator}
-	scan, err := d.headers()
-	if err != nil {
-		return nil, err
+	if len(data) < 4 || data[0] != 0xff || data[1] != 0xd8 {
+		return nil, unsupported("no JPEG")
 	}
-	if err := d.scan(scan); err != nil {
+	d := decoder{rest: data[2:], scale: 8 / denominator}
+	if more, err := d.headers(); err != nil || !more {
+		return nil, errors.Join(err, unsupported("no scan"))
+	}
+	decode := d.scan
+	if d.progressive {
+		decode = d.passes
+	}
+	if err := decode(); err != nil {
 		return nil, err
 	}
 	return &Picture{Planes: d.planes}, nil
@@ -66,38 +75,41 @@ func indexFF(b []byte) int {
 	return len(b)
 }
 
-// headers reads the segments up to the scan and returns what follows them.
-func (d *decoder) headers() ([]byte, error) {
-	b := d.data
-	if len(b) < 4 || b[0] != 0xff || b[1] != 0xd8 {
-		return nil, unsupported("no JPEG")
-	}
-	b = b[2:]
-	for len(b) >= 4 && b[0] == 0xff {
-		marker := b[1]
+// headers reads the segments up to the next scan; more is false at the end of
+// the picture.
+func (d *decoder) headers() (more bool, err error) {
+	for len(d.rest) >= 2 && d.rest[0] == 0xff {
+		marker := d.rest[1]
 		if marker == 0xff {
-			b = b[1:]
+			d.rest = d.rest[1:]
 			continue
 		}
-		length := int(binary.BigEndian.Uint16(b[2:]))
-		if length < 2 || length+2 > len(b) {
+		if marker == 0xd9 {
+			return false, nil
+		}
+		if len(d.rest) < 4 {
 			break
 		}
-		body := b[4 : 2+length]
-		b = b[2+length:]
+		length := int(binary.BigEndian.Uint16(d.rest[2:]))
+		if length < 2 || length+2 > len(d.rest) {
+			break
+		}
+		body := d.rest[4 : 2+length]
+		d.rest = d.rest[2+length:]
 		if err := d.segment(marker, body); err != nil {
-			return nil, err
+			return false, err
 		}
 		if marker == 0xda {
-			return b, nil
+			return true, nil
 		}
 	}
-	return nil, unsupported("no scan")
+	return false, unsupported("it ends early")
 }
 
 func (d *decoder) segment(marker byte, body []byte) error {
 	switch marker {
-	case 0xc0, 0xc1:
+	case 0xc0, 0xc1, 0xc2:
+		d.progressive = marker == 0xc2
 		return d.frame(body)
 	case 0xc4:
 		return d.huffmanTables(body)
@@ -109,13 +121,16 @@ func (d *decoder) segment(marker byte, body []byte) error {
 		}
 		d.interval = int(binary.BigEndian.Uint16(body))
 	case 0xda:
+		if d.progressive {
+			return d.passHeader(body)
+		}
 		return d.scanHeader(body)
 	case 0xee:
 		if bytes.HasPrefix(body, []byte("Adobe")) && len(body) >= 12 && body[11] != 1 {
 			return unsupported("Adobe colours")
 		}
 	default:
-		if marker >= 0xc2 && marker <= 0xcf || marker < 0xc0 || marker >= 0xd0 && marker <= 0xd9 {
+		if marker >= 0xc3 && marker <= 0xcf || marker < 0xc0 || marker >= 0xd0 && marker <= 0xd9 {
 			return unsupported("marker")
 		}
 	}
@@ -190,7 +205,7 @@ func (d *decoder) huffmanTables(b []byte) error {
 			return unsupported("DHT")
 		}
 		class := b[0] >> 4
-		table, ok := newHuffman(counts, b[17:17+n], class == 1)
+		table, ok := newHuffman(counts, b[17:17+n], class == 1 && !d.progressive)
 		if !ok {
 			return unsupported("DHT")
 		}

@@ -40,13 +40,14 @@ func encode(t testing.TB, img image.Image, o jpegn.EncodeOptions) []byte {
 
 // The planes are those of a full decoder at the same scale, up to rounding.
 func TestDecodeAgreesWithAFullDecoder(t *testing.T) {
-	for _, size := range [][2]int{{64, 64}, {131, 77}, {17, 9}, {1, 1}, {400, 303}} {
+	for _, size := range [][2]int{{64, 64}, {131, 77}, {17, 9}, {1, 1}, {400, 303}, {901, 640}} {
 		for _, sub := range []jpegn.Subsampling{jpegn.Subsample420, jpegn.Subsample422, jpegn.Subsample440, jpegn.Subsample444, jpegn.SubsampleGray} {
-			for _, o := range []jpegn.EncodeOptions{{Quality: 50}, {Quality: 98, OptimizeCoding: true}, {Quality: 85, RestartInterval: 3}} {
+			for _, o := range []jpegn.EncodeOptions{{Quality: 50}, {Quality: 98, OptimizeCoding: true}, {Quality: 85, RestartInterval: 3},
+				{Quality: 90, Progressive: true}, {Quality: 70, Progressive: true, RestartInterval: 2}} {
 				o.Subsampling = sub
 				data := encode(t, noisy(size[0], size[1]), o)
 				for _, denominator := range []int{2, 4, 8} {
-					t.Run(fmt.Sprintf("%v/%d/%d/%d", size, sub, o.Quality, denominator), func(t *testing.T) { compare(t, data, denominator) })
+					t.Run(fmt.Sprintf("%v/%d/%d/%v/%d", size, sub, o.Quality, o.Progressive, denominator), func(t *testing.T) { compare(t, data, denominator) })
 				}
 			}
 		}
@@ -92,9 +93,10 @@ func compare(t *testing.T, data []byte, denominator int) {
 
 func TestWhatIsNotPlainIsRefused(t *testing.T) {
 	plain := encode(t, noisy(64, 64), jpegn.EncodeOptions{Quality: 80})
+	progressive := encode(t, noisy(64, 64), jpegn.EncodeOptions{Progressive: true})
 	for name, data := range map[string][]byte{
-		"empty": nil, "progressive": encode(t, noisy(64, 64), jpegn.EncodeOptions{Progressive: true}),
-		"cut": plain[:len(plain)-200], "no end": plain[:len(plain)-2], "header only": plain[:200],
+		"empty": nil, "progressive cut": progressive[:len(progressive)-100],
+		"cut": plain[:len(plain)-200], "cut a little": plain[:len(plain)-12], "header only": plain[:200],
 	} {
 		if _, err := Decode(data, 4); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)
@@ -108,7 +110,7 @@ func TestWhatIsNotPlainIsRefused(t *testing.T) {
 // Nothing that is written in a file makes the decoder panic, and what it gives
 // is complete.
 func FuzzDecode(f *testing.F) {
-	for _, o := range []jpegn.EncodeOptions{{Quality: 60}, {Quality: 95, OptimizeCoding: true, Subsampling: jpegn.Subsample422}, {RestartInterval: 2, Subsampling: jpegn.SubsampleGray}} {
+	for _, o := range []jpegn.EncodeOptions{{Quality: 60}, {Quality: 95, OptimizeCoding: true, Subsampling: jpegn.Subsample422}, {RestartInterval: 2, Subsampling: jpegn.SubsampleGray}, {Progressive: true}} {
 		f.Add(encode(f, noisy(40, 33), o))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -16,34 +16,40 @@ func (d *decoder) allocate() (across, down int) {
 
 func ceil(n, by int) int { return (n + by - 1) / by }
 
-func (d *decoder) scan(data []byte) error {
-	buf, starts, complete := unstuff(data)
-	end := len(buf)
-	r := reader{buf: append(buf, make([]byte, padding)...)}
-	if !complete {
-		return unsupported("it ends early")
-	}
+func (d *decoder) scan() error {
+	w := newWindow(d.rest)
 	across, down := d.allocate()
 	done := 0
 	for y := range down {
 		for x := range across {
-			if d.interval > 0 && done%d.interval == 0 && done > 0 {
-				next := done / d.interval
-				if next >= len(starts) {
-					return unsupported("a restart marker is missing")
-				}
-				r.seek(starts[next])
-				for i := range d.planes {
-					d.planes[i].prediction = 0
-				}
+			if !d.restart(w, done) {
+				return unsupported("a restart marker is missing")
 			}
-			if !d.mcu(&r, x, y) || r.used() > end {
+			if !d.mcu(&w.reader, x, y) || w.overrun() {
 				return unsupported("it is damaged")
 			}
 			done++
 		}
 	}
 	return nil
+}
+
+// restart begins the next restart interval where one is due after done MCUs,
+// and has the next MCU's bytes ready. It is false where the interval is missing.
+func (d *decoder) restart(w *window, done int) bool {
+	w.ready()
+	if d.interval == 0 || done == 0 || done%d.interval != 0 {
+		return true
+	}
+	if !w.restart(done / d.interval) {
+		return false
+	}
+	w.ready()
+	d.pass.endRun = 0
+	for i := range d.planes {
+		d.planes[i].prediction = 0
+	}
+	return true
 }
 
 func (d *decoder) mcu(r *reader, x, y int) bool {
@@ -60,14 +66,7 @@ func (d *decoder) mcu(r *reader, x, y int) bool {
 				p.prediction += coefficients[0]
 				coefficients[0] = p.prediction
 				at := ((y*p.v+v)*p.Stride + (x*p.h + h)) * d.scale
-				switch d.scale {
-				case 1:
-					p.Pix[at] = clamp((coefficients[0]*int32(p.quant[0]) + 4) >> 3)
-				case 2:
-					p.two(at, &coefficients)
-				default:
-					p.four(at, &coefficients)
-				}
+				p.transform(at, d.scale, &coefficients)
 			}
 		}
 	}
@@ -92,6 +91,18 @@ func clamp(v int32) byte {
 		return byte(^(v >> 31))
 	}
 	return byte(v)
+}
+
+// transform writes the samples of one block.
+func (p *Plane) transform(at, scale int, c *[32]int32) {
+	switch scale {
+	case 1:
+		p.Pix[at] = clamp((c[0]*int32(p.quant[0]) + 4) >> 3)
+	case 2:
+		p.two(at, c)
+	default:
+		p.four(at, c)
+	}
 }
 
 // two is the inverse transform of 2×2: all its factors are an eighth.

@@ -2,6 +2,7 @@ package picture
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"image"
@@ -9,6 +10,8 @@ import (
 	"image/gif"
 	"iter"
 	"slices"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/resample"
 )
 
 // shown is one moment of an animation: the whole canvas. The next moment
@@ -36,6 +39,9 @@ func (m Maker) animated(ctx context.Context, data []byte, h Header, tasks []task
 	if err != nil {
 		return result, err
 	}
+	// Fine ones first: coarser ones are drawn from them.
+	tasks = slices.Clone(tasks)
+	slices.SortStableFunc(tasks, func(a, b task) int { return cmp.Compare(a.step, b.step) })
 	var strips []*strip
 	for _, t := range tasks {
 		for _, f := range t.formats {
@@ -62,20 +68,23 @@ func (m Maker) animated(ctx context.Context, data []byte, h Header, tasks []task
 		}
 		result.Renditions = append(result.Renditions, r)
 	}
+	slices.SortStableFunc(result.Renditions, func(a, b Rendition) int { return cmp.Compare(a.Spec, b.Spec) })
 	return result, nil
 }
 
 // addMoment draws one moment for each strip that still moves.
 func (m Maker) addMoment(result *Result, strips []*strip, tasks []task, canvas *image.NRGBA, first bool) error {
 	drawn := map[int]image.Image{}
+	sources := []source{fromNRGBA(canvas, resample.Box{X1: float64(canvas.Rect.Dx()), Y1: float64(canvas.Rect.Dy())})}
 	for _, t := range tasks {
 		if t.spec < 0 && !first {
 			continue
 		}
-		r, err := drawFrom([]source{whole{canvas}}, t, result.Header.Orientation)
+		r, err := drawFrom(sources, t, result.Header.Orientation)
 		if err != nil {
 			return err
 		}
+		sources = append(sources, r)
 		drawn[t.spec] = r.upright(result.Header.Orientation).image()
 	}
 	if first {

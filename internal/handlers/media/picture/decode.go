@@ -94,11 +94,15 @@ func openJPEG(data []byte, h Header, step float64) (source, error) {
 		return openImage("JPEG", func() (image.Image, error) { return stdjpeg.Decode(bytes.NewReader(data)) })
 	}
 	area := resample.Box{X1: float64(h.StoredWidth), Y1: float64(h.StoredHeight)}
-	if denominator > 1 && h.jpeg.baseline() {
+	if denominator > 1 {
 		// What the reduced decoder does not take goes on to the full one.
 		if p, err := jpegplane.Decode(data, denominator); err == nil {
 			return fromPlanes(p, area, float64(denominator)), nil
 		}
+	}
+	if largest := DefaultLimits().WholePixels; !h.jpeg.baseline() && h.Pixels() > largest {
+		// A full decoder keeps all coefficients of a progressive picture.
+		return nil, fmt.Errorf("%w: a progressive JPEG that is damaged, or hardly made smaller, may have %d megapixels", ErrTooLarge, largest/1e6)
 	}
 	img, err := guarded("JPEG", func() (image.Image, error) {
 		return jpegn.Decode(bytes.NewReader(data), &jpegn.Options{ScaleDenom: denominator})

@@ -94,6 +94,6 @@ func (h *Header) finishJPEG(scans []byte, profile [][]byte) error {
 	h.ICC = bytes.Join(profile, nil)
 	h.scans = 1 + bytes.Count(scans, []byte{0xff, 0xda})
 	h.Partial = !bytes.Contains(scans, []byte{0xff, 0xd9})
-	h.Streamed = h.jpeg.baseline() && h.jpeg.components != 4
+	h.Streamed = h.jpeg.components != 4
 	return nil
 }

@@ -57,20 +57,37 @@ func (r *raster) covers(box resample.Box) (float64, bool) {
 func (r *raster) draw(box resample.Box, w, h int) (*raster, error) {
 	out := &raster{model: r.model, area: box}
 	stepX, stepY := (box.X1-box.X0)/float64(w), (box.Y1-box.Y0)/float64(h)
-	for i, c := range r.channels {
+	for first, n := 0, 0; first < len(r.channels); first += n {
+		n = r.alike(first)
 		part, cw, ch, sub := box, w, h, 1.0
-		if (r.model == ycc || r.model == yuv) && i > 0 { // 4:2:0, whose last column may stand over
+		if first > 0 { // 4:2:0, whose last column may stand over
 			cw, ch, sub = (w+1)/2, (h+1)/2, 2
 			part.X1 = box.X0 + float64(2*cw)*stepX
 			part.Y1 = box.Y0 + float64(2*ch)*stepY
 		}
-		drawn := channel{resample.NewPlane(cw, ch), stepX * sub, stepY * sub}
-		if err := resample.Resize(drawn.Plane, c.Plane, r.inside(c, part)); err != nil {
+		var dst, src []resample.Plane
+		for _, c := range r.channels[first : first+n] {
+			dst, src = append(dst, resample.NewPlane(cw, ch)), append(src, c.Plane)
+		}
+		if err := resample.ResizeAll(dst, src, r.inside(r.channels[first], part)); err != nil {
 			return nil, fmt.Errorf("resizing: %w", err)
 		}
-		out.channels = append(out.channels, drawn)
+		for _, p := range dst {
+			out.channels = append(out.channels, channel{p, stepX * sub, stepY * sub})
+		}
 	}
 	return out, nil
+}
+
+// alike counts the channels from first on that can be resized together.
+func (r *raster) alike(first int) int {
+	switch {
+	case r.model != ycc && r.model != yuv:
+		return len(r.channels)
+	case first == 1 && r.channels[1].Width == r.channels[2].Width && r.channels[1].Height == r.channels[2].Height:
+		return 2
+	}
+	return 1
 }
 
 // inside turns source coordinates into samples of channel c, cut at its edges.

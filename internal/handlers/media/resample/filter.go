@@ -1,6 +1,9 @@
 package resample
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
 // Fixed point: weights carry 14 bits after the point, the line between the
 // two passes 6.
@@ -8,7 +11,7 @@ const (
 	weightBits = 14
 	lineBits   = 6
 	// support of the filter on each side, in source pixels at scale one.
-	support = 3.0
+	support = 3
 	// horizontalStep is how many samples the horizontal kernel takes at once.
 	horizontalStep = 16
 )
@@ -34,6 +37,16 @@ func (f filter) span() (first, end int) {
 	return first, min(end, f.limit)
 }
 
+// inside panics when a window reaches beyond n samples, which the horizontal
+// kernel, asked for each row, does not look at again.
+func (f filter) inside(n int) {
+	for _, s := range f.start {
+		if s < 0 || int(s)+f.taps > n {
+			panic("resample: a window lies outside of its line")
+		}
+	}
+}
+
 // newFilter spreads n output pixels over [from, to) of a source of limit
 // pixels. The length of the windows is rounded up to a multiple of step.
 func newFilter(n int, from, to float64, limit, step int) filter {
@@ -44,14 +57,14 @@ func newFilter(n int, from, to float64, limit, step int) filter {
 	taps := min(int(math.Ceil(radius))*2+1, high-low)
 	f := filter{taps: (taps + step - 1) / step * step, start: make([]int32, n), limit: limit}
 	f.weights = make([]int16, n*f.taps)
-	window := make([]float64, taps)
+	window, t := make([]float64, taps), table()
 	for i := range n {
 		centre := from + (float64(i)+0.5)*scale - 0.5
 		first := int(math.Ceil(centre - radius))
 		first = max(min(first, high-taps), low)
 		f.start[i] = int32(first)
 		for k := range window {
-			window[k] = lanczos((float64(first+k) - centre) / stretch)
+			window[k] = lanczos(t, (float64(first+k)-centre)/stretch)
 		}
 		quantise(f.weightsOf(i), window)
 	}
@@ -77,8 +90,30 @@ func quantise(to []int16, window []float64) {
 	to[largest] += int16(rest)
 }
 
-func lanczos(x float64) float64 {
-	x = math.Abs(x)
+// fine is how many steps of the filter's table make one pixel.
+const fine = 1024
+
+// table holds the filter at steps of 1/fine from 0 to its support.
+var table = sync.OnceValue(func() *[support*fine + 2]float64 {
+	var t [support*fine + 2]float64
+	for i := range t {
+		t[i] = exact(float64(i) / fine)
+	}
+	return &t
+})
+
+// lanczos reads the filter from the table, straight lines in between: right to
+// 2e-6, while a weight has 14 bits.
+func lanczos(t *[support*fine + 2]float64, x float64) float64 {
+	x = math.Abs(x) * fine
+	if x >= support*fine {
+		return 0
+	}
+	i := int(x)
+	return t[i] + (t[i+1]-t[i])*(x-float64(i))
+}
+
+func exact(x float64) float64 {
 	switch {
 	case x < 1e-9:
 		return 1

@@ -34,6 +34,7 @@ func FuzzKernelsEqualTheirTwins(f *testing.F) {
 		for i := range columns.start {
 			columns.start[i] = int32(r.IntN(n + 1))
 		}
+		columns.inside(len(line))
 		gotRow, wantRow := make([]byte, n), make([]byte, n)
 		horizontal(gotRow, line, columns)
 		horizontalGo(wantRow, line, columns)

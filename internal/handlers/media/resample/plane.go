@@ -1,6 +1,9 @@
 package resample
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Plane is one channel of 8-bit samples. Row y begins at Pix[y*Stride].
 type Plane struct {
@@ -32,28 +35,39 @@ func (p Plane) Whole() Box { return Box{0, 0, float64(p.Width), float64(p.Height
 
 // Resize draws the part box of src over the whole of dst. The filter does not
 // look outside of box, except where an edge cuts a pixel.
-func Resize(dst, src Plane, box Box) error {
-	if err := dst.check(); err != nil {
-		return err
+func Resize(dst, src Plane, box Box) error { return ResizeAll([]Plane{dst}, []Plane{src}, box) }
+
+// ResizeAll is Resize for planes of equal sizes, which share their filters.
+func ResizeAll(dst, src []Plane, box Box) error {
+	for i := range src {
+		if err := dst[i].check(); err != nil {
+			return err
+		}
+		if err := src[i].check(); err != nil {
+			return err
+		}
+		if dst[i].Width != dst[0].Width || dst[i].Height != dst[0].Height || src[i].Width != src[0].Width || src[i].Height != src[0].Height {
+			return errors.New("planes to be resized together are not of one size")
+		}
 	}
-	if err := src.check(); err != nil {
-		return err
+	to, from := dst[0], src[0]
+	if !(box.X0 >= 0 && box.Y0 >= 0 && box.X1 > box.X0 && box.Y1 > box.Y0 && box.X1 <= float64(from.Width) && box.Y1 <= float64(from.Height)) {
+		return fmt.Errorf("box %v is not inside a plane of %d×%d", box, from.Width, from.Height)
 	}
-	if !(box.X0 >= 0 && box.Y0 >= 0 && box.X1 > box.X0 && box.Y1 > box.Y0 && box.X1 <= float64(src.Width) && box.Y1 <= float64(src.Height)) {
-		return fmt.Errorf("box %v is not inside a plane of %d×%d", box, src.Width, src.Height)
-	}
-	columns := newFilter(dst.Width, box.X0, box.X1, src.Width, horizontalStep)
-	rows := newFilter(dst.Height, box.Y0, box.Y1, src.Height, 1)
+	columns := newFilter(to.Width, box.X0, box.X1, from.Width, horizontalStep)
+	rows := newFilter(to.Height, box.Y0, box.Y1, from.Height, 1)
 	left, right := columns.span()
-	right = min(right, src.Width)
 	shift(columns.start, left)
 	// The horizontal kernel reads whole steps; what it reads beyond the row
 	// meets zero weights.
 	line := make([]int16, right-left+columns.taps+horizontalStep)
-	for y := range dst.Height {
-		first := int(rows.start[y])
-		vertical(line[:right-left], src.Pix[first*src.Stride+left:], src.Stride, rows.weightsOf(y))
-		horizontal(dst.Row(y), line, columns)
+	columns.inside(len(line))
+	for i := range src {
+		for y := range to.Height {
+			first := int(rows.start[y])
+			vertical(line[:right-left], src[i].Pix[first*src[i].Stride+left:], src[i].Stride, rows.weightsOf(y))
+			horizontal(dst[i].Row(y), line, columns)
+		}
 	}
 	return nil
 }
