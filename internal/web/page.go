@@ -92,6 +92,10 @@ func (s *Server) sheet(c echo.Context, area, title string, data any) *sheet {
 	switch area {
 	case "job", "edit", "enqueue":
 		v.Area = "jobs"
+	case "entry":
+		v.Area = "schedules"
+	case "letter":
+		v.Area = "mail"
 	}
 	if session, ok := c.Get(sessionKey).(string); ok && p.Via == "session" {
 		v.CSRF = access.FormToken(session)

@@ -29,15 +29,12 @@ func (s *Server) functions(lang string, a assets) template.FuncMap {
 		"pretty": pretty, "short": short, "path": url.PathEscape, "query": url.QueryEscape, "firstline": firstLine,
 		"rate":    func(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) },
 		"percent": percent, "dict": dict, "languages": func() any { return languages }, "join": strings.Join,
-		"states": func() []string { return stateWords },
-		"list":   func(words ...string) []string { return words },
-		"clock":  func(t time.Time) string { return t.UTC().Format("15:04:05") },
-		"outcome": func(word string) string {
-			if _, known := catalogues[lang]["outcome."+word]; known {
-				return say(lang, "outcome."+word)
-			}
-			return word
-		},
+		"states":  func() []string { return stateWords },
+		"list":    func(words ...string) []string { return words },
+		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") },
+		"outcome": named(lang, "outcome."), "tick": named(lang, "tick."), "mailstate": named(lang, "mail.state."),
+		"dimension": named(lang, "dimension."), "part": named(lang, "part."),
+		"minus": func(a, b int64) int64 { return max(a-b, 0) }, "share": shareBar,
 		"since": func(t time.Time) string { return length(s.cfg.Now().Sub(t)) },
 	}
 }
@@ -172,4 +169,20 @@ func (v *sheet) Act(scope, path, key string, pairs ...string) template.HTML {
 func (v *sheet) Hidden() template.HTML {
 	return template.HTML(fmt.Sprintf(`<input type="hidden" name="%s" value="%s"><input type="hidden" name="back" value="%s">`,
 		formTokenField, template.HTMLEscapeString(v.CSRF), template.HTMLEscapeString(v.Here)))
+}
+
+// named translates a word of another room where the catalogue has it, and
+// shows the word itself where not.
+func named(lang, prefix string) func(string) string {
+	return func(word string) string {
+		if text, known := catalogues[lang][prefix+word]; known {
+			return text
+		}
+		return word
+	}
+}
+
+// shareBar is a thin bar, as long as n is of top.
+func shareBar(n, top int64) template.HTML {
+	return template.HTML(fmt.Sprintf(`<svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="low" width="%d" height="6" rx="2"/></svg>`, max(percent(n, top), 1)))
 }
