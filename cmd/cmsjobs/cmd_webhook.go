@@ -31,8 +31,12 @@ func (a *app) webhookCommand() *cobra.Command {
 		a.webhookChange("enable ID", "Send to a receiver again", done("enabled", func(ctx context.Context, h *webhook.Handler, id int64) error { return h.Enable(ctx, id) })),
 		a.webhookChange("remove ID", "Delete a receiver; the log of deliveries stays", done("removed", func(ctx context.Context, h *webhook.Handler, id int64) error { return h.Remove(ctx, id) })),
 		a.webhookDeliveriesCommand(),
-		a.webhookChange("redeliver DELIVERY", "Send a logged message again, under its first id", a.receiptOf(func(ctx context.Context, h *webhook.Handler, id int64) (jobs.Receipt, error) { return h.Redeliver(ctx, id) })),
-		a.webhookChange("test ID", "Send webhook.test to a receiver", a.receiptOf(func(ctx context.Context, h *webhook.Handler, id int64) (jobs.Receipt, error) { return h.SendTest(ctx, id) })),
+		a.webhookChange("redeliver DELIVERY", "Send a logged message again, under its first id", a.receiptOf(func(ctx context.Context, h *webhook.Handler, id int64) (jobs.Receipt, error) {
+			return h.Redeliver(ctx, id)
+		})),
+		a.webhookChange("test ID", "Send webhook.test to a receiver", a.receiptOf(func(ctx context.Context, h *webhook.Handler, id int64) (jobs.Receipt, error) {
+			return h.SendTest(ctx, id)
+		})),
 		&cobra.Command{Use: "secret", Short: "Make a secret for webhook.secret or mail.bounce_secret", Example: "  cmsjobs webhook secret", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error {
 				secret := webhook.NewSecret()
