@@ -20,12 +20,18 @@ func (r *rooms) scheduler() (*schedule.Scheduler, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.store, History: r.store, Zone: r.scheduleZone, Logger: r.log, CatchUp: r.config.Schedule.CatchUp,
+	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.store, History: r.store, Zone: r.scheduleZone, Ran: r.ran, Logger: r.log, CatchUp: r.config.Schedule.CatchUp,
 		Missed: r.tickMissed, Taken: r.ticked})
 	if err != nil {
 		return nil, usageError{err}
 	}
 	return s, nil
+}
+
+// ran says whether a job of a kind was done since a moment.
+func (r *rooms) ran(ctx context.Context, kind string, since time.Time) (bool, error) {
+	list, err := r.store.Jobs(ctx, jobs.Filter{Kinds: []string{kind}, States: []jobs.State{jobs.StateCompleted}, Since: since}, jobs.Page{Limit: 1})
+	return len(list.Items) > 0, err
 }
 
 // scheduleZone is the configuration's, else the CMS's.

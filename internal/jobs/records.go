@@ -69,6 +69,9 @@ type ScheduleEdit struct {
 	Cron   *string
 	Paused *bool
 	Data   json.RawMessage
+	// ChangedAt is when they did, by the database's clock. Ticks before it are
+	// not made up for.
+	ChangedAt time.Time
 }
 
 // Flow is what ended in one step of time.

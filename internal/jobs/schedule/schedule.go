@@ -37,17 +37,20 @@ type Entry struct {
 	// Window, where it is set, is when the entry may run: outside of it a tick
 	// is skipped with a word.
 	Window Window
-	// Unless names an entry whose tick within the last day makes this one
-	// needless: it is a fallback.
+	// Unless names a kind of which a job that was done within the last day makes
+	// this entry needless: it is a fallback.
 	Unless string
+	// since is when people last changed the entry.
+	since time.Time
 }
 
 // Ticker is the judge: the database that all instances share.
 type Ticker interface {
 	// Now is the database's clock.
 	Now(ctx context.Context) (time.Time, error)
-	// LastTicks are the newest ticks by entry, those by hand left out.
-	LastTicks(ctx context.Context) (map[string]time.Time, error)
+	// LastTicks are the newest ticks by entry of those taken since then, those
+	// by hand left out.
+	LastTicks(ctx context.Context, since time.Time) (map[string]time.Time, error)
 	// TakeTick writes a tick and enqueues its job in one transaction; job is nil
 	// for a tick that is only written down. won is false when the tick was taken
 	// before: then nothing is written.
@@ -69,7 +72,9 @@ type Config struct {
 	Ticker  Ticker
 	History History
 	// Zone is asked at each ring: the CMS's setting may change.
-	Zone   func(context.Context) (*time.Location, error)
+	Zone func(context.Context) (*time.Location, error)
+	// Ran says whether a job of a kind was done since a moment; nil is never.
+	Ran    func(ctx context.Context, kind string, since time.Time) (bool, error)
 	Logger *slog.Logger
 	// CatchUp is how old a tick may be to be made up for: 1 h.
 	CatchUp time.Duration
@@ -131,7 +136,7 @@ func (s *Scheduler) Tick(ctx context.Context) (Report, error) {
 	if err != nil {
 		return r, fmt.Errorf("finding the schedule's zone: %w", err)
 	}
-	last, err := s.c.Ticker.LastTicks(ctx)
+	last, err := s.c.Ticker.LastTicks(ctx, now.Add(-s.longestCatchUp()))
 	if err != nil {
 		return r, err
 	}
@@ -149,6 +154,15 @@ func (s *Scheduler) Tick(ctx context.Context) (Report, error) {
 		}
 	}
 	return r, errors.Join(faults...)
+}
+
+// longestCatchUp is how far back a tick matters to any entry.
+func (s *Scheduler) longestCatchUp() time.Duration {
+	longest := max(s.c.CatchUp, late)
+	for _, e := range s.c.Entries {
+		longest = max(longest, e.CatchUp)
+	}
+	return longest + time.Hour
 }
 
 // entries is the timetable with what people changed of it. A change that can
@@ -177,6 +191,7 @@ func (e Entry) changed(c jobs.ScheduleEdit) Entry {
 	if len(c.Data) > 0 {
 		e.Job.Data = c.Data
 	}
+	e.since = c.ChangedAt
 	return e
 }
 
@@ -198,8 +213,10 @@ func (s *Scheduler) ring(ctx context.Context, e Entry, now time.Time, zone *time
 		catchUp = min(catchUp, late)
 	}
 	after := now.Add(-max(catchUp, late))
-	if last[e.Name].After(after) {
-		after = last[e.Name]
+	for _, moment := range []time.Time{last[e.Name], e.since} {
+		if moment.After(after) {
+			after = moment
+		}
 	}
 	due := calendar.Between(after, now, zone)
 	if len(due) == 0 {
@@ -210,7 +227,7 @@ func (s *Scheduler) ring(ctx context.Context, e Entry, now time.Time, zone *time
 		return err
 	}
 	for _, tick := range run {
-		if err := s.take(ctx, e, tick, now, zone, last, r); err != nil {
+		if err := s.take(ctx, e, tick, now, zone, r); err != nil {
 			return err
 		}
 	}
@@ -254,21 +271,22 @@ func (s *Scheduler) miss(ctx context.Context, e Entry, ticks []time.Time, now ti
 }
 
 // take enqueues the job of a tick, or writes down why not.
-func (s *Scheduler) take(ctx context.Context, e Entry, tick, now time.Time, zone *time.Location, last map[string]time.Time, r *Report) error {
+func (s *Scheduler) take(ctx context.Context, e Entry, tick, now time.Time, zone *time.Location, r *Report) error {
 	record := jobs.TickRecord{Entry: e.Name, Tick: tick, At: now, Outcome: "enqueued"}
 	job := &e.Job
+	needless, err := s.needless(ctx, e, tick)
+	if err != nil {
+		return err
+	}
 	switch {
 	case !e.Window.Has(now.In(zone)):
 		record.Outcome, record.Note, job = "skipped", "it may run only between "+e.Window.String(), nil
-	case e.Unless != "" && last[e.Unless].After(tick.Add(-24*time.Hour)):
-		record.Outcome, record.Note, job = "skipped", e.Unless+" ran and causes it by itself", nil
+	case needless:
+		record.Outcome, record.Note, job = "skipped", e.Unless+" was done within the last day and causes it by itself", nil
 	}
 	receipt, won, err := s.c.Ticker.TakeTick(ctx, record, job)
 	if err != nil || !won {
 		return err
-	}
-	if last[e.Name].Before(tick) {
-		last[e.Name] = tick // entries after this one see it
 	}
 	if job == nil {
 		r.Skipped++
@@ -280,4 +298,15 @@ func (s *Scheduler) take(ctx context.Context, e Entry, tick, now time.Time, zone
 	}
 	s.c.Logger.Info("scheduled job enqueued", "entry", e.Name, "tick", tick, "kind", e.Job.Kind, "uuid", receipt.UUID)
 	return nil
+}
+
+// aDay is a day and the length of a run: yesterday's run of the same hour counts.
+const aDay = 25 * time.Hour
+
+// needless says that the job that an entry stands in for was done.
+func (s *Scheduler) needless(ctx context.Context, e Entry, tick time.Time) (bool, error) {
+	if e.Unless == "" || s.c.Ran == nil {
+		return false, nil
+	}
+	return s.c.Ran(ctx, e.Unless, tick.Add(-aDay))
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -22,7 +23,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 }
 
 // LastTicks implements schedule.Ticker.
-func (s *Store) LastTicks(ctx context.Context) (map[string]time.Time, error) {
+func (s *Store) LastTicks(ctx context.Context, since time.Time) (map[string]time.Time, error) {
 	last := map[string]time.Time{}
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var entry string
@@ -30,7 +31,7 @@ func (s *Store) LastTicks(ctx context.Context) (map[string]time.Time, error) {
 		err := r.Scan(&entry, &tick)
 		last[entry] = unixMilli(tick)
 		return err
-	}, "SELECT entry, MAX(tick) FROM cmsjobs_ticks WHERE outcome <> 'manual' GROUP BY entry")
+	}, "SELECT entry, MAX(tick) FROM cmsjobs_ticks WHERE at >= ? AND outcome <> 'manual' GROUP BY entry", since.UnixMilli())
 	if err != nil {
 		return nil, fmt.Errorf("reading the last ticks: %w", err)
 	}
@@ -87,10 +88,11 @@ func (s *Store) Changes(ctx context.Context) (map[string]jobs.ScheduleEdit, erro
 		var name string
 		var cron, data sql.NullString
 		var paused sql.NullBool
-		if err := r.Scan(&name, &cron, &paused, &data); err != nil {
+		var changed int64
+		if err := r.Scan(&name, &cron, &paused, &data, &changed); err != nil {
 			return err
 		}
-		c := jobs.ScheduleEdit{}
+		c := jobs.ScheduleEdit{ChangedAt: unixMilli(changed)}
 		if cron.Valid {
 			c.Cron = &cron.String
 		}
@@ -102,7 +104,7 @@ func (s *Store) Changes(ctx context.Context) (map[string]jobs.ScheduleEdit, erro
 		}
 		changes[name] = c
 		return nil
-	}, "SELECT name, cron, paused, data FROM cmsjobs_schedules")
+	}, "SELECT name, cron, paused, data, changed_at FROM cmsjobs_schedules")
 	if err != nil {
 		return nil, fmt.Errorf("reading what was changed of the schedule: %w", err)
 	}
@@ -143,16 +145,17 @@ func (s *Store) Ticks(ctx context.Context, entry string, p jobs.Page) (jobs.List
 		limit = 50
 	}
 	where, args := "1 = 1", []any(nil)
-	order := "at"
 	if entry != "" {
-		where, args, order = "entry = ?", []any{entry}, "tick"
+		where, args = "entry = ?", []any{entry}
 	}
-	if before, err := strconv.ParseInt(p.Cursor, 10, 64); p.Cursor != "" {
+	if p.Cursor != "" {
+		after, more, err := tickCursor(p.Cursor)
 		if err != nil {
-			return jobs.List[jobs.TickRecord]{}, fmt.Errorf("the cursor is not ours: %w", jobs.ErrInvalid)
+			return jobs.List[jobs.TickRecord]{}, err
 		}
-		where += fmt.Sprintf(" AND %s < %d", order, before)
+		where, args = where+after, append(args, more...)
 	}
+	const order = "at DESC, entry, tick DESC"
 	list := jobs.List[jobs.TickRecord]{Total: -1}
 	// An inner query takes the page by its index before runs are looked up.
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
@@ -170,35 +173,41 @@ func (s *Store) Ticks(ctx context.Context, entry string, p jobs.Page) (jobs.List
 		return nil
 	}, fmt.Sprintf(`SELECT t.entry, t.tick, t.at, t.uuid, t.outcome, t.note,
 		(SELECT r.outcome FROM cmsjobs_runs r WHERE r.uuid = t.uuid ORDER BY r.id DESC LIMIT 1)
-		FROM (SELECT * FROM cmsjobs_ticks WHERE %s ORDER BY %s DESC LIMIT %d OFFSET %d) t ORDER BY t.%s DESC`, where, order, limit+1, max(p.Offset, 0), order), args...)
+		FROM (SELECT * FROM cmsjobs_ticks WHERE %s ORDER BY %s LIMIT %d OFFSET %d) t ORDER BY %s`, where, order, limit+1, max(p.Offset, 0), order), args...)
 	if err != nil {
 		return list, fmt.Errorf("listing ticks: %w", err)
 	}
 	if len(list.Items) > limit {
 		list.Items = list.Items[:limit]
 		last := list.Items[limit-1]
-		list.Next = strconv.FormatInt(map[bool]int64{true: last.At.UnixMilli(), false: last.Tick.UnixMilli()}[entry == ""], 10)
+		list.Next = fmt.Sprintf("%d|%d|%s", last.At.UnixMilli(), last.Tick.UnixMilli(), last.Entry)
 	}
 	return list, nil
 }
 
-// PruneTicks removes ticks older than that; the newest of each entry stays.
+// tickCursor reads where a page of ticks ended: many share one moment.
+func tickCursor(cursor string) (where string, args []any, err error) {
+	parts := strings.SplitN(cursor, "|", 3)
+	if len(parts) == 3 {
+		at, err1 := strconv.ParseInt(parts[0], 10, 64)
+		tick, err2 := strconv.ParseInt(parts[1], 10, 64)
+		if err1 == nil && err2 == nil {
+			return fmt.Sprintf(" AND (at < %d OR at = %d AND (entry > ? OR entry = ? AND tick < %d))", at, at, tick), []any{parts[2], parts[2]}, nil
+		}
+	}
+	return "", nil, fmt.Errorf("the cursor is not ours: %w", jobs.ErrInvalid)
+}
+
+// PruneTicks removes ticks older than that, which must be longer than any entry
+// may be made up for. It runs every few minutes: a run has little to remove.
 func (s *Store) PruneTicks(ctx context.Context, age time.Duration) (int64, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("asking the database for the time: %w", err)
 	}
-	last, err := s.LastTicks(ctx)
+	n, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_ticks WHERE at < ?", now.Add(-age).UnixMilli())
 	if err != nil {
-		return 0, err
+		return n, fmt.Errorf("removing old ticks: %w", err)
 	}
-	var total int64
-	for entry, newest := range last {
-		n, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_ticks WHERE entry = ? AND tick < ?", entry, min(now.Add(-age).UnixMilli(), newest.UnixMilli()))
-		if err != nil {
-			return total, fmt.Errorf("removing old ticks of %s: %w", entry, err)
-		}
-		total += n
-	}
-	return total, nil
+	return n, nil
 }
