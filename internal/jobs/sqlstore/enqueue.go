@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -130,6 +131,14 @@ func newUUID() string {
 // insertPlain inserts jobs without names and returns their row numbers.
 func (s *Store) insertPlain(ctx context.Context, q Tx, list []jobs.New) ([]int64, error) {
 	var ids []int64
+	now := s.now()
+	if len(list) > 3 { // read once: the server would reckon it anew for each row
+		read, err := s.databaseNow(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("inserting into %s: %w", s.t.shape().plain, err)
+		}
+		now = strconv.FormatInt(read, 10)
+	}
 	for len(list) > 0 {
 		var values []string
 		var args []any
@@ -143,7 +152,7 @@ func (s *Store) insertPlain(ctx context.Context, q Tx, list []jobs.New) ([]int64
 			if size += len(payload) + 200; size > s.maxBytes/2 && len(values) > 0 {
 				break
 			}
-			v, a := s.t.row(n, string(payload), s.dueOf(n), s.now(), s.attemptsOf(n))
+			v, a := s.t.row(n, string(payload), dueOf(n, now), now, s.attemptsOf(n))
 			values, args = append(values, v), append(args, a...)
 		}
 		made, err := s.insert(ctx, q, values, args)
@@ -192,8 +201,8 @@ func (s *Store) insert(ctx context.Context, q Tx, values []string, args []any) (
 	return ids, nil
 }
 
-// dueOf is when the job falls due, as an expression of Unix seconds.
-func (s *Store) dueOf(n jobs.New) string {
+// dueOf is when the job falls due, as an expression of Unix seconds; so is now.
+func dueOf(n jobs.New, now string) string {
 	if !n.RunAt.IsZero() {
 		unix := n.RunAt.Unix()
 		if n.RunAt.Nanosecond() > 0 {
@@ -201,7 +210,7 @@ func (s *Store) dueOf(n jobs.New) string {
 		}
 		return fmt.Sprint(max(unix, 0))
 	}
-	return fmt.Sprintf("%s + %d", s.now(), seconds(n.Delay))
+	return fmt.Sprintf("%s + %d", now, seconds(n.Delay))
 }
 
 // attemptsOf is the row's own limit where the table has a column for it.
