@@ -9,11 +9,10 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// The size of plots in their own units; they scale to the width that there is.
+// The size of plots in their own units; they stretch to the room that there is.
 const (
 	plotWidth  = 600
-	plotHeight = 110
-	plotFoot   = 16
+	plotHeight = 100
 )
 
 // bar is one step of a plot; High stands on top of Low.
@@ -42,10 +41,10 @@ func (d drawing) svg() template.HTML {
 	}
 	step := float64(plotWidth) / float64(max(len(d.Bars), 1))
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg class="plot" viewBox="0 0 %d %d" role="img" aria-label="%s"><line class="axis" x1="0" y1="%d" x2="%d" y2="%d"/>`,
-		plotWidth, plotHeight+plotFoot, esc(d.Name), plotHeight, plotWidth, plotHeight)
+	fmt.Fprintf(&out, `<span class="top">%s</span><svg class="plot" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="%s"><line class="axis" x1="0" y1="%d" x2="%d" y2="%d"/>`,
+		esc(d.Top), plotWidth, plotHeight+1, esc(d.Name), plotHeight, plotWidth, plotHeight)
 	for i, b := range d.Bars {
-		low, high := b.Low/top*(plotHeight-14), b.High/top*(plotHeight-14)
+		low, high := b.Low/top*(plotHeight-2), b.High/top*(plotHeight-2)
 		x, width := float64(i)*step+step*0.1, step*0.8
 		fmt.Fprintf(&out, `<g><title>%s</title><rect class="hit" x="%.1f" y="0" width="%.1f" height="%d"/>`, esc(b.Label), float64(i)*step, step, plotHeight)
 		if low > 0 {
@@ -56,8 +55,8 @@ func (d drawing) svg() template.HTML {
 		}
 		out.WriteString(`</g>`)
 	}
-	fmt.Fprintf(&out, `<text x="0" y="9">%s</text><text x="0" y="%d">%s</text><text x="%d" y="%d" text-anchor="end">%s</text></svg>`,
-		esc(d.Top), plotHeight+13, esc(d.First), plotWidth, plotHeight+13, esc(d.Last))
+	// Words stand beside the drawing: in it they would be stretched with it.
+	fmt.Fprintf(&out, `</svg><span class="ends"><span>%s</span><span>%s</span></span>`, esc(d.First), esc(d.Last))
 	return template.HTML(out.String())
 }
 
