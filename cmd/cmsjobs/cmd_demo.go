@@ -30,7 +30,11 @@ jobs are done and exits with 1 when one of them failed.`,
 		Example: "  cmsjobs demo\n  cmsjobs demo --once\n  cmsjobs demo --once --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.demo(c.Context(), newDemoSite(dir), o)
+			site := newDemoSite(dir)
+			if site.dsn = a.global.dsn; site.dsn != "" && !(o.seedOnly && strings.HasPrefix(site.dsn, "mysql://")) {
+				return usagef("the demo runs on SQLite; with --dsn mysql://… it only makes the sample site: add --seed-only")
+			}
+			return a.demo(c.Context(), site, o)
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", "cmsjobs-demo", "the folder of the sample site")

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +24,7 @@ const demoSeed = 20240101
 // demoSite is the sample site: how much of everything it has.
 type demoSite struct {
 	dir                            string
+	dsn                            string // of a MySQL that holds the CMS; "" is SQLite in the folder
 	pages, posts, categories, tags int
 	photos                         int
 }
@@ -58,7 +61,7 @@ func (d demoSite) make(ctx context.Context, now time.Time) error {
 	if err := os.WriteFile(d.database(), nil, 0o600); err != nil {
 		return fmt.Errorf("making the demo's database: %w", err)
 	}
-	db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: "sqlite:" + d.database()})
+	db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: cmp.Or(d.dsn, "sqlite:"+d.database())})
 	if err != nil {
 		return err
 	}
@@ -67,11 +70,16 @@ func (d demoSite) make(ctx context.Context, now time.Time) error {
 }
 
 func (d demoSite) env() string {
+	database := "DB_CONNECTION=sqlite\nDB_DATABASE=database/database.sqlite"
+	if u, err := url.Parse(d.dsn); err == nil && d.dsn != "" {
+		password, _ := u.User.Password()
+		database = fmt.Sprintf("DB_CONNECTION=mysql\nDB_HOST=%s\nDB_PORT=%s\nDB_DATABASE=%s\nDB_USERNAME=%s\nDB_PASSWORD=%q", u.Hostname(), cmp.Or(u.Port(), "3306"),
+			strings.TrimPrefix(u.Path, "/"), u.User.Username(), password)
+	}
 	return `APP_NAME="Harbour Notes"
 APP_ENV=local
 APP_URL=https://demo.example
-DB_CONNECTION=sqlite
-DB_DATABASE=database/database.sqlite
+` + database + `
 CACHE_STORE=file
 QUEUE_CONNECTION=database
 MAIL_FROM_ADDRESS=editor@demo.example
@@ -81,7 +89,7 @@ MAIL_FROM_NAME="${APP_NAME}"
 
 func (d demoSite) fill(ctx context.Context, db *sqlx.DB, now time.Time) error {
 	for _, statement := range demoTables {
-		if _, err := db.ExecContext(ctx, statement); err != nil {
+		if _, err := db.ExecContext(ctx, spell(db.DriverName(), statement)); err != nil {
 			return fmt.Errorf("making the demo's tables: %w", err)
 		}
 	}
@@ -107,6 +115,15 @@ func (d demoSite) fill(ctx context.Context, db *sqlx.DB, now time.Time) error {
 		return errors.Join(fmt.Errorf("writing the demo's content: %w", w.err), tx.Rollback())
 	}
 	return tx.Commit()
+}
+
+// spell writes one of the demo's statements as MySQL wants it.
+func spell(driver, statement string) string {
+	if driver != "mysql" {
+		return statement
+	}
+	return strings.NewReplacer("INTEGER PRIMARY KEY", "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY", " TIMESTAMP", " TIMESTAMP NULL",
+		" TEXT", " LONGTEXT", `"`, "`", `\`, `\\`).Replace(statement)
 }
 
 // demoTables are the CMS's tables, as far as the jobs read them.
@@ -144,7 +161,7 @@ func (w *demoWriter) insert(statement string, args ...any) int64 {
 		return 0
 	}
 	var r sql.Result
-	if r, w.err = w.tx.ExecContext(w.ctx, statement, args...); w.err != nil {
+	if r, w.err = w.tx.ExecContext(w.ctx, spell(w.tx.DriverName(), statement), args...); w.err != nil {
 		return 0
 	}
 	id, err := r.LastInsertId()

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+// TestThePartsByHandOnMySQL seeds the sample site into a real server and uses
+// every part from the command line, as an owner would.
+func TestThePartsByHandOnMySQL(t *testing.T) {
+	db := jobstest.Open(t, jobstest.MySQL)
+	var name string
+	var port int
+	if err := db.QueryRow("SELECT DATABASE(), @@port").Scan(&name, &port); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "site")
+	dsn := fmt.Sprintf("mysql://root@127.0.0.1:%d/%s", port, name)
+	want(t, call(t, nil, "demo", "--dsn", dsn), exitUsage, "--seed-only")
+	want(t, call(t, nil, "demo", "--seed-only", "--dir", dir, "--dsn", dsn), 0, "Making a sample site")
+	var posts int
+	if err := db.Get(&posts, "SELECT COUNT(*) FROM posts"); err != nil || posts != 300 {
+		t.Fatalf("%d posts, %v", posts, err)
+	}
+
+	on := func(words ...string) result {
+		return call(t, nil, append([]string{"--cms", dir, "--set", "backup.free_space=1MiB", "--set", "webhook.allow_private=127.0.0.0/8", "--set", "webhook.allow_http=true"}, words...)...)
+	}
+	want(t, on("backup", "create", "--name", "by-hand"), 0, "good", "restored")
+	want(t, on("backup", "list"), 0, "by-hand", "local")
+	if _, err := db.Exec("DELETE FROM posts"); err != nil {
+		t.Fatal(err)
+	}
+	plan := on("backup", "restore", "latest", "--database", "--dry-run")
+	want(t, plan, 0, "posts", "To do it: --confirm")
+	want(t, on("backup", "restore", "latest", "--database", "--confirm", "wrong"), 1, "not confirmed")
+	word := regexp.MustCompile(`--confirm (\S+)`).FindStringSubmatch(plan.out)[1]
+	want(t, on("backup", "restore", "latest", "--database", "--confirm", word), 0)
+	if err := db.Get(&posts, "SELECT COUNT(*) FROM posts"); err != nil || posts != 300 {
+		t.Errorf("%d posts after the restore, %v", posts, err)
+	}
+
+	want(t, on("webhook", "add", "http://127.0.0.1:1/hook", "--name", "shop"), 0, "whsec_")
+	want(t, on("webhook", "disable", "1"), 0)
+	want(t, on("webhook", "list"), 0, "shop", "off")
+	want(t, on("mail", "suppressions", "add", "jo@example.com"), 0)
+	want(t, on("mail", "suppressions", "list"), 0, "jo@example.com")
+	want(t, on("mail", "suppressions", "remove", "jo@example.com"), 0)
+	want(t, on("mail", "preview", "test"), 0, "Subject:")
+	want(t, on("breakers", "reset", "nothing"), 4, "never failed")
+	// Rows of jobs are not brought back: work of then is not done twice.
+	id := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(on("enqueue", probe.Name, "{}").out)
+	want(t, on("jobs", "explain", id), 0, "worker")
+	want(t, on("doctor"), 0, "the newest good backup", "mail server")
+}
