@@ -69,6 +69,9 @@ func (a *app) parts(r *rooms) ([]part, error) {
 		}
 		parts = append(parts, part{"scheduler", s.Run})
 	}
+	if c.Publish.Watch {
+		parts = append(parts, part{"watcher", r.handlers.publish.NewWatcher().Run})
+	}
 	var collector *analytics.Collector
 	if c.Analytics.Collect && c.HTTP.Enabled {
 		collector = r.handlers.analytics.NewCollector()

@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/cache"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
 )
 
@@ -18,13 +18,10 @@ func timetable() []schedule.Entry {
 		{Name: "sitemap.generate", Cron: "0 2 * * *", Job: sitemap.Generate.Of(sitemap.GeneratePayload{Force: false})},
 		// 30 s after each new sitemap it is enqueued anyway; this is for days without one.
 		{Name: "sitemap.indexnow", Cron: "0 2 * * *", Job: sitemap.IndexNow.Of(sitemap.IndexNowPayload{}), Unless: "sitemap.generate"},
-		{Name: "backup.generate", Cron: "0 3 * * *", Job: raw("backup.generate", `{"includeFiles":true,"includeDatabase":true}`), CatchUp: 3 * time.Hour},
+		{Name: "backup.generate", Cron: "0 3 * * *", Job: backup.Generate.Of(backup.GeneratePayload{}), CatchUp: 3 * time.Hour},
 		{Name: "logs.cleanup", Cron: "0 4 * * *", Job: cache.LogsCleanup.Of(cache.LogsPayload{})},
 		{Name: "analytics.process", Cron: "0 * * * *", Job: analytics.Process.Of(analytics.ProcessPayload{})},
 		{Name: "cache.clearExpired", Cron: "*/5 * * * *", Job: cache.ClearExpired.Of(cache.ExpiredPayload{}), Policy: schedule.Skip},
 		{Name: "queue.clean", Cron: "*/5 * * * *", Job: cache.QueueClean.Of(cache.CleanPayload{}), Policy: schedule.Skip},
 	}
 }
-
-// raw is a job whose payload is written out.
-func raw(kind, data string) jobs.New { return jobs.New{Kind: kind, Data: []byte(data)} }

@@ -64,6 +64,9 @@ func (a *app) openLoaded(ctx context.Context, more ...config.Flag) (*rooms, erro
 
 func (r *rooms) close() error {
 	var err error
+	if r.handlers.mail != nil {
+		r.handlers.mail.Close()
+	}
 	for _, db := range []*sqlx.DB{r.db, r.ownDB} {
 		if db != nil {
 			err = errors.Join(err, db.Close())

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/cache"
@@ -89,9 +91,30 @@ func (f *failures) tell(ctx context.Context, end jobs.Settlement) error {
 }
 
 // jobURL is a job's page, "" where the address of the pages is not known.
-func (r *rooms) jobURL(uuid string) string {
+func (r *rooms) jobURL(uuid string) string { return r.pageURL("/admin/jobs/" + uuid) }
+
+// pageURL is the address of one of our pages, "" where theirs is not known.
+func (r *rooms) pageURL(path string) string {
 	if r.config.HTTP.URL == "" {
 		return ""
 	}
-	return r.config.HTTP.URL + "/admin/jobs/" + uuid
+	return strings.TrimSuffix(r.config.HTTP.URL, "/") + path
+}
+
+// tickMissed tells people of a tick that nobody took.
+func (r *rooms) tickMissed(ctx context.Context, entry string, tick time.Time) {
+	if r.metrics != nil {
+		r.metrics.Missed(entry)
+	}
+	text := fmt.Sprintf("The tick of %s was missed: nothing ran then, or everything was too busy. See that the service is always up.", tick.Format(time.RFC3339))
+	if _, err := r.Enqueue(ctx, notify.ScheduleMissed(entry, text, r.pageURL("/admin/schedules"))); err != nil {
+		r.log.Error("nobody could be told that a tick was missed", "entry", entry, "tick", tick, "error", err)
+	}
+}
+
+// ticked counts a tick that was taken.
+func (r *rooms) ticked(entry string, at time.Time) {
+	if r.metrics != nil {
+		r.metrics.Scheduled(entry, at)
+	}
 }

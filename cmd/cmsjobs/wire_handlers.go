@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,9 +14,11 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/publish"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -28,7 +31,8 @@ import (
 // cannot work here (no folder of the CMS, say) is left out with a word in the
 // log: its jobs then wait for a worker that can run them.
 func handlers() []func(*jobs.Registry, *rooms) error {
-	return []func(*jobs.Registry, *rooms) error{sitemapHandler, mediaHandler, mailHandler, webhookHandler, notifyHandler, cacheHandler, analyticsHandler}
+	return []func(*jobs.Registry, *rooms) error{sitemapHandler, mediaHandler, mailHandler, webhookHandler, notifyHandler, cacheHandler,
+		publishHandler, analyticsHandler, backupHandler}
 }
 
 // handlerSet are the handlers that commands and pages call besides their jobs.
@@ -39,6 +43,8 @@ type handlerSet struct {
 	mail      *mail.Handler
 	webhook   *webhook.Handler
 	analytics *analytics.Handler
+	backup    *backup.Handler
+	publish   *publish.Handler
 }
 
 // nowhere are rooms without a database, to list kinds by.
@@ -57,12 +63,8 @@ func sitemapHandler(registry *jobs.Registry, r *rooms) error {
 		r.log.Debug("no sitemaps here: the CMS's folder is not known (cms.dir, or sitemap.dir)")
 		return nil
 	}
-	folder := c.Dir
-	if folder == "" {
-		folder = r.site.Public()
-	}
 	h, err := sitemap.New(sitemap.Config{
-		Site: r.site, DB: r.ownDB, Target: sitemap.Folder(folder), Now: r.now, Logger: r.log,
+		Site: r.site, DB: r.ownDB, Target: sitemap.Folder(r.sitemapFolder()), Now: r.now, Logger: r.log,
 		Options: sitemap.Options{Profile: c.Profile, Naming: c.Naming, PerFile: c.PerFile, Images: c.Images, Alternates: c.Alternates,
 			News: c.News, Publication: c.Publication, Gzip: c.Gzip, Stylesheet: c.Stylesheet, Robots: c.Robots, KeepNoIndex: c.KeepNoindex},
 		IndexNow: sitemap.IndexNowOptions{Mode: r.config.IndexNow.Mode, Endpoints: r.config.IndexNow.Endpoints, WriteKey: r.config.IndexNow.WriteKey, Batch: r.config.IndexNow.Batch},
@@ -76,6 +78,9 @@ func sitemapHandler(registry *jobs.Registry, r *rooms) error {
 	r.handlers.sitemap = h
 	return nil
 }
+
+// sitemapFolder is where the maps are written.
+func (r *rooms) sitemapFolder() string { return cmp.Or(r.config.Sitemap.Dir, r.site.Public()) }
 
 func mediaHandler(registry *jobs.Registry, r *rooms) error {
 	c := r.config.Media
@@ -127,12 +132,40 @@ func mailHandler(registry *jobs.Registry, r *rooms) error {
 	if c.Driver == "files" {
 		m.Capture = c.Dir
 	}
+	if err := r.finishMail(&m); err != nil {
+		return usageError{err}
+	}
 	h, err := mail.New(m)
 	if err != nil {
 		return errors.Join(errors.New("setting mail up"), err)
 	}
 	h.Register(registry)
 	r.handlers.mail = h
+	return nil
+}
+
+// finishMail adds what has to be opened: the key of DKIM, the bucket that
+// attachments may lie in, the check of bounces that others report.
+func (r *rooms) finishMail(m *mail.Config) (err error) {
+	c := r.config.Mail
+	if c.DKIM.Domain != "" {
+		if m.DKIM, err = mail.LoadDKIM(c.DKIM.Domain, c.DKIM.Selector, c.DKIM.KeyFile); err != nil {
+			return fmt.Errorf("mail.dkim: %w", err)
+		}
+	}
+	if r.config.Storage.S3.Bucket != "" {
+		if m.Store, err = openS3(r.config.Storage.S3); err != nil {
+			return fmt.Errorf("storage.s3: %w", err)
+		}
+	}
+	if secret := c.Bounce.Reveal(); secret != "" {
+		if m.VerifyWebhook, err = webhook.Verifier(secret, r.now); err != nil {
+			return fmt.Errorf("mail.bounce_secret: %w", err)
+		}
+	}
+	if len(m.AttachmentRoots) == 0 && r.site.Root != "" {
+		m.AttachmentRoots = []string{r.uploads()} // storage also holds logs, sessions and backups
+	}
 	return nil
 }
 

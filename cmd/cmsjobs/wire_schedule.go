@@ -20,7 +20,8 @@ func (r *rooms) scheduler() (*schedule.Scheduler, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.store, History: r.store, Zone: r.scheduleZone, Logger: r.log, CatchUp: r.config.Schedule.CatchUp})
+	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.store, History: r.store, Zone: r.scheduleZone, Logger: r.log, CatchUp: r.config.Schedule.CatchUp,
+		Missed: r.tickMissed, Taken: r.ticked})
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -55,6 +55,9 @@ func (r *rooms) mounts(collector *analytics.Collector) map[string]http.Handler {
 		m["/collect"] = collector
 		m["/collect.js"] = http.HandlerFunc(analytics.ServeScript)
 	}
+	if h := r.handlers.mail; h != nil && r.config.HTTP.API {
+		m["/api/v1/mail/bounces"] = bounces(h, func(err error) { r.log.Warn("a report of bounces was refused", "error", err) })
+	}
 	return m
 }
 
@@ -140,6 +143,19 @@ func (r *rooms) showHandlers(c *web.Config) {
 	if h := r.handlers.analytics; h != nil {
 		c.Analytics = webAnalytics{h}
 	}
+	if h := r.handlers.webhook; h != nil {
+		c.Webhooks = webWebhooks{h}
+	}
+	if h := r.handlers.backup; h != nil {
+		c.Backups = webBackups{h}
+	}
+	if r.handlers.media != nil {
+		c.Media = &webMedia{r: r}
+	}
+	if r.handlers.sitemap != nil {
+		c.Sitemap = webSitemap{r.sitemapFolder()}
+	}
+	c.Growth = &webGrowth{r: r}
 }
 
 // webAnalytics shows reports.

@@ -133,43 +133,54 @@ func (s *Server) selected(c echo.Context, action string) error {
 }
 
 func (s *Server) changeMany(c echo.Context, action string, selection BulkSelection) error {
+	answer, err := s.changed(c, action, selection)
+	if err != nil {
+		return err
+	}
+	if answer.Job != "" {
+		return c.JSON(http.StatusAccepted, answer)
+	}
+	return c.JSON(http.StatusOK, answer)
+}
+
+// changed does an action with all that a selection chooses, or leaves it to a
+// job where that is much.
+func (s *Server) changed(c echo.Context, action string, selection BulkSelection) (BulkAnswer, error) {
 	a, known := bulkActions[action]
 	if !known {
-		return badField(http.StatusUnprocessableEntity, "action", "The action is retry, forget, cancel or hasten, not %q.", clip(action, 40))
+		return BulkAnswer{}, badField(http.StatusUnprocessableEntity, "action", "The action is retry, forget, cancel or hasten, not %q.", clip(action, 40))
 	}
 	f, err := selection.filter()
 	if err == nil {
 		err = s.period(&f, selection.Since, selection.Until)
 	}
 	if err != nil {
-		return err
+		return BulkAnswer{}, err
 	}
 	if empty(selection.FilterView) && !selection.All {
-		return refuse(http.StatusUnprocessableEntity, `The selection is empty. To choose all jobs say so: {"all": true}.`)
+		return BulkAnswer{}, refuse(http.StatusUnprocessableEntity, `The selection is empty. To choose all jobs say so: {"all": true}.`)
 	}
 	f.States = []jobs.State{a.state}
 	ctx := c.Request().Context()
 	count, err := s.cfg.Ledger.Count(ctx, f)
 	if err != nil {
-		return fmt.Errorf("counting the jobs to %s: %w", action, err)
+		return BulkAnswer{}, fmt.Errorf("counting the jobs to %s: %w", action, err)
 	}
 	answer := BulkAnswer{Count: count, DryRun: selection.DryRun}
 	about(c, action, fmt.Sprintf("%d jobs %+v", count, selection.FilterView))
 	if selection.DryRun {
-		return c.JSON(http.StatusOK, answer)
+		return answer, nil
 	}
 	if _, registered := s.cfg.Registry.Lookup(Bulk.Name); registered && count > bulkInline && s.cfg.Doer == nil {
 		receipts, err := s.cfg.Enqueuer.Enqueue(ctx, Bulk.Of(BulkPayload{Action: action, Filter: selection.FilterView, At: s.cfg.Now(), By: who(c).Name, Count: count}))
 		if err != nil {
-			return fmt.Errorf("enqueuing the change: %w", err)
+			return answer, fmt.Errorf("enqueuing the change: %w", err)
 		}
 		answer.Job = receipts[0].UUID
-		return c.JSON(http.StatusAccepted, answer)
+		return answer, nil
 	}
-	if answer.Changed, err = change(ctx, s.cfg.Changer, action, f, count); err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, answer)
+	answer.Changed, err = change(ctx, s.cfg.Changer, action, f, count)
+	return answer, err
 }
 
 func empty(v FilterView) bool {

@@ -6,3 +6,5 @@ type Route = route
 var Routes = routes
 
 func (r route) Changes() bool { return r.changes() }
+
+var Catalogues = catalogues

@@ -121,6 +121,9 @@ func (s *Server) may(p access.Principal, r route) bool {
 func askForCredentials(c echo.Context) {
 	h := c.Response().Header()
 	h.Add(echo.HeaderWWWAuthenticate, `Bearer realm="cmsjobs"`)
+	if isPage(c) {
+		return // shows the sign-in form, not the browser's dialogue
+	}
 	if _, err := c.Cookie(cookieName(c)); err != nil { // a page shows its own form
 		h.Add(echo.HeaderWWWAuthenticate, `Basic realm="cmsjobs", charset="UTF-8"`)
 	}

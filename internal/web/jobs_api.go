@@ -235,13 +235,17 @@ type KindView struct {
 }
 
 func (s *Server) kinds(c echo.Context) error {
-	return c.JSON(http.StatusOK, KindList{each(s.cfg.Registry.Kinds(), func(name string) KindView {
+	return c.JSON(http.StatusOK, KindList{s.kindViews()})
+}
+
+func (s *Server) kindViews() []KindView {
+	return each(s.cfg.Registry.Kinds(), func(name string) KindView {
 		e, _ := s.cfg.Registry.Lookup(name)
 		if string(e.Example) == "null" { // a payload that is a map
 			e.Example = json.RawMessage("{}")
 		}
 		return KindView{e.Kind, e.Queue, e.Policy.MaxAttempts, e.Policy.Timeout.Milliseconds(), e.Policy.Limit, e.Example}
-	})})
+	})
 }
 
 // missing says whether err only says that nothing is there.

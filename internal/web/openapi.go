@@ -41,6 +41,9 @@ type area struct {
 func areas() []area {
 	var list []area
 	for _, r := range routes() {
+		if r.Page {
+			continue
+		}
 		name, _, _ := strings.Cut(r.Name, ".")
 		i := slices.IndexFunc(list, func(a area) bool { return a.Name == name })
 		if i < 0 {

@@ -111,6 +111,9 @@ func document() map[string]any {
 	problem := s.of(reflect.TypeFor[web.Problem]())
 	paths := map[string]map[string]any{}
 	for _, r := range web.Routes() {
+		if r.Page {
+			continue
+		}
 		path := pathParameter.ReplaceAllString(r.Path, "{$1}")
 		if paths[path] == nil {
 			paths[path] = map[string]any{}

@@ -330,10 +330,5 @@ func (s *Server) listSettings(c echo.Context) error {
 	if s.cfg.Settings == nil {
 		return notConfigured("list of settings")
 	}
-	return c.JSON(http.StatusOK, SettingList{each(s.cfg.Settings(), func(x Setting) Setting {
-		if (x.Secret || secretKey.MatchString(x.Name)) && x.Value != "" {
-			x.Secret, x.Value = true, masked
-		}
-		return x
-	})})
+	return c.JSON(http.StatusOK, SettingList{s.settings()})
 }

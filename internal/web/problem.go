@@ -106,6 +106,10 @@ func (s *Server) answerError(err error, c echo.Context) {
 	if p.Status >= 500 {
 		s.cfg.Log.Error("request failed", "request", p.Instance, "method", c.Request().Method, "path", c.Path(), "error", err)
 	}
+	if isPage(c) {
+		s.showProblem(c, p)
+		return
+	}
 	h := c.Response().Header()
 	if p.retryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(p.retryAfter))

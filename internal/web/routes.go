@@ -39,6 +39,8 @@ type route struct {
 	Answer any      // a value of the answer's type; nil for none
 	Type   string   // of the answer; "" is application/json
 	Status int      // of success; 0 is 200
+	// Page routes answer people with HTML; they are not in the document.
+	Page   bool
 	handle func(*Server, echo.Context) error
 }
 
@@ -53,7 +55,7 @@ var (
 // Routes lists every route of the API, for documents and tests.
 func routes() []route {
 	var all []route
-	for _, area := range [][]route{jobRoutes(), failedRoutes(), queueRoutes(), scheduleRoutes(), partRoutes(), accessRoutes(), machineRoutes()} {
+	for _, area := range [][]route{jobRoutes(), failedRoutes(), queueRoutes(), scheduleRoutes(), partRoutes(), accessRoutes(), machineRoutes(), pageRoutes()} {
 		all = append(all, area...)
 	}
 	sort.SliceStable(all, func(i, k int) bool { return all[i].Path < all[k].Path })
@@ -214,6 +216,9 @@ func (s *Server) mount() {
 			continue
 		}
 		s.echo.Add(r.Method, r.Path, s.cors(r, s.guard(r)))
+	}
+	if !s.cfg.APIDisabled {
+		s.mountPages()
 	}
 	for path, handler := range s.cfg.Mount {
 		s.echo.Any(path, echo.WrapHandler(handler))

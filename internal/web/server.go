@@ -137,6 +137,7 @@ type Server struct {
 	mask   *masker
 	live   *live
 	origin *http.CrossOriginProtection
+	pages  *pages
 }
 
 // New makes a server; it listens nowhere yet.
@@ -151,6 +152,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection()}
 	s.live = newLive(s)
+	if s.pages, err = newPages(s); err != nil {
+		return nil, fmt.Errorf("reading the pages' templates: %w", err)
+	}
 	for _, o := range cfg.AllowedOrigins {
 		if err := s.origin.AddTrustedOrigin(o); err != nil {
 			return nil, fmt.Errorf("allowed origin %q: %w", o, err)

@@ -75,6 +75,10 @@ type Config struct {
 	CatchUp time.Duration
 	// Every is the time between two rings: 10 s.
 	Every time.Duration
+	// Missed is told of each tick that nobody will make up for, Taken of each
+	// that enqueued its job; by the instance that wrote it down. Both may be nil.
+	Missed func(ctx context.Context, entry string, tick time.Time)
+	Taken  func(entry string, at time.Time)
 }
 
 // Scheduler enqueues the jobs of a timetable.
@@ -241,6 +245,9 @@ func (s *Scheduler) miss(ctx context.Context, e Entry, ticks []time.Time, now ti
 		if won {
 			r.Missed++
 			s.c.Logger.Warn("a tick of the schedule was missed", "entry", e.Name, "tick", tick)
+			if s.c.Missed != nil {
+				s.c.Missed(ctx, e.Name, tick)
+			}
 		}
 	}
 	return nil
@@ -268,6 +275,9 @@ func (s *Scheduler) take(ctx context.Context, e Entry, tick, now time.Time, zone
 		return nil
 	}
 	r.Enqueued++
+	if s.c.Taken != nil {
+		s.c.Taken(e.Name, now)
+	}
 	s.c.Logger.Info("scheduled job enqueued", "entry", e.Name, "tick", tick, "kind", e.Job.Kind, "uuid", receipt.UUID)
 	return nil
 }

@@ -98,22 +98,24 @@ func (c *claim) lane(ctx context.Context, l *lane) error {
 	if err != nil || whole {
 		return err
 	}
+	if x := c.leftover(&l.ahead); len(x.rows) > 0 {
+		if _, err := c.advance(ctx, l, x); err != nil || c.want() <= 0 {
+			return err
+		}
+	}
 	end, err := c.s.lastID(ctx, l)
 	if err != nil {
 		return err
 	}
 	for c.want() > 0 && c.pages < maxPages {
-		limit := c.pageSize()
+		limit, asked := c.pageSize(), c.s.o.Clock()
 		found, now, err := c.s.read(ctx, c.s.db, c.s.inLane(l, l.head, end, c.s.t.waiting(), limit))
 		if err != nil {
 			return err
 		}
-		passed, err := c.process(ctx, l.queue, found, now)
+		passed, err := c.advance(ctx, l, spare{found, now, asked})
 		if err != nil {
 			return err
-		}
-		if passed > 0 {
-			l.head = position{found[passed-1].at, found[passed-1].id}
 		}
 		if l.atEnd = passed == len(found) && len(found) < limit; l.atEnd {
 			l.head.id = max(l.head.id, end.id) // by id: delayed rows are below the floor now
@@ -121,6 +123,22 @@ func (c *claim) lane(ctx context.Context, l *lane) error {
 		}
 	}
 	return nil
+}
+
+// advance takes what it can of rows from the lane's head, moves the head past
+// what it is done with and keeps the rest for the next claim.
+func (c *claim) advance(ctx context.Context, l *lane, x spare) (passed int, err error) {
+	passed, err = c.process(ctx, l.queue, x.rows, x.now)
+	if err != nil {
+		return passed, err
+	}
+	if passed > 0 {
+		l.head = position{x.rows[passed-1].at, x.rows[passed-1].id}
+	}
+	if len(c.stood) == 0 { // else some of the rest may be twins, which are taken
+		l.ahead = x.without(passed)
+	}
+	return passed, nil
 }
 
 // sweep looks for what appeared below the lane's floor. whole says that the
@@ -139,20 +157,27 @@ func (c *claim) sweep(ctx context.Context, l *lane) (whole bool, err error) {
 	if c.s.t.kind() == Stock { // an extended table has an index for lost leases: see expired
 		state = "(" + state + " OR " + c.s.t.expired(c.s.now(), c.s.retryAfter) + ")"
 	}
-	begun, limit := c.s.o.Clock(), c.pageSize()
-	found, now, err := c.s.read(ctx, c.s.db, c.s.inLane(l, l.sweep, l.sweepEnd, state, limit))
-	if err != nil {
-		return false, err
+	x, limit := c.leftover(&l.below), c.pageSize()
+	more := len(x.rows) > 0
+	if !more {
+		x.read = c.s.o.Clock()
+		if x.rows, x.now, err = c.s.read(ctx, c.s.db, c.s.inLane(l, l.sweep, l.sweepEnd, state, limit)); err != nil {
+			return false, err
+		}
+		l.cost += c.s.o.Clock().Sub(x.read)
+		more = len(x.rows) == limit
 	}
-	l.cost += c.s.o.Clock().Sub(begun)
-	passed, err := c.process(ctx, l.queue, found, now)
+	passed, err := c.process(ctx, l.queue, x.rows, x.now)
 	if err != nil {
 		return false, err
 	}
 	if passed > 0 {
-		l.sweep = position{found[passed-1].at, found[passed-1].id}
+		l.sweep = position{x.rows[passed-1].at, x.rows[passed-1].id}
 	}
-	if passed < len(found) || len(found) == limit {
+	if passed < len(x.rows) || more {
+		if len(c.stood) == 0 {
+			l.below = x.without(passed)
+		}
 		return false, nil // goes on with the next claim
 	}
 	l.sweeping = false

@@ -136,7 +136,7 @@ func classifyConnection(err error) Class {
 		return Elsewhere
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone), errors.Is(err, mysql.ErrInvalidConn),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.As(err, &network),
-		strings.HasSuffix(err.Error(), "conn closed"):
+		strings.HasSuffix(err.Error(), "conn closed"), strings.HasSuffix(err.Error(), "bad connection"): // the drivers' own, which COMMIT lets through
 		return Unknown
 	}
 	return NotDatabase

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -110,6 +111,8 @@ type Store struct {
 	classes  map[string]*classes
 	heldBack map[string][]int64
 	crowded  int // claims for which others are expected: see takeSkipping
+
+	oneStatement atomic.Bool // see settle_one.go
 
 	mu      sync.Mutex
 	unclear map[string]bool // settlements whose answer was lost, by lease
@@ -216,6 +219,7 @@ func (s *Store) readServer(ctx context.Context) error {
 			return explain("asking SQLite for its version", err)
 		}
 	}
+	s.oneStatement.Store(s.takesOneStatement())
 	return nil
 }
 

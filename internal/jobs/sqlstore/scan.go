@@ -30,7 +30,21 @@ type lane struct {
 	sweepEnd position // zero: to the end
 	cost     time.Duration
 	next     time.Time // of Options.Clock: no sweep before it
+
+	ahead, below spare // of the head, and of the sweep
 }
+
+// spare are candidates that the last look found and the claim had no room for: the next claim need not look. They are stale, which the claim's
+// compare-and-set sees, and they keep the lane's order, as what comes later
+// stands behind them.
+type spare struct {
+	rows []candidate
+	now  int64     // of the database, when they were read
+	read time.Time // of Options.Clock
+}
+
+// fresh is how long spares are worth trying.
+const fresh = 250 * time.Millisecond
 
 type laneKey struct {
 	queue    string
@@ -110,6 +124,19 @@ func (s *Store) upTo(p position) (string, []any) {
 	literal, args := due.literal(p.at)
 	return fmt.Sprintf(" AND %s <= %s AND NOT (%s = %s AND id > %d)", due.name, literal, due.name, literal, p.id), twice(args)
 }
+
+// leftover hands spares out, once; none where other claimers are expected, who
+// would have taken them.
+func (c *claim) leftover(from *spare) spare {
+	x := *from
+	*from = spare{}
+	if age := c.s.o.Clock().Sub(x.read); c.s.crowded > 0 || age < 0 || age > fresh {
+		return spare{}
+	}
+	return x
+}
+
+func (x spare) without(passed int) spare { return spare{x.rows[passed:], x.now, x.read} }
 
 func twice(args []any) []any { return append(append([]any{}, args...), args...) }
 

@@ -61,7 +61,7 @@ func (s *Store) settle(ctx context.Context, ends []ending, results []error) erro
 	if err != nil || len(ends) == 0 {
 		return err
 	}
-	err = s.inTx(ctx, "settling jobs", func(t tx) error { return s.write(ctx, t, ends) })
+	err = s.settleTogether(ctx, ends)
 	switch {
 	case err == nil:
 		s.forget(ends)

@@ -59,8 +59,8 @@ func ids(rows []candidate) []int64 {
 	return list
 }
 
-// crowdedFor is for how many claims rows are locked at once after another
-// claimer was met.
+// crowdedFor is for how many claims rows are locked at once, and no spares are
+// used, after another claimer was met.
 const crowdedFor = 32
 
 // takeSkipping first tries without the lock, which saves a statement where
@@ -140,13 +140,19 @@ func (s *Store) takeUnchanged(ctx context.Context, c *claim, rows []candidate, u
 		if err == nil || !errors.Is(err, errContended) {
 			return got, err
 		}
+		s.crowded = crowdedFor
 		if rows, err = s.stillThere(ctx, s.db, rows, ""); err != nil {
 			return nil, fmt.Errorf("claiming jobs: %w", err)
 		}
 	}
+	if s.crowded > 0 {
+		s.crowded--
+	}
 	for _, x := range rows {
 		err := s.takeAll(ctx, c, []candidate{x}, until, got)
-		if err != nil && !errors.Is(err, errContended) {
+		if errors.Is(err, errContended) {
+			s.crowded = crowdedFor
+		} else if err != nil {
 			if len(got) > 0 {
 				return got, nil // what is committed must be run
 			}

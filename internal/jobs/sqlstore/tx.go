@@ -29,8 +29,13 @@ const tries = 8
 // the whole of it, after a random wait, when the database says that it undid
 // it; so fn must start afresh each time.
 func (s *Store) inTx(ctx context.Context, doing string, fn func(tx) error) error {
+	return s.repeated(ctx, doing, func() error { return s.once(ctx, fn) })
+}
+
+// repeated is inTx's repeating, for a statement that is a transaction by itself.
+func (s *Store) repeated(ctx context.Context, doing string, fn func() error) error {
 	for try := 1; ; try++ {
-		err := s.once(ctx, fn)
+		err := fn()
 		if err == nil {
 			return nil
 		}

@@ -167,7 +167,7 @@ func stream(ctx context.Context, out *writer, env []string, program string, args
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(cmd.Environ(), env...)
 	var complaint bytes.Buffer
 	cmd.Stderr = &limited{&complaint, 4096}
 	cmd.Stdout = writerFunc(func(p []byte) (int, error) {

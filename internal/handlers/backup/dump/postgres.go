@@ -154,7 +154,7 @@ func NewPostgresLoader(ctx context.Context, dsn string) (*PostgresLoader, error)
 	}
 	l := &PostgresLoader{}
 	l.cmd = exec.CommandContext(ctx, tool, "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", "--output="+os.DevNull)
-	l.cmd.Env = append(os.Environ(), postgresEnv(config)...)
+	l.cmd.Env = append(l.cmd.Environ(), postgresEnv(config)...)
 	l.cmd.Stderr = &limited{&l.complaint, 4096}
 	if l.stdin, err = l.cmd.StdinPipe(); err != nil {
 		return nil, err

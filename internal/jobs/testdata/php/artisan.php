@@ -29,6 +29,34 @@ class PhpJob implements Illuminate\Contracts\Queue\ShouldQueue
     }
 }
 
+// A job that does nothing, to measure the queue itself.
+class NoopJob implements Illuminate\Contracts\Queue\ShouldQueue
+{
+    use Illuminate\Bus\Queueable, Illuminate\Queue\InteractsWithQueue;
+
+    public function handle()
+    {
+    }
+}
+
+// A job that says on the output how long after its making it started, in ms.
+class ClockJob implements Illuminate\Contracts\Queue\ShouldQueue
+{
+    use Illuminate\Bus\Queueable, Illuminate\Queue\InteractsWithQueue;
+
+    public $made;
+
+    public function __construct()
+    {
+        $this->made = microtime(true);
+    }
+
+    public function handle()
+    {
+        file_put_contents('php://stderr', sprintf("picked up after %.3f\n", 1000 * (microtime(true) - $this->made)));
+    }
+}
+
 $app = new Illuminate\Foundation\Application(sys_get_temp_dir() . '/cmsjobs-artisan-' . getmypid());
 $app->instance('config', new Illuminate\Config\Repository([
     'app' => ['key' => 'base64:' . base64_encode(str_repeat('k', 32)), 'cipher' => 'AES-256-CBC', 'env' => 'production'],
@@ -65,6 +93,26 @@ $app->boot();
 if (($argv[1] ?? '') === 'push') { // push N jobs of PHP's own, or one of ours: push-kind KIND JSON
     for ($i = 0; $i < (int) $argv[2]; $i++) {
         $app['queue']->push(new PhpJob($i));
+    }
+    exit(0);
+}
+if (($argv[1] ?? '') === 'push-noop') { // push-noop N one|bulk: one job a call, or by the thousand; says the seconds
+    $begun = microtime(true);
+    for ($left = (int) $argv[2]; $left > 0; $left -= 1000) {
+        $jobs = array_fill(0, min($left, 1000), new NoopJob());
+        if ($argv[3] === 'bulk') {
+            $app['queue']->bulk($jobs);
+        } else {
+            array_map([$app['queue'], 'push'], $jobs);
+        }
+    }
+    printf("%.6f\n", microtime(true) - $begun);
+    exit(0);
+}
+if (($argv[1] ?? '') === 'push-clock') { // push-clock N MS: one job each MS milliseconds
+    for ($i = 0; $i < (int) $argv[2]; $i++) {
+        $app['queue']->push(new ClockJob());
+        usleep(1000 * (int) $argv[3]);
     }
     exit(0);
 }

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/migrations"
+)
+
+// server is a database server that this program started for itself.
+type server struct {
+	*jobstest.Server
+	name string // MariaDB, PostgreSQL
+	pid  int
+	made int // databases so far
+}
+
+func startMariaDB() (*server, error) {
+	return start("MariaDB", func() (*jobstest.Server, error) { return jobstest.NewMariaDB("--innodb-buffer-pool-size=512M") }, "pid")
+}
+
+func startPostgres() (*server, error) {
+	return start("PostgreSQL", jobstest.NewPostgres, "data/postmaster.pid")
+}
+
+func start(name string, make func() (*jobstest.Server, error), pidFile string) (*server, error) {
+	s, err := make()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Start(); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(s.Dir, pidFile))
+	if err == nil {
+		first, _, _ := strings.Cut(string(text), "\n")
+		var pid int
+		if pid, err = strconv.Atoi(strings.TrimSpace(first)); err == nil {
+			return &server{Server: s, name: name, pid: pid}, nil
+		}
+	}
+	s.Stop()
+	return nil, fmt.Errorf("finding the process of %s: %w", name, err)
+}
+
+// database makes an empty database and names it for drivers.
+func (s *server) database() (dsn, name string, err error) {
+	s.made++
+	name = fmt.Sprintf("bench%d", s.made)
+	driver, admin := "mysql", jobstest.MariaDBDSN(s.Port, "")
+	dsn = fmt.Sprintf("mysql://root@127.0.0.1:%d/%s", s.Port, name)
+	if s.name == "PostgreSQL" {
+		driver, admin, dsn = "pgx", jobstest.PostgresDSN(s.Port, "postgres"), jobstest.PostgresDSN(s.Port, name)
+	}
+	db, err := sqlx.Open(driver, admin)
+	if err != nil {
+		return "", "", err
+	}
+	defer db.Close()
+	_, err = db.Exec("CREATE DATABASE " + name)
+	return dsn, name, err
+}
+
+// cms makes a database with Laravel's tables and ours.
+func (s *server) cms(ctx context.Context) (db *sqlx.DB, dsn, name string, err error) {
+	if dsn, name, err = s.database(); err != nil {
+		return nil, "", "", err
+	}
+	if db, err = sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: dsn}); err != nil {
+		return nil, "", "", err
+	}
+	_, err = sqlstore.CreateTables(ctx, db, sqlstore.Stock, "")
+	if err == nil {
+		err = migrations.Up(ctx, db.DB, db.DriverName())
+	}
+	if err != nil {
+		return nil, "", "", errors.Join(err, db.Close())
+	}
+	return db, dsn, name, nil
+}
+
+// cpu is the processor time that the server has used: of its process, and of
+// its children, those that ended included.
+func (s *server) cpu() time.Duration {
+	for {
+		before := ticks(s.pid, true)
+		children := time.Duration(0)
+		stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+		for _, path := range stats {
+			pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
+			if f := stat(pid); len(f) > 1 && f[1] == strconv.Itoa(s.pid) {
+				children += ticks(pid, false)
+			}
+		}
+		// A child that ended meanwhile would be counted twice, or not at all.
+		if after := ticks(s.pid, true); after-before < 20*time.Millisecond {
+			return after + children
+		}
+	}
+}
+
+// stat are the fields of /proc/PID/stat behind the command's name.
+func stat(pid int) []string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil // it has ended
+	}
+	return strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+}
+
+func ticks(pid int, children bool) time.Duration {
+	f := stat(pid)
+	if len(f) < 15 {
+		return 0
+	}
+	to := 13
+	if children {
+		to = 15
+	}
+	sum := 0
+	for _, word := range f[11:to] { // utime, stime, cutime, cstime
+		n, _ := strconv.Atoi(word)
+		sum += n
+	}
+	return time.Duration(sum) * 10 * time.Millisecond // USER_HZ is 100 on all of Linux
+}
+
+// ownCPU is what this process has used.
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/cache"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/publish"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// publishHandler joins scheduled publishing.
+func publishHandler(registry *jobs.Registry, r *rooms) error {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	h, err := publish.New(publish.Config{Site: r.site, DB: r.ownDB, Queue: r, Effects: r.published, Now: r.now, Logger: r.log,
+		Every: r.config.Publish.Every, Name: fmt.Sprintf("%.40s:%d", host, os.Getpid())})
+	if err != nil {
+		return err
+	}
+	h.Register(registry)
+	r.handlers.publish = h
+	return nil
+}
+
+// CancelJob implements publish.Queue.
+func (r *rooms) CancelJob(ctx context.Context, uuid string) error {
+	_, err := r.store.Cancel(ctx, jobs.Filter{UUIDs: []string{uuid}}, 1)
+	return err
+}
+
+// settleEdits is how long edits gather before the sitemap is made anew.
+const settleEdits = 20 * time.Second
+
+// published says what follows a publication or an edit. A new sitemap tells the
+// search engines of what changed in it by itself; many edits make one sitemap.
+func (r *rooms) published(ctx context.Context, changes []publish.Change) ([]jobs.New, error) {
+	var next []jobs.New
+	if r.handlers.sitemap != nil {
+		next = append(next, sitemap.Generate.Of(sitemap.GeneratePayload{}).In(settleEdits))
+	}
+	for _, c := range changes {
+		if !c.Published { // the CMS cleared its caches when the editor saved
+			continue
+		}
+		next = append(next, cache.Clear.Of(cache.ClearPayload{Tags: []string{c.Model}}))
+		if to := r.config.Mail.Admin; r.config.Publish.Mail && len(to) > 0 {
+			data := map[string]any{"title": c.Title, "url": c.URL, "publishedAt": c.At.Format("2006-01-02 15:04")}
+			next = append(next, mail.Send.Of(mail.SendPayload{To: to, Template: "content-published", Data: data}))
+		}
+		if err := r.publish(ctx, "content.published", map[string]any{"model": c.Model, "id": c.ID, "title": c.Title, "url": c.URL}); err != nil {
+			return nil, err
+		}
+	}
+	return next, nil
+}

@@ -1,0 +1,210 @@
+package cms
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Entry is a row of content as publishing sees it, public or not.
+type Entry struct {
+	ID, Status, Title string
+	// Created, Updated and Date (of the date column that was asked for) are zero
+	// where the row has none or an absurd one.
+	Created, Updated, Date time.Time
+}
+
+// Mark is how far a table has been read by one of its times: the CMS's wall
+// clock and the last row that shows it.
+type Mark struct{ Wall, ID string }
+
+// MarkAt is the mark of everything up to a moment.
+func MarkAt(t time.Time, zone *time.Location) Mark { return Mark{Wall: WallClock(t, zone)} }
+
+// Entry reads one row; found is false when it is gone. dateColumn may be "".
+func (s *Site) Entry(ctx context.Context, m Model, dateColumn, id string) (e Entry, found bool, err error) {
+	q, err := s.entries(ctx, m, dateColumn)
+	if err != nil || q == nil {
+		return e, false, err
+	}
+	list, err := q.read(ctx, "c.id = ?", "c.id", 1, q.id(id))
+	if err != nil || len(list) == 0 {
+		return e, false, err
+	}
+	return list[0], true, nil
+}
+
+// Ahead lists rows whose publication lies ahead, at most limit: of a Scheduled
+// model the public ones that are dated after now; with a dateColumn also
+// drafts that have a date, be it over or not.
+func (s *Site) Ahead(ctx context.Context, m Model, dateColumn string, now time.Time, limit int) ([]Entry, error) {
+	q, err := s.entries(ctx, m, dateColumn)
+	if err != nil || q == nil || !q.has(m.StatusColumn) {
+		return nil, err
+	}
+	status := "c." + s.quote(m.StatusColumn)
+	var list []Entry
+	if m.Scheduled && q.has("created_at") {
+		if list, err = q.read(ctx, "c.created_at > ? AND "+status+" = ?", "c.created_at, c.id", limit, WallClock(now, q.zone), m.Published); err != nil {
+			return nil, err
+		}
+	}
+	if dateColumn != "" {
+		drafts, err := q.read(ctx, "c."+s.quote(dateColumn)+" IS NOT NULL AND "+status+" IN ('draft', 'pending')", "c."+s.quote(dateColumn)+", c.id", limit)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, drafts...)
+	}
+	return list, nil
+}
+
+// Changed lists rows in the order of one of their times ("updated_at" or
+// "created_at"), after a mark and up to a moment, at most limit, and the mark
+// behind the last of them.
+func (s *Site) Changed(ctx context.Context, m Model, column string, after Mark, upTo time.Time, limit int) ([]Entry, Mark, error) {
+	q, err := s.entries(ctx, m, "")
+	if err != nil || q == nil || !q.has(column) {
+		return nil, after, err
+	}
+	c := "c." + s.quote(column)
+	where, args := c+" > ? AND "+c+" <= ?", []any{after.Wall, WallClock(upTo, q.zone)}
+	if after.ID != "" {
+		where = "(" + c + " > ? OR (" + c + " = ? AND c.id > ?)) AND " + c + " <= ?"
+		args = []any{after.Wall, after.Wall, q.id(after.ID), WallClock(upTo, q.zone)}
+	}
+	list, err := q.read(ctx, where, c+", c.id", limit, args...)
+	if err != nil || len(list) == 0 {
+		return nil, after, err
+	}
+	last := list[len(list)-1]
+	at := last.Updated
+	if column == "created_at" {
+		at = last.Created
+	}
+	return list, Mark{WallClock(at, q.zone), last.ID}, nil
+}
+
+// MakePublic publishes a draft. done is false when the row is gone, or is a
+// draft no more: then nothing was written.
+func (s *Site) MakePublic(ctx context.Context, m Model, id string, now time.Time) (done bool, err error) {
+	q, err := s.entries(ctx, m, "")
+	if err != nil || q == nil {
+		return false, err
+	}
+	status := s.quote(m.StatusColumn)
+	set, args := status+" = ?", []any{m.Published}
+	if q.has("updated_at") {
+		set, args = set+", updated_at = ?", append(args, WallClock(now, q.zone))
+	}
+	query := fmt.Sprintf("UPDATE %s SET %s WHERE id = ? AND %s IN ('draft', 'pending')", s.quote(s.Table(m.Table)), set, status)
+	r, err := s.DB.ExecContext(ctx, s.DB.Rebind(query), append(args, q.id(id))...)
+	if err != nil {
+		return false, fmt.Errorf("publishing %s %s: %w", m.Name, id, err)
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
+}
+
+// Address is where one row is on the site; "" when it has no slug.
+func (s *Site) Address(ctx context.Context, m Model, id string, now time.Time) (string, error) {
+	links, err := s.Permalinks(ctx, now)
+	if err != nil {
+		return "", err
+	}
+	columns, err := s.Columns(ctx, "slugs")
+	if err != nil || len(columns) == 0 {
+		return "", err
+	}
+	settings, err := s.Settings(ctx)
+	if err != nil {
+		return "", err
+	}
+	prefix := "NULL"
+	if _, there := columns["prefix"]; there {
+		prefix = s.quote("prefix")
+	}
+	q := entries{site: s, columns: map[string]string{"id": columns["reference_id"]}}
+	var key string
+	var before sql.NullString
+	query := fmt.Sprintf("SELECT %s, %s FROM %s WHERE reference_type = ? AND reference_id = ? ORDER BY id LIMIT 1", s.quote("key"), prefix, s.quote(s.Table("slugs")))
+	err = s.DB.QueryRowContext(ctx, s.DB.Rebind(query), m.Class, q.id(id)).Scan(&key, &before)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("reading the slug of %s %s: %w", m.Name, id, err)
+	case prefix == "NULL":
+		before.String = settings.prefixOf(m)
+	}
+	return links.URL(&Item{Model: &m, ID: id, Key: key, Prefix: before.String}), nil
+}
+
+// entries reads a model's table.
+type entries struct {
+	site       *Site
+	model      Model
+	dateColumn string
+	columns    map[string]string
+	zone       *time.Location
+}
+
+// entries is nil when the CMS does not have the table.
+func (s *Site) entries(ctx context.Context, m Model, dateColumn string) (*entries, error) {
+	q := &entries{site: s, model: m.WithDefaults(), dateColumn: dateColumn}
+	var err error
+	if q.columns, err = s.Columns(ctx, q.model.Table); err != nil || len(q.columns) == 0 {
+		return nil, err
+	}
+	if dateColumn != "" && !q.has(dateColumn) {
+		return nil, fmt.Errorf("the CMS's table %s has no column %q for publication dates", q.model.Table, dateColumn)
+	}
+	q.zone, err = s.Zone(ctx)
+	return q, err
+}
+
+func (q *entries) has(column string) bool { return q.columns[strings.ToLower(column)] != "" }
+
+// id binds an id as its column's type.
+func (q *entries) id(id string) any {
+	if strings.Contains(strings.ToLower(q.columns["id"]), "int") {
+		if n, err := strconv.ParseInt(id, 10, 64); err == nil {
+			return n
+		}
+	}
+	return id
+}
+
+func (q *entries) read(ctx context.Context, where, order string, limit int, args ...any) ([]Entry, error) {
+	s := q.site
+	column := func(name string) string {
+		if name == "" || !q.has(name) {
+			return "NULL"
+		}
+		return "c." + s.quote(name)
+	}
+	query := fmt.Sprintf("SELECT c.id, %s, %s, %s, %s, %s FROM %s c WHERE %s ORDER BY %s LIMIT %d", column(q.model.StatusColumn), column(q.model.TitleColumn),
+		column("created_at"), column("updated_at"), column(q.dateColumn), s.quote(s.Table(q.model.Table)), where, order, limit)
+	rows, err := s.DB.QueryContext(ctx, s.DB.Rebind(query), args...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CMS's %s: %w", q.model.Name, err)
+	}
+	defer rows.Close()
+	var list []Entry
+	for rows.Next() {
+		var e Entry
+		var status, title sql.NullString
+		var created, updated, date wallTime
+		if err := rows.Scan(&e.ID, &status, &title, &created, &updated, &date); err != nil {
+			return nil, fmt.Errorf("reading the CMS's %s: %w", q.model.Name, err)
+		}
+		e.Status, e.Title = status.String, title.String
+		e.Created, e.Updated, e.Date = created.in(q.zone), updated.in(q.zone), date.in(q.zone)
+		list = append(list, e)
+	}
+	return list, rows.Err()
+}

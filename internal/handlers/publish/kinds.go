@@ -1,0 +1,68 @@
+package publish
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Publish makes one piece of content public.
+var Publish = jobs.Kind[Payload]{Name: "content.publish", Policy: jobs.Policy{
+	MaxAttempts: 5, Timeout: 5 * time.Minute, Backoff: jobs.Steps(10*time.Second, time.Minute, 5*time.Minute),
+}}
+
+// Payload names the content.
+type Payload struct {
+	// Model is posts, pages or another that is configured; "post" is read too.
+	// "" is posts.
+	Model string `json:"model"`
+	ID    ID     `json:"id"`
+	// PostID is what some senders call ID.
+	PostID ID `json:"postId,omitempty"`
+	// At is the moment that this job is for, where the row has no column for it;
+	// a row whose own date is another one wins.
+	At *time.Time `json:"at,omitempty"`
+	// Refresh says that the content is public by its status already: only what
+	// shows it is renewed, and a draft stays one.
+	Refresh bool `json:"refresh,omitempty"`
+	DryRun  bool `json:"dryRun,omitempty"`
+}
+
+// Validate asks for an id.
+func (p *Payload) Validate() error {
+	if p.ID == "" {
+		p.ID = p.PostID
+	}
+	if p.ID == "" || len(p.ID) > 64 {
+		return errors.New("id is missing: it names the row to publish")
+	}
+	return nil
+}
+
+// ID is a row's id: a number, a UUID or a ULID.
+type ID string
+
+// UnmarshalJSON reads 12 and "12".
+func (id *ID) UnmarshalJSON(data []byte) error {
+	data = bytes.TrimSpace(data)
+	if bytes.Equal(data, []byte("null")) {
+		return nil
+	}
+	if len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, (*string)(id))
+	}
+	var n json.Number
+	if err := json.Unmarshal(data, &n); err != nil {
+		return fmt.Errorf("an id is a number or a string: %w", err)
+	}
+	if strings.ContainsAny(n.String(), ".eE") {
+		return fmt.Errorf("%s is no id", n)
+	}
+	*id = ID(n)
+	return nil
+}

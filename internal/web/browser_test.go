@@ -1,0 +1,327 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+// browser is a person at Debian's chromium.
+type browser struct {
+	t    testing.TB
+	ctx  context.Context
+	base string
+
+	mu     sync.Mutex
+	faults []string // errors on the console
+}
+
+// patience is for slow machines; nothing waits that long where all is well.
+const patience = 2 * time.Minute
+
+func newBrowser(t testing.TB, s *site) *browser {
+	t.Helper()
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("chromium is needed: apt-get install chromium")
+		}
+		t.Skip("no chromium here")
+	}
+	base, _ := serve(t, s)
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-component-update", true), chromedp.WindowSize(1280, 900))
+	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, end := chromedp.NewContext(allocator)
+	t.Cleanup(func() { end(); endAllocator() })
+	b := &browser{t: t, ctx: ctx, base: base}
+	if err := chromedp.Do(ctx); err != nil { // the first run starts it, and its context ends it
+		t.Fatal(err)
+	}
+	go b.hear(chromedp.Console(ctx))
+	return b
+}
+
+// hear collects what a console shows in red, until the browser ends.
+func (b *browser) hear(messages iter.Seq2[chromedp.ConsoleMessage, error]) {
+	for m, err := range messages {
+		if err != nil {
+			return
+		}
+		if m.Type == "error" || m.Type == chromedp.ConsoleException || m.Type == "assert" {
+			b.mu.Lock()
+			b.faults = append(b.faults, m.Text+" "+m.URL)
+			b.mu.Unlock()
+		}
+	}
+}
+
+func (b *browser) quietConsole() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, f := range b.faults {
+		b.t.Errorf("on the console: %s", f)
+	}
+}
+
+func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		b.t.Fatalf("%v\n%s", err, b.main())
+	}
+}
+
+// main is what the page shows, for complaints.
+func (b *browser) main() string {
+	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + "\n" + document.querySelector("main")?.innerText`))
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// eval evaluates an expression in the page.
+func eval[T any](b *browser, expression string, how ...chromedp.EvaluateOption) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, how...))
+	if err != nil {
+		b.t.Fatalf("%.200s: %v", expression, err)
+	}
+	return value
+}
+
+// until waits for an expression to be true, over loads of pages.
+func (b *browser) until(expression string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	for look := time.NewTicker(30 * time.Millisecond); ; {
+		if is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression)); err == nil && is {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			b.t.Fatalf("never came true: %s\n%s", expression, b.main())
+		}
+	}
+}
+
+func (b *browser) open(path string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(b.base + path))
+	b.until(`document.readyState === "complete" && !!document.querySelector("main")`)
+}
+
+// press clicks and waits for the page that comes.
+func (b *browser) press(selector string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf(`(window.before = true) && !!document.querySelector(%q)`, selector))
+	b.do(chromedp.Click(chromedp.CSS(selector)))
+	b.until(`window.before !== true && document.readyState === "complete"`)
+}
+
+// sees waits until a text is on the page, without loading it anew.
+func (b *browser) sees(text string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, text))
+}
+
+func (b *browser) signIn(role string) {
+	b.t.Helper()
+	b.open("/admin/sign-in")
+	b.do(chromedp.SendKeys(chromedp.CSS("#name"), role), chromedp.SendKeys(chromedp.CSS("#password"), "right"))
+	b.press("form button.main")
+	b.sees("Oldest wait")
+}
+
+// gated is work that waits for the test at each step.
+type gated struct{ step chan struct{} }
+
+func (g *gated) register(r *jobs.Registry) {
+	kind := jobs.Kind[map[string]any]{Name: "backup.generate", Queue: "cmsjobs"}
+	jobs.Handle(r, kind, func(ctx context.Context, _ jobs.Job, _ map[string]any) error {
+		for done, note := range []string{"dumping tables", "packing files", "verifying"} {
+			jobs.Report(ctx, int64(done), 3, note)
+			select {
+			case <-g.step:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return jobs.SetResult(ctx, map[string]int{"tables": 42})
+	})
+}
+
+// worker runs a real worker beside the server until the test ends.
+func (s *site) worker() {
+	s.t.Helper()
+	w, err := jobs.NewWorker(jobs.Config{Source: s.store, Roster: s.store, Registry: s.registry, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Random: rand.Float64,
+		Info: jobs.WorkerInfo{ID: "host:1:a", Host: "host"}, Queues: []string{"cmsjobs"}, Slots: 2, Lease: 10 * time.Second, PollMin: 20 * time.Millisecond, PollMax: 100 * time.Millisecond, Grace: time.Second})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	s.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Errorf("the worker: %v", err)
+		}
+	})
+}
+
+// TestAPersonWorksWithThePages walks as an operator does: signs in, filters,
+// retries in bulk, pauses, runs a schedule, backs up and watches it, and sees a
+// job fail and work at the second try, all without loading a page anew.
+func TestAPersonWorksWithThePages(t *testing.T) {
+	g := &gated{step: make(chan struct{})}
+	s := newSite(t, jobstest.SQLite, furnished)
+	g.register(s.registry)
+	for i := range 3 {
+		s.enqueue(fmt.Sprintf(`{"topic":"mail.send","payload":{"to":"%d@b.example","subject":"fail"}}`, i))
+	}
+	s.work()
+	b := newBrowser(t, s)
+	b.signIn("admin")
+
+	b.open("/admin/jobs")
+	b.do(chromedp.SendKeys(chromedp.CSS("#q"), "2@b.example"))
+	b.press(".filter button")
+	b.sees("550 no such user 2@b.example")
+
+	b.open("/admin/jobs?status=failed")
+	b.press("#bulk-retry")
+	b.sees("3 failed jobs will go back")
+	b.press("#yes")
+	b.sees("Jobs retried: 3")
+
+	b.open("/admin/queues")
+	b.press("#q-cmsjobs")
+	b.press("#yes")
+	b.sees("is paused")
+	b.press("#q-cmsjobs")
+	b.sees("goes on")
+
+	b.open("/admin/schedules")
+	b.press("#run-sitemap")
+
+	s.worker()
+	b.open("/admin/backups")
+	b.press("#now")
+	eval[bool](b, `window.same = true`)
+	for _, note := range []string{"dumping tables", "packing files", "verifying"} {
+		b.sees(note)
+		g.step <- struct{}{}
+	}
+	b.sees("Done in")
+	if !eval[bool](b, `window.same === true`) {
+		t.Error("the page was loaded anew to show the end")
+	}
+
+	b.open("/admin/enqueue?kind=mail.send")
+	b.do(chromedp.SendKeys(chromedp.CSS("#p-to"), "x@y.example"), chromedp.SendKeys(chromedp.CSS("#more"), `{"subject":"fail"}`))
+	b.press("form.card button.main")
+	b.sees("550 no such user x@y.example")
+	b.press("main a[href$='/edit']")
+	b.do(chromedp.SetValue(chromedp.CSS("#payload"), `{"to":"x@y.example"}`))
+	b.press("form.card button.main")
+	b.sees("Completed")
+	b.sees("sent to x@y.example")
+	b.quietConsole()
+}
+
+// TestEveryPageIsAccessible lets axe judge each page in both themes and at a
+// phone's width. CMSJOBS_SCREENSHOTS names a folder for pictures of them.
+func TestEveryPageIsAccessible(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished, plentiful)
+	var ids []string
+	for i := range 12 {
+		subject := []string{"Welcome", "fail", "Your order"}[i%3]
+		ids = append(ids, s.enqueue(fmt.Sprintf(`{"topic":"mail.send","payload":{"to":"person%d@example.org","subject":"%s","password":"x"}}`, i, subject)))
+	}
+	s.work()
+	s.enqueue(`{"topic":"cache.clear","delay":3600}`)
+	s.enqueue(`{"topic":"mail.send","delay":60,"payload":{"to":"later@example.org","subject":"A rather long subject that needs room on a narrow screen"}}`)
+	axe, err := os.ReadFile("testdata/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBrowser(t, s)
+	b.judge(string(axe), "/admin/sign-in", "light-signin")
+	b.signIn("admin")
+	pages := append(slices.Clone(parts), "/admin/jobs/"+ids[1], "/admin/jobs/"+ids[1]+"/edit", "/admin/enqueue?kind=mail.send", "/admin/mail/1", "/admin/schedules/sitemap")
+	for _, theme := range []string{"light", "dark"} {
+		b.press(fmt.Sprintf(`button[name=theme][value=%s]`, theme))
+		for _, path := range pages {
+			b.judge(string(axe), path, theme)
+		}
+	}
+	b.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
+	for _, path := range pages {
+		b.judge(string(axe), path, "phone")
+		if eval[bool](b, `document.documentElement.scrollWidth > 391`) {
+			t.Errorf("%s is wider than a phone", path)
+		}
+	}
+	b.quietConsole()
+}
+
+type violation struct {
+	ID, Impact, Help string
+	Nodes            []struct{ HTML, FailureSummary string }
+}
+
+// judge fails on what axe calls serious or critical.
+func (b *browser) judge(axe, path, mode string) {
+	b.t.Helper()
+	b.open(path)
+	eval[bool](b, axe+"; true")
+	found := eval[[]violation](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => ({ID: v.id, Impact: v.impact, Help: v.help, Nodes: v.nodes.map(n => ({HTML: n.html, FailureSummary: n.failureSummary}))})))`, chromedp.EvalAwaitPromise)
+	for _, v := range found {
+		if v.Impact == "serious" || v.Impact == "critical" {
+			b.t.Errorf("%s (%s): %s %s: %d times, as %+v", path, mode, v.Impact, v.Help, len(v.Nodes), v.Nodes[0])
+		}
+	}
+	b.picture(path, mode)
+}
+
+func (b *browser) picture(path, mode string) {
+	folder := os.Getenv("CMSJOBS_SCREENSHOTS")
+	if folder == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(80))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	name := mode + strings.NewReplacer("/", "-", "?", "-", "=", "-").Replace(strings.TrimPrefix(path, "/admin")) + ".jpg"
+	if err := os.WriteFile(filepath.Join(folder, name), picture, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}

@@ -1,0 +1,296 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/templates"
+)
+
+// pages are the parsed templates of the admin pages, by language and name, and
+// the files that they load.
+type pages struct {
+	sets   map[string]*template.Template // "en jobs"
+	assets assets
+}
+
+// shared templates are part of every page.
+var shared = []string{"layout.html", "parts.html"}
+
+func newPages(s *Server) (*pages, error) {
+	files := templates.Admin()
+	names, err := fs.Glob(files, "page_*.html")
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := loadAssets(files)
+	if err != nil {
+		return nil, err
+	}
+	p := &pages{sets: map[string]*template.Template{}, assets: loaded}
+	for _, lang := range languages {
+		base, err := template.New("layout.html").Funcs(s.functions(lang.Code, loaded)).ParseFS(files, shared...)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			clone, err := base.Clone()
+			if err != nil {
+				return nil, err
+			}
+			if clone, err = clone.ParseFS(files, name); err != nil {
+				return nil, err
+			}
+			p.sets[lang.Code+" "+strings.TrimSuffix(strings.TrimPrefix(name, "page_"), ".html")] = clone
+		}
+	}
+	return p, nil
+}
+
+// sheet is what every page's template gets.
+type sheet struct {
+	Area   string // which entry of the menu is current
+	Title  string
+	Lang   string
+	Theme  string // light, dark, or auto
+	Who    access.Principal
+	CSRF   string
+	Here   string // this page's path and query
+	Notice string
+	Fault  bool // the notice is bad news
+	// Live is what makes the part of the page that lives load itself anew, in
+	// htmx's words; "" when nothing there can change.
+	Live    string
+	Version string
+	Data    any
+	may     func(access.Scope) bool
+}
+
+// The triggers of live parts. Events come from /api/v1/events; the slow poll
+// serves where they are cut off by a proxy.
+const (
+	liveList = "sse:stats throttle:1s, sse:job throttle:1s, sse:run throttle:1s, every 15s"
+	liveJob  = "every 1s"
+)
+
+// sheet collects what is the same for all pages.
+func (s *Server) sheet(c echo.Context, area, title string, data any) *sheet {
+	p, lang := who(c), language(c)
+	v := &sheet{Area: area, Lang: lang, Theme: theme(c), Who: p, Here: c.Request().URL.RequestURI(), Version: s.cfg.Version, Data: data,
+		may: func(scope access.Scope) bool { return s.may(p, route{Scope: scope, Managed: scope != access.Admin}) }}
+	v.Title = say(lang, title)
+	switch area {
+	case "job", "edit", "enqueue":
+		v.Area = "jobs"
+	case "entry":
+		v.Area = "schedules"
+	case "letter":
+		v.Area = "mail"
+	}
+	if session, ok := c.Get(sessionKey).(string); ok && p.Via == "session" {
+		v.CSRF = access.FormToken(session)
+	}
+	v.Notice, v.Fault = takeNotice(c)
+	return v
+}
+
+// show answers with a page.
+func (s *Server) show(c echo.Context, name, title string, data any) error {
+	return s.showLive(c, name, title, "", data)
+}
+
+// showLive answers with a page, a part of which loads itself anew.
+func (s *Server) showLive(c echo.Context, name, title, live string, data any) error {
+	v := s.sheet(c, name, title, data)
+	v.Live = live
+	return s.write(c, http.StatusOK, name, v)
+}
+
+func (s *Server) write(c echo.Context, status int, name string, v *sheet) error {
+	set := s.pages.sets[v.Lang+" "+name]
+	if set == nil {
+		return fmt.Errorf("there is no page %q", name)
+	}
+	var out bytes.Buffer
+	if err := set.Execute(&out, v); err != nil {
+		return fmt.Errorf("filling in the page %s: %w", name, err)
+	}
+	if c.Request().Method == http.MethodHead {
+		return c.NoContent(status)
+	}
+	return c.HTMLBlob(status, out.Bytes())
+}
+
+// isPage says whether people asked, not a program.
+func isPage(c echo.Context) bool {
+	path := c.Request().URL.Path
+	return path == "/admin" || strings.HasPrefix(path, "/admin/")
+}
+
+// showProblem tells a refusal or a failure on a page of its own; who is not
+// signed in gets the form, and comes back to where he wanted to go.
+func (s *Server) showProblem(c echo.Context, p Problem) {
+	var err error
+	if p.Status == http.StatusUnauthorized {
+		if c.Request().Header.Get("HX-Request") != "" {
+			c.Response().Header().Set("HX-Refresh", "true")
+		}
+		err = s.signInForm(c, p.Status, "", "")
+	} else {
+		v := s.sheet(c, "", "problem.title", p)
+		err = s.write(c, p.Status, "problem", v)
+	}
+	if err != nil {
+		s.cfg.Log.Error("a page could not be shown", "request", p.Instance, "error", err)
+	}
+}
+
+// --- After a deed: back to a page, with a word about it ---
+
+const noticeCookie = "cmsjobs_notice"
+
+// back sends the browser to a page of ours after a deed, with a notice there.
+func (s *Server) back(c echo.Context, to, key string, args ...any) error {
+	text := say(language(c), key, args...)
+	c.SetCookie(&http.Cookie{Name: noticeCookie, Value: url.QueryEscape(clip(text, 900)), Path: "/admin", MaxAge: 60, HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteStrictMode})
+	return c.Redirect(http.StatusSeeOther, to)
+}
+
+// takeNotice reads the notice once. Loads of a live part leave it.
+func takeNotice(c echo.Context) (string, bool) {
+	cookie, err := c.Cookie(noticeCookie)
+	if err != nil || cookie.Value == "" || c.Request().Header.Get("HX-Request") != "" {
+		return "", false
+	}
+	c.SetCookie(&http.Cookie{Name: noticeCookie, Path: "/admin", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	text, err := url.QueryUnescape(cookie.Value)
+	if err != nil {
+		return "", false
+	}
+	return text, false
+}
+
+// local is a path of ours to go back to, whatever the form says.
+func local(path, fallback string) string {
+	u, err := url.Parse(path)
+	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/admin") || strings.ContainsAny(path, "\\\r\n") {
+		return fallback
+	}
+	return u.RequestURI()
+}
+
+// --- Before a dangerous deed: what will it do? ---
+
+// question is a deed that waits for a yes.
+type question struct {
+	Text   string
+	Action string // where the form goes
+	Fields [][2]string
+	Back   string
+	// Typed must be written by hand to say yes; "" asks for a click only.
+	Typed string
+	Wrong bool // it was written wrongly
+}
+
+// sure says whether the person said yes; where not, it asks him.
+func (s *Server) sure(c echo.Context, text, typed string) (bool, error) {
+	if c.FormValue("sure") == "yes" && (typed == "" || c.FormValue("typed") == typed) {
+		return true, nil
+	}
+	form, err := c.FormParams()
+	if err != nil {
+		return false, refuse(http.StatusBadRequest, "The form cannot be read.")
+	}
+	q := question{Text: text, Action: c.Request().URL.RequestURI(), Typed: typed, Wrong: c.FormValue("sure") == "yes", Back: local(c.FormValue("back"), "/admin")}
+	for name, values := range form {
+		if name == formTokenField || name == "sure" || name == "typed" {
+			continue
+		}
+		for _, value := range values {
+			q.Fields = append(q.Fields, [2]string{name, value})
+		}
+	}
+	about(c, "", "asked only")
+	return false, s.write(c, http.StatusOK, "confirm", s.sheet(c, "", "confirm.title", q))
+}
+
+// --- How it looks ---
+
+const (
+	themeCookie    = "cmsjobs_theme"
+	languageCookie = "cmsjobs_lang"
+	lookAge        = 365 * 24 * time.Hour
+)
+
+func theme(c echo.Context) string {
+	if cookie, err := c.Cookie(themeCookie); err == nil && (cookie.Value == "light" || cookie.Value == "dark") {
+		return cookie.Value
+	}
+	return "auto"
+}
+
+// look changes theme and language: the browser's own matter, kept in cookies.
+func (s *Server) look(c echo.Context) error {
+	keep := func(name, value string) {
+		c.SetCookie(&http.Cookie{Name: name, Value: value, Path: "/admin", MaxAge: int(lookAge / time.Second), HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteLaxMode})
+	}
+	switch t := c.FormValue("theme"); t {
+	case "light", "dark", "auto":
+		keep(themeCookie, t)
+	}
+	if l := c.FormValue("lang"); knownLanguage(l) {
+		keep(languageCookie, l)
+	}
+	return c.Redirect(http.StatusSeeOther, local(c.FormValue("back"), "/admin/sign-in"))
+}
+
+// --- Signing in and out ---
+
+type signInSheet struct{ Name, Next, Problem string }
+
+func (s *Server) signInForm(c echo.Context, status int, name, problem string) error {
+	next := local(c.FormValue("next"), "/admin")
+	if c.Request().Method == http.MethodGet && c.Path() != "/admin/sign-in" {
+		next = local(c.Request().URL.RequestURI(), "/admin")
+	}
+	return s.write(c, status, "signin", s.sheet(c, "signin", "signin.title", signInSheet{name, next, problem}))
+}
+
+func (s *Server) signInPage(c echo.Context) error { return s.signInForm(c, http.StatusOK, "", "") }
+
+func (s *Server) signInByForm(c echo.Context) error {
+	r := SignInRequest{Name: c.FormValue("name"), Password: c.FormValue("password")}
+	if _, _, err := s.letIn(c, r); err != nil {
+		p := problemOf(err)
+		if p.Status >= http.StatusInternalServerError {
+			return err
+		}
+		key := "signin.wrong"
+		if errors.Is(err, access.ErrThrottled) {
+			key = "signin.throttled"
+		}
+		about(c, clip(strings.ToValidUTF8(r.Name, "\uFFFD"), 191), p.Detail)
+		return s.signInForm(c, p.Status, r.Name, say(language(c), key))
+	}
+	return c.Redirect(http.StatusSeeOther, local(c.FormValue("next"), "/admin"))
+}
+
+func (s *Server) signOutByForm(c echo.Context) error {
+	if session, ok := c.Get(sessionKey).(string); ok {
+		if err := s.cfg.Gate.End(c.Request().Context(), session); err != nil {
+			return err
+		}
+	}
+	c.SetCookie(sessionCookie(c, "", -time.Second))
+	return c.Redirect(http.StatusSeeOther, "/admin/sign-in")
+}

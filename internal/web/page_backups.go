@@ -1,0 +1,137 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Restorer is a Backups that can also restore. It says first what a restore
+// would change; Confirm of the plan must come back, typed by a person.
+type Restorer interface {
+	PlanRestore(ctx context.Context, id string) (RestorePlan, error)
+	// RestoreBackup enqueues the restore.
+	RestoreBackup(ctx context.Context, id, confirm string) (jobs.Receipt, error)
+}
+
+// RestorePlan is what a restore would change.
+type RestorePlan struct {
+	Tables, NewFiles, ChangedFiles int64
+	Confirm                        string
+}
+
+type backupsSheet struct {
+	Configured bool
+	Restores   bool
+	Backups    []Backup
+	Plot       template.HTML
+	Total      int64
+	started
+}
+
+func (s *Server) backupsPage(c echo.Context) error {
+	_, restores := s.cfg.Backups.(Restorer)
+	v := backupsSheet{Configured: s.cfg.Backups != nil, Restores: restores}
+	var live string
+	v.started, live = s.offer(c, "backup.generate", "backup.verify")
+	if !v.Configured {
+		return s.showLive(c, "backups", "backups.title", live, v)
+	}
+	list, err := s.cfg.Backups.Backups(c.Request().Context())
+	if err != nil {
+		return fmt.Errorf("listing backups: %w", err)
+	}
+	v.Backups = list
+	for _, b := range list {
+		v.Total += b.Size
+	}
+	v.Plot = backupPlot(language(c), list)
+	return s.showLive(c, "backups", "backups.title", live, v)
+}
+
+// backupPlot shows how sizes grew, oldest first.
+func backupPlot(lang string, list []Backup) template.HTML {
+	if len(list) < 2 {
+		return ""
+	}
+	sorted := slices.Clone(list)
+	slices.SortFunc(sorted, func(a, b Backup) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	d := drawing{Name: say(lang, "backups.plot", len(sorted)), First: sorted[0].CreatedAt.UTC().Format("2006-01-02"), Last: sorted[len(sorted)-1].CreatedAt.UTC().Format("2006-01-02")}
+	var top int64
+	for _, b := range sorted {
+		top = max(top, b.Size)
+		shape := bar{Label: b.CreatedAt.UTC().Format("2006-01-02 15:04") + ": " + size(b.Size), Low: float64(b.Size)}
+		if !b.Complete {
+			shape.Low, shape.High = 0, shape.Low
+		}
+		d.Bars = append(d.Bars, shape)
+	}
+	d.Top = size(top)
+	return d.svg()
+}
+
+// backupNamed finds one of the list, so that questions can say what it is.
+func (s *Server) backupNamed(c echo.Context) (Backup, error) {
+	if s.cfg.Backups == nil {
+		return Backup{}, notConfigured("backups")
+	}
+	id, err := nameParam(c, "id")
+	if err != nil {
+		return Backup{}, err
+	}
+	list, err := s.cfg.Backups.Backups(c.Request().Context())
+	if err != nil {
+		return Backup{}, fmt.Errorf("listing backups: %w", err)
+	}
+	for _, b := range list {
+		if b.ID == id {
+			return b, nil
+		}
+	}
+	return Backup{}, fmt.Errorf("the backup %s: %w", id, jobs.ErrNotFound)
+}
+
+func (s *Server) deleteBackupByForm(c echo.Context) error {
+	b, err := s.backupNamed(c)
+	if err != nil {
+		return err
+	}
+	if yes, err := s.sure(c, say(language(c), "backups.delete.ask", b.ID, size(b.Size), b.CreatedAt.UTC().Format("2006-01-02 15:04")), "delete"); !yes || err != nil {
+		return err
+	}
+	if err := s.cfg.Backups.DeleteBackup(c.Request().Context(), b.ID); err != nil {
+		return fmt.Errorf("deleting the backup %s: %w", b.ID, err)
+	}
+	return s.back(c, "/admin/backups", "backups.delete.done")
+}
+
+func (s *Server) restoreByForm(c echo.Context) error {
+	b, err := s.backupNamed(c)
+	if err != nil {
+		return err
+	}
+	r, can := s.cfg.Backups.(Restorer)
+	if !can {
+		return notConfigured("restoring over the web; use cmsjobs restore")
+	}
+	ctx := c.Request().Context()
+	plan, err := r.PlanRestore(ctx, b.ID)
+	if err != nil {
+		return fmt.Errorf("planning the restore of %s: %w", b.ID, err)
+	}
+	if yes, err := s.sure(c, say(language(c), "backups.restore.ask", b.ID, plan.Tables, plan.NewFiles, plan.ChangedFiles), plan.Confirm); !yes || err != nil {
+		return err
+	}
+	receipt, err := r.RestoreBackup(ctx, b.ID, plan.Confirm)
+	if err != nil {
+		return fmt.Errorf("restoring %s: %w", b.ID, err)
+	}
+	about(c, b.ID, "as "+receipt.UUID)
+	return c.Redirect(http.StatusSeeOther, following("/admin/backups", receipt.UUID))
+}

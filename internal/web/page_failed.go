@@ -1,0 +1,117 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// failedSheet is the failed jobs by cause.
+type failedSheet struct {
+	Filter FilterView
+	Groups []GroupView
+	Total  int64
+	Kinds  []string
+	Query  string
+	// Canary is the one job of a cause that is tried before the rest.
+	Canary  *JobView
+	Cause   string
+	Rest    int64 // failed jobs of the canary's cause
+	Grouped bool  // the history can group
+}
+
+func (s *Server) failedPage(c echo.Context) error {
+	f, err := s.filter(c)
+	if err != nil {
+		return err
+	}
+	f.States = []jobs.State{jobs.StateFailed}
+	ctx := c.Request().Context()
+	v := failedSheet{Filter: filterForm(c.QueryParams()), Kinds: s.cfg.Registry.Kinds(), Cause: clip(c.QueryParam("cause"), 191)}
+	v.Query = v.Filter.query().Encode()
+	stats, err := s.cfg.Ledger.Stats(ctx)
+	if err != nil {
+		return fmt.Errorf("counting failed jobs: %w", err)
+	}
+	v.Total = stats.Failed
+	canary, live := s.tracked(c)
+	if v.Canary = canary; canary != nil && v.Cause != "" {
+		if v.Rest, err = s.cfg.Ledger.Count(ctx, jobs.Filter{States: f.States, Cause: v.Cause}); err != nil {
+			return fmt.Errorf("counting failed jobs: %w", err)
+		}
+		f.Cause = ""
+	}
+	if v.Grouped = s.cfg.History != nil; v.Grouped {
+		groups, err := s.cfg.History.Groups(ctx, f)
+		if err != nil {
+			return fmt.Errorf("grouping failed jobs: %w", err)
+		}
+		v.Groups = each(groups, groupView)
+	}
+	return s.showLive(c, "failed", "failed.title", firstOf(live, liveList), v)
+}
+
+// canary retries one failed job of a cause, to see whether the cause is gone.
+func (s *Server) canary(c echo.Context) error {
+	cause := c.FormValue("cause")
+	if cause == "" || len(cause) > 191 {
+		return badField(http.StatusUnprocessableEntity, "cause", "Name the cause whose job is to be tried.")
+	}
+	ctx := c.Request().Context()
+	list, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.StateFailed}, Cause: cause}, jobs.Page{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("looking for a failed job: %w", err)
+	}
+	if len(list.Items) == 0 {
+		return s.back(c, "/admin/failed", "bulk.none")
+	}
+	r := list.Items[0]
+	about(c, idOf(r), "as a canary")
+	if err := s.one(s.cfg.Changer.Revive(ctx, only(r), 1)); err != nil {
+		return err
+	}
+	q := url.Values{"job": {idOf(r)}, "cause": {cause}}
+	return s.back(c, "/admin/failed?"+q.Encode(), "failed.canary.done")
+}
+
+// exportLimit bounds one export; who has more narrows the filter.
+const exportLimit = 200_000
+
+// exportFailed writes failed jobs as JSON, one a line, secrets masked.
+func (s *Server) exportFailed(c echo.Context) error {
+	f, err := s.filter(c)
+	if err != nil {
+		return err
+	}
+	f.States = []jobs.State{jobs.StateFailed}
+	ctx := c.Request().Context()
+	list, err := s.cfg.Ledger.Jobs(ctx, f, jobs.Page{Limit: s.cfg.PageLimit})
+	if err != nil {
+		return fmt.Errorf("listing failed jobs: %w", err)
+	}
+	s.deed(c, "failed.export", "")
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentType, "application/x-ndjson")
+	h.Set(echo.HeaderContentDisposition, `attachment; filename="failed.jsonl"`)
+	c.Response().WriteHeader(http.StatusOK)
+	e := json.NewEncoder(c.Response())
+	for written := 0; ; {
+		for _, r := range list.Items {
+			if err := e.Encode(s.jobView(r, ours)); err != nil {
+				return nil // the reader left
+			}
+		}
+		if written += len(list.Items); list.Next == "" || written >= exportLimit {
+			return nil
+		}
+		if list, err = s.cfg.Ledger.Jobs(ctx, f, jobs.Page{Limit: s.cfg.PageLimit, Cursor: list.Next}); err != nil {
+			s.cfg.Log.Error("an export of failed jobs was cut off", "error", err)
+			panic(http.ErrAbortHandler) // a whole file must not be taken for it
+		}
+	}
+}

@@ -1,0 +1,278 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// jobSheet is all that is known of one job.
+type jobSheet struct {
+	Job     JobView
+	Reasons []explain.Reason
+	Runs    []RunView
+	Lines   []jobs.LogLine
+	Deeds   []Deed // nil for who may not see the trail
+	Copies  []copyText
+	Known   bool // its kind can run here
+	Active  bool // it waits or runs
+}
+
+// copyText is the job in the words of another tool.
+type copyText struct{ Name, Text string }
+
+// pageRuns and pageLines bound what one job's page shows.
+const (
+	pageRuns  = 50
+	pageLines = 500
+	pageDeeds = 50
+)
+
+func (s *Server) jobPage(c echo.Context) error {
+	r, err := s.job(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	v := jobSheet{Job: s.jobView(r, ours), Known: s.known(r.Kind)}
+	v.Active = r.State == jobs.StateQueued || r.State == jobs.StateProcessing
+	snapshot, err := s.snapshot(c, r)
+	if err != nil {
+		return err
+	}
+	v.Reasons = explain.Job(snapshot)
+	if s.cfg.History != nil && r.UUID != "" {
+		runs, err := s.cfg.History.Runs(ctx, jobs.Filter{UUIDs: []string{r.UUID}}, jobs.Page{Limit: pageRuns})
+		if err != nil {
+			return fmt.Errorf("listing runs: %w", err)
+		}
+		v.Runs = each(runs.Items, s.runView)
+		if v.Lines, err = s.cfg.History.Log(ctx, r.UUID, pageLines); err != nil {
+			return fmt.Errorf("reading the job's log: %w", err)
+		}
+	}
+	if s.may(who(c), route{Scope: access.Admin}) {
+		deeds, err := s.cfg.Gate.Store.Deeds(ctx, access.DeedFilter{Target: idOf(r)}, jobs.Page{Limit: pageDeeds})
+		if err != nil {
+			return err
+		}
+		v.Deeds = deeds.Items
+	}
+	if v.Known && !r.Foreign {
+		v.Copies = copies(c.Scheme()+"://"+c.Request().Host, v.Job)
+	}
+	live := ""
+	if v.Active {
+		live = liveJob
+	}
+	return s.showLive(c, "job", "job.title", live, v)
+}
+
+// copies writes a job as commands that enqueue one like it. Secrets in it are
+// masked: who copies puts his own there.
+func copies(base string, j JobView) []copyText {
+	payload := string(j.Payload)
+	request, err := json.Marshal(map[string]json.RawMessage{"topic": quoted(j.Type), "queue": quoted(j.Queue), "payload": j.Payload})
+	if err != nil {
+		return nil
+	}
+	row := fmt.Sprintf(`{"type":%s,"data":%s}`, quoted(j.Type), payload)
+	shell := func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+	sql := func(text string) string {
+		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(text) + "'"
+	}
+	php := func(text string) string {
+		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
+	}
+	return []copyText{
+		{"curl", "curl -X POST " + shell(base+"/api/v1/jobs") + " \\\n  -H \"Authorization: Bearer $CMSJOBS_TOKEN\" \\\n  -H 'Content-Type: application/json' \\\n  -d " + shell(string(request))},
+		{"SQL", "INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at)\nVALUES (" + sql(j.Queue) + ", " + sql(row) + ",\n  0, NULL, UNIX_TIMESTAMP(), UNIX_TIMESTAMP());"},
+		{"PHP", "DB::table('jobs')->insert([\n    'queue' => " + php(j.Queue) + ",\n    'payload' => " + php(row) + ",\n    'attempts' => 0,\n    'reserved_at' => null,\n    'available_at' => time(),\n    'created_at' => time(),\n]);"},
+	}
+}
+
+func quoted(text string) json.RawMessage {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		return json.RawMessage(`""`)
+	}
+	return raw
+}
+
+// --- Deeds on one job ---
+
+func (s *Server) againByForm(c echo.Context) error {
+	r, err := s.job(c)
+	if err != nil {
+		return err
+	}
+	id, err := s.runAgain(c, r)
+	if err != nil {
+		return err
+	}
+	return s.back(c, "/admin/jobs/"+id, "job.again.done")
+}
+
+func (s *Server) cancelByForm(c echo.Context) error {
+	r, err := s.job(c)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.State != jobs.StateQueued && r.State != jobs.StateProcessing:
+		return refuse(http.StatusConflict, "The job has ended (%s): there is nothing to cancel.", r.State)
+	case r.Foreign:
+		return foreign()
+	}
+	key := "job.cancel.ask." + string(r.State)
+	if yes, err := s.sure(c, say(language(c), key, r.Kind, idOf(r)), ""); !yes || err != nil {
+		return err
+	}
+	if err := s.one(s.cfg.Changer.Cancel(c.Request().Context(), only(r), 1)); err != nil {
+		return err
+	}
+	return s.back(c, "/admin/jobs/"+idOf(r), "job.cancel.done")
+}
+
+func (s *Server) forgetByForm(c echo.Context) error {
+	r, err := s.failedOnly(c)
+	if err != nil {
+		return err
+	}
+	if yes, err := s.sure(c, say(language(c), "job.forget.ask", r.Kind, idOf(r)), ""); !yes || err != nil {
+		return err
+	}
+	if err := s.one(s.cfg.Changer.Forget(c.Request().Context(), only(r), 1)); err != nil {
+		return err
+	}
+	return s.back(c, "/admin/failed", "job.forget.done")
+}
+
+// --- Running again with another payload ---
+
+type editSheet struct {
+	Job     JobView
+	Text    string
+	Problem string
+}
+
+func (s *Server) editPage(c echo.Context) error {
+	r, err := s.job(c)
+	if err != nil {
+		return err
+	}
+	if !s.known(r.Kind) || r.Foreign {
+		return refuse(http.StatusConflict, "A job of %s cannot be enqueued here.", clip(r.Kind, 80))
+	}
+	v := s.jobView(r, ours)
+	return s.show(c, "edit", "edit.title", editSheet{Job: v, Text: pretty(v.Payload)})
+}
+
+func (s *Server) runEdited(c echo.Context) error {
+	r, err := s.job(c)
+	if err != nil {
+		return err
+	}
+	text := c.FormValue("payload")
+	envelope, _, _ := jobs.Parse(r.Payload, s.known)
+	data, err := unmasked([]byte(text), envelope.Data)
+	if err == nil {
+		var n jobs.New
+		if n, err = s.newJob(c, EnqueueRequest{Type: r.Kind, Queue: r.Queue, Priority: r.Priority, Payload: data}); err == nil {
+			var answer Enqueued
+			if _, answer, err = s.put(c, n); err == nil {
+				about(c, idOf(r), "edited, as "+answer.ID)
+				return s.back(c, "/admin/jobs/"+answer.ID, "edit.done")
+			}
+		}
+	}
+	var p *Problem
+	if !errors.As(err, &p) || p.Status >= http.StatusInternalServerError {
+		return err
+	}
+	return s.write(c, p.Status, "edit", s.sheet(c, "edit", "edit.title", editSheet{s.jobView(r, ours), text, p.Detail}))
+}
+
+// unmasked puts the secrets of the original back where the edited payload
+// still shows the mask. A mask where the original has nothing is refused.
+func unmasked(edited, original []byte) (json.RawMessage, error) {
+	var next, was any
+	if err := decodeNumbers(edited, &next); err != nil {
+		return nil, badField(http.StatusUnprocessableEntity, "payload", "The payload is not JSON: %v.", err)
+	}
+	if err := decodeNumbers(original, &was); err != nil {
+		was = nil
+	}
+	restored, ok := restore(next, was)
+	if !ok {
+		return nil, badField(http.StatusUnprocessableEntity, "payload", "%s stands where the original has no value. Write the value there.", masked)
+	}
+	return json.Marshal(restored)
+}
+
+func decodeNumbers(raw []byte, into *any) error {
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if d.More() {
+		return errors.New("something follows the first value")
+	}
+	return nil
+}
+
+func restore(next, was any) (any, bool) {
+	ok := true
+	switch v := next.(type) {
+	case string:
+		if v == masked {
+			return was, was != nil
+		}
+	case map[string]any:
+		old, _ := was.(map[string]any)
+		for key, inner := range v {
+			var fine bool
+			v[key], fine = restore(inner, old[key])
+			ok = ok && fine
+		}
+	case []any:
+		old, _ := was.([]any)
+		for i, inner := range v {
+			var before any
+			if i < len(old) {
+				before = old[i]
+			}
+			var fine bool
+			v[i], fine = restore(inner, before)
+			ok = ok && fine
+		}
+	}
+	return next, ok
+}
+
+// tracked is a job that a page shows while it runs: its start, progress and end.
+func (s *Server) tracked(c echo.Context) (*JobView, string) {
+	id := c.QueryParam("job")
+	if id == "" || len(id) > 64 {
+		return nil, ""
+	}
+	r, err := s.cfg.Ledger.Job(c.Request().Context(), id)
+	if err != nil {
+		return nil, "" // gone: the page is whole without it
+	}
+	v := s.jobView(r, ours)
+	if r.State == jobs.StateQueued || r.State == jobs.StateProcessing || s.cfg.Now().Sub(r.EndedAt) < 3*time.Second {
+		return &v, liveJob // once more after its end, as its results come to lie
+	}
+	return &v, ""
+}

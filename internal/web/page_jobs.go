@@ -1,0 +1,194 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// jobsSheet is the list of jobs with its filter.
+type jobsSheet struct {
+	Filter  FilterView
+	Status  string
+	Jobs    []JobView
+	Stats   StatsView
+	Kinds   []string
+	Queues  []string
+	Periods []string
+	Query   string // the filter as a query, without a cursor
+	Next    string // the next page's address
+	Cursor  string
+	Bulk    []bulkChoice
+	Problem string
+}
+
+// bulkChoice is a bulk action that fits the filter.
+type bulkChoice struct{ Action, Key, Class string }
+
+// pageRows is how many jobs a page shows.
+const pageRows = 50
+
+var (
+	stateWords = []string{"queued", "processing", "completed", "failed", "cancelled"}
+	periods    = []string{"1h", "24h", "168h", "720h"}
+)
+
+func (s *Server) jobsPage(c echo.Context) error {
+	ctx := c.Request().Context()
+	v := jobsSheet{Filter: filterForm(c.QueryParams()), Kinds: s.cfg.Registry.Kinds(), Periods: periods, Cursor: c.QueryParam("cursor")}
+	v.Query = v.Filter.query().Encode()
+	if len(v.Filter.Status) == 1 {
+		v.Status = v.Filter.Status[0]
+	}
+	stats, err := s.cfg.Ledger.Stats(ctx)
+	if err != nil {
+		return fmt.Errorf("counting jobs: %w", err)
+	}
+	v.Stats = statsView(stats)
+	for _, q := range stats.Queues {
+		v.Queues = append(v.Queues, q.Queue)
+	}
+	v.Bulk = bulkChoices(v.Status)
+	f, err := s.filter(c)
+	if err == nil {
+		err = s.listFor(c, f, &v)
+	}
+	if p := problemOf(err); err != nil && p.Status < http.StatusInternalServerError {
+		v.Problem = p.Detail // shown beside the form, to be mended there
+	} else if err != nil {
+		return err
+	}
+	return s.showLive(c, "jobs", "jobs.title", liveList, v)
+}
+
+func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsSheet) error {
+	list, err := s.cfg.Ledger.Jobs(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(v.Cursor, 500)})
+	if err != nil {
+		return fmt.Errorf("listing jobs: %w", err)
+	}
+	v.Jobs = each(list.Items, func(r jobs.Record) JobView { return s.jobView(r, ours) })
+	v.Next = nextPage("/admin/jobs", v.Filter.query(), list.Next)
+	return nil
+}
+
+// nextPage is the address of a list's next part, "" at its end.
+func nextPage(path string, query url.Values, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	query.Set("cursor", cursor)
+	return path + "?" + query.Encode()
+}
+
+func bulkChoices(status string) []bulkChoice {
+	switch status {
+	case "queued":
+		return []bulkChoice{{"hasten", "bulk.hasten", ""}, {"cancel", "bulk.cancel", "danger"}}
+	case "failed":
+		return []bulkChoice{{"retry", "bulk.retry", ""}, {"forget", "bulk.forget", "danger"}}
+	}
+	return nil
+}
+
+// filterForm reads a filter from a query or a form. Empty fields of a form are
+// no conditions.
+func filterForm(q url.Values) FilterView {
+	return FilterView{IDs: words(q["ids"]), Status: words(q["status"]), Type: append(words(q["type"]), words(q["topic"])...), Queue: words(q["queue"]),
+		Text: q.Get("q"), Cause: q.Get("cause"), Since: q.Get("since"), Until: q.Get("until")}
+}
+
+// query is the filter as filterForm reads it.
+func (v FilterView) query() url.Values {
+	q := url.Values{}
+	for name, list := range map[string][]string{"ids": v.IDs, "status": v.Status, "type": v.Type, "queue": v.Queue} {
+		if len(list) > 0 {
+			q[name] = slices.Clone(list)
+		}
+	}
+	for name, text := range map[string]string{"q": v.Text, "cause": v.Cause, "since": v.Since, "until": v.Until} {
+		if text != "" {
+			q.Set(name, text)
+		}
+	}
+	return q
+}
+
+// Only says whether a list holds just this value, for selects.
+func (v FilterView) Only(list []string, value string) bool { return len(list) == 1 && list[0] == value }
+
+// First is the value that a select shows.
+func (v FilterView) First(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+// Some says whether the filter chooses less than everything beside a state.
+func (v FilterView) Some() bool {
+	v.Status = nil
+	return !empty(v)
+}
+
+// bulkPage counts what a filter chooses, says what will happen, and after a
+// yes does it.
+func (s *Server) bulkPage(c echo.Context) error {
+	form, err := c.FormParams()
+	if err != nil {
+		return refuse(http.StatusBadRequest, "The form cannot be read.")
+	}
+	action, view := c.FormValue("action"), filterForm(form)
+	count, err := s.bulkCount(c, action, view)
+	if err != nil {
+		return err
+	}
+	to := local(c.FormValue("back"), "/admin/jobs")
+	if count == 0 {
+		return s.back(c, to, "bulk.none")
+	}
+	if yes, err := s.sure(c, say(language(c), "bulk.ask."+action, grouped(count), describe(language(c), view)), ""); !yes || err != nil {
+		return err
+	}
+	answer, err := s.changed(c, action, BulkSelection{FilterView: view, All: true})
+	if err != nil {
+		return err
+	}
+	if answer.Job != "" {
+		return s.back(c, "/admin/jobs/"+answer.Job, "bulk.started", grouped(answer.Count))
+	}
+	return s.back(c, to, "bulk.done."+action, grouped(answer.Changed))
+}
+
+func (s *Server) bulkCount(c echo.Context, action string, view FilterView) (int64, error) {
+	answer, err := s.changed(c, action, BulkSelection{FilterView: view, All: true, DryRun: true})
+	return answer.Count, err
+}
+
+// describe says a filter in words, for questions.
+func describe(lang string, v FilterView) string {
+	var parts []string
+	add := func(key, value string) {
+		if value != "" {
+			parts = append(parts, say(lang, key)+": "+clip(value, 120))
+		}
+	}
+	add("job.kind", strings.Join(v.Type, ", "))
+	add("job.queue", strings.Join(v.Queue, ", "))
+	add("jobs.text", v.Text)
+	add("failed.cause", v.Cause)
+	add("jobs.since", v.Since)
+	add("jobs.until", v.Until)
+	if len(v.IDs) > 0 {
+		add("job.id", strings.Join(v.IDs, ", "))
+	}
+	if parts == nil {
+		return say(lang, "bulk.everything")
+	}
+	return strings.Join(parts, " · ")
+}

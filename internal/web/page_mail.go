@@ -1,0 +1,147 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+type mailSheet struct {
+	Configured   bool
+	State, Text  string
+	States       []string
+	Mails        []Mail
+	Next         string
+	Cursor       bool
+	Suppressed   []Suppression
+	Suppressions bool      // configured
+	Limits       []Setting // mail.rate.* of the configuration
+	started
+}
+
+var mailStates = []string{"sent", "queued", "failed", "unknown", "dropped", "suppressed"}
+
+func (s *Server) mailPage(c echo.Context) error {
+	v := mailSheet{Configured: s.cfg.Mail != nil, State: c.QueryParam("state"), Text: clip(strings.ToValidUTF8(c.QueryParam("q"), ""), 191), States: mailStates,
+		Suppressions: s.cfg.Suppressions != nil, Cursor: c.QueryParam("cursor") != ""}
+	var live string
+	v.started, live = s.offer(c, "mail.send")
+	ctx := c.Request().Context()
+	if v.Configured {
+		list, err := s.cfg.Mail.Mails(ctx, MailQuery{State: clip(v.State, 40), Text: v.Text}, jobs.Page{Limit: pageRows, Cursor: clip(c.QueryParam("cursor"), 500)})
+		if err != nil {
+			return fmt.Errorf("listing mail: %w", err)
+		}
+		v.Mails, v.Next = list.Items, nextPage("/admin/mail", url.Values{"state": {v.State}, "q": {v.Text}}, list.Next)
+	}
+	if v.Suppressions {
+		list, err := s.cfg.Suppressions.Suppressions(ctx, jobs.Page{Limit: 100})
+		if err != nil {
+			return fmt.Errorf("listing suppressions: %w", err)
+		}
+		v.Suppressed = list.Items
+	}
+	for _, x := range s.settings() {
+		if strings.HasPrefix(x.Name, "mail.rate") {
+			v.Limits = append(v.Limits, x)
+		}
+	}
+	return s.showLive(c, "mail", "mail.title", live, v)
+}
+
+func (s *Server) oneMail(c echo.Context) (Mail, error) {
+	if s.cfg.Mail == nil {
+		return Mail{}, notConfigured("mail log")
+	}
+	id, err := idParam(c)
+	if err != nil {
+		return Mail{}, err
+	}
+	m, err := s.cfg.Mail.Mail(c.Request().Context(), id)
+	if err != nil {
+		return m, fmt.Errorf("looking up mail %s: %w", id, err)
+	}
+	return m, nil
+}
+
+// mailShowPage may hold a frame of ours, the preview, and nothing else more.
+func (s *Server) mailShowPage(c echo.Context) error {
+	m, err := s.oneMail(c)
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set("Content-Security-Policy", contentPolicy+"; frame-src 'self'")
+	return s.show(c, "letter", "letter.title", m)
+}
+
+// previewPolicy lets a mail's body have its own styles and pictures that are
+// in it; no script runs, nothing is loaded, no form is sent, and the document
+// is of no origin.
+const previewPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; base-uri 'none'; form-action 'none'; sandbox"
+
+// preview answers with a mail's body, for the frame on the mail's page only.
+func (s *Server) preview(c echo.Context) error {
+	m, err := s.oneMail(c)
+	if err != nil {
+		return err
+	}
+	if m.HTML == "" {
+		return refuse(http.StatusNotFound, "The mail has no HTML body, or bodies are not kept.")
+	}
+	h := c.Response().Header()
+	h.Set("Content-Security-Policy", previewPolicy)
+	h.Set("X-Frame-Options", "SAMEORIGIN")
+	return c.HTML(http.StatusOK, m.HTML)
+}
+
+func (s *Server) resendByForm(c echo.Context) error {
+	m, err := s.oneMail(c)
+	if err != nil {
+		return err
+	}
+	if yes, err := s.sure(c, say(language(c), "mail.resend.ask", m.Subject, m.To), ""); !yes || err != nil {
+		return err
+	}
+	receipt, err := s.cfg.Mail.ResendMail(c.Request().Context(), m.ID)
+	if err != nil {
+		return fmt.Errorf("sending mail %s again: %w", m.ID, err)
+	}
+	about(c, m.ID, "as "+receipt.UUID)
+	return c.Redirect(http.StatusSeeOther, following("/admin/mail", receipt.UUID))
+}
+
+func (s *Server) suppressByForm(c echo.Context) error {
+	if s.cfg.Suppressions == nil {
+		return notConfigured("suppression list")
+	}
+	address := strings.TrimSpace(c.FormValue("address"))
+	if len(address) < 3 || len(address) > 254 || !strings.Contains(address, "@") {
+		return badField(http.StatusUnprocessableEntity, "address", "%q is no mail address.", clip(address, 80))
+	}
+	about(c, address, "")
+	x := Suppression{Address: address, Reason: firstOf(clip(c.FormValue("reason"), 191), "by "+who(c).Name), CreatedAt: s.cfg.Now().UTC()}
+	if err := s.cfg.Suppressions.Suppress(c.Request().Context(), x); err != nil {
+		return fmt.Errorf("suppressing an address: %w", err)
+	}
+	return s.back(c, "/admin/mail", "mail.suppress.done", address)
+}
+
+func (s *Server) unsuppressByForm(c echo.Context) error {
+	if s.cfg.Suppressions == nil {
+		return notConfigured("suppression list")
+	}
+	address := c.FormValue("address")
+	about(c, clip(address, 191), "")
+	if yes, err := s.sure(c, say(language(c), "mail.unsuppress.ask", clip(address, 254)), ""); !yes || err != nil {
+		return err
+	}
+	if err := s.cfg.Suppressions.Unsuppress(c.Request().Context(), address); err != nil {
+		return fmt.Errorf("taking an address off the suppression list: %w", err)
+	}
+	return s.back(c, "/admin/mail", "mail.unsuppress.done", address)
+}

@@ -1,0 +1,127 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"html/template"
+	"slices"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// overview is the first page: is anything working, and how has it been?
+type overview struct {
+	Verdict  verdict
+	Stats    StatsView
+	Live     int // workers
+	Slots    int
+	Busy     int
+	Range    string
+	Ranges   []string
+	Plots    []plotted
+	Next     []upcoming
+	Backup   *Backup
+	Backups  bool // configured
+	Schedule bool // configured
+	Growth   []Room
+	Failures []GroupView
+}
+
+// plotted is a plot under its heading.
+type plotted struct {
+	Key, Sum string
+	SVG      template.HTML
+}
+
+// upcoming is a tick that comes.
+type upcoming struct {
+	Name, Kind string
+	At         time.Time
+}
+
+// span is how far the plots look back, and in which steps.
+type span struct{ back, step time.Duration }
+
+var spans = map[string]span{"1h": {time.Hour, time.Minute}, "24h": {24 * time.Hour, 30 * time.Minute}, "7d": {7 * 24 * time.Hour, 4 * time.Hour}, "30d": {30 * 24 * time.Hour, 24 * time.Hour}}
+
+func (s *Server) overviewPage(c echo.Context) error {
+	ctx, lang := c.Request().Context(), language(c)
+	g, err := s.signs(ctx, lang)
+	if err != nil {
+		return err
+	}
+	o := overview{Verdict: g.judge(), Stats: statsView(g.stats), Range: c.QueryParam("range"), Ranges: []string{"1h", "24h", "7d", "30d"},
+		Next: soonest(g.schedules, 8), Backup: lastGood(g.backups), Backups: g.hasBackups, Schedule: s.cfg.Schedules != nil}
+	if _, known := spans[o.Range]; !known {
+		o.Range = "24h"
+	}
+	for _, w := range g.workers {
+		if w.Alive {
+			o.Live, o.Slots, o.Busy = o.Live+1, o.Slots+w.Slots, o.Busy+len(w.Running)
+		}
+	}
+	if err := s.trends(ctx, lang, &o); err != nil {
+		return err
+	}
+	if s.cfg.Growth != nil {
+		if o.Growth, err = s.cfg.Growth.Growth(ctx); err != nil {
+			return fmt.Errorf("measuring sizes: %w", err)
+		}
+		slices.SortFunc(o.Growth, func(a, b Room) int { return cmp.Compare(b.Bytes, a.Bytes) })
+		o.Growth = o.Growth[:min(len(o.Growth), 8)]
+	}
+	return s.showLive(c, "overview", "overview.title", liveList, o)
+}
+
+// trends fills in what the history tells.
+func (s *Server) trends(ctx context.Context, lang string, o *overview) error {
+	if s.cfg.History == nil {
+		return nil
+	}
+	look := spans[o.Range]
+	since := s.cfg.Now().Add(-look.back).Truncate(look.step)
+	flows, err := s.cfg.History.Throughput(ctx, since, look.step)
+	if err != nil {
+		return fmt.Errorf("counting runs: %w", err)
+	}
+	flows = filled(flows, since, s.cfg.Now(), look.step)
+	o.Plots = flowPlots(lang, flows, look.step)
+	groups, err := s.cfg.History.Groups(ctx, jobs.Filter{})
+	if err != nil {
+		return fmt.Errorf("grouping failed jobs: %w", err)
+	}
+	o.Failures = each(groups[:min(len(groups), 5)], groupView)
+	return nil
+}
+
+// filled puts empty steps where nothing ended, so that plots show time as it went.
+func filled(flows []jobs.Flow, since, until time.Time, step time.Duration) []jobs.Flow {
+	n := min(int(until.Sub(since)/step)+1, maxSteps)
+	all := make([]jobs.Flow, n)
+	for i := range all {
+		all[i].At = since.Add(time.Duration(i) * step)
+	}
+	for _, f := range flows {
+		if i := int(f.At.Sub(since) / step); i >= 0 && i < n {
+			f.At = all[i].At
+			all[i] = f
+		}
+	}
+	return all
+}
+
+// soonest are the next ticks of all entries.
+func soonest(entries []jobs.ScheduleRecord, n int) []upcoming {
+	var all []upcoming
+	for _, e := range entries {
+		for _, at := range e.Next {
+			all = append(all, upcoming{e.Name, e.Kind, at})
+		}
+	}
+	slices.SortFunc(all, func(a, b upcoming) int { return a.At.Compare(b.At) })
+	return all[:min(len(all), n)]
+}

@@ -1,0 +1,79 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// pageRoutes are the admin pages and the forms on them. Forms answer 303 and
+// the page shows what came of it; what is dangerous asks first.
+func pageRoutes() []route {
+	page := func(path, name, summary string, scope access.Scope, handle func(*Server, echo.Context) error) route {
+		return route{Method: http.MethodGet, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Read, Page: true, Type: "text/html", handle: handle}
+	}
+	form := func(path, name, summary string, scope access.Scope, handle func(*Server, echo.Context) error) route {
+		return route{Method: http.MethodPost, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Operate, Page: true, Type: "text/html", handle: handle}
+	}
+	const read, operate, enqueue = access.Read, access.Operate, access.Enqueue
+	look := form("/admin/look", "pages.look", "Choose theme and language.", "", (*Server).look)
+	look.Quiet = true
+	export := page("/admin/failed/export", "failed.export", "Failed jobs as JSON lines.", read, (*Server).exportFailed)
+	export.Stream = true
+	all := []route{
+		look, export,
+		page("/admin/sign-in", "pages.signIn", "The sign-in form.", "", (*Server).signInPage),
+		form("/admin/sign-in", "session.create", "Sign in.", "", (*Server).signInByForm),
+		form("/admin/sign-out", "session.delete", "Sign out.", "", (*Server).signOutByForm),
+		page("/admin", "pages.overview", "Is anything working?", read, (*Server).overviewPage),
+		page("/admin/jobs", "pages.jobs", "Jobs.", read, (*Server).jobsPage),
+		form("/admin/jobs/bulk", "jobs.bulk", "Change all jobs that a filter chooses.", operate, (*Server).bulkPage),
+		page("/admin/jobs/:id", "pages.job", "One job.", read, (*Server).jobPage),
+		form("/admin/jobs/:id/again", "jobs.requeue", "Run a job again.", operate, (*Server).againByForm),
+		form("/admin/jobs/:id/cancel", "jobs.cancel", "Cancel a job.", operate, (*Server).cancelByForm),
+		form("/admin/jobs/:id/forget", "jobs.delete", "Forget a failed job.", operate, (*Server).forgetByForm),
+		page("/admin/jobs/:id/edit", "pages.edit", "Run a job again with another payload.", operate, (*Server).editPage),
+		form("/admin/jobs/:id/edit", "jobs.enqueue", "Run a job again with another payload.", operate, (*Server).runEdited),
+		page("/admin/enqueue", "pages.enqueue", "Enqueue a job.", enqueue, (*Server).enqueuePage),
+		form("/admin/enqueue", "jobs.enqueue", "Enqueue a job.", enqueue, (*Server).enqueueByForm),
+		page("/admin/failed", "pages.failed", "Failed jobs by cause.", read, (*Server).failedPage),
+		form("/admin/failed/canary", "failed.retry", "Retry one job of a cause.", operate, (*Server).canary),
+		form("/admin/start", "jobs.enqueue", "Start a kind of work from its page.", enqueue, (*Server).start),
+
+		page("/admin/queues", "pages.queues", "Queues.", read, (*Server).queuesPage),
+		form("/admin/queues/:name/pause", "queues.pause", "Pause a queue.", operate, (*Server).pauseByForm),
+		form("/admin/queues/:name/continue", "queues.continue", "Continue a queue.", operate, (*Server).continueByForm),
+		page("/admin/workers", "pages.workers", "Workers.", read, (*Server).workersPage),
+		form("/admin/workers/:id/stop", "workers.stop", "Stop a worker.", operate, (*Server).stopByForm),
+		form("/admin/workers/restart", "workers.restart", "Restart all workers.", operate, (*Server).restartByForm),
+		page("/admin/schedules", "pages.schedules", "Schedules.", read, (*Server).schedulesPage),
+		page("/admin/schedules/:name", "pages.entry", "Change a schedule entry.", operate, (*Server).entryPage),
+		form("/admin/schedules/:name", "schedules.change", "Change a schedule entry.", operate, (*Server).changeEntry),
+		form("/admin/schedules/:name/run", "schedules.run", "Enqueue an entry's job now.", operate, (*Server).runScheduleByForm),
+
+		page("/admin/backups", "pages.backups", "Backups.", read, (*Server).backupsPage),
+		form("/admin/backups/:id/delete", "backups.delete", "Delete a backup.", access.Admin, (*Server).deleteBackupByForm),
+		form("/admin/backups/:id/restore", "backups.restore", "Restore a backup.", access.Admin, (*Server).restoreByForm),
+		page("/admin/mail", "pages.mail", "Mail.", read, (*Server).mailPage),
+		page("/admin/mail/:id", "pages.letter", "One mail.", operate, (*Server).mailShowPage),
+		page("/admin/mail/:id/preview", "pages.preview", "A mail's body.", operate, (*Server).preview),
+		form("/admin/mail/:id/resend", "mail.resend", "Send a mail again.", operate, (*Server).resendByForm),
+		form("/admin/suppressions", "suppressions.add", "Send an address no more mail.", operate, (*Server).suppressByForm),
+		form("/admin/suppressions/remove", "suppressions.remove", "Send an address mail again.", operate, (*Server).unsuppressByForm),
+		page("/admin/media", "pages.media", "Media.", read, (*Server).mediaPage),
+		form("/admin/media/regenerate", "media.regenerate", "Make thumbnails anew.", operate, (*Server).regenerateByForm),
+		page("/admin/sitemap", "pages.sitemap", "Sitemap.", read, (*Server).sitemapPage),
+		page("/admin/analytics", "pages.analytics", "Analytics.", read, (*Server).analyticsPage),
+		page("/admin/analytics/export", "pages.analyticsExport", "Analytics for a spreadsheet.", read, (*Server).exportAnalytics),
+		page("/admin/growth", "pages.growth", "Cache, logs, sizes.", read, (*Server).growthPage),
+		page("/admin/webhooks", "pages.webhooks", "Webhooks.", read, (*Server).webhooksPage),
+		form("/admin/webhooks", "webhooks.change", "Add or switch a subscription.", access.Admin, (*Server).hookByForm),
+		form("/admin/webhooks/:id/delete", "webhooks.delete", "End a subscription.", access.Admin, (*Server).deleteHookByForm),
+		form("/admin/deliveries/:id/redeliver", "webhooks.redeliver", "Send a delivery again.", operate, (*Server).redeliverByForm),
+		page("/admin/settings", "pages.settings", "Settings.", access.Admin, (*Server).settingsPage),
+		page("/admin/audit", "pages.audit", "Audit.", access.Admin, (*Server).auditPage),
+	}
+	return all
+}

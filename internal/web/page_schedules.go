@@ -1,0 +1,218 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+type schedulesSheet struct {
+	Configured bool
+	Entries    []scheduleRow
+	started
+}
+
+type scheduleRow struct {
+	ScheduleView
+	Words string        // its cron line, to be read
+	Strip template.HTML // how its last ticks went, oldest first
+}
+
+// stripTicks is how many ticks the strip shows.
+const stripTicks = 30
+
+func (s *Server) schedulesPage(c echo.Context) error {
+	v := schedulesSheet{Configured: s.cfg.Schedules != nil}
+	var live string
+	if v.started, live = s.offer(c); !v.Configured {
+		return s.show(c, "schedules", "schedules.title", v)
+	}
+	ctx, lang := c.Request().Context(), language(c)
+	list, err := s.cfg.Schedules.Schedules(ctx)
+	if err != nil {
+		return fmt.Errorf("listing the schedule: %w", err)
+	}
+	for _, r := range list {
+		ticks, err := s.cfg.Schedules.Ticks(ctx, r.Name, jobs.Page{Limit: stripTicks})
+		if err != nil {
+			return fmt.Errorf("listing the ticks of %s: %w", r.Name, err)
+		}
+		v.Entries = append(v.Entries, scheduleRow{s.scheduleView(r), cronWords(lang, r.Cron), strip(lang, r.Name, ticks.Items)})
+	}
+	return s.showLive(c, "schedules", "schedules.title", firstOf(live, liveList), v)
+}
+
+// strip draws how ticks went, one field a tick.
+func strip(lang, name string, ticks []jobs.TickRecord) template.HTML {
+	if len(ticks) == 0 {
+		return ""
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, `<svg class="strip" viewBox="0 0 %d 18" preserveAspectRatio="xMinYMid" role="img" aria-label="%s">`, stripTicks*5, template.HTMLEscapeString(say(lang, "schedules.strip", len(ticks), name)))
+	for i := len(ticks) - 1; i >= 0; i-- {
+		t := ticks[i]
+		class := map[string]string{"completed": "ok", "enqueued": "go", "retried": "gap", "buried": "no", "failed": "no", "crashed": "no", "missed": "gap"}[t.Outcome]
+		fmt.Fprintf(&out, `<rect class="%s" x="%d" y="1" width="4" height="16" rx="1"><title>%s %s</title></rect>`, class, (len(ticks)-1-i)*5, t.Tick.UTC().Format("2006-01-02 15:04 UTC"), template.HTMLEscapeString(t.Outcome))
+	}
+	out.WriteString(`</svg>`)
+	return template.HTML(out.String())
+}
+
+func (s *Server) runScheduleByForm(c echo.Context) error {
+	name, r, err := s.namedEntry(c)
+	if err != nil {
+		return err
+	}
+	receipt, err := s.cfg.Schedules.RunSchedule(c.Request().Context(), name)
+	if err != nil {
+		return fmt.Errorf("running the schedule entry %s: %w", name, err)
+	}
+	about(c, name, r.Kind+" as "+receipt.UUID)
+	return c.Redirect(http.StatusSeeOther, following("/admin/schedules", receipt.UUID))
+}
+
+func (s *Server) namedEntry(c echo.Context) (string, jobs.ScheduleRecord, error) {
+	if _, err := s.schedules(); err != nil {
+		return "", jobs.ScheduleRecord{}, err
+	}
+	name, err := nameParam(c, "name")
+	if err != nil {
+		return name, jobs.ScheduleRecord{}, err
+	}
+	r, err := s.entry(c.Request().Context(), name)
+	return name, r, err
+}
+
+type entrySheet struct {
+	Entry   scheduleRow
+	Cron    string
+	Payload string
+	Problem string
+}
+
+func (s *Server) entryPage(c echo.Context) error {
+	_, r, err := s.namedEntry(c)
+	if err != nil {
+		return err
+	}
+	v := s.scheduleView(r)
+	return s.show(c, "entry", "entry.title", entrySheet{scheduleRow{ScheduleView: v, Words: cronWords(language(c), r.Cron)}, r.Cron, pretty(v.Payload), ""})
+}
+
+// changeEntry pauses, continues, resets an entry, or gives it another time and
+// payload.
+func (s *Server) changeEntry(c echo.Context) error {
+	name, r, err := s.namedEntry(c)
+	if err != nil {
+		return err
+	}
+	cron, payload := strings.TrimSpace(c.FormValue("cron")), c.FormValue("payload")
+	var change jobs.ScheduleChange
+	switch deed := c.FormValue("do"); deed {
+	case "pause", "continue":
+		paused := deed == "pause"
+		change.Paused = &paused
+	case "reset":
+		change.Reset = true
+		if yes, err := s.sure(c, say(language(c), "entry.reset.ask", name), ""); !yes || err != nil {
+			return err
+		}
+	case "save":
+		change, err = s.entryChange(r, cron, payload)
+	default:
+		return badField(http.StatusUnprocessableEntity, "do", "Choose pause, continue, reset or save.")
+	}
+	if err == nil {
+		about(c, name, fmt.Sprintf("%s cron %q→%q", c.FormValue("do"), r.Cron, cron))
+		if err = s.cfg.Schedules.ChangeSchedule(c.Request().Context(), name, change); err == nil {
+			return s.back(c, "/admin/schedules", "entry.done", name)
+		}
+		err = fmt.Errorf("changing the schedule entry %s: %w", name, err)
+	}
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError {
+		return err
+	}
+	sheet := entrySheet{scheduleRow{ScheduleView: s.scheduleView(r), Words: cronWords(language(c), r.Cron)}, cron, payload, p.Detail}
+	return s.write(c, p.Status, "entry", s.sheet(c, "entry", "entry.title", sheet))
+}
+
+// entryChange is what of an entry a form changes.
+func (s *Server) entryChange(r jobs.ScheduleRecord, cron, payload string) (jobs.ScheduleChange, error) {
+	var change jobs.ScheduleChange
+	if cron != r.Cron {
+		change.Cron = &cron
+	}
+	if payload == "" {
+		return change, nil
+	}
+	data, err := unmasked([]byte(payload), r.Data)
+	if err != nil {
+		return change, err
+	}
+	if e, ok := s.cfg.Registry.Lookup(r.Kind); ok {
+		if err := e.Check(data); err != nil {
+			return change, badField(http.StatusUnprocessableEntity, "payload", "%s", sentence(err.Error()))
+		}
+	}
+	if !sameJSON(data, r.Data) {
+		change.Data = data
+	}
+	if change.Cron == nil && change.Data == nil {
+		return change, refuse(http.StatusUnprocessableEntity, "Nothing was changed.")
+	}
+	return change, nil
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	if decodeNumbers(a, &x) != nil || decodeNumbers(b, &y) != nil {
+		return false
+	}
+	left, err := json.Marshal(x)
+	right, err2 := json.Marshal(y)
+	return errors.Join(err, err2) == nil && string(left) == string(right)
+}
+
+// cronWords says a cron line in words; one that is too special stays a line.
+func cronWords(lang, line string) string {
+	if entry, follows := strings.CutPrefix(line, "after "); follows {
+		return say(lang, "cron.after", entry)
+	}
+	f := strings.Fields(line)
+	if len(f) != 5 {
+		return line
+	}
+	minute, mErr := strconv.Atoi(f[0])
+	hour, hErr := strconv.Atoi(f[1])
+	day, dErr := strconv.Atoi(f[2])
+	at := fmt.Sprintf("%02d:%02d", hour, minute)
+	everyDay, everyHour := f[2] == "*" && f[3] == "*" && f[4] == "*", f[1] == "*"
+	step, stepped := strings.CutPrefix(f[0], "*/")
+	hourStep, hourStepped := strings.CutPrefix(f[1], "*/")
+	switch {
+	case f[0] == "*" && everyHour && everyDay:
+		return say(lang, "cron.minute")
+	case stepped && everyHour && everyDay:
+		return say(lang, "cron.minutes", step)
+	case mErr == nil && everyHour && everyDay:
+		return say(lang, "cron.hour", minute)
+	case mErr == nil && hourStepped && everyDay:
+		return say(lang, "cron.hours", hourStep, minute)
+	case mErr == nil && hErr == nil && everyDay:
+		return say(lang, "cron.day", at)
+	case mErr == nil && hErr == nil && f[2] == "*" && f[3] == "*" && len(f[4]) == 1 && f[4] >= "0" && f[4] <= "7":
+		return say(lang, "cron.week", say(lang, "weekday."+strconv.Itoa(int(f[4][0]-'0')%7)), at)
+	case mErr == nil && hErr == nil && dErr == nil && f[3] == "*" && f[4] == "*":
+		return say(lang, "cron.month", day, at)
+	}
+	return line
+}

@@ -1,0 +1,221 @@
+package web
+
+import (
+	"encoding/csv"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// --- Media ---
+
+type mediaSheet struct {
+	Configured bool
+	Status     MediaStatus
+	Waiting    int64 // media.processImage jobs that wait or run
+	Failed     []JobView
+	started
+}
+
+const mediaKind = "media.processImage"
+
+func (s *Server) mediaPage(c echo.Context) error {
+	v := mediaSheet{Configured: s.cfg.Media != nil}
+	v.started, _ = s.offer(c, mediaKind)
+	if !v.Configured {
+		return s.show(c, "media", "media.title", v)
+	}
+	ctx := c.Request().Context()
+	var err error
+	if v.Status, err = s.cfg.Media.MediaStatus(ctx); err != nil {
+		return fmt.Errorf("counting pictures: %w", err)
+	}
+	if v.Waiting, err = s.cfg.Ledger.Count(ctx, jobs.Filter{Kinds: []string{mediaKind}, States: []jobs.State{jobs.StateQueued, jobs.StateProcessing}}); err != nil {
+		return fmt.Errorf("counting jobs: %w", err)
+	}
+	failed, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{Kinds: []string{mediaKind}, States: []jobs.State{jobs.StateFailed}}, jobs.Page{Limit: 20})
+	if err != nil {
+		return fmt.Errorf("listing failed jobs: %w", err)
+	}
+	v.Failed = each(failed.Items, func(r jobs.Record) JobView { return s.jobView(r, ours) })
+	live := ""
+	if v.Waiting > 0 {
+		live = liveList
+	}
+	return s.showLive(c, "media", "media.title", live, v)
+}
+
+func (s *Server) regenerateByForm(c echo.Context) error {
+	if s.cfg.Media == nil {
+		return notConfigured("media")
+	}
+	ctx, missing := c.Request().Context(), c.FormValue("which") != "all"
+	status, err := s.cfg.Media.MediaStatus(ctx)
+	if err != nil {
+		return fmt.Errorf("counting pictures: %w", err)
+	}
+	key, n := "media.all.ask", status.Pictures
+	if missing {
+		key, n = "media.missing.ask", status.Missing
+	}
+	if yes, err := s.sure(c, say(language(c), key, grouped(n)), ""); !yes || err != nil {
+		return err
+	}
+	count, err := s.cfg.Media.Regenerate(ctx, missing)
+	if err != nil {
+		return fmt.Errorf("enqueuing thumbnails: %w", err)
+	}
+	about(c, "", fmt.Sprintf("%d pictures", count))
+	return s.back(c, "/admin/media", "media.done", grouped(count))
+}
+
+// --- Sitemap ---
+
+type sitemapSheet struct {
+	Configured bool
+	Status     SitemapStatus
+	URLs       int
+	started
+}
+
+func (s *Server) sitemapPage(c echo.Context) error {
+	v := sitemapSheet{Configured: s.cfg.Sitemap != nil}
+	var live string
+	v.started, live = s.offer(c, "sitemap.generate", "sitemap.indexnow")
+	if v.Configured {
+		var err error
+		if v.Status, err = s.cfg.Sitemap.SitemapStatus(c.Request().Context()); err != nil {
+			return fmt.Errorf("looking at the sitemap: %w", err)
+		}
+		for _, f := range v.Status.Files {
+			v.URLs += f.URLs
+		}
+	}
+	return s.showLive(c, "sitemap", "sitemap.title", live, v)
+}
+
+// --- Analytics ---
+
+type analyticsSheet struct {
+	Configured   bool
+	Since, Until string
+	Range        string
+	Ranges       []string
+	Plot         template.HTML
+	Views        int64
+	Visitors     int64
+	Visits       int64
+	Lists        []analyticsList
+}
+
+type analyticsList struct {
+	Name  string
+	Items []AnalyticsItem
+	Top   int64
+}
+
+var analyticsRanges = map[string]int{"7": 7, "30": 30, "90": 90, "365": 365}
+
+// analyticsDays reads the days asked for: a range, or from and until.
+func (s *Server) analyticsDays(c echo.Context, v *analyticsSheet) error {
+	v.Ranges, v.Range, v.Since, v.Until = []string{"7", "30", "90", "365"}, c.QueryParam("range"), c.QueryParam("since"), c.QueryParam("until")
+	for field, day := range map[string]string{"since": v.Since, "until": v.Until} {
+		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
+			return badField(http.StatusBadRequest, field, "%s must be a day as 2026-11-21, not %q.", field, clip(day, 40))
+		}
+	}
+	if v.Since == "" && v.Until == "" && analyticsRanges[v.Range] == 0 {
+		v.Range = "30"
+	}
+	if days := analyticsRanges[v.Range]; days > 0 {
+		now := s.cfg.Now()
+		v.Since, v.Until = now.AddDate(0, 0, 1-days).Format(time.DateOnly), now.Format(time.DateOnly)
+	}
+	return nil
+}
+
+func (s *Server) analyticsPage(c echo.Context) error {
+	v := analyticsSheet{Configured: s.cfg.Analytics != nil}
+	if err := s.analyticsDays(c, &v); err != nil {
+		return err
+	}
+	if !v.Configured {
+		return s.show(c, "analytics", "analytics.title", v)
+	}
+	report, err := s.cfg.Analytics.Report(c.Request().Context(), AnalyticsQuery{Since: v.Since, Until: v.Until, Limit: 10})
+	if err != nil {
+		return fmt.Errorf("reading analytics: %w", err)
+	}
+	lang := language(c)
+	d := drawing{Name: say(lang, "analytics.plot", v.Since, v.Until), First: v.Since, Last: v.Until}
+	var top int64
+	for _, day := range report.Days {
+		v.Views, v.Visitors, v.Visits = v.Views+day.Views, v.Visitors+day.Visitors, v.Visits+day.Visits
+		top = max(top, day.Views)
+		d.Bars = append(d.Bars, bar{Label: say(lang, "analytics.day", day.Day, day.Views, day.Visitors), Low: float64(day.Views)})
+	}
+	d.Top = grouped(top)
+	if v.Views > 0 {
+		v.Plot = d.svg()
+	}
+	for _, name := range slices.Sorted(mapKeys(report.Dimensions)) {
+		list := analyticsList{Name: name, Items: report.Dimensions[name], Top: 1}
+		for _, item := range list.Items {
+			list.Top = max(list.Top, item.Views)
+		}
+		if len(list.Items) > 0 {
+			v.Lists = append(v.Lists, list)
+		}
+	}
+	return s.show(c, "analytics", "analytics.title", v)
+}
+
+// exportAnalytics writes the same figures for a spreadsheet.
+func (s *Server) exportAnalytics(c echo.Context) error {
+	if s.cfg.Analytics == nil {
+		return notConfigured("analytics")
+	}
+	var v analyticsSheet
+	if err := s.analyticsDays(c, &v); err != nil {
+		return err
+	}
+	report, err := s.cfg.Analytics.Report(c.Request().Context(), AnalyticsQuery{Since: v.Since, Until: v.Until, Limit: s.cfg.PageLimit})
+	if err != nil {
+		return fmt.Errorf("reading analytics: %w", err)
+	}
+	n := func(v int64) string { return strconv.FormatInt(v, 10) }
+	rows := [][]string{{"dimension", "name", "views", "visitors", "visits"}}
+	for _, d := range report.Days {
+		rows = append(rows, []string{"day", d.Day, n(d.Views), n(d.Visitors), n(d.Visits)})
+	}
+	for _, name := range slices.Sorted(mapKeys(report.Dimensions)) {
+		for _, item := range report.Dimensions[name] {
+			rows = append(rows, []string{name, cell(item.Name), n(item.Views), n(item.Visitors), ""})
+		}
+	}
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentType, "text/csv; charset=utf-8")
+	h.Set(echo.HeaderContentDisposition, `attachment; filename="analytics.csv"`)
+	c.Response().WriteHeader(http.StatusOK)
+	w := csv.NewWriter(c.Response())
+	if err := w.WriteAll(rows); err != nil {
+		s.cfg.Log.Debug("an export was cut off", "error", err)
+	}
+	return nil
+}
+
+// cell keeps a spreadsheet from running a name that begins like a formula.
+func cell(name string) string {
+	if name != "" && strings.ContainsRune("=+-@\t\r", rune(name[0])) {
+		return "'" + name
+	}
+	return name
+}

@@ -1,0 +1,190 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// The verdict's levels, best first.
+const (
+	green = iota
+	yellow
+	red
+)
+
+// cause is one thing that is not as it should be, as a sentence, and the page
+// where something can be done about it.
+type cause struct {
+	Level int
+	Text  string
+	Href  string
+}
+
+// verdict answers: is anything working?
+type verdict struct {
+	Level  int
+	Causes []cause // worst first
+}
+
+// Word is the level's name in keys and classes.
+func (v verdict) Word() string { return [...]string{"green", "yellow", "red"}[v.Level] }
+
+// Word is the level's name in keys and classes.
+func (c cause) Word() string { return verdict{Level: c.Level}.Word() }
+
+// What is still in order: a due job may wait a minute (Horizon warns at 60 s),
+// a backup is made daily and may be late by a day.
+const (
+	waitsLong   = time.Minute
+	waitsStuck  = 15 * time.Minute
+	backupOld   = 48 * time.Hour
+	failuresBad = 10
+)
+
+// signs is what the verdict is made from; parts that are not configured are nil.
+type signs struct {
+	now        time.Time
+	lang       string
+	failing    []string // checks of /readyz
+	stats      jobs.Stats
+	workers    []jobs.WorkerRecord
+	hasWorkers bool
+	lastHour   jobs.Flow
+	breakers   []string
+	schedules  []jobs.ScheduleRecord
+	backups    []Backup
+	hasBackups bool
+	disabled   bool
+}
+
+func (s signs) judge() verdict {
+	var v verdict
+	add := func(level int, href, key string, args ...any) {
+		v.Causes = append(v.Causes, cause{level, say(s.lang, key, args...), href})
+		v.Level = max(v.Level, level)
+	}
+	for _, name := range s.failing {
+		add(red, "/readyz", "verdict.check", name)
+	}
+	if s.disabled {
+		add(yellow, "/admin/settings", "verdict.disabled")
+	}
+	s.work(add)
+	for _, name := range s.breakers {
+		add(yellow, "/admin/jobs?status=queued", "verdict.breaker", name)
+	}
+	for _, e := range s.schedules {
+		if e.Last != nil && e.Last.Outcome == "missed" {
+			add(yellow, "/admin/schedules", "verdict.missed", e.Name)
+		}
+	}
+	s.safety(add)
+	slices.SortStableFunc(v.Causes, func(a, b cause) int { return b.Level - a.Level })
+	return v
+}
+
+// work judges workers, waiting and failures.
+func (s signs) work(add func(int, string, string, ...any)) {
+	live := 0
+	for _, w := range s.workers {
+		if w.Alive {
+			live++
+		}
+	}
+	switch {
+	case s.hasWorkers && live == 0 && s.stats.Queued > 0 && !s.disabled:
+		add(red, "/admin/workers", "verdict.noworker", s.stats.Queued)
+	case s.hasWorkers && live == 0 && !s.disabled:
+		add(yellow, "/admin/workers", "verdict.idle")
+	}
+	switch {
+	case s.stats.Oldest >= waitsStuck:
+		add(red, "/admin/jobs?status=queued", "verdict.stuck", length(s.stats.Oldest))
+	case s.stats.Oldest >= waitsLong:
+		add(yellow, "/admin/jobs?status=queued", "verdict.slow", length(s.stats.Oldest))
+	}
+	for _, q := range s.stats.Queues {
+		if q.Paused {
+			add(yellow, "/admin/queues", "verdict.paused", q.Queue, q.Queued)
+		}
+	}
+	failed, done := s.lastHour.Failed, s.lastHour.Completed
+	switch {
+	case failed >= failuresBad && failed > done:
+		add(red, "/admin/failed", "verdict.failing", failed, failed+done)
+	case failed > 0:
+		add(yellow, "/admin/failed", "verdict.failed", failed, failed+done)
+	}
+}
+
+// safety judges backups.
+func (s signs) safety(add func(int, string, string, ...any)) {
+	if !s.hasBackups {
+		return
+	}
+	switch last := lastGood(s.backups); {
+	case last == nil:
+		add(yellow, "/admin/backups", "verdict.nobackup")
+	case s.now.Sub(last.CreatedAt) > backupOld:
+		add(yellow, "/admin/backups", "verdict.oldbackup", length(s.now.Sub(last.CreatedAt)))
+	}
+}
+
+// lastGood is the newest whole backup.
+func lastGood(list []Backup) *Backup {
+	var newest *Backup
+	for i, b := range list {
+		if b.Complete && (newest == nil || b.CreatedAt.After(newest.CreatedAt)) {
+			newest = &list[i]
+		}
+	}
+	return newest
+}
+
+// signs asks every room for what the verdict needs.
+func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
+	g := signs{now: s.cfg.Now(), lang: lang, failing: s.failing(ctx), disabled: s.cfg.Doer != nil, hasWorkers: s.cfg.Workers != nil, hasBackups: s.cfg.Backups != nil}
+	var err error
+	if g.stats, err = s.cfg.Ledger.Stats(ctx); err != nil {
+		return g, fmt.Errorf("counting jobs: %w", err)
+	}
+	if s.cfg.Workers != nil {
+		if g.workers, err = s.cfg.Workers.Workers(ctx); err != nil {
+			return g, fmt.Errorf("listing workers: %w", err)
+		}
+	}
+	if s.cfg.History != nil {
+		flows, err := s.cfg.History.Throughput(ctx, g.now.Add(-time.Hour), time.Hour)
+		if err != nil {
+			return g, fmt.Errorf("counting runs: %w", err)
+		}
+		for _, f := range flows {
+			g.lastHour.Completed += f.Completed
+			g.lastHour.Failed += f.Failed
+		}
+	}
+	if s.cfg.Breakers != nil {
+		list, err := s.cfg.Breakers(ctx)
+		if err != nil {
+			return g, fmt.Errorf("listing breakers: %w", err)
+		}
+		for _, b := range list {
+			g.breakers = append(g.breakers, b.Name)
+		}
+	}
+	if s.cfg.Schedules != nil {
+		if g.schedules, err = s.cfg.Schedules.Schedules(ctx); err != nil {
+			return g, fmt.Errorf("listing the schedule: %w", err)
+		}
+	}
+	if s.cfg.Backups != nil {
+		if g.backups, err = s.cfg.Backups.Backups(ctx); err != nil {
+			return g, fmt.Errorf("listing backups: %w", err)
+		}
+	}
+	return g, nil
+}

@@ -1,0 +1,188 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// functions are what templates may call, in one language.
+func (s *Server) functions(lang string, a assets) template.FuncMap {
+	return template.FuncMap{
+		"t":      func(key string, args ...any) string { return say(lang, key, args...) },
+		"asset":  a.path,
+		"ago":    func(t time.Time) template.HTML { return moments(lang, s.cfg.Now(), t) },
+		"day":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") + " UTC" },
+		"ms":     func(n int64) string { return length(time.Duration(n) * time.Millisecond) },
+		"num":    grouped[int64],
+		"count":  func(n int) string { return grouped(int64(n)) },
+		"bytes":  func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
+		"pretty": pretty, "short": short, "path": url.PathEscape, "query": url.QueryEscape, "firstline": firstLine,
+		"rate":    func(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) },
+		"percent": percent, "dict": dict, "languages": func() any { return languages }, "join": strings.Join,
+		"states":  func() []string { return stateWords },
+		"list":    func(words ...string) []string { return words },
+		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") },
+		"outcome": named(lang, "outcome."), "tick": named(lang, "tick."), "mailstate": named(lang, "mail.state."),
+		"dimension": named(lang, "dimension."), "part": named(lang, "part."),
+		"minus": func(a, b int64) int64 { return max(a-b, 0) }, "share": shareBar,
+		"since": func(t time.Time) string { return length(s.cfg.Now().Sub(t)) },
+	}
+}
+
+// dict makes the argument of a partial: dict "page" $ "job" .
+func dict(pairs ...any) (map[string]any, error) {
+	if len(pairs)%2 != 0 {
+		return nil, fmt.Errorf("dict needs pairs")
+	}
+	m := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		name, ok := pairs[i].(string)
+		if !ok {
+			return nil, fmt.Errorf("dict: %v is no name", pairs[i])
+		}
+		m[name] = pairs[i+1]
+	}
+	return m, nil
+}
+
+// moments is a time for people: how far away, with the whole of it in a title.
+func moments(lang string, now, t time.Time) template.HTML {
+	if t.IsZero() || t.Unix() == 0 {
+		return "–"
+	}
+	d := now.Sub(t)
+	var text string
+	switch {
+	case d < -time.Second:
+		text = say(lang, "time.in", length(-d))
+	case d < 2*time.Second:
+		text = say(lang, "time.now")
+	default:
+		text = say(lang, "time.ago", length(d))
+	}
+	t = t.UTC()
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s UTC">%s</time>`, t.Format(time.RFC3339), t.Format("2006-01-02 15:04:05"), template.HTMLEscapeString(text)))
+}
+
+// length is a length of time in its largest two units that matter.
+func length(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0 s"
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+	case d < 2*time.Minute:
+		return strconv.FormatInt(int64(d.Seconds()), 10) + " s"
+	case d < 2*time.Hour:
+		return strconv.FormatInt(int64(d.Minutes()), 10) + " min"
+	case d < 48*time.Hour:
+		return strconv.FormatInt(int64(d.Hours()), 10) + " h"
+	}
+	return strconv.FormatInt(int64(d.Hours()/24), 10) + " d"
+}
+
+// grouped writes a number with thin spaces between thousands.
+func grouped[N int64 | int](n N) string {
+	text := strconv.FormatInt(int64(n), 10)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "\u202f" + text[i:]
+	}
+	return text
+}
+
+func percent(done, total int64) int64 {
+	if total <= 0 {
+		return 0
+	}
+	return min(max(done*100/total, 0), 100)
+}
+
+// pretty indents JSON; templates escape it, so it need not escape itself.
+func pretty(raw json.RawMessage) string {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(raw); err != nil {
+		return string(raw)
+	}
+	return strings.TrimSpace(out.String())
+}
+
+func short(id string) string {
+	if len(id) == 36 {
+		return id[:8]
+	}
+	return clip(id, 20)
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return clip(line, 240)
+}
+
+// --- What templates ask of a sheet ---
+
+// T is a text of the catalogue, for partials that build keys.
+func (v *sheet) T(key string, args ...any) string { return say(v.Lang, key, args...) }
+
+// May says whether the person has a scope.
+func (v *sheet) May(scope string) bool { return v.may(access.Scope(scope)) }
+
+// Act is a form with one button that does one thing; nothing where the person
+// may not. Pairs after the key are hidden fields; "class" and "id" dress the button.
+func (v *sheet) Act(scope, path, key string, pairs ...string) template.HTML {
+	if !v.May(scope) {
+		return ""
+	}
+	class, id := "", ""
+	var out strings.Builder
+	fmt.Fprintf(&out, `<form method="post" action="%s" class="act">%s`, template.HTMLEscapeString(path), v.Hidden())
+	for i := 0; i+1 < len(pairs); i += 2 {
+		switch pairs[i] {
+		case "class":
+			class = pairs[i+1]
+		case "id":
+			id = ` id="` + template.HTMLEscapeString(pairs[i+1]) + `"`
+		default:
+			fmt.Fprintf(&out, `<input type="hidden" name="%s" value="%s">`, template.HTMLEscapeString(pairs[i]), template.HTMLEscapeString(pairs[i+1]))
+		}
+	}
+	fmt.Fprintf(&out, `<button type="submit" class="%s"%s>%s</button></form>`, template.HTMLEscapeString(class), id, template.HTMLEscapeString(v.T(key)))
+	return template.HTML(out.String())
+}
+
+// Hidden are the fields that every form has: the proof that it is ours, and
+// where to go back to.
+func (v *sheet) Hidden() template.HTML {
+	return template.HTML(fmt.Sprintf(`<input type="hidden" name="%s" value="%s"><input type="hidden" name="back" value="%s">`,
+		formTokenField, template.HTMLEscapeString(v.CSRF), template.HTMLEscapeString(v.Here)))
+}
+
+// named translates a word of another room where the catalogue has it, and
+// shows the word itself where not.
+func named(lang, prefix string) func(string) string {
+	return func(word string) string {
+		if text, known := catalogues[lang][prefix+word]; known {
+			return text
+		}
+		return word
+	}
+}
+
+// shareBar is a thin bar, as long as n is of top.
+func shareBar(n, top int64) template.HTML {
+	return template.HTML(fmt.Sprintf(`<svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="low" width="%d" height="6" rx="2"/></svg>`, max(percent(n, top), 1)))
+}

@@ -1,0 +1,143 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+)
+
+// parts are the pages that need nothing in their path.
+var parts = []string{"/admin", "/admin?range=7d", "/admin/jobs", "/admin/failed", "/admin/queues", "/admin/workers", "/admin/schedules", "/admin/enqueue", "/admin/backups",
+	"/admin/mail", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/growth", "/admin/webhooks", "/admin/settings", "/admin/audit"}
+
+// TestEveryPageStandsWithAndWithoutItsRooms walks all pages in both languages.
+func TestEveryPageStandsWithAndWithoutItsRooms(t *testing.T) {
+	for name, changes := range map[string][]func(*web.Config){"bare": {bare}, "furnished": {furnished}} {
+		s := newSite(t, jobstest.SQLite, changes...)
+		s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b.example","subject":"fail"}}`)
+		s.work()
+		s.enqueue(`{"topic":"cache.clear"}`)
+		v := s.visitor(t).signIn("admin")
+		for _, path := range append(parts, "/admin/enqueue?kind=mail.send") {
+			v.get(path).sees(`<html lang="en"`, "<h1", `aria-current`)
+			for _, bad := range []string{"%!", "<no value>", "ZgotmplZ", "style=", "onclick", "javascript:"} {
+				if strings.Contains(v.page, bad) {
+					t.Errorf("%s, %s holds %q", name, path, bad)
+				}
+			}
+			if name == "bare" && regexp.MustCompile(`/admin/(workers|schedules|backups|mail|media|sitemap|analytics|webhooks|settings)$`).MatchString(path) {
+				v.sees("Not configured")
+			}
+		}
+		v.post("/admin/look", url.Values{"lang": {"vi"}, "theme": {"dark"}, "back": {"/admin/jobs"}}).sees(`<html lang="vi" data-theme="dark">`, "Công việc")
+		if v.at != "/admin/jobs" {
+			t.Errorf("look leads to %s", v.at)
+		}
+		for _, path := range parts {
+			v.get(path).sees(`<html lang="vi"`)
+		}
+	}
+}
+
+// bare is an installation with jobs and nothing else.
+func bare(c *web.Config) { c.History, c.Queues = nil, nil }
+
+func TestVietnameseComesByTheBrowsersWish(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	a := s.do("GET", "/admin/sign-in", nil, header("Accept-Language", "fr, vi-VN;q=0.9, en;q=0.8"))
+	if !strings.Contains(string(a.body), `lang="vi"`) || !strings.Contains(string(a.body), "Mật khẩu") {
+		t.Errorf("%s", a.body)
+	}
+}
+
+// TestFormsOfThePartsDoWhatTheySay presses every button of the pages of parts.
+func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	s.enqueue(`{"topic":"cache.clear","delay":600}`)
+	v := s.visitor(t).signIn("admin")
+	v.get("/admin/queues").press("q-cmsjobs").sees("1 jobs wait in it").press("sure").sees("is paused", "Continue")
+	v.press("q-cmsjobs").sees("goes on")
+	v.get("/admin/queues").press("x-cmsjobs").sees("1 waiting jobs will leave").press("sure").sees("Jobs cancelled: 1")
+	v.get("/admin/workers").sees("host:1:a").press("w-host:1:a").sees("Workers that stay: 0").press("sure").sees("stops when its jobs are done")
+	v.get("/admin/workers").press(`id="restart"`).sees("All 1 live workers").press("sure").sees("The workers restart")
+	v.get("/admin/schedules").sees("daily at 02:00").press("run-sitemap")
+	if !strings.HasPrefix(v.at, "/admin/schedules?job=") {
+		t.Errorf("at %s", v.at)
+	}
+	v.get("/admin/schedules").press("stop-sitemap").sees("is changed", "Paused").press("go-sitemap").sees("is changed")
+	v.get("/admin/schedules/sitemap").press(`id="cron"`, "cron", "never").sees2("cannot be read")
+	v.get("/admin/schedules/sitemap").press(`id="cron"`, "cron", "0 3 * * *", "payload", "{}").sees("is changed")
+	v.get("/admin/backups").press("d-b.tar.zst").sees("5 B", "Type “delete”").press("sure", "typed", "nope").sees("That is not the word")
+	v.press("sure", "typed", "delete").sees("The backup is deleted")
+	v.get("/admin/mail").press("m-1").sees("once more").press("sure")
+	v.get("/admin/mail").press(`id="address"`, "address", "x@y.example").sees("gets no more mail")
+	v.get("/admin/mail").press("/admin/suppressions/remove").sees("will get mail again").press("sure").sees("gets mail again")
+	v.get("/admin/media").press(`value="all"`).sees("all 3 pictures").press("sure").sees("Jobs enqueued: 3")
+	v.get("/admin/growth").press(`id="dry-cache.clear"`).sees("cache.clear", "Waiting to start")
+	v.get("/admin/growth").press(`id="do-cache.clear"`).sees("will be emptied").press("sure").sees("Waiting to start")
+	v.get("/admin/webhooks").press(`id="url"`, "url", "https://x.example/hook", "events", "job.failed")
+	v.sees("whsec_new")
+	v.get("/admin/webhooks").press(`name="enabled"`).sees("The webhook is changed")
+	v.press("/admin/webhooks/1/delete").sees("gets no more events").press("sure").sees("The webhook is deleted")
+	v.get("/admin/webhooks").press("/admin/deliveries/1/redeliver")
+	v.get("/admin/settings").sees("mail.password", "•••")
+	v.get("/admin/audit").sees("queues.pause", "backups.delete", "webhooks.delete", "workers.restart")
+	if strings.Contains(v.page, "hunter2") || strings.Contains(v.page, "whsec_hidden") {
+		t.Error("a secret is shown")
+	}
+}
+
+// TestAFormOfAnotherSiteDoesNothing sends forms without our proof.
+func TestAFormOfAnotherSiteDoesNothing(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	v := s.visitor(t).signIn("admin")
+	for _, path := range []string{"/admin/queues/cmsjobs/pause", "/admin/start", "/admin/jobs/bulk", "/admin/sign-out"} {
+		if v.post(path, url.Values{"sure": {"yes"}, "kind": {"cache.clear"}}); v.status != http.StatusForbidden {
+			t.Errorf("%s: %d", path, v.status)
+		}
+	}
+}
+
+const evil = `"><script>alert(1)</script><img src=x onerror=alert(2)>'</textarea>{{.}}`
+
+// TestNothingOfAPayloadBecomesMarkup puts markup into every field that comes
+// from outside and looks for it on each page.
+func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished, hostile)
+	quoted := strings.ReplaceAll(evil, `"`, `\"`)
+	waiting := s.enqueue(`{"topic":"cache.clear","queue":"q<b>'","delay":900,"payload":{"` + quoted + `":"` + quoted + `"},"metadata":{"` + quoted + `":"` + quoted + `"}}`)
+	failing := s.enqueue(`{"topic":"mail.send","payload":{"to":"@` + quoted + `","subject":"fail","body":"` + quoted + `"}}`)
+	s.work()
+	v := s.visitor(t).signIn("admin")
+	v.press("/admin/look", "lang", evil, "theme", evil, "back", "/admin?"+url.QueryEscape(evil))
+	paths := append(parts, "/admin/jobs/"+waiting, "/admin/jobs/"+failing, "/admin/jobs/"+failing+"/edit", "/admin/mail/1", "/admin/schedules/sitemap")
+	for _, field := range []string{"q", "type", "queue", "status", "since", "until", "cause", "cursor", "range", "job", "state", "actor", "action", "target", "kind"} {
+		for _, path := range []string{"/admin", "/admin/jobs", "/admin/failed", "/admin/mail", "/admin/audit", "/admin/enqueue", "/admin/analytics"} {
+			paths = append(paths, path+"?"+field+"="+url.QueryEscape(evil))
+		}
+	}
+	for _, path := range paths {
+		v.get(path)
+		if v.status >= 500 {
+			t.Errorf("%s: %d", path, v.status)
+		}
+		for _, bad := range []string{"<script>alert", "<img src=x", "<b>'", "onerror=alert(2)>'</textarea>"} {
+			if strings.Contains(v.page, bad) {
+				t.Errorf("%s lets %q through", path, bad)
+			}
+		}
+	}
+	v.post("/admin/sign-in", url.Values{"name": {evil}, "password": {"x"}, "next": {"javascript:" + evil}})
+	if strings.Contains(v.page, "<script>alert") {
+		t.Error("the sign-in form lets markup through")
+	}
+	a := s.admin("GET", "/admin/mail/1/preview", nil).want(t, 200)
+	if policy := a.header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") {
+		t.Errorf("the preview's policy is %q", policy)
+	}
+}

@@ -1,0 +1,71 @@
+package web_test
+
+import (
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/templates"
+)
+
+var verbs = regexp.MustCompile(`%[0-9.]*[a-z%]`)
+
+func TestBothLanguagesSayTheSame(t *testing.T) {
+	en, vi := web.Catalogues["en"], web.Catalogues["vi"]
+	for key, text := range en {
+		other, there := vi[key]
+		if !there || other == "" || text == "" {
+			t.Errorf("%s: %q and %q", key, text, other)
+		}
+		if a, b := verbs.FindAllString(text, -1), verbs.FindAllString(other, -1); strings.Join(a, " ") != strings.Join(b, " ") {
+			t.Errorf("%s: %v in English, %v in Vietnamese", key, a, b)
+		}
+	}
+	for key := range vi {
+		if _, there := en[key]; !there {
+			t.Errorf("%s is in Vietnamese only", key)
+		}
+	}
+}
+
+var (
+	keyUse  = regexp.MustCompile(`\bt "([^"]+)"`)
+	actUse  = regexp.MustCompile(`\.Act "[a-z]+" (?:"[^"]*"|\((?:[^()]|\([^()]*\))*\)) "([^"]+)"`)
+	textual = regexp.MustCompile(`>([^<>{}]*[A-Za-z]{3,}[^<>{}]*)<`)
+	action  = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
+)
+
+// TestTemplatesHaveNoTextOfTheirOwn looks at each key that a template names,
+// and for words that stand in it outside of the catalogue.
+func TestTemplatesHaveNoTextOfTheirOwn(t *testing.T) {
+	names, err := fs.Glob(templates.Admin(), "*.html")
+	if err != nil || len(names) < 20 {
+		t.Fatalf("%v %v", names, err)
+	}
+	uses := 0
+	for _, name := range names {
+		raw, err := fs.ReadFile(templates.Admin(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, use := range append(keyUse.FindAllStringSubmatch(string(raw), -1), actUse.FindAllStringSubmatch(string(raw), -1)...) {
+			uses++
+			if _, known := web.Catalogues["en"][use[1]]; !known {
+				t.Errorf("%s uses the key %q, which has no text", name, use[1])
+			}
+		}
+		plain := action.ReplaceAllString(string(raw), "")
+		for _, text := range textual.FindAllStringSubmatch(plain, -1) {
+			switch words := strings.TrimSpace(text[1]); {
+			case words == "cmsjobs", words == "PHP", words == "API", words == "(JSON)", words == "UTC", strings.HasPrefix(words, "cmsjobs "), strings.HasSuffix(words, "· cmsjobs"), words == "true", words == "false":
+			default:
+				t.Errorf("%s has the text %q of its own", name, words)
+			}
+		}
+	}
+	if uses < 250 {
+		t.Errorf("only %d keys were found in templates: the search is wrong", uses)
+	}
+}
