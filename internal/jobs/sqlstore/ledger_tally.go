@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -77,4 +78,20 @@ func (s *Store) bringTally(ctx context.Context) error {
 	}
 	h.first, h.last = first.Int64, last.Int64
 	return nil
+}
+
+// tallied counts ended jobs by their states alone.
+func (s *Store) tallied(ctx context.Context, f jobs.Filter) (n int64, err error) {
+	if err := s.bringTally(ctx); err != nil {
+		return 0, fmt.Errorf("counting the history: %w", err)
+	}
+	h := &s.history
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for state, outcome := range map[jobs.State]string{jobs.StateCompleted: jobs.Completed.String(), jobs.StateCancelled: jobs.Cancelled.String()} {
+		if len(f.States) == 0 || slices.Contains(f.States, state) {
+			n += h.count[outcome]
+		}
+	}
+	return n, nil
 }
