@@ -6,13 +6,13 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test lint bench golden fuzz verify check soak heavy vuln licences cluster screenshots clean
+.PHONY: help build run demo test lint bench bench-queue golden fuzz verify check soak heavy vuln licences cluster screenshots clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 build: ## build bin/cmsjobs, one static binary
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/cmsjobs
+	CGO_ENABLED=0 go build -tags nodynamic -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/cmsjobs
 
 run: build ## run worker, scheduler and web on the site in CMS=/var/www/site
 	$(BIN) $(if $(CMS),--cms $(CMS)) run
@@ -30,6 +30,9 @@ lint: ## golangci-lint, by .golangci.yml
 bench: ## the benchmarks of all packages, and cmsjobs bench
 	go test -run '^$$' -bench . -benchtime 1s $(PACKAGES)
 	go run ./cmd/cmsjobs bench
+
+bench-queue: ## the queue beside Laravel, River and graphile-worker, into docs/benchmarks.md (5 min)
+	go run ./bench/queue -page docs/benchmarks.md
 
 golden: ## write the golden files anew; look at the diff
 	go test ./cmd/cmsjobs ./internal/web/... ./internal/handlers/... -run 'Golden|Help' -update

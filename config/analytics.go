@@ -11,7 +11,6 @@ type Analytics struct {
 	MMDB      string            `koanf:"mmdb"`
 	Rate      int               `koanf:"rate"` // views a minute from one address
 	Buffer    int               `koanf:"buffer"`
-	Weekly    bool              `koanf:"weekly_report"`
 	Table     string            `koanf:"table"`
 	Columns   map[string]string `koanf:"columns"`
 }

@@ -18,7 +18,6 @@ type Backup struct {
 	Weekly    int           `koanf:"weekly"`
 	Monthly   int           `koanf:"monthly"`
 	MaxTotal  Size          `koanf:"max_total"`
-	KeepPart  bool          `koanf:"keep_partial"`
 	Include   []string      `koanf:"include"`
 	Exclude   []string      `koanf:"exclude"`
 	NoTables  []string      `koanf:"exclude_tables"`

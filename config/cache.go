@@ -4,11 +4,9 @@ import "time"
 
 // Cache says which of the CMS's caches the cache jobs clear.
 type Cache struct {
-	Driver   string `koanf:"driver"` // file, database, redis
-	Dir      string `koanf:"dir"`
-	Prefix   string `koanf:"prefix"`
-	Redis    Redis  `koanf:"redis"`
-	Compiled bool   `koanf:"compiled"` // views, config, routes, events too
+	Driver string `koanf:"driver"` // file, database, redis
+	Prefix string `koanf:"prefix"`
+	Redis  Redis  `koanf:"redis"`
 }
 
 // Redis is the server that the CMS caches in.
@@ -23,7 +21,7 @@ type Redis struct {
 }
 
 func defaultCache() Cache {
-	return Cache{Driver: "file", Compiled: true, Redis: Redis{Address: "127.0.0.1:6379", DB: 1}}
+	return Cache{Driver: "file", Redis: Redis{Address: "127.0.0.1:6379", DB: 1}}
 }
 
 func (c Cache) check(r *report) {
@@ -40,22 +38,19 @@ func (c Cache) check(r *report) {
 type Logs struct {
 	Keep     time.Duration `koanf:"keep"`
 	MaxSize  Size          `koanf:"max_size"`
-	Audit    time.Duration `koanf:"audit"` // where the CMS's settings say nothing
 	Sessions time.Duration `koanf:"sessions"`
 	Mails    time.Duration `koanf:"email_logs"`
 	Revision time.Duration `koanf:"revisions"`
 	Members  time.Duration `koanf:"member_activity"`
-	Chunk    int           `koanf:"chunk"`
 }
 
 func defaultLogs() Logs {
-	return Logs{Keep: 14 * day, MaxSize: 100 << 20, Audit: 30 * day, Chunk: 1000}
+	return Logs{Keep: 14 * day, MaxSize: 100 << 20}
 }
 
 func (l Logs) check(r *report) {
-	for path, d := range map[string]time.Duration{"keep": l.Keep, "audit": l.Audit, "sessions": l.Sessions,
+	for path, d := range map[string]time.Duration{"keep": l.Keep, "sessions": l.Sessions,
 		"email_logs": l.Mails, "revisions": l.Revision, "member_activity": l.Members} {
 		r.atLeastFor("logs/"+path, d, 0)
 	}
-	r.between("logs/chunk", l.Chunk, 1, 100_000)
 }

@@ -7,13 +7,12 @@ import (
 
 // CMS says where the site is that we work for.
 type CMS struct {
-	Dir     string `koanf:"dir"`
-	Profile string `koanf:"profile"`
-	URL     string `koanf:"url"`
-	Zone    string `koanf:"zone"`
+	Dir  string `koanf:"dir"`
+	URL  string `koanf:"url"`
+	Zone string `koanf:"zone"`
 }
 
-func defaultCMS() CMS { return CMS{Profile: "auto"} }
+func defaultCMS() CMS { return CMS{} }
 
 func (c CMS) check(r *report) {
 	if c.Dir != "" {
@@ -23,7 +22,6 @@ func (c CMS) check(r *report) {
 			r.add("cms/dir", "%v", err)
 		}
 	}
-	r.oneOf("cms/profile", c.Profile, "auto", "botble", "specification")
 	r.webURL("cms/url", c.URL)
 	r.zone("cms/zone", c.Zone)
 }

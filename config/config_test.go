@@ -131,7 +131,7 @@ queue: {pol: 3s, poll: 3, concurrency: many, lease: 200s}
 sitemaps: {gzip: true}
 kinds: {mail.send: {timeout: soon, limits: 2}}
 schedule: {entries: {x: {cron: "61 * * * *", policy: never}}}
-http: {users: [{name: a, password: short, rol: viewer}]}
+http: {users: [{name: a, rol: read}]}
 log: {level: loud}
 `)
 	_, err := Load(Sources{File: file, Environ: []string{"CMSJOBS_QUEUE_POOL=1s", "CMSJOBS_DATABASE_DSN_FILE=/no/such"},

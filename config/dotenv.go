@@ -26,7 +26,6 @@ var plain = []struct{ name, path string }{
 	{"AWS_DEFAULT_REGION", "storage/s3/region"},
 	{"AWS_BUCKET", "storage/s3/bucket"},
 	{"AWS_ENDPOINT", "storage/s3/endpoint"},
-	{"AWS_URL", "storage/s3/public_url"},
 	{"AWS_USE_PATH_STYLE_ENDPOINT", "storage/s3/path_style"},
 	{"REDIS_USERNAME", "cache/redis/username"},
 	{"REDIS_PASSWORD", "cache/redis/password"},

@@ -15,14 +15,12 @@ type S3 struct {
 	SecretKey Secret `koanf:"secret_key"`
 	PathStyle bool   `koanf:"path_style"`
 	Prefix    string `koanf:"prefix"`
-	PublicURL string `koanf:"public_url"`
 }
 
 func defaultStorage() Storage { return Storage{S3: S3{Region: "us-east-1"}} }
 
 func (s Storage) check(r *report) {
 	r.webURL("storage/s3/endpoint", s.S3.Endpoint)
-	r.webURL("storage/s3/public_url", s.S3.PublicURL)
 	if s.S3.AccessKey != "" && s.S3.SecretKey == "" {
 		r.add("storage/s3/secret_key", "it is missing though access_key is set")
 	}

@@ -93,6 +93,9 @@ func (l *laravel) work(ctx context.Context) (cost, error) {
 
 // pickUp times jobs that come to an idle worker with its default sleep.
 func (l *laravel) pickUp(ctx context.Context, n int) ([]time.Duration, error) {
+	if _, err := l.db.ExecContext(ctx, "TRUNCATE TABLE jobs"); err != nil {
+		return nil, err
+	}
 	worker := l.command(ctx, "queue:work", "--quiet")
 	var said bytes.Buffer
 	worker.Stderr = &said

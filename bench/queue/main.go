@@ -1,68 +1,82 @@
-// Command queue measures cmsjobs' queue beside its peers, all in one run.
+// Command queue measures cmsjobs' queue beside its peers in one run: Laravel's
+// own worker on a MariaDB, River and graphile-worker on a PostgreSQL, all of
+// which it starts itself and ends. It writes tables of figures and ratios.
+// Peers that are not installed are left out, and the report says so.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"runtime/pprof"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
 )
 
 func main() {
-	n := flag.Int("n", 50000, "jobs")
-	slots := flag.Int("slots", 100, "")
-	prefetch := flag.Int("prefetch", 2000, "")
-	prof := flag.String("prof", "", "")
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	page := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
+	b := &bench{}
+	flag.IntVar(&b.jobs, "jobs", 40000, "jobs that are worked off in a measurement")
+	flag.BoolVar(&b.short, "short", false, "without the scenes of a million rows and the idle worker")
 	flag.Parse()
-	ctx := context.Background()
-	s, err := startMariaDB()
+	err := b.run(ctx)
+	stop()
+	text := b.report()
+	fmt.Print(text)
+	if err == nil && *page != "" {
+		err = into(*page, text)
+	}
 	if err != nil {
-		panic(err)
-	}
-	defer s.Stop()
-	o, err := newOurs(ctx, s, true)
-	if err != nil {
-		panic(err)
-	}
-	if *prof != "" {
-		f, _ := os.Create(*prof)
-		pprof.StartCPUProfile(f)
-		defer pprof.StopCPUProfile()
-	}
-	l, err := newLaravel(ctx, s)
-	if err != nil {
-		panic(err)
-	}
-	c, err := l.drain(ctx, 1500)
-	fmt.Printf("laravel %.0f/s client %.1f server %.1f us/job %v\n", c.rate(), c.clientJob(), c.serverJob(), err)
-	fmt.Println("pid", s.pid)
-	for range 3 {
-		before := questions(o)
-		c, err := o.drain(ctx, *n, *slots, *prefetch)
-		if err != nil {
-			panic(err)
-		}
-		fmt.Printf("drain %d/%d: %.0f/s client %.1f server %.1f us/job; statements %v per 1000\n", *slots, *prefetch, c.rate(), c.clientJob(), c.serverJob(), diff(before, questions(o), *n))
+		fmt.Fprintln(os.Stderr, "bench/queue:", err)
+		os.Exit(1)
 	}
 }
 
-func questions(o *ours) map[string]int {
-	m := map[string]int{}
-	rows, _ := o.db.Query("SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_select','Com_insert','Com_update','Com_delete','Com_commit','Com_begin','Innodb_os_log_fsyncs','Questions')")
-	defer rows.Close()
-	for rows.Next() {
-		var k string
-		var v int
-		rows.Scan(&k, &v)
-		m[k] = v
-	}
-	return m
+type bench struct {
+	jobs   int
+	short  bool
+	tables []*table
+	absent []string
 }
-func diff(a, b map[string]int, n int) map[string]float64 {
-	m := map[string]float64{}
-	for k := range b {
-		m[k] = float64(b[k]-a[k]) * 1000 / float64(n)
+
+func (b *bench) run(ctx context.Context) error {
+	for _, part := range []func(context.Context) error{b.mariaDB, b.postgres} {
+		if err := part(ctx); err != nil {
+			return err
+		}
 	}
-	return m
+	return nil
 }
+
+func (b *bench) report() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s, %s: `make bench-queue`.\n\n", time.Now().Format(time.DateOnly), machine())
+	for _, line := range b.absent {
+		fmt.Fprintf(&s, "Not measured: %s.\n\n", line)
+	}
+	for _, t := range b.tables {
+		s.WriteString(t.markdown())
+	}
+	return s.String()
+}
+
+func (b *bench) table(title, note string, head ...string) *table {
+	t := &table{title: title, note: note, head: head}
+	b.tables = append(b.tables, t)
+	return t
+}
+
+// without notes a peer that is not installed; other errors stay errors.
+func (b *bench) without(name string, err error) error {
+	if errors.Is(err, errAbsent) {
+		b.absent = append(b.absent, name+" ("+errAbsent.Error()+")")
+		return nil
+	}
+	return err
+}
+
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -21,13 +21,14 @@ var noop = jobs.Kind[struct{}]{Name: "bench.noop", Queue: "default"}
 
 // ours is cmsjobs on one database, store and worker as the service joins them.
 type ours struct {
-	server   *server // nil on SQLite
+	server   *server
 	db       *sqlx.DB
 	dsn      string
 	name     string
 	registry *jobs.Registry
 	store    *sqlstore.Store
 	wake     chan struct{}
+	standing scene // what stage left in the table
 }
 
 func newOurs(ctx context.Context, s *server, indexed bool) (*ours, error) {
@@ -37,12 +38,7 @@ func newOurs(ctx context.Context, s *server, indexed bool) (*ours, error) {
 	if o.db, o.dsn, o.name, err = s.cms(ctx); err != nil {
 		return nil, err
 	}
-	o.store, err = sqlstore.Open(ctx, o.db, sqlstore.Options{Registry: o.registry, Wake: func(string) {
-		select {
-		case o.wake <- struct{}{}:
-		default:
-		}
-	}})
+	o.store, err = o.reopened(ctx)
 	if err == nil && indexed {
 		err = o.store.AddIndex(ctx)
 	}
@@ -50,6 +46,16 @@ func newOurs(ctx context.Context, s *server, indexed bool) (*ours, error) {
 		return nil, errors.Join(err, o.db.Close())
 	}
 	return o, nil
+}
+
+// reopened is a new store on the same tables, which has seen nothing yet.
+func (o *ours) reopened(ctx context.Context) (*sqlstore.Store, error) {
+	return sqlstore.Open(ctx, o.db, sqlstore.Options{Registry: o.registry, Wake: func(string) {
+		select {
+		case o.wake <- struct{}{}:
+		default:
+		}
+	}})
 }
 
 // cost is what a piece of work took.

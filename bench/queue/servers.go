@@ -93,15 +93,21 @@ func (s *server) cms(ctx context.Context) (db *sqlx.DB, dsn, name string, err er
 // cpu is the processor time that the server has used: of its process, and of
 // its children, those that ended included.
 func (s *server) cpu() time.Duration {
-	total := ticks(s.pid, true)
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
-		if f := stat(pid); len(f) > 1 && f[1] == strconv.Itoa(s.pid) {
-			total += ticks(pid, false)
+	for {
+		before := ticks(s.pid, true)
+		children := time.Duration(0)
+		stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+		for _, path := range stats {
+			pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
+			if f := stat(pid); len(f) > 1 && f[1] == strconv.Itoa(s.pid) {
+				children += ticks(pid, false)
+			}
+		}
+		// A child that ended meanwhile would be counted twice, or not at all.
+		if after := ticks(s.pid, true); after-before < 20*time.Millisecond {
+			return after + children
 		}
 	}
-	return total
 }
 
 // stat are the fields of /proc/PID/stat behind the command's name.

@@ -19,7 +19,7 @@ import (
 
 func (a *app) demoCommand() *cobra.Command {
 	var dir string
-	var once, fresh bool
+	var o demoOptions
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Show everything at once, on a sample site, with nothing to install",
@@ -30,21 +30,25 @@ jobs are done and exits with 1 when one of them failed.`,
 		Example: "  cmsjobs demo\n  cmsjobs demo --once\n  cmsjobs demo --once --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.demo(c.Context(), newDemoSite(dir), once, fresh)
+			return a.demo(c.Context(), newDemoSite(dir), o)
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", "cmsjobs-demo", "the folder of the sample site")
-	c.Flags().BoolVar(&once, "once", false, "do each job once, print a table and stop")
-	c.Flags().BoolVar(&fresh, "fresh", false, "remove an earlier demo in the folder first")
+	c.Flags().BoolVar(&o.seedOnly, "seed-only", false, "make the sample site and stop")
+	c.Flags().BoolVar(&o.once, "once", false, "do each job once, print a table and stop")
+	c.Flags().BoolVar(&o.fresh, "fresh", false, "remove an earlier demo in the folder first")
 	return c
 }
 
-func (a *app) demo(ctx context.Context, site demoSite, once, fresh bool) error {
+// demoOptions are the demo's words on the command line.
+type demoOptions struct{ once, fresh, seedOnly bool }
+
+func (a *app) demo(ctx context.Context, site demoSite, o demoOptions) error {
 	var err error
 	if site.dir, err = filepath.Abs(site.dir); err != nil {
 		return err
 	}
-	if fresh && site.there() {
+	if o.fresh && site.there() {
 		if err := os.RemoveAll(site.dir); err != nil {
 			return fmt.Errorf("removing the earlier demo: %w", err)
 		}
@@ -60,14 +64,22 @@ func (a *app) demo(ctx context.Context, site demoSite, once, fresh bool) error {
 		return err
 	}
 	defer a.closing(r)
+	if err := demoHistory(ctx, r, site, a.now()); err != nil || o.seedOnly {
+		return err
+	}
 
+	hook, closeHook, err := demoReceiver()
+	if err != nil {
+		return err
+	}
+	defer closeHook()
 	started := a.now()
-	list := demoJobs(site, r.registry)
+	list := demoJobs(site, r.registry, hook)
 	if err := insertAsCMS(ctx, r, list); err != nil {
 		return err
 	}
 	a.say("Enqueued %d jobs, as the CMS does it: INSERT INTO jobs …\n", len(list))
-	if once {
+	if o.once {
 		if err := a.demoWork(ctx, r, list); err != nil {
 			return err
 		}
@@ -76,6 +88,9 @@ func (a *app) demo(ctx context.Context, site demoSite, once, fresh bool) error {
 	parts, err := a.parts(r)
 	if err != nil {
 		return err
+	}
+	if r.config.HTTP.Enabled {
+		a.say("The admin page: http://%s/ – user admin, password demo\n", r.config.HTTP.Listen)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return together(ctx, parts) })
@@ -103,6 +118,12 @@ func (a *app) openDemo(ctx context.Context, site demoSite) (*rooms, error) {
 		{Path: "queue.concurrency", Value: "2", Name: "the demo"},
 		{Path: "queue.export_dir", Value: filepath.Join(site.dir, "storage", "app"), Name: "the demo"},
 		{Path: "log.level", Value: "warn", Name: "the demo"},
+		{Path: "http.admin_user", Value: "admin", Name: "the demo"},
+		{Path: "http.admin_password", Value: "demo", Name: "the demo"},
+		{Path: "http.listen", Value: demoPort(), Name: "the demo"},
+		{Path: "webhook.allow_private", Value: "127.0.0.0/8", Name: "the demo"},
+		{Path: "webhook.allow_http", Value: "true", Name: "the demo"},
+		{Path: "backup.free_space", Value: "64MiB", Name: "the demo"},
 	}
 	if a.global.logLevel != "" {
 		flags = append(flags, config.Flag{Path: "log.level", Value: a.global.logLevel, Name: "--log-level"})
@@ -204,8 +225,11 @@ type demoFile struct {
 // filesSince lists what jobs wrote into the site's public folder and mails.
 func filesSince(dir string, since time.Time) ([]demoFile, error) {
 	files := []demoFile{}
-	for _, part := range []string{"public", "mails"} {
+	for _, part := range []string{"public", "mails", filepath.Join("storage", "app", "cmsjobs-backups")} {
 		err := filepath.WalkDir(filepath.Join(dir, part), func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
 			if err != nil || d.IsDir() {
 				return err
 			}

@@ -60,7 +60,15 @@ func checks() []check {
 		{"workers", checkWorkers},
 		{"failed jobs", checkFailed},
 		{"folders", checkFolders},
+		{"CMS", checkCMS},
 		{"CMS scheduler", checkCMSScheduler},
+		{"sitemap", checkSitemap},
+		{"mail", checkMail},
+		{"breakers", checkBreakers},
+		{"backups", checkBackups},
+		{"bucket", checkBucket},
+		{"analytics", checkAnalytics},
+		{"admin page", checkDoors},
 		{"kinds", checkKinds},
 	}
 }

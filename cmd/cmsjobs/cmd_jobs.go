@@ -16,7 +16,7 @@ import (
 
 func (a *app) jobsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "jobs", Short: "List, show, cancel and retry jobs", Example: "  cmsjobs jobs list\n  cmsjobs jobs show 42"}
-	c.AddCommand(a.jobsListCommand(), a.jobsShowCommand(), a.jobsCancelCommand(), a.jobsRetryCommand(), a.jobsStatsCommand())
+	c.AddCommand(a.jobsListCommand(), a.jobsShowCommand(), a.jobsExplainCommand(), a.jobsCancelCommand(), a.jobsRetryCommand(), a.jobsStatsCommand())
 	return c
 }
 

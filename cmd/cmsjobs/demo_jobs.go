@@ -24,7 +24,7 @@ type demoJob struct {
 
 // demoJobs are the demo's jobs in their order. Kinds that this program does
 // not have are left out, so that a job is added here by one line.
-func demoJobs(site demoSite, registry *jobs.Registry) []demoJob {
+func demoJobs(site demoSite, registry *jobs.Registry, hook string) []demoJob {
 	list := []demoJob{{kind: "sitemap.generate", payload: map[string]any{"force": false}, shows: "writes public/sitemap.xml"}}
 	for n := range site.photos {
 		list = append(list, demoJob{kind: "media.processImage", payload: map[string]any{"mediaFileId": n + 1, "filePath": fmt.Sprintf("photos/harbour-%d.jpg", n+1), "mimeType": "image/jpeg"},
@@ -32,6 +32,15 @@ func demoJobs(site demoSite, registry *jobs.Registry) []demoJob {
 	}
 	list = append(list,
 		demoJob{kind: "mail.send", payload: map[string]any{"to": "reader@demo.example", "subject": "Welcome to Harbour Notes", "body": "<p>Hello! This mail stays in the demo's folder.</p>"}, shows: "writes a mail into mails/"},
+		demoJob{kind: "sitemap.indexnow", shows: "tells search engines; here it is off, and says so"},
+		demoJob{kind: "analytics.process", shows: "adds up a week of an access log"},
+		demoJob{kind: "content.publish", payload: map[string]any{"model": "posts", "postId": 1}, shows: "publishes a post, renews what shows it"},
+		demoJob{kind: "cache.clear", payload: map[string]any{"tags": []string{"menu"}}, shows: "clears a part of the CMS's cache"},
+		demoJob{kind: "cache.clearExpired", shows: "removes what the cache no longer needs"},
+		demoJob{kind: "logs.cleanup", payload: map[string]any{"dryRun": true}, shows: "says which old logs would go"},
+		demoJob{kind: "webhook.deliver", payload: map[string]any{"url": hook, "event": "demo.hello", "data": map[string]any{"hello": "world"}}, shows: "tells another program (a port of this demo)"},
+		demoJob{kind: "notification.send", payload: map[string]any{"title": "Hello from the demo", "message": "Everything runs."}, shows: "tells the administrators"},
+		demoJob{kind: "backup.generate", shows: "backs everything up, proves it by restoring"},
 		demoJob{kind: "cmsjobs.probe", payload: map[string]any{"sleep": "50ms"}, shows: "does nothing, to show a run"})
 	known := list[:0]
 	for _, j := range list {

@@ -69,14 +69,14 @@ func (a *app) addCommands(root *cobra.Command) {
 	add(groupStart, a.demoCommand(), a.runCommand(), a.doctorCommand(), a.configCommand(), a.migrateCommand())
 	add(groupJobs, a.enqueueCommand(), a.jobsCommand(), a.failedCommand(), a.kindsCommand())
 	add(groupWorker, a.workCommand(), a.workersCommand(), a.pauseCommand(), a.continueCommand(), a.restartCommand(), a.scheduleCommand(), a.tickCommand())
-	add(groupParts, a.sitemapCommand(), a.mediaCommand(), a.analyticsCommand())
-	add(groupCare, a.cleanCommand(), a.tokenCommand(), a.healthCommand(), a.benchCommand(), a.versionCommand())
+	add(groupParts, a.sitemapCommand(), a.mediaCommand(), a.analyticsCommand(), a.mailCommand(), a.backupCommand(), a.webhookCommand())
+	add(groupCare, a.cleanCommand(), a.tokenCommand(), a.healthCommand(), a.breakersCommand(), a.benchCommand(), a.manCommand(), a.versionCommand())
 
 	// Laravel's spellings, for fingers that know them.
 	for name, c := range map[string]*cobra.Command{
 		"queue:failed": a.failedListCommand(), "queue:retry": a.failedRetryCommand(), "queue:forget": a.failedForgetCommand(),
 		"queue:flush": a.failedFlushCommand(), "queue:prune-failed": a.failedPruneCommand(),
-		"schedule:list": a.scheduleListCommand(),
+		"schedule:list": a.scheduleListCommand(), "schedule:run": a.tickCommand(),
 	} {
 		_, words, _ := strings.Cut(c.Use, " ")
 		c.Use, c.Hidden = strings.TrimSpace(name+" "+words), true

@@ -35,6 +35,9 @@ func cacheHandler(registry *jobs.Registry, r *rooms) error {
 			return client, nil
 		}
 	}
+	if l.MaxSize == 0 {
+		set.Options.RotateAbove = -1
+	}
 	cache.New(set).Register(registry)
 	return nil
 }

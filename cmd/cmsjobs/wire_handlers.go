@@ -31,7 +31,8 @@ import (
 // cannot work here (no folder of the CMS, say) is left out with a word in the
 // log: its jobs then wait for a worker that can run them.
 func handlers() []func(*jobs.Registry, *rooms) error {
-	return []func(*jobs.Registry, *rooms) error{sitemapHandler, mediaHandler, mailHandler, webhookHandler, notifyHandler, cacheHandler, publishHandler, analyticsHandler, backupHandler}
+	return []func(*jobs.Registry, *rooms) error{sitemapHandler, mediaHandler, mailHandler, webhookHandler, notifyHandler, cacheHandler,
+		publishHandler, analyticsHandler, backupHandler}
 }
 
 // handlerSet are the handlers that commands and pages call besides their jobs.
@@ -42,8 +43,8 @@ type handlerSet struct {
 	mail      *mail.Handler
 	webhook   *webhook.Handler
 	analytics *analytics.Handler
-	publish   *publish.Handler
 	backup    *backup.Handler
+	publish   *publish.Handler
 }
 
 // nowhere are rooms without a database, to list kinds by.
@@ -163,7 +164,7 @@ func (r *rooms) finishMail(m *mail.Config) (err error) {
 		}
 	}
 	if len(m.AttachmentRoots) == 0 && r.site.Root != "" {
-		m.AttachmentRoots = []string{r.site.Storage(), r.uploads()}
+		m.AttachmentRoots = []string{r.uploads()} // storage also holds logs, sessions and backups
 	}
 	return nil
 }

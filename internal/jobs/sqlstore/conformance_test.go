@@ -26,6 +26,8 @@ func TestConformance(t *testing.T) {
 		{"a lost lease changes nothing", conformALostLeaseChangesNothing},
 		{"renew keeps a lease", conformRenewKeepsALease},
 		{"each job once among many claimers", conformEachJobOnceAmongManyClaimers},
+		{"what a look left over is tried and not trusted", conformLeftoversAreNotTrusted},
+		{"a lone settlement without its lease writes nothing", conformALoneSettlementNeedsItsLease},
 		{"rows of others are not touched", conformRowsOfOthersAreNotTouched},
 		{"poison is buried and the queue goes on", conformPoisonIsBuriedAndTheQueueGoesOn},
 		{"a job that kills its workers ends", conformAJobThatKillsItsWorkersEnds},
@@ -47,6 +49,45 @@ func TestConformance(t *testing.T) {
 				t.Run(p.name, func(t *testing.T) { p.test(t, v.fixture(t, db)) })
 			}
 		})
+	}
+}
+
+// The first claim leaves four rows over. Another claimer takes two of them and
+// a person deletes one; only the last is still to be had.
+func conformLeftoversAreNotTrusted(t *testing.T, f *fixture) {
+	receipts := f.enqueue(job(`{"n":1}`), job(`{"n":2}`), job(`{"n":3}`), job(`{"n":4}`), job(`{"n":5}`))
+	if got := f.claim(1); len(got) != 1 || got[0].Job.ID != receipts[0].ID {
+		t.Fatalf("claimed %+v, want the first", got)
+	}
+	if got := f.claimBy(f.another(), 2); len(got) != 2 || got[0].Job.ID != receipts[1].ID {
+		t.Fatalf("another claimed %+v, want the second and third", got)
+	}
+	f.db.MustExec(fmt.Sprintf("DELETE FROM %s WHERE id = %d", f.Store.t.shape().name, receipts[3].ID))
+	if got := f.claim(1); len(got) != 1 || got[0].Job.ID != receipts[4].ID {
+		t.Errorf("claimed %+v, want the fifth alone", got)
+	}
+}
+
+// A completion alone may go another way than many at once: it needs its lease
+// likewise, and frees its unique key.
+func conformALoneSettlementNeedsItsLease(t *testing.T, f *fixture) {
+	f.enqueue(job(`{}`).Unique("lone"))
+	held := f.claim(1)[0]
+	lost := held
+	lost.Lease.Attempt += 7
+	lost.Lease.Token = newToken("somebody else")
+	if errs := f.settle(end(lost, jobs.Completed)); !errors.Is(errs[0], jobs.ErrLeaseLost) {
+		t.Errorf("settled under a lease that is not ours: %v", errs[0])
+	}
+	rows := "SELECT COUNT(*) FROM " + f.Store.t.shape().name
+	if f.count(rows) != 1 || f.count("SELECT COUNT(*) FROM cmsjobs_runs") != 0 || f.count("SELECT COUNT(*) FROM cmsjobs_unique") != 1 {
+		t.Error("a settlement without its lease wrote something")
+	}
+	if errs := f.settle(end(held, jobs.Completed)); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	if f.count(rows) != 0 || f.count("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'completed'") != 1 || f.count("SELECT COUNT(*) FROM cmsjobs_unique") != 0 {
+		t.Error("the completion did not leave one line and free the key")
 	}
 }
 

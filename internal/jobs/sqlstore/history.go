@@ -86,40 +86,100 @@ func (s *Store) insertRuns(ctx context.Context, q Tx, rows []runRow) error {
 		now = strconv.FormatInt(read, 10)
 	}
 	for len(rows) > 0 {
-		var values []string
-		var args []any
-		size := 0
-		for len(rows) > 0 && len(values) < 1000 && len(args)+9 <= s.d.maxParams && (size < s.maxBytes/2 || len(values) == 0) {
-			v, a, n := s.runValues(rows[0], now)
-			values, args, size, rows = append(values, v), append(args, a...), size+n, rows[1:]
+		batch, size := []runLine{}, 0
+		for len(rows) > 0 && len(batch) < 1000 && len(batch)*9+9 <= s.d.maxParams && (size < s.maxBytes/2 || len(batch) == 0) {
+			l := s.lineOf(rows[0])
+			batch, size, rows = append(batch, l), size+l.size(), rows[1:]
 		}
-		if _, err := s.exec(ctx, q, "INSERT INTO cmsjobs_runs ("+runColumns+") VALUES "+strings.Join(values, ","), args...); err != nil {
+		statement, args := s.insertion(batch, now)
+		if _, err := s.exec(ctx, q, statement, args...); err != nil {
 			return fmt.Errorf("writing the history of runs: %w", err)
 		}
 	}
 	return nil
 }
 
-// runValues is the row's VALUES, arguments and size in bytes. now is SQL.
-func (s *Store) runValues(r runRow, now string) (string, []any, int) {
-	duration, wait := max(r.duration.Milliseconds(), 0), max(r.wait.Milliseconds(), 0)
-	var failure, result, data any
-	size := 300
+// runLine is a runRow as its columns hold it.
+type runLine struct {
+	job, attempt, duration, wait              int64
+	uuid, kind, queue, outcome, worker, lease string
+	failure, result, data                     *string
+}
+
+func (s *Store) lineOf(r runRow) runLine {
+	l := runLine{job: r.job.ID, attempt: int64(r.job.Attempt), duration: max(r.duration.Milliseconds(), 0), wait: max(r.wait.Milliseconds(), 0),
+		uuid: r.job.UUID, kind: r.job.Kind, queue: bound(r.job.Queue), outcome: r.outcome, worker: bound(r.worker), lease: r.lease}
 	if r.err != "" {
 		text := cut(r.err)
-		failure, size = text, size+len(text)
+		l.failure = &text
 	}
 	if len(r.result) > maxResult {
 		r.result = json.RawMessage(fmt.Sprintf(`{"omitted":"the result had %d bytes, %d are kept"}`, len(r.result), maxResult))
 	}
 	if len(r.result) > 0 {
-		result, size = strings.ReplaceAll(string(r.result), "\x00", ""), size+len(r.result)
+		text := strings.ReplaceAll(string(r.result), "\x00", "")
+		l.result = &text
 	}
 	if len(r.data) <= s.o.KeepData && utf8.Valid(r.data) && string(r.data) != "{}" && len(r.data) > 0 {
-		data, size = string(r.data), size+len(r.data)
+		text := string(r.data)
+		l.data = &text
 	}
-	values := fmt.Sprintf("(%d,?,?,?,%d,?,?,?,%s,%d,%d,?,?,?)", r.job.ID, r.job.Attempt, now, duration, wait)
-	return values, []any{r.job.UUID, r.job.Kind, bound(r.job.Queue), r.outcome, bound(r.worker), r.lease, failure, result, data}, size
+	return l
+}
+
+// size is about how many bytes the line is in a statement.
+func (l runLine) size() int {
+	n := 300
+	for _, text := range []*string{l.failure, l.result, l.data} {
+		if text != nil {
+			n += len(*text)
+		}
+	}
+	return n
+}
+
+// values is the line's VALUES and their arguments. now is SQL.
+func (l runLine) values(now string) (string, []any) {
+	args := []any{l.uuid, l.kind, l.queue, l.outcome, l.worker, l.lease, nil, nil, nil}
+	for i, text := range []*string{l.failure, l.result, l.data} {
+		if text != nil {
+			args[6+i] = *text
+		}
+	}
+	return fmt.Sprintf("%d,?,?,?,%d,?,?,?,%s,%d,%d,?,?,?", l.job, l.attempt, now, l.duration, l.wait), args
+}
+
+// insertion is the INSERT of many lines. PostgreSQL gets arrays: reading ten
+// thousand parameters costs it more than writing the rows.
+func (s *Store) insertion(lines []runLine, now string) (string, []any) {
+	into := "INSERT INTO cmsjobs_runs (" + runColumns + ") "
+	if s.d.name != "postgres" {
+		values, args := make([]string, len(lines)), make([]any, 0, 9*len(lines))
+		for i, l := range lines {
+			v, a := l.values(now)
+			values[i], args = "("+v+")", append(args, a...)
+		}
+		return into + "VALUES " + strings.Join(values, ","), args
+	}
+	return into + "SELECT j, u, k, q, a, o, w, l, " + now + ", d, p, e, r, x FROM unnest(" +
+			"CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), " +
+			"CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[])) AS t (j, u, k, q, a, o, w, l, d, p, e, r, x)",
+		[]any{gather(lines, func(l runLine) int64 { return l.job }), gather(lines, func(l runLine) string { return l.uuid }),
+			gather(lines, func(l runLine) string { return l.kind }), gather(lines, func(l runLine) string { return l.queue }),
+			gather(lines, func(l runLine) int64 { return l.attempt }), gather(lines, func(l runLine) string { return l.outcome }),
+			gather(lines, func(l runLine) string { return l.worker }), gather(lines, func(l runLine) string { return l.lease }),
+			gather(lines, func(l runLine) int64 { return l.duration }), gather(lines, func(l runLine) int64 { return l.wait }),
+			gather(lines, func(l runLine) *string { return l.failure }), gather(lines, func(l runLine) *string { return l.result }),
+			gather(lines, func(l runLine) *string { return l.data })}
+}
+
+// gather lists one value of each line.
+func gather[T any](lines []runLine, of func(runLine) T) []T {
+	list := make([]T, len(lines))
+	for i, l := range lines {
+		list[i] = of(l)
+	}
+	return list
 }
 
 // bound cuts a word to what our columns hold.

@@ -37,17 +37,17 @@ func (s *Store) finish(ctx context.Context, e ending) error {
 	l := e.Claimed.Lease
 	cond, more := s.t.guard(l, s.triedRenewal(l.ID))
 	drop := fmt.Sprintf("DELETE FROM %s WHERE id = %d AND %s", s.t.shape().name, l.ID, cond)
-	values, args, _ := s.runValues(runOf(e), s.millis())
+	values, args := s.lineOf(runOf(e)).values(s.millis())
 	args = slices.Concat(more, args)
 	var n int64
 	var err error
 	if s.d.name == "postgres" {
 		n, err = s.exec(ctx, s.db, "WITH gone AS ("+drop+" RETURNING id), freed AS (DELETE FROM cmsjobs_unique WHERE job_id IN (SELECT id FROM gone)) "+
-			"INSERT INTO cmsjobs_runs ("+runColumns+") SELECT "+strings.Trim(values, "()")+" FROM gone", args...)
+			"INSERT INTO cmsjobs_runs ("+runColumns+") SELECT "+values+" FROM gone", args...)
 	} else {
 		_, err = s.one(ctx, s.db, []any{&n}, "BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; START TRANSACTION; "+
-			drop+"; IF ROW_COUNT() = 1 THEN INSERT INTO cmsjobs_runs ("+runColumns+") VALUES "+values+
-			fmt.Sprintf("; DELETE FROM cmsjobs_unique WHERE job_id = %d; COMMIT; SELECT 1; ELSE ROLLBACK; SELECT 0; END IF; END", l.ID), args...)
+			drop+"; IF ROW_COUNT() = 1 THEN INSERT INTO cmsjobs_runs ("+runColumns+") VALUES ("+values+
+			fmt.Sprintf("); DELETE FROM cmsjobs_unique WHERE job_id = %d; COMMIT; SELECT 1; ELSE ROLLBACK; SELECT 0; END IF; END", l.ID), args...)
 	}
 	if err == nil && n != 1 {
 		return errShort

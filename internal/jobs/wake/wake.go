@@ -115,11 +115,19 @@ func Call(dir string, m Message) int {
 }
 
 func send(path string, m Message) error {
-	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+	syscall.ForkLock.RLock() // macOS has no SOCK_CLOEXEC
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
 	if err != nil {
 		return err
 	}
 	defer syscall.Close(fd)
+	if err := syscall.SetNonblock(fd, true); err != nil {
+		return err
+	}
 	return syscall.Sendto(fd, []byte{byte(m)}, 0, &syscall.SockaddrUnix{Name: path})
 }
 

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// scene is what stands in the queue before the jobs that are claimed.
+type scene struct {
+	name    string
+	n       int
+	payload string // SQL of the payload
+	delay   int    // seconds
+}
+
+const (
+	ourPayload = `{"job":"bench.noop","type":"bench.noop","data":{}}`
+	phpPayload = `{"displayName":"App\\\\Jobs\\\\Mail","job":"Illuminate\\\\Queue\\\\CallQueuedHandler@call","data":{}}`
+)
+
+var scenes = []scene{
+	{"1,000 waiting", 1000, ourPayload, 0},
+	{"100,000 waiting", 100_000, ourPayload, 0},
+	{"1,000,000 waiting", 1_000_000, ourPayload, 0},
+	{"1,000,000 delayed before", 1_000_000, ourPayload, 86400},
+	{"200,000 of PHP's before", 200_000, phpPayload, 0},
+}
+
+// claims times single claims in a scene. The first one, which has to find its
+// way, stands apart.
+func (o *ours) claims(ctx context.Context, s scene, n int) (first time.Duration, rest []time.Duration, err error) {
+	if err := o.stage(ctx, s); err != nil {
+		return 0, nil, err
+	}
+	if err := o.fill(ctx, n+1, asItIs); err != nil {
+		return 0, nil, err
+	}
+	fresh, err := o.reopened(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	for i := range n {
+		begun := time.Now()
+		got, err := fresh.Claim(ctx, jobs.ClaimRequest{Worker: "bench", Queues: []string{"default"}, Limit: 1, Lease: time.Minute})
+		took := time.Since(begun)
+		if err != nil || len(got) != 1 && i > 0 {
+			return 0, nil, fmt.Errorf("%d jobs were claimed: %w", len(got), err)
+		}
+		if len(got) == 1 {
+			if _, err := fresh.Settle(ctx, []jobs.Settlement{{Claimed: got[0], Verdict: jobs.Completed, Worker: "bench"}}); err != nil {
+				return 0, nil, err
+			}
+		}
+		if i == 0 {
+			first = took
+		} else {
+			rest = append(rest, took)
+		}
+	}
+	slices.Sort(rest)
+	return first, rest, nil
+}
+
+// stage makes a scene, on top of the one that stands if it is of the same sort,
+// by statements that each end well within the connection's time-out.
+func (o *ours) stage(ctx context.Context, s scene) error {
+	if o.standing.payload != s.payload || o.standing.delay != s.delay || o.standing.n > s.n {
+		if _, err := o.db.ExecContext(ctx, "TRUNCATE TABLE jobs"); err != nil {
+			return err
+		}
+		o.standing = scene{}
+	}
+	for left := s.n - o.standing.n; left > 0; left -= 50_000 {
+		_, err := o.db.ExecContext(ctx, fmt.Sprintf(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at)
+			SELECT 'default', '%s', 0, UNIX_TIMESTAMP() + %d, UNIX_TIMESTAMP() FROM seq_1_to_%d`, s.payload, s.delay, min(left, 50_000)))
+		if err != nil {
+			return err
+		}
+	}
+	o.standing = s
+	return nil
+}
+
+// at is the value below which this share of sorted times lies, in ms.
+func at(times []time.Duration, part float64) float64 {
+	return float64(times[int(part*float64(len(times)-1))].Microseconds()) / 1000
+}

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+)
+
+func (a *app) backupCommand() *cobra.Command {
+	c := &cobra.Command{Use: "backup", Short: "Make, prove, list and restore backups",
+		Long:    "Backups are named by their id; \"latest\" is the newest good one. Where several places have it, --from chooses one.",
+		Example: "  cmsjobs --cms /var/www/site backup create\n  cmsjobs backup list\n  cmsjobs backup restore latest --database --dry-run"}
+	c.AddCommand(a.backupCreateCommand(), a.backupListCommand(), a.backupShowCommand(), a.backupVerifyCommand(),
+		a.backupDownloadCommand(), a.backupPruneCommand(), a.backupRestoreCommand())
+	return c
+}
+
+// withBackups opens the rooms and refuses where no backups are possible.
+func (a *app) withBackups(c *cobra.Command, do func(context.Context, *backup.Handler) error) error {
+	return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+		if r.handlers.backup == nil {
+			return usagef("where backups go is not known: name the CMS's folder (--cms DIR), or set backup.dir")
+		}
+		return do(ctx, r.handlers.backup)
+	})
+}
+
+// backupProgress shows bytes on a terminal.
+func (a *app) backupProgress() (func(backup.Step), func()) {
+	var set func(int64)
+	end := func() {}
+	return func(s backup.Step) {
+		if set == nil {
+			total := s.Total
+			if total <= 0 {
+				total = -1
+			}
+			set, end = a.progress(total, "bytes")
+		}
+		set(s.Done)
+	}, func() { end() }
+}
+
+func (a *app) backupCreateCommand() *cobra.Command {
+	var request backup.Request
+	var onlyDatabase, onlyFiles bool
+	c := &cobra.Command{Use: "create", Short: "Make a backup now, without the queue, and prove it", Args: cobra.NoArgs,
+		Long:    "Makes a backup of the database and the uploads, proves it as backup.verify says, and thins out older ones.\n\nExit codes: 0 it is good · 1 it is not",
+		Example: "  cmsjobs backup create --name before-the-update\n  cmsjobs backup create --only-database --to local",
+		RunE: func(c *cobra.Command, _ []string) error {
+			request.Database, request.Files, request.By = !onlyFiles, !onlyDatabase, "command line"
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+				progress, end := a.backupProgress()
+				report, err := h.Create(ctx, request, progress)
+				end()
+				if err != nil {
+					return err
+				}
+				proof := "not proven"
+				if report.Proof != nil {
+					proof = proofText(*report.Proof)
+				}
+				return a.list(report, []string{"ID", "STATUS", "SIZE", "TABLES", "ROWS", "FILES", "PROOF"}, [][]string{{report.ID, string(report.Status),
+					humanize.IBytes(uint64(report.Size)), strconv.Itoa(report.Tables), strconv.FormatInt(report.Rows, 10), strconv.FormatInt(report.Files, 10), proof}}, "")
+			})
+		}}
+	f := c.Flags()
+	f.StringVar(&request.Name, "name", "", "a note for people")
+	f.StringSliceVar(&request.Destinations, "to", nil, "places, for example local,s3 (default: all that are configured)")
+	f.StringSliceVar(&request.Tables, "tables", nil, "only these tables; such a backup is not one of the site")
+	f.BoolVar(&onlyDatabase, "only-database", false, "without files")
+	f.BoolVar(&onlyFiles, "only-files", false, "without the database")
+	c.MarkFlagsMutuallyExclusive("only-database", "only-files")
+	return c
+}
+
+func (a *app) backupListCommand() *cobra.Command {
+	var from string
+	c := &cobra.Command{Use: "list", Short: "List the backups at all places, newest first", Example: "  cmsjobs backup list --json", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+				list, err := h.List(ctx, from)
+				return errors.Join(a.printBackups(list, "No backups."), err)
+			})
+		}}
+	c.Flags().StringVar(&from, "from", "", "only this place")
+	return c
+}
+
+func (a *app) printBackups(list []backup.Stored, nothing string) error {
+	cells := make([][]string, len(list))
+	for i, b := range list {
+		cells[i] = []string{b.ID, b.Destination, string(b.Status), ago(b.Started, a.now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(len(b.Tables)), strconv.FormatInt(b.FileCount, 10), b.Name}
+	}
+	if list == nil {
+		list = []backup.Stored{}
+	}
+	return a.list(list, []string{"ID", "PLACE", "STATUS", "MADE", "SIZE", "TABLES", "FILES", "NAME"}, cells, nothing)
+}
+
+func (a *app) backupShowCommand() *cobra.Command {
+	var from string
+	c := &cobra.Command{Use: "show ID", Short: "Show what a backup holds and how it was proven", Example: "  cmsjobs backup show latest", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, words []string) error {
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+				b, err := h.Show(ctx, words[0], from)
+				if err != nil {
+					return err
+				}
+				proofs, err := h.Proofs(ctx, b.ID, 20)
+				if err != nil {
+					return err
+				}
+				return a.printJSON(map[string]any{"backup": b, "proofs": proofs})
+			})
+		}}
+	c.Flags().StringVar(&from, "from", "", "the place to look at")
+	return c
+}
+
+func (a *app) backupVerifyCommand() *cobra.Command {
+	var from, level string
+	c := &cobra.Command{Use: "verify [ID]", Short: "Prove a backup by reading it back or restoring it", Args: cobra.MaximumNArgs(1),
+		Long: `Reads a backup back from where it lies. Levels: bytes (size and hash), parsed (every entry and row count),
+restored (into a scratch database that is then compared and dropped).
+
+Exit codes: 0 it is good · 1 it is not`,
+		Example: "  cmsjobs backup verify\n  cmsjobs backup verify latest --level parsed",
+		RunE: func(c *cobra.Command, words []string) error {
+			id := "latest"
+			if len(words) > 0 {
+				id = words[0]
+			}
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+				b, err := h.Show(ctx, id, from)
+				if err != nil {
+					return err
+				}
+				progress, end := a.backupProgress()
+				proof, err := h.Verify(ctx, b, backup.Level(level), progress)
+				end()
+				return errors.Join(a.list(proof, []string{"BACKUP", "PLACE", "TABLES", "ROWS", "FILES", "VERDICT"}, [][]string{{proof.Backup, proof.Destination,
+					strconv.Itoa(proof.Tables), strconv.FormatInt(proof.Rows, 10), strconv.FormatInt(proof.Files, 10), proofText(proof)}}, ""), err)
+			})
+		}}
+	c.Flags().StringVar(&from, "from", "", "the place whose copy is proven")
+	c.Flags().StringVar(&level, "level", "", "bytes, parsed or restored (default: backup.verify's)")
+	return c
+}
+
+func (a *app) backupDownloadCommand() *cobra.Command {
+	var from, out string
+	c := &cobra.Command{Use: "download ID", Short: "Write a backup's archive to a file", Example: "  cmsjobs backup download latest -o /tmp/", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, words []string) error {
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+				b, err := h.Show(ctx, words[0], from)
+				if err != nil {
+					return err
+				}
+				path := out
+				if info, err := os.Stat(path); err == nil && info.IsDir() {
+					path = filepath.Join(path, filepath.Base(b.Archive))
+				}
+				n, err := download(ctx, h, b, path)
+				if err != nil {
+					return err
+				}
+				return a.list(map[string]any{"file": path, "bytes": n, "sha256": b.SHA256}, []string{"FILE", "SIZE"}, [][]string{{path, humanize.IBytes(uint64(n))}}, "")
+			})
+		}}
+	c.Flags().StringVar(&from, "from", "", "the place to take it from")
+	c.Flags().StringVarP(&out, "output", "o", ".", "a file that is not there yet, or a folder")
+	return c
+}
+
+// download writes a file that only its owner may read: it holds everything.
+func download(ctx context.Context, h *backup.Handler, b backup.Stored, path string) (n int64, err error) {
+	content, _, err := h.Download(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	defer content.Close()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	n, err = io.Copy(f, content)
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return n, err
+}
+
+func (a *app) backupPruneCommand() *cobra.Command {
+	var dry bool
+	c := &cobra.Command{Use: "prune", Short: "Remove what retention does not keep", Example: "  cmsjobs backup prune --dry-run", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+				list, err := h.Prune(ctx, dry)
+				return errors.Join(a.printBackups(list, "Nothing to remove."), err)
+			})
+		}}
+	c.Flags().BoolVar(&dry, "dry-run", false, "only list what would go")
+	return c
+}
+
+func (a *app) backupRestoreCommand() *cobra.Command {
+	var q backup.RestoreRequest
+	var from, into string
+	var dry bool
+	c := &cobra.Command{Use: "restore ID", Short: "Bring back the database, tables or files of a backup", Args: cobra.ExactArgs(1),
+		Long: `Says first what would change, and the word that confirms it; only with --confirm WORD anything is changed.
+Before that, a backup of what is there now is made, and the whole archive is checked.`,
+		Example: "  cmsjobs backup restore latest --database --dry-run\n  cmsjobs backup restore latest --files --paths 'uploads/news/**' --confirm WORD\n  cmsjobs backup restore latest --database --into mysql://user@host/copy",
+		RunE: func(c *cobra.Command, words []string) error {
+			if !q.Database && !q.Files && len(q.Tables) == 0 && len(q.Paths) == 0 {
+				return usagef("say what to restore: --database, --tables, --files or --paths")
+			}
+			q.Database, q.Files = q.Database || len(q.Tables) > 0, q.Files || len(q.Paths) > 0
+			if into != "" {
+				var err error
+				if q.IntoDSN, err = sqlstore.DriverDSN(into); err != nil {
+					return usageError{fmt.Errorf("--into: %w", err)}
+				}
+				if path, isFile := strings.CutPrefix(q.IntoDSN, "file:"); isFile { // a SQLite backup is restored into a new file
+					q.IntoDSN = path
+				}
+			}
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error { return a.restore(ctx, h, q, words[0], from, dry) })
+		}}
+	f := c.Flags()
+	f.BoolVar(&q.Database, "database", false, "the whole database")
+	f.StringSliceVar(&q.Tables, "tables", nil, "only these tables")
+	f.BoolVar(&q.Files, "files", false, "all files; those that the backup does not have stay")
+	f.StringSliceVar(&q.Paths, "paths", nil, "only files that fit, for example 'uploads/news/**'")
+	f.StringVar(&into, "into", "", "another database instead of the CMS's; for SQLite sqlite:NEWFILE")
+	f.StringVar(&q.IntoFolder, "into-folder", "", "another folder instead of the CMS's")
+	f.StringVar(&q.Confirm, "confirm", "", "the word that the dry run names")
+	f.BoolVar(&q.SkipSafety, "no-safety", false, "without a backup of what is there now")
+	f.StringVar(&from, "from", "", "the place to take it from")
+	f.BoolVar(&dry, "dry-run", false, "only say what would change")
+	return c
+}
+
+func (a *app) restore(ctx context.Context, h *backup.Handler, q backup.RestoreRequest, id, from string, dry bool) error {
+	var err error
+	if q.Backup, err = h.Show(ctx, id, from); err != nil {
+		return err
+	}
+	progress, end := a.backupProgress()
+	defer func() { end() }()
+	if dry || q.Confirm == "" {
+		plan, err := h.Plan(ctx, q, progress)
+		end()
+		if err != nil {
+			return err
+		}
+		if err := a.printPlan(plan); err != nil || dry {
+			return err
+		}
+		return usagef("nothing was changed: say it again with --confirm %s", plan.Token)
+	}
+	done, err := h.Restore(ctx, q, progress)
+	end()
+	if err != nil {
+		return err
+	}
+	if err := a.list(done, []string{"RESTORED", "TABLES", "FILES", "PROBLEMS"}, [][]string{{q.Backup.ID, strconv.Itoa(done.Tables), strconv.FormatInt(done.Files, 10), strings.Join(done.Problems, "; ")}}, ""); err != nil {
+		return err
+	}
+	if len(done.Problems) > 0 {
+		return errors.New("what was restored differs from what was saved")
+	}
+	return nil
+}
+
+func (a *app) printPlan(p backup.RestorePlan) error {
+	if a.global.json {
+		return a.printJSON(p)
+	}
+	cells := make([][]string, len(p.Tables))
+	for i, t := range p.Tables {
+		now := strconv.FormatInt(t.RowsNow, 10)
+		if t.RowsNow < 0 {
+			now = "not there"
+		}
+		cells[i] = []string{t.Name, now, strconv.FormatInt(t.RowsBackup, 10)}
+	}
+	if len(cells) > 0 {
+		fmt.Fprintf(a.out, "Into the database %s:\n", printable(p.Database))
+		if err := a.table([]string{"TABLE", "ROWS NOW", "ROWS IN THE BACKUP"}, cells); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(a.out, "Files: %d new, %d overwritten, %d as they are. Tables that stay: %d.\n", p.NewFiles, p.ChangedFiles, p.SameFiles, len(p.Kept))
+	_, err := fmt.Fprintf(a.out, "To do it: --confirm %s\n", p.Token)
+	return err
+}
+
+// proven says when a backup was last proven, for doctor.
+func proven(h backup.Health, now time.Time) string {
+	if h.LastProven.IsZero() {
+		return "never proven"
+	}
+	return "proven " + ago(h.LastProven, now)
+}

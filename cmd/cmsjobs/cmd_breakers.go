@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+func (a *app) breakersCommand() *cobra.Command {
+	c := &cobra.Command{Use: "breakers", Short: "See what is left alone because it fails, and try it again",
+		Long:    "A mail server, bucket or host that fails again and again is left alone for a while; its jobs wait without losing attempts.",
+		Example: "  cmsjobs breakers list\n  cmsjobs breakers reset smtp:mail.example.com:587"}
+	c.AddCommand(&cobra.Command{Use: "list", Short: "List everything that ever failed, what is out first", Example: "  cmsjobs breakers list --json", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+				list, err := r.breakers.List(ctx)
+				if err != nil {
+					return err
+				}
+				cells := make([][]string, len(list))
+				for i, b := range list {
+					cells[i] = []string{b.Dependency, string(b.State), strconv.Itoa(b.Failures), ago(b.RetryAt, a.now()), short(b.LastError, 80)}
+				}
+				return a.list(list, []string{"DEPENDENCY", "STATE", "FAILURES", "NEXT TRY", "ERROR"}, cells, "Nothing has failed.")
+			})
+		}},
+		&cobra.Command{Use: "reset DEPENDENCY", Short: "Use it again at once", Example: "  cmsjobs breakers reset smtp:mail.example.com:587", Args: cobra.ExactArgs(1),
+			RunE: func(c *cobra.Command, words []string) error {
+				return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+					was, err := r.breakers.Reset(ctx, words[0])
+					if err == nil && !was {
+						err = fmt.Errorf("%q never failed; see cmsjobs breakers list: %w", words[0], jobs.ErrNotFound)
+					}
+					if err != nil {
+						return err
+					}
+					return a.list(map[string]string{"reset": words[0]}, []string{"RESET"}, [][]string{{words[0]}}, "")
+				})
+			}})
+	return c
+}

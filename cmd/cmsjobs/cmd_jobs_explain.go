@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+)
+
+func (a *app) jobsExplainCommand() *cobra.Command {
+	return &cobra.Command{Use: "explain ID", Short: "Say why a job is not running", Example: "  cmsjobs jobs explain 17", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, words []string) error {
+			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+				record, err := r.store.Job(ctx, words[0])
+				if err != nil {
+					return err
+				}
+				s, err := r.snapshot(ctx, record)
+				if err != nil {
+					return err
+				}
+				reasons := explain.Job(s)
+				cells := make([][]string, len(reasons))
+				for i, reason := range reasons {
+					until := ""
+					if !reason.Until.IsZero() {
+						until = reason.Until.Format(time.RFC3339)
+					}
+					cells[i] = []string{reason.Text, until}
+				}
+				return a.list(map[string]any{"uuid": record.UUID, "state": record.State, "reasons": reasons}, []string{"REASON", "UNTIL"}, cells, "")
+			})
+		}}
+}
+
+// snapshot collects what an explanation depends on.
+func (r *rooms) snapshot(ctx context.Context, record jobs.Record) (explain.Snapshot, error) {
+	entry, known := r.registry.Lookup(record.Kind)
+	s := explain.Snapshot{Job: record, Now: r.now(), Known: known, Policy: entry.Policy, Ahead: -1, JobsDisabled: !r.config.Queue.Enabled}
+	stats, err := r.store.Stats(ctx)
+	if err != nil {
+		return s, err
+	}
+	for _, q := range stats.Queues {
+		if q.Queue == record.Queue {
+			s.Paused = q.Paused
+		}
+	}
+	running, err := r.store.Count(ctx, jobs.Filter{States: []jobs.State{jobs.StateProcessing}, Kinds: []string{record.Kind}})
+	if err != nil {
+		return s, err
+	}
+	s.Running = int(running)
+	if s.Workers, err = r.store.Workers(ctx); err != nil {
+		return s, err
+	}
+	s.Breakers, err = r.openBreakers(ctx)
+	return s, err
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+func (a *app) mailCommand() *cobra.Command {
+	c := &cobra.Command{Use: "mail", Short: "See what was mailed, send again, try templates, keep the list of refused addresses",
+		Example: "  cmsjobs mail send-test me@example.com\n  cmsjobs mail log --state refused\n  cmsjobs mail preview password-reset"}
+	c.AddCommand(a.mailLogCommand(), a.mailShowCommand(), a.mailResendCommand(), a.mailTestCommand(), a.mailTemplatesCommand(),
+		a.mailPreviewCommand(), a.mailBouncesCommand(), a.mailSuppressionsCommand(), a.mailUnknownCommand())
+	return c
+}
+
+func (a *app) withMail(c *cobra.Command, do func(context.Context, *mail.Handler) error) error {
+	return a.withRooms(c, func(ctx context.Context, r *rooms) error { return do(ctx, r.handlers.mail) })
+}
+
+func (a *app) mailLogCommand() *cobra.Command {
+	var f mail.LogFilter
+	var p jobs.Page
+	var states []string
+	c := &cobra.Command{Use: "log", Short: "List mails by recipient, newest first", Example: "  cmsjobs mail log --to jo@example.com\n  cmsjobs mail log --state unknown,refused", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			for _, s := range states {
+				f.States = append(f.States, mail.State(s))
+			}
+			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
+				list, err := h.Log(ctx, f, p)
+				if err != nil {
+					return err
+				}
+				cells := make([][]string, len(list.Items))
+				for i, e := range list.Items {
+					cells[i] = []string{e.UUID, ago(e.UpdatedAt, a.now()), e.Recipient, string(e.State), short(e.Subject, 40), short(e.Answer, 60)}
+				}
+				return a.list(list, []string{"JOB", "WHEN", "TO", "STATE", "SUBJECT", "ANSWER"}, cells, "No mails.")
+			})
+		}}
+	c.Flags().StringSliceVar(&states, "state", nil, "sending, accepted, deferred, refused, unknown, suppressed, expired, bounced")
+	c.Flags().StringVar(&f.Recipient, "to", "", "only to this address")
+	c.Flags().StringVar(&f.Template, "template", "", "only of this template")
+	c.Flags().IntVar(&p.Limit, "limit", 50, "how many")
+	c.Flags().StringVar(&p.Cursor, "cursor", "", "continue a list where it ended")
+	return c
+}
+
+func (a *app) mailShowCommand() *cobra.Command {
+	return &cobra.Command{Use: "show JOB", Short: "Show every try of one mail", Example: "  cmsjobs mail show 2c9e…", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, words []string) error {
+			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
+				tries, err := h.Attempts(ctx, words[0])
+				if err != nil {
+					return err
+				}
+				if len(tries) == 0 {
+					return fmt.Errorf("no mail was tried by the job %s: %w", words[0], jobs.ErrNotFound)
+				}
+				cells := make([][]string, len(tries))
+				for i, t := range tries {
+					cells[i] = []string{t.At.Format(time.RFC3339), t.Recipient, strconv.Itoa(t.Attempt), string(t.State), t.Host, strconv.Itoa(t.Code), short(t.Answer, 80)}
+				}
+				return a.list(tries, []string{"WHEN", "TO", "ATTEMPT", "STATE", "SERVER", "CODE", "ANSWER"}, cells, "")
+			})
+		}}
+}
+
+func (a *app) mailResendCommand() *cobra.Command {
+	var only []string
+	c := &cobra.Command{Use: "resend JOB", Short: "Enqueue a mail again as a new job (needs mail.keep_body)", Example: "  cmsjobs mail resend 2c9e… --to jo@example.com", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, words []string) error {
+			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
+				receipt, err := h.Resend(ctx, words[0], only...)
+				if err != nil {
+					return err
+				}
+				return a.printReceipt(receipt)
+			})
+		}}
+	c.Flags().StringSliceVar(&only, "to", nil, "only to these of its recipients")
+	return c
+}
+
+func (a *app) mailTestCommand() *cobra.Command {
+	return &cobra.Command{Use: "send-test ADDRESS", Short: "Send a test mail now, past the queue, and show the server's answer", Example: "  cmsjobs mail send-test me@example.com", Args: cobra.ExactArgs(1),
+		Long: "Sends one mail at once, past the queue and the limits.\n\nExit codes: 0 the server took it · 1 it did not",
+		RunE: func(c *cobra.Command, words []string) error {
+			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
+				result, err := h.SendTest(ctx, uuid.NewString(), words[0])
+				if err != nil {
+					return err
+				}
+				answer := "accepted"
+				for _, p := range result.Problems {
+					answer = fmt.Sprintf("%s: %d %s", p.State, p.Code, p.Answer)
+				}
+				if err := a.list(result, []string{"BY", "SERVER", "MESSAGE-ID", "ANSWER"}, [][]string{{result.Driver, result.Host, result.MessageID, answer}}, ""); err != nil {
+					return err
+				}
+				if result.Recipients[mail.Accepted] == 0 {
+					return errors.New("the test mail was not accepted")
+				}
+				return nil
+			})
+		}}
+}
+
+func (a *app) mailTemplatesCommand() *cobra.Command {
+	return &cobra.Command{Use: "templates", Short: "List the templates, those of mail.templates included", Example: "  cmsjobs mail templates", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withMail(c, func(_ context.Context, h *mail.Handler) error {
+				names := h.TemplateNames()
+				cells := make([][]string, len(names))
+				for i, n := range names {
+					cells[i] = []string{n}
+				}
+				return a.list(names, []string{"TEMPLATE"}, cells, "No templates.")
+			})
+		}}
+}
+
+func (a *app) mailPreviewCommand() *cobra.Command {
+	var locale string
+	var html bool
+	c := &cobra.Command{Use: "preview TEMPLATE", Short: "Render a template with its example, as it would be sent now", Example: "  cmsjobs mail preview password-reset --html > mail.html", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, words []string) error {
+			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
+				content, err := h.Preview(ctx, words[0], locale, nil)
+				switch {
+				case err != nil:
+					return err
+				case a.global.json:
+					return a.printJSON(map[string]string{"subject": content.Subject, "html": content.HTML, "text": content.Text})
+				case html:
+					_, err = fmt.Fprintln(a.out, content.HTML)
+				default:
+					_, err = fmt.Fprintf(a.out, "Subject: %s\n\n%s\n", content.Subject, content.Text)
+				}
+				return err
+			})
+		}}
+	c.Flags().StringVar(&locale, "locale", "", "language, for example vi")
+	c.Flags().BoolVar(&html, "html", false, "the HTML part")
+	return c
+}
+
+func (a *app) mailBouncesCommand() *cobra.Command {
+	return &cobra.Command{Use: "bounces FILE", Short: "Read delivery reports (one message, or an mbox; - is standard input)", Example: "  cmsjobs mail bounces /var/mail/bounces\n  cmsjobs mail bounces - < report.eml", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, words []string) error {
+			in := a.in
+			if words[0] != "-" {
+				f, err := os.Open(words[0])
+				if err != nil {
+					return err
+				}
+				defer f.Close()
+				in = f
+			}
+			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
+				taken, skipped, err := h.ImportBounces(ctx, in)
+				if err != nil {
+					return err
+				}
+				return a.list(map[string]int{"taken": taken, "skipped": skipped}, []string{"BOUNCES", "OTHER MESSAGES"}, [][]string{{strconv.Itoa(taken), strconv.Itoa(skipped)}}, "")
+			})
+		}}
+}
+
+func (a *app) mailSuppressionsCommand() *cobra.Command {
+	c := &cobra.Command{Use: "suppressions", Short: "List and change the addresses that get no mail", Example: "  cmsjobs mail suppressions list\n  cmsjobs mail suppressions remove jo@example.com"}
+	var after, reason, expires string
+	var limit int
+	list := &cobra.Command{Use: "list", Short: "List them in order", Example: "  cmsjobs mail suppressions list", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
+				all, err := h.Suppressions(ctx, after, limit)
+				if err != nil {
+					return err
+				}
+				cells := make([][]string, len(all))
+				for i, s := range all {
+					until := "for ever"
+					if !s.ExpiresAt.IsZero() {
+						until = ago(s.ExpiresAt, a.now())
+					}
+					cells[i] = []string{s.Recipient, s.Reason, ago(s.CreatedAt, a.now()), until, short(s.Detail, 60)}
+				}
+				return a.list(all, []string{"ADDRESS", "REASON", "SINCE", "ENDS", "DETAIL"}, cells, "Everybody gets mail.")
+			})
+		}}
+	list.Flags().StringVar(&after, "after", "", "go on behind this address")
+	list.Flags().IntVar(&limit, "limit", 100, "how many")
+	add := &cobra.Command{Use: "add ADDRESS", Short: "Send nothing more to an address", Example: "  cmsjobs mail suppressions add jo@example.com --reason 'asked us'", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, words []string) error {
+			var until time.Time
+			if expires != "" {
+				d, err := config.ParseDuration(expires)
+				if err != nil {
+					return usageError{fmt.Errorf("--expires: %w", err)}
+				}
+				until = a.now().Add(d)
+			}
+			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
+				if err := h.Suppress(ctx, words[0], mail.Manual, reason, until); err != nil {
+					return usageError{err}
+				}
+				return a.list(map[string]string{"added": words[0]}, []string{"ADDED"}, [][]string{{words[0]}}, "")
+			})
+		}}
+	add.Flags().StringVar(&reason, "reason", "by hand", "why")
+	add.Flags().StringVar(&expires, "expires", "", "ends after so long, for example 30d (default: never)")
+	remove := &cobra.Command{Use: "remove ADDRESS", Short: "Send to an address again", Example: "  cmsjobs mail suppressions remove jo@example.com", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, words []string) error {
+			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
+				if err := (webMail{h}).Unsuppress(ctx, strings.TrimSpace(words[0])); err != nil {
+					return err
+				}
+				return a.list(map[string]string{"removed": words[0]}, []string{"REMOVED"}, [][]string{{words[0]}}, "")
+			})
+		}}
+	c.AddCommand(list, add, remove)
+	return c
+}
+
+func (a *app) mailUnknownCommand() *cobra.Command {
+	return &cobra.Command{Use: "unknown JOB", Short: "Let a job send to those of whom nobody knows whether they got the mail", Example: "  cmsjobs mail unknown 2c9e… && cmsjobs failed retry 2c9e…", Args: cobra.ExactArgs(1),
+		Long: "A connection that died after the text was sent leaves it unknown whether the mail arrived. This lets the job's\nnext run send it; somebody may then get it twice. Retry the failed job afterwards.",
+		RunE: func(c *cobra.Command, words []string) error {
+			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
+				n, err := h.SendUnknown(ctx, words[0])
+				if err != nil {
+					return err
+				}
+				return a.list(map[string]int{"recipients": n}, []string{"RECIPIENTS"}, [][]string{{strconv.Itoa(n)}}, "")
+			})
+		}}
+}

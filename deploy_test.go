@@ -1,0 +1,74 @@
+package cmsjobs_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Every YAML file of the project can be read.
+func TestYAMLFilesAreReadable(t *testing.T) {
+	found := 0
+	for _, pattern := range []string{"*.y*ml", ".*.y*ml", ".github/workflows/*.yml", "deploy/kubernetes/*.yaml", "config/*.yaml"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			found++
+			decoder := yaml.NewDecoder(strings.NewReader(read(t, path)))
+			for {
+				var any any
+				if err := decoder.Decode(&any); err != nil {
+					if err.Error() != "EOF" {
+						t.Errorf("%s: %v", path, err)
+					}
+					break
+				}
+			}
+		}
+	}
+	if found < 7 {
+		t.Errorf("only %d YAML files were found", found)
+	}
+}
+
+var variable = regexp.MustCompile(`CMSJOBS_[A-Z0-9_]+`)
+
+// The variables that deploy/ sets are keys of the configuration.
+func TestDeployedVariablesAreKeys(t *testing.T) {
+	out, err := exec.Command(program(t), "config", "show", "--json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []map[string]any
+	if err := json.Unmarshal(out, &values); err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, v := range values {
+		if key, is := v["path"].(string); is {
+			known["CMSJOBS_"+strings.ToUpper(strings.ReplaceAll(key, ".", "_"))] = true
+		}
+	}
+	if len(known) < 100 {
+		t.Fatalf("config show names only %d keys: %.300s", len(known), out)
+	}
+	for _, path := range []string{"docker-compose.yml", "deploy/kubernetes/cmsjobs.yaml", "deploy/cmsjobs.service", "deploy/cmsjobs.supervisor.conf", "deploy/Dockerfile"} {
+		for line := range strings.Lines(read(t, path)) {
+			if strings.HasPrefix(strings.TrimSpace(line), "#") {
+				continue
+			}
+			for _, name := range variable.FindAllString(line, -1) {
+				if !known[name] {
+					t.Errorf("%s sets %s, which is no key", path, name)
+				}
+			}
+		}
+	}
+}

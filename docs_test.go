@@ -1,0 +1,282 @@
+package cmsjobs_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+var update = flag.Bool("update", false, "write docs/settings.md anew")
+
+// documents are all pages that people read.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	pages := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "sdk/*/README.md"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			pages[path] = read(t, path)
+		}
+	}
+	if len(pages) < 10 {
+		t.Fatalf("only %d documents were found", len(pages))
+	}
+	return pages
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+
+// Links between documents lead somewhere.
+func TestLinksLeadSomewhere(t *testing.T) {
+	for path, text := range documents(t) {
+		for _, found := range link.FindAllStringSubmatch(text, -1) {
+			target := found[1]
+			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), target)); err != nil {
+				t.Errorf("%s links to %s, which is not there", path, target)
+			}
+		}
+	}
+}
+
+// built is the real binary, made once for all tests.
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "cmsjobs-docs-")
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(dir, "cmsjobs")
+	if out, err := exec.Command("go", "build", "-o", binary, "./cmd/cmsjobs").CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("building: %w\n%s", err, out)
+	}
+	return binary, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if binary, err := built(); err == nil {
+		os.RemoveAll(filepath.Dir(binary))
+	}
+	os.Exit(code)
+}
+
+func program(t *testing.T) string {
+	t.Helper()
+	binary, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+var (
+	fence   = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```")
+	inline  = regexp.MustCompile("`(cmsjobs [^`]+)`")
+	word    = regexp.MustCompile(`^[a-z][a-z:-]*$`)
+	usage   = regexp.MustCompile(`\nUsage:\n  cmsjobs (.*)`)
+	longing = regexp.MustCompile(`^--?[a-z][a-z-]*`)
+)
+
+// Every command that a document shows is one of the program's, with flags that
+// it has.
+func TestCommandsInDocumentsExist(t *testing.T) {
+	binary, helps := program(t), map[string]string{}
+	commands := 0
+	for path, text := range documents(t) {
+		if path == "CHANGELOG.md" {
+			continue
+		}
+		for _, line := range commandLines(text) {
+			commands++
+			checkCommand(t, binary, helps, path, line)
+		}
+	}
+	if commands < 40 {
+		t.Errorf("only %d commands were found in the documents", commands)
+	}
+}
+
+func commandLines(text string) (lines []string) {
+	for _, block := range fence.FindAllStringSubmatch(text, -1) {
+		if block[1] != "sh" {
+			continue
+		}
+		for line := range strings.Lines(block[2]) {
+			if line, _, _ = strings.Cut(line, "  #"); strings.HasPrefix(line, "cmsjobs ") {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+	}
+	for _, found := range inline.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		lines = append(lines, found[1])
+	}
+	return lines
+}
+
+func checkCommand(t *testing.T, binary string, helps map[string]string, path, line string) {
+	t.Helper()
+	var words, flags []string
+	quoted := false
+	fields := strings.Fields(line)[1:]
+	for i := 0; i < len(fields); i++ {
+		f := fields[i]
+		wasQuoted := quoted
+		if strings.Count(f, "'")%2 == 1 {
+			quoted = !quoted
+		}
+		switch {
+		case wasQuoted:
+		case f == "--cms" || f == "--set" || f == "--dsn" || f == "-c" || f == "--config":
+			i++ // its value
+		case longing.MatchString(f):
+			flags = append(flags, longing.FindString(f))
+		case word.MatchString(f) && len(flags) == 0:
+			words = append(words, f)
+		}
+	}
+	key := strings.Join(words, " ")
+	if _, known := helps[key]; !known {
+		out, err := exec.Command(binary, append(slices.Clone(words), "--help")...).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %q: %v\n%.200s", path, line, err, out)
+		}
+		helps[key] = string(out)
+	}
+	help := helps[key]
+	// The help of a group, or of the whole program, means that the last word was
+	// not known, unless it is the group's own.
+	if m := usage.FindStringSubmatch(help); strings.Contains(help, "\nAvailable Commands:\n") || strings.HasPrefix(m[1], "[") {
+		own := strings.Fields(m[1])
+		if len(words) > 0 && (len(own) == 0 || strings.HasPrefix(own[0], "[") || !slices.Contains(own, words[len(words)-1])) {
+			t.Errorf("%s: %q is no command", path, line)
+		}
+	}
+	for _, f := range flags {
+		if !regexp.MustCompile(`[ ,]` + regexp.QuoteMeta(f) + `[ ,\n]`).MatchString(help) {
+			t.Errorf("%s: %q: %s has no flag %s", path, line, key, f)
+		}
+	}
+}
+
+// Snippets of code are code: Go is parsed, PHP and JavaScript where their
+// programs are there, JSON decoded.
+func TestSnippetsAreCode(t *testing.T) {
+	for path, text := range documents(t) {
+		for i, block := range fence.FindAllStringSubmatch(text, -1) {
+			if err := checkSnippet(t, block[1], block[2]); err != nil {
+				t.Errorf("%s, block %d (%s): %v", path, i+1, block[1], err)
+			}
+		}
+	}
+}
+
+func checkSnippet(t *testing.T, language, code string) error {
+	switch language {
+	case "go":
+		if _, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+code, 0); err == nil {
+			return nil
+		}
+		_, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc _() {\n"+code+"\n}", 0)
+		return err
+	case "json":
+		var any any
+		return json.Unmarshal([]byte(code), &any)
+	case "yaml":
+		var any any
+		return yaml.Unmarshal([]byte(code), &any)
+	case "sh":
+		return syntax("sh", code, "-n")
+	case "php":
+		return syntax("php", "<?php\n"+strings.TrimPrefix(code, "<?php"), "-l")
+	}
+	return nil
+}
+
+// syntax asks a language's own program, where it is installed.
+func syntax(interpreter, code, option string) error {
+	if _, err := exec.LookPath(interpreter); err != nil {
+		return nil
+	}
+	c := exec.Command(interpreter, option)
+	c.Stdin = strings.NewReader(code)
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// docs/jobs.md has a row and a chapter for every kind that the program runs.
+func TestEveryKindIsDocumented(t *testing.T) {
+	out, err := exec.Command(program(t), "kinds", "--json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []struct {
+		Kind, Timeout string
+		Max           int `json:"max_attempts"`
+	}
+	if err := json.Unmarshal(out, &kinds); err != nil || len(kinds) == 0 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	page := read(t, "docs/jobs.md")
+	for _, k := range kinds {
+		row := regexp.MustCompile(fmt.Sprintf(`(?m)^\| %s \| %d \| [^|]+ \| %s \|`, regexp.QuoteMeta(k.Kind), k.Max, k.Timeout))
+		if !row.MatchString(page) {
+			t.Errorf("docs/jobs.md has no row for %s with %d attempts and %s", k.Kind, k.Max, k.Timeout)
+		}
+		if !strings.Contains(page, "\n## "+k.Kind+"\n") {
+			t.Errorf("docs/jobs.md has no chapter %s", k.Kind)
+		}
+	}
+}
+
+// The tests that docs/reliability.md names exist.
+func TestPromisesNameTestsThatExist(t *testing.T) {
+	tests := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Example)\w+)\(`)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			for _, found := range declared.FindAllStringSubmatch(read(t, path), -1) {
+				tests[found[1]] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range documents(t) {
+		for _, found := range regexp.MustCompile("`((?:Test|Example_)\\w+)`").FindAllStringSubmatch(text, -1) {
+			if !tests[found[1]] {
+				t.Errorf("%s names %s, which does not exist", path, found[1])
+			}
+		}
+	}
+}

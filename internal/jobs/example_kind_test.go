@@ -1,0 +1,52 @@
+package jobs_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// The code of docs/architecture.md.
+
+type Greeting struct {
+	Name string `json:"name"`
+}
+
+func (g *Greeting) Validate() error { // what it returns buries the job: repeating would not mend it
+	if g.Name == "" {
+		return errors.New("nobody to greet: name is empty")
+	}
+	return nil
+}
+
+var Greet = jobs.Kind[Greeting]{Name: "example.greet", Policy: jobs.Policy{
+	MaxAttempts: 5, Timeout: time.Minute, Backoff: jobs.Exponential(time.Second, time.Hour)}}
+
+func Register(r *jobs.Registry, say func(context.Context, string) error) {
+	jobs.Handle(r, Greet, func(ctx context.Context, _ jobs.Job, g Greeting) error {
+		if err := say(ctx, "Hello "+g.Name); err != nil {
+			return fmt.Errorf("greeting %s: %w", g.Name, err) // tried again after the backoff
+		}
+		return nil
+	})
+}
+
+func Example_ownKind() {
+	registry := jobs.NewRegistry()
+	Register(registry, func(_ context.Context, words string) error {
+		fmt.Println(words)
+		return nil
+	})
+	job := Greet.Of(Greeting{Name: "Ada"})
+	entry, _ := registry.Lookup(job.Kind)
+	fmt.Println(entry.Run(context.Background(), jobs.Job{Kind: job.Kind, Data: job.Data}))
+	fmt.Println(entry.Check(json.RawMessage(`{}`)))
+	// Output:
+	// Hello Ada
+	// <nil>
+	// the payload of example.greet is refused: nobody to greet: name is empty
+}

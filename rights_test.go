@@ -1,0 +1,103 @@
+package cmsjobs_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+// The grants of docs/operating.md are enough to work, and for the account that
+// works they allow no table to be made.
+func TestLeastRights(t *testing.T) {
+	server, err := jobstest.NewMariaDB()
+	if err != nil {
+		jobstest.Skip(t, "%v", err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	db, err := sql.Open("mysql", jobstest.MariaDBDSN(server.Port, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	do := func(statements string) {
+		t.Helper()
+		if _, err := db.Exec(statements); err != nil {
+			t.Fatalf("%v in %.300s", err, statements)
+		}
+	}
+	do("CREATE DATABASE cms")
+	dir := t.TempDir() + "/site"
+	cmsjobs := func(user, password string, words ...string) (string, error) {
+		c := exec.Command(program(t), words...)
+		c.Env = append(os.Environ(), fmt.Sprintf("CMSJOBS_DATABASE_DSN=mysql://%s:%s@127.0.0.1:%d/cms", user, password, server.Port),
+			"CMSJOBS_DATABASE_MIGRATE=false", "CMSJOBS_CMS_DIR="+dir, "CMSJOBS_MAIL_DRIVER=log")
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := exec.Command(program(t), "demo", "--once", "--dir", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	do("USE cms;\n" + read(t, "deploy/compose/cms.sql"))
+
+	var blocks []string
+	for _, block := range fence.FindAllStringSubmatch(read(t, "docs/operating.md"), -1) {
+		if block[1] == "sql" {
+			blocks = append(blocks, block[2])
+		}
+	}
+	do(blocks[0])
+	if out, err := cmsjobs("cmsjobs_owner", "change-me", "migrate", "up"); err != nil {
+		t.Fatalf("migrate up: %v\n%s", err, out)
+	}
+	rows, err := db.Query(blocks[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var grants []string
+	for rows.Next() {
+		var grant string
+		if err := rows.Scan(&grant); err != nil {
+			t.Fatal(err)
+		}
+		grants = append(grants, grant)
+	}
+	if err := rows.Err(); err != nil || len(grants) < 10 {
+		t.Fatalf("%d grants: %v", len(grants), err)
+	}
+	do(strings.Join(grants, "\n"))
+
+	for _, kind := range []string{"sitemap.generate", "cache.clearExpired", "logs.cleanup", "queue.clean", "analytics.process", "mail.send"} {
+		payload := "{}"
+		if kind == "mail.send" {
+			payload = `{"to":"zoe@example.com","subject":"Hello","body":"Hi"}`
+		}
+		if out, err := cmsjobs("cmsjobs", "change-me-too", "enqueue", kind, payload); err != nil {
+			t.Errorf("enqueue %s: %v\n%s", kind, err, out)
+		}
+	}
+	out, err := cmsjobs("cmsjobs", "change-me-too", "work", "--stop-when-empty")
+	if err != nil || strings.Contains(out, "denied") {
+		t.Errorf("work: %v\n%s", err, out)
+	}
+	var left, dead, done int
+	for query, n := range map[string]*int{"SELECT COUNT(*) FROM cms.jobs": &left, "SELECT COUNT(*) FROM cms.failed_jobs": &dead,
+		"SELECT COUNT(*) FROM cms.cmsjobs_runs WHERE outcome = 'completed'": &done} {
+		if err := db.QueryRow(query).Scan(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if dead > 0 || done < 6 {
+		t.Errorf("%d jobs left, %d failed, %d done\n%s", left, dead, done, out)
+	}
+	if out, err := cmsjobs("cmsjobs", "change-me-too", "migrate", "down", "--yes"); err == nil {
+		t.Errorf("the account that works could remove tables:\n%s", out)
+	}
+}
