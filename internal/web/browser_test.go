@@ -288,6 +288,10 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		}
 	}
 	b.quietConsole()
+	eval[bool](b, `document.querySelector("main").insertAdjacentHTML("beforeend", "<input><img src='data:,'>"); true`)
+	if found := serious(b.violations(string(axe))); len(found) < 2 {
+		t.Errorf("axe does not see faults that are there: %+v", found)
+	}
 }
 
 type violation struct {
@@ -295,16 +299,23 @@ type violation struct {
 	Nodes            []struct{ HTML, FailureSummary string }
 }
 
+// violations are what axe finds on the page.
+func (b *browser) violations(axe string) []violation {
+	b.t.Helper()
+	eval[bool](b, axe+"; true")
+	return eval[[]violation](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => ({ID: v.id, Impact: v.impact, Help: v.help, Nodes: v.nodes.map(n => ({HTML: n.html, FailureSummary: n.failureSummary}))})))`, chromedp.EvalAwaitPromise)
+}
+
+func serious(all []violation) []violation {
+	return slices.DeleteFunc(all, func(v violation) bool { return v.Impact != "serious" && v.Impact != "critical" })
+}
+
 // judge fails on what axe calls serious or critical.
 func (b *browser) judge(axe, path, mode string) {
 	b.t.Helper()
 	b.open(path)
-	eval[bool](b, axe+"; true")
-	found := eval[[]violation](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => ({ID: v.id, Impact: v.impact, Help: v.help, Nodes: v.nodes.map(n => ({HTML: n.html, FailureSummary: n.failureSummary}))})))`, chromedp.EvalAwaitPromise)
-	for _, v := range found {
-		if v.Impact == "serious" || v.Impact == "critical" {
-			b.t.Errorf("%s (%s): %s %s: %d times, as %+v", path, mode, v.Impact, v.Help, len(v.Nodes), v.Nodes[0])
-		}
+	for _, v := range serious(b.violations(axe)) {
+		b.t.Errorf("%s (%s): %s %s: %d times, as %+v", path, mode, v.Impact, v.Help, len(v.Nodes), v.Nodes[0])
 	}
 	b.picture(path, mode)
 }

@@ -194,6 +194,7 @@ const trailTime = time.Minute
 // leaveTrail writes down who changed what, or was refused. A deed that cannot
 // be written goes to the log as an error with all that it would have said.
 func (s *Server) leaveTrail(c echo.Context, r route, outcome error) error {
+	s.trends.forget() // whoever changed something sees it
 	status := c.Response().Status
 	detail, _ := c.Get(detailKey).(string)
 	if outcome != nil {

@@ -47,7 +47,7 @@ func (s *Server) failedPage(c echo.Context) error {
 		f.Cause = ""
 	}
 	if v.Grouped = s.cfg.History != nil; v.Grouped {
-		groups, err := s.cfg.History.Groups(ctx, f)
+		groups, err := s.groups(ctx, f)
 		if err != nil {
 			return fmt.Errorf("grouping failed jobs: %w", err)
 		}

@@ -64,7 +64,7 @@ func (s *Server) overviewPage(c echo.Context) error {
 			o.Live, o.Slots, o.Busy = o.Live+1, o.Slots+w.Slots, o.Busy+len(w.Running)
 		}
 	}
-	if err := s.trends(ctx, lang, &o); err != nil {
+	if err := s.past(ctx, lang, &o); err != nil {
 		return err
 	}
 	if s.cfg.Growth != nil {
@@ -77,20 +77,20 @@ func (s *Server) overviewPage(c echo.Context) error {
 	return s.showLive(c, "overview", "overview.title", liveList, o)
 }
 
-// trends fills in what the history tells.
-func (s *Server) trends(ctx context.Context, lang string, o *overview) error {
+// past fills in what the history tells.
+func (s *Server) past(ctx context.Context, lang string, o *overview) error {
 	if s.cfg.History == nil {
 		return nil
 	}
 	look := spans[o.Range]
 	since := s.cfg.Now().Add(-look.back).Truncate(look.step)
-	flows, err := s.cfg.History.Throughput(ctx, since, look.step)
+	flows, err := s.flows(ctx, since, look.step, o.Range)
 	if err != nil {
 		return fmt.Errorf("counting runs: %w", err)
 	}
 	flows = filled(flows, since, s.cfg.Now(), look.step)
 	o.Plots = flowPlots(lang, flows, look.step)
-	groups, err := s.cfg.History.Groups(ctx, jobs.Filter{})
+	groups, err := s.groups(ctx, jobs.Filter{})
 	if err != nil {
 		return fmt.Errorf("grouping failed jobs: %w", err)
 	}

@@ -158,7 +158,7 @@ func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
 		}
 	}
 	if s.cfg.History != nil {
-		flows, err := s.cfg.History.Throughput(ctx, g.now.Add(-time.Hour), time.Hour)
+		flows, err := s.flows(ctx, g.now.Add(-time.Hour), time.Hour, "hour")
 		if err != nil {
 			return g, fmt.Errorf("counting runs: %w", err)
 		}

@@ -138,6 +138,7 @@ type Server struct {
 	live   *live
 	origin *http.CrossOriginProtection
 	pages  *pages
+	trends trends
 }
 
 // New makes a server; it listens nowhere yet.

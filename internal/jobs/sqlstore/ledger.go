@@ -272,6 +272,9 @@ func (s *Store) countShelf(ctx context.Context, sh shelf, f jobs.Filter) (n int6
 		case "f":
 			table, where, args = s.failedWhere(f)
 		case "r":
+			if len(f.Queues) == 0 && f.Since.IsZero() && f.Until.IsZero() {
+				return s.tallied(ctx, f)
+			}
 			table, where, args = s.endedWhere(f)
 			q = s.ownDB
 		}

@@ -122,33 +122,4 @@ func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
 	return nil
 }
 
-func (s *Store) historyStats(ctx context.Context, st *jobs.Stats) error {
-	var failedRuns int64
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
-		var outcome string
-		var n int64
-		var average float64
-		if err := r.Scan(&outcome, &n, &average); err != nil {
-			return err
-		}
-		switch outcome {
-		case jobs.Completed.String():
-			st.Completed, st.AverageDuration = n, time.Duration(average*float64(time.Millisecond))
-		case jobs.Cancelled.String():
-			st.Cancelled = n
-		case jobs.Buried.String():
-			failedRuns = n
-		}
-		return nil
-	}, "SELECT outcome, COUNT(*), AVG(duration_ms) FROM cmsjobs_runs GROUP BY outcome")
-	if err != nil {
-		return fmt.Errorf("counting the history: %w", err)
-	}
-	if ended := st.Completed + failedRuns; ended > 0 {
-		st.SuccessRate = float64(st.Completed) / float64(ended)
-	}
-	if _, err := s.one(ctx, s.db, []any{&st.Failed}, "SELECT COUNT(*) FROM "+s.failed.name); err != nil {
-		return fmt.Errorf("counting %s: %w", s.failed.name, err)
-	}
-	return nil
-}
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

@@ -119,6 +119,8 @@ type Store struct {
 	tried   map[int64]int64 // renewals whose answer was lost: what they wrote
 	places  map[string]int  // kinds whose permit rows were made
 	combine combiner
+
+	history tally // see ledger_tally.go
 }
 
 // failedTable is failed_jobs as it was found.
