@@ -22,15 +22,17 @@ func (r *rooms) sitemapUpdated(ctx context.Context, e sitemap.Event) error {
 
 // publish enqueues the deliveries of an event with the job that caused it.
 func (r *rooms) publish(ctx context.Context, event string, data any) error {
-	if r.handlers.webhook == nil {
-		return nil
-	}
-	deliveries, err := r.handlers.webhook.Publish(ctx, event, data)
-	if err != nil {
-		return err
-	}
+	deliveries, err := r.deliveries(ctx, event, data)
 	jobs.FollowUp(ctx, deliveries...)
-	return nil
+	return err
+}
+
+// deliveries are the jobs that tell subscribers of an event.
+func (r *rooms) deliveries(ctx context.Context, event string, data any) ([]jobs.New, error) {
+	if r.handlers.webhook == nil {
+		return nil, nil
+	}
+	return r.handlers.webhook.Publish(ctx, event, data)
 }
 
 // failures tells people about jobs that failed for good. The worker only drops

@@ -54,9 +54,11 @@ func (r *rooms) published(ctx context.Context, changes []publish.Change) ([]jobs
 			data := map[string]any{"title": c.Title, "url": c.URL, "publishedAt": c.At.Format("2006-01-02 15:04")}
 			next = append(next, mail.Send.Of(mail.SendPayload{To: to, Template: "content-published", Data: data}))
 		}
-		if err := r.publish(ctx, "content.published", map[string]any{"model": c.Model, "id": c.ID, "title": c.Title, "url": c.URL}); err != nil {
+		told, err := r.deliveries(ctx, "content.published", map[string]any{"model": c.Model, "id": c.ID, "title": c.Title, "url": c.URL})
+		if err != nil {
 			return nil, err
 		}
+		next = append(next, told...)
 	}
 	return next, nil
 }

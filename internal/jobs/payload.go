@@ -33,12 +33,19 @@ type Envelope struct {
 	Timeout  time.Duration // 0 when the row has no limit of its own
 }
 
-// bookkeeping are the keys of a payload that are not the handler's: ours and
-// the ones that Laravel 5 to 13 and the other specifications write.
+// bookkeeping are the keys of a payload that are not the handler's.
 var bookkeeping = []string{
 	"type", "topic", "jobType", "job", "displayName", "uuid", "metadata", "maxTries", "maxExceptions",
-	"failOnTimeout", "backoff", "timeout", "timeoutAt", "retryUntil", "createdAt", "delay", "attempts",
-	"id", "tags", "silenced", "pushedAt", "uniqueKey",
+	"failOnTimeout", "backoff", "timeout", "timeoutAt", "retryUntil", "createdAt", "uniqueKey",
+}
+
+// pushedKeys are besides what queue libraries write (Laravel 5 to 13). In a
+// flat payload that a person wrote they may be the handler's own: an id, tags.
+var pushedKeys = []string{"delay", "attempts", "id", "tags", "silenced", "pushedAt"}
+
+// kept says whether a key of a payload is the queue's and not the handler's.
+func kept(key string, pushed bool) bool {
+	return slices.Contains(bookkeeping, key) || pushed && slices.Contains(pushedKeys, key)
 }
 
 // Parse takes a payload apart. known says whether a name is a kind (or alias)
@@ -78,13 +85,13 @@ func Parse(raw []byte, known func(string) bool) (Envelope, Origin, error) {
 
 // dataOf finds the handler's part of a payload.
 func dataOf(keys map[string]json.RawMessage) json.RawMessage {
+	_, pushed := keys["job"]
 	own := 0
 	for k := range keys {
-		if !slices.Contains(bookkeeping, k) {
+		if !kept(k, pushed) {
 			own++
 		}
 	}
-	_, pushed := keys["job"]
 	for _, wrapper := range []string{"data", "payload"} {
 		inner, there := keys[wrapper]
 		// Other keys beside it mean that the payload is flat and the handler's
@@ -96,7 +103,7 @@ func dataOf(keys map[string]json.RawMessage) json.RawMessage {
 	}
 	rest := make(map[string]json.RawMessage, own)
 	for k, v := range keys {
-		if !slices.Contains(bookkeeping, k) {
+		if !kept(k, pushed) {
 			rest[k] = v
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"image"
 	"image/draw"
 	"image/jpeg"
-
-	"github.com/buckket/go-blurhash"
 )
 
 // preview leaves a BlurHash and a tiny JPEG of img in the record; nil is none.
@@ -20,14 +18,10 @@ func (r *Record) preview(img image.Image) error {
 	flat := image.NewRGBA(image.Rect(0, 0, img.Bounds().Dx(), img.Bounds().Dy()))
 	draw.Draw(flat, flat.Rect, image.White, image.Point{}, draw.Src)
 	draw.Draw(flat, flat.Rect, img, img.Bounds().Min, draw.Over)
-	hash, err := blurhash.Encode(4, 3, flat)
-	if err != nil {
-		return fmt.Errorf("computing the BlurHash: %w", err)
-	}
 	var b bytes.Buffer
 	if err := jpeg.Encode(&b, flat, &jpeg.Options{Quality: 40}); err != nil {
 		return fmt.Errorf("encoding the placeholder: %w", err)
 	}
-	r.BlurHash, r.Placeholder = hash, "data:image/jpeg;base64,"+base64.StdEncoding.EncodeToString(b.Bytes())
+	r.BlurHash, r.Placeholder = blurHash(flat, 4, 3), "data:image/jpeg;base64,"+base64.StdEncoding.EncodeToString(b.Bytes())
 	return nil
 }
