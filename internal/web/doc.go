@@ -10,7 +10,9 @@
 //
 //   - Closed by default: a route without a scope does not exist, but for
 //     health, the sign-in page and what the configuration opens.
-//   - Every answer that is not a success is a problem document (RFC 9457).
+//   - Every answer that is not a success is a problem document (RFC 9457); pages
+//     (page_*.go, templates/admin) tell the same on a page.
+//   - Pages work without JavaScript; no text stands outside of words_*.go.
 //   - Every request that changes something leaves a row in the audit table,
 //     whether it succeeded or was refused.
 //   - What a request may cost is bounded before it is read: body, page size,
