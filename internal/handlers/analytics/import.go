@@ -3,6 +3,7 @@ package analytics
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"database/sql"
@@ -30,7 +31,8 @@ const (
 )
 
 // Import reads an access log, plain or gzipped, in the formats of nginx,
-// Apache and Caddy. host is used for lines that name none. It may be stopped
+// Apache and Caddy. host is used for lines that name none; "" is the CMS's own.
+// It may be stopped
 // at any time and called again with the same log, also when that has grown:
 // lines that were read are not read again, and a line that is read twice makes
 // one row. progress is told how many bytes of r were used.
@@ -52,6 +54,9 @@ func (h *Handler) Import(ctx context.Context, name, host string, r io.Reader, pr
 	zone, err := h.Site.Zone(ctx)
 	if err != nil {
 		return done, err
+	}
+	if host == "" {
+		host = cmp.Or(h.ownHost(), "unknown")
 	}
 	in := importer{h: h, name: name, host: host, source: source, number: number, zone: zone, done: &done}
 	return done, in.run(ctx, text)

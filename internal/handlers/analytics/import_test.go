@@ -117,6 +117,22 @@ func TestAnImportThatForgotHowFarItWasMakesTheSameRows(t *testing.T) {
 	}
 }
 
+// A log that names no host counts for the CMS's own.
+func TestALogWithoutAHostCountsForTheCMSsOwn(t *testing.T) {
+	h := bench(t, jobstest.SQLite)
+	ctx := context.Background()
+	if _, err := h.Import(ctx, "access.log", "", strings.NewReader(accessLog(30)), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Process(ctx, ProcessPayload{}); err != nil {
+		t.Fatal(err)
+	}
+	report, err := h.Report(ctx, ReportQuery{Since: "2026-03-09", Until: "2026-03-09", Site: "example.com"})
+	if err != nil || report.Total.Views != 30 {
+		t.Errorf("%d views of 30, %v", report.Total.Views, err)
+	}
+}
+
 func TestALastLineWithoutItsEndWaitsForTheRest(t *testing.T) {
 	h := bench(t, jobstest.SQLite)
 	ctx := context.Background()
