@@ -2,7 +2,8 @@ package config
 
 // Sitemap says what stands in the site's maps and where they are written.
 type Sitemap struct {
-	Dir         string `koanf:"dir"` // "" is the CMS's public folder
+	Target      string `koanf:"target"` // folder, s3, cache
+	Dir         string `koanf:"dir"`    // "" is the CMS's public folder
 	Profile     string `koanf:"profile"`
 	Naming      string `koanf:"naming"`
 	PerFile     int    `koanf:"per_file"`
@@ -17,10 +18,11 @@ type Sitemap struct {
 }
 
 func defaultSitemap() Sitemap {
-	return Sitemap{Profile: "specification", Naming: "auto", Alternates: true, Stylesheet: true}
+	return Sitemap{Target: "folder", Profile: "specification", Naming: "auto", Alternates: true, Stylesheet: true}
 }
 
 func (s Sitemap) check(r *report) {
+	r.oneOf("sitemap/target", s.Target, "folder", "s3", "cache")
 	r.oneOf("sitemap/profile", s.Profile, "specification", "botble")
 	r.oneOf("sitemap/naming", s.Naming, "auto", "botble", "plain")
 	r.between("sitemap/per_file", s.PerFile, 0, 50000)

@@ -254,6 +254,9 @@ func (r *rooms) openStore(ctx context.Context) error {
 		Prefix: d.Prefix, Registry: r.registry, DefaultQueue: q.Default, OwnQueues: []string{"cmsjobs"},
 		Connection: d.Connection, Mode: sqlstore.Mode(d.Claim), RetryAfter: q.PHPRetryAfter, Zone: zone,
 		Logger: r.log, Wake: func(string) { wake.Call(r.wakeDir, wake.Jobs) }, Clock: r.now,
+		RestartedAt: func(ctx context.Context) (time.Time, error) {
+			return r.site.QueueRestartedAt(ctx, r.config.Cache.Prefix)
+		},
 	}
 	if r.ownDB != r.db {
 		o.OwnDB = r.ownDB

@@ -59,12 +59,12 @@ func (a *app) nowhere(l *config.Loaded) (*rooms, error) {
 
 func sitemapHandler(registry *jobs.Registry, r *rooms) error {
 	c := r.config.Sitemap
-	if r.site.Root == "" && c.Dir == "" {
-		r.log.Debug("no sitemaps here: the CMS's folder is not known (cms.dir, or sitemap.dir)")
-		return nil
+	target, err := r.sitemapTarget()
+	if err != nil || target == nil {
+		return err
 	}
 	h, err := sitemap.New(sitemap.Config{
-		Site: r.site, DB: r.ownDB, Target: sitemap.Folder(r.sitemapFolder()), Now: r.now, Logger: r.log,
+		Site: r.site, DB: r.ownDB, Target: target, Now: r.now, Logger: r.log,
 		Options: sitemap.Options{Profile: c.Profile, Naming: c.Naming, PerFile: c.PerFile, Images: c.Images, Alternates: c.Alternates,
 			News: c.News, Publication: c.Publication, Gzip: c.Gzip, Stylesheet: c.Stylesheet, Robots: c.Robots, KeepNoIndex: c.KeepNoindex},
 		IndexNow: sitemap.IndexNowOptions{Mode: r.config.IndexNow.Mode, Endpoints: r.config.IndexNow.Endpoints, WriteKey: r.config.IndexNow.WriteKey, Batch: r.config.IndexNow.Batch},
@@ -81,6 +81,24 @@ func sitemapHandler(registry *jobs.Registry, r *rooms) error {
 
 // sitemapFolder is where the maps are written.
 func (r *rooms) sitemapFolder() string { return cmp.Or(r.config.Sitemap.Dir, r.site.Public()) }
+
+// sitemapTarget is where maps are written; nil where that is not known.
+func (r *rooms) sitemapTarget() (sitemap.Target, error) {
+	switch c := r.config.Sitemap; {
+	case c.Target == "s3":
+		bucket, err := openS3(r.config.Storage.S3)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("sitemap.target is s3: %w", err)}
+		}
+		return sitemap.Bucket(bucket, c.Dir), nil
+	case c.Target == "cache":
+		return sitemap.CacheTable(cms.CacheTable{Site: r.site, Prefix: r.config.Cache.Prefix}, r.now), nil
+	case r.site.Root == "" && c.Dir == "":
+		r.log.Debug("no sitemaps here: the CMS's folder is not known (cms.dir, or sitemap.dir)")
+		return nil, nil
+	}
+	return sitemap.Folder(r.sitemapFolder()), nil
+}
 
 func mediaHandler(registry *jobs.Registry, r *rooms) error {
 	c := r.config.Media
