@@ -175,7 +175,11 @@ func (a webAnalytics) Report(ctx context.Context, q web.AnalyticsQuery) (web.Ana
 		for _, i := range l.Items {
 			items = append(items, web.AnalyticsItem{Name: i.Name, Views: i.Views, Visitors: i.Visitors})
 		}
-		out.Dimensions[l.Dimension] = items
+		name := l.Dimension
+		if name == "os" {
+			name = "system" // the word of the API and the pages
+		}
+		out.Dimensions[name] = items
 	}
 	return out, nil
 }
