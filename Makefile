@@ -20,7 +20,12 @@ run: build ## run worker, scheduler and web on the site in CMS=/var/www/site
 demo: ## show everything on a sample site
 	go run ./cmd/cmsjobs demo
 
-test: ## vet and every test, with the race detector (starts its own MariaDB, PostgreSQL, Redis)
+# The JavaScript client's tests need its compiler; without npm they are skipped,
+# unless CI=true.
+sdk/js/node_modules: sdk/js/package-lock.json
+	@if command -v npm >/dev/null; then cd sdk/js && npm ci --no-audit --no-fund --silent; fi
+
+test: sdk/js/node_modules ## vet and every test, with the race detector (starts its own MariaDB, PostgreSQL, Redis)
 	go vet $(PACKAGES)
 	go test -race -shuffle=on -timeout 40m $(PACKAGES)
 
