@@ -57,11 +57,19 @@ func (a *app) listSchedule(ctx context.Context, r *rooms) error {
 			next = e.Next[0].In(zone).Format("Mon 02 Jan 15:04 MST")
 		}
 		if e.Last != nil {
-			last = ago(e.Last.Tick, now) + ", " + e.Last.Outcome
+			last = strings.TrimSuffix(ago(e.Last.Tick, now)+", "+e.Last.Outcome+" in "+took(*e.Last), " in –")
 		}
 		cells[i] = []string{e.Name, e.Cron, e.Kind, next, last, e.CatchUp}
 	}
 	return a.list(entries, []string{"ENTRY", "CRON", "KIND", "NEXT", "LAST", "MISSED"}, cells, "The timetable is empty.")
+}
+
+// took is how long a tick's job ran.
+func took(t jobs.TickRecord) string {
+	if t.Duration == 0 {
+		return "–"
+	}
+	return t.Duration.String()
 }
 
 func (a *app) runSchedule(ctx context.Context, r *rooms, name string) error {
@@ -99,9 +107,9 @@ func (a *app) scheduleHistoryCommand() *cobra.Command {
 				}
 				cells := make([][]string, len(list.Items))
 				for i, t := range list.Items {
-					cells[i] = []string{t.Entry, t.Tick.Format(time.DateTime), t.Outcome, t.UUID, t.Note}
+					cells[i] = []string{t.Entry, t.Tick.Format(time.DateTime), t.Outcome, took(t), t.UUID, t.Note}
 				}
-				return a.list(list.Items, []string{"ENTRY", "TICK (UTC)", "OUTCOME", "JOB", "NOTE"}, cells, "No tick so far.")
+				return a.list(list.Items, []string{"ENTRY", "TICK (UTC)", "OUTCOME", "TOOK", "JOB", "NOTE"}, cells, "No tick so far.")
 			})
 		}}
 	c.Flags().IntVar(&limit, "limit", 50, "at most so many")

@@ -34,12 +34,20 @@ func (r *rooms) ran(ctx context.Context, kind string, since time.Time) (bool, er
 	return len(list.Items) > 0, err
 }
 
-// scheduleZone is the configuration's, else the CMS's.
+// scheduleZone is the CMS's own, else the configuration's, else UTC.
 func (r *rooms) scheduleZone(ctx context.Context) (*time.Location, error) {
-	if name := r.config.Schedule.Zone; name != "" {
-		return time.LoadLocation(name)
+	name := r.config.Schedule.Zone
+	if name == "" {
+		return r.site.Zone(ctx)
 	}
-	return r.site.Zone(ctx)
+	settings, err := r.site.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if settings.String("time_zone", "") != "" {
+		return r.site.Zone(ctx)
+	}
+	return time.LoadLocation(name)
 }
 
 // entries are the timetable as the configuration has it. Entries of kinds that

@@ -51,7 +51,9 @@ type TickRecord struct {
 	At      time.Time // when it was enqueued, or found missed
 	UUID    string    // of the job; "" when none was enqueued
 	Outcome string    // "enqueued", a run's outcome once there is one, "missed", "skipped"
-	Note    string
+	// Duration of the job's last run; 0 while there is none.
+	Duration time.Duration
+	Note     string
 }
 
 // ScheduleChange changes an entry; nil fields stay as they are.
