@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 )
 
 // CMS says where the site is that we work for.
@@ -10,7 +11,24 @@ type CMS struct {
 	Dir  string `koanf:"dir"`
 	URL  string `koanf:"url"`
 	Zone string `koanf:"zone"`
+	// Models is content of plugins, beside pages, posts, categories and tags.
+	Models []Model `koanf:"models"`
 }
+
+// Model is one kind of content and the table that it is in.
+type Model struct {
+	Name      string `koanf:"name"`
+	Table     string `koanf:"table"` // without the prefix; the name when empty
+	Class     string `koanf:"class"` // of slugs.reference_type
+	Prefix    string `koanf:"prefix"`
+	Status    string `koanf:"status_column"`
+	Published string `koanf:"published"`
+	Title     string `koanf:"title_column"`
+	Image     string `koanf:"image_column"`
+	Date      string `koanf:"date_column"` // of drafts that are to be published then
+}
+
+var columnForm = regexp.MustCompile(`^[A-Za-z0-9_]{0,64}$`)
 
 func defaultCMS() CMS { return CMS{} }
 
@@ -24,4 +42,14 @@ func (c CMS) check(r *report) {
 	}
 	r.webURL("cms/url", c.URL)
 	r.zone("cms/zone", c.Zone)
+	for _, m := range c.Models {
+		if m.Name == "" || m.Class == "" {
+			r.add("cms/models", "the model %q needs a name and a class, for example Botble\\\\Blog\\\\Models\\\\Post", m.Name)
+		}
+		for _, column := range []string{m.Name, m.Table, m.Status, m.Title, m.Image, m.Date} {
+			if !columnForm.MatchString(column) {
+				r.add("cms/models", "%q is no name of a table or column", column)
+			}
+		}
+	}
 }

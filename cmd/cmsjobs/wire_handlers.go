@@ -66,7 +66,7 @@ func sitemapHandler(registry *jobs.Registry, r *rooms) error {
 	h, err := sitemap.New(sitemap.Config{
 		Site: r.site, DB: r.ownDB, Target: target, Now: r.now, Logger: r.log,
 		Options: sitemap.Options{Profile: c.Profile, Naming: c.Naming, PerFile: c.PerFile, Images: c.Images, Alternates: c.Alternates,
-			News: c.News, Publication: c.Publication, Gzip: c.Gzip, Stylesheet: c.Stylesheet, Robots: c.Robots, KeepNoIndex: c.KeepNoindex},
+			News: c.News, Publication: c.Publication, Gzip: c.Gzip, Stylesheet: c.Stylesheet, Robots: c.Robots, KeepNoIndex: c.KeepNoindex, Models: r.models()},
 		IndexNow: sitemap.IndexNowOptions{Mode: r.config.IndexNow.Mode, Endpoints: r.config.IndexNow.Endpoints, WriteKey: r.config.IndexNow.WriteKey, Batch: r.config.IndexNow.Batch},
 		HTTP:     outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowPrivate: r.config.Webhook.Networks(), AllowHTTP: true, SameHostRedirects: true, UserAgent: "cmsjobs/" + version}),
 		Updated:  r.sitemapUpdated,

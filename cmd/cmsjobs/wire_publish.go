@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/cache"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/publish"
@@ -19,7 +20,7 @@ func publishHandler(registry *jobs.Registry, r *rooms) error {
 	if err != nil {
 		host = "unknown"
 	}
-	h, err := publish.New(publish.Config{Site: r.site, DB: r.ownDB, Queue: r, Effects: r.published, Now: r.now, Logger: r.log,
+	h, err := publish.New(publish.Config{Site: r.site, DB: r.ownDB, Queue: r, Models: r.publishModels(), Effects: r.published, Now: r.now, Logger: r.log,
 		Every: r.config.Publish.Every, Name: fmt.Sprintf("%.40s:%d", host, os.Getpid())})
 	if err != nil {
 		return err
@@ -27,6 +28,31 @@ func publishHandler(registry *jobs.Registry, r *rooms) error {
 	h.Register(registry)
 	r.handlers.publish = h
 	return nil
+}
+
+// models are the content of plugins that the configuration names.
+func (r *rooms) models() []cms.Model {
+	var list []cms.Model
+	for _, m := range r.config.CMS.Models {
+		list = append(list, cms.Model{Name: m.Name, Table: m.Table, Class: m.Class, Prefix: m.Prefix, StatusColumn: m.Status, Published: m.Published,
+			TitleColumn: m.Title, ImageColumn: m.Image})
+	}
+	return list
+}
+
+// publishModels is what may be published: the stock content and the configured
+// one, each with the column of its date.
+func (r *rooms) publishModels() []publish.Model {
+	list := publish.Models()
+	for i, m := range r.models() {
+		list = append(list, publish.Model{Model: m, DateColumn: r.config.CMS.Models[i].Date})
+	}
+	for i := range list {
+		if column := r.config.Publish.Dates[list[i].Name]; column != "" {
+			list[i].DateColumn = column
+		}
+	}
+	return list
 }
 
 // CancelJob implements publish.Queue.
