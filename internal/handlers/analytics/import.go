@@ -43,7 +43,7 @@ func (h *Handler) Import(ctx context.Context, name, host string, r io.Reader, pr
 	if err != nil {
 		return done, fmt.Errorf("reading %s: %w", name, err)
 	}
-	source, number, err := h.source(ctx, text)
+	source, number, err := sourceOf(text)
 	if err != nil {
 		return done, fmt.Errorf("reading %s: %w", name, err)
 	}
@@ -78,9 +78,9 @@ func plain(r *bufio.Reader) (*bufio.Reader, error) {
 	return bufio.NewReaderSize(z, 64<<10), nil
 }
 
-// source names a log by its first line, which stays when the log grows or is
+// sourceOf names a log by its first line, which stays when the log grows or is
 // rotated under another name.
-func (h *Handler) source(_ context.Context, text *bufio.Reader) (string, uint64, error) {
+func sourceOf(text *bufio.Reader) (string, uint64, error) {
 	head, err := text.Peek(fingerprint)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
 		return "", 0, err

@@ -119,7 +119,7 @@ func (h *Handler) mappedBounds(ctx context.Context, day string, zone *time.Locat
 		return nil, nil, false, err
 	}
 	end := start.AddDate(0, 0, 1)
-	columns, err := (&siteTable{h.Site.DB}).columns(ctx, h.Mapped.Table)
+	columns, err := columnTypes(ctx, h.Site.DB, h.Mapped.Table)
 	if err != nil {
 		return nil, nil, false, err
 	}
@@ -133,11 +133,10 @@ func (h *Handler) mappedBounds(ctx context.Context, day string, zone *time.Locat
 	return start.Format(time.DateTime), end.Format(time.DateTime), false, nil
 }
 
-// siteTable looks up a table by its whole name.
-type siteTable struct{ db *sqlx.DB }
-
-func (s *siteTable) columns(ctx context.Context, table string) (map[string]string, error) {
-	rows, err := s.db.QueryContext(ctx, "SELECT * FROM "+table+" WHERE 1 = 0")
+// columnTypes looks up the columns of a table that is named whole, prefix
+// included (cms.Site.Columns puts the CMS's prefix before a name).
+func columnTypes(ctx context.Context, db *sqlx.DB, table string) (map[string]string, error) {
+	rows, err := db.QueryContext(ctx, "SELECT * FROM "+table+" WHERE 1 = 0")
 	if err != nil {
 		return nil, fmt.Errorf("looking at the table %s: %w", table, err)
 	}
