@@ -20,10 +20,10 @@ import (
 func TestThePHPPackage(t *testing.T) {
 	php, err := exec.LookPath("php")
 	if err != nil {
-		skip(t, "no php: %v", err)
+		jobstest.Skip(t, "no php: %v", err)
 	}
 	if _, err := os.Stat("/usr/share/php/Illuminate/autoload.php"); err != nil {
-		skip(t, "apt-get install php-laravel-framework php-mysql: %v", err)
+		jobstest.Skip(t, "apt-get install php-laravel-framework php-mysql: %v", err)
 	}
 	for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
 		t.Run(string(layout), func(t *testing.T) {
