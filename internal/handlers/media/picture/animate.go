@@ -213,7 +213,7 @@ func (f webpFrame) decode() (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := openWebP(file, h)
+	s, err := openWebP(file, h, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func open(data []byte, h Header, step float64) (source, error) {
 	case PNG:
 		return openPNG(data, h, step)
 	case WebP:
-		return openWebP(data, h)
+		return openWebP(data, h, step)
 	case GIF:
 		return stillGIF(data, h)
 	}
@@ -85,11 +85,18 @@ func guarded(what string, decode func() (image.Image, error)) (img image.Image, 
 	return img, nil
 }
 
-func openJPEG(data []byte, h Header, step float64) (source, error) {
-	denominator := 1
-	for denominator < 8 && float64(denominator*2) <= step {
-		denominator *= 2
+// denominator is the largest of 1, 2, 4 and 8 that leaves a picture at least as
+// fine as step asks for.
+func denominator(step float64) int {
+	d := 1
+	for d < 8 && float64(d*2) <= step {
+		d *= 2
 	}
+	return d
+}
+
+func openJPEG(data []byte, h Header, step float64) (source, error) {
+	denominator := denominator(step)
 	if h.jpeg.components == 4 { // jpegn's scaling does not know four channels
 		return openImage("JPEG", func() (image.Image, error) { return stdjpeg.Decode(bytes.NewReader(data)) })
 	}
