@@ -95,7 +95,7 @@ func (a *app) mailResendCommand() *cobra.Command {
 }
 
 func (a *app) mailTestCommand() *cobra.Command {
-	return &cobra.Command{Use: "send-test ADDRESS", Short: "Send a test mail now, past the queue, and show the server's answer", Example: "  cmsjobs mail send-test me@example.com", Args: cobra.ExactArgs(1),
+	return &cobra.Command{Use: "send-test ADDRESS", Aliases: []string{"test"}, Short: "Send a test mail now, past the queue, and show the server's answer", Example: "  cmsjobs mail send-test me@example.com", Args: cobra.ExactArgs(1),
 		Long: "Sends one mail at once, past the queue and the limits.\n\nExit codes: 0 the server took it · 1 it did not",
 		RunE: func(c *cobra.Command, words []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {

@@ -25,6 +25,8 @@ type delivery struct {
 	known  map[string]State
 	last   map[string]outcome // of this run
 	logged map[string]bool    // groups that stand in the CMS's mail log
+	// unlimited lets it pass the rate limits: a person waits for it.
+	unlimited bool
 }
 
 // send runs a mail.send job.
@@ -33,6 +35,11 @@ func (h *Handler) send(ctx context.Context, job jobs.Job, p SendPayload) error {
 	if err != nil {
 		return err
 	}
+	return d.run(ctx, p)
+}
+
+// run sends to everybody who has no answer yet.
+func (d *delivery) run(ctx context.Context, p SendPayload) error {
 	if err := d.markDead(ctx); err != nil {
 		return err
 	}
@@ -42,7 +49,7 @@ func (h *Handler) send(ctx context.Context, job jobs.Job, p SendPayload) error {
 	if err := d.suppress(ctx); err != nil {
 		return err
 	}
-	if err := h.allow(ctx, d.transport); err != nil {
+	if err := d.h.allow(ctx, d.transport); err != nil {
 		return err
 	}
 	for _, g := range d.letter.groups() {
@@ -208,8 +215,8 @@ var ErrLimited = errors.New("the mail rate limit is used up")
 // admit waits for the rate limits: a short wait here, a long one by giving the
 // job back, which charges no attempt.
 func (d *delivery) admit(ctx context.Context, want []Address) ([]Address, error) {
-	if d.transport.Driver == DriverLog || d.transport.Driver == DriverFiles {
-		return want, nil // nothing leaves the house
+	if d.unlimited || d.transport.Driver == DriverLog || d.transport.Driver == DriverFiles { // the last two: nothing leaves the house
+		return want, nil
 	}
 	var waited time.Duration
 	for {
