@@ -17,6 +17,9 @@ import (
 // open decodes the first frame as small as serves: a sample may cover up to
 // step pixels of the source each way.
 func open(data []byte, h Header, step float64) (source, error) {
+	if h.Frames > 1 {
+		return firstFrame(data, h)
+	}
 	switch h.Format {
 	case JPEG:
 		return openJPEG(data, h, step)
@@ -25,7 +28,7 @@ func open(data []byte, h Header, step float64) (source, error) {
 	case WebP:
 		return openWebP(data, h, step)
 	case GIF:
-		return stillGIF(data, h)
+		return firstFrame(data, h)
 	}
 	return nil, ErrUnsupported
 }
