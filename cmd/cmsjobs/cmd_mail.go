@@ -118,16 +118,21 @@ func (a *app) mailTestCommand() *cobra.Command {
 		}}
 }
 
+var templateOrigins = map[string]string{mail.FromUs: "cmsjobs", mail.FromFolder: "mail.templates", mail.FromCMS: "the CMS"}
+
 func (a *app) mailTemplatesCommand() *cobra.Command {
-	return &cobra.Command{Use: "templates", Short: "List the templates, those of mail.templates included", Example: "  cmsjobs mail templates", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "templates", Short: "List the templates: ours, those of mail.templates, the CMS's own", Example: "  cmsjobs mail templates", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withMail(c, func(_ context.Context, h *mail.Handler) error {
-				names := h.TemplateNames()
-				cells := make([][]string, len(names))
-				for i, n := range names {
-					cells[i] = []string{n}
+				list, err := h.TemplateList()
+				if err != nil {
+					return err
 				}
-				return a.list(names, []string{"TEMPLATE"}, cells, "No templates.")
+				cells := make([][]string, len(list))
+				for i, t := range list {
+					cells[i] = []string{t.Name, templateOrigins[t.Origin], strings.Join(t.Locales, ", ")}
+				}
+				return a.list(list, []string{"TEMPLATE", "FROM", "LOCALES"}, cells, "")
 			})
 		}}
 }

@@ -143,8 +143,13 @@ func containing(text string) string {
 	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text) + "%"
 }
 
-// Attempts lists every try of a job, oldest first, at most 1,000.
-func (h *Handler) Attempts(ctx context.Context, uuid string) ([]Attempt, error) {
+// Attempts lists every try of a job, or those for one recipient, oldest first,
+// at most 1,000.
+func (h *Handler) Attempts(ctx context.Context, uuid string, recipient ...string) ([]Attempt, error) {
+	where, args := "job_uuid = ?", []any{uuid}
+	if len(recipient) > 0 {
+		where, args = where+" AND recipient = ?", append(args, recipient[0])
+	}
 	var rows []struct {
 		Recipient    string
 		Attempt      int
@@ -156,7 +161,7 @@ func (h *Handler) Attempts(ctx context.Context, uuid string) ([]Attempt, error) 
 		CreatedAt    int64 `db:"created_at"`
 	}
 	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind(`SELECT recipient, attempt, state, driver, host, code, answer, duration_ms, created_at
-		FROM cmsjobs_mail_attempts WHERE job_uuid = ? ORDER BY id LIMIT 1000`), uuid)
+		FROM cmsjobs_mail_attempts WHERE `+where+` ORDER BY id LIMIT 1000`), args...)
 	if err != nil {
 		return nil, fmt.Errorf("listing the attempts of a mail: %w", err)
 	}
