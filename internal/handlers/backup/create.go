@@ -25,6 +25,8 @@ type Request struct {
 	// Tables limits the database part; such a backup is good for what it holds,
 	// and never counts as the newest good one of the site.
 	Tables []string
+	// Tool that dumps MySQL instead of the configured one: "own" or "mysqldump".
+	Tool string
 	// By names the job or the person that asked.
 	By string
 }
@@ -47,9 +49,10 @@ type run struct {
 	key      string
 	sum      hash.Hash
 	size     int64
-	moved    func() // resets the stall timer
-	estimate int64  // of the archive's size
-	total    int64  // bytes to read, about
+	moved    func()           // resets the stall timer
+	refused  map[string]error // destinations that are not even tried
+	estimate int64            // of the archive's size
+	total    int64            // bytes to read, about
 	progress func(Step)
 	dropped  int
 	limiter  *rate.Limiter
@@ -59,19 +62,24 @@ type run struct {
 // error says why it is not a good one; the report is filled in either case.
 func (h *Handler) Create(ctx context.Context, request Request, progress func(Step)) (Report, error) {
 	r := h.newRun(request, progress)
-	if err := h.check(ctx, r); err != nil {
-		return r.report, err
-	}
 	unlock, err := h.lock(ctx, r.report.ID)
 	if err != nil {
 		return r.report, err
 	}
 	defer unlock()
+	return h.create(ctx, r)
+}
+
+// create makes a backup while the lock is held.
+func (h *Handler) create(ctx context.Context, r *run) (Report, error) {
+	if err := h.check(ctx, r); err != nil {
+		return r.end(ctx, err)
+	}
 	if err := h.remember(ctx, r.report); err != nil {
 		return r.report, err
 	}
 	h.sweep(ctx, r)
-	err = r.make(ctx)
+	err := r.make(ctx)
 	if err == nil {
 		err = r.prove(ctx)
 	}
@@ -111,7 +119,7 @@ func (r *run) make(ctx context.Context) error {
 	ctx, stop := r.watch(ctx)
 	defer stop()
 	options := storage.PutOptions{ContentType: "application/octet-stream", ExpectedSize: r.estimate}
-	r.fan = newFanout(ctx, r.c.Destinations, r.chosen(r.request), r.report.Archive, options, r.c.Options.StallTimeout)
+	r.fan = newFanout(ctx, r.c.Destinations, r.taking(), r.report.Archive, options, r.c.Options.StallTimeout)
 	err := r.write(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -45,17 +46,22 @@ func (h *Handler) readBackup(ctx context.Context, b Stored, progress func(Step),
 
 // maxEntry bounds what is held in memory of an entry: pieces and lists are
 // made far smaller, and a manifest of 5,000 tables has a few MiB.
-const maxEntry = 256 << 20
+const (
+	maxEntry   = 256 << 20
+	usualEntry = 4 << 20
+)
 
 func readEntry(e archive.Entry, content io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(content, maxEntry+1))
-	if err != nil {
+	var data bytes.Buffer
+	// Pieces have their size at once; what claims more grows as it comes.
+	data.Grow(int(min(max(e.Size, 0), usualEntry)) + bytes.MinRead)
+	if _, err := data.ReadFrom(io.LimitReader(content, maxEntry+1)); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", e.Name, err)
 	}
-	if len(data) > maxEntry {
+	if data.Len() > maxEntry {
 		return nil, fmt.Errorf("%s is larger than a backup makes it: %w", e.Name, archive.ErrUnsafe)
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 func decodeEntry[T any](content io.Reader, into **T) error {

@@ -21,6 +21,11 @@ func (r *run) outcomes(err error) {
 		}
 		r.report.Outcomes = append(r.report.Outcomes, o)
 	}
+	for _, name := range r.chosen(r.request) {
+		if refused := r.refused[name]; refused != nil {
+			r.report.Outcomes = append(r.report.Outcomes, Outcome{Destination: name, Place: place(r.c.Destinations[name]), Error: refused.Error()})
+		}
+	}
 }
 
 // place is a store's address for people.
@@ -52,6 +57,10 @@ func (r *run) seal(ctx context.Context) error {
 	var failed []error
 	for i := range r.report.Outcomes {
 		o := &r.report.Outcomes[i]
+		if r.refused[o.Destination] != nil {
+			failed = append(failed, fmt.Errorf("destination %s: %s", o.Destination, o.Error))
+			continue
+		}
 		if o.Error != "" {
 			if err := r.copyArchive(ctx, r.report.Outcomes[from].Destination, o); err != nil {
 				failed = append(failed, fmt.Errorf("destination %s: %w", o.Destination, err))

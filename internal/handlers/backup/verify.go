@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
@@ -21,6 +22,9 @@ func (r *run) prove(ctx context.Context) error {
 	if level == LevelNone {
 		return nil
 	}
+	// What packing took is given back first, so that both fit into little memory.
+	r.archive = nil
+	debug.FreeOSMemory()
 	var failed []error
 	side := r.sidecar()
 	for _, o := range r.report.Outcomes {
