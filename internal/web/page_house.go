@@ -36,11 +36,15 @@ func (s *Server) growthPage(c echo.Context) error {
 	v := growthSheet{Configured: s.cfg.Growth != nil, Top: 1}
 	var live string
 	v.started, live = s.offer(c, "cache.clear", "cache.clearExpired", "logs.cleanup", "queue.clean", "maintenance.cleanup")
+	ready := true
 	if v.Configured {
-		rooms, err := s.cfg.Growth.Growth(c.Request().Context())
+		var rooms []Room
+		var err error
+		rooms, ready, err = s.sizesKept(c.Request().Context())
 		if err != nil {
 			return fmt.Errorf("measuring sizes: %w", err)
 		}
+		rooms = slices.Clone(rooms)
 		slices.SortStableFunc(rooms, func(a, b Room) int {
 			return cmp.Or(strings.Compare(a.Part, b.Part), cmp.Compare(b.Bytes, a.Bytes))
 		})
@@ -49,7 +53,7 @@ func (s *Server) growthPage(c echo.Context) error {
 			v.Total, v.Top = v.Total+r.Bytes, max(v.Top, r.Bytes)
 		}
 	}
-	return s.showLive(c, "growth", "growth.title", live, v)
+	return s.showSoon(c, "growth", "growth.title", live, ready, v)
 }
 
 // --- Settings ---

@@ -271,7 +271,11 @@ func (s *Server) tracked(c echo.Context) (*JobView, string) {
 		return nil, "" // gone: the page is whole without it
 	}
 	v := s.jobView(r, ours)
-	if r.State == jobs.StateQueued || r.State == jobs.StateProcessing || s.cfg.Now().Sub(r.EndedAt) < 3*time.Second {
+	switch {
+	case r.State == jobs.StateQueued || r.State == jobs.StateProcessing:
+		return &v, liveJob
+	case s.cfg.Now().Sub(r.EndedAt) < 3*time.Second:
+		s.trends.expire()  // what the page shows has changed
 		return &v, liveJob // once more after its end, as its results come to lie
 	}
 	return &v, ""

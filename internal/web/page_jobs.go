@@ -68,7 +68,7 @@ func (s *Server) jobsPage(c echo.Context) error {
 }
 
 func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsSheet) error {
-	list, err := s.cfg.Ledger.Jobs(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(v.Cursor, 500)})
+	list, err := s.cfg.Ledger.Jobs(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(v.Cursor, 500), Uncounted: true})
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
