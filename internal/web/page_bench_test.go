@@ -47,11 +47,11 @@ func BenchmarkPages(b *testing.B) {
 				b.Run(strings.TrimPrefix(path, "/admin"), func(b *testing.B) {
 					times := []time.Duration{}
 					first := ask(path)
-					b.ReportMetric(float64(first.Microseconds())/1000, "ms-first")
 					for b.Loop() {
 						times = append(times, ask(path))
 					}
 					slices.Sort(times)
+					b.ReportMetric(float64(first.Microseconds())/1000, "ms-first")
 					b.ReportMetric(float64(times[len(times)/2].Microseconds())/1000, "ms-median")
 					b.ReportMetric(float64(times[len(times)*95/100].Microseconds())/1000, "ms-p95")
 				})

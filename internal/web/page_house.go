@@ -101,7 +101,7 @@ func (s *Server) auditPage(c echo.Context) error {
 	v := auditSheet{Actor: clip(q.Get("actor"), 191), Action: clip(q.Get("action"), 191), Target: clip(q.Get("target"), 191), Since: q.Get("since"), Actions: actions(), Cursor: q.Get("cursor") != ""}
 	since, err := moment(v.Since, "since", s.cfg.Now())
 	if err != nil {
-		v.Problem, since = problemOf(err).Detail, time.Time{}
+		v.Problem, since = problemOf(err).in(language(c)), time.Time{}
 	}
 	f := access.DeedFilter{Actor: v.Actor, Action: v.Action, Target: v.Target, Since: since}
 	list, err := s.cfg.Gate.Store.Deeds(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(q.Get("cursor"), 40)})
@@ -208,7 +208,7 @@ func (s *Server) hookByForm(c echo.Context) error {
 		if status = p.Status; status >= http.StatusInternalServerError {
 			return err
 		}
-		problem = p.Detail
+		problem = p.in(language(c))
 	}
 	v, _, listErr := s.webhooksSheet(c)
 	if listErr != nil {

@@ -18,13 +18,19 @@ import (
 // jobSheet is all that is known of one job.
 type jobSheet struct {
 	Job     JobView
-	Reasons []explain.Reason
+	Reasons []reasonRow
 	Runs    []RunView
 	Lines   []jobs.LogLine
 	Deeds   []Deed // nil for who may not see the trail
 	Copies  []copyText
 	Known   bool // its kind can run here
 	Active  bool // it waits or runs
+}
+
+// reasonRow is a reason in the person's language.
+type reasonRow struct {
+	Text  string
+	Until time.Time
 }
 
 // copyText is the job in the words of another tool.
@@ -49,7 +55,9 @@ func (s *Server) jobPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	v.Reasons = explain.Job(snapshot)
+	v.Reasons = each(explain.Job(snapshot), func(r explain.Reason) reasonRow {
+		return reasonRow{translated(language(c), r.Form, r.Args), r.Until}
+	})
 	if s.cfg.History != nil && r.UUID != "" {
 		runs, err := s.cfg.History.Runs(ctx, jobs.Filter{UUIDs: []string{r.UUID}}, jobs.Page{Limit: pageRuns})
 		if err != nil {
@@ -199,7 +207,7 @@ func (s *Server) runEdited(c echo.Context) error {
 	if !errors.As(err, &p) || p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	return s.write(c, p.Status, "edit", s.sheet(c, "edit", "edit.title", editSheet{s.jobView(r, ours), text, p.Detail}))
+	return s.write(c, p.Status, "edit", s.sheet(c, "edit", "edit.title", editSheet{s.jobView(r, ours), text, p.in(language(c))}))
 }
 
 // unmasked puts the secrets of the original back where the edited payload

@@ -60,7 +60,7 @@ func (s *Server) jobsPage(c echo.Context) error {
 		err = s.listFor(c, f, &v)
 	}
 	if p := problemOf(err); err != nil && p.Status < http.StatusInternalServerError {
-		v.Problem = p.Detail // shown beside the form, to be mended there
+		v.Problem = p.in(language(c)) // shown beside the form, to be mended there
 	} else if err != nil {
 		return err
 	}

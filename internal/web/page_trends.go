@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/labstack/echo/v4"
+
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -65,7 +67,7 @@ func trendOf[T any](ctx context.Context, s *Server, key string, ask func(context
 		go makeTrend(context.WithoutCancel(ctx), s, key, k, ask)
 	}
 	s.trends.mu.Unlock()
-	patience := time.NewTimer(trendPatience)
+	patience := time.NewTimer(s.patienceOf(ctx))
 	defer patience.Stop()
 	select {
 	case <-k.made:
@@ -81,6 +83,26 @@ func trendOf[T any](ctx context.Context, s *Server, key string, ask func(context
 		return value, false, fmt.Errorf("the kept answer %q is of another type", key)
 	}
 	return value, k.err == nil, k.err
+}
+
+type patienceKey struct{}
+
+// hurried lets a page wait for trendPatience in all, however many answers it
+// asks for.
+func hurried(page func(*Server, echo.Context) error) func(*Server, echo.Context) error {
+	return func(s *Server, c echo.Context) error {
+		r := c.Request()
+		c.SetRequest(r.WithContext(context.WithValue(r.Context(), patienceKey{}, s.cfg.Now().Add(trendPatience))))
+		return page(s, c)
+	}
+}
+
+// patienceOf is how long an answer may still be waited for.
+func (s *Server) patienceOf(ctx context.Context) time.Duration {
+	if until, hurried := ctx.Value(patienceKey{}).(time.Time); hurried {
+		return max(until.Sub(s.cfg.Now()), time.Millisecond)
+	}
+	return trendPatience
 }
 
 // trend is what is kept under a key; a new one has no answer yet.
