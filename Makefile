@@ -56,8 +56,8 @@ check: ## what CI does: formatting, module, tests, demo
 	go mod verify
 	$(MAKE) test verify
 
-soak: ## an hour (CMSJOBS_SOAK_TIME) of mixed jobs while workers, server, network and disk fail
-	CMSJOBS_SOAK_TIME=$${CMSJOBS_SOAK_TIME:-1h} go test -count=1 -run '^TestSoak$$' -v -timeout 26h ./internal/jobs
+soak: ## an hour (CMSJOBS_SOAK_TIME) of all kinds while workers, servers, network, disks and clocks fail, into docs/reliability.md
+	go run ./bench/soak -time $${CMSJOBS_SOAK_TIME:-1h} -page docs/reliability.md
 
 heavy: ## every fault test at its full size
 	CMSJOBS_SOAK=1 go test -race -timeout 4h $(PACKAGES)

@@ -17,7 +17,7 @@ func newGaleraLab(t *testing.T) (*lab, *jobstest.Galera) {
 	if !soak() && os.Getenv("CMSJOBS_CLUSTER") == "" {
 		t.Skip("a cluster takes a minute to start and to mend itself: make cluster runs this")
 	}
-	g, err := jobstest.NewGalera(3)
+	g, err := jobstest.NewGalera(3, nil)
 	if err != nil {
 		if strings.Contains(err.Error(), "installed") {
 			jobstest.Skip(t, "%v", err)
