@@ -46,7 +46,7 @@ func NewMariaDB(options ...string) (*Server, error) {
 	}
 	data, accounts := filepath.Join(dir, "data"), filepath.Join(dir, "accounts.sql")
 	// For servers that listen on more than loopback: nodes of a cluster.
-	if err := os.WriteFile(accounts, []byte("CREATE USER root@'%';\nGRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;\n"), 0o644); err != nil {
+	if err := os.WriteFile(accounts, []byte("FLUSH PRIVILEGES;\nCREATE USER root@'%';\nGRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;\n"), 0o644); err != nil {
 		return nil, err
 	}
 	install := exec.Command(installer, "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--datadir="+data, "--extra-file="+accounts)
