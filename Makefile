@@ -68,8 +68,8 @@ vuln: ## known holes in what we use (asks vuln.go.dev)
 licences: ## every module of the binary has a licence that we may ship
 	go test -count=1 -run '^TestLicences$$' -v .
 
-cluster: ## the queue on three nodes of Galera, killed and stopped
-	CMSJOBS_CLUSTER=1 go test -count=1 -run Cluster -v ./internal/jobs
+cluster: ## the queue on three nodes of Galera, killed, stopped and (as root) cut off by network namespaces
+	CMSJOBS_CLUSTER=1 go test -count=1 -run 'Cluster|CutOffHost' -v ./internal/jobs
 
 screenshots: ## docs/images from the demo, by chromium
 	docs/screenshots.sh
