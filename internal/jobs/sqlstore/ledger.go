@@ -50,6 +50,7 @@ func (p position64) order(column string) string {
 type found struct {
 	key  int64
 	size int64 // bytes of the payload
+	ours bool  // a claim would take it
 	jobs.Record
 }
 
