@@ -107,26 +107,31 @@ func TestAFailedSitemapIsToldToTheAdministrators(t *testing.T) {
 	on := func(words ...string) result {
 		t.Helper()
 		return call(t, nil, append([]string{"--cms", dir, "--set", "sitemap.dir=" + filepath.Join(dir, "nowhere"), "--set", "mail.driver=files", "--set", "mail.dir=" + mails,
-			"--set", "mail.admin=[boss@demo.example]"}, words...)...)
+			"--set", "mail.admin=boss@demo.example"}, words...)...)
 	}
 	uuid := answer[struct{ UUID string }](t, on("--json", "enqueue", "sitemap.generate", "{}", "--max-attempts", "1")).UUID
-	for range 3 { // the job, the notification that it leads to, its mail
-		want(t, on("work", "--stop-when-empty"), 0)
-	}
+	want(t, on("work", "--stop-when-empty"), 0)
+	want(t, on("work", "--stop-when-empty"), 0) // what it told of at its end
 	want(t, on("jobs", "show", uuid), 0, "failed", "must exist and be writable")
 	var titles []string
-	if err := db.Select(&titles, "SELECT title FROM admin_notifications"); err != nil || len(titles) != 1 || !strings.Contains(titles[0], "sitemap.generate failed") {
+	if err := db.Select(&titles, "SELECT title FROM admin_notifications WHERE title LIKE '%sitemap%'"); err != nil || len(titles) != 1 || titles[0] != "sitemap.generate failed" {
 		t.Errorf("the CMS shows %q, %v", titles, err)
 	}
 	letters, err := filepath.Glob(filepath.Join(mails, "*.eml"))
-	if err != nil || len(letters) != 1 {
-		t.Fatalf("%q, %v", letters, err)
-	}
-	text, err := os.ReadFile(letters[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !regexp.MustCompile(`(?m)^To: .*boss@demo\.example`).Match(text) || !strings.Contains(string(text), "sitemap.generate failed") {
-		t.Errorf("%.600s", text)
+	told := 0
+	for _, letter := range letters {
+		text, err := os.ReadFile(letter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if regexp.MustCompile(`(?m)^Subject: .*sitemap\.generate failed`).Match(text) && strings.Contains(string(text), "boss@demo.example") {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("%d of %q tell of the sitemap", told, letters)
 	}
 }
