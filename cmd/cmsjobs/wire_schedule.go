@@ -133,12 +133,14 @@ func (r *rooms) tick(ctx context.Context, atMost time.Duration) (tickReport, err
 		report = tickReport{Enqueued: done.Enqueued, Missed: done.Missed, Skipped: done.Skipped}
 	}
 	r.config.Queue.MaxTime = atMost
-	w, closeIt, err := r.worker(workerOptions{stopWhenEmpty: true, ended: func(end jobs.Settlement) {
+	o, told := r.telling(ctx, workerOptions{stopWhenEmpty: true, ended: func(end jobs.Settlement) {
 		report.Ran++
 		if end.Verdict == jobs.Buried || end.Verdict == jobs.Retried {
 			report.Failed++
 		}
 	}})
+	defer told()
+	w, closeIt, err := r.worker(o)
 	if err != nil {
 		return report, err
 	}
