@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -133,16 +134,16 @@ func openMedia(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
 
 func mailHandler(registry *jobs.Registry, r *rooms) error {
 	c := r.config.Mail
-	rate := mail.Rate{PerSecond: c.Rate.PerSecond, PerMinute: c.Rate.PerMinute, PerHour: c.Rate.PerHour, PerDay: c.Rate.PerDay}
 	m := mail.Config{
 		Site: r.site, DB: r.ownDB, Templates: templates.Mail(), TemplateFolder: c.Templates, AttachmentRoots: c.Roots,
 		MaxAttachmentBytes: int64(c.MaxSize), ResendUnknown: c.Resend, KeepPayload: c.KeepBody, EmailLogs: c.CMSLog, CommandTimeout: c.Timeout,
-		Limits: mail.Limits{All: rate}, Breaker: r.breakers, Counted: r.mailed, Enqueue: r, Now: r.now, Logger: r.log,
+		Limits: mailLimits(c.Rate), MaxAge: c.MaxAge, HardBounceExpiry: c.Suppress, Breaker: r.breakers, Counted: r.mailed, Enqueue: r, Now: r.now, Logger: r.log,
 		Transport: mail.Transport{Driver: c.Driver, Host: c.Host, Port: c.Port, Username: c.Username, Password: mail.Secret(c.Password.Reveal()),
 			TLS: c.Encryption, EHLO: c.EHLO, FromName: c.FromName, FromAddress: c.From, SendmailPath: c.Sendmail},
 	}
-	if c.Rate.PerDomain > 0 {
-		m.Limits.Domains = map[string]mail.Rate{"*": {PerMinute: c.Rate.PerDomain}}
+	if box := c.Mailbox; box.Host != "" {
+		m.Mailbox = mail.Mailbox{Host: box.Host, Port: box.Port, Username: box.Username, Password: mail.Secret(box.Password.Reveal()),
+			TLS: box.Encryption, Folder: box.Folder, MoveTo: box.MoveTo}
 	}
 	if !c.Verify {
 		m.TLS = &tls.Config{InsecureSkipVerify: true} // the owner said so: mail.verify
@@ -160,6 +161,16 @@ func mailHandler(registry *jobs.Registry, r *rooms) error {
 	h.Register(registry)
 	r.handlers.mail = h
 	return nil
+}
+
+// mailLimits are the configuration's, a domain's for the minute.
+func mailLimits(c config.MailRate) mail.Limits {
+	l := mail.Limits{All: mail.Rate{PerSecond: c.PerSecond, PerMinute: c.PerMinute, PerHour: c.PerHour, PerDay: c.PerDay},
+		Domains: map[string]mail.Rate{"*": {PerMinute: c.PerDomain}}}
+	for domain, n := range c.Domains {
+		l.Domains[strings.ToLower(domain)] = mail.Rate{PerMinute: n}
+	}
+	return l
 }
 
 // finishMail adds what has to be opened: the key of DKIM, the bucket that
