@@ -18,6 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/apart"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/publish"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
@@ -102,17 +103,9 @@ func (r *rooms) sitemapTarget() (sitemap.Target, error) {
 }
 
 func mediaHandler(registry *jobs.Registry, r *rooms) error {
-	c := r.config.Media
-	limits := picture.DefaultLimits()
-	limits.FileBytes = int64(c.MaxFile)
-	o := media.Options{Widths: c.Widths, Name: c.Name, Quality: c.Quality, Copies: c.Copies, Optimize: c.Optimize, KeepEXIF: c.KeepEXIF,
-		KeepICC: c.KeepICC, Placeholder: c.Placeholder, Limits: limits, Memory: int64(c.Memory), AtOnce: c.AtOnce}
-	for _, text := range c.Sizes {
-		size, err := config.ParseMediaSize(text)
-		if err != nil {
-			return usageError{err}
-		}
-		o.Sizes = append(o.Sizes, media.Size{Name: size.Name, Width: size.Width, Height: size.Height, Fit: size.Fit})
+	o, err := r.mediaOptions()
+	if err != nil {
+		return err
 	}
 	h, err := media.New(media.Config{Site: r.site, Open: openMedia, Options: o, Now: r.now, Logger: r.log})
 	if err != nil {
@@ -121,6 +114,30 @@ func mediaHandler(registry *jobs.Registry, r *rooms) error {
 	h.Register(registry)
 	r.handlers.media = h
 	return nil
+}
+
+// mediaOptions says in the handler's words what the configuration says.
+func (r *rooms) mediaOptions() (media.Options, error) {
+	c := r.config.Media
+	limits := picture.DefaultLimits()
+	limits.FileBytes = int64(c.MaxFile)
+	o := media.Options{Widths: c.Widths, Name: c.Name, Position: c.Position, Quality: c.Quality, Copies: c.Copies, Optimize: c.Optimize,
+		KeepEXIF: c.KeepEXIF, KeepICC: c.KeepICC, Placeholder: c.Placeholder, Animations: picture.Animations(c.Animations),
+		Limits: limits, Memory: int64(c.Memory), AtOnce: c.AtOnce}
+	if w := c.Watermark; w.Enabled {
+		o.Watermark = &media.Watermark{Source: w.Source, Percent: w.Percent, Opacity: w.Opacity, Position: w.Position, X: w.X, Y: w.Y, Folders: w.Folders}
+	}
+	if c.Apart && r.self != "" {
+		o.Apart = apart.Renderer{Command: []string{r.self, "media", "render"}, Memory: int64(c.ApartMemory), Time: c.ApartTime}
+	}
+	for _, text := range c.Sizes {
+		size, err := config.ParseMediaSize(text)
+		if err != nil {
+			return o, usageError{err}
+		}
+		o.Sizes = append(o.Sizes, media.Size{Name: size.Name, Width: size.Width, Height: size.Height, Fit: size.Fit})
+	}
+	return o, nil
 }
 
 // openMedia opens the place where the CMS keeps its uploads.

@@ -101,7 +101,8 @@ func (a cmsAccounts) AccountByLogin(ctx context.Context, login string) (access.A
 	if errors.Is(err, cms.ErrNoUser) {
 		err = errors.Join(jobs.ErrNotFound, err)
 	}
-	return access.Account{ID: u.ID, Name: u.Name, PasswordHash: u.PasswordHash, SuperUser: u.SuperUser, Permissions: u.Permissions}, err
+	return access.Account{ID: u.ID, Name: u.Name, PasswordHash: u.PasswordHash, SuperUser: u.SuperUser, Permissions: u.Permissions,
+		SessionsInvalidatedAt: u.SessionsInvalidatedAt}, err
 }
 
 // openBreakers are the dependencies that are down now.

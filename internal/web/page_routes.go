@@ -12,7 +12,7 @@ import (
 // the page shows what came of it; what is dangerous asks first.
 func pageRoutes() []route {
 	page := func(path, name, summary string, scope access.Scope, handle func(*Server, echo.Context) error) route {
-		return route{Method: http.MethodGet, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Read, Page: true, Type: "text/html", handle: handle}
+		return route{Method: http.MethodGet, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Read, Page: true, Type: "text/html", handle: hurried(handle)}
 	}
 	form := func(path, name, summary string, scope access.Scope, handle func(*Server, echo.Context) error) route {
 		return route{Method: http.MethodPost, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Operate, Page: true, Type: "text/html", handle: handle}
