@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -25,7 +24,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
-	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/templates"
 )
 
@@ -70,7 +68,7 @@ func sitemapHandler(registry *jobs.Registry, r *rooms) error {
 		Options: sitemap.Options{Profile: c.Profile, Naming: c.Naming, PerFile: c.PerFile, Images: c.Images, Alternates: c.Alternates,
 			News: c.News, Publication: c.Publication, Gzip: c.Gzip, Stylesheet: c.Stylesheet, Robots: c.Robots, KeepNoIndex: c.KeepNoindex, Models: r.models()},
 		IndexNow: sitemap.IndexNowOptions{Mode: r.config.IndexNow.Mode, Endpoints: r.config.IndexNow.Endpoints, WriteKey: r.config.IndexNow.WriteKey, Batch: r.config.IndexNow.Batch},
-		HTTP:     outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowPrivate: r.config.Webhook.Networks(), AllowHTTP: true, SameHostRedirects: true, UserAgent: "cmsjobs/" + version}),
+		HTTP:     r.searchEngines(outbound.Options{Timeout: 30 * time.Second, AllowPrivate: r.config.Webhook.Networks(), AllowHTTP: true, SameHostRedirects: true, UserAgent: "cmsjobs/" + version}),
 		Updated:  r.sitemapUpdated,
 	})
 	if err != nil {
@@ -88,7 +86,7 @@ func (r *rooms) sitemapFolder() string { return cmp.Or(r.config.Sitemap.Dir, r.s
 func (r *rooms) sitemapTarget() (sitemap.Target, error) {
 	switch c := r.config.Sitemap; {
 	case c.Target == "s3":
-		bucket, err := openS3(r.config.Storage.S3)
+		bucket, err := r.bucket()
 		if err != nil {
 			return nil, usageError{fmt.Errorf("sitemap.target is s3: %w", err)}
 		}
@@ -107,7 +105,7 @@ func mediaHandler(registry *jobs.Registry, r *rooms) error {
 	if err != nil {
 		return err
 	}
-	h, err := media.New(media.Config{Site: r.site, Open: openMedia, Options: o, Now: r.now, Logger: r.log})
+	h, err := media.New(media.Config{Site: r.site, Open: r.openMedia, Options: o, Now: r.now, Logger: r.log})
 	if err != nil {
 		return err
 	}
@@ -138,15 +136,6 @@ func (r *rooms) mediaOptions() (media.Options, error) {
 		o.Sizes = append(o.Sizes, media.Size{Name: size.Name, Width: size.Width, Height: size.Height, Fit: size.Fit})
 	}
 	return o, nil
-}
-
-// openMedia opens the place where the CMS keeps its uploads.
-func openMedia(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
-	if p.Folder == "" {
-		return storage.NewS3(storage.S3Config{Bucket: p.Bucket.Name, Region: p.Bucket.Region, Endpoint: p.Bucket.Endpoint,
-			AccessKey: p.Bucket.AccessKey, SecretKey: p.Bucket.Secret, PathStyle: p.Bucket.PathStyle})
-	}
-	return storage.NewLocal(p.Folder, storage.LocalOptions{})
 }
 
 func mailHandler(registry *jobs.Registry, r *rooms) error {
@@ -200,7 +189,7 @@ func (r *rooms) finishMail(m *mail.Config) (err error) {
 		}
 	}
 	if r.config.Storage.S3.Bucket != "" {
-		if m.Store, err = openS3(r.config.Storage.S3); err != nil {
+		if m.Store, err = r.bucket(); err != nil {
 			return fmt.Errorf("storage.s3: %w", err)
 		}
 	}
