@@ -103,12 +103,6 @@ func (r *rooms) backupPlaces() (map[string]storage.Store, error) {
 	return places, nil
 }
 
-// openS3 opens the bucket of the configuration.
-func openS3(c config.S3) (*storage.S3, error) {
-	return storage.NewS3(storage.S3Config{Bucket: c.Bucket, Prefix: strings.Trim(c.Prefix, "/"), Region: c.Region, Endpoint: c.Endpoint,
-		AccessKey: c.AccessKey, SecretKey: c.SecretKey.Reveal(), PathStyle: c.PathStyle})
-}
-
 func backupOptions(c config.Backup) (backup.Options, error) {
 	o := backup.Options{
 		Compression: archive.Format(c.Format), Include: c.Include, Exclude: c.Exclude, ExcludeTables: c.NoTables, EmptyTables: c.NoRows,
