@@ -343,11 +343,7 @@ func (s *Store) byUUID(ctx context.Context, uuid string) ([]found, error) {
 			return p.items, err
 		}
 	}
-	// Rows without a UUID have one that is derived from the row.
-	p, err := sift(1, position64{}, func(from position64, step int) ([]found, error) {
-		return s.queryLive(ctx, s.db, from.condition("id")+" AND "+s.t.shape().payload+` NOT LIKE '%"uuid"%'`, nil, from.order("id"), step)
-	}, func(r found) bool { return r.UUID == uuid })
-	return p.items, err
+	return nil, nil
 }
 
 // matches is the part of a filter that SQL does not decide.
