@@ -142,10 +142,15 @@ func (r *rooms) mediaOptions() (media.Options, error) {
 // openMedia opens the place where the CMS keeps its uploads.
 func openMedia(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
 	if p.Folder == "" {
-		return storage.NewS3(storage.S3Config{Bucket: p.Bucket.Name, Region: p.Bucket.Region, Endpoint: p.Bucket.Endpoint,
-			AccessKey: p.Bucket.AccessKey, SecretKey: p.Bucket.Secret, PathStyle: p.Bucket.PathStyle})
+		return openMediaBucket(p, "")
 	}
 	return storage.NewLocal(p.Folder, storage.LocalOptions{})
+}
+
+// openMediaBucket opens the CMS's bucket, or what is under a prefix in it.
+func openMediaBucket(p cms.MediaPlace, prefix string) (*storage.S3, error) {
+	return storage.NewS3(storage.S3Config{Bucket: p.Bucket.Name, Prefix: prefix, Region: p.Bucket.Region, Endpoint: p.Bucket.Endpoint,
+		AccessKey: p.Bucket.AccessKey, SecretKey: p.Bucket.Secret, PathStyle: p.Bucket.PathStyle})
 }
 
 func mailHandler(registry *jobs.Registry, r *rooms) error {
