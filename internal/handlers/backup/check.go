@@ -78,14 +78,12 @@ func (h *Handler) Estimate(ctx context.Context, request Request) (Estimate, erro
 			return e, err
 		}
 		if s, ok := store.(freeSpace); ok {
-			free, err := s.Free()
-			if err != nil {
-				return e, err
-			}
 			if e.Free == nil {
 				e.Free = map[string]int64{}
 			}
-			e.Free[name] = free
+			if free, err := s.Free(); err == nil { // what keeps it from answering shows when something is written
+				e.Free[name] = free
+			}
 		}
 	}
 	return e, nil

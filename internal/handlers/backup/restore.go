@@ -103,7 +103,7 @@ func (h *Handler) prepare(ctx context.Context, q RestoreRequest, progress func(S
 	if done.Plan, err = h.Plan(ctx, q, progress); err != nil {
 		return err
 	}
-	safety := Request{Name: "before restoring " + q.Backup.ID, Database: q.Database && q.IntoDSN == "", Files: q.Files && q.IntoFolder == ""}
+	safety := Request{Name: "before restoring " + q.Backup.ID, Database: q.Database && q.IntoDSN == "", Files: q.Files && q.IntoFolder == "", safety: true}
 	if q.SkipSafety || !safety.Database && !safety.Files {
 		return nil
 	}
