@@ -56,6 +56,7 @@ func (r *rooms) entries() ([]schedule.Entry, error) {
 	own := maps.Clone(r.config.Schedule.Entries)
 	var entries []schedule.Entry
 	for _, e := range timetable() {
+		e.Paused = e.Name == backupDigest && !r.config.Backup.Digest
 		changed, err := r.configured(e, own[e.Name])
 		if err != nil {
 			return nil, fmt.Errorf("schedule.entries.%s: %w", e.Name, err)
