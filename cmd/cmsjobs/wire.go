@@ -21,6 +21,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
+	"github.com/cmsjobs/cmsjobs/internal/trace"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
@@ -39,6 +40,7 @@ type rooms struct {
 	wakeDir  string
 	breakers *breaker.Breakers
 	metrics  *web.Metrics
+	tracer   *trace.Tracer // nil: nobody collects traces
 	handlers handlerSet
 }
 
@@ -281,7 +283,7 @@ func (r *rooms) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, 
 			r.metrics.Enqueued(placed[i].Queue, n.Kind)
 		}
 	}
-	return r.store.Enqueue(ctx, placed...)
+	return r.enqueueTraced(ctx, placed)
 }
 
 // enqueue is Enqueue of one job.
