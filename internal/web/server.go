@@ -36,6 +36,7 @@ type Config struct {
 
 	Backups      Backups
 	Mail         MailLog
+	Templates    MailTemplates
 	Suppressions Suppressions
 	Webhooks     Webhooks
 	Media        Media
@@ -208,6 +209,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer stop()
 	wg.Go(func() { s.live.run(inner) })
 	wg.Go(func() { s.sweep(inner) })
+	wg.Go(func() { s.Warm(inner) })
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
 	select {

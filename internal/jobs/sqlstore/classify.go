@@ -139,7 +139,7 @@ func sniff(beginning []byte) string {
 }
 
 // sameWork is equal for jobs that one run can stand for.
-func (c candidate) sameWork() string {
+func (c *candidate) sameWork() string {
 	var compact bytes.Buffer
 	if json.Compact(&compact, c.job.Data) != nil {
 		return ""
