@@ -55,6 +55,7 @@ func (a *app) parts(r *rooms) ([]part, error) {
 	c := r.config
 	r.metrics = web.NewMetrics(version, func(kind string) bool { _, known := r.registry.Lookup(kind); return known })
 	r.openTracer()
+	r.activity = r.newActivity()
 	var parts []part
 	if c.Queue.Worker && c.Queue.Enabled {
 		told := newFailures(r)

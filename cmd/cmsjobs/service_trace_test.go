@@ -29,7 +29,9 @@ func TestAJobIsTracedFromItsEnqueueToItsEnd(t *testing.T) {
 	var mu sync.Mutex
 	var spans []sentSpan
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var body struct{ ResourceSpans []struct{ ScopeSpans []struct{ Spans []sentSpan } } }
+		var body struct {
+			ResourceSpans []struct{ ScopeSpans []struct{ Spans []sentSpan } }
+		}
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Errorf("the collector cannot read it: %v", err)
 			return

@@ -42,6 +42,7 @@ type rooms struct {
 	breakers *breaker.Breakers
 	metrics  *web.Metrics
 	tracer   *trace.Tracer // nil: nobody collects traces
+	activity *activity     // nil: a command, whose deeds its caller knows
 	handlers handlerSet
 }
 
@@ -275,6 +276,23 @@ func (r *rooms) openStore(ctx context.Context) error {
 // It makes rooms a jobs.Enqueuer that handlers may hold before the store is
 // open.
 func (r *rooms) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
+	receipts, err := r.put(ctx, list)
+	if err == nil && r.activity != nil {
+		r.activity.enqueued(ctx, list, receipts)
+	}
+	return receipts, err
+}
+
+// asked is Enqueue for people and programs over HTTP, whose deed is in the
+// trail.
+type asked struct{ r *rooms }
+
+// Enqueue implements jobs.Enqueuer.
+func (a asked) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
+	return a.r.put(ctx, list)
+}
+
+func (r *rooms) put(ctx context.Context, list []jobs.New) ([]jobs.Receipt, error) {
 	placed := slices.Clone(list)
 	for i, n := range placed {
 		if entry, known := r.registry.Lookup(n.Kind); known && n.Queue == "" {

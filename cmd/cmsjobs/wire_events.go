@@ -42,6 +42,7 @@ type failures struct {
 	list chan jobs.Settlement
 }
 
+// newFailures needs a process with an activity log (parts).
 func newFailures(r *rooms) *failures { return &failures{r, make(chan jobs.Settlement, 1000)} }
 
 // Ended takes a run; all but buried jobs are none of its business. In a storm
@@ -74,6 +75,7 @@ func (f *failures) run(ctx context.Context) {
 }
 
 func (f *failures) tell(ctx context.Context, end jobs.Settlement) error {
+	f.r.activity.failed(ctx, end)
 	var next []jobs.New
 	if n, ok := notify.JobFailed(end.Claimed.Job, end.Error, f.r.jobURL(end.Claimed.Job.UUID)); ok {
 		next = append(next, n)
@@ -114,9 +116,12 @@ func (r *rooms) tickMissed(ctx context.Context, entry string, tick time.Time) {
 	}
 }
 
-// ticked counts a tick that was taken.
-func (r *rooms) ticked(entry string, at time.Time) {
+// ticked counts a tick that was taken, and may tell the trail of it.
+func (r *rooms) ticked(entry, kind string, at time.Time) {
 	if r.metrics != nil {
 		r.metrics.Scheduled(entry, at)
+	}
+	if r.activity != nil {
+		r.activity.ticked(entry, kind)
 	}
 }
