@@ -74,6 +74,9 @@ func (s *Server) guard(r route) echo.HandlerFunc {
 		if err := s.admit(c, r); err != nil {
 			return err
 		}
+		if !s.cfg.has(r.Needs) {
+			return notConfigured(string(r.Needs))
+		}
 		return r.handle(s, c)
 	}
 }
