@@ -214,10 +214,11 @@ type question struct {
 	// Typed must be written by hand to say yes; "" asks for a click only.
 	Typed string
 	Wrong bool // it was written wrongly
+	Facts []fact
 }
 
 // sure says whether the person said yes; where not, it asks him.
-func (s *Server) sure(c echo.Context, text, typed string) (bool, error) {
+func (s *Server) sure(c echo.Context, text, typed string, facts ...fact) (bool, error) {
 	if c.FormValue("sure") == "yes" && (typed == "" || c.FormValue("typed") == typed) {
 		return true, nil
 	}
@@ -225,7 +226,7 @@ func (s *Server) sure(c echo.Context, text, typed string) (bool, error) {
 	if err != nil {
 		return false, refuse(http.StatusBadRequest, "The form cannot be read.")
 	}
-	q := question{Text: text, Action: c.Request().URL.RequestURI(), Typed: typed, Wrong: c.FormValue("sure") == "yes", Back: local(c.FormValue("back"), "/admin")}
+	q := question{Text: text, Facts: facts, Action: c.Request().URL.RequestURI(), Typed: typed, Wrong: c.FormValue("sure") == "yes", Back: local(c.FormValue("back"), "/admin")}
 	for name, values := range form {
 		if name == formTokenField || name == "sure" || name == "typed" {
 			continue

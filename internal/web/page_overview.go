@@ -28,6 +28,7 @@ type overview struct {
 	Backups  bool // configured
 	Schedule bool // configured
 	Growth   []Room
+	Sizes    []plotted
 	Failures []GroupView
 }
 
@@ -74,6 +75,9 @@ func (s *Server) overviewPage(c echo.Context) error {
 			return fmt.Errorf("measuring sizes: %w", err)
 		}
 		o.Growth, ready = largest(rooms, 8), ready && sized
+		if o.Sizes, err = s.sizePlots(ctx, lang); err != nil {
+			return err
+		}
 	}
 	return s.showSoon(c, "overview", "overview.title", liveList, ready && g.ready, o)
 }

@@ -150,7 +150,7 @@ func lastGood(list []Backup) *Backup {
 func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
 	g := signs{now: s.cfg.Now(), lang: lang, failing: s.failing(ctx), disabled: s.cfg.Doer != nil, hasWorkers: s.cfg.Workers != nil, ready: true}
 	var err error
-	if g.stats, err = s.cfg.Ledger.Stats(ctx); err != nil {
+	if g.stats, err = s.statsKept(ctx); err != nil {
 		return g, fmt.Errorf("counting jobs: %w", err)
 	}
 	if s.cfg.Workers != nil {
