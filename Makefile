@@ -56,8 +56,8 @@ check: ## what CI does: formatting, module, tests, demo
 	go mod verify
 	$(MAKE) test verify
 
-soak: ## an hour (CMSJOBS_SOAK_TIME) of mixed jobs while workers, server, network and disk fail
-	CMSJOBS_SOAK_TIME=$${CMSJOBS_SOAK_TIME:-1h} go test -count=1 -run '^TestSoak$$' -v -timeout 26h ./internal/jobs
+soak: ## an hour (CMSJOBS_SOAK_TIME) of all kinds while workers, servers, network, disks and clocks fail, into docs/reliability.md
+	go run ./bench/soak -time $${CMSJOBS_SOAK_TIME:-1h} -page docs/reliability.md
 
 heavy: ## every fault test at its full size
 	CMSJOBS_SOAK=1 go test -race -timeout 4h $(PACKAGES)
@@ -68,8 +68,8 @@ vuln: ## known holes in what we use (asks vuln.go.dev)
 licences: ## every module of the binary has a licence that we may ship
 	go test -count=1 -run '^TestLicences$$' -v .
 
-cluster: ## the queue on three nodes of Galera, killed and stopped
-	CMSJOBS_CLUSTER=1 go test -count=1 -run Cluster -v ./internal/jobs
+cluster: ## the queue on three nodes of Galera, killed, stopped and (as root) cut off by network namespaces
+	CMSJOBS_CLUSTER=1 go test -count=1 -run 'Cluster|CutOffHost' -v ./internal/jobs
 
 screenshots: ## docs/images from the demo, by chromium
 	docs/screenshots.sh

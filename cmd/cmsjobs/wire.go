@@ -28,6 +28,7 @@ import (
 // rooms are the parts of the service, joined. Commands open them, use what
 // they need and close them.
 type rooms struct {
+	self     string // the program's own file
 	config   *config.Loaded
 	log      *slog.Logger
 	now      func() time.Time
@@ -44,7 +45,7 @@ type rooms struct {
 
 // open joins the rooms that every command with a database needs.
 func (a *app) open(ctx context.Context, l *config.Loaded) (*rooms, error) {
-	r := &rooms{config: l, log: a.logger(l.Log), now: a.now}
+	r := &rooms{self: a.self, config: l, log: a.logger(l.Log), now: a.now}
 	for _, step := range []func(context.Context) error{r.openDatabases, r.migrate, r.openSite, r.openKinds, r.openStore} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, r.close())

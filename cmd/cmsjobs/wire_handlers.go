@@ -17,6 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/apart"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/publish"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
@@ -101,17 +102,9 @@ func (r *rooms) sitemapTarget() (sitemap.Target, error) {
 }
 
 func mediaHandler(registry *jobs.Registry, r *rooms) error {
-	c := r.config.Media
-	limits := picture.DefaultLimits()
-	limits.FileBytes = int64(c.MaxFile)
-	o := media.Options{Widths: c.Widths, Name: c.Name, Quality: c.Quality, Copies: c.Copies, Optimize: c.Optimize, KeepEXIF: c.KeepEXIF,
-		KeepICC: c.KeepICC, Placeholder: c.Placeholder, Limits: limits, Memory: int64(c.Memory), AtOnce: c.AtOnce}
-	for _, text := range c.Sizes {
-		size, err := config.ParseMediaSize(text)
-		if err != nil {
-			return usageError{err}
-		}
-		o.Sizes = append(o.Sizes, media.Size{Name: size.Name, Width: size.Width, Height: size.Height, Fit: size.Fit})
+	o, err := r.mediaOptions()
+	if err != nil {
+		return err
 	}
 	h, err := media.New(media.Config{Site: r.site, Open: openMedia, Options: o, Now: r.now, Logger: r.log})
 	if err != nil {
@@ -120,6 +113,30 @@ func mediaHandler(registry *jobs.Registry, r *rooms) error {
 	h.Register(registry)
 	r.handlers.media = h
 	return nil
+}
+
+// mediaOptions says in the handler's words what the configuration says.
+func (r *rooms) mediaOptions() (media.Options, error) {
+	c := r.config.Media
+	limits := picture.DefaultLimits()
+	limits.FileBytes = int64(c.MaxFile)
+	o := media.Options{Widths: c.Widths, Name: c.Name, Position: c.Position, Quality: c.Quality, Copies: c.Copies, Optimize: c.Optimize,
+		KeepEXIF: c.KeepEXIF, KeepICC: c.KeepICC, Placeholder: c.Placeholder, Animations: picture.Animations(c.Animations),
+		Limits: limits, Memory: int64(c.Memory), AtOnce: c.AtOnce}
+	if w := c.Watermark; w.Enabled {
+		o.Watermark = &media.Watermark{Source: w.Source, Percent: w.Percent, Opacity: w.Opacity, Position: w.Position, X: w.X, Y: w.Y, Folders: w.Folders}
+	}
+	if c.Apart && r.self != "" {
+		o.Apart = apart.Renderer{Command: []string{r.self, "media", "render"}, Memory: int64(c.ApartMemory), Time: c.ApartTime}
+	}
+	for _, text := range c.Sizes {
+		size, err := config.ParseMediaSize(text)
+		if err != nil {
+			return o, usageError{err}
+		}
+		o.Sizes = append(o.Sizes, media.Size{Name: size.Name, Width: size.Width, Height: size.Height, Fit: size.Fit})
+	}
+	return o, nil
 }
 
 // openMedia opens the place where the CMS keeps its uploads.
@@ -137,7 +154,7 @@ func mailHandler(registry *jobs.Registry, r *rooms) error {
 	m := mail.Config{
 		Site: r.site, DB: r.ownDB, Templates: templates.Mail(), TemplateFolder: c.Templates, AttachmentRoots: c.Roots,
 		MaxAttachmentBytes: int64(c.MaxSize), ResendUnknown: c.Resend, KeepPayload: c.KeepBody, EmailLogs: c.CMSLog, CommandTimeout: c.Timeout,
-		Limits: mail.Limits{All: rate}, Breaker: r.breakers, Enqueue: r, Now: r.now, Logger: r.log,
+		Limits: mail.Limits{All: rate}, Breaker: r.breakers, Counted: r.mailed, Enqueue: r, Now: r.now, Logger: r.log,
 		Transport: mail.Transport{Driver: c.Driver, Host: c.Host, Port: c.Port, Username: c.Username, Password: mail.Secret(c.Password.Reveal()),
 			TLS: c.Encryption, EHLO: c.EHLO, FromName: c.FromName, FromAddress: c.From, SendmailPath: c.Sendmail},
 	}

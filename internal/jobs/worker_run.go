@@ -187,12 +187,17 @@ func (w *Worker) endUnrun(x *holding, end Settlement) {
 	w.end(x, end)
 }
 
-// end passes a run to the settler and frees its slot. With one slot the slot
-// is freed when the run is written: strictly one job at a time.
-func (w *Worker) end(x *holding, end Settlement) {
+// seal completes what is to be written of x.
+func (w *Worker) seal(x *holding, end Settlement) {
 	end.Claimed, end.Worker = x.claimed, w.c.Info.ID
 	end.Wait = max(x.taken.Sub(x.claimed.Job.RunAt), 0)
 	x.end = end
+}
+
+// end passes a run to the settler and frees its slot. With one slot the slot
+// is freed when the run is written: strictly one job at a time.
+func (w *Worker) end(x *holding, end Settlement) {
+	w.seal(x, end)
 	if w.c.Slots > 1 {
 		w.held.leaveSlot(x)
 	}

@@ -57,6 +57,8 @@ func pageRoutes() []route {
 		form("/admin/backups/:id/delete", "backups.delete", "Delete a backup.", access.Admin, (*Server).deleteBackupByForm),
 		form("/admin/backups/:id/restore", "backups.restore", "Restore a backup.", access.Admin, (*Server).restoreByForm),
 		page("/admin/mail", "pages.mail", "Mail.", read, (*Server).mailPage),
+		page("/admin/mail/templates", "pages.templates", "Mail templates, filled in with sample data.", read, (*Server).templatesPage),
+		page("/admin/mail/templates/body", "pages.templateBody", "A template's HTML.", read, (*Server).templateBody),
 		page("/admin/mail/:id", "pages.letter", "One mail.", operate, (*Server).mailShowPage),
 		page("/admin/mail/:id/preview", "pages.preview", "A mail's body.", operate, (*Server).preview),
 		form("/admin/mail/:id/resend", "mail.resend", "Send a mail again.", operate, (*Server).resendByForm),

@@ -136,8 +136,27 @@ func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 	if strings.Contains(v.page, "<script>alert") {
 		t.Error("the sign-in form lets markup through")
 	}
-	a := s.admin("GET", "/admin/mail/1/preview", nil).want(t, 200)
-	if policy := a.header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") {
-		t.Errorf("the preview's policy is %q", policy)
+	for _, path := range []string{"/admin/mail/1/preview", "/admin/mail/templates/body?name=welcome"} {
+		a := s.admin("GET", path, nil).want(t, 200)
+		if policy := a.header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") {
+			t.Errorf("%s: the preview's policy is %q", path, policy)
+		}
+	}
+}
+
+func TestMailTemplatesAreShownFilledIn(t *testing.T) {
+	newSite(t, jobstest.SQLite, bare).visitor(t).signIn("viewer").get("/admin/mail/templates").sees("Not configured")
+	s := newSite(t, jobstest.SQLite, furnished)
+	v := s.visitor(t).signIn("viewer")
+	v.get("/admin/mail").sees(`href="/admin/mail/templates"`)
+	v.get("/admin/mail/templates").sees("welcome", "Shipped", "promo", "Yours", "name=promo&amp;locale=vi", "name=cms%3aplugins%2fcontact%2fnotice", "The CMS")
+	v.get("/admin/mail/templates?name=welcome&locale=vi").sees("Welcome vi", "Hello Ann", `sandbox=""`, `src="/admin/mail/templates/body?locale=vi&amp;name=welcome"`, `&#34;name&#34;: &#34;Ann&#34;`)
+	if strings.Contains(v.page, "<h1>Hello</h1>") {
+		t.Error("the mail's own markup stands in our page")
+	}
+	v.get("/admin/mail/templates/body?name=welcome").sees("<h1>Hello</h1>")
+	v.get("/admin/mail/templates?name=promo").sees("line 3 cannot be read")
+	if v.get("/admin/mail/templates?name=nothing"); v.status != http.StatusNotFound {
+		t.Errorf("a template that is not there: %d", v.status)
 	}
 }

@@ -36,6 +36,7 @@ type Config struct {
 
 	Backups      Backups
 	Mail         MailLog
+	Templates    MailTemplates
 	Suppressions Suppressions
 	Webhooks     Webhooks
 	Media        Media

@@ -91,6 +91,9 @@ type Config struct {
 	VerifyWebhook WebhookVerifier
 	// Breaker may be nil: then nothing is held back.
 	Breaker Breaker
+	// Counted is told of each try how many recipients ended in a state, for
+	// metrics; it must not block. nil is nobody.
+	Counted func(state State, recipients int)
 	// Enqueue is used by Resend.
 	Enqueue jobs.Enqueuer
 	// Now and Logger are required.

@@ -36,7 +36,7 @@ func (s *Store) ResetStuck(ctx context.Context, grace time.Duration) (int64, err
 		}
 		for _, x := range found {
 			last = x.id
-			if !s.ours("", &x) {
+			if !s.ours("", x) {
 				continue
 			}
 			cond, args := s.t.unchanged(x)

@@ -411,12 +411,7 @@ func (s *Store) byUUID(ctx context.Context, uuid string) ([]found, error) {
 			return p.items, err
 		}
 	}
-	// Rows without a UUID have one that is derived from the row.
-	p, err := s.sift(ctx, sieve{db: s.db, whole: true, matches: func(r found) bool { return r.UUID == uuid },
-		read: func(condition, order string, limit int) ([]found, error) {
-			return s.queryLive(ctx, s.db, condition+" AND "+s.t.shape().payload+` NOT LIKE '%"uuid"%'`, nil, order, limit)
-		}}, position64{}, 1)
-	return p.items, err
+	return nil, nil
 }
 
 // matches is the part of a filter that SQL does not decide.

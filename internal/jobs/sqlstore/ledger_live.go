@@ -57,6 +57,9 @@ func (s *Store) hints(f jobs.Filter, column string) (string, []any) {
 			part, args := s.like(w, column)
 			parts, c.args = append(parts, part), append(c.args, args...)
 		}
+		if slices.ContainsFunc(words, derived) {
+			parts = append(parts, column+` NOT LIKE '%"uuid"%'`)
+		}
 		c.parts = append(c.parts, "("+strings.Join(parts, " OR ")+")")
 	}
 	return c.String(), c.args

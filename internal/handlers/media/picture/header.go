@@ -72,6 +72,10 @@ func (h Header) Size() (width, height int) {
 	return h.StoredWidth, h.StoredHeight
 }
 
+// Unbounded says that the picture is decoded whole by a library whose time and
+// memory are known from the header only as far as it keeps to it.
+func (h Header) Unbounded() bool { return !h.Streamed }
+
 // Pixels counts one frame.
 func (h Header) Pixels() int64 { return int64(h.StoredWidth) * int64(h.StoredHeight) }
 
