@@ -219,6 +219,27 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	b.press("#yes")
 	b.sees("Jobs retried: 3")
 
+	for i := range 3 {
+		s.enqueue(fmt.Sprintf(`{"topic":"cache.clear","delay":900,"payload":{"n":%d}}`, i))
+	}
+	b.open("/admin/jobs?status=queued&type=cache.clear")
+	b.until(`document.querySelectorAll("td.pick input").length === 3`)
+	b.do(chromedp.Click(chromedp.CSS("tr:nth-child(1) td.pick input")), chromedp.Click(chromedp.CSS("tr:nth-child(3) td.pick input")))
+	s.enqueue(`{"topic":"cache.clear","delay":900}`) // the list is loaded anew, and the ticks stay
+	b.until(`document.querySelectorAll("td.pick input").length === 4 && document.querySelectorAll("td.pick input:checked").length === 2`)
+	b.press("#chosen-cancel")
+	b.sees("2 waiting jobs will leave")
+	b.press("#yes")
+	b.sees("Jobs cancelled: 2")
+	b.press("#chosen-cancel")
+	b.sees("Nothing was chosen")
+
+	b.open("/admin/growth")
+	b.press("[id='do-cache.clear']")
+	b.sees("The cache will be emptied")
+	b.do(chromedp.Click(chromedp.CSS("main a.button")))
+	b.sees("What takes room")
+
 	b.open("/admin/queues")
 	b.press("#q-cmsjobs")
 	b.press("#yes")

@@ -487,4 +487,5 @@ var wordsEN = map[string]string{
 	"plot.tables":                   "Tables of the database",
 	"plot.failures":                 "Failed runs",
 	"sitemap.nothing":               "Nothing sent",
+	"verdict.backupsaway":           "The place of the backups does not answer; the log says why.",
 }

@@ -487,4 +487,5 @@ var wordsVI = map[string]string{
 	"plot.tables":                   "Bảng trong cơ sở dữ liệu",
 	"plot.failures":                 "Lượt thất bại",
 	"sitemap.nothing":               "Không gửi gì",
+	"verdict.backupsaway":           "Nơi lưu bản sao lưu không trả lời; nhật ký cho biết lý do.",
 }
