@@ -175,7 +175,18 @@ const noticeCookie = "cmsjobs_notice"
 
 // back sends the browser to a page of ours after a deed, with a notice there.
 func (s *Server) back(c echo.Context, to, key string, args ...any) error {
-	text := say(language(c), key, args...)
+	return s.backSaying(c, to, say(language(c), key, args...))
+}
+
+// backUndone is back after nothing was done.
+func (s *Server) backUndone(c echo.Context, to, key string) error {
+	return s.backSaying(c, to, undone+say(language(c), key))
+}
+
+// undone begins a notice that nothing was done.
+const undone = "!"
+
+func (s *Server) backSaying(c echo.Context, to, text string) error {
 	c.SetCookie(&http.Cookie{Name: noticeCookie, Value: url.QueryEscape(clip(text, 900)), Path: "/admin", MaxAge: 60, HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteStrictMode})
 	return c.Redirect(http.StatusSeeOther, to)
 }
@@ -191,7 +202,7 @@ func takeNotice(c echo.Context) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return text, false
+	return strings.CutPrefix(text, undone)
 }
 
 // local is a path of ours to go back to, whatever the form says.

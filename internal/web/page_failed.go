@@ -69,7 +69,7 @@ func (s *Server) canary(c echo.Context) error {
 		return fmt.Errorf("looking for a failed job: %w", err)
 	}
 	if len(list.Items) == 0 {
-		return s.back(c, "/admin/failed", "bulk.none")
+		return s.backUndone(c, "/admin/failed", "bulk.none")
 	}
 	r := list.Items[0]
 	about(c, idOf(r), "as a canary")

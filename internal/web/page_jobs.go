@@ -163,14 +163,14 @@ func (s *Server) bulkPage(c echo.Context) error {
 	action, view := c.FormValue("action"), filterForm(form)
 	to := local(c.FormValue("back"), "/admin/jobs")
 	if c.FormValue("chosen") != "" && len(view.IDs) == 0 {
-		return s.back(c, to, "bulk.nothing") // and not: all of them
+		return s.backUndone(c, to, "bulk.nothing") // and not: all of them
 	}
 	count, err := s.bulkCount(c, action, view)
 	if err != nil {
 		return err
 	}
 	if count == 0 {
-		return s.back(c, to, "bulk.none")
+		return s.backUndone(c, to, "bulk.none")
 	}
 	if yes, err := s.sure(c, say(language(c), "bulk.ask."+action, grouped(count), describe(language(c), view)), ""); !yes || err != nil {
 		return err

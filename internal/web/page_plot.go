@@ -13,6 +13,7 @@ import (
 const (
 	plotWidth  = 600
 	plotHeight = 100
+	widestBar  = 40.0 // where there are few
 )
 
 // bar is one step of a plot; High stands on top of Low.
@@ -45,7 +46,8 @@ func (d drawing) svg() template.HTML {
 		esc(d.Top), plotWidth, plotHeight+1, esc(d.Name), plotHeight, plotWidth, plotHeight)
 	for i, b := range d.Bars {
 		low, high := b.Low/top*(plotHeight-2), b.High/top*(plotHeight-2)
-		x, width := float64(i)*step+step*0.1, step*0.8
+		width := min(step*0.8, widestBar)
+		x := float64(i)*step + (step-width)/2
 		fmt.Fprintf(&out, `<g><title>%s</title><rect class="hit" x="%.1f" y="0" width="%.1f" height="%d"/>`, esc(b.Label), float64(i)*step, step, plotHeight)
 		if low > 0 {
 			fmt.Fprintf(&out, `<rect class="low" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, x, plotHeight-low, width, max(low, 1))
