@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test lint bench bench-queue golden fuzz verify check soak heavy vuln licences cluster screenshots clean
+.PHONY: help build run demo test lint bench bench-queue golden fuzz verify check soak heavy vuln licences deploy-check cluster screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -61,6 +61,12 @@ soak: ## an hour (CMSJOBS_SOAK_TIME) of all kinds while workers, servers, networ
 
 heavy: ## every fault test at its full size
 	CMSJOBS_SOAK=1 go test -race -timeout 4h $(PACKAGES)
+
+deploy-check: ## the files of deploy/, docker-compose.yml, workflows and releases, as their readers read them
+	go test -C deploy/check ./... && go run -C deploy/check .
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
+	go run github.com/goreleaser/goreleaser/v2@v2.12.7 check
+	@if command -v systemd-analyze >/dev/null; then systemd-analyze security --offline=true --threshold=20 deploy/cmsjobs.service | tail -1; fi
 
 vuln: ## known holes in what we use (asks vuln.go.dev)
 	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 $(PACKAGES)
