@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test lint bench bench-queue golden fuzz verify check soak heavy vuln licences deploy-check cluster screenshots clean
+.PHONY: help build run demo test lint bench bench-queue golden fuzz verify check soak heavy vuln licences deploy-check platforms cluster screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -67,6 +67,10 @@ deploy-check: ## the files of deploy/, docker-compose.yml, workflows and release
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 check
 	@if command -v systemd-analyze >/dev/null; then systemd-analyze security --offline=true --threshold=20 deploy/cmsjobs.service | tail -1; fi
+
+platforms: ## build for every system that a release is made for
+	@set -e; for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do echo $$p; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go build -tags nodynamic -o /dev/null ./cmd/cmsjobs; done
 
 vuln: ## known holes in what we use (asks vuln.go.dev)
 	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 $(PACKAGES)
