@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test lint bench bench-queue golden fuzz verify check soak heavy vuln licences deploy-check platforms cluster screenshots clean
+.PHONY: help build run demo test lint bench bench-queue golden fuzz verify check soak heavy vuln licences deploy-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -81,8 +81,11 @@ licences: ## every module of the binary has a licence that we may ship
 cluster: ## the queue on three nodes of Galera, killed, stopped and (as root) cut off by network namespaces
 	CMSJOBS_CLUSTER=1 go test -count=1 -run 'Cluster|CutOffHost' -v ./internal/jobs
 
+upgrade: ## the upgrade of docs/operating.md under load, from the revision FROM (default: the newest tag)
+	CMSJOBS_UPGRADE_FROM=$${FROM:-$$(git describe --tags --abbrev=0)} go test -count=1 -run '^TestUpgradeUnderLoad$$' -v .
+
 screenshots: ## docs/images from the demo, by chromium
-	docs/screenshots.sh
+	go run ./docs/screenshots
 
 clean: ## remove what was built and the demo
 	rm -rf bin dist cmsjobs-demo
