@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test lint bench bench-queue golden fuzz verify check soak heavy vuln licences deploy-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test lint bench bench-queue bench-go golden fuzz verify check soak heavy vuln licences deploy-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,12 +32,17 @@ test: sdk/js/node_modules ## vet and every test, with the race detector (starts 
 lint: ## golangci-lint, by .golangci.yml
 	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run $(PACKAGES)
 
-bench: ## the benchmarks of all packages, and cmsjobs bench
+bench: ## beside the peers that are installed, in one run, into docs/benchmarks.md (half an hour)
+	go run ./bench/queue -page docs/benchmarks.md
+	go run ./bench/beside -page docs/benchmarks.md
+	go run ./bench/scale -page docs/scaling.md
+
+bench-queue: ## only the queue beside Laravel, River and graphile-worker (5 min)
+	go run ./bench/queue -page docs/benchmarks.md
+
+bench-go: ## the benchmarks of all packages, and cmsjobs bench
 	go test -run '^$$' -bench . -benchtime 1s $(PACKAGES)
 	go run ./cmd/cmsjobs bench
-
-bench-queue: ## the queue beside Laravel, River and graphile-worker, into docs/benchmarks.md (5 min)
-	go run ./bench/queue -page docs/benchmarks.md
 
 golden: ## write the golden files anew; look at the diff
 	go test ./cmd/cmsjobs ./internal/web/... ./internal/handlers/... -run 'Golden|Help' -update
