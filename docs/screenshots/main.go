@@ -94,9 +94,10 @@ func startDemo(ctx context.Context, dir string) (base string, stop func(), err e
 		stop()
 		return "", nil, err
 	}
-	for n := range 60 {
+	const more = 20
+	for n := range more {
 		payload := fmt.Sprintf(`{"sleep":"%dms"}`, n*7%90)
-		if n == 59 {
+		if n == more-1 {
 			payload = `{"sleep":"10m"}` // one that still runs
 		}
 		if out, err := exec.CommandContext(ctx, binary, "--cms", site, "enqueue", "cmsjobs.probe", payload).CombinedOutput(); err != nil {
@@ -109,8 +110,7 @@ func startDemo(ctx context.Context, dir string) (base string, stop func(), err e
 		return err == nil && !strings.Contains(string(out), `"uuid"`)
 	}
 	if err := until(ctx, done); err != nil {
-		stop()
-		return "", nil, err
+		fmt.Fprintln(os.Stderr, "docs/screenshots: some of the demo's jobs still wait")
 	}
 	return base, stop, nil
 }
@@ -130,7 +130,7 @@ func answers(ctx context.Context, url string) bool {
 
 // until waits for something to be so.
 func until(ctx context.Context, is func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for !is() {
 		select {
