@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test lint bench bench-queue bench-go golden fuzz verify check soak heavy vuln licences deploy-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test lint bench bench-queue bench-go arm golden fuzz verify check soak heavy vuln licences deploy-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,9 @@ bench-queue: ## only the queue beside Laravel, River and graphile-worker (5 min)
 bench-go: ## the benchmarks of all packages, and cmsjobs bench
 	go test -run '^$$' -bench . -benchtime 1s $(PACKAGES)
 	go run ./cmd/cmsjobs bench
+
+arm: ## the picture kernels of arm64 (NEON), by qemu-user-static where this is no arm64
+	GOARCH=arm64 go test $(if $(filter-out aarch64,$(shell uname -m)),-exec qemu-aarch64-static) ./internal/handlers/media/resample
 
 golden: ## write the golden files anew; look at the diff
 	go test ./cmd/cmsjobs ./internal/web/... ./internal/handlers/... -run 'Golden|Help' -update

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -118,6 +116,10 @@ func (w webWebhooks) DeleteWebhook(ctx context.Context, id string) error {
 	return notThere(w.h.Remove(ctx, n))
 }
 
+// requestShown is how much of a request the list of deliveries shows, in
+// characters.
+const requestShown = 2000
+
 func (w webWebhooks) Deliveries(ctx context.Context, id string, p jobs.Page) (jobs.List[web.Delivery], error) {
 	var n int64
 	var err error
@@ -133,7 +135,7 @@ func (w webWebhooks) Deliveries(ctx context.Context, id string, p jobs.Page) (jo
 		if d.Error != "" {
 			answer = d.Error
 		}
-		out.Items = append(out.Items, web.Delivery{ID: strconv.FormatInt(d.ID, 10), Webhook: strconv.FormatInt(d.Subscription, 10), Event: d.Event, At: d.At, Status: d.Status, Answer: answer, Attempt: d.Attempt})
+		out.Items = append(out.Items, web.Delivery{ID: strconv.FormatInt(d.ID, 10), Webhook: strconv.FormatInt(d.Subscription, 10), Event: d.Event, At: d.At, Status: d.Status, Answer: answer, Request: short(d.Request, requestShown), Attempt: d.Attempt})
 	}
 	return out, err
 }
@@ -312,31 +314,4 @@ func folderSize(ctx context.Context, dir string) (bytes, files int64, whole bool
 		return nil
 	})
 	return bytes, files, whole
-}
-
-// bounces takes POST /api/v1/mail/bounces, signed as Standard Webhooks says.
-func bounces(h *mail.Handler, log func(error)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		if q.Method != http.MethodPost {
-			w.Header().Set("Allow", http.MethodPost)
-			http.Error(w, "POST reports of bounces here", http.StatusMethodNotAllowed)
-			return
-		}
-		body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, 1<<20))
-		if err != nil {
-			http.Error(w, "the request is larger than 1 MiB, or broke off", http.StatusRequestEntityTooLarge)
-			return
-		}
-		n, err := h.HandleBounceWebhook(q.Context(), q.Header, body)
-		switch {
-		case errors.Is(err, mail.ErrUnsigned):
-			http.Error(w, "the signature is missing or wrong (mail.bounce_secret)", http.StatusUnauthorized)
-		case err != nil:
-			log(err)
-			http.Error(w, "the reports could not be read or stored", http.StatusBadRequest)
-		default:
-			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, "{\"taken\":%d}\n", n)
-		}
-	})
 }

@@ -58,21 +58,22 @@ func Parse(raw []byte, known func(string) bool) (Envelope, Origin, error) {
 	if !utf8.Valid(raw) {
 		return Envelope{}, Malformed, errors.New("the payload is not UTF-8")
 	}
-	keys, err := topLevel(raw)
+	var room [16]member
+	keys, err := topLevel(raw, room[:0])
 	if err != nil {
 		return Envelope{}, Malformed, fmt.Errorf("the payload is not a JSON object: %w", err)
 	}
-	job := text(keys["job"])
+	job := text(keys.value("job"))
 	if job != "" && !known(job) {
 		return Envelope{Kind: job}, Foreign, fmt.Errorf("the job %q belongs to PHP", job)
 	}
 	e := Envelope{
-		Kind:     first(text(keys["type"]), text(keys["topic"]), text(keys["jobType"]), job),
-		UUID:     text(keys["uuid"]),
+		Kind:     first(text(keys.value("type")), text(keys.value("topic")), text(keys.value("jobType")), job),
+		UUID:     text(keys.value("uuid")),
 		Data:     dataOf(keys),
-		Metadata: object(keys["metadata"]),
-		MaxTries: max(number(keys["maxTries"]), 0),
-		Timeout:  time.Duration(max(number(keys["timeout"]), 0)) * time.Second,
+		Metadata: object(keys.value("metadata")),
+		MaxTries: max(number(keys.value("maxTries")), 0),
+		Timeout:  time.Duration(max(number(keys.value("timeout")), 0)) * time.Second,
 	}
 	if !known(e.Kind) {
 		if e.Kind == "" {
@@ -84,30 +85,28 @@ func Parse(raw []byte, known func(string) bool) (Envelope, Origin, error) {
 }
 
 // dataOf finds the handler's part of a payload.
-func dataOf(keys map[string]json.RawMessage) json.RawMessage {
-	_, pushed := keys["job"]
-	own := 0
-	for k := range keys {
-		if !kept(k, pushed) {
-			own++
-		}
-	}
+func dataOf(keys members) json.RawMessage {
+	pushed := keys.value("job") != nil
 	for _, wrapper := range []string{"data", "payload"} {
-		inner, there := keys[wrapper]
 		// Other keys beside it mean that the payload is flat and the handler's
 		// own field has that name (a mail's template data), unless "job" says
 		// that the row was written by a queue library.
-		if there && (pushed || own == 1) {
+		if inner := keys.value(wrapper); inner != nil && (pushed || keys.alone(wrapper)) {
 			return bytes.Clone(object(inner)) // the handler may write to it
 		}
 	}
-	rest := make(map[string]json.RawMessage, own)
-	for k, v := range keys {
-		if !kept(k, pushed) {
-			rest[k] = v
+	rest := make(map[string]json.RawMessage, len(keys))
+	for _, m := range keys {
+		if name := string(m.name); !kept(name, pushed) {
+			rest[name] = m.value
 		}
 	}
 	return encodeKeys(rest)
+}
+
+// alone says that name is the only key that is not the queue's.
+func (m members) alone(name string) bool {
+	return !slices.ContainsFunc(m, func(x member) bool { return string(x.name) != name && !kept(string(x.name), false) })
 }
 
 func encodeKeys(keys map[string]json.RawMessage) json.RawMessage {
@@ -130,18 +129,14 @@ func text(data json.RawMessage) string {
 	if len(data) < 2 || data[0] != '"' {
 		return ""
 	}
-	if plain := data[1 : len(data)-1]; bytes.IndexByte(plain, '\\') < 0 && utf8.Valid(plain) {
-		return string(plain)
-	}
-	var s string
-	if json.Unmarshal(data, &s) != nil {
-		return ""
-	}
-	return s
+	return string(unquoted(data))
 }
 
 // number reads 3 and "3"; anything else is 0.
 func number(data json.RawMessage) int {
+	if len(data) == 0 || data[0] == 'n' { // missing, or null
+		return 0
+	}
 	n, err := strconv.Atoi(strings.Trim(string(data), `" `))
 	if err != nil || n > 1<<31 {
 		return 0

@@ -33,6 +33,15 @@ type Source interface {
 	Settle(ctx context.Context, ends []Settlement) ([]error, error)
 }
 
+// Relay is a Source that can claim the next job in the transaction that ends
+// the last one: a worker with one slot then waits for the disk once a job.
+type Relay interface {
+	// SettleAndClaim is Settle of one end, whose error or ErrLeaseLost is lost.
+	// Where the source knows without a look which job comes next, that one is
+	// claimed along; no job does not mean that none is due.
+	SettleAndClaim(ctx context.Context, end Settlement, r ClaimRequest) (lost error, next []Claimed, err error)
+}
+
 // WorkerInfo is what a worker says about itself.
 type WorkerInfo struct {
 	ID          string // host:pid:random

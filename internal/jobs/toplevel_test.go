@@ -11,7 +11,11 @@ func FuzzTopLevel(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := topLevel(raw)
+		found, err := topLevel(raw, nil)
+		got := map[string]json.RawMessage{}
+		for _, m := range found {
+			got[string(m.name)] = m.value
+		}
 		var want map[string]json.RawMessage
 		wrong := json.Unmarshal(raw, &want)
 		if (err == nil) != (wrong == nil && want != nil) {
@@ -20,6 +24,11 @@ func FuzzTopLevel(f *testing.F) {
 		same := func(a, b json.RawMessage) bool { return string(a) == string(b) }
 		if err == nil && !maps.EqualFunc(got, want, same) {
 			t.Fatalf("%q, want %q", got, want)
+		}
+		for name, value := range want {
+			if err == nil && !same(found.value(name), value) {
+				t.Fatalf("%q is %q, want %q", name, found.value(name), value)
+			}
 		}
 	})
 }

@@ -18,6 +18,8 @@ const (
 // stop is requested. Calls to the source outlive ctx: a claim that was begun
 // is awaited, or its rows would wait for their lease.
 func (w *Worker) claimAll(ctx, life context.Context) {
+	w.claiming.Store(true)
+	defer w.claiming.Store(false)
 	var deadline <-chan time.Time
 	if w.c.MaxTime > 0 {
 		t := time.NewTimer(w.c.MaxTime)

@@ -68,6 +68,7 @@ func (w *Worker) settle(life context.Context, batch []*holding) {
 		if err == nil {
 			w.trouble.clear()
 			w.account(ends, results)
+			w.closeIfStopping(life)
 			return
 		}
 		w.trouble.note("writing the ends of runs", err)
@@ -89,8 +90,38 @@ func (w *Worker) write(life context.Context, batch []*holding) ([]Settlement, []
 	}
 	call, cancel := context.WithTimeout(life, callTimeout)
 	defer cancel()
+	if relay, ok := w.c.Source.(Relay); ok && len(ends) == 1 && w.wantsNext() {
+		lost, err := w.pass(call, relay, ends[0])
+		return ends, []error{lost}, err
+	}
 	results, err := w.c.Source.Settle(call, ends)
 	return ends, results, err
+}
+
+// wantsNext says whether the end of a run may bring the next job. With more
+// slots than one, claims and settlements go on at the same time instead.
+func (w *Worker) wantsNext() bool {
+	return w.c.Slots == 1 && w.claiming.Load() && !w.c.Once && w.c.MaxJobs == 0 && len(w.openQueues()) > 0
+}
+
+// pass ends a run and takes the next job along, if there is one.
+func (w *Worker) pass(ctx context.Context, relay Relay, end Settlement) (lost, err error) {
+	asked := w.c.Now()
+	lost, next, err := relay.SettleAndClaim(ctx, end, ClaimRequest{Worker: w.c.Info.ID, Queues: w.openQueues(), Limit: 1, Lease: w.c.Lease})
+	w.started.Add(int64(len(next)))
+	w.held.take(next, asked)
+	return lost, err
+}
+
+// closeIfStopping gives back what pass took while the worker began to stop.
+func (w *Worker) closeIfStopping(life context.Context) {
+	if w.claiming.Load() || w.c.Slots > 1 {
+		return
+	}
+	for _, x := range w.held.leaveLine(w.c.Now().Add(time.Hour)) {
+		w.seal(x, Settlement{Verdict: Released, Error: ErrShutdown.Error(), Started: w.c.Now()})
+		w.settle(life, []*holding{x})
+	}
 }
 
 // account counts and logs what was written.

@@ -34,7 +34,7 @@ func (s *Store) Claim(ctx context.Context, r jobs.ClaimRequest) ([]jobs.Claimed,
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	c := &claim{s: s, r: r, token: newToken(r.Worker), free: map[string]int{}, stood: map[int64]bool{}}
+	c := s.newClaim(r)
 	err := c.run(ctx)
 	if len(c.taken) > 0 {
 		// What was taken is committed and must reach the worker; the error, if it
@@ -44,9 +44,16 @@ func (s *Store) Claim(ctx context.Context, r jobs.ClaimRequest) ([]jobs.Claimed,
 	return nil, err
 }
 
+func (s *Store) newClaim(r jobs.ClaimRequest) *claim {
+	return &claim{s: s, r: r, token: newToken(r.Worker), free: map[string]int{}, stood: map[int64]bool{}}
+}
+
 func (c *claim) want() int { return c.r.Limit - len(c.taken) }
 
 func (c *claim) run(ctx context.Context) error {
+	if err := c.s.resolve(ctx); err != nil {
+		return err
+	}
 	if err := c.heldBack(ctx); err != nil {
 		return err
 	}
@@ -222,34 +229,35 @@ func (c *claim) expired(ctx context.Context, queue string) error {
 
 // process goes through candidates in their order, takes what can run here, and
 // says how many it is done with.
-func (c *claim) process(ctx context.Context, queue string, found []candidate, now int64) (passed int, err error) {
+func (c *claim) process(ctx context.Context, queue string, found []*candidate, now int64) (passed int, err error) {
 	c.pages++
 	for passed < len(found) && c.want() > 0 {
-		var chosen []candidate
-		leaders := map[string]int{} // of coalescing kinds, by work
+		var chosen []*candidate
+		leaders := map[string]*candidate{} // of coalescing kinds, by work
 		start := passed
 		for ; passed < len(found) && len(chosen) < c.want(); passed++ {
 			x := found[passed]
-			if c.stood[x.id] || !c.s.ours(queue, &x) {
+			x.twins = nil // of an earlier try
+			if c.stood[x.id] || !c.s.ours(queue, x) {
 				continue
 			}
-			if ok, err := c.permitted(ctx, queue, &x); err != nil {
+			if ok, err := c.permitted(ctx, queue, x); err != nil {
 				return start, err
 			} else if !ok {
 				continue
 			}
 			if x.policy.Coalesce && x.fault == nil {
 				work := x.sameWork()
-				if i, twin := leaders[work]; twin {
-					chosen[i].twins = append(chosen[i].twins, x)
+				if leader, twin := leaders[work]; twin {
+					leader.twins = append(leader.twins, x)
 					continue
 				}
-				leaders[work] = len(chosen)
+				leaders[work] = x
 			}
 			chosen = append(chosen, x)
 		}
-		for _, i := range leaders {
-			if err := c.s.addTwins(ctx, queue, &chosen[i]); err != nil {
+		for _, leader := range leaders {
+			if err := c.s.addTwins(ctx, queue, leader); err != nil {
 				return start, err
 			}
 		}

@@ -39,7 +39,7 @@ func (s *Store) addTwins(ctx context.Context, queue string, leader *candidate) e
 	}
 	work := leader.sameWork()
 	for _, x := range found {
-		if !have[x.id] && len(leader.twins) < maxTwins && s.ours(queue, &x) && x.fault == nil && x.sameWork() == work {
+		if !have[x.id] && len(leader.twins) < maxTwins && s.ours(queue, x) && x.fault == nil && x.sameWork() == work {
 			leader.twins = append(leader.twins, x)
 		}
 	}

@@ -38,6 +38,10 @@ func TestConformance(t *testing.T) {
 		{"enqueue in the callers transaction", conformEnqueueInTheCallersTransaction},
 		{"follow ups come with the completion", conformFollowUpsComeWithTheCompletion},
 		{"settling twice after a lost answer is harmless", conformSettlingTwiceAfterALostAnswerIsHarmless},
+		{"a settlement brings the next job", conformASettlementBringsTheNextJob},
+		{"a settlement does not rest on the next job", conformASettlementDoesNotRestOnTheNextJob},
+		{"an unanswered claim is not charged", conformAnUnansweredClaimIsNotCharged},
+		{"an unanswered claim is nobody elses", conformAnUnansweredClaimIsNobodyElses},
 		{"beat tells and is told", conformBeatTellsAndIsTold},
 		{"cleaning", conformCleaning},
 	}
@@ -557,12 +561,19 @@ func conformSettlingTwiceAfterALostAnswerIsHarmless(t *testing.T, f *fixture) {
 	for i, v := range []jobs.Verdict{jobs.Completed, jobs.Released} {
 		e := end(c[i], v)
 		f.settle(e)
-		f.remember([]ending{{e, 0}}) // as after a lost answer to COMMIT
+		f.remember([]ending{{&e, 0}}) // as after a lost answer to COMMIT
 		if err := f.settle(e)[0]; err != nil {
 			t.Errorf("%v again: %v", v, err)
 		}
-		if err := f.settle(e)[0]; !errors.Is(err, jobs.ErrLeaseLost) {
-			t.Errorf("%v a third time, the answer being known: %v", v, err)
+		restarted := f.another() // knows nothing of the answer
+		if errs, err := restarted.Settle(context.Background(), []jobs.Settlement{e}); err != nil || errs[0] != nil {
+			t.Errorf("%v again by a store that was opened since: %v, %v", v, errs, err)
+		}
+		e.Claimed.Lease.Token = "w/" + strings.Repeat("0", 32)
+		if v == jobs.Completed {
+			if err := f.settle(e)[0]; !errors.Is(err, jobs.ErrLeaseLost) {
+				t.Errorf("%v by another's lease: %v", v, err)
+			}
 		}
 	}
 	if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs"); n != 2 {

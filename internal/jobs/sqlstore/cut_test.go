@@ -62,7 +62,7 @@ func TestNothingIsLostOrDoubledWhenAnswersAre(t *testing.T) {
 	}
 	deadline := time.Now().Add(time.Minute)
 	for left := total; left > 0 && time.Now().Before(deadline); {
-		got, err := s.Claim(ctx, jobs.ClaimRequest{Worker: "w", Queues: []string{"default"}, Limit: 5, Lease: 3 * time.Second})
+		got, err := s.Claim(ctx, jobs.ClaimRequest{Worker: "w", Queues: []string{"default"}, Limit: 5, Lease: 12 * time.Second})
 		if err != nil && !Classify(err).Trouble() {
 			t.Fatal(err)
 		}
@@ -83,6 +83,13 @@ func TestNothingIsLostOrDoubledWhenAnswersAre(t *testing.T) {
 	}
 	if rows != total || uuids != total || jobsLeft != 0 {
 		t.Errorf("%d completed runs of %d jobs, %d left; want %d, %d, 0", rows, uuids, jobsLeft, total, total)
+	}
+	var charged int
+	if err := db.Get(&charged, "SELECT COUNT(*) FROM cmsjobs_runs WHERE attempt > 1 OR outcome = 'crashed'"); err != nil {
+		t.Fatal(err)
+	}
+	if charged > 0 {
+		t.Errorf("%d runs were charged to jobs for claims that nobody heard of", charged)
 	}
 	t.Logf("%d calls had no clear answer", unclear)
 }

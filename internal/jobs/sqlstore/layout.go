@@ -49,7 +49,7 @@ type layout interface {
 	// class narrows to one class of priority; it is empty without priorities.
 	class(priority int) string
 	// unchanged is the condition that a row still is as the candidate was read.
-	unchanged(c candidate) (string, []any)
+	unchanged(c *candidate) (string, []any)
 	// take, renew and giveBack are the SET parts of UPDATEs. until is when the
 	// lease began for the reader's arithmetic (see the package's text).
 	take(until int64, token string) (string, []any)
@@ -83,7 +83,7 @@ type candidate struct {
 	policy  jobs.Policy
 	fault   error
 	rescued bool
-	twins   []candidate
+	twins   []*candidate
 	leader  int64 // the row that it is taken with; its own id where it leads
 }
 

@@ -24,7 +24,7 @@ func (t *extended) expired(now string, retryAfter int64) string {
 	return "status = 'processing' AND (" + t.locked.name + " IS NULL OR " + t.locked.name + " < " + t.locked.of(fmt.Sprintf("%s - %d", now, retryAfter)) + ")"
 }
 
-func (t *extended) unchanged(c candidate) (string, []any) {
+func (t *extended) unchanged(c *candidate) (string, []any) {
 	lock := t.locked.name + " IS NULL"
 	if c.locked.Valid {
 		lock = t.locked.name + " = " + t.locked.at(c.locked.Int64)

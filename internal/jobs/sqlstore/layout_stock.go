@@ -22,7 +22,7 @@ func (t *stock) expired(now string, retryAfter int64) string {
 	return t.locked.name + " < " + t.locked.of(fmt.Sprintf("%s - %d", now, retryAfter))
 }
 
-func (t *stock) unchanged(c candidate) (string, []any) {
+func (t *stock) unchanged(c *candidate) (string, []any) {
 	if !c.locked.Valid {
 		return fmt.Sprintf("attempts = %d AND %s IS NULL", c.attempts, t.locked.name), nil
 	}

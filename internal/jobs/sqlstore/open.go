@@ -110,7 +110,8 @@ type Store struct {
 	lanes    map[laneKey]*lane
 	classes  map[string]*classes
 	heldBack map[string][]int64
-	crowded  int // claims for which others are expected: see takeSkipping
+	doubts   map[int64]doubt // unclear claims, by row: see doubt.go
+	crowded  int             // claims for which others are expected: see takeSkipping
 
 	oneStatement atomic.Bool // see settle_one.go
 
@@ -120,7 +121,8 @@ type Store struct {
 	places  map[string]int  // kinds whose permit rows were made
 	combine combiner
 
-	history tally // see ledger_tally.go
+	flows flowsTo                            // see ledger_flows.go
+	watch func(statement string, args []any) // sees what is read: for tests of plans
 }
 
 // failedTable is failed_jobs as it was found.
@@ -162,7 +164,7 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{o: o, db: db, ownDB: cmp.Or(o.OwnDB, db), d: d, retryAfter: int64(o.RetryAfter / time.Second),
-		claiming: make(chan struct{}, 1), lanes: map[laneKey]*lane{}, classes: map[string]*classes{}, heldBack: map[string][]int64{},
+		claiming: make(chan struct{}, 1), lanes: map[laneKey]*lane{}, classes: map[string]*classes{}, heldBack: map[string][]int64{}, doubts: map[int64]doubt{},
 		unclear: map[string]bool{}, tried: map[int64]int64{}, places: map[string]int{}, maxBatch: 1000}
 	if s.ownDB.DriverName() != db.DriverName() {
 		return nil, errors.New("the database of our own tables must be of the same kind as the CMS's")

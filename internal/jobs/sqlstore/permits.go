@@ -80,11 +80,11 @@ func (c *claim) heldBack(ctx context.Context) error {
 
 // permit takes a place for each row of a limited kind and leaves out those
 // that get none. A place is leased with its job: a crash frees it.
-func (s *Store) permit(ctx context.Context, t tx, c *claim, rows []candidate) ([]candidate, error) {
-	if !slices.ContainsFunc(rows, func(x candidate) bool { return x.policy.Limit > 0 }) {
+func (s *Store) permit(ctx context.Context, t tx, c *claim, rows []*candidate) ([]*candidate, error) {
+	if !slices.ContainsFunc(rows, func(x *candidate) bool { return x.policy.Limit > 0 }) {
 		return rows, nil
 	}
-	var kept []candidate
+	var kept []*candidate
 	granted := map[int64]bool{} // by leader: twins share its place
 	for _, x := range rows {
 		ok, decided := granted[x.leader]
@@ -106,7 +106,7 @@ func (s *Store) permit(ctx context.Context, t tx, c *claim, rows []candidate) ([
 }
 
 // takePlace takes one free place of a kind.
-func (s *Store) takePlace(ctx context.Context, q Tx, x candidate, token string, lease time.Duration) (bool, error) {
+func (s *Store) takePlace(ctx context.Context, q Tx, x *candidate, token string, lease time.Duration) (bool, error) {
 	var free []int
 	err := s.query(ctx, q, func(r *sql.Rows) error {
 		var place int

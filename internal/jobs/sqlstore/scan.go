@@ -38,7 +38,7 @@ type lane struct {
 // compare-and-set sees, and they keep the lane's order, as what comes later
 // stands behind them.
 type spare struct {
-	rows []candidate
+	rows []*candidate
 	now  int64     // of the database, when they were read
 	read time.Time // of Options.Clock
 }
@@ -168,11 +168,11 @@ func (s *Store) reading(l look) string {
 }
 
 // read returns due rows, and the database's now. No row is locked.
-func (s *Store) read(ctx context.Context, q Tx, l look) ([]candidate, int64, error) {
-	var found []candidate
+func (s *Store) read(ctx context.Context, q Tx, l look) ([]*candidate, int64, error) {
+	var found []*candidate
 	var clock int64
 	err := s.query(ctx, q, func(r *sql.Rows) error {
-		var c candidate
+		c := new(candidate)
 		var created sql.NullInt64
 		err := r.Scan(&c.id, &c.at, &c.due, &created, &c.attempts, &c.locked, &c.status, &c.token, &c.name, &c.priority, &c.max, &c.size, &c.payload, &clock)
 		c.created = created.Int64

@@ -14,7 +14,7 @@ import (
 
 // ending is a settlement on its way into the tables.
 type ending struct {
-	jobs.Settlement
+	*jobs.Settlement
 	index int // in the caller's list
 }
 
@@ -29,11 +29,11 @@ var errShort = errors.New("a lease in the batch is lost")
 func (s *Store) Settle(ctx context.Context, settlements []jobs.Settlement) ([]error, error) {
 	results := make([]error, len(settlements))
 	ends := make([]ending, len(settlements))
-	for i, x := range settlements {
-		ends[i] = ending{s.checked(x), i}
+	for i := range settlements {
+		ends[i] = ending{checked(&settlements[i]), i}
 	}
 	for batch := range slices.Chunk(ends, s.maxBatch) {
-		if err := s.settle(ctx, batch, results); err != nil {
+		if err := s.settle(ctx, batch, results, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -42,26 +42,31 @@ func (s *Store) Settle(ctx context.Context, settlements []jobs.Settlement) ([]er
 
 // checked turns a completion whose follow-ups cannot be enqueued into a
 // failure: they would otherwise be lost without a word.
-func (s *Store) checked(x jobs.Settlement) jobs.Settlement {
-	if x.Verdict != jobs.Completed {
-		x.FollowUps = nil
+func checked(x *jobs.Settlement) *jobs.Settlement {
+	if len(x.FollowUps) == 0 {
+		return x
 	}
-	for _, n := range x.FollowUps {
+	y := *x
+	if y.Verdict != jobs.Completed {
+		y.FollowUps = nil
+	}
+	for _, n := range y.FollowUps {
 		if err := n.Check(); err != nil {
-			x.Verdict, x.FollowUps = jobs.Buried, nil
-			x.Error = "the job was done, but a job that should follow it is refused: " + err.Error()
-			return x
+			y.Verdict, y.FollowUps = jobs.Buried, nil
+			y.Error = "the job was done, but a job that should follow it is refused: " + err.Error()
+			break
 		}
 	}
-	return x
+	return &y
 }
 
-func (s *Store) settle(ctx context.Context, ends []ending, results []error) error {
+// settle writes ends, and claims n in the same transaction where it is not nil.
+func (s *Store) settle(ctx context.Context, ends []ending, results []error, n *next) error {
 	ends, err := s.withoutSettled(ctx, ends)
 	if err != nil || len(ends) == 0 {
 		return err
 	}
-	err = s.settleTogether(ctx, ends)
+	err = s.settleTogether(ctx, ends, results, n)
 	switch {
 	case err == nil:
 		s.forget(ends)
@@ -73,15 +78,17 @@ func (s *Store) settle(ctx context.Context, ends []ending, results []error) erro
 			return err
 		}
 	case len(ends) == 1:
-		results[ends[0].index] = jobs.ErrLeaseLost
+		if err := s.lost(ctx, ends[0], results); err != nil {
+			return err
+		}
 		s.forget(ends)
 		return nil
 	}
 	half := len(ends) / 2
-	if err := s.settle(ctx, ends[:half], results); err != nil {
+	if err := s.settle(ctx, ends[:half], results, nil); err != nil {
 		return err
 	}
-	return s.settle(ctx, ends[half:], results)
+	return s.settle(ctx, ends[half:], results, nil)
 }
 
 // remember notes that it is not known whether these ends were written.
@@ -96,6 +103,9 @@ func (s *Store) remember(ends []ending) {
 func (s *Store) forget(ends []ending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.unclear)+len(s.tried) == 0 {
+		return
+	}
 	for _, e := range ends {
 		delete(s.unclear, leaseName(e.Claimed.Lease))
 		delete(s.tried, e.Claimed.Lease.ID)
@@ -111,26 +121,46 @@ func leaseName(l jobs.Lease) string {
 // was lost: the history knows their lease.
 func (s *Store) withoutSettled(ctx context.Context, ends []ending) ([]ending, error) {
 	s.mu.Lock()
-	repeated := slices.ContainsFunc(ends, func(e ending) bool { return s.unclear[leaseName(e.Claimed.Lease)] })
+	repeated := len(s.unclear) > 0 && slices.ContainsFunc(ends, func(e ending) bool { return s.unclear[leaseName(e.Claimed.Lease)] })
 	s.mu.Unlock()
 	if !repeated {
 		return ends, nil
 	}
 	var left []ending
 	for _, e := range ends {
-		var n int
-		found, err := s.one(ctx, s.ownDB, []any{&n}, "SELECT 1 FROM cmsjobs_runs WHERE uuid = ? AND job_id = ? AND lease = ?",
-			e.Claimed.Job.UUID, e.Claimed.Lease.ID, randomPart(tokenOf(e.Claimed.Lease)))
+		written, err := s.written(ctx, e)
 		if err != nil {
-			return nil, fmt.Errorf("asking whether jobs were settled: %w", err)
+			return nil, err
 		}
-		if found {
+		if written {
 			s.forget([]ending{e})
 		} else {
 			left = append(left, e)
 		}
 	}
 	return left, nil
+}
+
+// written asks the history whether it knows the end's lease.
+func (s *Store) written(ctx context.Context, e ending) (bool, error) {
+	var n int
+	found, err := s.one(ctx, s.ownDB, []any{&n}, "SELECT 1 FROM cmsjobs_runs WHERE uuid = ? AND job_id = ? AND lease = ?",
+		e.Claimed.Job.UUID, e.Claimed.Lease.ID, randomPart(tokenOf(e.Claimed.Lease)))
+	if err != nil {
+		return false, fmt.Errorf("asking whether jobs were settled: %w", err)
+	}
+	return found, nil
+}
+
+// lost notes that the end's lease does not hold any more: ErrLeaseLost, unless
+// it is this very end that was written before. Whoever settles it again may be
+// another process than the one that did not hear the answer.
+func (s *Store) lost(ctx context.Context, e ending, results []error) error {
+	written, err := s.written(ctx, e)
+	if err == nil && !written {
+		results[e.index] = jobs.ErrLeaseLost
+	}
+	return err
 }
 
 // write is the transaction. What needs the lease comes first.
@@ -165,34 +195,63 @@ type change struct {
 	ids  []int64
 }
 
-// removeAndGiveBack deletes the rows of jobs that ended and gives back the
-// others: one statement for all rows in the same state.
-func (s *Store) removeAndGiveBack(ctx context.Context, t tx, ends []ending) error {
-	groups := map[string]*change{}
-	var order []string
-	add := func(l jobs.Lease, verb string, args []any) {
-		cond, more := s.t.guard(l, s.triedRenewal(l.ID))
-		key := fmt.Sprint(verb, args, cond, more)
-		if groups[key] == nil {
-			groups[key] = &change{verb: verb, args: args, cond: cond, more: more}
-			order = append(order, key)
+// alike are ends that one statement can write.
+type alike struct {
+	verdict     jobs.Verdict
+	twin        bool
+	delay       time.Duration
+	failure     string
+	attempt     int
+	since, also int64 // what reserved_at may be
+	token       string
+}
+
+// changes sorts ends and their twins into as few statements as can be. Each
+// locks in the order of ids, the one order for all.
+func (s *Store) changes(ends []ending) []*change {
+	groups := map[alike]*change{}
+	var list []*change
+	add := func(e ending, l jobs.Lease, twin bool) {
+		key := alike{verdict: e.Verdict, twin: twin, delay: e.Delay, attempt: l.Attempt, since: l.ReservedAt, also: s.triedRenewal(l.ID)}
+		if e.Verdict == jobs.Retried {
+			key.failure = e.Error
 		}
-		groups[key].ids = append(groups[key].ids, l.ID)
+		if s.t.kind() == Extended {
+			key.token = tokenOf(l)
+		}
+		g := groups[key]
+		if g == nil {
+			g = &change{}
+			g.verb, g.args = s.endOf(*e.Settlement, twin)
+			g.cond, g.more = s.t.guard(l, key.also)
+			groups[key], list = g, append(list, g)
+		}
+		g.ids = append(g.ids, l.ID)
 	}
 	for _, e := range ends {
-		verb, args := s.endOf(e.Settlement, false)
-		add(e.Claimed.Lease, verb, args)
+		add(e, e.Claimed.Lease, false)
 		for _, twin := range e.Claimed.Twins {
-			verb, args := s.endOf(e.Settlement, true)
-			add(twin, verb, args)
+			add(e, twin, true)
 		}
 	}
-	for _, key := range order {
-		g := groups[key]
-		slices.Sort(g.ids) // one order of locking for all
-		in, inArgs := s.d.in("id", g.ids)
-		args := slices.Concat(g.args, inArgs, g.more)
-		n, err := s.exec(ctx, t.main, g.verb+" WHERE "+in+" AND "+g.cond, args...)
+	for _, g := range list {
+		slices.Sort(g.ids)
+	}
+	return list
+}
+
+// statement is the change as SQL.
+func (g *change) statement(d dialect) (string, []any) {
+	in, inArgs := d.in("id", g.ids)
+	return g.verb + " WHERE " + in + " AND " + g.cond, slices.Concat(g.args, inArgs, g.more)
+}
+
+// removeAndGiveBack deletes the rows of jobs that ended and gives back the
+// others.
+func (s *Store) removeAndGiveBack(ctx context.Context, t tx, ends []ending) error {
+	for _, g := range s.changes(ends) {
+		statement, args := g.statement(s.d)
+		n, err := s.exec(ctx, t.main, statement, args...)
 		if err != nil {
 			return err
 		}

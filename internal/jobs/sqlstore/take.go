@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -16,7 +17,7 @@ var errContended = errors.New("another worker was faster")
 
 // take makes the chosen rows this worker's, in one committed transaction, and
 // returns those that it got.
-func (s *Store) take(ctx context.Context, c *claim, chosen []candidate, now int64) ([]jobs.Claimed, error) {
+func (s *Store) take(ctx context.Context, c *claim, chosen []*candidate, now int64) ([]jobs.Claimed, error) {
 	rows := flatten(chosen)
 	until := s.leaseMark(now, int64(c.r.Lease.Seconds()))
 	var got map[int64]bool
@@ -27,31 +28,33 @@ func (s *Store) take(ctx context.Context, c *claim, chosen []candidate, now int6
 		got, err = s.takeUnchanged(ctx, c, rows, until)
 	}
 	if err != nil {
-		return nil, err
+		return nil, s.unanswered(c, rows, until, err)
 	}
-	var taken []jobs.Claimed
+	taken := make([]jobs.Claimed, 0, len(chosen))
 	for _, x := range chosen {
-		if claimed, ok := s.claimed(c, x, got, until); ok {
-			taken = append(taken, claimed)
+		if lead, twins := won(x, got); lead != nil {
+			taken = append(taken, c.claimed(lead, twins, until))
 		}
 	}
 	return taken, nil
 }
 
 // flatten lists rows and their twins by id, the order in which they are locked.
-func flatten(chosen []candidate) []candidate {
-	rows := make([]candidate, 0, len(chosen))
+func flatten(chosen []*candidate) []*candidate {
+	rows := make([]*candidate, 0, len(chosen))
 	for _, x := range chosen {
-		for _, row := range append([]candidate{x}, x.twins...) {
-			row.leader, row.twins = x.id, nil
-			rows = append(rows, row)
+		x.leader = x.id
+		rows = append(rows, x)
+		for _, twin := range x.twins {
+			twin.leader = x.id
+			rows = append(rows, twin)
 		}
 	}
-	slices.SortFunc(rows, func(a, b candidate) int { return int(a.id - b.id) })
+	slices.SortFunc(rows, func(a, b *candidate) int { return cmp.Compare(a.id, b.id) })
 	return rows
 }
 
-func ids(rows []candidate) []int64 {
+func ids(rows []*candidate) []int64 {
 	list := make([]int64, len(rows))
 	for i, x := range rows {
 		list[i] = x.id
@@ -65,7 +68,7 @@ const crowdedFor = 32
 
 // takeSkipping first tries without the lock, which saves a statement where
 // nobody else claims from the table at this moment.
-func (s *Store) takeSkipping(ctx context.Context, c *claim, rows []candidate, until int64) (map[int64]bool, error) {
+func (s *Store) takeSkipping(ctx context.Context, c *claim, rows []*candidate, until int64) (map[int64]bool, error) {
 	if s.crowded > 0 {
 		s.crowded--
 		return s.takeLocked(ctx, c, rows, until)
@@ -80,7 +83,7 @@ func (s *Store) takeSkipping(ctx context.Context, c *claim, rows []candidate, un
 }
 
 // takeLocked steps over rows that others hold.
-func (s *Store) takeLocked(ctx context.Context, c *claim, rows []candidate, until int64) (map[int64]bool, error) {
+func (s *Store) takeLocked(ctx context.Context, c *claim, rows []*candidate, until int64) (map[int64]bool, error) {
 	var got map[int64]bool
 	err := s.inTx(ctx, "claiming jobs", func(t tx) error {
 		got = map[int64]bool{}
@@ -109,14 +112,14 @@ func (s *Store) takeLocked(ctx context.Context, c *claim, rows []candidate, unti
 }
 
 // stillThere reads which rows are as they were, locking them when told to.
-func (s *Store) stillThere(ctx context.Context, q Tx, rows []candidate, lock string) ([]candidate, error) {
+func (s *Store) stillThere(ctx context.Context, q Tx, rows []*candidate, lock string) ([]*candidate, error) {
 	in, args := s.d.in("id", ids(rows))
 	t := s.t.shape()
-	byID := make(map[int64]candidate, len(rows))
+	byID := make(map[int64]*candidate, len(rows))
 	for _, x := range rows {
 		byID[x.id] = x
 	}
-	var free []candidate
+	var free []*candidate
 	err := s.query(ctx, q, func(r *sql.Rows) error {
 		var now candidate
 		if err := r.Scan(&now.id, &now.attempts, &now.locked, &now.status, &now.token, &now.name, &now.priority, &now.max); err != nil {
@@ -133,7 +136,7 @@ func (s *Store) stillThere(ctx context.Context, q Tx, rows []candidate, lock str
 
 // takeUnchanged changes rows on the condition that they are as they were read:
 // all of them or none. It trusts no lock.
-func (s *Store) takeUnchanged(ctx context.Context, c *claim, rows []candidate, until int64) (map[int64]bool, error) {
+func (s *Store) takeUnchanged(ctx context.Context, c *claim, rows []*candidate, until int64) (map[int64]bool, error) {
 	got := map[int64]bool{}
 	for try := 0; try < 3 && len(rows) > 1 && s.maxBatch > 1; try++ {
 		err := s.takeAll(ctx, c, rows, until, got)
@@ -149,12 +152,13 @@ func (s *Store) takeUnchanged(ctx context.Context, c *claim, rows []candidate, u
 		s.crowded--
 	}
 	for _, x := range rows {
-		err := s.takeAll(ctx, c, []candidate{x}, until, got)
+		err := s.takeAll(ctx, c, []*candidate{x}, until, got)
 		if errors.Is(err, errContended) {
 			s.crowded = crowdedFor
 		} else if err != nil {
-			if len(got) > 0 {
-				return got, nil // what is committed must be run
+			if len(got) > 0 { // what is committed must be run
+				_ = s.unanswered(c, []*candidate{x}, until, err) // it comes back with the next claim, if it lasts
+				return got, nil
 			}
 			return nil, err
 		}
@@ -163,7 +167,7 @@ func (s *Store) takeUnchanged(ctx context.Context, c *claim, rows []candidate, u
 }
 
 // takeAll is one all-or-nothing transaction of takeUnchanged.
-func (s *Store) takeAll(ctx context.Context, c *claim, rows []candidate, until int64, got map[int64]bool) error {
+func (s *Store) takeAll(ctx context.Context, c *claim, rows []*candidate, until int64, got map[int64]bool) error {
 	if len(rows) == 1 && rows[0].policy.Limit == 0 && !rows[0].rescued {
 		err := s.change(ctx, s.db, rows, until, c.token)
 		if Classify(err) == RetryTransaction {
@@ -174,7 +178,7 @@ func (s *Store) takeAll(ctx context.Context, c *claim, rows []candidate, until i
 		}
 		return err
 	}
-	var permitted []candidate
+	var permitted []*candidate
 	err := s.inTx(ctx, "claiming jobs", func(t tx) error {
 		var err error
 		if permitted, err = s.permit(ctx, t, c, rows); err != nil {
@@ -193,63 +197,72 @@ func (s *Store) takeAll(ctx context.Context, c *claim, rows []candidate, until i
 	return err
 }
 
+// state is what a candidate was read as.
+type state struct {
+	attempts int
+	locked   sql.NullInt64
+	status   string
+	token    sql.NullString
+}
+
 // change is the compare-and-set, one UPDATE for all rows in the same state.
-func (s *Store) change(ctx context.Context, q Tx, rows []candidate, until int64, token string) error {
-	type state struct {
-		cond string
-		arg  string
-	}
-	groups := map[state][]int64{}
+func (s *Store) change(ctx context.Context, q Tx, rows []*candidate, until int64, token string) error {
+	groups := map[state][]*candidate{}
 	var order []state
 	for _, x := range rows {
-		cond, args := s.t.unchanged(x)
-		k := state{cond: cond, arg: fmt.Sprint(args...)}
+		k := state{x.attempts, x.locked, x.status, x.token}
 		if groups[k] == nil {
 			order = append(order, k)
 		}
-		groups[k] = append(groups[k], x.id)
+		groups[k] = append(groups[k], x)
 	}
 	for _, k := range order {
-		in, inArgs := s.d.in("id", groups[k])
+		group := groups[k]
+		in, inArgs := s.d.in("id", ids(group))
 		set, args := s.t.take(until, token)
-		args = append(args, inArgs...)
-		if k.arg != "" {
-			args = append(args, k.arg)
-		}
-		n, err := s.exec(ctx, q, "UPDATE "+s.t.shape().name+" SET "+set+" WHERE "+in+" AND "+k.cond, args...)
+		cond, more := s.t.unchanged(group[0])
+		n, err := s.exec(ctx, q, "UPDATE "+s.t.shape().name+" SET "+set+" WHERE "+in+" AND "+cond, slices.Concat(args, inArgs, more)...)
 		if err != nil {
 			return err
 		}
-		if n != int64(len(groups[k])) {
+		if n != int64(len(group)) {
 			return errContended
 		}
 	}
 	return nil
 }
 
-// claimed makes what the worker gets. Where the leader was lost to another and
-// twins were won, the first of them leads.
-func (s *Store) claimed(c *claim, x candidate, got map[int64]bool, until int64) (jobs.Claimed, bool) {
-	var won []candidate
-	for _, row := range append([]candidate{x}, x.twins...) {
-		if got[row.id] {
-			won = append(won, row)
+// won says which of x and its twins the claim got. Where the leader was lost to
+// another, the first of the twins leads.
+func won(x *candidate, got map[int64]bool) (lead *candidate, twins []*candidate) {
+	for _, twin := range x.twins {
+		if got[twin.id] {
+			twins = append(twins, twin)
 		}
 	}
-	if len(won) == 0 {
-		return jobs.Claimed{}, false
+	switch {
+	case got[x.id]:
+		return x, twins
+	case len(twins) > 0:
+		return twins[0], twins[1:]
 	}
-	lead := won[0]
+	return nil, nil
+}
+
+// claimed makes what the worker gets.
+func (c *claim) claimed(lead *candidate, twins []*candidate, until int64) jobs.Claimed {
+	delete(c.s.doubts, lead.id)
 	out := jobs.Claimed{Job: lead.job, Lease: c.lease(lead, until), Payload: lead.payload, Fault: lead.fault, Rescued: lead.rescued}
-	for _, row := range won[1:] {
+	for _, row := range twins {
 		lease := c.lease(row, until)
 		lease.Token += twinMark + row.job.UUID
 		out.Twins = append(out.Twins, lease)
 		c.stood[row.id] = true
+		delete(c.s.doubts, row.id)
 	}
-	return out, true
+	return out
 }
 
-func (c *claim) lease(x candidate, until int64) jobs.Lease {
+func (c *claim) lease(x *candidate, until int64) jobs.Lease {
 	return jobs.Lease{ID: x.id, Token: c.token, Attempt: x.job.Attempt, ReservedAt: until}
 }

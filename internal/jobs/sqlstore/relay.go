@@ -1,0 +1,102 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// next is the candidate that a settlement claims in its own transaction.
+type next struct {
+	*claim
+	row   *candidate
+	until int64
+	won   bool
+}
+
+// SettleAndClaim implements jobs.Relay. The next job comes from what the last
+// claim saw beside its own; where that says nothing, the end alone is written.
+func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.ClaimRequest) (lost error, claimed []jobs.Claimed, err error) {
+	var n *next
+	select {
+	case s.claiming <- struct{}{}:
+		defer func() { <-s.claiming }()
+		n = s.foreseen(r)
+	default: // the claimer is at it
+	}
+	results := make([]error, 1)
+	if err := s.settle(ctx, []ending{{checked(&end), 0}}, results, n); err != nil {
+		if n != nil && Classify(err) == Unknown {
+			s.doubt(n.claim, []*candidate{n.row}, n.until)
+		}
+		return nil, nil, err
+	}
+	if n != nil && n.won {
+		claimed = []jobs.Claimed{n.claimed(n.row, nil, n.until)}
+	}
+	return results[0], claimed, nil
+}
+
+// foreseen is the job that a claim would take without another look, nil where
+// it would have to look: for rows below the floor, for a kind's limit, for
+// equal jobs.
+func (s *Store) foreseen(r jobs.ClaimRequest) *next {
+	if len(s.heldBack)+len(s.doubts) > 0 || len(r.Queues) == 0 {
+		return nil
+	}
+	l := s.foremost(r.Queues[0])
+	if l == nil || l.sweeping || !s.o.Clock().Before(l.next) {
+		return nil
+	}
+	c := s.newClaim(r)
+	x := c.leftover(&l.ahead)
+	for i, row := range x.rows {
+		if !s.ours(r.Queues[0], row) {
+			continue
+		}
+		if row.policy.Limit > 0 || row.policy.Coalesce || row.fault != nil || row.rescued {
+			l.ahead = x.without(i)
+			return nil
+		}
+		l.ahead = x.without(i + 1)
+		l.head = position{row.at, row.id}
+		return &next{claim: c, row: row, until: s.leaseMark(x.now, int64(r.Lease.Seconds()))}
+	}
+	return nil
+}
+
+// foremost is the lane in which a claim from queue would look first, nil where
+// it would have to ask.
+func (s *Store) foremost(queue string) *lane {
+	if s.t.kind() == Stock {
+		return s.lane(queue, 0)
+	}
+	c, now := s.classesOf(queue), s.o.Clock()
+	if len(c.priorities) == 0 || !now.Before(c.next) || !now.Before(c.expired) {
+		return nil
+	}
+	return s.lane(queue, c.priorities[0])
+}
+
+// takeNext is the claim as a statement of its own inside of the settlement's
+// transaction. Another worker that was faster changes nothing but won.
+func (s *Store) takeNext(ctx context.Context, q Tx, n *next) error {
+	if n == nil {
+		return nil
+	}
+	err := s.change(ctx, q, []*candidate{n.row}, n.until, n.token)
+	n.won = err == nil
+	if errors.Is(err, errContended) {
+		return nil
+	}
+	return err
+}
+
+// taking is the claim as SQL.
+func (s *Store) taking(n *next) (string, []any) {
+	set, args := s.t.take(n.until, n.token)
+	cond, more := s.t.unchanged(n.row)
+	return fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.t.shape().name, set, n.row.id, cond), append(args, more...)
+}

@@ -1,0 +1,206 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// runColumns are those of cmsjobs_runs that every line has, textColumns those
+// that few have. ended_at is
+// by the database's clock; the run started duration_ms before it.
+const runColumns = "job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms"
+
+const allRunColumns = runColumns + ", error, result, data"
+
+var textColumns = [3]string{"error", "result", "data"}
+
+// maxResult is how large a stored result may be.
+const maxResult = 256 << 10
+
+// runRow is one line of the history.
+type runRow struct {
+	job            jobs.Job
+	outcome        string
+	worker         string
+	lease          string
+	duration, wait time.Duration
+	err            string
+	result         json.RawMessage
+	data           json.RawMessage
+}
+
+// runLine is a runRow as its columns hold it.
+type runLine struct {
+	job, attempt, duration, wait              int64
+	uuid, kind, queue, outcome, worker, lease string
+	texts                                     [3]*string // error, result, data
+}
+
+func (s *Store) lineOf(r *runRow) runLine {
+	l := runLine{job: r.job.ID, attempt: int64(r.job.Attempt), duration: max(r.duration.Milliseconds(), 0), wait: max(r.wait.Milliseconds(), 0),
+		uuid: r.job.UUID, kind: r.job.Kind, queue: bound(r.job.Queue), outcome: r.outcome, worker: bound(r.worker), lease: r.lease}
+	if r.err != "" {
+		text := cut(r.err)
+		l.texts[0] = &text
+	}
+	if n := len(r.result); n > maxResult {
+		text := fmt.Sprintf(`{"omitted":"the result had %d bytes, %d are kept"}`, n, maxResult)
+		l.texts[1] = &text
+	} else if n > 0 {
+		text := strings.ReplaceAll(string(r.result), "\x00", "")
+		l.texts[1] = &text
+	}
+	if len(r.data) <= s.o.KeepData && utf8.Valid(r.data) && string(r.data) != "{}" && len(r.data) > 0 {
+		text := string(r.data)
+		l.texts[2] = &text
+	}
+	return l
+}
+
+// size is about how many bytes the line is in a statement.
+func (l runLine) size() int {
+	n := 300
+	for _, text := range l.texts {
+		if text != nil {
+			n += len(*text)
+		}
+	}
+	return n
+}
+
+// insertRuns writes rows in as few statements as their size allows.
+func (s *Store) insertRuns(ctx context.Context, q Tx, rows []runRow) error {
+	lines := make([]runLine, len(rows))
+	for i := range rows {
+		lines[i] = s.lineOf(&rows[i])
+	}
+	return s.insertHistory(ctx, q, lines)
+}
+
+func (s *Store) insertHistory(ctx context.Context, q Tx, lines []runLine) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	now := s.millis()
+	if len(lines) > 3 { // read once: the server would reckon it anew for each value
+		var read int64
+		if _, err := s.one(ctx, q, []any{&read}, "SELECT "+now); err != nil {
+			return fmt.Errorf("writing the history of runs: %w", err)
+		}
+		now = strconv.FormatInt(read, 10)
+	}
+	for len(lines) > 0 {
+		n := s.fitting(lines)
+		statement, args := s.insertion(lines[:n], now)
+		if _, err := s.exec(ctx, q, statement, args...); err != nil {
+			return fmt.Errorf("writing the history of runs: %w", err)
+		}
+		lines = lines[n:]
+	}
+	return nil
+}
+
+// fitting is how many of the lines one statement takes, 1 at least.
+func (s *Store) fitting(lines []runLine) int {
+	n, size := 0, 0
+	for n < len(lines) && n < 1000 && n*9+9 <= s.d.maxParams {
+		if size += lines[n].size(); size > s.maxBytes/2 && n > 0 {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// insertion is the INSERT of many lines. now is SQL. PostgreSQL gets arrays:
+// reading ten thousand parameters costs it more than writing the rows.
+func (s *Store) insertion(lines []runLine, now string) (string, []any) {
+	if s.d.name == "postgres" {
+		from, args := unnested(lines)
+		return "INSERT INTO cmsjobs_runs (" + allRunColumns + ") SELECT " + unnestedValues(now) + " FROM " + from, args
+	}
+	var b strings.Builder
+	b.Grow(200 + 64*len(lines))
+	args := make([]any, 0, 7*len(lines))
+	b.WriteString("INSERT INTO cmsjobs_runs (" + runColumns)
+	texts := textsOf(lines)
+	for _, i := range texts {
+		b.WriteString(", " + textColumns[i])
+	}
+	b.WriteString(") VALUES ")
+	for i := range lines {
+		l := &lines[i]
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "(%d,?,?,?,%d,?,?,?,%s,%d,%d", l.job, l.attempt, now, l.duration, l.wait)
+		args = append(args, l.uuid, l.kind, l.queue, l.outcome, l.worker, l.lease)
+		for _, k := range texts {
+			b.WriteString(",?")
+			args = append(args, l.text(k))
+		}
+		b.WriteByte(')')
+	}
+	return b.String(), args
+}
+
+// textsOf says which of the textColumns any of the lines has. Most have none,
+// and a value that is not written costs nothing.
+func textsOf(lines []runLine) (which []int) {
+	for k := range textColumns {
+		for i := range lines {
+			if lines[i].texts[k] != nil {
+				which = append(which, k)
+				break
+			}
+		}
+	}
+	return which
+}
+
+// values are the line's for allRunColumns, and their arguments. now is SQL.
+func (l *runLine) values(now string) (string, []any) {
+	return fmt.Sprintf("%d,?,?,?,%d,?,?,?,%s,%d,%d,?,?,?", l.job, l.attempt, now, l.duration, l.wait),
+		[]any{l.uuid, l.kind, l.queue, l.outcome, l.worker, l.lease, l.text(0), l.text(1), l.text(2)}
+}
+
+func (l *runLine) text(k int) any {
+	if l.texts[k] == nil {
+		return nil
+	}
+	return *l.texts[k]
+}
+
+// unnestedValues are what unnested gives, in the order of allRunColumns.
+func unnestedValues(now string) string {
+	return "t.j, t.u, t.k, t.q, t.a, t.o, t.w, t.l, " + now + ", t.d, t.p, t.e, t.r, t.x"
+}
+
+// unnested makes a table of lines on PostgreSQL.
+func unnested(lines []runLine) (from string, args []any) {
+	return "unnest(CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), " +
+			"CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[])) AS t (j, u, k, q, a, o, w, l, d, p, e, r, x)",
+		[]any{gather(lines, func(l *runLine) int64 { return l.job }), gather(lines, func(l *runLine) string { return l.uuid }),
+			gather(lines, func(l *runLine) string { return l.kind }), gather(lines, func(l *runLine) string { return l.queue }),
+			gather(lines, func(l *runLine) int64 { return l.attempt }), gather(lines, func(l *runLine) string { return l.outcome }),
+			gather(lines, func(l *runLine) string { return l.worker }), gather(lines, func(l *runLine) string { return l.lease }),
+			gather(lines, func(l *runLine) int64 { return l.duration }), gather(lines, func(l *runLine) int64 { return l.wait }),
+			gather(lines, func(l *runLine) *string { return l.texts[0] }), gather(lines, func(l *runLine) *string { return l.texts[1] }),
+			gather(lines, func(l *runLine) *string { return l.texts[2] })}
+}
+
+// gather lists one value of each line.
+func gather[T any](lines []runLine, of func(*runLine) T) []T {
+	list := make([]T, len(lines))
+	for i := range lines {
+		list[i] = of(&lines[i])
+	}
+	return list
+}

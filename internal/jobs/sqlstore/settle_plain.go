@@ -1,0 +1,178 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Settling takes six round trips: BEGIN, DELETE, two questions, INSERT, COMMIT.
+// MariaDB and PostgreSQL take the usual case, jobs that are done and leave
+// nothing but their lines of history, as one statement that does the same in
+// the same order: without the leases nothing is written.
+
+// plainly makes that statement. ok is false where the ends need more.
+func (s *Store) plainly(ends []ending, n *next) (x plainEnd, ok bool) {
+	if s.ownDB != s.db || !s.oneStatement.Load() {
+		return x, false
+	}
+	for _, e := range ends {
+		entry, known := s.o.Registry.Lookup(e.Claimed.Job.Kind)
+		if !known || entry.Policy.Limit > 0 || e.Verdict != jobs.Completed || len(e.Claimed.Twins)+len(e.FollowUps)+len(e.Lines) > 0 {
+			return x, false
+		}
+	}
+	groups := s.changes(ends)
+	if len(groups) > 1 {
+		return x, false
+	}
+	x = plainEnd{next: n, drop: groups[0], lines: make([]runLine, len(ends))}
+	for i, e := range ends {
+		row := runOf(e)
+		x.lines[i] = s.lineOf(&row)
+	}
+	return x, s.fitting(x.lines) == len(x.lines)
+}
+
+// plainEnd is what one statement writes.
+type plainEnd struct {
+	drop  *change
+	lines []runLine
+	next  *next // claimed along, or nil
+}
+
+// takesOneStatement says whether this server is known to.
+func (s *Store) takesOneStatement() bool {
+	return s.d.name == "postgres" || s.d.name == "mysql" && strings.Contains(s.server, "MariaDB")
+}
+
+// finish writes a plain end and says which rows it settled. MariaDB settles
+// all of them or, with errShort, none; PostgreSQL those whose lease holds.
+func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
+	compound := s.onMariaDB
+	if s.d.name == "postgres" {
+		compound = s.onPostgres
+	}
+	var settled []int64
+	statement, args := compound(x)
+	err := s.query(ctx, s.db, func(r *sql.Rows) error {
+		var what string
+		var id int64
+		err := r.Scan(&what, &id)
+		if what == "settled" {
+			settled = append(settled, id)
+		} else if x.next != nil {
+			x.next.won = id == x.next.row.id
+		}
+		return err
+	}, statement, args...)
+	if err != nil {
+		return nil, s.understood(err)
+	}
+	if s.d.name == "postgres" {
+		return settled, nil
+	}
+	if len(settled) == 0 {
+		return nil, errShort
+	}
+	return x.drop.ids, nil
+}
+
+// understood notes a server, or something between us and it, that refuses our
+// compound statements: they are not tried again.
+func (s *Store) understood(err error) error {
+	if Classify(err) == Other {
+		s.oneStatement.Store(false)
+		return errors.Join(errRefused, err)
+	}
+	return err
+}
+
+// errRefused says that the statement was not understood and did nothing.
+var errRefused = errors.New("the server does not take this as one statement")
+
+// onPostgres answers with a row for each job that it settled or claimed.
+func (s *Store) onPostgres(x plainEnd) (string, []any) {
+	drop, args := x.drop.statement(s.d)
+	values, more := x.lines[0].values(s.millis())
+	from := "gone"
+	if len(x.lines) > 1 {
+		values = unnestedValues(s.millis())
+		from, more = unnested(x.lines)
+		from += " JOIN gone ON gone.id = t.j"
+	}
+	insertion := "INSERT INTO cmsjobs_runs (" + allRunColumns + ") SELECT " + values + " FROM " + from + " RETURNING job_id"
+	with := "WITH gone AS (" + drop + " RETURNING id), freed AS (DELETE FROM cmsjobs_unique WHERE job_id IN (SELECT id FROM gone)), told AS (" + insertion + ")"
+	answer := " SELECT 'settled', job_id FROM told"
+	args = append(args, more...)
+	if x.next != nil {
+		taking, more := s.taking(x.next)
+		with += ", won AS (" + taking + " AND EXISTS (SELECT 1 FROM gone) RETURNING id)"
+		answer += " UNION ALL SELECT 'claimed', id FROM won"
+		args = append(args, more...)
+	}
+	return with + answer, args
+}
+
+// onMariaDB answers with one row when it settled the jobs, and with another
+// when it claimed the next one.
+func (s *Store) onMariaDB(x plainEnd) (string, []any) {
+	drop, args := x.drop.statement(s.d)
+	insertion, more := s.insertion(x.lines, "moment")
+	args = append(args, more...)
+	free, _ := s.d.in("job_id", x.drop.ids)
+	taking, answer := "", "SELECT 'settled', 1"
+	if x.next != nil {
+		taking, more = s.taking(x.next)
+		taking += "; SET taken = ROW_COUNT(); "
+		answer += fmt.Sprintf(" UNION ALL SELECT 'claimed', %d FROM DUAL WHERE taken = 1", x.next.row.id)
+		args = append(args, more...)
+	}
+	return "BEGIN NOT ATOMIC DECLARE moment BIGINT DEFAULT " + s.millis() + "; DECLARE taken INT DEFAULT 0; " +
+		"DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; START TRANSACTION; " +
+		drop + fmt.Sprintf("; IF ROW_COUNT() = %d THEN ", len(x.drop.ids)) + insertion +
+		"; IF EXISTS (SELECT 1 FROM cmsjobs_unique) THEN DELETE FROM cmsjobs_unique WHERE " + free + "; END IF; " + taking + "COMMIT; " +
+		answer + "; ELSE ROLLBACK; END IF; END", args
+}
+
+// settleTogether writes ends in one transaction, by one statement where that
+// is possible. errShort says that a lease is lost and nothing was written.
+func (s *Store) settleTogether(ctx context.Context, ends []ending, results []error, n *next) error {
+	if x, ok := s.plainly(ends, n); ok {
+		var settled []int64
+		err := s.repeated(ctx, "settling jobs", func() (err error) { settled, err = s.finish(ctx, x); return err })
+		if err == nil {
+			return s.markLost(ctx, ends, settled, results)
+		}
+		if !errors.Is(err, errRefused) {
+			return err
+		}
+		s.o.Logger.Debug("jobs are settled statement by statement", "error", err)
+	}
+	return s.inTx(ctx, "settling jobs", func(t tx) error {
+		if err := s.write(ctx, t, ends); err != nil {
+			return err
+		}
+		return s.takeNext(ctx, t.main, n)
+	})
+}
+
+// markLost notes ends that were not settled.
+func (s *Store) markLost(ctx context.Context, ends []ending, settled []int64, results []error) error {
+	if len(settled) == len(ends) {
+		return nil
+	}
+	for _, e := range ends {
+		if !slices.Contains(settled, e.Claimed.Lease.ID) {
+			if err := s.lost(ctx, e, results); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
