@@ -113,7 +113,8 @@ type Store struct {
 	doubts   map[int64]doubt // unclear claims, by row: see doubt.go
 	crowded  int             // claims for which others are expected: see takeSkipping
 
-	oneStatement atomic.Bool // see settle_one.go
+	oneStatement atomic.Bool // see settle_plain.go
+	asked        atomic.Int64
 
 	mu      sync.Mutex
 	unclear map[string]bool // settlements whose answer was lost, by lease
