@@ -21,9 +21,10 @@ import (
 // server is a database server that this program started for itself.
 type server struct {
 	*jobstest.Server
-	name string // MariaDB, PostgreSQL
+	name string // MariaDB, PostgreSQL, SQLite
 	pid  int
-	made int // databases so far
+	made int    // databases so far
+	dir  string // of SQLite's files
 }
 
 func startMariaDB() (*server, error) {
@@ -58,6 +59,10 @@ func start(name string, make func() (*jobstest.Server, error), pidFile string) (
 func (s *server) database() (dsn, name string, err error) {
 	s.made++
 	name = fmt.Sprintf("bench%d", s.made)
+	if s.name == "SQLite" {
+		path := filepath.Join(s.dir, name+".sqlite")
+		return "sqlite:" + path, name, os.WriteFile(path, nil, 0o600)
+	}
 	driver, admin := "mysql", jobstest.MariaDBDSN(s.Port, "")
 	dsn = fmt.Sprintf("mysql://root@127.0.0.1:%d/%s", s.Port, name)
 	if s.name == "PostgreSQL" {
@@ -93,6 +98,9 @@ func (s *server) cms(ctx context.Context) (db *sqlx.DB, dsn, name string, err er
 // cpu is the processor time that the server has used: of its process, and of
 // its children, those that ended included.
 func (s *server) cpu() time.Duration {
+	if s.pid == 0 { // it runs in our own process
+		return 0
+	}
 	for {
 		before := ticks(s.pid, true)
 		children := time.Duration(0)
