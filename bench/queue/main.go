@@ -22,6 +22,7 @@ func main() {
 	b := &bench{found: figures{}}
 	flag.IntVar(&b.jobs, "jobs", 40000, "jobs that are worked off in a measurement")
 	flag.BoolVar(&b.short, "short", false, "without the scenes of a million rows and the idle worker")
+	flag.StringVar(&b.only, "only", "", "mariadb, postgres or sqlite alone")
 	flag.Parse()
 	err := b.run(ctx)
 	stop()
@@ -39,14 +40,21 @@ func main() {
 type bench struct {
 	jobs   int
 	short  bool
+	only   string
 	tables []*table
 	absent []string
 	found  figures
 }
 
 func (b *bench) run(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{b.mariaDB, b.postgres, b.sqlite} {
-		if err := part(ctx); err != nil {
+	for _, part := range []struct {
+		name string
+		run  func(context.Context) error
+	}{{"mariadb", b.mariaDB}, {"postgres", b.postgres}, {"sqlite", b.sqlite}} {
+		if b.only != "" && b.only != part.name {
+			continue
+		}
+		if err := part.run(ctx); err != nil {
 			return err
 		}
 	}
