@@ -255,29 +255,31 @@ func (c *Collector) flush(ctx context.Context, batch []View) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	if err := c.h.store(ctx, batch); err != nil {
+	late, err := c.h.store(ctx, batch)
+	if err != nil {
 		c.dropped.Add(int64(len(batch)))
 		return err
 	}
-	c.stored.Add(int64(len(batch)))
+	c.dropped.Add(late)
+	c.stored.Add(int64(len(batch)) - late)
 	return nil
 }
 
-// store turns views into rows and writes them.
-func (h *Handler) store(ctx context.Context, views []View) error {
+// store turns views into rows and writes them, but for late ones.
+func (h *Handler) store(ctx context.Context, views []View) (late int64, err error) {
 	zone, err := h.Site.Zone(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	rows := make([]row, 0, len(views))
 	for _, v := range views {
 		r, err := h.row(ctx, v, zone)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		rows = append(rows, r)
 	}
-	return write(ctx, h.DB, rows)
+	return h.keep(ctx, rows)
 }
 
 // row hashes away who the visitor was and keeps what is counted.
