@@ -52,6 +52,9 @@ func (r *rooms) mounts(collector *analytics.Collector) map[string]http.Handler {
 	m := map[string]http.Handler{}
 	if collector != nil {
 		m["/collect"] = collector
+		if key := r.config.Analytics.ServerKey.Reveal(); key != "" {
+			m["/collect/server"] = collector.Server(key)
+		}
 		m["/collect.js"] = http.HandlerFunc(analytics.ServeScript)
 	}
 	if h := r.handlers.mail; h != nil && r.config.HTTP.API {
