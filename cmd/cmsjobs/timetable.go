@@ -11,6 +11,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
 )
 
+// backupDigest is the entry that backup.digest turns off.
+const backupDigest = "backup.digest"
+
 // timetable is what the clock enqueues (S0.97–S0.103), in the CMS's zone. The
 // configuration changes an entry by its name or adds one; the admin page and
 // "cmsjobs schedule" pause and change them for all instances.
@@ -20,6 +23,8 @@ func timetable() []schedule.Entry {
 		// 30 s after each new sitemap it is enqueued anyway; this is for days without one.
 		{Name: "sitemap.indexnow", Cron: "0 2 * * *", Job: sitemap.IndexNow.Of(sitemap.IndexNowPayload{}), Unless: "sitemap.generate"},
 		{Name: "backup.generate", Cron: "0 3 * * *", Job: backup.Generate.Of(backup.GeneratePayload{}), CatchUp: 3 * time.Hour},
+		{Name: "backup.monitor", Cron: "30 9 * * *", Job: backup.Monitor.Of(backup.MonitorPayload{})},
+		{Name: backupDigest, Cron: "0 9 * * 1", Job: backup.Monitor.Of(backup.MonitorPayload{Digest: true})},
 		{Name: "logs.cleanup", Cron: "0 4 * * *", Job: cache.LogsCleanup.Of(cache.LogsPayload{})},
 		{Name: "analytics.process", Cron: "0 * * * *", Job: analytics.Process.Of(analytics.ProcessPayload{})},
 		{Name: "cache.clearExpired", Cron: "*/5 * * * *", Job: cache.ClearExpired.Of(cache.ExpiredPayload{}), Policy: schedule.Skip},

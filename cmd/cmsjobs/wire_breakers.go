@@ -48,8 +48,7 @@ func openS3(c config.S3) (*storage.S3, error) { return storage.NewS3(bucketOf(c)
 // openMedia opens the place where the CMS keeps its uploads.
 func (r *rooms) openMedia(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
 	if p.Folder == "" {
-		return r.watchedS3(storage.S3Config{Bucket: p.Bucket.Name, Region: p.Bucket.Region, Endpoint: p.Bucket.Endpoint,
-			AccessKey: p.Bucket.AccessKey, SecretKey: p.Bucket.Secret, PathStyle: p.Bucket.PathStyle})
+		return r.watchedS3(mediaBucketOf(p, ""))
 	}
 	return storage.NewLocal(p.Folder, storage.LocalOptions{})
 }
@@ -57,4 +56,10 @@ func (r *rooms) openMedia(_ context.Context, p cms.MediaPlace) (storage.Store, e
 func bucketOf(c config.S3) storage.S3Config {
 	return storage.S3Config{Bucket: c.Bucket, Prefix: strings.Trim(c.Prefix, "/"), Region: c.Region, Endpoint: c.Endpoint,
 		AccessKey: c.AccessKey, SecretKey: c.SecretKey.Reveal(), PathStyle: c.PathStyle}
+}
+
+// mediaBucketOf is the CMS's bucket, or what is under a prefix in it.
+func mediaBucketOf(p cms.MediaPlace, prefix string) storage.S3Config {
+	return storage.S3Config{Bucket: p.Bucket.Name, Prefix: prefix, Region: p.Bucket.Region, Endpoint: p.Bucket.Endpoint,
+		AccessKey: p.Bucket.AccessKey, SecretKey: p.Bucket.Secret, PathStyle: p.Bucket.PathStyle}
 }

@@ -90,7 +90,7 @@ func (r *rooms) sitemapTarget() (sitemap.Target, error) {
 		if err != nil {
 			return nil, usageError{fmt.Errorf("sitemap.target is s3: %w", err)}
 		}
-		return sitemap.Bucket(bucket, c.Dir), nil
+		return sitemap.Bucket(bucket, keyPrefix(c.Dir)), nil
 	case c.Target == "cache":
 		return sitemap.CacheTable(cms.CacheTable{Site: r.site, Prefix: r.config.Cache.Prefix}, r.now), nil
 	case r.site.Root == "" && c.Dir == "":
@@ -98,6 +98,14 @@ func (r *rooms) sitemapTarget() (sitemap.Target, error) {
 		return nil, nil
 	}
 	return sitemap.Folder(r.sitemapFolder()), nil
+}
+
+// keyPrefix turns a folder into what its keys in a bucket begin with.
+func keyPrefix(folder string) string {
+	if folder = strings.Trim(folder, "/"); folder == "" {
+		return ""
+	}
+	return folder + "/"
 }
 
 func mediaHandler(registry *jobs.Registry, r *rooms) error {
