@@ -259,3 +259,32 @@ func TestABounceMailboxIsReadByTheClock(t *testing.T) {
 		t.Errorf("without a mailbox:\n%s\nwith one:\n%s", without.out, with.out)
 	}
 }
+
+// While the mail server is out, jobs wait uncharged, and everybody who looks
+// is told why: in lists, of one job, in the breakers and by doctor.
+func TestAMailServerThatIsOutIsSeen(t *testing.T) {
+	for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
+		t.Run(fmt.Sprint(layout), func(t *testing.T) {
+			dsn := database(t, jobstest.SQLite, layout)
+			env := []string{"CMSJOBS_MAIL_DRIVER=smtp", "CMSJOBS_MAIL_HOST=127.0.0.1", "CMSJOBS_MAIL_PORT=1", "CMSJOBS_MAIL_FROM=shop@example.org"}
+			var first, last struct{ UUID string }
+			for i := range 12 {
+				if last.UUID != "" && first.UUID == "" {
+					first = last
+				}
+				last = answer[struct{ UUID string }](t, call(t, env, dsn, "--json", "enqueue", "mail.send", fmt.Sprintf(`{"to":"r%d@example.net","subject":"s","body":"b"}`, i)))
+			}
+			want(t, call(t, env, dsn, "work", "--stop-when-empty"), 0)
+			want(t, call(t, env, dsn, "breakers", "list"), 0, "smtp:127.0.0.1:1", "open", "connection refused")
+			want(t, call(t, env, dsn, "jobs", "list"), 0, "1/3", "0/3", "waits: smtp:127.0.0.1:1 is out")
+			want(t, call(t, env, dsn, "jobs", "show", first.UUID), 0, "1/3", "retried", "connecting to 127.0.0.1:1")
+			want(t, call(t, env, dsn, "jobs", "show", last.UUID), 0, "0/3", "released")
+			want(t, call(t, env, dsn, "jobs", "explain", last.UUID), 0, "smtp:127.0.0.1:1 is down", "without losing attempts")
+			want(t, call(t, env, dsn, "doctor"), 0, "smtp:127.0.0.1:1 failed 10 times in a row and is left alone", "cmsjobs breakers reset smtp:127.0.0.1:1")
+			want(t, call(t, env, dsn, "breakers", "reset", "smtp:127.0.0.1:1"), 0)
+			if r := call(t, env, dsn, "jobs", "list"); strings.Contains(r.out, "waits:") {
+				t.Errorf("after the reset:\n%s", r.out)
+			}
+		})
+	}
+}
