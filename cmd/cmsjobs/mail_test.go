@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -287,4 +288,42 @@ func TestAMailServerThatIsOutIsSeen(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A job that fails is told by mail, once an hour for its kind, and to who
+// subscribed, each time.
+func TestAFailedJobIsTold(t *testing.T) {
+	var mu sync.Mutex
+	var events []string
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, err := io.ReadAll(q.Body)
+		if err != nil || q.Header.Get(webhook.HeaderSignature) == "" {
+			t.Errorf("%v, signed %q", err, q.Header.Get(webhook.HeaderSignature))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		events = append(events, string(body))
+	}))
+	defer receiver.Close()
+	o := newOffice(t, "CMSJOBS_MAIL_ADMIN=boss@example.net", "CMSJOBS_WEBHOOK_ALLOW_PRIVATE=127.0.0.0/8", "CMSJOBS_WEBHOOK_ALLOW_HTTP=true")
+	want(t, o.call("webhook", "add", receiver.URL, "--events", "job.*"), 0, "whsec_")
+	for _, why := range []string{"no ink", "no paper"} {
+		want(t, o.call("enqueue", "cmsjobs.probe", fmt.Sprintf(`{"fail":%q}`, why), "--max-attempts", "1"), 0)
+		want(t, o.call("work", "--stop-when-empty"), 0)
+		want(t, o.call("work", "--stop-when-empty"), 0) // what the failure led to
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(events) != 2 || !strings.Contains(events[0], `"type":"job.failed"`) || !strings.Contains(events[0], "no ink") || !strings.Contains(events[1], "no paper") {
+		t.Errorf("subscribers were told %q", events)
+	}
+	files, err := filepath.Glob(filepath.Join(o.dir, "*.eml"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%d mails about two failures of a kind, %v", len(files), err)
+	}
+	if text, err := os.ReadFile(files[0]); err != nil || !strings.Contains(string(text), "<boss@example.net>") || !strings.Contains(string(text), "no ink") {
+		t.Errorf("the mail is %s (%v)", text, err)
+	}
+	want(t, o.call("webhook", "deliveries"), 0, "job.failed", "200")
+	want(t, o.call("webhook", "redeliver", "1"), 0, "ENQUEUED")
 }
