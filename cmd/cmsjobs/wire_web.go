@@ -31,11 +31,11 @@ func (r *rooms) webServer(collector *analytics.Collector) (*web.Server, error) {
 		return nil, err
 	}
 	w := web.Config{
-		Enqueuer: r, Registry: r.registry, Ledger: r.store, Changer: r.store, History: r.store, Queues: r.store, Workers: r.store, Schedules: s,
+		Enqueuer: asked{r}, Registry: r.registry, Ledger: r.store, Changer: r.store, History: r.store, Queues: r.store, Workers: r.store, Schedules: s,
 		Ticker: webTicker{r}, Gate: gate, Breakers: r.openBreakers, Settings: r.settings, Metrics: r.metrics.Registry,
 		Ready:       []web.Check{{Name: "database", Do: r.db.PingContext}},
 		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, PublicMetrics: c.Metrics,
-		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody),
+		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,
 		Mount: r.mounts(collector), Version: version, Now: r.now, Log: r.log,
 	}
 	r.showHandlers(&w)
@@ -139,7 +139,7 @@ func (r *rooms) showHandlers(c *web.Config) {
 		c.Media = &webMedia{r: r}
 	}
 	if r.handlers.sitemap != nil {
-		c.Sitemap = webSitemap{r.sitemapFolder()}
+		c.Sitemap = webSitemap{r.sitemapFolder(), r.store, hostsOf(r.config.IndexNow.Endpoints)}
 	}
 	c.Growth = &webGrowth{r: r}
 }
