@@ -14,8 +14,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
@@ -106,18 +104,6 @@ func (a cmsAccounts) AccountByLogin(ctx context.Context, login string) (access.A
 	}
 	return access.Account{ID: u.ID, Name: u.Name, PasswordHash: u.PasswordHash, SuperUser: u.SuperUser, Permissions: u.Permissions,
 		SessionsInvalidatedAt: u.SessionsInvalidatedAt}, err
-}
-
-// openBreakers are the dependencies that are down now.
-func (r *rooms) openBreakers(ctx context.Context) ([]explain.Breaker, error) {
-	list, err := r.breakers.List(ctx)
-	var down []explain.Breaker
-	for _, b := range list {
-		if b.State != breaker.Closed {
-			down = append(down, explain.Breaker{Name: b.Dependency, Until: b.RetryAt, Error: b.LastError})
-		}
-	}
-	return down, err
 }
 
 // settings lists the configuration for people, secrets masked.

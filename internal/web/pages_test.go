@@ -155,6 +155,12 @@ func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 	}
 }
 
+func TestAJobThatWaitsForWhatIsOutSaysSo(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	s.enqueue(`{"topic":"mail.send","delay":60,"payload":{"to":"a@b.example"}}`)
+	s.visitor(t).signIn("viewer").get("/admin/jobs?status=queued").sees("“smtp” does not answer; its jobs wait until it does.")
+}
+
 func TestMailTemplatesAreShownFilledIn(t *testing.T) {
 	newSite(t, jobstest.SQLite, bare).visitor(t).signIn("viewer").get("/admin/mail/templates").sees("Not configured")
 	s := newSite(t, jobstest.SQLite, furnished)
