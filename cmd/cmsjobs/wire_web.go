@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
@@ -36,7 +37,7 @@ func (r *rooms) webServer(collector *analytics.Collector) (*web.Server, error) {
 		Enqueuer: r, Registry: r.registry, Ledger: r.store, Changer: r.store, History: r.store, Queues: r.store, Workers: r.store, Schedules: s,
 		Ticker: webTicker{r}, Gate: gate, Breakers: r.openBreakers, Settings: r.settings, Metrics: r.metrics.Registry,
 		Ready:       []web.Check{{Name: "database", Do: r.db.PingContext}},
-		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, PublicMetrics: c.Metrics,
+		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, AdminKinds: []string{backup.RestoreJob.Name}, PublicMetrics: c.Metrics,
 		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody),
 		Mount: r.mounts(collector), Version: version, Now: r.now, Log: r.log,
 	}
