@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test lint bench bench-queue golden fuzz verify check soak heavy vuln licences cluster screenshots clean
+.PHONY: help build run demo test lint bench bench-queue arm golden fuzz verify check soak heavy vuln licences cluster screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,6 +39,9 @@ bench: ## the benchmarks of all packages, and cmsjobs bench
 bench-queue: ## the queue beside Laravel, River and graphile-worker, into docs/benchmarks.md (5 min)
 	go run ./bench/queue -page docs/benchmarks.md
 
+arm: ## the picture kernels of arm64 (NEON), by qemu-user-static where this is no arm64
+	GOARCH=arm64 go test $(if $(filter-out aarch64,$(shell uname -m)),-exec qemu-aarch64-static) ./internal/handlers/media/resample
+
 golden: ## write the golden files anew; look at the diff
 	go test ./cmd/cmsjobs ./internal/web/... ./internal/handlers/... -run 'Golden|Help' -update
 	git diff --stat
@@ -56,8 +59,8 @@ check: ## what CI does: formatting, module, tests, demo
 	go mod verify
 	$(MAKE) test verify
 
-soak: ## an hour (CMSJOBS_SOAK_TIME) of mixed jobs while workers, server, network and disk fail
-	CMSJOBS_SOAK_TIME=$${CMSJOBS_SOAK_TIME:-1h} go test -count=1 -run '^TestSoak$$' -v -timeout 26h ./internal/jobs
+soak: ## an hour (CMSJOBS_SOAK_TIME) of all kinds while workers, servers, network, disks and clocks fail, into docs/reliability.md
+	go run ./bench/soak -time $${CMSJOBS_SOAK_TIME:-1h} -page docs/reliability.md
 
 heavy: ## every fault test at its full size
 	CMSJOBS_SOAK=1 go test -race -timeout 4h $(PACKAGES)
@@ -68,8 +71,8 @@ vuln: ## known holes in what we use (asks vuln.go.dev)
 licences: ## every module of the binary has a licence that we may ship
 	go test -count=1 -run '^TestLicences$$' -v .
 
-cluster: ## the queue on three nodes of Galera, killed and stopped
-	CMSJOBS_CLUSTER=1 go test -count=1 -run Cluster -v ./internal/jobs
+cluster: ## the queue on three nodes of Galera, killed, stopped and (as root) cut off by network namespaces
+	CMSJOBS_CLUSTER=1 go test -count=1 -run 'Cluster|CutOffHost' -v ./internal/jobs
 
 screenshots: ## docs/images from the demo, by chromium
 	docs/screenshots.sh

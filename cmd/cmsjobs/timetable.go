@@ -6,6 +6,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/cache"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
 )
@@ -28,5 +29,7 @@ func timetable() []schedule.Entry {
 		{Name: "analytics.process", Cron: "0 * * * *", Job: analytics.Process.Of(analytics.ProcessPayload{})},
 		{Name: "cache.clearExpired", Cron: "*/5 * * * *", Job: cache.ClearExpired.Of(cache.ExpiredPayload{}), Policy: schedule.Skip},
 		{Name: "queue.clean", Cron: "*/5 * * * *", Job: cache.QueueClean.Of(cache.CleanPayload{}), Policy: schedule.Skip},
+		// Where a mailbox for bounces is configured.
+		{Name: "mail.bounces", Cron: "*/10 * * * *", Job: mail.ReadBounces.Of(struct{}{}), Policy: schedule.Skip},
 	}
 }

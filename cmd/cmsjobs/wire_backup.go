@@ -81,7 +81,7 @@ func (r *rooms) backupFiles() ([]backup.FileSet, error) {
 	if err != nil || place.Folder != "" {
 		return sets, nil
 	}
-	bucket, err := openMediaBucket(place, place.KeyPrefix)
+	bucket, err := storage.NewS3(mediaBucketOf(place, place.KeyPrefix))
 	if err != nil {
 		return nil, fmt.Errorf("the bucket of the CMS's media cannot be backed up: %w", err)
 	}
@@ -134,12 +134,6 @@ func (r *rooms) backupPlaces() (map[string]storage.Store, error) {
 		delete(places, "local")
 	}
 	return places, nil
-}
-
-// openS3 opens the bucket of the configuration.
-func openS3(c config.S3) (*storage.S3, error) {
-	return storage.NewS3(storage.S3Config{Bucket: c.Bucket, Prefix: strings.Trim(c.Prefix, "/"), Region: c.Region, Endpoint: c.Endpoint,
-		AccessKey: c.AccessKey, SecretKey: c.SecretKey.Reveal(), PathStyle: c.PathStyle})
 }
 
 func backupOptions(c config.Backup) (backup.Options, error) {

@@ -22,6 +22,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
 
@@ -33,6 +34,7 @@ type childConfig struct {
 	Lease, Grace time.Duration
 	Mode         string
 	Queues       []string // default: "default"
+	Space        string   // the network namespace that it lives in; "" is ours
 }
 
 const childEnv = "CMSJOBS_TEST_CHILD"
@@ -128,7 +130,8 @@ func (c childConfig) effect(ctx context.Context, j jobs.Job, e effect) error {
 // tell writes one line to the sink, which is outside of all that is killed.
 func (c childConfig) tell(j jobs.Job, key int, what string) error {
 	body := fmt.Sprintf("%d %s %d %d", key, what, j.Attempt, os.Getpid())
-	resp, err := http.Post(c.Sink, "text/plain", strings.NewReader(body))
+	client := http.Client{Timeout: 5 * time.Second} // a host that is cut off must not wait for ever
+	resp, err := client.Post(c.Sink, "text/plain", strings.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -213,7 +216,7 @@ func startChild(t *testing.T, c childConfig) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := jobstest.InNamespace(c.Space, cmd.Start); err != nil {
 		t.Fatal(err)
 	}
 	p := &process{cmd: cmd, done: make(chan struct{})}

@@ -62,13 +62,13 @@ func newLab(t *testing.T) *lab {
 
 func newLabOn(t *testing.T, server *jobstest.Server) *lab {
 	t.Helper()
-	admin, err := sqlx.Connect("mysql", jobstest.MariaDBDSN(server.Port, ""))
+	admin, err := sqlx.Connect("mysql", server.MariaDBDSN(""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer admin.Close()
 	admin.MustExec("CREATE DATABASE lab")
-	l := &lab{t: t, server: server, dsn: jobstest.MariaDBDSN(server.Port, "lab"), sink: newSink()}
+	l := &lab{t: t, server: server, dsn: server.MariaDBDSN("lab"), sink: newSink()}
 	ctx := context.Background()
 	db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: l.dsn})
 	if err != nil {

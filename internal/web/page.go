@@ -71,6 +71,7 @@ type sheet struct {
 	// Live is what makes the part of the page that lives load itself anew, in
 	// htmx's words; "" when nothing there can change.
 	Live    string
+	Pending bool // some figures are being counted still
 	Version string
 	Data    any
 	may     func(access.Scope) bool
@@ -81,6 +82,7 @@ type sheet struct {
 const (
 	liveList = "sse:stats throttle:1s, sse:job throttle:1s, sse:run throttle:1s, every 15s"
 	liveJob  = "every 1s"
+	liveSoon = "load delay:600ms"
 )
 
 // sheet collects what is the same for all pages.
@@ -116,6 +118,16 @@ func (s *Server) showLive(c echo.Context, name, title, live string, data any) er
 	return s.write(c, http.StatusOK, name, v)
 }
 
+// showSoon is showLive where some figures may not be there yet: then the page
+// says so and asks again.
+func (s *Server) showSoon(c echo.Context, name, title, live string, ready bool, data any) error {
+	v := s.sheet(c, name, title, data)
+	if v.Live = live; !ready {
+		v.Live, v.Pending = liveSoon, true
+	}
+	return s.write(c, http.StatusOK, name, v)
+}
+
 func (s *Server) write(c echo.Context, status int, name string, v *sheet) error {
 	set := s.pages.sets[v.Lang+" "+name]
 	if set == nil {
@@ -147,6 +159,8 @@ func (s *Server) showProblem(c echo.Context, p Problem) {
 		}
 		err = s.signInForm(c, p.Status, "", "")
 	} else {
+		lang := language(c)
+		p.Detail, p.Title = p.in(lang), translated(lang, "%s", []any{p.Title})
 		v := s.sheet(c, "", "problem.title", p)
 		err = s.write(c, p.Status, "problem", v)
 	}

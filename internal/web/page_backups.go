@@ -74,7 +74,7 @@ func (s *Server) backupsPage(c echo.Context) error {
 	if !v.Configured {
 		return s.showLive(c, "backups", "backups.title", live, v)
 	}
-	list, err := s.cfg.Backups.Backups(c.Request().Context())
+	list, ready, err := s.backupsKept(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("listing backups: %w", err)
 	}
@@ -90,7 +90,7 @@ func (s *Server) backupsPage(c echo.Context) error {
 		v.Total += b.Size
 	}
 	v.Plot = backupPlot(language(c), list)
-	return s.showLive(c, "backups", "backups.title", live, v)
+	return s.showSoon(c, "backups", "backups.title", live, ready, v)
 }
 
 // backupPlot shows how sizes grew, oldest first.

@@ -36,11 +36,15 @@ func (s *Server) growthPage(c echo.Context) error {
 	v := growthSheet{Configured: s.cfg.Growth != nil, Top: 1}
 	var live string
 	v.started, live = s.offer(c, "cache.clear", "cache.clearExpired", "logs.cleanup", "queue.clean", "maintenance.cleanup")
+	ready := true
 	if v.Configured {
-		rooms, err := s.cfg.Growth.Growth(c.Request().Context())
+		var rooms []Room
+		var err error
+		rooms, ready, err = s.sizesKept(c.Request().Context())
 		if err != nil {
 			return fmt.Errorf("measuring sizes: %w", err)
 		}
+		rooms = slices.Clone(rooms)
 		slices.SortStableFunc(rooms, func(a, b Room) int {
 			return cmp.Or(strings.Compare(a.Part, b.Part), cmp.Compare(b.Bytes, a.Bytes))
 		})
@@ -49,7 +53,7 @@ func (s *Server) growthPage(c echo.Context) error {
 			v.Total, v.Top = v.Total+r.Bytes, max(v.Top, r.Bytes)
 		}
 	}
-	return s.showLive(c, "growth", "growth.title", live, v)
+	return s.showSoon(c, "growth", "growth.title", live, ready, v)
 }
 
 // --- Settings ---
@@ -97,7 +101,7 @@ func (s *Server) auditPage(c echo.Context) error {
 	v := auditSheet{Actor: clip(q.Get("actor"), 191), Action: clip(q.Get("action"), 191), Target: clip(q.Get("target"), 191), Since: q.Get("since"), Actions: actions(), Cursor: q.Get("cursor") != ""}
 	since, err := moment(v.Since, "since", s.cfg.Now())
 	if err != nil {
-		v.Problem, since = problemOf(err).Detail, time.Time{}
+		v.Problem, since = problemOf(err).in(language(c)), time.Time{}
 	}
 	f := access.DeedFilter{Actor: v.Actor, Action: v.Action, Target: v.Target, Since: since}
 	list, err := s.cfg.Gate.Store.Deeds(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(q.Get("cursor"), 40)})
@@ -111,7 +115,7 @@ func (s *Server) auditPage(c echo.Context) error {
 
 // actions are the names that the trail knows.
 func actions() []string {
-	seen := map[string]bool{"backups.download": true, "failed.export": true}
+	seen := map[string]bool{"backups.download": true, "failed.export": true, "job_enqueued": true, "job_failed": true}
 	for _, r := range routes() {
 		if r.changes() {
 			seen[r.Name] = true
@@ -204,7 +208,7 @@ func (s *Server) hookByForm(c echo.Context) error {
 		if status = p.Status; status >= http.StatusInternalServerError {
 			return err
 		}
-		problem = p.Detail
+		problem = p.in(language(c))
 	}
 	v, _, listErr := s.webhooksSheet(c)
 	if listErr != nil {

@@ -60,7 +60,7 @@ func (s *Server) jobsPage(c echo.Context) error {
 		err = s.listFor(c, f, &v)
 	}
 	if p := problemOf(err); err != nil && p.Status < http.StatusInternalServerError {
-		v.Problem = p.Detail // shown beside the form, to be mended there
+		v.Problem = p.in(language(c)) // shown beside the form, to be mended there
 	} else if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *Server) jobsPage(c echo.Context) error {
 }
 
 func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsSheet) error {
-	list, err := s.cfg.Ledger.Jobs(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(v.Cursor, 500)})
+	list, err := s.cfg.Ledger.Jobs(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(v.Cursor, 500), Uncounted: true})
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 // the page shows what came of it; what is dangerous asks first.
 func pageRoutes() []route {
 	page := func(path, name, summary string, scope access.Scope, handle func(*Server, echo.Context) error) route {
-		return route{Method: http.MethodGet, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Read, Page: true, Type: "text/html", handle: handle}
+		return route{Method: http.MethodGet, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Read, Page: true, Type: "text/html", handle: hurried(handle)}
 	}
 	form := func(path, name, summary string, scope access.Scope, handle func(*Server, echo.Context) error) route {
 		return route{Method: http.MethodPost, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Operate, Page: true, Type: "text/html", handle: handle}
@@ -75,6 +75,9 @@ func pageRoutes() []route {
 		form("/admin/webhooks/:id/delete", "webhooks.delete", "End a subscription.", access.Admin, (*Server).deleteHookByForm),
 		form("/admin/deliveries/:id/redeliver", "webhooks.redeliver", "Send a delivery again.", operate, (*Server).redeliverByForm),
 		page("/admin/settings", "pages.settings", "Settings.", access.Admin, (*Server).settingsPage),
+		page("/admin/tokens", "pages.tokens", "Tokens of programs.", access.Admin, (*Server).tokensPage),
+		form("/admin/tokens", "tokens.create", "Make a token.", access.Admin, (*Server).tokenByForm),
+		form("/admin/tokens/:id/revoke", "tokens.revoke", "End a token at once.", access.Admin, (*Server).revokeTokenByForm),
 		page("/admin/audit", "pages.audit", "Audit.", access.Admin, (*Server).auditPage),
 	}
 	return all

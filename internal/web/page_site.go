@@ -34,14 +34,15 @@ func (s *Server) mediaPage(c echo.Context) error {
 		return s.show(c, "media", "media.title", v)
 	}
 	ctx := c.Request().Context()
+	var ready bool
 	var err error
-	if v.Status, err = s.cfg.Media.MediaStatus(ctx); err != nil {
+	if v.Status, ready, err = s.mediaKept(ctx); err != nil {
 		return fmt.Errorf("counting pictures: %w", err)
 	}
 	if v.Waiting, err = s.cfg.Ledger.Count(ctx, jobs.Filter{Kinds: []string{mediaKind}, States: []jobs.State{jobs.StateQueued, jobs.StateProcessing}}); err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
-	failed, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{Kinds: []string{mediaKind}, States: []jobs.State{jobs.StateFailed}}, jobs.Page{Limit: 20})
+	failed, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{Kinds: []string{mediaKind}, States: []jobs.State{jobs.StateFailed}}, jobs.Page{Limit: 20, Uncounted: true})
 	if err != nil {
 		return fmt.Errorf("listing failed jobs: %w", err)
 	}
@@ -50,7 +51,7 @@ func (s *Server) mediaPage(c echo.Context) error {
 	if v.Waiting > 0 {
 		live = liveList
 	}
-	return s.showLive(c, "media", "media.title", live, v)
+	return s.showSoon(c, "media", "media.title", live, ready, v)
 }
 
 func (s *Server) regenerateByForm(c echo.Context) error {
@@ -90,16 +91,17 @@ func (s *Server) sitemapPage(c echo.Context) error {
 	v := sitemapSheet{Configured: s.cfg.Sitemap != nil}
 	var live string
 	v.started, live = s.offer(c, "sitemap.generate", "sitemap.indexnow")
+	ready := true
 	if v.Configured {
 		var err error
-		if v.Status, err = s.cfg.Sitemap.SitemapStatus(c.Request().Context()); err != nil {
+		if v.Status, ready, err = s.sitemapKept(c.Request().Context()); err != nil {
 			return fmt.Errorf("looking at the sitemap: %w", err)
 		}
 		for _, f := range v.Status.Files {
 			v.URLs += f.URLs
 		}
 	}
-	return s.showLive(c, "sitemap", "sitemap.title", live, v)
+	return s.showSoon(c, "sitemap", "sitemap.title", live, ready, v)
 }
 
 // --- Analytics ---
@@ -150,7 +152,7 @@ func (s *Server) analyticsPage(c echo.Context) error {
 	if !v.Configured {
 		return s.show(c, "analytics", "analytics.title", v)
 	}
-	report, err := s.cfg.Analytics.Report(c.Request().Context(), AnalyticsQuery{Since: v.Since, Until: v.Until, Limit: 10})
+	report, ready, err := s.reportKept(c.Request().Context(), AnalyticsQuery{Since: v.Since, Until: v.Until, Limit: 10})
 	if err != nil {
 		return fmt.Errorf("reading analytics: %w", err)
 	}
@@ -175,7 +177,7 @@ func (s *Server) analyticsPage(c echo.Context) error {
 			v.Lists = append(v.Lists, list)
 		}
 	}
-	return s.show(c, "analytics", "analytics.title", v)
+	return s.showSoon(c, "analytics", "analytics.title", "", ready, v)
 }
 
 // exportAnalytics writes the same figures for a spreadsheet.

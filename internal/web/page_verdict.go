@@ -59,6 +59,7 @@ type signs struct {
 	backups    []Backup
 	hasBackups bool
 	disabled   bool
+	ready      bool // all of it was there in time
 }
 
 func (s signs) judge() verdict {
@@ -147,7 +148,7 @@ func lastGood(list []Backup) *Backup {
 
 // signs asks every room for what the verdict needs.
 func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
-	g := signs{now: s.cfg.Now(), lang: lang, failing: s.failing(ctx), disabled: s.cfg.Doer != nil, hasWorkers: s.cfg.Workers != nil, hasBackups: s.cfg.Backups != nil}
+	g := signs{now: s.cfg.Now(), lang: lang, failing: s.failing(ctx), disabled: s.cfg.Doer != nil, hasWorkers: s.cfg.Workers != nil, ready: true}
 	var err error
 	if g.stats, err = s.cfg.Ledger.Stats(ctx); err != nil {
 		return g, fmt.Errorf("counting jobs: %w", err)
@@ -158,7 +159,8 @@ func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
 		}
 	}
 	if s.cfg.History != nil {
-		flows, err := s.flows(ctx, g.now.Add(-time.Hour), time.Hour, "hour")
+		flows, ready, err := s.flowsKept(ctx, g.now.Add(-time.Hour), time.Hour, "hour")
+		g.ready = g.ready && ready
 		if err != nil {
 			return g, fmt.Errorf("counting runs: %w", err)
 		}
@@ -182,9 +184,11 @@ func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
 		}
 	}
 	if s.cfg.Backups != nil {
-		if g.backups, err = s.cfg.Backups.Backups(ctx); err != nil {
+		var ready bool
+		if g.backups, ready, err = s.backupsKept(ctx); err != nil {
 			return g, fmt.Errorf("listing backups: %w", err)
 		}
+		g.hasBackups, g.ready = ready, g.ready && ready
 	}
 	return g, nil
 }

@@ -25,7 +25,8 @@ type shelf struct {
 // position64 is where a shelf is read on from: above or below a key.
 type position64 struct {
 	key    int64
-	oldest bool // upwards, oldest first; else downwards, newest first
+	ended  int64 // history only, Unix ms: it is ordered by when runs ended, then by key
+	oldest bool  // upwards, oldest first; else downwards, newest first
 }
 
 // condition is the SQL of a position; "" at the beginning.
@@ -48,10 +49,15 @@ func (p position64) order(column string) string {
 
 // found is one record and its key on its shelf.
 type found struct {
-	key  int64
-	size int64 // bytes of the payload
+	key   int64
+	ended int64 // see position64
+	size  int64 // bytes of the payload
+	ours  bool  // a claim would take it
 	jobs.Record
 }
+
+// position is where a list goes on behind the record.
+func (f found) position() position64 { return position64{key: f.key, ended: f.ended} }
 
 // when places a record among those of other shelves.
 func (f found) when() time.Time {
@@ -61,43 +67,82 @@ func (f found) when() time.Time {
 	return f.EndedAt
 }
 
-// page is a part of a shelf. last is the key of the last row that was looked
+// page is a part of a shelf. last is where the last row lies that was looked
 // at, matching or not; end says that there are no more.
 type page struct {
 	items []found
-	last  int64
+	last  position64
 	end   bool
 }
 
-// maxLooked bounds how many rows one call reads to find matching ones where
-// SQL cannot say which match.
-const maxLooked = 20_000
+// maxLooked bounds how many rows one call looks at to find matching ones where
+// no index says which match; stretchRows is how many of them one statement does.
+const (
+	maxLooked   = 10_000
+	stretchRows = 5_000
+)
 
-// sift reads rows in growing steps until limit of them match, the shelf ends,
-// or maxLooked were looked at.
-func sift(limit int, from position64, read func(position64, int) ([]found, error), matches func(found) bool) (page, error) {
-	p := page{last: from.key}
-	for looked, step := 0, limit; looked < maxLooked; step = min(step*2, 2000) {
-		rows, err := read(from, step)
+// sieve is how a table is searched for rows that no index knows.
+type sieve struct {
+	table   string
+	db      Tx
+	read    func(condition, order string, limit int) ([]found, error) // matching rows, as far as SQL decides it
+	matches func(found) bool                                          // the rest
+	whole   bool                                                      // SQL finds them quickly: in one stretch
+}
+
+// sift searches a table by its primary key, stretch by stretch, until limit
+// rows match, the table ends, or maxLooked rows were looked at.
+func (s *Store) sift(ctx context.Context, v sieve, from position64, limit int) (page, error) {
+	p := page{last: from}
+	for looked := 0; looked < maxLooked; looked += stretchRows {
+		edge, last, err := s.edge(ctx, v, p.last)
 		if err != nil {
 			return page{}, err
 		}
-		for _, r := range rows {
-			p.last = r.key
-			if !matches(r) {
-				continue
+		for step := limit; ; step = min(step*2, 2000) {
+			rows, err := v.read(p.last.condition("id")+edge, from.order("id"), step)
+			if err != nil {
+				return page{}, err
 			}
-			if p.items = append(p.items, r); len(p.items) == limit {
-				return p, nil
+			for _, r := range rows {
+				p.last.key = r.key
+				if !v.matches(r) {
+					continue
+				}
+				if p.items = append(p.items, r); len(p.items) == limit {
+					return p, nil
+				}
+			}
+			if len(rows) < step {
+				break
 			}
 		}
-		if len(rows) < step {
+		if edge == "" {
 			p.end = true
 			return p, nil
 		}
-		looked, from.key = looked+len(rows), p.last
+		p.last.key = last
 	}
 	return p, nil
+}
+
+// edge is the condition and the key at which a stretch ends; "" where the table
+// ends in it.
+func (s *Store) edge(ctx context.Context, v sieve, from position64) (condition string, key int64, err error) {
+	if v.whole {
+		return "", 0, nil
+	}
+	there, err := s.one(ctx, v.db, []any{&key}, fmt.Sprintf("SELECT id FROM %s WHERE %s%s LIMIT 1 OFFSET %d", v.table, from.condition("id"), from.order("id"), stretchRows-1))
+	switch {
+	case err != nil:
+		return "", 0, fmt.Errorf("looking how far %s goes: %w", v.table, err)
+	case !there:
+		return "", 0, nil
+	case from.oldest:
+		return fmt.Sprintf(" AND id <= %d", key), key, nil
+	}
+	return fmt.Sprintf(" AND id >= %d", key), key, nil
 }
 
 // shelves are those on which jobs of the filter's states lie.
@@ -162,7 +207,7 @@ func (s *Store) Jobs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 	if err := s.addLive(ctx, list.Items); err != nil {
 		return list, err
 	}
-	if countable(f) {
+	if countable(f) && !p.Uncounted {
 		list.Total, err = s.Count(ctx, f)
 	}
 	return list, err
@@ -178,7 +223,7 @@ func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) 
 			pages[i].end = true
 			continue
 		}
-		if pages[i], err = sh.read(ctx, f, position64{key: at[sh.name]}, limit); err != nil {
+		if pages[i], err = sh.read(ctx, f, at.of(sh.name), limit); err != nil {
 			return nil, false, err
 		}
 	}
@@ -193,7 +238,7 @@ func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) 
 			break
 		}
 		p := &pages[newest]
-		at[shelves[newest].name] = p.items[0].key
+		at.put(shelves[newest].name, p.items[0].position())
 		records = append(records, p.items[0].Record)
 		if p.items = p.items[1:]; len(p.items) == 0 && !p.end {
 			break // what comes next on this shelf may be newer than the others'
@@ -206,20 +251,41 @@ func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) 
 		case p.end:
 			at[shelves[i].name] = atEnd
 		default:
-			at[shelves[i].name], more = p.last, true
+			at.put(shelves[i].name, p.last)
+			more = true
 		}
 	}
 	return records, more, nil
 }
 
-// cursor is a position on each shelf by name.
+// cursor is a position on each shelf by name; that in the history has a
+// moment besides, named endedPart.
 type cursor map[string]int64
 
-const atEnd = -1
+const (
+	atEnd     = -1
+	endedPart = "t"
+)
+
+// of is the position on a shelf.
+func (c cursor) of(name string) position64 {
+	p := position64{key: c[name]}
+	if name == "r" {
+		p.ended = c[endedPart]
+	}
+	return p
+}
+
+func (c cursor) put(name string, p position64) {
+	c[name] = p.key
+	if name == "r" {
+		c[endedPart] = p.ended
+	}
+}
 
 func (c cursor) String() string {
 	var parts []string
-	for _, name := range []string{"w", "f", "r"} {
+	for _, name := range []string{"w", "f", "r", endedPart} {
 		if key, there := c[name]; there {
 			parts = append(parts, name+strconv.FormatInt(key, 36))
 		}
@@ -233,7 +299,7 @@ func parseCursor(text string) (cursor, error) {
 		return c, nil
 	}
 	for _, part := range strings.Split(text, ".") {
-		if len(part) < 2 || !strings.Contains("wfr", part[:1]) {
+		if len(part) < 2 || !strings.Contains("wfr"+endedPart, part[:1]) {
 			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid, text)
 		}
 		key, err := strconv.ParseInt(part[1:], 36, 64)
@@ -241,6 +307,9 @@ func parseCursor(text string) (cursor, error) {
 			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid, text)
 		}
 		c[part[:1]] = key
+	}
+	if c["r"] > 0 && c[endedPart] == 0 {
+		return nil, fmt.Errorf("%w: the cursor %q is of an older version: begin at the list's first part", jobs.ErrInvalid, text)
 	}
 	return c, nil
 }
@@ -293,7 +362,7 @@ func (s *Store) countShelf(ctx context.Context, sh shelf, f jobs.Filter) (n int6
 		if p.end {
 			return n, nil
 		}
-		from.key = p.last
+		from = p.last
 	}
 }
 
@@ -322,7 +391,7 @@ func (s *Store) byNumber(ctx context.Context, id int64) ([]found, error) {
 		func() ([]found, error) { return s.queryLive(ctx, s.db, fmt.Sprintf("id = %d", id), nil, "", 1) },
 		func() ([]found, error) { return s.queryFailed(ctx, s.db, fmt.Sprintf("id = %d", id), nil, "", 1) },
 		func() ([]found, error) {
-			return s.queryEnded(ctx, fmt.Sprintf("job_id = %d AND outcome IN ('completed','cancelled')", id), nil, " ORDER BY id DESC", 1)
+			return s.queryEnded(ctx, fmt.Sprintf("job_id = %d AND outcome IN ('completed','cancelled')", id), " ORDER BY id DESC", 1)
 		},
 	} {
 		if rows, err := read(); err != nil || len(rows) > 0 {

@@ -292,7 +292,7 @@ func (s *Store) groupsByRows(ctx context.Context, f jobs.Filter) ([]jobs.Failure
 		if p.end {
 			break
 		}
-		from.key = p.last
+		from = p.last
 	}
 	groups := make([]jobs.FailureGroup, 0, len(byCause))
 	for _, g := range byCause {

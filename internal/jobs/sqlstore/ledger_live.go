@@ -83,9 +83,10 @@ func (s *Store) readLive(ctx context.Context, f jobs.Filter, from position64, li
 		hint, more := s.hints(f, s.t.shape().payload)
 		where, args = where+" AND "+hint, append(args, more...)
 	}
-	return sift(limit, from, func(from position64, step int) ([]found, error) {
-		return s.queryLive(ctx, s.db, where+" AND "+from.condition("id"), args, from.order("id"), step)
-	}, s.matches(f))
+	return s.sift(ctx, sieve{table: s.t.shape().name, db: s.db, matches: s.matches(f), whole: f.Text == "" && len(f.Kinds) == 0,
+		read: func(condition, order string, limit int) ([]found, error) {
+			return s.queryLive(ctx, s.db, where+" AND "+condition, args, order, limit)
+		}}, from, limit)
 }
 
 // queryLive reads rows of the jobs table as records.
@@ -147,7 +148,7 @@ func (s *Store) liveRecord(queue string, c candidate, failure string, now int64)
 			r.Detail = "retrying"
 		}
 	}
-	return found{key: c.id, size: c.size, Record: r}
+	return found{key: c.id, size: c.size, ours: s.owns(origin, e.Kind, c.name, queue), Record: r}
 }
 
 // envelope takes a payload apart for people: PHP's own jobs get the name that
