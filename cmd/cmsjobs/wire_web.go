@@ -148,7 +148,7 @@ func (r *rooms) showHandlers(c *web.Config) {
 		c.Webhooks = webWebhooks{h}
 	}
 	if h := r.handlers.backup; h != nil {
-		c.Backups = webBackups{h, r.enqueue}
+		c.Backups = webBackups{h, asked{r}}
 	}
 	if r.handlers.media != nil {
 		c.Media = &webMedia{r: r}
