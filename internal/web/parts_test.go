@@ -61,6 +61,26 @@ func (h *house) Backups(context.Context) ([]web.Backup, error) {
 func (h *house) OpenBackup(context.Context, string) (io.ReadCloser, web.Backup, error) {
 	return io.NopCloser(strings.NewReader("bytes")), web.Backup{ID: "b.tar.zst", Size: 5}, nil
 }
+func (h *house) PlanRestore(_ context.Context, id string, part web.RestorePart) (web.RestorePlan, error) {
+	if id != "b.tar.zst" {
+		return web.RestorePlan{}, jobs.ErrNotFound
+	}
+	plan := web.RestorePlan{NewFiles: 2, ChangedFiles: 3, Confirm: "cms-" + string(part)}
+	if part != web.RestoreFiles {
+		plan.Database, plan.Tables, plan.RowsNow, plan.RowsThen = "cms", 4, 50, 60
+	}
+	plan.Unread = part == web.RestoreAll
+	return plan, nil
+}
+func (h *house) RestoreBackup(_ context.Context, _ string, part web.RestorePart, confirm string) (jobs.Receipt, error) {
+	if confirm != "cms-"+string(part) {
+		return jobs.Receipt{}, jobs.ErrConflict
+	}
+	return receipt()
+}
+func (h *house) BackupHealth(context.Context) (web.BackupHealth, error) {
+	return web.BackupHealth{Proven: &noon, ProvenID: "b", Warnings: []string{"the newest good backup is 40h old"}}, nil
+}
 func (h *house) DeleteBackup(_ context.Context, id string) error {
 	if id != "b.tar.zst" {
 		return jobs.ErrNotFound
