@@ -59,10 +59,8 @@ func (a *app) parts(r *rooms) ([]part, error) {
 	r.activity = r.newActivity()
 	var parts []part
 	if c.Queue.Worker && c.Queue.Enabled {
-		told := newFailures(r)
 		parts = append(parts, part{"worker", func(ctx context.Context) error {
-			go told.run(ctx)
-			return a.work(ctx, r, workerOptions{ended: func(end jobs.Settlement) { r.metrics.Ended(end); told.Ended(end); r.traceRun(end) }})
+			return a.work(ctx, r, workerOptions{ended: func(end jobs.Settlement) { r.metrics.Ended(end); r.traceRun(end) }})
 		}})
 	}
 	if c.Schedule.Enabled && c.Queue.Enabled { // or jobs would wait that nobody runs

@@ -45,6 +45,7 @@ period and gives back what still runs, uncounted. A second signal ends the grace
 			}
 			defer a.closing(r)
 			r.openTracer()
+			r.activity = r.newActivity()
 			o.ended = r.traceRun
 			return r.tracing(c.Context(), func() error { return a.work(c.Context(), r, o) })
 		},
@@ -58,6 +59,8 @@ period and gives back what still runs, uncounted. A second signal ends the grace
 // work runs one worker until ctx ends.
 func (a *app) work(ctx context.Context, r *rooms, o workerOptions) error {
 	limitMemory(r.config.Queue.Memory)
+	o, told := r.telling(ctx, o)
+	defer told()
 	w, closeIt, err := r.worker(o)
 	if err != nil {
 		return err
