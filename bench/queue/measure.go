@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/bench/servers"
 )
 
 var costHead = []string{"what", "jobs/s", "client CPU µs/job", "server CPU µs/job"}
 
 func (b *bench) mariaDB(ctx context.Context) error {
-	s, err := startMariaDB()
+	s, err := servers.MariaDB()
 	if err != nil {
 		return err
 	}
@@ -110,7 +112,7 @@ func (b *bench) pickUps(ctx context.Context, o *ours, l *laravel) error {
 }
 
 func (b *bench) depths(ctx context.Context, _ *ours, _ *laravel) error {
-	return onItsOwnMariaDB(func(server *server) error {
+	return onItsOwnMariaDB(func(server *servers.Server) error {
 		t := b.table("One claim over a deep queue, MariaDB, ms", "A fresh process claims and settles one job at a time. Its first claim finds the way past what is not due or not ours; a claim that finds nothing in reach goes on where it stopped.",
 			"before the jobs", "index", "first", "p50", "p99")
 		for _, indexed := range []bool{true, false} {
@@ -140,8 +142,8 @@ func (b *bench) depths(ctx context.Context, _ *ours, _ *laravel) error {
 
 // onItsOwnMariaDB runs work on a MariaDB of its own, so that what was deleted there
 // does not slow down others.
-func onItsOwnMariaDB(work func(*server) error) error {
-	s, err := startMariaDB()
+func onItsOwnMariaDB(work func(*servers.Server) error) error {
+	s, err := servers.MariaDB()
 	if err != nil {
 		return err
 	}
@@ -164,7 +166,7 @@ func (b *bench) idles(ctx context.Context, o *ours, _ *laravel) error {
 }
 
 func (b *bench) postgres(ctx context.Context) error {
-	s, err := startPostgres()
+	s, err := servers.PostgreSQL()
 	if err != nil {
 		return err
 	}

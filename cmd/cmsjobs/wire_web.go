@@ -153,7 +153,7 @@ func (r *rooms) showHandlers(c *web.Config) {
 		c.Media = &webMedia{r: r}
 	}
 	if r.handlers.sitemap != nil {
-		c.Sitemap = webSitemap{r.sitemapFolder()}
+		c.Sitemap = webSitemap{r.sitemapFolder(), r.store, hostsOf(r.config.IndexNow.Endpoints)}
 	}
 	c.Growth = &webGrowth{r: r}
 }

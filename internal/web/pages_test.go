@@ -122,10 +122,11 @@ func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 	quoted := strings.ReplaceAll(evil, `"`, `\"`)
 	waiting := s.enqueue(`{"topic":"cache.clear","queue":"q<b>'","delay":900,"payload":{"` + quoted + `":"` + quoted + `"},"metadata":{"` + quoted + `":"` + quoted + `"}}`)
 	failing := s.enqueue(`{"topic":"mail.send","payload":{"to":"@` + quoted + `","subject":"fail","body":"` + quoted + `"}}`)
+	done := s.enqueue(`{"topic":"mail.send","payload":{"to":"@` + quoted + `"}}`) // its result and its log line have it too
 	s.work()
 	v := s.visitor(t).signIn("admin")
 	v.press("/admin/look", "lang", evil, "theme", evil, "back", "/admin?"+url.QueryEscape(evil))
-	paths := append(parts, "/admin/jobs/"+waiting, "/admin/jobs/"+failing, "/admin/jobs/"+failing+"/edit", "/admin/mail/1", "/admin/schedules/sitemap")
+	paths := append(parts, "/admin/jobs/"+waiting, "/admin/jobs/"+failing, "/admin/jobs/"+done, "/admin/jobs/"+failing+"/edit", "/admin/mail/1", "/admin/schedules/sitemap")
 	for _, field := range []string{"q", "type", "queue", "status", "since", "until", "cause", "cursor", "range", "job", "state", "actor", "action", "target", "kind"} {
 		for _, path := range []string{"/admin", "/admin/jobs", "/admin/failed", "/admin/mail", "/admin/audit", "/admin/enqueue", "/admin/analytics"} {
 			paths = append(paths, path+"?"+field+"="+url.QueryEscape(evil))
