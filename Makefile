@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test lint bench bench-queue golden fuzz verify check soak heavy vuln licences cluster screenshots clean
+.PHONY: help build run demo test lint bench bench-queue arm golden fuzz verify check soak heavy vuln licences cluster screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,6 +38,9 @@ bench: ## the benchmarks of all packages, and cmsjobs bench
 
 bench-queue: ## the queue beside Laravel, River and graphile-worker, into docs/benchmarks.md (5 min)
 	go run ./bench/queue -page docs/benchmarks.md
+
+arm: ## the picture kernels of arm64 (NEON), by qemu-user-static where this is no arm64
+	GOARCH=arm64 go test $(if $(filter-out aarch64,$(shell uname -m)),-exec qemu-aarch64-static) ./internal/handlers/media/resample
 
 golden: ## write the golden files anew; look at the diff
 	go test ./cmd/cmsjobs ./internal/web/... ./internal/handlers/... -run 'Golden|Help' -update

@@ -15,14 +15,17 @@ import (
 func (a *app) backupRestoreCommand() *cobra.Command {
 	var q backup.RestoreRequest
 	var from, into string
-	var dry bool
+	var dry, everything bool
 	c := &cobra.Command{Use: "restore ID", Short: "Bring back the database, tables or files of a backup", Args: cobra.ExactArgs(1),
 		Long: `Says first what would change, and the word that confirms it; only with --confirm WORD anything is changed.
 Before that, a backup of what is there now is made, and the whole archive is checked.`,
 		Example: "  cmsjobs backup restore latest --database --dry-run\n  cmsjobs backup restore latest --files --paths 'uploads/news/**' --confirm WORD\n  cmsjobs backup restore latest --database --into mysql://user@host/copy",
 		RunE: func(c *cobra.Command, words []string) error {
+			if everything {
+				q.Database, q.Files = true, true
+			}
 			if !q.Database && !q.Files && len(q.Tables) == 0 && len(q.Paths) == 0 {
-				return usagef("say what to restore: --database, --tables, --files or --paths")
+				return usagef("say what to restore: --everything, --database, --tables, --files or --paths")
 			}
 			q.Database, q.Files = q.Database || len(q.Tables) > 0, q.Files || len(q.Paths) > 0
 			if into != "" {
@@ -37,6 +40,7 @@ Before that, a backup of what is there now is made, and the whole archive is che
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error { return a.restore(ctx, h, q, words[0], from, dry) })
 		}}
 	f := c.Flags()
+	f.BoolVar(&everything, "everything", false, "the database and all files")
 	f.BoolVar(&q.Database, "database", false, "the whole database")
 	f.StringSliceVar(&q.Tables, "tables", nil, "only these tables")
 	f.BoolVar(&q.Files, "files", false, "all files; those that the backup does not have stay")

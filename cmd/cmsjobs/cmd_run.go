@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
@@ -56,11 +55,7 @@ func (a *app) parts(r *rooms) ([]part, error) {
 	r.metrics = web.NewMetrics(version, func(kind string) bool { _, known := r.registry.Lookup(kind); return known })
 	var parts []part
 	if c.Queue.Worker && c.Queue.Enabled {
-		told := newFailures(r)
-		parts = append(parts, part{"worker", func(ctx context.Context) error {
-			go told.run(ctx)
-			return a.work(ctx, r, workerOptions{ended: func(end jobs.Settlement) { r.metrics.Ended(end); told.Ended(end) }})
-		}})
+		parts = append(parts, part{"worker", func(ctx context.Context) error { return a.work(ctx, r, workerOptions{ended: r.metrics.Ended}) }})
 	}
 	if c.Schedule.Enabled {
 		s, err := r.scheduler()

@@ -56,6 +56,8 @@ period and gives back what still runs, uncounted. A second signal ends the grace
 // work runs one worker until ctx ends.
 func (a *app) work(ctx context.Context, r *rooms, o workerOptions) error {
 	limitMemory(r.config.Queue.Memory)
+	o, told := r.telling(ctx, o)
+	defer told()
 	w, closeIt, err := r.worker(o)
 	if err != nil {
 		return err

@@ -310,7 +310,7 @@ func (r *rooms) worker(o workerOptions) (w *jobs.Worker, closeIt func(), err err
 		Info: workerInfo(q.WorkerID), Queues: r.queues(), Slots: q.Concurrency, Prefetch: q.Prefetch, Lease: q.Lease,
 		PollMin: q.PollFirst, PollMax: q.Poll, Grace: q.Grace, MaxJobs: q.MaxJobs, MaxTime: q.MaxTime,
 		Once: o.once, StopWhenEmpty: o.stopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: residentMemory,
-		DatabaseTrouble: func(err error) bool { return sqlstore.Classify(err).Trouble() },
+		DatabaseTrouble: sqlstore.Outage,
 		RefreshEvery:    q.Refresh, Ended: o.ended,
 	}
 	closeIt = func() {}

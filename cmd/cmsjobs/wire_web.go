@@ -147,7 +147,7 @@ func (r *rooms) showHandlers(c *web.Config) {
 		c.Webhooks = webWebhooks{h}
 	}
 	if h := r.handlers.backup; h != nil {
-		c.Backups = webBackups{h}
+		c.Backups = webBackups{h, r.enqueue}
 	}
 	if r.handlers.media != nil {
 		c.Media = &webMedia{r: r}

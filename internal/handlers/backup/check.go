@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/dustin/go-humanize"
 )
 
 // Estimate is what a backup will about be, before it is made.
@@ -31,8 +32,8 @@ type Estimate struct {
 
 // String is what a person wants to know before.
 func (e Estimate) String() string {
-	return fmt.Sprintf("about %d MiB of database and %d files of %d MiB, at most %d MiB as an archive",
-		e.DatabaseBytes>>20, e.Files, e.FileBytes>>20, e.Archive>>20)
+	return fmt.Sprintf("about %s of database and %d files of %s, at most %s as an archive",
+		humanize.IBytes(uint64(e.DatabaseBytes)), e.Files, humanize.IBytes(uint64(e.FileBytes)), humanize.IBytes(uint64(e.Archive)))
 }
 
 // freeSpace is implemented by stores that know how much room they have.
@@ -77,14 +78,12 @@ func (h *Handler) Estimate(ctx context.Context, request Request) (Estimate, erro
 			return e, err
 		}
 		if s, ok := store.(freeSpace); ok {
-			free, err := s.Free()
-			if err != nil {
-				return e, err
-			}
 			if e.Free == nil {
 				e.Free = map[string]int64{}
 			}
-			e.Free[name] = free
+			if free, err := s.Free(); err == nil { // what keeps it from answering shows when something is written
+				e.Free[name] = free
+			}
 		}
 	}
 	return e, nil

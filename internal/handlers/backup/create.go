@@ -29,6 +29,9 @@ type Request struct {
 	Tool string
 	// By names the job or the person that asked.
 	By string
+	// safety marks what is made before a restore: it may be of a broken site,
+	// and pushes no other backup out.
+	safety bool
 }
 
 // ErrStalled is the cause of a backup's end when nothing moved for too long.
@@ -83,7 +86,7 @@ func (h *Handler) create(ctx context.Context, r *run) (Report, error) {
 	if err == nil {
 		err = r.prove(ctx)
 	}
-	if err == nil {
+	if err == nil && !r.request.safety {
 		err = r.thinOut(ctx)
 	}
 	return r.end(ctx, err)

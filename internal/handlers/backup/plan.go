@@ -44,22 +44,31 @@ type TableChange struct {
 // maxExamples bounds the names in a plan.
 const maxExamples = 100
 
-// Plan reads a backup through, changes nothing, and says what Restore would do.
-func (h *Handler) Plan(ctx context.Context, q RestoreRequest, progress func(Step)) (RestorePlan, error) {
+// Outline says what Restore would do as far as that is known without reading
+// the archive: every file of the backup counts as one that is overwritten.
+func (h *Handler) Outline(ctx context.Context, q RestoreRequest) (RestorePlan, error) {
 	plan := RestorePlan{Backup: q.Backup.ID}
 	if err := h.checkRestore(q); err != nil {
 		return plan, err
 	}
 	plan.Token = h.token(q)
-	if q.Database {
-		plan.Database = h.targetName(q)
-		if err := h.planTables(ctx, q, &plan); err != nil {
-			return plan, err
-		}
+	if q.Files {
+		plan.ChangedFiles = q.Backup.FileCount
 	}
-	if !q.Files {
+	if !q.Database {
 		return plan, nil
 	}
+	plan.Database = h.targetName(q)
+	return plan, h.planTables(ctx, q, &plan)
+}
+
+// Plan reads a backup through, changes nothing, and says what Restore would do.
+func (h *Handler) Plan(ctx context.Context, q RestoreRequest, progress func(Step)) (RestorePlan, error) {
+	plan, err := h.Outline(ctx, q)
+	if err != nil || !q.Files {
+		return plan, err
+	}
+	plan.ChangedFiles = 0
 	target, err := h.fileTarget(q)
 	if err != nil {
 		return plan, err
@@ -152,7 +161,8 @@ func (h *Handler) planTables(ctx context.Context, q RestoreRequest, plan *Restor
 		}
 	}
 	for _, t := range q.Backup.Tables {
-		if len(q.Tables) > 0 && !slices.Contains(q.Tables, t.Name) {
+		_, there := now[t.Name]
+		if !q.replaces(h, t.Name) && (there || len(q.Tables) > 0) {
 			continue
 		}
 		change := TableChange{Name: t.Name, RowsNow: -1, RowsBackup: t.Rows}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
@@ -82,24 +81,38 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(S
 	if q.Confirm != h.token(q) {
 		return done, fmt.Errorf("%w: make a plan and type its token", ErrUnconfirmed)
 	}
-	if _, err := h.Verify(ctx, q.Backup, LevelParsed, progress); err != nil {
-		return done, fmt.Errorf("nothing was changed: %w", err)
+	unlock, err := h.lock(ctx, "restore-"+q.Backup.ID) // a backup meanwhile would be of neither state
+	if err != nil {
+		return done, err
 	}
-	var err error
-	if done.Plan, err = h.Plan(ctx, q, progress); err != nil {
+	defer unlock()
+	if err := h.prepare(ctx, q, progress, &done); err != nil {
 		return done, fmt.Errorf("nothing was changed: %w", err)
-	}
-	if !q.SkipSafety && (q.IntoDSN == "" && q.Database || q.IntoFolder == "" && q.Files) {
-		report, err := h.Create(ctx, Request{Name: "before restoring " + q.Backup.ID, Database: q.Database && q.IntoDSN == "", Files: q.Files && q.IntoFolder == ""}, progress)
-		done.Safety = &report
-		if err != nil {
-			return done, fmt.Errorf("nothing was changed, as the backup before the restore failed: %w", err)
-		}
 	}
 	if err := h.restore(ctx, q, progress, &done); err != nil {
 		return done, fmt.Errorf("the restore stopped half way, repeat it or restore the backup made before: %w", err)
 	}
 	return done, nil
+}
+
+// prepare does all that can fail before anything is touched.
+func (h *Handler) prepare(ctx context.Context, q RestoreRequest, progress func(Step), done *Restored) (err error) {
+	if _, err := h.Verify(ctx, q.Backup, LevelParsed, progress); err != nil {
+		return err
+	}
+	if done.Plan, err = h.Plan(ctx, q, progress); err != nil {
+		return err
+	}
+	safety := Request{Name: "before restoring " + q.Backup.ID, Database: q.Database && q.IntoDSN == "", Files: q.Files && q.IntoFolder == "", safety: true}
+	if q.SkipSafety || !safety.Database && !safety.Files {
+		return nil
+	}
+	report, err := h.create(ctx, h.newRun(safety, progress))
+	done.Safety = &report
+	if err != nil {
+		return fmt.Errorf("the backup before the restore failed: %w", err)
+	}
+	return nil
 }
 
 func (h *Handler) restore(ctx context.Context, q RestoreRequest, progress func(Step), done *Restored) error {
@@ -134,9 +147,6 @@ func (h *Handler) restore(ctx context.Context, q RestoreRequest, progress func(S
 				return err
 			}
 			part, table := partOf(e.Name)
-			if q.IntoDSN == "" && strings.HasPrefix(table, ledgerPrefix) {
-				return nil
-			}
 			return load.Load(part, table, data)
 		}
 		return nil
@@ -156,7 +166,7 @@ func (h *Handler) compareRestored(ctx context.Context, q RestoreRequest, m *Mani
 	if q.Backup.Engine != mysqlEngine || m == nil || m.Dump == nil || m.Dump.Rows < 0 {
 		return nil
 	}
-	is, err := dump.MySQL(ctx, h.targetDSN(q), dump.Options{Tables: q.Tables}, func(dump.Part, string, []byte) error { return nil })
+	is, err := dump.MySQL(ctx, h.targetDSN(q), dump.Options{Tables: q.Tables, Exclude: func(table string) bool { return !q.replaces(h, table) }}, func(dump.Part, string, []byte) error { return nil })
 	if err != nil {
 		return fmt.Errorf("comparing what was restored: %w", err)
 	}
@@ -166,8 +176,7 @@ func (h *Handler) compareRestored(ctx context.Context, q RestoreRequest, m *Mani
 	}
 	for _, w := range m.Dump.Tables {
 		g, there := restored[w.Name]
-		wanted := !w.Empty && (len(q.Tables) == 0 || slices.Contains(q.Tables, w.Name))
-		if wanted && (!there || g.Rows != w.Rows || g.Checksum != w.Checksum) {
+		if !w.Empty && q.replaces(h, w.Name) && (!there || g.Rows != w.Rows || g.Checksum != w.Checksum) {
 			done.Problems = append(done.Problems, fmt.Sprintf("the table %s has %d rows that are not the %d of the backup: the site writes already, or the restore failed", w.Name, g.Rows, w.Rows))
 		}
 	}

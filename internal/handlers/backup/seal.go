@@ -114,7 +114,7 @@ func (r *run) sidecar() Sidecar {
 	s := Sidecar{
 		Header: r.manifest.Header, Status: r.manifest.Status, Finished: r.manifest.Finished,
 		Archive: r.report.Archive, Size: r.size, SHA256: r.report.SHA256, Encrypted: len(r.c.Options.Recipients) > 0,
-		FileCount: r.manifest.FileCount, FileBytes: r.manifest.FileBytes, Warnings: r.report.Warnings, Limited: len(r.request.Tables) > 0,
+		FileCount: r.manifest.FileCount, FileBytes: r.manifest.FileBytes, Warnings: r.report.Warnings, Limited: len(r.request.Tables) > 0, Safety: r.request.safety,
 	}
 	s.Error = strings.Trim(r.manifest.DatabaseError+"; "+r.report.FilesError, "; ")
 	if d := r.manifest.Dump; d != nil {

@@ -36,12 +36,12 @@ func (h *Handler) openTarget(ctx context.Context, q RestoreRequest) (loader, err
 	switch q.Backup.Engine {
 	case mysqlEngine:
 		l, err := dump.NewLoader(ctx, h.targetDSN(q), dump.LoadOptions{})
-		if err == nil && len(q.Tables) > 0 {
-			o := onlyTables{l, q.Tables}
-			l.Only(o.wants)
-			return o, nil
+		if err != nil {
+			return nil, err
 		}
-		return l, err
+		o := onlyTables{l, func(table string) bool { return q.replaces(h, table) }, len(q.Tables) > 0}
+		l.Only(o.wants)
+		return o, nil
 	case postgresEngine:
 		return dump.NewPostgresLoader(ctx, h.targetDSN(q))
 	case sqliteEngine:
@@ -50,30 +50,59 @@ func (h *Handler) openTarget(ctx context.Context, q RestoreRequest) (loader, err
 	return nil, fmt.Errorf("no way to restore a database of %s", q.Backup.Engine)
 }
 
-// onlyTables lets some tables through, and the triggers on them, which go
-// when a table is replaced.
-type onlyTables struct {
-	*dump.Loader
-	tables []string
+// serviceTable says whether a table is this service's own: its queue, its
+// history, what it knows of backups.
+func (h *Handler) serviceTable(table string) bool {
+	return strings.HasPrefix(table, "cmsjobs_") || table == h.c.Site.Prefix+"jobs"
 }
 
-var triggerOn = regexp.MustCompile("(?is)^CREATE\\s.*?\\bTRIGGER\\b.*?\\bON\\s+(?:`(?:[^`]|``)*`\\.|\\w+\\.)?(`(?:[^`]|``)*`|\\w+)\\s+FOR\\s+EACH\\s")
+// replaces says whether a restore replaces a table. In the CMS's own database
+// the service's tables stay as they are, unless they are named: it works with
+// them at that moment, and work of then is not to be done again.
+func (q RestoreRequest) replaces(h *Handler, table string) bool {
+	if len(q.Tables) > 0 {
+		return slices.Contains(q.Tables, table)
+	}
+	return q.IntoDSN != "" || !h.serviceTable(table)
+}
 
+// onlyTables lets the tables through that a restore replaces, and the triggers
+// on them, which go when a table is replaced.
+type onlyTables struct {
+	*dump.Loader
+	wanted func(table string) bool
+	// single says that routines and events stay as they are.
+	single bool
+}
+
+var (
+	triggerOn = regexp.MustCompile("(?is)^CREATE\\s.*?\\bTRIGGER\\b.*?\\bON\\s+(?:`(?:[^`]|``)*`\\.|\\w+\\.)?(`(?:[^`]|``)*`|\\w+)\\s+FOR\\s+EACH\\s")
+	// statementOf finds the table of a statement as mysqldump and we write it.
+	statementOf = regexp.MustCompile("^(?:/\\*!\\d+ )?(?:DROP TABLE IF EXISTS|CREATE TABLE|INSERT INTO|REPLACE INTO|ALTER TABLE) `((?:[^`]|``)*)`")
+)
+
+// Load leaves out pieces of tables that stay.
 func (o onlyTables) Load(part dump.Part, table string, piece []byte) error {
-	if part == dump.Main && !slices.Contains(o.tables, table) {
+	if part == dump.Main && (table != "" || o.single) && !o.wanted(table) {
 		return nil
 	}
 	return o.Loader.Load(part, table, piece)
 }
 
-// wants chooses among the statements of the second file.
+// wants chooses among statements whose piece names no table.
 func (o onlyTables) wants(part dump.Part, statement []byte) bool {
-	if part == dump.Main || strings.HasPrefix(string(statement), "SET ") {
-		return true
+	if m := triggerOn.FindSubmatch(statement); part == dump.Extra && m != nil {
+		return o.wanted(unquoted(strings.Trim(string(m[1]), "`")))
 	}
-	m := triggerOn.FindSubmatch(statement)
-	return m != nil && slices.Contains(o.tables, strings.ReplaceAll(strings.Trim(string(m[1]), "`"), "``", "`"))
+	if part == dump.Extra && o.single {
+		return strings.HasPrefix(string(statement), "SET ")
+	}
+	m := statementOf.FindSubmatch(statement[:min(len(statement), 512)])
+	return m == nil || o.wanted(unquoted(string(m[1])))
 }
+
+// unquoted is a name without its doubled quotes.
+func unquoted(name string) string { return strings.ReplaceAll(name, "``", "`") }
 
 // fileTarget is where files are restored to.
 type fileTarget struct {

@@ -53,22 +53,29 @@ func (s *Store) ours(queue string, c *candidate) bool {
 		}
 		c.fault = fmt.Errorf("%w: it has %d bytes, %d are allowed; put large things into a file and name it", errOversize, c.size, jobs.MaxPayload)
 	} else if e, origin, err = jobs.Parse(c.payload, s.known); origin != jobs.Ours {
-		switch {
-		case origin == jobs.Foreign:
+		if !s.owns(origin, e.Kind, c.name, queue) {
 			return false
-		case origin == jobs.Malformed:
-			if s.t.kind() != Extended && !slices.Contains(s.o.OwnQueues, queue) || c.name != "" && !s.known(c.name) {
-				return false
-			}
-			e.Kind, c.fault = c.name, err
-		case s.known(c.name): // an extended row names its kind in a column
-			e.Kind = c.name
-		default:
-			return false
+		}
+		if e.Kind = c.name; origin == jobs.Malformed {
+			c.fault = err
 		}
 	}
 	s.complete(queue, c, e)
 	return true
+}
+
+// owns says whether a row is ours by what its payload is and names, and by its
+// name column, which extended rows have.
+func (s *Store) owns(origin jobs.Origin, kind, name, queue string) bool {
+	switch origin {
+	case jobs.Ours:
+		return true
+	case jobs.Foreign:
+		return false
+	case jobs.Malformed:
+		return (s.t.kind() == Extended || slices.Contains(s.o.OwnQueues, queue)) && (name == "" || s.known(name))
+	}
+	return s.known(kind) || s.known(name)
 }
 
 // complete fills in what the worker gets to see.

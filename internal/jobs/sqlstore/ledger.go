@@ -49,6 +49,7 @@ type found struct {
 	key   int64
 	ended int64 // see position64
 	size  int64 // bytes of the payload
+	ours  bool  // a claim would take it
 	jobs.Record
 }
 

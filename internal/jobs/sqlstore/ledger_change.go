@@ -47,14 +47,15 @@ func walk(ctx context.Context, sh shelf, f jobs.Filter, limit int, part int, eac
 }
 
 // Cancel ends waiting jobs (their rows go, a run "cancelled" is recorded) and
-// tells the workers of running ones to stop. PHP's own jobs stay as they are.
+// tells the workers of running ones to stop. PHP's own jobs, and those of kinds
+// that nobody here has registered, stay as they are.
 // It changes at most limit jobs, oldest first, and says how many.
 func (s *Store) Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	return walk(ctx, shelf{"w", s.readLive}, f, changeLimit(limit), 200, func(rows []found) (int, error) {
 		var waiting, running []found
 		for _, r := range rows {
 			switch {
-			case r.Foreign:
+			case !r.ours:
 			case r.State == jobs.StateQueued:
 				waiting = append(waiting, r)
 			default:
@@ -123,7 +124,8 @@ func (s *Store) cancelRunning(ctx context.Context, rows []found) (n int, err err
 	return n, nil
 }
 
-// Hasten makes waiting jobs due now. It changes at most limit jobs, oldest
+// Hasten makes waiting jobs due now, PHP's own and those of unknown kinds left
+// out. It changes at most limit jobs, oldest
 // first, and says how many were not due before.
 func (s *Store) Hasten(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	f.States = []jobs.State{jobs.StateQueued}
@@ -131,7 +133,7 @@ func (s *Store) Hasten(ctx context.Context, f jobs.Filter, limit int) (int64, er
 	n, err := walk(ctx, shelf{"w", s.readLive}, f, changeLimit(limit), 500, func(rows []found) (int, error) {
 		var ids []int64
 		for _, r := range rows {
-			if !r.Foreign {
+			if r.ours {
 				ids = append(ids, r.ID)
 			}
 		}

@@ -148,7 +148,7 @@ func (s *Store) liveRecord(queue string, c candidate, failure string, now int64)
 			r.Detail = "retrying"
 		}
 	}
-	return found{key: c.id, size: c.size, Record: r}
+	return found{key: c.id, size: c.size, ours: s.owns(origin, e.Kind, c.name, queue), Record: r}
 }
 
 // envelope takes a payload apart for people: PHP's own jobs get the name that

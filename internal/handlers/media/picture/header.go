@@ -10,7 +10,7 @@ import (
 // not try again for the first two.
 var (
 	// ErrUnsupported says that the bytes are no format that is read here.
-	ErrUnsupported = errors.New("the file is no JPEG, PNG, GIF or WebP picture")
+	ErrUnsupported = errors.New("the file is no picture of a kind that is read here (JPEG, PNG, GIF, WebP)")
 	// ErrTooLarge says that a limit was passed.
 	ErrTooLarge = errors.New("the picture is larger than is allowed")
 	// ErrCorrupt says that the bytes do not keep to their format.

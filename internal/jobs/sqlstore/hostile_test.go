@@ -1,0 +1,126 @@
+package sqlstore
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+// hostile runs a test on both layouts of every database.
+func hostile(t *testing.T, test func(*testing.T, *fixture)) {
+	for _, engine := range jobstest.Engines() {
+		for _, layout := range []Layout{Stock, Extended} {
+			v := variant{engine: engine, layout: layout, mode: Skip}
+			t.Run(v.String(), func(t *testing.T) { test(t, v.fixture(t, v.database(t))) })
+		}
+	}
+}
+
+// workOff claims everything, as a worker with a handler that always succeeds.
+func (f *fixture) workOff(queue string) (done, buried int) {
+	f.t.Helper()
+	for _, c := range f.claim(20, queue) {
+		e := end(c, jobs.Completed)
+		if done++; c.Fault != nil {
+			e.Verdict, e.Error = jobs.Buried, c.Fault.Error()
+			done, buried = done-1, buried+1
+		}
+		if err := f.settle(e)[0]; err != nil {
+			f.t.Errorf("settling %d: %v", c.Job.ID, err)
+		}
+	}
+	return done, buried
+}
+
+// A row of 16 MB, which is MySQL's usual max_allowed_packet, is not read; it is
+// buried whole, and the queue goes on.
+func TestARowOfSixteenMegabytesIsBuriedWhole(t *testing.T) {
+	const size = 16 << 20
+	hostile(t, func(t *testing.T, f *fixture) {
+		payload := `{"type":"test.plain","blob":"` + strings.Repeat("x", size) + `"}`
+		writer := *f
+		if f.v.engine == jobstest.MySQL { // whoever wrote it was allowed more than we are
+			var before int
+			if err := f.db.Get(&before, "SELECT @@global.max_allowed_packet"); err != nil {
+				t.Fatal(err)
+			}
+			f.db.MustExec("SET GLOBAL max_allowed_packet = 67108864")
+			defer f.db.MustExec("SET GLOBAL max_allowed_packet = ?", before)
+			db, err := Connect(context.Background(), ConnectOptions{DSN: f.db.DSN})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			other := *f.db
+			other.DB = db
+			writer.db = &other
+		}
+		writer.insertRaw("cmsjobs", payload)
+		f.insertRaw("cmsjobs", `{"type":"test.plain","n":1}`)
+		if done, buried := f.workOff("cmsjobs"); done != 1 || buried != 1 {
+			t.Errorf("%d done and %d buried, want 1 and 1", done, buried)
+		}
+		if n := f.count("SELECT " + f.d.bytes + "(payload) FROM failed_jobs"); n != len(payload) {
+			t.Errorf("failed_jobs has %d of %d bytes", n, len(payload))
+		}
+		seen := f.jobs(jobs.Filter{States: []jobs.State{jobs.StateFailed}})
+		if len(seen) != 1 || len(seen[0].Payload) > oversize {
+			t.Errorf("people see %d records, or too much of one", len(seen))
+		}
+	})
+}
+
+// Bytes that are no UTF-8 reach us where the column takes them: SQLite's always,
+// MySQL's BLOB. PostgreSQL refuses them itself.
+func TestAPayloadThatIsNoUTF8IsBuried(t *testing.T) {
+	hostile(t, func(t *testing.T, f *fixture) {
+		const broken = "\xff\xfe{\"type\":\"test.plain\"}\xc3"
+		f.insertRaw("cmsjobs", `{"type":"test.plain","mark":"here"}`)
+		column, table := f.Store.t.shape().payload, f.Store.t.shape().name
+		if f.v.engine == jobstest.MySQL {
+			f.db.MustExec("ALTER TABLE jobs DROP CONSTRAINT IF EXISTS payload_json, MODIFY " + column + " LONGBLOB NOT NULL")
+		}
+		_, err := f.exec(context.Background(), f.db.DB, "UPDATE "+table+" SET "+column+" = ? WHERE "+column+" LIKE '%here%'", broken)
+		if refused := Classify(err) == JobsFault; refused != (f.v.engine == jobstest.PostgreSQL) {
+			t.Fatalf("the database says %v", err)
+		}
+		f.insertRaw("cmsjobs", `{"type":"test.plain","n":1}`)
+		done, buried := f.workOff("cmsjobs")
+		if want := map[bool]int{true: 0, false: 1}[f.v.engine == jobstest.PostgreSQL]; buried != want || done != 2-want {
+			t.Errorf("%d done and %d buried, want %d and %d", done, buried, 2-want, want)
+		}
+		if n := f.count("SELECT COUNT(*) FROM jobs"); n != 0 {
+			t.Errorf("%d rows are left", n)
+		}
+	})
+}
+
+// People cancel and hasten what is ours; PHP's own jobs and those of kinds that
+// nobody here has registered are not touched, by whatever filter.
+func TestPeopleDoNotTouchTheJobsOfOthers(t *testing.T) {
+	hostile(t, func(t *testing.T, f *fixture) {
+		for _, payload := range []string{php, `{"type":"of.another.service"}`, `{"type":"test.plain"`} {
+			f.insertRaw("default", payload)
+		}
+		f.enqueue(job(`{}`).In(time.Hour))
+		due := f.Store.t.shape().due.name
+		f.db.MustExec("UPDATE jobs SET " + due + " = " + f.Store.t.shape().due.of(f.now()+" + 3600"))
+		mine := 1
+		if f.v.layout == Extended { // every row of its table is ours to bury
+			mine = 2
+		}
+		if n, err := f.Hasten(context.Background(), jobs.Filter{}, 0); err != nil || n != int64(mine) {
+			t.Errorf("hastened %d, %v; want %d", n, err, mine)
+		}
+		if n, err := f.Cancel(context.Background(), jobs.Filter{}, 0); err != nil || n != int64(mine) {
+			t.Errorf("cancelled %d, %v; want %d", n, err, mine)
+		}
+		if n := f.count("SELECT COUNT(*) FROM jobs WHERE " + due + " > " + f.Store.t.shape().due.of(f.now()+" + 60")); n != 4-mine {
+			t.Errorf("%d rows of others are as they were, want %d", n, 4-mine)
+		}
+	})
+}
