@@ -13,5 +13,5 @@ for _ in $(seq 300); do curl -fsS -o "$dir/ready" "$address/readyz" 2>"$dir/curl
 sleep 5 # for some jobs to be done
 mkdir -p docs/images
 CMSJOBS_DEMO=$address CMSJOBS_DEMO_PASSWORD=screenshot CMSJOBS_SCREENSHOTS=$PWD/docs/images go test ./internal/web -run TestPicturesOfADemo -count=1
-if command -v mogrify >/dev/null; then mogrify -strip -colors 96 docs/images/{overview,overview-dark,jobs,analytics,backups}.png; fi
+if command -v mogrify >/dev/null; then mogrify -strip +dither -colors 128 docs/images/{overview,overview-dark,jobs,analytics,backups}.png; fi
 ls -l docs/images
