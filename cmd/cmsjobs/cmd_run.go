@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
@@ -36,7 +37,7 @@ scheduler (schedule.enabled) and the web (http.enabled). TERM or INT stops all o
 			if len(parts) == 0 {
 				return usagef("nothing to run: queue.worker, schedule.enabled and http.enabled are all off")
 			}
-			return together(c.Context(), parts)
+			return r.tracing(c.Context(), func() error { return together(c.Context(), parts) })
 		},
 	}
 	addWorkFlags(c)
@@ -53,9 +54,13 @@ type part struct {
 func (a *app) parts(r *rooms) ([]part, error) {
 	c := r.config
 	r.metrics = web.NewMetrics(version, func(kind string) bool { _, known := r.registry.Lookup(kind); return known })
+	r.openTracer()
+	r.activity = r.newActivity()
 	var parts []part
 	if c.Queue.Worker && c.Queue.Enabled {
-		parts = append(parts, part{"worker", func(ctx context.Context) error { return a.work(ctx, r, workerOptions{ended: r.metrics.Ended}) }})
+		parts = append(parts, part{"worker", func(ctx context.Context) error {
+			return a.work(ctx, r, workerOptions{ended: func(end jobs.Settlement) { r.metrics.Ended(end); r.traceRun(end) }})
+		}})
 	}
 	if c.Schedule.Enabled {
 		s, err := r.scheduler()

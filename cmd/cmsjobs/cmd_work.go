@@ -44,7 +44,10 @@ period and gives back what still runs, uncounted. A second signal ends the grace
 				return err
 			}
 			defer a.closing(r)
-			return a.work(c.Context(), r, o)
+			r.openTracer()
+			r.activity = r.newActivity()
+			o.ended = r.traceRun
+			return r.tracing(c.Context(), func() error { return a.work(c.Context(), r, o) })
 		},
 	}
 	addWorkFlags(c)

@@ -21,6 +21,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
+	"github.com/cmsjobs/cmsjobs/internal/trace"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
@@ -40,6 +41,8 @@ type rooms struct {
 	wakeDir  string
 	breakers *breaker.Breakers
 	metrics  *web.Metrics
+	tracer   *trace.Tracer // nil: nobody collects traces
+	activity *activity     // nil: a command, whose deeds its caller knows
 	handlers handlerSet
 }
 
@@ -273,6 +276,23 @@ func (r *rooms) openStore(ctx context.Context) error {
 // It makes rooms a jobs.Enqueuer that handlers may hold before the store is
 // open.
 func (r *rooms) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
+	receipts, err := r.put(ctx, list)
+	if err == nil && r.activity != nil {
+		r.activity.enqueued(ctx, list, receipts)
+	}
+	return receipts, err
+}
+
+// asked is Enqueue for people and programs over HTTP, whose deed is in the
+// trail.
+type asked struct{ r *rooms }
+
+// Enqueue implements jobs.Enqueuer.
+func (a asked) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
+	return a.r.put(ctx, list)
+}
+
+func (r *rooms) put(ctx context.Context, list []jobs.New) ([]jobs.Receipt, error) {
 	placed := slices.Clone(list)
 	for i, n := range placed {
 		if entry, known := r.registry.Lookup(n.Kind); known && n.Queue == "" {
@@ -282,7 +302,7 @@ func (r *rooms) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, 
 			r.metrics.Enqueued(placed[i].Queue, n.Kind)
 		}
 	}
-	return r.store.Enqueue(ctx, placed...)
+	return r.enqueueTraced(ctx, placed)
 }
 
 // enqueue is Enqueue of one job.

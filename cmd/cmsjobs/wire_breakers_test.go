@@ -51,7 +51,9 @@ func TestSearchEnginesAndBucketsHaveBreakers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put := func() error { return store.Put(t.Context(), "k", strings.NewReader("x"), storage.PutOptions{ExpectedSize: 1}) }
+	put := func() error {
+		return store.Put(t.Context(), "k", strings.NewReader("x"), storage.PutOptions{ExpectedSize: 1})
+	}
 	for range 2 {
 		if err := put(); err == nil {
 			t.Fatal("a bucket that answers 503 took something")

@@ -102,6 +102,9 @@ func (f *failures) try(ctx context.Context, end jobs.Settlement) {
 }
 
 func (f *failures) tell(ctx context.Context, end jobs.Settlement) error {
+	if f.r.activity != nil {
+		f.r.activity.failed(ctx, end)
+	}
 	var next []jobs.New
 	if n, ok := notify.JobFailed(end.Claimed.Job, end.Error, f.r.jobURL(end.Claimed.Job.UUID)); ok {
 		next = append(next, n)
@@ -142,9 +145,12 @@ func (r *rooms) tickMissed(ctx context.Context, entry string, tick time.Time) {
 	}
 }
 
-// ticked counts a tick that was taken.
-func (r *rooms) ticked(entry string, at time.Time) {
+// ticked counts a tick that was taken, and may tell the trail of it.
+func (r *rooms) ticked(entry, kind string, at time.Time) {
 	if r.metrics != nil {
 		r.metrics.Scheduled(entry, at)
+	}
+	if r.activity != nil {
+		r.activity.ticked(entry, kind)
 	}
 }

@@ -129,5 +129,5 @@ func (f *laterFolder) Free() (int64, error) {
 	if err := syscall.Statfs(dir, &stat); err != nil {
 		return 0, err
 	}
-	return int64(stat.Bavail) * stat.Bsize, nil
+	return int64(stat.Bavail) * int64(stat.Bsize), nil
 }

@@ -20,8 +20,12 @@ func (r *rooms) scheduler() (*schedule.Scheduler, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
+	kinds := map[string]string{}
+	for _, e := range entries {
+		kinds[e.Name] = e.Job.Kind
+	}
 	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.store, History: r.store, Zone: r.scheduleZone, Ran: r.ran, Logger: r.log, CatchUp: r.config.Schedule.CatchUp,
-		Missed: r.tickMissed, Taken: r.ticked})
+		Missed: r.tickMissed, Taken: func(entry string, at time.Time) { r.ticked(entry, kinds[entry], at) }})
 	if err != nil {
 		return nil, usageError{err}
 	}

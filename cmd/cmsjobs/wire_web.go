@@ -33,11 +33,11 @@ func (r *rooms) webServer(collector *analytics.Collector) (*web.Server, error) {
 		return nil, err
 	}
 	w := web.Config{
-		Enqueuer: r, Registry: r.registry, Ledger: r.store, Changer: r.store, History: r.store, Queues: r.store, Workers: r.store, Schedules: s,
+		Enqueuer: asked{r}, Registry: r.registry, Ledger: r.store, Changer: r.store, History: r.store, Queues: r.store, Workers: r.store, Schedules: s,
 		Ticker: webTicker{r}, Gate: gate, Breakers: r.openBreakers, Settings: r.settings, Metrics: r.metrics.Registry,
 		Ready:       []web.Check{{Name: "database", Do: r.db.PingContext}},
 		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, PublicMetrics: c.Metrics,
-		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody),
+		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,
 		Mount: r.mounts(collector), Version: version, Now: r.now, Log: r.log,
 	}
 	r.showHandlers(&w)
@@ -52,6 +52,9 @@ func (r *rooms) mounts(collector *analytics.Collector) map[string]http.Handler {
 	m := map[string]http.Handler{}
 	if collector != nil {
 		m["/collect"] = collector
+		if key := r.config.Analytics.ServerKey.Reveal(); key != "" {
+			m["/collect/server"] = collector.Server(key)
+		}
 		m["/collect.js"] = http.HandlerFunc(analytics.ServeScript)
 	}
 	if h := r.handlers.mail; h != nil && r.config.HTTP.API {

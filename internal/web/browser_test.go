@@ -36,12 +36,6 @@ const patience = 2 * time.Minute
 
 func newBrowser(t testing.TB, s *site) *browser {
 	t.Helper()
-	base, _ := serve(t, s)
-	return browserAt(t, base)
-}
-
-func browserAt(t testing.TB, base string) *browser {
-	t.Helper()
 	program, err := exec.LookPath("chromium")
 	if err != nil {
 		if os.Getenv("CI") == "true" {
@@ -49,6 +43,7 @@ func browserAt(t testing.TB, base string) *browser {
 		}
 		t.Skip("no chromium here")
 	}
+	base, _ := serve(t, s)
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-component-update", true), chromedp.WindowSize(1280, 900))
 	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)

@@ -40,7 +40,7 @@ func (s *Server) auditPage(c echo.Context) error {
 
 // actions are the names that the trail knows.
 func actions() []string {
-	seen := map[string]bool{"backups.download": true, "failed.export": true}
+	seen := map[string]bool{"backups.download": true, "failed.export": true, "job_enqueued": true, "job_failed": true}
 	for _, r := range routes() {
 		if r.changes() {
 			seen[r.Name] = true

@@ -75,6 +75,9 @@ func pageRoutes() []route {
 		form("/admin/webhooks/:id/delete", "webhooks.delete", "End a subscription.", access.Admin, (*Server).deleteHookByForm),
 		form("/admin/deliveries/:id/redeliver", "webhooks.redeliver", "Send a delivery again.", operate, (*Server).redeliverByForm),
 		page("/admin/settings", "pages.settings", "Settings.", access.Admin, (*Server).settingsPage),
+		page("/admin/tokens", "pages.tokens", "Tokens of programs.", access.Admin, (*Server).tokensPage),
+		form("/admin/tokens", "tokens.create", "Make a token.", access.Admin, (*Server).tokenByForm),
+		form("/admin/tokens/:id/revoke", "tokens.revoke", "End a token at once.", access.Admin, (*Server).revokeTokenByForm),
 		page("/admin/audit", "pages.audit", "Audit.", access.Admin, (*Server).auditPage),
 	}
 	return all

@@ -13,7 +13,7 @@ import (
 
 // parts are the pages that need nothing in their path.
 var parts = []string{"/admin", "/admin?range=7d", "/admin/jobs", "/admin/failed", "/admin/queues", "/admin/workers", "/admin/schedules", "/admin/enqueue", "/admin/backups",
-	"/admin/mail", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/growth", "/admin/webhooks", "/admin/settings", "/admin/audit"}
+	"/admin/mail", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/growth", "/admin/webhooks", "/admin/settings", "/admin/tokens", "/admin/audit"}
 
 // TestEveryPageStandsWithAndWithoutItsRooms walks all pages in both languages.
 func TestEveryPageStandsWithAndWithoutItsRooms(t *testing.T) {
@@ -85,8 +85,18 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	v.get("/admin/webhooks").press(`name="enabled"`).sees("The webhook is changed")
 	v.press("/admin/webhooks/1/delete").sees("gets no more events").press("sure").sees("The webhook is deleted")
 	v.get("/admin/webhooks").press("/admin/deliveries/1/redeliver")
+	v.get("/admin/tokens").press(`id="name"`, "name", "shop", "scope", "enqueue", "kind", "cache.clear", "life", "720h").sees("cmsj_", "shop", "cache.clear")
+	secret := regexp.MustCompile(`cmsj_[0-9a-f]{40}`).FindString(v.page)
+	s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, bearer(secret)).want(t, 201)
+	s.do("POST", "/api/v1/jobs", `{"topic":"mail.send","payload":{"to":"a@b"}}`, bearer(secret)).want(t, 403)
+	if v.get("/admin/tokens").sees("shop"); strings.Contains(v.page, secret) {
+		t.Error("a token is shown twice")
+	}
+	v.press("/revoke").sees("is refused at once").press("sure").sees("The token is revoked", "Revoked")
+	s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, bearer(secret)).want(t, 401)
+	v.get("/admin/tokens").press(`id="name"`, "name", "x", "scope", "root").sees2("No scope is named")
 	v.get("/admin/settings").sees("mail.password", "•••")
-	v.get("/admin/audit").sees("queues.pause", "backups.delete", "webhooks.delete", "workers.restart")
+	v.get("/admin/audit").sees("queues.pause", "backups.delete", "webhooks.delete", "workers.restart", "tokens.create", "tokens.revoke")
 	if strings.Contains(v.page, "hunter2") || strings.Contains(v.page, "whsec_hidden") {
 		t.Error("a secret is shown")
 	}

@@ -41,6 +41,7 @@ var refusalsVI = map[string]string{
 	"delay is in seconds, from 0 to ten years.":                                                                             "Thời gian chờ tính bằng giây, từ 0 đến mười năm.",
 	"priority must fit into 32 bits.":                                                                                       "Độ ưu tiên phải vừa 32 bit.",
 	"This needs the scope %q; %s has %q.":                                                                                   "Việc này cần quyền %q; %s có %q.",
+	"More than %d requests a second. Wait, or enqueue many jobs in one request (POST /api/v1/jobs/batch).":                  "Hơn %d yêu cầu mỗi giây. Hãy đợi, hoặc xếp nhiều công việc trong một yêu cầu (POST /api/v1/jobs/batch).",
 	"This request comes from another site and is refused.":                                                                  "Yêu cầu này đến từ trang khác nên bị từ chối.",
 	"The form is too old or not ours (%s). Load the page again.":                                                            "Biểu mẫu đã cũ hoặc không phải của chúng tôi (%s). Hãy tải lại trang.",
 	"%q may not be enqueued over HTTP (allowed_topics).":                                                                    "%q không được đưa vào hàng đợi qua HTTP (allowed_topics).",

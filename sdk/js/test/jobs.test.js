@@ -57,6 +57,12 @@ async function ended(id) {
   throw new Error(`job ${id} does not end`);
 }
 
+test("a job carries its caller's trace", options, async () => {
+  const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const { id } = await jobs.enqueue({ topic: "cmsjobs.probe" }, { traceparent: `00-${trace}-00f067aa0ba902b7-01` });
+  assert.ok((await jobs.get(id)).metadata.traceparent.includes(trace));
+});
+
 test("a key makes repeating safe", options, async () => {
   const idempotencyKey = randomUUID();
   const first = await jobs.enqueue({ topic: "cache.clear" }, { idempotencyKey });

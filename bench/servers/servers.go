@@ -1,4 +1,6 @@
-package main
+// Package servers starts database servers for measurements, and reads how much
+// processor time they use. It does not measure anything itself.
+package servers
 
 import (
 	"context"
@@ -18,23 +20,33 @@ import (
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
 
-// server is a database server that this program started for itself.
-type server struct {
+// Server is a database server that a program started for itself. Stop ends it.
+type Server struct {
 	*jobstest.Server
-	name string // MariaDB, PostgreSQL
-	pid  int
-	made int // databases so far
+	Name   string // MariaDB, PostgreSQL, SQLite
+	Folder string // of SQLite's files
+	pid    int
+	made   int // databases so far
 }
 
-func startMariaDB() (*server, error) {
+// MariaDB starts a MariaDB with default settings for durability.
+func MariaDB() (*Server, error) {
 	return start("MariaDB", func() (*jobstest.Server, error) { return jobstest.NewMariaDB("--innodb-buffer-pool-size=512M") }, "pid")
 }
 
-func startPostgres() (*server, error) {
+// PostgreSQL starts a PostgreSQL.
+func PostgreSQL() (*Server, error) {
 	return start("PostgreSQL", jobstest.NewPostgres, "data/postmaster.pid")
 }
 
-func start(name string, make func() (*jobstest.Server, error), pidFile string) (*server, error) {
+// SQLite stands for a server where there is none: databases are files in a
+// folder, and all processor time is the client's.
+func SQLite() (s *Server, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "cmsjobs-bench-")
+	return &Server{Name: "SQLite", Folder: dir}, func() { os.RemoveAll(dir) }, err
+}
+
+func start(name string, make func() (*jobstest.Server, error), pidFile string) (*Server, error) {
 	s, err := make()
 	if err != nil {
 		return nil, err
@@ -47,20 +59,24 @@ func start(name string, make func() (*jobstest.Server, error), pidFile string) (
 		first, _, _ := strings.Cut(string(text), "\n")
 		var pid int
 		if pid, err = strconv.Atoi(strings.TrimSpace(first)); err == nil {
-			return &server{Server: s, name: name, pid: pid}, nil
+			return &Server{Server: s, Name: name, pid: pid}, nil
 		}
 	}
 	s.Stop()
 	return nil, fmt.Errorf("finding the process of %s: %w", name, err)
 }
 
-// database makes an empty database and names it for drivers.
-func (s *server) database() (dsn, name string, err error) {
+// Database makes an empty database and names it for drivers.
+func (s *Server) Database() (dsn, name string, err error) {
 	s.made++
 	name = fmt.Sprintf("bench%d", s.made)
+	if s.Name == "SQLite" {
+		path := filepath.Join(s.Folder, name+".sqlite")
+		return "sqlite:" + path, name, os.WriteFile(path, nil, 0o600)
+	}
 	driver, admin := "mysql", jobstest.MariaDBDSN(s.Port, "")
 	dsn = fmt.Sprintf("mysql://root@127.0.0.1:%d/%s", s.Port, name)
-	if s.name == "PostgreSQL" {
+	if s.Name == "PostgreSQL" {
 		driver, admin, dsn = "pgx", jobstest.PostgresDSN(s.Port, "postgres"), jobstest.PostgresDSN(s.Port, name)
 	}
 	db, err := sqlx.Open(driver, admin)
@@ -72,9 +88,9 @@ func (s *server) database() (dsn, name string, err error) {
 	return dsn, name, err
 }
 
-// cms makes a database with Laravel's tables and ours.
-func (s *server) cms(ctx context.Context) (db *sqlx.DB, dsn, name string, err error) {
-	if dsn, name, err = s.database(); err != nil {
+// CMS makes a database with Laravel's tables and ours.
+func (s *Server) CMS(ctx context.Context) (db *sqlx.DB, dsn, name string, err error) {
+	if dsn, name, err = s.Database(); err != nil {
 		return nil, "", "", err
 	}
 	if db, err = sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: dsn}); err != nil {
@@ -90,21 +106,24 @@ func (s *server) cms(ctx context.Context) (db *sqlx.DB, dsn, name string, err er
 	return db, dsn, name, nil
 }
 
-// cpu is the processor time that the server has used: of its process, and of
+// CPU is the processor time that the server has used: of its process, and of
 // its children, those that ended included.
-func (s *server) cpu() time.Duration {
+func (s *Server) CPU() time.Duration {
+	if s.pid == 0 { // it runs in our own process
+		return 0
+	}
 	for {
-		before := ticks(s.pid, true)
+		before := Ticks(s.pid, true)
 		children := time.Duration(0)
 		stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 		for _, path := range stats {
 			pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
 			if f := stat(pid); len(f) > 1 && f[1] == strconv.Itoa(s.pid) {
-				children += ticks(pid, false)
+				children += Ticks(pid, false)
 			}
 		}
 		// A child that ended meanwhile would be counted twice, or not at all.
-		if after := ticks(s.pid, true); after-before < 20*time.Millisecond {
+		if after := Ticks(s.pid, true); after-before < 20*time.Millisecond {
 			return after + children
 		}
 	}
@@ -119,7 +138,9 @@ func stat(pid int) []string {
 	return strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 }
 
-func ticks(pid int, children bool) time.Duration {
+// Ticks is the processor time of a process, or with children that of those that
+// it waited for, too.
+func Ticks(pid int, children bool) time.Duration {
 	f := stat(pid)
 	if len(f) < 15 {
 		return 0
@@ -136,8 +157,8 @@ func ticks(pid int, children bool) time.Duration {
 	return time.Duration(sum) * 10 * time.Millisecond // USER_HZ is 100 on all of Linux
 }
 
-// ownCPU is what this process has used.
-func ownCPU() time.Duration {
+// OwnCPU is what this process has used.
+func OwnCPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
