@@ -25,7 +25,13 @@ func TestPagesLookAsTheyDid(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Now = func() time.Time { return noon } })
 	for _, lang := range []string{"en", "vi"} {
 		for _, page := range []string{"backups", "sitemap", "media", "mail", "analytics?since=2026-11-01&until=2026-11-21", "growth", "schedules", "settings"} {
-			r := s.admin("GET", "/admin/"+page, nil, header("Cookie", "cmsjobs_lang="+lang))
+			ask := func() answer {
+				return s.admin("GET", "/admin/"+page, nil, header("Cookie", "cmsjobs_lang="+lang))
+			}
+			r := ask()
+			for deadline := time.Now().Add(patience); counting(string(r.body)) && time.Now().Before(deadline); {
+				r = ask()
+			}
 			if r.status != 200 {
 				t.Fatalf("%s: %d", page, r.status)
 			}
