@@ -78,7 +78,7 @@ const maxLooked = 20_000
 // or maxLooked were looked at.
 func sift(limit int, from position64, read func(position64, int) ([]found, error), matches func(found) bool) (page, error) {
 	p := page{last: from.key}
-	for looked, step := 0, limit; looked < maxLooked; step = min(step*2, 2000) {
+	for looked, step := 0, min(limit, firstStep); looked < maxLooked; {
 		rows, err := read(from, step)
 		if err != nil {
 			return page{}, err
@@ -97,8 +97,28 @@ func sift(limit int, from position64, read func(position64, int) ([]found, error
 			return p, nil
 		}
 		looked, from.key = looked+len(rows), p.last
+		step = nextStep(step, rows)
 	}
 	return p, nil
+}
+
+// Rows are read in steps of so many that their payloads do not fill the memory:
+// a megabyte each is allowed.
+const (
+	firstStep = 50
+	fullStep  = 2000
+	stepBytes = 4 << 20
+)
+
+// nextStep is twice the last one, as far as rows of the size that was seen
+// stay within stepBytes.
+func nextStep(step int, rows []found) int {
+	size := int64(1)
+	for _, r := range rows {
+		size += min(r.size, oversize)
+	}
+	each := size/int64(max(len(rows), 1)) + 1
+	return max(1, min(2*step, fullStep, int(stepBytes/each)))
 }
 
 // shelves are those on which jobs of the filter's states lie.

@@ -61,18 +61,18 @@ func (s *Store) indexFailures(ctx context.Context) error {
 	if _, err := s.one(ctx, s.ownDB, []any{&last}, "SELECT MAX(failed_id) FROM cmsjobs_failures"); err != nil {
 		return fmt.Errorf("reading the index of failures: %w", err)
 	}
-	for from := last.Int64; ; {
-		rows, err := s.queryFailed(ctx, s.db, fmt.Sprintf("id > %d", from), nil, " ORDER BY id", indexStep)
+	for from, step := last.Int64, firstStep; ; {
+		rows, err := s.queryFailed(ctx, s.db, fmt.Sprintf("id > %d", from), nil, " ORDER BY id", step)
 		if err != nil {
 			return err
 		}
 		if err := s.addFailures(ctx, rows); err != nil {
 			return err
 		}
-		if len(rows) < indexStep {
+		if len(rows) < step {
 			break
 		}
-		from = rows[len(rows)-1].key
+		from, step = rows[len(rows)-1].key, min(nextStep(step, rows), indexStep)
 	}
 	var have, want int64
 	if _, err := s.one(ctx, s.ownDB, []any{&have}, "SELECT COUNT(*) FROM cmsjobs_failures"); err != nil {

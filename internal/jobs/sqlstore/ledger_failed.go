@@ -49,8 +49,8 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from position
 		return page{}, err
 	}
 	p := page{last: from.key}
-	for looked := 0; looked < maxLooked; {
-		ids, err := s.indexed(ctx, f, from, limit)
+	for looked, step := 0, min(limit, firstStep); looked < maxLooked; {
+		ids, err := s.indexed(ctx, f, from, step)
 		if err != nil {
 			return page{}, err
 		}
@@ -74,6 +74,7 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from position
 		}
 		p.last = ids[len(ids)-1]
 		from.key, looked = p.last, looked+len(ids)
+		step = min(nextStep(step, rows), limit)
 	}
 	return p, nil
 }
