@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test lint bench bench-queue golden fuzz verify check soak heavy vuln licences cluster screenshots clean
+.PHONY: help build run demo test lint bench bench-queue bench-go arm golden fuzz verify check soak heavy vuln licences deploy-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,12 +32,20 @@ test: sdk/js/node_modules ## vet and every test, with the race detector (starts 
 lint: ## golangci-lint, by .golangci.yml
 	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run $(PACKAGES)
 
-bench: ## the benchmarks of all packages, and cmsjobs bench
+bench: ## beside the peers that are installed, in one run, into docs/benchmarks.md (half an hour)
+	go run ./bench/queue -page docs/benchmarks.md
+	go run ./bench/beside -page docs/benchmarks.md
+	go run ./bench/scale -page docs/scaling.md
+
+bench-queue: ## only the queue beside Laravel, River and graphile-worker (5 min)
+	go run ./bench/queue -page docs/benchmarks.md
+
+bench-go: ## the benchmarks of all packages, and cmsjobs bench
 	go test -run '^$$' -bench . -benchtime 1s $(PACKAGES)
 	go run ./cmd/cmsjobs bench
 
-bench-queue: ## the queue beside Laravel, River and graphile-worker, into docs/benchmarks.md (5 min)
-	go run ./bench/queue -page docs/benchmarks.md
+arm: ## the picture kernels of arm64 (NEON), by qemu-user-static where this is no arm64
+	GOARCH=arm64 go test $(if $(filter-out aarch64,$(shell uname -m)),-exec qemu-aarch64-static) ./internal/handlers/media/resample
 
 golden: ## write the golden files anew; look at the diff
 	go test ./cmd/cmsjobs ./internal/web/... ./internal/handlers/... -run 'Golden|Help' -update
@@ -56,11 +64,21 @@ check: ## what CI does: formatting, module, tests, demo
 	go mod verify
 	$(MAKE) test verify
 
-soak: ## an hour (CMSJOBS_SOAK_TIME) of mixed jobs while workers, server, network and disk fail
-	CMSJOBS_SOAK_TIME=$${CMSJOBS_SOAK_TIME:-1h} go test -count=1 -run '^TestSoak$$' -v -timeout 26h ./internal/jobs
+soak: ## an hour (CMSJOBS_SOAK_TIME) of all kinds while workers, servers, network, disks and clocks fail, into docs/reliability.md
+	go run ./bench/soak -time $${CMSJOBS_SOAK_TIME:-1h} -page docs/reliability.md
 
 heavy: ## every fault test at its full size
 	CMSJOBS_SOAK=1 go test -race -timeout 4h $(PACKAGES)
+
+deploy-check: ## the files of deploy/, docker-compose.yml, workflows and releases, as their readers read them
+	go test -C deploy/check ./... && go run -C deploy/check .
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
+	go run github.com/goreleaser/goreleaser/v2@v2.12.7 check
+	@if command -v systemd-analyze >/dev/null; then systemd-analyze security --offline=true --threshold=20 deploy/cmsjobs.service | tail -1; fi
+
+platforms: ## build for every system that a release is made for
+	@set -e; for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do echo $$p; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go build -tags nodynamic -o /dev/null ./cmd/cmsjobs; done
 
 vuln: ## known holes in what we use (asks vuln.go.dev)
 	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 $(PACKAGES)
@@ -68,11 +86,14 @@ vuln: ## known holes in what we use (asks vuln.go.dev)
 licences: ## every module of the binary has a licence that we may ship
 	go test -count=1 -run '^TestLicences$$' -v .
 
-cluster: ## the queue on three nodes of Galera, killed and stopped
-	CMSJOBS_CLUSTER=1 go test -count=1 -run Cluster -v ./internal/jobs
+cluster: ## the queue on three nodes of Galera, killed, stopped and (as root) cut off by network namespaces
+	CMSJOBS_CLUSTER=1 go test -count=1 -run 'Cluster|CutOffHost' -v ./internal/jobs
+
+upgrade: ## the upgrade of docs/operating.md under load, from the revision FROM (default: the newest tag)
+	CMSJOBS_UPGRADE_FROM=$${FROM:-$$(git describe --tags --abbrev=0)} go test -count=1 -run '^TestUpgradeUnderLoad$$' -v .
 
 screenshots: ## docs/images from the demo, by chromium
-	docs/screenshots.sh
+	go run ./docs/screenshots
 
 clean: ## remove what was built and the demo
 	rm -rf bin dist cmsjobs-demo

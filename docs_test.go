@@ -72,6 +72,7 @@ var built = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	builtIn = dir
 	binary := filepath.Join(dir, "cmsjobs")
 	if out, err := exec.Command("go", "build", "-o", binary, "./cmd/cmsjobs").CombinedOutput(); err != nil {
 		return dir, fmt.Errorf("building: %w\n%s", err, out)
@@ -79,10 +80,13 @@ var built = sync.OnceValues(func() (string, error) {
 	return binary, nil
 })
 
+// builtIn is the folder of built, "" where no test has asked for it.
+var builtIn string
+
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if binary, err := built(); err == nil {
-		os.RemoveAll(filepath.Dir(binary))
+	if builtIn != "" {
+		os.RemoveAll(builtIn)
 	}
 	os.Exit(code)
 }
@@ -278,5 +282,21 @@ func TestPromisesNameTestsThatExist(t *testing.T) {
 				t.Errorf("%s names %s, which does not exist", path, found[1])
 			}
 		}
+	}
+}
+
+// The kind in thirty lines of docs/architecture.md is code that is compiled and
+// run: each of its lines stands, in that order, in the example of internal/jobs.
+func TestThirtyLinesAreTheExample(t *testing.T) {
+	_, chapter, _ := strings.Cut(read(t, "docs/architecture.md"), "## A kind in thirty lines")
+	block := fence.FindStringSubmatch(chapter)
+	if block == nil || block[1] != "go" {
+		t.Fatal("docs/architecture.md has no kind")
+	}
+	if !strings.Contains(read(t, "internal/jobs/example_kind_test.go"), block[2]) {
+		t.Error("docs/architecture.md shows other code than internal/jobs/example_kind_test.go runs")
+	}
+	if n := strings.Count(block[2], "\n"); n > 30 {
+		t.Errorf("it has %d lines", n)
 	}
 }

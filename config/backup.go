@@ -25,16 +25,22 @@ type Backup struct {
 	Throttle  Size          `koanf:"throttle"`
 	Stall     time.Duration `koanf:"stall"`
 	Age       []string      `koanf:"age_recipients"`
-	Verify    string        `koanf:"verify"` // restore, read, off
+	Identity  []string      `koanf:"age_identities"` // files
+	Verify    string        `koanf:"verify"`         // restore, read, off
 	VerifyDSN DSN           `koanf:"verify_dsn"`
+	VerifyMax Size          `koanf:"verify_max"`
+	Budget    time.Duration `koanf:"verify_budget"`
 	Freespace Size          `koanf:"free_space"`
 	Alert     time.Duration `koanf:"alert_after"`
+	Unproven  time.Duration `koanf:"alert_unproven"`
+	Notify    string        `koanf:"notify"` // failure, always
+	Digest    bool          `koanf:"digest"`
 }
 
 func defaultBackup() Backup {
 	return Backup{To: []string{"local"}, Format: "tar.zst", Tool: "own", Profile: "own", Keep: 7,
 		NoRows: []string{"cache", "cache_locks", "sessions", "jobs"}, Stall: 5 * time.Minute, Verify: "restore",
-		Freespace: 1 << 30, Alert: 36 * time.Hour}
+		Budget: time.Hour, Freespace: 1 << 30, Alert: 36 * time.Hour, Unproven: 8 * 24 * time.Hour, Notify: "failure", Digest: true}
 }
 
 func (b Backup) check(r *report) {
@@ -53,7 +59,10 @@ func (b Backup) check(r *report) {
 	r.atLeast("backup/weekly", b.Weekly, 0)
 	r.atLeast("backup/monthly", b.Monthly, 0)
 	r.atLeastFor("backup/stall", b.Stall, time.Second)
+	r.oneOf("backup/notify", b.Notify, "failure", "always")
+	r.atLeastFor("backup/verify_budget", b.Budget, time.Second)
 	r.atLeastFor("backup/alert_after", b.Alert, 0)
+	r.atLeastFor("backup/alert_unproven", b.Unproven, 0)
 	for _, key := range b.Age {
 		if !strings.HasPrefix(key, "age1") && !strings.HasPrefix(key, "ssh-") {
 			r.add("backup/age_recipients", "%.12q… is no age recipient: they begin with age1 or ssh-", key)

@@ -23,6 +23,8 @@ type Config struct {
 	Cache     Cache           `koanf:"cache"`
 	Logs      Logs            `koanf:"logs"`
 	Publish   Publish         `koanf:"publish"`
+	Activity  Activity        `koanf:"activity"`
+	Telemetry Telemetry       `koanf:"telemetry"`
 	Log       Log             `koanf:"log"`
 }
 
@@ -47,6 +49,8 @@ func Default() Config {
 		Cache:     defaultCache(),
 		Logs:      defaultLogs(),
 		Publish:   defaultPublish(),
+		Activity:  defaultActivity(),
+		Telemetry: defaultTelemetry(),
 		Log:       Log{Level: "info", Format: "auto"},
 	}
 }
@@ -71,6 +75,8 @@ func (c *Config) check(r *report) {
 	c.Cache.check(r)
 	c.Logs.check(r)
 	c.Publish.check(r)
+	c.Activity.check(r)
+	c.Telemetry.check(r)
 	r.oneOf("log/level", c.Log.Level, "debug", "info", "warn", "error")
 	r.oneOf("log/format", c.Log.Format, "auto", "text", "json")
 }

@@ -285,3 +285,19 @@ func ExampleLoad() {
 	//   - the environment has CMSJOBS_QUEUE_POLLS, which sets nothing; did you mean CMSJOBS_QUEUE_POLL?
 	//   - queue.memory: "lots" is not a number of bytes: write 512MiB, 64KB or 1048576 (flag --memory)
 }
+
+func TestMailLimitsAndAgesAreReadByTheirNames(t *testing.T) {
+	l := load(t, Sources{File: write(t, "c.yaml", `
+mail: {max_age: {welcome: 2h}, rate: {domains: {gmail.com: 20}}}
+notify: {channels: [{name: ops, type: slack, url: "https://a.example/x", level: error}]}
+`)})
+	if a := l.Mail.MaxAge; len(a) != 1 || a["welcome"] != 2*time.Hour {
+		t.Errorf("ages are %v", a)
+	}
+	if l.Mail.Rate.Domains["gmail.com"] != 20 {
+		t.Errorf("domains are %v", l.Mail.Rate.Domains)
+	}
+	if c := l.Notify.Channels; len(c) != 1 || c[0].Name != "ops" || c[0].Level != "error" {
+		t.Errorf("channels are %v", c)
+	}
+}

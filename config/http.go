@@ -31,6 +31,7 @@ type HTTP struct {
 	TLSCert     string   `koanf:"tls_cert"`
 	TLSKey      string   `koanf:"tls_key"`
 	MaxBody     Size     `koanf:"max_body"`
+	Rate        int      `koanf:"rate"` // requests a second of one caller; 0 is any number
 }
 
 // User is an account of the admin page and of Basic authentication. Password is
@@ -42,7 +43,7 @@ type User struct {
 }
 
 func defaultHTTP() HTTP {
-	return HTTP{Enabled: true, API: true, Listen: "127.0.0.1:8090", AdminUser: "admin", CMSAccounts: true, Permissions: map[string]string{}, MaxBody: 2 << 20}
+	return HTTP{Enabled: true, API: true, Listen: "127.0.0.1:8090", AdminUser: "admin", CMSAccounts: true, Permissions: map[string]string{}, MaxBody: 2 << 20, Rate: 100}
 }
 
 // Networks are Proxies as values; the configuration was checked.
@@ -77,6 +78,7 @@ func (h HTTP) check(r *report) {
 	if (h.TLSCert == "") != (h.TLSKey == "") {
 		r.add("http/tls_cert", "certificate and key are needed both, or neither")
 	}
+	r.atLeast("http/rate", h.Rate, 0)
 	for _, text := range h.Proxies {
 		if _, err := proxy(text); err != nil {
 			r.add("http/proxies", "%q is neither an address nor a network", text)

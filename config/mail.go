@@ -28,6 +28,11 @@ type Mail struct {
 	Resend     bool          `koanf:"resend_unknown"`
 	DKIM       DKIM          `koanf:"dkim"`
 	Bounce     Secret        `koanf:"bounce_secret"`
+	Mailbox    Mailbox       `koanf:"mailbox"`
+	Suppress   time.Duration `koanf:"suppress_for"` // after a hard bounce
+	// MaxAge by template; 0 sends however old. Templates that are not named keep
+	// the mail handler's own.
+	MaxAge map[string]time.Duration `koanf:"max_age"`
 }
 
 // MailRate bounds what all workers together send; 0 is no bound.
@@ -37,6 +42,19 @@ type MailRate struct {
 	PerHour   int `koanf:"per_hour"`
 	PerDay    int `koanf:"per_day"`
 	PerDomain int `koanf:"per_domain"` // a minute
+	// Domains that have another number a minute than PerDomain.
+	Domains map[string]int `koanf:"domains"`
+}
+
+// Mailbox is where reports of mail that came back arrive; no host is none.
+type Mailbox struct {
+	Host       string `koanf:"host"`
+	Port       int    `koanf:"port"`
+	Username   string `koanf:"username"`
+	Password   Secret `koanf:"password"`
+	Encryption string `koanf:"encryption"` // tls, starttls, none
+	Folder     string `koanf:"folder"`
+	MoveTo     string `koanf:"move_to"`
 }
 
 // DKIM signs mail; no domain means no signature.
@@ -48,7 +66,8 @@ type DKIM struct {
 
 func defaultMail() Mail {
 	return Mail{Driver: "smtp", Host: "127.0.0.1", Port: 25, Encryption: "auto", Verify: true, Sendmail: "/usr/sbin/sendmail",
-		Timeout: 30 * time.Second, Rate: MailRate{PerMinute: 60}, MaxSize: 25 << 20}
+		Timeout: 30 * time.Second, Rate: MailRate{PerMinute: 60, Domains: map[string]int{}}, MaxSize: 25 << 20,
+		Mailbox: Mailbox{Encryption: "tls", Folder: "INBOX"}, Suppress: 30 * day, MaxAge: map[string]time.Duration{}}
 }
 
 func (m Mail) check(r *report) {
@@ -65,5 +84,17 @@ func (m Mail) check(r *report) {
 	for path, n := range map[string]int{"per_second": m.Rate.PerSecond, "per_minute": m.Rate.PerMinute,
 		"per_hour": m.Rate.PerHour, "per_day": m.Rate.PerDay, "per_domain": m.Rate.PerDomain} {
 		r.atLeast("mail/rate/"+path, n, 0)
+	}
+	for domain, n := range m.Rate.Domains {
+		r.atLeast("mail/rate/domains/"+domain, n, 0)
+	}
+	r.oneOf("mail/mailbox/encryption", m.Mailbox.Encryption, "tls", "starttls", "none")
+	r.between("mail/mailbox/port", m.Mailbox.Port, 0, 65535)
+	if m.Mailbox.Host != "" && (m.Mailbox.Username == "" || m.Mailbox.Password == "") {
+		r.add("mail/mailbox/host", "username and password are needed besides")
+	}
+	r.atLeastFor("mail/suppress_for", m.Suppress, time.Hour)
+	for template, age := range m.MaxAge {
+		r.atLeastFor("mail/max_age/"+template, age, 0)
 	}
 }

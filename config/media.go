@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Media says which thumbnails a picture gets, and what a picture may be.
@@ -17,12 +18,41 @@ type Media struct {
 	KeepEXIF    bool     `koanf:"keep_exif"`
 	KeepICC     bool     `koanf:"keep_icc"`
 	Placeholder bool     `koanf:"placeholder"`
-	Memory      Size     `koanf:"memory"`
-	AtOnce      int      `koanf:"at_once"`
-	MaxFile     Size     `koanf:"max_file"`
+	Position    string   `koanf:"position"`
+	Animations  string   `koanf:"animations"`
+	// Watermark stamps originals.
+	Watermark Watermark `koanf:"watermark"`
+	Memory    Size      `koanf:"memory"`
+	AtOnce    int       `koanf:"at_once"`
+	MaxFile   Size      `koanf:"max_file"`
+	// Apart decodes what is not bounded by itself in a process of its own.
+	Apart       bool          `koanf:"apart"`
+	ApartMemory Size          `koanf:"apart_memory"`
+	ApartTime   time.Duration `koanf:"apart_time"`
 }
 
-func defaultMedia() Media { return Media{Memory: 384 << 20, AtOnce: 2, MaxFile: 64 << 20} }
+// Watermark is the stamp for originals; zero fields follow the CMS's own
+// settings media_watermark_*.
+type Watermark struct {
+	Enabled  bool     `koanf:"enabled"`
+	Source   string   `koanf:"source"`
+	Percent  int      `koanf:"percent"`
+	Opacity  int      `koanf:"opacity"`
+	Position string   `koanf:"position"`
+	X        int      `koanf:"x"`
+	Y        int      `koanf:"y"`
+	Folders  []string `koanf:"folders"`
+}
+
+func defaultMedia() Media {
+	return Media{Position: "center", Animations: "resize", Memory: 384 << 20, AtOnce: 2, MaxFile: 64 << 20,
+		Apart: true, ApartMemory: 768 << 20, ApartTime: time.Minute}
+}
+
+// positions are the places in a picture that settings name.
+func positions() []string {
+	return []string{"center", "top", "bottom", "left", "right", "top-left", "top-right", "bottom-left", "bottom-right"}
+}
 
 func (m Media) check(r *report) {
 	for _, text := range m.Sizes {
@@ -37,13 +67,30 @@ func (m Media) check(r *report) {
 		r.oneOf("media/copies", c, "webp", "avif")
 	}
 	r.between("media/quality", m.Quality, 0, 100)
+	r.oneOf("media/position", m.Position, positions()...)
+	r.oneOf("media/animations", m.Animations, "resize", "copy", "still")
+	m.Watermark.check(r)
 	r.between("media/at_once", m.AtOnce, 1, 64)
+	if m.ApartMemory < 128<<20 {
+		r.add("media/apart_memory", "%s is too small: at least 128MiB", m.ApartMemory)
+	}
+	r.atLeastFor("media/apart_time", m.ApartTime, time.Second)
 	if m.MaxFile < 1<<20 {
 		r.add("media/max_file", "%s is too small: at least 1MiB", m.MaxFile)
 	}
 	if m.Memory < 16<<20 {
 		r.add("media/memory", "%s is too small: at least 16MiB", m.Memory)
 	}
+}
+
+func (w Watermark) check(r *report) {
+	if w.Position != "" {
+		r.oneOf("media/watermark/position", w.Position, positions()...)
+	}
+	r.between("media/watermark/percent", w.Percent, 0, 100)
+	r.between("media/watermark/opacity", w.Opacity, 0, 100)
+	r.atLeast("media/watermark/x", w.X, 0)
+	r.atLeast("media/watermark/y", w.Y, 0)
 }
 
 // MediaSize is one size of thumbnails.

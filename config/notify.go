@@ -13,9 +13,11 @@ type Notify struct {
 
 // Channel is a chat that takes messages over HTTP.
 type Channel struct {
+	Name   string `koanf:"name"` // the type when empty
 	Type   string `koanf:"type"` // slack, discord, telegram, teams, generic
 	URL    Secret `koanf:"url"`  // such addresses are the key to the chat
 	ChatID string `koanf:"chat_id"`
+	Level  string `koanf:"level"` // the least that goes here: info, warning, error
 }
 
 func defaultNotify() Notify { return Notify{Mail: true, CMS: true, Every: time.Hour} }
@@ -24,6 +26,9 @@ func (n Notify) check(r *report) {
 	r.atLeastFor("notify/every", n.Every, 0)
 	for _, c := range n.Channels {
 		r.oneOf("notify/channels", c.Type, "slack", "discord", "telegram", "teams", "generic")
+		if c.Level != "" {
+			r.oneOf("notify/channels", c.Level, "info", "warning", "error")
+		}
 		if c.URL == "" {
 			r.add("notify/channels", "a %s channel needs its url", c.Type)
 		}

@@ -71,9 +71,7 @@ func (q Queue) check(r *report) {
 	if q.PHPRetryAfter > 0 && q.Lease > q.PHPRetryAfter {
 		r.add("queue/lease", "%s is longer than PHP's retry_after (%s): a PHP worker on the same table would take running jobs", q.Lease, q.PHPRetryAfter)
 	}
-	if q.Jitter < 0 || q.Jitter > 1 {
-		r.add("queue/jitter", "%v is not between 0 and 1", q.Jitter)
-	}
+	r.share("queue/jitter", q.Jitter)
 	if q.Memory != 0 && q.Memory < 32<<20 {
 		r.add("queue/memory", "%s is too small to work in: at least 32MiB, or 0 for no limit", q.Memory)
 	}

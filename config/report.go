@@ -86,6 +86,13 @@ func (r *report) between(path string, value, least, most int) {
 	}
 }
 
+// share wants a part of the whole.
+func (r *report) share(path string, value float64) {
+	if !(value >= 0 && value <= 1) { // NaN is none either
+		r.add(path, "%v is not between 0 and 1", value)
+	}
+}
+
 func (r *report) atLeastFor(path string, value, least time.Duration) {
 	if value < least {
 		r.add(path, "%s is too short: at least %s", formatDuration(value), formatDuration(least))

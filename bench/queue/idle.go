@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/bench/servers"
 )
 
 // idle is what a worker costs that has nothing to do.
@@ -39,12 +41,12 @@ func (o *ours) idling(ctx context.Context, d time.Duration) (idle, error) {
 	}
 	ended := func() error { return errors.Join(work.Process.Signal(syscall.SIGTERM), work.Wait()) }
 	time.Sleep(6 * time.Second) // started, and its polls as far apart as they get
-	before, asked, own := o.server.cpu(), o.questions(ctx), ticks(work.Process.Pid, false)
+	before, asked, own := o.server.CPU(), o.questions(ctx), servers.Ticks(work.Process.Pid, false)
 	time.Sleep(d)
 	var i idle
 	i.queries = float64(o.questions(ctx)-asked-1) / d.Seconds()
-	i.client = 100 * (ticks(work.Process.Pid, false) - own).Seconds() / d.Seconds()
-	i.server = 100 * (o.server.cpu() - before).Seconds() / d.Seconds()
+	i.client = 100 * (servers.Ticks(work.Process.Pid, false) - own).Seconds() / d.Seconds()
+	i.server = 100 * (o.server.CPU() - before).Seconds() / d.Seconds()
 	i.memory, i.own = resident(work.Process.Pid)
 	return i, ended()
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/bench/servers"
 )
 
 // artisan is a real Laravel of Debian's packages, as the tests use it.
@@ -20,7 +22,7 @@ const artisan = "internal/jobs/testdata/php/artisan.php"
 
 // laravel is Laravel's own queue on a database of its own.
 type laravel struct {
-	server *server
+	server *servers.Server
 	db     *sqlx.DB
 	name   string
 }
@@ -28,14 +30,14 @@ type laravel struct {
 // errAbsent says that a peer is not installed here.
 var errAbsent = errors.New("not installed here")
 
-func newLaravel(ctx context.Context, s *server) (*laravel, error) {
+func newLaravel(ctx context.Context, s *servers.Server) (*laravel, error) {
 	if _, err := exec.LookPath("php"); err != nil {
 		return nil, errAbsent
 	}
 	if _, err := os.Stat("/usr/share/php/Illuminate/Queue/autoload.php"); err != nil {
 		return nil, errAbsent
 	}
-	db, _, name, err := s.cms(ctx)
+	db, _, name, err := s.CMS(ctx)
 	return &laravel{s, db, name}, err
 }
 
@@ -47,14 +49,14 @@ func (l *laravel) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // enqueue pushes n jobs, "one" by one or in "bulk".
 func (l *laravel) enqueue(ctx context.Context, n int, how string) (cost, error) {
-	before := l.server.cpu()
+	before := l.server.CPU()
 	cmd := l.command(ctx, "push-noop", strconv.Itoa(n), how)
 	out, err := cmd.Output()
 	if err != nil {
 		return cost{}, fmt.Errorf("pushing Laravel's jobs: %w", err)
 	}
 	seconds, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-	return cost{n, time.Duration(seconds * float64(time.Second)), processCPU(cmd), l.server.cpu() - before}, err
+	return cost{n, time.Duration(seconds * float64(time.Second)), processCPU(cmd), l.server.CPU() - before}, err
 }
 
 func processCPU(cmd *exec.Cmd) time.Duration {
@@ -83,12 +85,12 @@ func (l *laravel) drain(ctx context.Context, n int) (cost, error) {
 }
 
 func (l *laravel) work(ctx context.Context) (cost, error) {
-	before, begun := l.server.cpu(), time.Now()
+	before, begun := l.server.CPU(), time.Now()
 	cmd := l.command(ctx, "queue:work", "--stop-when-empty", "--sleep=0", "--quiet")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return cost{}, fmt.Errorf("Laravel's worker: %w\n%s", err, out)
 	}
-	return cost{0, time.Since(begun), processCPU(cmd), l.server.cpu() - before}, nil
+	return cost{0, time.Since(begun), processCPU(cmd), l.server.CPU() - before}, nil
 }
 
 // pickUp times jobs that come to an idle worker with its default sleep.

@@ -14,11 +14,13 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/bench/page"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	page := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
+	path := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
 	b := &bench{found: figures{}}
 	flag.IntVar(&b.jobs, "jobs", 40000, "jobs that are worked off in a measurement")
 	flag.BoolVar(&b.short, "short", false, "without the scenes of a million rows and the idle worker")
@@ -28,8 +30,8 @@ func main() {
 	stop()
 	text := b.report()
 	fmt.Print(text)
-	if err == nil && *page != "" {
-		err = into(*page, text)
+	if err == nil && *path != "" {
+		err = page.Replace(*path, "queue", text)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench/queue:", err)
@@ -63,7 +65,7 @@ func (b *bench) run(ctx context.Context) error {
 
 func (b *bench) report() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s, %s: `make bench-queue`.\n\n", time.Now().Format(time.DateOnly), machine())
+	fmt.Fprintf(&s, "%s, %s: `make bench-queue`.\n\n", time.Now().Format(time.DateOnly), page.Machine())
 	for _, line := range b.absent {
 		fmt.Fprintf(&s, "Not measured: %s.\n\n", line)
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/bench/servers"
 )
 
 var costHead = []string{"what", "jobs/s", "client CPU µs/job", "server CPU µs/job"}
 
 func (b *bench) mariaDB(ctx context.Context) error {
-	s, err := startMariaDB()
+	s, err := servers.MariaDB()
 	if err != nil {
 		return err
 	}
@@ -82,7 +84,7 @@ func (b *bench) besideLaravel(ctx context.Context, o *ours, l *laravel) error {
 // rest empties the queue, then drains n fresh jobs.
 func (o *ours) rest(ctx context.Context, n, slots, prefetch int) (cost, error) {
 	statement := "TRUNCATE TABLE jobs"
-	if o.server.name == "SQLite" {
+	if o.server.Name == "SQLite" {
 		statement = "DELETE FROM jobs"
 	}
 	if _, err := o.db.ExecContext(ctx, statement); err != nil {
@@ -117,7 +119,7 @@ func (b *bench) pickUps(ctx context.Context, o *ours, l *laravel) error {
 }
 
 func (b *bench) depths(ctx context.Context, _ *ours, _ *laravel) error {
-	return onItsOwnMariaDB(func(server *server) error {
+	return onItsOwnMariaDB(func(server *servers.Server) error {
 		t := b.table("One claim over a deep queue, MariaDB, ms", "A fresh process claims and settles one job at a time. Its first claim finds the way past what is not due or not ours; a claim that finds nothing in reach goes on where it stopped.",
 			"before the jobs", "index", "first", "p50", "p99")
 		for _, indexed := range []bool{true, false} {
@@ -152,8 +154,8 @@ func (b *bench) depths(ctx context.Context, _ *ours, _ *laravel) error {
 
 // onItsOwnMariaDB runs work on a MariaDB of its own, so that what was deleted there
 // does not slow down others.
-func onItsOwnMariaDB(work func(*server) error) error {
-	s, err := startMariaDB()
+func onItsOwnMariaDB(work func(*servers.Server) error) error {
+	s, err := servers.MariaDB()
 	if err != nil {
 		return err
 	}
@@ -177,7 +179,7 @@ func (b *bench) idles(ctx context.Context, o *ours, _ *laravel) error {
 }
 
 func (b *bench) postgres(ctx context.Context) error {
-	s, err := startPostgres()
+	s, err := servers.PostgreSQL()
 	if err != nil {
 		return err
 	}

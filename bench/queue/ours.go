@@ -13,6 +13,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/cmsjobs/cmsjobs/bench/servers"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
@@ -21,7 +22,7 @@ var noop = jobs.Kind[struct{}]{Name: "bench.noop", Queue: "default"}
 
 // ours is cmsjobs on one database, store and worker as the service joins them.
 type ours struct {
-	server   *server
+	server   *servers.Server
 	db       *sqlx.DB
 	dsn      string
 	name     string
@@ -31,11 +32,11 @@ type ours struct {
 	standing scene // what stage left in the table
 }
 
-func newOurs(ctx context.Context, s *server, indexed bool) (*ours, error) {
+func newOurs(ctx context.Context, s *servers.Server, indexed bool) (*ours, error) {
 	o := &ours{server: s, registry: jobs.NewRegistry(), wake: make(chan struct{}, 1)}
 	jobs.Handle(o.registry, noop, func(context.Context, jobs.Job, struct{}) error { return nil })
 	var err error
-	if o.db, o.dsn, o.name, err = s.cms(ctx); err != nil {
+	if o.db, o.dsn, o.name, err = s.CMS(ctx); err != nil {
 		return nil, err
 	}
 	o.store, err = o.reopened(ctx)
@@ -74,10 +75,10 @@ func (c cost) serverJob() float64 {
 }
 
 // measure runs work that is done in this process.
-func measure(s *server, n int, work func() error) (cost, error) {
-	own, theirs, begun := ownCPU(), s.cpu(), time.Now()
+func measure(s *servers.Server, n int, work func() error) (cost, error) {
+	own, theirs, begun := servers.OwnCPU(), s.CPU(), time.Now()
 	err := work()
-	return cost{n, time.Since(begun), ownCPU() - own, s.cpu() - theirs}, err
+	return cost{n, time.Since(begun), servers.OwnCPU() - own, s.CPU() - theirs}, err
 }
 
 // fill enqueues n jobs by the thousand.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/bench/servers"
 )
 
 // A peer on PostgreSQL is a program of its own below bench/peers, which prints
@@ -28,7 +30,7 @@ type peerFigures struct {
 	pickUp []time.Duration
 }
 
-func runPeer(s *server, cmd *exec.Cmd) (peerFigures, error) {
+func runPeer(s *servers.Server, cmd *exec.Cmd) (peerFigures, error) {
 	f := peerFigures{costs: map[string]cost{}}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -40,14 +42,14 @@ func runPeer(s *server, cmd *exec.Cmd) (peerFigures, error) {
 	}
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
-	before := s.cpu()
+	before := s.CPU()
 	for lines.Scan() {
 		var l peerLine
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 			return f, fmt.Errorf("what %s said: %w", cmd.Path, err)
 		}
 		time.Sleep(200 * time.Millisecond) // connections that it closed have ended
-		now := s.cpu()
+		now := s.CPU()
 		f.costs[l.Name] = cost{l.Jobs, time.Duration(l.Seconds * float64(time.Second)), time.Duration(l.ClientCPU * float64(time.Second)), now - before}
 		before = now
 		for _, ms := range l.Times {
@@ -58,8 +60,8 @@ func runPeer(s *server, cmd *exec.Cmd) (peerFigures, error) {
 	return f, cmd.Wait()
 }
 
-func river(ctx context.Context, s *server, n int) (peerFigures, error) {
-	dsn, _, err := s.database()
+func river(ctx context.Context, s *servers.Server, n int) (peerFigures, error) {
+	dsn, _, err := s.Database()
 	if err != nil {
 		return peerFigures{}, err
 	}
@@ -80,8 +82,8 @@ func river(ctx context.Context, s *server, n int) (peerFigures, error) {
 // graphileVersion is what npm installs.
 const graphileVersion = "graphile-worker@0.18.0"
 
-func graphile(ctx context.Context, s *server, n int) (peerFigures, error) {
-	dsn, _, err := s.database()
+func graphile(ctx context.Context, s *servers.Server, n int) (peerFigures, error) {
+	dsn, _, err := s.Database()
 	if err != nil {
 		return peerFigures{}, err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 )
@@ -55,40 +54,4 @@ func spread(name string, took []time.Duration) []string {
 		return []string{name, "–", "–", "0"}
 	}
 	return []string{name, fmt.Sprintf("%.2f", at(took, 0.5)), fmt.Sprintf("%.2f", at(took, 0.99)), fmt.Sprint(len(took))}
-}
-
-// machine says where the figures come from.
-func machine() string {
-	model, cores := "an unknown processor", 0
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(text)) {
-			if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
-				model, cores = strings.TrimSpace(value), cores+1
-			}
-		}
-	}
-	load := "unknown"
-	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
-		load, _, _ = strings.Cut(string(text), " ")
-	}
-	return fmt.Sprintf("%s, %d cores, load %s", model, cores, load)
-}
-
-const (
-	begin = "<!-- queue: begin (make bench-queue writes this) -->"
-	end   = "<!-- queue: end -->"
-)
-
-// into replaces the queue's part of the page.
-func into(page, text string) error {
-	old, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	before, rest, found := strings.Cut(string(old), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		return fmt.Errorf("%s has no place for the figures: it needs the lines %q and %q", page, begin, end)
-	}
-	return os.WriteFile(page, []byte(before+begin+"\n"+text+end+after), 0o644) //nolint:gosec // a page of the documentation
 }

@@ -7,23 +7,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+
+	"github.com/cmsjobs/cmsjobs/bench/servers"
 )
 
-// startSQLite stands for a server where there is none: databases are files in
-// a folder, and all processor time is the client's.
-func startSQLite() (s *server, remove func(), err error) {
-	dir, err := os.MkdirTemp("", "cmsjobs-bench-")
-	return &server{name: "SQLite", dir: dir}, func() { os.RemoveAll(dir) }, err
-}
-
 func (b *bench) sqlite(ctx context.Context) error {
-	s, remove, err := startSQLite()
+	dir, err := os.MkdirTemp("", "cmsjobs-bench-")
 	if err != nil {
 		return err
 	}
-	defer remove()
+	defer os.RemoveAll(dir)
+	s := servers.SQLite(dir)
 	say("backlite")
-	l, err := backlite(ctx, s, max(b.jobs/20, 1000))
+	l, err := backlite(ctx, s, dir, max(b.jobs/20, 1000))
 	if err := b.without("backlite", err); err != nil {
 		return err
 	}
@@ -63,12 +59,12 @@ func (b *bench) sqlite(ctx context.Context) error {
 	return nil
 }
 
-func backlite(ctx context.Context, s *server, n int) (peerFigures, error) {
-	program := filepath.Join(s.dir, "backlite")
+func backlite(ctx context.Context, s *servers.Server, dir string, n int) (peerFigures, error) {
+	program := filepath.Join(dir, "backlite")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
 	build.Dir = "bench/peers/sqlite"
 	if out, err := build.CombinedOutput(); err != nil {
 		return peerFigures{}, fmt.Errorf("%w: %w\n%s", errAbsent, err, out)
 	}
-	return runPeer(s, exec.CommandContext(ctx, program, "-path", filepath.Join(s.dir, "backlite.sqlite"), "-jobs", strconv.Itoa(n)))
+	return runPeer(s, exec.CommandContext(ctx, program, "-path", filepath.Join(dir, "backlite.sqlite"), "-jobs", strconv.Itoa(n)))
 }

@@ -5,17 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
 
 func (a *app) backupCommand() *cobra.Command {
@@ -33,6 +34,9 @@ func (a *app) withBackups(c *cobra.Command, do func(context.Context, *backup.Han
 		if r.handlers.backup == nil {
 			return usagef("where backups go is not known: name the CMS's folder (--cms DIR), or set backup.dir")
 		}
+		// Pieces of a backup live shortly: half the garbage costs little time and
+		// keeps the whole process below 100 MB.
+		debug.SetGCPercent(50)
 		return do(ctx, r.handlers.backup)
 	})
 }
@@ -47,6 +51,9 @@ func (a *app) backupProgress() (func(backup.Step), func()) {
 			if total <= 0 {
 				total = -1
 			}
+			if s.Done == 0 && s.Note != "" && !a.global.json {
+				fmt.Fprintln(a.err, printable(s.Note)) // the estimate
+			}
 			set, end = a.progress(total, "bytes")
 		}
 		set(s.Done)
@@ -55,25 +62,19 @@ func (a *app) backupProgress() (func(backup.Step), func()) {
 
 func (a *app) backupCreateCommand() *cobra.Command {
 	var request backup.Request
-	var onlyDatabase, onlyFiles bool
+	var onlyDatabase, onlyFiles, dry bool
 	c := &cobra.Command{Use: "create", Short: "Make a backup now, without the queue, and prove it", Args: cobra.NoArgs,
-		Long:    "Makes a backup of the database and the uploads, proves it as backup.verify says, and thins out older ones.\n\nExit codes: 0 it is good · 1 it is not",
-		Example: "  cmsjobs backup create --name before-the-update\n  cmsjobs backup create --only-database --to local",
+		Long: `Says what will be read, makes a backup of the database and the uploads, proves it as backup.verify says, and thins out older ones.
+
+Exit codes: 0 it is good · 1 it is not`,
+		Example: "  cmsjobs backup create --name before-the-update\n  cmsjobs backup create --only-database --to local\n  cmsjobs backup create --dry-run",
 		RunE: func(c *cobra.Command, _ []string) error {
 			request.Database, request.Files, request.By = !onlyFiles, !onlyDatabase, "command line"
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
-				progress, end := a.backupProgress()
-				report, err := h.Create(ctx, request, progress)
-				end()
-				if err != nil {
-					return err
+				if dry {
+					return a.printEstimate(ctx, h, request)
 				}
-				proof := "not proven"
-				if report.Proof != nil {
-					proof = proofText(*report.Proof)
-				}
-				return a.list(report, []string{"ID", "STATUS", "SIZE", "TABLES", "ROWS", "FILES", "PROOF"}, [][]string{{report.ID, string(report.Status),
-					humanize.IBytes(uint64(report.Size)), strconv.Itoa(report.Tables), strconv.FormatInt(report.Rows, 10), strconv.FormatInt(report.Files, 10), proof}}, "")
+				return a.createBackup(ctx, h, request)
 			})
 		}}
 	f := c.Flags()
@@ -82,8 +83,46 @@ func (a *app) backupCreateCommand() *cobra.Command {
 	f.StringSliceVar(&request.Tables, "tables", nil, "only these tables; such a backup is not one of the site")
 	f.BoolVar(&onlyDatabase, "only-database", false, "without files")
 	f.BoolVar(&onlyFiles, "only-files", false, "without the database")
+	f.StringVar(&request.Tool, "tool", "", "own, or mysqldump: the installed client (default: backup.tool)")
+	f.BoolVar(&dry, "dry-run", false, "only say what would be read, how large it may become and what is free")
 	c.MarkFlagsMutuallyExclusive("only-database", "only-files")
 	return c
+}
+
+func (a *app) createBackup(ctx context.Context, h *backup.Handler, request backup.Request) error {
+	progress, end := a.backupProgress()
+	report, err := h.Create(ctx, request, progress)
+	end()
+	for _, w := range report.Warnings {
+		fmt.Fprintf(a.err, "warning: %s\n", printable(w))
+	}
+	if err != nil {
+		return err
+	}
+	proof := "not proven"
+	if report.Proof != nil {
+		proof = proofText(*report.Proof)
+	}
+	return a.list(report, []string{"ID", "STATUS", "SIZE", "TABLES", "ROWS", "FILES", "PROOF"}, [][]string{{report.ID, string(report.Status),
+		humanize.IBytes(uint64(report.Size)), strconv.Itoa(report.Tables), strconv.FormatInt(report.Rows, 10), strconv.FormatInt(report.Files, 10), proof}}, "")
+}
+
+func (a *app) printEstimate(ctx context.Context, h *backup.Handler, request backup.Request) error {
+	e, err := h.Estimate(ctx, request)
+	if err != nil {
+		return err
+	}
+	if a.global.json {
+		return a.printJSON(e)
+	}
+	fmt.Fprintf(a.out, "To read: %s.\n", e)
+	for _, name := range slices.Sorted(maps.Keys(e.Free)) {
+		fmt.Fprintf(a.out, "Free at %s: %s.\n", name, humanize.IBytes(uint64(e.Free[name])))
+	}
+	for _, w := range e.Warnings {
+		fmt.Fprintf(a.out, "Warning: %s.\n", printable(w))
+	}
+	return nil
 }
 
 func (a *app) backupListCommand() *cobra.Command {
@@ -214,99 +253,6 @@ func (a *app) backupPruneCommand() *cobra.Command {
 		}}
 	c.Flags().BoolVar(&dry, "dry-run", false, "only list what would go")
 	return c
-}
-
-func (a *app) backupRestoreCommand() *cobra.Command {
-	var q backup.RestoreRequest
-	var from, into string
-	var dry bool
-	c := &cobra.Command{Use: "restore ID", Short: "Bring back the database, tables or files of a backup", Args: cobra.ExactArgs(1),
-		Long: `Says first what would change, and the word that confirms it; only with --confirm WORD anything is changed.
-Before that, a backup of what is there now is made, and the whole archive is checked.`,
-		Example: "  cmsjobs backup restore latest --database --dry-run\n  cmsjobs backup restore latest --files --paths 'uploads/news/**' --confirm WORD\n  cmsjobs backup restore latest --database --into mysql://user@host/copy",
-		RunE: func(c *cobra.Command, words []string) error {
-			if !q.Database && !q.Files && len(q.Tables) == 0 && len(q.Paths) == 0 {
-				return usagef("say what to restore: --database, --tables, --files or --paths")
-			}
-			q.Database, q.Files = q.Database || len(q.Tables) > 0, q.Files || len(q.Paths) > 0
-			if into != "" {
-				var err error
-				if q.IntoDSN, err = sqlstore.DriverDSN(into); err != nil {
-					return usageError{fmt.Errorf("--into: %w", err)}
-				}
-				if path, isFile := strings.CutPrefix(q.IntoDSN, "file:"); isFile { // a SQLite backup is restored into a new file
-					q.IntoDSN = path
-				}
-			}
-			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error { return a.restore(ctx, h, q, words[0], from, dry) })
-		}}
-	f := c.Flags()
-	f.BoolVar(&q.Database, "database", false, "the whole database")
-	f.StringSliceVar(&q.Tables, "tables", nil, "only these tables")
-	f.BoolVar(&q.Files, "files", false, "all files; those that the backup does not have stay")
-	f.StringSliceVar(&q.Paths, "paths", nil, "only files that fit, for example 'uploads/news/**'")
-	f.StringVar(&into, "into", "", "another database instead of the CMS's; for SQLite sqlite:NEWFILE")
-	f.StringVar(&q.IntoFolder, "into-folder", "", "another folder instead of the CMS's")
-	f.StringVar(&q.Confirm, "confirm", "", "the word that the dry run names")
-	f.BoolVar(&q.SkipSafety, "no-safety", false, "without a backup of what is there now")
-	f.StringVar(&from, "from", "", "the place to take it from")
-	f.BoolVar(&dry, "dry-run", false, "only say what would change")
-	return c
-}
-
-func (a *app) restore(ctx context.Context, h *backup.Handler, q backup.RestoreRequest, id, from string, dry bool) error {
-	var err error
-	if q.Backup, err = h.Show(ctx, id, from); err != nil {
-		return err
-	}
-	progress, end := a.backupProgress()
-	defer func() { end() }()
-	if dry || q.Confirm == "" {
-		plan, err := h.Plan(ctx, q, progress)
-		end()
-		if err != nil {
-			return err
-		}
-		if err := a.printPlan(plan); err != nil || dry {
-			return err
-		}
-		return usagef("nothing was changed: say it again with --confirm %s", plan.Token)
-	}
-	done, err := h.Restore(ctx, q, progress)
-	end()
-	if err != nil {
-		return err
-	}
-	if err := a.list(done, []string{"RESTORED", "TABLES", "FILES", "PROBLEMS"}, [][]string{{q.Backup.ID, strconv.Itoa(done.Tables), strconv.FormatInt(done.Files, 10), strings.Join(done.Problems, "; ")}}, ""); err != nil {
-		return err
-	}
-	if len(done.Problems) > 0 {
-		return errors.New("what was restored differs from what was saved")
-	}
-	return nil
-}
-
-func (a *app) printPlan(p backup.RestorePlan) error {
-	if a.global.json {
-		return a.printJSON(p)
-	}
-	cells := make([][]string, len(p.Tables))
-	for i, t := range p.Tables {
-		now := strconv.FormatInt(t.RowsNow, 10)
-		if t.RowsNow < 0 {
-			now = "not there"
-		}
-		cells[i] = []string{t.Name, now, strconv.FormatInt(t.RowsBackup, 10)}
-	}
-	if len(cells) > 0 {
-		fmt.Fprintf(a.out, "Into the database %s:\n", printable(p.Database))
-		if err := a.table([]string{"TABLE", "ROWS NOW", "ROWS IN THE BACKUP"}, cells); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(a.out, "Files: %d new, %d overwritten, %d as they are. Tables that stay: %d.\n", p.NewFiles, p.ChangedFiles, p.SameFiles, len(p.Kept))
-	_, err := fmt.Fprintf(a.out, "To do it: --confirm %s\n", p.Token)
-	return err
 }
 
 // proven says when a backup was last proven, for doctor.

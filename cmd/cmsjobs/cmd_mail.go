@@ -95,7 +95,7 @@ func (a *app) mailResendCommand() *cobra.Command {
 }
 
 func (a *app) mailTestCommand() *cobra.Command {
-	return &cobra.Command{Use: "send-test ADDRESS", Short: "Send a test mail now, past the queue, and show the server's answer", Example: "  cmsjobs mail send-test me@example.com", Args: cobra.ExactArgs(1),
+	return &cobra.Command{Use: "send-test ADDRESS", Aliases: []string{"test"}, Short: "Send a test mail now, past the queue, and show the server's answer", Example: "  cmsjobs mail send-test me@example.com", Args: cobra.ExactArgs(1),
 		Long: "Sends one mail at once, past the queue and the limits.\n\nExit codes: 0 the server took it · 1 it did not",
 		RunE: func(c *cobra.Command, words []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
@@ -118,16 +118,21 @@ func (a *app) mailTestCommand() *cobra.Command {
 		}}
 }
 
+var templateOrigins = map[string]string{mail.FromUs: "cmsjobs", mail.FromFolder: "mail.templates", mail.FromCMS: "the CMS"}
+
 func (a *app) mailTemplatesCommand() *cobra.Command {
-	return &cobra.Command{Use: "templates", Short: "List the templates, those of mail.templates included", Example: "  cmsjobs mail templates", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "templates", Short: "List the templates: ours, those of mail.templates, the CMS's own", Example: "  cmsjobs mail templates", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withMail(c, func(_ context.Context, h *mail.Handler) error {
-				names := h.TemplateNames()
-				cells := make([][]string, len(names))
-				for i, n := range names {
-					cells[i] = []string{n}
+				list, err := h.TemplateList()
+				if err != nil {
+					return err
 				}
-				return a.list(names, []string{"TEMPLATE"}, cells, "No templates.")
+				cells := make([][]string, len(list))
+				for i, t := range list {
+					cells[i] = []string{t.Name, templateOrigins[t.Origin], strings.Join(t.Locales, ", ")}
+				}
+				return a.list(list, []string{"TEMPLATE", "FROM", "LOCALES"}, cells, "")
 			})
 		}}
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/apart"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 )
 
 func (a *app) mediaCommand() *cobra.Command {
 	c := &cobra.Command{Use: "media", Short: "Make and check thumbnails by hand", Example: "  cmsjobs --cms /var/www/site media regenerate --only-missing\n  cmsjobs --cms /var/www/site media check"}
-	c.AddCommand(a.mediaRegenerateCommand(), a.mediaCheckCommand())
+	c.AddCommand(a.mediaRegenerateCommand(), a.mediaCheckCommand(), a.mediaRenderCommand())
 	return c
 }
 
@@ -99,6 +101,13 @@ func (a *app) mediaCheckCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.Remove, "remove", false, "delete the orphans")
 	c.Flags().BoolVar(&o.Unwanted, "unwanted", false, "count thumbnails of sizes that are not wanted now as orphans")
 	return c
+}
+
+// mediaRenderCommand is the other end of media.apart: a worker starts it for one
+// picture.
+func (a *app) mediaRenderCommand() *cobra.Command {
+	return &cobra.Command{Use: "render", Short: "Render one picture for a worker", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return apart.Serve(a.in, a.out, picture.Maker.Render) }}
 }
 
 // filesShown bounds the lists of files on a terminal; --json has them all.

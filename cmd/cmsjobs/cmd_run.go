@@ -37,7 +37,7 @@ scheduler (schedule.enabled) and the web (http.enabled). TERM or INT stops all o
 			if len(parts) == 0 {
 				return usagef("nothing to run: queue.worker, schedule.enabled and http.enabled are all off")
 			}
-			return together(c.Context(), parts)
+			return r.tracing(c.Context(), func() error { return together(c.Context(), parts) })
 		},
 	}
 	addWorkFlags(c)
@@ -54,12 +54,12 @@ type part struct {
 func (a *app) parts(r *rooms) ([]part, error) {
 	c := r.config
 	r.metrics = web.NewMetrics(version, func(kind string) bool { _, known := r.registry.Lookup(kind); return known })
+	r.openTracer()
+	r.activity = r.newActivity()
 	var parts []part
 	if c.Queue.Worker && c.Queue.Enabled {
-		told := newFailures(r)
 		parts = append(parts, part{"worker", func(ctx context.Context) error {
-			go told.run(ctx)
-			return a.work(ctx, r, workerOptions{ended: func(end jobs.Settlement) { r.metrics.Ended(end); told.Ended(end) }})
+			return a.work(ctx, r, workerOptions{ended: func(end jobs.Settlement) { r.metrics.Ended(end); r.traceRun(end) }})
 		}})
 	}
 	if c.Schedule.Enabled {

@@ -30,8 +30,8 @@ func (a *app) writeSitemap(ctx context.Context, r *rooms, force bool) error {
 	if r.handlers.sitemap == nil {
 		return errNoFolder
 	}
-	set, end := a.progress(-1, "sitemap")
-	result, err := r.handlers.sitemap.Write(ctx, force, func(done, _ int64, _ string) { set(done) })
+	set, end := a.stages("sitemap")
+	result, err := r.handlers.sitemap.Write(ctx, force, set)
 	end()
 	if err != nil {
 		return err
@@ -43,8 +43,8 @@ func (a *app) checkSitemap(ctx context.Context, r *rooms) error {
 	if r.handlers.sitemap == nil {
 		return errNoFolder
 	}
-	set, end := a.progress(-1, "checking")
-	report, err := r.handlers.sitemap.Check(ctx, func(done, _ int64, _ string) { set(done) })
+	set, end := a.stages("checking")
+	report, err := r.handlers.sitemap.Check(ctx, set)
 	end()
 	if err != nil {
 		return err

@@ -44,7 +44,10 @@ period and gives back what still runs, uncounted. A second signal ends the grace
 				return err
 			}
 			defer a.closing(r)
-			return a.work(c.Context(), r, o)
+			r.openTracer()
+			r.activity = r.newActivity()
+			o.ended = r.traceRun
+			return r.tracing(c.Context(), func() error { return a.work(c.Context(), r, o) })
 		},
 	}
 	addWorkFlags(c)
@@ -56,6 +59,8 @@ period and gives back what still runs, uncounted. A second signal ends the grace
 // work runs one worker until ctx ends.
 func (a *app) work(ctx context.Context, r *rooms, o workerOptions) error {
 	limitMemory(r.config.Queue.Memory)
+	o, told := r.telling(ctx, o)
+	defer told()
 	w, closeIt, err := r.worker(o)
 	if err != nil {
 		return err

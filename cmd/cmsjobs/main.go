@@ -19,8 +19,13 @@ import (
 var version = "dev"
 
 func main() {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
 	a := &app{
-		out: os.Stdout, err: os.Stderr, in: os.Stdin,
+		self: self,
+		out:  os.Stdout, err: os.Stderr, in: os.Stdin,
 		environ:  config.Environment(),
 		now:      time.Now,
 		terminal: term.IsTerminal(int(os.Stdout.Fd())),
@@ -31,6 +36,8 @@ func main() {
 
 // app is one call of the program: its words, its streams, its clock.
 type app struct {
+	// self is the program's own file, for processes of its own; "" is none.
+	self     string
 	out, err io.Writer
 	in       io.Reader
 	environ  []string

@@ -81,9 +81,32 @@ func (a *app) progress(total int64, what string) (set func(done int64), end func
 	if !a.attended || a.global.json {
 		return func(int64) {}, func() {}
 	}
-	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+	bar := a.bar(total, what)
 	return func(done int64) { _ = bar.Set64(done) }, func() { _ = bar.Finish() } // a bar that cannot be drawn harms nobody
+}
+
+func (a *app) bar(total int64, what string) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+}
+
+// stages shows a bar for work whose size is known only while it is done, and
+// which has several parts: note names the one that is at work.
+func (a *app) stages(what string) (set func(done, total int64, note string), end func()) {
+	if !a.attended || a.global.json {
+		return func(int64, int64, string) {}, func() {}
+	}
+	bar := a.bar(-1, what)
+	return func(done, total int64, note string) {
+		if total <= 0 {
+			total = -1
+		}
+		if bar.GetMax64() != total {
+			bar.ChangeMax64(total)
+		}
+		bar.Describe(what + ": " + note)
+		_ = bar.Set64(done)
+	}, func() { _ = bar.Finish() }
 }
 
 // short cuts a text for a table.

@@ -6,9 +6,13 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/cache"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
 )
+
+// backupDigest is the entry that backup.digest turns off.
+const backupDigest = "backup.digest"
 
 // timetable is what the clock enqueues (S0.97–S0.103), in the CMS's zone. The
 // configuration changes an entry by its name or adds one; the admin page and
@@ -19,9 +23,13 @@ func timetable() []schedule.Entry {
 		// 30 s after each new sitemap it is enqueued anyway; this is for days without one.
 		{Name: "sitemap.indexnow", Cron: "0 2 * * *", Job: sitemap.IndexNow.Of(sitemap.IndexNowPayload{}), Unless: "sitemap.generate"},
 		{Name: "backup.generate", Cron: "0 3 * * *", Job: backup.Generate.Of(backup.GeneratePayload{}), CatchUp: 3 * time.Hour},
+		{Name: "backup.monitor", Cron: "30 9 * * *", Job: backup.Monitor.Of(backup.MonitorPayload{})},
+		{Name: backupDigest, Cron: "0 9 * * 1", Job: backup.Monitor.Of(backup.MonitorPayload{Digest: true})},
 		{Name: "logs.cleanup", Cron: "0 4 * * *", Job: cache.LogsCleanup.Of(cache.LogsPayload{})},
 		{Name: "analytics.process", Cron: "0 * * * *", Job: analytics.Process.Of(analytics.ProcessPayload{})},
 		{Name: "cache.clearExpired", Cron: "*/5 * * * *", Job: cache.ClearExpired.Of(cache.ExpiredPayload{}), Policy: schedule.Skip},
 		{Name: "queue.clean", Cron: "*/5 * * * *", Job: cache.QueueClean.Of(cache.CleanPayload{}), Policy: schedule.Skip},
+		// Where a mailbox for bounces is configured.
+		{Name: "mail.bounces", Cron: "*/10 * * * *", Job: mail.ReadBounces.Of(struct{}{}), Policy: schedule.Skip},
 	}
 }

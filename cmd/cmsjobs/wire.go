@@ -21,6 +21,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
+	"github.com/cmsjobs/cmsjobs/internal/trace"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
@@ -28,6 +29,7 @@ import (
 // rooms are the parts of the service, joined. Commands open them, use what
 // they need and close them.
 type rooms struct {
+	self     string // the program's own file
 	config   *config.Loaded
 	log      *slog.Logger
 	now      func() time.Time
@@ -39,12 +41,14 @@ type rooms struct {
 	wakeDir  string
 	breakers *breaker.Breakers
 	metrics  *web.Metrics
+	tracer   *trace.Tracer // nil: nobody collects traces
+	activity *activity     // nil: a command, whose deeds its caller knows
 	handlers handlerSet
 }
 
 // open joins the rooms that every command with a database needs.
 func (a *app) open(ctx context.Context, l *config.Loaded) (*rooms, error) {
-	r := &rooms{config: l, log: a.logger(l.Log), now: a.now}
+	r := &rooms{self: a.self, config: l, log: a.logger(l.Log), now: a.now}
 	for _, step := range []func(context.Context) error{r.openDatabases, r.migrate, r.openSite, r.openKinds, r.openStore} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, r.close())
@@ -272,6 +276,23 @@ func (r *rooms) openStore(ctx context.Context) error {
 // It makes rooms a jobs.Enqueuer that handlers may hold before the store is
 // open.
 func (r *rooms) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
+	receipts, err := r.put(ctx, list)
+	if err == nil && r.activity != nil {
+		r.activity.enqueued(ctx, list, receipts)
+	}
+	return receipts, err
+}
+
+// asked is Enqueue for people and programs over HTTP, whose deed is in the
+// trail.
+type asked struct{ r *rooms }
+
+// Enqueue implements jobs.Enqueuer.
+func (a asked) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
+	return a.r.put(ctx, list)
+}
+
+func (r *rooms) put(ctx context.Context, list []jobs.New) ([]jobs.Receipt, error) {
 	placed := slices.Clone(list)
 	for i, n := range placed {
 		if entry, known := r.registry.Lookup(n.Kind); known && n.Queue == "" {
@@ -281,7 +302,7 @@ func (r *rooms) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, 
 			r.metrics.Enqueued(placed[i].Queue, n.Kind)
 		}
 	}
-	return r.store.Enqueue(ctx, placed...)
+	return r.enqueueTraced(ctx, placed)
 }
 
 // enqueue is Enqueue of one job.
@@ -309,7 +330,7 @@ func (r *rooms) worker(o workerOptions) (w *jobs.Worker, closeIt func(), err err
 		Info: workerInfo(q.WorkerID), Queues: r.queues(), Slots: q.Concurrency, Prefetch: q.Prefetch, Lease: q.Lease,
 		PollMin: q.PollFirst, PollMax: q.Poll, Grace: q.Grace, MaxJobs: q.MaxJobs, MaxTime: q.MaxTime,
 		Once: o.once, StopWhenEmpty: o.stopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: residentMemory,
-		DatabaseTrouble: func(err error) bool { return sqlstore.Classify(err).Trouble() },
+		DatabaseTrouble: sqlstore.Outage,
 		RefreshEvery:    q.Refresh, Ended: o.ended,
 	}
 	closeIt = func() {}

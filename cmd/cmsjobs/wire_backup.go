@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,18 +15,20 @@ import (
 	"filippo.io/age/agessh"
 
 	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
-// uploadsLabel is the folder's name in archives that holds the CMS's uploads.
-const uploadsLabel = "uploads"
+// The folders' names in archives: uploads is the CMS's upload folder, media
+// the bucket that it may have instead.
+const (
+	uploadsLabel = "uploads"
+	mediaLabel   = "media"
+)
 
 // backupHandler joins the making, proving and restoring of backups.
 func backupHandler(registry *jobs.Registry, r *rooms) error {
@@ -39,7 +41,7 @@ func backupHandler(registry *jobs.Registry, r *rooms) error {
 		return nil
 	}
 	c := backup.Config{Site: r.site, DB: r.ownDB, Destinations: places, Version: version, Breaker: r.breakers,
-		Finished: r.backupFinished, Now: r.now, Logger: r.log}
+		Finished: r.backupFinished, Proved: r.backupProved, Watched: r.backupsWatched, Now: r.now, Logger: r.log}
 	if c.Options, err = backupOptions(r.config.Backup); err != nil {
 		return usageError{err}
 	}
@@ -53,8 +55,8 @@ func backupHandler(registry *jobs.Registry, r *rooms) error {
 			return usageError{fmt.Errorf("backup.verify_dsn: %w", err)}
 		}
 	}
-	if r.site.Root != "" {
-		c.Files = []backup.FileSet{{Label: uploadsLabel, Store: &laterFolder{dir: r.uploads()}}}
+	if c.Files, err = r.backupFiles(); err != nil {
+		return err
 	}
 	h, err := backup.New(c)
 	if err != nil {
@@ -65,15 +67,43 @@ func backupHandler(registry *jobs.Registry, r *rooms) error {
 	return nil
 }
 
+// backupFiles are the folders of uploads and, where the CMS keeps its media in
+// a bucket, that bucket.
+func (r *rooms) backupFiles() ([]backup.FileSet, error) {
+	var sets []backup.FileSet
+	if r.site.Root != "" {
+		sets = append(sets, backup.FileSet{Label: uploadsLabel, Store: &laterFolder{dir: r.uploads()}})
+	}
+	place, err := r.mediaPlace()
+	if err != nil {
+		r.log.Warn("where the CMS keeps its media cannot be found out; backups hold its upload folder only", "error", err)
+	}
+	if err != nil || place.Folder != "" {
+		return sets, nil
+	}
+	bucket, err := storage.NewS3(mediaBucketOf(place, place.KeyPrefix))
+	if err != nil {
+		return nil, fmt.Errorf("the bucket of the CMS's media cannot be backed up: %w", err)
+	}
+	return append(sets, backup.FileSet{Label: mediaLabel, Store: bucket}), nil
+}
+
+// mediaPlace is where the CMS keeps its media.
+func (r *rooms) mediaPlace() (cms.MediaPlace, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	settings, err := r.site.Settings(ctx)
+	if err != nil {
+		return cms.MediaPlace{}, err
+	}
+	return r.site.MediaPlace(settings)
+}
+
 // uploads is the folder of the CMS's uploads; the usual one where its settings
 // cannot be asked or name a bucket.
 func (r *rooms) uploads() string {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	if settings, err := r.site.Settings(ctx); err == nil {
-		if place, err := r.site.MediaPlace(settings); err == nil && place.Folder != "" {
-			return place.Folder
-		}
+	if place, err := r.mediaPlace(); err == nil && place.Folder != "" {
+		return place.Folder
 	}
 	return filepath.Join(r.site.Public(), "storage")
 }
@@ -106,22 +136,21 @@ func (r *rooms) backupPlaces() (map[string]storage.Store, error) {
 	return places, nil
 }
 
-// openS3 opens the bucket of the configuration.
-func openS3(c config.S3) (*storage.S3, error) {
-	return storage.NewS3(storage.S3Config{Bucket: c.Bucket, Prefix: strings.Trim(c.Prefix, "/"), Region: c.Region, Endpoint: c.Endpoint,
-		AccessKey: c.AccessKey, SecretKey: c.SecretKey.Reveal(), PathStyle: c.PathStyle})
-}
-
 func backupOptions(c config.Backup) (backup.Options, error) {
 	o := backup.Options{
 		Compression: archive.Format(c.Format), Include: c.Include, Exclude: c.Exclude, ExcludeTables: c.NoTables, EmptyTables: c.NoRows,
 		Tool: c.Tool, Throttle: int64(c.Throttle), StallTimeout: c.Stall, MinFree: int64(c.Freespace), NotifySuccess: true,
-		Retention: backup.Retention{Keep: c.Keep, Daily: c.Daily, Weekly: c.Weekly, Monthly: c.Monthly, MaxBytes: int64(c.MaxTotal)},
-		Verify:    map[string]backup.Level{"restore": backup.LevelRestored, "read": backup.LevelParsed, "off": backup.LevelNone}[c.Verify],
-		Health:    backup.HealthLimits{MaxAge: c.Alert},
+		Retention:      backup.Retention{Keep: c.Keep, Daily: c.Daily, Weekly: c.Weekly, Monthly: c.Monthly, MaxBytes: int64(c.MaxTotal)},
+		Verify:         map[string]backup.Level{"restore": backup.LevelRestored, "read": backup.LevelParsed, "off": backup.LevelNone}[c.Verify],
+		VerifyMaxBytes: int64(c.VerifyMax), VerifyBudget: c.Budget,
+		Health: backup.HealthLimits{MaxAge: orNever(c.Alert), MaxUnproven: orNever(c.Unproven)},
 	}
-	if c.Alert == 0 {
-		o.Health.MaxAge = math.MaxInt64
+	for _, file := range c.Identity {
+		identities, err := readIdentities(file)
+		if err != nil {
+			return o, fmt.Errorf("backup.age_identities: %w", err)
+		}
+		o.Identities = append(o.Identities, identities...)
 	}
 	for _, key := range c.Age {
 		recipient, err := ageRecipient(key)
@@ -133,123 +162,37 @@ func backupOptions(c config.Backup) (backup.Options, error) {
 	return o, nil
 }
 
+// orNever reads 0 as no limit.
+func orNever(d time.Duration) time.Duration {
+	if d == 0 {
+		return math.MaxInt64
+	}
+	return d
+}
+
+// readIdentities reads the keys of a file of age, or one of SSH.
+func readIdentities(file string) ([]age.Identity, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(data, []byte("-----BEGIN")) {
+		one, err := agessh.ParseIdentity(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s holds no SSH key that opens archives: %w", file, err)
+		}
+		return []age.Identity{one}, nil
+	}
+	identities, err := age.ParseIdentities(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s holds no age identity: %w", file, err)
+	}
+	return identities, nil
+}
+
 func ageRecipient(key string) (age.Recipient, error) {
 	if strings.HasPrefix(key, "ssh-") {
 		return agessh.ParseRecipient(key)
 	}
 	return age.ParseX25519Recipient(key)
-}
-
-// backupFinished tells the metrics, the subscribers, and people when a backup
-// is bad.
-func (r *rooms) backupFinished(ctx context.Context, report backup.Report) {
-	if r.metrics != nil && report.Status == backup.Good {
-		r.metrics.BackedUp(report.Finished, report.Size)
-		if report.Proof != nil && report.Proof.OK {
-			r.metrics.Verified(report.Proof.Finished)
-		}
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
-	defer cancel()
-	if err := r.tellOfBackup(ctx, report); err != nil {
-		r.log.Error("nobody could be told how the backup ended", "backup", report.ID, "status", report.Status, "error", err)
-	}
-}
-
-func (r *rooms) tellOfBackup(ctx context.Context, report backup.Report) error {
-	var next []jobs.New
-	if h := r.handlers.webhook; h != nil && report.Status == backup.Good {
-		deliveries, err := h.Publish(ctx, webhook.BackupCompleted, report)
-		if err != nil {
-			return err
-		}
-		next = append(next, deliveries...)
-	}
-	if text := badBackup(report); text != "" {
-		next = append(next, notify.BackupBad(text, r.pageURL("/admin/backups")))
-	}
-	if len(next) == 0 {
-		return nil
-	}
-	_, err := r.Enqueue(ctx, next...)
-	return err
-}
-
-// badBackup says what is wrong with a backup, "" when nothing is.
-func badBackup(report backup.Report) string {
-	switch {
-	case report.Error != "":
-		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, report.Error)
-	case report.Status != backup.Good:
-		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, strings.TrimSpace(report.DatabaseError+" "+report.FilesError))
-	case report.Proof != nil && !report.Proof.OK:
-		return fmt.Sprintf("Backup %s could not be proven: %s", report.ID, strings.Join(report.Proof.Problems, "; "))
-	}
-	return ""
-}
-
-// webBackups shows backups on pages: the name of one is ID@DESTINATION.
-type webBackups struct{ h *backup.Handler }
-
-func (b webBackups) Backups(ctx context.Context) ([]web.Backup, error) {
-	list, err := b.h.List(ctx, "")
-	if err != nil && len(list) == 0 {
-		return nil, err
-	}
-	proofs, err := b.h.Proofs(ctx, "", 500)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]web.Backup, 0, len(list))
-	for _, s := range list {
-		out = append(out, backupView(s, proofs))
-	}
-	return out, nil
-}
-
-func backupView(s backup.Stored, proofs []backup.Proof) web.Backup {
-	v := web.Backup{ID: s.ID + "@" + s.Destination, Size: s.Size, CreatedAt: s.Started, Complete: s.Status == backup.Good, Encrypted: s.Encrypted,
-		Destination: s.Destination, Tables: len(s.Tables), Files: int(s.FileCount)}
-	for _, p := range proofs { // newest first
-		if p.Backup == s.ID && p.Destination == s.Destination {
-			v.VerifiedAt, v.Verdict = &p.Finished, proofText(p)
-			break
-		}
-	}
-	return v
-}
-
-func proofText(p backup.Proof) string {
-	if !p.OK {
-		return "bad: " + strings.Join(p.Problems, "; ")
-	}
-	return strings.TrimSuffix(string(p.Level)+", "+p.Note, ", ")
-}
-
-func (b webBackups) find(ctx context.Context, name string) (backup.Stored, error) {
-	id, destination, _ := strings.Cut(name, "@")
-	s, err := b.h.Show(ctx, id, destination)
-	if errors.Is(err, backup.ErrNoBackup) {
-		err = errors.Join(jobs.ErrNotFound, err)
-	}
-	return s, err
-}
-
-func (b webBackups) OpenBackup(ctx context.Context, name string) (io.ReadCloser, web.Backup, error) {
-	s, err := b.find(ctx, name)
-	if err != nil {
-		return nil, web.Backup{}, err
-	}
-	content, info, err := b.h.Download(ctx, s)
-	view := backupView(s, nil)
-	view.ID, view.Size = filepath.Base(s.Archive), info.Size
-	return content, view, err
-}
-
-func (b webBackups) DeleteBackup(ctx context.Context, name string) error {
-	s, err := b.find(ctx, name)
-	if err != nil {
-		return err
-	}
-	return b.h.Delete(ctx, s)
 }

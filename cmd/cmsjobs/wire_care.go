@@ -57,7 +57,7 @@ func notifyHandler(registry *jobs.Registry, r *rooms) error {
 		n.Channels = append(n.Channels, notify.Channel{Type: notify.TypeMail, To: r.config.Mail.Admin})
 	}
 	for _, channel := range c.Channels {
-		n.Channels = append(n.Channels, notify.Channel{Type: channel.Type, URL: channel.URL.Reveal(), Chat: channel.ChatID})
+		n.Channels = append(n.Channels, notify.Channel{Name: channel.Name, Type: channel.Type, URL: channel.URL.Reveal(), Chat: channel.ChatID, MinLevel: channel.Level})
 	}
 	h, err := notify.New(n)
 	if err != nil {

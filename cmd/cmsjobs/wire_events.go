@@ -38,16 +38,30 @@ func (r *rooms) deliveries(ctx context.Context, event string, data any) ([]jobs.
 // failures tells people about jobs that failed for good. The worker only drops
 // them in: telling must not slow it down.
 type failures struct {
-	r    *rooms
-	list chan jobs.Settlement
+	r          *rooms
+	list       chan jobs.Settlement
+	last, done chan struct{}
 }
 
-func newFailures(r *rooms) *failures { return &failures{r, make(chan jobs.Settlement, 1000)} }
+// telling makes a worker with o tell people; finish returns when the last
+// failure was told.
+func (r *rooms) telling(ctx context.Context, o workerOptions) (_ workerOptions, finish func()) {
+	f := &failures{r, make(chan jobs.Settlement, 1000), make(chan struct{}), make(chan struct{})}
+	go f.run(context.WithoutCancel(ctx))
+	also := o.ended
+	o.ended = func(end jobs.Settlement) {
+		if also != nil {
+			also(end)
+		}
+		f.ended(end)
+	}
+	return o, func() { close(f.last); <-f.done }
+}
 
-// Ended takes a run; all but buried jobs are none of its business. In a storm
+// ended takes a run; all but buried jobs are none of its business. In a storm
 // of failures some are not told apart: messages are grouped by the hour anyway,
 // and failed_jobs has them all.
-func (f *failures) Ended(end jobs.Settlement) {
+func (f *failures) ended(end jobs.Settlement) {
 	if end.Verdict != jobs.Buried {
 		return
 	}
@@ -57,23 +71,40 @@ func (f *failures) Ended(end jobs.Settlement) {
 	}
 }
 
-// run tells until ctx ends.
+// run tells until the worker has ended, and then what is left for 10 seconds.
 func (f *failures) run(ctx context.Context) {
+	defer close(f.done)
 	for {
 		select {
-		case <-ctx.Done():
-			return
 		case end := <-f.list:
-			call, cancel := context.WithTimeout(ctx, 10*time.Second)
-			if err := f.tell(call, end); err != nil {
-				f.r.log.Error("nobody could be told that a job failed; it is in failed_jobs", "uuid", end.Claimed.Job.UUID, "error", err)
-			}
-			cancel()
+			f.try(ctx, end)
+			continue
+		case <-f.last:
 		}
+		break
+	}
+	ctx, cancel := context.WithTimeout(ctx, tellingTime)
+	defer cancel()
+	for len(f.list) > 0 {
+		f.try(ctx, <-f.list)
+	}
+}
+
+// tellingTime is how long one failure may take to be told.
+const tellingTime = 10 * time.Second
+
+func (f *failures) try(ctx context.Context, end jobs.Settlement) {
+	ctx, cancel := context.WithTimeout(ctx, tellingTime)
+	defer cancel()
+	if err := f.tell(ctx, end); err != nil {
+		f.r.log.Error("nobody could be told that a job failed; it is in failed_jobs", "uuid", end.Claimed.Job.UUID, "error", err)
 	}
 }
 
 func (f *failures) tell(ctx context.Context, end jobs.Settlement) error {
+	if f.r.activity != nil {
+		f.r.activity.failed(ctx, end)
+	}
 	var next []jobs.New
 	if n, ok := notify.JobFailed(end.Claimed.Job, end.Error, f.r.jobURL(end.Claimed.Job.UUID)); ok {
 		next = append(next, n)
@@ -114,9 +145,12 @@ func (r *rooms) tickMissed(ctx context.Context, entry string, tick time.Time) {
 	}
 }
 
-// ticked counts a tick that was taken.
-func (r *rooms) ticked(entry string, at time.Time) {
+// ticked counts a tick that was taken, and may tell the trail of it.
+func (r *rooms) ticked(entry, kind string, at time.Time) {
 	if r.metrics != nil {
 		r.metrics.Scheduled(entry, at)
+	}
+	if r.activity != nil {
+		r.activity.ticked(entry, kind)
 	}
 }

@@ -82,6 +82,19 @@ func (f *laterFolder) List(ctx context.Context, prefix string) iter.Seq2[storage
 	return s.List(ctx, prefix)
 }
 
+// Others yields what is no file.
+func (f *laterFolder) Others(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	s, err := f.store(false)
+	if err != nil {
+		return func(yield func(string, error) bool) {
+			if !errors.Is(err, storage.ErrNotFound) {
+				yield("", err)
+			}
+		}
+	}
+	return s.Others(ctx, prefix)
+}
+
 // Delete removes a file.
 func (f *laterFolder) Delete(ctx context.Context, key string) error {
 	s, err := f.store(false)
@@ -116,5 +129,5 @@ func (f *laterFolder) Free() (int64, error) {
 	if err := syscall.Statfs(dir, &stat); err != nil {
 		return 0, err
 	}
-	return int64(stat.Bavail) * stat.Bsize, nil
+	return int64(stat.Bavail) * int64(stat.Bsize), nil
 }

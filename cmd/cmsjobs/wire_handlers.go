@@ -2,11 +2,11 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -17,13 +17,13 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/apart"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/publish"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
-	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/templates"
 )
 
@@ -68,7 +68,7 @@ func sitemapHandler(registry *jobs.Registry, r *rooms) error {
 		Options: sitemap.Options{Profile: c.Profile, Naming: c.Naming, PerFile: c.PerFile, Images: c.Images, Alternates: c.Alternates,
 			News: c.News, Publication: c.Publication, Gzip: c.Gzip, Stylesheet: c.Stylesheet, Robots: c.Robots, KeepNoIndex: c.KeepNoindex, Models: r.models()},
 		IndexNow: sitemap.IndexNowOptions{Mode: r.config.IndexNow.Mode, Endpoints: r.config.IndexNow.Endpoints, WriteKey: r.config.IndexNow.WriteKey, Batch: r.config.IndexNow.Batch},
-		HTTP:     outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowPrivate: r.config.Webhook.Networks(), AllowHTTP: true, SameHostRedirects: true, UserAgent: "cmsjobs/" + version}),
+		HTTP:     r.searchEngines(outbound.Options{Timeout: 30 * time.Second, AllowPrivate: r.config.Webhook.Networks(), AllowHTTP: true, SameHostRedirects: true, UserAgent: "cmsjobs/" + version}),
 		Updated:  r.sitemapUpdated,
 	})
 	if err != nil {
@@ -86,11 +86,11 @@ func (r *rooms) sitemapFolder() string { return cmp.Or(r.config.Sitemap.Dir, r.s
 func (r *rooms) sitemapTarget() (sitemap.Target, error) {
 	switch c := r.config.Sitemap; {
 	case c.Target == "s3":
-		bucket, err := openS3(r.config.Storage.S3)
+		bucket, err := r.bucket()
 		if err != nil {
 			return nil, usageError{fmt.Errorf("sitemap.target is s3: %w", err)}
 		}
-		return sitemap.Bucket(bucket, c.Dir), nil
+		return sitemap.Bucket(bucket, keyPrefix(c.Dir)), nil
 	case c.Target == "cache":
 		return sitemap.CacheTable(cms.CacheTable{Site: r.site, Prefix: r.config.Cache.Prefix}, r.now), nil
 	case r.site.Root == "" && c.Dir == "":
@@ -100,20 +100,20 @@ func (r *rooms) sitemapTarget() (sitemap.Target, error) {
 	return sitemap.Folder(r.sitemapFolder()), nil
 }
 
-func mediaHandler(registry *jobs.Registry, r *rooms) error {
-	c := r.config.Media
-	limits := picture.DefaultLimits()
-	limits.FileBytes = int64(c.MaxFile)
-	o := media.Options{Widths: c.Widths, Name: c.Name, Quality: c.Quality, Copies: c.Copies, Optimize: c.Optimize, KeepEXIF: c.KeepEXIF,
-		KeepICC: c.KeepICC, Placeholder: c.Placeholder, Limits: limits, Memory: int64(c.Memory), AtOnce: c.AtOnce}
-	for _, text := range c.Sizes {
-		size, err := config.ParseMediaSize(text)
-		if err != nil {
-			return usageError{err}
-		}
-		o.Sizes = append(o.Sizes, media.Size{Name: size.Name, Width: size.Width, Height: size.Height, Fit: size.Fit})
+// keyPrefix turns a folder into what its keys in a bucket begin with.
+func keyPrefix(folder string) string {
+	if folder = strings.Trim(folder, "/"); folder == "" {
+		return ""
 	}
-	h, err := media.New(media.Config{Site: r.site, Open: openMedia, Options: o, Now: r.now, Logger: r.log})
+	return folder + "/"
+}
+
+func mediaHandler(registry *jobs.Registry, r *rooms) error {
+	o, err := r.mediaOptions()
+	if err != nil {
+		return err
+	}
+	h, err := media.New(media.Config{Site: r.site, Open: r.openMedia, Options: o, Now: r.now, Logger: r.log})
 	if err != nil {
 		return err
 	}
@@ -122,27 +122,42 @@ func mediaHandler(registry *jobs.Registry, r *rooms) error {
 	return nil
 }
 
-// openMedia opens the place where the CMS keeps its uploads.
-func openMedia(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
-	if p.Folder == "" {
-		return storage.NewS3(storage.S3Config{Bucket: p.Bucket.Name, Region: p.Bucket.Region, Endpoint: p.Bucket.Endpoint,
-			AccessKey: p.Bucket.AccessKey, SecretKey: p.Bucket.Secret, PathStyle: p.Bucket.PathStyle})
+// mediaOptions says in the handler's words what the configuration says.
+func (r *rooms) mediaOptions() (media.Options, error) {
+	c := r.config.Media
+	limits := picture.DefaultLimits()
+	limits.FileBytes = int64(c.MaxFile)
+	o := media.Options{Widths: c.Widths, Name: c.Name, Position: c.Position, Quality: c.Quality, Copies: c.Copies, Optimize: c.Optimize,
+		KeepEXIF: c.KeepEXIF, KeepICC: c.KeepICC, Placeholder: c.Placeholder, Animations: picture.Animations(c.Animations),
+		Limits: limits, Memory: int64(c.Memory), AtOnce: c.AtOnce}
+	if w := c.Watermark; w.Enabled {
+		o.Watermark = &media.Watermark{Source: w.Source, Percent: w.Percent, Opacity: w.Opacity, Position: w.Position, X: w.X, Y: w.Y, Folders: w.Folders}
 	}
-	return storage.NewLocal(p.Folder, storage.LocalOptions{})
+	if c.Apart && r.self != "" {
+		o.Apart = apart.Renderer{Command: []string{r.self, "media", "render"}, Memory: int64(c.ApartMemory), Time: c.ApartTime}
+	}
+	for _, text := range c.Sizes {
+		size, err := config.ParseMediaSize(text)
+		if err != nil {
+			return o, usageError{err}
+		}
+		o.Sizes = append(o.Sizes, media.Size{Name: size.Name, Width: size.Width, Height: size.Height, Fit: size.Fit})
+	}
+	return o, nil
 }
 
 func mailHandler(registry *jobs.Registry, r *rooms) error {
 	c := r.config.Mail
-	rate := mail.Rate{PerSecond: c.Rate.PerSecond, PerMinute: c.Rate.PerMinute, PerHour: c.Rate.PerHour, PerDay: c.Rate.PerDay}
 	m := mail.Config{
 		Site: r.site, DB: r.ownDB, Templates: templates.Mail(), TemplateFolder: c.Templates, AttachmentRoots: c.Roots,
 		MaxAttachmentBytes: int64(c.MaxSize), ResendUnknown: c.Resend, KeepPayload: c.KeepBody, EmailLogs: c.CMSLog, CommandTimeout: c.Timeout,
-		Limits: mail.Limits{All: rate}, Breaker: r.breakers, Enqueue: r, Now: r.now, Logger: r.log,
+		Limits: mailLimits(c.Rate), MaxAge: c.MaxAge, HardBounceExpiry: c.Suppress, Breaker: r.breakers, Counted: r.mailed, Enqueue: r, Now: r.now, Logger: r.log,
 		Transport: mail.Transport{Driver: c.Driver, Host: c.Host, Port: c.Port, Username: c.Username, Password: mail.Secret(c.Password.Reveal()),
 			TLS: c.Encryption, EHLO: c.EHLO, FromName: c.FromName, FromAddress: c.From, SendmailPath: c.Sendmail},
 	}
-	if c.Rate.PerDomain > 0 {
-		m.Limits.Domains = map[string]mail.Rate{"*": {PerMinute: c.Rate.PerDomain}}
+	if box := c.Mailbox; box.Host != "" {
+		m.Mailbox = mail.Mailbox{Host: box.Host, Port: box.Port, Username: box.Username, Password: mail.Secret(box.Password.Reveal()),
+			TLS: box.Encryption, Folder: box.Folder, MoveTo: box.MoveTo}
 	}
 	if !c.Verify {
 		m.TLS = &tls.Config{InsecureSkipVerify: true} // the owner said so: mail.verify
@@ -162,6 +177,16 @@ func mailHandler(registry *jobs.Registry, r *rooms) error {
 	return nil
 }
 
+// mailLimits are the configuration's, a domain's for the minute.
+func mailLimits(c config.MailRate) mail.Limits {
+	l := mail.Limits{All: mail.Rate{PerSecond: c.PerSecond, PerMinute: c.PerMinute, PerHour: c.PerHour, PerDay: c.PerDay},
+		Domains: map[string]mail.Rate{"*": {PerMinute: c.PerDomain}}}
+	for domain, n := range c.Domains {
+		l.Domains[strings.ToLower(domain)] = mail.Rate{PerMinute: n}
+	}
+	return l
+}
+
 // finishMail adds what has to be opened: the key of DKIM, the bucket that
 // attachments may lie in, the check of bounces that others report.
 func (r *rooms) finishMail(m *mail.Config) (err error) {
@@ -172,7 +197,7 @@ func (r *rooms) finishMail(m *mail.Config) (err error) {
 		}
 	}
 	if r.config.Storage.S3.Bucket != "" {
-		if m.Store, err = openS3(r.config.Storage.S3); err != nil {
+		if m.Store, err = r.bucket(); err != nil {
 			return fmt.Errorf("storage.s3: %w", err)
 		}
 	}

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,8 +18,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web"
@@ -118,6 +120,10 @@ func (w webWebhooks) DeleteWebhook(ctx context.Context, id string) error {
 	return notThere(w.h.Remove(ctx, n))
 }
 
+// requestShown is how much of a request the list of deliveries shows, in
+// characters.
+const requestShown = 2000
+
 func (w webWebhooks) Deliveries(ctx context.Context, id string, p jobs.Page) (jobs.List[web.Delivery], error) {
 	var n int64
 	var err error
@@ -133,7 +139,7 @@ func (w webWebhooks) Deliveries(ctx context.Context, id string, p jobs.Page) (jo
 		if d.Error != "" {
 			answer = d.Error
 		}
-		out.Items = append(out.Items, web.Delivery{ID: strconv.FormatInt(d.ID, 10), Webhook: strconv.FormatInt(d.Subscription, 10), Event: d.Event, At: d.At, Status: d.Status, Answer: answer, Attempt: d.Attempt})
+		out.Items = append(out.Items, web.Delivery{ID: strconv.FormatInt(d.ID, 10), Webhook: strconv.FormatInt(d.Subscription, 10), Event: d.Event, At: d.At, Status: d.Status, Answer: answer, Request: short(d.Request, requestShown), Attempt: d.Attempt})
 	}
 	return out, err
 }
@@ -190,14 +196,49 @@ func (m *webMedia) Regenerate(ctx context.Context, onlyMissing bool) (int, error
 	}
 }
 
-// webSitemap shows the files of the sitemap.
-type webSitemap struct{ dir string }
+// webSitemap shows the files of the sitemap, and what IndexNow was told.
+type webSitemap struct {
+	dir   string
+	runs  web.History
+	hosts string // whom sitemap.indexnow tells
+}
 
 // mapsShown bounds how many files are read for a page.
 const mapsShown = 200
 
-func (s webSitemap) SitemapStatus(context.Context) (web.SitemapStatus, error) {
+// submissionsShown is how many runs of sitemap.indexnow are shown.
+const submissionsShown = 30
+
+// submissions are the last runs that told search engines, or tried to.
+func (s webSitemap) submissions(ctx context.Context) ([]web.Submission, error) {
+	runs, err := s.runs.Runs(ctx, jobs.Filter{Kinds: []string{sitemap.IndexNow.Name}}, jobs.Page{Limit: submissionsShown})
+	var list []web.Submission
+	for _, r := range runs.Items {
+		var did sitemap.Submission
+		if len(r.Result) > 0 && json.Unmarshal(r.Result, &did) != nil {
+			continue // of another version
+		}
+		x := web.Submission{At: r.EndedAt, Host: s.hosts, URLs: did.Added + did.Changed + did.Deleted, Note: strings.Join(append(did.Refusals, r.Error), " ")}
+		switch {
+		case r.Outcome != jobs.Completed.String():
+			x.Failed = true
+		case did.Calls > 0:
+			x.Status = http.StatusOK
+		default:
+			x.URLs, x.Note = 0, did.Why
+		}
+		x.Note = strings.TrimSpace(x.Note)
+		list = append(list, x)
+	}
+	return list, err
+}
+
+func (s webSitemap) SitemapStatus(ctx context.Context) (web.SitemapStatus, error) {
 	var status web.SitemapStatus
+	var err error
+	if status.Submissions, err = s.submissions(ctx); err != nil {
+		return status, err
+	}
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
 		return status, err
@@ -232,17 +273,20 @@ func sitemapFile(root *os.Root, name string) (web.SitemapFile, error) {
 	return web.SitemapFile{Name: name, URLs: strings.Count(string(text), "<loc>"), Size: info.Size(), Modified: info.ModTime()}, err
 }
 
-// remembered is an answer that serves for five minutes.
+// remembered is an answer that serves for a while: long enough for many who
+// ask at once, short enough that nobody sees old figures after a deed.
 type remembered[T any] struct {
 	lock sync.Mutex
 	at   time.Time
 	last T
 }
 
+const rememberedFor = 10 * time.Second
+
 func (m *remembered[T]) ask(now func() time.Time, find func() (T, error)) (T, error) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	if !m.at.IsZero() && now().Sub(m.at) < 5*time.Minute {
+	if !m.at.IsZero() && now().Sub(m.at) < rememberedFor {
 		return m.last, nil
 	}
 	found, err := find()
@@ -272,6 +316,43 @@ func (g *webGrowth) Growth(ctx context.Context) ([]web.Room, error) {
 	})
 }
 
+// SizesSince adds up what was kept of each day.
+func (g *webGrowth) SizesSince(ctx context.Context, since time.Time) ([]web.SizeDay, error) {
+	list, err := g.r.store.Sizes(ctx, since)
+	var days []web.SizeDay
+	for _, x := range list {
+		if len(days) == 0 || days[len(days)-1].Day != x.Day {
+			days = append(days, web.SizeDay{Day: x.Day})
+		}
+		if day := &days[len(days)-1]; x.Part == "table" {
+			day.Tables += x.Bytes
+		} else {
+			day.Disk += x.Bytes
+		}
+	}
+	return days, err
+}
+
+// sizesEvery is how often sizes are measured for the plots of growth.
+const sizesEvery = time.Hour
+
+// noteSizes writes today's sizes down, unless somebody did within the hour.
+func (r *rooms) noteSizes(ctx context.Context) error {
+	age, ever, err := r.store.SizesAge(ctx)
+	if err != nil || ever && age < sizesEvery {
+		return err
+	}
+	list, err := (&webGrowth{r: r}).Growth(ctx)
+	if err != nil {
+		return err
+	}
+	sizes := map[string]int64{}
+	for _, x := range list {
+		sizes[x.Part] += x.Bytes
+	}
+	return r.store.KeepSizes(ctx, sizes)
+}
+
 func (g *webGrowth) folders(ctx context.Context) []web.Room {
 	if g.r.site.Root == "" {
 		return nil
@@ -283,7 +364,7 @@ func (g *webGrowth) folders(ctx context.Context) []web.Room {
 		{"logs", filepath.Join(storage, "logs")}, {"media", g.r.uploads()}, {"backup", filepath.Join(storage, "app", "cmsjobs-backups")},
 	} {
 		bytes, files, whole := folderSize(ctx, f.dir)
-		name := f.dir
+		name := strings.TrimPrefix(strings.TrimPrefix(f.dir, g.r.site.Root), string(filepath.Separator))
 		if !whole {
 			name += " (at least)"
 		}
@@ -314,29 +395,13 @@ func folderSize(ctx context.Context, dir string) (bytes, files int64, whole bool
 	return bytes, files, whole
 }
 
-// bounces takes POST /api/v1/mail/bounces, signed as Standard Webhooks says.
-func bounces(h *mail.Handler, log func(error)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		if q.Method != http.MethodPost {
-			w.Header().Set("Allow", http.MethodPost)
-			http.Error(w, "POST reports of bounces here", http.StatusMethodNotAllowed)
-			return
+// hostsOf are the hosts of addresses, for people.
+func hostsOf(addresses []string) string {
+	var hosts []string
+	for _, a := range addresses {
+		if u, err := url.Parse(a); err == nil {
+			hosts = append(hosts, u.Host)
 		}
-		body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, 1<<20))
-		if err != nil {
-			http.Error(w, "the request is larger than 1 MiB, or broke off", http.StatusRequestEntityTooLarge)
-			return
-		}
-		n, err := h.HandleBounceWebhook(q.Context(), q.Header, body)
-		switch {
-		case errors.Is(err, mail.ErrUnsigned):
-			http.Error(w, "the signature is missing or wrong (mail.bounce_secret)", http.StatusUnauthorized)
-		case err != nil:
-			log(err)
-			http.Error(w, "the reports could not be read or stored", http.StatusBadRequest)
-		default:
-			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, "{\"taken\":%d}\n", n)
-		}
-	})
+	}
+	return strings.Join(hosts, ", ")
 }

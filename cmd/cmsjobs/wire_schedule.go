@@ -20,8 +20,12 @@ func (r *rooms) scheduler() (*schedule.Scheduler, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
+	kinds := map[string]string{}
+	for _, e := range entries {
+		kinds[e.Name] = e.Job.Kind
+	}
 	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.store, History: r.store, Zone: r.scheduleZone, Ran: r.ran, Logger: r.log, CatchUp: r.config.Schedule.CatchUp,
-		Missed: r.tickMissed, Taken: r.ticked})
+		Missed: r.tickMissed, Taken: func(entry string, at time.Time) { r.ticked(entry, kinds[entry], at) }})
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -56,6 +60,7 @@ func (r *rooms) entries() ([]schedule.Entry, error) {
 	own := maps.Clone(r.config.Schedule.Entries)
 	var entries []schedule.Entry
 	for _, e := range timetable() {
+		e.Paused = e.Name == backupDigest && !r.config.Backup.Digest
 		changed, err := r.configured(e, own[e.Name])
 		if err != nil {
 			return nil, fmt.Errorf("schedule.entries.%s: %w", e.Name, err)
@@ -133,12 +138,14 @@ func (r *rooms) tick(ctx context.Context, atMost time.Duration) (tickReport, err
 		report = tickReport{Enqueued: done.Enqueued, Missed: done.Missed, Skipped: done.Skipped}
 	}
 	r.config.Queue.MaxTime = atMost
-	w, closeIt, err := r.worker(workerOptions{stopWhenEmpty: true, ended: func(end jobs.Settlement) {
+	o, told := r.telling(ctx, workerOptions{stopWhenEmpty: true, ended: func(end jobs.Settlement) {
 		report.Ran++
 		if end.Verdict == jobs.Buried || end.Verdict == jobs.Retried {
 			report.Failed++
 		}
 	}})
+	defer told()
+	w, closeIt, err := r.worker(o)
 	if err != nil {
 		return report, err
 	}

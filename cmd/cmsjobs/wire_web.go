@@ -13,7 +13,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
@@ -34,11 +33,11 @@ func (r *rooms) webServer(collector *analytics.Collector) (*web.Server, error) {
 		return nil, err
 	}
 	w := web.Config{
-		Enqueuer: r, Registry: r.registry, Ledger: r.store, Changer: r.store, History: r.store, Queues: r.store, Workers: r.store, Schedules: s,
+		Enqueuer: asked{r}, Registry: r.registry, Ledger: r.store, Changer: r.store, History: r.store, Queues: r.store, Workers: r.store, Schedules: s,
 		Ticker: webTicker{r}, Gate: gate, Breakers: r.openBreakers, Settings: r.settings, Metrics: r.metrics.Registry,
 		Ready:       []web.Check{{Name: "database", Do: r.db.PingContext}},
 		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, PublicMetrics: c.Metrics,
-		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody),
+		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,
 		Mount: r.mounts(collector), Version: version, Now: r.now, Log: r.log,
 	}
 	r.showHandlers(&w)
@@ -102,7 +101,8 @@ func (a cmsAccounts) AccountByLogin(ctx context.Context, login string) (access.A
 	if errors.Is(err, cms.ErrNoUser) {
 		err = errors.Join(jobs.ErrNotFound, err)
 	}
-	return access.Account{ID: u.ID, Name: u.Name, PasswordHash: u.PasswordHash, SuperUser: u.SuperUser, Permissions: u.Permissions}, err
+	return access.Account{ID: u.ID, Name: u.Name, PasswordHash: u.PasswordHash, SuperUser: u.SuperUser, Permissions: u.Permissions,
+		SessionsInvalidatedAt: u.SessionsInvalidatedAt}, err
 }
 
 // openBreakers are the dependencies that are down now.
@@ -138,7 +138,7 @@ func (t webTicker) Tick(ctx context.Context) (web.TickReport, error) {
 // its room empty, and its page says so.
 func (r *rooms) showHandlers(c *web.Config) {
 	if h := r.handlers.mail; h != nil {
-		c.Mail, c.Suppressions = webMail{h}, webMail{h}
+		c.Mail, c.Suppressions, c.Templates = webMail{h}, webMail{h}, webMail{h}
 	}
 	if h := r.handlers.analytics; h != nil {
 		c.Analytics = webAnalytics{h}
@@ -147,13 +147,13 @@ func (r *rooms) showHandlers(c *web.Config) {
 		c.Webhooks = webWebhooks{h}
 	}
 	if h := r.handlers.backup; h != nil {
-		c.Backups = webBackups{h}
+		c.Backups = webBackups{h, r.enqueue}
 	}
 	if r.handlers.media != nil {
 		c.Media = &webMedia{r: r}
 	}
 	if r.handlers.sitemap != nil {
-		c.Sitemap = webSitemap{r.sitemapFolder()}
+		c.Sitemap = webSitemap{r.sitemapFolder(), r.store, hostsOf(r.config.IndexNow.Endpoints)}
 	}
 	c.Growth = &webGrowth{r: r}
 }
@@ -182,77 +182,6 @@ func (a webAnalytics) Report(ctx context.Context, q web.AnalyticsQuery) (web.Ana
 		out.Dimensions[name] = items
 	}
 	return out, nil
-}
-
-// webMail shows the log of mails and the suppressions.
-type webMail struct{ h *mail.Handler }
-
-func (m webMail) Mails(ctx context.Context, q web.MailQuery, p jobs.Page) (jobs.List[web.Mail], error) {
-	f := mail.LogFilter{Recipient: q.Text}
-	if q.State != "" {
-		f.States = []mail.State{mail.State(q.State)}
-	}
-	list, err := m.h.Log(ctx, f, p)
-	out := jobs.List[web.Mail]{Total: list.Total, Next: list.Next}
-	for _, e := range list.Items {
-		out.Items = append(out.Items, mailOf(e))
-	}
-	return out, err
-}
-
-func mailOf(e mail.Entry) web.Mail {
-	return web.Mail{ID: e.UUID, UUID: e.UUID, To: e.Recipient, From: e.Sender, Subject: e.Subject, State: string(e.State), Answer: e.Answer, Attempts: e.Attempt, At: e.UpdatedAt}
-}
-
-func (m webMail) Mail(ctx context.Context, id string) (web.Mail, error) {
-	list, err := m.h.Log(ctx, mail.LogFilter{UUID: id}, jobs.Page{Limit: 1})
-	if err != nil {
-		return web.Mail{}, err
-	}
-	if len(list.Items) == 0 {
-		return web.Mail{}, fmt.Errorf("no mail %s: %w", id, jobs.ErrNotFound)
-	}
-	return mailOf(list.Items[0]), nil
-}
-
-func (m webMail) ResendMail(ctx context.Context, id string) (jobs.Receipt, error) {
-	return m.h.Resend(ctx, id)
-}
-
-func (m webMail) Suppressions(ctx context.Context, p jobs.Page) (jobs.List[web.Suppression], error) {
-	limit := p.Limit
-	if limit <= 0 {
-		limit = 50
-	}
-	list, err := m.h.Suppressions(ctx, p.Cursor, limit)
-	out := jobs.List[web.Suppression]{Total: -1}
-	for _, s := range list {
-		x := web.Suppression{Address: s.Recipient, Reason: s.Reason, CreatedAt: s.CreatedAt}
-		if !s.ExpiresAt.IsZero() {
-			x.ExpiresAt = &s.ExpiresAt
-		}
-		out.Items = append(out.Items, x)
-	}
-	if len(list) == limit {
-		out.Next = list[limit-1].Recipient
-	}
-	return out, err
-}
-
-func (m webMail) Suppress(ctx context.Context, s web.Suppression) error {
-	var until time.Time
-	if s.ExpiresAt != nil {
-		until = *s.ExpiresAt
-	}
-	return m.h.Suppress(ctx, s.Address, s.Reason, "by hand", until)
-}
-
-func (m webMail) Unsuppress(ctx context.Context, address string) error {
-	was, err := m.h.Unsuppress(ctx, address)
-	if err == nil && !was {
-		err = fmt.Errorf("%s is not suppressed: %w", address, jobs.ErrNotFound)
-	}
-	return err
 }
 
 // listen opens the port of the configuration.

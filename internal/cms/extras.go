@@ -58,17 +58,17 @@ func (s *Site) extrasOf(ctx context.Context, m Model, q ContentQuery) (extras, e
 	return e, err
 }
 
-func (e *extras) load(ctx context.Context, batch []row, at map[string]*row) error {
-	first, last := e.arg(batch[0].id), e.arg(batch[len(batch)-1].id)
+func (e *extras) load(ctx context.Context, b *batch) error {
+	first, last := e.arg(b.rows[0].id), e.arg(b.rows[len(b.rows)-1].id)
 	steps := []struct {
 		wanted bool
-		load   func(context.Context, map[string]*row, any, any) error
+		load   func(context.Context, *batch, any, any) error
 	}{{e.robots, e.loadRobots}, {e.translations != "", e.loadTranslations}, {e.slugTranslations, e.loadSlugs}, {e.languageRows, e.loadRows}}
 	for _, step := range steps {
 		if !step.wanted {
 			continue
 		}
-		if err := step.load(ctx, at, first, last); err != nil {
+		if err := step.load(ctx, b, first, last); err != nil {
 			return err
 		}
 	}
@@ -103,11 +103,11 @@ func (e *extras) each(ctx context.Context, query string, args []any, columns int
 }
 
 // loadRobots reads the SEO box: a JSON list of one object.
-func (e *extras) loadRobots(ctx context.Context, at map[string]*row, first, last any) error {
+func (e *extras) loadRobots(ctx context.Context, b *batch, first, last any) error {
 	query := fmt.Sprintf("SELECT reference_id, meta_value FROM %s WHERE meta_key = 'seo_meta' AND reference_type = ? AND reference_id >= ? AND reference_id <= ?",
 		e.site.quote(e.site.Table("meta_boxes")))
 	return e.each(ctx, query, []any{e.model.Class, first, last}, 2, func(v []nullText) {
-		if r := at[string(v[0])]; r != nil && noIndex(string(v[1])) {
+		if r := b.row(string(v[0])); r != nil && noIndex(string(v[1])) {
 			r.more().noIndex = true
 		}
 	})
@@ -137,12 +137,12 @@ func noIndex(box string) bool {
 }
 
 // loadTranslations finds the languages that an item was translated into.
-func (e *extras) loadTranslations(ctx context.Context, at map[string]*row, first, last any) error {
+func (e *extras) loadTranslations(ctx context.Context, b *batch, first, last any) error {
 	quote, id := e.site.quote, e.model.Table+"_id"
 	query := fmt.Sprintf("SELECT %s, lang_code FROM %s WHERE %s >= ? AND %s <= ? ORDER BY %s, lang_code",
 		quote(id), quote(e.site.Table(e.translations)), quote(id), quote(id), quote(id))
 	return e.each(ctx, query, []any{first, last}, 2, func(v []nullText) {
-		r, code := at[string(v[0])], string(v[1])
+		r, code := b.row(string(v[0])), string(v[1])
 		if r == nil || !e.foreign(code) {
 			return
 		}
@@ -163,13 +163,13 @@ func (e *extras) foreign(code string) bool {
 
 // loadSlugs puts the translated slugs into the versions that are there. An
 // empty key or a NULL prefix means the default language's.
-func (e *extras) loadSlugs(ctx context.Context, at map[string]*row, first, last any) error {
+func (e *extras) loadSlugs(ctx context.Context, b *batch, first, last any) error {
 	quote := e.site.quote
 	query := fmt.Sprintf(`SELECT s.reference_id, t.lang_code, t.%s, t.%s, CASE WHEN t.%s IS NULL THEN '1' ELSE '' END
 FROM %s s JOIN %s t ON t.slugs_id = s.id WHERE s.reference_type = ? AND s.reference_id >= ? AND s.reference_id <= ? ORDER BY s.id DESC`,
 		quote("key"), quote("prefix"), quote("prefix"), quote(e.site.Table("slugs")), quote(e.site.Table("slugs_translations")))
 	return e.each(ctx, query, []any{e.model.Class, first, last}, 5, func(v []nullText) {
-		r := at[string(v[0])]
+		r := b.row(string(v[0]))
 		if r == nil || r.extra == nil {
 			return
 		}
@@ -191,7 +191,7 @@ FROM %s s JOIN %s t ON t.slugs_id = s.id WHERE s.reference_type = ? AND s.refere
 // loadRows reads the older way of translating: each language has a row of its
 // own, and language_meta says which rows belong together. Versions are only
 // those rows that are public themselves, so that all name each other.
-func (e *extras) loadRows(ctx context.Context, at map[string]*row, first, last any) error {
+func (e *extras) loadRows(ctx context.Context, b *batch, first, last any) error {
 	quote := e.site.quote
 	meta := quote(e.site.Table("language_meta"))
 	box, robots := "NULL", ""
@@ -206,7 +206,7 @@ JOIN %s c ON c.id = b.reference_id JOIN %s s ON s.reference_id = b.reference_id 
 WHERE a.reference_type = ? AND a.reference_id >= ? AND a.reference_id <= ? AND %s ORDER BY a.reference_id, b.lang_meta_code, s.id`,
 		quote("key"), quote("prefix"), box, meta, meta, quote(e.site.Table(e.model.Table)), quote(e.site.Table("slugs")), robots, where)
 	return e.each(ctx, query, append([]any{e.model.Class, first, last}, args...), 7, func(v []nullText) {
-		r := at[string(v[0])]
+		r := b.row(string(v[0]))
 		if r == nil {
 			return
 		}

@@ -19,10 +19,6 @@ type Settings map[string]string
 // Settings reads the whole table (a few hundred short rows). A database
 // without the table has no settings, which is no error.
 func (s *Site) Settings(ctx context.Context) (Settings, error) {
-	there, err := s.HasTable(ctx, "settings")
-	if err != nil || !there {
-		return Settings{}, err
-	}
 	var rows []struct {
 		Key   string         `db:"key"`
 		Value sql.NullString `db:"value"`
@@ -30,6 +26,10 @@ func (s *Site) Settings(ctx context.Context) (Settings, error) {
 	quote := s.quote
 	query := fmt.Sprintf("SELECT %s, %s FROM %s", quote("key"), quote("value"), quote(s.Table("settings")))
 	if err := s.DB.SelectContext(ctx, &rows, query); err != nil {
+		// Asked only now: the catalogue of columns is far slower than the table.
+		if there, lookup := s.HasTable(ctx, "settings"); lookup == nil && !there {
+			return Settings{}, nil
+		}
 		return nil, fmt.Errorf("reading the CMS's settings: %w", err)
 	}
 	settings := make(Settings, len(rows))

@@ -1,6 +1,7 @@
 package cms
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -8,30 +9,13 @@ import (
 	"strings"
 )
 
-// complete puts slugs and extras into a batch that is not empty.
-func (r *reader) complete(ctx context.Context, batch []row) error {
-	if r.at == nil {
-		r.at = make(map[string]*row, len(batch))
-	}
-	at := r.at
-	clear(at)
-	for i := range batch {
-		at[batch[i].id] = &batch[i]
-	}
-	if err := r.slugs(ctx, batch, at); err != nil {
-		return err
-	}
-	return r.extras.load(ctx, batch, at)
-}
-
-// slugs reads the slugs of a batch. The table has no unique key: of several
-// slugs of an item the oldest is the one that counts, as the CMS has it.
-func (r *reader) slugs(ctx context.Context, batch []row, at map[string]*row) error {
+// slugs reads the slugs of a batch that is not empty.
+func (r *reader) slugs(ctx context.Context, b *batch) error {
 	quote, prefix := r.site.quote, "NULL"
 	if r.prefix {
 		prefix = quote("prefix")
 	}
-	where, args := r.among(batch)
+	where, args := r.among(b.rows)
 	text := fmt.Sprintf("SELECT reference_id, id, %s, %s FROM %s WHERE reference_type = ? AND %s", quote("key"), prefix, quote(r.site.Table("slugs")), where)
 	rows, err := r.site.DB.QueryContext(ctx, r.site.DB.Rebind(text), append([]any{r.model.Class}, args...)...)
 	if err != nil {
@@ -44,24 +28,28 @@ func (r *reader) slugs(ctx context.Context, batch []row, at map[string]*row) err
 		if err := rows.Scan(&reference, &id, &key, &before); err != nil {
 			return err
 		}
-		item := at[string(reference)]
-		if item == nil || item.slugID != "" && !older(string(id), item.slugID) {
+		i := b.find(string(reference))
+		if i < 0 {
 			continue
 		}
 		if string(before) != last { // nearly all rows have the same prefix
 			last = string(before)
 		}
-		item.slugID, item.key, item.prefix = string(id), string(key), last
+		b.slug(i, id, key, last)
 	}
+	b.settleSlugs()
 	return rows.Err()
 }
 
-// older compares ids: numbers by value, others by their bytes.
-func older(a, b string) bool {
-	if len(a) != len(b) {
-		return len(a) < len(b)
+// older says whether an id was given before another.
+func older(a, b string) bool { return byAge(a, b) < 0 }
+
+// byAge orders ids: numbers by value, others by their bytes.
+func byAge(a, b string) int {
+	if n := cmp.Compare(len(a), len(b)); n != 0 {
+		return n
 	}
-	return a < b
+	return strings.Compare(a, b)
 }
 
 // among is the condition for rows that refer to a batch. A range costs less

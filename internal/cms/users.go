@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // User is one of the CMS's administrators.
@@ -17,6 +18,10 @@ type User struct {
 	SuperUser    bool
 	// Permissions are the flags that the account and its roles have, sorted.
 	Permissions []string
+	// SessionsInvalidatedAt is when the account was signed out everywhere: what
+	// signed in before is over. Zero when never, or where the CMS is older than
+	// the column.
+	SessionsInvalidatedAt time.Time
 }
 
 // ErrNoUser says that no activated administrator has the login.
@@ -24,15 +29,16 @@ var ErrNoUser = errors.New("no such administrator")
 
 // UserByLogin finds an activated administrator by user name, else by e-mail.
 func (s *Site) UserByLogin(ctx context.Context, login string) (User, error) {
-	there, err := s.HasTable(ctx, "users")
+	columns, err := s.Columns(ctx, "users")
 	if err != nil {
 		return User{}, err
 	}
-	if !there || login == "" {
+	if len(columns) == 0 || login == "" {
 		return User{}, ErrNoUser
 	}
+	_, ends := columns["sessions_invalidated_at"]
 	for _, column := range []string{"username", "email"} {
-		u, err := s.userBy(ctx, column, login)
+		u, err := s.userBy(ctx, column, login, ends)
 		if !errors.Is(err, ErrNoUser) {
 			return u, err
 		}
@@ -40,17 +46,26 @@ func (s *Site) UserByLogin(ctx context.Context, login string) (User, error) {
 	return User{}, ErrNoUser
 }
 
-func (s *Site) userBy(ctx context.Context, column, login string) (User, error) {
-	var row struct {
-		ID          string         `db:"id"`
-		Username    sql.NullString `db:"username"`
-		Email       string         `db:"email"`
-		Password    sql.NullString `db:"password"`
-		SuperUser   bool           `db:"super_user"`
-		Permissions sql.NullString `db:"permissions"`
+type userRow struct {
+	ID            string         `db:"id"`
+	Username      sql.NullString `db:"username"`
+	Email         string         `db:"email"`
+	Password      sql.NullString `db:"password"`
+	SuperUser     bool           `db:"super_user"`
+	Permissions   sql.NullString `db:"permissions"`
+	InvalidatedAt wallTime       `db:"sessions_invalidated_at"`
+}
+
+// userBy finds an account by a column; ends says that the table has the column
+// sessions_invalidated_at.
+func (s *Site) userBy(ctx context.Context, column, login string, ends bool) (User, error) {
+	invalidated := "NULL AS sessions_invalidated_at"
+	if ends {
+		invalidated = "sessions_invalidated_at"
 	}
-	query := fmt.Sprintf("SELECT id, username, email, password, super_user, permissions FROM %s WHERE %s = ? AND EXISTS (SELECT 1 FROM %s a WHERE a.user_id = %[1]s.id AND a.completed = %[4]s)",
-		s.Table("users"), column, s.Table("activations"), s.yes())
+	query := fmt.Sprintf("SELECT id, username, email, password, super_user, permissions, %[5]s FROM %[1]s WHERE %[2]s = ? AND EXISTS (SELECT 1 FROM %[3]s a WHERE a.user_id = %[1]s.id AND a.completed = %[4]s)",
+		s.Table("users"), column, s.Table("activations"), s.yes(), invalidated)
+	var row userRow
 	err := s.DB.GetContext(ctx, &row, s.DB.Rebind(query), login)
 	if errors.Is(err, sql.ErrNoRows) {
 		return User{}, ErrNoUser
@@ -62,17 +77,39 @@ func (s *Site) userBy(ctx context.Context, column, login string) (User, error) {
 	if u.Name == "" {
 		u.Name = row.Email
 	}
+	if u.SessionsInvalidatedAt, err = s.instant(ctx, row.InvalidatedAt); err != nil {
+		return User{}, err
+	}
+	u.Permissions, err = s.permissionsOf(ctx, row)
+	return u, err
+}
+
+// instant is a wall-clock time of the CMS; the zone is asked for only where
+// there is one.
+func (s *Site) instant(ctx context.Context, w wallTime) (time.Time, error) {
+	if w.null {
+		return time.Time{}, nil
+	}
+	zone, err := s.Zone(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return w.in(zone), nil
+}
+
+// permissionsOf are the flags of an account and of its roles, sorted.
+func (s *Site) permissionsOf(ctx context.Context, row userRow) ([]string, error) {
 	var roles []sql.NullString
-	query = fmt.Sprintf("SELECT r.permissions FROM %s r JOIN %s ru ON ru.role_id = r.id WHERE ru.user_id = ?", s.Table("roles"), s.Table("role_users"))
+	query := fmt.Sprintf("SELECT r.permissions FROM %s r JOIN %s ru ON ru.role_id = r.id WHERE ru.user_id = ?", s.Table("roles"), s.Table("role_users"))
 	if err := s.DB.SelectContext(ctx, &roles, s.DB.Rebind(query), row.ID); err != nil {
-		return User{}, fmt.Errorf("looking up an administrator's roles: %w", err)
+		return nil, fmt.Errorf("looking up an administrator's roles: %w", err)
 	}
+	var names []string
 	for _, flags := range append(roles, row.Permissions) {
-		u.Permissions = append(u.Permissions, permissions(flags.String)...)
+		names = append(names, permissions(flags.String)...)
 	}
-	slices.Sort(u.Permissions)
-	u.Permissions = slices.Compact(u.Permissions)
-	return u, nil
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // yes is how the database writes true in a boolean column.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -44,6 +45,22 @@ func TestAdministratorsAreFoundAsTheyAre(t *testing.T) {
 			u, err := site.UserByLogin(t.Context(), "ed@x")
 			if err != nil || u.Name != "ed@x" || u.SuperUser || !slices.Equal(u.Permissions, []string{"cmsjobs.view", "posts.edit"}) {
 				t.Errorf("%+v, %v", u, err)
+			}
+			if !u.SessionsInvalidatedAt.IsZero() {
+				t.Errorf("a table without the column ends sessions at %v", u.SessionsInvalidatedAt)
+			}
+			// Newer cores sign accounts out everywhere, by the CMS's wall clock.
+			for _, statement := range []string{"ALTER TABLE b_users ADD sessions_invalidated_at TIMESTAMP NULL", "UPDATE b_users SET sessions_invalidated_at = '2026-11-21 09:30:00' WHERE id = 2"} {
+				if _, err := db.Exec(statement); err != nil {
+					t.Fatalf("%s: %v", statement, err)
+				}
+			}
+			tokyo := &cms.Site{DB: db.DB, Prefix: "b_", FallbackZone: time.FixedZone("JST", 9*3600)}
+			if u, err := tokyo.UserByLogin(t.Context(), "ed@x"); err != nil || !u.SessionsInvalidatedAt.Equal(time.Date(2026, 11, 21, 0, 30, 0, 0, time.UTC)) {
+				t.Errorf("signed out everywhere at %v, %v", u.SessionsInvalidatedAt, err)
+			}
+			if u, err := tokyo.UserByLogin(t.Context(), "root"); err != nil || !u.SessionsInvalidatedAt.IsZero() {
+				t.Errorf("never signed out: %v, %v", u.SessionsInvalidatedAt, err)
 			}
 			for _, login := range []string{"new", "nobody", "", "' OR 1=1 --"} {
 				if _, err := site.UserByLogin(t.Context(), login); !errors.Is(err, cms.ErrNoUser) {

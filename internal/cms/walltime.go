@@ -58,6 +58,9 @@ func (w *wallTime) in(zone *time.Location) time.Time {
 	if w.null || w.bad != "" {
 		return time.Time{}
 	}
+	if w.t.Location() == zone && w.t.Nanosecond() == 0 {
+		return w.t
+	}
 	year, month, day := w.t.Date()
 	hour, minute, second := w.t.Clock()
 	return time.Date(year, month, day, hour, minute, second, 0, zone)

@@ -22,6 +22,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
 
@@ -33,6 +34,9 @@ type childConfig struct {
 	Lease, Grace time.Duration
 	Mode         string
 	Queues       []string // default: "default"
+	Space        string   // the network namespace that it lives in; "" is ours
+	CrashAt      string   // one of crashPoints, at which it dies
+	CrashOn      int      // the so-manieth time that it comes by
 }
 
 const childEnv = "CMSJOBS_TEST_CHILD"
@@ -67,14 +71,20 @@ func childMain(raw string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	registry := jobs.NewRegistry()
-	jobs.Handle(registry, effectKind, func(ctx context.Context, j jobs.Job, e effect) error { return c.effect(ctx, j, e) })
+	var breaks *fragile
+	jobs.Handle(registry, effectKind, func(ctx context.Context, j jobs.Job, e effect) error {
+		breaks.pass("before the effect")
+		defer breaks.pass("after the effect")
+		return c.effect(ctx, j, e)
+	})
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	store, err := openStore(ctx, c.DSN, registry, c.Mode, c.Lease)
 	if err != nil {
 		return err
 	}
+	breaks = &fragile{Store: store, at: c.CrashAt, on: c.CrashOn}
 	host, _ := os.Hostname()
-	w, err := jobs.NewWorker(jobs.Config{Source: store, Roster: store, Registry: registry, Logger: log, Now: time.Now,
+	w, err := jobs.NewWorker(jobs.Config{Source: breaks, Roster: breaks, Registry: registry, Logger: log, Now: time.Now,
 		Info:   jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), uuid.NewString()[:8]), Host: host, PID: os.Getpid()},
 		Queues: c.Queues, Slots: c.Slots, Prefetch: 2 * c.Slots, Lease: c.Lease, Grace: c.Grace,
 		PollMin: 20 * time.Millisecond, PollMax: 300 * time.Millisecond, DatabaseTrouble: func(err error) bool { return sqlstore.Classify(err).Trouble() }})
@@ -128,7 +138,8 @@ func (c childConfig) effect(ctx context.Context, j jobs.Job, e effect) error {
 // tell writes one line to the sink, which is outside of all that is killed.
 func (c childConfig) tell(j jobs.Job, key int, what string) error {
 	body := fmt.Sprintf("%d %s %d %d", key, what, j.Attempt, os.Getpid())
-	resp, err := http.Post(c.Sink, "text/plain", strings.NewReader(body))
+	client := http.Client{Timeout: 5 * time.Second} // a host that is cut off must not wait for ever
+	resp, err := client.Post(c.Sink, "text/plain", strings.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -213,7 +224,7 @@ func startChild(t *testing.T, c childConfig) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := jobstest.InNamespace(c.Space, cmd.Start); err != nil {
 		t.Fatal(err)
 	}
 	p := &process{cmd: cmd, done: make(chan struct{})}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -62,13 +63,13 @@ func newLab(t *testing.T) *lab {
 
 func newLabOn(t *testing.T, server *jobstest.Server) *lab {
 	t.Helper()
-	admin, err := sqlx.Connect("mysql", jobstest.MariaDBDSN(server.Port, ""))
+	admin, err := sqlx.Connect("mysql", server.MariaDBDSN(""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer admin.Close()
 	admin.MustExec("CREATE DATABASE lab")
-	l := &lab{t: t, server: server, dsn: jobstest.MariaDBDSN(server.Port, "lab"), sink: newSink()}
+	l := &lab{t: t, server: server, dsn: server.MariaDBDSN("lab"), sink: newSink()}
 	ctx := context.Background()
 	db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: l.dsn})
 	if err != nil {
@@ -319,18 +320,19 @@ func TestARollingRestartRepeatsNothing(t *testing.T) {
 	}
 }
 
-// A4: 10,000 jobs through 100 slots in 4 processes: each effect once.
+// A4, F2: many jobs through 100 slots in 4 processes, without a fault: each effect
+// once.
 func TestAHundredSlotsInFourProcessesRunEachJobOnce(t *testing.T) {
 	for _, mode := range []string{"skip", "cas"} {
 		t.Run(mode, func(t *testing.T) {
 			l := newLab(t)
 			l.config.Slots, l.config.Lease, l.config.Mode = 25, 30*time.Second, mode
-			n := size(5000, 10_000)
+			n := size(5000, 500_000) // F2: a million in both modes
 			l.enqueue(0, n, effect{})
 			for range 4 {
 				startChild(t, l.config)
 			}
-			l.sink.await(t, n, 3*time.Minute)
+			l.sink.await(t, n, time.Duration(size(3, 60))*time.Minute)
 			l.empty()
 			l.check(n)
 			if starts := l.starts(); starts != n {
@@ -344,23 +346,73 @@ func TestAHundredSlotsInFourProcessesRunEachJobOnce(t *testing.T) {
 // charged, and the work goes on by itself.
 func TestAServerInTroubleChargesNoAttempt(t *testing.T) {
 	l := newLab(t)
-	n := 600
+	l.config.Lease = 5 * time.Minute // so that no lease ends meanwhile
+	// Not root, whom neither read_only nor max_connections stops.
+	l.db.MustExec("CREATE USER worker@'%'")
+	l.db.MustExec("GRANT ALL ON lab.* TO worker@'%'")
+	l.config.DSN = strings.Replace(l.dsn, "root@", "worker@", 1)
+	n := 900
 	l.enqueue(0, n, effect{Length: 10 * time.Millisecond})
 	startChild(t, l.config)
-	l.sink.await(t, 20, time.Minute)
-	l.db.MustExec("SET GLOBAL read_only = 1")
-	l.fault(0, 3*time.Second)
-	time.Sleep(time.Second)
-	l.db.MustExec("SET GLOBAL read_only = 0")
-	l.fault(0, 5*time.Second)
-	if err := l.server.Kill(); err != nil {
-		t.Logf("killing the server: %v", err)
-	}
-	time.Sleep(time.Second)
-	if err := l.server.Start(); err != nil {
-		t.Fatal(err)
+	for i, trouble := range []func(time.Duration){l.readOnly, l.away, l.outOfConnections} {
+		l.sink.await(t, 20+150*i, time.Minute)
+		l.fault(0, time.Minute)
+		trouble(time.Duration(size(1, 60)) * time.Second)
 	}
 	l.sink.await(t, n, 2*time.Minute)
 	l.empty()
 	l.check(n)
+	for _, e := range l.sink.events {
+		if e.attempt > 1 {
+			t.Fatalf("job %d was charged attempt %d", e.key, e.attempt)
+		}
+	}
+}
+
+func (l *lab) readOnly(length time.Duration) {
+	l.db.MustExec("SET GLOBAL read_only = 1")
+	time.Sleep(length)
+	l.db.MustExec("SET GLOBAL read_only = 0")
+}
+
+func (l *lab) away(length time.Duration) {
+	l.t.Helper()
+	if err := l.server.Kill(); err != nil {
+		l.t.Logf("killing the server: %v", err)
+	}
+	time.Sleep(length)
+	if err := l.server.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// outOfConnections takes more connections than the server then allows, and ends
+// those of the workers.
+func (l *lab) outOfConnections(length time.Duration) {
+	l.t.Helper()
+	ctx := context.Background()
+	hoard, err := sqlx.Connect("mysql", l.dsn)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer hoard.Close()
+	var held []*sqlx.Conn
+	for range 12 {
+		c, err := hoard.Connx(ctx)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		held = append(held, c)
+		defer c.Close()
+	}
+	do := func(statement string) {
+		l.t.Helper()
+		if _, err := held[0].ExecContext(ctx, statement); err != nil {
+			l.t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	do("SET GLOBAL max_connections = 10")
+	do("KILL USER worker")
+	time.Sleep(length)
+	do("SET GLOBAL max_connections = 500")
 }

@@ -99,6 +99,8 @@ type Page struct {
 	Limit  int
 	Offset int
 	Cursor string
+	// Uncounted leaves the total out, for who does not show it.
+	Uncounted bool
 }
 
 // List is a part of a list. Total is −1 where counting would be dear.

@@ -135,13 +135,14 @@ func (w *Worker) outlast(ctx context.Context, returned <-chan error) error {
 }
 
 // causeFirst makes the reason why a run was cancelled the message, where the
-// handler only says that its context ended.
+// handler only says that its context ended, or that what it did broke off when
+// its time was over.
 func causeFirst(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w (%w)", context.Cause(ctx), err)
+	if cause := context.Cause(ctx); errors.Is(cause, ErrTimeout) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w (%w)", cause, err)
 	}
 	return err
 }
@@ -177,7 +178,7 @@ func (w *Worker) settlement(x *holding, entry Entry, err, cause error) Settlemen
 		end.Verdict, end.Delay = Released, delay
 	case IsPermanent(err):
 		end.Verdict = Buried
-	case w.c.DatabaseTrouble(err):
+	case !errors.Is(err, ErrTimeout) && w.c.DatabaseTrouble(err): // a run that took too long may have been in a query
 		end.Verdict, end.Delay = Released, entry.Policy.Backoff(1)
 	case job.Last():
 		end.Verdict = Buried

@@ -7,12 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path"
-	"slices"
-	"strings"
-	"time"
 )
 
 // LocalOptions say how a Local opens its folder.
@@ -199,91 +195,4 @@ func (l *Local) Delete(ctx context.Context, key string) error {
 		return fmt.Errorf("deleting %s in %s: %w", key, l.dir, err)
 	}
 	return l.sync(path.Dir(key))
-}
-
-// List implements Store. Objects that vanish while it walks are left out.
-func (l *Local) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
-	return func(yield func(Info, error) bool) {
-		l.walk(ctx, ".", prefix, false, yield)
-	}
-}
-
-// walk yields regular files below folder in key order. temps chooses the
-// files that are still being written instead of the objects.
-func (l *Local) walk(ctx context.Context, folder, prefix string, temps bool, yield func(Info, error) bool) bool {
-	entries, err := l.entries(folder)
-	if err != nil {
-		return yield(Info{}, fmt.Errorf("listing %s in %s: %w", folder, l.dir, err))
-	}
-	for _, e := range entries {
-		if ctx.Err() != nil {
-			return yield(Info{}, context.Cause(ctx))
-		}
-		key := path.Join(folder, e.Name())
-		switch {
-		case e.IsDir():
-			under := key + "/"
-			if strings.HasPrefix(under, prefix) || strings.HasPrefix(prefix, under) {
-				if !l.walk(ctx, key, prefix, temps, yield) {
-					return false
-				}
-			}
-		case !e.Type().IsRegular() || !strings.HasPrefix(key, prefix) || temps != strings.HasPrefix(e.Name(), tempPrefix):
-		default:
-			info, err := e.Info()
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return yield(Info{}, fmt.Errorf("listing %s in %s: %w", key, l.dir, err))
-			}
-			if !yield(Info{Key: key, Size: info.Size(), Modified: info.ModTime()}, nil) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// entries reads a folder in the order of the keys below it: "a-b" comes before
-// "a/c", as '-' comes before '/'.
-func (l *Local) entries(folder string) ([]fs.DirEntry, error) {
-	d, err := l.root.Open(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	entries, err := d.ReadDir(-1)
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(sortName(a), sortName(b)) })
-	return entries, errors.Join(err, d.Close())
-}
-
-func sortName(e fs.DirEntry) string {
-	if e.IsDir() {
-		return e.Name() + "/"
-	}
-	return e.Name()
-}
-
-// Sweep removes what killed writers left behind under prefix before the given
-// moment, and says how much that was.
-func (l *Local) Sweep(ctx context.Context, prefix string, before time.Time) (removed int, err error) {
-	for info, err := range l.temps(ctx, prefix) {
-		if err != nil {
-			return removed, err
-		}
-		if info.Modified.Before(before) {
-			if err := l.remove(info.Key); err != nil {
-				return removed, err
-			}
-			removed++
-		}
-	}
-	return removed, nil
-}
-
-func (l *Local) temps(ctx context.Context, prefix string) iter.Seq2[Info, error] {
-	return func(yield func(Info, error) bool) { l.walk(ctx, ".", prefix, true, yield) }
 }

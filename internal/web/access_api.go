@@ -134,29 +134,38 @@ func (s *Server) createToken(c echo.Context) error {
 	if err := body(c, &r); err != nil {
 		return err
 	}
+	made, err := s.makeToken(c, r)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusCreated, made)
+}
+
+// makeToken makes a token in the name of whoever asks.
+func (s *Server) makeToken(c echo.Context, r TokenRequest) (TokenCreated, error) {
 	scopes, err := access.ParseScopes(strings.Join(r.Scopes, " "))
 	if err != nil {
-		return badField(http.StatusUnprocessableEntity, "scopes", "%s", sentence(err.Error()))
+		return TokenCreated{}, badField(http.StatusUnprocessableEntity, "scopes", "%s", sentence(err.Error()))
 	}
 	t := access.Token{Name: r.Name, Scopes: scopes, Kinds: r.Kinds, CreatedBy: who(c).Name}
 	if r.ExpiresIn != "" {
 		life, err := time.ParseDuration(r.ExpiresIn)
 		if err != nil || life <= 0 {
-			return badField(http.StatusUnprocessableEntity, "expires_in", "expires_in is a length like 720h, not %q.", clip(r.ExpiresIn, 40))
+			return TokenCreated{}, badField(http.StatusUnprocessableEntity, "expires_in", "expires_in is a length like 720h, not %q.", clip(r.ExpiresIn, 40))
 		}
 		t.ExpiresAt = s.cfg.Now().Add(life)
 	}
 	for _, kind := range r.Kinds {
 		if !s.known(kind) {
-			return badField(http.StatusUnprocessableEntity, "kinds", "There is no kind of work %q here.", clip(kind, 60))
+			return TokenCreated{}, badField(http.StatusUnprocessableEntity, "kinds", "There is no kind of work %q here.", clip(kind, 60))
 		}
 	}
 	t, secret, err := s.cfg.Gate.Store.CreateToken(c.Request().Context(), t)
 	if err != nil {
-		return err
+		return TokenCreated{}, err
 	}
 	about(c, t.ID, fmt.Sprintf("%s: %s %v", t.Name, t.Scopes, t.Kinds))
-	return c.JSON(http.StatusCreated, TokenCreated{t, secret})
+	return TokenCreated{t, secret}, nil
 }
 
 func (s *Server) revokeToken(c echo.Context) error {

@@ -30,7 +30,7 @@ func TestTheDashboardShowsWhatThereIs(t *testing.T) {
 	m.Ended(jobs.Settlement{Verdict: jobs.Completed})
 	m.Scheduled("s", noon)
 	m.Missed("s")
-	m.Mailed("sent")
+	m.Mailed("accepted", 1)
 	s := newSite(t, jobstest.SQLite, func(c *web.Config) { c.Metrics, c.PublicMetrics = m.Registry, true })
 	s.enqueue(`{"topic":"cache.clear"}`)
 	shown := metricName.FindAllString(string(text), -1)

@@ -8,3 +8,5 @@ var Routes = routes
 func (r route) Changes() bool { return r.changes() }
 
 var Catalogues = catalogues
+
+var RefusalsVI = refusalsVI

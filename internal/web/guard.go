@@ -74,12 +74,20 @@ func (s *Server) guard(r route) echo.HandlerFunc {
 		if err := s.admit(c, r); err != nil {
 			return err
 		}
+		if !s.cfg.has(r.Needs) {
+			return notConfigured(string(r.Needs))
+		}
 		return r.handle(s, c)
 	}
 }
 
 func (s *Server) admit(c echo.Context, r route) error {
 	p, err := s.identify(c)
+	if !quiet(r.Path) { // wrong credentials count for their address
+		if err := s.rates.refuse(caller(p, c.RealIP())); err != nil {
+			return err
+		}
+	}
 	if err != nil {
 		if errors.Is(err, access.ErrRefused) {
 			askForCredentials(c)
@@ -202,8 +210,8 @@ func (s *Server) leaveTrail(c echo.Context, r route, outcome error) error {
 		status = p.Status
 		detail = strings.TrimSpace(detail + " " + p.Detail)
 	}
-	if status == http.StatusUnauthorized && r.Name != "session.create" {
-		return outcome // nobody was let in, nothing was touched: sign-ins are counted apart
+	if (status == http.StatusUnauthorized || status == http.StatusTooManyRequests) && r.Name != "session.create" {
+		return outcome // nobody was let in, nothing was touched: a flood must not fill the trail, too
 	}
 	target, _ := c.Get(targetKey).(string)
 	if target == "" {

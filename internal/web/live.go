@@ -117,7 +117,7 @@ func (l *live) look(ctx context.Context) error {
 		return err
 	}
 	l.tell("stats", "stats", statsView(stats))
-	running, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.StateProcessing}}, jobs.Page{Limit: liveJobs})
+	running, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.StateProcessing}}, jobs.Page{Limit: liveJobs, Uncounted: true})
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func NewMetrics(version string, known func(string) bool) *Metrics {
 	m.backupSuccess = gauge("backup_last_success_timestamp_seconds", "When the last complete backup ended.").WithLabelValues()
 	m.backupVerified = gauge("backup_last_verified_timestamp_seconds", "When a backup was last verified.").WithLabelValues()
 	m.backupBytes = gauge("backup_bytes", "Size of the last complete backup.").WithLabelValues()
-	m.mailSent = counter("mail_sent_total", "Mails by outcome.", "outcome")
+	m.mailSent = counter("mail_sent_total", "Recipients of mail by outcome, each try.", "outcome")
 	gauge("build_info", "Version of the program, always 1.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -112,8 +112,11 @@ func (m *Metrics) BackedUp(at time.Time, bytes int64) {
 // Verified notes that a backup was verified.
 func (m *Metrics) Verified(at time.Time) { m.backupVerified.Set(float64(at.Unix())) }
 
-// Mailed counts a mail: sent, failed, unknown, dropped, suppressed.
-func (m *Metrics) Mailed(outcome string) { m.mailSent.WithLabelValues(outcome).Inc() }
+// Mailed counts recipients by what became of them: accepted, deferred,
+// refused, unknown, suppressed, expired.
+func (m *Metrics) Mailed(outcome string, recipients int) {
+	m.mailSent.WithLabelValues(outcome).Add(float64(recipients))
+}
 
 // queueCollector reads the queue's figures when Prometheus asks, once in
 // collectEvery however many ask.

@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -15,20 +17,49 @@ import (
 // Restorer is a Backups that can also restore. It says first what a restore
 // would change; Confirm of the plan must come back, typed by a person.
 type Restorer interface {
-	PlanRestore(ctx context.Context, id string) (RestorePlan, error)
+	PlanRestore(ctx context.Context, id string, part RestorePart) (RestorePlan, error)
 	// RestoreBackup enqueues the restore.
-	RestoreBackup(ctx context.Context, id, confirm string) (jobs.Receipt, error)
+	RestoreBackup(ctx context.Context, id string, part RestorePart, confirm string) (jobs.Receipt, error)
 }
+
+// RestorePart is what of a backup is restored.
+type RestorePart string
+
+// The parts that pages offer.
+const (
+	RestoreAll      RestorePart = "all"
+	RestoreDatabase RestorePart = "database"
+	RestoreFiles    RestorePart = "files"
+)
 
 // RestorePlan is what a restore would change.
 type RestorePlan struct {
-	Tables, NewFiles, ChangedFiles int64
-	Confirm                        string
+	Database               string // that would be written to; "" when none
+	Tables                 int64
+	RowsNow, RowsThen      int64 // in these tables; now is the server's estimate
+	NewFiles, ChangedFiles int64
+	// Unread is true when the files were not compared in time: then every file
+	// of the backup counts as changed.
+	Unread  bool
+	Confirm string
+}
+
+// BackupWatcher is a Backups that can say how far its backups may be relied on.
+type BackupWatcher interface {
+	BackupHealth(ctx context.Context) (BackupHealth, error)
+}
+
+// BackupHealth is how the backups are.
+type BackupHealth struct {
+	Proven   *time.Time // the last restore that proved one; nil when never
+	ProvenID string
+	Warnings []string
 }
 
 type backupsSheet struct {
 	Configured bool
 	Restores   bool
+	Health     *BackupHealth
 	Backups    []Backup
 	Plot       template.HTML
 	Total      int64
@@ -43,16 +74,23 @@ func (s *Server) backupsPage(c echo.Context) error {
 	if !v.Configured {
 		return s.showLive(c, "backups", "backups.title", live, v)
 	}
-	list, err := s.cfg.Backups.Backups(c.Request().Context())
+	list, ready, err := s.backupsKept(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("listing backups: %w", err)
 	}
 	v.Backups = list
+	if w, ok := s.cfg.Backups.(BackupWatcher); ok {
+		health, err := w.BackupHealth(c.Request().Context())
+		if err != nil {
+			return fmt.Errorf("looking at the backups: %w", err)
+		}
+		v.Health = &health
+	}
 	for _, b := range list {
 		v.Total += b.Size
 	}
 	v.Plot = backupPlot(language(c), list)
-	return s.showLive(c, "backups", "backups.title", live, v)
+	return s.showSoon(c, "backups", "backups.title", live, ready, v)
 }
 
 // backupPlot shows how sizes grew, oldest first.
@@ -120,18 +158,33 @@ func (s *Server) restoreByForm(c echo.Context) error {
 	if !can {
 		return notConfigured("restoring over the web; use cmsjobs restore")
 	}
-	ctx := c.Request().Context()
-	plan, err := r.PlanRestore(ctx, b.ID)
+	ctx, part := c.Request().Context(), RestorePart(c.FormValue("part"))
+	plan, err := r.PlanRestore(ctx, b.ID, part)
 	if err != nil {
 		return fmt.Errorf("planning the restore of %s: %w", b.ID, err)
 	}
-	if yes, err := s.sure(c, say(language(c), "backups.restore.ask", b.ID, plan.Tables, plan.NewFiles, plan.ChangedFiles), plan.Confirm); !yes || err != nil {
+	if yes, err := s.sure(c, plan.question(language(c), b), plan.Confirm); !yes || err != nil {
 		return err
 	}
-	receipt, err := r.RestoreBackup(ctx, b.ID, plan.Confirm)
+	receipt, err := r.RestoreBackup(ctx, b.ID, part, plan.Confirm)
 	if err != nil {
 		return fmt.Errorf("restoring %s: %w", b.ID, err)
 	}
 	about(c, b.ID, "as "+receipt.UUID)
 	return c.Redirect(http.StatusSeeOther, following("/admin/backups", receipt.UUID))
+}
+
+// question tells in numbers what would happen.
+func (p RestorePlan) question(lang string, b Backup) string {
+	text := []string{say(lang, "backups.restore.ask", b.ID, b.CreatedAt.UTC().Format("2006-01-02 15:04"))}
+	if p.Database != "" {
+		text = append(text, say(lang, "backups.restore.tables", p.Tables, p.Database, p.RowsNow, p.RowsThen))
+	}
+	switch {
+	case p.Unread:
+		text = append(text, say(lang, "backups.restore.unread", p.ChangedFiles))
+	case p.NewFiles+p.ChangedFiles > 0:
+		text = append(text, say(lang, "backups.restore.files", p.NewFiles, p.ChangedFiles))
+	}
+	return strings.Join(append(text, say(lang, "backups.restore.first")), " ")
 }

@@ -34,7 +34,7 @@ func (s *Server) failedPage(c echo.Context) error {
 	ctx := c.Request().Context()
 	v := failedSheet{Filter: filterForm(c.QueryParams()), Kinds: s.cfg.Registry.Kinds(), Cause: clip(c.QueryParam("cause"), 191)}
 	v.Query = v.Filter.query().Encode()
-	stats, err := s.cfg.Ledger.Stats(ctx)
+	stats, err := s.statsKept(ctx)
 	if err != nil {
 		return fmt.Errorf("counting failed jobs: %w", err)
 	}
@@ -47,11 +47,12 @@ func (s *Server) failedPage(c echo.Context) error {
 		f.Cause = ""
 	}
 	if v.Grouped = s.cfg.History != nil; v.Grouped {
-		groups, err := s.groups(ctx, f)
+		groups, ready, err := s.groupsKept(ctx, f)
 		if err != nil {
 			return fmt.Errorf("grouping failed jobs: %w", err)
 		}
 		v.Groups = each(groups, groupView)
+		return s.showSoon(c, "failed", "failed.title", firstOf(live, liveList), ready, v)
 	}
 	return s.showLive(c, "failed", "failed.title", firstOf(live, liveList), v)
 }
@@ -63,12 +64,12 @@ func (s *Server) canary(c echo.Context) error {
 		return badField(http.StatusUnprocessableEntity, "cause", "Name the cause whose job is to be tried.")
 	}
 	ctx := c.Request().Context()
-	list, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.StateFailed}, Cause: cause}, jobs.Page{Limit: 1})
+	list, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.StateFailed}, Cause: cause}, jobs.Page{Limit: 1, Uncounted: true})
 	if err != nil {
 		return fmt.Errorf("looking for a failed job: %w", err)
 	}
 	if len(list.Items) == 0 {
-		return s.back(c, "/admin/failed", "bulk.none")
+		return s.backUndone(c, "/admin/failed", "bulk.none")
 	}
 	r := list.Items[0]
 	about(c, idOf(r), "as a canary")
@@ -90,7 +91,7 @@ func (s *Server) exportFailed(c echo.Context) error {
 	}
 	f.States = []jobs.State{jobs.StateFailed}
 	ctx := c.Request().Context()
-	list, err := s.cfg.Ledger.Jobs(ctx, f, jobs.Page{Limit: s.cfg.PageLimit})
+	list, err := s.cfg.Ledger.Jobs(ctx, f, jobs.Page{Limit: s.cfg.PageLimit, Uncounted: true})
 	if err != nil {
 		return fmt.Errorf("listing failed jobs: %w", err)
 	}
@@ -109,7 +110,7 @@ func (s *Server) exportFailed(c echo.Context) error {
 		if written += len(list.Items); list.Next == "" || written >= exportLimit {
 			return nil
 		}
-		if list, err = s.cfg.Ledger.Jobs(ctx, f, jobs.Page{Limit: s.cfg.PageLimit, Cursor: list.Next}); err != nil {
+		if list, err = s.cfg.Ledger.Jobs(ctx, f, jobs.Page{Limit: s.cfg.PageLimit, Cursor: list.Next, Uncounted: true}); err != nil {
 			s.cfg.Log.Error("an export of failed jobs was cut off", "error", err)
 			panic(http.ErrAbortHandler) // a whole file must not be taken for it
 		}

@@ -18,13 +18,19 @@ import (
 // jobSheet is all that is known of one job.
 type jobSheet struct {
 	Job     JobView
-	Reasons []explain.Reason
+	Reasons []reasonRow
 	Runs    []RunView
 	Lines   []jobs.LogLine
 	Deeds   []Deed // nil for who may not see the trail
 	Copies  []copyText
 	Known   bool // its kind can run here
 	Active  bool // it waits or runs
+}
+
+// reasonRow is a reason in the person's language.
+type reasonRow struct {
+	Text  string
+	Until time.Time
 }
 
 // copyText is the job in the words of another tool.
@@ -49,7 +55,9 @@ func (s *Server) jobPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	v.Reasons = explain.Job(snapshot)
+	v.Reasons = each(explain.Job(snapshot), func(r explain.Reason) reasonRow {
+		return reasonRow{translated(language(c), r.Form, r.Args), r.Until}
+	})
 	if s.cfg.History != nil && r.UUID != "" {
 		runs, err := s.cfg.History.Runs(ctx, jobs.Filter{UUIDs: []string{r.UUID}}, jobs.Page{Limit: pageRuns})
 		if err != nil {
@@ -199,7 +207,7 @@ func (s *Server) runEdited(c echo.Context) error {
 	if !errors.As(err, &p) || p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	return s.write(c, p.Status, "edit", s.sheet(c, "edit", "edit.title", editSheet{s.jobView(r, ours), text, p.Detail}))
+	return s.write(c, p.Status, "edit", s.sheet(c, "edit", "edit.title", editSheet{s.jobView(r, ours), text, p.in(language(c))}))
 }
 
 // unmasked puts the secrets of the original back where the edited payload
@@ -271,7 +279,11 @@ func (s *Server) tracked(c echo.Context) (*JobView, string) {
 		return nil, "" // gone: the page is whole without it
 	}
 	v := s.jobView(r, ours)
-	if r.State == jobs.StateQueued || r.State == jobs.StateProcessing || s.cfg.Now().Sub(r.EndedAt) < 3*time.Second {
+	switch {
+	case r.State == jobs.StateQueued || r.State == jobs.StateProcessing:
+		return &v, liveJob
+	case s.cfg.Now().Sub(r.EndedAt) < 3*time.Second:
+		s.trends.expire()  // what the page shows has changed
 		return &v, liveJob // once more after its end, as its results come to lie
 	}
 	return &v, ""

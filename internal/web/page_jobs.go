@@ -24,7 +24,8 @@ type jobsSheet struct {
 	Query   string // the filter as a query, without a cursor
 	Next    string // the next page's address
 	Cursor  string
-	Bulk    []bulkChoice
+	Bulk    []bulkChoice // with all that the filter chooses
+	Chosen  []bulkChoice // with the rows that are ticked
 	Problem string
 }
 
@@ -46,7 +47,7 @@ func (s *Server) jobsPage(c echo.Context) error {
 	if len(v.Filter.Status) == 1 {
 		v.Status = v.Filter.Status[0]
 	}
-	stats, err := s.cfg.Ledger.Stats(ctx)
+	stats, err := s.statsKept(ctx)
 	if err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
@@ -54,13 +55,13 @@ func (s *Server) jobsPage(c echo.Context) error {
 	for _, q := range stats.Queues {
 		v.Queues = append(v.Queues, q.Queue)
 	}
-	v.Bulk = bulkChoices(v.Status)
+	v.Bulk, v.Chosen = bulkChoices(v.Status), chosenChoices(v.Status)
 	f, err := s.filter(c)
 	if err == nil {
 		err = s.listFor(c, f, &v)
 	}
 	if p := problemOf(err); err != nil && p.Status < http.StatusInternalServerError {
-		v.Problem = p.Detail // shown beside the form, to be mended there
+		v.Problem = p.in(language(c)) // shown beside the form, to be mended there
 	} else if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (s *Server) jobsPage(c echo.Context) error {
 }
 
 func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsSheet) error {
-	list, err := s.cfg.Ledger.Jobs(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(v.Cursor, 500)})
+	list, err := s.cfg.Ledger.Jobs(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(v.Cursor, 500), Uncounted: true})
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
@@ -92,6 +93,22 @@ func bulkChoices(status string) []bulkChoice {
 		return []bulkChoice{{"hasten", "bulk.hasten", ""}, {"cancel", "bulk.cancel", "danger"}}
 	case "failed":
 		return []bulkChoice{{"retry", "bulk.retry", ""}, {"forget", "bulk.forget", "danger"}}
+	}
+	return nil
+}
+
+// chosenChoices are those for rows that a person ticked: each action takes those
+// of them that it fits.
+func chosenChoices(status string) []bulkChoice {
+	waiting := []bulkChoice{{"hasten", "act.hastenchosen", ""}, {"cancel", "act.cancelchosen", "danger"}}
+	failed := []bulkChoice{{"retry", "act.retrychosen", ""}, {"forget", "act.forgetchosen", "danger"}}
+	switch status {
+	case "queued":
+		return waiting
+	case "failed":
+		return failed
+	case "":
+		return append(failed, waiting...)
 	}
 	return nil
 }
@@ -144,13 +161,16 @@ func (s *Server) bulkPage(c echo.Context) error {
 		return refuse(http.StatusBadRequest, "The form cannot be read.")
 	}
 	action, view := c.FormValue("action"), filterForm(form)
+	to := local(c.FormValue("back"), "/admin/jobs")
+	if c.FormValue("chosen") != "" && len(view.IDs) == 0 {
+		return s.backUndone(c, to, "bulk.nothing") // and not: all of them
+	}
 	count, err := s.bulkCount(c, action, view)
 	if err != nil {
 		return err
 	}
-	to := local(c.FormValue("back"), "/admin/jobs")
 	if count == 0 {
-		return s.back(c, to, "bulk.none")
+		return s.backUndone(c, to, "bulk.none")
 	}
 	if yes, err := s.sure(c, say(language(c), "bulk.ask."+action, grouped(count), describe(language(c), view)), ""); !yes || err != nil {
 		return err

@@ -20,15 +20,28 @@ type mailSheet struct {
 	Cursor       bool
 	Suppressed   []Suppression
 	Suppressions bool      // configured
+	Templates    bool      // configured
 	Limits       []Setting // mail.rate.* of the configuration
 	started
 }
 
-var mailStates = []string{"sent", "queued", "failed", "unknown", "dropped", "suppressed"}
+// mailStates are those of the mail log.
+var mailStates = []string{"accepted", "deferred", "sending", "refused", "bounced", "unknown", "suppressed", "expired"}
+
+// mailClass is how a state looks: good, bad, or neither yet.
+func mailClass(state string) string {
+	switch state {
+	case "accepted":
+		return "ok"
+	case "refused", "bounced", "unknown":
+		return "failed"
+	}
+	return ""
+}
 
 func (s *Server) mailPage(c echo.Context) error {
 	v := mailSheet{Configured: s.cfg.Mail != nil, State: c.QueryParam("state"), Text: clip(strings.ToValidUTF8(c.QueryParam("q"), ""), 191), States: mailStates,
-		Suppressions: s.cfg.Suppressions != nil, Cursor: c.QueryParam("cursor") != ""}
+		Suppressions: s.cfg.Suppressions != nil, Templates: s.cfg.Templates != nil, Cursor: c.QueryParam("cursor") != ""}
 	var live string
 	v.started, live = s.offer(c, "mail.send")
 	ctx := c.Request().Context()
@@ -84,7 +97,15 @@ func (s *Server) mailShowPage(c echo.Context) error {
 // is of no origin.
 const previewPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; base-uri 'none'; form-action 'none'; sandbox"
 
-// preview answers with a mail's body, for the frame on the mail's page only.
+// framed answers with a mail's body, for a frame on our pages only.
+func framed(c echo.Context, body string) error {
+	h := c.Response().Header()
+	h.Set("Content-Security-Policy", previewPolicy)
+	h.Set("X-Frame-Options", "SAMEORIGIN")
+	return c.HTML(http.StatusOK, body)
+}
+
+// preview answers with the body of a mail that was sent.
 func (s *Server) preview(c echo.Context) error {
 	m, err := s.oneMail(c)
 	if err != nil {
@@ -93,10 +114,7 @@ func (s *Server) preview(c echo.Context) error {
 	if m.HTML == "" {
 		return refuse(http.StatusNotFound, "The mail has no HTML body, or bodies are not kept.")
 	}
-	h := c.Response().Header()
-	h.Set("Content-Security-Policy", previewPolicy)
-	h.Set("X-Frame-Options", "SAMEORIGIN")
-	return c.HTML(http.StatusOK, m.HTML)
+	return framed(c, m.HTML)
 }
 
 func (s *Server) resendByForm(c echo.Context) error {

@@ -28,6 +28,7 @@ type overview struct {
 	Backups  bool // configured
 	Schedule bool // configured
 	Growth   []Room
+	Sizes    []plotted
 	Failures []GroupView
 }
 
@@ -55,7 +56,7 @@ func (s *Server) overviewPage(c echo.Context) error {
 		return err
 	}
 	o := overview{Verdict: g.judge(), Stats: statsView(g.stats), Range: c.QueryParam("range"), Ranges: []string{"1h", "24h", "7d", "30d"},
-		Next: soonest(g.schedules, 8), Backup: lastGood(g.backups), Backups: g.hasBackups, Schedule: s.cfg.Schedules != nil}
+		Next: soonest(g.schedules, 8), Backup: lastGood(g.backups), Backups: s.cfg.Backups != nil, Schedule: s.cfg.Schedules != nil}
 	if _, known := spans[o.Range]; !known {
 		o.Range = "24h"
 	}
@@ -64,38 +65,55 @@ func (s *Server) overviewPage(c echo.Context) error {
 			o.Live, o.Slots, o.Busy = o.Live+1, o.Slots+w.Slots, o.Busy+len(w.Running)
 		}
 	}
-	if err := s.past(ctx, lang, &o); err != nil {
+	ready, err := s.past(ctx, lang, &o)
+	if err != nil {
 		return err
 	}
 	if s.cfg.Growth != nil {
-		if o.Growth, err = s.cfg.Growth.Growth(ctx); err != nil {
-			return fmt.Errorf("measuring sizes: %w", err)
+		rooms, sized, err := s.sizesKept(ctx)
+		if err != nil { // the page says everything else
+			s.cfg.Log.Error("sizes could not be measured", "error", err)
+			sized = true
 		}
-		slices.SortFunc(o.Growth, func(a, b Room) int { return cmp.Compare(b.Bytes, a.Bytes) })
-		o.Growth = o.Growth[:min(len(o.Growth), 8)]
+		o.Growth, ready = largest(rooms, 8), ready && sized
+		if o.Sizes, err = s.sizePlots(ctx, lang); err != nil {
+			return err
+		}
 	}
-	return s.showLive(c, "overview", "overview.title", liveList, o)
+	return s.showSoon(c, "overview", "overview.title", liveList, ready && g.ready, o)
 }
 
-// past fills in what the history tells.
-func (s *Server) past(ctx context.Context, lang string, o *overview) error {
+// largest are the n rooms that take most.
+func largest(rooms []Room, n int) []Room {
+	sorted := slices.SortedFunc(slices.Values(rooms), func(a, b Room) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return sorted[:min(len(sorted), n)]
+}
+
+// lookBack is where a plot begins.
+func (s *Server) lookBack(look span) time.Time {
+	return s.cfg.Now().Add(-look.back).Truncate(look.step)
+}
+
+// past fills in what the history tells; ready is false while it is counted.
+func (s *Server) past(ctx context.Context, lang string, o *overview) (ready bool, err error) {
 	if s.cfg.History == nil {
-		return nil
+		return true, nil
 	}
 	look := spans[o.Range]
-	since := s.cfg.Now().Add(-look.back).Truncate(look.step)
-	flows, err := s.flows(ctx, since, look.step, o.Range)
+	since := s.lookBack(look)
+	flows, ready, err := s.flowsKept(ctx, since, look.step, o.Range)
 	if err != nil {
-		return fmt.Errorf("counting runs: %w", err)
+		return false, fmt.Errorf("counting runs: %w", err)
 	}
-	flows = filled(flows, since, s.cfg.Now(), look.step)
-	o.Plots = flowPlots(lang, flows, look.step)
-	groups, err := s.groups(ctx, jobs.Filter{})
+	if ready {
+		o.Plots = flowPlots(lang, filled(flows, since, s.cfg.Now(), look.step), look.step)
+	}
+	groups, grouped, err := s.groupsKept(ctx, jobs.Filter{})
 	if err != nil {
-		return fmt.Errorf("grouping failed jobs: %w", err)
+		return false, fmt.Errorf("grouping failed jobs: %w", err)
 	}
 	o.Failures = each(groups[:min(len(groups), 5)], groupView)
-	return nil
+	return ready && grouped, nil
 }
 
 // filled puts empty steps where nothing ended, so that plots show time as it went.

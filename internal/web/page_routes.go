@@ -12,7 +12,7 @@ import (
 // the page shows what came of it; what is dangerous asks first.
 func pageRoutes() []route {
 	page := func(path, name, summary string, scope access.Scope, handle func(*Server, echo.Context) error) route {
-		return route{Method: http.MethodGet, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Read, Page: true, Type: "text/html", handle: handle}
+		return route{Method: http.MethodGet, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Read, Page: true, Type: "text/html", handle: hurried(handle)}
 	}
 	form := func(path, name, summary string, scope access.Scope, handle func(*Server, echo.Context) error) route {
 		return route{Method: http.MethodPost, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Operate, Page: true, Type: "text/html", handle: handle}
@@ -57,6 +57,8 @@ func pageRoutes() []route {
 		form("/admin/backups/:id/delete", "backups.delete", "Delete a backup.", access.Admin, (*Server).deleteBackupByForm),
 		form("/admin/backups/:id/restore", "backups.restore", "Restore a backup.", access.Admin, (*Server).restoreByForm),
 		page("/admin/mail", "pages.mail", "Mail.", read, (*Server).mailPage),
+		page("/admin/mail/templates", "pages.templates", "Mail templates, filled in with sample data.", read, (*Server).templatesPage),
+		page("/admin/mail/templates/body", "pages.templateBody", "A template's HTML.", read, (*Server).templateBody),
 		page("/admin/mail/:id", "pages.letter", "One mail.", operate, (*Server).mailShowPage),
 		page("/admin/mail/:id/preview", "pages.preview", "A mail's body.", operate, (*Server).preview),
 		form("/admin/mail/:id/resend", "mail.resend", "Send a mail again.", operate, (*Server).resendByForm),
@@ -73,6 +75,9 @@ func pageRoutes() []route {
 		form("/admin/webhooks/:id/delete", "webhooks.delete", "End a subscription.", access.Admin, (*Server).deleteHookByForm),
 		form("/admin/deliveries/:id/redeliver", "webhooks.redeliver", "Send a delivery again.", operate, (*Server).redeliverByForm),
 		page("/admin/settings", "pages.settings", "Settings.", access.Admin, (*Server).settingsPage),
+		page("/admin/tokens", "pages.tokens", "Tokens of programs.", access.Admin, (*Server).tokensPage),
+		form("/admin/tokens", "tokens.create", "Make a token.", access.Admin, (*Server).tokenByForm),
+		form("/admin/tokens/:id/revoke", "tokens.revoke", "End a token at once.", access.Admin, (*Server).revokeTokenByForm),
 		page("/admin/audit", "pages.audit", "Audit.", access.Admin, (*Server).auditPage),
 	}
 	return all

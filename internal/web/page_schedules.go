@@ -141,7 +141,7 @@ func (s *Server) changeEntry(c echo.Context) error {
 	if p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	sheet := entrySheet{scheduleRow{ScheduleView: s.scheduleView(r), Words: cronWords(language(c), r.Cron)}, cron, payload, p.Detail}
+	sheet := entrySheet{scheduleRow{ScheduleView: s.scheduleView(r), Words: cronWords(language(c), r.Cron)}, cron, payload, p.in(language(c))}
 	return s.write(c, p.Status, "entry", s.sheet(c, "entry", "entry.title", sheet))
 }
 

@@ -2,31 +2,44 @@ package web
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"sync"
 	"time"
+
+	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// trends keeps dear answers of the history for a while: as long as fifty times
-// what they took, and not at all when they were cheap. An old answer is given
-// once more while a new one is made. What a person changes here ends them all.
+// trends keeps answers that take long to make (counting the history, walking
+// through folders, listing a bucket): as long as fifty times what they took,
+// and not at all when they were cheap. A page never waits for one longer than
+// trendPatience: it is given the last answer while a new one is made, or none,
+// and then asks again. What a person changes here ends them all.
 type trends struct {
 	mu   sync.Mutex
 	kept map[string]*trend
 }
 
+// trend is one answer, or the making of the first.
 type trend struct {
 	value any
+	err   error
 	until time.Time
 	busy  bool
+	made  chan struct{} // closed when the first answer is there
 }
 
-// What is cheap, and how long a dear answer is kept at most.
+// What is cheap, how long a page waits, how long an answer is kept at most, and
+// how long it may take to make.
 const (
-	trendCheap = 20 * time.Millisecond
-	trendMost  = 5 * time.Minute
-	trendTime  = time.Minute // for making one anew, when nobody waits
+	trendCheap    = 10 * time.Millisecond
+	trendPatience = 25 * time.Millisecond
+	trendMost     = 5 * time.Minute
+	trendTime     = 2 * time.Minute
+	trendsKept    = 64 // then what is out of date goes
 )
 
 func (t *trends) forget() {
@@ -35,65 +48,186 @@ func (t *trends) forget() {
 	clear(t.kept)
 }
 
-// trendOf answers from what is kept, or asks.
-func trendOf[T any](ctx context.Context, s *Server, key string, ask func(context.Context) (T, error)) (T, error) {
+// expire has all answers made anew when they are asked for next; until then the
+// old ones serve.
+func (t *trends) expire() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, k := range t.kept {
+		k.until = time.Time{}
+	}
+}
+
+// trendOf answers from what is kept, or asks. ready is false when no answer
+// came in time: it is being made, and is there when the page asks again.
+func trendOf[T any](ctx context.Context, s *Server, key string, ask func(context.Context) (T, error)) (value T, ready bool, err error) {
+	k := s.trend(key)
+	s.trends.mu.Lock()
+	if stale := s.cfg.Now().After(k.until); stale && !k.busy {
+		k.busy = true
+		go makeTrend(context.WithoutCancel(ctx), s, key, k, ask)
+	}
+	s.trends.mu.Unlock()
+	patience := time.NewTimer(s.patienceOf(ctx))
+	defer patience.Stop()
+	select {
+	case <-k.made:
+	case <-patience.C:
+		return value, false, nil
+	case <-ctx.Done():
+		return value, false, ctx.Err()
+	}
+	s.trends.mu.Lock()
+	defer s.trends.mu.Unlock()
+	value, right := k.value.(T)
+	if !right && k.err == nil {
+		return value, false, fmt.Errorf("the kept answer %q is of another type", key)
+	}
+	return value, k.err == nil, k.err
+}
+
+type patienceKey struct{}
+
+// hurried lets a page wait for trendPatience in all, however many answers it
+// asks for.
+func hurried(page func(*Server, echo.Context) error) func(*Server, echo.Context) error {
+	return func(s *Server, c echo.Context) error {
+		r := c.Request()
+		c.SetRequest(r.WithContext(context.WithValue(r.Context(), patienceKey{}, s.cfg.Now().Add(trendPatience))))
+		return page(s, c)
+	}
+}
+
+// patienceOf is how long an answer may still be waited for.
+func (s *Server) patienceOf(ctx context.Context) time.Duration {
+	if until, hurried := ctx.Value(patienceKey{}).(time.Time); hurried {
+		return max(until.Sub(s.cfg.Now()), time.Millisecond)
+	}
+	return trendPatience
+}
+
+// trend is what is kept under a key; a new one has no answer yet.
+func (s *Server) trend(key string) *trend {
 	t := &s.trends
 	t.mu.Lock()
-	if k, there := t.kept[key]; there {
-		if value, right := k.value.(T); right {
-			if s.cfg.Now().After(k.until) && !k.busy {
-				k.busy = true
-				go refresh(context.WithoutCancel(ctx), s, key, k, ask)
-			}
-			t.mu.Unlock()
-			return value, nil
+	defer t.mu.Unlock()
+	if t.kept == nil {
+		t.kept = map[string]*trend{}
+	}
+	k, there := t.kept[key]
+	if !there {
+		if len(t.kept) >= trendsKept {
+			maps.DeleteFunc(t.kept, func(_ string, k *trend) bool { return !k.busy && s.cfg.Now().After(k.until) })
 		}
+		k = &trend{made: make(chan struct{})}
+		t.kept[key] = k
 	}
-	t.mu.Unlock()
-	return makeTrend(ctx, s, key, ask)
+	return k
 }
 
-func makeTrend[T any](ctx context.Context, s *Server, key string, ask func(context.Context) (T, error)) (T, error) {
-	start := s.cfg.Now()
-	value, err := ask(ctx)
-	took := s.cfg.Now().Sub(start)
-	if err != nil || took < trendCheap {
-		return value, err
-	}
-	s.trends.mu.Lock()
-	defer s.trends.mu.Unlock()
-	if s.trends.kept == nil {
-		s.trends.kept = map[string]*trend{}
-	}
-	s.trends.kept[key] = &trend{value: value, until: s.cfg.Now().Add(min(50*took, trendMost))}
-	return value, nil
-}
-
-// refresh makes an answer anew for the next who asks.
-func refresh[T any](ctx context.Context, s *Server, key string, old *trend, ask func(context.Context) (T, error)) {
+// makeTrend makes an answer. A cheap one and an error serve those who wait for
+// it, and are not kept.
+func makeTrend[T any](ctx context.Context, s *Server, key string, k *trend, ask func(context.Context) (T, error)) {
 	ctx, cancel := context.WithTimeout(ctx, trendTime)
 	defer cancel()
-	_, err := makeTrend(ctx, s, key, ask)
+	start := s.cfg.Now()
+	value, err := ask(ctx)
+	now := s.cfg.Now()
 	s.trends.mu.Lock()
 	defer s.trends.mu.Unlock()
-	old.busy = false
-	if err != nil {
-		s.cfg.Log.Warn("the history could not be counted", "error", err)
-		return
+	first := k.value == nil
+	took := now.Sub(start)
+	if err == nil {
+		k.value, k.err = value, nil
+	} else if first {
+		k.err = err
 	}
-	if s.trends.kept[key] == old { // it became cheap: ask again next time
+	k.busy, k.until = false, now.Add(min(50*took, trendMost))
+	if (err != nil || took < trendCheap) && s.trends.kept[key] == k {
 		delete(s.trends.kept, key)
+	}
+	select {
+	case <-k.made:
+		if err != nil {
+			s.cfg.Log.Warn("figures of a page could not be made anew", "figures", key, "error", err)
+		}
+	default:
+		close(k.made)
 	}
 }
 
-func (s *Server) flows(ctx context.Context, since time.Time, step time.Duration, name string) ([]jobs.Flow, error) {
+// --- What is kept ---
+
+// statsKept are the queue's figures. No page can do without: it waits for the
+// first ones.
+func (s *Server) statsKept(ctx context.Context) (stats jobs.Stats, err error) {
+	s.await(ctx, func() (ready bool, _ error) {
+		stats, ready, err = trendOf(ctx, s, "stats", s.cfg.Ledger.Stats)
+		return ready, err
+	})
+	return stats, errors.Join(err, ctx.Err())
+}
+
+func (s *Server) flowsKept(ctx context.Context, since time.Time, step time.Duration, name string) ([]jobs.Flow, bool, error) {
 	return trendOf(ctx, s, "flows "+name, func(ctx context.Context) ([]jobs.Flow, error) { return s.cfg.History.Throughput(ctx, since, step) })
 }
 
-// groups are failed jobs by cause; only the unfiltered ones are kept.
-func (s *Server) groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup, error) {
-	if len(f.Kinds)+len(f.Queues)+len(f.UUIDs) > 0 || f.Text != "" || f.Cause != "" || !f.Since.IsZero() || !f.Until.IsZero() {
-		return s.cfg.History.Groups(ctx, f)
+// groupsKept are failed jobs by cause. A filter's moment counts in whole
+// minutes, so that asking again asks for the same.
+func (s *Server) groupsKept(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup, bool, error) {
+	f.Since, f.Until = f.Since.Truncate(time.Minute), f.Until.Truncate(time.Minute)
+	return trendOf(ctx, s, fmt.Sprintf("groups %+v", f), func(ctx context.Context) ([]jobs.FailureGroup, error) { return s.cfg.History.Groups(ctx, f) })
+}
+
+func (s *Server) sizesKept(ctx context.Context) ([]Room, bool, error) {
+	return trendOf(ctx, s, "growth", s.cfg.Growth.Growth)
+}
+
+func (s *Server) backupsKept(ctx context.Context) ([]Backup, bool, error) {
+	return trendOf(ctx, s, "backups", s.cfg.Backups.Backups)
+}
+
+func (s *Server) mediaKept(ctx context.Context) (MediaStatus, bool, error) {
+	return trendOf(ctx, s, "media", s.cfg.Media.MediaStatus)
+}
+
+func (s *Server) sitemapKept(ctx context.Context) (SitemapStatus, bool, error) {
+	return trendOf(ctx, s, "sitemap", s.cfg.Sitemap.SitemapStatus)
+}
+
+func (s *Server) reportKept(ctx context.Context, q AnalyticsQuery) (AnalyticsReport, bool, error) {
+	return trendOf(ctx, s, fmt.Sprintf("report %+v", q), func(ctx context.Context) (AnalyticsReport, error) { return s.cfg.Analytics.Report(ctx, q) })
+}
+
+// Warm makes the answers that most pages need, one after the other, so that the
+// first person finds them. Serve does so when it starts.
+func (s *Server) Warm(ctx context.Context) {
+	if _, err := s.statsKept(ctx); err != nil {
+		s.cfg.Log.Debug("figures were not counted ahead", "error", err)
+		return
 	}
-	return trendOf(ctx, s, "groups", func(ctx context.Context) ([]jobs.FailureGroup, error) { return s.cfg.History.Groups(ctx, f) })
+	if s.cfg.History != nil {
+		for name, look := range spans {
+			s.await(ctx, func() (bool, error) {
+				_, ready, err := s.flowsKept(ctx, s.lookBack(look), look.step, name)
+				return ready, err
+			})
+		}
+		s.await(ctx, func() (bool, error) { _, ready, err := s.groupsKept(ctx, jobs.Filter{}); return ready, err })
+	}
+	if s.cfg.Growth != nil {
+		s.await(ctx, func() (bool, error) { _, ready, err := s.sizesKept(ctx); return ready, err })
+	}
+	if s.cfg.Media != nil {
+		s.await(ctx, func() (bool, error) { _, ready, err := s.mediaKept(ctx); return ready, err })
+	}
+}
+
+// await asks until the answer is there.
+func (s *Server) await(ctx context.Context, ask func() (bool, error)) {
+	for ctx.Err() == nil {
+		if ready, err := ask(); ready || err != nil {
+			return
+		}
+	}
 }

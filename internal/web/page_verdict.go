@@ -58,7 +58,10 @@ type signs struct {
 	schedules  []jobs.ScheduleRecord
 	backups    []Backup
 	hasBackups bool
-	disabled   bool
+	// backupsAway says that their place did not answer.
+	backupsAway bool
+	disabled    bool
+	ready       bool // all of it was there in time
 }
 
 func (s signs) judge() verdict {
@@ -123,6 +126,9 @@ func (s signs) work(add func(int, string, string, ...any)) {
 
 // safety judges backups.
 func (s signs) safety(add func(int, string, string, ...any)) {
+	if s.backupsAway {
+		add(yellow, "/admin/backups", "verdict.backupsaway")
+	}
 	if !s.hasBackups {
 		return
 	}
@@ -147,9 +153,9 @@ func lastGood(list []Backup) *Backup {
 
 // signs asks every room for what the verdict needs.
 func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
-	g := signs{now: s.cfg.Now(), lang: lang, failing: s.failing(ctx), disabled: s.cfg.Doer != nil, hasWorkers: s.cfg.Workers != nil, hasBackups: s.cfg.Backups != nil}
+	g := signs{now: s.cfg.Now(), lang: lang, failing: s.failing(ctx), disabled: s.cfg.Doer != nil, hasWorkers: s.cfg.Workers != nil, ready: true}
 	var err error
-	if g.stats, err = s.cfg.Ledger.Stats(ctx); err != nil {
+	if g.stats, err = s.statsKept(ctx); err != nil {
 		return g, fmt.Errorf("counting jobs: %w", err)
 	}
 	if s.cfg.Workers != nil {
@@ -158,7 +164,8 @@ func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
 		}
 	}
 	if s.cfg.History != nil {
-		flows, err := s.flows(ctx, g.now.Add(-time.Hour), time.Hour, "hour")
+		flows, ready, err := s.flowsKept(ctx, g.now.Add(-time.Hour), time.Hour, "hour")
+		g.ready = g.ready && ready
 		if err != nil {
 			return g, fmt.Errorf("counting runs: %w", err)
 		}
@@ -182,9 +189,12 @@ func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
 		}
 	}
 	if s.cfg.Backups != nil {
-		if g.backups, err = s.cfg.Backups.Backups(ctx); err != nil {
-			return g, fmt.Errorf("listing backups: %w", err)
+		var ready bool
+		if g.backups, ready, err = s.backupsKept(ctx); err != nil { // a bucket that is away, say
+			s.cfg.Log.Error("backups could not be listed", "error", err)
+			g.backupsAway, ready = true, true
 		}
+		g.hasBackups, g.ready = ready && !g.backupsAway, g.ready && ready
 	}
 	return g, nil
 }

@@ -13,7 +13,7 @@ import (
 
 // parts are the pages that need nothing in their path.
 var parts = []string{"/admin", "/admin?range=7d", "/admin/jobs", "/admin/failed", "/admin/queues", "/admin/workers", "/admin/schedules", "/admin/enqueue", "/admin/backups",
-	"/admin/mail", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/growth", "/admin/webhooks", "/admin/settings", "/admin/audit"}
+	"/admin/mail", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/growth", "/admin/webhooks", "/admin/settings", "/admin/tokens", "/admin/audit"}
 
 // TestEveryPageStandsWithAndWithoutItsRooms walks all pages in both languages.
 func TestEveryPageStandsWithAndWithoutItsRooms(t *testing.T) {
@@ -85,8 +85,18 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	v.get("/admin/webhooks").press(`name="enabled"`).sees("The webhook is changed")
 	v.press("/admin/webhooks/1/delete").sees("gets no more events").press("sure").sees("The webhook is deleted")
 	v.get("/admin/webhooks").press("/admin/deliveries/1/redeliver")
+	v.get("/admin/tokens").press(`id="name"`, "name", "shop", "scope", "enqueue", "kind", "cache.clear", "life", "720h").sees("cmsj_", "shop", "cache.clear")
+	secret := regexp.MustCompile(`cmsj_[0-9a-f]{40}`).FindString(v.page)
+	s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, bearer(secret)).want(t, 201)
+	s.do("POST", "/api/v1/jobs", `{"topic":"mail.send","payload":{"to":"a@b"}}`, bearer(secret)).want(t, 403)
+	if v.get("/admin/tokens").sees("shop"); strings.Contains(v.page, secret) {
+		t.Error("a token is shown twice")
+	}
+	v.press("/revoke").sees("is refused at once").press("sure").sees("The token is revoked", "Revoked")
+	s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, bearer(secret)).want(t, 401)
+	v.get("/admin/tokens").press(`id="name"`, "name", "x", "scope", "root").sees2("No scope is named")
 	v.get("/admin/settings").sees("mail.password", "•••")
-	v.get("/admin/audit").sees("queues.pause", "backups.delete", "webhooks.delete", "workers.restart")
+	v.get("/admin/audit").sees("queues.pause", "backups.delete", "webhooks.delete", "workers.restart", "tokens.create", "tokens.revoke")
 	if strings.Contains(v.page, "hunter2") || strings.Contains(v.page, "whsec_hidden") {
 		t.Error("a secret is shown")
 	}
@@ -112,10 +122,11 @@ func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 	quoted := strings.ReplaceAll(evil, `"`, `\"`)
 	waiting := s.enqueue(`{"topic":"cache.clear","queue":"q<b>'","delay":900,"payload":{"` + quoted + `":"` + quoted + `"},"metadata":{"` + quoted + `":"` + quoted + `"}}`)
 	failing := s.enqueue(`{"topic":"mail.send","payload":{"to":"@` + quoted + `","subject":"fail","body":"` + quoted + `"}}`)
+	done := s.enqueue(`{"topic":"mail.send","payload":{"to":"@` + quoted + `"}}`) // its result and its log line have it too
 	s.work()
 	v := s.visitor(t).signIn("admin")
 	v.press("/admin/look", "lang", evil, "theme", evil, "back", "/admin?"+url.QueryEscape(evil))
-	paths := append(parts, "/admin/jobs/"+waiting, "/admin/jobs/"+failing, "/admin/jobs/"+failing+"/edit", "/admin/mail/1", "/admin/schedules/sitemap")
+	paths := append(parts, "/admin/jobs/"+waiting, "/admin/jobs/"+failing, "/admin/jobs/"+done, "/admin/jobs/"+failing+"/edit", "/admin/mail/1", "/admin/schedules/sitemap")
 	for _, field := range []string{"q", "type", "queue", "status", "since", "until", "cause", "cursor", "range", "job", "state", "actor", "action", "target", "kind"} {
 		for _, path := range []string{"/admin", "/admin/jobs", "/admin/failed", "/admin/mail", "/admin/audit", "/admin/enqueue", "/admin/analytics"} {
 			paths = append(paths, path+"?"+field+"="+url.QueryEscape(evil))
@@ -136,8 +147,27 @@ func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 	if strings.Contains(v.page, "<script>alert") {
 		t.Error("the sign-in form lets markup through")
 	}
-	a := s.admin("GET", "/admin/mail/1/preview", nil).want(t, 200)
-	if policy := a.header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") {
-		t.Errorf("the preview's policy is %q", policy)
+	for _, path := range []string{"/admin/mail/1/preview", "/admin/mail/templates/body?name=welcome"} {
+		a := s.admin("GET", path, nil).want(t, 200)
+		if policy := a.header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") {
+			t.Errorf("%s: the preview's policy is %q", path, policy)
+		}
+	}
+}
+
+func TestMailTemplatesAreShownFilledIn(t *testing.T) {
+	newSite(t, jobstest.SQLite, bare).visitor(t).signIn("viewer").get("/admin/mail/templates").sees("Not configured")
+	s := newSite(t, jobstest.SQLite, furnished)
+	v := s.visitor(t).signIn("viewer")
+	v.get("/admin/mail").sees(`href="/admin/mail/templates"`)
+	v.get("/admin/mail/templates").sees("welcome", "Shipped", "promo", "Yours", "name=promo&amp;locale=vi", "name=cms%3aplugins%2fcontact%2fnotice", "The CMS")
+	v.get("/admin/mail/templates?name=welcome&locale=vi").sees("Welcome vi", "Hello Ann", `sandbox=""`, `src="/admin/mail/templates/body?locale=vi&amp;name=welcome"`, `&#34;name&#34;: &#34;Ann&#34;`)
+	if strings.Contains(v.page, "<h1>Hello</h1>") {
+		t.Error("the mail's own markup stands in our page")
+	}
+	v.get("/admin/mail/templates/body?name=welcome").sees("<h1>Hello</h1>")
+	v.get("/admin/mail/templates?name=promo").sees("line 3 cannot be read")
+	if v.get("/admin/mail/templates?name=nothing"); v.status != http.StatusNotFound {
+		t.Errorf("a template that is not there: %d", v.status)
 	}
 }

@@ -29,9 +29,6 @@ func answerList[T any](s *Server, c echo.Context, what string, ask func(jobs.Pag
 }
 
 func (s *Server) listBackups(c echo.Context) error {
-	if s.cfg.Backups == nil {
-		return notConfigured("backups")
-	}
 	list, err := s.cfg.Backups.Backups(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("listing backups: %w", err)
@@ -40,9 +37,6 @@ func (s *Server) listBackups(c echo.Context) error {
 }
 
 func (s *Server) downloadBackup(c echo.Context) error {
-	if s.cfg.Backups == nil {
-		return notConfigured("backups")
-	}
 	id, err := nameParam(c, "id")
 	if err != nil {
 		return err
@@ -62,9 +56,6 @@ func (s *Server) downloadBackup(c echo.Context) error {
 }
 
 func (s *Server) deleteBackup(c echo.Context) error {
-	if s.cfg.Backups == nil {
-		return notConfigured("backups")
-	}
 	id, err := nameParam(c, "id")
 	if err != nil {
 		return err
@@ -76,17 +67,11 @@ func (s *Server) deleteBackup(c echo.Context) error {
 }
 
 func (s *Server) listMail(c echo.Context) error {
-	if s.cfg.Mail == nil {
-		return notConfigured("mail log")
-	}
 	q := MailQuery{State: c.QueryParam("state"), Text: c.QueryParam("q")}
 	return answerList(s, c, "mail", func(p jobs.Page) (jobs.List[Mail], error) { return s.cfg.Mail.Mails(c.Request().Context(), q, p) })
 }
 
 func (s *Server) showMail(c echo.Context) error {
-	if s.cfg.Mail == nil {
-		return notConfigured("mail log")
-	}
 	id, err := idParam(c)
 	if err != nil {
 		return err
@@ -99,9 +84,6 @@ func (s *Server) showMail(c echo.Context) error {
 }
 
 func (s *Server) resendMail(c echo.Context) error {
-	if s.cfg.Mail == nil {
-		return notConfigured("mail log")
-	}
 	id, err := idParam(c)
 	if err != nil {
 		return err
@@ -116,18 +98,12 @@ func (s *Server) resendMail(c echo.Context) error {
 }
 
 func (s *Server) listSuppressions(c echo.Context) error {
-	if s.cfg.Suppressions == nil {
-		return notConfigured("suppression list")
-	}
 	return answerList(s, c, "suppressions", func(p jobs.Page) (jobs.List[Suppression], error) {
 		return s.cfg.Suppressions.Suppressions(c.Request().Context(), p)
 	})
 }
 
 func (s *Server) suppress(c echo.Context) error {
-	if s.cfg.Suppressions == nil {
-		return notConfigured("suppression list")
-	}
 	var x Suppression
 	if err := body(c, &x); err != nil {
 		return err
@@ -144,9 +120,6 @@ func (s *Server) suppress(c echo.Context) error {
 }
 
 func (s *Server) unsuppress(c echo.Context) error {
-	if s.cfg.Suppressions == nil {
-		return notConfigured("suppression list")
-	}
 	address, err := nameParam(c, "address")
 	if err != nil {
 		return err
@@ -158,9 +131,6 @@ func (s *Server) unsuppress(c echo.Context) error {
 }
 
 func (s *Server) listWebhooks(c echo.Context) error {
-	if s.cfg.Webhooks == nil {
-		return notConfigured("webhooks")
-	}
 	list, err := s.cfg.Webhooks.Webhooks(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("listing webhooks: %w", err)
@@ -179,9 +149,6 @@ func (s *Server) changeWebhook(c echo.Context) error {
 }
 
 func (s *Server) saveWebhook(c echo.Context, id string, status int) error {
-	if s.cfg.Webhooks == nil {
-		return notConfigured("webhooks")
-	}
 	var w Webhook
 	if err := body(c, &w); err != nil {
 		return err
@@ -203,9 +170,6 @@ func (s *Server) saveWebhook(c echo.Context, id string, status int) error {
 }
 
 func (s *Server) deleteWebhook(c echo.Context) error {
-	if s.cfg.Webhooks == nil {
-		return notConfigured("webhooks")
-	}
 	id, err := idParam(c)
 	if err != nil {
 		return err
@@ -217,9 +181,6 @@ func (s *Server) deleteWebhook(c echo.Context) error {
 }
 
 func (s *Server) listDeliveries(c echo.Context) error {
-	if s.cfg.Webhooks == nil {
-		return notConfigured("webhooks")
-	}
 	id, err := idParam(c)
 	if err != nil {
 		return err
@@ -230,9 +191,6 @@ func (s *Server) listDeliveries(c echo.Context) error {
 }
 
 func (s *Server) redeliver(c echo.Context) error {
-	if s.cfg.Webhooks == nil {
-		return notConfigured("webhooks")
-	}
 	id, err := idParam(c)
 	if err != nil {
 		return err
@@ -247,9 +205,6 @@ func (s *Server) redeliver(c echo.Context) error {
 }
 
 func (s *Server) mediaStatus(c echo.Context) error {
-	if s.cfg.Media == nil {
-		return notConfigured("media")
-	}
 	status, err := s.cfg.Media.MediaStatus(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("counting pictures: %w", err)
@@ -263,9 +218,6 @@ type RegenerateRequest struct {
 }
 
 func (s *Server) regenerate(c echo.Context) error {
-	if s.cfg.Media == nil {
-		return notConfigured("media")
-	}
 	var r RegenerateRequest
 	if err := body(c, &r); err != nil {
 		return err
@@ -279,9 +231,6 @@ func (s *Server) regenerate(c echo.Context) error {
 }
 
 func (s *Server) analytics(c echo.Context) error {
-	if s.cfg.Analytics == nil {
-		return notConfigured("analytics")
-	}
 	limit, err := number(c, "limit", 10)
 	if err != nil {
 		return err
@@ -304,9 +253,6 @@ func (s *Server) analytics(c echo.Context) error {
 }
 
 func (s *Server) sitemapStatus(c echo.Context) error {
-	if s.cfg.Sitemap == nil {
-		return notConfigured("sitemap")
-	}
 	status, err := s.cfg.Sitemap.SitemapStatus(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("looking at the sitemap: %w", err)
@@ -316,9 +262,6 @@ func (s *Server) sitemapStatus(c echo.Context) error {
 }
 
 func (s *Server) growth(c echo.Context) error {
-	if s.cfg.Growth == nil {
-		return notConfigured("report of sizes")
-	}
 	rooms, err := s.cfg.Growth.Growth(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("measuring sizes: %w", err)
@@ -327,8 +270,5 @@ func (s *Server) growth(c echo.Context) error {
 }
 
 func (s *Server) listSettings(c echo.Context) error {
-	if s.cfg.Settings == nil {
-		return notConfigured("list of settings")
-	}
 	return c.JSON(http.StatusOK, SettingList{s.settings()})
 }

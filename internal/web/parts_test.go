@@ -68,10 +68,22 @@ func (h *house) DeleteBackup(_ context.Context, id string) error {
 	return nil
 }
 func (h *house) Mails(context.Context, web.MailQuery, jobs.Page) (jobs.List[web.Mail], error) {
-	return one(web.Mail{ID: "1", To: "a@b", At: noon, State: "sent"})
+	return one(web.Mail{ID: "1", To: "a@b", At: noon, State: "accepted", Kept: true})
 }
 func (h *house) Mail(context.Context, string) (web.Mail, error) {
 	return web.Mail{ID: "1", At: noon}, nil
+}
+func (h *house) Templates(context.Context) ([]web.MailTemplate, error) {
+	return []web.MailTemplate{{Name: "welcome", Origin: "own"}, {Name: "promo", Origin: "folder", Locales: []string{"vi"}}, {Name: "cms:plugins/contact/notice", Origin: "cms"}}, nil
+}
+func (h *house) PreviewTemplate(_ context.Context, name, locale string) (web.TemplatePreview, error) {
+	switch name {
+	case "welcome":
+		return web.TemplatePreview{Subject: "Welcome " + locale, HTML: "<h1>Hello</h1>", Text: "Hello Ann", Sample: json.RawMessage(`{"name":"Ann"}`)}, nil
+	case "promo":
+		return web.TemplatePreview{Problem: "line 3 cannot be read"}, nil
+	}
+	return web.TemplatePreview{}, jobs.ErrNotFound
 }
 func (h *house) ResendMail(context.Context, string) (jobs.Receipt, error) { return receipt() }
 func (h *house) Suppressions(context.Context, jobs.Page) (jobs.List[web.Suppression], error) {
@@ -107,7 +119,7 @@ func (h *house) Growth(context.Context) ([]web.Room, error) { return []web.Room{
 
 func furnished(c *web.Config) {
 	h := &house{schedule: jobs.ScheduleRecord{Name: "sitemap", Kind: "cache.clear", Cron: "0 2 * * *", Zone: "UTC", Next: []time.Time{noon}, Last: &jobs.TickRecord{Tick: noon, At: noon, Outcome: "enqueued"}}}
-	c.Workers, c.Schedules, c.Ticker, c.Backups, c.Mail, c.Suppressions, c.Webhooks, c.Media, c.Analytics, c.Sitemap, c.Growth = h, h, h, h, h, h, h, h, h, h, h
+	c.Workers, c.Schedules, c.Ticker, c.Backups, c.Mail, c.Templates, c.Suppressions, c.Webhooks, c.Media, c.Analytics, c.Sitemap, c.Growth = h, h, h, h, h, h, h, h, h, h, h, h
 	c.Settings = func() []web.Setting {
 		return []web.Setting{{Name: "mail.password", Value: "hunter2", Origin: ".env"}, {Name: "queue", Value: "cmsjobs"}}
 	}
@@ -235,7 +247,7 @@ func TestMetricsHaveTheirNames(t *testing.T) {
 	m.Missed("sitemap")
 	m.BackedUp(noon, 7)
 	m.Verified(noon)
-	m.Mailed("sent")
+	m.Mailed("accepted", 1)
 	s.enqueue(`{"topic":"cache.clear"}`)
 	text := s.do("GET", "/metrics", nil).want(t, 200).body
 	for _, want := range []string{
@@ -243,7 +255,7 @@ func TestMetricsHaveTheirNames(t *testing.T) {
 		`cmsjobs_job_duration_seconds_count{type="mail.send"} 1`, `cmsjobs_job_wait_seconds_count{type="mail.send"} 1`, `cmsjobs_queue_jobs{queue="cmsjobs",state="queued"} 1`,
 		`cmsjobs_queue_latency_seconds{queue="cmsjobs"}`, `cmsjobs_jobs_in_progress{type="mail.send"} 1`, `cmsjobs_jobs_in_progress{type="cache.clear"} 0`, `cmsjobs_stalled_jobs_total 1`,
 		`cmsjobs_schedule_last_success_timestamp_seconds{schedule="sitemap"}`, `cmsjobs_schedule_missed_total{schedule="sitemap"} 1`, `cmsjobs_backup_last_success_timestamp_seconds`,
-		`cmsjobs_backup_last_verified_timestamp_seconds`, `cmsjobs_backup_bytes 7`, `cmsjobs_mail_sent_total{outcome="sent"} 1`, `cmsjobs_build_info{`, `cmsjobs_database_up 1`,
+		`cmsjobs_backup_last_verified_timestamp_seconds`, `cmsjobs_backup_bytes 7`, `cmsjobs_mail_sent_total{outcome="accepted"} 1`, `cmsjobs_build_info{`, `cmsjobs_database_up 1`,
 	} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("no %s", want)

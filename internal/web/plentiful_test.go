@@ -85,11 +85,11 @@ func (plenty) MediaStatus(context.Context) (web.MediaStatus, error) {
 func (plenty) Mails(context.Context, web.MailQuery, jobs.Page) (jobs.List[web.Mail], error) {
 	var l jobs.List[web.Mail]
 	for i := range 8 {
-		l.Items = append(l.Items, web.Mail{ID: fmt.Sprint(i), To: fmt.Sprintf("person%d@example.org", i), Subject: "Your order has been shipped", State: []string{"sent", "sent", "failed", "unknown"}[i%4], Answer: "250 2.0.0 Ok: queued as 4XyZ", At: time.Now().Add(-time.Duration(i) * time.Minute)})
+		l.Items = append(l.Items, web.Mail{ID: fmt.Sprint(i), To: fmt.Sprintf("person%d@example.org", i), Subject: "Your order has been shipped", State: []string{"accepted", "accepted", "refused", "unknown"}[i%4], Kept: i%2 == 0, Answer: "250 2.0.0 Ok: queued as 4XyZ", At: time.Now().Add(-time.Duration(i) * time.Minute)})
 	}
 	return l, nil
 }
 
 func (plenty) Mail(context.Context, string) (web.Mail, error) {
-	return web.Mail{ID: "1", To: "person1@example.org", From: "shop@example.org", Subject: "Your order has been shipped", State: "sent", Answer: "250 2.0.0 Ok", At: time.Now(), HTML: "<html lang=en><title>Order</title><main><h1 style='color:#17614f'>Shipped</h1><p>Your order is on its way.</p></main>", PlainText: "Shipped\n\nYour order is on its way."}, nil
+	return web.Mail{ID: "1", To: "person1@example.org", From: "shop@example.org", Subject: "Your order has been shipped", Kept: true, State: "accepted", Tries: []web.MailTry{{At: time.Now(), Attempt: 1, State: "accepted", Server: "mail.example.org", Code: 250, Answer: "2.0.0 Ok", DurationMS: 41}}, Others: []web.Mail{{ID: "2", To: "person2@example.org", State: "refused"}}, Answer: "250 2.0.0 Ok", At: time.Now(), HTML: "<html lang=en><title>Order</title><main><h1 style='color:#17614f'>Shipped</h1><p>Your order is on its way.</p></main>", PlainText: "Shipped\n\nYour order is on its way."}, nil
 }

@@ -28,6 +28,8 @@ type Problem struct {
 	Instance string         `json:"instance,omitempty"`
 	Errors   []FieldProblem `json:"errors,omitempty"`
 
+	form       string // Detail is made of it and args, for other languages
+	args       []any
 	retryAfter int // seconds
 	cause      error
 }
@@ -45,7 +47,7 @@ func (p *Problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.T
 func (p *Problem) Unwrap() error { return p.cause }
 
 func refuse(status int, format string, args ...any) *Problem {
-	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
+	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), form: format, args: args}
 }
 
 func badField(status int, field, format string, args ...any) *Problem {

@@ -116,9 +116,6 @@ func workerView(w jobs.WorkerRecord) WorkerView {
 }
 
 func (s *Server) listWorkers(c echo.Context) error {
-	if s.cfg.Workers == nil {
-		return notConfigured("list of workers")
-	}
 	list, err := s.cfg.Workers.Workers(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("listing workers: %w", err)
@@ -127,9 +124,6 @@ func (s *Server) listWorkers(c echo.Context) error {
 }
 
 func (s *Server) stopWorker(c echo.Context) error {
-	if s.cfg.Workers == nil {
-		return notConfigured("list of workers")
-	}
 	id, err := nameParam(c, "id")
 	if err != nil {
 		return err
@@ -145,9 +139,6 @@ func (s *Server) stopWorker(c echo.Context) error {
 }
 
 func (s *Server) restartWorkers(c echo.Context) error {
-	if s.cfg.Workers == nil {
-		return notConfigured("list of workers")
-	}
 	list, err := s.cfg.Workers.Workers(c.Request().Context())
 	if err == nil {
 		err = s.cfg.Workers.Restart(c.Request().Context())

@@ -120,17 +120,17 @@ type Backup struct {
 	Files       int        `json:"files"`
 }
 
-// MailLog shows mail that was sent, and addresses that get none.
+// MailLog shows mail that was sent.
 type MailLog interface {
 	Mails(ctx context.Context, q MailQuery, p jobs.Page) (jobs.List[Mail], error)
 	Mail(ctx context.Context, id string) (Mail, error)
-	// ResendMail enqueues it anew.
+	// ResendMail enqueues it anew, for its one recipient.
 	ResendMail(ctx context.Context, id string) (jobs.Receipt, error)
 }
 
 // MailQuery chooses mails; empty fields choose all.
 type MailQuery struct {
-	State string // sent, failed, unknown, dropped, suppressed, queued
+	State string // one of mailStates
 	Text  string // in recipient or subject
 }
 
@@ -141,12 +141,53 @@ type Mail struct {
 	To        string    `json:"to"`
 	From      string    `json:"from"`
 	Subject   string    `json:"subject"`
+	Template  string    `json:"template,omitempty"`
+	MessageID string    `json:"message_id,omitempty"`
 	State     string    `json:"state"`
 	Answer    string    `json:"answer,omitempty"` // the server's last words
 	Attempts  int       `json:"attempts"`
 	At        time.Time `json:"at"`
-	HTML      string    `json:"html,omitempty"` // of Mail only, where bodies are kept
+	// Kept says that its body was kept, so that it can be shown and sent again.
+	Kept bool `json:"kept"`
+	// Of Mail only:
+	HTML      string    `json:"html,omitempty"` // where the body was kept
 	PlainText string    `json:"text,omitempty"`
+	Problem   string    `json:"problem,omitempty"` // why a kept body cannot be shown
+	Tries     []MailTry `json:"tries,omitempty"`   // oldest first
+	Others    []Mail    `json:"others,omitempty"`  // its other recipients
+}
+
+// MailTry is one try to hand a mail over.
+type MailTry struct {
+	At         time.Time `json:"at"`
+	Attempt    int       `json:"attempt"`
+	State      string    `json:"state"`
+	Server     string    `json:"server,omitempty"`
+	Code       int       `json:"code,omitempty"` // of SMTP
+	Answer     string    `json:"answer,omitempty"`
+	DurationMS int64     `json:"duration_ms"`
+}
+
+// MailTemplates shows what mails are made from.
+type MailTemplates interface {
+	Templates(ctx context.Context) ([]MailTemplate, error)
+	// PreviewTemplate fills one in with its sample data. One that is not there
+	// is jobs.ErrNotFound; one that cannot be filled in has a Problem.
+	PreviewTemplate(ctx context.Context, name, locale string) (TemplatePreview, error)
+}
+
+// MailTemplate is one template.
+type MailTemplate struct {
+	Name    string
+	Origin  string   // "own" (shipped), "folder" (the operator's), "cms"
+	Locales []string // that have a text of their own
+}
+
+// TemplatePreview is a template filled in.
+type TemplatePreview struct {
+	Subject, HTML, Text string
+	Sample              json.RawMessage // the data that it was filled in with
+	Problem             string
 }
 
 // Suppressions are the addresses that get no mail.
@@ -194,6 +235,7 @@ type Delivery struct {
 	At      time.Time `json:"at"`
 	Status  int       `json:"status"` // of HTTP; 0 when there was no answer
 	Answer  string    `json:"answer,omitempty"`
+	Request string    `json:"request,omitempty"` // what was sent, cut
 	Attempt int       `json:"attempt"`
 }
 
@@ -271,7 +313,8 @@ type Submission struct {
 	At     time.Time `json:"at"`
 	Host   string    `json:"host"`
 	URLs   int       `json:"urls"`
-	Status int       `json:"status"`
+	Status int       `json:"status"` // of HTTP; 0 when nothing was sent
+	Failed bool      `json:"failed,omitempty"`
 	Note   string    `json:"note,omitempty"`
 }
 
@@ -279,6 +322,19 @@ type Submission struct {
 // tables.
 type Growth interface {
 	Growth(ctx context.Context) ([]Room, error)
+}
+
+// SizeHistory is a Growth that knows how sizes were on other days.
+type SizeHistory interface {
+	// SizesSince lists days, oldest first; days on which nothing was measured are
+	// not among them.
+	SizesSince(ctx context.Context, since time.Time) ([]SizeDay, error)
+}
+
+// SizeDay is how much room folders and tables took on a day.
+type SizeDay struct {
+	Day          string // 2006-01-02
+	Disk, Tables int64
 }
 
 // Room is one folder or table and its size.

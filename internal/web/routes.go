@@ -39,6 +39,8 @@ type route struct {
 	Answer any      // a value of the answer's type; nil for none
 	Type   string   // of the answer; "" is application/json
 	Status int      // of success; 0 is 200
+	// Needs is the part without which it answers 404.
+	Needs part
 	// Page routes answer people with HTML; they are not in the document.
 	Page   bool
 	handle func(*Server, echo.Context) error
@@ -124,15 +126,15 @@ func queueRoutes() []route {
 		{Method: post, Path: "/api/v1/queues/:name/pause", Name: "queues.pause", Summary: "Let no worker take jobs from a queue.", Scope: access.Operate, Answer: Changed{}, handle: (*Server).pauseQueue},
 		{Method: post, Path: "/api/v1/queues/:name/continue", Name: "queues.continue", Summary: "Let workers take jobs from a queue again.", Scope: access.Operate, Answer: Changed{}, handle: (*Server).continueQueue},
 		{Method: post, Path: "/api/v1/queues/:name/clear", Name: "queues.clear", Summary: "Cancel all waiting jobs of a queue. dry_run only counts them.", Scope: access.Operate, Query: []string{"dry_run"}, Answer: BulkAnswer{}, handle: (*Server).clearQueue},
-		{Method: get, Path: "/api/v1/workers", Name: "workers.list", Summary: "Workers and what they run.", Scope: access.Read, Answer: WorkerList{}, handle: (*Server).listWorkers},
-		{Method: post, Path: "/api/v1/workers/:id/stop", Name: "workers.stop", Summary: "Make a worker finish what it runs and exit.", Scope: access.Operate, Answer: Changed{}, handle: (*Server).stopWorker},
-		{Method: post, Path: "/api/v1/workers/restart", Name: "workers.restart", Summary: "Make all workers finish what they run and exit; their supervisor starts them anew.", Scope: access.Operate, Answer: Changed{}, handle: (*Server).restartWorkers},
+		{Method: get, Path: "/api/v1/workers", Name: "workers.list", Summary: "Workers and what they run.", Scope: access.Read, Answer: WorkerList{}, Needs: needsWorkers, handle: (*Server).listWorkers},
+		{Method: post, Path: "/api/v1/workers/:id/stop", Name: "workers.stop", Summary: "Make a worker finish what it runs and exit.", Scope: access.Operate, Answer: Changed{}, Needs: needsWorkers, handle: (*Server).stopWorker},
+		{Method: post, Path: "/api/v1/workers/restart", Name: "workers.restart", Summary: "Make all workers finish what they run and exit; their supervisor starts them anew.", Scope: access.Operate, Answer: Changed{}, Needs: needsWorkers, handle: (*Server).restartWorkers},
 	}
 }
 
 func scheduleRoutes() []route {
 	const get, post, patch = http.MethodGet, http.MethodPost, http.MethodPatch
-	tick := route{Method: post, Name: "cron.tick", Summary: "Enqueue what is due by the schedule and run due jobs until none is left, for hosts without a daemon.", Scope: access.Operate, Stream: true, Answer: TickReport{}, handle: (*Server).tick}
+	tick := route{Method: post, Name: "cron.tick", Summary: "Enqueue what is due by the schedule and run due jobs until none is left, for hosts without a daemon.", Scope: access.Operate, Stream: true, Answer: TickReport{}, Needs: needsTicker, handle: (*Server).tick}
 	v1 := tick
 	tick.Path, v1.Path = "/api/cron/tick", "/api/v1/cron/tick"
 	return []route{
@@ -149,27 +151,27 @@ func scheduleRoutes() []route {
 func partRoutes() []route {
 	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	return []route{
-		{Method: get, Path: "/api/v1/backups", Name: "backups.list", Summary: "Backup archives, newest first.", Scope: access.Read, Answer: BackupList{}, handle: (*Server).listBackups},
-		{Method: get, Path: "/api/v1/backups/:id/download", Name: "backups.download", Summary: "Download an archive.", Scope: access.Admin, Stream: true, Type: "application/octet-stream", handle: (*Server).downloadBackup},
-		{Method: del, Path: "/api/v1/backups/:id", Name: "backups.delete", Summary: "Delete an archive.", Scope: access.Admin, Status: http.StatusNoContent, handle: (*Server).deleteBackup},
-		{Method: get, Path: "/api/v1/mail", Name: "mail.list", Summary: "Mail that was sent or not, newest first.", Scope: access.Read, Query: append([]string{"state", "q"}, pageQuery...), Answer: MailList{}, handle: (*Server).listMail},
-		{Method: get, Path: "/api/v1/mail/:id", Name: "mail.show", Summary: "One mail, with its body where bodies are kept.", Scope: access.Operate, Answer: Mail{}, handle: (*Server).showMail},
-		{Method: post, Path: "/api/v1/mail/:id/resend", Name: "mail.resend", Summary: "Send a mail again.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, handle: (*Server).resendMail},
-		{Method: get, Path: "/api/v1/suppressions", Name: "suppressions.list", Summary: "Addresses that get no mail.", Scope: access.Read, Query: pageQuery, Answer: SuppressionList{}, handle: (*Server).listSuppressions},
-		{Method: post, Path: "/api/v1/suppressions", Name: "suppressions.add", Summary: "Send an address no more mail.", Scope: access.Operate, Body: Suppression{}, Status: http.StatusNoContent, handle: (*Server).suppress},
-		{Method: del, Path: "/api/v1/suppressions/:address", Name: "suppressions.remove", Summary: "Send an address mail again.", Scope: access.Operate, Status: http.StatusNoContent, handle: (*Server).unsuppress},
-		{Method: get, Path: "/api/v1/webhooks", Name: "webhooks.list", Summary: "Subscriptions to events.", Scope: access.Read, Answer: WebhookList{}, handle: (*Server).listWebhooks},
-		{Method: post, Path: "/api/v1/webhooks", Name: "webhooks.add", Summary: "Subscribe an address to events. The answer alone carries the secret.", Scope: access.Admin, Body: Webhook{}, Answer: Webhook{}, Status: http.StatusCreated, handle: (*Server).addWebhook},
-		{Method: put, Path: "/api/v1/webhooks/:id", Name: "webhooks.change", Summary: "Change a subscription.", Scope: access.Admin, Body: Webhook{}, Answer: Webhook{}, handle: (*Server).changeWebhook},
-		{Method: del, Path: "/api/v1/webhooks/:id", Name: "webhooks.delete", Summary: "End a subscription.", Scope: access.Admin, Status: http.StatusNoContent, handle: (*Server).deleteWebhook},
-		{Method: get, Path: "/api/v1/webhooks/:id/deliveries", Name: "webhooks.deliveries", Summary: "What was sent to a subscription, newest first.", Scope: access.Read, Query: pageQuery, Answer: DeliveryList{}, handle: (*Server).listDeliveries},
-		{Method: post, Path: "/api/v1/deliveries/:id/redeliver", Name: "webhooks.redeliver", Summary: "Send a delivery again, under its old id.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, handle: (*Server).redeliver},
-		{Method: get, Path: "/api/v1/media", Name: "media.status", Summary: "How many pictures lack thumbnails.", Scope: access.Read, Answer: MediaStatus{}, handle: (*Server).mediaStatus},
-		{Method: post, Path: "/api/v1/media/regenerate", Name: "media.regenerate", Summary: "Enqueue thumbnails for the pictures that lack them, or for all.", Scope: access.Operate, Body: RegenerateRequest{}, Answer: Changed{}, handle: (*Server).regenerate},
-		{Method: get, Path: "/api/v1/analytics", Name: "analytics.report", Summary: "Views and visitors by day and dimension.", Scope: access.Read, Query: []string{"since", "until", "site", "limit"}, Answer: AnalyticsReport{}, handle: (*Server).analytics},
-		{Method: get, Path: "/api/v1/sitemap", Name: "sitemap.status", Summary: "The sitemap's files and what IndexNow was told.", Scope: access.Read, Answer: SitemapStatus{}, handle: (*Server).sitemapStatus},
-		{Method: get, Path: "/api/v1/growth", Name: "growth.list", Summary: "What takes room on disk and in the database.", Scope: access.Read, Answer: RoomList{}, handle: (*Server).growth},
-		{Method: get, Path: "/api/v1/settings", Name: "settings.list", Summary: "The configuration and where each value came from.", Scope: access.Admin, Answer: SettingList{}, handle: (*Server).listSettings},
+		{Method: get, Path: "/api/v1/backups", Name: "backups.list", Summary: "Backup archives, newest first.", Scope: access.Read, Answer: BackupList{}, Needs: needsBackups, handle: (*Server).listBackups},
+		{Method: get, Path: "/api/v1/backups/:id/download", Name: "backups.download", Summary: "Download an archive.", Scope: access.Admin, Stream: true, Type: "application/octet-stream", Needs: needsBackups, handle: (*Server).downloadBackup},
+		{Method: del, Path: "/api/v1/backups/:id", Name: "backups.delete", Summary: "Delete an archive.", Scope: access.Admin, Status: http.StatusNoContent, Needs: needsBackups, handle: (*Server).deleteBackup},
+		{Method: get, Path: "/api/v1/mail", Name: "mail.list", Summary: "Mail that was sent or not, newest first.", Scope: access.Read, Query: append([]string{"state", "q"}, pageQuery...), Answer: MailList{}, Needs: needsMail, handle: (*Server).listMail},
+		{Method: get, Path: "/api/v1/mail/:id", Name: "mail.show", Summary: "One mail, with its body where bodies are kept.", Scope: access.Operate, Answer: Mail{}, Needs: needsMail, handle: (*Server).showMail},
+		{Method: post, Path: "/api/v1/mail/:id/resend", Name: "mail.resend", Summary: "Send a mail again.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, Needs: needsMail, handle: (*Server).resendMail},
+		{Method: get, Path: "/api/v1/suppressions", Name: "suppressions.list", Summary: "Addresses that get no mail.", Scope: access.Read, Query: pageQuery, Answer: SuppressionList{}, Needs: needsSuppressions, handle: (*Server).listSuppressions},
+		{Method: post, Path: "/api/v1/suppressions", Name: "suppressions.add", Summary: "Send an address no more mail.", Scope: access.Operate, Body: Suppression{}, Status: http.StatusNoContent, Needs: needsSuppressions, handle: (*Server).suppress},
+		{Method: del, Path: "/api/v1/suppressions/:address", Name: "suppressions.remove", Summary: "Send an address mail again.", Scope: access.Operate, Status: http.StatusNoContent, Needs: needsSuppressions, handle: (*Server).unsuppress},
+		{Method: get, Path: "/api/v1/webhooks", Name: "webhooks.list", Summary: "Subscriptions to events.", Scope: access.Read, Answer: WebhookList{}, Needs: needsWebhooks, handle: (*Server).listWebhooks},
+		{Method: post, Path: "/api/v1/webhooks", Name: "webhooks.add", Summary: "Subscribe an address to events. The answer alone carries the secret.", Scope: access.Admin, Body: Webhook{}, Answer: Webhook{}, Status: http.StatusCreated, Needs: needsWebhooks, handle: (*Server).addWebhook},
+		{Method: put, Path: "/api/v1/webhooks/:id", Name: "webhooks.change", Summary: "Change a subscription.", Scope: access.Admin, Body: Webhook{}, Answer: Webhook{}, Needs: needsWebhooks, handle: (*Server).changeWebhook},
+		{Method: del, Path: "/api/v1/webhooks/:id", Name: "webhooks.delete", Summary: "End a subscription.", Scope: access.Admin, Status: http.StatusNoContent, Needs: needsWebhooks, handle: (*Server).deleteWebhook},
+		{Method: get, Path: "/api/v1/webhooks/:id/deliveries", Name: "webhooks.deliveries", Summary: "What was sent to a subscription, newest first.", Scope: access.Read, Query: pageQuery, Answer: DeliveryList{}, Needs: needsWebhooks, handle: (*Server).listDeliveries},
+		{Method: post, Path: "/api/v1/deliveries/:id/redeliver", Name: "webhooks.redeliver", Summary: "Send a delivery again, under its old id.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, Needs: needsWebhooks, handle: (*Server).redeliver},
+		{Method: get, Path: "/api/v1/media", Name: "media.status", Summary: "How many pictures lack thumbnails.", Scope: access.Read, Answer: MediaStatus{}, Needs: needsMedia, handle: (*Server).mediaStatus},
+		{Method: post, Path: "/api/v1/media/regenerate", Name: "media.regenerate", Summary: "Enqueue thumbnails for the pictures that lack them, or for all.", Scope: access.Operate, Body: RegenerateRequest{}, Answer: Changed{}, Needs: needsMedia, handle: (*Server).regenerate},
+		{Method: get, Path: "/api/v1/analytics", Name: "analytics.report", Summary: "Views and visitors by day and dimension.", Scope: access.Read, Query: []string{"since", "until", "site", "limit"}, Answer: AnalyticsReport{}, Needs: needsAnalytics, handle: (*Server).analytics},
+		{Method: get, Path: "/api/v1/sitemap", Name: "sitemap.status", Summary: "The sitemap's files and what IndexNow was told.", Scope: access.Read, Answer: SitemapStatus{}, Needs: needsSitemap, handle: (*Server).sitemapStatus},
+		{Method: get, Path: "/api/v1/growth", Name: "growth.list", Summary: "What takes room on disk and in the database.", Scope: access.Read, Answer: RoomList{}, Needs: needsGrowth, handle: (*Server).growth},
+		{Method: get, Path: "/api/v1/settings", Name: "settings.list", Summary: "The configuration and where each value came from.", Scope: access.Admin, Answer: SettingList{}, Needs: needsSettings, handle: (*Server).listSettings},
 	}
 }
 

@@ -36,6 +36,7 @@ type Config struct {
 
 	Backups      Backups
 	Mail         MailLog
+	Templates    MailTemplates
 	Suppressions Suppressions
 	Webhooks     Webhooks
 	Media        Media
@@ -82,6 +83,9 @@ type Config struct {
 	Timeout time.Duration
 	// PageLimit is the longest page; 0 is 500.
 	PageLimit int
+	// Rate is how many requests a second one caller may make, over ten seconds,
+	// in this process; 0 is any number.
+	Rate int
 	// AuditFor is how long the trail is kept; 0 is 365 days.
 	AuditFor time.Duration
 
@@ -139,6 +143,7 @@ type Server struct {
 	origin *http.CrossOriginProtection
 	pages  *pages
 	trends trends
+	rates  *rates
 }
 
 // New makes a server; it listens nowhere yet.
@@ -151,7 +156,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection()}
+	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection(), rates: newRates(cfg.Rate, cfg.Now)}
 	s.live = newLive(s)
 	if s.pages, err = newPages(s); err != nil {
 		return nil, fmt.Errorf("reading the pages' templates: %w", err)
@@ -208,6 +213,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer stop()
 	wg.Go(func() { s.live.run(inner) })
 	wg.Go(func() { s.sweep(inner) })
+	wg.Go(func() { s.Warm(inner) })
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
 	select {

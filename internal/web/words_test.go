@@ -2,7 +2,10 @@ package web_test
 
 import (
 	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -36,6 +39,48 @@ var (
 	textual = regexp.MustCompile(`>([^<>{}]*[A-Za-z]{3,}[^<>{}]*)<`)
 	action  = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
 )
+
+var sentences = regexp.MustCompile("(?s)\\b(?:refuse|badField|reason)\\([^\"`\n]*(?:\"[\\w.]+\", [\\w.{}]+, )?(?:\"[\\w.]+\", )?(\"(?:[^\"\\\\]|\\\\.)+\"|`[^`]+`)")
+
+// TestRefusalsOfPagesSpeakVietnamese reads the code for the sentences that it
+// makes, and holds the Vietnamese ones against them.
+func TestRefusalsOfPagesSpeakVietnamese(t *testing.T) {
+	said := map[string]bool{}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, filepath.Join("..", "jobs", "explain", "explain.go")) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		onPages := strings.HasPrefix(file, "page") || strings.HasSuffix(file, "explain.go")
+		for _, m := range sentences.FindAllSubmatch(raw, -1) {
+			form, err := strconv.Unquote(string(m[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said[form] = true; onPages && web.RefusalsVI[form] == "" && form != "%s" {
+				t.Errorf("%s says %q, which has no Vietnamese in words_refusals_vi.go", file, form)
+			}
+		}
+	}
+	if len(said) < 70 {
+		t.Errorf("only %d sentences were found", len(said))
+	}
+	for form, other := range web.RefusalsVI {
+		if a, b := verbs.FindAllString(form, -1), verbs.FindAllString(other, -1); strings.Join(a, " ") != strings.Join(b, " ") {
+			t.Errorf("%q has %v in English, %v in Vietnamese", form, a, b)
+		}
+		if strings.HasSuffix(form, ".") && !said[form] {
+			t.Errorf("nothing says %q any more", form)
+		}
+	}
+}
 
 // TestTemplatesHaveNoTextOfTheirOwn looks at each key that a template names,
 // and for words that stand in it outside of the catalogue.

@@ -65,8 +65,12 @@ type Config struct {
 	// Version of this program, for the manifest.
 	Version string
 	Options Options
-	// Finished is told about every backup and every proof that ended. nil is nobody.
+	// Finished is told about every backup that ended; nil is nobody.
 	Finished func(context.Context, Report)
+	// Proved is told about every proof that ended, of a new backup too; nil is nobody.
+	Proved func(context.Context, Proof)
+	// Watched is told what backup.monitor saw; nil is nobody.
+	Watched func(context.Context, Watched)
 	// Breaker may be nil: then nothing is held back.
 	Breaker Breaker
 	Now     func() time.Time
@@ -177,6 +181,8 @@ func checkTool(tool string) error {
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Generate, h.generate)
 	jobs.Handle(r, Verify, h.verifyJob)
+	jobs.Handle(r, RestoreJob, h.restoreJob)
+	jobs.Handle(r, Monitor, h.monitorJob)
 }
 
 // Destinations are the names of the configured places, sorted.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,108 +164,4 @@ func unzip(t *testing.T, name string) map[string]string {
 		files[f.Name] = string(data)
 	}
 	return files
-}
-
-func TestPatterns(t *testing.T) {
-	for _, c := range []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"storage/tmp", "storage/tmp/a/b", true},
-		{"storage/*.log", "storage/x.log", true},
-		{"storage/*.log", "storage/a/x.log", false},
-		{"**/*.log", "storage/a/b/x.log", true},
-		{"**/cache/**", "storage/a/cache/b", true},
-		{"storage/a", "storage/ab", false},
-		{"storage/[a-c]?", "storage/bz", true},
-		{"cache*", "cache_locks", true},
-	} {
-		if got := matches(c.pattern, c.name); got != c.want {
-			t.Errorf("matches(%q, %q) = %v", c.pattern, c.name, got)
-		}
-	}
-	if checkPatterns([]string{"a/[b"}) == nil {
-		t.Error("a broken pattern is taken")
-	}
-}
-
-func TestRetentionKeepsWhatItsRulesName(t *testing.T) {
-	day := func(n int) time.Time { return time.Date(2026, 3, 31, 3, 0, 0, 0, time.UTC).AddDate(0, 0, -n) }
-	one := func(n int, status Status, size int64) Stored {
-		return Stored{Sidecar: Sidecar{Header: Header{ID: day(n).Format(time.DateOnly), Started: day(n)}, Status: status, Size: size}}
-	}
-	var daily []Stored
-	for n := range 400 {
-		daily = append(daily, one(n, Good, 10))
-	}
-	limited := one(3, Good, 10)
-	limited.Limited = true
-	for name, c := range map[string]struct {
-		rule Retention
-		all  []Stored
-		want []int // days ago
-	}{
-		"default keeps seven":            {Retention{}.withDefaults(), daily[:20], []int{0, 1, 2, 3, 4, 5, 6}},
-		"grandfather, father, son":       {Retention{Daily: 3, Weekly: 3, Monthly: 3, Yearly: 2}, daily, []int{0, 1, 2, 9, 31, 59, 90}},
-		"size cap takes the oldest":      {Retention{Keep: 7, MaxBytes: 35}, daily[:20], []int{0, 1, 2}},
-		"never the newest":               {Retention{Keep: 1, MaxBytes: 5}, daily[:3], []int{0}},
-		"−1 keeps all":                   {Retention{Keep: -1}, daily[:9], []int{0, 1, 2, 3, 4, 5, 6, 7, 8}},
-		"partial before a good one goes": {Retention{Keep: 1}, []Stored{one(0, Partial, 1), one(1, Good, 1), one(2, Partial, 1), limited}, []int{0, 1, 3}},
-	} {
-		stay, leave := c.rule.choose(c.all)
-		var got []int
-		for _, b := range stay {
-			got = append(got, int(day(0).Sub(b.Started).Hours()/24))
-		}
-		if !slices.Equal(got, c.want) || len(stay)+len(leave) != len(c.all) {
-			t.Errorf("%s: %v stay, want %v", name, got, c.want)
-		}
-	}
-}
-
-func TestHealthWarns(t *testing.T) {
-	s := newSite(t, jobstest.SQLite)
-	h := s.handler(t)
-	codes := func() (codes []string) {
-		t.Helper()
-		health, err := h.Health(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, w := range health.Warnings {
-			codes = append(codes, w.Code)
-		}
-		return codes
-	}
-	if got := codes(); !slices.Equal(got, []string{"none", "unproven"}) {
-		t.Errorf("before the first: %v", got)
-	}
-	s.backup(t, h)
-	if got := codes(); len(got) != 0 {
-		t.Errorf("after it: %v", got)
-	}
-	s.clock.now = s.clock.now.Add(27 * time.Hour)
-	if got := codes(); !slices.Equal(got, []string{"old"}) {
-		t.Errorf("a day later: %v", got)
-	}
-	s.MustExec("DROP TABLE cache")
-	s.MustExec("DELETE FROM posts WHERE id > 2")
-	if err := os.Remove(filepath.Join(s.files, "big.bin")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(s.files, "news/ü 1.jpg")); err != nil {
-		t.Fatal(err)
-	}
-	s.backup(t, h)
-	if got := codes(); !slices.Contains(got, "table") || !slices.Contains(got, "rows") {
-		t.Errorf("after a loss: %v", got)
-	}
-	h.c.Options.Verify = LevelNone
-	for range 9 * 24 {
-		s.clock.now = s.clock.now.Add(time.Hour)
-	}
-	s.backup(t, h)
-	if got := codes(); !slices.Contains(got, "unproven") {
-		t.Errorf("long unproven: %v", got)
-	}
 }

@@ -1,14 +1,19 @@
 package backup
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/dustin/go-humanize"
 )
 
 // Estimate is what a backup will about be, before it is made.
@@ -20,6 +25,15 @@ type Estimate struct {
 	Archive int64 `json:"archive"`
 	// Free is the room at each local destination.
 	Free map[string]int64 `json:"free,omitempty"`
+	// Warnings name what the database's account may not see and the backup
+	// would therefore lack.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// String is what a person wants to know before.
+func (e Estimate) String() string {
+	return fmt.Sprintf("about %s of database and %d files of %s, at most %s as an archive",
+		humanize.IBytes(uint64(e.DatabaseBytes)), e.Files, humanize.IBytes(uint64(e.FileBytes)), humanize.IBytes(uint64(e.Archive)))
 }
 
 // freeSpace is implemented by stores that know how much room they have.
@@ -41,7 +55,7 @@ func (h *Handler) Estimate(ctx context.Context, request Request) (Estimate, erro
 		if err != nil {
 			return e, err
 		}
-		e.DatabaseBytes = n
+		e.DatabaseBytes, e.Warnings = n, h.missingRights(ctx)
 	}
 	if request.Files {
 		for _, set := range h.c.Files {
@@ -64,14 +78,12 @@ func (h *Handler) Estimate(ctx context.Context, request Request) (Estimate, erro
 			return e, err
 		}
 		if s, ok := store.(freeSpace); ok {
-			free, err := s.Free()
-			if err != nil {
-				return e, err
-			}
 			if e.Free == nil {
 				e.Free = map[string]int64{}
 			}
-			e.Free[name] = free
+			if free, err := s.Free(); err == nil { // what keeps it from answering shows when something is written
+				e.Free[name] = free
+			}
 		}
 	}
 	return e, nil
@@ -90,22 +102,65 @@ func (h *Handler) databaseSize(ctx context.Context) (n int64, err error) {
 }
 
 // check refuses what cannot work before anything is written: unknown
-// destinations, and local disks without room, which drop out.
+// destinations, and those without room or the right to write, which drop out.
+// What the database's account may not see is named.
 func (h *Handler) check(ctx context.Context, r *run) error {
+	if err := checkTool(cmp.Or(r.request.Tool, h.c.Options.Tool)); err != nil {
+		return jobs.Permanent(err)
+	}
 	e, err := h.Estimate(ctx, r.request)
 	if err != nil {
 		return err
 	}
 	r.estimate, r.total = e.Archive, e.DatabaseBytes+e.FileBytes
-	r.progress(Step{0, r.total, fmt.Sprintf("about %d MiB to read, %d files", (e.DatabaseBytes+e.FileBytes)>>20, e.Files)})
-	for name, free := range e.Free {
-		if free-e.Archive < h.c.Options.MinFree {
-			return fmt.Errorf("destination %s has %d MiB of room, and the backup may need %d MiB and must leave %d MiB: free some, or lower the retention",
-				name, free>>20, e.Archive>>20, h.c.Options.MinFree>>20)
+	r.progress(Step{0, r.total, e.String()})
+	for _, w := range e.Warnings {
+		r.warn("%s", w)
+	}
+	r.refused = map[string]error{}
+	for _, name := range h.chosen(r.request) {
+		if err := h.takes(ctx, name, e); err != nil {
+			r.refused[name] = err
+			r.warn("destination %s is left out: %v", name, err)
 		}
+	}
+	if len(r.refused) == len(h.chosen(r.request)) {
+		return errors.Join(errNoDestination, errors.Join(slices.Collect(maps.Values(r.refused))...))
 	}
 	return nil
 }
+
+// taking are the destinations that the archive is sent to.
+func (r *run) taking() []string {
+	return slices.DeleteFunc(slices.Clone(r.chosen(r.request)), func(name string) bool { return r.refused[name] != nil })
+}
+
+// takes says why a destination cannot take a backup of this size: it has no
+// room, or nothing can be written there.
+func (h *Handler) takes(ctx context.Context, name string, e Estimate) error {
+	if free, known := e.Free[name]; known && free-e.Archive < h.c.Options.MinFree {
+		return fmt.Errorf("%s has %d MiB of room, and the backup may need %d MiB and must leave %d MiB: free some, or lower the retention",
+			name, free>>20, e.Archive>>20, h.c.Options.MinFree>>20)
+	}
+	store := h.c.Destinations[name]
+	if _, own := store.(*Botble); own {
+		return nil // its own first step is to write a mark
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, h.c.Options.StallTimeout, ErrStalled)
+	defer cancel()
+	probe := h.c.Options.Prefix + probeName
+	if err := store.Put(ctx, probe, strings.NewReader("may be deleted\n"), storage.PutOptions{ExpectedSize: 15}); err != nil {
+		return fmt.Errorf("nothing can be written there: %w", err)
+	}
+	if err := store.Delete(ctx, probe); err != nil {
+		h.c.Logger.WarnContext(ctx, "what is written at a destination cannot be deleted, so older backups stay", "destination", name, "error", err)
+	}
+	return nil
+}
+
+// probeName is what shows that a destination can be written to; it is neither
+// an archive nor a sidecar.
+const probeName = "backup-rights.probe"
 
 // sweep removes what killed backups left. That it fails is no reason not to
 // make a backup.

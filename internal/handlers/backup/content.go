@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/url"
 	"strings"
 	"time"
@@ -121,8 +122,35 @@ func (r *run) addFiles(ctx context.Context) error {
 			}
 			r.progress(Step{r.dumped() + r.manifest.FileBytes, r.total, fmt.Sprintf("files: %d so far, %s", r.manifest.FileCount, name)})
 		}
+		if err := r.nameOthers(ctx, set); err != nil {
+			return r.filesFailed(ctx, list, err)
+		}
 	}
 	return list.flush()
+}
+
+// others is implemented by stores that hold what is no object: symlinks,
+// devices, sockets.
+type others interface {
+	Others(ctx context.Context, prefix string) iter.Seq2[string, error]
+}
+
+// nameOthers warns of what a backup does not hold: symlinks are never
+// followed, as they may lead out of the folder or in a circle.
+func (r *run) nameOthers(ctx context.Context, set FileSet) error {
+	store, knows := set.Store.(others)
+	if !knows {
+		return nil
+	}
+	for name, err := range store.Others(ctx, "") {
+		if err != nil {
+			return fmt.Errorf("listing the links of %s: %w", set.Label, err)
+		}
+		if r.wanted(set.Label + "/" + name) {
+			r.warn("%s is a link or a device and is left out", set.Label+"/"+name)
+		}
+	}
+	return nil
 }
 
 func (r *run) dumped() int64 {

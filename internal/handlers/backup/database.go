@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func (r *run) dump(ctx context.Context, o dump.Options, sink dump.Sink) (dump.Su
 		return dump.Summary{}, errors.New("no DSN is configured for dumps")
 	}
 	switch e := r.manifest.Engine; {
-	case e == mysqlEngine && r.c.Options.Tool == "mysqldump":
+	case e == mysqlEngine && cmp.Or(r.request.Tool, r.c.Options.Tool) == "mysqldump":
 		return dump.Mysqldump(ctx, r.c.DSN, o, sink)
 	case e == mysqlEngine:
 		return dump.MySQL(ctx, r.c.DSN, o, sink)

@@ -125,7 +125,7 @@ func (h *Handler) Show(ctx context.Context, id, destination string) (Stored, err
 }
 
 // good says whether a backup would bring the whole site back.
-func (b Stored) good() bool { return b.Status == Good && !b.Limited }
+func (b Stored) good() bool { return b.Status == Good && !b.Limited && !b.Safety }
 
 // Download opens a backup's archive; the caller closes it.
 func (h *Handler) Download(ctx context.Context, b Stored) (io.ReadCloser, storage.Info, error) {

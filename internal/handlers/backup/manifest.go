@@ -91,7 +91,10 @@ type Sidecar struct {
 	Schema    string        `json:"schema,omitempty"`
 	Error     string        `json:"error,omitempty"`
 	// Limited is true when only some tables were asked for.
-	Limited  bool     `json:"limited,omitempty"`
+	Limited bool `json:"limited,omitempty"`
+	// Safety is true for what was made before a restore: perhaps of a site that
+	// was broken, and so never the newest good one.
+	Safety   bool     `json:"safety,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 

@@ -36,8 +36,11 @@ func (r Retention) withDefaults() Retention {
 func (r Retention) choose(all []Stored) (stay, leave []Stored) {
 	keep := make([]bool, len(all))
 	var good []int
+	safety := false
 	for i, b := range all {
 		switch {
+		case b.Safety:
+			keep[i], safety = !safety || len(good) == 0, true // the newest, and those since the newest good one
 		case b.good():
 			good = append(good, i)
 		case len(good) == 0:

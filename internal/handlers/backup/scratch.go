@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"hash"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -90,42 +88,6 @@ func (p *proving) closeScratch(ctx context.Context) {
 	if err := p.scratch.drop(ctx); err != nil {
 		p.problem("the scratch database could not be dropped: %v", err)
 	}
-}
-
-// compareScratch holds the restored database against what was dumped.
-func (p *proving) compareScratch(ctx context.Context) error {
-	l := p.scratch.loader
-	p.scratch.loader = nil
-	if err := l.Close(); err != nil {
-		p.problem("restoring: %v", err)
-		return nil
-	}
-	p.progress(Step{p.stored.Size, p.stored.Size, "comparing the restored database"})
-	is, err := p.scratch.describe(ctx)
-	if err != nil {
-		return fmt.Errorf("looking at the restored database: %w", err)
-	}
-	was := p.manifest.Dump
-	restored := map[string]dump.Table{}
-	for _, t := range is.Tables {
-		restored[t.Name] = t
-	}
-	for _, w := range was.Tables {
-		g, there := restored[w.Name]
-		switch {
-		case !there:
-			p.problem("the table %s was not restored", w.Name)
-		case w.Empty || w.Rows < 0:
-		case g.Rows != w.Rows:
-			p.problem("the table %s has %d rows, %d were dumped", w.Name, g.Rows, w.Rows)
-		case g.Checksum != w.Checksum:
-			p.problem("the rows of the table %s are not those that were dumped", w.Name)
-		}
-	}
-	if was.Schema != "" && was.Rows >= 0 && is.Schema != was.Schema {
-		p.problem("the schema is not the one that was dumped")
-	}
-	return nil
 }
 
 func scratchName() string { return scratchPrefix + strings.ToLower(rand.Text()[:12]) }
@@ -227,60 +189,3 @@ func (l fileLoader) Load(_ dump.Part, _ string, piece []byte) error {
 }
 
 func (l fileLoader) Close() error { return errors.Join(l.f.Sync(), l.f.Close()) }
-
-// counter parses SQL without restoring it.
-type counter struct {
-	split *dump.Splitter
-	part  dump.Part
-	rows  int64
-}
-
-// maxParsed bounds a statement in the parser.
-const maxParsed = 1 << 30
-
-func newCounter() *counter {
-	c := &counter{}
-	c.reset()
-	return c
-}
-
-func (c *counter) reset() {
-	c.split = dump.NewSplitter(maxParsed, func(statement []byte) error {
-		c.rows += dump.CountRows(statement)
-		return nil
-	})
-}
-
-func (c *counter) load(part dump.Part, piece []byte) error {
-	if part != c.part {
-		if err := c.close(); err != nil {
-			return err
-		}
-		c.reset()
-		c.part = part
-	}
-	_, err := c.split.Write(piece)
-	return err
-}
-
-func (c *counter) close() error { return c.split.Close() }
-
-// measured counts and hashes what is read.
-type measured struct {
-	ctx  context.Context
-	from io.Reader
-	sum  hash.Hash
-	n    int64
-	tell func(int64)
-}
-
-func (m *measured) Read(p []byte) (int, error) {
-	if m.ctx.Err() != nil {
-		return 0, context.Cause(m.ctx)
-	}
-	n, err := m.from.Read(p)
-	m.sum.Write(p[:n])
-	m.n += int64(n)
-	m.tell(m.n)
-	return n, err
-}

@@ -21,29 +21,39 @@ func isCMSTemplate(name string) bool { return strings.HasPrefix(name, "cms:") }
 // copy under storage/app/email-templates, else the module's. Only simple ones
 // can be filled in here; the others are permanent errors that say so.
 func (h *Handler) cmsTemplate(name string, data map[string]any, settings cms.Settings, look Look) (Content, error) {
-	m := cmsName.FindStringSubmatch(name)
-	if m == nil {
-		return Content{}, jobs.Permanent(fmt.Errorf("%.80q is not a template of the CMS: write cms:plugins/contact/notice", name))
-	}
-	kind, module, file := m[1], m[2], m[3]
-	text, err := h.cmsFile(
-		path.Join("storage/app/email-templates", module, file+".tpl"),
-		path.Join("platform", kind, module, "resources/email-templates", file+".tpl"))
+	text, err := h.cmsText(name)
 	if err != nil {
-		return Content{}, jobs.Permanent(fmt.Errorf("reading the template %s: %w", name, err))
+		return Content{}, jobs.Permanent(err)
 	}
 	vars := variables(data, look)
 	c := Content{}
-	if c.HTML, err = substitute(twigComments.ReplaceAllString(text, ""), vars, escapeHTML, strict); err != nil {
+	if c.HTML, err = substitute(text, vars, escapeHTML, strict); err != nil {
 		return c, jobs.Permanent(fmt.Errorf("the template %s cannot be filled in here: %w", name, err))
 	}
-	subject := settings.String(kind+"_"+module+"_"+file+"_subject", look.Title)
+	m := cmsName.FindStringSubmatch(name)
+	subject := settings.String(m[1]+"_"+m[2]+"_"+m[3]+"_subject", look.Title)
 	if c.Subject, err = substitute(subject, vars, plain, lenient); err != nil {
 		return c, jobs.Permanent(err)
 	}
 	c.Subject = strings.Join(strings.Fields(c.Subject), " ")
 	c.Text = textOf(c.HTML)
 	return c, nil
+}
+
+// cmsText is a template's text without its comments.
+func (h *Handler) cmsText(name string) (string, error) {
+	m := cmsName.FindStringSubmatch(name)
+	if m == nil {
+		return "", fmt.Errorf("%.80q is not a template of the CMS: write cms:plugins/contact/notice", name)
+	}
+	kind, module, file := m[1], m[2], m[3]
+	text, err := h.cmsFile(
+		path.Join("storage/app/email-templates", module, file+".tpl"),
+		path.Join("platform", kind, module, "resources/email-templates", file+".tpl"))
+	if err != nil {
+		return "", fmt.Errorf("reading the template %s: %w", name, err)
+	}
+	return twigComments.ReplaceAllString(text, ""), nil
 }
 
 var twigComments = regexp.MustCompile(`(?s)\{#.*?#\}`)
@@ -60,5 +70,5 @@ func (h *Handler) cmsFile(names ...string) (string, error) {
 		}
 		return string(content), err
 	}
-	return "", fmt.Errorf("none of %s is in the CMS's folder", strings.Join(names, ", "))
+	return "", fmt.Errorf("%w: none of %s is in the CMS's folder", ErrNoTemplate, strings.Join(names, ", "))
 }

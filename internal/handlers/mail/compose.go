@@ -166,12 +166,9 @@ func (h *Handler) content(ctx context.Context, p SendPayload, settings cms.Setti
 	look := h.look(settings)
 	var c Content
 	var err error
-	switch {
-	case isCMSTemplate(p.Template):
-		c, err = h.cmsTemplate(p.Template, p.Data, settings, look)
-	case p.Template != "":
-		c, err = h.templates.Render(ctx, p.Template, p.Locale, p.Data, look)
-	default:
+	if p.Template != "" {
+		c, err = h.fill(ctx, p.Template, p.Locale, p.Data, settings)
+	} else {
 		c = ownBody(p, look)
 	}
 	if err != nil {

@@ -3,11 +3,9 @@ package mail
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -22,27 +20,13 @@ const chunk = 100
 
 // ledger is cmsjobs_mail and the log of attempts beside it.
 type ledger struct {
-	db  *sqlx.DB
-	now func() time.Time
-	// one is held while SQLite writes: it has one writer, and waiting here is
-	// much cheaper than its polling. nil for the others.
-	one *sync.Mutex
+	db    *sqlx.DB
+	now   func() time.Time
+	write *together
 }
 
 func newLedger(db *sqlx.DB, now func() time.Time) ledger {
-	l := ledger{db: db, now: now}
-	if db.DriverName() == "sqlite" {
-		l.one = new(sync.Mutex)
-	}
-	return l
-}
-
-func (l ledger) alone() (done func()) {
-	if l.one == nil {
-		return func() {}
-	}
-	l.one.Lock()
-	return l.one.Unlock
+	return ledger{db: db, now: now, write: newTogether(db)}
 }
 
 // note is what all rows that one run writes have in common.
@@ -52,12 +36,6 @@ type note struct {
 	template, driver, host string
 	attempt                int
 	started                time.Time
-}
-
-// execer is a transaction, or the database itself.
-type execer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	Rebind(query string) string
 }
 
 // errTaken says that a recipient is being handled by another run of the job.
@@ -87,25 +65,18 @@ func (l ledger) load(ctx context.Context, uuid string) (map[string]State, error)
 // claim writes "sending" for each recipient: all, or none. known are the
 // states that load returned; a row that changed since then fails the claim.
 func (l ledger) claim(ctx context.Context, n note, to []Address, known map[string]State) error {
-	if len(known) == 0 && len(to) <= chunk { // the common case: one statement is all or nothing by itself
-		defer l.alone()()
-		if err := l.insert(ctx, l.db, "INSERT INTO", n, sameState(to, Sending), ""); err != nil {
-			return fmt.Errorf("claiming recipients in the mail ledger: %w", err)
+	var fresh []Address
+	byState := map[State][]string{}
+	for _, a := range to {
+		if state, there := known[a.key()]; there {
+			byState[state] = append(byState[state], a.key())
+		} else {
+			fresh = append(fresh, a)
 		}
-		return nil
 	}
-	return l.inTx(ctx, "claiming recipients in the mail ledger", func(tx *sqlx.Tx) error {
-		var fresh []Address
-		byState := map[State][]string{}
-		for _, a := range to {
-			if state, there := known[a.key()]; there {
-				byState[state] = append(byState[state], a.key())
-			} else {
-				fresh = append(fresh, a)
-			}
-		}
+	err := l.write.do(ctx, "claiming recipients in the mail ledger", func(ctx context.Context, b *batch) error {
 		for state, keys := range byState {
-			got, err := l.update(ctx, tx, n, keys, "state = ?", state, outcome{state: Sending})
+			got, err := l.update(ctx, b, n, keys, "state = ?", state, outcome{state: Sending})
 			if err != nil {
 				return err
 			}
@@ -113,14 +84,26 @@ func (l ledger) claim(ctx context.Context, n note, to []Address, known map[strin
 				return errTaken
 			}
 		}
-		return l.insert(ctx, tx, "INSERT INTO", n, sameState(fresh, Sending), "")
+		b.mails = append(b.mails, l.rows(n, sameState(fresh, Sending))...)
+		return nil
 	})
+	if err != nil && l.holds(ctx, n, len(to)) {
+		return nil // the answer to the commit was lost, not the commit
+	}
+	return err
+}
+
+// holds says whether this run has claimed that many recipients of its job.
+func (l ledger) holds(ctx context.Context, n note, recipients int) bool {
+	var held int
+	err := l.db.GetContext(ctx, &held, l.db.Rebind("SELECT COUNT(*) FROM cmsjobs_mail WHERE job_uuid = ? AND token = ? AND state = ?"), n.uuid, n.token, Sending)
+	return err == nil && held == recipients
 }
 
 // settle writes the answers. Rows that this run claimed are found by its
 // token; what was never claimed is written where no other run holds it.
 func (l ledger) settle(ctx context.Context, n note, outcomes []outcome) error {
-	return l.inTx(ctx, "writing the mail ledger", func(tx *sqlx.Tx) error {
+	return l.write.do(ctx, "writing the mail ledger", func(ctx context.Context, b *batch) error {
 		type answer struct {
 			state State
 			code  int
@@ -136,17 +119,18 @@ func (l ledger) settle(ctx context.Context, n note, outcomes []outcome) error {
 			for i, o := range same {
 				keys[i] = o.to.key()
 			}
-			done, err := l.update(ctx, tx, n, keys, "(token = ? OR state IN ('deferred', 'expired', 'suppressed'))", n.token, same[0])
+			done, err := l.update(ctx, b, n, keys, "(token = ? OR state IN ('deferred', 'expired', 'suppressed'))", n.token, same[0])
 			if err != nil {
 				return err
 			}
 			if done < len(same) {
-				if err := l.insertMissing(ctx, tx, n, same); err != nil {
+				if err := b.insertMissing(ctx, l.rows(n, same)); err != nil {
 					return err
 				}
 			}
 		}
-		return l.logAttempts(ctx, tx, n, outcomes)
+		b.attempts = append(b.attempts, l.attempts(n, outcomes)...)
+		return nil
 	})
 }
 
@@ -172,24 +156,8 @@ func (l ledger) markUnknown(ctx context.Context, uuid string, to []Address, why 
 
 func sameState(to []Address, state State) []outcome { return all(to, state, 0, "") }
 
-func (l ledger) inTx(ctx context.Context, doing string, do func(*sqlx.Tx) error) error {
-	defer l.alone()()
-	tx, err := l.db.BeginTxx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
-	if err := do(tx); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return nil
-}
-
 // update writes o into the rows of keys for which condition holds, and counts them.
-func (l ledger) update(ctx context.Context, tx *sqlx.Tx, n note, keys []string, condition string, arg any, o outcome) (int, error) {
+func (l ledger) update(ctx context.Context, b *batch, n note, keys []string, condition string, arg any, o outcome) (int, error) {
 	total := 0
 	for len(keys) > 0 {
 		part := keys[:min(chunk, len(keys))]
@@ -200,7 +168,7 @@ func (l ledger) update(ctx context.Context, tx *sqlx.Tx, n note, keys []string, 
 		if err != nil {
 			return 0, err
 		}
-		result, err := tx.ExecContext(ctx, tx.Rebind(query), args...)
+		result, err := b.exec(ctx, query, args)
 		if err != nil {
 			return 0, err
 		}
@@ -213,46 +181,25 @@ func (l ledger) update(ctx context.Context, tx *sqlx.Tx, n note, keys []string, 
 	return total, nil
 }
 
-// insertMissing adds rows for recipients that have none; a row that another
-// run made meanwhile stays.
-func (l ledger) insertMissing(ctx context.Context, tx *sqlx.Tx, n note, outcomes []outcome) error {
-	if tx.DriverName() == "mysql" {
-		return l.insert(ctx, tx, "INSERT IGNORE INTO", n, outcomes, "")
-	}
-	return l.insert(ctx, tx, "INSERT INTO", n, outcomes, " ON CONFLICT DO NOTHING")
-}
-
-func (l ledger) insert(ctx context.Context, tx execer, verb string, n note, outcomes []outcome, suffix string) error {
+// rows are those of cmsjobs_mail (mailColumns).
+func (l ledger) rows(n note, outcomes []outcome) [][]any {
 	now := l.now().UnixMilli()
-	return inChunks(outcomes, func(part []outcome) error {
-		var args []any
-		for _, o := range part {
-			args = append(args, n.uuid, o.to.key(), o.state, n.token, n.attempt, n.messageID, cut(n.sender, 254), cut(n.subject, 255), cut(n.template, 191),
-				n.driver, cut(n.host, 255), o.code, cut(o.answer, maxAnswer), now, now)
-		}
-		_, err := tx.ExecContext(ctx, tx.Rebind(verb+` cmsjobs_mail (job_uuid, recipient, state, token, attempt, message_id, sender, subject, template, driver, host, code, answer, created_at, updated_at)
-			VALUES `+rowsOf(len(part), 15)+suffix), args...)
-		return err
-	})
+	rows := make([][]any, len(outcomes))
+	for i, o := range outcomes {
+		rows[i] = []any{n.uuid, o.to.key(), o.state, n.token, n.attempt, n.messageID, cut(n.sender, 254), cut(n.subject, 255), cut(n.template, 191),
+			n.driver, cut(n.host, 255), o.code, cut(o.answer, maxAnswer), now, now}
+	}
+	return rows
 }
 
-func (l ledger) logAttempts(ctx context.Context, tx *sqlx.Tx, n note, outcomes []outcome) error {
+// attempts are rows of cmsjobs_mail_attempts (attemptColumns).
+func (l ledger) attempts(n note, outcomes []outcome) [][]any {
 	now := l.now()
-	return inChunks(outcomes, func(part []outcome) error {
-		var args []any
-		for _, o := range part {
-			args = append(args, n.uuid, o.to.key(), n.attempt, o.state, n.driver, cut(n.host, 255), o.code, cut(o.answer, maxAnswer), now.Sub(n.started).Milliseconds(), now.UnixMilli())
-		}
-		_, err := tx.ExecContext(ctx, tx.Rebind(`INSERT INTO cmsjobs_mail_attempts (job_uuid, recipient, attempt, state, driver, host, code, answer, duration_ms, created_at)
-			VALUES `+rowsOf(len(part), 10)), args...)
-		return err
-	})
-}
-
-// rowsOf is "(?, ?), (?, ?)" for that many rows and columns.
-func rowsOf(rows, columns int) string {
-	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", columns), ", ") + ")"
-	return strings.TrimSuffix(strings.Repeat(row+", ", rows), ", ")
+	rows := make([][]any, len(outcomes))
+	for i, o := range outcomes {
+		rows[i] = []any{n.uuid, o.to.key(), n.attempt, o.state, n.driver, cut(n.host, 255), o.code, cut(o.answer, maxAnswer), now.Sub(n.started).Milliseconds(), now.UnixMilli()}
+	}
+	return rows
 }
 
 func inChunks[T any](list []T, do func([]T) error) error {

@@ -2,8 +2,6 @@ package mail
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -44,9 +42,11 @@ type Attempt struct {
 
 // LogFilter chooses entries. Empty fields choose all.
 type LogFilter struct {
+	ID        int64
 	States    []State
 	UUID      string
 	Recipient string // the whole address
+	Text      string // a part of the recipient or of the subject
 	Template  string
 	Since     time.Time
 }
@@ -110,11 +110,18 @@ func (h *Handler) Log(ctx context.Context, f LogFilter, p jobs.Page) (jobs.List[
 
 func (f LogFilter) where() (where []string, args []any) {
 	add := func(condition string, arg any) { where, args = append(where, condition), append(args, arg) }
+	if f.ID != 0 {
+		add("id = ?", f.ID)
+	}
 	if f.UUID != "" {
 		add("job_uuid = ?", f.UUID)
 	}
 	if f.Recipient != "" {
 		add("recipient = ?", strings.ToLower(f.Recipient))
+	}
+	if f.Text != "" {
+		where = append(where, "(recipient LIKE ? ESCAPE '!' OR subject LIKE ? ESCAPE '!')")
+		args = append(args, containing(strings.ToLower(f.Text)), containing(f.Text))
 	}
 	if f.Template != "" {
 		add("template = ?", f.Template)
@@ -131,8 +138,18 @@ func (f LogFilter) where() (where []string, args []any) {
 	return where, args
 }
 
-// Attempts lists every try of a job, oldest first, at most 1,000.
-func (h *Handler) Attempts(ctx context.Context, uuid string) ([]Attempt, error) {
+// containing is a pattern of LIKE, whose escape is "!".
+func containing(text string) string {
+	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text) + "%"
+}
+
+// Attempts lists every try of a job, or those for one recipient, oldest first,
+// at most 1,000.
+func (h *Handler) Attempts(ctx context.Context, uuid string, recipient ...string) ([]Attempt, error) {
+	where, args := "job_uuid = ?", []any{uuid}
+	if len(recipient) > 0 {
+		where, args = where+" AND recipient = ?", append(args, recipient[0])
+	}
 	var rows []struct {
 		Recipient    string
 		Attempt      int
@@ -144,7 +161,7 @@ func (h *Handler) Attempts(ctx context.Context, uuid string) ([]Attempt, error) 
 		CreatedAt    int64 `db:"created_at"`
 	}
 	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind(`SELECT recipient, attempt, state, driver, host, code, answer, duration_ms, created_at
-		FROM cmsjobs_mail_attempts WHERE job_uuid = ? ORDER BY id LIMIT 1000`), uuid)
+		FROM cmsjobs_mail_attempts WHERE `+where+` ORDER BY id LIMIT 1000`), args...)
 	if err != nil {
 		return nil, fmt.Errorf("listing the attempts of a mail: %w", err)
 	}
@@ -153,84 +170,6 @@ func (h *Handler) Attempts(ctx context.Context, uuid string) ([]Attempt, error) 
 		list[i] = Attempt{r.Recipient, r.Attempt, r.State, r.Driver, r.Host, r.Code, r.Answer, time.Duration(r.DurationMS) * time.Millisecond, time.UnixMilli(r.CreatedAt).UTC()}
 	}
 	return list, nil
-}
-
-// keep stores what is to be sent, so that a person can send it again.
-func (l ledger) keep(ctx context.Context, uuid string, payload json.RawMessage) error {
-	insert := "INSERT INTO cmsjobs_mail_payloads (job_uuid, payload, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-	if l.db.DriverName() == "mysql" {
-		insert = "INSERT IGNORE INTO cmsjobs_mail_payloads (job_uuid, payload, created_at) VALUES (?, ?, ?)"
-	}
-	if _, err := l.db.ExecContext(ctx, l.db.Rebind(insert), uuid, string(payload), l.now().UnixMilli()); err != nil {
-		return fmt.Errorf("keeping the mail: %w", err)
-	}
-	return nil
-}
-
-// ErrNotKept says that a mail's payload was not stored.
-var ErrNotKept = errors.New("what this mail said was not kept (mail.keep_body), so it cannot be sent again from here")
-
-// Resend enqueues a mail again as a new job: to everybody, or to those named.
-func (h *Handler) Resend(ctx context.Context, uuid string, only ...string) (jobs.Receipt, error) {
-	if h.c.Enqueue == nil {
-		return jobs.Receipt{}, errors.New("mail: no queue to resend through")
-	}
-	var rows []string
-	if err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind("SELECT payload FROM cmsjobs_mail_payloads WHERE job_uuid = ?"), uuid); err != nil {
-		return jobs.Receipt{}, fmt.Errorf("reading a mail: %w", err)
-	}
-	if len(rows) == 0 {
-		return jobs.Receipt{}, ErrNotKept
-	}
-	var p SendPayload
-	if err := json.Unmarshal([]byte(rows[0]), &p); err != nil {
-		return jobs.Receipt{}, fmt.Errorf("reading a mail: %w", err)
-	}
-	if len(only) > 0 {
-		p.To, p.CC, p.BCC = only, nil, nil
-	}
-	if err := p.Validate(); err != nil {
-		return jobs.Receipt{}, err
-	}
-	receipts, err := h.c.Enqueue.Enqueue(ctx, Send.Of(p).WithMetadata(map[string]any{"resendOf": uuid}))
-	if err != nil {
-		return jobs.Receipt{}, fmt.Errorf("sending a mail again: %w", err)
-	}
-	return receipts[0], nil
-}
-
-// SendUnknown lets the next run of a job send to the recipients of whom nobody
-// knows whether they got the mail, and counts them. They may get it twice.
-// Revive the failed job afterwards.
-func (h *Handler) SendUnknown(ctx context.Context, uuid string) (int, error) {
-	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_mail SET state = ?, updated_at = ? WHERE job_uuid = ? AND state = ?"),
-		Deferred, h.c.Now().UnixMilli(), uuid, Unknown)
-	if err != nil {
-		return 0, fmt.Errorf("marking a mail to be sent again: %w", err)
-	}
-	n, err := result.RowsAffected()
-	return int(n), err
-}
-
-// SendTest sends a test mail at once, past the queue and the limits, and says
-// what the server answered.
-func (h *Handler) SendTest(ctx context.Context, uuid, to string) (Result, error) {
-	t, err := h.Transport(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	run := jobs.NewRun(h.c.Now)
-	ctx = jobs.WithRun(ctx, run)
-	p := SendPayload{To: Addresses{to}, Template: "test", Data: map[string]any{"driver": t.Driver, "host": t.Host, "at": h.c.Now().UTC().Format(time.DateTime)}}
-	if err := p.Validate(); err != nil {
-		return Result{}, err
-	}
-	err = h.send(ctx, jobs.Job{UUID: uuid, Kind: Send.Name, Attempt: 1, MaxAttempts: 1, Data: Send.Of(p).Data}, p)
-	var r Result
-	if raw, _ := run.Outcome(); raw != nil {
-		err = errors.Join(err, json.Unmarshal(raw, &r))
-	}
-	return r, err
 }
 
 // Prune removes what is older than the given moments: entries, attempts and

@@ -89,7 +89,12 @@ func TestTheLogShowsEveryAttemptAndAMailCanBeSentAgain(t *testing.T) {
 
 func TestATestMail(t *testing.T) {
 	s := newSink(t, nil)
-	h := handler(t, config(t, s, jobstest.SQLite))
+	c := config(t, s, jobstest.SQLite)
+	c.Limits.All.PerDay = 1
+	h := handler(t, c)
+	if _, err := run(t, h, "j", 1, map[string]any{"to": "a@b.example", "subject": "the day's only one", "body": "b"}); err != nil {
+		t.Fatal(err)
+	}
 	if r, err := h.SendTest(t.Context(), "t1", "a@b.example"); err != nil || r.Recipients[Accepted] != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -79,18 +80,24 @@ type Config struct {
 	Limits Limits
 	// InlineWait is how long a job waits for a limit before it is given back; 1 s.
 	InlineWait time.Duration
-	// MaxAge by template: an older mail is dropped. nil is DefaultMaxAge.
+	// MaxAge by template: an older mail is dropped; 0 is never. Templates that
+	// are not named have DefaultMaxAge.
 	MaxAge map[string]time.Duration
 	// HardBounceExpiry is how long a bounced address gets no mail; 30 days.
 	HardBounceExpiry time.Duration
 	// KeepPayload stores what was sent, so that it can be sent again.
 	KeepPayload bool
+	// Mailbox is read by mail.bounces; without a Host there is no such kind.
+	Mailbox Mailbox
 	// EmailLogs writes a row of the CMS's own mail log for each accepted mail.
 	EmailLogs bool
 	// VerifyWebhook checks the signature of a bounce webhook; nil refuses all.
 	VerifyWebhook WebhookVerifier
 	// Breaker may be nil: then nothing is held back.
 	Breaker Breaker
+	// Counted is told of each try how many recipients ended in a state, for
+	// metrics; it must not block. nil is nobody.
+	Counted func(state State, recipients int)
 	// Enqueue is used by Resend.
 	Enqueue jobs.Enqueuer
 	// Now and Logger are required.
@@ -122,6 +129,11 @@ func New(c Config) (*Handler, error) {
 	if err := c.Limits.check(); err != nil {
 		return nil, err
 	}
+	if c.Mailbox.Host != "" {
+		if err := c.Mailbox.check(); err != nil {
+			return nil, err
+		}
+	}
 	templates, err := NewTemplates(c.Templates, c.TemplateFolder)
 	if err != nil {
 		return nil, err
@@ -142,9 +154,9 @@ func (c *Config) setDefaults() {
 	setDefault(&c.InlineWait, time.Second)
 	setDefault(&c.HardBounceExpiry, 30*24*time.Hour)
 	setDefault(&c.Transport.SendmailPath, "/usr/sbin/sendmail")
-	if c.MaxAge == nil {
-		c.MaxAge = DefaultMaxAge()
-	}
+	ages := DefaultMaxAge()
+	maps.Copy(ages, c.MaxAge)
+	c.MaxAge = ages
 }
 
 func setDefault[T comparable](field *T, value T) {
@@ -154,8 +166,12 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Register adds mail.send and its alias.
+// Register adds mail.send and its alias, and mail.bounces where there is a
+// mailbox to read.
 func (h *Handler) Register(r *jobs.Registry) {
+	if h.c.Mailbox.Host != "" {
+		jobs.Handle(r, ReadBounces, h.readBounces)
+	}
 	jobs.Handle(r, Send, h.send)
 	r.Alias("email.send", Send.Name)
 }

@@ -31,7 +31,7 @@ func (d *delivery) verdict() error {
 	case count[Unknown] > 0 && d.h.c.ResendUnknown:
 		return fmt.Errorf("the server died before it answered for %d of the recipients; they are sent to again", count[Unknown])
 	case count[Unknown] > 0:
-		return jobs.Permanent(fmt.Errorf("nobody knows whether %d of the recipients got the mail: the connection died before the server's answer. Ask the mail server for Message-ID %s, and send again by: cmsjobs mail resend %s --unknown",
+		return jobs.Permanent(fmt.Errorf("nobody knows whether %d of the recipients got the mail: the connection died before the server's answer. Ask the mail server for Message-ID %s, and if it has none: cmsjobs mail unknown %s && cmsjobs failed retry %[3]s",
 			count[Unknown], d.letter.messageID(d.letter.groups()[0]), d.job.UUID))
 	case count[Refused] > 0 && count[Accepted]+count[Bounced] == 0:
 		return jobs.Permanent(fmt.Errorf("the mail was refused: %s", d.first(Refused)))

@@ -25,6 +25,8 @@ type delivery struct {
 	known  map[string]State
 	last   map[string]outcome // of this run
 	logged map[string]bool    // groups that stand in the CMS's mail log
+	// unlimited lets it pass the rate limits: a person waits for it.
+	unlimited bool
 }
 
 // send runs a mail.send job.
@@ -33,6 +35,11 @@ func (h *Handler) send(ctx context.Context, job jobs.Job, p SendPayload) error {
 	if err != nil {
 		return err
 	}
+	return d.run(ctx, p)
+}
+
+// run sends to everybody who has no answer yet.
+func (d *delivery) run(ctx context.Context, p SendPayload) error {
 	if err := d.markDead(ctx); err != nil {
 		return err
 	}
@@ -42,7 +49,7 @@ func (h *Handler) send(ctx context.Context, job jobs.Job, p SendPayload) error {
 	if err := d.suppress(ctx); err != nil {
 		return err
 	}
-	if err := h.allow(ctx, d.transport); err != nil {
+	if err := d.h.allow(ctx, d.transport); err != nil {
 		return err
 	}
 	for _, g := range d.letter.groups() {
@@ -97,11 +104,23 @@ func (d *delivery) markDead(ctx context.Context) error {
 	if err := d.h.ledger.markUnknown(ctx, d.job.UUID, dead, why); err != nil {
 		return err
 	}
-	for _, a := range dead {
-		d.known[a.key()] = Unknown
-		d.last[a.key()] = outcome{to: a, state: Unknown, answer: why}
-	}
+	d.note(all(dead, Unknown, 0, why))
 	return nil
+}
+
+// note keeps what became of recipients in this run.
+func (d *delivery) note(outcomes []outcome) {
+	count := map[State]int{}
+	for _, o := range outcomes {
+		d.known[o.to.key()], d.last[o.to.key()] = o.state, o
+		count[o.state]++
+	}
+	if d.h.c.Counted == nil {
+		return
+	}
+	for state, n := range count {
+		d.h.c.Counted(state, n)
+	}
 }
 
 // open says whether a recipient is still to be sent to.
@@ -208,8 +227,8 @@ var ErrLimited = errors.New("the mail rate limit is used up")
 // admit waits for the rate limits: a short wait here, a long one by giving the
 // job back, which charges no attempt.
 func (d *delivery) admit(ctx context.Context, want []Address) ([]Address, error) {
-	if d.transport.Driver == DriverLog || d.transport.Driver == DriverFiles {
-		return want, nil // nothing leaves the house
+	if d.unlimited || d.transport.Driver == DriverLog || d.transport.Driver == DriverFiles { // the last two: nothing leaves the house
+		return want, nil
 	}
 	var waited time.Duration
 	for {
@@ -244,7 +263,7 @@ func pause(ctx context.Context, d time.Duration) error {
 func (d *delivery) transaction(ctx context.Context, g group, msg message, batch []Address) ([]outcome, error) {
 	started := d.h.c.Now()
 	handOver := func(taken []Address) error {
-		if err := d.h.ledger.claim(ctx, d.note(g, started), taken, d.known); err != nil {
+		if err := d.h.ledger.claim(ctx, d.entry(g, started), taken, d.known); err != nil {
 			return fmt.Errorf("%w: %w", errLedger, err)
 		}
 		for _, a := range taken {
@@ -268,7 +287,8 @@ func (d *delivery) transaction(ctx context.Context, g group, msg message, batch 
 	return outcomes, err
 }
 
-func (d *delivery) note(g group, started time.Time) note {
+// entry is what this run writes into each row of a group.
+func (d *delivery) entry(g group, started time.Time) note {
 	return note{uuid: d.job.UUID, token: d.token, messageID: d.letter.messageID(g), sender: d.letter.from.Mailbox, subject: d.letter.content.Subject,
 		template: d.template, driver: d.transport.Driver, host: d.transport.Host, attempt: d.job.Attempt, started: started}
 }
@@ -278,13 +298,10 @@ func (d *delivery) note(g group, started time.Time) note {
 var settleWaits = []time.Duration{200 * time.Millisecond, time.Second}
 
 func (d *delivery) settle(ctx context.Context, g group, outcomes []outcome, started time.Time) error {
-	for _, o := range outcomes {
-		d.known[o.to.key()] = o.state
-		d.last[o.to.key()] = o
-	}
+	d.note(outcomes)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
-	n := d.note(g, started)
+	n := d.entry(g, started)
 	err := d.h.ledger.settle(ctx, n, outcomes)
 	for _, wait := range settleWaits {
 		if err == nil {

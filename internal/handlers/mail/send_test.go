@@ -267,6 +267,15 @@ func TestAnOldPasswordResetIsDropped(t *testing.T) {
 	if len(s.all()) != 0 {
 		t.Error("it was sent")
 	}
+	c := config(t, s, jobstest.SQLite)
+	c.MaxAge = map[string]time.Duration{"welcome": time.Minute}
+	for template, dropped := range map[string]bool{"welcome": true, "password-reset": true, "test": false} { // an own age leaves the default's
+		h := handler(t, c)
+		d := delivery{h: h, job: jobs.Job{EnqueuedAt: time.Now().Add(-61 * time.Minute)}}
+		if _, old := d.tooOld(SendPayload{Template: template}); old != dropped {
+			t.Errorf("%s of an hour ago: too old is %v", template, old)
+		}
+	}
 	if _, err := run(t, h, "young", 1, payload); err != nil || len(s.all()) != 1 {
 		t.Errorf("a fresh one: %v, %d sent", err, len(s.all()))
 	}

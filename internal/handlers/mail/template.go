@@ -3,7 +3,6 @@ package mail
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	htmltemplate "html/template"
@@ -224,46 +223,3 @@ func (l Look) values() map[string]any {
 	return map[string]any{"title": l.Title, "url": l.URL, "logo": l.Logo, "logoHeight": l.LogoHeight, "email": l.Email,
 		"copyright": l.Copyright, "links": links, "year": l.Now.Year()}
 }
-
-// Example is data to try a template with, from NAME.example.json.
-func (t *Templates) Example(name string) (map[string]any, error) {
-	if !templateName.MatchString(name) {
-		return nil, fmt.Errorf("%.60q is not the name of a mail template", name)
-	}
-	for _, files := range t.layers() {
-		text, err := readBounded(files, name+".example.json")
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		data := map[string]any{}
-		if err := json.Unmarshal([]byte(text), &data); err != nil {
-			return nil, fmt.Errorf("the example of the mail template %s: %w", name, err)
-		}
-		return data, nil
-	}
-	return map[string]any{}, nil
-}
-
-// Preview renders a template as it would be sent now, with data or, where it
-// is nil, with the template's example.
-func (h *Handler) Preview(ctx context.Context, name, locale string, data map[string]any) (Content, error) {
-	settings, err := h.c.Site.Settings(ctx)
-	if err != nil {
-		return Content{}, err
-	}
-	if isCMSTemplate(name) {
-		return h.cmsTemplate(name, data, settings, h.look(settings))
-	}
-	if data == nil {
-		if data, err = h.templates.Example(name); err != nil {
-			return Content{}, err
-		}
-	}
-	return h.templates.Render(ctx, name, locale, data, h.look(settings))
-}
-
-// TemplateNames lists what Preview and the payload's template may name.
-func (h *Handler) TemplateNames() []string { return h.templates.Names() }

@@ -42,6 +42,22 @@ func substitute(text string, vars map[string]value, escape func(string) string, 
 	}
 }
 
+// variablesIn lists the names that text uses, each once for each use.
+func variablesIn(text string) []string {
+	var names []string
+	for {
+		_, rest, found := strings.Cut(text, "{{")
+		if !found {
+			return names
+		}
+		inside, after, closed := strings.Cut(rest, "}}")
+		if name, simple := variable(inside); closed && simple {
+			names = append(names, name)
+		}
+		text = after
+	}
+}
+
 type strictness bool
 
 const (

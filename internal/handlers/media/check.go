@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
-	"regexp"
-	"slices"
-	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -19,9 +15,9 @@ type Report struct {
 	// Missing are renditions that pages may link to and that are not there;
 	// Lost are originals that are not there.
 	Missing, Lost []string
-	// Orphans look like thumbnails (name-150x150.jpg), but neither a row, in the
-	// CMS's bin or not, nor a file is their original; or, if asked for, their
-	// size is no longer wanted.
+	// Orphans look like thumbnails (name-150x150.jpg, name-thumb.jpg), but neither
+	// a row, in the CMS's bin or not, nor a file is their original; or, if asked
+	// for, their size is no longer wanted.
 	Orphans []Orphan
 	// Removed counts orphans that were deleted.
 	Removed int
@@ -41,10 +37,6 @@ type CheckOptions struct {
 	// wanted now as orphans too.
 	Unwanted bool
 }
-
-// thumbnailName is a file that a CMS's naming made: name-150x150.jpg, also with
-// auto and with a copy's second extension.
-var thumbnailName = regexp.MustCompile(`^(.+)-(?:\d+|auto)x(?:\d+|auto)(\.[A-Za-z0-9]+)(?:\.webp|\.avif)?$`)
 
 // Check compares the rows with the files. It only looks, unless o.Remove.
 // progress is called now and then with the number of rows seen.
@@ -129,22 +121,6 @@ func (c *checker) row(file cms.MediaFile) {
 			c.report.Missing = append(c.report.Missing, w.url)
 		}
 	}
-}
-
-func (c *checker) orphans(unwanted bool) {
-	for key, size := range c.files {
-		dir, name := path.Split(key)
-		m := thumbnailName.FindStringSubmatch(name)
-		if m == nil || c.needed[key] {
-			continue
-		}
-		original := dir + m[1] + m[2]
-		_, there := c.files[original]
-		if known := c.originals[original]; !known && !there || known && unwanted {
-			c.report.Orphans = append(c.report.Orphans, Orphan{key, size})
-		}
-	}
-	slices.SortFunc(c.report.Orphans, func(a, b Orphan) int { return strings.Compare(a.Key, b.Key) })
 }
 
 func remove(ctx context.Context, store storage.Store, report *Report) error {

@@ -9,13 +9,16 @@ import (
 )
 
 // ProcessImage makes the thumbnails of one picture (S0.40–S0.58): 3 attempts,
-// 30, 60 and 120 seconds apart, 5 minutes each.
+// 30, 60 and 120 seconds apart, 5 minutes each, four at once in the whole fleet.
 var ProcessImage = jobs.Kind[ProcessImagePayload]{
 	Name: "media.processImage",
 	Policy: jobs.Policy{
 		MaxAttempts: 3,
 		Backoff:     jobs.Steps(30*time.Second, 60*time.Second, 120*time.Second),
 		Timeout:     5 * time.Minute,
+		// The other slots of a fleet are left to mail and all else when a
+		// thousand pictures are uploaded at once.
+		Limit: 4,
 	},
 }
 

@@ -1,6 +1,7 @@
 package media
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -45,6 +46,8 @@ type Options struct {
 	KeepEXIF, KeepICC bool
 	// Placeholder leaves a BlurHash and a tiny JPEG (data URI) in the row.
 	Placeholder bool
+	// Animations says what becomes of animated pictures; "" is picture.Resize.
+	Animations picture.Animations
 	// Watermark stamps originals, in place, before thumbnails are made of them;
 	// nil stamps none. It rests while the CMS stamps uploads itself (its setting
 	// media_watermark_enabled), as two stamps would lie on each other.
@@ -56,6 +59,9 @@ type Options struct {
 	Memory int64
 	// AtOnce is how many pictures are decoded at the same time; default 2.
 	AtOnce int
+	// Apart is how what picture.Header.Unbounded names is rendered; nil renders
+	// it in this process.
+	Apart Renderer
 }
 
 // Watermark is a stamp for originals. Zero fields follow the CMS's settings
@@ -69,6 +75,11 @@ type Watermark struct {
 	X, Y             int
 	// Folders are the ids of those whose files are stamped; none means all.
 	Folders []string
+}
+
+// Renderer renders a picture somewhere else: in a process of its own.
+type Renderer interface {
+	Render(ctx context.Context, m picture.Maker, data []byte, specs []picture.Spec) (picture.Result, error)
 }
 
 const (
@@ -118,6 +129,11 @@ func (o Options) Validate() error {
 	}
 	if o.Name != "" && (!strings.Contains(o.Name, "{name}") || strings.ContainsAny(o.Name, "/\\\x00")) {
 		return fmt.Errorf("media name template %q: it needs {name} and may have no slash", o.Name)
+	}
+	switch o.Animations {
+	case "", picture.Resize, picture.Copy, picture.Still:
+	default:
+		return fmt.Errorf("media animations %q: known are resize, copy and still", o.Animations)
 	}
 	if o.Quality < 0 || o.Quality > 100 {
 		return fmt.Errorf("media quality %d: it is 1 to 100", o.Quality)

@@ -1,6 +1,7 @@
 package media
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -22,6 +23,8 @@ type plan struct {
 	copies   []picture.Format
 	encoding picture.Encoding
 	preview  bool
+	// animations is never "".
+	animations picture.Animations
 	// watermark is nil where nothing is stamped.
 	watermark *Watermark
 }
@@ -36,7 +39,7 @@ func newPlan(site *cms.Site, settings cms.Settings, o Options) (plan, error) {
 		place: place, sizes: o.Sizes, widths: o.Widths, name: o.Name,
 		position: picture.Position(settings.String("media_thumbnail_crop_position", o.Position)),
 		encoding: picture.Encoding{Quality: o.Quality, Optimize: o.Optimize, KeepEXIF: o.KeepEXIF, KeepICC: o.KeepICC},
-		preview:  o.Placeholder,
+		preview:  o.Placeholder, animations: cmp.Or(o.Animations, picture.Resize),
 	}
 	if p.encoding.Quality == 0 {
 		p.encoding.Quality = settings.Int("media_image_quality", 0)
@@ -98,12 +101,22 @@ func (p plan) digest() string {
 		Encoding picture.Encoding
 		Preview  bool
 		Mark     *Watermark `json:",omitempty"`
-	}{1, p.sizes, p.widths, p.name, p.position, p.copies, p.encoding, p.preview, p.watermark})
+		// The usual way is not named, as records from before it had a name have
+		// none.
+		Animations picture.Animations `json:",omitempty"`
+	}{1, p.sizes, p.widths, p.name, p.position, p.copies, p.encoding, p.preview, p.watermark, unusual(p.animations)})
 	if err != nil {
 		panic(err) // plain values always encode
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
+}
+
+func unusual(a picture.Animations) picture.Animations {
+	if a == picture.Resize {
+		return ""
+	}
+	return a
 }
 
 // wanted is one file to be made.

@@ -145,7 +145,7 @@ func (h *Handler) read(ctx context.Context, w *work) error {
 	}
 	w.data = data
 	if w.header, err = picture.Inspect(w.data); err == nil {
-		err = h.Options.Limits.Check(w.header)
+		err = w.maker(h.Options.Limits).Check(w.header)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", w.file.URL, err)
@@ -165,7 +165,7 @@ func (h *Handler) make(ctx context.Context, w *work, out Outcome) (Outcome, erro
 		return out, err
 	}
 	defer free()
-	result, err := w.render(ctx, h.Options.Limits, missing)
+	result, err := w.render(ctx, h.Options, missing)
 	if err != nil {
 		return out, fmt.Errorf("%s: %w", w.file.URL, err)
 	}
@@ -219,14 +219,21 @@ func (w *work) format(want wanted) picture.Format {
 	return want.format
 }
 
-func (w *work) render(ctx context.Context, limits picture.Limits, missing []wanted) (picture.Result, error) {
+func (w *work) maker(l picture.Limits) picture.Maker {
+	return picture.Maker{Limits: l, Encoding: w.plan.encoding, Preview: w.plan.preview, Animations: w.plan.animations}
+}
+
+func (w *work) render(ctx context.Context, o Options, missing []wanted) (picture.Result, error) {
 	var specs []picture.Spec
 	for _, want := range missing {
 		spec := want.spec
 		spec.Formats = []picture.Format{w.format(want)}
 		specs = append(specs, spec)
 	}
-	maker := picture.Maker{Limits: limits, Encoding: w.plan.encoding, Preview: w.plan.preview}
+	maker := w.maker(o.Limits)
+	if o.Apart != nil && w.header.Unbounded() {
+		return o.Apart.Render(ctx, maker, w.data, specs)
+	}
 	return maker.Render(ctx, w.data, specs)
 }
 

@@ -165,6 +165,24 @@ func ScheduleMissed(entry, message, url string) jobs.New {
 	return Send.Of(Payload{Topic: "schedule.missed:" + entry, Title: "The schedule " + entry + " was missed", Message: message, Level: Warning, URL: url})
 }
 
+// BackupMade is the notification of a good backup, for those who want each.
+func BackupMade(message, url string) jobs.New {
+	return Send.Of(Payload{Topic: "backup.good", Title: "A backup was made", Message: message, Level: Info, URL: url})
+}
+
+// BackupsWatched is the notification of what a look at all backups showed:
+// something to worry about, or a week's sums.
+func BackupsWatched(message string, worrying, digest bool, url string) jobs.New {
+	p := Payload{Topic: "backup.watched", Title: "The backups need a look", Message: message, Level: Warning, URL: url}
+	if digest {
+		p.Topic, p.Title = "backup.digest", "The week's backups"
+	}
+	if !worrying {
+		p.Level = Info
+	}
+	return Send.Of(p)
+}
+
 // BackupBad is the notification of a backup that failed or cannot be trusted.
 func BackupBad(message, url string) jobs.New {
 	return Send.Of(Payload{Topic: "backup.bad", Title: "The backup is not good", Message: message, Level: Error, URL: url})

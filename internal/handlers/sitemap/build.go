@@ -42,7 +42,8 @@ type builder struct {
 	urls    int
 	skipped []Skipped
 	faults  int
-	buffer  []byte
+	buffer  []byte         // of an entry
+	text    []byte         // of a file, handed from one to the next
 	seen    func(urls int) // progress
 }
 
@@ -88,7 +89,7 @@ func (b *builder) open() error {
 	if err != nil {
 		return fmt.Errorf("writing the sitemap: %w", err)
 	}
-	b.out = &output{file: f, staged: name}
+	b.out = &output{file: f, staged: name, buffer: b.text[:0]}
 	return b.out.write([]byte(header(b.plan.stylesheet(), b.plan.extensions()...)), time.Time{})
 }
 
@@ -99,6 +100,7 @@ func (b *builder) close() error {
 		return nil
 	}
 	part, err := out.end()
+	b.text = out.buffer
 	if err != nil {
 		return errors.Join(fmt.Errorf("writing the sitemap: %w", err), out.file.Close())
 	}

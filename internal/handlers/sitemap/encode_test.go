@@ -3,7 +3,6 @@ package sitemap
 import (
 	"bytes"
 	"encoding/xml"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -88,36 +87,4 @@ func TestPlainEntriesReadBackBySnabb(t *testing.T) {
 			t.Errorf("%d: %+v", i, u)
 		}
 	}
-}
-
-// BenchmarkEncoder writes one file of 50,000 addresses, beside snabb/sitemap.
-func BenchmarkEncoder(b *testing.B) {
-	const n = 50_000
-	b.Run("cmsjobs", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			text := []byte(header(""))
-			for i := range n {
-				e := sample(i)
-				if text = appendEntry(text, &e); len(text) > outputBuffer {
-					io.Discard.Write(text)
-					text = text[:0]
-				}
-			}
-		}
-	})
-	b.Run("snabb", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			set := xmlsitemap.New()
-			set.Minify = true
-			for i := range n {
-				e := sample(i)
-				set.Add(&xmlsitemap.URL{Loc: e.loc, LastMod: &e.modified, ChangeFreq: xmlsitemap.Daily, Priority: 0.7})
-			}
-			if _, err := set.WriteTo(io.Discard); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

@@ -31,8 +31,6 @@ type Config struct {
 	// Updated is told of each new map; what it enqueues with jobs.FollowUp is
 	// enqueued in the transaction that completes the job.
 	Updated func(ctx context.Context, e Event) error
-	// Failed is told when sitemap.generate has failed for good.
-	Failed func(ctx context.Context, err error) error
 	// HTTP sends to search engines and fetches the key file; a strict client
 	// of package outbound when nil.
 	HTTP   *http.Client
@@ -55,7 +53,6 @@ type Handler struct {
 	indexnow IndexNowOptions
 	media    func(string) string
 	updated  func(context.Context, Event) error
-	failed   func(context.Context, error) error
 	http     *http.Client
 	now      func() time.Time
 	log      *slog.Logger
@@ -75,7 +72,7 @@ func New(c Config) (*Handler, error) {
 		}
 		c.Target = Folder(c.Site.Public())
 	}
-	h := &Handler{site: c.Site, db: c.DB, target: c.Target, options: c.Options, indexnow: c.IndexNow.withDefaults(), media: c.MediaURL, updated: c.Updated, failed: c.Failed,
+	h := &Handler{site: c.Site, db: c.DB, target: c.Target, options: c.Options, indexnow: c.IndexNow.withDefaults(), media: c.MediaURL, updated: c.Updated,
 		http: c.HTTP, now: c.Now, log: c.Logger}
 	if h.http == nil {
 		h.http = outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowHTTP: true, SameHostRedirects: true, UserAgent: "cmsjobs"})
@@ -114,7 +111,7 @@ func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) e
 		err = h.announce(ctx, j, result)
 	}
 	if err != nil {
-		return h.failing(ctx, j, err)
+		return err
 	}
 	for _, s := range result.Skipped {
 		jobs.Logf(ctx, "left out: %s %s: %s", s.Table, s.ID, s.Reason)
@@ -136,29 +133,4 @@ func (h *Handler) announce(ctx context.Context, j jobs.Job, r Result) error {
 		return fmt.Errorf("telling of the new sitemap: %w", err)
 	}
 	return nil
-}
-
-// failing tells the administrators when err ends the job for good.
-func (h *Handler) failing(ctx context.Context, j jobs.Job, err error) error {
-	cause := context.Cause(ctx)
-	if errors.Is(cause, jobs.ErrShutdown) || errors.Is(cause, jobs.ErrCancelled) || errors.Is(cause, jobs.ErrLeaseLost) {
-		return err
-	}
-	if !j.Last() && !jobs.IsPermanent(err) {
-		return err
-	}
-	// The run's own time may be over; telling people gets a little of its own.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
-	defer cancel()
-	_, told := h.site.Notify(ctx, h.now(), cms.Notification{
-		Title:       "The sitemap could not be made",
-		Description: fmt.Sprintf("After %d attempts: %v. The sitemap before it is still in place.", j.Attempt, err),
-	})
-	if h.failed != nil {
-		told = errors.Join(told, h.failed(ctx, err))
-	}
-	if told != nil {
-		h.log.Error("telling the administrators failed", "kind", j.Kind, "job", j.UUID, "error", told)
-	}
-	return err
 }

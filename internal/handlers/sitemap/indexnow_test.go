@@ -3,7 +3,6 @@ package sitemap_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -367,28 +366,5 @@ func TestTheJobLeadsToIndexNowAndTellsOfItself(t *testing.T) {
 	job.Attempt = 2
 	if _, next, err := run(t, h, job); err != nil || len(next) != 1 || len(events) != 2 {
 		t.Errorf("a later attempt must tell: %v, %v", err, next)
-	}
-}
-
-func TestTheAdministratorsAreToldWhenAllAttemptsFail(t *testing.T) {
-	site := plainCMS(t, jobstest.SQLite, "bigint")
-	blog(t, site)
-	told := 0
-	h := handler(t, site, func(c *sitemap.Config) {
-		c.Target = sitemap.Folder(filepath.Join(site.Root, "nowhere"))
-		c.Failed = func(context.Context, error) error { told++; return errors.New("the mail could not be enqueued") }
-	})
-	for attempt := 1; attempt <= 3; attempt++ {
-		_, _, err := run(t, h, jobs.Job{Kind: "sitemap.generate", Attempt: attempt, MaxAttempts: 3})
-		if err == nil || !strings.Contains(err.Error(), "must exist and be writable") {
-			t.Fatalf("attempt %d: %v", attempt, err)
-		}
-		var rows []string
-		if err := site.DB.Select(&rows, "SELECT title FROM admin_notifications"); err != nil {
-			t.Fatal(err)
-		}
-		if want := attempt / 3; len(rows) != want || told != want {
-			t.Errorf("after attempt %d: %v, told %d", attempt, rows, told)
-		}
 	}
 }

@@ -17,7 +17,8 @@ type output struct {
 	modified time.Time
 }
 
-const outputBuffer = 64 << 10
+// outputBuffer is how much is written at once: a file of 1,000 addresses.
+const outputBuffer = 256 << 10
 
 // fits says whether an entry of n bytes may still go into the file.
 func (o *output) fits(n, perFile int) bool {

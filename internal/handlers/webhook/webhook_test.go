@@ -406,3 +406,14 @@ func TestSubscriptionsShowNoSecret(t *testing.T) {
 		t.Errorf("removed twice: %v", err)
 	}
 }
+
+func TestSixAttemptsOverNineHours(t *testing.T) {
+	p := webhook.Deliver.Policy
+	var waits []time.Duration
+	for failures := 1; failures < p.MaxAttempts; failures++ {
+		waits = append(waits, p.Backoff(failures))
+	}
+	if want := []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour}; !slices.Equal(waits, want) {
+		t.Errorf("it is tried again after %v, want %v", waits, want)
+	}
+}

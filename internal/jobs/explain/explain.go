@@ -46,6 +46,14 @@ type Reason struct {
 	Text string `json:"text"`
 	// Until is when this reason ends by itself; zero when it does not.
 	Until time.Time `json:"until,omitzero"`
+	// Form and Args are what Text is made of, for who says it in another
+	// language.
+	Form string `json:"-"`
+	Args []any  `json:"-"`
+}
+
+func reason(code string, until time.Time, form string, args ...any) Reason {
+	return Reason{Code: code, Text: fmt.Sprintf(form, args...), Until: until, Form: form, Args: args}
 }
 
 // Job names everything that holds the job back, the strongest reason first.
@@ -66,15 +74,15 @@ func end(s Snapshot) []Reason {
 	switch j.State {
 	case jobs.StateProcessing:
 		if j.Detail == "stalled" {
-			return []Reason{{Code: "stalled", Text: fmt.Sprintf("Its worker %s has not renewed the lease: it died or was cut off. Another worker takes the job when the lease has run out.", j.Worker)}}
+			return []Reason{reason("stalled", time.Time{}, "Its worker %s has not renewed the lease: it died or was cut off. Another worker takes the job when the lease has run out.", j.Worker)}
 		}
-		return []Reason{{Code: "running", Text: fmt.Sprintf("It is running: attempt %d of %d, on %s, for %s.", j.Attempt, j.MaxAttempts, or(j.Worker, "a worker"), span(s.Now.Sub(j.StartedAt)))}}
+		return []Reason{reason("running", time.Time{}, "It is running: attempt %d of %d, on %s, for %s.", j.Attempt, j.MaxAttempts, or(j.Worker, "a worker"), span(s.Now.Sub(j.StartedAt)))}
 	case jobs.StateCompleted:
-		return []Reason{{Code: "ended", Text: "It is done and will not run again."}}
+		return []Reason{reason("ended", time.Time{}, "It is done and will not run again.")}
 	case jobs.StateCancelled:
-		return []Reason{{Code: "ended", Text: "A person cancelled it. Run it again to enqueue it anew."}}
+		return []Reason{reason("ended", time.Time{}, "A person cancelled it. Run it again to enqueue it anew.")}
 	case jobs.StateFailed:
-		return []Reason{{Code: "ended", Text: fmt.Sprintf("It failed for good after %d attempts: %s. Retry it once the cause is mended.", j.Attempt, or(firstLine(j.Error), "no error was recorded"))}}
+		return []Reason{reason("ended", time.Time{}, "It failed for good after %d attempts: %s. Retry it once the cause is mended.", j.Attempt, or(firstLine(j.Error), "no error was recorded"))}
 	}
 	return nil
 }
@@ -82,11 +90,11 @@ func end(s Snapshot) []Reason {
 func ownership(s Snapshot) []Reason {
 	switch {
 	case s.Job.Foreign:
-		return []Reason{{Code: "foreign", Text: fmt.Sprintf("It belongs to PHP (%s): only the CMS's own queue worker (php artisan queue:work) runs it. This service never touches it.", s.Job.Kind)}}
+		return []Reason{reason("foreign", time.Time{}, "It belongs to PHP (%s): only the CMS's own queue worker (php artisan queue:work) runs it. This service never touches it.", s.Job.Kind)}
 	case !s.Known:
-		return []Reason{{Code: "unknown_kind", Text: fmt.Sprintf("No handler here is registered for %q. Check the spelling, or remove the job.", s.Job.Kind)}}
+		return []Reason{reason("unknown_kind", time.Time{}, "No handler here is registered for %q. Check the spelling, or remove the job.", s.Job.Kind)}
 	case s.JobsDisabled:
-		return []Reason{{Code: "disabled", Text: "Jobs are switched off (JOBS_ENABLED=false): nothing is taken from the queues."}}
+		return []Reason{reason("disabled", time.Time{}, "Jobs are switched off (JOBS_ENABLED=false): nothing is taken from the queues.")}
 	}
 	return nil
 }
@@ -97,23 +105,23 @@ func timing(s Snapshot) []Reason {
 		return nil
 	}
 	if s.Job.Attempt > 0 {
-		return []Reason{{Code: "retrying", Until: s.Job.RunAt, Text: fmt.Sprintf("Attempt %d of %d failed (%s). The next one is due in %s.", s.Job.Attempt, s.Job.MaxAttempts, or(firstLine(s.Job.Error), "no error was recorded"), span(wait))}}
+		return []Reason{reason("retrying", s.Job.RunAt, "Attempt %d of %d failed (%s). The next one is due in %s.", s.Job.Attempt, s.Job.MaxAttempts, or(firstLine(s.Job.Error), "no error was recorded"), span(wait))}
 	}
-	return []Reason{{Code: "not_due", Until: s.Job.RunAt, Text: fmt.Sprintf("It is not due yet: %s to go.", span(wait))}}
+	return []Reason{reason("not_due", s.Job.RunAt, "It is not due yet: %s to go.", span(wait))}
 }
 
 func gates(s Snapshot) []Reason {
 	var reasons []Reason
 	if s.Paused {
-		reasons = append(reasons, Reason{Code: "paused", Text: fmt.Sprintf("The queue %s is paused. Continue it to let its jobs run.", s.Job.Queue)})
+		reasons = append(reasons, reason("paused", time.Time{}, "The queue %s is paused. Continue it to let its jobs run.", s.Job.Queue))
 	}
 	for _, b := range s.Breakers {
 		if slices.Contains(b.Kinds, s.Job.Kind) {
-			reasons = append(reasons, Reason{Code: "breaker", Until: b.Until, Text: fmt.Sprintf("%s is down (%s). Jobs that need it wait without losing attempts; the next probe is in %s.", b.Name, or(firstLine(b.Error), "no details"), span(b.Until.Sub(s.Now)))})
+			reasons = append(reasons, reason("breaker", b.Until, "%s is down (%s). Jobs that need it wait without losing attempts; the next probe is in %s.", b.Name, or(firstLine(b.Error), "no details"), span(b.Until.Sub(s.Now))))
 		}
 	}
 	if limit := s.Policy.Limit; s.Known && limit > 0 && s.Running >= limit {
-		reasons = append(reasons, Reason{Code: "kind_limit", Text: fmt.Sprintf("At most %d of %s may run at once, and %d do.", limit, s.Job.Kind, s.Running)})
+		reasons = append(reasons, reason("kind_limit", time.Time{}, "At most %d of %s may run at once, and %d do.", limit, s.Job.Kind, s.Running))
 	}
 	return reasons
 }
@@ -140,29 +148,25 @@ func workers(s Snapshot) []Reason {
 	}
 	switch {
 	case live == 0:
-		return []Reason{{Code: "no_worker", Text: "No worker is alive. Start one: cmsjobs work."}}
+		return []Reason{reason("no_worker", time.Time{}, "No worker is alive. Start one: cmsjobs work.")}
 	case listening == 0:
-		return []Reason{{Code: "no_worker", Text: fmt.Sprintf("%s alive, but none listens to the queue %s. Start one that does: cmsjobs work --queue=%s.", count(live, "worker is", "workers are"), s.Job.Queue, s.Job.Queue)}}
+		return []Reason{reason("no_worker", time.Time{}, "Of %d live workers none listens to the queue %s. Start one that does: cmsjobs work --queue=%s.", live, s.Job.Queue, s.Job.Queue)}
 	case able == 0:
-		return []Reason{{Code: "no_worker_kind", Text: fmt.Sprintf("No worker of the queue %s has a handler for %s. They may be of an older version: restart them.", s.Job.Queue, s.Job.Kind)}}
+		return []Reason{reason("no_worker_kind", time.Time{}, "No worker of the queue %s has a handler for %s. They may be of an older version: restart them.", s.Job.Queue, s.Job.Kind)}
 	case free == 0 && s.Job.RunAt.Before(s.Now):
-		return []Reason{{Code: "busy", Text: fmt.Sprintf("All slots of the %s are busy. Raise the number of slots or start another worker.", count(able, "worker", "workers"))}}
+		return []Reason{reason("busy", time.Time{}, "All slots of the workers that can run it (%d) are busy. Raise the number of slots or start another worker.", able)}
 	}
 	return nil
 }
 
 func waiting(s Snapshot) []Reason {
+	if s.Ahead == 1 {
+		return []Reason{reason("behind", time.Time{}, "It is due; 1 job is before it in the queue %s.", s.Job.Queue)}
+	}
 	if s.Ahead > 0 {
-		return []Reason{{Code: "behind", Text: fmt.Sprintf("It is due; %s it in the queue %s.", count(int(s.Ahead), "job is before", "jobs are before"), s.Job.Queue)}}
+		return []Reason{reason("behind", time.Time{}, "It is due; %d jobs are before it in the queue %s.", s.Ahead, s.Job.Queue)}
 	}
-	return []Reason{{Code: "ready", Text: "It is due and nothing holds it back: a worker takes it at its next poll."}}
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return []Reason{reason("ready", time.Time{}, "It is due and nothing holds it back: a worker takes it at its next poll.")}
 }
 
 func or(text, fallback string) string {

@@ -10,31 +10,37 @@ import (
 	"time"
 )
 
-// Galera is a cluster of MariaDB servers on loopback, each of which takes
-// writes.
+// Galera is a cluster of MariaDB servers, each of which takes writes.
 type Galera struct{ Nodes []*Server }
 
-// NewGalera starts a cluster of so many nodes. It takes some ten seconds.
-func NewGalera(nodes int) (*Galera, error) {
+// NewGalera starts a cluster of so many nodes, on loopback, or each on a host of
+// network where that is not nil. It takes some ten seconds.
+func NewGalera(nodes int, network *Network) (*Galera, error) {
 	library, _ := filepath.Glob("/usr/lib/galera/libgalera_smm.so")
 	if len(library) == 0 {
 		return nil, errors.New("galera-4 is not installed")
 	}
-	ports := make([]int, nodes)
-	for i := range ports {
+	g, members := &Galera{}, make([]string, nodes)
+	for i := range members {
 		port, err := freePort()
 		if err != nil {
 			return nil, err
 		}
-		ports[i] = port
+		members[i] = fmt.Sprintf("127.0.0.1:%d", port)
+		if network != nil {
+			members[i] = fmt.Sprintf("%s:%d", network.Host(i), port)
+		}
 	}
-	g := &Galera{}
 	for i := range nodes {
 		s, err := NewMariaDB()
 		if err != nil {
 			return nil, err
 		}
-		if err := s.join(library[0], ports, i); err != nil {
+		if network != nil {
+			s.host, s.space = network.Host(i), network.Space(i)
+			s.args = append(s.args, "--bind-address=0.0.0.0")
+		}
+		if err := s.join(library[0], members, i); err != nil {
 			return nil, err
 		}
 		g.Nodes = append(g.Nodes, s)
@@ -48,9 +54,9 @@ func NewGalera(nodes int) (*Galera, error) {
 	return g, nil
 }
 
-// join makes a server a node: its group port is ports[i], and state transfers
-// come over a port of their own.
-func (s *Server) join(library string, ports []int, i int) error {
+// join makes a server a node: members[i] is where its group finds it, and state
+// transfers come over ports of their own.
+func (s *Server) join(library string, members []string, i int) error {
 	transfer, err := freePort()
 	if err != nil {
 		return err
@@ -59,22 +65,19 @@ func (s *Server) join(library string, ports []int, i int) error {
 	if err != nil {
 		return err
 	}
-	members := make([]string, len(ports))
-	for k, p := range ports {
-		members[k] = fmt.Sprintf("127.0.0.1:%d", p)
-	}
+	host, _, _ := strings.Cut(members[i], ":")
 	s.args = append(s.args, "--wsrep-on=ON", "--wsrep-provider="+library, "--binlog-format=ROW", "--default-storage-engine=InnoDB",
 		"--innodb-autoinc-lock-mode=2", "--innodb-flush-log-at-trx-commit=1", "--wsrep-sst-method=rsync", "--wsrep-cluster-name=cmsjobs-test",
 		"--wsrep-cluster-address=gcomm://"+strings.Join(members, ","), fmt.Sprintf("--wsrep-node-name=node%d", i),
-		fmt.Sprintf("--wsrep-node-address=127.0.0.1:%d", ports[i]), fmt.Sprintf("--wsrep-sst-receive-address=127.0.0.1:%d", transfer),
-		fmt.Sprintf("--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:%d;ist.recv_addr=127.0.0.1:%d;gcache.size=32M;evs.suspect_timeout=PT4S;evs.inactive_timeout=PT8S",
-			ports[i], incremental))
+		"--wsrep-node-address="+members[i], fmt.Sprintf("--wsrep-sst-receive-address=%s:%d", host, transfer),
+		fmt.Sprintf("--wsrep-provider-options=gmcast.listen_addr=tcp://%s;ist.recv_addr=%s:%d;gcache.size=32M;evs.suspect_timeout=PT4S;evs.inactive_timeout=PT8S",
+			members[i], host, incremental))
 	up := s.ready
 	s.ready = func() error {
 		if err := up(); err != nil {
 			return err
 		}
-		return synced(s.Port)
+		return s.synced()
 	}
 	return nil
 }
@@ -92,8 +95,8 @@ func (s *Server) startNode(first bool) error {
 }
 
 // synced says whether a node takes part in the cluster.
-func synced(port int) error {
-	db, err := sql.Open("mysql", MariaDBDSN(port, ""))
+func (s *Server) synced() error {
+	db, err := sql.Open("mysql", s.MariaDBDSN(""))
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,8 @@ type Server struct {
 	Dir  string
 
 	args  []string
+	host  string // its address; loopback's when empty
+	space string // the network namespace that it runs in; ours when empty
 	owner *syscall.Credential
 	stdin io.Closer
 	cmd   *exec.Cmd
@@ -103,7 +105,7 @@ func (s *Server) Start() error {
 		return err
 	}
 	s.stdin = pipe
-	if err := s.cmd.Start(); err != nil {
+	if err := InNamespace(s.space, s.cmd.Start); err != nil {
 		return err
 	}
 	deadline := time.Now().Add(60 * time.Second)

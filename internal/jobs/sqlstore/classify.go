@@ -22,6 +22,13 @@ func DerivedUUID(table string, id, created int64) string {
 	return uuid.NewSHA1(namespace, fmt.Appendf(nil, "%s/%d/%d", table, id, created)).String()
 }
 
+// derived says whether a UUID may be one of DerivedUUID's: those of our own
+// jobs are random, not of version 5.
+func derived(text string) bool {
+	id, err := uuid.Parse(text)
+	return err == nil && id.Version() == 5
+}
+
 // errOversize marks the fault of a payload that was not read whole.
 var errOversize = errors.New("the payload is too large")
 

@@ -57,6 +57,9 @@ func (s *Store) ResetStuck(ctx context.Context, grace time.Duration) (int64, err
 // all others after completedDays, and log lines with the longer of the two.
 // 0 days keeps for ever.
 func (s *Store) RotateRuns(ctx context.Context, completedDays, failedDays int) (int64, error) {
+	if err := s.pruneFlows(ctx); err != nil {
+		return 0, err
+	}
 	var deleted int64
 	for days, outcomes := range map[int][]string{completedDays: {"completed", "released", "retried", "cancelled"}, failedDays: {"failed", "crashed"}} {
 		if completedDays == failedDays {

@@ -142,6 +142,26 @@ func classifyConnection(err error) Class {
 	return NotDatabase
 }
 
+// errConnect is in the errors of connecting to MySQL, which are else those of
+// any network.
+var errConnect = errors.New("connecting to the database")
+
+// Outage says that an error which a handler returned is the database's fault,
+// so that the job is not charged for it. A handler has files and connections
+// of its own: where Classify, which is asked about calls of the database only,
+// takes a lost connection for the database's, Outage wants the name of a
+// driver on it.
+func Outage(err error) bool {
+	var my *mysql.MySQLError
+	var pg *pgconn.PgError
+	var lite *sqlite.Error
+	var connect *pgconn.ConnectError
+	if errors.As(err, &my) || errors.As(err, &pg) || errors.As(err, &lite) || errors.As(err, &connect) {
+		return Classify(err).Trouble()
+	}
+	return errors.Is(err, errConnect) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, mysql.ErrInvalidConn)
+}
+
 // duplicate says that a unique key refused a row.
 func duplicate(err error) bool {
 	var my *mysql.MySQLError

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -52,6 +55,27 @@ func TestClassify(t *testing.T) {
 	for _, err := range []error{nil, errors.New("the handler's own"), io.ErrShortWrite} {
 		if got := Classify(err); got != NotDatabase || got.Trouble() {
 			t.Errorf("%v is %v, want none of the database's", err, got)
+		}
+	}
+}
+
+// A handler's own files and connections are no outage of the database.
+func TestOutageIsTheDatabasesOnly(t *testing.T) {
+	_, missing := os.Open(filepath.Join(t.TempDir(), "nowhere"))
+	_, refused := net.DialTimeout("tcp", "127.0.0.1:1", time.Second)
+	for _, err := range []error{nil, missing, refused, io.EOF, &url.Error{Op: "Get", URL: "https://x.example", Err: io.ErrUnexpectedEOF}, context.DeadlineExceeded, net.ErrClosed} {
+		if Outage(fmt.Errorf("doing the job: %w", err)) {
+			t.Errorf("%v is taken for the database's", err)
+		}
+	}
+	down, _, err := openMySQL(&mysql.Config{Net: "tcp", Addr: "127.0.0.1:1", User: "x"}, ConnectOptions{TimeZone: "+00:00"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer down.Close()
+	for _, err := range []error{down.PingContext(t.Context()), driver.ErrBadConn, mysql.ErrInvalidConn, &mysql.MySQLError{Number: 1213}, &pgconn.PgError{Code: "57P01"}} {
+		if !Outage(fmt.Errorf("reading the settings: %w", err)) {
+			t.Errorf("%v is the database's", err)
 		}
 	}
 }

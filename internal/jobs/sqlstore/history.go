@@ -11,14 +11,17 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// runsHint names the index of the history that serves a list by outcome, kind or
-// queue, newest first. Without it MariaDB sorts half of a million rows (1 s
-// instead of 2 ms, measured).
+// runsHint names the index of the history that serves a list by outcome, kind,
+// queue or uuid, newest first. Without it MariaDB sorts half of a million rows
+// (1 s instead of 2 ms, measured), and SQLite may take the wrong one.
 func (s *Store) runsHint(column string) string {
-	if s.d.name != "mysql" {
-		return ""
+	switch s.d.name {
+	case "mysql":
+		return " FORCE INDEX (cmsjobs_runs_" + column + ")"
+	case "sqlite":
+		return " INDEXED BY cmsjobs_runs_" + column
 	}
-	return " FORCE INDEX (cmsjobs_runs_" + column + ")"
+	return ""
 }
 
 // recordRuns writes one row of history for each run and for each twin.

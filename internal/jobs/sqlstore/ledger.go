@@ -1,12 +1,9 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -25,7 +22,8 @@ type shelf struct {
 // position64 is where a shelf is read on from: above or below a key.
 type position64 struct {
 	key    int64
-	oldest bool // upwards, oldest first; else downwards, newest first
+	ended  int64 // history only, Unix ms: it is ordered by when runs ended, then by key
+	oldest bool  // upwards, oldest first; else downwards, newest first
 }
 
 // condition is the SQL of a position; "" at the beginning.
@@ -48,11 +46,15 @@ func (p position64) order(column string) string {
 
 // found is one record and its key on its shelf.
 type found struct {
-	key  int64
-	size int64 // bytes of the payload
-	ours bool  // a claim would take it
+	key   int64
+	ended int64 // see position64
+	size  int64 // bytes of the payload
+	ours  bool  // a claim would take it
 	jobs.Record
 }
+
+// position is where a list goes on behind the record.
+func (f found) position() position64 { return position64{key: f.key, ended: f.ended} }
 
 // when places a record among those of other shelves.
 func (f found) when() time.Time {
@@ -62,63 +64,12 @@ func (f found) when() time.Time {
 	return f.EndedAt
 }
 
-// page is a part of a shelf. last is the key of the last row that was looked
+// page is a part of a shelf. last is where the last row lies that was looked
 // at, matching or not; end says that there are no more.
 type page struct {
 	items []found
-	last  int64
+	last  position64
 	end   bool
-}
-
-// maxLooked bounds how many rows one call reads to find matching ones where
-// SQL cannot say which match.
-const maxLooked = 20_000
-
-// sift reads rows in growing steps until limit of them match, the shelf ends,
-// or maxLooked were looked at.
-func sift(limit int, from position64, read func(position64, int) ([]found, error), matches func(found) bool) (page, error) {
-	p := page{last: from.key}
-	for looked, step := 0, min(limit, firstStep); looked < maxLooked; {
-		rows, err := read(from, step)
-		if err != nil {
-			return page{}, err
-		}
-		for _, r := range rows {
-			p.last = r.key
-			if !matches(r) {
-				continue
-			}
-			if p.items = append(p.items, r); len(p.items) == limit {
-				return p, nil
-			}
-		}
-		if len(rows) < step {
-			p.end = true
-			return p, nil
-		}
-		looked, from.key = looked+len(rows), p.last
-		step = nextStep(step, rows)
-	}
-	return p, nil
-}
-
-// Rows are read in steps of so many that their payloads do not fill the memory:
-// a megabyte each is allowed.
-const (
-	firstStep = 50
-	fullStep  = 2000
-	stepBytes = 4 << 20
-)
-
-// nextStep is twice the last one, as far as rows of the size that was seen
-// stay within stepBytes.
-func nextStep(step int, rows []found) int {
-	size := int64(1)
-	for _, r := range rows {
-		size += min(r.size, oversize)
-	}
-	each := size/int64(max(len(rows), 1)) + 1
-	return max(1, min(2*step, fullStep, int(stepBytes/each)))
 }
 
 // shelves are those on which jobs of the filter's states lie.
@@ -183,7 +134,7 @@ func (s *Store) Jobs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 	if err := s.addLive(ctx, list.Items); err != nil {
 		return list, err
 	}
-	if countable(f) {
+	if countable(f) && !p.Uncounted {
 		list.Total, err = s.Count(ctx, f)
 	}
 	return list, err
@@ -199,7 +150,7 @@ func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) 
 			pages[i].end = true
 			continue
 		}
-		if pages[i], err = sh.read(ctx, f, position64{key: at[sh.name]}, limit); err != nil {
+		if pages[i], err = sh.read(ctx, f, at.of(sh.name), limit); err != nil {
 			return nil, false, err
 		}
 	}
@@ -214,7 +165,7 @@ func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) 
 			break
 		}
 		p := &pages[newest]
-		at[shelves[newest].name] = p.items[0].key
+		at.put(shelves[newest].name, p.items[0].position())
 		records = append(records, p.items[0].Record)
 		if p.items = p.items[1:]; len(p.items) == 0 && !p.end {
 			break // what comes next on this shelf may be newer than the others'
@@ -227,43 +178,11 @@ func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) 
 		case p.end:
 			at[shelves[i].name] = atEnd
 		default:
-			at[shelves[i].name], more = p.last, true
+			at.put(shelves[i].name, p.last)
+			more = true
 		}
 	}
 	return records, more, nil
-}
-
-// cursor is a position on each shelf by name.
-type cursor map[string]int64
-
-const atEnd = -1
-
-func (c cursor) String() string {
-	var parts []string
-	for _, name := range []string{"w", "f", "r"} {
-		if key, there := c[name]; there {
-			parts = append(parts, name+strconv.FormatInt(key, 36))
-		}
-	}
-	return strings.Join(parts, ".")
-}
-
-func parseCursor(text string) (cursor, error) {
-	c := cursor{}
-	if text == "" {
-		return c, nil
-	}
-	for _, part := range strings.Split(text, ".") {
-		if len(part) < 2 || !strings.Contains("wfr", part[:1]) {
-			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid, text)
-		}
-		key, err := strconv.ParseInt(part[1:], 36, 64)
-		if err != nil || key < atEnd {
-			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid, text)
-		}
-		c[part[:1]] = key
-	}
-	return c, nil
 }
 
 // countable says that SQL alone can count the filter's jobs.
@@ -314,61 +233,8 @@ func (s *Store) countShelf(ctx context.Context, sh shelf, f jobs.Filter) (n int6
 		if p.end {
 			return n, nil
 		}
-		from.key = p.last
+		from = p.last
 	}
-}
-
-// Job finds a job by its UUID, or by its row's number in jobs, then in
-// failed_jobs, then in the history.
-func (s *Store) Job(ctx context.Context, id string) (jobs.Record, error) {
-	look := s.byUUID
-	number, err := strconv.ParseInt(id, 10, 64)
-	if err == nil {
-		look = func(ctx context.Context, _ string) ([]found, error) { return s.byNumber(ctx, number) }
-	}
-	rows, err := look(ctx, id)
-	if err != nil {
-		return jobs.Record{}, err
-	}
-	if len(rows) == 0 {
-		return jobs.Record{}, fmt.Errorf("no job has the id %.80q: %w", id, jobs.ErrNotFound)
-	}
-	records := []jobs.Record{rows[0].Record}
-	err = s.addLive(ctx, records)
-	return records[0], err
-}
-
-func (s *Store) byNumber(ctx context.Context, id int64) ([]found, error) {
-	for _, read := range []func() ([]found, error){
-		func() ([]found, error) { return s.queryLive(ctx, s.db, fmt.Sprintf("id = %d", id), nil, "", 1) },
-		func() ([]found, error) { return s.queryFailed(ctx, s.db, fmt.Sprintf("id = %d", id), nil, "", 1) },
-		func() ([]found, error) {
-			return s.queryEnded(ctx, fmt.Sprintf("job_id = %d AND outcome IN ('completed','cancelled')", id), nil, " ORDER BY id DESC", 1)
-		},
-	} {
-		if rows, err := read(); err != nil || len(rows) > 0 {
-			return rows, err
-		}
-	}
-	return nil, nil
-}
-
-func (s *Store) byUUID(ctx context.Context, uuid string) ([]found, error) {
-	if uuid == "" || len(uuid) > 191 {
-		return nil, nil
-	}
-	f := jobs.Filter{UUIDs: []string{uuid}}
-	for _, sh := range []shelf{{"w", s.readLive}, {"f", s.readFailedRows}, {"r", s.readEnded}} {
-		p, err := sh.read(ctx, f, position64{}, 1)
-		if err != nil || len(p.items) > 0 {
-			return p.items, err
-		}
-	}
-	// Rows without a UUID have one that is derived from the row.
-	p, err := sift(1, position64{}, func(from position64, step int) ([]found, error) {
-		return s.queryLive(ctx, s.db, from.condition("id")+" AND "+s.t.shape().payload+` NOT LIKE '%"uuid"%'`, nil, from.order("id"), step)
-	}, func(r found) bool { return r.UUID == uuid })
-	return p.items, err
 }
 
 // matches is the part of a filter that SQL does not decide.
@@ -388,38 +254,3 @@ func (s *Store) canonical(kind string) string {
 	}
 	return kind
 }
-
-// like is a condition that a text stands in one of the columns, ignoring case.
-func (s *Store) like(text string, columns ...string) (string, []any) {
-	word := "LIKE"
-	if s.d.name == "postgres" {
-		word = "ILIKE"
-	}
-	pattern := "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text) + "%"
-	var parts []string
-	var args []any
-	for _, c := range columns {
-		parts = append(parts, fmt.Sprintf("%s %s ? ESCAPE '!'", c, word))
-		args = append(args, pattern)
-	}
-	return "(" + strings.Join(parts, " OR ") + ")", args
-}
-
-// conditions collects what must all hold.
-type conditions struct {
-	parts []string
-	args  []any
-}
-
-func (c *conditions) add(part string, args ...any) {
-	c.parts, c.args = append(c.parts, part), append(c.args, args...)
-}
-
-func (c *conditions) in(column string, words []string) {
-	if len(words) > 0 {
-		part, args := inWords(column, words)
-		c.add(part, args...)
-	}
-}
-
-func (c conditions) String() string { return cmp.Or(strings.Join(c.parts, " AND "), "1=1") }

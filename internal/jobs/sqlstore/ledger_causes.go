@@ -57,22 +57,8 @@ const indexStep = 500
 // writes and empties too: new rows by their number, and where the counts still
 // differ, by comparing all numbers.
 func (s *Store) indexFailures(ctx context.Context) error {
-	var last sql.NullInt64
-	if _, err := s.one(ctx, s.ownDB, []any{&last}, "SELECT MAX(failed_id) FROM cmsjobs_failures"); err != nil {
-		return fmt.Errorf("reading the index of failures: %w", err)
-	}
-	for from, step := last.Int64, firstStep; ; {
-		rows, err := s.queryFailed(ctx, s.db, fmt.Sprintf("id > %d", from), nil, " ORDER BY id", step)
-		if err != nil {
-			return err
-		}
-		if err := s.addFailures(ctx, rows); err != nil {
-			return err
-		}
-		if len(rows) < step {
-			break
-		}
-		from, step = rows[len(rows)-1].key, min(nextStep(step, rows), indexStep)
+	if err := s.indexNewFailures(ctx); err != nil {
+		return err
 	}
 	var have, want int64
 	if _, err := s.one(ctx, s.ownDB, []any{&have}, "SELECT COUNT(*) FROM cmsjobs_failures"); err != nil {
@@ -85,6 +71,27 @@ func (s *Store) indexFailures(ctx context.Context) error {
 		return nil
 	}
 	return s.mendFailures(ctx)
+}
+
+// indexNewFailures indexes rows that came since the last one that is indexed.
+func (s *Store) indexNewFailures(ctx context.Context) error {
+	var last sql.NullInt64
+	if _, err := s.one(ctx, s.ownDB, []any{&last}, "SELECT MAX(failed_id) FROM cmsjobs_failures"); err != nil {
+		return fmt.Errorf("reading the index of failures: %w", err)
+	}
+	for from := last.Int64; ; {
+		rows, err := s.queryFailed(ctx, s.db, fmt.Sprintf("id > %d", from), nil, " ORDER BY id", indexStep)
+		if err != nil {
+			return err
+		}
+		if err := s.addFailures(ctx, rows); err != nil {
+			return err
+		}
+		if len(rows) < indexStep {
+			return nil
+		}
+		from = rows[len(rows)-1].key
+	}
 }
 
 // addFailures indexes rows. Several processes may do so at once.
@@ -292,7 +299,7 @@ func (s *Store) groupsByRows(ctx context.Context, f jobs.Filter) ([]jobs.Failure
 		if p.end {
 			break
 		}
-		from.key = p.last
+		from = p.last
 	}
 	groups := make([]jobs.FailureGroup, 0, len(byCause))
 	for _, g := range byCause {

@@ -41,7 +41,7 @@ func walk(ctx context.Context, sh shelf, f jobs.Filter, limit int, part int, eac
 		if p.end {
 			return changed, nil
 		}
-		from.key = p.last
+		from.key = p.last.key
 	}
 	return changed, nil
 }

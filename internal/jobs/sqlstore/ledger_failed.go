@@ -31,6 +31,12 @@ func (s *Store) failedWhere(f jobs.Filter) (table, where string, args []any) {
 	return s.failed.name, c.String(), c.args
 }
 
+// searched says that failed rows of a filter are searched for: the CMS's table
+// has an index on uuid only.
+func (s *Store) searched(f jobs.Filter) bool {
+	return f.Text != "" || len(f.Queues) > 0 || !f.Since.IsZero() || !f.Until.IsZero() || len(f.UUIDs) > 0 && !s.failed.uuid
+}
+
 // readFailedRows reads the shelf of dead jobs. Kinds and causes are looked up
 // in our index of it.
 func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from position64, limit int) (page, error) {
@@ -41,16 +47,21 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from position
 	}
 	matches := s.matches(jobs.Filter{UUIDs: f.UUIDs})
 	if f.Cause == "" && len(f.Kinds) == 0 {
-		return sift(limit, from, func(from position64, step int) ([]found, error) {
-			return s.queryFailed(ctx, s.db, where+" AND "+from.condition("id"), args, from.order("id"), step)
-		}, matches)
+		return s.sift(ctx, sieve{table: s.failed.name, db: s.db, matches: matches, whole: !s.searched(f),
+			read: func(condition, order string, limit int) ([]found, error) {
+				return s.queryFailed(ctx, s.db, where+" AND "+condition, args, order, limit)
+			}}, from, limit)
 	}
-	if err := s.indexFailures(ctx); err != nil {
+	index := s.indexNewFailures
+	if from.oldest { // for a change: none may be missing
+		index = s.indexFailures
+	}
+	if err := index(ctx); err != nil {
 		return page{}, err
 	}
-	p := page{last: from.key}
-	for looked, step := 0, min(limit, firstStep); looked < maxLooked; {
-		ids, err := s.indexed(ctx, f, from, step)
+	p := page{last: from}
+	for looked := 0; looked < maxLooked; {
+		ids, err := s.indexed(ctx, f, from, limit)
 		if err != nil {
 			return page{}, err
 		}
@@ -67,14 +78,13 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from position
 			if !matches(r) {
 				continue
 			}
-			p.last = r.key
+			p.last.key = r.key
 			if p.items = append(p.items, r); len(p.items) == limit {
 				return p, nil
 			}
 		}
-		p.last = ids[len(ids)-1]
-		from.key, looked = p.last, looked+len(ids)
-		step = min(nextStep(step, rows), limit)
+		p.last.key = ids[len(ids)-1]
+		from.key, looked = p.last.key, looked+len(ids)
 	}
 	return p, nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -15,22 +14,24 @@ import (
 // endedWhere is the filter on the history: the last runs of jobs that are done
 // or cancelled.
 func (s *Store) endedWhere(f jobs.Filter) (table, where string, args []any) {
-	var outcomes []string
-	for state, outcome := range map[jobs.State]string{jobs.StateCompleted: jobs.Completed.String(), jobs.StateCancelled: jobs.Cancelled.String()} {
-		if len(f.States) == 0 || slices.Contains(f.States, state) {
-			outcomes = append(outcomes, outcome)
-		}
-	}
 	var c conditions
-	// Most rows are completed, and the newest are asked for: they are found by
-	// going down the numbers, not by sorting all that the index on outcome has.
-	column := "outcome"
-	if slices.Contains(outcomes, jobs.Completed.String()) && len(f.Kinds)+len(f.Queues)+len(f.UUIDs) == 0 && f.Since.IsZero() && f.Until.IsZero() {
-		column = "COALESCE(outcome, '')"
-	}
-	c.in(column, outcomes)
+	c.in("outcome", endedOutcomes(f))
 	s.historyWhere(&c, f)
 	return "cmsjobs_runs", c.String(), c.args
+}
+
+// endedOutcomes are those of jobs in the filter's states that lie in the history.
+func endedOutcomes(f jobs.Filter) []string {
+	var list []string
+	for _, x := range []struct {
+		state   jobs.State
+		outcome jobs.Verdict
+	}{{jobs.StateCompleted, jobs.Completed}, {jobs.StateCancelled, jobs.Cancelled}} {
+		if len(f.States) == 0 || slices.Contains(f.States, x.state) {
+			list = append(list, x.outcome.String())
+		}
+	}
+	return list
 }
 
 func (s *Store) historyWhere(c *conditions, f jobs.Filter) {
@@ -51,27 +52,36 @@ func (s *Store) historyWhere(c *conditions, f jobs.Filter) {
 
 // readEnded reads the shelf of finished and cancelled jobs.
 func (s *Store) readEnded(ctx context.Context, f jobs.Filter, from position64, limit int) (page, error) {
-	_, where, args := s.endedWhere(f)
-	rows, err := s.queryEnded(ctx, where+" AND "+from.condition("id"), args, from.order("id"), limit)
-	p := page{items: rows, last: from.key, end: len(rows) < limit}
-	if len(rows) > 0 {
-		p.last = rows[len(rows)-1].key
+	stretch, err := s.readSpots(ctx, f, endedOutcomes(f), from, limit)
+	if err != nil {
+		return page{}, err
 	}
-	return p, err
+	runs, err := s.runsAt(ctx, stretch.spots)
+	return page{items: each(runs, s.endedRecord), last: stretch.last, end: stretch.end}, err
 }
 
-func (s *Store) queryEnded(ctx context.Context, where string, args []any, order string, limit int) ([]found, error) {
-	runs, err := s.queryRuns(ctx, where, args, order, limit)
-	rows := make([]found, len(runs))
-	for i, r := range runs {
-		rows[i] = found{key: r.ID, Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Kind: r.Kind, Queue: r.Queue, State: jobs.StateCompleted, Attempt: r.Attempt,
-			MaxAttempts: s.limitOf(r.Kind, 0, 0), Payload: r.payload, Worker: r.Worker, Error: r.Error, Result: r.Result,
-			StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.StartedAt.Add(-r.Wait), Duration: r.Duration}}
-		if r.Outcome == jobs.Cancelled.String() {
-			rows[i].State = jobs.StateCancelled
-		}
+// queryEnded reads single rows of the history as records.
+func (s *Store) queryEnded(ctx context.Context, where string, order string, limit int) ([]found, error) {
+	runs, err := s.queryRuns(ctx, where, nil, order, limit)
+	return each(runs, s.endedRecord), err
+}
+
+func (s *Store) endedRecord(r storedRun) found {
+	x := found{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Kind: r.Kind, Queue: r.Queue, State: jobs.StateCompleted, Attempt: r.Attempt,
+		MaxAttempts: s.limitOf(r.Kind, 0, 0), Payload: r.payload, Worker: r.Worker, Error: r.Error, Result: r.Result,
+		StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.StartedAt.Add(-r.Wait), Duration: r.Duration}}
+	if r.Outcome == jobs.Cancelled.String() {
+		x.State = jobs.StateCancelled
 	}
-	return rows, err
+	return x
+}
+
+func each[A, B any](list []A, of func(A) B) []B {
+	out := make([]B, len(list))
+	for i, a := range list {
+		out[i] = of(a)
+	}
+	return out
 }
 
 type storedRun struct {
@@ -114,41 +124,30 @@ func keptPayload(kind, data string) []byte {
 
 // Runs lists runs of all outcomes, newest first. Total is −1.
 func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List[jobs.RunRecord], error) {
-	var c conditions
-	s.historyWhere(&c, f)
-	var outcomes []string
-	for _, state := range f.States {
-		outcomes = append(outcomes, string(state)) // a Verdict's word is the state's
-	}
-	c.in("outcome", outcomes)
 	list := jobs.List[jobs.RunRecord]{Total: -1}
-	if p.Cursor != "" {
-		id, err := strconv.ParseInt(p.Cursor, 36, 64)
-		if err != nil {
-			return list, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid, p.Cursor)
-		}
-		c.add(fmt.Sprintf("id < %d", id))
-	}
-	limit := pageLimit(p)
-	tail := limit + 1
-	order := " ORDER BY id DESC"
-	offset := 0
-	if p.Cursor == "" {
-		offset = min(max(p.Offset, 0), maxOffset)
-	}
-	runs, err := s.queryRuns(ctx, c.String(), c.args, order, tail+offset)
+	at, err := parseCursor(p.Cursor)
 	if err != nil {
 		return list, err
 	}
-	runs = runs[min(offset, len(runs)):]
-	for i, r := range runs {
-		if i == limit {
-			list.Next = strconv.FormatInt(runs[limit-1].ID, 36)
-			break
-		}
-		list.Items = append(list.Items, r.RunRecord)
+	wanted := outcomes
+	if len(f.States) > 0 {
+		wanted = each(f.States, func(x jobs.State) string { return string(x) }) // a Verdict's word is the state's
 	}
-	return list, nil
+	limit, skip := pageLimit(p), 0
+	if p.Cursor == "" {
+		skip = min(max(p.Offset, 0), maxOffset)
+	}
+	stretch, err := s.readSpots(ctx, f, wanted, at.of("r"), skip+limit)
+	if err != nil {
+		return list, err
+	}
+	runs, err := s.runsAt(ctx, stretch.spots[min(skip, len(stretch.spots)):])
+	list.Items = each(runs, func(r storedRun) jobs.RunRecord { return r.RunRecord })
+	if !stretch.end {
+		at.put("r", stretch.last)
+		list.Next = at.String()
+	}
+	return list, err
 }
 
 // Log returns the log lines of a job's runs, oldest first, at most limit.
@@ -169,59 +168,4 @@ func (s *Store) Log(ctx context.Context, uuid string, limit int) ([]jobs.LogLine
 		return nil, fmt.Errorf("reading a job's log lines: %w", err)
 	}
 	return lines, nil
-}
-
-// Throughput counts ended runs in steps of equal length since a moment, oldest
-// first. Steps without runs are listed with zeros.
-func (s *Store) Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Flow, error) {
-	if step < time.Second {
-		return nil, fmt.Errorf("a step of %s is too short: at least 1s", step)
-	}
-	var now int64
-	if _, err := s.one(ctx, s.ownDB, []any{&now}, "SELECT "+s.millis()); err != nil {
-		return nil, fmt.Errorf("asking the database for the time: %w", err)
-	}
-	width := step.Milliseconds()
-	first := since.UnixMilli() / width
-	count := now/width - first + 1
-	if count < 1 {
-		return nil, nil
-	}
-	if count > 10_000 {
-		return nil, fmt.Errorf("%d steps are too many: take longer ones", count)
-	}
-	flows := make([]jobs.Flow, count)
-	for i := range flows {
-		flows[i].At = unixMilli((first + int64(i)) * width)
-	}
-	bucket := fmt.Sprintf("(ended_at - MOD(ended_at, %d)) / %d", width, width)
-	if s.d.name == "sqlite" {
-		bucket = fmt.Sprintf("ended_at / %d", width)
-	}
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
-		var at, done, failed, n int64
-		var duration, wait float64
-		if err := r.Scan(&at, &done, &failed, &n, &duration, &wait); err != nil {
-			return err
-		}
-		if i := at - first; i >= 0 && i < count {
-			flows[i].Completed, flows[i].Failed = done, failed
-			flows[i].Duration, flows[i].Wait = time.Duration(duration/float64(n))*time.Millisecond, time.Duration(wait/float64(n))*time.Millisecond
-		}
-		return nil
-	}, fmt.Sprintf(`SELECT CAST(%s AS %s) AS bucket, SUM(CASE WHEN outcome = 'completed' THEN 1 ELSE 0 END),
-		SUM(CASE WHEN outcome IN ('failed','retried','crashed') THEN 1 ELSE 0 END), COUNT(*), SUM(duration_ms), SUM(wait_ms)
-		FROM cmsjobs_runs WHERE ended_at >= %d GROUP BY 1`, bucket, s.wholeNumber(), first*width))
-	if err != nil {
-		return nil, fmt.Errorf("counting runs over time: %w", err)
-	}
-	return flows, nil
-}
-
-// wholeNumber is the type of a large integer in a CAST.
-func (s *Store) wholeNumber() string {
-	if s.d.name == "mysql" {
-		return "SIGNED"
-	}
-	return "BIGINT"
 }

@@ -57,6 +57,9 @@ func (s *Store) hints(f jobs.Filter, column string) (string, []any) {
 			part, args := s.like(w, column)
 			parts, c.args = append(parts, part), append(c.args, args...)
 		}
+		if slices.ContainsFunc(words, derived) {
+			parts = append(parts, column+` NOT LIKE '%"uuid"%'`)
+		}
 		c.parts = append(c.parts, "("+strings.Join(parts, " OR ")+")")
 	}
 	return c.String(), c.args
@@ -80,9 +83,10 @@ func (s *Store) readLive(ctx context.Context, f jobs.Filter, from position64, li
 		hint, more := s.hints(f, s.t.shape().payload)
 		where, args = where+" AND "+hint, append(args, more...)
 	}
-	return sift(limit, from, func(from position64, step int) ([]found, error) {
-		return s.queryLive(ctx, s.db, where+" AND "+from.condition("id"), args, from.order("id"), step)
-	}, s.matches(f))
+	return s.sift(ctx, sieve{table: s.t.shape().name, db: s.db, matches: s.matches(f), whole: f.Text == "" && len(f.Kinds) == 0,
+		read: func(condition, order string, limit int) ([]found, error) {
+			return s.queryLive(ctx, s.db, where+" AND "+condition, args, order, limit)
+		}}, from, limit)
 }
 
 // queryLive reads rows of the jobs table as records.

@@ -5,40 +5,66 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"sync"
+	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// tally is the history counted by outcome. Counting a million rows takes a
-// second, and pages ask all the time: so only what came since is counted, by
-// its number, until rows were removed (the lowest number tells).
-type tally struct {
-	mu          sync.Mutex
-	first, last int64 // the lowest and highest number that was counted
-	count       map[string]int64
-	duration    map[string]float64 // sums, in ms
-}
+// tally is how many runs of an outcome the history holds, and their length.
+type tally struct{ count, duration int64 } // duration is a sum in ms
 
-// tallyWhole is how many rows are always counted anew: with few rows that is
-// quick, and right even where rows were committed out of order.
-const tallyWhole = 20_000
+// tallies counts the history by outcome. What was deleted of it, from its old
+// end, is not counted: half hours count from the oldest run that is left.
+func (s *Store) tallies(ctx context.Context) (map[string]tally, error) {
+	until, err := s.bringFlows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	oldest, err := s.oldestRuns(ctx)
+	if err != nil || len(oldest) == 0 {
+		return nil, err
+	}
+	raw := func(outcome, condition string) string {
+		return fmt.Sprintf("SELECT '%s', COUNT(*), SUM(duration_ms) FROM cmsjobs_runs%s WHERE outcome = '%s' AND %s", outcome, s.runsHint("outcome"), outcome, condition)
+	}
+	var legs []string
+	for outcome, at := range oldest {
+		whole := (at + flowWidth - 1) / flowWidth * flowWidth // the first half hour of which all runs are left
+		if whole >= until {
+			legs = append(legs, raw(outcome, fmt.Sprintf("ended_at >= %d", at)))
+			continue
+		}
+		legs = append(legs, raw(outcome, fmt.Sprintf("ended_at < %d", whole)), raw(outcome, fmt.Sprintf("ended_at >= %d", until)),
+			fmt.Sprintf("SELECT '%s', SUM(ended), SUM(duration_ms) FROM cmsjobs_flows WHERE outcome = '%s' AND at >= %d AND at < %d", outcome, outcome, whole, until))
+	}
+	found := map[string]tally{}
+	err = s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+		var outcome string
+		var n, sum sql.NullFloat64
+		err := r.Scan(&outcome, &n, &sum)
+		t := found[outcome]
+		found[outcome] = tally{t.count + int64(n.Float64), t.duration + int64(sum.Float64)}
+		return err
+	}, strings.Join(legs, " UNION ALL "))
+	if err != nil {
+		return nil, fmt.Errorf("counting the history: %w", err)
+	}
+	return found, nil
+}
 
 // historyStats counts the history, and failed_jobs.
 func (s *Store) historyStats(ctx context.Context, st *jobs.Stats) error {
-	if err := s.bringTally(ctx); err != nil {
-		return fmt.Errorf("counting the history: %w", err)
+	counted, err := s.tallies(ctx)
+	if err != nil {
+		return err
 	}
-	h := &s.history
-	h.mu.Lock()
-	completed, cancelled, failedRuns, sum := h.count[jobs.Completed.String()], h.count[jobs.Cancelled.String()], h.count[jobs.Buried.String()], h.duration[jobs.Completed.String()]
-	h.mu.Unlock()
-	st.Completed, st.Cancelled = completed, cancelled
-	if completed > 0 {
-		st.AverageDuration = milliseconds(sum / float64(completed))
+	completed := counted[jobs.Completed.String()]
+	st.Completed, st.Cancelled = completed.count, counted[jobs.Cancelled.String()].count
+	if completed.count > 0 {
+		st.AverageDuration = milliseconds(float64(completed.duration) / float64(completed.count))
 	}
-	if ended := completed + failedRuns; ended > 0 {
-		st.SuccessRate = float64(completed) / float64(ended)
+	if ended := completed.count + counted[jobs.Buried.String()].count; ended > 0 {
+		st.SuccessRate = float64(completed.count) / float64(ended)
 	}
 	if _, err := s.one(ctx, s.db, []any{&st.Failed}, "SELECT COUNT(*) FROM "+s.failed.name); err != nil {
 		return fmt.Errorf("counting %s: %w", s.failed.name, err)
@@ -46,52 +72,13 @@ func (s *Store) historyStats(ctx context.Context, st *jobs.Stats) error {
 	return nil
 }
 
-// bringTally counts what is new in the history, or all of it.
-func (s *Store) bringTally(ctx context.Context) error {
-	h := &s.history
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var first, last sql.NullInt64
-	if _, err := s.one(ctx, s.ownDB, []any{&first, &last}, "SELECT (SELECT MIN(id) FROM cmsjobs_runs), (SELECT MAX(id) FROM cmsjobs_runs)"); err != nil {
-		return err
-	}
-	if h.count == nil || first.Int64 != h.first || last.Int64 < h.last || last.Int64-first.Int64 < tallyWhole {
-		h.count, h.duration, h.last = map[string]int64{}, map[string]float64{}, 0
-	}
-	if last.Int64 == h.last {
-		return nil
-	}
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
-		var outcome string
-		var n int64
-		var sum float64
-		if err := r.Scan(&outcome, &n, &sum); err != nil {
-			return err
-		}
-		h.count[outcome] += n
-		h.duration[outcome] += sum
-		return nil
-	}, fmt.Sprintf("SELECT outcome, COUNT(*), SUM(duration_ms) FROM cmsjobs_runs WHERE id > %d AND id <= %d GROUP BY outcome", h.last, last.Int64))
-	if err != nil {
-		h.count = nil // counted in part: begin anew
-		return err
-	}
-	h.first, h.last = first.Int64, last.Int64
-	return nil
-}
-
 // tallied counts ended jobs by their states alone.
 func (s *Store) tallied(ctx context.Context, f jobs.Filter) (n int64, err error) {
-	if err := s.bringTally(ctx); err != nil {
-		return 0, fmt.Errorf("counting the history: %w", err)
-	}
-	h := &s.history
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	counted, err := s.tallies(ctx)
 	for state, outcome := range map[jobs.State]string{jobs.StateCompleted: jobs.Completed.String(), jobs.StateCancelled: jobs.Cancelled.String()} {
 		if len(f.States) == 0 || slices.Contains(f.States, state) {
-			n += h.count[outcome]
+			n += counted[outcome].count
 		}
 	}
-	return n, nil
+	return n, err
 }

@@ -31,6 +31,7 @@ func TestLedger(t *testing.T) {
 				{"a job is found wherever it lies", ledgerFinds},
 				{"pages meet each job once", ledgerPages},
 				{"filters", ledgerFilters},
+				{"changes rows without a UUID", ledgerChangesPlainRows},
 				{"cancel", ledgerCancels},
 				{"hasten", ledgerHastens},
 				{"revive", ledgerRevives},
@@ -217,6 +218,32 @@ func ledgerFilters(t *testing.T, f *fixture) {
 	foreign := f.jobs(jobs.Filter{Kinds: []string{`App\Jobs\Mail`}})
 	if len(foreign) == 1 && (!foreign[0].Foreign || foreign[0].UUID != "8a2e") {
 		t.Errorf("PHP's job is %+v", foreign[0])
+	}
+}
+
+// A row that a person inserted carries no UUID: what it is shown by is what it
+// is changed by.
+func ledgerChangesPlainRows(t *testing.T, f *fixture) {
+	f.enqueue(one(`{}`))
+	for range 2 {
+		f.insertRaw("default", fmt.Sprintf(`{"type":%q,"data":{}}`, plainKind.Name))
+	}
+	list, err := f.Jobs(bg, jobs.Filter{}, jobs.Page{Limit: 5})
+	if err != nil || len(list.Items) != 3 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	uuid := list.Items[0].UUID
+	if r, err := f.Job(bg, uuid); err != nil || r.ID != list.Items[0].ID {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if n, err := f.Cancel(bg, jobs.Filter{UUIDs: []string{uuid}}, 1); err != nil || n != 1 {
+		t.Errorf("Cancel = %d, %v", n, err)
+	}
+	if left := f.count("SELECT COUNT(*) FROM jobs"); left != 2 {
+		t.Errorf("%d rows are left, want the other two", left)
+	}
+	if r, err := f.Job(bg, uuid); err != nil || r.State != jobs.StateCancelled {
+		t.Errorf("the row is %s, %v", r.State, err)
 	}
 }
 

@@ -122,7 +122,8 @@ type Store struct {
 	places  map[string]int  // kinds whose permit rows were made
 	combine combiner
 
-	history tally // see ledger_tally.go
+	flows flowsTo                            // see ledger_flows.go
+	watch func(statement string, args []any) // sees what is read: for tests of plans
 }
 
 // failedTable is failed_jobs as it was found.

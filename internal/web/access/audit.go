@@ -10,7 +10,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Deed is one thing that somebody did, or tried to do.
+// Deed is one thing that somebody did, or tried to do, or that the service did
+// by itself (job_enqueued, job_failed).
 type Deed struct {
 	ID      int64     `json:"id"`
 	At      time.Time `json:"at"`
@@ -19,7 +20,7 @@ type Deed struct {
 	Address string    `json:"address"`
 	Action  string    `json:"action"` // the route's name, e.g. "jobs.requeue"
 	Target  string    `json:"target"` // a job's UUID, a queue's name, …
-	Status  int       `json:"status"` // HTTP's answer
+	Status  int       `json:"status"` // HTTP's answer; of the service's own deeds 201 and 500
 	Detail  string    `json:"detail,omitempty"`
 }
 

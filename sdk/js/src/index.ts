@@ -30,6 +30,8 @@ export interface CallOptions {
   signal?: AbortSignal;
   /** makes repeating an enqueue within a day safe: same key and body, same job */
   idempotencyKey?: string;
+  /** the caller's span (W3C Trace Context): the job's runs are traced below it */
+  traceparent?: string;
 }
 
 /** Enqueues jobs and looks at them. */
@@ -86,6 +88,7 @@ export class JobsService {
     const headers: Record<string, string> = { Accept: "application/json" };
     if (body !== undefined) headers["Content-Type"] = "application/json";
     if (call.idempotencyKey !== undefined) headers["Idempotency-Key"] = call.idempotencyKey;
+    if (call.traceparent !== undefined) headers["traceparent"] = call.traceparent;
     if (this.#options.token !== undefined) headers["Authorization"] = `Bearer ${this.#options.token}`;
     else if (method !== "GET") headers["X-CSRF-Token"] = await this.#session(call);
     const response = await this.#send(method, path, headers, body, call);

@@ -21,7 +21,7 @@ class CmsJobsServiceProvider extends ServiceProvider
     public function boot(): void
     {
         $config = $this->app['config']['cmsjobs'];
-        (new EnqueueForCms($this->app->make(Queue::class), $config['listen'], (int) $config['sitemap_delay']))->subscribe($this->app['events']);
+        (new EnqueueForCms($this->app->make(Queue::class), $config['listen'], $config['routes'], (int) $config['sitemap_delay']))->subscribe($this->app['events']);
         if ($this->app->runningInConsole()) {
             $this->commands([StatusCommand::class]);
             $this->publishes([__DIR__ . '/../config/cmsjobs.php' => $this->app->configPath('cmsjobs.php')], 'cmsjobs-config');

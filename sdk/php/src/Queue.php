@@ -51,6 +51,23 @@ class Queue
         return $uuid;
     }
 
+    /**
+     * Enqueues a job unless one of its kind waits already, and returns its UUID
+     * or null. Two requests at the same moment may make two: jobs of the service
+     * are made to be repeated.
+     */
+    public function enqueueOnce(string $kind, array $data = [], array $options = []): ?string
+    {
+        $waiting = $this->db->table($this->table)->where('queue', $options['queue'] ?? $this->queue);
+        if ($this->isExtended()) {
+            $waiting->where('status', 'queued')->where('name', $kind);
+        } else {
+            $waiting->whereNull('reserved_at')->where('payload', 'like', '%"type":"' . addcslashes($kind, '%_\\') . '"%');
+        }
+
+        return $waiting->exists() ? null : $this->enqueue($kind, $data, $options);
+    }
+
     /** How many jobs for the service wait or run. */
     public function pending(): int
     {

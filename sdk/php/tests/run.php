@@ -1,9 +1,9 @@
 <?php
 
-// Runs the package in a Laravel application of Debian's packages on a real
-// database: DB_PORT and DB_DATABASE name it. It prints what it enqueued as
-// JSON; a Go test beside it reads the rows as the service does.
+// Uses everything of the package in a Laravel application and prints what it
+// enqueued as JSON; a Go test beside it reads the rows as the service does.
 
+// The CMS's events, as its versions 6 and 7 declare them.
 namespace Botble\Base\Events {
     class UpdatedContentEvent { public $data; public function __construct($data) { $this->data = $data; } }
     class DeletedContentEvent { public $data; public function __construct($data) { $this->data = $data; } }
@@ -11,28 +11,12 @@ namespace Botble\Base\Events {
 namespace Botble\Media\Events {
     class MediaFileUploaded { public $file; public function __construct($file) { $this->file = $file; } }
 }
-namespace Botble\Theme\Events {
-    class ThemeActivatedEvent {}
+namespace Botble\Slug\Events {
+    class UpdatedSlugEvent { public $data; public function __construct($data) { $this->data = $data; } }
 }
 
 namespace {
-    require '/usr/share/php/Illuminate/autoload.php';
-    foreach (['Queue', 'Facades/CmsJobs', 'Listeners/EnqueueForCms', 'Console/StatusCommand', 'CmsJobsServiceProvider', 'helpers'] as $file) {
-        require __DIR__ . "/../src/$file.php";
-    }
-
-    $base = sys_get_temp_dir() . '/cmsjobs-php-' . getmypid();
-    mkdir($base);
-    register_shutdown_function(fn () => @rmdir($base));
-    $app = new Illuminate\Foundation\Application($base);
-    $app->instance('config', new Illuminate\Config\Repository(['database' => ['default' => 'mysql', 'connections' => ['mysql' => [
-        'driver' => 'mysql', 'host' => '127.0.0.1', 'port' => getenv('DB_PORT'), 'database' => getenv('DB_DATABASE'), 'username' => 'root', 'password' => '', 'charset' => 'utf8mb4', 'collation' => 'utf8mb4_unicode_ci',
-    ]]]]));
-    Illuminate\Support\Facades\Facade::setFacadeApplication($app);
-    foreach ([Illuminate\Database\DatabaseServiceProvider::class, CmsJobs\Laravel\CmsJobsServiceProvider::class] as $provider) {
-        $app->register($provider);
-    }
-    $app->boot();
+    $app = require __DIR__ . '/application.php';
 
     $made = [];
     $made['facade'] = CmsJobs\Laravel\Facades\CmsJobs::enqueue('mail.send', ['to' => 'ann@example.org', 'subject' => 'Grüße 🎉'], ['maxTries' => 5, 'metadata' => ['userId' => 7]]);
@@ -44,12 +28,31 @@ namespace {
         });
     } catch (RuntimeException $e) {
     }
-    $app['events']->dispatch(new Botble\Base\Events\UpdatedContentEvent((object) ['status' => 'published']));
-    $app['events']->dispatch(new Botble\Base\Events\UpdatedContentEvent((object) ['status' => 'draft']));
-    $app['events']->dispatch(new Botble\Base\Events\DeletedContentEvent((object) ['status' => 'draft']));
-    $app['events']->dispatch(new Botble\Media\Events\MediaFileUploaded((object) ['id' => 3, 'url' => 'news/a.jpg', 'mime_type' => 'image/jpeg']));
-    $app['events']->dispatch(new Botble\Media\Events\MediaFileUploaded((object) ['id' => 4, 'url' => 'news/a.pdf', 'mime_type' => 'application/pdf']));
-    $app['events']->dispatch(new Botble\Theme\Events\ThemeActivatedEvent());
+    $happens = fn (object $event) => $app['events']->dispatch($event);
+    $happens(new Botble\Base\Events\UpdatedContentEvent((object) ['status' => 'draft']));
+    $happens(new Botble\Base\Events\UpdatedContentEvent((object) ['username' => 'an administrator']));
+    $made['before'] = CmsJobs::pending(); // what no visitor sees makes no sitemap
+    $happens(new Botble\Base\Events\UpdatedContentEvent((object) ['status' => 'published']));
+    $happens(new Botble\Base\Events\DeletedContentEvent((object) ['status' => 'draft'])); // one sitemap for both
+    $happens(new Botble\Slug\Events\UpdatedSlugEvent((object) ['status' => 'published']));
+    $happens(new Botble\Media\Events\MediaFileUploaded((object) ['id' => 3, 'url' => 'news/a.jpg', 'mime_type' => 'image/jpeg']));
+    $happens(new Botble\Media\Events\MediaFileUploaded((object) ['id' => 4, 'url' => 'news/a.pdf', 'mime_type' => 'application/pdf']));
+
+    // An administrator's requests, as the kernel tells of them when it is done.
+    foreach ([
+        ['PUT', 'settings.general.update', 302], // clears the settings' cache
+        ['GET', 'settings.general.update', 200],
+        ['PUT', 'settings.general.update', 422], // refused: nothing was saved
+        ['POST', 'public.comment', 200],
+        ['POST', 'theme.active', 200], // clears everything
+    ] as [$method, $name, $status]) {
+        $request = Illuminate\Http\Request::create('/admin', $method);
+        $request->setRouteResolver(fn () => (new Illuminate\Routing\Route($method, '/admin', []))->name($name));
+        $happens(new Illuminate\Foundation\Http\Events\RequestHandled($request, new Illuminate\Http\Response('', $status)));
+    }
+    foreach (['cms:theme:activate' => 0, 'cms:theme:remove' => 1, 'cache:clear' => 0] as $name => $exit) {
+        $happens(new Illuminate\Console\Events\CommandFinished($name, new Symfony\Component\Console\Input\ArrayInput([]), new Symfony\Component\Console\Output\NullOutput(), $exit));
+    }
     foreach (['', str_repeat('x', 192)] as $kind) {
         try {
             cmsjobs_enqueue($kind);

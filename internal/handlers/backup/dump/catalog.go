@@ -21,6 +21,7 @@ type catalog struct {
 type tableInfo struct {
 	name, engine string
 	columns      []column // those that are written
+	key          []int    // of columns: the primary key, where rows can be found by it
 }
 
 type viewInfo struct {
@@ -34,6 +35,7 @@ type column struct {
 	name  string
 	form  form
 	float bool
+	long  bool // its values may be long
 }
 
 // form is how the values of a column are written.
@@ -61,6 +63,10 @@ func (s *session) catalog(ctx context.Context) (catalog, error) {
 	if err != nil {
 		return c, err
 	}
+	keys, err := s.keys(ctx, schema)
+	if err != nil {
+		return c, err
+	}
 	rows, err := s.texts(ctx, "SELECT TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = "+schema+" ORDER BY TABLE_NAME")
 	if err != nil {
 		return c, fmt.Errorf("listing the tables: %w", err)
@@ -76,7 +82,7 @@ func (s *session) catalog(ctx context.Context) (catalog, error) {
 			}
 			c.views = append(c.views, v)
 		default: // BASE TABLE, SYSTEM VERSIONED
-			c.tables = append(c.tables, tableInfo{name: name, engine: r[2], columns: columns[name]})
+			c.tables = append(c.tables, tableInfo{name: name, engine: r[2], columns: columns[name], key: keyOf(columns[name], keys[name])})
 		}
 	}
 	return c, nil
@@ -93,9 +99,37 @@ func (s *session) columns(ctx context.Context, schema string) (map[string][]colu
 		if generated(r[3], r[4]) {
 			continue
 		}
-		all[r[0]] = append(all[r[0]], column{name: r[1], form: forms[r[2]], float: r[2] == "float"})
+		all[r[0]] = append(all[r[0]], column{name: r[1], form: forms[r[2]], float: r[2] == "float", long: longTypes[r[2]]})
 	}
 	return all, nil
+}
+
+// keys are the columns of every table's primary key.
+func (s *session) keys(ctx context.Context, schema string) (map[string][]string, error) {
+	rows, err := s.texts(ctx, "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = "+schema+
+		" AND INDEX_NAME = 'PRIMARY' ORDER BY TABLE_NAME, SEQ_IN_INDEX")
+	if err != nil {
+		return nil, fmt.Errorf("listing the keys: %w", err)
+	}
+	keys := map[string][]string{}
+	for _, r := range rows {
+		keys[r[0]] = append(keys[r[0]], r[1])
+	}
+	return keys, nil
+}
+
+// keyOf finds a key among the columns that are written; nil where a row cannot
+// be found by it: a part of it is computed, or long, or a float that equals no
+// literal.
+func keyOf(columns []column, key []string) (at []int) {
+	for _, name := range key {
+		i := slices.IndexFunc(columns, func(c column) bool { return c.name == name && !c.long && !c.float })
+		if i < 0 {
+			return nil
+		}
+		at = append(at, i)
+	}
+	return at
 }
 
 // generated knows a computed column. MySQL 8 says DEFAULT_GENERATED of one

@@ -35,7 +35,7 @@ type Loader struct {
 	split   *Splitter
 	part    Part
 	table   string
-	inserts chan []byte
+	inserts chan string
 	pending sync.WaitGroup // INSERTs that are not done
 	workers sync.WaitGroup
 }
@@ -49,7 +49,7 @@ func NewLoader(ctx context.Context, dsn string, o LoadOptions) (*Loader, error) 
 	if o.Workers <= 0 {
 		o.Workers = 4
 	}
-	l := &Loader{pool: pool, options: o, inserts: make(chan []byte)}
+	l := &Loader{pool: pool, options: o, inserts: make(chan string)}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	if l.conn, err = loadingConn(ctx, pool); err != nil {
 		return nil, errors.Join(fmt.Errorf("connecting for the restore: %w", err), pool.Close())
@@ -86,7 +86,7 @@ func (l *Loader) work() {
 	}
 	for statement := range l.inserts {
 		if l.ctx.Err() == nil {
-			if _, err := conn.ExecContext(l.ctx, string(statement)); err != nil {
+			if _, err := conn.ExecContext(l.ctx, statement); err != nil {
 				l.cancel(describe(statement, err))
 			}
 		}
@@ -94,7 +94,7 @@ func (l *Loader) work() {
 	}
 }
 
-func describe(statement []byte, err error) error {
+func describe(statement string, err error) error {
 	return fmt.Errorf("restoring %.80q: %w", statement, err)
 }
 
@@ -137,14 +137,14 @@ func (l *Loader) statement(statement []byte) error {
 	}
 	if l.table != "" && bytes.HasPrefix(statement, []byte("INSERT ")) {
 		l.pending.Add(1)
-		l.inserts <- bytes.Clone(statement)
+		l.inserts <- string(statement)
 		return nil
 	}
 	if l.options.DropDefiners && l.table == "" {
 		statement = Definer.ReplaceAll(statement, nil)
 	}
 	if _, err := l.conn.ExecContext(l.ctx, string(statement)); err != nil {
-		return describe(statement, err)
+		return describe(string(statement), err)
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func TestTheServerDiesInTheMiddle(t *testing.T) {
 func TestSizes(t *testing.T) {
 	tables, row := 50, 6<<20
 	if soak() {
-		tables, row = 5000, 60<<20
+		tables, row = 5000, 64<<20
 	}
 	from := jobstest.Open(t, jobstest.MySQL)
 	for i := range tables {
@@ -334,12 +334,17 @@ func TestSQLiteIsCopiedWhileInUse(t *testing.T) {
 
 func TestThrottle(t *testing.T) {
 	var sum int
-	w := newWriter(t.Context(), Options{Throttle: 1 << 30, PieceSize: 1 << 20}, func(_ Part, _ string, sql []byte) error { sum += len(sql); return nil })
+	start := time.Now()
+	w := newWriter(t.Context(), Options{Throttle: 4 << 20, PieceSize: 1 << 20}, func(_ Part, _ string, sql []byte) error { sum += len(sql); return nil })
 	for range 5 {
 		w.string(strings.Repeat("x", 700_000))
 	}
 	if err := w.close(); err != nil || sum != 3_500_000 {
 		t.Errorf("%d bytes, %v", sum, err)
+	}
+	// However slow the machine, it cannot be faster than it may.
+	if took, least := time.Since(start), time.Second*time.Duration(sum-burst)/(4<<20); took < least {
+		t.Errorf("%d bytes took %s, less than %s", sum, took, least)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -196,9 +196,9 @@ func isComment(head []byte) bool {
 		bytes.HasPrefix(head, []byte("/*")) && !bytes.HasPrefix(head, []byte("/*!")) && !bytes.Contains(head, []byte("*/"))
 }
 
-// CountRows counts the rows of an INSERT … VALUES statement; 0 for others.
+// CountRows counts the rows of an INSERT or REPLACE … VALUES statement; 0 for others.
 func CountRows(statement []byte) int64 {
-	if !bytes.HasPrefix(statement, []byte("INSERT ")) {
+	if !bytes.HasPrefix(statement, []byte("INSERT ")) && !bytes.HasPrefix(statement, []byte("REPLACE ")) {
 		return 0
 	}
 	var rows int64

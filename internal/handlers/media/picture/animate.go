@@ -44,6 +44,9 @@ func (m Maker) animated(ctx context.Context, data []byte, h Header, tasks []task
 	slices.SortStableFunc(tasks, func(a, b task) int { return cmp.Compare(a.step, b.step) })
 	var strips []*strip
 	for _, t := range tasks {
+		if t.spec < 0 {
+			continue // the preview is a picture, no file
+		}
 		for _, f := range t.formats {
 			strips = append(strips, &strip{task: t, format: f})
 		}
@@ -213,7 +216,7 @@ func (f webpFrame) decode() (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := openWebP(file, h)
+	s, err := openWebP(file, h, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -223,14 +226,49 @@ func (f webpFrame) decode() (image.Image, error) {
 	return s.(whole).img, nil
 }
 
-// stillGIF decodes a GIF of one frame.
-func stillGIF(data []byte, h Header) (source, error) {
-	moments, _, err := openAnimation(data, h)
-	if err != nil {
-		return nil, err
+// copied gives the original as each rendition in its own format.
+func (m Maker) copied(ctx context.Context, data []byte, h Header, tasks []task) (Result, error) {
+	var others []task
+	var copies []Rendition
+	width, height := h.Size()
+	for _, t := range tasks {
+		rest := t
+		rest.formats = nil
+		for _, f := range t.formats {
+			if f == h.Format && t.spec >= 0 {
+				copies = append(copies, Rendition{Spec: t.spec, Format: f, Width: width, Height: height, Frames: h.Frames, Data: data})
+			} else {
+				rest.formats = append(rest.formats, f)
+			}
+		}
+		if t.spec < 0 || rest.formats != nil {
+			others = append(others, rest)
+		}
 	}
-	for moment := range moments {
-		return newWhole(moment.canvas), nil
+	result, err := m.still(ctx, data, h, others)
+	result.Renditions = append(result.Renditions, copies...)
+	slices.SortStableFunc(result.Renditions, func(a, b Rendition) int { return cmp.Compare(a.Spec, b.Spec) })
+	return result, err
+}
+
+// firstFrame decodes an animation's first moment, or a GIF's only one.
+func firstFrame(data []byte, h Header) (source, error) {
+	if h.Format == WebP {
+		h.webp.frames = h.webp.frames[:1]
+		for moment, err := range webpMoments(h) {
+			if err != nil {
+				return nil, err
+			}
+			return newWhole(moment.canvas), nil
+		}
 	}
-	return nil, fmt.Errorf("%w: the GIF shows nothing", ErrCorrupt)
+	return openImage("GIF", func() (image.Image, error) {
+		frame, err := gif.Decode(bytes.NewReader(data))
+		if err != nil {
+			return nil, err
+		}
+		canvas := image.NewNRGBA(image.Rect(0, 0, h.StoredWidth, h.StoredHeight))
+		draw.Draw(canvas, frame.Bounds(), frame, frame.Bounds().Min, draw.Over)
+		return canvas, nil
+	})
 }

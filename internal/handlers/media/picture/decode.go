@@ -17,15 +17,18 @@ import (
 // open decodes the first frame as small as serves: a sample may cover up to
 // step pixels of the source each way.
 func open(data []byte, h Header, step float64) (source, error) {
+	if h.Frames > 1 {
+		return firstFrame(data, h)
+	}
 	switch h.Format {
 	case JPEG:
 		return openJPEG(data, h, step)
 	case PNG:
 		return openPNG(data, h, step)
 	case WebP:
-		return openWebP(data, h)
+		return openWebP(data, h, step)
 	case GIF:
-		return stillGIF(data, h)
+		return firstFrame(data, h)
 	}
 	return nil, ErrUnsupported
 }
@@ -85,11 +88,18 @@ func guarded(what string, decode func() (image.Image, error)) (img image.Image, 
 	return img, nil
 }
 
-func openJPEG(data []byte, h Header, step float64) (source, error) {
-	denominator := 1
-	for denominator < 8 && float64(denominator*2) <= step {
-		denominator *= 2
+// denominator is the largest of 1, 2, 4 and 8 that leaves a picture at least as
+// fine as step asks for.
+func denominator(step float64) int {
+	d := 1
+	for d < 8 && float64(d*2) <= step {
+		d *= 2
 	}
+	return d
+}
+
+func openJPEG(data []byte, h Header, step float64) (source, error) {
+	denominator := denominator(step)
 	if h.jpeg.components == 4 { // jpegn's scaling does not know four channels
 		return openImage("JPEG", func() (image.Image, error) { return stdjpeg.Decode(bytes.NewReader(data)) })
 	}

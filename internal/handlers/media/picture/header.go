@@ -10,7 +10,7 @@ import (
 // not try again for the first two.
 var (
 	// ErrUnsupported says that the bytes are no format that is read here.
-	ErrUnsupported = errors.New("the file is no JPEG, PNG, GIF or WebP picture")
+	ErrUnsupported = errors.New("the file is no picture of a kind that is read here (JPEG, PNG, GIF, WebP)")
 	// ErrTooLarge says that a limit was passed.
 	ErrTooLarge = errors.New("the picture is larger than is allowed")
 	// ErrCorrupt says that the bytes do not keep to their format.
@@ -71,6 +71,10 @@ func (h Header) Size() (width, height int) {
 	}
 	return h.StoredWidth, h.StoredHeight
 }
+
+// Unbounded says that the picture is decoded whole by a library whose time and
+// memory are known from the header only as far as it keeps to it.
+func (h Header) Unbounded() bool { return !h.Streamed }
 
 // Pixels counts one frame.
 func (h Header) Pixels() int64 { return int64(h.StoredWidth) * int64(h.StoredHeight) }

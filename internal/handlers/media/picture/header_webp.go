@@ -11,6 +11,7 @@ import (
 type webpLayout struct {
 	lossless bool
 	alpha    bool
+	lossy    []byte      // the frame of VP8 of a still picture
 	frames   []webpFrame // of an animation
 	loop     int
 }
@@ -61,7 +62,9 @@ func (h *Header) readWebP(data []byte) error {
 		case "ANMF":
 			return h.readWebPFrame(c)
 		case "VP8 ", "VP8L":
-			h.webp.lossless = kind == "VP8L"
+			if h.webp.lossless = kind == "VP8L"; !h.webp.lossless {
+				h.webp.lossy = c
+			}
 			return h.readWebPImage(kind, c, extended)
 		case "EXIF":
 			h.EXIF = c
@@ -74,6 +77,7 @@ func (h *Header) readWebP(data []byte) error {
 	if n := len(h.webp.frames); n > 0 {
 		h.Frames = n
 	}
+	h.Streamed = h.Frames == 1 && h.webp.lossy != nil && !h.webp.alpha
 	return err
 }
 

@@ -36,7 +36,22 @@ type Maker struct {
 	Encoding Encoding
 	// Preview asks for Result.Preview.
 	Preview bool
+	// Animations says what becomes of animated pictures; "" is Resize.
+	Animations Animations
 }
+
+// Animations says what becomes of animated pictures.
+type Animations string
+
+const (
+	// Resize keeps them moving: each frame is made smaller.
+	Resize Animations = "resize"
+	// Copy takes the original as each rendition in its own format; those in
+	// other formats show the first frame. Any number of frames will do.
+	Copy Animations = "copy"
+	// Still shows the first frame.
+	Still Animations = "still"
+)
 
 const previewSide = 32
 
@@ -63,17 +78,29 @@ func (m Maker) Render(ctx context.Context, data []byte, specs []Spec) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	if err := m.Limits.Check(h); err != nil {
+	if err := m.Check(h); err != nil {
 		return Result{Header: h}, err
 	}
 	tasks, err := m.plan(h, specs)
 	if err != nil {
 		return Result{Header: h}, err
 	}
-	if h.Frames > 1 {
-		return m.animated(ctx, data, h, tasks)
+	switch {
+	case h.Frames == 1 || m.Animations == Still:
+		return m.still(ctx, data, h, tasks)
+	case m.Animations == Copy:
+		return m.copied(ctx, data, h, tasks)
 	}
-	return m.still(ctx, data, h, tasks)
+	return m.animated(ctx, data, h, tasks)
+}
+
+// Check says whether a picture with this header may be decoded as far as is
+// needed.
+func (m Maker) Check(h Header) error {
+	if m.Animations == Copy || m.Animations == Still {
+		h.Frames = 1
+	}
+	return m.Limits.Check(h)
 }
 
 // render makes one spec in one format.

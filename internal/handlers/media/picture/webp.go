@@ -9,12 +9,27 @@ import (
 	"golang.org/x/image/webp"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/resample"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/vp8plane"
 )
+
+// spare is how much finer than asked for a reduced WebP is decoded: means of
+// squares are a softer filter than the one behind them, and edges of blocks that
+// were not smoothed have to vanish.
+const spare = 1.25
 
 // openWebP decodes a still WebP, in Go: faster than the library in WebAssembly,
 // and its memory is bounded by the header. Opaque lossy ones stay in the planes
-// of VP8.
-func openWebP(data []byte, h Header) (source, error) {
+// of VP8, and are made smaller while they are decoded.
+func openWebP(data []byte, h Header, step float64) (source, error) {
+	if k := denominator(step / spare); k > 1 && h.Streamed {
+		// What the reduced decoder does not take goes on to the full one.
+		if p, err := vp8plane.Decode(h.webp.lossy, k); err == nil {
+			return fromFrame(p, h, float64(k)), nil
+		}
+	}
+	if largest := DefaultLimits().WholePixels; h.Pixels() > largest {
+		return nil, fmt.Errorf("%w: a WebP that is damaged, or hardly made smaller, may have %d megapixels", ErrTooLarge, largest/1e6)
+	}
 	img, err := guarded("WebP", func() (image.Image, error) { return webp.Decode(bytes.NewReader(data)) })
 	if err != nil {
 		return nil, err
@@ -32,6 +47,14 @@ func openWebP(data []byte, h Header) (source, error) {
 		return newWhole(studioNRGBA(img)), nil
 	}
 	return newWhole(img), nil
+}
+
+func fromFrame(p *vp8plane.Picture, h Header, step float64) *raster {
+	plane := func(c vp8plane.Plane, step float64) channel {
+		return channel{resample.Plane{Pix: c.Pix, Stride: c.Stride, Width: c.Width, Height: c.Height}, step, step}
+	}
+	area := resample.Box{X1: float64(h.StoredWidth), Y1: float64(h.StoredHeight)}
+	return &raster{model: yuv, area: area, channels: []channel{plane(p.Y, step), plane(p.Cb, 2*step), plane(p.Cr, 2*step)}}
 }
 
 // fromVP8 keeps the planes, whose sampling is always 4:2:0.

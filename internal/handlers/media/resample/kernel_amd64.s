@@ -5,11 +5,11 @@ GLOBL roundVertical<>(SB), RODATA|NOPTR, $4
 DATA roundHorizontal<>+0(SB)/4, $524288
 GLOBL roundHorizontal<>(SB), RODATA|NOPTR, $4
 
-// func verticalAVX2(dst *int16, src *byte, n, stride int, weights *int16, taps int)
+// func verticalVectors(dst *int16, src *byte, n, stride int, weights *int16, taps int)
 //
 // Two rows at a time: their bytes interleaved and widened, so that VPMADDWD
 // multiplies and adds a pair of rows for eight samples.
-TEXT ·verticalAVX2(SB), NOSPLIT, $0-48
+TEXT ·verticalVectors(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
@@ -81,11 +81,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func horizontalAVX2(dst *byte, line *int16, n int, start *int32, weights *int16, taps int)
+// func horizontalVectors(dst *byte, line *int16, n int, start *int32, weights *int16, taps int)
 //
 // Four samples at a time, each the sum of one window; the four sums of eight
 // are folded together at the end.
-TEXT ·horizontalAVX2(SB), NOSPLIT, $0-48
+TEXT ·horizontalVectors(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ line+8(FP), SI
 	MOVQ n+16(FP), CX

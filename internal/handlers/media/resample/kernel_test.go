@@ -12,6 +12,9 @@ func FuzzKernelsEqualTheirTwins(f *testing.F) {
 	f.Add(uint64(1), uint16(16), uint8(7))
 	f.Add(uint64(2), uint16(33), uint8(1))
 	f.Add(uint64(3), uint16(801), uint8(16))
+	for i := range 64 {
+		f.Add(uint64(i), uint16(i*37), uint8(i*5))
+	}
 	f.Fuzz(func(t *testing.T, seed uint64, width uint16, taps uint8) {
 		n, k := int(width)%2000+1, int(taps)%70+1
 		r := rand.New(rand.NewPCG(seed, 1))

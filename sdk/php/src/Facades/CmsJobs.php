@@ -7,6 +7,7 @@ use Illuminate\Support\Facades\Facade;
 
 /**
  * @method static string enqueue(string $kind, array $data = [], array $options = [])
+ * @method static string|null enqueueOnce(string $kind, array $data = [], array $options = [])
  * @method static int pending()
  * @method static int failed(string $table = 'failed_jobs')
  */

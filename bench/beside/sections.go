@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// sitemaps: a million posts, processor time and memory of the writer.
+func sitemaps(ctx context.Context, peers string) (string, error) {
+	env := []string{}
+	if peers != "" {
+		env = append(env, "CMSJOBS_PEER="+peers)
+	}
+	all, err := benchmark(ctx, "Million", "1x", "./internal/handlers/sitemap", env...)
+	if err != nil {
+		return "", err
+	}
+	t := newTable("files of", "cmsjobs: CPU s", "peak MB", "npm sitemap: CPU s", "peak MB", "CPU ratio", "memory ratio")
+	for _, size := range []string{"1000", "50000"} {
+		ours, theirs := all["cmsjobs/"+size], all["npm-sitemap/"+size]
+		t.row(size, number(ours["cpu-s/op"]), number(ours["peak-MB"]), number(theirs["cpu-s/op"]), number(theirs["peak-MB"]),
+			ratio(theirs["cpu-s/op"], ours["cpu-s/op"]), ratio(theirs["peak-MB"], ours["peak-MB"]))
+	}
+	return t.String() + fmt.Sprintf("\nNothing changed since the last run: %.2f s.\n", all["unchanged"]["ns/op"]/1e9), nil
+}
+
+// dumps: wall time, as the server does much of the work.
+func dumps(ctx context.Context, _ string) (string, error) {
+	posts := "30000"
+	all, err := benchmark(ctx, "BesidePeers", "3x", "./internal/handlers/backup/dump", "CMSJOBS_BENCH_POSTS="+posts)
+	if err != nil {
+		return "", err
+	}
+	t := newTable("what", "seconds", "ratio to ours of the same kind")
+	for _, pair := range [][2]string{{"dump/own-plain", ""}, {"dump/mariadb-dump-plain", "dump/own-plain"}, {"dump/mydumper-t2-plain", "dump/own-plain"},
+		{"dump/own-zstd", ""}, {"dump/own-pgzip", ""}, {"dump/mariadb-dump-gzip", "dump/own-pgzip"}, {"dump/mariadb-dump-zstd-T2", "dump/own-zstd"}, {"dump/mydumper-t2", "dump/own-zstd"},
+		{"restore/own-parallel", ""}, {"restore/client-own-file", "restore/own-parallel"}, {"restore/client-mariadb-dump-file", "restore/own-parallel"}, {"restore/myloader-t2", "restore/own-parallel"}} {
+		took := all[pair[0]]["ns/op"]
+		if took == 0 {
+			t.row(pair[0], "not installed", "–")
+			continue
+		}
+		t.row(pair[0], number(took/1e9), ratio(took, all[pair[1]]["ns/op"]))
+	}
+	return fmt.Sprintf("%s generated posts, three runs each.\n\n%s", posts, t.String()), nil
+}
+
+func number(v float64) string {
+	if v == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// pictures: processor time and memory of a rendering, by the package's own
+// script, on photos that this program draws.
+func pictures(ctx context.Context, peers string) (string, error) {
+	if peers == "" {
+		return "", errors.New("sharp is not installed: it needs npm")
+	}
+	dir, err := os.MkdirTemp("", "cmsjobs-beside-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	t := newTable("picture", "cmsjobs: CPU ms / MB", "sharp, best", "sharp, usual", "imaging", "CPU ratio: best", "usual", "imaging")
+	for _, p := range []struct {
+		name          string
+		width, height int
+	}{{"1mp.jpg", 1200, 800}, {"12mp.jpg", 4200, 2800}, {"24mp.jpg", 6000, 4000}, {"3mp.png", 2100, 1400}} {
+		path := filepath.Join(dir, p.name)
+		if err := draw(path, p.width, p.height); err != nil {
+			return "", err
+		}
+		script, err := filepath.Abs("internal/handlers/media/bench/run.sh")
+		if err != nil {
+			return "", err
+		}
+		c := exec.CommandContext(ctx, script, path)
+		c.Dir, c.Stderr = peers, os.Stderr
+		c.Env = append(os.Environ(), "TIMES=10")
+		out, err := c.Output()
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", p.name, err)
+		}
+		all := costs(string(out))
+		ours := all["ours"]
+		t.row(p.name, ours.String(), all["sharp-best"].String(), all["sharp-usual"].String(), all["imaging"].String(),
+			ratio(all["sharp-best"].cpu, ours.cpu), ratio(all["sharp-usual"].cpu, ours.cpu), ratio(all["imaging"].cpu, ours.cpu))
+	}
+	return "Three thumbnails a picture (150×150 and 300×300 cut, 800×800 fitted), drawn photos with grain, ten renderings each.\n\n" + t.String(), nil
+}
+
+// cost of a rendering: processor milliseconds and the process's peak.
+type cost struct{ cpu, peak float64 }
+
+func (c cost) String() string {
+	if c.cpu == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f / %.0f", c.cpu, c.peak)
+}
+
+// costs reads the script's lines: NAME CPU ms PEAK MB.
+func costs(output string) map[string]cost {
+	all := map[string]cost{}
+	for line := range strings.Lines(output) {
+		var name string
+		var c cost
+		if _, err := fmt.Sscanf(line, "%s %f ms %f MB", &name, &c.cpu, &c.peak); err == nil {
+			all[name] = c
+		}
+	}
+	return all
+}
+
+// draw makes a picture that compresses like a photo: shapes, light and grain.
+func draw(path string, width, height int) error {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same each time
+	picture := image.NewRGBA(image.Rect(0, 0, width, height))
+	for y := range height {
+		for x := range width {
+			light := 128 + 90*math.Sin(float64(x)/211+math.Sin(float64(y)/97)*2)*math.Cos(float64(y)/173)
+			grain := float64(random.IntN(13)) - 6
+			level := func(v float64) uint8 { return uint8(max(0, min(255, v+grain))) }
+			picture.SetRGBA(x, y, color.RGBA{level(light), level(light*0.8 + 20), level(255 - light), 255})
+		}
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if strings.HasSuffix(path, ".png") {
+		err = png.Encode(f, picture)
+	} else {
+		err = jpeg.Encode(f, picture, &jpeg.Options{Quality: 90})
+	}
+	return errors.Join(err, f.Close())
+}

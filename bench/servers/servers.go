@@ -1,0 +1,164 @@
+// Package servers starts database servers for measurements, and reads how much
+// processor time they use. It does not measure anything itself.
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/migrations"
+)
+
+// Server is a database server that a program started for itself. Stop ends it.
+type Server struct {
+	*jobstest.Server
+	Name string // MariaDB, PostgreSQL, SQLite
+	pid  int
+	made int    // databases so far
+	dir  string // of SQLite's files
+}
+
+// MariaDB starts a MariaDB with default settings for durability.
+func MariaDB() (*Server, error) {
+	return start("MariaDB", func() (*jobstest.Server, error) { return jobstest.NewMariaDB("--innodb-buffer-pool-size=512M") }, "pid")
+}
+
+// PostgreSQL starts a PostgreSQL.
+func PostgreSQL() (*Server, error) {
+	return start("PostgreSQL", jobstest.NewPostgres, "data/postmaster.pid")
+}
+
+// SQLite stands for a server where there is none: databases are files in dir,
+// and all processor time is the client's.
+func SQLite(dir string) *Server { return &Server{Name: "SQLite", dir: dir} }
+
+func start(name string, make func() (*jobstest.Server, error), pidFile string) (*Server, error) {
+	s, err := make()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Start(); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(s.Dir, pidFile))
+	if err == nil {
+		first, _, _ := strings.Cut(string(text), "\n")
+		var pid int
+		if pid, err = strconv.Atoi(strings.TrimSpace(first)); err == nil {
+			return &Server{Server: s, Name: name, pid: pid}, nil
+		}
+	}
+	s.Stop()
+	return nil, fmt.Errorf("finding the process of %s: %w", name, err)
+}
+
+// Database makes an empty database and names it for drivers.
+func (s *Server) Database() (dsn, name string, err error) {
+	s.made++
+	name = fmt.Sprintf("bench%d", s.made)
+	if s.Name == "SQLite" {
+		path := filepath.Join(s.dir, name+".sqlite")
+		return "sqlite:" + path, name, os.WriteFile(path, nil, 0o600)
+	}
+	driver, admin := "mysql", jobstest.MariaDBDSN(s.Port, "")
+	dsn = fmt.Sprintf("mysql://root@127.0.0.1:%d/%s", s.Port, name)
+	if s.Name == "PostgreSQL" {
+		driver, admin, dsn = "pgx", jobstest.PostgresDSN(s.Port, "postgres"), jobstest.PostgresDSN(s.Port, name)
+	}
+	db, err := sqlx.Open(driver, admin)
+	if err != nil {
+		return "", "", err
+	}
+	defer db.Close()
+	_, err = db.Exec("CREATE DATABASE " + name)
+	return dsn, name, err
+}
+
+// CMS makes a database with Laravel's tables and ours.
+func (s *Server) CMS(ctx context.Context) (db *sqlx.DB, dsn, name string, err error) {
+	if dsn, name, err = s.Database(); err != nil {
+		return nil, "", "", err
+	}
+	if db, err = sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: dsn}); err != nil {
+		return nil, "", "", err
+	}
+	_, err = sqlstore.CreateTables(ctx, db, sqlstore.Stock, "")
+	if err == nil {
+		err = migrations.Up(ctx, db.DB, db.DriverName())
+	}
+	if err != nil {
+		return nil, "", "", errors.Join(err, db.Close())
+	}
+	return db, dsn, name, nil
+}
+
+// CPU is the processor time that the server has used: of its process, and of
+// its children, those that ended included.
+func (s *Server) CPU() time.Duration {
+	if s.pid == 0 { // it runs in our own process
+		return 0
+	}
+	for {
+		before := Ticks(s.pid, true)
+		children := time.Duration(0)
+		stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+		for _, path := range stats {
+			pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
+			if f := stat(pid); len(f) > 1 && f[1] == strconv.Itoa(s.pid) {
+				children += Ticks(pid, false)
+			}
+		}
+		// A child that ended meanwhile would be counted twice, or not at all.
+		if after := Ticks(s.pid, true); after-before < 20*time.Millisecond {
+			return after + children
+		}
+	}
+}
+
+// stat are the fields of /proc/PID/stat behind the command's name.
+func stat(pid int) []string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil // it has ended
+	}
+	return strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+}
+
+// Ticks is the processor time of a process, or with children that of those that
+// it waited for, too.
+func Ticks(pid int, children bool) time.Duration {
+	f := stat(pid)
+	if len(f) < 15 {
+		return 0
+	}
+	to := 13
+	if children {
+		to = 15
+	}
+	sum := 0
+	for _, word := range f[11:to] { // utime, stime, cutime, cstime
+		n, _ := strconv.Atoi(word)
+		sum += n
+	}
+	return time.Duration(sum) * 10 * time.Millisecond // USER_HZ is 100 on all of Linux
+}
+
+// OwnCPU is what this process has used.
+func OwnCPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

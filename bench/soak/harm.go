@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// How long harm may be felt after it ended: leases run out and are found, hosts
+// are connected anew, breakers close.
+const (
+	aftermath = 3 * lease
+	breakers  = 90 * time.Second
+)
+
+// harms are done in a random order, each as often as the others.
+func (l *lab) harms() []func(context.Context) error {
+	list := []func(context.Context) error{
+		l.killWorker, l.killWorker, l.killServer, l.restartWorker, l.pauseWorker,
+		l.cutNetwork, l.slowNetwork, l.blackHole, l.resetNetwork, l.mailNetwork,
+	}
+	if len(l.disks) == 2 {
+		list = append(list, l.fullDatabaseDisk, l.fullSiteDisk)
+	}
+	return list
+}
+
+// victim is a worker that is not spared.
+func (l *lab) victim() *worker {
+	return l.team[1+rand.IntN(len(l.team)-1)]
+}
+
+func (l *lab) killWorker(ctx context.Context) error {
+	w := l.victim()
+	l.did("worker killed", aftermath)
+	w.kill()
+	return w.start(ctx)
+}
+
+// restartWorker ends a worker as a deployment does: in order, and within its
+// grace. Nothing may be felt of it.
+func (l *lab) restartWorker(ctx context.Context) error {
+	w := l.victim()
+	w.signal(syscall.SIGTERM)
+	if err := w.wait(time.Minute); err != nil {
+		l.note("%s ended with %v after TERM", w.name, err)
+		l.did("worker did not end in order", aftermath)
+	}
+	return w.start(ctx)
+}
+
+// pauseWorker stops a process for longer than its lease.
+func (l *lab) pauseWorker(context.Context) error {
+	w := l.victim()
+	l.did("worker paused past its lease", 2*lease+aftermath)
+	w.signal(syscall.SIGSTOP)
+	time.Sleep(lease * 3 / 2)
+	w.signal(syscall.SIGCONT)
+	return nil
+}
+
+func (l *lab) killServer(context.Context) error {
+	l.did("server killed", 5*time.Second+aftermath)
+	if err := l.server.Kill(); err != nil {
+		say("killing the server: %v", err) // its exit code
+	}
+	return l.startServer()
+}
+
+func (l *lab) startServer() error {
+	if err := l.server.Start(); err != nil {
+		return fmt.Errorf("the server does not come back: %w", err)
+	}
+	return nil
+}
+
+func (l *lab) cutNetwork(context.Context) error {
+	l.did("network cut", 2*time.Second+aftermath)
+	return l.toxics.cut("database", 2*time.Second)
+}
+
+func (l *lab) slowNetwork(context.Context) error {
+	l.did("network slow", 8*time.Second+aftermath)
+	if err := l.toxics.poison("database", "latency", map[string]any{"latency": 100, "jitter": 80}, 4*time.Second); err != nil {
+		return err
+	}
+	return l.toxics.poison("database", "bandwidth", map[string]any{"rate": 8}, 4*time.Second)
+}
+
+func (l *lab) blackHole(context.Context) error {
+	l.did("network a black hole", 6*time.Second+20*time.Second+aftermath) // the driver waits 10 s for an answer, twice
+	return l.toxics.poison("database", "timeout", map[string]any{"timeout": 0}, 6*time.Second)
+}
+
+func (l *lab) resetNetwork(context.Context) error {
+	l.did("connections reset", 3*time.Second+aftermath)
+	return l.toxics.poison("database", "reset_peer", map[string]any{"timeout": 50}, 3*time.Second)
+}
+
+func (l *lab) mailNetwork(context.Context) error {
+	l.did("mail server cut off", 2*time.Second+breakers)
+	return l.toxics.cut("mail", 2*time.Second)
+}
+
+// fullDatabaseDisk leaves the database without a free byte for two seconds. A
+// server that dies of it is started again, as its supervisor would.
+func (l *lab) fullDatabaseDisk(ctx context.Context) error {
+	l.did("database's disk full", 10*time.Second+aftermath)
+	if err := fill(l.disks, "database", 2*time.Second); err != nil {
+		return err
+	}
+	call, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if l.db.PingContext(call) == nil {
+		return nil
+	}
+	say("the server died of its full disk")
+	l.did("server killed", 5*time.Second+aftermath)
+	if err := l.server.Kill(); err != nil {
+		say("the server was gone: %v", err)
+	}
+	return l.startServer()
+}
+
+func (l *lab) fullSiteDisk(context.Context) error {
+	l.did("site's disk full", 5*time.Second+aftermath)
+	return fill(l.disks, "cms", 3*time.Second)
+}
+
+// fill leaves a disk without a free byte for a while.
+func fill(disks []string, name string, length time.Duration) (err error) {
+	for _, disk := range disks {
+		if filepath.Base(disk) != name {
+			continue
+		}
+		ballast := filepath.Join(disk, "ballast")
+		f, err := os.Create(ballast)
+		if err != nil {
+			return fmt.Errorf("filling the disk: %w", err)
+		}
+		for block := make([]byte, 1<<20); err == nil; {
+			_, err = f.Write(block) // until there is no space
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			say("filling the disk: %v", err)
+		}
+		time.Sleep(length)
+		return errors.Join(f.Close(), os.Remove(ballast))
+	}
+	return nil
+}
+
+// keepHarming does one harm after the other until ctx ends.
+func (l *lab) keepHarming(ctx context.Context, every time.Duration) error {
+	var deck []func(context.Context) error
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(every):
+		}
+		if len(deck) == 0 {
+			deck = l.harms()
+			rand.Shuffle(len(deck), func(i, k int) { deck[i], deck[k] = deck[k], deck[i] })
+		}
+		if err := deck[0](context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+		deck = deck[1:]
+		l.watch(ctx)
+	}
+}
+
+// watch starts what ended by itself, as a supervisor does, and notes it.
+func (l *lab) watch(ctx context.Context) {
+	for _, w := range l.team {
+		if !w.ended() {
+			continue
+		}
+		l.note("%s ended by itself: %v", w.name, w.wait(0))
+		l.did("worker ended by itself", aftermath)
+		if err := w.start(context.WithoutCancel(ctx)); err != nil {
+			l.note("%v", err)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// ending is how a job is meant to end.
+type ending int
+
+const (
+	done   ending = iota // completed, its effect seen
+	buried               // in failed_jobs, because its other side always refuses
+	either               // nobody can know: the answer was withheld after the effect
+)
+
+// asked is a job that somebody wanted.
+type asked struct {
+	kind  string
+	due   time.Time
+	acked bool // the INSERT was answered; otherwise nobody knows whether it is there
+	want  ending
+}
+
+// seen is an effect that an observer outside of everything that fails saw.
+type seen struct {
+	key      int
+	at       time.Time
+	accepted bool // it answered that all is well
+}
+
+// run is a line of the service's own history.
+type run struct {
+	key, attempt int
+	outcome      string
+	started      time.Time
+	ended        time.Time
+}
+
+// fault is harm that was done, and till when it may be felt.
+type fault struct {
+	name     string
+	at, till time.Time
+}
+
+// history is what the judge reads.
+type history struct {
+	asked  map[int]asked
+	seen   []seen
+	runs   []run
+	waits  map[int]bool // rows that are still in the queue
+	failed map[int]bool // rows in failed_jobs
+	faults []fault
+	// observed are the kinds whose effects are in seen; unsure those whose jobs
+	// may end buried after a fault, because nobody knows whether they took effect;
+	// onlyOnce those whose effect is never repeated, fault or not; queueing those
+	// that wait for each other.
+	observed, unsure, onlyOnce, queueing map[string]bool
+	patience                             time.Duration // how late is late without a fault
+}
+
+// verdict is what the judge says. Each line of its lists is one violation.
+type verdict struct {
+	Acked, Unknown, Buried int
+	Lost, Doubled, Late    []string
+	Wrong                  []string      // ended otherwise than it was meant to
+	Again                  int           // runs and effects that a fault explains
+	Median, Most, Longest  time.Duration // from falling due to the start; Most is 99 %
+}
+
+func (v verdict) good() bool {
+	return len(v.Lost)+len(v.Doubled)+len(v.Late)+len(v.Wrong) == 0
+}
+
+// judge reads a history. Nothing is lost: an acknowledged job ended. Nothing is
+// doubled: each effect, and each attempt that left no line in the history, lies
+// behind a fault within its life. Nothing is late: a job starts soon after it
+// fell due, or a fault lies between.
+func judge(h history) verdict {
+	v := verdict{}
+	runs, effects := map[int][]run{}, map[int][]seen{}
+	for _, r := range h.runs {
+		runs[r.key] = append(runs[r.key], r)
+	}
+	for _, s := range h.seen {
+		effects[s.key] = append(effects[s.key], s)
+	}
+	var waits []time.Duration
+	for _, key := range slices.Sorted(maps.Keys(h.asked)) {
+		c := trial{history: &h, verdict: &v, key: key, asked: h.asked[key], runs: runs[key], effects: effects[key]}
+		slices.SortFunc(c.runs, func(a, b run) int { return a.ended.Compare(b.ended) })
+		slices.SortFunc(c.effects, func(a, b seen) int { return a.at.Compare(b.at) })
+		c.end()
+		c.twice()
+		if wait, started := c.late(); started {
+			waits = append(waits, wait)
+		}
+	}
+	if slices.Sort(waits); len(waits) > 0 {
+		share := func(x float64) time.Duration { return waits[int(float64(len(waits)-1)*x)].Round(time.Millisecond) }
+		v.Median, v.Most, v.Longest = share(0.5), share(0.99), share(1)
+	}
+	return v
+}
+
+// trial is the judge's look at one job.
+type trial struct {
+	*history
+	verdict *verdict
+	key     int
+	asked   asked
+	runs    []run
+	effects []seen
+}
+
+func (c *trial) name() string { return fmt.Sprintf("%s %d", c.asked.kind, c.key) }
+
+// end holds how the job ended against how it was meant to end.
+func (c *trial) end() {
+	completed := slices.ContainsFunc(c.runs, func(r run) bool { return r.outcome == "completed" })
+	there := completed || c.failed[c.key]
+	if c.asked.acked {
+		c.verdict.Acked++
+	} else if c.verdict.Unknown++; !there && !c.waits[c.key] {
+		return // it never came into the queue
+	}
+	accepted := slices.ContainsFunc(c.effects, func(s seen) bool { return s.accepted })
+	switch {
+	case !there:
+		state := "is gone"
+		if c.waits[c.key] {
+			state = "is still in the queue"
+		}
+		c.verdict.Lost = append(c.verdict.Lost, c.name()+" "+state)
+	case completed && c.asked.want == buried:
+		c.verdict.Wrong = append(c.verdict.Wrong, c.name()+" was completed, although its other side refused it")
+	case completed && c.observed[c.asked.kind] && !accepted && c.asked.want == done:
+		c.verdict.Lost = append(c.verdict.Lost, c.name()+" is completed, but its effect was never seen")
+	case c.failed[c.key] && c.asked.want == done && !(c.unsure[c.asked.kind] && c.explained(c.asked.due, c.lastEnd())):
+		c.verdict.Wrong = append(c.verdict.Wrong, c.name()+" failed for good without a reason")
+	}
+	if c.failed[c.key] {
+		c.verdict.Buried++
+	}
+}
+
+func (c *trial) lastEnd() time.Time {
+	if len(c.runs) == 0 {
+		return c.asked.due.Add(c.patience)
+	}
+	return c.runs[len(c.runs)-1].ended
+}
+
+// twice looks for what happened more than once.
+func (c *trial) twice() {
+	var before *seen
+	for i, e := range c.effects {
+		if before != nil {
+			c.again(before.at, e.at, "had its effect twice", c.onlyOnce[c.asked.kind])
+		}
+		if e.accepted {
+			before = &c.effects[i]
+		}
+	}
+	ends := 0
+	for i, r := range c.runs {
+		if r.outcome == "completed" {
+			ends++
+		}
+		// Attempts count starts. One that left no line in the history was cut off.
+		last, began := 0, c.asked.due
+		if i > 0 {
+			last, began = c.runs[i-1].attempt, c.runs[i-1].ended
+			if c.runs[i-1].outcome == "released" {
+				last-- // given back: the next start has its number
+			}
+		}
+		for range max(0, r.attempt-last-1) {
+			c.again(began, r.started, fmt.Sprintf("started before attempt %d, and nobody knows what became of it", r.attempt), false)
+		}
+		if r.outcome == "crashed" { // the service itself says that a start ended without a word
+			c.again(began, r.ended, fmt.Sprintf("lost attempt %d on the way", r.attempt), false)
+		}
+	}
+	if ends > 1 {
+		c.verdict.Doubled = append(c.verdict.Doubled, c.name()+" was completed twice")
+	}
+}
+
+// again counts a repetition that a fault explains, and notes any other.
+func (c *trial) again(from, to time.Time, what string, never bool) {
+	if !never && c.explained(from, to) {
+		c.verdict.Again++
+		return
+	}
+	c.verdict.Doubled = append(c.verdict.Doubled, fmt.Sprintf("%s %s, between %s and %s", c.name(), what, from.Format(clock), to.Format(clock)))
+}
+
+const clock = "15:04:05.000"
+
+// late returns how long the job waited from falling due to its first start.
+func (c *trial) late() (wait time.Duration, started bool) {
+	var start time.Time
+	switch {
+	case len(c.effects) > 0:
+		start = c.effects[0].at
+	case len(c.runs) > 0:
+		start = c.runs[0].started
+	}
+	if start.IsZero() || c.queueing[c.asked.kind] {
+		return 0, false
+	}
+	wait = start.Sub(c.asked.due)
+	if wait > c.patience && !c.explained(c.asked.due, start) {
+		c.verdict.Late = append(c.verdict.Late, fmt.Sprintf("%s started %v after it fell due at %s", c.name(), wait.Round(time.Millisecond), c.asked.due.Format(clock)))
+	}
+	return wait, true
+}
+
+// explained says whether a fault was felt between two moments.
+func (h *history) explained(from, to time.Time) bool {
+	return slices.ContainsFunc(h.faults, func(f fault) bool { return !f.till.Before(from) && !f.at.After(to) })
+}
+
+// tally counts faults by name.
+func tally(faults []fault) string {
+	counts := map[string]int{}
+	for _, f := range faults {
+		counts[f.name]++
+	}
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Compare(a, b) })
+	text := ""
+	for _, name := range names {
+		text += fmt.Sprintf(", %s %d", name, counts[name])
+	}
+	if text == "" {
+		return "none"
+	}
+	return text[2:]
+}

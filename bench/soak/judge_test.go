@@ -1,0 +1,122 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }
+
+// calm is a history in which all went well: a webhook that was seen, a probe,
+// a mail that is refused, and a job whose INSERT nobody answered.
+func calm() history {
+	return history{
+		asked: map[int]asked{
+			1: {kind: "webhook.deliver", due: at(0), acked: true},
+			2: {kind: "cmsjobs.probe", due: at(0), acked: true},
+			3: {kind: "mail.send", due: at(0), acked: true, want: buried},
+			4: {kind: "cmsjobs.probe", due: at(0)},
+		},
+		seen: []seen{{key: 1, at: at(0.1), accepted: true}, {key: 3, at: at(0.1)}},
+		runs: []run{
+			{key: 1, attempt: 1, outcome: "completed", started: at(0.1), ended: at(0.2)},
+			{key: 2, attempt: 1, outcome: "completed", started: at(0.1), ended: at(0.2)},
+			{key: 3, attempt: 1, outcome: "failed", started: at(0.1), ended: at(0.2)},
+		},
+		waits: map[int]bool{}, failed: map[int]bool{3: true},
+		observed: map[string]bool{"webhook.deliver": true, "mail.send": true},
+		unsure:   map[string]bool{"mail.send": true}, onlyOnce: map[string]bool{"mail.send": true}, queueing: map[string]bool{},
+		patience: 10 * time.Second,
+	}
+}
+
+func TestTheJudgeFindsNothingWhereNothingIs(t *testing.T) {
+	v := judge(calm())
+	if !v.good() || v.Acked != 3 || v.Unknown != 1 || v.Buried != 1 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Each history has one thing wrong with it, and the judge must say which.
+func TestTheJudgeFinds(t *testing.T) {
+	kill := fault{name: "worker killed", at: at(0.15), till: at(5)}
+	for name, c := range map[string]struct {
+		spoil func(*history)
+		in    func(verdict) []string
+		says  string // "" where it must say nothing
+	}{
+		"a job that is gone": {func(h *history) { h.runs = slices.Delete(h.runs, 1, 2) },
+			func(v verdict) []string { return v.Lost }, "cmsjobs.probe 2 is gone"},
+		"a job that never left the queue": {func(h *history) { h.runs = slices.Delete(h.runs, 1, 2); h.waits[2] = true },
+			func(v verdict) []string { return v.Lost }, "still in the queue"},
+		"a job that says it is done, and nobody saw it": {func(h *history) { h.seen = h.seen[1:] },
+			func(v verdict) []string { return v.Lost }, "its effect was never seen"},
+		"a lost job, fault or not": {func(h *history) { h.runs = slices.Delete(h.runs, 1, 2); h.faults = []fault{kill} },
+			func(v verdict) []string { return v.Lost }, "cmsjobs.probe 2 is gone"},
+		"an effect that came twice": {func(h *history) { h.seen = append(h.seen, seen{key: 1, at: at(0.12), accepted: true}) },
+			func(v verdict) []string { return v.Doubled }, "webhook.deliver 1 had its effect twice"},
+		"an effect that came twice, but a fault lies between": {func(h *history) {
+			h.seen = append(h.seen, seen{key: 1, at: at(3), accepted: true})
+			h.faults = []fault{kill}
+		}, func(v verdict) []string { return v.Doubled }, ""},
+		"a fault that was over before": {func(h *history) {
+			h.seen = append(h.seen, seen{key: 1, at: at(0.12), accepted: true})
+			h.faults = []fault{{name: "earlier", at: at(-20), till: at(-10)}}
+		}, func(v verdict) []string { return v.Doubled }, "had its effect twice"},
+		"a mail that came twice, fault or not": {func(h *history) {
+			h.asked[3] = asked{kind: "mail.send", due: at(0), acked: true, want: either}
+			h.seen = append(h.seen, seen{key: 3, at: at(0.2), accepted: true}, seen{key: 3, at: at(3), accepted: true})
+			h.faults = []fault{kill}
+		}, func(v verdict) []string { return v.Doubled }, "mail.send 3 had its effect twice"},
+		"a job that was completed twice": {func(h *history) {
+			h.runs = append(h.runs, run{key: 2, attempt: 1, outcome: "completed", started: at(0.2), ended: at(0.3)})
+		}, func(v verdict) []string { return v.Doubled }, "cmsjobs.probe 2 was completed twice"},
+		"a start that left no trace": {func(h *history) { h.runs[1].attempt = 2 },
+			func(v verdict) []string { return v.Doubled }, "started before attempt 2"},
+		"a crash that nothing caused": {func(h *history) {
+			h.runs[1].outcome = "crashed"
+			h.runs = append(h.runs, run{key: 2, attempt: 2, outcome: "completed", started: at(8), ended: at(9)})
+		}, func(v verdict) []string { return v.Doubled }, "lost attempt 1 on the way"},
+		"a crash that a fault caused": {func(h *history) {
+			h.runs[1].outcome, h.faults = "crashed", []fault{kill}
+			h.runs = append(h.runs, run{key: 2, attempt: 2, outcome: "completed", started: at(8), ended: at(9)})
+		}, func(v verdict) []string { return v.Doubled }, ""},
+		"a retry is no repetition": {func(h *history) {
+			h.runs[1].outcome = "retried"
+			h.runs = append(h.runs, run{key: 2, attempt: 2, outcome: "completed", started: at(1), ended: at(2)})
+		}, func(v verdict) []string { return v.Doubled }, ""},
+		"a run that was given back is no repetition": {func(h *history) {
+			h.runs[1].outcome = "released"
+			h.runs = append(h.runs, run{key: 2, attempt: 1, outcome: "completed", started: at(1), ended: at(2)})
+		}, func(v verdict) []string { return v.Doubled }, ""},
+		"a job that came late": {func(h *history) { h.runs[1].started, h.runs[1].ended = at(30), at(31) },
+			func(v verdict) []string { return v.Late }, "cmsjobs.probe 2 started 30s after it fell due"},
+		"a job that came late behind a fault": {func(h *history) {
+			h.runs[1].started, h.runs[1].ended = at(30), at(31)
+			h.faults = []fault{{name: "server killed", at: at(1), till: at(25)}}
+		}, func(v verdict) []string { return v.Late }, ""},
+		"a job that failed for good": {func(h *history) { h.runs[1].outcome, h.failed[2] = "failed", true },
+			func(v verdict) []string { return v.Wrong }, "cmsjobs.probe 2 failed for good"},
+		"a refused mail that was completed": {func(h *history) { h.runs[2].outcome = "completed"; delete(h.failed, 3) },
+			func(v verdict) []string { return v.Wrong }, "its other side refused it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := calm()
+			c.spoil(&h)
+			v := judge(h)
+			if c.says == "" {
+				if !v.good() {
+					t.Errorf("the judge says %+v", v)
+				}
+				return
+			}
+			if list := c.in(v); len(list) != 1 || !strings.Contains(list[0], c.says) || v.good() {
+				t.Errorf("the judge says %+v, not %q", v, c.says)
+			}
+		})
+	}
+}

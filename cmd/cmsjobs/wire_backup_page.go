@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+)
+
+// webBackups shows backups on pages and restores them: the name of one is
+// ID@DESTINATION.
+type webBackups struct {
+	h       *backup.Handler
+	enqueue func(context.Context, jobs.New) (jobs.Receipt, error)
+}
+
+var (
+	_ web.Restorer      = webBackups{}
+	_ web.BackupWatcher = webBackups{}
+)
+
+func (b webBackups) Backups(ctx context.Context) ([]web.Backup, error) {
+	list, err := b.h.List(ctx, "")
+	if err != nil && len(list) == 0 {
+		return nil, err
+	}
+	proofs, err := b.h.Proofs(ctx, "", 500)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]web.Backup, 0, len(list))
+	for _, s := range list {
+		out = append(out, backupView(s, proofs))
+	}
+	return out, nil
+}
+
+func backupView(s backup.Stored, proofs []backup.Proof) web.Backup {
+	v := web.Backup{ID: s.ID + "@" + s.Destination, Size: s.Size, CreatedAt: s.Started, Complete: s.Status == backup.Good, Encrypted: s.Encrypted,
+		Destination: s.Destination, Tables: len(s.Tables), Files: int(s.FileCount)}
+	for _, p := range proofs { // newest first
+		if p.Backup == s.ID && p.Destination == s.Destination {
+			v.VerifiedAt, v.Verdict = &p.Finished, proofText(p)
+			break
+		}
+	}
+	return v
+}
+
+func proofText(p backup.Proof) string {
+	if !p.OK {
+		return "bad: " + strings.Join(p.Problems, "; ")
+	}
+	return strings.TrimSuffix(string(p.Level)+", "+p.Note, ", ")
+}
+
+func (b webBackups) find(ctx context.Context, name string) (backup.Stored, error) {
+	id, destination, _ := strings.Cut(name, "@")
+	s, err := b.h.Show(ctx, id, destination)
+	if errors.Is(err, backup.ErrNoBackup) {
+		err = errors.Join(jobs.ErrNotFound, err)
+	}
+	return s, err
+}
+
+func (b webBackups) OpenBackup(ctx context.Context, name string) (io.ReadCloser, web.Backup, error) {
+	s, err := b.find(ctx, name)
+	if err != nil {
+		return nil, web.Backup{}, err
+	}
+	content, info, err := b.h.Download(ctx, s)
+	view := backupView(s, nil)
+	view.ID, view.Size = filepath.Base(s.Archive), info.Size
+	return content, view, err
+}
+
+func (b webBackups) DeleteBackup(ctx context.Context, name string) error {
+	s, err := b.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	return b.h.Delete(ctx, s)
+}
+
+// planTime is how long a page waits for the comparison of all files.
+const planTime = 10 * time.Second
+
+// PlanRestore compares the backup with what is there now, or outlines it where
+// that takes too long for a page.
+func (b webBackups) PlanRestore(ctx context.Context, name string, part web.RestorePart) (web.RestorePlan, error) {
+	s, err := b.find(ctx, name)
+	if err != nil {
+		return web.RestorePlan{}, err
+	}
+	q := restoreOf(s, part)
+	inTime, cancel := context.WithTimeout(ctx, planTime)
+	defer cancel()
+	plan, err := b.h.Plan(inTime, q, nil)
+	unread := err != nil && inTime.Err() != nil && ctx.Err() == nil
+	if unread {
+		plan, err = b.h.Outline(ctx, q)
+	}
+	if err != nil {
+		return web.RestorePlan{}, errors.Join(jobs.ErrConflict, err)
+	}
+	view := web.RestorePlan{Database: plan.Database, Tables: int64(len(plan.Tables)), NewFiles: plan.NewFiles, ChangedFiles: plan.ChangedFiles, Unread: unread && q.Files, Confirm: plan.Token}
+	for _, t := range plan.Tables {
+		view.RowsNow += max(t.RowsNow, 0)
+		view.RowsThen += max(t.RowsBackup, 0)
+	}
+	return view, nil
+}
+
+// RestoreBackup enqueues a job that restores.
+func (b webBackups) RestoreBackup(ctx context.Context, name string, part web.RestorePart, confirm string) (jobs.Receipt, error) {
+	s, err := b.find(ctx, name)
+	if err != nil {
+		return jobs.Receipt{}, err
+	}
+	q := restoreOf(s, part)
+	return b.enqueue(ctx, backup.RestoreJob.Of(backup.RestorePayload{ID: s.ID, Storage: s.Destination, Database: q.Database, Files: q.Files, Confirm: confirm}))
+}
+
+// restoreOf asks for what of a part the backup holds.
+func restoreOf(s backup.Stored, part web.RestorePart) backup.RestoreRequest {
+	q := backup.RestoreRequest{Backup: s}
+	switch part {
+	case web.RestoreDatabase:
+		q.Database = true
+	case web.RestoreFiles:
+		q.Files = true
+	default:
+		q.Database, q.Files = s.Database, s.Header.Files
+	}
+	return q
+}
+
+// BackupHealth is what the monitor sees.
+func (b webBackups) BackupHealth(ctx context.Context) (web.BackupHealth, error) {
+	h, err := b.h.Health(ctx)
+	if err != nil {
+		return web.BackupHealth{}, err
+	}
+	view := web.BackupHealth{ProvenID: h.ProvenID}
+	if !h.LastProven.IsZero() {
+		view.Proven = &h.LastProven
+	}
+	for _, w := range h.Warnings {
+		view.Warnings = append(view.Warnings, w.Text)
+	}
+	return view, nil
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/dustin/go-humanize"
+)
+
+// backupFinished tells the metrics, the subscribers, and people when a backup
+// is bad.
+func (r *rooms) backupFinished(ctx context.Context, report backup.Report) {
+	if r.metrics != nil && report.Status == backup.Good {
+		r.metrics.BackedUp(report.Finished, report.Size)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	defer cancel()
+	if err := r.tellOfBackup(ctx, report); err != nil {
+		r.log.Error("nobody could be told how the backup ended", "backup", report.ID, "status", report.Status, "error", err)
+	}
+}
+
+// backupProved tells the metrics of a backup that was read back and is good.
+func (r *rooms) backupProved(_ context.Context, p backup.Proof) {
+	if r.metrics != nil && p.OK {
+		r.metrics.Verified(p.Finished)
+	}
+}
+
+// backupsWatched tells people what a look at the backups showed.
+func (r *rooms) backupsWatched(ctx context.Context, w backup.Watched) {
+	text := w.Text()
+	if text == "" {
+		return
+	}
+	n := notify.BackupsWatched(text, len(w.Health.Warnings) > 0, w.Digest != nil, r.pageURL("/admin/backups"))
+	if _, err := r.Enqueue(ctx, n); err != nil {
+		r.log.Error("nobody could be told how the backups are", "warnings", len(w.Health.Warnings), "error", err)
+	}
+}
+
+func (r *rooms) tellOfBackup(ctx context.Context, report backup.Report) error {
+	var next []jobs.New
+	if h := r.handlers.webhook; h != nil && report.Status == backup.Good {
+		deliveries, err := h.Publish(ctx, webhook.BackupCompleted, report)
+		if err != nil {
+			return err
+		}
+		next = append(next, deliveries...)
+	}
+	if text := badBackup(report); text != "" {
+		next = append(next, notify.BackupBad(text, r.pageURL("/admin/backups")))
+	} else if r.config.Backup.Notify == "always" {
+		next = append(next, notify.BackupMade(goodBackup(report), r.pageURL("/admin/backups")))
+	}
+	if len(next) == 0 {
+		return nil
+	}
+	_, err := r.Enqueue(ctx, next...)
+	return err
+}
+
+// goodBackup says what a good backup holds.
+func goodBackup(report backup.Report) string {
+	proof := "It was not read back."
+	if report.Proof != nil {
+		proof = "Proof: " + proofText(*report.Proof) + "."
+	}
+	return fmt.Sprintf("Backup %s holds %d tables with %d rows and %d files in %s. %s", report.ID, report.Tables, report.Rows, report.Files, humanize.IBytes(uint64(report.Size)), proof)
+}
+
+// badBackup says what is wrong with a backup, "" when nothing is.
+func badBackup(report backup.Report) string {
+	switch {
+	case report.Error != "":
+		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, report.Error)
+	case report.Status != backup.Good:
+		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, strings.TrimSpace(report.DatabaseError+" "+report.FilesError))
+	case report.Proof != nil && !report.Proof.OK:
+		return fmt.Sprintf("Backup %s could not be proven: %s", report.ID, strings.Join(report.Proof.Problems, "; "))
+	}
+	return ""
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// watched is a transport whose requests the circuit breaker of name goes by.
+func (r *rooms) watched(base http.RoundTripper, name func(*http.Request) string) http.RoundTripper {
+	return &breaker.HTTP{Base: base, Breakers: r.breakers, Name: name, Logger: r.log,
+		Refused: func(err error) bool { return errors.Is(err, outbound.ErrRefused) }}
+}
+
+// searchEngines is a client for IndexNow. What it reads from the site itself,
+// the key, is not watched: that is no search engine.
+func (r *rooms) searchEngines(o outbound.Options) *http.Client {
+	client := outbound.New(o)
+	client.Transport = r.watched(client.Transport, func(q *http.Request) string {
+		if q.Method != http.MethodPost {
+			return ""
+		}
+		return "indexnow:" + q.URL.Host
+	})
+	return client
+}
+
+// watchedS3 opens a bucket whose jobs wait while it is out. (Backups have
+// breakers of their own, one a destination, since they have several.)
+func (r *rooms) watchedS3(c storage.S3Config) (*storage.S3, error) {
+	c.Client = &http.Client{Transport: r.watched(http.DefaultTransport, func(*http.Request) string { return "s3:" + c.Bucket })}
+	return storage.NewS3(c)
+}
+
+// bucket is the configuration's.
+func (r *rooms) bucket() (*storage.S3, error) { return r.watchedS3(bucketOf(r.config.Storage.S3)) }
+
+// openS3 opens the bucket of the configuration, unwatched.
+func openS3(c config.S3) (*storage.S3, error) { return storage.NewS3(bucketOf(c)) }
+
+// openMedia opens the place where the CMS keeps its uploads.
+func (r *rooms) openMedia(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
+	if p.Folder == "" {
+		return r.watchedS3(mediaBucketOf(p, ""))
+	}
+	return storage.NewLocal(p.Folder, storage.LocalOptions{})
+}
+
+func bucketOf(c config.S3) storage.S3Config {
+	return storage.S3Config{Bucket: c.Bucket, Prefix: strings.Trim(c.Prefix, "/"), Region: c.Region, Endpoint: c.Endpoint,
+		AccessKey: c.AccessKey, SecretKey: c.SecretKey.Reveal(), PathStyle: c.PathStyle}
+}
+
+// mediaBucketOf is the CMS's bucket, or what is under a prefix in it.
+func mediaBucketOf(p cms.MediaPlace, prefix string) storage.S3Config {
+	return storage.S3Config{Bucket: p.Bucket.Name, Prefix: prefix, Region: p.Bucket.Region, Endpoint: p.Bucket.Endpoint,
+		AccessKey: p.Bucket.AccessKey, SecretKey: p.Bucket.Secret, PathStyle: p.Bucket.PathStyle}
+}

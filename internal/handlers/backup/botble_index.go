@@ -1,0 +1,142 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// botbleEntry is one value of backup.json.
+type botbleEntry struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Date        string `json:"date"`
+}
+
+// seal writes our sidecar and names a good backup in backup.json.
+func (b *Botble) seal(ctx context.Context, key string, r io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(r, maxSidecar))
+	if err != nil {
+		return err
+	}
+	var side Sidecar
+	if err := json.Unmarshal(data, &side); err != nil {
+		return err
+	}
+	zone, err := b.zone(ctx)
+	if err != nil {
+		return err
+	}
+	started := side.Started.In(zone)
+	folder := started.Format(botbleKey)
+	marked, err := json.Marshal(botbleMarked{Key: key, Sidecar: data})
+	if err != nil {
+		return err
+	}
+	if err := b.store.Put(ctx, folder+"/"+botbleMark, bytes.NewReader(marked), storage.PutOptions{Public: b.public}); err != nil {
+		return err
+	}
+	if side.Status != Good {
+		return nil // the CMS's restore would destroy what such a backup lacks
+	}
+	name := side.Name
+	if name == "" {
+		name = "cmsjobs " + started.Format(time.DateTime)
+	}
+	return b.index(ctx, func(index map[string]json.RawMessage) error {
+		entry, err := json.Marshal(botbleEntry{name, "cmsjobs " + side.ID, started.Format(time.DateTime)})
+		index[folder] = entry
+		return err
+	})
+}
+
+// botbleMarked is cmsjobs.json.
+type botbleMarked struct {
+	Key     string          `json:"key"`
+	Sidecar json.RawMessage `json:"sidecar"`
+}
+
+// index changes backup.json as a whole and keeps what others wrote into it.
+func (b *Botble) index(ctx context.Context, change func(map[string]json.RawMessage) error) error {
+	index := map[string]json.RawMessage{}
+	data, err := b.read(ctx, botbleIndex)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	// PHP writes an empty object as [].
+	if text := strings.TrimSpace(string(data)); text != "" && text != "[]" {
+		if err := json.Unmarshal(data, &index); err != nil {
+			return fmt.Errorf("%s of the CMS cannot be read: %w", botbleIndex, err)
+		}
+	}
+	if err := change(index); err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "    ")
+	if err := encoder.Encode(index); err != nil {
+		return err
+	}
+	return b.store.Put(ctx, botbleIndex, &out, storage.PutOptions{Public: b.public})
+}
+
+func (b *Botble) read(ctx context.Context, key string) ([]byte, error) {
+	body, _, err := b.store.Open(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return io.ReadAll(io.LimitReader(body, maxSidecar))
+}
+
+// ours finds our backups by their marks: folders by the sidecars' keys. Marks
+// without a sidecar, of backups that did not end, are under "".
+func (b *Botble) ours(ctx context.Context) (map[string]string, map[string]botbleMarked, []storage.Info, error) {
+	folders, marks := map[string]string{}, map[string]botbleMarked{}
+	var unfinished []storage.Info
+	for info, err := range b.store.List(ctx, "") {
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		folder, name, _ := strings.Cut(info.Key, "/")
+		if name != botbleMark || !botbleFolder.MatchString(folder) {
+			continue
+		}
+		data, err := b.read(ctx, info.Key)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		var marked botbleMarked
+		if err := json.Unmarshal(data, &marked); err != nil || marked.Key == "" {
+			unfinished = append(unfinished, info)
+			continue
+		}
+		folders[marked.Key], marks[marked.Key] = folder, marked
+	}
+	return folders, marks, unfinished, nil
+}
+
+// removeFolder takes a backup out of backup.json, then removes its files, the
+// mark last.
+func (b *Botble) removeFolder(ctx context.Context, folder string) error {
+	if _, err := b.store.Stat(ctx, botbleIndex); err == nil {
+		if err := b.index(ctx, func(index map[string]json.RawMessage) error { delete(index, folder); return nil }); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"database", "routines", "storage"} {
+		if err := b.store.Delete(ctx, fmt.Sprintf("%s/%s-%s.zip", folder, name, folder)); err != nil {
+			return err
+		}
+	}
+	return b.store.Delete(ctx, folder+"/"+botbleMark)
+}

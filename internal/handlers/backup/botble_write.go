@@ -1,0 +1,170 @@
+package backup
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// Put takes an archive apart into the CMS's files, or a sidecar as the mark
+// that makes them count.
+func (b *Botble) Put(ctx context.Context, key string, r io.Reader, _ storage.PutOptions) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if strings.HasSuffix(key, sidecarEnding) {
+		return b.seal(ctx, key, r)
+	}
+	_, format, encrypted, ok := archive.Detect(key)
+	if !ok || encrypted {
+		return fmt.Errorf("%s cannot be kept in the CMS's layout", key)
+	}
+	w := &botbleWriter{Botble: b, ctx: ctx}
+	err := archive.Read(ctx, r, format, false, nil, w.visit)
+	if err = errors.Join(err, w.finish(err)); err != nil {
+		if w.folder != "" {
+			err = errors.Join(err, b.removeFolder(context.WithoutCancel(ctx), w.folder))
+		}
+		return fmt.Errorf("writing the CMS's own layout: %w", err)
+	}
+	return nil
+}
+
+// botbleWriter takes one archive apart.
+type botbleWriter struct {
+	*Botble
+	ctx    context.Context
+	folder string
+	zip    *zip.Writer
+	pipe   *io.PipeWriter
+	name   string // of the open zip file: database, routines or storage
+	entry  io.Writer
+	done   chan error
+}
+
+func (w *botbleWriter) visit(e archive.Entry, content io.Reader) error {
+	switch {
+	case e.Name == headerName:
+		return w.begin(e, content)
+	case strings.HasPrefix(e.Name, databaseFolder):
+		return w.sql("database", content)
+	case strings.HasPrefix(e.Name, routinesFolder):
+		return w.sql("routines", content)
+	case strings.HasPrefix(e.Name, filesFolder+w.uploads+"/"):
+		if err := w.open("storage"); err != nil {
+			return err
+		}
+		h := &zip.FileHeader{Name: strings.TrimPrefix(e.Name, filesFolder+w.uploads+"/"), Method: zip.Deflate, Modified: e.Modified}
+		entry, err := w.zip.CreateHeader(h)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(entry, content)
+		return err
+	}
+	return nil
+}
+
+func (w *botbleWriter) begin(e archive.Entry, content io.Reader) error {
+	var header *Header
+	if err := decodeEntry(content, &header); err != nil {
+		return err
+	}
+	if header.Engine != mysqlEngine && header.Database {
+		return fmt.Errorf("the CMS restores MySQL only, this is a backup of %s", header.Engine)
+	}
+	zone, err := w.zone(w.ctx)
+	if err != nil {
+		return err
+	}
+	folder := header.Started.In(zone).Format(botbleKey)
+	mark := folder + "/" + botbleMark
+	if _, err := w.store.Stat(w.ctx, mark); err == nil {
+		return fmt.Errorf("the backup %s is there already", folder)
+	}
+	w.folder = folder
+	// The mark comes first: a sweep knows what a killed writer left.
+	return w.store.Put(w.ctx, mark, strings.NewReader("{}\n"), storage.PutOptions{Public: w.public})
+}
+
+func (w *botbleWriter) sql(name string, content io.Reader) error {
+	if err := w.open(name); err != nil {
+		return err
+	}
+	if w.entry == nil {
+		var err error
+		if w.entry, err = w.zip.Create(name + "-" + w.folder + ".sql"); err != nil {
+			return err
+		}
+	}
+	_, err := io.Copy(w.entry, content)
+	return err
+}
+
+// open makes name the zip file that is being written.
+func (w *botbleWriter) open(name string) error {
+	if w.name == name {
+		return nil
+	}
+	if w.folder == "" {
+		return errors.New("the archive has no header")
+	}
+	if err := w.close(nil); err != nil {
+		return err
+	}
+	r, pipe := io.Pipe()
+	w.name, w.pipe, w.zip, w.entry, w.done = name, pipe, zip.NewWriter(pipe), nil, make(chan error, 1)
+	key := fmt.Sprintf("%s/%s-%s.zip", w.folder, name, w.folder)
+	go func() {
+		err := w.store.Put(w.ctx, key, r, storage.PutOptions{ContentType: "application/zip", Public: w.public})
+		r.CloseWithError(cause(err))
+		w.done <- err
+	}()
+	return nil
+}
+
+// cause keeps a writer from seeing a success of its reader as none.
+func cause(err error) error {
+	if err == nil {
+		return io.ErrClosedPipe
+	}
+	return err
+}
+
+// close ends the open zip file; failed is why it is to be thrown away.
+func (w *botbleWriter) close(failed error) error {
+	if w.zip == nil {
+		return nil
+	}
+	var err error
+	if failed == nil {
+		err = w.zip.Close()
+	}
+	w.pipe.CloseWithError(cmpError(failed, err))
+	putErr := <-w.done
+	w.zip, w.name = nil, ""
+	if failed != nil {
+		return nil // the caller has the reason already
+	}
+	return errors.Join(putErr, err)
+}
+
+func cmpError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func (w *botbleWriter) finish(failed error) error {
+	err := w.close(failed)
+	if failed == nil && w.folder == "" {
+		return errors.New("the archive has no header")
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package backup
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+)
+
+// compareArchive holds the archive's bytes against the sidecar and against
+// what this database remembers, as an archive and its sidecar could be
+// replaced together.
+func (p *proving) compareArchive(ctx context.Context, m *measured, stated int64) {
+	p.proof.Bytes = m.n
+	sum := hex.EncodeToString(m.sum.Sum(nil))
+	if m.n != p.stored.Size || stated >= 0 && stated != m.n {
+		p.problem("the archive has %d bytes, it was made with %d", m.n, p.stored.Size)
+	}
+	if sum != p.stored.SHA256 {
+		p.problem("the archive's SHA-256 is %s, it was made with %s", sum, p.stored.SHA256)
+	}
+	recorded, err := p.recorded(ctx, p.stored.ID)
+	if err != nil {
+		p.problem("what was recorded of the backup cannot be read: %v", err)
+	} else if recorded != "" && recorded != sum {
+		p.problem("the archive is not the one that was made: its SHA-256 is %s, recorded is %s", sum, recorded)
+	}
+}
+
+// compare holds what was read against the manifest.
+func (p *proving) compare(ctx context.Context) error {
+	m := p.manifest
+	if p.header == nil || m == nil || p.last != manifestName {
+		p.problem("the archive has no header or does not end with its manifest")
+		return nil
+	}
+	if p.header.ID != p.stored.ID || m.ID != p.stored.ID {
+		p.problem("the archive is the backup %s, not %s", m.ID, p.stored.ID)
+	}
+	for _, piece := range m.Pieces {
+		if p.pieces[piece.Name] != piece.SHA256 {
+			p.problem("%s is missing or not as it was packed", piece.Name)
+		}
+		delete(p.pieces, piece.Name)
+	}
+	for name := range p.pieces {
+		if m.DatabaseError == "" {
+			p.problem("%s is not in the manifest", name)
+		}
+	}
+	if p.proof.Files != m.FileCount {
+		p.problem("%d files are listed, %d were packed", p.proof.Files, m.FileCount)
+	}
+	if m.Dump == nil || m.DatabaseError != "" {
+		return nil
+	}
+	p.proof.Tables, p.proof.Rows = len(m.Dump.Tables), m.Dump.Rows
+	if p.scratch != nil {
+		return p.compareScratch(ctx)
+	}
+	if m.Engine == mysqlEngine {
+		if err := p.parser.close(); err != nil {
+			p.problem("%v", err)
+		}
+		if m.Dump.Rows >= 0 && p.parser.rows != m.Dump.Rows {
+			p.problem("the SQL has %d rows, %d were dumped", p.parser.rows, m.Dump.Rows)
+		}
+	}
+	return nil
+}
+
+// compareScratch holds the restored database against what was dumped.
+func (p *proving) compareScratch(ctx context.Context) error {
+	l := p.scratch.loader
+	p.scratch.loader = nil
+	if err := l.Close(); err != nil {
+		p.problem("restoring: %v", err)
+		return nil
+	}
+	p.progress(Step{p.stored.Size, p.stored.Size, "comparing the restored database"})
+	is, err := p.scratch.describe(ctx)
+	if err != nil {
+		return fmt.Errorf("looking at the restored database: %w", err)
+	}
+	was := p.manifest.Dump
+	restored := map[string]dump.Table{}
+	for _, t := range is.Tables {
+		restored[t.Name] = t
+	}
+	for _, w := range was.Tables {
+		g, there := restored[w.Name]
+		switch {
+		case !there:
+			p.problem("the table %s was not restored", w.Name)
+		case w.Empty || w.Rows < 0:
+		case g.Rows != w.Rows:
+			p.problem("the table %s has %d rows, %d were dumped", w.Name, g.Rows, w.Rows)
+		case g.Checksum != w.Checksum:
+			p.problem("the rows of the table %s are not those that were dumped", w.Name)
+		}
+	}
+	if was.Schema != "" && was.Rows >= 0 && is.Schema != was.Schema {
+		p.problem("the schema is not the one that was dumped")
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+)
+
+func TestOneDeadDestinationKillsNoOther(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	dead := &failing{Store: local(t, t.TempDir()), left: 1000, forever: true}
+	once := &failing{Store: local(t, t.TempDir()), left: 1000}
+	s.c.Destinations["dead"], s.c.Destinations["once"] = dead, once
+	h := s.handler(t)
+	report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
+	if err == nil || !strings.Contains(err.Error(), "destination dead") || report.Status != Good {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	all, err := h.List(t.Context(), "")
+	if err != nil || len(all) != 2 || all[0].Destination != "local" || all[1].Destination != "once" {
+		t.Fatalf("%d backups, %v", len(all), err)
+	}
+	for _, o := range report.Outcomes {
+		if (o.Error != "") != (o.Destination == "dead") || o.Copied != (o.Destination == "once") {
+			t.Errorf("%+v", o)
+		}
+	}
+	for _, b := range all {
+		if _, err := h.Verify(t.Context(), b, LevelRestored, nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// failing is a store whose Put fails after some bytes, once or for ever.
+type failing struct {
+	storage.Store
+	left    int64
+	forever bool
+	failed  bool
+}
+
+var errUnplugged = errors.New("unplugged")
+
+func (f *failing) Put(ctx context.Context, key string, r io.Reader, o storage.PutOptions) error {
+	if f.failed && !f.forever || strings.HasSuffix(key, probeName) {
+		return f.Store.Put(ctx, key, r, o)
+	}
+	f.failed = true
+	if _, err := io.CopyN(io.Discard, r, f.left); err != nil && err != io.EOF {
+		return err
+	}
+	return errUnplugged
+}
+
+func TestNothingCountsWhenEveryDestinationFails(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	dest := s.c.Destinations["local"]
+	h := s.handler(t)
+	_, good := s.backup(t, h)
+	s.c.Destinations["local"] = &failing{Store: dest, left: 1000, forever: true}
+	s.clock.now = s.clock.now.Add(time.Hour)
+	report, err := s.handler(t).Create(t.Context(), Request{Database: true, Files: true}, nil)
+	if !errors.Is(err, errUnplugged) || report.Status != Failed {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if entries, err := os.ReadDir(s.dest); err != nil || len(entries) != 2 {
+		t.Errorf("%d files lie there, %v", len(entries), err)
+	}
+	if _, err := h.Verify(t.Context(), good, LevelRestored, nil); err != nil {
+		t.Errorf("the former backup: %v", err)
+	}
+}
+
+func TestAStandstillEndsTheBackup(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	s.c.Destinations["stuck"] = stuck{local(t, t.TempDir())}
+	s.c.Options.StallTimeout = 300 * time.Millisecond
+	h := s.handler(t)
+	report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
+	if err == nil || report.Status != Good || report.Outcomes[0].Error != "" || report.Outcomes[1].Error == "" {
+		t.Errorf("%+v, %v", report, err)
+	}
+	_, err = h.Create(t.Context(), Request{Database: true, Destinations: []string{"stuck"}}, nil)
+	if !errors.Is(err, ErrStalled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// stuck is a store that takes nothing and never answers.
+type stuck struct{ storage.Store }
+
+func (s stuck) Put(ctx context.Context, _ string, _ io.Reader, _ storage.PutOptions) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func TestAFullDiskIsSeenBeforeAndDuring(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=2m"); err != nil {
+		t.Skipf("no small disk: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	small := local(t, disk)
+	s.c.Destinations = map[string]storage.Store{"small": small}
+	h := s.handler(t)
+	_, err := h.Create(t.Context(), Request{Database: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Create(t.Context(), Request{Files: true}, nil); err == nil || !strings.Contains(err.Error(), "MiB of room") {
+		t.Errorf("before: %v", err)
+	}
+	noise := make([]byte, 4<<20)
+	for i := range noise {
+		noise[i] = byte(rand.Uint32())
+	}
+	s.write(t, "noise", string(noise))
+	s.c.Destinations["small"] = silentStore{small} // does not tell its room
+	s.clock.now = s.clock.now.Add(time.Hour)
+	report, err := s.handler(t).Create(t.Context(), Request{Files: true}, nil)
+	if !errors.Is(err, syscall.ENOSPC) || report.Status != Failed {
+		t.Errorf("during: %v, %v", report.Status, err)
+	}
+	if entries, err := os.ReadDir(disk); err != nil || len(entries) != 2 {
+		t.Errorf("%d files are left, %v", len(entries), err)
+	}
+}
+
+// silentStore hides all but the Store's own methods.
+type silentStore struct{ storage.Store }
+
+func TestS3TakesBackupsOrNothing(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	noise := make([]byte, 20<<20)
+	for i := range noise {
+		noise[i] = byte(rand.Uint32())
+	}
+	s.write(t, "noise", string(noise)) // several parts
+	backend := s3mem.New()
+	if err := backend.CreateBucket("b"); err != nil {
+		t.Fatal(err)
+	}
+	api := gofakes3.New(backend, gofakes3.WithoutVersioning()).Server()
+	var fault atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f := fault.Load(); f == nil || !(*f)(w, r) {
+			api.ServeHTTP(w, r)
+		}
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Start()
+	t.Cleanup(server.Close)
+	store, err := storage.NewS3(storage.S3Config{Bucket: "b", Prefix: "site", Endpoint: server.URL, PathStyle: true, AccessKey: "k", SecretKey: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.c.Destinations = map[string]storage.Store{"s3": store}
+	h := s.handler(t)
+	_, good := s.backup(t, h)
+	for name, breaks := range map[string]func(w http.ResponseWriter, r *http.Request) bool{
+		"a part is refused": func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Query().Get("partNumber") != "2" {
+				return false
+			}
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		},
+		"the connection is cut": func(_ http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Query().Get("partNumber") == "2" {
+				panic(http.ErrAbortHandler)
+			}
+			return false
+		},
+		"the sidecar is refused": func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodPut || !strings.HasSuffix(r.URL.Path, ".json") {
+				return false
+			}
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		},
+	} {
+		fault.Store(&breaks)
+		s.clock.now = s.clock.now.Add(time.Hour)
+		report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
+		if err == nil || report.Outcomes[0].Error == "" {
+			t.Errorf("%s: %+v, %v", name, report, err)
+		}
+		fault.Store(nil)
+		if all, err := h.List(t.Context(), ""); len(all) != 1 || all[0].ID != good.ID || err != nil {
+			t.Errorf("%s: %d backups count, %v", name, len(all), err)
+		}
+	}
+	if _, err := h.Verify(t.Context(), good, LevelRestored, nil); err != nil {
+		t.Error(err)
+	}
+}

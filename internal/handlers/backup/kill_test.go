@@ -1,0 +1,121 @@
+package backup
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/jmoiron/sqlx"
+)
+
+// childEnv makes the test binary make backups until it is killed.
+const childEnv = "CMSJOBS_TEST_BACKUP_CHILD"
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(childEnv); args != "" {
+		if err := child(strings.Split(args, "|")); err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func child(args []string) error {
+	db, err := sqlx.Open("sqlite", args[0])
+	if err != nil {
+		return err
+	}
+	files, err := storage.NewLocal(args[1], storage.LocalOptions{})
+	if err != nil {
+		return err
+	}
+	dest, err := storage.NewLocal(args[2], storage.LocalOptions{})
+	if err != nil {
+		return err
+	}
+	h, err := New(Config{Site: &cms.Site{DB: db}, DB: db, DSN: args[0], Destinations: map[string]storage.Store{"local": dest},
+		Files: []FileSet{{"storage", files}}, Options: Options{Retention: Retention{Keep: 3}, MinFree: 1}, Now: time.Now, Logger: discard()})
+	if err != nil {
+		return err
+	}
+	if _, err := db.Exec("DELETE FROM cmsjobs_backup_lock"); err != nil { // the killed one's would hold for minutes
+		return err
+	}
+	fmt.Println("ready")
+	for {
+		if _, err := h.Create(context.Background(), Request{Database: true, Files: true}, nil); err != nil {
+			return err
+		}
+	}
+}
+
+// Whatever moment a backup is killed at, what counts as good is whole.
+func TestKilledAtAnyMomentTheOthersStayWhole(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	s.backup(t, s.handler(t))
+	kills := 8
+	if os.Getenv("CMSJOBS_SOAK") == "1" {
+		kills = 100
+	}
+	for i := range kills {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), childEnv+"="+strings.Join([]string{s.DSN, s.files, s.dest}, "|"))
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line, err := bufio.NewReader(out).ReadString('\n')
+		if line != "ready\n" {
+			t.Fatalf("the child says %q, %v", line, err)
+		}
+		time.Sleep(time.Duration(rand.IntN(250)) * time.Millisecond) // a random moment, not a wait for something
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err == nil {
+			t.Error("the child ended by itself")
+		}
+		h := s.handler(t)
+		all, err := h.List(t.Context(), "")
+		if err != nil || len(all) == 0 {
+			t.Fatalf("kill %d: %d backups, %v", i, len(all), err)
+		}
+		for _, b := range all {
+			if _, err := h.Verify(t.Context(), b, LevelParsed, nil); err != nil {
+				t.Errorf("kill %d: %v", i, err)
+			}
+		}
+	}
+	leftoversAreSwept(t, s)
+}
+
+// leftoversAreSwept: a day later the next backup removes what the killed left.
+func leftoversAreSwept(t *testing.T, s *site) {
+	t.Helper()
+	s.MustExec("DELETE FROM cmsjobs_backup_lock")
+	s.clock.now = time.Now().Add(sweepAge + time.Hour)
+	h := s.handler(t)
+	s.backup(t, h)
+	all, err := h.List(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(s.dest)
+	if err != nil || len(entries) != 2*len(all) {
+		t.Errorf("%d files for %d backups, %v", len(entries), len(all), err)
+	}
+}

@@ -1,0 +1,138 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Monitor is the kind backup.monitor: it looks at what lies at the
+// destinations and says when people should worry, or sums a week up.
+var Monitor = jobs.Kind[MonitorPayload]{
+	Name:   "backup.monitor",
+	Policy: jobs.Policy{MaxAttempts: 3, Timeout: 15 * time.Minute, Limit: 1},
+}
+
+// MonitorPayload is the data of backup.monitor.
+type MonitorPayload struct {
+	// Digest asks for a summary of the last week instead, good or bad.
+	Digest bool `json:"digest,omitempty"`
+}
+
+// Watched is what a look at the backups showed. Digest is what a week was
+// like, where that was asked for.
+type Watched struct {
+	Health Health  `json:"health"`
+	Digest *Digest `json:"digest,omitempty"`
+}
+
+// Digest sums a week up.
+type Digest struct {
+	Since time.Time `json:"since"`
+	// Good, Partial and Failed count the backups that were made or tried.
+	Good    int `json:"good"`
+	Partial int `json:"partial"`
+	Failed  int `json:"failed"`
+	// Proofs and BadProofs count what reading backups back showed.
+	Proofs    int `json:"proofs"`
+	BadProofs int `json:"bad_proofs"`
+	// Stored are the backups that lie somewhere now, and their size together.
+	Stored int   `json:"stored"`
+	Bytes  int64 `json:"bytes"`
+}
+
+const (
+	digestTime = 7 * 24 * time.Hour
+	// digestLimit is more than a week has.
+	digestLimit = 2000
+)
+
+// monitorJob runs a backup.monitor job.
+func (h *Handler) monitorJob(ctx context.Context, _ jobs.Job, p MonitorPayload) error {
+	health, err := h.Health(ctx)
+	if err != nil {
+		return err
+	}
+	watched := Watched{Health: health}
+	if p.Digest {
+		digest, err := h.Digest(ctx)
+		if err != nil {
+			return err
+		}
+		watched.Digest = &digest
+	}
+	for _, w := range health.Warnings {
+		jobs.Logf(ctx, "%s", w.Text)
+	}
+	if h.c.Watched != nil {
+		h.c.Watched(ctx, watched)
+	}
+	return jobs.SetResult(ctx, watched)
+}
+
+// Digest looks at the last seven days.
+func (h *Handler) Digest(ctx context.Context) (Digest, error) {
+	d := Digest{Since: h.c.Now().UTC().Add(-digestTime)}
+	history, err := h.History(ctx, digestLimit)
+	if err != nil {
+		return d, err
+	}
+	for _, r := range history {
+		if r.Started.Before(d.Since) {
+			continue
+		}
+		switch r.Status {
+		case Good:
+			d.Good++
+		case Partial:
+			d.Partial++
+		case Failed:
+			d.Failed++
+		}
+	}
+	proofs, err := h.Proofs(ctx, "", digestLimit)
+	if err != nil {
+		return d, err
+	}
+	for _, p := range proofs {
+		if p.Finished.Before(d.Since) {
+			continue
+		}
+		d.Proofs++
+		if !p.OK {
+			d.BadProofs++
+		}
+	}
+	all, err := h.List(ctx, "")
+	for _, b := range all {
+		d.Stored++
+		d.Bytes += b.Size
+	}
+	return d, err
+}
+
+// Text is what people read: warnings one a line, after the week's sums where
+// they were asked for. It is empty when there is nothing to say.
+func (w Watched) Text() string {
+	var lines []string
+	if d := w.Digest; d != nil {
+		lines = append(lines, fmt.Sprintf("Since %s: %d good backups, %d partial, %d failed; %d times read back, %d of them bad. %d backups are kept, %d MiB together.",
+			d.Since.Format(time.DateOnly), d.Good, d.Partial, d.Failed, d.Proofs, d.BadProofs, d.Stored, d.Bytes>>20))
+		lines = append(lines, w.Health.lastProven())
+	}
+	for _, warning := range w.Health.Warnings {
+		lines = append(lines, "Warning: "+warning.Text+".")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// lastProven says in a line what a person may rely on.
+func (h Health) lastProven() string {
+	if h.LastProven.IsZero() {
+		return "No backup was ever restored as a proof."
+	}
+	return fmt.Sprintf("The last proven restore was of %s, on %s UTC.", h.ProvenID, h.LastProven.UTC().Format("2006-01-02 15:04"))
+}

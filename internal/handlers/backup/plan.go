@@ -1,0 +1,187 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// RestorePlan says what a restore would change.
+type RestorePlan struct {
+	Backup   string `json:"backup"`
+	Database string `json:"database,omitempty"` // the one that would be written to
+	// Tables that would be replaced or made; Kept are there and not in the backup.
+	Tables []TableChange `json:"tables,omitempty"`
+	Kept   []string      `json:"kept,omitempty"`
+	// Files that would be made, overwritten, and that are as they were.
+	NewFiles     int64 `json:"new_files"`
+	ChangedFiles int64 `json:"changed_files"`
+	SameFiles    int64 `json:"same_files"`
+	// Examples are the first of the new and changed ones.
+	Examples []string `json:"examples,omitempty"`
+	// Token is what a person types to confirm.
+	Token string `json:"token"`
+}
+
+// TableChange is one table that a restore replaces.
+type TableChange struct {
+	Name string `json:"name"`
+	// RowsNow is −1 when the table is not there.
+	RowsNow    int64 `json:"rows_now"`
+	RowsBackup int64 `json:"rows_backup"` // −1 when unknown
+}
+
+// maxExamples bounds the names in a plan.
+const maxExamples = 100
+
+// Outline says what Restore would do as far as that is known without reading
+// the archive: every file of the backup counts as one that is overwritten.
+func (h *Handler) Outline(ctx context.Context, q RestoreRequest) (RestorePlan, error) {
+	plan := RestorePlan{Backup: q.Backup.ID}
+	if err := h.checkRestore(q); err != nil {
+		return plan, err
+	}
+	plan.Token = h.token(q)
+	if q.Files {
+		plan.ChangedFiles = q.Backup.FileCount
+	}
+	if !q.Database {
+		return plan, nil
+	}
+	plan.Database = h.targetName(q)
+	return plan, h.planTables(ctx, q, &plan)
+}
+
+// Plan reads a backup through, changes nothing, and says what Restore would do.
+func (h *Handler) Plan(ctx context.Context, q RestoreRequest, progress func(Step)) (RestorePlan, error) {
+	plan, err := h.Outline(ctx, q)
+	if err != nil || !q.Files {
+		return plan, err
+	}
+	plan.ChangedFiles = 0
+	target, err := h.fileTarget(q)
+	if err != nil {
+		return plan, err
+	}
+	defer target.close()
+	err = h.readBackup(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
+		name, is := strings.CutPrefix(e.Name, filesFolder)
+		if !is || !q.wants(name) {
+			return nil
+		}
+		return plan.compareFile(ctx, target, name, e, content)
+	})
+	return plan, err
+}
+
+func (p *RestorePlan) compareFile(ctx context.Context, target fileTarget, name string, e archive.Entry, content io.Reader) error {
+	store, key, err := target.of(name)
+	if err != nil {
+		return err
+	}
+	there, _, err := store.Open(ctx, key)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		p.NewFiles++
+	case err != nil:
+		return err
+	default:
+		defer there.Close()
+		same, err := sameContent(there, content)
+		if err != nil {
+			return err
+		}
+		if same {
+			p.SameFiles++
+			return nil
+		}
+		p.ChangedFiles++
+	}
+	if len(p.Examples) < maxExamples {
+		p.Examples = append(p.Examples, name)
+	}
+	return nil
+}
+
+func sameContent(a, b io.Reader) (bool, error) {
+	x, y := sha256.New(), sha256.New()
+	if _, err := io.Copy(x, a); err != nil {
+		return false, err
+	}
+	if _, err := io.Copy(y, b); err != nil {
+		return false, err
+	}
+	return string(x.Sum(nil)) == string(y.Sum(nil)), nil
+}
+
+// token is short enough to be typed, and another for another target or choice.
+func (h *Handler) token(q RestoreRequest) string {
+	name := "files"
+	if q.Database {
+		name = h.targetName(q)
+	}
+	data, _ := json.Marshal([]any{q.Backup.ID, q.Backup.SHA256, q.Database, q.Tables, q.Files, q.Paths, q.IntoDSN, q.IntoFolder}) // strings and bools always encode
+	sum := sha256.Sum256(data)
+	return name + "-" + hex.EncodeToString(sum[:3])
+}
+
+func (h *Handler) planTables(ctx context.Context, q RestoreRequest, plan *RestorePlan) error {
+	now := map[string]int64{}
+	if q.Backup.Engine == mysqlEngine {
+		pool, _, err := dump.Connect(h.targetDSN(q))
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
+		rows, err := pool.QueryContext(ctx, "SELECT TABLE_NAME, COALESCE(TABLE_ROWS, 0) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE'")
+		if err != nil {
+			return fmt.Errorf("looking at the database to restore into: %w", err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var name string
+			var n int64
+			if err := rows.Scan(&name, &n); err != nil {
+				return err
+			}
+			now[name] = n
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+	}
+	for _, t := range q.Backup.Tables {
+		_, there := now[t.Name]
+		if !q.replaces(h, t.Name) && (there || len(q.Tables) > 0) {
+			continue
+		}
+		change := TableChange{Name: t.Name, RowsNow: -1, RowsBackup: t.Rows}
+		if n, there := now[t.Name]; there {
+			change.RowsNow = n
+		}
+		delete(now, t.Name)
+		plan.Tables = append(plan.Tables, change)
+	}
+	for _, name := range q.Tables {
+		if !slices.ContainsFunc(plan.Tables, func(c TableChange) bool { return c.Name == name }) {
+			return fmt.Errorf("the backup has no table %s", name)
+		}
+	}
+	if len(q.Tables) == 0 {
+		for name := range now {
+			plan.Kept = append(plan.Kept, name)
+		}
+		slices.Sort(plan.Kept)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Report is what became of a backup.
+type Report struct {
+	ID       string    `json:"id"`
+	Name     string    `json:"name,omitempty"`
+	By       string    `json:"by,omitempty"`
+	Status   Status    `json:"status"`
+	Started  time.Time `json:"started"`
+	Finished time.Time `json:"finished"`
+	Archive  string    `json:"archive,omitempty"` // key
+	Size     int64     `json:"size"`
+	SHA256   string    `json:"sha256,omitempty"`
+	Tables   int       `json:"tables"`
+	Rows     int64     `json:"rows"`
+	Files    int64     `json:"files"`
+	// FileBytes before compression.
+	FileBytes     int64     `json:"file_bytes"`
+	DatabaseError string    `json:"database_error,omitempty"`
+	FilesError    string    `json:"files_error,omitempty"`
+	Error         string    `json:"error,omitempty"`
+	Outcomes      []Outcome `json:"destinations"`
+	Warnings      []string  `json:"warnings,omitempty"`
+	// Proof is what reading it back showed, where that was done.
+	Proof *Proof `json:"proof,omitempty"`
+	// Pruned are the older backups that retention removed.
+	Pruned []string `json:"pruned,omitempty"`
+}
+
+// Outcome is what became of a backup at one destination.
+type Outcome struct {
+	Destination string `json:"destination"`
+	Place       string `json:"place,omitempty"`
+	Error       string `json:"error,omitempty"`
+	// Copied is true when the first try failed and the archive was copied from
+	// another destination afterwards.
+	Copied bool `json:"copied,omitempty"`
+}
+
+// Step is how far a backup, a proof or a restore is.
+type Step struct {
+	Done, Total int64 // bytes; Total 0 when unknown, else an estimate
+	Note        string
+}
+
+// end writes down what became of the run and tells who wants to know.
+func (r *run) end(ctx context.Context, err error) (Report, error) {
+	ctx = context.WithoutCancel(ctx)
+	p := &r.report
+	p.Finished = r.c.Now().UTC()
+	p.Files, p.FileBytes, p.DatabaseError = r.manifest.FileCount, r.manifest.FileBytes, r.manifest.DatabaseError
+	if d := r.manifest.Dump; d != nil {
+		p.Tables, p.Rows = len(d.Tables), d.Rows
+	}
+	if p.Status == Running {
+		p.Status = Failed
+	}
+	if r.dropped > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("(%d more warnings were dropped)", r.dropped))
+	}
+	if err != nil {
+		p.Error = err.Error()
+		err = fmt.Errorf("backup %s: %w", p.ID, err)
+	}
+	err = errors.Join(err, r.remember(ctx, *p))
+	if r.c.Finished != nil && (err != nil || r.c.Options.NotifySuccess) {
+		r.c.Finished(ctx, *p)
+	}
+	return *p, err
+}
+
+func (r *run) warn(format string, args ...any) {
+	if len(r.report.Warnings) >= maxWarnings {
+		r.dropped++
+		return
+	}
+	r.report.Warnings = append(r.report.Warnings, fmt.Sprintf(format, args...))
+}
+
+// maxWarnings bounds what a report keeps; the rest is counted.
+const maxWarnings = 200

@@ -1,0 +1,64 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// RestoreJob is the kind backup.restore, which the admin page enqueues. It is
+// tried once: a restore that stopped half way is a person's to repeat.
+var RestoreJob = jobs.Kind[RestorePayload]{
+	Name:   "backup.restore",
+	Policy: jobs.Policy{MaxAttempts: 1, Timeout: 4 * time.Hour, Limit: 1},
+}
+
+// RestorePayload is the data of backup.restore.
+type RestorePayload struct {
+	ID       string   `json:"id"`
+	Storage  string   `json:"storage,omitempty"` // "" is the first destination that has it
+	Database bool     `json:"database,omitempty"`
+	Tables   []string `json:"tables,omitempty"`
+	Files    bool     `json:"files,omitempty"`
+	Paths    []string `json:"paths,omitempty"`
+	// Confirm is the token of the plan, typed by a person.
+	Confirm string `json:"confirm"`
+}
+
+// Validate implements jobs.Validator.
+func (p *RestorePayload) Validate() error {
+	switch {
+	case p.ID == "" || p.ID == "latest":
+		return errors.New("a restore names its backup: what is the newest may change meanwhile")
+	case strings.TrimSpace(p.Confirm) == "":
+		return errors.New("a restore needs the word that confirms it: cmsjobs backup restore ID --dry-run says it")
+	}
+	return nil
+}
+
+// restoreJob runs a backup.restore job.
+func (h *Handler) restoreJob(ctx context.Context, _ jobs.Job, p RestorePayload) error {
+	b, err := h.Show(ctx, p.ID, p.Storage)
+	if err != nil {
+		return err
+	}
+	if p.Database && b.Engine != mysqlEngine {
+		return jobs.Permanent(errors.New("such a database is restored by hand, while nobody works with it: stop the service, then cmsjobs backup restore " + p.ID + " --database"))
+	}
+	q := RestoreRequest{Backup: b, Database: p.Database || len(p.Tables) > 0, Tables: p.Tables, Files: p.Files || len(p.Paths) > 0, Paths: p.Paths, Confirm: p.Confirm}
+	done, err := h.Restore(ctx, q, func(s Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
+	for _, problem := range done.Problems {
+		jobs.Logf(ctx, "%s", problem)
+	}
+	if done.Safety != nil {
+		jobs.Logf(ctx, "what was there before is in the backup %s", done.Safety.ID)
+	}
+	err = errors.Join(err, jobs.SetResult(ctx, done))
+	if errors.Is(err, ErrBusy) {
+		return jobs.RetryAfter(err, busyDelay)
+	}
+	return err
+}

@@ -1,0 +1,229 @@
+package backup
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+func TestSingleTablesAndFilesAreRestored(t *testing.T) {
+	s := newSite(t, jobstest.MySQL)
+	s.MustExec("CREATE TABLE log (msg VARCHAR(50))")
+	s.MustExec("CREATE TRIGGER tell AFTER DELETE ON posts FOR EACH ROW INSERT INTO log VALUES (CONCAT('gone; ', OLD.id))")
+	s.MustExec("CREATE TRIGGER other BEFORE INSERT ON log FOR EACH ROW SET NEW.msg = UPPER(NEW.msg)")
+	h := s.handler(t)
+	_, b := s.backup(t, h)
+	s.MustExec("DELETE FROM posts")
+	s.write(t, "a.txt", "changed")
+	s.write(t, "news/ü 1.jpg", "changed")
+	q := RestoreRequest{Backup: b, Database: true, Tables: []string{"posts"}, Files: true, Paths: []string{"storage/news"}, SkipSafety: true}
+	plan, err := h.Plan(t.Context(), q, nil)
+	if err != nil || len(plan.Tables) != 1 || plan.Tables[0].RowsBackup != 300 || plan.ChangedFiles != 1 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	q.Confirm = plan.Token
+	done, err := h.Restore(t.Context(), q, nil)
+	if err != nil || done.Files != 1 || done.Tables != 1 || len(done.Problems) > 0 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	var posts, logs, triggers int
+	if err := s.QueryRow("SELECT (SELECT COUNT(*) FROM posts), (SELECT COUNT(*) FROM log), (SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema = DATABASE())").Scan(&posts, &logs, &triggers); err != nil || posts != 300 || logs != 300 || triggers != 2 {
+		t.Errorf("%d posts, %d log lines, %d triggers, %v", posts, logs, triggers, err)
+	}
+	for name, want := range map[string]string{"a.txt": "changed", "news/ü 1.jpg": strings.Repeat("x", 100_000)} {
+		if got, err := os.ReadFile(filepath.Join(s.files, name)); string(got) != want || err != nil {
+			t.Errorf("%s holds %d bytes, %v", name, len(got), err)
+		}
+	}
+	q.Tables = []string{"nothing"}
+	if _, err := h.Plan(t.Context(), q, nil); err == nil {
+		t.Error("a table that is not there is planned")
+	}
+}
+
+func TestARestoreFromABadArchiveChangesNothing(t *testing.T) {
+	s := newSite(t, jobstest.MySQL)
+	h := s.handler(t)
+	_, b := s.backup(t, h)
+	name := filepath.Join(s.dest, b.Archive)
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, whole[:len(whole)*9/10], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.MustExec("DELETE FROM posts WHERE id > 10")
+	q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
+	q.Confirm = h.token(q)
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnproven) {
+		t.Errorf("%v", err)
+	}
+	var n int
+	if err := s.Get(&n, "SELECT COUNT(*) FROM posts"); err != nil || n != 10 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}
+
+// What was made before a restore may be of a broken site: it is not the newest
+// good one, and takes nobody's place.
+func TestASafetyBackupTakesNobodysPlace(t *testing.T) {
+	s := newSite(t, jobstest.MySQL)
+	s.c.Options.Retention = Retention{Keep: 1}
+	h := s.handler(t)
+	_, good := s.backup(t, h)
+	s.MustExec("DELETE FROM posts")
+	for range 2 {
+		q := RestoreRequest{Backup: good, Files: true}
+		q.Confirm = h.token(q)
+		s.clock.now = s.clock.now.Add(time.Hour)
+		done, err := h.Restore(t.Context(), q, nil)
+		if err != nil || done.Safety == nil || done.Safety.Status != Good {
+			t.Fatalf("%+v, %v", done, err)
+		}
+	}
+	if latest, err := h.Show(t.Context(), "latest", ""); err != nil || latest.ID != good.ID {
+		t.Errorf("the newest good one is %s, %v", latest.ID, err)
+	}
+	_, newer := s.backup(t, h)
+	all, err := h.List(t.Context(), "")
+	if err != nil || len(all) != 2 || all[0].ID != newer.ID || !all[1].Safety {
+		t.Errorf("%d backups stay, %v", len(all), err)
+	}
+}
+
+// The service works with its tables while it restores; a job must find its row again.
+func TestARestoreLeavesTheServicesTables(t *testing.T) {
+	for _, tool := range []string{"own", "mysqldump"} {
+		t.Run(tool, func(t *testing.T) {
+			s := newSite(t, jobstest.MySQL)
+			s.MustExec("CREATE TABLE jobs (id INT PRIMARY KEY, payload TEXT)")
+			s.c.Options.Tool = tool
+			h := s.handler(t)
+			_, b := s.backup(t, h)
+			s.MustExec("INSERT INTO jobs VALUES (7, 'this restore')")
+			s.MustExec("DELETE FROM posts")
+			q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
+			plan, err := h.Plan(t.Context(), q, nil)
+			if err != nil || !slices.Contains(plan.Kept, "jobs") || !slices.Contains(plan.Kept, "cmsjobs_backups") {
+				t.Fatalf("%+v, %v", plan, err)
+			}
+			q.Confirm = plan.Token
+			if done, err := h.Restore(t.Context(), q, nil); err != nil || len(done.Problems) > 0 {
+				t.Fatalf("%+v, %v", done.Problems, err)
+			}
+			var posts, waiting, known int
+			if err := s.QueryRow("SELECT (SELECT COUNT(*) FROM posts), (SELECT COUNT(*) FROM jobs), (SELECT COUNT(*) FROM cmsjobs_backups)").Scan(&posts, &waiting, &known); err != nil || posts != 300 || waiting != 1 || known != 1 {
+				t.Errorf("%d posts, %d jobs, %d backups are known, %v", posts, waiting, known, err)
+			}
+		})
+	}
+}
+
+// Archives that somebody else packed: what would be written outside of the
+// folder, or is no file, ends the restore before anything is touched.
+func TestARestoreRefusesHostileArchives(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	s.c.Options.Compression = archive.TarGzip
+	h := s.handler(t)
+	_, b := s.backup(t, h)
+	for name, header := range map[string]*tar.Header{
+		"zip-slip":      {Typeflag: tar.TypeReg, Name: "files/storage/../../../evil", Size: 1},
+		"absolute path": {Typeflag: tar.TypeReg, Name: "/tmp/evil", Size: 1},
+		"backslashes":   {Typeflag: tar.TypeReg, Name: `files\storage\..\evil`, Size: 1},
+		"symlink":       {Typeflag: tar.TypeSymlink, Name: "files/storage/link", Linkname: "/etc"},
+		"hard link":     {Typeflag: tar.TypeLink, Name: "files/storage/link", Linkname: "/etc/passwd"},
+		"device":        {Typeflag: tar.TypeChar, Name: "files/storage/null", Devmajor: 1, Devminor: 3},
+		"fifo":          {Typeflag: tar.TypeFifo, Name: "files/storage/fifo"},
+	} {
+		hostile := b
+		pack(t, s, &hostile, header)
+		parent := t.TempDir()
+		q := RestoreRequest{Backup: hostile, Files: true, IntoFolder: filepath.Join(parent, "in")}
+		q.Confirm = h.token(q)
+		if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(err.Error(), "tampered") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if entries, err := os.ReadDir(parent); err != nil || len(entries) > 0 {
+			t.Errorf("%s left %v, %v", name, entries, err)
+		}
+	}
+}
+
+// pack replaces a backup's archive by one with a header and one more entry,
+// and makes all hashes fit.
+func pack(t *testing.T, s *site, b *Stored, entry *tar.Header) {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	w := tar.NewWriter(z)
+	head := fmt.Sprintf(`{"format":1,"id":%q}`, b.ID)
+	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: headerName, Size: int64(len(head))})
+	if err == nil {
+		_, err = io.WriteString(w, head)
+	}
+	if err = errors.Join(err, w.WriteHeader(entry)); err == nil {
+		_, err = w.Write(make([]byte, entry.Size))
+	}
+	if err = errors.Join(err, w.Close(), z.Close(), os.WriteFile(filepath.Join(s.dest, b.Archive), out.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	b.Size, b.SHA256 = int64(out.Len()), sha(out.Bytes())
+	s.MustExec(s.Rebind("UPDATE cmsjobs_backups SET archive_sha256 = ? WHERE id = ?"), b.SHA256, b.ID)
+}
+
+func TestARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T) {
+	s := newSite(t, jobstest.MySQL)
+	h := s.handler(t)
+	r := jobs.NewRegistry()
+	h.Register(r)
+	entry, _ := r.Lookup(RestoreJob.Name)
+	_, b := s.backup(t, h)
+	s.MustExec("DELETE FROM posts")
+	token := h.token(RestoreRequest{Backup: b, Database: true})
+	run := func(data string) error {
+		s.clock.now = s.clock.now.Add(time.Hour)
+		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Kind: RestoreJob.Name, Data: json.RawMessage(data)})
+	}
+	for _, data := range []string{`{"id":"latest","database":true,"confirm":"x"}`, `{"id":"` + b.ID + `","database":true}`} {
+		if err := run(data); !jobs.IsPermanent(err) {
+			t.Errorf("%s: %v", data, err)
+		}
+	}
+	if err := run(`{"id":"` + b.ID + `","database":true,"confirm":"wrong"}`); !errors.Is(err, ErrUnconfirmed) {
+		t.Errorf("%v", err)
+	}
+	unlock, err := h.lock(t.Context(), "a backup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.setLock(t.Context(), "", time.UnixMilli(0)); err != nil { // a stranger's name changes nothing
+		t.Fatal(err)
+	}
+	q := RestoreRequest{Backup: b, Database: true, Confirm: token}
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrBusy) {
+		t.Errorf("beside a backup: %v", err)
+	}
+	unlock()
+	if err := run(`{"id":"` + b.ID + `","database":true,"confirm":"` + token + `"}`); err != nil {
+		t.Fatal(err)
+	}
+	var posts int
+	if err := s.Get(&posts, "SELECT COUNT(*) FROM posts"); err != nil || posts != 300 {
+		t.Errorf("%d posts, %v", posts, err)
+	}
+}

@@ -1,0 +1,89 @@
+package backup
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+func TestMissingRightsAreNamed(t *testing.T) {
+	for grants, want := range map[string]int{
+		"GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION":                                               0,
+		"GRANT USAGE ON *.* TO `u`@`%`|GRANT SELECT, SHOW VIEW, EVENT, TRIGGER ON `cms`.* TO `u`@`%`":                       0,
+		"GRANT USAGE ON *.* TO `u`@`%`|GRANT SELECT ON `cms`.* TO `u`@`%`":                                                  3,
+		"GRANT USAGE ON *.* TO `u`@`%`|GRANT ALL PRIVILEGES ON `other`.* TO `u`@`%`":                                        4,
+		"GRANT USAGE ON *.* TO `u`@`%`|GRANT ALL PRIVILEGES ON `c%`.* TO `u`@`%`":                                           0,
+		"GRANT `backups`@`%` TO `u`@`%`|GRANT USAGE ON *.* TO `u`@`%`":                                                      0, // a role: not known
+		"GRANT USAGE ON *.* TO `u`@`%`|GRANT SELECT ON `cms`.`posts` TO `u`@`%`|GRANT SHOW VIEW, TRIGGER ON `cms`.* TO `u`": 2,
+	} {
+		if got := lacking(strings.Split(grants, "|"), "cms"); len(got) != want {
+			t.Errorf("%s lacks %q", grants, got)
+		}
+	}
+	if !grantCovers("`my\\_cms`.*", "my_cms") || grantCovers("`my\\_cms`.*", "myxcms") || !grantCovers("`my_cms`.*", "myxcms") {
+		t.Error("patterns of grants are read wrongly")
+	}
+}
+
+func TestAnAccountWithoutTriggerRightIsWarnedOf(t *testing.T) {
+	s := newSite(t, jobstest.MySQL)
+	name := strings.Split(strings.Split(s.DSN, "/")[1], "?")[0]
+	s.MustExec("CREATE USER IF NOT EXISTS blind@'127.0.0.1' IDENTIFIED BY 'x'")
+	s.MustExec("GRANT SELECT, SHOW VIEW ON " + name + ".* TO blind@'127.0.0.1'")
+	s.c.DSN = strings.Replace(s.DSN, "root@", "blind:x@", 1)
+	s.c.Options.Verify = LevelNone
+	report, _ := s.backup(t, s.handler(t))
+	if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, "TRIGGER") || !strings.Contains(text, "EVENT") || strings.Contains(text, "SHOW VIEW") {
+		t.Errorf("warned of %q", text)
+	}
+}
+
+// A destination that cannot take the backup is named; the others get it.
+func TestADestinationWithoutRoomOrRightsDropsOut(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	gone := filepath.Join(t.TempDir(), "gone")
+	s.c.Destinations["readonly"] = local(t, gone)
+	if err := os.RemoveAll(gone); err != nil {
+		t.Fatal(err)
+	}
+	s.c.Destinations["full"] = roomless{local(t, t.TempDir())}
+	report, err := s.handler(t).Create(t.Context(), Request{Database: true, Files: true}, nil)
+	if err == nil || report.Status != Good || len(report.Outcomes) != 3 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	for _, o := range report.Outcomes {
+		want := map[string]string{"local": "", "readonly": "nothing can be written there", "full": "of room"}[o.Destination]
+		if (o.Error == "") != (want == "") || !strings.Contains(o.Error, want) {
+			t.Errorf("%+v", o)
+		}
+	}
+	s.c.Destinations = map[string]storage.Store{"full": s.c.Destinations["full"]}
+	report, err = s.handler(t).Create(t.Context(), Request{Database: true}, nil)
+	if err == nil || report.Status != Failed || !strings.Contains(err.Error(), "of room") {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// roomless is a store on a full disk.
+type roomless struct{ storage.Store }
+
+func (roomless) Free() (int64, error) { return 1000, nil }
+
+func TestLinksAreNamedAndNotFollowed(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(s.files, "news", "link")); err != nil {
+		t.Fatal(err)
+	}
+	report, err := s.handler(t).Create(t.Context(), Request{Files: true}, nil)
+	if err != nil || report.Files != 3 || !strings.Contains(strings.Join(report.Warnings, "\n"), "storage/news/link is a link") {
+		t.Errorf("%+v, %v", report, err)
+	}
+}

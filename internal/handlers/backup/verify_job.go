@@ -1,0 +1,47 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Verify is the kind backup.verify: it proves the newest good backup, or one
+// that is named, at every destination or at one.
+var Verify = jobs.Kind[VerifyPayload]{
+	Name:   "backup.verify",
+	Policy: jobs.Policy{MaxAttempts: 2, Timeout: 4 * time.Hour, Backoff: jobs.Fixed(time.Hour), Limit: 1},
+}
+
+// VerifyPayload is the data of backup.verify.
+type VerifyPayload struct {
+	ID      string `json:"id,omitempty"`      // "" is the newest good one
+	Storage string `json:"storage,omitempty"` // "" is every destination that has it
+	Level   Level  `json:"level,omitempty"`   // "" is the configured one
+}
+
+func (h *Handler) verifyJob(ctx context.Context, _ jobs.Job, p VerifyPayload) error {
+	if p.ID == "" {
+		p.ID = "latest"
+	}
+	first, err := h.Show(ctx, p.ID, p.Storage)
+	if err != nil {
+		return err
+	}
+	all, err := h.List(ctx, p.Storage)
+	if err != nil {
+		return err
+	}
+	var proofs []Proof
+	var failed []error
+	for _, b := range all {
+		if b.ID == first.ID {
+			proof, err := h.Verify(ctx, b, p.Level, func(s Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
+			proofs = append(proofs, proof)
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(append(failed, jobs.SetResult(ctx, proofs))...)
+}

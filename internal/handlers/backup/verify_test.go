@@ -1,0 +1,138 @@
+package backup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+func TestVerifyFindsEveryDamage(t *testing.T) {
+	for _, format := range []archive.Format{archive.TarZstd, archive.TarGzip, archive.Zip} {
+		t.Run(string(format), func(t *testing.T) {
+			s := newSite(t, jobstest.SQLite)
+			s.c.Options.Compression = format
+			h := s.handler(t)
+			_, first := s.backup(t, h)
+			_, second := s.backup(t, h)
+			name := filepath.Join(s.dest, second.Archive)
+			whole, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other, err := os.ReadFile(filepath.Join(s.dest, first.Archive))
+			if err != nil {
+				t.Fatal(err)
+			}
+			damages := map[string][]byte{"empty": nil, "torn": whole[:len(whole)-1], "half": whole[:len(whole)/2], "longer": append(slices.Clone(whole), 0), "swapped": other}
+			flips := 10
+			if os.Getenv("CMSJOBS_SOAK") == "1" {
+				flips = 200
+			}
+			for i := range flips {
+				flipped := slices.Clone(whole)
+				flipped[i*len(whole)/flips] ^= 1 << (i % 8)
+				damages[fmt.Sprintf("bit flipped in byte %d", i*len(whole)/flips)] = flipped
+			}
+			for damage, content := range damages {
+				if err := os.WriteFile(name, content, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				for _, level := range []Level{LevelBytes, LevelParsed, LevelRestored} {
+					if proof, err := h.Verify(t.Context(), second, level, nil); !errors.Is(err, ErrUnproven) || proof.OK {
+						t.Errorf("%s, %s: %+v, %v", damage, level, proof, err)
+					}
+				}
+			}
+			// The sidecar of the other one too: only our own table knows.
+			if err := os.WriteFile(name, other, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			forged := second
+			forged.SHA256, forged.Size = first.SHA256, first.Size
+			if _, err := h.Verify(t.Context(), forged, LevelBytes, nil); !errors.Is(err, ErrUnproven) {
+				t.Errorf("archive and sidecar swapped: %v", err)
+			}
+			if err := os.WriteFile(name, whole, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.Verify(t.Context(), second, LevelRestored, nil); err != nil {
+				t.Errorf("mended: %v", err)
+			}
+		})
+	}
+}
+
+// What an archive holds must be compared too: a hash is right for any bytes
+// that were packed.
+func TestVerifyComparesTheRestoredRows(t *testing.T) {
+	s := newSite(t, jobstest.MySQL)
+	h := s.handler(t)
+	_, b := s.backup(t, h)
+	rewrite(t, s, &b, func(name string, data []byte) []byte {
+		if strings.Contains(name, "posts") {
+			return bytes.Replace(data, []byte("title; \\'7\\'"), []byte("title; \\'8\\'"), 1)
+		}
+		return data
+	})
+	h.c.DB.MustExec("DELETE FROM cmsjobs_backups")
+	for level, want := range map[Level]string{LevelParsed: "not as it was packed", LevelRestored: "the rows of the table posts"} {
+		_, err := h.Verify(t.Context(), b, level, nil)
+		if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", level, err)
+		}
+	}
+	var left []string
+	if err := s.Select(&left, "SHOW DATABASES LIKE 'cmsjobs\\_verify\\_%'"); err != nil || len(left) > 0 {
+		t.Errorf("scratch databases stay: %v, %v", left, err)
+	}
+}
+
+func TestEncryptedForAgeRecipients(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.c.Options.Recipients = []age.Recipient{identity.Recipient()}
+	report, b := s.backup(t, s.handler(t))
+	if !strings.HasSuffix(b.Archive, ".tar.zst.age") || report.Proof.Level != LevelBytes || report.Proof.Note == "" {
+		t.Errorf("%s, %+v", b.Archive, report.Proof)
+	}
+	content, err := os.ReadFile(filepath.Join(s.dest, b.Archive))
+	if err != nil || bytes.Contains(content, []byte("hello")) {
+		t.Errorf("the archive can be read, %v", err)
+	}
+	s.c.Options.Identities = []age.Identity{stranger}
+	if _, err := s.handler(t).Verify(t.Context(), b, LevelRestored, nil); !errors.Is(err, ErrUnproven) {
+		t.Errorf("with a stranger's identity: %v", err)
+	}
+	s.c.Options.Identities = []age.Identity{identity}
+	if proof, err := s.handler(t).Verify(t.Context(), b, LevelRestored, nil); err != nil || proof.Level != LevelRestored {
+		t.Errorf("%+v, %v", proof, err)
+	}
+	if _, err := exec.LookPath("age"); err != nil {
+		t.Skip("no age to open it with")
+	}
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte(identity.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("sh", "-c", `age -d -i "$1" "$2" | zstd -dc | tar -tf -`, "sh", key, filepath.Join(s.dest, b.Archive)).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "files/storage/a.txt") || !strings.HasSuffix(string(out), "manifest.json\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

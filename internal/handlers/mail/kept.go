@@ -1,0 +1,93 @@
+package mail
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// keep stores what is to be sent, so that a person can send it again.
+func (l ledger) keep(ctx context.Context, uuid string, payload json.RawMessage) error {
+	insert := "INSERT INTO cmsjobs_mail_payloads (job_uuid, payload, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+	if l.db.DriverName() == "mysql" {
+		insert = "INSERT IGNORE INTO cmsjobs_mail_payloads (job_uuid, payload, created_at) VALUES (?, ?, ?)"
+	}
+	if _, err := l.db.ExecContext(ctx, l.db.Rebind(insert), uuid, string(payload), l.now().UnixMilli()); err != nil {
+		return fmt.Errorf("keeping the mail: %w", err)
+	}
+	return nil
+}
+
+// ErrNotKept says that a mail's payload was not stored.
+var ErrNotKept = errors.New("what this mail said was not kept (mail.keep_body), so it cannot be sent again from here")
+
+// kept is the payload that keep stored, or ErrNotKept.
+func (l ledger) kept(ctx context.Context, uuid string) (SendPayload, error) {
+	var p SendPayload
+	var raw string
+	err := l.db.GetContext(ctx, &raw, l.db.Rebind("SELECT payload FROM cmsjobs_mail_payloads WHERE job_uuid = ?"), uuid)
+	if errors.Is(err, sql.ErrNoRows) {
+		return p, ErrNotKept
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(raw), &p)
+	}
+	if err != nil {
+		return p, fmt.Errorf("reading what the mail %s said: %w", uuid, err)
+	}
+	return p, nil
+}
+
+// Body is what a mail said, made anew from what was kept of it: a template
+// that was changed since then shows its new text. Without anything kept it is
+// ErrNotKept.
+func (h *Handler) Body(ctx context.Context, uuid string) (Content, error) {
+	p, err := h.ledger.kept(ctx, uuid)
+	if err != nil {
+		return Content{}, err
+	}
+	settings, err := h.c.Site.Settings(ctx)
+	if err != nil {
+		return Content{}, err
+	}
+	return h.content(ctx, p, settings)
+}
+
+// Resend enqueues a mail again as a new job: to everybody, or to those named.
+func (h *Handler) Resend(ctx context.Context, uuid string, only ...string) (jobs.Receipt, error) {
+	if h.c.Enqueue == nil {
+		return jobs.Receipt{}, errors.New("mail: no queue to resend through")
+	}
+	p, err := h.ledger.kept(ctx, uuid)
+	if err != nil {
+		return jobs.Receipt{}, err
+	}
+	if len(only) > 0 {
+		p.To, p.CC, p.BCC = only, nil, nil
+	}
+	if err := p.Validate(); err != nil {
+		return jobs.Receipt{}, err
+	}
+	receipts, err := h.c.Enqueue.Enqueue(ctx, Send.Of(p).WithMetadata(map[string]any{"resendOf": uuid}))
+	if err != nil {
+		return jobs.Receipt{}, fmt.Errorf("sending a mail again: %w", err)
+	}
+	return receipts[0], nil
+}
+
+// SendUnknown lets the next run of a job send to the recipients of whom nobody
+// knows whether they got the mail, and counts them. They may get it twice.
+// Revive the failed job afterwards.
+func (h *Handler) SendUnknown(ctx context.Context, uuid string) (int, error) {
+	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_mail SET state = ?, updated_at = ? WHERE job_uuid = ? AND state = ?"),
+		Deferred, h.c.Now().UnixMilli(), uuid, Unknown)
+	if err != nil {
+		return 0, fmt.Errorf("marking a mail to be sent again: %w", err)
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}

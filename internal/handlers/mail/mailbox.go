@@ -1,0 +1,229 @@
+package mail
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/emersion/go-imap"
+	"github.com/emersion/go-imap/client"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// ReadBounces is the kind mail.bounces: it reads the mailbox that delivery
+// reports come to.
+var ReadBounces = jobs.Kind[struct{}]{
+	Name:   "mail.bounces",
+	Policy: jobs.Policy{MaxAttempts: 3, Timeout: 5 * time.Minute, Backoff: jobs.Fixed(time.Minute)},
+}
+
+// Mailbox is where the reports of mail that came back arrive: the mailbox of
+// the sender's address, read by IMAP (RFC 3501).
+type Mailbox struct {
+	Host     string
+	Port     int // 993, or 143 without TLS from the first byte
+	Username string
+	Password Secret
+	TLS      string // TLSImplicit, the default, TLSStart, or TLSNone: for this host only
+	Folder   string // INBOX when empty
+	// MoveTo is the folder that read reports are moved to. "" leaves them,
+	// marked as read. Other messages stay unread, where the server knows
+	// keywords; they are never moved.
+	MoveTo string
+}
+
+// looked marks messages that were looked at, so that each is read once.
+const looked = "cmsjobs"
+
+// messagesAtOnce bounds one job; the next goes on where it ended.
+const messagesAtOnce = 200
+
+func (m Mailbox) check() error {
+	if ip := net.ParseIP(m.Host); m.TLS == TLSNone && m.Host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return errors.New("mail.mailbox: its password would cross the network in clear; use tls or starttls")
+	}
+	if m.Username == "" || m.Password == "" {
+		return errors.New("mail.mailbox: username and password are needed")
+	}
+	return nil
+}
+
+func (m Mailbox) address() string {
+	port := m.Port
+	switch {
+	case port != 0:
+	case m.TLS == TLSStart || m.TLS == TLSNone:
+		port = 143
+	default:
+		port = 993
+	}
+	return net.JoinHostPort(m.Host, strconv.Itoa(port))
+}
+
+// MailboxResult is what a mail.bounces job leaves for people to read.
+type MailboxResult struct {
+	Bounces int `json:"bounces"`
+	Reports int `json:"reports"` // messages that were delivery reports
+	Others  int `json:"others"`  // messages that were none
+	Left    int `json:"left"`    // for the next job
+}
+
+// readBounces runs a mail.bounces job.
+func (h *Handler) readBounces(ctx context.Context, _ jobs.Job, _ struct{}) error {
+	if h.c.Mailbox.Host == "" {
+		return jobs.Permanent(errors.New("no mailbox for bounces is configured (mail.mailbox.host)"))
+	}
+	dependency := "imap:" + h.c.Mailbox.address()
+	if h.c.Breaker != nil {
+		if err := h.c.Breaker.Allow(ctx, dependency); err != nil {
+			return err
+		}
+	}
+	r, err := h.visitMailbox(ctx)
+	if h.c.Breaker != nil && ctx.Err() == nil {
+		if told := h.c.Breaker.Record(ctx, dependency, err); told != nil {
+			h.c.Logger.WarnContext(ctx, "the circuit breaker could not be told", "dependency", dependency, "error", told)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("reading the mailbox %s at %s: %w", h.c.Mailbox.Username, h.c.Mailbox.address(), err)
+	}
+	return jobs.SetResult(ctx, r)
+}
+
+// visitMailbox reads what nobody looked at yet. A message is marked after its
+// bounces are stored: what is cut off is read again.
+func (h *Handler) visitMailbox(ctx context.Context) (MailboxResult, error) {
+	var r MailboxResult
+	c, err := h.c.Mailbox.open(ctx, h.c.TLS, h.c.CommandTimeout)
+	if err != nil {
+		return r, err
+	}
+	defer func() { _ = c.Logout() }() // all is done by then
+	defer context.AfterFunc(ctx, func() { _ = c.Terminate() })()
+	status, err := c.Select(orDefault(h.c.Mailbox.Folder, imap.InboxName), false)
+	if err != nil {
+		return r, err
+	}
+	mark := looked
+	if !slices.Contains(status.PermanentFlags, imap.TryCreateFlag) && !slices.Contains(status.PermanentFlags, looked) {
+		mark = imap.SeenFlag // a server without keywords
+	}
+	fresh := imap.NewSearchCriteria()
+	fresh.WithoutFlags = []string{mark, imap.DeletedFlag}
+	fresh.Smaller = maxReport
+	ids, err := c.UidSearch(fresh)
+	if err != nil {
+		return r, err
+	}
+	r.Left = max(len(ids)-messagesAtOnce, 0)
+	for _, id := range ids[:min(len(ids), messagesAtOnce)] {
+		if err := h.readMessage(ctx, c, id, mark, &r); err != nil {
+			return r, errors.Join(context.Cause(ctx), err)
+		}
+	}
+	return r, nil
+}
+
+func orDefault(text, fallback string) string {
+	if text == "" {
+		return fallback
+	}
+	return text
+}
+
+// readMessage takes in one message and marks it.
+func (h *Handler) readMessage(ctx context.Context, c *client.Client, id uint32, mark string, r *MailboxResult) error {
+	one := new(imap.SeqSet)
+	one.AddNum(id)
+	whole := &imap.BodySectionName{Peek: true}
+	messages := make(chan *imap.Message, 1)
+	if err := c.UidFetch(one, []imap.FetchItem{whole.FetchItem()}, messages); err != nil {
+		return err
+	}
+	var bounces []Bounce
+	report := false
+	for m := range messages {
+		if body := m.GetBody(whole); body != nil {
+			var err error
+			bounces, err = ParseBounce(body)
+			report = err == nil // else somebody's answer, or spam
+		}
+	}
+	for _, b := range bounces {
+		if err := h.Bounce(ctx, b); err != nil {
+			return err
+		}
+		r.Bounces++
+	}
+	flags := []any{mark}
+	if report {
+		r.Reports++
+		flags = []any{mark, imap.SeenFlag}
+	} else {
+		r.Others++
+	}
+	if err := c.UidStore(one, imap.FormatFlagsOp(imap.AddFlags, true), flags, nil); err != nil {
+		return err
+	}
+	if report && h.c.Mailbox.MoveTo != "" {
+		return move(c, one, h.c.Mailbox.MoveTo)
+	}
+	return nil
+}
+
+// move is MOVE (RFC 6851), or, where that fails, what every server can do: a
+// copy, and a mark that the original may go. Expunging would take all that
+// anybody marked: it is left to the owner.
+func move(c *client.Client, messages *imap.SeqSet, folder string) error {
+	can, err := c.Support("MOVE")
+	if err != nil {
+		return err
+	}
+	if can && c.UidMove(messages, folder) == nil {
+		return nil
+	}
+	if err := c.UidCopy(messages, folder); err != nil {
+		return err
+	}
+	return c.UidStore(messages, imap.FormatFlagsOp(imap.AddFlags, true), []any{imap.DeletedFlag}, nil)
+}
+
+// open connects, secures the line and signs in.
+func (m Mailbox) open(ctx context.Context, base *tls.Config, patience time.Duration) (*client.Client, error) {
+	secure := &tls.Config{MinVersion: tls.VersionTLS12}
+	if base != nil {
+		secure = base.Clone()
+	}
+	secure.ServerName = m.Host
+	raw, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", m.address())
+	if err != nil {
+		return nil, err
+	}
+	if m.TLS != TLSStart && m.TLS != TLSNone {
+		raw = tls.Client(raw, secure)
+	}
+	if err := raw.SetDeadline(time.Now().Add(patience)); err != nil {
+		return nil, errors.Join(err, raw.Close())
+	}
+	c, err := client.New(raw)
+	if err != nil {
+		return nil, errors.Join(err, raw.Close())
+	}
+	c.Timeout = patience
+	if m.TLS == TLSStart {
+		if err := c.StartTLS(secure); err != nil {
+			return nil, errors.Join(err, c.Terminate())
+		}
+	}
+	if err := c.Login(m.Username, string(m.Password)); err != nil {
+		return nil, errors.Join(fmt.Errorf("signing in: %w", err), c.Terminate())
+	}
+	return c, nil
+}

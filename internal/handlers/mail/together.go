@@ -1,0 +1,158 @@
+package mail
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// together makes what several mails write durable in one transaction, since
+// that is what costs: whoever comes while one transaction is written shares
+// the next. A single mail waits for nobody.
+type together struct {
+	db      *sqlx.DB
+	options *sql.TxOptions
+
+	mu      sync.Mutex
+	working bool
+	waiting []*share
+}
+
+// share is what one mail has to write.
+type share struct {
+	write func(context.Context, *batch) error
+	err   error
+	done  chan struct{}
+	lead  chan struct{} // closed when its caller is to write for those who wait
+}
+
+const (
+	// maxShares of one transaction, so that it stays short.
+	maxShares = 50
+	// shareTime bounds one transaction.
+	shareTime = 15 * time.Second
+)
+
+func newTogether(db *sqlx.DB) *together {
+	t := &together{db: db}
+	if db.DriverName() != "sqlite" { // it has one writer and knows no levels
+		t.options = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+	}
+	return t
+}
+
+// do runs write in a transaction, perhaps with others before and after it in
+// the same, and returns when it is durable, or was rolled back. write may be
+// called twice: after others' fault it runs alone. It is given up while it
+// waits when ctx ends, never while it is written.
+func (t *together) do(ctx context.Context, doing string, write func(context.Context, *batch) error) error {
+	s := &share{write: write, done: make(chan struct{}), lead: make(chan struct{})}
+	if err := t.wait(ctx, s); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if s.err != nil {
+		return fmt.Errorf("%s: %w", doing, s.err)
+	}
+	return nil
+}
+
+// wait returns when s is written, by its caller or by another.
+func (t *together) wait(ctx context.Context, s *share) error {
+	t.mu.Lock()
+	t.waiting = append(t.waiting, s)
+	leads := !t.working
+	t.working = true
+	t.mu.Unlock()
+	if !leads {
+		select {
+		case <-s.done:
+			return nil
+		case <-s.lead:
+		case <-ctx.Done():
+			if t.withdraw(s) {
+				return context.Cause(ctx)
+			}
+			select {
+			case <-s.done:
+				return nil
+			case <-s.lead:
+			}
+		}
+	}
+	t.commit(context.WithoutCancel(ctx), t.next())
+	t.handOver()
+	return nil
+}
+
+// withdraw takes s out of the queue; false when it is being written, or is to
+// lead.
+func (t *together) withdraw(s *share) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, w := range t.waiting {
+		select {
+		case <-w.lead:
+			continue
+		default:
+		}
+		if w == s {
+			t.waiting = append(t.waiting[:i:i], t.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+func (t *together) next() []*share {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := min(len(t.waiting), maxShares)
+	shares := t.waiting[:n:n]
+	t.waiting = append([]*share(nil), t.waiting[n:]...)
+	return shares
+}
+
+// handOver makes the one who waits longest the next to write.
+func (t *together) handOver() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.waiting) == 0 {
+		t.working = false
+		return
+	}
+	close(t.waiting[0].lead)
+}
+
+func (t *together) commit(ctx context.Context, shares []*share) {
+	err := t.transaction(ctx, shares)
+	for _, s := range shares {
+		if s.err = err; err != nil && len(shares) > 1 { // one mail's fault is not the others'
+			s.err = t.transaction(ctx, []*share{s})
+		}
+		close(s.done)
+	}
+}
+
+func (t *together) transaction(ctx context.Context, shares []*share) error {
+	ctx, cancel := context.WithTimeout(ctx, shareTime)
+	defer cancel()
+	tx, err := t.db.BeginTxx(ctx, t.options)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
+	b := newBatch(tx)
+	for _, s := range shares {
+		if err := s.write(ctx, b); err != nil {
+			return err
+		}
+	}
+	if err := b.flush(ctx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

@@ -1,0 +1,107 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+// held is a together whose first transaction lasts until release is called, so
+// that everybody who comes meanwhile waits for the next one.
+func held(t *testing.T, engine jobstest.Engine) (l ledger, release func()) {
+	t.Helper()
+	_, db := site(t, engine)
+	l = newLedger(db.DB, time.Now)
+	inside, gate := make(chan struct{}), make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- l.write.do(context.Background(), "holding", func(context.Context, *batch) error {
+			close(inside)
+			<-gate
+			return nil
+		})
+	}()
+	<-inside
+	return l, func() {
+		close(gate)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func (t *together) queued() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.waiting)
+}
+
+// Mails that end at the same time are written in one transaction, each as if
+// it were alone: one whose recipient another run holds fails, the others do not.
+func TestMailsAreWrittenTogetherAndFailAlone(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			l, release := held(t, engine)
+			to := []Address{{Mailbox: "a@example.net"}}
+			const mails = 20
+			errs := make([]error, mails)
+			var group sync.WaitGroup
+			for i := range mails {
+				job := i
+				if i == 7 { // a second run of job 6
+					job = 6
+				}
+				group.Go(func() {
+					n := note{uuid: fmt.Sprint("job-", job), token: fmt.Sprint("token-", i)}
+					errs[i] = l.claim(t.Context(), n, to, nil)
+				})
+			}
+			for l.write.queued() < mails {
+				runtime.Gosched()
+			}
+			release()
+			group.Wait()
+			for i, err := range errs {
+				if i != 6 && i != 7 && err != nil {
+					t.Errorf("job %d: %v", i, err)
+				}
+			}
+			if (errs[6] == nil) == (errs[7] == nil) {
+				t.Errorf("two runs of one job claimed its recipient: %v, %v", errs[6], errs[7])
+			}
+			var rows int
+			if err := l.db.Get(&rows, "SELECT COUNT(*) FROM cmsjobs_mail WHERE state = 'sending'"); err != nil || rows != mails-1 {
+				t.Errorf("%d rows, %v", rows, err)
+			}
+		})
+	}
+}
+
+// Whoever gives up while he waits leaves nothing behind: a row that says
+// "sending" would make the mail one of which nobody knows whether it was sent.
+func TestWhoGivesUpWaitingHasClaimedNothing(t *testing.T) {
+	l, release := held(t, jobstest.SQLite)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	given := make(chan error, 1)
+	go func() {
+		given <- l.claim(ctx, note{uuid: "job", token: "t"}, []Address{{Mailbox: "a@example.net"}}, nil)
+	}()
+	for l.write.queued() == 0 {
+		runtime.Gosched()
+	}
+	why := errors.New("the worker stops")
+	cancel(why)
+	if err := <-given; !errors.Is(err, why) {
+		t.Errorf("%v", err)
+	}
+	release()
+	if states, err := l.load(t.Context(), "job"); err != nil || len(states) != 0 {
+		t.Errorf("%v, %v", states, err)
+	}
+}

@@ -1,0 +1,150 @@
+package apart
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"image"
+	"image/color"
+	"image/gif"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
+)
+
+// TestMain makes this program its own child: with a first argument it serves, by
+// a decoder that the argument names.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-") {
+		os.Exit(m.Run())
+	}
+	render := map[string]func(picture.Maker, context.Context, []byte, []picture.Spec) (picture.Result, error){
+		"good":   picture.Maker.Render,
+		"hungry": hungry,
+		"endless": func(picture.Maker, context.Context, []byte, []picture.Spec) (picture.Result, error) {
+			for { //nolint:revive // what runs away
+			}
+		},
+		"crash": func(picture.Maker, context.Context, []byte, []picture.Spec) (picture.Result, error) {
+			go func() { panic("in a goroutine that nobody watches") }()
+			select {}
+		},
+	}[os.Args[1]]
+	if err := Serve(os.Stdin, os.Stdout, render); err != nil {
+		os.Stderr.WriteString(err.Error())
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// hungry takes and uses memory without end.
+func hungry(picture.Maker, context.Context, []byte, []picture.Spec) (picture.Result, error) {
+	var all [][]byte
+	for {
+		all = append(all, bytes.Repeat([]byte{1}, 16<<20))
+		if len(all) > 1<<10 {
+			return picture.Result{}, errors.New("16 GiB were given")
+		}
+	}
+}
+
+func renderer(t *testing.T, way string) Renderer {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Renderer{Command: []string{self, way}, Memory: 256 << 20, Time: 2 * time.Minute}
+}
+
+func animation(t *testing.T) []byte {
+	t.Helper()
+	var g gif.GIF
+	for i := range 3 {
+		frame := image.NewPaletted(image.Rect(0, 0, 90, 60), color.Palette{color.Black, color.White, color.NRGBA{200, 0, 0, 255}})
+		for j := range frame.Pix {
+			frame.Pix[j] = byte((i + j/7) % 3)
+		}
+		g.Image, g.Delay = append(g.Image, frame), append(g.Delay, 5)
+	}
+	var b bytes.Buffer
+	if err := gif.EncodeAll(&b, &g); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func maker() picture.Maker { return picture.Maker{Limits: picture.DefaultLimits(), Preview: true} }
+
+// The other process gives what this one gives, errors and their kinds too.
+func TestAnotherProcessAnswersAsThisOne(t *testing.T) {
+	data := animation(t)
+	specs := []picture.Spec{{Width: 30, Height: 30}, {Width: 45, Mode: picture.Fit, Formats: []picture.Format{picture.PNG, picture.GIF}}}
+	want, err := maker().Render(t.Context(), data, specs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := renderer(t, "good").Render(t.Context(), maker(), data, specs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Header.Frames != 3 || len(got.Renditions) != 3 || got.Preview == nil || got.Preview.Bounds() != want.Preview.Bounds() {
+		t.Fatalf("%d frames, %d renditions, preview %v", got.Header.Frames, len(got.Renditions), got.Preview != nil)
+	}
+	for i, r := range got.Renditions {
+		if w := want.Renditions[i]; r.Spec != w.Spec || r.Format != w.Format || r.Frames != w.Frames || !bytes.Equal(r.Data, w.Data) {
+			t.Errorf("rendition %d: %s of %d bytes, want %s of %d", i, r.Format, len(r.Data), w.Format, len(w.Data))
+		}
+	}
+	_, want2 := maker().Render(t.Context(), data[:60], specs)
+	_, got2 := renderer(t, "good").Render(t.Context(), maker(), data[:60], specs)
+	if want2 == nil || got2 == nil || want2.Error() != got2.Error() || !errors.Is(got2, picture.ErrCorrupt) {
+		t.Errorf("damaged: %v, want %v", got2, want2)
+	}
+}
+
+// A decoder without end, or one that takes all memory, or one that panics where
+// nobody can recover, costs its picture, and this process goes on. (In this
+// process each of the three would end the test.)
+func TestADecoderThatRunsAwayCostsOnlyItsPicture(t *testing.T) {
+	for way, c := range map[string]struct {
+		kind error
+		says string
+	}{
+		"hungry": {picture.ErrTooLarge, "256 MiB"}, "endless": {picture.ErrTooLarge, "1s"}, "crash": {picture.ErrCorrupt, "nobody watches"},
+	} {
+		t.Run(way, func(t *testing.T) {
+			if way == "hungry" && runtime.GOOS != "linux" {
+				t.Skip("memory is only limited on Linux")
+			}
+			r := renderer(t, way)
+			if way == "endless" {
+				r.Time = time.Second
+			}
+			_, err := r.Render(t.Context(), maker(), animation(t), []picture.Spec{{Width: 30, Height: 30}})
+			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %v and %q", err, c.kind, c.says)
+			}
+		})
+	}
+}
+
+// A job that is cancelled takes its process with it, and says why.
+func TestACancelledPictureEndsItsProcess(t *testing.T) {
+	because := errors.New("the worker stops")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	timer := time.AfterFunc(50*time.Millisecond, func() { cancel(because) })
+	defer timer.Stop()
+	if _, err := renderer(t, "endless").Render(ctx, maker(), animation(t), []picture.Spec{{Width: 30, Height: 30}}); !errors.Is(err, because) {
+		t.Errorf("%v", err)
+	}
+	r := renderer(t, "good")
+	r.Command[0] = "/nothing/here"
+	if _, err := r.Render(t.Context(), maker(), animation(t), nil); err == nil || errors.Is(err, picture.ErrCorrupt) {
+		t.Errorf("a program that is not there: %v", err)
+	}
+}

@@ -1,0 +1,90 @@
+package vp8plane
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// padding after a partition's bytes: what a refill may read beyond them.
+const padding = 16
+
+// bools is the arithmetic decoder of RFC 6386, 7: value holds n valid bits at its
+// top, and zeros (or more valid bits) below.
+type bools struct {
+	buf   []byte // with padding
+	size  int    // without
+	pos   int
+	value uint64
+	n     uint
+	wide  uint64 // the range, 128 to 255
+}
+
+func newBools(data []byte) bools {
+	buf := make([]byte, len(data)+padding)
+	copy(buf, data)
+	return bools{buf: buf, size: len(data), wide: 255}
+}
+
+// refill tops value up to at least 56 bits: enough for six decisions.
+func (b *bools) refill() {
+	if b.pos > len(b.buf)-8 {
+		b.pos = len(b.buf) - 8 // behind the end all is zero; overrun tells
+	}
+	b.value |= binary.BigEndian.Uint64(b.buf[b.pos:]) >> (b.n & 63)
+	b.pos += int(63-b.n) >> 3
+	b.n |= 56
+}
+
+// overrun says whether more was asked for than there is. Encoders leave
+// out zeros at the end.
+func (b *bools) overrun() bool { return b.pos-int(b.n/8) > b.size+1 }
+
+// decide takes one decision of an arithmetic decoder in the state value and
+// wide; used is by how many bits value moved, at most 7.
+func decide(value, wide uint64, chance uint8) (newValue, newWide uint64, used uint, yes bool) {
+	split := 1 + (wide-1)*uint64(chance)>>8
+	if value>>56 >= split {
+		value -= split << 56
+		wide -= split
+		yes = true
+	} else {
+		wide = split
+	}
+	used = uint(bits.LeadingZeros8(uint8(wide)))
+	return value << (used & 63), wide << (used & 63), used, yes
+}
+
+// bit takes one decision; chance of 256 is that of a no.
+func (b *bools) bit(chance uint8) bool {
+	if b.n < 16 {
+		b.refill()
+	}
+	value, wide, used, yes := decide(b.value, b.wide, chance)
+	b.value, b.wide, b.n = value, wide, b.n-used
+	return yes
+}
+
+const even = 128
+
+// number reads an unsigned number of count bits.
+func (b *bools) number(count int) (v int) {
+	for range count {
+		v <<= 1
+		if b.bit(even) {
+			v |= 1
+		}
+	}
+	return v
+}
+
+// optional reads a flag and, where it is set, a number with a sign behind it.
+func (b *bools) optional(count int) int {
+	if !b.bit(even) {
+		return 0
+	}
+	v := b.number(count)
+	if b.bit(even) {
+		return -v
+	}
+	return v
+}

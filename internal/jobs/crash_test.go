@@ -1,0 +1,116 @@
+package jobs_test
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+)
+
+// The points at which a worker may die, in the order of a job's life. The
+// database is outside of it: what is written is written, what is not is not.
+var crashPoints = []string{"before the claim", "after the claim", "before the effect", "after the effect",
+	"before renewing", "after renewing", "before settling", "after settling", "before the heartbeat", "after the heartbeat"}
+
+// F18: a worker dies by SIGKILL at each step of its work. Nothing is lost, what
+// ran twice is explained by the death, and a job whose end was written does not
+// run again.
+func TestAWorkerThatDiesAtEachStepLosesNothing(t *testing.T) {
+	l := newLab(t)
+	n := size(400, 4000)
+	// Some last longer than a third of the lease, so that there is something to
+	// renew, and some fail once, so that not every end is a completion.
+	l.enqueue(0, n-20, effect{Length: 2 * time.Millisecond})
+	l.enqueue(n-20, 15, effect{Length: l.config.Lease / 2})
+	l.enqueue(n-5, 5, effect{Fail: 1})
+	for round := range size(1, 100) {
+		for range crashPoints {
+			l.enqueue(n, 1, effect{Length: l.config.Lease / 2}) // so that each step comes by
+			n++
+		}
+		l.crashAtEachStep(1 + round%5)
+	}
+	startChild(t, l.config)
+	l.sink.await(t, n, 5*time.Minute)
+	l.empty()
+	l.check(n)
+}
+
+// crashAtEachStep starts a worker a point and waits for their deaths.
+func (l *lab) crashAtEachStep(on int) {
+	l.t.Helper()
+	workers, deaths := map[string]*process{}, make(chan fault, len(crashPoints))
+	for _, point := range crashPoints {
+		c := l.config
+		c.CrashAt, c.CrashOn = point, on
+		worker := startChild(l.t, c)
+		workers[point] = worker
+		go func() {
+			<-worker.done
+			now := time.Now()
+			deaths <- fault{at: now, till: now, pid: worker.cmd.Process.Pid}
+		}()
+	}
+	for range crashPoints {
+		select {
+		case f := <-deaths:
+			l.faults = append(l.faults, f)
+		case <-time.After(time.Minute):
+			l.t.Fatal("a worker did not come by its point")
+		}
+	}
+	for point, worker := range workers {
+		if status, is := worker.cmd.ProcessState.Sys().(syscall.WaitStatus); !is || status.Signal() != syscall.SIGKILL {
+			l.t.Errorf("%s the worker ended otherwise: %v", point, worker.err)
+		}
+	}
+}
+
+// fragile is a store whose worker dies at one of the points, the so-manieth time
+// that it comes by.
+type fragile struct {
+	*sqlstore.Store
+	at string
+	on int
+}
+
+func (f *fragile) pass(point string) {
+	if f == nil || point != f.at {
+		return
+	}
+	if f.on--; f.on <= 0 {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // it is on its way
+	}
+}
+
+func (f *fragile) Claim(ctx context.Context, r jobs.ClaimRequest) ([]jobs.Claimed, error) {
+	f.pass("before the claim")
+	got, err := f.Store.Claim(ctx, r)
+	if len(got) > 0 {
+		f.pass("after the claim")
+	}
+	return got, err
+}
+
+func (f *fragile) Renew(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
+	f.pass("before renewing")
+	defer f.pass("after renewing")
+	return f.Store.Renew(ctx, leases, length)
+}
+
+func (f *fragile) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, error) {
+	f.pass("before settling")
+	defer f.pass("after settling")
+	return f.Store.Settle(ctx, ends)
+}
+
+func (f *fragile) Beat(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, error) {
+	f.pass("before the heartbeat")
+	defer f.pass("after the heartbeat")
+	return f.Store.Beat(ctx, w)
+}

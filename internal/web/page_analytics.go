@@ -1,0 +1,131 @@
+package web
+
+import (
+	"encoding/csv"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+)
+
+type analyticsSheet struct {
+	Configured   bool
+	Since, Until string
+	Range        string
+	Ranges       []string
+	Plot         template.HTML
+	Views        int64
+	Visitors     int64
+	Visits       int64
+	Lists        []analyticsList
+}
+
+type analyticsList struct {
+	Name  string
+	Items []AnalyticsItem
+	Top   int64
+}
+
+var analyticsRanges = map[string]int{"7": 7, "30": 30, "90": 90, "365": 365}
+
+// analyticsDays reads the days asked for: a range, or from and until.
+func (s *Server) analyticsDays(c echo.Context, v *analyticsSheet) error {
+	v.Ranges, v.Range, v.Since, v.Until = []string{"7", "30", "90", "365"}, c.QueryParam("range"), c.QueryParam("since"), c.QueryParam("until")
+	for field, day := range map[string]string{"since": v.Since, "until": v.Until} {
+		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
+			return badField(http.StatusBadRequest, field, "%s must be a day as 2026-11-21, not %q.", field, clip(day, 40))
+		}
+	}
+	if v.Since == "" && v.Until == "" && analyticsRanges[v.Range] == 0 {
+		v.Range = "30"
+	}
+	if days := analyticsRanges[v.Range]; days > 0 {
+		now := s.cfg.Now()
+		v.Since, v.Until = now.AddDate(0, 0, 1-days).Format(time.DateOnly), now.Format(time.DateOnly)
+	}
+	return nil
+}
+
+func (s *Server) analyticsPage(c echo.Context) error {
+	v := analyticsSheet{Configured: s.cfg.Analytics != nil}
+	if err := s.analyticsDays(c, &v); err != nil {
+		return err
+	}
+	if !v.Configured {
+		return s.show(c, "analytics", "analytics.title", v)
+	}
+	report, ready, err := s.reportKept(c.Request().Context(), AnalyticsQuery{Since: v.Since, Until: v.Until, Limit: 10})
+	if err != nil {
+		return fmt.Errorf("reading analytics: %w", err)
+	}
+	lang := language(c)
+	d := drawing{Name: say(lang, "analytics.plot", v.Since, v.Until), First: v.Since, Last: v.Until}
+	var top int64
+	for _, day := range report.Days {
+		v.Views, v.Visitors, v.Visits = v.Views+day.Views, v.Visitors+day.Visitors, v.Visits+day.Visits
+		top = max(top, day.Views)
+		d.Bars = append(d.Bars, bar{Label: say(lang, "analytics.day", day.Day, day.Views, day.Visitors), Low: float64(day.Views)})
+	}
+	d.Top = grouped(top)
+	if v.Views > 0 {
+		v.Plot = d.svg()
+	}
+	for _, name := range slices.Sorted(maps.Keys(report.Dimensions)) {
+		list := analyticsList{Name: name, Items: report.Dimensions[name], Top: 1}
+		for _, item := range list.Items {
+			list.Top = max(list.Top, item.Views)
+		}
+		if len(list.Items) > 0 {
+			v.Lists = append(v.Lists, list)
+		}
+	}
+	return s.showSoon(c, "analytics", "analytics.title", "", ready, v)
+}
+
+// exportAnalytics writes the same figures for a spreadsheet.
+func (s *Server) exportAnalytics(c echo.Context) error {
+	if s.cfg.Analytics == nil {
+		return notConfigured("analytics")
+	}
+	var v analyticsSheet
+	if err := s.analyticsDays(c, &v); err != nil {
+		return err
+	}
+	report, err := s.cfg.Analytics.Report(c.Request().Context(), AnalyticsQuery{Since: v.Since, Until: v.Until, Limit: s.cfg.PageLimit})
+	if err != nil {
+		return fmt.Errorf("reading analytics: %w", err)
+	}
+	n := func(v int64) string { return strconv.FormatInt(v, 10) }
+	rows := [][]string{{"dimension", "name", "views", "visitors", "visits"}}
+	for _, d := range report.Days {
+		rows = append(rows, []string{"day", d.Day, n(d.Views), n(d.Visitors), n(d.Visits)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(report.Dimensions)) {
+		for _, item := range report.Dimensions[name] {
+			rows = append(rows, []string{name, cell(item.Name), n(item.Views), n(item.Visitors), ""})
+		}
+	}
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentType, "text/csv; charset=utf-8")
+	h.Set(echo.HeaderContentDisposition, `attachment; filename="analytics.csv"`)
+	c.Response().WriteHeader(http.StatusOK)
+	w := csv.NewWriter(c.Response())
+	if err := w.WriteAll(rows); err != nil {
+		s.cfg.Log.Debug("an export was cut off", "error", err)
+	}
+	return nil
+}
+
+// cell keeps a spreadsheet from running a name that begins like a formula.
+func cell(name string) string {
+	if name != "" && strings.ContainsRune("=+-@\t\r", rune(name[0])) {
+		return "'" + name
+	}
+	return name
+}

@@ -1,0 +1,112 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+type tokensSheet struct {
+	Tokens []tokenRow
+	// Secret is that of the token that was just made: this page alone has it.
+	Secret  string
+	Problem string
+	Asked   TokenRequest // the form again, where it was refused
+	Scopes  []access.Scope
+	Kinds   []string
+	Lives   []tokenLife
+}
+
+type tokenRow struct {
+	access.Token
+	State string // valid, expired, revoked
+}
+
+// tokenLife is one choice of how long a token lives.
+type tokenLife struct{ Value, Word string }
+
+func tokenLives() []tokenLife {
+	return []tokenLife{{"720h", "tokens.life.month"}, {"2160h", "tokens.life.quarter"}, {"8760h", "tokens.life.year"}, {"", "tokens.life.ever"}}
+}
+
+// Asks says whether the refused form asked for a scope or a kind.
+func (v tokensSheet) Asks(list []string, word any) bool {
+	return slices.Contains(list, fmt.Sprint(word))
+}
+
+func (s *Server) tokensSheet(c echo.Context) (tokensSheet, error) {
+	list, err := s.cfg.Gate.Store.Tokens(c.Request().Context())
+	if err != nil {
+		return tokensSheet{}, err
+	}
+	now := s.cfg.Now()
+	rows := each(list, func(t access.Token) tokenRow { return tokenRow{t, tokenState(t, now)} })
+	return tokensSheet{Tokens: rows, Asked: TokenRequest{Scopes: []string{"enqueue"}, ExpiresIn: "8760h"}, Scopes: access.AllScopes(), Kinds: s.cfg.Registry.Kinds(), Lives: tokenLives()}, nil
+}
+
+func tokenState(t access.Token, now time.Time) string {
+	switch {
+	case !t.RevokedAt.IsZero():
+		return "revoked"
+	case !t.ExpiresAt.IsZero() && !t.ExpiresAt.After(now):
+		return "expired"
+	}
+	return "valid"
+}
+
+func (s *Server) tokensPage(c echo.Context) error {
+	v, err := s.tokensSheet(c)
+	if err != nil {
+		return err
+	}
+	return s.show(c, "tokens", "tokens.title", v)
+}
+
+// tokenByForm makes a token. Its secret is in this answer only: no redirection
+// could carry it.
+func (s *Server) tokenByForm(c echo.Context) error {
+	form, err := c.FormParams()
+	if err != nil {
+		return refuse(http.StatusBadRequest, "The form cannot be read.")
+	}
+	asked := TokenRequest{Name: strings.TrimSpace(form.Get("name")), Scopes: form["scope"], Kinds: form["kind"], ExpiresIn: form.Get("life")}
+	made, err := s.makeToken(c, asked)
+	status, problem := http.StatusOK, ""
+	if err != nil {
+		p := problemOf(err)
+		if status = p.Status; status >= http.StatusInternalServerError {
+			return err
+		}
+		problem = p.in(language(c))
+	}
+	v, err := s.tokensSheet(c)
+	if err != nil {
+		return err
+	}
+	if v.Secret, v.Problem = made.Secret, problem; problem != "" {
+		v.Asked = asked
+	}
+	sheet := s.sheet(c, "tokens", "tokens.title", v)
+	sheet.Here = "/admin/tokens"
+	return s.write(c, status, "tokens", sheet)
+}
+
+func (s *Server) revokeTokenByForm(c echo.Context) error {
+	id, err := idParam(c)
+	if err != nil {
+		return err
+	}
+	if yes, err := s.sure(c, say(language(c), "tokens.revoke.ask", id), ""); !yes || err != nil {
+		return err
+	}
+	if err := s.cfg.Gate.Store.RevokeToken(c.Request().Context(), id); err != nil {
+		return err
+	}
+	return s.back(c, "/admin/tokens", "tokens.revoked")
+}

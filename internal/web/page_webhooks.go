@@ -1,0 +1,144 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+type webhooksSheet struct {
+	Configured bool
+	Hooks      []hookRow
+	Secret     string // of the one that was just made, shown once
+	Problem    string
+	URL, Note  string
+	Events     string
+	started
+}
+
+type hookRow struct {
+	Webhook
+	Deliveries []Delivery
+}
+
+const hookDeliveries = 10
+
+func (s *Server) webhooksSheet(c echo.Context) (webhooksSheet, string, error) {
+	v := webhooksSheet{Configured: s.cfg.Webhooks != nil}
+	var live string
+	v.started, live = s.offer(c, "webhook.deliver")
+	if !v.Configured {
+		return v, live, nil
+	}
+	ctx := c.Request().Context()
+	list, err := s.cfg.Webhooks.Webhooks(ctx)
+	if err != nil {
+		return v, live, fmt.Errorf("listing webhooks: %w", err)
+	}
+	for _, w := range list {
+		w.Secret = ""
+		deliveries, err := s.cfg.Webhooks.Deliveries(ctx, w.ID, jobs.Page{Limit: hookDeliveries})
+		if err != nil {
+			return v, live, fmt.Errorf("listing deliveries: %w", err)
+		}
+		v.Hooks = append(v.Hooks, hookRow{w, deliveries.Items})
+	}
+	return v, live, nil
+}
+
+func (s *Server) webhooksPage(c echo.Context) error {
+	v, live, err := s.webhooksSheet(c)
+	if err != nil {
+		return err
+	}
+	return s.showLive(c, "webhooks", "webhooks.title", live, v)
+}
+
+// hookByForm adds a subscription, or switches one on and off.
+func (s *Server) hookByForm(c echo.Context) error {
+	if s.cfg.Webhooks == nil {
+		return notConfigured("webhooks")
+	}
+	ctx := c.Request().Context()
+	w := Webhook{URL: strings.TrimSpace(c.FormValue("url")), Events: words([]string{c.FormValue("events")}), Enabled: true, Note: clip(c.FormValue("note"), 191)}
+	if id := c.FormValue("hook"); id != "" {
+		list, err := s.cfg.Webhooks.Webhooks(ctx)
+		if err != nil {
+			return fmt.Errorf("listing webhooks: %w", err)
+		}
+		i := slices.IndexFunc(list, func(x Webhook) bool { return x.ID == id })
+		if i < 0 {
+			return fmt.Errorf("the webhook %s: %w", clip(id, 40), jobs.ErrNotFound)
+		}
+		w = list[i]
+		w.Secret, w.Enabled = "", c.FormValue("enabled") == "true"
+	}
+	saved, err := Webhook{}, error(badField(http.StatusUnprocessableEntity, "url", "The address must begin with https:// and have at most 2000 bytes."))
+	if u, bad := url.Parse(w.URL); bad == nil && u.Host != "" && len(w.URL) <= 2000 {
+		saved, err = s.cfg.Webhooks.SaveWebhook(ctx, w)
+	}
+	if err == nil && w.ID != "" {
+		about(c, saved.ID, saved.URL)
+		return s.back(c, "/admin/webhooks", "webhooks.saved")
+	}
+	status := http.StatusOK
+	problem := ""
+	if err != nil {
+		p := problemOf(err)
+		if status = p.Status; status >= http.StatusInternalServerError {
+			return err
+		}
+		problem = p.in(language(c))
+	}
+	v, _, listErr := s.webhooksSheet(c)
+	if listErr != nil {
+		return listErr
+	}
+	// The secret is in this answer only: no redirection could carry it.
+	if v.Secret, v.Problem = saved.Secret, problem; problem != "" {
+		v.URL, v.Note, v.Events = w.URL, w.Note, strings.Join(w.Events, ", ")
+	}
+	about(c, firstOf(saved.ID, w.ID), clip(w.URL, 400))
+	sheet := s.sheet(c, "webhooks", "webhooks.title", v)
+	sheet.Here = "/admin/webhooks"
+	return s.write(c, status, "webhooks", sheet)
+}
+
+func (s *Server) deleteHookByForm(c echo.Context) error {
+	if s.cfg.Webhooks == nil {
+		return notConfigured("webhooks")
+	}
+	id, err := idParam(c)
+	if err != nil {
+		return err
+	}
+	if yes, err := s.sure(c, say(language(c), "webhooks.delete.ask", id), ""); !yes || err != nil {
+		return err
+	}
+	if err := s.cfg.Webhooks.DeleteWebhook(c.Request().Context(), id); err != nil {
+		return fmt.Errorf("deleting webhook %s: %w", id, err)
+	}
+	return s.back(c, "/admin/webhooks", "webhooks.deleted")
+}
+
+func (s *Server) redeliverByForm(c echo.Context) error {
+	if s.cfg.Webhooks == nil {
+		return notConfigured("webhooks")
+	}
+	id, err := idParam(c)
+	if err != nil {
+		return err
+	}
+	receipt, err := s.cfg.Webhooks.Redeliver(c.Request().Context(), id)
+	if err != nil {
+		return fmt.Errorf("sending delivery %s again: %w", id, err)
+	}
+	about(c, id, "as "+receipt.UUID)
+	return c.Redirect(http.StatusSeeOther, following("/admin/webhooks", receipt.UUID))
+}
