@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -11,13 +12,14 @@ import (
 )
 
 func (b *bench) sqlite(ctx context.Context) error {
-	s, remove, err := servers.SQLite()
+	dir, err := os.MkdirTemp("", "cmsjobs-bench-")
 	if err != nil {
 		return err
 	}
-	defer remove()
+	defer os.RemoveAll(dir)
+	s := servers.SQLite(dir)
 	say("backlite")
-	l, err := backlite(ctx, s, max(b.jobs/20, 1000))
+	l, err := backlite(ctx, s, dir, max(b.jobs/20, 1000))
 	if err := b.without("backlite", err); err != nil {
 		return err
 	}
@@ -57,12 +59,12 @@ func (b *bench) sqlite(ctx context.Context) error {
 	return nil
 }
 
-func backlite(ctx context.Context, s *servers.Server, n int) (peerFigures, error) {
-	program := filepath.Join(s.Folder, "backlite")
+func backlite(ctx context.Context, s *servers.Server, dir string, n int) (peerFigures, error) {
+	program := filepath.Join(dir, "backlite")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
 	build.Dir = "bench/peers/sqlite"
 	if out, err := build.CombinedOutput(); err != nil {
 		return peerFigures{}, fmt.Errorf("%w: %w\n%s", errAbsent, err, out)
 	}
-	return runPeer(s, exec.CommandContext(ctx, program, "-path", filepath.Join(s.Folder, "backlite.sqlite"), "-jobs", strconv.Itoa(n)))
+	return runPeer(s, exec.CommandContext(ctx, program, "-path", filepath.Join(dir, "backlite.sqlite"), "-jobs", strconv.Itoa(n)))
 }

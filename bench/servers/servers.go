@@ -23,10 +23,10 @@ import (
 // Server is a database server that a program started for itself. Stop ends it.
 type Server struct {
 	*jobstest.Server
-	Name   string // MariaDB, PostgreSQL, SQLite
-	Folder string // of SQLite's files
-	pid    int
-	made   int // databases so far
+	Name string // MariaDB, PostgreSQL, SQLite
+	pid  int
+	made int    // databases so far
+	dir  string // of SQLite's files
 }
 
 // MariaDB starts a MariaDB with default settings for durability.
@@ -39,12 +39,9 @@ func PostgreSQL() (*Server, error) {
 	return start("PostgreSQL", jobstest.NewPostgres, "data/postmaster.pid")
 }
 
-// SQLite stands for a server where there is none: databases are files in a
-// folder, and all processor time is the client's.
-func SQLite() (s *Server, remove func(), err error) {
-	dir, err := os.MkdirTemp("", "cmsjobs-bench-")
-	return &Server{Name: "SQLite", Folder: dir}, func() { os.RemoveAll(dir) }, err
-}
+// SQLite stands for a server where there is none: databases are files in dir,
+// and all processor time is the client's.
+func SQLite(dir string) *Server { return &Server{Name: "SQLite", dir: dir} }
 
 func start(name string, make func() (*jobstest.Server, error), pidFile string) (*Server, error) {
 	s, err := make()
@@ -71,7 +68,7 @@ func (s *Server) Database() (dsn, name string, err error) {
 	s.made++
 	name = fmt.Sprintf("bench%d", s.made)
 	if s.Name == "SQLite" {
-		path := filepath.Join(s.Folder, name+".sqlite")
+		path := filepath.Join(s.dir, name+".sqlite")
 		return "sqlite:" + path, name, os.WriteFile(path, nil, 0o600)
 	}
 	driver, admin := "mysql", jobstest.MariaDBDSN(s.Port, "")

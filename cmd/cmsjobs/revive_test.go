@@ -37,7 +37,7 @@ func heapPeak() (stop func() uint64) {
 // Failed jobs are retried by filter as a stream: they take more room than the
 // process may use for it. CMSJOBS_SOAK=1 retries 300,000.
 func TestManyMoreFailedJobsThanFitIntoMemoryAreRetried(t *testing.T) {
-	n, payload := 4000, 32<<10 // 128 MB of payloads
+	n, payload := 16_000, 4<<10 // 64 MB of payloads, which are copied more than once
 	if os.Getenv("CMSJOBS_SOAK") == "1" {
 		n, payload = 300_000, 1<<10
 	}

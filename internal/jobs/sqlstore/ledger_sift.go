@@ -30,7 +30,7 @@ func (s *Store) sift(ctx context.Context, v sieve, from position64, limit int) (
 		if err != nil {
 			return page{}, err
 		}
-		for step := limit; ; step = min(step*2, 2000) {
+		for step := min(limit, firstStep); ; {
 			rows, err := v.read(p.last.condition("id")+edge, from.order("id"), step)
 			if err != nil {
 				return page{}, err
@@ -47,6 +47,7 @@ func (s *Store) sift(ctx context.Context, v sieve, from position64, limit int) (
 			if len(rows) < step {
 				break
 			}
+			step = nextStep(step, rows)
 		}
 		if edge == "" {
 			p.end = true
@@ -55,6 +56,25 @@ func (s *Store) sift(ctx context.Context, v sieve, from position64, limit int) (
 		p.last.key = last
 	}
 	return p, nil
+}
+
+// Rows are read in steps of so many that their payloads do not fill the memory:
+// a megabyte each is allowed.
+const (
+	firstStep = 50
+	fullStep  = 2000
+	stepBytes = 4 << 20
+)
+
+// nextStep is twice the last one, as far as rows of the size that was seen
+// stay within stepBytes.
+func nextStep(step int, rows []found) int {
+	size := int64(1)
+	for _, r := range rows {
+		size += min(r.size, oversize)
+	}
+	each := size/int64(max(len(rows), 1)) + 1
+	return max(1, min(2*step, fullStep, int(stepBytes/each)))
 }
 
 // edge is the condition and the key at which a stretch ends; "" where the table

@@ -112,10 +112,10 @@ func (s *Store) exec(ctx context.Context, q Tx, statement string, args ...any) (
 
 // query calls scan for each row.
 func (s *Store) query(ctx context.Context, q Tx, scan func(*sql.Rows) error, statement string, args ...any) error {
+	s.asked.Add(1)
 	if s.watch != nil {
 		s.watch(statement, args)
 	}
-	s.asked.Add(1)
 	rows, err := q.QueryContext(ctx, sqlx.Rebind(s.d.bind, statement), args...)
 	if err != nil {
 		return err
