@@ -92,7 +92,7 @@ func TestNothingCountsWhenEveryDestinationFails(t *testing.T) {
 func TestAStandstillEndsTheBackup(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	s.c.Destinations["stuck"] = stuck{local(t, t.TempDir())}
-	s.c.Options.StallTimeout = 300 * time.Millisecond
+	s.c.Options.StallTimeout = 3 * time.Second // a slow machine moves in it
 	h := s.handler(t)
 	report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
 	if err == nil || report.Status != Good || report.Outcomes[0].Error != "" || report.Outcomes[1].Error == "" {
@@ -104,10 +104,13 @@ func TestAStandstillEndsTheBackup(t *testing.T) {
 	}
 }
 
-// stuck is a store that takes nothing and never answers.
+// stuck is a store that takes a probe, and then nothing, and never answers.
 type stuck struct{ storage.Store }
 
-func (s stuck) Put(ctx context.Context, _ string, _ io.Reader, _ storage.PutOptions) error {
+func (s stuck) Put(ctx context.Context, key string, r io.Reader, o storage.PutOptions) error {
+	if strings.HasSuffix(key, probeName) {
+		return s.Store.Put(ctx, key, r, o)
+	}
 	<-ctx.Done()
 	return context.Cause(ctx)
 }

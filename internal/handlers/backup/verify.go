@@ -74,9 +74,13 @@ func (h *Handler) Verify(ctx context.Context, b Stored, level Level, progress fu
 	}
 	p := &proving{Handler: h, stored: b, level: level, progress: progress, pieces: map[string]string{}, files: map[string]string{}, parser: newCounter()}
 	p.proof = Proof{Backup: b.ID, Destination: b.Destination, Started: h.c.Now().UTC()}
+	caller := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, h.c.Options.VerifyBudget, errors.New("proving the backup took longer than its budget"))
 	defer cancel()
 	err := p.run(ctx)
+	if caller.Err() != nil { // says nothing about the backup
+		return p.proof, fmt.Errorf("proving the backup %s was interrupted: %w", b.ID, context.Cause(caller))
+	}
 	p.proof.Level, p.proof.Finished = p.level, h.c.Now().UTC()
 	p.proof.OK = err == nil && len(p.proof.Problems) == 0
 	if err != nil && !errors.Is(err, ErrUnproven) {

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -69,6 +70,21 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 				t.Errorf("mended: %v", err)
 			}
 		})
+	}
+}
+
+// A shutdown in the middle of a proof says nothing about the backup.
+func TestAnInterruptedProofIsNoBadOne(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	h := s.handler(t)
+	_, b := s.backup(t, h)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := h.Verify(ctx, b, LevelRestored, func(Step) { cancel() })
+	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnproven) {
+		t.Errorf("%v", err)
+	}
+	if proofs, err := h.Proofs(t.Context(), b.ID, 10); err != nil || len(proofs) != 1 || !proofs[0].OK {
+		t.Errorf("%+v, %v", proofs, err)
 	}
 }
 
