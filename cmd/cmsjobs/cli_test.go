@@ -330,7 +330,7 @@ func TestHelp(t *testing.T) {
 	var text strings.Builder
 	var visit func(*cobra.Command)
 	visit = func(c *cobra.Command) {
-		if c.Name() == "help" {
+		if c.Name() == "help" || c.Hidden { // hidden ones are not for people
 			return
 		}
 		if c.Example == "" || c.Short == "" {

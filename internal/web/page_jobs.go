@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 )
 
 // jobsSheet is the list of jobs with its filter.
@@ -73,9 +75,31 @@ func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsSheet) error {
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
-	v.Jobs = each(list.Items, func(r jobs.Record) JobView { return s.jobView(r, ours) })
+	down, err := s.down(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	v.Jobs = each(list.Items, func(r jobs.Record) JobView {
+		view := s.jobView(r, ours)
+		if name := explain.HeldBy(r, down); name != "" && view.LastError == "" {
+			view.LastError = say(language(c), "verdict.breaker", name)
+		}
+		return view
+	})
 	v.Next = nextPage("/admin/jobs", v.Filter.query(), list.Next)
 	return nil
+}
+
+// down are the dependencies that are out now.
+func (s *Server) down(ctx context.Context) ([]explain.Breaker, error) {
+	if s.cfg.Breakers == nil {
+		return nil, nil
+	}
+	list, err := s.cfg.Breakers(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing breakers: %w", err)
+	}
+	return list, nil
 }
 
 // nextPage is the address of a list's next part, "" at its end.
