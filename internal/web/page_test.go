@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
@@ -24,6 +25,7 @@ type visitor struct {
 	page   string // the last one's HTML
 	at     string // and its address
 	status int
+	hasty  bool // takes a page whose figures are being counted
 }
 
 func (s *site) visitor(t testing.TB) *visitor {
@@ -52,14 +54,25 @@ func (v *visitor) send(r *http.Request) *visitor {
 	return v
 }
 
+// get loads a page, and again as long as figures of it are being counted.
 func (v *visitor) get(path string) *visitor {
 	v.t.Helper()
-	r, err := http.NewRequestWithContext(v.t.Context(), "GET", v.base+path, nil)
-	if err != nil {
-		v.t.Fatal(err)
+	for deadline := time.Now().Add(patience); ; {
+		r, err := http.NewRequestWithContext(v.t.Context(), "GET", v.base+path, nil)
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		if v.send(r); v.hasty || !counting(v.page) {
+			return v
+		}
+		if time.Now().After(deadline) {
+			v.t.Fatalf("%s is never counted", path)
+		}
 	}
-	return v.send(r)
 }
+
+// counting says whether a page asks again for figures.
+func counting(page string) bool { return strings.Contains(page, `hx-trigger="load delay:600ms"`) }
 
 func (v *visitor) post(path string, form url.Values) *visitor {
 	v.t.Helper()

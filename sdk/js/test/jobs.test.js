@@ -59,7 +59,7 @@ async function ended(id) {
 
 test("a job carries its caller's trace", options, async () => {
   const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
-  const { id } = await jobs.enqueue({ topic: "cmsjobs.probe" }, { traceparent: `00-${trace}-00f067aa0ba902b7-01` });
+  const { id } = await jobs.enqueue({ topic: "cmsjobs.probe", queue: `trace-${randomUUID()}` }, { traceparent: `00-${trace}-00f067aa0ba902b7-01` });
   assert.ok((await jobs.get(id)).metadata.traceparent.includes(trace));
 });
 
