@@ -17,7 +17,11 @@ func limit(memory int64, of time.Duration) error {
 		return syscall.Setrlimit(what, &syscall.Rlimit{Cur: most, Max: most})
 	}
 	seconds := uint64(of/time.Second) + 1
-	return errors.Join(set(syscall.RLIMIT_DATA, uint64(memory)+started), set(syscall.RLIMIT_CPU, seconds), set(syscall.RLIMIT_CORE, 0),
+	var data error
+	if !watched {
+		data = set(syscall.RLIMIT_DATA, uint64(memory)+started)
+	}
+	return errors.Join(data, set(syscall.RLIMIT_CPU, seconds), set(syscall.RLIMIT_CORE, 0),
 		set(syscall.RLIMIT_FSIZE, 0))
 }
 

@@ -1,0 +1,7 @@
+//go:build race
+
+package apart
+
+// watched says that the race detector runs, whose shadow of all memory no limit
+// of data leaves room for.
+const watched = true
