@@ -41,18 +41,21 @@ func TestAJobLivesAndDiesWithItsTransaction(t *testing.T) {
 	everywhere(t, func(t *testing.T, db *jobstest.Database, c *client.Client) {
 		ctx := t.Context()
 		db.MustExec("CREATE TABLE orders (id INT PRIMARY KEY)")
-		for n, commit := range []bool{true, false} {
-			var tx interface {
-				client.Tx
-				Commit() error
-				Rollback() error
-			}
-			var err error
-			if n == 0 {
-				tx, err = db.DB.DB.BeginTx(ctx, nil) // *sql.Tx
-			} else {
-				tx, err = sqlx.NewDb(db.DB.DB, db.Driver).BeginTxx(ctx, nil) // *sqlx.Tx
-			}
+		type transaction interface {
+			client.Tx
+			Commit() error
+			Rollback() error
+		}
+		begin := map[string]func() (transaction, error){
+			"database/sql": func() (transaction, error) { return db.DB.DB.BeginTx(ctx, nil) },
+			"sqlx":         func() (transaction, error) { return sqlx.NewDb(db.DB.DB, db.Driver).BeginTxx(ctx, nil) },
+		}
+		for n, try := range []struct {
+			of     string
+			commit bool
+		}{{"database/sql", true}, {"database/sql", false}, {"sqlx", true}, {"sqlx", false}} {
+			commit := try.commit
+			tx, err := begin[try.of]()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +75,7 @@ func TestAJobLivesAndDiesWithItsTransaction(t *testing.T) {
 			}
 			for _, id := range ids {
 				if _, err := c.Get(ctx, id); (err == nil) != commit || (err != nil && !errors.Is(err, client.ErrNotFound)) {
-					t.Errorf("committed %t: %v", commit, err)
+					t.Errorf("%s, committed %t: %v", try.of, commit, err)
 				}
 			}
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"time"
@@ -15,6 +16,7 @@ type scene struct {
 	n       int
 	payload string // SQL of the payload
 	delay   int    // seconds
+	open    bool   // beside a transaction that stays open, as a backup's does
 }
 
 const (
@@ -23,11 +25,13 @@ const (
 )
 
 var scenes = []scene{
-	{"1,000 waiting", 1000, ourPayload, 0},
-	{"100,000 waiting", 100_000, ourPayload, 0},
-	{"1,000,000 waiting", 1_000_000, ourPayload, 0},
-	{"1,000,000 delayed before", 1_000_000, ourPayload, 86400},
-	{"200,000 of PHP's before", 200_000, phpPayload, 0},
+	{"1,000 waiting", 1000, ourPayload, 0, false},
+	{"100,000 waiting", 100_000, ourPayload, 0, false},
+	{"100,000 waiting, a long transaction open", 100_000, ourPayload, 0, true},
+	{"1,000,000 waiting", 1_000_000, ourPayload, 0, false},
+	{"5,000,000 waiting", 5_000_000, ourPayload, 0, false},
+	{"1,000,000 delayed before", 1_000_000, ourPayload, 86400, false},
+	{"200,000 of PHP's before", 200_000, phpPayload, 0, false},
 }
 
 // claims times single claims in a scene. The first one, which has to find its
@@ -36,8 +40,18 @@ func (o *ours) claims(ctx context.Context, s scene, n int) (first time.Duration,
 	if err := o.stage(ctx, s); err != nil {
 		return 0, nil, err
 	}
+	if s.open {
+		n *= 10 // its trace are the rows that cannot be purged
+	}
 	if err := o.fill(ctx, n+1, asItIs); err != nil {
 		return 0, nil, err
+	}
+	if s.open {
+		end, err := o.snapshot(ctx)
+		if err != nil {
+			return 0, nil, err
+		}
+		defer end()
 	}
 	fresh, err := o.reopened(ctx)
 	if err != nil {
@@ -63,6 +77,17 @@ func (o *ours) claims(ctx context.Context, s scene, n int) (first time.Duration,
 	}
 	slices.Sort(rest)
 	return first, rest, nil
+}
+
+// snapshot opens a transaction that sees the table as it is now, until end.
+func (o *ours) snapshot(ctx context.Context) (end func(), err error) {
+	t, err := o.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+	if err != nil {
+		return nil, err
+	}
+	var n int
+	err = t.QueryRowContext(ctx, "SELECT COUNT(*) FROM jobs").Scan(&n)
+	return func() { _ = t.Rollback() }, err // it only read
 }
 
 // stage makes a scene, on top of the one that stands if it is of the same sort,

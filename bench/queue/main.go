@@ -1,6 +1,6 @@
 // Command queue measures cmsjobs' queue beside its peers in one run: Laravel's
-// own worker on a MariaDB, River and graphile-worker on a PostgreSQL, all of
-// which it starts itself and ends. It writes tables of figures and ratios.
+// own worker on a MariaDB, River and graphile-worker on a PostgreSQL, backlite on
+// SQLite. It starts the servers itself and ends them. It writes tables of figures and ratios.
 // Peers that are not installed are left out, and the report says so.
 package main
 
@@ -21,9 +21,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	path := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
-	b := &bench{}
+	b := &bench{found: figures{}}
 	flag.IntVar(&b.jobs, "jobs", 40000, "jobs that are worked off in a measurement")
 	flag.BoolVar(&b.short, "short", false, "without the scenes of a million rows and the idle worker")
+	flag.StringVar(&b.only, "only", "", "mariadb, postgres or sqlite alone")
 	flag.Parse()
 	err := b.run(ctx)
 	stop()
@@ -41,13 +42,21 @@ func main() {
 type bench struct {
 	jobs   int
 	short  bool
+	only   string
 	tables []*table
 	absent []string
+	found  figures
 }
 
 func (b *bench) run(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{b.mariaDB, b.postgres} {
-		if err := part(ctx); err != nil {
+	for _, part := range []struct {
+		name string
+		run  func(context.Context) error
+	}{{"mariadb", b.mariaDB}, {"postgres", b.postgres}, {"sqlite", b.sqlite}} {
+		if b.only != "" && b.only != part.name {
+			continue
+		}
+		if err := part.run(ctx); err != nil {
 			return err
 		}
 	}
@@ -60,7 +69,7 @@ func (b *bench) report() string {
 	for _, line := range b.absent {
 		fmt.Fprintf(&s, "Not measured: %s.\n\n", line)
 	}
-	for _, t := range b.tables {
+	for _, t := range append([]*table{b.found.targets()}, b.tables...) {
 		s.WriteString(t.markdown())
 	}
 	return s.String()

@@ -52,27 +52,30 @@ func (b *bench) besideLaravel(ctx context.Context, o *ours, l *laravel) error {
 		t.add(costRow("Laravel: enqueue one by one", single, cost{})...)
 		t.add(costRow("Laravel: enqueue in bulk (1,000)", bulk, cost{})...)
 		t.add(costRow("Laravel: queue:work, 1 worker", drained, cost{})...)
+		b.found["laravel"], b.found["laravel enqueue"] = drained.rate(), single.rate()
 	}
 	for _, m := range []struct {
-		name string
-		peer cost
-		work func() (cost, error)
+		name   string
+		peer   cost
+		figure string
+		work   func() (cost, error)
 	}{
-		{"cmsjobs: enqueue one by one, 1 caller", single, func() (cost, error) { return o.enqueue(ctx, b.jobs/20, 1) }},
-		{"cmsjobs: enqueue one by one, 10 callers", single, func() (cost, error) { return o.enqueue(ctx, b.jobs/10, 10) }},
-		{"cmsjobs: enqueue in bulk (1,000)", bulk, func() (cost, error) {
+		{"cmsjobs: enqueue one by one, 1 caller", single, "mariadb enqueue 1", func() (cost, error) { return o.enqueue(ctx, b.jobs/20, 1) }},
+		{"cmsjobs: enqueue one by one, 10 callers", single, "mariadb enqueue 10", func() (cost, error) { return o.enqueue(ctx, b.jobs/10, 10) }},
+		{"cmsjobs: enqueue in bulk (1,000)", bulk, "mariadb bulk", func() (cost, error) {
 			return measure(o.server, b.jobs, func() error { return o.fill(ctx, b.jobs, asItIs) })
 		}},
-		{"cmsjobs: 10 slots, nothing ahead (default)", drained, func() (cost, error) { return o.rest(ctx, b.jobs/4, 10, 0) }},
-		{"cmsjobs: 1 slot, strictly one after the other", drained, func() (cost, error) { return o.rest(ctx, b.jobs/10, 1, 0) }},
-		{"cmsjobs: 10 slots, 1,000 ahead", drained, func() (cost, error) { return o.rest(ctx, b.jobs, 10, 1000) }},
-		{"cmsjobs: 100 slots, 2,000 ahead (best)", drained, func() (cost, error) { return o.rest(ctx, b.jobs, 100, 2000) }},
+		{"cmsjobs: 10 slots, nothing ahead (default)", drained, "mariadb default", func() (cost, error) { return o.rest(ctx, b.jobs/4, 10, 0) }},
+		{"cmsjobs: 1 slot, strictly one after the other", drained, "mariadb 1", func() (cost, error) { return o.rest(ctx, b.jobs/10, 1, 0) }},
+		{"cmsjobs: 10 slots, 1,000 ahead", drained, "mariadb 10", func() (cost, error) { return o.rest(ctx, b.jobs, 10, 1000) }},
+		{"cmsjobs: 100 slots, 2,000 ahead (best)", drained, "mariadb best", func() (cost, error) { return o.rest(ctx, b.jobs, 100, 2000) }},
 	} {
 		say("%s", m.name)
 		c, err := m.work()
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
+		b.found[m.figure] = c.rate()
 		t.add(costRow(m.name, c, m.peer)...)
 	}
 	return nil
@@ -81,6 +84,9 @@ func (b *bench) besideLaravel(ctx context.Context, o *ours, l *laravel) error {
 // rest empties the queue, then drains n fresh jobs.
 func (o *ours) rest(ctx context.Context, n, slots, prefetch int) (cost, error) {
 	statement := "TRUNCATE TABLE jobs"
+	if o.server.Name == "SQLite" {
+		statement = "DELETE FROM jobs"
+	}
 	if _, err := o.db.ExecContext(ctx, statement); err != nil {
 		return cost{}, err
 	}
@@ -102,6 +108,7 @@ func (b *bench) pickUps(ctx context.Context, o *ours, l *laravel) error {
 	if err != nil {
 		return err
 	}
+	b.found["pick-up"] = at(mine, 0.5)
 	t.add(spread("cmsjobs (MariaDB)", mine)...)
 	if l == nil || b.short {
 		return nil
@@ -121,13 +128,16 @@ func (b *bench) depths(ctx context.Context, _ *ours, _ *laravel) error {
 				return err
 			}
 			for _, s := range scenes {
-				if b.short && s.n > 100_000 {
+				if b.short && s.n > 100_000 || s.n > 1_000_000 && !indexed {
 					continue
 				}
 				say("%s, index %v", s.name, indexed)
 				first, rest, err := o.claims(ctx, s, 300)
 				if err != nil {
 					return fmt.Errorf("%s: %w", s.name, err)
+				}
+				if indexed {
+					b.found["p99 "+s.name] = at(rest, 0.99)
 				}
 				t.add(s.name, map[bool]string{true: "offered", false: "Laravel's own"}[indexed], fmt.Sprintf("%.2f", float64(first.Microseconds())/1000),
 					fmt.Sprintf("%.2f", at(rest, 0.5)), fmt.Sprintf("%.2f", at(rest, 0.99)))
@@ -136,6 +146,8 @@ func (b *bench) depths(ctx context.Context, _ *ours, _ *laravel) error {
 				return err
 			}
 		}
+		b.found.ratio("deep", "p99 5,000,000 waiting", "p99 1,000 waiting")
+		b.found.ratio("snapshot", "p99 100,000 waiting, a long transaction open", "p99 100,000 waiting")
 		return nil
 	})
 }
@@ -160,7 +172,8 @@ func (b *bench) idles(ctx context.Context, o *ours, _ *laravel) error {
 	if err != nil {
 		return err
 	}
-	t := b.table("An idle `cmsjobs work`", "", "queries/s", "client, % of a core", "server, % of a core", "resident MiB", "of it the program's own memory")
+	b.found["idle queries"], b.found["idle cpu"], b.found["idle memory"], b.found["idle own"] = i.queries, i.client, i.memory, i.own
+	t := b.table("An idle `cmsjobs work`", "Resident is with the pages of the program's file that have been touched, which all its processes share.", "queries/s", "client, % of a core", "server, % of a core", "resident MiB", "of it the program's own memory")
 	t.add(fmt.Sprintf("%.1f", i.queries), fmt.Sprintf("%.2f", i.client), fmt.Sprintf("%.2f", i.server), fmt.Sprintf("%.1f", i.memory), fmt.Sprintf("%.1f", i.own))
 	return nil
 }
@@ -188,6 +201,7 @@ func (b *bench) postgres(ctx context.Context) error {
 	defer o.db.Close()
 	t := b.table("Throughput beside River and graphile-worker, PostgreSQL", "The same server for all; ours with a line of history each, River keeps its rows as history, graphile-worker keeps none. Ratios to the peer's same work, above 1 in our favour.",
 		append(append([]string{}, costHead...), "speed : River", "CPU : River", "speed : graphile", "CPU : graphile")...)
+	b.found.peers(r, g)
 	for _, name := range []string{"enqueue 1", "enqueue 10", "bulk", "drain default 10", "drain tuned"} {
 		for who, f := range map[string]peerFigures{"River": r, "graphile-worker": g} {
 			if c, there := f.costs[name]; there {
@@ -196,23 +210,24 @@ func (b *bench) postgres(ctx context.Context) error {
 		}
 	}
 	for _, m := range []struct {
-		name, peer string
-		work       func() (cost, error)
+		name, peer, figure string
+		work               func() (cost, error)
 	}{
-		{"cmsjobs: enqueue one by one, 1 caller", "enqueue 1", func() (cost, error) { return o.enqueue(ctx, b.jobs/20, 1) }},
-		{"cmsjobs: enqueue one by one, 10 callers", "enqueue 10", func() (cost, error) { return o.enqueue(ctx, b.jobs/10, 10) }},
-		{"cmsjobs: enqueue in bulk (1,000)", "bulk", func() (cost, error) {
+		{"cmsjobs: enqueue one by one, 1 caller", "enqueue 1", "postgres enqueue 1", func() (cost, error) { return o.enqueue(ctx, b.jobs/20, 1) }},
+		{"cmsjobs: enqueue one by one, 10 callers", "enqueue 10", "postgres enqueue 10", func() (cost, error) { return o.enqueue(ctx, b.jobs/10, 10) }},
+		{"cmsjobs: enqueue in bulk (1,000)", "bulk", "postgres bulk", func() (cost, error) {
 			return measure(o.server, b.jobs, func() error { return o.fill(ctx, b.jobs, asItIs) })
 		}},
-		{"cmsjobs: 1 slot, strictly one after the other", "", func() (cost, error) { return o.rest(ctx, b.jobs/20, 1, 0) }},
-		{"cmsjobs: 10 slots, nothing ahead (default)", "drain default 10", func() (cost, error) { return o.rest(ctx, b.jobs/4, 10, 0) }},
-		{"cmsjobs: 100 slots, 2,000 ahead (best)", "drain tuned", func() (cost, error) { return o.rest(ctx, b.jobs, 100, 2000) }},
+		{"cmsjobs: 1 slot, strictly one after the other", "", "postgres 1", func() (cost, error) { return o.rest(ctx, b.jobs/20, 1, 0) }},
+		{"cmsjobs: 10 slots, nothing ahead (default)", "drain default 10", "postgres default", func() (cost, error) { return o.rest(ctx, b.jobs/4, 10, 0) }},
+		{"cmsjobs: 100 slots, 2,000 ahead (best)", "drain tuned", "postgres best", func() (cost, error) { return o.rest(ctx, b.jobs, 100, 2000) }},
 	} {
 		say("%s (PostgreSQL)", m.name)
 		c, err := m.work()
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
+		b.found[m.figure] = c.rate()
 		t.add(costRow(m.name, c, r.costs[m.peer], g.costs[m.peer])...)
 	}
 	mine, err := o.pickUp(ctx, 200)

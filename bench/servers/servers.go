@@ -23,9 +23,10 @@ import (
 // Server is a database server that a program started for itself. Stop ends it.
 type Server struct {
 	*jobstest.Server
-	Name string // MariaDB, PostgreSQL
-	pid  int
-	made int // databases so far
+	Name   string // MariaDB, PostgreSQL, SQLite
+	Folder string // of SQLite's files
+	pid    int
+	made   int // databases so far
 }
 
 // MariaDB starts a MariaDB with default settings for durability.
@@ -36,6 +37,13 @@ func MariaDB() (*Server, error) {
 // PostgreSQL starts a PostgreSQL.
 func PostgreSQL() (*Server, error) {
 	return start("PostgreSQL", jobstest.NewPostgres, "data/postmaster.pid")
+}
+
+// SQLite stands for a server where there is none: databases are files in a
+// folder, and all processor time is the client's.
+func SQLite() (s *Server, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "cmsjobs-bench-")
+	return &Server{Name: "SQLite", Folder: dir}, func() { os.RemoveAll(dir) }, err
 }
 
 func start(name string, make func() (*jobstest.Server, error), pidFile string) (*Server, error) {
@@ -62,6 +70,10 @@ func start(name string, make func() (*jobstest.Server, error), pidFile string) (
 func (s *Server) Database() (dsn, name string, err error) {
 	s.made++
 	name = fmt.Sprintf("bench%d", s.made)
+	if s.Name == "SQLite" {
+		path := filepath.Join(s.Folder, name+".sqlite")
+		return "sqlite:" + path, name, os.WriteFile(path, nil, 0o600)
+	}
 	driver, admin := "mysql", jobstest.MariaDBDSN(s.Port, "")
 	dsn = fmt.Sprintf("mysql://root@127.0.0.1:%d/%s", s.Port, name)
 	if s.Name == "PostgreSQL" {
@@ -97,6 +109,9 @@ func (s *Server) CMS(ctx context.Context) (db *sqlx.DB, dsn, name string, err er
 // CPU is the processor time that the server has used: of its process, and of
 // its children, those that ended included.
 func (s *Server) CPU() time.Duration {
+	if s.pid == 0 { // it runs in our own process
+		return 0
+	}
 	for {
 		before := Ticks(s.pid, true)
 		children := time.Duration(0)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,11 +70,11 @@ func (a *app) analyticsProcessCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			p := analytics.ProcessPayload{}
 			if span != "" {
-				start, end, err := parseRange(span)
+				days, err := analytics.ParseDays(span)
 				if err != nil {
-					return err
+					return usageError{err}
 				}
-				p.DateRange = &analytics.DateRange{Start: start, End: end}
+				p.DateRange = &days
 			}
 			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
 				done, err := r.handlers.analytics.Process(ctx, p)
@@ -85,41 +84,28 @@ func (a *app) analyticsProcessCommand() *cobra.Command {
 				return a.printJSON(done)
 			})
 		}}
-	c.Flags().StringVar(&span, "range", "", "days as 2026-01-01..2026-01-31 (default: what changed)")
+	c.Flags().StringVar(&span, "range", "", "days as 2026-01-01..2026-01-31, 2026-01-31, 2026-W05, 2026-01 (default: what changed)")
 	return c
-}
-
-// parseRange reads 2026-01-01..2026-01-31, or one day.
-func parseRange(text string) (start, end string, err error) {
-	start, end, found := strings.Cut(text, "..")
-	if !found {
-		end = start
-	}
-	p := analytics.ProcessPayload{DateRange: &analytics.DateRange{Start: start, End: end}}
-	if err := p.Validate(); err != nil {
-		return "", "", usagef("--range is like 2026-01-01..2026-01-31: %w", err)
-	}
-	return start, end, nil
 }
 
 func (a *app) analyticsReportCommand() *cobra.Command {
 	var span, format, out, site string
 	var limit int
-	c := &cobra.Command{Use: "report", Short: "Write a report as HTML, CSV or JSON", Example: "  cmsjobs analytics report --range 2026-01-01..2026-01-31 --format html -o january.html", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "report", Short: "Write a report as HTML, CSV or JSON", Example: "  cmsjobs analytics report --range 2026-01-01..2026-01-31 --format html -o january.html\n  cmsjobs analytics report --range 2026-W05 --format csv", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			start, end, err := parseRange(span)
+			days, err := analytics.ParseDays(span)
 			if err != nil {
-				return err
+				return usageError{err}
 			}
 			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
-				report, err := r.handlers.analytics.Report(ctx, analytics.ReportQuery{Since: start, Until: end, Site: site, Limit: limit})
+				report, err := r.handlers.analytics.Report(ctx, analytics.ReportQuery{Since: days.Start, Until: days.End, Site: site, Limit: limit})
 				if err != nil {
 					return err
 				}
 				return a.writeReport(report, format, out)
 			})
 		}}
-	c.Flags().StringVar(&span, "range", "", "days as 2026-01-01..2026-01-31, both included")
+	c.Flags().StringVar(&span, "range", "", "days as 2026-01-01..2026-01-31, 2026-01-31, 2026-W05, 2026-01 or 2026")
 	c.Flags().StringVar(&format, "format", "html", "html, csv or json")
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write (default: standard output)")
 	c.Flags().StringVar(&site, "site", "", "only this host")

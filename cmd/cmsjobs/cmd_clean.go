@@ -70,8 +70,10 @@ func (r *rooms) cleanQueue(ctx context.Context, dryRun bool) (done cleaned, err 
 	if done.Ticks, err = r.store.PruneTicks(ctx, keepTicks); err != nil {
 		return done, err
 	}
-	done.Failed, done.Export, err = r.pruneFailed(ctx, r.now())
-	return done, err
+	if done.Failed, done.Export, err = r.pruneFailed(ctx, r.now()); err != nil {
+		return done, err
+	}
+	return done, r.noteSizes(ctx)
 }
 
 // wouldClean counts what cleanQueue would remove.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 )
 
 func (a *app) jobsCommand() *cobra.Command {
@@ -98,8 +99,21 @@ func (a *app) jobsListCommand() *cobra.Command {
 	return c
 }
 
+// whyNot is a job's last error or, where it has none, what is down that it
+// waits for.
+func whyNot(j jobs.Record, down []explain.Breaker) string {
+	if name := explain.HeldBy(j, down); name != "" && j.Error == "" {
+		return "waits: " + name + " is out"
+	}
+	return j.Error
+}
+
 func (a *app) listJobs(ctx context.Context, r *rooms, f jobs.Filter, p jobs.Page) error {
 	list, err := r.store.Jobs(ctx, f, p)
+	if err != nil {
+		return err
+	}
+	down, err := r.openBreakers(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,7 +130,7 @@ func (a *app) listJobs(ctx context.Context, r *rooms, f jobs.Filter, p jobs.Page
 		if !j.EndedAt.IsZero() {
 			when = j.EndedAt
 		}
-		cells[i] = []string{strconv.FormatInt(j.ID, 10), j.UUID, j.Kind, j.Queue, state, attempts(j), ago(when, now), short(j.Error, 50)}
+		cells[i] = []string{strconv.FormatInt(j.ID, 10), j.UUID, j.Kind, j.Queue, state, attempts(j), ago(when, now), short(whyNot(j, down), 50)}
 	}
 	answer := map[string]any{"jobs": views, "total": list.Total, "next": list.Next}
 	if err := a.list(answer, []string{"ID", "UUID", "KIND", "QUEUE", "STATE", "ATTEMPT", "WHEN", "ERROR"}, cells, "No jobs."); err != nil {

@@ -19,7 +19,7 @@ import (
 
 func (a *app) mailCommand() *cobra.Command {
 	c := &cobra.Command{Use: "mail", Short: "See what was mailed, send again, try templates, keep the list of refused addresses",
-		Example: "  cmsjobs mail send-test me@example.com\n  cmsjobs mail log --state refused\n  cmsjobs mail preview password-reset"}
+		Example: "  cmsjobs mail test me@example.com\n  cmsjobs mail log --state refused\n  cmsjobs mail preview password-reset"}
 	c.AddCommand(a.mailLogCommand(), a.mailShowCommand(), a.mailResendCommand(), a.mailTestCommand(), a.mailTemplatesCommand(),
 		a.mailPreviewCommand(), a.mailBouncesCommand(), a.mailSuppressionsCommand(), a.mailUnknownCommand())
 	return c
@@ -95,7 +95,7 @@ func (a *app) mailResendCommand() *cobra.Command {
 }
 
 func (a *app) mailTestCommand() *cobra.Command {
-	return &cobra.Command{Use: "send-test ADDRESS", Aliases: []string{"test"}, Short: "Send a test mail now, past the queue, and show the server's answer", Example: "  cmsjobs mail send-test me@example.com", Args: cobra.ExactArgs(1),
+	return &cobra.Command{Use: "test ADDRESS", Aliases: []string{"send-test"}, Short: "Send a test mail now, past the queue, and show the server's answer", Example: "  cmsjobs mail test me@example.com", Args: cobra.ExactArgs(1),
 		Long: "Sends one mail at once, past the queue and the limits.\n\nExit codes: 0 the server took it · 1 it did not",
 		RunE: func(c *cobra.Command, words []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {

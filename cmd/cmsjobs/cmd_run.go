@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -62,7 +63,7 @@ func (a *app) parts(r *rooms) ([]part, error) {
 			return a.work(ctx, r, workerOptions{ended: func(end jobs.Settlement) { r.metrics.Ended(end); r.traceRun(end) }})
 		}})
 	}
-	if c.Schedule.Enabled {
+	if c.Schedule.Enabled && c.Queue.Enabled { // or jobs would wait that nobody runs
 		s, err := r.scheduler()
 		if err != nil {
 			return nil, err
@@ -77,14 +78,16 @@ func (a *app) parts(r *rooms) ([]part, error) {
 		collector = r.handlers.analytics.NewCollector()
 		parts = append(parts, part{"collector", collector.Run})
 	}
-	if !c.HTTP.Enabled {
-		return parts, nil
+	if c.HTTP.Enabled {
+		page, err := a.web(r, collector)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, page)
 	}
-	server, err := r.webServer(collector)
-	if err != nil {
-		return nil, err
+	if len(parts) == 0 {
+		return nil, nil
 	}
-	parts = append(parts, part{"web", func(ctx context.Context) error { return a.serve(ctx, r, server) }})
 	// The database may be away for a day and the process is well all the same:
 	// the watchdog is for a process that hangs.
 	return append(parts, part{"systemd", func(ctx context.Context) error {
@@ -92,12 +95,22 @@ func (a *app) parts(r *rooms) ([]part, error) {
 	}}), nil
 }
 
-// serve answers HTTP, or HTTPS where a certificate is configured.
-func (a *app) serve(ctx context.Context, r *rooms, server *web.Server) error {
+// web opens the port at once: when systemd is told that the service is ready,
+// it answers.
+func (a *app) web(r *rooms, collector *analytics.Collector) (part, error) {
+	server, err := r.webServer(collector)
+	if err != nil {
+		return part{}, err
+	}
 	l, err := r.listen()
 	if err != nil {
-		return err
+		return part{}, err
 	}
+	return part{"web", func(ctx context.Context) error { return a.serve(ctx, r, server, l) }}, nil
+}
+
+// serve answers HTTP, or HTTPS where a certificate is configured.
+func (a *app) serve(ctx context.Context, r *rooms, server *web.Server, l net.Listener) error {
 	scheme := "http"
 	if c := r.config.HTTP; c.TLSCert != "" {
 		pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -258,4 +259,71 @@ func TestABounceMailboxIsReadByTheClock(t *testing.T) {
 	if strings.Contains(without.out, mail.ReadBounces.Name) || strings.Contains(with.out, "hidden-word") {
 		t.Errorf("without a mailbox:\n%s\nwith one:\n%s", without.out, with.out)
 	}
+}
+
+// While the mail server is out, jobs wait uncharged, and everybody who looks
+// is told why: in lists, of one job, in the breakers and by doctor.
+func TestAMailServerThatIsOutIsSeen(t *testing.T) {
+	for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
+		t.Run(fmt.Sprint(layout), func(t *testing.T) {
+			dsn := database(t, jobstest.SQLite, layout)
+			env := []string{"CMSJOBS_MAIL_DRIVER=smtp", "CMSJOBS_MAIL_HOST=127.0.0.1", "CMSJOBS_MAIL_PORT=1", "CMSJOBS_MAIL_FROM=shop@example.org"}
+			var first, last struct{ UUID string }
+			for i := range 12 {
+				if last.UUID != "" && first.UUID == "" {
+					first = last
+				}
+				last = answer[struct{ UUID string }](t, call(t, env, dsn, "--json", "enqueue", "mail.send", fmt.Sprintf(`{"to":"r%d@example.net","subject":"s","body":"b"}`, i)))
+			}
+			want(t, call(t, env, dsn, "work", "--stop-when-empty"), 0)
+			want(t, call(t, env, dsn, "breakers", "list"), 0, "smtp:127.0.0.1:1", "open", "connection refused")
+			want(t, call(t, env, dsn, "jobs", "list"), 0, "1/3", "0/3", "waits: smtp:127.0.0.1:1 is out")
+			want(t, call(t, env, dsn, "jobs", "show", first.UUID), 0, "1/3", "retried", "connecting to 127.0.0.1:1")
+			want(t, call(t, env, dsn, "jobs", "show", last.UUID), 0, "0/3", "released")
+			want(t, call(t, env, dsn, "jobs", "explain", last.UUID), 0, "smtp:127.0.0.1:1 is down", "without losing attempts")
+			want(t, call(t, env, dsn, "doctor"), 0, "smtp:127.0.0.1:1 failed 10 times in a row and is left alone", "cmsjobs breakers reset smtp:127.0.0.1:1")
+			want(t, call(t, env, dsn, "breakers", "reset", "smtp:127.0.0.1:1"), 0)
+			if r := call(t, env, dsn, "jobs", "list"); strings.Contains(r.out, "waits:") {
+				t.Errorf("after the reset:\n%s", r.out)
+			}
+		})
+	}
+}
+
+// A job that fails is told by mail, once an hour for its kind, and to who
+// subscribed, each time.
+func TestAFailedJobIsTold(t *testing.T) {
+	var mu sync.Mutex
+	var events []string
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, err := io.ReadAll(q.Body)
+		if err != nil || q.Header.Get(webhook.HeaderSignature) == "" {
+			t.Errorf("%v, signed %q", err, q.Header.Get(webhook.HeaderSignature))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		events = append(events, string(body))
+	}))
+	defer receiver.Close()
+	o := newOffice(t, "CMSJOBS_MAIL_ADMIN=boss@example.net", "CMSJOBS_WEBHOOK_ALLOW_PRIVATE=127.0.0.0/8", "CMSJOBS_WEBHOOK_ALLOW_HTTP=true")
+	want(t, o.call("webhook", "add", receiver.URL, "--events", "job.*"), 0, "whsec_")
+	for _, why := range []string{"no ink", "no paper"} {
+		want(t, o.call("enqueue", "cmsjobs.probe", fmt.Sprintf(`{"fail":%q}`, why), "--max-attempts", "1"), 0)
+		want(t, o.call("work", "--stop-when-empty"), 0)
+		want(t, o.call("work", "--stop-when-empty"), 0) // what the failure led to
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(events) != 2 || !strings.Contains(events[0], `"type":"job.failed"`) || !strings.Contains(events[0], "no ink") || !strings.Contains(events[1], "no paper") {
+		t.Errorf("subscribers were told %q", events)
+	}
+	files, err := filepath.Glob(filepath.Join(o.dir, "*.eml"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%d mails about two failures of a kind, %v", len(files), err)
+	}
+	if text, err := os.ReadFile(files[0]); err != nil || !strings.Contains(string(text), "<boss@example.net>") || !strings.Contains(string(text), "no ink") {
+		t.Errorf("the mail is %s (%v)", text, err)
+	}
+	want(t, o.call("webhook", "deliveries"), 0, "job.failed", "200")
+	want(t, o.call("webhook", "redeliver", "1"), 0, "ENQUEUED")
 }

@@ -6,6 +6,8 @@ import (
 	"runtime/metrics"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/config"
 )
@@ -31,4 +33,13 @@ func limitMemory(limit config.Size) {
 	if limit > 0 {
 		debug.SetMemoryLimit(int64(limit) * 9 / 10)
 	}
+}
+
+// processorTime is what this process has used, its own and the kernel's for it.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -85,7 +85,8 @@ func newService(t *testing.T, config string, flags ...string) *service {
 	return s
 }
 
-func (s *service) start() {
+// launch starts the process and returns where its address will come.
+func (s *service) launch() <-chan string {
 	s.t.Helper()
 	s.cmd.Env = s.env
 	log, err := s.cmd.StderrPipe()
@@ -98,8 +99,13 @@ func (s *service) start() {
 	address := make(chan string, 1)
 	go s.listen(log, address)
 	s.t.Cleanup(s.stop)
+	return address
+}
+
+func (s *service) start() {
+	s.t.Helper()
 	select {
-	case s.url = <-address:
+	case s.url = <-s.launch():
 	case <-s.done:
 		s.t.Fatalf("the service ended at once:\n%s", s.log())
 	case <-time.After(time.Minute):

@@ -27,6 +27,7 @@ func timetable() []schedule.Entry {
 		{Name: backupDigest, Cron: "0 9 * * 1", Job: backup.Monitor.Of(backup.MonitorPayload{Digest: true})},
 		{Name: "logs.cleanup", Cron: "0 4 * * *", Job: cache.LogsCleanup.Of(cache.LogsPayload{})},
 		{Name: "analytics.process", Cron: "0 * * * *", Job: analytics.Process.Of(analytics.ProcessPayload{})},
+		{Name: "analytics.weekly", Cron: "0 7 * * 1", Job: analytics.Weekly.Of(analytics.WeeklyPayload{}), CatchUp: 12 * time.Hour}, // where analytics.weekly is on
 		{Name: "cache.clearExpired", Cron: "*/5 * * * *", Job: cache.ClearExpired.Of(cache.ExpiredPayload{}), Policy: schedule.Skip},
 		{Name: "queue.clean", Cron: "*/5 * * * *", Job: cache.QueueClean.Of(cache.CleanPayload{}), Policy: schedule.Skip},
 		// Where a mailbox for bounces is configured.

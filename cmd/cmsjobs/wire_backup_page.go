@@ -17,7 +17,7 @@ import (
 // ID@DESTINATION.
 type webBackups struct {
 	h       *backup.Handler
-	enqueue func(context.Context, jobs.New) (jobs.Receipt, error)
+	enqueue jobs.Enqueuer
 }
 
 var (
@@ -124,7 +124,11 @@ func (b webBackups) RestoreBackup(ctx context.Context, name string, part web.Res
 		return jobs.Receipt{}, err
 	}
 	q := restoreOf(s, part)
-	return b.enqueue(ctx, backup.RestoreJob.Of(backup.RestorePayload{ID: s.ID, Storage: s.Destination, Database: q.Database, Files: q.Files, Confirm: confirm}))
+	receipts, err := b.enqueue.Enqueue(ctx, backup.RestoreJob.Of(backup.RestorePayload{ID: s.ID, Storage: s.Destination, Database: q.Database, Files: q.Files, Confirm: confirm}))
+	if err != nil {
+		return jobs.Receipt{}, err
+	}
+	return receipts[0], nil
 }
 
 // restoreOf asks for what of a part the backup holds.

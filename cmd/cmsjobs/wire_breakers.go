@@ -8,7 +8,13 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -62,4 +68,37 @@ func bucketOf(c config.S3) storage.S3Config {
 func mediaBucketOf(p cms.MediaPlace, prefix string) storage.S3Config {
 	return storage.S3Config{Bucket: p.Bucket.Name, Prefix: prefix, Region: p.Bucket.Region, Endpoint: p.Bucket.Endpoint,
 		AccessKey: p.Bucket.AccessKey, SecretKey: p.Bucket.Secret, PathStyle: p.Bucket.PathStyle}
+}
+
+// openBreakers are the dependencies that are down now.
+func (r *rooms) openBreakers(ctx context.Context) ([]explain.Breaker, error) {
+	list, err := r.breakers.List(ctx)
+	var down []explain.Breaker
+	for _, b := range list {
+		if b.State != breaker.Closed {
+			down = append(down, explain.Breaker{Name: b.Dependency, Kinds: kindsOf(b.Dependency), Until: b.RetryAt, Error: b.LastError})
+		}
+	}
+	return down, err
+}
+
+// kindsOf are the kinds whose jobs need a dependency, by what its name begins
+// with.
+func kindsOf(dependency string) []string {
+	sort, _, _ := strings.Cut(dependency, ":")
+	switch sort {
+	case "smtp":
+		return []string{mail.Send.Name}
+	case "imap":
+		return []string{mail.ReadBounces.Name}
+	case "webhook":
+		return []string{webhook.Deliver.Name}
+	case "indexnow":
+		return []string{sitemap.IndexNow.Name}
+	case "s3":
+		return []string{media.ProcessImage.Name, sitemap.Generate.Name}
+	case "backup":
+		return []string{backup.Generate.Name}
+	}
+	return nil
 }

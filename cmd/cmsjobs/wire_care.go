@@ -91,6 +91,15 @@ func analyticsHandler(registry *jobs.Registry, r *rooms) error {
 		}
 		a.Countries = countries // open as long as the process lives
 	}
+	if c.Weekly {
+		to := c.WeeklyTo
+		if len(to) == 0 {
+			to = r.config.Mail.Admin
+		}
+		a.WeeklyMail = func(data map[string]any) jobs.New {
+			return mail.Send.Of(mail.SendPayload{To: to, Template: "weekly-analytics", Data: data})
+		}
+	}
 	h, err := analytics.New(a)
 	if err != nil {
 		return usageError{err}

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +19,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web"
@@ -192,14 +196,49 @@ func (m *webMedia) Regenerate(ctx context.Context, onlyMissing bool) (int, error
 	}
 }
 
-// webSitemap shows the files of the sitemap.
-type webSitemap struct{ dir string }
+// webSitemap shows the files of the sitemap, and what IndexNow was told.
+type webSitemap struct {
+	dir   string
+	runs  web.History
+	hosts string // whom sitemap.indexnow tells
+}
 
 // mapsShown bounds how many files are read for a page.
 const mapsShown = 200
 
-func (s webSitemap) SitemapStatus(context.Context) (web.SitemapStatus, error) {
+// submissionsShown is how many runs of sitemap.indexnow are shown.
+const submissionsShown = 30
+
+// submissions are the last runs that told search engines, or tried to.
+func (s webSitemap) submissions(ctx context.Context) ([]web.Submission, error) {
+	runs, err := s.runs.Runs(ctx, jobs.Filter{Kinds: []string{sitemap.IndexNow.Name}}, jobs.Page{Limit: submissionsShown})
+	var list []web.Submission
+	for _, r := range runs.Items {
+		var did sitemap.Submission
+		if len(r.Result) > 0 && json.Unmarshal(r.Result, &did) != nil {
+			continue // of another version
+		}
+		x := web.Submission{At: r.EndedAt, Host: s.hosts, URLs: did.Added + did.Changed + did.Deleted, Note: strings.Join(append(did.Refusals, r.Error), " ")}
+		switch {
+		case r.Outcome != jobs.Completed.String():
+			x.Failed = true
+		case did.Calls > 0:
+			x.Status = http.StatusOK
+		default:
+			x.URLs, x.Note = 0, did.Why
+		}
+		x.Note = strings.TrimSpace(x.Note)
+		list = append(list, x)
+	}
+	return list, err
+}
+
+func (s webSitemap) SitemapStatus(ctx context.Context) (web.SitemapStatus, error) {
 	var status web.SitemapStatus
+	var err error
+	if status.Submissions, err = s.submissions(ctx); err != nil {
+		return status, err
+	}
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
 		return status, err
@@ -234,17 +273,20 @@ func sitemapFile(root *os.Root, name string) (web.SitemapFile, error) {
 	return web.SitemapFile{Name: name, URLs: strings.Count(string(text), "<loc>"), Size: info.Size(), Modified: info.ModTime()}, err
 }
 
-// remembered is an answer that serves for five minutes.
+// remembered is an answer that serves for a while: long enough for many who
+// ask at once, short enough that nobody sees old figures after a deed.
 type remembered[T any] struct {
 	lock sync.Mutex
 	at   time.Time
 	last T
 }
 
+const rememberedFor = 10 * time.Second
+
 func (m *remembered[T]) ask(now func() time.Time, find func() (T, error)) (T, error) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	if !m.at.IsZero() && now().Sub(m.at) < 5*time.Minute {
+	if !m.at.IsZero() && now().Sub(m.at) < rememberedFor {
 		return m.last, nil
 	}
 	found, err := find()
@@ -274,6 +316,43 @@ func (g *webGrowth) Growth(ctx context.Context) ([]web.Room, error) {
 	})
 }
 
+// SizesSince adds up what was kept of each day.
+func (g *webGrowth) SizesSince(ctx context.Context, since time.Time) ([]web.SizeDay, error) {
+	list, err := g.r.store.Sizes(ctx, since)
+	var days []web.SizeDay
+	for _, x := range list {
+		if len(days) == 0 || days[len(days)-1].Day != x.Day {
+			days = append(days, web.SizeDay{Day: x.Day})
+		}
+		if day := &days[len(days)-1]; x.Part == "table" {
+			day.Tables += x.Bytes
+		} else {
+			day.Disk += x.Bytes
+		}
+	}
+	return days, err
+}
+
+// sizesEvery is how often sizes are measured for the plots of growth.
+const sizesEvery = time.Hour
+
+// noteSizes writes today's sizes down, unless somebody did within the hour.
+func (r *rooms) noteSizes(ctx context.Context) error {
+	age, ever, err := r.store.SizesAge(ctx)
+	if err != nil || ever && age < sizesEvery {
+		return err
+	}
+	list, err := (&webGrowth{r: r}).Growth(ctx)
+	if err != nil {
+		return err
+	}
+	sizes := map[string]int64{}
+	for _, x := range list {
+		sizes[x.Part] += x.Bytes
+	}
+	return r.store.KeepSizes(ctx, sizes)
+}
+
 func (g *webGrowth) folders(ctx context.Context) []web.Room {
 	if g.r.site.Root == "" {
 		return nil
@@ -285,7 +364,7 @@ func (g *webGrowth) folders(ctx context.Context) []web.Room {
 		{"logs", filepath.Join(storage, "logs")}, {"media", g.r.uploads()}, {"backup", filepath.Join(storage, "app", "cmsjobs-backups")},
 	} {
 		bytes, files, whole := folderSize(ctx, f.dir)
-		name := f.dir
+		name := strings.TrimPrefix(strings.TrimPrefix(f.dir, g.r.site.Root), string(filepath.Separator))
 		if !whole {
 			name += " (at least)"
 		}
@@ -314,4 +393,15 @@ func folderSize(ctx context.Context, dir string) (bytes, files int64, whole bool
 		return nil
 	})
 	return bytes, files, whole
+}
+
+// hostsOf are the hosts of addresses, for people.
+func hostsOf(addresses []string) string {
+	var hosts []string
+	for _, a := range addresses {
+		if u, err := url.Parse(a); err == nil {
+			hosts = append(hosts, u.Host)
+		}
+	}
+	return strings.Join(hosts, ", ")
 }

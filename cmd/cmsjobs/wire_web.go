@@ -13,9 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
@@ -36,7 +35,7 @@ func (r *rooms) webServer(collector *analytics.Collector) (*web.Server, error) {
 		Enqueuer: asked{r}, Registry: r.registry, Ledger: r.store, Changer: r.store, History: r.store, Queues: r.store, Workers: r.store, Schedules: s,
 		Ticker: webTicker{r}, Gate: gate, Breakers: r.openBreakers, Settings: r.settings, Metrics: r.metrics.Registry,
 		Ready:       []web.Check{{Name: "database", Do: r.db.PingContext}},
-		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, PublicMetrics: c.Metrics,
+		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, AdminKinds: []string{backup.RestoreJob.Name}, PublicMetrics: c.Metrics,
 		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,
 		Mount: r.mounts(collector), Version: version, Now: r.now, Log: r.log,
 	}
@@ -52,6 +51,9 @@ func (r *rooms) mounts(collector *analytics.Collector) map[string]http.Handler {
 	m := map[string]http.Handler{}
 	if collector != nil {
 		m["/collect"] = collector
+		if key := r.config.Analytics.ServerKey.Reveal(); key != "" {
+			m["/collect/server"] = collector.Server(key)
+		}
 		m["/collect.js"] = http.HandlerFunc(analytics.ServeScript)
 	}
 	if h := r.handlers.mail; h != nil && r.config.HTTP.API {
@@ -105,18 +107,6 @@ func (a cmsAccounts) AccountByLogin(ctx context.Context, login string) (access.A
 		SessionsInvalidatedAt: u.SessionsInvalidatedAt}, err
 }
 
-// openBreakers are the dependencies that are down now.
-func (r *rooms) openBreakers(ctx context.Context) ([]explain.Breaker, error) {
-	list, err := r.breakers.List(ctx)
-	var down []explain.Breaker
-	for _, b := range list {
-		if b.State != breaker.Closed {
-			down = append(down, explain.Breaker{Name: b.Dependency, Until: b.RetryAt, Error: b.LastError})
-		}
-	}
-	return down, err
-}
-
 // settings lists the configuration for people, secrets masked.
 func (r *rooms) settings() []web.Setting {
 	var list []web.Setting
@@ -147,13 +137,13 @@ func (r *rooms) showHandlers(c *web.Config) {
 		c.Webhooks = webWebhooks{h}
 	}
 	if h := r.handlers.backup; h != nil {
-		c.Backups = webBackups{h, r.enqueue}
+		c.Backups = webBackups{h, asked{r}}
 	}
 	if r.handlers.media != nil {
 		c.Media = &webMedia{r: r}
 	}
 	if r.handlers.sitemap != nil {
-		c.Sitemap = webSitemap{r.sitemapFolder()}
+		c.Sitemap = webSitemap{r.sitemapFolder(), r.store, hostsOf(r.config.IndexNow.Endpoints)}
 	}
 	c.Growth = &webGrowth{r: r}
 }

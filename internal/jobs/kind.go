@@ -124,6 +124,9 @@ func decode[P any](j Job) (P, error) {
 
 // emptyJSON knows the ways in which PHP writes "nothing": [], "", null.
 func emptyJSON(data json.RawMessage) bool {
+	if len(data) > 0 && data[0] == '{' {
+		return false
+	}
 	switch string(bytes.TrimSpace(data)) {
 	case "", "[]", `""`, "null":
 		return true

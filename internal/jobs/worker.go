@@ -159,6 +159,9 @@ func (w *Worker) requestStop(why string, err error) {
 	})
 }
 
+// claimsNothingMore is logged as soon as a worker has begun to stop.
+const claimsNothingMore = "the worker claims nothing more"
+
 // Run works until ctx ends, then stops gracefully: it claims nothing more,
 // lets running jobs go on for the grace period, gives back what still runs
 // (uncounted) and returns. It returns nil for every orderly end, ErrMemory or
@@ -187,6 +190,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	keepers.Go(func() { w.beatAll(keeping, born) })
 
 	w.claimAll(ctx, life)
+	w.c.Logger.Debug(claimsNothingMore, "worker", w.c.Info.ID)
 	w.state.Store("stopping")
 	w.drain(ctx, &executors)
 	close(w.ended)

@@ -65,12 +65,18 @@ func timeout(entry Entry, job Job) time.Duration {
 	return entry.Policy.Timeout
 }
 
+// overtime is ErrTimeout with the limit, put into words when it happens only.
+type overtime time.Duration
+
+func (o overtime) Error() string { return fmt.Sprintf("%v: %v", ErrTimeout, time.Duration(o)) }
+func (o overtime) Unwrap() error { return ErrTimeout }
+
 // handle runs the handler under its time limit. A handler that does not return
 // after its context was cancelled is left behind after Stubborn, and the
 // worker stops: nothing in Go can end it.
 func (w *Worker) handle(ctx context.Context, alive func() bool, entry Entry, job Job) error {
 	limit := timeout(entry, job)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v", ErrTimeout, limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, overtime(limit))
 	defer cancel()
 	returned := make(chan error, 1)
 	go func() { returned <- guarded(fenced{ctx, alive}, entry, job) }()

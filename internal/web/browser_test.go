@@ -36,6 +36,12 @@ const patience = 2 * time.Minute
 
 func newBrowser(t testing.TB, s *site) *browser {
 	t.Helper()
+	base, _ := serve(t, s)
+	return browserAt(t, base)
+}
+
+func browserAt(t testing.TB, base string) *browser {
+	t.Helper()
 	program, err := exec.LookPath("chromium")
 	if err != nil {
 		if os.Getenv("CI") == "true" {
@@ -43,7 +49,6 @@ func newBrowser(t testing.TB, s *site) *browser {
 		}
 		t.Skip("no chromium here")
 	}
-	base, _ := serve(t, s)
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-component-update", true), chromedp.WindowSize(1280, 900))
 	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
@@ -218,6 +223,27 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	b.sees("3 failed jobs will go back")
 	b.press("#yes")
 	b.sees("Jobs retried: 3")
+
+	for i := range 3 {
+		s.enqueue(fmt.Sprintf(`{"topic":"cache.clear","delay":900,"payload":{"n":%d}}`, i))
+	}
+	b.open("/admin/jobs?status=queued&type=cache.clear")
+	b.until(`document.querySelectorAll("td.pick input").length === 3`)
+	b.do(chromedp.Click(chromedp.CSS("tr:nth-child(1) td.pick input")), chromedp.Click(chromedp.CSS("tr:nth-child(3) td.pick input")))
+	s.enqueue(`{"topic":"cache.clear","delay":900}`) // the list is loaded anew, and the ticks stay
+	b.until(`document.querySelectorAll("td.pick input").length === 4 && document.querySelectorAll("td.pick input:checked").length === 2`)
+	b.press("#chosen-cancel")
+	b.sees("2 waiting jobs will leave")
+	b.press("#yes")
+	b.sees("Jobs cancelled: 2")
+	b.press("#chosen-cancel")
+	b.sees("Nothing was chosen")
+
+	b.open("/admin/growth")
+	b.press("[id='do-cache.clear']")
+	b.sees("The cache will be emptied")
+	b.do(chromedp.Click(chromedp.CSS("main a.button")))
+	b.sees("What takes room")
 
 	b.open("/admin/queues")
 	b.press("#q-cmsjobs")

@@ -88,6 +88,10 @@ func TestRulesOpenWhatTheySay(t *testing.T) {
 	known.do("GET", "/api/jobs", nil, bearer(known.tokens[access.Enqueue])).want(t, 200)
 	known.do("GET", "/api/v1/tokens", nil, basic("viewer", "right")).want(t, 403)
 
+	guarded := newSite(t, jobstest.SQLite, func(c *web.Config) { c.AdminKinds = []string{"cache.clear"} })
+	guarded.do("POST", "/api/v1/jobs", job, bearer(guarded.tokens[access.Enqueue])).want(t, 403)
+	guarded.admin("POST", "/api/v1/jobs", job).want(t, 201)
+
 	closed := newSite(t, jobstest.SQLite, func(c *web.Config) { c.APIDisabled = true })
 	closed.admin("GET", "/api/v1/jobs", nil).want(t, 404)
 	closed.do("GET", "/healthz", nil).want(t, 200)

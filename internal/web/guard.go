@@ -236,6 +236,9 @@ func (s *Server) mayEnqueue(p access.Principal, kind string) error {
 	if allowed := s.cfg.AllowedTopics; len(allowed) > 0 && !slices.Contains(allowed, kind) && !p.Scopes.Has(access.Admin) {
 		return refuse(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_topics).", kind)
 	}
+	if slices.Contains(s.cfg.AdminKinds, kind) && !p.Scopes.Has(access.Admin) {
+		return refuse(http.StatusForbidden, "%q is for administrators.", kind)
+	}
 	return nil
 }
 

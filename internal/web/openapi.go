@@ -1,9 +1,12 @@
 package web
 
 import (
+	"bytes"
 	_ "embed"
+	"fmt"
 	"html/template"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -21,15 +24,16 @@ func (s *Server) openAPI(c echo.Context) error {
 	return c.Blob(http.StatusOK, "application/json", document)
 }
 
-var docsPage = template.Must(template.New("docs").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>cmsjobs API</title></head>
-<body><h1>cmsjobs API</h1>
+var docsPage = template.Must(template.New("docs").Funcs(template.FuncMap{"fields": fieldNames}).Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>cmsjobs API</title><link rel="stylesheet" href="{{.CSS}}"></head>
+<body><div class="page"><main><h1>cmsjobs API</h1>
 <p>Each answer is JSON unless said otherwise; refusals are problem documents (RFC 9457). The whole description with all fields: <a href="/api/openapi.json">openapi.json</a>.</p>
-{{range .}}<h2 id="{{.Name}}">{{.Name}}</h2>
-<table><thead><tr><th scope="col">Call</th><th scope="col">Scope</th><th scope="col">What it does</th><th scope="col">Parameters</th></tr></thead><tbody>
-{{range .Routes}}<tr><td><code>{{.Method}} {{.Path}}</code></td><td>{{or .Scope "none"}}</td><td>{{.Summary}}</td><td>{{range .Query}}<code>{{.}}</code> {{end}}</td></tr>
-{{end}}</tbody></table>
-{{end}}</body></html>
+<p class="row">{{range .Areas}}<a href="#{{.Name}}">{{.Name}}</a> {{end}}</p>
+{{range .Areas}}<h2 id="{{.Name}}">{{.Name}}</h2>
+<div class="scroll"><table class="rows"><thead><tr><th scope="col">Call</th><th scope="col">Scope</th><th scope="col">What it does</th><th scope="col">Parameters</th><th scope="col">Body</th></tr></thead><tbody>
+{{range .Routes}}<tr><td><code>{{.Method}} {{.Path}}</code></td><td>{{or .Scope "none"}}</td><td>{{.Summary}}</td><td>{{range .Query}}<code>{{.}}</code> {{end}}</td><td>{{range fields .Body}}<code>{{.}}</code> {{end}}</td></tr>
+{{end}}</tbody></table></div>
+{{end}}</main></div></body></html>
 `))
 
 // area is the routes whose names begin alike.
@@ -54,8 +58,28 @@ func areas() []area {
 	return list
 }
 
+// fieldNames are the JSON names of a body's fields, in order.
+func fieldNames(body any) (names []string) {
+	t := reflect.TypeOf(body)
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	for f := range t.Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.IsExported() && name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 func (s *Server) docs(c echo.Context) error {
-	c.Response().Header().Set(echo.HeaderContentType, echo.MIMETextHTMLCharsetUTF8)
-	c.Response().WriteHeader(http.StatusOK)
-	return docsPage.Execute(c.Response(), areas())
+	css, err := s.pages.assets.path("admin.css")
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := docsPage.Execute(&out, map[string]any{"CSS": css, "Areas": areas()}); err != nil {
+		return fmt.Errorf("filling in the API's page: %w", err)
+	}
+	return c.HTMLBlob(http.StatusOK, out.Bytes())
 }

@@ -175,7 +175,18 @@ const noticeCookie = "cmsjobs_notice"
 
 // back sends the browser to a page of ours after a deed, with a notice there.
 func (s *Server) back(c echo.Context, to, key string, args ...any) error {
-	text := say(language(c), key, args...)
+	return s.backSaying(c, to, say(language(c), key, args...))
+}
+
+// backUndone is back after nothing was done.
+func (s *Server) backUndone(c echo.Context, to, key string) error {
+	return s.backSaying(c, to, undone+say(language(c), key))
+}
+
+// undone begins a notice that nothing was done.
+const undone = "!"
+
+func (s *Server) backSaying(c echo.Context, to, text string) error {
 	c.SetCookie(&http.Cookie{Name: noticeCookie, Value: url.QueryEscape(clip(text, 900)), Path: "/admin", MaxAge: 60, HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteStrictMode})
 	return c.Redirect(http.StatusSeeOther, to)
 }
@@ -191,7 +202,7 @@ func takeNotice(c echo.Context) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return text, false
+	return strings.CutPrefix(text, undone)
 }
 
 // local is a path of ours to go back to, whatever the form says.
@@ -214,10 +225,11 @@ type question struct {
 	// Typed must be written by hand to say yes; "" asks for a click only.
 	Typed string
 	Wrong bool // it was written wrongly
+	Facts []fact
 }
 
 // sure says whether the person said yes; where not, it asks him.
-func (s *Server) sure(c echo.Context, text, typed string) (bool, error) {
+func (s *Server) sure(c echo.Context, text, typed string, facts ...fact) (bool, error) {
 	if c.FormValue("sure") == "yes" && (typed == "" || c.FormValue("typed") == typed) {
 		return true, nil
 	}
@@ -225,7 +237,7 @@ func (s *Server) sure(c echo.Context, text, typed string) (bool, error) {
 	if err != nil {
 		return false, refuse(http.StatusBadRequest, "The form cannot be read.")
 	}
-	q := question{Text: text, Action: c.Request().URL.RequestURI(), Typed: typed, Wrong: c.FormValue("sure") == "yes", Back: local(c.FormValue("back"), "/admin")}
+	q := question{Text: text, Facts: facts, Action: c.Request().URL.RequestURI(), Typed: typed, Wrong: c.FormValue("sure") == "yes", Back: local(c.FormValue("back"), "/admin")}
 	for name, values := range form {
 		if name == formTokenField || name == "sure" || name == "typed" {
 			continue

@@ -34,7 +34,7 @@ func (s *Server) failedPage(c echo.Context) error {
 	ctx := c.Request().Context()
 	v := failedSheet{Filter: filterForm(c.QueryParams()), Kinds: s.cfg.Registry.Kinds(), Cause: clip(c.QueryParam("cause"), 191)}
 	v.Query = v.Filter.query().Encode()
-	stats, err := s.cfg.Ledger.Stats(ctx)
+	stats, err := s.statsKept(ctx)
 	if err != nil {
 		return fmt.Errorf("counting failed jobs: %w", err)
 	}
@@ -69,7 +69,7 @@ func (s *Server) canary(c echo.Context) error {
 		return fmt.Errorf("looking for a failed job: %w", err)
 	}
 	if len(list.Items) == 0 {
-		return s.back(c, "/admin/failed", "bulk.none")
+		return s.backUndone(c, "/admin/failed", "bulk.none")
 	}
 	r := list.Items[0]
 	about(c, idOf(r), "as a canary")

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 )
 
 // jobsSheet is the list of jobs with its filter.
@@ -24,7 +26,8 @@ type jobsSheet struct {
 	Query   string // the filter as a query, without a cursor
 	Next    string // the next page's address
 	Cursor  string
-	Bulk    []bulkChoice
+	Bulk    []bulkChoice // with all that the filter chooses
+	Chosen  []bulkChoice // with the rows that are ticked
 	Problem string
 }
 
@@ -46,7 +49,7 @@ func (s *Server) jobsPage(c echo.Context) error {
 	if len(v.Filter.Status) == 1 {
 		v.Status = v.Filter.Status[0]
 	}
-	stats, err := s.cfg.Ledger.Stats(ctx)
+	stats, err := s.statsKept(ctx)
 	if err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
@@ -54,7 +57,7 @@ func (s *Server) jobsPage(c echo.Context) error {
 	for _, q := range stats.Queues {
 		v.Queues = append(v.Queues, q.Queue)
 	}
-	v.Bulk = bulkChoices(v.Status)
+	v.Bulk, v.Chosen = bulkChoices(v.Status), chosenChoices(v.Status)
 	f, err := s.filter(c)
 	if err == nil {
 		err = s.listFor(c, f, &v)
@@ -72,9 +75,31 @@ func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsSheet) error {
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
-	v.Jobs = each(list.Items, func(r jobs.Record) JobView { return s.jobView(r, ours) })
+	down, err := s.down(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	v.Jobs = each(list.Items, func(r jobs.Record) JobView {
+		view := s.jobView(r, ours)
+		if name := explain.HeldBy(r, down); name != "" && view.LastError == "" {
+			view.LastError = say(language(c), "verdict.breaker", name)
+		}
+		return view
+	})
 	v.Next = nextPage("/admin/jobs", v.Filter.query(), list.Next)
 	return nil
+}
+
+// down are the dependencies that are out now.
+func (s *Server) down(ctx context.Context) ([]explain.Breaker, error) {
+	if s.cfg.Breakers == nil {
+		return nil, nil
+	}
+	list, err := s.cfg.Breakers(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing breakers: %w", err)
+	}
+	return list, nil
 }
 
 // nextPage is the address of a list's next part, "" at its end.
@@ -92,6 +117,22 @@ func bulkChoices(status string) []bulkChoice {
 		return []bulkChoice{{"hasten", "bulk.hasten", ""}, {"cancel", "bulk.cancel", "danger"}}
 	case "failed":
 		return []bulkChoice{{"retry", "bulk.retry", ""}, {"forget", "bulk.forget", "danger"}}
+	}
+	return nil
+}
+
+// chosenChoices are those for rows that a person ticked: each action takes those
+// of them that it fits.
+func chosenChoices(status string) []bulkChoice {
+	waiting := []bulkChoice{{"hasten", "act.hastenchosen", ""}, {"cancel", "act.cancelchosen", "danger"}}
+	failed := []bulkChoice{{"retry", "act.retrychosen", ""}, {"forget", "act.forgetchosen", "danger"}}
+	switch status {
+	case "queued":
+		return waiting
+	case "failed":
+		return failed
+	case "":
+		return append(failed, waiting...)
 	}
 	return nil
 }
@@ -144,13 +185,16 @@ func (s *Server) bulkPage(c echo.Context) error {
 		return refuse(http.StatusBadRequest, "The form cannot be read.")
 	}
 	action, view := c.FormValue("action"), filterForm(form)
+	to := local(c.FormValue("back"), "/admin/jobs")
+	if c.FormValue("chosen") != "" && len(view.IDs) == 0 {
+		return s.backUndone(c, to, "bulk.nothing") // and not: all of them
+	}
 	count, err := s.bulkCount(c, action, view)
 	if err != nil {
 		return err
 	}
-	to := local(c.FormValue("back"), "/admin/jobs")
 	if count == 0 {
-		return s.back(c, to, "bulk.none")
+		return s.backUndone(c, to, "bulk.none")
 	}
 	if yes, err := s.sure(c, say(language(c), "bulk.ask."+action, grouped(count), describe(language(c), view)), ""); !yes || err != nil {
 		return err

@@ -28,6 +28,7 @@ type overview struct {
 	Backups  bool // configured
 	Schedule bool // configured
 	Growth   []Room
+	Sizes    []plotted
 	Failures []GroupView
 }
 
@@ -70,10 +71,14 @@ func (s *Server) overviewPage(c echo.Context) error {
 	}
 	if s.cfg.Growth != nil {
 		rooms, sized, err := s.sizesKept(ctx)
-		if err != nil {
-			return fmt.Errorf("measuring sizes: %w", err)
+		if err != nil { // the page says everything else
+			s.cfg.Log.Error("sizes could not be measured", "error", err)
+			sized = true
 		}
 		o.Growth, ready = largest(rooms, 8), ready && sized
+		if o.Sizes, err = s.sizePlots(ctx, lang); err != nil {
+			return err
+		}
 	}
 	return s.showSoon(c, "overview", "overview.title", liveList, ready && g.ready, o)
 }

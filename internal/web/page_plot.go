@@ -13,6 +13,7 @@ import (
 const (
 	plotWidth  = 600
 	plotHeight = 100
+	widestBar  = 40.0 // where there are few
 )
 
 // bar is one step of a plot; High stands on top of Low.
@@ -45,7 +46,8 @@ func (d drawing) svg() template.HTML {
 		esc(d.Top), plotWidth, plotHeight+1, esc(d.Name), plotHeight, plotWidth, plotHeight)
 	for i, b := range d.Bars {
 		low, high := b.Low/top*(plotHeight-2), b.High/top*(plotHeight-2)
-		x, width := float64(i)*step+step*0.1, step*0.8
+		width := min(step*0.8, widestBar)
+		x := float64(i)*step + (step-width)/2
 		fmt.Fprintf(&out, `<g><title>%s</title><rect class="hit" x="%.1f" y="0" width="%.1f" height="%d"/>`, esc(b.Label), float64(i)*step, step, plotHeight)
 		if low > 0 {
 			fmt.Fprintf(&out, `<rect class="low" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, x, plotHeight-low, width, max(low, 1))
@@ -62,7 +64,7 @@ func (d drawing) svg() template.HTML {
 
 // axis writes a moment as short as the plot's steps allow.
 func axis(t time.Time, step time.Duration) string {
-	if step < time.Hour {
+	if step < 5*time.Minute {
 		return t.UTC().Format("15:04")
 	}
 	if step < 24*time.Hour {
@@ -71,18 +73,19 @@ func axis(t time.Time, step time.Duration) string {
 	return t.UTC().Format("2006-01-02")
 }
 
-// flowPlots are the three plots of the overview.
+// flowPlots are the four plots of the overview.
 func flowPlots(lang string, flows []jobs.Flow, step time.Duration) []plotted {
 	var done, failed int64
-	var ended, lasts, waits []bar
-	var mostEnded int64
+	var ended, failures, lasts, waits []bar
+	var mostEnded, mostFailed int64
 	var longest, waited time.Duration
 	for _, f := range flows {
 		done, failed = done+f.Completed, failed+f.Failed
-		mostEnded = max(mostEnded, f.Completed+f.Failed)
+		mostEnded, mostFailed = max(mostEnded, f.Completed+f.Failed), max(mostFailed, f.Failed)
 		longest, waited = max(longest, f.Duration), max(waited, f.Wait)
 		at := axis(f.At, step)
 		ended = append(ended, bar{say(lang, "plot.ended", at, f.Completed, f.Failed), float64(f.Completed), float64(f.Failed)})
+		failures = append(failures, bar{at + ": " + grouped(f.Failed), 0, float64(f.Failed)})
 		lasts = append(lasts, bar{at + ": " + length(f.Duration), float64(f.Duration), 0})
 		waits = append(waits, bar{at + ": " + length(f.Wait), float64(f.Wait), 0})
 	}
@@ -92,6 +95,7 @@ func flowPlots(lang string, flows []jobs.Flow, step time.Duration) []plotted {
 	}
 	return []plotted{
 		draw("plot.throughput", say(lang, "plot.throughput.sum", grouped(done), grouped(failed)), grouped(mostEnded), ended),
+		draw("plot.failures", grouped(failed), grouped(mostFailed), failures),
 		draw("plot.duration", say(lang, "plot.atmost", length(longest)), length(longest), lasts),
 		draw("plot.wait", say(lang, "plot.atmost", length(waited)), length(waited), waits),
 	}

@@ -14,7 +14,7 @@ type queuesSheet struct {
 }
 
 func (s *Server) queuesPage(c echo.Context) error {
-	st, err := s.cfg.Ledger.Stats(c.Request().Context())
+	st, err := s.statsKept(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
@@ -23,7 +23,7 @@ func (s *Server) queuesPage(c echo.Context) error {
 
 // queueNamed finds a queue's figures; an empty queue has none and is no error.
 func (s *Server) queueNamed(c echo.Context, name string) (jobs.QueueStats, error) {
-	st, err := s.cfg.Ledger.Stats(c.Request().Context())
+	st, err := s.statsKept(c.Request().Context())
 	if err != nil {
 		return jobs.QueueStats{}, fmt.Errorf("counting jobs: %w", err)
 	}

@@ -2,7 +2,6 @@ package web
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -34,12 +33,8 @@ func (s *Server) start(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if text, ask, err := s.consequence(c, n.Kind, payload); err != nil {
+	if yes, err := s.confirmed(c, n.Kind, payload); !yes || err != nil {
 		return err
-	} else if ask {
-		if yes, err := s.sure(c, text, ""); !yes || err != nil {
-			return err
-		}
 	}
 	_, answer, err := s.put(c, n)
 	if err != nil {
@@ -63,30 +58,29 @@ func following(back, id string) string {
 	return u.RequestURI()
 }
 
-// consequence says what a kind will do, where it takes something away.
-func (s *Server) consequence(c echo.Context, kind string, payload json.RawMessage) (text string, ask bool, err error) {
+// cleaners are the kinds that take something away when a button starts them.
+var cleaners = []string{"cache.clear", "cache.clearExpired", "logs.cleanup", "queue.clean", "maintenance.cleanup"}
+
+// confirmed says whether the person said yes to a kind that takes something
+// away, after he was told what; other kinds need no yes.
+func (s *Server) confirmed(c echo.Context, kind string, payload json.RawMessage) (bool, error) {
 	var p struct {
-		DryRun   bool `json:"dryRun"`
-		ClearAll bool `json:"clearAll"`
+		DryRun bool `json:"dryRun"`
 	}
 	if err := json.Unmarshal(payload, &p); err != nil {
-		return "", false, badField(http.StatusUnprocessableEntity, "payload", "The payload is not JSON.")
+		return false, badField(http.StatusUnprocessableEntity, "payload", "The payload is not JSON.")
 	}
-	part := map[string]string{"cache.clear": "cache", "logs.cleanup": "logs"}[kind]
-	if part == "" || p.DryRun {
-		return "", false, nil
+	if !slices.Contains(cleaners, kind) || p.DryRun || c.FormValue("sure") == "yes" {
+		return true, nil
 	}
-	var bytes, files int64
-	if s.cfg.Growth != nil {
-		rooms, err := s.cfg.Growth.Growth(c.Request().Context())
-		if err != nil {
-			return "", false, fmt.Errorf("measuring sizes: %w", err)
-		}
-		for _, r := range rooms {
-			if r.Part == part {
-				bytes, files = bytes+r.Bytes, files+r.Rows
-			}
-		}
+	lang := language(c)
+	facts, whole := s.foretell(c.Request().Context(), lang, kind, payload)
+	text := say(lang, "start.ask."+kind)
+	switch {
+	case !whole:
+		text += " " + say(lang, "start.ask.unknown")
+	case len(facts) == 0:
+		text += " " + say(lang, "start.ask.nothing")
 	}
-	return say(language(c), "start.ask."+kind, size(bytes), grouped(files)), true, nil
+	return s.sure(c, text, "", facts...)
 }

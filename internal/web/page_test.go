@@ -98,7 +98,7 @@ func (v *visitor) press(button string, fill ...string) *visitor {
 			a := attributes(tag)
 			isButton := strings.HasPrefix(tag, "<button")
 			if a["name"] != "" && (!isButton || strings.Contains(tag, button)) {
-				values.Set(a["name"], a["value"])
+				values.Add(a["name"], a["value"])
 			}
 		}
 		for i := 0; i+1 < len(fill); i += 2 {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -157,6 +158,16 @@ func makeTrend[T any](ctx context.Context, s *Server, key string, k *trend, ask 
 
 // --- What is kept ---
 
+// statsKept are the queue's figures. No page can do without: it waits for the
+// first ones.
+func (s *Server) statsKept(ctx context.Context) (stats jobs.Stats, err error) {
+	s.await(ctx, func() (ready bool, _ error) {
+		stats, ready, err = trendOf(ctx, s, "stats", s.cfg.Ledger.Stats)
+		return ready, err
+	})
+	return stats, errors.Join(err, ctx.Err())
+}
+
 func (s *Server) flowsKept(ctx context.Context, since time.Time, step time.Duration, name string) ([]jobs.Flow, bool, error) {
 	return trendOf(ctx, s, "flows "+name, func(ctx context.Context) ([]jobs.Flow, error) { return s.cfg.History.Throughput(ctx, since, step) })
 }
@@ -191,7 +202,7 @@ func (s *Server) reportKept(ctx context.Context, q AnalyticsQuery) (AnalyticsRep
 // Warm makes the answers that most pages need, one after the other, so that the
 // first person finds them. Serve does so when it starts.
 func (s *Server) Warm(ctx context.Context) {
-	if _, err := s.cfg.Ledger.Stats(ctx); err != nil {
+	if _, err := s.statsKept(ctx); err != nil {
 		s.cfg.Log.Debug("figures were not counted ahead", "error", err)
 		return
 	}

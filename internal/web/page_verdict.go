@@ -58,8 +58,10 @@ type signs struct {
 	schedules  []jobs.ScheduleRecord
 	backups    []Backup
 	hasBackups bool
-	disabled   bool
-	ready      bool // all of it was there in time
+	// backupsAway says that their place did not answer.
+	backupsAway bool
+	disabled    bool
+	ready       bool // all of it was there in time
 }
 
 func (s signs) judge() verdict {
@@ -124,6 +126,9 @@ func (s signs) work(add func(int, string, string, ...any)) {
 
 // safety judges backups.
 func (s signs) safety(add func(int, string, string, ...any)) {
+	if s.backupsAway {
+		add(yellow, "/admin/backups", "verdict.backupsaway")
+	}
 	if !s.hasBackups {
 		return
 	}
@@ -150,7 +155,7 @@ func lastGood(list []Backup) *Backup {
 func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
 	g := signs{now: s.cfg.Now(), lang: lang, failing: s.failing(ctx), disabled: s.cfg.Doer != nil, hasWorkers: s.cfg.Workers != nil, ready: true}
 	var err error
-	if g.stats, err = s.cfg.Ledger.Stats(ctx); err != nil {
+	if g.stats, err = s.statsKept(ctx); err != nil {
 		return g, fmt.Errorf("counting jobs: %w", err)
 	}
 	if s.cfg.Workers != nil {
@@ -185,10 +190,11 @@ func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
 	}
 	if s.cfg.Backups != nil {
 		var ready bool
-		if g.backups, ready, err = s.backupsKept(ctx); err != nil {
-			return g, fmt.Errorf("listing backups: %w", err)
+		if g.backups, ready, err = s.backupsKept(ctx); err != nil { // a bucket that is away, say
+			s.cfg.Log.Error("backups could not be listed", "error", err)
+			g.backupsAway, ready = true, true
 		}
-		g.hasBackups, g.ready = ready, g.ready && ready
+		g.hasBackups, g.ready = ready && !g.backupsAway, g.ready && ready
 	}
 	return g, nil
 }

@@ -74,6 +74,15 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	v.get("/admin/schedules/sitemap").press(`id="cron"`, "cron", "0 3 * * *", "payload", "{}").sees("is changed")
 	v.get("/admin/backups").press("d-b.tar.zst").sees("5 B", "Type “delete”").press("sure", "typed", "nope").sees("That is not the word")
 	v.press("sure", "typed", "delete").sees("The backup is deleted")
+	v.get("/admin/backups").sees("Last proven restore", "40h old", `download`).press("tables-b.tar.zst").sees("replaces 4 tables of the database cms", "50 rows now and 60", "makes 2 files and overwrites 3", "A backup of what is there now is made first", "Type “cms-database”")
+	v.press("sure", "typed", "cms").sees("That is not the word").press("sure", "typed", "cms-database")
+	if !strings.HasPrefix(v.at, "/admin/backups?job=") {
+		t.Errorf("at %s", v.at)
+	}
+	if v.get("/admin/backups").press("files-b.tar.zst").sees("makes 2 files"); strings.Contains(v.page, "tables of the database") {
+		t.Error("files alone replace tables")
+	}
+	v.get("/admin/backups").press(`id="restore-b.tar.zst"`).sees("overwrites up to 3 files")
 	v.get("/admin/mail").press("m-1").sees("once more").press("sure")
 	v.get("/admin/mail").press(`id="address"`, "address", "x@y.example").sees("gets no more mail")
 	v.get("/admin/mail").press("/admin/suppressions/remove").sees("will get mail again").press("sure").sees("gets mail again")
@@ -122,10 +131,11 @@ func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 	quoted := strings.ReplaceAll(evil, `"`, `\"`)
 	waiting := s.enqueue(`{"topic":"cache.clear","queue":"q<b>'","delay":900,"payload":{"` + quoted + `":"` + quoted + `"},"metadata":{"` + quoted + `":"` + quoted + `"}}`)
 	failing := s.enqueue(`{"topic":"mail.send","payload":{"to":"@` + quoted + `","subject":"fail","body":"` + quoted + `"}}`)
+	done := s.enqueue(`{"topic":"mail.send","payload":{"to":"@` + quoted + `"}}`) // its result and its log line have it too
 	s.work()
 	v := s.visitor(t).signIn("admin")
 	v.press("/admin/look", "lang", evil, "theme", evil, "back", "/admin?"+url.QueryEscape(evil))
-	paths := append(parts, "/admin/jobs/"+waiting, "/admin/jobs/"+failing, "/admin/jobs/"+failing+"/edit", "/admin/mail/1", "/admin/schedules/sitemap")
+	paths := append(parts, "/admin/jobs/"+waiting, "/admin/jobs/"+failing, "/admin/jobs/"+done, "/admin/jobs/"+failing+"/edit", "/admin/mail/1", "/admin/schedules/sitemap")
 	for _, field := range []string{"q", "type", "queue", "status", "since", "until", "cause", "cursor", "range", "job", "state", "actor", "action", "target", "kind"} {
 		for _, path := range []string{"/admin", "/admin/jobs", "/admin/failed", "/admin/mail", "/admin/audit", "/admin/enqueue", "/admin/analytics"} {
 			paths = append(paths, path+"?"+field+"="+url.QueryEscape(evil))
@@ -152,6 +162,12 @@ func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 			t.Errorf("%s: the preview's policy is %q", path, policy)
 		}
 	}
+}
+
+func TestAJobThatWaitsForWhatIsOutSaysSo(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	s.enqueue(`{"topic":"mail.send","delay":60,"payload":{"to":"a@b.example"}}`)
+	s.visitor(t).signIn("viewer").get("/admin/jobs?status=queued").sees("“smtp” does not answer; its jobs wait until it does.")
 }
 
 func TestMailTemplatesAreShownFilledIn(t *testing.T) {

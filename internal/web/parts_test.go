@@ -61,6 +61,26 @@ func (h *house) Backups(context.Context) ([]web.Backup, error) {
 func (h *house) OpenBackup(context.Context, string) (io.ReadCloser, web.Backup, error) {
 	return io.NopCloser(strings.NewReader("bytes")), web.Backup{ID: "b.tar.zst", Size: 5}, nil
 }
+func (h *house) PlanRestore(_ context.Context, id string, part web.RestorePart) (web.RestorePlan, error) {
+	if id != "b.tar.zst" {
+		return web.RestorePlan{}, jobs.ErrNotFound
+	}
+	plan := web.RestorePlan{NewFiles: 2, ChangedFiles: 3, Confirm: "cms-" + string(part)}
+	if part != web.RestoreFiles {
+		plan.Database, plan.Tables, plan.RowsNow, plan.RowsThen = "cms", 4, 50, 60
+	}
+	plan.Unread = part == web.RestoreAll
+	return plan, nil
+}
+func (h *house) RestoreBackup(_ context.Context, _ string, part web.RestorePart, confirm string) (jobs.Receipt, error) {
+	if confirm != "cms-"+string(part) {
+		return jobs.Receipt{}, jobs.ErrConflict
+	}
+	return receipt()
+}
+func (h *house) BackupHealth(context.Context) (web.BackupHealth, error) {
+	return web.BackupHealth{Proven: &noon, ProvenID: "b", Warnings: []string{"the newest good backup is 40h old"}}, nil
+}
 func (h *house) DeleteBackup(_ context.Context, id string) error {
 	if id != "b.tar.zst" {
 		return jobs.ErrNotFound
@@ -172,6 +192,22 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 			if bytes.Contains(a.body, []byte(secret)) {
 				t.Errorf("%s shows %s", path, secret)
 			}
+		}
+	}
+}
+
+// TestTheAPIsPageNamesEveryCall reads /api/docs as a person does.
+func TestTheAPIsPageNamesEveryCall(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	page := string(s.do("GET", "/api/docs", nil).want(t, 200).body)
+	for _, r := range web.Routes() {
+		if !r.Page && !strings.Contains(page, "<code>"+r.Method+" "+r.Path+"</code>") {
+			t.Errorf("%s %s is not on the page", r.Method, r.Path)
+		}
+	}
+	for _, field := range []string{"<code>maxRetries</code>", "<code>dry_run</code>", "<code>expires_in</code>"} {
+		if !strings.Contains(page, field) {
+			t.Errorf("no body has the field %s", field)
 		}
 	}
 }

@@ -313,7 +313,8 @@ type Submission struct {
 	At     time.Time `json:"at"`
 	Host   string    `json:"host"`
 	URLs   int       `json:"urls"`
-	Status int       `json:"status"`
+	Status int       `json:"status"` // of HTTP; 0 when nothing was sent
+	Failed bool      `json:"failed,omitempty"`
 	Note   string    `json:"note,omitempty"`
 }
 
@@ -321,6 +322,19 @@ type Submission struct {
 // tables.
 type Growth interface {
 	Growth(ctx context.Context) ([]Room, error)
+}
+
+// SizeHistory is a Growth that knows how sizes were on other days.
+type SizeHistory interface {
+	// SizesSince lists days, oldest first; days on which nothing was measured are
+	// not among them.
+	SizesSince(ctx context.Context, since time.Time) ([]SizeDay, error)
+}
+
+// SizeDay is how much room folders and tables took on a day.
+type SizeDay struct {
+	Day          string // 2006-01-02
+	Disk, Tables int64
 }
 
 // Room is one folder or table and its size.

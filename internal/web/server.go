@@ -67,6 +67,8 @@ type Config struct {
 	// AllowedTopics are the kinds that may be enqueued over HTTP by others than
 	// administrators; empty means any.
 	AllowedTopics []string
+	// AdminKinds are kinds that only administrators may enqueue over HTTP.
+	AdminKinds []string
 	// PublicMetrics opens /metrics; otherwise it asks for the scope read.
 	PublicMetrics bool
 	// TrustedProxies may say whose request they forward.

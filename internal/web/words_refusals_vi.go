@@ -78,6 +78,7 @@ var refusalsVI = map[string]string{
 	"webhooks":                                                          "webhook",
 	"schedule":                                                          "lịch chạy",
 	"restoring over the web; use cmsjobs restore":                       "phần khôi phục qua web; hãy dùng cmsjobs restore",
+	"The template has no HTML.":                                         "Mẫu thư không có HTML.",
 	"These credentials are not valid.":                                  "Thông tin đăng nhập không hợp lệ.",
 	"There is nothing with this id.":                                    "Không có gì với mã này.",
 	"The answer took too long. Try again, or ask for less.":             "Trả lời quá lâu. Hãy thử lại hoặc hỏi ít hơn.",

@@ -7,13 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"runtime"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -84,67 +79,5 @@ func BenchmarkImportAndRollUp(b *testing.B) {
 		b.ReportMetric(float64(views)/imported.Seconds(), "imported/s")
 		b.ReportMetric(float64(views)/rolled.Seconds(), "rolled/s")
 		b.ReportMetric(float64(m.Sys)/(1<<20), "MiB")
-	}
-}
-
-// The collector takes what many visitors send at once while a roll-up runs;
-// what does not fit is dropped and counted, nothing else is lost.
-func TestEveryViewIsStoredOrCounted(t *testing.T) {
-	h := bench(t, jobstest.MySQL)
-	h.PerAddress = 1e9
-	c := h.NewCollector()
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := c.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	server := httptest.NewServer(c)
-	defer server.Close()
-	client := server.Client()
-	client.Transport.(*http.Transport).MaxIdleConnsPerHost = 50
-	const senders, each = 20, 200
-	var sending sync.WaitGroup
-	for s := range senders {
-		sending.Go(func() {
-			for i := range each {
-				body := fmt.Sprintf(`{"u":"https://example.com/p%d"}`, i%10)
-				r, err := http.NewRequest(http.MethodPost, server.URL, strings.NewReader(body))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				r.Header.Set("User-Agent", firefox+fmt.Sprint(s))
-				answer, err := client.Do(r)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				io.Copy(io.Discard, answer.Body)
-				answer.Body.Close()
-			}
-			if _, err := h.Process(context.Background(), ProcessPayload{}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	sending.Wait()
-	stop()
-	running.Wait()
-	if _, err := h.Process(context.Background(), ProcessPayload{}); err != nil {
-		t.Fatal(err)
-	}
-	got := c.Counts()
-	if got.Accepted != senders*each || got.Accepted != got.Stored+got.Dropped {
-		t.Errorf("%+v do not balance for %d views", got, senders*each)
-	}
-	report, err := h.Report(context.Background(), ReportQuery{Since: "2026-03-10", Until: "2026-03-10"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := Figures{Views: got.Stored, Visitors: senders, Visits: senders}
-	if report.Total != want || !slices.ContainsFunc(report.Lists[0].Items, func(i Item) bool { return i.Name == "/p3" }) {
-		t.Errorf("the report says %+v, want %+v", report.Total, want)
 	}
 }

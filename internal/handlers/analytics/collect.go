@@ -2,6 +2,8 @@ package analytics
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -59,7 +61,7 @@ func (c *Collector) Counts() Counts {
 type hit struct {
 	URL      string `json:"u"`
 	Referrer string `json:"r"`
-	// Only with the right of a server (ServeServer): who the visitor is.
+	// Only with the right of a server (Server): who the visitor is.
 	Address string `json:"ip,omitempty"`
 	Agent   string `json:"ua,omitempty"`
 }
@@ -69,10 +71,21 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.serve(w, r, false)
 }
 
-// ServeServer takes a view that the CMS's server reports; the caller has
-// checked that it may speak for visitors.
-func (c *Collector) ServeServer(w http.ResponseWriter, r *http.Request) {
-	c.serve(w, r, true)
+// Server takes views that the CMS's own server reports, which sees visitors
+// without JavaScript too: POST /collect/server with the key as a bearer token
+// and, beside what the script sends, the visitor's "ip" and "ua". An empty key
+// lets nobody in.
+func (c *Collector) Server(key string) http.Handler {
+	want := sha256.Sum256([]byte("Bearer " + key))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		if key == "" || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			c.refused.Add(1)
+			http.Error(w, "the key of analytics.server_key is needed, as Authorization: Bearer", http.StatusUnauthorized)
+			return
+		}
+		c.serve(w, r, true)
+	})
 }
 
 func (c *Collector) serve(w http.ResponseWriter, r *http.Request, server bool) {
@@ -118,7 +131,9 @@ func (c *Collector) take(r *http.Request, server bool) int {
 	v := View{At: c.h.Now(), Host: page.Host, Path: page.EscapedPath(), Query: page.RawQuery, Referrer: in.Referrer, Agent: r.UserAgent(), Prefetch: prefetched(r.Header)}
 	address := c.h.address(r)
 	if server {
-		address, _ = netip.ParseAddr(in.Address)
+		if address, err = netip.ParseAddr(in.Address); err != nil || in.Agent == "" {
+			return http.StatusBadRequest // all visitors would be one
+		}
 		v.Agent = in.Agent
 	} else if c.h.RespectDoNotTrack && (r.Header.Get("DNT") == "1" || r.Header.Get("Sec-GPC") == "1") {
 		return http.StatusNoContent
@@ -255,29 +270,31 @@ func (c *Collector) flush(ctx context.Context, batch []View) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	if err := c.h.store(ctx, batch); err != nil {
+	late, err := c.h.store(ctx, batch)
+	if err != nil {
 		c.dropped.Add(int64(len(batch)))
 		return err
 	}
-	c.stored.Add(int64(len(batch)))
+	c.dropped.Add(late)
+	c.stored.Add(int64(len(batch)) - late)
 	return nil
 }
 
-// store turns views into rows and writes them.
-func (h *Handler) store(ctx context.Context, views []View) error {
+// store turns views into rows and writes them, but for late ones.
+func (h *Handler) store(ctx context.Context, views []View) (late int64, err error) {
 	zone, err := h.Site.Zone(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	rows := make([]row, 0, len(views))
 	for _, v := range views {
 		r, err := h.row(ctx, v, zone)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		rows = append(rows, r)
 	}
-	return write(ctx, h.DB, rows)
+	return h.keep(ctx, rows)
 }
 
 // row hashes away who the visitor was and keeps what is counted.

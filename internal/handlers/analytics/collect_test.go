@@ -81,6 +81,46 @@ func TestTheCollectorTakesWhatItShouldAndNoMore(t *testing.T) {
 	}
 }
 
+func TestOnlyAServerWithTheKeySpeaksForVisitors(t *testing.T) {
+	h := bench(t, jobstest.SQLite)
+	h.RespectDoNotTrack = true
+	c := h.NewCollector()
+	const key = "0123456789abcdef01234567"
+	view := `{"u":"https://example.com/a","r":"https://t.co/x","ip":"198.51.100.9","ua":"` + firefox + `"}`
+	for name, x := range map[string]struct {
+		key, header, body string
+		want              int
+	}{
+		"the key":        {key, "Bearer " + key, view, 204},
+		"another key":    {key, "Bearer x", view, 401},
+		"no key":         {key, "", view, 401},
+		"the door shut":  {"", "Bearer ", view, 401},
+		"nobody's view":  {key, "Bearer " + key, `{"u":"https://example.com/a"}`, 400},
+		"no address":     {key, "Bearer " + key, `{"u":"https://example.com/a","ip":"here","ua":"x"}`, 400},
+		"another's host": {key, "Bearer " + key, strings.Replace(view, "example.com", "evil.example", 1), 403},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/collect/server", strings.NewReader(x.body))
+		r.RemoteAddr = "10.0.0.5:99" // the server's, never the visitor's
+		r.Header.Set("Authorization", x.header)
+		w := httptest.NewRecorder()
+		c.Server(x.key).ServeHTTP(w, r)
+		if w.Code != x.want {
+			t.Errorf("%s: %d %s, want %d", name, w.Code, w.Body, x.want)
+		}
+	}
+	// The visitor is the same one whether the script tells of them or the server.
+	if code := send(c, `{"u":"https://example.com/b"}`, func(r *http.Request) { r.RemoteAddr = "198.51.100.9:4" }); code != 204 {
+		t.Fatal(code)
+	}
+	if err := c.last(nil); err != nil {
+		t.Fatal(err)
+	}
+	var views, visitors int
+	if err := h.DB.QueryRow("SELECT COUNT(*), COUNT(DISTINCT visitor) FROM cmsjobs_page_views").Scan(&views, &visitors); err != nil || views != 2 || visitors != 1 {
+		t.Errorf("%d views by %d visitors, %v", views, visitors, err)
+	}
+}
+
 func TestAFullBufferDropsAndCounts(t *testing.T) {
 	h := bench(t, jobstest.SQLite)
 	h.Buffer, h.PerAddress = 10, 1e6

@@ -40,6 +40,9 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// Mapped reads raw views from a table of the owner's instead of ours.
 	Mapped *Mapping
+	// WeeklyMail makes the mail of analytics.weekly out of the data of the
+	// template weekly-analytics; nil switches that kind off.
+	WeeklyMail func(data map[string]any) jobs.New
 	// CountPostViews makes deltas of posts.views stand in where there are no
 	// raw rows at all.
 	CountPostViews bool
@@ -113,7 +116,7 @@ var Process = jobs.Kind[ProcessPayload]{Name: "analytics.process", Policy: jobs.
 	Coalesce:    true,
 }}
 
-// Register adds the kind to a registry.
+// Register adds the kinds to a registry.
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Process, func(ctx context.Context, _ jobs.Job, p ProcessPayload) error {
 		result, err := h.Process(ctx, p)
@@ -122,4 +125,7 @@ func (h *Handler) Register(r *jobs.Registry) {
 		}
 		return jobs.SetResult(ctx, result)
 	})
+	if h.WeeklyMail != nil {
+		jobs.Handle(r, Weekly, func(ctx context.Context, _ jobs.Job, p WeeklyPayload) error { return h.weekly(ctx, p) })
+	}
 }

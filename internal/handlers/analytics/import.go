@@ -191,15 +191,17 @@ func (in *importer) add(ctx context.Context, line []byte) error {
 // flush writes what was read and notes how far that was, in this order: after
 // a crash between the two the lines are read again and make the same rows.
 func (in *importer) flush(ctx context.Context) error {
-	if err := write(ctx, in.h.DB, in.rows); err != nil {
+	late, err := in.h.keep(ctx, in.rows)
+	if err != nil {
 		return err
 	}
+	in.done.TooOld, in.done.Views = in.done.TooOld+late, in.done.Views-late
 	in.rows = in.rows[:0]
 	query := "INSERT INTO cmsjobs_analytics_imports (source, name, lines_read, updated) VALUES (?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET lines_read = excluded.lines_read, name = excluded.name, updated = excluded.updated"
 	if in.h.DB.DriverName() == "mysql" {
 		query = "INSERT INTO cmsjobs_analytics_imports (source, name, lines_read, updated) VALUES (?, ?, ?, ?) ON DUPLICATE KEY UPDATE lines_read = VALUES(lines_read), name = VALUES(name), updated = VALUES(updated)"
 	}
-	_, err := in.h.DB.ExecContext(ctx, in.h.DB.Rebind(query), in.source, clean(in.name, 500), in.line, in.h.Now().Unix())
+	_, err = in.h.DB.ExecContext(ctx, in.h.DB.Rebind(query), in.source, clean(in.name, 500), in.line, in.h.Now().Unix())
 	if err != nil {
 		return fmt.Errorf("noting how far %s was read: %w", in.name, err)
 	}

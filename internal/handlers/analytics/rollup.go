@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -74,7 +73,7 @@ func (h *Handler) due(ctx context.Context, p ProcessPayload) ([]string, error) {
 	var days []string
 	query, args := "SELECT day FROM cmsjobs_analytics_days WHERE rolled < version ORDER BY day", []any(nil)
 	if p.DateRange != nil {
-		query, args = "SELECT day FROM cmsjobs_analytics_days WHERE day BETWEEN ? AND ? ORDER BY day", []any{p.DateRange.Start, p.DateRange.End}
+		query, args = "SELECT day FROM cmsjobs_analytics_days WHERE day BETWEEN ? AND ? AND version >= 0 ORDER BY day", []any{p.DateRange.Start, p.DateRange.End}
 	}
 	if err := h.DB.SelectContext(ctx, &days, h.DB.Rebind(query), args...); err != nil {
 		return nil, fmt.Errorf("finding the days to roll up: %w", err)
@@ -161,13 +160,13 @@ func (h *Handler) replace(ctx context.Context, day string, version, bad int64, t
 		return err
 	}
 	defer tx.Rollback() // after a commit this does nothing
-	won, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_analytics_days SET rolled = ?, rolled_at = ?, bad_rows = ? WHERE day = ? AND rolled <= ?"),
+	won, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_analytics_days SET rolled = ?, rolled_at = ?, bad_rows = ? WHERE day = ? AND rolled <= ? AND version >= 0"),
 		version, h.Now().Unix(), bad, day, version)
 	if err != nil {
 		return err
 	}
 	if n, err := won.RowsAffected(); err != nil || n == 0 {
-		return err // a later version is there already
+		return err // a later version is there already, or the day was closed
 	}
 	for _, table := range []string{"cmsjobs_analytics_daily", "cmsjobs_analytics_hourly"} {
 		if _, err := tx.ExecContext(ctx, tx.Rebind("DELETE FROM "+table+" WHERE day = ?"), day); err != nil {
@@ -216,44 +215,4 @@ func insertHourly(ctx context.Context, tx *sqlx.Tx, day string, t *tally) error 
 		}
 	}
 	return nil
-}
-
-// pruneStep is how many raw rows one statement removes: no lock is held long.
-const pruneStep = 5000
-
-// prune removes raw rows older than KeepRaw. Their days' figures stay.
-func (h *Handler) prune(ctx context.Context) (int64, error) {
-	if h.KeepRaw <= 0 {
-		return 0, nil
-	}
-	before := h.Now().Add(-h.KeepRaw).UTC().Format(time.DateOnly)
-	var total int64
-	for {
-		n, err := h.pruneChunk(ctx, before)
-		total += n
-		if err != nil {
-			return total, fmt.Errorf("removing raw page views older than %s: %w", before, err)
-		}
-		if n < pruneStep {
-			break
-		}
-	}
-	// A day without raw rows must not be rolled up again: it would count nothing.
-	_, err := h.DB.ExecContext(ctx, h.DB.Rebind("DELETE FROM cmsjobs_analytics_days WHERE day < ?"), before)
-	if err != nil {
-		return total, fmt.Errorf("forgetting pruned days: %w", err)
-	}
-	return total, nil
-}
-
-func (h *Handler) pruneChunk(ctx context.Context, before string) (int64, error) {
-	query := fmt.Sprintf("DELETE FROM cmsjobs_page_views WHERE day < ? ORDER BY day, visitor, at, nonce LIMIT %d", pruneStep)
-	if h.DB.DriverName() != "mysql" {
-		query = fmt.Sprintf("DELETE FROM cmsjobs_page_views WHERE (day, visitor, at, nonce) IN (SELECT day, visitor, at, nonce FROM cmsjobs_page_views WHERE day < ? ORDER BY day, visitor, at, nonce LIMIT %d)", pruneStep)
-	}
-	result, err := h.DB.ExecContext(ctx, h.DB.Rebind(query), before)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
 }

@@ -64,11 +64,11 @@ func insert(ctx context.Context, db *sqlx.DB, tx *sqlx.Tx, rows []row) error {
 	return nil
 }
 
-// touch says that a day has new rows.
+// touch says that a day has new rows. A day that is closed stays so.
 func touch(ctx context.Context, db *sqlx.DB, tx *sqlx.Tx, day string) error {
-	query := "INSERT INTO cmsjobs_analytics_days (day, version) VALUES (?, 1) ON CONFLICT (day) DO UPDATE SET version = cmsjobs_analytics_days.version + 1"
+	query := "INSERT INTO cmsjobs_analytics_days (day, version) VALUES (?, 1) ON CONFLICT (day) DO UPDATE SET version = cmsjobs_analytics_days.version + 1 WHERE cmsjobs_analytics_days.version >= 0"
 	if db.DriverName() == "mysql" {
-		query = "INSERT INTO cmsjobs_analytics_days (day, version) VALUES (?, 1) ON DUPLICATE KEY UPDATE version = version + 1"
+		query = "INSERT INTO cmsjobs_analytics_days (day, version) VALUES (?, 1) ON DUPLICATE KEY UPDATE version = IF(version < 0, version, version + 1)"
 	}
 	if _, err := tx.ExecContext(ctx, db.Rebind(query), day); err != nil {
 		return fmt.Errorf("marking %s as changed: %w", day, err)

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io"
 	"log"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -192,6 +194,14 @@ func TestS3TakesBackupsOrNothing(t *testing.T) {
 			}
 			return false
 		},
+		"the credentials are wrong": func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodGet {
+				return false
+			}
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, "<Error><Code>SignatureDoesNotMatch</Code></Error>")
+			return true
+		},
 		"the sidecar is refused": func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Method != http.MethodPut || !strings.HasSuffix(r.URL.Path, ".json") {
 				return false
@@ -203,10 +213,13 @@ func TestS3TakesBackupsOrNothing(t *testing.T) {
 		fault.Store(&breaks)
 		s.clock.now = s.clock.now.Add(time.Hour)
 		report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
-		if err == nil || report.Outcomes[0].Error == "" {
+		if err == nil || report.Status == Good || !strings.Contains(err.Error(), "s3://b/site") || strings.Contains(name, "credentials") && !strings.Contains(err.Error(), "check access key") {
 			t.Errorf("%s: %+v, %v", name, report, err)
 		}
 		fault.Store(nil)
+		if left := slices.Collect(maps.Keys(objects(t, store))); len(left) != 2 {
+			t.Errorf("%s left %v", name, left)
+		}
 		if all, err := h.List(t.Context(), ""); len(all) != 1 || all[0].ID != good.ID || err != nil {
 			t.Errorf("%s: %d backups count, %v", name, len(all), err)
 		}
@@ -214,4 +227,17 @@ func TestS3TakesBackupsOrNothing(t *testing.T) {
 	if _, err := h.Verify(t.Context(), good, LevelRestored, nil); err != nil {
 		t.Error(err)
 	}
+}
+
+// objects are the keys at a store and their sizes.
+func objects(t *testing.T, s storage.Store) map[string]int64 {
+	t.Helper()
+	found := map[string]int64{}
+	for info, err := range s.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[info.Key] = info.Size
+	}
+	return found
 }

@@ -55,6 +55,7 @@ func (r *run) seal(ctx context.Context) error {
 	}
 	side := r.sidecar()
 	var failed []error
+	kept := 0
 	for i := range r.report.Outcomes {
 		o := &r.report.Outcomes[i]
 		if r.refused[o.Destination] != nil {
@@ -67,10 +68,17 @@ func (r *run) seal(ctx context.Context) error {
 				continue
 			}
 		}
-		if err := putSidecar(ctx, r.c.Destinations[o.Destination], r.key, side); err != nil {
+		store := r.c.Destinations[o.Destination]
+		if err := putSidecar(ctx, store, r.key, side); err != nil {
 			o.Error = err.Error()
-			failed = append(failed, fmt.Errorf("destination %s: %w", o.Destination, err))
+			// Without its sidecar it counts nowhere; a sweep finds what cannot be removed now.
+			failed = append(failed, fmt.Errorf("destination %s: %w", o.Destination, err), store.Delete(context.WithoutCancel(ctx), r.report.Archive))
+			continue
 		}
+		kept++
+	}
+	if kept == 0 {
+		return errors.Join(failed...)
 	}
 	r.report.Status = side.Status
 	if side.Status != Good {

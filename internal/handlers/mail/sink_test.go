@@ -46,6 +46,7 @@ type sink struct {
 	mu       sync.Mutex
 	got      []received
 	sessions int
+	hello    string                   // the name that the last client greeted with
 	rcpt     func(to string) error    // nil takes all
 	data     func(got received) error // nil takes all
 }
@@ -101,6 +102,7 @@ func (s *sink) NewSession(c *smtp.Conn) (smtp.Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions++
+	s.hello = c.Hostname()
 	_, secure := c.TLSConnectionState()
 	return &session{sink: s, now: received{tls: secure}}, nil
 }

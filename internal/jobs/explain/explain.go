@@ -126,6 +126,20 @@ func gates(s Snapshot) []Reason {
 	return reasons
 }
 
+// HeldBy is the name of the dependency that a waiting job was given back for,
+// "" when nothing that it needs is down.
+func HeldBy(job jobs.Record, down []Breaker) string {
+	if job.State != jobs.StateQueued || job.Foreign {
+		return ""
+	}
+	for _, b := range down {
+		if slices.Contains(b.Kinds, job.Kind) {
+			return b.Name
+		}
+	}
+	return ""
+}
+
 func workers(s Snapshot) []Reason {
 	if s.Job.Foreign || !s.Known || s.JobsDisabled {
 		return nil

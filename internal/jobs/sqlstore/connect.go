@@ -39,6 +39,9 @@ const (
 	readTimeout  = 15 * time.Second
 	lifetime     = 5 * time.Minute
 	lockWaitSecs = 3
+	// busyTimeout is SQLite's wait for its one writer. It hands the file to
+	// whoever looks first, so on a busy disk an unlucky one waits for long.
+	busyTimeout = 20 * time.Second
 )
 
 // Connect opens a database and asks it to answer. Its errors say what to mend
@@ -181,7 +184,7 @@ func openSQLite(path string) (*sqlx.DB, string, error) {
 	}
 	values.Set("_txlock", "immediate")
 	values.Del("_pragma")
-	for _, pragma := range []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"} {
+	for _, pragma := range []string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"} {
 		values.Add("_pragma", pragma)
 	}
 	db, err := sqlx.Open("sqlite", "file:"+filepath.ToSlash(file)+"?"+values.Encode())

@@ -180,6 +180,7 @@ func (s *Store) insert(ctx context.Context, q Tx, values []string, args []any) (
 		}
 		return ids, err
 	}
+	s.asked.Add(1)
 	r, err := q.ExecContext(ctx, sqlx.Rebind(s.d.bind, statement), args...)
 	if err != nil {
 		return nil, err

@@ -1,12 +1,9 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -73,76 +70,6 @@ type page struct {
 	items []found
 	last  position64
 	end   bool
-}
-
-// maxLooked bounds how many rows one call looks at to find matching ones where
-// no index says which match; stretchRows is how many of them one statement does.
-const (
-	maxLooked   = 10_000
-	stretchRows = 5_000
-)
-
-// sieve is how a table is searched for rows that no index knows.
-type sieve struct {
-	table   string
-	db      Tx
-	read    func(condition, order string, limit int) ([]found, error) // matching rows, as far as SQL decides it
-	matches func(found) bool                                          // the rest
-	whole   bool                                                      // SQL finds them quickly: in one stretch
-}
-
-// sift searches a table by its primary key, stretch by stretch, until limit
-// rows match, the table ends, or maxLooked rows were looked at.
-func (s *Store) sift(ctx context.Context, v sieve, from position64, limit int) (page, error) {
-	p := page{last: from}
-	for looked := 0; looked < maxLooked; looked += stretchRows {
-		edge, last, err := s.edge(ctx, v, p.last)
-		if err != nil {
-			return page{}, err
-		}
-		for step := limit; ; step = min(step*2, 2000) {
-			rows, err := v.read(p.last.condition("id")+edge, from.order("id"), step)
-			if err != nil {
-				return page{}, err
-			}
-			for _, r := range rows {
-				p.last.key = r.key
-				if !v.matches(r) {
-					continue
-				}
-				if p.items = append(p.items, r); len(p.items) == limit {
-					return p, nil
-				}
-			}
-			if len(rows) < step {
-				break
-			}
-		}
-		if edge == "" {
-			p.end = true
-			return p, nil
-		}
-		p.last.key = last
-	}
-	return p, nil
-}
-
-// edge is the condition and the key at which a stretch ends; "" where the table
-// ends in it.
-func (s *Store) edge(ctx context.Context, v sieve, from position64) (condition string, key int64, err error) {
-	if v.whole {
-		return "", 0, nil
-	}
-	there, err := s.one(ctx, v.db, []any{&key}, fmt.Sprintf("SELECT id FROM %s WHERE %s%s LIMIT 1 OFFSET %d", v.table, from.condition("id"), from.order("id"), stretchRows-1))
-	switch {
-	case err != nil:
-		return "", 0, fmt.Errorf("looking how far %s goes: %w", v.table, err)
-	case !there:
-		return "", 0, nil
-	case from.oldest:
-		return fmt.Sprintf(" AND id <= %d", key), key, nil
-	}
-	return fmt.Sprintf(" AND id >= %d", key), key, nil
 }
 
 // shelves are those on which jobs of the filter's states lie.
@@ -258,62 +185,6 @@ func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) 
 	return records, more, nil
 }
 
-// cursor is a position on each shelf by name; that in the history has a
-// moment besides, named endedPart.
-type cursor map[string]int64
-
-const (
-	atEnd     = -1
-	endedPart = "t"
-)
-
-// of is the position on a shelf.
-func (c cursor) of(name string) position64 {
-	p := position64{key: c[name]}
-	if name == "r" {
-		p.ended = c[endedPart]
-	}
-	return p
-}
-
-func (c cursor) put(name string, p position64) {
-	c[name] = p.key
-	if name == "r" {
-		c[endedPart] = p.ended
-	}
-}
-
-func (c cursor) String() string {
-	var parts []string
-	for _, name := range []string{"w", "f", "r", endedPart} {
-		if key, there := c[name]; there {
-			parts = append(parts, name+strconv.FormatInt(key, 36))
-		}
-	}
-	return strings.Join(parts, ".")
-}
-
-func parseCursor(text string) (cursor, error) {
-	c := cursor{}
-	if text == "" {
-		return c, nil
-	}
-	for _, part := range strings.Split(text, ".") {
-		if len(part) < 2 || !strings.Contains("wfr"+endedPart, part[:1]) {
-			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid, text)
-		}
-		key, err := strconv.ParseInt(part[1:], 36, 64)
-		if err != nil || key < atEnd {
-			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid, text)
-		}
-		c[part[:1]] = key
-	}
-	if c["r"] > 0 && c[endedPart] == 0 {
-		return nil, fmt.Errorf("%w: the cursor %q is of an older version: begin at the list's first part", jobs.ErrInvalid, text)
-	}
-	return c, nil
-}
-
 // countable says that SQL alone can count the filter's jobs.
 func countable(f jobs.Filter) bool {
 	return len(f.Kinds) == 0 && len(f.UUIDs) == 0 && f.Text == "" && f.Cause == ""
@@ -366,55 +237,6 @@ func (s *Store) countShelf(ctx context.Context, sh shelf, f jobs.Filter) (n int6
 	}
 }
 
-// Job finds a job by its UUID, or by its row's number in jobs, then in
-// failed_jobs, then in the history.
-func (s *Store) Job(ctx context.Context, id string) (jobs.Record, error) {
-	look := s.byUUID
-	number, err := strconv.ParseInt(id, 10, 64)
-	if err == nil {
-		look = func(ctx context.Context, _ string) ([]found, error) { return s.byNumber(ctx, number) }
-	}
-	rows, err := look(ctx, id)
-	if err != nil {
-		return jobs.Record{}, err
-	}
-	if len(rows) == 0 {
-		return jobs.Record{}, fmt.Errorf("no job has the id %.80q: %w", id, jobs.ErrNotFound)
-	}
-	records := []jobs.Record{rows[0].Record}
-	err = s.addLive(ctx, records)
-	return records[0], err
-}
-
-func (s *Store) byNumber(ctx context.Context, id int64) ([]found, error) {
-	for _, read := range []func() ([]found, error){
-		func() ([]found, error) { return s.queryLive(ctx, s.db, fmt.Sprintf("id = %d", id), nil, "", 1) },
-		func() ([]found, error) { return s.queryFailed(ctx, s.db, fmt.Sprintf("id = %d", id), nil, "", 1) },
-		func() ([]found, error) {
-			return s.queryEnded(ctx, fmt.Sprintf("job_id = %d AND outcome IN ('completed','cancelled')", id), " ORDER BY id DESC", 1)
-		},
-	} {
-		if rows, err := read(); err != nil || len(rows) > 0 {
-			return rows, err
-		}
-	}
-	return nil, nil
-}
-
-func (s *Store) byUUID(ctx context.Context, uuid string) ([]found, error) {
-	if uuid == "" || len(uuid) > 191 {
-		return nil, nil
-	}
-	f := jobs.Filter{UUIDs: []string{uuid}}
-	for _, sh := range []shelf{{"w", s.readLive}, {"f", s.readFailedRows}, {"r", s.readEnded}} {
-		p, err := sh.read(ctx, f, position64{}, 1)
-		if err != nil || len(p.items) > 0 {
-			return p.items, err
-		}
-	}
-	return nil, nil
-}
-
 // matches is the part of a filter that SQL does not decide.
 func (s *Store) matches(f jobs.Filter) func(found) bool {
 	return func(r found) bool {
@@ -432,38 +254,3 @@ func (s *Store) canonical(kind string) string {
 	}
 	return kind
 }
-
-// like is a condition that a text stands in one of the columns, ignoring case.
-func (s *Store) like(text string, columns ...string) (string, []any) {
-	word := "LIKE"
-	if s.d.name == "postgres" {
-		word = "ILIKE"
-	}
-	pattern := "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text) + "%"
-	var parts []string
-	var args []any
-	for _, c := range columns {
-		parts = append(parts, fmt.Sprintf("%s %s ? ESCAPE '!'", c, word))
-		args = append(args, pattern)
-	}
-	return "(" + strings.Join(parts, " OR ") + ")", args
-}
-
-// conditions collects what must all hold.
-type conditions struct {
-	parts []string
-	args  []any
-}
-
-func (c *conditions) add(part string, args ...any) {
-	c.parts, c.args = append(c.parts, part), append(c.args, args...)
-}
-
-func (c *conditions) in(column string, words []string) {
-	if len(words) > 0 {
-		part, args := inWords(column, words)
-		c.add(part, args...)
-	}
-}
-
-func (c conditions) String() string { return cmp.Or(strings.Join(c.parts, " AND "), "1=1") }

@@ -57,6 +57,24 @@ const indexStep = 500
 // writes and empties too: new rows by their number, and where the counts still
 // differ, by comparing all numbers.
 func (s *Store) indexFailures(ctx context.Context) error {
+	if err := s.indexNewFailures(ctx); err != nil {
+		return err
+	}
+	var have, want int64
+	if _, err := s.one(ctx, s.ownDB, []any{&have}, "SELECT COUNT(*) FROM cmsjobs_failures"); err != nil {
+		return fmt.Errorf("counting the index of failures: %w", err)
+	}
+	if _, err := s.one(ctx, s.db, []any{&want}, "SELECT COUNT(*) FROM "+s.failed.name); err != nil {
+		return fmt.Errorf("counting %s: %w", s.failed.name, err)
+	}
+	if have == want {
+		return nil
+	}
+	return s.mendFailures(ctx)
+}
+
+// indexNewFailures indexes rows that came since the last one that is indexed.
+func (s *Store) indexNewFailures(ctx context.Context) error {
 	var last sql.NullInt64
 	if _, err := s.one(ctx, s.ownDB, []any{&last}, "SELECT MAX(failed_id) FROM cmsjobs_failures"); err != nil {
 		return fmt.Errorf("reading the index of failures: %w", err)
@@ -70,21 +88,10 @@ func (s *Store) indexFailures(ctx context.Context) error {
 			return err
 		}
 		if len(rows) < indexStep {
-			break
+			return nil
 		}
 		from = rows[len(rows)-1].key
 	}
-	var have, want int64
-	if _, err := s.one(ctx, s.ownDB, []any{&have}, "SELECT COUNT(*) FROM cmsjobs_failures"); err != nil {
-		return fmt.Errorf("counting the index of failures: %w", err)
-	}
-	if _, err := s.one(ctx, s.db, []any{&want}, "SELECT COUNT(*) FROM "+s.failed.name); err != nil {
-		return fmt.Errorf("counting %s: %w", s.failed.name, err)
-	}
-	if have == want {
-		return nil
-	}
-	return s.mendFailures(ctx)
 }
 
 // addFailures indexes rows. Several processes may do so at once.

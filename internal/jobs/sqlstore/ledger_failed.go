@@ -52,7 +52,11 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from position
 				return s.queryFailed(ctx, s.db, where+" AND "+condition, args, order, limit)
 			}}, from, limit)
 	}
-	if err := s.indexFailures(ctx); err != nil {
+	index := s.indexNewFailures
+	if from.oldest { // for a change: none may be missing
+		index = s.indexFailures
+	}
+	if err := index(ctx); err != nil {
 		return page{}, err
 	}
 	p := page{last: from}

@@ -113,7 +113,8 @@ type Store struct {
 	doubts   map[int64]doubt // unclear claims, by row: see doubt.go
 	crowded  int             // claims for which others are expected: see takeSkipping
 
-	oneStatement atomic.Bool // see settle_one.go
+	oneStatement atomic.Bool // see settle_plain.go
+	asked        atomic.Int64
 
 	mu      sync.Mutex
 	unclear map[string]bool // settlements whose answer was lost, by lease
@@ -309,13 +310,18 @@ func (s *Store) readFailed(ctx context.Context) error {
 // need it: found ones, not changed ones.
 func (s *Store) checkOwn(ctx context.Context) error {
 	touch := s.d.upsert("cmsjobs_orders", "name, at", "('probe', 0)", "name", "at")
-	if _, err := s.exec(ctx, s.ownDB, touch); err != nil {
+	err := s.repeated(ctx, "opening the store", func() error { _, err := s.exec(ctx, s.ownDB, touch); return err })
+	if err != nil {
 		if Classify(err) == StopClaiming {
 			return fmt.Errorf("our own tables (cmsjobs_*) are not there or not writable: run \"cmsjobs migrate up\": %w", err)
 		}
 		return explain("writing to our own tables", err)
 	}
-	found, err := s.exec(ctx, s.ownDB, "UPDATE cmsjobs_orders SET at = 0 WHERE name = 'probe'")
+	var found int64
+	err = s.repeated(ctx, "opening the store", func() error {
+		found, err = s.exec(ctx, s.ownDB, "UPDATE cmsjobs_orders SET at = 0 WHERE name = 'probe'")
+		return err
+	})
 	if err != nil {
 		return explain("writing to our own tables", err)
 	}

@@ -92,11 +92,17 @@ func (s *Store) once(ctx context.Context, fn func(tx) error) (err error) {
 func rollback(t *sqlx.Tx) { _ = t.Rollback() }
 
 func (s *Store) begin(ctx context.Context, db *sqlx.DB) (*sqlx.Tx, error) {
+	s.asked.Add(2) // BEGIN, and COMMIT or ROLLBACK
 	return db.BeginTxx(ctx, s.txOptions)
 }
 
+// Statements is how many statements the store has asked of its databases since
+// it was opened; those of other parts of the process are not among them.
+func (s *Store) Statements() int64 { return s.asked.Load() }
+
 // exec runs one statement and says how many rows it found.
 func (s *Store) exec(ctx context.Context, q Tx, statement string, args ...any) (int64, error) {
+	s.asked.Add(1)
 	r, err := q.ExecContext(ctx, sqlx.Rebind(s.d.bind, statement), args...)
 	if err != nil {
 		return 0, err
@@ -109,6 +115,7 @@ func (s *Store) query(ctx context.Context, q Tx, scan func(*sql.Rows) error, sta
 	if s.watch != nil {
 		s.watch(statement, args)
 	}
+	s.asked.Add(1)
 	rows, err := q.QueryContext(ctx, sqlx.Rebind(s.d.bind, statement), args...)
 	if err != nil {
 		return err

@@ -11,6 +11,27 @@ document.addEventListener("DOMContentLoaded", function () {
   zone(document);
   document.body.addEventListener("htmx:afterSwap", function () { zone(document); });
 
+  // Ticks and open parts stay when a live part is loaded anew.
+  var kept = [];
+  document.body.addEventListener("htmx:beforeSwap", function () {
+    kept = Array.from(document.querySelectorAll("#live input:checked[id], #live details[open][id]"), function (e) { return e.id; });
+  });
+  document.body.addEventListener("htmx:afterSettle", function () {
+    kept.forEach(function (id) {
+      var e = document.getElementById(id);
+      if (e) e[e.tagName === "DETAILS" ? "open" : "checked"] = true;
+    });
+    showPick();
+  });
+
+  // One box for all on the page.
+  function showPick() { document.querySelectorAll("label.pick").forEach(function (l) { l.hidden = false; }); }
+  showPick();
+  document.body.addEventListener("change", function (e) {
+    if (e.target.id !== "pick-all") return;
+    document.querySelectorAll("input[name=ids][form=chosen]").forEach(function (b) { b.checked = e.target.checked; });
+  });
+
   // Copying, where the browser lets us.
   document.querySelectorAll("button[data-copy]").forEach(function (b) {
     if (!navigator.clipboard) return;

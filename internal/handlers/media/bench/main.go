@@ -21,7 +21,7 @@ import (
 
 func main() {
 	if len(os.Args) != 4 && len(os.Args) != 5 {
-		fmt.Fprintln(os.Stderr, "usage: bench ours|imaging FILE TIMES [FOLDER_TO_KEEP_RESULTS]\n       bench ssim REFERENCE PICTURE")
+		fmt.Fprintln(os.Stderr, "usage: bench ours|imaging FILE TIMES [FOLDER_TO_KEEP_RESULTS]\n       bench ssim REFERENCE PICTURE\n       bench quality PICTURE FOLDER_OF_RESULTS EXTENSION")
 		os.Exit(2)
 	}
 	if err := run(os.Args[1], os.Args[2], os.Args[3], os.Args[4:]...); err != nil {
@@ -31,8 +31,11 @@ func main() {
 }
 
 func run(way, file, times string, keep ...string) error {
-	if way == "ssim" {
+	switch {
+	case way == "ssim":
 		return similarity(file, times)
+	case way == "quality" && len(keep) == 1:
+		return quality(file, times, keep[0])
 	}
 	n, err := strconv.Atoi(times)
 	if err != nil {

@@ -5,7 +5,8 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 bench=$(mktemp)
-trap 'rm -f "$bench"' EXIT
+out=$(mktemp -d)
+trap 'rm -rf "$bench" "$out"' EXIT
 (cd "$here" && CGO_ENABLED=0 go build -tags nodynamic -o "$bench" .)
 for picture in "$@"; do
 	echo "== $picture"
@@ -13,4 +14,9 @@ for picture in "$@"; do
 	node "$here/sharp.mjs" best "$picture" "${TIMES:-20}"
 	node "$here/sharp.mjs" usual "$picture" "${TIMES:-20}"
 	case $picture in *.webp) ;; *) "$bench" imaging "$picture" 3 ;; esac
+	case $picture in *.jpg)
+		"$bench" ours "$picture" 1 "$out" >/dev/null
+		BENCH_OUT=$out node "$here/sharp.mjs" usual "$picture" 1 >/dev/null
+		"$bench" quality "$picture" "$out" jpg ;;
+	esac
 done

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"fmt"
 	"image"
 	"os"
 
@@ -11,20 +10,9 @@ import (
 	"github.com/gen2brain/jpegn"
 )
 
-// similarity is the mean SSIM of the luma of two pictures of one size, over
-// windows of 8×8 (Wang et al. 2004).
-func similarity(reference, other string) error {
-	a, err := luma(reference)
-	if err != nil {
-		return err
-	}
-	b, err := luma(other)
-	if err != nil {
-		return err
-	}
-	if a.Rect.Size() != b.Rect.Size() {
-		return fmt.Errorf("sizes %v and %v", a.Rect.Size(), b.Rect.Size())
-	}
+// ssim is the mean SSIM of the luma of two pictures of one size, over windows of
+// 8×8 (Wang et al. 2004).
+func ssim(a, b *image.Gray) float64 {
 	var sum float64
 	n := 0
 	for y := 0; y+8 <= a.Rect.Dy(); y += 4 {
@@ -33,8 +21,7 @@ func similarity(reference, other string) error {
 			n++
 		}
 	}
-	fmt.Printf("%.4f\n", sum/float64(n))
-	return nil
+	return sum / float64(n)
 }
 
 func window(a, b *image.Gray, x, y int) float64 {
@@ -69,11 +56,15 @@ func luma(file string) (*image.Gray, error) {
 	if p, ok := img.(*image.YCbCr); ok {
 		return &image.Gray{Pix: p.Y, Stride: p.YStride, Rect: p.Rect}, nil
 	}
+	return gray(img), nil
+}
+
+func gray(img image.Image) *image.Gray {
 	n := imaging.Clone(img)
 	out := image.NewGray(n.Rect)
 	for i := range out.Pix {
 		px := n.Pix[4*i:]
 		out.Pix[i] = byte((299*int(px[0]) + 587*int(px[1]) + 114*int(px[2]) + 500) / 1000)
 	}
-	return out, nil
+	return out
 }

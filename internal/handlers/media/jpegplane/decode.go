@@ -34,7 +34,7 @@ type Picture struct{ Planes []Plane }
 
 type decoder struct {
 	rest          []byte // what is not read yet
-	scale         int    // samples a block's side gives: 4, 2, 1
+	scale         int    // samples a block's side gives: 8, 6, 4, 2, 1
 	width, height int
 	planes        []Plane
 	hmax, vmax    int
@@ -45,21 +45,31 @@ type decoder struct {
 	pass          pass // the progressive scan that was announced last
 }
 
-// Decode decodes data at 1/denominator: 2, 4 or 8. Planes are rounded up to
-// whole samples.
-func Decode(data []byte, denominator int) (*Picture, error) {
-	if denominator != 2 && denominator != 4 && denominator != 8 {
+// Decode decodes data at eighths/8 of its size: 1, 2, 4, 6 or 8. The last two are
+// taken of sequential pictures only, and where vectors make it fast. Planes are
+// rounded up to whole samples.
+func Decode(data []byte, eighths int) (*Picture, error) {
+	switch eighths {
+	case 1, 2, 4:
+	case 6, 8:
+		if !vectors() {
+			return nil, unsupported("scale")
+		}
+	default:
 		return nil, unsupported("scale")
 	}
 	if len(data) < 4 || data[0] != 0xff || data[1] != 0xd8 {
 		return nil, unsupported("no JPEG")
 	}
-	d := decoder{rest: data[2:], scale: 8 / denominator}
+	d := decoder{rest: data[2:], scale: eighths}
 	if more, err := d.headers(); err != nil || !more {
 		return nil, errors.Join(err, unsupported("no scan"))
 	}
 	decode := d.scan
-	if d.progressive {
+	switch {
+	case d.progressive && eighths > 4:
+		return nil, unsupported("progressive at this scale")
+	case d.progressive:
 		decode = d.passes
 	}
 	if err := decode(); err != nil {

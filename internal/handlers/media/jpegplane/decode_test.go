@@ -46,7 +46,7 @@ func TestDecodeAgreesWithAFullDecoder(t *testing.T) {
 				{Quality: 90, Progressive: true}, {Quality: 70, Progressive: true, RestartInterval: 2}} {
 				o.Subsampling = sub
 				data := encode(t, noisy(size[0], size[1]), o)
-				for _, denominator := range []int{2, 4, 8} {
+				for _, denominator := range denominators(o) {
 					t.Run(fmt.Sprintf("%v/%d/%d/%v/%d", size, sub, o.Quality, o.Progressive, denominator), func(t *testing.T) { compare(t, data, denominator) })
 				}
 			}
@@ -54,9 +54,18 @@ func TestDecodeAgreesWithAFullDecoder(t *testing.T) {
 	}
 }
 
+// denominators that are decoded here: full size only of sequential pictures, by
+// vectors.
+func denominators(o jpegn.EncodeOptions) []int {
+	if o.Progressive || !vectors() {
+		return []int{2, 4, 8}
+	}
+	return []int{1, 2, 4, 8}
+}
+
 func compare(t *testing.T, data []byte, denominator int) {
 	t.Helper()
-	got, err := Decode(data, denominator)
+	got, err := Decode(data, 8/denominator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +126,8 @@ func FuzzDecode(f *testing.F) {
 		if cfg, err := jpegn.DecodeConfig(bytes.NewReader(data)); err == nil && cfg.Width*cfg.Height > 1<<20 {
 			return // the caller's limits see to these
 		}
-		for _, denominator := range []int{2, 4, 8} {
-			p, err := Decode(data, denominator)
+		for _, eighths := range []int{1, 2, 4, 6, 8} {
+			p, err := Decode(data, eighths)
 			if err != nil {
 				continue
 			}
@@ -133,11 +142,11 @@ func FuzzDecode(f *testing.F) {
 
 func BenchmarkDecode(b *testing.B) {
 	data := encode(b, noisy(2000, 1500), jpegn.EncodeOptions{Quality: 85})
-	for _, denominator := range []int{2, 4, 8} {
+	for _, denominator := range []int{1, 2, 4, 8} {
 		b.Run(fmt.Sprint(denominator), func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
-				if _, err := Decode(data, denominator); err != nil {
+				if _, err := Decode(data, 8/denominator); err != nil {
 					b.Fatal(err)
 				}
 			}

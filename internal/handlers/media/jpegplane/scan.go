@@ -4,7 +4,7 @@ package jpegplane
 func (d *decoder) allocate() (across, down int) {
 	across = (d.width + 8*d.hmax - 1) / (8 * d.hmax)
 	down = (d.height + 8*d.vmax - 1) / (8 * d.vmax)
-	reduced := func(n, sub int) int { return ceil(ceil(n, sub), 8/d.scale) }
+	reduced := func(n, sub int) int { return ceil(ceil(n, sub)*d.scale, 8) }
 	for i := range d.planes {
 		p := &d.planes[i]
 		p.Width, p.Height = reduced(d.width, p.Across), reduced(d.height, p.Down)
@@ -19,13 +19,17 @@ func ceil(n, by int) int { return (n + by - 1) / by }
 func (d *decoder) scan() error {
 	w := newWindow(d.rest)
 	across, down := d.allocate()
+	mcu := d.mcu
+	if d.scale > 4 {
+		mcu = d.fullMCU
+	}
 	done := 0
 	for y := range down {
 		for x := range across {
 			if !d.restart(w, done) {
 				return unsupported("a restart marker is missing")
 			}
-			if !d.mcu(&w.reader, x, y) || w.overrun() {
+			if !mcu(&w.reader, x, y) || w.overrun() {
 				return unsupported("it is damaged")
 			}
 			done++

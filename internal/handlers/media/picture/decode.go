@@ -98,17 +98,27 @@ func denominator(step float64) int {
 	return d
 }
 
+// eighths is the smallest size that package jpegplane decodes at and that is
+// at least as fine as step asks for.
+func eighths(step float64) int {
+	for _, n := range []int{1, 2, 4, 6} {
+		if 8/float64(n) <= step {
+			return n
+		}
+	}
+	return 8
+}
+
 func openJPEG(data []byte, h Header, step float64) (source, error) {
 	denominator := denominator(step)
 	if h.jpeg.components == 4 { // jpegn's scaling does not know four channels
 		return openImage("JPEG", func() (image.Image, error) { return stdjpeg.Decode(bytes.NewReader(data)) })
 	}
 	area := resample.Box{X1: float64(h.StoredWidth), Y1: float64(h.StoredHeight)}
-	if denominator > 1 {
-		// What the reduced decoder does not take goes on to the full one.
-		if p, err := jpegplane.Decode(data, denominator); err == nil {
-			return fromPlanes(p, area, float64(denominator)), nil
-		}
+	// What the reduced decoder does not take goes on to the full one.
+	eighths := eighths(step)
+	if p, err := jpegplane.Decode(data, eighths); err == nil {
+		return fromPlanes(p, area, 8/float64(eighths)), nil
 	}
 	if largest := DefaultLimits().WholePixels; !h.jpeg.baseline() && h.Pixels() > largest {
 		// A full decoder keeps all coefficients of a progressive picture.

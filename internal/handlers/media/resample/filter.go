@@ -13,7 +13,7 @@ const (
 	// support of the filter on each side, in source pixels at scale one.
 	support = 3
 	// horizontalStep is how many samples the horizontal kernel takes at once.
-	horizontalStep = 16
+	horizontalStep = 8
 )
 
 // filter holds, for each output pixel of one direction, where its window
@@ -54,7 +54,7 @@ func newFilter(n int, from, to float64, limit, step int) filter {
 	stretch := math.Max(scale, 1)
 	radius := support * stretch
 	low, high := int(math.Floor(from)), min(int(math.Ceil(to)), limit)
-	taps := min(int(math.Ceil(radius))*2+1, high-low)
+	taps := min(int(2*radius)+1, high-low) // no window of 2·radius holds more pixels
 	f := filter{taps: (taps + step - 1) / step * step, start: make([]int32, n), limit: limit}
 	f.weights = make([]int16, n*f.taps)
 	window, t := make([]float64, taps), table()

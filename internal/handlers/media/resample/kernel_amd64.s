@@ -83,8 +83,8 @@ done:
 
 // func horizontalVectors(dst *byte, line *int16, n int, start *int32, weights *int16, taps int)
 //
-// Four samples at a time, each the sum of one window; the four sums of eight
-// are folded together at the end.
+// Four samples at a time, each the sum of one window, sixteen taps or eight at
+// once; the four sums of eight are folded together at the end.
 TEXT ·horizontalVectors(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ line+8(FP), SI
@@ -94,6 +94,8 @@ TEXT ·horizontalVectors(SB), NOSPLIT, $0-48
 	MOVQ taps+40(FP), R9
 	VPBROADCASTD roundHorizontal<>(SB), X15
 	LEAQ (R9)(R9*1), R15      // bytes of a window's weights
+	MOVQ R15, R9
+	ANDQ $~31, R9             // of these, whole steps of sixteen
 
 four:
 	MOVLQSX (DX), R10
@@ -110,6 +112,8 @@ four:
 	VPXOR Y3, Y3, Y3
 	XORQ AX, AX               // byte offset in the windows
 	LEAQ (R8)(R15*2), BX      // weights of the third sample
+	CMPQ AX, R9
+	JGE  eight
 
 tap:
 	VMOVDQU (R10)(AX*1), Y4
@@ -127,9 +131,28 @@ tap:
 	VPADDD Y6, Y2, Y2
 	VPADDD Y7, Y3, Y3
 	ADDQ $32, AX
-	CMPQ AX, R15
+	CMPQ AX, R9
 	JLT  tap
 
+eight:
+	CMPQ AX, R15
+	JGE  fold
+	VMOVDQU (R10)(AX*1), X4
+	VMOVDQU (R11)(AX*1), X5
+	VMOVDQU (R12)(AX*1), X6
+	VMOVDQU (R13)(AX*1), X7
+	LEAQ (R8)(R15*1), R14
+	VPMADDWD (R8)(AX*1), X4, X4
+	VPMADDWD (R14)(AX*1), X5, X5
+	LEAQ (BX)(R15*1), R14
+	VPMADDWD (BX)(AX*1), X6, X6
+	VPMADDWD (R14)(AX*1), X7, X7
+	VPADDD Y4, Y0, Y0
+	VPADDD Y5, Y1, Y1
+	VPADDD Y6, Y2, Y2
+	VPADDD Y7, Y3, Y3
+
+fold:
 	VPHADDD Y1, Y0, Y0
 	VPHADDD Y3, Y2, Y2
 	VPHADDD Y2, Y0, Y0

@@ -33,7 +33,7 @@ func horizontal(dst []byte, line []int16, f filter) {
 //go:noescape
 func verticalVectors(dst *int16, src *byte, n, stride int, weights *int16, taps int)
 
-// horizontalVectors makes n samples, a multiple of 4; taps is a multiple of 16.
+// horizontalVectors makes n samples, a multiple of 4; taps is a multiple of 8.
 //
 //go:noescape
 func horizontalVectors(dst *byte, line *int16, n int, start *int32, weights *int16, taps int)

@@ -1,130 +1,16 @@
 package web
 
 import (
-	"cmp"
 	"fmt"
-	"iter"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
-
-func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
-
-func mapKeys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }
-
-// --- Cache, logs and other things that take room ---
-
-type growthSheet struct {
-	Configured bool
-	Rooms      []Room
-	Total      int64
-	Top        int64
-	started
-}
-
-func (s *Server) growthPage(c echo.Context) error {
-	v := growthSheet{Configured: s.cfg.Growth != nil, Top: 1}
-	var live string
-	v.started, live = s.offer(c, "cache.clear", "cache.clearExpired", "logs.cleanup", "queue.clean", "maintenance.cleanup")
-	ready := true
-	if v.Configured {
-		var rooms []Room
-		var err error
-		rooms, ready, err = s.sizesKept(c.Request().Context())
-		if err != nil {
-			return fmt.Errorf("measuring sizes: %w", err)
-		}
-		rooms = slices.Clone(rooms)
-		slices.SortStableFunc(rooms, func(a, b Room) int {
-			return cmp.Or(strings.Compare(a.Part, b.Part), cmp.Compare(b.Bytes, a.Bytes))
-		})
-		v.Rooms = rooms
-		for _, r := range rooms {
-			v.Total, v.Top = v.Total+r.Bytes, max(v.Top, r.Bytes)
-		}
-	}
-	return s.showSoon(c, "growth", "growth.title", live, ready, v)
-}
-
-// --- Settings ---
-
-// settings are the configuration's values, secrets masked whatever came.
-func (s *Server) settings() []Setting {
-	if s.cfg.Settings == nil {
-		return nil
-	}
-	return each(s.cfg.Settings(), func(x Setting) Setting {
-		if (x.Secret || secretKey.MatchString(x.Name)) && x.Value != "" {
-			x.Secret, x.Value = true, masked
-		}
-		return x
-	})
-}
-
-type settingsSheet struct {
-	Configured bool
-	Settings   []Setting
-	Changed    bool // only those that are not defaults
-}
-
-func (s *Server) settingsPage(c echo.Context) error {
-	v := settingsSheet{Configured: s.cfg.Settings != nil, Settings: s.settings(), Changed: c.QueryParam("changed") != ""}
-	if v.Changed {
-		v.Settings = slices.DeleteFunc(v.Settings, func(x Setting) bool { return x.Origin == "default" || x.Origin == "" })
-	}
-	return s.show(c, "settings", "settings.title", v)
-}
-
-// --- Audit ---
-
-type auditSheet struct {
-	Actor, Action, Target, Since string
-	Deeds                        []Deed
-	Actions                      []string
-	Next                         string
-	Cursor                       bool
-	Problem                      string
-}
-
-func (s *Server) auditPage(c echo.Context) error {
-	q := c.QueryParams()
-	v := auditSheet{Actor: clip(q.Get("actor"), 191), Action: clip(q.Get("action"), 191), Target: clip(q.Get("target"), 191), Since: q.Get("since"), Actions: actions(), Cursor: q.Get("cursor") != ""}
-	since, err := moment(v.Since, "since", s.cfg.Now())
-	if err != nil {
-		v.Problem, since = problemOf(err).in(language(c)), time.Time{}
-	}
-	f := access.DeedFilter{Actor: v.Actor, Action: v.Action, Target: v.Target, Since: since}
-	list, err := s.cfg.Gate.Store.Deeds(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(q.Get("cursor"), 40)})
-	if err != nil {
-		return err
-	}
-	v.Deeds = list.Items
-	v.Next = nextPage("/admin/audit", url.Values{"actor": {v.Actor}, "action": {v.Action}, "target": {v.Target}, "since": {v.Since}}, list.Next)
-	return s.show(c, "audit", "audit.title", v)
-}
-
-// actions are the names that the trail knows.
-func actions() []string {
-	seen := map[string]bool{"backups.download": true, "failed.export": true, "job_enqueued": true, "job_failed": true}
-	for _, r := range routes() {
-		if r.changes() {
-			seen[r.Name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(seen))
-}
-
-// --- Webhooks ---
 
 type webhooksSheet struct {
 	Configured bool

@@ -1,0 +1,90 @@
+package jobs_test
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+)
+
+// slowRelay is a store whose first SettleAndClaim is long on its way.
+type slowRelay struct {
+	*sqlstore.Store
+	calls  atomic.Int64
+	called chan struct{}
+	goOn   chan struct{}
+}
+
+func (r *slowRelay) SettleAndClaim(ctx context.Context, end jobs.Settlement, c jobs.ClaimRequest) (error, []jobs.Claimed, error) {
+	if r.calls.Add(1) == 1 {
+		close(r.called)
+		<-r.goOn
+	}
+	return r.Store.SettleAndClaim(ctx, end, c)
+}
+
+// stopping tells when a worker has begun to stop.
+type stopping struct {
+	slog.Handler
+	begun chan struct{}
+}
+
+func (stopping) Enabled(context.Context, slog.Level) bool { return true }
+func (s stopping) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "the worker claims nothing more" {
+		close(s.begun)
+	}
+	return nil
+}
+
+// A worker with one slot is told to stop while the settlement that brings the
+// next job is on its way: the job is given back uncounted, and not run.
+func TestWhatASettlementBringsToAStoppingWorkerIsGivenBack(t *testing.T) {
+	db := jobstest.Migrated(t, jobstest.SQLite)
+	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+		t.Fatal(err)
+	}
+	registry := jobs.NewRegistry()
+	kind := jobs.Kind[struct{}]{Name: "test.relay"}
+	var ran atomic.Int64
+	jobs.Handle(registry, kind, func(context.Context, jobs.Job, struct{}) error { ran.Add(1); return nil })
+	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Enqueue(t.Context(), kind.Of(struct{}{}), kind.Of(struct{}{}), kind.Of(struct{}{})); err != nil {
+		t.Fatal(err)
+	}
+	source := &slowRelay{Store: store, called: make(chan struct{}), goOn: make(chan struct{})}
+	log := stopping{slog.DiscardHandler, make(chan struct{})}
+	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Logger: slog.New(log), Grace: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	<-source.called
+	stop()
+	<-log.begun
+	close(source.goOn)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	var waiting int
+	if err := db.Get(&waiting, "SELECT COUNT(*) FROM jobs WHERE reserved_at IS NULL AND attempts = 0"); err != nil {
+		t.Fatal(err)
+	}
+	if waiting != 2 || ran.Load() != 1 {
+		t.Errorf("%d jobs wait uncounted and %d ran, want 2 and 1", waiting, ran.Load())
+	}
+	var given int
+	if err := db.Get(&given, "SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'released'"); err != nil || given != 1 {
+		t.Errorf("%d jobs were given back, %v; want the one that came along", given, err)
+	}
+}

@@ -1,0 +1,50 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Many processes open a CMS's fresh database at the same moment, while the CMS
+// reads it: turning it to WAL needs the file alone for an instant, and SQLite
+// does not wait for that by itself.
+func TestManyOpenAFreshSQLiteDatabaseAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cms.sqlite")
+	cms, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cms.Close()
+	if _, err := cms.Exec("CREATE TABLE pages (id INTEGER PRIMARY KEY); INSERT INTO pages VALUES (1), (2)"); err != nil {
+		t.Fatal(err)
+	}
+	reading, err := cms.Query("SELECT id FROM pages") // holds its lock until it is closed
+	if err != nil || !reading.Next() {
+		t.Fatal(err)
+	}
+	time.AfterFunc(300*time.Millisecond, func() { reading.Close() })
+	var openers sync.WaitGroup
+	for i := range 12 {
+		openers.Go(func() {
+			db, err := Connect(context.Background(), ConnectOptions{DSN: "sqlite:" + path})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer db.Close()
+			if _, err := db.Exec(fmt.Sprintf("INSERT INTO pages VALUES (%d)", 10+i)); err != nil {
+				t.Error(err)
+			}
+			var mode string
+			if err := db.Get(&mode, "PRAGMA journal_mode"); err != nil || mode != "wal" {
+				t.Error(mode, err)
+			}
+		})
+	}
+	openers.Wait()
+}

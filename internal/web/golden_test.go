@@ -1,0 +1,50 @@
+package web_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+)
+
+// What differs from run to run on a page.
+var (
+	proofs = regexp.MustCompile(`name="_csrf" value="[^"]*"`)
+	blanks = regexp.MustCompile(`(?m)^\s+$\n?`)
+	mains  = regexp.MustCompile(`(?s)<main.*</main>`)
+)
+
+// TestPagesLookAsTheyDid holds pages of a known house at a known time against
+// testdata/pages. After a change that is meant: go test ./internal/web -run LookAs -update.
+func TestPagesLookAsTheyDid(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Now = func() time.Time { return noon } })
+	for _, lang := range []string{"en", "vi"} {
+		for _, page := range []string{"backups", "sitemap", "media", "mail", "analytics?since=2026-11-01&until=2026-11-21", "growth", "schedules", "settings"} {
+			r := s.admin("GET", "/admin/"+page, nil, header("Cookie", "cmsjobs_lang="+lang))
+			if r.status != 200 {
+				t.Fatalf("%s: %d", page, r.status)
+			}
+			got := blanks.ReplaceAllString(proofs.ReplaceAllString(mains.FindString(string(r.body)), `name="_csrf" value=""`), "") + "\n"
+			name, _, _ := strings.Cut(page, "?")
+			file := filepath.Join("testdata", "pages", name+"."+lang+".golden")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("%s is not as it was (-update writes it anew):\n%s", file, got)
+			}
+		}
+	}
+}

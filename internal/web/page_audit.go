@@ -1,0 +1,50 @@
+package web
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+type auditSheet struct {
+	Actor, Action, Target, Since string
+	Deeds                        []Deed
+	Actions                      []string
+	Next                         string
+	Cursor                       bool
+	Problem                      string
+}
+
+func (s *Server) auditPage(c echo.Context) error {
+	q := c.QueryParams()
+	v := auditSheet{Actor: clip(q.Get("actor"), 191), Action: clip(q.Get("action"), 191), Target: clip(q.Get("target"), 191), Since: q.Get("since"), Actions: actions(), Cursor: q.Get("cursor") != ""}
+	since, err := moment(v.Since, "since", s.cfg.Now())
+	if err != nil {
+		v.Problem, since = problemOf(err).in(language(c)), time.Time{}
+	}
+	f := access.DeedFilter{Actor: v.Actor, Action: v.Action, Target: v.Target, Since: since}
+	list, err := s.cfg.Gate.Store.Deeds(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(q.Get("cursor"), 40)})
+	if err != nil {
+		return err
+	}
+	v.Deeds = list.Items
+	v.Next = nextPage("/admin/audit", url.Values{"actor": {v.Actor}, "action": {v.Action}, "target": {v.Target}, "since": {v.Since}}, list.Next)
+	return s.show(c, "audit", "audit.title", v)
+}
+
+// actions are the names that the trail knows.
+func actions() []string {
+	seen := map[string]bool{"backups.download": true, "failed.export": true, "job_enqueued": true, "job_failed": true}
+	for _, r := range routes() {
+		if r.changes() {
+			seen[r.Name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}

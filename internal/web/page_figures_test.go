@@ -1,0 +1,148 @@
+package web_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+)
+
+// slowHouse measures for as long as the test likes.
+type slowHouse struct {
+	*house
+	done  chan struct{}
+	asked *atomic.Int32
+}
+
+func (h slowHouse) Growth(ctx context.Context) ([]web.Room, error) {
+	h.asked.Add(1)
+	select {
+	case <-h.done:
+		return []web.Room{{Name: "storage/logs", Part: "logs", Bytes: 3 << 20, Rows: -1}}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestAPageDoesNotWaitForWhatIsDear asks for sizes that take for ever: the page
+// is there at once, asks again by itself, and many readers measure once.
+func TestAPageDoesNotWaitForWhatIsDear(t *testing.T) {
+	h := slowHouse{done: make(chan struct{}), asked: &atomic.Int32{}}
+	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
+		h.house = c.Schedules.(*house)
+		c.Growth = h
+	})
+	v := s.visitor(t).signIn("admin")
+	for range 5 {
+		v.get("/admin/growth").sees("being counted", `hx-trigger="load delay`)
+		v.get("/admin").sees("being counted", "Next ticks")
+	}
+	if n := h.asked.Load(); n != 1 {
+		t.Errorf("sizes were measured %d times at once", n)
+	}
+	close(h.done)
+	for deadline := time.Now().Add(time.Minute); ; {
+		if v.get("/admin/growth"); strings.Contains(v.page, "3.0 MiB") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the sizes never came")
+		}
+	}
+	if strings.Contains(v.page, "being counted") || strings.Contains(v.page, ">-1") {
+		t.Errorf("%s", v.page)
+	}
+}
+
+type awayHouse struct{ *house }
+
+func (awayHouse) Backups(context.Context) ([]web.Backup, error) {
+	return nil, errors.New("dial tcp: connection refused")
+}
+
+func TestTheOverviewStandsWhileTheBucketIsAway(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Backups = awayHouse{c.Schedules.(*house)} })
+	s.visitor(t).signIn("admin").get("/admin").sees("The place of the backups does not answer", "Next ticks")
+}
+
+// grownHouse knows how sizes were.
+type grownHouse struct{ *house }
+
+func (grownHouse) SizesSince(context.Context, time.Time) ([]web.SizeDay, error) {
+	return []web.SizeDay{{Day: "2026-11-20", Disk: 1 << 30, Tables: 5 << 20}, {Day: "2026-11-21", Disk: 3 << 30, Tables: 4 << 20}}, nil
+}
+
+func TestGrowthIsDrawn(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Growth = grownHouse{c.Schedules.(*house)} })
+	v := s.visitor(t).signIn("admin")
+	for _, path := range []string{"/admin", "/admin/growth"} {
+		v.get(path).sees("3.0 GiB, 2.0 GiB more than on 2026-11-20", "4.0 MiB, 1.0 MiB less than on 2026-11-20", "2026-11-21: 3.0 GiB")
+	}
+}
+
+// TestCleaningSaysFirstWhatItWillRemove presses the buttons of kinds that count
+// in a dry run, one of them by the jobs that follow it.
+func TestCleaningSaysFirstWhatItWillRemove(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	type payload struct {
+		DryRun bool `json:"dryRun,omitempty"`
+	}
+	var ran atomic.Int32
+	clean := jobs.Kind[payload]{Name: "queue.clean", Queue: "cmsjobs"}
+	jobs.Handle(s.registry, clean, func(ctx context.Context, _ jobs.Job, p payload) error {
+		if !p.DryRun {
+			ran.Add(1)
+		}
+		return jobs.SetResult(ctx, map[string]any{"dryRun": p.DryRun, "runs": 4321, "workers": 0, "rows": map[string]int{"sessions": 7}, "bytes": 2 << 20})
+	})
+	jobs.Handle(s.registry, jobs.Kind[payload]{Name: "maintenance.cleanup", Queue: "cmsjobs"}, func(ctx context.Context, _ jobs.Job, p payload) error {
+		jobs.FollowUp(ctx, clean.Of(p))
+		return nil
+	})
+	v := s.visitor(t).signIn("admin")
+	for _, kind := range []string{"queue.clean", "maintenance.cleanup"} {
+		v.get("/admin/growth").press(`id="do-`+kind+`"`).sees("Old runs", "4\u202f321", "Rows of sessions", "2.0 MiB")
+		if strings.Contains(v.page, "Workers that are gone</dt>") {
+			t.Error("a zero is shown")
+		}
+	}
+	if ran.Load() != 0 || s.due() != 0 {
+		t.Fatal("asking did it")
+	}
+	v.press("sure").sees("Waiting to start")
+	v.get("/admin/growth").press(`id="do-cache.clear"`).sees("Just now there is nothing to remove")
+}
+
+// TestTickedJobsAreChangedAndNoOthers posts the form of the boxes.
+func TestTickedJobsAreChangedAndNoOthers(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	var ids []string
+	for range 4 {
+		ids = append(ids, s.enqueue(`{"topic":"cache.clear","delay":600}`))
+	}
+	v := s.visitor(t).signIn("admin")
+	proof := attributes(inputTag.FindString(v.get("/admin/jobs?status=queued").page[strings.Index(v.page, `id="chosen"`):]))["value"]
+	v.post("/admin/jobs/bulk", url.Values{"_csrf": {proof}, "chosen": {"yes"}, "action": {"cancel"}, "sure": {"yes"}}).sees("Nothing was chosen", `class="notice fault"`)
+	v.post("/admin/jobs/bulk", url.Values{"_csrf": {proof}, "chosen": {"yes"}, "action": {"cancel"}, "ids": ids[:2]}).sees("2 waiting jobs will leave").press("sure").sees("Jobs cancelled: 2")
+	if n := s.due(); n != 0 {
+		t.Errorf("%d are due", n)
+	}
+	v.get("/admin/jobs?status=queued").sees(ids[2], ids[3])
+}
+
+func TestReasonsAndRefusalsComeInVietnamese(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	id := s.enqueue(`{"topic":"cache.clear","delay":600}`)
+	v := s.visitor(t).signIn("admin")
+	v.press("/admin/look", "lang", "vi", "back", "/admin")
+	v.get("/admin/jobs/" + id).sees("Chưa đến hạn: còn")
+	v.get("/admin/jobs/nothing").sees2("Không có gì với mã này.")
+	v.get("/admin/jobs?since=soon").sees2("phải là thời điểm như")
+}

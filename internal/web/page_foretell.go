@@ -1,0 +1,94 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// fact is one figure of what a deed will do.
+type fact struct{ Name, Value string }
+
+// foretellTime is how long a person may wait to be told.
+const foretellTime = 3 * time.Second
+
+// maxForetold bounds how many jobs that follow each other are asked.
+const maxForetold = 10
+
+// foretell runs a kind that knows dryRun, and what follows it, here and now
+// without doing anything, and says what they would remove. whole is false when
+// not all of it could be counted in time.
+func (s *Server) foretell(ctx context.Context, lang, kind string, payload json.RawMessage) (facts []fact, whole bool) {
+	ctx, cancel := context.WithTimeout(ctx, foretellTime)
+	defer cancel()
+	dry := inline{s.cfg.Registry, s.cfg.Now}
+	queue := []jobs.New{{Kind: kind, Data: payload}}
+	counts := map[string]int64{}
+	for asked := 0; len(queue) > 0 && asked < maxForetold; asked++ {
+		data, err := withDryRun(queue[0].Data)
+		if err != nil {
+			return nil, false
+		}
+		queue[0].Data = data
+		result, next, err := dry.one(ctx, queue[0])
+		if err != nil {
+			s.cfg.Log.Info("what a job would do was not counted", "kind", queue[0].Kind, "error", err)
+			return said(lang, counts), false
+		}
+		var found map[string]any
+		if json.Unmarshal(result, &found) == nil {
+			addCounts(counts, "", found)
+		}
+		queue = append(queue[1:], next...)
+	}
+	return said(lang, counts), len(queue) == 0
+}
+
+// withDryRun sets dryRun in a payload.
+func withDryRun(payload json.RawMessage) (json.RawMessage, error) {
+	fields := map[string]json.RawMessage{}
+	if len(payload) > 0 {
+		if err := json.Unmarshal(payload, &fields); err != nil {
+			return nil, err
+		}
+	}
+	fields["dryRun"] = json.RawMessage("true")
+	return json.Marshal(fields)
+}
+
+// addCounts collects the figures of a result, those that lie deeper too.
+func addCounts(counts map[string]int64, prefix string, result map[string]any) {
+	for name, value := range result {
+		switch v := value.(type) {
+		case float64:
+			counts[prefix+name] += int64(v)
+		case map[string]any:
+			addCounts(counts, prefix+name+".", v)
+		}
+	}
+}
+
+// said puts figures into words, in the order of their names; zeros say nothing.
+func said(lang string, counts map[string]int64) []fact {
+	var facts []fact
+	for name, n := range counts {
+		if n == 0 {
+			continue
+		}
+		table, inTable := strings.CutPrefix(name, "rows.")
+		switch {
+		case inTable:
+			facts = append(facts, fact{say(lang, "would.table", table), grouped(n)})
+		case name == "bytes":
+			facts = append(facts, fact{say(lang, "would.bytes"), size(n)})
+		default:
+			facts = append(facts, fact{named(lang, "would.")(name), grouped(n)})
+		}
+	}
+	slices.SortFunc(facts, func(a, b fact) int { return strings.Compare(a.Name, b.Name) })
+	return facts
+}

@@ -1,0 +1,34 @@
+package web
+
+import (
+	"slices"
+
+	"github.com/labstack/echo/v4"
+)
+
+// settings are the configuration's values, secrets masked whatever came.
+func (s *Server) settings() []Setting {
+	if s.cfg.Settings == nil {
+		return nil
+	}
+	return each(s.cfg.Settings(), func(x Setting) Setting {
+		if (x.Secret || secretKey.MatchString(x.Name)) && x.Value != "" {
+			x.Secret, x.Value = true, masked
+		}
+		return x
+	})
+}
+
+type settingsSheet struct {
+	Configured bool
+	Settings   []Setting
+	Changed    bool // only those that are not defaults
+}
+
+func (s *Server) settingsPage(c echo.Context) error {
+	v := settingsSheet{Configured: s.cfg.Settings != nil, Settings: s.settings(), Changed: c.QueryParam("changed") != ""}
+	if v.Changed {
+		v.Settings = slices.DeleteFunc(v.Settings, func(x Setting) bool { return x.Origin == "default" || x.Origin == "" })
+	}
+	return s.show(c, "settings", "settings.title", v)
+}

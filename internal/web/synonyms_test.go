@@ -1,0 +1,72 @@
+package web_test
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+// TestEveryFamilySpeaksItsWordsAndHearsAll puts one job into each state and
+// asks for it by every word that a specification has for it, on the paths of
+// all of them; the answer is in the words of the path.
+func TestEveryFamilySpeaksItsWordsAndHearsAll(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	ids := map[jobs.State]string{}
+	ids[jobs.StateProcessing] = s.enqueue(`{"topic":"cache.clear"}`)
+	if claimed, err := s.store.Claim(t.Context(), jobs.ClaimRequest{Worker: "t", Queues: []string{"cmsjobs"}, Limit: 1, Lease: 90 * time.Second}); err != nil || len(claimed) != 1 {
+		t.Fatalf("%v %v", claimed, err)
+	}
+	ids[jobs.StateQueued] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b"},"delay":3600}`)
+	ids[jobs.StateCancelled] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b"},"delay":3600}`)
+	s.admin("POST", "/api/v1/jobs/"+ids[jobs.StateCancelled]+"/cancel", nil).want(t, 200)
+	ids[jobs.StateFailed] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b","subject":"fail"},"queue":"other"}`)
+	ids[jobs.StateCompleted] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b"},"queue":"other"}`)
+	s.workOn("other")
+
+	heard := map[jobs.State][]string{
+		jobs.StateQueued: {"queued", "pending", "PENDING", "waiting", "scheduled", "delayed"}, jobs.StateProcessing: {"processing", "running", "RUNNING"},
+		jobs.StateCompleted: {"completed", "succeeded", "COMPLETE", "complete"}, jobs.StateFailed: {"failed", "FAILED"}, jobs.StateCancelled: {"cancelled", "canceled"},
+	}
+	spoken := map[string]map[jobs.State]string{
+		"/api/v1/jobs":    {jobs.StateQueued: "queued", jobs.StateProcessing: "processing", jobs.StateCompleted: "completed", jobs.StateFailed: "failed", jobs.StateCancelled: "cancelled"},
+		"/api/jobs":       {jobs.StateQueued: "pending", jobs.StateProcessing: "processing", jobs.StateCompleted: "completed", jobs.StateFailed: "failed", jobs.StateCancelled: "cancelled"},
+		"/api/admin/jobs": {jobs.StateQueued: "queued", jobs.StateProcessing: "running", jobs.StateCompleted: "succeeded", jobs.StateFailed: "failed", jobs.StateCancelled: "cancelled"},
+	}
+	for path, words := range spoken {
+		for state, synonyms := range heard {
+			var one struct{ ID, Status string }
+			s.admin("GET", path+"/"+ids[state], nil).want(t, 200).into(t, &one)
+			if one.Status != words[state] {
+				t.Errorf("GET %s/:id says %q of a %s job, want %q", path, one.Status, state, words[state])
+			}
+			for _, word := range synonyms {
+				var list struct{ Items []struct{ ID, Status string } }
+				s.admin("GET", path+"?status="+url.QueryEscape(word), nil).want(t, 200).into(t, &list)
+				if len(list.Items) != 1 || list.Items[0].ID != ids[state] || list.Items[0].Status != words[state] {
+					t.Errorf("GET %s?status=%s: %+v", path, word, list.Items)
+				}
+			}
+		}
+	}
+	// The words for the kind, its payload, its moment and its tries.
+	for _, body := range []string{
+		`{"topic":"mail.send","payload":{"to":"a@b"},"runAt":"2036-01-02T03:04:05Z","maxRetries":4}`,
+		`{"type":"mail.send","data":{"to":"a@b"},"run_at":"2036-01-02T03:04:05Z","max_retries":4}`,
+		`{"jobType":"mail.send","payload":{"to":"a@b"},"scheduledFor":"2036-01-02T03:04:05Z","maxAttempts":5}`,
+		`{"type":"mail.send","payload":{"to":"a@b"},"runAt":"2036-01-02T04:04:05+01:00","max_attempts":5}`,
+	} {
+		var job struct {
+			Topic       string
+			Payload     struct{ To string }
+			RunAt       time.Time `json:"run_at"`
+			MaxAttempts int       `json:"max_attempts"`
+		}
+		s.admin("GET", "/api/v1/jobs/"+s.enqueue(body), nil).want(t, 200).into(t, &job)
+		if job.Topic != "mail.send" || job.Payload.To != "a@b" || !job.RunAt.Equal(time.Date(2036, 1, 2, 3, 4, 5, 0, time.UTC)) || job.MaxAttempts != 5 {
+			t.Errorf("%s became %+v", body, job)
+		}
+	}
+}

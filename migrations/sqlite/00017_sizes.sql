@@ -1,0 +1,12 @@
+-- +goose Up
+-- How much room folders and tables took, a row a day and part: plots of growth.
+CREATE TABLE cmsjobs_sizes (
+  day VARCHAR(10) NOT NULL,
+  part VARCHAR(32) NOT NULL,
+  bytes BIGINT NOT NULL,
+  measured_at BIGINT NOT NULL,
+  PRIMARY KEY (day, part)
+);
+
+-- +goose Down
+DROP TABLE cmsjobs_sizes;
