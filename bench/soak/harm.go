@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -47,7 +48,7 @@ func (l *lab) killWorker(ctx context.Context) error {
 func (l *lab) restartWorker(ctx context.Context) error {
 	w := l.victim()
 	w.signal(syscall.SIGTERM)
-	if err := w.wait(time.Minute); err != nil {
+	if err := w.wait(time.Minute); err != nil && exitCode(err) != noDatabase { // it may not have found its server yet
 		l.note("%s ended with %v after TERM", w.name, err)
 		l.did("worker did not end in order", aftermath)
 	}
@@ -172,20 +173,50 @@ func (l *lab) keepHarming(ctx context.Context, every time.Duration) error {
 			return err
 		}
 		deck = deck[1:]
-		l.watch(ctx)
+		if err := l.watch(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
 	}
 }
 
-// watch starts what ended by itself, as a supervisor does, and notes it.
-func (l *lab) watch(ctx context.Context) {
+// watch starts what ended by itself, as supervisors do. A worker that finds no
+// server at its start leaves with exit code 3, which is in order; a server may
+// die some time after its disk was full. Anything else is noted.
+func (l *lab) watch(ctx context.Context) error {
+	call, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := l.db.PingContext(call); err != nil && ctx.Err() == nil {
+		say("the server is gone: %v", err)
+		l.did("server died", 5*time.Second+aftermath)
+		if err := l.server.Kill(); err != nil {
+			say("the server was gone: %v", err)
+		}
+		if err := l.startServer(); err != nil {
+			return err
+		}
+	}
 	for _, w := range l.team {
 		if !w.ended() {
 			continue
 		}
-		l.note("%s ended by itself: %v", w.name, w.wait(0))
-		l.did("worker ended by itself", aftermath)
+		if err := w.wait(time.Second); exitCode(err) != noDatabase {
+			l.note("%s ended by itself: %v", w.name, err)
+			l.did("worker ended by itself", aftermath)
+		}
 		if err := w.start(context.WithoutCancel(ctx)); err != nil {
-			l.note("%v", err)
+			return err
 		}
 	}
+	return nil
+}
+
+// noDatabase is the exit code of a program that found no database at its start.
+const noDatabase = 3
+
+func exitCode(err error) int {
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return failed.ExitCode()
+	}
+	return 0
 }

@@ -114,7 +114,10 @@ func (l *lab) finish(ctx context.Context) error {
 	if err := l.load.ask(ctx, last); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(15 * time.Minute); time.Now().Before(deadline); {
+		if err := l.watch(ctx); err != nil {
+			return err
+		}
 		var left int
 		err := l.db.GetContext(ctx, &left, "SELECT COUNT(*) FROM jobs WHERE payload LIKE '%"+uuidStart+"%'")
 		if err == nil && left == 0 {

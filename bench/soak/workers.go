@@ -18,8 +18,6 @@ type worker struct {
 	name, binary string
 	words, env   []string
 	log          *os.File
-	spared       bool // it lives through everything, so that its memory can be measured
-	felt         time.Duration
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -32,7 +30,7 @@ type worker struct {
 func (l *lab) startTeam(ctx context.Context) error {
 	near, far := l.dsn(l.server.Port), l.dsn(l.toxics.ports["database"])
 	for _, w := range []*worker{
-		{name: "veteran", words: []string{"run"}, spared: true},
+		{name: "veteran", words: []string{"run"}},
 		{name: "second", words: []string{"run"}},
 		{name: "far", words: []string{"work"}, env: []string{"CMSJOBS_DATABASE_DSN=" + far}},
 		{name: "fast-clock", binary: l.skewed, words: []string{"run"}, env: []string{"CLOCK_SKEW=5400"}},
@@ -96,8 +94,11 @@ func (w *worker) kill() {
 
 // wait returns what the process ended with.
 func (w *worker) wait(most time.Duration) error {
+	w.mu.Lock()
+	done := w.done
+	w.mu.Unlock()
 	select {
-	case <-w.done:
+	case <-done:
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.err
