@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -78,19 +79,24 @@ func (n New) Check() error {
 		return n.err
 	case n.Kind == "":
 		return errors.New("a job needs a kind, for example sitemap.generate")
-	case len(n.Kind) > 191 || len(n.Queue) > 191 || len(n.UniqueKey) > 191:
-		return fmt.Errorf("kind, queue and unique key of a job may have 191 bytes each; %.40q has more", n.Kind)
+	case len(n.Kind) > 191 || len(n.Queue) > 191 || len(n.UniqueKey) > 191 || len(n.UUID) > 191:
+		return fmt.Errorf("kind, queue, unique key and UUID of a job may have 191 bytes each; %.40q has more", n.Kind)
 	case len(n.Data)+len(n.Metadata) > MaxPayload:
 		return fmt.Errorf("the payload of %s has %d bytes, %d are allowed: put large things into a file and name it", n.Kind, len(n.Data)+len(n.Metadata), MaxPayload)
 	case !utf8.Valid(n.Data) || (len(n.Data) > 0 && !json.Valid(n.Data)):
 		return fmt.Errorf("the payload of %s is not JSON in UTF-8", n.Kind)
-	case len(n.Metadata) > 0 && !json.Valid(n.Metadata):
-		return fmt.Errorf("the metadata of %s is not JSON", n.Kind)
+	case !utf8.Valid(n.Metadata) || len(n.Metadata) > 0 && !json.Valid(n.Metadata):
+		return fmt.Errorf("the metadata of %s is not JSON in UTF-8", n.Kind)
+	case !word(n.Kind) || !word(n.Queue) || !word(n.UniqueKey) || !word(n.UUID):
+		return fmt.Errorf("kind, queue, unique key and UUID of a job are UTF-8 without NUL; those of %q are not", n.Kind)
 	case n.Delay < 0 || n.MaxAttempts < 0:
 		return fmt.Errorf("delay and attempts of %s cannot be negative", n.Kind)
 	}
 	return nil
 }
+
+// word says that every database takes s as a short text.
+func word(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // Receipt says what became of one enqueued job.
 type Receipt struct {

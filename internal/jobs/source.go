@@ -28,8 +28,9 @@ type Source interface {
 	// Renew extends leases by length from the database's now and returns them
 	// renewed, in the same order; a lost lease comes back as the zero Lease.
 	Renew(ctx context.Context, leases []Lease, length time.Duration) ([]Lease, error)
-	// Settle writes the ends of runs: one error a settlement, nil or
-	// ErrLeaseLost. The second result is set when nothing was written.
+	// Settle writes the ends of runs: one error a settlement, nil, ErrLeaseLost
+	// or why this end will never be taken. The second result is set when it is
+	// not known what was written: settle the same again.
 	Settle(ctx context.Context, ends []Settlement) ([]error, error)
 }
 

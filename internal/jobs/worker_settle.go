@@ -149,7 +149,7 @@ func (w *Worker) logLost(end Settlement, err error) {
 			"kind", job.Kind, "job", job.ID, "uuid", job.UUID, "attempt", job.Attempt, "outcome", end.Verdict.String())
 		return
 	}
-	w.c.Logger.Error("a run's end could not be written", "kind", job.Kind, "job", job.ID, "uuid", job.UUID, "error", err)
+	w.c.Logger.Error("a run's end could not be written; the job runs again when its lease ends, as long as it has attempts", "kind", job.Kind, "job", job.ID, "uuid", job.UUID, "error", err)
 }
 
 func (w *Worker) logEnd(end Settlement) {

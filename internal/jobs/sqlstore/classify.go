@@ -86,7 +86,7 @@ func (s *Store) complete(queue string, c *candidate, e jobs.Envelope) {
 	} else {
 		e.Kind, c.policy = "unreadable", jobs.DefaultPolicy()
 	}
-	if e.UUID == "" || len(e.UUID) > 191 {
+	if e.UUID == "" || len(e.UUID) > 191 || e.UUID != writable(e.UUID) {
 		e.UUID = DerivedUUID(s.t.shape().plain, c.id, c.created)
 	}
 	limit := c.policy.MaxAttempts
@@ -160,12 +160,17 @@ func (c *candidate) sameWork() string {
 	return c.job.Kind + " " + compact.String()
 }
 
-// cut bounds a text for people to 64 KiB of valid UTF-8, without NUL, which
-// PostgreSQL refuses.
+// cut bounds a text for people to 64 KiB that every column takes.
 func cut(text string) string {
-	const limit = 64 << 10
-	if len(text) > limit {
-		text = text[:limit-40] + "\n(the rest was cut off)"
+	const limit, rest = 64<<10 - 1, "\n(the rest was cut off)"
+	text = writable(text)
+	if len(text) <= limit {
+		return text
 	}
+	return strings.ToValidUTF8(text[:limit-len(rest)], "") + rest
+}
+
+// writable is text in UTF-8 without NUL, which PostgreSQL refuses.
+func writable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
 }

@@ -42,6 +42,8 @@ func TestConformance(t *testing.T) {
 		{"a settlement does not rest on the next job", conformASettlementDoesNotRestOnTheNextJob},
 		{"an unanswered claim is not charged", conformAnUnansweredClaimIsNotCharged},
 		{"an unanswered claim is nobody elses", conformAnUnansweredClaimIsNobodyElses},
+		{"what a run left is written or left out", conformWhatARunLeftIsWrittenOrLeftOut},
+		{"an end that is refused holds up no other", conformARefusedEndHoldsUpNoOther},
 		{"beat tells and is told", conformBeatTellsAndIsTold},
 		{"cleaning", conformCleaning},
 	}
@@ -561,7 +563,7 @@ func conformSettlingTwiceAfterALostAnswerIsHarmless(t *testing.T, f *fixture) {
 	for i, v := range []jobs.Verdict{jobs.Completed, jobs.Released} {
 		e := end(c[i], v)
 		f.settle(e)
-		f.remember([]ending{{&e, 0}}) // as after a lost answer to COMMIT
+		f.remember([]ending{{Settlement: &e}}) // as after a lost answer to COMMIT
 		if err := f.settle(e)[0]; err != nil {
 			t.Errorf("%v again: %v", v, err)
 		}

@@ -59,9 +59,6 @@ func (s *Store) prepare(list []jobs.New) ([]jobs.New, error) {
 		if err := n.Check(); err != nil {
 			return nil, err
 		}
-		if len(n.UUID) > 191 {
-			return nil, fmt.Errorf("the UUID of %s has %d bytes, 191 are allowed", n.Kind, len(n.UUID))
-		}
 		if size := len(n.Data) + len(n.Metadata); size > s.maxBytes {
 			return nil, fmt.Errorf("the payload of %s has %d bytes, more than the server takes in one statement: raise max_allowed_packet", n.Kind, size)
 		}

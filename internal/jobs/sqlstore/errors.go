@@ -56,7 +56,7 @@ var mysqlClasses = map[Class][]uint16{
 	RetryTransaction: {1213, 1205, 1020, 1047, 8022, 9007},
 	Unknown:          {2006, 2013, 1927, 1053, 1317, 1158, 1159, 1160, 1161, 1969, 3024},
 	Elsewhere:        {1290, 1792, 1836, 1129, 1040, 1203, 1226},
-	JobsFault:        {1264, 1366, 1406, 1292, 1153, 3140, 1300},
+	JobsFault:        {1264, 1366, 1406, 1292, 1153, 3140, 1300, 3819, 4025},
 	StopClaiming:     {1114, 1021, 28, 1044, 1045, 1142, 1143, 1146, 1054, 1049, 167, 1467},
 }
 
@@ -66,7 +66,7 @@ var postgresClasses = map[Class][]string{
 	RetryTransaction: {"40001", "40P01", "55P03"},
 	Unknown:          {"08", "57P01", "57P02", "57P05", "57014", "25P03"},
 	Elsewhere:        {"25006", "53300", "57P03", "53200"},
-	JobsFault:        {"22"},
+	JobsFault:        {"22", "23502", "23514"},
 	StopClaiming:     {"53100", "42501", "42P01", "42703", "28", "3D000", "58030"},
 }
 
@@ -78,6 +78,10 @@ var sqliteClasses = map[Class][]int{
 	JobsFault:        {18, 20},        // TOOBIG, MISMATCH
 	StopClaiming:     {13, 14, 11, 3}, // FULL, CANTOPEN, CORRUPT, PERM
 }
+
+// sqliteConstraints are the extended codes of CHECK, NOT NULL, triggers and
+// types: those of unique keys are not the data's alone.
+var sqliteConstraints = []int{275, 1299, 1811, 3091}
 
 // Classify says what err means. It knows the errors of MySQL, MariaDB, TiDB,
 // PostgreSQL, SQLite and of broken connections, wrapped or not.
@@ -117,6 +121,9 @@ func classifyPostgres(code string) Class {
 func classifySQLite(err *sqlite.Error) Class {
 	if strings.Contains(err.Error(), "no such table") || strings.Contains(err.Error(), "no such column") {
 		return StopClaiming
+	}
+	if slices.Contains(sqliteConstraints, err.Code()) {
+		return JobsFault
 	}
 	for class, codes := range sqliteClasses {
 		if slices.Contains(codes, err.Code()&0xff) {

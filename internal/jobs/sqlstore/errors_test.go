@@ -27,7 +27,7 @@ func TestClassify(t *testing.T) {
 		RetryTransaction: {1213, 1205, 1020, 1047, 8022, 9007},
 		Unknown:          {2006, 2013, 1927, 1053, 1317},
 		Elsewhere:        {1290, 1792, 1836, 1129, 1040, 1226},
-		JobsFault:        {1264, 1366, 1406, 1292, 1153, 3140},
+		JobsFault:        {1264, 1366, 1406, 1292, 1153, 3140, 3819, 4025},
 		StopClaiming:     {1114, 1021, 28, 1044, 1142, 1146, 1054},
 		Other:            {1064, 1062},
 	} {
@@ -38,7 +38,7 @@ func TestClassify(t *testing.T) {
 		}
 	}
 	for code, class := range map[string]Class{"40001": RetryTransaction, "40P01": RetryTransaction, "55P03": RetryTransaction, "08006": Unknown, "57P01": Unknown, "25006": Elsewhere,
-		"53300": Elsewhere, "57P03": Elsewhere, "22001": JobsFault, "22021": JobsFault, "53100": StopClaiming, "42501": StopClaiming, "42P01": StopClaiming, "42703": StopClaiming, "23505": Other} {
+		"53300": Elsewhere, "57P03": Elsewhere, "22001": JobsFault, "22021": JobsFault, "23514": JobsFault, "53100": StopClaiming, "42501": StopClaiming, "42P01": StopClaiming, "42703": StopClaiming, "23505": Other} {
 		if got := Classify(fmt.Errorf("settling: %w", &pgconn.PgError{Code: code})); got != class {
 			t.Errorf("PostgreSQL %s is %v, want %v", code, got, class)
 		}

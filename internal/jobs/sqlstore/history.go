@@ -55,6 +55,7 @@ func runOf(e ending) runRow {
 
 // bound cuts a word to what our columns hold.
 func bound(word string) string {
+	word = writable(word)
 	for i := range word {
 		if i >= 188 {
 			return word[:i]

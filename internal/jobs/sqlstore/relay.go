@@ -27,7 +27,7 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 	default: // the claimer is at it
 	}
 	results := make([]error, 1)
-	if err := s.settle(ctx, []ending{{checked(&end), 0}}, results, n); err != nil {
+	if err := s.settle(ctx, []ending{{Settlement: checked(&end)}}, results, n); err != nil {
 		if n != nil && Classify(err) == Unknown {
 			s.doubt(n.claim, []*candidate{n.row}, n.until)
 		}

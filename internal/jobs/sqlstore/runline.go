@@ -50,11 +50,10 @@ func (s *Store) lineOf(r *runRow) runLine {
 		text := cut(r.err)
 		l.texts[0] = &text
 	}
-	if n := len(r.result); n > maxResult {
-		text := fmt.Sprintf(`{"omitted":"the result had %d bytes, %d are kept"}`, n, maxResult)
+	if text := writable(string(r.result)); len(text) > maxResult {
+		text = fmt.Sprintf(`{"omitted":"the result had %d bytes, %d are kept"}`, len(text), maxResult)
 		l.texts[1] = &text
-	} else if n > 0 {
-		text := strings.ReplaceAll(string(r.result), "\x00", "")
+	} else if text != "" {
 		l.texts[1] = &text
 	}
 	if len(r.data) <= s.o.KeepData && utf8.Valid(r.data) && string(r.data) != "{}" && len(r.data) > 0 {

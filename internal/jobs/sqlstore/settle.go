@@ -15,7 +15,8 @@ import (
 // ending is a settlement on its way into the tables.
 type ending struct {
 	*jobs.Settlement
-	index int // in the caller's list
+	index int  // in the caller's list
+	bare  bool // without what the database may have refused
 }
 
 // errShort says that fewer rows than named were still held: the transaction is
@@ -24,13 +25,14 @@ var errShort = errors.New("a lease in the batch is lost")
 
 // Settle implements jobs.Source. It writes many ends in one transaction. A
 // settlement whose lease is lost gets ErrLeaseLost and does not keep the
-// others from being written. After an error, what had been written stays
+// others from being written, nor does one whose data the database refuses: it
+// is written without them. After an error, what had been written stays
 // written: settling the same again is harmless.
 func (s *Store) Settle(ctx context.Context, settlements []jobs.Settlement) ([]error, error) {
 	results := make([]error, len(settlements))
 	ends := make([]ending, len(settlements))
 	for i := range settlements {
-		ends[i] = ending{checked(&settlements[i]), i}
+		ends[i] = ending{Settlement: checked(&settlements[i]), index: i}
 	}
 	for batch := range slices.Chunk(ends, s.maxBatch) {
 		if err := s.settle(ctx, batch, results, nil); err != nil {
@@ -72,11 +74,13 @@ func (s *Store) settle(ctx context.Context, ends []ending, results []error, n *n
 		s.forget(ends)
 		s.wakeFor(ends)
 		return nil
-	case !errors.Is(err, errShort):
-		if Classify(err) != JobsFault || len(ends) == 1 {
-			s.remember(ends)
-			return err
+	case refusal(err):
+		if len(ends) == 1 {
+			return s.settlePlainer(ctx, ends[0], results, err)
 		}
+	case !errors.Is(err, errShort):
+		s.remember(ends)
+		return err
 	case len(ends) == 1:
 		if err := s.lost(ctx, ends[0], results); err != nil {
 			return err
