@@ -128,11 +128,22 @@ func (w *Worker) outlast(ctx context.Context, returned <-chan error) error {
 		case <-look.C:
 			waiting, running := w.held.counts()
 			if waiting == 0 && int64(running) <= w.stuck.Load() {
-				return fmt.Errorf("%w (and it did not stop within %v when told to)", context.Cause(ctx), w.c.Stubborn)
+				return stubborn{context.Cause(ctx), w.c.Stubborn}
 			}
 		}
 	}
 }
+
+// stubborn is how a run ends whose handler still goes on.
+type stubborn struct {
+	cause  error
+	waited time.Duration
+}
+
+func (s stubborn) Error() string {
+	return fmt.Sprintf("%v (and it did not stop within %v when told to)", s.cause, s.waited)
+}
+func (s stubborn) Unwrap() error { return s.cause }
 
 // causeFirst makes the reason why a run was cancelled the message, where the
 // handler only says that its context ended, or that what it did broke off when
@@ -184,6 +195,9 @@ func (w *Worker) settlement(x *holding, entry Entry, err, cause error) Settlemen
 		end.Verdict = Buried
 	default:
 		end.Verdict, end.Delay = Retried, entry.Policy.Backoff(job.Attempt)
+	}
+	if errors.As(err, new(stubborn)) { // it may do its work until the process is gone: nobody runs it beside
+		end.Delay = max(end.Delay, w.c.Lease)
 	}
 	return end
 }

@@ -75,6 +75,9 @@ func (s *Store) settle(ctx context.Context, ends []ending, results []error, n *n
 		s.wakeFor(ends)
 		return nil
 	case refusal(err):
+		if n != nil {
+			n.won = false
+		}
 		if len(ends) == 1 {
 			return s.settlePlainer(ctx, ends[0], results, err)
 		}

@@ -1,0 +1,100 @@
+package jobs_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+)
+
+// givenBack is a store that tells when a run is given back.
+type givenBack struct {
+	*sqlstore.Store
+	told chan struct{}
+}
+
+func (s *givenBack) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, error) {
+	for _, e := range ends {
+		if e.Verdict == jobs.Released {
+			close(s.told)
+		}
+	}
+	return s.Store.Settle(ctx, ends)
+}
+
+// stopWhileRunning runs one job with handler, tells the worker to stop while
+// the handler is at it, and returns how the worker ended and its table.
+func stopWhileRunning(t *testing.T, stubborn time.Duration, handler func(context.Context, *givenBack) error) (error, *jobstest.Database) {
+	t.Helper()
+	db := jobstest.Migrated(t, jobstest.SQLite)
+	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+		t.Fatal(err)
+	}
+	registry, source := jobs.NewRegistry(), &givenBack{told: make(chan struct{})}
+	kind := jobs.Kind[struct{}]{Name: "test.stop"}
+	started := make(chan struct{})
+	jobs.Handle(registry, kind, func(ctx context.Context, _ jobs.Job, _ struct{}) error {
+		close(started)
+		return handler(ctx, source)
+	})
+	var err error
+	if source.Store, err = sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source.Enqueue(t.Context(), kind.Of(struct{}{})); err != nil {
+		t.Fatal(err)
+	}
+	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Slots: 2, Grace: time.Minute, Stubborn: stubborn, Lease: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	<-started
+	stop()
+	w.Abort() // the grace is over
+	return <-ended, db
+}
+
+// After the grace a handler is told to stop. What it still does then lies
+// before the job is given back, so another worker cannot be at it beside.
+func TestAJobIsGivenBackAfterItsHandlerHasReturned(t *testing.T) {
+	var early atomic.Bool
+	err, db := stopWhileRunning(t, time.Minute, func(ctx context.Context, source *givenBack) error {
+		<-ctx.Done()
+		select { // long enough for a worker that would not wait
+		case <-source.told:
+			early.Store(true)
+		case <-time.After(300 * time.Millisecond):
+		}
+		return ctx.Err()
+	})
+	if err != nil || early.Load() {
+		t.Errorf("%v, given back while the handler ran: %v", err, early.Load())
+	}
+	var n int
+	if err := db.Get(&n, "SELECT COUNT(*) FROM jobs WHERE reserved_at IS NULL AND attempts = 0"); err != nil || n != 1 {
+		t.Errorf("%d jobs wait uncounted, %v; want 1", n, err)
+	}
+}
+
+// A handler that does not stop goes on until its process is gone: its job is
+// given back uncounted, and not due before.
+func TestAJobIsNotDueWhileItsHandlerDoesNotStop(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	err, db := stopWhileRunning(t, 50*time.Millisecond, func(context.Context, *givenBack) error { <-release; return nil })
+	if !errors.Is(err, jobs.ErrStuck) {
+		t.Errorf("the worker ended with %v", err)
+	}
+	var n int
+	if err := db.Get(&n, "SELECT COUNT(*) FROM jobs WHERE reserved_at IS NULL AND attempts = 0 AND available_at > unixepoch() + 1800"); err != nil || n != 1 {
+		t.Errorf("%d jobs wait uncounted for the length of a lease, %v; want 1", n, err)
+	}
+}
