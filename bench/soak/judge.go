@@ -38,6 +38,7 @@ type run struct {
 	outcome      string
 	started      time.Time
 	ended        time.Time
+	toldToStop   bool // given back at the end of its worker's grace
 }
 
 // fault is harm that was done, and till when it may be felt.
@@ -159,7 +160,7 @@ func (c *trial) twice() {
 	var before *seen
 	for i, e := range c.effects {
 		if before != nil {
-			c.again(before.at, e.at, "had its effect twice", c.onlyOnce[c.asked.kind])
+			c.repeated(before.at, e.at)
 		}
 		if e.accepted {
 			before = &c.effects[i]
@@ -188,6 +189,21 @@ func (c *trial) twice() {
 	if ends > 1 {
 		c.verdict.Doubled = append(c.verdict.Doubled, c.name()+" was completed twice")
 	}
+}
+
+// repeated judges an effect that came again. A run that was given back at the
+// end of the grace may have had its effect already: promise P9 says so, and no
+// more than that is promised.
+func (c *trial) repeated(from, to time.Time) {
+	never := c.onlyOnce[c.asked.kind]
+	stopped := slices.ContainsFunc(c.runs, func(r run) bool {
+		return r.toldToStop && !r.started.After(from) && !r.ended.Before(from) && !r.ended.After(to)
+	})
+	if stopped && !never {
+		c.verdict.Again++
+		return
+	}
+	c.again(from, to, "had its effect twice", never)
 }
 
 // again counts a repetition that a fault explains, and notes any other.

@@ -93,6 +93,16 @@ func TestTheJudgeFinds(t *testing.T) {
 			h.runs[1].outcome = "released"
 			h.runs = append(h.runs, run{key: 2, attempt: 1, outcome: "completed", started: at(1), ended: at(2)})
 		}, func(v verdict) []string { return v.Doubled }, ""},
+		"an effect that came again after its worker's grace": {func(h *history) {
+			h.runs[0] = run{key: 1, attempt: 1, outcome: "released", started: at(0), ended: at(5), toldToStop: true}
+			h.runs = append(h.runs, run{key: 1, attempt: 1, outcome: "completed", started: at(5.4), ended: at(6)})
+			h.seen = append(h.seen, seen{key: 1, at: at(5.5), accepted: true})
+		}, func(v verdict) []string { return v.Doubled }, ""},
+		"an effect that came again, and its worker's grace was another run's": {func(h *history) {
+			h.runs[0] = run{key: 1, attempt: 1, outcome: "released", started: at(0.2), ended: at(5), toldToStop: true}
+			h.runs = append(h.runs, run{key: 1, attempt: 1, outcome: "completed", started: at(5.4), ended: at(6)})
+			h.seen = append(h.seen, seen{key: 1, at: at(5.5), accepted: true})
+		}, func(v verdict) []string { return v.Doubled }, "had its effect twice"},
 		"a job that came late": {func(h *history) { h.runs[1].started, h.runs[1].ended = at(30), at(31) },
 			func(v verdict) []string { return v.Late }, "cmsjobs.probe 2 started 30s after it fell due"},
 		"a job that came late behind a fault": {func(h *history) {

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jmoiron/sqlx"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // run asks for jobs, does harm and looks at the accounts, for so long.
@@ -154,21 +157,32 @@ func (l *lab) history(ctx context.Context) (history, error) {
 			}
 		}
 	}
-	rows, err := l.db.QueryContext(ctx, "SELECT uuid, attempt, outcome, ended_at, duration_ms FROM cmsjobs_runs WHERE uuid LIKE '"+uuidStart+"%' ORDER BY id")
+	var err error
+	h.runs, err = runsOf(ctx, l.db)
+	return h, err
+}
+
+// runsOf reads the service's own history. The line of a job that another's run
+// stood for has no length of its own: it started with that run.
+func runsOf(ctx context.Context, db *sqlx.DB) ([]run, error) {
+	rows, err := db.QueryContext(ctx, "SELECT uuid, attempt, outcome, ended_at, "+
+		"CASE WHEN result LIKE '{\"doneBy\"%' THEN (SELECT COALESCE(MAX(b.duration_ms), 0) FROM cmsjobs_runs b WHERE b.uuid = JSON_VALUE(r.result, '$.doneBy') AND b.outcome = r.outcome) ELSE duration_ms END, "+
+		"outcome = 'released' AND error LIKE ? FROM cmsjobs_runs r WHERE uuid LIKE ? ORDER BY id", "%"+jobs.ErrShutdown.Error()+"%", uuidStart+"%")
 	if err != nil {
-		return h, err
+		return nil, err
 	}
 	defer rows.Close()
+	var list []run
 	for rows.Next() {
 		var r run
 		var uuid string
 		var ended, length int64
-		if err := rows.Scan(&uuid, &r.attempt, &r.outcome, &ended, &length); err != nil {
-			return h, err
+		if err := rows.Scan(&uuid, &r.attempt, &r.outcome, &ended, &length, &r.toldToStop); err != nil {
+			return nil, err
 		}
 		r.key, _ = keyOf(uuid)
 		r.ended, r.started = time.UnixMilli(ended), time.UnixMilli(ended-length)
-		h.runs = append(h.runs, r)
+		list = append(list, r)
 	}
-	return h, rows.Err()
+	return list, rows.Err()
 }
