@@ -28,7 +28,7 @@ scheduler (schedule.enabled) and the web (http.enabled). TERM or INT stops all o
 		RunE: func(c *cobra.Command, _ []string) error {
 			r, err := a.openLoaded(c.Context(), changed(c, workFlags)...)
 			if err != nil {
-				return err
+				return a.unbegun(c.Context(), err)
 			}
 			defer a.closing(r)
 			parts, err := a.parts(r)

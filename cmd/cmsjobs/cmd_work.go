@@ -41,7 +41,7 @@ period and gives back what still runs, uncounted. A second signal ends the grace
 		RunE: func(c *cobra.Command, _ []string) error {
 			r, err := a.openLoaded(c.Context(), changed(c, workFlags)...)
 			if err != nil {
-				return err
+				return a.unbegun(c.Context(), err)
 			}
 			defer a.closing(r)
 			r.openTracer()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -18,7 +19,7 @@ const (
 	exitStuck    = 13 // a handler did not stop: start it again
 )
 
-const exitHelp = `Exit codes: 0 done · 1 fault · 2 wrong usage or configuration · 3 database not usable ·
+const exitHelp = `Exit codes: 0 done, or stopped as told · 1 fault · 2 wrong usage or configuration · 3 database not usable ·
 4 not found · 12 memory limit reached, start again · 13 a handler is stuck, start again`
 
 // usageError is the caller's mistake.
@@ -52,4 +53,16 @@ func exitCode(err error) int {
 		return exitNotFound
 	}
 	return exitFault
+}
+
+// unbegun is what a service ends with that could not begin. One that was told
+// to stop before its database answered has claimed and lost nothing: it ended
+// as its supervisor told it.
+func (a *app) unbegun(ctx context.Context, err error) error {
+	var database databaseError
+	if ctx.Err() == nil || !errors.As(err, &database) && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	fmt.Fprintln(a.err, "cmsjobs: told to stop before the database answered")
+	return nil
 }
