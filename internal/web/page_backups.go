@@ -61,8 +61,10 @@ type backupsSheet struct {
 	Restores   bool
 	Health     *BackupHealth
 	Backups    []Backup
-	Plot       template.HTML
-	Total      int64
+	// Away is why their place did not list them; "" when it did.
+	Away  string
+	Plot  template.HTML
+	Total int64
 	started
 }
 
@@ -74,23 +76,41 @@ func (s *Server) backupsPage(c echo.Context) error {
 	if !v.Configured {
 		return s.showLive(c, "backups", "backups.title", live, v)
 	}
-	list, ready, err := s.backupsKept(c.Request().Context())
+	ready, err := s.lookAtBackups(c.Request().Context(), &v)
 	if err != nil {
-		return fmt.Errorf("listing backups: %w", err)
+		return err
 	}
-	v.Backups = list
-	if w, ok := s.cfg.Backups.(BackupWatcher); ok {
-		health, err := w.BackupHealth(c.Request().Context())
-		if err != nil {
-			return fmt.Errorf("looking at the backups: %w", err)
-		}
-		v.Health = &health
-	}
-	for _, b := range list {
+	for _, b := range v.Backups {
 		v.Total += b.Size
 	}
-	v.Plot = backupPlot(language(c), list)
+	v.Plot = backupPlot(language(c), v.Backups)
 	return s.showSoon(c, "backups", "backups.title", live, ready, v)
+}
+
+// lookAtBackups fills in the list and what is to be said of it. A place that is
+// away is told on the page: it is when people come here. ready is false while
+// answers are still awaited.
+func (s *Server) lookAtBackups(ctx context.Context, v *backupsSheet) (ready bool, err error) {
+	v.Backups, ready, err = s.backupsKept(ctx)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if err != nil {
+		s.cfg.Log.Error("backups could not be listed", "error", err)
+		v.Away, ready = err.Error(), true
+	}
+	w, watches := s.cfg.Backups.(BackupWatcher)
+	if !watches {
+		return ready, nil
+	}
+	health, seen, err := s.backupHealthKept(ctx, w)
+	if err != nil {
+		return false, fmt.Errorf("looking at the backups: %w", err)
+	}
+	if seen {
+		v.Health = &health
+	}
+	return ready && seen, nil
 }
 
 // backupPlot shows how sizes grew, oldest first.

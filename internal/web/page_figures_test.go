@@ -68,6 +68,62 @@ func TestTheOverviewStandsWhileTheBucketIsAway(t *testing.T) {
 	s.visitor(t).signIn("admin").get("/admin").sees("The place of the backups does not answer", "Next ticks")
 }
 
+// TestTheBackupsPageSaysWhyTheBucketIsAway looks where people look then: the
+// reason is there, and so is what the monitor knows.
+func TestTheBackupsPageSaysWhyTheBucketIsAway(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Backups = awayHouse{c.Schedules.(*house)} })
+	v := s.visitor(t).signIn("admin").get("/admin/backups").sees("cannot be listed", "dial tcp: connection refused", "the newest good backup is 40h old")
+	if v.status != 200 || strings.Contains(v.page, "There is no backup yet") || strings.Contains(v.page, "being counted") {
+		t.Errorf("%d %s", v.status, v.page)
+	}
+}
+
+// timeoutHouse takes long to fail, once; then it hangs, until it is back.
+type timeoutHouse struct {
+	*house
+	asked      *atomic.Int32
+	fail, back chan struct{}
+}
+
+func (h timeoutHouse) Backups(ctx context.Context) ([]web.Backup, error) {
+	if h.asked.Add(1) == 1 {
+		<-h.fail
+		return nil, errors.New("dial tcp: i/o timeout")
+	}
+	select {
+	case <-h.back:
+		return h.house.Backups(ctx)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestAnErrorThatIsLongInComingIsSeen asks a bucket that times out: no page
+// waits for that long, so that the error must wait for a page, but not so long
+// that it is told of a bucket that is back.
+func TestAnErrorThatIsLongInComingIsSeen(t *testing.T) {
+	start, later := time.Now(), atomic.Int64{}
+	h := timeoutHouse{asked: &atomic.Int32{}, fail: make(chan struct{}), back: make(chan struct{})}
+	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
+		h.house = c.Schedules.(*house)
+		c.Backups, c.Now = h, func() time.Time { return start.Add(time.Duration(later.Load())) }
+	})
+	v := s.visitor(t)
+	v.hasty = true
+	v.signIn("admin").get("/admin/backups").sees("being counted")
+	later.Add(int64(time.Second))
+	close(h.fail)
+	v.hasty = false
+	for range 3 {
+		v.get("/admin/backups").sees("cannot be listed", "i/o timeout")
+	}
+	close(h.back)
+	later.Add(int64(10 * time.Second))
+	if v.get("/admin/backups").sees("b.tar.zst"); strings.Contains(v.page, "cannot be listed") {
+		t.Errorf("%s", v.page)
+	}
+}
+
 // grownHouse knows how sizes were.
 type grownHouse struct{ *house }
 

@@ -32,12 +32,13 @@ type trend struct {
 	made  chan struct{} // closed when the first answer is there
 }
 
-// What is cheap, how long a page waits, how long an answer is kept at most, and
-// how long it may take to make.
+// What is cheap, how long a page waits, how long an answer is kept at most, how
+// long an error is, and how long an answer may take to make.
 const (
 	trendCheap    = 10 * time.Millisecond
 	trendPatience = 25 * time.Millisecond
 	trendMost     = 5 * time.Minute
+	trendFault    = 5 * time.Second // a page that waits asks several times in it
 	trendTime     = 2 * time.Minute
 	trendsKept    = 64 // then what is out of date goes
 )
@@ -106,7 +107,8 @@ func (s *Server) patienceOf(ctx context.Context) time.Duration {
 	return trendPatience
 }
 
-// trend is what is kept under a key; a new one has no answer yet.
+// trend is what is kept under a key; a new one has no answer yet. An error that
+// is out of date is not shown while a new answer is made.
 func (s *Server) trend(key string) *trend {
 	t := &s.trends
 	t.mu.Lock()
@@ -115,7 +117,7 @@ func (s *Server) trend(key string) *trend {
 		t.kept = map[string]*trend{}
 	}
 	k, there := t.kept[key]
-	if !there {
+	if !there || k.err != nil && !k.busy && s.cfg.Now().After(k.until) {
 		if len(t.kept) >= trendsKept {
 			maps.DeleteFunc(t.kept, func(_ string, k *trend) bool { return !k.busy && s.cfg.Now().After(k.until) })
 		}
@@ -125,8 +127,9 @@ func (s *Server) trend(key string) *trend {
 	return k
 }
 
-// makeTrend makes an answer. A cheap one and an error serve those who wait for
-// it, and are not kept.
+// makeTrend makes an answer. A cheap one serves those who wait for it, and is
+// not kept. An error that was long in coming (a bucket that times out, say) is
+// kept for a moment: pages do not wait for it, and would never see it.
 func makeTrend[T any](ctx context.Context, s *Server, key string, k *trend, ask func(context.Context) (T, error)) {
 	ctx, cancel := context.WithTimeout(ctx, trendTime)
 	defer cancel()
@@ -143,7 +146,10 @@ func makeTrend[T any](ctx context.Context, s *Server, key string, k *trend, ask 
 		k.err = err
 	}
 	k.busy, k.until = false, now.Add(min(50*took, trendMost))
-	if (err != nil || took < trendCheap) && s.trends.kept[key] == k {
+	if err != nil {
+		k.until = now.Add(trendFault)
+	}
+	if (took < trendCheap || err != nil && !first) && s.trends.kept[key] == k {
 		delete(s.trends.kept, key)
 	}
 	select {
@@ -185,6 +191,10 @@ func (s *Server) sizesKept(ctx context.Context) ([]Room, bool, error) {
 
 func (s *Server) backupsKept(ctx context.Context) ([]Backup, bool, error) {
 	return trendOf(ctx, s, "backups", s.cfg.Backups.Backups)
+}
+
+func (s *Server) backupHealthKept(ctx context.Context, w BackupWatcher) (BackupHealth, bool, error) {
+	return trendOf(ctx, s, "backup health", w.BackupHealth)
 }
 
 func (s *Server) mediaKept(ctx context.Context) (MediaStatus, bool, error) {

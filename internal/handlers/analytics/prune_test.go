@@ -89,6 +89,53 @@ func TestLateViewsAreCountedByTheCollector(t *testing.T) {
 	}
 }
 
+// Whoever looked at a day before it was closed and acts afterwards changes
+// nothing: neither a collector that writes, nor a roll-up that counted.
+func TestAClosedDayStaysClosed(t *testing.T) {
+	each(t, func(t *testing.T, h *Handler) {
+		ctx := context.Background()
+		rows := generated(600, 3, 6) // 2026-03-07 to 2026-03-09
+		process := func(p ProcessPayload) {
+			t.Helper()
+			if _, err := h.Process(ctx, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := write(ctx, h.DB, slices.Clone(rows)); err != nil {
+			t.Fatal(err)
+		}
+		process(ProcessPayload{})
+		figures := h.dump(t)
+		h.KeepRaw = 36 * time.Hour // the clock says 2026-03-10 12:00: the 7th and the 8th are closed
+		process(ProcessPayload{})
+
+		late := rows[0]
+		late.day = "2026-03-08"
+		for range 2 {
+			late.nonce = randomNonce()
+			if err := write(ctx, h.DB, []row{late}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		march := ProcessPayload{DateRange: &DateRange{"2026-03-01", "2026-03-31"}}
+		if days, err := h.due(ctx, march); err != nil || !slices.Equal(days, []string{"2026-03-09"}) {
+			t.Errorf("%v are to be rolled up, %v", days, err)
+		}
+		if err := h.replace(ctx, late.day, 7, 0, newTally()); err != nil {
+			t.Fatal(err)
+		}
+		process(march)
+		process(ProcessPayload{})
+		if got := h.dump(t); !slices.Equal(got, figures) {
+			t.Errorf("%d figures are not the %d that there were", len(got), len(figures))
+		}
+		var left int
+		if err := h.DB.Get(&left, "SELECT COUNT(*) FROM cmsjobs_page_views WHERE day < '2026-03-09'"); err != nil || left != 0 {
+			t.Errorf("%d late rows are left, %v", left, err)
+		}
+	})
+}
+
 // A day that waits for its roll-up keeps its rows, however old it is.
 func TestADayThatWaitsKeepsItsRows(t *testing.T) {
 	h := bench(t, jobstest.SQLite)
