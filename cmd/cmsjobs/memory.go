@@ -37,8 +37,9 @@ func limitMemory(limit config.Size) {
 }
 
 // spareGarbage is the garbage that work with large pieces may leave, in percent
-// of what lives: a quarter of Go's usual costs little time and keeps a process
-// that makes or restores a backup of any size below 100 MB.
+// of what lives. A quarter of Go's usual keeps a process that makes or restores
+// a backup of any size below 100 MB, at 1.8 times the processor time of its own
+// (82 MB and 4.9 s against 112 MB and 2.6 s for a table of 0.3 GB).
 const spareGarbage = 25
 
 // sparing makes Go's collector, which the whole process shares, work harder
