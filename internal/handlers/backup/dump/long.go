@@ -20,8 +20,8 @@ import (
 //	REPLACE INTO … VALUES (1,'short',@cmsjobs_v3);
 //
 // MySQL 8 has deprecated := within expressions, not this form of SET (manual,
-// 9.4), and the dump sets its sql_mode itself. An overflowing sum is an error
-// in every mode (11.1.7). CONCAT of more than max_allowed_packet is NULL and only a warning; the sum
+// User-Defined Variables), and the dump sets its sql_mode itself. A sum that
+// overflows is an error in every mode (Out-of-Range and Overflow Handling). CONCAT of more than max_allowed_packet is NULL and only a warning; the sum
 // that overflows makes it the error that it is. REPLACE, unlike INSERT, tells
 // the Loader that a statement belongs to this session.
 const (
