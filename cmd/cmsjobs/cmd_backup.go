@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -34,9 +33,6 @@ func (a *app) withBackups(c *cobra.Command, do func(context.Context, *backup.Han
 		if r.handlers.backup == nil {
 			return usagef("where backups go is not known: name the CMS's folder (--cms DIR), or set backup.dir")
 		}
-		// Pieces of a backup live shortly: a quarter of the usual garbage costs little time and
-		// keeps the whole process below 100 MB.
-		debug.SetGCPercent(25)
 		return do(ctx, r.handlers.backup)
 	})
 }

@@ -105,6 +105,12 @@ func (a *app) printPlan(p backup.RestorePlan) error {
 		}
 	}
 	fmt.Fprintf(a.out, "Files: %d new, %d overwritten, %d as they are. Tables that stay: %d.\n", p.NewFiles, p.ChangedFiles, p.SameFiles, len(p.Kept))
+	for _, name := range p.Examples {
+		fmt.Fprintf(a.out, "  %s\n", printable(name))
+	}
+	if more := p.NewFiles + p.ChangedFiles - int64(len(p.Examples)); more > 0 {
+		fmt.Fprintf(a.out, "  and %d more\n", more)
+	}
 	_, err := fmt.Fprintf(a.out, "To do it: --confirm %s\n", p.Token)
 	return err
 }

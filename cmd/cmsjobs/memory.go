@@ -6,6 +6,7 @@ import (
 	"runtime/metrics"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -33,6 +34,37 @@ func limitMemory(limit config.Size) {
 	if limit > 0 {
 		debug.SetMemoryLimit(int64(limit) * 9 / 10)
 	}
+}
+
+// spareGarbage is the garbage that work with large pieces may leave, in percent
+// of what lives. A quarter of Go's usual keeps a process that makes or restores
+// a backup of any size below 100 MB, at 1.8 times the processor time of its own
+// (82 MB and 4.9 s against 112 MB and 2.6 s for a table of 0.3 GB).
+const spareGarbage = 25
+
+// sparing makes Go's collector, which the whole process shares, work harder
+// while somebody asks for it. Its zero value is ready.
+type sparing struct {
+	mu    sync.Mutex
+	users int
+	usual int // GOGC, while users > 0
+}
+
+// spare begins, and what it returns ends, once. Whoever ends last sets the
+// collector back to what it was.
+func (s *sparing) spare() (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users++; s.users == 1 {
+		s.usual = debug.SetGCPercent(spareGarbage)
+	}
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.users--; s.users == 0 {
+			debug.SetGCPercent(s.usual)
+		}
+	})
 }
 
 // processorTime is what this process has used, its own and the kernel's for it.

@@ -44,6 +44,7 @@ type rooms struct {
 	tracer   *trace.Tracer // nil: nobody collects traces
 	activity *activity     // nil: a command, whose deeds its caller knows
 	handlers handlerSet
+	garbage  sparing
 }
 
 // open joins the rooms that every command with a database needs.

@@ -71,6 +71,9 @@ type Config struct {
 	Proved func(context.Context, Proof)
 	// Watched is told what backup.monitor saw; nil is nobody.
 	Watched func(context.Context, Watched)
+	// Working is called when a backup, a proof or a restore begins, and what it
+	// returns when that ends; nil is nobody. They may be within each other.
+	Working func() (done func())
 	// Breaker may be nil: then nothing is held back.
 	Breaker Breaker
 	Now     func() time.Time
@@ -142,6 +145,9 @@ func New(c Config) (*Handler, error) {
 		if _, plain := d.(*Botble); plain && len(c.Options.Recipients) > 0 {
 			return nil, fmt.Errorf("backup: the destination %s cannot be encrypted; leave it or the age recipients out", name)
 		}
+	}
+	if c.Working == nil {
+		c.Working = func() func() { return func() {} }
 	}
 	o := &c.Options
 	if o.Compression == "" {

@@ -17,6 +17,37 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
+// Whoever lends a backup memory or a processor is told when it works.
+func TestWorkBeginsAndEnds(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	now, begun := 0, 0
+	s.c.Working = func() func() {
+		now++
+		begun++
+		return func() { now-- }
+	}
+	h := s.handler(t)
+	_, b := s.backup(t, h)
+	q := RestoreRequest{Backup: b, Files: true, SkipSafety: true}
+	q.Confirm = h.token(q)
+	for name, work := range map[string]func(func(Step)) error{
+		"backup": func(tell func(Step)) error {
+			s.clock.now = s.clock.now.Add(time.Hour)
+			_, err := h.Create(t.Context(), Request{Files: true}, tell)
+			return err
+		},
+		"proof":   func(tell func(Step)) error { _, err := h.Verify(t.Context(), b, LevelParsed, tell); return err },
+		"plan":    func(tell func(Step)) error { _, err := h.Plan(t.Context(), q, tell); return err },
+		"restore": func(tell func(Step)) error { _, err := h.Restore(t.Context(), q, tell); return err },
+	} {
+		begun = 0
+		idle := false
+		if err := work(func(Step) { idle = idle || now == 0 }); err != nil || idle || begun == 0 || now != 0 {
+			t.Errorf("%s: %v, idle meanwhile %v, %d begun, %d left", name, err, idle, begun, now)
+		}
+	}
+}
+
 func TestABackupIsMadeProvenAndRestored(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		for i, format := range []archive.Format{archive.TarZstd, archive.TarGzip, archive.Zip} {

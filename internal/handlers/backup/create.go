@@ -70,6 +70,7 @@ func (h *Handler) Create(ctx context.Context, request Request, progress func(Ste
 		return r.report, err
 	}
 	defer unlock()
+	defer h.c.Working()()
 	return h.create(ctx, r)
 }
 

@@ -68,6 +68,7 @@ func (h *Handler) Plan(ctx context.Context, q RestoreRequest, progress func(Step
 	if err != nil || !q.Files {
 		return plan, err
 	}
+	defer h.c.Working()()
 	plan.ChangedFiles = 0
 	target, err := h.fileTarget(q)
 	if err != nil {

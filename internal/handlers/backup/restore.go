@@ -86,6 +86,7 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(S
 		return done, err
 	}
 	defer unlock()
+	defer h.c.Working()()
 	if err := h.prepare(ctx, q, progress, &done); err != nil {
 		return done, fmt.Errorf("nothing was changed: %w", err)
 	}

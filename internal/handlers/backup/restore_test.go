@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +19,26 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
+
+// Each guard of a restore was taken out once, alone, and this test failed:
+//
+//	the type of an entry: symlink, hard link, device, fifo   TestARestoreRefusesHostileArchives
+//	… block device, folder, and each type in a zip           archive: TestHostileEntriesAreRefused
+//	a name with "..", an absolute one, a backslash           both
+//	a name with NUL, of ".", of more than 4,096 bytes        archive: TestHostileEntriesAreRefused
+//	what follows the last entry                              archive: TestWhatFollowsTheLastEntryIsRefused
+//	an entry larger than any of ours                         TestAnEndlessEntryIsRefused
+//	the archive is read as a whole before                    TestARestoreFromABadArchiveChangesNothing
+//	it is the same afterwards                                TestAnArchiveExchangedAfterItsCheckIsRefused
+//	only good backups                                        TestOnlyGoodBackupsAreRestored
+//	a backup is made before                                  TestASafetyBackupTakesNobodysPlace
+//	… and without it nothing is restored                     TestWithoutASafetyBackupNothingIsRestored
+//	… and it is not the newest good one                      TestASafetyBackupTakesNobodysPlace
+//	jobs and cmsjobs_* stay, each of the two                 TestARestoreLeavesTheServicesTables
+//	the typed word                                           TestABackupIsMadeProvenAndRestored
+//	… and a job names it, and its backup; beside no backup   TestARestoreJobNamesItsBackupAndIsConfirmed
 
 func TestSingleTablesAndFilesAreRestored(t *testing.T) {
 	s := newSite(t, jobstest.MySQL)
@@ -103,6 +123,109 @@ func TestASafetyBackupTakesNobodysPlace(t *testing.T) {
 	all, err := h.List(t.Context(), "")
 	if err != nil || len(all) != 2 || all[0].ID != newer.ID || !all[1].Safety {
 		t.Errorf("%d backups stay, %v", len(all), err)
+	}
+}
+
+// endless is a file of zeros without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// It takes half a GiB of memory to show it.
+func TestAnEndlessEntryIsRefused(t *testing.T) {
+	if os.Getenv("CMSJOBS_SOAK") != "1" {
+		t.Skip("CMSJOBS_SOAK=1 reads an entry larger than any of ours")
+	}
+	if data, err := readEntry(archive.Entry{Name: "manifest.json", Size: 1}, io.LimitReader(endless{}, maxEntry+1<<20)); !errors.Is(err, archive.ErrUnsafe) {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
+
+// What a backup lacks would be missing afterwards.
+func TestOnlyGoodBackupsAreRestored(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	h := s.handler(t)
+	_, b := s.backup(t, h)
+	for _, status := range []Status{Partial, Failed, Running} {
+		b.Status, b.Error = status, "some files cannot be read"
+		q := RestoreRequest{Backup: b, Files: true, IntoFolder: filepath.Join(t.TempDir(), "in")}
+		q.Confirm = h.token(q)
+		if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "this backup is "+string(status)) {
+			t.Errorf("%s: %v", status, err)
+		}
+		if _, err := os.Stat(q.IntoFolder); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: something was restored, %v", status, err)
+		}
+	}
+}
+
+// What cannot be undone is not begun.
+func TestWithoutASafetyBackupNothingIsRestored(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	h := s.handler(t)
+	_, good := s.backup(t, h)
+	s.write(t, "a.txt", "of today")
+	s.c.Destinations["local"] = &failing{Store: s.c.Destinations["local"], left: 1000, forever: true}
+	h = s.handler(t)
+	q := RestoreRequest{Backup: good, Files: true}
+	q.Confirm = h.token(q)
+	s.clock.now = s.clock.now.Add(time.Hour)
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, errUnplugged) || !strings.Contains(err.Error(), "nothing was changed") {
+		t.Errorf("%v", err)
+	}
+	if got, err := os.ReadFile(filepath.Join(s.files, "a.txt")); string(got) != "of today" || err != nil {
+		t.Errorf("a.txt holds %q, %v", got, err)
+	}
+}
+
+// exchanged is a store whose object is another one after it was read once.
+type exchanged struct {
+	storage.Store
+	key   string
+	other []byte
+	opens int
+}
+
+func (e *exchanged) Open(ctx context.Context, key string) (io.ReadCloser, storage.Info, error) {
+	body, info, err := e.Store.Open(ctx, key)
+	if key != e.key || err != nil {
+		return body, info, err
+	}
+	if e.opens++; e.opens == 1 {
+		return body, info, nil
+	}
+	return io.NopCloser(bytes.NewReader(e.other)), info, body.Close()
+}
+
+// An archive may be exchanged between its check and the plan that follows.
+func TestAnArchiveExchangedAfterItsCheckIsRefused(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	_, b := s.backup(t, s.handler(t))
+	whole, err := os.ReadFile(filepath.Join(s.dest, b.Archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := b
+	rewrite(t, s, &other, func(name string, data []byte) []byte {
+		return bytes.ReplaceAll(data, []byte("hello"), []byte("evil!"))
+	})
+	packed, err := os.ReadFile(filepath.Join(s.dest, b.Archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dest, b.Archive), whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.c.Destinations["local"] = &exchanged{Store: s.c.Destinations["local"], key: b.Archive, other: packed}
+	h := s.handler(t)
+	q := RestoreRequest{Backup: b, Files: true, SkipSafety: true}
+	q.Confirm = h.token(q)
+	s.write(t, "a.txt", "of today")
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "nothing was changed") {
+		t.Errorf("%v", err)
+	}
+	if got, err := os.ReadFile(filepath.Join(s.files, "a.txt")); string(got) != "of today" || err != nil {
+		t.Errorf("a.txt holds %q, %v", got, err)
 	}
 }
 

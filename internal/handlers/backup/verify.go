@@ -72,6 +72,7 @@ func (h *Handler) Verify(ctx context.Context, b Stored, level Level, progress fu
 	if progress == nil {
 		progress = func(Step) {}
 	}
+	defer h.c.Working()()
 	p := &proving{Handler: h, stored: b, level: level, progress: progress, pieces: map[string]string{}, files: map[string]string{}, parser: newCounter()}
 	p.proof = Proof{Backup: b.ID, Destination: b.Destination, Started: h.c.Now().UTC()}
 	caller := ctx

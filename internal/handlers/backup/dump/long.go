@@ -19,7 +19,9 @@ import (
 //	SET @cmsjobs_whole = 9223372036854775807 + (COALESCE(CHAR_LENGTH(@cmsjobs_v3),0) <> …);
 //	REPLACE INTO … VALUES (1,'short',@cmsjobs_v3);
 //
-// CONCAT of more than max_allowed_packet is NULL and only a warning; the sum
+// MySQL 8 has deprecated := within expressions, not this form of SET (manual,
+// User-Defined Variables), and the dump sets its sql_mode itself. A sum that
+// overflows is an error in every mode (Out-of-Range and Overflow Handling). CONCAT of more than max_allowed_packet is NULL and only a warning; the sum
 // that overflows makes it the error that it is. REPLACE, unlike INSERT, tells
 // the Loader that a statement belongs to this session.
 const (
