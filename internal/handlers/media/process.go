@@ -145,7 +145,7 @@ func (h *Handler) read(ctx context.Context, w *work) error {
 	}
 	w.data = data
 	if w.header, err = picture.Inspect(w.data); err == nil {
-		err = w.maker(h.Options.Limits).Check(w.header)
+		err = w.maker(h.Options).Check(w.header)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", w.file.URL, err)
@@ -219,8 +219,11 @@ func (w *work) format(want wanted) picture.Format {
 	return want.format
 }
 
-func (w *work) maker(l picture.Limits) picture.Maker {
-	return picture.Maker{Limits: l, Encoding: w.plan.encoding, Preview: w.plan.preview, Animations: w.plan.animations}
+// maker keeps to decoders that bound themselves where there is another process
+// for all else.
+func (w *work) maker(o Options) picture.Maker {
+	return picture.Maker{Limits: o.Limits, Encoding: w.plan.encoding, Preview: w.plan.preview, Animations: w.plan.animations,
+		Bounded: o.Apart != nil}
 }
 
 func (w *work) render(ctx context.Context, o Options, missing []wanted) (picture.Result, error) {
@@ -230,11 +233,13 @@ func (w *work) render(ctx context.Context, o Options, missing []wanted) (picture
 		spec.Formats = []picture.Format{w.format(want)}
 		specs = append(specs, spec)
 	}
-	maker := w.maker(o.Limits)
-	if o.Apart != nil && w.header.Unbounded() {
+	maker := w.maker(o)
+	result, err := maker.Render(ctx, w.data, specs)
+	if errors.Is(err, picture.ErrUnbounded) {
+		maker.Bounded = false
 		return o.Apart.Render(ctx, maker, w.data, specs)
 	}
-	return maker.Render(ctx, w.data, specs)
+	return result, err
 }
 
 func (w *work) put(ctx context.Context, want wanted, r picture.Rendition, record *Record) error {

@@ -70,7 +70,7 @@ func (h *Handler) stamp(ctx context.Context, w *work) error {
 		return fmt.Errorf("reading the watermark: %w", err)
 	}
 	p := picture.Watermark{Mark: file, Percent: mark.Percent, Opacity: mark.Opacity, Position: picture.Position(mark.Position), X: mark.X, Y: mark.Y}
-	stamped, err := p.Stamp(w.data, h.Options.Limits, w.plan.encoding)
+	stamped, err := w.stamped(ctx, h.Options, p)
 	if errors.Is(err, picture.ErrTooLarge) {
 		h.Logger.WarnContext(ctx, "picture is too large for a watermark", "url", w.file.URL, "error", err)
 		return nil
@@ -82,6 +82,16 @@ func (h *Handler) stamp(ctx context.Context, w *work) error {
 		return nil // an animation
 	}
 	return w.replace(ctx, stamped)
+}
+
+func (w *work) stamped(ctx context.Context, o Options, mark picture.Watermark) ([]byte, error) {
+	maker := w.maker(o)
+	stamped, err := maker.Stamp(w.data, mark)
+	if errors.Is(err, picture.ErrUnbounded) {
+		maker.Bounded = false
+		return o.Apart.Stamp(ctx, maker, w.data, mark)
+	}
+	return stamped, err
 }
 
 // replace writes a new original and takes note of it.
