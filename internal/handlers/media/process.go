@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ type work struct {
 }
 
 // process makes the renditions of one row that are missing or out of date;
-// force makes all of them.
+// force makes all of them. Its errors do not name the file: callers do.
 func (h *Handler) process(ctx context.Context, p plan, file cms.MediaFile, force bool) (Outcome, error) {
 	out := Outcome{ID: file.ID, URL: file.URL}
 	if out.Skipped = notForUs(file); out.Skipped != "" {
@@ -95,11 +96,14 @@ func (h *Handler) look(ctx context.Context, p plan, file cms.MediaFile, force bo
 		return nil, err
 	}
 	info, err := store.Stat(ctx, p.place.Key(file.URL))
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, fmt.Errorf("%w in %s", storage.ErrNotFound, cmp.Or(p.place.Folder, p.place.Bucket.String()))
+	}
 	if err != nil {
-		return nil, fmt.Errorf("looking for %s: %w", file.URL, err)
+		return nil, fmt.Errorf("looking for the original: %w", err)
 	}
 	if info.Size > h.Options.Limits.FileBytes {
-		return nil, fmt.Errorf("%s: %w: %d bytes are more than %d", file.URL, picture.ErrTooLarge, info.Size, h.Options.Limits.FileBytes)
+		return nil, fmt.Errorf("%w: %d bytes are more than %d", picture.ErrTooLarge, info.Size, h.Options.Limits.FileBytes)
 	}
 	w := &work{plan: p, file: file, store: store, modified: info.Modified, force: force}
 	w.source = Source{Size: info.Size, Modified: info.Modified.UTC().Truncate(time.Second)}
@@ -141,16 +145,13 @@ func (w *work) stat(ctx context.Context, url string) (info storage.Info, there b
 func (h *Handler) read(ctx context.Context, w *work) error {
 	data, err := readAll(ctx, w.store, w.plan.place.Key(w.file.URL), h.Options.Limits.FileBytes)
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", w.file.URL, err)
+		return fmt.Errorf("reading the original: %w", err)
 	}
 	w.data = data
 	if w.header, err = picture.Inspect(w.data); err == nil {
 		err = w.maker(h.Options).Check(w.header)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", w.file.URL, err)
-	}
-	return nil
+	return err
 }
 
 // make renders what is missing, writes the files and then the record.
@@ -167,7 +168,7 @@ func (h *Handler) make(ctx context.Context, w *work, out Outcome) (Outcome, erro
 	defer free()
 	result, err := w.render(ctx, h.Options, missing)
 	if err != nil {
-		return out, fmt.Errorf("%s: %w", w.file.URL, err)
+		return out, err
 	}
 	for _, r := range result.Renditions {
 		if err := w.put(ctx, missing[r.Spec], r, &record); err != nil {

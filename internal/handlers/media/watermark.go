@@ -76,7 +76,7 @@ func (h *Handler) stamp(ctx context.Context, w *work) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: stamping: %w", w.file.URL, err)
+		return fmt.Errorf("stamping the original: %w", err)
 	}
 	if !picture.Stamped(stamped) {
 		return nil // an animation
@@ -99,17 +99,17 @@ func (w *work) replace(ctx context.Context, data []byte) error {
 	key := w.plan.place.Key(w.file.URL)
 	o := storage.PutOptions{ContentType: w.header.Format.MIME(), ExpectedSize: int64(len(data)), Public: true}
 	if err := w.store.Put(ctx, key, bytes.NewReader(data), o); err != nil {
-		return fmt.Errorf("writing the stamped %s: %w", w.file.URL, err)
+		return fmt.Errorf("writing the stamped original: %w", err)
 	}
 	info, err := w.store.Stat(ctx, key)
 	if err != nil {
-		return fmt.Errorf("looking for the stamped %s: %w", w.file.URL, err)
+		return fmt.Errorf("looking for the stamped original: %w", err)
 	}
 	w.data, w.modified = data, info.Modified
 	w.source = Source{Size: info.Size, Modified: info.Modified.UTC().Truncate(time.Second)}
 	w.force = true // thumbnails of the unstamped original are out of date
 	if w.header, err = picture.Inspect(data); err != nil {
-		return fmt.Errorf("the stamped %s: %w", w.file.URL, err)
+		return fmt.Errorf("the stamped original: %w", err)
 	}
 	return nil
 }
