@@ -115,7 +115,8 @@ func TestLeastRights(t *testing.T) {
 		{"INSERT, DELETE", "admin_notifications", "notification.send"},
 		{"INSERT, UPDATE, DELETE", "jobs", "mail.send"},
 	} {
-		do(fmt.Sprintf("DELETE FROM cms.cache; DELETE FROM cms.failed_jobs; %s; REVOKE %s ON cms.%s FROM 'cmsjobs'@'%%'", expired, c.right, c.table))
+		// Options as they are would not be written again.
+		do(fmt.Sprintf("DELETE FROM cms.cache; DELETE FROM cms.failed_jobs; UPDATE cms.media_files SET options = '[]'; %s; REVOKE %s ON cms.%s FROM 'cmsjobs'@'%%'", expired, c.right, c.table))
 		out, err := cmsjobs("cmsjobs", "change-me-too", "enqueue", c.kind, `{"mediaFileId":1,"force":true,"title":"t","topic":"x","to":"zoe@example.com","subject":"s","body":"b"}`, "--max-attempts", "1")
 		if err == nil {
 			worked, _ := cmsjobs("cmsjobs", "change-me-too", "work", "--stop-when-empty") // its exit code is not the question

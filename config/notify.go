@@ -22,6 +22,9 @@ type Channel struct {
 
 func defaultNotify() Notify { return Notify{Mail: true, CMS: true, Every: time.Hour} }
 
+// Silent says that nobody is told anything.
+func (n Notify) Silent() bool { return !n.Mail && !n.CMS && len(n.Channels) == 0 }
+
 func (n Notify) check(r *report) {
 	r.atLeastFor("notify/every", n.Every, 0)
 	for _, c := range n.Channels {

@@ -89,49 +89,50 @@ func answer[T any](t *testing.T, r result) T {
 }
 
 func TestAJobsLifeOnTheCommandLine(t *testing.T) {
+	quiet := []string{"CMSJOBS_NOTIFY_MAIL=false", "CMSJOBS_NOTIFY_CMS=false"} // messages are jobs, too
 	for _, c := range []struct {
 		engine jobstest.Engine
 		layout sqlstore.Layout
 	}{{jobstest.SQLite, sqlstore.Stock}, {jobstest.SQLite, sqlstore.Extended}, {jobstest.MySQL, sqlstore.Stock}, {jobstest.PostgreSQL, sqlstore.Extended}} {
 		t.Run(fmt.Sprint(c.engine, " ", c.layout), func(t *testing.T) {
 			dsn := database(t, c.engine, c.layout)
-			want(t, call(t, nil, dsn, "enqueue", "cmsjobs.probe"), 0, "Enqueued job")
-			failing := answer[struct{ UUID string }](t, call(t, nil, dsn, "--json", "enqueue", "cmsjobs.probe", "-", "--max-attempts", "1"))
-			delayed := answer[struct{ UUID string }](t, call(t, nil, dsn, "--json", "enqueue", "cmsjobs.probe", "--delay", "2h", "--unique", "k"))
-			want(t, call(t, nil, dsn, "enqueue", "cmsjobs.probe", "--unique", "k"), 0, "there already", delayed.UUID)
+			want(t, call(t, quiet, dsn, "enqueue", "cmsjobs.probe"), 0, "Enqueued job")
+			failing := answer[struct{ UUID string }](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe", "-", "--max-attempts", "1"))
+			delayed := answer[struct{ UUID string }](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe", "--delay", "2h", "--unique", "k"))
+			want(t, call(t, quiet, dsn, "enqueue", "cmsjobs.probe", "--unique", "k"), 0, "there already", delayed.UUID)
 
-			want(t, call(t, nil, dsn, "work", "--stop-when-empty"), 0)
-			want(t, call(t, nil, dsn, "jobs", "show", failing.UUID), 0, "from stdin", "failed")
-			want(t, call(t, nil, dsn, "jobs", "list", "--state", "completed"), 0, "cmsjobs.probe", "completed")
-			want(t, call(t, nil, dsn, "jobs", "stats"), 0, "delayed 1", "completed 1", "failed 1")
-			want(t, call(t, nil, dsn, "queue:failed"), 0, failing.UUID)
-			groups := answer[[]struct{ Cause, Message string }](t, call(t, nil, dsn, "--json", "failed", "groups"))
+			want(t, call(t, quiet, dsn, "work", "--stop-when-empty"), 0)
+			want(t, call(t, quiet, dsn, "jobs", "show", failing.UUID), 0, "from stdin", "failed")
+			want(t, call(t, quiet, dsn, "jobs", "list", "--state", "completed"), 0, "cmsjobs.probe", "completed")
+			want(t, call(t, quiet, dsn, "jobs", "stats"), 0, "delayed 1", "completed 1", "failed 1")
+			want(t, call(t, quiet, dsn, "queue:failed"), 0, failing.UUID)
+			groups := answer[[]struct{ Cause, Message string }](t, call(t, quiet, dsn, "--json", "failed", "groups"))
 			if len(groups) != 1 || groups[0].Message != "from stdin" {
 				t.Fatalf("groups = %+v", groups)
 			}
-			want(t, call(t, nil, dsn, "failed", "retry", "--cause", groups[0].Cause), exitUsage, "would retry 1 jobs")
-			want(t, call(t, nil, dsn, "failed", "retry", failing.UUID, "--payload", `{"sleep":"1ms"}`), 0, failing.UUID)
-			want(t, call(t, nil, dsn, "work", "--stop-when-empty"), 0)
-			want(t, call(t, nil, dsn, "jobs", "show", failing.UUID), 0, "completed")
+			want(t, call(t, quiet, dsn, "failed", "retry", "--cause", groups[0].Cause), exitUsage, "would retry 1 jobs")
+			want(t, call(t, quiet, dsn, "failed", "retry", failing.UUID, "--payload", `{"sleep":"1ms"}`), 0, failing.UUID)
+			want(t, call(t, quiet, dsn, "work", "--stop-when-empty"), 0)
+			want(t, call(t, quiet, dsn, "jobs", "show", failing.UUID), 0, "completed")
 
-			want(t, call(t, nil, dsn, "jobs", "cancel", delayed.UUID), 0, "cancel: 1 jobs")
-			want(t, call(t, nil, dsn, "jobs", "cancel", delayed.UUID), exitFault, "cancelled")
-			want(t, call(t, nil, dsn, "jobs", "show", "no-such-job"), exitNotFound, "no job has the id")
-			want(t, call(t, nil, dsn, "pause", "default"), 0, "Paused")
-			want(t, call(t, nil, dsn, "enqueue", "cmsjobs.probe", "--queue", "default"), 0)
-			want(t, call(t, nil, dsn, "work", "--stop-when-empty"), 0)
-			want(t, call(t, nil, dsn, "jobs", "list", "--state", "queued"), 0, "paused")
-			want(t, call(t, nil, dsn, "continue", "default"), 0)
-			want(t, call(t, nil, dsn, "continue", "default"), exitNotFound, "not paused")
-			want(t, call(t, nil, dsn, "restart"), 0)
-			want(t, call(t, nil, dsn, "workers"), 0, "No worker")
-			want(t, call(t, nil, dsn, "workers", "stop", "nobody"), exitNotFound)
-			want(t, call(t, nil, dsn, "queue:clean"), 0, "stuck jobs given back")
-			want(t, call(t, nil, dsn, "migrate", "status"), 0, "applied")
-			want(t, call(t, nil, dsn, "migrate", "down"), exitUsage, "--yes")
-			want(t, call(t, nil, dsn, "migrate", "down", "--yes"), 0)
-			want(t, call(t, nil, dsn, "migrate", "up"), 0)
-			want(t, call(t, nil, dsn, "migrate", "up"), 0)
+			want(t, call(t, quiet, dsn, "jobs", "cancel", delayed.UUID), 0, "cancel: 1 jobs")
+			want(t, call(t, quiet, dsn, "jobs", "cancel", delayed.UUID), exitFault, "cancelled")
+			want(t, call(t, quiet, dsn, "jobs", "show", "no-such-job"), exitNotFound, "no job has the id")
+			want(t, call(t, quiet, dsn, "pause", "default"), 0, "Paused")
+			want(t, call(t, quiet, dsn, "enqueue", "cmsjobs.probe", "--queue", "default"), 0)
+			want(t, call(t, quiet, dsn, "work", "--stop-when-empty"), 0)
+			want(t, call(t, quiet, dsn, "jobs", "list", "--state", "queued"), 0, "paused")
+			want(t, call(t, quiet, dsn, "continue", "default"), 0)
+			want(t, call(t, quiet, dsn, "continue", "default"), exitNotFound, "not paused")
+			want(t, call(t, quiet, dsn, "restart"), 0)
+			want(t, call(t, quiet, dsn, "workers"), 0, "No worker")
+			want(t, call(t, quiet, dsn, "workers", "stop", "nobody"), exitNotFound)
+			want(t, call(t, quiet, dsn, "queue:clean"), 0, "stuck jobs given back")
+			want(t, call(t, quiet, dsn, "migrate", "status"), 0, "applied")
+			want(t, call(t, quiet, dsn, "migrate", "down"), exitUsage, "--yes")
+			want(t, call(t, quiet, dsn, "migrate", "down", "--yes"), 0)
+			want(t, call(t, quiet, dsn, "migrate", "up"), 0)
+			want(t, call(t, quiet, dsn, "migrate", "up"), 0)
 		})
 	}
 }

@@ -54,6 +54,7 @@ func notifyHandler(registry *jobs.Registry, r *rooms) error {
 		n.Mail = func(to []string, template string, data map[string]any) jobs.New {
 			return mail.Send.Of(mail.SendPayload{To: to, Template: template, Data: data})
 		}
+		n.Administrators = r.administrators
 		n.Channels = append(n.Channels, notify.Channel{Type: notify.TypeMail, To: r.config.Mail.Admin})
 	}
 	for _, channel := range c.Channels {
@@ -65,6 +66,15 @@ func notifyHandler(registry *jobs.Registry, r *rooms) error {
 	}
 	h.Register(registry)
 	return nil
+}
+
+// administrators are the addresses of the CMS's setting admin_email.
+func (r *rooms) administrators(ctx context.Context) ([]string, error) {
+	settings, err := r.site.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return settings.List("admin_email"), nil
 }
 
 func siteName(s *cms.Site) string {

@@ -106,7 +106,7 @@ func (f *failures) tell(ctx context.Context, end jobs.Settlement) error {
 		f.r.activity.failed(ctx, end)
 	}
 	var next []jobs.New
-	if n, ok := notify.JobFailed(end.Claimed.Job, end.Error, f.r.jobURL(end.Claimed.Job.UUID)); ok {
+	if n, ok := notify.JobFailed(end.Claimed.Job, end.Error, f.r.jobURL(end.Claimed.Job.UUID)); ok && !f.r.config.Notify.Silent() {
 		next = append(next, n)
 	}
 	if h := f.r.handlers.webhook; h != nil {

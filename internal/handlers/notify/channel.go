@@ -92,10 +92,24 @@ func (h *Handler) tell(ctx context.Context, p Payload) error {
 	if channel == nil {
 		return jobs.SetResult(ctx, Result{Note: "there is no channel " + cut(p.Channel, 60) + " any more"})
 	}
+	if reached, err := h.reaches(ctx, *channel); err != nil {
+		return fmt.Errorf("asking whom %s reaches: %w", channel, err)
+	} else if !reached {
+		return jobs.SetResult(ctx, Result{Note: "nobody was mailed: the CMS's setting admin_email and mail.admin are empty"})
+	}
 	if err := h.by(ctx, *channel, p); err != nil {
 		return fmt.Errorf("telling %s: %w", channel, err)
 	}
 	return jobs.SetResult(ctx, Result{Channel: channel.Name})
+}
+
+// reaches says whether a channel leads to somebody.
+func (h *Handler) reaches(ctx context.Context, c Channel) (bool, error) {
+	if c.Type != TypeMail || len(c.To) > 0 || h.c.Administrators == nil {
+		return true, nil
+	}
+	list, err := h.c.Administrators(ctx)
+	return len(list) > 0, err
 }
 
 func (h *Handler) by(ctx context.Context, c Channel, p Payload) error {

@@ -102,6 +102,10 @@ type Config struct {
 	Site string
 	// Mail makes mail jobs; channels of type mail need it.
 	Mail Mailer
+	// Administrators are whom a mail channel without addresses reaches, none where
+	// the site names nobody: a mail to nobody would only be one more failed job.
+	// When nil, such mails go out and find their addresses themselves.
+	Administrators func(context.Context) ([]string, error)
 	// CMS is the list of the CMS; channels of type cms need it.
 	CMS CMSList
 	// Client sends to chat rooms; it must refuse private addresses (outbound.New).

@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -32,6 +33,7 @@ type house struct {
 	registry *jobs.Registry
 	mu       sync.Mutex
 	now      time.Time
+	admins   []string // of the CMS
 }
 
 func (h *house) clock() time.Time {
@@ -44,9 +46,10 @@ func newHouse(t *testing.T, engine jobstest.Engine, channels ...notify.Channel) 
 	t.Helper()
 	db := jobstest.Migrated(t, engine)
 	site := &cms.Site{DB: db.DB}
-	h := &house{t: t, registry: jobs.NewRegistry(), now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
+	h := &house{t: t, registry: jobs.NewRegistry(), now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC), admins: []string{"zoe@example.com"}}
 	handler, err := notify.New(notify.Config{DB: db.DB, Channels: channels, Site: "Example", CMS: site, Now: h.clock, Logger: slog.New(slog.DiscardHandler),
-		Client: outbound.New(outbound.Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
+		Client:         outbound.New(outbound.Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
+		Administrators: func(context.Context) ([]string, error) { return h.admins, nil },
 		Mail: func(to []string, template string, data map[string]any) jobs.New {
 			raw, err := json.Marshal(map[string]any{"to": to, "template": template, "data": data})
 			if err != nil {
@@ -132,6 +135,25 @@ func TestOneMessageOfATopicAnHour(t *testing.T) {
 				t.Error("a message straight after the digest")
 			}
 		})
+	}
+}
+
+// TestNobodyIsMailedWhereNobodyIsNamed: such a mail could only fail, and its
+// failure would have to be told again.
+func TestNobodyIsMailedWhereNobodyIsNamed(t *testing.T) {
+	h, _ := newHouse(t, jobstest.SQLite, notify.Channel{Type: notify.TypeMail})
+	h.admins = nil
+	_, next, err := h.run("u1", failed(1))
+	if err != nil || len(next) != 1 {
+		t.Fatalf("%d jobs, %v", len(next), err)
+	}
+	r, mails, err := h.run("u2", next[0])
+	if err != nil || len(mails) != 0 || !strings.Contains(r.Note, "admin_email") {
+		t.Errorf("%+v, %d mails, %v", r, len(mails), err)
+	}
+	h.admins = []string{"zoe@example.com"}
+	if _, mails, err := h.run("u3", next[0]); err != nil || len(mails) != 1 {
+		t.Errorf("with an administrator: %d mails, %v", len(mails), err)
 	}
 }
 
