@@ -55,7 +55,7 @@ func (a *app) regenerate(ctx context.Context, r *rooms, o media.RegenerateOption
 		}
 		set(p.Done)
 		if p.Err != nil {
-			fmt.Fprintf(a.err, "%s: %v\n", printable(p.URL), p.Err)
+			fmt.Fprintf(a.err, "%s: %s\n", printable(p.URL), printable(p.Err.Error()))
 		}
 	})
 	end()

@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/gif"
+	"image/png"
 	"reflect"
 	"testing"
 	"time"
@@ -65,5 +66,13 @@ func TestTheProgramRendersOnePicture(t *testing.T) {
 	result, err := far.Render(context.Background(), picture.Maker{Limits: picture.DefaultLimits()}, animation.Bytes(), []picture.Spec{{Width: 40, Height: 30}})
 	if err != nil || len(result.Renditions) != 1 || result.Renditions[0].Frames != 2 {
 		t.Errorf("%d renditions, %v", len(result.Renditions), err)
+	}
+	var mark bytes.Buffer
+	if err := png.Encode(&mark, image.NewGray(image.Rect(0, 0, 60, 40))); err != nil {
+		t.Fatal(err)
+	}
+	stamped, err := far.Stamp(context.Background(), picture.Maker{Limits: picture.DefaultLimits()}, mark.Bytes(), picture.Watermark{Mark: mark.Bytes(), Percent: 20, Opacity: 70})
+	if err != nil || !picture.Stamped(stamped) {
+		t.Errorf("%d bytes stamped, %v", len(stamped), err)
 	}
 }

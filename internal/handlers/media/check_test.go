@@ -2,6 +2,9 @@ package media
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -41,5 +44,33 @@ func TestOrphansAreFoundByTheSitesNames(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An error names its picture once: the caller does, whoever it is.
+func TestAnErrorNamesItsPictureOnce(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, Options{})
+	s.upload(1, "lost-one.jpg", "image/jpeg", jpegOf(t, 9, 9))
+	s.upload(2, "short-one.jpg", "image/jpeg", jpegOf(t, 9, 9)[:40])
+	if err := os.Remove(filepath.Join(s.uploads, "lost-one.jpg")); err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	_, err := s.handler.Regenerate(t.Context(), RegenerateOptions{}, func(p Progress) {
+		if failed++; p.Err == nil || strings.Contains(p.Err.Error(), p.URL) {
+			t.Errorf("regenerate: %s: %v", p.URL, p.Err)
+		}
+	})
+	if err != nil || failed != 2 {
+		t.Fatalf("%d failed, %v", failed, err)
+	}
+	for id, url := range map[int]string{1: "lost-one.jpg", 2: "short-one.jpg"} {
+		_, err := s.run(fmt.Sprintf(`{"mediaFileId":%d}`, id), 3)
+		if err == nil || strings.Count(err.Error(), url) != 1 {
+			t.Errorf("the job: %v", err)
+		}
+		if r := s.record(id); r.Error == "" || strings.Contains(r.Error, url) {
+			t.Errorf("its row: %q", r.Error)
+		}
 	}
 }

@@ -118,12 +118,14 @@ func (h *Handler) processImage(ctx context.Context, j jobs.Job, p ProcessImagePa
 	if err == nil {
 		return jobs.SetResult(ctx, outcome)
 	}
+	cause := err
+	err = fmt.Errorf("%s: %w", file.URL, cause)
 	if hopeless(err) {
 		err = jobs.Permanent(err)
 	}
 	ranOut := errors.Is(context.Cause(ctx), jobs.ErrTimeout)
 	if jobs.IsPermanent(err) || j.Last() && (ctx.Err() == nil || ranOut) {
-		err = errors.Join(err, h.flag(ctx, file, err))
+		err = errors.Join(err, h.flag(ctx, file, cause))
 	}
 	return err
 }

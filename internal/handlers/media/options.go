@@ -59,8 +59,8 @@ type Options struct {
 	Memory int64
 	// AtOnce is how many pictures are decoded at the same time; default 2.
 	AtOnce int
-	// Apart is how what picture.Header.Unbounded names is rendered; nil renders
-	// it in this process.
+	// Apart does what picture.Maker refuses when it is Bounded; nil does that in
+	// this process too.
 	Apart Renderer
 }
 
@@ -77,8 +77,9 @@ type Watermark struct {
 	Folders []string
 }
 
-// Renderer renders a picture somewhere else: in a process of its own.
+// Renderer is picture.Maker somewhere else: in a process of its own.
 type Renderer interface {
+	Stamp(ctx context.Context, m picture.Maker, data []byte, w picture.Watermark) ([]byte, error)
 	Render(ctx context.Context, m picture.Maker, data []byte, specs []picture.Spec) (picture.Result, error)
 }
 

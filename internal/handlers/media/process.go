@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ type work struct {
 }
 
 // process makes the renditions of one row that are missing or out of date;
-// force makes all of them.
+// force makes all of them. Its errors do not name the file: callers do.
 func (h *Handler) process(ctx context.Context, p plan, file cms.MediaFile, force bool) (Outcome, error) {
 	out := Outcome{ID: file.ID, URL: file.URL}
 	if out.Skipped = notForUs(file); out.Skipped != "" {
@@ -95,11 +96,14 @@ func (h *Handler) look(ctx context.Context, p plan, file cms.MediaFile, force bo
 		return nil, err
 	}
 	info, err := store.Stat(ctx, p.place.Key(file.URL))
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, fmt.Errorf("%w in %s", storage.ErrNotFound, cmp.Or(p.place.Folder, p.place.Bucket.String()))
+	}
 	if err != nil {
-		return nil, fmt.Errorf("looking for %s: %w", file.URL, err)
+		return nil, fmt.Errorf("looking for the original: %w", err)
 	}
 	if info.Size > h.Options.Limits.FileBytes {
-		return nil, fmt.Errorf("%s: %w: %d bytes are more than %d", file.URL, picture.ErrTooLarge, info.Size, h.Options.Limits.FileBytes)
+		return nil, fmt.Errorf("%w: %d bytes are more than %d", picture.ErrTooLarge, info.Size, h.Options.Limits.FileBytes)
 	}
 	w := &work{plan: p, file: file, store: store, modified: info.Modified, force: force}
 	w.source = Source{Size: info.Size, Modified: info.Modified.UTC().Truncate(time.Second)}
@@ -141,16 +145,13 @@ func (w *work) stat(ctx context.Context, url string) (info storage.Info, there b
 func (h *Handler) read(ctx context.Context, w *work) error {
 	data, err := readAll(ctx, w.store, w.plan.place.Key(w.file.URL), h.Options.Limits.FileBytes)
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", w.file.URL, err)
+		return fmt.Errorf("reading the original: %w", err)
 	}
 	w.data = data
 	if w.header, err = picture.Inspect(w.data); err == nil {
-		err = w.maker(h.Options.Limits).Check(w.header)
+		err = w.maker(h.Options).Check(w.header)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", w.file.URL, err)
-	}
-	return nil
+	return err
 }
 
 // make renders what is missing, writes the files and then the record.
@@ -167,7 +168,7 @@ func (h *Handler) make(ctx context.Context, w *work, out Outcome) (Outcome, erro
 	defer free()
 	result, err := w.render(ctx, h.Options, missing)
 	if err != nil {
-		return out, fmt.Errorf("%s: %w", w.file.URL, err)
+		return out, err
 	}
 	for _, r := range result.Renditions {
 		if err := w.put(ctx, missing[r.Spec], r, &record); err != nil {
@@ -219,8 +220,11 @@ func (w *work) format(want wanted) picture.Format {
 	return want.format
 }
 
-func (w *work) maker(l picture.Limits) picture.Maker {
-	return picture.Maker{Limits: l, Encoding: w.plan.encoding, Preview: w.plan.preview, Animations: w.plan.animations}
+// maker keeps to decoders that bound themselves where there is another process
+// for all else.
+func (w *work) maker(o Options) picture.Maker {
+	return picture.Maker{Limits: o.Limits, Encoding: w.plan.encoding, Preview: w.plan.preview, Animations: w.plan.animations,
+		Bounded: o.Apart != nil}
 }
 
 func (w *work) render(ctx context.Context, o Options, missing []wanted) (picture.Result, error) {
@@ -230,11 +234,13 @@ func (w *work) render(ctx context.Context, o Options, missing []wanted) (picture
 		spec.Formats = []picture.Format{w.format(want)}
 		specs = append(specs, spec)
 	}
-	maker := w.maker(o.Limits)
-	if o.Apart != nil && w.header.Unbounded() {
+	maker := w.maker(o)
+	result, err := maker.Render(ctx, w.data, specs)
+	if errors.Is(err, picture.ErrUnbounded) {
+		maker.Bounded = false
 		return o.Apart.Render(ctx, maker, w.data, specs)
 	}
-	return maker.Render(ctx, w.data, specs)
+	return result, err
 }
 
 func (w *work) put(ctx context.Context, want wanted, r picture.Rendition, record *Record) error {

@@ -26,7 +26,8 @@ type Progress struct {
 	Done, Total           int64
 	Made, Skipped, Failed int64
 	Last                  string
-	// Err and URL are of the row that was just done; Err is nil for a good one.
+	// Err and URL are of the row that was just done; Err is nil for a good one, and
+	// does not name the URL.
 	Err error
 	URL string
 }

@@ -70,13 +70,13 @@ func (h *Handler) stamp(ctx context.Context, w *work) error {
 		return fmt.Errorf("reading the watermark: %w", err)
 	}
 	p := picture.Watermark{Mark: file, Percent: mark.Percent, Opacity: mark.Opacity, Position: picture.Position(mark.Position), X: mark.X, Y: mark.Y}
-	stamped, err := p.Stamp(w.data, h.Options.Limits, w.plan.encoding)
+	stamped, err := w.stamped(ctx, h.Options, p)
 	if errors.Is(err, picture.ErrTooLarge) {
 		h.Logger.WarnContext(ctx, "picture is too large for a watermark", "url", w.file.URL, "error", err)
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: stamping: %w", w.file.URL, err)
+		return fmt.Errorf("stamping the original: %w", err)
 	}
 	if !picture.Stamped(stamped) {
 		return nil // an animation
@@ -84,22 +84,32 @@ func (h *Handler) stamp(ctx context.Context, w *work) error {
 	return w.replace(ctx, stamped)
 }
 
+func (w *work) stamped(ctx context.Context, o Options, mark picture.Watermark) ([]byte, error) {
+	maker := w.maker(o)
+	stamped, err := maker.Stamp(w.data, mark)
+	if errors.Is(err, picture.ErrUnbounded) {
+		maker.Bounded = false
+		return o.Apart.Stamp(ctx, maker, w.data, mark)
+	}
+	return stamped, err
+}
+
 // replace writes a new original and takes note of it.
 func (w *work) replace(ctx context.Context, data []byte) error {
 	key := w.plan.place.Key(w.file.URL)
 	o := storage.PutOptions{ContentType: w.header.Format.MIME(), ExpectedSize: int64(len(data)), Public: true}
 	if err := w.store.Put(ctx, key, bytes.NewReader(data), o); err != nil {
-		return fmt.Errorf("writing the stamped %s: %w", w.file.URL, err)
+		return fmt.Errorf("writing the stamped original: %w", err)
 	}
 	info, err := w.store.Stat(ctx, key)
 	if err != nil {
-		return fmt.Errorf("looking for the stamped %s: %w", w.file.URL, err)
+		return fmt.Errorf("looking for the stamped original: %w", err)
 	}
 	w.data, w.modified = data, info.Modified
 	w.source = Source{Size: info.Size, Modified: info.Modified.UTC().Truncate(time.Second)}
 	w.force = true // thumbnails of the unstamped original are out of date
 	if w.header, err = picture.Inspect(data); err != nil {
-		return fmt.Errorf("the stamped %s: %w", w.file.URL, err)
+		return fmt.Errorf("the stamped original: %w", err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"image/gif"
+	"image/png"
 	"os"
 	"runtime"
 	"strings"
@@ -104,6 +105,26 @@ func TestAnotherProcessAnswersAsThisOne(t *testing.T) {
 	_, got2 := renderer(t, "good").Render(t.Context(), maker(), data[:60], specs)
 	if want2 == nil || got2 == nil || want2.Error() != got2.Error() || !errors.Is(got2, picture.ErrCorrupt) {
 		t.Errorf("damaged: %v, want %v", got2, want2)
+	}
+}
+
+// So it is with stamps.
+func TestAnotherProcessStampsAsThisOne(t *testing.T) {
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 60, 40))); err != nil {
+		t.Fatal(err)
+	}
+	mark := picture.Watermark{Mark: b.Bytes(), Percent: 20, Opacity: 70, Position: "bottom-right", X: 3, Y: 3}
+	want, err := maker().Stamp(b.Bytes(), mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := renderer(t, "good").Stamp(t.Context(), maker(), b.Bytes(), mark)
+	if err != nil || !picture.Stamped(got) || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, want %d; %v", len(got), len(want), err)
+	}
+	if _, err := renderer(t, "good").Stamp(t.Context(), maker(), b.Bytes()[:60], mark); !errors.Is(err, picture.ErrCorrupt) {
+		t.Errorf("damaged: %v", err)
 	}
 }
 

@@ -25,10 +25,11 @@ type Renderer struct {
 	Time time.Duration
 }
 
-// request is what a process is asked.
+// request is what a process is asked: to stamp a picture, or to make renditions.
 type request struct {
 	Maker  picture.Maker
 	Specs  []picture.Spec
+	Stamp  *picture.Watermark
 	Data   []byte
 	Memory int64
 	Time   time.Duration
@@ -37,6 +38,7 @@ type request struct {
 // reply is what it answers.
 type reply struct {
 	Renditions []picture.Rendition
+	Stamped    []byte
 	Preview    *image.NRGBA
 	// Kind is one more than the index in kinds of the error that Message is;
 	// 0 is another one. No message is success.
@@ -64,16 +66,9 @@ func (r Renderer) Render(ctx context.Context, m picture.Maker, data []byte, spec
 		return picture.Result{}, err
 	}
 	result := picture.Result{Header: header}
-	answer, err := r.ask(ctx, request{m, specs, data, r.Memory, r.Time})
+	answer, err := r.ask(ctx, request{Maker: m, Specs: specs, Data: data})
 	if err != nil {
 		return result, err
-	}
-	if answer.Message != "" {
-		f := failure{message: answer.Message}
-		if answer.Kind > 0 && answer.Kind <= len(kinds) {
-			f.kind = kinds[answer.Kind-1]
-		}
-		return result, f
 	}
 	result.Renditions = answer.Renditions
 	if answer.Preview != nil {
@@ -82,7 +77,15 @@ func (r Renderer) Render(ctx context.Context, m picture.Maker, data []byte, spec
 	return result, nil
 }
 
+// Stamp is picture.Maker.Stamp, with the errors of Render.
+func (r Renderer) Stamp(ctx context.Context, m picture.Maker, data []byte, w picture.Watermark) ([]byte, error) {
+	answer, err := r.ask(ctx, request{Maker: m, Stamp: &w, Data: data})
+	return answer.Stamped, err
+}
+
+// ask starts a process, and gives its answer or its error.
 func (r Renderer) ask(ctx context.Context, q request) (reply, error) {
+	q.Memory, q.Time = r.Memory, r.Time
 	limited, cancel := context.WithTimeout(ctx, r.Time)
 	defer cancel()
 	var in, out bytes.Buffer
@@ -103,7 +106,19 @@ func (r Renderer) ask(ctx context.Context, q request) (reply, error) {
 	if err := gob.NewDecoder(&out).Decode(&answer); err != nil {
 		return reply{}, fmt.Errorf("reading the picture of another process: %w", err)
 	}
-	return answer, nil
+	return answer, answer.failure()
+}
+
+// failure is the other side's error, nil for success.
+func (a reply) failure() error {
+	if a.Message == "" {
+		return nil
+	}
+	f := failure{message: a.Message}
+	if a.Kind > 0 && a.Kind <= len(kinds) {
+		f.kind = kinds[a.Kind-1]
+	}
+	return f
 }
 
 // ended says why a process ended without an answer.

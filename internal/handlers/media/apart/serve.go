@@ -14,7 +14,7 @@ import (
 )
 
 // Serve is the other process: it reads one request, sets its own limits, renders
-// and writes the reply. render is picture.Maker.Render, but in tests.
+// or stamps, and writes the reply. render is picture.Maker.Render, but in tests.
 func Serve(in io.Reader, out io.Writer, render func(picture.Maker, context.Context, []byte, []picture.Spec) (picture.Result, error)) error {
 	var q request
 	if err := gob.NewDecoder(in).Decode(&q); err != nil {
@@ -24,8 +24,15 @@ func Serve(in io.Reader, out io.Writer, render func(picture.Maker, context.Conte
 	if err := limit(q.Memory, q.Time); err != nil {
 		return fmt.Errorf("limiting a process for a picture: %w", err)
 	}
-	result, err := render(q.Maker, context.Background(), q.Data, q.Specs)
-	if err := gob.NewEncoder(out).Encode(newReply(result, err)); err != nil {
+	var answer reply
+	if q.Stamp != nil {
+		stamped, err := q.Maker.Stamp(q.Data, *q.Stamp)
+		answer = newReply(picture.Result{}, err)
+		answer.Stamped = stamped
+	} else {
+		answer = newReply(render(q.Maker, context.Background(), q.Data, q.Specs))
+	}
+	if err := gob.NewEncoder(out).Encode(answer); err != nil {
 		return fmt.Errorf("answering with a picture: %w", err)
 	}
 	return nil

@@ -45,16 +45,15 @@ type decoder struct {
 	pass          pass // the progressive scan that was announced last
 }
 
+// Fast says whether Decode beats a full decoder here: at 6 and 8 eighths it needs
+// vectors for that.
+func Fast(eighths int) bool { return eighths <= 4 || vectors() }
+
 // Decode decodes data at eighths/8 of its size: 1, 2, 4, 6 or 8. The last two are
-// taken of sequential pictures only, and where vectors make it fast. Planes are
-// rounded up to whole samples.
+// taken of sequential pictures only. Planes are rounded up to whole samples.
 func Decode(data []byte, eighths int) (*Picture, error) {
 	switch eighths {
-	case 1, 2, 4:
-	case 6, 8:
-		if !vectors() {
-			return nil, unsupported("scale")
-		}
+	case 1, 2, 4, 6, 8:
 	default:
 		return nil, unsupported("scale")
 	}

@@ -57,7 +57,7 @@ func TestDecodeAgreesWithAFullDecoder(t *testing.T) {
 // denominators that are decoded here: full size only of sequential pictures, by
 // vectors.
 func denominators(o jpegn.EncodeOptions) []int {
-	if o.Progressive || !vectors() {
+	if o.Progressive {
 		return []int{2, 4, 8}
 	}
 	return []int{1, 2, 4, 8}

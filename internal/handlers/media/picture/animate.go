@@ -216,7 +216,7 @@ func (f webpFrame) decode() (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := openWebP(file, h, 1)
+	s, err := openWebP(file, h, 1, false)
 	if err != nil {
 		return nil, err
 	}

@@ -15,18 +15,21 @@ import (
 )
 
 // open decodes the first frame as small as serves: a sample may cover up to
-// step pixels of the source each way.
-func open(data []byte, h Header, step float64) (source, error) {
+// step pixels of the source each way. bounded is Maker.Bounded.
+func open(data []byte, h Header, step float64, bounded bool) (source, error) {
+	if bounded && h.Unbounded() {
+		return nil, ErrUnbounded
+	}
 	if h.Frames > 1 {
 		return firstFrame(data, h)
 	}
 	switch h.Format {
 	case JPEG:
-		return openJPEG(data, h, step)
+		return openJPEG(data, h, step, bounded)
 	case PNG:
 		return openPNG(data, h, step)
 	case WebP:
-		return openWebP(data, h, step)
+		return openWebP(data, h, step, bounded)
 	case GIF:
 		return firstFrame(data, h)
 	}
@@ -109,20 +112,24 @@ func eighths(step float64) int {
 	return 8
 }
 
-func openJPEG(data []byte, h Header, step float64) (source, error) {
+func openJPEG(data []byte, h Header, step float64, bounded bool) (source, error) {
 	denominator := denominator(step)
 	if h.jpeg.components == 4 { // jpegn's scaling does not know four channels
 		return openImage("JPEG", func() (image.Image, error) { return stdjpeg.Decode(bytes.NewReader(data)) })
 	}
 	area := resample.Box{X1: float64(h.StoredWidth), Y1: float64(h.StoredHeight)}
 	// What the reduced decoder does not take goes on to the full one.
-	eighths := eighths(step)
-	if p, err := jpegplane.Decode(data, eighths); err == nil {
-		return fromPlanes(p, area, 8/float64(eighths)), nil
+	if n := eighths(step); bounded || jpegplane.Fast(n) {
+		if p, err := jpegplane.Decode(data, n); err == nil {
+			return fromPlanes(p, area, 8/float64(n)), nil
+		}
 	}
 	if largest := DefaultLimits().WholePixels; !h.jpeg.baseline() && h.Pixels() > largest {
 		// A full decoder keeps all coefficients of a progressive picture.
 		return nil, fmt.Errorf("%w: a progressive JPEG that is damaged, or hardly made smaller, may have %d megapixels", ErrTooLarge, largest/1e6)
+	}
+	if bounded {
+		return nil, ErrUnbounded
 	}
 	img, err := guarded("JPEG", func() (image.Image, error) {
 		return jpegn.Decode(bytes.NewReader(data), &jpegn.Options{ScaleDenom: denominator})

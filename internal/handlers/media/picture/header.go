@@ -15,6 +15,9 @@ var (
 	ErrTooLarge = errors.New("the picture is larger than is allowed")
 	// ErrCorrupt says that the bytes do not keep to their format.
 	ErrCorrupt = errors.New("the picture is damaged")
+	// ErrUnbounded says that only a decoder without bounds of its own may read
+	// the picture, and that Maker.Bounded forbids that one.
+	ErrUnbounded = errors.New("the picture needs a decoder that is not bounded by itself")
 )
 
 // Format is a file format.

@@ -47,7 +47,7 @@ func decoded(t testing.TB, data []byte) *image.NRGBA {
 		}
 	}
 	if h.Format == WebP {
-		s, err := openWebP(data, h, 1)
+		s, err := openWebP(data, h, 1, false)
 		if err != nil {
 			t.Fatal(err)
 		}

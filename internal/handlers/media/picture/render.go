@@ -38,6 +38,10 @@ type Maker struct {
 	Preview bool
 	// Animations says what becomes of animated pictures; "" is Resize.
 	Animations Animations
+	// Bounded refuses with ErrUnbounded what Header.Unbounded names, and what
+	// the decoders refuse that bound themselves; nothing was decoded by another
+	// one then. Somebody else may do it without Bounded, in a process of its own.
+	Bounded bool
 }
 
 // Animations says what becomes of animated pictures.
@@ -80,6 +84,9 @@ func (m Maker) Render(ctx context.Context, data []byte, specs []Spec) (Result, e
 	}
 	if err := m.Check(h); err != nil {
 		return Result{Header: h}, err
+	}
+	if m.Bounded && h.Unbounded() {
+		return Result{Header: h}, ErrUnbounded
 	}
 	tasks, err := m.plan(h, specs)
 	if err != nil {
@@ -152,7 +159,7 @@ func (m Maker) still(ctx context.Context, data []byte, h Header, tasks []task) (
 	if len(order) == 0 {
 		return result, nil
 	}
-	base, err := open(data, h, order[0].step)
+	base, err := open(data, h, order[0].step, m.Bounded)
 	if err != nil {
 		return result, err
 	}

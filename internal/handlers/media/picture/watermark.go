@@ -33,10 +33,11 @@ const stampedQuality = 90
 // Stamped says whether data was watermarked by Stamp.
 func Stamped(data []byte) bool { return bytes.Contains(data, []byte(stamp)) }
 
-// Stamp puts the mark onto a still JPEG, PNG or WebP and leaves a marker in the
+// Stamp puts a mark onto a still JPEG, PNG or WebP and leaves a marker in the
 // file. A file with the marker comes back as it is, as do animations and GIFs.
-// The result is upright; metadata is kept as e says.
-func (w Watermark) Stamp(data []byte, l Limits, e Encoding) ([]byte, error) {
+// The result is upright; metadata is kept as m.Encoding says. m.Bounded holds
+// for the picture and for the mark.
+func (m Maker) Stamp(data []byte, w Watermark) ([]byte, error) {
 	h, err := Inspect(data)
 	if err != nil {
 		return nil, err
@@ -44,19 +45,21 @@ func (w Watermark) Stamp(data []byte, l Limits, e Encoding) ([]byte, error) {
 	if Stamped(data) || h.Frames > 1 || h.Format == GIF {
 		return data, nil
 	}
-	l.StreamedPixels = l.WholePixels // it is decoded whole here
-	if err := l.Check(h); err != nil {
+	limits := m.Limits
+	limits.StreamedPixels = limits.WholePixels // it is decoded whole here
+	if err := limits.Check(h); err != nil {
 		return nil, err
 	}
-	img, err := wholeUpright(data, h)
+	img, err := wholeUpright(data, h, m.Bounded)
 	if err != nil {
 		return nil, err
 	}
-	mark, err := w.mark(l, img.Rect.Dx())
+	mark, err := w.mark(Maker{Limits: limits, Bounded: m.Bounded}, img.Rect.Dx())
 	if err != nil {
 		return nil, fmt.Errorf("the watermark: %w", err)
 	}
 	marked := imaging.Overlay(img, mark, w.at(img.Rect, mark.Rect), float64(w.Opacity)/100)
+	e := m.Encoding
 	e.Quality = stampedQuality
 	if h.Format == JPEG {
 		return e.stampedJPEG(marked, h)
@@ -71,8 +74,8 @@ func (w Watermark) Stamp(data []byte, l Limits, e Encoding) ([]byte, error) {
 	return stampedWebP(out, marked), nil
 }
 
-func wholeUpright(data []byte, h Header) (*image.NRGBA, error) {
-	s, err := open(data, h, 1)
+func wholeUpright(data []byte, h Header, bounded bool) (*image.NRGBA, error) {
+	s, err := open(data, h, 1, bounded)
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +92,9 @@ func wholeUpright(data []byte, h Header) (*image.NRGBA, error) {
 }
 
 // mark decodes the mark at its width on a picture.
-func (w Watermark) mark(l Limits, width int) (*image.NRGBA, error) {
+func (w Watermark) mark(m Maker, width int) (*image.NRGBA, error) {
 	spec := Spec{Width: max(1, int(math.Round(float64(width)*float64(w.Percent)/100))), Enlarge: true, Formats: []Format{PNG}}
-	r, err := Maker{Limits: l}.render(w.Mark, spec)
+	r, err := m.render(w.Mark, spec)
 	if err != nil {
 		return nil, err
 	}

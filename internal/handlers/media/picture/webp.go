@@ -20,11 +20,14 @@ const spare = 1.25
 // openWebP decodes a still WebP, in Go: faster than the library in WebAssembly,
 // and its memory is bounded by the header. Opaque lossy ones stay in the planes
 // of VP8, and are made smaller while they are decoded.
-func openWebP(data []byte, h Header, step float64) (source, error) {
+func openWebP(data []byte, h Header, step float64, bounded bool) (source, error) {
 	if k := denominator(step / spare); k > 1 && h.Streamed {
 		// What the reduced decoder does not take goes on to the full one.
 		if p, err := vp8plane.Decode(h.webp.lossy, k); err == nil {
 			return fromFrame(p, h, float64(k)), nil
+		}
+		if bounded {
+			return nil, ErrUnbounded
 		}
 	}
 	if largest := DefaultLimits().WholePixels; h.Pixels() > largest {

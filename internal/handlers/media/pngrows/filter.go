@@ -1,39 +1,84 @@
 package pngrows
 
+import "encoding/binary"
+
 // unfilter undoes a row's filter in place (PNG, 9.2). above is the row before,
 // zeros for the first.
 func unfilter(kind byte, row, above []byte, stride int) bool {
 	above = above[:len(row)]
-	switch kind {
-	case 0:
-	case 1:
-		for i := stride; i < len(row); i++ {
-			row[i] += row[i-stride]
-		}
-	case 2:
-		for i, v := range above {
-			row[i] += v
-		}
-	case 3:
-		for i := range min(stride, len(row)) {
-			row[i] += above[i] / 2
-		}
-		for i := stride; i < len(row); i++ {
-			row[i] += byte((int(row[i-stride]) + int(above[i])) / 2)
-		}
-	case 4:
-		switch stride {
-		case 3:
-			paeth3(row, above)
-		case 4:
-			paeth4(row, above)
-		default:
-			paethAny(row, above, stride)
-		}
+	switch {
+	case kind == 0:
+	case kind == 1 && stride == 4:
+		sub4(row)
+	case kind == 2:
+		up(row, above)
+	case kind == 3 && stride == 4:
+		average4(row, above)
+	case kind == 4 && stride == 3:
+		paeth3(row, above)
+	case kind == 4 && stride == 4:
+		paeth4(row, above)
+	case kind == 1:
+		subAny(row, stride)
+	case kind == 3:
+		averageAny(row, above, stride)
+	case kind == 4:
+		paethAny(row, above, stride)
 	default:
 		return false
 	}
 	return true
+}
+
+// low7 masks the lower bits of eight bytes in a word.
+const low7 = 0x7f7f7f7f7f7f7f7f
+
+// add adds the bytes of two words, each for itself.
+func add(a, b uint64) uint64 { return (a&low7 + b&low7) ^ ((a ^ b) &^ low7) }
+
+// mean is the rounded-down mean of the bytes of two words.
+func mean(a, b uint64) uint64 { return a&b + (a^b)>>1&low7 }
+
+func up(row, above []byte) {
+	for len(row) >= 8 && len(above) >= 8 {
+		binary.LittleEndian.PutUint64(row, add(binary.LittleEndian.Uint64(row), binary.LittleEndian.Uint64(above)))
+		row, above = row[8:], above[8:]
+	}
+	for i, v := range above {
+		row[i] += v
+	}
+}
+
+func sub4(row []byte) {
+	var a uint64
+	for ; len(row) >= 4; row = row[4:] {
+		a = add(a, uint64(binary.LittleEndian.Uint32(row)))
+		binary.LittleEndian.PutUint32(row, uint32(a))
+	}
+}
+
+func average4(row, above []byte) {
+	var a uint64
+	for len(row) >= 4 && len(above) >= 4 {
+		a = add(uint64(binary.LittleEndian.Uint32(row)), mean(a, uint64(binary.LittleEndian.Uint32(above))))
+		binary.LittleEndian.PutUint32(row, uint32(a))
+		row, above = row[4:], above[4:]
+	}
+}
+
+func subAny(row []byte, stride int) {
+	for i := stride; i < len(row); i++ {
+		row[i] += row[i-stride]
+	}
+}
+
+func averageAny(row, above []byte, stride int) {
+	for i := range min(stride, len(row)) {
+		row[i] += above[i] / 2
+	}
+	for i := stride; i < len(row); i++ {
+		row[i] += byte((int(row[i-stride]) + int(above[i])) / 2)
+	}
 }
 
 // paeth chooses among left, above and above left the one nearest to left +

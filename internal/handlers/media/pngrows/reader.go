@@ -8,7 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 
-	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/flate"
 )
 
 // The ways in which a PNG is refused.
@@ -86,13 +86,27 @@ func open(data []byte) (*rows, error) {
 	if r.width == 0 || r.colour == indexed && r.entries == 0 {
 		return nil, fmt.Errorf("%w: its header is incomplete", ErrCorrupt)
 	}
-	inflate, err := zlib.NewReader(bufio.NewReaderSize(&pixels{rest: rest}, 1<<15))
+	inflate, err := inflater(bufio.NewReaderSize(&pixels{rest: rest}, 1<<15))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return nil, err
 	}
 	r.inflate = inflate
 	r.current, r.previous = make([]byte, r.rowBytes()+1), make([]byte, r.rowBytes()+1)
 	return r, nil
+}
+
+// inflater reads a zlib stream (RFC 1950) without its own checksum: that of the
+// chunks has covered the same bytes already.
+func inflater(b *bufio.Reader) (io.ReadCloser, error) {
+	var head [2]byte
+	if _, err := io.ReadFull(b, head[:]); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	const deflate, dictionary = 8, 0x20
+	if head[0]&15 != deflate || head[1]&dictionary != 0 || binary.BigEndian.Uint16(head[:])%31 != 0 {
+		return nil, fmt.Errorf("%w: its pixels are no zlib stream", ErrCorrupt)
+	}
+	return flate.NewReader(b), nil
 }
 
 func chunk(b []byte) (kind string, body, rest []byte, err error) {

@@ -10,14 +10,14 @@ type Reduced struct {
 	Planes        [][]byte // 3 or 4, each Width×Height
 }
 
-// Reduce decodes data and averages squares of k×k pixels; k is 1 or more.
+// Reduce decodes data and averages squares of k×k pixels; k is 1 to 128.
 func Reduce(data []byte, k int) (*Reduced, error) {
 	r, err := open(data)
 	if err != nil {
 		return nil, err
 	}
 	defer r.inflate.Close()
-	k = max(k, 1)
+	k = min(max(k, 1), largest)
 	out := &Reduced{Width: (r.width + k - 1) / k, Height: (r.height + k - 1) / k}
 	n := 3
 	if r.alpha {
@@ -71,7 +71,11 @@ func addAlpha(sums []uint32, row []byte, k int) {
 		var red, green, blue, alpha uint32
 		for len(part) >= 4 {
 			a := uint32(part[3])
-			red, green, blue = red+times(part[0], a), green+times(part[1], a), blue+times(part[2], a)
+			if a == 255 {
+				red, green, blue = red+uint32(part[0]), green+uint32(part[1]), blue+uint32(part[2])
+			} else {
+				red, green, blue = red+times(part[0], a), green+times(part[1], a), blue+times(part[2], a)
+			}
 			alpha += a
 			part = part[4:]
 		}
@@ -86,19 +90,24 @@ func times(v byte, a uint32) uint32 {
 	return (t + t>>8) >> 8
 }
 
+// largest k: up to it the reciprocals of store are exact.
+const largest = 128
+
 // store divides a row of sums by the pixels that went into them.
 func (o *Reduced) store(y int, sums []uint32, k, deep, width int) {
 	n := len(o.Planes)
+	last := o.Width - 1
 	whole := uint32(k * deep)
+	// With m = 2⁴⁸/count+1, v·m>>48 is v/count for all v < 256·count: the excess
+	// is v/2⁴⁸ at most, less than the 1/count that is missing to the next whole.
+	m := 1<<48/uint64(whole) + 1
 	for c, plane := range o.Planes {
 		row := plane[y*o.Width:][:o.Width]
-		for x := range row {
-			count := whole
-			if x == len(row)-1 {
-				count = uint32((width - x*k) * deep)
-			}
-			row[x] = byte((sums[x*n+c] + count/2) / count)
+		for x := range last {
+			row[x] = byte(uint64(sums[x*n+c]+whole/2) * m >> 48)
 		}
+		count := uint32((width - last*k) * deep)
+		row[last] = byte((sums[last*n+c] + count/2) / count)
 	}
 }
 

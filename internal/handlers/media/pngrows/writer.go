@@ -29,7 +29,7 @@ func Encode(w io.Writer, img *image.NRGBA, best bool) error {
 	if err := writeChunk(w, "IHDR", append(head, 8, colour, 0, 0, 0)); err != nil {
 		return err
 	}
-	level := 5
+	level := 4 // a fifth less time than 5 for 1 % more bytes
 	if best {
 		level = zlib.BestCompression
 	}
