@@ -83,7 +83,7 @@ func TestForeignCorpora(t *testing.T) {
 		default:
 			t.Errorf("%s: %d renditions, %v", name, len(r.Renditions), err)
 		}
-		if used := after.TotalAlloc - before.TotalAlloc; used > 128<<20 {
+		if used := after.TotalAlloc - before.TotalAlloc; used > 160<<20 { // in sum, not at once
 			t.Errorf("%s took %d MiB", name, used>>20)
 		}
 	})
