@@ -106,20 +106,21 @@ type Store struct {
 	retryAfter int64
 	schema     Description
 
-	claiming chan struct{} // one claimer at a time: see claim.go
+	// claiming lets one claimer in at a time, see claim.go: what follows is its.
+	claiming chan struct{}
 	lanes    map[laneKey]*lane
 	classes  map[string]*classes
 	heldBack map[string][]int64
 	doubts   map[int64]doubt // unclear claims, by row: see doubt.go
 	crowded  int             // claims for which others are expected: see takeSkipping
+	places   map[string]int  // kinds whose permit rows were made
 
 	oneStatement atomic.Bool // see settle_plain.go
 	asked        atomic.Int64
 
-	mu      sync.Mutex
+	mu      sync.Mutex      // never held while the database is asked
 	unclear map[string]bool // settlements whose answer was lost, by lease
 	tried   map[int64]int64 // renewals whose answer was lost: what they wrote
-	places  map[string]int  // kinds whose permit rows were made
 	combine combiner
 
 	flows flowsTo                            // see ledger_flows.go

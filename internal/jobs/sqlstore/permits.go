@@ -127,10 +127,10 @@ func (s *Store) takePlace(ctx context.Context, q Tx, x *candidate, token string,
 	return false, nil
 }
 
-// makePlaces makes the rows of a kind's places, once a process.
+// makePlaces makes the rows of a kind's places, once a process. Its caller is
+// the claimer: s.mu may not be held while the database is waited for, as a
+// settlement asks for it inside of the transaction that is waited for.
 func (s *Store) makePlaces(ctx context.Context, kind string, limit int) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for place := s.places[kind] + 1; place <= limit; place++ {
 		if _, err := s.exec(ctx, s.ownDB, s.d.insertOrSkip("cmsjobs_permits", "kind, place", "(?, ?)", "kind, place"), kind, place); err != nil {
 			return fmt.Errorf("making the places of %s: %w", kind, err)

@@ -5,9 +5,12 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
 // Many processes open a CMS's fresh database at the same moment, while the CMS
@@ -47,4 +50,34 @@ func TestManyOpenAFreshSQLiteDatabaseAtOnce(t *testing.T) {
 		})
 	}
 	openers.Wait()
+}
+
+// A settlement asks for the store's lock inside of its transaction, for which
+// a claim of a limited kind waits on SQLite: the claim may not hold the lock.
+func TestAClaimOfALimitedKindWaitsWithoutTheStoresLock(t *testing.T) {
+	v := variant{engine: jobstest.SQLite, layout: Stock, mode: CAS}
+	f := v.fixture(t, v.database(t))
+	ctx := context.Background()
+	settling, err := f.db.DB.BeginTxx(ctx, nil) // SQLite's one writer
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, made := f.Statements(), make(chan error, 1)
+	go func() { made <- f.makePlaces(ctx, limitedKind.Name, 2) }()
+	for f.Statements() == asked {
+		runtime.Gosched()
+	}
+	locked := make(chan struct{})
+	go func() { f.triedRenewal(1); close(locked) }()
+	select {
+	case <-locked:
+	case <-time.After(10 * time.Second):
+		t.Error("the settlement waits for the claim, which waits for the settlement")
+	}
+	if err := settling.Rollback(); err != nil {
+		t.Error(err)
+	}
+	if err := <-made; err != nil {
+		t.Error(err)
+	}
 }
