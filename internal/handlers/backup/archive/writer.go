@@ -25,8 +25,10 @@ type Writer struct {
 	buf    []byte
 }
 
-// window bounds what zstd looks back over, and so its memory per thread.
-const window = 2 << 20
+// window bounds what zstd looks back over. Its fastest level remembers too
+// little to find matches farther away; with a larger one it only leaves the
+// processor's cache (2 MiB: half as much time again, for a larger archive).
+const window = 256 << 10
 
 // NewWriter begins an archive on w, encrypted when there are recipients.
 func NewWriter(w io.Writer, f Format, recipients []age.Recipient) (*Writer, error) {
@@ -43,7 +45,7 @@ func NewWriter(w io.Writer, f Format, recipients []age.Recipient) (*Writer, erro
 	var err error
 	switch f {
 	case TarZstd:
-		packed, err = zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(window))
+		packed, err = NewZstd(w)
 	case TarGzip:
 		gz := pgzip.NewWriter(w)
 		packed, err = gz, gz.SetConcurrency(1<<20, 4)
@@ -60,6 +62,11 @@ func NewWriter(w io.Writer, f Format, recipients []age.Recipient) (*Writer, erro
 	a.tar = tar.NewWriter(packed)
 	a.layers = append([]io.Closer{a.tar, packed}, a.layers...)
 	return a, nil
+}
+
+// NewZstd packs a stream as archives do.
+func NewZstd(w io.Writer) (io.WriteCloser, error) {
+	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(window))
 }
 
 // ErrShort says that a file had fewer bytes than it said. The entry is in the

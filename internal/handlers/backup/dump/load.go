@@ -16,14 +16,17 @@ const maxStatement = 1 << 30
 
 // LoadOptions choose how a dump is restored.
 type LoadOptions struct {
-	// Workers insert rows at the same time; 0 means 4.
+	// Workers insert the rows of so many tables at the same time; 0 means 4.
 	Workers int
 	// DropDefiners makes the restoring user the definer of views and routines.
 	DropDefiners bool
 }
 
-// Loader restores the pieces of a MySQL dump into a database: rows on several
-// connections at once, everything else on one, in order.
+// Loader restores the pieces of a MySQL dump into a database: the rows of each
+// table in their order on one connection, those of the tables that follow on
+// others beside it, everything else on one more, in order. Rows out of their
+// order would split the pages of the primary key, which costs the server a
+// third more time than a second connection saves.
 type Loader struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -35,8 +38,9 @@ type Loader struct {
 	split   *Splitter
 	part    Part
 	table   string
-	inserts chan string
-	pending sync.WaitGroup // INSERTs that are not done
+	inserts []chan string  // one for each worker
+	turn    int            // whose the table's rows are
+	pending sync.WaitGroup // INSERTs that are not committed
 	workers sync.WaitGroup
 }
 
@@ -49,14 +53,16 @@ func NewLoader(ctx context.Context, dsn string, o LoadOptions) (*Loader, error) 
 	if o.Workers <= 0 {
 		o.Workers = 4
 	}
-	l := &Loader{pool: pool, options: o, inserts: make(chan string)}
+	l := &Loader{pool: pool, options: o}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	if l.conn, err = loadingConn(ctx, pool); err != nil {
 		return nil, errors.Join(fmt.Errorf("connecting for the restore: %w", err), pool.Close())
 	}
 	l.split = l.splitter()
 	for range o.Workers {
-		l.workers.Go(l.work)
+		inserts := make(chan string, queued)
+		l.inserts = append(l.inserts, inserts)
+		l.workers.Go(func() { l.work(inserts) })
 	}
 	return l, nil
 }
@@ -77,20 +83,57 @@ func loadingConn(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 	return conn, nil
 }
 
-func (l *Loader) work() {
-	conn, err := loadingConn(l.ctx, l.pool)
+const (
+	// queued is how many INSERTs of 1 MB wait for a worker.
+	queued = 2
+	// batch is how many a worker commits at once: a commit waits for the disk.
+	batch = 16
+)
+
+// rowSettings are what a worker needs besides: it commits itself, and checks
+// what is unique, without which MariaDB fills the tables of a longer
+// transaction by temporary files, in twice the time.
+var rowSettings = []string{"SET autocommit = 0", "SET unique_checks = 1"}
+
+// work inserts what it is sent. Nothing stays uncommitted while it waits.
+func (l *Loader) work(inserts <-chan string) {
+	conn, err := l.rowConn()
 	if err != nil {
 		l.cancel(fmt.Errorf("connecting for the restore: %w", err))
 	} else {
 		defer conn.Close()
 	}
-	for statement := range l.inserts {
-		if l.ctx.Err() == nil {
-			if _, err := conn.ExecContext(l.ctx, statement); err != nil {
-				l.cancel(describe(statement, err))
-			}
+	open := 0
+	for statement := range inserts {
+		l.insert(conn, statement)
+		if open++; open == batch || len(inserts) == 0 {
+			l.insert(conn, "COMMIT")
+			l.pending.Add(-open)
+			open = 0
 		}
-		l.pending.Done()
+	}
+}
+
+func (l *Loader) rowConn() (*sql.Conn, error) {
+	conn, err := loadingConn(l.ctx, l.pool)
+	if err != nil {
+		return nil, err
+	}
+	for _, statement := range rowSettings {
+		if _, err := conn.ExecContext(l.ctx, statement); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+	}
+	return conn, nil
+}
+
+// insert runs a worker's statement, unless something failed before.
+func (l *Loader) insert(conn *sql.Conn, statement string) {
+	if l.ctx.Err() != nil {
+		return
+	}
+	if _, err := conn.ExecContext(l.ctx, statement); err != nil {
+		l.cancel(describe(statement, err))
 	}
 }
 
@@ -108,6 +151,9 @@ func (l *Loader) Load(part Part, table string, piece []byte) error {
 	}
 	if table != l.table && table == "" {
 		l.pending.Wait() // what follows the tables needs their rows
+	}
+	if table != l.table {
+		l.turn = (l.turn + 1) % len(l.inserts)
 	}
 	l.part, l.table = part, table
 	if _, err := l.split.Write(piece); err != nil {
@@ -137,8 +183,11 @@ func (l *Loader) statement(statement []byte) error {
 	}
 	if l.table != "" && bytes.HasPrefix(statement, []byte("INSERT ")) {
 		l.pending.Add(1)
-		l.inserts <- string(statement)
+		l.inserts[l.turn] <- string(statement)
 		return nil
+	}
+	if l.table != "" && bytes.HasPrefix(statement, []byte("REPLACE ")) {
+		l.pending.Wait() // it would wait for locks of rows beside it
 	}
 	if l.options.DropDefiners && l.table == "" {
 		statement = Definer.ReplaceAll(statement, nil)
@@ -153,7 +202,9 @@ func (l *Loader) statement(statement []byte) error {
 // nothing else went wrong before.
 func (l *Loader) Close() error {
 	err := l.split.Close()
-	close(l.inserts)
+	for _, inserts := range l.inserts {
+		close(inserts)
+	}
 	l.workers.Wait()
 	err = l.err(err)
 	l.cancel(nil)

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/klauspost/compress/zstd"
 	"github.com/klauspost/pgzip"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -61,9 +61,7 @@ func BenchmarkBesidePeers(b *testing.B) {
 		run  func() error
 	}{
 		{"dump/own-plain", own("", nil)},
-		{"dump/own-zstd", own(".own.zst", func(w io.Writer) (io.WriteCloser, error) {
-			return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(2<<20))
-		})},
+		{"dump/own-zstd", own(".own.zst", archive.NewZstd)},
 		{"dump/own-pgzip", own(".own.gz", func(w io.Writer) (io.WriteCloser, error) { return pgzip.NewWriter(w), nil })},
 		{"dump/mariadb-dump-plain", shell(tool + " > " + file + ".peer; sync " + file + ".peer")},
 		{"dump/mariadb-dump-gzip", shell(tool + " | gzip > " + file + ".gz; sync " + file + ".gz")},

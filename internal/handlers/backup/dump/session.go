@@ -1,12 +1,14 @@
 package dump
 
 import (
+	"bufio"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -39,6 +41,9 @@ func Connect(dsn string) (*sql.DB, *mysql.Config, error) {
 	c.ReadTimeout, c.WriteTimeout = 0, 0 // a stall is the caller's to notice
 	c.Loc = time.UTC
 	c.Logger = silent{}
+	if c.DialFunc == nil {
+		c.DialFunc = dial
+	}
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		return nil, nil, err
@@ -50,6 +55,27 @@ func Connect(dsn string) (*sql.DB, *mysql.Config, error) {
 type silent struct{}
 
 func (silent) Print(...any) {}
+
+// readAhead is how much of an answer is taken from the network at once: the
+// driver alone asks for a few KiB each time.
+const readAhead = 64 << 10
+
+// dial connects as the driver does, but reads ahead.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return bufferedConn{c, bufio.NewReaderSize(c, readAhead)}, nil
+}
+
+type bufferedConn struct {
+	net.Conn
+	ahead *bufio.Reader
+}
+
+func (c bufferedConn) Read(p []byte) (int, error) { return c.ahead.Read(p) }
 
 func open(ctx context.Context, dsn string) (*session, error) {
 	pool, c, err := Connect(dsn)
