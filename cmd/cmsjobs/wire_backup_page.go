@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
@@ -26,10 +29,7 @@ var (
 )
 
 func (b webBackups) Backups(ctx context.Context) ([]web.Backup, error) {
-	list, err := b.h.List(ctx, "")
-	if err != nil && len(list) == 0 {
-		return nil, err
-	}
+	list, away := b.h.List(ctx, "")
 	proofs, err := b.h.Proofs(ctx, "", 500)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,19 @@ func (b webBackups) Backups(ctx context.Context) ([]web.Backup, error) {
 	for _, s := range list {
 		out = append(out, backupView(s, proofs))
 	}
-	return out, nil
+	return out, reached(away)
+}
+
+// reached says for pages what an error of a destination means: what is asked
+// for is not there, or cannot be asked for.
+func reached(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, backup.ErrNoBackup), errors.Is(err, storage.ErrNotFound):
+		return errors.Join(jobs.ErrNotFound, err)
+	}
+	return fmt.Errorf("%w: %w", web.ErrAway, err)
 }
 
 func backupView(s backup.Stored, proofs []backup.Proof) web.Backup {
@@ -62,11 +74,11 @@ func proofText(p backup.Proof) string {
 
 func (b webBackups) find(ctx context.Context, name string) (backup.Stored, error) {
 	id, destination, _ := strings.Cut(name, "@")
-	s, err := b.h.Show(ctx, id, destination)
-	if errors.Is(err, backup.ErrNoBackup) {
-		err = errors.Join(jobs.ErrNotFound, err)
+	if destination != "" && !slices.Contains(b.h.Destinations(), destination) {
+		return backup.Stored{}, fmt.Errorf("no destination is named %q: %w", destination, jobs.ErrNotFound)
 	}
-	return s, err
+	s, err := b.h.Show(ctx, id, destination)
+	return s, reached(err)
 }
 
 func (b webBackups) OpenBackup(ctx context.Context, name string) (io.ReadCloser, web.Backup, error) {
@@ -77,7 +89,7 @@ func (b webBackups) OpenBackup(ctx context.Context, name string) (io.ReadCloser,
 	content, info, err := b.h.Download(ctx, s)
 	view := backupView(s, nil)
 	view.ID, view.Size = filepath.Base(s.Archive), info.Size
-	return content, view, err
+	return content, view, reached(err)
 }
 
 func (b webBackups) DeleteBackup(ctx context.Context, name string) error {
@@ -85,7 +97,7 @@ func (b webBackups) DeleteBackup(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return b.h.Delete(ctx, s)
+	return reached(b.h.Delete(ctx, s))
 }
 
 // planTime is how long a page waits for the comparison of all files.

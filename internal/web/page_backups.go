@@ -1,7 +1,9 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -61,7 +63,7 @@ type backupsSheet struct {
 	Restores   bool
 	Health     *BackupHealth
 	Backups    []Backup
-	// Away is why their place did not list them; "" when it did.
+	// Away is which places did not list theirs and why; "" when all did.
 	Away  string
 	Plot  template.HTML
 	Total int64
@@ -91,7 +93,8 @@ func (s *Server) backupsPage(c echo.Context) error {
 // away is told on the page: it is when people come here. ready is false while
 // answers are still awaited.
 func (s *Server) lookAtBackups(ctx context.Context, v *backupsSheet) (ready bool, err error) {
-	v.Backups, ready, err = s.backupsKept(ctx)
+	list, ready, err := s.backupsKept(ctx)
+	v.Backups, v.Away = list.Items, list.Away
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
@@ -144,7 +147,7 @@ func (s *Server) backupNamed(c echo.Context) (Backup, error) {
 		return Backup{}, err
 	}
 	list, err := s.cfg.Backups.Backups(c.Request().Context())
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrAway) {
 		return Backup{}, fmt.Errorf("listing backups: %w", err)
 	}
 	for _, b := range list {
@@ -152,7 +155,7 @@ func (s *Server) backupNamed(c echo.Context) (Backup, error) {
 			return b, nil
 		}
 	}
-	return Backup{}, fmt.Errorf("the backup %s: %w", id, jobs.ErrNotFound)
+	return Backup{}, fmt.Errorf("the backup %s: %w", id, cmp.Or(err, jobs.ErrNotFound)) // it may lie where nobody answers
 }
 
 func (s *Server) deleteBackupByForm(c echo.Context) error {

@@ -189,8 +189,8 @@ func (s *Server) sizesKept(ctx context.Context) ([]Room, bool, error) {
 	return trendOf(ctx, s, "growth", s.cfg.Growth.Growth)
 }
 
-func (s *Server) backupsKept(ctx context.Context) ([]Backup, bool, error) {
-	return trendOf(ctx, s, "backups", s.cfg.Backups.Backups)
+func (s *Server) backupsKept(ctx context.Context) (BackupList, bool, error) {
+	return trendOf(ctx, s, "backups", s.knownBackups)
 }
 
 func (s *Server) backupHealthKept(ctx context.Context, w BackupWatcher) (BackupHealth, bool, error) {

@@ -189,12 +189,13 @@ func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
 		}
 	}
 	if s.cfg.Backups != nil {
-		var ready bool
-		if g.backups, ready, err = s.backupsKept(ctx); err != nil { // a bucket that is away, say
+		list, ready, err := s.backupsKept(ctx)
+		if err != nil { // a bucket that is away, say
 			s.cfg.Log.Error("backups could not be listed", "error", err)
-			g.backupsAway, ready = true, true
+			ready = true
 		}
-		g.hasBackups, g.ready = ready && !g.backupsAway, g.ready && ready
+		g.backups, g.backupsAway = list.Items, err != nil || list.Away != ""
+		g.hasBackups, g.ready = ready && err == nil, g.ready && ready
 	}
 	return g, nil
 }

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -29,11 +31,29 @@ func answerList[T any](s *Server, c echo.Context, what string, ask func(jobs.Pag
 }
 
 func (s *Server) listBackups(c echo.Context) error {
-	list, err := s.cfg.Backups.Backups(c.Request().Context())
+	list, err := s.knownBackups(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("listing backups: %w", err)
 	}
-	return c.JSON(http.StatusOK, BackupList{each(list, same)})
+	list.Items = each(list.Items, same)
+	return c.JSON(http.StatusOK, list)
+}
+
+// BackupList is what is known of the backups.
+type BackupList struct {
+	Items []Backup `json:"items"`
+	// Away says which places could not be asked and why; what lies there is
+	// not among the items.
+	Away string `json:"away,omitempty"`
+}
+
+// knownBackups lists what the places that answer hold; that none does is an error.
+func (s *Server) knownBackups(ctx context.Context) (BackupList, error) {
+	list, err := s.cfg.Backups.Backups(ctx)
+	if errors.Is(err, ErrAway) && len(list) > 0 {
+		return BackupList{list, err.Error()}, nil
+	}
+	return BackupList{Items: list}, err
 }
 
 func (s *Server) downloadBackup(c echo.Context) error {

@@ -86,6 +86,9 @@ func problemOf(err error) *Problem {
 		return refuse(http.StatusNotFound, "There is nothing with this id.")
 	case errors.Is(err, jobs.ErrConflict):
 		return refuse(http.StatusConflict, "%s", sentence(err.Error()))
+	case errors.Is(err, ErrAway):
+		p = refuse(http.StatusServiceUnavailable, "The place of the backups does not answer. See to its address, its keys and the network, then try again. It says: %s", err)
+		p.retryAfter = 30
 	case errors.As(err, &http400):
 		return refuse(http400.Code, "%s", sentence(fmt.Sprint(http400.Message)))
 	case errors.Is(err, context.DeadlineExceeded):

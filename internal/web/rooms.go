@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"time"
 
@@ -99,8 +100,15 @@ type TickReport struct {
 	Failed   int `json:"failed"`
 }
 
+// ErrAway marks the error of a place that cannot be asked: a bucket whose
+// server is down, say. The answer is 503, with the error's text.
+var ErrAway = errors.New("not every place of the backups can be read")
+
 // Backups shows backup archives. Making one is enqueuing backup.generate.
+// Errors that wrap ErrAway name the place and why it does not answer.
 type Backups interface {
+	// Backups are those at all places. Where some are away, the error wraps
+	// ErrAway and the list has what the others hold.
 	Backups(ctx context.Context) ([]Backup, error)
 	OpenBackup(ctx context.Context, id string) (io.ReadCloser, Backup, error)
 	DeleteBackup(ctx context.Context, id string) error

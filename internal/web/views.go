@@ -39,7 +39,6 @@ type (
 	QueueList       = Items[QueueView]
 	WorkerList      = Items[WorkerView]
 	ScheduleList    = Items[ScheduleView]
-	BackupList      = Items[Backup]
 	WebhookList     = Items[Webhook]
 	RoomList        = Items[Room]
 	SettingList     = Items[Setting]

@@ -287,6 +287,7 @@ var wordsEN = map[string]string{
 	"backups.verify":                "Verify the newest",
 	"backups.sum":                   "%s backups, %s",
 	"backups.plot":                  "Sizes of the last %d backups",
+	"backups.away.some":             "Not all backups are listed: a place does not answer. See to its address, its keys and the network, and load this page again. It says:",
 	"backups.away":                  "The backups cannot be listed: their place does not answer. See to its address, its keys and the network, and load this page again. It says:",
 	"backups.none":                  "There is no backup yet. “Back up now” makes the first.",
 	"backups.archive":               "Archive",

@@ -287,6 +287,7 @@ var wordsVI = map[string]string{
 	"backups.verify":                "Kiểm tra bản mới nhất",
 	"backups.sum":                   "%s bản sao lưu, %s",
 	"backups.plot":                  "Dung lượng của %d bản sao lưu gần nhất",
+	"backups.away.some":             "Chưa liệt kê đủ các bản sao lưu: một nơi lưu không trả lời. Hãy kiểm tra địa chỉ, khóa truy cập và mạng, rồi tải lại trang này. Lý do:",
 	"backups.away":                  "Không liệt kê được các bản sao lưu: nơi lưu không trả lời. Hãy kiểm tra địa chỉ, khóa truy cập và mạng, rồi tải lại trang này. Lý do:",
 	"backups.none":                  "Chưa có bản sao lưu. “Sao lưu ngay” để tạo bản đầu tiên.",
 	"backups.archive":               "Tệp",

@@ -232,6 +232,67 @@ func TestS3TakesBackupsOrNothing(t *testing.T) {
 	}
 }
 
+// TestWrongCredentialsAreNamedAndLeaveNothing has a bucket that checks who
+// asks: a backup with a key that it does not know fails by name before it is
+// sent, what was there stays good, and what another place took stays.
+func TestWrongCredentialsAreNamedAndLeaveNothing(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	backend := s3mem.New()
+	if err := backend.CreateBucket("b"); err != nil {
+		t.Fatal(err)
+	}
+	api := gofakes3.New(backend, gofakes3.WithoutVersioning()).Server()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("Authorization"), "Credential=right/") {
+			api.ServeHTTP(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, "<Error><Code>InvalidAccessKeyId</Code></Error>")
+	}))
+	t.Cleanup(server.Close)
+	bucket := func(key string) storage.Store {
+		store, err := storage.NewS3(storage.S3Config{Bucket: "b", Endpoint: server.URL, PathStyle: true, AccessKey: key, SecretKey: "hunter2"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	s.c.Destinations = map[string]storage.Store{"s3": bucket("right")}
+	_, good := s.backup(t, s.handler(t))
+	s.clock.now = s.clock.now.Add(time.Hour)
+
+	s.c.Destinations = map[string]storage.Store{"s3": bucket("wrong"), "local": local(t, t.TempDir())}
+	h := s.handler(t)
+	report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
+	if err == nil || !strings.Contains(err.Error(), "destination s3") || !strings.Contains(err.Error(), "check access key") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("%+v, %v", report, err)
+	}
+	all, err := h.List(t.Context(), "")
+	if len(all) != 1 || all[0].Destination != "local" || err == nil || !strings.Contains(err.Error(), "destination s3") {
+		t.Errorf("%d backups, %v", len(all), err)
+	}
+	if _, err := h.Digest(t.Context()); err != nil {
+		t.Errorf("the week is not summed up: %v", err)
+	}
+	health, err := h.Health(t.Context())
+	if err != nil || !slices.ContainsFunc(health.Warnings, func(w Warning) bool { return w.Code == "unreachable" && w.Destination == "s3" }) {
+		t.Errorf("%+v, %v", health, err)
+	}
+	if report, err := h.Create(t.Context(), Request{Database: true, Destinations: []string{"s3"}}, nil); err == nil || report.Status != Failed {
+		t.Errorf("%+v, %v", report, err)
+	}
+
+	s.c.Destinations = map[string]storage.Store{"s3": bucket("right")}
+	h = s.handler(t)
+	if all, err := h.List(t.Context(), ""); err != nil || len(all) != 1 || all[0].ID != good.ID || len(objects(t, s.c.Destinations["s3"])) != 2 {
+		t.Errorf("%d backups count, %v", len(all), err)
+	}
+	if _, err := h.Verify(t.Context(), good, LevelRestored, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // objects are the keys at a store and their sizes.
 func objects(t *testing.T, s storage.Store) map[string]int64 {
 	t.Helper()

@@ -31,11 +31,8 @@ func (h *Handler) verifyJob(ctx context.Context, _ jobs.Job, p VerifyPayload) er
 		return err
 	}
 	all, err := h.List(ctx, p.Storage)
-	if err != nil {
-		return err
-	}
+	failed := []error{err} // a place that is away is no reason not to prove what the others have
 	var proofs []Proof
-	var failed []error
 	for _, b := range all {
 		if b.ID == first.ID {
 			proof, err := h.Verify(ctx, b, p.Level, func(s Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })

@@ -1,0 +1,130 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+)
+
+// bucketHouse has a bucket besides, which goes away.
+type bucketHouse struct {
+	*house
+	gone, alone *atomic.Bool // alone: there is nothing but the bucket
+}
+
+var errRefused = fmt.Errorf("%w: destination s3: dial tcp: connection refused", web.ErrAway)
+
+func (h bucketHouse) Backups(ctx context.Context) ([]web.Backup, error) {
+	switch {
+	case !h.gone.Load():
+		list, err := h.house.Backups(ctx)
+		return append(list, web.Backup{ID: "far@s3", Destination: "s3", Size: 6, CreatedAt: noon}), err
+	case h.alone.Load():
+		return nil, errRefused
+	}
+	list, err := h.house.Backups(ctx)
+	if err == nil {
+		err = errRefused
+	}
+	return list, err
+}
+
+func (h bucketHouse) OpenBackup(ctx context.Context, id string) (io.ReadCloser, web.Backup, error) {
+	if h.gone.Load() {
+		return nil, web.Backup{}, errRefused
+	}
+	return h.house.OpenBackup(ctx, id)
+}
+
+func (h bucketHouse) DeleteBackup(ctx context.Context, id string) error {
+	if h.gone.Load() {
+		return errRefused
+	}
+	return h.house.DeleteBackup(ctx, id)
+}
+
+func (h bucketHouse) PlanRestore(ctx context.Context, id string, part web.RestorePart) (web.RestorePlan, error) {
+	if h.gone.Load() {
+		return web.RestorePlan{}, errRefused
+	}
+	return h.house.PlanRestore(ctx, "b.tar.zst", part)
+}
+
+func (h bucketHouse) RestoreBackup(ctx context.Context, id string, part web.RestorePart, confirm string) (jobs.Receipt, error) {
+	if h.gone.Load() {
+		return jobs.Receipt{}, errRefused
+	}
+	return h.house.RestoreBackup(ctx, id, part, confirm)
+}
+
+func newBucketSite(t *testing.T) (*site, bucketHouse) {
+	h := bucketHouse{gone: &atomic.Bool{}, alone: &atomic.Bool{}}
+	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
+		h.house = c.Schedules.(*house)
+		c.Backups = h
+	})
+	return s, h
+}
+
+// TestOnePlaceThatIsAwayHidesNoOther has two places, one of which does not
+// answer: it is named, and what the other holds is listed.
+func TestOnePlaceThatIsAwayHidesNoOther(t *testing.T) {
+	s, h := newBucketSite(t)
+	h.gone.Store(true)
+	s.visitor(t).signIn("admin").get("/admin/backups").sees("Not all backups are listed", "destination s3: dial tcp: connection refused", "b.tar.zst")
+	s.visitor(t).signIn("admin").get("/admin").sees("The place of the backups does not answer")
+	var list web.BackupList
+	s.admin("GET", "/api/v1/backups", nil).want(t, http.StatusOK).into(t, &list)
+	if len(list.Items) != 1 || list.Items[0].ID != "b.tar.zst" || !strings.Contains(list.Away, "destination s3") {
+		t.Errorf("%+v", list)
+	}
+}
+
+// TestTheAPISaysThatThePlaceOfTheBackupsIsAway asks for everything that needs it.
+func TestTheAPISaysThatThePlaceOfTheBackupsIsAway(t *testing.T) {
+	s, h := newBucketSite(t)
+	h.gone.Store(true)
+	h.alone.Store(true)
+	for _, ask := range [][2]string{{"GET", "/api/v1/backups"}, {"DELETE", "/api/v1/backups/far@s3"}, {"GET", "/api/v1/backups/far@s3/download"}} {
+		a := s.admin(ask[0], ask[1], nil).want(t, http.StatusServiceUnavailable)
+		var p web.Problem
+		a.into(t, &p)
+		if !strings.Contains(p.Detail, "its keys and the network, then try again") || !strings.Contains(p.Detail, "destination s3") || a.header.Get("Retry-After") == "" {
+			t.Errorf("%s %s: %+v", ask[0], ask[1], p)
+		}
+	}
+}
+
+// TestFormsSayThatThePlaceOfTheBackupsIsAway presses the buttons of a page that
+// was loaded before the bucket went away, in both languages.
+func TestFormsSayThatThePlaceOfTheBackupsIsAway(t *testing.T) {
+	for _, path := range []string{"/admin/backups/far@s3/delete", "/admin/backups/far@s3/restore"} {
+		for lang, says := range map[string]string{"en": "See to its address, its keys and the network", "vi": "Hãy kiểm tra địa chỉ, khóa truy cập và mạng"} {
+			for _, alone := range []bool{true, false} {
+				s, h := newBucketSite(t)
+				v := s.visitor(t).signIn("admin").press("/admin/look", "lang", lang, "back", "/admin/backups").get("/admin/backups").sees("far@s3")
+				h.gone.Store(true)
+				h.alone.Store(alone)
+				v.press(path)
+				if v.status != http.StatusServiceUnavailable || !strings.Contains(v.page, says) || !strings.Contains(v.page, "destination s3: dial tcp: connection refused") {
+					t.Errorf("%s in %s, alone %v: %d\n%s", path, lang, alone, v.status, v.page)
+				}
+			}
+		}
+	}
+	s, h := newBucketSite(t)
+	v := s.visitor(t).signIn("admin").get("/admin/backups").press("/admin/backups/far@s3/restore").sees("sure")
+	h.gone.Store(true) // between the question and the word
+	v.press("sure", "typed", "cms-all")
+	if v.status != http.StatusServiceUnavailable {
+		t.Errorf("%d\n%s", v.status, v.page)
+	}
+}
