@@ -63,7 +63,7 @@ func (s *Store) addFailures(ctx context.Context, rows []found) error {
 	var args []any
 	for _, r := range rows {
 		values = append(values, fmt.Sprintf("(%d,?,?,%d,?)", r.key, r.EndedAt.Unix()))
-		args = append(args, Fingerprint(r.Kind, r.Error), bound(strings.ToValidUTF8(r.Kind, "\uFFFD")), strings.ReplaceAll(strings.ToValidUTF8(messageOf(r.Error), "\uFFFD"), "\x00", ""))
+		args = append(args, Fingerprint(r.Kind, r.Error), bound(r.Kind), writable(messageOf(r.Error)))
 	}
 	_, err := s.exec(ctx, s.ownDB, s.d.insertOrSkip("cmsjobs_failures", "failed_id, cause, kind, failed_at, message", strings.Join(values, ","), "failed_id"), args...)
 	if err != nil {
