@@ -2,7 +2,6 @@ package cmsjobs_test
 
 import (
 	"cmp"
-	"database/sql"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,19 +15,8 @@ import (
 // The grants of docs/operating.md are enough to work, and for the account that
 // works they allow no table to be made.
 func TestLeastRights(t *testing.T) {
-	server, err := jobstest.NewMariaDB()
-	if err != nil {
-		jobstest.Skip(t, "%v", err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	db, err := sql.Open("mysql", jobstest.MariaDBDSN(server.Port, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	server := jobstest.OwnMariaDB(t)
+	db := server.RootMariaDB(t)
 	do := func(statements string) {
 		t.Helper()
 		if _, err := db.Exec(statements); err != nil {
