@@ -142,8 +142,8 @@ func (r *rooms) showHandlers(c *web.Config) {
 	if r.handlers.media != nil {
 		c.Media = &webMedia{r: r}
 	}
-	if r.handlers.sitemap != nil {
-		c.Sitemap = webSitemap{r.sitemapFolder(), r.store, hostsOf(r.config.IndexNow.Endpoints)}
+	if h := r.handlers.sitemap; h != nil {
+		c.Sitemap = webSitemap{h, r.store, hostsOf(r.config.IndexNow.Endpoints)}
 	}
 	c.Growth = &webGrowth{r: r}
 }

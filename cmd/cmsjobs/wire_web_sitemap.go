@@ -3,11 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"io"
-	"io/fs"
-	"net/http"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
@@ -17,13 +13,10 @@ import (
 
 // webSitemap shows the files of the sitemap, and what IndexNow was told.
 type webSitemap struct {
-	dir   string
-	runs  web.History
-	hosts string // whom sitemap.indexnow tells
+	handler *sitemap.Handler
+	runs    web.History
+	hosts   string // whom sitemap.indexnow tells
 }
-
-// mapsShown bounds how many files are read for a page.
-const mapsShown = 200
 
 // submissionsShown is how many runs of sitemap.indexnow are shown.
 const submissionsShown = 30
@@ -42,7 +35,7 @@ func (s webSitemap) submissions(ctx context.Context) ([]web.Submission, error) {
 		case r.Outcome != jobs.Completed.String():
 			x.Failed = true
 		case did.Calls > 0:
-			x.Status = http.StatusOK
+			x.Status = did.Status
 		default:
 			x.URLs, x.Note = 0, did.Why
 		}
@@ -53,43 +46,16 @@ func (s webSitemap) submissions(ctx context.Context) ([]web.Submission, error) {
 }
 
 func (s webSitemap) SitemapStatus(ctx context.Context) (web.SitemapStatus, error) {
-	var status web.SitemapStatus
-	var err error
-	if status.Submissions, err = s.submissions(ctx); err != nil {
-		return status, err
-	}
-	root, err := os.OpenRoot(s.dir)
+	list, err := s.submissions(ctx)
 	if err != nil {
-		return status, err
+		return web.SitemapStatus{}, err
 	}
-	defer root.Close()
-	names, err := fs.Glob(root.FS(), "sitemap*.xml")
-	if err != nil {
-		return status, err
+	published, err := s.handler.Published(ctx)
+	status := web.SitemapStatus{Target: published.Target, FileCount: published.Files, URLs: published.URLs, PublishedAt: published.At, Submissions: list}
+	for _, f := range published.Listed {
+		status.Files = append(status.Files, web.SitemapFile{Name: f.Name, URLs: f.URLs, Size: f.Bytes, Modified: f.Modified})
 	}
-	for _, name := range names[:min(len(names), mapsShown)] {
-		file, err := sitemapFile(root, name)
-		if err != nil {
-			return status, err
-		}
-		status.Files = append(status.Files, file)
-	}
-	return status, nil
-}
-
-func sitemapFile(root *os.Root, name string) (web.SitemapFile, error) {
-	f, err := root.Open(name)
-	if err != nil {
-		return web.SitemapFile{}, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return web.SitemapFile{}, err
-	}
-	// sitemaps.org allows 50 MiB a file.
-	text, err := io.ReadAll(io.LimitReader(f, 50<<20))
-	return web.SitemapFile{Name: name, URLs: strings.Count(string(text), "<loc>"), Size: info.Size(), Modified: info.ModTime()}, err
+	return status, err
 }
 
 // hostsOf are the hosts of addresses, for people.
