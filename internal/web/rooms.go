@@ -311,7 +311,7 @@ type SitemapFile struct {
 	Name     string    `json:"name"`
 	URLs     int       `json:"urls"`
 	Size     int64     `json:"size"`
-	Modified time.Time `json:"modified"`
+	Modified time.Time `json:"modified,omitzero"`
 }
 
 // Submission is one call of IndexNow.
