@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"strings"
 	"time"
 
@@ -29,11 +30,15 @@ func main() {
 	}
 	text, readErr := os.ReadFile("../kubernetes/cmsjobs.yaml")
 	cluster, clusterErr := kubernetes(text)
-	if err = errors.Join(err, readErr, clusterErr); err != nil {
+	image, imageErr := os.ReadFile("../Dockerfile")
+	if imageErr == nil {
+		imageErr = dockerfile(image)
+	}
+	if err = errors.Join(err, readErr, clusterErr, imageErr); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Printf("kubernetes/cmsjobs.yaml: %d objects\n", cluster.objects)
+	fmt.Printf("kubernetes/cmsjobs.yaml: %d objects\nDockerfile: no complaints\n", cluster.objects)
 }
 
 // compose loads a project as Docker's own command does, and looks at what that
@@ -159,6 +164,9 @@ func (o *objects) check(d appsv1.Deployment) (err error) {
 		complain("terminationGracePeriodSeconds is not above the worker's own grace of %v", grace)
 	}
 	for _, c := range d.Spec.Template.Spec.Containers {
+		if _, tag, tagged := strings.Cut(path.Base(c.Image), ":"); !tagged || tag == "latest" {
+			complain("%s is another image every day", c.Image)
+		}
 		if c.ReadinessProbe == nil || c.LivenessProbe == nil || c.StartupProbe == nil {
 			complain("%s lacks a probe", c.Name)
 		}
