@@ -96,4 +96,4 @@ screenshots: ## docs/images from the demo, by chromium
 	go run ./docs/screenshots
 
 clean: ## remove what was built and the demo
-	rm -rf bin dist cmsjobs-demo
+	rm -rf bin dist release cmsjobs-demo
