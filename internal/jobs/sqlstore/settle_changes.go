@@ -66,7 +66,7 @@ func (s *Store) changes(ends []ending) []*change {
 
 // statement is the change as SQL.
 func (g *change) statement(d dialect) (string, []any) {
-	in, inArgs := d.in("id", g.ids)
+	in, inArgs := d.rows(g.ids)
 	return g.verb + " WHERE " + in + " AND " + g.cond, slices.Concat(g.args, inArgs, g.more)
 }
 
