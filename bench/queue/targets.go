@@ -64,6 +64,7 @@ func (f figures) targets() *table {
 		f.below("idle, client's % of a core", "idle cpu", 0.1),
 		f.below("idle, resident MiB, the program's file included", "idle memory", 25),
 		f.below("idle, MiB of its own", "idle own", 25),
+		f.below("idle, MiB touched in 15 s", "idle touched", 25),
 	} {
 		if x.measured {
 			t.add(x.cells()...)

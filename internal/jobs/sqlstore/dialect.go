@@ -107,16 +107,20 @@ func (d dialect) upsert(table, columns, values, key string, changed ...string) s
 	return "INSERT INTO " + table + " (" + columns + ") VALUES " + values + conflict + strings.Join(sets, ", ")
 }
 
-// contains says whether an expression holds a text, byte for byte: a collation
-// would cost more than reading the row.
-func (d dialect) contains(expression, text string) string {
+// opening is how much of a text opensWith looks at, in characters; on MySQL in
+// bytes, as counting characters would cost more than reading the row.
+const opening = 512
+
+// opensWith says whether a column holds a text near its start, byte for byte:
+// a collation would be slow.
+func (d dialect) opensWith(column, text string) string {
 	switch d.name {
 	case "mysql":
-		return "(INSTR(CAST(" + expression + " AS BINARY), '" + text + "') > 0)"
+		return fmt.Sprintf("(INSTR(SUBSTR(CAST(%s AS BINARY), 1, %d), '%s') > 0)", column, opening, text)
 	case "postgres":
-		return "(strpos(" + expression + ", '" + text + "') > 0)"
+		return fmt.Sprintf("(strpos(SUBSTR(%s, 1, %d), '%s') > 0)", column, opening, text)
 	}
-	return "(instr(" + expression + ", '" + text + "') > 0)"
+	return fmt.Sprintf("(instr(SUBSTR(%s, 1, %d), '%s') > 0)", column, opening, text)
 }
 
 // moment is a column that holds a point in time.

@@ -64,7 +64,7 @@ func (s *Store) addForeign(ctx context.Context, st *jobs.Stats) error {
 		q := &st.Queues[i]
 		var looked, foreign int64
 		statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0) FROM (SELECT CASE WHEN %s THEN 1 ELSE 0 END AS php FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample",
-			s.d.contains("SUBSTR("+t.payload+", 1, 512)", phpJob), t.name, s.t.waiting(), foreignSample)
+			s.d.opensWith(t.payload, phpJob), t.name, s.t.waiting(), foreignSample)
 		if _, err := s.one(ctx, s.db, []any{&looked, &foreign}, statement, q.Queue); err != nil {
 			return fmt.Errorf("counting PHP's own jobs of %s: %w", q.Queue, err)
 		}

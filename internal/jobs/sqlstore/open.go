@@ -38,6 +38,7 @@ type Store struct {
 	places   map[string]int  // kinds whose permit rows were made
 
 	oneStatement atomic.Bool // see settle_plain.go
+	jsonTable    bool        // see runtable.go
 	asked        atomic.Int64
 
 	mu      sync.Mutex      // never held while the database is asked
@@ -121,6 +122,9 @@ func (s *Store) readServer(ctx context.Context) error {
 		}
 	}
 	s.oneStatement.Store(s.takesOneStatement())
+	if s.d.name == "mysql" && s.takesOneStatement() {
+		s.probeJSONTable(ctx)
+	}
 	return nil
 }
 

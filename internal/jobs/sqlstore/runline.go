@@ -68,7 +68,7 @@ func (l runLine) size() int {
 	n := 300
 	for _, text := range l.texts {
 		if text != nil {
-			n += len(*text)
+			n += len(*text) + 2*strings.Count(*text, `"`) + 2*strings.Count(*text, `\`) // escaped twice
 		}
 	}
 	return n

@@ -67,7 +67,7 @@ const (
 	// oversize leaves room for the envelope around the largest payload that
 	// Enqueue takes.
 	oversize = jobs.MaxPayload + 4<<10
-	// phpJob stands in the first 512 characters of the payloads of Laravel's own
+	// phpJob stands in the opening of the payloads of Laravel's own
 	// job classes. Rows with it are not even read; for all others Go decides.
 	phpJob = `"job":"Illuminate`
 )
@@ -164,7 +164,7 @@ func (s *Store) reading(l look) string {
 	return strings.Join([]string{"SELECT id,", t.due.text(), ",", t.due.seconds(), ",", t.created.seconds(), ", attempts,", t.locked.seconds(), ",", s.t.columns(), ",",
 		s.d.bytes, "(", t.payload, "), CASE WHEN", s.d.bytes, "(", t.payload, ") <=", fmt.Sprint(oversize), "THEN", t.payload, "ELSE SUBSTR(", t.payload, ", 1,", fmt.Sprint(sniffed), ") END,", now,
 		"FROM", t.name, l.hint, "WHERE", l.where, "AND", t.due.name, "<=", t.due.of(now),
-		"AND NOT", s.d.contains("SUBSTR("+t.payload+", 1, 512)", phpJob), l.order, "LIMIT", fmt.Sprint(l.limit)}, " ")
+		"AND NOT", s.d.opensWith(t.payload, phpJob), l.order, "LIMIT", fmt.Sprint(l.limit)}, " ")
 }
 
 // read returns due rows, and the database's now. No row is locked.

@@ -123,7 +123,7 @@ func (s *Store) onPostgres(x plainEnd) (string, []any) {
 // when it claimed the next one.
 func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 	drop, args := x.drop.statement(s.d)
-	insertion, more := s.insertion(x.lines, "moment")
+	insertions, more := s.linesOnMariaDB(x.lines, "moment")
 	args = append(args, more...)
 	free, _ := s.d.in("job_id", x.drop.ids)
 	taking, answer := "", "SELECT 'settled', 1"
@@ -135,7 +135,7 @@ func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 	}
 	return "BEGIN NOT ATOMIC DECLARE moment BIGINT DEFAULT " + s.millis() + "; DECLARE taken INT DEFAULT 0; " +
 		"DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; START TRANSACTION; " +
-		drop + fmt.Sprintf("; IF ROW_COUNT() = %d THEN ", len(x.drop.ids)) + insertion +
+		drop + fmt.Sprintf("; IF ROW_COUNT() = %d THEN ", len(x.drop.ids)) + strings.Join(insertions, "; ") +
 		"; IF EXISTS (SELECT 1 FROM cmsjobs_unique) THEN DELETE FROM cmsjobs_unique WHERE " + free + "; END IF; " + taking + "COMMIT; " +
 		answer + "; ELSE ROLLBACK; END IF; END", args
 }

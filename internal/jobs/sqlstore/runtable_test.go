@@ -1,0 +1,61 @@
+package sqlstore
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+// mixedEnds are many jobs of two kinds and a few that need more than the
+// common form: results, a UUID with quotes, kinds that are rare.
+func (f *fixture) mixedEnds() (ends []jobs.Settlement) {
+	f.fill(30, func(i int) jobs.New {
+		return job(fmt.Sprintf(`{"n":%d,"text":"\t<b>it's\\n\\u0000 \\\\ grün 🎉</b>"}`, i)).Named(fmt.Sprintf("plain-%d", i))
+	})
+	f.fill(20, func(i int) jobs.New { return job(`{}`).Named(fmt.Sprintf("empty-%d", i)) })
+	f.fill(5, func(i int) jobs.New { return job(`{}`).Named(fmt.Sprintf(`it's "\%d`, i)) })
+	for i, c := range append(f.claim(40), f.claim(40)...) {
+		e := end(c, jobs.Completed)
+		if i%11 == 0 {
+			e.Result = json.RawMessage(`{"made":"it's \"done\""}`)
+		}
+		ends = append(ends, e)
+	}
+	return ends
+}
+
+// history is what the runs hold, but for times and claims.
+func (f *fixture) history(t *testing.T) (lines []string) {
+	t.Helper()
+	if err := f.db.Select(&lines, "SELECT CONCAT_WS('|', uuid, kind, queue, attempt, outcome, worker, LENGTH(lease), duration_ms, wait_ms, error, result, data) FROM cmsjobs_runs ORDER BY uuid"); err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// TestJSONWritesWhatValuesWrite settles the same jobs in both forms.
+func TestJSONWritesWhatValuesWrite(t *testing.T) {
+	v := variant{engine: jobstest.MySQL, layout: Stock, mode: Skip}
+	f := v.fixture(t, v.database(t))
+	if !f.jsonTable {
+		t.Skip("this server has no JSON_TABLE")
+	}
+	f.settle(f.mixedEnds()...)
+	inJSON := f.history(t)
+	f.db.MustExec("DELETE FROM cmsjobs_runs")
+	f.jsonTable = false
+	f.settle(f.mixedEnds()...)
+	inValues := f.history(t)
+	if len(inJSON) != 55 || !slices.Equal(inJSON, inValues) {
+		t.Errorf("JSON wrote %d lines\n%q\nVALUES wrote\n%q", len(inJSON), inJSON, inValues)
+	}
+	f.jsonTable = true
+	if statements, _ := f.linesOnMariaDB(make([]runLine, fewAlike), "1"); len(statements) != 1 || !strings.Contains(statements[0], "JSON_TABLE") {
+		t.Errorf("lines that are alike are written by %q", statements)
+	}
+}
