@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test lint bench bench-queue bench-go arm golden fuzz verify check soak heavy vuln licences deploy-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test lint bench bench-queue bench-go arm golden fuzz verify check soak heavy vuln licences deploy-check release-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -76,6 +76,10 @@ deploy-check: ## the files of deploy/, docker-compose.yml, workflows and release
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 check
 	@if command -v systemd-analyze >/dev/null; then systemd-analyze security --offline=true --threshold=20 deploy/cmsjobs.service | tail -1; fi
 
+release-check: ## a release of this commit without publishing it, twice: what is in it, and whether it is the same (needs syft, jq)
+	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && rm -rf bin/first && mkdir -p bin && mv dist bin/first
+	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && deploy/check/release.sh dist bin/first
+
 platforms: ## build for every system that a release is made for
 	@set -e; for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do echo $$p; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go build -tags nodynamic -o /dev/null ./cmd/cmsjobs; done
@@ -96,4 +100,4 @@ screenshots: ## docs/images from the demo, by chromium
 	go run ./docs/screenshots
 
 clean: ## remove what was built and the demo
-	rm -rf bin dist cmsjobs-demo
+	rm -rf bin dist release cmsjobs-demo

@@ -1,9 +1,3 @@
-// Command check reads docker-compose.yml and the Kubernetes manifests as Docker
-// and Kubernetes would: every field by the types of compose-spec and of
-// k8s.io/api, unknown ones refused, and what names something else must name
-// something that is there. It needs neither an engine nor a cluster.
-//
-//	go run -C deploy/check .
 package main
 
 import (
@@ -14,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"strings"
 	"time"
 
@@ -35,11 +30,15 @@ func main() {
 	}
 	text, readErr := os.ReadFile("../kubernetes/cmsjobs.yaml")
 	cluster, clusterErr := kubernetes(text)
-	if err = errors.Join(err, readErr, clusterErr); err != nil {
+	image, imageErr := os.ReadFile("../Dockerfile")
+	if imageErr == nil {
+		imageErr = dockerfile(image)
+	}
+	if err = errors.Join(err, readErr, clusterErr, imageErr); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Printf("kubernetes/cmsjobs.yaml: %d objects\n", cluster.objects)
+	fmt.Printf("kubernetes/cmsjobs.yaml: %d objects\nDockerfile: no complaints\n", cluster.objects)
 }
 
 // compose loads a project as Docker's own command does, and looks at what that
@@ -165,6 +164,9 @@ func (o *objects) check(d appsv1.Deployment) (err error) {
 		complain("terminationGracePeriodSeconds is not above the worker's own grace of %v", grace)
 	}
 	for _, c := range d.Spec.Template.Spec.Containers {
+		if _, tag, tagged := strings.Cut(path.Base(c.Image), ":"); !tagged || tag == "latest" {
+			complain("%s is another image every day", c.Image)
+		}
 		if c.ReadinessProbe == nil || c.LivenessProbe == nil || c.StartupProbe == nil {
 			complain("%s lacks a probe", c.Name)
 		}

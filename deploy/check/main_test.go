@@ -19,6 +19,7 @@ func TestFaultsAreFound(t *testing.T) {
 		{"targetPort: http", "targetPort: https", "does not have"},
 		{"memory: 768Mi", "memory: lots", "quantities must match"},
 		{"{name: tmp, mountPath: /tmp}", "{name: temp, mountPath: /tmp}", "is no volume"},
+		{"cmsjobs:v0.1.0", "cmsjobs:latest", "another image every day"},
 		{"replicas: 2", "replicas: 1", "fewer than two"},
 	} {
 		text := strings.Replace(string(manifests), c.old, c.new, 1)
@@ -26,6 +27,12 @@ func TestFaultsAreFound(t *testing.T) {
 			t.Errorf("with %q: %v", c.new, err)
 		}
 	}
+	composeFaultsAreFound(t)
+	dockerfileFaultsAreFound(t)
+}
+
+func composeFaultsAreFound(t *testing.T) {
+	t.Helper()
 	project, err := os.ReadFile("../../docker-compose.yml")
 	if err != nil {
 		t.Fatal(err)
@@ -42,6 +49,39 @@ func TestFaultsAreFound(t *testing.T) {
 		_, err := compose(path)
 		os.Remove(path)
 		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("with %q: %v", c.new, err)
+		}
+	}
+}
+
+func dockerfileFaultsAreFound(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile("../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dockerfile(text); err != nil {
+		t.Errorf("the Dockerfile as it is: %v", err)
+	}
+	for _, c := range []struct{ old, new, says string }{
+		{"AS build", "as build", "FromAsCasing"},
+		{"--from=build", "--from=built", "DL3022"},
+		{"USER nonroot:nonroot\n", "USER root\n", "DL3002"},
+		{"USER nonroot:nonroot\n", "", "DL3002"},
+		{":nonroot\n", ":latest\n", "DL3007"},
+		{"golang:1.26-bookworm", "golang", "DL3006"},
+		{"--platform=$BUILDPLATFORM", "--platform=linux/amd64", "DL3029"},
+		{"WORKDIR /src", "WORKDIR src", "DL3000"},
+		{"COPY . .", "ADD . .", "DL3020"},
+		{`CMD ["run"]`, "CMD run", "DL3025"},
+		{`CMD ["run"]`, "CMD [\"run\"]\nCMD [\"work\"]", "MultipleInstructionsDisallowed"},
+		{"COPY . .", "COPY . .\nRUN cd /src && make | tee log", "DL4006"},
+		{"ARG TARGETOS", "RUN apt-get install -y git\nRUN true\nARG TARGETOS", "DL3059"},
+		{"HEALTHCHECK", "HEALTHCHECK NONE\n#", "DL3057"},
+		{"ARG TARGETOS TARGETARCH", "ARG TARGETOS TARGETARCH SECRET_KEY=x", "SecretsUsedInArgOrEnv"},
+	} {
+		broken := strings.Replace(string(text), c.old, c.new, 1)
+		if err := dockerfile([]byte(broken)); broken == string(text) || err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("with %q: %v", c.new, err)
 		}
 	}

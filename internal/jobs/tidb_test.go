@@ -1,0 +1,77 @@
+package jobs_test
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+)
+
+// F11: TiDB accepts SKIP LOCKED and takes no lock. What "auto" finds by trying,
+// and four processes with it, run each job once. The one test that is skipped
+// in CI too where its server is not there: TiDB is in no package, and half an
+// hour of building (internal/jobs/jobstest/tidb.sh).
+func TestEachJobRunsOnceOnTiDB(t *testing.T) {
+	program, err := exec.LookPath("tidb-server")
+	if err != nil {
+		t.Skip("no tidb-server: internal/jobs/jobstest/tidb.sh builds it")
+	}
+	l := newLabOn(t, startTiDB(t, program))
+	if mode := l.store.Describe().Mode; mode != sqlstore.CAS {
+		t.Errorf("auto chose the mode %s on TiDB", mode)
+	}
+	n := size(2000, 20_000)
+	l.config.Lease = 10 * time.Minute // no fault, not even that of a busy machine
+	l.enqueue(0, n, effect{})
+	for range 4 {
+		startChild(t, l.config)
+	}
+	l.sink.await(t, n, time.Duration(size(5, 60))*time.Minute)
+	l.empty()
+	l.check(n)
+	if starts := l.starts(); starts != n {
+		t.Errorf("%d starts of %d jobs", starts, n)
+	}
+}
+
+// startTiDB starts a server that keeps its data in itself (unistore).
+func startTiDB(t *testing.T, program string) *jobstest.Server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	listener.Close()
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log")
+	cmd := exec.Command(program, "-store", "unistore", "-path", filepath.Join(dir, "data"), "-host", "127.0.0.1", "-P", strconv.Itoa(port),
+		"-report-status=false", "-socket", filepath.Join(dir, "s"), "-temp-dir", filepath.Join(dir, "tmp"), "-log-file", log, "-L", "warn")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()         // with what Kill made of it
+	})
+	server := &jobstest.Server{Port: port}
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		db, err := sqlx.Connect("mysql", server.MariaDBDSN(""))
+		if err == nil {
+			db.Close()
+			return server
+		}
+		if time.Now().After(deadline) {
+			text, _ := os.ReadFile(log) // what there is of it
+			t.Fatalf("TiDB does not answer: %v\n%s", err, text)
+		}
+	}
+}
