@@ -78,12 +78,12 @@ func (b *batch) settleSlugs() {
 
 // find is the place of the row with an id, -1 when the batch has none. Other
 // tables mostly give their rows in the same order.
-func (b *batch) find(id string) int {
-	if b.next < len(b.rows) && b.rows[b.next].id == id {
+func (b *batch) find(id []byte) int {
+	if b.next < len(b.rows) && b.rows[b.next].id == string(id) {
 		b.next++
 		return b.next - 1
 	}
-	i, found := b.search(id)
+	i, found := b.search(string(id))
 	if !found {
 		return -1
 	}
@@ -107,7 +107,7 @@ func (b *batch) search(id string) (int, bool) {
 
 // row is the row with an id, nil when the batch has none.
 func (b *batch) row(id string) *row {
-	if i := b.find(id); i >= 0 {
+	if i := b.find([]byte(id)); i >= 0 {
 		return &b.rows[i]
 	}
 	return nil

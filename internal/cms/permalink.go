@@ -137,25 +137,24 @@ func EscapePath(path string) string { return string(appendPath(nil, path)) }
 
 const hex = "0123456789ABCDEF"
 
-// pathByte says what RFC 3986 §3.3 allows in a path: unreserved characters,
+// pathBytes are what RFC 3986 §3.3 allows in a path: unreserved characters,
 // sub-delims, ":", "@" and "/".
-func pathByte(c byte) bool {
-	switch {
-	case 'a' <= c && c <= 'z', '0' <= c && c <= '9', 'A' <= c && c <= 'Z', c == '-', c == '/':
-		return true
-	case c == '.', c == '_', c == '~', c == '!', c == '$', '&' <= c && c <= ',', c == ';', c == '=', c == ':', c == '@':
-		return true
+var pathBytes = byteSet("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,;=:@/")
+
+func byteSet(members string) (set [256]bool) {
+	for i := range len(members) {
+		set[members[i]] = true
 	}
-	return false
+	return set
 }
 
 func appendPath(b []byte, path string) []byte {
+	start := 0 // of what is not yet copied: nearly always all of it
 	for i := range len(path) {
-		if c := path[i]; pathByte(c) {
-			b = append(b, c)
-		} else {
-			b = append(b, '%', hex[c>>4], hex[c&15])
+		if c := path[i]; !pathBytes[c] {
+			b = append(append(b, path[start:i]...), '%', hex[c>>4], hex[c&15])
+			start = i + 1
 		}
 	}
-	return b
+	return append(b, path[start:]...)
 }

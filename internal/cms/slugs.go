@@ -28,7 +28,7 @@ func (r *reader) slugs(ctx context.Context, b *batch) error {
 		if err := rows.Scan(&reference, &id, &key, &before); err != nil {
 			return err
 		}
-		i := b.find(string(reference))
+		i := b.find(reference)
 		if i < 0 {
 			continue
 		}

@@ -34,10 +34,18 @@ func (w *wallTime) Scan(value any) error {
 	default:
 		w.bad = fmt.Sprint(v)
 	}
-	if !w.null && w.bad == "" && (w.t.Year() < 1970 || w.t.Year() > 2099) {
+	if !w.null && w.bad == "" && !plausible(w.t) {
 		w.bad = w.t.Format(wallFormat)
 	}
 	return nil
+}
+
+// plausible says that a wall clock shows a year from 1970 to 2099.
+func plausible(t time.Time) bool {
+	const from, to = 0, 4102444800 // 2100-01-01
+	_, offset := t.Zone()
+	wall := t.Unix() + int64(offset)
+	return from <= wall && wall < to
 }
 
 func (w *wallTime) parse(text string) {

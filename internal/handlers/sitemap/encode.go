@@ -159,12 +159,20 @@ func appendXML(b []byte, text string) []byte {
 // plainXML says that text stands in XML as it is, as nearly all addresses do.
 func plainXML(text string) bool {
 	for i := range len(text) {
-		if c := text[i]; c < ' ' || c >= 0x80 || c == '&' || c == '<' || c == '>' || c == '"' || c == '\'' {
+		if !plainBytes[text[i]] {
 			return false
 		}
 	}
 	return true
 }
+
+// plainBytes are the printable ASCII characters that XML has no use for.
+var plainBytes = func() (set [256]bool) {
+	for c := ' '; c <= '~'; c++ {
+		set[c] = !strings.ContainsRune(`&<>"'`, c)
+	}
+	return set
+}()
 
 // width is how many bytes a range over text took for r: one for a byte that is
 // no UTF-8.

@@ -13,7 +13,7 @@ for picture in "$@"; do
 	"$bench" ours "$picture" "${TIMES:-20}"
 	node "$here/sharp.mjs" best "$picture" "${TIMES:-20}"
 	node "$here/sharp.mjs" usual "$picture" "${TIMES:-20}"
-	case $picture in *.webp) ;; *) "$bench" imaging "$picture" 3 ;; esac
+	case $picture in *.webp) ;; *) "$bench" imaging "$picture" $(( (${TIMES:-20} + 2) / 3 )) ;; esac
 	case $picture in *.jpg)
 		"$bench" ours "$picture" 1 "$out" >/dev/null
 		BENCH_OUT=$out node "$here/sharp.mjs" usual "$picture" 1 >/dev/null

@@ -58,7 +58,7 @@ func (r *reader) block(dc, ac *huffman, out *[32]int32, last int) bool {
 		k = r.values(ac, out, last)
 	}
 	for k < 64 {
-		if k = r.skip(&ac.skip, k); k >= 64 {
+		if k = r.skip(ac.skip, k); k >= 64 {
 			break
 		}
 		r.refill()
@@ -137,7 +137,7 @@ func (r *reader) slowValue(ac *huffman, out *[32]int32, k, last int) int {
 // skip steps over symbols from index k on. It returns 64 or more when the block
 // is done, else the index of a symbol that needs a closer look. It calls
 // nothing, so that its five variables stay in registers.
-func (r *reader) skip(table *[1 << lookBits]uint16, k int) int {
+func (r *reader) skip(table *skips, k int) int {
 	buf, pos, acc, n := r.buf, r.pos, r.acc, r.n
 	for {
 		acc |= binary.BigEndian.Uint64(buf[pos:]) >> (n & 63)

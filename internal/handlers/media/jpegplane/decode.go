@@ -214,7 +214,8 @@ func (d *decoder) huffmanTables(b []byte) error {
 			return unsupported("DHT")
 		}
 		class := b[0] >> 4
-		table, ok := newHuffman(counts, b[17:17+n], class == 1 && !d.progressive)
+		values := class == 1 && !d.progressive
+		table, ok := newHuffman(counts, b[17:17+n], values, values && d.scale <= 4)
 		if !ok {
 			return unsupported("DHT")
 		}

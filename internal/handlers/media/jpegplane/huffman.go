@@ -13,13 +13,15 @@ type huffman struct {
 	value [1 << lookBits]int32
 	// skip: steps<<4 | bits over as many whole AC symbols as lie in the look;
 	// never where not one does. ended is added where the last ends the block.
-	skip [1 << lookBits]uint16
+	skip *skips
 	// limit[l] is one more than the largest code of length l, moved up to 16
 	// bits; first[l] turns such a code into an index of symbols (T.81, F.2.2.3).
 	limit   [18]uint32
 	first   [17]int32
 	symbols []byte
 }
+
+type skips [1 << lookBits]uint16
 
 // ended marks entries of skip that end the block; never is more steps than a
 // block has.
@@ -28,9 +30,10 @@ const (
 	never = 512
 )
 
-// newHuffman builds a table from the counts of codes by length and the symbols.
-// ok is false when the counts describe no prefix code.
-func newHuffman(counts [16]byte, symbols []byte, ac bool) (h *huffman, ok bool) {
+// newHuffman builds a table from the counts of codes by length and the symbols;
+// values are made and skips on demand: each takes as long as a few hundred
+// blocks. ok is false when the counts describe no prefix code.
+func newHuffman(counts [16]byte, symbols []byte, values, skips bool) (h *huffman, ok bool) {
 	h = &huffman{symbols: symbols}
 	code, index := uint32(0), 0
 	for l := 1; l <= 16; l++ {
@@ -48,8 +51,10 @@ func newHuffman(counts [16]byte, symbols []byte, ac bool) (h *huffman, ok bool) 
 		code <<= 1
 	}
 	h.limit[17] = 1 << 16
-	if ac {
+	if values {
 		h.buildValues()
+	}
+	if skips {
 		h.buildSkips()
 	}
 	return h, true
@@ -99,6 +104,7 @@ func (h *huffman) buildValues() {
 }
 
 func (h *huffman) buildSkips() {
+	h.skip = new(skips)
 	for look := range h.skip {
 		steps, used := 0, 0
 		for used < lookBits {
