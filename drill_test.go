@@ -20,19 +20,8 @@ func TestTheRestoreDrill(t *testing.T) {
 			jobstest.Skip(t, "%v", err)
 		}
 	}
-	server, err := jobstest.NewMariaDB()
-	if err != nil {
-		jobstest.Skip(t, "%v", err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	db, err := sql.Open("mysql", jobstest.MariaDBDSN(server.Port, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	server := jobstest.OwnMariaDB(t)
+	db := server.RootMariaDB(t)
 	if _, err := db.Exec("CREATE DATABASE cms; CREATE DATABASE scratch"); err != nil {
 		t.Fatal(err)
 	}

@@ -65,19 +65,8 @@ func TestLeastRights(t *testing.T) {
 
 func newRestricted(t *testing.T) *restricted {
 	t.Helper()
-	server, err := jobstest.NewMariaDB()
-	if err != nil {
-		jobstest.Skip(t, "%v", err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	db, err := sql.Open("mysql", jobstest.MariaDBDSN(server.Port, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
+	server := jobstest.OwnMariaDB(t)
+	db := server.RootMariaDB(t)
 	r := &restricted{t: t, db: db, port: server.Port, dir: t.TempDir() + "/site"}
 	if out, err := exec.Command(program(t), "demo", "--seed-only", "--dir", r.dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

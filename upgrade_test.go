@@ -59,19 +59,8 @@ type upgrade struct {
 
 func newUpgrade(t *testing.T, revision string) *upgrade {
 	t.Helper()
-	server, err := jobstest.NewMariaDB()
-	if err != nil {
-		jobstest.Skip(t, "%v", err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	u := &upgrade{t: t, older: builtAt(t, revision), newer: program(t)}
-	if u.db, err = sql.Open("mysql", jobstest.MariaDBDSN(server.Port, "")); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { u.db.Close() })
+	server := jobstest.OwnMariaDB(t)
+	u := &upgrade{t: t, db: server.RootMariaDB(t), older: builtAt(t, revision), newer: program(t)}
 	if _, err := u.db.Exec("CREATE DATABASE cms; USE cms;\n" + read(t, "deploy/compose/cms.sql")); err != nil {
 		t.Fatal(err)
 	}

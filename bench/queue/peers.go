@@ -60,7 +60,29 @@ func runPeer(s *servers.Server, cmd *exec.Cmd) (peerFigures, error) {
 	return f, cmd.Wait()
 }
 
-func river(ctx context.Context, s *servers.Server, n int) (peerFigures, error) {
+// builtPeer is a peer in Go: it builds bench/peers/NAME in dir and runs it.
+func builtPeer(ctx context.Context, s *servers.Server, dir, name string, args ...string) (peerFigures, error) {
+	program := filepath.Join(dir, name)
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
+	build.Dir = "bench/peers/" + name
+	if err := available(build); err != nil {
+		return peerFigures{}, err
+	}
+	return runPeer(s, exec.CommandContext(ctx, program, args...))
+}
+
+// available runs what puts a peer on this machine; it is errAbsent where that
+// cannot be done.
+func available(install *exec.Cmd) error {
+	if out, err := install.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %w\n%s", errAbsent, err, out)
+	}
+	return nil
+}
+
+// withDatabase gives a peer a database of its own and a folder that goes with
+// the run.
+func withDatabase(s *servers.Server, run func(dsn, dir string) (peerFigures, error)) (peerFigures, error) {
 	dsn, _, err := s.Database()
 	if err != nil {
 		return peerFigures{}, err
@@ -70,37 +92,34 @@ func river(ctx context.Context, s *servers.Server, n int) (peerFigures, error) {
 		return peerFigures{}, err
 	}
 	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "river")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
-	build.Dir = "bench/peers/river"
-	if out, err := build.CombinedOutput(); err != nil {
-		return peerFigures{}, fmt.Errorf("%w: %w\n%s", errAbsent, err, out)
-	}
-	return runPeer(s, exec.CommandContext(ctx, program, "-dsn", dsn, "-jobs", strconv.Itoa(n)))
+	return run(dsn, dir)
+}
+
+func river(ctx context.Context, s *servers.Server, n int) (peerFigures, error) {
+	return withDatabase(s, func(dsn, dir string) (peerFigures, error) {
+		return builtPeer(ctx, s, dir, "river", "-dsn", dsn, "-jobs", strconv.Itoa(n))
+	})
+}
+
+func backlite(ctx context.Context, s *servers.Server, dir string, n int) (peerFigures, error) {
+	return builtPeer(ctx, s, dir, "sqlite", "-path", filepath.Join(dir, "backlite.sqlite"), "-jobs", strconv.Itoa(n))
 }
 
 // graphileVersion is what npm installs.
 const graphileVersion = "graphile-worker@0.18.0"
 
 func graphile(ctx context.Context, s *servers.Server, n int) (peerFigures, error) {
-	dsn, _, err := s.Database()
-	if err != nil {
-		return peerFigures{}, err
-	}
-	dir, err := os.MkdirTemp("", "cmsjobs-bench-")
-	if err != nil {
-		return peerFigures{}, err
-	}
-	defer os.RemoveAll(dir)
-	install := exec.CommandContext(ctx, "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--loglevel=error", graphileVersion)
-	if out, err := install.CombinedOutput(); err != nil {
-		return peerFigures{}, fmt.Errorf("%w: %w\n%s", errAbsent, err, out)
-	}
-	script, err := filepath.Abs("bench/peers/graphile/bench.mjs")
-	if err != nil {
-		return peerFigures{}, err
-	}
-	cmd := exec.CommandContext(ctx, "node", script, dsn, strconv.Itoa(n))
-	cmd.Dir = dir
-	return runPeer(s, cmd)
+	return withDatabase(s, func(dsn, dir string) (peerFigures, error) {
+		err := available(exec.CommandContext(ctx, "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--loglevel=error", graphileVersion))
+		if err != nil {
+			return peerFigures{}, err
+		}
+		script, err := filepath.Abs("bench/peers/graphile/bench.mjs")
+		if err != nil {
+			return peerFigures{}, err
+		}
+		cmd := exec.CommandContext(ctx, "node", script, dsn, strconv.Itoa(n))
+		cmd.Dir = dir
+		return runPeer(s, cmd)
+	})
 }

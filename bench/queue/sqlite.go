@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 
 	"github.com/cmsjobs/cmsjobs/bench/servers"
 )
@@ -57,14 +54,4 @@ func (b *bench) sqlite(ctx context.Context) error {
 		t.add(costRow(m.name, c, l.costs[m.peer])...)
 	}
 	return nil
-}
-
-func backlite(ctx context.Context, s *servers.Server, dir string, n int) (peerFigures, error) {
-	program := filepath.Join(dir, "backlite")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
-	build.Dir = "bench/peers/sqlite"
-	if out, err := build.CombinedOutput(); err != nil {
-		return peerFigures{}, fmt.Errorf("%w: %w\n%s", errAbsent, err, out)
-	}
-	return runPeer(s, exec.CommandContext(ctx, program, "-path", filepath.Join(dir, "backlite.sqlite"), "-jobs", strconv.Itoa(n)))
 }

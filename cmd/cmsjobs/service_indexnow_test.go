@@ -84,12 +84,12 @@ func TestTheSitemapPageTellsWhatSearchEnginesWereTold(t *testing.T) {
 	}
 	for i, w := range want {
 		x := seen.Submissions[i]
-		if x.Status/100 != w.status/100 || x.Failed != w.failed || x.URLs > 0 != w.some || !strings.Contains(x.Note, w.note) || x.Host != host || x.At.IsZero() {
+		if x.Status != w.status || x.Failed != w.failed || x.URLs > 0 != w.some || !strings.Contains(x.Note, w.note) || x.Host != host || x.At.IsZero() {
 			t.Errorf("%d: %+v, want %+v", i, x, w)
 		}
 	}
 	page, text := s.try("GET", "/admin/sitemap", "", bearer(s.token("read")))
-	for _, must := range []string{host, "nothing changed since", "indexnow_enabled is off", "403", "Nothing sent", `<span class="state ok">200</span>`, `<span class="state failed">Failed</span>`} {
+	for _, must := range []string{host, "nothing changed since", "indexnow_enabled is off", "403", "Nothing sent", `<span class="state ok">202</span>`, `<span class="state failed">Failed</span>`} {
 		if !strings.Contains(string(text), must) {
 			t.Errorf("%d: %q is not on the page:\n%s", page, must, text)
 		}

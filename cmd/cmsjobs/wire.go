@@ -7,10 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -23,7 +19,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/internal/trace"
 	"github.com/cmsjobs/cmsjobs/internal/web"
-	"github.com/cmsjobs/cmsjobs/migrations"
 )
 
 // rooms are the parts of the service, joined. Commands open them, use what
@@ -81,100 +76,6 @@ func (r *rooms) close() error {
 }
 
 // --- Databases ---
-
-func (r *rooms) openDatabases(ctx context.Context) (err error) {
-	d := r.config.Database
-	if d.DSN == "" {
-		return usagef("no database is configured: name the CMS's folder (--cms /var/www/site), or set database.dsn (--dsn, CMSJOBS_DATABASE_DSN).\nTo look around without one: cmsjobs demo")
-	}
-	if r.db, err = openDatabase(ctx, d.DSN, d.MaxOpen); err != nil {
-		return err
-	}
-	r.ownDB = r.db
-	if d.OwnDSN != "" {
-		r.ownDB, err = openDatabase(ctx, d.OwnDSN, d.MaxOpen)
-	}
-	r.wakeDir = wake.Dir(identity(d.DSN))
-	return err
-}
-
-func openDatabase(ctx context.Context, dsn config.DSN, limit int) (*sqlx.DB, error) {
-	if err := sqliteFileThere(dsn); err != nil {
-		return nil, databaseError{err}
-	}
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: dsn.Reveal(), MaxConnections: limit})
-	if err != nil {
-		return nil, databaseError{err}
-	}
-	return db, nil
-}
-
-// sqliteFileThere refuses a path without a file: SQLite would make an empty
-// database and everything would look lost.
-func sqliteFileThere(dsn config.DSN) error {
-	if driver, err := dsn.Driver(); err != nil || driver != "sqlite" {
-		return err
-	}
-	if _, err := os.Stat(sqlitePath(dsn)); err != nil {
-		return fmt.Errorf("there is no SQLite database: %w", err)
-	}
-	return nil
-}
-
-// sqlitePath is the file that a DSN for SQLite names.
-func sqlitePath(dsn config.DSN) string {
-	_, path, _ := strings.Cut(dsn.Reveal(), ":")
-	path, _, _ = strings.Cut(strings.TrimPrefix(path, "//"), "?")
-	return path
-}
-
-// identity names a database for wake-ups: where it is, without a password and
-// options, so that all processes of a host that use it meet.
-func identity(dsn config.DSN) string {
-	driver, err := dsn.Driver()
-	if err != nil {
-		return "unknown"
-	}
-	if driver == "sqlite" {
-		path, err := filepath.Abs(sqlitePath(dsn))
-		if err != nil {
-			path = sqlitePath(dsn)
-		}
-		return driver + " " + path
-	}
-	text, _, _ := strings.Cut(dsn.Reveal(), "?")
-	return driver + " " + text[strings.LastIndex(text, "@")+1:]
-}
-
-// migrate makes our own tables where the configuration lets us.
-func (r *rooms) migrate(ctx context.Context) error {
-	if !r.config.Database.Migrate {
-		return nil
-	}
-	if err := r.makeTables(ctx); err != nil {
-		return databaseError{fmt.Errorf("%w\nWithout the right to make tables: set database.own_dsn to a database of our own, or database.migrate to false and run \"cmsjobs migrate up\" as its owner", err)}
-	}
-	return nil
-}
-
-// makeTables makes what is missing of our tables. Processes that start at the
-// same moment on a fresh database get into each other's way (a table "already
-// exists" before the other noted that it made it): the later one looks again.
-func (r *rooms) makeTables(ctx context.Context) error {
-	for try := 1; ; try++ {
-		err := migrations.Up(ctx, r.ownDB.DB, r.ownDB.DriverName())
-		if err == nil || try == 8 {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(time.Duration(try)*100*time.Millisecond + rand.N(100*time.Millisecond)):
-		}
-	}
-}
 
 // --- The CMS ---
 
@@ -273,112 +174,4 @@ func (r *rooms) openStore(ctx context.Context) error {
 	return nil
 }
 
-// Enqueue puts jobs on their kinds' queues; the configuration may move a kind.
-// It makes rooms a jobs.Enqueuer that handlers may hold before the store is
-// open.
-func (r *rooms) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
-	receipts, err := r.put(ctx, list)
-	if err == nil && r.activity != nil {
-		r.activity.enqueued(ctx, list, receipts)
-	}
-	return receipts, err
-}
-
-// asked is Enqueue for people and programs over HTTP, whose deed is in the
-// trail.
-type asked struct{ r *rooms }
-
-// Enqueue implements jobs.Enqueuer.
-func (a asked) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
-	return a.r.put(ctx, list)
-}
-
-func (r *rooms) put(ctx context.Context, list []jobs.New) ([]jobs.Receipt, error) {
-	placed := slices.Clone(list)
-	for i, n := range placed {
-		if entry, known := r.registry.Lookup(n.Kind); known && n.Queue == "" {
-			placed[i].Queue = cmp.Or(r.config.Kinds[entry.Kind].Queue, entry.Queue)
-		}
-		if r.metrics != nil {
-			r.metrics.Enqueued(placed[i].Queue, n.Kind)
-		}
-	}
-	return r.enqueueTraced(ctx, placed)
-}
-
-// enqueue is Enqueue of one job.
-func (r *rooms) enqueue(ctx context.Context, n jobs.New) (jobs.Receipt, error) {
-	receipts, err := r.Enqueue(ctx, n)
-	if err != nil {
-		return jobs.Receipt{}, err
-	}
-	return receipts[0], nil
-}
-
 // --- The worker ---
-
-// workerOptions are a worker's words on the command line.
-type workerOptions struct {
-	once, stopWhenEmpty bool
-	ended               func(jobs.Settlement)
-}
-
-// worker builds a worker; close ends what listens for its wake-ups.
-func (r *rooms) worker(o workerOptions) (w *jobs.Worker, closeIt func(), err error) {
-	q := r.config.Queue
-	c := jobs.Config{
-		Source: r.store, Roster: r.store, Registry: r.registry, Logger: r.log, Now: r.now, Random: rand.Float64,
-		Info: workerInfo(q.WorkerID), Queues: r.queues(), Slots: q.Concurrency, Prefetch: q.Prefetch, Lease: q.Lease,
-		PollMin: q.PollFirst, PollMax: q.Poll, Grace: q.Grace, MaxJobs: q.MaxJobs, MaxTime: q.MaxTime,
-		Once: o.once, StopWhenEmpty: o.stopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: residentMemory,
-		DatabaseTrouble: sqlstore.Outage,
-		RefreshEvery:    q.Refresh, Ended: o.ended,
-	}
-	closeIt = func() {}
-	ears, err := wake.Listen(r.wakeDir)
-	if err != nil {
-		r.log.Info("no wake-ups on this host; jobs start at the next poll", "error", err)
-	} else {
-		c.Wake, c.Summon = ears.Jobs(), ears.Orders()
-		closeIt = func() {
-			if err := ears.Close(); err != nil {
-				r.log.Debug("closing the wake-up socket", "error", err)
-			}
-		}
-	}
-	if w, err = jobs.NewWorker(c); err != nil {
-		closeIt()
-		return nil, nil, err
-	}
-	return w, closeIt, nil
-}
-
-// queues are those of the configuration, and those that the configuration
-// moved kinds to.
-func (r *rooms) queues() []string {
-	names := slices.Clone(r.config.Queue.Queues)
-	for _, kind := range r.registry.Kinds() {
-		entry, _ := r.registry.Lookup(kind)
-		if q := cmp.Or(r.config.Kinds[kind].Queue, entry.Queue); q != "" && !slices.Contains(names, q) && !r.chosenQueues() {
-			names = append(names, q)
-		}
-	}
-	return names
-}
-
-// chosenQueues says that the command line named the queues: then it means them.
-func (r *rooms) chosenQueues() bool {
-	return slices.ContainsFunc(r.config.Values(), func(v config.Value) bool {
-		return v.Path == "queue.queues" && strings.HasPrefix(v.Origin, "flag")
-	})
-}
-
-// workerInfo names this process: host:pid:random, as a host may run several
-// workers and a pid comes again (checklist C28).
-func workerInfo(prefix string) jobs.WorkerInfo {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown-host"
-	}
-	return jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%06x", cmp.Or(prefix, host), os.Getpid(), rand.Uint32N(1<<24)), Host: host, PID: os.Getpid(), Version: version}
-}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -24,7 +22,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
-	"github.com/cmsjobs/cmsjobs/templates"
 )
 
 // handlers joins each handler to what it needs, one function a handler. What
@@ -144,72 +141,6 @@ func (r *rooms) mediaOptions() (media.Options, error) {
 		o.Sizes = append(o.Sizes, media.Size{Name: size.Name, Width: size.Width, Height: size.Height, Fit: size.Fit})
 	}
 	return o, nil
-}
-
-func mailHandler(registry *jobs.Registry, r *rooms) error {
-	c := r.config.Mail
-	m := mail.Config{
-		Site: r.site, DB: r.ownDB, Templates: templates.Mail(), TemplateFolder: c.Templates, AttachmentRoots: c.Roots,
-		MaxAttachmentBytes: int64(c.MaxSize), ResendUnknown: c.Resend, KeepPayload: c.KeepBody, EmailLogs: c.CMSLog, CommandTimeout: c.Timeout,
-		Limits: mailLimits(c.Rate), MaxAge: c.MaxAge, HardBounceExpiry: c.Suppress, Breaker: r.breakers, Counted: r.mailed, Enqueue: r, Now: r.now, Logger: r.log,
-		Transport: mail.Transport{Driver: c.Driver, Host: c.Host, Port: c.Port, Username: c.Username, Password: mail.Secret(c.Password.Reveal()),
-			TLS: c.Encryption, EHLO: c.EHLO, FromName: c.FromName, FromAddress: c.From, SendmailPath: c.Sendmail},
-	}
-	if box := c.Mailbox; box.Host != "" {
-		m.Mailbox = mail.Mailbox{Host: box.Host, Port: box.Port, Username: box.Username, Password: mail.Secret(box.Password.Reveal()),
-			TLS: box.Encryption, Folder: box.Folder, MoveTo: box.MoveTo}
-	}
-	if !c.Verify {
-		m.TLS = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the owner said so: mail.verify
-	}
-	if c.Driver == "files" {
-		m.Capture = c.Dir
-	}
-	if err := r.finishMail(&m); err != nil {
-		return usageError{err}
-	}
-	h, err := mail.New(m)
-	if err != nil {
-		return errors.Join(errors.New("setting mail up"), err)
-	}
-	h.Register(registry)
-	r.handlers.mail = h
-	return nil
-}
-
-// mailLimits are the configuration's, a domain's for the minute.
-func mailLimits(c config.MailRate) mail.Limits {
-	l := mail.Limits{All: mail.Rate{PerSecond: c.PerSecond, PerMinute: c.PerMinute, PerHour: c.PerHour, PerDay: c.PerDay},
-		Domains: map[string]mail.Rate{"*": {PerMinute: c.PerDomain}}}
-	for domain, n := range c.Domains {
-		l.Domains[strings.ToLower(domain)] = mail.Rate{PerMinute: n}
-	}
-	return l
-}
-
-// finishMail adds what has to be opened: the key of DKIM, the bucket that
-// attachments may lie in, the check of bounces that others report.
-func (r *rooms) finishMail(m *mail.Config) (err error) {
-	c := r.config.Mail
-	if c.DKIM.Domain != "" {
-		if m.DKIM, err = mail.LoadDKIM(c.DKIM.Domain, c.DKIM.Selector, c.DKIM.KeyFile); err != nil {
-			return fmt.Errorf("mail.dkim: %w", err)
-		}
-	}
-	if r.config.Storage.S3.Bucket != "" {
-		if m.Store, err = r.bucket(); err != nil {
-			return fmt.Errorf("storage.s3: %w", err)
-		}
-	}
-	if secret := c.Bounce.Reveal(); secret != "" {
-		if m.VerifyWebhook, err = webhook.Verifier(secret, r.now); err != nil {
-			return fmt.Errorf("mail.bounce_secret: %w", err)
-		}
-	}
-	if len(m.AttachmentRoots) == 0 && r.site.Root != "" {
-		m.AttachmentRoots = []string{r.uploads()} // storage also holds logs, sessions and backups
-	}
-	return nil
 }
 
 func webhookHandler(registry *jobs.Registry, r *rooms) error {

@@ -142,36 +142,10 @@ func (r *rooms) showHandlers(c *web.Config) {
 	if r.handlers.media != nil {
 		c.Media = &webMedia{r: r}
 	}
-	if r.handlers.sitemap != nil {
-		c.Sitemap = webSitemap{r.sitemapFolder(), r.store, hostsOf(r.config.IndexNow.Endpoints)}
+	if h := r.handlers.sitemap; h != nil {
+		c.Sitemap = webSitemap{h, r.store, hostsOf(r.config.IndexNow.Endpoints)}
 	}
 	c.Growth = &webGrowth{r: r}
-}
-
-// webAnalytics shows reports.
-type webAnalytics struct{ h *analytics.Handler }
-
-func (a webAnalytics) Report(ctx context.Context, q web.AnalyticsQuery) (web.AnalyticsReport, error) {
-	r, err := a.h.Report(ctx, analytics.ReportQuery{Since: q.Since, Until: q.Until, Site: q.Site, Limit: q.Limit})
-	if err != nil {
-		return web.AnalyticsReport{}, err
-	}
-	out := web.AnalyticsReport{Dimensions: map[string][]web.AnalyticsItem{}}
-	for _, d := range r.Days {
-		out.Days = append(out.Days, web.AnalyticsDay{Day: d.Day, Views: d.Views, Visitors: d.Visitors, Visits: d.Visits})
-	}
-	for _, l := range r.Lists {
-		items := []web.AnalyticsItem{}
-		for _, i := range l.Items {
-			items = append(items, web.AnalyticsItem{Name: i.Name, Views: i.Views, Visitors: i.Visitors})
-		}
-		name := l.Dimension
-		if name == "os" {
-			name = "system" // the word of the API and the pages
-		}
-		out.Dimensions[name] = items
-	}
-	return out, nil
 }
 
 // listen opens the port of the configuration.

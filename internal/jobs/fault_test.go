@@ -50,15 +50,7 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	server, err := jobstest.NewMariaDB("--innodb-flush-log-at-trx-commit=1")
-	if err != nil {
-		jobstest.Skip(t, "%v", err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	return newLabOn(t, server)
+	return newLabOn(t, jobstest.OwnMariaDB(t, "--innodb-flush-log-at-trx-commit=1"))
 }
 
 func newLabOn(t *testing.T, server *jobstest.Server) *lab {

@@ -153,32 +153,26 @@ func first(values ...string) string {
 	return ""
 }
 
-// envelope is the form in which we write payloads. The keys that Laravel's
-// queue:failed, queue:retry and its worker read are all there, so that the
-// CMS's own tools name the job and revive it, and so that a PHP worker that
-// meets it by accident buries it instead of deleting it.
+// envelope is the form in which we write payloads, with the keys by which
+// Laravel's queue:failed, queue:retry and its worker know a job: so the CMS's
+// own tools name it and revive it, and a PHP worker that meets it by accident
+// buries it instead of deleting it. What Laravel writes as null is left out: it
+// reads a missing key likewise (Illuminate\Queue\Jobs\Job), and a short row is
+// claimed faster.
 type envelope struct {
-	UUID          string          `json:"uuid"`
-	DisplayName   string          `json:"displayName"`
-	Job           string          `json:"job"`
-	MaxTries      *int            `json:"maxTries"`
-	MaxExceptions *int            `json:"maxExceptions"`
-	FailOnTimeout bool            `json:"failOnTimeout"`
-	Backoff       *string         `json:"backoff"`
-	Timeout       *int            `json:"timeout"`
-	RetryUntil    *int            `json:"retryUntil"`
-	Type          string          `json:"type"`
-	Data          json.RawMessage `json:"data"`
-	Metadata      json.RawMessage `json:"metadata,omitempty"`
+	UUID        string          `json:"uuid"`
+	DisplayName string          `json:"displayName"`
+	Job         string          `json:"job"`
+	MaxTries    int             `json:"maxTries,omitempty"`
+	Type        string          `json:"type"`
+	Data        json.RawMessage `json:"data"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"`
 }
 
 // EncodePayload writes the payload column of a job. n must have passed Check
 // and must have its UUID.
 func EncodePayload(n New) ([]byte, error) {
-	e := envelope{UUID: n.UUID, DisplayName: n.Kind, Job: n.Kind, Type: n.Kind, Data: object(n.Data)}
-	if n.MaxAttempts > 0 {
-		e.MaxTries = &n.MaxAttempts
-	}
+	e := envelope{UUID: n.UUID, DisplayName: n.Kind, Job: n.Kind, MaxTries: max(n.MaxAttempts, 0), Type: n.Kind, Data: object(n.Data)}
 	if len(n.Metadata) > 0 && !emptyJSON(n.Metadata) {
 		e.Metadata = n.Metadata
 	}

@@ -11,13 +11,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 )
 
-func (s *Server) history() (History, error) {
-	if s.cfg.History == nil {
-		return nil, notConfigured("history")
-	}
-	return s.cfg.History, nil
-}
-
 func (s *Server) listRuns(c echo.Context) error {
 	f, err := s.filter(c)
 	if err != nil {
@@ -35,15 +28,11 @@ func (s *Server) jobRuns(c echo.Context) error {
 }
 
 func (s *Server) answerRuns(c echo.Context, f jobs.Filter) error {
-	h, err := s.history()
-	if err != nil {
-		return err
-	}
 	p, err := s.pageOf(c)
 	if err != nil {
 		return err
 	}
-	list, err := h.Runs(c.Request().Context(), f, p)
+	list, err := s.cfg.History.Runs(c.Request().Context(), f, p)
 	if err != nil {
 		return fmt.Errorf("listing runs: %w", err)
 	}
@@ -58,15 +47,11 @@ type LogView struct {
 const maxLogLines = 2000
 
 func (s *Server) jobLog(c echo.Context) error {
-	h, err := s.history()
-	if err != nil {
-		return err
-	}
 	r, err := s.job(c)
 	if err != nil {
 		return err
 	}
-	lines, err := h.Log(c.Request().Context(), r.UUID, maxLogLines)
+	lines, err := s.cfg.History.Log(c.Request().Context(), r.UUID, maxLogLines)
 	if err != nil {
 		return fmt.Errorf("reading the job's log: %w", err)
 	}
@@ -74,15 +59,11 @@ func (s *Server) jobLog(c echo.Context) error {
 }
 
 func (s *Server) failureGroups(c echo.Context) error {
-	h, err := s.history()
-	if err != nil {
-		return err
-	}
 	f, err := s.filter(c)
 	if err != nil {
 		return err
 	}
-	groups, err := h.Groups(c.Request().Context(), f)
+	groups, err := s.cfg.History.Groups(c.Request().Context(), f)
 	if err != nil {
 		return fmt.Errorf("grouping failed jobs: %w", err)
 	}
@@ -108,10 +89,6 @@ type ThroughputItem struct {
 const maxSteps = 1000
 
 func (s *Server) throughput(c echo.Context) error {
-	h, err := s.history()
-	if err != nil {
-		return err
-	}
 	now := s.cfg.Now()
 	since, err := moment(firstOf(c.QueryParam("since"), "24h"), "since", now)
 	if err != nil {
@@ -121,7 +98,7 @@ func (s *Server) throughput(c echo.Context) error {
 	if err != nil || step < time.Second || now.Sub(since) > maxSteps*step {
 		return badField(http.StatusBadRequest, "step", "step is a length like 15m, from 1s, and gives %d steps at most.", maxSteps)
 	}
-	list, err := h.Throughput(c.Request().Context(), since, step)
+	list, err := s.cfg.History.Throughput(c.Request().Context(), since, step)
 	if err != nil {
 		return fmt.Errorf("counting runs: %w", err)
 	}

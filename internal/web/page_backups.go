@@ -136,9 +136,6 @@ func backupPlot(lang string, list []Backup) template.HTML {
 
 // backupNamed finds one of the list, so that questions can say what it is.
 func (s *Server) backupNamed(c echo.Context) (Backup, error) {
-	if s.cfg.Backups == nil {
-		return Backup{}, notConfigured("backups")
-	}
 	id, err := nameParam(c, "id")
 	if err != nil {
 		return Backup{}, err

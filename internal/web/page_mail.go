@@ -68,18 +68,8 @@ func (s *Server) mailPage(c echo.Context) error {
 }
 
 func (s *Server) oneMail(c echo.Context) (Mail, error) {
-	if s.cfg.Mail == nil {
-		return Mail{}, notConfigured("mail log")
-	}
-	id, err := idParam(c)
-	if err != nil {
-		return Mail{}, err
-	}
-	m, err := s.cfg.Mail.Mail(c.Request().Context(), id)
-	if err != nil {
-		return m, fmt.Errorf("looking up mail %s: %w", id, err)
-	}
-	return m, nil
+	_, m, err := onID(c, "looking up mail %s", s.cfg.Mail.Mail)
+	return m, err
 }
 
 // mailShowPage may hold a frame of ours, the preview, and nothing else more.
@@ -134,9 +124,6 @@ func (s *Server) resendByForm(c echo.Context) error {
 }
 
 func (s *Server) suppressByForm(c echo.Context) error {
-	if s.cfg.Suppressions == nil {
-		return notConfigured("suppression list")
-	}
 	address := strings.TrimSpace(c.FormValue("address"))
 	if len(address) < 3 || len(address) > 254 || !strings.Contains(address, "@") {
 		return badField(http.StatusUnprocessableEntity, "address", "%q is no mail address.", clip(address, 80))
@@ -150,9 +137,6 @@ func (s *Server) suppressByForm(c echo.Context) error {
 }
 
 func (s *Server) unsuppressByForm(c echo.Context) error {
-	if s.cfg.Suppressions == nil {
-		return notConfigured("suppression list")
-	}
 	address := c.FormValue("address")
 	about(c, clip(address, 191), "")
 	if yes, err := s.sure(c, say(language(c), "mail.unsuppress.ask", clip(address, 254)), ""); !yes || err != nil {

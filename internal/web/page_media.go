@@ -46,9 +46,6 @@ func (s *Server) mediaPage(c echo.Context) error {
 }
 
 func (s *Server) regenerateByForm(c echo.Context) error {
-	if s.cfg.Media == nil {
-		return notConfigured("media")
-	}
 	ctx, missing := c.Request().Context(), c.FormValue("which") != "all"
 	status, err := s.cfg.Media.MediaStatus(ctx)
 	if err != nil {

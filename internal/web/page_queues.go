@@ -36,7 +36,7 @@ func (s *Server) queueNamed(c echo.Context, name string) (jobs.QueueStats, error
 }
 
 func (s *Server) pauseByForm(c echo.Context) error {
-	control, name, err := s.queues(c)
+	name, err := nameParam(c, "name")
 	if err != nil {
 		return err
 	}
@@ -47,18 +47,18 @@ func (s *Server) pauseByForm(c echo.Context) error {
 	if yes, err := s.sure(c, say(language(c), "queues.pause.ask", name, q.Queued+q.Delayed, q.Processing), ""); !yes || err != nil {
 		return err
 	}
-	if err := control.Pause(c.Request().Context(), name, who(c).Name); err != nil {
+	if err := s.cfg.Queues.Pause(c.Request().Context(), name, who(c).Name); err != nil {
 		return fmt.Errorf("pausing the queue %s: %w", name, err)
 	}
 	return s.back(c, "/admin/queues", "queues.pause.done", name)
 }
 
 func (s *Server) continueByForm(c echo.Context) error {
-	control, name, err := s.queues(c)
+	name, err := nameParam(c, "name")
 	if err != nil {
 		return err
 	}
-	if _, err := control.Continue(c.Request().Context(), name); err != nil {
+	if _, err := s.cfg.Queues.Continue(c.Request().Context(), name); err != nil {
 		return fmt.Errorf("continuing the queue %s: %w", name, err)
 	}
 	return s.back(c, "/admin/queues", "queues.continue.done", name)
@@ -101,9 +101,6 @@ func (s *Server) stopByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if !v.Configured {
-		return notConfigured("list of workers")
-	}
 	id, err := nameParam(c, "id")
 	if err != nil {
 		return err
@@ -131,9 +128,6 @@ func (s *Server) restartByForm(c echo.Context) error {
 	v, err := s.workers(c)
 	if err != nil {
 		return err
-	}
-	if !v.Configured {
-		return notConfigured("list of workers")
 	}
 	running := 0
 	for _, w := range v.Workers {

@@ -79,18 +79,6 @@ func (s *Server) runScheduleByForm(c echo.Context) error {
 	return c.Redirect(http.StatusSeeOther, following("/admin/schedules", receipt.UUID))
 }
 
-func (s *Server) namedEntry(c echo.Context) (string, jobs.ScheduleRecord, error) {
-	if _, err := s.schedules(); err != nil {
-		return "", jobs.ScheduleRecord{}, err
-	}
-	name, err := nameParam(c, "name")
-	if err != nil {
-		return name, jobs.ScheduleRecord{}, err
-	}
-	r, err := s.entry(c.Request().Context(), name)
-	return name, r, err
-}
-
 type entrySheet struct {
 	Entry   scheduleRow
 	Cron    string

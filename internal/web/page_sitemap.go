@@ -9,7 +9,6 @@ import (
 type sitemapSheet struct {
 	Configured bool
 	Status     SitemapStatus
-	URLs       int
 	started
 }
 
@@ -22,9 +21,6 @@ func (s *Server) sitemapPage(c echo.Context) error {
 		var err error
 		if v.Status, ready, err = s.sitemapKept(c.Request().Context()); err != nil {
 			return fmt.Errorf("looking at the sitemap: %w", err)
-		}
-		for _, f := range v.Status.Files {
-			v.URLs += f.URLs
 		}
 	}
 	return s.showSoon(c, "sitemap", "sitemap.title", live, ready, v)

@@ -62,9 +62,6 @@ func (s *Server) webhooksPage(c echo.Context) error {
 
 // hookByForm adds a subscription, or switches one on and off.
 func (s *Server) hookByForm(c echo.Context) error {
-	if s.cfg.Webhooks == nil {
-		return notConfigured("webhooks")
-	}
 	ctx := c.Request().Context()
 	w := Webhook{URL: strings.TrimSpace(c.FormValue("url")), Events: words([]string{c.FormValue("events")}), Enabled: true, Note: clip(c.FormValue("note"), 191)}
 	if id := c.FormValue("hook"); id != "" {
@@ -111,9 +108,6 @@ func (s *Server) hookByForm(c echo.Context) error {
 }
 
 func (s *Server) deleteHookByForm(c echo.Context) error {
-	if s.cfg.Webhooks == nil {
-		return notConfigured("webhooks")
-	}
 	id, err := idParam(c)
 	if err != nil {
 		return err
@@ -128,16 +122,9 @@ func (s *Server) deleteHookByForm(c echo.Context) error {
 }
 
 func (s *Server) redeliverByForm(c echo.Context) error {
-	if s.cfg.Webhooks == nil {
-		return notConfigured("webhooks")
-	}
-	id, err := idParam(c)
+	id, receipt, err := onID(c, "sending delivery %s again", s.cfg.Webhooks.Redeliver)
 	if err != nil {
 		return err
-	}
-	receipt, err := s.cfg.Webhooks.Redeliver(c.Request().Context(), id)
-	if err != nil {
-		return fmt.Errorf("sending delivery %s again: %w", id, err)
 	}
 	about(c, id, "as "+receipt.UUID)
 	return c.Redirect(http.StatusSeeOther, following("/admin/webhooks", receipt.UUID))

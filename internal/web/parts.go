@@ -17,6 +17,10 @@ const (
 	needsSettings     part = "list of settings"
 	needsWorkers      part = "list of workers"
 	needsTicker       part = "cron route"
+	needsTemplates    part = "mail templates"
+	needsSchedules    part = "schedule"
+	needsHistory      part = "history"
+	needsQueues       part = "control of queues"
 )
 
 // has says whether a part is there; "" is no part and always there.
@@ -44,6 +48,14 @@ func (c Config) has(p part) bool {
 		return c.Workers != nil
 	case needsTicker:
 		return c.Ticker != nil
+	case needsTemplates:
+		return c.Templates != nil
+	case needsSchedules:
+		return c.Schedules != nil
+	case needsHistory:
+		return c.History != nil
+	case needsQueues:
+		return c.Queues != nil
 	}
 	return true
 }

@@ -72,29 +72,19 @@ func (s *Server) listMail(c echo.Context) error {
 }
 
 func (s *Server) showMail(c echo.Context) error {
-	id, err := idParam(c)
+	m, err := s.oneMail(c)
 	if err != nil {
 		return err
-	}
-	m, err := s.cfg.Mail.Mail(c.Request().Context(), id)
-	if err != nil {
-		return fmt.Errorf("looking up mail %s: %w", id, err)
 	}
 	return c.JSON(http.StatusOK, m)
 }
 
 func (s *Server) resendMail(c echo.Context) error {
-	id, err := idParam(c)
+	id, receipt, err := onID(c, "sending mail %s again", s.cfg.Mail.ResendMail)
 	if err != nil {
 		return err
 	}
-	receipt, err := s.cfg.Mail.ResendMail(c.Request().Context(), id)
-	if err != nil {
-		return fmt.Errorf("sending mail %s again: %w", id, err)
-	}
-	answer := s.enqueued(c, jobs.New{Kind: "mail.send"}, receipt)
-	about(c, id, "as "+receipt.UUID)
-	return c.JSON(http.StatusCreated, answer)
+	return s.answerAgain(c, id, "mail.send", receipt)
 }
 
 func (s *Server) listSuppressions(c echo.Context) error {
@@ -191,15 +181,16 @@ func (s *Server) listDeliveries(c echo.Context) error {
 }
 
 func (s *Server) redeliver(c echo.Context) error {
-	id, err := idParam(c)
+	id, receipt, err := onID(c, "sending delivery %s again", s.cfg.Webhooks.Redeliver)
 	if err != nil {
 		return err
 	}
-	receipt, err := s.cfg.Webhooks.Redeliver(c.Request().Context(), id)
-	if err != nil {
-		return fmt.Errorf("sending delivery %s again: %w", id, err)
-	}
-	answer := s.enqueued(c, jobs.New{Kind: "webhook.deliver"}, receipt)
+	return s.answerAgain(c, id, "webhook.deliver", receipt)
+}
+
+// answerAgain answers with the job that does again what id did.
+func (s *Server) answerAgain(c echo.Context, id, kind string, receipt jobs.Receipt) error {
+	answer := s.enqueued(c, jobs.New{Kind: kind}, receipt)
 	about(c, id, "as "+receipt.UUID)
 	return c.JSON(http.StatusCreated, answer)
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
@@ -239,6 +240,21 @@ func depth(raw []byte) int {
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
+
+// onID does something to what :id in the path names. doing says what, with a
+// place for the id, where it fails.
+func onID[T any](c echo.Context, doing string, do func(context.Context, string) (T, error)) (string, T, error) {
+	var none T
+	id, err := idParam(c)
+	if err != nil {
+		return id, none, err
+	}
+	result, err := do(c.Request().Context(), id)
+	if err != nil {
+		return id, none, fmt.Errorf(doing+": %w", id, err)
+	}
+	return id, result, nil
+}
 
 // idParam reads :id, which is a UUID, a ULID or a number.
 func idParam(c echo.Context) (string, error) {

@@ -32,31 +32,23 @@ func nameParam(c echo.Context, name string) (string, error) {
 	return value, nil
 }
 
-func (s *Server) queues(c echo.Context) (Queues, string, error) {
-	if s.cfg.Queues == nil {
-		return nil, "", notConfigured("control of queues")
-	}
-	name, err := nameParam(c, "name")
-	return s.cfg.Queues, name, err
-}
-
 func (s *Server) pauseQueue(c echo.Context) error {
-	q, name, err := s.queues(c)
+	name, err := nameParam(c, "name")
 	if err != nil {
 		return err
 	}
-	if err := q.Pause(c.Request().Context(), name, who(c).Name); err != nil {
+	if err := s.cfg.Queues.Pause(c.Request().Context(), name, who(c).Name); err != nil {
 		return fmt.Errorf("pausing the queue %s: %w", name, err)
 	}
 	return c.JSON(http.StatusOK, Changed{1})
 }
 
 func (s *Server) continueQueue(c echo.Context) error {
-	q, name, err := s.queues(c)
+	name, err := nameParam(c, "name")
 	if err != nil {
 		return err
 	}
-	was, err := q.Continue(c.Request().Context(), name)
+	was, err := s.cfg.Queues.Continue(c.Request().Context(), name)
 	if err != nil {
 		return fmt.Errorf("continuing the queue %s: %w", name, err)
 	}

@@ -73,6 +73,24 @@ func TestEveryRouteHasItsDoor(t *testing.T) {
 	}
 }
 
+// TestNoRouteRestsOnAPartThatIsNotThere calls every route of an installation
+// that has jobs and nothing else.
+func TestNoRouteRestsOnAPartThatIsNotThere(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, bare)
+	s.http.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for _, r := range web.Routes() {
+		path := strings.NewReplacer(":id", "1", ":name", "none", ":address", "x@y.example").Replace(r.Path)
+		var body any
+		if r.Changes() {
+			body = "{}"
+		}
+		a := s.admin(r.Method, path, body)
+		if a.status >= 500 || r.Needs != "" && (a.status != http.StatusNotFound || !strings.Contains(string(a.body), string(r.Needs))) {
+			t.Errorf("%s %s, which needs %q: %d %.300s", r.Method, r.Path, r.Needs, a.status, a.body)
+		}
+	}
+}
+
 // TestTheTableOfRights shows every route's rights to whoever reads a change:
 // a new route, or a weaker door, is a line of the diff.
 func TestTheTableOfRights(t *testing.T) {

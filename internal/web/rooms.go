@@ -294,18 +294,24 @@ type Sitemap interface {
 	SitemapStatus(ctx context.Context) (SitemapStatus, error)
 }
 
-// SitemapStatus is what lies in the public folder.
+// SitemapStatus is the map as the last run published it. Files are the first
+// 200 of FileCount, the index before all others.
 type SitemapStatus struct {
+	Target      string        `json:"target,omitempty"` // folder:PATH, bucket:NAME, cache:KEY
+	FileCount   int           `json:"fileCount"`
+	URLs        int           `json:"urls"`
+	PublishedAt time.Time     `json:"publishedAt,omitzero"`
 	Files       []SitemapFile `json:"files"`
 	Submissions []Submission  `json:"submissions"`
 }
 
-// SitemapFile is one file of the sitemap.
+// SitemapFile is one file of the sitemap. Modified is the newest change of what
+// it lists, zero where that is not known.
 type SitemapFile struct {
 	Name     string    `json:"name"`
 	URLs     int       `json:"urls"`
 	Size     int64     `json:"size"`
-	Modified time.Time `json:"modified"`
+	Modified time.Time `json:"modified,omitzero"`
 }
 
 // Submission is one call of IndexNow.

@@ -49,6 +49,12 @@ type route struct {
 // changes says whether the route can change anything.
 func (r route) changes() bool { return r.Method != http.MethodGet && !r.Quiet }
 
+// needing is the route as one that needs a part.
+func (r route) needing(p part) route {
+	r.Needs = p
+	return r
+}
+
 var (
 	pageQuery = []string{"limit", "offset", "cursor"}
 	jobQuery  = append([]string{"status", "type", "topic", "queue", "q", "cause", "since", "until"}, pageQuery...)
@@ -98,10 +104,10 @@ func jobRoutes() []route {
 		{Method: post, Path: "/api/v1/jobs/bulk", Name: "jobs.bulk", Summary: "Change all jobs that a filter chooses. dry_run only counts them; many are changed by a job that reports its progress.", Scope: access.Operate, Body: BulkRequest{}, Answer: BulkAnswer{}, handle: (*Server).bulk},
 		{Method: get, Path: "/api/v1/jobs/:id/explain", Name: "jobs.explain", Summary: "Why is this job not running?", Scope: access.Read, Managed: true, Answer: Explanation{}, handle: (*Server).explainJob},
 		{Method: get, Path: "/api/v1/explain/:id", Name: "jobs.explain", Summary: "Why is this job not running?", Scope: access.Read, Managed: true, Answer: Explanation{}, handle: (*Server).explainJob},
-		{Method: get, Path: "/api/v1/jobs/:id/runs", Name: "jobs.runs", Summary: "The attempts of one job, newest first.", Scope: access.Read, Managed: true, Query: pageQuery, Answer: RunList{}, handle: (*Server).jobRuns},
-		{Method: get, Path: "/api/v1/jobs/:id/log", Name: "jobs.log", Summary: "What the job's handler said, oldest first.", Scope: access.Read, Managed: true, Answer: LogView{}, handle: (*Server).jobLog},
-		{Method: get, Path: "/api/v1/runs", Name: "runs.list", Summary: "Runs that ended, newest first.", Scope: access.Read, Query: jobQuery, Answer: RunList{}, handle: (*Server).listRuns},
-		{Method: get, Path: "/api/v1/throughput", Name: "runs.throughput", Summary: "Ended runs in steps of time, oldest first.", Scope: access.Read, Query: []string{"since", "step"}, Answer: ThroughputView{}, handle: (*Server).throughput},
+		{Method: get, Path: "/api/v1/jobs/:id/runs", Name: "jobs.runs", Summary: "The attempts of one job, newest first.", Scope: access.Read, Managed: true, Query: pageQuery, Answer: RunList{}, Needs: needsHistory, handle: (*Server).jobRuns},
+		{Method: get, Path: "/api/v1/jobs/:id/log", Name: "jobs.log", Summary: "What the job's handler said, oldest first.", Scope: access.Read, Managed: true, Answer: LogView{}, Needs: needsHistory, handle: (*Server).jobLog},
+		{Method: get, Path: "/api/v1/runs", Name: "runs.list", Summary: "Runs that ended, newest first.", Scope: access.Read, Query: jobQuery, Answer: RunList{}, Needs: needsHistory, handle: (*Server).listRuns},
+		{Method: get, Path: "/api/v1/throughput", Name: "runs.throughput", Summary: "Ended runs in steps of time, oldest first.", Scope: access.Read, Query: []string{"since", "step"}, Answer: ThroughputView{}, Needs: needsHistory, handle: (*Server).throughput},
 		{Method: get, Path: "/api/v1/kinds", Name: "kinds.list", Summary: "The kinds of work that can be enqueued, with an example of each payload.", Scope: access.Read, Answer: KindList{}, handle: (*Server).kinds},
 		{Method: get, Path: "/api/v1/events", Name: "events.stream", Summary: "Live changes as server-sent events: stats, job, run.", Scope: access.Read, Stream: true, Type: "text/event-stream", handle: (*Server).events},
 	}
@@ -111,7 +117,7 @@ func failedRoutes() []route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 	return []route{
 		{Method: get, Path: "/api/v1/failed", Name: "failed.list", Summary: "Failed jobs, newest first.", Scope: access.Read, Query: jobQuery, Answer: JobList{}, handle: (*Server).listFailed},
-		{Method: get, Path: "/api/v1/failed/groups", Name: "failed.groups", Summary: "Failed jobs by cause, most first.", Scope: access.Read, Query: []string{"type", "queue", "since", "until"}, Answer: GroupList{}, handle: (*Server).failureGroups},
+		{Method: get, Path: "/api/v1/failed/groups", Name: "failed.groups", Summary: "Failed jobs by cause, most first.", Scope: access.Read, Query: []string{"type", "queue", "since", "until"}, Answer: GroupList{}, Needs: needsHistory, handle: (*Server).failureGroups},
 		{Method: post, Path: "/api/v1/failed/:id/retry", Name: "failed.retry", Summary: "Put a failed job back into its queue.", Scope: access.Operate, Answer: JobView{}, handle: (*Server).retryFailed},
 		{Method: del, Path: "/api/v1/failed/:id", Name: "failed.forget", Summary: "Delete a failed job.", Scope: access.Operate, Status: http.StatusNoContent, handle: (*Server).forgetFailed},
 		{Method: post, Path: "/api/v1/failed/retry", Name: "failed.retryAll", Summary: "Retry failed jobs by ids or by a filter.", Scope: access.Operate, Body: BulkSelection{}, Answer: BulkAnswer{}, handle: (*Server).retryMany},
@@ -123,8 +129,8 @@ func queueRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
 		{Method: get, Path: "/api/v1/queues", Name: "queues.list", Summary: "Queues with their depth, oldest job and workers.", Scope: access.Read, Answer: QueueList{}, handle: (*Server).listQueues},
-		{Method: post, Path: "/api/v1/queues/:name/pause", Name: "queues.pause", Summary: "Let no worker take jobs from a queue.", Scope: access.Operate, Answer: Changed{}, handle: (*Server).pauseQueue},
-		{Method: post, Path: "/api/v1/queues/:name/continue", Name: "queues.continue", Summary: "Let workers take jobs from a queue again.", Scope: access.Operate, Answer: Changed{}, handle: (*Server).continueQueue},
+		{Method: post, Path: "/api/v1/queues/:name/pause", Name: "queues.pause", Summary: "Let no worker take jobs from a queue.", Scope: access.Operate, Answer: Changed{}, Needs: needsQueues, handle: (*Server).pauseQueue},
+		{Method: post, Path: "/api/v1/queues/:name/continue", Name: "queues.continue", Summary: "Let workers take jobs from a queue again.", Scope: access.Operate, Answer: Changed{}, Needs: needsQueues, handle: (*Server).continueQueue},
 		{Method: post, Path: "/api/v1/queues/:name/clear", Name: "queues.clear", Summary: "Cancel all waiting jobs of a queue. dry_run only counts them.", Scope: access.Operate, Query: []string{"dry_run"}, Answer: BulkAnswer{}, handle: (*Server).clearQueue},
 		{Method: get, Path: "/api/v1/workers", Name: "workers.list", Summary: "Workers and what they run.", Scope: access.Read, Answer: WorkerList{}, Needs: needsWorkers, handle: (*Server).listWorkers},
 		{Method: post, Path: "/api/v1/workers/:id/stop", Name: "workers.stop", Summary: "Make a worker finish what it runs and exit.", Scope: access.Operate, Answer: Changed{}, Needs: needsWorkers, handle: (*Server).stopWorker},
@@ -139,12 +145,12 @@ func scheduleRoutes() []route {
 	tick.Path, v1.Path = "/api/cron/tick", "/api/v1/cron/tick"
 	return []route{
 		tick, v1,
-		{Method: get, Path: "/api/v1/schedules", Name: "schedules.list", Summary: "Schedule entries with their last and next ticks.", Scope: access.Read, Answer: ScheduleList{}, handle: (*Server).listSchedules},
-		{Method: patch, Path: "/api/v1/schedules/:name", Name: "schedules.change", Summary: "Change an entry; reset takes it back to the configuration.", Scope: access.Operate, Body: ScheduleChange{}, Answer: ScheduleView{}, handle: (*Server).changeSchedule},
-		{Method: post, Path: "/api/v1/schedules/:name/run", Name: "schedules.run", Summary: "Enqueue an entry's job now.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, handle: (*Server).runSchedule},
-		{Method: post, Path: "/api/v1/schedules/:name/pause", Name: "schedules.pause", Summary: "Let an entry's ticks pass.", Scope: access.Operate, Answer: ScheduleView{}, handle: (*Server).pauseSchedule},
-		{Method: post, Path: "/api/v1/schedules/:name/continue", Name: "schedules.continue", Summary: "Let an entry tick again.", Scope: access.Operate, Answer: ScheduleView{}, handle: (*Server).continueSchedule},
-		{Method: get, Path: "/api/v1/schedules/:name/history", Name: "schedules.history", Summary: "An entry's ticks, newest first.", Scope: access.Read, Query: pageQuery, Answer: TickList{}, handle: (*Server).scheduleHistory},
+		{Method: get, Path: "/api/v1/schedules", Name: "schedules.list", Summary: "Schedule entries with their last and next ticks.", Scope: access.Read, Answer: ScheduleList{}, Needs: needsSchedules, handle: (*Server).listSchedules},
+		{Method: patch, Path: "/api/v1/schedules/:name", Name: "schedules.change", Summary: "Change an entry; reset takes it back to the configuration.", Scope: access.Operate, Body: ScheduleChange{}, Answer: ScheduleView{}, Needs: needsSchedules, handle: (*Server).changeSchedule},
+		{Method: post, Path: "/api/v1/schedules/:name/run", Name: "schedules.run", Summary: "Enqueue an entry's job now.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, Needs: needsSchedules, handle: (*Server).runSchedule},
+		{Method: post, Path: "/api/v1/schedules/:name/pause", Name: "schedules.pause", Summary: "Let an entry's ticks pass.", Scope: access.Operate, Answer: ScheduleView{}, Needs: needsSchedules, handle: (*Server).pauseSchedule},
+		{Method: post, Path: "/api/v1/schedules/:name/continue", Name: "schedules.continue", Summary: "Let an entry tick again.", Scope: access.Operate, Answer: ScheduleView{}, Needs: needsSchedules, handle: (*Server).continueSchedule},
+		{Method: get, Path: "/api/v1/schedules/:name/history", Name: "schedules.history", Summary: "An entry's ticks, newest first.", Scope: access.Read, Query: pageQuery, Answer: TickList{}, Needs: needsSchedules, handle: (*Server).scheduleHistory},
 	}
 }
 

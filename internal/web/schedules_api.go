@@ -58,26 +58,15 @@ func (s *Server) scheduleView(r jobs.ScheduleRecord) ScheduleView {
 	return v
 }
 
-func (s *Server) schedules() (Schedules, error) {
-	if s.cfg.Schedules == nil {
-		return nil, notConfigured("schedule")
-	}
-	return s.cfg.Schedules, nil
-}
-
 func (s *Server) listSchedules(c echo.Context) error {
-	sc, err := s.schedules()
-	if err != nil {
-		return err
-	}
-	list, err := sc.Schedules(c.Request().Context())
+	list, err := s.cfg.Schedules.Schedules(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("listing the schedule: %w", err)
 	}
 	return c.JSON(http.StatusOK, ScheduleList{each(list, s.scheduleView)})
 }
 
-// entry finds the entry that a request names.
+// entry finds an entry by its name.
 func (s *Server) entry(ctx context.Context, name string) (jobs.ScheduleRecord, error) {
 	list, err := s.cfg.Schedules.Schedules(ctx)
 	if err != nil {
@@ -91,20 +80,22 @@ func (s *Server) entry(ctx context.Context, name string) (jobs.ScheduleRecord, e
 	return jobs.ScheduleRecord{}, fmt.Errorf("the schedule entry %q: %w", name, jobs.ErrNotFound)
 }
 
-func (s *Server) runSchedule(c echo.Context) error {
-	sc, err := s.schedules()
-	if err != nil {
-		return err
-	}
+// namedEntry is entry of the name in the path.
+func (s *Server) namedEntry(c echo.Context) (string, jobs.ScheduleRecord, error) {
 	name, err := nameParam(c, "name")
 	if err != nil {
-		return err
+		return name, jobs.ScheduleRecord{}, err
 	}
 	r, err := s.entry(c.Request().Context(), name)
+	return name, r, err
+}
+
+func (s *Server) runSchedule(c echo.Context) error {
+	name, r, err := s.namedEntry(c)
 	if err != nil {
 		return err
 	}
-	receipt, err := sc.RunSchedule(c.Request().Context(), name)
+	receipt, err := s.cfg.Schedules.RunSchedule(c.Request().Context(), name)
 	if err != nil {
 		return fmt.Errorf("running the schedule entry %s: %w", name, err)
 	}
@@ -132,25 +123,17 @@ func (s *Server) continueSchedule(c echo.Context) error {
 }
 
 func (s *Server) reschedule(c echo.Context, change jobs.ScheduleChange) error {
-	sc, err := s.schedules()
-	if err != nil {
-		return err
-	}
-	name, err := nameParam(c, "name")
+	name, before, err := s.namedEntry(c)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request().Context()
-	before, err := s.entry(ctx, name)
-	if err != nil {
-		return err
-	}
 	if e, ok := s.cfg.Registry.Lookup(before.Kind); ok && change.Data != nil {
 		if err := e.Check(change.Data); err != nil {
 			return badField(http.StatusUnprocessableEntity, "payload", "%s", sentence(err.Error()))
 		}
 	}
-	if err := sc.ChangeSchedule(ctx, name, change); err != nil {
+	if err := s.cfg.Schedules.ChangeSchedule(ctx, name, change); err != nil {
 		return fmt.Errorf("changing the schedule entry %s: %w", name, err)
 	}
 	after, err := s.entry(ctx, name)
@@ -162,10 +145,6 @@ func (s *Server) reschedule(c echo.Context, change jobs.ScheduleChange) error {
 }
 
 func (s *Server) scheduleHistory(c echo.Context) error {
-	sc, err := s.schedules()
-	if err != nil {
-		return err
-	}
 	name, err := nameParam(c, "name")
 	if err != nil {
 		return err
@@ -174,7 +153,7 @@ func (s *Server) scheduleHistory(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := sc.Ticks(c.Request().Context(), name, p)
+	list, err := s.cfg.Schedules.Ticks(c.Request().Context(), name, p)
 	if err != nil {
 		return fmt.Errorf("listing ticks of %s: %w", name, err)
 	}

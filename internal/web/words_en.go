@@ -374,6 +374,7 @@ var wordsEN = map[string]string{
 	"sitemap.now":                   "Regenerate",
 	"sitemap.tell":                  "Tell IndexNow",
 	"sitemap.sum":                   "%s files, %s addresses",
+	"sitemap.first":                 "the first %s are shown",
 	"sitemap.none":                  "There is no sitemap yet. “Regenerate” makes it.",
 	"sitemap.file":                  "File",
 	"sitemap.urls":                  "Addresses",

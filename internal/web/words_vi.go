@@ -374,6 +374,7 @@ var wordsVI = map[string]string{
 	"sitemap.now":                   "Tạo lại",
 	"sitemap.tell":                  "Báo IndexNow",
 	"sitemap.sum":                   "%s tệp, %s địa chỉ",
+	"sitemap.first":                 "hiển thị %s tệp đầu",
 	"sitemap.none":                  "Chưa có sơ đồ trang. “Tạo lại” để tạo.",
 	"sitemap.file":                  "Tệp",
 	"sitemap.urls":                  "Địa chỉ",

@@ -5,10 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/jmoiron/sqlx"
 )
 
@@ -213,21 +212,5 @@ func inChunks[T any](list []T, do func([]T) error) error {
 	return nil
 }
 
-// cut makes foreign text fit for a column and a page: valid UTF-8 on one line,
-// at most limit characters.
-func cut(text string, limit int) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\ufffd"))
-	n := 0
-	for i := range text {
-		if n == limit {
-			return text[:i]
-		}
-		n++
-	}
-	return text
-}
+// cut makes foreign text fit for a column and a page: one line.
+func cut(text string, limit int) string { return jobs.PlainText(text, limit) }

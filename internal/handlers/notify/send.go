@@ -6,9 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
@@ -170,21 +168,5 @@ func (h *Handler) makeRow(ctx context.Context, topic string) error {
 	return err
 }
 
-// cut makes foreign text fit for a column and a message: valid UTF-8 without
-// controls, at most limit characters.
-func cut(text string, limit int) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\ufffd"))
-	n := 0
-	for i := range text {
-		if n == limit {
-			return text[:i]
-		}
-		n++
-	}
-	return text
-}
+// cut makes foreign text fit for a column and a message, whose lines stay.
+func cut(text string, limit int) string { return jobs.PlainText(text, limit, '\n') }

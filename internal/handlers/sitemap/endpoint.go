@@ -57,14 +57,15 @@ func (e *endpoint) send(ctx context.Context, locs []string, s *Submission) error
 	accepted := false
 	var failed []error
 	for _, address := range e.addresses {
-		if err := e.post(ctx, address, text); err != nil {
+		status, err := e.post(ctx, address, text)
+		if err != nil {
 			failed = append(failed, err)
 			if len(s.Refusals) < maxSkipped {
 				s.Refusals = append(s.Refusals, e.hide(err.Error()))
 			}
 			continue
 		}
-		accepted = true
+		accepted, s.Status = true, status
 	}
 	if s.Calls++; accepted {
 		return nil
@@ -92,27 +93,28 @@ func (e *endpoint) worst(failed []error) error {
 // hide keeps the key out of logs.
 func (e *endpoint) hide(text string) string { return strings.ReplaceAll(text, e.key, "<key>") }
 
-func (e *endpoint) post(ctx context.Context, address string, text []byte) error {
+// post returns the status of an accepted call, an error for every other.
+func (e *endpoint) post(ctx context.Context, address string, text []byte) (status int, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(text))
 	if err != nil {
-		return jobs.Permanent(fmt.Errorf("the IndexNow endpoint %q is no address: %w", address, err))
+		return 0, jobs.Permanent(fmt.Errorf("the IndexNow endpoint %q is no address: %w", address, err))
 	}
 	r.Header.Set("Content-Type", "application/json; charset=utf-8")
 	resp, err := e.http.Do(r) //nolint:bodyclose // ReadBody does
 	if errors.Is(err, outbound.ErrRefused) {
-		return jobs.Permanent(fmt.Errorf("submitting to IndexNow: %w", err))
+		return 0, jobs.Permanent(fmt.Errorf("submitting to IndexNow: %w", err))
 	}
 	if err != nil {
-		return fmt.Errorf("submitting to IndexNow: %w", err)
+		return 0, fmt.Errorf("submitting to IndexNow: %w", err)
 	}
 	answer, err := outbound.ReadBody(resp)
 	if resp.StatusCode/100 == 2 {
-		return nil // 200 and 202: accepted; what the body says does not matter
+		return resp.StatusCode, nil // 200 and 202: accepted; what the body says does not matter
 	}
 	if err != nil {
 		answer = nil
 	}
-	return e.refusal(r.URL.Host, resp, answer)
+	return 0, e.refusal(r.URL.Host, resp, answer)
 }
 
 // refusal turns an answer into what to do about it.

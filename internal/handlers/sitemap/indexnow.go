@@ -79,6 +79,7 @@ type Submission struct {
 	Changed  int      `json:"changed"`
 	Deleted  int      `json:"deleted"`
 	Calls    int      `json:"calls"`
+	Status   int      `json:"status,omitempty"` // of HTTP, of the last call that was accepted
 	Sitemap  string   `json:"sitemap,omitempty"`
 	KeyFile  string   `json:"keyFile,omitempty"` // "written" when we put it there
 	Refusals []string `json:"refusals,omitempty"`

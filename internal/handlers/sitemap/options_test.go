@@ -176,10 +176,16 @@ func TestABucketAndTheCachesTableAreTargetsToo(t *testing.T) {
 			if r := write(t, with(1000), false); r.Unchanged == "" {
 				t.Errorf("%+v", r)
 			}
+			if p := published(t, with(1000)); p.URLs != 5 || p.Files != 5 || p.Listed[0].Name != "sitemap.xml" || !p.At.Equal(noon) || !strings.Contains(p.Target, name) {
+				t.Errorf("%+v", p)
+			}
 			insert(t, site, "settings", 50, "sitemap_enabled", "0")
 			defer site.DB.MustExec("DELETE FROM settings WHERE id = 50")
 			if r := write(t, with(1000), false); len(r.Removed) != 5 {
 				t.Errorf("%+v", r)
+			}
+			if p := published(t, with(1000)); p.Files != 0 {
+				t.Errorf("of a map that was taken away: %+v", p)
 			}
 		})
 	}

@@ -122,6 +122,45 @@ func TestTheMapOnEveryDatabase(t *testing.T) {
 	}
 }
 
+func published(t testing.TB, h *sitemap.Handler) sitemap.Published {
+	t.Helper()
+	p, err := h.Published(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// What pages show of the map: totals of all files, the index before the others
+// though it is written last, no more of them than fit into their column, and
+// nothing once somebody removed the index.
+func TestThePublishedMapIsTold(t *testing.T) {
+	site := plainCMS(t, jobstest.SQLite, "bigint")
+	blog(t, site)
+	h := handler(t, site, func(c *sitemap.Config) { c.Options.PerFile = 1 })
+	if p := published(t, h); p.Files != 0 || p.Listed != nil {
+		t.Errorf("before the first: %+v", p)
+	}
+	for id := 100; id < 400; id++ {
+		insert(t, site, "posts", id, "A post", "", "published", "2026-11-01 00:00:00", nil)
+		insert(t, site, "slugs", id, fmt.Sprint("post-", id), id, postClass, "blog")
+	}
+	r := write(t, h, false)
+	p := published(t, h)
+	if p.URLs != 305 || p.Files != r.Files || p.Bytes != r.Bytes || len(p.Listed) != 200 || p.Listed[0].Name != "sitemap.xml" || p.Listed[0].URLs != 0 {
+		t.Fatalf("%d addresses in %d files, %d listed: %+v", p.URLs, p.Files, len(p.Listed), p.Listed[0])
+	}
+	if f := p.Listed[1]; f.Name != "pages-page-1.xml" || f.URLs != 1 || f.Bytes != int64(len(read(t, site, f.Name))) || f.Modified.IsZero() {
+		t.Errorf("%+v", f)
+	}
+	if err := os.Remove(filepath.Join(site.Public(), "sitemap.xml")); err != nil {
+		t.Fatal(err)
+	}
+	if p := published(t, h); p.Files != 0 {
+		t.Errorf("of a removed map: %+v", p)
+	}
+}
+
 func TestUnchangedChangedForcedAndRemoved(t *testing.T) {
 	site := plainCMS(t, jobstest.SQLite, "bigint")
 	blog(t, site)

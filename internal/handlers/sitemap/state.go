@@ -19,8 +19,9 @@ type fingerprint struct {
 	rows int64
 }
 
-// layoutVersion is raised when the same content gives different files.
-const layoutVersion = 1
+// layoutVersion is raised when the same content gives different files, or
+// another note of them.
+const layoutVersion = 2
 
 func (h *Handler) fingerprint(ctx context.Context, p *plan) (fingerprint, error) {
 	print := fingerprint{}

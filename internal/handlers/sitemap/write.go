@@ -59,36 +59,37 @@ func (h *Handler) Write(ctx context.Context, force bool, progress Progress) (Res
 			return result, err
 		}
 	}
-	if err := h.write(ctx, p, print, &result, progress); err != nil {
+	files, err := h.write(ctx, p, print, &result, progress)
+	if err != nil {
 		return result, err
 	}
 	result.Took = h.now().Sub(p.now)
-	return result, h.remember(ctx, h.target.String(), print, result)
+	return result, h.remember(ctx, h.target.String(), print, noteOf(result, files))
 }
 
 // write stages all files and publishes them.
-func (h *Handler) write(ctx context.Context, p *plan, print fingerprint, result *Result, progress Progress) (err error) {
+func (h *Handler) write(ctx context.Context, p *plan, print fingerprint, result *Result, progress Progress) (files []file, err error) {
 	stage, err := h.target.begin(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, stage.end()) }()
 	b := &builder{plan: p, stage: stage.root, seal: newSealer(stage.root)}
 	b.seen = func(urls int) { progress(int64(urls), max(print.rows, int64(urls)), "writing") }
 	built := h.build(ctx, b)
 	if err := errors.Join(built, b.seal.done()); err != nil {
-		return err
+		return nil, err
 	}
-	files := b.published()
+	files = b.published()
 	var placed atomic.Int64 // buckets take several files at once
 	report := func() { progress(placed.Load(), int64(len(files)), "publishing") }
 	report()
 	result.Removed, err = h.target.publish(ctx, stage, files, func() { placed.Add(1); report() })
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := h.robots(p, b.urls > 0); err != nil {
-		return err
+		return nil, err
 	}
 	result.URLs, result.Skipped, result.SkippedRows = b.urls, b.skipped, b.faults
 	for _, f := range b.files {
@@ -97,7 +98,7 @@ func (h *Handler) write(ctx context.Context, p *plan, print fingerprint, result 
 	if result.Files = len(b.files); b.urls > 0 {
 		result.Index = p.links.Root + "/" + indexName
 	}
-	return nil
+	return b.files, nil
 }
 
 func (h *Handler) build(ctx context.Context, b *builder) error {

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
@@ -256,21 +255,6 @@ func (h *Handler) PublishFailure(ctx context.Context, job jobs.Job, message stri
 	return h.Publish(ctx, JobFailed, map[string]any{"uuid": job.UUID, "kind": job.Kind, "queue": job.Queue, "attempt": job.Attempt, "error": cut(message, 500)})
 }
 
-// cut makes foreign text fit for a column and a page: valid UTF-8 without
-// controls, at most limit characters.
-func cut(text string, limit int) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\ufffd"))
-	n := 0
-	for i := range text {
-		if n == limit {
-			return text[:i]
-		}
-		n++
-	}
-	return text
-}
+// cut makes foreign text fit for a column and a page; lines and tabs of bodies
+// stay.
+func cut(text string, limit int) string { return jobs.PlainText(text, limit, '\n', '\t') }

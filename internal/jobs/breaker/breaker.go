@@ -5,9 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/jmoiron/sqlx"
 
@@ -188,7 +186,7 @@ func (b *Breakers) fail(ctx context.Context, dependency string, failure error) (
 	}
 	r = b.c.after(r)
 	_, err = tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_breakers SET state = ?, failures = ?, first_failure_at = ?, trips = ?, retry_at = ?, last_error = ?, changed_at = ? WHERE dependency = ?"),
-		r.State, r.Failures, r.FirstFailure, r.Trips, r.RetryAt, oneLine(failure.Error()), r.Now, r.Dependency)
+		r.State, r.Failures, r.FirstFailure, r.Trips, r.RetryAt, jobs.PlainText(failure.Error(), 500), r.Now, r.Dependency)
 	if err != nil {
 		return false, err
 	}
@@ -250,25 +248,4 @@ func (b *Breakers) Reset(ctx context.Context, dependency string) (bool, error) {
 }
 
 // key is the dependency as the column holds it.
-func key(dependency string) string { return cut(oneLine(dependency), 191) }
-
-// oneLine makes foreign text fit for a column and a page.
-func oneLine(text string) string {
-	return cut(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\ufffd")), 500)
-}
-
-func cut(text string, limit int) string {
-	n := 0
-	for i := range text {
-		if n == limit {
-			return text[:i]
-		}
-		n++
-	}
-	return text
-}
+func key(dependency string) string { return jobs.PlainText(dependency, 191) }

@@ -25,8 +25,36 @@ func MariaDB(t testing.TB) *Server {
 	return mariaDB.start(t, "MariaDB", func() (*Server, error) { return NewMariaDB() })
 }
 
-// NewMariaDB prepares a MariaDB server of the caller's own, for tests that
-// kill it; Start starts it. options are added to its command line.
+// OwnMariaDB starts a MariaDB server of the test's own, for tests that kill it
+// or set it up otherwise, and stops it when the test ends. options are added to
+// its command line.
+func OwnMariaDB(t testing.TB, options ...string) *Server {
+	t.Helper()
+	server, err := NewMariaDB(options...)
+	if err != nil {
+		Skip(t, "no MariaDB for the test: %v", err)
+	}
+	t.Cleanup(server.Stop)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
+// RootMariaDB connects to this MariaDB server as its root, to no database, until
+// the test ends.
+func (s *Server) RootMariaDB(t testing.TB) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("mysql", s.MariaDBDSN(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// NewMariaDB prepares a MariaDB server of the caller's own; Start starts it.
+// options are added to its command line.
 func NewMariaDB(options ...string) (*Server, error) {
 	daemon, err := program("mariadbd", "mysqld")
 	if err != nil {

@@ -132,12 +132,13 @@ func (s *Server) Kill() error {
 	return s.cmd.Wait()
 }
 
-// Stop ends the server and removes its data.
+// Stop ends the server, if it runs, and removes its data.
 func (s *Server) Stop() {
 	if s.stdin != nil {
 		s.stdin.Close()
 		_ = s.cmd.Wait() // a killed server's exit code says nothing
 	}
+	_ = os.RemoveAll(s.Dir) // mostly gone: see supervise
 }
 
 // Signal sends sig to the server's whole process group (SIGSTOP, SIGCONT).

@@ -149,6 +149,7 @@ func openPostgres(dsn string, o ConnectOptions) (*sqlx.DB, string, error) {
 		return nil, "", errors.New("the database's URL cannot be read: it is postgres://user:password@host:5432/db, special characters of the password as %XX")
 	}
 	c.ConnectTimeout = dialTimeout
+	c.DialFunc = namedErrors(c.DialFunc)
 	// Statements here differ in their number of rows; keeping each prepared
 	// would cost more than it saves, and poolers do not like it.
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec

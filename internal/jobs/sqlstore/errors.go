@@ -141,6 +141,8 @@ func classifyConnection(err error) Class {
 		return Unknown
 	case errors.As(err, &connect):
 		return Elsewhere
+	case errors.Is(err, errServerConn):
+		return Unknown
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone), errors.Is(err, mysql.ErrInvalidConn),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.As(err, &network),
 		strings.HasSuffix(err.Error(), "conn closed"), strings.HasSuffix(err.Error(), "bad connection"): // the drivers' own, which COMMIT lets through
@@ -166,7 +168,7 @@ func Outage(err error) bool {
 	if errors.As(err, &my) || errors.As(err, &pg) || errors.As(err, &lite) || errors.As(err, &connect) {
 		return Classify(err).Trouble()
 	}
-	return errors.Is(err, errConnect) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, mysql.ErrInvalidConn)
+	return errors.Is(err, errConnect) || errors.Is(err, errServerConn) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, mysql.ErrInvalidConn)
 }
 
 // duplicate says that a unique key refused a row.

@@ -147,6 +147,50 @@ func TestADeadlockIsRetried(t *testing.T) {
 	}
 }
 
+// A handler's query that is cut off is the database's fault, whichever
+// database it is; one that its own time-out ends is not.
+func TestALostConnectionInAQueryIsAnOutage(t *testing.T) {
+	const mysql, postgres = "mysql://root@127.0.0.1:%d/mysql", "postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable"
+	for _, c := range []struct {
+		name, dsn   string
+		port        int
+		ever, there string
+	}{
+		{"mysql", mysql, jobstest.MariaDB(t).Port, "SELECT SLEEP(?)", "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'"},
+		{"postgres", postgres, jobstest.Postgres(t).Port, "SELECT pg_sleep($1)", "SELECT COUNT(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%'"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			proxy := jobstest.NewProxy(t, c.port)
+			db, err := Connect(context.Background(), ConnectOptions{DSN: fmt.Sprintf(c.dsn, proxy.Port)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			direct, err := Connect(context.Background(), ConnectOptions{DSN: fmt.Sprintf(c.dsn, c.port)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer direct.Close()
+			cutOff := make(chan error, 1)
+			go func() { _, err := db.Exec(c.ever, 60); cutOff <- err }()
+			for n := 0; n == 0; {
+				if err := direct.Get(&n, c.there); err != nil {
+					t.Fatal(err)
+				}
+			}
+			proxy.Cut()
+			if err := <-cutOff; err == nil || !Outage(err) {
+				t.Errorf("a query that was cut off: %v", err)
+			}
+			hurried, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+			defer cancel()
+			if _, err := db.ExecContext(hurried, c.ever, 60); err == nil || Outage(err) {
+				t.Errorf("a query past the handler's own time: %v", err)
+			}
+		})
+	}
+}
+
 func TestConnectSaysWhatToMend(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

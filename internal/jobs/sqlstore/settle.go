@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
@@ -98,78 +95,6 @@ func (s *Store) settle(ctx context.Context, ends []ending, results []error, n *n
 	return s.settle(ctx, ends[half:], results, nil)
 }
 
-// remember notes that it is not known whether these ends were written.
-func (s *Store) remember(ends []ending) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range ends {
-		s.unclear[leaseName(e.Claimed.Lease)] = true
-	}
-}
-
-func (s *Store) forget(ends []ending) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.unclear)+len(s.tried) == 0 {
-		return
-	}
-	for _, e := range ends {
-		delete(s.unclear, leaseName(e.Claimed.Lease))
-		delete(s.tried, e.Claimed.Lease.ID)
-	}
-}
-
-// leaseName names a lease over all claims.
-func leaseName(l jobs.Lease) string {
-	return fmt.Sprintf("%s.%d", randomPart(tokenOf(l)), l.ID)
-}
-
-// withoutSettled leaves out ends that an earlier call wrote though its answer
-// was lost: the history knows their lease.
-func (s *Store) withoutSettled(ctx context.Context, ends []ending) ([]ending, error) {
-	s.mu.Lock()
-	repeated := len(s.unclear) > 0 && slices.ContainsFunc(ends, func(e ending) bool { return s.unclear[leaseName(e.Claimed.Lease)] })
-	s.mu.Unlock()
-	if !repeated {
-		return ends, nil
-	}
-	var left []ending
-	for _, e := range ends {
-		written, err := s.written(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		if written {
-			s.forget([]ending{e})
-		} else {
-			left = append(left, e)
-		}
-	}
-	return left, nil
-}
-
-// written asks the history whether it knows the end's lease.
-func (s *Store) written(ctx context.Context, e ending) (bool, error) {
-	var n int
-	found, err := s.one(ctx, s.ownDB, []any{&n}, "SELECT 1 FROM cmsjobs_runs WHERE uuid = ? AND job_id = ? AND lease = ?",
-		e.Claimed.Job.UUID, e.Claimed.Lease.ID, randomPart(tokenOf(e.Claimed.Lease)))
-	if err != nil {
-		return false, fmt.Errorf("asking whether jobs were settled: %w", err)
-	}
-	return found, nil
-}
-
-// lost notes that the end's lease does not hold any more: ErrLeaseLost, unless
-// it is this very end that was written before. Whoever settles it again may be
-// another process than the one that did not hear the answer.
-func (s *Store) lost(ctx context.Context, e ending, results []error) error {
-	written, err := s.written(ctx, e)
-	if err == nil && !written {
-		results[e.index] = jobs.ErrLeaseLost
-	}
-	return err
-}
-
 // write is the transaction. What needs the lease comes first.
 func (s *Store) write(ctx context.Context, t tx, ends []ending) error {
 	if err := s.bury(ctx, t, ends); err != nil {
@@ -191,110 +116,6 @@ func (s *Store) write(ctx context.Context, t tx, ends []ending) error {
 		}
 	}
 	return nil
-}
-
-// change is one statement on leases that share their condition.
-type change struct {
-	verb string // "DELETE FROM t" or "UPDATE t SET …"
-	args []any
-	cond string
-	more []any
-	ids  []int64
-}
-
-// alike are ends that one statement can write.
-type alike struct {
-	verdict     jobs.Verdict
-	twin        bool
-	delay       time.Duration
-	failure     string
-	attempt     int
-	since, also int64 // what reserved_at may be
-	token       string
-}
-
-// changes sorts ends and their twins into as few statements as can be. Each
-// locks in the order of ids, the one order for all.
-func (s *Store) changes(ends []ending) []*change {
-	groups := map[alike]*change{}
-	var list []*change
-	add := func(e ending, l jobs.Lease, twin bool) {
-		key := alike{verdict: e.Verdict, twin: twin, delay: e.Delay, attempt: l.Attempt, since: l.ReservedAt, also: s.triedRenewal(l.ID)}
-		if e.Verdict == jobs.Retried {
-			key.failure = e.Error
-		}
-		if s.t.kind() == Extended {
-			key.token = tokenOf(l)
-		}
-		g := groups[key]
-		if g == nil {
-			g = &change{}
-			g.verb, g.args = s.endOf(*e.Settlement, twin)
-			g.cond, g.more = s.t.guard(l, key.also)
-			groups[key], list = g, append(list, g)
-		}
-		g.ids = append(g.ids, l.ID)
-	}
-	for _, e := range ends {
-		add(e, e.Claimed.Lease, false)
-		for _, twin := range e.Claimed.Twins {
-			add(e, twin, true)
-		}
-	}
-	for _, g := range list {
-		slices.Sort(g.ids)
-	}
-	return list
-}
-
-// statement is the change as SQL.
-func (g *change) statement(d dialect) (string, []any) {
-	in, inArgs := d.in("id", g.ids)
-	return g.verb + " WHERE " + in + " AND " + g.cond, slices.Concat(g.args, inArgs, g.more)
-}
-
-// removeAndGiveBack deletes the rows of jobs that ended and gives back the
-// others.
-func (s *Store) removeAndGiveBack(ctx context.Context, t tx, ends []ending) error {
-	for _, g := range s.changes(ends) {
-		statement, args := g.statement(s.d)
-		n, err := s.exec(ctx, t.main, statement, args...)
-		if err != nil {
-			return err
-		}
-		if n != int64(len(g.ids)) {
-			return errShort
-		}
-	}
-	return nil
-}
-
-// endOf says what becomes of a row. A twin that is not done is given back as it
-// was: not charged, not delayed.
-func (s *Store) endOf(e jobs.Settlement, twin bool) (string, []any) {
-	t := s.t.shape()
-	switch e.Verdict {
-	case jobs.Retried, jobs.Released:
-		due := ""
-		if !twin && (e.Delay > 0 || e.Verdict == jobs.Retried) {
-			due = s.now() + fmt.Sprintf(" + %d", seconds(e.Delay))
-		}
-		if twin {
-			e.Verdict = jobs.Released
-		}
-		set, args := s.t.giveBack(due, e, e.Verdict == jobs.Released)
-		return "UPDATE " + t.name + " SET " + set, args
-	}
-	return "DELETE FROM " + t.name, nil
-}
-
-// seconds rounds up: nothing runs early.
-func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
-
-func (s *Store) triedRenewal(id int64) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tried[id]
 }
 
 // freeKeys ends unique keys with their jobs. A retried or released job keeps
@@ -356,10 +177,4 @@ func (s *Store) wakeFor(ends []ending) {
 	for _, e := range ends {
 		s.wake(e.FollowUps)
 	}
-}
-
-// firstLine is the message of an error text.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }

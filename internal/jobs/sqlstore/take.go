@@ -94,7 +94,7 @@ func (s *Store) takeLocked(ctx context.Context, c *claim, rows []*candidate, unt
 		if free, err = s.permit(ctx, t, c, free); err != nil || len(free) == 0 {
 			return err
 		}
-		in, inArgs := s.d.in("id", ids(free))
+		in, inArgs := s.d.rows(ids(free))
 		set, args := s.t.take(until, c.token)
 		n, err := s.exec(ctx, t.main, "UPDATE "+s.t.shape().name+" SET "+set+" WHERE "+in, append(args, inArgs...)...)
 		if err == nil && n != int64(len(free)) {
@@ -113,7 +113,7 @@ func (s *Store) takeLocked(ctx context.Context, c *claim, rows []*candidate, unt
 
 // stillThere reads which rows are as they were, locking them when told to.
 func (s *Store) stillThere(ctx context.Context, q Tx, rows []*candidate, lock string) ([]*candidate, error) {
-	in, args := s.d.in("id", ids(rows))
+	in, args := s.d.rows(ids(rows))
 	t := s.t.shape()
 	byID := make(map[int64]*candidate, len(rows))
 	for _, x := range rows {
@@ -218,7 +218,7 @@ func (s *Store) change(ctx context.Context, q Tx, rows []*candidate, until int64
 	}
 	for _, k := range order {
 		group := groups[k]
-		in, inArgs := s.d.in("id", ids(group))
+		in, inArgs := s.d.rows(ids(group))
 		set, args := s.t.take(until, token)
 		cond, more := s.t.unchanged(group[0])
 		n, err := s.exec(ctx, q, "UPDATE "+s.t.shape().name+" SET "+set+" WHERE "+in+" AND "+cond, slices.Concat(args, inArgs, more)...)

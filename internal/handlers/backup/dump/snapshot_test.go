@@ -121,13 +121,7 @@ func TestABrokenSinkOrContextEndsTheDump(t *testing.T) {
 }
 
 func TestTheServerDiesInTheMiddle(t *testing.T) {
-	server, err := jobstest.NewMariaDB()
-	if err == nil {
-		err = server.Start()
-	}
-	if err != nil {
-		t.Skip(err)
-	}
+	server := jobstest.OwnMariaDB(t)
 	dsn := jobstest.MariaDBDSN(server.Port, "mysql")
 	pool, _, err := Connect(dsn)
 	if err != nil {

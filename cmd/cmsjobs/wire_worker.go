@@ -1,0 +1,81 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
+)
+
+// workerOptions are a worker's words on the command line.
+type workerOptions struct {
+	once, stopWhenEmpty bool
+	ended               func(jobs.Settlement)
+}
+
+// worker builds a worker; close ends what listens for its wake-ups.
+func (r *rooms) worker(o workerOptions) (w *jobs.Worker, closeIt func(), err error) {
+	q := r.config.Queue
+	c := jobs.Config{
+		Source: r.store, Roster: r.store, Registry: r.registry, Logger: r.log, Now: r.now, Random: rand.Float64,
+		Info: workerInfo(q.WorkerID), Queues: r.queues(), Slots: q.Concurrency, Prefetch: q.Prefetch, Lease: q.Lease,
+		PollMin: q.PollFirst, PollMax: q.Poll, Grace: q.Grace, MaxJobs: q.MaxJobs, MaxTime: q.MaxTime,
+		Once: o.once, StopWhenEmpty: o.stopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: residentMemory,
+		DatabaseTrouble: sqlstore.Outage,
+		RefreshEvery:    q.Refresh, Ended: o.ended,
+	}
+	closeIt = func() {}
+	ears, err := wake.Listen(r.wakeDir)
+	if err != nil {
+		r.log.Info("no wake-ups on this host; jobs start at the next poll", "error", err)
+	} else {
+		c.Wake, c.Summon = ears.Jobs(), ears.Orders()
+		closeIt = func() {
+			if err := ears.Close(); err != nil {
+				r.log.Debug("closing the wake-up socket", "error", err)
+			}
+		}
+	}
+	if w, err = jobs.NewWorker(c); err != nil {
+		closeIt()
+		return nil, nil, err
+	}
+	return w, closeIt, nil
+}
+
+// queues are those of the configuration, and those that the configuration
+// moved kinds to.
+func (r *rooms) queues() []string {
+	names := slices.Clone(r.config.Queue.Queues)
+	for _, kind := range r.registry.Kinds() {
+		entry, _ := r.registry.Lookup(kind)
+		if q := cmp.Or(r.config.Kinds[kind].Queue, entry.Queue); q != "" && !slices.Contains(names, q) && !r.chosenQueues() {
+			names = append(names, q)
+		}
+	}
+	return names
+}
+
+// chosenQueues says that the command line named the queues: then it means them.
+func (r *rooms) chosenQueues() bool {
+	return slices.ContainsFunc(r.config.Values(), func(v config.Value) bool {
+		return v.Path == "queue.queues" && strings.HasPrefix(v.Origin, "flag")
+	})
+}
+
+// workerInfo names this process: host:pid:random, as a host may run several
+// workers and a pid comes again (checklist C28).
+func workerInfo(prefix string) jobs.WorkerInfo {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	return jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%06x", cmp.Or(prefix, host), os.Getpid(), rand.Uint32N(1<<24)), Host: host, PID: os.Getpid(), Version: version}
+}

@@ -1,0 +1,39 @@
+package sqlstore
+
+// Description is what Open found, for people.
+type Description struct {
+	Database      string   `json:"database"` // mysql, postgres, sqlite
+	Server        string   `json:"server"`   // the server's own version text
+	Layout        Layout   `json:"layout"`
+	Mode          Mode     `json:"mode"`
+	Table         string   `json:"table"`
+	Times         string   `json:"times"` // "unix seconds" or "wall clock"
+	AttemptsLimit int      `json:"attemptsLimit,omitempty"`
+	FailedTable   string   `json:"failedTable"`
+	FailedUUID    bool     `json:"failedUuid"`
+	OrderedIndex  string   `json:"orderedIndex"` // "" where the offered index is missing
+	Transactional bool     `json:"transactional"`
+	Notes         []string `json:"notes,omitempty"`
+}
+
+// Describe says what Open found.
+func (s *Store) Describe() Description { return s.schema }
+
+func (s *Store) describe() {
+	t := s.t.shape()
+	s.schema = Description{Database: s.d.name, Server: s.server, Layout: s.t.kind(), Mode: s.mode, Table: t.plain, AttemptsLimit: t.attemptsLimit,
+		FailedTable: s.o.Prefix + s.o.FailedTable, FailedUUID: s.failed.uuid, OrderedIndex: t.ordered, Transactional: t.transactional, Times: "unix seconds"}
+	if t.due.kind != unixSeconds {
+		s.schema.Times = "wall clock"
+		s.schema.Notes = append(s.schema.Notes, "the times of "+t.plain+" are wall-clock texts in the connection's time zone: whoever writes them must use the same zone")
+	}
+	if t.ordered == "" {
+		s.schema.Notes = append(s.schema.Notes, "the index that serves claims is missing: \"cmsjobs migrate index\" adds it")
+	}
+	if !t.transactional {
+		s.schema.Notes = append(s.schema.Notes, t.plain+" has an engine without transactions: jobs are taken one by one and a crash between two writes may lose history; use InnoDB")
+	}
+	if !s.failed.uuid {
+		s.schema.Notes = append(s.schema.Notes, s.schema.FailedTable+" has no uuid column: queue:retry takes its id")
+	}
+}

@@ -1,0 +1,51 @@
+package sqlstore
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+)
+
+// What differs from one failure to the next of the same cause, in this order.
+var varying = []struct {
+	form *regexp.Regexp
+	word string
+}{
+	{regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`), "<id>"},
+	{regexp.MustCompile(`"[^"]*"|'[^']*'|` + "`[^`]*`"), "<text>"},
+	{regexp.MustCompile(`[\w.+-]+@[\w-]+(\.[\w-]+)+`), "<mail>"},
+	{regexp.MustCompile(`https?://[^\s,;)]+`), "<url>"},
+	{regexp.MustCompile(`(?:[A-Za-z]:)?[\\/][\w.@-]+(?:[\\/][\w.@-]+)+`), "<path>"},
+	{regexp.MustCompile(`\b(?:0x)?[0-9a-fA-F]*[0-9][0-9a-fA-F]{7,}\b`), "<id>"},
+	{regexp.MustCompile(`\d+(?:[.,:]\d+)*`), "<n>"},
+}
+
+// maxMessage bounds the message that is compared and kept.
+const maxMessage = 300
+
+// Fingerprint names the cause of a failure: messages of one kind that differ in
+// numbers, ids, addresses, paths and quoted parts only have the same one.
+func Fingerprint(kind, exception string) string {
+	text := messageOf(exception)
+	for _, v := range varying {
+		text = v.form.ReplaceAllString(text, v.word)
+	}
+	sum := sha256.Sum256([]byte(kind + "\n" + strings.Join(strings.Fields(text), " ")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// messageOf is the message of an exception: its first line, cut.
+func messageOf(exception string) string {
+	line := strings.TrimSpace(firstLine(strings.TrimSpace(exception)))
+	if runes := []rune(line); len(runes) > maxMessage {
+		line = string(runes[:maxMessage])
+	}
+	return line
+}
+
+// firstLine is the message of an error text.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}

@@ -1,0 +1,102 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// failedTable is failed_jobs as it was found.
+type failedTable struct {
+	name     string // quoted
+	uuid     bool   // Laravel 5 to 7 had none
+	failedAt moment
+	kind     string // the column's type: a MySQL TIMESTAMP is converted by session
+}
+
+// readTable reads the columns of a table that must be there; missing says what
+// to do where it is not.
+func (s *Store) readTable(ctx context.Context, plain, missing string) (map[string]column, error) {
+	if err := checkName(plain); err != nil {
+		return nil, err
+	}
+	have, err := s.columnsOf(ctx, s.db, plain)
+	if err == nil && len(have) == 0 {
+		err = fmt.Errorf("there is no table %s in the database%s", plain, missing)
+	}
+	return have, err
+}
+
+// readJobs finds out what the jobs table looks like.
+func (s *Store) readJobs(ctx context.Context) error {
+	plain := s.o.Prefix + s.o.Table
+	have, err := s.readTable(ctx, plain, ": set the table's prefix, or let \"cmsjobs migrate up --create-jobs\" make it")
+	if err != nil {
+		return err
+	}
+	indexes, err := s.indexesOf(ctx, s.db, plain)
+	if err != nil {
+		return err
+	}
+	t := table{d: s.d, plain: plain, name: s.d.ident(plain), attemptsLimit: s.attemptsLimit(have["attempts"]), transactional: true, byQueue: indexOn(indexes, "queue")}
+	_, named := have["payload_json"]
+	_, status := have["status"]
+	if named || status {
+		err = s.readExtended(t, have, indexes)
+	} else {
+		err = s.readStock(t, have, indexes)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: it is neither Laravel's jobs table nor the extended one", err)
+	}
+	return s.readEngine(ctx)
+}
+
+func (s *Store) readExtended(t table, have map[string]column, indexes map[string][]string) error {
+	t.payload, t.due, t.locked, t.created = s.d.ident("payload_json"), s.momentOf(have["run_at"]), s.momentOf(have["locked_at"]), s.momentOf(have["created_at"])
+	t.ordered, t.byQueue = indexOn(indexes, "queue", "status", "priority", "run_at"), indexOn(indexes, "queue", "status", "run_at")
+	if updated, ok := have["updated_at"]; ok {
+		t.updated = s.momentOf(updated)
+	}
+	s.t = &extended{t}
+	return need(t.plain, have, "id", "queue", "name", "payload_json", "status", "priority", "run_at", "attempts", "max_attempts", "last_error", "locked_at", "locked_by", "created_at")
+}
+
+func (s *Store) readStock(t table, have map[string]column, indexes map[string][]string) error {
+	t.payload, t.due, t.locked, t.created = s.d.ident("payload"), s.momentOf(have["available_at"]), s.momentOf(have["reserved_at"]), s.momentOf(have["created_at"])
+	t.ordered = indexOn(indexes, "queue", "available_at")
+	s.t = &stock{t}
+	return need(t.plain, have, "id", "queue", "payload", "attempts", "reserved_at", "available_at", "created_at")
+}
+
+// readEngine notices tables without transactions (MyISAM): each row is then
+// taken and settled by itself.
+func (s *Store) readEngine(ctx context.Context) error {
+	if s.d.name != "mysql" {
+		return nil
+	}
+	var engine sql.NullString
+	if _, err := s.one(ctx, s.db, []any{&engine}, "SELECT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?", s.t.shape().plain); err != nil {
+		return fmt.Errorf("reading the engine of %s: %w", s.t.shape().plain, err)
+	}
+	switch engine.String {
+	case "MyISAM", "Aria", "MEMORY", "CSV":
+		s.t.shape().transactional, s.maxBatch = false, 1
+	}
+	return nil
+}
+
+// readFailed finds out what failed_jobs looks like.
+func (s *Store) readFailed(ctx context.Context) error {
+	plain := s.o.Prefix + s.o.FailedTable
+	have, err := s.readTable(ctx, plain, ", where failed jobs go: let \"cmsjobs migrate up --create-jobs\" make it")
+	if err != nil {
+		return err
+	}
+	if err := need(plain, have, "id", "connection", "queue", "payload", "exception", "failed_at"); err != nil {
+		return err
+	}
+	_, uuid := have["uuid"]
+	s.failed = failedTable{name: s.d.ident(plain), uuid: uuid, failedAt: s.momentOf(have["failed_at"]), kind: have["failed_at"].kind}
+	return nil
+}

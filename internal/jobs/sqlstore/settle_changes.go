@@ -1,0 +1,115 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// change is one statement on leases that share their condition.
+type change struct {
+	verb string // "DELETE FROM t" or "UPDATE t SET …"
+	args []any
+	cond string
+	more []any
+	ids  []int64
+}
+
+// alike are ends that one statement can write.
+type alike struct {
+	verdict     jobs.Verdict
+	twin        bool
+	delay       time.Duration
+	failure     string
+	attempt     int
+	since, also int64 // what reserved_at may be
+	token       string
+}
+
+// changes sorts ends and their twins into as few statements as can be. Each
+// locks in the order of ids, the one order for all.
+func (s *Store) changes(ends []ending) []*change {
+	groups := map[alike]*change{}
+	var list []*change
+	add := func(e ending, l jobs.Lease, twin bool) {
+		key := alike{verdict: e.Verdict, twin: twin, delay: e.Delay, attempt: l.Attempt, since: l.ReservedAt, also: s.triedRenewal(l.ID)}
+		if e.Verdict == jobs.Retried {
+			key.failure = e.Error
+		}
+		if s.t.kind() == Extended {
+			key.token = tokenOf(l)
+		}
+		g := groups[key]
+		if g == nil {
+			g = &change{}
+			g.verb, g.args = s.endOf(*e.Settlement, twin)
+			g.cond, g.more = s.t.guard(l, key.also)
+			groups[key], list = g, append(list, g)
+		}
+		g.ids = append(g.ids, l.ID)
+	}
+	for _, e := range ends {
+		add(e, e.Claimed.Lease, false)
+		for _, twin := range e.Claimed.Twins {
+			add(e, twin, true)
+		}
+	}
+	for _, g := range list {
+		slices.Sort(g.ids)
+	}
+	return list
+}
+
+// statement is the change as SQL.
+func (g *change) statement(d dialect) (string, []any) {
+	in, inArgs := d.rows(g.ids)
+	return g.verb + " WHERE " + in + " AND " + g.cond, slices.Concat(g.args, inArgs, g.more)
+}
+
+// removeAndGiveBack deletes the rows of jobs that ended and gives back the
+// others.
+func (s *Store) removeAndGiveBack(ctx context.Context, t tx, ends []ending) error {
+	for _, g := range s.changes(ends) {
+		statement, args := g.statement(s.d)
+		n, err := s.exec(ctx, t.main, statement, args...)
+		if err != nil {
+			return err
+		}
+		if n != int64(len(g.ids)) {
+			return errShort
+		}
+	}
+	return nil
+}
+
+// endOf says what becomes of a row. A twin that is not done is given back as it
+// was: not charged, not delayed.
+func (s *Store) endOf(e jobs.Settlement, twin bool) (string, []any) {
+	t := s.t.shape()
+	switch e.Verdict {
+	case jobs.Retried, jobs.Released:
+		due := ""
+		if !twin && (e.Delay > 0 || e.Verdict == jobs.Retried) {
+			due = s.now() + fmt.Sprintf(" + %d", seconds(e.Delay))
+		}
+		if twin {
+			e.Verdict = jobs.Released
+		}
+		set, args := s.t.giveBack(due, e, e.Verdict == jobs.Released)
+		return "UPDATE " + t.name + " SET " + set, args
+	}
+	return "DELETE FROM " + t.name, nil
+}
+
+// seconds rounds up: nothing runs early.
+func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
+
+func (s *Store) triedRenewal(id int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tried[id]
+}

@@ -1,0 +1,81 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// remember notes that it is not known whether these ends were written.
+func (s *Store) remember(ends []ending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range ends {
+		s.unclear[leaseName(e.Claimed.Lease)] = true
+	}
+}
+
+func (s *Store) forget(ends []ending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.unclear)+len(s.tried) == 0 {
+		return
+	}
+	for _, e := range ends {
+		delete(s.unclear, leaseName(e.Claimed.Lease))
+		delete(s.tried, e.Claimed.Lease.ID)
+	}
+}
+
+// leaseName names a lease over all claims.
+func leaseName(l jobs.Lease) string {
+	return fmt.Sprintf("%s.%d", randomPart(tokenOf(l)), l.ID)
+}
+
+// withoutSettled leaves out ends that an earlier call wrote though its answer
+// was lost: the history knows their lease.
+func (s *Store) withoutSettled(ctx context.Context, ends []ending) ([]ending, error) {
+	s.mu.Lock()
+	repeated := len(s.unclear) > 0 && slices.ContainsFunc(ends, func(e ending) bool { return s.unclear[leaseName(e.Claimed.Lease)] })
+	s.mu.Unlock()
+	if !repeated {
+		return ends, nil
+	}
+	var left []ending
+	for _, e := range ends {
+		written, err := s.written(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		if written {
+			s.forget([]ending{e})
+		} else {
+			left = append(left, e)
+		}
+	}
+	return left, nil
+}
+
+// written asks the history whether it knows the end's lease.
+func (s *Store) written(ctx context.Context, e ending) (bool, error) {
+	var n int
+	found, err := s.one(ctx, s.ownDB, []any{&n}, "SELECT 1 FROM cmsjobs_runs WHERE uuid = ? AND job_id = ? AND lease = ?",
+		e.Claimed.Job.UUID, e.Claimed.Lease.ID, randomPart(tokenOf(e.Claimed.Lease)))
+	if err != nil {
+		return false, fmt.Errorf("asking whether jobs were settled: %w", err)
+	}
+	return found, nil
+}
+
+// lost notes that the end's lease does not hold any more: ErrLeaseLost, unless
+// it is this very end that was written before. Whoever settles it again may be
+// another process than the one that did not hear the answer.
+func (s *Store) lost(ctx context.Context, e ending, results []error) error {
+	written, err := s.written(ctx, e)
+	if err == nil && !written {
+		results[e.index] = jobs.ErrLeaseLost
+	}
+	return err
+}

@@ -1,0 +1,76 @@
+package sqlstore
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+func numbers(from, to int64) (list []int64) {
+	for i := from; i <= to; i++ {
+		list = append(list, i)
+	}
+	return list
+}
+
+// TestRowsNamesExactlyTheRows asks SQLite which of 100 rows each condition means.
+func TestRowsNamesExactlyTheRows(t *testing.T) {
+	v := variant{engine: jobstest.SQLite, layout: Stock, mode: Skip}
+	f := v.fixture(t, v.database(t))
+	f.fill(100, func(int) jobs.New { return job(`{}`) })
+	d := dialects["mysql"]
+	for _, x := range []struct {
+		ids  []int64
+		want string
+	}{
+		{numbers(7, 7), "id IN (7)"},
+		{numbers(3, 40), "(id BETWEEN 3 AND 39 OR id IN (40))"},
+		{slices.Concat(numbers(1, 30), numbers(33, 60), numbers(70, 70)), "(id BETWEEN 1 AND 29 OR id BETWEEN 33 AND 59 OR id IN (30,60,70))"},
+		{slices.Concat(numbers(1, 30), numbers(40, 41)), "(id BETWEEN 1 AND 29 OR id IN (30,40,41))"},
+		{[]int64{1, 3, 5, 7}, "id IN (1,3,5,7)"},
+	} {
+		condition, _ := d.rows(x.ids)
+		if condition != x.want {
+			t.Errorf("%v is %s", x.ids, condition)
+		}
+		var got []int64
+		if err := f.db.Select(&got, "SELECT id FROM jobs WHERE "+condition+" ORDER BY id"); err != nil || !slices.Equal(got, x.ids) {
+			t.Errorf("%s names %v, %v", condition, got, err)
+		}
+	}
+}
+
+// TestAnUncommittedInsertKeepsNobodyWaiting claims and settles all rows before
+// one that a CMS is still inserting. A range up to the last row waits for it.
+func TestAnUncommittedInsertKeepsNobodyWaiting(t *testing.T) {
+	for _, indexed := range []bool{false, true} {
+		for _, mode := range []Mode{Skip, CAS} {
+			v := variant{engine: jobstest.MySQL, layout: Stock, mode: mode, indexed: indexed}
+			t.Run(fmt.Sprintf("%s-%v", mode, indexed), func(t *testing.T) {
+				f := v.fixture(t, v.database(t))
+				f.fill(40, func(int) jobs.New { return job(`{}`) })
+				slow := f.db.MustBegin()
+				defer rollback(slow)
+				slow.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) SELECT queue, payload, attempts, available_at, created_at FROM jobs LIMIT 1")
+				before := f.lockWaits()
+				claimed := f.claim(40)
+				var ends []jobs.Settlement
+				for _, c := range claimed {
+					ends = append(ends, end(c, jobs.Completed))
+				}
+				f.settle(ends...)
+				if waits := f.lockWaits() - before; len(claimed) != 40 || waits != 0 {
+					t.Errorf("%d were claimed, %d statements waited for a lock", len(claimed), waits)
+				}
+			})
+		}
+	}
+}
+
+// lockWaits is how often a statement has waited for a row on this server.
+func (f *fixture) lockWaits() int {
+	return f.count("SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'Innodb_row_lock_waits'")
+}
