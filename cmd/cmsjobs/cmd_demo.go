@@ -76,7 +76,7 @@ func (a *app) demo(ctx context.Context, site demoSite, o demoOptions) error {
 	if err != nil {
 		return err
 	}
-	defer closeHook()
+	defer func() { _ = closeHook() }() // the demo is over then
 	started := a.now()
 	list := demoJobs(site, r.registry, hook)
 	if err := insertAsCMS(ctx, r, list); err != nil {

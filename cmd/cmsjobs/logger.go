@@ -20,5 +20,5 @@ func (a *app) logger(c config.Log) *slog.Logger {
 	case c.Format == "json", c.Format == "auto" && !a.attended:
 		return slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level}))
 	}
-	return slog.New(tint.NewHandler(a.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !a.attended}))
+	return slog.New(tint.NewTextHandler(a.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !a.attended}))
 }

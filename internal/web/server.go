@@ -254,7 +254,7 @@ func (s *Server) recover(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		defer func() {
 			if r := recover(); r != nil {
-				if r == http.ErrAbortHandler {
+				if cause, is := r.(error); is && errors.Is(cause, http.ErrAbortHandler) {
 					panic(r)
 				}
 				err = fmt.Errorf("panic: %v\n%s", r, stack())

@@ -16,7 +16,7 @@ CREATE TABLE cmsjobs_watch (
   seen VARCHAR(32) NOT NULL,
   seen_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   holder VARCHAR(64) NOT NULL,
-  until BIGINT NOT NULL
+  `until` BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 
 -- +goose Down

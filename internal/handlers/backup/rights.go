@@ -52,7 +52,7 @@ func (h *Handler) missingRights(ctx context.Context) []string {
 	return lacking(grants, c.DBName)
 }
 
-var grantOn = regexp.MustCompile("^GRANT (.+?) ON (\\S+) TO ")
+var grantOn = regexp.MustCompile(`^GRANT (.+?) ON (\S+) TO `)
 
 // lacking reads SHOW GRANTS. Rights that come by a role are not listed there:
 // with one, nothing is known.

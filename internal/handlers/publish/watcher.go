@@ -207,7 +207,8 @@ func (h *Handler) lease(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	now := h.c.Now()
-	r, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_watch SET holder = ?, until = ? WHERE name = ? AND (holder = ? OR until < ?)"),
+	until := h.until()
+	r, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_watch SET holder = ?, "+until+" = ? WHERE name = ? AND (holder = ? OR "+until+" < ?)"),
 		h.c.Name, now.Add(3*h.c.Every).UnixMilli(), leaseRow, h.c.Name, now.UnixMilli())
 	if err != nil {
 		return false, fmt.Errorf("taking the watch: %w", err)
@@ -216,11 +217,21 @@ func (h *Handler) lease(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
+// until is the column of the lease's end; quoted, as TiDB keeps the word for
+// itself.
+func (h *Handler) until() string {
+	if h.c.DB.DriverName() == "mysql" {
+		return "`until`"
+	}
+	return `"until"`
+}
+
 // row makes a row of cmsjobs_watch unless it is there.
 func (h *Handler) row(ctx context.Context, name string) error {
-	insert := "INSERT INTO cmsjobs_watch (name, seen, seen_id, holder, until) VALUES (?, '', '', '', 0) ON CONFLICT (name) DO NOTHING"
+	row := "INTO cmsjobs_watch (name, seen, seen_id, holder, " + h.until() + ") VALUES (?, '', '', '', 0)"
+	insert := "INSERT " + row + " ON CONFLICT (name) DO NOTHING"
 	if h.c.DB.DriverName() == "mysql" {
-		insert = "INSERT IGNORE INTO cmsjobs_watch (name, seen, seen_id, holder, until) VALUES (?, '', '', '', 0)"
+		insert = "INSERT IGNORE " + row
 	}
 	if _, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind(insert), name); err != nil {
 		return fmt.Errorf("preparing the watch: %w", err)

@@ -100,7 +100,7 @@ func (e *endpoint) post(ctx context.Context, address string, text []byte) (statu
 		return 0, jobs.Permanent(fmt.Errorf("the IndexNow endpoint %q is no address: %w", address, err))
 	}
 	r.Header.Set("Content-Type", "application/json; charset=utf-8")
-	resp, err := e.http.Do(r)
+	resp, err := e.http.Do(r) //nolint:bodyclose // ReadBody does
 	if errors.Is(err, outbound.ErrRefused) {
 		return 0, jobs.Permanent(fmt.Errorf("submitting to IndexNow: %w", err))
 	}

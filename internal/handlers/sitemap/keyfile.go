@@ -90,7 +90,7 @@ func (e *endpoint) keyOnline(ctx context.Context) error {
 	if err != nil {
 		return jobs.Permanent(fmt.Errorf("the address of the IndexNow key file: %w", err))
 	}
-	resp, err := e.http.Do(r)
+	resp, err := e.http.Do(r) //nolint:bodyclose // ReadBody does
 	if err != nil {
 		return fmt.Errorf("fetching the IndexNow key file: %w", errors.New(e.hide(err.Error())))
 	}

@@ -44,7 +44,9 @@ func (s *Store) skips(ctx context.Context) bool {
 	if _, err := s.exec(ctx, s.ownDB, s.d.insertOrSkip("cmsjobs_orders", "name, at", "(?, 0)", "name"), name); err != nil {
 		return false
 	}
-	defer s.exec(context.WithoutCancel(ctx), s.ownDB, "DELETE FROM cmsjobs_orders WHERE name = ?", name)
+	defer func() { // a row that stays is in nobody's way
+		_, _ = s.exec(context.WithoutCancel(ctx), s.ownDB, "DELETE FROM cmsjobs_orders WHERE name = ?", name)
+	}()
 	first, err := s.begin(ctx, s.ownDB)
 	if err != nil {
 		return false

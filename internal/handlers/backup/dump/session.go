@@ -176,7 +176,7 @@ func (s *session) each(ctx context.Context, query string, visit func(row []drive
 		row := make([]driver.Value, len(rows.Columns()))
 		for {
 			switch err := rows.Next(row); {
-			case err == io.EOF:
+			case errors.Is(err, io.EOF):
 				return nil
 			case err != nil:
 				return err

@@ -101,8 +101,8 @@ func (d *decoder) readSegments(b *bools) {
 func (d *decoder) readFilter(b *bools) {
 	b.bit(even) // its type
 	d.filtered = b.number(6) != 0
-	b.number(3) // its sharpness
-	if b.bit(even) && b.bit(even) {
+	b.number(3)                     // its sharpness
+	if b.bit(even) && b.bit(even) { //nolint:staticcheck // each call reads a bit
 		for range 8 {
 			b.optional(6)
 		}
