@@ -139,6 +139,8 @@ func (w *Worker) finished(took, room int) bool {
 	waiting, running := w.held.counts()
 	started := int(w.started.Load())
 	switch {
+	case waiting > 0 && (w.c.Once || w.c.MaxJobs > 0): // else what was claimed to be run would be given back
+		return false
 	case w.c.Once && (started > 0 || room > 0 && took == 0 && w.trouble.quiet()):
 		w.requestStop("it was to run once", nil)
 	case w.c.MaxJobs > 0 && started >= w.c.MaxJobs:

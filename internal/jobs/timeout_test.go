@@ -1,0 +1,86 @@
+package jobs_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+)
+
+// A run that takes too long is cut off wherever it is, mostly in a query, and
+// its driver then speaks of a lost connection. It is the job's fault all the
+// same: an attempt is charged, or the job would come again for ever. A
+// connection that was lost by itself costs the job nothing.
+func TestATimeOutIsTheJobsFault(t *testing.T) {
+	for name, c := range map[string]struct {
+		attempts  int
+		handler   func(context.Context) error
+		outcome   string
+		charged   int
+		remaining int
+		says      string
+	}{
+		"in a query": {2, func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("reading posts: %w", driver.ErrBadConn)
+		}, "retried", 1, 1, "the job ran longer than it may: 20ms (reading posts"},
+		"in a query, the last attempt": {1, func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("reading posts: %w", driver.ErrBadConn)
+		}, "failed", 1, 0, "the job ran longer than it may: 20ms (reading posts"},
+		"the connection alone": {2, func(context.Context) error {
+			return fmt.Errorf("reading posts: %w", driver.ErrBadConn)
+		}, "released", 0, 1, "reading posts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := runOnce(t, jobs.Policy{MaxAttempts: c.attempts, Timeout: 20 * time.Millisecond, Backoff: jobs.Fixed(time.Hour)}, c.handler)
+			var outcome, says string
+			if err := db.QueryRow("SELECT outcome, error FROM cmsjobs_runs").Scan(&outcome, &says); err != nil {
+				t.Fatal(err)
+			}
+			if outcome != c.outcome || !strings.Contains(says, c.says) {
+				t.Errorf("%s: %q; want %s: %q", outcome, says, c.outcome, c.says)
+			}
+			var remaining, charged int
+			if err := db.QueryRow("SELECT COUNT(*), COALESCE(MAX(attempts), 1) FROM jobs").Scan(&remaining, &charged); err != nil {
+				t.Fatal(err)
+			}
+			if remaining != c.remaining || charged != c.charged {
+				t.Errorf("%d jobs left with %d attempts charged, want %d with %d", remaining, charged, c.remaining, c.charged)
+			}
+		})
+	}
+}
+
+// runOnce lets a worker run one job of a kind with that policy and handler, and
+// returns the database as it then is.
+func runOnce(t *testing.T, policy jobs.Policy, handler func(context.Context) error) *jobstest.Database {
+	t.Helper()
+	db := jobstest.Migrated(t, jobstest.SQLite)
+	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+		t.Fatal(err)
+	}
+	registry, kind := jobs.NewRegistry(), jobs.Kind[struct{}]{Name: "test.once", Policy: policy}
+	jobs.Handle(registry, kind, func(ctx context.Context, _ jobs.Job, _ struct{}) error { return handler(ctx) })
+	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Enqueue(t.Context(), kind.Of(struct{}{})); err != nil {
+		t.Fatal(err)
+	}
+	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, Slots: 1, Once: true, Grace: time.Minute, Lease: time.Hour, DatabaseTrouble: sqlstore.Outage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
