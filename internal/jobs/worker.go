@@ -47,7 +47,8 @@ type Config struct {
 	Grace time.Duration
 	// Stubborn is how long a cancelled handler may take to return.
 	Stubborn time.Duration
-	// BeatBusy and BeatIdle are the times between heartbeats.
+	// BeatBusy and BeatIdle are the times between heartbeats: 2 s and 6 s, by
+	// which an idle worker of two queues asks the database less than once a second.
 	BeatBusy, BeatIdle time.Duration
 	// MaxJobs and MaxTime stop the worker after so many starts or so long.
 	MaxJobs int
@@ -88,7 +89,7 @@ func (c *Config) defaults() {
 	for field, fallback := range map[*time.Duration]time.Duration{
 		&c.Lease: 90 * time.Second, &c.PollMin: 500 * time.Millisecond, &c.PollMax: 3 * time.Second,
 		&c.Grace: 8 * time.Second, &c.Stubborn: 30 * time.Second,
-		&c.BeatBusy: 2 * time.Second, &c.BeatIdle: 5 * time.Second, &c.RefreshEvery: 300 * time.Second,
+		&c.BeatBusy: 2 * time.Second, &c.BeatIdle: 6 * time.Second, &c.RefreshEvery: 300 * time.Second,
 	} {
 		if *field <= 0 {
 			*field = fallback
