@@ -135,9 +135,10 @@ func (c childConfig) effect(ctx context.Context, j jobs.Job, e effect) error {
 	return c.tell(j, e.Key, "end")
 }
 
-// tell writes one line to the sink, which is outside of all that is killed.
+// tell writes one line to the sink, which is outside of all that is killed. It
+// says when: a process that is stopped while it tells is heard when it wakes.
 func (c childConfig) tell(j jobs.Job, key int, what string) error {
-	body := fmt.Sprintf("%d %s %d %d", key, what, j.Attempt, os.Getpid())
+	body := fmt.Sprintf("%d %s %d %d %d", key, what, j.Attempt, os.Getpid(), time.Now().UnixNano())
 	client := http.Client{Timeout: 5 * time.Second} // a host that is cut off must not wait for ever
 	resp, err := client.Post(c.Sink, "text/plain", strings.NewReader(body))
 	if err != nil {
@@ -154,7 +155,8 @@ type event struct {
 	at                time.Time
 }
 
-// sink is the observer: it keeps what children tell, in the order of arrival.
+// sink is the observer: it keeps what children tell, in the order of arrival. A
+// start has the time at which it was told, everything else that of its arrival.
 type sink struct {
 	mu     sync.Mutex
 	events []event
@@ -167,15 +169,19 @@ func newSink() *sink { return &sink{ends: map[int]int{}, grew: make(chan struct{
 func (s *sink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 200))
 	fields := strings.Fields(string(body))
-	if err != nil || len(fields) != 4 {
+	if err != nil || len(fields) != 5 {
 		return
 	}
 	key, _ := strconv.Atoi(fields[0])
 	attempt, _ := strconv.Atoi(fields[2])
 	pid, _ := strconv.Atoi(fields[3])
+	at := time.Now()
+	if told, _ := strconv.ParseInt(fields[4], 10, 64); fields[1] == "start" {
+		at = time.Unix(0, told)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.events = append(s.events, event{key, attempt, pid, fields[1], time.Now()})
+	s.events = append(s.events, event{key, attempt, pid, fields[1], at})
 	if fields[1] == "end" {
 		s.ends[key]++
 	}

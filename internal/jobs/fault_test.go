@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -128,6 +129,7 @@ func (l *lab) check(n int) {
 	overlaps := 0
 	l.sink.mu.Lock()
 	defer l.sink.mu.Unlock()
+	slices.SortStableFunc(l.sink.events, func(a, b event) int { return a.at.Compare(b.at) })
 	for _, e := range l.sink.events {
 		if e.what != "start" {
 			delete(open[e.key], e.pid)

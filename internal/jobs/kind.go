@@ -86,6 +86,10 @@ func Handle[P any](r *Registry, k Kind[P], fn func(context.Context, Job, P) erro
 		if err != nil {
 			return err
 		}
+		// The last look at the lease: the process may have been paused on the way here.
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		return fn(ctx, j, payload)
 	}
 	check := func(data json.RawMessage) error {

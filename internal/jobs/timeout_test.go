@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func TestATimeOutIsTheJobsFault(t *testing.T) {
 		}, "released", 0, 1, "reading posts"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db := runOnce(t, jobs.Policy{MaxAttempts: c.attempts, Timeout: 20 * time.Millisecond, Backoff: jobs.Fixed(time.Hour)}, c.handler)
+			db := runOnce(t, jobs.Policy{MaxAttempts: c.attempts, Timeout: 20 * time.Millisecond, Backoff: jobs.Fixed(time.Hour)}, time.Now, c.handler)
 			var outcome, says string
 			if err := db.QueryRow("SELECT outcome, error FROM cmsjobs_runs").Scan(&outcome, &says); err != nil {
 				t.Fatal(err)
@@ -58,9 +59,35 @@ func TestATimeOutIsTheJobsFault(t *testing.T) {
 	}
 }
 
+// A process that is paused between its claim and the handler's first line does
+// not begin the job when it wakes: it is another's by then. The clock jumps past
+// the lease at each of its readings in turn.
+func TestAJobIsNotBegunPastItsLease(t *testing.T) {
+	begun := 0
+	for jump := int64(3); jump <= 8; jump++ { // two readings come before the claim
+		base, read := time.Now(), atomic.Int64{}
+		now := func() time.Time {
+			if read.Add(1) >= jump {
+				return base.Add(2 * time.Hour)
+			}
+			return base
+		}
+		runOnce(t, jobs.Policy{}, now, func(context.Context) error {
+			begun++
+			if read.Load() >= jump {
+				t.Errorf("begun though the clock jumped at reading %d of %d", jump, read.Load())
+			}
+			return nil
+		})
+	}
+	if begun < 2 {
+		t.Errorf("begun %d times: the test shows nothing", begun)
+	}
+}
+
 // runOnce lets a worker run one job of a kind with that policy and handler, and
 // returns the database as it then is.
-func runOnce(t *testing.T, policy jobs.Policy, handler func(context.Context) error) *jobstest.Database {
+func runOnce(t *testing.T, policy jobs.Policy, now func() time.Time, handler func(context.Context) error) *jobstest.Database {
 	t.Helper()
 	db := jobstest.Migrated(t, jobstest.SQLite)
 	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
@@ -75,7 +102,7 @@ func runOnce(t *testing.T, policy jobs.Policy, handler func(context.Context) err
 	if _, err := store.Enqueue(t.Context(), kind.Of(struct{}{})); err != nil {
 		t.Fatal(err)
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, Slots: 1, Once: true, Grace: time.Minute, Lease: time.Hour, DatabaseTrouble: sqlstore.Outage})
+	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: now, Slots: 1, Once: true, Grace: time.Minute, Lease: time.Hour, DatabaseTrouble: sqlstore.Outage})
 	if err != nil {
 		t.Fatal(err)
 	}
