@@ -135,11 +135,17 @@ func (b *browser) open(path string) {
 	b.until(`document.readyState === "complete" && !!document.querySelector("main")`)
 }
 
+// click clicks what is there at this moment: a list that is just loaded anew has
+// other elements than those that were looked for.
+func (b *browser) click(selector string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf(`(e => !!e && (e.click(), true))(document.querySelector(%q))`, selector))
+}
+
 // press clicks and waits for the page that comes.
 func (b *browser) press(selector string) {
 	b.t.Helper()
-	b.until(fmt.Sprintf(`(window.before = true) && !!document.querySelector(%q)`, selector))
-	b.do(chromedp.Click(chromedp.CSS(selector)))
+	b.until(fmt.Sprintf(`(e => !!e && (window.before = true, e.click(), true))(document.querySelector(%q))`, selector))
 	b.until(`window.before !== true && document.readyState === "complete"`)
 }
 
@@ -226,7 +232,8 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	}
 	b.open("/admin/jobs?status=queued&type=cache.clear")
 	b.until(`document.querySelectorAll("td.pick input").length === 3`)
-	b.do(chromedp.Click(chromedp.CSS("tr:nth-child(1) td.pick input")), chromedp.Click(chromedp.CSS("tr:nth-child(3) td.pick input")))
+	b.click("tr:nth-child(1) td.pick input")
+	b.click("tr:nth-child(3) td.pick input")
 	s.enqueue(`{"topic":"cache.clear","delay":900}`) // the list is loaded anew, and the ticks stay
 	b.until(`document.querySelectorAll("td.pick input").length === 4 && document.querySelectorAll("td.pick input:checked").length === 2`)
 	b.press("#chosen-cancel")
@@ -239,7 +246,7 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	b.open("/admin/growth")
 	b.press("[id='do-cache.clear']")
 	b.sees("The cache will be emptied")
-	b.do(chromedp.Click(chromedp.CSS("main a.button")))
+	b.click("main a.button")
 	b.sees("What takes room")
 
 	b.open("/admin/queues")
