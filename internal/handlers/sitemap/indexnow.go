@@ -120,12 +120,12 @@ func (h *Handler) Submit(ctx context.Context, payload IndexNowPayload) (Submissi
 	}
 	s := Submission{Mode: modeOf(payload, h.indexnow.Mode)}
 	state := "indexnow:" + s.Mode
-	last, at, err := h.recall(ctx, state)
+	last, err := h.recall(ctx, state)
 	if err != nil {
 		return s, err
 	}
-	if last == print.sum && payload.SitemapURL == nil {
-		s.Why = "nothing changed since the submission of " + at.Format(time.RFC3339)
+	if last.sum == print.sum && payload.SitemapURL == nil {
+		s.Why = "nothing changed since the submission of " + last.at.Format(time.RFC3339)
 		return s, nil
 	}
 	e, err := h.endpoint(ctx, p, key, &s)

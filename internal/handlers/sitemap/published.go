@@ -2,11 +2,9 @@ package sitemap
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
+	"slices"
 	"time"
 )
 
@@ -35,13 +33,10 @@ const maxListed = 200
 // which the job's result has.
 func noteOf(r Result, files []file) Published {
 	r.Removed, r.Skipped = nil, nil
-	p := Published{Result: r, Listed: make([]PublishedFile, 0, min(len(files), maxListed))}
-	for _, index := range []bool{true, false} {
-		for _, f := range files {
-			if (indexFirst(f.name) == 0) == index && len(p.Listed) < maxListed {
-				p.Listed = append(p.Listed, PublishedFile{f.name, f.urls, f.bytes, f.modified})
-			}
-		}
+	sorted := slices.SortedStableFunc(slices.Values(files), func(a, b file) int { return indexFirst(a.name) - indexFirst(b.name) })
+	p := Published{Result: r}
+	for _, f := range sorted[:min(len(sorted), maxListed)] {
+		p.Listed = append(p.Listed, PublishedFile{f.name, f.urls, f.bytes, f.modified})
 	}
 	return p
 }
@@ -49,26 +44,16 @@ func noteOf(r Result, files []file) Published {
 // Published tells of the map as it is now: the zero value when there is none.
 // It reads what the last run noted and looks whether the index is still there.
 func (h *Handler) Published(ctx context.Context) (p Published, err error) {
-	var summary string
-	var millis int64
-	query := h.db.Rebind("SELECT summary, generated_at FROM cmsjobs_sitemap_state WHERE target = ?")
-	err = h.db.QueryRowContext(ctx, query, stateKey(h.target.String())).Scan(&summary, &millis)
-	if errors.Is(err, sql.ErrNoRows) {
-		return p, nil
+	last, err := h.recall(ctx, h.target.String())
+	if err != nil || last.sum == "" {
+		return p, err
 	}
-	if err != nil {
-		return p, fmt.Errorf("reading the last sitemap's state: %w", err)
+	if there, err := h.indexThere(ctx); err != nil || !there {
+		return p, err
 	}
-	if err := json.Unmarshal([]byte(summary), &p); err != nil {
+	if err := json.Unmarshal([]byte(last.summary), &p); err != nil {
 		return Published{}, fmt.Errorf("reading what the last sitemap's run noted: %w", err)
 	}
-	p.At = time.UnixMilli(millis).UTC()
-	index, err := h.target.open(ctx, indexName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Published{}, nil // somebody removed it
-	}
-	if err != nil {
-		return p, fmt.Errorf("looking at the sitemap: %w", err)
-	}
-	return p, index.Close()
+	p.At = last.at
+	return p, nil
 }

@@ -60,32 +60,47 @@ func (p *plan) lastLanguage() string {
 
 // unchanged says since when the map is as it would be now, "" when it is not.
 func (h *Handler) unchanged(ctx context.Context, print fingerprint) (string, error) {
-	last, at, err := h.recall(ctx, h.target.String())
-	if err != nil || last != print.sum {
+	last, err := h.recall(ctx, h.target.String())
+	if err != nil || last.sum != print.sum {
 		return "", err
 	}
-	f, err := h.target.open(ctx, indexName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil // somebody removed it
+	if there, err := h.indexThere(ctx); err != nil || !there {
+		return "", err
 	}
-	if err != nil {
-		return "", fmt.Errorf("looking at the sitemap: %w", err)
-	}
-	return "nothing changed since " + at.Format(time.RFC3339), f.Close()
+	return "nothing changed since " + last.at.Format(time.RFC3339), nil
 }
 
-// recall is what remember kept: "" when nothing.
-func (h *Handler) recall(ctx context.Context, what string) (sum string, at time.Time, err error) {
-	var millis int64
-	query := h.db.Rebind("SELECT fingerprint, generated_at FROM cmsjobs_sitemap_state WHERE target = ?")
-	err = h.db.QueryRowContext(ctx, query, stateKey(what)).Scan(&sum, &millis)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", at, nil
+// indexThere is false when somebody removed what was published.
+func (h *Handler) indexThere(ctx context.Context) (bool, error) {
+	f, err := h.target.open(ctx, indexName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
 	if err != nil {
-		return "", at, fmt.Errorf("reading the last sitemap's state: %w", err)
+		return false, fmt.Errorf("looking at the sitemap: %w", err)
 	}
-	return sum, time.UnixMilli(millis).UTC(), nil
+	return true, f.Close()
+}
+
+// remembered is what remember kept: of what, told how, and when.
+type remembered struct {
+	sum, summary string
+	at           time.Time
+}
+
+// recall is the zero value when nothing was kept.
+func (h *Handler) recall(ctx context.Context, what string) (r remembered, err error) {
+	var millis int64
+	query := h.db.Rebind("SELECT fingerprint, summary, generated_at FROM cmsjobs_sitemap_state WHERE target = ?")
+	err = h.db.QueryRowContext(ctx, query, stateKey(what)).Scan(&r.sum, &r.summary, &millis)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, nil
+	}
+	if err != nil {
+		return r, fmt.Errorf("reading the last sitemap's state: %w", err)
+	}
+	r.at = time.UnixMilli(millis).UTC()
+	return r, nil
 }
 
 func (h *Handler) remember(ctx context.Context, what string, print fingerprint, result any) error {
