@@ -324,17 +324,23 @@ func TestAHundredSlotsInFourProcessesRunEachJobOnce(t *testing.T) {
 			// time for the length of a lease has lost it.
 			l.config.Slots, l.config.Lease, l.config.Mode = 25, 10*time.Minute, mode
 			n := size(5000, 500_000) // F2: a million in both modes
-			l.enqueue(0, n, effect{})
-			for range 4 {
-				startChild(t, l.config)
-			}
-			l.sink.await(t, n, time.Duration(size(3, 60))*time.Minute)
-			l.empty()
-			l.check(n)
-			if starts := l.starts(); starts != n {
-				t.Errorf("%d starts of %d jobs", starts, n)
-			}
+			l.eachOnce(n, time.Duration(size(3, 60))*time.Minute)
 		})
+	}
+}
+
+// eachOnce lets four processes do n jobs, each of which starts once.
+func (l *lab) eachOnce(n int, within time.Duration) {
+	l.t.Helper()
+	l.enqueue(0, n, effect{})
+	for range 4 {
+		startChild(l.t, l.config)
+	}
+	l.sink.await(l.t, n, within)
+	l.empty()
+	l.check(n)
+	if starts := l.starts(); starts != n {
+		l.t.Errorf("%d starts of %d jobs", starts, n)
 	}
 }
 

@@ -30,16 +30,7 @@ func TestEachJobRunsOnceOnTiDB(t *testing.T) {
 	}
 	n := size(2000, 20_000)
 	l.config.Lease = 10 * time.Minute // no fault, not even that of a busy machine
-	l.enqueue(0, n, effect{})
-	for range 4 {
-		startChild(t, l.config)
-	}
-	l.sink.await(t, n, time.Duration(size(5, 60))*time.Minute)
-	l.empty()
-	l.check(n)
-	if starts := l.starts(); starts != n {
-		t.Errorf("%d starts of %d jobs", starts, n)
-	}
+	l.eachOnce(n, time.Duration(size(5, 60))*time.Minute)
 }
 
 // startTiDB starts a server that keeps its data in itself (unistore).
