@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test lint bench bench-queue bench-go arm golden fuzz verify check soak heavy vuln licences deploy-check release-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test mysql lint bench bench-queue bench-go arm golden fuzz verify check soak heavy vuln licences deploy-check release-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,9 +25,12 @@ demo: ## show everything on a sample site
 sdk/js/node_modules: sdk/js/package-lock.json
 	@if command -v npm >/dev/null; then cd sdk/js && npm ci --no-audit --no-fund --silent; fi
 
-test: sdk/js/node_modules ## vet and every test, with the race detector (starts its own MariaDB, PostgreSQL, Redis)
+test: sdk/js/node_modules ## vet and every test, with the race detector (starts its own MariaDB, MySQL, PostgreSQL, Redis)
 	go vet $(PACKAGES)
 	go test -race -shuffle=on -timeout 40m $(PACKAGES)
+
+mysql: ## install a real MySQL for the tests into the cache folder, without the system's package list
+	internal/jobs/jobstest/mysql.sh
 
 lint: ## golangci-lint, by .golangci.yml
 	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run $(PACKAGES)

@@ -115,7 +115,7 @@ func (s *stack) database() *sql.DB {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(server.Stop)
-	db, err := sql.Open("mysql", server.MariaDBDSN(""))
+	db, err := sql.Open("mysql", server.MySQLDSN(""))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ func TestTheRestoreDrill(t *testing.T) {
 			jobstest.Skip(t, "%v", err)
 		}
 	}
-	server := jobstest.OwnMariaDB(t)
-	db := server.RootMariaDB(t)
+	server := jobstest.Own(t, jobstest.MariaDB)
+	db := server.RootMySQL(t)
 	if _, err := db.Exec("CREATE DATABASE cms; CREATE DATABASE scratch"); err != nil {
 		t.Fatal(err)
 	}

@@ -43,8 +43,10 @@ type restricted struct {
 
 // The grants of docs/operating.md are enough to work, for the account that
 // works they allow no table to be made, and none of them is one too many.
-func TestLeastRights(t *testing.T) {
-	r := newRestricted(t)
+func TestLeastRights(t *testing.T) { jobstest.EachMySQL(t, testLeastRights) }
+
+func testLeastRights(t *testing.T, engine jobstest.Engine) {
+	r := newRestricted(t, engine)
 	grants := r.grant()
 	for _, n := range needs {
 		if !strings.Contains(grants, fmt.Sprintf("%s ON cms.%s TO", n.right, n.table)) && !strings.Contains(grants, fmt.Sprintf("ON cms.%s TO", n.table)) {
@@ -63,10 +65,10 @@ func TestLeastRights(t *testing.T) {
 	t.Run("nothing untried", func(t *testing.T) { everyGrantIsNeeded(t, grants) })
 }
 
-func newRestricted(t *testing.T) *restricted {
+func newRestricted(t *testing.T, engine jobstest.Engine) *restricted {
 	t.Helper()
-	server := jobstest.OwnMariaDB(t)
-	db := server.RootMariaDB(t)
+	server := jobstest.Own(t, engine)
+	db := server.RootMySQL(t)
 	r := &restricted{t: t, db: db, port: server.Port, dir: t.TempDir() + "/site"}
 	if out, err := exec.Command(program(t), "demo", "--seed-only", "--dir", r.dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -18,12 +18,14 @@ import (
 // older revision and of this one on one table, tables brought up to date while
 // the old ones work, the old ones killed and restarted as new ones, and back
 // again. make upgrade names the revision.
-func TestUpgradeUnderLoad(t *testing.T) {
+func TestUpgradeUnderLoad(t *testing.T) { jobstest.EachMySQL(t, testUpgradeUnderLoad) }
+
+func testUpgradeUnderLoad(t *testing.T, engine jobstest.Engine) {
 	revision := os.Getenv("CMSJOBS_UPGRADE_FROM")
 	if revision == "" {
 		t.Skip("CMSJOBS_UPGRADE_FROM=v0.1.0 runs this (make upgrade)")
 	}
-	u := newUpgrade(t, revision)
+	u := newUpgrade(t, engine, revision)
 	u.do(u.older, "migrate", "up")
 	before := u.tables()
 	old := []*exec.Cmd{u.start(u.older), u.start(u.older)}
@@ -48,7 +50,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	u.judge(3000)
 }
 
-// upgrade is a sample CMS on a MariaDB, an older program and this one.
+// upgrade is a sample CMS on a server, an older program and this one.
 type upgrade struct {
 	t            *testing.T
 	db           *sql.DB
@@ -57,10 +59,10 @@ type upgrade struct {
 	killed       int
 }
 
-func newUpgrade(t *testing.T, revision string) *upgrade {
+func newUpgrade(t *testing.T, engine jobstest.Engine, revision string) *upgrade {
 	t.Helper()
-	server := jobstest.OwnMariaDB(t)
-	u := &upgrade{t: t, db: server.RootMariaDB(t), older: builtAt(t, revision), newer: program(t)}
+	server := jobstest.Own(t, engine)
+	u := &upgrade{t: t, db: server.RootMySQL(t), older: builtAt(t, revision), newer: program(t)}
 	if _, err := u.db.Exec("CREATE DATABASE cms; USE cms;\n" + read(t, "deploy/compose/cms.sql")); err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (s *Server) Database() (dsn, name string, err error) {
 		path := filepath.Join(s.dir, name+".sqlite")
 		return "sqlite:" + path, name, os.WriteFile(path, nil, 0o600)
 	}
-	driver, admin := "mysql", jobstest.MariaDBDSN(s.Port, "")
+	driver, admin := "mysql", jobstest.MySQLDSN(s.Port, "")
 	dsn = fmt.Sprintf("mysql://root@127.0.0.1:%d/%s", s.Port, name)
 	if s.Name == "PostgreSQL" {
 		driver, admin, dsn = "pgx", jobstest.PostgresDSN(s.Port, "postgres"), jobstest.PostgresDSN(s.Port, name)

@@ -110,7 +110,7 @@ func (l *lab) startServers(ctx context.Context) (err error) {
 	if err := l.server.Start(); err != nil {
 		return err
 	}
-	admin, err := sqlx.Connect("mysql", jobstest.MariaDBDSN(l.server.Port, ""))
+	admin, err := sqlx.Connect("mysql", jobstest.MySQLDSN(l.server.Port, ""))
 	if err != nil {
 		return err
 	}

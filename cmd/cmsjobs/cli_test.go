@@ -93,7 +93,7 @@ func TestAJobsLifeOnTheCommandLine(t *testing.T) {
 	for _, c := range []struct {
 		engine jobstest.Engine
 		layout sqlstore.Layout
-	}{{jobstest.SQLite, sqlstore.Stock}, {jobstest.SQLite, sqlstore.Extended}, {jobstest.MySQL, sqlstore.Stock}, {jobstest.PostgreSQL, sqlstore.Extended}} {
+	}{{jobstest.SQLite, sqlstore.Stock}, {jobstest.SQLite, sqlstore.Extended}, {jobstest.MariaDB, sqlstore.Stock}, {jobstest.MySQL, sqlstore.Extended}, {jobstest.PostgreSQL, sqlstore.Extended}} {
 		t.Run(fmt.Sprint(c.engine, " ", c.layout), func(t *testing.T) {
 			dsn := database(t, c.engine, c.layout)
 			want(t, call(t, quiet, dsn, "enqueue", "cmsjobs.probe"), 0, "Enqueued job")

@@ -15,7 +15,7 @@ import (
 // TestThePartsByHandOnMySQL seeds the sample site into a real server and uses
 // every part from the command line, as an owner would.
 func TestThePartsByHandOnMySQL(t *testing.T) {
-	db := jobstest.Open(t, jobstest.MySQL)
+	db := jobstest.Open(t, jobstest.MariaDB)
 	var name string
 	var port int
 	if err := db.QueryRow("SELECT DATABASE(), @@port").Scan(&name, &port); err != nil {

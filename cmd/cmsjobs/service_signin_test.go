@@ -47,7 +47,11 @@ func (s *service) signIn(name, password string) (status int, scopes []string, co
 // user, an editor whose role has the configured permission, one without, and
 // one who was never activated.
 func TestTheCMSsAdministratorsSignIn(t *testing.T) {
-	db := jobstest.Open(t, jobstest.MySQL)
+	jobstest.EachMySQL(t, testTheCMSsAdministratorsSignIn)
+}
+
+func testTheCMSsAdministratorsSignIn(t *testing.T, engine jobstest.Engine) {
+	db := jobstest.Open(t, engine)
 	loadDump(t, db, "database.sql")
 	hash := phpHash(t, "geheim")
 	for _, statement := range []string{

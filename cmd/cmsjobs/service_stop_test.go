@@ -76,8 +76,12 @@ func TestTermBeforeTheDatabaseAnswersIsAnOrderlyEnd(t *testing.T) {
 
 // TERM reaches a service whose database went away after its start.
 func TestTermWhileTheDatabaseIsAwayIsAnOrderlyEnd(t *testing.T) {
-	port := jobstest.MariaDB(t).Port
-	db := jobstest.Open(t, jobstest.MySQL)
+	jobstest.EachMySQL(t, testTermWhileTheDatabaseIsAwayIsAnOrderlyEnd)
+}
+
+func testTermWhileTheDatabaseIsAwayIsAnOrderlyEnd(t *testing.T, engine jobstest.Engine) {
+	port := jobstest.Shared(t, engine).Port
+	db := jobstest.Open(t, engine)
 	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
 		t.Fatal(err)
 	}

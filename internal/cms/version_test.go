@@ -11,6 +11,10 @@ import (
 )
 
 func TestProbeTellsRealVersionsApart(t *testing.T) {
+	jobstest.EachMySQL(t, testProbeTellsRealVersionsApart)
+}
+
+func testProbeTellsRealVersionsApart(t *testing.T, engine jobstest.Engine) {
 	for dump, want := range map[string]struct {
 		era            string
 		cache, actors  bool
@@ -24,7 +28,7 @@ func TestProbeTellsRealVersionsApart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			db := jobstest.Open(t, jobstest.MySQL)
+			db := jobstest.Open(t, engine)
 			if _, err := db.Exec(string(text)); err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +70,11 @@ func TestProbeOfAnOldAndOfAnEmptyDatabase(t *testing.T) {
 }
 
 func TestNotificationsFitTheirColumns(t *testing.T) {
-	db := jobstest.Open(t, jobstest.MySQL)
+	jobstest.EachMySQL(t, testNotificationsFitTheirColumns)
+}
+
+func testNotificationsFitTheirColumns(t *testing.T, engine jobstest.Engine) {
+	db := jobstest.Open(t, engine)
 	site := &cms.Site{DB: db.DB}
 	if told, err := site.Notify(t.Context(), jobstestNow, cms.Notification{Title: "x"}); told || err != nil {
 		t.Errorf("a CMS without the table: %v, %v", told, err)

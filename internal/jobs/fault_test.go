@@ -56,13 +56,13 @@ func newLab(t *testing.T) *lab {
 
 func newLabOn(t *testing.T, server *jobstest.Server) *lab {
 	t.Helper()
-	admin, err := sqlx.Connect("mysql", server.MariaDBDSN(""))
+	admin, err := sqlx.Connect("mysql", server.MySQLDSN(""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer admin.Close()
 	admin.MustExec("CREATE DATABASE lab")
-	l := &lab{t: t, server: server, dsn: server.MariaDBDSN("lab"), sink: newSink()}
+	l := &lab{t: t, server: server, dsn: server.MySQLDSN("lab"), sink: newSink()}
 	ctx := context.Background()
 	db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: l.dsn})
 	if err != nil {
@@ -222,7 +222,7 @@ func TestNothingIsLostOnABadNetwork(t *testing.T) {
 	n := size(2500, 20_000)
 	l.enqueue(0, n, effect{Length: 2 * time.Millisecond})
 	proxy := jobstest.NewProxy(t, l.server.Port)
-	l.config.DSN = jobstest.MariaDBDSN(proxy.Port, "lab")
+	l.config.DSN = jobstest.MySQLDSN(proxy.Port, "lab")
 	for range 2 {
 		startChild(t, l.config)
 	}

@@ -51,7 +51,7 @@ func TestNothingIsLostOnACluster(t *testing.T) {
 	l.enqueue(0, n, effect{Length: 2 * time.Millisecond})
 	for i, node := range g.Nodes {
 		c := l.config
-		c.DSN, c.Mode = node.MariaDBDSN("lab"), []string{"cas", "skip", "cas"}[i]
+		c.DSN, c.Mode = node.MySQLDSN("lab"), []string{"cas", "skip", "cas"}[i]
 		startChild(t, c)
 	}
 	for round := range size(2, 20) {
@@ -92,7 +92,7 @@ func TestNothingRunsTwiceOnAHealthyCluster(t *testing.T) {
 	for i, node := range g.Nodes {
 		for range 2 {
 			c := l.config
-			c.DSN, c.Mode = node.MariaDBDSN("lab"), []string{"skip", "cas", "skip"}[i]
+			c.DSN, c.Mode = node.MySQLDSN("lab"), []string{"skip", "cas", "skip"}[i]
 			startChild(t, c)
 		}
 	}
@@ -120,7 +120,7 @@ func TestACutOffHostJoinsAgain(t *testing.T) {
 	l.enqueue(0, n, effect{Length: 5 * time.Millisecond})
 	for i, node := range g.Nodes {
 		c := l.config
-		c.DSN, c.Mode, c.Space = node.MariaDBDSN("lab"), []string{"cas", "skip", "cas"}[i], network.Space(i)
+		c.DSN, c.Mode, c.Space = node.MySQLDSN("lab"), []string{"cas", "skip", "cas"}[i], network.Space(i)
 		startChild(t, c)
 	}
 	for round := range size(2, 10) {
@@ -161,7 +161,7 @@ func (l *lab) listenOn(address string) {
 // serves.
 func (l *lab) awaitCluster(node *jobstest.Server, nodes string) {
 	l.t.Helper()
-	db, err := sqlx.Open("mysql", node.MariaDBDSN(""))
+	db, err := sqlx.Open("mysql", node.MySQLDSN(""))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestTicksAreUniqueOnACluster(t *testing.T) {
 	const minutes, instances = 40, 6
 	start := time.Now().Add(-minutes * time.Minute)
 	for i := range instances {
-		store, err := openStore(t.Context(), g.Nodes[i%3].MariaDBDSN("lab"), registry, "cas", time.Minute)
+		store, err := openStore(t.Context(), g.Nodes[i%3].MySQLDSN("lab"), registry, "cas", time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

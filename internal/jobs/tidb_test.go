@@ -56,7 +56,7 @@ func startTiDB(t *testing.T, program string) *jobstest.Server {
 	})
 	server := &jobstest.Server{Port: port}
 	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
-		db, err := sqlx.Connect("mysql", server.MariaDBDSN(""))
+		db, err := sqlx.Connect("mysql", server.MySQLDSN(""))
 		if err == nil {
 			db.Close()
 			return server

@@ -17,7 +17,9 @@ import (
 
 // TestThePHPPackage runs the package in Debian's Laravel on MariaDB and reads
 // its rows as the service does, on both layouts.
-func TestThePHPPackage(t *testing.T) {
+func TestThePHPPackage(t *testing.T) { jobstest.EachMySQL(t, testThePHPPackage) }
+
+func testThePHPPackage(t *testing.T, engine jobstest.Engine) {
 	php, err := exec.LookPath("php")
 	if err != nil {
 		jobstest.Skip(t, "no php: %v", err)
@@ -27,7 +29,7 @@ func TestThePHPPackage(t *testing.T) {
 	}
 	for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
 		t.Run(string(layout), func(t *testing.T) {
-			db := jobstest.Migrated(t, jobstest.MySQL)
+			db := jobstest.Migrated(t, engine)
 			if _, err := sqlstore.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +38,7 @@ func TestThePHPPackage(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := exec.CommandContext(t.Context(), php, filepath.Join("..", "..", "sdk", "php", "tests", "run.php"))
-			c.Env = append(os.Environ(), fmt.Sprintf("DB_PORT=%d", jobstest.MariaDB(t).Port), "DB_DATABASE="+database)
+			c.Env = append(os.Environ(), fmt.Sprintf("DB_PORT=%d", jobstest.Shared(t, engine).Port), "DB_DATABASE="+database)
 			out, err := c.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)

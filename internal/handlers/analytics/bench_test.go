@@ -57,7 +57,7 @@ func BenchmarkImportAndRollUp(b *testing.B) {
 	}
 	f.Close()
 	for b.Loop() {
-		h := bench(b, jobstest.Engine(cmp.Or(os.Getenv("CMSJOBS_ENGINE"), string(jobstest.MySQL))))
+		h := bench(b, jobstest.Engine(cmp.Or(os.Getenv("CMSJOBS_ENGINE"), string(jobstest.MariaDB))))
 		log, err := os.Open(path)
 		if err != nil {
 			b.Fatal(err)

@@ -95,7 +95,11 @@ func collecting(t testing.TB, h *Handler, do func(*httptest.Server)) (counts Cou
 // The collector takes what many visitors send at once while a roll-up runs;
 // what does not fit is dropped and counted, nothing else is lost.
 func TestEveryViewIsStoredOrCounted(t *testing.T) {
-	h := bench(t, jobstest.MySQL)
+	jobstest.EachMySQL(t, testEveryViewIsStoredOrCounted)
+}
+
+func testEveryViewIsStoredOrCounted(t *testing.T, engine jobstest.Engine) {
+	h := bench(t, engine)
 	h.Buffer = 300 // so that some of it does not fit
 	const senders, each = 20, 200
 	got, rollUps := collecting(t, h, func(server *httptest.Server) { sendAll(t, server, senders, each, 0) })
@@ -115,7 +119,7 @@ func TestEveryViewIsStoredOrCounted(t *testing.T) {
 // seconds while roll-ups run one after the other over 200,000 other views.
 func BenchmarkCollector(b *testing.B) {
 	for b.Loop() {
-		h := bench(b, jobstest.MySQL)
+		h := bench(b, jobstest.MariaDB)
 		for seed := range uint64(4) {
 			if err := write(context.Background(), h.DB, generated(50_000, 7, seed)); err != nil {
 				b.Fatal(err)

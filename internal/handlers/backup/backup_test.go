@@ -158,7 +158,7 @@ func TestTheJobReportsAndRunsOneAtATime(t *testing.T) {
 }
 
 func TestAFailedDumpLeavesAPartialBackup(t *testing.T) {
-	s := newSite(t, jobstest.MySQL)
+	s := newSite(t, jobstest.MariaDB)
 	h := s.handler(t)
 	_, good := s.backup(t, h)
 	c, err := mysql.ParseDSN(s.DSN)

@@ -23,7 +23,7 @@ import (
 func saigon(context.Context) (*time.Location, error) { return time.FixedZone("", 7*3600), nil }
 
 func TestTheCMSFindsItsOwnLayout(t *testing.T) {
-	s := newSite(t, jobstest.MySQL)
+	s := newSite(t, jobstest.MariaDB)
 	s.MustExec("CREATE VIEW titles AS SELECT title FROM posts")
 	s.MustExec("CREATE PROCEDURE p() SELECT 1")
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func TestTheCMSFindsItsOwnLayout(t *testing.T) {
 
 func restoresByThePlainClient(t *testing.T, sql string) {
 	t.Helper()
-	to := jobstest.Open(t, jobstest.MySQL)
+	to := jobstest.Open(t, jobstest.MariaDB)
 	c, err := mysql.ParseDSN(to.DSN)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func botbleIsThinnedOut(t *testing.T, s *site, h *Handler, dir, first string) {
 }
 
 func TestAPartialBackupIsNotNamedToTheCMS(t *testing.T) {
-	s := newSite(t, jobstest.MySQL)
+	s := newSite(t, jobstest.MariaDB)
 	dir := t.TempDir()
 	s.c.Destinations = map[string]storage.Store{"cms": NewBotble(local(t, dir), "storage", saigon, false)}
 	s.c.DSN = "nobody@tcp(127.0.0.1:1)/none"
@@ -111,7 +111,7 @@ func TestAPartialBackupIsNotNamedToTheCMS(t *testing.T) {
 }
 
 func TestABrokenStreamLeavesNothingForTheCMS(t *testing.T) {
-	s := newSite(t, jobstest.MySQL)
+	s := newSite(t, jobstest.MariaDB)
 	dir := t.TempDir()
 	b := NewBotble(local(t, dir), "storage", saigon, false)
 	_, stored := s.backup(t, s.handler(t))

@@ -19,12 +19,12 @@ import (
 func TestTheDrillNeedsNothingOfOurs(t *testing.T) {
 	for _, fixture := range []string{"dump/testdata/torture.sql", jobstest.Fixture(t, "database.sql")} {
 		t.Run(filepath.Base(fixture), func(t *testing.T) {
-			s := newSite(t, jobstest.MySQL)
+			s := newSite(t, jobstest.MariaDB)
 			s.MustExec("DROP TABLE posts, cache")
 			sh(t, s.Database, `$CLIENT < "$1"`, fixture)
 			s.c.Options.EmptyTables = []string{"nothing"}
 			_, b := s.backup(t, s.handler(t))
-			dir, to := t.TempDir(), jobstest.Open(t, jobstest.MySQL)
+			dir, to := t.TempDir(), jobstest.Open(t, jobstest.MariaDB)
 			sh(t, to, `sha256sum "$1/$2" | grep -q ^`+b.SHA256+`
 				cd "$3"; tar --zstd -xf "$1/$2"
 				cat database/*.sql | $CLIENT

@@ -16,7 +16,7 @@ import (
 )
 
 func TestWithoutTheRightToCreateADatabaseABackupIsParsed(t *testing.T) {
-	s := newSite(t, jobstest.MySQL)
+	s := newSite(t, jobstest.MariaDB)
 	name := strings.Split(strings.Split(s.DSN, "/")[1], "?")[0]
 	s.MustExec("CREATE USER IF NOT EXISTS reader@'127.0.0.1' IDENTIFIED BY 'secret\"pass'")
 	s.MustExec("GRANT SELECT, SHOW VIEW, TRIGGER, EVENT, LOCK TABLES ON " + name + ".* TO reader@'127.0.0.1'")
@@ -76,7 +76,7 @@ func (r *restless) Open(ctx context.Context, key string) (io.ReadCloser, storage
 }
 
 func TestMemoryDoesNotGrowWithTheSite(t *testing.T) {
-	s := newSite(t, jobstest.MySQL)
+	s := newSite(t, jobstest.MariaDB)
 	rows := 40 // of 1 MiB
 	if os.Getenv("CMSJOBS_SOAK") == "1" {
 		rows = 1000

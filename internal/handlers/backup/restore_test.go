@@ -41,7 +41,7 @@ import (
 //	… and a job names it, and its backup; beside no backup   TestARestoreJobNamesItsBackupAndIsConfirmed
 
 func TestSingleTablesAndFilesAreRestored(t *testing.T) {
-	s := newSite(t, jobstest.MySQL)
+	s := newSite(t, jobstest.MariaDB)
 	s.MustExec("CREATE TABLE log (msg VARCHAR(50))")
 	s.MustExec("CREATE TRIGGER tell AFTER DELETE ON posts FOR EACH ROW INSERT INTO log VALUES (CONCAT('gone; ', OLD.id))")
 	s.MustExec("CREATE TRIGGER other BEFORE INSERT ON log FOR EACH ROW SET NEW.msg = UPPER(NEW.msg)")
@@ -76,7 +76,7 @@ func TestSingleTablesAndFilesAreRestored(t *testing.T) {
 }
 
 func TestARestoreFromABadArchiveChangesNothing(t *testing.T) {
-	s := newSite(t, jobstest.MySQL)
+	s := newSite(t, jobstest.MariaDB)
 	h := s.handler(t)
 	_, b := s.backup(t, h)
 	name := filepath.Join(s.dest, b.Archive)
@@ -102,7 +102,7 @@ func TestARestoreFromABadArchiveChangesNothing(t *testing.T) {
 // What was made before a restore may be of a broken site: it is not the newest
 // good one, and takes nobody's place.
 func TestASafetyBackupTakesNobodysPlace(t *testing.T) {
-	s := newSite(t, jobstest.MySQL)
+	s := newSite(t, jobstest.MariaDB)
 	s.c.Options.Retention = Retention{Keep: 1}
 	h := s.handler(t)
 	_, good := s.backup(t, h)
@@ -233,7 +233,7 @@ func TestAnArchiveExchangedAfterItsCheckIsRefused(t *testing.T) {
 func TestARestoreLeavesTheServicesTables(t *testing.T) {
 	for _, tool := range []string{"own", "mysqldump"} {
 		t.Run(tool, func(t *testing.T) {
-			s := newSite(t, jobstest.MySQL)
+			s := newSite(t, jobstest.MariaDB)
 			s.MustExec("CREATE TABLE jobs (id INT PRIMARY KEY, payload TEXT)")
 			s.c.Options.Tool = tool
 			h := s.handler(t)
@@ -310,7 +310,7 @@ func pack(t *testing.T, s *site, b *Stored, entry *tar.Header) {
 }
 
 func TestARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T) {
-	s := newSite(t, jobstest.MySQL)
+	s := newSite(t, jobstest.MariaDB)
 	h := s.handler(t)
 	r := jobs.NewRegistry()
 	h.Register(r)

@@ -30,7 +30,7 @@ func TestMissingRightsAreNamed(t *testing.T) {
 }
 
 func TestAnAccountWithoutTriggerRightIsWarnedOf(t *testing.T) {
-	s := newSite(t, jobstest.MySQL)
+	s := newSite(t, jobstest.MariaDB)
 	name := strings.Split(strings.Split(s.DSN, "/")[1], "?")[0]
 	s.MustExec("CREATE USER IF NOT EXISTS blind@'127.0.0.1' IDENTIFIED BY 'x'")
 	s.MustExec("GRANT SELECT, SHOW VIEW ON " + name + ".* TO blind@'127.0.0.1'")

@@ -91,7 +91,7 @@ func TestAnInterruptedProofIsNoBadOne(t *testing.T) {
 // What an archive holds must be compared too: a hash is right for any bytes
 // that were packed.
 func TestVerifyComparesTheRestoredRows(t *testing.T) {
-	s := newSite(t, jobstest.MySQL)
+	s := newSite(t, jobstest.MariaDB)
 	h := s.handler(t)
 	_, b := s.backup(t, h)
 	rewrite(t, s, &b, func(name string, data []byte) []byte {

@@ -110,8 +110,10 @@ func TestALargeLogIsPutAsideAndCompressedLater(t *testing.T) {
 }
 
 // The real CMS's tables, on the database that it has.
-func TestOldRowsOfTheRealCMSGo(t *testing.T) {
-	h := newHouse(t, jobstest.MySQL, nil)
+func TestOldRowsOfTheRealCMSGo(t *testing.T) { jobstest.EachMySQL(t, testOldRowsOfTheRealCMSGo) }
+
+func testOldRowsOfTheRealCMSGo(t *testing.T, engine jobstest.Engine) {
+	h := newHouse(t, engine, nil)
 	h.load(jobstest.Fixture(t, "database.sql"))
 	at := func(age time.Duration) string { return noon.Add(-age).In(saigon(t)).Format(wallClock) }
 	h.sql("REPLACE INTO settings (`key`, value) VALUES ('time_zone', 'Asia/Ho_Chi_Minh'), ('audit_log_data_retention_period', '7'), ('request_log_data_retention_period', '0')")

@@ -60,7 +60,7 @@ func throughput(b *testing.B, latency time.Duration) {
 		}
 		perSecond(b)
 	})
-	for _, engine := range []jobstest.Engine{jobstest.SQLite, jobstest.MySQL} {
+	for _, engine := range []jobstest.Engine{jobstest.SQLite, jobstest.MariaDB, jobstest.MySQL} {
 		for _, slots := range []int{1, 4, 10} {
 			b.Run(fmt.Sprintf("cmsjobs-%s-%d", engine, slots), func(b *testing.B) {
 				s := newSlowSink(b, latency)

@@ -115,7 +115,7 @@ func TestARowOfTheCMSsMailLog(t *testing.T) {
 			c := config(t, s, engine)
 			c.EmailLogs, c.MaxRecipients = true, 1
 			from, to := `"from"`, `"to"`
-			if engine == jobstest.MySQL {
+			if engine.IsMySQL() {
 				from, to = "`from`", "`to`"
 			}
 			c.Site.DB.MustExec(fmt.Sprintf(`CREATE TABLE email_logs (%s VARCHAR(255), %s VARCHAR(255) NOT NULL, cc VARCHAR(255), bcc VARCHAR(255), subject VARCHAR(255), html_body TEXT, text_body TEXT, raw_body TEXT, debug_info TEXT, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL)`, from, to))

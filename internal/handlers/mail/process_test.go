@@ -261,7 +261,7 @@ func TestKilledWorkers(t *testing.T) {
 func TestAThousandJobsStayWithinTheLimit(t *testing.T) {
 	const mails, perSecond = 1000, 100
 	s := newSink(t, nil)
-	f := newFleet(t, s, jobstest.MySQL, mails)
+	f := newFleet(t, s, jobstest.MariaDB, mails)
 	f.order.PerSecond, f.order.Of = perSecond, 4
 	started := time.Now()
 	var workers []*exec.Cmd

@@ -43,7 +43,7 @@ func newSite(t testing.TB, engine jobstest.Engine, o Options) *site {
 	t.Helper()
 	db := jobstest.Open(t, engine)
 	key := `"key"`
-	if engine == jobstest.MySQL {
+	if engine.IsMySQL() {
 		key = "`key`"
 	}
 	for _, statement := range strings.Split(strings.ReplaceAll(tables, "%key%", key), ";\n") {
@@ -359,8 +359,12 @@ func TestNothingLeavesTheUploads(t *testing.T) {
 // All media of a real CMS: what it made itself is kept, what is missing is made,
 // what is lost is marked and does not stop the rest.
 func TestRegenerateAndCheckARealCMS(t *testing.T) {
+	jobstest.EachMySQL(t, testRegenerateAndCheckARealCMS)
+}
+
+func testRegenerateAndCheckARealCMS(t *testing.T, engine jobstest.Engine) {
 	dump := jobstest.Fixture(t, "database.sql")
-	db := jobstest.Open(t, jobstest.MySQL)
+	db := jobstest.Open(t, engine)
 	sql, err := os.ReadFile(dump)
 	if err != nil {
 		t.Fatal(err)

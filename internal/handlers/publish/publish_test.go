@@ -207,7 +207,11 @@ func (n *newsroom) public(id string) string {
 // The post-scheduler of the real CMS: the date is created_at, and it is saved
 // without a word, updated_at stays.
 func TestThePostSchedulerOfTheRealCMS(t *testing.T) {
-	n := newNewsroom(t, jobstest.MySQL, jobstest.Fixture(t, "database.sql"))
+	jobstest.EachMySQL(t, testThePostSchedulerOfTheRealCMS)
+}
+
+func testThePostSchedulerOfTheRealCMS(t *testing.T, engine jobstest.Engine) {
+	n := newNewsroom(t, engine, jobstest.Fixture(t, "database.sql"))
 	n.sql("REPLACE INTO settings (`key`, value) VALUES ('time_zone', 'Asia/Ho_Chi_Minh')")
 	date := func(id int, at time.Time) { n.sql("UPDATE posts SET created_at = ? WHERE id = ?", n.wall(at), id) }
 	n.expect("the first look", n.look(), "")
@@ -251,7 +255,11 @@ func (n *newsroom) slug(id int) string {
 }
 
 func TestEditsAreToldOnceInOrderAndByOneInstance(t *testing.T) {
-	n := newNewsroom(t, jobstest.MySQL, jobstest.Fixture(t, "database.sql"))
+	jobstest.EachMySQL(t, testEditsAreToldOnceInOrderAndByOneInstance)
+}
+
+func testEditsAreToldOnceInOrderAndByOneInstance(t *testing.T, engine jobstest.Engine) {
+	n := newNewsroom(t, engine, jobstest.Fixture(t, "database.sql"))
 	n.look()
 	n.sql("UPDATE posts SET updated_at = ? WHERE id IN (7, 8)", n.wall(noon.Add(10*time.Second)))
 	n.sql("UPDATE pages SET updated_at = ?, status = 'draft' WHERE id = 2", n.wall(noon.Add(20*time.Second)))

@@ -66,25 +66,25 @@ func BenchmarkMillion(b *testing.B) {
 	if folder == "" {
 		return
 	}
-	port := jobstest.MariaDB(b).Port
+	port := jobstest.Shared(b, jobstest.MariaDB).Port
 	name := strings.SplitN(strings.SplitN(db.DSN, "/", 2)[1], "?", 2)[0]
 	for _, perFile := range []int{1000, 50_000} {
 		b.Run(fmt.Sprintf("npm-sitemap/%d", perFile), func(b *testing.B) { peer(b, folder, folderOf(b, kept), port, name, perFile) })
 	}
 }
 
-// million makes the rows inside the server, by its table of numbers.
+// million makes the rows inside the server.
 func million(b *testing.B, posts int) (*cms.Site, *jobstest.Database) {
 	b.Helper()
-	db := jobstest.Migrated(b, jobstest.MySQL)
+	db := jobstest.Migrated(b, jobstest.MariaDB)
 	for _, statement := range []string{
 		"CREATE TABLE settings (id int, `key` varchar(255), value text)",
 		"CREATE TABLE slugs (id bigint unsigned PRIMARY KEY, `key` varchar(255), reference_id bigint unsigned, reference_type varchar(255), prefix varchar(120), KEY (reference_id, reference_type))",
 		"CREATE TABLE posts (id bigint unsigned PRIMARY KEY, name varchar(255), content text, status varchar(60), image varchar(255), created_at timestamp NULL, updated_at timestamp NULL, KEY (status))",
 		"CREATE TABLE meta_boxes (id int, meta_key varchar(255), meta_value text, reference_id bigint unsigned, reference_type varchar(120), KEY (reference_id))",
 		"INSERT INTO settings VALUES (1, 'theme', 'ripple')",
-		fmt.Sprintf("INSERT INTO posts SELECT seq, 'A post', REPEAT('x', 200), 'published', NULL, '2026-01-01' + INTERVAL seq SECOND, '2026-02-01' + INTERVAL seq SECOND FROM seq_1_to_%d", posts),
-		fmt.Sprintf("INSERT INTO slugs SELECT seq, CONCAT('a-post-with-a-title-of-usual-length-', seq), seq, 'Botble\\\\Blog\\\\Models\\\\Post', 'news' FROM seq_1_to_%d", posts),
+		fmt.Sprintf("INSERT INTO posts SELECT seq, 'A post', REPEAT('x', 200), 'published', NULL, '2026-01-01' + INTERVAL seq SECOND, '2026-02-01' + INTERVAL seq SECOND FROM %s", jobstest.Numbers(posts)),
+		fmt.Sprintf("INSERT INTO slugs SELECT seq, CONCAT('a-post-with-a-title-of-usual-length-', seq), seq, 'Botble\\\\Blog\\\\Models\\\\Post', 'news' FROM %s", jobstest.Numbers(posts)),
 		"ANALYZE TABLE posts, slugs",
 	} {
 		execute(b, db, statement)

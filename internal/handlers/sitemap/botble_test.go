@@ -20,14 +20,14 @@ import (
 // noon is when the tests run: after every date in the dumps.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// realCMS is a real CMS's dump in MariaDB, with our tables beside it.
-func realCMS(t testing.TB, dump string) *cms.Site {
+// realCMS is a real CMS's dump in a database, with our tables beside it.
+func realCMS(t testing.TB, engine jobstest.Engine, dump string) *cms.Site {
 	t.Helper()
 	text, err := os.ReadFile(jobstest.Fixture(t, dump))
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := jobstest.Migrated(t, jobstest.MySQL)
+	db := jobstest.Migrated(t, engine)
 	if _, err := db.Exec(string(text)); err != nil {
 		t.Fatalf("loading %s: %v", dump, err)
 	}
@@ -146,7 +146,11 @@ func same(t testing.TB, what string, got, want []string) {
 // homepage is the root without a slash, a page, post or category without a
 // prefix is at /key, tags are at /tag/key, galleries at /galleries/key.
 func TestEverythingPublicOfARealCMSIsInTheMap(t *testing.T) {
-	site := realCMS(t, "database.sql")
+	jobstest.EachMySQL(t, testEverythingPublicOfARealCMSIsInTheMap)
+}
+
+func testEverythingPublicOfARealCMSIsInTheMap(t *testing.T, engine jobstest.Engine) {
+	site := realCMS(t, engine, "database.sql")
 	result := write(t, handler(t, site, nil), false)
 	const root = "https://cms.example"
 	same(t, "files", files(t, site), strings.Fields("sitemap.xml sitemap.xsl pages.xml blog-posts.xml blog-categories.xml blog-tags.xml galleries.xml"))
@@ -190,7 +194,11 @@ func TestEverythingPublicOfARealCMSIsInTheMap(t *testing.T) {
 // In this dump posts have the prefix "news", a job offer has none of the CMS's
 // own models, and the theme's homepage is page 1.
 func TestARealShopOfTheNewestVersion(t *testing.T) {
-	site := realCMS(t, "database-core-7.6.8.sql")
+	jobstest.EachMySQL(t, testARealShopOfTheNewestVersion)
+}
+
+func testARealShopOfTheNewestVersion(t *testing.T, engine jobstest.Engine) {
+	site := realCMS(t, engine, "database-core-7.6.8.sql")
 	h := handler(t, site, func(c *sitemap.Config) {
 		c.Options.Profile = "botble"
 		c.Options.Models = []cms.Model{{Name: "careers", Class: `ArchiElite\Career\Models\Career`}}

@@ -109,7 +109,7 @@ func bodyOf(e *engine, urls ...string) string {
 }
 
 func TestIndexNowGetsExactlyWhatChanged(t *testing.T) {
-	for _, database := range []jobstest.Engine{jobstest.SQLite, jobstest.MySQL, jobstest.PostgreSQL} {
+	for _, database := range jobstest.Engines() {
 		t.Run(string(database), func(t *testing.T) {
 			site := plainCMS(t, database, "bigint")
 			blog(t, site)

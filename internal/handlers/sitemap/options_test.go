@@ -128,8 +128,10 @@ func TestPlainNamesAndSwitches(t *testing.T) {
 	same(t, "posts", locs(t, site, "sitemap.xml"), []string{"https://cms.example/blog/2026/one.html", "https://cms.example/%C3%BCber%20uns.html"})
 }
 
-func TestModelsOfTheConfiguration(t *testing.T) {
-	site := plainCMS(t, jobstest.MySQL, "bigint")
+func TestModelsOfTheConfiguration(t *testing.T) { jobstest.EachMySQL(t, testModelsOfTheConfiguration) }
+
+func testModelsOfTheConfiguration(t *testing.T, engine jobstest.Engine) {
+	site := plainCMS(t, engine, "bigint")
 	insert(t, site, "settings", 1, "theme", "shop")
 	site.DB.MustExec("CREATE TABLE ec_products (id bigint PRIMARY KEY, name varchar(255), state varchar(20), updated_at datetime)")
 	site.DB.MustExec("INSERT INTO ec_products VALUES (1, 'Chair', 'on', '2026-01-01 00:00:00'), (2, 'Table', 'off', NULL)")

@@ -36,7 +36,7 @@ func plainCMS(t testing.TB, engine jobstest.Engine, id string) *cms.Site {
 	db := jobstest.Migrated(t, engine)
 	key, time, auto := `"key"`, "timestamp NULL", "id integer PRIMARY KEY"
 	switch engine {
-	case jobstest.MySQL:
+	case jobstest.MariaDB, jobstest.MySQL:
 		key, time, auto = "`key`", "datetime NULL", "id bigint AUTO_INCREMENT PRIMARY KEY"
 	case jobstest.PostgreSQL:
 		auto = "id bigserial PRIMARY KEY"

@@ -101,8 +101,10 @@ func TestNumbersAreReadInTheirOrderAcrossBatches(t *testing.T) {
 	}
 }
 
-func TestTheCMSsOwnZone(t *testing.T) {
-	site := plainCMS(t, jobstest.MySQL, "bigint")
+func TestTheCMSsOwnZone(t *testing.T) { jobstest.EachMySQL(t, testTheCMSsOwnZone) }
+
+func testTheCMSsOwnZone(t *testing.T, engine jobstest.Engine) {
+	site := plainCMS(t, engine, "bigint")
 	insert(t, site, "settings", 1, "time_zone", "Asia/Ho_Chi_Minh")
 	for i, created := range []string{"2026-11-20 18:59:59", "2026-11-20 19:00:01"} { // noon UTC is 19:00 there
 		insert(t, site, "posts", i+1, "Post", nil, "published", created, created)

@@ -17,15 +17,29 @@ import (
 // Engine names a database that the tests run on.
 type Engine string
 
-// The three databases.
+// The databases. MariaDB and MySQL are two: what one takes the other may refuse.
 const (
 	SQLite     Engine = "sqlite"
+	MariaDB    Engine = "mariadb"
 	MySQL      Engine = "mysql"
 	PostgreSQL Engine = "postgres"
 )
 
-// Engines lists all three.
-func Engines() []Engine { return []Engine{SQLite, MySQL, PostgreSQL} }
+// Engines lists all of them: a test that concerns every database runs on each.
+func Engines() []Engine { return []Engine{SQLite, MariaDB, MySQL, PostgreSQL} }
+
+// MySQLs lists the engines that are reached by MySQL's protocol.
+func MySQLs() []Engine { return []Engine{MariaDB, MySQL} }
+
+// IsMySQL says whether the engine is reached by MySQL's protocol and speaks its SQL.
+func (e Engine) IsMySQL() bool { return e == MariaDB || e == MySQL }
+
+// EachMySQL runs a test on MariaDB and on MySQL, as sub-tests of their names.
+func EachMySQL(t *testing.T, test func(t *testing.T, engine Engine)) {
+	for _, engine := range MySQLs() {
+		t.Run(string(engine), func(t *testing.T) { test(t, engine) })
+	}
+}
 
 // Database is an empty database of one test's own.
 type Database struct {
@@ -44,12 +58,12 @@ func Open(t testing.TB, engine Engine) *Database {
 	case SQLite:
 		d.Driver = "sqlite"
 		d.DSN = SQLiteDSN(filepath.Join(t.TempDir(), "cms.sqlite"))
-	case MySQL:
-		port := MariaDB(t).Port
-		d.Driver, d.DSN = "mysql", MariaDBDSN(port, name)
-		administer(t, "mysql", MariaDBDSN(port, ""), "CREATE DATABASE "+name, "DROP DATABASE "+name)
+	case MariaDB, MySQL:
+		port := Shared(t, engine).Port
+		d.Driver, d.DSN = "mysql", MySQLDSN(port, name)
+		administer(t, "mysql", MySQLDSN(port, ""), "CREATE DATABASE "+name, "DROP DATABASE "+name)
 	case PostgreSQL:
-		port := Postgres(t).Port
+		port := Shared(t, engine).Port
 		d.Driver, d.DSN = "pgx", PostgresDSN(port, name)
 		administer(t, "pgx", PostgresDSN(port, "postgres"), "CREATE DATABASE "+name, "DROP DATABASE "+name+" WITH (FORCE)")
 	default:
@@ -99,4 +113,17 @@ func Migrated(t testing.TB, engine Engine) *Database {
 		t.Fatalf("making our tables on %s: %v", engine, err)
 	}
 	return d
+}
+
+// Numbers is a table of the numbers 1 to n (at most a million) for a FROM, with the
+// one column seq, as every MySQL and MariaDB understands it.
+func Numbers(n int) string {
+	const digit = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4" +
+		" UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)"
+	sum, from := "1", ""
+	for place, name := 1, 'a'; place < n || from == ""; place, name = place*10, name+1 {
+		sum += fmt.Sprintf(" + %d * %c.d", place, name)
+		from += fmt.Sprintf(", %s %c", digit, name)
+	}
+	return fmt.Sprintf("(SELECT seq FROM (SELECT %s AS seq FROM %s) more WHERE seq <= %d) numbers", sum, from[2:], n)
 }

@@ -1,5 +1,5 @@
-// Package jobstest gives tests real parts: MariaDB, PostgreSQL and Redis
-// servers that it starts itself in a private folder on a free port, and an
+// Package jobstest gives tests real parts: MariaDB, MySQL, PostgreSQL
+// and Redis servers that it starts itself in a private folder on a free port, and an
 // embedded SQLite file. Each server is started once a test process and ends
 // with it, however it ends.
 //

@@ -96,7 +96,7 @@ func (s *Server) startNode(first bool) error {
 
 // synced says whether a node takes part in the cluster.
 func (s *Server) synced() error {
-	db, err := sql.Open("mysql", s.MariaDBDSN(""))
+	db, err := sql.Open("mysql", s.MySQLDSN(""))
 	if err != nil {
 		return err
 	}

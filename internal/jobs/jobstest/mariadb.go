@@ -1,56 +1,22 @@
 package jobstest
 
 import (
-	"cmp"
-	"database/sql"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
-
-	_ "github.com/go-sql-driver/mysql" // the driver that DSNs of this package name
 )
 
-var mariaDB once
-
-// MariaDB returns the test process's MariaDB server, started on first use,
-// or the one whose port CMSJOBS_TEST_MYSQL_PORT names.
-func MariaDB(t testing.TB) *Server {
-	t.Helper()
-	if server, ok := given("CMSJOBS_TEST_MYSQL_PORT"); ok {
-		return server
-	}
-	return mariaDB.start(t, "MariaDB", func() (*Server, error) { return NewMariaDB() })
-}
+var sharedMariaDB once
 
 // OwnMariaDB starts a MariaDB server of the test's own, for tests that kill it
 // or set it up otherwise, and stops it when the test ends. options are added to
 // its command line.
 func OwnMariaDB(t testing.TB, options ...string) *Server {
 	t.Helper()
-	server, err := NewMariaDB(options...)
-	if err != nil {
-		Skip(t, "no MariaDB for the test: %v", err)
-	}
-	t.Cleanup(server.Stop)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return server
-}
-
-// RootMariaDB connects to this MariaDB server as its root, to no database, until
-// the test ends.
-func (s *Server) RootMariaDB(t testing.TB) *sql.DB {
-	t.Helper()
-	db, err := sql.Open("mysql", s.MariaDBDSN(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
+	return own(t, MariaDB, func() (*Server, error) { return NewMariaDB(options...) })
 }
 
 // NewMariaDB prepares a MariaDB server of the caller's own; Start starts it.
@@ -91,24 +57,6 @@ func NewMariaDB(options ...string) (*Server, error) {
 		"--pid-file=" + filepath.Join(dir, "pid"), fmt.Sprintf("--port=%d", port), "--bind-address=127.0.0.1",
 		"--skip-name-resolve", "--innodb-buffer-pool-size=128M", "--innodb-log-file-size=64M", "--max-allowed-packet=128M",
 		"--character-set-server=utf8mb4", "--collation-server=utf8mb4_unicode_ci", "--max-connections=500"}, options...)
-	s.ready = func() error {
-		db, err := sql.Open("mysql", s.MariaDBDSN(""))
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		return db.Ping()
-	}
+	s.ready = s.answers
 	return s, nil
-}
-
-// MariaDBDSN is the data source name of a database on a server of ours.
-func MariaDBDSN(port int, database string) string {
-	return (&Server{Port: port}).MariaDBDSN(database)
-}
-
-// MariaDBDSN is the data source name of a database on this server, as hosts of
-// its network reach it.
-func (s *Server) MariaDBDSN(database string) string {
-	return fmt.Sprintf("root@tcp(%s:%d)/%s?parseTime=true&clientFoundRows=true&multiStatements=true", cmp.Or(s.host, "127.0.0.1"), s.Port, database)
 }

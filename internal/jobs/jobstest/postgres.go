@@ -6,22 +6,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
-	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver that DSNs of this package name
 )
 
-var postgres once
-
-// Postgres returns the test process's PostgreSQL server, started on first use,
-// or the one whose port CMSJOBS_TEST_POSTGRES_PORT names.
-func Postgres(t testing.TB) *Server {
-	t.Helper()
-	if server, ok := given("CMSJOBS_TEST_POSTGRES_PORT"); ok {
-		return server
-	}
-	return postgres.start(t, "PostgreSQL", NewPostgres)
-}
+var sharedPostgres once
 
 // NewPostgres prepares a PostgreSQL server of the caller's own; Start starts it.
 func NewPostgres() (*Server, error) {

@@ -153,11 +153,59 @@ func tail(log []byte) []byte {
 	return log
 }
 
-// given is a server on loopback that somebody else started, whose port the
-// environment names: how CI tests versions that are not installed here.
-func given(variable string) (*Server, bool) {
-	port, err := strconv.Atoi(os.Getenv(variable))
-	return &Server{Port: port}, err == nil
+// shared is what the tests of one process have in common: one server an engine.
+// variable names the port of one that somebody else started on loopback: how CI
+// tests versions that are not installed here.
+var shared = map[Engine]struct {
+	*once
+	variable string
+	make     func() (*Server, error)
+}{
+	MariaDB:    {&sharedMariaDB, "CMSJOBS_TEST_MARIADB_PORT", func() (*Server, error) { return NewMariaDB() }},
+	MySQL:      {&sharedMySQL, "CMSJOBS_TEST_MYSQL_PORT", func() (*Server, error) { return NewMySQL() }},
+	PostgreSQL: {&sharedPostgres, "CMSJOBS_TEST_POSTGRES_PORT", NewPostgres},
+}
+
+// Shared returns the test process's server of an engine, started on first use, or
+// the one whose port the environment names (CMSJOBS_TEST_MARIADB_PORT,
+// CMSJOBS_TEST_MYSQL_PORT, CMSJOBS_TEST_POSTGRES_PORT).
+func Shared(t testing.TB, engine Engine) *Server {
+	t.Helper()
+	s, ok := shared[engine]
+	if !ok {
+		t.Fatalf("%s has no server", engine)
+	}
+	if port, err := strconv.Atoi(os.Getenv(s.variable)); err == nil {
+		return &Server{Port: port}
+	}
+	return s.start(t, string(engine), s.make)
+}
+
+// Own starts a server of the test's own, for tests that kill it or set it up
+// otherwise, and stops it when the test ends. options are added to its command line.
+func Own(t testing.TB, engine Engine, options ...string) *Server {
+	t.Helper()
+	switch engine {
+	case MariaDB:
+		return OwnMariaDB(t, options...)
+	case MySQL:
+		return OwnMySQL(t, options...)
+	}
+	t.Fatalf("no server of a test's own for %s", engine)
+	return nil
+}
+
+func own(t testing.TB, engine Engine, prepare func() (*Server, error)) *Server {
+	t.Helper()
+	server, err := prepare()
+	if err != nil {
+		Skip(t, "no %s for the test: %v", engine, err)
+	}
+	t.Cleanup(server.Stop)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return server
 }
 
 // once is one server a test process.

@@ -218,21 +218,21 @@ func (in *instance) restart(t testing.TB) {
 }
 
 // F9: five schedulers, a month with the days on which New York (8 March) and
-// Lord Howe (5 April) move their clocks, every tick exactly once. SQLite and
-// PostgreSQL see the days around each, and the whole month with CMSJOBS_SOAK=1.
+// Lord Howe (5 April) move their clocks, every tick exactly once. MySQL,
+// SQLite and PostgreSQL see the days around each, and the whole month with CMSJOBS_SOAK=1.
 func TestFiveSchedulersOverAMonth(t *testing.T) {
 	month := [2]time.Time{time.Date(2026, 3, 7, 0, 30, 0, 0, time.UTC), time.Date(2026, 4, 7, 0, 30, 0, 0, time.UTC)}
 	spring, autumn := [2]time.Time{month[0], month[0].AddDate(0, 0, 2)}, [2]time.Time{month[1].AddDate(0, 0, -4), month[1]}
 	for _, c := range []struct {
 		engine jobstest.Engine
 		part   [2]time.Time
-	}{{jobstest.MySQL, month}, {jobstest.SQLite, spring}, {jobstest.PostgreSQL, autumn}} {
+	}{{jobstest.MariaDB, month}, {jobstest.MySQL, spring}, {jobstest.SQLite, spring}, {jobstest.PostgreSQL, autumn}} {
 		if os.Getenv("CMSJOBS_SOAK") == "1" {
 			c.part = month
 		}
 		t.Run(string(c.engine), func(t *testing.T) {
 			start, end, step := c.part[0], c.part[1], 47*time.Minute
-			if c.engine == jobstest.MySQL {
+			if c.engine.IsMySQL() {
 				step = 109 * time.Minute // a ring costs a round trip there
 			}
 			w := newWorld(t, c.engine, start)

@@ -26,9 +26,13 @@ func benchRows() int {
 
 func benchVariants() []variant {
 	return []variant{
+		{engine: jobstest.MariaDB, layout: Stock, mode: Skip, indexed: true},
 		{engine: jobstest.MySQL, layout: Stock, mode: Skip, indexed: true},
+		{engine: jobstest.MariaDB, layout: Stock, mode: CAS, indexed: true},
 		{engine: jobstest.MySQL, layout: Stock, mode: CAS, indexed: true},
+		{engine: jobstest.MariaDB, layout: Stock, mode: Skip},
 		{engine: jobstest.MySQL, layout: Stock, mode: Skip},
+		{engine: jobstest.MariaDB, layout: Extended, mode: Skip},
 		{engine: jobstest.MySQL, layout: Extended, mode: Skip},
 		{engine: jobstest.PostgreSQL, layout: Stock, mode: Skip, indexed: true},
 		{engine: jobstest.SQLite, layout: Stock, mode: Skip, indexed: true},

@@ -153,7 +153,7 @@ func (c *losingConn) ResetSession(ctx context.Context) error {
 func (f *fixture) losingStore() *losing {
 	f.t.Helper()
 	l := &losing{of: f.db.DB.Driver(), dsn: f.db.DSN}
-	if f.v.engine == jobstest.MySQL {
+	if f.v.engine.IsMySQL() {
 		l.dsn += "&interpolateParams=true" // else each statement is prepared, and passes the connection by
 	}
 	db := sqlx.NewDb(sql.OpenDB(l), f.db.DriverName())

@@ -16,8 +16,12 @@ import (
 // The network is cut again and again while jobs are enqueued and settled. An
 // error on a write is not "it did not happen": repeated, each is there once.
 func TestNothingIsLostOrDoubledWhenAnswersAre(t *testing.T) {
-	port := jobstest.MariaDB(t).Port
-	db := variant{engine: jobstest.MySQL, layout: Stock, mode: Skip}.database(t)
+	jobstest.EachMySQL(t, testNothingIsLostOrDoubledWhenAnswersAre)
+}
+
+func testNothingIsLostOrDoubledWhenAnswersAre(t *testing.T, engine jobstest.Engine) {
+	port := jobstest.Shared(t, engine).Port
+	db := variant{engine: engine, layout: Stock, mode: Skip}.database(t)
 	proxy := jobstest.NewProxy(t, port)
 	cutDB, err := Connect(context.Background(), ConnectOptions{DSN: strings.Replace(db.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
 	if err != nil {

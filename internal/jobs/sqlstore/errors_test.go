@@ -106,7 +106,7 @@ func TestClassifyRealErrors(t *testing.T) {
 // Two transactions that lock two rows crosswise: the database undoes one of
 // them, and both are done in the end.
 func TestADeadlockIsRetried(t *testing.T) {
-	for _, engine := range []jobstest.Engine{jobstest.MySQL, jobstest.PostgreSQL} {
+	for _, engine := range []jobstest.Engine{jobstest.MariaDB, jobstest.MySQL, jobstest.PostgreSQL} {
 		t.Run(string(engine), func(t *testing.T) {
 			v := variant{engine: engine, layout: Stock, mode: CAS}
 			db := v.database(t)
@@ -150,14 +150,16 @@ func TestADeadlockIsRetried(t *testing.T) {
 // A handler's query that is cut off is the database's fault, whichever
 // database it is; one that its own time-out ends is not.
 func TestALostConnectionInAQueryIsAnOutage(t *testing.T) {
+	const sleeping = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'"
 	const mysql, postgres = "mysql://root@127.0.0.1:%d/mysql", "postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable"
 	for _, c := range []struct {
 		name, dsn   string
 		port        int
 		ever, there string
 	}{
-		{"mysql", mysql, jobstest.MariaDB(t).Port, "SELECT SLEEP(?)", "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'"},
-		{"postgres", postgres, jobstest.Postgres(t).Port, "SELECT pg_sleep($1)", "SELECT COUNT(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%'"},
+		{"mariadb", mysql, jobstest.Shared(t, jobstest.MariaDB).Port, "SELECT SLEEP(?)", sleeping},
+		{"mysql", mysql, jobstest.Shared(t, jobstest.MySQL).Port, "SELECT SLEEP(?)", sleeping},
+		{"postgres", postgres, jobstest.Shared(t, jobstest.PostgreSQL).Port, "SELECT pg_sleep($1)", "SELECT COUNT(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%'"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			proxy := jobstest.NewProxy(t, c.port)
@@ -198,11 +200,13 @@ func TestConnectSaysWhatToMend(t *testing.T) {
 	}
 	nobody := closed.Addr().String()
 	closed.Close()
-	my, pg := jobstest.MariaDB(t).Port, jobstest.Postgres(t).Port
+	maria, my, pg := jobstest.Shared(t, jobstest.MariaDB).Port, jobstest.Shared(t, jobstest.MySQL).Port, jobstest.Shared(t, jobstest.PostgreSQL).Port
 	for _, c := range []struct{ name, dsn, want string }{
 		{"nothing", "", "no database is configured"},
 		{"nonsense", "hello", "none of mysql://"},
 		{"mysql nobody", "mysql://root:s3cret@" + nobody + "/cms", "nobody listens"},
+		{"mariadb login", fmt.Sprintf("mysql://nobody:s3cret@127.0.0.1:%d/cms", maria), "refuses the user or the password"},
+		{"mariadb database", fmt.Sprintf("mysql://root@127.0.0.1:%d/nowhere", maria), "no such database"},
 		{"mysql login", fmt.Sprintf("mysql://nobody:s3cret@127.0.0.1:%d/cms", my), "refuses the user or the password"},
 		{"mysql database", fmt.Sprintf("mysql://root@127.0.0.1:%d/nowhere", my), "no such database"},
 		{"mysql own form", fmt.Sprintf("root:s3cret@tcp(%s)/cms", nobody), "nobody listens"},
@@ -225,14 +229,17 @@ func TestConnectSaysWhatToMend(t *testing.T) {
 	}
 }
 
-func TestConnectSetsTheSession(t *testing.T) {
-	db, err := Connect(context.Background(), ConnectOptions{DSN: fmt.Sprintf("mysql://root@127.0.0.1:%d/mysql", jobstest.MariaDB(t).Port)})
+func TestConnectSetsTheSession(t *testing.T) { jobstest.EachMySQL(t, testConnectSetsTheSession) }
+
+func testConnectSetsTheSession(t *testing.T, engine jobstest.Engine) {
+	db, err := Connect(context.Background(), ConnectOptions{DSN: fmt.Sprintf("mysql://root@127.0.0.1:%d/mysql", jobstest.Shared(t, engine).Port)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
+	isolation := map[jobstest.Engine]string{jobstest.MariaDB: "@@tx_isolation", jobstest.MySQL: "@@transaction_isolation"}[engine]
 	var got string
-	if err := db.Get(&got, "SELECT CONCAT_WS(' ', @@tx_isolation, @@time_zone, @@innodb_lock_wait_timeout, @@character_set_client)"); err != nil || got != "READ-COMMITTED +00:00 3 utf8mb4" {
+	if err := db.Get(&got, "SELECT CONCAT_WS(' ', "+isolation+", @@time_zone, @@innodb_lock_wait_timeout, @@character_set_client)"); err != nil || got != "READ-COMMITTED +00:00 3 utf8mb4" {
 		t.Errorf("session is %q, %v", got, err)
 	}
 	lite, err := Connect(context.Background(), ConnectOptions{DSN: "sqlite:" + filepath.Join(t.TempDir(), "a.sqlite")})

@@ -483,11 +483,11 @@ func FuzzFingerprint(f *testing.F) {
 
 // BenchmarkGroups lists the causes of 100,000 failed jobs on MariaDB.
 func BenchmarkGroups(b *testing.B) {
-	v := variant{engine: jobstest.MySQL, layout: Stock, mode: CAS}
+	v := variant{engine: jobstest.MariaDB, layout: Stock, mode: CAS}
 	f := v.fixture(b, v.database(b))
 	f.db.MustExec("SET @n = 0")
 	f.db.MustExec(`INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at)
-		SELECT CONCAT('u', seq), 'database', 'default', '{"type":"test.plain","to":"x"}', CONCAT('cause ', CHAR(65 + seq MOD 20), ' of job ', seq), NOW() FROM seq_1_to_100000`)
+		SELECT CONCAT('u', seq), 'database', 'default', '{"type":"test.plain","to":"x"}', CONCAT('cause ', CHAR(65 + seq MOD 20), ' of job ', seq), NOW() FROM ` + jobstest.Numbers(100000))
 	if _, err := f.Groups(bg, jobs.Filter{}); err != nil { // indexes them
 		b.Fatal(err)
 	}

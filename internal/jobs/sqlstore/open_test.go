@@ -62,7 +62,11 @@ func TestAPrefixIsHonoured(t *testing.T) {
 }
 
 func TestConnectionsThatCountChangedRowsAreRefused(t *testing.T) {
-	v := variant{engine: jobstest.MySQL, layout: Stock, mode: CAS}
+	jobstest.EachMySQL(t, testConnectionsThatCountChangedRowsAreRefused)
+}
+
+func testConnectionsThatCountChangedRowsAreRefused(t *testing.T, engine jobstest.Engine) {
+	v := variant{engine: engine, layout: Stock, mode: CAS}
 	db := v.database(t)
 	bare := *db
 	bare.DB = jobstestOpen(t, strings.Replace(db.DSN, "clientFoundRows=true", "clientFoundRows=false", 1))
@@ -72,7 +76,7 @@ func TestConnectionsThatCountChangedRowsAreRefused(t *testing.T) {
 }
 
 func TestTheProbeFindsTheMode(t *testing.T) {
-	for engine, want := range map[jobstest.Engine]Mode{jobstest.SQLite: Skip, jobstest.MySQL: Skip, jobstest.PostgreSQL: Skip} {
+	for engine, want := range map[jobstest.Engine]Mode{jobstest.SQLite: Skip, jobstest.MariaDB: Skip, jobstest.MySQL: Skip, jobstest.PostgreSQL: Skip} {
 		db := variant{engine: engine, layout: Stock, mode: Skip}.database(t)
 		s := open1(t, db, Options{Registry: registry()})
 		if s.Describe().Mode != want {
@@ -96,9 +100,13 @@ func TestTheProbeFindsTheMode(t *testing.T) {
 
 // A table whose engine knows no transactions is worked row by row.
 func TestAnEngineWithoutTransactions(t *testing.T) {
-	v := variant{engine: jobstest.MySQL, layout: Stock, mode: Auto}
+	jobstest.EachMySQL(t, testAnEngineWithoutTransactions)
+}
+
+func testAnEngineWithoutTransactions(t *testing.T, engine jobstest.Engine) {
+	v := variant{engine: engine, layout: Stock, mode: Auto}
 	db := v.database(t)
-	db.MustExec("ALTER TABLE jobs ENGINE = MyISAM")
+	db.MustExec("ALTER TABLE jobs MODIFY queue VARCHAR(100) NOT NULL, ENGINE = MyISAM")
 	f := v.fixture(t, db)
 	if d := f.Describe(); d.Mode != CAS || d.Transactional {
 		t.Errorf("%+v", d)
@@ -118,11 +126,13 @@ func TestAnEngineWithoutTransactions(t *testing.T) {
 
 // Non-strict servers keep 255 without a word, strict ones refuse 256; columns
 // of newer Laravels are smallint.
-func TestAttemptsColumns(t *testing.T) {
+func TestAttemptsColumns(t *testing.T) { jobstest.EachMySQL(t, testAttemptsColumns) }
+
+func testAttemptsColumns(t *testing.T, engine jobstest.Engine) {
 	for _, strict := range []string{"STRICT_TRANS_TABLES", ""} {
 		for column, limit := range map[string]int{"TINYINT UNSIGNED": 255, "SMALLINT UNSIGNED": 65535} {
 			t.Run(column+strict, func(t *testing.T) {
-				v := variant{engine: jobstest.MySQL, layout: Stock, mode: CAS}
+				v := variant{engine: engine, layout: Stock, mode: CAS}
 				db := v.database(t)
 				db.MustExec("ALTER TABLE jobs MODIFY attempts " + column + " NOT NULL")
 				db.SetMaxOpenConns(1)
@@ -171,7 +181,11 @@ func TestTheDatabasesClockDecides(t *testing.T) {
 
 // Laravel's own test of a row: reserved_at <= now - 90.
 func TestAPHPWorkerRespectsOurLease(t *testing.T) {
-	v := variant{engine: jobstest.MySQL, layout: Stock, mode: Skip}
+	jobstest.EachMySQL(t, testAPHPWorkerRespectsOurLease)
+}
+
+func testAPHPWorkerRespectsOurLease(t *testing.T, engine jobstest.Engine) {
+	v := variant{engine: engine, layout: Stock, mode: Skip}
 	db := v.database(t)
 	s := open1(t, db, Options{Registry: registry()})
 	ctx := context.Background()
@@ -232,9 +246,13 @@ func TestOwnDatabase(t *testing.T) {
 // No claim sorts, and none locks more than what it takes: a sort locked every
 // waiting row of the queue where the specification's own statement ran.
 func TestAClaimNeitherSortsNorLocksTheQueue(t *testing.T) {
+	jobstest.EachMySQL(t, testAClaimNeitherSortsNorLocksTheQueue)
+}
+
+func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine) {
 	ctx := context.Background()
 	for _, v := range []variant{{layout: Stock}, {layout: Stock, indexed: true}, {layout: Extended}, {layout: Extended, old: true}} {
-		v.engine, v.mode = jobstest.MySQL, Skip
+		v.engine, v.mode = engine, Skip
 		t.Run(v.String(), func(t *testing.T) {
 			db := v.database(t)
 			if v.old { // the specification's own indexes only
@@ -281,10 +299,14 @@ func TestAClaimNeitherSortsNorLocksTheQueue(t *testing.T) {
 // A list out of the history is read from its index in order, also in its
 // middle, where the optimizer by itself prefers to sort.
 func TestTheHistoryIsListedWithoutASort(t *testing.T) {
-	db := variant{engine: jobstest.MySQL, layout: Stock, mode: Skip}.database(t)
+	jobstest.EachMySQL(t, testTheHistoryIsListedWithoutASort)
+}
+
+func testTheHistoryIsListedWithoutASort(t *testing.T, engine jobstest.Engine) {
+	db := variant{engine: engine, layout: Stock, mode: Skip}.database(t)
 	s := open1(t, db, Options{Registry: registry()})
 	db.MustExec(`INSERT INTO cmsjobs_runs (job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms)
-		SELECT seq, CONCAT('u', seq), ELT(1+seq%7,'a','b','c','d','e','f','g'), 'default', 1, IF(seq%50=0,'failed','completed'), 'w', 'x', seq*10, 5, 5 FROM seq_1_to_20000`)
+		SELECT seq, CONCAT('u', seq), ELT(1+seq%7,'a','b','c','d','e','f','g'), 'default', 1, IF(seq%50=0,'failed','completed'), 'w', 'x', seq*10, 5, 5 FROM ` + jobstest.Numbers(20000))
 	for column, value := range map[string]string{"outcome": "completed", "kind": "c", "queue": "default"} {
 		list := "FROM cmsjobs_runs" + s.runsHint(column) + " WHERE " + column + " = ? AND ended_at <= ? AND NOT (ended_at = ? AND id >= ?) ORDER BY ended_at DESC, id DESC LIMIT 50"
 		plan := map[string]any{}

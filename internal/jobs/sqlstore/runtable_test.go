@@ -40,7 +40,11 @@ func (f *fixture) history(t *testing.T) (lines []string) {
 
 // TestJSONWritesWhatValuesWrite settles the same jobs in both forms.
 func TestJSONWritesWhatValuesWrite(t *testing.T) {
-	v := variant{engine: jobstest.MySQL, layout: Stock, mode: Skip}
+	jobstest.EachMySQL(t, testJSONWritesWhatValuesWrite)
+}
+
+func testJSONWritesWhatValuesWrite(t *testing.T, engine jobstest.Engine) {
+	v := variant{engine: engine, layout: Stock, mode: Skip}
 	f := v.fixture(t, v.database(t))
 	if !f.jsonTable {
 		t.Skip("this server has no JSON_TABLE")

@@ -106,15 +106,15 @@ func (v variant) database(t testing.TB) *jobstest.Database {
 func (v variant) tables(t testing.TB, db *jobstest.Database) {
 	t.Helper()
 	if v.wall {
-		text := map[bool]string{true: "LONGTEXT", false: "TEXT"}[v.engine == jobstest.MySQL]
-		kind, id := "DATETIME", map[jobstest.Engine]string{jobstest.SQLite: "INTEGER PRIMARY KEY AUTOINCREMENT", jobstest.MySQL: "BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY", jobstest.PostgreSQL: "BIGSERIAL PRIMARY KEY"}[v.engine]
+		text := map[bool]string{true: "LONGTEXT", false: "TEXT"}[v.engine.IsMySQL()]
+		kind, id := "DATETIME", map[jobstest.Engine]string{jobstest.SQLite: "INTEGER PRIMARY KEY AUTOINCREMENT", jobstest.MariaDB: "BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY", jobstest.MySQL: "BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY", jobstest.PostgreSQL: "BIGSERIAL PRIMARY KEY"}[v.engine]
 		if v.engine == jobstest.PostgreSQL {
 			kind = "TIMESTAMP(0)"
 			if v.indexed {
 				kind = "TIMESTAMPTZ"
 			}
 		}
-		if v.engine == jobstest.MySQL && v.indexed {
+		if v.engine.IsMySQL() && v.indexed {
 			kind = "TIMESTAMP"
 		}
 		db.MustExec(fmt.Sprintf("CREATE TABLE jobs (id %s, queue VARCHAR(255) NOT NULL, payload %s NOT NULL, attempts SMALLINT NOT NULL, reserved_at %s NULL, available_at %s NULL, created_at %s NULL)", id, text, kind, kind, kind))

@@ -22,31 +22,24 @@ const perRound = 50
 
 // newStream starts a server; purging what one has deleted is a server's work, so
 // two that are compared must not share it.
-func newStream(t *testing.T) *stream {
+func newStream(t *testing.T, engine jobstest.Engine) *stream {
 	t.Helper()
-	server, err := jobstest.NewMariaDB()
-	if err != nil {
-		jobstest.Skip(t, "%v", err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	db, err := Connect(context.Background(), ConnectOptions{DSN: server.MariaDBDSN("mysql")})
+	server := jobstest.Own(t, engine)
+	db, err := Connect(context.Background(), ConnectOptions{DSN: server.MySQLDSN("mysql")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	db.MustExec("CREATE DATABASE flow")
 	db.Close()
-	if db, err = Connect(context.Background(), ConnectOptions{DSN: server.MariaDBDSN("flow")}); err != nil {
+	if db, err = Connect(context.Background(), ConnectOptions{DSN: server.MySQLDSN("flow")}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
 	if err := migrations.Up(context.Background(), db.DB, db.DriverName()); err != nil {
 		t.Fatal(err)
 	}
-	v := variant{engine: jobstest.MySQL, layout: Stock, mode: Skip}
-	d := &jobstest.Database{Engine: v.engine, Driver: db.DriverName(), DSN: server.MariaDBDSN("flow"), DB: db}
+	v := variant{engine: engine, layout: Stock, mode: Skip}
+	d := &jobstest.Database{Engine: v.engine, Driver: db.DriverName(), DSN: server.MySQLDSN("flow"), DB: db}
 	v.tables(t, d)
 	f := &fixture{t: t, v: v, db: d, clock: &clock{}}
 	f.Store = open1(t, d, Options{Registry: registry(), Mode: v.mode})
@@ -84,12 +77,16 @@ func (f *stream) percentile(p int) time.Duration {
 // snapshot may take at most twice as long; otherwise it is too short to judge
 // by the clock, and only the work is checked.
 func TestClaimsBesideALongSnapshot(t *testing.T) {
+	jobstest.EachMySQL(t, testClaimsBesideALongSnapshot)
+}
+
+func testClaimsBesideALongSnapshot(t *testing.T, engine jobstest.Engine) {
 	rounds, atLeast := 30, time.Duration(0)
 	full := os.Getenv("CMSJOBS_SOAK") == "1"
 	if full {
 		rounds, atLeast = 200_000/perRound, 10*time.Minute
 	}
-	free, held := newStream(t), newStream(t)
+	free, held := newStream(t, engine), newStream(t, engine)
 	held.fill(perRound, func(int) jobs.New { return job(`{}`).In(24 * time.Hour) }) // something to see
 	defer held.snapshot()()
 	begun, done := time.Now(), 0

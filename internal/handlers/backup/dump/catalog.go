@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -157,7 +158,12 @@ type schemaHash struct{ hash.Hash }
 
 func newSchemaHash() *schemaHash { return &schemaHash{sha256.New()} }
 
+// statedCharset is what MySQL 8 writes beside a column's collation once it was
+// created from a statement that names the collation: its own text is no fixed point.
+var statedCharset = regexp.MustCompile(` CHARACTER SET \w+( COLLATE )`)
+
 func (h *schemaHash) add(statement string) {
+	statement = statedCharset.ReplaceAllString(statement, "$1")
 	statement = Definer.ReplaceAllString(hideDefiner(autoIncrement.ReplaceAllString(statement, "")), "")
 	fmt.Fprintf(h, "%d:%s", len(statement), statement)
 }

@@ -68,7 +68,7 @@ func load(t testing.TB, name string) *jobstest.Database {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := jobstest.Open(t, jobstest.MySQL)
+	db := jobstest.Open(t, jobstest.MariaDB)
 	client(t, db, sql)
 	return db
 }
@@ -132,7 +132,7 @@ func TestATortureDatabaseRestoresWithThePlainClient(t *testing.T) {
 		if !bytes.HasSuffix(f.main.Bytes(), []byte(EndMark+"\n")) || !bytes.HasSuffix(f.extra.Bytes(), []byte(EndMark+"\n")) {
 			t.Error("a file has no end mark")
 		}
-		to := jobstest.Open(t, jobstest.MySQL)
+		to := jobstest.Open(t, jobstest.MariaDB)
 		client(t, to, f.main.Bytes())
 		client(t, to, f.extra.Bytes())
 		sameDatabase(t, from, to, summary)
@@ -150,7 +150,7 @@ func TestARealCMSRestores(t *testing.T) {
 		if f.extra.Len() > 0 {
 			t.Errorf("%s needs a second file:\n%s", name, f.extra.String())
 		}
-		to := jobstest.Open(t, jobstest.MySQL)
+		to := jobstest.Open(t, jobstest.MariaDB)
 		client(t, to, f.main.Bytes())
 		sameDatabase(t, from, to, summary)
 	}

@@ -13,7 +13,7 @@ import (
 // table without a key, which can only be read whole.
 func longDatabase(t *testing.T) *jobstest.Database {
 	t.Helper()
-	db := jobstest.Open(t, jobstest.MySQL)
+	db := jobstest.Open(t, jobstest.MariaDB)
 	db.MustExec("CREATE TABLE long_ (a VARBINARY(8), b VARCHAR(20), v LONGBLOB, w LONGTEXT, x LONGTEXT CHARACTER SET latin1, f FLOAT, PRIMARY KEY (a, b))")
 	db.MustExec("CREATE TABLE keyless (v LONGTEXT)")
 	noise := make([]byte, 9<<20)
@@ -62,14 +62,14 @@ func TestLongValuesAreWrittenInParts(t *testing.T) {
 	if most := 4*longPart + 1<<20; longest > most { // of four bytes a character
 		t.Errorf("a statement has %d bytes, at most %d are needed", longest, most)
 	}
-	to := jobstest.Open(t, jobstest.MySQL)
+	to := jobstest.Open(t, jobstest.MariaDB)
 	client(t, to, f.main.Bytes())
 	sameDatabase(t, from, to, summary)
 	// What mode a server has by default is nothing to a dump, which sets its own.
-	strict := jobstest.Open(t, jobstest.MySQL)
+	strict := jobstest.Open(t, jobstest.MariaDB)
 	client(t, strict, append([]byte("SET sql_mode = 'TRADITIONAL,ANSI,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH';\n"), f.main.Bytes()...))
 	sameDatabase(t, from, strict, summary)
-	again := jobstest.Open(t, jobstest.MySQL)
+	again := jobstest.Open(t, jobstest.MariaDB)
 	reload(t, from, again, LoadOptions{})
 	sameDatabase(t, from, again, summary)
 }
@@ -82,7 +82,7 @@ func TestALongValueThatDoesNotFitIsAnError(t *testing.T) {
 	if bytes.Equal(cut, f.main.Bytes()) {
 		t.Fatal("no value is put together")
 	}
-	to := jobstest.Open(t, jobstest.MySQL)
+	to := jobstest.Open(t, jobstest.MariaDB)
 	if out, err := tryClient(t, to, cut); err == nil || !strings.Contains(out, "out of range") {
 		t.Errorf("%v: %.300s", err, out)
 	}

@@ -33,7 +33,7 @@ func BenchmarkBesidePeers(b *testing.B) {
 	if n, err := strconv.Atoi(os.Getenv("CMSJOBS_BENCH_POSTS")); err == nil {
 		posts = n
 	}
-	db := jobstest.Open(b, jobstest.MySQL)
+	db := jobstest.Open(b, jobstest.MariaDB)
 	generate(b, db, posts)
 	dir := b.TempDir()
 	c, err := mysql.ParseDSN(db.DSN)

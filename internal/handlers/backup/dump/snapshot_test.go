@@ -25,7 +25,7 @@ func soak() bool { return os.Getenv("CMSJOBS_SOAK") == "1" }
 // Money moves between two tables all the time; a dump that is one moment has
 // all of it. Without the snapshot this test fails.
 func TestADumpIsOneMoment(t *testing.T) {
-	db := jobstest.Open(t, jobstest.MySQL)
+	db := jobstest.Open(t, jobstest.MariaDB)
 	db.MustExec("CREATE TABLE a_purse (id INT PRIMARY KEY, money INT)")
 	db.MustExec("CREATE TABLE m_ballast (id INT AUTO_INCREMENT PRIMARY KEY, v TEXT)")
 	db.MustExec("CREATE TABLE z_purse (id INT PRIMARY KEY, money INT)")
@@ -69,7 +69,7 @@ func TestADumpIsOneMoment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		to := jobstest.Open(t, jobstest.MySQL)
+		to := jobstest.Open(t, jobstest.MariaDB)
 		client(t, to, f.main.Bytes())
 		var sum int
 		if err := to.Get(&sum, "SELECT (SELECT SUM(money) FROM a_purse) + (SELECT SUM(money) FROM z_purse)"); err != nil || sum != 100_000 {
@@ -80,7 +80,7 @@ func TestADumpIsOneMoment(t *testing.T) {
 
 // A table that is read already may be altered while others are still dumped.
 func TestADumpedTableIsNotLocked(t *testing.T) {
-	db := jobstest.Open(t, jobstest.MySQL)
+	db := jobstest.Open(t, jobstest.MariaDB)
 	for _, name := range []string{"a", "b", "c"} {
 		db.MustExec("CREATE TABLE " + name + " (id INT AUTO_INCREMENT PRIMARY KEY, v TEXT)")
 		for range 20 {
@@ -104,7 +104,7 @@ func TestADumpedTableIsNotLocked(t *testing.T) {
 }
 
 func TestABrokenSinkOrContextEndsTheDump(t *testing.T) {
-	db := jobstest.Open(t, jobstest.MySQL)
+	db := jobstest.Open(t, jobstest.MariaDB)
 	db.MustExec("CREATE TABLE t (v TEXT)")
 	for range 50 {
 		db.MustExec("INSERT INTO t VALUES (REPEAT('x', 20000))")
@@ -122,7 +122,7 @@ func TestABrokenSinkOrContextEndsTheDump(t *testing.T) {
 
 func TestTheServerDiesInTheMiddle(t *testing.T) {
 	server := jobstest.OwnMariaDB(t)
-	dsn := jobstest.MariaDBDSN(server.Port, "mysql")
+	dsn := jobstest.MySQLDSN(server.Port, "mysql")
 	pool, _, err := Connect(dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestTheServerDiesInTheMiddle(t *testing.T) {
 		}
 	}
 	killed := false
-	_, err = MySQL(t.Context(), jobstest.MariaDBDSN(server.Port, "d"), Options{}, func(Part, string, []byte) error {
+	_, err = MySQL(t.Context(), jobstest.MySQLDSN(server.Port, "d"), Options{}, func(Part, string, []byte) error {
 		if !killed {
 			killed = true
 			_ = server.Kill() // says that it was killed
@@ -152,7 +152,7 @@ func TestSizes(t *testing.T) {
 	if soak() {
 		tables, row = 5000, 64<<20
 	}
-	from := jobstest.Open(t, jobstest.MySQL)
+	from := jobstest.Open(t, jobstest.MariaDB)
 	for i := range tables {
 		from.MustExec(fmt.Sprintf("CREATE TABLE t%d (id INT PRIMARY KEY)", i))
 		from.MustExec(fmt.Sprintf("INSERT INTO t%d VALUES (%d)", i, i))
@@ -172,10 +172,10 @@ func TestSizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, summary := dumped(t, from, Options{})
-	to := jobstest.Open(t, jobstest.MySQL)
+	to := jobstest.Open(t, jobstest.MariaDB)
 	client(t, to, f.main.Bytes())
 	sameDatabase(t, from, to, summary)
-	again := jobstest.Open(t, jobstest.MySQL)
+	again := jobstest.Open(t, jobstest.MariaDB)
 	reload(t, from, again, LoadOptions{})
 	sameDatabase(t, from, again, summary)
 }
@@ -199,7 +199,7 @@ func TestTheLoaderRestoresTheTortureDatabase(t *testing.T) {
 	from := load(t, "testdata/torture.sql")
 	_, summary := dumped(t, from, Options{})
 	for _, o := range []LoadOptions{{}, {Workers: 1, DropDefiners: true}} {
-		to := jobstest.Open(t, jobstest.MySQL)
+		to := jobstest.Open(t, jobstest.MariaDB)
 		reload(t, from, to, o)
 		sameDatabase(t, from, to, summary)
 	}
@@ -211,7 +211,7 @@ func TestTheLoaderReportsABadDump(t *testing.T) {
 		"CREATE TABLE t (id INT":    "in the middle",
 		"CREATE TABLE t (id HUNT);": "restoring",
 	} {
-		to := jobstest.Open(t, jobstest.MySQL)
+		to := jobstest.Open(t, jobstest.MariaDB)
 		l, err := NewLoader(t.Context(), to.DSN, LoadOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -229,7 +229,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if soak() {
 		mib = 1024
 	}
-	db := jobstest.Open(t, jobstest.MySQL)
+	db := jobstest.Open(t, jobstest.MariaDB)
 	db.MustExec("CREATE TABLE big (id INT AUTO_INCREMENT PRIMARY KEY, v MEDIUMTEXT)")
 	db.MustExec("INSERT INTO big (v) VALUES (REPEAT('0123456789abcdef', 16384))") // 256 KiB
 	for n := 1; n < mib*4; n *= 2 {
@@ -263,7 +263,7 @@ func TestMysqldumpRestoresToo(t *testing.T) {
 	if len(s.Tables) != len(summary.Tables)-1 || s.Rows != -1 {
 		t.Errorf("%d tables, %d rows", len(s.Tables), s.Rows)
 	}
-	to := jobstest.Open(t, jobstest.MySQL)
+	to := jobstest.Open(t, jobstest.MariaDB)
 	client(t, to, f.all())
 	_, is := dumped(t, to, Options{})
 	for _, w := range is.Tables {

@@ -68,7 +68,7 @@ func TestARealDumpIsPartedAsTheServerDoes(t *testing.T) {
 	if err != nil || !slices.Equal(whole, pieces) {
 		t.Errorf("%d statements in one piece, %d in many, %v", len(whole), len(pieces), err)
 	}
-	db := jobstest.Open(t, jobstest.MySQL)
+	db := jobstest.Open(t, jobstest.MariaDB)
 	conn, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)

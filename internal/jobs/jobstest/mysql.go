@@ -1,0 +1,112 @@
+package jobstest
+
+import (
+	"cmp"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql" // the driver that DSNs of this package name
+)
+
+var sharedMySQL once
+
+// OwnMySQL starts a MySQL server of the test's own, for tests that kill it or set
+// it up otherwise, and stops it when the test ends. options are added to its
+// command line.
+func OwnMySQL(t testing.TB, options ...string) *Server {
+	t.Helper()
+	return own(t, MySQL, func() (*Server, error) { return NewMySQL(options...) })
+}
+
+// NewMySQL prepares a MySQL server of the caller's own; Start starts it. options
+// are added to its command line. Without them it differs from MySQL's defaults in
+// what costs time: it writes no binary log and does not wait for the disk.
+func NewMySQL(options ...string) (*Server, error) {
+	daemon, err := MySQLProgram("mysqld")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := privateDir("mysql", nil)
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(dir, "data")
+	template := filepath.Join(filepath.Dir(daemon), "template")
+	if out, err := exec.Command("cp", "-r", "--reflink=auto", "--sparse=always", template, data).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("copying MySQL's folder: %w\n%s", err, tail(out))
+	}
+	// Each server has a name of its own, by which replication tells them apart.
+	if err := os.Remove(filepath.Join(data, "auto.cnf")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Port: port, Dir: dir}
+	s.args = []string{daemon, "--datadir=" + data, "--tmpdir=" + dir, "--socket=" + filepath.Join(dir, "s.sock"),
+		"--pid-file=" + filepath.Join(dir, "pid"), fmt.Sprintf("--port=%d", port), "--bind-address=127.0.0.1", "--mysqlx=OFF",
+		"--skip-name-resolve", "--secure-file-priv=", "--innodb-buffer-pool-size=128M", "--innodb-redo-log-capacity=64M",
+		"--innodb-doublewrite=OFF", "--innodb-flush-log-at-trx-commit=2", "--max-allowed-packet=128M", "--max-connections=500", "--skip-log-bin"}
+	if os.Geteuid() == 0 {
+		s.args = append(s.args, "--user=root") // the folder with the program may be root's
+	}
+	s.args = append(s.args, options...)
+	s.ready = s.answers
+	return s, nil
+}
+
+// MySQLProgram is the path of one of MySQL's own programs: mysqld, mysql, mysqldump.
+func MySQLProgram(name string) (string, error) {
+	dir := os.Getenv("CMSJOBS_TEST_MYSQL_DIR")
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(cache, "cmsjobs-test", "mysql")
+	}
+	path := filepath.Join(dir, name)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%s is not there: internal/jobs/jobstest/mysql.sh installs it", path)
+	}
+	return path, nil
+}
+
+// MySQLDSN is the data source name of a database on a MariaDB or MySQL server of ours.
+func MySQLDSN(port int, database string) string {
+	return (&Server{Port: port}).MySQLDSN(database)
+}
+
+// MySQLDSN is the data source name of a database on this MariaDB or MySQL server,
+// as hosts of its network reach it.
+func (s *Server) MySQLDSN(database string) string {
+	return fmt.Sprintf("root@tcp(%s:%d)/%s?parseTime=true&clientFoundRows=true&multiStatements=true", cmp.Or(s.host, "127.0.0.1"), s.Port, database)
+}
+
+// RootMySQL connects to this MariaDB or MySQL server as its root, to no database,
+// until the test ends.
+func (s *Server) RootMySQL(t testing.TB) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("mysql", s.MySQLDSN(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// answers says whether a MariaDB or MySQL server takes connections.
+func (s *Server) answers() error {
+	db, err := sql.Open("mysql", s.MySQLDSN(""))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return db.Ping()
+}
