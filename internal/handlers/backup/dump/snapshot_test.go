@@ -274,16 +274,6 @@ func testMemoryIsBounded(t *testing.T, engine jobstest.Engine) {
 
 func TestMysqldumpRestoresToo(t *testing.T) { jobstest.EachMySQL(t, testMysqldumpRestoresToo) }
 
-// ownPrograms puts MySQL's own programs before those of the system, which may be MariaDB's.
-func ownPrograms(t *testing.T) {
-	t.Helper()
-	program, err := jobstest.MySQLProgram("mysqldump")
-	if err != nil {
-		jobstest.Skip(t, "%v", err)
-	}
-	t.Setenv("PATH", filepath.Dir(program)+string(os.PathListSeparator)+os.Getenv("PATH"))
-}
-
 // MariaDB's program, which Debian calls mysqldump, is not taken for a MySQL.
 func TestAnotherMakersProgramIsRefused(t *testing.T) {
 	if path, err := clientOf(t.Context(), true); err != nil {
@@ -298,7 +288,7 @@ func TestAnotherMakersProgramIsRefused(t *testing.T) {
 
 func testMysqldumpRestoresToo(t *testing.T, engine jobstest.Engine) {
 	if engine == jobstest.MySQL {
-		ownPrograms(t)
+		jobstest.PreferMySQLPrograms(t)
 	}
 	from := load(t, engine, torture(engine))
 	_, summary := dumped(t, from, Options{})
