@@ -158,7 +158,11 @@ func TestTheJobReportsAndRunsOneAtATime(t *testing.T) {
 }
 
 func TestAFailedDumpLeavesAPartialBackup(t *testing.T) {
-	s := newSite(t, jobstest.MariaDB)
+	jobstest.EachMySQL(t, testAFailedDumpLeavesAPartialBackup)
+}
+
+func testAFailedDumpLeavesAPartialBackup(t *testing.T, engine jobstest.Engine) {
+	s := newSite(t, engine)
 	h := s.handler(t)
 	_, good := s.backup(t, h)
 	c, err := mysql.ParseDSN(s.DSN)

@@ -22,8 +22,10 @@ import (
 
 func saigon(context.Context) (*time.Location, error) { return time.FixedZone("", 7*3600), nil }
 
-func TestTheCMSFindsItsOwnLayout(t *testing.T) {
-	s := newSite(t, jobstest.MariaDB)
+func TestTheCMSFindsItsOwnLayout(t *testing.T) { jobstest.EachMySQL(t, testTheCMSFindsItsOwnLayout) }
+
+func testTheCMSFindsItsOwnLayout(t *testing.T, engine jobstest.Engine) {
+	s := newSite(t, engine)
 	s.MustExec("CREATE VIEW titles AS SELECT title FROM posts")
 	s.MustExec("CREATE PROCEDURE p() SELECT 1")
 	dir := t.TempDir()
@@ -56,19 +58,19 @@ func TestTheCMSFindsItsOwnLayout(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, key, "database-"+key+".zip")); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	restoresByThePlainClient(t, main)
+	restoresByThePlainClient(t, engine, main)
 	botbleIsThinnedOut(t, s, h, dir, key)
 }
 
-func restoresByThePlainClient(t *testing.T, sql string) {
+func restoresByThePlainClient(t *testing.T, engine jobstest.Engine, sql string) {
 	t.Helper()
-	to := jobstest.Open(t, jobstest.MariaDB)
+	to := jobstest.Open(t, engine)
 	c, err := mysql.ParseDSN(to.DSN)
 	if err != nil {
 		t.Fatal(err)
 	}
 	host, port, _ := strings.Cut(c.Addr, ":")
-	cmd := exec.Command("mariadb", "--no-defaults", "-h", host, "-P", port, "-u", c.User, c.DBName)
+	cmd := exec.Command(plainClient(t, engine), "--no-defaults", "-h", host, "-P", port, "-u", c.User, c.DBName)
 	cmd.Stdin = strings.NewReader(sql)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -97,7 +99,11 @@ func botbleIsThinnedOut(t *testing.T, s *site, h *Handler, dir, first string) {
 }
 
 func TestAPartialBackupIsNotNamedToTheCMS(t *testing.T) {
-	s := newSite(t, jobstest.MariaDB)
+	jobstest.EachMySQL(t, testAPartialBackupIsNotNamedToTheCMS)
+}
+
+func testAPartialBackupIsNotNamedToTheCMS(t *testing.T, engine jobstest.Engine) {
+	s := newSite(t, engine)
 	dir := t.TempDir()
 	s.c.Destinations = map[string]storage.Store{"cms": NewBotble(local(t, dir), "storage", saigon, false)}
 	s.c.DSN = "nobody@tcp(127.0.0.1:1)/none"
@@ -111,7 +117,11 @@ func TestAPartialBackupIsNotNamedToTheCMS(t *testing.T) {
 }
 
 func TestABrokenStreamLeavesNothingForTheCMS(t *testing.T) {
-	s := newSite(t, jobstest.MariaDB)
+	jobstest.EachMySQL(t, testABrokenStreamLeavesNothingForTheCMS)
+}
+
+func testABrokenStreamLeavesNothingForTheCMS(t *testing.T, engine jobstest.Engine) {
+	s := newSite(t, engine)
 	dir := t.TempDir()
 	b := NewBotble(local(t, dir), "storage", saigon, false)
 	_, stored := s.backup(t, s.handler(t))

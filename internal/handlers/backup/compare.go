@@ -100,8 +100,26 @@ func (p *proving) compareScratch(ctx context.Context) error {
 			p.problem("the rows of the table %s are not those that were dumped", w.Name)
 		}
 	}
-	if was.Schema != "" && was.Rows >= 0 && is.Schema != was.Schema {
-		p.problem("the schema is not the one that was dumped")
-	}
+	p.compareSchema(*was, is)
 	return nil
+}
+
+// compareSchema names what of the restored schema is not as it was dumped. What the
+// two servers cannot be compared by is noted: it says nothing about the backup.
+func (p *proving) compareSchema(was, is dump.Summary) {
+	if p.manifest.Engine != mysqlEngine {
+		if was.Schema != "" && was.Rows >= 0 && is.Schema != was.Schema {
+			p.problem("the schema is not the one that was dumped")
+		}
+		return
+	}
+	if limits := dump.Compared(was, is); limits != "" {
+		p.note(limits)
+	}
+	if len(was.Objects) == 0 { // nothing to compare with
+		return
+	}
+	for _, difference := range dump.Differences(was, is) {
+		p.problem("the schema is not the one that was dumped: %s", difference)
+	}
 }

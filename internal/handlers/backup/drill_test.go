@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,14 +18,18 @@ import (
 // brought back by tar, zstd and the plain client alone, as docs/operating.md
 // tells an owner whose server burnt down.
 func TestTheDrillNeedsNothingOfOurs(t *testing.T) {
-	for _, fixture := range []string{"dump/testdata/torture.sql", jobstest.Fixture(t, "database.sql")} {
+	jobstest.EachMySQL(t, testTheDrillNeedsNothingOfOurs)
+}
+
+func testTheDrillNeedsNothingOfOurs(t *testing.T, engine jobstest.Engine) {
+	for _, fixture := range []string{"dump/testdata/torture." + string(engine) + ".sql", jobstest.Fixture(t, "database.sql")} {
 		t.Run(filepath.Base(fixture), func(t *testing.T) {
-			s := newSite(t, jobstest.MariaDB)
+			s := newSite(t, engine)
 			s.MustExec("DROP TABLE posts, cache")
 			sh(t, s.Database, `$CLIENT < "$1"`, fixture)
 			s.c.Options.EmptyTables = []string{"nothing"}
 			_, b := s.backup(t, s.handler(t))
-			dir, to := t.TempDir(), jobstest.Open(t, jobstest.MariaDB)
+			dir, to := t.TempDir(), jobstest.Open(t, engine)
 			sh(t, to, `sha256sum "$1/$2" | grep -q ^`+b.SHA256+`
 				cd "$3"; tar --zstd -xf "$1/$2"
 				cat database/*.sql | $CLIENT
@@ -32,6 +37,9 @@ func TestTheDrillNeedsNothingOfOurs(t *testing.T) {
 			for _, table := range b.Tables {
 				if strings.HasPrefix(table.Name, ledgerPrefix) {
 					continue // dumped without rows
+				}
+				if s.Engine == jobstest.MySQL && slices.Contains([]string{"js", "types", "functional", "huge", "jsonlong"}, table.Name) {
+					continue // MySQL's sum of a JSON value is of how it lies on the disk
 				}
 				if was, is := checksumTable(t, s.Database, table.Name), checksumTable(t, to, table.Name); was != is {
 					t.Errorf("CHECKSUM TABLE %s is %s, was %s", table.Name, is, was)
@@ -44,6 +52,19 @@ func TestTheDrillNeedsNothingOfOurs(t *testing.T) {
 	}
 }
 
+// plainClient is the program that speaks to an engine, of the same maker.
+func plainClient(t *testing.T, engine jobstest.Engine) string {
+	t.Helper()
+	if engine != jobstest.MySQL {
+		return "mariadb"
+	}
+	path, err := jobstest.MySQLProgram("mysql")
+	if err != nil {
+		jobstest.Skip(t, "%v", err)
+	}
+	return path
+}
+
 // sh runs a script in which $CLIENT is the plain client on a database.
 func sh(t *testing.T, db *jobstest.Database, script string, args ...string) {
 	t.Helper()
@@ -53,7 +74,7 @@ func sh(t *testing.T, db *jobstest.Database, script string, args ...string) {
 	}
 	host, port, _ := strings.Cut(c.Addr, ":")
 	cmd := exec.Command("bash", append([]string{"-c", "set -e -o pipefail; " + script, "sh"}, args...)...)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("CLIENT=mariadb --no-defaults --default-character-set=utf8mb4 -h %s -P %s -u %s %s", host, port, c.User, c.DBName))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("CLIENT=%s --no-defaults --default-character-set=utf8mb4 -h %s -P %s -u %s %s", plainClient(t, db.Engine), host, port, c.User, c.DBName))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -41,7 +41,11 @@ import (
 //	… and a job names it, and its backup; beside no backup   TestARestoreJobNamesItsBackupAndIsConfirmed
 
 func TestSingleTablesAndFilesAreRestored(t *testing.T) {
-	s := newSite(t, jobstest.MariaDB)
+	jobstest.EachMySQL(t, testSingleTablesAndFilesAreRestored)
+}
+
+func testSingleTablesAndFilesAreRestored(t *testing.T, engine jobstest.Engine) {
+	s := newSite(t, engine)
 	s.MustExec("CREATE TABLE log (msg VARCHAR(50))")
 	s.MustExec("CREATE TRIGGER tell AFTER DELETE ON posts FOR EACH ROW INSERT INTO log VALUES (CONCAT('gone; ', OLD.id))")
 	s.MustExec("CREATE TRIGGER other BEFORE INSERT ON log FOR EACH ROW SET NEW.msg = UPPER(NEW.msg)")
@@ -76,7 +80,11 @@ func TestSingleTablesAndFilesAreRestored(t *testing.T) {
 }
 
 func TestARestoreFromABadArchiveChangesNothing(t *testing.T) {
-	s := newSite(t, jobstest.MariaDB)
+	jobstest.EachMySQL(t, testARestoreFromABadArchiveChangesNothing)
+}
+
+func testARestoreFromABadArchiveChangesNothing(t *testing.T, engine jobstest.Engine) {
+	s := newSite(t, engine)
 	h := s.handler(t)
 	_, b := s.backup(t, h)
 	name := filepath.Join(s.dest, b.Archive)
@@ -102,7 +110,11 @@ func TestARestoreFromABadArchiveChangesNothing(t *testing.T) {
 // What was made before a restore may be of a broken site: it is not the newest
 // good one, and takes nobody's place.
 func TestASafetyBackupTakesNobodysPlace(t *testing.T) {
-	s := newSite(t, jobstest.MariaDB)
+	jobstest.EachMySQL(t, testASafetyBackupTakesNobodysPlace)
+}
+
+func testASafetyBackupTakesNobodysPlace(t *testing.T, engine jobstest.Engine) {
+	s := newSite(t, engine)
 	s.c.Options.Retention = Retention{Keep: 1}
 	h := s.handler(t)
 	_, good := s.backup(t, h)
@@ -231,10 +243,17 @@ func TestAnArchiveExchangedAfterItsCheckIsRefused(t *testing.T) {
 
 // The service works with its tables while it restores; a job must find its row again.
 func TestARestoreLeavesTheServicesTables(t *testing.T) {
+	jobstest.EachMySQL(t, testARestoreLeavesTheServicesTables)
+}
+
+func testARestoreLeavesTheServicesTables(t *testing.T, engine jobstest.Engine) {
 	for _, tool := range []string{"own", "mysqldump"} {
 		t.Run(tool, func(t *testing.T) {
-			s := newSite(t, jobstest.MariaDB)
+			s := newSite(t, engine)
 			s.MustExec("CREATE TABLE jobs (id INT PRIMARY KEY, payload TEXT)")
+			if engine == jobstest.MySQL && tool == "mysqldump" {
+				jobstest.PreferMySQLPrograms(t)
+			}
 			s.c.Options.Tool = tool
 			h := s.handler(t)
 			_, b := s.backup(t, h)
@@ -310,7 +329,11 @@ func pack(t *testing.T, s *site, b *Stored, entry *tar.Header) {
 }
 
 func TestARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T) {
-	s := newSite(t, jobstest.MariaDB)
+	jobstest.EachMySQL(t, testARestoreJobNamesItsBackupAndIsConfirmed)
+}
+
+func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.Engine) {
+	s := newSite(t, engine)
 	h := s.handler(t)
 	r := jobs.NewRegistry()
 	h.Register(r)

@@ -30,10 +30,14 @@ func TestMissingRightsAreNamed(t *testing.T) {
 }
 
 func TestAnAccountWithoutTriggerRightIsWarnedOf(t *testing.T) {
-	s := newSite(t, jobstest.MariaDB)
+	jobstest.EachMySQL(t, testAnAccountWithoutTriggerRightIsWarnedOf)
+}
+
+func testAnAccountWithoutTriggerRightIsWarnedOf(t *testing.T, engine jobstest.Engine) {
+	s := newSite(t, engine)
 	name := strings.Split(strings.Split(s.DSN, "/")[1], "?")[0]
-	s.MustExec("CREATE USER IF NOT EXISTS blind@'127.0.0.1' IDENTIFIED BY 'x'")
-	s.MustExec("GRANT SELECT, SHOW VIEW ON " + name + ".* TO blind@'127.0.0.1'")
+	s.MustExec("CREATE USER IF NOT EXISTS blind@'%' IDENTIFIED BY 'x'")
+	s.MustExec("GRANT SELECT, SHOW VIEW ON " + name + ".* TO blind@'%'")
 	s.c.DSN = strings.Replace(s.DSN, "root@", "blind:x@", 1)
 	s.c.Options.Verify = LevelNone
 	report, _ := s.backup(t, s.handler(t))

@@ -106,6 +106,11 @@ func (p *proving) lessen(level Level, note string) {
 	p.level, p.proof.Note = level, note
 }
 
+// note says besides what the proof could not show.
+func (p *proving) note(text string) {
+	p.proof.Note = strings.TrimPrefix(p.proof.Note+"; "+text, "; ")
+}
+
 func (p *proving) run(ctx context.Context) error {
 	if p.stored.Encrypted && len(p.c.Options.Identities) == 0 && p.level != LevelBytes {
 		p.lessen(LevelBytes, "the backup is encrypted and this service holds no age identity")

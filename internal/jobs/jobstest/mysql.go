@@ -78,6 +78,17 @@ func MySQLProgram(name string) (string, error) {
 	return path, nil
 }
 
+// PreferMySQLPrograms puts MySQL's own programs before those of the system, which may
+// be MariaDB's, until the test ends.
+func PreferMySQLPrograms(t testing.TB) {
+	t.Helper()
+	path, err := MySQLProgram("mysqldump")
+	if err != nil {
+		Skip(t, "no MySQL for the test: %v", err)
+	}
+	t.Setenv("PATH", filepath.Dir(path)+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
 // MySQLDSN is the data source name of a database on a MariaDB or MySQL server of ours.
 func MySQLDSN(port int, database string) string {
 	return (&Server{Port: port}).MySQLDSN(database)

@@ -2,11 +2,7 @@ package dump
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"hash"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -37,6 +33,7 @@ type column struct {
 	form  form
 	float bool
 	long  bool // its values may be long
+	json  bool // MySQL's own type; MariaDB's JSON is text
 }
 
 // form is how the values of a column are written.
@@ -100,7 +97,7 @@ func (s *session) columns(ctx context.Context, schema string) (map[string][]colu
 		if generated(r[3], r[4]) {
 			continue
 		}
-		all[r[0]] = append(all[r[0]], column{name: r[1], form: forms[r[2]], float: r[2] == "float", long: longTypes[r[2]]})
+		all[r[0]] = append(all[r[0]], column{name: r[1], form: forms[r[2]], float: r[2] == "float", long: longTypes[r[2]], json: r[2] == "json"})
 	}
 	return all, nil
 }
@@ -151,21 +148,3 @@ func (c catalog) only(o Options) catalog {
 	c.sequences = slices.DeleteFunc(slices.Clone(c.sequences), out)
 	return c
 }
-
-// schemaHash is taken over every CREATE statement, in their order, without
-// what a restore may change: counters and definers.
-type schemaHash struct{ hash.Hash }
-
-func newSchemaHash() *schemaHash { return &schemaHash{sha256.New()} }
-
-// statedCharset is what MySQL 8 writes beside a column's collation once it was
-// created from a statement that names the collation: its own text is no fixed point.
-var statedCharset = regexp.MustCompile(` CHARACTER SET \w+( COLLATE )`)
-
-func (h *schemaHash) add(statement string) {
-	statement = statedCharset.ReplaceAllString(statement, "$1")
-	statement = Definer.ReplaceAllString(hideDefiner(autoIncrement.ReplaceAllString(statement, "")), "")
-	fmt.Fprintf(h, "%d:%s", len(statement), statement)
-}
-
-func (h *schemaHash) String() string { return hex.EncodeToString(h.Sum(nil)) }

@@ -53,8 +53,10 @@ type Summary struct {
 	Events    []string  `json:"events,omitempty"`
 	Rows      int64     `json:"rows"`
 	Bytes     int64     `json:"bytes"` // of SQL
-	// Schema is a hash over every CREATE statement.
+	// Schema is a hash over Objects; of PostgreSQL and SQLite over every CREATE statement.
 	Schema string `json:"schema"`
+	// Objects say how each table, view and stored program of MySQL is made.
+	Objects []Object `json:"objects,omitempty"`
 	// Warnings name what the dump does not hold as it was: tables without
 	// snapshots, views that are broken, bodies that may not be read.
 	Warnings []string `json:"warnings,omitempty"`
@@ -74,6 +76,8 @@ type Table struct {
 	// Unsafe is true when the engine has no snapshots, so that rows written
 	// meanwhile may be in it or not.
 	Unsafe bool `json:"unsafe,omitempty"`
+
+	lossy bool // the loss was warned of
 }
 
 // MySQL dumps the database that the DSN names (go-sql-driver's form).
@@ -83,7 +87,7 @@ func MySQL(ctx context.Context, dsn string, o Options, sink Sink) (Summary, erro
 		return Summary{}, fmt.Errorf("opening the database for the dump: %w", err)
 	}
 	defer s.close()
-	d := &dumper{session: s, options: o, schemaHash: newSchemaHash()}
+	d := &dumper{session: s, options: o}
 	d.out = newWriter(ctx, o, sink)
 	err = d.run(ctx)
 	// A sink that fails makes the rest fail too: its own error says why.
@@ -91,7 +95,7 @@ func MySQL(ctx context.Context, dsn string, o Options, sink Sink) (Summary, erro
 		return Summary{}, fmt.Errorf("dumping the database %s: %w", s.database, err)
 	}
 	d.summary.Rows, d.summary.Bytes = d.out.rows, d.out.bytes
-	d.summary.Schema = d.schemaHash.String()
+	d.summary.Schema = hashOf(d.summary.Objects)
 	return d.summary, nil
 }
 
@@ -99,7 +103,7 @@ type dumper struct {
 	*session
 	options    Options
 	out        *writer
-	schemaHash *schemaHash
+	structures map[string]map[string]string // of tables, by their names
 	summary    Summary
 }
 
@@ -109,6 +113,9 @@ func (d *dumper) run(ctx context.Context) error {
 	}
 	catalog, err := d.catalog(ctx)
 	if err != nil {
+		return err
+	}
+	if d.structures, err = d.structure(ctx); err != nil {
 		return err
 	}
 	catalog = catalog.only(d.options)

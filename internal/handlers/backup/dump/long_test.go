@@ -11,9 +11,9 @@ import (
 
 // longDatabase has values of 9 MiB under a key of two columns, and one in a
 // table without a key, which can only be read whole.
-func longDatabase(t *testing.T) *jobstest.Database {
+func longDatabase(t *testing.T, engine jobstest.Engine) *jobstest.Database {
 	t.Helper()
-	db := jobstest.Open(t, jobstest.MariaDB)
+	db := jobstest.Open(t, engine)
 	db.MustExec("CREATE TABLE long_ (a VARBINARY(8), b VARCHAR(20), v LONGBLOB, w LONGTEXT, x LONGTEXT CHARACTER SET latin1, f FLOAT, PRIMARY KEY (a, b))")
 	db.MustExec("CREATE TABLE keyless (v LONGTEXT)")
 	noise := make([]byte, 9<<20)
@@ -43,7 +43,11 @@ func longDatabase(t *testing.T) *jobstest.Database {
 }
 
 func TestLongValuesAreWrittenInParts(t *testing.T) {
-	from := longDatabase(t)
+	jobstest.EachMySQL(t, testLongValuesAreWrittenInParts)
+}
+
+func testLongValuesAreWrittenInParts(t *testing.T, engine jobstest.Engine) {
+	from := longDatabase(t, engine)
 	f, summary := dumped(t, from, Options{})
 	longest, rows := 0, int64(0)
 	split := NewSplitter(maxStatement, func(statement []byte) error {
@@ -62,27 +66,31 @@ func TestLongValuesAreWrittenInParts(t *testing.T) {
 	if most := 4*longPart + 1<<20; longest > most { // of four bytes a character
 		t.Errorf("a statement has %d bytes, at most %d are needed", longest, most)
 	}
-	to := jobstest.Open(t, jobstest.MariaDB)
+	to := jobstest.Open(t, engine)
 	client(t, to, f.main.Bytes())
 	sameDatabase(t, from, to, summary)
 	// What mode a server has by default is nothing to a dump, which sets its own.
-	strict := jobstest.Open(t, jobstest.MariaDB)
+	strict := jobstest.Open(t, engine)
 	client(t, strict, append([]byte("SET sql_mode = 'TRADITIONAL,ANSI,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH';\n"), f.main.Bytes()...))
 	sameDatabase(t, from, strict, summary)
-	again := jobstest.Open(t, jobstest.MariaDB)
+	again := jobstest.Open(t, engine)
 	reload(t, from, again, LoadOptions{})
 	sameDatabase(t, from, again, summary)
 }
 
 // A server that cannot hold a value must not put NULL in its place.
 func TestALongValueThatDoesNotFitIsAnError(t *testing.T) {
-	from := longDatabase(t)
+	jobstest.EachMySQL(t, testALongValueThatDoesNotFitIsAnError)
+}
+
+func testALongValueThatDoesNotFitIsAnError(t *testing.T, engine jobstest.Engine) {
+	from := longDatabase(t, engine)
 	f, _ := dumped(t, from, Options{Tables: []string{"long_"}})
 	cut := bytes.Replace(f.main.Bytes(), []byte("CONCAT(@cmsjobs_0,"), []byte("CONCAT("), 1)
 	if bytes.Equal(cut, f.main.Bytes()) {
 		t.Fatal("no value is put together")
 	}
-	to := jobstest.Open(t, jobstest.MariaDB)
+	to := jobstest.Open(t, engine)
 	if out, err := tryClient(t, to, cut); err == nil || !strings.Contains(out, "out of range") {
 		t.Errorf("%v: %.300s", err, out)
 	}

@@ -24,7 +24,7 @@ func Mysqldump(ctx context.Context, dsn string, o Options, sink Sink) (Summary, 
 		return Summary{}, fmt.Errorf("opening the database for the dump: %w", err)
 	}
 	defer s.close()
-	d := &dumper{session: s, options: o, schemaHash: newSchemaHash()}
+	d := &dumper{session: s, options: o}
 	if err := d.begin(ctx); err != nil { // only for the figures
 		return Summary{}, err
 	}
@@ -32,7 +32,15 @@ func Mysqldump(ctx context.Context, dsn string, o Options, sink Sink) (Summary, 
 	if err != nil {
 		return Summary{}, err
 	}
+	if d.structures, err = d.structure(ctx); err != nil {
+		return Summary{}, err
+	}
 	chosen := catalog.only(o)
+	for _, t := range chosen.tables {
+		if _, err := d.createTable(ctx, t.name); err != nil {
+			return Summary{}, err
+		}
+	}
 	d.describe(chosen)
 	programs, err := d.programs(ctx, chosen)
 	if err != nil {
@@ -42,7 +50,7 @@ func Mysqldump(ctx context.Context, dsn string, o Options, sink Sink) (Summary, 
 	if err != nil {
 		return Summary{}, err
 	}
-	tool, err := installed("mariadb-dump", "mysqldump")
+	tool, err := clientOf(ctx, d.mariaDB)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -62,8 +70,39 @@ func Mysqldump(ctx context.Context, dsn string, o Options, sink Sink) (Summary, 
 		return Summary{}, fmt.Errorf("dumping the database %s with %s: %w", d.database, tool, err)
 	}
 	d.summary.Rows, d.summary.Bytes = -1, d.out.bytes
+	d.summary.Schema = hashOf(d.summary.Objects)
 	return d.summary, nil
 }
+
+// clientOf finds the dump program of the server's own maker: MariaDB's writes values
+// of MySQL's generated columns, which no server takes back, and MySQL's knows no
+// sequences. Debian calls MariaDB's mysqldump, too.
+func clientOf(ctx context.Context, mariaDB bool) (string, error) {
+	maker, names := "MySQL", []string{"mysqldump"}
+	if mariaDB {
+		maker, names = "MariaDB", []string{"mariadb-dump", "mysqldump"}
+	}
+	for _, name := range names {
+		path, err := installed(name)
+		if err != nil {
+			continue
+		}
+		version, err := exec.CommandContext(ctx, path, "--version").Output()
+		if err != nil {
+			return "", fmt.Errorf("asking %s for its version: %w", path, err)
+		}
+		if isMariaDB(string(version)) == mariaDB {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s of %s is not installed here, and another maker's makes dumps that do not restore: install it, or take the tool \"own\"",
+		strings.Join(names, " or "), maker)
+}
+
+// mysqlSwitches are what MySQL's own program needs: no statements that only a
+// replica's new server takes, no question that needs the right PROCESS, none that
+// older servers do not know.
+var mysqlSwitches = []string{"--set-gtid-purged=OFF", "--no-tablespaces", "--loose-column-statistics=0"}
 
 type mysqldumpRun struct {
 	part Part
@@ -73,6 +112,10 @@ type mysqldumpRun struct {
 // mysqldumpRuns are the calls that make the same two files as our own dumper.
 func (d *dumper) mysqldumpRuns(all, chosen catalog, late []view) []mysqldumpRun {
 	base := []string{"--single-transaction", "--quick", "--hex-blob", "--skip-add-locks", "--skip-lock-tables", "--default-character-set=utf8mb4", "--skip-triggers"}
+	tables := []string{"--default-character-set=utf8mb4", "--no-data", "--no-create-info", "--triggers", "--skip-lock-tables"}
+	if !d.mariaDB {
+		base, tables = append(base, mysqlSwitches...), append(tables, mysqlSwitches...)
+	}
 	var data, empty []string
 	left := map[string]bool{}
 	for _, t := range all.tables {
@@ -109,7 +152,7 @@ func (d *dumper) mysqldumpRuns(all, chosen catalog, late []view) []mysqldumpRun 
 	if len(empty) > 0 {
 		runs = append(runs, mysqldumpRun{Main, append(append(base[:len(base):len(base)], "--no-data", "--", d.database), empty...)})
 	}
-	extra := append([]string{"--default-character-set=utf8mb4", "--no-data", "--no-create-info", "--triggers", "--skip-lock-tables"}, others...)
+	extra := append(tables, others...)
 	if !chosen.partial {
 		extra = append(extra, "--routines", "--events")
 	}

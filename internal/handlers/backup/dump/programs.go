@@ -70,7 +70,7 @@ func (d *dumper) programs(ctx context.Context, c catalog) (all programs, err err
 }
 
 func (d *dumper) note(p program) {
-	d.schemaHash.add(p.create)
+	d.addText(p.kind, p.name, p.create, p.sqlMode)
 	switch p.kind {
 	case "TRIGGER":
 		d.summary.Triggers = append(d.summary.Triggers, p.name)

@@ -11,7 +11,6 @@ import (
 	"net"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -105,7 +104,7 @@ func (s *session) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.mariaDB = strings.Contains(strings.ToLower(s.server), "mariadb")
+	s.mariaDB = isMariaDB(s.server)
 	s.castDouble = s.mariaDB || versionAtLeast(s.server, 8, 0, 17)
 	limit := "max_execution_time" // milliseconds, of SELECTs
 	if s.mariaDB {

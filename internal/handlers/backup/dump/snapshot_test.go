@@ -24,8 +24,10 @@ func soak() bool { return os.Getenv("CMSJOBS_SOAK") == "1" }
 
 // Money moves between two tables all the time; a dump that is one moment has
 // all of it. Without the snapshot this test fails.
-func TestADumpIsOneMoment(t *testing.T) {
-	db := jobstest.Open(t, jobstest.MariaDB)
+func TestADumpIsOneMoment(t *testing.T) { jobstest.EachMySQL(t, testADumpIsOneMoment) }
+
+func testADumpIsOneMoment(t *testing.T, engine jobstest.Engine) {
+	db := jobstest.Open(t, engine)
 	db.MustExec("CREATE TABLE a_purse (id INT PRIMARY KEY, money INT)")
 	db.MustExec("CREATE TABLE m_ballast (id INT AUTO_INCREMENT PRIMARY KEY, v TEXT)")
 	db.MustExec("CREATE TABLE z_purse (id INT PRIMARY KEY, money INT)")
@@ -69,7 +71,7 @@ func TestADumpIsOneMoment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		to := jobstest.Open(t, jobstest.MariaDB)
+		to := jobstest.Open(t, engine)
 		client(t, to, f.main.Bytes())
 		var sum int
 		if err := to.Get(&sum, "SELECT (SELECT SUM(money) FROM a_purse) + (SELECT SUM(money) FROM z_purse)"); err != nil || sum != 100_000 {
@@ -79,8 +81,10 @@ func TestADumpIsOneMoment(t *testing.T) {
 }
 
 // A table that is read already may be altered while others are still dumped.
-func TestADumpedTableIsNotLocked(t *testing.T) {
-	db := jobstest.Open(t, jobstest.MariaDB)
+func TestADumpedTableIsNotLocked(t *testing.T) { jobstest.EachMySQL(t, testADumpedTableIsNotLocked) }
+
+func testADumpedTableIsNotLocked(t *testing.T, engine jobstest.Engine) {
+	db := jobstest.Open(t, engine)
 	for _, name := range []string{"a", "b", "c"} {
 		db.MustExec("CREATE TABLE " + name + " (id INT AUTO_INCREMENT PRIMARY KEY, v TEXT)")
 		for range 20 {
@@ -104,7 +108,11 @@ func TestADumpedTableIsNotLocked(t *testing.T) {
 }
 
 func TestABrokenSinkOrContextEndsTheDump(t *testing.T) {
-	db := jobstest.Open(t, jobstest.MariaDB)
+	jobstest.EachMySQL(t, testABrokenSinkOrContextEndsTheDump)
+}
+
+func testABrokenSinkOrContextEndsTheDump(t *testing.T, engine jobstest.Engine) {
+	db := jobstest.Open(t, engine)
 	db.MustExec("CREATE TABLE t (v TEXT)")
 	for range 50 {
 		db.MustExec("INSERT INTO t VALUES (REPEAT('x', 20000))")
@@ -120,8 +128,10 @@ func TestABrokenSinkOrContextEndsTheDump(t *testing.T) {
 	}
 }
 
-func TestTheServerDiesInTheMiddle(t *testing.T) {
-	server := jobstest.OwnMariaDB(t)
+func TestTheServerDiesInTheMiddle(t *testing.T) { jobstest.EachMySQL(t, testTheServerDiesInTheMiddle) }
+
+func testTheServerDiesInTheMiddle(t *testing.T, engine jobstest.Engine) {
+	server := jobstest.Own(t, engine)
 	dsn := jobstest.MySQLDSN(server.Port, "mysql")
 	pool, _, err := Connect(dsn)
 	if err != nil {
@@ -147,12 +157,14 @@ func TestTheServerDiesInTheMiddle(t *testing.T) {
 }
 
 // Huge rows and many tables, restored by the plain client and by ours.
-func TestSizes(t *testing.T) {
+func TestSizes(t *testing.T) { jobstest.EachMySQL(t, testSizes) }
+
+func testSizes(t *testing.T, engine jobstest.Engine) {
 	tables, row := 50, 6<<20
 	if soak() {
 		tables, row = 5000, 64<<20
 	}
-	from := jobstest.Open(t, jobstest.MariaDB)
+	from := jobstest.Open(t, engine)
 	for i := range tables {
 		from.MustExec(fmt.Sprintf("CREATE TABLE t%d (id INT PRIMARY KEY)", i))
 		from.MustExec(fmt.Sprintf("INSERT INTO t%d VALUES (%d)", i, i))
@@ -172,10 +184,10 @@ func TestSizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, summary := dumped(t, from, Options{})
-	to := jobstest.Open(t, jobstest.MariaDB)
+	to := jobstest.Open(t, engine)
 	client(t, to, f.main.Bytes())
 	sameDatabase(t, from, to, summary)
-	again := jobstest.Open(t, jobstest.MariaDB)
+	again := jobstest.Open(t, engine)
 	reload(t, from, again, LoadOptions{})
 	sameDatabase(t, from, again, summary)
 }
@@ -196,22 +208,28 @@ func reload(t *testing.T, from, to *jobstest.Database, o LoadOptions) {
 }
 
 func TestTheLoaderRestoresTheTortureDatabase(t *testing.T) {
-	from := load(t, "testdata/torture.sql")
+	jobstest.EachMySQL(t, testTheLoaderRestoresTheTortureDatabase)
+}
+
+func testTheLoaderRestoresTheTortureDatabase(t *testing.T, engine jobstest.Engine) {
+	from := load(t, engine, torture(engine))
 	_, summary := dumped(t, from, Options{})
 	for _, o := range []LoadOptions{{}, {Workers: 1, DropDefiners: true}} {
-		to := jobstest.Open(t, jobstest.MariaDB)
+		to := jobstest.Open(t, engine)
 		reload(t, from, to, o)
 		sameDatabase(t, from, to, summary)
 	}
 }
 
-func TestTheLoaderReportsABadDump(t *testing.T) {
+func TestTheLoaderReportsABadDump(t *testing.T) { jobstest.EachMySQL(t, testTheLoaderReportsABadDump) }
+
+func testTheLoaderReportsABadDump(t *testing.T, engine jobstest.Engine) {
 	for sql, want := range map[string]string{
 		"CREATE TABLE t (id INT PRIMARY KEY);\nINSERT INTO t VALUES (1),(1);\n": "restoring",
 		"CREATE TABLE t (id INT":    "in the middle",
 		"CREATE TABLE t (id HUNT);": "restoring",
 	} {
-		to := jobstest.Open(t, jobstest.MariaDB)
+		to := jobstest.Open(t, engine)
 		l, err := NewLoader(t.Context(), to.DSN, LoadOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -224,12 +242,14 @@ func TestTheLoaderReportsABadDump(t *testing.T) {
 }
 
 // A GiB of rows needs no more memory than a few pieces.
-func TestMemoryIsBounded(t *testing.T) {
+func TestMemoryIsBounded(t *testing.T) { jobstest.EachMySQL(t, testMemoryIsBounded) }
+
+func testMemoryIsBounded(t *testing.T, engine jobstest.Engine) {
 	mib := 48
 	if soak() {
 		mib = 1024
 	}
-	db := jobstest.Open(t, jobstest.MariaDB)
+	db := jobstest.Open(t, engine)
 	db.MustExec("CREATE TABLE big (id INT AUTO_INCREMENT PRIMARY KEY, v MEDIUMTEXT)")
 	db.MustExec("INSERT INTO big (v) VALUES (REPEAT('0123456789abcdef', 16384))") // 256 KiB
 	for n := 1; n < mib*4; n *= 2 {
@@ -252,26 +272,45 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestMysqldumpRestoresToo(t *testing.T) {
-	from := load(t, "testdata/torture.sql")
+func TestMysqldumpRestoresToo(t *testing.T) { jobstest.EachMySQL(t, testMysqldumpRestoresToo) }
+
+// MariaDB's program, which Debian calls mysqldump, is not taken for a MySQL.
+func TestAnotherMakersProgramIsRefused(t *testing.T) {
+	if path, err := clientOf(t.Context(), true); err != nil {
+		jobstest.Skip(t, "%v", err)
+	} else if out, _ := exec.Command("mysqldump", "--version").Output(); !isMariaDB(string(out)) {
+		t.Skipf("mysqldump beside %s is MySQL's", path)
+	}
+	if path, err := clientOf(t.Context(), false); err == nil || !strings.Contains(err.Error(), "of MySQL is not installed") {
+		t.Errorf("%s, %v", path, err)
+	}
+}
+
+func testMysqldumpRestoresToo(t *testing.T, engine jobstest.Engine) {
+	if engine == jobstest.MySQL {
+		jobstest.PreferMySQLPrograms(t)
+	}
+	from := load(t, engine, torture(engine))
 	_, summary := dumped(t, from, Options{})
+	// MySQL's program writes no valid statement for rows without any stored column.
+	left := map[jobstest.Engine]string{jobstest.MariaDB: "aria", jobstest.MySQL: "onlygenerated"}[engine]
 	f := &files{}
-	s, err := Mysqldump(t.Context(), from.DSN, Options{Empty: func(name string) bool { return name == "cache" }, Exclude: func(name string) bool { return name == "aria" }}, f.sink)
+	s, err := Mysqldump(t.Context(), from.DSN, Options{Empty: func(name string) bool { return name == "cache" }, Exclude: func(name string) bool { return name == left }}, f.sink)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(s.Tables) != len(summary.Tables)-1 || s.Rows != -1 {
 		t.Errorf("%d tables, %d rows", len(s.Tables), s.Rows)
 	}
-	to := jobstest.Open(t, jobstest.MariaDB)
+	to := jobstest.Open(t, engine)
 	client(t, to, f.all())
 	_, is := dumped(t, to, Options{})
 	for _, w := range is.Tables {
-		if w.Name == "aria" || w.Name == "cache" && w.Rows != 0 {
+		if w.Name == left || w.Name == "cache" && w.Rows != 0 {
 			t.Errorf("%+v", w)
 		}
 	}
-	if len(is.Triggers) != 1 || len(is.Routines) != 2 || len(is.Events) != 1 || len(is.Views) != 4 {
+	if len(is.Triggers) != len(summary.Triggers) || len(is.Routines) != 2 || len(is.Events) != 1 || len(is.Views) != len(summary.Views) {
 		t.Errorf("%v %v %v %v", is.Triggers, is.Routines, is.Events, is.Views)
 	}
 }

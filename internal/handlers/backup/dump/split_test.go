@@ -56,6 +56,10 @@ func TestRowsAreCounted(t *testing.T) {
 
 // Our parser must agree with the server about a real CMS's dump.
 func TestARealDumpIsPartedAsTheServerDoes(t *testing.T) {
+	jobstest.EachMySQL(t, testARealDumpIsPartedAsTheServerDoes)
+}
+
+func testARealDumpIsPartedAsTheServerDoes(t *testing.T, engine jobstest.Engine) {
 	sql, err := os.ReadFile(jobstest.Fixture(t, "database.sql"))
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +72,7 @@ func TestARealDumpIsPartedAsTheServerDoes(t *testing.T) {
 	if err != nil || !slices.Equal(whole, pieces) {
 		t.Errorf("%d statements in one piece, %d in many, %v", len(whole), len(pieces), err)
 	}
-	db := jobstest.Open(t, jobstest.MariaDB)
+	db := jobstest.Open(t, engine)
 	conn, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,9 @@ package dump
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -128,15 +130,15 @@ func SQLiteSummary(ctx context.Context, file string) (Summary, error) {
 	if err := db.GetContext(ctx, &s.Server, "SELECT 'SQLite ' || sqlite_version()"); err != nil {
 		return s, err
 	}
-	hash := newSchemaHash()
+	hash := sha256.New()
 	var schema []string
 	if err := db.SelectContext(ctx, &schema, "SELECT COALESCE(sql, '') FROM sqlite_schema ORDER BY type, name"); err != nil {
 		return s, err
 	}
 	for _, create := range schema {
-		hash.add(create)
+		fmt.Fprintf(hash, "%d:%s", len(create), create)
 	}
-	s.Schema = hash.String()
+	s.Schema = hex.EncodeToString(hash.Sum(nil))
 	names, err := sqliteTables(ctx, db)
 	if err != nil {
 		return s, err

@@ -56,16 +56,16 @@ func (d *dumper) createTable(ctx context.Context, name string) (string, error) {
 		return "", fmt.Errorf("reading how the table %s is made: %w", name, err)
 	}
 	create := d.unqualify(rows[0][1])
-	d.schemaHash.add(create)
+	d.addTable(name, create)
 	return create, nil
 }
 
 // unqualify takes the database's own name from the defaults that MariaDB
 // writes with it (nextval(`db`.`sequence`)), so that the dump restores into a
 // database of any name.
-func (d *dumper) unqualify(create string) string {
+func (s *session) unqualify(create string) string {
 	for _, f := range []string{"nextval", "lastval"} {
-		create = strings.ReplaceAll(create, f+"("+quoteName(d.database)+".", f+"(")
+		create = strings.ReplaceAll(create, f+"("+quoteName(s.database)+".", f+"(")
 	}
 	return create
 }
@@ -103,7 +103,7 @@ func (d *dumper) rows(ctx context.Context, t tableInfo, entry *Table) error {
 			return nil
 		}
 		row = appendRow(row[:0], t.columns, values)
-		sum += xxhash.Sum64(row)
+		sum += xxhash.Sum64(d.comparableRow(t, values, row, entry))
 		entry.Rows++
 		d.out.rows++
 		switch {
