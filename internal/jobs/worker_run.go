@@ -45,10 +45,9 @@ func (w *Worker) runOne(life context.Context, x *holding) {
 		poke(w.freed)
 		return
 	}
-	alive := func() bool { return !x.overdue(w.c.Now(), w.c.Lease) }
-	err := w.handle(WithRun(ctx, run), alive, entry, job)
+	err := w.handle(WithRun(ctx, run), cancel, x, entry)
 	cause := context.Cause(ctx)
-	if cause == nil && !alive() {
+	if cause == nil && x.overdue(w.c.Now(), w.c.Lease) {
 		cause = ErrLeaseLost
 	}
 	end := w.settlement(x, entry, err, cause)
@@ -71,19 +70,19 @@ type overtime time.Duration
 func (o overtime) Error() string { return fmt.Sprintf("%v: %v", ErrTimeout, time.Duration(o)) }
 func (o overtime) Unwrap() error { return ErrTimeout }
 
-// handle runs the handler under its time limit. A handler that does not return
-// after its context was cancelled is left behind after Stubborn, and the
-// worker stops: nothing in Go can end it.
-func (w *Worker) handle(ctx context.Context, alive func() bool, entry Entry, job Job) error {
+// handle runs the handler under its time limit and under its lease. A handler
+// that does not return after its context was cancelled is left behind after
+// Stubborn, and the worker stops: nothing in Go can end it.
+func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, x *holding, entry Entry) error {
+	job := x.claimed.Job
 	limit := timeout(entry, job)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, overtime(limit))
-	defer cancel()
+	ctx, done := context.WithTimeoutCause(ctx, limit, overtime(limit))
+	defer done()
+	alive := func() bool { return !x.overdue(w.c.Now(), w.c.Lease) }
 	returned := make(chan error, 1)
 	go func() { returned <- guarded(fenced{ctx, alive}, entry, job) }()
-	select {
-	case err := <-returned:
+	if err, ended := w.whileLeased(ctx, cancel, x, returned); ended {
 		return causeFirst(ctx, err)
-	case <-ctx.Done():
 	}
 	patience := time.NewTimer(w.c.Stubborn)
 	defer patience.Stop()
@@ -95,6 +94,33 @@ func (w *Worker) handle(ctx context.Context, alive func() bool, entry Entry, job
 	w.c.Logger.Error("a handler ignores that it was told to stop; the worker finishes its other jobs and must be restarted",
 		"kind", job.Kind, "job", job.ID, "uuid", job.UUID, "waited", w.c.Stubborn)
 	return w.outlast(ctx, returned)
+}
+
+// whileLeased waits until the handler has returned (ended) or its context has
+// ended. It cancels the run when its lease was not renewed for two thirds of
+// its length by the monotonic clock: before another worker can take the job,
+// this one must have stopped. It waits for nothing else, neither a lock nor the
+// database, which may be what does not answer.
+func (w *Worker) whileLeased(ctx context.Context, cancel context.CancelCauseFunc, x *holding,
+	returned <-chan error) (err error, ended bool) {
+	lease := time.NewTimer(x.left(w.c.Now(), w.c.Lease))
+	defer lease.Stop()
+	for {
+		select {
+		case err := <-returned:
+			return err, true
+		case <-ctx.Done():
+			return nil, false
+		case <-lease.C:
+		}
+		if left := x.left(w.c.Now(), w.c.Lease); left > 0 { // it was renewed meanwhile
+			lease.Reset(left)
+			continue
+		}
+		w.c.Logger.Warn("a run is cancelled: its lease was not renewed in time, and another worker may soon take the job",
+			"kind", x.claimed.Job.Kind, "job", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
+		cancel(ErrLeaseLost)
+	}
 }
 
 // fenced is a run's context that says it has ended as soon as the lease is no
