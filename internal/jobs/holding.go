@@ -82,7 +82,7 @@ func (h *holdings) next() *holding {
 	for len(h.line) == 0 && !h.closed {
 		h.arrived.Wait()
 	}
-	if len(h.line) == 0 {
+	if h.closed { // what still waits is given back
 		return nil
 	}
 	x := h.line[0]
