@@ -124,6 +124,7 @@ type Worker struct {
 	stop           atomic.Value // stopOrder
 	meanNanos      atomic.Int64 // moving average of a run's length
 	stuck          atomic.Int64
+	unwritten      atomic.Bool // the last write of ends failed: nothing is claimed until one succeeds
 	claiming       atomic.Bool // false from the moment on when nothing more is claimed
 	stopRequested  chan struct{}
 	requestingStop sync.Once

@@ -41,7 +41,7 @@ func (w *Worker) renewDue(ctx context.Context, older time.Duration) {
 		w.trouble.note("renewing leases", err)
 		return
 	}
-	w.trouble.clear()
+	w.well()
 	w.apply(due, renewed, now)
 }
 

@@ -45,6 +45,7 @@ type Store struct {
 	unclear map[string]bool   // settlements whose answer was lost, by lease
 	tried   map[int64][]int64 // what unanswered renewals may have written, by row
 	combine combiner
+	rescue  rescue // see rescue.go
 
 	flows flowsTo                            // see ledger_flows.go
 	watch func(statement string, args []any) // sees what is read: for tests of plans

@@ -13,6 +13,12 @@ import (
 // Renew implements jobs.Source. The renewed lease is written where PHP's
 // worker looks, so it keeps off too.
 func (s *Store) Renew(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
+	s.leasesLast(length)
+	renewed, err := s.renewAll(ctx, leases, length)
+	return renewed, s.noted(err)
+}
+
+func (s *Store) renewAll(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
 	now, err := s.databaseNow(ctx, s.db)
 	if err != nil {
 		return nil, fmt.Errorf("renewing leases: %w", err)
