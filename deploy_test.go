@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -69,6 +70,40 @@ func TestDeployedVariablesAreKeys(t *testing.T) {
 					t.Errorf("%s sets %s, which is no key", path, name)
 				}
 			}
+		}
+	}
+}
+
+// Whoever stops the service waits for longer than it takes: its grace period
+// and a second.
+func TestSupervisorsWaitForTheGracePeriod(t *testing.T) {
+	usual := regexp.MustCompile(`(?m)^  grace: (\S+)`).FindStringSubmatch(read(t, "config/config.example.yaml"))
+	if usual == nil {
+		t.Fatal("the example configuration names no grace period")
+	}
+	for path, c := range map[string]struct{ wait, grace string }{
+		"deploy/cmsjobs.service":         {wait: `(?m)^TimeoutStopSec=(\d+)$`},
+		"deploy/cmsjobs.supervisor.conf": {wait: `(?m)^stopwaitsecs=(\d+)$`},
+		"docker-compose.yml":             {wait: `stop_grace_period: (\d+)s`, grace: `CMSJOBS_QUEUE_GRACE: (\S+)`},
+		"deploy/kubernetes/cmsjobs.yaml": {wait: `terminationGracePeriodSeconds: (\d+)`, grace: `CMSJOBS_QUEUE_GRACE: (\S+)`},
+		"deploy/Dockerfile":              {grace: `(?m)^ENV CMSJOBS_QUEUE_GRACE=(\S+)`},
+	} {
+		text, wait, grace := read(t, path), "10", usual[1] // docker stop waits 10 s
+		for pattern, value := range map[string]*string{c.wait: &wait, c.grace: &grace} {
+			if pattern == "" {
+				continue
+			}
+			found := regexp.MustCompile(pattern).FindStringSubmatch(text)
+			if found == nil {
+				t.Errorf("%s has no %s", path, pattern)
+				continue
+			}
+			*value = found[1]
+		}
+		kill, err := time.ParseDuration(wait + "s")
+		length, wrong := time.ParseDuration(grace)
+		if err != nil || wrong != nil || kill <= length+time.Second {
+			t.Errorf("%s: a process with a grace period of %s is killed after %s s (%v, %v)", path, grace, wait, err, wrong)
 		}
 	}
 }

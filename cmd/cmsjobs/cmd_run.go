@@ -31,6 +31,7 @@ scheduler (schedule.enabled) and the web (http.enabled). TERM or INT stops all o
 				return a.unbegun(c.Context(), err)
 			}
 			defer a.closing(r)
+			a.stopBy(r)
 			parts, err := a.parts(r)
 			if err != nil {
 				return err

@@ -21,7 +21,7 @@ func addWorkFlags(c *cobra.Command) {
 	f.Int("max-jobs", 0, "stop after so many jobs")
 	f.String("max-time", "0s", "stop after so long")
 	f.String("poll", "3s", "longest wait between two looks at an empty queue")
-	f.String("grace", "8s", "how long running jobs may go on after TERM")
+	f.String("grace", "30s", "how long running jobs may go on after TERM")
 	f.String("lease", "90s", "how long a claim holds without a word")
 	f.String("name", "", "what the worker's name begins with")
 }
@@ -33,7 +33,8 @@ func (a *app) workCommand() *cobra.Command {
 		Aliases: []string{"queue:work"},
 		Short:   "Run a worker",
 		Long: `Runs a worker until TERM or INT: it then claims nothing more, lets running jobs go on for the grace
-period and gives back what still runs, uncounted. A second signal ends the grace period at once.
+period and gives back what still runs, uncounted. It ends a second after the grace period at the latest.
+A second signal ends the grace period at once.
 
 ` + exitHelp,
 		Example: "  cmsjobs --cms /var/www/site work\n  cmsjobs work --queue high,default -n 4\n  cmsjobs work --stop-when-empty",
@@ -44,6 +45,7 @@ period and gives back what still runs, uncounted. A second signal ends the grace
 				return a.unbegun(c.Context(), err)
 			}
 			defer a.closing(r)
+			a.stopBy(r)
 			r.openTracer()
 			r.activity = r.newActivity()
 			o.ended = r.traceRun

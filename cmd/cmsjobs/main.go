@@ -53,6 +53,42 @@ type app struct {
 	dry bool // --dry-run of the command that has one
 	// again is called at the second signal: stop without grace.
 	again atomic.Pointer[func()]
+	// deadline ends the process that long after the first signal; nil where the
+	// command has no grace period.
+	deadline atomic.Pointer[deadline]
+}
+
+// deadline is when a process that was told to stop ends, whatever its parts
+// wait for.
+type deadline struct {
+	grace time.Duration
+	end   func()
+}
+
+// stopTail is how long after its grace period a process ends at the latest. The
+// worker needs less; a database or a peer that does not answer may hold up the
+// other parts.
+const stopTail = 950 * time.Millisecond
+
+// stopBy sets the deadline from the configuration.
+func (a *app) stopBy(r *rooms) {
+	a.deadline.Store(&deadline{r.config.Queue.Grace, func() {
+		r.log.Warn("the process ends at its deadline; a part of it still waited for an answer")
+		os.Exit(0)
+	}})
+}
+
+// countDown ends the process after the grace period and stopTail; with again
+// after stopTail alone.
+func (a *app) countDown(again bool) {
+	d := a.deadline.Load()
+	switch {
+	case d == nil:
+	case again:
+		time.AfterFunc(stopTail, d.end)
+	default:
+		time.AfterFunc(d.grace+stopTail, d.end)
+	}
 }
 
 // run executes one command and returns the exit code. The first TERM, INT or
@@ -85,8 +121,10 @@ func (a *app) obey(signals <-chan os.Signal, cancel func(), finished <-chan stru
 		}
 		switch {
 		case n == 1:
+			a.countDown(false)
 			cancel()
 		case n == 2 && a.again.Load() != nil:
+			a.countDown(true)
 			(*a.again.Load())()
 		default:
 			os.Exit(130) // a third signal, or a command that does not listen

@@ -38,7 +38,7 @@ func composeFaultsAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ old, new, says string }{
-		{"stop_grace_period: 30s", "stop_grace: 30s", "stop_grace"},
+		{"stop_grace_period: 45s", "stop_grace: 45s", "stop_grace"},
 		{"mail: {condition: service_started}", "post: {condition: service_started}", "post"},
 		{"mail: {condition: service_started}", "mail: {condition: service_healthy}", "no health check"},
 	} {

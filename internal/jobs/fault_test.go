@@ -62,7 +62,15 @@ func newLabOn(t *testing.T, server *jobstest.Server) *lab {
 	}
 	defer admin.Close()
 	admin.MustExec("CREATE DATABASE lab")
-	l := &lab{t: t, server: server, dsn: server.MySQLDSN("lab"), sink: newSink()}
+	l := newLabAt(t, server.MySQLDSN("lab"))
+	l.server = server
+	return l
+}
+
+// newLabAt is a lab in an empty database.
+func newLabAt(t *testing.T, dsn string) *lab {
+	t.Helper()
+	l := &lab{t: t, dsn: dsn, sink: newSink()}
 	ctx := context.Background()
 	db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: l.dsn})
 	if err != nil {

@@ -50,10 +50,16 @@ func newHoldings() *holdings {
 	return h
 }
 
+// left is how long the run may go on unless its lease is renewed: until two
+// thirds of the lease have passed.
+func (x *holding) left(now time.Time, lease time.Duration) time.Duration {
+	return lease*2/3 - now.Sub(*x.renewed.Load())
+}
+
 // overdue says that the lease was not renewed for so long that another worker
 // may soon have the job.
 func (x *holding) overdue(now time.Time, lease time.Duration) bool {
-	return now.Sub(*x.renewed.Load()) > lease*2/3
+	return x.left(now, lease) <= 0
 }
 
 // take adds claimed jobs to the line.
@@ -76,7 +82,7 @@ func (h *holdings) next() *holding {
 	for len(h.line) == 0 && !h.closed {
 		h.arrived.Wait()
 	}
-	if len(h.line) == 0 {
+	if h.closed { // what still waits is given back
 		return nil
 	}
 	x := h.line[0]

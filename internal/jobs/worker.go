@@ -43,9 +43,11 @@ type Config struct {
 	// Wake, where it is set, ends such a wait: somebody enqueued. Summon makes
 	// the worker read its orders at once: somebody paused, cancelled, stopped.
 	Wake, Summon <-chan struct{}
-	// Grace is how long running jobs may go on after Run's context ended.
+	// Grace is how long running jobs may go on after Run's context ended. Run
+	// returns a second after it at the latest.
 	Grace time.Duration
-	// Stubborn is how long a cancelled handler may take to return.
+	// Stubborn is how long a cancelled handler may take to return; less where a
+	// stop ends before.
 	Stubborn time.Duration
 	// BeatBusy and BeatIdle are the times between heartbeats: 2 s and 6 s, by
 	// which an idle worker of two queues asks the database less than once a second.
@@ -88,7 +90,7 @@ func (c *Config) defaults() {
 	}
 	for field, fallback := range map[*time.Duration]time.Duration{
 		&c.Lease: 90 * time.Second, &c.PollMin: 500 * time.Millisecond, &c.PollMax: 3 * time.Second,
-		&c.Grace: 8 * time.Second, &c.Stubborn: 30 * time.Second,
+		&c.Grace: 30 * time.Second, &c.Stubborn: 30 * time.Second,
 		&c.BeatBusy: 2 * time.Second, &c.BeatIdle: 6 * time.Second, &c.RefreshEvery: 300 * time.Second,
 	} {
 		if *field <= 0 {
@@ -122,6 +124,7 @@ type Worker struct {
 	stop           atomic.Value // stopOrder
 	meanNanos      atomic.Int64 // moving average of a run's length
 	stuck          atomic.Int64
+	unwritten      atomic.Bool // the last write of ends failed: nothing is claimed until one succeeds
 	claiming       atomic.Bool // false from the moment on when nothing more is claimed
 	stopRequested  chan struct{}
 	requestingStop sync.Once
@@ -165,11 +168,13 @@ const claimsNothingMore = "the worker claims nothing more"
 
 // Run works until ctx ends, then stops gracefully: it claims nothing more,
 // lets running jobs go on for the grace period, gives back what still runs
-// (uncounted) and returns. It returns nil for every orderly end, ErrMemory or
-// ErrStuck where the process should be replaced.
+// (uncounted) and returns, a second after the grace period at the latest,
+// whatever the database does. It returns nil for every orderly end, ErrMemory
+// or ErrStuck where the process should be replaced.
 func (w *Worker) Run(ctx context.Context) error {
-	life, die := context.WithCancel(context.WithoutCancel(ctx))
-	defer die()
+	stop := newStopPhases(ctx)
+	life := stop.life
+	defer stop.endLife()
 	for _, setup := range w.c.Setup {
 		if err := setup(ctx); err != nil {
 			return fmt.Errorf("setting the worker up: %w", err)
@@ -179,26 +184,29 @@ func (w *Worker) Run(ctx context.Context) error {
 
 	var executors, settler, keepers sync.WaitGroup
 	for range w.c.Slots {
-		executors.Go(func() { w.execute(life) })
+		executors.Go(func() { w.execute(stop) })
 	}
 	settler.Go(func() { w.settleAll(life) })
 	keeping, stopKeeping := context.WithCancel(life)
 	keepers.Go(func() { w.renewAll(keeping) })
 	born := w.c.Now()
 	if w.c.Roster != nil {
-		w.beat(ctx, born) // before the first claim: a paused queue is not claimed from once
+		await(ctx, func() { w.beat(ctx, born) }) // before the first claim: a paused queue is not claimed from once
 	}
 	keepers.Go(func() { w.beatAll(keeping, born) })
 
-	w.claimAll(ctx, life)
+	finished := make(chan struct{})
+	defer close(finished)
+	go w.countDown(ctx, stop, finished)
+	w.claimUntilStopped(ctx, stop)
 	w.c.Logger.Debug(claimsNothingMore, "worker", w.c.Info.ID)
 	w.state.Store("stopping")
-	w.drain(ctx, &executors)
+	w.drain(stop, &executors)
 	close(w.ended)
-	w.finishSettling(&settler, die)
+	w.finishSettling(&settler, stop)
 	stopKeeping()
-	keepers.Wait()
-	w.leave()
+	await(keeping, keepers.Wait)
+	w.leave(stop)
 	return w.verdict()
 }
 
@@ -210,57 +218,6 @@ func (w *Worker) verdict() error {
 	}
 	w.c.Logger.Info("worker stopped", "worker", w.c.Info.ID, "why", first(order.why, "asked to"), "done", w.done.Load(), "failed", w.failed.Load())
 	return order.err
-}
-
-// drain gives back what waits for a slot and waits for what runs: as long as
-// it takes, but no longer than the grace once ctx has ended.
-func (w *Worker) drain(ctx context.Context, executors *sync.WaitGroup) {
-	w.giveBackUnstarted(w.c.Now().Add(time.Hour), ErrShutdown.Error())
-	w.held.close()
-	gone := make(chan struct{})
-	go func() { executors.Wait(); close(gone) }()
-	select {
-	case <-gone:
-		return
-	case <-ctx.Done():
-	case <-w.abort:
-	}
-	grace := time.NewTimer(w.c.Grace)
-	defer grace.Stop()
-	select {
-	case <-gone:
-		return
-	case <-grace.C:
-	case <-w.abort:
-	}
-	w.held.cancelAll(ErrShutdown)
-	<-gone // an executor leaves a stubborn handler behind after Stubborn
-}
-
-// finishSettling waits until the last runs are written. Where the database is
-// away it gives up after a while: the leases end by themselves.
-func (w *Worker) finishSettling(settler *sync.WaitGroup, die context.CancelFunc) {
-	written := make(chan struct{})
-	go func() { settler.Wait(); close(written) }()
-	patience := time.NewTimer(w.c.Grace)
-	defer patience.Stop()
-	select {
-	case <-written:
-	case <-patience.C:
-		die()
-		<-written
-	}
-}
-
-func (w *Worker) leave() {
-	if w.c.Roster == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	defer cancel()
-	if err := w.c.Roster.Leave(ctx, w.c.Info.ID); err != nil {
-		w.c.Logger.Warn("the worker could not sign off; its row will be cleaned as stale", "worker", w.c.Info.ID, "error", err)
-	}
 }
 
 // poke sends on a channel of one place without waiting.

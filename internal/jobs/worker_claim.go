@@ -75,7 +75,7 @@ func (w *Worker) claim(life context.Context, queues []string, room int) int {
 		w.trouble.note("claiming jobs", err)
 		return 0
 	}
-	w.trouble.clear()
+	w.well()
 	w.started.Add(int64(len(claimed)))
 	// The lease counts from before the question: the answer may have been long
 	// on its way.
@@ -86,6 +86,9 @@ func (w *Worker) claim(life context.Context, queues []string, room int) int {
 // room is how many jobs may be claimed now. With more than one slot it waits
 // until a good part of the prefetch is used up, so that claims come in batches.
 func (w *Worker) room() int {
+	if w.unwritten.Load() { // what would run could not end
+		return 0
+	}
 	waiting, running := w.held.counts()
 	ahead := w.ahead()
 	room := w.c.Slots + ahead - waiting - running

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// renewAll extends the leases of all claimed jobs every third of their length,
-// and cancels the runs whose lease cannot be known to hold any more.
+// renewAll extends the leases of all claimed jobs every third of their length.
+// A run whose lease cannot be renewed is cancelled by its own timer: see
+// whileLeased.
 func (w *Worker) renewAll(ctx context.Context) {
 	every := w.c.Lease / 3
 	for sleep(ctx, every/2) {
 		w.renewDue(ctx, every/2)
-		w.cancelOverdue()
 		w.giveBackStale()
 	}
 }
@@ -41,7 +41,7 @@ func (w *Worker) renewDue(ctx context.Context, older time.Duration) {
 		w.trouble.note("renewing leases", err)
 		return
 	}
-	w.trouble.clear()
+	w.well()
 	w.apply(due, renewed, now)
 }
 
@@ -65,21 +65,6 @@ func (w *Worker) apply(due []*holding, renewed []Lease, now time.Time) {
 		w.c.Logger.Warn("a lease is lost: another worker took the job, or a person removed it",
 			"kind", x.claimed.Job.Kind, "job", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
 		w.held.lose(x)
-	}
-}
-
-// cancelOverdue cancels runs whose lease was not renewed for two thirds of its
-// length by the monotonic clock: before another worker can take the job, this
-// one must have stopped.
-func (w *Worker) cancelOverdue() {
-	now := w.c.Now()
-	for _, x := range w.held.list() {
-		w.held.mu.Lock()
-		overdue := x.stage == running && x.overdue(now, w.c.Lease)
-		w.held.mu.Unlock()
-		if overdue {
-			w.held.cancelOne(x, ErrLeaseLost)
-		}
 	}
 }
 

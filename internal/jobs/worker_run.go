@@ -10,14 +10,14 @@ import (
 )
 
 // execute is one slot: it runs one job after the other.
-func (w *Worker) execute(life context.Context) {
+func (w *Worker) execute(stop *stopPhases) {
 	for x := w.held.next(); x != nil; x = w.held.next() {
-		w.runOne(life, x)
+		w.runOne(stop, x)
 	}
 }
 
 // runOne runs a claimed job and passes its end to the settler.
-func (w *Worker) runOne(life context.Context, x *holding) {
+func (w *Worker) runOne(stop *stopPhases, x *holding) {
 	job := x.claimed.Job
 	entry, known := w.c.Registry.Lookup(job.Kind)
 	switch {
@@ -35,7 +35,7 @@ func (w *Worker) runOne(life context.Context, x *holding) {
 		w.endUnrun(x, Settlement{Verdict: Completed, Result: result})
 		return
 	}
-	ctx, cancel := context.WithCancelCause(life)
+	ctx, cancel := context.WithCancelCause(stop.life)
 	defer cancel(nil)
 	run := NewRun(w.c.Now)
 	started := w.c.Now()
@@ -45,10 +45,9 @@ func (w *Worker) runOne(life context.Context, x *holding) {
 		poke(w.freed)
 		return
 	}
-	alive := func() bool { return !x.overdue(w.c.Now(), w.c.Lease) }
-	err := w.handle(WithRun(ctx, run), alive, entry, job)
+	err := w.handle(WithRun(ctx, run), cancel, stop, x, entry)
 	cause := context.Cause(ctx)
-	if cause == nil && !alive() {
+	if cause == nil && x.overdue(w.c.Now(), w.c.Lease) {
 		cause = ErrLeaseLost
 	}
 	end := w.settlement(x, entry, err, cause)
@@ -71,30 +70,62 @@ type overtime time.Duration
 func (o overtime) Error() string { return fmt.Sprintf("%v: %v", ErrTimeout, time.Duration(o)) }
 func (o overtime) Unwrap() error { return ErrTimeout }
 
-// handle runs the handler under its time limit. A handler that does not return
-// after its context was cancelled is left behind after Stubborn, and the
-// worker stops: nothing in Go can end it.
-func (w *Worker) handle(ctx context.Context, alive func() bool, entry Entry, job Job) error {
+// handle runs the handler under its time limit and under its lease. A handler
+// that does not return after its context was cancelled is left behind after
+// Stubborn, or when a stop leaves it no more time, and the worker stops: nothing
+// in Go can end it.
+func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, stop *stopPhases, x *holding,
+	entry Entry) error {
+	job := x.claimed.Job
 	limit := timeout(entry, job)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, overtime(limit))
-	defer cancel()
+	ctx, done := context.WithTimeoutCause(ctx, limit, overtime(limit))
+	defer done()
+	alive := func() bool { return !x.overdue(w.c.Now(), w.c.Lease) }
 	returned := make(chan error, 1)
 	go func() { returned <- guarded(fenced{ctx, alive}, entry, job) }()
-	select {
-	case err := <-returned:
+	if err, ended := w.whileLeased(ctx, cancel, x, returned); ended {
 		return causeFirst(ctx, err)
-	case <-ctx.Done():
 	}
 	patience := time.NewTimer(w.c.Stubborn)
 	defer patience.Stop()
+	told := time.Now()
 	select {
 	case err := <-returned:
 		return causeFirst(ctx, err)
 	case <-patience.C:
+	case <-stop.returning.Done():
 	}
+	waited := time.Since(told)
 	w.c.Logger.Error("a handler ignores that it was told to stop; the worker finishes its other jobs and must be restarted",
-		"kind", job.Kind, "job", job.ID, "uuid", job.UUID, "waited", w.c.Stubborn)
-	return w.outlast(ctx, returned)
+		"kind", job.Kind, "job", job.ID, "uuid", job.UUID, "waited", waited)
+	return w.outlast(ctx, stop, returned, waited)
+}
+
+// whileLeased waits until the handler has returned (ended) or its context has
+// ended. It cancels the run when its lease was not renewed for two thirds of
+// its length by the monotonic clock: before another worker can take the job,
+// this one must have stopped. It waits for nothing else, neither a lock nor the
+// database, which may be what does not answer.
+func (w *Worker) whileLeased(ctx context.Context, cancel context.CancelCauseFunc, x *holding,
+	returned <-chan error) (err error, ended bool) {
+	lease := time.NewTimer(x.left(w.c.Now(), w.c.Lease))
+	defer lease.Stop()
+	for {
+		select {
+		case err := <-returned:
+			return err, true
+		case <-ctx.Done():
+			return nil, false
+		case <-lease.C:
+		}
+		if left := x.left(w.c.Now(), w.c.Lease); left > 0 { // it was renewed meanwhile
+			lease.Reset(left)
+			continue
+		}
+		w.c.Logger.Warn("a run is cancelled: its lease was not renewed in time, and another worker may soon take the job",
+			"kind", x.claimed.Job.Kind, "job", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
+		cancel(ErrLeaseLost)
+	}
 }
 
 // fenced is a run's context that says it has ended as soon as the lease is no
@@ -115,7 +146,7 @@ func (f fenced) Err() error {
 // outlast keeps the lease of a stubborn handler for as long as other jobs run
 // here, so that nobody runs the job beside it, and gives up on it when only
 // stubborn handlers are left: then the process ends, and they with it.
-func (w *Worker) outlast(ctx context.Context, returned <-chan error) error {
+func (w *Worker) outlast(ctx context.Context, stop *stopPhases, returned <-chan error, waited time.Duration) error {
 	w.stuck.Add(1)
 	w.requestStop("a handler is stuck", ErrStuck)
 	look := time.NewTicker(50 * time.Millisecond)
@@ -125,10 +156,12 @@ func (w *Worker) outlast(ctx context.Context, returned <-chan error) error {
 		case err := <-returned:
 			w.stuck.Add(-1)
 			return causeFirst(ctx, err)
+		case <-stop.returning.Done():
+			return stubborn{context.Cause(ctx), waited}
 		case <-look.C:
 			waiting, running := w.held.counts()
 			if waiting == 0 && int64(running) <= w.stuck.Load() {
-				return stubborn{context.Cause(ctx), w.c.Stubborn}
+				return stubborn{context.Cause(ctx), waited}
 			}
 		}
 	}
@@ -141,7 +174,7 @@ type stubborn struct {
 }
 
 func (s stubborn) Error() string {
-	return fmt.Sprintf("%v (and it did not stop within %v when told to)", s.cause, s.waited)
+	return fmt.Sprintf("%v (and it did not stop within %v when told to)", s.cause, s.waited.Round(time.Millisecond))
 }
 func (s stubborn) Unwrap() error { return s.cause }
 

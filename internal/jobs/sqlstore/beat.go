@@ -14,6 +14,11 @@ import (
 // Beat implements jobs.Roster: it says that the worker lives and what it runs,
 // keeps its jobs' log lines, and reads what people told it.
 func (s *Store) Beat(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, error) {
+	o, err := s.beat(ctx, w)
+	return o, s.noted(err)
+}
+
+func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, error) {
 	var o jobs.Orders
 	var lines []jobLine
 	for _, j := range w.Running {
@@ -70,6 +75,7 @@ func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, err
 		running[i] = j.UUID
 	}
 	in, args := inWords("uuid", running)
+	sighted, clock := s.startSighting(), int64(0)
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var sort, name string
 		var at int64
@@ -85,10 +91,16 @@ func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, err
 			o.Paused = append(o.Paused, name)
 		case "cancel":
 			o.Cancelled = append(o.Cancelled, name)
+		case "clock":
+			clock = at
 		}
 		return nil
 	}, "SELECT 'stop', id, 0 FROM cmsjobs_workers WHERE id = ? AND stop <> 0 UNION ALL SELECT 'restart', name, at FROM cmsjobs_orders WHERE name = 'restart'"+
+		" UNION ALL SELECT 'clock', '', "+s.millis()+
 		" UNION ALL SELECT 'pause', queue, at FROM cmsjobs_paused UNION ALL SELECT 'cancel', uuid, at FROM cmsjobs_cancels WHERE "+in, append([]any{w.ID}, args...)...)
+	if err == nil && s.ownDB == s.db { // else it is another server's clock
+		sighted(time.UnixMilli(clock), time.Millisecond)
+	}
 	if err == nil && s.o.RestartedAt != nil {
 		var told time.Time
 		if told, err = s.o.RestartedAt(ctx); err == nil && told.After(o.RestartedAt) {

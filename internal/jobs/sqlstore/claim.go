@@ -34,8 +34,9 @@ func (s *Store) Claim(ctx context.Context, r jobs.ClaimRequest) ([]jobs.Claimed,
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	s.leasesLast(r.Lease)
 	c := s.newClaim(r)
-	err := c.run(ctx)
+	err := s.noted(c.run(ctx))
 	if len(c.taken) > 0 {
 		// What was taken is committed and must reach the worker; the error, if it
 		// lasts, comes back with the next claim.
@@ -231,6 +232,7 @@ func (c *claim) expired(ctx context.Context, queue string) error {
 // says how many it is done with.
 func (c *claim) process(ctx context.Context, queue string, found []*candidate, now int64) (passed int, err error) {
 	c.pages++
+	rescues := c.rescues(ctx)
 	for passed < len(found) && c.want() > 0 {
 		var chosen []*candidate
 		leaders := map[string]*candidate{} // of coalescing kinds, by work
@@ -239,6 +241,11 @@ func (c *claim) process(ctx context.Context, queue string, found []*candidate, n
 			x := found[passed]
 			x.twins = nil // of an earlier try
 			if c.stood[x.id] || !c.s.ours(queue, x) {
+				continue
+			}
+			if ok, err := rescues(x); err != nil {
+				return start, err
+			} else if !ok {
 				continue
 			}
 			if ok, err := c.permitted(ctx, queue, x); err != nil {

@@ -27,6 +27,9 @@ func (s *Store) DeleteStaleWorkers(ctx context.Context, silent time.Duration) (i
 // Rows of PHP are left to PHP.
 func (s *Store) ResetStuck(ctx context.Context, grace time.Duration) (int64, error) {
 	var reset, last int64
+	if ok, err := s.mayRescue(ctx); err != nil || !ok {
+		return 0, err
+	}
 	t := s.t.shape()
 	for {
 		l := look{where: fmt.Sprintf("id > %d AND %s", last, s.t.expired(s.now(), s.retryAfter+seconds(grace))), order: " ORDER BY id", limit: chunk}

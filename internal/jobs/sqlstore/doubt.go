@@ -66,7 +66,7 @@ func (s *Store) resolve(ctx context.Context) error {
 func (s *Store) giveBackDoubted(ctx context.Context, d doubt) (n int64, err error) {
 	l := jobs.Lease{ID: d.row.id, Token: d.token, Attempt: d.row.attempts + 1, ReservedAt: d.until}
 	set, args := s.t.giveBack("", jobs.Settlement{Verdict: jobs.Released}, true)
-	cond, more := s.t.guard(l, 0)
+	cond, more := s.t.guard(l, nil)
 	err = s.inTx(ctx, "giving back", func(t tx) error {
 		if n, err = s.exec(ctx, t.main, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.t.shape().name, set, l.ID, cond), append(args, more...)...); err != nil || n == 0 {
 			return err

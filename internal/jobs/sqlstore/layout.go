@@ -55,9 +55,9 @@ type layout interface {
 	take(until int64, token string) (string, []any)
 	renew(until int64) string
 	giveBack(due string, end jobs.Settlement, uncount bool) (string, []any)
-	// guard is the condition that a lease still holds; until is another value
-	// that an unanswered renewal may have written, or 0.
-	guard(l jobs.Lease, until int64) (string, []any)
+	// guard is the condition that a lease still holds; tried are other values
+	// that unanswered renewals may have written.
+	guard(l jobs.Lease, tried []int64) (string, []any)
 	// insert names the columns of a new row, row its values.
 	insert() string
 	row(n jobs.New, payload, due, now string, maxAttempts int) (string, []any)

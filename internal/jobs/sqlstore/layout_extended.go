@@ -67,7 +67,7 @@ func (t *extended) giveBack(due string, end jobs.Settlement, uncount bool) (stri
 	return set + t.touch(), args
 }
 
-func (t *extended) guard(l jobs.Lease, _ int64) (string, []any) {
+func (t *extended) guard(l jobs.Lease, _ []int64) (string, []any) {
 	return "status = 'processing' AND locked_by = ?", []any{tokenOf(l)}
 }
 

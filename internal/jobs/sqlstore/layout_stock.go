@@ -55,12 +55,12 @@ func (t *stock) giveBack(due string, _ jobs.Settlement, uncount bool) (string, [
 	return set, nil
 }
 
-func (t *stock) guard(l jobs.Lease, until int64) (string, []any) {
-	held := t.locked.name + " = " + t.locked.at(l.ReservedAt)
-	if until != 0 && until != l.ReservedAt {
-		held = t.locked.name + " IN (" + t.locked.at(l.ReservedAt) + ", " + t.locked.at(until) + ")"
+func (t *stock) guard(l jobs.Lease, tried []int64) (string, []any) {
+	values := []string{t.locked.at(l.ReservedAt)}
+	for _, until := range tried {
+		values = append(values, t.locked.at(until))
 	}
-	return fmt.Sprintf("attempts = %d AND %s", l.Attempt, held), nil
+	return fmt.Sprintf("attempts = %d AND %s IN (%s)", l.Attempt, t.locked.name, strings.Join(values, ", ")), nil
 }
 
 func (t *stock) insert() string {

@@ -62,6 +62,9 @@ type Options struct {
 	DatabaseClock func() time.Time
 	// Clock measures lengths of time: time.Now.
 	Clock func() time.Time
+	// Monotonic is what jumps of the database's clock are measured against:
+	// time.Now; with a DatabaseClock they are not, unless it is set.
+	Monotonic func() time.Time
 }
 
 func (o *Options) defaults() {
@@ -83,5 +86,8 @@ func (o *Options) defaults() {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.Monotonic == nil && o.DatabaseClock == nil {
+		o.Monotonic = time.Now
 	}
 }

@@ -31,7 +31,7 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 		if n != nil && Classify(err) == Unknown {
 			s.doubt(n.claim, []*candidate{n.row}, n.until)
 		}
-		return nil, nil, err
+		return nil, nil, s.noted(err)
 	}
 	if n != nil && n.won {
 		claimed = []jobs.Claimed{n.claimed(n.row, nil, n.until)}

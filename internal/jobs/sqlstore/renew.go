@@ -13,15 +13,26 @@ import (
 // Renew implements jobs.Source. The renewed lease is written where PHP's
 // worker looks, so it keeps off too.
 func (s *Store) Renew(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
+	s.leasesLast(length)
+	renewed, err := s.renewAll(ctx, leases, length)
+	return renewed, s.noted(err)
+}
+
+func (s *Store) renewAll(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
 	now, err := s.databaseNow(ctx, s.db)
 	if err != nil {
 		return nil, fmt.Errorf("renewing leases: %w", err)
 	}
 	until := s.leaseMark(now, int64(length.Seconds()))
 	held := map[jobs.Lease]bool{}
+	var written []jobs.Lease
 	for _, batch := range s.byGuard(leases, until) {
-		if err := s.renew(ctx, batch, until, held); err != nil {
-			s.noteTried(leases, until)
+		err := s.renew(ctx, batch, until, held)
+		if err == nil || Classify(err) == Unknown {
+			written = append(written, batch.leases...)
+		}
+		if err != nil {
+			s.noteTried(written, until)
 			return nil, fmt.Errorf("renewing leases: %w", err)
 		}
 	}
@@ -42,13 +53,17 @@ func (s *Store) Renew(ctx context.Context, leases []jobs.Lease, length time.Dura
 	return renewed, nil
 }
 
-// noteTried remembers what an unanswered renewal may have written: until it is
-// known, both values count as the lease.
+// noteTried remembers what a renewal may have written that was not answered, or
+// not as a whole. Until a later one is confirmed, each such value counts as the
+// lease: several may fail in a row, and the row holds what the last one wrote
+// that arrived.
 func (s *Store) noteTried(leases []jobs.Lease, until int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range leases {
-		s.tried[l.ID] = until
+		if !slices.Contains(s.tried[l.ID], until) {
+			s.tried[l.ID] = append(s.tried[l.ID], until)
+		}
 	}
 }
 
@@ -66,11 +81,11 @@ func (s *Store) byGuard(leases []jobs.Lease, until int64) []*guarded {
 	var list []*guarded
 	for _, l := range leases {
 		original := l
-		cond, args := s.t.guard(l, s.triedRenewal(l.ID))
+		cond, args := s.t.guard(l, s.triedRenewals(l.ID))
 		key := fmt.Sprint(cond, args)
 		if groups[key] == nil || len(groups[key].ids) >= 1000 {
 			l.ReservedAt = until
-			after, done := s.t.guard(l, 0)
+			after, done := s.t.guard(l, nil)
 			groups[key] = &guarded{before: cond, after: after, args: args, done: done}
 			list = append(list, groups[key])
 		}

@@ -171,6 +171,7 @@ func (s *Store) reading(l look) string {
 func (s *Store) read(ctx context.Context, q Tx, l look) ([]*candidate, int64, error) {
 	var found []*candidate
 	var clock int64
+	sighted := s.startSighting()
 	err := s.query(ctx, q, func(r *sql.Rows) error {
 		c := new(candidate)
 		var created sql.NullInt64
@@ -181,6 +182,9 @@ func (s *Store) read(ctx context.Context, q Tx, l look) ([]*candidate, int64, er
 	}, s.reading(l), l.args...)
 	if err != nil {
 		return nil, 0, fmt.Errorf("looking for due jobs in %s: %w", s.t.shape().plain, err)
+	}
+	if len(found) > 0 {
+		sighted(time.Unix(clock, 0), time.Second)
 	}
 	return found, clock, nil
 }

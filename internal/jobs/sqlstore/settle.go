@@ -33,7 +33,7 @@ func (s *Store) Settle(ctx context.Context, settlements []jobs.Settlement) ([]er
 	}
 	for batch := range slices.Chunk(ends, s.maxBatch) {
 		if err := s.settle(ctx, batch, results, nil); err != nil {
-			return nil, err
+			return nil, s.noted(err)
 		}
 	}
 	return results, nil

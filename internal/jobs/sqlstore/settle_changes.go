@@ -21,13 +21,14 @@ type change struct {
 
 // alike are ends that one statement can write.
 type alike struct {
-	verdict     jobs.Verdict
-	twin        bool
-	delay       time.Duration
-	failure     string
-	attempt     int
-	since, also int64 // what reserved_at may be
-	token       string
+	verdict jobs.Verdict
+	twin    bool
+	delay   time.Duration
+	failure string
+	attempt int
+	since   int64  // what reserved_at may be
+	tried   string // and what else it may be
+	token   string
 }
 
 // changes sorts ends and their twins into as few statements as can be. Each
@@ -36,7 +37,11 @@ func (s *Store) changes(ends []ending) []*change {
 	groups := map[alike]*change{}
 	var list []*change
 	add := func(e ending, l jobs.Lease, twin bool) {
-		key := alike{verdict: e.Verdict, twin: twin, delay: e.Delay, attempt: l.Attempt, since: l.ReservedAt, also: s.triedRenewal(l.ID)}
+		key := alike{verdict: e.Verdict, twin: twin, delay: e.Delay, attempt: l.Attempt, since: l.ReservedAt}
+		tried := s.triedRenewals(l.ID)
+		if len(tried) > 0 {
+			key.tried = fmt.Sprint(tried)
+		}
 		if e.Verdict == jobs.Retried {
 			key.failure = e.Error
 		}
@@ -47,7 +52,7 @@ func (s *Store) changes(ends []ending) []*change {
 		if g == nil {
 			g = &change{}
 			g.verb, g.args = s.endOf(*e.Settlement, twin)
-			g.cond, g.more = s.t.guard(l, key.also)
+			g.cond, g.more = s.t.guard(l, tried)
 			groups[key], list = g, append(list, g)
 		}
 		g.ids = append(g.ids, l.ID)
@@ -108,8 +113,10 @@ func (s *Store) endOf(e jobs.Settlement, twin bool) (string, []any) {
 // seconds rounds up: nothing runs early.
 func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 
-func (s *Store) triedRenewal(id int64) int64 {
+// triedRenewals are the values that unanswered renewals of the row may have
+// written.
+func (s *Store) triedRenewals(id int64) []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tried[id]
+	return slices.Clone(s.tried[id])
 }

@@ -140,6 +140,9 @@ func (s *Store) one(ctx context.Context, q Tx, into []any, statement string, arg
 
 // databaseNow is the database's clock in whole Unix seconds, or the test's.
 func (s *Store) databaseNow(ctx context.Context, q Tx) (now int64, err error) {
-	_, err = s.one(ctx, q, []any{&now}, "SELECT "+s.now())
+	sighted := s.startSighting()
+	if _, err = s.one(ctx, q, []any{&now}, "SELECT "+s.now()); err == nil {
+		sighted(time.Unix(now, 0), time.Second)
+	}
 	return now, err
 }
