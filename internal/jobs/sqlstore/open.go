@@ -44,6 +44,7 @@ type Store struct {
 	mu      sync.Mutex      // never held while the database is asked
 	unclear map[string]bool // settlements whose answer was lost, by lease
 	tried   map[int64]int64 // renewals whose answer was lost: what they wrote
+	delays  delays          // see delays.go
 	combine combiner
 
 	flows flowsTo                            // see ledger_flows.go
@@ -63,6 +64,7 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Store, error) {
 	}
 	s := &Store{o: o, db: db, ownDB: cmp.Or(o.OwnDB, db), d: d, retryAfter: int64(o.RetryAfter / time.Second),
 		claiming: make(chan struct{}, 1), lanes: map[laneKey]*lane{}, classes: map[string]*classes{}, heldBack: map[string][]int64{}, doubts: map[int64]doubt{},
+		delays:  delays{map[string]map[int64]time.Time{}, map[string]map[time.Time]bool{}},
 		unclear: map[string]bool{}, tried: map[int64]int64{}, places: map[string]int{}, maxBatch: 1000}
 	if s.ownDB.DriverName() != db.DriverName() {
 		return nil, errors.New("the database of our own tables must be of the same kind as the CMS's")

@@ -70,6 +70,7 @@ func (s *Store) settle(ctx context.Context, ends []ending, results []error, n *n
 	case err == nil:
 		s.forget(ends)
 		s.wakeFor(ends)
+		s.noteDelays(ends)
 		return nil
 	case refusal(err):
 		if n != nil {
