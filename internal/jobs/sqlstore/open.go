@@ -136,7 +136,7 @@ func (s *Store) checkOwn(ctx context.Context) error {
 	touch := s.d.upsert("cmsjobs_orders", "name, at", "('probe', 0)", "name", "at")
 	err := s.repeated(ctx, "opening the store", func() error { _, err := s.exec(ctx, s.ownDB, touch); return err })
 	if err != nil {
-		if Classify(err) == StopClaiming {
+		if Classify(err) == Schema {
 			return fmt.Errorf("our own tables (cmsjobs_*) are not there or not writable: run \"cmsjobs migrate up\": %w", err)
 		}
 		return explain("writing to our own tables", err)

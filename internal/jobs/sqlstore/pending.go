@@ -96,7 +96,7 @@ func (p *pending) ripe(now time.Time) []int64 {
 		}
 	}
 	slices.Sort(ids)
-	ids = ids[:min(len(ids), largePage)]
+	ids = ids[:min(len(ids), chunk)]
 	for _, id := range ids {
 		if p.due[id].once {
 			delete(p.due, id)

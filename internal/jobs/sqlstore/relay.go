@@ -28,7 +28,7 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 	}
 	results := make([]error, 1)
 	if err := s.settle(ctx, []ending{{Settlement: checked(&end)}}, results, n); err != nil {
-		if n != nil && Classify(err) == Unknown {
+		if n != nil && Classify(err).unclear() {
 			s.doubt(n.claim, []*candidate{n.row}, n.until)
 		}
 		return nil, nil, err

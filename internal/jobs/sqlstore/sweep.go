@@ -8,8 +8,8 @@ import "context"
 // large payloads is not held in memory for rows that nobody here runs.
 const (
 	smallPage = 20
-	largePage = 500
-	skimmed   = 16 << 10
+	largePage = 2000
+	skimmed   = 4 << 10
 )
 
 // pageSize is how many rows the next look of a lane reads; the zero value is
