@@ -102,7 +102,7 @@ func (r *rooms) openSite(context.Context) (err error) {
 
 func (r *rooms) openKinds(context.Context) error {
 	r.registry = jobs.NewRegistry()
-	r.breakers = breaker.New(r.ownDB, breaker.Config{})
+	r.breakers = breaker.New(r.ownDB, breaker.Config{Recovered: func(ctx context.Context, dependency string) error { return r.store.RunWaiting(ctx, dependency) }})
 	return registerKinds(r.registry, r)
 }
 

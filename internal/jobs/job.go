@@ -105,6 +105,9 @@ type Settlement struct {
 	// Delay until the job is due again (Retried, Released), from the
 	// database's now.
 	Delay time.Duration
+	// WaitsFor names the dependency without which a released job cannot run; it
+	// is due when that is back. "" is none.
+	WaitsFor string
 	// Error says why, for a person: the message first, details and stack below.
 	Error string
 	// Result is what the handler left with SetResult; nil when nothing.

@@ -180,15 +180,18 @@ func (w *Worker) settlement(x *holding, entry Entry, err, cause error) Settlemen
 	}
 	end.Error = err.Error()
 	delay, later := AsRetryAfter(err)
+	wait, dependency, probed := x.run.failedProbe()
 	switch {
 	case errors.Is(cause, ErrCancelled):
 		end.Verdict = Cancelled
 	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrLeaseLost):
 		end.Verdict = Released
 	case later:
-		end.Verdict, end.Delay = Released, delay
+		end.Verdict, end.Delay, end.WaitsFor = Released, delay, waitsFor(err)
 	case IsPermanent(err):
 		end.Verdict = Buried
+	case probed:
+		end.Verdict, end.Delay, end.WaitsFor = Released, wait, dependency
 	case !errors.Is(err, ErrTimeout) && w.c.DatabaseTrouble(err): // a run that took too long may have been in a query
 		end.Verdict, end.Delay = Released, entry.Policy.Backoff(1)
 	case job.Last():
