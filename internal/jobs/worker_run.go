@@ -57,14 +57,6 @@ func (w *Worker) runOne(life context.Context, x *holding) {
 	w.end(x, end)
 }
 
-// timeout is the row's own limit, else the kind's.
-func timeout(entry Entry, job Job) time.Duration {
-	if job.Timeout > 0 {
-		return job.Timeout
-	}
-	return entry.Policy.Timeout
-}
-
 // overtime is ErrTimeout with the limit, put into words when it happens only.
 type overtime time.Duration
 
@@ -75,7 +67,7 @@ func (o overtime) Unwrap() error { return ErrTimeout }
 // after its context was cancelled is left behind after Stubborn, and the
 // worker stops: nothing in Go can end it.
 func (w *Worker) handle(ctx context.Context, alive func() bool, entry Entry, job Job) error {
-	limit := timeout(entry, job)
+	limit := entry.Policy.RunTimeout(job.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, overtime(limit))
 	defer cancel()
 	returned := make(chan error, 1)
