@@ -195,6 +195,13 @@ func Outage(err error) bool {
 	return errors.Is(err, errServerConn) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, mysql.ErrInvalidConn)
 }
 
+// Away says that the server cannot be reached, or serves nobody now: waiting may
+// help. A wrong password or a missing table does not mend itself.
+func Away(err error) bool {
+	class := Classify(err)
+	return class == Unknown || class == Elsewhere || class == RetryTransaction
+}
+
 // duplicate says that a unique key refused a row.
 func duplicate(err error) bool {
 	var my *mysql.MySQLError
