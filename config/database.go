@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // Database says where the CMS's tables and our own are.
@@ -19,10 +20,13 @@ type Database struct {
 	Connection string `koanf:"connection"`
 	MaxOpen    int    `koanf:"max_open"`
 	Migrate    bool   `koanf:"migrate"`
+	// StartWait is how long run and work wait at their start for a database that
+	// does not answer.
+	StartWait time.Duration `koanf:"start_wait"`
 }
 
 func defaultDatabase() Database {
-	return Database{Claim: "auto", Layout: "stock", Connection: "database", MaxOpen: 20, Migrate: true}
+	return Database{Claim: "auto", Layout: "stock", Connection: "database", MaxOpen: 20, Migrate: true, StartWait: time.Minute}
 }
 
 var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_]{0,32}$`)
@@ -45,6 +49,7 @@ func (d Database) check(r *report) {
 	r.oneOf("database/claim", d.Claim, "auto", "skip", "cas")
 	r.oneOf("database/layout", d.Layout, "stock", "extended")
 	r.between("database/max_open", d.MaxOpen, 2, 1000)
+	r.atLeastFor("database/start_wait", d.StartWait, 0)
 	if d.Connection == "" {
 		r.add("database/connection", "it must have a name, usually database")
 	}

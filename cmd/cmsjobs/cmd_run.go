@@ -26,7 +26,7 @@ scheduler (schedule.enabled) and the web (http.enabled). TERM or INT stops all o
 		Example: "  cmsjobs --cms /var/www/site run\n  cmsjobs --cms /var/www/site run -n 4",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			r, err := a.openLoaded(c.Context(), changed(c, workFlags)...)
+			r, err := a.openWaiting(c.Context(), changed(c, workFlags)...)
 			if err != nil {
 				return a.unbegun(c.Context(), err)
 			}

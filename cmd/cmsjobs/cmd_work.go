@@ -40,7 +40,11 @@ A second signal ends the grace period at once.
 		Example: "  cmsjobs --cms /var/www/site work\n  cmsjobs work --queue high,default -n 4\n  cmsjobs work --stop-when-empty",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			r, err := a.openLoaded(c.Context(), changed(c, workFlags)...)
+			open := a.openWaiting
+			if o.once || o.stopWhenEmpty { // whoever starts these starts them again
+				open = a.openLoaded
+			}
+			r, err := open(c.Context(), changed(c, workFlags)...)
 			if err != nil {
 				return a.unbegun(c.Context(), err)
 			}

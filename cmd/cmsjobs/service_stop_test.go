@@ -66,12 +66,41 @@ func TestTermBeforeTheDatabaseAnswersIsAnOrderlyEnd(t *testing.T) {
 			}
 		})
 	}
-	s := newService(t, "", "--dsn", "mysql://root@127.0.0.1:1/cms")
+	s := newService(t, "", "--dsn", "mysql://root@127.0.0.1:1/cms", "--set", "database.start_wait=500ms")
 	s.launch()
 	<-s.done
 	_ = s.cmd.Wait()
 	if code := s.cmd.ProcessState.ExitCode(); code != exitDatabase {
 		t.Errorf("exit code %d without TERM, want %d:\n%s", code, exitDatabase, s.log())
+	}
+}
+
+// says waits until the service has logged words.
+func (s *service) says(words string) {
+	s.t.Helper()
+	for end := time.Now().Add(time.Minute); !strings.Contains(s.log(), words); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatalf("the service does not say %q:\n%s", words, s.log())
+		}
+	}
+}
+
+// A service whose database comes up after it waits for it.
+func TestAServiceWaitsForItsDatabase(t *testing.T) {
+	port := jobstest.Shared(t, jobstest.MySQL).Port
+	db := jobstest.Open(t, jobstest.MySQL)
+	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+		t.Fatal(err)
+	}
+	proxy := jobstest.NewProxy(t, port)
+	proxy.Refuse(true)
+	s := newService(t, "", "--dsn", strings.Replace(db.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1))
+	s.launch()
+	s.says("the database does not answer; waiting for it")
+	proxy.Refuse(false)
+	s.says("worker started")
+	if code, log := s.end(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, log)
 	}
 }
 
@@ -159,7 +188,7 @@ func stopInTrouble(t *testing.T, command string, grace time.Duration, running in
 	trouble func(*jobstest.Server) error) (took time.Duration, code int, log string) {
 	t.Helper()
 	server := jobstest.OwnMariaDB(t)
-	root := server.RootMariaDB(t)
+	root := server.RootMySQL(t)
 	if _, err := root.ExecContext(t.Context(), "CREATE DATABASE cms"); err != nil {
 		t.Fatal(err)
 	}

@@ -62,6 +62,34 @@ func (a *app) openLoaded(ctx context.Context, more ...config.Flag) (*rooms, erro
 	return a.open(ctx, l)
 }
 
+// openWaiting is openLoaded for services that last: for database.start_wait it
+// tries again while the database does not answer, as after a reboot.
+func (a *app) openWaiting(ctx context.Context, more ...config.Flag) (*rooms, error) {
+	l, err := a.load(more...)
+	if err != nil {
+		return nil, err
+	}
+	end := a.now().Add(l.Database.StartWait)
+	for wait := startWaitLeast; ; wait = min(2*wait, startWaitMost) {
+		r, err := a.open(ctx, l)
+		left := end.Sub(a.now())
+		if err == nil || !sqlstore.Away(err) || left <= 0 || ctx.Err() != nil {
+			return r, err
+		}
+		if wait == startWaitLeast {
+			a.logger(l.Log).Warn("the database does not answer; waiting for it", "at_most", l.Database.StartWait, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(err, ctx.Err())
+		case <-time.After(min(wait, left)):
+		}
+	}
+}
+
+// The waits between two tries to reach the database at a start.
+const startWaitLeast, startWaitMost = 250 * time.Millisecond, 4 * time.Second
+
 func (r *rooms) close() error {
 	var err error
 	if r.handlers.mail != nil {
@@ -102,7 +130,7 @@ func (r *rooms) openSite(context.Context) (err error) {
 
 func (r *rooms) openKinds(context.Context) error {
 	r.registry = jobs.NewRegistry()
-	r.breakers = breaker.New(r.ownDB, breaker.Config{})
+	r.breakers = breaker.New(r.ownDB, breaker.Config{Recovered: func(ctx context.Context, dependency string) error { return r.store.RunWaiting(ctx, dependency) }})
 	return registerKinds(r.registry, r)
 }
 

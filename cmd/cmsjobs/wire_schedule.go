@@ -24,7 +24,7 @@ func (r *rooms) scheduler() (*schedule.Scheduler, error) {
 	for _, e := range entries {
 		kinds[e.Name] = e.Job.Kind
 	}
-	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.store, History: r.store, Zone: r.scheduleZone, Ran: r.ran, Logger: r.log, CatchUp: r.config.Schedule.CatchUp,
+	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.store, Edits: r.store, History: r.store, Zone: r.scheduleZone, Ran: r.ran, Logger: r.log, CatchUp: r.config.Schedule.CatchUp,
 		Missed: r.tickMissed, Taken: func(entry string, at time.Time) { r.ticked(entry, kinds[entry], at) }})
 	if err != nil {
 		return nil, usageError{err}

@@ -41,26 +41,40 @@ func IsPermanent(err error) bool {
 
 type retryAfterError struct {
 	error
-	delay time.Duration
+	delay      time.Duration
+	dependency string
 }
 
 func (e retryAfterError) Unwrap() error { return e.error }
 
 // RetryAfter marks an error whose other side said when to come again (a rate
-// limit, an open circuit breaker): the job is given back for d, and the
-// attempt is not charged. RetryAfter(nil, d) is nil.
-func RetryAfter(err error, d time.Duration) error {
+// limit): the job is given back for d, and the attempt is not charged.
+// RetryAfter(nil, d) is nil.
+func RetryAfter(err error, d time.Duration) error { return WaitFor(err, "", d) }
+
+// WaitFor is RetryAfter for a job that needs a dependency which is out (an open
+// circuit breaker): it runs after d, or as soon as the dependency is back.
+func WaitFor(err error, dependency string, d time.Duration) error {
 	if err == nil {
 		return nil
 	}
-	return retryAfterError{err, max(d, 0)}
+	return retryAfterError{err, max(d, 0), dependency}
 }
 
-// AsRetryAfter returns the wait that RetryAfter put on err.
+// AsRetryAfter returns the wait that RetryAfter or WaitFor put on err.
 func AsRetryAfter(err error) (time.Duration, bool) {
 	var r retryAfterError
 	if errors.As(err, &r) {
 		return r.delay, true
 	}
 	return 0, false
+}
+
+// waitsFor returns the dependency that WaitFor put on err, or "".
+func waitsFor(err error) string {
+	var r retryAfterError
+	if errors.As(err, &r) {
+		return r.dependency
+	}
+	return ""
 }

@@ -199,7 +199,7 @@ func TestTicksAreUniqueOnACluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		clock := &steps{Store: store, now: start}
-		s, err := schedule.New(schedule.Config{Ticker: clock, CatchUp: time.Hour,
+		s, err := schedule.New(schedule.Config{Ticker: clock, Edits: store, CatchUp: time.Hour,
 			Zone:    func(context.Context) (*time.Location, error) { return time.UTC, nil },
 			Entries: []schedule.Entry{{Name: "every minute", Cron: "* * * * *", Policy: schedule.All, Limit: 100, Job: effectKind.Of(effect{Key: 1}).On("default")}}})
 		if err != nil {
@@ -248,3 +248,8 @@ type steps struct {
 }
 
 func (s *steps) Now(context.Context) (time.Time, error) { return s.now, nil }
+
+// FirstSeen says that every entry was always there.
+func (s *steps) FirstSeen(context.Context, map[string]string) (map[string]time.Time, error) {
+	return nil, nil
+}

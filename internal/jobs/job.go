@@ -23,11 +23,12 @@ type Job struct {
 	Metadata json.RawMessage
 	// Attempt counts starts, this one included: the first run is 1.
 	Attempt int
-	// MaxAttempts is the row's own limit where it has one, else the kind's.
+	// MaxAttempts is the kind's limit, or the row's own where that is lower.
 	MaxAttempts int
 	// Priority orders jobs inside a queue, higher first. Stock tables have none.
 	Priority int
-	// Timeout is the row's own limit on a run; 0 means the kind's.
+	// Timeout is the row's own limit on a run, which counts where it is shorter
+	// than the kind's; 0 is none.
 	Timeout time.Duration
 	// RunAt is when the job fell due, EnqueuedAt when its row was made, both by
 	// the database's clock.
@@ -105,6 +106,9 @@ type Settlement struct {
 	// Delay until the job is due again (Retried, Released), from the
 	// database's now.
 	Delay time.Duration
+	// WaitsFor names the dependency without which a released job cannot run; it
+	// is due when that is back. "" is none.
+	WaitsFor string
 	// Error says why, for a person: the message first, details and stack below.
 	Error string
 	// Result is what the handler left with SetResult; nil when nothing.

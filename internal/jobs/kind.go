@@ -22,9 +22,10 @@ type Kind[P any] struct {
 // Policy says how runs of a kind are limited and repeated. Zero fields mean
 // the defaults of DefaultPolicy.
 type Policy struct {
-	// MaxAttempts counts starts. A row's own limit wins over it.
+	// MaxAttempts counts starts. A row's own limit may be lower, not higher.
 	MaxAttempts int
-	// Timeout of one run, after which its context is cancelled.
+	// Timeout of one run, after which its context is cancelled. A row's own may be
+	// shorter, not longer.
 	Timeout time.Duration
 	// Backoff is the wait after a failed run.
 	Backoff Backoff
@@ -48,6 +49,27 @@ func DefaultPolicy() Policy {
 		Timeout:     300 * time.Second,
 		Backoff:     Exponential(60*time.Second, time.Hour),
 	}
+}
+
+// Attempts is how often a job may start whose row says so itself: rows come from
+// others and narrow the kind's limit only. What is not above 0 says nothing.
+func (p Policy) Attempts(rows ...int) int {
+	limit := p.MaxAttempts
+	for _, row := range rows {
+		if row > 0 {
+			limit = min(limit, row)
+		}
+	}
+	return limit
+}
+
+// RunTimeout is how long a run may take whose row says so itself: never longer
+// than the kind's; 0 says nothing.
+func (p Policy) RunTimeout(row time.Duration) time.Duration {
+	if row > 0 {
+		return min(row, p.Timeout)
+	}
+	return p.Timeout
 }
 
 func (p Policy) withDefaults() Policy {

@@ -27,7 +27,8 @@ type New struct {
 	Data     json.RawMessage
 	Metadata json.RawMessage
 	Priority int
-	// MaxAttempts is the row's own limit; 0 leaves it to the kind.
+	// MaxAttempts is the row's own limit, which may be lower than the kind's; 0
+	// leaves it to the kind.
 	MaxAttempts int
 	// RunAt is when it falls due; the zero time means Delay from the database's
 	// now.

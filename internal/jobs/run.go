@@ -35,6 +35,7 @@ type Run struct {
 	dropped   int
 	result    json.RawMessage
 	followUps []New
+	probe     retryAfterError // the zero value: none failed
 }
 
 // NewRun returns an empty run. now stamps log lines.
@@ -96,6 +97,23 @@ func FollowUp(ctx context.Context, next ...New) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.followUps = append(r.followUps, next...)
+}
+
+// ProbeFailed notes that the running job was let through to try a dependency
+// that was out, and found it out still. Unless the job succeeds or its error
+// is permanent, it is given back as WaitFor says: the try was ours, not its own.
+func ProbeFailed(ctx context.Context, dependency string, d time.Duration) {
+	r := runOf(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.probe = retryAfterError{delay: max(d, 0), dependency: dependency}
+}
+
+// failedProbe returns what ProbeFailed noted; ok is false when it noted nothing.
+func (r *Run) failedProbe() (delay time.Duration, dependency string, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.probe.delay, r.probe.dependency, r.probe.dependency != ""
 }
 
 // Snapshot returns the latest progress (nil when none was reported) and takes

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -15,7 +16,14 @@ type ClaimRequest struct {
 	Limit int
 	// Lease is how long the claim holds without renewal.
 	Lease time.Duration
+	// Whole asks for a look at every row of the queues before the claim says
+	// that none is due: for workers that then end, and do not look again.
+	Whole bool
 }
+
+// ErrUnseen is the error of a claim that took nothing and ended at its bounds
+// before it had seen all rows, as many of them are others': claim again at once.
+var ErrUnseen = errors.New("the claim has not seen all rows yet")
 
 // Source is where a worker gets jobs from and settles them. The store
 // implements it. Errors of the database come back as they are; ErrLeaseLost is
@@ -23,7 +31,7 @@ type ClaimRequest struct {
 type Source interface {
 	// Claim takes up to Limit due jobs of kinds that the store's registry
 	// knows. The claim is committed when it returns. No job is an empty
-	// result, not an error.
+	// result, not an error; ErrUnseen says that there was too much to look at.
 	Claim(ctx context.Context, r ClaimRequest) ([]Claimed, error)
 	// Renew extends leases by length from the database's now and returns them
 	// renewed, in the same order; a lost lease comes back as the zero Lease.

@@ -59,6 +59,23 @@ func TestATimeOutIsTheJobsFault(t *testing.T) {
 	}
 }
 
+// A row may ask for less time than its kind has, not for more: it comes from
+// somebody else, and would hold a slot for as long as it likes.
+func TestARowCannotLengthenItsTimeOut(t *testing.T) {
+	policy := jobs.Policy{Timeout: 5 * time.Second}
+	for row, want := range map[time.Duration]time.Duration{0: 5 * time.Second, time.Second: time.Second, time.Hour: 5 * time.Second} {
+		if got := policy.RunTimeout(row); got != want {
+			t.Errorf("a row that asks for %v gets %v, want %v", row, got, want)
+		}
+	}
+	s := newSite(t, jobstest.SQLite)
+	s.kind.Policy = jobs.Policy{Timeout: 50 * time.Millisecond}
+	s.run = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	s.MustExec(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', '{"type":"test.sql","timeout":3600}', 0, 1, 1)`)
+	s.runs(t)
+	s.charged(t, 1, 0, "retried")
+}
+
 // A process that is paused between its claim and the handler's first line does
 // not begin the job when it wakes: it is another's by then. The clock jumps past
 // the lease at each of its readings in turn.

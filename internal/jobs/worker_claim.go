@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -41,7 +42,10 @@ func (w *Worker) claimAll(ctx, life context.Context) {
 		room, queues := w.room(), w.openQueues()
 		var took int
 		if room > 0 && len(queues) > 0 {
-			took = w.claim(life, queues, room)
+			var unseen bool
+			if took, unseen = w.claim(life, queues, room); unseen {
+				continue
+			}
 		}
 		if w.finished(took, room) {
 			return
@@ -65,22 +69,23 @@ func (w *Worker) claimAll(ctx, life context.Context) {
 	}
 }
 
-// claim takes up to room jobs and hands them to the slots.
-func (w *Worker) claim(life context.Context, queues []string, room int) int {
+// claim takes up to room jobs and hands them to the slots. unseen says that
+// there were too many rows to look at: more may be due.
+func (w *Worker) claim(life context.Context, queues []string, room int) (took int, unseen bool) {
 	call, cancel := context.WithTimeout(life, callTimeout)
 	defer cancel()
 	asked := w.c.Now()
-	claimed, err := w.c.Source.Claim(call, ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: room, Lease: w.c.Lease})
-	if err != nil {
+	claimed, err := w.c.Source.Claim(call, ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: room, Lease: w.c.Lease, Whole: w.c.Once || w.c.StopWhenEmpty})
+	if err != nil && !errors.Is(err, ErrUnseen) {
 		w.trouble.note("claiming jobs", err)
-		return 0
+		return 0, false
 	}
 	w.well()
 	w.started.Add(int64(len(claimed)))
 	// The lease counts from before the question: the answer may have been long
 	// on its way.
 	w.held.take(claimed, asked)
-	return len(claimed)
+	return len(claimed), err != nil
 }
 
 // room is how many jobs may be claimed now. With more than one slot it waits

@@ -56,14 +56,6 @@ func (w *Worker) runOne(stop *stopPhases, x *holding) {
 	w.end(x, end)
 }
 
-// timeout is the row's own limit, else the kind's.
-func timeout(entry Entry, job Job) time.Duration {
-	if job.Timeout > 0 {
-		return job.Timeout
-	}
-	return entry.Policy.Timeout
-}
-
 // overtime is ErrTimeout with the limit, put into words when it happens only.
 type overtime time.Duration
 
@@ -77,7 +69,7 @@ func (o overtime) Unwrap() error { return ErrTimeout }
 func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, stop *stopPhases, x *holding,
 	entry Entry) error {
 	job := x.claimed.Job
-	limit := timeout(entry, job)
+	limit := entry.Policy.RunTimeout(job.Timeout)
 	ctx, done := context.WithTimeoutCause(ctx, limit, overtime(limit))
 	defer done()
 	alive := func() bool { return !x.overdue(w.c.Now(), w.c.Lease) }
@@ -213,15 +205,18 @@ func (w *Worker) settlement(x *holding, entry Entry, err, cause error) Settlemen
 	}
 	end.Error = err.Error()
 	delay, later := AsRetryAfter(err)
+	wait, dependency, probed := x.run.failedProbe()
 	switch {
 	case errors.Is(cause, ErrCancelled):
 		end.Verdict = Cancelled
 	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrLeaseLost):
 		end.Verdict = Released
 	case later:
-		end.Verdict, end.Delay = Released, delay
+		end.Verdict, end.Delay, end.WaitsFor = Released, delay, waitsFor(err)
 	case IsPermanent(err):
 		end.Verdict = Buried
+	case probed:
+		end.Verdict, end.Delay, end.WaitsFor = Released, wait, dependency
 	case !errors.Is(err, ErrTimeout) && w.c.DatabaseTrouble(err): // a run that took too long may have been in a query
 		end.Verdict, end.Delay = Released, entry.Policy.Backoff(1)
 	case job.Last():

@@ -282,6 +282,27 @@ func testEditsAreToldOnceInOrderAndByOneInstance(t *testing.T, engine jobstest.E
 	}
 }
 
+// A watcher that ends gives its lease back: the one that is started next, after
+// a restart, watches at once and not when the lease would have ended.
+func TestAWatcherThatEndsLetsTheNextOneWatch(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			n := newNewsroom(t, engine, "")
+			n.look()
+			other := n.another("second", nil)
+			if mine, err := other.lease(context.Background()); err != nil || mine {
+				t.Fatalf("both watch: %v, %v", mine, err)
+			}
+			ctx, stop := context.WithCancel(context.Background())
+			stop()
+			n.must(n.handler.NewWatcher().Run(ctx))
+			if mine, err := other.lease(context.Background()); err != nil || !mine {
+				t.Errorf("the next watcher has to wait: %v, %v", mine, err)
+			}
+		})
+	}
+}
+
 // Drafts with a date in a column of their own, on all databases.
 func TestDraftsWithADateArePublished(t *testing.T) {
 	model := Model{Model: cms.Model{Name: "posts", Class: "Post", Scheduled: true}, DateColumn: "publish_at"}

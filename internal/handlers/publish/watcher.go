@@ -33,8 +33,10 @@ type Watcher struct {
 // NewWatcher returns a watcher. It is not for several goroutines.
 func (h *Handler) NewWatcher() *Watcher { return &Watcher{h: h, rest: map[string]time.Time{}} }
 
-// Run looks until the context ends. Only one instance of many does at a time.
+// Run looks until the context ends. Only one instance of many does at a time;
+// when it ends, another may at once.
 func (w *Watcher) Run(ctx context.Context) error {
+	defer w.release(ctx)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -47,6 +49,20 @@ func (w *Watcher) Run(ctx context.Context) error {
 			w.h.c.Logger.ErrorContext(ctx, "the CMS could not be watched; the next look goes on where this one stopped", "error", err)
 		}
 		timer.Reset(w.h.c.Every)
+	}
+}
+
+// releaseTimeout bounds how long an ending watcher waits for the database.
+const releaseTimeout = time.Second
+
+// release gives the lease back, so that the next instance need not wait until
+// it ends by itself.
+func (w *Watcher) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	h := w.h
+	if _, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_watch SET "+h.until()+" = 0 WHERE name = ? AND holder = ?"), leaseRow, h.c.Name); err != nil {
+		h.c.Logger.WarnContext(ctx, "the watch of the CMS could not be given back; another instance takes it when its lease ends", "error", err)
 	}
 }
 

@@ -26,6 +26,9 @@ type Config struct {
 	// ProbeTimeout is how long a probe may take before another caller is let
 	// through, 2 min.
 	ProbeTimeout time.Duration
+	// Recovered is told of a dependency that is used again after it was out, so
+	// that what waited for it runs at once. nil tells nobody.
+	Recovered func(ctx context.Context, dependency string) error
 }
 
 // State of one breaker.
@@ -61,6 +64,9 @@ type Breakers struct {
 // New returns the breakers whose rows lie in db.
 func New(db *sqlx.DB, c Config) *Breakers {
 	defaults := Config{Failures: 10, Window: time.Minute, Wait: 30 * time.Second, MaxWait: 10 * time.Minute, ProbeTimeout: 2 * time.Minute}
+	if c.Recovered == nil {
+		c.Recovered = func(context.Context, string) error { return nil }
+	}
 	if c.Failures <= 0 {
 		c.Failures = defaults.Failures
 	}
@@ -101,7 +107,7 @@ func (b *Breakers) query(tail string) string {
 }
 
 // Allow returns nil when the dependency may be used now. Else the error wraps
-// ErrOpen and is marked by jobs.RetryAfter.
+// ErrOpen and is marked by jobs.WaitFor.
 func (b *Breakers) Allow(ctx context.Context, dependency string) error {
 	var r row
 	err := b.db.GetContext(ctx, &r, b.query(" WHERE dependency = ?"), key(dependency))
@@ -119,7 +125,7 @@ func (b *Breakers) Allow(ctx context.Context, dependency string) error {
 		r.RetryAt = r.Now + min(b.c.ProbeTimeout, 5*time.Second).Milliseconds() // another is probing: it will not be long
 	}
 	wait := time.Duration(r.RetryAt-r.Now) * time.Millisecond
-	return jobs.RetryAfter(fmt.Errorf("%s: %w; the last error was: %s", dependency, ErrOpen, r.LastError), wait)
+	return jobs.WaitFor(fmt.Errorf("%s: %w; the last error was: %s", dependency, ErrOpen, r.LastError), r.Dependency, wait)
 }
 
 // probe makes this caller the one that tries: a compare-and-set on retry_at.
@@ -134,7 +140,8 @@ func (b *Breakers) probe(ctx context.Context, r row) (bool, error) {
 }
 
 // Record tells how a use of the dependency ended: nil for success, and for any
-// answer that shows that it lives; an error for trouble that may pass.
+// answer that shows that it lives; an error for trouble that may pass. A job
+// whose use was a probe is not charged for that (jobs.ProbeFailed).
 func (b *Breakers) Record(ctx context.Context, dependency string, failure error) error {
 	if failure == nil {
 		return b.succeed(ctx, dependency)
@@ -166,7 +173,10 @@ func (b *Breakers) succeed(ctx context.Context, dependency string) error {
 	if err != nil {
 		return fmt.Errorf("closing the circuit breaker of %s: %w", dependency, err)
 	}
-	return nil
+	if r.State == Closed {
+		return nil
+	}
+	return b.c.Recovered(ctx, r.Dependency)
 }
 
 // fail counts a failure under the row's lock; false says that there is no row.
@@ -184,13 +194,20 @@ func (b *Breakers) fail(ctx context.Context, dependency string, failure error) (
 	if err != nil {
 		return false, err
 	}
+	before := r.State
 	r = b.c.after(r)
 	_, err = tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_breakers SET state = ?, failures = ?, first_failure_at = ?, trips = ?, retry_at = ?, last_error = ?, changed_at = ? WHERE dependency = ?"),
 		r.State, r.Failures, r.FirstFailure, r.Trips, r.RetryAt, jobs.PlainText(failure.Error(), 500), r.Now, r.Dependency)
 	if err != nil {
 		return false, err
 	}
-	return true, tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return false, err
+	}
+	if before != Closed {
+		jobs.ProbeFailed(ctx, r.Dependency, time.Duration(r.RetryAt-r.Now)*time.Millisecond)
+	}
+	return true, nil
 }
 
 // after is the row's next state when a use has failed now.
@@ -244,7 +261,10 @@ func (b *Breakers) Reset(ctx context.Context, dependency string) (bool, error) {
 		return false, fmt.Errorf("resetting the circuit breaker of %s: %w", dependency, err)
 	}
 	n, err := result.RowsAffected()
-	return n > 0, err
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, b.c.Recovered(ctx, key(dependency))
 }
 
 // key is the dependency as the column holds it.

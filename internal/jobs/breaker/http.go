@@ -23,7 +23,7 @@ type HTTP struct {
 }
 
 // RoundTrip sends r, or returns the error of Allow, which is marked by
-// jobs.RetryAfter and comes out of http.Client.Do wrapped.
+// jobs.WaitFor and comes out of http.Client.Do wrapped.
 func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	name := h.Name(r)
 	if name == "" {

@@ -154,6 +154,9 @@ func simulate(t testing.TB, w *world, end time.Time, step time.Duration, judge f
 	}
 	for _, zone := range zones { // what lies before the month was looked at
 		for _, e := range timetable(zone) {
+			if _, err := instances[0].store.FirstSeen(context.Background(), map[string]string{e.Name: e.Cron}); err != nil {
+				t.Fatal(err)
+			}
 			if _, won, err := instances[0].store.TakeTick(context.Background(), jobs.TickRecord{Entry: e.Name, Tick: w.now(), At: w.now(), Outcome: "skipped"}, nil); err != nil || !won {
 				t.Fatal(won, err)
 			}
@@ -207,7 +210,7 @@ type instance struct {
 func (in *instance) restart(t testing.TB) {
 	in.schedulers = nil
 	for _, name := range zones {
-		s, err := schedule.New(schedule.Config{Entries: timetable(name), Ticker: in.judge,
+		s, err := schedule.New(schedule.Config{Entries: timetable(name), Ticker: in.judge, Edits: in.store,
 			Zone: func(context.Context) (*time.Location, error) { return time.LoadLocation(name) }})
 		if err != nil {
 			t.Error(err)

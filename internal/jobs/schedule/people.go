@@ -22,7 +22,7 @@ func (s *Scheduler) Schedules(ctx context.Context) ([]jobs.ScheduleRecord, error
 	if err != nil {
 		return nil, fmt.Errorf("finding the schedule's zone: %w", err)
 	}
-	changes, err := s.c.Ticker.Changes(ctx)
+	changes, err := s.c.Edits.Changes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,9 +95,9 @@ func (s *Scheduler) ChangeSchedule(ctx context.Context, name string, change jobs
 		return err
 	}
 	if change.Reset {
-		return s.c.Ticker.SaveChange(ctx, name, nil)
+		return s.c.Edits.SaveChange(ctx, name, nil)
 	}
-	changes, err := s.c.Ticker.Changes(ctx)
+	changes, err := s.c.Edits.Changes(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *Scheduler) ChangeSchedule(ctx context.Context, name string, change jobs
 		}
 		c.Data = change.Data
 	}
-	return s.c.Ticker.SaveChange(ctx, name, &c)
+	return s.c.Edits.SaveChange(ctx, name, &c)
 }
 
 // Ticks lists an entry's ticks, newest first; "" lists those of all.

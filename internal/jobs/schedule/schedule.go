@@ -40,8 +40,9 @@ type Entry struct {
 	// Unless names a kind of which a job that was done within the last day makes
 	// this entry needless: it is a fallback.
 	Unless string
-	// since is when people last changed the entry.
-	since time.Time
+	// since is when people last changed the entry, begun when it was first seen
+	// with this cron expression: no moment before them is one of its ticks.
+	since, begun time.Time
 }
 
 // Ticker is the judge: the database that all instances share.
@@ -51,11 +52,19 @@ type Ticker interface {
 	// LastTicks are the newest ticks by entry of those taken since then, those
 	// by hand left out.
 	LastTicks(ctx context.Context, since time.Time) (map[string]time.Time, error)
+	// FirstSeen says since when each entry has its cron expression: entries are
+	// cron expressions by name. What it has not seen before, or not for a while in
+	// which others were seen, begins now.
+	FirstSeen(ctx context.Context, entries map[string]string) (map[string]time.Time, error)
 	// TakeTick writes a tick and enqueues its job in one transaction; job is nil
 	// for a tick that is only written down. won is false when the tick was taken
 	// before: then nothing is written.
 	TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.New) (r jobs.Receipt, won bool, err error)
-	// Changes are what people changed of the timetable, by entry.
+}
+
+// Edits are what people change of the timetable, in the same database.
+type Edits interface {
+	// Changes are by entry.
 	Changes(ctx context.Context) (map[string]jobs.ScheduleEdit, error)
 	// SaveChange keeps a change; a nil one takes the entry back to the timetable.
 	SaveChange(ctx context.Context, entry string, c *jobs.ScheduleEdit) error
@@ -70,6 +79,7 @@ type History interface {
 type Config struct {
 	Entries []Entry
 	Ticker  Ticker
+	Edits   Edits
 	History History
 	// Zone is asked at each ring: the CMS's setting may change.
 	Zone func(context.Context) (*time.Location, error)
@@ -87,12 +97,15 @@ type Config struct {
 }
 
 // Scheduler enqueues the jobs of a timetable.
-type Scheduler struct{ c Config }
+type Scheduler struct {
+	c    Config
+	seen seen
+}
 
 // New checks the timetable.
 func New(c Config) (*Scheduler, error) {
-	if c.Ticker == nil || c.Zone == nil {
-		return nil, errors.New("a scheduler needs a ticker and a zone")
+	if c.Ticker == nil || c.Edits == nil || c.Zone == nil {
+		return nil, errors.New("a scheduler needs a ticker, edits and a zone")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -115,7 +128,7 @@ func New(c Config) (*Scheduler, error) {
 		}
 		names[e.Name] = true
 	}
-	return &Scheduler{c}, nil
+	return &Scheduler{c: c}, nil
 }
 
 // Report says what a ring did.
@@ -144,6 +157,9 @@ func (s *Scheduler) Tick(ctx context.Context) (Report, error) {
 	if err != nil {
 		return r, err
 	}
+	if err := s.begin(ctx, entries, now); err != nil {
+		return r, err
+	}
 	var faults []error
 	for _, e := range entries {
 		if e.Paused {
@@ -168,7 +184,7 @@ func (s *Scheduler) longestCatchUp() time.Duration {
 // entries is the timetable with what people changed of it. A change that can
 // no longer be read leaves the entry as the timetable has it.
 func (s *Scheduler) entries(ctx context.Context) ([]Entry, error) {
-	changes, err := s.c.Ticker.Changes(ctx)
+	changes, err := s.c.Edits.Changes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +229,7 @@ func (s *Scheduler) ring(ctx context.Context, e Entry, now time.Time, zone *time
 		catchUp = min(catchUp, late)
 	}
 	after := now.Add(-max(catchUp, late))
-	for _, moment := range []time.Time{last[e.Name], e.since} {
+	for _, moment := range []time.Time{last[e.Name], e.since, e.begun} {
 		if moment.After(after) {
 			after = moment
 		}

@@ -2,14 +2,19 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// maxPages bounds how many pages of other people's rows one claim steps over;
-// the next claim goes on behind them.
-const maxPages = 20
+// maxPages bounds how many pages of other people's rows one claim steps over,
+// and sweepPages how many of them a sweep may read; the next claim goes on
+// behind them, at once (jobs.ErrUnseen).
+const (
+	maxPages   = 20
+	sweepPages = 4
+)
 
 // claim is one call of Claim.
 type claim struct {
@@ -20,6 +25,8 @@ type claim struct {
 	taken []jobs.Claimed
 	pages int
 	stood map[int64]bool // rows that were taken as twins
+	// unseen says that the claim ended at its bounds before it saw all rows.
+	unseen bool
 }
 
 // Claim implements jobs.Source. One claim is made at a time in a process: one
@@ -42,6 +49,9 @@ func (s *Store) Claim(ctx context.Context, r jobs.ClaimRequest) ([]jobs.Claimed,
 		// lasts, comes back with the next claim.
 		return c.taken, nil
 	}
+	if err == nil && c.unseen {
+		err = jobs.ErrUnseen
+	}
 	return nil, err
 }
 
@@ -59,14 +69,29 @@ func (c *claim) run(ctx context.Context) error {
 		return err
 	}
 	for _, queue := range c.r.Queues {
-		if c.want() <= 0 || c.pages >= maxPages {
+		if c.full() {
 			return nil
 		}
 		if err := c.queue(ctx, queue); err != nil {
 			return err
 		}
 	}
+	if c.r.Whole && len(c.taken) == 0 && !c.unseen {
+		return c.whole(ctx)
+	}
 	return nil
+}
+
+// full says that the claim has what it wants, or is at its bounds.
+func (c *claim) full() bool {
+	if c.want() <= 0 {
+		return true
+	}
+	if c.pages >= maxPages {
+		c.unseen = true
+		return true
+	}
+	return false
 }
 
 // queue claims from one queue, its classes of priority in order.
@@ -99,9 +124,12 @@ func (c *claim) queue(ctx context.Context, queue string) error {
 	return nil
 }
 
-// lane claims from one lane: first what a sweep finds below the floor, then at
-// the head.
+// lane claims from one lane: first rows that fall due now, then what a sweep
+// finds below the floor, then at the head.
 func (c *claim) lane(ctx context.Context, l *lane) error {
+	if err := c.fallenDue(ctx, l); err != nil {
+		return err
+	}
 	whole, err := c.sweep(ctx, l)
 	if err != nil || whole {
 		return err
@@ -115,17 +143,18 @@ func (c *claim) lane(ctx context.Context, l *lane) error {
 	if err != nil {
 		return err
 	}
-	for c.want() > 0 && c.pages < maxPages {
-		limit, asked := c.pageSize(), c.s.o.Clock()
-		found, now, err := c.s.read(ctx, c.s.db, c.s.inLane(l, l.head, end, c.s.t.waiting(), limit))
+	for !c.full() {
+		x, more, err := c.page(ctx, &l.headPage, func(limit int) look { return c.s.inLane(l, l.head, end, c.s.t.waiting(), limit) })
 		if err != nil {
 			return err
 		}
-		passed, err := c.advance(ctx, l, spare{found, now, asked})
+		before := len(c.taken)
+		passed, err := c.advance(ctx, l, x)
 		if err != nil {
 			return err
 		}
-		if l.atEnd = passed == len(found) && len(found) < limit; l.atEnd {
+		l.headPage.read(len(c.taken) > before)
+		if l.atEnd = passed == len(x.rows) && !more; l.atEnd {
 			l.head.id = max(l.head.id, end.id) // by id: delayed rows are below the floor now
 			return nil
 		}
@@ -149,53 +178,6 @@ func (c *claim) advance(ctx context.Context, l *lane, x spare) (passed int, err 
 	return passed, nil
 }
 
-// sweep looks for what appeared below the lane's floor. whole says that the
-// sweep saw the whole lane, so that there is no need to look at its head.
-func (c *claim) sweep(ctx context.Context, l *lane) (whole bool, err error) {
-	if !l.sweeping {
-		if c.s.o.Clock().Before(l.next) || (l.head == position{} && !l.atEnd) {
-			return false, nil
-		}
-		l.sweeping, l.sweep, l.sweepEnd, l.cost = true, position{}, l.head, 0
-		if l.atEnd {
-			l.sweepEnd = position{}
-		}
-	}
-	state := c.s.t.waiting()
-	if c.s.t.kind() == Stock { // an extended table has an index for lost leases: see expired
-		state = "(" + state + " OR " + c.s.t.expired(c.s.now(), c.s.retryAfter) + ")"
-	}
-	x, limit := c.leftover(&l.below), c.pageSize()
-	more := len(x.rows) > 0
-	if !more {
-		x.read = c.s.o.Clock()
-		if x.rows, x.now, err = c.s.read(ctx, c.s.db, c.s.inLane(l, l.sweep, l.sweepEnd, state, limit)); err != nil {
-			return false, err
-		}
-		l.cost += c.s.o.Clock().Sub(x.read)
-		more = len(x.rows) == limit
-	}
-	passed, err := c.process(ctx, l.queue, x.rows, x.now)
-	if err != nil {
-		return false, err
-	}
-	if passed > 0 {
-		l.sweep = position{x.rows[passed-1].at, x.rows[passed-1].id}
-	}
-	if passed < len(x.rows) || more {
-		if len(c.stood) == 0 {
-			l.below = x.without(passed)
-		}
-		return false, nil // goes on with the next claim
-	}
-	l.sweeping = false
-	l.next = c.s.o.Clock().Add(max(sweepShare*l.cost, sweepRest))
-	return l.sweepEnd == position{}, nil
-}
-
-// pageSize is how many candidates one read asks for.
-func (c *claim) pageSize() int { return max(c.want(), 20) }
-
 // lastID is the newest row of a queue, read where the order is by id: what the
 // claim saw as not due up to there need not be seen again by the next.
 func (s *Store) lastID(ctx context.Context, l *lane) (position, error) {
@@ -213,19 +195,31 @@ func (s *Store) lastID(ctx context.Context, l *lane) (position, error) {
 // expired takes jobs of an extended table whose worker let its lease run out.
 func (c *claim) expired(ctx context.Context, queue string) error {
 	k := c.s.classesOf(queue)
-	if c.s.o.Clock().Before(k.expired) {
+	if k.lost == 0 && c.s.o.Clock().Before(k.expired) {
 		return nil
 	}
-	l := look{where: "queue = ? AND " + c.s.t.expired(c.s.now(), c.s.retryAfter), args: []any{queue}, order: " ORDER BY id", limit: c.pageSize()}
-	found, now, err := c.s.read(ctx, c.s.db, l)
-	if err != nil {
-		return err
+	for !c.full() {
+		x, more, err := c.page(ctx, &k.lostPage, func(limit int) look {
+			return look{where: fmt.Sprintf("queue = ? AND id > %d AND ", k.lost) + c.s.t.expired(c.s.now(), c.s.retryAfter), args: []any{queue}, order: " ORDER BY id", limit: limit}
+		})
+		if err != nil {
+			return err
+		}
+		before := len(c.taken)
+		passed, err := c.process(ctx, queue, x.rows, x.now)
+		if err != nil {
+			return err
+		}
+		k.lostPage.read(len(c.taken) > before)
+		if passed > 0 {
+			k.lost = x.rows[passed-1].id
+		}
+		if passed == len(x.rows) && !more {
+			k.lost, k.expired = 0, c.s.o.Clock().Add(min(c.r.Lease/4, 5*time.Second))
+			return nil
+		}
 	}
-	passed, err := c.process(ctx, queue, found, now)
-	if err == nil && passed == len(found) && len(found) < l.limit {
-		k.expired = c.s.o.Clock().Add(min(c.r.Lease/4, 5*time.Second))
-	}
-	return err
+	return nil
 }
 
 // process goes through candidates in their order, takes what can run here, and

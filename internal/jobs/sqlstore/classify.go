@@ -89,13 +89,7 @@ func (s *Store) complete(queue string, c *candidate, e jobs.Envelope) {
 	if e.UUID == "" || len(e.UUID) > 191 || e.UUID != writable(e.UUID) {
 		e.UUID = DerivedUUID(s.t.shape().plain, c.id, c.created)
 	}
-	limit := c.policy.MaxAttempts
-	if e.MaxTries > 0 {
-		limit = e.MaxTries
-	}
-	if c.max > 0 {
-		limit = c.max
-	}
+	limit := c.policy.Attempts(e.MaxTries, c.max)
 	c.rescued = c.locked.Valid || c.status == "processing"
 	c.job = jobs.Job{ID: c.id, UUID: e.UUID, Kind: e.Kind, Queue: queue, Data: orObject(e.Data), Metadata: orObject(e.Metadata), Attempt: c.attempts + 1, MaxAttempts: limit,
 		Priority: c.priority, Timeout: e.Timeout, RunAt: time.Unix(c.due, 0).UTC(), EnqueuedAt: time.Unix(c.created, 0).UTC()}

@@ -13,6 +13,10 @@ import (
 // to keep nobody waiting.
 const chunk = 500
 
+// waitsKept is how long it is kept in mind that a job waits for a dependency:
+// by then it ran, or asked again.
+const waitsKept = 24 * time.Hour
+
 // DeleteStaleWorkers removes workers that have said nothing for so long.
 func (s *Store) DeleteStaleWorkers(ctx context.Context, silent time.Duration) (int64, error) {
 	n, err := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_workers WHERE beat_at < %s - %d", s.millis(), silent.Milliseconds()))
@@ -62,6 +66,9 @@ func (s *Store) ResetStuck(ctx context.Context, grace time.Duration) (int64, err
 func (s *Store) RotateRuns(ctx context.Context, completedDays, failedDays int) (int64, error) {
 	if err := s.pruneFlows(ctx); err != nil {
 		return 0, err
+	}
+	if _, err := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_waits WHERE at < %s - %d", s.millis(), waitsKept.Milliseconds())); err != nil {
+		return 0, fmt.Errorf("forgetting what jobs waited for: %w", err)
 	}
 	var deleted int64
 	for days, outcomes := range map[int][]string{completedDays: {"completed", "released", "retried", "cancelled"}, failedDays: {"failed", "crashed"}} {

@@ -81,7 +81,7 @@ func (c *combiner) work(ctx context.Context, s *Store, batch []*order) {
 		all = append(all, o.list...)
 	}
 	receipts, err := s.insertInTx(ctx, all)
-	if err != nil && len(batch) > 1 && Classify(err) != Unknown {
+	if err != nil && len(batch) > 1 && !Classify(err).unclear() {
 		for _, o := range batch { // one caller's fault is not the others'
 			o.receipts, o.err = s.insertInTx(ctx, o.list)
 			close(o.done)

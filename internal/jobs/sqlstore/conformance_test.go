@@ -31,6 +31,7 @@ func TestConformance(t *testing.T) {
 		{"rows of others are not touched", conformRowsOfOthersAreNotTouched},
 		{"poison is buried and the queue goes on", conformPoisonIsBuriedAndTheQueueGoesOn},
 		{"a job that kills its workers ends", conformAJobThatKillsItsWorkersEnds},
+		{"a row narrows its limits", conformARowNarrowsItsLimits},
 		{"attempts at the columns limit", conformAttemptsAtTheColumnsLimit},
 		{"unique", conformUnique},
 		{"coalesce", conformCoalesce},
@@ -385,12 +386,28 @@ func conformAJobThatKillsItsWorkersEnds(t *testing.T, f *fixture) {
 	}
 }
 
+// A row comes from somebody else: it may ask for fewer starts than its kind has,
+// not for more.
+func conformARowNarrowsItsLimits(t *testing.T, f *fixture) {
+	for asked, want := range map[int]int{2: 2, 50: 3} {
+		f.enqueue(job(`1`).WithMaxAttempts(asked))
+		c := f.claim(1)
+		if len(c) != 1 || c[0].Job.MaxAttempts != want {
+			t.Fatalf("a row that asks for %d starts: %+v, want %d", asked, c, want)
+		}
+		if r, err := f.Job(bg, c[0].Job.UUID); err != nil || r.MaxAttempts != want {
+			t.Errorf("people see %d starts, want %d, %v", r.MaxAttempts, want, err)
+		}
+		f.settle(end(c[0], jobs.Completed))
+	}
+}
+
 func conformAttemptsAtTheColumnsLimit(t *testing.T, f *fixture) {
 	limit := f.Store.t.shape().attemptsLimit
 	if limit == 0 {
 		t.Skip("the column has no limit that matters")
 	}
-	f.insertRaw("default", `{"type":"test.plain","maxTries":100000}`)
+	f.insertRaw("default", `{"type":"test.often"}`)
 	f.db.MustExec(fmt.Sprintf("UPDATE jobs SET attempts = %d", limit))
 	c := f.claim(1)
 	if len(c) != 1 || c[0].Fault == nil {

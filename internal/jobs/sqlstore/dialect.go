@@ -29,7 +29,8 @@ var dialects = map[string]dialect{
 		millis:    "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())*1000) AS BIGINT)",
 		forUpdate: " FOR UPDATE", skipLocked: " FOR UPDATE SKIP LOCKED", bytes: "octet_length", maxParams: 60000, bind: sqlx.DOLLAR},
 	// A write transaction of SQLite is alone: BEGIN IMMEDIATE is its row lock.
-	"sqlite": {name: "sqlite", quote: `"`, now: "unixepoch()", millis: "CAST(unixepoch('subsec')*1000 AS INTEGER)",
+	// Not ": SQLite takes the name of a column that is not there for a text then.
+	"sqlite": {name: "sqlite", quote: "`", now: "unixepoch()", millis: "CAST(unixepoch('subsec')*1000 AS INTEGER)",
 		bytes: "octet_length", maxParams: 30000, bind: sqlx.QUESTION},
 }
 

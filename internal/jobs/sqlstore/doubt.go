@@ -79,7 +79,7 @@ func (s *Store) giveBackDoubted(ctx context.Context, d doubt) (n int64, err erro
 
 // unanswered notes the claim of rows where err leaves its outcome open.
 func (s *Store) unanswered(c *claim, rows []*candidate, until int64, err error) error {
-	if Classify(err) == Unknown && !errors.Is(err, errContended) {
+	if Classify(err).unclear() && !errors.Is(err, errContended) {
 		s.doubt(c, rows, until)
 	}
 	return err

@@ -12,7 +12,7 @@ import (
 // Enqueue implements jobs.Enqueuer: all jobs, or none. Callers that come at the
 // same time share a transaction.
 //
-// An error that Classify calls Unknown says that the jobs may be there or not:
+// An error that Classify calls Unknown or TooSlow says that the jobs may be there or not:
 // enqueue them again with the same UUIDs, and each is there once.
 func (s *Store) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
 	prepared, err := s.prepare(list)

@@ -33,41 +33,59 @@ const (
 	Elsewhere
 	// JobsFault: the data that a job brought does not fit. Repeating does not help.
 	JobsFault
-	// StopClaiming: the database needs a person (disk full, rights or tables missing).
+	// StopClaiming: the server needs a person (disk full, file damaged, login refused).
 	StopClaiming
+	// Schema: the tables are not as the statement needs them: a right, a table or
+	// a column is missing, or its numbers have run out. Our own statements stop
+	// until that is mended; a handler's own statement is its job's fault.
+	Schema
+	// TooSlow: the server ended the statement, which took longer than it lets
+	// one. What was being written may have happened or not.
+	TooSlow
 	// Other is an error that the database reports and this table does not name.
 	Other
 )
 
 // String is the class's name in logs.
 func (c Class) String() string {
-	return [...]string{"not the database", "retry the transaction", "connection lost, outcome unknown", "connect elsewhere", "the job's fault", "stop claiming", "other"}[c]
+	return [...]string{"not the database", "retry the transaction", "connection lost, outcome unknown", "connect elsewhere", "the job's fault", "stop claiming",
+		"a right, table or column is missing", "the statement took too long", "other"}[c]
 }
 
-// Trouble says that the error is the database's and not the job's: no attempt
-// is charged for it.
-func (c Class) Trouble() bool {
+// Trouble says of an error of the queue's own statements that the database is
+// in the way, and no job.
+func (c Class) Trouble() bool { return c.server() || c == Schema || c == TooSlow }
+
+// server says that the error is the server's, whoever asked it what.
+func (c Class) server() bool {
 	return c == RetryTransaction || c == Unknown || c == Elsewhere || c == StopClaiming
 }
+
+// unclear says that what was being written may have happened or not.
+func (c Class) unclear() bool { return c == Unknown || c == TooSlow }
 
 // mysqlClasses are the server's and client's error numbers
 // (https://mariadb.com/kb/en/mariadb-error-code-reference/; 8022 and 9007 are TiDB's).
 var mysqlClasses = map[Class][]uint16{
 	RetryTransaction: {1213, 1205, 1020, 1047, 8022, 9007},
-	Unknown:          {2006, 2013, 1927, 1053, 1317, 1158, 1159, 1160, 1161, 1969, 3024},
+	Unknown:          {2006, 2013, 1927, 1053, 1317, 1158, 1159, 1160, 1161},
 	Elsewhere:        {1290, 1792, 1836, 1129, 1040, 1203, 1226},
 	JobsFault:        {1264, 1366, 1406, 1292, 1153, 3140, 1300, 3819, 4025},
-	StopClaiming:     {1114, 1021, 28, 1044, 1045, 1142, 1143, 1146, 1054, 1049, 167, 1467},
+	StopClaiming:     {1114, 1021, 28, 1045, 1049, 1698},
+	Schema:           {1044, 1142, 1143, 1146, 1054, 1227, 1356, 1370, 167, 1467},
+	TooSlow:          {1969, 3024},
 }
 
 // postgresClasses are SQLSTATEs, or their first two characters
 // (https://www.postgresql.org/docs/current/errcodes-appendix.html).
 var postgresClasses = map[Class][]string{
 	RetryTransaction: {"40001", "40P01", "55P03"},
-	Unknown:          {"08", "57P01", "57P02", "57P05", "57014", "25P03"},
+	Unknown:          {"08", "57P01", "57P02", "57P05", "25P03"},
 	Elsewhere:        {"25006", "53300", "57P03", "53200"},
 	JobsFault:        {"22", "23502", "23514"},
-	StopClaiming:     {"53100", "42501", "42P01", "42703", "28", "3D000", "58030"},
+	StopClaiming:     {"53100", "28", "3D000", "58030"},
+	Schema:           {"42501", "42P01", "42703", "3F000", "2200H"},
+	TooSlow:          {"57014"},
 }
 
 // sqliteClasses are primary result codes (https://sqlite.org/rescode.html).
@@ -77,6 +95,7 @@ var sqliteClasses = map[Class][]int{
 	Elsewhere:        {8, 15},         // READONLY, PROTOCOL
 	JobsFault:        {18, 20},        // TOOBIG, MISMATCH
 	StopClaiming:     {13, 14, 11, 3}, // FULL, CANTOPEN, CORRUPT, PERM
+	Schema:           {23},            // AUTH
 }
 
 // sqliteConstraints are the extended codes of CHECK, NOT NULL, triggers and
@@ -120,7 +139,7 @@ func classifyPostgres(code string) Class {
 
 func classifySQLite(err *sqlite.Error) Class {
 	if strings.Contains(err.Error(), "no such table") || strings.Contains(err.Error(), "no such column") {
-		return StopClaiming
+		return Schema
 	}
 	if slices.Contains(sqliteConstraints, err.Code()) {
 		return JobsFault
@@ -155,20 +174,32 @@ func classifyConnection(err error) Class {
 // any network.
 var errConnect = errors.New("connecting to the database")
 
-// Outage says that an error which a handler returned is the database's fault,
-// so that the job is not charged for it. A handler has files and connections
-// of its own: where Classify, which is asked about calls of the database only,
-// takes a lost connection for the database's, Outage wants the name of a
-// driver on it.
+// Outage says that an error which a handler returned is the server's trouble,
+// so that the job is not charged for it. What a handler's statement itself is
+// refused for (a right, table or column that is missing, its syntax, its data,
+// a key) is the job's own: it would come again for ever. A handler has files
+// and connections of its own, too: where Classify, which is asked about calls
+// of the database only, takes a lost connection for the database's, Outage
+// wants the name of a driver on it.
 func Outage(err error) bool {
 	var my *mysql.MySQLError
 	var pg *pgconn.PgError
 	var lite *sqlite.Error
 	var connect *pgconn.ConnectError
-	if errors.As(err, &my) || errors.As(err, &pg) || errors.As(err, &lite) || errors.As(err, &connect) {
-		return Classify(err).Trouble()
+	switch {
+	case errors.Is(err, errConnect), errors.As(err, &connect): // no statement was asked yet
+		return true
+	case errors.As(err, &my), errors.As(err, &pg), errors.As(err, &lite):
+		return Classify(err).server()
 	}
-	return errors.Is(err, errConnect) || errors.Is(err, errServerConn) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, mysql.ErrInvalidConn)
+	return errors.Is(err, errServerConn) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, mysql.ErrInvalidConn)
+}
+
+// Away says that the server cannot be reached, or serves nobody now: waiting may
+// help. A wrong password or a missing table does not mend itself.
+func Away(err error) bool {
+	class := Classify(err)
+	return class == Unknown || class == Elsewhere || class == RetryTransaction
 }
 
 // duplicate says that a unique key refused a row.

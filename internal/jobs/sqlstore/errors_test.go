@@ -28,7 +28,9 @@ func TestClassify(t *testing.T) {
 		Unknown:          {2006, 2013, 1927, 1053, 1317},
 		Elsewhere:        {1290, 1792, 1836, 1129, 1040, 1226},
 		JobsFault:        {1264, 1366, 1406, 1292, 1153, 3140, 3819, 4025},
-		StopClaiming:     {1114, 1021, 28, 1044, 1142, 1146, 1054},
+		StopClaiming:     {1114, 1021, 28, 1045},
+		Schema:           {1044, 1142, 1146, 1054},
+		TooSlow:          {1969, 3024},
 		Other:            {1064, 1062},
 	} {
 		for _, n := range numbers {
@@ -38,7 +40,7 @@ func TestClassify(t *testing.T) {
 		}
 	}
 	for code, class := range map[string]Class{"40001": RetryTransaction, "40P01": RetryTransaction, "55P03": RetryTransaction, "08006": Unknown, "57P01": Unknown, "25006": Elsewhere,
-		"53300": Elsewhere, "57P03": Elsewhere, "22001": JobsFault, "22021": JobsFault, "23514": JobsFault, "53100": StopClaiming, "42501": StopClaiming, "42P01": StopClaiming, "42703": StopClaiming, "23505": Other} {
+		"53300": Elsewhere, "57P03": Elsewhere, "22001": JobsFault, "22021": JobsFault, "23514": JobsFault, "53100": StopClaiming, "42501": Schema, "42P01": Schema, "42703": Schema, "57014": TooSlow, "23505": Other} {
 		if got := Classify(fmt.Errorf("settling: %w", &pgconn.PgError{Code: code})); got != class {
 			t.Errorf("PostgreSQL %s is %v, want %v", code, got, class)
 		}
@@ -85,7 +87,7 @@ func TestClassifyRealErrors(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			db := jobstest.Open(t, engine)
-			if _, err := db.Exec("SELECT x FROM nowhere"); Classify(err) != StopClaiming {
+			if _, err := db.Exec("SELECT x FROM nowhere"); Classify(err) != Schema || Outage(err) {
 				t.Errorf("no such table: %v is %v", err, Classify(err))
 			}
 			db.MustExec("CREATE TABLE k (id INTEGER PRIMARY KEY, w VARCHAR(3))")
@@ -93,7 +95,7 @@ func TestClassifyRealErrors(t *testing.T) {
 			if _, err := db.Exec("INSERT INTO k VALUES (1, 'c')"); Classify(err) != Other || !duplicate(err) {
 				t.Errorf("duplicate key: %v is %v", err, Classify(err))
 			}
-			if _, err := db.Exec("SELECT w FROM k WHERE absent = 1"); Classify(err) != StopClaiming {
+			if _, err := db.Exec("SELECT w FROM k WHERE absent = 1"); Classify(err) != Schema || Outage(err) {
 				t.Errorf("no such column: %v is %v", err, Classify(err))
 			}
 			if _, err := db.Exec("INSERT INTO k VALUES (3, 'too long')"); engine != jobstest.SQLite && Classify(err) != JobsFault {

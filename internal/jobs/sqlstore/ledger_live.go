@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -174,18 +175,13 @@ func (s *Store) envelope(payload []byte, size int64) (jobs.Envelope, jobs.Origin
 	return e, origin
 }
 
-// limitOf is how often a job may start: the column's word, the payload's, the
-// kind's; 0 where nobody says it.
+// limitOf is how often a job may start; of a kind that nobody here knows, by
+// the column's word or the payload's, 0 where neither says it.
 func (s *Store) limitOf(kind string, tries, column int) int {
-	switch entry, known := s.o.Registry.Lookup(kind); {
-	case column > 0:
-		return column
-	case tries > 0:
-		return tries
-	case known:
-		return entry.Policy.MaxAttempts
+	if entry, known := s.o.Registry.Lookup(kind); known {
+		return entry.Policy.Attempts(tries, column)
 	}
-	return 0
+	return cmp.Or(max(column, 0), max(tries, 0))
 }
 
 func unix(seconds int64) time.Time {

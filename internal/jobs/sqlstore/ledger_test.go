@@ -286,14 +286,14 @@ func ledgerHastens(t *testing.T, f *fixture) {
 func ledgerRevives(t *testing.T, f *fixture) {
 	var uuids []string
 	for i := range 3 {
-		uuids = append(uuids, f.bury(one(fmt.Sprintf(`{"n":%d}`, i)).WithMaxAttempts(9), "e").UUID)
+		uuids = append(uuids, f.bury(one(fmt.Sprintf(`{"n":%d}`, i)).WithMaxAttempts(2), "e").UUID)
 	}
 	f.failedPHP()
 	if n, err := f.Revive(bg, jobs.Filter{UUIDs: uuids[:1]}, 1); err != nil || n != 1 {
 		t.Fatalf("Revive one = %d, %v", n, err)
 	}
 	got := f.claim(5)
-	if len(got) != 1 || got[0].Job.UUID != uuids[0] || got[0].Job.Attempt != 1 || got[0].Job.MaxAttempts != 9 || string(got[0].Job.Data) != `{"n":0}` {
+	if len(got) != 1 || got[0].Job.UUID != uuids[0] || got[0].Job.Attempt != 1 || got[0].Job.MaxAttempts != 2 || string(got[0].Job.Data) != `{"n":0}` {
 		t.Fatalf("the revived job is claimed as %+v", got)
 	}
 	if n, err := f.Revive(bg, jobs.Filter{}, 2); err != nil || n != 2 {

@@ -44,6 +44,7 @@ type Store struct {
 	mu      sync.Mutex        // never held while the database is asked
 	unclear map[string]bool   // settlements whose answer was lost, by lease
 	tried   map[int64][]int64 // what unanswered renewals may have written, by row
+	delays  delays            // see delays.go
 	combine combiner
 	rescue  rescue // see rescue.go
 
@@ -64,6 +65,7 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Store, error) {
 	}
 	s := &Store{o: o, db: db, ownDB: cmp.Or(o.OwnDB, db), d: d, retryAfter: int64(o.RetryAfter / time.Second),
 		claiming: make(chan struct{}, 1), lanes: map[laneKey]*lane{}, classes: map[string]*classes{}, heldBack: map[string][]int64{}, doubts: map[int64]doubt{},
+		delays:  delays{map[string]map[int64]time.Time{}, map[string]map[time.Time]bool{}},
 		unclear: map[string]bool{}, tried: map[int64][]int64{}, places: map[string]int{}, maxBatch: 1000}
 	if s.ownDB.DriverName() != db.DriverName() {
 		return nil, errors.New("the database of our own tables must be of the same kind as the CMS's")
@@ -135,7 +137,7 @@ func (s *Store) checkOwn(ctx context.Context) error {
 	touch := s.d.upsert("cmsjobs_orders", "name, at", "('probe', 0)", "name", "at")
 	err := s.repeated(ctx, "opening the store", func() error { _, err := s.exec(ctx, s.ownDB, touch); return err })
 	if err != nil {
-		if Classify(err) == StopClaiming {
+		if Classify(err) == Schema {
 			return fmt.Errorf("our own tables (cmsjobs_*) are not there or not writable: run \"cmsjobs migrate up\": %w", err)
 		}
 		return explain("writing to our own tables", err)

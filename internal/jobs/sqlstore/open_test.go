@@ -142,7 +142,7 @@ func testAttemptsColumns(t *testing.T, engine jobstest.Engine) {
 					t.Fatalf("the limit is read as %d", d.AttemptsLimit)
 				}
 				for _, attempts := range []int{limit - 1, limit} {
-					f.insertRaw("default", fmt.Sprintf(`{"type":"test.plain","maxTries":%d}`, limit+500))
+					f.insertRaw("default", fmt.Sprintf(`{"type":"test.often","maxTries":%d}`, limit+500))
 					db.MustExec("UPDATE jobs SET attempts = ?", attempts)
 					got := f.claim(1)
 					if len(got) != 1 || (got[0].Fault != nil) != (attempts == limit) {

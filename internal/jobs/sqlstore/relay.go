@@ -28,7 +28,7 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 	}
 	results := make([]error, 1)
 	if err := s.settle(ctx, []ending{{Settlement: checked(&end)}}, results, n); err != nil {
-		if n != nil && Classify(err) == Unknown {
+		if n != nil && Classify(err).unclear() {
 			s.doubt(n.claim, []*candidate{n.row}, n.until)
 		}
 		return nil, nil, s.noted(err)
@@ -47,7 +47,7 @@ func (s *Store) foreseen(r jobs.ClaimRequest) *next {
 		return nil
 	}
 	l := s.foremost(r.Queues[0])
-	if l == nil || l.sweeping || !s.o.Clock().Before(l.next) {
+	if now := s.o.Clock(); l == nil || l.sweeping || !now.Before(l.next) || l.long && (!now.Before(l.pending.next) || l.pending.isRipe(now)) {
 		return nil
 	}
 	c := s.newClaim(r)

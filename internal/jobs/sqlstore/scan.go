@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -17,7 +18,8 @@ import (
 // another's, so that no claim steps twice over PHP's rows, delayed rows or
 // deleted rows that the server has not purged. What appears below the floor (a
 // late commit, a retried or ripened row, a lease that ran out) is found by
-// sweeps from the start, which come as often as they are cheap.
+// sweeps from the start, which come as often as they are cheap. Where many rows
+// of others make them dear, pending finds what falls due at a known time.
 type lane struct {
 	queue    string
 	priority int
@@ -30,8 +32,17 @@ type lane struct {
 	sweepEnd position // zero: to the end
 	cost     time.Duration
 	next     time.Time // of Options.Clock: no sweep before it
+	pages    int       // that this sweep has read
 
-	ahead, below spare // of the head, and of the sweep
+	headPage, sweepPage pageSize
+	ahead, below        spare // of the head, and of the sweep
+
+	// long says that sweeps read too much to come often: pending has the rows
+	// that fall due in the meantime.
+	long    bool
+	pending pending
+	// looking and looked are of a claim that must see the whole lane.
+	looking, looked bool
 }
 
 // spare are candidates that the last look found and the claim had no room for: the next claim need not look. They are stale, which the claim's
@@ -147,6 +158,7 @@ type look struct {
 	order string
 	hint  string
 	limit int
+	whole int // up to how many bytes payloads are read whole; 0 is oversize
 }
 
 // inLane looks at rows of a lane between two positions.
@@ -160,9 +172,9 @@ func (s *Store) inLane(l *lane, from, to position, state string, limit int) look
 // reading is the statement of a look.
 func (s *Store) reading(l look) string {
 	t := s.t.shape()
-	now := s.now()
+	now, whole := s.now(), cmp.Or(l.whole, oversize)
 	return strings.Join([]string{"SELECT id,", t.due.text(), ",", t.due.seconds(), ",", t.created.seconds(), ", attempts,", t.locked.seconds(), ",", s.t.columns(), ",",
-		s.d.bytes, "(", t.payload, "), CASE WHEN", s.d.bytes, "(", t.payload, ") <=", fmt.Sprint(oversize), "THEN", t.payload, "ELSE SUBSTR(", t.payload, ", 1,", fmt.Sprint(sniffed), ") END,", now,
+		s.d.bytes, "(", t.payload, "), CASE WHEN", s.d.bytes, "(", t.payload, ") <=", fmt.Sprint(whole), "THEN", t.payload, "ELSE SUBSTR(", t.payload, ", 1,", fmt.Sprint(min(whole, sniffed)), ") END,", now,
 		"FROM", t.name, l.hint, "WHERE", l.where, "AND", t.due.name, "<=", t.due.of(now),
 		"AND NOT", s.d.opensWith(t.payload, phpJob), l.order, "LIMIT", fmt.Sprint(l.limit)}, " ")
 }
@@ -207,6 +219,8 @@ type classes struct {
 	priorities []int
 	next       time.Time // when they are read again
 	expired    time.Time // when lost leases are looked for again
+	lost       int64     // how far this look for them is; 0 before the first row
+	lostPage   pageSize
 }
 
 func (s *Store) classesOf(queue string) *classes {

@@ -70,6 +70,7 @@ func (s *Store) settle(ctx context.Context, ends []ending, results []error, n *n
 	case err == nil:
 		s.forget(ends)
 		s.wakeFor(ends)
+		s.noteDelays(ends)
 		return nil
 	case refusal(err):
 		if n != nil {
@@ -103,7 +104,7 @@ func (s *Store) write(ctx context.Context, t tx, ends []ending) error {
 	if err := s.removeAndGiveBack(ctx, t, ends); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context, Tx, []ending) error{s.recordRuns, s.freePlaces, s.freeKeys, s.storeLines, s.dropCancels} {
+	for _, step := range []func(context.Context, Tx, []ending) error{s.recordRuns, s.freePlaces, s.freeKeys, s.storeLines, s.dropCancels, s.recordWaits} {
 		if err := step(ctx, t.own, ends); err != nil {
 			return err
 		}

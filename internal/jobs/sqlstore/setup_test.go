@@ -18,6 +18,7 @@ import (
 var (
 	plainKind    = jobs.Kind[json.RawMessage]{Name: "test.plain"}
 	limitedKind  = jobs.Kind[json.RawMessage]{Name: "test.limited", Policy: jobs.Policy{Limit: 2}}
+	oftenKind    = jobs.Kind[json.RawMessage]{Name: "test.often", Policy: jobs.Policy{MaxAttempts: 100_000}}
 	coalesceKind = jobs.Kind[json.RawMessage]{Name: "test.coalesce", Policy: jobs.Policy{Coalesce: true}}
 )
 
@@ -26,6 +27,7 @@ func registry() *jobs.Registry {
 	never := func(context.Context, jobs.Job, json.RawMessage) error { return nil }
 	jobs.Handle(r, plainKind, never)
 	jobs.Handle(r, limitedKind, never)
+	jobs.Handle(r, oftenKind, never)
 	jobs.Handle(r, coalesceKind, never)
 	return r
 }

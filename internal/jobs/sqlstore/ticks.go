@@ -81,7 +81,7 @@ func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.New) 
 	return receipt, err == nil, err
 }
 
-// Changes implements schedule.Ticker.
+// Changes implements schedule.Edits.
 func (s *Store) Changes(ctx context.Context) (map[string]jobs.ScheduleEdit, error) {
 	changes := map[string]jobs.ScheduleEdit{}
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
@@ -111,7 +111,7 @@ func (s *Store) Changes(ctx context.Context) (map[string]jobs.ScheduleEdit, erro
 	return changes, nil
 }
 
-// SaveChange implements schedule.Ticker.
+// SaveChange implements schedule.Edits.
 func (s *Store) SaveChange(ctx context.Context, entry string, c *jobs.ScheduleEdit) error {
 	if c == nil {
 		_, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_schedules WHERE name = ?", entry)
@@ -210,6 +210,9 @@ func (s *Store) PruneTicks(ctx context.Context, age time.Duration) (int64, error
 	n, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_ticks WHERE at < ?", now.Add(-age).UnixMilli())
 	if err != nil {
 		return n, fmt.Errorf("removing old ticks: %w", err)
+	}
+	if _, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_schedule_seen WHERE last_at < ?", now.Add(-age).UnixMilli()); err != nil {
+		return n, fmt.Errorf("forgetting schedule entries that are gone: %w", err)
 	}
 	return n, nil
 }

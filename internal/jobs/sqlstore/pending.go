@@ -1,0 +1,148 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// pending are the rows of a stock table that cannot be claimed yet, and when
+// they can be: running jobs at the end of their leases, delayed and repeated
+// ones when they are due. Where sweeps are long, one statement finds them
+// without reading payloads, and each is then looked at by its id in its second.
+type pending struct {
+	due  map[int64]falls
+	next time.Time // of Options.Clock: when they are searched for again
+	near bool      // only what is due soon: there are too many
+}
+
+// falls is when a row may be claimed.
+type falls struct {
+	at   time.Time // of Options.Clock
+	once bool      // it is pending no more: one look, and it is forgotten
+}
+
+const (
+	// maxPending bounds how many pending rows are kept in mind, and soon how far
+	// ahead they may be due where there are more.
+	maxPending, soon = 10_000, time.Minute
+	// pendingRest is how long a row rests that was not yet to be had in the
+	// second that was expected: the database counts whole seconds.
+	pendingRest = 500 * time.Millisecond
+	// pendingMost bounds the time between two searches.
+	pendingMost = 30 * time.Second
+)
+
+// fallenDue takes pending rows whose time has come.
+func (c *claim) fallenDue(ctx context.Context, l *lane) error {
+	delayed := c.s.takeDelays(l.queue)
+	if c.s.t.kind() != Stock || !l.long {
+		return nil // an index or the next sweep finds them
+	}
+	p := &l.pending
+	for id, at := range delayed {
+		p.add(id, at)
+	}
+	if !c.s.o.Clock().Before(p.next) {
+		if err := c.search(ctx, l); err != nil {
+			return err
+		}
+	}
+	ids := p.ripe(c.s.o.Clock())
+	if len(ids) == 0 {
+		return nil
+	}
+	in, args := c.s.d.rows(ids)
+	state := "(" + c.s.t.waiting() + " OR " + c.s.t.expired(c.s.now(), c.s.retryAfter) + ")"
+	found, now, err := c.s.read(ctx, c.s.db, look{where: "queue = ? AND " + in + " AND " + state, args: append([]any{l.queue}, args...), order: c.s.order(), limit: len(ids)})
+	if err != nil {
+		return err
+	}
+	passed, err := c.process(ctx, l.queue, found, now)
+	for _, x := range found[:passed] {
+		delete(p.due, x.id) // taken, or none of ours, or kept by its kind's limit
+	}
+	return err
+}
+
+func (p *pending) add(id int64, at time.Time) {
+	if p.due == nil {
+		p.due = map[int64]falls{}
+	}
+	if len(p.due) < 2*maxPending {
+		p.due[id] = falls{at: at}
+	}
+}
+
+// isRipe says that a look at some row is due.
+func (p *pending) isRipe(now time.Time) bool {
+	for _, x := range p.due {
+		if !now.Before(x.at) {
+			return true
+		}
+	}
+	return false
+}
+
+// ripe lists rows that may be claimed now, the first by id, each to be tried
+// again after a rest.
+func (p *pending) ripe(now time.Time) []int64 {
+	var ids []int64
+	for id, x := range p.due {
+		if !now.Before(x.at) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	ids = ids[:min(len(ids), chunk)]
+	for _, id := range ids {
+		if p.due[id].once {
+			delete(p.due, id)
+		} else {
+			p.due[id] = falls{at: now.Add(pendingRest)}
+		}
+	}
+	return ids
+}
+
+// search reads which rows are pending. One that was and is no longer has ended,
+// or somebody made it due: it is looked at once.
+func (c *claim) search(ctx context.Context, l *lane) error {
+	s, t, p := c.s, c.s.t.shape(), &l.pending
+	begun, now := s.o.Clock(), s.now()
+	later := fmt.Sprintf("(attempts > 0 OR %s > %s)", t.due.name, t.due.of(now))
+	if p.near {
+		later += fmt.Sprintf(" AND %s <= %s", t.due.name, t.due.of(fmt.Sprintf("%s + %d", now, seconds(soon))))
+	}
+	found := map[int64]falls{}
+	first := begun.Add(pendingMost)
+	err := s.query(ctx, s.db, func(r *sql.Rows) error {
+		var id, due, clock int64
+		var locked sql.NullInt64
+		err := r.Scan(&id, &due, &locked, &clock)
+		if locked.Valid {
+			due = locked.Int64 + s.retryAfter + 1
+		}
+		at := s.o.Clock().Add(time.Duration(due-clock) * time.Second)
+		if found[id] = (falls{at: at}); at.Before(first) {
+			first = at
+		}
+		return err
+	}, fmt.Sprintf("SELECT id, %s, %s, %s FROM %s%s WHERE queue = ? AND (%s IS NOT NULL OR %s)%s LIMIT %d",
+		t.due.seconds(), t.locked.seconds(), now, t.name, s.hint(), t.locked.name, later, s.order(), maxPending), l.queue)
+	if err != nil {
+		return fmt.Errorf("looking for running and delayed jobs in %s: %w", t.plain, err)
+	}
+	done := s.o.Clock()
+	p.near = len(found) == maxPending
+	for id, x := range p.due {
+		if _, still := found[id]; !still && !x.once && len(found) < 2*maxPending {
+			found[id] = falls{done, true}
+		}
+	}
+	p.due, p.next = found, done.Add(min(max(sweepShare*done.Sub(begun), sweepRest), pendingMost))
+	s.wakeAt(l.queue, first)
+	return nil
+}

@@ -1,0 +1,166 @@
+package sqlstore
+
+import "context"
+
+// smallPage is how many rows a look reads at least, largePage how many it
+// reads while it meets nothing but other people's rows. Of a page larger than
+// the claim wants, payloads come whole up to skimmed bytes only: a page of
+// large payloads is not held in memory for rows that nobody here runs.
+const (
+	smallPage = 20
+	largePage = 2000
+	skimmed   = 4 << 10
+)
+
+// pageSize is how many rows the next look of a lane reads; the zero value is
+// smallPage.
+type pageSize int
+
+// read makes the next page larger where this one held nothing to take.
+func (p *pageSize) read(took bool) {
+	if took {
+		*p = 0
+		return
+	}
+	*p = min(5*max(*p, smallPage), largePage)
+}
+
+// page reads a page; more says that rows may stand behind it. It ends before a
+// payload that was not read whole; one that stands first makes the page small.
+func (c *claim) page(ctx context.Context, size *pageSize, looking func(limit int) look) (x spare, more bool, err error) {
+	least := max(c.want(), smallPage)
+	l := looking(max(least, int(*size)))
+	if l.limit > least {
+		l.whole = skimmed
+	}
+	x.read = c.s.o.Clock()
+	if x.rows, x.now, err = c.s.read(ctx, c.s.db, l); err != nil {
+		return x, false, err
+	}
+	if l.whole == 0 {
+		return x, len(x.rows) == l.limit, nil
+	}
+	for i, row := range x.rows {
+		if row.size > skimmed && row.size <= oversize {
+			if *size = 0; i == 0 {
+				return c.page(ctx, size, looking)
+			}
+			x.rows = x.rows[:i]
+			return x, true, nil
+		}
+	}
+	return x, len(x.rows) == l.limit, nil
+}
+
+// sweep looks for what appeared below the lane's floor. whole says that the
+// sweep saw the whole lane, so that there is no need to look at its head.
+func (c *claim) sweep(ctx context.Context, l *lane) (whole bool, err error) {
+	if !l.sweeping {
+		if c.s.o.Clock().Before(l.next) || (l.head == position{} && !l.atEnd) {
+			return false, nil
+		}
+		l.beginSweep(l.head)
+		if l.atEnd {
+			l.sweepEnd = position{}
+		}
+	}
+	for range sweepPages {
+		done, err := c.sweepOn(ctx, l)
+		if err != nil || done {
+			return done && l.sweepEnd == position{}, err
+		}
+		if c.want() <= 0 {
+			return false, nil
+		}
+	}
+	l.long, c.unseen = true, true
+	return false, nil
+}
+
+func (l *lane) beginSweep(end position) {
+	l.sweeping, l.sweep, l.sweepEnd, l.cost, l.pages, l.sweepPage, l.below = true, position{}, end, 0, 0, 0, spare{}
+}
+
+// sweepOn reads the next page of a sweep, and says when it was the last.
+func (c *claim) sweepOn(ctx context.Context, l *lane) (done bool, err error) {
+	state := c.s.t.waiting()
+	if c.s.t.kind() == Stock { // an extended table has an index for lost leases: see expired
+		state = "(" + state + " OR " + c.s.t.expired(c.s.now(), c.s.retryAfter) + ")"
+	}
+	x := c.leftover(&l.below)
+	more := len(x.rows) > 0
+	if !more {
+		begun := c.s.o.Clock()
+		if x, more, err = c.page(ctx, &l.sweepPage, func(limit int) look { return c.s.inLane(l, l.sweep, l.sweepEnd, state, limit) }); err != nil {
+			return false, err
+		}
+		l.cost += c.s.o.Clock().Sub(begun)
+		l.pages++
+	}
+	before := len(c.taken)
+	passed, err := c.process(ctx, l.queue, x.rows, x.now)
+	if err != nil {
+		return false, err
+	}
+	l.sweepPage.read(len(c.taken) > before)
+	if passed > 0 {
+		l.sweep = position{x.rows[passed-1].at, x.rows[passed-1].id}
+	}
+	if passed < len(x.rows) || more {
+		if len(c.stood) == 0 {
+			l.below = x.without(passed)
+		}
+		return false, nil // goes on with the next page, or the next claim
+	}
+	l.sweeping, l.long = false, l.pages > sweepPages
+	l.next = c.s.o.Clock().Add(max(sweepShare*l.cost, sweepRest))
+	return true, nil
+}
+
+// whole looks at every row of the claim's queues once more, from the start:
+// nobody looks again after a worker that ends when there is nothing to do.
+func (c *claim) whole(ctx context.Context) error {
+	var lanes []*lane
+	for _, queue := range c.r.Queues {
+		found, err := c.lanesOf(ctx, queue)
+		if err != nil {
+			return err
+		}
+		lanes = append(lanes, found...)
+	}
+	for _, l := range lanes {
+		if l.looked {
+			continue
+		}
+		if !l.looking {
+			l.looking = true
+			l.beginSweep(position{})
+		}
+		for l.sweeping && !c.full() {
+			if _, err := c.sweepOn(ctx, l); err != nil {
+				return err
+			}
+		}
+		if l.sweeping || len(c.taken) > 0 {
+			return nil
+		}
+		l.looking, l.looked = false, true
+	}
+	for _, l := range lanes {
+		l.looked = false // this look is over
+	}
+	return nil
+}
+
+// lanesOf are all lanes of a queue.
+func (c *claim) lanesOf(ctx context.Context, queue string) ([]*lane, error) {
+	if c.s.t.kind() == Stock {
+		return []*lane{c.s.lane(queue, 0)}, nil
+	}
+	priorities, _, err := c.s.waitingClasses(ctx, queue, true)
+	lanes := make([]*lane, len(priorities))
+	for i, p := range priorities {
+		lanes[i] = c.s.lane(queue, p)
+	}
+	return lanes, err
+}

@@ -1,0 +1,77 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// recordWaits writes which jobs were given back because a dependency is out.
+// Rows of jobs that ran since, or are gone, do no harm: see RunWaiting.
+func (s *Store) recordWaits(ctx context.Context, q Tx, ends []ending) error {
+	for _, e := range ends {
+		if e.Verdict != jobs.Released || e.WaitsFor == "" {
+			continue
+		}
+		statement := s.d.upsert("cmsjobs_waits", "job_id, queue, dependency, at", "(?, ?, ?, "+s.millis()+")", "job_id", "queue", "dependency", "at")
+		if _, err := s.exec(ctx, q, statement, e.Claimed.Lease.ID, e.Claimed.Job.Queue, e.WaitsFor); err != nil {
+			return fmt.Errorf("noting that %s waits for %s: %w", e.Claimed.Job.Kind, e.WaitsFor, err)
+		}
+	}
+	return nil
+}
+
+// RunWaiting makes the jobs due that wait for a dependency, and wakes workers.
+// Jobs that run, or wait for nothing, stay as they are.
+func (s *Store) RunWaiting(ctx context.Context, dependency string) error {
+	for {
+		rows, err := s.waiting(ctx, dependency)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		ids := make([]int64, 0, len(rows))
+		for id := range rows {
+			ids = append(ids, id)
+		}
+		in, args := s.d.in("id", ids)
+		t, now := s.t.shape(), s.now()
+		err = s.inTx(ctx, "running what waited for "+dependency, func(x tx) error {
+			statement := fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s", t.name, t.due.name, t.due.of(now), in, s.t.waiting(), t.due.name, t.due.of(now))
+			if _, err := s.exec(ctx, x.main, statement, args...); err != nil {
+				return err
+			}
+			in, args := s.d.in("job_id", ids)
+			_, err := s.exec(ctx, x.own, "DELETE FROM cmsjobs_waits WHERE "+in, args...)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		queues := map[string]bool{}
+		for id, queue := range rows {
+			s.noteDelay(queue, id, s.o.Clock())
+			queues[queue] = true
+		}
+		for queue := range queues {
+			s.o.Wake(queue)
+		}
+	}
+}
+
+// waiting reads some of the jobs that wait for a dependency, with their queues.
+func (s *Store) waiting(ctx context.Context, dependency string) (map[int64]string, error) {
+	rows := map[int64]string{}
+	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+		var id int64
+		var queue string
+		err := r.Scan(&id, &queue)
+		rows[id] = queue
+		return err
+	}, fmt.Sprintf("SELECT job_id, queue FROM cmsjobs_waits WHERE dependency = ? ORDER BY job_id LIMIT %d", chunk), dependency)
+	if err != nil {
+		return nil, fmt.Errorf("looking for jobs that wait for %s: %w", dependency, err)
+	}
+	return rows, nil
+}

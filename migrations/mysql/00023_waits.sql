@@ -1,0 +1,12 @@
+-- +goose Up
+-- Jobs that were given back because a dependency is out, until it is back. Times are Unix milliseconds by the database's clock.
+CREATE TABLE cmsjobs_waits (
+  job_id     BIGINT NOT NULL PRIMARY KEY,
+  queue      VARCHAR(255) NOT NULL,
+  dependency VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  at         BIGINT NOT NULL
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+CREATE INDEX cmsjobs_waits_dependency ON cmsjobs_waits (dependency, job_id);
+
+-- +goose Down
+DROP TABLE cmsjobs_waits;
