@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -117,6 +118,9 @@ func (s *Server) requeueJob(c echo.Context) error {
 // runAgain gives a job another run and returns the id under which it has it.
 func (s *Server) runAgain(c echo.Context, r jobs.Record) (string, error) {
 	ctx, id := c.Request().Context(), idOf(r)
+	if err := s.mayRun(c, r.Kind); err != nil {
+		return "", err
+	}
 	switch r.State {
 	case jobs.StateFailed:
 		return id, s.one(s.cfg.Changer.Revive(ctx, only(r), 1))
@@ -129,11 +133,10 @@ func (s *Server) runAgain(c echo.Context, r jobs.Record) (string, error) {
 	case jobs.StateProcessing:
 		return "", refuse(http.StatusConflict, "The job is running. Wait for its end, or cancel it first.")
 	}
-	envelope, origin, err := jobs.Parse(r.Payload, s.known)
-	if origin != jobs.Ours {
-		return "", refuse(http.StatusConflict, "The job cannot run again: %v.", err)
+	n, err := s.again(r)
+	if err != nil {
+		return "", err
 	}
-	n := jobs.New{Kind: envelope.Kind, Queue: r.Queue, Data: envelope.Data, Metadata: envelope.Metadata, Priority: r.Priority}
 	receipts, err := s.cfg.Enqueuer.Enqueue(ctx, n)
 	if err != nil {
 		return "", fmt.Errorf("enqueuing the job anew: %w", err)
@@ -239,7 +242,11 @@ func (s *Server) kinds(c echo.Context) error {
 }
 
 func (s *Server) kindViews() []KindView {
-	return each(s.cfg.Registry.Kinds(), func(name string) KindView {
+	offered := slices.DeleteFunc(s.cfg.Registry.Kinds(), func(name string) bool {
+		e, _ := s.cfg.Registry.Lookup(name)
+		return e.Maker == jobs.Service
+	})
+	return each(offered, func(name string) KindView {
 		e, _ := s.cfg.Registry.Lookup(name)
 		if string(e.Example) == "null" { // a payload that is a map
 			e.Example = json.RawMessage("{}")

@@ -24,6 +24,9 @@ type Restorer interface {
 	RestoreBackup(ctx context.Context, id string, part RestorePart, confirm string) (jobs.Receipt, error)
 }
 
+// restoreKind is what confirming a restore makes run.
+const restoreKind = "backup.restore"
+
 // RestorePart is what of a backup is restored.
 type RestorePart string
 
@@ -184,6 +187,9 @@ func (s *Server) restoreByForm(c echo.Context) error {
 		return fmt.Errorf("planning the restore of %s: %w", b.ID, err)
 	}
 	if yes, err := s.sure(c, plan.question(language(c), b), plan.Confirm); !yes || err != nil {
+		return err
+	}
+	if err := s.mayRun(c, restoreKind); err != nil {
 		return err
 	}
 	receipt, err := r.RestoreBackup(ctx, b.ID, part, plan.Confirm)

@@ -73,6 +73,9 @@ func (s *Server) canary(c echo.Context) error {
 	}
 	r := list.Items[0]
 	about(c, idOf(r), "as a canary")
+	if err := s.mayRun(c, r.Kind); err != nil {
+		return err
+	}
 	if err := s.one(s.cfg.Changer.Revive(ctx, only(r), 1)); err != nil {
 		return err
 	}

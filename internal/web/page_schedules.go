@@ -71,9 +71,9 @@ func (s *Server) runScheduleByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	receipt, err := s.cfg.Schedules.RunSchedule(c.Request().Context(), name)
+	receipt, err := s.runEntry(c, r)
 	if err != nil {
-		return fmt.Errorf("running the schedule entry %s: %w", name, err)
+		return err
 	}
 	about(c, name, r.Kind+" as "+receipt.UUID)
 	return c.Redirect(http.StatusSeeOther, following("/admin/schedules", receipt.UUID))
@@ -120,10 +120,9 @@ func (s *Server) changeEntry(c echo.Context) error {
 	}
 	if err == nil {
 		about(c, name, fmt.Sprintf("%s cron %q→%q", c.FormValue("do"), r.Cron, cron))
-		if err = s.cfg.Schedules.ChangeSchedule(c.Request().Context(), name, change); err == nil {
+		if err = s.changeEntryTo(c, r, change); err == nil {
 			return s.back(c, "/admin/schedules", "entry.done", name)
 		}
-		err = fmt.Errorf("changing the schedule entry %s: %w", name, err)
 	}
 	p := problemOf(err)
 	if p.Status >= http.StatusInternalServerError {

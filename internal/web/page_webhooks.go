@@ -29,10 +29,13 @@ type hookRow struct {
 
 const hookDeliveries = 10
 
+// deliveryKind is what sending a delivery again makes run.
+const deliveryKind = "webhook.deliver"
+
 func (s *Server) webhooksSheet(c echo.Context) (webhooksSheet, string, error) {
 	v := webhooksSheet{Configured: s.cfg.Webhooks != nil}
 	var live string
-	v.started, live = s.offer(c, "webhook.deliver")
+	v.started, live = s.offer(c, deliveryKind)
 	if !v.Configured {
 		return v, live, nil
 	}
@@ -122,6 +125,9 @@ func (s *Server) deleteHookByForm(c echo.Context) error {
 }
 
 func (s *Server) redeliverByForm(c echo.Context) error {
+	if err := s.mayRun(c, deliveryKind); err != nil {
+		return err
+	}
 	id, receipt, err := onID(c, "sending delivery %s again", s.cfg.Webhooks.Redeliver)
 	if err != nil {
 		return err

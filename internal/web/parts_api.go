@@ -100,11 +100,14 @@ func (s *Server) showMail(c echo.Context) error {
 }
 
 func (s *Server) resendMail(c echo.Context) error {
+	if err := s.mayRun(c, mailKind); err != nil {
+		return err
+	}
 	id, receipt, err := onID(c, "sending mail %s again", s.cfg.Mail.ResendMail)
 	if err != nil {
 		return err
 	}
-	return s.answerAgain(c, id, "mail.send", receipt)
+	return s.answerAgain(c, id, mailKind, receipt)
 }
 
 func (s *Server) listSuppressions(c echo.Context) error {
@@ -201,11 +204,14 @@ func (s *Server) listDeliveries(c echo.Context) error {
 }
 
 func (s *Server) redeliver(c echo.Context) error {
+	if err := s.mayRun(c, deliveryKind); err != nil {
+		return err
+	}
 	id, receipt, err := onID(c, "sending delivery %s again", s.cfg.Webhooks.Redeliver)
 	if err != nil {
 		return err
 	}
-	return s.answerAgain(c, id, "webhook.deliver", receipt)
+	return s.answerAgain(c, id, deliveryKind, receipt)
 }
 
 // answerAgain answers with the job that does again what id did.
@@ -231,6 +237,9 @@ type RegenerateRequest struct {
 func (s *Server) regenerate(c echo.Context) error {
 	var r RegenerateRequest
 	if err := body(c, &r); err != nil {
+		return err
+	}
+	if err := s.mayEnqueue(c, mediaKind); err != nil {
 		return err
 	}
 	n, err := s.cfg.Media.Regenerate(c.Request().Context(), r.OnlyMissing)

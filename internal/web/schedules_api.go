@@ -95,13 +95,40 @@ func (s *Server) runSchedule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	receipt, err := s.cfg.Schedules.RunSchedule(c.Request().Context(), name)
+	receipt, err := s.runEntry(c, r)
 	if err != nil {
-		return fmt.Errorf("running the schedule entry %s: %w", name, err)
+		return err
 	}
 	answer := s.enqueued(c, jobs.New{Kind: r.Kind}, receipt)
 	about(c, name, "as "+receipt.UUID)
 	return c.JSON(http.StatusCreated, answer)
+}
+
+// runEntry enqueues an entry's job now, if the caller may.
+func (s *Server) runEntry(c echo.Context, r jobs.ScheduleRecord) (jobs.Receipt, error) {
+	if err := s.mayRun(c, r.Kind); err != nil {
+		return jobs.Receipt{}, err
+	}
+	receipt, err := s.cfg.Schedules.RunSchedule(c.Request().Context(), r.Name)
+	if err != nil {
+		return receipt, fmt.Errorf("running the schedule entry %s: %w", r.Name, err)
+	}
+	return receipt, nil
+}
+
+// changeEntryTo changes an entry, if the caller may make its jobs run. Whoever
+// may operate may let its ticks pass.
+func (s *Server) changeEntryTo(c echo.Context, r jobs.ScheduleRecord, change jobs.ScheduleChange) error {
+	onlyPauses := change.Paused != nil && *change.Paused && change.Cron == nil && change.Data == nil && !change.Reset
+	if !onlyPauses {
+		if err := s.mayRun(c, r.Kind); err != nil {
+			return err
+		}
+	}
+	if err := s.cfg.Schedules.ChangeSchedule(c.Request().Context(), r.Name, change); err != nil {
+		return fmt.Errorf("changing the schedule entry %s: %w", r.Name, err)
+	}
+	return nil
 }
 
 func (s *Server) changeSchedule(c echo.Context) error {
@@ -133,8 +160,8 @@ func (s *Server) reschedule(c echo.Context, change jobs.ScheduleChange) error {
 			return badField(http.StatusUnprocessableEntity, "payload", "%s", sentence(err.Error()))
 		}
 	}
-	if err := s.cfg.Schedules.ChangeSchedule(ctx, name, change); err != nil {
-		return fmt.Errorf("changing the schedule entry %s: %w", name, err)
+	if err := s.changeEntryTo(c, before, change); err != nil {
+		return err
 	}
 	after, err := s.entry(ctx, name)
 	if err != nil {

@@ -67,8 +67,11 @@ type Config struct {
 	// AllowedTopics are the kinds that may be enqueued over HTTP by others than
 	// administrators; empty means any.
 	AllowedTopics []string
-	// AdminKinds are kinds that only administrators may enqueue over HTTP.
+	// AdminKinds are kinds that only administrators may make run over HTTP.
 	AdminKinds []string
+	// OperatorKinds are those kinds of the service itself that operators may run
+	// again, such as deliveries; the others are for administrators.
+	OperatorKinds []string
 	// PublicMetrics opens /metrics; otherwise it asks for the scope read.
 	PublicMetrics bool
 	// TrustedProxies may say whose request they forward.
@@ -146,6 +149,8 @@ type Server struct {
 	pages  *pages
 	trends trends
 	rates  *rates
+	// effects is who may make jobs run.
+	effects access.Effects
 }
 
 // New makes a server; it listens nowhere yet.
@@ -158,7 +163,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection(), rates: newRates(cfg.Rate, cfg.Now)}
+	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection(), rates: newRates(cfg.Rate, cfg.Now), effects: effects(cfg)}
 	s.live = newLive(s)
 	if s.pages, err = newPages(s); err != nil {
 		return nil, fmt.Errorf("reading the pages' templates: %w", err)
