@@ -224,7 +224,9 @@ func ways() []way {
 		{"change a payload", operate, "", patch(`{"payload":PAYLOAD}`)},
 		{"change a cron line", operate, "", patch(`{"cron":"* * * * *"}`)},
 		{"pausing with a change", operate, "", patch(`{"paused":true,"cron":"* * * * *"}`)},
-		{"change form", operate, "", post("/admin/schedules/KIND", func(k string, _ stock) string { return form("do", "save", "cron", "* * * * *", "payload", payloadOf(k)) })},
+		{"change form", operate, "", post("/admin/schedules/KIND", func(k string, _ stock) string {
+			return form("do", "save", "cron", "* * * * *", "payload", payloadOf(k))
+		})},
 
 		{"resend", operate, "mail.send", post("/api/v1/mail/1/resend", nothing)},
 		{"resend form", operate, "mail.send", post("/admin/mail/1/resend", yes)},

@@ -327,11 +327,11 @@ func (s *Server) doNow(c echo.Context, n jobs.New) (int, Enqueued, error) {
 	about(c, n.UUID, n.Kind+" at once")
 	result, err := s.cfg.Doer.Do(c.Request().Context(), n)
 	if err != nil {
-		answer.Status, answer.LastError = s.words(c).word(jobs.StateFailed), err.Error()
+		answer.Status, answer.LastError = s.words(c).word(jobs.StateFailed), s.viewer(c).text(err.Error())
 		return http.StatusOK, answer, nil
 	}
 	if len(result) > 0 {
-		answer.Result = s.mask.payload(n.Kind, result)
+		answer.Result = s.viewer(c).payload(n.Kind, result)
 	}
 	return http.StatusOK, answer, nil
 }

@@ -53,9 +53,9 @@ func (s *Server) answerJobs(c echo.Context, f jobs.Filter) error {
 	}
 	words := s.words(c)
 	if words == sketch {
-		return c.JSON(http.StatusOK, page(list, p, s.sketchView))
+		return c.JSON(http.StatusOK, page(list, p, s.viewer(c).sketch))
 	}
-	return c.JSON(http.StatusOK, page(list, p, func(r jobs.Record) JobView { return s.jobView(r, words) }))
+	return c.JSON(http.StatusOK, page(list, p, func(r jobs.Record) JobView { return s.viewer(c).job(r, words) }))
 }
 
 // job finds the job that a request names, and tells the trail.
@@ -82,9 +82,9 @@ func (s *Server) showJob(c echo.Context) error {
 
 func (s *Server) answerJob(c echo.Context, status int, r jobs.Record) error {
 	if words := s.words(c); words != sketch {
-		return c.JSON(status, s.jobView(r, words))
+		return c.JSON(status, s.viewer(c).job(r, words))
 	}
-	return c.JSON(status, s.sketchView(r))
+	return c.JSON(status, s.viewer(c).sketch(r))
 }
 
 func (s *Server) stats(c echo.Context) error {

@@ -85,6 +85,11 @@ func (s *Server) backupsPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	view := s.viewer(c)
+	v.Backups, v.Away = each(v.Backups, view.backup), view.text(v.Away)
+	if v.Health != nil {
+		v.Health.Warnings = each(v.Health.Warnings, view.text)
+	}
 	for _, b := range v.Backups {
 		v.Total += b.Size
 	}

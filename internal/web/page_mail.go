@@ -53,7 +53,7 @@ func (s *Server) mailPage(c echo.Context) error {
 		if err != nil {
 			return fmt.Errorf("listing mail: %w", err)
 		}
-		v.Mails, v.Next = list.Items, nextPage("/admin/mail", url.Values{"state": {v.State}, "q": {v.Text}}, list.Next)
+		v.Mails, v.Next = each(list.Items, s.viewer(c).mail), nextPage("/admin/mail", url.Values{"state": {v.State}, "q": {v.Text}}, list.Next)
 	}
 	if v.Suppressions {
 		list, err := s.cfg.Suppressions.Suppressions(ctx, jobs.Page{Limit: 100})
@@ -82,7 +82,7 @@ func (s *Server) mailShowPage(c echo.Context) error {
 		return err
 	}
 	c.Response().Header().Set("Content-Security-Policy", contentPolicy+"; frame-src 'self'")
-	return s.show(c, "letter", "letter.title", m)
+	return s.show(c, "letter", "letter.title", s.viewer(c).mail(m))
 }
 
 // previewPolicy lets a mail's body have its own styles and pictures that are

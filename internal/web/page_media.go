@@ -37,7 +37,7 @@ func (s *Server) mediaPage(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing failed jobs: %w", err)
 	}
-	v.Failed = each(failed.Items, func(r jobs.Record) JobView { return s.jobView(r, ours) })
+	v.Failed = each(failed.Items, func(r jobs.Record) JobView { return s.viewer(c).job(r, ours) })
 	live := ""
 	if v.Waiting > 0 {
 		live = liveList

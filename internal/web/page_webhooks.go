@@ -45,12 +45,11 @@ func (s *Server) webhooksSheet(c echo.Context) (webhooksSheet, string, error) {
 		return v, live, fmt.Errorf("listing webhooks: %w", err)
 	}
 	for _, w := range list {
-		w.Secret = ""
 		deliveries, err := s.cfg.Webhooks.Deliveries(ctx, w.ID, jobs.Page{Limit: hookDeliveries})
 		if err != nil {
 			return v, live, fmt.Errorf("listing deliveries: %w", err)
 		}
-		v.Hooks = append(v.Hooks, hookRow{w, deliveries.Items})
+		v.Hooks = append(v.Hooks, hookRow{s.viewer(c).webhook(w), each(deliveries.Items, s.viewer(c).delivery)})
 	}
 	return v, live, nil
 }

@@ -44,15 +44,15 @@ type ScheduleChange struct {
 	Reset   bool            `json:"reset,omitempty"` // back to the configuration
 }
 
-func tickView(t jobs.TickRecord) TickView {
-	return TickView{utc(t.Tick), utc(t.At), t.UUID, t.Outcome, t.Note}
+func (v viewer) tick(t jobs.TickRecord) TickView {
+	return TickView{utc(t.Tick), utc(t.At), t.UUID, t.Outcome, v.text(t.Note)}
 }
 
-func (s *Server) scheduleView(r jobs.ScheduleRecord) ScheduleView {
-	v := ScheduleView{Name: r.Name, Type: r.Kind, Queue: r.Queue, Cron: r.Cron, Zone: r.Zone, Payload: s.mask.payload(r.Kind, r.Data), Paused: r.Paused,
+func (x viewer) schedule(r jobs.ScheduleRecord) ScheduleView {
+	v := ScheduleView{Name: r.Name, Type: r.Kind, Queue: r.Queue, Cron: r.Cron, Zone: r.Zone, Payload: x.payload(r.Kind, r.Data), Paused: r.Paused,
 		CatchUp: r.CatchUp, Changed: r.Changed, Next: each(r.Next, utc)}
 	if r.Last != nil {
-		last := tickView(*r.Last)
+		last := x.tick(*r.Last)
 		v.Last = &last
 	}
 	return v
@@ -63,7 +63,7 @@ func (s *Server) listSchedules(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing the schedule: %w", err)
 	}
-	return c.JSON(http.StatusOK, ScheduleList{each(list, s.scheduleView)})
+	return c.JSON(http.StatusOK, ScheduleList{each(list, s.viewer(c).schedule)})
 }
 
 // entry finds an entry by its name.
@@ -155,6 +155,11 @@ func (s *Server) reschedule(c echo.Context, change jobs.ScheduleChange) error {
 		return err
 	}
 	ctx := c.Request().Context()
+	if change.Data != nil { // a payload may come back as it was shown
+		if change.Data, err = s.unmasked(c, before.Kind, change.Data, before.Data); err != nil {
+			return err
+		}
+	}
 	if e, ok := s.cfg.Registry.Lookup(before.Kind); ok && change.Data != nil {
 		if err := e.Check(change.Data); err != nil {
 			return badField(http.StatusUnprocessableEntity, "payload", "%s", sentence(err.Error()))
@@ -168,7 +173,7 @@ func (s *Server) reschedule(c echo.Context, change jobs.ScheduleChange) error {
 		return err
 	}
 	about(c, name, fmt.Sprintf("cron %q→%q paused %t→%t", before.Cron, after.Cron, before.Paused, after.Paused))
-	return c.JSON(http.StatusOK, s.scheduleView(after))
+	return c.JSON(http.StatusOK, s.viewer(c).schedule(after))
 }
 
 func (s *Server) scheduleHistory(c echo.Context) error {
@@ -184,7 +189,7 @@ func (s *Server) scheduleHistory(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing ticks of %s: %w", name, err)
 	}
-	return c.JSON(http.StatusOK, page(list, p, tickView))
+	return c.JSON(http.StatusOK, page(list, p, s.viewer(c).tick))
 }
 
 // tickTime is how long one call of the cron route may work.

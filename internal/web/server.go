@@ -18,6 +18,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
@@ -143,7 +144,7 @@ func (c Config) check() error {
 type Server struct {
 	cfg    Config
 	echo   *echo.Echo
-	mask   *masker
+	mask   *redact.Rules
 	live   *live
 	origin *http.CrossOriginProtection
 	pages  *pages
@@ -159,7 +160,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	mask, err := newMasker(cfg.MaskPaths)
+	mask, err := redact.NewRules(cfg.MaskPaths)
 	if err != nil {
 		return nil, err
 	}
