@@ -2,6 +2,8 @@ package config
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -34,7 +36,12 @@ type Queue struct {
 	// PHPRetryAfter is Laravel's DB_QUEUE_RETRY_AFTER: the lease must be
 	// shorter to be seen by a PHP worker on the same table.
 	PHPRetryAfter time.Duration `koanf:"php_retry_after"`
+	// InternalRows are internal kinds that rows may carry without an order.
+	InternalRows []string `koanf:"internal_rows"`
 }
+
+// rowKinds are the internal kinds that may be opened to rows.
+var rowKinds = []string{"cmsjobs.probe", "webhook.deliver"}
 
 func defaultQueue() Queue {
 	return Queue{
@@ -57,6 +64,11 @@ func (q Queue) check(r *report) {
 	for _, name := range append([]string{q.Default}, q.Queues...) {
 		if !queueName.MatchString(name) {
 			r.add("queue/queues", "%q is no name of a queue", name)
+		}
+	}
+	for _, name := range q.InternalRows {
+		if !slices.Contains(rowKinds, name) {
+			r.add("queue/internal_rows", "%q cannot be made by rows; possible are %s", name, strings.Join(rowKinds, ", "))
 		}
 	}
 	r.atLeastFor("queue/poll", q.Poll, time.Millisecond)

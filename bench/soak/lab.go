@@ -157,7 +157,7 @@ func (l *lab) configure(context.Context) error {
 		fmt.Fprintf(&kinds, "  %s: {max_attempts: 30, backoff: [1s, 1s, 2s, 5s]}\n", kind)
 	}
 	text := fmt.Sprintf(`cms: {dir: %q, url: "https://demo.example"}
-queue: {lease: %s, poll_first: 50ms, poll: 500ms, grace: 5s, heartbeat_stale: 30s, export_dir: %q}
+queue: {lease: %s, poll_first: 50ms, poll: 500ms, grace: 5s, heartbeat_stale: 30s, export_dir: %q, internal_rows: [cmsjobs.probe, webhook.deliver]}
 kinds:
 %sschedule:
   entries:

@@ -34,6 +34,7 @@ type cleaned struct {
 	Stuck   int64  `json:"stuck"`
 	Runs    int64  `json:"runs"`
 	Ticks   int64  `json:"ticks"`
+	Orders  int64  `json:"orders"` // of internal jobs
 	Failed  int64  `json:"failed"`
 	Export  string `json:"export,omitempty"`
 	DryRun  bool   `json:"dryRun,omitempty"`
@@ -45,8 +46,11 @@ func (a *app) clean(ctx context.Context, r *rooms) error {
 		return err
 	}
 	return a.list(done, []string{"CLEANED", "ROWS"}, [][]string{{"dead workers", count(done.Workers)}, {"stuck jobs given back", count(done.Stuck)},
-		{"old runs", count(done.Runs)}, {"old ticks of the schedule", count(done.Ticks)}, {strings.TrimSpace("old failed jobs " + done.Export), count(done.Failed)}}, "")
+		{"old runs", count(done.Runs)}, {"old ticks of the schedule", count(done.Ticks)}, {"old orders of internal jobs", count(done.Orders)}, {strings.TrimSpace("old failed jobs " + done.Export), count(done.Failed)}}, "")
 }
+
+// keepOrders is how long orders of internal jobs are kept, at least.
+const keepOrders = 90 * 24 * time.Hour
 
 // keepTicks is how long the schedule's history is kept.
 const keepTicks = 90 * 24 * time.Hour
@@ -68,6 +72,10 @@ func (r *rooms) cleanQueue(ctx context.Context, dryRun bool) (done cleaned, err 
 		return done, err
 	}
 	if done.Ticks, err = r.store.PruneTicks(ctx, keepTicks); err != nil {
+		return done, err
+	}
+	keep := max(keepOrders, q.KeepFailed, q.KeepCompleted) // a job that can be run again finds its order
+	if done.Orders, err = r.orders.Prune(ctx, r.now().Add(-keep)); err != nil {
 		return done, err
 	}
 	if done.Failed, done.Export, err = r.pruneFailed(ctx, r.now()); err != nil {

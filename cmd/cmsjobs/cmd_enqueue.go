@@ -121,8 +121,13 @@ func (a *app) inline(c *cobra.Command, r *rooms, entry jobs.Entry, n jobs.New) e
 	if entry.Run == nil {
 		return usagef("jobs are disabled, so %s would run here, but this program does not know it", n.Kind)
 	}
+	given, err := r.orders.Give(c.Context(), r.registry, n)
+	if err != nil {
+		return err
+	}
+	n = given[0]
 	run := jobs.NewRun(a.now)
-	err := entry.Run(jobs.WithRun(c.Context(), run), jobs.Job{UUID: n.UUID, Kind: entry.Kind, Queue: "inline", Data: n.Data,
+	err = entry.Run(jobs.WithRun(c.Context(), run), jobs.Job{UUID: n.UUID, Kind: entry.Kind, Queue: "inline", Data: n.Data,
 		Metadata: json.RawMessage("{}"), Attempt: 1, MaxAttempts: 1, Timeout: entry.Policy.Timeout, RunAt: a.now(), EnqueuedAt: a.now()})
 	result, followUps := run.Outcome()
 	if err != nil {

@@ -135,7 +135,15 @@ func (a *app) retryEdited(ctx context.Context, r *rooms, ids []string, payload s
 	if err != nil {
 		return err
 	}
-	receipt, err := r.store.ReviveEdited(ctx, ids[0], data)
+	record, err := r.store.Job(ctx, ids[0])
+	if err != nil {
+		return err
+	}
+	given, err := r.orders.Give(ctx, r.registry, jobs.New{Kind: record.Kind, Data: data})
+	if err != nil {
+		return err
+	}
+	receipt, err := r.store.ReviveEdited(ctx, ids[0], given[0].Data)
 	if err != nil {
 		return err
 	}

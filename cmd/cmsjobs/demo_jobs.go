@@ -53,14 +53,24 @@ func demoJobs(site demoSite, registry *jobs.Registry, hook string) []demoJob {
 }
 
 // insertAsCMS enqueues as the CMS's own PHP does: a plain INSERT of a flat
-// payload into Laravel's jobs table, with nothing of ours in between.
+// payload into Laravel's jobs table, with nothing of ours in between. Only the
+// jobs that no CMS can make name an order, which is written before.
 func insertAsCMS(ctx context.Context, r *rooms, list []demoJob) error {
 	for _, j := range list {
-		payload := map[string]any{"type": j.kind, "uuid": j.uuid}
-		for key, value := range j.payload {
-			payload[key] = value
+		data, err := json.Marshal(j.payload)
+		if err != nil {
+			return err
 		}
-		data, err := json.Marshal(payload)
+		given, err := r.orders.Give(ctx, r.registry, jobs.New{Kind: j.kind, Data: data})
+		if err != nil {
+			return err
+		}
+		payload := map[string]any{}
+		if err := json.Unmarshal(given[0].Data, &payload); err != nil || payload == nil {
+			payload = map[string]any{}
+		}
+		payload["type"], payload["uuid"] = j.kind, j.uuid
+		data, err = json.Marshal(payload)
 		if err != nil {
 			return err
 		}

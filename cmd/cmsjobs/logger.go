@@ -7,6 +7,7 @@ import (
 	"github.com/lmittmann/tint"
 
 	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
 // logger writes to standard error: for people where one watches, as JSON for
@@ -18,7 +19,7 @@ func (a *app) logger(c config.Log) *slog.Logger {
 	}
 	switch {
 	case c.Format == "json", c.Format == "auto" && !a.attended:
-		return slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level}))
+		return slog.New(redact.Handler(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level})))
 	}
-	return slog.New(tint.NewTextHandler(a.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !a.attended}))
+	return slog.New(redact.Handler(tint.NewTextHandler(a.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !a.attended})))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -21,14 +22,19 @@ func (p *probePayload) Validate() error {
 	if p.Sleep == "" {
 		return nil
 	}
-	if d, err := time.ParseDuration(p.Sleep); err != nil || d < 0 || d > time.Hour {
-		return errors.New("sleep must be a length of time up to 1h, for example 2s")
+	if d, err := time.ParseDuration(p.Sleep); err != nil || d < 0 || d > longestProbe {
+		return fmt.Errorf("sleep must be a length of time up to %s, for example 2s", longestProbe)
 	}
 	return nil
 }
 
-func registerProbe(r *jobs.Registry) {
-	jobs.Handle(r, probe, func(ctx context.Context, j jobs.Job, p probePayload) error {
+// longestProbe is less than the kind's time limit: a probe ends by itself.
+const longestProbe = 4 * time.Minute
+
+// registerProbe adds the kind for administrators; where rows is set, any row
+// may be a probe.
+func registerProbe(r *jobs.Registry, book jobs.OrderBook, rows bool) {
+	jobs.HandleInternal(r, jobs.Internal{Book: book, Maker: jobs.Administrators, Rows: rows}, probe, func(ctx context.Context, j jobs.Job, p probePayload) error {
 		if d, err := time.ParseDuration(p.Sleep); err == nil && d > 0 {
 			jobs.Logf(ctx, "sleeping %s", d)
 			select {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -15,6 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/internal/trace"
@@ -34,6 +36,7 @@ type rooms struct {
 	registry *jobs.Registry
 	store    *sqlstore.Store
 	wakeDir  string
+	orders   *orders.Book // what internal jobs are to do
 	breakers *breaker.Breakers
 	metrics  *web.Metrics
 	tracer   *trace.Tracer // nil: nobody collects traces
@@ -131,6 +134,7 @@ func (r *rooms) openSite(context.Context) (err error) {
 func (r *rooms) openKinds(context.Context) error {
 	r.registry = jobs.NewRegistry()
 	r.breakers = breaker.New(r.ownDB, breaker.Config{Recovered: func(ctx context.Context, dependency string) error { return r.store.RunWaiting(ctx, dependency) }})
+	r.orders = &orders.Book{DB: r.ownDB, Now: r.now}
 	return registerKinds(r.registry, r)
 }
 
@@ -138,7 +142,7 @@ func (r *rooms) openKinds(context.Context) error {
 // change their policies. It must work without a database: kinds are listed
 // without one.
 func registerKinds(registry *jobs.Registry, r *rooms) error {
-	registerProbe(registry)
+	registerProbe(registry, r.orders, slices.Contains(r.config.Queue.InternalRows, probe.Name))
 	for _, register := range handlers() {
 		if err := register(registry, r); err != nil {
 			return err
@@ -198,7 +202,7 @@ func (r *rooms) openStore(ctx context.Context) error {
 	if r.store, err = sqlstore.Open(ctx, r.db, o); err != nil {
 		return databaseError{err}
 	}
-	web.RegisterBulk(r.registry, r.store, r.store)
+	web.RegisterBulk(r.registry, r.orders, r.store)
 	return nil
 }
 

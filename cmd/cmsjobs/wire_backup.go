@@ -40,7 +40,7 @@ func backupHandler(registry *jobs.Registry, r *rooms) error {
 		r.log.Debug("no backups here: where they go is not known (backup.dir, or cms.dir)")
 		return nil
 	}
-	c := backup.Config{Site: r.site, DB: r.ownDB, Destinations: places, Version: version, Breaker: r.breakers, Working: r.garbage.spare,
+	c := backup.Config{Site: r.site, DB: r.ownDB, Destinations: places, Version: version, Breaker: r.breakers, Orders: r.orders, Working: r.garbage.spare,
 		Finished: r.backupFinished, Proved: r.backupProved, Watched: r.backupsWatched, Now: r.now, Logger: r.log}
 	if c.Options, err = backupOptions(r.config.Backup); err != nil {
 		return usageError{err}

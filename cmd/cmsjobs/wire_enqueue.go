@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
@@ -29,7 +28,10 @@ func (a asked) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, e
 }
 
 func (r *rooms) put(ctx context.Context, list []jobs.New) ([]jobs.Receipt, error) {
-	placed := slices.Clone(list)
+	placed, err := r.orders.Give(ctx, r.registry, list...) // a copy
+	if err != nil {
+		return nil, err
+	}
 	for i, n := range placed {
 		if entry, known := r.registry.Lookup(n.Kind); known && n.Queue == "" {
 			placed[i].Queue = cmp.Or(r.config.Kinds[entry.Kind].Queue, entry.Queue)

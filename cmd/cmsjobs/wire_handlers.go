@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
 )
 
@@ -50,7 +52,7 @@ func (a *app) nowhere(l *config.Loaded) (*rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rooms{config: l, log: slog.New(slog.DiscardHandler), now: a.now, db: db, ownDB: db,
+	return &rooms{config: l, log: slog.New(slog.DiscardHandler), now: a.now, db: db, ownDB: db, orders: &orders.Book{DB: db, Now: a.now},
 		site: &cms.Site{DB: db, Root: ".", Env: cms.Env{}}}, nil
 }
 
@@ -146,7 +148,8 @@ func (r *rooms) mediaOptions() (media.Options, error) {
 func webhookHandler(registry *jobs.Registry, r *rooms) error {
 	c := r.config.Webhook
 	h, err := webhook.New(webhook.Config{
-		DB: r.ownDB, AllowHTTP: c.AllowHTTP, DefaultSecret: c.Secret.Reveal(), Breaker: r.breakers, Enqueue: r, Now: r.now, Logger: r.log,
+		DB: r.ownDB, AllowHTTP: c.AllowHTTP, DefaultSecret: c.Secret.Reveal(), Breaker: r.breakers, Enqueue: r,
+		Orders: r.orders, Rows: slices.Contains(r.config.Queue.InternalRows, webhook.Deliver.Name), Now: r.now, Logger: r.log,
 		Client: outbound.New(outbound.Options{Timeout: c.Timeout, AllowPrivate: c.Networks(), AllowHTTP: c.AllowHTTP, UserAgent: "cmsjobs/" + version}),
 	})
 	if err != nil {

@@ -75,8 +75,12 @@ func (r *rooms) entries() ([]schedule.Entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("schedule.entries.%s: %w", name, err)
 		}
-		if _, known := r.registry.Lookup(e.Job.Kind); !known {
+		known, there := r.registry.Lookup(e.Job.Kind)
+		if !there {
 			return nil, fmt.Errorf("schedule.entries.%s: no kind is named %q; known are %v", name, e.Job.Kind, r.registry.Kinds())
+		}
+		if known.Maker != jobs.Anyone && !slices.Contains(r.config.Queue.InternalRows, known.Kind) {
+			return nil, fmt.Errorf("schedule.entries.%s: jobs of %s are made by the service itself and cannot be scheduled", name, known.Kind)
 		}
 		entries = append(entries, e)
 	}

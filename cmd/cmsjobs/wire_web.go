@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -13,7 +14,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
@@ -35,15 +36,30 @@ func (r *rooms) webServer(collector *analytics.Collector) (*web.Server, error) {
 		Enqueuer: asked{r}, Registry: r.registry, Ledger: r.store, Changer: r.store, History: r.store, Queues: r.store, Workers: r.store, Schedules: s,
 		Ticker: webTicker{r}, Gate: gate, Breakers: r.openBreakers, Settings: r.settings, Metrics: r.metrics.Registry,
 		Ready:       []web.Check{{Name: "database", Do: r.db.PingContext}},
-		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, AdminKinds: []string{backup.RestoreJob.Name}, PublicMetrics: c.Metrics,
+		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
 		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,
 		Mount: r.mounts(collector), Version: version, Now: r.now, Log: r.log,
 	}
 	r.showHandlers(&w)
 	if !r.config.Queue.Enabled {
-		w.Doer = web.NewInline(r.registry, r.now)
+		w.Doer = orderedDoer{r, web.NewInline(r.registry, r.now)}
 	}
 	return web.New(w)
+}
+
+// orderedDoer writes the orders of internal jobs before it runs them.
+type orderedDoer struct {
+	r *rooms
+	web.Doer
+}
+
+// Do implements web.Doer.
+func (d orderedDoer) Do(ctx context.Context, n jobs.New) (json.RawMessage, error) {
+	given, err := d.r.orders.Give(ctx, d.r.registry, n)
+	if err != nil {
+		return nil, err
+	}
+	return d.Doer.Do(ctx, given[0])
 }
 
 // mounts are the doors that handlers open to the world themselves.

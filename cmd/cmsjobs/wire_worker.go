@@ -12,6 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
 // workerOptions are a worker's words on the command line.
@@ -28,8 +29,8 @@ func (r *rooms) worker(o workerOptions) (w *jobs.Worker, closeIt func(), err err
 		Info: workerInfo(q.WorkerID), Queues: r.queues(), Slots: q.Concurrency, Prefetch: q.Prefetch, Lease: q.Lease,
 		PollMin: q.PollFirst, PollMax: q.Poll, Grace: q.Grace, MaxJobs: q.MaxJobs, MaxTime: q.MaxTime,
 		Once: o.once, StopWhenEmpty: o.stopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: residentMemory,
-		DatabaseTrouble: sqlstore.Outage,
-		RefreshEvery:    q.Refresh, Ended: o.ended,
+		DatabaseTrouble: sqlstore.Outage, Redact: redact.Text,
+		RefreshEvery: q.Refresh, Ended: o.ended,
 	}
 	closeIt = func() {}
 	ears, err := wake.Listen(r.wakeDir)

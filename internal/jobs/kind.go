@@ -35,6 +35,9 @@ type Policy struct {
 	// Coalesce makes one run stand for all waiting jobs of the kind whose data
 	// is equal and that are due.
 	Coalesce bool
+	// Confidential keeps the data of jobs out of the history unless they fail: it
+	// holds what only the job needed to know, such as a mail's text.
+	Confidential bool
 	// MaxAge is how long after its due time a job is still worth running; older
 	// ones are completed unrun with a result that says so. 0 means for ever.
 	MaxAge time.Duration
@@ -171,6 +174,8 @@ type Entry struct {
 	Check func(data json.RawMessage) error
 	// Example is the payload with zero values, for forms and documents.
 	Example json.RawMessage
+	// Maker says who may make such jobs. All but Anyone carry orders.
+	Maker Maker
 }
 
 // Registry knows which kinds can run here. It is filled at start and read from

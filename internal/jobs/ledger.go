@@ -83,8 +83,10 @@ type RunRecord struct {
 type Filter struct {
 	States []State
 	Kinds  []string
-	Queues []string
-	UUIDs  []string
+	// ExceptKinds are left out, of jobs that wait, run or failed.
+	ExceptKinds []string
+	Queues      []string
+	UUIDs       []string
 	// Text must stand in the payload or the error, ignoring case.
 	Text string
 	// Cause is a failure group's fingerprint.

@@ -64,6 +64,9 @@ type Config struct {
 	// DatabaseTrouble knows errors that are the database's, not the job's: the
 	// attempt is given back.
 	DatabaseTrouble func(error) bool
+	// Redact takes secrets out of errors and log lines before anybody keeps them;
+	// nil leaves them as they are.
+	Redact func(string) string
 	// Setup runs once before the first claim, Refresh every RefreshEvery (S3.4).
 	Setup, Refresh []func(context.Context) error
 	RefreshEvery   time.Duration
@@ -84,6 +87,9 @@ func (c *Config) defaults() {
 	}
 	if c.Ended == nil {
 		c.Ended = func(Settlement) {}
+	}
+	if c.Redact == nil {
+		c.Redact = func(text string) string { return text }
 	}
 	if c.DatabaseTrouble == nil {
 		c.DatabaseTrouble = func(error) bool { return false }

@@ -69,6 +69,7 @@ func (w *Worker) info(born time.Time) WorkerInfo {
 			continue
 		}
 		progress, lines := run.Snapshot()
+		w.redact(progress, lines)
 		j := x.claimed.Job
 		info.Running = append(info.Running, RunningJob{ID: j.ID, UUID: j.UUID, Kind: j.Kind, Queue: j.Queue, Attempt: j.Attempt,
 			Since: started, Progress: progress, Lines: lines})

@@ -198,6 +198,7 @@ func (w *Worker) settlement(x *holding, entry Entry, err, cause error) Settlemen
 	job := x.claimed.Job
 	result, next := x.run.Outcome()
 	_, lines := x.run.Snapshot()
+	w.redact(nil, lines)
 	end := Settlement{Result: result, Lines: lines}
 	if err == nil {
 		end.Verdict, end.FollowUps = Completed, next
@@ -230,6 +231,16 @@ func (w *Worker) settlement(x *holding, entry Entry, err, cause error) Settlemen
 	return end
 }
 
+// redact takes secrets out of what a handler told.
+func (w *Worker) redact(p *Progress, lines []LogLine) {
+	if p != nil {
+		p.Note = w.c.Redact(p.Note)
+	}
+	for i := range lines {
+		lines[i].Text = w.c.Redact(lines[i].Text)
+	}
+}
+
 // endUnrun ends a job that no handler saw.
 func (w *Worker) endUnrun(x *holding, end Settlement) {
 	end.Started = w.c.Now()
@@ -239,6 +250,9 @@ func (w *Worker) endUnrun(x *holding, end Settlement) {
 // seal completes what is to be written of x.
 func (w *Worker) seal(x *holding, end Settlement) {
 	end.Claimed, end.Worker = x.claimed, w.c.Info.ID
+	if end.Error != "" {
+		end.Error = w.c.Redact(end.Error)
+	}
 	end.Wait = max(x.taken.Sub(x.claimed.Job.RunAt), 0)
 	x.end = end
 }

@@ -188,7 +188,7 @@ func (s *Server) listDeeds(c echo.Context) error {
 	if f.Until, err = moment(c.QueryParam("until"), "until", s.cfg.Now()); err != nil {
 		return err
 	}
-	return answerList(s, c, "the audit trail", func(p jobs.Page) (jobs.List[Deed], error) { return s.cfg.Gate.Store.Deeds(c.Request().Context(), f, p) })
+	return answerList(s, c, "the audit trail", same, func(p jobs.Page) (jobs.List[Deed], error) { return s.cfg.Gate.Store.Deeds(c.Request().Context(), f, p) })
 }
 
 // deed writes one line of the trail for something that is no change.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -30,6 +31,8 @@ type BulkRequest struct {
 type BulkAnswer struct {
 	Count   int64 `json:"count"` // jobs that the selection chose when it was counted
 	Changed int64 `json:"changed"`
+	// LeftOut is how many more it chose that the caller may not make run.
+	LeftOut int64 `json:"left_out,omitempty"`
 	DryRun  bool  `json:"dry_run"`
 	// Job is the id of the job that does the work, where there is much of it.
 	Job string `json:"job,omitempty"`
@@ -45,6 +48,10 @@ type BulkPayload struct {
 	// Count is how many jobs were there then, and at most that many are changed:
 	// one that is retried and fails again is not retried for ever.
 	Count int64 `json:"count"`
+	// Only and Except are the kinds that the one who asked may, or may not, make
+	// run; both empty is any.
+	Only   []string `json:"only,omitempty"`
+	Except []string `json:"except,omitempty"`
 }
 
 // Bulk changes many jobs, step by step, and reports its progress.
@@ -61,16 +68,17 @@ const (
 var bulkActions = map[string]struct {
 	state jobs.State
 	do    func(Changer) func(context.Context, jobs.Filter, int) (int64, error)
+	runs  bool // it makes jobs run
 }{
-	"retry":  {jobs.StateFailed, func(c Changer) func(context.Context, jobs.Filter, int) (int64, error) { return c.Revive }},
-	"forget": {jobs.StateFailed, func(c Changer) func(context.Context, jobs.Filter, int) (int64, error) { return c.Forget }},
-	"cancel": {jobs.StateQueued, func(c Changer) func(context.Context, jobs.Filter, int) (int64, error) { return c.Cancel }},
-	"hasten": {jobs.StateQueued, func(c Changer) func(context.Context, jobs.Filter, int) (int64, error) { return c.Hasten }},
+	"retry":  {jobs.StateFailed, func(c Changer) func(context.Context, jobs.Filter, int) (int64, error) { return c.Revive }, true},
+	"forget": {jobs.StateFailed, func(c Changer) func(context.Context, jobs.Filter, int) (int64, error) { return c.Forget }, false},
+	"cancel": {jobs.StateQueued, func(c Changer) func(context.Context, jobs.Filter, int) (int64, error) { return c.Cancel }, false},
+	"hasten": {jobs.StateQueued, func(c Changer) func(context.Context, jobs.Filter, int) (int64, error) { return c.Hasten }, true},
 }
 
-// RegisterBulk lets a worker do large changes.
-func RegisterBulk(r *jobs.Registry, l Ledger, c Changer) {
-	jobs.Handle(r, Bulk, func(ctx context.Context, _ jobs.Job, p BulkPayload) error {
+// RegisterBulk lets a worker do large changes, each ordered once.
+func RegisterBulk(r *jobs.Registry, book jobs.OrderBook, c Changer) {
+	jobs.HandleInternal(r, jobs.Internal{Book: book, Maker: jobs.Service}, Bulk, func(ctx context.Context, _ jobs.Job, p BulkPayload) error {
 		f, err := p.Filter.filter()
 		if err != nil {
 			return jobs.Permanent(err)
@@ -81,21 +89,25 @@ func RegisterBulk(r *jobs.Registry, l Ledger, c Changer) {
 		if f.Until, err = moment(p.Filter.Until, "until", p.At); err != nil {
 			return jobs.Permanent(err)
 		}
-		changed, err := change(ctx, c, p.Action, f, p.Count)
+		changed, err := change(ctx, c, p.Action, narrow(f, p.Only, p.Except), p.Count)
 		if err != nil {
 			return err
 		}
-		return jobs.SetResult(ctx, Changed{changed})
+		return errors.Join(jobs.UseOrder(ctx), jobs.SetResult(ctx, Changed{changed}))
 	})
 }
 
 // change goes through what the filter chooses, bulkStep at a time, until limit
 // jobs are changed. The store takes the oldest first, so what fails anew comes last.
-func change(ctx context.Context, c Changer, action string, f jobs.Filter, limit int64) (int64, error) {
+func change(ctx context.Context, c Changer, action string, chosen runnableJobs, limit int64) (int64, error) {
 	a, known := bulkActions[action]
 	if !known {
 		return 0, jobs.Permanent(fmt.Errorf("no bulk action is named %q", action))
 	}
+	if chosen.None {
+		return 0, nil
+	}
+	f := chosen.Filter
 	f.States = []jobs.State{a.state}
 	var total int64
 	for total < limit && ctx.Err() == nil {
@@ -161,26 +173,45 @@ func (s *Server) changed(c echo.Context, action string, selection BulkSelection)
 		return BulkAnswer{}, refuse(http.StatusUnprocessableEntity, `The selection is empty. To choose all jobs say so: {"all": true}.`)
 	}
 	f.States = []jobs.State{a.state}
+	chosen := runnableJobs{Filter: f}
+	if a.runs {
+		if chosen, err = s.runnable(c, f); err != nil {
+			return BulkAnswer{}, err
+		}
+	}
 	ctx := c.Request().Context()
-	count, err := s.cfg.Ledger.Count(ctx, f)
+	count, leftOut, err := s.countChosen(ctx, f, chosen)
 	if err != nil {
 		return BulkAnswer{}, fmt.Errorf("counting the jobs to %s: %w", action, err)
 	}
-	answer := BulkAnswer{Count: count, DryRun: selection.DryRun}
+	answer := BulkAnswer{Count: count, LeftOut: leftOut, DryRun: selection.DryRun}
 	about(c, action, fmt.Sprintf("%d jobs %+v", count, selection.FilterView))
 	if selection.DryRun {
 		return answer, nil
 	}
 	if _, registered := s.cfg.Registry.Lookup(Bulk.Name); registered && count > bulkInline && s.cfg.Doer == nil {
-		receipts, err := s.cfg.Enqueuer.Enqueue(ctx, Bulk.Of(BulkPayload{Action: action, Filter: selection.FilterView, At: s.cfg.Now(), By: who(c).Name, Count: count}))
+		receipts, err := s.cfg.Enqueuer.Enqueue(ctx, Bulk.Of(BulkPayload{Action: action, Filter: selection.FilterView, At: s.cfg.Now(), By: who(c).Name, Count: count,
+			Only: chosen.Only, Except: chosen.Except}))
 		if err != nil {
 			return answer, fmt.Errorf("enqueuing the change: %w", err)
 		}
 		answer.Job = receipts[0].UUID
 		return answer, nil
 	}
-	answer.Changed, err = change(ctx, s.cfg.Changer, action, f, count)
+	answer.Changed, err = change(ctx, s.cfg.Changer, action, chosen, count)
 	return answer, err
+}
+
+// countChosen counts the jobs that are to be changed, and those of the whole
+// selection that are left out.
+func (s *Server) countChosen(ctx context.Context, whole jobs.Filter, chosen runnableJobs) (count, leftOut int64, err error) {
+	if !chosen.None {
+		if count, err = s.cfg.Ledger.Count(ctx, chosen.Filter); err != nil || chosen.Whole() {
+			return count, 0, err
+		}
+	}
+	all, err := s.cfg.Ledger.Count(ctx, whole)
+	return count, max(all-count, 0), err
 }
 
 func empty(v FilterView) bool {

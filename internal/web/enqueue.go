@@ -136,7 +136,7 @@ func (s *Server) newJob(c echo.Context, r EnqueueRequest) (jobs.New, error) {
 	if !ok {
 		return jobs.New{}, badField(http.StatusUnprocessableEntity, "topic", "There is no kind of work %q here. Known are %s.", clip(kind, 60), strings.Join(s.cfg.Registry.Kinds(), ", "))
 	}
-	if err := s.mayEnqueue(who(c), entry.Kind); err != nil {
+	if err := s.mayEnqueue(c, entry.Kind); err != nil {
 		return jobs.New{}, err
 	}
 	n := jobs.New{Kind: entry.Kind, Queue: firstOf(r.Queue, entry.Queue), Data: r.Payload, Priority: r.Priority, UniqueKey: firstOf(r.UniqueKey, r.UniqueKey2), UUID: r.ID}
@@ -327,11 +327,11 @@ func (s *Server) doNow(c echo.Context, n jobs.New) (int, Enqueued, error) {
 	about(c, n.UUID, n.Kind+" at once")
 	result, err := s.cfg.Doer.Do(c.Request().Context(), n)
 	if err != nil {
-		answer.Status, answer.LastError = s.words(c).word(jobs.StateFailed), err.Error()
+		answer.Status, answer.LastError = s.words(c).word(jobs.StateFailed), s.viewer(c).text(err.Error())
 		return http.StatusOK, answer, nil
 	}
 	if len(result) > 0 {
-		answer.Result = s.mask.payload(n.Kind, result)
+		answer.Result = s.viewer(c).payload(n.Kind, result)
 	}
 	return http.StatusOK, answer, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -226,20 +225,6 @@ func (s *Server) leaveTrail(c echo.Context, r route, outcome error) error {
 	}
 	s.cfg.Log.Error("a deed is missing in the audit trail", "actor", p.Name, "action", r.Name, "target", target, "status", status, "error", err)
 	return outcome
-}
-
-// mayEnqueue says whether the principal may enqueue a kind here.
-func (s *Server) mayEnqueue(p access.Principal, kind string) error {
-	if !p.MayEnqueue(kind) {
-		return refuse(http.StatusForbidden, "This token may not enqueue %q, only %q.", kind, p.Kinds)
-	}
-	if allowed := s.cfg.AllowedTopics; len(allowed) > 0 && !slices.Contains(allowed, kind) && !p.Scopes.Has(access.Admin) {
-		return refuse(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_topics).", kind)
-	}
-	if slices.Contains(s.cfg.AdminKinds, kind) && !p.Scopes.Has(access.Admin) {
-		return refuse(http.StatusForbidden, "%q is for administrators.", kind)
-	}
-	return nil
 }
 
 func stack() []byte { return debug.Stack() }

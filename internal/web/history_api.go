@@ -36,7 +36,7 @@ func (s *Server) answerRuns(c echo.Context, f jobs.Filter) error {
 	if err != nil {
 		return fmt.Errorf("listing runs: %w", err)
 	}
-	return c.JSON(http.StatusOK, page(list, p, s.runView))
+	return c.JSON(http.StatusOK, page(list, p, s.viewer(c).run))
 }
 
 // LogView is what a job's handler said, oldest first.
@@ -55,7 +55,7 @@ func (s *Server) jobLog(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the job's log: %w", err)
 	}
-	return c.JSON(http.StatusOK, LogView{each(lines, func(l jobs.LogLine) jobs.LogLine { return l })})
+	return c.JSON(http.StatusOK, LogView{s.viewer(c).lines(lines)})
 }
 
 func (s *Server) failureGroups(c echo.Context) error {
@@ -67,7 +67,7 @@ func (s *Server) failureGroups(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("grouping failed jobs: %w", err)
 	}
-	return c.JSON(http.StatusOK, GroupList{each(groups, groupView)})
+	return c.JSON(http.StatusOK, GroupList{each(groups, s.viewer(c).group)})
 }
 
 // ThroughputView is what ended in steps of time, oldest first.
@@ -123,7 +123,7 @@ func (s *Server) explainJob(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, Explanation{idOf(r), string(r.State), explain.Job(snapshot)})
+	return c.JSON(http.StatusOK, Explanation{idOf(r), string(r.State), s.viewer(c).reasons(explain.Job(snapshot))})
 }
 
 // snapshot collects what an explanation depends on.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -52,9 +53,9 @@ func (s *Server) answerJobs(c echo.Context, f jobs.Filter) error {
 	}
 	words := s.words(c)
 	if words == sketch {
-		return c.JSON(http.StatusOK, page(list, p, s.sketchView))
+		return c.JSON(http.StatusOK, page(list, p, s.viewer(c).sketch))
 	}
-	return c.JSON(http.StatusOK, page(list, p, func(r jobs.Record) JobView { return s.jobView(r, words) }))
+	return c.JSON(http.StatusOK, page(list, p, func(r jobs.Record) JobView { return s.viewer(c).job(r, words) }))
 }
 
 // job finds the job that a request names, and tells the trail.
@@ -81,9 +82,9 @@ func (s *Server) showJob(c echo.Context) error {
 
 func (s *Server) answerJob(c echo.Context, status int, r jobs.Record) error {
 	if words := s.words(c); words != sketch {
-		return c.JSON(status, s.jobView(r, words))
+		return c.JSON(status, s.viewer(c).job(r, words))
 	}
-	return c.JSON(status, s.sketchView(r))
+	return c.JSON(status, s.viewer(c).sketch(r))
 }
 
 func (s *Server) stats(c echo.Context) error {
@@ -117,6 +118,9 @@ func (s *Server) requeueJob(c echo.Context) error {
 // runAgain gives a job another run and returns the id under which it has it.
 func (s *Server) runAgain(c echo.Context, r jobs.Record) (string, error) {
 	ctx, id := c.Request().Context(), idOf(r)
+	if err := s.mayRun(c, r.Kind); err != nil {
+		return "", err
+	}
 	switch r.State {
 	case jobs.StateFailed:
 		return id, s.one(s.cfg.Changer.Revive(ctx, only(r), 1))
@@ -129,11 +133,10 @@ func (s *Server) runAgain(c echo.Context, r jobs.Record) (string, error) {
 	case jobs.StateProcessing:
 		return "", refuse(http.StatusConflict, "The job is running. Wait for its end, or cancel it first.")
 	}
-	envelope, origin, err := jobs.Parse(r.Payload, s.known)
-	if origin != jobs.Ours {
-		return "", refuse(http.StatusConflict, "The job cannot run again: %v.", err)
+	n, err := s.again(r)
+	if err != nil {
+		return "", err
 	}
-	n := jobs.New{Kind: envelope.Kind, Queue: r.Queue, Data: envelope.Data, Metadata: envelope.Metadata, Priority: r.Priority}
 	receipts, err := s.cfg.Enqueuer.Enqueue(ctx, n)
 	if err != nil {
 		return "", fmt.Errorf("enqueuing the job anew: %w", err)
@@ -239,7 +242,11 @@ func (s *Server) kinds(c echo.Context) error {
 }
 
 func (s *Server) kindViews() []KindView {
-	return each(s.cfg.Registry.Kinds(), func(name string) KindView {
+	offered := slices.DeleteFunc(s.cfg.Registry.Kinds(), func(name string) bool {
+		e, _ := s.cfg.Registry.Lookup(name)
+		return e.Maker == jobs.Service
+	})
+	return each(offered, func(name string) KindView {
 		e, _ := s.cfg.Registry.Lookup(name)
 		if string(e.Example) == "null" { // a payload that is a map
 			e.Example = json.RawMessage("{}")

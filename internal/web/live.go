@@ -122,7 +122,7 @@ func (l *live) look(ctx context.Context) error {
 		return err
 	}
 	for _, r := range running.Items {
-		l.tell("job", "job "+idOf(r), s.jobView(r, ours))
+		l.tell("job", "job "+idOf(r), s.public().job(r, ours))
 	}
 	if s.cfg.History == nil {
 		return nil
@@ -138,7 +138,7 @@ func (l *live) look(ctx context.Context) error {
 		}
 		l.lastRun = r.ID
 		if l.looked {
-			l.tell("run", "", s.runView(r))
+			l.tell("run", "", s.public().run(r))
 			l.forget("job " + r.UUID)
 		}
 	}

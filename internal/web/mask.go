@@ -1,117 +1,122 @@
 package web
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"path"
-	"regexp"
-	"strings"
-	"unicode/utf8"
+	"slices"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
 // masked stands where a secret was.
-const masked = "•••"
+const masked = redact.Mask
 
-// secretKey are names whose values are never shown.
-var secretKey = regexp.MustCompile(`(?i)passw|passwd|secret|token|authorization|credential|api[_-]?key|private[_-]?key|cookie|^pin$|^otp$`)
-
-// masker hides secrets in payloads before people see them.
-type masker struct{ rules []maskRule }
-
-// maskRule is one configured path: keys separated by dots, * is any key or
-// index. kind, where it is set, limits it to one kind of job.
-type maskRule struct {
-	kind string
-	path []string
+// viewer shows things to one audience, secrets hidden. Whatever a job, a server
+// or a person wrote goes through it on its way out.
+type viewer struct {
+	*Server
+	to redact.Audience
 }
 
-func newMasker(paths []string) (*masker, error) {
-	m := &masker{}
-	for _, p := range paths {
-		kind, keys, scoped := strings.Cut(p, ":")
-		if !scoped {
-			kind, keys = "", p
-		}
-		rule := maskRule{kind, strings.Split(keys, ".")}
-		for _, key := range rule.path {
-			if _, err := path.Match(key, ""); err != nil || key == "" {
-				return nil, fmt.Errorf("the mask path %q is not keys separated by dots", p)
+// viewer is the view that the caller may have: who may not operate sees no
+// texts of mails, no deliveries, no addresses of the network inside.
+func (s *Server) viewer(c echo.Context) viewer {
+	if who(c).Scopes.Has(access.Operate) {
+		return viewer{s, redact.Operators}
+	}
+	return viewer{s, redact.Readers}
+}
+
+// public is the view of what goes to listeners of any right.
+func (s *Server) public() viewer { return viewer{s, redact.Readers} }
+
+// payload is JSON that a kind of job takes or gives.
+func (v viewer) payload(kind string, raw []byte) json.RawMessage {
+	return v.mask.JSON(v.to, kind, raw)
+}
+
+// text is what a job or a server said.
+func (v viewer) text(text string) string { return redact.TextFor(v.to, text) }
+
+// progress is how far a job is; its note is the handler's.
+func (v viewer) progress(p *jobs.Progress) *jobs.Progress {
+	if p == nil {
+		return nil
+	}
+	shown := *p
+	shown.Note = v.text(p.Note)
+	return &shown
+}
+
+func (v viewer) lines(list []jobs.LogLine) []jobs.LogLine {
+	return each(list, func(l jobs.LogLine) jobs.LogLine { return jobs.LogLine{At: l.At, Text: v.text(l.Text)} })
+}
+
+func (v viewer) reasons(list []explain.Reason) []explain.Reason {
+	return each(list, func(r explain.Reason) explain.Reason {
+		r.Text, r.Args = v.text(r.Text), slices.Clone(r.Args)
+		for i, arg := range r.Args {
+			if text, is := arg.(string); is {
+				r.Args[i] = v.text(text)
 			}
 		}
-		m.rules = append(m.rules, rule)
-	}
-	return m, nil
+		return r
+	})
 }
 
-// payload returns JSON that is fit to be shown. What is no JSON becomes a
-// string of its beginning.
-func (m *masker) payload(kind string, raw []byte) json.RawMessage {
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return json.RawMessage("{}")
+// mail is one of the list: what its server said may name tokens and hosts.
+func (v viewer) mail(m Mail) Mail {
+	m.Answer, m.Problem = v.text(m.Answer), v.text(m.Problem)
+	m.Subject = v.text(m.Subject)
+	m.Tries = each(m.Tries, func(t MailTry) MailTry { t.Answer = v.text(t.Answer); return t })
+	m.Others = each(m.Others, v.mail)
+	if len(m.Tries) == 0 {
+		m.Tries = nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber() // 64-bit ids stay as they are
-	var value any
-	if err := decoder.Decode(&value); err != nil || decoder.More() || !utf8.Valid(raw) {
-		value = "(no JSON) " + clip(strings.ToValidUTF8(string(raw), "\uFFFD"), 200)
+	if len(m.Others) == 0 {
+		m.Others = nil
 	}
-	shown, err := json.Marshal(m.value(kind, nil, value))
-	if err != nil {
-		return json.RawMessage(`"(not readable)"`)
-	}
-	return shown
+	return m
 }
 
-func (m *masker) value(kind string, at []string, value any) any {
-	if len(at) > 0 && m.hides(kind, at) && value != nil && value != "" {
-		return masked
-	}
-	switch v := value.(type) {
-	case map[string]any:
-		for key, inner := range v {
-			v[key] = m.value(kind, append(at[:len(at):len(at)], key), inner)
-		}
-	case []any:
-		for i, inner := range v {
-			v[i] = m.value(kind, append(at[:len(at):len(at)], "*"), inner)
-		}
-	}
-	return value
+// webhook is a subscription without its secret. Its address may be one, too.
+func (v viewer) webhook(w Webhook) Webhook {
+	w.Secret, w.URL, w.Note = "", redact.Address(v.to, w.URL), v.text(w.Note)
+	return w
 }
 
-func (m *masker) hides(kind string, at []string) bool {
-	if secretKey.MatchString(at[len(at)-1]) {
-		return true
+// delivery is one sending; what was sent and answered is for operators.
+func (v viewer) delivery(d Delivery) Delivery {
+	d.Answer = v.text(d.Answer)
+	d.Request = v.requestBody(d.Request)
+	if v.to < redact.Operators {
+		d.Request, d.Answer = "", ""
 	}
-	for _, r := range m.rules {
-		if (r.kind == "" || r.kind == kind) && matches(r.path, at) {
-			return true
-		}
-	}
-	return false
+	return d
 }
 
-// matches compares a rule with a place; a rule may begin anywhere in it.
-func matches(rule, at []string) bool {
-	if len(rule) > len(at) {
-		return false
+// requestBody is a body that was sent; one that was cut is text.
+func (v viewer) requestBody(body string) string {
+	if json.Valid([]byte(body)) {
+		return string(v.payload(deliveryKind, []byte(body)))
 	}
-	for i, pattern := range rule {
-		if ok, _ := path.Match(pattern, at[len(at)-len(rule)+i]); !ok {
-			return false
-		}
-	}
-	return true
+	return v.text(body)
+}
+
+func (v viewer) backup(b Backup) Backup {
+	b.Verdict = v.text(b.Verdict)
+	return b
+}
+
+func (v viewer) sitemap(s SitemapStatus) SitemapStatus {
+	s.Files = each(s.Files, same)
+	s.Submissions = each(s.Submissions, func(x Submission) Submission { x.Note = v.text(x.Note); return x })
+	return s
 }
 
 // clip cuts text to n bytes at most, at a rune's border, and shows that it did.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
-}
+func clip(text string, n int) string { return redact.Clip(text, n) }

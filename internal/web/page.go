@@ -160,7 +160,7 @@ func (s *Server) showProblem(c echo.Context, p Problem) {
 		err = s.signInForm(c, p.Status, "", "")
 	} else {
 		lang := language(c)
-		p.Detail, p.Title = p.in(lang), translated(lang, "%s", []any{p.Title})
+		p.Detail, p.Title = s.viewer(c).text(p.in(lang)), translated(lang, "%s", []any{p.Title})
 		v := s.sheet(c, "", "problem.title", p)
 		err = s.write(c, p.Status, "problem", v)
 	}

@@ -24,6 +24,9 @@ type Restorer interface {
 	RestoreBackup(ctx context.Context, id string, part RestorePart, confirm string) (jobs.Receipt, error)
 }
 
+// restoreKind is what confirming a restore makes run.
+const restoreKind = "backup.restore"
+
 // RestorePart is what of a backup is restored.
 type RestorePart string
 
@@ -81,6 +84,11 @@ func (s *Server) backupsPage(c echo.Context) error {
 	ready, err := s.lookAtBackups(c.Request().Context(), &v)
 	if err != nil {
 		return err
+	}
+	view := s.viewer(c)
+	v.Backups, v.Away = each(v.Backups, view.backup), view.text(v.Away)
+	if v.Health != nil {
+		v.Health.Warnings = each(v.Health.Warnings, view.text)
 	}
 	for _, b := range v.Backups {
 		v.Total += b.Size
@@ -184,6 +192,9 @@ func (s *Server) restoreByForm(c echo.Context) error {
 		return fmt.Errorf("planning the restore of %s: %w", b.ID, err)
 	}
 	if yes, err := s.sure(c, plan.question(language(c), b), plan.Confirm); !yes || err != nil {
+		return err
+	}
+	if err := s.mayRun(c, restoreKind); err != nil {
 		return err
 	}
 	receipt, err := r.RestoreBackup(ctx, b.ID, part, plan.Confirm)

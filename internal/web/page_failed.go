@@ -51,7 +51,7 @@ func (s *Server) failedPage(c echo.Context) error {
 		if err != nil {
 			return fmt.Errorf("grouping failed jobs: %w", err)
 		}
-		v.Groups = each(groups, groupView)
+		v.Groups = each(groups, s.viewer(c).group)
 		return s.showSoon(c, "failed", "failed.title", firstOf(live, liveList), ready, v)
 	}
 	return s.showLive(c, "failed", "failed.title", firstOf(live, liveList), v)
@@ -73,6 +73,9 @@ func (s *Server) canary(c echo.Context) error {
 	}
 	r := list.Items[0]
 	about(c, idOf(r), "as a canary")
+	if err := s.mayRun(c, r.Kind); err != nil {
+		return err
+	}
 	if err := s.one(s.cfg.Changer.Revive(ctx, only(r), 1)); err != nil {
 		return err
 	}
@@ -103,7 +106,7 @@ func (s *Server) exportFailed(c echo.Context) error {
 	e := json.NewEncoder(c.Response())
 	for written := 0; ; {
 		for _, r := range list.Items {
-			if err := e.Encode(s.jobView(r, ours)); err != nil {
+			if err := e.Encode(s.viewer(c).job(r, ours)); err != nil {
 				return nil // the reader left
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,13 +50,13 @@ func (s *Server) jobPage(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	v := jobSheet{Job: s.jobView(r, ours), Known: s.known(r.Kind)}
+	v := jobSheet{Job: s.viewer(c).job(r, ours), Known: s.known(r.Kind)}
 	v.Active = r.State == jobs.StateQueued || r.State == jobs.StateProcessing
 	snapshot, err := s.snapshot(c, r)
 	if err != nil {
 		return err
 	}
-	v.Reasons = each(explain.Job(snapshot), func(r explain.Reason) reasonRow {
+	v.Reasons = each(s.viewer(c).reasons(explain.Job(snapshot)), func(r explain.Reason) reasonRow {
 		return reasonRow{translated(language(c), r.Form, r.Args), r.Until}
 	})
 	if s.cfg.History != nil && r.UUID != "" {
@@ -63,10 +64,11 @@ func (s *Server) jobPage(c echo.Context) error {
 		if err != nil {
 			return fmt.Errorf("listing runs: %w", err)
 		}
-		v.Runs = each(runs.Items, s.runView)
+		v.Runs = each(runs.Items, s.viewer(c).run)
 		if v.Lines, err = s.cfg.History.Log(ctx, r.UUID, pageLines); err != nil {
 			return fmt.Errorf("reading the job's log: %w", err)
 		}
+		v.Lines = s.viewer(c).lines(v.Lines)
 	}
 	if s.may(who(c), route{Scope: access.Admin}) {
 		deeds, err := s.cfg.Gate.Store.Deeds(ctx, access.DeedFilter{Target: idOf(r)}, jobs.Page{Limit: pageDeeds})
@@ -181,7 +183,7 @@ func (s *Server) editPage(c echo.Context) error {
 	if !s.known(r.Kind) || r.Foreign {
 		return refuse(http.StatusConflict, "A job of %s cannot be enqueued here.", clip(r.Kind, 80))
 	}
-	v := s.jobView(r, ours)
+	v := s.viewer(c).job(r, ours)
 	return s.show(c, "edit", "edit.title", editSheet{Job: v, Text: pretty(v.Payload)})
 }
 
@@ -192,7 +194,7 @@ func (s *Server) runEdited(c echo.Context) error {
 	}
 	text := c.FormValue("payload")
 	envelope, _, _ := jobs.Parse(r.Payload, s.known)
-	data, err := unmasked([]byte(text), envelope.Data)
+	data, err := s.unmasked(c, r.Kind, []byte(text), envelope.Data)
 	if err == nil {
 		var n jobs.New
 		if n, err = s.newJob(c, EnqueueRequest{Type: r.Kind, Queue: r.Queue, Priority: r.Priority, Payload: data}); err == nil {
@@ -207,24 +209,52 @@ func (s *Server) runEdited(c echo.Context) error {
 	if !errors.As(err, &p) || p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	return s.write(c, p.Status, "edit", s.sheet(c, "edit", "edit.title", editSheet{s.jobView(r, ours), text, p.in(language(c))}))
+	return s.write(c, p.Status, "edit", s.sheet(c, "edit", "edit.title", editSheet{s.viewer(c).job(r, ours), text, p.in(language(c))}))
 }
 
-// unmasked puts the secrets of the original back where the edited payload
-// still shows the mask. A mask where the original has nothing is refused.
-func unmasked(edited, original []byte) (json.RawMessage, error) {
-	var next, was any
+// unmasked puts the secrets of the original back where an edited payload still
+// shows the mask. Beside a mask nothing may be changed, or a secret could be
+// sent elsewhere; administrators may, who see all secrets by other ways.
+func (s *Server) unmasked(c echo.Context, kind string, edited, original []byte) (json.RawMessage, error) {
+	var next, was, shown any
 	if err := decodeNumbers(edited, &next); err != nil {
 		return nil, badField(http.StatusUnprocessableEntity, "payload", "The payload is not JSON: %v.", err)
 	}
-	if err := decodeNumbers(original, &was); err != nil {
-		was = nil
+	if !hasMask(next) {
+		return json.Marshal(next)
 	}
-	restored, ok := restore(next, was)
+	view := s.viewer(c).payload(kind, original)
+	if decodeNumbers(original, &was) != nil || decodeNumbers(view, &shown) != nil {
+		was, shown = nil, nil
+	}
+	if sameJSON(edited, view) {
+		return json.Marshal(was)
+	}
+	if !who(c).Scopes.Has(access.Admin) {
+		return nil, badField(http.StatusUnprocessableEntity, "payload", "%s stands for a secret. Write the secret there, or change nothing else: only administrators may change other fields beside it.", masked)
+	}
+	restored, ok := restore(next, was, shown)
 	if !ok {
 		return nil, badField(http.StatusUnprocessableEntity, "payload", "%s stands where the original has no value. Write the value there.", masked)
 	}
 	return json.Marshal(restored)
+}
+
+// hasMask says whether the mask stands anywhere in a value.
+func hasMask(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return strings.Contains(v, masked)
+	case map[string]any:
+		for key, inner := range v {
+			if strings.Contains(key, masked) || hasMask(inner) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasMask)
+	}
+	return false
 }
 
 func decodeNumbers(raw []byte, into *any) error {
@@ -239,29 +269,32 @@ func decodeNumbers(raw []byte, into *any) error {
 	return nil
 }
 
-func restore(next, was any) (any, bool) {
+// restore puts values back that are as they were shown, masked.
+func restore(next, was, shown any) (any, bool) {
 	ok := true
 	switch v := next.(type) {
 	case string:
-		if v == masked {
-			return was, was != nil
+		if strings.Contains(v, masked) {
+			return was, was != nil && shown == next
 		}
 	case map[string]any:
 		old, _ := was.(map[string]any)
+		seen, _ := shown.(map[string]any)
 		for key, inner := range v {
 			var fine bool
-			v[key], fine = restore(inner, old[key])
+			v[key], fine = restore(inner, old[key], seen[key])
 			ok = ok && fine
 		}
 	case []any:
 		old, _ := was.([]any)
+		seen, _ := shown.([]any)
 		for i, inner := range v {
-			var before any
-			if i < len(old) {
-				before = old[i]
+			var before, view any
+			if i < len(old) && i < len(seen) {
+				before, view = old[i], seen[i]
 			}
 			var fine bool
-			v[i], fine = restore(inner, before)
+			v[i], fine = restore(inner, before, view)
 			ok = ok && fine
 		}
 	}
@@ -278,7 +311,7 @@ func (s *Server) tracked(c echo.Context) (*JobView, string) {
 	if err != nil {
 		return nil, "" // gone: the page is whole without it
 	}
-	v := s.jobView(r, ours)
+	v := s.viewer(c).job(r, ours)
 	switch {
 	case r.State == jobs.StateQueued || r.State == jobs.StateProcessing:
 		return &v, liveJob

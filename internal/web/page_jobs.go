@@ -80,7 +80,7 @@ func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsSheet) error {
 		return err
 	}
 	v.Jobs = each(list.Items, func(r jobs.Record) JobView {
-		view := s.jobView(r, ours)
+		view := s.viewer(c).job(r, ours)
 		if name := explain.HeldBy(r, down); name != "" && view.LastError == "" {
 			view.LastError = say(language(c), "verdict.breaker", name)
 		}

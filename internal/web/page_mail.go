@@ -25,6 +25,9 @@ type mailSheet struct {
 	started
 }
 
+// mailKind is what sending a mail again makes run.
+const mailKind = "mail.send"
+
 // mailStates are those of the mail log.
 var mailStates = []string{"accepted", "deferred", "sending", "refused", "bounced", "unknown", "suppressed", "expired"}
 
@@ -43,14 +46,14 @@ func (s *Server) mailPage(c echo.Context) error {
 	v := mailSheet{Configured: s.cfg.Mail != nil, State: c.QueryParam("state"), Text: clip(strings.ToValidUTF8(c.QueryParam("q"), ""), 191), States: mailStates,
 		Suppressions: s.cfg.Suppressions != nil, Templates: s.cfg.Templates != nil, Cursor: c.QueryParam("cursor") != ""}
 	var live string
-	v.started, live = s.offer(c, "mail.send")
+	v.started, live = s.offer(c, mailKind)
 	ctx := c.Request().Context()
 	if v.Configured {
 		list, err := s.cfg.Mail.Mails(ctx, MailQuery{State: clip(v.State, 40), Text: v.Text}, jobs.Page{Limit: pageRows, Cursor: clip(c.QueryParam("cursor"), 500)})
 		if err != nil {
 			return fmt.Errorf("listing mail: %w", err)
 		}
-		v.Mails, v.Next = list.Items, nextPage("/admin/mail", url.Values{"state": {v.State}, "q": {v.Text}}, list.Next)
+		v.Mails, v.Next = each(list.Items, s.viewer(c).mail), nextPage("/admin/mail", url.Values{"state": {v.State}, "q": {v.Text}}, list.Next)
 	}
 	if v.Suppressions {
 		list, err := s.cfg.Suppressions.Suppressions(ctx, jobs.Page{Limit: 100})
@@ -79,7 +82,7 @@ func (s *Server) mailShowPage(c echo.Context) error {
 		return err
 	}
 	c.Response().Header().Set("Content-Security-Policy", contentPolicy+"; frame-src 'self'")
-	return s.show(c, "letter", "letter.title", m)
+	return s.show(c, "letter", "letter.title", s.viewer(c).mail(m))
 }
 
 // previewPolicy lets a mail's body have its own styles and pictures that are
@@ -113,6 +116,9 @@ func (s *Server) resendByForm(c echo.Context) error {
 		return err
 	}
 	if yes, err := s.sure(c, say(language(c), "mail.resend.ask", m.Subject, m.To), ""); !yes || err != nil {
+		return err
+	}
+	if err := s.mayRun(c, mailKind); err != nil {
 		return err
 	}
 	receipt, err := s.cfg.Mail.ResendMail(c.Request().Context(), m.ID)

@@ -37,7 +37,7 @@ func (s *Server) mediaPage(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing failed jobs: %w", err)
 	}
-	v.Failed = each(failed.Items, func(r jobs.Record) JobView { return s.jobView(r, ours) })
+	v.Failed = each(failed.Items, func(r jobs.Record) JobView { return s.viewer(c).job(r, ours) })
 	live := ""
 	if v.Waiting > 0 {
 		live = liveList
@@ -56,6 +56,9 @@ func (s *Server) regenerateByForm(c echo.Context) error {
 		key, n = "media.missing.ask", status.Missing
 	}
 	if yes, err := s.sure(c, say(language(c), key, grouped(n)), ""); !yes || err != nil {
+		return err
+	}
+	if err := s.mayEnqueue(c, mediaKind); err != nil {
 		return err
 	}
 	count, err := s.cfg.Media.Regenerate(ctx, missing)

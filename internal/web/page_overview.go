@@ -65,7 +65,7 @@ func (s *Server) overviewPage(c echo.Context) error {
 			o.Live, o.Slots, o.Busy = o.Live+1, o.Slots+w.Slots, o.Busy+len(w.Running)
 		}
 	}
-	ready, err := s.past(ctx, lang, &o)
+	ready, err := s.past(ctx, lang, s.viewer(c), &o)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *Server) lookBack(look span) time.Time {
 }
 
 // past fills in what the history tells; ready is false while it is counted.
-func (s *Server) past(ctx context.Context, lang string, o *overview) (ready bool, err error) {
+func (s *Server) past(ctx context.Context, lang string, view viewer, o *overview) (ready bool, err error) {
 	if s.cfg.History == nil {
 		return true, nil
 	}
@@ -112,7 +112,7 @@ func (s *Server) past(ctx context.Context, lang string, o *overview) (ready bool
 	if err != nil {
 		return false, fmt.Errorf("grouping failed jobs: %w", err)
 	}
-	o.Failures = each(groups[:min(len(groups), 5)], groupView)
+	o.Failures = each(groups[:min(len(groups), 5)], view.group)
 	return ready && grouped, nil
 }
 

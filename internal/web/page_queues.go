@@ -79,7 +79,7 @@ func (s *Server) workers(c echo.Context) (workersSheet, error) {
 	if err != nil {
 		return v, fmt.Errorf("listing workers: %w", err)
 	}
-	v.Workers = each(list, workerView)
+	v.Workers = each(list, s.viewer(c).worker)
 	for _, w := range list {
 		if w.Alive {
 			v.Live++

@@ -45,7 +45,7 @@ func (s *Server) schedulesPage(c echo.Context) error {
 		if err != nil {
 			return fmt.Errorf("listing the ticks of %s: %w", r.Name, err)
 		}
-		v.Entries = append(v.Entries, scheduleRow{s.scheduleView(r), cronWords(lang, r.Cron), strip(lang, r.Name, ticks.Items)})
+		v.Entries = append(v.Entries, scheduleRow{s.viewer(c).schedule(r), cronWords(lang, r.Cron), strip(lang, r.Name, ticks.Items)})
 	}
 	return s.showLive(c, "schedules", "schedules.title", firstOf(live, liveList), v)
 }
@@ -71,9 +71,9 @@ func (s *Server) runScheduleByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	receipt, err := s.cfg.Schedules.RunSchedule(c.Request().Context(), name)
+	receipt, err := s.runEntry(c, r)
 	if err != nil {
-		return fmt.Errorf("running the schedule entry %s: %w", name, err)
+		return err
 	}
 	about(c, name, r.Kind+" as "+receipt.UUID)
 	return c.Redirect(http.StatusSeeOther, following("/admin/schedules", receipt.UUID))
@@ -91,7 +91,7 @@ func (s *Server) entryPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	v := s.scheduleView(r)
+	v := s.viewer(c).schedule(r)
 	return s.show(c, "entry", "entry.title", entrySheet{scheduleRow{ScheduleView: v, Words: cronWords(language(c), r.Cron)}, r.Cron, pretty(v.Payload), ""})
 }
 
@@ -114,27 +114,26 @@ func (s *Server) changeEntry(c echo.Context) error {
 			return err
 		}
 	case "save":
-		change, err = s.entryChange(r, cron, payload)
+		change, err = s.entryChange(c, r, cron, payload)
 	default:
 		return badField(http.StatusUnprocessableEntity, "do", "Choose pause, continue, reset or save.")
 	}
 	if err == nil {
 		about(c, name, fmt.Sprintf("%s cron %q→%q", c.FormValue("do"), r.Cron, cron))
-		if err = s.cfg.Schedules.ChangeSchedule(c.Request().Context(), name, change); err == nil {
+		if err = s.changeEntryTo(c, r, change); err == nil {
 			return s.back(c, "/admin/schedules", "entry.done", name)
 		}
-		err = fmt.Errorf("changing the schedule entry %s: %w", name, err)
 	}
 	p := problemOf(err)
 	if p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	sheet := entrySheet{scheduleRow{ScheduleView: s.scheduleView(r), Words: cronWords(language(c), r.Cron)}, cron, payload, p.in(language(c))}
+	sheet := entrySheet{scheduleRow{ScheduleView: s.viewer(c).schedule(r), Words: cronWords(language(c), r.Cron)}, cron, payload, p.in(language(c))}
 	return s.write(c, p.Status, "entry", s.sheet(c, "entry", "entry.title", sheet))
 }
 
 // entryChange is what of an entry a form changes.
-func (s *Server) entryChange(r jobs.ScheduleRecord, cron, payload string) (jobs.ScheduleChange, error) {
+func (s *Server) entryChange(c echo.Context, r jobs.ScheduleRecord, cron, payload string) (jobs.ScheduleChange, error) {
 	var change jobs.ScheduleChange
 	if cron != r.Cron {
 		change.Cron = &cron
@@ -142,7 +141,7 @@ func (s *Server) entryChange(r jobs.ScheduleRecord, cron, payload string) (jobs.
 	if payload == "" {
 		return change, nil
 	}
-	data, err := unmasked([]byte(payload), r.Data)
+	data, err := s.unmasked(c, r.Kind, []byte(payload), r.Data)
 	if err != nil {
 		return change, err
 	}

@@ -2,8 +2,11 @@ package web
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
 // settings are the configuration's values, secrets masked whatever came.
@@ -12,9 +15,10 @@ func (s *Server) settings() []Setting {
 		return nil
 	}
 	return each(s.cfg.Settings(), func(x Setting) Setting {
-		if (x.Secret || secretKey.MatchString(x.Name)) && x.Value != "" {
+		if (x.Secret || redact.SecretKey(x.Name[strings.LastIndexByte(x.Name, '.')+1:])) && x.Value != "" {
 			x.Secret, x.Value = true, masked
 		}
+		x.Value = redact.Text(x.Value)
 		return x
 	})
 }

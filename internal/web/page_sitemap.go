@@ -22,6 +22,7 @@ func (s *Server) sitemapPage(c echo.Context) error {
 		if v.Status, ready, err = s.sitemapKept(c.Request().Context()); err != nil {
 			return fmt.Errorf("looking at the sitemap: %w", err)
 		}
+		v.Status = s.viewer(c).sitemap(v.Status)
 	}
 	return s.showSoon(c, "sitemap", "sitemap.title", live, ready, v)
 }

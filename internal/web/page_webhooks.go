@@ -29,10 +29,13 @@ type hookRow struct {
 
 const hookDeliveries = 10
 
+// deliveryKind is what sending a delivery again makes run.
+const deliveryKind = "webhook.deliver"
+
 func (s *Server) webhooksSheet(c echo.Context) (webhooksSheet, string, error) {
 	v := webhooksSheet{Configured: s.cfg.Webhooks != nil}
 	var live string
-	v.started, live = s.offer(c, "webhook.deliver")
+	v.started, live = s.offer(c, deliveryKind)
 	if !v.Configured {
 		return v, live, nil
 	}
@@ -42,12 +45,11 @@ func (s *Server) webhooksSheet(c echo.Context) (webhooksSheet, string, error) {
 		return v, live, fmt.Errorf("listing webhooks: %w", err)
 	}
 	for _, w := range list {
-		w.Secret = ""
 		deliveries, err := s.cfg.Webhooks.Deliveries(ctx, w.ID, jobs.Page{Limit: hookDeliveries})
 		if err != nil {
 			return v, live, fmt.Errorf("listing deliveries: %w", err)
 		}
-		v.Hooks = append(v.Hooks, hookRow{w, deliveries.Items})
+		v.Hooks = append(v.Hooks, hookRow{s.viewer(c).webhook(w), each(deliveries.Items, s.viewer(c).delivery)})
 	}
 	return v, live, nil
 }
@@ -122,6 +124,9 @@ func (s *Server) deleteHookByForm(c echo.Context) error {
 }
 
 func (s *Server) redeliverByForm(c echo.Context) error {
+	if err := s.mayRun(c, deliveryKind); err != nil {
+		return err
+	}
 	id, receipt, err := onID(c, "sending delivery %s again", s.cfg.Webhooks.Redeliver)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 func same[T any](v T) T { return v }
 
 // answerList is the shape of most lists: ask a room, answer its page.
-func answerList[T any](s *Server, c echo.Context, what string, ask func(jobs.Page) (jobs.List[T], error)) error {
+func answerList[T any](s *Server, c echo.Context, what string, view func(T) T, ask func(jobs.Page) (jobs.List[T], error)) error {
 	p, err := s.pageOf(c)
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func answerList[T any](s *Server, c echo.Context, what string, ask func(jobs.Pag
 	if err != nil {
 		return fmt.Errorf("listing %s: %w", what, err)
 	}
-	return c.JSON(http.StatusOK, page(list, p, same[T]))
+	return c.JSON(http.StatusOK, page(list, p, view))
 }
 
 func (s *Server) listBackups(c echo.Context) error {
@@ -35,7 +35,8 @@ func (s *Server) listBackups(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing backups: %w", err)
 	}
-	list.Items = each(list.Items, same)
+	v := s.viewer(c)
+	list.Items, list.Away = each(list.Items, v.backup), v.text(list.Away)
 	return c.JSON(http.StatusOK, list)
 }
 
@@ -88,7 +89,7 @@ func (s *Server) deleteBackup(c echo.Context) error {
 
 func (s *Server) listMail(c echo.Context) error {
 	q := MailQuery{State: c.QueryParam("state"), Text: c.QueryParam("q")}
-	return answerList(s, c, "mail", func(p jobs.Page) (jobs.List[Mail], error) { return s.cfg.Mail.Mails(c.Request().Context(), q, p) })
+	return answerList(s, c, "mail", s.viewer(c).mail, func(p jobs.Page) (jobs.List[Mail], error) { return s.cfg.Mail.Mails(c.Request().Context(), q, p) })
 }
 
 func (s *Server) showMail(c echo.Context) error {
@@ -96,19 +97,22 @@ func (s *Server) showMail(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, m)
+	return c.JSON(http.StatusOK, s.viewer(c).mail(m))
 }
 
 func (s *Server) resendMail(c echo.Context) error {
+	if err := s.mayRun(c, mailKind); err != nil {
+		return err
+	}
 	id, receipt, err := onID(c, "sending mail %s again", s.cfg.Mail.ResendMail)
 	if err != nil {
 		return err
 	}
-	return s.answerAgain(c, id, "mail.send", receipt)
+	return s.answerAgain(c, id, mailKind, receipt)
 }
 
 func (s *Server) listSuppressions(c echo.Context) error {
-	return answerList(s, c, "suppressions", func(p jobs.Page) (jobs.List[Suppression], error) {
+	return answerList(s, c, "suppressions", same, func(p jobs.Page) (jobs.List[Suppression], error) {
 		return s.cfg.Suppressions.Suppressions(c.Request().Context(), p)
 	})
 }
@@ -145,7 +149,7 @@ func (s *Server) listWebhooks(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing webhooks: %w", err)
 	}
-	return c.JSON(http.StatusOK, WebhookList{each(list, func(w Webhook) Webhook { w.Secret = ""; return w })})
+	return c.JSON(http.StatusOK, WebhookList{each(list, s.viewer(c).webhook)})
 }
 
 func (s *Server) addWebhook(c echo.Context) error { return s.saveWebhook(c, "", http.StatusCreated) }
@@ -195,17 +199,20 @@ func (s *Server) listDeliveries(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return answerList(s, c, "deliveries", func(p jobs.Page) (jobs.List[Delivery], error) {
+	return answerList(s, c, "deliveries", s.viewer(c).delivery, func(p jobs.Page) (jobs.List[Delivery], error) {
 		return s.cfg.Webhooks.Deliveries(c.Request().Context(), id, p)
 	})
 }
 
 func (s *Server) redeliver(c echo.Context) error {
+	if err := s.mayRun(c, deliveryKind); err != nil {
+		return err
+	}
 	id, receipt, err := onID(c, "sending delivery %s again", s.cfg.Webhooks.Redeliver)
 	if err != nil {
 		return err
 	}
-	return s.answerAgain(c, id, "webhook.deliver", receipt)
+	return s.answerAgain(c, id, deliveryKind, receipt)
 }
 
 // answerAgain answers with the job that does again what id did.
@@ -231,6 +238,9 @@ type RegenerateRequest struct {
 func (s *Server) regenerate(c echo.Context) error {
 	var r RegenerateRequest
 	if err := body(c, &r); err != nil {
+		return err
+	}
+	if err := s.mayEnqueue(c, mediaKind); err != nil {
 		return err
 	}
 	n, err := s.cfg.Media.Regenerate(c.Request().Context(), r.OnlyMissing)
@@ -268,8 +278,7 @@ func (s *Server) sitemapStatus(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("looking at the sitemap: %w", err)
 	}
-	status.Files, status.Submissions = each(status.Files, same), each(status.Submissions, same)
-	return c.JSON(http.StatusOK, status)
+	return c.JSON(http.StatusOK, s.viewer(c).sitemap(status))
 }
 
 func (s *Server) growth(c echo.Context) error {

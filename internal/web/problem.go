@@ -107,6 +107,7 @@ func (s *Server) answerError(err error, c echo.Context) {
 		return
 	}
 	p := *problemOf(err)
+	p.Detail = s.viewer(c).text(p.Detail)
 	p.Instance = c.Response().Header().Get(echo.HeaderXRequestID)
 	if p.Status >= 500 {
 		s.cfg.Log.Error("request failed", "request", p.Instance, "method", c.Request().Method, "path", c.Path(), "error", err)

@@ -95,7 +95,7 @@ type RunningView struct {
 	Progress *jobs.Progress `json:"progress,omitempty"`
 }
 
-func workerView(w jobs.WorkerRecord) WorkerView {
+func (v viewer) worker(w jobs.WorkerRecord) WorkerView {
 	state := w.State
 	if !w.Alive {
 		state = "dead"
@@ -103,7 +103,7 @@ func workerView(w jobs.WorkerRecord) WorkerView {
 	return WorkerView{ID: w.ID, Host: w.Host, PID: w.PID, Version: w.Version, State: state, Queues: each(w.Queues, func(q string) string { return q }), Slots: w.Slots,
 		MemoryBytes: w.MemoryBytes, Done: w.Done, Failed: w.Failed, StartedAt: utc(w.StartedAt), SeenAt: utc(w.SeenAt),
 		Running: each(w.Running, func(r jobs.RunningJob) RunningView {
-			return RunningView{r.UUID, r.Kind, r.Queue, r.Attempt, utc(r.Since), r.Progress}
+			return RunningView{r.UUID, r.Kind, r.Queue, r.Attempt, utc(r.Since), v.progress(r.Progress)}
 		})}
 }
 
@@ -112,7 +112,7 @@ func (s *Server) listWorkers(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing workers: %w", err)
 	}
-	return c.JSON(http.StatusOK, WorkerList{each(list, workerView)})
+	return c.JSON(http.StatusOK, WorkerList{each(list, s.viewer(c).worker)})
 }
 
 func (s *Server) stopWorker(c echo.Context) error {

@@ -44,15 +44,15 @@ type ScheduleChange struct {
 	Reset   bool            `json:"reset,omitempty"` // back to the configuration
 }
 
-func tickView(t jobs.TickRecord) TickView {
-	return TickView{utc(t.Tick), utc(t.At), t.UUID, t.Outcome, t.Note}
+func (v viewer) tick(t jobs.TickRecord) TickView {
+	return TickView{utc(t.Tick), utc(t.At), t.UUID, t.Outcome, v.text(t.Note)}
 }
 
-func (s *Server) scheduleView(r jobs.ScheduleRecord) ScheduleView {
-	v := ScheduleView{Name: r.Name, Type: r.Kind, Queue: r.Queue, Cron: r.Cron, Zone: r.Zone, Payload: s.mask.payload(r.Kind, r.Data), Paused: r.Paused,
+func (x viewer) schedule(r jobs.ScheduleRecord) ScheduleView {
+	v := ScheduleView{Name: r.Name, Type: r.Kind, Queue: r.Queue, Cron: r.Cron, Zone: r.Zone, Payload: x.payload(r.Kind, r.Data), Paused: r.Paused,
 		CatchUp: r.CatchUp, Changed: r.Changed, Next: each(r.Next, utc)}
 	if r.Last != nil {
-		last := tickView(*r.Last)
+		last := x.tick(*r.Last)
 		v.Last = &last
 	}
 	return v
@@ -63,7 +63,7 @@ func (s *Server) listSchedules(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing the schedule: %w", err)
 	}
-	return c.JSON(http.StatusOK, ScheduleList{each(list, s.scheduleView)})
+	return c.JSON(http.StatusOK, ScheduleList{each(list, s.viewer(c).schedule)})
 }
 
 // entry finds an entry by its name.
@@ -95,13 +95,40 @@ func (s *Server) runSchedule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	receipt, err := s.cfg.Schedules.RunSchedule(c.Request().Context(), name)
+	receipt, err := s.runEntry(c, r)
 	if err != nil {
-		return fmt.Errorf("running the schedule entry %s: %w", name, err)
+		return err
 	}
 	answer := s.enqueued(c, jobs.New{Kind: r.Kind}, receipt)
 	about(c, name, "as "+receipt.UUID)
 	return c.JSON(http.StatusCreated, answer)
+}
+
+// runEntry enqueues an entry's job now, if the caller may.
+func (s *Server) runEntry(c echo.Context, r jobs.ScheduleRecord) (jobs.Receipt, error) {
+	if err := s.mayRun(c, r.Kind); err != nil {
+		return jobs.Receipt{}, err
+	}
+	receipt, err := s.cfg.Schedules.RunSchedule(c.Request().Context(), r.Name)
+	if err != nil {
+		return receipt, fmt.Errorf("running the schedule entry %s: %w", r.Name, err)
+	}
+	return receipt, nil
+}
+
+// changeEntryTo changes an entry, if the caller may make its jobs run. Whoever
+// may operate may let its ticks pass.
+func (s *Server) changeEntryTo(c echo.Context, r jobs.ScheduleRecord, change jobs.ScheduleChange) error {
+	onlyPauses := change.Paused != nil && *change.Paused && change.Cron == nil && change.Data == nil && !change.Reset
+	if !onlyPauses {
+		if err := s.mayRun(c, r.Kind); err != nil {
+			return err
+		}
+	}
+	if err := s.cfg.Schedules.ChangeSchedule(c.Request().Context(), r.Name, change); err != nil {
+		return fmt.Errorf("changing the schedule entry %s: %w", r.Name, err)
+	}
+	return nil
 }
 
 func (s *Server) changeSchedule(c echo.Context) error {
@@ -128,20 +155,25 @@ func (s *Server) reschedule(c echo.Context, change jobs.ScheduleChange) error {
 		return err
 	}
 	ctx := c.Request().Context()
+	if change.Data != nil { // a payload may come back as it was shown
+		if change.Data, err = s.unmasked(c, before.Kind, change.Data, before.Data); err != nil {
+			return err
+		}
+	}
 	if e, ok := s.cfg.Registry.Lookup(before.Kind); ok && change.Data != nil {
 		if err := e.Check(change.Data); err != nil {
 			return badField(http.StatusUnprocessableEntity, "payload", "%s", sentence(err.Error()))
 		}
 	}
-	if err := s.cfg.Schedules.ChangeSchedule(ctx, name, change); err != nil {
-		return fmt.Errorf("changing the schedule entry %s: %w", name, err)
+	if err := s.changeEntryTo(c, before, change); err != nil {
+		return err
 	}
 	after, err := s.entry(ctx, name)
 	if err != nil {
 		return err
 	}
 	about(c, name, fmt.Sprintf("cron %q→%q paused %t→%t", before.Cron, after.Cron, before.Paused, after.Paused))
-	return c.JSON(http.StatusOK, s.scheduleView(after))
+	return c.JSON(http.StatusOK, s.viewer(c).schedule(after))
 }
 
 func (s *Server) scheduleHistory(c echo.Context) error {
@@ -157,7 +189,7 @@ func (s *Server) scheduleHistory(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing ticks of %s: %w", name, err)
 	}
-	return c.JSON(http.StatusOK, page(list, p, tickView))
+	return c.JSON(http.StatusOK, page(list, p, s.viewer(c).tick))
 }
 
 // tickTime is how long one call of the cron route may work.

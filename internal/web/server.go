@@ -18,6 +18,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
@@ -67,8 +68,11 @@ type Config struct {
 	// AllowedTopics are the kinds that may be enqueued over HTTP by others than
 	// administrators; empty means any.
 	AllowedTopics []string
-	// AdminKinds are kinds that only administrators may enqueue over HTTP.
+	// AdminKinds are kinds that only administrators may make run over HTTP.
 	AdminKinds []string
+	// OperatorKinds are those kinds of the service itself that operators may run
+	// again, such as deliveries; the others are for administrators.
+	OperatorKinds []string
 	// PublicMetrics opens /metrics; otherwise it asks for the scope read.
 	PublicMetrics bool
 	// TrustedProxies may say whose request they forward.
@@ -140,12 +144,14 @@ func (c Config) check() error {
 type Server struct {
 	cfg    Config
 	echo   *echo.Echo
-	mask   *masker
+	mask   *redact.Rules
 	live   *live
 	origin *http.CrossOriginProtection
 	pages  *pages
 	trends trends
 	rates  *rates
+	// effects is who may make jobs run.
+	effects access.Effects
 }
 
 // New makes a server; it listens nowhere yet.
@@ -154,11 +160,11 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	mask, err := newMasker(cfg.MaskPaths)
+	mask, err := redact.NewRules(cfg.MaskPaths)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection(), rates: newRates(cfg.Rate, cfg.Now)}
+	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection(), rates: newRates(cfg.Rate, cfg.Now), effects: effects(cfg)}
 	s.live = newLive(s)
 	if s.pages, err = newPages(s); err != nil {
 		return nil, fmt.Errorf("reading the pages' templates: %w", err)

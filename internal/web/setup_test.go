@@ -18,6 +18,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
@@ -29,6 +30,7 @@ type site struct {
 	db       *jobstest.Database
 	store    *sqlstore.Store
 	access   *access.Store
+	book     *orders.Book
 	registry *jobs.Registry
 	server   *web.Server
 	http     *httptest.Server
@@ -75,9 +77,10 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config))
 	if s.store, err = sqlstore.Open(ctx, s.db.DB, sqlstore.Options{Registry: s.registry, DefaultQueue: "cmsjobs"}); err != nil {
 		t.Fatal(err)
 	}
-	web.RegisterBulk(s.registry, s.store, s.store)
+	s.book = &orders.Book{DB: s.db.DB, Now: time.Now}
+	web.RegisterBulk(s.registry, s.book, s.store)
 	s.access = access.NewStore(s.db.DB, time.Now)
-	cfg := web.Config{Enqueuer: s.store, Registry: s.registry, Ledger: s.store, Changer: s.store, History: s.store, Queues: s.store,
+	cfg := web.Config{Enqueuer: s, Registry: s.registry, Ledger: s.store, Changer: s.store, History: s.store, Queues: s.store,
 		Gate: &access.Gate{Store: s.access, Users: users(t)}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaskPaths: []string{"mail.send:body"}}
 	for _, change := range changes {
@@ -95,6 +98,16 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config))
 		}
 	}
 	return s
+}
+
+// Enqueue implements jobs.Enqueuer as the service does: internal jobs get their
+// orders first.
+func (s *site) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
+	given, err := s.book.Give(ctx, s.registry, list...)
+	if err != nil {
+		return nil, err
+	}
+	return s.store.Enqueue(ctx, given...)
 }
 
 func users(t testing.TB) []access.User {

@@ -2,7 +2,6 @@ package web
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -106,32 +105,32 @@ func (f family) word(s jobs.State) string {
 	return string(s)
 }
 
-func (s *Server) jobView(r jobs.Record, words family) JobView {
-	envelope, _, _ := jobs.Parse(r.Payload, s.known) // shown as well as it can be read
+func (v viewer) job(r jobs.Record, words family) JobView {
+	envelope, _, _ := jobs.Parse(r.Payload, v.known) // shown as well as it can be read
 	payload := []byte(envelope.Data)
 	if r.Foreign || len(payload) == 0 {
 		payload = phpHidden(r.Payload)
 	}
 	return JobView{
 		ID: idOf(r), Number: r.ID, Topic: r.Kind, Type: r.Kind, Queue: r.Queue,
-		Payload: s.mask.payload(r.Kind, payload), Metadata: s.mask.payload(r.Kind, envelope.Metadata),
+		Payload: v.payload(r.Kind, payload), Metadata: v.payload(r.Kind, envelope.Metadata),
 		Status: words.word(r.State), Detail: r.Detail, Foreign: r.Foreign, Priority: r.Priority, RunAt: utc(r.RunAt),
 		Retries: retries(r), MaxRetries: max(r.MaxAttempts-1, 0), Attempts: r.Attempt, MaxAttempts: r.MaxAttempts,
-		LastError: r.Error, Worker: r.Worker, Result: s.result(r), Progress: r.Progress,
+		LastError: v.text(r.Error), Worker: r.Worker, Result: v.result(r.Kind, r.Result), Progress: v.progress(r.Progress),
 		Created: utc(r.EnqueuedAt), Updated: utc(latest(r.EnqueuedAt, r.StartedAt, r.EndedAt)),
 		StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt), DurationMS: r.Duration.Milliseconds(),
 	}
 }
 
-func (s *Server) result(r jobs.Record) json.RawMessage {
-	if len(r.Result) == 0 {
+func (v viewer) result(kind string, raw []byte) json.RawMessage {
+	if len(raw) == 0 {
 		return nil
 	}
-	return s.mask.payload(r.Kind, r.Result)
+	return v.payload(kind, raw)
 }
 
-func (s *Server) sketchView(r jobs.Record) SketchJob {
-	v := s.jobView(r, sketch)
+func (x viewer) sketch(r jobs.Record) SketchJob {
+	v := x.job(r, sketch)
 	out := SketchJob{ID: v.ID, Type: v.Type, Payload: v.Payload, Status: v.Status, Attempts: v.Attempts, MaxAttempts: v.MaxAttempts, RunAt: v.RunAt,
 		LastError: v.LastError, CreatedAt: v.Created, UpdatedAt: v.Updated}
 	switch r.State {
@@ -222,13 +221,9 @@ type RunView struct {
 	WaitMS     int64           `json:"wait_ms"`
 }
 
-func (s *Server) runView(r jobs.RunRecord) RunView {
-	v := RunView{ID: r.ID, Job: r.UUID, Type: r.Kind, Queue: r.Queue, Attempt: r.Attempt, Outcome: r.Outcome, Worker: r.Worker, Error: r.Error,
-		StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt), DurationMS: r.Duration.Milliseconds(), WaitMS: r.Wait.Milliseconds()}
-	if len(r.Result) > 0 {
-		v.Result = s.mask.payload(r.Kind, r.Result)
-	}
-	return v
+func (v viewer) run(r jobs.RunRecord) RunView {
+	return RunView{ID: r.ID, Job: r.UUID, Type: r.Kind, Queue: r.Queue, Attempt: r.Attempt, Outcome: r.Outcome, Worker: r.Worker, Error: v.text(r.Error),
+		Result: v.result(r.Kind, r.Result), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt), DurationMS: r.Duration.Milliseconds(), WaitMS: r.Wait.Milliseconds()}
 }
 
 // StatsView are the figures of S1.19 and what we know besides. Times are in
@@ -277,8 +272,8 @@ type GroupView struct {
 	LastSeen  time.Time `json:"last_seen"`
 }
 
-func groupView(g jobs.FailureGroup) GroupView {
-	return GroupView{Cause: g.Cause, Type: g.Kind, Message: strings.ToValidUTF8(g.Message, "\uFFFD"), Count: g.Count, FirstSeen: utc(g.FirstSeen), LastSeen: utc(g.LastSeen)}
+func (v viewer) group(g jobs.FailureGroup) GroupView {
+	return GroupView{Cause: g.Cause, Type: g.Kind, Message: v.text(g.Message), Count: g.Count, FirstSeen: utc(g.FirstSeen), LastSeen: utc(g.LastSeen)}
 }
 
 // each maps a list; the result is never nil, so that JSON says [].

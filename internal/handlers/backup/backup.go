@@ -76,8 +76,10 @@ type Config struct {
 	Working func() (done func())
 	// Breaker may be nil: then nothing is held back.
 	Breaker Breaker
-	Now     func() time.Time
-	Logger  *slog.Logger
+	// Orders keeps what restores are to do; nil where jobs are only listed.
+	Orders jobs.OrderBook
+	Now    func() time.Time
+	Logger *slog.Logger
 }
 
 // Options are the operator's choices.
@@ -187,7 +189,7 @@ func checkTool(tool string) error {
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Generate, h.generate)
 	jobs.Handle(r, Verify, h.verifyJob)
-	jobs.Handle(r, RestoreJob, h.restoreJob)
+	jobs.HandleInternal(r, jobs.Internal{Book: h.c.Orders, Maker: jobs.Service}, RestoreJob, h.restoreJob)
 	jobs.Handle(r, Monitor, h.monitorJob)
 }
 

@@ -32,6 +32,10 @@ type RestoreRequest struct {
 	Confirm string
 	// SkipSafety leaves out the backup that is made before.
 	SkipSafety bool
+
+	// begin is called when nothing else restores or backs up, before anything
+	// is done; its error ends the restore. nil is nothing to ask.
+	begin func(context.Context) error
 }
 
 // Restored says what a restore did.
@@ -86,6 +90,11 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(S
 		return done, err
 	}
 	defer unlock()
+	if q.begin != nil { // the confirmation works once
+		if err := q.begin(ctx); err != nil {
+			return done, err
+		}
+	}
 	defer h.c.Working()()
 	if err := h.prepare(ctx, q, progress, &done); err != nil {
 		return done, fmt.Errorf("nothing was changed: %w", err)

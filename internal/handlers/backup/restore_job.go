@@ -9,8 +9,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// RestoreJob is the kind backup.restore, which the admin page enqueues. It is
-// tried once: a restore that stopped half way is a person's to repeat.
+// RestoreJob is the kind backup.restore, which the admin page enqueues as an
+// order of our own. It is tried once: a restore that stopped half way is a
+// person's to repeat, who confirms it anew.
 var RestoreJob = jobs.Kind[RestorePayload]{
 	Name:   "backup.restore",
 	Policy: jobs.Policy{MaxAttempts: 1, Timeout: 4 * time.Hour, Limit: 1},
@@ -48,7 +49,7 @@ func (h *Handler) restoreJob(ctx context.Context, _ jobs.Job, p RestorePayload) 
 	if p.Database && b.Engine != mysqlEngine {
 		return jobs.Permanent(errors.New("such a database is restored by hand, while nobody works with it: stop the service, then cmsjobs backup restore " + p.ID + " --database"))
 	}
-	q := RestoreRequest{Backup: b, Database: p.Database || len(p.Tables) > 0, Tables: p.Tables, Files: p.Files || len(p.Paths) > 0, Paths: p.Paths, Confirm: p.Confirm}
+	q := RestoreRequest{Backup: b, Database: p.Database || len(p.Tables) > 0, Tables: p.Tables, Files: p.Files || len(p.Paths) > 0, Paths: p.Paths, Confirm: p.Confirm, begin: jobs.UseOrder}
 	done, err := h.Restore(ctx, q, func(s Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
 	for _, problem := range done.Problems {
 		jobs.Logf(ctx, "%s", problem)

@@ -19,6 +19,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
@@ -341,9 +342,16 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 	_, b := s.backup(t, h)
 	s.MustExec("DELETE FROM posts")
 	token := h.token(RestoreRequest{Backup: b, Database: true})
-	run := func(data string) error {
+	runRow := func(data json.RawMessage) error {
 		s.clock.now = s.clock.now.Add(time.Hour)
-		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Kind: RestoreJob.Name, Data: json.RawMessage(data)})
+		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Kind: RestoreJob.Name, Data: data})
+	}
+	run := func(data string) error {
+		given, err := s.c.Orders.(*orders.Book).Give(t.Context(), r, jobs.New{Kind: RestoreJob.Name, Data: json.RawMessage(data)})
+		if err != nil {
+			return err
+		}
+		return runRow(given[0].Data)
 	}
 	for _, data := range []string{`{"id":"latest","database":true,"confirm":"x"}`, `{"id":"` + b.ID + `","database":true}`} {
 		if err := run(data); !jobs.IsPermanent(err) {
@@ -364,10 +372,27 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrBusy) {
 		t.Errorf("beside a backup: %v", err)
 	}
-	unlock()
-	if err := run(`{"id":"` + b.ID + `","database":true,"confirm":"` + token + `"}`); err != nil {
+	payload := json.RawMessage(`{"id":"` + b.ID + `","database":true,"confirm":"` + token + `"}`)
+	given, err := s.c.Orders.(*orders.Book).Give(t.Context(), r, jobs.New{Kind: RestoreJob.Name, Data: payload})
+	if err != nil {
 		t.Fatal(err)
 	}
+	atOnce := entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Kind: RestoreJob.Name, Data: given[0].Data}) // an hour later the lock is stale
+	if !errors.Is(atOnce, ErrBusy) {
+		t.Errorf("an order beside a backup: %v", atOnce)
+	}
+	unlock()
+	if err := runRow(payload); !jobs.IsPermanent(err) || !strings.Contains(err.Error(), "made by the service itself") {
+		t.Errorf("a row that says itself what to restore: %v", err)
+	}
+	if err := runRow(given[0].Data); err != nil { // it waited, and was not used up
+		t.Fatal(err)
+	}
+	s.MustExec("DELETE FROM posts WHERE id = 300")
+	if err := runRow(given[0].Data); !jobs.IsPermanent(err) || !errors.Is(err, jobs.ErrOrderUsed) {
+		t.Errorf("the same order a second time: %v", err)
+	}
+	s.MustExec("INSERT INTO posts VALUES (300, 'back', '')")
 	var posts int
 	if err := s.Get(&posts, "SELECT COUNT(*) FROM posts"); err != nil || posts != 300 {
 		t.Errorf("%d posts, %v", posts, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
@@ -54,6 +55,7 @@ func newSite(t testing.TB, engine jobstest.Engine) *site {
 		Destinations: map[string]storage.Store{"local": local(t, s.dest)},
 		Files:        []FileSet{{"storage", local(t, s.files)}},
 		Options:      Options{Exclude: []string{"storage/tmp/**"}, MinFree: 1},
+		Orders:       &orders.Book{DB: s.DB, Now: s.clock.Now},
 		Now:          s.clock.Now, Logger: slog.New(slog.DiscardHandler),
 	}
 	return s

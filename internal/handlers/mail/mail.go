@@ -22,9 +22,10 @@ import (
 var Send = jobs.Kind[SendPayload]{
 	Name: "mail.send",
 	Policy: jobs.Policy{
-		MaxAttempts: 3,
-		Timeout:     5 * time.Minute,
-		Backoff:     jobs.Steps(60*time.Second, 300*time.Second, 900*time.Second),
+		Confidential: true, // texts of mails hold reset links and codes
+		MaxAttempts:  3,
+		Timeout:      5 * time.Minute,
+		Backoff:      jobs.Steps(60*time.Second, 300*time.Second, 900*time.Second),
 	},
 }
 

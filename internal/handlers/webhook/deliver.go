@@ -117,6 +117,9 @@ func (h *Handler) call(ctx context.Context, job jobs.Job, p DeliverPayload) (c *
 		if s.State != Active {
 			return nil, "the subscription is disabled: " + s.Reason, nil
 		}
+		if p.Event != Test && !s.wants(p.Event) {
+			return nil, "", jobs.Permanent(fmt.Errorf("the subscription %d does not want the event %s: it wants %s", p.Subscription, p.Event, strings.Join(s.Events, ", ")))
+		}
 		c.url, secrets = s.URL, s.secrets(c.at)
 	}
 	if c.id == "" {

@@ -143,7 +143,11 @@ func (h *Handler) enqueue(ctx context.Context, p DeliverPayload) (jobs.Receipt, 
 	if h.c.Enqueue == nil {
 		return jobs.Receipt{}, errors.New("webhook: no queue to deliver through")
 	}
-	receipts, err := h.c.Enqueue.Enqueue(ctx, Deliver.Of(p))
+	given, err := h.c.Orders.Give(ctx, h.registry, Deliver.Of(p))
+	if err != nil {
+		return jobs.Receipt{}, err
+	}
+	receipts, err := h.c.Enqueue.Enqueue(ctx, given...)
 	if err != nil {
 		return jobs.Receipt{}, fmt.Errorf("enqueuing a webhook: %w", err)
 	}

@@ -223,8 +223,9 @@ func (h *Handler) Remove(ctx context.Context, id int64) error {
 	return nil
 }
 
-// Publish makes one job for each active subscription that wants the event.
-// The caller enqueues them: in its own transaction, or as follow-ups.
+// Publish makes one job for each active subscription that wants the event, and
+// writes what they say into the outbox. The caller enqueues them: in its own
+// transaction, or as follow-ups.
 func (h *Handler) Publish(ctx context.Context, event string, data any) ([]jobs.New, error) {
 	if err := checkEvent(event); err != nil {
 		return nil, err
@@ -244,7 +245,7 @@ func (h *Handler) Publish(ctx context.Context, event string, data any) ([]jobs.N
 			list = append(list, Deliver.Of(DeliverPayload{Subscription: s.ID, Event: event, Data: raw, At: at}))
 		}
 	}
-	return list, nil
+	return h.c.Orders.Give(ctx, h.registry, list...)
 }
 
 // PublishFailure is Publish for job.failed. Webhooks that failed make none.

@@ -39,6 +39,13 @@ type Breaker interface {
 	Record(ctx context.Context, dependency string, err error) error
 }
 
+// Orders is the outbox: what deliveries say lies there, and the jobs name it.
+type Orders interface {
+	jobs.OrderBook
+	// Give writes the orders of jobs and returns the jobs that name them.
+	Give(ctx context.Context, registry *jobs.Registry, list ...jobs.New) ([]jobs.New, error)
+}
+
 // Config is what a Handler needs.
 type Config struct {
 	// DB holds cmsjobs_webhooks and cmsjobs_webhook_deliveries. Required.
@@ -55,6 +62,11 @@ type Config struct {
 	Breaker Breaker
 	// Enqueue is used by Redeliver and SendTest.
 	Enqueue jobs.Enqueuer
+	// Orders keeps what deliveries say. Required where jobs run.
+	Orders Orders
+	// Rows lets rows of the queue carry deliveries themselves: any program that
+	// writes rows can then send signed events that a subscription wants.
+	Rows bool
 	// Now and Logger are required.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -62,12 +74,15 @@ type Config struct {
 
 // Handler delivers webhooks and keeps subscriptions. It is safe for
 // concurrent use.
-type Handler struct{ c Config }
+type Handler struct {
+	c        Config
+	registry *jobs.Registry // that Register filled
+}
 
 // New checks c and returns a Handler.
 func New(c Config) (*Handler, error) {
-	if c.DB == nil || c.Client == nil || c.Now == nil || c.Logger == nil {
-		return nil, errors.New("webhook: DB, Client, Now and Logger are required")
+	if c.DB == nil || c.Client == nil || c.Orders == nil || c.Now == nil || c.Logger == nil {
+		return nil, errors.New("webhook: DB, Client, Orders, Now and Logger are required")
 	}
 	if c.DefaultSecret != "" {
 		if _, err := keyOf(c.DefaultSecret); err != nil {
@@ -77,8 +92,11 @@ func New(c Config) (*Handler, error) {
 	if c.MaxAge <= 0 {
 		c.MaxAge = 72 * time.Hour
 	}
-	return &Handler{c}, nil
+	return &Handler{c: c}, nil
 }
 
 // Register adds webhook.deliver.
-func (h *Handler) Register(r *jobs.Registry) { jobs.Handle(r, Deliver, h.deliver) }
+func (h *Handler) Register(r *jobs.Registry) {
+	h.registry = r
+	jobs.HandleInternal(r, jobs.Internal{Book: h.c.Orders, Maker: jobs.Service, Rows: h.c.Rows}, Deliver, h.deliver)
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
 )
 
@@ -82,13 +83,15 @@ type office struct {
 	t        *testing.T
 	registry *jobs.Registry
 	queue    *queue
+	book     *orders.Book
 }
 
 func newOffice(t *testing.T, engine jobstest.Engine, change func(*webhook.Config)) *office {
 	t.Helper()
 	db := jobstest.Migrated(t, engine)
 	o := &office{t: t, registry: jobs.NewRegistry(), queue: &queue{}}
-	c := webhook.Config{DB: db.DB, AllowHTTP: true, Enqueue: o.queue, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Breaker: breaker.New(db.DB, breaker.Config{Failures: 3}),
+	o.book = &orders.Book{DB: db.DB, Now: time.Now}
+	c := webhook.Config{DB: db.DB, Orders: o.book, AllowHTTP: true, Enqueue: o.queue, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Breaker: breaker.New(db.DB, breaker.Config{Failures: 3}),
 		Client: outbound.New(outbound.Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Timeout: 5 * time.Second})}
 	if change != nil {
 		change(&c)
@@ -105,8 +108,13 @@ func newOffice(t *testing.T, engine jobstest.Engine, change func(*webhook.Config
 func (o *office) run(uuid string, attempt int, n jobs.New) (webhook.Result, error) {
 	o.t.Helper()
 	entry, _ := o.registry.Lookup(webhook.Deliver.Name)
+	given, err := o.book.Give(o.t.Context(), o.registry, n)
+	if err != nil {
+		return webhook.Result{}, err
+	}
+	n = given[0]
 	kept := jobs.NewRun(time.Now)
-	err := entry.Run(jobs.WithRun(o.t.Context(), kept), jobs.Job{UUID: uuid, Kind: n.Kind, Data: n.Data, Attempt: attempt, MaxAttempts: 6, EnqueuedAt: time.Now()})
+	err = entry.Run(jobs.WithRun(o.t.Context(), kept), jobs.Job{UUID: uuid, Kind: n.Kind, Data: n.Data, Attempt: attempt, MaxAttempts: 6, EnqueuedAt: time.Now()})
 	var r webhook.Result
 	if raw, _ := kept.Outcome(); raw != nil {
 		if err := json.Unmarshal(raw, &r); err != nil {
@@ -186,6 +194,49 @@ func TestAnEventArrivesSignedAtThoseWhoWantIt(t *testing.T) {
 				t.Errorf("redelivered as %s: %s", header.Get("webhook-id"), again)
 			}
 		})
+	}
+}
+
+// A row cannot say what is told to whom, and no subscription gets what it did
+// not ask for: both would be signed.
+func TestNobodyForgesASignedEvent(t *testing.T) {
+	r := newReceiver(t)
+	o := newOffice(t, jobstest.SQLite, nil)
+	s, _, err := o.Create(t.Context(), "x", r.URL, []string{"backup.completed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, _ := o.registry.Lookup(webhook.Deliver.Name)
+	row := func(data string) error {
+		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(time.Now)), jobs.Job{UUID: "u", Kind: webhook.Deliver.Name, Data: json.RawMessage(data), EnqueuedAt: time.Now()})
+	}
+	forged := fmt.Sprintf(`{"subscription":%d,"event":"backup.completed","data":{"forged":true}}`, s.ID)
+	for _, data := range []string{forged, `{"url":"` + r.URL + `","event":"a.b"}`, `{}`, `{"order":"x"}`, `{"order":"00000000000000000000000000000000"}`,
+		`{"order":"00000000000000000000000000000000","subscription":1,"event":"a.b"}`} {
+		if err := row(data); !jobs.IsPermanent(err) {
+			t.Errorf("the row %s: %v", data, err)
+		}
+	}
+	unwanted := webhook.Deliver.Of(webhook.DeliverPayload{Subscription: s.ID, Event: "order.paid"})
+	if _, err := o.run("u", 1, unwanted); !jobs.IsPermanent(err) || !strings.Contains(err.Error(), "backup.completed") {
+		t.Errorf("an event that the subscription does not want: %v", err)
+	}
+	if r.count() != 0 {
+		t.Errorf("%d forged events arrived", r.count())
+	}
+	if _, err := o.run("u", 1, webhook.Deliver.Of(webhook.DeliverPayload{Subscription: s.ID, Event: webhook.Test})); err != nil || r.count() != 1 {
+		t.Errorf("the test event: %v", err)
+	}
+	open := newOffice(t, jobstest.SQLite, func(c *webhook.Config) { c.Rows = true })
+	if s, _, err = open.Create(t.Context(), "x", r.URL, []string{"order.*"}); err != nil {
+		t.Fatal(err)
+	}
+	entry, _ = open.registry.Lookup(webhook.Deliver.Name)
+	if err := row(fmt.Sprintf(`{"subscription":%d,"event":"order.paid"}`, s.ID)); err != nil {
+		t.Errorf("a row where rows are allowed: %v", err)
+	}
+	if err := row(fmt.Sprintf(`{"subscription":%d,"event":"backup.completed"}`, s.ID)); !jobs.IsPermanent(err) {
+		t.Errorf("an event that the subscription does not want, where rows are allowed: %v", err)
 	}
 }
 

@@ -28,7 +28,7 @@ func (s *Store) runsHint(column string) string {
 func (s *Store) recordRuns(ctx context.Context, q Tx, ends []ending) error {
 	lines := make([]runLine, 0, len(ends))
 	for _, e := range ends {
-		lead := runOf(e)
+		lead := s.runOf(e)
 		lines = append(lines, s.lineOf(&lead))
 		if !e.gone() {
 			continue
@@ -44,13 +44,19 @@ func (s *Store) recordRuns(ctx context.Context, q Tx, ends []ending) error {
 }
 
 // runOf is the line of a run, without its twins.
-func runOf(e ending) runRow {
+func (s *Store) runOf(e ending) runRow {
 	r := runRow{job: e.Claimed.Job, outcome: e.Verdict.String(), worker: e.Worker, lease: randomPart(tokenOf(e.Claimed.Lease)),
 		duration: e.Duration, wait: e.Wait, err: e.Error, result: e.Result}
-	if e.gone() {
+	if e.gone() && (e.Verdict == jobs.Buried || !s.confidential(e.Claimed.Job.Kind)) {
 		r.data = e.Claimed.Job.Data
 	}
 	return r
+}
+
+// confidential says that the history keeps the data of failed jobs only.
+func (s *Store) confidential(kind string) bool {
+	entry, _ := s.o.Registry.Lookup(kind)
+	return entry.Policy.Confidential
 }
 
 // bound cuts a word to what our columns hold.

@@ -187,7 +187,7 @@ func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) 
 
 // countable says that SQL alone can count the filter's jobs.
 func countable(f jobs.Filter) bool {
-	return len(f.Kinds) == 0 && len(f.UUIDs) == 0 && f.Text == "" && f.Cause == ""
+	return len(f.Kinds) == 0 && len(f.ExceptKinds) == 0 && len(f.UUIDs) == 0 && f.Text == "" && f.Cause == ""
 }
 
 // Count counts what Jobs would list. Where SQL cannot say which rows match, it
@@ -241,6 +241,9 @@ func (s *Store) countShelf(ctx context.Context, sh shelf, f jobs.Filter) (n int6
 func (s *Store) matches(f jobs.Filter) func(found) bool {
 	return func(r found) bool {
 		if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, r.Kind) && !slices.ContainsFunc(f.Kinds, func(k string) bool { return s.canonical(k) == r.Kind }) {
+			return false
+		}
+		if slices.Contains(f.ExceptKinds, r.Kind) {
 			return false
 		}
 		return len(f.UUIDs) == 0 || slices.Contains(f.UUIDs, r.UUID)

@@ -90,6 +90,9 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []found) (n int, err err
 			}
 			ids = append(ids, r.ID)
 			kept, _, _ := jobs.Parse(r.Payload, s.known) // what cannot be read leaves nothing to keep
+			if s.confidential(r.Kind) {
+				kept.Data = nil
+			}
 			gone = append(gone, runRow{job: jobs.Job{ID: r.ID, UUID: r.UUID, Kind: bound(r.Kind), Queue: r.Queue, Attempt: r.Attempt},
 				outcome: jobs.Cancelled.String(), err: "cancelled while it waited", data: kept.Data})
 		}

@@ -45,7 +45,7 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from position
 		hint, more := s.hints(jobs.Filter{UUIDs: f.UUIDs}, "payload")
 		where, args = where+" AND "+hint, append(args, more...)
 	}
-	matches := s.matches(jobs.Filter{UUIDs: f.UUIDs})
+	matches := s.matches(jobs.Filter{UUIDs: f.UUIDs, ExceptKinds: f.ExceptKinds})
 	if f.Cause == "" && len(f.Kinds) == 0 {
 		return s.sift(ctx, sieve{table: s.failed.name, db: s.db, matches: matches, whole: !s.searched(f),
 			read: func(condition, order string, limit int) ([]found, error) {

@@ -41,7 +41,8 @@ func (s *Store) bySize(rows []found) []found {
 }
 
 // ReviveEdited puts one failed job back with another payload for its handler,
-// which must take it. PHP's own jobs cannot be edited.
+// which must take it; an internal job gets the order that data names. PHP's own
+// jobs cannot be edited.
 func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessage) (jobs.Receipt, error) {
 	r, err := s.Job(ctx, id)
 	if err != nil {
@@ -54,8 +55,10 @@ func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessag
 	case r.Foreign || !known:
 		return jobs.Receipt{}, fmt.Errorf("%s is not a kind of this program, so its payload cannot be checked and edited: %w", r.Kind, jobs.ErrConflict)
 	}
-	if err := entry.Check(data); err != nil {
-		return jobs.Receipt{}, err
+	if entry.Maker == jobs.Anyone || jobs.OrderOf(data) == "" {
+		if err := entry.Check(data); err != nil {
+			return jobs.Receipt{}, err
+		}
 	}
 	edited := jobs.New{Kind: r.Kind, Queue: r.Queue, UUID: r.UUID, Data: data}
 	if e, origin, _ := jobs.Parse(r.Payload, s.known); origin == jobs.Ours {

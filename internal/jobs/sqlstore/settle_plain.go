@@ -33,7 +33,7 @@ func (s *Store) plainly(ends []ending, n *next) (x plainEnd, ok bool) {
 	}
 	x = plainEnd{next: n, drop: groups[0], lines: make([]runLine, len(ends))}
 	for i, e := range ends {
-		row := runOf(e)
+		row := s.runOf(e)
 		x.lines[i] = s.lineOf(&row)
 	}
 	return x, s.fitting(x.lines) == len(x.lines)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
 // Deed is one thing that somebody did, or tried to do, or that the service did
@@ -30,7 +31,7 @@ const maxDetail = 4096
 // Record adds a deed to the trail.
 func (s *Store) Record(ctx context.Context, d Deed) error {
 	_, err := s.db.ExecContext(ctx, s.db.Rebind(`INSERT INTO cmsjobs_audit (at, actor, via, address, action, target, status, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
-		s.millis(), text(d.Actor, 191), text(d.Via, 191), text(d.Address, 64), text(d.Action, 191), text(d.Target, 191), d.Status, text(d.Detail, maxDetail))
+		s.millis(), text(d.Actor, 191), text(d.Via, 191), text(d.Address, 64), text(d.Action, 191), text(redact.Text(d.Target), 191), d.Status, text(redact.Text(d.Detail), maxDetail))
 	if err != nil {
 		return fmt.Errorf("writing the audit trail: %w", err)
 	}

@@ -85,14 +85,9 @@ type Principal struct {
 	// Via says how he proved it: "token <id>", "session", "basic", "" for nobody.
 	Via    string
 	Scopes Scopes
-	// Kinds are the only kinds that he may enqueue; empty means any.
+	// Kinds are the only kinds whose jobs it may make run; empty means any.
 	Kinds []string
 }
 
 // Known says whether the principal proved who he is.
 func (p Principal) Known() bool { return p.Via != "" }
-
-// MayEnqueue says whether the principal's own list of kinds allows kind.
-func (p Principal) MayEnqueue(kind string) bool {
-	return len(p.Kinds) == 0 || slices.Contains(p.Kinds, kind)
-}

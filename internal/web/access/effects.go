@@ -1,0 +1,114 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Effects is the one rule for who may make a job run, in whatever way: by
+// enqueuing it, running it again or now, retrying it alone or with others,
+// running or changing a schedule entry, sending a mail or a webhook again.
+// Routes ask for a scope besides.
+type Effects struct {
+	// Open lets principals enqueue who lack the scope; nil lets nobody.
+	Open func(Principal) bool
+	// Kinds that others than administrators may make run; empty means any.
+	Kinds []string
+	// AdminKinds are kinds that only administrators may make run.
+	AdminKinds []string
+	// Maker says who makes jobs of a kind; Anyone for one that is not ours.
+	Maker func(kind string) jobs.Maker
+	// OperatorKinds are those of jobs.Service that operators may run again;
+	// the others only administrators may.
+	OperatorKinds []string
+}
+
+// Reason is why an effect is denied.
+type Reason string
+
+// The reasons.
+const (
+	NoScope       Reason = "scope"         // the principal may not enqueue at all
+	OtherKinds    Reason = "token kinds"   // the token is for other kinds
+	NotOffered    Reason = "allowed kinds" // the configuration does not allow the kind over HTTP
+	AdminsOnly    Reason = "administrators"
+	ServiceItself Reason = "service" // only the service makes such jobs
+)
+
+// DeniedError says that a principal may not make a job of a kind run.
+type DeniedError struct {
+	Reason Reason
+	Kind   string
+	Who    Principal
+}
+
+// Error implements error.
+func (e DeniedError) Error() string {
+	return fmt.Sprintf("%s may not make a job of %s run (%s)", e.Who.Name, e.Kind, e.Reason)
+}
+
+// MayEnqueue says whether p may make a new job of a kind. The kind is a
+// registered name, not an alias. The error is a DeniedError.
+func (e Effects) MayEnqueue(p Principal, kind string) error {
+	if e.Maker != nil && e.Maker(kind) == jobs.Service {
+		return DeniedError{ServiceItself, kind, p}
+	}
+	return e.MayRun(p, kind)
+}
+
+// MayRun says whether p may make an existing job of a kind run: again, now, or
+// with its schedule. It is MayEnqueue, except that jobs which the service made
+// may be run again by those who answer for them.
+func (e Effects) MayRun(p Principal, kind string) error {
+	admin := p.Scopes.Has(Admin)
+	maker := jobs.Anyone
+	if e.Maker != nil {
+		maker = e.Maker(kind)
+	}
+	switch {
+	case !p.Scopes.Has(Enqueue) && (e.Open == nil || !e.Open(p)):
+		return DeniedError{NoScope, kind, p}
+	case len(p.Kinds) > 0 && !slices.Contains(p.Kinds, kind):
+		return DeniedError{OtherKinds, kind, p}
+	case admin:
+		return nil
+	case maker == jobs.Service && slices.Contains(e.OperatorKinds, kind):
+		if !p.Scopes.Has(Operate) {
+			return DeniedError{NoScope, kind, p}
+		}
+		return nil
+	case maker != jobs.Anyone, slices.Contains(e.AdminKinds, kind):
+		return DeniedError{AdminsOnly, kind, p}
+	case len(e.Kinds) > 0 && !slices.Contains(e.Kinds, kind):
+		return DeniedError{NotOffered, kind, p}
+	}
+	return nil
+}
+
+// Runnable is which of the known kinds p may make run. Where p is limited to
+// kinds, they are only; where p is not, except are those that p may not. err is
+// a DeniedError where p may run nothing at all.
+func (e Effects) Runnable(p Principal, known []string) (only, except []string, err error) {
+	if err := e.MayRun(p, ""); err != nil {
+		if denied := (DeniedError{}); errors.As(err, &denied) && denied.Reason == NoScope {
+			return nil, nil, err
+		}
+	}
+	limited := len(p.Kinds) > 0 || len(e.Kinds) > 0 && !p.Scopes.Has(Admin)
+	only = []string{}
+	for _, kind := range known {
+		switch may := e.MayRun(p, kind) == nil; {
+		case may && limited:
+			only = append(only, kind)
+		case !may && !limited:
+			except = append(except, kind)
+		}
+	}
+	if !limited {
+		only = nil
+	}
+	return only, except, nil
+}

@@ -1,0 +1,326 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// The kinds of the property: public ones, one for administrators, and those
+// that the service makes itself.
+var (
+	publicKinds  = []string{"cache.clear", "mail.send", "media.processImage"}
+	serviceKinds = []string{"webhook.deliver", "backup.restore", web.Bulk.Name}
+	allKinds     = slices.Concat(publicKinds, []string{"cmsjobs.probe"}, serviceKinds)
+)
+
+// payloadOf is one that the kind's handler takes.
+func payloadOf(kind string) string {
+	switch kind {
+	case "mail.send":
+		return `{"to":"a@b.example"}`
+	case web.Bulk.Name:
+		return `{"action":"retry"}`
+	}
+	return `{"n":1}`
+}
+
+// desk stands for rooms that enqueue: mail, webhooks, media, backups.
+type desk struct {
+	*house
+	site func() *site
+}
+
+func (d desk) put(ctx context.Context, kind string) (jobs.Receipt, error) {
+	list, err := d.site().Enqueue(ctx, jobs.New{Kind: kind, Data: []byte(payloadOf(kind))})
+	if err != nil {
+		return jobs.Receipt{}, err
+	}
+	return list[0], nil
+}
+
+func (d desk) ResendMail(ctx context.Context, _ string) (jobs.Receipt, error) {
+	return d.put(ctx, "mail.send")
+}
+func (d desk) Redeliver(ctx context.Context, _ string) (jobs.Receipt, error) {
+	return d.put(ctx, "webhook.deliver")
+}
+func (d desk) Regenerate(ctx context.Context, _ bool) (int, error) {
+	_, err := d.put(ctx, "media.processImage")
+	return 1, err
+}
+func (d desk) RestoreBackup(ctx context.Context, _ string, _ web.RestorePart, _ string) (jobs.Receipt, error) {
+	return d.put(ctx, "backup.restore")
+}
+
+// effectSite is a site with all kinds, and a schedule entry for each.
+func effectSite(t *testing.T, change func(*web.Config)) *site {
+	var s *site
+	s = newSite(t, jobstest.SQLite, func(c *web.Config) {
+		for _, kind := range allKinds {
+			if _, there := c.Registry.Lookup(kind); there {
+				continue
+			}
+			in := jobs.Internal{Maker: jobs.Service}
+			if kind == "cmsjobs.probe" {
+				in.Maker = jobs.Administrators
+			}
+			k := jobs.Kind[map[string]any]{Name: kind, Queue: "cmsjobs"}
+			do := func(context.Context, jobs.Job, map[string]any) error { return nil }
+			if slices.Contains(publicKinds, kind) {
+				jobs.Handle(c.Registry, k, do)
+			} else {
+				jobs.HandleInternal(c.Registry, in, k, do)
+			}
+		}
+		var entries []schedule.Entry
+		for _, kind := range allKinds {
+			entries = append(entries, schedule.Entry{Name: kind, Cron: "0 3 * * *", Job: jobs.New{Kind: kind, Queue: "cmsjobs", Data: []byte(payloadOf(kind))}})
+		}
+		store := c.Ledger.(*sqlstore.Store)
+		scheduler, err := schedule.New(schedule.Config{Entries: entries, Ticker: store, History: store, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := desk{&house{}, func() *site { return s }}
+		c.Schedules, c.Mail, c.Webhooks, c.Media, c.Backups = scheduler, d, d, d, d
+		c.OperatorKinds = []string{"webhook.deliver"}
+		change(c)
+	})
+	s.http.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return s
+}
+
+// stock are jobs of one kind: one that failed, one that ended well, one that waits.
+type stock struct{ failed, ended, waiting, cause string }
+
+// prepare leaves nothing but the three jobs of a kind.
+func (s *site) prepare(kind string) stock {
+	s.t.Helper()
+	for _, table := range []string{"jobs", "failed_jobs", "cmsjobs_failures", "cmsjobs_runs", "cmsjobs_schedules", "cmsjobs_ticks", "cmsjobs_internal_orders"} {
+		s.db.MustExec("DELETE FROM " + table)
+	}
+	ctx := s.t.Context()
+	n := jobs.New{Kind: kind, Queue: "cmsjobs", Data: []byte(payloadOf(kind))}
+	receipts, err := s.Enqueue(ctx, n, n, n.In(time.Hour))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i, end := range []jobs.Settlement{{Verdict: jobs.Buried, Error: "no luck"}, {Verdict: jobs.Completed}} { // one by one: some kinds run alone
+		claimed, err := s.store.Claim(ctx, jobs.ClaimRequest{Worker: "test", Queues: []string{"cmsjobs"}, Limit: 1, Lease: time.Minute})
+		if err != nil || len(claimed) != 1 || claimed[0].Job.UUID != receipts[i].UUID {
+			s.t.Fatalf("%v of %s was claimed, %v", claimed, kind, err)
+		}
+		end.Claimed = claimed[0]
+		if _, err := s.store.Settle(ctx, []jobs.Settlement{end}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	groups, err := s.store.Groups(ctx, jobs.Filter{})
+	if err != nil || len(groups) != 1 {
+		s.t.Fatalf("groups %v, %v", groups, err)
+	}
+	return stock{receipts[0].UUID, receipts[1].UUID, receipts[2].UUID, groups[0].Cause}
+}
+
+// picture is all from which jobs run.
+func (s *site) picture() string {
+	s.t.Helper()
+	var parts []string
+	for _, query := range []string{"SELECT COALESCE(GROUP_CONCAT(id || ':' || available_at || payload), '') FROM jobs", "SELECT COALESCE(GROUP_CONCAT(id), '') FROM failed_jobs",
+		"SELECT COALESCE(GROUP_CONCAT(name || COALESCE(cron, '') || COALESCE(data, '')), '') FROM cmsjobs_schedules"} {
+		var text string
+		if err := s.db.Get(&text, query); err != nil {
+			s.t.Fatal(err)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "\n")
+}
+
+// way is one way to make a job run.
+type way struct {
+	name  string
+	scope access.Scope // the route's own
+	kind  string       // the only one whose jobs it makes run; "" is any
+	do    func(s *site, kind string, st stock, who with) answer
+}
+
+func form(values ...string) string {
+	v := url.Values{"sure": {"yes"}}
+	for i := 0; i < len(values); i += 2 {
+		v.Set(values[i], values[i+1])
+	}
+	return v.Encode()
+}
+
+func (s *site) submit(path, body string, who with) answer {
+	s.t.Helper()
+	return s.do("POST", path, body, who, header("Content-Type", "application/x-www-form-urlencoded"))
+}
+
+// enqueueRequest asks for a job of a kind.
+func enqueueRequest(kind string) string {
+	return fmt.Sprintf(`{"type":%q,"payload":%s}`, kind, payloadOf(kind))
+}
+
+func ways() []way {
+	const operate, enqueue = access.Operate, access.Enqueue
+	post := func(path string, body func(kind string, st stock) string) func(*site, string, stock, with) answer {
+		return func(s *site, kind string, st stock, who with) answer {
+			path := strings.NewReplacer("KIND", kind, "FAILED", st.failed, "ENDED", st.ended, "WAITING", st.waiting).Replace(path)
+			text := body(kind, st)
+			if strings.HasPrefix(path, "/admin") {
+				return s.submit(path, text, who)
+			}
+			return s.do("POST", path, text, who)
+		}
+	}
+	nothing := func(string, stock) string { return "{}" }
+	yes := func(string, stock) string { return form() }
+	patch := func(body string) func(*site, string, stock, with) answer {
+		return func(s *site, kind string, _ stock, who with) answer {
+			return s.do("PATCH", "/api/v1/schedules/"+kind, strings.ReplaceAll(body, "PAYLOAD", payloadOf(kind)), who)
+		}
+	}
+	return []way{
+		{"enqueue", enqueue, "", post("/api/v1/jobs", func(k string, _ stock) string { return enqueueRequest(k) })},
+		{"enqueue S1", enqueue, "", post("/api/jobs/enqueue", func(k string, _ stock) string { return enqueueRequest(k) })},
+		{"batch", enqueue, "", post("/api/v1/jobs/batch", func(k string, _ stock) string { return `{"jobs":[` + enqueueRequest(k) + `]}` })},
+		{"enqueue form", enqueue, "", post("/admin/enqueue", func(k string, _ stock) string { return form("kind", k, "more", payloadOf(k)) })},
+		{"start form", enqueue, "", post("/admin/start", func(k string, _ stock) string { return form("kind", k, "payload", payloadOf(k)) })},
+		{"edit form", operate, "", post("/admin/jobs/ENDED/edit", func(k string, _ stock) string { return form("payload", payloadOf(k)) })},
+
+		{"requeue ended", operate, "", post("/api/v1/jobs/ENDED/requeue", nothing)},
+		{"requeue ended S1", operate, "", post("/api/jobs/ENDED/requeue", nothing)},
+		{"retry failed S2", operate, "", post("/api/admin/jobs/FAILED/retry", nothing)},
+		{"requeue waiting", operate, "", post("/api/v1/jobs/WAITING/requeue", nothing)},
+		{"retry failed", operate, "", post("/api/v1/failed/FAILED/retry", nothing)},
+		{"again form", operate, "", post("/admin/jobs/FAILED/again", yes)},
+		{"canary form", operate, "", post("/admin/failed/canary", func(_ string, st stock) string { return form("cause", st.cause) })},
+
+		{"bulk retry", operate, "", post("/api/v1/jobs/bulk", func(string, stock) string { return `{"action":"retry","all":true}` })},
+		{"bulk retry of a kind", operate, "", post("/api/v1/jobs/bulk", func(k string, _ stock) string { return fmt.Sprintf(`{"action":"retry","type":[%q]}`, k) })},
+		{"bulk run now", operate, "", post("/api/v1/jobs/bulk", func(string, stock) string { return `{"action":"hasten","all":true}` })},
+		{"retry by ids", operate, "", post("/api/v1/failed/retry", func(_ string, st stock) string { return fmt.Sprintf(`{"ids":[%q]}`, st.failed) })},
+		{"retry by cause", operate, "", post("/api/v1/failed/retry", func(_ string, st stock) string { return fmt.Sprintf(`{"cause":%q}`, st.cause) })},
+		{"bulk form", operate, "", post("/admin/jobs/bulk", func(_ string, st stock) string { return form("action", "hasten", "ids", st.waiting) })},
+
+		{"run a schedule", operate, "", post("/api/v1/schedules/KIND/run", nothing)},
+		{"schedule form", operate, "", post("/admin/schedules/KIND/run", yes)},
+		{"change a payload", operate, "", patch(`{"payload":PAYLOAD}`)},
+		{"change a cron line", operate, "", patch(`{"cron":"* * * * *"}`)},
+		{"pausing with a change", operate, "", patch(`{"paused":true,"cron":"* * * * *"}`)},
+		{"change form", operate, "", post("/admin/schedules/KIND", func(k string, _ stock) string {
+			return form("do", "save", "cron", "* * * * *", "payload", payloadOf(k))
+		})},
+
+		{"resend", operate, "mail.send", post("/api/v1/mail/1/resend", nothing)},
+		{"resend form", operate, "mail.send", post("/admin/mail/1/resend", yes)},
+		{"redeliver", operate, "webhook.deliver", post("/api/v1/deliveries/1/redeliver", nothing)},
+		{"redeliver form", operate, "webhook.deliver", post("/admin/deliveries/1/redeliver", yes)},
+		{"regenerate", operate, "media.processImage", post("/api/v1/media/regenerate", nothing)},
+		{"regenerate form", operate, "media.processImage", post("/admin/media/regenerate", yes)},
+		{"restore form", access.Admin, "backup.restore", post("/admin/backups/b.tar.zst/restore", func(string, stock) string { return form("part", "files", "typed", "cms-files") })},
+	}
+}
+
+// mayCause is the expectation, in words of its own: what is allowed is what the
+// direct enqueue allows. Jobs that the service makes nobody enqueues; those who
+// answer for them may run them again.
+func (s *site) mayCause(p access.Token, w way, kind string, who with) bool {
+	s.t.Helper()
+	if !p.Scopes.Has(w.scope) {
+		return false
+	}
+	if slices.Contains(serviceKinds, kind) {
+		fresh := w.scope == access.Enqueue || w.name == "edit form"
+		scope := map[bool]access.Scope{true: access.Operate, false: access.Admin}[kind == "webhook.deliver"]
+		return !fresh && p.Scopes.Has(access.Enqueue) && p.Scopes.Has(scope) && (len(p.Kinds) == 0 || slices.Contains(p.Kinds, kind))
+	}
+	a := s.do("POST", "/api/v1/jobs", enqueueRequest(kind), who)
+	if a.status != http.StatusCreated && a.status != http.StatusForbidden {
+		s.t.Fatalf("the direct enqueue of %s: %d %s", kind, a.status, a.body)
+	}
+	return a.status == http.StatusCreated
+}
+
+// TestAnEffectHappensExactlyIfItsEnqueueIsAllowed tries principals, ways and
+// kinds at random, and every way with every kind at least once. A job runs if,
+// and only if, the caller may enqueue it.
+func TestAnEffectHappensExactlyIfItsEnqueueIsAllowed(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	some := func(list []string) (chosen []string) {
+		for _, x := range list {
+			if random.IntN(2) == 0 {
+				chosen = append(chosen, x)
+			}
+		}
+		return chosen
+	}
+	sites := []*site{effectSite(t, func(*web.Config) {}),
+		effectSite(t, func(c *web.Config) { c.AllowedTopics = []string{"cache.clear", "mail.send"} }),
+		effectSite(t, func(c *web.Config) { c.AdminKinds = []string{"mail.send"} })}
+	allowed, refused, tried := 0, 0, 0
+	for round := range 4 {
+		for _, w := range ways() {
+			for _, kind := range allKinds {
+				if w.kind != "" && w.kind != kind {
+					continue
+				}
+				s := sites[random.IntN(len(sites))]
+				token := access.Token{Name: fmt.Sprintf("p%d", tried), Kinds: some(allKinds)}
+				if tried++; random.IntN(2) == 0 {
+					token.Kinds = nil
+				}
+				for _, scope := range access.AllScopes()[:3] {
+					if random.IntN(4) > 0 {
+						token.Scopes = append(token.Scopes, scope)
+					}
+				}
+				if round == 0 || len(token.Scopes) == 0 || random.IntN(4) == 0 {
+					token.Scopes = []access.Scopes{access.Operator.Scopes(), access.Administrator.Scopes()}[random.IntN(2)]
+				}
+				_, secret, err := s.access.CreateToken(t.Context(), token)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.prepare(kind)
+				may := s.mayCause(token, w, kind, bearer(secret))
+				st := s.prepare(kind)
+				before := s.picture()
+				a := w.do(s, kind, st, bearer(secret))
+				happened := s.picture() != before
+				if happened != may {
+					t.Errorf("seed %d: %s of %s by %q limited to %q: happened %t, allowed %t (%d %.300s)", seed, w.name, kind, token.Scopes, token.Kinds, happened, may, a.status, a.body)
+				}
+				if a.status >= 500 || !may && a.status < 300 && !strings.Contains(string(a.body), `"left_out":1`) {
+					t.Errorf("seed %d: %s of %s, allowed %t: %d %.300s", seed, w.name, kind, may, a.status, a.body)
+				}
+				if may {
+					allowed++
+				} else {
+					refused++
+				}
+			}
+		}
+	}
+	if allowed < 100 || refused < 100 {
+		t.Errorf("%d effects were allowed and %d refused: the test tries too few of them", allowed, refused)
+	}
+	t.Logf("%d effects allowed, %d refused", allowed, refused)
+}
