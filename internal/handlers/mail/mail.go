@@ -51,6 +51,9 @@ type Config struct {
 	// AllowPrivate are ranges where a mail host may lie that only the CMS's
 	// settings name. Public addresses always may.
 	AllowPrivate []netip.Prefix
+	// OneRecipient refuses a mail whose to, cc or bcc is one text with several
+	// addresses.
+	OneRecipient bool
 	// Capture is a folder: every mail becomes a file there, whatever the CMS's
 	// settings say, and nothing leaves the house.
 	Capture string
