@@ -162,6 +162,33 @@ func TestOneTokenHoldsFewStreams(t *testing.T) {
 	}
 }
 
+// A lock is seen and lifted by the API and on the page.
+func TestLocksAreLifted(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, behindProxy)
+	owner := header("X-Forwarded-For", "203.0.113.66")
+	lock := func() string {
+		for range 11 {
+			s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`, owner)
+		}
+		s.do("POST", "/api/v1/session", `{"name":"admin","password":"right"}`, owner).want(t, 429)
+		var locks web.LockList
+		s.admin("GET", "/api/v1/locks", nil).want(t, 200).into(t, &locks)
+		if len(locks.Items) != 1 || locks.Items[0].Address != "203.0.113.66" {
+			t.Fatalf("%+v", locks)
+		}
+		return locks.Items[0].ID
+	}
+	s.admin("DELETE", "/api/v1/locks/"+lock(), nil).want(t, 204)
+	id := lock()
+	s.do("DELETE", "/api/v1/locks/"+id, nil, bearer(s.tokens["operate"])).want(t, 403)
+	if page := string(s.do("GET", "/admin/audit", nil, basic("admin", "right")).want(t, 200).body); !strings.Contains(page, "/admin/locks/"+id+"/delete") {
+		t.Error("the page shows no lock")
+	}
+	s.do("POST", "/admin/locks/"+id+"/delete", nil, basic("admin", "right")).want(t, 200) // behind the redirection
+	s.do("POST", "/api/v1/session", `{"name":"admin","password":"right"}`, owner).want(t, 201)
+	s.admin("DELETE", "/api/v1/locks/"+id, nil).want(t, 204) // as it should be
+}
+
 // served is a site on a real listener, as the service has it.
 func served(t *testing.T, changes ...func(*web.Config)) (*site, string) {
 	s := newSite(t, jobstest.SQLite, changes...)

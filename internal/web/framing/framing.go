@@ -5,12 +5,15 @@
 //
 // It parses nothing else. Invariants: at most maxHead bytes of a connection are
 // kept, from its last answer to the end of the next request's head; a request
-// with Transfer-Encoding whose head was not seen as a whole is not clear.
+// with Transfer-Encoding whose head was not seen as a whole is not clear. What
+// comes over the service's own TLS is not looked at: such requests mostly come
+// from browsers, by HTTP/2, and not from a proxy.
 package framing
 
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"strings"
@@ -32,6 +35,9 @@ func (l listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
+	}
+	if _, encrypted := c.(*tls.Conn); encrypted {
+		return c, nil // net/http needs it itself, for HTTP/2
 	}
 	return &conn{Conn: c}, nil
 }
