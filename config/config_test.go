@@ -164,6 +164,31 @@ log: {level: loud}
 	}
 }
 
+func TestAPasswordIsLongWhereOthersReachThePage(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		good bool
+	}{
+		{"http: {admin_password: a, listen: '0.0.0.0:80'}", false},
+		{"http: {admin_password: a, listen: ':80'}", false},
+		{"http: {admin_password: elevenchars, listen: '192.0.2.1:80'}", false},
+		{"http: {admin_password: a, proxies: [127.0.0.1]}", false},
+		{"http: {users: [{name: jo, password: short, role: viewer}], listen: ':80'}", false},
+		{"http: {admin_password: twelve-chars, listen: ':80'}", true},
+		{"http: {admin_password: a, listen: '127.0.0.1:80'}", true},
+		{"http: {admin_password: a, listen: 'localhost:80'}", true},
+		{"http: {admin_password: a, listen: '[::1]:80'}", true},
+		{"http: {admin_password: a, listen: ':80', enabled: false}", true},
+		{"http: {listen: ':80'}", true},
+		{"http: {users: [{name: jo, password: '$2y$10$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234', role: viewer}], listen: ':80'}", true},
+	} {
+		_, err := Load(Sources{File: write(t, "c.yaml", c.text)})
+		if (err == nil) != c.good || err != nil && !strings.Contains(err.Error(), "12 characters") {
+			t.Errorf("%s: %v", c.text, err)
+		}
+	}
+}
+
 func TestKindsAndEntriesAreReadByTheirNames(t *testing.T) {
 	l := load(t, Sources{File: write(t, "c.yaml", `
 kinds:

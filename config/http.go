@@ -1,8 +1,10 @@
 package config
 
 import (
+	"net"
 	"net/netip"
 	"strings"
+	"unicode/utf8"
 )
 
 // HTTP says where the API and the admin pages are, and who may use them.
@@ -84,6 +86,7 @@ func (h HTTP) check(r *report) {
 			r.add("http/proxies", "%q is neither an address nor a network", text)
 		}
 	}
+	h.checkPasswords(r)
 	for _, u := range h.Users {
 		if u.Name == "" || u.Password == "" {
 			r.add("http/users", "the user %q needs a name and a password", u.Name)
@@ -93,4 +96,45 @@ func (h HTTP) check(r *report) {
 	for permission, role := range h.Permissions {
 		r.oneOf("http/permissions/"+permission, role, "viewer", "operator", "admin")
 	}
+}
+
+// minPassword is how many characters a password of the configuration has at
+// least where others than this machine can reach the page.
+const minPassword = 12
+
+// checkPasswords refuses short passwords, unless only this machine can try
+// them: the demo's is "demo".
+func (h HTTP) checkPasswords(r *report) {
+	if !h.Enabled || h.loopback() && len(h.Proxies) == 0 {
+		return
+	}
+	short := func(password Secret) bool {
+		return password != "" && utf8.RuneCountInString(password.Reveal()) < minPassword
+	}
+	const fix = "has less than %d characters, and the page is open to others than this machine: take a longer one"
+	if short(h.AdminPassword) {
+		r.add("http/admin_password", fix, minPassword)
+	}
+	for _, u := range h.Users {
+		if short(u.Password) {
+			r.add("http/users", "the password of %q "+fix, u.Name, minPassword)
+		}
+	}
+}
+
+// loopback says whether only this machine reaches the page.
+func (h HTTP) loopback() bool {
+	host, _, err := net.SplitHostPort(h.Listen)
+	if err != nil {
+		return false
+	}
+	address := net.ParseIP(host)
+	return host == "localhost" || address != nil && address.IsLoopback()
+}
+
+// WeakPassword says that the administrator's password is short, though allowed
+// because only this machine reaches the page: a proxy may be put in front of it
+// unnamed.
+func (h HTTP) WeakPassword() bool {
+	return h.AdminPassword != "" && utf8.RuneCountInString(h.AdminPassword.Reveal()) < minPassword
 }

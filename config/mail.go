@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Mail says how mail leaves the house. The CMS's own settings win over it: an
 // administrator's change there is seen by the next job.
@@ -33,6 +36,10 @@ type Mail struct {
 	// MaxAge by template; 0 sends however old. Templates that are not named keep
 	// the mail handler's own.
 	MaxAge map[string]time.Duration `koanf:"max_age"`
+	// Pin keeps to this section whatever the CMS says.
+	Pin          bool     `koanf:"pin"`
+	AllowPrivate []string `koanf:"allow_private"`
+	OneRecipient bool     `koanf:"one_recipient"`
 }
 
 // MailRate bounds what all workers together send; 0 is no bound.
@@ -70,6 +77,9 @@ func defaultMail() Mail {
 		Mailbox: Mailbox{Encryption: "tls", Folder: "INBOX"}, Suppress: 30 * day, MaxAge: map[string]time.Duration{}}
 }
 
+// Networks are AllowPrivate as values; the configuration was checked.
+func (m Mail) Networks() []netip.Prefix { return networks(m.AllowPrivate) }
+
 func (m Mail) check(r *report) {
 	r.oneOf("mail/driver", m.Driver, "smtp", "sendmail", "log", "files")
 	r.oneOf("mail/encryption", m.Encryption, "auto", "starttls", "tls", "none")
@@ -94,6 +104,7 @@ func (m Mail) check(r *report) {
 		r.add("mail/mailbox/host", "username and password are needed besides")
 	}
 	r.atLeastFor("mail/suppress_for", m.Suppress, time.Hour)
+	r.networks("mail/allow_private", m.AllowPrivate)
 	for template, age := range m.MaxAge {
 		r.atLeastFor("mail/max_age/"+template, age, 0)
 	}

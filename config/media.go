@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +30,12 @@ type Media struct {
 	Apart       bool          `koanf:"apart"`
 	ApartMemory Size          `koanf:"apart_memory"`
 	ApartTime   time.Duration `koanf:"apart_time"`
+	// AllowPrivate are where a bucket may be that only the CMS's settings name.
+	AllowPrivate []string `koanf:"allow_private"`
 }
+
+// Networks are AllowPrivate as values; the configuration was checked.
+func (m Media) Networks() []netip.Prefix { return networks(m.AllowPrivate) }
 
 // Watermark is the stamp for originals; zero fields follow the CMS's own
 // settings media_watermark_*.
@@ -55,6 +61,7 @@ func positions() []string {
 }
 
 func (m Media) check(r *report) {
+	r.networks("media/allow_private", m.AllowPrivate)
 	for _, text := range m.Sizes {
 		if _, err := ParseMediaSize(text); err != nil {
 			r.add("media/sizes", "%v", err)

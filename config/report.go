@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -125,4 +126,24 @@ func (r *report) zone(path, value string) {
 	if _, err := time.LoadLocation(value); err != nil {
 		r.add(path, "%q is no time zone; write for example UTC or Europe/Berlin", value)
 	}
+}
+
+// networks checks a list of address ranges.
+func (r *report) networks(path string, list []string) {
+	for _, network := range list {
+		if _, err := netip.ParsePrefix(network); err != nil {
+			r.add(path, "%q is no network, for example 10.1.0.0/16", network)
+		}
+	}
+}
+
+// networks are the ranges as values; what is none was reported by check.
+func networks(list []string) []netip.Prefix {
+	var ranges []netip.Prefix
+	for _, network := range list {
+		if p, err := netip.ParsePrefix(network); err == nil {
+			ranges = append(ranges, p)
+		}
+	}
+	return ranges
 }

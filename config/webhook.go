@@ -17,20 +17,8 @@ func defaultWebhook() Webhook { return Webhook{Timeout: 15 * time.Second} }
 
 func (w Webhook) check(r *report) {
 	r.atLeastFor("webhook/timeout", w.Timeout, time.Second)
-	for _, network := range w.AllowPrivate {
-		if _, err := netip.ParsePrefix(network); err != nil {
-			r.add("webhook/allow_private", "%q is no network, for example 10.1.0.0/16", network)
-		}
-	}
+	r.networks("webhook/allow_private", w.AllowPrivate)
 }
 
 // Networks are AllowPrivate as values; the configuration was checked.
-func (w Webhook) Networks() []netip.Prefix {
-	var list []netip.Prefix
-	for _, network := range w.AllowPrivate {
-		if p, err := netip.ParsePrefix(network); err == nil {
-			list = append(list, p)
-		}
-	}
-	return list
-}
+func (w Webhook) Networks() []netip.Prefix { return networks(w.AllowPrivate) }

@@ -135,6 +135,9 @@ func checkDoors(_ context.Context, r *rooms) ([]finding, error) {
 	if c.AdminPassword == "" && len(c.Users) == 0 && !c.CMSAccounts {
 		found = append(found, warn("set http.admin_password, http.users or http.cms_accounts", "nobody can sign in to the admin page"))
 	}
+	if c.WeakPassword() {
+		found = append(found, warn("set http.admin_password to 12 characters or more", "the password of %s is short: anybody who reaches the page can guess it", c.AdminUser))
+	}
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && c.TLSCert == "" && len(c.Proxies) == 0 {
 		if address := net.ParseIP(host); host != "localhost" && (address == nil || !address.IsLoopback()) {
 			found = append(found, warn("set http.tls_cert and http.tls_key, or stand behind a proxy and name it in http.proxies", "%s is open to the network without encryption", c.Listen))

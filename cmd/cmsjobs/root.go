@@ -70,7 +70,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	add(groupJobs, a.enqueueCommand(), a.jobsCommand(), a.failedCommand(), a.kindsCommand())
 	add(groupWorker, a.workCommand(), a.workersCommand(), a.pauseCommand(), a.continueCommand(), a.restartCommand(), a.scheduleCommand(), a.tickCommand())
 	add(groupParts, a.sitemapCommand(), a.mediaCommand(), a.analyticsCommand(), a.mailCommand(), a.backupCommand(), a.webhookCommand())
-	add(groupCare, a.cleanCommand(), a.tokenCommand(), a.healthCommand(), a.breakersCommand(), a.benchCommand(), a.manCommand(), a.versionCommand())
+	add(groupCare, a.cleanCommand(), a.tokenCommand(), a.accessCommand(), a.healthCommand(), a.breakersCommand(), a.benchCommand(), a.manCommand(), a.versionCommand())
 
 	// Laravel's spellings, for fingers that know them.
 	for name, c := range map[string]*cobra.Command{

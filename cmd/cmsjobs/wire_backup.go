@@ -81,7 +81,7 @@ func (r *rooms) backupFiles() ([]backup.FileSet, error) {
 	if err != nil || place.Folder != "" {
 		return sets, nil
 	}
-	bucket, err := storage.NewS3(mediaBucketOf(place, place.KeyPrefix))
+	bucket, err := storage.NewS3(r.mediaBucket(place, place.KeyPrefix))
 	if err != nil {
 		return nil, fmt.Errorf("the bucket of the CMS's media cannot be backed up: %w", err)
 	}

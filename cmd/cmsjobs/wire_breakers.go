@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
@@ -41,7 +42,9 @@ func (r *rooms) searchEngines(o outbound.Options) *http.Client {
 // watchedS3 opens a bucket whose jobs wait while it is out. (Backups have
 // breakers of their own, one a destination, since they have several.)
 func (r *rooms) watchedS3(c storage.S3Config) (*storage.S3, error) {
-	c.Client = &http.Client{Transport: r.watched(http.DefaultTransport, func(*http.Request) string { return "s3:" + c.Bucket })}
+	c.Watch = func(base http.RoundTripper) http.RoundTripper {
+		return r.watched(base, func(*http.Request) string { return "s3:" + c.Bucket })
+	}
 	return storage.NewS3(c)
 }
 
@@ -54,7 +57,7 @@ func openS3(c config.S3) (*storage.S3, error) { return storage.NewS3(bucketOf(c)
 // openMedia opens the place where the CMS keeps its uploads.
 func (r *rooms) openMedia(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
 	if p.Folder == "" {
-		return r.watchedS3(mediaBucketOf(p, ""))
+		return r.watchedS3(r.mediaBucket(p, ""))
 	}
 	return storage.NewLocal(p.Folder, storage.LocalOptions{})
 }
@@ -64,10 +67,15 @@ func bucketOf(c config.S3) storage.S3Config {
 		AccessKey: c.AccessKey, SecretKey: c.SecretKey.Reveal(), PathStyle: c.PathStyle}
 }
 
-// mediaBucketOf is the CMS's bucket, or what is under a prefix in it.
-func mediaBucketOf(p cms.MediaPlace, prefix string) storage.S3Config {
-	return storage.S3Config{Bucket: p.Bucket.Name, Prefix: prefix, Region: p.Bucket.Region, Endpoint: p.Bucket.Endpoint,
+// mediaBucket is the CMS's bucket, or what is under a prefix in it. An endpoint
+// that only the CMS's settings name must be public, or allowed.
+func (r *rooms) mediaBucket(p cms.MediaPlace, prefix string) storage.S3Config {
+	c := storage.S3Config{Bucket: p.Bucket.Name, Prefix: prefix, Region: p.Bucket.Region, Endpoint: p.Bucket.Endpoint,
 		AccessKey: p.Bucket.AccessKey, SecretKey: p.Bucket.Secret, PathStyle: p.Bucket.PathStyle}
+	if p.Bucket.Foreign {
+		c.Dial = outbound.Dialer{Timeout: 30 * time.Second, AllowPrivate: r.config.Media.Networks()}.DialContext
+	}
+	return c
 }
 
 // openBreakers are the dependencies that are down now.

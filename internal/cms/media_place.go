@@ -31,6 +31,9 @@ type MediaBucket struct {
 	Name      string
 	Endpoint  string // "" is Amazon's own
 	PathStyle bool
+	// Foreign says that only the settings in the database name the endpoint: who
+	// may write those need not be trusted with what this machine can reach.
+	Foreign bool
 }
 
 // String leaves out the secret, so that a place can be logged.
@@ -61,9 +64,12 @@ func (s *Site) MediaPlace(settings Settings) (MediaPlace, error) {
 }
 
 func (s *Site) bucket(driver, prefix string, settings Settings) (MediaPlace, error) {
+	// The keys of the .env are for the endpoint of the .env.
+	named := settings.String(prefix+"endpoint", "")
+	away := named != "" && named != s.Env.String("AWS_ENDPOINT", "")
 	get := func(setting, env string) string {
 		fallback := ""
-		if driver == "s3" && env != "" {
+		if driver == "s3" && env != "" && (!away || !strings.Contains(env, "KEY")) {
 			fallback = s.Env.String(env, "")
 		}
 		return settings.String(prefix+setting, fallback)
@@ -73,6 +79,7 @@ func (s *Site) bucket(driver, prefix string, settings Settings) (MediaPlace, err
 		Region: get("default_region", "AWS_DEFAULT_REGION"), Name: get("bucket", "AWS_BUCKET"), Endpoint: get("endpoint", "AWS_ENDPOINT"),
 		PathStyle: settings.Bool(prefix+"use_path_style_endpoint", driver == "r2" || driver == "s3" && s.Env["AWS_USE_PATH_STYLE_ENDPOINT"] == "true"),
 	}
+	b.Foreign = away || driver != "s3"
 	place := MediaPlace{Bucket: b}
 	switch driver {
 	case "r2":

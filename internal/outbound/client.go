@@ -92,8 +92,8 @@ func (o Options) control(_ context.Context, _, address string, _ syscall.RawConn
 	if ip.Zone() == "" && within(o.AllowPrivate, ip) {
 		return nil
 	}
-	if !Public(ip) {
-		return fmt.Errorf("%w: %s is no public address; if it is meant, allow its range in the configuration", ErrRefused, ip)
+	if err := checkAddress(nil, ip); err != nil {
+		return err
 	}
 	if !slices.Contains(o.Ports, target.Port()) {
 		return fmt.Errorf("%w: port %d is not one of %v", ErrRefused, target.Port(), o.Ports)

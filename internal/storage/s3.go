@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -42,8 +43,10 @@ type S3Config struct {
 	MaxParts int
 	// Retries of one request; 0 means 3 attempts.
 	Retries int
-	// Client sends the requests; nil means the SDK's own.
-	Client *http.Client
+	// Watch wraps what sends the requests; nil is nothing.
+	Watch func(http.RoundTripper) http.RoundTripper
+	// Dial opens connections; nil is the system's. With it no proxy is used.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // S3 keeps objects in a bucket. Uploads are streamed in parts that are held in
@@ -83,9 +86,12 @@ func NewS3(c S3Config) (*S3, error) {
 	if c.Endpoint != "" {
 		o.BaseEndpoint = aws.String(c.Endpoint)
 	}
-	if c.Client != nil {
-		o.HTTPClient = c.Client
+	send := newTransport(c.Dial)
+	if c.Watch != nil {
+		send = c.Watch(send)
 	}
+	o.HTTPClient = &http.Client{Transport: &boundedTransport{base: send, answer: answerTime, stall: stallTime},
+		CheckRedirect: redirect}
 	return &S3{client: s3.New(o), config: c}, nil
 }
 

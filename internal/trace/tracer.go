@@ -70,9 +70,20 @@ type Tracer struct {
 // New returns a tracer; Run sends.
 func New(c Config) *Tracer {
 	if c.Client == nil {
-		c.Client = &http.Client{Timeout: 10 * time.Second}
+		c.Client = &http.Client{Timeout: 10 * time.Second, Transport: transport(), CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // the key is for this collector
+		}}
 	}
 	return &Tracer{c: c, spans: make(chan Span, waiting)}
+}
+
+// transport bounds what a collector may send before its body, of which send
+// reads little.
+func transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxResponseHeaderBytes = 64 << 10
+	t.DisableCompression = true
+	return t
 }
 
 // Begin names a new span below parent, or of a new trace where parent names

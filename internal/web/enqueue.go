@@ -139,6 +139,9 @@ func (s *Server) newJob(c echo.Context, r EnqueueRequest) (jobs.New, error) {
 	if err := s.mayEnqueue(c, entry.Kind); err != nil {
 		return jobs.New{}, err
 	}
+	if err := s.queues.allow(c.Request().Context(), r.Queue); err != nil {
+		return jobs.New{}, err
+	}
 	n := jobs.New{Kind: entry.Kind, Queue: firstOf(r.Queue, entry.Queue), Data: r.Payload, Priority: r.Priority, UniqueKey: firstOf(r.UniqueKey, r.UniqueKey2), UUID: r.ID}
 	if n.Data == nil {
 		n.Data = r.Data

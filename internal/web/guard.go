@@ -81,9 +81,18 @@ func (s *Server) guard(r route) echo.HandlerFunc {
 }
 
 func (s *Server) admit(c echo.Context, r route) error {
+	if quiet(r.Path) && r.Scope == "" {
+		return nil // a probe's stale credentials do not matter
+	}
+	network := access.Network(c.RealIP())
+	if !quiet(r.Path) && c.Request().Header.Get(echo.HeaderAuthorization) != "" {
+		if err := s.rates.spent("address " + network); err != nil {
+			return err // before credentials cost anything
+		}
+	}
 	p, err := s.identify(c)
 	if !quiet(r.Path) { // wrong credentials count for their address
-		if err := s.rates.refuse(caller(p, c.RealIP())); err != nil {
+		if err := s.rates.refuse(caller(p, network)); err != nil {
 			return err
 		}
 	}
@@ -209,7 +218,7 @@ func (s *Server) leaveTrail(c echo.Context, r route, outcome error) error {
 		status = p.Status
 		detail = strings.TrimSpace(detail + " " + p.Detail)
 	}
-	if (status == http.StatusUnauthorized || status == http.StatusTooManyRequests) && r.Name != "session.create" {
+	if status == http.StatusTooManyRequests || status == http.StatusUnauthorized && r.Name != "session.create" {
 		return outcome // nobody was let in, nothing was touched: a flood must not fill the trail, too
 	}
 	target, _ := c.Get(targetKey).(string)
@@ -219,7 +228,11 @@ func (s *Server) leaveTrail(c echo.Context, r route, outcome error) error {
 	p := who(c)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), trailTime)
 	defer cancel()
-	err := s.cfg.Gate.Store.Record(ctx, access.Deed{Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: r.Name, Target: target, Status: status, Detail: detail})
+	record := s.cfg.Gate.Store.Record
+	if outcome != nil && !p.Known() {
+		record = s.failures.Record // of strangers, who may try without end
+	}
+	err := record(ctx, access.Deed{Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: r.Name, Target: target, Status: status, Detail: detail})
 	if err == nil {
 		return outcome
 	}

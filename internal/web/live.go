@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
 // live tells listeners what changes. Workers live in other processes, so it
@@ -19,7 +20,7 @@ type live struct {
 	server *Server
 
 	mu        sync.Mutex
-	listeners map[chan event]struct{}
+	listeners map[chan event]string // who listens
 	woken     chan struct{}
 	closed    bool
 	last      map[string]string // what was told last, by the event's key
@@ -37,24 +38,31 @@ const (
 	liveEvery     = time.Second
 	liveBuffer    = 64
 	liveListeners = 200
+	liveOwn       = 20 // of one token, account or address
 	liveJobs      = 100
 	liveBeat      = 15 * time.Second
 )
 
 func newLive(s *Server) *live {
-	return &live{server: s, listeners: map[chan event]struct{}{}, woken: make(chan struct{}, 1), last: map[string]string{}}
+	return &live{server: s, listeners: map[chan event]string{}, woken: make(chan struct{}, 1), last: map[string]string{}}
 }
 
 // listen returns a channel of events and a func that ends it; false when there
-// are too many listeners or the server stops.
-func (l *live) listen() (chan event, func(), bool) {
+// are too many listeners, in all or of this owner, or the server stops.
+func (l *live) listen(owner string) (chan event, func(), bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || len(l.listeners) >= liveListeners {
+	own := 0
+	for _, other := range l.listeners {
+		if other == owner {
+			own++
+		}
+	}
+	if l.closed || len(l.listeners) >= liveListeners || own >= liveOwn {
 		return nil, nil, false
 	}
 	ch := make(chan event, liveBuffer)
-	l.listeners[ch] = struct{}{}
+	l.listeners[ch] = owner
 	clear(l.last) // a new listener hears where things stand
 	select {
 	case l.woken <- struct{}{}:
@@ -174,7 +182,7 @@ func (l *live) tell(name, key string, value any) {
 }
 
 func (s *Server) events(c echo.Context) error {
-	ch, end, ok := s.live.listen()
+	ch, end, ok := s.live.listen(caller(who(c), access.Network(c.RealIP())))
 	if !ok {
 		p := refuse(http.StatusServiceUnavailable, "Too many listen to live changes. Try again later.")
 		p.retryAfter = 30

@@ -20,6 +20,7 @@ type Metrics struct {
 	Registry *prometheus.Registry
 
 	known                         func(string) bool
+	queues                        labels
 	enqueued, processed           *prometheus.CounterVec
 	duration, wait                *prometheus.HistogramVec
 	stalled                       prometheus.Counter
@@ -76,18 +77,18 @@ func (m *Metrics) label(kind string) string {
 	if m.known(kind) {
 		return kind
 	}
-	return "other"
+	return otherLabel
 }
 
 // Enqueued counts a job that was put into a queue.
 func (m *Metrics) Enqueued(queue, kind string) {
-	m.enqueued.WithLabelValues(queue, m.label(kind)).Inc()
+	m.enqueued.WithLabelValues(m.queues.of(queue), m.label(kind)).Inc()
 }
 
 // Ended counts a run that ended; it is jobs.Config.Ended.
 func (m *Metrics) Ended(end jobs.Settlement) {
 	kind, queue := m.label(end.Claimed.Job.Kind), end.Claimed.Job.Queue
-	m.processed.WithLabelValues(queue, kind, end.Verdict.String()).Inc()
+	m.processed.WithLabelValues(m.queues.of(queue), kind, end.Verdict.String()).Inc()
 	m.duration.WithLabelValues(kind).Observe(end.Duration.Seconds())
 	m.wait.WithLabelValues(kind).Observe(max(end.Wait, 0).Seconds())
 	if end.Claimed.Rescued {
@@ -163,7 +164,7 @@ func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
 		up = 0
 	}
 	ch <- prometheus.MustNewConstMetric(q.up, prometheus.GaugeValue, up)
-	for _, s := range stats.Queues {
+	for _, s := range fewQueues(stats.Queues) {
 		for state, n := range map[string]int64{"queued": s.Queued, "delayed": s.Delayed, "processing": s.Processing, "foreign": s.Foreign} {
 			ch <- prometheus.MustNewConstMetric(q.jobs, prometheus.GaugeValue, float64(n), s.Queue, state)
 		}
@@ -207,7 +208,11 @@ func (q *queueCollector) running(ctx context.Context) (map[string]int, error) {
 	for _, w := range workers {
 		for _, r := range w.Running {
 			if w.Alive {
-				runs[r.Kind]++
+				kind := r.Kind
+				if _, known := q.cfg.Registry.Lookup(kind); !known {
+					kind = otherLabel
+				}
+				runs[kind]++
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 type auditSheet struct {
 	Actor, Action, Target, Since string
 	Deeds                        []Deed
+	Locks                        []Lock // on the first page
 	Actions                      []string
 	Next                         string
 	Cursor                       bool
@@ -34,6 +35,11 @@ func (s *Server) auditPage(c echo.Context) error {
 		return err
 	}
 	v.Deeds = list.Items
+	if !v.Cursor {
+		if v.Locks, err = s.cfg.Gate.Store.Locks(c.Request().Context()); err != nil {
+			return err
+		}
+	}
 	v.Next = nextPage("/admin/audit", url.Values{"actor": {v.Actor}, "action": {v.Action}, "target": {v.Target}, "since": {v.Since}}, list.Next)
 	return s.show(c, "audit", "audit.title", v)
 }

@@ -77,6 +77,7 @@ func pageRoutes() []route {
 		page("/admin/settings", "pages.settings", "Settings.", access.Admin, (*Server).settingsPage),
 		page("/admin/tokens", "pages.tokens", "Tokens of programs.", access.Admin, (*Server).tokensPage),
 		form("/admin/tokens", "tokens.create", "Make a token.", access.Admin, (*Server).tokenByForm),
+		form("/admin/locks/:id/delete", "locks.delete", "Let an address sign in again.", access.Admin, (*Server).unlockByForm),
 		form("/admin/tokens/:id/revoke", "tokens.revoke", "End a token at once.", access.Admin, (*Server).revokeTokenByForm),
 		page("/admin/audit", "pages.audit", "Audit.", access.Admin, (*Server).auditPage),
 	}

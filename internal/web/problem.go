@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"os"
 	"strconv"
 
 	"github.com/labstack/echo/v4"
@@ -103,10 +104,16 @@ func problemOf(err error) *Problem {
 
 // answerError is echo's error handler.
 func (s *Server) answerError(err error, c echo.Context) {
-	if c.Response().Committed || errors.Is(c.Request().Context().Err(), context.Canceled) {
+	if c.Response().Committed {
 		return
 	}
 	p := *problemOf(err)
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(c.Request().Context().Err(), context.Canceled) {
+		// The request stalled, or its client left. An answer must be said in any
+		// case: net/http would say 200.
+		p = *refuse(http.StatusRequestTimeout, "The request did not arrive as a whole in time.")
+		c.Response().Header().Set("Connection", "close")
+	}
 	p.Detail = s.viewer(c).text(p.Detail)
 	p.Instance = c.Response().Header().Get(echo.HeaderXRequestID)
 	if p.Status >= 500 {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,7 +163,7 @@ func rawBody(c echo.Context) ([]byte, error) {
 	raw, err := io.ReadAll(c.Request().Body)
 	if err != nil {
 		var large *http.MaxBytesError
-		if errors.As(err, &large) {
+		if errors.As(err, &large) || errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil, err
 		}
 		return nil, refuse(http.StatusBadRequest, "The body was cut off.")
@@ -183,6 +184,9 @@ func decodeStrictly(raw []byte, into any) error {
 	if trimmed := bytes.TrimSpace(raw); trimmed[0] != '{' {
 		return refuse(http.StatusBadRequest, "The body must be a JSON object.")
 	}
+	if key, twice := repeatedKey(raw); twice {
+		return refuse(http.StatusBadRequest, "The key %q stands twice in one object.", clip(key, 60))
+	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
@@ -192,6 +196,57 @@ func decodeStrictly(raw []byte, into any) error {
 		return refuse(http.StatusBadRequest, "The body holds more than one JSON value.")
 	}
 	return nil
+}
+
+// repeatedKey finds a key that stands twice in one object: readers differ in
+// which of them counts. At the top, where our own fields are, letter case does
+// not make another key. Faulty JSON has none; the decoder says what is wrong.
+func repeatedKey(raw []byte) (string, bool) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	type level struct {
+		keys  map[string]bool // nil in a list
+		value bool            // a value comes next, not a key
+	}
+	var open []level
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return "", false
+		}
+		end := len(open) - 1
+		if delim, is := token.(json.Delim); is {
+			switch delim {
+			case '{':
+				open = append(open, level{keys: map[string]bool{}})
+			case '[':
+				open = append(open, level{})
+			default:
+				open = open[:end]
+				end--
+				if end >= 0 {
+					open[end].value = false
+				}
+			}
+			continue
+		}
+		if end < 0 || open[end].keys == nil {
+			continue
+		}
+		if open[end].value {
+			open[end].value = false
+			continue
+		}
+		key, _ := token.(string)
+		same := key
+		if end == 0 {
+			same = strings.ToLower(key)
+		}
+		if open[end].keys[same] {
+			return key, true
+		}
+		open[end].keys[same], open[end].value = true, true
+	}
 }
 
 func bodyProblem(err error) error {

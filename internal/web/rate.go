@@ -44,6 +44,23 @@ func (r *rates) refuse(caller string) error {
 		return nil
 	}
 	reservation.CancelAt(now) // being refused costs nothing
+	return r.tooMany(wait)
+}
+
+// spent refuses a caller that has used up its requests, and counts nothing.
+func (r *rates) spent(caller string) error {
+	if r.perSecond <= 0 {
+		return nil
+	}
+	now := r.now()
+	tokens := r.of(caller, now).TokensAt(now)
+	if tokens >= 1 {
+		return nil
+	}
+	return r.tooMany(time.Duration((1 - tokens) / float64(r.perSecond) * float64(time.Second)))
+}
+
+func (r *rates) tooMany(wait time.Duration) error {
 	p := refuse(http.StatusTooManyRequests, "More than %d requests a second. Wait, or enqueue many jobs in one request (POST /api/v1/jobs/batch).", r.perSecond)
 	p.retryAfter = int(math.Ceil(wait.Seconds()))
 	return p

@@ -190,6 +190,8 @@ func accessRoutes() []route {
 		{Method: get, Path: "/api/v1/tokens", Name: "tokens.list", Summary: "Tokens of programs, without their secrets.", Scope: access.Admin, Answer: TokenList{}, handle: (*Server).listTokens},
 		{Method: post, Path: "/api/v1/tokens", Name: "tokens.create", Summary: "Make a token. The answer alone carries its secret.", Scope: access.Admin, Body: TokenRequest{}, Answer: TokenCreated{}, Status: http.StatusCreated, handle: (*Server).createToken},
 		{Method: del, Path: "/api/v1/tokens/:id", Name: "tokens.revoke", Summary: "End a token at once.", Scope: access.Admin, Status: http.StatusNoContent, handle: (*Server).revokeToken},
+		{Method: get, Path: "/api/v1/locks", Name: "locks.list", Summary: "Addresses whose sign-ins are refused for a while, because too many were wrong.", Scope: access.Admin, Answer: LockList{}, handle: (*Server).listLocks},
+		{Method: del, Path: "/api/v1/locks/:id", Name: "locks.delete", Summary: "Let an address sign in again at once.", Scope: access.Admin, Status: http.StatusNoContent, handle: (*Server).unlock},
 		{Method: get, Path: "/api/v1/audit", Name: "audit.list", Summary: "Who did what, when and from where; newest first.", Scope: access.Admin, Query: append([]string{"actor", "action", "target", "since", "until"}, pageQuery...), Answer: DeedList{}, handle: (*Server).listDeeds},
 	}
 }

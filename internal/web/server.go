@@ -20,6 +20,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/framing"
 )
 
 // Config is what the server is made of. Rooms that are nil answer 404.
@@ -152,6 +153,9 @@ type Server struct {
 	rates  *rates
 	// effects is who may make jobs run.
 	effects access.Effects
+	// failures are those of strangers, for the audit log.
+	failures *access.Failures
+	queues   *queueNames
 }
 
 // New makes a server; it listens nowhere yet.
@@ -164,7 +168,8 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection(), rates: newRates(cfg.Rate, cfg.Now), effects: effects(cfg)}
+	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection(), rates: newRates(cfg.Rate, cfg.Now),
+		failures: access.NewFailures(cfg.Gate.Store), queues: newQueueNames(cfg), effects: effects(cfg)}
 	s.live = newLive(s)
 	if s.pages, err = newPages(s); err != nil {
 		return nil, fmt.Errorf("reading the pages' templates: %w", err)
@@ -181,7 +186,7 @@ func New(cfg Config) (*Server, error) {
 	s.echo.IPExtractor = extractor(cfg.TrustedProxies)
 	s.echo.HTTPErrorHandler = s.answerError
 	s.echo.Logger.SetOutput(io.Discard) // ours is slog
-	s.echo.Use(s.recover, s.headers, s.accessLog)
+	s.echo.Use(s.recover, s.headers, s.accessLog, refuseTwoLengths)
 	s.mount()
 	return s, nil
 }
@@ -212,6 +217,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer endStreams()
 	server := &http.Server{
 		Handler: s.echo, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: s.cfg.Timeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		ConnContext: framing.Context,
 		BaseContext: func(net.Listener) context.Context { return streams },
 		ErrorLog:    slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
@@ -223,11 +229,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	wg.Go(func() { s.sweep(inner) })
 	wg.Go(func() { s.Warm(inner) })
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	go func() { failed <- server.Serve(framing.Listen(l)) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving HTTP: %w", err)
 	case <-ctx.Done():
+	}
+	if err := s.failures.Flush(context.WithoutCancel(ctx)); err != nil {
+		s.cfg.Log.Warn("failed sign-ins are missing in the audit log", "error", err)
 	}
 	s.live.close() // event streams never end by themselves
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
@@ -253,6 +262,18 @@ func (s *Server) sweep(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+	}
+}
+
+// refuseTwoLengths refuses what could be read as two requests by a proxy in
+// front of us and by us (request smuggling).
+func refuseTwoLengths(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if !framing.Clear(c.Request()) {
+			c.Response().Header().Set("Connection", "close")
+			return refuse(http.StatusBadRequest, "Send Content-Length or Transfer-Encoding, not both.")
+		}
+		return next(c)
 	}
 }
 

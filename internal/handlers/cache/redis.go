@@ -160,7 +160,7 @@ func (h *Handler) dialRedis(context.Context) (redis.UniversalClient, error) {
 		if !strings.Contains(strings.TrimPrefix(strings.TrimPrefix(url, "rediss://"), "redis://"), "/") {
 			o.DB = database
 		}
-		return redis.NewClient(o), nil
+		return bounded(o), nil
 	}
 	o := &redis.Options{Network: "tcp", Username: env.String("REDIS_USERNAME", ""), Password: env.String("REDIS_PASSWORD", ""), DB: database}
 	host := strings.TrimPrefix(env.String("REDIS_HOST", "127.0.0.1"), "unix://")
@@ -169,5 +169,5 @@ func (h *Handler) dialRedis(context.Context) (redis.UniversalClient, error) {
 	} else {
 		o.Addr = net.JoinHostPort(strings.Trim(host, "[]"), env.String("REDIS_PORT", "6379"))
 	}
-	return redis.NewClient(o), nil
+	return bounded(o), nil
 }

@@ -35,7 +35,7 @@ const SoftBounce = "soft_bounce"
 var ErrNoBounce = errors.New("the message is no delivery report (RFC 3464)")
 
 // maxReport bounds one delivery report, which may hold the whole mail.
-const maxReport = 32 << 20
+const maxReport = 8 << 20
 
 // ParseBounce reads a delivery status notification (RFC 3464). One report may
 // tell of several recipients. A report of success or delay has none.

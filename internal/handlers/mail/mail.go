@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -45,6 +46,15 @@ type Config struct {
 	DB *sqlx.DB
 	// Transport is used where the CMS says nothing.
 	Transport Transport
+	// Pin keeps to Transport whatever the CMS says; only the sender's name and
+	// address are still the CMS's.
+	Pin bool
+	// AllowPrivate are ranges where a mail host may lie that only the CMS's
+	// settings name. Public addresses always may.
+	AllowPrivate []netip.Prefix
+	// OneRecipient refuses a mail whose to, cc or bcc is one text with several
+	// addresses.
+	OneRecipient bool
 	// Capture is a folder: every mail becomes a file there, whatever the CMS's
 	// settings say, and nothing leaves the house.
 	Capture string
@@ -196,9 +206,25 @@ func (h *Handler) transport(settings cms.Settings) (Transport, error) {
 		t.FromAddress = settings.String("email_from_address", h.c.Site.Env.String("MAIL_FROM_ADDRESS", h.c.Transport.FromAddress))
 		return t, err
 	}
-	t, err := resolveTransport(settings, h.c.Site.Env, h.c.Transport)
+	env := h.c.Site.Env
+	if h.c.Pin {
+		settings = only(settings, "email_from_name", "email_from_address")
+		env = only(env, "MAIL_FROM_NAME", "MAIL_FROM_ADDRESS")
+	}
+	t, err := resolveTransport(settings, env, h.c.Transport)
 	if err != nil {
 		return t, fmt.Errorf("choosing how to send mail: %w", err)
 	}
 	return t, nil
+}
+
+// only leaves the named keys.
+func only[M ~map[string]string](m M, keys ...string) M {
+	few := M{}
+	for _, key := range keys {
+		if value, set := m[key]; set {
+			few[key] = value
+		}
+	}
+	return few
 }

@@ -8,12 +8,14 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/emersion/go-imap"
 	"github.com/emersion/go-imap/client"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
 )
 
 // ReadBounces is the kind mail.bounces: it reads the mailbox that delivery
@@ -86,6 +88,7 @@ func (h *Handler) readBounces(ctx context.Context, _ jobs.Job, _ struct{}) error
 		}
 	}
 	r, err := h.visitMailbox(ctx)
+	err = shorten(err)
 	if h.c.Breaker != nil && ctx.Err() == nil {
 		if told := h.c.Breaker.Record(ctx, dependency, err); told != nil {
 			h.c.Logger.WarnContext(ctx, "the circuit breaker could not be told", "dependency", dependency, "error", told)
@@ -99,12 +102,12 @@ func (h *Handler) readBounces(ctx context.Context, _ jobs.Job, _ struct{}) error
 
 // visitMailbox reads what nobody looked at yet. A message is marked after its
 // bounces are stored: what is cut off is read again.
-func (h *Handler) visitMailbox(ctx context.Context) (MailboxResult, error) {
-	var r MailboxResult
+func (h *Handler) visitMailbox(ctx context.Context) (r MailboxResult, err error) {
 	c, err := h.c.Mailbox.open(ctx, h.c.TLS, h.c.CommandTimeout)
 	if err != nil {
 		return r, err
 	}
+	defer func() { err = c.explain(err) }()
 	defer func() { _ = c.Logout() }() // all is done by then
 	defer context.AfterFunc(ctx, func() { _ = c.Terminate() })()
 	status, err := c.Select(orDefault(h.c.Mailbox.Folder, imap.InboxName), false)
@@ -124,7 +127,7 @@ func (h *Handler) visitMailbox(ctx context.Context) (MailboxResult, error) {
 	}
 	r.Left = max(len(ids)-messagesAtOnce, 0)
 	for _, id := range ids[:min(len(ids), messagesAtOnce)] {
-		if err := h.readMessage(ctx, c, id, mark, &r); err != nil {
+		if err := h.readMessage(ctx, c.Client, id, mark, &r); err != nil {
 			return r, errors.Join(context.Cause(ctx), err)
 		}
 	}
@@ -142,19 +145,9 @@ func orDefault(text, fallback string) string {
 func (h *Handler) readMessage(ctx context.Context, c *client.Client, id uint32, mark string, r *MailboxResult) error {
 	one := new(imap.SeqSet)
 	one.AddNum(id)
-	whole := &imap.BodySectionName{Peek: true}
-	messages := make(chan *imap.Message, 1)
-	if err := c.UidFetch(one, []imap.FetchItem{whole.FetchItem()}, messages); err != nil {
+	bounces, report, err := fetchReport(c, one, &imap.BodySectionName{Peek: true})
+	if err != nil {
 		return err
-	}
-	var bounces []Bounce
-	report := false
-	for m := range messages {
-		if body := m.GetBody(whole); body != nil {
-			var err error
-			bounces, err = ParseBounce(body)
-			report = err == nil // else somebody's answer, or spam
-		}
 	}
 	for _, b := range bounces {
 		if err := h.Bounce(ctx, b); err != nil {
@@ -178,6 +171,24 @@ func (h *Handler) readMessage(ctx context.Context, c *client.Client, id uint32, 
 	return nil
 }
 
+// fetchReport reads one message. The server may send more than was asked for,
+// which must not block the reader of the connection.
+func fetchReport(c *client.Client, one *imap.SeqSet, whole *imap.BodySectionName) (bounces []Bounce, report bool, err error) {
+	messages, done := make(chan *imap.Message), make(chan error, 1)
+	go func() { done <- c.UidFetch(one, []imap.FetchItem{whole.FetchItem()}, messages) }()
+	seen := false
+	for m := range messages {
+		body := m.GetBody(whole)
+		if body == nil || seen {
+			continue
+		}
+		seen = true
+		bounces, err = ParseBounce(body)
+		report = err == nil // else somebody's answer, or spam
+	}
+	return bounces, report, <-done
+}
+
 // move is MOVE (RFC 6851), or, where that fails, what every server can do: a
 // copy, and a mark that the original may go. Expunging would take all that
 // anybody marked: it is left to the owner.
@@ -195,8 +206,23 @@ func move(c *client.Client, messages *imap.SeqSet, folder string) error {
 	return c.UidStore(messages, imap.FormatFlagsOp(imap.AddFlags, true), []any{imap.DeletedFlag}, nil)
 }
 
+// mailboxClient is a client and its bounded connection.
+type mailboxClient struct {
+	*client.Client
+	conn *outbound.LimitedConn
+}
+
+// explain adds why the connection was given up: the client only says that it
+// was closed.
+func (c *mailboxClient) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.Join(c.conn.Broken(), err)
+}
+
 // open connects, secures the line and signs in.
-func (m Mailbox) open(ctx context.Context, base *tls.Config, patience time.Duration) (*client.Client, error) {
+func (m Mailbox) open(ctx context.Context, base *tls.Config, patience time.Duration) (*mailboxClient, error) {
 	secure := &tls.Config{MinVersion: tls.VersionTLS12}
 	if base != nil {
 		secure = base.Clone()
@@ -206,24 +232,38 @@ func (m Mailbox) open(ctx context.Context, base *tls.Config, patience time.Durat
 	if err != nil {
 		return nil, err
 	}
-	if m.TLS != TLSStart && m.TLS != TLSNone {
-		raw = tls.Client(raw, secure)
-	}
 	if err := raw.SetDeadline(time.Now().Add(patience)); err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
-	c, err := client.New(raw)
+	c, err := m.begin(raw, secure)
 	if err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
 	c.Timeout = patience
-	if m.TLS == TLSStart {
-		if err := c.StartTLS(secure); err != nil {
-			return nil, errors.Join(err, c.Terminate())
-		}
-	}
 	if err := c.Login(m.Username, string(m.Password)); err != nil {
-		return nil, errors.Join(fmt.Errorf("signing in: %w", err), c.Terminate())
+		return nil, errors.Join(fmt.Errorf("signing in: %w", c.explain(err)), c.Terminate())
 	}
 	return c, nil
+}
+
+// begin secures the line and takes the server's greeting.
+func (m Mailbox) begin(raw net.Conn, secure *tls.Config) (*mailboxClient, error) {
+	conn := raw
+	switch m.TLS {
+	case TLSNone:
+	case TLSStart:
+		if err := startTLS(raw); err != nil {
+			return nil, err
+		}
+		// The greeting was read already; the client wants one.
+		conn = &greeted{Conn: tls.Client(raw, secure), greeting: strings.NewReader("* OK\r\n")}
+	default:
+		conn = tls.Client(raw, secure)
+	}
+	bounded := boundIMAP(conn)
+	c, err := client.New(bounded)
+	if err != nil {
+		return nil, errors.Join(bounded.Broken(), err)
+	}
+	return &mailboxClient{c, bounded}, nil
 }

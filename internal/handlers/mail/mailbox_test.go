@@ -14,7 +14,6 @@ import (
 
 	"github.com/emersion/go-imap"
 	"github.com/emersion/go-imap/backend/memory"
-	"github.com/emersion/go-imap/client"
 	"github.com/emersion/go-imap/server"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -27,7 +26,7 @@ type letterbox struct {
 	t    *testing.T
 	at   Mailbox
 	tls  *tls.Config
-	look *client.Client
+	look *mailboxClient
 }
 
 func newLetterbox(t *testing.T) *letterbox {

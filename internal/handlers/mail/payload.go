@@ -133,6 +133,22 @@ func (a *Addresses) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// oneRecipient refuses a payload whose to, cc or bcc is one text with several
+// addresses: a site that puts a visitor's input there would send to others.
+func oneRecipient(payload json.RawMessage) error {
+	var fields struct{ To, CC, BCC json.RawMessage }
+	if err := json.Unmarshal(payload, &fields); err != nil {
+		return fmt.Errorf("reading the recipients: %w", err)
+	}
+	for name, field := range map[string]json.RawMessage{"to": fields.To, "cc": fields.CC, "bcc": fields.BCC} {
+		var text string
+		if json.Unmarshal(field, &text) == nil && len(splitAddresses(text)) > 1 {
+			return fmt.Errorf("%s names several addresses in one text: write a list, or set mail.one_recipient: false", name)
+		}
+	}
+	return nil
+}
+
 func readAddress(item json.RawMessage) (string, error) {
 	var text string
 	if json.Unmarshal(item, &text) == nil {

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"regexp"
 	"strings"
 	"sync"
@@ -14,6 +16,9 @@ import (
 
 	"github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
 )
 
 // pool keeps connections open for a burst of mail. A connection carries one
@@ -23,6 +28,7 @@ type pool struct {
 	commandTimeout, answerTimeout time.Duration
 	size                          int
 	idle                          time.Duration
+	allowPrivate                  []netip.Prefix
 
 	mu    sync.Mutex
 	free  []*connection // the newest last
@@ -30,7 +36,8 @@ type pool struct {
 }
 
 func newPool(c Config) *pool {
-	return &pool{tls: c.TLS, commandTimeout: c.CommandTimeout, answerTimeout: c.AnswerTimeout, size: c.IdleConnections, idle: c.IdleTimeout}
+	return &pool{tls: c.TLS, commandTimeout: c.CommandTimeout, answerTimeout: c.AnswerTimeout, size: c.IdleConnections, idle: c.IdleTimeout,
+		allowPrivate: c.AllowPrivate}
 }
 
 // maxMessages on one connection: servers close it some time, politely or not.
@@ -49,7 +56,7 @@ type connection struct {
 }
 
 func (t Transport) fingerprint() [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s\x00%s\x00%s\x00%s", t.Host, t.Port, t.Username, string(t.Password), t.TLS, t.EHLO))
+	return sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s\x00%s\x00%s\x00%s\x00%t", t.Host, t.Port, t.Username, string(t.Password), t.TLS, t.EHLO, t.foreign))
 }
 
 // take returns an idle connection to t's server, or a new one.
@@ -122,6 +129,24 @@ func (p *pool) dial(ctx context.Context, t Transport) (*connection, error) {
 	return c, nil
 }
 
+// answerLimits are far above what SMTP allows (RFC 5321, 4.5.3.1: 512 bytes a
+// line). Below TLS only the second one holds, which is enough.
+var answerLimits = outbound.ReadLimits{Line: 64 << 10, Answer: 1 << 20}
+
+// connect opens the bare connection. A host that only the CMS's settings name
+// must be public, or allowed: else the settings could reach what only this
+// machine can.
+func (p *pool) connect(ctx context.Context, t Transport, network, address string) (net.Conn, error) {
+	if !t.foreign {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	conn, err := (outbound.Dialer{AllowPrivate: p.allowPrivate}).DialContext(ctx, network, address)
+	if errors.Is(err, outbound.ErrRefused) {
+		return nil, jobs.Permanent(fmt.Errorf("the CMS's settings name the mail host %s: %w (mail.allow_private)", t.Host, err))
+	}
+	return conn, err
+}
+
 func (p *pool) options(t Transport, c *connection) []mail.Option {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if p.tls != nil {
@@ -132,15 +157,15 @@ func (p *pool) options(t Transport, c *connection) []mail.Option {
 		mail.WithPort(t.Port), mail.WithTimeout(p.commandTimeout), mail.WithTLSConfig(config),
 		mail.WithTLSPolicy(policyOf(t)),
 		mail.WithDialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
-			raw, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			raw, err := p.connect(ctx, t, network, address)
 			if err != nil {
 				return nil, err
 			}
-			c.raw = raw
-			if t.TLS == TLSImplicit {
-				return tls.Client(raw, config), nil
+			c.raw = outbound.Limit(raw, answerLimits)
+			if t.TLS == TLSImplicit { // go-mail wants to see the *tls.Conn itself
+				return tls.Client(c.raw, config), nil
 			}
-			return raw, nil
+			return c.raw, nil
 		}),
 	}
 	if t.Username != "" {

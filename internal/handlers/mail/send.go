@@ -61,6 +61,11 @@ func (d *delivery) run(ctx context.Context, p SendPayload) error {
 }
 
 func (h *Handler) delivery(ctx context.Context, job jobs.Job, p SendPayload) (*delivery, error) {
+	if h.c.OneRecipient {
+		if err := oneRecipient(job.Data); err != nil {
+			return nil, jobs.Permanent(err)
+		}
+	}
 	settings, err := h.c.Site.Settings(ctx)
 	if err != nil {
 		return nil, err

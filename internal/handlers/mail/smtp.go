@@ -20,6 +20,7 @@ type smtpDriver struct {
 func (d *smtpDriver) deliver(ctx context.Context, e envelope, msg message, handOver func([]Address) error) ([]outcome, error) {
 	c, err := d.pool.take(ctx, d.transport)
 	if err != nil {
+		err = shorten(err)
 		return all(e.recipients, Deferred, codeOf(err), err.Error()), err
 	}
 	outcomes, err := c.transaction(ctx, e, msg, handOver)
@@ -27,13 +28,14 @@ func (d *smtpDriver) deliver(ctx context.Context, e envelope, msg message, handO
 		// The server had closed the idle connection. Nothing was handed over.
 		c.close()
 		if c, err = d.pool.dial(ctx, d.transport); err != nil {
+			err = shorten(err)
 			return all(e.recipients, Deferred, codeOf(err), err.Error()), err
 		}
 		outcomes, err = c.transaction(ctx, e, msg, handOver)
 	}
 	if err != nil {
 		c.close()
-		return outcomes, fmt.Errorf("talking to %s: %w", d.transport.Address(), err)
+		return outcomes, fmt.Errorf("talking to %s: %w", d.transport.Address(), shorten(err))
 	}
 	d.pool.give(c)
 	return outcomes, nil
@@ -102,6 +104,7 @@ func (c *connection) announce(from string, recipients []Address) (taken []Addres
 			}
 		}
 		_, _, err := c.answer(25)
+		err = shorten(err)
 		switch {
 		case lost(err):
 			if i == 0 {
@@ -161,7 +164,7 @@ func (c *connection) data(taken []Address, msg message) ([]outcome, error) {
 	code, said, err := c.read(250)
 	switch {
 	case err == nil:
-		return all(taken, Accepted, code, said), nil
+		return all(taken, Accepted, code, cut(said, maxAnswer)), nil
 	case lost(err):
 		err = fmt.Errorf("the connection died between the message and the server's answer: %w", errors.Join(closed, err))
 		return all(taken, Unknown, 0, err.Error()), err
@@ -178,6 +181,22 @@ type deadlined struct {
 func (d deadlined) Write(p []byte) (int, error) {
 	d.c.patience(d.c.commandTimeout)
 	return d.Writer.Write(p)
+}
+
+// shortError is an error whose text is cut to maxAnswer: a server's words go
+// into the log, the job's error and the pages.
+type shortError struct{ error }
+
+func (e shortError) Error() string { return cut(e.error.Error(), maxAnswer) }
+
+func (e shortError) Unwrap() error { return e.error }
+
+// shorten clips the text of an error, which may repeat what a server said.
+func shorten(err error) error {
+	if err == nil || len(err.Error()) <= maxAnswer {
+		return err
+	}
+	return shortError{err}
 }
 
 // lost says that there was no answer of SMTP, or that the server says goodbye
@@ -209,7 +228,7 @@ func allRejected(to []Address, err error) []outcome {
 // rejected reads an answer of the server: 4xx may be mended by waiting, 5xx
 // not (RFC 5321, 4.2.1).
 func rejected(to Address, err error, recipient bool) outcome {
-	o := outcome{to: to, state: Deferred, code: codeOf(err), answer: err.Error()}
+	o := outcome{to: to, state: Deferred, code: codeOf(err), answer: cut(err.Error(), maxAnswer)}
 	if o.code >= 500 {
 		o.state = Refused
 		o.hard = recipient && noMailbox(o.code, o.answer)

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -46,6 +47,10 @@ type Transport struct {
 	// SendmailPath is a program of our own configuration: one that the CMS's
 	// settings name is never started.
 	SendmailPath string
+
+	// foreign says that only the CMS's settings name the host: it is reached in
+	// a private network only where mail.allow_private says so.
+	foreign bool
 }
 
 // Secret is a string that does not print itself.
@@ -78,19 +83,21 @@ func (t Transport) dependency() string {
 
 // resolveTransport reads how to send: the CMS's settings first, then its .env,
 // then our own configuration (docs of Botble's MailConfigServiceProvider).
+// Credentials are the exception: see credentials.
 func resolveTransport(settings cms.Settings, env cms.Env, own Transport) (Transport, error) {
 	pick := func(setting, variable, fallback string) string {
 		return settings.String(setting, env.String(variable, fallback))
 	}
 	t := own
-	t.Host = pick("email_host", "MAIL_HOST", own.Host)
-	t.Username = pick("email_username", "MAIL_USERNAME", own.Username)
-	t.Password = Secret(pick("email_password", "MAIL_PASSWORD", string(own.Password)))
 	t.EHLO = pick("email_local_domain", "MAIL_EHLO_DOMAIN", own.EHLO)
 	t.FromName = pick("email_from_name", "MAIL_FROM_NAME", own.FromName)
 	t.FromAddress = pick("email_from_address", "MAIL_FROM_ADDRESS", own.FromAddress)
 	port := pick("email_port", "MAIL_PORT", strconv.Itoa(own.Port))
 	encryption := pick("email_encryption", "MAIL_ENCRYPTION", env.String("MAIL_SCHEME", ""))
+	servers := mailServers(settings, env, own)
+	t.Host = pick("email_host", "MAIL_HOST", own.Host)
+	t.Username, t.Password = credentials(servers)
+	t.foreign = foreign(servers)
 	driver := pick("email_driver", "MAIL_MAILER", own.Driver)
 	if driver == "" { // the CMS's own default is sendmail; a named host says otherwise
 		driver = DriverSendmail
@@ -134,7 +141,7 @@ func (t Transport) as(driver string, settings cms.Settings) (Transport, error) {
 			return t, fmt.Errorf("the CMS sends mail by %s but has no key for it: enter one in its e-mail settings", driver)
 		}
 		t.Driver, t.Host, t.Port, t.TLS = DriverSMTP, host, 587, TLSStart
-		t.Username, t.Password = user, Secret(password)
+		t.Username, t.Password, t.foreign = user, Secret(password), false
 		return t, nil
 	}
 	switch driver {
@@ -155,6 +162,9 @@ func (t Transport) as(driver string, settings cms.Settings) (Transport, error) {
 		return service("smtp.resend.com", "resend", settings.String("email_resend_key", ""))
 	case "ses":
 		region := settings.String("email_ses_region", "us-east-1")
+		if !sesRegion.MatchString(region) {
+			return t, fmt.Errorf("the CMS's setting email_ses_region is %.60q: write a region such as us-east-1", region)
+		}
 		return service("email-smtp."+region+".amazonaws.com", settings.String("email_ses_key", ""), sesPassword(settings["email_ses_secret"], region))
 	}
 	return t, fmt.Errorf("the CMS's mail driver %q cannot be used here: choose smtp with that service's SMTP host and password", driver)
@@ -176,6 +186,9 @@ func (t Transport) withPort() (Transport, error) {
 	}
 	return t, nil
 }
+
+// sesRegion is a region of Amazon: nothing that could name another host.
+var sesRegion = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 
 // sesPassword makes the SMTP password of an access key's secret (Amazon SES
 // Developer Guide, "Obtaining Amazon SES SMTP credentials").

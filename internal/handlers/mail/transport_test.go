@@ -20,7 +20,7 @@ func TestTheCMSsSettingsWinOverItsEnvOverOurs(t *testing.T) {
 		"env": {nil, cms.Env{"MAIL_HOST": "env.example", "MAIL_PORT": "465", "MAIL_USERNAME": "e", "MAIL_PASSWORD": "p1", "MAIL_FROM_ADDRESS": "env@example.com", "MAIL_FROM_NAME": "Env", "MAIL_EHLO_DOMAIN": "me.example"},
 			Transport{Driver: "smtp", Host: "env.example", Port: 465, Username: "e", TLS: TLSImplicit, FromAddress: "env@example.com", FromName: "Env", EHLO: "me.example"}},
 		"settings": {cms.Settings{"email_driver": "smtp", "email_host": "cms.example", "email_port": "587", "email_encryption": "tls", "email_local_domain": "x.example"}, cms.Env{"MAIL_HOST": "env.example", "MAIL_MAILER": "log"},
-			Transport{Driver: "smtp", Host: "cms.example", Port: 587, Username: "ours", TLS: TLSStart, FromAddress: "ours@example.com", EHLO: "x.example"}},
+			Transport{Driver: "smtp", Host: "cms.example", Port: 587, TLS: TLSStart, FromAddress: "ours@example.com", EHLO: "x.example", foreign: true}},
 		"ssl":                     {cms.Settings{"email_encryption": "ssl"}, nil, Transport{Driver: "smtp", Host: "ours.example", Port: 2525, Username: "ours", TLS: TLSImplicit, FromAddress: "ours@example.com"}},
 		"a log":                   {cms.Settings{"email_driver": "log"}, nil, Transport{Driver: "log", Port: 2525, Username: "ours", TLS: TLSAuto, FromAddress: "ours@example.com"}},
 		"an array":                {cms.Settings{"email_driver": "array"}, nil, Transport{Driver: "log", Port: 2525, Username: "ours", TLS: TLSAuto, FromAddress: "ours@example.com"}},
@@ -49,6 +49,44 @@ func TestTheCMSsSettingsWinOverItsEnvOverOurs(t *testing.T) {
 	}
 	if _, err := resolveTransport(cms.Settings{"email_driver": "smtp"}, nil, Transport{}); err == nil || !strings.Contains(err.Error(), "mail.host") {
 		t.Errorf("no host: %v", err)
+	}
+}
+
+// Who may write the CMS's settings gets no password of its .env or of ours.
+func TestCredentialsBelongToTheHostThatTheirSourceNames(t *testing.T) {
+	own := Transport{Driver: DriverSMTP, Host: "ours.example", Port: 587, Username: "ours", Password: "p0"}
+	env := cms.Env{"MAIL_HOST": "env.example", "MAIL_PORT": "465", "MAIL_USERNAME": "e", "MAIL_PASSWORD": "p1"}
+	for name, c := range map[string]struct {
+		settings       cms.Settings
+		env            cms.Env
+		own            Transport
+		user, password string
+		foreign        bool
+	}{
+		"ours":                               {nil, nil, own, "ours", "p0", false},
+		"the .env's":                         {nil, env, own, "e", "p1", false},
+		"another host":                       {cms.Settings{"email_host": "evil.example"}, env, own, "", "", true},
+		"another host, a user's name":        {cms.Settings{"email_host": "evil.example", "email_username": "e"}, env, own, "e", "", true},
+		"another port of the host":           {cms.Settings{"email_host": "env.example", "email_port": "9999"}, env, own, "", "", true},
+		"another port":                       {cms.Settings{"email_port": "9999"}, nil, own, "", "", true},
+		"the same host":                      {cms.Settings{"email_host": "ENV.example.", "email_port": "465"}, env, own, "e", "p1", false},
+		"our host":                           {cms.Settings{"email_host": "ours.example", "email_port": "587"}, nil, own, "ours", "p0", false},
+		"our host, though the .env has its":  {cms.Settings{"email_host": "ours.example"}, env, own, "", "", false},
+		"its own":                            {cms.Settings{"email_host": "cms.example", "email_username": "c", "email_password": "p2"}, env, own, "c", "p2", true},
+		"its own user, the .env's password":  {cms.Settings{"email_username": "e"}, env, own, "e", "p1", false},
+		"another user, no password for it":   {cms.Settings{"email_username": "x"}, env, own, "x", "", false},
+		"the .env's host with our password":  {nil, cms.Env{"MAIL_HOST": "env.example"}, own, "", "", false},
+		"a port, where the .env has none":    {cms.Settings{"email_port": "9999"}, cms.Env{"MAIL_HOST": "env.example", "MAIL_PASSWORD": "p1", "MAIL_USERNAME": "e"}, Transport{}, "", "", true},
+		"a mail port, where there is none":   {cms.Settings{"email_port": "465"}, cms.Env{"MAIL_HOST": "env.example", "MAIL_PASSWORD": "p1", "MAIL_USERNAME": "e"}, Transport{}, "e", "p1", false},
+		"localhost is the same as 127.0.0.1": {cms.Settings{"email_host": "localhost"}, nil, Transport{Host: "127.0.0.1", Port: 25, Username: "l", Password: "p3"}, "l", "p3", false},
+	} {
+		got, err := resolveTransport(c.settings, c.env, c.own)
+		if err != nil || got.Username != c.user || string(got.Password) != c.password || got.foreign != c.foreign {
+			t.Errorf("%s: %q %q foreign %v (%v), want %q %q %v", name, got.Username, string(got.Password), got.foreign, err, c.user, c.password, c.foreign)
+		}
+	}
+	if _, err := resolveTransport(cms.Settings{"email_driver": "ses", "email_ses_secret": "s", "email_ses_region": "evil.example/"}, nil, own); err == nil {
+		t.Error("a region names another host")
 	}
 }
 

@@ -91,7 +91,7 @@ func TestAnIllBucketChargesNoAttempts(t *testing.T) {
 	onEach(t, breaker.Config{Failures: 3}, func(t *testing.T, _ *jobstest.Database, b *breaker.Breakers) {
 		h := newHost(t, b)
 		h.status.Store(503)
-		s3, err := storage.NewS3(storage.S3Config{Bucket: "b", Endpoint: h.URL, PathStyle: true, AccessKey: "a", SecretKey: "s", Retries: 1, Client: h.client})
+		s3, err := storage.NewS3(storage.S3Config{Bucket: "b", Endpoint: h.URL, PathStyle: true, AccessKey: "a", SecretKey: "s", Retries: 1, Watch: func(http.RoundTripper) http.RoundTripper { return h.client.Transport }})
 		if err != nil {
 			t.Fatal(err)
 		}

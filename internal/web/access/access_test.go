@@ -3,6 +3,7 @@ package access_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -230,17 +231,108 @@ func TestTooManyWrongSignInsWait(t *testing.T) {
 			}
 		}
 		var throttled access.ThrottledError
-		if err := try("ann", "right", "192.0.2.2"); !errors.As(err, &throttled) || throttled.RetryAfter <= 0 {
-			t.Errorf("the account is not throttled from another address: %v", err)
+		if err := try("ann", "right", "192.0.2.1"); !errors.As(err, &throttled) || throttled.RetryAfter <= 0 {
+			t.Errorf("the address is not throttled: %v", err)
 		}
 		if err := try("bob", "wrong", "192.0.2.1"); !errors.Is(err, access.ErrThrottled) {
 			t.Errorf("the address is not throttled for another account: %v", err)
+		}
+		if err := try("ann", "right", "192.0.2.2"); err != nil {
+			t.Errorf("a stranger locks the account's owner out: %v", err)
+		}
+		locks, err := s.Locks(t.Context())
+		if err != nil || len(locks) != 1 || locks[0].Address != "192.0.2.1" || locks[0].Account || !locks[0].Until.After(c.now()) {
+			t.Errorf("locks are %+v, %v", locks, err)
 		}
 		c.add(15*time.Minute + time.Second)
 		if err := try("ann", "right", "192.0.2.1"); err != nil {
 			t.Errorf("after the window: %v", err)
 		}
 	})
+}
+
+// Strangers behind the same address do not lock out who signed in there lately,
+// and who did cannot try for ever.
+func TestAKnownAddressHasItsOwnCount(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *access.Store, c *clock) {
+		g := gate(t, s, nil)
+		try := func(name, password, address string) error {
+			_, err := g.SignIn(t.Context(), access.Login{Name: name, Password: password, Address: address})
+			return err
+		}
+		if err := try("ann", "right", "192.0.2.1"); err != nil {
+			t.Fatal(err)
+		}
+		for range 30 {
+			_ = try("bob", "wrong", "192.0.2.1")
+		}
+		if err := try("bob", "wrong", "192.0.2.1"); !errors.Is(err, access.ErrThrottled) {
+			t.Errorf("the stranger goes on: %v", err)
+		}
+		if err := try("ANN ", "wrong", "192.0.2.1"); !errors.Is(err, access.ErrRefused) {
+			t.Errorf("the known account is locked out: %v", err)
+		}
+		if err := try("ann", "right", "192.0.2.1"); err != nil {
+			t.Errorf("the known account is locked out: %v", err)
+		}
+		for range 30 {
+			_ = try("ann", "wrong", "192.0.2.1")
+		}
+		if err := try("ann", "right", "192.0.2.1"); !errors.Is(err, access.ErrThrottled) {
+			t.Errorf("a known address tries for ever: %v", err)
+		}
+		locks, err := s.Locks(t.Context())
+		if err != nil || len(locks) != 2 {
+			t.Fatalf("locks are %+v, %v", locks, err)
+		}
+		if err := s.Unlock(t.Context(), "192.0.2.1"); err != nil {
+			t.Error(err)
+		}
+		if err := try("ann", "right", "192.0.2.1"); err != nil {
+			t.Errorf("after unlocking: %v", err)
+		}
+		if err := s.Unlock(t.Context(), "192.0.2.9"); !errors.Is(err, jobs.ErrNotFound) {
+			t.Errorf("unlocking what is not locked: %v", err)
+		}
+		c.add(31 * 24 * time.Hour)
+		if err := s.Sweep(t.Context(), access.Retention{}); err != nil {
+			t.Error(err)
+		}
+		for range 11 {
+			_ = try("bob", "wrong", "192.0.2.1")
+		}
+		if err := try("ann", "right", "192.0.2.1"); !errors.Is(err, access.ErrThrottled) {
+			t.Errorf("an address is known for ever: %v", err)
+		}
+	})
+}
+
+// Tries against one account from many addresses are slowed down, not refused.
+func TestAnAccountUnderAttackIsSlowedDown(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *access.Store, _ *clock) {
+		g := gate(t, s, nil)
+		for i := range 25 {
+			if _, err := g.SignIn(t.Context(), access.Login{Name: "ann", Password: "wrong", Address: fmt.Sprintf("192.0.2.%d", i)}); !errors.Is(err, access.ErrRefused) {
+				t.Fatalf("try %d: %v", i, err)
+			}
+		}
+		begun := time.Now()
+		if _, err := g.SignIn(t.Context(), access.Login{Name: "ann", Password: "right", Address: "198.51.100.1"}); err != nil {
+			t.Errorf("the owner is locked out: %v", err)
+		}
+		if took := time.Since(begun); took < time.Second {
+			t.Errorf("it took only %s", took)
+		}
+	})
+}
+
+func TestANetworkIsOneAddress(t *testing.T) {
+	for address, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64",
+		"fe80::1%eth0": "fe80::/64", "what": "what"} {
+		if got := access.Network(address); got != want {
+			t.Errorf("%s is %s, want %s", address, got, want)
+		}
+	}
 }
 
 func TestWrongSignInsAtTheSameTimeAllCount(t *testing.T) {

@@ -105,8 +105,12 @@ func (g *Gate) nobody() []byte {
 // SignIn checks a name and a password. Every try is counted before the
 // password is looked at, so that tries at the same time count too.
 func (g *Gate) SignIn(ctx context.Context, l Login) (Person, error) {
-	account, address := "account "+strings.ToLower(strings.TrimSpace(l.Name)), "address "+l.Address
-	if err := g.Store.countLogin(ctx, account, address); err != nil {
+	try := attempt{account: strings.ToLower(strings.TrimSpace(l.Name)), network: Network(l.Address)}
+	slow, err := g.Store.countLogin(ctx, &try)
+	if err != nil {
+		return Person{}, err
+	}
+	if err := wait(ctx, slow); err != nil {
 		return Person{}, err
 	}
 	person, hash, err := g.find(ctx, l.Name)
@@ -123,7 +127,20 @@ func (g *Gate) SignIn(ctx context.Context, l Login) (Person, error) {
 	if match != nil || person.Role.Scopes() == nil {
 		return Person{}, ErrRefused
 	}
-	return person, g.Store.forgiveLogin(ctx, account, address)
+	return person, g.Store.forgiveLogin(ctx, try)
+}
+
+// wait is how an account that strangers try to open is slowed down.
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
 }
 
 func (g *Gate) find(ctx context.Context, name string) (Person, []byte, error) {

@@ -34,7 +34,7 @@ func (s *Store) Sweep(ctx context.Context, keep Retention) error {
 	old := map[string]time.Duration{
 		"cmsjobs_sessions WHERE created_at":    SessionLife,
 		"cmsjobs_idempotency WHERE created_at": idempotencyLife,
-		"cmsjobs_logins WHERE since":           throttleWindow,
+		"cmsjobs_logins WHERE expires_at":      0,
 	}
 	if keep.Audit > 0 {
 		old["cmsjobs_audit WHERE at"] = keep.Audit

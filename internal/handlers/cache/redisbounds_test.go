@@ -1,0 +1,94 @@
+package cache
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+// hostileRedis answers the first SCAN with begin and then piece, 256 MiB of it.
+func hostileRedis(t *testing.T, begin, piece string) (port int) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	serve := func(c net.Conn) {
+		defer c.Close()
+		r := bufio.NewReader(c)
+		for {
+			line, err := r.ReadString('\n')
+			if err != nil {
+				return
+			}
+			var n int
+			if _, err := fmt.Sscanf(line, "*%d", &n); err != nil {
+				return
+			}
+			words := make([]string, n)
+			for i := range words {
+				_, _ = r.ReadString('\n') // its length
+				word, _ := r.ReadString('\n')
+				words[i] = strings.ToLower(strings.TrimSpace(word))
+			}
+			switch words[0] {
+			case "hello":
+				fmt.Fprint(c, "-ERR unknown command\r\n")
+			case "scan":
+				fmt.Fprint(c, begin)
+				block := strings.Repeat(piece, max(1, (64<<10)/len(piece)))
+				for sent := 0; sent < 256<<20; sent += len(block) {
+					if _, err := io.WriteString(c, block); err != nil {
+						return
+					}
+				}
+				return
+			default:
+				fmt.Fprint(c, "+OK\r\n")
+			}
+		}
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serve(c)
+		}
+	}()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func TestHostileRedisServersCostLittle(t *testing.T) {
+	for name, say := range map[string][2]string{
+		"an endless line":                {"+", "a"},
+		"an endless error":               {"-ERR ", "a"},
+		"a string of 2 GiB":              {"*2\r\n$2147483647\r\n", "a"},
+		"a length beyond all":            {"*2\r\n$9999999999999\r\n", "a"},
+		"a list of 2 billion":            {"*2\r\n$1\r\n0\r\n*2147483647\r\n", "$1\r\na\r\n"},
+		"endless keys":                   {"*2\r\n$1\r\n0\r\n*200000\r\n", "$60\r\n" + strings.Repeat("k", 60) + "\r\n"},
+		"lists in lists":                 {"", "*1\r\n"},
+		"lists that only announce":       {"", "*100000\r\n"},
+		"attributes without an end":      {"", "|1\r\n+a\r\n+b\r\n"},
+		"a length after an empty string": {"*2\r\n$0\r\n\r\n$2147483647\r\n", "a"},
+	} {
+		port := hostileRedis(t, say[0], say[1])
+		h := newHouse(t, jobstest.SQLite, cms.Env{"CACHE_STORE": "redis", "REDIS_PORT": fmt.Sprint(port), "CACHE_PREFIX": "cache_"})
+		var r Report
+		grown := jobstest.ResidentGrowth(t, func() { r, _ = h.run("cache.clear", ``) })
+		if grown > 64<<20 {
+			t.Errorf("%s: the memory grew by %d MiB", name, grown>>20)
+		}
+		if r.Failures == 0 || len(fmt.Sprint(r.NotRemoved)) > 2000 {
+			t.Errorf("%s: %.600v", name, fmt.Sprint(r))
+		}
+	}
+}

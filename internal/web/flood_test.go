@@ -1,0 +1,291 @@
+package web_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+)
+
+// rows counts those of all our tables.
+func (s *site) rows() (n int) {
+	s.t.Helper()
+	var tables []string
+	if err := s.db.DB.Select(&tables, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'`); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, table := range tables {
+		var some int
+		if err := s.db.DB.Get(&some, "SELECT COUNT(*) FROM "+table); err != nil {
+			s.t.Fatal(err)
+		}
+		n += some
+	}
+	return n
+}
+
+func behindProxy(c *web.Config) {
+	c.TrustedProxies, c.Rate = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, 100
+}
+
+// A flood of everything that a stranger can send writes a bounded number of
+// rows, and the administrator signs in meanwhile, from another address.
+func TestAFloodWritesLittleAndLocksNobodyOut(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, behindProxy)
+	flooder, owner := header("X-Forwarded-For", "203.0.113.66"), header("X-Forwarded-For", "198.51.100.7")
+	signIn := func() { s.do("POST", "/api/v1/session", `{"name":"admin","password":"right"}`, owner).want(t, 201) }
+	before, statuses := s.rows(), map[int]int{}
+	const rounds = 700
+	for i := range rounds {
+		for _, a := range []answer{
+			s.do("POST", "/api/v1/session", fmt.Sprintf(`{"name":"u%d%s","password":"x"}`, i, strings.Repeat("x", 150)), flooder),
+			s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`, flooder),
+			s.do("POST", "/api/v1/session", `{"name":`, flooder),
+			s.do("POST", "/api/v1/session", `{}`, flooder, header("Origin", "https://evil.example"), header("Sec-Fetch-Site", "cross-site")),
+			s.do("GET", "/api/v1/jobs", nil, flooder, basic(fmt.Sprintf("n%d", i), "x")),
+			s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, flooder, basic("admin", fmt.Sprint(i))),
+			s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, flooder, bearer(fmt.Sprint("cmsjobs_", i))),
+		} {
+			statuses[a.status]++
+		}
+		if i == rounds/2 {
+			signIn()
+		}
+	}
+	grown := s.rows() - before
+	if grown > 100 {
+		t.Errorf("%d requests wrote %d rows", 7*rounds, grown)
+	}
+	if statuses[429] < rounds || statuses[401] == 0 {
+		t.Errorf("answers are %v", statuses)
+	}
+	signIn()
+	s.do("GET", "/api/v1/jobs", nil, owner, basic("admin", "right")).want(t, 200)
+	var trail web.DeedList
+	s.admin("GET", "/api/v1/audit", nil, owner).want(t, 200).into(t, &trail)
+	for _, d := range trail.Items {
+		if d.Status == http.StatusTooManyRequests {
+			t.Errorf("a 429 stands in the audit log: %+v", d)
+		}
+	}
+}
+
+// Failures beyond the first of an address are one entry a minute.
+func TestFailuresAreAggregated(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, behindProxy, func(c *web.Config) { c.Rate = 0 })
+	for range 8 {
+		s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`, header("X-Forwarded-For", "203.0.113.66")).want(t, 401)
+	}
+	var trail web.DeedList
+	s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &trail)
+	if len(trail.Items) != 1 || trail.Items[0].Status != 401 || trail.Items[0].Target != "admin" {
+		t.Errorf("%+v", trail.Items)
+	}
+}
+
+func TestProbesWithStaleCredentialsAreAnswered(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
+		s.do("GET", path, nil, bearer("stale")).want(t, 200)
+		s.do("GET", path, nil, basic("nobody", "x")).want(t, 200)
+	}
+	s.do("GET", "/metrics", nil, bearer("stale")).want(t, 401)
+}
+
+func TestAKeyThatStandsTwiceIsRefused(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	for _, body := range []string{`{"topic":"cache.clear","topic":"mail.send"}`, `{"topic":"cache.clear","Topic":"mail.send"}`, `{"topic":"cache.clear","payload":{"a":1,"b":{"c":1,"c":2}}}`,
+		`{"topic":"cache.clear","payload":{"a":[{"x":1},{"x":1,"x":2}]}}`} {
+		if a := s.admin("POST", "/api/v1/jobs", body).want(t, 400); !strings.Contains(string(a.body), "twice") {
+			t.Errorf("%s: %s", body, a.body)
+		}
+	}
+	for _, body := range []string{`{"topic":"cache.clear","payload":{"a":1,"A":2,"b":{"a":1},"c":[{"a":1},{"a":2}],"d":[],"e":{}}}`} {
+		s.admin("POST", "/api/v1/jobs", body).want(t, 201)
+	}
+}
+
+func TestQueuesAreBounded(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	refused := 0
+	for i := range 230 {
+		if a := s.admin("POST", "/api/v1/jobs", fmt.Sprintf(`{"topic":"cache.clear","queue":"q%d"}`, i)); a.status == 422 {
+			refused++
+		}
+	}
+	if refused < 25 {
+		t.Errorf("%d of 230 new queues were refused", refused)
+	}
+	s.admin("POST", "/api/v1/jobs", `{"topic":"cache.clear","queue":"q0"}`).want(t, 201)
+	text := string(s.admin("GET", "/metrics", nil).want(t, 200).body)
+	if n := strings.Count(text, "\n"); n > 1000 || !strings.Contains(text, `queue="other"`) {
+		t.Errorf("/metrics has %d lines", n)
+	}
+}
+
+func TestOneTokenHoldsFewStreams(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	open := func(token string) int {
+		r, err := http.NewRequestWithContext(ctx, "GET", s.http.URL+"/api/v1/events", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		a, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { a.Body.Close() })
+		return a.StatusCode
+	}
+	for i := range 20 {
+		if got := open(s.tokens["read"]); got != 200 {
+			t.Fatalf("stream %d: %d", i, got)
+		}
+	}
+	if got := open(s.tokens["read"]); got != 503 {
+		t.Errorf("stream 21: %d", got)
+	}
+	if got := open(s.tokens["admin"]); got != 200 {
+		t.Errorf("another token: %d", got)
+	}
+}
+
+// A lock is seen and lifted by the API and on the page.
+func TestLocksAreLifted(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, behindProxy)
+	owner := header("X-Forwarded-For", "203.0.113.66")
+	lock := func() string {
+		for range 11 {
+			s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`, owner)
+		}
+		s.do("POST", "/api/v1/session", `{"name":"admin","password":"right"}`, owner).want(t, 429)
+		var locks web.LockList
+		s.admin("GET", "/api/v1/locks", nil).want(t, 200).into(t, &locks)
+		if len(locks.Items) != 1 || locks.Items[0].Address != "203.0.113.66" {
+			t.Fatalf("%+v", locks)
+		}
+		return locks.Items[0].ID
+	}
+	s.admin("DELETE", "/api/v1/locks/"+lock(), nil).want(t, 204)
+	id := lock()
+	s.do("DELETE", "/api/v1/locks/"+id, nil, bearer(s.tokens["operate"])).want(t, 403)
+	if page := string(s.do("GET", "/admin/audit", nil, basic("admin", "right")).want(t, 200).body); !strings.Contains(page, "/admin/locks/"+id+"/delete") {
+		t.Error("the page shows no lock")
+	}
+	s.do("POST", "/admin/locks/"+id+"/delete", nil, basic("admin", "right")).want(t, 200) // behind the redirection
+	s.do("POST", "/api/v1/session", `{"name":"admin","password":"right"}`, owner).want(t, 201)
+	s.admin("DELETE", "/api/v1/locks/"+id, nil).want(t, 204) // as it should be
+}
+
+// served is a site on a real listener, as the service has it.
+func served(t *testing.T, changes ...func(*web.Config)) (*site, string) {
+	s := newSite(t, jobstest.SQLite, changes...)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.server.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s, l.Addr().String()
+}
+
+// raw sends text over a new connection and returns all that is answered.
+func raw(t *testing.T, address, text string) string {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	all, _ := io.ReadAll(bufio.NewReader(c)) // what came before an end by force counts, too
+	return string(all)
+}
+
+func TestTwoLengthsAreRefused(t *testing.T) {
+	_, address := served(t)
+	const get = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+	for name, head := range map[string]string{
+		"both":              "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+		"the other way":     "transfer-encoding: chunked\r\ncontent-length: 5\r\n",
+		"bare line ends":    "Content-Length: 5\nTransfer-Encoding: chunked\n",
+		"after other words": "X-A: " + strings.Repeat("a", 6000) + "\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+	} {
+		got := raw(t, address, "POST /api/v1/session HTTP/1.1\r\nHost: x\r\n"+head+"\r\n0\r\n\r\n"+get)
+		if !strings.HasPrefix(got, "HTTP/1.1 400") || strings.Count(got, "HTTP/1.1 ") != 1 || !strings.Contains(got, "Connection: close") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	// The same hidden behind a good request on the same connection.
+	got := raw(t, address, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST /api/v1/session HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+get)
+	if strings.Count(got, "HTTP/1.1 200") != 1 || strings.Count(got, "HTTP/1.1 400") != 1 || strings.Count(got, "HTTP/1.1 ") != 2 {
+		t.Errorf("pipelined: %s", got)
+	}
+	body := `{"name":"admin","password":"right"}`
+	for name, text := range map[string]string{
+		"a chunked body": fmt.Sprintf("POST /api/v1/session HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
+		"a plain body":   fmt.Sprintf("POST /api/v1/session HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body),
+	} {
+		if got := raw(t, address, text); !strings.HasPrefix(got, "HTTP/1.1 201") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// A client that keeps its connection sends chunked bodies one after another.
+func TestChunkedBodiesOnOneConnection(t *testing.T) {
+	s, address := served(t)
+	client := &http.Client{}
+	defer client.CloseIdleConnections()
+	for i := range 5 {
+		r, err := http.NewRequest("POST", "http://"+address+"/api/v1/jobs", io.MultiReader(strings.NewReader(`{"topic":`), strings.NewReader(`"cache.clear"}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+s.tokens["admin"])
+		a, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, a.Body)
+		a.Body.Close()
+		if a.StatusCode != 201 {
+			t.Errorf("request %d: %s", i, a.Status)
+		}
+	}
+}
+
+func TestAStalledUploadIsNoSuccess(t *testing.T) {
+	s, address := served(t, func(c *web.Config) { c.Timeout = 300 * time.Millisecond })
+	got := raw(t, address, "POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.tokens["admin"]+"\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
+	if !strings.HasPrefix(got, "HTTP/1.1 408") || !strings.Contains(got, "Connection: close") {
+		t.Errorf("%s", got)
+	}
+	if n := s.due(); n != 0 {
+		t.Errorf("%d jobs were enqueued", n)
+	}
+}
