@@ -16,7 +16,7 @@ import (
 // backupFinished tells the metrics, the subscribers, and people when a backup
 // is bad.
 func (r *rooms) backupFinished(ctx context.Context, report backup.Report) {
-	if r.metrics != nil && report.Status == backup.Good {
+	if r.metrics != nil && report.Status == backup.Complete {
 		r.metrics.BackedUp(report.Finished, report.Size)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
@@ -47,7 +47,7 @@ func (r *rooms) backupsWatched(ctx context.Context, w backup.Watched) {
 
 func (r *rooms) tellOfBackup(ctx context.Context, report backup.Report) error {
 	var next []jobs.New
-	if h := r.handlers.webhook; h != nil && report.Status == backup.Good {
+	if h := r.handlers.webhook; h != nil && report.Status == backup.Complete {
 		deliveries, err := h.Publish(ctx, webhook.BackupCompleted, report)
 		if err != nil {
 			return err
@@ -80,7 +80,7 @@ func badBackup(report backup.Report) string {
 	switch {
 	case report.Error != "":
 		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, report.Error)
-	case report.Status != backup.Good:
+	case report.Status != backup.Complete:
 		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, strings.TrimSpace(report.DatabaseError+" "+report.FilesError))
 	case report.Proof != nil && !report.Proof.OK:
 		return fmt.Sprintf("Backup %s could not be proven: %s", report.ID, strings.Join(report.Proof.Problems, "; "))

@@ -54,7 +54,7 @@ func reached(err error) error {
 }
 
 func backupView(s backup.Stored, proofs []backup.Proof) web.Backup {
-	v := web.Backup{ID: s.ID + "@" + s.Destination, Size: s.Size, CreatedAt: s.Started, Complete: s.Status == backup.Good, Encrypted: s.Encrypted,
+	v := web.Backup{ID: s.ID + "@" + s.Destination, Size: s.Size, CreatedAt: s.Started, Complete: s.Status == backup.Complete, Encrypted: s.Encrypted,
 		Destination: s.Destination, Tables: len(s.Tables), Files: int(s.FileCount)}
 	for _, p := range proofs { // newest first
 		if p.Backup == s.ID && p.Destination == s.Destination {

@@ -207,7 +207,7 @@ func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 				if CheckKey(key) != nil {
 					continue
 				}
-				if !yield(Info{Key: key, Size: aws.ToInt64(object.Size), Modified: aws.ToTime(object.LastModified)}, nil) {
+				if !yield(Info{Key: key, Size: aws.ToInt64(object.Size), Modified: aws.ToTime(object.LastModified), Tag: aws.ToString(object.ETag)}, nil) {
 					return
 				}
 			}
