@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -270,10 +269,13 @@ func download(ctx context.Context, h *backup.Handler, b backup.Stored, path stri
 	return n, err
 }
 
-// proven says when a backup was last proven, for doctor.
-func proven(h backup.Health, now time.Time) string {
-	if h.LastProven.IsZero() {
-		return "never proven"
+// holds says which parts of the site a backup has.
+func holds(b backup.Stored) string {
+	switch {
+	case b.Database && b.Files:
+		return "database and files"
+	case b.Database:
+		return "the database only"
 	}
-	return "proven " + ago(h.LastProven, now)
+	return "the files only"
 }

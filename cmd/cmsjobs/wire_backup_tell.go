@@ -26,10 +26,14 @@ func (r *rooms) backupFinished(ctx context.Context, report backup.Report) {
 	}
 }
 
-// backupProved tells the metrics of a backup that was read back and is good.
+// backupProved tells the metrics what reading a backup back showed.
 func (r *rooms) backupProved(_ context.Context, p backup.Proof) {
-	if r.metrics != nil && p.OK {
+	switch {
+	case r.metrics == nil || p.Unfinished:
+	case p.OK:
 		r.metrics.Verified(p.Finished)
+	default:
+		r.metrics.Unverified()
 	}
 }
 
@@ -66,7 +70,7 @@ func (r *rooms) tellOfBackup(ctx context.Context, report backup.Report) error {
 	return err
 }
 
-// goodBackup says what a good backup holds.
+// goodBackup says what a complete backup holds.
 func goodBackup(report backup.Report) string {
 	proof := "It was not read back."
 	if report.Proof != nil {

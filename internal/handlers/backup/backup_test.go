@@ -31,7 +31,7 @@ func TestWorkBeginsAndEnds(t *testing.T) {
 	h := s.handler(t)
 	_, b := s.backup(t, h)
 	q := RestoreRequest{Backup: b, Files: true, SkipSafety: true}
-	q.Confirm = h.token(q)
+	q.Confirm = h.Token(q)
 	for name, work := range map[string]func(func(Step)) error{
 		"backup": func(tell func(Step)) error {
 			s.clock.now = s.clock.now.Add(time.Hour)

@@ -22,7 +22,7 @@ const (
 // lock keeps a second backup, restore or prune out until unlock is called.
 // Work uses the context that it returns, which ends when the lock is lost.
 func (h *Handler) lock(ctx context.Context, purpose string) (held context.Context, unlock func(), err error) {
-	held, l, err := h.locks.Acquire(ctx, lockName, purpose)
+	held, l, err := h.locks.Acquire(ctx, lock.Request{Name: lockName, Purpose: purpose, Durable: true})
 	var by *lock.HeldError
 	switch {
 	case errors.As(err, &by):

@@ -128,7 +128,7 @@ func first(list []string, n int) string {
 
 // judge looks at one destination's usable backups, newest first.
 func (h *Handler) judge(ctx context.Context, s *Health, name string, all []Stored) error {
-	usable := slices.DeleteFunc(slices.Clone(all), func(b Stored) bool { return !h.usable(b) })
+	usable := slices.DeleteFunc(slices.Clone(all), func(b Stored) bool { return !h.Usable(b) })
 	s.note(usable)
 	parts := h.parts()
 	newest := make([]*Stored, len(parts))

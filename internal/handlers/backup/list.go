@@ -221,7 +221,7 @@ func (h *Handler) rank(b Stored, w Wanted) (rank int) {
 	if b.Origin.foreign() {
 		rank += 4
 	}
-	if b.Status == Failed || !h.usable(b) && !b.Origin.foreign() {
+	if b.Status == Failed || !h.Usable(b) && !b.Origin.foreign() {
 		rank += 2
 	}
 	if !w.Database && !w.Files && !(b.Database && b.Files) {

@@ -8,9 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/jmoiron/sqlx"
 )
 
 // Origin says who made a backup.
@@ -81,10 +84,6 @@ func (h *Handler) signer(ctx context.Context) (signer, error) {
 	if err != nil {
 		return s, err
 	}
-	insert := "INSERT INTO cmsjobs_backup_keys (name, private_key, made_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-	if h.c.DB.DriverName() == "mysql" {
-		insert = "INSERT IGNORE INTO cmsjobs_backup_keys (name, private_key, made_at) VALUES (?, ?, ?)"
-	}
 	read := func() (text string, err error) {
 		var found []string
 		err = h.c.DB.SelectContext(ctx, &found, h.c.DB.Rebind("SELECT private_key FROM cmsjobs_backup_keys WHERE name = ?"), signingKey)
@@ -92,7 +91,7 @@ func (h *Handler) signer(ctx context.Context) (signer, error) {
 	}
 	text, err := read()
 	if err == nil && text == "" {
-		if _, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind(insert), signingKey, base64.StdEncoding.EncodeToString(fresh.Seed()), h.c.Now().UnixMilli()); err == nil {
+		if err = h.saveKey(ctx, h.c.DB, fresh); err == nil {
 			text, err = read() // another process may have been first
 		}
 	}
@@ -106,6 +105,41 @@ func (h *Handler) signer(ctx context.Context) (signer, error) {
 	h.key = ed25519.NewKeyFromSeed(seed)
 	s.private = h.key
 	return s, nil
+}
+
+// saveKey writes a key into a database that has none.
+func (h *Handler) saveKey(ctx context.Context, db *sqlx.DB, key ed25519.PrivateKey) error {
+	insert := "INSERT INTO cmsjobs_backup_keys (name, private_key, made_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+	if db.DriverName() == "mysql" {
+		insert = "INSERT IGNORE INTO cmsjobs_backup_keys (name, private_key, made_at) VALUES (?, ?, ?)"
+	}
+	_, err := db.ExecContext(ctx, db.Rebind(insert), signingKey, base64.StdEncoding.EncodeToString(key.Seed()), h.c.Now().UnixMilli())
+	return err
+}
+
+// carryKey puts the key into what a restore made of the site's own database:
+// dumps do not hold it, and without it our own backups would be strangers.
+func (h *Handler) carryKey(ctx context.Context, q RestoreRequest) error {
+	s, err := h.signer(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case q.Backup.Engine == sqliteEngine:
+		db, err := sqlx.Open("sqlite", "file:"+(&url.URL{Path: q.IntoDSN}).EscapedPath())
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		var n int
+		if err := db.GetContext(ctx, &n, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'cmsjobs_backup_keys'"); err != nil || n == 0 {
+			return err
+		}
+		return h.saveKey(ctx, db, s.private)
+	case q.Backup.Engine == postgresEngine && q.IntoDSN == "":
+		return h.saveKey(ctx, h.c.DB, s.private)
+	}
+	return nil
 }
 
 // signed is what a signature is about: everything that a sidecar says when it

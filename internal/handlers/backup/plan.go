@@ -58,7 +58,7 @@ func (h *Handler) Outline(ctx context.Context, q RestoreRequest) (RestorePlan, e
 	if err := h.checkRestore(q); err != nil {
 		return plan, err
 	}
-	plan.Token, plan.Untrusted = h.token(q), q.Backup.untrusted()
+	plan.Token, plan.Untrusted = h.Token(q), q.Backup.untrusted()
 	if q.Files {
 		plan.ChangedFiles = q.Backup.FileCount
 	}
@@ -141,8 +141,8 @@ func sameContent(a, b io.Reader) (bool, error) {
 	return string(x.Sum(nil)) == string(y.Sum(nil)), nil
 }
 
-// token is short enough to be typed, and another for another target or choice.
-func (h *Handler) token(q RestoreRequest) string {
+// Token is short enough to be typed, and another for another target or choice.
+func (h *Handler) Token(q RestoreRequest) string {
 	name := "files"
 	if q.Database {
 		name = h.targetName(q)

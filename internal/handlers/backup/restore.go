@@ -90,7 +90,7 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(S
 	if err := h.checkRestore(q); err != nil {
 		return done, err
 	}
-	if q.Confirm != h.token(q) {
+	if q.Confirm != h.Token(q) {
 		return done, fmt.Errorf("%w: make a plan and type its token", ErrUnconfirmed)
 	}
 	ctx, unlock, err := h.lock(ctx, "the restore of "+q.Backup.ID) // a backup meanwhile would be of neither state
@@ -189,6 +189,9 @@ func (h *Handler) restore(ctx context.Context, q RestoreRequest, progress func(S
 		return err
 	}
 	done.Tables = len(done.Plan.Tables)
+	if err := h.carryKey(ctx, q); err != nil {
+		h.c.Logger.WarnContext(ctx, "the key that signs backups could not be put into the restored database; a new one will be made: add the old one to backup.trusted_keys", "error", err)
+	}
 	return h.compareRestored(ctx, q, manifest, done)
 }
 

@@ -90,7 +90,7 @@ func TestARestoreFromABadArchiveChangesNothing(t *testing.T) {
 	}
 	s.MustExec("DELETE FROM posts WHERE id > 10")
 	q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
-	q.Confirm = h.token(q)
+	q.Confirm = h.Token(q)
 	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnproven) {
 		t.Errorf("%v", err)
 	}
@@ -110,7 +110,7 @@ func TestASafetyBackupTakesNobodysPlace(t *testing.T) {
 	s.MustExec("DELETE FROM posts")
 	for range 2 {
 		q := RestoreRequest{Backup: good, Files: true}
-		q.Confirm = h.token(q)
+		q.Confirm = h.Token(q)
 		s.clock.now = s.clock.now.Add(time.Hour)
 		done, err := h.Restore(t.Context(), q, nil)
 		if err != nil || done.Safety == nil || done.Safety.Status != Complete {
@@ -150,7 +150,7 @@ func TestOnlyCompleteBackupsAreRestored(t *testing.T) {
 	for _, status := range []Status{Partial, Failed, Running} {
 		b.Status, b.Error = status, "some files cannot be read"
 		q := RestoreRequest{Backup: b, Files: true, IntoFolder: filepath.Join(t.TempDir(), "in")}
-		q.Confirm = h.token(q)
+		q.Confirm = h.Token(q)
 		if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "this backup is "+string(status)) {
 			t.Errorf("%s: %v", status, err)
 		}
@@ -169,7 +169,7 @@ func TestWithoutASafetyBackupNothingIsRestored(t *testing.T) {
 	s.c.Destinations["local"] = &failing{Store: s.c.Destinations["local"], left: 1000, forever: true}
 	h = s.handler(t)
 	q := RestoreRequest{Backup: good, Files: true}
-	q.Confirm = h.token(q)
+	q.Confirm = h.Token(q)
 	s.clock.now = s.clock.now.Add(time.Hour)
 	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, errUnplugged) || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("%v", err)
@@ -224,7 +224,7 @@ func TestAnArchiveThatIsExchangedIsNeverRestored(t *testing.T) {
 		s.c.Destinations["local"] = store
 		h := s.handler(t)
 		q := RestoreRequest{Backup: b, Files: true, SkipSafety: true}
-		q.Confirm = h.token(q)
+		q.Confirm = h.Token(q)
 		s.write(t, "a.txt", "of today")
 		_, err = h.Restore(t.Context(), q, nil)
 		got, readErr := os.ReadFile(filepath.Join(s.files, "a.txt"))
@@ -288,7 +288,7 @@ func TestARestoreRefusesHostileArchives(t *testing.T) {
 		pack(t, s, &hostile, header)
 		parent := t.TempDir()
 		q := RestoreRequest{Backup: hostile, Files: true, IntoFolder: filepath.Join(parent, "in"), TrustUnknown: true}
-		q.Confirm = h.token(q)
+		q.Confirm = h.Token(q)
 		if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(err.Error(), "tampered") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -328,7 +328,7 @@ func TestARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T) {
 	entry, _ := r.Lookup(RestoreJob.Name)
 	_, b := s.backup(t, h)
 	s.MustExec("DELETE FROM posts")
-	token := h.token(RestoreRequest{Backup: b, Database: true})
+	token := h.Token(RestoreRequest{Backup: b, Database: true})
 	run := func(data string) error {
 		s.clock.now = s.clock.now.Add(time.Hour)
 		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Kind: RestoreJob.Name, Data: json.RawMessage(data)})

@@ -18,19 +18,30 @@ type Kept struct {
 // PrunePlan says of every backup whether it stays, why and until when. It
 // changes nothing.
 func (h *Handler) PrunePlan(ctx context.Context) ([]Kept, error) {
-	var plan []Kept
-	var failed []error
+	all, err := h.List(ctx, "")
+	plan := make([]Kept, len(all))
+	for i, d := range h.Forecast(all) {
+		plan[i] = Kept{all[i], d}
+	}
+	return plan, err
+}
+
+// Forecast says of each backup of a list whether it stays, why and until when.
+func (h *Handler) Forecast(list []Stored) []retention.Decision {
+	out := make([]retention.Decision, len(list))
 	for _, name := range h.Destinations() {
-		all, err := h.List(ctx, name)
-		if err != nil {
-			failed = append(failed, fmt.Errorf("destination %s: %w", name, err))
-			continue
+		var at []int
+		var here []Stored
+		for i, b := range list {
+			if b.Destination == name {
+				at, here = append(at, i), append(here, b)
+			}
 		}
-		for i, d := range h.c.Options.Retention.Forecast(h.rated(all), h.c.Now()) {
-			plan = append(plan, Kept{all[i], d})
+		for n, d := range h.c.Options.Retention.Forecast(h.rated(here), h.c.Now()) {
+			out[at[n]] = d
 		}
 	}
-	return plan, errors.Join(failed...)
+	return out
 }
 
 // rated is what the rules look at.

@@ -51,10 +51,10 @@ func (h *Handler) state(b Stored) retention.State {
 	return retention.Overdue
 }
 
-// usable says whether a backup counts: it holds what it was to hold, is
+// Usable says whether a backup counts: it holds what it was to hold, is
 // proven or not yet due for a proof, and this installation made it or trusts
 // the one that did.
-func (h *Handler) usable(b Stored) bool {
+func (h *Handler) Usable(b Stored) bool {
 	s := h.state(b)
 	return b.Status == Complete && !b.Limited && !b.Safety && !b.Origin.foreign() && (s == retention.Proven || s == retention.Pending)
 }

@@ -94,7 +94,7 @@ func (h *Handler) scratchOf(engine string) temporary {
 
 // claim takes the lock of a temporary before it is made.
 func (h *Handler) claim(ctx context.Context, t temporary, purpose string) (context.Context, *lock.Lock, error) {
-	return h.locks.Acquire(ctx, t.lock(), purpose)
+	return h.locks.Acquire(ctx, lock.Request{Name: t.lock(), Purpose: purpose})
 }
 
 // Leftovers are temporary databases and folders of killed proofs and restores.

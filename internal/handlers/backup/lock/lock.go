@@ -53,9 +53,10 @@ type Table struct {
 
 // Lock is a lock that this process holds.
 type Lock struct {
+	Request
 	table  *Table
-	name   string
 	holder string
+	host   string
 	stop   context.CancelFunc
 	done   chan struct{}
 }
@@ -71,16 +72,25 @@ func (t *Table) clock() string {
 	return "CAST(unixepoch('subsec')*1000 AS INTEGER)"
 }
 
+// Request says which lock is wanted.
+type Request struct {
+	Name    string
+	Purpose string // for people
+	// Durable makes the row again when it vanished while the lock was held: a
+	// restore may replace the table. Otherwise such a lock is lost.
+	Durable bool
+}
+
 // Acquire takes a lock and renews it until Release. The context that it returns
 // ends with ErrLost when another took the lock. A lock that another holds is a
 // *HeldError.
-func (t *Table) Acquire(ctx context.Context, name, purpose string) (context.Context, *Lock, error) {
+func (t *Table) Acquire(ctx context.Context, q Request) (context.Context, *Lock, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "an unnamed host"
 	}
-	l := &Lock{table: t, name: name, holder: rand.Text(), done: make(chan struct{})}
-	if err := t.take(ctx, l, fmt.Sprintf("%.150s (process %d)", host, os.Getpid()), purpose); err != nil {
+	l := &Lock{table: t, Request: q, holder: rand.Text(), host: fmt.Sprintf("%.150s (process %d)", host, os.Getpid()), done: make(chan struct{})}
+	if err := t.take(ctx, l); err != nil {
 		return ctx, nil, err
 	}
 	held, lose := context.WithCancelCause(ctx)
@@ -94,25 +104,25 @@ func (t *Table) Acquire(ctx context.Context, name, purpose string) (context.Cont
 	return held, l, nil
 }
 
-func (t *Table) take(ctx context.Context, l *Lock, host, purpose string) error {
+func (t *Table) take(ctx context.Context, l *Lock) error {
 	insert := "INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, '', '', '', 0, 0) ON CONFLICT DO NOTHING"
 	if t.DB.DriverName() == "mysql" {
 		insert = "INSERT IGNORE INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, '', '', '', 0, 0)"
 	}
-	if _, err := t.DB.ExecContext(ctx, t.DB.Rebind(insert), l.name); err != nil {
-		return fmt.Errorf("preparing the lock %s: %w", l.name, err)
+	if _, err := t.DB.ExecContext(ctx, t.DB.Rebind(insert), l.Name); err != nil {
+		return fmt.Errorf("preparing the lock %s: %w", l.Name, err)
 	}
 	now := t.clock()
 	result, err := t.DB.ExecContext(ctx, t.DB.Rebind("UPDATE cmsjobs_backup_locks SET holder = ?, host = ?, purpose = ?, started_at = "+now+", expires_at = "+now+" + ? WHERE name = ? AND expires_at <= "+now),
-		l.holder, host, fmt.Sprintf("%.190s", purpose), Lease.Milliseconds(), l.name)
+		l.holder, l.host, fmt.Sprintf("%.190s", l.Purpose), Lease.Milliseconds(), l.Name)
 	if err != nil {
-		return fmt.Errorf("taking the lock %s: %w", l.name, err)
+		return fmt.Errorf("taking the lock %s: %w", l.Name, err)
 	}
 	n, err := result.RowsAffected()
 	if err != nil || n == 1 {
 		return err
 	}
-	h, err := t.Holder(ctx, l.name)
+	h, err := t.Holder(ctx, l.Name)
 	if err != nil {
 		return err
 	}
@@ -148,18 +158,25 @@ func (l *Lock) renew(ctx context.Context, lose context.CancelCauseFunc) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			l.table.Logger.WarnContext(ctx, "a lock could not be renewed", "lock", l.name, "error", err)
+			l.table.Logger.WarnContext(ctx, "a lock could not be renewed", "lock", l.Name, "error", err)
+		case n == 0 && l.Durable && l.table.retake(ctx, l):
 		case n == 0:
-			l.table.Logger.ErrorContext(ctx, "a lock was lost", "lock", l.name)
-			lose(fmt.Errorf("%w: %s", ErrLost, l.name))
+			l.table.Logger.ErrorContext(ctx, "a lock was lost", "lock", l.Name)
+			lose(fmt.Errorf("%w: %s", ErrLost, l.Name))
 			return
 		}
 	}
 }
 
+// retake makes the row of a lock again, where there is none any more.
+func (t *Table) retake(ctx context.Context, l *Lock) bool {
+	h, err := t.Holder(ctx, l.Name)
+	return err == nil && h.Expires.UnixMilli() == 0 && t.take(ctx, l) == nil
+}
+
 func (l *Lock) expire(ctx context.Context, at string) (int64, error) {
 	db := l.table.DB
-	result, err := db.ExecContext(ctx, db.Rebind("UPDATE cmsjobs_backup_locks SET expires_at = "+at+" WHERE name = ? AND holder = ?"), l.name, l.holder)
+	result, err := db.ExecContext(ctx, db.Rebind("UPDATE cmsjobs_backup_locks SET expires_at = "+at+" WHERE name = ? AND holder = ?"), l.Name, l.holder)
 	if err != nil {
 		return 0, err
 	}
@@ -174,15 +191,15 @@ func (l *Lock) Release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
 	if _, err := l.expire(ctx, "0"); err != nil {
-		l.table.Logger.WarnContext(ctx, "a lock could not be given back; it ends by itself", "lock", l.name, "seconds", Lease.Seconds(), "error", err)
+		l.table.Logger.WarnContext(ctx, "a lock could not be given back; it ends by itself", "lock", l.Name, "seconds", Lease.Seconds(), "error", err)
 	}
 }
 
 // Remove gives the lock back and removes its row.
 func (l *Lock) Remove(ctx context.Context) {
 	l.Release(ctx)
-	if err := l.table.Forget(ctx, l.name); err != nil {
-		l.table.Logger.WarnContext(ctx, "the row of a lock could not be removed", "lock", l.name, "error", err)
+	if err := l.table.Forget(ctx, l.Name); err != nil {
+		l.table.Logger.WarnContext(ctx, "the row of a lock could not be removed", "lock", l.Name, "error", err)
 	}
 }
 

@@ -21,11 +21,11 @@ func TestALockIsHeldNamedAndGivenBack(t *testing.T) {
 	for _, e := range jobstest.Engines() {
 		t.Run(string(e), func(t *testing.T) {
 			locks := table(t, e)
-			_, held, err := locks.Acquire(t.Context(), "backup", "the backup x")
+			_, held, err := locks.Acquire(t.Context(), Request{Name: "backup", Purpose: "the backup x"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = locks.Acquire(t.Context(), "backup", "another")
+			_, _, err = locks.Acquire(t.Context(), Request{Name: "backup", Purpose: "another"})
 			var by *HeldError
 			if !errors.As(err, &by) {
 				t.Fatalf("a second one: %v", err)
@@ -39,7 +39,7 @@ func TestALockIsHeldNamedAndGivenBack(t *testing.T) {
 				t.Errorf("started %s ago", d)
 			}
 			held.Release(t.Context())
-			_, again, err := locks.Acquire(t.Context(), "backup", "another")
+			_, again, err := locks.Acquire(t.Context(), Request{Name: "backup", Purpose: "another"})
 			if err != nil {
 				t.Fatalf("after it was given back: %v", err)
 			}
@@ -55,7 +55,7 @@ func TestALockOfADeadHolderIsTakenAndTheOldOneIsTold(t *testing.T) {
 	for _, e := range jobstest.Engines() {
 		t.Run(string(e), func(t *testing.T) {
 			locks := table(t, e)
-			first, lost, err := locks.Acquire(t.Context(), "scratch:a_b", "a proof")
+			first, lost, err := locks.Acquire(t.Context(), Request{Name: "scratch:a_b", Purpose: "a proof"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func TestALockOfADeadHolderIsTakenAndTheOldOneIsTold(t *testing.T) {
 			if dead, err := locks.Dead(t.Context(), "scratch:"); len(dead) != 1 || err != nil || dead[0].Purpose != "a proof" {
 				t.Fatalf("%v, %v", dead, err)
 			}
-			_, second, err := locks.Acquire(t.Context(), "scratch:a_b", "its successor")
+			_, second, err := locks.Acquire(t.Context(), Request{Name: "scratch:a_b", Purpose: "its successor"})
 			if err != nil {
 				t.Fatal(err)
 			}

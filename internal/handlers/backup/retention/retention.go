@@ -66,12 +66,12 @@ func (r Rules) WithDefaults() Rules {
 
 // Decision says whether a backup stays, and why.
 type Decision struct {
-	Keep bool
+	Keep bool `json:"keep"`
 	// Reasons are the rules that keep it, for people.
-	Reasons []string
+	Reasons []string `json:"reasons,omitempty"`
 	// Until is when it goes if from now on one proven backup of everything is
 	// made each day. Zero: not within the next two years. Forecast sets it.
-	Until time.Time
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Decide returns one decision for each backup, in the order given.
