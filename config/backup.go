@@ -8,37 +8,40 @@ import (
 // Backup says what is saved, where to, how many are kept and how they are
 // proven.
 type Backup struct {
-	Dir       string        `koanf:"dir"`
-	To        []string      `koanf:"to"`     // local, s3
-	Format    string        `koanf:"format"` // tar.zst, tar.gz, zip
-	Tool      string        `koanf:"tool"`   // own, mysqldump
-	Profile   string        `koanf:"profile"`
-	Keep      int           `koanf:"keep"`
-	Daily     int           `koanf:"daily"`
-	Weekly    int           `koanf:"weekly"`
-	Monthly   int           `koanf:"monthly"`
-	MaxTotal  Size          `koanf:"max_total"`
-	Include   []string      `koanf:"include"`
-	Exclude   []string      `koanf:"exclude"`
-	NoTables  []string      `koanf:"exclude_tables"`
-	NoRows    []string      `koanf:"schema_only"`
-	Throttle  Size          `koanf:"throttle"`
-	Stall     time.Duration `koanf:"stall"`
-	Age       []string      `koanf:"age_recipients"`
-	Identity  []string      `koanf:"age_identities"` // files
-	Verify    string        `koanf:"verify"`         // restore, read, off
-	VerifyDSN DSN           `koanf:"verify_dsn"`
-	VerifyMax Size          `koanf:"verify_max"`
-	Budget    time.Duration `koanf:"verify_budget"`
-	Freespace Size          `koanf:"free_space"`
-	Alert     time.Duration `koanf:"alert_after"`
-	Unproven  time.Duration `koanf:"alert_unproven"`
-	Notify    string        `koanf:"notify"` // failure, always
-	Digest    bool          `koanf:"digest"`
+	Dir         string        `koanf:"dir"`
+	To          []string      `koanf:"to"`     // local, s3
+	Format      string        `koanf:"format"` // tar.zst, tar.gz, zip
+	Tool        string        `koanf:"tool"`   // own, mysqldump
+	Profile     string        `koanf:"profile"`
+	Keep        int           `koanf:"keep"`
+	Weekly      int           `koanf:"weekly"`
+	Monthly     int           `koanf:"monthly"`
+	MinAge      time.Duration `koanf:"min_age"`
+	MinInterval time.Duration `koanf:"min_interval"`
+	MaxTotal    Size          `koanf:"max_total"`
+	Include     []string      `koanf:"include"`
+	Exclude     []string      `koanf:"exclude"`
+	NoTables    []string      `koanf:"exclude_tables"`
+	NoRows      []string      `koanf:"schema_only"`
+	WithSecrets bool          `koanf:"with_secrets"`
+	TrustedKeys []string      `koanf:"trusted_keys"`
+	Throttle    Size          `koanf:"throttle"`
+	Stall       time.Duration `koanf:"stall"`
+	Age         []string      `koanf:"age_recipients"`
+	Identity    []string      `koanf:"age_identities"` // files
+	Verify      string        `koanf:"verify"`         // restore, read, off
+	VerifyDSN   DSN           `koanf:"verify_dsn"`
+	VerifyMax   Size          `koanf:"verify_max"`
+	Budget      time.Duration `koanf:"verify_budget"`
+	Freespace   Size          `koanf:"free_space"`
+	Alert       time.Duration `koanf:"alert_after"`
+	Unproven    time.Duration `koanf:"alert_unproven"`
+	Notify      string        `koanf:"notify"` // failure, always
+	Digest      bool          `koanf:"digest"`
 }
 
 func defaultBackup() Backup {
-	return Backup{To: []string{"local"}, Format: "tar.zst", Tool: "own", Profile: "own", Keep: 7,
+	return Backup{To: []string{"local"}, Format: "tar.zst", Tool: "own", Profile: "own", Keep: 7, Weekly: 4, Monthly: 3, MinAge: 72 * time.Hour, MinInterval: time.Hour,
 		NoRows: []string{"cache", "cache_locks", "sessions", "jobs"}, Stall: 5 * time.Minute, Verify: "restore",
 		Budget: time.Hour, Freespace: 1 << 30, Alert: 36 * time.Hour, Unproven: 8 * 24 * time.Hour, Notify: "failure", Digest: true}
 }
@@ -55,9 +58,10 @@ func (b Backup) check(r *report) {
 	r.oneOf("backup/profile", b.Profile, "own", "botble", "both")
 	r.oneOf("backup/verify", b.Verify, "restore", "read", "off")
 	r.atLeast("backup/keep", b.Keep, 1)
-	r.atLeast("backup/daily", b.Daily, 0)
 	r.atLeast("backup/weekly", b.Weekly, 0)
 	r.atLeast("backup/monthly", b.Monthly, 0)
+	r.atLeastFor("backup/min_age", b.MinAge, 0)
+	r.atLeastFor("backup/min_interval", b.MinInterval, 0)
 	r.atLeastFor("backup/stall", b.Stall, time.Second)
 	r.oneOf("backup/notify", b.Notify, "failure", "always")
 	r.atLeastFor("backup/verify_budget", b.Budget, time.Second)
@@ -66,6 +70,11 @@ func (b Backup) check(r *report) {
 	for _, key := range b.Age {
 		if !strings.HasPrefix(key, "age1") && !strings.HasPrefix(key, "ssh-") {
 			r.add("backup/age_recipients", "%.12q… is no age recipient: they begin with age1 or ssh-", key)
+		}
+	}
+	for _, key := range b.TrustedKeys {
+		if !strings.HasPrefix(key, "ed25519:") {
+			r.add("backup/trusted_keys", "%.20q is no public key: cmsjobs backup key prints one (ed25519:…)", key)
 		}
 	}
 	if b.VerifyDSN != "" {

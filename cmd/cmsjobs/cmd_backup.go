@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -20,10 +19,10 @@ import (
 
 func (a *app) backupCommand() *cobra.Command {
 	c := &cobra.Command{Use: "backup", Short: "Make, prove, list and restore backups",
-		Long:    "Backups are named by their id; \"latest\" is the newest good one. Where several places have it, --from chooses one.",
+		Long:    "Backups are named by their id; \"latest\" is the newest one that is complete, proven or not yet due for a proof, and made by this installation or one that it trusts. Where several places have it, --from chooses one.",
 		Example: "  cmsjobs --cms /var/www/site backup create\n  cmsjobs backup list\n  cmsjobs backup restore latest --database --dry-run"}
 	c.AddCommand(a.backupCreateCommand(), a.backupListCommand(), a.backupShowCommand(), a.backupVerifyCommand(),
-		a.backupDownloadCommand(), a.backupPruneCommand(), a.backupRestoreCommand())
+		a.backupDownloadCommand(), a.backupPruneCommand(), a.backupSweepCommand(), a.backupKeyCommand(), a.backupRestoreCommand())
 	return c
 }
 
@@ -60,12 +59,13 @@ func (a *app) backupCreateCommand() *cobra.Command {
 	var request backup.Request
 	var onlyDatabase, onlyFiles, dry bool
 	c := &cobra.Command{Use: "create", Short: "Make a backup now, without the queue, and prove it", Args: cobra.NoArgs,
-		Long: `Says what will be read, makes a backup of the database and the uploads, proves it as backup.verify says, and thins out older ones.
+		Long: `Says what will be read, makes a backup of the database and the uploads, proves it as backup.verify says, and removes older ones that retention does not keep.
 
-Exit codes: 0 it is good · 1 it is not`,
+Exit codes: 0 it is complete · 1 it is not`,
 		Example: "  cmsjobs backup create --name before-the-update\n  cmsjobs backup create --only-database --to local\n  cmsjobs backup create --dry-run",
 		RunE: func(c *cobra.Command, _ []string) error {
 			request.Database, request.Files, request.By = !onlyFiles, !onlyDatabase, "command line"
+			request.Source = backup.SourceCommand
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
 				if dry {
 					return a.printEstimate(ctx, h, request)
@@ -137,12 +137,41 @@ func (a *app) backupListCommand() *cobra.Command {
 func (a *app) printBackups(list []backup.Stored, nothing string) error {
 	cells := make([][]string, len(list))
 	for i, b := range list {
-		cells[i] = []string{b.ID, b.Destination, string(b.Status), ago(b.Started, a.now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(len(b.Tables)), strconv.FormatInt(b.FileCount, 10), b.Name}
+		cells[i] = []string{b.ID, b.Destination, string(b.Status), newestProof(b), string(b.Origin), ago(b.Started, a.now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(b.TableCount), strconv.FormatInt(b.FileCount, 10), b.Name}
 	}
 	if list == nil {
 		list = []backup.Stored{}
 	}
-	return a.list(list, []string{"ID", "PLACE", "STATUS", "MADE", "SIZE", "TABLES", "FILES", "NAME"}, cells, nothing)
+	return a.list(list, []string{"ID", "PLACE", "STATUS", "PROOF", "ORIGIN", "MADE", "SIZE", "TABLES", "FILES", "NAME"}, cells, nothing)
+}
+
+// newestProof is a copy's newest proof in a word.
+func newestProof(b backup.Stored) string {
+	switch {
+	case b.Proof == nil:
+		return "none"
+	case !b.Proof.OK:
+		return "failed"
+	}
+	return string(b.Proof.Level)
+}
+
+// findBackup finds a backup; of the latest one it says which that is, how far
+// it may be relied on, and what was passed over.
+func (a *app) findBackup(ctx context.Context, h *backup.Handler, w backup.Wanted) (backup.Stored, error) {
+	b, passed, err := h.Find(ctx, w)
+	if err != nil || w.ID != "latest" {
+		return b, err
+	}
+	fmt.Fprintf(a.err, "latest is %s at %s, made %s: %s\n", b.ID, b.Destination, ago(b.Started, a.now()), printable(h.Standing(b)))
+	for i, p := range passed {
+		if i == 3 {
+			fmt.Fprintf(a.err, "passed over: %d more\n", len(passed)-i)
+			break
+		}
+		fmt.Fprintf(a.err, "passed over: %s at %s is %s, origin %s: %s\n", p.ID, p.Destination, p.Status, p.Origin, printable(h.Standing(p)))
+	}
+	return b, nil
 }
 
 func (a *app) backupShowCommand() *cobra.Command {
@@ -150,7 +179,7 @@ func (a *app) backupShowCommand() *cobra.Command {
 	c := &cobra.Command{Use: "show ID", Short: "Show what a backup holds and how it was proven", Example: "  cmsjobs backup show latest", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, words []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
-				b, err := h.Show(ctx, words[0], from)
+				b, err := a.findBackup(ctx, h, backup.Wanted{ID: words[0], Destination: from})
 				if err != nil {
 					return err
 				}
@@ -171,7 +200,9 @@ func (a *app) backupVerifyCommand() *cobra.Command {
 		Long: `Reads a backup back from where it lies. Levels: bytes (size and hash), parsed (every entry and row count),
 restored (into a scratch database that is then compared and dropped).
 
-Exit codes: 0 it is good · 1 it is not`,
+A backup whose newest proof failed has the status failed: it is not restored, and takes no other's place.
+
+Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
 		Example: "  cmsjobs backup verify\n  cmsjobs backup verify latest --level parsed",
 		RunE: func(c *cobra.Command, words []string) error {
 			id := "latest"
@@ -179,7 +210,7 @@ Exit codes: 0 it is good · 1 it is not`,
 				id = words[0]
 			}
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
-				b, err := h.Show(ctx, id, from)
+				b, err := a.findBackup(ctx, h, backup.Wanted{ID: id, Destination: from})
 				if err != nil {
 					return err
 				}
@@ -200,7 +231,7 @@ func (a *app) backupDownloadCommand() *cobra.Command {
 	c := &cobra.Command{Use: "download ID", Short: "Write a backup's archive to a file", Example: "  cmsjobs backup download latest -o /tmp/", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, words []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
-				b, err := h.Show(ctx, words[0], from)
+				b, err := a.findBackup(ctx, h, backup.Wanted{ID: words[0], Destination: from})
 				if err != nil {
 					return err
 				}
@@ -238,23 +269,13 @@ func download(ctx context.Context, h *backup.Handler, b backup.Stored, path stri
 	return n, err
 }
 
-func (a *app) backupPruneCommand() *cobra.Command {
-	var dry bool
-	c := &cobra.Command{Use: "prune", Short: "Remove what retention does not keep", Example: "  cmsjobs backup prune --dry-run", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
-				list, err := h.Prune(ctx, dry)
-				return errors.Join(a.printBackups(list, "Nothing to remove."), err)
-			})
-		}}
-	c.Flags().BoolVar(&dry, "dry-run", false, "only list what would go")
-	return c
-}
-
-// proven says when a backup was last proven, for doctor.
-func proven(h backup.Health, now time.Time) string {
-	if h.LastProven.IsZero() {
-		return "never proven"
+// holds says which parts of the site a backup has.
+func holds(b backup.Stored) string {
+	switch {
+	case b.Database && b.Files:
+		return "database and files"
+	case b.Database:
+		return "the database only"
 	}
-	return "proven " + ago(h.LastProven, now)
+	return "the files only"
 }

@@ -18,7 +18,9 @@ func (a *app) backupRestoreCommand() *cobra.Command {
 	var dry, everything bool
 	c := &cobra.Command{Use: "restore ID", Short: "Bring back the database, tables or files of a backup", Args: cobra.ExactArgs(1),
 		Long: `Says first what would change, and the word that confirms it; only with --confirm WORD anything is changed.
-Before that, a backup of what is there now is made, and the whole archive is checked.`,
+Before that, the whole archive is copied and checked, and a backup of what is there now is made.
+A backup that this installation never made (the plan says so), one whose newest proof failed, and files that a web server
+could execute (.php, .htaccess …) are restored only when told to.`,
 		Example: "  cmsjobs backup restore latest --database --dry-run\n  cmsjobs backup restore latest --files --paths 'uploads/news/**' --confirm WORD\n  cmsjobs backup restore latest --database --into mysql://user@host/copy",
 		RunE: func(c *cobra.Command, words []string) error {
 			if everything {
@@ -49,6 +51,9 @@ Before that, a backup of what is there now is made, and the whole archive is che
 	f.StringVar(&q.IntoFolder, "into-folder", "", "another folder instead of the CMS's")
 	f.StringVar(&q.Confirm, "confirm", "", "the word that the dry run names")
 	f.BoolVar(&q.SkipSafety, "no-safety", false, "without a backup of what is there now")
+	f.BoolVar(&q.TrustUnknown, "trust-unknown", false, "restore a backup that this installation never made, or that was altered")
+	f.BoolVar(&q.AllowExecutable, "allow-executable", false, "restore files that a web server could execute too")
+	f.BoolVar(&q.AllowFailed, "allow-failed", false, "restore a backup whose newest proof failed, if its archive is still the one that was made")
 	f.StringVar(&from, "from", "", "the place to take it from")
 	f.BoolVar(&dry, "dry-run", false, "only say what would change")
 	return c
@@ -56,7 +61,7 @@ Before that, a backup of what is there now is made, and the whole archive is che
 
 func (a *app) restore(ctx context.Context, h *backup.Handler, q backup.RestoreRequest, id, from string, dry bool) error {
 	var err error
-	if q.Backup, err = h.Show(ctx, id, from); err != nil {
+	if q.Backup, err = a.findBackup(ctx, h, backup.Wanted{ID: id, Destination: from, Database: q.Database, Files: q.Files}); err != nil {
 		return err
 	}
 	progress, end := a.backupProgress()
@@ -110,6 +115,15 @@ func (a *app) printPlan(p backup.RestorePlan) error {
 	}
 	if more := p.NewFiles + p.ChangedFiles - int64(len(p.Examples)); more > 0 {
 		fmt.Fprintf(a.out, "  and %d more\n", more)
+	}
+	if p.Executable > 0 {
+		fmt.Fprintf(a.out, "Files that a web server could execute: %d. They are restored only with --allow-executable:\n", p.Executable)
+		for _, name := range p.ExecutableNames {
+			fmt.Fprintf(a.out, "  %s\n", printable(name))
+		}
+	}
+	if p.Untrusted != "" {
+		fmt.Fprintf(a.out, "\n%s.\nIt is restored only with --trust-unknown.\n\n", printable(p.Untrusted))
 	}
 	_, err := fmt.Fprintf(a.out, "To do it: --confirm %s\n", p.Token)
 	return err

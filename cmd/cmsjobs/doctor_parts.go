@@ -109,7 +109,7 @@ func checkBackups(ctx context.Context, r *rooms) ([]finding, error) {
 		found = append(found, warn("cmsjobs backup create makes and proves one; cmsjobs backup list", "%s", w.Text))
 	}
 	if b := health.Newest; b != nil {
-		found = append(found, ok("the newest good backup is %s, made %s, %s", b.ID, ago(b.Started, r.now()), proven(health, r.now())))
+		found = append(found, ok("the newest complete backup is %s of %s, made %s, %s", b.ID, holds(*b), ago(b.Started, r.now()), r.handlers.backup.Standing(*b)))
 	}
 	return found, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -41,7 +42,7 @@ func backupHandler(registry *jobs.Registry, r *rooms) error {
 		return nil
 	}
 	c := backup.Config{Site: r.site, DB: r.ownDB, Destinations: places, Version: version, Breaker: r.breakers, Orders: r.orders, Working: r.garbage.spare,
-		Finished: r.backupFinished, Proved: r.backupProved, Watched: r.backupsWatched, Now: r.now, Logger: r.log}
+		Scheduled: r.scheduledJob, Finished: r.backupFinished, Proved: r.backupProved, Watched: r.backupsWatched, Now: r.now, Logger: r.log}
 	if c.Options, err = backupOptions(r.config.Backup); err != nil {
 		return usageError{err}
 	}
@@ -65,6 +66,12 @@ func backupHandler(registry *jobs.Registry, r *rooms) error {
 	h.Register(registry)
 	r.handlers.backup = h
 	return nil
+}
+
+// scheduledJob says whether the schedule enqueued a job, rather than a person or
+// a row.
+func (r *rooms) scheduledJob(ctx context.Context, uuid string) (bool, error) {
+	return r.store.Ticked(ctx, uuid)
 }
 
 // backupFiles are the folders of uploads and, where the CMS keeps its media in
@@ -140,7 +147,8 @@ func backupOptions(c config.Backup) (backup.Options, error) {
 	o := backup.Options{
 		Compression: archive.Format(c.Format), Include: c.Include, Exclude: c.Exclude, ExcludeTables: c.NoTables, EmptyTables: c.NoRows,
 		Tool: c.Tool, Throttle: int64(c.Throttle), StallTimeout: c.Stall, MinFree: int64(c.Freespace), NotifySuccess: true,
-		Retention:      backup.Retention{Keep: c.Keep, Daily: c.Daily, Weekly: c.Weekly, Monthly: c.Monthly, MaxBytes: int64(c.MaxTotal)},
+		Retention: retention.Rules{Keep: c.Keep, Weekly: c.Weekly, Monthly: c.Monthly, MinAge: orNone(c.MinAge)},
+		MaxBytes:  int64(c.MaxTotal), MinInterval: orNone(c.MinInterval), TrustedKeys: c.TrustedKeys, WithSecrets: c.WithSecrets,
 		Verify:         map[string]backup.Level{"restore": backup.LevelRestored, "read": backup.LevelParsed, "off": backup.LevelNone}[c.Verify],
 		VerifyMaxBytes: int64(c.VerifyMax), VerifyBudget: c.Budget,
 		Health: backup.HealthLimits{MaxAge: orNever(c.Alert), MaxUnproven: orNever(c.Unproven)},
@@ -160,6 +168,14 @@ func backupOptions(c config.Backup) (backup.Options, error) {
 		o.Recipients = append(o.Recipients, recipient)
 	}
 	return o, nil
+}
+
+// orNone reads 0 as none, which is not the default.
+func orNone(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
 }
 
 // orNever reads 0 as no limit.

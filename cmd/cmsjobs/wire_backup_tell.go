@@ -16,7 +16,7 @@ import (
 // backupFinished tells the metrics, the subscribers, and people when a backup
 // is bad.
 func (r *rooms) backupFinished(ctx context.Context, report backup.Report) {
-	if r.metrics != nil && report.Status == backup.Good {
+	if r.metrics != nil && report.Status == backup.Complete {
 		r.metrics.BackedUp(report.Finished, report.Size)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
@@ -26,10 +26,14 @@ func (r *rooms) backupFinished(ctx context.Context, report backup.Report) {
 	}
 }
 
-// backupProved tells the metrics of a backup that was read back and is good.
+// backupProved tells the metrics what reading a backup back showed.
 func (r *rooms) backupProved(_ context.Context, p backup.Proof) {
-	if r.metrics != nil && p.OK {
+	switch {
+	case r.metrics == nil || p.Unfinished:
+	case p.OK:
 		r.metrics.Verified(p.Finished)
+	default:
+		r.metrics.Unverified()
 	}
 }
 
@@ -47,7 +51,7 @@ func (r *rooms) backupsWatched(ctx context.Context, w backup.Watched) {
 
 func (r *rooms) tellOfBackup(ctx context.Context, report backup.Report) error {
 	var next []jobs.New
-	if h := r.handlers.webhook; h != nil && report.Status == backup.Good {
+	if h := r.handlers.webhook; h != nil && report.Status == backup.Complete {
 		deliveries, err := h.Publish(ctx, webhook.BackupCompleted, report)
 		if err != nil {
 			return err
@@ -66,7 +70,7 @@ func (r *rooms) tellOfBackup(ctx context.Context, report backup.Report) error {
 	return err
 }
 
-// goodBackup says what a good backup holds.
+// goodBackup says what a complete backup holds.
 func goodBackup(report backup.Report) string {
 	proof := "It was not read back."
 	if report.Proof != nil {
@@ -80,7 +84,7 @@ func badBackup(report backup.Report) string {
 	switch {
 	case report.Error != "":
 		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, report.Error)
-	case report.Status != backup.Good:
+	case report.Status != backup.Complete:
 		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, strings.TrimSpace(report.DatabaseError+" "+report.FilesError))
 	case report.Proof != nil && !report.Proof.OK:
 		return fmt.Sprintf("Backup %s could not be proven: %s", report.ID, strings.Join(report.Proof.Problems, "; "))

@@ -30,13 +30,15 @@ var (
 
 func (b webBackups) Backups(ctx context.Context) ([]web.Backup, error) {
 	list, away := b.h.List(ctx, "")
-	proofs, err := b.h.Proofs(ctx, "", 500)
-	if err != nil {
-		return nil, err
-	}
 	out := make([]web.Backup, 0, len(list))
-	for _, s := range list {
-		out = append(out, backupView(s, proofs))
+	keeps := b.h.Forecast(list)
+	for i, s := range list {
+		v := b.view(s)
+		v.Kept = strings.Join(keeps[i].Reasons, "; ")
+		if !keeps[i].Until.IsZero() {
+			v.KeptUntil = &keeps[i].Until
+		}
+		out = append(out, v)
 	}
 	return out, reached(away)
 }
@@ -53,13 +55,13 @@ func reached(err error) error {
 	return fmt.Errorf("%w: %w", web.ErrAway, err)
 }
 
-func backupView(s backup.Stored, proofs []backup.Proof) web.Backup {
-	v := web.Backup{ID: s.ID + "@" + s.Destination, Size: s.Size, CreatedAt: s.Started, Complete: s.Status == backup.Good, Encrypted: s.Encrypted,
-		Destination: s.Destination, Tables: len(s.Tables), Files: int(s.FileCount)}
-	for _, p := range proofs { // newest first
-		if p.Backup == s.ID && p.Destination == s.Destination {
-			v.VerifiedAt, v.Verdict = &p.Finished, proofText(p)
-			break
+func (b webBackups) view(s backup.Stored) web.Backup {
+	v := web.Backup{ID: s.ID + "@" + s.Destination, Size: s.Size, CreatedAt: s.Started, Status: string(s.Status), Usable: b.h.Usable(s), Origin: string(s.Origin),
+		Database: s.Database, Encrypted: s.Encrypted, Destination: s.Destination, Tables: s.TableCount, Files: int(s.FileCount)}
+	if p := s.Proof; p != nil {
+		v.VerifiedAt, v.Verdict = &p.At, string(p.Level)
+		if !p.OK {
+			v.Verdict = "bad: " + p.Problem
 		}
 	}
 	return v
@@ -87,7 +89,7 @@ func (b webBackups) OpenBackup(ctx context.Context, name string) (io.ReadCloser,
 		return nil, web.Backup{}, err
 	}
 	content, info, err := b.h.Download(ctx, s)
-	view := backupView(s, nil)
+	view := b.view(s)
 	view.ID, view.Size = filepath.Base(s.Archive), info.Size
 	return content, view, reached(err)
 }
@@ -121,7 +123,8 @@ func (b webBackups) PlanRestore(ctx context.Context, name string, part web.Resto
 	if err != nil {
 		return web.RestorePlan{}, errors.Join(jobs.ErrConflict, err)
 	}
-	view := web.RestorePlan{Database: plan.Database, Tables: int64(len(plan.Tables)), NewFiles: plan.NewFiles, ChangedFiles: plan.ChangedFiles, Unread: unread && q.Files, Confirm: plan.Token}
+	view := web.RestorePlan{Database: plan.Database, Tables: int64(len(plan.Tables)), NewFiles: plan.NewFiles, ChangedFiles: plan.ChangedFiles, Unread: unread && q.Files, Confirm: plan.Token,
+		Untrusted: plan.Untrusted, Executable: plan.Executable}
 	for _, t := range plan.Tables {
 		view.RowsNow += max(t.RowsNow, 0)
 		view.RowsThen += max(t.RowsBackup, 0)
@@ -129,14 +132,21 @@ func (b webBackups) PlanRestore(ctx context.Context, name string, part web.Resto
 	return view, nil
 }
 
-// RestoreBackup enqueues a job that restores.
-func (b webBackups) RestoreBackup(ctx context.Context, name string, part web.RestorePart, confirm string) (jobs.Receipt, error) {
+// RestoreBackup enqueues a job that restores. confirm is the word of the plan
+// without allowances, which the person typed.
+func (b webBackups) RestoreBackup(ctx context.Context, name string, part web.RestorePart, confirm string, allow web.RestoreAllowance) (jobs.Receipt, error) {
 	s, err := b.find(ctx, name)
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
 	q := restoreOf(s, part)
-	receipts, err := b.enqueue.Enqueue(ctx, backup.RestoreJob.Of(backup.RestorePayload{ID: s.ID, Storage: s.Destination, Database: q.Database, Files: q.Files, Confirm: confirm}))
+	token := confirm
+	if allow != (web.RestoreAllowance{}) && confirm == b.h.Token(q) {
+		q.TrustUnknown, q.AllowExecutable = allow.Unknown, allow.Executable
+		token = b.h.Token(q)
+	}
+	p := backup.RestorePayload{ID: s.ID, Storage: s.Destination, Database: q.Database, Files: q.Files, TrustUnknown: q.TrustUnknown, AllowExecutable: q.AllowExecutable, Confirm: token}
+	receipts, err := b.enqueue.Enqueue(ctx, backup.RestoreJob.Of(p))
 	if err != nil {
 		return jobs.Receipt{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	tmtypes "github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 )
 
@@ -195,6 +197,39 @@ func (s *S3) Delete(ctx context.Context, key string) error {
 	return err
 }
 
+// deleteAtOnce is how many objects the protocol deletes with one call.
+const deleteAtOnce = 1000
+
+// DeleteAll removes objects, 1,000 with each call; those that are not there are
+// no error. Where the store refuses some, the error names the first. A store
+// that does not know the call is asked for each object.
+func (s *S3) DeleteAll(ctx context.Context, keys []string) error {
+	for batch := range slices.Chunk(keys, deleteAtOnce) {
+		objects := make([]types.ObjectIdentifier, len(batch))
+		for i, key := range batch {
+			if err := CheckKey(key); err != nil {
+				return err
+			}
+			objects[i].Key = aws.String(s.full(key))
+		}
+		out, err := s.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: aws.String(s.config.Bucket), Delete: &types.Delete{Objects: objects, Quiet: aws.Bool(true)}})
+		if err != nil {
+			for _, key := range batch {
+				if err := s.Delete(ctx, key); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		for _, e := range out.Errors {
+			if aws.ToString(e.Code) != "NoSuchKey" {
+				return fmt.Errorf("deleting %s and %d others in %s: %s: %s", aws.ToString(e.Key), len(out.Errors)-1, s, aws.ToString(e.Code), aws.ToString(e.Message))
+			}
+		}
+	}
+	return nil
+}
+
 // List implements Store. Objects whose names are no keys (a folder's marker
 // that ends in "/") are left out.
 func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
@@ -213,7 +248,7 @@ func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 				if CheckKey(key) != nil {
 					continue
 				}
-				if !yield(Info{Key: key, Size: aws.ToInt64(object.Size), Modified: aws.ToTime(object.LastModified)}, nil) {
+				if !yield(Info{Key: key, Size: aws.ToInt64(object.Size), Modified: aws.ToTime(object.LastModified), Tag: aws.ToString(object.ETag)}, nil) {
 					return
 				}
 			}

@@ -16,6 +16,9 @@ type Info struct {
 	Key      string
 	Size     int64 // bytes; −1 when unknown
 	Modified time.Time
+	// Tag changes when the object does, where the store says one in a list (S3's
+	// ETag); "" otherwise.
+	Tag string
 }
 
 // PutOptions are hints for Put; the zero value is good.

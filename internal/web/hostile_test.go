@@ -17,7 +17,7 @@ func (hostileHouse) Workers(context.Context) ([]jobs.WorkerRecord, error) {
 }
 
 func (hostileHouse) Backups(context.Context) ([]web.Backup, error) {
-	return []web.Backup{{ID: evil, Destination: evil, Verdict: evil, CreatedAt: noon}, {ID: evil, Complete: true, CreatedAt: noon, VerifiedAt: &noon}}, nil
+	return []web.Backup{{ID: evil, Destination: evil, Verdict: evil, CreatedAt: noon}, {ID: evil, Status: "complete", Usable: true, Origin: evil, Kept: evil, CreatedAt: noon, VerifiedAt: &noon}}, nil
 }
 
 func (hostileHouse) Mails(context.Context, web.MailQuery, jobs.Page) (jobs.List[web.Mail], error) {

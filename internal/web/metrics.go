@@ -19,16 +19,16 @@ import (
 type Metrics struct {
 	Registry *prometheus.Registry
 
-	known                         func(string) bool
-	queues                        labels
-	enqueued, processed           *prometheus.CounterVec
-	duration, wait                *prometheus.HistogramVec
-	stalled                       prometheus.Counter
-	scheduleSuccess               *prometheus.GaugeVec
-	scheduleMissed                *prometheus.CounterVec
-	backupSuccess, backupVerified prometheus.Gauge
-	backupBytes                   prometheus.Gauge
-	mailSent                      *prometheus.CounterVec
+	known                                    func(string) bool
+	queues                                   labels
+	enqueued, processed                      *prometheus.CounterVec
+	duration, wait                           *prometheus.HistogramVec
+	stalled                                  prometheus.Counter
+	scheduleSuccess                          *prometheus.GaugeVec
+	scheduleMissed                           *prometheus.CounterVec
+	backupSuccess, backupVerified, backupBad prometheus.Gauge
+	backupBytes                              prometheus.Gauge
+	mailSent                                 *prometheus.CounterVec
 }
 
 // Buckets reach from a millisecond to the longest timeout (4 h).
@@ -66,6 +66,7 @@ func NewMetrics(version string, known func(string) bool) *Metrics {
 	m.scheduleMissed = counter("schedule_missed_total", "Ticks that passed without a job.", "schedule")
 	m.backupSuccess = gauge("backup_last_success_timestamp_seconds", "When the last complete backup ended.").WithLabelValues()
 	m.backupVerified = gauge("backup_last_verified_timestamp_seconds", "When a backup was last verified.").WithLabelValues()
+	m.backupBad = gauge("backup_last_proof_failed", "1 when the newest proof of a backup failed.").WithLabelValues()
 	m.backupBytes = gauge("backup_bytes", "Size of the last complete backup.").WithLabelValues()
 	m.mailSent = counter("mail_sent_total", "Recipients of mail by outcome, each try.", "outcome")
 	gauge("build_info", "Version of the program, always 1.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
@@ -111,7 +112,13 @@ func (m *Metrics) BackedUp(at time.Time, bytes int64) {
 }
 
 // Verified notes that a backup was verified.
-func (m *Metrics) Verified(at time.Time) { m.backupVerified.Set(float64(at.Unix())) }
+func (m *Metrics) Verified(at time.Time) {
+	m.backupVerified.Set(float64(at.Unix()))
+	m.backupBad.Set(0)
+}
+
+// Unverified notes that a backup's proof failed.
+func (m *Metrics) Unverified() { m.backupBad.Set(1) }
 
 // Mailed counts recipients by what became of them: accepted, deferred,
 // refused, unknown, suppressed, expired.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -224,22 +225,39 @@ type question struct {
 	Back   string
 	// Typed must be written by hand to say yes; "" asks for a click only.
 	Typed string
-	Wrong bool // it was written wrongly
+	Wrong bool // it was written wrongly, or a box that is required was not ticked
 	Facts []fact
+	Boxes []box
+}
+
+// box is one that a person ticks beside a question.
+type box struct {
+	Name, Text string
+	Required   bool
+}
+
+// ticked says whether all boxes that are required are.
+func (q question) ticked(c echo.Context) bool {
+	return !slices.ContainsFunc(q.Boxes, func(b box) bool { return b.Required && c.FormValue(b.Name) != "yes" })
 }
 
 // sure says whether the person said yes; where not, it asks him.
 func (s *Server) sure(c echo.Context, text, typed string, facts ...fact) (bool, error) {
-	if c.FormValue("sure") == "yes" && (typed == "" || c.FormValue("typed") == typed) {
+	return s.sureOf(c, question{Text: text, Typed: typed, Facts: facts})
+}
+
+// sureOf is sure for a question with boxes.
+func (s *Server) sureOf(c echo.Context, q question) (bool, error) {
+	if c.FormValue("sure") == "yes" && (q.Typed == "" || c.FormValue("typed") == q.Typed) && q.ticked(c) {
 		return true, nil
 	}
 	form, err := c.FormParams()
 	if err != nil {
 		return false, refuse(http.StatusBadRequest, "The form cannot be read.")
 	}
-	q := question{Text: text, Facts: facts, Action: c.Request().URL.RequestURI(), Typed: typed, Wrong: c.FormValue("sure") == "yes", Back: local(c.FormValue("back"), "/admin")}
+	q.Action, q.Wrong, q.Back = c.Request().URL.RequestURI(), c.FormValue("sure") == "yes", local(c.FormValue("back"), "/admin")
 	for name, values := range form {
-		if name == formTokenField || name == "sure" || name == "typed" {
+		if name == formTokenField || name == "sure" || name == "typed" || slices.ContainsFunc(q.Boxes, func(b box) bool { return b.Name == name }) {
 			continue
 		}
 		for _, value := range values {

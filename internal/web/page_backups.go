@@ -21,7 +21,15 @@ import (
 type Restorer interface {
 	PlanRestore(ctx context.Context, id string, part RestorePart) (RestorePlan, error)
 	// RestoreBackup enqueues the restore.
-	RestoreBackup(ctx context.Context, id string, part RestorePart, confirm string) (jobs.Receipt, error)
+	RestoreBackup(ctx context.Context, id string, part RestorePart, confirm string, allow RestoreAllowance) (jobs.Receipt, error)
+}
+
+// RestoreAllowance is what a person allows beside the usual.
+type RestoreAllowance struct {
+	// Unknown restores a backup that this installation never made, or that was altered.
+	Unknown bool
+	// Executable restores files that a web server could execute.
+	Executable bool
 }
 
 // restoreKind is what confirming a restore makes run.
@@ -47,6 +55,11 @@ type RestorePlan struct {
 	// of the backup counts as changed.
 	Unread  bool
 	Confirm string
+	// Untrusted says what is wrong with the backup's origin; "" when nothing is.
+	Untrusted string
+	// Executable counts files that a web server could execute; they are left out
+	// unless allowed.
+	Executable int64
 }
 
 // BackupWatcher is a Backups that can say how far its backups may be relied on.
@@ -136,7 +149,7 @@ func backupPlot(lang string, list []Backup) template.HTML {
 	for _, b := range sorted {
 		top = max(top, b.Size)
 		shape := bar{Label: b.CreatedAt.UTC().Format("2006-01-02 15:04") + ": " + size(b.Size), Low: float64(b.Size)}
-		if !b.Complete {
+		if b.Status != "complete" {
 			shape.Low, shape.High = 0, shape.Low
 		}
 		d.Bars = append(d.Bars, shape)
@@ -191,18 +204,36 @@ func (s *Server) restoreByForm(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("planning the restore of %s: %w", b.ID, err)
 	}
-	if yes, err := s.sure(c, plan.question(language(c), b), plan.Confirm); !yes || err != nil {
+	if yes, err := s.sureOf(c, question{Text: plan.question(language(c), b), Typed: plan.Confirm, Boxes: plan.boxes(language(c))}); !yes || err != nil {
 		return err
 	}
 	if err := s.mayRun(c, restoreKind); err != nil {
 		return err
 	}
-	receipt, err := r.RestoreBackup(ctx, b.ID, part, plan.Confirm)
+	allow := RestoreAllowance{Unknown: c.FormValue(boxUnknown) == "yes", Executable: c.FormValue(boxExecutable) == "yes"}
+	receipt, err := r.RestoreBackup(ctx, b.ID, part, plan.Confirm, allow)
 	if err != nil {
 		return fmt.Errorf("restoring %s: %w", b.ID, err)
 	}
 	about(c, b.ID, "as "+receipt.UUID)
 	return c.Redirect(http.StatusSeeOther, following("/admin/backups", receipt.UUID))
+}
+
+// The boxes of the question before a restore.
+const (
+	boxUnknown    = "trust_unknown"
+	boxExecutable = "allow_executable"
+)
+
+// boxes are what a person must or may tick.
+func (p RestorePlan) boxes(lang string) (boxes []box) {
+	if p.Untrusted != "" {
+		boxes = append(boxes, box{Name: boxUnknown, Text: say(lang, "backups.restore.unknown", p.Untrusted), Required: true})
+	}
+	if p.Executable > 0 || p.Unread {
+		boxes = append(boxes, box{Name: boxExecutable, Text: say(lang, "backups.restore.executable", p.Executable)})
+	}
+	return boxes
 }
 
 // question tells in numbers what would happen.

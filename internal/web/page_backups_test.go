@@ -58,11 +58,11 @@ func (h bucketHouse) PlanRestore(ctx context.Context, id string, part web.Restor
 	return h.house.PlanRestore(ctx, "b.tar.zst", part)
 }
 
-func (h bucketHouse) RestoreBackup(ctx context.Context, id string, part web.RestorePart, confirm string) (jobs.Receipt, error) {
+func (h bucketHouse) RestoreBackup(ctx context.Context, id string, part web.RestorePart, confirm string, allow web.RestoreAllowance) (jobs.Receipt, error) {
 	if h.gone.Load() {
 		return jobs.Receipt{}, errRefused
 	}
-	return h.house.RestoreBackup(ctx, id, part, confirm)
+	return h.house.RestoreBackup(ctx, id, part, confirm, allow)
 }
 
 func newBucketSite(t *testing.T) (*site, bucketHouse) {

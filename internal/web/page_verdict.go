@@ -140,11 +140,11 @@ func (s signs) safety(add func(int, string, string, ...any)) {
 	}
 }
 
-// lastGood is the newest whole backup.
+// lastGood is the newest backup of the database that a restore would take.
 func lastGood(list []Backup) *Backup {
 	var newest *Backup
 	for i, b := range list {
-		if b.Complete && (newest == nil || b.CreatedAt.After(newest.CreatedAt)) {
+		if b.Usable && b.Database && (newest == nil || b.CreatedAt.After(newest.CreatedAt)) {
 			newest = &list[i]
 		}
 	}

@@ -56,7 +56,7 @@ func (h *house) Tick(context.Context) (web.TickReport, error) {
 	return web.TickReport{Enqueued: 1, Ran: 2}, nil
 }
 func (h *house) Backups(context.Context) ([]web.Backup, error) {
-	return []web.Backup{{ID: "b.tar.zst", Size: 5, CreatedAt: noon, VerifiedAt: &noon}}, nil
+	return []web.Backup{{ID: "b.tar.zst", Size: 5, CreatedAt: noon, VerifiedAt: &noon, Status: "complete", Usable: true, Database: true, Origin: "own", Kept: "younger than 3 days", KeptUntil: &noon}}, nil
 }
 func (h *house) OpenBackup(context.Context, string) (io.ReadCloser, web.Backup, error) {
 	return io.NopCloser(strings.NewReader("bytes")), web.Backup{ID: "b.tar.zst", Size: 5}, nil
@@ -72,7 +72,7 @@ func (h *house) PlanRestore(_ context.Context, id string, part web.RestorePart) 
 	plan.Unread = part == web.RestoreAll
 	return plan, nil
 }
-func (h *house) RestoreBackup(_ context.Context, _ string, part web.RestorePart, confirm string) (jobs.Receipt, error) {
+func (h *house) RestoreBackup(_ context.Context, _ string, part web.RestorePart, confirm string, _ web.RestoreAllowance) (jobs.Receipt, error) {
 	if confirm != "cms-"+string(part) {
 		return jobs.Receipt{}, jobs.ErrConflict
 	}

@@ -30,7 +30,7 @@ func (plenty) Backups(context.Context) ([]web.Backup, error) {
 	var list []web.Backup
 	for i := range 14 {
 		at := time.Now().Add(-time.Duration(i)*24*time.Hour - 3*time.Hour)
-		list = append(list, web.Backup{ID: "backup-" + at.Format("2006-01-02") + ".tar.zst", Size: int64(180-i*4) << 20, CreatedAt: at, Complete: i != 5, Encrypted: true, Destination: "s3://backups/site", VerifiedAt: &at, Tables: 118, Files: 20412 - i})
+		list = append(list, web.Backup{ID: "backup-" + at.Format("2006-01-02") + ".tar.zst", Size: int64(180-i*4) << 20, CreatedAt: at, Status: map[bool]string{true: "complete", false: "failed"}[i != 5], Usable: i != 5, Origin: "own", Encrypted: true, Destination: "s3://backups/site", VerifiedAt: &at, Tables: 118, Files: 20412 - i})
 	}
 	return list, nil
 }

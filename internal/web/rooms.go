@@ -116,16 +116,28 @@ type Backups interface {
 
 // Backup is one archive.
 type Backup struct {
-	ID          string     `json:"id"` // its file name
-	Size        int64      `json:"size"`
-	CreatedAt   time.Time  `json:"created_at"`
-	Complete    bool       `json:"complete"`
+	ID        string    `json:"id"` // its file name
+	Size      int64     `json:"size"`
+	CreatedAt time.Time `json:"created_at"`
+	// Status is complete, partial or failed; a backup whose newest proof failed
+	// is failed.
+	Status string `json:"status"`
+	// Usable is true when a restore takes it without being told to: it is
+	// complete, proven or not yet due for a proof, and of a known origin.
+	Usable bool `json:"usable"`
+	// Origin is own, trusted, unknown or altered.
+	Origin      string     `json:"origin"`
+	Database    bool       `json:"database"`
 	Encrypted   bool       `json:"encrypted"`
 	Destination string     `json:"destination"`
 	VerifiedAt  *time.Time `json:"verified_at,omitempty"`
 	Verdict     string     `json:"verdict,omitempty"` // what verification found
-	Tables      int        `json:"tables"`
-	Files       int        `json:"files"`
+	// KeptUntil is when retention deletes it, if one backup of everything is made
+	// each day; absent when it does not. Kept says what keeps it, "" when nothing does.
+	KeptUntil *time.Time `json:"kept_until,omitempty"`
+	Kept      string     `json:"kept,omitempty"`
+	Tables    int        `json:"tables"`
+	Files     int        `json:"files"`
 }
 
 // MailLog shows mail that was sent.

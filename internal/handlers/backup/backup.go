@@ -2,11 +2,13 @@ package backup
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"filippo.io/age"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -74,6 +78,12 @@ type Config struct {
 	// Working is called when a backup, a proof or a restore begins, and what it
 	// returns when that ends; nil is nobody. They may be within each other.
 	Working func() (done func())
+	// Scheduled says whether the schedule enqueued a job of that UUID; nil says
+	// that of none. Other jobs are held to Options.MinInterval.
+	Scheduled func(ctx context.Context, uuid string) (bool, error)
+	// StageDir is where a restore keeps its private copy of the archive; "" is
+	// the folder for temporary files.
+	StageDir string
 	// Breaker may be nil: then nothing is held back.
 	Breaker Breaker
 	// Orders keeps what restores are to do; nil where jobs are only listed.
@@ -105,7 +115,19 @@ type Options struct {
 	// StallTimeout ends a backup in which nothing moves (default 10 min).
 	StallTimeout time.Duration
 	// Retention says which backups stay.
-	Retention Retention
+	Retention retention.Rules
+	// MaxBytes is the room that the backups at one destination may take; 0 is no
+	// limit. A backup that would not fit is refused: none goes to make room.
+	MaxBytes int64
+	// MinInterval is the least time between two backups that are neither
+	// scheduled nor made from the command line (default 1 h; negative: none).
+	MinInterval time.Duration
+	// WithSecrets dumps the rows of tables that hold secrets of the service
+	// (see SecretTables) too.
+	WithSecrets bool
+	// TrustedKeys are the public keys of other installations whose backups are
+	// restored and pruned like our own.
+	TrustedKeys []string
 	// Verify says how each backup is proven right after it was made: LevelNone,
 	// LevelBytes, LevelParsed or LevelRestored (default).
 	Verify Level
@@ -116,13 +138,17 @@ type Options struct {
 	MinFree int64
 	// Health says when to warn.
 	Health HealthLimits
-	// NotifySuccess tells Finished about good backups too, not only about others.
+	// NotifySuccess tells Finished about complete backups too, not only about others.
 	NotifySuccess bool
 }
 
 // Handler makes, proves, thins out and restores backups.
 type Handler struct {
-	c Config
+	c     Config
+	locks *lock.Table
+
+	keyMu sync.Mutex
+	key   ed25519.PrivateKey // nil until it is read
 }
 
 // New checks the configuration.
@@ -173,9 +199,17 @@ func New(c Config) (*Handler, error) {
 	if o.MinFree == 0 {
 		o.MinFree = 256 << 20
 	}
-	o.Retention = o.Retention.withDefaults()
+	if o.MinInterval == 0 {
+		o.MinInterval = time.Hour
+	}
+	for _, key := range o.TrustedKeys {
+		if err := CheckKey(key); err != nil {
+			return nil, err
+		}
+	}
+	o.Retention = o.Retention.WithDefaults()
 	o.Health = o.Health.withDefaults()
-	return &Handler{c}, errors.Join(checkPatterns(o.Include, o.Exclude), checkTool(o.Tool))
+	return &Handler{c: c, locks: &lock.Table{DB: c.DB, Logger: c.Logger}}, errors.Join(checkPatterns(o.Include, o.Exclude), checkTool(o.Tool))
 }
 
 func checkTool(tool string) error {

@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
@@ -29,7 +31,7 @@ func TestWorkBeginsAndEnds(t *testing.T) {
 	h := s.handler(t)
 	_, b := s.backup(t, h)
 	q := RestoreRequest{Backup: b, Files: true, SkipSafety: true}
-	q.Confirm = h.token(q)
+	q.Confirm = h.Token(q)
 	for name, work := range map[string]func(func(Step)) error{
 		"backup": func(tell func(Step)) error {
 			s.clock.now = s.clock.now.Add(time.Hour)
@@ -111,7 +113,7 @@ func restoreEverything(t *testing.T, s *site, h *Handler, b Stored) {
 	if _, err := os.Stat(filepath.Join(s.files, "new.txt")); err != nil {
 		t.Errorf("a file that the backup does not have is gone: %v", err)
 	}
-	if done.Safety == nil || done.Safety.Status != Good || done.Files != 3 || len(done.Problems) > 0 {
+	if done.Safety == nil || done.Safety.Status != Complete || done.Files != 3 || len(done.Problems) > 0 {
 		t.Errorf("restored: %+v", done)
 	}
 }
@@ -133,10 +135,10 @@ func TestTheJobReportsAndRunsOneAtATime(t *testing.T) {
 	}
 	result, _ := run.Outcome()
 	var report Report
-	if err := json.Unmarshal(result, &report); err != nil || report.Status != Good || report.By != "u-1" {
+	if err := json.Unmarshal(result, &report); err != nil || report.Status != Complete || report.By != "u-1" {
 		t.Errorf("%s, %v", result, err)
 	}
-	unlock, err := h.lock(t.Context(), "other")
+	_, unlock, err := h.lock(t.Context(), "the backup other")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +146,10 @@ func TestTheJobReportsAndRunsOneAtATime(t *testing.T) {
 	if _, later := jobs.AsRetryAfter(err); !later || !errors.Is(err, ErrBusy) {
 		t.Errorf("beside another: %v", err)
 	}
-	s.clock.now = s.clock.now.Add(lockTime + time.Second)
+	if !strings.Contains(err.Error(), "the backup other") {
+		t.Errorf("the holder is not named: %v", err)
+	}
+	s.MustExec("UPDATE cmsjobs_backup_locks SET expires_at = started_at")
 	if err := entry.Run(ctx, job); err != nil {
 		t.Errorf("after the other was killed: %v", err)
 	}
@@ -171,7 +176,7 @@ func testAFailedDumpLeavesAPartialBackup(t *testing.T, engine jobstest.Engine) {
 	}
 	c.Addr = "127.0.0.1:1"
 	s.c.DSN = c.FormatDSN()
-	s.c.Options.Retention = Retention{Keep: 1}
+	s.c.Options.Retention = retention.Rules{Keep: 1, MinAge: -1}
 	var told []Report
 	s.c.Finished = func(_ context.Context, r Report) { told = append(told, r) }
 	s.clock.now = s.clock.now.Add(time.Hour)
@@ -184,15 +189,17 @@ func testAFailedDumpLeavesAPartialBackup(t *testing.T, engine jobstest.Engine) {
 	if err != nil || latest.ID != good.ID {
 		t.Errorf("the newest good one is %s, %v", latest.ID, err)
 	}
-	if gone, err := broken.Prune(t.Context(), false); len(gone) != 0 || err != nil {
+	if gone, err := broken.Prune(t.Context()); len(gone) != 0 || err != nil {
 		t.Errorf("pruned %v, %v", gone, err)
 	}
 	if _, err := h.Restore(t.Context(), RestoreRequest{Backup: Stored{Sidecar: Sidecar{Header: Header{Database: true}, Status: Partial}}, Database: true}, nil); err == nil {
 		t.Error("a partial backup is restored")
 	}
+	s.clock.now = s.clock.now.Add(24 * time.Hour)
+	h.c.Options.Retention.MinAge = -1
 	s.backup(t, h) // a good one: the partial one goes
-	if gone, err := broken.Prune(t.Context(), true); err != nil || len(gone) != 1 || gone[0].ID != good.ID {
-		t.Errorf("would prune %v, %v", gone, err)
+	if got := staying(t, broken); len(got) != 1 || got[0] == good.ID {
+		t.Errorf("%v would stay", got)
 	}
 	if all, err := h.List(t.Context(), ""); len(all) != 2 || err != nil {
 		t.Errorf("a dry run left %d, %v", len(all), err)

@@ -20,7 +20,7 @@ type botbleEntry struct {
 	Date        string `json:"date"`
 }
 
-// seal writes our sidecar and names a good backup in backup.json.
+// seal writes our sidecar and names a complete backup in backup.json.
 func (b *Botble) seal(ctx context.Context, key string, r io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(r, maxSidecar))
 	if err != nil {
@@ -43,7 +43,7 @@ func (b *Botble) seal(ctx context.Context, key string, r io.Reader) error {
 	if err := b.store.Put(ctx, folder+"/"+botbleMark, bytes.NewReader(marked), storage.PutOptions{Public: b.public}); err != nil {
 		return err
 	}
-	if side.Status != Good {
+	if side.Status != Complete {
 		return nil // the CMS's restore would destroy what such a backup lacks
 	}
 	name := side.Name

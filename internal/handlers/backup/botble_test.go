@@ -16,6 +16,7 @@ import (
 	"filippo.io/age"
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -83,7 +84,7 @@ func restoresByThePlainClient(t *testing.T, engine jobstest.Engine, sql string) 
 
 func botbleIsThinnedOut(t *testing.T, s *site, h *Handler, dir, first string) {
 	t.Helper()
-	h.c.Options.Retention = Retention{Keep: 1}
+	h.c.Options.Retention = retention.Rules{Keep: 1, MinAge: -1}
 	s.backup(t, h)
 	if _, err := os.Stat(filepath.Join(dir, first, "database-"+first+".zip")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the older one stays: %v", err)

@@ -142,6 +142,9 @@ func (h *Handler) takes(ctx context.Context, name string, e Estimate) error {
 		return fmt.Errorf("%s has %d MiB of room, and the backup may need %d MiB and must leave %d MiB: free some, or lower the retention",
 			name, free>>20, e.Archive>>20, h.c.Options.MinFree>>20)
 	}
+	if err := h.room(ctx, name, e.Archive); err != nil {
+		return err
+	}
 	store := h.c.Destinations[name]
 	if _, own := store.(*Botble); own {
 		return nil // its own first step is to write a mark
@@ -165,6 +168,7 @@ const probeName = "backup-rights.probe"
 // sweep removes what killed backups left. That it fails is no reason not to
 // make a backup.
 func (h *Handler) sweep(ctx context.Context, r *run) {
+	h.sweepQuietly(ctx)
 	before := h.c.Now().Add(-sweepAge)
 	for _, name := range h.chosen(r.request) {
 		store := h.c.Destinations[name]

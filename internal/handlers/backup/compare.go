@@ -22,7 +22,7 @@ func (p *proving) compareArchive(ctx context.Context, m *measured, stated int64)
 	}
 	recorded, err := p.recorded(ctx, p.stored.ID)
 	if err != nil {
-		p.problem("what was recorded of the backup cannot be read: %v", err)
+		p.unsure = fmt.Errorf("%w: what was recorded of it cannot be read: %w", errUnfinished, err)
 	} else if recorded != "" && recorded != sum {
 		p.problem("the archive is not the one that was made: its SHA-256 is %s, recorded is %s", sum, recorded)
 	}

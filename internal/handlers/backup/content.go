@@ -78,15 +78,6 @@ func tableOfEntry(name string) string {
 	return table
 }
 
-// ledgerPrefix begins the names of our own tables. They are dumped without
-// rows, and a restore into the site's own database leaves them alone: what was
-// backed up and proven stays known.
-const ledgerPrefix = "cmsjobs_backup"
-
-func (h *Handler) emptied(table string) bool {
-	return strings.HasPrefix(table, ledgerPrefix) || h.tablesIn(h.c.Options.EmptyTables)(table)
-}
-
 // tablesIn knows the tables of a list of patterns without the CMS's prefix.
 func (h *Handler) tablesIn(patterns []string) func(string) bool {
 	return func(table string) bool {

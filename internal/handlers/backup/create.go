@@ -22,9 +22,12 @@ type Request struct {
 	Database, Files bool
 	// Destinations by name; empty means all.
 	Destinations []string
-	// Tables limits the database part; such a backup is good for what it holds,
-	// and never counts as the newest good one of the site.
+	// Tables limits the database part; such a backup is complete for what it
+	// holds, and is never the latest one of the site.
 	Tables []string
+	// Source says who asked: SourceSchedule, SourceJob, SourceCommand or
+	// SourceRestore.
+	Source string
 	// Tool that dumps MySQL instead of the configured one: "own" or "mysqldump".
 	Tool string
 	// By names the job or the person that asked.
@@ -34,11 +37,19 @@ type Request struct {
 	safety bool
 }
 
+// Who asks for backups.
+const (
+	SourceSchedule = "schedule"
+	SourceJob      = "job" // anyone who can enqueue: held to a minimum interval
+	SourceCommand  = "command"
+	SourceRestore  = "restore"
+)
+
 // ErrStalled is the cause of a backup's end when nothing moved for too long.
 var ErrStalled = errors.New("nothing moved for longer than the stall timeout")
 
 // ErrPartial says that a backup lacks its database or its files. It is kept,
-// marked, and never counted as good.
+// marked, and never counted as complete.
 var ErrPartial = errors.New("the backup is partial")
 
 // run is one backup in the making.
@@ -49,6 +60,7 @@ type run struct {
 	manifest Manifest
 	archive  *archive.Writer
 	fan      *fanout
+	side     Sidecar // once it is sealed
 	key      string
 	sum      hash.Hash
 	size     int64
@@ -62,10 +74,10 @@ type run struct {
 }
 
 // Create makes a backup, stores it, proves it and thins out older ones. The
-// error says why it is not a good one; the report is filled in either case.
+// error says why it is not complete; the report is filled in either case.
 func (h *Handler) Create(ctx context.Context, request Request, progress func(Step)) (Report, error) {
 	r := h.newRun(request, progress)
-	unlock, err := h.lock(ctx, r.report.ID)
+	ctx, unlock, err := h.lock(ctx, "the backup "+r.report.ID)
 	if err != nil {
 		return r.report, err
 	}
@@ -88,7 +100,7 @@ func (h *Handler) create(ctx context.Context, r *run) (Report, error) {
 		err = r.prove(ctx)
 	}
 	if err == nil && !r.request.safety {
-		err = r.thinOut(ctx)
+		err = r.prunePlaces(ctx)
 	}
 	return r.end(ctx, err)
 }
@@ -100,7 +112,7 @@ func (h *Handler) newRun(request Request, progress func(Step)) *run {
 		progress = func(Step) {}
 	}
 	r := &run{Handler: h, request: request, progress: progress, sum: sha256.New()}
-	r.report = Report{ID: id, Name: request.Name, By: request.By, Status: Running, Started: now}
+	r.report = Report{ID: id, Name: request.Name, By: request.By, Source: request.Source, Status: Running, Started: now}
 	r.key = h.c.Options.Prefix + "backup-" + id
 	r.report.Archive = r.key + h.c.Options.Compression.Ending(len(h.c.Options.Recipients) > 0)
 	r.manifest.Header = Header{
@@ -151,7 +163,7 @@ func (r *run) write(ctx context.Context) (err error) {
 	if err := r.addJSON(headerName, r.manifest.Header); err != nil {
 		return err
 	}
-	r.manifest.Status = Good
+	r.manifest.Status = Complete
 	if r.request.Database {
 		// A dump that fails is no reason to leave the files out (S0.86).
 		if err := r.addDatabase(ctx); err != nil {

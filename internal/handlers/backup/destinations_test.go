@@ -30,7 +30,7 @@ func TestOneDeadDestinationKillsNoOther(t *testing.T) {
 	s.c.Destinations["dead"], s.c.Destinations["once"] = dead, once
 	h := s.handler(t)
 	report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
-	if err == nil || !strings.Contains(err.Error(), "destination dead") || report.Status != Good {
+	if err == nil || !strings.Contains(err.Error(), "destination dead") || report.Status != Complete {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	all, err := h.List(t.Context(), "")
@@ -95,7 +95,7 @@ func TestAStandstillEndsTheBackup(t *testing.T) {
 	s.c.Options.StallTimeout = 3 * time.Second // a slow machine moves in it
 	h := s.handler(t)
 	report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
-	if err == nil || report.Status != Good || report.Outcomes[0].Error != "" || report.Outcomes[1].Error == "" {
+	if err == nil || report.Status != Complete || report.Outcomes[0].Error != "" || report.Outcomes[1].Error == "" {
 		t.Errorf("%+v, %v", report, err)
 	}
 	_, err = h.Create(t.Context(), Request{Database: true, Destinations: []string{"stuck"}}, nil)
@@ -216,7 +216,7 @@ func TestS3TakesBackupsOrNothing(t *testing.T) {
 		fault.Store(&breaks)
 		s.clock.now = s.clock.now.Add(time.Hour)
 		report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
-		if err == nil || report.Status == Good || !strings.Contains(err.Error(), "s3://b/site") || strings.Contains(name, "credentials") && !strings.Contains(err.Error(), "check access key") {
+		if err == nil || report.Status == Complete || !strings.Contains(err.Error(), "s3://b/site") || strings.Contains(name, "credentials") && !strings.Contains(err.Error(), "check access key") {
 			t.Errorf("%s: %+v, %v", name, report, err)
 		}
 		fault.Store(nil)

@@ -23,7 +23,7 @@ func Example() {
 		fmt.Println(err)
 	}
 	// Output:
-	// good, proven by: restored
+	// complete, proven by: restored
 	// would overwrite [storage/hello.txt]
 	// restored 1 files
 }

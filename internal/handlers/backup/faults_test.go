@@ -46,7 +46,7 @@ func TestAFileThatChangesOrVanishesIsNamed(t *testing.T) {
 	s.c.Files[0].Store = files
 	h := s.handler(t)
 	report, err := h.Create(t.Context(), Request{Files: true}, nil)
-	if err != nil || report.Status != Good || report.Files != 2 {
+	if err != nil || report.Status != Complete || report.Files != 2 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	text := strings.Join(report.Warnings, "\n")

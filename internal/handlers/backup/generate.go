@@ -2,9 +2,11 @@ package backup
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
@@ -45,11 +47,14 @@ func (p *GeneratePayload) request() Request {
 	return r
 }
 
-// generate runs a job. A backup that is not good fails the job, so that it is
+// generate runs a job. A backup that is not complete fails the job, so that it is
 // tried once more; its report stays as the job's result.
 func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) error {
 	request := p.request()
 	request.By = j.UUID
+	if err := h.source(ctx, &request); err != nil {
+		return err
+	}
 	if err := h.allow(ctx, request); err != nil {
 		return err
 	}
@@ -71,6 +76,37 @@ func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) e
 	}
 	return err
 }
+
+// source finds out who asked. A backup that nobody scheduled must keep its
+// distance from the last such one: anyone who can enqueue could otherwise fill
+// the destinations.
+func (h *Handler) source(ctx context.Context, r *Request) error {
+	r.Source = SourceJob
+	if h.c.Scheduled != nil {
+		scheduled, err := h.c.Scheduled(ctx, r.By)
+		if err != nil {
+			return fmt.Errorf("asking whether the schedule wants this backup: %w", err)
+		}
+		if scheduled {
+			r.Source = SourceSchedule
+			return nil
+		}
+	}
+	var newest sql.NullInt64
+	err := h.c.DB.GetContext(ctx, &newest, h.c.DB.Rebind("SELECT MAX(started_at) FROM cmsjobs_backups WHERE source = ? AND asked_by <> ?"), SourceJob, r.By)
+	if err != nil {
+		return fmt.Errorf("looking for the last backup that was not scheduled: %w", err)
+	}
+	next := time.UnixMilli(newest.Int64).Add(h.c.Options.MinInterval)
+	if newest.Valid && h.c.Now().Before(next) {
+		return jobs.Permanent(fmt.Errorf("%w: the last one that was not scheduled began at %s UTC, and the next may begin at %s UTC (backup.min_interval). An operator can make one now: cmsjobs backup create",
+			ErrTooSoon, time.UnixMilli(newest.Int64).UTC().Format(time.DateTime), next.UTC().Format(time.DateTime)))
+	}
+	return nil
+}
+
+// ErrTooSoon says that a backup that nobody scheduled follows another too soon.
+var ErrTooSoon = errors.New("a backup was made shortly before")
 
 // dependency is a destination's name to the breaker.
 func dependency(destination string) string { return "backup:" + destination }

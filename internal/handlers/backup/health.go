@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
 // HealthLimits say when to warn.
 type HealthLimits struct {
-	MaxAge       time.Duration // of the newest good backup; default 26 h
+	MaxAge       time.Duration // of the newest complete backup of each part; default 26 h
 	MaxUnproven  time.Duration // since the last proven restore; default 8 days
 	MinBytes     int64         // an archive below it is suspicious; default 1 KiB
 	MaxShrink    float64       // part by which a backup may shrink; default 0.5
@@ -41,7 +42,8 @@ func (l HealthLimits) withDefaults() HealthLimits {
 
 // Warning is one thing that is wrong with the backups.
 type Warning struct {
-	// Code is one of: unreachable, none, old, small, shrunk, grown, rows, table, unproven, failing.
+	// Code is one of: unreachable, none, old, small, shrunk, grown, rows, table,
+	// unproven, failing, failed, untrusted, leftover.
 	Code        string `json:"code"`
 	Destination string `json:"destination,omitempty"`
 	Text        string `json:"text"`
@@ -50,10 +52,27 @@ type Warning struct {
 // Health is how the backups are.
 type Health struct {
 	Warnings   []Warning `json:"warnings"`
-	Newest     *Stored   `json:"newest,omitempty"`      // good one
+	Newest     *Stored   `json:"newest,omitempty"`      // complete one of database and files, else of either
 	LastProven time.Time `json:"last_proven,omitempty"` // zero when never
 	ProvenID   string    `json:"proven_id,omitempty"`
 	Checked    time.Time `json:"checked"`
+}
+
+// part is what a site's backups are to hold.
+type part struct {
+	name string // for people
+	in   func(Stored) bool
+}
+
+// parts are those that this installation can back up.
+func (h *Handler) parts() (parts []part) {
+	if h.c.DSN != "" {
+		parts = append(parts, part{"the database", func(b Stored) bool { return b.Database }})
+	}
+	if len(h.c.Files) > 0 {
+		parts = append(parts, part{"the files", func(b Stored) bool { return b.Files }})
+	}
+	return parts
 }
 
 // Health looks at what lies at every destination.
@@ -64,39 +83,121 @@ func (h *Handler) Health(ctx context.Context) (Health, error) {
 		if err != nil {
 			status.warn("unreachable", name, "the backups at %s cannot all be listed: %v", name, err)
 		}
-		good := slices.DeleteFunc(all, func(b Stored) bool { return !b.good() })
-		h.judge(&status, name, good)
-		if len(good) > 0 && (status.Newest == nil || good[0].Started.After(status.Newest.Started)) {
-			status.Newest = &good[0]
+		status.doubt(name, all)
+		if err := h.judge(ctx, &status, name, all); err != nil {
+			return status, err
 		}
 	}
 	if err := h.judgeHistory(ctx, &status); err != nil {
 		return status, err
 	}
-	return status, nil
+	return status, h.judgeLeftovers(ctx, &status)
 }
 
 func (s *Health) warn(code, destination, format string, args ...any) {
 	s.Warnings = append(s.Warnings, Warning{code, destination, fmt.Sprintf(format, args...)})
 }
 
-// judge looks at one destination's good backups, newest first.
-func (h *Handler) judge(s *Health, name string, good []Stored) {
-	limits := h.c.Options.Health
-	if len(good) == 0 {
-		s.warn("none", name, "there is no good backup at %s", name)
-		return
+// doubt names the copies that are not used: their proof failed, or nobody
+// knows who made them.
+func (s *Health) doubt(name string, all []Stored) {
+	var failed, foreign []string
+	for _, b := range all {
+		if b.Status == Failed {
+			failed = append(failed, b.ID)
+		}
+		if b.Origin.foreign() {
+			foreign = append(foreign, b.ID)
+		}
 	}
-	newest := good[0]
-	if age := s.Checked.Sub(newest.Started); age > limits.MaxAge {
-		s.warn("old", name, "the newest good backup at %s is %s old", name, age.Round(time.Minute))
+	if len(failed) > 0 {
+		s.warn("failed", name, "the newest proof of %d backups at %s failed, and they are not used: %s", len(failed), name, first(failed, 3))
 	}
-	if newest.Size < limits.MinBytes {
-		s.warn("small", name, "the newest backup at %s has %d bytes only", name, newest.Size)
+	if len(foreign) > 0 {
+		s.warn("untrusted", name, "this installation never made %d of the backups at %s, and they are not used: %s", len(foreign), name, first(foreign, 3))
 	}
-	i := slices.IndexFunc(good[1:], func(b Stored) bool { return b.Database == newest.Database && b.Files == newest.Files })
-	if i >= 0 {
-		limits.compare(s, name, good[1+i], newest)
+}
+
+// first are the first n of a list.
+func first(list []string, n int) string {
+	if len(list) > n {
+		list = append(slices.Clone(list[:n]), "…")
+	}
+	return strings.Join(list, ", ")
+}
+
+// judge looks at one destination's usable backups, newest first.
+func (h *Handler) judge(ctx context.Context, s *Health, name string, all []Stored) error {
+	usable := slices.DeleteFunc(slices.Clone(all), func(b Stored) bool { return !h.Usable(b) })
+	s.note(usable)
+	parts := h.parts()
+	newest := make([]*Stored, len(parts))
+	same := true
+	for i, p := range parts {
+		if at := slices.IndexFunc(usable, p.in); at >= 0 {
+			newest[i] = &usable[at]
+		}
+		same = same && (newest[i] == newest[0])
+	}
+	for i, p := range parts {
+		of := " of " + p.name
+		if same {
+			of = ""
+		}
+		h.judgePart(s, name, of, newest[i])
+		if same {
+			break
+		}
+	}
+	return h.judgeSizes(ctx, s, name, usable)
+}
+
+// note remembers the newest one of all destinations, preferably of everything.
+func (s *Health) note(usable []Stored) {
+	for i := range usable {
+		b := &usable[i]
+		whole, had := b.Database && b.Files, s.Newest != nil && s.Newest.Database && s.Newest.Files
+		if s.Newest == nil || whole && !had || whole == had && b.Started.After(s.Newest.Started) {
+			s.Newest = b
+		}
+	}
+}
+
+func (h *Handler) judgePart(s *Health, name, of string, newest *Stored) {
+	if newest == nil {
+		s.warn("none", name, "there is no complete backup%s at %s", of, name)
+	} else if age := s.Checked.Sub(newest.Started); age > h.c.Options.Health.MaxAge {
+		s.warn("old", name, "the newest complete backup%s at %s is %s old", of, name, age.Round(time.Minute))
+	}
+}
+
+// judgeSizes compares the newest backup with the one of its sort before it.
+func (h *Handler) judgeSizes(ctx context.Context, s *Health, name string, usable []Stored) error {
+	if len(usable) == 0 {
+		return nil
+	}
+	newest := usable[0]
+	h.c.Options.Health.small(s, name, newest)
+	i := slices.IndexFunc(usable[1:], func(b Stored) bool { return b.Database == newest.Database && b.Files == newest.Files })
+	if i < 0 {
+		return nil
+	}
+	before := usable[1+i]
+	for _, b := range []*Stored{&newest, &before} { // a list leaves the tables out
+		whole, err := h.full(ctx, *b)
+		if err != nil {
+			s.warn("unreachable", name, "the backup %s at %s cannot be looked at: %v", b.ID, name, err)
+			return nil
+		}
+		*b = whole
+	}
+	h.c.Options.Health.compare(s, name, before, newest)
+	return nil
+}
+
+func (l HealthLimits) small(s *Health, name string, b Stored) {
+	if b.Size < l.MinBytes {
+		s.warn("small", name, "the newest backup at %s has %d bytes only", name, b.Size)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/jmoiron/sqlx"
@@ -45,11 +46,11 @@ func child(args []string) error {
 		return err
 	}
 	h, err := New(Config{Site: &cms.Site{DB: db}, DB: db, DSN: args[0], Destinations: map[string]storage.Store{"local": dest},
-		Files: []FileSet{{"storage", files}}, Options: Options{Retention: Retention{Keep: 3}, MinFree: 1}, Now: time.Now, Logger: discard()})
+		Files: []FileSet{{"storage", files}}, Options: Options{Retention: retention.Rules{Keep: 3}, MinFree: 1}, Now: time.Now, Logger: discard()})
 	if err != nil {
 		return err
 	}
-	if _, err := db.Exec("DELETE FROM cmsjobs_backup_lock"); err != nil { // the killed one's would hold for minutes
+	if _, err := db.Exec("DELETE FROM cmsjobs_backup_locks WHERE name = 'backup'"); err != nil { // the killed one's would hold for minutes
 		return err
 	}
 	fmt.Println("ready")
@@ -106,7 +107,7 @@ func TestKilledAtAnyMomentTheOthersStayWhole(t *testing.T) {
 // leftoversAreSwept: a day later the next backup removes what the killed left.
 func leftoversAreSwept(t *testing.T, s *site) {
 	t.Helper()
-	s.MustExec("DELETE FROM cmsjobs_backup_lock")
+	s.MustExec("DELETE FROM cmsjobs_backup_locks WHERE name = 'backup'")
 	s.clock.now = time.Now().Add(sweepAge + time.Hour)
 	h := s.handler(t)
 	s.backup(t, h)

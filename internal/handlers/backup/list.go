@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -16,11 +15,16 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// Stored is one backup at one destination.
+// Stored is one backup at one destination. In a list, Tables and Warnings are
+// left out; TableCount says how many there are.
 type Stored struct {
 	Sidecar
 	Destination string `json:"destination"`
 	Key         string `json:"key"` // without an ending
+	Origin      Origin `json:"origin"`
+	TableCount  int    `json:"table_count"`
+	// staged is the path of a private copy of the archive, which is read instead.
+	staged string
 }
 
 // maxSidecar bounds what is read of a sidecar: 5,000 tables need half a MiB.
@@ -29,21 +33,18 @@ const maxSidecar = 16 << 20
 // sidecarEnding is put after a backup's key.
 const sidecarEnding = ".json"
 
-func putSidecar(ctx context.Context, s storage.Store, key string, side Sidecar) error {
-	data, err := json.MarshalIndent(side, "", "  ")
-	if err != nil {
-		return err
-	}
-	return s.Put(ctx, key+sidecarEnding, bytes.NewReader(data), storage.PutOptions{ContentType: "application/json", ExpectedSize: int64(len(data))})
-}
-
 // List finds the backups at a destination, newest first; "" means at all of
-// them. It reads the sidecars, so that it works where our own tables are lost.
-// A destination that cannot be listed is an error beside what the others have.
+// them. It reads the sidecars, so that it works where our own tables are lost;
+// where they are not, it reads only those that changed since the last list. A
+// destination that cannot be listed is an error beside what the others have.
 func (h *Handler) List(ctx context.Context, destination string) ([]Stored, error) {
 	names := h.Destinations()
 	if destination != "" {
 		names = []string{destination}
+	}
+	k, err := h.knowledge(ctx)
+	if err != nil {
+		return nil, err
 	}
 	var all []Stored
 	var failed []error
@@ -56,7 +57,9 @@ func (h *Handler) List(ctx context.Context, destination string) ([]Stored, error
 		if err != nil {
 			failed = append(failed, fmt.Errorf("destination %s: %w", name, err))
 		}
-		all = append(all, found...)
+		for _, e := range found {
+			all = append(all, k.stored(e, name))
+		}
 	}
 	slices.SortFunc(all, func(a, b Stored) int {
 		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.ID, a.ID), cmp.Compare(a.Destination, b.Destination))
@@ -64,25 +67,44 @@ func (h *Handler) List(ctx context.Context, destination string) ([]Stored, error
 	return all, errors.Join(failed...)
 }
 
-func (h *Handler) listOne(ctx context.Context, name string, store storage.Store) ([]Stored, error) {
-	var found []Stored
-	var failed []error
-	for info, err := range store.List(ctx, h.c.Options.Prefix+"backup-") {
-		if err != nil {
-			return found, errors.Join(append(failed, err)...)
-		}
-		key, is := strings.CutSuffix(info.Key, sidecarEnding)
-		if !is || strings.Contains(strings.TrimPrefix(key, h.c.Options.Prefix), "/") {
-			continue
-		}
-		side, err := readSidecar(ctx, store, info.Key)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		found = append(found, Stored{Sidecar: side, Destination: name, Key: key})
+// knowledge is what our own tables know of all backups.
+type knowledge struct {
+	signer signer
+	proofs map[copyOf]*ProofSummary
+	sums   map[string]string // archives' hashes by id
+}
+
+func (h *Handler) knowledge(ctx context.Context) (knowledge, error) {
+	k := knowledge{sums: map[string]string{}}
+	var err error
+	if k.signer, err = h.signer(ctx); err != nil {
+		return k, err
 	}
-	return found, errors.Join(failed...)
+	if k.proofs, err = h.newestProofs(ctx, ""); err != nil {
+		return k, err
+	}
+	var rows []struct {
+		ID  string `db:"id"`
+		Sum string `db:"archive_sha256"`
+	}
+	if err := h.c.DB.SelectContext(ctx, &rows, "SELECT id, archive_sha256 FROM cmsjobs_backups"); err != nil {
+		return k, fmt.Errorf("reading the hashes of the backups: %w", err)
+	}
+	for _, r := range rows {
+		k.sums[r.ID] = r.Sum
+	}
+	return k, nil
+}
+
+// stored joins what a sidecar says with what our tables know: of a copy that
+// they know a proof of, theirs counts, as a sidecar can be replaced.
+func (k knowledge) stored(e indexEntry, destination string) Stored {
+	b := Stored{Sidecar: e.Sidecar, Destination: destination, Key: strings.TrimSuffix(e.key, sidecarEnding), TableCount: e.TableCount}
+	b.Origin = k.signer.origin(e.Signer, b.SHA256, k.sums[b.ID])
+	if p, known := k.proofs[copyOf{b.ID, destination}]; known {
+		b.settle(p)
+	}
+	return b
 }
 
 func readSidecar(ctx context.Context, store storage.Store, key string) (Sidecar, error) {
@@ -103,35 +125,107 @@ func readSidecar(ctx context.Context, store storage.Store, key string) (Sidecar,
 	if side.Format > formatVersion || path.Dir(side.Archive) != path.Dir(key) || !strings.HasPrefix(side.Archive, strings.TrimSuffix(key, sidecarEnding)+".") {
 		return side, fmt.Errorf("%s does not describe the archive beside it, or is of a later version", key)
 	}
+	if side.Made != Complete && side.Made != Partial {
+		return side, fmt.Errorf("%s does not say whether its backup was made completely", key)
+	}
+	side.settle(side.Proof)
 	return side, nil
 }
 
-// ErrNoBackup says that no backup fits.
-var ErrNoBackup = errors.New("no such backup")
-
-// Show finds one backup by its id, or the newest good one for "latest".
-// destination "" takes the first that has it.
-func (h *Handler) Show(ctx context.Context, id, destination string) (Stored, error) {
-	all, err := h.List(ctx, destination)
-	for _, b := range all {
-		if b.ID == id || id == "latest" && b.good() {
-			return b, nil
-		}
+// full reads a backup's sidecar again, with all tables.
+func (h *Handler) full(ctx context.Context, b Stored) (Stored, error) {
+	store, err := h.destination(b.Destination)
+	if err != nil {
+		return b, err
 	}
-	if err == nil {
-		err = jobs.Permanent(fmt.Errorf("%w: %s", ErrNoBackup, id))
+	side, err := readSidecar(ctx, store, b.Key+sidecarEnding)
+	if err != nil {
+		return b, err
 	}
-	return Stored{}, err
+	k, err := h.knowledge(ctx)
+	if err != nil {
+		return b, err
+	}
+	return k.stored(entryOf(b.Key+sidecarEnding, side, true), b.Destination), nil
 }
-
-// good says whether a backup would bring the whole site back.
-func (b Stored) good() bool { return b.Status == Good && !b.Limited && !b.Safety }
 
 // Download opens a backup's archive; the caller closes it.
 func (h *Handler) Download(ctx context.Context, b Stored) (io.ReadCloser, storage.Info, error) {
+	if b.staged != "" {
+		return openStaged(b)
+	}
 	store, err := h.destination(b.Destination)
 	if err != nil {
 		return nil, storage.Info{}, err
 	}
 	return store.Open(ctx, b.Archive)
+}
+
+// ErrNoBackup says that no backup fits.
+var ErrNoBackup = errors.New("no such backup")
+
+// Wanted names a backup.
+type Wanted struct {
+	// ID of the backup, or "latest".
+	ID string
+	// Destination "" takes any that has it.
+	Destination string
+	// Database and Files are what it must hold. Where neither is set, "latest"
+	// prefers a backup that holds both.
+	Database, Files bool
+}
+
+// Show finds one backup by its id, or the latest one.
+func (h *Handler) Show(ctx context.Context, id, destination string) (Stored, error) {
+	b, _, err := h.Find(ctx, Wanted{ID: id, Destination: destination})
+	return b, err
+}
+
+// Find finds one backup. The latest one is the newest that is complete, of a
+// known origin, and proven or not yet due for a proof. passed are the newer
+// ones that are none of that.
+func (h *Handler) Find(ctx context.Context, w Wanted) (found Stored, passed []Stored, err error) {
+	all, err := h.List(ctx, w.Destination)
+	var fits []Stored
+	for _, b := range all {
+		if b.ID == w.ID || w.ID == "latest" && h.candidate(b, w) {
+			fits = append(fits, b)
+		}
+	}
+	if len(fits) == 0 {
+		if err == nil {
+			err = jobs.Permanent(fmt.Errorf("%w: %s", ErrNoBackup, w.ID))
+		}
+		return Stored{}, nil, err
+	}
+	found = slices.MinFunc(fits, func(a, b Stored) int { return cmp.Compare(h.rank(a, w), h.rank(b, w)) }) // the first, so the newest, of the best
+	if w.ID == "latest" {
+		for _, b := range all {
+			if b.Started.After(found.Started) && !b.Safety {
+				passed = append(passed, b)
+			}
+		}
+	}
+	found, err = h.full(ctx, found)
+	return found, passed, err
+}
+
+// candidate says whether a backup may be the latest one at all.
+func (h *Handler) candidate(b Stored, w Wanted) bool {
+	return b.Status == Complete && !b.Limited && !b.Safety && (b.Database || !w.Database) && (b.Files || !w.Files)
+}
+
+// rank orders candidates, the best first: of known origin, proven or not due,
+// with both parts where none was named.
+func (h *Handler) rank(b Stored, w Wanted) (rank int) {
+	if b.Origin.foreign() {
+		rank += 4
+	}
+	if b.Status == Failed || !h.Usable(b) && !b.Origin.foreign() {
+		rank += 2
+	}
+	if !w.Database && !w.Files && !(b.Database && b.Files) {
+		rank++
+	}
+	return rank
 }

@@ -22,12 +22,12 @@ const (
 // Status says what a backup is worth.
 type Status string
 
-// The states of a backup.
+// The statuses of a backup.
 const (
-	Running Status = "running"
-	Good    Status = "good"    // everything that was asked for is in it
-	Partial Status = "partial" // the database or files are missing: never counted as good
-	Failed  Status = "failed"  // there is no archive
+	Running  Status = "running"
+	Complete Status = "complete" // everything that was asked for is in it
+	Partial  Status = "partial"  // the database or files are missing: never counted as complete
+	Failed   Status = "failed"   // there is no archive, or its newest proof failed
 )
 
 // Header is the first entry of an archive.
@@ -75,10 +75,14 @@ type File struct {
 }
 
 // Sidecar is KEY.json beside an archive: what can be known without opening
-// it. It is written last, so that an archive without one is no backup.
+// it. It is written last, so that an archive without one is no backup. It is
+// written again when the archive was read back.
 type Sidecar struct {
 	Header
-	Status    Status        `json:"status"`
+	// Status is Made, or Failed when the newest proof failed.
+	Status Status `json:"status"`
+	// Made is Complete or Partial: what the archive was made as.
+	Made      Status        `json:"made"`
 	Finished  time.Time     `json:"finished"`
 	Archive   string        `json:"archive"` // key of the archive
 	Size      int64         `json:"size"`
@@ -93,9 +97,16 @@ type Sidecar struct {
 	// Limited is true when only some tables were asked for.
 	Limited bool `json:"limited,omitempty"`
 	// Safety is true for what was made before a restore: perhaps of a site that
-	// was broken, and so never the newest good one.
+	// was broken, and so never the newest one to restore.
 	Safety   bool     `json:"safety,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
+	// Proof is the newest proof of this copy; nil when it was never read back.
+	Proof *ProofSummary `json:"proof,omitempty"`
+	// SignedBy is the public key of the installation that made the backup, and
+	// Signature its signature of what is said here, except Status, Proof and
+	// Warnings.
+	SignedBy  string `json:"signed_by,omitempty"`
+	Signature string `json:"signature,omitempty"`
 }
 
 // TableFigure is one table's size, to be compared from backup to backup.

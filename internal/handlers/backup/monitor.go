@@ -32,10 +32,10 @@ type Watched struct {
 // Digest sums a week up.
 type Digest struct {
 	Since time.Time `json:"since"`
-	// Good, Partial and Failed count the backups that were made or tried.
-	Good    int `json:"good"`
-	Partial int `json:"partial"`
-	Failed  int `json:"failed"`
+	// Complete, Partial and Failed count the backups that were made or tried.
+	Complete int `json:"complete"`
+	Partial  int `json:"partial"`
+	Failed   int `json:"failed"`
 	// Proofs and BadProofs count what reading backups back showed.
 	Proofs    int `json:"proofs"`
 	BadProofs int `json:"bad_proofs"`
@@ -85,8 +85,8 @@ func (h *Handler) Digest(ctx context.Context) (Digest, error) {
 			continue
 		}
 		switch r.Status {
-		case Good:
-			d.Good++
+		case Complete:
+			d.Complete++
 		case Partial:
 			d.Partial++
 		case Failed:
@@ -119,8 +119,8 @@ func (h *Handler) Digest(ctx context.Context) (Digest, error) {
 func (w Watched) Text() string {
 	var lines []string
 	if d := w.Digest; d != nil {
-		lines = append(lines, fmt.Sprintf("Since %s: %d good backups, %d partial, %d failed; %d times read back, %d of them bad. %d backups are kept, %d MiB together.",
-			d.Since.Format(time.DateOnly), d.Good, d.Partial, d.Failed, d.Proofs, d.BadProofs, d.Stored, d.Bytes>>20))
+		lines = append(lines, fmt.Sprintf("Since %s: %d complete backups, %d partial, %d failed; %d times read back, %d of them bad. %d backups are kept, %d MiB together.",
+			d.Since.Format(time.DateOnly), d.Complete, d.Partial, d.Failed, d.Proofs, d.BadProofs, d.Stored, d.Bytes>>20))
 		lines = append(lines, w.Health.lastProven())
 	}
 	for _, warning := range w.Health.Warnings {

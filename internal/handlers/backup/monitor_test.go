@@ -27,7 +27,7 @@ func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
 		}
 		return told[len(told)-1]
 	}
-	if text := look(`{}`).Text(); !strings.Contains(text, "there is no good backup at local") || !strings.Contains(text, "never") && !strings.Contains(text, "ever restored") {
+	if text := look(`{}`).Text(); !strings.Contains(text, "there is no complete backup at local") || !strings.Contains(text, "never") && !strings.Contains(text, "ever restored") {
 		t.Errorf("%q", text)
 	}
 	s.backup(t, h)
@@ -39,10 +39,10 @@ func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
 		t.Fatal("a database that is not there is backed up")
 	}
 	d := look(`{"digest":true}`)
-	if got := *d.Digest; got.Good != 1 || got.Partial != 1 || got.Failed != 0 || got.Proofs != 1 || got.Stored != 3 || got.Bytes == 0 {
+	if got := *d.Digest; got.Complete != 1 || got.Partial != 1 || got.Failed != 0 || got.Proofs != 1 || got.Stored != 3 || got.Bytes == 0 {
 		t.Errorf("%+v", got)
 	}
-	if text := d.Text(); !strings.Contains(text, "1 good backups, 1 partial") || !strings.Contains(text, "last proven restore") || !strings.Contains(text, "Warning: the last backup is partial") {
+	if text := d.Text(); !strings.Contains(text, "1 complete backups, 1 partial") || !strings.Contains(text, "last proven restore") || !strings.Contains(text, "Warning: the last backup is partial") {
 		t.Errorf("%q", text)
 	}
 	if w := (Watched{}); w.Text() != "" {
@@ -53,7 +53,7 @@ func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
 func TestHealthSeesSizes(t *testing.T) {
 	limits := HealthLimits{}.withDefaults()
 	at := func(size, rows int64, tables ...string) Stored {
-		b := Stored{Sidecar: Sidecar{Header: Header{Started: time.Unix(1e9, 0)}, Status: Good, Size: size, Rows: rows}}
+		b := Stored{Sidecar: Sidecar{Header: Header{Started: time.Unix(1e9, 0)}, Status: Complete, Size: size, Rows: rows}}
 		for _, name := range tables {
 			b.Tables = append(b.Tables, TableFigure{Name: name})
 		}
@@ -68,9 +68,8 @@ func TestHealthSeesSizes(t *testing.T) {
 		"table":  {at(5000, 10, "a", "b"), at(5000, 10, "a")},
 	} {
 		s := Health{Checked: time.Unix(1e9+60, 0)}
-		h := &Handler{}
-		h.c.Options.Health = limits
-		h.judge(&s, "local", []Stored{pair[1], pair[0]})
+		limits.small(&s, "local", pair[1])
+		limits.compare(&s, "local", pair[0], pair[1])
 		var codes []string
 		for _, w := range s.Warnings {
 			codes = append(codes, w.Code)

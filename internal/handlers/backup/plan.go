@@ -27,6 +27,13 @@ type RestorePlan struct {
 	NewFiles     int64 `json:"new_files"`
 	ChangedFiles int64 `json:"changed_files"`
 	SameFiles    int64 `json:"same_files"`
+	// Executable are files that a web server could execute. They are restored
+	// only with AllowExecutable; ExecutableNames are the first of them.
+	Executable      int64    `json:"executable,omitempty"`
+	ExecutableNames []string `json:"executable_names,omitempty"`
+	// Untrusted says what is wrong with the backup's origin; "" when nothing is.
+	// Then it is restored only with TrustUnknown.
+	Untrusted string `json:"untrusted,omitempty"`
 	// Examples are the first of the new and changed ones.
 	Examples []string `json:"examples,omitempty"`
 	// Token is what a person types to confirm.
@@ -51,7 +58,7 @@ func (h *Handler) Outline(ctx context.Context, q RestoreRequest) (RestorePlan, e
 	if err := h.checkRestore(q); err != nil {
 		return plan, err
 	}
-	plan.Token = h.token(q)
+	plan.Token, plan.Untrusted = h.Token(q), q.Backup.untrusted()
 	if q.Files {
 		plan.ChangedFiles = q.Backup.FileCount
 	}
@@ -79,6 +86,15 @@ func (h *Handler) Plan(ctx context.Context, q RestoreRequest, progress func(Step
 		name, is := strings.CutPrefix(e.Name, filesFolder)
 		if !is || !q.wants(name) {
 			return nil
+		}
+		if executable(name) {
+			plan.Executable++
+			if len(plan.ExecutableNames) < maxExamples {
+				plan.ExecutableNames = append(plan.ExecutableNames, name)
+			}
+			if !q.AllowExecutable {
+				return nil
+			}
 		}
 		return plan.compareFile(ctx, target, name, e, content)
 	})
@@ -125,13 +141,13 @@ func sameContent(a, b io.Reader) (bool, error) {
 	return string(x.Sum(nil)) == string(y.Sum(nil)), nil
 }
 
-// token is short enough to be typed, and another for another target or choice.
-func (h *Handler) token(q RestoreRequest) string {
+// Token is short enough to be typed, and another for another target or choice.
+func (h *Handler) Token(q RestoreRequest) string {
 	name := "files"
 	if q.Database {
 		name = h.targetName(q)
 	}
-	data, _ := json.Marshal([]any{q.Backup.ID, q.Backup.SHA256, q.Database, q.Tables, q.Files, q.Paths, q.IntoDSN, q.IntoFolder}) // strings and bools always encode
+	data, _ := json.Marshal([]any{q.Backup.ID, q.Backup.SHA256, q.Database, q.Tables, q.Files, q.Paths, q.IntoDSN, q.IntoFolder, q.TrustUnknown, q.AllowExecutable, q.AllowFailed}) // strings and bools always encode
 	sum := sha256.Sum256(data)
 	return name + "-" + hex.EncodeToString(sum[:3])
 }

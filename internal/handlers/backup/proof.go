@@ -28,14 +28,37 @@ type Proof struct {
 	Tables      int       `json:"tables"`
 	Rows        int64     `json:"rows"`
 	Files       int64     `json:"files"`
+	// Unfinished is true when the proof says nothing about the backup: the
+	// destination did not answer, or the time ran out.
+	Unfinished bool `json:"unfinished,omitempty"`
 	// Note says why the proof went less far than it was to.
 	Note string `json:"note,omitempty"`
 	// Problems are what is wrong, the first ones.
 	Problems []string `json:"problems,omitempty"`
 }
 
+// ProofSummary is what a sidecar and a list say of a proof.
+type ProofSummary struct {
+	Level Level     `json:"level"`
+	OK    bool      `json:"ok"`
+	At    time.Time `json:"at"`
+	// Problem is the first thing that is wrong.
+	Problem string `json:"problem,omitempty"`
+}
+
+func (p Proof) summary() *ProofSummary {
+	s := &ProofSummary{Level: p.Level, OK: p.OK, At: p.Finished}
+	if len(p.Problems) > 0 {
+		s.Problem = p.Problems[0]
+	}
+	return s
+}
+
 // ErrUnproven says that a backup is not what it should be.
 var ErrUnproven = errors.New("the backup does not hold what it should")
+
+// errUnfinished marks why a proof could not be done.
+var errUnfinished = errors.New("the backup could not be read back")
 
 // maxProblems bounds what a proof lists.
 const maxProblems = 50

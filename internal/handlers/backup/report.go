@@ -12,6 +12,7 @@ type Report struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name,omitempty"`
 	By       string    `json:"by,omitempty"`
+	Source   string    `json:"source,omitempty"`
 	Status   Status    `json:"status"`
 	Started  time.Time `json:"started"`
 	Finished time.Time `json:"finished"`

@@ -30,6 +30,14 @@ type RestoreRequest struct {
 	IntoFolder string
 	// Confirm is the plan's Token, typed by a person.
 	Confirm string
+	// TrustUnknown restores a backup that this installation never made, or that
+	// was altered.
+	TrustUnknown bool
+	// AllowExecutable restores files that a web server could execute too.
+	AllowExecutable bool
+	// AllowFailed restores a backup whose newest proof failed, if its archive is
+	// still the one that was made.
+	AllowFailed bool
 	// SkipSafety leaves out the backup that is made before.
 	SkipSafety bool
 
@@ -44,6 +52,8 @@ type Restored struct {
 	Safety *Report     `json:"safety,omitempty"` // the backup made before
 	Files  int64       `json:"files"`
 	Tables int         `json:"tables"`
+	// Executable is how many files were left out, as a web server could execute them.
+	Executable int64 `json:"executable,omitempty"`
 	// Problems are differences between what was restored and what was dumped.
 	Problems []string `json:"problems,omitempty"`
 }
@@ -59,8 +69,10 @@ func (h *Handler) checkRestore(q RestoreRequest) error {
 		return errors.New("this backup holds no database")
 	case q.Files && !q.Backup.Files:
 		return errors.New("this backup holds no files")
-	case q.Backup.Status != Good:
-		return fmt.Errorf("this backup is %s: %s. Take a good one, or download the archive and take from it what you need", q.Backup.Status, q.Backup.Error)
+	case q.Backup.Status == Failed && q.Backup.Proof != nil && !q.AllowFailed:
+		return fmt.Errorf("this backup is failed: %s. Take a complete one (cmsjobs backup list), or restore it all the same with --allow-failed", q.Backup.why())
+	case q.Backup.Status != Complete && !(q.Backup.Status == Failed && q.Backup.Made == Complete):
+		return fmt.Errorf("this backup is %s: %s. Take a complete one, or download the archive and take from it what you need", q.Backup.Status, q.Backup.why())
 	case len(q.Tables) > 0 && q.Backup.Engine != mysqlEngine:
 		return fmt.Errorf("single tables can be restored from MySQL backups only; restore into another database (IntoDSN) and copy from there")
 	case q.Database && q.Backup.Engine == sqliteEngine && q.IntoDSN == "":
@@ -82,10 +94,10 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(S
 	if err := h.checkRestore(q); err != nil {
 		return done, err
 	}
-	if q.Confirm != h.token(q) {
+	if q.Confirm != h.Token(q) {
 		return done, fmt.Errorf("%w: make a plan and type its token", ErrUnconfirmed)
 	}
-	unlock, err := h.lock(ctx, "restore-"+q.Backup.ID) // a backup meanwhile would be of neither state
+	ctx, unlock, err := h.lock(ctx, "the restore of "+q.Backup.ID) // a backup meanwhile would be of neither state
 	if err != nil {
 		return done, err
 	}
@@ -96,6 +108,18 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(S
 		}
 	}
 	defer h.c.Working()()
+	if q.Backup.Origin, err = h.originOf(ctx, q.Backup.Sidecar); err != nil {
+		return done, err
+	}
+	if text := q.Backup.untrusted(); text != "" && !q.TrustUnknown {
+		return done, fmt.Errorf("nothing was changed: %w: %s. If you know where it comes from, restore it with --trust-unknown", ErrUntrusted, text)
+	}
+	staged, remove, err := h.stage(ctx, q.Backup, progress)
+	if err != nil {
+		return done, fmt.Errorf("nothing was changed: %w", err)
+	}
+	defer remove()
+	q.Backup = staged
 	if err := h.prepare(ctx, q, progress, &done); err != nil {
 		return done, fmt.Errorf("nothing was changed: %w", err)
 	}
@@ -107,13 +131,16 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(S
 
 // prepare does all that can fail before anything is touched.
 func (h *Handler) prepare(ctx context.Context, q RestoreRequest, progress func(Step), done *Restored) (err error) {
-	if _, err := h.Verify(ctx, q.Backup, LevelParsed, progress); err != nil {
-		return err
+	if proof, err := h.Verify(ctx, q.Backup, LevelParsed, progress); err != nil {
+		if !q.AllowFailed || !errors.Is(err, ErrUnproven) {
+			return err
+		}
+		done.Problems = append(done.Problems, proof.Problems...)
 	}
 	if done.Plan, err = h.Plan(ctx, q, progress); err != nil {
 		return err
 	}
-	safety := Request{Name: "before restoring " + q.Backup.ID, Database: q.Database && q.IntoDSN == "", Files: q.Files && q.IntoFolder == "", safety: true}
+	safety := Request{Name: "before restoring " + q.Backup.ID, Database: q.Database && q.IntoDSN == "", Files: q.Files && q.IntoFolder == "", Source: SourceRestore, safety: true}
 	if q.SkipSafety || !safety.Database && !safety.Files {
 		return nil
 	}
@@ -144,6 +171,9 @@ func (h *Handler) restore(ctx context.Context, q RestoreRequest, progress func(S
 		switch {
 		case e.Name == manifestName:
 			return decodeEntry(content, &manifest)
+		case isFile && q.Files && q.wants(name) && !q.AllowExecutable && executable(name):
+			done.Executable++
+			return nil
 		case isFile && q.Files && q.wants(name):
 			store, key, err := target.of(name)
 			if err != nil {
@@ -168,6 +198,9 @@ func (h *Handler) restore(ctx context.Context, q RestoreRequest, progress func(S
 		return err
 	}
 	done.Tables = len(done.Plan.Tables)
+	if err := h.carryKey(ctx, q); err != nil {
+		h.c.Logger.WarnContext(ctx, "the key that signs backups could not be put into the restored database; a new one will be made: add the old one to backup.trusted_keys", "error", err)
+	}
 	return h.compareRestored(ctx, q, manifest, done)
 }
 

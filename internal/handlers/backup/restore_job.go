@@ -25,6 +25,10 @@ type RestorePayload struct {
 	Tables   []string `json:"tables,omitempty"`
 	Files    bool     `json:"files,omitempty"`
 	Paths    []string `json:"paths,omitempty"`
+	// TrustUnknown, AllowExecutable and AllowFailed are those of RestoreRequest.
+	TrustUnknown    bool `json:"trust_unknown,omitempty"`
+	AllowExecutable bool `json:"allow_executable,omitempty"`
+	AllowFailed     bool `json:"allow_failed,omitempty"`
 	// Confirm is the token of the plan, typed by a person.
 	Confirm string `json:"confirm"`
 }
@@ -49,10 +53,14 @@ func (h *Handler) restoreJob(ctx context.Context, _ jobs.Job, p RestorePayload) 
 	if p.Database && b.Engine != mysqlEngine {
 		return jobs.Permanent(errors.New("such a database is restored by hand, while nobody works with it: stop the service, then cmsjobs backup restore " + p.ID + " --database"))
 	}
-	q := RestoreRequest{Backup: b, Database: p.Database || len(p.Tables) > 0, Tables: p.Tables, Files: p.Files || len(p.Paths) > 0, Paths: p.Paths, Confirm: p.Confirm, begin: jobs.UseOrder}
+	q := RestoreRequest{Backup: b, Database: p.Database || len(p.Tables) > 0, Tables: p.Tables, Files: p.Files || len(p.Paths) > 0, Paths: p.Paths,
+		TrustUnknown: p.TrustUnknown, AllowExecutable: p.AllowExecutable, AllowFailed: p.AllowFailed, Confirm: p.Confirm, begin: jobs.UseOrder}
 	done, err := h.Restore(ctx, q, func(s Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
 	for _, problem := range done.Problems {
 		jobs.Logf(ctx, "%s", problem)
+	}
+	if done.Executable > 0 {
+		jobs.Logf(ctx, "%d files that a web server could execute were left out", done.Executable)
 	}
 	if done.Safety != nil {
 		jobs.Logf(ctx, "what was there before is in the backup %s", done.Safety.ID)

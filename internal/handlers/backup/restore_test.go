@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
@@ -32,8 +33,8 @@ import (
 //	what follows the last entry                              archive: TestWhatFollowsTheLastEntryIsRefused
 //	an entry larger than any of ours                         TestAnEndlessEntryIsRefused
 //	the archive is read as a whole before                    TestARestoreFromABadArchiveChangesNothing
-//	it is the same afterwards                                TestAnArchiveExchangedAfterItsCheckIsRefused
-//	only good backups                                        TestOnlyGoodBackupsAreRestored
+//	it is copied first, and the copy's hash checked          TestAnArchiveThatIsExchangedIsNeverRestored
+//	only complete backups                                    TestOnlyCompleteBackupsAreRestored
 //	a backup is made before                                  TestASafetyBackupTakesNobodysPlace
 //	… and without it nothing is restored                     TestWithoutASafetyBackupNothingIsRestored
 //	… and it is not the newest good one                      TestASafetyBackupTakesNobodysPlace
@@ -98,7 +99,7 @@ func testARestoreFromABadArchiveChangesNothing(t *testing.T, engine jobstest.Eng
 	}
 	s.MustExec("DELETE FROM posts WHERE id > 10")
 	q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
-	q.Confirm = h.token(q)
+	q.Confirm = h.Token(q)
 	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnproven) {
 		t.Errorf("%v", err)
 	}
@@ -116,16 +117,16 @@ func TestASafetyBackupTakesNobodysPlace(t *testing.T) {
 
 func testASafetyBackupTakesNobodysPlace(t *testing.T, engine jobstest.Engine) {
 	s := newSite(t, engine)
-	s.c.Options.Retention = Retention{Keep: 1}
+	s.c.Options.Retention = retention.Rules{Keep: 1, MinAge: -1}
 	h := s.handler(t)
 	_, good := s.backup(t, h)
 	s.MustExec("DELETE FROM posts")
 	for range 2 {
 		q := RestoreRequest{Backup: good, Files: true}
-		q.Confirm = h.token(q)
+		q.Confirm = h.Token(q)
 		s.clock.now = s.clock.now.Add(time.Hour)
 		done, err := h.Restore(t.Context(), q, nil)
-		if err != nil || done.Safety == nil || done.Safety.Status != Good {
+		if err != nil || done.Safety == nil || done.Safety.Status != Complete {
 			t.Fatalf("%+v, %v", done, err)
 		}
 	}
@@ -155,14 +156,14 @@ func TestAnEndlessEntryIsRefused(t *testing.T) {
 }
 
 // What a backup lacks would be missing afterwards.
-func TestOnlyGoodBackupsAreRestored(t *testing.T) {
+func TestOnlyCompleteBackupsAreRestored(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	h := s.handler(t)
 	_, b := s.backup(t, h)
 	for _, status := range []Status{Partial, Failed, Running} {
 		b.Status, b.Error = status, "some files cannot be read"
 		q := RestoreRequest{Backup: b, Files: true, IntoFolder: filepath.Join(t.TempDir(), "in")}
-		q.Confirm = h.token(q)
+		q.Confirm = h.Token(q)
 		if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "this backup is "+string(status)) {
 			t.Errorf("%s: %v", status, err)
 		}
@@ -181,7 +182,7 @@ func TestWithoutASafetyBackupNothingIsRestored(t *testing.T) {
 	s.c.Destinations["local"] = &failing{Store: s.c.Destinations["local"], left: 1000, forever: true}
 	h = s.handler(t)
 	q := RestoreRequest{Backup: good, Files: true}
-	q.Confirm = h.token(q)
+	q.Confirm = h.Token(q)
 	s.clock.now = s.clock.now.Add(time.Hour)
 	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, errUnplugged) || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("%v", err)
@@ -191,11 +192,12 @@ func TestWithoutASafetyBackupNothingIsRestored(t *testing.T) {
 	}
 }
 
-// exchanged is a store whose object is another one after it was read once.
+// exchanged is a store whose object is another one after it was read so often.
 type exchanged struct {
 	storage.Store
 	key   string
 	other []byte
+	after int
 	opens int
 }
 
@@ -204,41 +206,50 @@ func (e *exchanged) Open(ctx context.Context, key string) (io.ReadCloser, storag
 	if key != e.key || err != nil {
 		return body, info, err
 	}
-	if e.opens++; e.opens == 1 {
+	if e.opens++; e.opens <= e.after {
 		return body, info, nil
 	}
 	return io.NopCloser(bytes.NewReader(e.other)), info, body.Close()
 }
 
-// An archive may be exchanged between its check and the plan that follows.
-func TestAnArchiveExchangedAfterItsCheckIsRefused(t *testing.T) {
-	s := newSite(t, jobstest.SQLite)
-	_, b := s.backup(t, s.handler(t))
-	whole, err := os.ReadFile(filepath.Join(s.dest, b.Archive))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := b
-	rewrite(t, s, &other, func(name string, data []byte) []byte {
-		return bytes.ReplaceAll(data, []byte("hello"), []byte("evil!"))
-	})
-	packed, err := os.ReadFile(filepath.Join(s.dest, b.Archive))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(s.dest, b.Archive), whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.c.Destinations["local"] = &exchanged{Store: s.c.Destinations["local"], key: b.Archive, other: packed}
-	h := s.handler(t)
-	q := RestoreRequest{Backup: b, Files: true, SkipSafety: true}
-	q.Confirm = h.token(q)
-	s.write(t, "a.txt", "of today")
-	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "nothing was changed") {
-		t.Errorf("%v", err)
-	}
-	if got, err := os.ReadFile(filepath.Join(s.files, "a.txt")); string(got) != "of today" || err != nil {
-		t.Errorf("a.txt holds %q, %v", got, err)
+// A store may serve another archive the second time: what is written comes from
+// one copy, whose hash was checked before.
+func TestAnArchiveThatIsExchangedIsNeverRestored(t *testing.T) {
+	for honest := range 3 { // times that the store serves the right one
+		s := newSite(t, jobstest.SQLite)
+		_, b := s.backup(t, s.handler(t))
+		whole, err := os.ReadFile(filepath.Join(s.dest, b.Archive))
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := b
+		rewrite(t, s, &other, func(_ string, data []byte) []byte {
+			return bytes.ReplaceAll(data, []byte("hello"), []byte("evil!"))
+		})
+		packed, err := os.ReadFile(filepath.Join(s.dest, b.Archive))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(s.dest, b.Archive), whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		store := &exchanged{Store: s.c.Destinations["local"], key: b.Archive, other: packed, after: honest}
+		s.c.Destinations["local"] = store
+		h := s.handler(t)
+		q := RestoreRequest{Backup: b, Files: true, SkipSafety: true}
+		q.Confirm = h.Token(q)
+		s.write(t, "a.txt", "of today")
+		_, err = h.Restore(t.Context(), q, nil)
+		got, readErr := os.ReadFile(filepath.Join(s.files, "a.txt"))
+		if honest == 0 && (!errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "nothing was changed") || string(got) != "of today") {
+			t.Errorf("served another at once: %v, a.txt holds %q, %v", err, got, readErr)
+		}
+		if honest > 0 && (err != nil || string(got) != "hello" || store.opens != 1) {
+			t.Errorf("honest %d times: %v, a.txt holds %q, %v; it was read %d times", honest, err, got, readErr, store.opens)
+		}
+		if left, err := h.Leftovers(t.Context()); len(left) > 0 || err != nil {
+			t.Errorf("left %v, %v", left, err)
+		}
 	}
 }
 
@@ -296,8 +307,8 @@ func TestARestoreRefusesHostileArchives(t *testing.T) {
 		hostile := b
 		pack(t, s, &hostile, header)
 		parent := t.TempDir()
-		q := RestoreRequest{Backup: hostile, Files: true, IntoFolder: filepath.Join(parent, "in")}
-		q.Confirm = h.token(q)
+		q := RestoreRequest{Backup: hostile, Files: true, IntoFolder: filepath.Join(parent, "in"), TrustUnknown: true}
+		q.Confirm = h.Token(q)
 		if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(err.Error(), "tampered") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -341,7 +352,7 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 	entry, _ := r.Lookup(RestoreJob.Name)
 	_, b := s.backup(t, h)
 	s.MustExec("DELETE FROM posts")
-	token := h.token(RestoreRequest{Backup: b, Database: true})
+	token := h.Token(RestoreRequest{Backup: b, Database: true})
 	runRow := func(data json.RawMessage) error {
 		s.clock.now = s.clock.now.Add(time.Hour)
 		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Kind: RestoreJob.Name, Data: data})
@@ -361,11 +372,8 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 	if err := run(`{"id":"` + b.ID + `","database":true,"confirm":"wrong"}`); !errors.Is(err, ErrUnconfirmed) {
 		t.Errorf("%v", err)
 	}
-	unlock, err := h.lock(t.Context(), "a backup")
+	_, unlock, err := h.lock(t.Context(), "a backup")
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.setLock(t.Context(), "", time.UnixMilli(0)); err != nil { // a stranger's name changes nothing
 		t.Fatal(err)
 	}
 	q := RestoreRequest{Backup: b, Database: true, Confirm: token}

@@ -4,106 +4,67 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// Retention says which good backups stay at each destination. A backup that
-// any rule keeps stays; MaxBytes then removes the oldest until the rest fits.
-// The newest good one stays whatever the rules say.
-type Retention struct {
-	// Keep is how many of the newest stay; 7 when nothing is set. −1 keeps all.
-	Keep int
-	// Daily, Weekly, Monthly, Yearly keep the newest of each of the last so many
-	// days, weeks, months and years that have one (grandfather, father, son).
-	Daily, Weekly, Monthly, Yearly int
-	// MaxBytes is the room that a destination's backups may take; 0 is no limit.
-	MaxBytes int64
-	// Disabled leaves everything: where the store itself expires or locks objects.
-	Disabled bool
+// Kept is what retention says of one backup at one destination.
+type Kept struct {
+	Stored
+	retention.Decision
 }
 
-func (r Retention) withDefaults() Retention {
-	if r.Keep == 0 && r.Daily+r.Weekly+r.Monthly+r.Yearly == 0 {
-		r.Keep = 7
+// PrunePlan says of every backup whether it stays, why and until when. It
+// changes nothing.
+func (h *Handler) PrunePlan(ctx context.Context) ([]Kept, error) {
+	all, err := h.List(ctx, "")
+	plan := make([]Kept, len(all))
+	for i, d := range h.Forecast(all) {
+		plan[i] = Kept{all[i], d}
 	}
-	return r
+	return plan, err
 }
 
-// choose splits backups of one destination, newest first, into those that
-// stay and those that go.
-func (r Retention) choose(all []Stored) (stay, leave []Stored) {
-	keep := make([]bool, len(all))
-	var good []int
-	safety := false
-	for i, b := range all {
-		switch {
-		case b.Safety:
-			keep[i], safety = !safety || len(good) == 0, true // the newest, and those since the newest good one
-		case b.good():
-			good = append(good, i)
-		case len(good) == 0:
-			keep[i] = true // partial ones stay until a good one follows them
-		case b.Status == Good:
-			keep[i] = true // only some tables: made on purpose, removed by hand
-		}
-	}
-	for n, i := range good {
-		if r.Keep < 0 || n < r.Keep || n == 0 {
-			keep[i] = true
-		}
-	}
-	for _, rule := range []struct {
-		n      int
-		period func(time.Time) string
-	}{
-		{r.Daily, func(t time.Time) string { return t.Format(time.DateOnly) }},
-		{r.Weekly, func(t time.Time) string { y, w := t.ISOWeek(); return fmt.Sprint(y, w) }},
-		{r.Monthly, func(t time.Time) string { return t.Format("2006-01") }},
-		{r.Yearly, func(t time.Time) string { return t.Format("2006") }},
-	} {
-		seen := map[string]bool{}
-		for _, i := range good {
-			if p := rule.period(all[i].Started); !seen[p] && len(seen) < rule.n {
-				seen[p], keep[i] = true, true
+// Forecast says of each backup of a list whether it stays, why and until when.
+func (h *Handler) Forecast(list []Stored) []retention.Decision {
+	out := make([]retention.Decision, len(list))
+	for _, name := range h.Destinations() {
+		var at []int
+		var here []Stored
+		for i, b := range list {
+			if b.Destination == name {
+				at, here = append(at, i), append(here, b)
 			}
 		}
+		for n, d := range h.c.Options.Retention.Forecast(h.rated(here), h.c.Now()) {
+			out[at[n]] = d
+		}
 	}
-	r.cap(all, good, keep)
+	return out
+}
+
+// rated is what the rules look at.
+func (h *Handler) rated(all []Stored) []retention.Backup {
+	rated := make([]retention.Backup, len(all))
 	for i, b := range all {
-		if keep[i] {
-			stay = append(stay, b)
-		} else {
-			leave = append(leave, b)
-		}
+		rated[i] = retention.Backup{Started: b.Started, Database: b.Database, Files: b.Files, Complete: b.Made == Complete,
+			Tables: b.Limited, Safety: b.Safety, Foreign: b.Origin.foreign(), State: h.state(b)}
 	}
-	return stay, leave
+	return rated
 }
 
-// cap drops the oldest good ones until the rest fits, but never the newest.
-func (r Retention) cap(all []Stored, good []int, keep []bool) {
-	var size int64
-	for i := range all {
-		if keep[i] {
-			size += all[i].Size
-		}
+// Prune removes what retention does not keep and returns it, newest first.
+func (h *Handler) Prune(ctx context.Context) ([]Stored, error) {
+	ctx, unlock, err := h.lock(ctx, "pruning the backups")
+	if err != nil {
+		return nil, err
 	}
-	for n := len(good) - 1; n > 0 && r.MaxBytes > 0 && size > r.MaxBytes; n-- {
-		if i := good[n]; keep[i] {
-			keep[i] = false
-			size -= all[i].Size
-		}
-	}
-}
-
-// Prune removes what retention does not keep and returns it, newest first. A
-// dry run only returns it.
-func (h *Handler) Prune(ctx context.Context, dryRun bool) ([]Stored, error) {
+	defer unlock()
 	var gone []Stored
 	var failed []error
 	for _, name := range h.Destinations() {
-		found, err := h.prune(ctx, name, dryRun)
+		found, err := h.prune(ctx, name)
 		gone = append(gone, found...)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("destination %s: %w", name, err))
@@ -112,24 +73,62 @@ func (h *Handler) Prune(ctx context.Context, dryRun bool) ([]Stored, error) {
 	return gone, errors.Join(failed...)
 }
 
-func (h *Handler) prune(ctx context.Context, destination string, dryRun bool) (gone []Stored, err error) {
-	if h.c.Options.Retention.Disabled {
-		return nil, nil
+// deleteBatch is how many backups are deleted with one call where the store
+// can; S3 takes 1,000 objects.
+const deleteBatch = 1000
+
+// batchDeleter is implemented by stores that delete many objects with one call.
+type batchDeleter interface {
+	DeleteAll(ctx context.Context, keys []string) error
+}
+
+// prune removes what goes at one destination. What is not fully known is not
+// pruned. The caller holds the lock.
+func (h *Handler) prune(ctx context.Context, destination string) (gone []Stored, err error) {
+	store, err := h.destination(destination)
+	if err != nil {
+		return nil, err
 	}
 	all, err := h.List(ctx, destination)
 	if err != nil {
-		return nil, err // what is not fully known is not thinned out
+		return nil, err
 	}
-	_, leave := h.c.Options.Retention.choose(all)
-	for _, b := range leave {
-		if !dryRun {
-			if err := h.Delete(ctx, b); err != nil {
+	var leave []Stored
+	for i, d := range h.c.Options.Retention.Decide(h.rated(all), h.c.Now()) {
+		if !d.Keep {
+			leave = append(leave, all[i])
+		}
+	}
+	batch, many := store.(batchDeleter)
+	if !many {
+		for _, b := range leave {
+			if err := deleteBackup(ctx, store, b); err != nil {
 				return gone, err
 			}
+			gone = append(gone, b)
 		}
-		gone = append(gone, b)
+		return gone, nil
+	}
+	for len(leave) > 0 {
+		n := min(len(leave), deleteBatch)
+		if err := deleteBackups(ctx, batch, leave[:n]); err != nil {
+			return gone, err
+		}
+		gone, leave = append(gone, leave[:n]...), leave[n:]
 	}
 	return gone, nil
+}
+
+// deleteBackups removes the sidecars first, as deleteBackup does.
+func deleteBackups(ctx context.Context, store batchDeleter, list []Stored) error {
+	var sidecars, archives []string
+	for _, b := range list {
+		sidecars, archives = append(sidecars, b.Key+sidecarEnding), append(archives, b.Archive)
+	}
+	if err := store.DeleteAll(ctx, sidecars); err != nil {
+		return err
+	}
+	return store.DeleteAll(ctx, archives)
 }
 
 // Delete removes a backup: its sidecar first, so that it never counts without
@@ -149,18 +148,45 @@ func deleteBackup(ctx context.Context, store storage.Store, b Stored) error {
 	return store.Delete(ctx, b.Archive)
 }
 
-// thinOut prunes the destinations that took the new backup, which by now is
-// proven.
-func (r *run) thinOut(ctx context.Context) error {
+// prunePlaces prunes the destinations that took the new backup, which by now
+// is proven.
+func (r *run) prunePlaces(ctx context.Context) error {
 	var failed []error
 	for _, o := range r.report.Outcomes {
-		gone, err := r.prune(ctx, o.Destination, false)
+		if o.Error != "" {
+			continue // what is there may be needed more
+		}
+		gone, err := r.prune(ctx, o.Destination)
 		for _, b := range gone {
 			r.report.Pruned = append(r.report.Pruned, b.Destination+"/"+b.ID)
 		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("thinning out at %s: %w", o.Destination, err))
+			failed = append(failed, fmt.Errorf("pruning at %s: %w", o.Destination, err))
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// room says why a destination may not take another archive of about the given
+// size: the backups there would take more than MaxBytes. None goes to make room.
+func (h *Handler) room(ctx context.Context, destination string, size int64) error {
+	limit := h.c.Options.MaxBytes
+	if limit <= 0 {
+		return nil
+	}
+	all, err := h.List(ctx, destination)
+	if err != nil {
+		return err
+	}
+	var used int64
+	for i, d := range h.c.Options.Retention.Decide(h.rated(all), h.c.Now()) {
+		if d.Keep {
+			used += all[i].Size
+		}
+	}
+	if used+size > limit {
+		return fmt.Errorf("the backups there take %d MiB, a new one may need %d MiB, and all together may take %d MiB: raise backup.max_total, lower what retention keeps, or delete some by hand",
+			used>>20, size>>20, limit>>20)
+	}
+	return nil
 }

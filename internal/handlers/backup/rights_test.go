@@ -56,7 +56,7 @@ func TestADestinationWithoutRoomOrRightsDropsOut(t *testing.T) {
 	}
 	s.c.Destinations["full"] = roomless{local(t, t.TempDir())}
 	report, err := s.handler(t).Create(t.Context(), Request{Database: true, Files: true}, nil)
-	if err == nil || report.Status != Good || len(report.Outcomes) != 3 {
+	if err == nil || report.Status != Complete || len(report.Outcomes) != 3 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	for _, o := range report.Outcomes {

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
@@ -15,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 )
 
 // scratchPrefix begins the names of databases that only live for a proof.
@@ -32,44 +32,50 @@ type scratch struct {
 	// describe looks at what was restored as the dump looked at its source.
 	describe func(context.Context) (dump.Summary, error)
 	drop     func(context.Context) error
+	lock     *lock.Lock
 }
 
 // openScratch makes a scratch database, or lessens the level where that is
 // not possible.
-func (p *proving) openScratch(ctx context.Context) error {
+func (p *proving) openScratch(ctx context.Context) (context.Context, error) {
 	switch {
 	case !p.stored.Database:
 		p.lessen(LevelParsed, "the backup holds no database")
-		return nil
+		return ctx, nil
 	case p.c.Options.VerifyMaxBytes > 0 && p.stored.Size > p.c.Options.VerifyMaxBytes:
 		p.lessen(LevelParsed, fmt.Sprintf("the backup is larger than the %d bytes that are restored as a proof", p.c.Options.VerifyMaxBytes))
-		return nil
-	case p.stored.Status != Good:
+		return ctx, nil
+	case p.stored.Made != Complete:
 		p.lessen(LevelParsed, "the backup is partial")
-		return nil
+		return ctx, nil
 	}
-	dsn := p.c.DSN
-	if p.c.ScratchDSN != "" {
-		dsn = p.c.ScratchDSN
+	p.sweepQuietly(ctx)
+	temp, dsn := p.scratchOf(p.stored.Engine), p.scratchDSN()
+	outer := ctx
+	ctx, claim, err := p.claim(outer, temp, "the proof of "+p.stored.ID)
+	if err != nil {
+		return outer, fmt.Errorf("%w: %w", errUnfinished, err)
 	}
-	var err error
 	switch p.stored.Engine {
 	case mysqlEngine:
-		p.scratch, err = mysqlScratch(ctx, dsn)
+		p.scratch, err = mysqlScratch(ctx, dsn, temp.name)
 	case postgresEngine:
-		p.scratch, err = postgresScratch(ctx, dsn)
+		p.scratch, err = postgresScratch(ctx, dsn, temp.name)
 	case sqliteEngine:
-		p.scratch, err = sqliteScratch()
+		p.scratch, err = sqliteScratch(temp.name)
 	default:
 		err = fmt.Errorf("no scratch database for %s", p.stored.Engine)
 	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		claim.Remove(outer)
+		if outer.Err() != nil {
+			return outer, context.Cause(outer)
 		}
 		p.lessen(LevelParsed, fmt.Sprintf("no scratch database could be made (grant CREATE and DROP on %s%%, or name another server): %v", scratchPrefix, err))
+		return outer, nil
 	}
-	return nil
+	p.scratch.lock = claim
+	return ctx, nil
 }
 
 // dropTimeout is what dropping a scratch database may take, whatever happened
@@ -87,17 +93,17 @@ func (p *proving) closeScratch(ctx context.Context) {
 	defer cancel()
 	if err := p.scratch.drop(ctx); err != nil {
 		p.problem("the scratch database could not be dropped: %v", err)
+		p.scratch.lock.Release(ctx) // a sweep finds it
+		return
 	}
+	p.scratch.lock.Remove(ctx)
 }
 
-func scratchName() string { return scratchPrefix + strings.ToLower(rand.Text()[:12]) }
-
-func mysqlScratch(ctx context.Context, dsn string) (*scratch, error) {
+func mysqlScratch(ctx context.Context, dsn, name string) (*scratch, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, err
 	}
-	name := scratchName()
 	config.DBName = ""
 	server, _, err := dump.Connect(config.FormatDSN())
 	if err != nil {
@@ -115,17 +121,16 @@ func mysqlScratch(ctx context.Context, dsn string) (*scratch, error) {
 	if err != nil {
 		return nil, errors.Join(err, drop(ctx))
 	}
-	return &scratch{l, func(ctx context.Context) (dump.Summary, error) {
+	return &scratch{loader: l, describe: func(ctx context.Context) (dump.Summary, error) {
 		return dump.MySQL(ctx, config.FormatDSN(), dump.Options{}, func(dump.Part, string, []byte) error { return nil })
-	}, drop}, nil
+	}, drop: drop}, nil
 }
 
-func postgresScratch(ctx context.Context, dsn string) (*scratch, error) {
+func postgresScratch(ctx context.Context, dsn, name string) (*scratch, error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return nil, err
 	}
-	name := scratchName()
 	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name+" TEMPLATE template0 ENCODING 'UTF8'"); err != nil {
 		return nil, errors.Join(err, conn.Close(ctx))
 	}
@@ -141,9 +146,9 @@ func postgresScratch(ctx context.Context, dsn string) (*scratch, error) {
 	if err != nil {
 		return nil, errors.Join(err, drop(ctx))
 	}
-	return &scratch{l, func(ctx context.Context) (dump.Summary, error) {
+	return &scratch{loader: l, describe: func(ctx context.Context) (dump.Summary, error) {
 		return dump.PostgresSummary(ctx, scratchDSN, dump.Options{})
-	}, drop}, nil
+	}, drop: drop}, nil
 }
 
 // postgresDSN is a DSN for another database on the same server.
@@ -160,9 +165,9 @@ func postgresDSN(dsn, database string) (string, error) {
 }
 
 // sqliteScratch restores into a file in the folder for temporary files.
-func sqliteScratch() (*scratch, error) {
-	dir, err := os.MkdirTemp("", "cmsjobs-verify-")
-	if err != nil {
+func sqliteScratch(folder string) (*scratch, error) {
+	dir := filepath.Join(os.TempDir(), folder)
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
 	name := filepath.Join(dir, "scratch.sqlite")
@@ -170,9 +175,9 @@ func sqliteScratch() (*scratch, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &scratch{l, func(ctx context.Context) (dump.Summary, error) {
+	return &scratch{loader: l, describe: func(ctx context.Context) (dump.Summary, error) {
 		return dump.SQLiteSummary(ctx, name)
-	}, func(context.Context) error { return os.RemoveAll(dir) }}, nil
+	}, drop: func(context.Context) error { return os.RemoveAll(dir) }}, nil
 }
 
 // fileLoader joins the pieces of a dump that is a file.

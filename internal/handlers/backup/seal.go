@@ -54,6 +54,14 @@ func (r *run) seal(ctx context.Context) error {
 		return errors.Join(errs...)
 	}
 	side := r.sidecar()
+	key, err := r.signer(ctx)
+	if err == nil {
+		err = key.sign(&side)
+	}
+	if err != nil {
+		return fmt.Errorf("signing the backup: %w", err)
+	}
+	r.side = side
 	var failed []error
 	kept := 0
 	for i := range r.report.Outcomes {
@@ -81,7 +89,7 @@ func (r *run) seal(ctx context.Context) error {
 		return errors.Join(failed...)
 	}
 	r.report.Status = side.Status
-	if side.Status != Good {
+	if side.Status != Complete {
 		failed = append(failed, fmt.Errorf("%w: %s", ErrPartial, side.Error))
 	}
 	return errors.Join(failed...)
@@ -120,7 +128,7 @@ func (w watched) Read(p []byte) (int, error) {
 
 func (r *run) sidecar() Sidecar {
 	s := Sidecar{
-		Header: r.manifest.Header, Status: r.manifest.Status, Finished: r.manifest.Finished,
+		Header: r.manifest.Header, Status: r.manifest.Status, Made: r.manifest.Status, Finished: r.manifest.Finished,
 		Archive: r.report.Archive, Size: r.size, SHA256: r.report.SHA256, Encrypted: len(r.c.Options.Recipients) > 0,
 		FileCount: r.manifest.FileCount, FileBytes: r.manifest.FileBytes, Warnings: r.report.Warnings, Limited: len(r.request.Tables) > 0, Safety: r.request.safety,
 	}

@@ -99,7 +99,7 @@ func (s *site) backup(t testing.TB, h *Handler) (Report, Stored) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Status != Good {
+	if report.Status != Complete {
 		t.Fatalf("the backup is %+v", report)
 	}
 	stored, err := h.Show(t.Context(), report.ID, report.Outcomes[0].Destination)
@@ -135,4 +135,19 @@ func rewrite(t *testing.T, s *site, b *Stored, change func(name string, data []b
 		t.Fatal(err)
 	}
 	b.Size, b.SHA256 = int64(out.Len()), sha(out.Bytes())
+}
+
+// staying are the ids that retention would keep.
+func staying(t testing.TB, h *Handler) (ids []string) {
+	t.Helper()
+	plan, err := h.PrunePlan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range plan {
+		if k.Keep {
+			ids = append(ids, k.ID)
+		}
+	}
+	return ids
 }

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
 // prove reads a new backup back, from one destination as a whole, from the
@@ -26,21 +28,39 @@ func (r *run) prove(ctx context.Context) error {
 	r.archive = nil
 	debug.FreeOSMemory()
 	var failed []error
-	side := r.sidecar()
-	for _, o := range r.report.Outcomes {
-		if _, consumes := r.c.Destinations[o.Destination].(*Botble); consumes {
+	bad, whole := 0, 0
+	for i := range r.report.Outcomes {
+		o := &r.report.Outcomes[i]
+		if _, consumes := r.c.Destinations[o.Destination].(*Botble); consumes || o.Error != "" {
+			whole += 1 - flag(o.Error != "")
 			continue
 		}
-		proof, err := r.Verify(ctx, Stored{side, o.Destination, r.key}, level, r.progress)
+		proof, err := r.Verify(ctx, r.storedAt(o.Destination), level, r.progress)
 		if r.report.Proof == nil || err != nil {
 			r.report.Proof = &proof
+		}
+		if err != nil {
+			o.Error = err.Error()
+		}
+		if err == nil || proof.Unfinished || ctx.Err() != nil {
+			whole++
+		} else {
+			bad++
 		}
 		failed = append(failed, err)
 		if level != LevelNone {
 			level = LevelBytes
 		}
 	}
+	if bad > 0 && whole == 0 { // no destination has a copy that is worth anything
+		r.report.Status = Failed
+	}
 	return errors.Join(failed...)
+}
+
+// storedAt is the new backup's copy at a destination.
+func (r *run) storedAt(destination string) Stored {
+	return Stored{Sidecar: r.side, Destination: destination, Key: r.key, Origin: Own, TableCount: len(r.side.Tables)}
 }
 
 // proving is one proof in the making.
@@ -57,6 +77,7 @@ type proving struct {
 	header   *Header
 	manifest *Manifest
 	last     string // name of the last entry
+	unsure   error  // why the proof says nothing, though nothing is wrong
 }
 
 // Verify reads a backup back and writes down what that showed. level "" means
@@ -84,16 +105,20 @@ func (h *Handler) Verify(ctx context.Context, b Stored, level Level, progress fu
 	}
 	p.proof.Level, p.proof.Finished = p.level, h.c.Now().UTC()
 	p.proof.OK = err == nil && len(p.proof.Problems) == 0
+	p.proof.Unfinished = errors.Is(err, errUnfinished) || ctx.Err() != nil && !p.proof.OK
 	if err != nil && !errors.Is(err, ErrUnproven) {
 		p.problem("%v", err)
 	}
 	if h.c.Proved != nil {
 		h.c.Proved(context.WithoutCancel(ctx), p.proof)
 	}
-	if !p.proof.OK {
+	switch {
+	case p.proof.Unfinished:
+		err = fmt.Errorf("%w: %s at %s: %s", errUnfinished, b.ID, b.Destination, strings.Join(p.proof.Problems, "; "))
+	case !p.proof.OK:
 		err = fmt.Errorf("%w: %s at %s: %s", ErrUnproven, b.ID, b.Destination, strings.Join(p.proof.Problems, "; "))
 	}
-	return p.proof, errors.Join(err, h.rememberProof(context.WithoutCancel(ctx), p.proof))
+	return p.proof, errors.Join(err, h.rememberProof(context.WithoutCancel(ctx), b, p.proof))
 }
 
 func (p *proving) problem(format string, args ...any) {
@@ -116,14 +141,18 @@ func (p *proving) run(ctx context.Context) error {
 		p.lessen(LevelBytes, "the backup is encrypted and this service holds no age identity")
 	}
 	if p.level == LevelRestored {
-		if err := p.openScratch(ctx); err != nil {
+		var err error
+		if ctx, err = p.openScratch(ctx); err != nil {
 			return err
 		}
 		defer p.closeScratch(ctx)
 	}
 	body, info, err := p.Download(ctx, p.stored)
-	if err != nil {
-		return err
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return err // it is gone: that says something
+	case err != nil:
+		return fmt.Errorf("%w: %w", errUnfinished, err)
 	}
 	defer body.Close()
 	hashing := &measured{from: body, sum: sha256.New(), ctx: ctx, tell: func(n int64) {
@@ -138,9 +167,9 @@ func (p *proving) run(ctx context.Context) error {
 		return err
 	}
 	if p.level == LevelBytes {
-		return nil
+		return p.unsure
 	}
-	return p.compare(ctx)
+	return cmp.Or(p.compare(ctx), p.unsure)
 }
 
 // read goes through the archive's entries, if they matter.

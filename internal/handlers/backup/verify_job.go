@@ -8,7 +8,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Verify is the kind backup.verify: it proves the newest good backup, or one
+// Verify is the kind backup.verify: it proves the latest backup, or one
 // that is named, at every destination or at one.
 var Verify = jobs.Kind[VerifyPayload]{
 	Name:   "backup.verify",
@@ -17,7 +17,7 @@ var Verify = jobs.Kind[VerifyPayload]{
 
 // VerifyPayload is the data of backup.verify.
 type VerifyPayload struct {
-	ID      string `json:"id,omitempty"`      // "" is the newest good one
+	ID      string `json:"id,omitempty"`      // "" is the latest one
 	Storage string `json:"storage,omitempty"` // "" is every destination that has it
 	Level   Level  `json:"level,omitempty"`   // "" is the configured one
 }

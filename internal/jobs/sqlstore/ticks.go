@@ -38,6 +38,16 @@ func (s *Store) LastTicks(ctx context.Context, since time.Time) (map[string]time
 	return last, nil
 }
 
+// Ticked says whether the schedule enqueued a job, within the time that ticks
+// are kept; a person who runs an entry by hand is no schedule.
+func (s *Store) Ticked(ctx context.Context, uuid string) (bool, error) {
+	var n int
+	if _, err := s.one(ctx, s.ownDB, []any{&n}, "SELECT COUNT(*) FROM cmsjobs_ticks WHERE uuid = ? AND outcome = 'enqueued'", uuid); err != nil {
+		return false, fmt.Errorf("asking who enqueued the job %s: %w", uuid, err)
+	}
+	return n > 0, nil
+}
+
 // errTaken ends a transaction whose tick was taken before.
 var errTaken = errors.New("the tick is taken")
 

@@ -1,0 +1,205 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// readsAtOnce bounds how many sidecars are read at the same time.
+const readsAtOnce = 32
+
+// indexEntry is what our index keeps of a sidecar: all but its tables and
+// warnings. Signer is the key whose signature fits (see Sidecar.signedBy).
+type indexEntry struct {
+	Sidecar
+	TableCount int    `json:"table_count"`
+	Signer     string `json:"signer,omitempty"`
+	key        string // of the sidecar
+}
+
+// entryOf checks a sidecar's signature. whole keeps tables and warnings.
+func entryOf(key string, side Sidecar, whole bool) indexEntry {
+	e := indexEntry{Sidecar: side, TableCount: len(side.Tables), Signer: side.signedBy(), key: key}
+	if !whole {
+		e.Tables, e.Warnings = nil, nil
+	}
+	return e
+}
+
+// indexRow is one row of cmsjobs_backup_index.
+type indexRow struct {
+	Key      string `db:"object_key"`
+	Size     int64  `db:"size"`
+	Modified int64  `db:"modified_at"`
+	Tag      string `db:"tag"`
+	Entry    string `db:"entry"`
+}
+
+func rowOf(i storage.Info) indexRow {
+	r := indexRow{Key: i.Key, Size: i.Size, Tag: i.Tag}
+	if !i.Modified.IsZero() {
+		r.Modified = i.Modified.UnixNano()
+	}
+	return r
+}
+
+// indexable says whether a change of an object would show in its row.
+func (r indexRow) indexable() bool {
+	return (r.Modified != 0 || r.Tag != "") && len(r.Key) <= 191 && len(r.Tag) <= 191
+}
+
+// fits says whether a row is of the object as it is now.
+func (r indexRow) fits(now indexRow) bool {
+	return now.indexable() && r.Size == now.Size && r.Modified == now.Modified && r.Tag == now.Tag
+}
+
+// recent is how young an object must be not to be indexed: within the grain of
+// a clock it could change unseen.
+const recent = 3 * time.Second
+
+// listOne reads the sidecars of a destination that are new or changed, several
+// at once, and takes the others from our index.
+func (h *Handler) listOne(ctx context.Context, name string, store storage.Store) ([]indexEntry, error) {
+	var infos []storage.Info
+	var listErr error
+	for info, err := range store.List(ctx, h.c.Options.Prefix+"backup-") {
+		if err != nil {
+			listErr = err
+			break
+		}
+		key, is := strings.CutSuffix(info.Key, sidecarEnding)
+		if is && !strings.Contains(strings.TrimPrefix(key, h.c.Options.Prefix), "/") {
+			infos = append(infos, info)
+		}
+	}
+	index := h.readIndex(ctx, name)
+	entries := make([]*indexEntry, len(infos))
+	failed := make([]error, len(infos))
+	fresh := make([]indexRow, len(infos))
+	var reading errgroup.Group
+	reading.SetLimit(readsAtOnce)
+	for i, info := range infos {
+		row := rowOf(info)
+		if known, there := index[info.Key]; there && known.fits(row) {
+			delete(index, info.Key)
+			if entries[i] = known.decode(); entries[i] != nil {
+				continue
+			}
+		}
+		reading.Go(func() error {
+			side, err := readSidecar(ctx, store, info.Key)
+			if err != nil {
+				failed[i] = err
+				return nil
+			}
+			e := entryOf(info.Key, side, false)
+			entries[i] = &e
+			if row.indexable() && h.c.Now().Sub(info.Modified) > recent {
+				fresh[i] = row.with(e)
+			}
+			return nil
+		})
+	}
+	_ = reading.Wait() // each error is in failed
+	if listErr == nil {
+		h.writeIndex(ctx, name, slices.Collect(maps.Keys(index)), slices.DeleteFunc(fresh, func(r indexRow) bool { return r.Key == "" }))
+	}
+	var found []indexEntry
+	for _, e := range entries {
+		if e != nil {
+			found = append(found, *e)
+		}
+	}
+	return found, errors.Join(append(failed, listErr)...)
+}
+
+func (r indexRow) with(e indexEntry) indexRow {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return indexRow{} // read again next time
+	}
+	r.Entry = string(data)
+	return r
+}
+
+func (r indexRow) decode() *indexEntry {
+	e := indexEntry{key: r.Key}
+	if json.Unmarshal([]byte(r.Entry), &e) != nil {
+		return nil
+	}
+	return &e
+}
+
+// readIndex reads what the index knows of a destination. Without it every
+// sidecar is read.
+func (h *Handler) readIndex(ctx context.Context, destination string) map[string]indexRow {
+	var rows []indexRow
+	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind("SELECT object_key, size, modified_at, tag, entry FROM cmsjobs_backup_index WHERE destination = ?"), destination)
+	if err != nil {
+		h.c.Logger.WarnContext(ctx, "the index of backups could not be read; every manifest file is", "destination", destination, "error", err)
+	}
+	index := make(map[string]indexRow, len(rows))
+	for _, r := range rows {
+		index[r.Key] = r
+	}
+	return index
+}
+
+// indexBatch is how many rows one statement writes.
+const indexBatch = 100
+
+// writeIndex removes and adds rows. That it fails costs time only.
+func (h *Handler) writeIndex(ctx context.Context, destination string, gone []string, fresh []indexRow) {
+	if len(gone)+len(fresh) == 0 {
+		return
+	}
+	if err := h.tryWriteIndex(ctx, destination, gone, fresh); err != nil && ctx.Err() == nil {
+		h.c.Logger.WarnContext(ctx, "the index of backups could not be written", "destination", destination, "error", err)
+	}
+}
+
+func (h *Handler) tryWriteIndex(ctx context.Context, destination string, gone []string, fresh []indexRow) error {
+	tx, err := h.c.DB.BeginTxx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // after Commit it does nothing
+	for _, r := range fresh {
+		gone = append(gone, r.Key)
+	}
+	for batch := range slices.Chunk(gone, indexBatch) {
+		args := []any{destination}
+		for _, key := range batch {
+			args = append(args, key)
+		}
+		marks := strings.TrimSuffix(strings.Repeat("?, ", len(batch)), ", ")
+		if _, err := tx.ExecContext(ctx, tx.Rebind("DELETE FROM cmsjobs_backup_index WHERE destination = ? AND object_key IN ("+marks+")"), args...); err != nil {
+			return err
+		}
+	}
+	insert, rest := "INSERT INTO", " ON CONFLICT DO NOTHING" // another process may have been first
+	if h.c.DB.DriverName() == "mysql" {
+		insert, rest = "INSERT IGNORE INTO", ""
+	}
+	for batch := range slices.Chunk(fresh, indexBatch) {
+		var args []any
+		for _, r := range batch {
+			args = append(args, destination, r.Key, r.Size, r.Modified, r.Tag, r.Entry)
+		}
+		values := strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?, ?, ?), ", len(batch)), ", ")
+		if _, err := tx.ExecContext(ctx, tx.Rebind(insert+" cmsjobs_backup_index (destination, object_key, size, modified_at, tag, entry) VALUES "+values+rest), args...); err != nil {
+			return fmt.Errorf("adding to the index of backups: %w", err)
+		}
+	}
+	return tx.Commit()
+}

@@ -1,0 +1,12 @@
+// Package retention decides which backups stay. It is a pure function of the
+// list of backups, the rules and the time. It reads nothing and deletes nothing.
+//
+// Invariants, which a test checks with random histories:
+//
+//   - the newest proven backup of each part (database, files, both) stays;
+//   - nothing that is younger than the minimum age goes;
+//   - only what is proven, or not yet due for a proof, takes a place: backups
+//     whose proof failed, of other parts, or of other installations push
+//     nothing out;
+//   - any number of backups of one day take one place.
+package retention

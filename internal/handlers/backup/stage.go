@@ -1,0 +1,115 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// stage copies the archive into a private file and checks its hash while it is
+// copied. What follows reads that copy only: a store that serves another
+// archive the second time has no second time. remove deletes the copy.
+func (h *Handler) stage(ctx context.Context, b Stored, progress func(Step)) (staged Stored, remove func(), err error) {
+	if progress == nil {
+		progress = func(Step) {}
+	}
+	if err := h.roomToStage(b.Size); err != nil {
+		return b, nil, err
+	}
+	temp := temporary{folderKind, folderPlace(h.stageParent()), randomName(stagePrefix)}
+	_, claim, err := h.claim(ctx, temp, "the restore of "+b.ID)
+	if err != nil {
+		return b, nil, err
+	}
+	dir := filepath.Join(h.stageParent(), temp.name)
+	remove = func() {
+		if err := os.RemoveAll(dir); err != nil {
+			h.c.Logger.WarnContext(ctx, "the copy of a backup that was restored could not be removed", "folder", dir, "error", err)
+			claim.Release(ctx) // a sweep finds it
+			return
+		}
+		claim.Remove(ctx)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		remove()
+		return b, nil, fmt.Errorf("making a folder for the archive: %w", err)
+	}
+	name := filepath.Join(dir, "archive")
+	if err := h.copyTo(ctx, name, b, progress); err != nil {
+		remove()
+		return b, nil, err
+	}
+	b.staged = name
+	return b, remove, nil
+}
+
+// stagePrefix begins the names of folders with copies of archives.
+const stagePrefix = "cmsjobs-restore-"
+
+func (h *Handler) copyTo(ctx context.Context, name string, b Stored, progress func(Step)) (err error) {
+	body, _, err := h.Download(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	m := &measured{ctx: ctx, from: body, sum: sha256.New(), tell: func(n int64) { progress(Step{n, b.Size, "fetching " + b.ID}) }}
+	// One byte more than it should have shows that it has more.
+	if _, err := io.Copy(f, io.LimitReader(m, b.Size+1)); err != nil {
+		return fmt.Errorf("copying the archive from %s: %w", b.Destination, err)
+	}
+	if sum := hex.EncodeToString(m.sum.Sum(nil)); m.n != b.Size || sum != b.SHA256 {
+		return fmt.Errorf("%w: what %s serves is not the archive %s: SHA-256 %s, it was made with %s", ErrUnproven, b.Destination, b.ID, sum, b.SHA256)
+	}
+	return nil
+}
+
+// stageParent is the folder in which archives are copied.
+func (h *Handler) stageParent() string {
+	if h.c.StageDir != "" {
+		return h.c.StageDir
+	}
+	return os.TempDir()
+}
+
+// roomToStage says whether the copy fits.
+func (h *Handler) roomToStage(size int64) error {
+	dir := h.stageParent()
+	folder, err := storage.NewLocal(dir, storage.LocalOptions{})
+	if err != nil {
+		return fmt.Errorf("the folder for the copy of the archive: %w", err)
+	}
+	defer folder.Close()
+	free, err := folder.Free()
+	if err == nil && free < size {
+		return fmt.Errorf("a restore copies the archive first, and %s has %d MiB free of the %d MiB that it needs: free some, or name another folder (TMPDIR)", dir, free>>20, size>>20)
+	}
+	return nil
+}
+
+func openStaged(b Stored) (io.ReadCloser, storage.Info, error) {
+	f, err := os.Open(b.staged)
+	if err != nil {
+		return nil, storage.Info{}, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close() // it was only read
+		return nil, storage.Info{}, err
+	}
+	return f, storage.Info{Key: b.Archive, Size: info.Size(), Modified: info.ModTime()}, nil
+}

@@ -1,0 +1,192 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// proofDue is how long after its end a backup may wait for its first proof. A
+// backup is proven right after it was made; one that is never proven within
+// this time was killed in between.
+const proofDue = 24 * time.Hour
+
+// settle sets what the newest proof makes of a backup: one whose newest proof
+// failed is failed, whatever it was made as.
+func (s *Sidecar) settle(p *ProofSummary) {
+	s.Proof, s.Status = p, s.Made
+	if p != nil && !p.OK {
+		s.Status = Failed
+	}
+}
+
+// why says what is wrong with a backup that is not complete.
+func (s Sidecar) why() string {
+	if s.Status == Failed && s.Proof != nil {
+		return fmt.Sprintf("its newest proof (%s, %s UTC) failed: %s", s.Proof.Level, s.Proof.At.UTC().Format(time.DateTime), s.Proof.Problem)
+	}
+	return s.Error
+}
+
+// state is what retention and "latest" look at.
+func (h *Handler) state(b Stored) retention.State {
+	_, unreadable := h.c.Destinations[b.Destination].(*Botble)
+	switch {
+	case b.Proof != nil && b.Proof.OK:
+		return retention.Proven
+	case b.Status == Failed:
+		return retention.Failed
+	case unreadable || h.c.Options.Verify == LevelNone:
+		return retention.Pending // it is never due for a proof
+	case h.c.Now().Sub(b.Finished) < proofDue:
+		return retention.Pending
+	}
+	return retention.Overdue
+}
+
+// Usable says whether a backup counts: it holds what it was to hold, is
+// proven or not yet due for a proof, and this installation made it or trusts
+// the one that did.
+func (h *Handler) Usable(b Stored) bool {
+	s := h.state(b)
+	return b.Status == Complete && !b.Limited && !b.Safety && !b.Origin.foreign() && (s == retention.Proven || s == retention.Pending)
+}
+
+// Standing says in a few words how far a backup may be relied on.
+func (h *Handler) Standing(b Stored) string {
+	switch h.state(b) {
+	case retention.Proven:
+		return fmt.Sprintf("proven (%s) on %s UTC", b.Proof.Level, b.Proof.At.UTC().Format("2006-01-02 15:04"))
+	case retention.Failed:
+		return b.why()
+	case retention.Pending:
+		return "not proven yet"
+	}
+	return "never proven, though a proof is due"
+}
+
+// rememberProof writes down what reading a backup back showed: in our tables,
+// and in the sidecar beside the archive.
+func (h *Handler) rememberProof(ctx context.Context, b Stored, p Proof) error {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	ok, conclusive := flag(p.OK), flag(!p.Unfinished)
+	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind("INSERT INTO cmsjobs_backup_proofs (id, backup_id, destination, level, ok, conclusive, finished_at, proof) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
+		rand.Text(), p.Backup, p.Destination, string(p.Level), ok, conclusive, p.Finished.UnixMilli(), string(data))
+	if err == nil && p.OK && p.Level == LevelRestored {
+		_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_backups SET proven_at = ? WHERE id = ?"), p.Finished.UnixMilli(), p.Backup)
+	}
+	if err == nil && !p.Unfinished {
+		err = h.updateStatus(ctx, b)
+	}
+	if err != nil {
+		err = fmt.Errorf("writing down the proof: %w", err)
+	}
+	if !p.Unfinished {
+		// Our table knows it, so the list is right in any case.
+		if sideErr := h.settleSidecar(ctx, b, p.summary()); sideErr != nil {
+			h.c.Logger.WarnContext(ctx, "the manifest file of a backup could not be updated with its proof", "backup", b.ID, "destination", b.Destination, "error", sideErr)
+		}
+	}
+	return err
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// updateStatus sets a backup's status in our table: failed when it was read
+// back and no destination has a copy whose newest proof succeeded.
+func (h *Handler) updateStatus(ctx context.Context, b Stored) error {
+	known, err := h.newestProofs(ctx, b.ID)
+	if err != nil {
+		return err
+	}
+	status := b.Made
+	if len(known) > 0 {
+		status = Failed
+	}
+	for _, p := range known {
+		if p.OK {
+			status = b.Made
+		}
+	}
+	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_backups SET status = ? WHERE id = ? AND status <> ?"), string(status), b.ID, string(Running))
+	return err
+}
+
+// copyOf names one copy of a backup.
+type copyOf struct{ backup, destination string }
+
+// newestProofs are the newest conclusive proofs of each copy, of one backup or,
+// with "", of all.
+func (h *Handler) newestProofs(ctx context.Context, backup string) (map[copyOf]*ProofSummary, error) {
+	rows, err := h.c.DB.QueryContext(ctx, h.c.DB.Rebind("SELECT backup_id, destination, level, ok, finished_at, CASE WHEN ok = 0 THEN proof ELSE '' END FROM cmsjobs_backup_proofs WHERE conclusive = 1 AND (backup_id = ? OR ? = '') ORDER BY finished_at, id"), backup, backup)
+	if err != nil {
+		return nil, fmt.Errorf("reading the newest proofs: %w", err)
+	}
+	defer rows.Close()
+	newest := map[copyOf]*ProofSummary{}
+	for rows.Next() {
+		var c copyOf
+		var p ProofSummary
+		var at int64
+		var detail string
+		if err := rows.Scan(&c.backup, &c.destination, &p.Level, &p.OK, &at, &detail); err != nil {
+			return nil, fmt.Errorf("reading the newest proofs: %w", err)
+		}
+		p.At = time.UnixMilli(at).UTC()
+		if detail != "" {
+			var whole Proof
+			if err := json.Unmarshal([]byte(detail), &whole); err == nil && len(whole.Problems) > 0 {
+				p.Problem = whole.Problems[0]
+			}
+		}
+		newest[c] = &p
+	}
+	return newest, rows.Err()
+}
+
+// settleSidecar writes the sidecar again with its newest proof, so that what
+// lies at the destination tells the truth where our tables are lost.
+func (h *Handler) settleSidecar(ctx context.Context, b Stored, p *ProofSummary) error {
+	store, err := h.destination(b.Destination)
+	if err != nil {
+		return err
+	}
+	if _, consumes := store.(*Botble); consumes {
+		return nil
+	}
+	side, err := readSidecar(ctx, store, b.Key+sidecarEnding)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil // deleted meanwhile, or never sealed
+	}
+	if err != nil {
+		return err
+	}
+	if side.ID != b.ID {
+		return fmt.Errorf("%s is of another backup, %s", b.Key+sidecarEnding, side.ID)
+	}
+	side.settle(p)
+	return putSidecar(ctx, store, b.Key, side)
+}
+
+func putSidecar(ctx context.Context, s storage.Store, key string, side Sidecar) error {
+	data, err := json.MarshalIndent(side, "", "  ")
+	if err != nil {
+		return err
+	}
+	return s.Put(ctx, key+sidecarEnding, bytes.NewReader(data), storage.PutOptions{ContentType: "application/json", ExpectedSize: int64(len(data))})
+}

@@ -1,0 +1,124 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+// databases of our prefix on the server, or folders for SQLite.
+func temporaries(t *testing.T, s *site) (names []string) {
+	t.Helper()
+	switch s.Engine {
+	case jobstest.MySQL:
+		if err := s.Select(&names, "SELECT schema_name FROM information_schema.schemata WHERE schema_name LIKE 'cmsjobs\\_verify\\_%'"); err != nil {
+			t.Fatal(err)
+		}
+	case jobstest.PostgreSQL:
+		if err := s.Select(&names, `SELECT datname FROM pg_database WHERE datname LIKE 'cmsjobs\_verify\_%'`); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		found, err := filepath.Glob(filepath.Join(os.TempDir(), verifyFolder+"*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			names = append(names, filepath.Base(f))
+		}
+	}
+	return names
+}
+
+// killedProof makes a scratch database as a proof does, and does not drop it.
+func killedProof(t *testing.T, h *Handler, b Stored) string {
+	t.Helper()
+	temp := h.scratchOf(b.Engine)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, claim, err := h.claim(ctx, temp, "the proof of "+b.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); claim.Release(context.Background()) })
+	var made *scratch
+	switch b.Engine {
+	case mysqlEngine:
+		made, err = mysqlScratch(ctx, h.c.DSN, temp.name)
+	case postgresEngine:
+		made, err = postgresScratch(ctx, h.c.DSN, temp.name)
+	default:
+		made, err = sqliteScratch(temp.name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := made.Load(dump.Main, "", []byte("-- nothing\n")); err != nil {
+		t.Fatal(err)
+	}
+	_ = made.Close() // as its process's end does; what is missing in it does not matter
+	return temp.name
+}
+
+func TestWhatKilledProofsLeaveIsSwept(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			s := newSite(t, engine)
+			t.Setenv("TMPDIR", t.TempDir())
+			h := s.handler(t)
+			_, b := s.backup(t, h)
+			if left := temporaries(t, s); len(left) > 0 {
+				t.Fatalf("a good proof left %v", left)
+			}
+			dead, alive := killedProof(t, h, b), killedProof(t, h, b)
+			stranger := scratchPrefix + "strangerstra"
+			if engine != jobstest.SQLite {
+				s.MustExec("CREATE DATABASE " + stranger)
+				t.Cleanup(func() { s.MustExec("DROP DATABASE " + stranger) })
+			}
+			s.MustExec(s.Rebind("UPDATE cmsjobs_backup_locks SET expires_at = started_at WHERE name LIKE ?"), "%"+dead)
+			health, err := h.Health(t.Context())
+			if err != nil || !hasCode(health, "leftover") {
+				t.Errorf("%+v, %v", health.Warnings, err)
+			}
+			s.backup(t, h) // sweeps
+			left := strings.Join(temporaries(t, s), " ")
+			if strings.Contains(left, dead) || !strings.Contains(left, alive) || engine != jobstest.SQLite && !strings.Contains(left, stranger) {
+				t.Errorf("left are %s; dead was %s, alive is %s", left, dead, alive)
+			}
+			s.MustExec("UPDATE cmsjobs_backup_locks SET expires_at = started_at WHERE name LIKE 'temporary:%'")
+			if removed, err := h.Sweep(t.Context()); err != nil || len(removed) != 1 || removed[0] != alive {
+				t.Errorf("%v, %v", removed, err)
+			}
+			if again, err := h.Sweep(t.Context()); err != nil || len(again) != 0 {
+				t.Errorf("twice: %v, %v", again, err)
+			}
+		})
+	}
+}
+
+// Names come from a table that others could write to.
+func TestOnlyOurNamesAreDropped(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	t.Setenv("TMPDIR", t.TempDir())
+	h := s.handler(t)
+	victim := filepath.Join(os.TempDir(), "victim")
+	if err := os.Mkdir(victim, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	place := folderPlace(os.TempDir())
+	for _, name := range []string{"folder@" + place + "/victim", "folder@" + place + "/cmsjobs-verify-../../victim", "folder@" + place + "/cmsjobs-verify-aaaaaaaaaaaa/../victim", "mysql@x/cmsjobs"} {
+		s.MustExec(s.Rebind("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, 'x', 'x', 'x', 1, 1)"), temporaryPrefix+name)
+	}
+	if removed, err := h.Sweep(t.Context()); err != nil || len(removed) != 0 {
+		t.Errorf("%v, %v", removed, err)
+	}
+	if _, err := os.Stat(victim); errors.Is(err, os.ErrNotExist) {
+		t.Error("it is gone")
+	}
+}
