@@ -2,9 +2,10 @@ package config
 
 import "time"
 
-// Cache says which of the CMS's caches the cache jobs clear.
+// Cache says which of the CMS's caches the cache jobs clear. What is empty is
+// as the CMS's own config/cache.php, config/database.php and .env have it.
 type Cache struct {
-	Driver string `koanf:"driver"` // file, database, redis
+	Driver string `koanf:"driver"` // file, database, redis, none
 	Prefix string `koanf:"prefix"`
 	Redis  Redis  `koanf:"redis"`
 }
@@ -21,16 +22,13 @@ type Redis struct {
 }
 
 func defaultCache() Cache {
-	return Cache{Driver: "file", Redis: Redis{Address: "127.0.0.1:6379", DB: 1}}
+	return Cache{Redis: Redis{DB: 1}}
 }
 
 func (c Cache) check(r *report) {
-	r.oneOf("cache/driver", c.Driver, "file", "database", "redis", "none")
+	r.oneOf("cache/driver", c.Driver, "", "file", "database", "redis", "none")
 	r.address("cache/redis/address", c.Redis.Address)
 	r.between("cache/redis/db", c.Redis.DB, 0, 1_000_000)
-	if c.Driver == "redis" && c.Prefix == "" && !c.Redis.Own {
-		r.add("cache/prefix", "a Redis that others may use needs the prefix of the CMS's keys (or cache.redis.own: true)")
-	}
 }
 
 // Logs says what logs.cleanup removes. Things that the CMS never prunes are

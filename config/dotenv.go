@@ -27,9 +27,6 @@ var plain = []struct{ name, path string }{
 	{"AWS_BUCKET", "storage/s3/bucket"},
 	{"AWS_ENDPOINT", "storage/s3/endpoint"},
 	{"AWS_USE_PATH_STYLE_ENDPOINT", "storage/s3/path_style"},
-	{"REDIS_USERNAME", "cache/redis/username"},
-	{"REDIS_PASSWORD", "cache/redis/password"},
-	{"REDIS_CACHE_DB", "cache/redis/db"},
 }
 
 // fromDotenv reads what the CMS's .env says of things that we need to know too.
@@ -58,11 +55,6 @@ func fromDotenv(dir string) ([]setting, error) {
 	}
 	say("mail/driver", mailDriver(env.String("MAIL_MAILER", env.String("MAIL_DRIVER", ""))), "MAIL_MAILER")
 	say("mail/encryption", mailEncryption(env), "MAIL_ENCRYPTION")
-	say("cache/driver", cacheDriver(env.String("CACHE_STORE", env.String("CACHE_DRIVER", ""))), "CACHE_STORE")
-	say("cache/prefix", cachePrefix(env), "CACHE_PREFIX, REDIS_PREFIX, APP_NAME")
-	if host := env.String("REDIS_HOST", ""); host != "" {
-		say("cache/redis/address", net.JoinHostPort(strings.TrimPrefix(host, "tls://"), env.String("REDIS_PORT", "6379")), "REDIS_HOST")
-	}
 	return layer, nil
 }
 
@@ -135,44 +127,6 @@ func mailEncryption(env cms.Env) string {
 		return "starttls"
 	}
 	return ""
-}
-
-func cacheDriver(store string) string {
-	switch store {
-	case "file", "database", "redis":
-		return store
-	case "":
-		return ""
-	}
-	return "none" // array, apc, memcached: nothing that we could reach
-}
-
-// cachePrefix is what the keys of the CMS's cache begin with, as Laravel's
-// config/cache.php and config/database.php put it together. In Redis both the
-// connection's prefix and the cache's stand before a key.
-func cachePrefix(env cms.Env) string {
-	app := slugged(env.String("APP_NAME", "laravel"))
-	prefix := env.String("CACHE_PREFIX", app+"_cache_")
-	if env.String("CACHE_STORE", env.String("CACHE_DRIVER", "")) == "redis" {
-		return env.String("REDIS_PREFIX", app+"_database_") + prefix
-	}
-	return env.String("CACHE_PREFIX", "")
-}
-
-// slugged is Laravel's Str::slug($name, '_') for names in ASCII.
-func slugged(name string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(name) {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			b.WriteRune(r)
-		case r == '_' || r == '-' || r == ' ':
-			if b.Len() > 0 && !strings.HasSuffix(b.String(), "_") {
-				b.WriteByte('_')
-			}
-		}
-	}
-	return strings.TrimRight(b.String(), "_")
 }
 
 func first(values ...string) string {

@@ -23,8 +23,8 @@ func (a *app) analyticsCommand() *cobra.Command {
 func (a *app) analyticsImportCommand() *cobra.Command {
 	var host string
 	c := &cobra.Command{Use: "import FILE...", Short: "Read access logs of nginx, Apache or Caddy, plain or gzipped", Args: cobra.MinimumNArgs(1),
-		Long: `Reads access logs. The same log may be given again, also when it has grown or was rotated: what was read
-is not read twice. Afterwards "cmsjobs analytics process" (or the hourly job) adds it up.`,
+		Long: `Reads access logs. The same log may be given again, also when it has grown, was cut, rotated or compressed:
+a view that is stored already is known by its content. Afterwards "cmsjobs analytics process" (or the hourly job) adds it up.`,
 		Example: "  cmsjobs analytics import access.log\n  cmsjobs analytics import --host www.example.com access.log.*.gz",
 		RunE: func(c *cobra.Command, files []string) error {
 			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
@@ -39,7 +39,7 @@ is not read twice. Afterwards "cmsjobs analytics process" (or the hourly job) ad
 					all[name] = done
 					cells = append(cells, []string{name, n(done.Lines), n(done.Views), n(done.Skipped), n(done.Bad), n(done.Already)})
 				}
-				return a.list(all, []string{"LOG", "LINES", "VIEWS", "SKIPPED", "BAD", "READ BEFORE"}, cells, "")
+				return a.list(all, []string{"LOG", "LINES", "VIEWS", "SKIPPED", "BAD", "KNOWN"}, cells, "")
 			})
 		}}
 	c.Flags().StringVar(&host, "host", "", "the site's host, for logs that do not name it (default: the CMS's)")

@@ -42,6 +42,18 @@ func cacheHandler(registry *jobs.Registry, r *rooms) error {
 	return nil
 }
 
+// cachePrefix is what the keys of the CMS's database cache begin with.
+func (r *rooms) cachePrefix() (string, error) {
+	if prefix := r.config.Cache.Prefix; prefix != "" {
+		return prefix, nil
+	}
+	store, err := r.site.CacheStore("database")
+	if err != nil {
+		return "", err
+	}
+	return store.Prefixes[0], nil
+}
+
 // notifyHandler joins the ways in which administrators are told.
 func notifyHandler(registry *jobs.Registry, r *rooms) error {
 	c := r.config.Notify

@@ -91,7 +91,11 @@ func (r *rooms) sitemapTarget() (sitemap.Target, error) {
 		}
 		return sitemap.Bucket(bucket, keyPrefix(c.Dir)), nil
 	case c.Target == "cache":
-		return sitemap.CacheTable(cms.CacheTable{Site: r.site, Prefix: r.config.Cache.Prefix}, r.now), nil
+		prefix, err := r.cachePrefix()
+		if err != nil {
+			return nil, err
+		}
+		return sitemap.CacheTable(cms.CacheTable{Site: r.site, Prefix: prefix}, r.now), nil
 	case r.site.Root == "" && c.Dir == "":
 		r.log.Debug("no sitemaps here: the CMS's folder is not known (cms.dir, or sitemap.dir)")
 		return nil, nil

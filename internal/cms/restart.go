@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha1"
 	"database/sql"
-
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms/laravel"
 )
 
 // restartKey is where "php artisan queue:restart" leaves the moment in the
@@ -24,11 +27,18 @@ const restartKey = "illuminate:queue:restart"
 // elsewhere. prefix is the cache's own, where the configuration names it; else
 // it is made as the CMS makes it.
 func (s *Site) QueueRestartedAt(ctx context.Context, prefix string) (time.Time, error) {
-	switch s.Env.String("CACHE_STORE", s.Env.String("CACHE_DRIVER", "file")) {
+	store, err := s.CacheStore("")
+	if err != nil {
+		return time.Time{}, fmt.Errorf("looking for PHP's queue:restart: %w", err)
+	}
+	if prefix != "" {
+		store.Prefixes = []string{prefix}
+	}
+	switch store.Driver {
 	case "file":
 		return s.restartInFile()
 	case "database":
-		return s.restartInTable(ctx, prefix)
+		return s.restartInTable(ctx, store)
 	}
 	return time.Time{}, nil
 }
@@ -60,20 +70,25 @@ func (s *Site) restartInFile() (time.Time, error) {
 }
 
 // restartInTable reads the entry of the database store.
-func (s *Site) restartInTable(ctx context.Context, prefix string) (time.Time, error) {
-	name := strings.ToLower(s.Env.String("APP_NAME", "laravel"))
-	slug := func(dash string) string {
-		return strings.Join(strings.Fields(strings.NewReplacer("-", " ", "_", " ").Replace(name)), dash)
+func (s *Site) restartInTable(ctx context.Context, store laravel.CacheStore) (time.Time, error) {
+	if !tableName.MatchString(s.Prefix + store.Table) {
+		return time.Time{}, fmt.Errorf("the CMS's cache table %q is no table name", store.Table)
 	}
-	prefixes := []any{prefix + restartKey, s.Env["CACHE_PREFIX"] + restartKey, slug("-") + "-cache-" + restartKey, slug("_") + "_cache_" + restartKey}
+	keys := make([]string, len(store.Prefixes))
+	for i, prefix := range store.Prefixes {
+		keys[i] = prefix + restartKey
+	}
+	query, args, err := sqlx.In(fmt.Sprintf("SELECT value FROM %s WHERE %s IN (?)", s.quote(s.Table(store.Table)), s.quote("key")), keys)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("looking for PHP's queue:restart: %w", err)
+	}
 	var value string
-	query := fmt.Sprintf("SELECT value FROM %s WHERE %s IN (?, ?, ?, ?)", s.quote(s.Table("cache")), s.quote("key"))
-	err := s.DB.GetContext(ctx, &value, s.DB.Rebind(query), prefixes...)
+	err = s.DB.GetContext(ctx, &value, s.DB.Rebind(query), args...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, nil
 	}
 	if err != nil {
-		if there, look := s.HasTable(ctx, "cache"); look == nil && !there {
+		if there, look := s.HasTable(ctx, store.Table); look == nil && !there {
 			return time.Time{}, nil
 		}
 		return time.Time{}, fmt.Errorf("looking for PHP's queue:restart: %w", err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms/laravel"
 )
 
 // Site is one CMS: its database and, where it is known, its folder.
@@ -48,6 +50,20 @@ func (s *Site) under(name string) string {
 		return ""
 	}
 	return filepath.Join(s.Root, name)
+}
+
+// CacheStore is where the CMS keeps cached entries: the store that is named, or
+// the CMS's own default where name is "". It is read each time, as an
+// administrator may change the files.
+func (s *Site) CacheStore(name string) (laravel.CacheStore, error) {
+	c, err := laravel.Open(s.Root, s.Env, "cache", "database")
+	if err != nil {
+		return laravel.CacheStore{}, err
+	}
+	if name != "" {
+		return c.CacheStoreNamed(name), nil
+	}
+	return c.CacheStore(), nil
 }
 
 // URL is the site's address without a slash at the end: FORCE_ROOT_URL, else

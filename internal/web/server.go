@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -320,16 +321,34 @@ func quiet(path string) bool {
 	return false
 }
 
+// fromVisitors are the paths that the site's visitors call, not its people.
+func fromVisitors(path string) bool {
+	return path == "/collect" || strings.HasPrefix(path, "/collect/") || path == "/collect.js"
+}
+
+// accessLog writes a line for each request. Those of the site's visitors,
+// hundreds a second, are logged without an address, and only when debugging
+// unless they failed here.
 func (s *Server) accessLog(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		start := s.cfg.Now()
 		if err := next(c); err != nil {
 			s.answerError(err, c)
 		}
-		if status := c.Response().Status; !quiet(c.Path()) || status >= 500 {
-			s.cfg.Log.Info("request", "request", c.Response().Header().Get(echo.HeaderXRequestID), "method", c.Request().Method,
-				"path", c.Request().URL.Path, "status", status, "bytes", c.Response().Size, "duration", s.cfg.Now().Sub(start), "address", c.RealIP(), "who", who(c).Name)
+		status := c.Response().Status
+		if quiet(c.Path()) && status < 500 {
+			return nil
 		}
+		level := slog.LevelInfo
+		fields := []any{"request", c.Response().Header().Get(echo.HeaderXRequestID), "method", c.Request().Method,
+			"path", c.Request().URL.Path, "status", status, "bytes", c.Response().Size, "duration", s.cfg.Now().Sub(start)}
+		switch visitor := fromVisitors(c.Request().URL.Path); {
+		case visitor && status < 500:
+			level = slog.LevelDebug
+		case !visitor:
+			fields = append(fields, "address", c.RealIP(), "who", who(c).Name)
+		}
+		s.cfg.Log.Log(c.Request().Context(), level, "request", fields...)
 		return nil
 	}
 }

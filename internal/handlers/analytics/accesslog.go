@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/netip"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -51,7 +53,7 @@ func parseCaddy(line []byte) (View, error) {
 	if err != nil || seconds <= 0 || seconds > 1e11 {
 		return View{}, errors.New("the line has no time")
 	}
-	v := View{At: time.UnixMilli(int64(seconds * 1000)), Host: c.Request.Host, Address: c.Request.ClientIP,
+	v := View{At: time.UnixMilli(int64(seconds * 1000)), Host: nameOnly(c.Request.Host), Address: c.Request.ClientIP,
 		Referrer: c.Request.Headers.Get("Referer"), Agent: c.Request.Headers.Get("User-Agent"), Prefetch: prefetched(c.Request.Headers)}
 	if v.Address == "" {
 		v.Address = c.Request.RemoteIP
@@ -59,33 +61,41 @@ func parseCaddy(line []byte) (View, error) {
 	return pageView(v, c.Request.Method, c.Request.URI, c.Status)
 }
 
+// nameOnly leaves out a host that is an address: clients that call the server
+// by it, or write any other into the header.
+func nameOnly(host string) string {
+	if hostName.MatchString(host) {
+		return host
+	}
+	return ""
+}
+
+// stamped finds the time of a line. No server writes a quote into a user's name
+// (nginx: \x22, Apache: \"), so that the first time before a quote is the
+// server's own.
+var stamped = regexp.MustCompile(` \[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "`)
+
+// hostName is what may stand in front as a virtual host: a name, with a port or
+// without, not an address.
+var hostName = regexp.MustCompile(`^(?i:[a-z0-9_]([a-z0-9_-]*[a-z0-9])?\.)*[a-z]([a-z0-9-]*[a-z0-9])?\.?(:\d{1,5})?$`)
+
 // parseCombined reads: [host] address ident user [time] "request" status size ["referrer" "agent"] …
 func parseCombined(line string) (View, error) {
 	bad := errors.New("not a line of an access log")
-	head, rest, ok := strings.Cut(line, " [")
-	if !ok {
+	found := stamped.FindStringSubmatchIndex(line)
+	if found == nil {
 		return View{}, bad
 	}
-	stamp, rest, ok := strings.Cut(rest, "] ")
-	if !ok {
-		return View{}, bad
-	}
-	at, err := time.Parse("02/Jan/2006:15:04:05 -0700", stamp)
+	at, err := time.Parse("02/Jan/2006:15:04:05 -0700", line[found[2]:found[3]])
 	if err != nil {
 		return View{}, bad
 	}
-	request, rest, err := quotedField(rest)
+	request, rest, err := quotedField(line[found[1]-1:])
 	if err != nil {
 		return View{}, bad
 	}
 	v := View{At: at}
-	fields := strings.Fields(head)
-	switch {
-	case len(fields) >= 4: // a virtual host in front
-		v.Host, v.Address = fields[0], fields[1]
-	case len(fields) >= 1:
-		v.Address = fields[0]
-	default:
+	if v.Host, v.Address, err = lineHead(line[:found[0]]); err != nil {
 		return View{}, bad
 	}
 	numbers := strings.SplitN(strings.TrimSpace(rest), " ", 3)
@@ -107,6 +117,35 @@ func parseCombined(line string) (View, error) {
 	}
 	uri, _, _ = strings.Cut(uri, " ")
 	return pageView(v, method, uri, status)
+}
+
+// lineHead reads what stands before the time. The user's name may hold blanks
+// and anything else that a client chose: it must not be taken for the host or
+// the address. An address in the host's place is the server's own.
+func lineHead(head string) (host, address string, err error) {
+	fields := strings.Fields(head)
+	if len(fields) < 2 {
+		if len(fields) == 1 && isAddress(fields[0]) {
+			return "", fields[0], nil
+		}
+		return "", "", errors.New("no address")
+	}
+	switch {
+	case isAddress(fields[1]) && hostName.MatchString(fields[0]):
+		return fields[0], fields[1], nil
+	case isAddress(fields[1]) && isAddress(fields[0]):
+		return "", fields[1], nil
+	case isAddress(fields[0]):
+		return "", fields[0], nil
+	case hostName.MatchString(fields[0]) && fields[1] == "-": // a server that looks up its visitors' names
+		return "", fields[0], nil
+	}
+	return "", "", errors.New("no address")
+}
+
+func isAddress(s string) bool {
+	_, err := netip.ParseAddr(strings.Trim(s, "[]"))
+	return err == nil
 }
 
 // quotedField takes a "…" with \" inside from the front of s.

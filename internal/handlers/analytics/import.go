@@ -6,12 +6,13 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
-	"database/sql"
-	"encoding/hex"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -21,35 +22,24 @@ type Imported struct {
 	Views   int64 `json:"views"`   // page views stored, bots included
 	Skipped int64 `json:"skipped"` // assets, redirects, errors, posts
 	Bad     int64 `json:"bad"`     // lines of no known format
-	Already int64 `json:"already"` // lines that an earlier import had read
+	Already int64 `json:"already"` // page views that are there from an earlier import
 	TooOld  int64 `json:"tooOld"`  // older than raw rows are kept
 }
 
-const (
-	fingerprint = 4 << 10 // so many first bytes tell logs apart
-	importBatch = 5000
-)
+const importBatch = 5000
 
 // Import reads an access log, plain or gzipped, in the formats of nginx,
 // Apache and Caddy. host is used for lines that name none; "" is the CMS's own.
-// It may be stopped
-// at any time and called again with the same log, also when that has grown:
-// lines that were read are not read again, and a line that is read twice makes
-// one row. progress is told how many bytes of r were used.
+// It may be stopped at any time and called again: a view that is stored already
+// is known by its content, whatever the log's name, length, beginning or
+// compression, and also when the day's salt is gone. progress is told how many
+// bytes of r were used.
 func (h *Handler) Import(ctx context.Context, name, host string, r io.Reader, progress func(bytes int64)) (Imported, error) {
 	var done Imported
 	counted := &countingReader{r: r, told: progress}
 	text, err := plain(bufio.NewReaderSize(counted, 64<<10))
 	if err != nil {
 		return done, fmt.Errorf("reading %s: %w", name, err)
-	}
-	source, number, err := sourceOf(text)
-	if err != nil {
-		return done, fmt.Errorf("reading %s: %w", name, err)
-	}
-	done.Already, err = h.readSoFar(ctx, source)
-	if err != nil {
-		return done, err
 	}
 	zone, err := h.Site.Zone(ctx)
 	if err != nil {
@@ -58,7 +48,7 @@ func (h *Handler) Import(ctx context.Context, name, host string, r io.Reader, pr
 	if host == "" {
 		host = cmp.Or(h.ownHost(), "unknown")
 	}
-	in := importer{h: h, name: name, host: host, source: source, number: number, zone: zone, done: &done}
+	in := importer{h: h, name: name, host: host, zone: zone, done: &done, equal: map[uint64]uint32{}}
 	return done, in.run(ctx, text)
 }
 
@@ -78,41 +68,18 @@ func plain(r *bufio.Reader) (*bufio.Reader, error) {
 	return bufio.NewReaderSize(z, 64<<10), nil
 }
 
-// sourceOf names a log by its first line, which stays when the log grows or is
-// rotated under another name.
-func sourceOf(text *bufio.Reader) (string, uint64, error) {
-	head, err := text.Peek(fingerprint)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
-		return "", 0, err
-	}
-	if i := bytes.IndexByte(head, '\n'); i >= 0 {
-		head = head[:i]
-	}
-	sum := fnv.New64a()
-	sum.Write(head)
-	return hex.EncodeToString(sum.Sum(nil)), sum.Sum64(), nil
-}
-
-func (h *Handler) readSoFar(ctx context.Context, source string) (int64, error) {
-	var lines int64
-	err := h.DB.GetContext(ctx, &lines, h.DB.Rebind("SELECT lines_read FROM cmsjobs_analytics_imports WHERE source = ?"), source)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("looking up how far the log was read: %w", err)
-	}
-	return lines, nil
-}
-
 // importer is one import under way.
 type importer struct {
 	h          *Handler
 	name, host string
-	source     string
-	number     uint64
 	zone       *time.Location
 	done       *Imported
 	rows       []row
 	line       int64
 	oldest     time.Time
+	// equal counts the views with one digest: several visitors may ask for the
+	// same thing in the same second. older is equal before it was full.
+	equal, older map[uint64]uint32
 }
 
 func (in *importer) run(ctx context.Context, text *bufio.Reader) error {
@@ -128,16 +95,13 @@ func (in *importer) run(ctx context.Context, text *bufio.Reader) error {
 			return errors.Join(fmt.Errorf("reading %s after line %d: %w", in.name, in.line, err), in.flush(ctx))
 		}
 		in.line++
-		if in.line <= in.done.Already {
-			continue
-		}
 		in.done.Lines++
 		if err != nil {
 			in.done.Bad++
 		} else if err := in.add(ctx, line); err != nil {
 			return err
 		}
-		if len(in.rows) >= importBatch || in.done.Lines%100_000 == 0 {
+		if len(in.rows) >= importBatch {
 			if err := in.flush(ctx); err != nil {
 				return err
 			}
@@ -178,7 +142,7 @@ func (in *importer) add(ctx context.Context, line []byte) error {
 	if v.Host == "" {
 		v.Host = in.host
 	}
-	v.Nonce = lineNonce(in.number, in.line)
+	v.Nonce = in.nonce(v)
 	r, err := in.h.row(ctx, v, in.zone)
 	if err != nil {
 		return err
@@ -188,24 +152,98 @@ func (in *importer) add(ctx context.Context, line []byte) error {
 	return nil
 }
 
-// flush writes what was read and notes how far that was, in this order: after
-// a crash between the two the lines are read again and make the same rows.
+// maxEqual bounds the memory for digests: equal views that are further apart in
+// a log than so many others are not told apart.
+const maxEqual = 200_000
+
+// nonce is made of what the view is, and of how many like it came before in the
+// log: the same view makes the same nonce in every copy of the log.
+func (in *importer) nonce(v View) (n [8]byte) {
+	digest := contentDigest(v)
+	if len(in.equal) >= maxEqual {
+		in.older, in.equal = in.equal, map[uint64]uint32{}
+	}
+	before := max(in.equal[digest], in.older[digest])
+	in.equal[digest] = before + 1
+	binary.BigEndian.PutUint64(n[:], digest+uint64(before)*0x9e3779b97f4a7c15)
+	return n
+}
+
+// contentDigest is a digest of a view. Of the address there are eight bits of a
+// hash in it, which 16 million IPv4 addresses share: enough to keep two
+// visitors apart who do the same in the same second, of which two web servers
+// write two logs, and too few to find out who it was.
+func contentDigest(v View) uint64 {
+	address := sha256.Sum256([]byte("address " + v.Address))
+	h := sha256.New()
+	fmt.Fprintf(h, "%d\x00%s\x00%s\x00%s\x00%s\x00%s\x00%v", v.At.UnixMilli(), cleanHost(v.Host), v.Path, v.Query, v.Referrer, v.Agent, v.Prefetch)
+	h.Write(address[:1])
+	return binary.BigEndian.Uint64(h.Sum(nil))
+}
+
+// flush writes the views that are not there yet.
 func (in *importer) flush(ctx context.Context) error {
-	late, err := in.h.keep(ctx, in.rows)
+	before := len(in.rows)
+	rows, err := in.h.absent(ctx, in.rows)
 	if err != nil {
 		return err
 	}
-	in.done.TooOld, in.done.Views = in.done.TooOld+late, in.done.Views-late
-	in.rows = in.rows[:0]
-	query := "INSERT INTO cmsjobs_analytics_imports (source, name, lines_read, updated) VALUES (?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET lines_read = excluded.lines_read, name = excluded.name, updated = excluded.updated"
-	if in.h.DB.DriverName() == "mysql" {
-		query = "INSERT INTO cmsjobs_analytics_imports (source, name, lines_read, updated) VALUES (?, ?, ?, ?) ON DUPLICATE KEY UPDATE lines_read = VALUES(lines_read), name = VALUES(name), updated = VALUES(updated)"
-	}
-	_, err = in.h.DB.ExecContext(ctx, in.h.DB.Rebind(query), in.source, clean(in.name, 500), in.line, in.h.Now().Unix())
+	there := int64(before - len(rows))
+	late, err := in.h.keep(ctx, rows)
 	if err != nil {
-		return fmt.Errorf("noting how far %s was read: %w", in.name, err)
+		return err
 	}
+	in.done.Already += there
+	in.done.TooOld += late
+	in.done.Views -= late + there
+	in.rows = in.rows[:0]
 	return nil
+}
+
+// noncesAtOnce is how many nonces one statement looks up.
+const noncesAtOnce = 500
+
+// absent leaves out the rows whose day and nonce are stored. The visitor is no
+// help: it is hashed with a salt that lives for 48 hours.
+func (h *Handler) absent(ctx context.Context, rows []row) ([]row, error) {
+	byDay := map[string][]row{}
+	for _, r := range rows {
+		byDay[r.day] = append(byDay[r.day], r)
+	}
+	fresh := rows[:0]
+	for day, all := range byDay {
+		for part := range slices.Chunk(all, noncesAtOnce) {
+			known, err := h.nonces(ctx, day, part)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range part {
+				if !known[r.nonce] {
+					fresh = append(fresh, r)
+				}
+			}
+		}
+	}
+	return fresh, nil
+}
+
+func (h *Handler) nonces(ctx context.Context, day string, rows []row) (map[[8]byte]bool, error) {
+	args := []any{day}
+	for i := range rows {
+		args = append(args, rows[i].nonce[:])
+	}
+	query := "SELECT nonce FROM cmsjobs_page_views WHERE day = ? AND nonce IN (" + strings.TrimSuffix(strings.Repeat("?,", len(rows)), ",") + ")"
+	var found [][]byte
+	if err := h.DB.SelectContext(ctx, &found, h.DB.Rebind(query), args...); err != nil {
+		return nil, fmt.Errorf("looking for views that are stored already: %w", err)
+	}
+	known := map[[8]byte]bool{}
+	for _, nonce := range found {
+		if len(nonce) == 8 {
+			known[[8]byte(nonce)] = true
+		}
+	}
+	return known, nil
 }
 
 // countingReader tells how much was read.

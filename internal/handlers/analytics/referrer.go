@@ -4,11 +4,14 @@ import (
 	"bufio"
 	_ "embed"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
 // referrerGroups puts hosts that are one source under one name.
 var referrerGroups = []struct{ suffix, name string }{
+	{"mail.", "Mail"}, {"com.google.android.gm", "Mail"}, {"inbox.google.com", "Mail"},
+	{"org.telegram.messenger", "Telegram"}, {"com.google.android.googlequicksearchbox", "Google"},
 	{"google.", "Google"}, {"bing.com", "Bing"}, {"duckduckgo.com", "DuckDuckGo"}, {"yahoo.", "Yahoo"}, {"yandex.", "Yandex"},
 	{"baidu.com", "Baidu"}, {"ecosia.org", "Ecosia"}, {"qwant.com", "Qwant"}, {"startpage.com", "Startpage"}, {"coccoc.com", "Cốc Cốc"},
 	{"search.brave.com", "Brave"}, {"kagi.com", "Kagi"}, {"facebook.com", "Facebook"}, {"fb.me", "Facebook"}, {"instagram.com", "Instagram"},
@@ -16,7 +19,6 @@ var referrerGroups = []struct{ suffix, name string }{
 	{"youtube.com", "YouTube"}, {"youtu.be", "YouTube"}, {"pinterest.", "Pinterest"}, {"tiktok.com", "TikTok"}, {"zalo.me", "Zalo"},
 	{"t.me", "Telegram"}, {"telegram.org", "Telegram"}, {"news.ycombinator.com", "Hacker News"}, {"github.com", "GitHub"},
 	{"chatgpt.com", "ChatGPT"}, {"perplexity.ai", "Perplexity"}, {"claude.ai", "Claude"}, {"wikipedia.org", "Wikipedia"},
-	{"mail.", "Mail"}, {"com.google.android.gm", "Mail"},
 }
 
 // referrerGroup names where a visitor came from: a well-known source, else the
@@ -41,11 +43,19 @@ func referrerGroup(referrer, site string) string {
 	return clean(host, 191)
 }
 
-// matchesGroup: "google." is any google.tld and its sub-domains, "mail." any
-// host that begins so, "bing.com" that domain and its sub-domains.
+// ending is what follows the name in "google.": a top-level domain, or a
+// country's second level (co.uk, com.vn).
+var ending = regexp.MustCompile(`^([a-z]{2,}|(com?|net|org|ne|or)\.[a-z]{2})$`)
+
+// matchesGroup: "google." is google.tld and its sub-domains, "mail." any host
+// that begins so, "bing.com" that domain and its sub-domains.
 func matchesGroup(host, suffix string) bool {
+	if suffix == "mail." {
+		return strings.HasPrefix(host, suffix)
+	}
 	if strings.HasSuffix(suffix, ".") {
-		return strings.HasPrefix(host, suffix) || strings.Contains(host, "."+suffix) && suffix != "mail."
+		at := strings.LastIndex("."+host, "."+suffix)
+		return at >= 0 && ending.MatchString(host[at+len(suffix):])
 	}
 	return host == suffix || strings.HasSuffix(host, "."+suffix)
 }

@@ -2,7 +2,6 @@ package analytics
 
 import (
 	"crypto/rand"
-	"encoding/binary"
 	"net/url"
 	"strings"
 	"time"
@@ -49,13 +48,6 @@ type row struct {
 
 func randomNonce() (n [8]byte) {
 	_, _ = rand.Read(n[:]) // crypto/rand never fails (Go 1.24)
-	return n
-}
-
-// lineNonce is the nonce of a line of an imported log: importing it again
-// makes the same row.
-func lineNonce(source uint64, line int64) (n [8]byte) {
-	binary.BigEndian.PutUint64(n[:], source*0x9e3779b97f4a7c15+uint64(line))
 	return n
 }
 

@@ -16,6 +16,8 @@ type part struct {
 	views     bool     // compiled templates
 	bootstrap []string // file patterns under bootstrap/cache
 	flush     bool     // the whole store
+	tags      []string // as they were asked for: Laravel's own, where the store has tags
+	unknown   []string // those among them that mean nothing to the CMS
 }
 
 // What a page shows besides its text is cached by the shortcodes and widgets
@@ -42,14 +44,14 @@ var parts = map[string]part{
 }
 
 // partOf merges what the payload asks for.
-func partOf(p ClearPayload, r *Report) part {
+func partOf(p ClearPayload) part {
 	if p.ClearAll {
 		return part{flush: true, views: true, bootstrap: []string{"config.php", "routes*.php", "events.php"}}
 	}
 	if len(p.Tags) == 0 {
 		return part{flush: true, views: true}
 	}
-	var all part
+	all := part{tags: p.Tags}
 	for _, tag := range p.Tags {
 		one, known := parts[strings.ToLower(strings.TrimSpace(tag))]
 		switch {
@@ -57,15 +59,13 @@ func partOf(p ClearPayload, r *Report) part {
 		case strings.Contains(tag, `\`):
 			one = part{groups: []string{tag}}
 		default:
-			r.note("the CMS stores nothing under the tag %q, so the whole cache store was cleared", tag)
-			one = part{flush: true}
+			all.unknown = append(all.unknown, tag)
 		}
 		all.groups = append(all.groups, one.groups...)
 		all.keys = append(all.keys, one.keys...)
 		all.prefixes = append(all.prefixes, one.prefixes...)
 		all.bootstrap = append(all.bootstrap, one.bootstrap...)
 		all.views = all.views || one.views
-		all.flush = all.flush || one.flush
 	}
 	slices.Sort(all.prefixes)
 	all.prefixes = slices.Compact(all.prefixes)
@@ -74,7 +74,7 @@ func partOf(p ClearPayload, r *Report) part {
 
 func (h *Handler) clear(ctx context.Context, _ jobs.Job, p ClearPayload) error {
 	r := &Report{DryRun: p.DryRun}
-	what := partOf(p, r)
+	what := partOf(p)
 	steps := []step{}
 	if s, err := h.store(); err != nil {
 		r.failed("the cache store", err)
@@ -92,6 +92,16 @@ func (h *Handler) clear(ctx context.Context, _ jobs.Job, p ClearPayload) error {
 }
 
 func (h *Handler) clearStore(ctx context.Context, s store, what part, r *Report) error {
+	there, err := s.forgetTags(ctx, what.tags, r)
+	if err != nil {
+		return err
+	}
+	for _, tag := range what.unknown {
+		if !slices.Contains(there, tag) {
+			r.note("nothing is stored under the tag %q, so the whole cache store was cleared", tag)
+			what.flush = true
+		}
+	}
 	if what.flush {
 		if err := s.flush(ctx, r); err != nil {
 			return err
@@ -147,6 +157,8 @@ func (h *Handler) bestEffort(ctx context.Context, r *Report, steps []step) error
 		case err != nil:
 			r.failed(s.name, err)
 			h.logger.WarnContext(ctx, "a part of a cleaning failed", "part", s.name, "error", err)
+		case r.Untouched > 0:
+			h.logger.WarnContext(ctx, "the CMS's cache was to be cleared, but nothing was removed", "part", s.name, "entries", r.Untouched)
 		}
 	}
 	return r.finish(ctx)

@@ -5,9 +5,14 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms/laravel"
 )
 
-type databaseStore struct{ h *Handler }
+type databaseStore struct {
+	h *Handler
+	laravel.CacheStore
+}
 
 func (s databaseStore) name() string { return "database" }
 
@@ -15,8 +20,7 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9_]{1,50}$`)
 
 // tables are the store's own and the one of its locks (config/cache.php).
 func (s databaseStore) tables() (entries, locks string, err error) {
-	env := s.h.site.Env
-	entries, locks = env.String("DB_CACHE_TABLE", "cache"), env.String("DB_CACHE_LOCK_TABLE", "cache_locks")
+	entries, locks = s.Table, s.LockTable
 	if !plainName.MatchString(entries) || !plainName.MatchString(locks) {
 		return "", "", fmt.Errorf("the CMS's cache tables %q and %q are no table names", entries, locks)
 	}
@@ -26,7 +30,30 @@ func (s databaseStore) tables() (entries, locks string, err error) {
 // flush removes the site's entries, not another site's that shares the table.
 // Locks stay: somebody may hold one.
 func (s databaseStore) flush(ctx context.Context, r *Report) error {
-	return s.forgetPrefixes(ctx, []string{""}, r)
+	table, _, err := s.tables()
+	if err != nil {
+		return err
+	}
+	if err := s.forgetPrefixes(ctx, []string{""}, r); err != nil || r.Rows[table] > 0 {
+		return err
+	}
+	there, err := s.h.site.HasTable(ctx, table)
+	if err != nil || !there {
+		return err
+	}
+	var n int64
+	if err := s.h.site.DB.GetContext(ctx, &n, "SELECT COUNT(*) FROM "+s.h.quote(s.h.site.Table(table))); err != nil {
+		return counting(table, err)
+	}
+	if n > 0 {
+		nothing(s.CacheStore, n, "the table "+table, r)
+	}
+	return nil
+}
+
+// forgetTags has nothing to do: this store has no tags.
+func (s databaseStore) forgetTags(context.Context, []string, *Report) ([]string, error) {
+	return nil, nil
 }
 
 // expired removes what is over, whoever's it is. Expired locks are free.
@@ -50,7 +77,7 @@ func (s databaseStore) forget(ctx context.Context, keys []string, r *Report) err
 		return err
 	}
 	var full []string
-	for _, prefix := range s.h.prefixes() {
+	for _, prefix := range s.Prefixes {
 		for _, key := range keys {
 			full = append(full, prefix+key)
 		}
@@ -63,12 +90,16 @@ func (s databaseStore) forgetPrefixes(ctx context.Context, prefixes []string, r 
 	if err != nil {
 		return err
 	}
-	for _, site := range s.h.prefixes() {
+	for _, site := range s.Prefixes {
+		before := r.Rows[table]
 		for _, prefix := range prefixes {
 			p := pruning{table: table, key: "key", where: s.h.quote("key") + " LIKE ? ESCAPE '!'", args: []any{like(site + prefix)}}
 			if err := s.h.prune(ctx, p, r); err != nil {
 				return err
 			}
+		}
+		if r.Rows[table] > before { // where the prefix is a guess, the first that is there is the site's
+			return nil
 		}
 	}
 	return nil

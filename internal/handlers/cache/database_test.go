@@ -69,22 +69,6 @@ func TestTheDatabaseStoreKeepsToItsPrefix(t *testing.T) {
 	}
 }
 
-func TestPrefixesAreReadAsTheCMSMakesThem(t *testing.T) {
-	for _, c := range []struct{ name, config, want string }{
-		{"My Shop & Co", `Str::slug((string) env('APP_NAME', 'laravel')).'-cache-'`, "[my-shop-co-cache-]"},
-		{"My Shop", `Str::slug(env('APP_NAME', 'laravel'), '_').'_cache_'`, "[my_shop_cache_]"},
-		{"My_Shop", "", "[my-shop-cache- my_shop_cache_]"},
-	} {
-		h := newHouse(t, jobstest.SQLite, cms.Env{"APP_NAME": c.name})
-		if c.config != "" {
-			h.write("config/cache.php", "<?php return ['prefix' => env('CACHE_PREFIX', "+c.config+")];")
-		}
-		if got := fmt.Sprint(New(h.Config).prefixes()); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-	}
-}
-
 // The promise: a million expired rows go, and another connection never waits
 // 100 ms for a lock. CI runs it with a tenth; CMSJOBS_SOAK=1 with all.
 func TestExpiredRowsGoWithoutAnybodyWaitingForALock(t *testing.T) {

@@ -39,6 +39,9 @@ func (h *Handler) dropGroups(r *Report) error {
 // index.
 func (h *Handler) clearGroups(ctx context.Context, s store, groups []string, r *Report) error {
 	root, err := h.folder(groupsFolder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // no folder, no groups
+	}
 	if err != nil {
 		return fmt.Errorf("the CMS's cache groups: %w", err)
 	}

@@ -16,8 +16,8 @@ import (
 type Config struct {
 	Site    *cms.Site
 	Options Options
-	// OpenRedis connects to the CMS's cache; nil reads the address from the
-	// CMS's .env. The connection is closed after each job.
+	// OpenRedis connects to the CMS's cache; nil reads the server from the
+	// CMS's config/database.php and .env. The connection is closed after each job.
 	OpenRedis func(context.Context) (redis.UniversalClient, error)
 	// CleanQueue cleans the queue's own tables and says what it did, or with
 	// dryRun would do. Without it queue.clean is not registered.
@@ -28,7 +28,7 @@ type Config struct {
 
 // Options are what an owner may set. Zero values mean the defaults.
 type Options struct {
-	// Store is file, database or redis; "" reads CACHE_STORE, CACHE_DRIVER.
+	// Store is file, database or redis; "" is the CMS's default store.
 	Store string
 	// Prefix is put before keys in the database and in Redis; "" reads it as
 	// the CMS does.
@@ -80,9 +80,6 @@ func New(c Config) *Handler {
 	h := &Handler{site: c.Site, options: c.Options.withDefaults(), openRedis: c.OpenRedis, cleanQueue: c.CleanQueue, now: c.Now, logger: c.Logger}
 	if h.logger == nil {
 		h.logger = slog.New(slog.DiscardHandler)
-	}
-	if h.openRedis == nil {
-		h.openRedis = h.dialRedis
 	}
 	return h
 }

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms/laravel"
 )
 
-type redisStore struct{ h *Handler }
+type redisStore struct {
+	h *Handler
+	laravel.CacheStore
+}
 
 func (s redisStore) name() string { return "redis" }
 
@@ -20,7 +23,7 @@ func (s redisStore) name() string { return "redis" }
 func (s redisStore) flush(ctx context.Context, r *Report) error {
 	return s.with(ctx, func(c redis.UniversalClient) error {
 		if !s.h.options.RedisIsOurs {
-			return s.scan(ctx, c, []string{""}, r)
+			return s.flushPrefixes(ctx, c, r)
 		}
 		n, err := c.DBSize(ctx).Result()
 		if err != nil {
@@ -34,6 +37,21 @@ func (s redisStore) flush(ctx context.Context, r *Report) error {
 	})
 }
 
+func (s redisStore) flushPrefixes(ctx context.Context, c redis.UniversalClient, r *Report) error {
+	before := r.Keys
+	if err := s.scan(ctx, c, []string{""}, r); err != nil || r.Keys > before {
+		return err
+	}
+	n, err := c.DBSize(ctx).Result()
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		nothing(s.CacheStore, n, "the Redis database", r)
+	}
+	return nil
+}
+
 // expired has nothing to do: Redis removes what is over itself.
 func (s redisStore) expired(_ context.Context, r *Report) error {
 	r.note("Redis removes expired entries itself")
@@ -42,7 +60,7 @@ func (s redisStore) expired(_ context.Context, r *Report) error {
 
 func (s redisStore) forget(ctx context.Context, keys []string, r *Report) error {
 	return s.with(ctx, func(c redis.UniversalClient) error {
-		for _, prefix := range s.prefixes() {
+		for _, prefix := range s.Prefixes {
 			full := make([]string, len(keys))
 			for i, key := range keys {
 				full[i] = prefix + key
@@ -59,26 +77,12 @@ func (s redisStore) forgetPrefixes(ctx context.Context, prefixes []string, r *Re
 	return s.with(ctx, func(c redis.UniversalClient) error { return s.scan(ctx, c, prefixes, r) })
 }
 
-// prefixes are REDIS_PREFIX followed by the cache's own.
-func (s redisStore) prefixes() []string {
-	if s.h.options.Prefix != "" {
-		return []string{s.h.options.Prefix}
-	}
-	var all []string
-	for _, outer := range prefixes(s.h.site, "REDIS_PREFIX", "database", "config/database.php") {
-		for _, inner := range s.h.prefixes() {
-			all = append(all, outer+inner)
-		}
-	}
-	return all
-}
-
 var errNoPrefix = errors.New("the CMS gives its keys in Redis no prefix, so they cannot be told from others: say that the database is the cache's own, or set CACHE_PREFIX")
 
 // scan unlinks what begins with the site's prefix and one of prefixes. SCAN
 // and UNLINK do not hold up other clients, as KEYS and DEL would.
 func (s redisStore) scan(ctx context.Context, c redis.UniversalClient, prefixes []string, r *Report) error {
-	for _, site := range s.prefixes() {
+	for _, site := range apart(s.Prefixes) {
 		for _, prefix := range prefixes {
 			if site+prefix == "" {
 				return errNoPrefix
@@ -133,7 +137,11 @@ func glob(prefix string) string {
 }
 
 func (s redisStore) with(ctx context.Context, do func(redis.UniversalClient) error) error {
-	c, err := s.h.openRedis(ctx)
+	open := s.h.openRedis
+	if open == nil {
+		open = func(context.Context) (redis.UniversalClient, error) { return dialRedis(s.Redis) }
+	}
+	c, err := open(ctx)
 	if err != nil {
 		return fmt.Errorf("opening the CMS's Redis: %w", err)
 	}
@@ -142,32 +150,4 @@ func (s redisStore) with(ctx context.Context, do func(redis.UniversalClient) err
 		return fmt.Errorf("the CMS's Redis: %w", err)
 	}
 	return nil
-}
-
-// dialRedis reads the "cache" connection as config/database.php does: REDIS_URL
-// or its parts, database REDIS_CACHE_DB (1).
-func (h *Handler) dialRedis(context.Context) (redis.UniversalClient, error) {
-	env := h.site.Env
-	database, err := strconv.Atoi(env.String("REDIS_CACHE_DB", "1"))
-	if err != nil {
-		return nil, fmt.Errorf("REDIS_CACHE_DB is no number: %w", err)
-	}
-	if url := env.String("REDIS_URL", ""); url != "" {
-		o, err := redis.ParseURL(url)
-		if err != nil {
-			return nil, errors.New("REDIS_URL in the CMS's .env is no redis:// address") // the URL may hold a password
-		}
-		if !strings.Contains(strings.TrimPrefix(strings.TrimPrefix(url, "rediss://"), "redis://"), "/") {
-			o.DB = database
-		}
-		return bounded(o), nil
-	}
-	o := &redis.Options{Network: "tcp", Username: env.String("REDIS_USERNAME", ""), Password: env.String("REDIS_PASSWORD", ""), DB: database}
-	host := strings.TrimPrefix(env.String("REDIS_HOST", "127.0.0.1"), "unix://")
-	if strings.HasPrefix(host, "/") {
-		o.Network, o.Addr = "unix", host
-	} else {
-		o.Addr = net.JoinHostPort(strings.Trim(host, "[]"), env.String("REDIS_PORT", "6379"))
-	}
-	return bounded(o), nil
 }

@@ -21,6 +21,9 @@ type Report struct {
 	Bytes   int64            `json:"bytes,omitempty"`
 	Keys    int64            `json:"keys,omitempty"`
 	Rows    map[string]int64 `json:"rows,omitempty"` // by table
+	// Untouched is how many entries a store holds that was to be emptied where
+	// none of them was the site's.
+	Untouched int64 `json:"untouched,omitempty"`
 	// Rotated files were put aside to be compressed, Compressed ones were.
 	Rotated    []string `json:"rotated,omitempty"`
 	Compressed []string `json:"compressed,omitempty"`

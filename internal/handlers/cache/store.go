@@ -3,11 +3,11 @@ package cache
 import (
 	"context"
 	"fmt"
-	"os"
-	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/cms/laravel"
 )
 
 // store is a place where Laravel keeps cached things.
@@ -21,79 +21,56 @@ type store interface {
 	// both without the store's own prefix.
 	forget(ctx context.Context, keys []string, r *Report) error
 	forgetPrefixes(ctx context.Context, prefixes []string, r *Report) error
+	// forgetTags removes the entries that Laravel tagged so (Cache::tags), and
+	// returns the tags that were there. Only Redis has tags.
+	forgetTags(ctx context.Context, tags []string, r *Report) (there []string, err error)
 }
 
-// store finds the CMS's cache store. CACHE_STORE is Laravel 11's name for what
-// was CACHE_DRIVER; file is the CMS's own default.
+// store finds the CMS's cache store, as the CMS's configuration and .env name
+// it, or the one that the owner named.
 func (h *Handler) store() (store, error) {
-	name := h.options.Store
-	if name == "" {
-		name = h.site.Env.String("CACHE_STORE", h.site.Env.String("CACHE_DRIVER", "file"))
-	}
-	switch name {
-	case "file":
-		return fileStore{h}, nil
-	case "database":
-		return databaseStore{h}, nil
-	case "redis":
-		return redisStore{h}, nil
-	}
-	return nil, fmt.Errorf("the CMS's cache store %q cannot be cleared from outside PHP: run `php artisan cache:clear` there", name)
-}
-
-// The word that Laravel's skeletons put behind the site's name: "-cache-"
-// since Laravel 12.2x, "_cache_" before.
-var (
-	newPrefixes   = regexp.MustCompile(`['"]-(cache|database)-['"]`)
-	separatorNone = regexp.MustCompile(`[^\pL\pN\s_-]+`)
-	separatorRuns = regexp.MustCompile(`[\s_-]+`)
-)
-
-// prefixes lists what may stand before a cache key. More than one is returned
-// only where the CMS's config files could not be read: then both spellings
-// that Laravel has had are the site's own.
-func (h *Handler) prefixes() []string {
-	if h.options.Prefix != "" {
-		return []string{h.options.Prefix}
-	}
-	return prefixes(h.site, "CACHE_PREFIX", "cache", "config/cache.php")
-}
-
-// prefixes reads a prefix from the .env, else derives it from the site's name
-// as the CMS's config file does.
-func prefixes(site *cms.Site, key, word, config string) []string {
-	if prefix, set := site.Env[key]; set {
-		return []string{prefix}
-	}
-	name := site.Env.String("APP_NAME", "laravel")
-	fresh, old := slug(name, "-")+"-"+word+"-", slug(name, "_")+"_"+word+"_"
-	text, err := configFile(site.Root, config)
-	switch {
-	case err != nil:
-		return []string{fresh, old}
-	case newPrefixes.MatchString(text):
-		return []string{fresh}
-	}
-	return []string{old}
-}
-
-func configFile(root, name string) (string, error) {
-	if root == "" {
-		return "", errNoFolder
-	}
-	r, err := os.OpenRoot(root)
+	l, err := h.site.CacheStore(h.options.Store)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	defer r.Close()
-	data, err := r.ReadFile(name)
-	return string(data), err
+	if h.options.Prefix != "" {
+		l.Prefixes, l.Known = []string{h.options.Prefix}, true
+	}
+	switch l.Driver {
+	case "file":
+		return h.fileStore(l)
+	case "database":
+		return databaseStore{h, l}, nil
+	case "redis":
+		return redisStore{h, l}, nil
+	}
+	return nil, fmt.Errorf("the CMS's cache store %q cannot be cleared from outside PHP: run `php artisan cache:clear` there", l.Name)
 }
 
-// slug is Laravel's Str::slug for names in Latin letters without accents; a
-// site with another name sets CACHE_PREFIX or the option.
-func slug(name, separator string) string {
-	name = strings.ReplaceAll(strings.ToLower(name), "@", separator+"at"+separator)
-	name = separatorNone.ReplaceAllString(name, "")
-	return strings.Trim(separatorRuns.ReplaceAllString(name, separator), separator)
+// apart are the prefixes under which entries are searched: those that another
+// one of them does not cover already.
+func apart(prefixes []string) []string {
+	return slices.DeleteFunc(slices.Clone(prefixes), func(p string) bool {
+		return slices.ContainsFunc(prefixes, func(other string) bool { return other != p && strings.HasPrefix(p, other) })
+	})
+}
+
+// nothing notes that a clearing removed nothing from a store that holds n
+// entries: the site has none, or its prefix is another one.
+func nothing(s laravel.CacheStore, n int64, where string, r *Report) {
+	from := "read from the CMS's configuration"
+	if !s.Known {
+		from = "guessed: the CMS's config/cache.php could not be read"
+	}
+	r.Untouched = n
+	r.note("nothing was removed: %s holds %d entries, and none begins with %s (%s); if the CMS's cache is not empty, set cache.prefix", where, n,
+		strings.Join(quoted(s.Prefixes), " or "), from)
+}
+
+func quoted(all []string) []string {
+	q := make([]string, len(all))
+	for i, s := range all {
+		q[i] = strconv.Quote(s)
+	}
+	return q
 }

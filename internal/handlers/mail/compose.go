@@ -23,7 +23,8 @@ type letter struct {
 	content     Content
 	files       []file
 	separate    bool
-	dkim        *mail.DKIMSigner
+	dkim        *DKIM
+	unsubscribe []string // addresses of List-Unsubscribe
 }
 
 // group is the recipients that get one and the same message.
@@ -55,6 +56,9 @@ func (h *Handler) letter(ctx context.Context, uuid string, p SendPayload, settin
 		}
 	}
 	if l.from, err = sender(string(p.From), t); err != nil {
+		return l, jobs.Permanent(err)
+	}
+	if l.unsubscribe, err = unsubscribeAddresses(p.Unsubscribe); err != nil {
 		return l, jobs.Permanent(err)
 	}
 	if l.content, err = h.content(ctx, p, settings); err != nil {
@@ -138,6 +142,7 @@ func (l letter) message(g group, date time.Time) message {
 	m.Subject(l.content.Subject)
 	m.SetMessageIDWithValue(l.messageID(g))
 	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no out-of-office answers
+	l.unsubscribeHeaders(m)
 	m.SetDateWithValue(date)
 	l.bodies(m)
 	for _, f := range l.files {
@@ -149,7 +154,7 @@ func (l letter) message(g group, date time.Time) message {
 		m.AttachReadSeeker(f.name, bytes.NewReader(f.content), options...)
 	}
 	if l.dkim != nil {
-		m.SetDKIM(l.dkim)
+		return signedMessage{m, l.dkim, len(l.unsubscribe) > 0}
 	}
 	return m
 }

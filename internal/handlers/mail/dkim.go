@@ -1,16 +1,29 @@
 package mail
 
 import (
+	"bytes"
+	"crypto"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 
+	"github.com/emersion/go-msgauth/dkim"
 	"github.com/wneessen/go-mail"
 )
+
+// DKIM signs mail for one domain (RFC 6376). go-mail's own signer is not used:
+// it breaks its signature where the list of headers is longer than a line
+// (v0.8.1).
+type DKIM struct {
+	domain, selector string
+	key              crypto.Signer
+}
 
 // LoadDKIM reads a private key (PEM, RSA or Ed25519) that signs mail for
 // domain; selector._domainkey.domain is its place in DNS (RFC 6376). A file
 // that others may read is refused.
-func LoadDKIM(domain, selector, keyFile string) (*mail.DKIMSigner, error) {
+func LoadDKIM(domain, selector, keyFile string) (*DKIM, error) {
 	info, err := os.Stat(keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading the DKIM key: %w", err)
@@ -26,5 +39,50 @@ func LoadDKIM(domain, selector, keyFile string) (*mail.DKIMSigner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the DKIM key %s: %w", keyFile, err)
 	}
-	return mail.NewDKIMSigner(domain, selector, key), nil
+	return &DKIM{domain, selector, key}, nil
+}
+
+// signed are the headers under a signature. Those that a mail does not have are
+// named too: nobody on the way can add a Reply-To or Cc.
+var signed = []string{"From", "To", "Cc", "Reply-To", "Subject", "Date", "Message-ID", "MIME-Version", "Content-Type", "Auto-Submitted"}
+
+// listHeaders are signed where they are (RFC 8058, 4). Mailing lists add their
+// own to other mail.
+var listHeaders = []string{"List-Unsubscribe", "List-Unsubscribe-Post"}
+
+// signedMessage is a message with its signature in front.
+type signedMessage struct {
+	message
+	dkim   *DKIM
+	listed bool
+}
+
+// WriteTo writes the signature, then the message.
+func (m signedMessage) WriteTo(w io.Writer) (int64, error) {
+	var text bytes.Buffer
+	if _, err := m.message.WriteTo(&text); err != nil {
+		return 0, err
+	}
+	keys := signed
+	if m.listed {
+		keys = append(slices.Clone(signed), listHeaders...)
+	}
+	signer, err := dkim.NewSigner(&dkim.SignOptions{Domain: m.dkim.domain, Selector: m.dkim.selector, Signer: m.dkim.key, HeaderKeys: keys,
+		HeaderCanonicalization: dkim.CanonicalizationRelaxed, BodyCanonicalization: dkim.CanonicalizationRelaxed})
+	if err != nil {
+		return 0, fmt.Errorf("signing a mail: %w", err)
+	}
+	_, err = signer.Write(text.Bytes())
+	if closed := signer.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return 0, fmt.Errorf("signing a mail: %w", err)
+	}
+	n, err := io.WriteString(w, signer.Signature())
+	if err != nil {
+		return int64(n), err
+	}
+	rest, err := text.WriteTo(w)
+	return int64(n) + rest, err
 }

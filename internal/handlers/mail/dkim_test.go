@@ -10,8 +10,11 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
+	netmail "net/mail"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/emersion/go-msgauth/dkim"
@@ -38,11 +41,19 @@ func TestMailIsSigned(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := handler(t, c)
-			for i := range 2 { // the second over the same connection
-				if _, err := run(t, h, fmt.Sprint("j", i), 1, map[string]any{"to": "Zoë <a@b.example>", "bcc": "c@d.example", "subject": "Chào " + name, "body": "<p>thế giới</p>\r\n.\r\n"}); err != nil {
+			for i := range 4 { // the others over the same connection
+				p := map[string]any{"to": "Zoë <a@b.example>", "bcc": "c@d.example", "subject": "Chào " + name, "body": "<p>thế giới</p>\r\n.\r\n"}
+				if i > 1 {
+					p["cc"], p["replyTo"] = "cc@b.example", "reply@b.example"
+				}
+				if i > 2 {
+					p["unsubscribe"] = "https://shop.example/u/1?k=" + strings.Repeat("x", 100) + " mailto:leave@shop.example"
+				}
+				if _, err := run(t, h, fmt.Sprint("j", i), 1, p); err != nil {
 					t.Fatal(err)
 				}
 			}
+			listed := 0
 			for _, got := range s.all() {
 				checks, err := dkim.VerifyWithOptions(bytes.NewReader(got.data), &dkim.VerifyOptions{LookupTXT: func(domain string) ([]string, error) {
 					if domain != "s1._domainkey.example.com" {
@@ -52,7 +63,24 @@ func TestMailIsSigned(t *testing.T) {
 				}})
 				if err != nil || len(checks) != 1 || checks[0].Err != nil || checks[0].Domain != "example.com" {
 					t.Errorf("%+v, %v", checks, err)
+					continue
 				}
+				parsed, err := netmail.ReadMessage(bytes.NewReader(got.data))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, header := range []string{"From", "To", "Cc", "Reply-To", "Subject", "Date", "Message-Id", "Content-Type", "Mime-Version", "Auto-Submitted", "List-Unsubscribe", "List-Unsubscribe-Post"} {
+					if parsed.Header.Get(header) != "" && !slices.ContainsFunc(checks[0].HeaderKeys, func(k string) bool { return strings.EqualFold(k, header) }) {
+						t.Errorf("%s is not signed", header)
+					}
+				}
+				if one := parsed.Header.Get("List-Unsubscribe-Post"); one != "" && one != "List-Unsubscribe=One-Click" {
+					t.Errorf("List-Unsubscribe-Post: %s", one)
+				}
+				listed += len(parsed.Header["List-Unsubscribe"])
+			}
+			if listed != 1 {
+				t.Errorf("%d mails with List-Unsubscribe, want 1", listed)
 			}
 		})
 	}
@@ -84,5 +112,17 @@ func TestADKIMKeyThatOthersMayReadIsRefused(t *testing.T) {
 	}
 	if _, err := LoadDKIM("example.com", "s", file); err == nil {
 		t.Error("it is taken")
+	}
+}
+
+func TestUnsubscribeAddressesAreHTTPSOrMail(t *testing.T) {
+	for text, good := range map[string]bool{
+		"": true, "https://a.example/u?x=1": true, "mailto:u@a.example?subject=leave": true, "https://a.example/u, mailto:u@a.example": true,
+		"http://a.example/u": false, "https://a.example/u https://b.example/u": false, "javascript:alert(1)": false, "https://a.example/>\r\nBcc:x": false, "ftp": false,
+	} {
+		p := SendPayload{To: Addresses{"a@b.example"}, Text: "x", Unsubscribe: text}
+		if err := p.Validate(); (err == nil) != good {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/wneessen/go-mail"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -64,7 +63,7 @@ type Config struct {
 	// version. nil is the system's roots.
 	TLS *tls.Config
 	// DKIM signs every mail when set; see LoadDKIM.
-	DKIM *mail.DKIMSigner
+	DKIM *DKIM
 	// Templates are ours (templates.Mail()); TemplateFolder holds the operator's
 	// own, which win, file by file. "" is none.
 	Templates      fs.FS

@@ -44,6 +44,9 @@ type SendPayload struct {
 	// Separate sends each recipient of To a mail of their own: they do not see
 	// each other.
 	Separate bool `json:"separate,omitempty"`
+	// Unsubscribe is an https address, a mailto address or both: the mail gets
+	// List-Unsubscribe, and for https the one-click header of RFC 8058.
+	Unsubscribe string `json:"unsubscribe,omitempty"`
 	// MaxAge in seconds: dropped when older at its turn. 0 is the template's.
 	MaxAge int `json:"maxAge,omitempty"`
 }
@@ -77,6 +80,8 @@ func (p *SendPayload) Validate() error {
 	case p.MaxAge < 0:
 		wrong = append(wrong, errors.New("maxAge cannot be negative"))
 	}
+	_, err := unsubscribeAddresses(p.Unsubscribe)
+	wrong = append(wrong, err)
 	for _, a := range p.Attachments {
 		wrong = append(wrong, a.check())
 	}

@@ -77,17 +77,33 @@ func (e *endpoint) send(ctx context.Context, locs []string, s *Submission) error
 // one asked for it, else retry where one may get over it, else give up.
 func (e *endpoint) worst(failed []error) error {
 	all := errors.New(e.hide(errors.Join(failed...).Error()))
-	permanent := true
+	permanent, addresses := true, true
 	for _, err := range failed {
+		addresses = addresses && errors.As(err, new(addressError))
 		if wait, ok := jobs.AsRetryAfter(err); ok {
 			return jobs.RetryAfter(all, wait)
 		}
 		permanent = permanent && jobs.IsPermanent(err)
 	}
-	if permanent {
+	switch {
+	case addresses:
+		return jobs.Permanent(addressError{all})
+	case permanent:
 		return jobs.Permanent(all)
 	}
 	return all
+}
+
+// addressError is a refusal that may be for one address among others.
+type addressError struct{ error }
+
+func (e addressError) Unwrap() error { return e.error }
+
+// ours says whether an address is of the site's host: the only ones that a
+// call may have.
+func (e *endpoint) ours(loc string) bool {
+	u, err := url.Parse(loc)
+	return err == nil && strings.EqualFold(u.Host, e.host)
 }
 
 // hide keeps the key out of logs.
@@ -124,11 +140,11 @@ func (e *endpoint) refusal(host string, resp *http.Response, answer []byte) erro
 	case code == http.StatusTooManyRequests:
 		return jobs.RetryAfter(fmt.Errorf("%s: too many submissions", said), e.retryAfter(resp.Header.Get("Retry-After")))
 	case code == http.StatusBadRequest:
-		return jobs.Permanent(fmt.Errorf("%s: it does not understand the submission; check that the endpoint speaks IndexNow", said))
+		return jobs.Permanent(addressError{fmt.Errorf("%s: it does not understand the submission; check that the endpoint speaks IndexNow", said)})
 	case code == http.StatusForbidden:
 		return jobs.Permanent(fmt.Errorf("%s: it does not accept the key; check that %s shows the key and nothing else to everybody", said, e.keyURL))
 	case code == http.StatusUnprocessableEntity:
-		return jobs.Permanent(fmt.Errorf("%s: the addresses are not of the host %s or the key is not for it; check APP_URL in the CMS's .env", said, e.host))
+		return jobs.Permanent(addressError{fmt.Errorf("%s: the addresses are not of the host %s or the key is not for it; check APP_URL in the CMS's .env", said, e.host)})
 	case code == http.StatusRequestTimeout || code >= 500:
 		return errors.New(said)
 	case code/100 == 3:

@@ -2,7 +2,6 @@ package sitemap
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -73,16 +72,20 @@ func (o IndexNowOptions) withDefaults() IndexNowOptions {
 // Submission is what a run of sitemap.indexnow did.
 type Submission struct {
 	// Why says why nothing was submitted; "" when it was.
-	Why      string   `json:"why,omitempty"`
-	Mode     string   `json:"mode,omitempty"`
-	Added    int      `json:"added"`
-	Changed  int      `json:"changed"`
-	Deleted  int      `json:"deleted"`
-	Calls    int      `json:"calls"`
-	Status   int      `json:"status,omitempty"` // of HTTP, of the last call that was accepted
-	Sitemap  string   `json:"sitemap,omitempty"`
-	KeyFile  string   `json:"keyFile,omitempty"` // "written" when we put it there
-	Refusals []string `json:"refusals,omitempty"`
+	Why     string `json:"why,omitempty"`
+	Mode    string `json:"mode,omitempty"`
+	Added   int    `json:"added"`
+	Changed int    `json:"changed"`
+	Deleted int    `json:"deleted"`
+	// Refused addresses were refused alone, Forgotten ones are of another host:
+	// the site has moved.
+	Refused   int      `json:"refused,omitempty"`
+	Forgotten int      `json:"forgotten,omitempty"`
+	Calls     int      `json:"calls"`
+	Status    int      `json:"status,omitempty"` // of HTTP, of the last call that was accepted
+	Sitemap   string   `json:"sitemap,omitempty"`
+	KeyFile   string   `json:"keyFile,omitempty"` // "written" when we put it there
+	Refusals  []string `json:"refusals,omitempty"`
 }
 
 // indexNow is the job around Submit.
@@ -90,6 +93,9 @@ func (h *Handler) indexNow(ctx context.Context, _ jobs.Job, p IndexNowPayload) e
 	s, err := h.Submit(ctx, p)
 	for _, refusal := range s.Refusals {
 		jobs.Logf(ctx, "%s", refusal)
+	}
+	if s.Forgotten > 0 {
+		jobs.Logf(ctx, "forgot %d addresses of another host: the site has moved", s.Forgotten)
 	}
 	if err != nil {
 		return err
@@ -184,12 +190,20 @@ func (h *Handler) submitChanges(ctx context.Context, p *plan, e *endpoint, s *Su
 		return err
 	}
 	b := &batch{handler: h, endpoint: e, submission: s, size: h.indexnow.Batch}
+	return b.finish(ctx, h.gather(ctx, p, accepted, b))
+}
+
+// gather adds what is new, changed or gone.
+func (h *Handler) gather(ctx context.Context, p *plan, accepted *watermark, b *batch) error {
+	s := b.submission
 	skip := func(*cms.RowError) {} // sitemap.generate lists them
 	for i := range p.groups {
 		err := h.stream(ctx, p, &p.groups[i], skip, func(n *entry) error {
 			hash, stamp := hashOf(n.loc), stampOf(n.modified)
 			known, old := accepted.see(hash)
 			switch {
+			case !b.endpoint.ours(n.loc):
+				return nil
 			case !known:
 				s.Added++
 			case old != stamp:
@@ -203,9 +217,18 @@ func (h *Handler) submitChanges(ctx context.Context, p *plan, e *endpoint, s *Su
 			return err
 		}
 	}
-	err = h.deleted(ctx, accepted, func(hash int64, loc string) error {
+	var foreign []int64
+	err := h.deleted(ctx, accepted, func(hash int64, loc string) error {
+		if !b.endpoint.ours(loc) {
+			foreign = append(foreign, hash)
+			return nil
+		}
 		s.Deleted++
 		return b.add(ctx, submitted{hash, loc, 0, true})
 	})
-	return errors.Join(err, b.flush(ctx))
+	if err != nil {
+		return err
+	}
+	s.Forgotten = len(foreign)
+	return h.forgetURLs(ctx, foreign)
 }

@@ -231,8 +231,12 @@ func TestIndexNowAnswers(t *testing.T) {
 			if text := fmt.Sprint(err, s.Refusals); strings.Contains(text, testKey) {
 				t.Errorf("the key is in a message: %s", text)
 			}
-			if n := len(e.submissions()); n != 1 {
-				t.Errorf("%d submissions, want 1: redirects are not followed", n)
+			most := 1 // redirects are not followed
+			if c.code == 400 || c.code == 422 {
+				most = 5 // five addresses, halved until two were refused alone
+			}
+			if n := len(e.submissions()); n != most {
+				t.Errorf("%d submissions, want %d", n, most)
 			}
 		})
 	}
@@ -366,5 +370,89 @@ func TestTheJobLeadsToIndexNowAndTellsOfItself(t *testing.T) {
 	job.Attempt = 2
 	if _, next, err := run(t, h, job); err != nil || len(next) != 1 || len(events) != 2 {
 		t.Errorf("a later attempt must tell: %v, %v", err, next)
+	}
+}
+
+// strict makes the engine answer as the protocol says: 422 where an address is
+// not of the host, or is refused.
+func (e *engine) strict(refused ...string) {
+	e.answer = func(n int, w http.ResponseWriter) {
+		var b struct {
+			Host    string   `json:"host"`
+			URLList []string `json:"urlList"`
+		}
+		e.mu.Lock()
+		text := e.bodies[n-1]
+		e.mu.Unlock()
+		_ = json.Unmarshal([]byte(text), &b)
+		for _, u := range b.URLList {
+			if !strings.HasPrefix(u, "http://"+b.Host) || slices.ContainsFunc(refused, func(r string) bool { return strings.HasSuffix(u, r) }) {
+				http.Error(w, "Unprocessable", http.StatusUnprocessableEntity)
+				return
+			}
+		}
+		w.WriteHeader(http.StatusAccepted)
+	}
+}
+
+func TestASiteThatMovedIsSubmittedUnderItsNewHost(t *testing.T) {
+	site := plainCMS(t, jobstest.SQLite, "bigint")
+	blog(t, site)
+	e := newEngine(t, site)
+	e.strict()
+	h := teller(t, site, e, nil)
+	submit(t, h, sitemap.IndexNowPayload{})
+	e.submissions()
+
+	site.Env["APP_URL"] = strings.Replace(e.URL, "127.0.0.1", "localhost", 1)
+	h = teller(t, site, e, nil)
+	s := submit(t, h, sitemap.IndexNowPayload{})
+	if s.Added != 5 || s.Deleted != 0 || s.Forgotten != 5 || s.Calls != 1 {
+		t.Errorf("%+v", s)
+	}
+	if got := e.submissions(); len(got) != 1 || strings.Contains(got[0], "127.0.0.1") {
+		t.Errorf("submitted %s", got)
+	}
+	site.DB.MustExec("UPDATE posts SET status = 'published' WHERE id = 4")
+	if s := submit(t, h, sitemap.IndexNowPayload{}); s.Added != 1 || s.Forgotten != 0 {
+		t.Errorf("the next change: %+v", s)
+	}
+}
+
+func TestOneRefusedAddressDoesNotHoldUpTheOthers(t *testing.T) {
+	site := plainCMS(t, jobstest.SQLite, "bigint")
+	blog(t, site)
+	e := newEngine(t, site)
+	e.strict("/about.html")
+	h := teller(t, site, e, nil)
+	s := submit(t, h, sitemap.IndexNowPayload{})
+	if s.Refused != 1 || len(s.Refusals) != 2 || !strings.Contains(s.Refusals[1], "/about.html") || s.Calls > 7 {
+		t.Errorf("%+v", s)
+	}
+	e.submissions()
+	site.DB.MustExec("UPDATE posts SET status = 'published' WHERE id = 4")
+	if s := submit(t, h, sitemap.IndexNowPayload{}); s.Added != 1 || s.Calls != 1 { // the refused one is not tried again
+		t.Errorf("the next change: %+v", s)
+	}
+}
+
+func TestACallThatIsRefusedForItsKeyIsMadeOnce(t *testing.T) {
+	site := plainCMS(t, jobstest.SQLite, "bigint")
+	blog(t, site)
+	e := newEngine(t, site)
+	e.answer = func(_ int, w http.ResponseWriter) { http.Error(w, "no", http.StatusForbidden) }
+	h := teller(t, site, e, nil)
+	if _, err := h.Submit(t.Context(), sitemap.IndexNowPayload{}); !jobs.IsPermanent(err) {
+		t.Errorf("%v", err)
+	}
+	if got := e.submissions(); len(got) != 1 {
+		t.Errorf("%d calls", len(got))
+	}
+	e.answer = func(_ int, w http.ResponseWriter) { http.Error(w, "no", http.StatusUnprocessableEntity) }
+	if _, err := h.Submit(t.Context(), sitemap.IndexNowPayload{}); !jobs.IsPermanent(err) {
+		t.Errorf("%v", err)
+	}
+	if got := e.submissions(); len(got) > 8 { // five addresses, halved
+		t.Errorf("%d calls where everything is refused", len(got))
 	}
 }

@@ -72,6 +72,19 @@ func (h *Handler) accepted(ctx context.Context) (*watermark, error) {
 // perStatement is how many rows one statement writes or asks for.
 const perStatement = 500
 
+// forgetURLs removes addresses of another host from what was accepted: the site
+// has moved, and no search engine takes them in a call for its new host.
+func (h *Handler) forgetURLs(ctx context.Context, hashes []int64) error {
+	return h.transact(ctx, func(tx *sql.Tx) error {
+		for chunk := range slices.Chunk(hashes, perStatement) {
+			if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_indexnow_urls WHERE hash IN ("+marks(len(chunk))+")"), anys(chunk)...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // deleted gives see the addresses that were accepted and are no longer there.
 func (h *Handler) deleted(ctx context.Context, w *watermark, see func(hash int64, loc string) error) error {
 	var gone []int64
@@ -142,45 +155,4 @@ func anys[T any](list []T) []any {
 		args[i] = v
 	}
 	return args
-}
-
-// batch gathers addresses into calls.
-type batch struct {
-	handler    *Handler
-	endpoint   *endpoint
-	submission *Submission
-	size       int
-	list       []submitted
-	hashes     map[int64]bool
-}
-
-func (b *batch) add(ctx context.Context, s submitted) error {
-	if b.hashes == nil {
-		b.hashes = map[int64]bool{}
-	}
-	if b.hashes[s.hash] {
-		return nil // two rows of the CMS have one address
-	}
-	b.hashes[s.hash] = true
-	if b.list = append(b.list, s); len(b.list) < b.size {
-		return nil
-	}
-	return b.flush(ctx)
-}
-
-// flush submits what is gathered and notes it as accepted.
-func (b *batch) flush(ctx context.Context) error {
-	if len(b.list) == 0 {
-		return nil
-	}
-	locs := make([]string, len(b.list))
-	for i, s := range b.list {
-		locs[i] = s.loc
-	}
-	if err := b.endpoint.send(ctx, locs, b.submission); err != nil {
-		return err
-	}
-	err := b.handler.accept(ctx, b.list)
-	b.list, b.hashes = b.list[:0], nil
-	return err
 }
