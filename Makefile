@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql lint bench bench-queue bench-go arm golden fuzz verify check soak heavy vuln licences deploy-check release-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test mysql grammar corpus lint bench bench-queue bench-go arm golden fuzz verify check soak heavy vuln licences deploy-check release-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,15 @@ test: sdk/js/node_modules ## vet and every test, with the race detector (starts 
 
 mysql: ## install a real MySQL for the tests into the cache folder, without the system's package list
 	internal/jobs/jobstest/mysql.sh
+
+grammar: ## does a parser of MySQL 5.7 and 8.0 read every statement that we send?
+	cd deploy/grammar && go vet ./... && go test ./...
+
+# The packages that speak to the CMS's database.
+CORPUS := ./internal/jobs/... ./internal/cms ./internal/handlers/... ./internal/web/access ./cmd/...
+corpus: ## record deploy/grammar/corpus.txt again: the tests' statements on MySQL (15 min)
+	@set -euo pipefail; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+		CMSJOBS_TEST_MYSQL_LOGS=$$dir go test -count=1 -run '/mysql|MySQL' $(CORPUS); cd deploy/grammar && go run . -record $$dir
 
 lint: ## golangci-lint, by .golangci.yml
 	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run $(PACKAGES)

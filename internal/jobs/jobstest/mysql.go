@@ -57,6 +57,9 @@ func NewMySQL(options ...string) (*Server, error) {
 		s.args = append(s.args, "--user=root") // the folder with the program may be root's
 	}
 	s.args = append(s.args, options...)
+	if logs := os.Getenv("CMSJOBS_TEST_MYSQL_LOGS"); logs != "" { // make corpus collects what is asked
+		s.args = append(s.args, "--general-log", "--general-log-file="+filepath.Join(logs, filepath.Base(dir)+".log"))
+	}
 	s.ready = s.answers
 	return s, nil
 }
@@ -97,7 +100,13 @@ func MySQLDSN(port int, database string) string {
 // MySQLDSN is the data source name of a database on this MariaDB or MySQL server,
 // as hosts of its network reach it.
 func (s *Server) MySQLDSN(database string) string {
-	return fmt.Sprintf("root@tcp(%s:%d)/%s?parseTime=true&clientFoundRows=true&multiStatements=true", cmp.Or(s.host, "127.0.0.1"), s.Port, database)
+	// CMSJOBS_TEST_MYSQL_ACCOUNT is an account without rights on the server
+	// itself: what a site has where somebody else runs the server.
+	user := "root"
+	if database != "" {
+		user = cmp.Or(os.Getenv("CMSJOBS_TEST_MYSQL_ACCOUNT"), user)
+	}
+	return fmt.Sprintf("%s@tcp(%s:%d)/%s?parseTime=true&clientFoundRows=true&multiStatements=true", user, cmp.Or(s.host, "127.0.0.1"), s.Port, database)
 }
 
 // RootMySQL connects to this MariaDB or MySQL server as its root, to no database,
