@@ -5,6 +5,7 @@ var wordsEN = map[string]string{
 	"skip":                          "Skip to the content",
 	"any":                           "All",
 	"copied":                        "Copied",
+	"live.offline":                  "The service does not answer. This page shows how things stood before; it reconnects by itself.",
 	"counting":                      "Some figures are being counted. They come by themselves; without JavaScript, load the page again.",
 	"time.in":                       "in %s",
 	"time.ago":                      "%s ago",

@@ -5,6 +5,7 @@ var wordsVI = map[string]string{
 	"skip":                          "Chuyển đến nội dung",
 	"any":                           "Tất cả",
 	"copied":                        "Đã sao chép",
+	"live.offline":                  "Dịch vụ không trả lời. Trang này cho thấy tình hình trước đó và sẽ tự kết nối lại.",
 	"counting":                      "Một số số liệu đang được đếm và sẽ tự hiện ra; nếu không có JavaScript, hãy tải lại trang.",
 	"time.in":                       "sau %s",
 	"time.ago":                      "%s trước",
