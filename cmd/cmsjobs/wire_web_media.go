@@ -22,7 +22,7 @@ const examplesShown = 20
 func (m *webMedia) MediaStatus(ctx context.Context) (web.MediaStatus, error) {
 	return m.seen.ask(m.r.now, func() (web.MediaStatus, error) {
 		report, err := m.r.handlers.media.Check(ctx, media.CheckOptions{}, func(int64, int64) {})
-		return web.MediaStatus{Pictures: report.Pictures, Missing: int64(len(report.Missing)), Failed: int64(len(report.Lost)),
+		return web.MediaStatus{Pictures: report.Pictures, Missing: int64(len(report.Missing)), Lost: int64(len(report.Lost)),
 			Examples: report.Missing[:min(len(report.Missing), examplesShown)]}, err
 	})
 }

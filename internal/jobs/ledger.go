@@ -105,7 +105,8 @@ type Page struct {
 	Uncounted bool
 }
 
-// List is a part of a list. Total is −1 where counting would be dear.
+// List is a part of a list. Total is −1 where counting would read the payloads of
+// many jobs.
 type List[T any] struct {
 	Items []T
 	Total int64

@@ -224,7 +224,8 @@ func (s *Server) stream(c echo.Context, ch <-chan event, control *http.ResponseC
 			if again != nil || !s.may(p, route{Scope: "read"}) {
 				return nil
 			}
-			_, err = fmt.Fprint(c.Response(), ": alive\n\n")
+			// A named event, not a comment: the page measures silence by it.
+			_, err = fmt.Fprint(c.Response(), "event: beat\ndata: {}\n\n")
 		}
 		if err != nil {
 			return nil

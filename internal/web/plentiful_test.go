@@ -79,7 +79,7 @@ func (plenty) Growth(context.Context) ([]web.Room, error) {
 }
 
 func (plenty) MediaStatus(context.Context) (web.MediaStatus, error) {
-	return web.MediaStatus{Pictures: 4210, Missing: 37, Failed: 2, Examples: []string{"news/2026/lotus.jpg", "news/2026/harbour at dawn.png"}}, nil
+	return web.MediaStatus{Pictures: 4210, Missing: 37, Lost: 2, Examples: []string{"news/2026/lotus.jpg", "news/2026/harbour at dawn.png"}}, nil
 }
 
 func (plenty) Mails(context.Context, web.MailQuery, jobs.Page) (jobs.List[web.Mail], error) {

@@ -270,7 +270,7 @@ type Media interface {
 type MediaStatus struct {
 	Pictures int64    `json:"pictures"`
 	Missing  int64    `json:"missing"`
-	Failed   int64    `json:"failed"`
+	Lost     int64    `json:"lost"`               // the original is not on disk
 	Examples []string `json:"examples,omitempty"` // some that are missing
 }
 

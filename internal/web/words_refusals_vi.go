@@ -8,6 +8,7 @@ import "fmt"
 var refusalsVI = map[string]string{
 	// What a job waits for (package explain).
 	"Its worker %s has not renewed the lease: it died or was cut off. Another worker takes the job when the lease has run out.": "Tiến trình %s của nó không gia hạn quyền giữ: nó đã chết hoặc mất kết nối. Khi hết hạn, một tiến trình khác sẽ nhận công việc.",
+	"It is running: attempt %d of %d, on %s.":         "Đang chạy: lần thử %d trên %d, tại %s.",
 	"It is running: attempt %d of %d, on %s, for %s.": "Đang chạy: lần thử %d trên %d, tại %s, được %s.",
 	"a worker":                           "một tiến trình",
 	"It is done and will not run again.": "Đã xong và sẽ không chạy lại.",

@@ -76,7 +76,7 @@ func end(s Snapshot) []Reason {
 		if j.Detail == "stalled" {
 			return []Reason{reason("stalled", time.Time{}, "Its worker %s has not renewed the lease: it died or was cut off. Another worker takes the job when the lease has run out.", j.Worker)}
 		}
-		return []Reason{reason("running", time.Time{}, "It is running: attempt %d of %d, on %s, for %s.", j.Attempt, j.MaxAttempts, or(j.Worker, "a worker"), span(s.Now.Sub(j.StartedAt)))}
+		return []Reason{running(s)}
 	case jobs.StateCompleted:
 		return []Reason{reason("ended", time.Time{}, "It is done and will not run again.")}
 	case jobs.StateCancelled:
@@ -85,6 +85,16 @@ func end(s Snapshot) []Reason {
 		return []Reason{reason("ended", time.Time{}, "It failed for good after %d attempts: %s. Retry it once the cause is mended.", j.Attempt, or(firstLine(j.Error), "no error was recorded"))}
 	}
 	return nil
+}
+
+// running says for how long, where the start is known.
+func running(s Snapshot) Reason {
+	j := s.Job
+	if j.StartedAt.IsZero() {
+		return reason("running", time.Time{}, "It is running: attempt %d of %d, on %s.", j.Attempt, j.MaxAttempts, or(j.Worker, "a worker"))
+	}
+	return reason("running", time.Time{}, "It is running: attempt %d of %d, on %s, for %s.",
+		j.Attempt, j.MaxAttempts, or(j.Worker, "a worker"), span(s.Now.Sub(j.StartedAt)))
 }
 
 func ownership(s Snapshot) []Reason {

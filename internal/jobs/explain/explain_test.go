@@ -48,6 +48,7 @@ func TestEachReasonIsFound(t *testing.T) {
 		{"running", "attempt 1 of 3", func(s *explain.Snapshot) {
 			s.Job.State, s.Job.Attempt, s.Job.StartedAt = jobs.StateProcessing, 1, now.Add(-time.Second)
 		}},
+		{"running", "on a worker.", func(s *explain.Snapshot) { s.Job.State, s.Job.Attempt = jobs.StateProcessing, 1 }},
 		{"stalled", "lease", func(s *explain.Snapshot) { s.Job.State, s.Job.Detail = jobs.StateProcessing, "stalled" }},
 		{"ended", "550 no such user", func(s *explain.Snapshot) { s.Job.State, s.Job.Error = jobs.StateFailed, "550 no such user" }},
 		{"ended", "done", func(s *explain.Snapshot) { s.Job.State = jobs.StateCompleted }},

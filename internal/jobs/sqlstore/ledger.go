@@ -131,13 +131,33 @@ func (s *Store) Jobs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 		}
 	}
 	list := jobs.List[jobs.Record]{Items: records[min(skip, len(records)):], Total: -1, Next: at.String()}
-	if err := s.addLive(ctx, list.Items); err != nil {
+	if err := s.addRest(ctx, list.Items); err != nil {
 		return list, err
 	}
-	if countable(f) && !p.Uncounted {
-		list.Total, err = s.Count(ctx, f)
+	switch {
+	case at == nil && p.Cursor == "" && len(records) >= skip: // the list ends here
+		list.Total = int64(len(records))
+	case !p.Uncounted:
+		list.Total, err = s.total(ctx, f)
 	}
 	return list, err
+}
+
+// countedWhole is how many jobs are read to count those that only Go can tell.
+const countedWhole = 2000
+
+// total is how many jobs a filter matches, -1 where counting would read the
+// payloads of more than countedWhole jobs.
+func (s *Store) total(ctx context.Context, f jobs.Filter) (int64, error) {
+	if !countable(f) {
+		wider := f
+		wider.Kinds, wider.UUIDs, wider.Text, wider.Cause = nil, nil, "", ""
+		all, err := s.Count(ctx, wider)
+		if err != nil || all > countedWhole {
+			return -1, err
+		}
+	}
+	return s.Count(ctx, f)
 }
 
 // merge takes up to limit records from all shelves, newest first, and moves

@@ -24,7 +24,7 @@ func (s *Store) Job(ctx context.Context, id string) (jobs.Record, error) {
 		return jobs.Record{}, fmt.Errorf("no job has the id %.80q: %w", id, jobs.ErrNotFound)
 	}
 	records := []jobs.Record{rows[0].Record}
-	err = s.addLive(ctx, records)
+	err = s.addRest(ctx, records)
 	return records[0], err
 }
 

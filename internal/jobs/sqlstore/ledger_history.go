@@ -69,7 +69,7 @@ func (s *Store) queryEnded(ctx context.Context, where string, order string, limi
 func (s *Store) endedRecord(r storedRun) found {
 	x := found{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Kind: r.Kind, Queue: r.Queue, State: jobs.StateCompleted, Attempt: r.Attempt,
 		MaxAttempts: s.limitOf(r.Kind, 0, 0), Payload: r.payload, Worker: r.Worker, Error: r.Error, Result: r.Result,
-		StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.StartedAt.Add(-r.Wait), Duration: r.Duration}}
+		EnqueuedAt: r.created, StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.StartedAt.Add(-r.Wait), Duration: r.Duration}}
 	if r.Outcome == jobs.Cancelled.String() {
 		x.State = jobs.StateCancelled
 	}
@@ -87,15 +87,16 @@ func each[A, B any](list []A, of func(A) B) []B {
 type storedRun struct {
 	jobs.RunRecord
 	payload []byte
+	created time.Time
 }
 
 func (s *Store) queryRuns(ctx context.Context, where string, args []any, order string, limit int) ([]storedRun, error) {
 	var runs []storedRun
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var x storedRun
-		var ended, duration, wait int64
-		var failure, result, data sql.NullString
-		if err := r.Scan(&x.ID, &x.JobID, &x.UUID, &x.Kind, &x.Queue, &x.Attempt, &x.Outcome, &x.Worker, &ended, &duration, &wait, &failure, &result, &data); err != nil {
+		var ended, duration, wait, created int64
+		var failure, result, data, metadata sql.NullString
+		if err := r.Scan(&x.ID, &x.JobID, &x.UUID, &x.Kind, &x.Queue, &x.Attempt, &x.Outcome, &x.Worker, &ended, &duration, &wait, &created, &failure, &result, &data, &metadata); err != nil {
 			return err
 		}
 		x.StartedAt, x.EndedAt, x.Error = unixMilli(ended-duration), unixMilli(ended), failure.String
@@ -103,21 +104,24 @@ func (s *Store) queryRuns(ctx context.Context, where string, args []any, order s
 		if result.String != "" {
 			x.Result = json.RawMessage(result.String)
 		}
-		x.payload = keptPayload(x.Kind, data.String)
+		x.payload, x.created = keptPayload(x.Kind, data.String, metadata.String), unixMilli(created)
 		runs = append(runs, x)
 		return nil
-	}, fmt.Sprintf("SELECT id, job_id, uuid, kind, queue, attempt, outcome, worker, ended_at, duration_ms, wait_ms, error, result, data FROM cmsjobs_runs WHERE %s%s LIMIT %d", where, order, limit), args...)
+	}, fmt.Sprintf("SELECT id, job_id, uuid, kind, queue, attempt, outcome, worker, ended_at, duration_ms, wait_ms, created_at, error, result, data, metadata FROM cmsjobs_runs WHERE %s%s LIMIT %d", where, order, limit), args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history of runs: %w", err)
 	}
 	return runs, nil
 }
 
-// keptPayload is a payload with the data that the history kept of it; nothing
-// kept means that there was none, or too much.
-func keptPayload(kind, data string) []byte {
+// keptPayload is a payload with the data and metadata that the history kept of
+// it; nothing kept means that there was none, or too much.
+func keptPayload(kind, data, metadata string) []byte {
 	if data == "" {
 		data = "{}"
+	}
+	if metadata != "" {
+		return fmt.Appendf(nil, `{"type":%q,"data":%s,"metadata":%s}`, kind, data, metadata)
 	}
 	return fmt.Appendf(nil, `{"type":%q,"data":%s}`, kind, data)
 }

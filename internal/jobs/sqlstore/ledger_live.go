@@ -140,6 +140,9 @@ func (s *Store) liveRecord(queue string, c candidate, failure string, now int64)
 	if c.locked.Valid || c.status == "processing" {
 		r.State = jobs.StateProcessing
 		r.Worker = holder(c.token.String)
+		// Until its worker's heartbeat tells the start, the lease does: it
+		// was made or renewed at that second, by the database's clock.
+		r.StartedAt = unix(min(c.locked.Int64, now))
 		if !r.Foreign && c.locked.Int64 < now-s.retryAfter {
 			r.Detail = "stalled"
 		}

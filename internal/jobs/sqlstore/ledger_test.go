@@ -98,11 +98,18 @@ func ledgerFinds(t *testing.T, f *fixture) {
 	later := f.enqueue(one(`{}`).In(time.Hour))[0].UUID
 	check(later, jobs.StateQueued, "delayed")
 	got := f.claim(1)
+	early := check(uuid, jobs.StateProcessing, "")
+	if d := time.Since(early.StartedAt); d < -time.Minute || d > 5*time.Minute {
+		t.Errorf("before its worker's heartbeat it runs since %s", early.StartedAt)
+	}
 	if _, err := f.Beat(bg, jobs.WorkerInfo{ID: "host:1:x", State: "running", Queues: []string{"default"},
 		Running: []jobs.RunningJob{{ID: got[0].Job.ID, UUID: uuid, Since: time.Now(), Progress: &jobs.Progress{Done: 3, Total: 9}}}}); err != nil {
 		t.Fatal(err)
 	}
 	running := check(uuid, jobs.StateProcessing, "")
+	if d := time.Since(running.StartedAt); d < -time.Minute || d > 5*time.Minute {
+		t.Errorf("it runs since %s", running.StartedAt)
+	}
 	if running.Worker != "host:1:x" || running.Progress == nil || running.Progress.Done != 3 || running.Attempt != 1 {
 		t.Errorf("the running job is %+v", running)
 	}
@@ -110,11 +117,17 @@ func ledgerFinds(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	done := check(uuid, jobs.StateCompleted, "")
+	if done.EnqueuedAt.Sub(waiting.EnqueuedAt).Abs() > time.Second {
+		t.Errorf("the completed job was enqueued at %s, it says %s", waiting.EnqueuedAt, done.EnqueuedAt)
+	}
 	if done.Duration != 20*time.Millisecond || done.EndedAt.IsZero() || string(done.Payload) == "" {
 		t.Errorf("the completed job is %+v", done)
 	}
 	failed := f.bury(one(`{}`), "no luck\nmore")
 	dead := check(failed.UUID, jobs.StateFailed, "")
+	if dead.Attempt != 1 || dead.EnqueuedAt.IsZero() || dead.RunAt.IsZero() || dead.StartedAt.IsZero() {
+		t.Errorf("the failed job lost its attempts or times: %+v", dead)
+	}
 	if !strings.HasPrefix(dead.Error, "no luck") || time.Since(dead.EndedAt).Abs() > 10*time.Minute {
 		t.Errorf("the failed job is %+v", dead)
 	}
@@ -174,6 +187,13 @@ func ledgerPages(t *testing.T, f *fixture) {
 			if n != 1 || want[uuid] != 1 {
 				t.Errorf("pages of %d met %s %d times", size, uuid, n)
 			}
+		}
+	}
+	// A filter that only Go can decide is counted too where the tables are small.
+	for _, limit := range []int{5, 100} {
+		list, err := f.Jobs(bg, jobs.Filter{Kinds: []string{plainKind.Name}}, jobs.Page{Limit: limit})
+		if err != nil || list.Total != int64(len(want)) {
+			t.Errorf("of one kind, by pages of %d: total %d, %v; want %d", limit, list.Total, err, len(want))
 		}
 	}
 	if list, err := f.Jobs(bg, jobs.Filter{}, jobs.Page{Limit: 5, Offset: 18}); err != nil || len(list.Items) != len(want)-18 {

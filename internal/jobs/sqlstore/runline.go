@@ -15,14 +15,17 @@ import (
 // runColumns are those of cmsjobs_runs that every line has, textColumns those
 // that few have. ended_at is
 // by the database's clock; the run started duration_ms before it.
-const runColumns = "job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms"
+const runColumns = "job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, created_at"
 
-const allRunColumns = runColumns + ", error, result, data"
+const allRunColumns = runColumns + ", error, result, data, metadata"
 
-var textColumns = [3]string{"error", "result", "data"}
+var textColumns = [4]string{"error", "result", "data", "metadata"}
 
 // maxResult is how large a stored result may be.
 const maxResult = 256 << 10
+
+// maxMetadata is how large kept metadata may be; more is left out.
+const maxMetadata = 16 << 10
 
 // runRow is one line of the history.
 type runRow struct {
@@ -38,13 +41,13 @@ type runRow struct {
 
 // runLine is a runRow as its columns hold it.
 type runLine struct {
-	job, attempt, duration, wait              int64
+	job, attempt, duration, wait, created     int64
 	uuid, kind, queue, outcome, worker, lease string
-	texts                                     [3]*string // error, result, data
+	texts                                     [4]*string // as textColumns
 }
 
 func (s *Store) lineOf(r *runRow) runLine {
-	l := runLine{job: r.job.ID, attempt: int64(r.job.Attempt), duration: max(r.duration.Milliseconds(), 0), wait: max(r.wait.Milliseconds(), 0),
+	l := runLine{job: r.job.ID, attempt: int64(r.job.Attempt), duration: max(r.duration.Milliseconds(), 0), wait: max(r.wait.Milliseconds(), 0), created: max(r.job.EnqueuedAt.UnixMilli(), 0),
 		uuid: r.job.UUID, kind: r.job.Kind, queue: bound(r.job.Queue), outcome: r.outcome, worker: bound(r.worker), lease: r.lease}
 	if r.err != "" {
 		text := cut(r.err)
@@ -59,6 +62,10 @@ func (s *Store) lineOf(r *runRow) runLine {
 	if len(r.data) <= s.o.KeepData && utf8.Valid(r.data) && string(r.data) != "{}" && len(r.data) > 0 {
 		text := string(r.data)
 		l.texts[2] = &text
+	}
+	if m := r.job.Metadata; len(m) > len("{}") && len(m) <= maxMetadata && utf8.Valid(m) {
+		text := string(m)
+		l.texts[3] = &text
 	}
 	return l
 }
@@ -109,7 +116,7 @@ func (s *Store) insertHistory(ctx context.Context, q Tx, lines []runLine) error 
 // fitting is how many of the lines one statement takes, 1 at least.
 func (s *Store) fitting(lines []runLine) int {
 	n, size := 0, 0
-	for n < len(lines) && n < 1000 && n*9+9 <= s.d.maxParams {
+	for n < len(lines) && n < 1000 && n*11+11 <= s.d.maxParams {
 		if size += lines[n].size(); size > s.maxBytes/2 && n > 0 {
 			break
 		}
@@ -139,7 +146,7 @@ func (s *Store) insertion(lines []runLine, now string) (string, []any) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, "(%d,?,?,?,%d,?,?,?,%s,%d,%d", l.job, l.attempt, now, l.duration, l.wait)
+		fmt.Fprintf(&b, "(%d,?,?,?,%d,?,?,?,%s,%d,%d,%d", l.job, l.attempt, now, l.duration, l.wait, l.created)
 		args = append(args, l.uuid, l.kind, l.queue, l.outcome, l.worker, l.lease)
 		for _, k := range texts {
 			b.WriteString(",?")
@@ -166,8 +173,8 @@ func textsOf(lines []runLine) (which []int) {
 
 // values are the line's for allRunColumns, and their arguments. now is SQL.
 func (l *runLine) values(now string) (string, []any) {
-	return fmt.Sprintf("%d,?,?,?,%d,?,?,?,%s,%d,%d,?,?,?", l.job, l.attempt, now, l.duration, l.wait),
-		[]any{l.uuid, l.kind, l.queue, l.outcome, l.worker, l.lease, l.text(0), l.text(1), l.text(2)}
+	return fmt.Sprintf("%d,?,?,?,%d,?,?,?,%s,%d,%d,%d,?,?,?,?", l.job, l.attempt, now, l.duration, l.wait, l.created),
+		[]any{l.uuid, l.kind, l.queue, l.outcome, l.worker, l.lease, l.text(0), l.text(1), l.text(2), l.text(3)}
 }
 
 func (l *runLine) text(k int) any {
@@ -179,20 +186,22 @@ func (l *runLine) text(k int) any {
 
 // unnestedValues are what unnested gives, in the order of allRunColumns.
 func unnestedValues(now string) string {
-	return "t.j, t.u, t.k, t.q, t.a, t.o, t.w, t.l, " + now + ", t.d, t.p, t.e, t.r, t.x"
+	return "t.j, t.u, t.k, t.q, t.a, t.o, t.w, t.l, " + now + ", t.d, t.p, t.c, t.e, t.r, t.x, t.m"
 }
 
 // unnested makes a table of lines on PostgreSQL.
 func unnested(lines []runLine) (from string, args []any) {
 	return "unnest(CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), " +
-			"CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[])) AS t (j, u, k, q, a, o, w, l, d, p, e, r, x)",
+			"CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[])) " +
+			"AS t (j, u, k, q, a, o, w, l, d, p, c, e, r, x, m)",
 		[]any{gather(lines, func(l *runLine) int64 { return l.job }), gather(lines, func(l *runLine) string { return l.uuid }),
 			gather(lines, func(l *runLine) string { return l.kind }), gather(lines, func(l *runLine) string { return l.queue }),
 			gather(lines, func(l *runLine) int64 { return l.attempt }), gather(lines, func(l *runLine) string { return l.outcome }),
 			gather(lines, func(l *runLine) string { return l.worker }), gather(lines, func(l *runLine) string { return l.lease }),
 			gather(lines, func(l *runLine) int64 { return l.duration }), gather(lines, func(l *runLine) int64 { return l.wait }),
+			gather(lines, func(l *runLine) int64 { return l.created }),
 			gather(lines, func(l *runLine) *string { return l.texts[0] }), gather(lines, func(l *runLine) *string { return l.texts[1] }),
-			gather(lines, func(l *runLine) *string { return l.texts[2] })}
+			gather(lines, func(l *runLine) *string { return l.texts[2] }), gather(lines, func(l *runLine) *string { return l.texts[3] })}
 }
 
 // gather lists one value of each line.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Most lines of a batch differ in five values only. MariaDB then reads those
+// Most lines of a batch differ in a few values only. MariaDB then reads those
 // out of one JSON text and repeats the others: a statement of half the length,
 // which it takes in two thirds of the time that VALUES take.
 
@@ -54,10 +54,10 @@ func (s *Store) linesOnMariaDB(lines []runLine, now string) (statements []string
 	return statements, args
 }
 
-// short says that a line has neither error nor result, and an UUID that needs
+// short says that a line has no error, result or metadata, and an UUID that needs
 // no quoting in JSON.
 func (l *runLine) short() bool {
-	if l.texts[0] != nil || l.texts[1] != nil {
+	if l.texts[0] != nil || l.texts[1] != nil || l.texts[3] != nil {
 		return false
 	}
 	for i := range len(l.uuid) {
@@ -73,15 +73,15 @@ func (l *runLine) short() bool {
 func (r sharedRun) insertion(lines []runLine, now string) (string, []any) {
 	into, read, column := "", "", ""
 	if r.data {
-		into, read, column = ", data", ", x", ", x LONGTEXT PATH '$[4]'"
+		into, read, column = ", data", ", x", ", x LONGTEXT PATH '$[5]'"
 	}
 	b := make([]byte, 0, 2+70*len(lines))
 	for i := range lines {
 		b = lines[i].appendJSON(append(b, ','))
 	}
 	b[0] = '['
-	return "INSERT INTO cmsjobs_runs (" + runColumns + into + ") SELECT j, u, ?, ?, " + strconv.FormatInt(r.attempt, 10) + ", ?, ?, ?, " + now + ", d, w" + read + " FROM " +
-			"JSON_TABLE(?, '$[*]' COLUMNS (j BIGINT PATH '$[0]', u VARCHAR(191) PATH '$[1]', d BIGINT PATH '$[2]', w BIGINT PATH '$[3]'" + column + ")) t",
+	return "INSERT INTO cmsjobs_runs (" + runColumns + into + ") SELECT j, u, ?, ?, " + strconv.FormatInt(r.attempt, 10) + ", ?, ?, ?, " + now + ", d, w, c" + read + " FROM " +
+			"JSON_TABLE(?, '$[*]' COLUMNS (j BIGINT PATH '$[0]', u VARCHAR(191) PATH '$[1]', d BIGINT PATH '$[2]', w BIGINT PATH '$[3]', c BIGINT PATH '$[4]'" + column + ")) t",
 		[]any{r.kind, r.queue, r.outcome, r.worker, r.lease, string(append(b, ']'))}
 }
 
@@ -90,7 +90,8 @@ func (l *runLine) appendJSON(b []byte) []byte {
 	b = strconv.AppendInt(append(b, '['), l.job, 10)
 	b = append(append(append(b, `,"`...), l.uuid...), `",`...)
 	b = append(strconv.AppendInt(b, l.duration, 10), ',')
-	b = strconv.AppendInt(b, l.wait, 10)
+	b = append(strconv.AppendInt(b, l.wait, 10), ',')
+	b = strconv.AppendInt(b, l.created, 10)
 	if l.texts[2] != nil {
 		b = appendQuoted(append(b, ','), *l.texts[2])
 	}

@@ -41,6 +41,32 @@ document.addEventListener("DOMContentLoaded", function () {
     });
   });
 
+  // A live page says at once that the service does not answer, and loads its
+  // live part again when the service is back. The service sends a beat every
+  // 15 s, so 40 s of silence mean that it hangs.
+  var offline = document.getElementById("offline"), silence;
+  function heard() {
+    clearTimeout(silence);
+    silence = setTimeout(lost, 40000);
+  }
+  function lost() { offline.hidden = false; }
+  function back() {
+    heard();
+    if (offline.hidden) return;
+    offline.hidden = true;
+    if (document.getElementById("live")) {
+      htmx.ajax("GET", location.href, { target: "#live", select: "#live", swap: "outerHTML" });
+    }
+  }
+  if (offline) {
+    heard();
+    document.body.addEventListener("htmx:sseError", lost);
+    document.body.addEventListener("htmx:sseOpen", function (e) {
+      ["beat", "stats"].forEach(function (name) { e.detail.source.addEventListener(name, back); });
+      back();
+    });
+  }
+
   // "/" goes to the search field.
   document.addEventListener("keydown", function (e) {
     if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName)) return;
