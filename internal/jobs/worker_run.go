@@ -80,14 +80,14 @@ func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, sto
 	}
 	patience := time.NewTimer(w.c.Stubborn)
 	defer patience.Stop()
-	told := time.Now()
+	told := w.c.Now()
 	select {
 	case err := <-returned:
 		return causeFirst(ctx, err)
 	case <-patience.C:
 	case <-stop.returning.Done():
 	}
-	waited := time.Since(told)
+	waited := w.c.Now().Sub(told)
 	w.c.Logger.Error("a handler ignores that it was told to stop; the worker finishes its other jobs and must be restarted",
 		"kind", job.Kind, "job", job.ID, "uuid", job.UUID, "waited", waited)
 	return w.outlast(ctx, stop, returned, waited)

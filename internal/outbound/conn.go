@@ -81,11 +81,15 @@ func (c *LimitedConn) begin() error {
 		return c.broken
 	}
 	c.waiting = true
-	end := time.Now().Add(c.limits.Time)
-	if !c.deadline.IsZero() && c.deadline.Before(end) {
-		end = c.deadline
+	return c.Conn.SetReadDeadline(earlier(c.deadline, time.Now().Add(c.limits.Time)))
+}
+
+// earlier is the first of two moments; a zero deadline is none.
+func earlier(deadline, end time.Time) time.Time {
+	if !deadline.IsZero() && deadline.Before(end) {
+		return deadline
 	}
-	return c.Conn.SetReadDeadline(end)
+	return end
 }
 
 func (c *LimitedConn) count(piece []byte) error {

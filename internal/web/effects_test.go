@@ -91,7 +91,7 @@ func effectSite(t *testing.T, change func(*web.Config)) *site {
 			entries = append(entries, schedule.Entry{Name: kind, Cron: "0 3 * * *", Job: jobs.New{Kind: kind, Queue: "cmsjobs", Data: []byte(payloadOf(kind))}})
 		}
 		store := c.Ledger.(*sqlstore.Store)
-		scheduler, err := schedule.New(schedule.Config{Entries: entries, Ticker: store, History: store, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil }})
+		scheduler, err := schedule.New(schedule.Config{Entries: entries, Ticker: store, Edits: store, History: store, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -65,7 +65,7 @@ func checkPHPRows(t *testing.T, db *jobstest.Database, facade, helper string) {
 	t.Helper()
 	registry := jobs.NewRegistry()
 	for _, name := range []string{"mail.send", "cache.clear", "sitemap.generate", "media.processImage"} {
-		jobs.Handle(registry, jobs.Kind[map[string]any]{Name: name}, nil)
+		jobs.Handle(registry, jobs.Kind[map[string]any]{Name: name, Policy: jobs.Policy{MaxAttempts: 6}}, nil)
 	}
 	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry})
 	if err != nil {
