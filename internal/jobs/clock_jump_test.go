@@ -39,7 +39,8 @@ func newBentMariaDB(t *testing.T, options ...string) (*jobstest.Server, *bentClo
 		jobstest.Skip(t, "no MariaDB for the test: %v", err)
 	}
 	t.Cleanup(server.Stop)
-	bent := map[string]string{"LD_PRELOAD": found[0], "FAKETIME_TIMESTAMP_FILE": c.file, "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+	bent := map[string]string{"LD_PRELOAD": found[0], "FAKETIME_TIMESTAMP_FILE": c.file, "FAKETIME_NO_CACHE": "1",
+		"FAKETIME_DONT_FAKE_MONOTONIC": "1"}
 	for name, value := range bent {
 		t.Setenv(name, value)
 	}

@@ -24,7 +24,8 @@ func TestALeaseIsNotTakenForTheOneBeforeIt(t *testing.T) {
 
 func claimedWithinASecond(f *fixture, early bool) {
 	at := time.Now().Truncate(time.Second)
-	o := Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: func() time.Time { return at }, Clock: f.clock.elapsed}
+	o := Options{Registry: registry(), Mode: f.v.mode, Clock: f.clock.elapsed,
+		DatabaseClock: func() time.Time { return at }}
 	first, second := open1(f.t, f.db, o), open1(f.t, f.db, o)
 	f.Store = first
 	f.enqueue(job(`1`))
