@@ -322,6 +322,42 @@ func TestARollingRestartRepeatsNothing(t *testing.T) {
 	}
 }
 
+// F6: a restart that cuts jobs off gives them back: they run again, uncounted.
+func TestARestartThatCutsJobsOffChargesNothing(t *testing.T) {
+	l := newLab(t)
+	l.config.Grace = 100 * time.Millisecond
+	n := size(16, 160)
+	l.enqueue(0, n, effect{Length: time.Second})
+	worker := startChild(t, l.config)
+	for range size(2, 10) {
+		before := l.starts()
+		l.await("a start", func() bool { return l.starts() >= before+l.config.Slots })
+		l.fault(worker.cmd.Process.Pid, time.Minute)
+		worker.signal(syscall.SIGTERM)
+		<-worker.done
+		if worker.err != nil {
+			t.Errorf("a worker ended with %v after SIGTERM", worker.err)
+		}
+		worker = startChild(t, l.config)
+	}
+	l.sink.await(t, n, 2*time.Minute)
+	l.empty()
+	l.check(n)
+	if starts, charged := l.starts(), l.charged(); starts <= n || charged != 0 {
+		t.Errorf("%d starts of %d jobs, %d attempts were charged; want more starts than jobs, and none charged", starts, n, charged)
+	}
+}
+
+// await waits for a condition that a minute must bring about.
+func (l *lab) await(what string, there func() bool) {
+	l.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !there(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			l.t.Fatalf("%s does not come", what)
+		}
+	}
+}
+
 // A4, F2: many jobs through 100 slots in 4 processes, without a fault: each effect
 // once.
 func TestAHundredSlotsInFourProcessesRunEachJobOnce(t *testing.T) {

@@ -50,7 +50,7 @@ func TestARunIsCancelledBeforeItsLeaseEndsWhateverTheDatabaseDoes(t *testing.T) 
 	if _, err := store.Enqueue(t.Context(), long.Of(struct{}{}), short.Of(struct{}{})); err != nil {
 		t.Fatal(err)
 	}
-	const lease = 3 * time.Second
+	const lease = 6 * time.Second
 	w, err := jobs.NewWorker(jobs.Config{Source: &silent{Store: store}, Registry: registry, Now: time.Now, Slots: 2,
 		Grace: time.Millisecond, Lease: lease})
 	if err != nil {

@@ -138,7 +138,8 @@ func (f fenced) Err() error {
 // outlast keeps the lease of a stubborn handler for as long as other jobs run
 // here, so that nobody runs the job beside it, and gives up on it when only
 // stubborn handlers are left: then the process ends, and they with it.
-func (w *Worker) outlast(ctx context.Context, stop *stopPhases, returned <-chan error, waited time.Duration) error {
+func (w *Worker) outlast(ctx context.Context, stop *stopPhases, returned <-chan error,
+	waited time.Duration) error {
 	w.stuck.Add(1)
 	w.requestStop("a handler is stuck", ErrStuck)
 	look := time.NewTicker(50 * time.Millisecond)

@@ -107,10 +107,11 @@ func (w *Worker) leave(stop *stopPhases) {
 	if w.c.Roster == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(stop.life, 3*time.Second)
-	if stop.life.Err() != nil {
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(stop.life), lastMoment)
+	ctx, limit := stop.life, 3*time.Second
+	if ctx.Err() != nil {
+		ctx, limit = context.WithoutCancel(ctx), lastMoment
 	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	left := make(chan error, 1)
 	go func() { left <- w.c.Roster.Leave(ctx, w.c.Info.ID) }()
@@ -121,7 +122,8 @@ func (w *Worker) leave(stop *stopPhases) {
 		err = ctx.Err()
 	}
 	if err != nil {
-		w.c.Logger.Warn("the worker could not sign off; its row will be cleaned as stale", "worker", w.c.Info.ID, "error", err)
+		w.c.Logger.Warn("the worker could not sign off; its row will be cleaned as stale",
+			"worker", w.c.Info.ID, "error", err)
 	}
 }
 

@@ -140,6 +140,7 @@ func conformAJobGoesThroughItsLife(t *testing.T, f *fixture) {
 	if err := f.settle(end(late[0], jobs.Released))[0]; err != nil {
 		t.Fatal(err)
 	}
+	f.clock.ahead += time.Second // not in the second of its lease
 	if back := f.claim(1); len(back) != 1 || back[0].Job.Attempt != 2 {
 		t.Errorf("the released job: %+v", back)
 	}
@@ -483,6 +484,7 @@ func conformCoalesce(t *testing.T, f *fixture) {
 	retry := end(got[0], jobs.Retried)
 	retry.Delay = time.Hour
 	f.settle(retry)
+	f.clock.ahead += time.Second // not in the second of their lease
 	again := f.claim(5)
 	if len(again) != 1 || len(again[0].Twins) != 98 || again[0].Job.Attempt != 1 {
 		t.Fatalf("after a retry the twins are not as they were: %d runs", len(again))

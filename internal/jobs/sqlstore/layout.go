@@ -68,6 +68,7 @@ type candidate struct {
 	id       int64
 	at       string // exact position in the order
 	due      int64
+	seen     int64 // the database's now when it was read
 	created  int64
 	attempts int
 	locked   sql.NullInt64

@@ -9,6 +9,9 @@ import (
 
 // stock is Laravel's own jobs table. The lease is (attempts, reserved_at):
 // every claim raises attempts, and only the holder of a lease lowers it again.
+// No two claims of a row write the same pair: a row that is released in the
+// second in which its lease was written is due in the next one (see
+// Store.releasedDue), and a claim checks that the row was due when it was read.
 type stock struct{ table }
 
 func (t *stock) kind() Layout  { return Stock }
@@ -24,7 +27,7 @@ func (t *stock) expired(now string, retryAfter int64) string {
 
 func (t *stock) unchanged(c *candidate) (string, []any) {
 	if !c.locked.Valid {
-		return fmt.Sprintf("attempts = %d AND %s IS NULL", c.attempts, t.locked.name), nil
+		return fmt.Sprintf("attempts = %d AND %s IS NULL AND %s <= %s", c.attempts, t.locked.name, t.due.name, t.due.at(c.seen)), nil
 	}
 	return fmt.Sprintf("attempts = %d AND %s = %s", c.attempts, t.locked.name, t.locked.at(c.locked.Int64)), nil
 }
@@ -46,8 +49,8 @@ func (t *stock) renew(until int64) string { return t.locked.name + " = " + t.loc
 
 func (t *stock) giveBack(due string, _ jobs.Settlement, uncount bool) (string, []any) {
 	set := t.locked.name + " = NULL"
-	if due != "" {
-		set += ", " + t.due.name + " = " + t.due.of(due)
+	if due != "" { // first: MySQL evaluates from left to right, and due may ask for the lease
+		set = t.due.name + " = " + t.due.of(due) + ", " + set
 	}
 	if uncount {
 		set += ", attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"

@@ -79,7 +79,8 @@ func TestNothingIsRescuedBecauseTheDatabasesClockJumped(t *testing.T) {
 			f.enqueue(job(`1`), job(`2`))
 			held := f.claim(2)
 			ahead := time.Duration(0)
-			other := open1(t, f.db, Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: f.clock.now, Clock: f.clock.elapsed,
+			other := open1(t, f.db, Options{Registry: registry(), Mode: f.v.mode,
+				DatabaseClock: f.clock.now, Clock: f.clock.elapsed,
 				Monotonic: func() time.Time { return time.Now().Add(ahead) }})
 			if n, err := f.rescued(other); n != 0 || err != nil {
 				t.Fatalf("%d rescued, %v", n, err)

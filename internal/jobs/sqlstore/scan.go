@@ -188,6 +188,7 @@ func (s *Store) read(ctx context.Context, q Tx, l look) ([]*candidate, int64, er
 		c := new(candidate)
 		var created sql.NullInt64
 		err := r.Scan(&c.id, &c.at, &c.due, &created, &c.attempts, &c.locked, &c.status, &c.token, &c.name, &c.priority, &c.max, &c.size, &c.payload, &clock)
+		c.seen = clock
 		c.created = created.Int64
 		found = append(found, c)
 		return err

@@ -100,6 +100,8 @@ func (s *Store) endOf(e jobs.Settlement, twin bool) (string, []any) {
 		due := ""
 		if !twin && (e.Delay > 0 || e.Verdict == jobs.Retried) {
 			due = s.now() + fmt.Sprintf(" + %d", seconds(e.Delay))
+		} else if s.t.kind() == Stock {
+			due = s.releasedDue()
 		}
 		if twin {
 			e.Verdict = jobs.Released
@@ -108,6 +110,19 @@ func (s *Store) endOf(e jobs.Settlement, twin bool) (string, []any) {
 		return "UPDATE " + t.name + " SET " + set, args
 	}
 	return "DELETE FROM " + t.name, nil
+}
+
+// releasedDue is when a row of a stock table is due again that is released
+// uncounted: as before, but not in the second in which its lease was written.
+// The next claim, which raises attempts to the same number, then writes another
+// lease, and what the present holder may still have on its way changes nothing.
+func (s *Store) releasedDue() string {
+	t := s.t.shape()
+	s.rescue.mu.Lock()
+	length := s.rescue.length
+	s.rescue.mu.Unlock()
+	mark := t.locked.of(fmt.Sprintf("%s + %d", s.now(), s.leaseMark(0, int64(length.Seconds()))))
+	return "CASE WHEN " + t.locked.name + " >= " + mark + " THEN " + s.now() + " + 1 ELSE " + t.due.seconds() + " END"
 }
 
 // seconds rounds up: nothing runs early.

@@ -122,15 +122,15 @@ func (s *Store) stillThere(ctx context.Context, q Tx, rows []*candidate, lock st
 	var free []*candidate
 	err := s.query(ctx, q, func(r *sql.Rows) error {
 		var now candidate
-		if err := r.Scan(&now.id, &now.attempts, &now.locked, &now.status, &now.token, &now.name, &now.priority, &now.max); err != nil {
+		if err := r.Scan(&now.id, &now.attempts, &now.locked, &now.due, &now.status, &now.token, &now.name, &now.priority, &now.max); err != nil {
 			return err
 		}
 		was := byID[now.id]
-		if was.attempts == now.attempts && was.locked == now.locked && was.status == now.status && was.token == now.token {
+		if now.due <= was.seen && was.attempts == now.attempts && was.locked == now.locked && was.status == now.status && was.token == now.token {
 			free = append(free, was)
 		}
 		return nil
-	}, "SELECT id, attempts, "+t.locked.seconds()+", "+s.t.columns()+" FROM "+t.name+" WHERE "+in+" ORDER BY id"+lock, args...)
+	}, "SELECT id, attempts, "+t.locked.seconds()+", "+t.due.seconds()+", "+s.t.columns()+" FROM "+t.name+" WHERE "+in+" ORDER BY id"+lock, args...)
 	return free, err
 }
 
@@ -203,6 +203,7 @@ type state struct {
 	locked   sql.NullInt64
 	status   string
 	token    sql.NullString
+	seen     int64
 }
 
 // change is the compare-and-set, one UPDATE for all rows in the same state.
@@ -210,7 +211,7 @@ func (s *Store) change(ctx context.Context, q Tx, rows []*candidate, until int64
 	groups := map[state][]*candidate{}
 	var order []state
 	for _, x := range rows {
-		k := state{x.attempts, x.locked, x.status, x.token}
+		k := state{x.attempts, x.locked, x.status, x.token, x.seen}
 		if groups[k] == nil {
 			order = append(order, k)
 		}
