@@ -55,7 +55,7 @@ func (h *Handler) Estimate(ctx context.Context, request Request) (Estimate, erro
 		if err != nil {
 			return e, err
 		}
-		e.DatabaseBytes, e.Warnings = n, h.missingRights(ctx)
+		e.DatabaseBytes, e.Warnings = n, append(h.missingRights(ctx), h.RestoreRights(ctx)...)
 	}
 	if request.Files {
 		for _, set := range h.c.Files {

@@ -29,6 +29,10 @@ type RestorePlan struct {
 	SameFiles    int64 `json:"same_files"`
 	// Examples are the first of the new and changed ones.
 	Examples []string `json:"examples,omitempty"`
+	// Warnings say what will not be as it was, as the server is another one.
+	Warnings []string `json:"warnings,omitempty"`
+	// Refused says what the server cannot take: then nothing is restored.
+	Refused []string `json:"refused,omitempty"`
 	// Token is what a person types to confirm.
 	Token string `json:"token"`
 }
@@ -59,14 +63,27 @@ func (h *Handler) Outline(ctx context.Context, q RestoreRequest) (RestorePlan, e
 		return plan, nil
 	}
 	plan.Database = h.targetName(q)
-	return plan, h.planTables(ctx, q, &plan)
+	if err := h.planTables(ctx, q, &plan); err != nil {
+		return plan, err
+	}
+	var err error
+	plan.Warnings, plan.Refused, err = h.fit(ctx, q)
+	return plan, err
 }
 
 // Plan reads a backup through, changes nothing, and says what Restore would do.
 func (h *Handler) Plan(ctx context.Context, q RestoreRequest, progress func(Step)) (RestorePlan, error) {
 	plan, err := h.Outline(ctx, q)
-	if err != nil || !q.Files {
+	if err != nil {
 		return plan, err
+	}
+	if len(plan.Refused) == 0 {
+		if err := h.rehearse(ctx, q, &plan); err != nil {
+			plan.Refused = append(plan.Refused, err.Error())
+		}
+	}
+	if !q.Files {
+		return plan, nil
 	}
 	defer h.c.Working()()
 	plan.ChangedFiles = 0
@@ -131,7 +148,7 @@ func (h *Handler) token(q RestoreRequest) string {
 	if q.Database {
 		name = h.targetName(q)
 	}
-	data, _ := json.Marshal([]any{q.Backup.ID, q.Backup.SHA256, q.Database, q.Tables, q.Files, q.Paths, q.IntoDSN, q.IntoFolder}) // strings and bools always encode
+	data, _ := json.Marshal([]any{q.Backup.ID, q.Backup.SHA256, q.Database, q.Tables, q.Files, q.Paths, q.IntoDSN, q.IntoFolder, q.Collations}) // strings and bools always encode
 	sum := sha256.Sum256(data)
 	return name + "-" + hex.EncodeToString(sum[:3])
 }

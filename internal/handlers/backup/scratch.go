@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
 )
 
 // scratchPrefix begins the names of databases that only live for a proof.
@@ -55,7 +56,7 @@ func (p *proving) openScratch(ctx context.Context) error {
 	var err error
 	switch p.stored.Engine {
 	case mysqlEngine:
-		p.scratch, err = mysqlScratch(ctx, dsn)
+		p.scratch, err = p.mysqlScratch(ctx, dsn)
 	case postgresEngine:
 		p.scratch, err = postgresScratch(ctx, dsn)
 	case sqliteEngine:
@@ -83,16 +84,46 @@ func (p *proving) closeScratch(ctx context.Context) {
 	if p.scratch.loader != nil {
 		p.scratch.Close() // compareScratch takes it when the proof got that far
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
-	defer cancel()
-	if err := p.scratch.drop(ctx); err != nil {
+	if err := p.scratch.dropIn(ctx); err != nil {
 		p.problem("the scratch database could not be dropped: %v", err)
 	}
 }
 
 func scratchName() string { return scratchPrefix + strings.ToLower(rand.Text()[:12]) }
 
-func mysqlScratch(ctx context.Context, dsn string) (*scratch, error) {
+// mysqlScratch makes a scratch database on the server that a DSN names, and leaves out
+// of the proof what that server, or the account there, cannot take.
+func (p *proving) mysqlScratch(ctx context.Context, dsn string) (*scratch, error) {
+	target, err := p.lookAt(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	needs := p.stored.Needs
+	if needs != nil {
+		tables := *needs
+		tables.Trusted = nil // left out below
+		if _, refused := tables.Against(target, nil); len(refused) > 0 {
+			p.lessen(LevelParsed, fmt.Sprintf("the server %s cannot take it: %s", target.Server, strings.Join(refused, "; ")))
+			return nil, nil
+		}
+	}
+	s, err := mysqlScratch(ctx, dsn, dump.LoadOptions{DropDefiners: true, Workers: 2, Adapt: target.Adapt(needs, nil)})
+	if err != nil || target.Trusted() || needs != nil && len(needs.Trusted) == 0 {
+		return s, err
+	}
+	p.unprogrammed = true
+	p.note("triggers, routines, events and the views that need them were not restored, as this account may not create triggers and functions: " + portable.TrustRemedy)
+	s.loader.(*dump.Loader).Only(func(part dump.Part, _ []byte) bool { return part == dump.Main })
+	return s, nil
+}
+
+func (s *scratch) dropIn(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
+	defer cancel()
+	return s.drop(ctx)
+}
+
+func mysqlScratch(ctx context.Context, dsn string, o dump.LoadOptions) (*scratch, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, err
@@ -111,7 +142,7 @@ func mysqlScratch(ctx context.Context, dsn string) (*scratch, error) {
 		return errors.Join(err, server.Close())
 	}
 	config.DBName = name
-	l, err := dump.NewLoader(ctx, config.FormatDSN(), dump.LoadOptions{DropDefiners: true, Workers: 2})
+	l, err := dump.NewLoader(ctx, config.FormatDSN(), o)
 	if err != nil {
 		return nil, errors.Join(err, drop(ctx))
 	}
