@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -161,21 +164,13 @@ func (h *Handler) planTables(ctx context.Context, q RestoreRequest, plan *Restor
 			return err
 		}
 		defer pool.Close()
-		rows, err := pool.QueryContext(ctx, "SELECT TABLE_NAME, COALESCE(TABLE_ROWS, 0) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE'")
-		if err != nil {
+		var tables []cms.TableSize
+		if err := cms.SelectStatistics(ctx, sqlx.NewDb(pool, "mysql"), &tables, "SELECT TABLE_NAME AS name, CAST(COALESCE(TABLE_ROWS, 0) AS SIGNED) AS row_count"+
+			" FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE'"); err != nil {
 			return fmt.Errorf("looking at the database to restore into: %w", err)
 		}
-		defer rows.Close()
-		for rows.Next() {
-			var name string
-			var n int64
-			if err := rows.Scan(&name, &n); err != nil {
-				return err
-			}
-			now[name] = n
-		}
-		if err := rows.Err(); err != nil {
-			return err
+		for _, t := range tables {
+			now[t.Name] = t.Rows
 		}
 	}
 	for _, t := range q.Backup.Tables {
