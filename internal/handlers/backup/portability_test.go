@@ -198,3 +198,42 @@ func TestWhatTheOtherServerDoesNotTakeIsRefusedBefore(t *testing.T) {
 		})
 	}
 }
+
+// The tables of Laravel's own migrations, on a server as MySQL's defaults have it, by
+// an account without SUPER: proven and restored, and nothing is lessened.
+func TestLaravelsTablesAreProvenWithoutSuper(t *testing.T) {
+	if _, err := os.Stat("/usr/share/php/Illuminate/autoload.php"); err != nil {
+		jobstest.Skip(t, "apt-get install php-laravel-framework php-mysql: %v", err)
+	}
+	for engine, server := range map[jobstest.Engine]*jobstest.Server{
+		jobstest.MariaDB: jobstest.OwnMariaDB(t, "--log-bin=binlog"),
+		jobstest.MySQL:   jobstest.OwnMySQL(t, "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"),
+	} {
+		t.Run(string(engine), func(t *testing.T) {
+			s := onServer(t, server, engine)
+			s.MustExec("DROP TABLE posts, cache")
+			cmd := exec.CommandContext(t.Context(), "php", "dump/testdata/laravel.php")
+			cmd.Env = append(os.Environ(), "DB_PORT="+portOf(server), "DB_DATABASE="+databaseOf(t, s.DSN))
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			s.c.DSN = s.limited(t)
+			s.c.Options.EmptyTables = []string{"nothing"}
+			h := s.handler(t)
+			report, b := s.backup(t, h)
+			if p := report.Proof; p.Level != LevelRestored || !p.OK || p.Note != "" {
+				t.Fatalf("%+v", p)
+			}
+			s.MustExec("DELETE FROM posts")
+			q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
+			q.Confirm = h.token(q)
+			if done, err := h.Restore(t.Context(), q, nil); err != nil || len(done.Problems) > 0 {
+				t.Errorf("%+v, %v", done.Problems, err)
+			}
+			var name string
+			if err := s.Get(&name, "SELECT slug FROM posts"); err != nil || name != "grüße 🎉" {
+				t.Errorf("%q, %v", name, err)
+			}
+		})
+	}
+}

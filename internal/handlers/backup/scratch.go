@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
 )
 
 // scratchPrefix begins the names of databases that only live for a proof.
@@ -112,7 +111,7 @@ func (p *proving) mysqlScratch(ctx context.Context, dsn string) (*scratch, error
 		return s, err
 	}
 	p.unprogrammed = true
-	p.note("triggers, routines, events and the views that need them were not restored, as this account may not create triggers and functions: " + portable.TrustRemedy)
+	p.note("triggers, stored programs and views that call them were left out, as this account may not create them here (log_bin_trust_function_creators)")
 	s.loader.(*dump.Loader).Only(func(part dump.Part, _ []byte) bool { return part == dump.Main })
 	return s, nil
 }
