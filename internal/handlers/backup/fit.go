@@ -22,9 +22,9 @@ func (h *Handler) fit(ctx context.Context, q RestoreRequest) (warnings, refused 
 	if err != nil {
 		return nil, nil, err
 	}
-	needs := *q.Backup.Needs
-	if len(q.Tables) > 0 { // routines stay; which triggers go with the tables is in the archive only
-		needs.Special = nil
+	needs := q.Backup.Needs
+	if len(q.Tables) > 0 { // routines stay
+		needs = needs.OfTables(q.Tables)
 	}
 	warnings, refused = needs.Against(target, q.Collations)
 	return warnings, refused, nil

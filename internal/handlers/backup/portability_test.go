@@ -106,6 +106,9 @@ func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
 			if plan, err := h.Plan(t.Context(), q, nil); err != nil || len(plan.Refused) != 1 || !strings.Contains(plan.Refused[0], "trigger told") {
 				t.Errorf("%+v, %v", plan.Refused, err)
 			}
+			if plan, err := h.Plan(t.Context(), RestoreRequest{Backup: b, Database: true, Tables: []string{"cache"}}, nil); err != nil || len(plan.Refused) > 0 {
+				t.Errorf("a table without a trigger: %+v, %v", plan.Refused, err)
+			}
 			q.Confirm = h.token(q)
 			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnfit) || !strings.Contains(err.Error(), "nothing was changed") {
 				t.Errorf("%v", err)

@@ -20,6 +20,8 @@ type Needs struct {
 	// Trusted are triggers and functions: a server with a binary log lets only
 	// trusted accounts make them.
 	Trusted []string `json:"trusted,omitempty"`
+	// Triggered are the tables that have triggers.
+	Triggered []string `json:"triggered,omitempty"`
 	// Defined are views and stored programs, which have a definer.
 	Defined []string `json:"defined,omitempty"`
 	// Special is what only one of the two kinds knows: "sequence invoice".
@@ -31,6 +33,7 @@ type Needs struct {
 var (
 	collationFact = regexp.MustCompile(`\bcollation (\w+)`)
 	engineFact    = regexp.MustCompile(`\bengine (\w+)`)
+	triggerOn     = regexp.MustCompile("(?i)\\bON\\s+(`(?:[^`]|``)*`|\\w+)\\s+FOR\\s+EACH\\s")
 	typeWord      = regexp.MustCompile(`^\w+`)
 )
 
@@ -40,7 +43,7 @@ func Of(s dump.Summary) *Needs {
 		return nil
 	}
 	n := &Needs{Server: s.Server}
-	sets := map[*[]string]map[string]bool{&n.Collations: {}, &n.Engines: {}, &n.Types: {}, &n.Trusted: {}, &n.Defined: {}, &n.Special: {}, &n.Hidden: {}}
+	sets := map[*[]string]map[string]bool{&n.Collations: {}, &n.Engines: {}, &n.Types: {}, &n.Trusted: {}, &n.Triggered: {}, &n.Defined: {}, &n.Special: {}, &n.Hidden: {}}
 	sets[&n.Collations][s.Collation] = true
 	for _, o := range s.Objects {
 		switch o.Kind {
@@ -52,6 +55,9 @@ func Of(s dump.Summary) *Needs {
 		if o.Kind != "table" && o.Kind != "sequence" {
 			sets[&n.Defined][o.String()] = true
 		}
+		if m := triggerOn.FindStringSubmatch(o.Facts["text"]); o.Kind == "trigger" && m != nil {
+			sets[&n.Triggered][strings.ReplaceAll(strings.Trim(m[1], "`"), "``", "`")] = true
+		}
 		for fact, how := range o.Facts {
 			n.fact(sets, o, fact, how)
 		}
@@ -61,6 +67,16 @@ func Of(s dump.Summary) *Needs {
 		*list = slices.Sorted(maps.Keys(set))
 	}
 	return n
+}
+
+// OfTables is what some of a dump's tables need with the triggers on them. What of the
+// types and other special things is theirs a rehearsal shows.
+func (n *Needs) OfTables(tables []string) *Needs {
+	some := *n
+	some.Special, some.Types, some.Hidden, some.Defined = nil, nil, nil, nil
+	onThem := slices.ContainsFunc(tables, func(t string) bool { return slices.Contains(n.Triggered, t) })
+	some.Trusted = slices.DeleteFunc(slices.Clone(n.Trusted), func(o string) bool { return !onThem || !strings.HasPrefix(o, "trigger ") })
+	return &some
 }
 
 func (n *Needs) fact(sets map[*[]string]map[string]bool, o dump.Object, fact, how string) {
