@@ -49,6 +49,7 @@ could execute (.php, .htaccess …) are restored only when told to.`,
 	f.StringSliceVar(&q.Paths, "paths", nil, "only files that fit, for example 'uploads/news/**'")
 	f.StringVar(&into, "into", "", "another database instead of the CMS's; for SQLite sqlite:NEWFILE")
 	f.StringVar(&q.IntoFolder, "into-folder", "", "another folder instead of the CMS's")
+	f.StringToStringVar(&q.Collations, "collation", nil, "OLD=NEW: a collation that becomes another, for example utf8mb4_0900_ai_ci=utf8mb4_unicode_ci")
 	f.StringVar(&q.Confirm, "confirm", "", "the word that the dry run names")
 	f.BoolVar(&q.SkipSafety, "no-safety", false, "without a backup of what is there now")
 	f.BoolVar(&q.TrustUnknown, "trust-unknown", false, "restore a backup that this installation never made, or that was altered")
@@ -72,8 +73,11 @@ func (a *app) restore(ctx context.Context, h *backup.Handler, q backup.RestoreRe
 		if err != nil {
 			return err
 		}
-		if err := a.printPlan(plan); err != nil || dry {
+		if err := a.printPlan(plan); err != nil || dry && len(plan.Refused) == 0 {
 			return err
+		}
+		if len(plan.Refused) > 0 {
+			return fmt.Errorf("nothing was changed: %w", backup.ErrUnfit)
 		}
 		return usagef("nothing was changed: say it again with --confirm %s", plan.Token)
 	}
@@ -124,6 +128,15 @@ func (a *app) printPlan(p backup.RestorePlan) error {
 	}
 	if p.Untrusted != "" {
 		fmt.Fprintf(a.out, "\n%s.\nIt is restored only with --trust-unknown.\n\n", printable(p.Untrusted))
+	}
+	for _, text := range p.Warnings {
+		fmt.Fprintf(a.out, "Note: %s.\n", printable(text))
+	}
+	for _, text := range p.Refused {
+		fmt.Fprintf(a.out, "It cannot be restored there: %s.\n", printable(text))
+	}
+	if len(p.Refused) > 0 {
+		return nil
 	}
 	_, err := fmt.Fprintf(a.out, "To do it: --confirm %s\n", p.Token)
 	return err

@@ -14,8 +14,10 @@ import (
 
 // TestThePartsByHandOnMySQL seeds the sample site into a real server and uses
 // every part from the command line, as an owner would.
-func TestThePartsByHandOnMySQL(t *testing.T) {
-	db := jobstest.Open(t, jobstest.MariaDB)
+func TestThePartsByHandOnMySQL(t *testing.T) { jobstest.EachMySQL(t, testThePartsByHandOnMySQL) }
+
+func testThePartsByHandOnMySQL(t *testing.T, engine jobstest.Engine) {
+	db := jobstest.Open(t, engine)
 	var name string
 	var port int
 	if err := db.QueryRow("SELECT DATABASE(), @@port").Scan(&name, &port); err != nil {

@@ -108,6 +108,9 @@ func checkBackups(ctx context.Context, r *rooms) ([]finding, error) {
 	for _, w := range health.Warnings {
 		found = append(found, warn("cmsjobs backup create makes and proves one; cmsjobs backup list", "%s", w.Text))
 	}
+	for _, text := range r.handlers.backup.RestoreRights(ctx) {
+		found = append(found, warn("see docs/backup.md, Triggers and functions", "%s", text))
+	}
 	if b := health.Newest; b != nil {
 		found = append(found, ok("the newest complete backup is %s of %s, made %s, %s", b.ID, holds(*b), ago(b.Started, r.now()), r.handlers.backup.Standing(*b)))
 	}

@@ -123,7 +123,10 @@ func (b webBackups) PlanRestore(ctx context.Context, name string, part web.Resto
 	if err != nil {
 		return web.RestorePlan{}, errors.Join(jobs.ErrConflict, err)
 	}
-	view := web.RestorePlan{Database: plan.Database, Tables: int64(len(plan.Tables)), NewFiles: plan.NewFiles, ChangedFiles: plan.ChangedFiles, Unread: unread && q.Files, Confirm: plan.Token,
+	if len(plan.Refused) > 0 {
+		return web.RestorePlan{}, fmt.Errorf("%w: %w: %s", jobs.ErrConflict, backup.ErrUnfit, strings.Join(plan.Refused, "; "))
+	}
+	view := web.RestorePlan{Warnings: plan.Warnings, Database: plan.Database, Tables: int64(len(plan.Tables)), NewFiles: plan.NewFiles, ChangedFiles: plan.ChangedFiles, Unread: unread && q.Files, Confirm: plan.Token,
 		Untrusted: plan.Untrusted, Executable: plan.Executable}
 	for _, t := range plan.Tables {
 		view.RowsNow += max(t.RowsNow, 0)

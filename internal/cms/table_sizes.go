@@ -25,7 +25,7 @@ func (s *Site) TableSizes(ctx context.Context) ([]TableSize, error) {
 		"sqlite": `SELECT '(the whole database)' AS name, p.page_count * s.page_size AS bytes, -1 AS row_count FROM pragma_page_count() p, pragma_page_size() s`,
 	}[s.DB.DriverName()]
 	var list []TableSize
-	if err := s.DB.SelectContext(ctx, &list, query); err != nil {
+	if err := SelectStatistics(ctx, s.DB, &list, query); err != nil {
 		return nil, fmt.Errorf("asking for the sizes of tables: %w", err)
 	}
 	return list, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
 
@@ -20,7 +21,11 @@ var crashPoints = []string{"before the claim", "after the claim", "before the ef
 // ran twice is explained by the death, and a job whose end was written does not
 // run again.
 func TestAWorkerThatDiesAtEachStepLosesNothing(t *testing.T) {
-	l := newLab(t)
+	jobstest.EachMySQL(t, testAWorkerThatDiesAtEachStepLosesNothing)
+}
+
+func testAWorkerThatDiesAtEachStepLosesNothing(t *testing.T, engine jobstest.Engine) {
+	l := newLab(t, engine)
 	n := size(400, 4000)
 	// Some last longer than a third of the lease, so that there is something to
 	// renew, and some fail once, so that not every end is a completion.

@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
@@ -49,9 +50,9 @@ type lab struct {
 	faults []fault
 }
 
-func newLab(t *testing.T) *lab {
+func newLab(t *testing.T, engine jobstest.Engine) *lab {
 	t.Helper()
-	return newLabOn(t, jobstest.OwnMariaDB(t, "--innodb-flush-log-at-trx-commit=1"))
+	return newLabOn(t, jobstest.Own(t, engine, "--innodb-flush-log-at-trx-commit=1"))
 }
 
 func newLabOn(t *testing.T, server *jobstest.Server) *lab {
@@ -195,7 +196,11 @@ func (l *lab) empty() {
 
 // F1: kill -9 of workers and of the database server under load.
 func TestNothingIsLostWhenWorkersAndTheServerAreKilled(t *testing.T) {
-	l := newLab(t)
+	jobstest.EachMySQL(t, testNothingIsLostWhenWorkersAndTheServerAreKilled)
+}
+
+func testNothingIsLostWhenWorkersAndTheServerAreKilled(t *testing.T, engine jobstest.Engine) {
+	l := newLab(t, engine)
 	n := size(4000, 100_000)
 	l.enqueue(0, n, effect{Length: time.Millisecond})
 	workers := make([]*process, size(3, 8))
@@ -226,7 +231,11 @@ func TestNothingIsLostWhenWorkersAndTheServerAreKilled(t *testing.T) {
 
 // F3: resets and black holes on the way to the server.
 func TestNothingIsLostOnABadNetwork(t *testing.T) {
-	l := newLab(t)
+	jobstest.EachMySQL(t, testNothingIsLostOnABadNetwork)
+}
+
+func testNothingIsLostOnABadNetwork(t *testing.T, engine jobstest.Engine) {
+	l := newLab(t, engine)
 	n := size(2500, 20_000)
 	l.enqueue(0, n, effect{Length: 2 * time.Millisecond})
 	proxy := jobstest.NewProxy(t, l.server.Port)
@@ -252,7 +261,11 @@ func TestNothingIsLostOnABadNetwork(t *testing.T) {
 // F4: a worker that is stopped for longer than its lease changes nothing when
 // it wakes: its jobs are another's by then.
 func TestAWorkerPausedPastItsLeaseChangesNothing(t *testing.T) {
-	l := newLab(t)
+	jobstest.EachMySQL(t, testAWorkerPausedPastItsLeaseChangesNothing)
+}
+
+func testAWorkerPausedPastItsLeaseChangesNothing(t *testing.T, engine jobstest.Engine) {
+	l := newLab(t, engine)
 	n := size(400, 4000)
 	l.enqueue(0, n, effect{Length: 40 * time.Millisecond})
 	sleeper, other := startChild(t, l.config), startChild(t, l.config)
@@ -272,7 +285,11 @@ func TestAWorkerPausedPastItsLeaseChangesNothing(t *testing.T) {
 
 // F5: jobs that last several leases run once, because leases are renewed.
 func TestAJobLongerThanItsLeaseRunsOnce(t *testing.T) {
-	l := newLab(t)
+	jobstest.EachMySQL(t, testAJobLongerThanItsLeaseRunsOnce)
+}
+
+func testAJobLongerThanItsLeaseRunsOnce(t *testing.T, engine jobstest.Engine) {
+	l := newLab(t, engine)
 	n := 8
 	l.enqueue(0, n, effect{Length: 3 * l.config.Lease})
 	for range 2 {
@@ -300,7 +317,11 @@ func (l *lab) starts() int {
 
 // F6: a rolling restart by SIGTERM repeats nothing and loses nothing.
 func TestARollingRestartRepeatsNothing(t *testing.T) {
-	l := newLab(t)
+	jobstest.EachMySQL(t, testARollingRestartRepeatsNothing)
+}
+
+func testARollingRestartRepeatsNothing(t *testing.T, engine jobstest.Engine) {
+	l := newLab(t, engine)
 	n := size(1200, 6000)
 	l.enqueue(0, n, effect{Length: 10 * time.Millisecond})
 	workers := []*process{startChild(t, l.config), startChild(t, l.config)}
@@ -324,7 +345,11 @@ func TestARollingRestartRepeatsNothing(t *testing.T) {
 
 // F6: a restart that cuts jobs off gives them back: they run again, uncounted.
 func TestARestartThatCutsJobsOffChargesNothing(t *testing.T) {
-	l := newLab(t)
+	jobstest.EachMySQL(t, testARestartThatCutsJobsOffChargesNothing)
+}
+
+func testARestartThatCutsJobsOffChargesNothing(t *testing.T, engine jobstest.Engine) {
+	l := newLab(t, engine)
 	l.config.Grace = 100 * time.Millisecond
 	n := size(16, 160)
 	l.enqueue(0, n, effect{Length: time.Second})
@@ -361,9 +386,13 @@ func (l *lab) await(what string, there func() bool) {
 // A4, F2: many jobs through 100 slots in 4 processes, without a fault: each effect
 // once.
 func TestAHundredSlotsInFourProcessesRunEachJobOnce(t *testing.T) {
+	jobstest.EachMySQL(t, testAHundredSlotsInFourProcessesRunEachJobOnce)
+}
+
+func testAHundredSlotsInFourProcessesRunEachJobOnce(t *testing.T, engine jobstest.Engine) {
 	for _, mode := range []string{"skip", "cas"} {
 		t.Run(mode, func(t *testing.T) {
-			l := newLab(t)
+			l := newLab(t, engine)
 			// No fault, not even that of a busy machine: a process that gets no
 			// time for the length of a lease has lost it.
 			l.config.Slots, l.config.Lease, l.config.Mode = 25, 10*time.Minute, mode
@@ -391,7 +420,11 @@ func (l *lab) eachOnce(n int, within time.Duration) {
 // F13: the server is away, read-only, or out of connections: no attempt is
 // charged, and the work goes on by itself.
 func TestAServerInTroubleChargesNoAttempt(t *testing.T) {
-	l := newLab(t)
+	jobstest.EachMySQL(t, testAServerInTroubleChargesNoAttempt)
+}
+
+func testAServerInTroubleChargesNoAttempt(t *testing.T, engine jobstest.Engine) {
+	l := newLab(t, engine)
 	// So long that no lease ends meanwhile. What a claim took whose COMMIT was not
 	// answered is given back after three quarters of it, uncounted.
 	l.config.Lease = time.Duration(size(2, 5)) * time.Minute
@@ -460,7 +493,13 @@ func (l *lab) outOfConnections(length time.Duration) {
 		}
 	}
 	do("SET GLOBAL max_connections = 10")
-	do("KILL USER worker")
+	var workers []int64 // KILL USER is MariaDB's alone
+	if err := held[0].SelectContext(ctx, &workers, "SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'worker'"); err != nil {
+		l.t.Fatal(err)
+	}
+	for _, id := range workers {
+		_, _ = held[0].ExecContext(ctx, fmt.Sprintf("KILL CONNECTION %d", id)) // it may have ended itself
+	}
 	time.Sleep(length)
 	do("SET GLOBAL max_connections = 500")
 }

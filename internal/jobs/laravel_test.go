@@ -24,14 +24,14 @@ import (
 // laravel is a lab with a PHP beside it.
 type laravel struct{ *lab }
 
-func newLaravel(t *testing.T) laravel {
+func newLaravel(t *testing.T, engine jobstest.Engine) laravel {
 	t.Helper()
 	for _, check := range [][]string{{"php", "-r", `exit(extension_loaded("pdo_mysql") ? 0 : 1);`}, {"test", "-f", "/usr/share/php/Illuminate/Queue/autoload.php"}} {
 		if err := exec.Command(check[0], check[1:]...).Run(); err != nil {
 			jobstest.Skip(t, "no Laravel here (packages php-cli, php-mysql, php-laravel-framework): %v", err)
 		}
 	}
-	l := newLab(t)
+	l := newLab(t, engine)
 	l.db.MustExec("CREATE TABLE php_effects (id BIGINT AUTO_INCREMENT PRIMARY KEY, k INT NOT NULL, pid INT NOT NULL)")
 	return laravel{l}
 }
@@ -79,8 +79,10 @@ func (l laravel) count(query string) (n int) {
 	return n
 }
 
-func TestPHPsOwnRowsStayAsTheyAre(t *testing.T) {
-	l := newLaravel(t)
+func TestPHPsOwnRowsStayAsTheyAre(t *testing.T) { jobstest.EachMySQL(t, testPHPsOwnRowsStayAsTheyAre) }
+
+func testPHPsOwnRowsStayAsTheyAre(t *testing.T, engine jobstest.Engine) {
+	l := newLaravel(t, engine)
 	l.run("push", "50")
 	l.run("push-kind", "test.effect", `{"key":7}`)
 	var ran []effect
@@ -98,7 +100,11 @@ func TestPHPsOwnRowsStayAsTheyAre(t *testing.T) {
 }
 
 func TestLaravelListsAndRetriesWhatWeBuried(t *testing.T) {
-	l := newLaravel(t)
+	jobstest.EachMySQL(t, testLaravelListsAndRetriesWhatWeBuried)
+}
+
+func testLaravelListsAndRetriesWhatWeBuried(t *testing.T, engine jobstest.Engine) {
+	l := newLaravel(t, engine)
 	// A flat row as a CMS inserts it, without any of Laravel's keys.
 	l.db.MustExec(`INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at)
 		VALUES ('cmsjobs', '{"type":"test.effect","key":3}', 0, NULL, UNIX_TIMESTAMP(), UNIX_TIMESTAMP())`)
@@ -121,7 +127,11 @@ func TestLaravelListsAndRetriesWhatWeBuried(t *testing.T) {
 }
 
 func TestAPHPWorkerThatMeetsOurRowBuriesItInsteadOfLosingIt(t *testing.T) {
-	l := newLaravel(t)
+	jobstest.EachMySQL(t, testAPHPWorkerThatMeetsOurRowBuriesItInsteadOfLosingIt)
+}
+
+func testAPHPWorkerThatMeetsOurRowBuriesItInsteadOfLosingIt(t *testing.T, engine jobstest.Engine) {
+	l := newLaravel(t, engine)
 	l.enqueue(5, 1, effect{})
 	l.run("queue:work", "--once", "--tries=1", "--queue=default")
 	if l.count("SELECT COUNT(*) FROM failed_jobs") != 1 {
@@ -139,7 +149,11 @@ func TestAPHPWorkerThatMeetsOurRowBuriesItInsteadOfLosingIt(t *testing.T) {
 // PHP worker asks for the same queue all the time, because its lease, which PHP
 // reads too, is renewed.
 func TestPHPDoesNotTakeAJobThatStillRuns(t *testing.T) {
-	l := newLaravel(t)
+	jobstest.EachMySQL(t, testPHPDoesNotTakeAJobThatStillRuns)
+}
+
+func testPHPDoesNotTakeAJobThatStillRuns(t *testing.T, engine jobstest.Engine) {
+	l := newLaravel(t, engine)
 	l.enqueue(0, 1, effect{})
 	php := l.artisan("queue:work", "--sleep=0.2", "--queue=default")
 	var runs atomic.Int32
@@ -168,7 +182,11 @@ func TestPHPDoesNotTakeAJobThatStillRuns(t *testing.T) {
 
 // F16: PHP's workers and ours on one table, killed among each other.
 func TestPHPAndGoWorkersShareATableUnderKills(t *testing.T) {
-	l := newLaravel(t)
+	jobstest.EachMySQL(t, testPHPAndGoWorkersShareATableUnderKills)
+}
+
+func testPHPAndGoWorkersShareATableUnderKills(t *testing.T, engine jobstest.Engine) {
+	l := newLaravel(t, engine)
 	n := size(300, 5000)
 	l.run("push", fmt.Sprint(n))
 	l.config.Queues = []string{"cmsjobs", "default"}

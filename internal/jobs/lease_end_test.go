@@ -82,7 +82,11 @@ type pair struct {
 // P3: a worker that is cut off from its database while it settles has stopped
 // its jobs before another worker starts them.
 func TestAWorkerThatIsCutOffStopsBeforeAnotherStarts(t *testing.T) {
-	l := newLab(t)
+	jobstest.EachMySQL(t, testAWorkerThatIsCutOffStopsBeforeAnotherStarts)
+}
+
+func testAWorkerThatIsCutOffStopsBeforeAnotherStarts(t *testing.T, engine jobstest.Engine) {
+	l := newLab(t, engine)
 	l.config.Lease = time.Duration(size(6, 30)) * time.Second
 	l.config.Slots = 8
 	pairs, smallest := make([]*pair, size(3, 10)), l.config.Lease

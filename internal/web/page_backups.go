@@ -60,6 +60,8 @@ type RestorePlan struct {
 	// Executable counts files that a web server could execute; they are left out
 	// unless allowed.
 	Executable int64
+	// Warnings say what will not be as it was, as the server is another one.
+	Warnings []string
 }
 
 // BackupWatcher is a Backups that can say how far its backups may be relied on.
@@ -247,6 +249,9 @@ func (p RestorePlan) question(lang string, b Backup) string {
 		text = append(text, say(lang, "backups.restore.unread", p.ChangedFiles))
 	case p.NewFiles+p.ChangedFiles > 0:
 		text = append(text, say(lang, "backups.restore.files", p.NewFiles, p.ChangedFiles))
+	}
+	for _, warning := range p.Warnings {
+		text = append(text, warning+".")
 	}
 	return strings.Join(append(text, say(lang, "backups.restore.first")), " ")
 }

@@ -17,7 +17,7 @@ CREATE TABLE cmsjobs_runs (
   error MEDIUMTEXT NULL,
   result MEDIUMTEXT NULL,
   data MEDIUMTEXT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_runs_outcome ON cmsjobs_runs (outcome, ended_at, id);
 CREATE INDEX cmsjobs_runs_kind ON cmsjobs_runs (kind, ended_at, id);
 CREATE INDEX cmsjobs_runs_queue ON cmsjobs_runs (queue, ended_at, id);

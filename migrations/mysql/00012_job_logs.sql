@@ -6,7 +6,7 @@ CREATE TABLE cmsjobs_job_logs (
   attempt INT NOT NULL,
   at BIGINT NOT NULL,
   line MEDIUMTEXT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_job_logs_uuid ON cmsjobs_job_logs (uuid, id);
 CREATE INDEX cmsjobs_job_logs_at ON cmsjobs_job_logs (at);
 

@@ -6,7 +6,7 @@ CREATE TABLE cmsjobs_unique (
   job_id BIGINT NOT NULL,
   uuid VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   created_at BIGINT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_unique_job ON cmsjobs_unique (job_id);
 
 -- +goose Down

@@ -8,7 +8,7 @@ CREATE TABLE cmsjobs_permits (
   token VARCHAR(32) NOT NULL DEFAULT '',
   expires_at BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (kind, place)
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_permits_job ON cmsjobs_permits (job_id);
 
 -- +goose Down

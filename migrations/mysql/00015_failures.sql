@@ -7,7 +7,7 @@ CREATE TABLE cmsjobs_failures (
   kind VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   failed_at BIGINT NOT NULL,
   message VARCHAR(500) NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_failures_cause ON cmsjobs_failures (cause, failed_at, failed_id);
 CREATE INDEX cmsjobs_failures_kind ON cmsjobs_failures (kind, failed_id);
 

@@ -9,7 +9,7 @@ CREATE TABLE cmsjobs_flows (
   duration_ms BIGINT NOT NULL,
   wait_ms BIGINT NOT NULL,
   PRIMARY KEY (outcome, at)
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_flows_at ON cmsjobs_flows (at);
 
 -- +goose Down

@@ -6,7 +6,7 @@ CREATE TABLE cmsjobs_sizes (
   bytes BIGINT NOT NULL,
   measured_at BIGINT NOT NULL,
   PRIMARY KEY (day, part)
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- +goose Down
 DROP TABLE cmsjobs_sizes;

@@ -8,7 +8,7 @@ CREATE TABLE cmsjobs_ticks (
   outcome VARCHAR(16) NOT NULL, -- enqueued, missed, skipped, manual
   note    VARCHAR(255) NOT NULL,
   PRIMARY KEY (entry, tick)
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_ticks_at ON cmsjobs_ticks (at);
 
 -- What people changed of the timetable.
@@ -18,7 +18,7 @@ CREATE TABLE cmsjobs_schedules (
   paused     INT NULL,
   data       MEDIUMTEXT NULL,
   changed_at BIGINT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- +goose Down
 DROP TABLE cmsjobs_schedules;

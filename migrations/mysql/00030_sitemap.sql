@@ -6,7 +6,7 @@ CREATE TABLE cmsjobs_sitemap_state (
     fingerprint  VARCHAR(64)  NOT NULL,
     summary      TEXT         NOT NULL,
     generated_at BIGINT       NOT NULL
-);
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- The addresses that IndexNow has accepted, and what they were like then.
 -- hash is FNV-1a of the address, stamp of what a reader would see changed.
@@ -15,7 +15,7 @@ CREATE TABLE cmsjobs_indexnow_urls (
     url          TEXT   NOT NULL,
     stamp        BIGINT NOT NULL,
     submitted_at BIGINT NOT NULL
-);
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- +goose Down
 DROP TABLE cmsjobs_indexnow_urls;

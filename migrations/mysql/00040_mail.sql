@@ -17,7 +17,7 @@ CREATE TABLE cmsjobs_mail (
   answer VARCHAR(500) NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE UNIQUE INDEX cmsjobs_mail_once ON cmsjobs_mail (job_uuid, recipient);
 CREATE INDEX cmsjobs_mail_state ON cmsjobs_mail (state, id);
 CREATE INDEX cmsjobs_mail_recipient ON cmsjobs_mail (recipient, id);
@@ -37,7 +37,7 @@ CREATE TABLE cmsjobs_mail_attempts (
   answer VARCHAR(500) NOT NULL,
   duration_ms BIGINT NOT NULL,
   created_at BIGINT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_mail_attempts_job ON cmsjobs_mail_attempts (job_uuid, id);
 CREATE INDEX cmsjobs_mail_attempts_created ON cmsjobs_mail_attempts (created_at);
 
@@ -46,7 +46,7 @@ CREATE TABLE cmsjobs_mail_payloads (
   job_uuid VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   payload MEDIUMTEXT NOT NULL,
   created_at BIGINT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_mail_payloads_created ON cmsjobs_mail_payloads (created_at);
 
 -- Addresses that get no mail. expires_at 0 is never.
@@ -56,14 +56,14 @@ CREATE TABLE cmsjobs_mail_suppressions (
   detail VARCHAR(500) NOT NULL,
   created_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- Rate limits: one row a bucket, its counts as JSON.
 CREATE TABLE cmsjobs_mail_limits (
   bucket VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   counts VARCHAR(1000) NOT NULL,
   updated_at BIGINT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- +goose Down
 DROP TABLE cmsjobs_mail_limits;

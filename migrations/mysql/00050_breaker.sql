@@ -9,7 +9,7 @@ CREATE TABLE cmsjobs_breakers (
   retry_at BIGINT NOT NULL,
   last_error VARCHAR(500) NOT NULL,
   changed_at BIGINT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- +goose Down
 DROP TABLE cmsjobs_breakers;

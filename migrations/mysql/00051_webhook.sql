@@ -12,7 +12,7 @@ CREATE TABLE cmsjobs_webhooks (
   reason VARCHAR(500) NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- Every attempt to deliver.
 CREATE TABLE cmsjobs_webhook_deliveries (
@@ -28,7 +28,7 @@ CREATE TABLE cmsjobs_webhook_deliveries (
   answer MEDIUMTEXT NOT NULL,
   duration_ms BIGINT NOT NULL,
   created_at BIGINT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_webhook_deliveries_message ON cmsjobs_webhook_deliveries (message_id, id);
 CREATE INDEX cmsjobs_webhook_deliveries_subscription ON cmsjobs_webhook_deliveries (subscription_id, id);
 CREATE INDEX cmsjobs_webhook_deliveries_created ON cmsjobs_webhook_deliveries (created_at);

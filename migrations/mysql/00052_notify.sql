@@ -8,7 +8,7 @@ CREATE TABLE cmsjobs_notifications (
   held INT NOT NULL,
   held_title VARCHAR(255) NOT NULL,
   held_message VARCHAR(1000) NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- +goose Down
 DROP TABLE cmsjobs_notifications;

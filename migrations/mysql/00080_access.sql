@@ -13,7 +13,7 @@ CREATE TABLE cmsjobs_tokens (
   expires_at BIGINT NOT NULL DEFAULT 0,
   used_at    BIGINT NOT NULL DEFAULT 0,
   revoked_at BIGINT NOT NULL DEFAULT 0
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 CREATE TABLE cmsjobs_sessions (
   hash       CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
@@ -24,14 +24,14 @@ CREATE TABLE cmsjobs_sessions (
   agent      VARCHAR(191) NOT NULL,
   created_at BIGINT NOT NULL,
   seen_at    BIGINT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_sessions_seen ON cmsjobs_sessions (seen_at);
 
 CREATE TABLE cmsjobs_logins (
   subject  CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   failures INT NOT NULL,
   since    BIGINT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 CREATE TABLE cmsjobs_idempotency (
   id         CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
@@ -39,7 +39,7 @@ CREATE TABLE cmsjobs_idempotency (
   uuid       VARCHAR(64) NOT NULL,
   answer     LONGTEXT NULL,
   created_at BIGINT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_idempotency_created ON cmsjobs_idempotency (created_at);
 
 CREATE TABLE cmsjobs_audit (
@@ -52,7 +52,7 @@ CREATE TABLE cmsjobs_audit (
   target  VARCHAR(191) NOT NULL,
   status  INT NOT NULL,
   detail  LONGTEXT NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_audit_at ON cmsjobs_audit (at);
 CREATE INDEX cmsjobs_audit_target ON cmsjobs_audit (target, id);
 

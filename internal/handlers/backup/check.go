@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -55,7 +56,7 @@ func (h *Handler) Estimate(ctx context.Context, request Request) (Estimate, erro
 		if err != nil {
 			return e, err
 		}
-		e.DatabaseBytes, e.Warnings = n, h.missingRights(ctx)
+		e.DatabaseBytes, e.Warnings = n, append(h.missingRights(ctx), h.RestoreRights(ctx)...)
 	}
 	if request.Files {
 		for _, set := range h.c.Files {
@@ -89,16 +90,17 @@ func (h *Handler) Estimate(ctx context.Context, request Request) (Estimate, erro
 	return e, nil
 }
 
-func (h *Handler) databaseSize(ctx context.Context) (n int64, err error) {
+func (h *Handler) databaseSize(ctx context.Context) (int64, error) {
 	query := map[string]string{
 		mysqlEngine:    "SELECT CAST(COALESCE(SUM(data_length), 0) AS SIGNED) FROM information_schema.tables WHERE table_schema = DATABASE()",
 		postgresEngine: "SELECT pg_database_size(current_database())",
 		sqliteEngine:   "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
 	}[engine(h.c.Site.DB.DriverName())]
-	if err := h.c.Site.DB.GetContext(ctx, &n, query); err != nil {
+	var sizes []int64
+	if err := cms.SelectStatistics(ctx, h.c.Site.DB, &sizes, query); err != nil || len(sizes) != 1 {
 		return 0, fmt.Errorf("asking for the database's size: %w", err)
 	}
-	return n, nil
+	return sizes[0], nil
 }
 
 // check refuses what cannot work before anything is written: unknown

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 )
@@ -96,7 +97,7 @@ func (p *proving) compareScratch(ctx context.Context) error {
 		case w.Empty || w.Rows < 0:
 		case g.Rows != w.Rows:
 			p.problem("the table %s has %d rows, %d were dumped", w.Name, g.Rows, w.Rows)
-		case g.Checksum != w.Checksum:
+		case g.Checksum != w.Checksum && dump.SumsComparable(*was, is, w.Name):
 			p.problem("the rows of the table %s are not those that were dumped", w.Name)
 		}
 	}
@@ -118,6 +119,10 @@ func (p *proving) compareSchema(was, is dump.Summary) {
 	}
 	if len(was.Objects) == 0 { // nothing to compare with
 		return
+	}
+	if p.unprogrammed {
+		was.Objects = slices.DeleteFunc(slices.Clone(was.Objects), func(o dump.Object) bool { return o.Kind != "table" && o.Kind != "sequence" })
+		is.Objects = slices.DeleteFunc(is.Objects, func(o dump.Object) bool { return o.Kind != "table" && o.Kind != "sequence" })
 	}
 	for _, difference := range dump.Differences(was, is) {
 		p.problem("the schema is not the one that was dumped: %s", difference)

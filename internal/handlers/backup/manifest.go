@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
 )
 
 // formatVersion of archives; readers refuse later ones.
@@ -93,7 +94,9 @@ type Sidecar struct {
 	FileCount int64         `json:"file_count"`
 	FileBytes int64         `json:"file_bytes"`
 	Schema    string        `json:"schema,omitempty"`
-	Error     string        `json:"error,omitempty"`
+	// Needs is what the dump needs of the server that takes it; nil when unknown.
+	Needs *portable.Needs `json:"needs,omitempty"`
+	Error string          `json:"error,omitempty"`
 	// Limited is true when only some tables were asked for.
 	Limited bool `json:"limited,omitempty"`
 	// Safety is true for what was made before a restore: perhaps of a site that

@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -36,6 +39,10 @@ type RestorePlan struct {
 	Untrusted string `json:"untrusted,omitempty"`
 	// Examples are the first of the new and changed ones.
 	Examples []string `json:"examples,omitempty"`
+	// Warnings say what will not be as it was, as the server is another one.
+	Warnings []string `json:"warnings,omitempty"`
+	// Refused says what the server cannot take: then nothing is restored.
+	Refused []string `json:"refused,omitempty"`
 	// Token is what a person types to confirm.
 	Token string `json:"token"`
 }
@@ -66,14 +73,27 @@ func (h *Handler) Outline(ctx context.Context, q RestoreRequest) (RestorePlan, e
 		return plan, nil
 	}
 	plan.Database = h.targetName(q)
-	return plan, h.planTables(ctx, q, &plan)
+	if err := h.planTables(ctx, q, &plan); err != nil {
+		return plan, err
+	}
+	var err error
+	plan.Warnings, plan.Refused, err = h.fit(ctx, q)
+	return plan, err
 }
 
 // Plan reads a backup through, changes nothing, and says what Restore would do.
 func (h *Handler) Plan(ctx context.Context, q RestoreRequest, progress func(Step)) (RestorePlan, error) {
 	plan, err := h.Outline(ctx, q)
-	if err != nil || !q.Files {
+	if err != nil {
 		return plan, err
+	}
+	if len(plan.Refused) == 0 {
+		if err := h.rehearse(ctx, q, &plan); err != nil {
+			plan.Refused = append(plan.Refused, err.Error())
+		}
+	}
+	if !q.Files {
+		return plan, nil
 	}
 	defer h.c.Working()()
 	plan.ChangedFiles = 0
@@ -147,7 +167,7 @@ func (h *Handler) Token(q RestoreRequest) string {
 	if q.Database {
 		name = h.targetName(q)
 	}
-	data, _ := json.Marshal([]any{q.Backup.ID, q.Backup.SHA256, q.Database, q.Tables, q.Files, q.Paths, q.IntoDSN, q.IntoFolder, q.TrustUnknown, q.AllowExecutable, q.AllowFailed}) // strings and bools always encode
+	data, _ := json.Marshal([]any{q.Backup.ID, q.Backup.SHA256, q.Database, q.Tables, q.Files, q.Paths, q.IntoDSN, q.IntoFolder, q.TrustUnknown, q.AllowExecutable, q.AllowFailed, q.Collations}) // strings and bools always encode
 	sum := sha256.Sum256(data)
 	return name + "-" + hex.EncodeToString(sum[:3])
 }
@@ -160,21 +180,13 @@ func (h *Handler) planTables(ctx context.Context, q RestoreRequest, plan *Restor
 			return err
 		}
 		defer pool.Close()
-		rows, err := pool.QueryContext(ctx, "SELECT TABLE_NAME, COALESCE(TABLE_ROWS, 0) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE'")
-		if err != nil {
+		var tables []cms.TableSize
+		if err := cms.SelectStatistics(ctx, sqlx.NewDb(pool, "mysql"), &tables, "SELECT TABLE_NAME AS name, CAST(COALESCE(TABLE_ROWS, 0) AS SIGNED) AS row_count"+
+			" FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE'"); err != nil {
 			return fmt.Errorf("looking at the database to restore into: %w", err)
 		}
-		defer rows.Close()
-		for rows.Next() {
-			var name string
-			var n int64
-			if err := rows.Scan(&name, &n); err != nil {
-				return err
-			}
-			now[name] = n
-		}
-		if err := rows.Err(); err != nil {
-			return err
+		for _, t := range tables {
+			now[t.Name] = t.Rows
 		}
 	}
 	for _, t := range q.Backup.Tables {

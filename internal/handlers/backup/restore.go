@@ -28,6 +28,8 @@ type RestoreRequest struct {
 	// IntoFolder is another folder, in which LABEL/PATH are made; "" are the
 	// CMS's own.
 	IntoFolder string
+	// Collations become others, where the server knows the dump's own or not.
+	Collations map[string]string
 	// Confirm is the plan's Token, typed by a person.
 	Confirm string
 	// TrustUnknown restores a backup that this installation never made, or that
@@ -60,6 +62,9 @@ type Restored struct {
 
 // ErrUnconfirmed says that the typed confirmation is not the plan's.
 var ErrUnconfirmed = errors.New("the restore is not confirmed")
+
+// ErrUnfit says that the database to restore into cannot take the backup.
+var ErrUnfit = errors.New("the database to restore into cannot take this backup")
 
 func (h *Handler) checkRestore(q RestoreRequest) error {
 	switch {
@@ -140,6 +145,9 @@ func (h *Handler) prepare(ctx context.Context, q RestoreRequest, progress func(S
 	if done.Plan, err = h.Plan(ctx, q, progress); err != nil {
 		return err
 	}
+	if len(done.Plan.Refused) > 0 {
+		return fmt.Errorf("%w: %s", ErrUnfit, strings.Join(done.Plan.Refused, "; "))
+	}
 	safety := Request{Name: "before restoring " + q.Backup.ID, Database: q.Database && q.IntoDSN == "", Files: q.Files && q.IntoFolder == "", Source: SourceRestore, safety: true}
 	if q.SkipSafety || !safety.Database && !safety.Files {
 		return nil
@@ -219,7 +227,8 @@ func (h *Handler) compareRestored(ctx context.Context, q RestoreRequest, m *Mani
 	}
 	for _, w := range m.Dump.Tables {
 		g, there := restored[w.Name]
-		if !w.Empty && q.replaces(h, w.Name) && (!there || g.Rows != w.Rows || g.Checksum != w.Checksum) {
+		same := there && g.Rows == w.Rows && (g.Checksum == w.Checksum || !dump.SumsComparable(*m.Dump, is, w.Name))
+		if !w.Empty && q.replaces(h, w.Name) && !same {
 			done.Problems = append(done.Problems, fmt.Sprintf("the table %s has %d rows that are not the %d of the backup: the site writes already, or the restore failed", w.Name, g.Rows, w.Rows))
 		}
 	}

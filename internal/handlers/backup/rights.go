@@ -82,7 +82,7 @@ func lacking(grants []string, database string) []string {
 // grantCovers says whether a grant on `pattern`.* is one on the whole database.
 func grantCovers(on, database string) bool {
 	pattern, whole := strings.CutSuffix(on, ".*")
-	pattern = strings.Trim(pattern, "`")
+	pattern = strings.Trim(pattern, "`\"") // " in the mode ANSI_QUOTES
 	if !whole {
 		return false
 	}

@@ -17,6 +17,7 @@ func TestMissingRightsAreNamed(t *testing.T) {
 		"GRANT USAGE ON *.* TO `u`@`%`|GRANT SELECT ON `cms`.* TO `u`@`%`":                                                  3,
 		"GRANT USAGE ON *.* TO `u`@`%`|GRANT ALL PRIVILEGES ON `other`.* TO `u`@`%`":                                        4,
 		"GRANT USAGE ON *.* TO `u`@`%`|GRANT ALL PRIVILEGES ON `c%`.* TO `u`@`%`":                                           0,
+		`GRANT USAGE ON *.* TO "u"@"%"|GRANT SELECT, SHOW VIEW, EVENT, TRIGGER ON "cms".* TO "u"@"%"`:                       0, // ANSI_QUOTES
 		"GRANT `backups`@`%` TO `u`@`%`|GRANT USAGE ON *.* TO `u`@`%`":                                                      0, // a role: not known
 		"GRANT USAGE ON *.* TO `u`@`%`|GRANT SELECT ON `cms`.`posts` TO `u`@`%`|GRANT SHOW VIEW, TRIGGER ON `cms`.* TO `u`": 2,
 	} {

@@ -58,7 +58,7 @@ func (p *proving) openScratch(ctx context.Context) (context.Context, error) {
 	}
 	switch p.stored.Engine {
 	case mysqlEngine:
-		p.scratch, err = mysqlScratch(ctx, dsn, temp.name)
+		p.scratch, err = p.mysqlScratch(ctx, dsn, temp.name)
 	case postgresEngine:
 		p.scratch, err = postgresScratch(ctx, dsn, temp.name)
 	case sqliteEngine:
@@ -66,10 +66,13 @@ func (p *proving) openScratch(ctx context.Context) (context.Context, error) {
 	default:
 		err = fmt.Errorf("no scratch database for %s", p.stored.Engine)
 	}
-	if err != nil {
+	if err != nil || p.scratch == nil {
 		claim.Remove(outer)
 		if outer.Err() != nil {
 			return outer, context.Cause(outer)
+		}
+		if err == nil {
+			return outer, nil // the server cannot take it: that is said already
 		}
 		p.lessen(LevelParsed, fmt.Sprintf("no scratch database could be made (grant CREATE and DROP on %s%%, or name another server): %v", scratchPrefix, err))
 		return outer, nil
@@ -89,17 +92,55 @@ func (p *proving) closeScratch(ctx context.Context) {
 	if p.scratch.loader != nil {
 		p.scratch.Close() // compareScratch takes it when the proof got that far
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
-	defer cancel()
-	if err := p.scratch.drop(ctx); err != nil {
+	if err := p.scratch.end(ctx); err != nil {
 		p.problem("the scratch database could not be dropped: %v", err)
-		p.scratch.lock.Release(ctx) // a sweep finds it
-		return
 	}
-	p.scratch.lock.Remove(ctx)
 }
 
-func mysqlScratch(ctx context.Context, dsn, name string) (*scratch, error) {
+// end drops the scratch database and gives its lease back. One that cannot be
+// dropped is found by a sweep.
+func (s *scratch) end(ctx context.Context) error {
+	if err := s.dropIn(ctx); err != nil {
+		s.lock.Release(ctx)
+		return err
+	}
+	s.lock.Remove(ctx)
+	return nil
+}
+
+// mysqlScratch makes a scratch database of a name on the server that a DSN names, and leaves out
+// of the proof what that server, or the account there, cannot take.
+func (p *proving) mysqlScratch(ctx context.Context, dsn, name string) (*scratch, error) {
+	target, err := p.lookAt(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	needs := p.stored.Needs
+	if needs != nil {
+		tables := *needs
+		tables.Trusted = nil // left out below
+		if _, refused := tables.Against(target, nil); len(refused) > 0 {
+			p.lessen(LevelParsed, fmt.Sprintf("the server %s cannot take it: %s", target.Server, strings.Join(refused, "; ")))
+			return nil, nil
+		}
+	}
+	s, err := mysqlScratch(ctx, dsn, name, dump.LoadOptions{DropDefiners: true, Workers: 2, Adapt: target.Adapt(needs, nil)})
+	if err != nil || target.Trusted() || needs != nil && len(needs.Trusted) == 0 {
+		return s, err
+	}
+	p.unprogrammed = true
+	p.note("triggers, stored programs and views that call them were left out, as this account may not create them here (log_bin_trust_function_creators)")
+	s.loader.(*dump.Loader).Only(func(part dump.Part, _ []byte) bool { return part == dump.Main })
+	return s, nil
+}
+
+func (s *scratch) dropIn(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
+	defer cancel()
+	return s.drop(ctx)
+}
+
+func mysqlScratch(ctx context.Context, dsn, name string, o dump.LoadOptions) (*scratch, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, err
@@ -117,7 +158,7 @@ func mysqlScratch(ctx context.Context, dsn, name string) (*scratch, error) {
 		return errors.Join(err, server.Close())
 	}
 	config.DBName = name
-	l, err := dump.NewLoader(ctx, config.FormatDSN(), dump.LoadOptions{DropDefiners: true, Workers: 2})
+	l, err := dump.NewLoader(ctx, config.FormatDSN(), o)
 	if err != nil {
 		return nil, errors.Join(err, drop(ctx))
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
@@ -134,7 +135,7 @@ func (r *run) sidecar() Sidecar {
 	}
 	s.Error = strings.Trim(r.manifest.DatabaseError+"; "+r.report.FilesError, "; ")
 	if d := r.manifest.Dump; d != nil {
-		s.Rows, s.Schema = d.Rows, d.Schema
+		s.Rows, s.Schema, s.Needs = d.Rows, d.Schema, portable.Of(*d)
 		for _, t := range d.Tables {
 			s.Tables = append(s.Tables, TableFigure{t.Name, t.Rows})
 		}

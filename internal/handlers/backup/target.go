@@ -35,7 +35,11 @@ func (h *Handler) targetName(q RestoreRequest) string {
 func (h *Handler) openTarget(ctx context.Context, q RestoreRequest) (loader, error) {
 	switch q.Backup.Engine {
 	case mysqlEngine:
-		l, err := dump.NewLoader(ctx, h.targetDSN(q), dump.LoadOptions{})
+		target, err := h.lookAt(ctx, h.targetDSN(q))
+		if err != nil {
+			return nil, err
+		}
+		l, err := dump.NewLoader(ctx, h.targetDSN(q), dump.LoadOptions{DropDefiners: !target.SetsDefiners(), Adapt: target.Adapt(q.Backup.Needs, q.Collations)})
 		if err != nil {
 			return nil, err
 		}

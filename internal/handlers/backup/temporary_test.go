@@ -49,7 +49,7 @@ func killedProof(t *testing.T, h *Handler, b Stored) string {
 	var made *scratch
 	switch b.Engine {
 	case mysqlEngine:
-		made, err = mysqlScratch(ctx, h.c.DSN, temp.name)
+		made, err = mysqlScratch(ctx, h.c.DSN, temp.name, dump.LoadOptions{})
 	case postgresEngine:
 		made, err = postgresScratch(ctx, h.c.DSN, temp.name)
 	default:

@@ -71,13 +71,15 @@ type proving struct {
 	level    Level
 	progress func(Step)
 	scratch  *scratch
-	parser   *counter
-	pieces   map[string]string // SHA-256 of the database's entries
-	files    map[string]string // of the files since the last list
-	header   *Header
-	manifest *Manifest
-	last     string // name of the last entry
-	unsure   error  // why the proof says nothing, though nothing is wrong
+	// unprogrammed says that stored programs were left out of the scratch database.
+	unprogrammed bool
+	parser       *counter
+	pieces       map[string]string // SHA-256 of the database's entries
+	files        map[string]string // of the files since the last list
+	header       *Header
+	manifest     *Manifest
+	last         string // name of the last entry
+	unsure       error  // why the proof says nothing, though nothing is wrong
 }
 
 // Verify reads a backup back and writes down what that showed. level "" means

@@ -117,6 +117,26 @@ func testVerifyComparesTheRestoredRows(t *testing.T, engine jobstest.Engine) {
 	}
 }
 
+// A schema that is not the one that was dumped is named by its table and what differs.
+func TestVerifyNamesTheDifferenceOfTheSchema(t *testing.T) {
+	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
+		s := newSite(t, engine)
+		h := s.handler(t)
+		_, b := s.backup(t, h)
+		rewrite(t, s, &b, func(name string, data []byte) []byte {
+			if strings.Contains(name, "posts") {
+				return bytes.Replace(data, []byte("varchar(100)"), []byte("varchar(90)"), 1)
+			}
+			return data
+		})
+		h.c.DB.MustExec("DELETE FROM cmsjobs_backups")
+		_, err := h.Verify(t.Context(), b, LevelRestored, nil)
+		if want := `table posts: column title is "varchar(90)`; !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	})
+}
+
 func TestEncryptedForAgeRecipients(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	identity, err := age.GenerateX25519Identity()

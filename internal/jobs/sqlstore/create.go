@@ -35,7 +35,7 @@ var jobsTables = map[Layout]map[string]string{
 			created_at DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP, updated_at DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
 			INDEX idx_status_run_priority (status, run_at, priority), INDEX idx_queue_status_run (queue, status, run_at),
 			INDEX idx_queue_status_priority_run (queue, status, priority, run_at, id)
-		) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`,
+		) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci`,
 		"postgres": `CREATE TABLE %[1]sjobs (
 			id BIGSERIAL PRIMARY KEY, queue VARCHAR(191) NOT NULL DEFAULT 'default', name VARCHAR(191) NOT NULL, payload_json TEXT NOT NULL,
 			status VARCHAR(16) NOT NULL DEFAULT 'queued' CHECK (status IN ('queued','processing','completed','failed')), priority INTEGER NOT NULL DEFAULT 0,

@@ -3,7 +3,6 @@ package dump
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -116,7 +115,7 @@ func sameDatabase(t *testing.T, from, to *jobstest.Database, was Summary) {
 
 func holdsJSON(s Summary, table string) bool {
 	return slices.ContainsFunc(s.Objects, func(o Object) bool {
-		return o.Name == table && slices.ContainsFunc(slices.Collect(maps.Values(o.Facts)), func(how string) bool { return strings.HasPrefix(how, "json ") })
+		return o.Name == table && o.holdsJSON()
 	})
 }
 

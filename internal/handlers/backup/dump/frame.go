@@ -48,7 +48,7 @@ func (d *dumper) sequence(ctx context.Context, name string) error {
 	if err != nil || len(state) != 1 {
 		return fmt.Errorf("reading the sequence %s: %w", name, err)
 	}
-	d.addText("sequence", name, rows[0][1], "")
+	d.addText("sequence", name, rows[0][1], "", "")
 	d.out.textf("\n-- Sequence %s\nDROP SEQUENCE IF EXISTS %s;\n%s;\nDO SETVAL(%s, %s, 0, %s);\n",
 		commentName(name), quoteName(name), rows[0][1], quoteName(name), state[0][0], state[0][1])
 	return d.out.err()
@@ -73,7 +73,7 @@ func (d *dumper) views(ctx context.Context, c catalog, functions []string) (earl
 			continue
 		}
 		v := view{viewInfo: info, create: hideDefiner(rows[0][1]), collation: rows[0][3]}
-		d.addText("view", info.name, rows[0][1], "")
+		d.addText("view", info.name, rows[0][1], "", v.collation)
 		early = append(early, v)
 	}
 	needs := make([]string, len(functions))

@@ -6,8 +6,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/go-sql-driver/mysql"
 )
 
 // maxStatement bounds what a restore holds of one statement: the largest
@@ -20,6 +23,9 @@ type LoadOptions struct {
 	Workers int
 	// DropDefiners makes the restoring user the definer of views and routines.
 	DropDefiners bool
+	// Adapt writes a statement for a server of another kind; nil leaves them as they
+	// are. Rows are not shown to it.
+	Adapt func(statement []byte) []byte
 }
 
 // Loader restores the pieces of a MySQL dump into a database: the rows of each
@@ -38,7 +44,8 @@ type Loader struct {
 	split   *Splitter
 	part    Part
 	table   string
-	inserts []chan string  // one for each worker
+	inserts []chan insert  // one for each worker
+	alone   bool           // the table's engine knows no transactions
 	turn    int            // whose the table's rows are
 	pending sync.WaitGroup // INSERTs that are not committed
 	workers sync.WaitGroup
@@ -60,7 +67,7 @@ func NewLoader(ctx context.Context, dsn string, o LoadOptions) (*Loader, error) 
 	}
 	l.split = l.splitter()
 	for range o.Workers {
-		inserts := make(chan string, queued)
+		inserts := make(chan insert, queued)
 		l.inserts = append(l.inserts, inserts)
 		l.workers.Go(func() { l.work(inserts) })
 	}
@@ -80,7 +87,16 @@ func loadingConn(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 			return nil, errors.Join(err, conn.Close())
 		}
 	}
+	// Rows were once allowed that a CHECK forbids. Only MariaDB knows it.
+	if _, err := conn.ExecContext(ctx, "SET check_constraint_checks = 0"); err != nil && !unknownVariable(err) {
+		return nil, errors.Join(err, conn.Close())
+	}
 	return conn, nil
+}
+
+func unknownVariable(err error) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) && e.Number == 1193
 }
 
 const (
@@ -95,8 +111,15 @@ const (
 // transaction by temporary files, in twice the time.
 var rowSettings = []string{"SET autocommit = 0", "SET unique_checks = 1"}
 
+// insert is one statement for a worker. A server with GTIDs refuses one that writes
+// rows without transactions within a transaction that writes others: it is alone.
+type insert struct {
+	statement string
+	alone     bool
+}
+
 // work inserts what it is sent. Nothing stays uncommitted while it waits.
-func (l *Loader) work(inserts <-chan string) {
+func (l *Loader) work(inserts <-chan insert) {
 	conn, err := l.rowConn()
 	if err != nil {
 		l.cancel(fmt.Errorf("connecting for the restore: %w", err))
@@ -104,9 +127,12 @@ func (l *Loader) work(inserts <-chan string) {
 		defer conn.Close()
 	}
 	open := 0
-	for statement := range inserts {
-		l.insert(conn, statement)
-		if open++; open == batch || len(inserts) == 0 {
+	for one := range inserts {
+		if one.alone && open > 0 {
+			l.insert(conn, "COMMIT")
+		}
+		l.insert(conn, one.statement)
+		if open++; open == batch || len(inserts) == 0 || one.alone {
 			l.insert(conn, "COMMIT")
 			l.pending.Add(-open)
 			open = 0
@@ -183,11 +209,17 @@ func (l *Loader) statement(statement []byte) error {
 	}
 	if l.table != "" && bytes.HasPrefix(statement, []byte("INSERT ")) {
 		l.pending.Add(1)
-		l.inserts[l.turn] <- string(statement)
+		l.inserts[l.turn] <- insert{string(statement), l.alone}
 		return nil
 	}
 	if l.table != "" && bytes.HasPrefix(statement, []byte("REPLACE ")) {
 		l.pending.Wait() // it would wait for locks of rows beside it
+	}
+	if l.options.Adapt != nil && !bytes.HasPrefix(statement, []byte("REPLACE ")) && !bytes.HasPrefix(statement, []byte("SET @")) {
+		statement = l.options.Adapt(statement)
+	}
+	if engine := engineOf(statement); engine != "" {
+		l.alone = !transactional(engine)
 	}
 	if l.options.DropDefiners && l.table == "" {
 		statement = Definer.ReplaceAll(statement, nil)
@@ -197,6 +229,17 @@ func (l *Loader) statement(statement []byte) error {
 	}
 	return nil
 }
+
+// engineOf reads the engine from a CREATE TABLE as servers write it.
+func engineOf(statement []byte) string {
+	if !bytes.HasPrefix(statement, []byte("CREATE TABLE")) {
+		return ""
+	}
+	_, options, _ := bytes.Cut(statement, []byte("\n) "))
+	return string(bytes.TrimPrefix(engineOption.Find(options), []byte("ENGINE=")))
+}
+
+var engineOption = regexp.MustCompile(`ENGINE=\w+`)
 
 // Close waits for the last rows. It reports a dump that ends too early, if
 // nothing else went wrong before.

@@ -70,7 +70,7 @@ func (d *dumper) programs(ctx context.Context, c catalog) (all programs, err err
 }
 
 func (d *dumper) note(p program) {
-	d.addText(p.kind, p.name, p.create, p.sqlMode)
+	d.addText(p.kind, p.name, p.create, p.sqlMode, p.collation)
 	switch p.kind {
 	case "TRIGGER":
 		d.summary.Triggers = append(d.summary.Triggers, p.name)
@@ -140,7 +140,7 @@ func (p program) sql() string {
 	var b strings.Builder
 	delimiter := delimiterFor(p.create)
 	fmt.Fprintf(&b, "\n-- %s %s\nDROP %s IF EXISTS %s;\n", p.kind, commentName(p.name), p.kind, quoteName(p.name))
-	fmt.Fprintf(&b, "SET collation_connection = %s;\nSET sql_mode = %s;\n", p.collation, quoteText(p.sqlMode))
+	fmt.Fprintf(&b, "SET collation_connection = %s;\nSET sql_mode = %s;\n", p.collation, quoteText(withoutAccounts(p.sqlMode)))
 	if p.zone != "" {
 		fmt.Fprintf(&b, "SET time_zone = %s;\n", quoteText(p.zone))
 	}
@@ -150,6 +150,12 @@ func (p program) sql() string {
 	}
 	b.WriteString("SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES';\n")
 	return b.String()
+}
+
+// withoutAccounts leaves out NO_AUTO_CREATE_USER, MariaDB's and MySQL 5.7's default,
+// which says nothing of a body and which MySQL 8 refuses to set.
+func withoutAccounts(modes string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(modes, ","), func(m string) bool { return m == "NO_AUTO_CREATE_USER" }), ",")
 }
 
 // delimiterFor chooses a delimiter that the body does not hold.

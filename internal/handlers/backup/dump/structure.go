@@ -168,11 +168,14 @@ var (
 )
 
 // addText takes what is stated as text only: a view, a sequence, a stored program.
-func (d *dumper) addText(kind, name, create, sqlMode string) {
+func (d *dumper) addText(kind, name, create, sqlMode, collation string) {
 	create = Definer.ReplaceAllString(hideDefiner(d.unqualify(create)), "")
 	facts := map[string]string{"text": strings.Join(strings.Fields(create), " ")}
-	if sqlMode != "" {
-		facts["sql_mode"] = sqlMode
+	// What neither changes a body nor is known to every server is no difference.
+	for fact, how := range map[string]string{"sql_mode": withoutAccounts(sqlMode), "collation": collation} {
+		if how != "" {
+			facts[fact] = how
+		}
 	}
 	d.summary.Objects = append(d.summary.Objects, Object{Kind: strings.ToLower(kind), Name: name, Facts: facts})
 }

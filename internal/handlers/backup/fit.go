@@ -1,0 +1,114 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
+)
+
+// fit says what of the backup's database would be otherwise in the database to
+// restore into, and what that server cannot take.
+func (h *Handler) fit(ctx context.Context, q RestoreRequest) (warnings, refused []string, err error) {
+	if q.Backup.Engine != mysqlEngine || q.Backup.Needs == nil {
+		return nil, nil, nil
+	}
+	target, err := h.lookAt(ctx, h.targetDSN(q))
+	if err != nil {
+		return nil, nil, err
+	}
+	needs := q.Backup.Needs
+	if len(q.Tables) > 0 { // routines stay
+		needs = needs.OfTables(q.Tables)
+	}
+	warnings, refused = needs.Against(target, q.Collations)
+	return warnings, refused, nil
+}
+
+func (h *Handler) lookAt(ctx context.Context, dsn string) (portable.Target, error) {
+	pool, _, err := dump.Connect(dsn)
+	if err != nil {
+		return portable.Target{}, err
+	}
+	defer pool.Close()
+	return portable.Look(ctx, pool)
+}
+
+// rehearse restores a dump of another kind or version of server without its rows
+// into a scratch database, so that what the server does not take shows before
+// anything is changed. Where no scratch database can be made, only that is noted.
+func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestorePlan) (err error) {
+	needs := q.Backup.Needs
+	if !q.Database || q.Backup.Engine != mysqlEngine || needs == nil {
+		return nil
+	}
+	target, err := h.lookAt(ctx, h.targetDSN(q))
+	if err != nil || !needs.Foreign(target) {
+		return err
+	}
+	temp := h.scratchOf(mysqlEngine)
+	outer := ctx
+	ctx, claim, err := h.claim(outer, temp, "the plan of restoring "+q.Backup.ID)
+	if err != nil {
+		return fmt.Errorf("rehearsing the restore: %w", err)
+	}
+	s, err := mysqlScratch(ctx, h.targetDSN(q), temp.name,
+		dump.LoadOptions{DropDefiners: true, Workers: 1, Adapt: target.Adapt(needs, q.Collations)})
+	if err != nil {
+		claim.Remove(outer)
+		plan.Warnings = append(plan.Warnings, fmt.Sprintf("that the server takes every table and program could not be tried, as no scratch database can be made there: %v", err))
+		return nil
+	}
+	s.lock = claim
+	defer func() { err = errors.Join(err, s.end(outer)) }()
+	l := onlyTables{s.loader.(*dump.Loader), func(table string) bool { return q.replaces(h, table) }, len(q.Tables) > 0}
+	l.Only(func(part dump.Part, statement []byte) bool { return !writesRows(statement) && l.wants(part, statement) })
+	err = h.readBackup(ctx, q.Backup, func(Step) {}, func(e archive.Entry, content io.Reader) error {
+		if !strings.HasPrefix(e.Name, databaseFolder) && !strings.HasPrefix(e.Name, routinesFolder) {
+			return nil
+		}
+		data, err := readEntry(e, content)
+		if err != nil {
+			return err
+		}
+		part, table := partOf(e.Name)
+		return l.Load(part, table, data)
+	})
+	if err := errors.Join(err, l.Close()); err != nil {
+		return fmt.Errorf("%s does not take what was made on %s: %w", target.Server, needs.Server, err)
+	}
+	return nil
+}
+
+// writesRows knows the statements of a dump that write rows, or put long values together.
+func writesRows(statement []byte) bool {
+	for _, start := range []string{"INSERT ", "REPLACE ", "SET @cmsjobs_"} {
+		if strings.HasPrefix(string(statement[:min(len(statement), 16)]), start) {
+			return true
+		}
+	}
+	return false
+}
+
+// RestoreRights names triggers and functions of the CMS's database that the account
+// could not make again: a backup holds them, but it cannot restore them.
+func (h *Handler) RestoreRights(ctx context.Context) []string {
+	if engine(h.c.Site.DB.DriverName()) != mysqlEngine || h.c.DSN == "" {
+		return nil
+	}
+	target, err := h.lookAt(ctx, h.c.DSN)
+	if err != nil || target.Trusted() {
+		return nil // what keeps the account from asking shows in the dump
+	}
+	var names []string
+	if err := h.c.Site.DB.SelectContext(ctx, &names, "SELECT CONCAT('trigger ', TRIGGER_NAME) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE()"+
+		" UNION ALL SELECT CONCAT('function ', ROUTINE_NAME) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_TYPE = 'FUNCTION' ORDER BY 1"); err != nil || len(names) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the backup holds %s, which this account could not restore: %s", strings.Join(names[:min(len(names), 5)], ", "), portable.TrustRemedy)}
+}

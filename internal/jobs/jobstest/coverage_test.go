@@ -1,0 +1,113 @@
+package jobstest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// onOneServer are the tests that run on only one of MariaDB and MySQL, and why.
+// Everything else that runs on one of them runs on both.
+var onOneServer = map[string]string{
+	"bench/soak/run_test.go TestTheJudgeReadsWhenARunBegan":                                   "what is judged is the history, by SQL that TestConformance runs on both",
+	"cmd/cmsjobs/service_sdk_test.go TestTheJavaScriptSDK":                                    "speaks HTTP; the database behind it is TestConformance's",
+	"cmd/cmsjobs/service_trace_test.go TestAJobIsTracedFromItsEnqueueToItsEnd":                "traces do not depend on the database",
+	"cmd/cmsjobs/service_enqueue_test.go TestTheSameJobFromEverywhere":                        "one snippet of SQL for both; it runs on MySQL",
+	"compose_test.go database":                                                                "docker-compose.yml names one image",
+	"drill_test.go TestTheRestoreDrill":                                                       "docs/operating.md names MariaDB's client; TestTheDrillNeedsNothingOfOurs runs on both",
+	"internal/handlers/analytics/load_test.go BenchmarkCollector":                             "a benchmark: its figures are of one server",
+	"internal/handlers/backup/dump/peer_test.go BenchmarkBesidePeers":                         "a benchmark beside MariaDB's own tools",
+	"internal/handlers/mail/process_test.go TestAThousandJobsStayWithinTheLimit":              "the limit is kept by rows of ours, which TestConformance runs on both; it takes a minute",
+	"internal/handlers/sitemap/bench_test.go BenchmarkMillion":                                "a benchmark: its figures are of one server",
+	"internal/handlers/sitemap/bench_test.go million":                                         "a benchmark: its figures are of one server",
+	"internal/handlers/analytics/bench_test.go BenchmarkImportAndRollUp":                      "a benchmark: its figures are of one server",
+	"internal/jobs/jobstest/server_test.go TestAKilledServerComesBackWithItsData":             "the way servers are killed is the same for all",
+	"internal/jobs/sqlstore/ledger_test.go BenchmarkGroups":                                   "a benchmark: its figures are of one server",
+	"internal/handlers/backup/portability_test.go TestABackupOfAServerWithABinaryLogIsProven": "GTIDs that refuse tables without transactions are MySQL's",
+}
+
+// ofBoth are names of this package that mean a test on both servers.
+var ofBoth = []string{"EachMySQL", "Engines", "MySQLs"}
+
+// TestWhatRunsOnMariaDBRunsOnMySQL reads every test of the project: one that names
+// one of the two servers names the other, too, or stands in the table, which it prints.
+func TestWhatRunsOnMariaDBRunsOnMySQL(t *testing.T) {
+	one := map[string]bool{}
+	root := moduleRoot(t)
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		for _, d := range file.Decls {
+			f, is := d.(*ast.FuncDecl)
+			if is && oneOf(f, file.Name.Name == "jobstest") {
+				one[filepath.ToSlash(name)+" "+f.Name.Name] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(one)) {
+		if onOneServer[name] == "" {
+			t.Errorf("%s runs on one of MariaDB and MySQL only, and the table says no reason", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(onOneServer)) {
+		if !one[name] {
+			t.Errorf("%s is in the table and does not exist, or runs on both", name)
+		}
+		t.Logf("%-90s %s", name, onOneServer[name])
+	}
+}
+
+// oneOf says whether a function names one of the two servers and not the other. Within
+// this package the names have no qualifier.
+func oneOf(f *ast.FuncDecl, within bool) bool {
+	said := map[string]bool{}
+	note := func(name string) {
+		switch {
+		case slices.Contains(ofBoth, name):
+			said["MariaDB"], said["MySQL"] = true, true
+		case name == "MariaDB", name == "MySQL":
+			said[name] = true
+		case name == "OwnMariaDB", name == "NewMariaDB":
+			said["MariaDB"] = true
+		case name == "OwnMySQL", name == "NewMySQL":
+			said["MySQL"] = true
+		}
+	}
+	var visit func(n ast.Node) bool
+	visit = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BinaryExpr: // a question which of them it is
+			return n.Op != token.EQL && n.Op != token.NEQ
+		case *ast.KeyValueExpr: // what is otherwise on one of them
+			ast.Inspect(n.Value, visit)
+			return false
+		case *ast.SelectorExpr:
+			if x, is := n.X.(*ast.Ident); is && x.Name == "jobstest" {
+				note(n.Sel.Name)
+			}
+		case *ast.Ident:
+			if within {
+				note(n.Name)
+			}
+		}
+		return true
+	}
+	ast.Inspect(f, visit)
+	return said["MariaDB"] != said["MySQL"]
+}
