@@ -21,7 +21,7 @@ func main() {
 
 func run() error {
 	path := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
-	only := flag.String("only", "", "only guards whose promise, name, file or test holds this text; a page is not written then")
+	only := flag.String("only", "", "only guards of whom something holds this text; no page is written then")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

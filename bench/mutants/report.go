@@ -11,7 +11,8 @@ import (
 // report is the section of the page.
 func report(list []verdict) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s: `make mutants`, %d guards, %d held.\n\n", time.Now().UTC().Format(time.DateOnly), page.Machine(), len(list), len(list)-len(unheld(list)))
+	today, good := time.Now().UTC().Format(time.DateOnly), len(list)-len(unheld(list))
+	fmt.Fprintf(&b, "%s, %s: `make mutants`, %d guards, %d held.\n\n", today, page.Machine(), len(list), good)
 	b.WriteString("| | guard, in | its test, without the guard |\n|---|---|---|\n")
 	for _, v := range list {
 		fmt.Fprintf(&b, "| %s | %s, `%s` | `%s` %s |\n", v.promise, v.name, v.file, v.test, v.outcome)

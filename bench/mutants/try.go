@@ -80,7 +80,7 @@ func (g guard) try(ctx context.Context) (verdict, error) {
 // judge reads what go test printed.
 func judge(said string, passed bool) outcome {
 	switch {
-	case passed && !strings.Contains(said, "\n--- PASS") && !strings.HasPrefix(said, "--- PASS") && !strings.Contains(said, "=== RUN"):
+	case passed && !strings.Contains(said, "=== RUN"):
 		return unbuilt // no test has that name
 	case passed && strings.Contains(said, "--- SKIP"):
 		return skipped

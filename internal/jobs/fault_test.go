@@ -295,6 +295,15 @@ func TestAJobLongerThanItsLeaseRunsOnce(t *testing.T) {
 	for range 2 {
 		startChild(t, l.config)
 	}
+	waitFor(t, "the end of the first jobs, or a second start", func() bool {
+		l.sink.mu.Lock()
+		ended := len(l.sink.ends)
+		l.sink.mu.Unlock()
+		return ended > 0 || l.starts() > n
+	})
+	if starts := l.starts(); starts > n {
+		t.Fatalf("%d starts of %d jobs that still run", starts, n)
+	}
 	l.sink.await(t, n, 2*time.Minute)
 	l.empty()
 	l.check(n)

@@ -75,7 +75,8 @@ func (w *Worker) claim(life context.Context, queues []string, room int) (took in
 	call, cancel := context.WithTimeout(life, callTimeout)
 	defer cancel()
 	asked := w.c.Now()
-	claimed, err := w.c.Source.Claim(call, ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: room, Lease: w.c.Lease, Whole: w.c.Once || w.c.StopWhenEmpty})
+	claimed, err := w.c.Source.Claim(call, ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: room, Lease: w.c.Lease,
+		Whole: w.c.Once || w.c.StopWhenEmpty})
 	if err != nil && !errors.Is(err, ErrUnseen) {
 		w.trouble.note("claiming jobs", err)
 		return 0, false

@@ -56,7 +56,8 @@ func (c *claim) fallenDue(ctx context.Context, l *lane) error {
 	}
 	in, args := c.s.d.rows(ids)
 	state := "(" + c.s.t.waiting() + " OR " + c.s.t.expired(c.s.now(), c.s.retryAfter) + ")"
-	found, now, err := c.s.read(ctx, c.s.db, look{where: "queue = ? AND " + in + " AND " + state, args: append([]any{l.queue}, args...), order: c.s.order(), limit: len(ids)})
+	found, now, err := c.s.read(ctx, c.s.db, look{where: "queue = ? AND " + in + " AND " + state,
+		args: append([]any{l.queue}, args...), order: c.s.order(), limit: len(ids)})
 	if err != nil {
 		return err
 	}
@@ -76,8 +77,11 @@ func (p *pending) add(id int64, at time.Time) {
 	}
 }
 
-// isRipe says that a look at some row is due.
+// isRipe says that a search, or a look at some row, is due.
 func (p *pending) isRipe(now time.Time) bool {
+	if !now.Before(p.next) {
+		return true
+	}
 	for _, x := range p.due {
 		if !now.Before(x.at) {
 			return true
