@@ -121,7 +121,7 @@ func (c *claim) search(ctx context.Context, l *lane) error {
 		later += fmt.Sprintf(" AND %s <= %s", t.due.name, t.due.of(fmt.Sprintf("%s + %d", now, seconds(soon))))
 	}
 	found := map[int64]falls{}
-	first := begun.Add(pendingMost)
+	var first time.Time // of what is not due yet
 	err := s.query(ctx, s.db, func(r *sql.Rows) error {
 		var id, due, clock int64
 		var locked sql.NullInt64
@@ -130,7 +130,7 @@ func (c *claim) search(ctx context.Context, l *lane) error {
 			due = locked.Int64 + s.retryAfter + 1
 		}
 		at := s.o.Clock().Add(time.Duration(due-clock) * time.Second)
-		if found[id] = (falls{at: at}); at.Before(first) {
+		if found[id] = (falls{at: at}); at.After(begun) && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
 		return err
@@ -147,6 +147,8 @@ func (c *claim) search(ctx context.Context, l *lane) error {
 		}
 	}
 	p.due, p.next = found, done.Add(min(max(sweepShare*done.Sub(begun), sweepRest), pendingMost))
-	s.wakeAt(l.queue, first)
+	if !first.IsZero() {
+		s.wakeAt(l.queue, first)
+	}
 	return nil
 }
