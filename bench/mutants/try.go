@@ -125,10 +125,16 @@ func (g guard) remove() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := bytes.Count(source, []byte(g.old)); n != 1 {
-		return nil, fmt.Errorf("the guard's text stands %d times in %s: mend its entry", n, g.file)
+	for _, swap := range [][2]string{{g.old, g.without}, {g.also, g.instead}} {
+		if swap[0] == "" {
+			continue
+		}
+		if n := bytes.Count(source, []byte(swap[0])); n != 1 {
+			return nil, fmt.Errorf("the guard's text stands %d times in %s: mend its entry", n, g.file)
+		}
+		source = bytes.Replace(source, []byte(swap[0]), []byte(swap[1]), 1)
 	}
-	return bytes.Replace(source, []byte(g.old), []byte(g.without), 1), nil
+	return source, nil
 }
 
 func last(text string, n int) string { return text[max(0, len(text)-n):] }
