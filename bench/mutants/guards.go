@@ -14,6 +14,7 @@ type guard struct {
 	in       string // the package of its test
 	test     string
 	only     string        // a subtest that shows it, where the whole takes long; "" is all
+	full     bool          // it shows at the test's full size only (CMSJOBS_SOAK=1)
 	patience time.Duration // how long the test may take; 0 is patience
 }
 
@@ -110,6 +111,7 @@ var guards = []guard{
 		in:      queue,
 		test:    "TestUnknownRowsDelayNobody",
 		only:    "mysql/indexed=false",
+		full:    true,
 	},
 	{
 		promise: "P5",

@@ -64,6 +64,9 @@ func (g guard) try(ctx context.Context) (verdict, error) {
 	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout", limit.String(), "-run", test, g.in)
 	// By the environment, so that programs which a test builds are without it, too.
 	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
+	if g.full {
+		cmd.Env = append(cmd.Env, "CMSJOBS_SOAK=1")
+	}
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	began := time.Now()
