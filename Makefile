@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus lint bench bench-queue bench-go arm golden fuzz verify check soak heavy vuln licences deploy-check release-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test mysql grammar corpus lint bench bench-queue bench-go arm golden fuzz mutants verify check soak heavy vuln licences deploy-check release-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -66,6 +66,9 @@ golden: ## write the golden files anew; look at the diff
 fuzz: ## fuzz what reads foreign bytes, FUZZTIME each
 	@set -euo pipefail; for p in $$(go list ./...); do \
 		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p; done; done
+
+mutants: ## take out each guard of a promise and see its test fail, into docs/reliability.md (half an hour; ONLY=P5 tries some)
+	go run ./bench/mutants -page docs/reliability.md $(if $(ONLY),-only "$(ONLY)")
 
 verify: ## the demo as a test: every job once, its outcome in the exit code
 	@set -euo pipefail; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; go run ./cmd/cmsjobs demo --once --dir "$$dir/site"; \

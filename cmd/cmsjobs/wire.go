@@ -80,7 +80,8 @@ func (a *app) openWaiting(ctx context.Context, more ...config.Flag) (*rooms, err
 			return r, err
 		}
 		if wait == startWaitLeast {
-			a.logger(l.Log).Warn("the database does not answer; waiting for it", "at_most", l.Database.StartWait, "error", err)
+			log := a.logger(l.Log)
+			log.Warn("the database does not answer; waiting for it", "at_most", l.Database.StartWait, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -133,7 +134,9 @@ func (r *rooms) openSite(context.Context) (err error) {
 
 func (r *rooms) openKinds(context.Context) error {
 	r.registry = jobs.NewRegistry()
-	r.breakers = breaker.New(r.ownDB, breaker.Config{Recovered: func(ctx context.Context, dependency string) error { return r.store.RunWaiting(ctx, dependency) }})
+	r.breakers = breaker.New(r.ownDB, breaker.Config{Recovered: func(ctx context.Context, dependency string) error {
+		return r.store.RunWaiting(ctx, dependency) // the store is opened after the breakers
+	}})
 	r.orders = &orders.Book{DB: r.ownDB, Now: r.now}
 	return registerKinds(r.registry, r)
 }

@@ -259,28 +259,53 @@ func testNothingIsLostOnABadNetwork(t *testing.T, engine jobstest.Engine) {
 }
 
 // F4: a worker that is stopped for longer than its lease changes nothing when
-// it wakes: its jobs are another's by then.
+// it wakes: its jobs are another's by then, who is still at the long ones. What
+// the sleeper gave back or deleted of them would run again, or end unseen.
 func TestAWorkerPausedPastItsLeaseChangesNothing(t *testing.T) {
 	jobstest.EachMySQL(t, testAWorkerPausedPastItsLeaseChangesNothing)
 }
 
 func testAWorkerPausedPastItsLeaseChangesNothing(t *testing.T, engine jobstest.Engine) {
 	l := newLab(t, engine)
-	n := size(400, 4000)
-	l.enqueue(0, n, effect{Length: 40 * time.Millisecond})
-	sleeper, other := startChild(t, l.config), startChild(t, l.config)
-	_ = other
+	n, long := size(400, 4000), size(16, 80)
+	pause := 2 * l.config.Lease
+	l.enqueue(0, long, effect{Length: pause})
+	l.enqueue(long, n-long, effect{Length: 40 * time.Millisecond})
+	sleeper := startChild(t, l.config)
+	startChild(t, l.config)
 	for range size(2, 20) {
-		l.sink.await(t, 20, time.Minute)
-		l.fault(sleeper.cmd.Process.Pid, l.config.Lease*14/10)
+		l.begun(sleeper)
+		l.fault(sleeper.cmd.Process.Pid, pause)
 		sleeper.signal(syscall.SIGSTOP)
-		time.Sleep(l.config.Lease * 14 / 10)
+		time.Sleep(pause)
 		sleeper.signal(syscall.SIGCONT)
 		time.Sleep(300 * time.Millisecond)
 	}
 	l.sink.await(t, n, 2*time.Minute)
 	l.empty()
 	l.check(n)
+}
+
+// begun waits until p begins another job.
+func (l *lab) begun(p *process) {
+	l.t.Helper()
+	before := l.startsOf(p.cmd.Process.Pid)
+	for end := time.Now().Add(time.Minute); l.startsOf(p.cmd.Process.Pid) == before; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			l.t.Fatal("the worker begins no job")
+		}
+	}
+}
+
+func (l *lab) startsOf(pid int) (n int) {
+	l.sink.mu.Lock()
+	defer l.sink.mu.Unlock()
+	for _, e := range l.sink.events {
+		if e.what == "start" && e.pid == pid {
+			n++
+		}
+	}
+	return n
 }
 
 // F5: jobs that last several leases run once, because leases are renewed.
@@ -294,6 +319,15 @@ func testAJobLongerThanItsLeaseRunsOnce(t *testing.T, engine jobstest.Engine) {
 	l.enqueue(0, n, effect{Length: 3 * l.config.Lease})
 	for range 2 {
 		startChild(t, l.config)
+	}
+	waitFor(t, "the end of the first jobs, or a second start", func() bool {
+		l.sink.mu.Lock()
+		ended := len(l.sink.ends)
+		l.sink.mu.Unlock()
+		return ended > 0 || l.starts() > n
+	})
+	if starts := l.starts(); starts > n {
+		t.Fatalf("%d starts of %d jobs that still run", starts, n)
 	}
 	l.sink.await(t, n, 2*time.Minute)
 	l.empty()
@@ -329,7 +363,11 @@ func testARollingRestartRepeatsNothing(t *testing.T, engine jobstest.Engine) {
 		time.Sleep(200 * time.Millisecond)
 		i := round % len(workers)
 		workers[i].signal(syscall.SIGTERM)
-		<-workers[i].done
+		select {
+		case <-workers[i].done:
+		case <-time.After(l.config.Grace + 30*time.Second):
+			t.Fatal("a worker goes on working after SIGTERM")
+		}
 		if workers[i].err != nil {
 			t.Errorf("a worker ended with %v after SIGTERM", workers[i].err)
 		}

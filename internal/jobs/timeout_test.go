@@ -70,7 +70,14 @@ func TestARowCannotLengthenItsTimeOut(t *testing.T) {
 	}
 	s := newSite(t, jobstest.SQLite)
 	s.kind.Policy = jobs.Policy{Timeout: 50 * time.Millisecond}
-	s.run = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	s.run = func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Second):
+			t.Error("a run goes on past its kind's time")
+		}
+		return ctx.Err()
+	}
 	s.MustExec(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', '{"type":"test.sql","timeout":3600}', 0, 1, 1)`)
 	s.runs(t)
 	s.charged(t, 1, 0, "retried")

@@ -41,13 +41,14 @@ func (w *Worker) claimAll(ctx, life context.Context) {
 		}
 		room, queues := w.room(), w.openQueues()
 		var took int
+		whole := w.endsWhenEmpty() && len(w.held.list()) == 0
 		if room > 0 && len(queues) > 0 {
 			var unseen bool
-			if took, unseen = w.claim(life, queues, room); unseen {
+			if took, unseen = w.claim(life, queues, room, whole); unseen {
 				continue
 			}
 		}
-		if w.finished(took, room) {
+		if w.finished(took, room, whole) {
 			return
 		}
 		switch {
@@ -70,12 +71,13 @@ func (w *Worker) claimAll(ctx, life context.Context) {
 }
 
 // claim takes up to room jobs and hands them to the slots. unseen says that
-// there were too many rows to look at: more may be due.
-func (w *Worker) claim(life context.Context, queues []string, room int) (took int, unseen bool) {
+// there were too many rows to look at: more may be due. whole looks at them all.
+func (w *Worker) claim(life context.Context, queues []string, room int, whole bool) (took int, unseen bool) {
 	call, cancel := context.WithTimeout(life, callTimeout)
 	defer cancel()
 	asked := w.c.Now()
-	claimed, err := w.c.Source.Claim(call, ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: room, Lease: w.c.Lease, Whole: w.c.Once || w.c.StopWhenEmpty})
+	r := ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: room, Lease: w.c.Lease, Whole: whole}
+	claimed, err := w.c.Source.Claim(call, r)
 	if err != nil && !errors.Is(err, ErrUnseen) {
 		w.trouble.note("claiming jobs", err)
 		return 0, false
@@ -142,8 +144,12 @@ func (w *Worker) openQueues() []string {
 	return slices.DeleteFunc(slices.Clone(w.c.Queues), func(q string) bool { return slices.Contains(paused, q) })
 }
 
-// finished says whether a limit ends the worker.
-func (w *Worker) finished(took, room int) bool {
+// endsWhenEmpty says that the worker ends when it finds nothing.
+func (w *Worker) endsWhenEmpty() bool { return w.c.Once || w.c.StopWhenEmpty }
+
+// finished says whether a limit ends the worker. Only after a whole look it may
+// say that there is nothing.
+func (w *Worker) finished(took, room int, whole bool) bool {
 	waiting, running := w.held.counts()
 	started := int(w.started.Load())
 	switch {
@@ -153,7 +159,7 @@ func (w *Worker) finished(took, room int) bool {
 		w.requestStop("it was to run once", nil)
 	case w.c.MaxJobs > 0 && started >= w.c.MaxJobs:
 		w.requestStop(fmt.Sprintf("it started %d jobs", started), nil)
-	case w.c.StopWhenEmpty && room > 0 && took == 0 && waiting+running == 0 && len(w.held.list()) == 0 && w.trouble.quiet():
+	case w.c.StopWhenEmpty && whole && room > 0 && took == 0 && waiting+running == 0 && len(w.held.list()) == 0 && w.trouble.quiet():
 		w.requestStop("the queues are empty", nil)
 	default:
 		return false

@@ -61,8 +61,9 @@ func (w *Watcher) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	h := w.h
-	if _, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_watch SET "+h.until()+" = 0 WHERE name = ? AND holder = ?"), leaseRow, h.c.Name); err != nil {
-		h.c.Logger.WarnContext(ctx, "the watch of the CMS could not be given back; another instance takes it when its lease ends", "error", err)
+	end := h.c.DB.Rebind("UPDATE cmsjobs_watch SET " + h.until() + " = 0 WHERE name = ? AND holder = ?")
+	if _, err := h.c.DB.ExecContext(ctx, end, leaseRow, h.c.Name); err != nil {
+		h.c.Logger.WarnContext(ctx, "the watch of the CMS could not be given back; its lease ends by itself", "error", err)
 	}
 }
 

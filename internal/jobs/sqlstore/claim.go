@@ -144,7 +144,9 @@ func (c *claim) lane(ctx context.Context, l *lane) error {
 		return err
 	}
 	for !c.full() {
-		x, more, err := c.page(ctx, &l.headPage, func(limit int) look { return c.s.inLane(l, l.head, end, c.s.t.waiting(), limit) })
+		x, more, err := c.page(ctx, &l.headPage, func(limit int) look {
+			return c.s.inLane(l, l.head, end, c.s.t.waiting(), limit)
+		})
 		if err != nil {
 			return err
 		}
@@ -200,7 +202,8 @@ func (c *claim) expired(ctx context.Context, queue string) error {
 	}
 	for !c.full() {
 		x, more, err := c.page(ctx, &k.lostPage, func(limit int) look {
-			return look{where: fmt.Sprintf("queue = ? AND id > %d AND ", k.lost) + c.s.t.expired(c.s.now(), c.s.retryAfter), args: []any{queue}, order: " ORDER BY id", limit: limit}
+			where := fmt.Sprintf("queue = ? AND id > %d AND ", k.lost) + c.s.t.expired(c.s.now(), c.s.retryAfter)
+			return look{where: where, args: []any{queue}, order: " ORDER BY id", limit: limit}
 		})
 		if err != nil {
 			return err

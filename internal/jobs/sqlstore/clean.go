@@ -67,7 +67,8 @@ func (s *Store) RotateRuns(ctx context.Context, completedDays, failedDays int) (
 	if err := s.pruneFlows(ctx); err != nil {
 		return 0, err
 	}
-	if _, err := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_waits WHERE at < %s - %d", s.millis(), waitsKept.Milliseconds())); err != nil {
+	old := fmt.Sprintf("at < %s - %d", s.millis(), waitsKept.Milliseconds())
+	if _, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_waits WHERE "+old); err != nil {
 		return 0, fmt.Errorf("forgetting what jobs waited for: %w", err)
 	}
 	var deleted int64

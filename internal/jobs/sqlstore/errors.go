@@ -48,8 +48,8 @@ const (
 
 // String is the class's name in logs.
 func (c Class) String() string {
-	return [...]string{"not the database", "retry the transaction", "connection lost, outcome unknown", "connect elsewhere", "the job's fault", "stop claiming",
-		"a right, table or column is missing", "the statement took too long", "other"}[c]
+	return [...]string{"not the database", "retry the transaction", "connection lost, outcome unknown",
+		"connect elsewhere", "the job's fault", "stop claiming", "a right, table or column is missing", "the statement took too long", "other"}[c]
 }
 
 // Trouble says of an error of the queue's own statements that the database is
@@ -192,7 +192,8 @@ func Outage(err error) bool {
 	case errors.As(err, &my), errors.As(err, &pg), errors.As(err, &lite):
 		return Classify(err).server()
 	}
-	return errors.Is(err, errServerConn) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, mysql.ErrInvalidConn)
+	lost := []error{errServerConn, driver.ErrBadConn, sql.ErrConnDone, mysql.ErrInvalidConn}
+	return slices.ContainsFunc(lost, func(known error) bool { return errors.Is(err, known) })
 }
 
 // Away says that the server cannot be reached, or serves nobody now: waiting may

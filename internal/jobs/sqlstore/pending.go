@@ -56,7 +56,8 @@ func (c *claim) fallenDue(ctx context.Context, l *lane) error {
 	}
 	in, args := c.s.d.rows(ids)
 	state := "(" + c.s.t.waiting() + " OR " + c.s.t.expired(c.s.now(), c.s.retryAfter) + ")"
-	found, now, err := c.s.read(ctx, c.s.db, look{where: "queue = ? AND " + in + " AND " + state, args: append([]any{l.queue}, args...), order: c.s.order(), limit: len(ids)})
+	found, now, err := c.s.read(ctx, c.s.db, look{where: "queue = ? AND " + in + " AND " + state,
+		args: append([]any{l.queue}, args...), order: c.s.order(), limit: len(ids)})
 	if err != nil {
 		return err
 	}
@@ -76,8 +77,11 @@ func (p *pending) add(id int64, at time.Time) {
 	}
 }
 
-// isRipe says that a look at some row is due.
+// isRipe says that a search, or a look at some row, is due.
 func (p *pending) isRipe(now time.Time) bool {
+	if !now.Before(p.next) {
+		return true
+	}
 	for _, x := range p.due {
 		if !now.Before(x.at) {
 			return true
@@ -117,7 +121,7 @@ func (c *claim) search(ctx context.Context, l *lane) error {
 		later += fmt.Sprintf(" AND %s <= %s", t.due.name, t.due.of(fmt.Sprintf("%s + %d", now, seconds(soon))))
 	}
 	found := map[int64]falls{}
-	first := begun.Add(pendingMost)
+	var first time.Time // of what is not due yet
 	err := s.query(ctx, s.db, func(r *sql.Rows) error {
 		var id, due, clock int64
 		var locked sql.NullInt64
@@ -126,7 +130,7 @@ func (c *claim) search(ctx context.Context, l *lane) error {
 			due = locked.Int64 + s.retryAfter + 1
 		}
 		at := s.o.Clock().Add(time.Duration(due-clock) * time.Second)
-		if found[id] = (falls{at: at}); at.Before(first) {
+		if found[id] = (falls{at: at}); at.After(begun) && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
 		return err
@@ -143,6 +147,8 @@ func (c *claim) search(ctx context.Context, l *lane) error {
 		}
 	}
 	p.due, p.next = found, done.Add(min(max(sweepShare*done.Sub(begun), sweepRest), pendingMost))
-	s.wakeAt(l.queue, first)
+	if !first.IsZero() {
+		s.wakeAt(l.queue, first)
+	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (s *Store) foreseen(r jobs.ClaimRequest) *next {
 		return nil
 	}
 	l := s.foremost(r.Queues[0])
-	if now := s.o.Clock(); l == nil || l.sweeping || !now.Before(l.next) || l.long && (!now.Before(l.pending.next) || l.pending.isRipe(now)) {
+	if now := s.o.Clock(); l == nil || l.sweeping || !now.Before(l.next) || l.long && l.pending.isRipe(now) {
 		return nil
 	}
 	c := s.newClaim(r)

@@ -104,7 +104,8 @@ func (s *Store) write(ctx context.Context, t tx, ends []ending) error {
 	if err := s.removeAndGiveBack(ctx, t, ends); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context, Tx, []ending) error{s.recordRuns, s.freePlaces, s.freeKeys, s.storeLines, s.dropCancels, s.recordWaits} {
+	for _, step := range []func(context.Context, Tx, []ending) error{s.recordRuns, s.freePlaces, s.freeKeys,
+		s.storeLines, s.dropCancels, s.recordWaits} {
 		if err := step(ctx, t.own, ends); err != nil {
 			return err
 		}

@@ -27,7 +27,9 @@ func (p *pageSize) read(took bool) {
 
 // page reads a page; more says that rows may stand behind it. It ends before a
 // payload that was not read whole; one that stands first makes the page small.
-func (c *claim) page(ctx context.Context, size *pageSize, looking func(limit int) look) (x spare, more bool, err error) {
+func (c *claim) page(
+	ctx context.Context, size *pageSize, looking func(limit int) look,
+) (x spare, more bool, err error) {
 	least := max(c.want(), smallPage)
 	l := looking(max(least, int(*size)))
 	if l.limit > least {
@@ -91,7 +93,9 @@ func (c *claim) sweepOn(ctx context.Context, l *lane) (done bool, err error) {
 	more := len(x.rows) > 0
 	if !more {
 		begun := c.s.o.Clock()
-		if x, more, err = c.page(ctx, &l.sweepPage, func(limit int) look { return c.s.inLane(l, l.sweep, l.sweepEnd, state, limit) }); err != nil {
+		if x, more, err = c.page(ctx, &l.sweepPage, func(limit int) look {
+			return c.s.inLane(l, l.sweep, l.sweepEnd, state, limit)
+		}); err != nil {
 			return false, err
 		}
 		l.cost += c.s.o.Clock().Sub(begun)

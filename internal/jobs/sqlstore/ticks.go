@@ -221,7 +221,8 @@ func (s *Store) PruneTicks(ctx context.Context, age time.Duration) (int64, error
 	if err != nil {
 		return n, fmt.Errorf("removing old ticks: %w", err)
 	}
-	if _, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_schedule_seen WHERE last_at < ?", now.Add(-age).UnixMilli()); err != nil {
+	gone := "DELETE FROM cmsjobs_schedule_seen WHERE last_at < ?"
+	if _, err := s.exec(ctx, s.ownDB, gone, now.Add(-age).UnixMilli()); err != nil {
 		return n, fmt.Errorf("forgetting schedule entries that are gone: %w", err)
 	}
 	return n, nil

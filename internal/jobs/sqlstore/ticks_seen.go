@@ -90,7 +90,8 @@ func (s *Store) touchEntries(ctx context.Context, list []seenEntry, now time.Tim
 	for i, e := range list {
 		parts[i], args = "entry = ? AND cron = ?", append(args, e.name, e.cron)
 	}
-	if _, err := s.exec(ctx, s.ownDB, "UPDATE cmsjobs_schedule_seen SET back_at = CASE WHEN last_at < ? THEN ? ELSE back_at END, last_at = ? WHERE "+strings.Join(parts, " OR "), args...); err != nil {
+	touch := "UPDATE cmsjobs_schedule_seen SET back_at = CASE WHEN last_at < ? THEN ? ELSE back_at END, last_at = ? WHERE "
+	if _, err := s.exec(ctx, s.ownDB, touch+strings.Join(parts, " OR "), args...); err != nil {
 		return fmt.Errorf("noting that schedule entries are there: %w", err)
 	}
 	return nil
@@ -98,7 +99,8 @@ func (s *Store) touchEntries(ctx context.Context, list []seenEntry, now time.Tim
 
 // addEntries writes entries that begin now.
 func (s *Store) addEntries(ctx context.Context, list []seenEntry, now time.Time) error {
-	insert := s.d.upsert("cmsjobs_schedule_seen", "entry, cron, first_at, back_at, last_at", "(?,?,?,?,?)", "entry, cron", "first_at", "back_at", "last_at")
+	insert := s.d.upsert("cmsjobs_schedule_seen", "entry, cron, first_at, back_at, last_at", "(?,?,?,?,?)",
+		"entry, cron", "first_at", "back_at", "last_at")
 	ms := now.UnixMilli()
 	for _, e := range list {
 		if _, err := s.exec(ctx, s.ownDB, insert, e.name, e.cron, ms, ms, ms); err != nil {

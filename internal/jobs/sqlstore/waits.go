@@ -15,7 +15,8 @@ func (s *Store) recordWaits(ctx context.Context, q Tx, ends []ending) error {
 		if e.Verdict != jobs.Released || e.WaitsFor == "" {
 			continue
 		}
-		statement := s.d.upsert("cmsjobs_waits", "job_id, queue, dependency, at", "(?, ?, ?, "+s.millis()+")", "job_id", "queue", "dependency", "at")
+		statement := s.d.upsert("cmsjobs_waits", "job_id, queue, dependency, at", "(?, ?, ?, "+s.millis()+")",
+			"job_id", "queue", "dependency", "at")
 		if _, err := s.exec(ctx, q, statement, e.Claimed.Lease.ID, e.Claimed.Job.Queue, e.WaitsFor); err != nil {
 			return fmt.Errorf("noting that %s waits for %s: %w", e.Claimed.Job.Kind, e.WaitsFor, err)
 		}
@@ -38,7 +39,8 @@ func (s *Store) RunWaiting(ctx context.Context, dependency string) error {
 		in, args := s.d.in("id", ids)
 		t, now := s.t.shape(), s.now()
 		err = s.inTx(ctx, "running what waited for "+dependency, func(x tx) error {
-			statement := fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s", t.name, t.due.name, t.due.of(now), in, s.t.waiting(), t.due.name, t.due.of(now))
+			statement := fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s",
+				t.name, t.due.name, t.due.of(now), in, s.t.waiting(), t.due.name, t.due.of(now))
 			if _, err := s.exec(ctx, x.main, statement, args...); err != nil {
 				return err
 			}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A guard whose text was changed, or whose test was renamed, is noticed at once
+// and not when mutants run the next time.
+func TestEveryGuardIsThere(t *testing.T) {
+	t.Chdir("../..")
+	promises := map[string]bool{}
+	for _, g := range guards {
+		promises[g.promise] = true
+		if _, err := g.remove(); err != nil {
+			t.Errorf("%s, %s: %v", g.promise, g.name, err)
+		}
+		files, err := filepath.Glob(filepath.Join(g.in, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || strings.Contains(string(text), "\nfunc "+g.test+"(t *testing.T)")
+		}
+		if !found {
+			t.Errorf("%s, %s: %s has no test %s", g.promise, g.name, g.in, g.test)
+		}
+	}
+	for n := 1; n <= 14; n++ {
+		if !promises[fmt.Sprint("P", n)] {
+			t.Errorf("P%d has no guard", n)
+		}
+	}
+}
+
+func TestTheJudgeTellsAnAssertionFromATimeLimit(t *testing.T) {
+	for want, said := range map[outcome]string{
+		held:     "=== RUN   TestX\n    x_test.go:12: it is lost\n--- FAIL: TestX (0.1s)\nFAIL\n",
+		hung:     "=== RUN   TestX\npanic: test timed out after 1m0s\n\n    x_test.go:12: it is lost\nFAIL\n",
+		panicked: "=== RUN   TestX\n--- FAIL: TestX (0.1s)\npanic: nil map\nFAIL\n",
+		unbuilt:  "FAIL\tx [build failed]\nFAIL\n",
+	} {
+		if got := judge(said, false); got != want {
+			t.Errorf("%q is judged %q, want %q", said, got, want)
+		}
+	}
+	for want, said := range map[outcome]string{
+		missing: "=== RUN   TestX\n--- PASS: TestX (0.1s)\nok\n",
+		skipped: "=== RUN   TestX\n--- SKIP: TestX (0.1s)\nok\n",
+		unbuilt: "testing: warning: no tests to run\nok\n",
+	} {
+		if got := judge(said, true); got != want {
+			t.Errorf("%q is judged %q, want %q", said, got, want)
+		}
+	}
+}
