@@ -76,16 +76,7 @@ http: {admin_password: PLANTEDconfigured}
 
 	events := listenTo(t, s, reader)
 	last := plantAll(s, admin)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		var job struct{ Status string }
-		s.ask(200, "GET", "/api/v1/jobs/"+last, "", reader, &job)
-		if job.Status == "completed" || job.Status == "failed" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the last job is %s\n%s", job.Status, s.log())
-		}
-	}
+	s.awaitEnd(last, reader)
 	seen := map[string]string{}
 	for _, path := range readerPaths(t, s, reader, last) {
 		_, body := s.try("GET", path, "", reader)
@@ -195,14 +186,39 @@ func listenTo(t *testing.T, s *service, who http.Header) func() string {
 	return func() string { cancel(); <-done; return text.String() }
 }
 
+// openSQLite opens the database that a flag names.
+func openSQLite(t *testing.T, flag string) *sqlx.DB {
+	t.Helper()
+	db, err := sqlx.Open("sqlite", strings.TrimPrefix(flag, "--dsn=sqlite:")+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// endedJob is what became of a job.
+type endedJob struct {
+	Status    string
+	LastError string `json:"last_error"`
+}
+
+// awaitEnd waits until a job has ended for good.
+func (s *service) awaitEnd(id string, who http.Header) (job endedJob) {
+	s.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); job.Status != "completed" && job.Status != "failed"; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the job %s is %s\n%s", id, job.Status, s.log())
+		}
+		s.ask(200, "GET", "/api/v1/jobs/"+id, "", who, &job)
+	}
+	return job
+}
+
 // historyTexts is what the tables keep besides the payloads that the jobs need
 // to run again.
 func historyTexts(t *testing.T, dsn string) string {
 	t.Helper()
-	db, err := sqlx.Open("sqlite", strings.TrimPrefix(dsn, "--dsn=sqlite:"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := openSQLite(t, dsn)
 	defer db.Close()
 	var all []string
 	for _, query := range []string{"SELECT COALESCE(error, '') || COALESCE(result, '') FROM cmsjobs_runs", "SELECT COALESCE(data, '') FROM cmsjobs_runs WHERE kind = 'mail.send'", "SELECT line FROM cmsjobs_job_logs",
