@@ -27,13 +27,21 @@ type User struct {
 // ErrNoUser says that no activated administrator has the login.
 var ErrNoUser = errors.New("no such administrator")
 
-// UserByLogin finds an activated administrator by user name, else by e-mail.
+// UserByLogin finds an activated administrator by user name, else by e-mail. A
+// site without the CMS's tables of accounts has none.
 func (s *Site) UserByLogin(ctx context.Context, login string) (User, error) {
 	columns, err := s.Columns(ctx, "users")
 	if err != nil {
 		return User{}, err
 	}
 	if len(columns) == 0 || login == "" {
+		return User{}, ErrNoUser
+	}
+	activations, err := s.HasTable(ctx, "activations")
+	if err != nil {
+		return User{}, err
+	}
+	if !activations { // nobody is known to be activated
 		return User{}, ErrNoUser
 	}
 	_, ends := columns["sessions_invalidated_at"]

@@ -18,6 +18,13 @@ var ErrConflict = errors.New("not possible now")
 // cannot be read, a cursor that is not ours). What wraps it says why.
 var ErrInvalid = errors.New("invalid")
 
+// Invalid marks an error as ErrInvalid and leaves its text as it is.
+func Invalid(err error) error { return invalid{err} }
+
+type invalid struct{ error }
+
+func (i invalid) Unwrap() []error { return []error{i.error, ErrInvalid} }
+
 // WorkerRecord is what people see of a worker: what it said at its last
 // heartbeat, and when that was by the database's clock.
 type WorkerRecord struct {

@@ -13,18 +13,25 @@ const maxKey = 1024
 // may have a part that begins with it.
 const tempPrefix = ".cmsjobs-tmp-"
 
+// keyError says why a key is none. It is ErrKey.
+type keyError string
+
+func (e keyError) Error() string        { return string(e) }
+func (e keyError) Is(target error) bool { return target == ErrKey }
+
 // CheckKey says what is wrong with a key: it must be a relative,
-// slash-separated path without empty, "." or ".." parts.
+// slash-separated path without empty, "." or ".." parts. Its error
+// is ErrKey.
 func CheckKey(key string) error {
 	switch {
 	case key == "." || !fs.ValidPath(key) || len(key) > maxKey:
-		return fmt.Errorf("%.100q is no key: a relative path of at most %d bytes in UTF-8 is needed", key, maxKey)
+		return keyError(fmt.Sprintf("%.100q is no key: a relative path of at most %d bytes in UTF-8 is needed", key, maxKey))
 	case strings.ContainsAny(key, "\x00\\"):
-		return fmt.Errorf("%.100q is no key: it has a backslash or a NUL", key)
+		return keyError(fmt.Sprintf("%.100q is no key: it has a backslash or a NUL", key))
 	}
 	for part := range strings.SplitSeq(key, "/") {
 		if strings.HasPrefix(part, tempPrefix) {
-			return fmt.Errorf("%.100q is no key: names that begin with %s are the store's own", key, tempPrefix)
+			return keyError(fmt.Sprintf("%.100q is no key: names that begin with %s are the store's own", key, tempPrefix))
 		}
 	}
 	return nil

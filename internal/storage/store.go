@@ -11,6 +11,9 @@ import (
 // ErrNotFound says that no object has the key.
 var ErrNotFound = errors.New("no such file")
 
+// ErrKey says that no object can ever have the key; see CheckKey.
+var ErrKey = errors.New("it is no key")
+
 // Info describes an object.
 type Info struct {
 	Key      string

@@ -10,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
 type webhooksSheet struct {
@@ -83,7 +84,7 @@ func (s *Server) hookByForm(c echo.Context) error {
 		saved, err = s.cfg.Webhooks.SaveWebhook(ctx, w)
 	}
 	if err == nil && w.ID != "" {
-		about(c, saved.ID, saved.URL)
+		about(c, saved.ID, redact.Address(redact.Readers, saved.URL))
 		return s.back(c, "/admin/webhooks", "webhooks.saved")
 	}
 	status := http.StatusOK
@@ -103,7 +104,7 @@ func (s *Server) hookByForm(c echo.Context) error {
 	if v.Secret, v.Problem = saved.Secret, problem; problem != "" {
 		v.URL, v.Note, v.Events = w.URL, w.Note, strings.Join(w.Events, ", ")
 	}
-	about(c, firstOf(saved.ID, w.ID), clip(w.URL, 400))
+	about(c, firstOf(saved.ID, w.ID), clip(redact.Address(redact.Readers, w.URL), 400))
 	sheet := s.sheet(c, "webhooks", "webhooks.title", v)
 	sheet.Here = "/admin/webhooks"
 	return s.write(c, status, "webhooks", sheet)

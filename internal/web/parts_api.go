@@ -13,6 +13,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
 func same[T any](v T) T { return v }
@@ -175,7 +176,7 @@ func (s *Server) saveWebhook(c echo.Context, id string, status int) error {
 	if err != nil {
 		return fmt.Errorf("saving a webhook: %w", err)
 	}
-	about(c, saved.ID, saved.URL)
+	about(c, saved.ID, redact.Address(redact.Readers, saved.URL))
 	if status != http.StatusCreated {
 		saved.Secret = ""
 	}
@@ -258,7 +259,7 @@ func (s *Server) analytics(c echo.Context) error {
 	}
 	q := AnalyticsQuery{Since: c.QueryParam("since"), Until: c.QueryParam("until"), Site: clip(c.QueryParam("site"), 191), Limit: min(max(limit, 1), s.cfg.PageLimit)}
 	for field, day := range map[string]string{"since": q.Since, "until": q.Until} {
-		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
+		if _, err := time.Parse(time.DateOnly, day); err != nil {
 			return badField(http.StatusBadRequest, field, "%s must be a day as 2026-11-21, not %q.", field, clip(day, 40))
 		}
 	}

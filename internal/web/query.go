@@ -19,6 +19,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
 const defaultPage = 20
@@ -139,6 +140,9 @@ func (s *Server) filter(c echo.Context) (jobs.Filter, error) {
 	f, err := filterOf(c)
 	if err != nil {
 		return f, err
+	}
+	if f.Text != "" && !who(c).Scopes.Has(access.Operate) { // what is masked would be found letter by letter
+		return f, badField(http.StatusForbidden, "q", "Searching the texts of jobs needs the scope %q.", access.Operate)
 	}
 	return f, s.period(&f, c.QueryParam("since"), c.QueryParam("until"))
 }

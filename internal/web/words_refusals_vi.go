@@ -65,6 +65,7 @@ var refusalsVI = map[string]string{
 	"The payload is not JSON.":                                          "Dữ liệu không phải JSON.",
 	"%s stands for a secret. Write the secret there, or change nothing else: only administrators may change other fields beside it.": "%s thay cho một bí mật. Hãy ghi bí mật vào đó, hoặc đừng đổi gì khác: chỉ quản trị viên được đổi các trường bên cạnh.",
 	"This token may not make jobs of %q run, only of %q.":                                                                            "Mã này không được cho công việc loại %q chạy, chỉ loại %q.",
+	"Searching the texts of jobs needs the scope %q.":                                                                                "Tìm trong nội dung công việc cần quyền %q.",
 	"%q is for administrators.":                                               "%q chỉ dành cho quản trị viên.",
 	"Jobs of %q are made by the service itself: nobody enqueues them.":        "Công việc loại %q do chính dịch vụ tạo ra: không ai đưa chúng vào hàng đợi.",
 	"Whoever makes a job run needs the scope %q; %s has %q.":                  "Ai cho công việc chạy cần quyền %q; %s có %q.",

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // ReportQuery asks for days, both included, as 2006-01-02 in the CMS's zone.
@@ -70,11 +72,11 @@ func (h *Handler) Report(ctx context.Context, q ReportQuery) (Report, error) {
 	since, err1 := time.Parse(time.DateOnly, q.Since)
 	until, err2 := time.Parse(time.DateOnly, q.Until)
 	if err1 != nil || err2 != nil || until.Before(since) {
-		return Report{}, fmt.Errorf("a report needs days as 2006-01-02, the first not after the last; got %q to %q", q.Since, q.Until)
+		return Report{}, jobs.Invalid(fmt.Errorf("a report needs days as 2006-01-02, the first not after the last; got %q to %q", q.Since, q.Until))
 	}
 	length := int(until.Sub(since).Hours()/24) + 1
 	if length > maxReportDays {
-		return Report{}, fmt.Errorf("a report may cover %d days at most", maxReportDays)
+		return Report{}, jobs.Invalid(fmt.Errorf("a report may cover %d days at most", maxReportDays))
 	}
 	if q.Limit <= 0 {
 		q.Limit = 20

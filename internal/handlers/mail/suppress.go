@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/jmoiron/sqlx"
 )
 
@@ -32,7 +33,7 @@ type Suppression struct {
 func (h *Handler) Suppress(ctx context.Context, address, reason, detail string, expires time.Time) error {
 	a, err := ParseAddress(address)
 	if err != nil {
-		return err
+		return jobs.Invalid(err)
 	}
 	until := int64(0)
 	if !expires.IsZero() {
@@ -55,7 +56,7 @@ func (h *Handler) Suppress(ctx context.Context, address, reason, detail string, 
 func (h *Handler) Unsuppress(ctx context.Context, address string) (bool, error) {
 	a, err := ParseAddress(address)
 	if err != nil {
-		return false, err
+		return false, jobs.Invalid(err)
 	}
 	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("DELETE FROM cmsjobs_mail_suppressions WHERE recipient = ?"), a.key())
 	if err != nil {

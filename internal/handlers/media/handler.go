@@ -131,10 +131,10 @@ func (h *Handler) processImage(ctx context.Context, j jobs.Job, p ProcessImagePa
 }
 
 // hopeless says whether trying again cannot help: the file is not there
-// (S0.52), or over a limit. A picture that a library cannot decode is tried
+// (S0.52) or can never be, or is over a limit. A picture that a library cannot decode is tried
 // again (S0.53): it may have been read while it was being uploaded.
 func hopeless(err error) bool {
-	return errors.Is(err, storage.ErrNotFound) || errors.Is(err, picture.ErrTooLarge)
+	return errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrKey) || errors.Is(err, picture.ErrTooLarge)
 }
 
 // flagTimeout is how long marking a row may take when its job's time is over.

@@ -354,6 +354,12 @@ func TestNothingLeavesTheUploads(t *testing.T) {
 			t.Errorf("%s was processed: %+v", payload, out)
 		}
 	}
+	for i, key := range []string{"../x.jpg", "/etc/x.jpg", `a\b.jpg`, "a//b.jpg", "./x.jpg", "a/../../x.jpg"} { // no such key will ever be
+		s.exec(fmt.Sprintf("INSERT INTO media_files (id, name, mime_type, url) VALUES (%d, 'x', 'image/jpeg', '%s')", 10+i, key))
+		if out, err := s.run(fmt.Sprintf(`{"mediaFileId":%d}`, 10+i), 1); !jobs.IsPermanent(err) {
+			t.Errorf("%s is tried again: %+v, %v", key, out, err)
+		}
+	}
 }
 
 // All media of a real CMS: what it made itself is kept, what is missing is made,

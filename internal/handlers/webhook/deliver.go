@@ -239,13 +239,17 @@ func retryAfter(text string, now time.Time) (time.Duration, bool) {
 	return max(at.Sub(now), time.Second), true
 }
 
-// shown is an address without its query and user, which may be secret.
+// shown is an address as errors and lists say it: its path, query and user may
+// be secret.
 func shown(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "(an address that cannot be read)"
 	}
-	return u.Scheme + "://" + u.Host + u.EscapedPath()
+	if u.Path == "" || u.Path == "/" {
+		return u.Scheme + "://" + u.Host + u.Path
+	}
+	return u.Scheme + "://" + u.Host + "/…"
 }
 
 func hostOf(address string) string {

@@ -25,7 +25,7 @@ type Delivery struct {
 	MessageID    string // the webhook-id
 	Subscription int64  // 0 for a plain url
 	Event        string
-	URL          string // without its query, which may be secret
+	URL          string // without its path and query, which may be secret
 	Attempt      int
 	Status       int // of HTTP; 0 when there was no answer
 	Error        string
@@ -84,7 +84,7 @@ func (h *Handler) Deliveries(ctx context.Context, subscription int64, p jobs.Pag
 	if p.Cursor != "" {
 		before, err := strconv.ParseInt(p.Cursor, 10, 64)
 		if err != nil {
-			return jobs.List[Delivery]{}, fmt.Errorf("the cursor %.40q is not one of this list", p.Cursor)
+			return jobs.List[Delivery]{}, jobs.Invalid(fmt.Errorf("the cursor %.40q is not one of this list", p.Cursor))
 		}
 		where, args = append(where, "id < ?"), append(args, before)
 	}
@@ -122,7 +122,7 @@ func (h *Handler) Redeliver(ctx context.Context, delivery int64) (jobs.Receipt, 
 		Data      json.RawMessage
 	}
 	if json.Unmarshal([]byte(r.Request), &sent) != nil {
-		return jobs.Receipt{}, errors.New("the message was too long to be kept whole, so it cannot be sent again from here")
+		return jobs.Receipt{}, fmt.Errorf("the message was too long to be kept whole, so it cannot be sent again from here: %w", jobs.ErrConflict)
 	}
 	p := DeliverPayload{Subscription: r.Subscription, Event: r.Event, Data: sent.Data, ID: r.MessageID, At: sent.Timestamp}
 	if r.Subscription == 0 {

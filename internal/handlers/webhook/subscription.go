@@ -91,22 +91,14 @@ func checkURL(address string, allowHTTP bool) error {
 }
 
 // Create adds a subscription and returns it with its secret, which is shown
-// this once.
+// this once. What is wrong with the arguments is jobs.ErrInvalid.
 func (h *Handler) Create(ctx context.Context, name, address string, events []string) (Subscription, string, error) {
-	if err := checkURL(address, h.c.AllowHTTP); err != nil {
-		return Subscription{}, "", err
-	}
 	if len(events) == 0 {
 		events = []string{"*"}
 	}
-	for _, e := range events {
-		if !eventFilter.MatchString(e) {
-			return Subscription{}, "", fmt.Errorf("%.60q is neither an event nor a filter such as job.* or *", e)
-		}
-	}
 	list := strings.Join(events, ",")
-	if len(list) > 1000 {
-		return Subscription{}, "", errors.New("the list of events is longer than 1,000 bytes: use filters such as job.*")
+	if err := h.check(address, events, list); err != nil {
+		return Subscription{}, "", jobs.Invalid(err)
 	}
 	secret, now := NewSecret(), h.c.Now()
 	id, err := h.insert(ctx, cut(name, 191), address, list, secret, now)
@@ -115,6 +107,22 @@ func (h *Handler) Create(ctx context.Context, name, address string, events []str
 	}
 	s, err := h.subscription(ctx, id)
 	return s.Subscription, secret, err
+}
+
+// check says what is wrong with a subscription to be.
+func (h *Handler) check(address string, events []string, list string) error {
+	if err := checkURL(address, h.c.AllowHTTP); err != nil {
+		return err
+	}
+	for _, e := range events {
+		if !eventFilter.MatchString(e) {
+			return fmt.Errorf("%.60q is neither an event nor a filter such as job.* or *", e)
+		}
+	}
+	if len(list) > 1000 {
+		return errors.New("the list of events is longer than 1,000 bytes: use filters such as job.*")
+	}
+	return nil
 }
 
 func (h *Handler) insert(ctx context.Context, name, address, events, secret string, now time.Time) (int64, error) {
