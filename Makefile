@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test lint bench bench-queue bench-go arm golden fuzz verify check soak heavy vuln licences deploy-check release-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test lint bench bench-queue bench-go arm golden fuzz verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -76,6 +76,9 @@ deploy-check: ## the files of deploy/, docker-compose.yml, workflows and release
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 check
 	@if command -v systemd-analyze >/dev/null; then unit=$$(mktemp -d)/cmsjobs.service; sed 's|/usr/local/bin/cmsjobs|/bin/true|' deploy/cmsjobs.service >$$unit; \
 		systemd-analyze verify --man=no $$unit && systemd-analyze security --offline=true --threshold=20 deploy/cmsjobs.service | tail -1; fi
+
+pin-images: ## pin the images of deploy/Dockerfile and docker-compose.yml by what their tags are now (needs crane, skopeo or docker)
+	deploy/pin-images.sh
 
 release-check: ## a release of this commit without publishing it, twice: what is in it, and whether it is the same (needs syft, jq)
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && rm -rf bin/first && mkdir -p bin && mv dist bin/first
