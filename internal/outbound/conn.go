@@ -81,11 +81,15 @@ func (c *LimitedConn) begin() error {
 		return c.broken
 	}
 	c.waiting = true
-	end := time.Now().Add(c.limits.Time)
-	if !c.deadline.IsZero() && c.deadline.Before(end) {
-		end = c.deadline
+	return c.Conn.SetReadDeadline(earlier(time.Now().Add(c.limits.Time), c.deadline))
+}
+
+// earlier is the first of two deadlines; a zero one is none.
+func earlier(end, other time.Time) time.Time {
+	if !other.IsZero() && other.Before(end) {
+		return other
 	}
-	return c.Conn.SetReadDeadline(end)
+	return end
 }
 
 func (c *LimitedConn) count(piece []byte) error {

@@ -1,0 +1,11 @@
+// Package framing finds requests whose length is said twice, by Content-Length
+// and by Transfer-Encoding. net/http takes the second and hides the first, as
+// RFC 9112 (6.3) allows; a proxy in front may take the first and then see
+// another request where the service sees a body (request smuggling).
+//
+// It parses nothing else. Invariants: at most maxHead bytes of a connection are
+// kept, from its last answer to the end of the next request's head; a request
+// with Transfer-Encoding whose head was not seen as a whole is not clear. What
+// comes over the service's own TLS is not looked at: such requests mostly come
+// from browsers, by HTTP/2, and not from a proxy.
+package framing
