@@ -199,7 +199,7 @@ func TestHostileIMAPServersCostLittle(t *testing.T) {
 		"many literals":                 on("UID FETCH", "* 1 FETCH (UID 1", " BODY[] {65536}\r\n"+strings.Repeat("m", 65536)),
 	} {
 		c := config(t, nil, jobstest.SQLite)
-		c.CommandTimeout = 20 * time.Second
+		c.CommandTimeout = 3 * time.Minute // a bound must end it, not this
 		c.Mailbox = Mailbox{Host: "127.0.0.1", Port: hostile(t, serve), Username: "u", Password: "p", TLS: TLSNone}
 		h := handler(t, c)
 		var err error
