@@ -4,9 +4,11 @@ SHELL := /bin/bash
 BIN := bin/cmsjobs
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
+# Modules of their own: the product's go.mod does not answer for what only these need.
+MODULES := bench docs/screenshots
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus lint bench bench-queue bench-go arm golden fuzz mutants verify check soak heavy vuln licences deploy-check release-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-go arm golden fuzz mutants verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,6 +30,7 @@ sdk/js/node_modules: sdk/js/package-lock.json
 test: sdk/js/node_modules ## vet and every test, with the race detector (starts its own MariaDB, MySQL, PostgreSQL, Redis)
 	go vet $(PACKAGES)
 	go test -race -shuffle=on -timeout 40m $(PACKAGES)
+	@set -e; for m in $(MODULES); do echo "go test -C $$m"; go vet -C $$m ./...; go test -C $$m -race -shuffle=on ./...; done
 
 mysql: ## install a real MySQL for the tests into the cache folder, without the system's package list
 	internal/jobs/jobstest/mysql.sh
@@ -43,14 +46,18 @@ corpus: ## record deploy/grammar/corpus.txt again: the tests' statements on MySQ
 
 lint: ## golangci-lint, by .golangci.yml
 	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run $(PACKAGES)
+	@set -e; for m in $(MODULES); do (cd $$m && go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run ./...); done
 
-bench: ## beside the peers that are installed, in one run, into docs/benchmarks.md (half an hour)
-	go run ./bench/queue -page docs/benchmarks.md
-	go run ./bench/beside -page docs/benchmarks.md
-	go run ./bench/scale -page docs/scaling.md
+bench-programs:
+	go build -C bench -o ../bin/bench/ ./queue ./beside ./scale ./soak
 
-bench-queue: ## only the queue beside Laravel, River and graphile-worker (5 min)
-	go run ./bench/queue -page docs/benchmarks.md
+bench: bench-programs ## beside the peers that are installed, in one run, into docs/benchmarks.md (half an hour)
+	bin/bench/queue -page docs/benchmarks.md
+	bin/bench/beside -page docs/benchmarks.md
+	bin/bench/scale -page docs/scaling.md
+
+bench-queue: bench-programs ## only the queue beside Laravel, River and graphile-worker (5 min)
+	bin/bench/queue -page docs/benchmarks.md
 
 bench-go: ## the benchmarks of all packages, and cmsjobs bench
 	go test -run '^$$' -bench . -benchtime 1s $(PACKAGES)
@@ -79,8 +86,8 @@ check: ## what CI does: formatting, module, tests, demo
 	go mod verify
 	$(MAKE) test verify
 
-soak: ## an hour (CMSJOBS_SOAK_TIME) of all kinds while workers, servers, network, disks and clocks fail, into docs/reliability.md
-	go run ./bench/soak -time $${CMSJOBS_SOAK_TIME:-1h} -page docs/reliability.md
+soak: bench-programs ## an hour (CMSJOBS_SOAK_TIME) of all kinds while workers, servers, network, disks and clocks fail, into docs/reliability.md
+	bin/bench/soak -time $${CMSJOBS_SOAK_TIME:-1h} -page docs/reliability.md
 
 heavy: ## every fault test at its full size
 	CMSJOBS_SOAK=1 go test -race -timeout 4h $(PACKAGES)
@@ -92,6 +99,9 @@ deploy-check: ## the files of deploy/, docker-compose.yml, workflows and release
 	@if command -v systemd-analyze >/dev/null; then unit=$$(mktemp -d)/cmsjobs.service; sed 's|/usr/local/bin/cmsjobs|/bin/true|' deploy/cmsjobs.service >$$unit; \
 		systemd-analyze verify --man=no $$unit && systemd-analyze security --offline=true --threshold=20 deploy/cmsjobs.service | tail -1; fi
 
+pin-images: ## pin the images of deploy/Dockerfile and docker-compose.yml by what their tags are now (needs crane, skopeo or docker)
+	deploy/pin-images.sh
+
 release-check: ## a release of this commit without publishing it, twice: what is in it, and whether it is the same (needs syft, jq)
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && rm -rf bin/first && mkdir -p bin && mv dist bin/first
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && deploy/check/release.sh dist bin/first
@@ -102,6 +112,7 @@ platforms: ## build for every system that a release is made for
 
 vuln: ## known holes in what we use (asks vuln.go.dev)
 	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 $(PACKAGES)
+	@set -e; for m in $(MODULES); do (cd $$m && go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...); done
 
 licences: ## every module of the binary has a licence that we may ship
 	go test -count=1 -run '^TestLicences$$' -v .
@@ -113,7 +124,7 @@ upgrade: ## the upgrade of docs/operating.md under load, from the revision FROM 
 	CMSJOBS_UPGRADE_FROM=$${FROM:-$$(git describe --tags --abbrev=0)} go test -count=1 -run '^TestUpgradeUnderLoad$$' -v .
 
 screenshots: ## docs/images from the demo, by chromium
-	go run ./docs/screenshots
+	go build -C docs/screenshots -o ../../bin/screenshots . && bin/screenshots
 
 clean: ## remove what was built and the demo
 	rm -rf bin dist release cmsjobs-demo

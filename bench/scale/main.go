@@ -35,7 +35,7 @@ const batch = 8
 
 func report(ctx context.Context, rows, calls int) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s: `go run ./bench/scale`.\n\n", time.Now().Format(time.DateOnly), page.Machine())
+	fmt.Fprintf(&b, "%s, %s: `bin/bench/scale`.\n\n", time.Now().Format(time.DateOnly), page.Machine())
 	l, err := newLab(ctx)
 	if err != nil {
 		return "", err

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"net"
-	"net/smtp"
 	"os"
 	"strings"
 	"time"
@@ -53,30 +51,10 @@ func checkMail(ctx context.Context, r *rooms) ([]finding, error) {
 	case t.Driver != mail.DriverSMTP:
 		return []finding{ok("mails go to the %s", t.Driver)}, nil
 	}
-	if err := greet(ctx, t, r.now()); err != nil {
-		return []finding{warn("check mail.host, mail.port and mail.encryption (the CMS's own settings win)", "the mail server %s does not answer: %v", t.Address(), err)}, nil
+	if err := r.handlers.mail.Greet(ctx, t); err != nil {
+		return []finding{warn("check mail.host, mail.port and mail.encryption (the CMS's own settings win), and mail.allow_private", "the mail server %s does not answer: %v", t.Address(), err)}, nil
 	}
 	return []finding{ok("the mail server %s answers", t.Address())}, nil
-}
-
-func greet(ctx context.Context, t mail.Transport, now time.Time) error {
-	dialer := &net.Dialer{Timeout: 5 * time.Second}
-	conn, err := dialer.DialContext(ctx, "tcp", t.Address())
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if err := conn.SetDeadline(now.Add(10 * time.Second)); err != nil {
-		return err
-	}
-	if t.TLS == mail.TLSImplicit {
-		conn = tls.Client(conn, &tls.Config{ServerName: t.Host, MinVersion: tls.VersionTLS12})
-	}
-	c, err := smtp.NewClient(conn, t.Host)
-	if err != nil {
-		return err
-	}
-	return c.Quit()
 }
 
 func checkBreakers(ctx context.Context, r *rooms) ([]finding, error) {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -73,7 +75,14 @@ func (r *rooms) mediaBucket(p cms.MediaPlace, prefix string) storage.S3Config {
 	c := storage.S3Config{Bucket: p.Bucket.Name, Prefix: prefix, Region: p.Bucket.Region, Endpoint: p.Bucket.Endpoint,
 		AccessKey: p.Bucket.AccessKey, SecretKey: p.Bucket.Secret, PathStyle: p.Bucket.PathStyle}
 	if p.Bucket.Foreign {
-		c.Dial = outbound.Dialer{Timeout: 30 * time.Second, AllowPrivate: r.config.Media.Networks()}.DialContext
+		dialer := outbound.Dialer{Timeout: 30 * time.Second, AllowPrivate: r.config.Media.Networks()}
+		c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, address)
+			if errors.Is(err, outbound.ErrRefused) {
+				err = fmt.Errorf("the CMS's settings name the bucket's endpoint %s: %w (media.allow_private)", address, err)
+			}
+			return conn, err
+		}
 	}
 	return c
 }

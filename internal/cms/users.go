@@ -79,6 +79,9 @@ func (s *Site) userBy(ctx context.Context, column, login string, ends bool) (Use
 		return User{}, ErrNoUser
 	}
 	if err != nil {
+		if there, lookup := s.HasTable(ctx, "activations"); lookup == nil && !there {
+			return User{}, ErrNoUser // no account was ever activated
+		}
 		return User{}, fmt.Errorf("looking up an administrator: %w", err)
 	}
 	u := User{ID: row.ID, Name: row.Username.String, PasswordHash: row.Password.String, SuperUser: row.SuperUser}

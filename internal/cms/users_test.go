@@ -70,3 +70,16 @@ func TestAdministratorsAreFoundAsTheyAre(t *testing.T) {
 		})
 	}
 }
+
+// A site without the table has no activated account; that is no fault of ours.
+func TestWithoutActivationsNobodySignsIn(t *testing.T) {
+	db := jobstest.Open(t, jobstest.SQLite)
+	db.MustExec("CREATE TABLE users (id INT PRIMARY KEY, email VARCHAR(191), username VARCHAR(60), password VARCHAR(120), super_user BOOLEAN, permissions TEXT)")
+	db.MustExec("INSERT INTO users VALUES (1, 'root@x', 'root', 'a', 1, NULL)")
+	site := &cms.Site{DB: db.DB}
+	for _, login := range []string{"root", "nobody"} {
+		if u, err := site.UserByLogin(t.Context(), login); !errors.Is(err, cms.ErrNoUser) {
+			t.Errorf("%s: %+v, %v", login, u, err)
+		}
+	}
+}

@@ -81,13 +81,13 @@ func (c *LimitedConn) begin() error {
 		return c.broken
 	}
 	c.waiting = true
-	return c.Conn.SetReadDeadline(earlier(c.deadline, time.Now().Add(c.limits.Time)))
+	return c.Conn.SetReadDeadline(earlier(time.Now().Add(c.limits.Time), c.deadline))
 }
 
-// earlier is the first of two moments; a zero deadline is none.
-func earlier(deadline, end time.Time) time.Time {
-	if !deadline.IsZero() && deadline.Before(end) {
-		return deadline
+// earlier is the first of two deadlines; a zero one is none.
+func earlier(end, other time.Time) time.Time {
+	if !other.IsZero() && other.Before(end) {
+		return other
 	}
 	return end
 }

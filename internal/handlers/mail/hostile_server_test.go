@@ -111,6 +111,27 @@ func TestHostileSMTPServersCostLittle(t *testing.T) {
 	}
 }
 
+func TestAGreetingIsBounded(t *testing.T) {
+	c := config(t, nil, jobstest.SQLite)
+	h := handler(t, c)
+	server := Transport{Driver: DriverSMTP, Host: "127.0.0.1", TLS: TLSNone, Port: hostile(t, func(c net.Conn, _ *bufio.Reader) { pour(c, "A") })}
+	if err := h.Greet(t.Context(), server); !errors.Is(err, outbound.ErrUnbounded) {
+		t.Errorf("an endless greeting: %v", err)
+	}
+	server.Port = hostile(t, func(c net.Conn, r *bufio.Reader) {
+		fmt.Fprint(c, "220 hello\r\n")
+		for {
+			if _, err := r.ReadString('\n'); err != nil {
+				return
+			}
+			fmt.Fprint(c, "221 bye\r\n")
+		}
+	})
+	if err := h.Greet(t.Context(), server); err != nil {
+		t.Errorf("a good greeting: %v", err)
+	}
+}
+
 // A refusal just below the limits is an answer, but its words are cut.
 func TestAServersWordsAreCut(t *testing.T) {
 	c := config(t, nil, jobstest.SQLite)
@@ -178,7 +199,7 @@ func TestHostileIMAPServersCostLittle(t *testing.T) {
 		"many literals":                 on("UID FETCH", "* 1 FETCH (UID 1", " BODY[] {65536}\r\n"+strings.Repeat("m", 65536)),
 	} {
 		c := config(t, nil, jobstest.SQLite)
-		c.CommandTimeout = 20 * time.Second
+		c.CommandTimeout = 3 * time.Minute // a bound must end it, not this
 		c.Mailbox = Mailbox{Host: "127.0.0.1", Port: hostile(t, serve), Username: "u", Password: "p", TLS: TLSNone}
 		h := handler(t, c)
 		var err error

@@ -32,6 +32,9 @@ func TestAHostFromTheSettingsIsPublicOrAllowed(t *testing.T) {
 	if _, err := h.pool.dial(t.Context(), foreign); err == nil || !strings.Contains(err.Error(), "mail.allow_private") || strings.Contains(err.Error(), "SECRET") || reached.Load() != 0 {
 		t.Errorf("connected %d times: %v", reached.Load(), err)
 	}
+	if err := h.Greet(t.Context(), foreign); err == nil || reached.Load() != 0 {
+		t.Errorf("the greeting is fetched, %d times: %v", reached.Load(), err)
+	}
 	c.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	if _, err := handler(t, c).pool.dial(t.Context(), foreign); err == nil || reached.Load() == 0 {
 		t.Errorf("what is allowed is not reached: %v", err)

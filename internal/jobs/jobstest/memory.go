@@ -10,7 +10,7 @@ import (
 )
 
 // ResidentGrowth runs do and returns by how many bytes the resident memory of
-// this process grew at most meanwhile. It skips the test where the system does
+// this process grew at most meanwhile, without what the race detector adds. It skips the test where the system does
 // not tell.
 func ResidentGrowth(t testing.TB, do func()) int64 {
 	t.Helper()
@@ -33,7 +33,7 @@ func ResidentGrowth(t testing.TB, do func()) int64 {
 	do()
 	close(stop)
 	<-stopped
-	return most - before
+	return (most - before) / raceFactor
 }
 
 func resident(t testing.TB) int64 {

@@ -1,0 +1,5 @@
+//go:build !race
+
+package jobstest
+
+const raceFactor = 1
