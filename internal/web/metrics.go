@@ -19,15 +19,15 @@ import (
 type Metrics struct {
 	Registry *prometheus.Registry
 
-	known                                       func(string) bool
-	enqueued, processed                         *prometheus.CounterVec
-	duration, wait                              *prometheus.HistogramVec
-	stalled                                     prometheus.Counter
-	scheduleSuccess                             *prometheus.GaugeVec
-	scheduleMissed                              *prometheus.CounterVec
+	known                                    func(string) bool
+	enqueued, processed                      *prometheus.CounterVec
+	duration, wait                           *prometheus.HistogramVec
+	stalled                                  prometheus.Counter
+	scheduleSuccess                          *prometheus.GaugeVec
+	scheduleMissed                           *prometheus.CounterVec
 	backupSuccess, backupVerified, backupBad prometheus.Gauge
-	backupBytes                                 prometheus.Gauge
-	mailSent                                    *prometheus.CounterVec
+	backupBytes                              prometheus.Gauge
+	mailSent                                 *prometheus.CounterVec
 }
 
 // Buckets reach from a millisecond to the longest timeout (4 h).
