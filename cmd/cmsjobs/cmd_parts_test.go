@@ -35,7 +35,7 @@ func TestThePartsByHandOnMySQL(t *testing.T) {
 	}
 	want(t, on("backup", "create", "--dry-run"), 0, "To read: about", "Free at local")
 	want(t, on("backup", "create", "--tool", "nothing"), 1, "own or mysqldump")
-	want(t, on("backup", "create", "--name", "by-hand"), 0, "about", "good", "restored")
+	want(t, on("backup", "create", "--name", "by-hand"), 0, "about", "complete", "restored")
 	want(t, on("backup", "list"), 0, "by-hand", "local")
 	if _, err := db.Exec("DELETE FROM posts"); err != nil {
 		t.Fatal(err)

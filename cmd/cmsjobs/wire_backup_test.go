@@ -49,7 +49,7 @@ func TestMediaInABucketAreBackedUpAndBroughtBack(t *testing.T) {
 	on := func(words ...string) result {
 		return call(t, nil, append([]string{"--cms", dir, "--set", "backup.free_space=1MiB"}, words...)...)
 	}
-	want(t, on("backup", "create", "--only-files"), 0, "good")
+	want(t, on("backup", "create", "--only-files"), 0, "complete")
 
 	put("news/photo ü.jpg", []byte("spoiled"))
 	if _, err := backend.DeleteObject("media", "logo.svg"); err != nil {
@@ -66,5 +66,5 @@ func TestMediaInABucketAreBackedUpAndBroughtBack(t *testing.T) {
 
 	server.Close()
 	want(t, on("backup", "create", "--only-files"), 1, "media")
-	want(t, on("backup", "show", "latest"), 0, `"good"`)
+	want(t, on("backup", "show", "latest"), 0, `"complete"`)
 }
