@@ -69,7 +69,8 @@ func drillCommands(t *testing.T) string {
 // backup itself, differ.
 func compareTables(t *testing.T, db *sql.DB) {
 	t.Helper()
-	differ := map[string]bool{"jobs": true, "cache": true, "cache_locks": true, "sessions": true, "cmsjobs_backups": true, "cmsjobs_backup_proofs": true, "cmsjobs_backup_lock": true}
+	differ := map[string]bool{"jobs": true, "cache": true, "cache_locks": true, "sessions": true, "cmsjobs_backups": true, "cmsjobs_backup_proofs": true, "cmsjobs_backup_locks": true,
+		"cmsjobs_backup_keys": true, "cmsjobs_backup_index": true, "cmsjobs_analytics_salts": true, "cmsjobs_webhooks": true}
 	rows, err := db.Query("SELECT table_name FROM information_schema.tables WHERE table_schema = 'cms' AND table_type = 'BASE TABLE'")
 	if err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func TestThePartsByHandOnMySQL(t *testing.T) {
 	// Rows of jobs are not brought back: work of then is not done twice.
 	id := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(on("enqueue", probe.Name, "{}").out)
 	want(t, on("jobs", "explain", id), 0, "worker")
-	want(t, on("doctor"), 0, "the newest good backup", "mail server")
+	want(t, on("doctor"), 0, "the newest complete backup", "mail server")
 }
 
 // theRestoreJobKeepsItsRow restores as the admin page does: by a job, whose own
