@@ -79,7 +79,7 @@ func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) e
 
 // source finds out who asked. A backup that nobody scheduled must keep its
 // distance from the last such one: anyone who can enqueue could otherwise fill
-// the destinations.
+// the destinations. One that failed without leaving an archive does not count.
 func (h *Handler) source(ctx context.Context, r *Request) error {
 	r.Source = SourceJob
 	if h.c.Scheduled != nil {
@@ -93,7 +93,8 @@ func (h *Handler) source(ctx context.Context, r *Request) error {
 		}
 	}
 	var newest sql.NullInt64
-	err := h.c.DB.GetContext(ctx, &newest, h.c.DB.Rebind("SELECT MAX(started_at) FROM cmsjobs_backups WHERE source = ? AND asked_by <> ?"), SourceJob, r.By)
+	err := h.c.DB.GetContext(ctx, &newest, h.c.DB.Rebind(`SELECT MAX(started_at) FROM cmsjobs_backups b WHERE source = ? AND asked_by <> ?
+		AND (status <> 'failed' OR EXISTS (SELECT 1 FROM cmsjobs_backup_proofs p WHERE p.backup_id = b.id))`), SourceJob, r.By)
 	if err != nil {
 		return fmt.Errorf("looking for the last backup that was not scheduled: %w", err)
 	}

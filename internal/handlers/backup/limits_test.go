@@ -89,6 +89,20 @@ func TestARetryIsNotTooSoon(t *testing.T) {
 	}
 }
 
+// One that failed and left no archive takes no time from the next.
+func TestAFailureIsNotTooSoon(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	store := &failing{Store: s.c.Destinations["local"], left: 1000, forever: true}
+	s.c.Destinations["local"] = store
+	h := s.handler(t)
+	if _, err := s.daily(t, h, Request{Files: true, By: "one", Source: SourceJob}); err == nil {
+		t.Fatal("a disk without room took it")
+	}
+	if err := h.source(t.Context(), &Request{By: "another"}); err != nil {
+		t.Error(err)
+	}
+}
+
 // What does not fit is refused; nothing goes to make room.
 func TestABackupThatDoesNotFitIsRefused(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
