@@ -49,9 +49,13 @@ func TestAnEnqueuerErasesNoBackup(t *testing.T) {
 		default:
 			t.Fatal(err)
 		}
-		s.MustExec("UPDATE cmsjobs_backups SET asked_by = 'another job' WHERE asked_by = 'attack'")
 	}
-	if made == 0 || made > 10 || refused == 0 {
+	for range 9 { // with the name of a job of the schedule
+		if run("tick-1") == nil {
+			made++
+		}
+	}
+	if made == 0 || made > 16 || refused == 0 {
 		t.Errorf("%d made, %d refused", made, refused)
 	}
 	if err := run("tick-2"); err != nil {
