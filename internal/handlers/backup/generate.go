@@ -117,7 +117,8 @@ func (h *Handler) tooSoon(ctx context.Context, except string) error {
 	last := time.UnixMilli(newest.Int64)
 	next := last.Add(h.c.Options.MinInterval)
 	if newest.Valid && h.c.Now().Before(next) {
-		return jobs.Permanent(fmt.Errorf("%w: the last one that was not scheduled began at %s UTC, and the next may begin at %s UTC (backup.min_interval). An operator can make one now: cmsjobs backup create",
+		return jobs.Permanent(fmt.Errorf("%w: the last one that was not scheduled began at %s UTC, and the next may begin at "+
+			"%s UTC (backup.min_interval). An operator can make one now: cmsjobs backup create",
 			ErrTooSoon, last.UTC().Format(time.DateTime), next.UTC().Format(time.DateTime)))
 	}
 	return nil

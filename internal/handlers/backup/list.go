@@ -226,7 +226,8 @@ func (h *Handler) unfit(all []Stored, w Wanted) string {
 			other++
 		}
 	}
-	return fmt.Sprintf(" (of %s, the newest proof of %d failed, %d are partial, and %d hold other parts, or only some tables, or were made before a restore; name one by its id: cmsjobs backup list)",
+	return fmt.Sprintf(" (of %s, the newest proof of %d failed, %d are partial, and %d hold other parts, or only some tables, "+
+		"or were made before a restore; name one by its id: cmsjobs backup list)",
 		plural(len(all), "backup"), failed, partial, other)
 }
 

@@ -186,7 +186,8 @@ func (h *Handler) room(ctx context.Context, destination string, e Estimate) erro
 		}
 	}
 	if used+size > limit {
-		return fmt.Errorf("the backups there take %d MiB, a new one may need %d MiB, and all together may take %d MiB: raise backup.max_total, lower what retention keeps, or delete some by hand",
+		return fmt.Errorf("the backups there take %d MiB, a new one may need %d MiB, and all together may take %d MiB: "+
+			"raise backup.max_total, lower what retention keeps, or delete some by hand",
 			used>>20, size>>20, limit>>20)
 	}
 	return nil
