@@ -49,7 +49,7 @@ lint: ## golangci-lint, by .golangci.yml
 	@set -e; for m in $(MODULES); do (cd $$m && go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run ./...); done
 
 bench-programs:
-	go build -C bench -o ../bin/bench/ ./queue ./beside ./scale ./soak
+	go build -C bench -o ../bin/bench/ ./queue ./beside ./scale ./soak ./mutants
 
 bench: bench-programs ## beside the peers that are installed, in one run, into docs/benchmarks.md (half an hour)
 	bin/bench/queue -page docs/benchmarks.md
@@ -74,8 +74,8 @@ fuzz: ## fuzz what reads foreign bytes, FUZZTIME each
 	@set -euo pipefail; for p in $$(go list ./...); do \
 		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p; done; done
 
-mutants: ## take out each guard of a promise and see its test fail, into docs/reliability.md (half an hour; ONLY=P5 tries some)
-	go run ./bench/mutants -page docs/reliability.md $(if $(ONLY),-only "$(ONLY)")
+mutants: bench-programs ## take out each guard of a promise and see its test fail, into docs/reliability.md (half an hour; ONLY=P5 tries some)
+	bin/bench/mutants -page docs/reliability.md $(if $(ONLY),-only "$(ONLY)")
 
 verify: ## the demo as a test: every job once, its outcome in the exit code
 	@set -euo pipefail; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; go run ./cmd/cmsjobs demo --once --dir "$$dir/site"; \

@@ -22,10 +22,10 @@ func TestBackupListNamesThePlaceThatIsAway(t *testing.T) {
 		return call(t, []string{"CMSJOBS_STORAGE_S3_SECRET_KEY=hunter2"}, append([]string{"--cms", dir, "--set", "backup.free_space=1MiB", "--set", "backup.to=local,s3",
 			"--set", "storage.s3.bucket=backups", "--set", "storage.s3.endpoint=" + server.URL, "--set", "storage.s3.path_style=true", "--set", "storage.s3.access_key=key"}, words...)...)
 	}
-	want(t, on("backup", "create", "--only-files"), 0, "good")
+	want(t, on("backup", "create", "--only-files"), 0, "complete")
 	want(t, on("backup", "list"), 0, "local", "s3")
 	server.Close()
-	want(t, on("backup", "list"), 1, "local", "good", "destination s3", "connection refused")
+	want(t, on("backup", "list"), 1, "local", "complete", "destination s3", "connection refused")
 	want(t, on("backup", "show", "latest"), 0, `"destination": "local"`)
-	want(t, on("backup", "list", "--from", "local"), 0, "good")
+	want(t, on("backup", "list", "--from", "local"), 0, "complete")
 }

@@ -37,7 +37,7 @@ func testThePartsByHandOnMySQL(t *testing.T, engine jobstest.Engine) {
 	}
 	want(t, on("backup", "create", "--dry-run"), 0, "To read: about", "Free at local")
 	want(t, on("backup", "create", "--tool", "nothing"), 1, "own or mysqldump")
-	want(t, on("backup", "create", "--name", "by-hand"), 0, "about", "good", "restored")
+	want(t, on("backup", "create", "--name", "by-hand"), 0, "about", "complete", "restored")
 	want(t, on("backup", "list"), 0, "by-hand", "local")
 	if _, err := db.Exec("DELETE FROM posts"); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func testThePartsByHandOnMySQL(t *testing.T, engine jobstest.Engine) {
 	// Rows of jobs are not brought back: work of then is not done twice.
 	id := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(on("enqueue", probe.Name, "{}").out)
 	want(t, on("jobs", "explain", id), 0, "worker")
-	want(t, on("doctor"), 0, "the newest good backup", "mail server")
+	want(t, on("doctor"), 0, "the newest complete backup", "mail server")
 }
 
 // theRestoreJobKeepsItsRow restores as the admin page does: by a job, whose own

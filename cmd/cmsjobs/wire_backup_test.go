@@ -55,7 +55,7 @@ func TestMediaInABucketAreBackedUpAndBroughtBack(t *testing.T) {
 	on = func(words ...string) result {
 		return private(append([]string{"--set", "media.allow_private=127.0.0.0/8"}, words...)...)
 	}
-	want(t, on("backup", "create", "--only-files"), 0, "good")
+	want(t, on("backup", "create", "--only-files"), 0, "complete")
 
 	put("news/photo ü.jpg", []byte("spoiled"))
 	if _, err := backend.DeleteObject("media", "logo.svg"); err != nil {
@@ -72,5 +72,5 @@ func TestMediaInABucketAreBackedUpAndBroughtBack(t *testing.T) {
 
 	server.Close()
 	want(t, on("backup", "create", "--only-files"), 1, "media")
-	want(t, on("backup", "show", "latest"), 0, `"good"`)
+	want(t, on("backup", "show", "latest"), 0, `"complete"`)
 }

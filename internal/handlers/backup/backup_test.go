@@ -113,8 +113,21 @@ func restoreEverything(t *testing.T, s *site, h *Handler, b Stored) {
 	if _, err := os.Stat(filepath.Join(s.files, "new.txt")); err != nil {
 		t.Errorf("a file that the backup does not have is gone: %v", err)
 	}
+	keepsItsKey(t, s, q, b)
 	if done.Safety == nil || done.Safety.Status != Complete || done.Files != 3 || len(done.Problems) > 0 {
 		t.Errorf("restored: %+v", done)
+	}
+}
+
+// keepsItsKey: after a restore our own backups are still our own.
+func keepsItsKey(t *testing.T, s *site, q RestoreRequest, b Stored) {
+	t.Helper()
+	if q.IntoDSN != "" { // as an operator puts the file in the place of the old one
+		s.c.DB = openSQLite(t, q.IntoDSN)
+	}
+	fresh := s.handler(t)
+	if again, err := fresh.Show(t.Context(), b.ID, ""); err != nil || again.Origin != Own {
+		t.Errorf("after the restore its origin is %s, %v", again.Origin, err)
 	}
 }
 

@@ -79,10 +79,16 @@ func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) e
 
 // source finds out who asked. A backup that nobody scheduled must keep its
 // distance from the last such one: anyone who can enqueue could otherwise fill
-// the destinations.
+// the destinations. One that failed without leaving an archive does not count.
 func (h *Handler) source(ctx context.Context, r *Request) error {
 	r.Source = SourceJob
-	if h.c.Scheduled != nil {
+	var own int // backups of this job: a row may bear the UUID of another
+	err := h.c.DB.GetContext(ctx, &own, h.c.DB.Rebind("SELECT COUNT(*) FROM cmsjobs_backups WHERE asked_by = ?"), r.By)
+	if err != nil {
+		return fmt.Errorf("counting the attempts of this backup: %w", err)
+	}
+	retry := own < Generate.Policy.MaxAttempts
+	if h.c.Scheduled != nil && retry {
 		scheduled, err := h.c.Scheduled(ctx, r.By)
 		if err != nil {
 			return fmt.Errorf("asking whether the schedule wants this backup: %w", err)
@@ -92,15 +98,28 @@ func (h *Handler) source(ctx context.Context, r *Request) error {
 			return nil
 		}
 	}
+	except := ""
+	if retry {
+		except = r.By
+	}
+	return h.tooSoon(ctx, except)
+}
+
+// tooSoon refuses a backup within the minimum interval after the last one that
+// was not scheduled, except those of one job.
+func (h *Handler) tooSoon(ctx context.Context, except string) error {
 	var newest sql.NullInt64
-	err := h.c.DB.GetContext(ctx, &newest, h.c.DB.Rebind("SELECT MAX(started_at) FROM cmsjobs_backups WHERE source = ? AND asked_by <> ?"), SourceJob, r.By)
+	err := h.c.DB.GetContext(ctx, &newest, h.c.DB.Rebind(`SELECT MAX(started_at) FROM cmsjobs_backups b WHERE source = ? AND asked_by <> ?
+		AND (status <> 'failed' OR EXISTS (SELECT 1 FROM cmsjobs_backup_proofs p WHERE p.backup_id = b.id))`), SourceJob, except)
 	if err != nil {
 		return fmt.Errorf("looking for the last backup that was not scheduled: %w", err)
 	}
-	next := time.UnixMilli(newest.Int64).Add(h.c.Options.MinInterval)
+	last := time.UnixMilli(newest.Int64)
+	next := last.Add(h.c.Options.MinInterval)
 	if newest.Valid && h.c.Now().Before(next) {
-		return jobs.Permanent(fmt.Errorf("%w: the last one that was not scheduled began at %s UTC, and the next may begin at %s UTC (backup.min_interval). An operator can make one now: cmsjobs backup create",
-			ErrTooSoon, time.UnixMilli(newest.Int64).UTC().Format(time.DateTime), next.UTC().Format(time.DateTime)))
+		return jobs.Permanent(fmt.Errorf("%w: the last one that was not scheduled began at %s UTC, and the next may begin at "+
+			"%s UTC (backup.min_interval). An operator can make one now: cmsjobs backup create",
+			ErrTooSoon, last.UTC().Format(time.DateTime), next.UTC().Format(time.DateTime)))
 	}
 	return nil
 }

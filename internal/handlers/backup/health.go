@@ -111,11 +111,18 @@ func (s *Health) doubt(name string, all []Stored) {
 		}
 	}
 	if len(failed) > 0 {
-		s.warn("failed", name, "the newest proof of %d backups at %s failed, and they are not used: %s", len(failed), name, first(failed, 3))
+		s.warn("failed", name, "the newest proof of %s at %s failed; restored only when told to: %s", plural(len(failed), "backup"), name, first(failed, 3))
 	}
 	if len(foreign) > 0 {
-		s.warn("untrusted", name, "this installation never made %d of the backups at %s, and they are not used: %s", len(foreign), name, first(foreign, 3))
+		s.warn("untrusted", name, "of unknown origin, and restored only when told to: %s at %s: %s", plural(len(foreign), "backup"), name, first(foreign, 3))
 	}
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // first are the first n of a list.

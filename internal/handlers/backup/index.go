@@ -197,7 +197,8 @@ func (h *Handler) tryWriteIndex(ctx context.Context, destination string, gone []
 			args = append(args, destination, r.Key, r.Size, r.Modified, r.Tag, r.Entry)
 		}
 		values := strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?, ?, ?), ", len(batch)), ", ")
-		if _, err := tx.ExecContext(ctx, tx.Rebind(insert+" cmsjobs_backup_index (destination, object_key, size, modified_at, tag, entry) VALUES "+values+rest), args...); err != nil {
+		statement := insert + " cmsjobs_backup_index (destination, object_key, size, modified_at, tag, entry) VALUES " + values + rest
+		if _, err := tx.ExecContext(ctx, tx.Rebind(statement), args...); err != nil {
 			return fmt.Errorf("adding to the index of backups: %w", err)
 		}
 	}

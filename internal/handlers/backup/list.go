@@ -194,7 +194,7 @@ func (h *Handler) Find(ctx context.Context, w Wanted) (found Stored, passed []St
 	}
 	if len(fits) == 0 {
 		if err == nil {
-			err = jobs.Permanent(fmt.Errorf("%w: %s", ErrNoBackup, w.ID))
+			err = jobs.Permanent(fmt.Errorf("%w: %s%s", ErrNoBackup, w.ID, h.unfit(all, w)))
 		}
 		return Stored{}, nil, err
 	}
@@ -208,6 +208,27 @@ func (h *Handler) Find(ctx context.Context, w Wanted) (found Stored, passed []St
 	}
 	found, err = h.full(ctx, found)
 	return found, passed, err
+}
+
+// unfit says why none of the backups is the latest one.
+func (h *Handler) unfit(all []Stored, w Wanted) string {
+	if w.ID != "latest" || len(all) == 0 {
+		return ""
+	}
+	var failed, partial, other int
+	for _, b := range all {
+		switch {
+		case b.Status == Failed:
+			failed++
+		case b.Status == Partial:
+			partial++
+		default:
+			other++
+		}
+	}
+	return fmt.Sprintf(" (of %s, the newest proof of %d failed, %d are partial, and %d hold other parts, or only some tables, "+
+		"or were made before a restore; name one by its id: cmsjobs backup list)",
+		plural(len(all), "backup"), failed, partial, other)
 }
 
 // candidate says whether a backup may be the latest one at all.

@@ -100,7 +100,8 @@ func (h *Handler) signer(ctx context.Context) (signer, error) {
 	}
 	seed, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(seed) != ed25519.SeedSize {
-		return s, errors.New("the key that signs backups (cmsjobs_backup_keys) is damaged: delete its row, then a new one is made, and add the old public key to backup.trusted_keys")
+		return s, errors.New("the key that signs backups (cmsjobs_backup_keys) is damaged: delete its row, then a new one is made, " +
+			"and add the old public key to backup.trusted_keys")
 	}
 	h.key = ed25519.NewKeyFromSeed(seed)
 	s.private = h.key
@@ -206,9 +207,11 @@ func (b Stored) untrusted() string {
 	case b.Origin == Altered:
 		return "THIS BACKUP WAS ALTERED: what its manifest file says is not what was signed or recorded when it was made"
 	case b.Origin == Unknown && b.SignedBy != "":
-		return "THIS INSTALLATION NEVER MADE THIS BACKUP. It is signed by an unknown key, " + b.SignedBy + "; if that is the key of your old server, set backup.trusted_keys"
+		return "THIS INSTALLATION NEVER MADE THIS BACKUP. It is signed by an unknown key, " + b.SignedBy +
+			"; if that is the key of your old server, set backup.trusted_keys"
 	case b.Origin == Unknown:
-		return "THIS INSTALLATION NEVER MADE THIS BACKUP, and it is not signed. Anyone who can write to the backup storage may have put it there"
+		return "THIS INSTALLATION NEVER MADE THIS BACKUP, and it is not signed. " +
+			"Anyone who can write to the backup storage may have put it there"
 	}
 	return ""
 }

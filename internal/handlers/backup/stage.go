@@ -73,7 +73,8 @@ func (h *Handler) copyTo(ctx context.Context, name string, b Stored, progress fu
 		return fmt.Errorf("copying the archive from %s: %w", b.Destination, err)
 	}
 	if sum := hex.EncodeToString(m.sum.Sum(nil)); m.n != b.Size || sum != b.SHA256 {
-		return fmt.Errorf("%w: what %s serves is not the archive %s: SHA-256 %s, it was made with %s", ErrUnproven, b.Destination, b.ID, sum, b.SHA256)
+		return fmt.Errorf("%w: what %s serves is not the archive %s: SHA-256 %s, it was made with %s",
+			ErrUnproven, b.Destination, b.ID, sum, b.SHA256)
 	}
 	return nil
 }
@@ -96,7 +97,8 @@ func (h *Handler) roomToStage(size int64) error {
 	defer folder.Close()
 	free, err := folder.Free()
 	if err == nil && free < size {
-		return fmt.Errorf("a restore copies the archive first, and %s has %d MiB free of the %d MiB that it needs: free some, or name another folder (TMPDIR)", dir, free>>20, size>>20)
+		return fmt.Errorf("a restore copies the archive first, and %s has %d MiB free of the %d MiB that it needs: "+
+			"free some, or name another folder (TMPDIR)", dir, free>>20, size>>20)
 	}
 	return nil
 }

@@ -80,7 +80,8 @@ func (h *Handler) rememberProof(ctx context.Context, b Stored, p Proof) error {
 		return err
 	}
 	ok, conclusive := flag(p.OK), flag(!p.Unfinished)
-	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind("INSERT INTO cmsjobs_backup_proofs (id, backup_id, destination, level, ok, conclusive, finished_at, proof) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
+	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind(`INSERT INTO cmsjobs_backup_proofs
+		(id, backup_id, destination, level, ok, conclusive, finished_at, proof) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
 		rand.Text(), p.Backup, p.Destination, string(p.Level), ok, conclusive, p.Finished.UnixMilli(), string(data))
 	if err == nil && p.OK && p.Level == LevelRestored {
 		_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_backups SET proven_at = ? WHERE id = ?"), p.Finished.UnixMilli(), p.Backup)
@@ -94,7 +95,8 @@ func (h *Handler) rememberProof(ctx context.Context, b Stored, p Proof) error {
 	if !p.Unfinished {
 		// Our table knows it, so the list is right in any case.
 		if sideErr := h.settleSidecar(ctx, b, p.summary()); sideErr != nil {
-			h.c.Logger.WarnContext(ctx, "the manifest file of a backup could not be updated with its proof", "backup", b.ID, "destination", b.Destination, "error", sideErr)
+			h.c.Logger.WarnContext(ctx, "the manifest file of a backup could not be updated with its proof",
+				"backup", b.ID, "destination", b.Destination, "error", sideErr)
 		}
 	}
 	return err
@@ -133,7 +135,8 @@ type copyOf struct{ backup, destination string }
 // newestProofs are the newest conclusive proofs of each copy, of one backup or,
 // with "", of all.
 func (h *Handler) newestProofs(ctx context.Context, backup string) (map[copyOf]*ProofSummary, error) {
-	rows, err := h.c.DB.QueryContext(ctx, h.c.DB.Rebind("SELECT backup_id, destination, level, ok, finished_at, CASE WHEN ok = 0 THEN proof ELSE '' END FROM cmsjobs_backup_proofs WHERE conclusive = 1 AND (backup_id = ? OR ? = '') ORDER BY finished_at, id"), backup, backup)
+	rows, err := h.c.DB.QueryContext(ctx, h.c.DB.Rebind(`SELECT backup_id, destination, level, ok, finished_at, CASE WHEN ok = 0 THEN proof ELSE '' END
+		FROM cmsjobs_backup_proofs WHERE conclusive = 1 AND (backup_id = ? OR ? = '') ORDER BY finished_at, id`), backup, backup)
 	if err != nil {
 		return nil, fmt.Errorf("reading the newest proofs: %w", err)
 	}

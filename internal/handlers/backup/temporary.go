@@ -194,7 +194,8 @@ func (h *Handler) judgeLeftovers(ctx context.Context, s *Health) error {
 		return err
 	}
 	if len(names) > 0 {
-		s.warn("leftover", "", "killed proofs or restores left %d temporary databases or folders, which take room and hold the site's data: %s (the next backup removes them, or cmsjobs backup sweep)", len(names), first(names, 3))
+		s.warn("leftover", "", "killed proofs or restores left %s or folders, which take space and hold the site's data: %s "+
+			"(the next backup removes them, or cmsjobs backup sweep)", plural(len(names), "temporary database"), first(names, 3))
 	}
 	return nil
 }

@@ -38,11 +38,15 @@ func (s *Store) LastTicks(ctx context.Context, since time.Time) (map[string]time
 	return last, nil
 }
 
-// Ticked says whether the schedule enqueued a job, within the time that ticks
-// are kept; a person who runs an entry by hand is no schedule.
+// tickedWithin is how long a job counts as one of the schedule.
+const tickedWithin = 24 * time.Hour
+
+// Ticked says whether the schedule enqueued a job within the last day; a person
+// who runs an entry by hand is no schedule.
 func (s *Store) Ticked(ctx context.Context, uuid string) (bool, error) {
 	var n int
-	if _, err := s.one(ctx, s.ownDB, []any{&n}, "SELECT COUNT(*) FROM cmsjobs_ticks WHERE uuid = ? AND outcome = 'enqueued'", uuid); err != nil {
+	query := fmt.Sprintf("SELECT COUNT(*) FROM cmsjobs_ticks WHERE at >= %s - %d AND uuid = ? AND outcome = 'enqueued'", s.millis(), tickedWithin.Milliseconds())
+	if _, err := s.one(ctx, s.ownDB, []any{&n}, query, uuid); err != nil {
 		return false, fmt.Errorf("asking who enqueued the job %s: %w", uuid, err)
 	}
 	return n > 0, nil

@@ -51,6 +51,31 @@ func TestALockIsHeldNamedAndGivenBack(t *testing.T) {
 	}
 }
 
+// A restore replaces the table of locks while it holds one.
+func TestADurableLockOutlivesItsRow(t *testing.T) {
+	locks := table(t, jobstest.SQLite)
+	held, l, err := locks.Acquire(t.Context(), Request{Name: "backup", Purpose: "a restore", Durable: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release(t.Context())
+	locks.DB.MustExec("DELETE FROM cmsjobs_backup_locks")
+	deadline := time.Now().Add(time.Minute)
+	for {
+		h, err := locks.Holder(t.Context(), "backup")
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("the row does not come back: %+v, %v", h, err)
+		}
+		if h.Purpose == "a restore" {
+			break
+		}
+		time.Sleep(100 * time.Millisecond) // a renewal comes every few seconds
+	}
+	if held.Err() != nil {
+		t.Error(context.Cause(held))
+	}
+}
+
 func TestALockOfADeadHolderIsTakenAndTheOldOneIsTold(t *testing.T) {
 	for _, e := range jobstest.Engines() {
 		t.Run(string(e), func(t *testing.T) {

@@ -76,7 +76,7 @@ type Decision struct {
 
 // Decide returns one decision for each backup, in the order given.
 func (r Rules) Decide(all []Backup, now time.Time) []Decision {
-	d := decider{Rules: r, all: all, now: now, out: make([]Decision, len(all))}
+	d := decider{Rules: r, all: all, now: now, out: make([]Decision, len(all)), parts: make([]map[string]string, len(all))}
 	for i := range all {
 		d.order = append(d.order, i)
 	}
@@ -86,15 +86,16 @@ func (r Rules) Decide(all []Backup, now time.Time) []Decision {
 		name  string
 		holds func(Backup) bool
 	}{
-		{"the database", func(b Backup) bool { return b.Database }},
-		{"the files", func(b Backup) bool { return b.Files }},
-		{"database and files", func(b Backup) bool { return b.Database && b.Files }},
+		{"database", func(b Backup) bool { return b.Database }},
+		{"files", func(b Backup) bool { return b.Files }},
+		{both, func(b Backup) bool { return b.Database && b.Files }},
 	} {
 		d.byPart(p.name, d.newest(func(b Backup) bool { return b.counts() && p.holds(b) }))
 	}
-	d.byPeriod("with some tables", d.newest(func(b Backup) bool { return b.Tables && b.Complete && !b.Safety && !b.Foreign && b.State != Failed }), r.Keep, "day", day)
+	d.byPeriod("some tables", d.newest(func(b Backup) bool { return b.Tables && b.Complete && !b.Safety && !b.Foreign && b.State != Failed }), r.Keep, "day", day)
 	d.safety()
 	d.uncounted()
+	d.explain()
 	return d.out
 }
 
@@ -104,6 +105,7 @@ type decider struct {
 	order []int // newest first
 	now   time.Time
 	out   []Decision
+	parts []map[string]string // of each backup: the parts for which a rule keeps it
 }
 
 func (d *decider) keep(i int, format string, args ...any) {
@@ -113,6 +115,34 @@ func (d *decider) keep(i int, format string, args ...any) {
 		d.out[i].Reasons = append(d.out[i].Reasons, reason)
 	}
 }
+
+// keepFor keeps a backup for one of its parts.
+func (d *decider) keepFor(i int, part, rule string) {
+	if d.parts[i] == nil {
+		d.parts[i] = map[string]string{}
+	}
+	d.keep(i, "%s", rule)
+	parts := d.parts[i][rule]
+	switch {
+	case parts == "":
+		d.parts[i][rule] = part
+	case part != both: // what is the newest of each is the newest of both
+		d.parts[i][rule] = parts + " and " + part
+	}
+}
+
+// explain adds to each rule the parts for which it keeps a backup.
+func (d *decider) explain() {
+	for i, parts := range d.parts {
+		for n, rule := range d.out[i].Reasons {
+			if p := parts[rule]; p != "" {
+				d.out[i].Reasons[n] = rule + " (" + p + ")"
+			}
+		}
+	}
+}
+
+const both = "database and files"
 
 // newest are the backups that fit, newest first.
 func (d *decider) newest(fits func(Backup) bool) (found []int) {
@@ -154,18 +184,18 @@ func (d *decider) byPart(part string, list []int) {
 	}
 	proven := slices.IndexFunc(list, func(i int) bool { return d.all[i].State == Proven })
 	if proven >= 0 {
-		d.keep(list[proven], "the newest proven one of %s", part)
+		d.keepFor(list[proven], part, "the newest proven one")
 	} else {
-		d.keep(list[0], "the newest one of %s", part)
+		d.keepFor(list[0], part, "the newest one")
 	}
-	d.byPeriod("of "+part, list, d.Keep, "day", day)
-	d.byPeriod("of "+part, list, d.Weekly, "week", func(t time.Time) string { y, w := t.UTC().ISOWeek(); return fmt.Sprint(y, "-", w) })
-	d.byPeriod("of "+part, list, d.Monthly, "month", func(t time.Time) string { return t.UTC().Format("2006-01") })
-	d.byPeriod("of "+part, list, d.Yearly, "year", func(t time.Time) string { return t.UTC().Format("2006") })
+	d.byPeriod(part, list, d.Keep, "day", day)
+	d.byPeriod(part, list, d.Weekly, "week", func(t time.Time) string { y, w := t.UTC().ISOWeek(); return fmt.Sprint(y, "-", w) })
+	d.byPeriod(part, list, d.Monthly, "month", func(t time.Time) string { return t.UTC().Format("2006-01") })
+	d.byPeriod(part, list, d.Yearly, "year", func(t time.Time) string { return t.UTC().Format("2006") })
 }
 
 // byPeriod keeps the newest of each of the last n periods that have one.
-func (d *decider) byPeriod(what string, list []int, n int, unit string, period func(time.Time) string) {
+func (d *decider) byPeriod(part string, list []int, n int, unit string, period func(time.Time) string) {
 	seen := map[string]bool{}
 	for _, i := range list {
 		p := period(d.all[i].Started)
@@ -176,7 +206,7 @@ func (d *decider) byPeriod(what string, list []int, n int, unit string, period f
 			return
 		}
 		seen[p] = true
-		d.keep(i, "one of the last %d %ss %s", n, unit, what)
+		d.keepFor(i, part, fmt.Sprintf("one of the last %d %ss", n, unit))
 	}
 }
 
@@ -210,5 +240,5 @@ func (d *decider) uncounted() {
 			open = append(open, i)
 		}
 	}
-	d.byPeriod("until a later one is proven", open, max(d.Keep, 1), "day", day)
+	d.byPeriod("no later one is proven yet", open, max(d.Keep, 1), "day", day)
 }

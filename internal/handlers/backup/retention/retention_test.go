@@ -3,6 +3,7 @@ package retention
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -147,20 +148,9 @@ func noPlaceForOthers(t *testing.T, seed uint64, rules Rules, all []Backup, befo
 	}
 }
 
-// keptForFilesOnly: its database has newer ones of its own.
+// keptForFilesOnly says whether no rule kept a backup for its database.
 func keptForFilesOnly(d Decision) bool {
-	return !slices.ContainsFunc(d.Reasons, func(r string) bool {
-		return r != "the newest proven one of the files" && r != "the newest one of the files" && !slices.Contains([]string{"files"}, lastWord(r, "of the "))
-	})
-}
-
-func lastWord(text, after string) string {
-	for i := len(text) - len(after); i >= 0; i-- {
-		if text[i:i+len(after)] == after {
-			return text[i+len(after):]
-		}
-	}
-	return ""
+	return !slices.ContainsFunc(d.Reasons, func(r string) bool { return !strings.HasSuffix(r, "(files)") })
 }
 
 // oneADay: fifty more backups of today remove no more than one more does.
@@ -176,6 +166,14 @@ func oneADay(t *testing.T, seed uint64, rules Rules, all []Backup) {
 		if day(all[i].Started) != day(noon) && a[i].Keep && !b[i].Keep {
 			t.Fatalf("seed %d: a flood removes %+v", seed, all[i])
 		}
+	}
+}
+
+func TestReasonsNameTheParts(t *testing.T) {
+	got := Rules{Keep: 7, MinAge: 72 * time.Hour}.Decide([]Backup{full(0)}, noon)[0].Reasons
+	want := []string{"younger than 3 days", "the newest proven one (database and files)", "one of the last 7 days (database and files)"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 
