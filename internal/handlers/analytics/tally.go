@@ -105,8 +105,10 @@ func (t *tally) endVisit() {
 	}
 	f := &t.first
 	t.count(key{f.site, dimExit, t.exit})
-	keys := []key{{f.site, dimTotal, ""}, {f.site, dimEntry, f.path}, {f.site, dimReferrer, f.referrer}, {f.site, dimDevice, f.device},
-		{f.site, dimBrowser, f.browser}, {f.site, dimOS, f.os}, {f.site, dimCountry, f.country}}
+	keys := []key{
+		{f.site, dimTotal, ""}, {f.site, dimEntry, f.path}, {f.site, dimReferrer, f.referrer}, {f.site, dimDevice, f.device},
+		{f.site, dimBrowser, f.browser}, {f.site, dimOS, f.os}, {f.site, dimCountry, f.country},
+	}
 	if f.campaign != "" {
 		keys = append(keys, key{f.site, dimCampaign, f.campaign})
 	}
