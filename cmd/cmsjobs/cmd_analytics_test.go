@@ -86,7 +86,7 @@ func TestTheWeekArrivesByMail(t *testing.T) {
 	year, number := start.ISOWeek()
 	week := fmt.Sprintf("%d-W%02d", year, number)
 	report := answer[analytics.Report](t, on("analytics", "report", "--range", week, "--format", "json"))
-	if report.Total != (analytics.Figures{Views: 91, Visitors: 91, Visits: 91}) || len(report.Days) != 7 || report.Days[6].Views != 16 {
+	if report.Total.Views != 91 || report.Total.Visitors != 91 || report.Total.Visits != 91 || report.Total.BounceRate != 100 || len(report.Days) != 7 || report.Days[6].Views != 16 {
 		t.Errorf("%+v", report)
 	}
 	rows, err := csv.NewReader(strings.NewReader(on("analytics", "report", "--range", week, "--format", "csv").out)).ReadAll()

@@ -100,7 +100,7 @@ func TestTheServerTellsOfAVisit(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.command("analytics", "report", "--range", days, "--format", "json")), &report); err != nil {
 		t.Fatal(err)
 	}
-	if report.Total != (analytics.Figures{Views: 1, Visitors: 1, Visits: 1}) {
+	if report.Total.Views != 1 || report.Total.Visitors != 1 || report.Total.Visits != 1 {
 		t.Errorf("%+v", report.Total)
 	}
 	found := map[string]string{}

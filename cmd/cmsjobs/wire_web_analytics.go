@@ -15,14 +15,18 @@ func (a webAnalytics) Report(ctx context.Context, q web.AnalyticsQuery) (web.Ana
 	if err != nil {
 		return web.AnalyticsReport{}, err
 	}
-	out := web.AnalyticsReport{Dimensions: map[string][]web.AnalyticsItem{}}
+	t := r.Total
+	out := web.AnalyticsReport{Dimensions: map[string][]web.AnalyticsItem{}, Total: web.AnalyticsTotal{Views: t.Views, Visitors: t.Visitors, Visits: t.Visits,
+		Bounces: t.Bounces, BounceRate: t.BounceRate, VisitSeconds: t.VisitSeconds}}
 	for _, d := range r.Days {
-		out.Days = append(out.Days, web.AnalyticsDay{Day: d.Day, Views: d.Views, Visitors: d.Visitors, Visits: d.Visits})
+		out.Days = append(out.Days, web.AnalyticsDay{Day: d.Day, Views: d.Views, Visitors: d.Visitors, Visits: d.Visits, Bounces: d.Bounces,
+			BounceRate: d.BounceRate, VisitSeconds: d.VisitSeconds})
 	}
 	for _, l := range r.Lists {
 		items := []web.AnalyticsItem{}
 		for _, i := range l.Items {
-			items = append(items, web.AnalyticsItem{Name: i.Name, Views: i.Views, Visitors: i.Visitors})
+			items = append(items, web.AnalyticsItem{Name: i.Name, Views: i.Views, Visitors: i.Visitors, Visits: i.Visits,
+				BounceRate: i.BounceRate, VisitSeconds: i.VisitSeconds, PageSeconds: i.PageSeconds, ExitRate: i.ExitRate})
 		}
 		name := l.Dimension
 		if name == "os" {

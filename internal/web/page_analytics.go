@@ -23,6 +23,8 @@ type analyticsSheet struct {
 	Views        int64
 	Visitors     int64
 	Visits       int64
+	BounceRate   string
+	Duration     string
 	Lists        []analyticsList
 }
 
@@ -30,6 +32,36 @@ type analyticsList struct {
 	Name  string
 	Items []AnalyticsItem
 	Top   int64
+}
+
+// More is the key of the one more figure that a dimension has.
+func (l analyticsList) More() string {
+	switch l.Name {
+	case "page":
+		return "analytics.pageTime"
+	case "exit":
+		return "analytics.exitRate"
+	}
+	return "analytics.bounceRate"
+}
+
+// Figure is that figure of an item.
+func (l analyticsList) Figure(i AnalyticsItem) string {
+	switch l.Name {
+	case "page":
+		return clockTime(i.PageSeconds)
+	case "exit":
+		return fmt.Sprintf("%.0f %%", i.ExitRate)
+	}
+	return fmt.Sprintf("%.0f %%", i.BounceRate)
+}
+
+// clockTime writes seconds as 1:05 or 1:02:03.
+func clockTime(seconds int64) string {
+	if seconds < 3600 {
+		return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
 }
 
 var analyticsRanges = map[string]int{"7": 7, "30": 30, "90": 90, "365": 365}
@@ -72,6 +104,7 @@ func (s *Server) analyticsPage(c echo.Context) error {
 		top = max(top, day.Views)
 		d.Bars = append(d.Bars, bar{Label: say(lang, "analytics.day", day.Day, day.Views, day.Visitors), Low: float64(day.Views)})
 	}
+	v.BounceRate, v.Duration = fmt.Sprintf("%.0f %%", report.Total.BounceRate), clockTime(report.Total.VisitSeconds)
 	d.Top = grouped(top)
 	if v.Views > 0 {
 		v.Plot = d.svg()
@@ -99,13 +132,15 @@ func (s *Server) exportAnalytics(c echo.Context) error {
 		return fmt.Errorf("reading analytics: %w", err)
 	}
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
-	rows := [][]string{{"dimension", "name", "views", "visitors", "visits"}}
+	rate := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+	rows := [][]string{{"dimension", "name", "views", "visitors", "visits", "bounce_rate", "visit_seconds", "page_seconds", "exit_rate"}}
 	for _, d := range report.Days {
-		rows = append(rows, []string{"day", d.Day, n(d.Views), n(d.Visitors), n(d.Visits)})
+		rows = append(rows, []string{"day", d.Day, n(d.Views), n(d.Visitors), n(d.Visits), rate(d.BounceRate), n(d.VisitSeconds), "", ""})
 	}
 	for _, name := range slices.Sorted(maps.Keys(report.Dimensions)) {
 		for _, item := range report.Dimensions[name] {
-			rows = append(rows, []string{name, cell(item.Name), n(item.Views), n(item.Visitors), ""})
+			rows = append(rows, []string{name, cell(item.Name), n(item.Views), n(item.Visitors), n(item.Visits),
+				rate(item.BounceRate), n(item.VisitSeconds), n(item.PageSeconds), rate(item.ExitRate)})
 		}
 	}
 	h := c.Response().Header()

@@ -98,7 +98,8 @@ func (c *Config) redisPrefixes(outer, cache []string, known bool) []string {
 			if c.Major < 11 && p != "" {
 				all = append(all, o+p+":")
 			}
-			if bare := strings.HasSuffix(p, "_cache"); c.Major > 10 || p == "" || c.Major == 0 && (!bare || known) {
+			bare := strings.HasSuffix(p, "_cache")
+			if c.Major > 10 || p == "" || c.Major == 0 && (!bare || known) {
 				all = append(all, o+p)
 			}
 		}
@@ -125,8 +126,11 @@ func (c *Config) redisConnectionPrefixes(connection string) (prefixes []string, 
 func (c *Config) redis(connection string) RedisServer {
 	at := func(fallback, key string) string { return c.text(fallback, "database", "redis", connection, key) }
 	return RedisServer{
-		URL: at(c.envOr("REDIS_URL", ""), "url"), Host: at(c.envOr("REDIS_HOST", "127.0.0.1"), "host"), Port: at(c.envOr("REDIS_PORT", "6379"), "port"),
-		Username: at(c.envOr("REDIS_USERNAME", ""), "username"), Password: at(c.envOr("REDIS_PASSWORD", ""), "password"),
+		URL:      at(c.envOr("REDIS_URL", ""), "url"),
+		Host:     at(c.envOr("REDIS_HOST", "127.0.0.1"), "host"),
+		Port:     at(c.envOr("REDIS_PORT", "6379"), "port"),
+		Username: at(c.envOr("REDIS_USERNAME", ""), "username"),
+		Password: at(c.envOr("REDIS_PASSWORD", ""), "password"),
 		Database: at(c.envOr("REDIS_CACHE_DB", "1"), "database"),
 	}
 }

@@ -11,7 +11,8 @@ import (
 
 // asciiTable is the table of voku/portable-ascii (MIT) that ASCII::to_ascii
 // uses for the language "en": a character, or two or three that belong
-// together, and what replaces them. Versions 1.5 to 2.1 have the same table.
+// together, and what replaces them. Versions 1.5 to 2.1 have the same table. Its
+// licence is ascii.LICENSE.
 //
 //go:embed ascii.tsv
 var asciiTable string

@@ -176,7 +176,8 @@ func (in *importer) nonce(v View) (n [8]byte) {
 func contentDigest(v View) uint64 {
 	address := sha256.Sum256([]byte("address " + v.Address))
 	h := sha256.New()
-	fmt.Fprintf(h, "%d\x00%s\x00%s\x00%s\x00%s\x00%s\x00%v", v.At.UnixMilli(), cleanHost(v.Host), v.Path, v.Query, v.Referrer, v.Agent, v.Prefetch)
+	fmt.Fprintf(h, "%d\x00%s\x00%s\x00%s\x00%s\x00%s\x00%v",
+		v.At.UnixMilli(), cleanHost(v.Host), v.Path, v.Query, v.Referrer, v.Agent, v.Prefetch)
 	h.Write(address[:1])
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }
@@ -232,7 +233,8 @@ func (h *Handler) nonces(ctx context.Context, day string, rows []row) (map[[8]by
 	for i := range rows {
 		args = append(args, rows[i].nonce[:])
 	}
-	query := "SELECT nonce FROM cmsjobs_page_views WHERE day = ? AND nonce IN (" + strings.TrimSuffix(strings.Repeat("?,", len(rows)), ",") + ")"
+	marks := strings.TrimSuffix(strings.Repeat("?,", len(rows)), ",")
+	query := "SELECT nonce FROM cmsjobs_page_views WHERE day = ? AND nonce IN (" + marks + ")"
 	var found [][]byte
 	if err := h.DB.SelectContext(ctx, &found, h.DB.Rebind(query), args...); err != nil {
 		return nil, fmt.Errorf("looking for views that are stored already: %w", err)

@@ -37,8 +37,8 @@ func TestAMappedTableIsRolledUpByTheCMSsDays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range []Figures{{1, 1, 1}, {2, 1, 2}, {1, 1, 1}} {
-			if report.Days[i].Figures != want {
+		for i, want := range [][3]int64{{1, 1, 1}, {2, 1, 2}, {1, 1, 1}} {
+			if counted(report.Days[i].Figures) != want {
 				t.Errorf("%s: %+v, want %+v", report.Days[i].Day, report.Days[i].Figures, want)
 			}
 		}
@@ -52,3 +52,6 @@ func TestAMappingIsCheckedBeforeItIsUsed(t *testing.T) {
 		}
 	}
 }
+
+// counted are the three counts of figures, without what follows from them.
+func counted(f Figures) [3]int64 { return [3]int64{f.Views, f.Visitors, f.Visits} }

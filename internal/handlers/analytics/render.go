@@ -21,7 +21,7 @@ func WriteJSON(w io.Writer, r Report) error {
 // WriteCSV writes a report for spreadsheets: one row a day or item.
 func WriteCSV(w io.Writer, r Report) error {
 	c := csv.NewWriter(w)
-	rows := [][]string{{"dimension", "name", "views", "visitors", "visits"}}
+	rows := [][]string{{"dimension", "name", "views", "visitors", "visits", "bounces", "bounce_rate", "visit_seconds", "page_seconds", "exit_rate"}}
 	for _, d := range r.Days {
 		rows = append(rows, record("day", d.Day, d.Figures))
 	}
@@ -39,14 +39,15 @@ func record(dimension, name string, f Figures) []string {
 		name = "'" + name
 	}
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
-	return []string{dimension, name, n(f.Views), n(f.Visitors), n(f.Visits)}
+	rate := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+	return []string{dimension, name, n(f.Views), n(f.Visitors), n(f.Visits), n(f.Bounces), rate(f.BounceRate), n(f.VisitSeconds), n(f.PageSeconds), rate(f.ExitRate)}
 }
 
 // WriteHTML writes a report for people: one file, no script, its plots inside,
 // for a mail, a browser or paper. templates holds analytics.html.
 func WriteHTML(w io.Writer, templates fs.FS, r Report) error {
 	t, err := template.New("analytics.html").Funcs(template.FuncMap{
-		"plot": plot, "share": share, "change": change, "named": named, "number": number,
+		"plot": plot, "share": share, "change": change, "named": named, "number": number, "duration": duration, "extra": extra,
 	}).ParseFS(templates, "analytics.html")
 	if err != nil {
 		return fmt.Errorf("reading the report's template: %w", err)
@@ -126,4 +127,24 @@ func number(n int64) string {
 		s = s[:i] + "\u2009" + s[i:]
 	}
 	return s
+}
+
+// duration writes seconds for people: 1:05, 1:02:03.
+func duration(seconds int64) string {
+	if seconds < 3600 {
+		return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
+}
+
+// extra is the one more figure that a dimension has: how long a page was
+// looked at, how often it was the last, else the bounce rate.
+func extra(dimension string, f Figures) string {
+	switch dimension {
+	case dimPage:
+		return duration(f.PageSeconds)
+	case dimExit:
+		return fmt.Sprintf("%.0f %%", f.ExitRate)
+	}
+	return fmt.Sprintf("%.0f %%", f.BounceRate)
 }

@@ -2,8 +2,9 @@ package analytics
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
+	"math"
+	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -19,10 +20,49 @@ type ReportQuery struct {
 // Figures are the counts of a day, or of one value of a dimension. Visitors
 // are those of each day, added up: a visitor of two days counts twice, as the
 // service cannot know that it was the same one.
+//
+// A bounce is a visit of one view. VisitSeconds is how long a visit lasted on
+// average, from its first view to its last: a bounce lasts 0. PageSeconds, of
+// pages only, is how long it was on average to the next view of the visit; views
+// that ended one are left out.
 type Figures struct {
 	Views    int64 `json:"views" db:"views"`
 	Visitors int64 `json:"visitors" db:"visitors"`
 	Visits   int64 `json:"visits" db:"visits"`
+	Bounces  int64 `json:"bounces" db:"bounces"`
+	TimeMS   int64 `json:"timeMs" db:"time_ms"`
+	Timed    int64 `json:"timedViews" db:"timed"`
+
+	BounceRate   float64 `json:"bounceRate"` // percent of visits, one decimal
+	VisitSeconds int64   `json:"visitSeconds"`
+	PageSeconds  int64   `json:"pageSeconds,omitempty"`
+	// ExitRate, of exit pages only, is how many percent of the page's views
+	// ended a visit.
+	ExitRate float64 `json:"exitRate,omitempty"`
+}
+
+// rates fills in what follows from the sums.
+func (f Figures) rates(dimension string) Figures {
+	switch dimension {
+	case dimPage:
+		if f.Timed > 0 {
+			f.PageSeconds = (f.TimeMS + 500*f.Timed) / (1000 * f.Timed)
+		}
+	case dimExit, dimBot:
+	default:
+		f.BounceRate = percent(f.Bounces, f.Visits)
+		if f.Visits > 0 {
+			f.VisitSeconds = (f.TimeMS + 500*f.Visits) / (1000 * f.Visits)
+		}
+	}
+	return f
+}
+
+func percent(part, whole int64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return math.Round(1000*float64(part)/float64(whole)) / 10
 }
 
 // Day is one calendar day of the CMS.
@@ -60,7 +100,7 @@ type Report struct {
 
 // lists are the dimensions of a report, in its order.
 var lists = [...]struct{ dimension, title string }{
-	{dimPage, "Pages"}, {dimEntry, "Entry pages"}, {dimReferrer, "Sources"}, {dimCountry, "Countries"},
+	{dimPage, "Pages"}, {dimEntry, "Entry pages"}, {dimExit, "Exit pages"}, {dimReferrer, "Sources"}, {dimCountry, "Countries"},
 	{dimDevice, "Devices"}, {dimBrowser, "Browsers"}, {dimOS, "Systems"}, {dimCampaign, "Campaigns"},
 }
 
@@ -92,6 +132,7 @@ func (h *Handler) Report(ctx context.Context, q ReportQuery) (Report, error) {
 	for _, d := range r.Days {
 		r.Total = r.Total.plus(d.Figures)
 	}
+	r.Total = r.Total.rates(dimTotal)
 	before := ReportQuery{Since: since.AddDate(0, 0, -length).Format(time.DateOnly), Until: since.AddDate(0, 0, -1).Format(time.DateOnly), Site: q.Site}
 	if r.Previous, err = h.sum(ctx, before, dimTotal); err != nil {
 		return r, err
@@ -111,10 +152,13 @@ func (h *Handler) Report(ctx context.Context, q ReportQuery) (Report, error) {
 }
 
 func (f Figures) plus(g Figures) Figures {
-	return Figures{f.Views + g.Views, f.Visitors + g.Visitors, f.Visits + g.Visits}
+	return Figures{Views: f.Views + g.Views, Visitors: f.Visitors + g.Visitors, Visits: f.Visits + g.Visits,
+		Bounces: f.Bounces + g.Bounces, TimeMS: f.TimeMS + g.TimeMS, Timed: f.Timed + g.Timed}
 }
 
-const sums = "SUM(views) AS views, SUM(visitors) AS visitors, SUM(visits) AS visits"
+// SUM is NULL where there is no row, and no integer in PostgreSQL and MySQL.
+const sums = "COALESCE(SUM(views), 0) AS views, COALESCE(SUM(visitors), 0) AS visitors, COALESCE(SUM(visits), 0) AS visits, " +
+	"COALESCE(SUM(bounces), 0) AS bounces, COALESCE(SUM(time_ms), 0) AS time_ms, COALESCE(SUM(timed), 0) AS timed"
 
 // where bounds a query on the daily table.
 func (q ReportQuery) where(dimension string) (string, []any) {
@@ -134,7 +178,7 @@ func (h *Handler) days(ctx context.Context, q ReportQuery, since time.Time, leng
 	}
 	known := map[string]Figures{}
 	for _, d := range found {
-		known[d.Day] = d.Figures
+		known[d.Day] = d.Figures.rates(dimTotal)
 	}
 	all := make([]Day, length)
 	for i := range all {
@@ -146,12 +190,11 @@ func (h *Handler) days(ctx context.Context, q ReportQuery, since time.Time, leng
 
 func (h *Handler) sum(ctx context.Context, q ReportQuery, dimension string) (Figures, error) {
 	where, args := q.where(dimension)
-	var views, visitors, visits sql.NullInt64
-	row := h.DB.QueryRowContext(ctx, h.DB.Rebind("SELECT SUM(views), SUM(visitors), SUM(visits)"+where), args...)
-	if err := row.Scan(&views, &visitors, &visits); err != nil {
+	var f Figures
+	if err := h.DB.GetContext(ctx, &f, h.DB.Rebind("SELECT "+sums+where), args...); err != nil {
 		return Figures{}, fmt.Errorf("adding up the figures of %s: %w", dimension, err)
 	}
-	return Figures{views.Int64, visitors.Int64, visits.Int64}, nil
+	return f.rates(dimension), nil
 }
 
 func (h *Handler) top(ctx context.Context, q ReportQuery, dimension string) (List, error) {
@@ -160,6 +203,14 @@ func (h *Handler) top(ctx context.Context, q ReportQuery, dimension string) (Lis
 	query := "SELECT name, " + sums + where + " GROUP BY name ORDER BY visits DESC, views DESC, name LIMIT ?"
 	if err := h.DB.SelectContext(ctx, &list.Items, h.DB.Rebind(query), append(args, q.Limit)...); err != nil {
 		return list, fmt.Errorf("reading the top of %s: %w", dimension, err)
+	}
+	for i := range list.Items {
+		list.Items[i].Figures = list.Items[i].Figures.rates(dimension)
+	}
+	if dimension == dimExit {
+		if err := h.exitRates(ctx, q, list.Items); err != nil {
+			return list, err
+		}
 	}
 	if len(list.Items) < q.Limit {
 		return list, nil
@@ -170,4 +221,28 @@ func (h *Handler) top(ctx context.Context, q ReportQuery, dimension string) (Lis
 	}
 	list.Others = all - int64(len(list.Items))
 	return list, nil
+}
+
+// exitRates compares exits with the views of their pages.
+func (h *Handler) exitRates(ctx context.Context, q ReportQuery, exits []Item) error {
+	if len(exits) == 0 {
+		return nil
+	}
+	where, args := q.where(dimPage)
+	for _, e := range exits {
+		args = append(args, e.Name)
+	}
+	var pages []Item
+	query := "SELECT name, " + sums + where + " AND name IN (" + strings.TrimSuffix(strings.Repeat("?,", len(exits)), ",") + ") GROUP BY name"
+	if err := h.DB.SelectContext(ctx, &pages, h.DB.Rebind(query), args...); err != nil {
+		return fmt.Errorf("reading the views of exit pages: %w", err)
+	}
+	views := map[string]int64{}
+	for _, p := range pages {
+		views[p.Name] = p.Views
+	}
+	for i := range exits {
+		exits[i].ExitRate = percent(exits[i].Visits, views[exits[i].Name])
+	}
+	return nil
 }

@@ -96,6 +96,7 @@ func (h *Handler) rollUp(ctx context.Context, day string) (views, bad int64, err
 	if bad, err = feed(ctx, day, t); err != nil {
 		return 0, 0, err
 	}
+	t.endVisit()
 	if err := h.replace(ctx, day, version, bad, t); err != nil {
 		return 0, 0, fmt.Errorf("storing the figures of %s: %w", day, err)
 	}
@@ -192,13 +193,13 @@ func insertDaily(ctx context.Context, tx *sqlx.Tx, day string, t *tally) error {
 		return strings.Compare(a.site+"\x00"+a.dimension+"\x00"+a.name, b.site+"\x00"+b.dimension+"\x00"+b.name)
 	})
 	for part := range slices.Chunk(keys, rowsPerInsert) {
-		args := make([]any, 0, 7*len(part))
+		args := make([]any, 0, 10*len(part))
 		for _, k := range part {
 			f := t.daily[k]
-			args = append(args, k.site, day, k.dimension, k.name, f.views, f.visitors, f.visits)
+			args = append(args, k.site, day, k.dimension, k.name, f.views, f.visitors, f.visits, f.bounces, f.timeMS, f.timed)
 		}
-		query := "INSERT INTO cmsjobs_analytics_daily (site, day, dimension, name, views, visitors, visits) VALUES " +
-			strings.TrimSuffix(strings.Repeat("(?,?,?,?,?,?,?),", len(part)), ",")
+		query := "INSERT INTO cmsjobs_analytics_daily (site, day, dimension, name, views, visitors, visits, bounces, time_ms, timed) VALUES " +
+			strings.TrimSuffix(strings.Repeat("(?,?,?,?,?,?,?,?,?,?),", len(part)), ",")
 		if _, err := tx.ExecContext(ctx, tx.Rebind(query), args...); err != nil {
 			return err
 		}

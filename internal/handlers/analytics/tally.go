@@ -10,6 +10,7 @@ const (
 	dimTotal    = "total"
 	dimPage     = "page"
 	dimEntry    = "entry"
+	dimExit     = "exit"
 	dimReferrer = "referrer"
 	dimDevice   = "device"
 	dimBrowser  = "browser"
@@ -22,8 +23,10 @@ const (
 // key names one row of the daily table of a day.
 type key struct{ site, dimension, name string }
 
-// figures are the three counts of every row.
-type figures struct{ views, visitors, visits int64 }
+// figures are the counts of every row. bounces are visits of one view. timeMS is
+// how long visits lasted; of a page, how long it was to the next view in those
+// of its views (timed) that had one.
+type figures struct{ views, visitors, visits, bounces, timeMS, timed int64 }
 
 // tally counts one day. It is fed visitor by visitor, each in the order of
 // time, so that it needs to remember only the present visitor: its memory
@@ -35,6 +38,9 @@ type tally struct {
 	visitor  [16]byte
 	site     string
 	started  bool
+	first    row // of the present visit
+	views    int // of the present visit
+	exit     string
 	last     int64
 	seen     map[key]bool     // by this visitor, today
 	seenHour map[hourKey]bool // by this visitor
@@ -58,14 +64,25 @@ func (t *tally) add(r *row) {
 		return
 	}
 	newVisitor := !t.started || r.visitor != t.visitor || r.site != t.site
+	if newVisitor || r.at-t.last > visitGap.Milliseconds() {
+		t.endVisit()
+	}
 	if newVisitor {
 		t.visitor, t.site, t.started = r.visitor, r.site, true
 		t.seen = emptied(t.seen)
 		t.seenHour = emptied(t.seenHour)
 	}
 	newVisit := newVisitor || r.at-t.last > visitGap.Milliseconds()
-	t.last = r.at
+	if !newVisit {
+		page := t.at(key{r.site, dimPage, t.exit})
+		page.timeMS, page.timed = page.timeMS+r.at-t.last, page.timed+1
+	}
 	if newVisit {
+		t.first = *r
+	}
+	t.views, t.exit, t.last = t.views+1, r.path, r.at
+	if newVisit {
+		t.views = 1
 		t.inVisit = emptied(t.inVisit)
 		t.count(key{r.site, dimEntry, r.path})
 	}
@@ -78,6 +95,31 @@ func (t *tally) add(r *row) {
 		}
 	}
 	t.countHour(r, newVisit)
+}
+
+// endVisit counts what is known only when a visit has ended: where it left, how
+// long it was, and whether it was a bounce. It must follow the last view, too.
+func (t *tally) endVisit() {
+	if t.views == 0 {
+		return
+	}
+	f := &t.first
+	t.count(key{f.site, dimExit, t.exit})
+	keys := []key{
+		{f.site, dimTotal, ""}, {f.site, dimEntry, f.path}, {f.site, dimReferrer, f.referrer}, {f.site, dimDevice, f.device},
+		{f.site, dimBrowser, f.browser}, {f.site, dimOS, f.os}, {f.site, dimCountry, f.country},
+	}
+	if f.campaign != "" {
+		keys = append(keys, key{f.site, dimCampaign, f.campaign})
+	}
+	for _, k := range keys {
+		counted := t.at(k)
+		counted.timeMS += t.last - f.at
+		if t.views == 1 {
+			counted.bounces++
+		}
+	}
+	t.views = 0
 }
 
 // emptied clears a small map and replaces a large one: clearing costs as much

@@ -66,7 +66,8 @@ func (h *Handler) weeklyData(monday time.Time, r Report) map[string]any {
 	year, week := monday.ISOWeek()
 	data := map[string]any{"week": fmt.Sprintf("%d-W%02d", year, week), "since": r.Since, "until": r.Until,
 		"views": r.Total.Views, "viewsChange": change(r.Total.Views, r.Previous.Views),
-		"visitors": r.Total.Visitors, "visitorsChange": change(r.Total.Visitors, r.Previous.Visitors)}
+		"visitors": r.Total.Visitors, "visitorsChange": change(r.Total.Visitors, r.Previous.Visitors),
+		"visits": r.Total.Visits, "bounceRate": fmt.Sprintf("%.0f %%", r.Total.BounceRate), "visitDuration": duration(r.Total.VisitSeconds)}
 	var pages, referrers []map[string]any
 	for _, l := range r.Lists {
 		for _, i := range l.Items {

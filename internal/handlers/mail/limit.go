@@ -100,10 +100,11 @@ type limiter struct {
 	limits Limits
 	clock  string // SQL for the database's time in Unix milliseconds
 	lock   string
+	shared *together
 }
 
 func newLimiter(db *sqlx.DB, limits Limits) *limiter {
-	l := &limiter{db: db, limits: limits, lock: " FOR UPDATE"}
+	l := &limiter{db: db, limits: limits, lock: " FOR UPDATE", shared: newTogether(db)}
 	switch db.DriverName() {
 	case "mysql":
 		l.clock = "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED)"
@@ -218,12 +219,40 @@ func (l *limiter) makeRows(ctx context.Context, names []string) error {
 	return nil
 }
 
+// transaction counts in a transaction. The rows of the limit over all are what
+// every mail locks: mails that come while they are locked share the next
+// transaction, or each would wait for the commits of all before it. Without
+// them, mails share no first row, and two shared transactions could wait for
+// each other: then each has its own.
 func (l *limiter) transaction(ctx context.Context, names []string, decide func(map[string]counts, int64) grant) (grant, error) {
+	const doing = "counting against the mail limits"
+	var g grant
+	if len(l.limits.All.windows("all")) > 0 {
+		err := l.shared.do(ctx, doing, func(ctx context.Context, b *batch) (err error) {
+			g, err = l.count(ctx, b.tx, names, decide)
+			return err
+		})
+		if err != nil {
+			return grant{}, err
+		}
+		return g, nil
+	}
 	tx, err := l.db.BeginTxx(ctx, nil)
 	if err != nil {
-		return grant{}, fmt.Errorf("counting against the mail limits: %w", err)
+		return grant{}, fmt.Errorf("%s: %w", doing, err)
 	}
 	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
+	if g, err = l.count(ctx, tx, names, decide); err != nil {
+		return grant{}, err
+	}
+	if err := tx.Commit(); err != nil {
+		return grant{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	return g, nil
+}
+
+// count locks the rows, lets decide change them, and writes what changed.
+func (l *limiter) count(ctx context.Context, tx *sqlx.Tx, names []string, decide func(map[string]counts, int64) grant) (grant, error) {
 	rows, err := l.read(ctx, tx, names)
 	if err != nil {
 		return grant{}, err
@@ -245,9 +274,6 @@ func (l *limiter) transaction(ctx context.Context, names []string, decide func(m
 		if _, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_mail_limits SET counts = ?, updated_at = ? WHERE bucket = ?"), string(text), now, name); err != nil {
 			return grant{}, fmt.Errorf("counting against the mail limit %s: %w", name, err)
 		}
-	}
-	if err := tx.Commit(); err != nil {
-		return grant{}, fmt.Errorf("counting against the mail limits: %w", err)
 	}
 	return g, nil
 }

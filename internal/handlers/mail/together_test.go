@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/emersion/go-smtp"
+
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -103,5 +105,50 @@ func TestWhoGivesUpWaitingHasClaimedNothing(t *testing.T) {
 	release()
 	if states, err := l.load(t.Context(), "job"); err != nil || len(states) != 0 {
 		t.Errorf("%v, %v", states, err)
+	}
+}
+
+// Two runs of a retry, which find the recipient deferred at the same time, send
+// one mail: the claim counts the rows that it changed.
+func TestTwoRunsOfARetrySendOneMail(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			s := newSink(t, nil)
+			s.on(func(string) error {
+				return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "later"}
+			}, nil)
+			h := handler(t, config(t, s, engine))
+			payload := map[string]any{"to": "a@example.net", "subject": "s", "body": "b"}
+			if _, err := run(t, h, "job", 1, payload); err == nil {
+				t.Fatal("a deferred mail is done")
+			}
+			s.on(nil, nil)
+
+			inside, gate, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			go func() {
+				ended <- h.ledger.write.do(context.Background(), "holding", func(context.Context, *batch) error {
+					close(inside)
+					<-gate
+					return nil
+				})
+			}()
+			<-inside
+			var group sync.WaitGroup
+			errs := make([]error, 2)
+			for i := range errs {
+				group.Go(func() { _, errs[i] = run(t, h, "job", 2, payload) })
+			}
+			for h.ledger.write.queued() < len(errs) { // both have read "deferred" and are about to claim
+				runtime.Gosched()
+			}
+			close(gate)
+			group.Wait()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if n := len(s.all()); n != 1 {
+				t.Errorf("%d mails, want 1 (%v)", n, errs)
+			}
+		})
 	}
 }

@@ -97,7 +97,8 @@ func (b *batch) finish(ctx context.Context, err error) error {
 		return err
 	}
 	for _, s := range b.refused[:min(len(b.refused), maxSkipped)] {
-		b.submission.Refusals = append(b.submission.Refusals, fmt.Sprintf("%s was refused alone; it is not submitted again until it changes", s.loc))
+		b.submission.Refusals = append(b.submission.Refusals,
+			fmt.Sprintf("%s was refused alone; it is not submitted again until it changes", s.loc))
 	}
 	b.submission.Refused = len(b.refused)
 	return errors.Join(err, b.handler.accept(ctx, b.refused))
