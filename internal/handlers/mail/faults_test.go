@@ -344,33 +344,6 @@ func TestTwoRunsOfOneJobSendOneMail(t *testing.T) {
 	}
 }
 
-// Two runs of a job whose first attempt was put off, at the same time: both read
-// that the recipient is still to be served, and one of them sends.
-func TestTwoRunsOfARetrySendOneMail(t *testing.T) {
-	for _, engine := range jobstest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			s := newSink(t, nil)
-			h := handler(t, config(t, s, engine))
-			mail := map[string]any{"to": []string{"a@example.net"}, "subject": "s", "body": "b"}
-			s.on(func(string) error { return errLater }, nil)
-			if _, err := run(t, h, "job", 1, mail); err == nil {
-				t.Fatal("the first attempt is not put off")
-			}
-			var both sync.WaitGroup // at RCPT, each has read the ledger and claimed nothing
-			both.Add(2)
-			s.on(func(string) error { both.Done(); both.Wait(); return nil }, nil)
-			var group sync.WaitGroup
-			for range 2 {
-				group.Go(func() { run(t, h, "job", 2, mail) })
-			}
-			group.Wait()
-			if n := len(s.all()); n != 1 {
-				t.Errorf("%d mails were sent, want 1", n)
-			}
-		})
-	}
-}
-
 func TestNoStateIsBothOpenAndSettled(t *testing.T) {
 	d := delivery{h: &Handler{}}
 	a := Address{Mailbox: "a@b.c"}
