@@ -264,14 +264,3 @@ func (s *Store) TryWriting(ctx context.Context) error {
 	_, err := s.exec(ctx, s.db, "UPDATE "+s.t.shape().name+" SET queue = queue WHERE id = -1")
 	return err
 }
-
-// ReadOnly says whether the server calls itself read-only.
-func (s *Store) ReadOnly(ctx context.Context) (bool, error) {
-	statement := map[string]string{"mysql": "SELECT @@global.read_only", "postgres": "SELECT CASE WHEN pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' THEN 1 ELSE 0 END"}[s.d.name]
-	if statement == "" {
-		return false, nil // SQLite says it with each write
-	}
-	var on int
-	_, err := s.one(ctx, s.db, []any{&on}, statement)
-	return on != 0, err
-}
