@@ -47,7 +47,14 @@ period and gives back what still runs, uncounted. A second signal ends the grace
 			r.openTracer()
 			r.activity = r.newActivity()
 			o.ended = r.traceRun
-			return r.tracing(c.Context(), func() error { return a.work(c.Context(), r, o) })
+			if r.config.Conditions.Enabled && !o.once && !o.stopWhenEmpty {
+				if err := r.watchConditions([]string{"worker"}); err != nil {
+					return err
+				}
+			}
+			return r.tracing(c.Context(), func() error {
+				return r.conditionsBeside(c.Context(), func() error { return a.work(c.Context(), r, o) })
+			})
 		},
 	}
 	addWorkFlags(c)

@@ -41,7 +41,7 @@ func backupHandler(registry *jobs.Registry, r *rooms) error {
 		return nil
 	}
 	c := backup.Config{Site: r.site, DB: r.ownDB, Destinations: places, Version: version, Breaker: r.breakers, Working: r.garbage.spare,
-		Finished: r.backupFinished, Proved: r.backupProved, Watched: r.backupsWatched, Now: r.now, Logger: r.log}
+		Finished: r.backupFinished, Watched: r.backupsWatched, Now: r.now, Logger: r.log}
 	if c.Options, err = backupOptions(r.config.Backup); err != nil {
 		return usageError{err}
 	}

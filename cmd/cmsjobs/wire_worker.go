@@ -31,6 +31,9 @@ func (r *rooms) worker(o workerOptions) (w *jobs.Worker, closeIt func(), err err
 		DatabaseTrouble: sqlstore.Outage,
 		RefreshEvery:    q.Refresh, Ended: o.ended,
 	}
+	if r.writes != nil {
+		c.Source, c.Roster = writing{r.store, r.writes}, writing{r.store, r.writes}
+	}
 	closeIt = func() {}
 	ears, err := wake.Listen(r.wakeDir)
 	if err != nil {

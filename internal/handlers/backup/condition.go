@@ -20,6 +20,7 @@ type Condition struct {
 	// LastComplete and LastProof are zero where there was none; a proof is a
 	// backup that was read back (parsed or restored) and found good.
 	LastComplete, LastProof time.Time
+	LastBytes               int64 // size of the last complete one
 	// Unfinished names a restore of the site that began and did not succeed.
 	Unfinished string
 	// Scratch are databases or folders of verifications, while none can run.
@@ -38,6 +39,9 @@ func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 		return c, fmt.Errorf("reading the history of backups: %w", err)
 	}
 	if complete > 0 {
+		if last, err := h.History(ctx, conditionHistory); err == nil {
+			c.LastBytes = lastComplete(last)
+		}
 		c.LastComplete = time.UnixMilli(complete).UTC()
 	}
 	if proof > 0 {
@@ -49,6 +53,18 @@ func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 	}
 	c.Scratch, err = h.scratchLeft(ctx)
 	return c, err
+}
+
+// conditionHistory is how many backups are looked at for the last complete one.
+const conditionHistory = 20
+
+func lastComplete(newestFirst []Report) int64 {
+	for _, r := range newestFirst {
+		if r.Status == Good {
+			return r.Size
+		}
+	}
+	return 0
 }
 
 // restoreRow is the row of cmsjobs_backup_lock that is there while a restore
