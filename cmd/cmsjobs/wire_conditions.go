@@ -19,6 +19,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
 // checkLimits finds what is wrong with the limits of conditions: their units
@@ -66,12 +67,10 @@ func (r *rooms) evaluator(process *conditions.Process) (*conditions.Evaluator, e
 	limits[conditions.ProofOld] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.config.Backup.Unproven)}
 	set := conditions.Config{
 		DB: r.ownDB, Queue: r.store, Server: r.store, Known: func(kind string) bool { _, known := r.registry.Lookup(kind); return known },
-		Writes: r.writes, ReadOnly: sqlstore.SaysReadOnly, Full: sqlstore.SaysFull, Folders: r.writtenFolders(), Free: freeSpace, Circuits: r.circuits,
+		Notification: notify.Send.Name, Writes: r.writes, ReadOnly: sqlstore.SaysReadOnly, Full: sqlstore.SaysFull, Folders: r.writtenFolders(), Free: freeSpace, Circuits: r.circuits,
 		Limits: limits, Off: c.Off, Every: c.Every, Process: process, Now: r.now, Logger: r.log,
 	}
-	if r.config.Schedule.Enabled && r.config.Queue.Enabled {
-		set.Overdue = r.overdue
-	}
+	set.Scheduling, set.Overdue = r.config.Schedule.Enabled && r.config.Queue.Enabled, r.overdue
 	if r.handlers.backup != nil {
 		set.Backups = r.backupCondition
 	}
@@ -169,11 +168,17 @@ func (r *rooms) conditionChanged(ctx context.Context, c conditions.Change) error
 	if !r.config.Notify.Silent() {
 		next = append(next, notify.Condition(notice, c.Told))
 	}
-	if len(next) == 0 {
-		return nil
+	if c.Unattended && !r.config.Notify.Silent() && r.handlers.notify != nil { // a job would wait for the worker that is missing
+		next = next[:len(next)-1]
+		err = r.handlers.notify.Direct(ctx, notice)
+		_, inline := web.NewInline(r.registry, r.now).Do(ctx, notify.Condition(notice, true))
+		err = errors.Join(err, inline)
 	}
-	_, err = r.Enqueue(ctx, next...)
-	return err
+	if len(next) == 0 {
+		return err
+	}
+	_, enqueued := r.Enqueue(ctx, next...)
+	return errors.Join(err, enqueued)
 }
 
 // conditionDirect tells chats while the database takes no job.

@@ -17,7 +17,7 @@ type Queue interface {
 	Now(ctx context.Context) (time.Time, error)
 	Workers(ctx context.Context) ([]jobs.WorkerRecord, error)
 	Backlogs(ctx context.Context, known func(kind string) bool) ([]jobs.QueueBacklog, error)
-	Outcomes(ctx context.Context, since time.Duration) (failed, completed int64, err error)
+	Outcomes(ctx context.Context, since time.Duration, except string) (failed, completed int64, err error)
 	Volume(ctx context.Context, limit int64) (jobs.Volume, error)
 }
 
@@ -45,9 +45,8 @@ type Backups struct {
 	// proofs are wanted.
 	LastComplete, LastProof time.Time
 	Proofs                  bool
-	// Since is when backups were first wanted here, as far as is known.
-	Unfinished string   // the restore that did not finish
-	Scratch    []string // databases or files of verifications, while none runs
+	Unfinished              string   // the restore that did not finish
+	Scratch                 []string // databases or files of verifications, while none runs
 }
 
 // Process names this process. Its scheduler, where it runs one, says in
@@ -64,6 +63,8 @@ type Config struct {
 	DB     *sqlx.DB // holds cmsjobs_conditions, cmsjobs_processes, cmsjobs_pings
 	Queue  Queue
 	Server Server
+	// Notification is the type of notifications, which the rate of failures leaves out.
+	Notification string
 	// Known says whether this program can run a type.
 	Known func(kind string) bool
 	// Writes is what this process wrote lately; nil: a command, whose first
@@ -75,6 +76,8 @@ type Config struct {
 	Folders  []string
 	Free     func(folder string) (int64, error)
 	Circuits func(context.Context) ([]Circuit, error)
+	// Scheduling says that the configuration wants a scheduler.
+	Scheduling bool
 	// Overdue lists entries whose tick is later than late.
 	Overdue func(ctx context.Context, late time.Duration) ([]OverdueEntry, error)
 	Backups func(context.Context) (Backups, error)
@@ -103,6 +106,8 @@ type Change struct {
 	At     time.Time // of the change
 	Since  time.Time // it began
 	Detail string
+	// Unattended says that no worker is alive, so that a job would wait.
+	Unattended bool
 	// Told says that Direct told of it before.
 	Told bool
 }

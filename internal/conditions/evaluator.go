@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // State is a condition as it stands.
@@ -38,6 +40,10 @@ type Evaluator struct {
 		local, database, jumped time.Time
 		what                    string
 	}
+	// outbox holds changes that people are still to be told of; unattended says
+	// that no worker was alive at the last look.
+	outbox     []message
+	unattended bool
 	// untold are local conditions that hold and could not be written down.
 	untold map[string]*untold
 }
@@ -98,6 +104,7 @@ func (e *Evaluator) evaluate(ctx context.Context) []State {
 	e.rounds++
 	rows, rowsErr := e.rows(ctx)
 	l.measure(ctx)
+	e.unattended = !slices.ContainsFunc(l.workers, func(w jobs.WorkerRecord) bool { return w.Alive })
 	if ctx.Err() != nil && rowsErr == nil {
 		rowsErr = ctx.Err()
 	}
@@ -107,8 +114,10 @@ func (e *Evaluator) evaluate(ctx context.Context) []State {
 		r, measured := l.readings[d.Name]
 		if d.Slow && measured {
 			e.slow[d.Name] = r
-		} else if d.Slow {
-			r, measured = e.slow[d.Name]
+		} else if d.Slow { // an old reading shows that it applies, and changes nothing
+			if r, measured = e.slow[d.Name]; measured && rows[d.Name] != nil {
+				r = reading{old: true}
+			}
 		}
 		if !measured {
 			continue
@@ -125,11 +134,11 @@ func (e *Evaluator) settle(ctx context.Context, l *look, d Definition, r reading
 	s := State{Definition: d, Active: r.holds, Here: true, Detail: r.detail, Err: r.err}
 	if row == nil || rowsErr != nil { // nothing is written down, or it cannot be read
 		if r.err == nil {
-			s.Since = e.direct(ctx, d, r)
+			s.Since = e.direct(d, r)
 		}
 		return s
 	}
-	if r.err != nil {
+	if r.err != nil || r.old {
 		s.Active, s.Since, s.Detail = row.Active, row.changed(), row.Detail
 		return s
 	}
@@ -164,6 +173,7 @@ func (e *Evaluator) Run(ctx context.Context) error {
 				e.c.Logger.Warn("an outside monitor could not be called", "error", err)
 			}
 		}
+		e.deliver(context.WithoutCancel(ctx))
 		select {
 		case <-ctx.Done():
 			return nil

@@ -16,6 +16,7 @@ type reading struct {
 	holds  bool
 	detail string
 	err    error // it could not be measured: nothing is known
+	old    bool  // it was not measured this time
 }
 
 func holds(format string, args ...any) reading {

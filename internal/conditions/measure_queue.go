@@ -96,10 +96,14 @@ func (l *look) php(ctx context.Context) {
 
 // schedule judges schedulers and their entries.
 func (l *look) schedule(ctx context.Context) {
+	scheduler, wanted := l.scheduler(ctx)
+	if !wanted {
+		return
+	}
+	l.set(NoScheduler, scheduler)
 	if l.c.Overdue == nil {
 		return
 	}
-	l.set(NoScheduler, l.scheduler(ctx))
 	late := l.limit(ScheduleOverdue).Duration()
 	overdue, err := l.c.Overdue(ctx, late)
 	switch {
@@ -116,28 +120,33 @@ func (l *look) schedule(ctx context.Context) {
 	}
 }
 
+// schedulerMissed is for how long a scheduler is missed by processes that need
+// none themselves: another may have run one that is switched off for good.
+const schedulerMissed = 48 * time.Hour
+
 // scheduler says whether one went through the timetable lately. Where none
 // ever did, processes that ran for so long without one count.
-func (l *look) scheduler(ctx context.Context) reading {
+func (l *look) scheduler(ctx context.Context) (_ reading, wanted bool) {
 	var last, first int64
 	err := l.c.DB.QueryRowxContext(ctx, "SELECT COALESCE(MAX(scheduled_at), 0), COALESCE(MIN(started_at), 0) FROM cmsjobs_processes").Scan(&last, &first)
 	if err != nil {
-		return unmeasured(fmt.Errorf("reading the processes of the service: %w", err))
+		return unmeasured(fmt.Errorf("reading the processes of the service: %w", err)), l.c.Scheduling
 	}
 	limit := l.limit(NoScheduler).Duration()
+	wanted = l.c.Scheduling || l.now.Sub(time.UnixMilli(last)) < schedulerMissed
 	switch {
 	case last > 0 && l.now.Sub(time.UnixMilli(last)) > limit:
-		return holds("no scheduler went through the timetable for %s", span(l.now.Sub(time.UnixMilli(last))))
+		return holds("no scheduler went through the timetable for %s", span(l.now.Sub(time.UnixMilli(last)))), wanted
 	case last == 0 && first > 0 && l.now.Sub(time.UnixMilli(first)) > limit:
-		return holds("processes run, and none of them schedules")
+		return holds("processes run, and none of them schedules"), wanted
 	}
-	return reading{}
+	return reading{}, wanted
 }
 
 // history judges outcomes and sizes.
 func (l *look) history(ctx context.Context) {
 	if l.wanted(FailureRate) {
-		failed, completed, err := l.c.Queue.Outcomes(ctx, time.Hour)
+		failed, completed, err := l.c.Queue.Outcomes(ctx, time.Hour, l.c.Notification)
 		switch all := failed + completed; {
 		case err != nil:
 			l.set(FailureRate, unmeasured(err))

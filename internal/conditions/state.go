@@ -121,25 +121,27 @@ func (e *Evaluator) write(ctx context.Context, l *look, d Definition, s State, r
 	}
 	e.c.Logger.Warn("a condition could not be written down", "condition", d.Name, "error", err)
 	if s.Active && !row.Active {
-		row.ChangedAt = e.direct(ctx, d, reading{holds: true, detail: s.Detail}).UnixMilli()
+		row.ChangedAt = e.direct(d, reading{holds: true, detail: s.Detail}).UnixMilli()
 	}
 }
 
+// begin and end count only what was measured after the last change: a slow
+// evaluation must not undo what a later one found.
 func (e *Evaluator) begin(ctx context.Context, l *look, d Definition, s State, row *row, was *untold) error {
 	at := l.now
 	if was != nil {
 		at = was.since
 	}
-	won, err := e.change(ctx, "UPDATE cmsjobs_conditions SET active = 1, changed_at = ?, seen_at = ?, seen_by = ?, detail = ? WHERE name = ? AND active = 0",
-		at.UnixMilli(), l.now.UnixMilli(), e.id(), s.Detail, d.Name)
+	won, err := e.change(ctx, "UPDATE cmsjobs_conditions SET active = 1, changed_at = ?, seen_at = ?, seen_by = ?, detail = ? WHERE name = ? AND active = 0 AND changed_at <= ?",
+		at.UnixMilli(), l.now.UnixMilli(), e.id(), s.Detail, d.Name, l.now.UnixMilli())
 	if err != nil {
 		return err
 	}
-	row.Active, row.ChangedAt, row.SeenAt, row.SeenBy, row.Detail = true, at.UnixMilli(), l.now.UnixMilli(), e.id(), s.Detail
-	if !won {
+	if !won { // another process wrote a change since this evaluation began
 		return nil
 	}
-	e.notify(ctx, Change{Definition: d, Began: true, At: at, Since: at, Detail: s.Detail, Told: was != nil && was.told})
+	row.Active, row.ChangedAt, row.SeenAt, row.SeenBy, row.Detail = true, at.UnixMilli(), l.now.UnixMilli(), e.id(), s.Detail
+	e.notify(Change{Definition: d, Began: true, At: at, Since: at, Detail: s.Detail, Told: was != nil && was.told})
 	return nil
 }
 
@@ -149,34 +151,68 @@ func (e *Evaluator) end(ctx context.Context, l *look, d Definition, row *row) er
 	if d.Local && row.SeenBy != e.id() && row.fresh(l.now, e.c.Every) {
 		return nil
 	}
-	won, err := e.change(ctx, "UPDATE cmsjobs_conditions SET active = 0, changed_at = ?, seen_at = ? WHERE name = ? AND active = 1 AND seen_by = ?",
-		l.now.UnixMilli(), l.now.UnixMilli(), d.Name, row.SeenBy)
+	won, err := e.change(ctx, "UPDATE cmsjobs_conditions SET active = 0, changed_at = ?, seen_at = ? WHERE name = ? AND active = 1 AND seen_by = ? AND changed_at <= ?",
+		l.now.UnixMilli(), l.now.UnixMilli(), d.Name, row.SeenBy, l.now.UnixMilli())
 	if err != nil {
 		return err
 	}
 	began := row.changed()
-	row.Active, row.ChangedAt = false, l.now.UnixMilli()
 	if won {
-		e.notify(ctx, Change{Definition: d, At: l.now, Since: began, Detail: row.Detail})
+		row.Active, row.ChangedAt = false, l.now.UnixMilli()
+		e.notify(Change{Definition: d, At: l.now, Since: began, Detail: row.Detail})
 	}
 	return nil
 }
 
 // notify tells of a change that is written down. It is tried once: what is
 // lost with a process that dies at this moment is still in the state.
-func (e *Evaluator) notify(ctx context.Context, c Change) {
+func (e *Evaluator) notify(c Change) {
+	c.Unattended = e.unattended
 	if c.Began {
 		e.c.Logger.Warn("condition began", "event", "condition.began", "condition", c.Name, "severity", c.Severity, "detail", c.Detail)
 	} else {
 		e.c.Logger.Info("condition ended", "event", "condition.ended", "condition", c.Name, "severity", c.Severity, "lasted_s", int(c.At.Sub(c.Since).Seconds()))
 	}
-	if err := e.c.Notify(ctx, c); err != nil {
-		e.c.Logger.Error("no one could be notified of a condition", "condition", c.Name, "error", err)
-		if e.c.Direct != nil && !c.Told {
-			if err := e.c.Direct(ctx, c); err != nil {
-				e.c.Logger.Error("no chat could be notified of a condition", "condition", c.Name, "error", err)
-			}
+	e.outbox = append(e.outbox, message{Change: c})
+}
+
+// message is a change that people are still to be told of. A direct one goes
+// to chats only.
+type message struct {
+	Change
+	direct bool
+}
+
+// deliveryTime bounds telling of one change.
+const deliveryTime = 30 * time.Second
+
+// deliver tells of all changes since the last time. It is not part of an
+// evaluation: a slow chat must not hold up a probe.
+func (e *Evaluator) deliver(ctx context.Context) {
+	e.mu.Lock()
+	outbox := e.outbox
+	e.outbox = nil
+	e.mu.Unlock()
+	for _, m := range outbox {
+		call, cancel := context.WithTimeout(ctx, deliveryTime)
+		e.deliverOne(call, m)
+		cancel()
+	}
+}
+
+func (e *Evaluator) deliverOne(ctx context.Context, m message) {
+	var err error
+	if !m.direct {
+		if err = e.c.Notify(ctx, m.Change); err == nil {
+			return
 		}
+		e.c.Logger.Error("no one could be notified of a condition", "condition", m.Name, "error", err)
+	}
+	if e.c.Direct == nil || m.Told {
+		return
+	}
+	if err = e.c.Direct(ctx, m.Change); err != nil {
+		e.c.Logger.Error("no chat could be notified of a condition", "condition", m.Name, "error", err)
 	}
 }
 
@@ -193,7 +229,7 @@ const directAfter = 30 * time.Second
 
 // direct remembers a condition that cannot be written down and tells the chats
 // of it, once. It returns since when it holds.
-func (e *Evaluator) direct(ctx context.Context, d Definition, r reading) time.Time {
+func (e *Evaluator) direct(d Definition, r reading) time.Time {
 	if !r.holds || e.c.Process == nil {
 		return time.Time{}
 	}
@@ -207,8 +243,6 @@ func (e *Evaluator) direct(ctx context.Context, d Definition, r reading) time.Ti
 		return u.since
 	}
 	u.told = true
-	if err := e.c.Direct(context.WithoutCancel(ctx), Change{Definition: d, Began: true, At: u.since, Since: u.since, Detail: u.detail}); err != nil {
-		e.c.Logger.Error("no chat could be notified of a condition", "condition", d.Name, "error", err)
-	}
+	e.outbox = append(e.outbox, message{Change{Definition: d, Began: true, At: u.since, Since: u.since, Detail: u.detail}, true})
 	return u.since
 }

@@ -156,12 +156,16 @@ func (s *Store) Volume(ctx context.Context, limit int64) (jobs.Volume, error) {
 const outcomesCounted = 10_000
 
 // Outcomes counts runs that ended since then, each outcome up to 10,000:
-// failed ones (retried and crashed ones included) and completed ones.
-func (s *Store) Outcomes(ctx context.Context, since time.Duration) (failed, completed int64, err error) {
+// failed ones (retried and crashed ones included) and completed ones. Runs of
+// the type except are left out: each failure causes a notification, which would
+// halve the share of failures.
+func (s *Store) Outcomes(ctx context.Context, since time.Duration, except string) (failed, completed int64, err error) {
 	var parts []string
+	var args []any
 	for _, outcome := range []string{"completed", "failed", "retried", "crashed"} {
-		parts = append(parts, fmt.Sprintf("SELECT '%s', COUNT(*) FROM (SELECT id FROM cmsjobs_runs WHERE outcome = '%s' AND ended_at >= %s - %d LIMIT %d) AS %s",
+		parts = append(parts, fmt.Sprintf("SELECT '%s', COUNT(*) FROM (SELECT id FROM cmsjobs_runs WHERE outcome = '%s' AND ended_at >= %s - %d AND kind <> ? LIMIT %d) AS %s",
 			outcome, outcome, s.millis(), since.Milliseconds(), outcomesCounted, outcome))
+		args = append(args, except)
 	}
 	err = s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var outcome string
@@ -175,7 +179,7 @@ func (s *Store) Outcomes(ctx context.Context, since time.Duration) (failed, comp
 			failed += n
 		}
 		return nil
-	}, strings.Join(parts, " UNION ALL "))
+	}, strings.Join(parts, " UNION ALL "), args...)
 	if err != nil {
 		return 0, 0, fmt.Errorf("counting the outcomes of runs: %w", err)
 	}
