@@ -74,6 +74,7 @@ var rules = []rule{
 	{below: "internal/cms", may: []string{}},
 	{below: "internal/storage", may: []string{}},
 	{below: "internal/outbound", may: []string{}},
+	{below: "internal/conditions", may: []string{"internal/jobs"}},
 	{below: "internal/trace", std: true},
 	{below: "internal/handlers", may: []string{"internal/jobs", "internal/cms", "internal/storage", "internal/outbound", "templates", "self"}},
 	{below: "internal/web", may: []string{"internal/jobs", "internal/jobs/explain", "templates", "self"}},

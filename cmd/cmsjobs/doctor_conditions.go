@@ -46,13 +46,12 @@ func checkConditions(ctx context.Context, r *rooms) ([]finding, error) {
 
 // ownScheduler says whether a scheduler of ours runs.
 func (r *rooms) ownScheduler(ctx context.Context) ([]finding, error) {
-	if !r.config.Schedule.Enabled {
-		return []finding{warn("schedule.enabled: true, and cmsjobs run", "the CMS's own scheduler does not run, and ours is off")}, nil
-	}
 	live, err := r.liveSchedulers(ctx)
 	switch {
 	case err != nil:
 		return nil, err
+	case live == 0 && !r.config.Schedule.Enabled:
+		return []finding{warn("set schedule.enabled: true and start cmsjobs run", "no scheduler runs: the CMS's own does not, and ours is switched off")}, nil
 	case live == 0:
 		return []finding{warn("start cmsjobs run (not only cmsjobs work)", "no scheduler runs: neither the CMS's nor ours")}, nil
 	}

@@ -374,14 +374,14 @@ func (l *conditionsLab) look(batch []provocation, holds bool) {
 			"readyz":       func() bool { return l.unready(p.name) == holds },
 			"page":         func() bool { return strings.Contains(l.page(), d.Title) == holds },
 			"notification": func() bool { return l.told.heard(d, holds) },
-			"doctor":       func() bool { return l.doctorSays(d) == holds },
 		} {
 			if !slices.Contains(p.blind, surface) {
 				l.until(fmt.Sprintf("%s to %s on the surface %s", p.name, state, surface), shows)
 			}
 		}
 	}
-	l.exitCodes(batch, holds)
+	l.until("doctor to say the same", func() bool { return l.doctorSays(batch, holds) })
+	l.until("doctor's exit codes", func() bool { return l.exitCodes(batch, holds) })
 	l.alerts(batch, holds)
 }
 
@@ -441,31 +441,36 @@ func (l *conditionsLab) doctor(words ...string) (string, int) {
 	return string(out), c.ProcessState.ExitCode()
 }
 
-func (l *conditionsLab) doctorSays(d conditions.Definition) bool {
+// doctorSays says that its findings name the conditions of a batch, or none.
+func (l *conditionsLab) doctorSays(batch []provocation, holds bool) bool {
 	out, code := l.doctor()
-	if d.Name == conditions.DatabaseReadOnly && code == exitDatabase { // it cannot even start
-		return strings.Contains(out, "read-only")
+	if code == exitDatabase && batch[0].name == conditions.DatabaseDown { // it cannot even start
+		return holds && strings.Contains(out, "fail")
 	}
-	if d.Name == conditions.DatabaseDown && code == exitDatabase {
-		return strings.Contains(out, "fail")
+	if code == exitDatabase && batch[0].name == conditions.DatabaseReadOnly {
+		return holds && strings.Contains(out, "read-only")
 	}
 	var findings []finding
 	if err := json.Unmarshal([]byte(out), &findings); err != nil {
 		l.t.Fatalf("%v in %s", err, out)
 	}
-	return slices.ContainsFunc(findings, func(f finding) bool { return f.Check == d.Name })
+	for _, p := range batch {
+		want := map[conditions.Severity]string{conditions.Failing: broken, conditions.Warning: warning}[definition(p.name).Severity]
+		if slices.ContainsFunc(findings, func(f finding) bool { return f.Check == p.name && f.State == want }) != holds {
+			return false
+		}
+	}
+	return true
 }
 
 // exitCodes are those of doctor for the batch together.
-func (l *conditionsLab) exitCodes(batch []provocation, holds bool) {
-	l.t.Helper()
+func (l *conditionsLab) exitCodes(batch []provocation, holds bool) bool {
 	failing := slices.ContainsFunc(batch, func(p provocation) bool { return definition(p.name).Severity == conditions.Failing })
-	if out, code := l.doctor(); (code != 0) != (holds && failing) {
-		l.t.Errorf("doctor ends with %d: %s", code, out)
+	if _, code := l.doctor(); (code != 0) != (holds && failing) {
+		return false
 	}
-	if out, code := l.doctor("--strict"); holds && code == 0 {
-		l.t.Errorf("doctor --strict ends with %d: %s", code, out)
-	}
+	_, code := l.doctor("--strict")
+	return !holds || code != 0
 }
 
 // alerts gives the scraped values to Prometheus's own tool.
