@@ -72,10 +72,10 @@ func (w *Worker) claim(life context.Context, queues []string, room int) int {
 	asked := w.c.Now()
 	claimed, err := w.c.Source.Claim(call, ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: room, Lease: w.c.Lease})
 	if err != nil {
-		w.trouble.note("claiming jobs", err)
+		w.trouble.note(doingClaims, err)
 		return 0
 	}
-	w.trouble.clear()
+	w.trouble.clear(doingClaims)
 	w.started.Add(int64(len(claimed)))
 	// The lease counts from before the question: the answer may have been long
 	// on its way.

@@ -66,12 +66,12 @@ func (w *Worker) settle(life context.Context, batch []*holding) {
 	for {
 		ends, results, err := w.write(life, batch)
 		if err == nil {
-			w.trouble.clear()
+			w.trouble.clear(doingSettles)
 			w.account(ends, results)
 			w.closeIfStopping(life)
 			return
 		}
-		w.trouble.note("writing the ends of runs", err)
+		w.trouble.note(doingSettles, err)
 		if !sleep(life, w.spread(wait)) {
 			w.c.Logger.Warn("the database stayed away while stopping; the jobs run again when their leases end", "jobs", len(batch))
 			return
