@@ -1,0 +1,95 @@
+package backup
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+// TestTheConditionOfBackups follows a site from no backup to a restore that
+// stops half way, and its repetition.
+func TestTheConditionOfBackups(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	t.Setenv("TMPDIR", t.TempDir())
+	h := s.handler(t)
+	now := func() Condition {
+		t.Helper()
+		c, err := h.Condition(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if c := now(); !c.LastComplete.IsZero() || !c.LastProof.IsZero() || c.Unfinished != "" || len(c.Scratch) > 0 {
+		t.Errorf("at first: %+v", c)
+	}
+	report, b := s.backup(t, h)
+	if c := now(); c.LastComplete.IsZero() || c.LastBytes != report.Size || c.Unfinished != "" {
+		t.Errorf("after a backup: %+v", c)
+	}
+	if _, err := h.Verify(t.Context(), b, LevelRestored, nil); err != nil {
+		t.Fatal(err)
+	}
+	if c := now(); c.LastProof.IsZero() || len(c.Scratch) > 0 {
+		t.Errorf("after a verification: %+v", c)
+	}
+	blocked := filepath.Join(s.files, "a.txt") // a folder where the file should go
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(blocked, "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	q := RestoreRequest{Backup: b, Files: true, SkipSafety: true}
+	q.Confirm = h.token(q)
+	if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "half way") {
+		t.Fatalf("the restore ends with %v", err)
+	}
+	if c := now(); !strings.Contains(c.Unfinished, b.ID) {
+		t.Errorf("after half a restore: %+v", c)
+	}
+	s.backup(t, h) // the next backup takes the lock, and the trace stays
+	if c := now(); !strings.Contains(c.Unfinished, b.ID) {
+		t.Errorf("after the next backup: %+v", c)
+	}
+	if err := os.RemoveAll(blocked); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Restore(t.Context(), q, nil); err != nil {
+		t.Fatal(err)
+	}
+	if c := now(); c.Unfinished != "" {
+		t.Errorf("after its repetition: %+v", c)
+	}
+}
+
+// TestScratchDatabasesAreListed: those of a killed verification, and none
+// while a backup may be using them.
+func TestScratchDatabasesAreListed(t *testing.T) {
+	for _, engine := range []jobstest.Engine{jobstest.MySQL, jobstest.PostgreSQL} {
+		t.Run(string(engine), func(t *testing.T) {
+			s := newSite(t, engine)
+			h := s.handler(t)
+			s.MustExec("CREATE DATABASE cmsjobs_verify_left")
+			t.Cleanup(func() { s.MustExec("DROP DATABASE cmsjobs_verify_left") })
+			c, err := h.Condition(t.Context())
+			if err != nil || !slices.Contains(c.Scratch, "cmsjobs_verify_left") {
+				t.Errorf("%+v %v", c, err)
+			}
+			unlock, err := h.lock(t.Context(), "running")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unlock()
+			s.clock.now = s.clock.now.Add(time.Second)
+			if c, err := h.Condition(t.Context()); err != nil || len(c.Scratch) > 0 {
+				t.Errorf("while a backup runs: %+v %v", c, err)
+			}
+		})
+	}
+}
