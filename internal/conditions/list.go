@@ -111,7 +111,7 @@ func safetyList() []Definition {
 			Limit: duration(36 * time.Hour), Setting: "backup.alert_after", Fix: "Run `cmsjobs backup create`. `cmsjobs backup list` shows what failed", Page: "/admin/backups"},
 		{Name: ProofOld, Severity: Warning, Slow: true, Title: "No backup was verified recently", Measured: "the last backup that was read back or restored as a proof is older than LIMIT",
 			Limit: duration(8 * 24 * time.Hour), Setting: "backup.alert_unproven", Fix: "Run `cmsjobs backup verify`", Page: "/admin/backups"},
-		{Name: RestoreUnfinished, Severity: Failing, Title: "A restore did not finish", Measured: "a restore ended without saying so; tables may be half old and half new",
+		{Name: RestoreUnfinished, Severity: Failing, Slow: true, Title: "A restore did not finish", Measured: "a restore ended without saying so; tables may be half old and half new",
 			Fix: "Repeat the restore (`cmsjobs backup restore ID`), or restore the backup that was made before it", Page: "/admin/backups"},
 		{Name: ScratchLeft, Severity: Warning, Slow: true, Lasting: true, Title: "Temporary databases are left over", Measured: "databases or files of a verification are still there after LIMIT",
 			Limit: duration(4 * time.Hour), Fix: "Remove them when no verification runs: `DROP DATABASE NAME`; the detail names them", Page: "/admin/backups"},

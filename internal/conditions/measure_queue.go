@@ -178,7 +178,7 @@ func (l *look) history(ctx context.Context) {
 
 // backups judges what our own tables know of backups.
 func (l *look) backups(ctx context.Context) {
-	if l.c.Backups == nil {
+	if l.c.Backups == nil || !l.slow {
 		return
 	}
 	b, err := l.c.Backups(ctx)
