@@ -75,6 +75,7 @@ var rules = []rule{
 	{below: "internal/cms", may: []string{"self"}},
 	{below: "internal/storage", may: []string{}},
 	{below: "internal/outbound", may: []string{}},
+	{below: "internal/conditions", may: []string{"internal/jobs"}},
 	{below: "internal/trace", std: true},
 	{below: "internal/handlers", may: []string{"internal/jobs", "internal/cms", "internal/cms/laravel", "internal/storage", "internal/outbound", "internal/redact", "templates", "self"}},
 	{below: "internal/web", may: []string{"internal/jobs", "internal/jobs/explain", "internal/redact", "templates", "self"}},

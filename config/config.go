@@ -5,53 +5,55 @@ import "time"
 // Config is everything that can be configured. Its sections are declared each
 // in a file of its own; config.example.yaml says what every key does.
 type Config struct {
-	Database  Database        `koanf:"database"`
-	CMS       CMS             `koanf:"cms"`
-	Queue     Queue           `koanf:"queue"`
-	Kinds     map[string]Kind `koanf:"kinds"`
-	Schedule  Schedule        `koanf:"schedule"`
-	HTTP      HTTP            `koanf:"http"`
-	Storage   Storage         `koanf:"storage"`
-	Sitemap   Sitemap         `koanf:"sitemap"`
-	IndexNow  IndexNow        `koanf:"indexnow"`
-	Media     Media           `koanf:"media"`
-	Mail      Mail            `koanf:"mail"`
-	Notify    Notify          `koanf:"notify"`
-	Webhook   Webhook         `koanf:"webhook"`
-	Backup    Backup          `koanf:"backup"`
-	Analytics Analytics       `koanf:"analytics"`
-	Cache     Cache           `koanf:"cache"`
-	Logs      Logs            `koanf:"logs"`
-	Publish   Publish         `koanf:"publish"`
-	Activity  Activity        `koanf:"activity"`
-	Telemetry Telemetry       `koanf:"telemetry"`
-	Log       Log             `koanf:"log"`
+	Database   Database        `koanf:"database"`
+	CMS        CMS             `koanf:"cms"`
+	Queue      Queue           `koanf:"queue"`
+	Kinds      map[string]Kind `koanf:"kinds"`
+	Schedule   Schedule        `koanf:"schedule"`
+	HTTP       HTTP            `koanf:"http"`
+	Storage    Storage         `koanf:"storage"`
+	Sitemap    Sitemap         `koanf:"sitemap"`
+	IndexNow   IndexNow        `koanf:"indexnow"`
+	Media      Media           `koanf:"media"`
+	Mail       Mail            `koanf:"mail"`
+	Notify     Notify          `koanf:"notify"`
+	Webhook    Webhook         `koanf:"webhook"`
+	Backup     Backup          `koanf:"backup"`
+	Analytics  Analytics       `koanf:"analytics"`
+	Cache      Cache           `koanf:"cache"`
+	Logs       Logs            `koanf:"logs"`
+	Publish    Publish         `koanf:"publish"`
+	Activity   Activity        `koanf:"activity"`
+	Telemetry  Telemetry       `koanf:"telemetry"`
+	Conditions Conditions      `koanf:"conditions"`
+	Log        Log             `koanf:"log"`
 }
 
 // Default is the configuration where nobody says anything.
 func Default() Config {
 	return Config{
-		Database:  defaultDatabase(),
-		CMS:       defaultCMS(),
-		Queue:     defaultQueue(),
-		Kinds:     map[string]Kind{},
-		Schedule:  defaultSchedule(),
-		HTTP:      defaultHTTP(),
-		Storage:   defaultStorage(),
-		Sitemap:   defaultSitemap(),
-		IndexNow:  defaultIndexNow(),
-		Media:     defaultMedia(),
-		Mail:      defaultMail(),
-		Notify:    defaultNotify(),
-		Webhook:   defaultWebhook(),
-		Backup:    defaultBackup(),
-		Analytics: defaultAnalytics(),
-		Cache:     defaultCache(),
-		Logs:      defaultLogs(),
-		Publish:   defaultPublish(),
-		Activity:  defaultActivity(),
-		Telemetry: defaultTelemetry(),
-		Log:       Log{Level: "info", Format: "auto"},
+		Database:   defaultDatabase(),
+		CMS:        defaultCMS(),
+		Queue:      defaultQueue(),
+		Kinds:      map[string]Kind{},
+		Schedule:   defaultSchedule(),
+		HTTP:       defaultHTTP(),
+		Storage:    defaultStorage(),
+		Sitemap:    defaultSitemap(),
+		IndexNow:   defaultIndexNow(),
+		Media:      defaultMedia(),
+		Mail:       defaultMail(),
+		Notify:     defaultNotify(),
+		Webhook:    defaultWebhook(),
+		Backup:     defaultBackup(),
+		Analytics:  defaultAnalytics(),
+		Cache:      defaultCache(),
+		Logs:       defaultLogs(),
+		Publish:    defaultPublish(),
+		Activity:   defaultActivity(),
+		Telemetry:  defaultTelemetry(),
+		Conditions: defaultConditions(),
+		Log:        Log{Level: "info", Format: "auto"},
 	}
 }
 
@@ -77,6 +79,7 @@ func (c *Config) check(r *report) {
 	c.Publish.check(r)
 	c.Activity.check(r)
 	c.Telemetry.check(r)
+	c.Conditions.check(r)
 	r.oneOf("log/level", c.Log.Level, "debug", "info", "warn", "error")
 	r.oneOf("log/format", c.Log.Format, "auto", "text", "json")
 }

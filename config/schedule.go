@@ -30,6 +30,7 @@ type ScheduleEntry struct {
 	CatchUp time.Duration  `koanf:"catch_up"`
 	Limit   int            `koanf:"limit"`  // of missed ticks under policy all
 	Window  string         `koanf:"window"` // 01:00-05:00
+	Ping    Secret         `koanf:"ping"`   // called after each success
 }
 
 func defaultSchedule() Schedule {
@@ -59,5 +60,6 @@ func (s Schedule) check(r *report) {
 		}
 		r.atLeastFor(path+"catch_up", e.CatchUp, 0)
 		r.atLeast(path+"limit", e.Limit, 0)
+		r.pingURL(path+"ping", e.Ping)
 	}
 }

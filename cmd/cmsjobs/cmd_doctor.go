@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,18 +71,21 @@ func checks() []check {
 		{"analytics", checkAnalytics},
 		{"admin page", checkDoors},
 		{"kinds", checkKinds},
+		{"conditions", checkConditions},
 	}
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look at everything and say how to mend what is wrong",
 		Long: `Looks at the configuration, the database, the tables, the clocks, the folders, the workers and the
-queues, and says how to mend what it finds. It changes nothing but our own tables' version.
+queues, and all conditions that the service watches, and says how to fix what it finds. It changes
+nothing but our own tables' version.
 
-Exit codes: 0 nothing is broken · 1 something is · 2 the configuration has faults · 3 database not usable`,
-		Example: "  cmsjobs --cms /var/www/site doctor\n  cmsjobs doctor --json",
+Exit codes: 0 nothing is marked fail · 1 something is (with --strict: or warn) · 2 the configuration has
+faults · 3 database not usable`,
+		Example: "  cmsjobs --cms /var/www/site doctor\n  cmsjobs doctor --json\n  cmsjobs doctor --strict",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := a.load()
@@ -90,13 +94,15 @@ Exit codes: 0 nothing is broken · 1 something is · 2 the configuration has fau
 			}
 			r, err := a.open(c.Context(), l)
 			if err != nil {
-				f := finding{Check: "database", State: broken, What: err.Error(), Mend: "mend what the message says, then say doctor again"}
+				f := finding{Check: "database", State: broken, What: err.Error(), Mend: "fix what the message says, then run cmsjobs doctor again"}
 				return errors.Join(a.printFindings([]finding{f}), err)
 			}
 			defer a.closing(r)
 			return a.examine(c.Context(), r)
 		},
 	}
+	command.Flags().BoolVar(&a.strict, "strict", false, "warnings make the exit code 1, too")
+	return command
 }
 
 func (a *app) examine(ctx context.Context, r *rooms) error {
@@ -108,9 +114,9 @@ func (a *app) examine(ctx context.Context, r *rooms) error {
 			found = append(found, warn("", "could not look: %v", err))
 		}
 		for _, f := range found {
-			f.Check = c.name
+			f.Check = cmp.Or(f.Check, c.name)
 			all = append(all, f)
-			if f.State == broken {
+			if f.State == broken || a.strict && f.State == warning {
 				bad++
 			}
 		}
@@ -119,7 +125,7 @@ func (a *app) examine(ctx context.Context, r *rooms) error {
 		return err
 	}
 	if bad > 0 {
-		return fmt.Errorf("%d things are broken", bad)
+		return fmt.Errorf("doctor: %s", plural(bad, "finding needs", "findings need")+" action")
 	}
 	return nil
 }

@@ -6,21 +6,27 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
 )
 
 func (a *app) healthCommand() *cobra.Command {
-	return &cobra.Command{
+	var checks []string
+	command := &cobra.Command{
 		Use:   "health",
 		Short: "Ask the running service whether it is ready (for Docker's HEALTHCHECK)",
-		Long: `Asks /readyz of the service that runs with the same configuration. Where HTTP is disabled it asks the
-database instead.
+		Long: `Asks /readyz of the service that runs with the same configuration: it is ready while no failing condition
+holds. Where HTTP is disabled it measures the conditions itself. --check asks for single conditions,
+warnings included.
 
 Exit codes: 0 ready · 1 not ready`,
-		Example: "  cmsjobs health",
+		Example: "  cmsjobs health\n  cmsjobs health --check no_worker,no_backup",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := a.load()
@@ -28,17 +34,43 @@ Exit codes: 0 ready · 1 not ready`,
 				return err
 			}
 			if !l.HTTP.Enabled {
-				return a.withRooms(c, func(ctx context.Context, r *rooms) error { return r.db.PingContext(ctx) })
+				return a.withRooms(c, func(ctx context.Context, r *rooms) error { return a.healthByItself(ctx, r, checks) })
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), 4*time.Second)
 			defer cancel()
-			return a.askReady(ctx, l.HTTP.Listen, l.HTTP.TLSCert != "")
+			return a.askReady(ctx, l.HTTP.Listen, l.HTTP.TLSCert != "", checks)
 		},
 	}
+	command.Flags().StringSliceVar(&checks, "check", nil, "ask for these conditions alone")
+	return command
+}
+
+// healthByItself measures the conditions where no service can be asked.
+func (a *app) healthByItself(ctx context.Context, r *rooms, checks []string) error {
+	e, err := r.evaluator(nil)
+	if err != nil {
+		return err
+	}
+	for _, name := range checks {
+		if !slices.Contains(conditions.Names(), name) {
+			return usagef("there is no check %q; there are %s", name, strings.Join(conditions.Names(), ", "))
+		}
+	}
+	var failing []string
+	for _, s := range e.Evaluate(ctx) {
+		if s.Active && (slices.Contains(checks, s.Name) || len(checks) == 0 && s.Severity == conditions.Failing) {
+			failing = append(failing, s.Name+": "+s.Detail)
+		}
+	}
+	if len(failing) > 0 {
+		return fmt.Errorf("not ready: %s", strings.Join(failing, "; "))
+	}
+	_, err = fmt.Fprintln(a.out, "ready")
+	return err
 }
 
 // askReady asks the service on this host.
-func (a *app) askReady(ctx context.Context, listen string, secure bool) error {
+func (a *app) askReady(ctx context.Context, listen string, secure bool, checks []string) error {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return err
@@ -53,7 +85,7 @@ func (a *app) askReady(ctx context.Context, listen string, secure bool) error {
 		}
 		return conn.Close()
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz?"+url.Values{"check": {strings.Join(checks, ",")}}.Encode(), nil)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web"
@@ -59,6 +60,11 @@ func (a *app) parts(r *rooms) ([]part, error) {
 	r.openTracer()
 	r.activity = r.newActivity()
 	var parts []part
+	if c.Conditions.Enabled {
+		if err := r.watchConditions(partNames(c)); err != nil {
+			return nil, err
+		}
+	}
 	if c.Queue.Worker && c.Queue.Enabled {
 		parts = append(parts, part{"worker", func(ctx context.Context) error {
 			return a.work(ctx, r, workerOptions{ended: func(end jobs.Settlement) { r.metrics.Ended(end); r.traceRun(end) }})
@@ -89,11 +95,29 @@ func (a *app) parts(r *rooms) ([]part, error) {
 	if len(parts) == 0 {
 		return nil, nil
 	}
+	if r.conditions != nil {
+		parts = append(parts, part{"conditions", r.conditions.Run})
+	}
 	// The database may be away for a day and the process is well all the same:
 	// the watchdog is for a process that hangs.
 	return append(parts, part{"systemd", func(ctx context.Context) error {
 		return web.NotifySystemd(ctx, func(context.Context) error { return nil })
 	}}), nil
+}
+
+// partNames are the parts that the configuration enables, for the list of
+// processes.
+func partNames(c *config.Loaded) []string {
+	var names []string
+	for _, x := range []struct {
+		name string
+		on   bool
+	}{{"worker", c.Queue.Worker && c.Queue.Enabled}, {"scheduler", c.Schedule.Enabled && c.Queue.Enabled}, {"web", c.HTTP.Enabled}} {
+		if x.on {
+			names = append(names, x.name)
+		}
+	}
+	return names
 }
 
 // web opens the port at once: when systemd is told that the service is ready,

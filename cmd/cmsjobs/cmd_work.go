@@ -53,7 +53,14 @@ A second signal ends the grace period at once.
 			r.openTracer()
 			r.activity = r.newActivity()
 			o.ended = r.traceRun
-			return r.tracing(c.Context(), func() error { return a.work(c.Context(), r, o) })
+			if r.config.Conditions.Enabled && !o.once && !o.stopWhenEmpty {
+				if err := r.watchConditions([]string{"worker"}); err != nil {
+					return err
+				}
+			}
+			return r.tracing(c.Context(), func() error {
+				return r.conditionsBeside(c.Context(), func() error { return a.work(c.Context(), r, o) })
+			})
 		},
 	}
 	addWorkFlags(c)

@@ -37,8 +37,6 @@ func checkQueues(ctx context.Context, r *rooms) ([]finding, error) {
 			found = append(found, warn("cmsjobs continue "+q.Queue, "the queue %s is paused; %d jobs wait in it", q.Queue, waiting))
 		case waiting > 0 && q.Workers == 0:
 			found = append(found, warn("start a worker for it: cmsjobs work --queue "+q.Queue, "%d jobs wait in the queue %s for up to %s, and no worker listens to it", waiting, q.Queue, span(q.Oldest)))
-		case q.Oldest > 10*time.Minute:
-			found = append(found, warn("more slots (queue.concurrency) or workers; cmsjobs workers shows what they do", "the oldest job of the queue %s has waited for %s", q.Queue, span(q.Oldest)))
 		}
 	}
 	if len(found) == 0 {
@@ -165,7 +163,7 @@ func checkCMSScheduler(ctx context.Context, r *rooms) ([]finding, error) {
 	text := settings.String("cronjob_last_run_at", "")
 	last, err := time.ParseInLocation(time.DateTime, text, zone)
 	if text == "" || err != nil || r.now().Sub(last) > time.Hour {
-		return []finding{ok("the CMS's own scheduler does not run; ours does its work")}, nil
+		return r.ownScheduler(ctx)
 	}
 	var both []string
 	for _, kind := range alsoInCMS {

@@ -50,7 +50,8 @@ type app struct {
 		set                      []string
 		json                     bool
 	}
-	dry bool // --dry-run of the command that has one
+	strict bool // --strict of doctor
+	dry    bool // --dry-run of the command that has one
 	// again is called at the second signal: stop without grace.
 	again atomic.Pointer[func()]
 	// deadline ends the process that long after the first signal; nil where the

@@ -138,6 +138,9 @@ func (a *app) load(more ...config.Flag) (*config.Loaded, error) {
 	if err != nil && !errors.As(err, &faults) {
 		err = usageError{err}
 	}
+	if err == nil {
+		err = checkLimits(l)
+	}
 	return l, err
 }
 

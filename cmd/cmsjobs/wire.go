@@ -8,12 +8,14 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
@@ -42,7 +44,11 @@ type rooms struct {
 	tracer   *trace.Tracer // nil: nobody collects traces
 	activity *activity     // nil: a command, whose deeds its caller knows
 	handlers handlerSet
-	garbage  sparing
+	// conditions is nil for commands; writes is what this process wrote lately.
+	conditions *conditions.Evaluator
+	writes     *conditions.Writes
+	rang       atomic.Pointer[time.Time] // the scheduler's last ring
+	garbage    sparing
 }
 
 // open joins the rooms that every command with a database needs.

@@ -42,7 +42,7 @@ func backupHandler(registry *jobs.Registry, r *rooms) error {
 		return nil
 	}
 	c := backup.Config{Site: r.site, DB: r.ownDB, Destinations: places, Version: version, Breaker: r.breakers, Orders: r.orders, Working: r.garbage.spare,
-		Scheduled: r.scheduledJob, Finished: r.backupFinished, Proved: r.backupProved, Watched: r.backupsWatched, Now: r.now, Logger: r.log}
+		Scheduled: r.scheduledJob, Finished: r.backupFinished, Watched: r.backupsWatched, Now: r.now, Logger: r.log}
 	if c.Options, err = backupOptions(r.config.Backup); err != nil {
 		return usageError{err}
 	}

@@ -13,27 +13,13 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// backupFinished tells the metrics, the subscribers, and people when a backup
+// backupFinished tells the subscribers, and people when a backup
 // is bad.
 func (r *rooms) backupFinished(ctx context.Context, report backup.Report) {
-	if r.metrics != nil && report.Status == backup.Complete {
-		r.metrics.BackedUp(report.Finished, report.Size)
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
 	if err := r.tellOfBackup(ctx, report); err != nil {
 		r.log.Error("nobody could be told how the backup ended", "backup", report.ID, "status", report.Status, "error", err)
-	}
-}
-
-// backupProved tells the metrics what reading a backup back showed.
-func (r *rooms) backupProved(_ context.Context, p backup.Proof) {
-	switch {
-	case r.metrics == nil || p.Unfinished:
-	case p.OK:
-		r.metrics.Verified(p.Finished)
-	default:
-		r.metrics.Unverified()
 	}
 }
 

@@ -77,6 +77,7 @@ func notifyHandler(registry *jobs.Registry, r *rooms) error {
 		return usageError{err}
 	}
 	h.Register(registry)
+	r.handlers.notify = h
 	return nil
 }
 

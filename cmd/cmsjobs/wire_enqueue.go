@@ -37,7 +37,7 @@ func (r *rooms) put(ctx context.Context, list []jobs.New) ([]jobs.Receipt, error
 			placed[i].Queue = cmp.Or(r.config.Kinds[entry.Kind].Queue, entry.Queue)
 		}
 		if r.metrics != nil {
-			r.metrics.Enqueued(placed[i].Queue, n.Kind)
+			r.metrics.Enqueued(cmp.Or(placed[i].Queue, r.config.Queue.Default), n.Kind)
 		}
 	}
 	return r.enqueueTraced(ctx, placed)

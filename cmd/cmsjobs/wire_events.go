@@ -145,11 +145,8 @@ func (r *rooms) tickMissed(ctx context.Context, entry string, tick time.Time) {
 	}
 }
 
-// ticked counts a tick that was taken, and may tell the trail of it.
-func (r *rooms) ticked(entry, kind string, at time.Time) {
-	if r.metrics != nil {
-		r.metrics.Scheduled(entry, at)
-	}
+// ticked may tell the audit log of a tick that was taken.
+func (r *rooms) ticked(entry, kind string) {
 	if r.activity != nil {
 		r.activity.ticked(entry, kind)
 	}

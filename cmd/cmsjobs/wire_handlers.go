@@ -18,6 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/apart"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/publish"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
@@ -44,6 +45,7 @@ type handlerSet struct {
 	analytics *analytics.Handler
 	backup    *backup.Handler
 	publish   *publish.Handler
+	notify    *notify.Handler
 }
 
 // nowhere are rooms without a database, to list kinds by.

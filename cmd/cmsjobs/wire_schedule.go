@@ -25,7 +25,8 @@ func (r *rooms) scheduler() (*schedule.Scheduler, error) {
 		kinds[e.Name] = e.Job.Kind
 	}
 	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.store, Edits: r.store, History: r.store, Zone: r.scheduleZone, Ran: r.ran, Logger: r.log, CatchUp: r.config.Schedule.CatchUp,
-		Missed: r.tickMissed, Taken: func(entry string, at time.Time) { r.ticked(entry, kinds[entry], at) }})
+		Newest: r.store.NewestTicks, Rang: func() { now := r.now(); r.rang.Store(&now) },
+		Missed: r.tickMissed, Taken: func(entry string, _ time.Time) { r.ticked(entry, kinds[entry]) }})
 	if err != nil {
 		return nil, usageError{err}
 	}

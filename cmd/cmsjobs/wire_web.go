@@ -13,6 +13,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -35,12 +36,13 @@ func (r *rooms) webServer(collector *analytics.Collector) (*web.Server, error) {
 	w := web.Config{
 		Enqueuer: asked{r}, Registry: r.registry, Ledger: r.store, Changer: r.store, History: r.store, Queues: r.store, Workers: r.store, Schedules: s,
 		Ticker: webTicker{r}, Gate: gate, Breakers: r.openBreakers, Settings: r.settings, Metrics: r.metrics.Registry,
-		Ready:       []web.Check{{Name: "database", Do: r.db.PingContext}},
+		Ready:       []web.Check{{Name: conditions.DatabaseDown, Do: r.db.PingContext}},
 		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
 		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,
 		Mount: r.mounts(collector), Version: version, Now: r.now, Log: r.log,
 	}
 	r.showHandlers(&w)
+	r.showConditions(&w)
 	if !r.config.Queue.Enabled {
 		w.Doer = orderedDoer{r, web.NewInline(r.registry, r.now)}
 	}

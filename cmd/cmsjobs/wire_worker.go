@@ -32,6 +32,9 @@ func (r *rooms) worker(o workerOptions) (w *jobs.Worker, closeIt func(), err err
 		DatabaseTrouble: sqlstore.Outage, Redact: redact.Text,
 		RefreshEvery: q.Refresh, Ended: o.ended,
 	}
+	if r.writes != nil {
+		c.Source, c.Roster = writing{r.store, r.writes}, writing{r.store, r.writes}
+	}
 	closeIt = func() {}
 	ears, err := wake.Listen(r.wakeDir)
 	if err != nil {

@@ -6,40 +6,59 @@ import (
 	"time"
 )
 
-// trouble says once that the database went away and once that it is back,
-// however often it is asked in between.
+// The kinds of calls that fail and recover each by itself: on a full disk a
+// claim works in between while results cannot be written.
+const (
+	doingClaims    = "claiming jobs"
+	doingSettles   = "writing the ends of runs"
+	doingRenewals  = "renewing leases"
+	doingHeartbeat = "saying that the worker lives"
+)
+
+// trouble says once that a kind of call to the database fails and once that it
+// works again, however often it is made in between.
 type trouble struct {
 	log *slog.Logger
 	now func() time.Time
 
-	mu    sync.Mutex
-	since time.Time // zero while all is well
+	mu     sync.Mutex
+	failed map[string]failing // by kind; none where all is well
+}
+
+type failing struct {
+	since time.Time
 	times int
 }
 
 func (t *trouble) note(doing string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.times++
-	if t.since.IsZero() {
-		t.since = t.now()
+	f, known := t.failed[doing]
+	if !known {
+		f.since = t.now()
 		t.log.Error("the database does not do what it should; trying again until it does", "doing", doing, "error", err)
 	}
+	f.times++
+	if t.failed == nil {
+		t.failed = map[string]failing{}
+	}
+	t.failed[doing] = f
 }
 
-func (t *trouble) clear() {
+func (t *trouble) clear(doing string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.since.IsZero() {
+	f, known := t.failed[doing]
+	if !known {
 		return
 	}
-	t.log.Info("the database is back", "after", t.now().Sub(t.since).Round(time.Millisecond), "errors", t.times)
-	t.since, t.times = time.Time{}, 0
+	t.log.Info("the database is back", "doing", doing, "after_ms", t.now().Sub(f.since).Milliseconds(), "errors", f.times)
+	delete(t.failed, doing)
 }
 
 // quiet says whether all is well.
 func (t *trouble) quiet() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.since.IsZero()
+	return len(t.failed) == 0
 }

@@ -45,10 +45,11 @@ func (w *Worker) beat(ctx context.Context, born time.Time) {
 	if err != nil {
 		w.returnLines(info)
 		if ctx.Err() == nil {
-			w.trouble.note("saying that the worker lives", err)
+			w.trouble.note(doingHeartbeat, err)
 		}
 		return
 	}
+	w.trouble.clear(doingHeartbeat)
 	w.obey(orders, born)
 }
 

@@ -79,10 +79,10 @@ func (w *Worker) claim(life context.Context, queues []string, room int, whole bo
 	r := ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: room, Lease: w.c.Lease, Whole: whole}
 	claimed, err := w.c.Source.Claim(call, r)
 	if err != nil && !errors.Is(err, ErrUnseen) {
-		w.trouble.note("claiming jobs", err)
+		w.trouble.note(doingClaims, err)
 		return 0, false
 	}
-	w.well()
+	w.trouble.clear(doingClaims)
 	w.started.Add(int64(len(claimed)))
 	// The lease counts from before the question: the answer may have been long
 	// on its way.

@@ -32,16 +32,19 @@ func (w *Worker) renewDue(ctx context.Context, older time.Duration) {
 	}
 	w.held.mu.Unlock()
 	if len(due) == 0 {
+		if len(w.held.list()) == 0 { // what could not be renewed is gone
+			w.trouble.clear(doingRenewals)
+		}
 		return
 	}
 	call, cancel := context.WithTimeout(ctx, w.c.Lease/3)
 	defer cancel()
 	renewed, err := w.c.Source.Renew(call, leases, w.c.Lease)
 	if err != nil {
-		w.trouble.note("renewing leases", err)
+		w.trouble.note(doingRenewals, err)
 		return
 	}
-	w.well()
+	w.trouble.clear(doingRenewals)
 	w.apply(due, renewed, now)
 }
 

@@ -67,26 +67,18 @@ func (w *Worker) settle(life context.Context, batch []*holding) {
 		ends, results, err := w.write(life, batch)
 		if err == nil {
 			w.unwritten.Store(false)
-			w.well()
+			w.trouble.clear(doingSettles)
 			w.account(ends, results)
 			w.closeIfStopping(life)
 			return
 		}
 		w.unwritten.Store(true)
-		w.trouble.note("writing the ends of runs", err)
+		w.trouble.note(doingSettles, err)
 		if !sleep(life, w.spread(wait)) {
 			w.c.Logger.Warn("the database stayed away while stopping; the jobs run again when their leases end", "jobs", len(batch))
 			return
 		}
 		wait = min(2*wait, 2*time.Second)
-	}
-}
-
-// well notes that a call was answered. As long as ends cannot be written, as on
-// a full disk, reading well says nothing.
-func (w *Worker) well() {
-	if !w.unwritten.Load() {
-		w.trouble.clear()
 	}
 }
 

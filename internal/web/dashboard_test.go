@@ -28,10 +28,11 @@ func TestTheDashboardShowsWhatThereIs(t *testing.T) {
 	m := web.NewMetrics("1", func(string) bool { return true })
 	m.Enqueued("q", "k")
 	m.Ended(jobs.Settlement{Verdict: jobs.Completed})
-	m.Scheduled("s", noon)
 	m.Missed("s")
 	m.Mailed("accepted", 1)
-	s := newSite(t, jobstest.SQLite, func(c *web.Config) { c.Metrics, c.PublicMetrics = m.Registry, true })
+	s := newSite(t, jobstest.SQLite, func(c *web.Config) {
+		c.Metrics, c.PublicMetrics, c.Figures, c.Conditions = m.Registry, true, figures, watched
+	})
 	s.enqueue(`{"topic":"cache.clear"}`)
 	shown := metricName.FindAllString(string(text), -1)
 	there := metricName.FindAllString(string(s.do("GET", "/metrics", nil).want(t, 200).body), -1)

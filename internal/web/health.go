@@ -15,7 +15,9 @@ import (
 type Health struct {
 	Status  string   `json:"status"` // ok, or unready
 	Version string   `json:"version,omitempty"`
-	Failing []string `json:"failing,omitempty"` // names of checks
+	Failing []string `json:"failing,omitempty"` // names of checks and conditions
+	// Warnings are conditions that hold and leave the service ready.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 func (s *Server) alive(c echo.Context) error {
@@ -24,14 +26,6 @@ func (s *Server) alive(c echo.Context) error {
 
 // readyTime is how long all checks together may take.
 const readyTime = 5 * time.Second
-
-func (s *Server) ready(c echo.Context) error {
-	failing := s.failing(c.Request().Context())
-	if len(failing) > 0 {
-		return c.JSON(http.StatusServiceUnavailable, Health{Status: "unready", Version: s.cfg.Version, Failing: failing})
-	}
-	return c.JSON(http.StatusOK, Health{Status: "ok", Version: s.cfg.Version})
-}
 
 func (s *Server) failing(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)

@@ -19,16 +19,13 @@ import (
 type Metrics struct {
 	Registry *prometheus.Registry
 
-	known                                    func(string) bool
-	queues                                   labels
-	enqueued, processed                      *prometheus.CounterVec
-	duration, wait                           *prometheus.HistogramVec
-	stalled                                  prometheus.Counter
-	scheduleSuccess                          *prometheus.GaugeVec
-	scheduleMissed                           *prometheus.CounterVec
-	backupSuccess, backupVerified, backupBad prometheus.Gauge
-	backupBytes                              prometheus.Gauge
-	mailSent                                 *prometheus.CounterVec
+	known               func(string) bool
+	queues              labels
+	enqueued, processed *prometheus.CounterVec
+	duration, wait      *prometheus.HistogramVec
+	stalled             prometheus.Counter
+	scheduleMissed      *prometheus.CounterVec
+	mailSent            *prometheus.CounterVec
 }
 
 // Buckets reach from a millisecond to the longest timeout (4 h).
@@ -62,12 +59,7 @@ func NewMetrics(version string, known func(string) bool) *Metrics {
 	m.duration = histogram("job_duration_seconds", "How long runs took.", durationBuckets, "type")
 	m.wait = histogram("job_wait_seconds", "From the moment a job was due to its start.", waitBuckets, "type")
 	m.stalled = counter("stalled_jobs_total", "Jobs taken over from a worker that died or was cut off.").WithLabelValues()
-	m.scheduleSuccess = gauge("schedule_last_success_timestamp_seconds", "When a schedule entry's job last ended well.", "schedule")
 	m.scheduleMissed = counter("schedule_missed_total", "Ticks that passed without a job.", "schedule")
-	m.backupSuccess = gauge("backup_last_success_timestamp_seconds", "When the last complete backup ended.").WithLabelValues()
-	m.backupVerified = gauge("backup_last_verified_timestamp_seconds", "When a backup was last verified.").WithLabelValues()
-	m.backupBad = gauge("backup_last_proof_failed", "1 when the newest proof of a backup failed.").WithLabelValues()
-	m.backupBytes = gauge("backup_bytes", "Size of the last complete backup.").WithLabelValues()
 	m.mailSent = counter("mail_sent_total", "Recipients of mail by outcome, each try.", "outcome")
 	gauge("build_info", "Version of the program, always 1.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -97,28 +89,8 @@ func (m *Metrics) Ended(end jobs.Settlement) {
 	}
 }
 
-// Scheduled notes that a schedule entry's job ended well.
-func (m *Metrics) Scheduled(entry string, at time.Time) {
-	m.scheduleSuccess.WithLabelValues(entry).Set(float64(at.Unix()))
-}
-
 // Missed counts a tick that passed without a job.
 func (m *Metrics) Missed(entry string) { m.scheduleMissed.WithLabelValues(entry).Inc() }
-
-// BackedUp notes a complete backup, Verified a verified one.
-func (m *Metrics) BackedUp(at time.Time, bytes int64) {
-	m.backupSuccess.Set(float64(at.Unix()))
-	m.backupBytes.Set(float64(bytes))
-}
-
-// Verified notes that a backup was verified.
-func (m *Metrics) Verified(at time.Time) {
-	m.backupVerified.Set(float64(at.Unix()))
-	m.backupBad.Set(0)
-}
-
-// Unverified notes that a backup's proof failed.
-func (m *Metrics) Unverified() { m.backupBad.Set(1) }
 
 // Mailed counts recipients by what became of them: accepted, deferred,
 // refused, unknown, suppressed, expired.

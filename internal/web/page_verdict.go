@@ -22,6 +22,10 @@ type cause struct {
 	Level int
 	Text  string
 	Href  string
+	// Detail, Since and Fix are there for conditions.
+	Detail string
+	Since  time.Time
+	Fix    string
 }
 
 // verdict answers: is anything working?
@@ -36,15 +40,6 @@ func (v verdict) Word() string { return [...]string{"green", "yellow", "red"}[v.
 // Word is the level's name in keys and classes.
 func (c cause) Word() string { return verdict{Level: c.Level}.Word() }
 
-// What is still in order: a due job may wait a minute (Horizon warns at 60 s),
-// a backup is made daily and may be late by a day.
-const (
-	waitsLong   = time.Minute
-	waitsStuck  = 15 * time.Minute
-	backupOld   = 48 * time.Hour
-	failuresBad = 10
-)
-
 // signs is what the verdict is made from; parts that are not configured are nil.
 type signs struct {
 	now        time.Time
@@ -54,7 +49,7 @@ type signs struct {
 	workers    []jobs.WorkerRecord
 	hasWorkers bool
 	lastHour   jobs.Flow
-	breakers   []string
+	conditions []Condition
 	schedules  []jobs.ScheduleRecord
 	backups    []Backup
 	hasBackups bool
@@ -67,8 +62,15 @@ type signs struct {
 func (s signs) judge() verdict {
 	var v verdict
 	add := func(level int, href, key string, args ...any) {
-		v.Causes = append(v.Causes, cause{level, say(s.lang, key, args...), href})
+		v.Causes = append(v.Causes, cause{Level: level, Text: say(s.lang, key, args...), Href: href})
 		v.Level = max(v.Level, level)
+	}
+	for _, x := range s.conditions {
+		if x.Active {
+			level := map[bool]int{true: red, false: yellow}[x.Severity == failing]
+			v.Causes = append(v.Causes, cause{level, say(s.lang, "condition."+x.Name), x.Page, x.Detail, x.Since, x.Fix})
+			v.Level = max(v.Level, level)
+		}
 	}
 	for _, name := range s.failing {
 		add(red, "/readyz", "verdict.check", name)
@@ -77,9 +79,6 @@ func (s signs) judge() verdict {
 		add(yellow, "/admin/settings", "verdict.disabled")
 	}
 	s.work(add)
-	for _, name := range s.breakers {
-		add(yellow, "/admin/jobs?status=queued", "verdict.breaker", name)
-	}
 	for _, e := range s.schedules {
 		if e.Last != nil && e.Last.Outcome == "missed" {
 			add(yellow, "/admin/schedules", "verdict.missed", e.Name)
@@ -98,30 +97,21 @@ func (s signs) work(add func(int, string, string, ...any)) {
 			live++
 		}
 	}
-	switch {
-	case s.hasWorkers && live == 0 && s.stats.Queued > 0 && !s.disabled:
-		add(red, "/admin/workers", "verdict.noworker", s.stats.Queued)
-	case s.hasWorkers && live == 0 && !s.disabled:
+	if s.hasWorkers && live == 0 && !s.disabled && !s.holds("no_worker") {
 		add(yellow, "/admin/workers", "verdict.idle")
-	}
-	switch {
-	case s.stats.Oldest >= waitsStuck:
-		add(red, "/admin/jobs?status=queued", "verdict.stuck", length(s.stats.Oldest))
-	case s.stats.Oldest >= waitsLong:
-		add(yellow, "/admin/jobs?status=queued", "verdict.slow", length(s.stats.Oldest))
 	}
 	for _, q := range s.stats.Queues {
 		if q.Paused {
 			add(yellow, "/admin/queues", "verdict.paused", q.Queue, q.Queued)
 		}
 	}
-	failed, done := s.lastHour.Failed, s.lastHour.Completed
-	switch {
-	case failed >= failuresBad && failed > done:
-		add(red, "/admin/failed", "verdict.failing", failed, failed+done)
-	case failed > 0:
+	if failed, done := s.lastHour.Failed, s.lastHour.Completed; failed > 0 && !s.holds("failure_rate") {
 		add(yellow, "/admin/failed", "verdict.failed", failed, failed+done)
 	}
+}
+
+func (s signs) holds(name string) bool {
+	return slices.ContainsFunc(s.conditions, func(x Condition) bool { return x.Active && x.Name == name })
 }
 
 // safety judges backups.
@@ -132,11 +122,8 @@ func (s signs) safety(add func(int, string, string, ...any)) {
 	if !s.hasBackups {
 		return
 	}
-	switch last := lastGood(s.backups); {
-	case last == nil:
+	if lastGood(s.backups) == nil && !s.holds("no_backup") {
 		add(yellow, "/admin/backups", "verdict.nobackup")
-	case s.now.Sub(last.CreatedAt) > backupOld:
-		add(yellow, "/admin/backups", "verdict.oldbackup", length(s.now.Sub(last.CreatedAt)))
 	}
 }
 
@@ -153,7 +140,7 @@ func lastGood(list []Backup) *Backup {
 
 // signs asks every room for what the verdict needs.
 func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
-	g := signs{now: s.cfg.Now(), lang: lang, failing: s.failing(ctx), disabled: s.cfg.Doer != nil, hasWorkers: s.cfg.Workers != nil, ready: true}
+	g := signs{now: s.cfg.Now(), lang: lang, failing: s.failing(ctx), conditions: s.conditions(ctx), disabled: s.cfg.Doer != nil, hasWorkers: s.cfg.Workers != nil, ready: true}
 	var err error
 	if g.stats, err = s.statsKept(ctx); err != nil {
 		return g, fmt.Errorf("counting jobs: %w", err)
@@ -172,15 +159,6 @@ func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
 		for _, f := range flows {
 			g.lastHour.Completed += f.Completed
 			g.lastHour.Failed += f.Failed
-		}
-	}
-	if s.cfg.Breakers != nil {
-		list, err := s.cfg.Breakers(ctx)
-		if err != nil {
-			return g, fmt.Errorf("listing breakers: %w", err)
-		}
-		for _, b := range list {
-			g.breakers = append(g.breakers, b.Name)
 		}
 	}
 	if s.cfg.Schedules != nil {

@@ -279,13 +279,12 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 
 func TestMetricsHaveTheirNames(t *testing.T) {
 	m := web.NewMetrics("1.2.3", func(kind string) bool { return kind == "mail.send" })
-	s := newSite(t, jobstest.SQLite, func(c *web.Config) { c.Metrics, c.PublicMetrics, c.Workers = m.Registry, true, &house{} })
+	s := newSite(t, jobstest.SQLite, func(c *web.Config) {
+		c.Metrics, c.PublicMetrics, c.Workers, c.Figures, c.Conditions = m.Registry, true, &house{}, figures, watched
+	})
 	m.Enqueued("cmsjobs", "mail.send")
 	m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Kind: "mail.send", Queue: "cmsjobs"}, Rescued: true}, Verdict: jobs.Completed, Duration: time.Second, Wait: time.Second})
-	m.Scheduled("sitemap", noon)
 	m.Missed("sitemap")
-	m.BackedUp(noon, 7)
-	m.Verified(noon)
 	m.Mailed("accepted", 1)
 	s.enqueue(`{"topic":"cache.clear"}`)
 	text := s.do("GET", "/metrics", nil).want(t, 200).body
@@ -293,8 +292,9 @@ func TestMetricsHaveTheirNames(t *testing.T) {
 		`cmsjobs_jobs_enqueued_total{queue="cmsjobs",type="mail.send"} 1`, `cmsjobs_jobs_processed_total{outcome="completed",queue="cmsjobs",type="mail.send"} 1`,
 		`cmsjobs_job_duration_seconds_count{type="mail.send"} 1`, `cmsjobs_job_wait_seconds_count{type="mail.send"} 1`, `cmsjobs_queue_jobs{queue="cmsjobs",state="queued"} 1`,
 		`cmsjobs_queue_latency_seconds{queue="cmsjobs"}`, `cmsjobs_jobs_in_progress{type="mail.send"} 1`, `cmsjobs_jobs_in_progress{type="cache.clear"} 0`, `cmsjobs_stalled_jobs_total 1`,
-		`cmsjobs_schedule_last_success_timestamp_seconds{schedule="sitemap"}`, `cmsjobs_schedule_missed_total{schedule="sitemap"} 1`, `cmsjobs_backup_last_success_timestamp_seconds`,
-		`cmsjobs_backup_last_verified_timestamp_seconds`, `cmsjobs_backup_bytes 7`, `cmsjobs_mail_sent_total{outcome="accepted"} 1`, `cmsjobs_build_info{`, `cmsjobs_database_up 1`,
+		`cmsjobs_schedule_last_success_timestamp_seconds{schedule="sitemap"}`, `cmsjobs_schedule_missed_total{schedule="sitemap"} 1`, `cmsjobs_backup_last_success_timestamp_seconds 1.`, `cmsjobs_schedule_last_success_timestamp_seconds{schedule="never"} 0`,
+		`cmsjobs_backup_last_verified_timestamp_seconds`, `cmsjobs_backup_bytes 7`, `cmsjobs_mail_sent_total{outcome="accepted"} 1`, `cmsjobs_build_info{`, `cmsjobs_condition{name="no_worker",severity="failing"} 1`, `cmsjobs_condition{name="scratch_left",severity="warning"} 0`, `cmsjobs_condition{name="disk_full",severity="failing"} 0`,
+		`cmsjobs_workers 2`, `cmsjobs_schedulers 1`, `cmsjobs_breaker_open{dependency="smtp:mail"} 1`, `cmsjobs_breaker_open{dependency="s3:files"} 0`, `cmsjobs_database_up 1`,
 	} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("no %s", want)

@@ -203,7 +203,8 @@ func machineRoutes() []route {
 	return []route{
 		{Method: get, Path: "/healthz", Name: "health.process", Summary: "The process lives.", Answer: Health{}, handle: (*Server).alive},
 		{Method: get, Path: "/livez", Name: "health.live", Summary: "The process lives.", Answer: Health{}, handle: (*Server).alive},
-		{Method: get, Path: "/readyz", Name: "health.ready", Summary: "The service can work: its database answers. 503 when not.", Answer: Health{}, handle: (*Server).ready},
+		{Method: get, Path: "/readyz", Name: "health.ready", Summary: "The service can work: no failing condition holds. 503 when one does. check=NAME,NAME asks for single conditions, warnings included.", Query: []string{"check"}, Answer: Health{}, handle: (*Server).ready},
+		{Method: get, Path: "/api/v1/conditions", Name: "conditions.list", Summary: "Everything that is watched, whether it is wrong, since when, and how to fix it.", Scope: access.Read, Answer: ConditionList{}, handle: (*Server).listConditions},
 		{Method: get, Path: "/metrics", Name: "metrics", Summary: "Figures for Prometheus.", Scope: access.Read, Type: "text/plain", handle: (*Server).metrics},
 		{Method: get, Path: "/api/openapi.json", Name: "openapi.document", Summary: "This document.", Answer: map[string]any{}, handle: (*Server).openAPI},
 		{Method: get, Path: "/api/docs", Name: "openapi.page", Summary: "This document, to be read.", Type: "text/html", handle: (*Server).docs},

@@ -52,6 +52,12 @@ type Config struct {
 	Settings func() []Setting
 	// Doer, where it is set, runs enqueued jobs at once: jobs are disabled.
 	Doer Doer
+	// Conditions are measured when they are asked for, at most every few
+	// seconds; ConditionNames are all that there are. Figures are those that
+	// metrics take from the database.
+	Conditions     func(context.Context) []Condition
+	ConditionNames []string
+	Figures        func(context.Context) (StoredFigures, error)
 	// Ready are asked by /readyz.
 	Ready []Check
 	// Metrics is what /metrics shows besides the queue's figures; nil is a
@@ -182,6 +188,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	if err := cfg.Metrics.Register(newQueueCollector(cfg)); err != nil {
 		return nil, fmt.Errorf("registering the queue's metrics: %w", err)
+	}
+	if err := cfg.Metrics.Register(newConditionCollector(cfg)); err != nil {
+		return nil, fmt.Errorf("registering the metrics of conditions: %w", err)
 	}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.IPExtractor = extractor(cfg.TrustedProxies)

@@ -128,10 +128,14 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(S
 	if err := h.prepare(ctx, q, progress, &done); err != nil {
 		return done, fmt.Errorf("nothing was changed: %w", err)
 	}
+	finish, err := h.beginRestore(ctx, q)
+	if err != nil {
+		return done, fmt.Errorf("nothing was changed: %w", err)
+	}
 	if err := h.restore(ctx, q, progress, &done); err != nil {
 		return done, fmt.Errorf("the restore stopped half way, repeat it or restore the backup made before: %w", err)
 	}
-	return done, nil
+	return done, finish()
 }
 
 // prepare does all that can fail before anything is touched.

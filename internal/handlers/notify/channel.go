@@ -47,6 +47,9 @@ type Channel struct {
 // String names a channel without its secrets.
 func (c Channel) String() string { return c.Name + " (" + c.Type + ")" }
 
+// chat says that the channel is an address on the network.
+func (c Channel) chat() bool { return c.Type != TypeMail && c.Type != TypeCMS }
+
 // GoString names a channel without its secrets.
 func (c Channel) GoString() string { return c.String() }
 

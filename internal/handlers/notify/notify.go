@@ -47,6 +47,10 @@ type Payload struct {
 	Count int `json:"count,omitempty"`
 	// Digest asks for what was held back of the topic.
 	Digest bool `json:"digest,omitempty"`
+	// Immediate is never held back: the sender sees to it that it is rare.
+	Immediate bool `json:"immediate,omitempty"`
+	// Told says that Direct brought it to the chats before.
+	Told bool `json:"told,omitempty"`
 }
 
 // Validate finds what no repeating would mend.
@@ -185,6 +189,28 @@ func BackupsWatched(message string, worrying, digest bool, url string) jobs.New 
 		p.Level = Info
 	}
 	return Send.Of(p)
+}
+
+// Condition is the notification of a condition that began or ended. told says
+// that Direct brought it to the chats before.
+func Condition(p Payload, told bool) jobs.New {
+	p.Immediate, p.Told = true, told
+	return Send.Of(p)
+}
+
+// Direct tells the chats at once, without a job: for the time in which the
+// database takes none. Mail and the CMS's list need the database.
+func (h *Handler) Direct(ctx context.Context, p Payload) error {
+	var faults []error
+	for _, c := range h.c.Channels {
+		if !c.chat() || levelOf(p.Level) < levelOf(c.MinLevel) {
+			continue
+		}
+		if err := h.by(ctx, c, p); err != nil {
+			faults = append(faults, fmt.Errorf("telling %s: %w", c, err))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // BackupBad is the notification of a backup that failed or cannot be trusted.

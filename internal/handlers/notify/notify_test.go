@@ -31,6 +31,7 @@ import (
 type house struct {
 	t        *testing.T
 	registry *jobs.Registry
+	handler  *notify.Handler
 	mu       sync.Mutex
 	now      time.Time
 	admins   []string // of the CMS
@@ -61,6 +62,7 @@ func newHouse(t *testing.T, engine jobstest.Engine, channels ...notify.Channel) 
 		t.Fatal(err)
 	}
 	handler.Register(h.registry)
+	h.handler = handler
 	return h, site
 }
 

@@ -27,6 +27,9 @@ func (h *Handler) send(ctx context.Context, job jobs.Job, p Payload) error {
 	if p.Digest {
 		return h.digest(ctx, job, p)
 	}
+	if p.Immediate {
+		return h.spread(ctx, p)
+	}
 	g, err := h.gate(ctx, job.UUID, p)
 	if err != nil {
 		return err
@@ -44,11 +47,11 @@ func (h *Handler) send(ctx context.Context, job jobs.Job, p Payload) error {
 func (h *Handler) spread(ctx context.Context, p Payload) error {
 	var r Result
 	for _, c := range h.c.Channels {
-		if levelOf(p.Level) < levelOf(c.MinLevel) {
+		if levelOf(p.Level) < levelOf(c.MinLevel) || p.Told && c.chat() {
 			continue
 		}
 		one := p
-		one.Channel, one.Topic, one.Digest = c.Name, p.topic(), false
+		one.Channel, one.Topic, one.Digest, one.Immediate, one.Told = c.Name, p.topic(), false, false, false
 		jobs.FollowUp(ctx, Send.Of(one))
 		r.Channels = append(r.Channels, c.Name)
 	}

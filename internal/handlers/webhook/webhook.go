@@ -28,6 +28,8 @@ const (
 	SitemapUpdated   = "sitemap.updated"
 	BackupCompleted  = "backup.completed"
 	ContentPublished = "content.published"
+	ConditionBegan   = "condition.began"
+	ConditionEnded   = "condition.ended"
 	Test             = "webhook.test"
 )
 

@@ -35,5 +35,7 @@ func (s *Scheduler) ringLogged(ctx context.Context) {
 	defer cancel()
 	if _, err := s.Tick(call); err != nil && ctx.Err() == nil {
 		s.c.Logger.Error("a ring of the schedule failed; the next one makes up for it", "error", err)
+	} else if err == nil && s.c.Rang != nil {
+		s.c.Rang()
 	}
 }

@@ -90,6 +90,10 @@ type Config struct {
 	CatchUp time.Duration
 	// Every is the time between two rings: 10 s.
 	Every time.Duration
+	// Newest are the newest ticks of entries, however old; Overdue needs it.
+	Newest func(ctx context.Context, entries []string) (map[string]time.Time, error)
+	// Rang is called after each ring of Run that went well.
+	Rang func()
 	// Missed is told of each tick that nobody will make up for, Taken of each
 	// that enqueued its job; by the instance that wrote it down. Both may be nil.
 	Missed func(ctx context.Context, entry string, tick time.Time)

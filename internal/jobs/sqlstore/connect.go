@@ -122,7 +122,7 @@ func mysqlURL(dsn string) (*mysql.Config, error) {
 // openMySQL sets what the store rests on, whatever the DSN says.
 func openMySQL(c *mysql.Config, o ConnectOptions) (*sqlx.DB, string, error) {
 	c.ParseTime, c.Loc = true, time.UTC
-	c.ClientFoundRows, c.RejectReadOnly, c.InterpolateParams = true, true, true
+	c.ClientFoundRows, c.RejectReadOnly, c.InterpolateParams = true, false, true // mysqlConn names a read-only server
 	c.MultiStatements = false
 	c.Logger = &mysql.NopLogger{} // what it would print comes back as an error
 	c.Timeout, c.ReadTimeout, c.WriteTimeout = dialTimeout, readTimeout, readTimeout

@@ -203,6 +203,30 @@ func Away(err error) bool {
 	return class == Unknown || class == Elsewhere || class == RetryTransaction
 }
 
+// SaysReadOnly says that a write was refused because the server, or SQLite's
+// file, takes none.
+func SaysReadOnly(err error) bool {
+	var pg *pgconn.PgError
+	var lite *sqlite.Error
+	return errors.Is(err, ErrReadOnly) || errors.As(err, &pg) && pg.Code == "25006" || errors.As(err, &lite) && lite.Code()&0xff == 8
+}
+
+// SaysFull says that a write found no space on the database's disk.
+func SaysFull(err error) bool {
+	var my *mysql.MySQLError
+	var pg *pgconn.PgError
+	var lite *sqlite.Error
+	switch {
+	case errors.As(err, &my):
+		return my.Number == 1114 || my.Number == 1021 || my.Number == 28
+	case errors.As(err, &pg):
+		return pg.Code == "53100"
+	case errors.As(err, &lite):
+		return lite.Code()&0xff == 13
+	}
+	return false
+}
+
 // duplicate says that a unique key refused a row.
 func duplicate(err error) bool {
 	var my *mysql.MySQLError

@@ -19,5 +19,8 @@ func (c readCommitted) Connect(ctx context.Context) (driver.Conn, error) {
 		_ = conn.Close() // the error above says why
 		return nil, err
 	}
+	if full, ok := conn.(fullConn); ok {
+		return mysqlConn{full}, nil
+	}
 	return conn, nil
 }

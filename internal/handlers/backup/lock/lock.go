@@ -142,6 +142,29 @@ func (t *Table) Holder(ctx context.Context, name string) (Holder, error) {
 	return h, nil
 }
 
+// Held says whether a process holds a lock now.
+func (t *Table) Held(ctx context.Context, name string) (bool, error) {
+	var n int
+	err := t.DB.GetContext(ctx, &n, t.DB.Rebind("SELECT COUNT(*) FROM cmsjobs_backup_locks WHERE name = ? AND expires_at > "+t.clock()), name)
+	if err != nil {
+		return false, fmt.Errorf("asking whether the lock %s is held: %w", name, err)
+	}
+	return n > 0, nil
+}
+
+// Note writes a row that holds nothing off: that something began which must
+// come to an end. Forget removes it, Holder reads it.
+func (t *Table) Note(ctx context.Context, name, purpose string) error {
+	if err := t.Forget(ctx, name); err != nil {
+		return err
+	}
+	_, err := t.DB.ExecContext(ctx, t.DB.Rebind("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, '', '', ?, "+t.clock()+", 0)"), name, purpose)
+	if err != nil {
+		return fmt.Errorf("noting %s: %w", name, err)
+	}
+	return nil
+}
+
 // renew extends the lock until it is stopped. A database that does not answer
 // is asked again: meanwhile nobody else can take the lock from it either.
 func (l *Lock) renew(ctx context.Context, lose context.CancelCauseFunc) {

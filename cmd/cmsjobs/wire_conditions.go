@@ -1,0 +1,268 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+)
+
+// checkLimits finds what is wrong with the limits of conditions: their units
+// are known to package conditions only.
+func checkLimits(l *config.Loaded) error {
+	if _, err := conditions.Limits(l.Conditions.Limits); err != nil {
+		return config.Faults{{Path: "conditions.limits", Problem: err.Error()}}
+	}
+	for _, name := range l.Conditions.Off {
+		if !slices.Contains(conditions.Names(), name) {
+			return config.Faults{{Path: "conditions.off", Problem: fmt.Sprintf("there is no condition %q; there are %s", name, strings.Join(conditions.Names(), ", "))}}
+		}
+	}
+	return nil
+}
+
+// watchConditions makes r a process that says that it lives and evaluates the
+// conditions. parts is what it does: worker, scheduler, web.
+func (r *rooms) watchConditions(parts []string) error {
+	r.writes = conditions.NewWrites(r.now)
+	info := workerInfo(r.config.Queue.WorkerID)
+	process := &conditions.Process{ID: info.ID, Host: info.Host, PID: info.PID, Version: version, Parts: strings.Join(parts, ",")}
+	if slices.Contains(parts, "scheduler") {
+		process.Scheduled = func() time.Time {
+			if at := r.rang.Load(); at != nil {
+				return *at
+			}
+			return time.Time{}
+		}
+	}
+	var err error
+	r.conditions, err = r.evaluator(process)
+	return err
+}
+
+// evaluator joins the conditions to what they measure. Without a process it is
+// a command's: it looks, and changes and tells nothing.
+func (r *rooms) evaluator(process *conditions.Process) (*conditions.Evaluator, error) {
+	c := r.config.Conditions
+	limits, err := conditions.Limits(c.Limits)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	limits[conditions.NoBackup] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.config.Backup.Alert)}
+	limits[conditions.ProofOld] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.config.Backup.Unproven)}
+	set := conditions.Config{
+		DB: r.ownDB, Queue: r.store, Server: r.store, Known: func(kind string) bool { _, known := r.registry.Lookup(kind); return known },
+		Notification: notify.Send.Name, Writes: r.writes, ReadOnly: sqlstore.SaysReadOnly, Full: sqlstore.SaysFull, Folders: r.writtenFolders(), Free: freeSpace, Circuits: r.circuits,
+		Limits: limits, Off: c.Off, Every: c.Every, Process: process, Now: r.now, Logger: r.log,
+	}
+	set.Scheduling, set.Overdue = r.config.Schedule.Enabled && r.config.Queue.Enabled, r.overdue
+	if r.handlers.backup != nil {
+		set.Backups = r.backupCondition
+	}
+	if process != nil {
+		set.Notify, set.Direct, set.Pinger = r.conditionChanged, r.conditionDirect, r.pinger()
+	}
+	return conditions.New(set)
+}
+
+// freeSpace is the space left for this user on a folder's disk.
+func freeSpace(folder string) (int64, error) {
+	local, err := storage.NewLocal(folder, storage.LocalOptions{})
+	if err != nil {
+		return 0, err
+	}
+	free, err := local.Free()
+	return free, errors.Join(err, local.Close())
+}
+
+// writtenFolders are the folders whose disks must not be full.
+func (r *rooms) writtenFolders() []string {
+	c := r.config
+	folders := []string{c.Backup.Dir, c.Sitemap.Dir, c.Queue.ExportDir}
+	if r.site.Root != "" {
+		folders = append(folders, r.site.Public(), filepath.Join(r.site.Public(), "storage"), r.site.Storage())
+	}
+	if driver, err := c.Database.DSN.Driver(); err == nil && driver == "sqlite" {
+		folders = append(folders, filepath.Dir(sqlitePath(c.Database.DSN)))
+	}
+	folders = slices.DeleteFunc(folders, func(folder string) bool {
+		info, err := os.Stat(folder)
+		return folder == "" || err != nil || !info.IsDir()
+	})
+	slices.Sort(folders)
+	return slices.Compact(folders)
+}
+
+func (r *rooms) circuits(ctx context.Context) ([]conditions.Circuit, error) {
+	list, err := r.openBreakers(ctx)
+	var open []conditions.Circuit
+	for _, b := range list {
+		open = append(open, conditions.Circuit{Dependency: b.Name, LastError: b.Error})
+	}
+	return open, err
+}
+
+func (r *rooms) overdue(ctx context.Context, late time.Duration) ([]conditions.OverdueEntry, error) {
+	s, err := r.scheduler()
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.Overdue(ctx, late)
+	var overdue []conditions.OverdueEntry
+	for _, x := range list {
+		overdue = append(overdue, conditions.OverdueEntry{Entry: x.Entry, Tick: x.Tick})
+	}
+	return overdue, err
+}
+
+// backupCondition leaves out what the configuration does not want: backups by
+// the schedule, and their verification.
+func (r *rooms) backupCondition(ctx context.Context) (conditions.Backups, error) {
+	b, err := r.handlers.backup.Condition(ctx)
+	return conditions.Backups{LastComplete: b.LastComplete, LastProof: b.LastProof, Proofs: r.config.Backup.Verify != "off", Unfinished: b.Unfinished, Scratch: b.Scratch}, err
+}
+
+// conditionNotice is what people are told of a change.
+func (r *rooms) conditionNotice(c conditions.Change) notify.Payload {
+	p := notify.Payload{Topic: "condition:" + c.Name, Title: c.Title, Level: notify.Warning, URL: r.pageURL(c.Page),
+		Message: fmt.Sprintf("%s\nSince: %s UTC\nWhat to do: %s.", c.Detail, c.Since.UTC().Format(time.DateTime), strings.ReplaceAll(c.Fix, "`", ""))}
+	if c.Severity == conditions.Failing {
+		p.Level = notify.Error
+	}
+	if !c.Began {
+		p.Title = "Over: " + c.Title
+		p.Message = fmt.Sprintf("It lasted %s, until %s UTC.", span(c.At.Sub(c.Since)), c.At.UTC().Format(time.DateTime))
+	}
+	return p
+}
+
+// conditionChanged tells administrators and subscribers of a change.
+func (r *rooms) conditionChanged(ctx context.Context, c conditions.Change) error {
+	if !r.config.Conditions.Notify {
+		return nil
+	}
+	event, notice := webhook.ConditionEnded, r.conditionNotice(c)
+	if c.Began {
+		event = webhook.ConditionBegan
+	}
+	next, err := r.deliveries(ctx, event, map[string]any{"condition": c.Name, "severity": c.Severity, "title": c.Title, "detail": c.Detail,
+		"since": c.Since.UTC().Format(time.RFC3339), "at": c.At.UTC().Format(time.RFC3339)})
+	if err != nil {
+		return err
+	}
+	if !r.config.Notify.Silent() {
+		next = append(next, notify.Condition(notice, c.Told))
+	}
+	if c.Unattended && !r.config.Notify.Silent() && r.handlers.notify != nil { // a job would wait for the worker that is missing
+		next = next[:len(next)-1]
+		err = r.handlers.notify.Direct(ctx, notice)
+		_, inline := web.NewInline(r.registry, r.now).Do(ctx, notify.Condition(notice, true))
+		err = errors.Join(err, inline)
+	}
+	if len(next) == 0 {
+		return err
+	}
+	_, enqueued := r.Enqueue(ctx, next...)
+	return errors.Join(err, enqueued)
+}
+
+// conditionDirect tells chats while the database takes no job.
+func (r *rooms) conditionDirect(ctx context.Context, c conditions.Change) error {
+	if !r.config.Conditions.Notify || r.handlers.notify == nil {
+		return nil
+	}
+	return r.handlers.notify.Direct(ctx, r.conditionNotice(c))
+}
+
+// pinger calls outside monitors; nil where none is configured.
+func (r *rooms) pinger() *conditions.Pinger {
+	p := &conditions.Pinger{URL: r.config.Conditions.PingURL.Reveal(), Every: r.config.Conditions.PingEvery, Entries: map[string]string{}, Successes: r.store.LastSuccesses}
+	for name, e := range r.config.Schedule.Entries {
+		if e.Ping != "" {
+			p.Entries[name] = e.Ping.Reveal()
+		}
+	}
+	if p.URL == "" && len(p.Entries) == 0 {
+		return nil
+	}
+	w := r.config.Webhook
+	p.Client = outbound.New(outbound.Options{Timeout: 10 * time.Second, AllowPrivate: w.Networks(), AllowHTTP: w.AllowHTTP, SameHostRedirects: true, UserAgent: "cmsjobs/" + version})
+	return p
+}
+
+// writing is the store of a worker whose writes are remembered.
+type writing struct {
+	*sqlstore.Store
+	w *conditions.Writes
+}
+
+func (s writing) note(ctx context.Context, kind string, err error) {
+	if err == nil || ctx.Err() == nil || !errors.Is(err, context.Canceled) { // else the worker stops
+		s.w.Note(kind, err)
+	}
+}
+
+// Claim implements jobs.Source. A claim that takes nothing writes nothing.
+func (s writing) Claim(ctx context.Context, q jobs.ClaimRequest) ([]jobs.Claimed, error) {
+	list, err := s.Store.Claim(ctx, q)
+	if err != nil || len(list) > 0 {
+		s.note(ctx, "claims", err)
+	}
+	return list, err
+}
+
+// Renew implements jobs.Source.
+func (s writing) Renew(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
+	renewed, err := s.Store.Renew(ctx, leases, length)
+	s.note(ctx, "renewals of leases", err)
+	return renewed, err
+}
+
+// Settle implements jobs.Source.
+func (s writing) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, error) {
+	results, err := s.Store.Settle(ctx, ends)
+	s.note(ctx, "outcomes of runs", err)
+	return results, err
+}
+
+// SettleAndClaim implements jobs.Relay.
+func (s writing) SettleAndClaim(ctx context.Context, end jobs.Settlement, q jobs.ClaimRequest) (lost error, next []jobs.Claimed, err error) {
+	lost, next, err = s.Store.SettleAndClaim(ctx, end, q)
+	s.note(ctx, "outcomes of runs", err)
+	return lost, next, err
+}
+
+// Beat implements jobs.Roster.
+func (s writing) Beat(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, error) {
+	o, err := s.Store.Beat(ctx, w)
+	s.note(ctx, "the worker's heartbeat", err)
+	return o, err
+}
+
+// conditionsBeside evaluates while run runs, where conditions are watched.
+func (r *rooms) conditionsBeside(ctx context.Context, run func() error) error {
+	if r.conditions == nil {
+		return run()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- r.conditions.Run(ctx) }()
+	err := run()
+	cancel()
+	return cmp.Or(err, <-done)
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+)
+
+// showConditions gives probes, pages and metrics the conditions of this
+// process, and the figures that the database keeps.
+func (r *rooms) showConditions(c *web.Config) {
+	figures := &remembered[web.StoredFigures]{}
+	c.Figures = func(ctx context.Context) (web.StoredFigures, error) {
+		return figures.ask(r.now, func() (web.StoredFigures, error) { return r.storedFigures(ctx) })
+	}
+	c.ConditionNames = conditions.Names()
+	if e := r.conditions; e != nil {
+		c.Conditions = func(ctx context.Context) []web.Condition { return conditionViews(e.Latest(ctx)) }
+	}
+}
+
+func conditionViews(states []conditions.State) []web.Condition {
+	list := make([]web.Condition, len(states))
+	for i, s := range states {
+		list[i] = web.Condition{Name: s.Name, Severity: string(s.Severity), Active: s.Active, Title: s.Title, Since: s.Since, Limit: s.Limit.String(),
+			Fix: strings.ReplaceAll(s.Fix, "`", ""), Page: s.Page, Elsewhere: !s.Here}
+		if s.Active {
+			list[i].Detail = s.Detail
+		}
+		if s.Err != nil {
+			list[i].Error = s.Err.Error()
+		}
+	}
+	return list
+}
+
+// schedulerAlive is how old the last ring of a live scheduler can be.
+const schedulerAlive = 90 * time.Second
+
+func (r *rooms) storedFigures(ctx context.Context) (web.StoredFigures, error) {
+	var f web.StoredFigures
+	workers, err := r.store.Workers(ctx)
+	if err != nil {
+		return f, err
+	}
+	for _, w := range workers {
+		if w.Alive {
+			f.Workers++
+		}
+	}
+	if f.Schedulers, err = r.liveSchedulers(ctx); err != nil {
+		return f, err
+	}
+	list, err := r.breakers.List(ctx)
+	if err != nil {
+		return f, err
+	}
+	f.Circuits = map[string]bool{}
+	for _, b := range list {
+		f.Circuits[b.Dependency] = b.State != breaker.Closed
+	}
+	s, err := r.scheduler()
+	if err != nil {
+		return f, err
+	}
+	if f.Successes, err = r.store.LastSuccesses(ctx, s.Names()); err != nil || r.handlers.backup == nil {
+		return f, err
+	}
+	b, err := r.handlers.backup.Condition(ctx)
+	f.Backups, f.BackedUp, f.Verified, f.BackupBytes = true, b.LastComplete, b.LastProof, b.LastBytes
+	return f, err
+}
+
+// liveSchedulers counts processes whose scheduler went through the timetable
+// lately.
+func (r *rooms) liveSchedulers(ctx context.Context) (int, error) {
+	e := r.conditions
+	if e == nil {
+		var err error
+		if e, err = r.evaluator(nil); err != nil {
+			return 0, err
+		}
+	}
+	list, err := e.Processes(ctx, schedulerAlive+r.config.Conditions.Every)
+	live := 0
+	for _, p := range list {
+		if !p.ScheduledAt.IsZero() && p.SeenAt.Sub(p.ScheduledAt) < schedulerAlive {
+			live++
+		}
+	}
+	return live, err
+}

@@ -1,0 +1,183 @@
+package conditions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// State is a condition as it stands.
+type State struct {
+	Definition
+	Active bool
+	// Here says that this process measured it; false for a local condition that
+	// another process saw.
+	Here   bool
+	Since  time.Time // of the last change; zero where that is not known
+	Detail string
+	// Err says why it could not be measured; Active is then as it was.
+	Err error
+}
+
+// Evaluator measures conditions and keeps their state. It is safe for
+// concurrent use.
+type Evaluator struct {
+	c         Config
+	began     time.Time
+	installed time.Time
+
+	mu     sync.Mutex // one evaluation at a time
+	rounds int
+	last   []State
+	at     time.Time // of last, by our clock
+	ready  bool      // the rows of cmsjobs_conditions are there
+	slow   map[string]reading
+	clock  struct {
+		local, database, jumped time.Time
+		what                    string
+	}
+	// outbox holds changes that people are still to be told of; unattended says
+	// that no worker was alive at the last look.
+	outbox     []message
+	unattended bool
+	// untold are local conditions that hold and could not be written down.
+	untold map[string]*untold
+}
+
+// New checks c and returns an Evaluator.
+func New(c Config) (*Evaluator, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	for _, name := range c.Off {
+		if _, ok := find(name); !ok {
+			return nil, fmt.Errorf("there is no condition %q", name)
+		}
+	}
+	return &Evaluator{c: c, began: c.Now(), slow: map[string]reading{}, untold: map[string]*untold{}}, nil
+}
+
+// limit is the threshold of a condition.
+func (e *Evaluator) limit(name string) Limit {
+	if l, said := e.c.Limits[name]; said {
+		return l
+	}
+	d, _ := find(name)
+	return d.Limit
+}
+
+const (
+	// slowRounds is how often slow conditions are measured.
+	slowRounds = 5
+	// evaluationTime bounds one evaluation.
+	evaluationTime = 10 * time.Second
+	// fresh is how long an evaluation answers questions.
+	fresh = 3 * time.Second
+)
+
+// Latest is the last evaluation if it is not older than 3 seconds, or else a
+// new one: any number of callers cost one evaluation.
+func (e *Evaluator) Latest(ctx context.Context) []State {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.at.IsZero() && e.c.Now().Sub(e.at) < fresh {
+		return slices.Clone(e.last)
+	}
+	return e.evaluate(ctx)
+}
+
+// Evaluate measures all conditions now.
+func (e *Evaluator) Evaluate(ctx context.Context) []State {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.evaluate(ctx)
+}
+
+func (e *Evaluator) evaluate(ctx context.Context) []State {
+	ctx, cancel := context.WithTimeout(ctx, evaluationTime)
+	defer cancel()
+	l := &look{Evaluator: e, slow: e.c.Process == nil || e.rounds%slowRounds == 0, readings: map[string]reading{}}
+	e.rounds++
+	rows, rowsErr := e.rows(ctx)
+	l.measure(ctx)
+	e.unattended = !slices.ContainsFunc(l.workers, func(w jobs.WorkerRecord) bool { return w.Alive })
+	if ctx.Err() != nil && rowsErr == nil {
+		rowsErr = ctx.Err()
+	}
+	var states []State
+	for _, d := range List() {
+		d.Limit = e.limit(d.Name)
+		r, measured := l.readings[d.Name]
+		if d.Slow && measured {
+			e.slow[d.Name] = r
+		} else if d.Slow { // an old reading shows that it applies, and changes nothing
+			if r, measured = e.slow[d.Name]; measured && rows[d.Name] != nil {
+				r = reading{old: true}
+			}
+		}
+		if !measured {
+			continue
+		}
+		states = append(states, e.settle(ctx, l, d, r, rows[d.Name], rowsErr))
+	}
+	e.last, e.at = states, e.c.Now()
+	return slices.Clone(states)
+}
+
+// settle makes a condition's state of what was measured and what is written
+// down, and writes a change down.
+func (e *Evaluator) settle(ctx context.Context, l *look, d Definition, r reading, row *row, rowsErr error) State {
+	s := State{Definition: d, Active: r.holds, Here: true, Detail: r.detail, Err: r.err}
+	if row == nil || rowsErr != nil { // nothing is written down, or it cannot be read
+		if r.err == nil {
+			s.Since = e.direct(d, r)
+		}
+		return s
+	}
+	if r.err != nil || r.old {
+		s.Active, s.Since, s.Detail = row.Active, row.changed(), row.Detail
+		return s
+	}
+	if d.Lasting {
+		s.Active = e.lasts(ctx, l, d, r, row)
+	}
+	if e.c.Process != nil {
+		e.write(ctx, l, d, s, row)
+	}
+	s.Since = row.changed()
+	if !s.Active && d.Local && row.Active && row.fresh(l.now, e.c.Every) && row.SeenBy != e.id() {
+		s.Active, s.Here, s.Detail = true, false, row.Detail
+	}
+	return s
+}
+
+func (e *Evaluator) id() string {
+	if e.c.Process == nil {
+		return ""
+	}
+	return e.c.Process.ID
+}
+
+// Run evaluates in each interval until ctx ends.
+func (e *Evaluator) Run(ctx context.Context) error {
+	tick := time.NewTicker(e.c.Every)
+	defer tick.Stop()
+	for {
+		states := e.Evaluate(ctx)
+		if e.c.Pinger != nil && ctx.Err() == nil {
+			if err := e.c.Pinger.call(ctx, e, states); err != nil && ctx.Err() == nil {
+				e.c.Logger.Warn("an outside monitor could not be called", "error", err)
+			}
+		}
+		e.deliver(context.WithoutCancel(ctx))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package conditions
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+// Unit is what a limit counts.
+type Unit string
+
+// The units. A limit without one is none.
+const (
+	Duration Unit = "duration" // nanoseconds; written 90s, 15m, 4h, 7d
+	Bytes    Unit = "bytes"    // written 512MiB
+	Share    Unit = "share"    // percent; written 50%
+	Count    Unit = "count"
+)
+
+// Limit is a threshold.
+type Limit struct {
+	Unit  Unit
+	Value int64
+}
+
+func duration(d time.Duration) Limit { return Limit{Duration, int64(d)} }
+func bytes(n int64) Limit            { return Limit{Bytes, n} }
+func share(percent int64) Limit      { return Limit{Share, percent} }
+func count(n int64) Limit            { return Limit{Count, n} }
+
+// Duration is the limit as a length of time.
+func (l Limit) Duration() time.Duration { return time.Duration(l.Value) }
+
+// String writes the limit as people write it, "" where there is none.
+func (l Limit) String() string {
+	switch l.Unit {
+	case Duration:
+		return span(l.Duration())
+	case Bytes:
+		return humanize.IBytes(uint64(max(l.Value, 0)))
+	case Share:
+		return fmt.Sprintf("%d %%", l.Value)
+	case Count:
+		return humanize.Comma(l.Value)
+	}
+	return ""
+}
+
+// ParseLimit reads a limit of a unit; the error says how it is written.
+func ParseLimit(unit Unit, text string) (Limit, error) {
+	text = strings.TrimSpace(text)
+	switch unit {
+	case Duration:
+		if days, ok := strings.CutSuffix(text, "d"); ok {
+			if n, err := strconv.Atoi(days); err == nil && n >= 0 && n <= 36500 {
+				return duration(time.Duration(n) * 24 * time.Hour), nil
+			}
+		}
+		if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+			return duration(d), nil
+		}
+		return Limit{}, fmt.Errorf("%q is no length of time: write 90s, 15m, 4h or 7d", text)
+	case Bytes:
+		if n, err := humanize.ParseBytes(text); err == nil && n < 1<<62 {
+			return bytes(int64(n)), nil
+		}
+		return Limit{}, fmt.Errorf("%q is no size: write 512MiB or 2GiB", text)
+	case Share:
+		if n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(text, "%"))); err == nil && n >= 0 && n <= 100 {
+			return share(int64(n)), nil
+		}
+		return Limit{}, fmt.Errorf("%q is no share: write 50%%", text)
+	case Count:
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+			return count(n), nil
+		}
+		return Limit{}, fmt.Errorf("%q is no number", text)
+	}
+	return Limit{}, fmt.Errorf("this condition has no limit")
+}
+
+// Limits reads limits by the names of conditions.
+func Limits(texts map[string]string) (map[string]Limit, error) {
+	limits := map[string]Limit{}
+	for name, text := range texts {
+		d, ok := find(name)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("there is no condition %q; there are %s", name, strings.Join(Names(), ", "))
+		case d.Setting != "":
+			return nil, fmt.Errorf("the limit of %s is the setting %s", name, d.Setting)
+		}
+		l, err := ParseLimit(d.Limit.Unit, text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		limits[name] = l
+	}
+	return limits, nil
+}
+
+// Names are the names of all conditions.
+func Names() []string {
+	var names []string
+	for _, d := range List() {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+func find(name string) (Definition, bool) {
+	for _, d := range List() {
+		if d.Name == name {
+			return d, true
+		}
+	}
+	return Definition{}, false
+}
+
+// span writes a length of time for people: 45 s, 12 min, 3 h, 2 d.
+func span(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	case d < 72*time.Hour:
+		return fmt.Sprintf("%.0f h", d.Hours())
+	}
+	return fmt.Sprintf("%.0f d", d.Hours()/24)
+}

@@ -1,0 +1,184 @@
+package conditions
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// reading is what one measurement showed.
+type reading struct {
+	holds  bool
+	detail string
+	err    error // it could not be measured: nothing is known
+	old    bool  // it was not measured this time
+}
+
+func holds(format string, args ...any) reading {
+	return reading{holds: true, detail: jobs.PlainText(fmt.Sprintf(format, args...), 900)}
+}
+
+func unmeasured(err error) reading { return reading{err: err} }
+
+// look is one evaluation: what several measurements need is read once.
+type look struct {
+	*Evaluator
+	now      time.Time // by the database's clock
+	slow     bool
+	readings map[string]reading
+	workers  []jobs.WorkerRecord
+	backlogs []jobs.QueueBacklog
+}
+
+func (l *look) set(name string, r reading) {
+	if !slices.Contains(l.c.Off, name) {
+		l.readings[name] = r
+	}
+}
+
+// wanted says whether a condition is measured this time.
+func (l *look) wanted(name string) bool {
+	d, ok := find(name)
+	return ok && !slices.Contains(l.c.Off, name) && (l.slow || !d.Slow)
+}
+
+// measure takes all readings.
+func (l *look) measure(ctx context.Context) {
+	before, began := l.c.Now(), l.c.Now()
+	now, err := l.c.Queue.Now(ctx)
+	if err != nil {
+		l.set(DatabaseDown, holds("the database does not answer: %v", err))
+		l.now = before
+		l.local(nil)
+		return
+	}
+	l.set(DatabaseDown, reading{})
+	l.now = now
+	l.clocks(began, now)
+	l.local(l.tryWriting(ctx))
+	l.queues(ctx)
+	l.schedule(ctx)
+	l.circuits(ctx)
+	l.history(ctx)
+	l.backups(ctx)
+}
+
+// tryWriting writes this process's heartbeat, and asks whether the jobs table
+// takes writes.
+func (l *look) tryWriting(ctx context.Context) error {
+	err := l.c.Server.TryWriting(ctx)
+	if err == nil {
+		err = l.heartbeat(ctx)
+	}
+	if l.c.Writes != nil {
+		l.c.Writes.Note("the heartbeat of the process", err)
+	}
+	return err
+}
+
+// local judges what this process could write, and where.
+func (l *look) local(tried error) {
+	writes := l.c.Writes.failing()
+	if l.c.Writes == nil && tried != nil {
+		writes["a trial"] = failedWrite{since: time.Time{}, last: l.c.Now(), err: tried}
+	}
+	var readOnly, full, failing reading
+	limit := l.limit(WritesFailing).Duration()
+	for _, kind := range slices.Sorted(maps.Keys(writes)) {
+		f := writes[kind]
+		switch {
+		case l.c.ReadOnly(f.err):
+			readOnly = holds("%sthe server is read-only: writing %s failed: %v", l.onHost(), kind, f.err)
+		case l.c.Full(f.err):
+			full = holds("%sthe database's disk is full: writing %s failed: %v", l.onHost(), kind, f.err)
+		}
+		if l.c.Now().Sub(f.since) >= limit && !l.readings[DatabaseDown].holds {
+			failing = holds("%swriting %s has failed for %s: %v", l.onHost(), kind, since(l.c.Now(), f.since), f.err)
+		}
+	}
+	l.set(DatabaseReadOnly, readOnly)
+	l.set(WritesFailing, failing)
+	if !full.holds {
+		full = l.folders()
+	}
+	l.set(DiskFull, full)
+}
+
+func since(now, then time.Time) string {
+	if then.IsZero() {
+		return "one trial"
+	}
+	return span(now.Sub(then))
+}
+
+func (l *look) folders() reading {
+	if l.c.Free == nil {
+		return reading{}
+	}
+	limit := l.limit(DiskFull)
+	for _, folder := range l.c.Folders {
+		free, err := l.c.Free(folder)
+		if err == nil && free < limit.Value { // a folder that is not there yet is no full disk
+			return holds("%sthe disk of %s has %s left", l.onHost(), folder, bytes(free))
+		}
+	}
+	return reading{}
+}
+
+func (l *look) onHost() string {
+	if l.c.Process == nil {
+		return ""
+	}
+	return "on " + l.c.Process.Host + ": "
+}
+
+// jumpRemembered is how long a jump of a clock counts.
+const jumpRemembered = 10 * time.Minute
+
+// clocks compares the database's clock, this host's, and the time that passed
+// by the monotonic clock since the last evaluation.
+func (l *look) clocks(local, database time.Time) {
+	limit := l.limit(ClockJump).Duration()
+	skew := database.Sub(local.Round(0))
+	if e := l.Evaluator; !e.clock.database.IsZero() {
+		passed := local.Sub(e.clock.local) // monotonic
+		for name, jump := range map[string]time.Duration{"the database's clock": database.Sub(e.clock.database) - passed, "this host's clock": local.Round(0).Sub(e.clock.local.Round(0)) - passed} {
+			if jump.Abs() > limit {
+				e.clock.jumped, e.clock.what = local, fmt.Sprintf("%s jumped by %s", name, span(jump.Abs()))
+			}
+		}
+	}
+	l.clock.local, l.clock.database = local, database
+	switch {
+	case skew.Abs() > limit:
+		l.set(ClockJump, holds("%sthe database's clock and this host's differ by %s", l.onHost(), span(skew.Abs())))
+	case !l.clock.jumped.IsZero() && local.Sub(l.clock.jumped) < jumpRemembered:
+		l.set(ClockJump, holds("%s%s", l.onHost(), l.clock.what))
+	default:
+		l.set(ClockJump, reading{})
+	}
+}
+
+func (l *look) circuits(ctx context.Context) {
+	if l.c.Circuits == nil {
+		return
+	}
+	list, err := l.c.Circuits(ctx)
+	switch {
+	case err != nil:
+		l.set(CircuitOpen, unmeasured(err))
+	case len(list) == 0:
+		l.set(CircuitOpen, reading{})
+	default:
+		names := make([]string, len(list))
+		for i, c := range list {
+			names[i] = fmt.Sprintf("%s (%s)", c.Dependency, c.LastError)
+		}
+		l.set(CircuitOpen, holds("open: %s", strings.Join(names, ", ")))
+	}
+}

@@ -1,0 +1,248 @@
+package conditions
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// row is a condition as it is written down.
+type row struct {
+	Name         string
+	Active       bool
+	PendingSince int64  `db:"pending_since"`
+	ChangedAt    int64  `db:"changed_at"`
+	SeenAt       int64  `db:"seen_at"`
+	SeenBy       string `db:"seen_by"`
+	Detail       string
+}
+
+func (r *row) changed() time.Time { return time.UnixMilli(r.ChangedAt).UTC() }
+
+// fresh says that the condition was seen within three intervals.
+func (r *row) fresh(now time.Time, every time.Duration) bool {
+	return now.Sub(time.UnixMilli(r.SeenAt)) < 3*max(every, time.Second)
+}
+
+// installedRow is the row whose time says since when there are conditions here.
+const installedRow = "(installed)"
+
+// rows reads all rows; a process writes down those that are missing.
+func (e *Evaluator) rows(ctx context.Context) (map[string]*row, error) {
+	if e.c.Process != nil && !e.ready {
+		if err := e.insertRows(ctx); err != nil {
+			return nil, err
+		}
+		e.ready = true
+	}
+	var list []row
+	if err := e.c.DB.SelectContext(ctx, &list, "SELECT name, active, pending_since, changed_at, seen_at, seen_by, detail FROM cmsjobs_conditions"); err != nil {
+		return nil, fmt.Errorf("reading the conditions: %w", err)
+	}
+	rows := map[string]*row{}
+	for i := range list {
+		rows[list[i].Name] = &list[i]
+	}
+	if r := rows[installedRow]; r != nil {
+		e.installed = r.changed()
+	}
+	return rows, nil
+}
+
+func (e *Evaluator) insertRows(ctx context.Context) error {
+	now, err := e.c.Queue.Now(ctx)
+	if err != nil {
+		return err
+	}
+	names := append(Names(), installedRow)
+	var args []any
+	for _, name := range names {
+		args = append(args, name, now.UnixMilli())
+	}
+	values := strings.TrimSuffix(strings.Repeat("(?, 0, 0, ?, 0, '', ''), ", len(names)), ", ")
+	statement := "INSERT INTO cmsjobs_conditions (name, active, pending_since, changed_at, seen_at, seen_by, detail) VALUES " + values + " ON CONFLICT DO NOTHING"
+	if e.c.DB.DriverName() == "mysql" {
+		statement = "INSERT IGNORE INTO cmsjobs_conditions (name, active, pending_since, changed_at, seen_at, seen_by, detail) VALUES " + values
+	}
+	if _, err := e.c.DB.ExecContext(ctx, e.c.DB.Rebind(statement), args...); err != nil {
+		return fmt.Errorf("preparing the conditions: %w", err)
+	}
+	return nil
+}
+
+// lasts says whether a lasting condition was seen for long enough.
+func (e *Evaluator) lasts(ctx context.Context, l *look, d Definition, r reading, row *row) bool {
+	pending := row.PendingSince
+	switch {
+	case r.holds && pending == 0:
+		pending = l.now.UnixMilli()
+	case !r.holds:
+		pending = 0
+	}
+	if pending != row.PendingSince && e.c.Process != nil {
+		if _, err := e.change(ctx, "UPDATE cmsjobs_conditions SET pending_since = ? WHERE name = ? AND pending_since = ?", pending, d.Name, row.PendingSince); err != nil {
+			e.c.Logger.Warn("a condition could not be written down", "condition", d.Name, "error", err)
+		}
+	}
+	return r.holds && l.now.Sub(time.UnixMilli(pending)) >= d.Limit.Duration()
+}
+
+// change is one compare-and-set; won says that this process made it.
+func (e *Evaluator) change(ctx context.Context, statement string, args ...any) (won bool, err error) {
+	result, err := e.c.DB.ExecContext(ctx, e.c.DB.Rebind(statement), args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n == 1, err
+}
+
+// write writes a change down and notifies of it, or that the condition was seen.
+func (e *Evaluator) write(ctx context.Context, l *look, d Definition, s State, row *row) {
+	var err error
+	switch was := e.untold[d.Name]; {
+	case s.Active && !row.Active:
+		err = e.begin(ctx, l, d, s, row, was)
+	case !s.Active && row.Active:
+		err = e.end(ctx, l, d, row)
+	case s.Active && l.now.Sub(time.UnixMilli(row.SeenAt)) >= e.c.Every && (!d.Local || row.SeenBy == e.id() || !row.fresh(l.now, e.c.Every)):
+		_, err = e.change(ctx, "UPDATE cmsjobs_conditions SET seen_at = ?, seen_by = ?, detail = ? WHERE name = ? AND active = 1", l.now.UnixMilli(), e.id(), s.Detail, d.Name)
+	case !s.Active && was != nil: // it came and went while nothing could be written
+		if err = e.begin(ctx, l, d, State{Definition: d, Active: true, Detail: was.detail}, row, was); err == nil && row.Active {
+			err = e.end(ctx, l, d, row)
+		}
+	}
+	if err == nil {
+		delete(e.untold, d.Name)
+		return
+	}
+	e.c.Logger.Warn("a condition could not be written down", "condition", d.Name, "error", err)
+	if s.Active && !row.Active {
+		row.ChangedAt = e.direct(d, reading{holds: true, detail: s.Detail}).UnixMilli()
+	}
+}
+
+// begin and end count only what was measured after the last change: a slow
+// evaluation must not undo what a later one found.
+func (e *Evaluator) begin(ctx context.Context, l *look, d Definition, s State, row *row, was *untold) error {
+	at := l.now
+	if was != nil {
+		at = was.since
+	}
+	won, err := e.change(ctx, "UPDATE cmsjobs_conditions SET active = 1, changed_at = ?, seen_at = ?, seen_by = ?, detail = ? WHERE name = ? AND active = 0 AND changed_at <= ?",
+		at.UnixMilli(), l.now.UnixMilli(), e.id(), s.Detail, d.Name, l.now.UnixMilli())
+	if err != nil {
+		return err
+	}
+	if !won { // another process wrote a change since this evaluation began
+		return nil
+	}
+	row.Active, row.ChangedAt, row.SeenAt, row.SeenBy, row.Detail = true, at.UnixMilli(), l.now.UnixMilli(), e.id(), s.Detail
+	e.notify(Change{Definition: d, Began: true, At: at, Since: at, Detail: s.Detail, Told: was != nil && was.told})
+	return nil
+}
+
+// end ends a condition. One that is local to another process ends only when
+// that process no longer says that it sees it.
+func (e *Evaluator) end(ctx context.Context, l *look, d Definition, row *row) error {
+	if d.Local && row.SeenBy != e.id() && row.fresh(l.now, e.c.Every) {
+		return nil
+	}
+	won, err := e.change(ctx, "UPDATE cmsjobs_conditions SET active = 0, changed_at = ?, seen_at = ? WHERE name = ? AND active = 1 AND seen_by = ? AND changed_at <= ?",
+		l.now.UnixMilli(), l.now.UnixMilli(), d.Name, row.SeenBy, l.now.UnixMilli())
+	if err != nil {
+		return err
+	}
+	began := row.changed()
+	if won {
+		row.Active, row.ChangedAt = false, l.now.UnixMilli()
+		e.notify(Change{Definition: d, At: l.now, Since: began, Detail: row.Detail})
+	}
+	return nil
+}
+
+// notify tells of a change that is written down. It is tried once: what is
+// lost with a process that dies at this moment is still in the state.
+func (e *Evaluator) notify(c Change) {
+	c.Unattended = e.unattended
+	if c.Began {
+		e.c.Logger.Warn("condition began", "event", "condition.began", "condition", c.Name, "severity", c.Severity, "detail", c.Detail)
+	} else {
+		e.c.Logger.Info("condition ended", "event", "condition.ended", "condition", c.Name, "severity", c.Severity, "lasted_s", int(c.At.Sub(c.Since).Seconds()))
+	}
+	e.outbox = append(e.outbox, message{Change: c})
+}
+
+// message is a change that people are still to be told of. A direct one goes
+// to chats only.
+type message struct {
+	Change
+	direct bool
+}
+
+// deliveryTime bounds telling of one change.
+const deliveryTime = 30 * time.Second
+
+// deliver tells of all changes since the last time. It is not part of an
+// evaluation: a slow chat must not hold up a probe.
+func (e *Evaluator) deliver(ctx context.Context) {
+	e.mu.Lock()
+	outbox := e.outbox
+	e.outbox = nil
+	e.mu.Unlock()
+	for _, m := range outbox {
+		call, cancel := context.WithTimeout(ctx, deliveryTime)
+		e.deliverOne(call, m)
+		cancel()
+	}
+}
+
+func (e *Evaluator) deliverOne(ctx context.Context, m message) {
+	var err error
+	if !m.direct {
+		if err = e.c.Notify(ctx, m.Change); err == nil {
+			return
+		}
+		e.c.Logger.Error("no one could be notified of a condition", "condition", m.Name, "error", err)
+	}
+	if e.c.Direct == nil || m.Told {
+		return
+	}
+	if err = e.c.Direct(ctx, m.Change); err != nil {
+		e.c.Logger.Error("no chat could be notified of a condition", "condition", m.Name, "error", err)
+	}
+}
+
+// untold is a condition that began while the database took no change.
+type untold struct {
+	since  time.Time
+	detail string
+	told   bool // chats were told at once
+}
+
+// directAfter is how long a condition must hold that only this process knows
+// of, before chats are told: a restart of the server is none.
+const directAfter = 30 * time.Second
+
+// direct remembers a condition that cannot be written down and tells the chats
+// of it, once. It returns since when it holds.
+func (e *Evaluator) direct(d Definition, r reading) time.Time {
+	if !r.holds || e.c.Process == nil {
+		return time.Time{}
+	}
+	u := e.untold[d.Name]
+	if u == nil {
+		u = &untold{since: e.c.Now().UTC()}
+		e.untold[d.Name] = u
+	}
+	u.detail = jobs.PlainText(r.detail, 900)
+	if e.c.Direct == nil || u.told || e.c.Now().Sub(u.since) < min(directAfter, 3*e.c.Every) {
+		return u.since
+	}
+	u.told = true
+	e.outbox = append(e.outbox, message{Change{Definition: d, Began: true, At: u.since, Since: u.since, Detail: u.detail}, true})
+	return u.since
+}

@@ -1,0 +1,60 @@
+package conditions
+
+import (
+	"sync"
+	"time"
+)
+
+// Writes remembers of each kind of write (claim, settle, heartbeat) whether
+// the last one succeeded. It is safe for concurrent use.
+type Writes struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	failed map[string]failedWrite // by kind; none where the last one succeeded
+}
+
+type failedWrite struct {
+	since, last time.Time
+	err         error
+}
+
+// writeForgotten is when a failed write counts no more that nobody repeats.
+const writeForgotten = 2 * time.Minute
+
+// NewWrites returns an empty memory.
+func NewWrites(now func() time.Time) *Writes {
+	return &Writes{now: now, failed: map[string]failedWrite{}}
+}
+
+// Note tells how a write ended.
+func (w *Writes) Note(kind string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		delete(w.failed, kind)
+		return
+	}
+	f, failing := w.failed[kind]
+	if !failing {
+		f.since = w.now()
+	}
+	f.last, f.err = w.now(), err
+	w.failed[kind] = f
+}
+
+// failing are the kinds of writes that fail, with since when and why.
+func (w *Writes) failing() map[string]failedWrite {
+	list := map[string]failedWrite{}
+	if w == nil {
+		return list
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for kind, f := range w.failed {
+		if w.now().Sub(f.last) < writeForgotten {
+			list[kind] = f
+		}
+	}
+	return list
+}

@@ -1,0 +1,94 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Condition is how the backups stand by our own tables. It is cheap: no
+// destination is asked.
+type Condition struct {
+	// LastComplete and LastProof are zero where there was none; a proof is a
+	// backup that was read back (parsed or restored) and found good.
+	LastComplete, LastProof time.Time
+	LastBytes               int64 // size of the last complete one
+	// Unfinished names a restore of the site that began and did not succeed.
+	Unfinished string
+	// Scratch are databases and folders of verifications that died.
+	Scratch []string
+}
+
+// Condition looks at the state of backups.
+func (h *Handler) Condition(ctx context.Context) (Condition, error) {
+	var c Condition
+	var complete, proof int64
+	err := h.c.DB.GetContext(ctx, &complete, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backups WHERE status = ?"), string(Complete))
+	if err == nil {
+		err = h.c.DB.GetContext(ctx, &proof, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backup_proofs WHERE ok = 1 AND level IN (?, ?)"), string(LevelParsed), string(LevelRestored))
+	}
+	if err != nil {
+		return c, fmt.Errorf("reading the history of backups: %w", err)
+	}
+	if complete > 0 {
+		if last, err := h.History(ctx, conditionHistory); err == nil {
+			c.LastBytes = lastComplete(last)
+		}
+		c.LastComplete = time.UnixMilli(complete).UTC()
+	}
+	if proof > 0 {
+		c.LastProof = time.UnixMilli(proof).UTC()
+	}
+	if c.Unfinished, err = h.unfinished(ctx); err != nil {
+		return c, err
+	}
+	c.Scratch, err = h.Leftovers(ctx)
+	return c, err
+}
+
+// conditionHistory is how many backups are looked at for the last complete one.
+const conditionHistory = 20
+
+func lastComplete(newestFirst []Report) int64 {
+	for _, r := range newestFirst {
+		if r.Status == Complete {
+			return r.Size
+		}
+	}
+	return 0
+}
+
+// unfinishedRestore names the row of cmsjobs_backup_locks that is there while a
+// restore changes the site, and after one that did not succeed. Nobody waits for
+// it: it never holds anything off.
+const unfinishedRestore = "unfinished restore"
+
+// unfinished names a restore that does not run any more and did not succeed.
+func (h *Handler) unfinished(ctx context.Context) (string, error) {
+	running, err := h.locks.Held(ctx, lockName)
+	if err != nil || running {
+		return "", err // perhaps it is the one that runs
+	}
+	row, err := h.locks.Holder(ctx, unfinishedRestore)
+	if err != nil || row.Purpose == "" {
+		return "", err
+	}
+	return fmt.Sprintf("%s, begun %s,", row.Purpose, row.Started.Format(time.RFC3339)), nil
+}
+
+// beginRestore writes down that the site is being changed; finish says that it
+// is whole again. A restore into another place needs neither.
+func (h *Handler) beginRestore(ctx context.Context, q RestoreRequest) (finish func() error, err error) {
+	if (!q.Database || q.IntoDSN != "") && (!q.Files || q.IntoFolder != "") {
+		return func() error { return nil }, nil
+	}
+	if err := h.locks.Note(ctx, unfinishedRestore, "the restore of "+q.Backup.ID); err != nil {
+		return nil, fmt.Errorf("writing down that the restore begins: %w", err)
+	}
+	return func() error {
+		if err := h.locks.Forget(context.WithoutCancel(ctx), unfinishedRestore); err != nil {
+			return fmt.Errorf("writing down that the restore ended: %w", err)
+		}
+		return nil
+	}, nil
+}

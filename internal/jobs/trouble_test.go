@@ -1,0 +1,92 @@
+package jobs_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+)
+
+// counted is a store that counts claims and failed settlements.
+type counted struct {
+	*sqlstore.Store
+	claims, refused atomic.Int64
+}
+
+func (c *counted) Claim(ctx context.Context, q jobs.ClaimRequest) ([]jobs.Claimed, error) {
+	list, err := c.Store.Claim(ctx, q)
+	if err == nil {
+		c.claims.Add(1)
+	}
+	return list, err
+}
+
+func (c *counted) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, error) {
+	results, err := c.Store.Settle(ctx, ends)
+	if err != nil {
+		c.refused.Add(1)
+	}
+	return results, err
+}
+
+type safeLog struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (l *safeLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Buffer.Write(p)
+}
+
+// TestTroubleIsSaidOnce lets claims work while results cannot be written, as
+// on a full disk: the log says so once, and once that it is over.
+func TestTroubleIsSaidOnce(t *testing.T) {
+	db := jobstest.Migrated(t, jobstest.SQLite)
+	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+		t.Fatal(err)
+	}
+	registry := jobs.NewRegistry()
+	kind := jobs.Kind[map[string]any]{Name: "some.work"}
+	jobs.Handle(registry, kind, func(context.Context, jobs.Job, map[string]any) error { return nil })
+	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry, DefaultQueue: "cmsjobs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Enqueue(t.Context(), jobs.New{Kind: kind.Name}); err != nil {
+		t.Fatal(err)
+	}
+	db.MustExec("ALTER TABLE cmsjobs_runs RENAME TO lost")
+	source, log := &counted{Store: store}, &safeLog{}
+	w, err := jobs.NewWorker(jobs.Config{Source: source, Roster: store, Registry: registry, Now: time.Now, Info: jobs.WorkerInfo{ID: "test"}, Slots: 2, Queues: []string{"cmsjobs"},
+		PollMin: 5 * time.Millisecond, PollMax: 5 * time.Millisecond, StopWhenEmpty: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(t.Context()) }()
+	for deadline := time.Now().Add(time.Minute); source.refused.Load() < 4 || source.claims.Load() < 10; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the worker does not try again")
+		}
+	}
+	db.MustExec("ALTER TABLE lost RENAME TO cmsjobs_runs")
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	text := log.String()
+	for _, line := range []string{"the database does not do what it should", "the database is back"} {
+		if n := strings.Count(text, line); n != 1 {
+			t.Errorf("%d times: %s\n%s", n, line, text)
+		}
+	}
+}
