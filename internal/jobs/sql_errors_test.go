@@ -59,6 +59,14 @@ func (s *site) runs(t *testing.T) {
 	}
 }
 
+// dialect is the engine whose statements an engine takes too.
+func dialect(engine jobstest.Engine) jobstest.Engine {
+	if engine.IsMySQL() {
+		return jobstest.MySQL
+	}
+	return engine
+}
+
 // limited connects as a user who may read and write every table, until told
 // otherwise.
 func (s *site) limited(t *testing.T) (db *sqlx.DB, user string) {
@@ -68,7 +76,7 @@ func (s *site) limited(t *testing.T) (db *sqlx.DB, user string) {
 	ask := map[jobstest.Engine][2]string{
 		jobstest.MySQL:      {"SELECT DATABASE()", "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"},
 		jobstest.PostgreSQL: {"SELECT current_database()", "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"},
-	}[s.Engine]
+	}[dialect(s.Engine)]
 	if err := s.Get(&name, ask[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +84,7 @@ func (s *site) limited(t *testing.T) (db *sqlx.DB, user string) {
 		t.Fatal(err)
 	}
 	user, dsn := name, ""
-	if s.Engine == jobstest.MySQL {
+	if s.Engine.IsMySQL() {
 		user = "'" + name[:12] + "'@'127.0.0.1'"
 		s.MustExec("CREATE USER " + user)
 		dsn = strings.Replace(s.DSN, "root@", name[:12]+"@", 1)
@@ -183,7 +191,7 @@ func TestTroubleOfTheServerIsNoJobsFault(t *testing.T) {
 				if name == "nobody listens" {
 					s.run = func(ctx context.Context) error {
 						_, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: map[jobstest.Engine]string{
-							jobstest.MySQL: "mysql://root@127.0.0.1:1/x", jobstest.PostgreSQL: "postgres://x@127.0.0.1:1/x", jobstest.SQLite: "sqlite:/nowhere/at/all"}[engine]})
+							jobstest.MySQL: "mysql://root@127.0.0.1:1/x", jobstest.PostgreSQL: "postgres://x@127.0.0.1:1/x", jobstest.SQLite: "sqlite:/nowhere/at/all"}[dialect(engine)]})
 						return err
 					}
 				}
@@ -212,7 +220,7 @@ func troubles(engine jobstest.Engine) map[string][]string {
 			"full": signal(1114), "no connection left": signal(1040), "failed over": signal(1836)},
 		jobstest.PostgreSQL: {"read-only": {"BEGIN READ ONLY", "DELETE FROM posts"}, "cut off": {"SELECT pg_terminate_backend(pg_backend_pid())"}, "nobody listens": nil,
 			"full": raise("53100"), "no connection left": raise("53300"), "shut down": raise("57P01")},
-	}[engine]
+	}[dialect(engine)]
 }
 
 // written is a log that may be read while it is written.

@@ -181,8 +181,11 @@ func TestSecretsAreNotDumpedUnlessAskedFor(t *testing.T) {
 			s := newSite(t, engine)
 			tables := plant(s)
 			tools := []string{"own"}
-			if engine == jobstest.MySQL {
+			if engine.IsMySQL() {
 				tools = append(tools, "mysqldump")
+			}
+			if engine == jobstest.MySQL {
+				jobstest.PreferMySQLPrograms(t)
 			}
 			for _, tool := range tools {
 				h := s.handler(t)

@@ -100,7 +100,9 @@ func (p *proving) closeScratch(ctx context.Context) {
 // end drops the scratch database and gives its lease back. One that cannot be
 // dropped is found by a sweep.
 func (s *scratch) end(ctx context.Context) error {
-	if err := s.dropIn(ctx); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout) // the lease ends ctx
+	defer cancel()
+	if err := s.drop(ctx); err != nil {
 		s.lock.Release(ctx)
 		return err
 	}
@@ -132,12 +134,6 @@ func (p *proving) mysqlScratch(ctx context.Context, dsn, name string) (*scratch,
 	p.note("triggers, stored programs and views that call them were left out, as this account may not create them here (log_bin_trust_function_creators)")
 	s.loader.(*dump.Loader).Only(func(part dump.Part, _ []byte) bool { return part == dump.Main })
 	return s, nil
-}
-
-func (s *scratch) dropIn(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
-	defer cancel()
-	return s.drop(ctx)
 }
 
 func mysqlScratch(ctx context.Context, dsn, name string, o dump.LoadOptions) (*scratch, error) {

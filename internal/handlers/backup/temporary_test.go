@@ -16,7 +16,7 @@ import (
 func temporaries(t *testing.T, s *site) (names []string) {
 	t.Helper()
 	switch s.Engine {
-	case jobstest.MySQL:
+	case jobstest.MariaDB, jobstest.MySQL:
 		if err := s.Select(&names, "SELECT schema_name FROM information_schema.schemata WHERE schema_name LIKE 'cmsjobs\\_verify\\_%'"); err != nil {
 			t.Fatal(err)
 		}
