@@ -128,6 +128,7 @@ func (a *app) openDemo(ctx context.Context, site demoSite) (*rooms, error) {
 		{Path: "webhook.allow_private", Value: "127.0.0.0/8", Name: "the demo"},
 		{Path: "webhook.allow_http", Value: "true", Name: "the demo"},
 		{Path: "backup.free_space", Value: "64MiB", Name: "the demo"},
+		{Path: "backup.min_interval", Value: "0s", Name: "the demo"}, // each demo makes its backup, however soon
 	}
 	if a.global.logLevel != "" {
 		flags = append(flags, config.Flag{Path: "log.level", Value: a.global.logLevel, Name: "--log-level"})

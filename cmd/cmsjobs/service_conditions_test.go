@@ -83,7 +83,7 @@ func newConditionsLab(t *testing.T, engine jobstest.Engine) *conditionsLab {
 	l.disk = smallDisk(t)
 	l.openDatabase()
 	l.config = fmt.Sprintf(`http: {public_metrics: true, admin_password: secret}
-queue: {concurrency: 4, poll: 500ms, lease: 30s}
+queue: {concurrency: 4, poll: 500ms, lease: 30s, internal_rows: [cmsjobs.probe]}
 kinds: {cmsjobs.probe: {limit: 1}}
 schedule: {entries: {queue.clean: {enabled: false}}} # it would release the stalled job
 backup: {dir: %q, free_space: 1MiB}

@@ -18,7 +18,7 @@ test("a job is enqueued, found, listed, requeued and deleted", options, async ()
   assert.equal(made.topic, "cache.clear");
   const job = await jobs.get(made.id);
   assert.deepEqual(job.payload, { tags: ["pages"] });
-  assert.equal(job.max_retries, 4);
+  assert.equal(job.max_retries, 0); // cache.clear is tried once: a job may ask for less than its type allows, not for more
   assert.equal(job.detail, "delayed");
   const page = await jobs.list({ topic: "cache.clear", status: "pending", limit: 1 });
   assert.equal(page.limit, 1);
