@@ -228,7 +228,7 @@ func (l *conditionsLab) whileWorking() []provocation {
 		}, restore: func() { l.exec("DELETE FROM cmsjobs_runs") }},
 		{name: conditions.JobOverdue, provoke: func() {
 			for range 2 { // one runs, the limit of its type keeps the other waiting
-				l.job("cmsjobs", `{"type":"cmsjobs.probe","data":{"sleep":"30m"}}`, 0, nil)
+				l.job("cmsjobs", `{"type":"cmsjobs.probe","data":{"sleep":"230s"}}`, 0, nil)
 			}
 		}, restore: func() { l.web.command("jobs", "cancel", "--kind", "cmsjobs.probe", "--yes") }},
 		{name: conditions.PHPWorker, provoke: func() {
