@@ -32,7 +32,7 @@ func TestConditionsAreSeenEverywhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts and kills services")
 	}
-	for _, engine := range []jobstest.Engine{jobstest.SQLite, jobstest.MariaDB} {
+	for _, engine := range []jobstest.Engine{jobstest.SQLite, jobstest.MySQL} {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
 			l := newConditionsLab(t, engine)
@@ -45,7 +45,7 @@ func TestConditionsAreSeenEverywhere(t *testing.T) {
 			}
 			for _, name := range conditions.Names() {
 				onServer := name == conditions.DatabaseDown || name == conditions.DatabaseReadOnly // a file has no server
-				if !slices.Contains(provoked, name) && (engine == jobstest.MariaDB || !onServer) {
+				if !slices.Contains(provoked, name) && (engine == jobstest.MySQL || !onServer) {
 					t.Errorf("nothing provokes %s", name)
 				}
 			}
@@ -67,7 +67,7 @@ type conditionsLab struct {
 	t         *testing.T
 	engine    jobstest.Engine
 	db        *jobstest.Database
-	server    *jobstest.Server // its own MariaDB
+	server    *jobstest.Server // its own MySQL
 	disk      string           // a small disk of its own: backups go there
 	temporary string
 	config    string
@@ -122,7 +122,7 @@ func (l *conditionsLab) openDatabase() {
 		path, _, _ := strings.Cut(strings.TrimPrefix(l.db.DSN, "file:"), "?")
 		l.flag = "--dsn=sqlite:" + path
 	} else {
-		l.server = jobstest.OwnMariaDB(l.t)
+		l.server = jobstest.OwnMySQL(l.t)
 		root := l.server.RootMySQL(l.t)
 		for _, statement := range []string{"CREATE DATABASE site", "CREATE USER cms@'%' IDENTIFIED BY 'cms'", "GRANT ALL ON site.* TO cms@'%'", "GRANT ALL ON `cmsjobs\\_verify\\_%`.* TO cms@'%'"} {
 			if _, err := root.Exec(statement); err != nil {

@@ -71,7 +71,7 @@ func (r *rooms) storedFigures(ctx context.Context) (web.StoredFigures, error) {
 		return f, err
 	}
 	b, err := r.handlers.backup.Condition(ctx)
-	f.Backups, f.BackedUp, f.Verified, f.BackupBytes = true, b.LastComplete, b.LastProof, b.LastBytes
+	f.Backups, f.BackedUp, f.Verified, f.BackupBytes, f.ProofFailed = true, b.LastComplete, b.LastProof, b.LastBytes, b.ProofFailed
 	return f, err
 }
 

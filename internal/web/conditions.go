@@ -52,6 +52,7 @@ type StoredFigures struct {
 	Backups            bool
 	BackedUp, Verified time.Time
 	BackupBytes        int64
+	ProofFailed        bool // the newest verification
 }
 
 func (s *Server) conditions(ctx context.Context) []Condition {
@@ -108,7 +109,7 @@ func (s *Server) ready(c echo.Context) error {
 type conditionCollector struct {
 	cfg                                              Config
 	condition, workers, schedulers, circuit, success *prometheus.Desc
-	backedUp, verified, backupBytes                  *prometheus.Desc
+	backedUp, verified, backupBytes, proofFailed     *prometheus.Desc
 }
 
 func newConditionCollector(cfg Config) *conditionCollector {
@@ -123,12 +124,13 @@ func newConditionCollector(cfg Config) *conditionCollector {
 		success:     desc("schedule_last_success_timestamp_seconds", "When a schedule entry's job last completed; 0 when it never did.", "schedule"),
 		backedUp:    desc("backup_last_success_timestamp_seconds", "When the last complete backup ended; 0 when there was none."),
 		verified:    desc("backup_last_verified_timestamp_seconds", "When a backup was last verified; 0 when none was."),
-		backupBytes: desc("backup_bytes", "Size of the last complete backup.")}
+		backupBytes: desc("backup_bytes", "Size of the last complete backup."),
+		proofFailed: desc("backup_last_proof_failed", "1 when the newest verification of a backup found it bad.")}
 }
 
 // Describe implements prometheus.Collector.
 func (k *conditionCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{k.condition, k.workers, k.schedulers, k.circuit, k.success, k.backedUp, k.verified, k.backupBytes} {
+	for _, d := range []*prometheus.Desc{k.condition, k.workers, k.schedulers, k.circuit, k.success, k.backedUp, k.verified, k.backupBytes, k.proofFailed} {
 		ch <- d
 	}
 }
@@ -165,6 +167,7 @@ func (k *conditionCollector) collectStored(gauge func(*prometheus.Desc, float64,
 		gauge(k.backedUp, unixOrZero(f.BackedUp))
 		gauge(k.verified, unixOrZero(f.Verified))
 		gauge(k.backupBytes, float64(f.BackupBytes))
+		gauge(k.proofFailed, map[bool]float64{true: 1}[f.ProofFailed])
 	}
 	for dependency, open := range f.Circuits {
 		gauge(k.circuit, map[bool]float64{true: 1}[open], dependency)

@@ -97,7 +97,6 @@ var wordsEN = map[string]string{
 	"verdict.breaker":               "“%s” does not answer; its jobs wait until it does.",
 	"verdict.missed":                "The schedule “%s” missed its last tick.",
 	"verdict.nobackup":              "No complete backup yet.",
-	"verdict.oldbackup":             "The last complete backup is %s old.",
 	"overview.title":                "Overview",
 	"overview.delayed":              "%s of them delayed",
 	"overview.slots":                "%d of %d slots, workers: %d",

@@ -13,6 +13,7 @@ type Condition struct {
 	// backup that was read back (parsed or restored) and found good.
 	LastComplete, LastProof time.Time
 	LastBytes               int64 // size of the last complete one
+	ProofFailed             bool  // the newest proof found its backup bad
 	// Unfinished names a restore of the site that began and did not succeed.
 	Unfinished string
 	// Scratch are databases and folders of verifications that died.
@@ -26,6 +27,10 @@ func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 	err := h.c.DB.GetContext(ctx, &complete, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backups WHERE status = ?"), string(Complete))
 	if err == nil {
 		err = h.c.DB.GetContext(ctx, &proof, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backup_proofs WHERE ok = 1 AND level IN (?, ?)"), string(LevelParsed), string(LevelRestored))
+	}
+	if err == nil {
+		err = h.c.DB.GetContext(ctx, &c.ProofFailed, "SELECT EXISTS (SELECT 1 FROM cmsjobs_backup_proofs WHERE ok = 0 AND conclusive = 1 AND finished_at = "+
+			"(SELECT MAX(finished_at) FROM cmsjobs_backup_proofs WHERE conclusive = 1))")
 	}
 	if err != nil {
 		return c, fmt.Errorf("reading the history of backups: %w", err)

@@ -135,6 +135,7 @@ func TestABackupWhoseProofFailedIsNotComplete(t *testing.T) {
 	}
 	theSidecarKnows(t, s, h, b)
 	// A proof that succeeds makes it complete again.
+	s.clock.now = s.clock.now.Add(time.Minute)
 	if _, err := h.Verify(t.Context(), b, LevelBytes, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -97,6 +97,7 @@ read -r keep; if [ "$keep" != keep ]; then kill -9 $pid 2>/dev/null; wait $pid 2
 
 // Start starts the server and waits until it answers.
 func (s *Server) Start() error {
+	_ = os.Remove(filepath.Join(s.Dir, "s.sock.lock")) // a killed MySQL leaves it, and its process id may be another's
 	s.cmd = exec.Command("/bin/sh", append([]string{"-c", supervise, "sh", s.Dir}, s.args...)...)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.owner, Setpgid: true}
 	s.cmd.Dir = s.Dir

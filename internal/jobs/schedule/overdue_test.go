@@ -28,7 +28,7 @@ func TestAnEntryIsOverdueUntilItsTickIsTaken(t *testing.T) {
 				t.Fatal(err)
 			}
 			work := jobs.New{Kind: "some.work"}
-			s, err := schedule.New(schedule.Config{Ticker: store, Newest: store.NewestTicks, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil },
+			s, err := schedule.New(schedule.Config{Ticker: store, Edits: store, Newest: store.NewestTicks, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil },
 				Entries: []schedule.Entry{{Name: "nightly", Cron: "0 3 * * *", Job: work}, {Name: "new", Cron: "0 3 * * *", Job: work}, {Name: "paused", Cron: "0 3 * * *", Job: work, Paused: true}}})
 			if err != nil {
 				t.Fatal(err)

@@ -62,7 +62,11 @@ func TestBacklogsAreSeenAtBothEnds(t *testing.T) {
 
 // TestAReadOnlyServerIsCalledSo: the driver alone says "bad connection".
 func TestAReadOnlyServerIsCalledSo(t *testing.T) {
-	server := jobstest.OwnMariaDB(t)
+	jobstest.EachMySQL(t, testAReadOnlyServerIsCalledSo)
+}
+
+func testAReadOnlyServerIsCalledSo(t *testing.T, engine jobstest.Engine) {
+	server := jobstest.Own(t, engine)
 	root := server.RootMySQL(t)
 	for _, statement := range []string{"CREATE DATABASE site", "CREATE TABLE site.t (a INT) ENGINE=InnoDB", "CREATE USER cms@'%' IDENTIFIED BY 'cms'", "GRANT ALL ON site.* TO cms@'%'"} {
 		if _, err := root.Exec(statement); err != nil {
