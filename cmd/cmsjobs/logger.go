@@ -2,6 +2,9 @@ package main
 
 import (
 	"log/slog"
+	"math"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -19,7 +22,40 @@ func (a *app) logger(c config.Log) *slog.Logger {
 	}
 	switch {
 	case c.Format == "json", c.Format == "auto" && !a.attended:
-		return slog.New(redact.Handler(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level})))
+		return slog.New(redact.Handler(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level, ReplaceAttr: attribute})))
 	}
-	return slog.New(redact.Handler(tint.NewTextHandler(a.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !a.attended})))
+	plain := !a.attended || os.Getenv("NO_COLOR") != "" // no-color.org: any value that is not empty
+	return slog.New(redact.Handler(tint.NewTextHandler(a.err,
+		&tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: plain, ReplaceAttr: attribute})))
+}
+
+// attribute writes durations in milliseconds, with the unit in the key, and
+// keeps every value on one line.
+func attribute(_ []string, a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
+	case slog.KindDuration:
+		ms := float64(a.Value.Duration()) / float64(time.Millisecond)
+		return slog.Float64(a.Key+"_ms", math.Round(ms*1000)/1000)
+	case slog.KindString:
+		return slog.String(a.Key, oneLine(a.Value.String()))
+	case slog.KindAny:
+		if err, is := a.Value.Any().(error); is && err != nil {
+			return slog.String(a.Key, oneLine(err.Error()))
+		}
+	}
+	return a
+}
+
+// oneLine joins the lines of a text, as of several errors, by semicolons.
+func oneLine(text string) string {
+	if !strings.ContainsAny(text, "\r\n") {
+		return text
+	}
+	var lines []string
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
 }
