@@ -43,6 +43,10 @@ type Sources struct {
 // Environment is the process's environment, for Sources.
 func Environment() []string { return os.Environ() }
 
+// NoColor says that the environment wants no colours (no-color.org): any value
+// of NO_COLOR that is not empty.
+func NoColor() bool { return os.Getenv("NO_COLOR") != "" }
+
 // Loaded is a configuration together with where its values came from.
 type Loaded struct {
 	Config

@@ -3,7 +3,6 @@ package main
 import (
 	"log/slog"
 	"math"
-	"os"
 	"strings"
 	"time"
 
@@ -24,7 +23,7 @@ func (a *app) logger(c config.Log) *slog.Logger {
 	case c.Format == "json", c.Format == "auto" && !a.attended:
 		return slog.New(redact.Handler(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level, ReplaceAttr: attribute})))
 	}
-	plain := !a.attended || os.Getenv("NO_COLOR") != "" // no-color.org: any value that is not empty
+	plain := !a.attended || config.NoColor()
 	return slog.New(redact.Handler(tint.NewTextHandler(a.err,
 		&tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: plain, ReplaceAttr: attribute})))
 }
