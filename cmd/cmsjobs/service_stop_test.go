@@ -205,7 +205,8 @@ func stopInTrouble(t *testing.T, command string, grace time.Duration, running in
 			VALUES ('cmsjobs', '{"type":"cmsjobs.probe","sleep":"60s"}', 0, 0, 0)`)
 	}
 	s := newService(t, "", "--dsn", server.MySQLDSN("cms"))
-	s.cmd.Args = append(s.cmd.Args[:len(s.cmd.Args)-1], command, "-n", "4", "--grace", grace.String())
+	s.cmd.Args = append(s.cmd.Args[:len(s.cmd.Args)-1], command, "-n", "4", "--grace", grace.String(),
+		"--set", "queue.internal_rows=cmsjobs.probe") // rows may make the jobs that sleep
 	s.launch()
 	await(t, "the worker", func() bool {
 		var workers, taken int
