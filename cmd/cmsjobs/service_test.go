@@ -27,6 +27,7 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "cmsjobs")
+	builtBinary = path // here, once: services are started side by side
 	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
 		return path, fmt.Errorf("building: %w\n%s", err, out)
 	}
@@ -74,7 +75,6 @@ func newService(t *testing.T, config string, flags ...string) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	builtBinary = path
 	file := filepath.Join(t.TempDir(), "cmsjobs.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)

@@ -61,7 +61,6 @@ func TestTheProgramRendersOnePicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	builtBinary = program
 	far := apart.Renderer{Command: []string{program, "media", "render"}, Memory: 256 << 20, Time: time.Minute}
 	result, err := far.Render(context.Background(), picture.Maker{Limits: picture.DefaultLimits()}, animation.Bytes(), []picture.Spec{{Width: 40, Height: 30}})
 	if err != nil || len(result.Renditions) != 1 || result.Renditions[0].Frames != 2 {
