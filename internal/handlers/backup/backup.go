@@ -71,8 +71,6 @@ type Config struct {
 	Options Options
 	// Finished is told about every backup that ended; nil is nobody.
 	Finished func(context.Context, Report)
-	// Proved is told about every proof that ended, of a new backup too; nil is nobody.
-	Proved func(context.Context, Proof)
 	// Watched is told what backup.monitor saw; nil is nobody.
 	Watched func(context.Context, Watched)
 	// Working is called when a backup, a proof or a restore begins, and what it

@@ -111,9 +111,6 @@ func (h *Handler) Verify(ctx context.Context, b Stored, level Level, progress fu
 	if err != nil && !errors.Is(err, ErrUnproven) {
 		p.problem("%v", err)
 	}
-	if h.c.Proved != nil {
-		h.c.Proved(context.WithoutCancel(ctx), p.proof)
-	}
 	switch {
 	case p.proof.Unfinished:
 		err = fmt.Errorf("%w: %s at %s: %s", errUnfinished, b.ID, b.Destination, strings.Join(p.proof.Problems, "; "))
