@@ -38,6 +38,9 @@ func payloadOf(kind string) string {
 	return `{"n":1}`
 }
 
+// A desk that no longer fits what the pages ask for would answer 404 unseen.
+var _ web.Restorer = desk{}
+
 // desk stands for rooms that enqueue: mail, webhooks, media, backups.
 type desk struct {
 	*house
@@ -62,7 +65,9 @@ func (d desk) Regenerate(ctx context.Context, _ bool) (int, error) {
 	_, err := d.put(ctx, "media.processImage")
 	return 1, err
 }
-func (d desk) RestoreBackup(ctx context.Context, _ string, _ web.RestorePart, _ string) (jobs.Receipt, error) {
+func (d desk) RestoreBackup(
+	ctx context.Context, _ string, _ web.RestorePart, _ string, _ web.RestoreAllowance,
+) (jobs.Receipt, error) {
 	return d.put(ctx, "backup.restore")
 }
 
