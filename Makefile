@@ -8,7 +8,7 @@ PACKAGES ?= ./...
 MODULES := bench docs/screenshots
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-go arm golden fuzz mutants verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-go arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -76,6 +76,9 @@ fuzz: ## fuzz what reads foreign bytes, FUZZTIME each
 
 mutants: bench-programs ## take out each guard of a promise and see its test fail, into docs/reliability.md (half an hour; ONLY=P5 tries some)
 	bin/bench/mutants -page docs/reliability.md $(if $(ONLY),-only "$(ONLY)")
+
+structure: ## print the figures of the code's structure: sizes, complexity, arrows between files
+	cd bench && go run ./structure -dir ..
 
 verify: ## the demo as a test: every job once, its outcome in the exit code
 	@set -euo pipefail; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; go run ./cmd/cmsjobs demo --once --dir "$$dir/site"; \
