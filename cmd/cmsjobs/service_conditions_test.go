@@ -72,7 +72,6 @@ type conditionsLab struct {
 	temporary string
 	config    string
 	flag      string
-	env       []string
 	web, back *service
 	told      *listener
 }

@@ -217,10 +217,10 @@ func (h *Handler) unfit(all []Stored, w Wanted) string {
 	}
 	var failed, partial, other int
 	for _, b := range all {
-		switch {
-		case b.Status == Failed:
+		switch b.Status {
+		case Failed:
 			failed++
-		case b.Status == Partial:
+		case Partial:
 			partial++
 		default:
 			other++

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -18,8 +17,6 @@ const insertSize = 1 << 20
 // savepoint lets a table's metadata lock go once it is read: the site may
 // alter a table while others are still being dumped.
 const savepoint = "cmsjobs_dump"
-
-var autoIncrement = regexp.MustCompile(` AUTO_INCREMENT=\d+`)
 
 func (d *dumper) table(ctx context.Context, t tableInfo) error {
 	if _, err := d.conn.ExecContext(ctx, "SAVEPOINT "+savepoint); err != nil {

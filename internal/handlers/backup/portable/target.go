@@ -73,7 +73,7 @@ func column(ctx context.Context, db *sql.DB, query string) ([]string, error) {
 }
 
 var (
-	everywhere = regexp.MustCompile("^GRANT (.+?) ON \\*\\.\\* TO ")
+	everywhere = regexp.MustCompile(`^GRANT (.+?) ON \*\.\* TO `)
 	roleGrant  = regexp.MustCompile("^GRANT [`'\"]")
 )
 
