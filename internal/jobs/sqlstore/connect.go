@@ -140,7 +140,11 @@ func openMySQL(c *mysql.Config, o ConnectOptions) (*sqlx.DB, string, error) {
 	if err != nil {
 		return nil, "", errors.New("the database's DSN is refused by the driver: check host, port and tls")
 	}
-	return sqlx.NewDb(sql.OpenDB(readCommitted{connector}), "mysql"), fmt.Sprintf("%s as %s", c.Addr, c.User), nil
+	packets, err := newPackets(c)
+	if err != nil {
+		return nil, "", errors.New("the database's DSN is refused by the driver: check host, port and tls")
+	}
+	return sqlx.NewDb(sql.OpenDB(packetConnector{readCommitted{connector}, packets}), "mysql"), fmt.Sprintf("%s as %s", c.Addr, c.User), nil
 }
 
 func openPostgres(dsn string, o ConnectOptions) (*sqlx.DB, string, error) {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Most lines of a batch differ in a few values only. MariaDB then reads those
+// Most lines of a batch differ in a few values only. MariaDB or MySQL then reads those
 // out of one JSON text and repeats the others: a statement of half the length,
 // which it takes in two thirds of the time that VALUES take.
 
@@ -20,8 +20,8 @@ type sharedRun struct {
 // fewAlike are too few lines for a JSON text of their own.
 const fewAlike = 8
 
-// linesOnMariaDB are the INSERTs of many lines. now is SQL.
-func (s *Store) linesOnMariaDB(lines []runLine, now string) (statements []string, args []any) {
+// fewInsertions are the INSERTs of many lines. now is SQL.
+func (s *Store) fewInsertions(lines []runLine, now string) (statements []string, args []any) {
 	if !s.jsonTable || len(lines) < fewAlike {
 		statement, args := s.insertion(lines, now)
 		return []string{statement}, args
@@ -115,7 +115,8 @@ func appendQuoted(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// probeJSONTable asks a MariaDB whether it has JSON_TABLE: 10.6 and later do.
+// probeJSONTable asks whether the server has JSON_TABLE: MariaDB 10.6, MySQL 8.0
+// and later do.
 func (s *Store) probeJSONTable(ctx context.Context) {
 	var n int
 	_, err := s.one(ctx, s.db, []any{&n}, "SELECT j FROM JSON_TABLE('[[1]]', '$[*]' COLUMNS (j BIGINT PATH '$[0]')) t")
