@@ -29,7 +29,7 @@ type packets struct {
 var errUnsent = errors.New("the statements were not sent in one packet")
 
 // errNoPackets says that it is so for good.
-var errNoPackets = errors.New("the server takes no packets of several statements")
+var errNoPackets = errors.New("this database gets no packets of several statements")
 
 // errShortPacket says that a packet's guard found fewer rows than it wants.
 var errShortPacket = errors.New("the guard of a packet stopped it")
@@ -71,7 +71,7 @@ func (p *packets) send(ctx context.Context, db *sqlx.DB, statements []string, ar
 	}
 	defer p.sending.Unlock()
 	if err := p.probe(ctx, db); err != nil {
-		return nil, errors.Join(errUnsent, err)
+		return nil, errors.Join(errUnsent, err) // nothing of the caller's was sent
 	}
 	return p.run(ctx, statements, args)
 }
@@ -87,7 +87,11 @@ func (p *packets) probe(ctx context.Context, db *sqlx.DB) error {
 	}
 	if p.limit == 0 {
 		p.limit = db.Stats().MaxOpenConnections
-		db.SetMaxOpenConns(max(p.limit-1, min(p.limit, 2)))
+		if p.limit == 1 || p.limit == 2 { // none can be spared
+			p.probed, p.refused = true, true
+			return errNoPackets
+		}
+		db.SetMaxOpenConns(max(p.limit-1, 0))
 	}
 	_, held := p.run(ctx, []string{"START TRANSACTION", guard("@held", "1", 0), "COMMIT"}, nil)
 	if class := Classify(held); class != Other && class != NotDatabase {
