@@ -46,7 +46,7 @@ func TestJSONWritesWhatValuesWrite(t *testing.T) {
 func testJSONWritesWhatValuesWrite(t *testing.T, engine jobstest.Engine) {
 	v := variant{engine: engine, layout: Stock, mode: Skip}
 	f := v.fixture(t, v.database(t))
-	if !f.jsonTable {
+	if f.probeJSONTable(bg); !f.jsonTable { // on MySQL, too, which has it and gets VALUES
 		t.Skip("this server has no JSON_TABLE")
 	}
 	f.settle(f.mixedEnds()...)
