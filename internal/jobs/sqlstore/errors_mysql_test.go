@@ -88,7 +88,9 @@ func TestARefusedLoginSaysWhatMendsIt(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
 		server := jobstest.Own(t, engine)
 		root := server.RootMySQL(t)
-		dsn := func(user string) string { return fmt.Sprintf("mysql://%s:s3cret@127.0.0.1:%d/mysql", user, server.Port) }
+		dsn := func(user string) string {
+			return fmt.Sprintf("mysql://%s:s3cret@127.0.0.1:%d/mysql", user, server.Port)
+		}
 		for i, c := range []struct{ account, want, mend string }{
 			{"PASSWORD EXPIRE", "password has expired", "ALTER USER %s PASSWORD EXPIRE NEVER"},
 			{"ACCOUNT LOCK", "account is locked", "ALTER USER %s ACCOUNT UNLOCK"},
