@@ -24,7 +24,8 @@ type ConnectOptions struct {
 	// or go-sql-driver's own user:pass@tcp(host:3306)/db.
 	DSN string
 	// MaxConnections at once: 16. One of them is always left for heartbeats and
-	// renewals, as a full pool waits.
+	// renewals, as a full pool waits. On MySQL one more of them is kept for
+	// settlements, where there are three or more (packets.go).
 	MaxConnections int
 	// TimeZone of the session: +00:00. It matters for tables whose times are wall
 	// clocks; then it must be the zone of whoever else writes them.
