@@ -20,6 +20,7 @@ type Proxy struct {
 	swallow   atomic.Bool
 	refuse    atomic.Bool
 	delay     atomic.Int64
+	commands  atomic.Int64
 	mu        sync.Mutex
 	conns     map[net.Conn]struct{}
 	cuts      int
@@ -59,8 +60,8 @@ func (p *Proxy) accept() {
 			continue
 		}
 		p.keep(client, server)
-		go p.pipe(client, server)
-		go p.pipe(server, client)
+		go p.pipe(client, server, (&commands{seen: &p.commands}).read)
+		go p.pipe(server, client, func([]byte) {})
 	}
 }
 
@@ -72,10 +73,11 @@ func (p *Proxy) keep(conns ...net.Conn) {
 	}
 }
 
-func (p *Proxy) pipe(from, to net.Conn) {
+func (p *Proxy) pipe(from, to net.Conn, look func([]byte)) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
+		look(buffer[:n])
 		if n > 0 && !p.swallow.Load() {
 			if d := p.delay.Load(); d > 0 {
 				time.Sleep(time.Duration(d))
@@ -118,3 +120,32 @@ func (p *Proxy) Refuse(yes bool) { p.refuse.Store(yes) }
 
 // Slow makes every packet wait d in each direction; 0 heals the network.
 func (p *Proxy) Slow(d time.Duration) { p.delay.Store(int64(d)) }
+
+// Commands is how many commands of MySQL's protocol clients have sent through the
+// proxy; each waits for its answer, so they are round trips. Logging in is none.
+func (p *Proxy) Commands() int64 { return p.commands.Load() }
+
+// commands counts packets that begin an exchange: their number in it is 0.
+type commands struct {
+	seen   *atomic.Int64
+	header []byte
+	left   int // of the packet's body
+}
+
+func (c *commands) read(b []byte) {
+	for len(b) > 0 {
+		if c.left > 0 {
+			n := min(c.left, len(b))
+			c.left, b = c.left-n, b[n:]
+			continue
+		}
+		c.header, b = append(c.header, b[0]), b[1:]
+		if len(c.header) == 4 {
+			c.left = int(c.header[0]) | int(c.header[1])<<8 | int(c.header[2])<<16
+			if c.header[3] == 0 {
+				c.seen.Add(1)
+			}
+			c.header = c.header[:0]
+		}
+	}
+}

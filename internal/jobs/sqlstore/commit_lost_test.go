@@ -159,7 +159,25 @@ func (f *fixture) losingStore() *losing {
 	db := sqlx.NewDb(sql.OpenDB(l), f.db.DriverName())
 	f.t.Cleanup(func() { db.Close() })
 	f.Store = open1(f.t, &jobstest.Database{DB: db}, Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
+	if f.v.engine == jobstest.MySQL {
+		f.packets, f.txOptions = losingPackets{packetsOf(f.db.DB), l}, nil
+		f.oneStatement.Store(true)
+	}
 	return l
+}
+
+// losingPackets lose a packet, or its answer.
+type losingPackets struct {
+	*packets
+	l *losing
+}
+
+func (p losingPackets) send(ctx context.Context, db *sqlx.DB, statements []string, args []any) (found []int64, err error) {
+	err = p.l.write(func() error {
+		found, err = p.packets.send(ctx, db, statements, args)
+		return err
+	})
+	return found, err
 }
 
 // Whatever becomes of a COMMIT whose answer does not come, a claim charges no

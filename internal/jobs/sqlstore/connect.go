@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/jmoiron/sqlx"
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -25,7 +24,8 @@ type ConnectOptions struct {
 	// or go-sql-driver's own user:pass@tcp(host:3306)/db.
 	DSN string
 	// MaxConnections at once: 16. One of them is always left for heartbeats and
-	// renewals, as a full pool waits.
+	// renewals, as a full pool waits. On MySQL one more of them is kept for
+	// settlements, where there are three or more (packets.go).
 	MaxConnections int
 	// TimeZone of the session: +00:00. It matters for tables whose times are wall
 	// clocks; then it must be the zone of whoever else writes them.
@@ -140,7 +140,11 @@ func openMySQL(c *mysql.Config, o ConnectOptions) (*sqlx.DB, string, error) {
 	if err != nil {
 		return nil, "", errors.New("the database's DSN is refused by the driver: check host, port and tls")
 	}
-	return sqlx.NewDb(sql.OpenDB(readCommitted{connector}), "mysql"), fmt.Sprintf("%s as %s", c.Addr, c.User), nil
+	packets, err := newPackets(c)
+	if err != nil {
+		return nil, "", errors.New("the database's DSN is refused by the driver: check host, port and tls")
+	}
+	return sqlx.NewDb(sql.OpenDB(packetConnector{readCommitted{connector}, packets}), "mysql"), fmt.Sprintf("%s as %s", c.Addr, c.User), nil
 }
 
 func openPostgres(dsn string, o ConnectOptions) (*sqlx.DB, string, error) {
@@ -193,56 +197,4 @@ func openSQLite(path string) (*sqlx.DB, string, error) {
 		return nil, "", fmt.Errorf("opening %s: %w", file, err)
 	}
 	return db, file, nil
-}
-
-// explain adds to an error of the database what a person can do about it.
-func explain(doing string, err error) error {
-	var my *mysql.MySQLError
-	var pg *pgconn.PgError
-	hint := ""
-	switch {
-	case errors.As(err, &my):
-		hint = map[uint16]string{
-			1045: "the server refuses the user or the password: check them, and that the user may log in from this host",
-			1698: "the server refuses the user: it may log in through the UNIX socket only",
-			1044: "the user has no right to this database: GRANT SELECT, INSERT, UPDATE, DELETE on it",
-			1049: "there is no such database on this server: check its name",
-			1142: "the user lacks a right on this table: GRANT it",
-			1040: "the server has no connection left: raise max_connections or lower the number of workers",
-		}[my.Number]
-	case errors.As(err, &pg):
-		hint = map[string]string{
-			"28P01": "the server refuses the user or the password: check them",
-			"28000": "the server refuses the user from this host: see pg_hba.conf",
-			"3D000": "there is no such database on this server: check its name",
-			"42501": "the user lacks a right on this table: GRANT it",
-			"53300": "the server has no connection left: raise max_connections or lower the number of workers",
-		}[pg.Code]
-	default:
-		hint = explainNetwork(err)
-	}
-	if hint == "" {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return fmt.Errorf("%s: %s: %w", doing, hint, err)
-}
-
-func explainNetwork(err error) string {
-	var dns *net.DNSError
-	var network net.Error
-	switch text := err.Error(); {
-	case errors.As(err, &dns):
-		return "the host's name is not known: check it"
-	case strings.Contains(text, "connection refused"):
-		return "nobody listens there: is the server running, and are host and port right?"
-	case strings.Contains(text, "no such file or directory"):
-		return "there is no such file or socket: check the path"
-	case strings.Contains(text, "unable to open database file"):
-		return "the file cannot be opened: check the path and its folder's rights"
-	case strings.Contains(text, "not a database"):
-		return "the file is no SQLite database: check the path"
-	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded):
-		return "the server does not answer: is a firewall between?"
-	}
-	return ""
 }

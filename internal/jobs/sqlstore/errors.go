@@ -65,15 +65,17 @@ func (c Class) server() bool {
 func (c Class) unclear() bool { return c == Unknown || c == TooSlow }
 
 // mysqlClasses are the server's and client's error numbers
-// (https://mariadb.com/kb/en/mariadb-error-code-reference/; 8022 and 9007 are TiDB's).
+// (https://dev.mysql.com/doc/mysql-errors/9.7/en/server-error-reference.html,
+// https://mariadb.com/kb/en/mariadb-error-code-reference/; 8022 and 9007 are TiDB's).
 var mysqlClasses = map[Class][]uint16{
-	RetryTransaction: {1213, 1205, 1020, 1047, 8022, 9007},
-	Unknown:          {2006, 2013, 1927, 1053, 1317, 1158, 1159, 1160, 1161},
-	Elsewhere:        {1290, 1792, 1836, 1129, 1040, 1203, 1226},
-	JobsFault:        {1264, 1366, 1406, 1292, 1153, 3140, 1300, 3819, 4025},
-	StopClaiming:     {1114, 1021, 28, 1045, 1049, 1698},
-	Schema:           {1044, 1142, 1143, 1146, 1054, 1227, 1356, 1370, 167, 1467},
-	TooSlow:          {1969, 3024},
+	RetryTransaction: {1213, 1205, 1020, 1047, 3100, 3101, 8022, 9007},             // 3100, 3101: a group's members disagree
+	Unknown:          {2006, 2013, 1927, 1053, 1317, 1158, 1159, 1160, 1161, 4031}, // 4031: idle for too long
+	Elsewhere:        {1290, 1792, 1836, 1129, 1040, 1203, 1226, 3032, 3168},       // 3032: offline mode
+	JobsFault:        {1264, 1366, 1406, 1292, 1153, 3140, 3141, 3143, 3144, 1300, 3819, 4025},
+	// A full or broken disk, and logins: wrong, socket only, no TLS, expired, locked.
+	StopClaiming: {1114, 1021, 28, 1026, 1030, 3675, 1045, 1049, 1698, 3159, 1820, 1862, 3118, 4151},
+	Schema:       {1044, 1142, 1143, 1146, 1054, 1227, 1356, 1370, 167, 1467},
+	TooSlow:      {1969, 3024},
 }
 
 // postgresClasses are SQLSTATEs, or their first two characters
@@ -218,7 +220,9 @@ func SaysFull(err error) bool {
 	var lite *sqlite.Error
 	switch {
 	case errors.As(err, &my):
-		return my.Number == 1114 || my.Number == 1021 || my.Number == 28
+		// 1030 and 1026 are any error of a file, and name it.
+		return slices.Contains([]uint16{1114, 1021, 28, 3675}, my.Number) ||
+			my.Number == 1030 && strings.Contains(my.Message, "error 28") || my.Number == 1026 && strings.Contains(my.Message, "errno: 28")
 	case errors.As(err, &pg):
 		return pg.Code == "53100"
 	case errors.As(err, &lite):

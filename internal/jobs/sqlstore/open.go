@@ -38,6 +38,7 @@ type Store struct {
 	places   map[string]int  // kinds whose permit rows were made
 
 	oneStatement atomic.Bool // see settle_plain.go
+	packets      sender      // nil where the server gets none
 	jsonTable    bool        // see runtable.go
 	asked        atomic.Int64
 
@@ -124,7 +125,8 @@ func (s *Store) readServer(ctx context.Context) error {
 			return explain("asking SQLite for its version", err)
 		}
 	}
-	s.oneStatement.Store(s.takesOneStatement())
+	s.choosePackets()
+	s.oneStatement.Store(s.packets != nil || s.takesOneStatement())
 	if s.d.name == "mysql" && s.takesOneStatement() {
 		s.probeJSONTable(ctx)
 	}

@@ -46,7 +46,7 @@ func TestJSONWritesWhatValuesWrite(t *testing.T) {
 func testJSONWritesWhatValuesWrite(t *testing.T, engine jobstest.Engine) {
 	v := variant{engine: engine, layout: Stock, mode: Skip}
 	f := v.fixture(t, v.database(t))
-	if !f.jsonTable {
+	if f.probeJSONTable(bg); !f.jsonTable { // on MySQL, too, which has it and gets VALUES
 		t.Skip("this server has no JSON_TABLE")
 	}
 	f.settle(f.mixedEnds()...)
@@ -59,7 +59,7 @@ func testJSONWritesWhatValuesWrite(t *testing.T, engine jobstest.Engine) {
 		t.Errorf("JSON wrote %d lines\n%q\nVALUES wrote\n%q", len(inJSON), inJSON, inValues)
 	}
 	f.jsonTable = true
-	if statements, _ := f.linesOnMariaDB(make([]runLine, fewAlike), "1"); len(statements) != 1 || !strings.Contains(statements[0], "JSON_TABLE") {
+	if statements, _ := f.fewInsertions(make([]runLine, fewAlike), "1"); len(statements) != 1 || !strings.Contains(statements[0], "JSON_TABLE") {
 		t.Errorf("lines that are alike are written by %q", statements)
 	}
 }

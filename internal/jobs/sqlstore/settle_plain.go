@@ -14,7 +14,8 @@ import (
 // Settling takes six round trips: BEGIN, DELETE, two questions, INSERT, COMMIT.
 // MariaDB and PostgreSQL take the usual case, jobs that are done and leave
 // nothing but their lines of history, as one statement that does the same in
-// the same order: without the leases nothing is written.
+// the same order: without the leases nothing is written. MySQL takes it as
+// several statements in one packet (settle_packet.go).
 
 // plainly makes that statement. ok is false where the ends need more.
 func (s *Store) plainly(ends []ending, n *next) (x plainEnd, ok bool) {
@@ -39,7 +40,7 @@ func (s *Store) plainly(ends []ending, n *next) (x plainEnd, ok bool) {
 	return x, s.fitting(x.lines) == len(x.lines)
 }
 
-// plainEnd is what one statement writes.
+// plainEnd is what one round trip writes.
 type plainEnd struct {
 	drop  *change
 	lines []runLine
@@ -51,9 +52,12 @@ func (s *Store) takesOneStatement() bool {
 	return s.d.name == "postgres" || s.d.name == "mysql" && strings.Contains(s.server, "MariaDB")
 }
 
-// finish writes a plain end and says which rows it settled. MariaDB settles
-// all of them or, with errShort, none; PostgreSQL those whose lease holds.
+// finish writes a plain end and says which rows it settled. MariaDB and MySQL
+// settle all of them or, with errShort, none; PostgreSQL those whose lease holds.
 func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
+	if s.packets != nil {
+		return s.onMySQL(ctx, x)
+	}
 	compound := s.onMariaDB
 	if s.d.name == "postgres" {
 		compound = s.onPostgres
@@ -123,7 +127,7 @@ func (s *Store) onPostgres(x plainEnd) (string, []any) {
 // when it claimed the next one.
 func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 	drop, args := x.drop.statement(s.d)
-	insertions, more := s.linesOnMariaDB(x.lines, "moment")
+	insertions, more := s.fewInsertions(x.lines, "moment")
 	args = append(args, more...)
 	free, _ := s.d.in("job_id", x.drop.ids)
 	taking, answer := "", "SELECT 'settled', 1"

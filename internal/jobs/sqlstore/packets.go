@@ -1,0 +1,186 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+)
+
+// packets sends MySQL several statements in one packet. The server runs them in
+// order and stops at the first that fails. It has a connection of its own, as
+// such a connection must never get a statement that somebody else wrote: on all
+// others a text that smuggles in a second statement is refused.
+type packets struct {
+	db      *sql.DB // of one connection
+	sending sync.Mutex
+	limit   int  // of connections of the database beside; under sending, as the rest
+	probed  bool // the server was asked
+	refused bool // it takes no packets
+}
+
+// errUnsent says that a packet was not sent: the statements may go one by one.
+var errUnsent = errors.New("the statements were not sent in one packet")
+
+// errNoPackets says that it is so for good.
+var errNoPackets = errors.New("this database gets no packets of several statements")
+
+// errShortPacket says that a packet's guard found fewer rows than it wants.
+var errShortPacket = errors.New("the guard of a packet stopped it")
+
+func newPackets(c *mysql.Config) (*packets, error) {
+	c = c.Clone()
+	c.MultiStatements = true
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, err
+	}
+	p := &packets{db: sql.OpenDB(readCommitted{connector})}
+	p.db.SetMaxOpenConns(1)
+	p.db.SetConnMaxLifetime(lifetime)
+	return p, nil
+}
+
+// guard is an assignment that fails unless the statement before it in the packet
+// found n rows; else the variable gets the value. MySQL has no IF outside of
+// stored programs, but exp(9999) fails in every mode.
+func guard(variable, value string, n int) string {
+	return fmt.Sprintf("SET %s = %s + EXP(IF(ROW_COUNT() = %d, 0, 9999)) - 1", variable, value, n)
+}
+
+// guardFailed says that err is a guard's.
+func guardFailed(err error) bool {
+	var my *mysql.MySQLError
+	return errors.As(err, &my) && my.Number == 1690 && strings.Contains(strings.ToLower(my.Message), "row_count")
+}
+
+// send runs statements, one transaction from START TRANSACTION to COMMIT, and
+// says how many rows each found. After an error nothing of it remains, where
+// Classify does not call the error unclear. One packet goes at a time: while
+// it does, errUnsent is the answer to others, as waiting would keep their
+// transactions from being written to the disk together.
+func (p *packets) send(ctx context.Context, db *sqlx.DB, statements []string, args []any) ([]int64, error) {
+	if !p.sending.TryLock() {
+		return nil, errUnsent
+	}
+	defer p.sending.Unlock()
+	if err := p.probe(ctx, db); err != nil {
+		return nil, errors.Join(errUnsent, err) // nothing of the caller's was sent
+	}
+	return p.run(ctx, statements, args)
+}
+
+// probe asks once whether the server, and whatever is between, takes packets and
+// stops at a guard. The packets' connection is one of those that db may have.
+func (p *packets) probe(ctx context.Context, db *sqlx.DB) error {
+	if p.probed {
+		if p.refused {
+			return errNoPackets
+		}
+		return nil
+	}
+	if p.limit == 0 {
+		p.limit = db.Stats().MaxOpenConnections
+		if p.limit == 1 || p.limit == 2 { // none can be spared
+			p.probed, p.refused = true, true
+			return errNoPackets
+		}
+		db.SetMaxOpenConns(max(p.limit-1, 0))
+	}
+	_, held := p.run(ctx, []string{"START TRANSACTION", guard("@held", "1", 0), "COMMIT"}, nil)
+	if class := Classify(held); class != Other && class != NotDatabase {
+		return held // another time
+	}
+	_, short := p.run(ctx, []string{"START TRANSACTION", guard("@held", "1", 1), "COMMIT"}, nil)
+	if class := Classify(short); class != Other && class != NotDatabase {
+		return short
+	}
+	if p.probed = true; held == nil && errors.Is(short, errShortPacket) {
+		return nil
+	}
+	p.refused = true
+	db.SetMaxOpenConns(p.limit)
+	p.db.SetMaxIdleConns(-1) // the connection is not needed any more
+	return errors.Join(errNoPackets, held, short)
+}
+
+func (p *packets) run(ctx context.Context, statements []string, args []any) (found []int64, err error) {
+	conn, err := p.db.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(errUnsent, err)
+	}
+	defer conn.Close()
+	err = conn.Raw(func(raw any) error {
+		c, ok := raw.(mysqlConn)
+		if !ok {
+			return fmt.Errorf("%w: the driver's connection is a %T", errUnsent, raw)
+		}
+		found, err = c.execAll(ctx, statements, args)
+		if err == nil {
+			return nil
+		}
+		// The failed statement left its transaction open.
+		if _, undone := c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK", nil); undone != nil {
+			return errors.Join(err, driver.ErrBadConn)
+		}
+		return err
+	})
+	return found, err
+}
+
+// execAll runs statements in one packet.
+func (c mysqlConn) execAll(ctx context.Context, statements []string, args []any) ([]int64, error) {
+	named := make([]driver.NamedValue, len(args))
+	for i, arg := range args {
+		named[i] = driver.NamedValue{Ordinal: i + 1, Value: arg}
+		if err := c.CheckNamedValue(&named[i]); err != nil {
+			return nil, err
+		}
+	}
+	r, err := c.ExecContext(ctx, strings.Join(statements, "; "), named)
+	switch {
+	case guardFailed(err):
+		return nil, errShortPacket
+	case errors.Is(err, driver.ErrSkip), errors.Is(err, driver.ErrBadConn) && !errors.Is(err, ErrReadOnly):
+		return nil, errors.Join(errUnsent, err) // the driver's words for: not sent
+	case err != nil:
+		return nil, err
+	}
+	all, ok := r.(mysql.Result)
+	if !ok || len(all.AllRowsAffected()) != len(statements) {
+		return nil, mysql.ErrInvalidConn // the last answers did not come
+	}
+	return all.AllRowsAffected(), nil
+}
+
+// packetConnector is a connector of MySQL whose database has packets beside.
+type packetConnector struct {
+	readCommitted
+	packets *packets
+}
+
+// Driver hands the packets on to whoever has the database.
+func (c packetConnector) Driver() driver.Driver {
+	return packetDriver{c.readCommitted.Driver(), c.packets}
+}
+
+// Close closes the packets' connection with the database.
+func (c packetConnector) Close() error { return c.packets.db.Close() }
+
+type packetDriver struct {
+	driver.Driver
+	packets *packets
+}
+
+// packetsOf are the packets of a database that Connect opened; nil where there
+// are none.
+func packetsOf(db *sqlx.DB) *packets {
+	d, _ := db.Driver().(packetDriver)
+	return d.packets
+}

@@ -1,0 +1,59 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// sender is what packets do.
+type sender interface {
+	send(ctx context.Context, db *sqlx.DB, statements []string, args []any) ([]int64, error)
+}
+
+// choosePackets is for MySQL itself. MariaDB has a statement for the same, and
+// TiDB takes several statements only where it is told to.
+func (s *Store) choosePackets() {
+	if s.d.name != "mysql" || strings.Contains(s.server, "MariaDB") || strings.Contains(s.server, "TiDB") || s.txOptions != nil {
+		return
+	}
+	if p := packetsOf(s.db); p != nil {
+		s.packets = p
+	}
+}
+
+// onMySQL writes a plain end as one packet. Its guard stops it, and so undoes
+// it, where a lease is lost.
+func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
+	drop, args := x.drop.statement(s.d)
+	insertions, more := s.fewInsertions(x.lines, "@ended")
+	free, _ := s.d.in("job_id", x.drop.ids)
+	statements := slices.Concat([]string{"START TRANSACTION", drop, guard("@ended", s.millis(), len(x.drop.ids))},
+		insertions, []string{"DELETE FROM cmsjobs_unique WHERE " + free})
+	args = append(args, more...)
+	taken := 0 // where the claim's answer is
+	if x.next != nil {
+		taking, more := s.taking(x.next)
+		taken, statements, args = len(statements), append(statements, taking), append(args, more...)
+	}
+	s.asked.Add(1)
+	found, err := s.packets.send(ctx, s.db, append(statements, "COMMIT"), args)
+	switch {
+	case errors.Is(err, errShortPacket):
+		return nil, errShort
+	case errors.Is(err, errUnsent):
+		if errors.Is(err, errNoPackets) {
+			s.oneStatement.Store(false)
+		}
+		return nil, errors.Join(errRefused, err)
+	case err != nil:
+		return nil, s.understood(err)
+	}
+	if taken > 0 {
+		x.next.won = found[taken] == 1
+	}
+	return x.drop.ids, nil
+}
