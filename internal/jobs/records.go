@@ -85,7 +85,9 @@ type ScheduleEdit struct {
 
 // Flow is what ended in one step of time.
 type Flow struct {
-	At                time.Time
-	Completed, Failed int64         // failed runs, retried ones included
-	Duration, Wait    time.Duration // averages
+	At             time.Time
+	Completed      int64         // completed attempts
+	FailedAttempts int64         // see Figures
+	Failed         int64         // jobs that failed: the failed attempts that ended a job
+	Duration, Wait time.Duration // averages
 }

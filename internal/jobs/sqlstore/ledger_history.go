@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
 )
 
 // endedWhere is the filter on the history: the last runs of jobs that are done
@@ -126,9 +127,10 @@ func keptPayload(kind, data, metadata string) []byte {
 	return fmt.Appendf(nil, `{"type":%q,"data":%s}`, kind, data)
 }
 
-// Runs lists runs of all outcomes, newest first. Total is −1.
+// Runs lists runs of all outcomes, newest first. Total is −1 in a
+// large history that is filtered by more than outcomes.
 func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List[jobs.RunRecord], error) {
-	list := jobs.List[jobs.RunRecord]{Total: -1}
+	list := jobs.List[jobs.RunRecord]{}
 	at, err := parseCursor(p.Cursor)
 	if err != nil {
 		return list, err
@@ -141,6 +143,9 @@ func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 	if p.Cursor == "" {
 		skip = min(max(p.Offset, 0), maxOffset)
 	}
+	if list.Total, err = s.totalRuns(ctx, f, wanted); err != nil {
+		return list, err
+	}
 	stretch, err := s.readSpots(ctx, f, wanted, at.of("r"), skip+limit)
 	if err != nil {
 		return list, err
@@ -152,6 +157,22 @@ func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 		list.Next = at.String()
 	}
 	return list, err
+}
+
+// totalRuns counts runs that ended in the wanted outcomes.
+func (s *Store) totalRuns(ctx context.Context, f jobs.Filter, wanted []string) (n int64, err error) {
+	f.States = nil
+	if !countable(f) || len(f.Queues) > 0 || !f.Since.IsZero() || !f.Until.IsZero() {
+		var c conditions
+		c.in("outcome", wanted)
+		s.historyWhere(&c, f)
+		return listing.Total(ctx, s.ownDB, "cmsjobs_runs", c.String(), c.args...)
+	}
+	counted, err := s.tallies(ctx)
+	for _, outcome := range wanted {
+		n += counted[outcome].count
+	}
+	return n, err
 }
 
 // Log returns the log lines of a job's runs, oldest first, at most limit.
