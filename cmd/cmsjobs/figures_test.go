@@ -40,7 +40,7 @@ type mixedSite struct {
 	*service
 }
 
-var mixedEnv = []string{"CMSJOBS_NOTIFY_MAIL=false", "CMSJOBS_NOTIFY_CMS=false", "CMSJOBS_CONDITIONS_OFF=failure_rate"}
+var mixedEnv = []string{"CMSJOBS_QUEUE_INTERNAL_ROWS=cmsjobs.probe", "CMSJOBS_NOTIFY_MAIL=false", "CMSJOBS_NOTIFY_CMS=false", "CMSJOBS_CONDITIONS_OFF=failure_rate"}
 
 func newMixedSite(t *testing.T, engine jobstest.Engine) *mixedSite {
 	t.Helper()
@@ -54,7 +54,7 @@ func newMixedSite(t *testing.T, engine jobstest.Engine) *mixedSite {
 		s.dsn = "--dsn=sqlite:" + path
 	}
 	s.fill()
-	s.service = newService(t, "http: {public_metrics: true, admin_password: secret}\nqueue: {worker: false}\nschedule: {enabled: false}\nnotify: {mail: false, cms: false}\n", s.dsn)
+	s.service = newService(t, "http: {public_metrics: true, admin_password: secret}\nqueue: {worker: false, internal_rows: [cmsjobs.probe]}\nschedule: {enabled: false}\nnotify: {mail: false, cms: false}\n", s.dsn)
 	s.service.start()
 	return s
 }
@@ -78,6 +78,10 @@ func (s *mixedSite) fill() {
 	for range 3 {
 		s.enqueue("default", `{}`)
 	}
+	for _, data := range []string{`{}`, `{"fail":"in its last attempt"}`} {
+		s.insert("default", `{"type":"cmsjobs.probe","maxTries":1,"data":`+data+`,"metadata":{"basket":7}}`, 0, nil)
+	}
+	s.insert("default", `{"type":"cmsjobs.probe","data":{},"metadata":{"basket":7}}`, 3600, nil)
 	s.enqueue("other", `{}`)
 	for _, cause := range []string{"disk is full", "disk is full", "no such user"} {
 		s.enqueue("default", `{"fail":"`+cause+`"}`, "--max-attempts", "1")
@@ -89,12 +93,17 @@ func (s *mixedSite) fill() {
 	s.enqueue("default", `{"fail":"again later"}`)
 	s.enqueue("other", `{"fail":"again later"}`)
 	s.run("work", "--stop-when-empty", "--queue", "default,other")
+	s.exec("UPDATE jobs SET available_at = available_at + 3600") // the retried ones wait
 	for _, id := range byHand {
 		s.run("failed", "retry", id, "--payload", `{}`)
 	}
 	s.run("work", "--stop-when-empty", "--queue", "other")
-	s.exec("UPDATE jobs SET available_at = available_at + 3600") // the retried ones wait
+	waits := answer[struct {
+		Jobs []struct{ UUID string }
+	}](s.t, s.run("--json", "jobs", "list", "--state", "queued", "--text", "basket"))
+	s.run("jobs", "cancel", waits.Jobs[0].UUID)
 	s.run("jobs", "cancel", s.enqueue("other", `{}`, "--delay", "1h"))
+	s.enqueue("other", `{}`, "--delay", "1h")
 	s.enqueue("default", `{}`, "--delay", "2h")
 	s.enqueue("default", `{}`)
 	s.enqueue("paused", `{}`)
@@ -247,7 +256,7 @@ func (s *mixedSite) api() {
 	}
 	s.same("total of /jobs", s.total("/api/v1/jobs?limit=1"), all)
 	s.same("total of /failed", s.total("/api/v1/failed?limit=1"), f["failed"])
-	s.same("total of /jobs of a type", s.total("/api/v1/jobs?limit=1&type=cmsjobs.probe"), all-s.count("FROM jobs WHERE queue = 'mail'")-1)
+	s.same("total of /jobs of a type", s.total("/api/v1/jobs?limit=1&type=cmsjobs.probe"), all-s.count("FROM jobs WHERE queue = 'mail'")-1) // PHP failed one, too
 	s.same("total of /runs", s.total("/api/v1/runs?limit=1"), s.runs("1 = 1"))
 	s.same("total of /runs of a queue", s.total("/api/v1/runs?limit=1&queue=other"), s.runs("queue = 'other'"))
 	var groups struct{ Items []struct{ Count int64 } }
@@ -364,6 +373,7 @@ func (s *mixedSite) periods() {
 // endedJobsAreWhole looks for what the history must have kept of ended jobs.
 func (s *mixedSite) endedJobsAreWhole() {
 	for _, status := range []string{"completed", "failed", "cancelled"} {
+		withMetadata := 0
 		var list struct {
 			Items []struct {
 				ID, Type string
@@ -379,9 +389,16 @@ func (s *mixedSite) endedJobsAreWhole() {
 			if j.Foreign {
 				continue
 			}
-			if j.Created.IsZero() || j.RunAt.IsZero() || len(j.Metadata) == 0 || (j.Attempts == 0) != (status == "cancelled") {
+			if n, _ := j.Metadata["basket"].(float64); n == 7 {
+				withMetadata++
+			}
+			early := status == "cancelled" && time.Until(j.RunAt) < 30*time.Minute // they were delayed by an hour or more
+			if j.Created.IsZero() || j.RunAt.Before(j.Created.Add(-time.Second)) || early || (j.Attempts == 0) != (status == "cancelled") {
 				s.t.Errorf("%s job: %+v", status, j)
 			}
+		}
+		if withMetadata != 1 {
+			s.t.Errorf("%d %s jobs show their metadata", withMetadata, status)
 		}
 	}
 }

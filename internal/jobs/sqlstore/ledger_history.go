@@ -70,7 +70,7 @@ func (s *Store) queryEnded(ctx context.Context, where string, order string, limi
 func (s *Store) endedRecord(r storedRun) found {
 	x := found{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Kind: r.Kind, Queue: r.Queue, State: jobs.StateCompleted, Attempt: r.Attempt,
 		MaxAttempts: s.limitOf(r.Kind, 0, 0), Payload: r.payload, Worker: r.Worker, Error: r.Error, Result: r.Result,
-		EnqueuedAt: r.created, StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.StartedAt.Add(-r.Wait), Duration: r.Duration}}
+		EnqueuedAt: r.created, StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.due, Duration: r.Duration}}
 	if r.Outcome == jobs.Cancelled.String() {
 		x.State = jobs.StateCancelled
 	}
@@ -89,6 +89,7 @@ type storedRun struct {
 	jobs.RunRecord
 	payload []byte
 	created time.Time
+	due     time.Time
 }
 
 func (s *Store) queryRuns(ctx context.Context, where string, args []any, order string, limit int) ([]storedRun, error) {
@@ -101,7 +102,8 @@ func (s *Store) queryRuns(ctx context.Context, where string, args []any, order s
 			return err
 		}
 		x.StartedAt, x.EndedAt, x.Error = unixMilli(ended-duration), unixMilli(ended), failure.String
-		x.Duration, x.Wait = time.Duration(duration)*time.Millisecond, time.Duration(wait)*time.Millisecond
+		x.Duration, x.Wait = time.Duration(duration)*time.Millisecond, time.Duration(max(wait, 0))*time.Millisecond
+		x.due = unixMilli(ended - duration - wait)
 		if result.String != "" {
 			x.Result = json.RawMessage(result.String)
 		}

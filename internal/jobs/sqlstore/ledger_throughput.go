@@ -55,7 +55,7 @@ func (s *Store) Throughput(ctx context.Context, since time.Time, step time.Durat
 	return flows, nil
 }
 
-// sums are what ended in one step, in whichever way.
+// sums are what ended in one step; ended, duration and wait make the averages.
 type sums struct{ completed, attempts, failed, ended, duration, wait int64 }
 
 func (x *sums) add(f flow) {
@@ -68,7 +68,9 @@ func (x *sums) add(f flow) {
 	if f.outcome == jobs.Buried.String() {
 		x.failed += f.ended
 	}
-	x.ended, x.duration, x.wait = x.ended+f.ended, x.duration+f.duration, x.wait+f.wait
+	if f.outcome != jobs.Cancelled.String() { // most were cancelled while they waited, and took no time
+		x.ended, x.duration, x.wait = x.ended+f.ended, x.duration+f.duration, x.wait+f.wait
+	}
 }
 
 func (x sums) flow(at time.Time) jobs.Flow {
