@@ -110,7 +110,7 @@ func TestAJobsLifeOnTheCommandLine(t *testing.T) {
 			if len(groups) != 1 || groups[0].Message != "from stdin" {
 				t.Fatalf("groups = %+v", groups)
 			}
-			want(t, call(t, quiet, dsn, "failed", "retry", "--cause", groups[0].Cause), exitUsage, "would retry 1 jobs")
+			want(t, call(t, quiet, dsn, "failed", "retry", "--cause", groups[0].Cause), exitUsage, "would retry 1 job;")
 			want(t, call(t, quiet, dsn, "failed", "retry", failing.UUID, "--payload", `{"sleep":"1ms"}`), 0, failing.UUID)
 			want(t, call(t, quiet, dsn, "work", "--stop-when-empty"), 0)
 			want(t, call(t, quiet, dsn, "jobs", "show", failing.UUID), 0, "completed")

@@ -483,6 +483,7 @@ var wordsEN = map[string]string{
 	"audit.none":                    "Nobody did anything like that.",
 	"webhooks.title":                "Webhooks",
 	"webhooks.empty":                "No address is told of events.",
+	"webhooks.noanswer":             "no answer",
 	"webhooks.none":                 "Nothing was sent yet.",
 	"webhooks.on":                   "On",
 	"webhooks.off":                  "Off",

@@ -483,6 +483,7 @@ var wordsVI = map[string]string{
 	"audit.none":                    "Không có thao tác nào như vậy.",
 	"webhooks.title":                "Webhook",
 	"webhooks.empty":                "Chưa có địa chỉ nào nhận sự kiện.",
+	"webhooks.noanswer":             "không có trả lời",
 	"webhooks.none":                 "Chưa gửi gì.",
 	"webhooks.on":                   "Bật",
 	"webhooks.off":                  "Tắt",

@@ -132,7 +132,7 @@ func keptPayload(kind, data, metadata string) []byte {
 // Runs lists runs of all outcomes, newest first. Total is −1 in a
 // large history that is filtered by more than outcomes.
 func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List[jobs.RunRecord], error) {
-	list := jobs.List[jobs.RunRecord]{}
+	list := jobs.List[jobs.RunRecord]{Total: -1}
 	at, err := parseCursor(p.Cursor)
 	if err != nil {
 		return list, err
@@ -145,8 +145,10 @@ func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 	if p.Cursor == "" {
 		skip = min(max(p.Offset, 0), maxOffset)
 	}
-	if list.Total, err = s.totalRuns(ctx, f, wanted); err != nil {
-		return list, err
+	if !p.Uncounted {
+		if list.Total, err = s.totalRuns(ctx, f, wanted); err != nil {
+			return list, err
+		}
 	}
 	stretch, err := s.readSpots(ctx, f, wanted, at.of("r"), skip+limit)
 	if err != nil {
