@@ -292,7 +292,7 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	dsn := database(t, jobstest.SQLite, sqlstore.Stock)
 	want(t, call(t, nil, dsn, "enqueue", "cmsjobs.probe", "--queue", "forgotten"), 0)
 	want(t, call(t, nil, dsn, "enqueue", "shop.sync", "--force"), 0)
-	want(t, call(t, nil, dsn, "pause", "mail"), 0)
+	want(t, call(t, nil, dsn, "pause", "mail", "--force"), 0)
 	r := call(t, nil, dsn, "doctor")
 	want(t, r, 0, `no worker listens`, "forgotten", `"shop.sync"`, "mail is paused", "no worker runs", "cms.dir", "migrate index")
 	found := answer[[]finding](t, call(t, nil, dsn, "doctor", "--json"))
