@@ -102,7 +102,7 @@ func ownership(s Snapshot) []Reason {
 	switch {
 	case s.Job.Foreign:
 		return []Reason{reason("foreign", time.Time{}, "It belongs to PHP (%s): only the CMS's own queue worker (php artisan queue:work) runs it. This service never touches it.", s.Job.Kind)}
-	case !json.Valid(s.Job.Payload):
+	case s.Job.Kind == "" && len(s.Job.Payload) > 0 && !json.Valid(s.Job.Payload):
 		return []Reason{reason("unreadable", time.Time{}, "Its payload is not JSON, so that no worker can tell its type. Correct the row, or remove the job: cmsjobs jobs cancel %s.", s.Job.UUID)}
 	case !s.Known:
 		return []Reason{reason("unknown_kind", time.Time{}, "No handler here is registered for %q. Check the spelling, or remove the job.", s.Job.Kind)}
