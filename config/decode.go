@@ -129,11 +129,17 @@ func parseBool(text string) (bool, error) {
 	return false, fmt.Errorf("%q is neither true nor false", text)
 }
 
-// listOf reads a list as YAML or as the environment writes it: a,b,c.
+// listOf reads a list as YAML or as the environment writes it: a,b,c. It may
+// stand in brackets, as config show prints it.
 func listOf(data any) any {
 	text, ok := data.(string)
 	if !ok {
 		return data
+	}
+	if inner, opens := strings.CutPrefix(strings.TrimSpace(text), "["); opens {
+		if inner, closes := strings.CutSuffix(inner, "]"); closes {
+			text = inner
+		}
 	}
 	list := []string{}
 	for _, item := range strings.Split(text, ",") {

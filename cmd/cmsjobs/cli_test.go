@@ -110,7 +110,7 @@ func TestAJobsLifeOnTheCommandLine(t *testing.T) {
 			if len(groups) != 1 || groups[0].Message != "from stdin" {
 				t.Fatalf("groups = %+v", groups)
 			}
-			want(t, call(t, quiet, dsn, "failed", "retry", "--cause", groups[0].Cause), exitUsage, "would retry 1 jobs")
+			want(t, call(t, quiet, dsn, "failed", "retry", "--cause", groups[0].Cause), exitUsage, "would retry 1 job;")
 			want(t, call(t, quiet, dsn, "failed", "retry", failing.UUID, "--payload", `{"sleep":"1ms"}`), 0, failing.UUID)
 			want(t, call(t, quiet, dsn, "work", "--stop-when-empty"), 0)
 			want(t, call(t, quiet, dsn, "jobs", "show", failing.UUID), 0, "completed")
@@ -292,7 +292,7 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	dsn := database(t, jobstest.SQLite, sqlstore.Stock)
 	want(t, call(t, nil, dsn, "enqueue", "cmsjobs.probe", "--queue", "forgotten"), 0)
 	want(t, call(t, nil, dsn, "enqueue", "shop.sync", "--force"), 0)
-	want(t, call(t, nil, dsn, "pause", "mail"), 0)
+	want(t, call(t, nil, dsn, "pause", "mail", "--force"), 0)
 	r := call(t, nil, dsn, "doctor")
 	want(t, r, 0, `no worker listens`, "forgotten", `"shop.sync"`, "mail is paused", "no worker runs", "cms.dir", "migrate index")
 	found := answer[[]finding](t, call(t, nil, dsn, "doctor", "--json"))

@@ -109,7 +109,7 @@ func (a *app) analyticsReportCommand() *cobra.Command {
 	c.Flags().StringVar(&format, "format", "html", "html, csv or json")
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write (default: standard output)")
 	c.Flags().StringVar(&site, "site", "", "only this host")
-	c.Flags().IntVar(&limit, "limit", 20, "entries of each list")
+	limitFlag(c, &limit, 20, "entries of each list")
 	_ = c.MarkFlagRequired("range") // the flag is there
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
@@ -15,6 +16,8 @@ type finding struct {
 	State string `json:"state"` // ok, warn, fail
 	What  string `json:"what"`
 	Mend  string `json:"mend,omitempty"` // what to do about it
+
+	condition string // that says the same once it holds
 }
 
 // The states of a finding.
@@ -107,7 +110,6 @@ faults · 3 database not usable`,
 
 func (a *app) examine(ctx context.Context, r *rooms) error {
 	var all []finding
-	bad := 0
 	for _, c := range checks() {
 		found, err := c.look(ctx, r)
 		if err != nil {
@@ -116,9 +118,13 @@ func (a *app) examine(ctx context.Context, r *rooms) error {
 		for _, f := range found {
 			f.Check = cmp.Or(f.Check, c.name)
 			all = append(all, f)
-			if f.State == broken || a.strict && f.State == warning {
-				bad++
-			}
+		}
+	}
+	all = once(all)
+	bad := 0
+	for _, f := range all {
+		if f.State == broken || a.strict && f.State == warning {
+			bad++
 		}
 	}
 	if err := a.printFindings(all); err != nil {
@@ -128,6 +134,16 @@ func (a *app) examine(ctx context.Context, r *rooms) error {
 		return fmt.Errorf("doctor: %s", plural(bad, "finding needs", "findings need")+" action")
 	}
 	return nil
+}
+
+// once leaves out what a check found where the condition for the same holds: it
+// says since when.
+func once(all []finding) []finding {
+	holds := map[string]bool{}
+	for _, f := range all {
+		holds[f.Check] = true
+	}
+	return slices.DeleteFunc(all, func(f finding) bool { return f.condition != "" && holds[f.condition] })
 }
 
 func (a *app) printFindings(all []finding) error {

@@ -43,13 +43,13 @@ func (a *app) failedListCommand() *cobra.Command {
 		},
 	}
 	f.add(c, false)
-	c.Flags().IntVar(&p.Limit, "limit", 50, "how many")
+	limitFlag(c, &p.Limit, 50, "how many")
 	c.Flags().StringVar(&p.Cursor, "cursor", "", "continue a list where it ended")
 	return c
 }
 
 func (a *app) failedShowCommand() *cobra.Command {
-	c := a.jobsShowCommand()
+	c := a.jobsShowCommand(jobs.StateFailed)
 	c.Short = "Show one failed job (as jobs show)"
 	c.Example = "  cmsjobs failed show 7"
 	return c
@@ -135,7 +135,7 @@ func (a *app) retryEdited(ctx context.Context, r *rooms, ids []string, payload s
 	if err != nil {
 		return err
 	}
-	record, err := r.store.Job(ctx, ids[0])
+	record, err := r.store.JobAmong(ctx, ids[0], []jobs.State{jobs.StateFailed})
 	if err != nil {
 		return err
 	}

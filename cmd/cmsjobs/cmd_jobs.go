@@ -94,7 +94,7 @@ func (a *app) jobsListCommand() *cobra.Command {
 		},
 	}
 	f.add(c, true)
-	c.Flags().IntVar(&p.Limit, "limit", 50, "how many")
+	limitFlag(c, &p.Limit, 50, "how many")
 	c.Flags().StringVar(&p.Cursor, "cursor", "", "continue a list where it ended")
 	return c
 }
@@ -130,10 +130,10 @@ func (a *app) listJobs(ctx context.Context, r *rooms, f jobs.Filter, p jobs.Page
 		if !j.EndedAt.IsZero() {
 			when = j.EndedAt
 		}
-		cells[i] = []string{strconv.FormatInt(j.ID, 10), j.UUID, j.Kind, j.Queue, state, attempts(j), ago(when, now), short(whyNot(j, down), 50)}
+		cells[i] = []string{j.UUID, j.Kind, j.Queue, state, attempts(j), ago(when, now), short(whyNot(j, down), 50)}
 	}
 	answer := map[string]any{"jobs": views, "total": list.Total, "next": list.Next}
-	if err := a.list(answer, []string{"ID", "UUID", "KIND", "QUEUE", "STATE", "ATTEMPT", "WHEN", "ERROR"}, cells, "No jobs."); err != nil {
+	if err := a.list(answer, []string{"ID", "KIND", "QUEUE", "STATE", "ATTEMPT", "WHEN", "ERROR"}, cells, "No jobs."); err != nil {
 		return err
 	}
 	if list.Next != "" {
@@ -143,13 +143,17 @@ func (a *app) listJobs(ctx context.Context, r *rooms, f jobs.Filter, p jobs.Page
 }
 
 func attempts(j jobs.Record) string {
+	if j.State == jobs.StateFailed && j.Attempt == 0 { // PHP's, or from before the history: nobody wrote it down
+		return "–"
+	}
 	if j.MaxAttempts == 0 {
 		return strconv.Itoa(j.Attempt)
 	}
 	return fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts)
 }
 
-func (a *app) jobsShowCommand() *cobra.Command {
+// jobsShowCommand shows a job, by its number only one in these states.
+func (a *app) jobsShowCommand(states ...jobs.State) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show ID",
 		Short:   "Show one job with its payload, runs and log lines",
@@ -157,13 +161,13 @@ func (a *app) jobsShowCommand() *cobra.Command {
 		Example: "  cmsjobs jobs show 42\n  cmsjobs jobs show 0198c1d2-… --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, words []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error { return a.showJob(ctx, r, words[0]) })
+			return a.withRooms(c, func(ctx context.Context, r *rooms) error { return a.showJob(ctx, r, words[0], states) })
 		},
 	}
 }
 
-func (a *app) showJob(ctx context.Context, r *rooms, id string) error {
-	j, err := r.store.Job(ctx, id)
+func (a *app) showJob(ctx context.Context, r *rooms, id string, states []jobs.State) error {
+	j, err := r.store.JobAmong(ctx, id, states)
 	if err != nil {
 		return err
 	}
@@ -280,8 +284,11 @@ func (a *app) change(ctx context.Context, r *rooms, ids []string, f filterFlags,
 	if err != nil {
 		return err
 	}
+	if total == 0 && !bare.empty() {
+		return fmt.Errorf("no job to %s fits the filter: %w", verb, jobs.ErrNotFound)
+	}
 	if !yes {
-		return usagef("this would %s %d jobs; say --yes to do it", verb, total)
+		return usagef("this would %s %s; say --yes to do it", verb, plural(int(total), "job", "jobs"))
 	}
 	n, err := a.changeAll(ctx, filter, total, verb, do)
 	return errors.Join(err, a.changed(verb, n))
@@ -307,7 +314,10 @@ func (a *app) changeEach(ctx context.Context, r *rooms, ids []string, filter job
 	var n int64
 	var errs []error
 	for _, id := range ids {
-		j, err := r.store.Job(ctx, id)
+		j, err := r.store.JobAmong(ctx, id, filter.States)
+		if errors.Is(err, jobs.ErrNotFound) { // it is there and in another state: the change says so
+			j, err = r.store.Job(ctx, id)
+		}
 		if err == nil {
 			one := filter
 			one.UUIDs = []string{j.UUID}

@@ -52,12 +52,12 @@ func (a *app) printStats(s jobs.Stats) error {
 		cells = append(cells, []string{name, count(q.Queued), count(q.Delayed), count(q.Processing), count(q.Foreign), span(q.Oldest), strconv.Itoa(q.Workers)})
 	}
 	if a.global.json {
-		return a.printJSON(map[string]any{"queued": s.Queued, "delayed": s.Delayed, "processing": s.Processing, "completed": s.Completed,
+		return a.printJSON(map[string]any{"queued": s.Queued, "delayed": s.Delayed, "foreign": s.Foreign, "processing": s.Processing, "completed": s.Completed,
 			"failed": s.Failed, "cancelled": s.Cancelled, "success_rate": s.SuccessRate, "average_duration_ms": s.AverageDuration.Milliseconds(),
 			"oldest_seconds": s.Oldest.Seconds(), "queues": queues})
 	}
-	_, err := fmt.Fprintf(a.out, "queued %d · delayed %d · processing %d · completed %d · failed %d · cancelled %d · %.1f %% succeeded · %s on average\n\n",
-		s.Queued, s.Delayed, s.Processing, s.Completed, s.Failed, s.Cancelled, 100*s.SuccessRate, s.AverageDuration.Round(time.Millisecond))
+	_, err := fmt.Fprintf(a.out, "queued %d · delayed %d · PHP's own %d · processing %d · completed %d · failed %d · cancelled %d · %.1f %% succeeded · %s on average\n\n",
+		s.Queued, s.Delayed, s.Foreign, s.Processing, s.Completed, s.Failed, s.Cancelled, 100*s.SuccessRate, s.AverageDuration.Round(time.Millisecond))
 	if err != nil || len(cells) == 0 {
 		return err
 	}

@@ -53,7 +53,7 @@ func (a *app) mailLogCommand() *cobra.Command {
 	c.Flags().StringSliceVar(&states, "state", nil, "sending, accepted, deferred, refused, unknown, suppressed, expired, bounced")
 	c.Flags().StringVar(&f.Recipient, "to", "", "only to this address")
 	c.Flags().StringVar(&f.Template, "template", "", "only of this template")
-	c.Flags().IntVar(&p.Limit, "limit", 50, "how many")
+	limitFlag(c, &p.Limit, 50, "how many")
 	c.Flags().StringVar(&p.Cursor, "cursor", "", "continue a list where it ended")
 	return c
 }
@@ -207,7 +207,7 @@ func (a *app) mailSuppressionsCommand() *cobra.Command {
 			})
 		}}
 	list.Flags().StringVar(&after, "after", "", "go on behind this address")
-	list.Flags().IntVar(&limit, "limit", 100, "how many")
+	limitFlag(list, &limit, 100, "how many")
 	add := &cobra.Command{Use: "add ADDRESS", Short: "Send nothing more to an address", Example: "  cmsjobs mail suppressions add jo@example.com --reason 'asked us'", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, words []string) error {
 			var until time.Time

@@ -2,13 +2,19 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 func (a *app) pauseCommand() *cobra.Command {
-	return &cobra.Command{
+	var force bool
+	command := &cobra.Command{
 		Use:     "pause QUEUE…",
 		Aliases: []string{"queue:pause"},
 		Short:   "Stop all workers from claiming from a queue",
@@ -21,6 +27,11 @@ func (a *app) pauseCommand() *cobra.Command {
 				if err != nil {
 					host = "a shell"
 				}
+				if !force {
+					if err := r.knowQueues(ctx, queues); err != nil {
+						return err
+					}
+				}
 				for _, q := range queues {
 					if err := r.store.Pause(ctx, q, "cli on "+host); err != nil {
 						return err
@@ -30,4 +41,32 @@ func (a *app) pauseCommand() *cobra.Command {
 			})
 		},
 	}
+	command.Flags().BoolVar(&force, "force", false, "also a queue that has no jobs and no worker yet")
+	return command
+}
+
+// knowQueues refuses names that no job, worker, type or setting has: most are
+// mistyped, and a pause of them would stop nothing.
+func (r *rooms) knowQueues(ctx context.Context, names []string) error {
+	stats, err := r.store.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	known := append([]string{r.config.Queue.Default}, r.config.Queue.Queues...)
+	for _, q := range stats.Queues {
+		known = append(known, q.Queue)
+	}
+	for _, name := range r.registry.Kinds() {
+		if entry, there := r.registry.Lookup(name); there && entry.Queue != "" {
+			known = append(known, entry.Queue)
+		}
+	}
+	slices.Sort(known)
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("no job, worker or setting knows a queue %.80q; known are %s. Pause it all the same with --force: %w",
+				name, strings.Join(slices.Compact(known), ", "), jobs.ErrNotFound)
+		}
+	}
+	return nil
 }

@@ -112,7 +112,7 @@ func (a *app) scheduleHistoryCommand() *cobra.Command {
 				return a.list(list.Items, []string{"ENTRY", "TICK (UTC)", "OUTCOME", "TOOK", "JOB", "NOTE"}, cells, "No tick so far.")
 			})
 		}}
-	c.Flags().IntVar(&limit, "limit", 50, "at most so many")
+	limitFlag(c, &limit, 50, "at most so many")
 	return c
 }
 

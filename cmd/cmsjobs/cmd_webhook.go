@@ -137,6 +137,14 @@ func (a *app) webhookRotateCommand() *cobra.Command {
 	return c
 }
 
+// deliveryStatus is the status of an answer; a delivery that got none has 0.
+func deliveryStatus(status int) string {
+	if status == 0 {
+		return "no answer"
+	}
+	return strconv.Itoa(status)
+}
+
 func (a *app) webhookDeliveriesCommand() *cobra.Command {
 	var id int64
 	var p jobs.Page
@@ -149,13 +157,13 @@ func (a *app) webhookDeliveriesCommand() *cobra.Command {
 				}
 				cells := make([][]string, len(list.Items))
 				for i, d := range list.Items {
-					cells[i] = []string{strconv.FormatInt(d.ID, 10), ago(d.At, a.now()), d.Event, short(d.URL, 50), strconv.Itoa(d.Status), strconv.Itoa(d.Attempt), short(d.Error, 60)}
+					cells[i] = []string{strconv.FormatInt(d.ID, 10), ago(d.At, a.now()), d.Event, short(d.URL, 50), deliveryStatus(d.Status), strconv.Itoa(d.Attempt), short(d.Error, 60)}
 				}
 				return a.list(list, []string{"ID", "WHEN", "EVENT", "URL", "STATUS", "ATTEMPT", "ERROR"}, cells, "No deliveries.")
 			})
 		}}
 	c.Flags().Int64Var(&id, "webhook", 0, "only of this receiver")
-	c.Flags().IntVar(&p.Limit, "limit", 50, "how many")
+	limitFlag(c, &p.Limit, 50, "how many")
 	c.Flags().StringVar(&p.Cursor, "cursor", "", "continue a list where it ended")
 	return c
 }

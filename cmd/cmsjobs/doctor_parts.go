@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -65,7 +66,9 @@ func checkBreakers(ctx context.Context, r *rooms) ([]finding, error) {
 	var found []finding
 	for _, b := range list {
 		if b.State != breaker.Closed {
-			found = append(found, warn("mend it; then cmsjobs breakers reset "+b.Dependency, "%s failed %d times in a row and is left alone: %s", b.Dependency, b.Failures, b.LastError))
+			f := warn("mend it; then cmsjobs breakers reset "+b.Dependency, "%s failed %d times in a row and is left alone: %s", b.Dependency, b.Failures, b.LastError)
+			f.condition = conditions.CircuitOpen
+			found = append(found, f)
 		}
 	}
 	if len(found) == 0 {
@@ -84,7 +87,9 @@ func checkBackups(ctx context.Context, r *rooms) ([]finding, error) {
 	}
 	var found []finding
 	for _, w := range health.Warnings {
-		found = append(found, warn("cmsjobs backup create makes and proves one; cmsjobs backup list", "%s", w.Text))
+		f := warn("cmsjobs backup create makes and proves one; cmsjobs backup list", "%s", w.Text)
+		f.condition = map[string]string{"leftover": conditions.ScratchLeft, "unproven": conditions.ProofOld}[w.Code]
+		found = append(found, f)
 	}
 	for _, text := range r.handlers.backup.RestoreRights(ctx) {
 		found = append(found, warn("see docs/backup.md, Triggers and functions", "%s", text))

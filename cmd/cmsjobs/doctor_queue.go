@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -92,7 +93,9 @@ func checkWorkers(ctx context.Context, r *rooms) ([]finding, error) {
 		}
 	}
 	if alive == 0 {
-		return append(found, warn("cmsjobs run, best under systemd or supervisor (deploy/)", "no worker runs")), nil
+		f := warn("cmsjobs run, best under systemd or supervisor (deploy/)", "no worker runs")
+		f.condition = conditions.NoWorker
+		return append(found, f), nil
 	}
 	return append(found, ok("%d workers run", alive)), nil
 }

@@ -519,6 +519,7 @@ type listener struct {
 	mu          sync.Mutex
 	titles      []string
 	pinged      int
+	lastPinged  time.Time
 }
 
 func newListener(t *testing.T) *listener {
@@ -528,7 +529,7 @@ func newListener(t *testing.T) *listener {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if r.URL.Path == "/ping" {
-			l.pinged++
+			l.pinged, l.lastPinged = l.pinged+1, time.Now()
 			return
 		}
 		var message struct{ Title string }
@@ -546,6 +547,8 @@ func newListener(t *testing.T) *listener {
 }
 
 func (l *listener) pings() int { l.mu.Lock(); defer l.mu.Unlock(); return l.pinged }
+
+func (l *listener) lastPing() time.Time { l.mu.Lock(); defer l.mu.Unlock(); return l.lastPinged }
 
 func (l *listener) all() []string { l.mu.Lock(); defer l.mu.Unlock(); return slices.Clone(l.titles) }
 

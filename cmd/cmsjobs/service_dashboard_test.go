@@ -127,8 +127,13 @@ func TestTheDashboardShowsTheRunningService(t *testing.T) {
 // startPrometheus scrapes a target each second, and returns how to ask it.
 func startPrometheus(t *testing.T, program, target string) func(expression string) []json.RawMessage {
 	t.Helper()
+	return startPrometheusWith(t, program, fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: cmsjobs, static_configs: [{targets: [%q]}]}]\n", target))
+}
+
+// startPrometheusWith runs Prometheus with a configuration.
+func startPrometheusWith(t *testing.T, program, config string) func(expression string) []json.RawMessage {
+	t.Helper()
 	dir := t.TempDir()
-	config := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: cmsjobs, static_configs: [{targets: [%q]}]}]\n", target)
 	if err := os.WriteFile(filepath.Join(dir, "p.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -41,9 +41,11 @@ type Evaluator struct {
 		what                    string
 	}
 	// outbox holds changes that people are still to be told of; unattended says
-	// that no worker was alive at the last look.
+	// that no worker was alive at the last look, deserted that some were and
+	// did not sign off.
 	outbox     []message
 	unattended bool
+	deserted   bool
 	// untold are local conditions that hold and could not be written down.
 	untold map[string]*untold
 }
@@ -105,6 +107,7 @@ func (e *Evaluator) evaluate(ctx context.Context) []State {
 	rows, rowsErr := e.rows(ctx)
 	l.measure(ctx)
 	e.unattended = !slices.ContainsFunc(l.workers, func(w jobs.WorkerRecord) bool { return w.Alive })
+	e.deserted = e.unattended && len(l.workers) > 0
 	if ctx.Err() != nil && rowsErr == nil {
 		rowsErr = ctx.Err()
 	}

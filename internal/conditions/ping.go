@@ -17,7 +17,8 @@ const servicePing = "(service)"
 // Pinger calls an outside monitor while all is well, and is silent otherwise:
 // the monitor raises the alarm when it hears nothing (a dead man's switch).
 type Pinger struct {
-	// URL is called every Every while no failing condition holds; "" is none.
+	// URL is called every Every while no failing condition holds, and unless all
+	// workers died; "" is none.
 	URL   string
 	Every time.Duration // 1 min
 	// Entries are called once for each success of a schedule entry, by name.
@@ -39,7 +40,7 @@ func (p *Pinger) call(ctx context.Context, e *Evaluator, states []State) error {
 		return nil //nolint:nilerr // the database is away: silence is the message
 	}
 	var faults []error
-	if p.URL != "" && len(states) > 0 && !slices.ContainsFunc(states, func(s State) bool { return s.Active && s.Severity == Failing }) {
+	if p.URL != "" && len(states) > 0 && !e.deserted && !slices.ContainsFunc(states, func(s State) bool { return s.Active && s.Severity == Failing }) {
 		every := p.Every
 		if every <= 0 {
 			every = time.Minute

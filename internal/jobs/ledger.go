@@ -69,7 +69,7 @@ type RunRecord struct {
 	Kind      string
 	Queue     string
 	Attempt   int
-	Outcome   string // a Verdict's word, or "crashed"
+	Outcome   string // a Verdict's word, or CrashedOutcome
 	Worker    string
 	Error     string
 	Result    json.RawMessage
@@ -113,11 +113,14 @@ type List[T any] struct {
 	Next  string // cursor of the next part, "" at the end
 }
 
-// Stats are the queue's figures at one moment (S1.19).
+// Stats are the queue's figures at one moment (S1.19), each as Figures
+// defines it.
 type Stats struct {
-	Queued, Delayed, Processing, Completed, Failed, Cancelled int64
-	// SuccessRate is completed ÷ (completed + failed) of the history, 0…1.
+	Queued, Delayed, Foreign, Processing, Completed, Failed, Cancelled int64
+	// SuccessRate is 0…1, and 0 where Ended is 0.
 	SuccessRate float64
+	// Ended counts the ends in the history that SuccessRate is made of.
+	Ended int64
 	// AverageDuration of completed runs in the history.
 	AverageDuration time.Duration
 	// Oldest is how long the longest waiting due job has waited.

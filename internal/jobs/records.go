@@ -10,6 +10,15 @@ import (
 // things up for people wraps it.
 var ErrNotFound = errors.New("not found")
 
+// NotFound is an error that is ErrNotFound and says only its own text.
+func NotFound(text string) error { return notFound(text) }
+
+type notFound string
+
+func (n notFound) Error() string { return string(n) }
+
+func (n notFound) Unwrap() error { return ErrNotFound }
+
 // ErrConflict says that things stand in a way that forbids what was asked (a
 // running job cannot be deleted). What wraps it says what to do instead.
 var ErrConflict = errors.New("not possible now")
@@ -85,7 +94,9 @@ type ScheduleEdit struct {
 
 // Flow is what ended in one step of time.
 type Flow struct {
-	At                time.Time
-	Completed, Failed int64         // failed runs, retried ones included
-	Duration, Wait    time.Duration // averages
+	At             time.Time
+	Completed      int64         // completed attempts
+	FailedAttempts int64         // see Figures
+	Failed         int64         // jobs that failed: the failed attempts that ended a job
+	Duration, Wait time.Duration // averages
 }

@@ -78,11 +78,12 @@ type ThroughputView struct {
 
 // ThroughputItem is one step.
 type ThroughputItem struct {
-	At         time.Time `json:"at"`
-	Completed  int64     `json:"completed"`
-	Failed     int64     `json:"failed"`
-	DurationMS int64     `json:"duration_ms"` // average
-	WaitMS     int64     `json:"wait_ms"`     // average
+	At             time.Time `json:"at"`
+	Completed      int64     `json:"completed"`       // attempts
+	FailedAttempts int64     `json:"failed_attempts"` // those that are tried again included
+	Failed         int64     `json:"failed"`          // jobs: failed attempts that ended one
+	DurationMS     int64     `json:"duration_ms"`     // average
+	WaitMS         int64     `json:"wait_ms"`         // average
 }
 
 // maxSteps bounds how many steps of time one answer has.
@@ -103,7 +104,7 @@ func (s *Server) throughput(c echo.Context) error {
 		return fmt.Errorf("counting runs: %w", err)
 	}
 	return c.JSON(http.StatusOK, ThroughputView{step.Milliseconds(), each(list, func(t jobs.Flow) ThroughputItem {
-		return ThroughputItem{utc(t.At), t.Completed, t.Failed, t.Duration.Milliseconds(), t.Wait.Milliseconds()}
+		return ThroughputItem{utc(t.At), t.Completed, t.FailedAttempts, t.Failed, t.Duration.Milliseconds(), t.Wait.Milliseconds()}
 	})})
 }
 

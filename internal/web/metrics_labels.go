@@ -42,18 +42,22 @@ func fewQueues(list []jobs.QueueStats) []jobs.QueueStats {
 	if len(list) <= maxQueueLabels {
 		return list
 	}
-	all := func(s jobs.QueueStats) int64 { return s.Queued + s.Delayed + s.Processing + s.Foreign }
+	all := func(s jobs.QueueStats) int64 { return s.Waiting() + s.Processing }
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b jobs.QueueStats) int { return cmp.Compare(all(b), all(a)) })
-	few := list[:maxQueueLabels:maxQueueLabels]
+	few := slices.Clone(list[:maxQueueLabels])
+	others := list[maxQueueLabels:]
+	if i := slices.IndexFunc(few, func(s jobs.QueueStats) bool { return s.Queue == otherLabel }); i >= 0 { // a queue that has this very name
+		others = append(others, few[i])
+		few = slices.Delete(few, i, i+1)
+	}
 	rest := jobs.QueueStats{Queue: otherLabel}
-	for _, s := range list[maxQueueLabels:] {
+	for _, s := range others {
 		rest.Queued += s.Queued
 		rest.Delayed += s.Delayed
 		rest.Processing += s.Processing
 		rest.Foreign += s.Foreign
 		rest.Oldest = max(rest.Oldest, s.Oldest)
 	}
-	few = slices.DeleteFunc(few, func(s jobs.QueueStats) bool { return s.Queue == otherLabel })
 	return append(few, rest)
 }

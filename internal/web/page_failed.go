@@ -52,6 +52,12 @@ func (s *Server) failedPage(c echo.Context) error {
 			return fmt.Errorf("grouping failed jobs: %w", err)
 		}
 		v.Groups = each(groups, s.viewer(c).group)
+		if v.Filter.Some() {
+			v.Total = 0
+			for _, g := range groups {
+				v.Total += g.Count
+			}
+		}
 		return s.showSoon(c, "failed", "failed.title", firstOf(live, liveList), ready, v)
 	}
 	return s.showLive(c, "failed", "failed.title", firstOf(live, liveList), v)

@@ -16,10 +16,12 @@ import (
 
 // jobsSheet is the list of jobs with its filter.
 type jobsSheet struct {
-	Filter  FilterView
-	Status  string
-	Jobs    []JobView
-	Stats   StatsView
+	Filter FilterView
+	Status string
+	Jobs   []JobView
+	// Counts are the jobs of each status under the rest of the filter; −1 where
+	// counting would read the payloads of many jobs.
+	Counts  map[string]int64
 	Kinds   []string
 	Queues  []string
 	Periods []string
@@ -53,14 +55,15 @@ func (s *Server) jobsPage(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
-	v.Stats = statsView(stats)
 	for _, q := range stats.Queues {
 		v.Queues = append(v.Queues, q.Queue)
 	}
 	v.Bulk, v.Chosen = bulkChoices(v.Status), chosenChoices(v.Status)
 	f, err := s.filter(c)
 	if err == nil {
-		err = s.listFor(c, f, &v)
+		if err = s.listFor(c, f, &v); err == nil {
+			v.Counts, err = s.countTabs(ctx, f, v.Filter.Some(), stats)
+		}
 	}
 	if p := problemOf(err); err != nil && p.Status < http.StatusInternalServerError {
 		v.Problem = p.in(language(c)) // shown beside the form, to be mended there
@@ -68,6 +71,39 @@ func (s *Server) jobsPage(c echo.Context) error {
 		return err
 	}
 	return s.showLive(c, "jobs", "jobs.title", liveList, v)
+}
+
+// Tab is the address of the list with another status and the same filter.
+func (v jobsSheet) Tab(status string) string {
+	f := v.Filter
+	f.Status = nil
+	if status != "" {
+		f.Status = []string{status}
+	}
+	query := f.query()
+	if len(query) == 0 {
+		return "/admin/jobs"
+	}
+	return "/admin/jobs?" + query.Encode()
+}
+
+// countTabs counts the jobs of each status: without a filter as the overview
+// does, else as far as counting is cheap.
+func (s *Server) countTabs(ctx context.Context, f jobs.Filter, filtered bool, stats jobs.Stats) (map[string]int64, error) {
+	if !filtered {
+		return map[string]int64{string(jobs.StateQueued): stats.Waiting(), string(jobs.StateProcessing): stats.Processing, string(jobs.StateCompleted): stats.Completed,
+			string(jobs.StateFailed): stats.Failed, string(jobs.StateCancelled): stats.Cancelled}, nil
+	}
+	counts := map[string]int64{}
+	for _, status := range stateWords {
+		f.States = []jobs.State{jobs.State(status)}
+		list, err := s.cfg.Ledger.Jobs(ctx, f, jobs.Page{Limit: 1})
+		if err != nil {
+			return nil, fmt.Errorf("counting jobs: %w", err)
+		}
+		counts[status] = list.Total
+	}
+	return counts, nil
 }
 
 func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsSheet) error {

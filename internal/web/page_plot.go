@@ -80,12 +80,12 @@ func flowPlots(lang string, flows []jobs.Flow, step time.Duration) []plotted {
 	var mostEnded, mostFailed int64
 	var longest, waited time.Duration
 	for _, f := range flows {
-		done, failed = done+f.Completed, failed+f.Failed
-		mostEnded, mostFailed = max(mostEnded, f.Completed+f.Failed), max(mostFailed, f.Failed)
+		done, failed = done+f.Completed, failed+f.FailedAttempts
+		mostEnded, mostFailed = max(mostEnded, f.Completed+f.FailedAttempts), max(mostFailed, f.FailedAttempts)
 		longest, waited = max(longest, f.Duration), max(waited, f.Wait)
 		at := axis(f.At, step)
-		ended = append(ended, bar{say(lang, "plot.ended", at, f.Completed, f.Failed), float64(f.Completed), float64(f.Failed)})
-		failures = append(failures, bar{at + ": " + grouped(f.Failed), 0, float64(f.Failed)})
+		ended = append(ended, bar{say(lang, "plot.ended", at, f.Completed, f.FailedAttempts), float64(f.Completed), float64(f.FailedAttempts)})
+		failures = append(failures, bar{at + ": " + grouped(f.FailedAttempts), 0, float64(f.FailedAttempts)})
 		lasts = append(lasts, bar{at + ": " + length(f.Duration), float64(f.Duration), 0})
 		waits = append(waits, bar{at + ": " + length(f.Wait), float64(f.Wait), 0})
 	}

@@ -44,7 +44,7 @@ func (s *Server) pauseByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := s.sure(c, say(language(c), "queues.pause.ask", name, q.Queued+q.Delayed, q.Processing), ""); !yes || err != nil {
+	if yes, err := s.sure(c, say(language(c), "queues.pause.ask", name, q.Waiting(), q.Processing), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.cfg.Queues.Pause(c.Request().Context(), name, who(c).Name); err != nil {

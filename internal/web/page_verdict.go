@@ -48,7 +48,7 @@ type signs struct {
 	stats      jobs.Stats
 	workers    []jobs.WorkerRecord
 	hasWorkers bool
-	lastHour   jobs.Flow
+	lastHour   jobs.Flow // sums, without averages
 	conditions []Condition
 	schedules  []jobs.ScheduleRecord
 	backups    []Backup
@@ -105,8 +105,12 @@ func (s signs) work(add func(int, string, string, ...any)) {
 			add(yellow, "/admin/queues", "verdict.paused", q.Queue, q.Queued)
 		}
 	}
-	if failed, done := s.lastHour.Failed, s.lastHour.Completed; failed > 0 && !s.holds("failure_rate") {
-		add(yellow, "/admin/failed", "verdict.failed", failed, failed+done)
+	if h := s.lastHour; h.FailedAttempts > 0 && !s.holds("failure_rate") {
+		href := "/admin/failed"
+		if h.Failed == 0 { // the page of failed jobs shows none of them
+			href = "/admin/jobs?status=queued"
+		}
+		add(yellow, href, "verdict.failed", grouped(h.FailedAttempts), grouped(h.FailedAttempts+h.Completed), grouped(h.Failed))
 	}
 }
 
@@ -151,7 +155,8 @@ func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
 		}
 	}
 	if s.cfg.History != nil {
-		flows, ready, err := s.flowsKept(ctx, g.now.Add(-time.Hour), time.Hour, "hour")
+		look := spans["1h"] // as the plots of an hour count it
+		flows, ready, err := s.flowsKept(ctx, s.lookBack(look), look.step, "1h")
 		g.ready = g.ready && ready
 		if err != nil {
 			return g, fmt.Errorf("counting runs: %w", err)
@@ -159,6 +164,7 @@ func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
 		for _, f := range flows {
 			g.lastHour.Completed += f.Completed
 			g.lastHour.Failed += f.Failed
+			g.lastHour.FailedAttempts += f.FailedAttempts
 		}
 	}
 	if s.cfg.Schedules != nil {

@@ -229,13 +229,15 @@ func (v viewer) run(r jobs.RunRecord) RunView {
 // StatsView are the figures of S1.19 and what we know besides. Times are in
 // milliseconds.
 type StatsView struct {
-	Pending          int64       `json:"pending"` // queued, the delayed ones included
+	Pending          int64       `json:"pending"` // waiting jobs: the delayed ones and PHP's own included
 	Delayed          int64       `json:"delayed"`
+	Foreign          int64       `json:"foreign"` // PHP's own
 	Processing       int64       `json:"processing"`
 	Completed        int64       `json:"completed"`
 	Failed           int64       `json:"failed"`
 	Cancelled        int64       `json:"cancelled"`
-	SuccessRate      float64     `json:"success_rate"`
+	SuccessRate      float64     `json:"success_rate"` // 0…1; 0 where ended is 0
+	Ended            int64       `json:"ended"`        // what success_rate is made of
 	AvgExecutionTime int64       `json:"avg_execution_time"`
 	OldestMS         int64       `json:"oldest_ms"` // how long the longest waiting due job has waited
 	Queues           []QueueView `json:"queues"`
@@ -254,8 +256,8 @@ type QueueView struct {
 }
 
 func statsView(st jobs.Stats) StatsView {
-	return StatsView{Pending: st.Queued + st.Delayed, Delayed: st.Delayed, Processing: st.Processing, Completed: st.Completed, Failed: st.Failed, Cancelled: st.Cancelled,
-		SuccessRate: st.SuccessRate, AvgExecutionTime: st.AverageDuration.Milliseconds(), OldestMS: st.Oldest.Milliseconds(), Queues: each(st.Queues, queueView)}
+	return StatsView{Pending: st.Waiting(), Delayed: st.Delayed, Foreign: st.Foreign, Processing: st.Processing, Completed: st.Completed, Failed: st.Failed, Cancelled: st.Cancelled,
+		SuccessRate: st.SuccessRate, Ended: st.Ended, AvgExecutionTime: st.AverageDuration.Milliseconds(), OldestMS: st.Oldest.Milliseconds(), Queues: each(st.Queues, queueView)}
 }
 
 func queueView(q jobs.QueueStats) QueueView {

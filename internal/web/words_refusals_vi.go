@@ -17,6 +17,7 @@ var refusalsVI = map[string]string{
 	"no error was recorded": "không có lỗi nào được ghi lại",
 	"no details":            "không có chi tiết",
 	"It belongs to PHP (%s): only the CMS's own queue worker (php artisan queue:work) runs it. This service never touches it.": "Thuộc về PHP (%s): chỉ tiến trình hàng đợi của CMS (php artisan queue:work) chạy nó. Dịch vụ này không bao giờ động vào.",
+	"Its payload is not JSON, so that no worker can tell its type. Correct the row, or remove the job: cmsjobs jobs cancel %s.": "Dữ liệu của nó không phải JSON nên không worker nào biết loại của nó. Hãy sửa dòng đó hoặc xoá công việc: cmsjobs jobs cancel %s.",
 	"No handler here is registered for %q. Check the spelling, or remove the job.":                                             "Ở đây không có trình xử lý nào cho %q. Hãy kiểm tra chính tả hoặc xoá công việc.",
 	"Jobs are switched off (JOBS_ENABLED=false): nothing is taken from the queues.":                                            "Công việc đang bị tắt (JOBS_ENABLED=false): không có gì được lấy khỏi hàng đợi.",
 	"Attempt %d of %d failed (%s). The next one is due in %s.":                                                                 "Lần thử %d trên %d thất bại (%s). Lần kế tiếp sau %s.",

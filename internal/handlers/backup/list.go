@@ -162,7 +162,7 @@ func (h *Handler) Download(ctx context.Context, b Stored) (io.ReadCloser, storag
 }
 
 // ErrNoBackup says that no backup fits.
-var ErrNoBackup = errors.New("no such backup")
+var ErrNoBackup = jobs.NotFound("no such backup")
 
 // Wanted names a backup.
 type Wanted struct {

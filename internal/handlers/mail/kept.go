@@ -63,6 +63,9 @@ func (h *Handler) Resend(ctx context.Context, uuid string, only ...string) (jobs
 		return jobs.Receipt{}, errors.New("mail: no queue to resend through")
 	}
 	p, err := h.ledger.kept(ctx, uuid)
+	if errors.Is(err, ErrNotKept) {
+		err = h.unkept(ctx, uuid)
+	}
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
@@ -77,6 +80,18 @@ func (h *Handler) Resend(ctx context.Context, uuid string, only ...string) (jobs
 		return jobs.Receipt{}, fmt.Errorf("sending a mail again: %w", err)
 	}
 	return receipts[0], nil
+}
+
+// unkept says whether a mail that was not kept was ever sent.
+func (h *Handler) unkept(ctx context.Context, uuid string) error {
+	var sent int
+	if err := h.c.DB.GetContext(ctx, &sent, h.c.DB.Rebind("SELECT COUNT(*) FROM cmsjobs_mail WHERE job_uuid = ?"), uuid); err != nil {
+		return fmt.Errorf("looking for the mail %s: %w", uuid, err)
+	}
+	if sent == 0 {
+		return fmt.Errorf("no mail has the job id %.80q; see cmsjobs mail log: %w", uuid, jobs.ErrNotFound)
+	}
+	return ErrNotKept
 }
 
 // SendUnknown lets the next run of a job send to the recipients of whom nobody

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
 )
 
 // Entry is one recipient of one mail, as people see it.
@@ -75,13 +76,17 @@ func (r entryRow) entry() Entry {
 		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(), UpdatedAt: time.UnixMilli(r.UpdatedAt).UTC(), HasPayload: r.HasPayload}
 }
 
-// Log lists mails, the newest first, by the page's cursor; Total is −1.
+// Log lists mails, the newest first, by the page's cursor. Total is −1 in a large log.
 func (h *Handler) Log(ctx context.Context, f LogFilter, p jobs.Page) (jobs.List[Entry], error) {
 	limit := p.Limit
 	if limit <= 0 || limit > 500 {
 		limit = 50
 	}
 	where, args := f.where()
+	total, err := listing.Total(ctx, h.c.DB, "cmsjobs_mail", strings.Join(append([]string{"1 = 1"}, where...), " AND "), args...)
+	if err != nil {
+		return jobs.List[Entry]{}, err
+	}
 	if p.Cursor != "" {
 		before, err := strconv.ParseInt(p.Cursor, 10, 64)
 		if err != nil {
@@ -97,7 +102,7 @@ func (h *Handler) Log(ctx context.Context, f LogFilter, p jobs.Page) (jobs.List[
 	if err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind(query+" ORDER BY id DESC LIMIT ?"), append(args, limit+1)...); err != nil {
 		return jobs.List[Entry]{}, fmt.Errorf("listing mail: %w", err)
 	}
-	list := jobs.List[Entry]{Total: -1}
+	list := jobs.List[Entry]{Total: total}
 	for i, r := range rows {
 		if i == limit {
 			list.Next = strconv.FormatInt(rows[i-1].ID, 10)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // Example is data to try a template with, from NAME.example.json.
@@ -117,7 +118,7 @@ func (h *Handler) TemplateList() ([]TemplateInfo, error) {
 }
 
 // ErrNoTemplate says that there is no template of that name.
-var ErrNoTemplate = errors.New("there is no such mail template; see cmsjobs mail templates")
+var ErrNoTemplate = jobs.NotFound("there is no such mail template; see cmsjobs mail templates")
 
 // Sample is data to try a template with: its example, or, for one of the CMS's
 // own, the name of each variable in brackets.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
 )
 
 // How much of a request and an answer is kept, in characters.
@@ -71,7 +72,7 @@ func (r deliveryRow) delivery() Delivery {
 const deliveryColumns = "SELECT id, message_id, subscription_id, event, url, attempt, status, error, request, answer, duration_ms, created_at FROM cmsjobs_webhook_deliveries "
 
 // Deliveries lists attempts, the newest first, by the page's cursor; of one
-// subscription, or of all when it is 0. Total is −1.
+// subscription, or of all when it is 0. Total is −1 in a large log.
 func (h *Handler) Deliveries(ctx context.Context, subscription int64, p jobs.Page) (jobs.List[Delivery], error) {
 	limit := p.Limit
 	if limit <= 0 || limit > 200 {
@@ -80,6 +81,10 @@ func (h *Handler) Deliveries(ctx context.Context, subscription int64, p jobs.Pag
 	where, args := []string{"1 = 1"}, []any{}
 	if subscription != 0 {
 		where, args = append(where, "subscription_id = ?"), append(args, subscription)
+	}
+	total, err := listing.Total(ctx, h.c.DB, "cmsjobs_webhook_deliveries", strings.Join(where, " AND "), args...)
+	if err != nil {
+		return jobs.List[Delivery]{}, err
 	}
 	if p.Cursor != "" {
 		before, err := strconv.ParseInt(p.Cursor, 10, 64)
@@ -93,7 +98,7 @@ func (h *Handler) Deliveries(ctx context.Context, subscription int64, p jobs.Pag
 	if err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind(query), append(args, limit+1)...); err != nil {
 		return jobs.List[Delivery]{}, fmt.Errorf("listing webhook deliveries: %w", err)
 	}
-	list := jobs.List[Delivery]{Total: -1}
+	list := jobs.List[Delivery]{Total: total}
 	for i, r := range rows {
 		if i == limit {
 			list.Next = strconv.FormatInt(rows[i-1].ID, 10)

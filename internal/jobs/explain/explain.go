@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ type Snapshot struct {
 
 // Reason is one thing that holds the job back.
 type Reason struct {
-	// Code is stable: foreign, unknown_kind, disabled, ended, running, stalled,
+	// Code is stable: foreign, unreadable, unknown_kind, disabled, ended, running, stalled,
 	// not_due, retrying, paused, no_worker, no_worker_kind, kind_limit, breaker,
 	// busy, behind, ready.
 	Code string `json:"code"`
@@ -101,6 +102,8 @@ func ownership(s Snapshot) []Reason {
 	switch {
 	case s.Job.Foreign:
 		return []Reason{reason("foreign", time.Time{}, "It belongs to PHP (%s): only the CMS's own queue worker (php artisan queue:work) runs it. This service never touches it.", s.Job.Kind)}
+	case s.Job.Kind == "" && len(s.Job.Payload) > 0 && !json.Valid(s.Job.Payload):
+		return []Reason{reason("unreadable", time.Time{}, "Its payload is not JSON, so that no worker can tell its type. Correct the row, or remove the job: cmsjobs jobs cancel %s.", s.Job.UUID)}
 	case !s.Known:
 		return []Reason{reason("unknown_kind", time.Time{}, "No handler here is registered for %q. Check the spelling, or remove the job.", s.Job.Kind)}
 	case s.JobsDisabled:

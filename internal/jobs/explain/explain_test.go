@@ -38,6 +38,7 @@ func TestEachReasonIsFound(t *testing.T) {
 		}},
 		{"kind_limit", "At most 2", func(s *explain.Snapshot) { s.Policy.Limit, s.Running = 2, 2 }},
 		{"foreign", "PHP", func(s *explain.Snapshot) { s.Job.Foreign, s.Known = true, false }},
+		{"unreadable", "not JSON", func(s *explain.Snapshot) { s.Known, s.Job.Kind, s.Job.Payload = false, "", []byte("no JSON") }},
 		{"unknown_kind", `"mail.send"`, func(s *explain.Snapshot) { s.Known = false }},
 		{"disabled", "JOBS_ENABLED", func(s *explain.Snapshot) { s.JobsDisabled = true }},
 		{"no_worker", "No worker is alive", func(s *explain.Snapshot) { s.Workers[0].Alive = false }},

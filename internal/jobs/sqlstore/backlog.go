@@ -155,14 +155,14 @@ func (s *Store) Volume(ctx context.Context, limit int64) (jobs.Volume, error) {
 // outcomesCounted bounds the counting of one outcome.
 const outcomesCounted = 10_000
 
-// Outcomes counts runs that ended since then, each outcome up to 10,000:
-// failed ones (retried and crashed ones included) and completed ones. Runs of
+// Outcomes counts the failed and the completed attempts (jobs.Figures) since
+// then, each outcome up to 10,000. Runs of
 // the type except are left out: each failure causes a notification, which would
 // halve the share of failures.
 func (s *Store) Outcomes(ctx context.Context, since time.Duration, except string) (failed, completed int64, err error) {
 	var parts []string
 	var args []any
-	for _, outcome := range []string{"completed", "failed", "retried", "crashed"} {
+	for _, outcome := range []string{"completed", "failed", "retried", jobs.CrashedOutcome} {
 		parts = append(parts, fmt.Sprintf("SELECT '%s', COUNT(*) FROM (SELECT id FROM cmsjobs_runs WHERE outcome = '%s' AND ended_at >= %s - %d AND kind <> ? LIMIT %d) AS %s",
 			outcome, outcome, s.millis(), since.Milliseconds(), outcomesCounted, outcome))
 		args = append(args, except)
@@ -173,10 +173,10 @@ func (s *Store) Outcomes(ctx context.Context, since time.Duration, except string
 		if err := r.Scan(&outcome, &n); err != nil {
 			return err
 		}
-		if outcome == "completed" {
-			completed = n
-		} else {
+		if jobs.FailedAttempt(outcome) {
 			failed += n
+		} else {
+			completed = n
 		}
 		return nil
 	}, strings.Join(parts, " UNION ALL "), args...)

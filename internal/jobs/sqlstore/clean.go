@@ -72,9 +72,9 @@ func (s *Store) RotateRuns(ctx context.Context, completedDays, failedDays int) (
 		return 0, fmt.Errorf("forgetting what jobs waited for: %w", err)
 	}
 	var deleted int64
-	for days, outcomes := range map[int][]string{completedDays: {"completed", "released", "retried", "cancelled"}, failedDays: {"failed", "crashed"}} {
+	for days, outcomes := range map[int][]string{completedDays: {"completed", "released", "retried", "cancelled"}, failedDays: {"failed", jobs.CrashedOutcome}} {
 		if completedDays == failedDays {
-			outcomes = []string{"completed", "released", "retried", "cancelled", "failed", "crashed"}
+			outcomes = []string{"completed", "released", "retried", "cancelled", "failed", jobs.CrashedOutcome}
 		}
 		if days <= 0 {
 			continue

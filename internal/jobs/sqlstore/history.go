@@ -88,7 +88,7 @@ func (s *Store) recordCrashes(ctx context.Context, t tx, rows []*candidate) erro
 		if worker != "" {
 			message += " (" + worker + ")"
 		}
-		crashed = append(crashed, runRow{job: job, outcome: "crashed", worker: worker, lease: "", err: message})
+		crashed = append(crashed, runRow{job: job, outcome: jobs.CrashedOutcome, worker: worker, lease: "", err: message})
 	}
 	return s.insertRuns(ctx, t.own, crashed)
 }

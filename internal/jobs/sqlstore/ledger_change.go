@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
@@ -80,6 +81,11 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []found) (n int, err err
 	err = s.inTx(ctx, "cancelling jobs", func(t tx) error {
 		var gone []runRow
 		var ids []int64
+		clock, err := s.databaseNow(ctx, t.main)
+		if err != nil {
+			return err
+		}
+		now := time.Unix(clock, 0)
 		for _, r := range rows {
 			one, err := s.exec(ctx, t.main, fmt.Sprintf("DELETE FROM %s WHERE id = %d AND attempts = %d AND %s", s.t.shape().name, r.ID, r.Attempt, s.t.waiting()))
 			if err != nil {
@@ -93,8 +99,8 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []found) (n int, err err
 			if s.confidential(r.Kind) {
 				kept.Data = nil
 			}
-			gone = append(gone, runRow{job: jobs.Job{ID: r.ID, UUID: r.UUID, Kind: bound(r.Kind), Queue: r.Queue, Attempt: r.Attempt},
-				outcome: jobs.Cancelled.String(), err: "cancelled while it waited", data: kept.Data})
+			gone = append(gone, runRow{job: jobs.Job{ID: r.ID, UUID: r.UUID, Kind: bound(r.Kind), Queue: r.Queue, Attempt: r.Attempt, EnqueuedAt: r.EnqueuedAt, Metadata: kept.Metadata},
+				outcome: jobs.Cancelled.String(), wait: now.Sub(r.RunAt), err: "cancelled while it waited", data: kept.Data})
 		}
 		if n = len(ids); n == 0 {
 			return errNothing

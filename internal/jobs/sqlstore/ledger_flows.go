@@ -23,7 +23,7 @@ const (
 )
 
 // outcomes are all that a run can end in.
-var outcomes = []string{jobs.Completed.String(), jobs.Buried.String(), jobs.Retried.String(), jobs.Released.String(), jobs.Cancelled.String(), "crashed"}
+var outcomes = []string{jobs.Completed.String(), jobs.Buried.String(), jobs.Retried.String(), jobs.Released.String(), jobs.Cancelled.String(), jobs.CrashedOutcome}
 
 // flowsTo is until when this process found everything counted.
 type flowsTo struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
 )
 
 // endedWhere is the filter on the history: the last runs of jobs that are done
@@ -69,7 +70,7 @@ func (s *Store) queryEnded(ctx context.Context, where string, order string, limi
 func (s *Store) endedRecord(r storedRun) found {
 	x := found{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Kind: r.Kind, Queue: r.Queue, State: jobs.StateCompleted, Attempt: r.Attempt,
 		MaxAttempts: s.limitOf(r.Kind, 0, 0), Payload: r.payload, Worker: r.Worker, Error: r.Error, Result: r.Result,
-		EnqueuedAt: r.created, StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.StartedAt.Add(-r.Wait), Duration: r.Duration}}
+		EnqueuedAt: r.created, StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.due, Duration: r.Duration}}
 	if r.Outcome == jobs.Cancelled.String() {
 		x.State = jobs.StateCancelled
 	}
@@ -88,6 +89,7 @@ type storedRun struct {
 	jobs.RunRecord
 	payload []byte
 	created time.Time
+	due     time.Time
 }
 
 func (s *Store) queryRuns(ctx context.Context, where string, args []any, order string, limit int) ([]storedRun, error) {
@@ -100,7 +102,8 @@ func (s *Store) queryRuns(ctx context.Context, where string, args []any, order s
 			return err
 		}
 		x.StartedAt, x.EndedAt, x.Error = unixMilli(ended-duration), unixMilli(ended), failure.String
-		x.Duration, x.Wait = time.Duration(duration)*time.Millisecond, time.Duration(wait)*time.Millisecond
+		x.Duration, x.Wait = time.Duration(duration)*time.Millisecond, time.Duration(max(wait, 0))*time.Millisecond
+		x.due = unixMilli(ended - duration - wait)
 		if result.String != "" {
 			x.Result = json.RawMessage(result.String)
 		}
@@ -126,7 +129,8 @@ func keptPayload(kind, data, metadata string) []byte {
 	return fmt.Appendf(nil, `{"type":%q,"data":%s}`, kind, data)
 }
 
-// Runs lists runs of all outcomes, newest first. Total is −1.
+// Runs lists runs of all outcomes, newest first. Total is −1 in a
+// large history that is filtered by more than outcomes.
 func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List[jobs.RunRecord], error) {
 	list := jobs.List[jobs.RunRecord]{Total: -1}
 	at, err := parseCursor(p.Cursor)
@@ -141,6 +145,11 @@ func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 	if p.Cursor == "" {
 		skip = min(max(p.Offset, 0), maxOffset)
 	}
+	if !p.Uncounted {
+		if list.Total, err = s.totalRuns(ctx, f, wanted); err != nil {
+			return list, err
+		}
+	}
 	stretch, err := s.readSpots(ctx, f, wanted, at.of("r"), skip+limit)
 	if err != nil {
 		return list, err
@@ -152,6 +161,22 @@ func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 		list.Next = at.String()
 	}
 	return list, err
+}
+
+// totalRuns counts runs that ended in the wanted outcomes.
+func (s *Store) totalRuns(ctx context.Context, f jobs.Filter, wanted []string) (n int64, err error) {
+	f.States = nil
+	if !countable(f) || len(f.Queues) > 0 || !f.Since.IsZero() || !f.Until.IsZero() {
+		var c conditions
+		c.in("outcome", wanted)
+		s.historyWhere(&c, f)
+		return listing.Total(ctx, s.ownDB, "cmsjobs_runs", c.String(), c.args...)
+	}
+	counted, err := s.tallies(ctx)
+	for _, outcome := range wanted {
+		n += counted[outcome].count
+	}
+	return n, err
 }
 
 // Log returns the log lines of a job's runs, oldest first, at most limit.

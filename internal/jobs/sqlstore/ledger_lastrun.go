@@ -75,5 +75,5 @@ func completeByRun(r *jobs.Record, run storedRun) {
 		return
 	}
 	r.Attempt, r.Worker, r.Duration = run.Attempt, run.Worker, run.Duration
-	r.EnqueuedAt, r.StartedAt, r.RunAt = run.created, run.StartedAt, run.StartedAt.Add(-run.Wait)
+	r.EnqueuedAt, r.StartedAt, r.RunAt = run.created, run.StartedAt, run.due
 }

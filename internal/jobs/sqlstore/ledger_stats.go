@@ -26,7 +26,7 @@ func (s *Store) Stats(ctx context.Context) (jobs.Stats, error) {
 		}
 	}
 	for _, q := range st.Queues {
-		st.Queued, st.Delayed, st.Processing = st.Queued+q.Queued, st.Delayed+q.Delayed, st.Processing+q.Processing
+		st.Queued, st.Delayed, st.Foreign, st.Processing = st.Queued+q.Queued, st.Delayed+q.Delayed, st.Foreign+q.Foreign, st.Processing+q.Processing
 		st.Oldest = max(st.Oldest, q.Oldest)
 	}
 	return st, nil
@@ -62,22 +62,20 @@ func (s *Store) addForeign(ctx context.Context, st *jobs.Stats) error {
 	t := s.t.shape()
 	for i := range st.Queues {
 		q := &st.Queues[i]
-		var looked, foreign int64
-		statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0) FROM (SELECT CASE WHEN %s THEN 1 ELSE 0 END AS php FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample",
-			s.d.opensWith(t.payload, phpJob), t.name, s.t.waiting(), foreignSample)
-		if _, err := s.one(ctx, s.db, []any{&looked, &foreign}, statement, q.Queue); err != nil {
+		var looked, foreign, foreignDue int64
+		due := t.due.name + " <= " + t.due.of(s.now())
+		statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0), COALESCE(SUM(php * due), 0) FROM (SELECT CASE WHEN %s THEN 1 ELSE 0 END AS php, CASE WHEN %s THEN 1 ELSE 0 END AS due "+
+			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample", s.d.opensWith(t.payload, phpJob), due, t.name, s.t.waiting(), foreignSample)
+		if _, err := s.one(ctx, s.db, []any{&looked, &foreign, &foreignDue}, statement, q.Queue); err != nil {
 			return fmt.Errorf("counting PHP's own jobs of %s: %w", q.Queue, err)
 		}
-		if looked == 0 || foreign == 0 {
-			continue
-		}
-		q.Foreign = foreign
 		if looked == foreignSample {
-			q.Foreign = (q.Queued + q.Delayed) * foreign / looked
+			waiting := q.Queued + q.Delayed
+			foreign, foreignDue = waiting*foreign/looked, waiting*foreignDue/looked
 		}
-		fromDue := min(q.Foreign, q.Queued)
-		q.Queued -= fromDue
-		q.Delayed -= min(q.Foreign-fromDue, q.Delayed)
+		foreignDue = min(foreignDue, q.Queued)
+		later := min(foreign-foreignDue, q.Delayed)
+		q.Queued, q.Delayed, q.Foreign = q.Queued-foreignDue, q.Delayed-later, foreignDue+later
 	}
 	return nil
 }
@@ -101,7 +99,7 @@ func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
 			listening[q]++
 		}
 		return nil
-	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE beat_at > %s - 60000", s.millis()))
+	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE beat_at > %s - %d", s.millis(), workerAlive.Milliseconds()))
 	if err != nil {
 		return fmt.Errorf("reading which queues are worked: %w", err)
 	}

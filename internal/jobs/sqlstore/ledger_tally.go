@@ -63,8 +63,8 @@ func (s *Store) historyStats(ctx context.Context, st *jobs.Stats) error {
 	if completed.count > 0 {
 		st.AverageDuration = milliseconds(float64(completed.duration) / float64(completed.count))
 	}
-	if ended := completed.count + counted[jobs.Buried.String()].count; ended > 0 {
-		st.SuccessRate = float64(completed.count) / float64(ended)
+	if st.Ended = completed.count + counted[jobs.Buried.String()].count; st.Ended > 0 {
+		st.SuccessRate = float64(completed.count) / float64(st.Ended)
 	}
 	if _, err := s.one(ctx, s.db, []any{&st.Failed}, "SELECT COUNT(*) FROM "+s.failed.name); err != nil {
 		return fmt.Errorf("counting %s: %w", s.failed.name, err)

@@ -466,7 +466,7 @@ func ledgerHistory(t *testing.T, f *fixture) {
 	}
 	var done, failed int64
 	for _, x := range flows {
-		done, failed = done+x.Completed, failed+x.Failed
+		done, failed = done+x.Completed, failed+x.FailedAttempts
 	}
 	if done != 1 || failed != 1 {
 		t.Errorf("Throughput counts %d completed and %d failed runs", done, failed)

@@ -55,20 +55,26 @@ func (s *Store) Throughput(ctx context.Context, since time.Time, step time.Durat
 	return flows, nil
 }
 
-// sums are what ended in one step, in whichever way.
-type sums struct{ completed, failed, ended, duration, wait int64 }
+// sums are what ended in one step; ended, duration and wait make the averages.
+type sums struct{ completed, attempts, failed, ended, duration, wait int64 }
 
 func (x *sums) add(f flow) {
-	switch f.outcome {
-	case jobs.Completed.String():
+	switch {
+	case f.outcome == jobs.Completed.String():
 		x.completed += f.ended
-	case jobs.Buried.String(), jobs.Retried.String(), "crashed":
+	case jobs.FailedAttempt(f.outcome):
+		x.attempts += f.ended
+	}
+	if f.outcome == jobs.Buried.String() {
 		x.failed += f.ended
 	}
-	x.ended, x.duration, x.wait = x.ended+f.ended, x.duration+f.duration, x.wait+f.wait
+	if f.outcome != jobs.Cancelled.String() { // most were cancelled while they waited, and took no time
+		x.ended, x.duration, x.wait = x.ended+f.ended, x.duration+f.duration, x.wait+f.wait
+	}
 }
 
 func (x sums) flow(at time.Time) jobs.Flow {
 	n := max(x.ended, 1)
-	return jobs.Flow{At: at, Completed: x.completed, Failed: x.failed, Duration: time.Duration(x.duration/n) * time.Millisecond, Wait: time.Duration(x.wait/n) * time.Millisecond}
+	return jobs.Flow{At: at, Completed: x.completed, FailedAttempts: x.attempts, Failed: x.failed,
+		Duration: time.Duration(x.duration/n) * time.Millisecond, Wait: time.Duration(x.wait/n) * time.Millisecond}
 }

@@ -33,7 +33,7 @@ type runRow struct {
 	outcome        string
 	worker         string
 	lease          string
-	duration, wait time.Duration
+	duration, wait time.Duration // wait is negative where a job was cancelled before it was due
 	err            string
 	result         json.RawMessage
 	data           json.RawMessage
@@ -47,8 +47,11 @@ type runLine struct {
 }
 
 func (s *Store) lineOf(r *runRow) runLine {
-	l := runLine{job: r.job.ID, attempt: int64(r.job.Attempt), duration: max(r.duration.Milliseconds(), 0), wait: max(r.wait.Milliseconds(), 0), created: max(r.job.EnqueuedAt.UnixMilli(), 0),
+	l := runLine{job: r.job.ID, attempt: int64(r.job.Attempt), duration: max(r.duration.Milliseconds(), 0), wait: r.wait.Milliseconds(), created: max(r.job.EnqueuedAt.UnixMilli(), 0),
 		uuid: r.job.UUID, kind: r.job.Kind, queue: bound(r.job.Queue), outcome: r.outcome, worker: bound(r.worker), lease: r.lease}
+	if r.outcome != jobs.Cancelled.String() {
+		l.wait = max(l.wait, 0)
+	}
 	if r.err != "" {
 		text := cut(r.err)
 		l.texts[0] = &text

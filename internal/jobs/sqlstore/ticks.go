@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
 )
 
 // Now is the database's clock.
@@ -153,6 +154,7 @@ func (s *Store) SaveChange(ctx context.Context, entry string, c *jobs.ScheduleEd
 
 // Ticks lists an entry's ticks, newest first, each with the outcome of its job
 // where that has ended. "" lists those of all entries.
+// Total is −1 where there are many.
 func (s *Store) Ticks(ctx context.Context, entry string, p jobs.Page) (jobs.List[jobs.TickRecord], error) {
 	limit := p.Limit
 	if limit <= 0 {
@@ -162,6 +164,10 @@ func (s *Store) Ticks(ctx context.Context, entry string, p jobs.Page) (jobs.List
 	if entry != "" {
 		where, args = "entry = ?", []any{entry}
 	}
+	total, err := listing.Total(ctx, s.ownDB, "cmsjobs_ticks", where, args...)
+	if err != nil {
+		return jobs.List[jobs.TickRecord]{}, err
+	}
 	if p.Cursor != "" {
 		after, more, err := tickCursor(p.Cursor)
 		if err != nil {
@@ -170,9 +176,9 @@ func (s *Store) Ticks(ctx context.Context, entry string, p jobs.Page) (jobs.List
 		where, args = where+after, append(args, more...)
 	}
 	const order = "at DESC, entry, tick DESC"
-	list := jobs.List[jobs.TickRecord]{Total: -1}
+	list := jobs.List[jobs.TickRecord]{Total: total}
 	// An inner query takes the page by its index before runs are looked up.
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err = s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var t jobs.TickRecord
 		var tick, at int64
 		var ended sql.NullString

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
@@ -49,7 +50,8 @@ type DeedFilter struct {
 	Since, Until          time.Time
 }
 
-// Deeds lists the trail, newest first. The cursor is the last deed's id.
+// Deeds lists the trail, newest first. The cursor is the last
+// action's id; Total is −1 in a large log.
 func (s *Store) Deeds(ctx context.Context, f DeedFilter, p jobs.Page) (jobs.List[Deed], error) {
 	where, args := []string{"1 = 1"}, []any{}
 	and := func(condition string, arg any) { where, args = append(where, condition), append(args, arg) }
@@ -63,6 +65,10 @@ func (s *Store) Deeds(ctx context.Context, f DeedFilter, p jobs.Page) (jobs.List
 	}
 	if !f.Until.IsZero() {
 		and("at < ?", toMillis(f.Until))
+	}
+	total, err := listing.Total(ctx, s.db, "cmsjobs_audit", strings.Join(where, " AND "), args...)
+	if err != nil {
+		return jobs.List[Deed]{}, err
 	}
 	if p.Cursor != "" {
 		before, err := strconv.ParseInt(p.Cursor, 10, 64)
@@ -87,7 +93,7 @@ func (s *Store) Deeds(ctx context.Context, f DeedFilter, p jobs.Page) (jobs.List
 	if err := s.db.SelectContext(ctx, &rows, s.db.Rebind(query), append(args, p.Limit+1, p.Offset)...); err != nil {
 		return jobs.List[Deed]{}, fmt.Errorf("reading the audit trail: %w", err)
 	}
-	list := jobs.List[Deed]{Items: []Deed{}, Total: -1}
+	list := jobs.List[Deed]{Items: []Deed{}, Total: total}
 	for i, r := range rows {
 		if i == p.Limit {
 			list.Next = strconv.FormatInt(rows[i-1].ID, 10)
