@@ -119,6 +119,9 @@ func denied(err error) error {
 	}
 	switch d.Reason {
 	case access.OtherKinds:
+		if d.Kind == "" {
+			return refuse(http.StatusForbidden, "This token makes jobs of %q run only; this would let others run, too.", d.Who.Kinds)
+		}
 		return refuse(http.StatusForbidden, "This token may not make jobs of %q run, only of %q.", clip(d.Kind, 80), d.Who.Kinds)
 	case access.NotOffered:
 		return refuse(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_topics).", clip(d.Kind, 80))

@@ -402,3 +402,40 @@ func TestAnEffectHappensExactlyIfItsEnqueueIsAllowed(t *testing.T) {
 	}
 	t.Logf("%d effects allowed, %d refused", allowed, refused)
 }
+
+// One round, or a queue that goes on, lets any job run that is due: a token that
+// is limited to kinds may not ask for it, one that may operate may.
+func TestWorkGoesOnForNobodyWhoIsLimitedToKinds(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	limited, free := s.limitedToken(access.Operator.Scopes(), "cache.clear"), s.limitedToken(access.Operator.Scopes())
+	for _, way := range []string{"/api/cron/tick", "/api/v1/cron/tick", "/api/v1/queues/cmsjobs/continue", "/admin/queues/cmsjobs/continue"} {
+		if err := s.store.Pause(t.Context(), "cmsjobs", "test"); err != nil {
+			t.Fatal(err)
+		}
+		ask := func(secret string) answer {
+			if strings.HasPrefix(way, "/admin") {
+				return s.submit(way, form(), bearer(secret))
+			}
+			return s.do("POST", way, "{}", bearer(secret))
+		}
+		if a := ask(limited); a.status != http.StatusForbidden || !strings.Contains(string(a.body), "would let others run") {
+			t.Errorf("%s by a limited token: %d %s", way, a.status, a.body)
+		}
+		if was, err := s.store.Continue(t.Context(), "cmsjobs"); err != nil || !was {
+			t.Errorf("%s by a limited token let the queue go on: %t, %v", way, !was, err)
+		}
+		if a := ask(free); a.status >= 400 {
+			t.Errorf("%s by a token without a limit: %d %s", way, a.status, a.body)
+		}
+	}
+}
+
+// limitedToken is the secret of a new token; without kinds it has no limit.
+func (s *site) limitedToken(scopes access.Scopes, kinds ...string) string {
+	s.t.Helper()
+	_, secret, err := s.access.CreateToken(s.t.Context(), access.Token{Name: fmt.Sprint("limited", kinds), Scopes: scopes, Kinds: kinds})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return secret
+}

@@ -202,6 +202,9 @@ func (s *Server) scheduleHistory(c echo.Context) error {
 const tickTime = 5 * time.Minute
 
 func (s *Server) tick(c echo.Context) error {
+	if err := denied(s.effects.MayWork(who(c))); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), tickTime)
 	defer cancel()
 	report, err := s.cfg.Ticker.Tick(ctx)

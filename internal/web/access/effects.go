@@ -54,7 +54,7 @@ const (
 // DeniedError says that a principal may not make a job of a kind run.
 type DeniedError struct {
 	Reason Reason
-	Kind   string
+	Kind   string // "" where others than one kind's jobs would run
 	Who    Principal
 	Fields []string // of Reserved
 }
@@ -123,6 +123,17 @@ func (e Effects) MayRunKind(p Principal, kind string) error {
 		return DeniedError{Reason: AdminsOnly, Kind: kind, Who: p}
 	case len(e.Kinds) > 0 && !slices.Contains(e.Kinds, kind):
 		return DeniedError{Reason: NotOffered, Kind: kind, Who: p}
+	}
+	return nil
+}
+
+// MayWork says whether p may let work go on whatever it is: one round of the
+// schedule and the queue, or a queue that was paused. It makes nothing due that
+// is not, and those who enqueued it were asked, so the route's scope is enough;
+// but not for a principal that is limited to kinds, as jobs of others would run.
+func (e Effects) MayWork(p Principal) error {
+	if len(p.Kinds) > 0 {
+		return DeniedError{Reason: OtherKinds, Who: p}
 	}
 	return nil
 }
