@@ -65,7 +65,7 @@ type rule struct {
 
 var rules = []rule{
 	{below: "internal/jobs", std: true},
-	{below: "internal/jobs/sqlstore", may: []string{"internal/jobs"}},
+	{below: "internal/jobs/sqlstore", may: []string{"internal/jobs", "internal/dbconn"}},
 	{below: "internal/jobs/schedule", may: []string{"internal/jobs"}},
 	{below: "internal/jobs/wake", std: true},
 	{below: "internal/jobs/breaker", may: []string{"internal/jobs"}},
@@ -75,9 +75,10 @@ var rules = []rule{
 	{below: "internal/cms", may: []string{"self"}},
 	{below: "internal/storage", may: []string{}},
 	{below: "internal/outbound", may: []string{}},
+	{below: "internal/dbconn", may: []string{}},
 	{below: "internal/conditions", may: []string{"internal/jobs"}},
 	{below: "internal/trace", std: true},
-	{below: "internal/handlers", may: []string{"internal/jobs", "internal/cms", "internal/cms/laravel", "internal/storage", "internal/outbound", "internal/redact", "templates", "self"}},
+	{below: "internal/handlers", may: []string{"internal/jobs", "internal/cms", "internal/cms/laravel", "internal/storage", "internal/outbound", "internal/dbconn", "internal/redact", "templates", "self"}},
 	{below: "internal/web", may: []string{"internal/jobs", "internal/jobs/explain", "internal/redact", "templates", "self"}},
 	{below: "internal/redact", std: true},
 	{below: "config", may: []string{"internal/cms"}},
