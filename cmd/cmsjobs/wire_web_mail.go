@@ -90,16 +90,16 @@ func (m webMail) tries(ctx context.Context, e mail.Entry) ([]web.MailTry, error)
 	return out, err
 }
 
-func (m webMail) ResendMail(ctx context.Context, id string) (jobs.Receipt, error) {
+func (m webMail) MailAgain(ctx context.Context, id string) (jobs.New, error) {
 	e, err := m.entry(ctx, id)
 	if err != nil {
-		return jobs.Receipt{}, err
+		return jobs.New{}, err
 	}
-	receipt, err := m.h.Resend(ctx, e.UUID, e.Recipient)
+	n, err := m.h.Again(ctx, e.UUID, e.Recipient)
 	if errors.Is(err, mail.ErrNotKept) {
 		err = fmt.Errorf("%w: %w", err, jobs.ErrConflict)
 	}
-	return receipt, err
+	return n, err
 }
 
 func (m webMail) Templates(context.Context) ([]web.MailTemplate, error) {

@@ -20,6 +20,9 @@ var ErrCancelled = errors.New("the job was cancelled")
 // its kind may.
 var ErrTimeout = errors.New("the job ran longer than it may")
 
+// ErrTooLarge says that a payload has more bytes than MaxPayload.
+var ErrTooLarge = errors.New("the payload is too large")
+
 type permanentError struct{ error }
 
 func (e permanentError) Unwrap() error { return e.error }

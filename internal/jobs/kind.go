@@ -170,8 +170,11 @@ type Entry struct {
 	Policy Policy
 	// Run decodes the job's data and runs the handler.
 	Run func(context.Context, Job) error
-	// Check decodes data only: a nil error means that a handler would take it.
+	// Check reads data only: a nil error means that the handler would take it.
 	Check func(data json.RawMessage) error
+	// Reserved names the fields of data that only administrators may set over HTTP;
+	// nil where there are none. See Restriction.
+	Reserved func(data json.RawMessage) []string
 	// Example is the payload with zero values, for forms and documents.
 	Example json.RawMessage
 	// Maker says who may make such jobs. All but Anyone carry orders.

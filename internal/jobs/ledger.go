@@ -93,6 +93,9 @@ type Filter struct {
 	Cause string
 	// Since and Until bound the moment of enqueuing (waiting) or ending (others).
 	Since, Until time.Time
+	// Allow is asked for each job before Revive and Hasten change it; what it says
+	// no to stays as it is. Lists and counts do not ask it. nil allows all.
+	Allow func(Record) bool
 }
 
 // Page asks for a part of a list, newest first. Cursor, where it is set, wins

@@ -83,7 +83,7 @@ func (n New) Check() error {
 	case len(n.Kind) > 191 || len(n.Queue) > 191 || len(n.UniqueKey) > 191 || len(n.UUID) > 191:
 		return fmt.Errorf("kind, queue, unique key and UUID of a job may have 191 bytes each; %.40q has more", n.Kind)
 	case len(n.Data)+len(n.Metadata) > MaxPayload:
-		return fmt.Errorf("the payload of %s has %d bytes, %d are allowed: put large things into a file and name it", n.Kind, len(n.Data)+len(n.Metadata), MaxPayload)
+		return tooLarge(n.Kind, len(n.Data)+len(n.Metadata))
 	case !utf8.Valid(n.Data) || (len(n.Data) > 0 && !json.Valid(n.Data)):
 		return fmt.Errorf("the payload of %s is not JSON in UTF-8", n.Kind)
 	case !utf8.Valid(n.Metadata) || len(n.Metadata) > 0 && !json.Valid(n.Metadata):

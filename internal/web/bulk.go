@@ -10,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
 // BulkSelection chooses jobs: by ids, or by any other field of a filter. An
@@ -31,7 +32,8 @@ type BulkRequest struct {
 type BulkAnswer struct {
 	Count   int64 `json:"count"` // jobs that the selection chose when it was counted
 	Changed int64 `json:"changed"`
-	// LeftOut is how many more it chose that the caller may not make run.
+	// LeftOut is how many more it chose that the caller may not make run. A dry run
+	// does not read their payloads: it counts those of kinds only.
 	LeftOut int64 `json:"left_out,omitempty"`
 	DryRun  bool  `json:"dry_run"`
 	// Job is the id of the job that does the work, where there is much of it.
@@ -52,6 +54,15 @@ type BulkPayload struct {
 	// run; both empty is any.
 	Only   []string `json:"only,omitempty"`
 	Except []string `json:"except,omitempty"`
+	// Admin says that an administrator asked, who may use every field of a payload.
+	Admin bool `json:"admin,omitempty"`
+}
+
+// BulkResult says what the job of a large change did.
+type BulkResult struct {
+	Changed int64 `json:"changed"`
+	// LeftOut is how many jobs have a payload that may not run again.
+	LeftOut int64 `json:"left_out,omitempty"`
 }
 
 // Bulk changes many jobs, step by step, and reports its progress.
@@ -89,11 +100,14 @@ func RegisterBulk(r *jobs.Registry, book jobs.OrderBook, c Changer) {
 		if f.Until, err = moment(p.Filter.Until, "until", p.At); err != nil {
 			return jobs.Permanent(err)
 		}
-		changed, err := change(ctx, c, p.Action, narrow(f, p.Only, p.Except), p.Count)
+		chosen := narrow(f, p.Only, p.Except)
+		allow, refused := allowRows(r, p.Admin)
+		chosen.Allow = allow
+		changed, err := change(ctx, c, p.Action, chosen, p.Count)
 		if err != nil {
 			return err
 		}
-		return errors.Join(jobs.UseOrder(ctx), jobs.SetResult(ctx, Changed{changed}))
+		return errors.Join(jobs.UseOrder(ctx), jobs.SetResult(ctx, BulkResult{changed, int64(len(refused))}))
 	})
 }
 
@@ -191,14 +205,17 @@ func (s *Server) changed(c echo.Context, action string, selection BulkSelection)
 	}
 	if _, registered := s.cfg.Registry.Lookup(Bulk.Name); registered && count > bulkInline && s.cfg.Doer == nil {
 		receipts, err := s.cfg.Enqueuer.Enqueue(ctx, Bulk.Of(BulkPayload{Action: action, Filter: selection.FilterView, At: s.cfg.Now(), By: who(c).Name, Count: count,
-			Only: chosen.Only, Except: chosen.Except}))
+			Only: chosen.Only, Except: chosen.Except, Admin: who(c).Scopes.Has(access.Admin)}))
 		if err != nil {
 			return answer, fmt.Errorf("enqueuing the change: %w", err)
 		}
 		answer.Job = receipts[0].UUID
 		return answer, nil
 	}
+	allow, refused := allowRows(s.cfg.Registry, who(c).Scopes.Has(access.Admin))
+	chosen.Allow = allow
 	answer.Changed, err = change(ctx, s.cfg.Changer, action, chosen, count)
+	answer.Count, answer.LeftOut = answer.Count-int64(len(refused)), answer.LeftOut+int64(len(refused))
 	return answer, err
 }
 

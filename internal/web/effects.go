@@ -1,10 +1,11 @@
 package web
 
 import (
+	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -13,12 +14,12 @@ import (
 )
 
 // effects is the rule of this installation for who may make jobs run. All that
-// makes one run asks mayEnqueue, mayRun or runnable: at the place of the
-// effect, behind the route's own scope.
+// makes one run asks mayEnqueue, mayRun, mayRunAgain or runnable: at the place
+// of the effect, behind the route's own scope.
 func effects(c Config) access.Effects {
 	return access.Effects{
 		Open:  func(p access.Principal) bool { return passes(c.EnqueueRule, p) },
-		Kinds: c.AllowedTopics, AdminKinds: c.AdminKinds, OperatorKinds: c.OperatorKinds,
+		Kinds: c.AllowedTopics, AdminKinds: c.AdminKinds, OperatorKinds: c.OperatorKinds, Payloads: c.Registry,
 		Maker: func(kind string) jobs.Maker {
 			entry, _ := c.Registry.Lookup(kind)
 			return entry.Maker
@@ -26,27 +27,101 @@ func effects(c Config) access.Effects {
 	}
 }
 
-// mayEnqueue refuses a new job of a kind that the caller may not make.
-func (s *Server) mayEnqueue(c echo.Context, kind string) error {
-	return denied(s.effects.MayEnqueue(who(c), kind))
+// mayEnqueue refuses a new job of a kind that the caller may not make with this
+// payload.
+func (s *Server) mayEnqueue(c echo.Context, kind string, data json.RawMessage) error {
+	return denied(s.effects.MayEnqueue(who(c), kind, data))
 }
 
-// mayRun refuses to make a job run that is there already.
-func (s *Server) mayRun(c echo.Context, kind string) error {
-	if entry, known := s.cfg.Registry.Lookup(kind); known {
-		kind = entry.Kind
+// mayRun refuses to make a job run with a payload that is there already.
+func (s *Server) mayRun(c echo.Context, kind string, data json.RawMessage) error {
+	return denied(s.effects.MayRun(who(c), s.canonical(kind), data))
+}
+
+// mayRunKind is mayRun where the service itself chooses the payload.
+func (s *Server) mayRunKind(c echo.Context, kind string) error {
+	return denied(s.effects.MayRunKind(who(c), s.canonical(kind)))
+}
+
+// mayRunAgain is mayRun for a job that is there: a row, whoever wrote it.
+func (s *Server) mayRunAgain(c echo.Context, r jobs.Record) error {
+	if err := s.mayRunKind(c, r.Kind); err != nil {
+		return err
 	}
-	return denied(s.effects.MayRun(who(c), kind))
+	data, checked, err := rowPayload(s.cfg.Registry, r)
+	if err == nil && checked {
+		err = s.effects.MayRun(who(c), s.canonical(r.Kind), data)
+	}
+	if d := (access.DeniedError{}); err == nil || errors.As(err, &d) {
+		return denied(err)
+	}
+	return refuse(http.StatusConflict, "The job cannot run again, its payload is not kept or no longer fits: %s", sentence(err.Error()))
+}
+
+func (s *Server) canonical(kind string) string {
+	if entry, known := s.cfg.Registry.Lookup(kind); known {
+		return entry.Kind
+	}
+	return kind
+}
+
+// rowPayload is what a row's job would run with. It is checked only where the
+// kind is ours: PHP's own jobs, and those of other programs that share the
+// table, are checked by whoever runs them, and the scope to operate is the
+// right to retry those.
+func rowPayload(registry *jobs.Registry, r jobs.Record) (data json.RawMessage, checked bool, err error) {
+	known := func(name string) bool { _, known := registry.Lookup(name); return known }
+	envelope, origin, err := jobs.Parse(r.Payload, known)
+	switch origin {
+	case jobs.Ours:
+		return envelope.Data, true, nil
+	case jobs.Malformed:
+		return nil, false, err
+	default:
+		return nil, false, nil
+	}
+}
+
+// allowRows allows the rows whose payload an administrator, or anyone else, may
+// make run, and remembers those that it refused. Their kinds are narrowed by
+// the filter.
+func allowRows(registry *jobs.Registry, admin bool) (allow func(jobs.Record) bool, refused map[int64]bool) {
+	refused = map[int64]bool{}
+	p, rule := access.Principal{Scopes: access.Operator.Scopes()}, access.Effects{Payloads: registry}
+	if admin {
+		p.Scopes = access.Administrator.Scopes()
+	}
+	return func(r jobs.Record) bool {
+		data, checked, err := rowPayload(registry, r)
+		if err == nil && checked {
+			err = rule.MayRun(p, r.Kind, data)
+		}
+		if err != nil {
+			refused[r.ID] = true
+		}
+		return err == nil
+	}, refused
 }
 
 // denied tells people why the rule says no; nil stays nil.
 func denied(err error) error {
+	var refused access.PayloadError
+	if errors.As(err, &refused) {
+		status := http.StatusUnprocessableEntity
+		if errors.Is(err, jobs.ErrTooLarge) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		return badField(status, "payload", "%s", sentence(refused.Error()))
+	}
 	var d access.DeniedError
 	if !errors.As(err, &d) {
 		return err
 	}
 	switch d.Reason {
 	case access.OtherKinds:
+		if d.Kind == "" {
+			return refuse(http.StatusForbidden, "This token makes jobs of %q run only; this would let others run, too.", d.Who.Kinds)
+		}
 		return refuse(http.StatusForbidden, "This token may not make jobs of %q run, only of %q.", clip(d.Kind, 80), d.Who.Kinds)
 	case access.NotOffered:
 		return refuse(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_topics).", clip(d.Kind, 80))
@@ -54,6 +129,8 @@ func denied(err error) error {
 		return refuse(http.StatusForbidden, "%q is for administrators.", clip(d.Kind, 80))
 	case access.ServiceItself:
 		return refuse(http.StatusForbidden, "Jobs of %q are made by the service itself: nobody enqueues them.", clip(d.Kind, 80))
+	case access.Reserved:
+		return refuse(http.StatusForbidden, "Only administrators may set %s in a payload of %s.", strings.Join(d.Fields, ", "), clip(d.Kind, 80))
 	case access.NoScope:
 	}
 	return refuse(http.StatusForbidden, "Whoever makes a job run needs the scope %q; %s has %q.", access.Enqueue, d.Who.Name, d.Who.Scopes)
@@ -94,17 +171,13 @@ func narrow(f jobs.Filter, only, except []string) runnableJobs {
 	return r
 }
 
-// again checks that a job which ended may be enqueued once more, and with what.
+// again is a job which ended as one to be enqueued once more. Ask mayRunAgain
+// before.
 func (s *Server) again(r jobs.Record) (jobs.New, error) {
 	envelope, origin, err := jobs.Parse(r.Payload, s.known)
 	if origin != jobs.Ours {
 		return jobs.New{}, refuse(http.StatusConflict, "The job cannot run again: %v.", err)
 	}
 	entry, _ := s.cfg.Registry.Lookup(envelope.Kind)
-	if entry.Maker == jobs.Anyone {
-		if err := entry.Check(envelope.Data); err != nil {
-			return jobs.New{}, refuse(http.StatusConflict, "The job cannot run again, its payload is not kept or no longer fits: %s", sentence(fmt.Sprint(err)))
-		}
-	}
 	return jobs.New{Kind: entry.Kind, Queue: r.Queue, Data: envelope.Data, Metadata: envelope.Metadata, Priority: r.Priority}, nil
 }

@@ -2,6 +2,8 @@ package web_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -27,8 +29,27 @@ var (
 	allKinds     = slices.Concat(publicKinds, []string{"cmsjobs.probe"}, serviceKinds)
 )
 
-// payloadOf is one that the kind's handler takes.
-func payloadOf(kind string) string {
+// The payloads of the property. What a row, a schedule or a kept mail holds, and
+// what a request names, are of the same sort.
+const (
+	fine     = "fine"     // the kind's handler takes it
+	refused  = "refused"  // the handler refuses it for good, as a path outside of its folder
+	reserved = "reserved" // it sets a field that only administrators may set
+	huge     = "huge"     // it has more bytes than a payload may
+)
+
+var sorts = []string{fine, refused, reserved, huge}
+
+// payloadOf is one of a sort.
+func payloadOf(kind, sort string) string {
+	switch sort {
+	case refused:
+		return `{"path":"../.env"}`
+	case reserved:
+		return `{"immediate":true}`
+	case huge:
+		return `{"blob":"` + strings.Repeat("x", jobs.MaxPayload) + `"}`
+	}
 	switch kind {
 	case "mail.send":
 		return `{"to":"a@b.example"}`
@@ -38,6 +59,22 @@ func payloadOf(kind string) string {
 	return `{"n":1}`
 }
 
+// restricted are the public kinds' restrictions.
+var restricted = jobs.Restriction[map[string]any]{
+	Refuse: func(_ json.RawMessage, p map[string]any) error {
+		if path, _ := p["path"].(string); strings.Contains(path, "..") {
+			return errors.New("the path leaves its folder")
+		}
+		return nil
+	},
+	Reserved: func(p map[string]any) []string {
+		if p["immediate"] == true {
+			return []string{"immediate"}
+		}
+		return nil
+	},
+}
+
 // A desk that no longer fits what the pages ask for would answer 404 unseen.
 var _ web.Restorer = desk{}
 
@@ -45,18 +82,19 @@ var _ web.Restorer = desk{}
 type desk struct {
 	*house
 	site func() *site
+	kept *string // the payload that was kept of a mail
 }
 
 func (d desk) put(ctx context.Context, kind string) (jobs.Receipt, error) {
-	list, err := d.site().Enqueue(ctx, jobs.New{Kind: kind, Data: []byte(payloadOf(kind))})
+	list, err := d.site().Enqueue(ctx, jobs.New{Kind: kind, Data: []byte(payloadOf(kind, fine))})
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
 	return list[0], nil
 }
 
-func (d desk) ResendMail(ctx context.Context, _ string) (jobs.Receipt, error) {
-	return d.put(ctx, "mail.send")
+func (d desk) MailAgain(context.Context, string) (jobs.New, error) {
+	return jobs.New{Kind: "mail.send", Data: []byte(*d.kept)}, nil
 }
 func (d desk) Redeliver(ctx context.Context, _ string) (jobs.Receipt, error) {
 	return d.put(ctx, "webhook.deliver")
@@ -72,8 +110,16 @@ func (d desk) RestoreBackup(
 }
 
 // effectSite is a site with all kinds, and a schedule entry for each.
-func effectSite(t *testing.T, change func(*web.Config)) *site {
+type effectSite struct {
+	*site
+	kept      *string
+	schedules *schedule.Scheduler
+}
+
+func newEffectSite(t *testing.T, change func(*web.Config)) effectSite {
 	var s *site
+	kept := new(string)
+	var scheduler *schedule.Scheduler
 	s = newSite(t, jobstest.SQLite, func(c *web.Config) {
 		for _, kind := range allKinds {
 			if _, there := c.Registry.Lookup(kind); there {
@@ -91,35 +137,42 @@ func effectSite(t *testing.T, change func(*web.Config)) *site {
 				jobs.HandleInternal(c.Registry, in, k, do)
 			}
 		}
+		for _, kind := range publicKinds {
+			jobs.Restrict(c.Registry, jobs.Kind[map[string]any]{Name: kind}, restricted)
+		}
 		var entries []schedule.Entry
 		for _, kind := range allKinds {
-			entries = append(entries, schedule.Entry{Name: kind, Cron: "0 3 * * *", Job: jobs.New{Kind: kind, Queue: "cmsjobs", Data: []byte(payloadOf(kind))}})
+			entries = append(entries, schedule.Entry{Name: kind, Cron: "0 3 * * *", Job: jobs.New{Kind: kind, Queue: "cmsjobs", Data: []byte(payloadOf(kind, fine))}})
 		}
 		store := c.Ledger.(*sqlstore.Store)
-		scheduler, err := schedule.New(schedule.Config{Entries: entries, Ticker: store, Edits: store, History: store, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil }})
+		var err error
+		scheduler, err = schedule.New(schedule.Config{Entries: entries, Ticker: store, Edits: store, History: store, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := desk{&house{}, func() *site { return s }}
+		d := desk{&house{}, func() *site { return s }, kept}
 		c.Schedules, c.Mail, c.Webhooks, c.Media, c.Backups = scheduler, d, d, d, d
 		c.OperatorKinds = []string{"webhook.deliver"}
 		change(c)
 	})
 	s.http.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return s
+	return effectSite{s, kept, scheduler}
 }
 
 // stock are jobs of one kind: one that failed, one that ended well, one that waits.
-type stock struct{ failed, ended, waiting, cause string }
+type stock struct{ failed, ended, waiting, cause, payload string }
 
-// prepare leaves nothing but the three jobs of a kind.
-func (s *site) prepare(kind string) stock {
+// prepare leaves nothing but the three jobs of a kind, and its schedule entry.
+// Their payload is as a row of the CMS may have it.
+func (s effectSite) prepare(kind, sort string) stock {
 	s.t.Helper()
+	payload := payloadOf(kind, sort)
+	*s.kept = payload
 	for _, table := range []string{"jobs", "failed_jobs", "cmsjobs_failures", "cmsjobs_runs", "cmsjobs_schedules", "cmsjobs_ticks", "cmsjobs_internal_orders"} {
 		s.db.MustExec("DELETE FROM " + table)
 	}
 	ctx := s.t.Context()
-	n := jobs.New{Kind: kind, Queue: "cmsjobs", Data: []byte(payloadOf(kind))}
+	n := jobs.New{Kind: kind, Queue: "cmsjobs", Data: []byte(payloadOf(kind, fine))}
 	receipts, err := s.Enqueue(ctx, n, n, n.In(time.Hour))
 	if err != nil {
 		s.t.Fatal(err)
@@ -134,11 +187,23 @@ func (s *site) prepare(kind string) stock {
 			s.t.Fatal(err)
 		}
 	}
+	if sort != fine {
+		for table, column := range map[string]string{"jobs": "payload", "failed_jobs": "payload", "cmsjobs_runs": "data"} {
+			was := payloadOf(kind, fine)
+			if n, err := s.db.MustExec("UPDATE "+table+" SET "+column+" = REPLACE("+column+", ?, ?)", was, payload).RowsAffected(); err != nil || n != 1 && table != "cmsjobs_runs" {
+				s.t.Fatalf("%d rows of %s have another payload, %v", n, table, err)
+			}
+		}
+		data := json.RawMessage(strings.TrimSuffix(payload, "}") + `,"before":true}`) // another one, of the same sort
+		if err := s.schedules.ChangeSchedule(ctx, kind, jobs.ScheduleChange{Data: data}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
 	groups, err := s.store.Groups(ctx, jobs.Filter{})
 	if err != nil || len(groups) != 1 {
 		s.t.Fatalf("groups %v, %v", groups, err)
 	}
-	return stock{receipts[0].UUID, receipts[1].UUID, receipts[2].UUID, groups[0].Cause}
+	return stock{receipts[0].UUID, receipts[1].UUID, receipts[2].UUID, groups[0].Cause, payload}
 }
 
 // picture is all from which jobs run.
@@ -161,6 +226,7 @@ type way struct {
 	name  string
 	scope access.Scope // the route's own
 	kind  string       // the only one whose jobs it makes run; "" is any
+	own   bool         // the service chooses the payload
 	do    func(s *site, kind string, st stock, who with) answer
 }
 
@@ -178,8 +244,8 @@ func (s *site) submit(path, body string, who with) answer {
 }
 
 // enqueueRequest asks for a job of a kind.
-func enqueueRequest(kind string) string {
-	return fmt.Sprintf(`{"type":%q,"payload":%s}`, kind, payloadOf(kind))
+func enqueueRequest(kind, payload string) string {
+	return fmt.Sprintf(`{"type":%q,"payload":%s}`, kind, payload)
 }
 
 func ways() []way {
@@ -197,56 +263,56 @@ func ways() []way {
 	nothing := func(string, stock) string { return "{}" }
 	yes := func(string, stock) string { return form() }
 	patch := func(body string) func(*site, string, stock, with) answer {
-		return func(s *site, kind string, _ stock, who with) answer {
-			return s.do("PATCH", "/api/v1/schedules/"+kind, strings.ReplaceAll(body, "PAYLOAD", payloadOf(kind)), who)
+		return func(s *site, kind string, st stock, who with) answer {
+			return s.do("PATCH", "/api/v1/schedules/"+kind, strings.ReplaceAll(body, "PAYLOAD", st.payload), who)
 		}
 	}
 	return []way{
-		{"enqueue", enqueue, "", post("/api/v1/jobs", func(k string, _ stock) string { return enqueueRequest(k) })},
-		{"enqueue S1", enqueue, "", post("/api/jobs/enqueue", func(k string, _ stock) string { return enqueueRequest(k) })},
-		{"batch", enqueue, "", post("/api/v1/jobs/batch", func(k string, _ stock) string { return `{"jobs":[` + enqueueRequest(k) + `]}` })},
-		{"enqueue form", enqueue, "", post("/admin/enqueue", func(k string, _ stock) string { return form("kind", k, "more", payloadOf(k)) })},
-		{"start form", enqueue, "", post("/admin/start", func(k string, _ stock) string { return form("kind", k, "payload", payloadOf(k)) })},
-		{"edit form", operate, "", post("/admin/jobs/ENDED/edit", func(k string, _ stock) string { return form("payload", payloadOf(k)) })},
+		{"enqueue", enqueue, "", false, post("/api/v1/jobs", func(k string, st stock) string { return enqueueRequest(k, st.payload) })},
+		{"enqueue S1", enqueue, "", false, post("/api/jobs/enqueue", func(k string, st stock) string { return enqueueRequest(k, st.payload) })},
+		{"batch", enqueue, "", false, post("/api/v1/jobs/batch", func(k string, st stock) string { return `{"jobs":[` + enqueueRequest(k, st.payload) + `]}` })},
+		{"enqueue form", enqueue, "", false, post("/admin/enqueue", func(k string, st stock) string { return form("kind", k, "more", st.payload) })},
+		{"start form", enqueue, "", false, post("/admin/start", func(k string, st stock) string { return form("kind", k, "payload", st.payload) })},
+		{"edit form", operate, "", false, post("/admin/jobs/ENDED/edit", func(k string, st stock) string { return form("payload", st.payload) })},
 
-		{"requeue ended", operate, "", post("/api/v1/jobs/ENDED/requeue", nothing)},
-		{"requeue ended S1", operate, "", post("/api/jobs/ENDED/requeue", nothing)},
-		{"retry failed S2", operate, "", post("/api/admin/jobs/FAILED/retry", nothing)},
-		{"requeue waiting", operate, "", post("/api/v1/jobs/WAITING/requeue", nothing)},
-		{"retry failed", operate, "", post("/api/v1/failed/FAILED/retry", nothing)},
-		{"again form", operate, "", post("/admin/jobs/FAILED/again", yes)},
-		{"canary form", operate, "", post("/admin/failed/canary", func(_ string, st stock) string { return form("cause", st.cause) })},
+		{"requeue ended", operate, "", false, post("/api/v1/jobs/ENDED/requeue", nothing)},
+		{"requeue ended S1", operate, "", false, post("/api/jobs/ENDED/requeue", nothing)},
+		{"retry failed S2", operate, "", false, post("/api/admin/jobs/FAILED/retry", nothing)},
+		{"requeue waiting", operate, "", false, post("/api/v1/jobs/WAITING/requeue", nothing)},
+		{"retry failed", operate, "", false, post("/api/v1/failed/FAILED/retry", nothing)},
+		{"again form", operate, "", false, post("/admin/jobs/FAILED/again", yes)},
+		{"canary form", operate, "", false, post("/admin/failed/canary", func(_ string, st stock) string { return form("cause", st.cause) })},
 
-		{"bulk retry", operate, "", post("/api/v1/jobs/bulk", func(string, stock) string { return `{"action":"retry","all":true}` })},
-		{"bulk retry of a kind", operate, "", post("/api/v1/jobs/bulk", func(k string, _ stock) string { return fmt.Sprintf(`{"action":"retry","type":[%q]}`, k) })},
-		{"bulk run now", operate, "", post("/api/v1/jobs/bulk", func(string, stock) string { return `{"action":"hasten","all":true}` })},
-		{"retry by ids", operate, "", post("/api/v1/failed/retry", func(_ string, st stock) string { return fmt.Sprintf(`{"ids":[%q]}`, st.failed) })},
-		{"retry by cause", operate, "", post("/api/v1/failed/retry", func(_ string, st stock) string { return fmt.Sprintf(`{"cause":%q}`, st.cause) })},
-		{"bulk form", operate, "", post("/admin/jobs/bulk", func(_ string, st stock) string { return form("action", "hasten", "ids", st.waiting) })},
+		{"bulk retry", operate, "", false, post("/api/v1/jobs/bulk", func(string, stock) string { return `{"action":"retry","all":true}` })},
+		{"bulk retry of a kind", operate, "", false, post("/api/v1/jobs/bulk", func(k string, _ stock) string { return fmt.Sprintf(`{"action":"retry","type":[%q]}`, k) })},
+		{"bulk run now", operate, "", false, post("/api/v1/jobs/bulk", func(string, stock) string { return `{"action":"hasten","all":true}` })},
+		{"retry by ids", operate, "", false, post("/api/v1/failed/retry", func(_ string, st stock) string { return fmt.Sprintf(`{"ids":[%q]}`, st.failed) })},
+		{"retry by cause", operate, "", false, post("/api/v1/failed/retry", func(_ string, st stock) string { return fmt.Sprintf(`{"cause":%q}`, st.cause) })},
+		{"bulk form", operate, "", false, post("/admin/jobs/bulk", func(_ string, st stock) string { return form("action", "hasten", "ids", st.waiting) })},
 
-		{"run a schedule", operate, "", post("/api/v1/schedules/KIND/run", nothing)},
-		{"schedule form", operate, "", post("/admin/schedules/KIND/run", yes)},
-		{"change a payload", operate, "", patch(`{"payload":PAYLOAD}`)},
-		{"change a cron line", operate, "", patch(`{"cron":"* * * * *"}`)},
-		{"pausing with a change", operate, "", patch(`{"paused":true,"cron":"* * * * *"}`)},
-		{"change form", operate, "", post("/admin/schedules/KIND", func(k string, _ stock) string {
-			return form("do", "save", "cron", "* * * * *", "payload", payloadOf(k))
+		{"run a schedule", operate, "", false, post("/api/v1/schedules/KIND/run", nothing)},
+		{"schedule form", operate, "", false, post("/admin/schedules/KIND/run", yes)},
+		{"change a payload", operate, "", false, patch(`{"payload":PAYLOAD}`)},
+		{"change a cron line", operate, "", false, patch(`{"cron":"* * * * *"}`)},
+		{"pausing with a change", operate, "", false, patch(`{"paused":true,"cron":"* * * * *"}`)},
+		{"change form", operate, "", false, post("/admin/schedules/KIND", func(_ string, st stock) string {
+			return form("do", "save", "cron", "* * * * *", "payload", st.payload)
 		})},
 
-		{"resend", operate, "mail.send", post("/api/v1/mail/1/resend", nothing)},
-		{"resend form", operate, "mail.send", post("/admin/mail/1/resend", yes)},
-		{"redeliver", operate, "webhook.deliver", post("/api/v1/deliveries/1/redeliver", nothing)},
-		{"redeliver form", operate, "webhook.deliver", post("/admin/deliveries/1/redeliver", yes)},
-		{"regenerate", operate, "media.processImage", post("/api/v1/media/regenerate", nothing)},
-		{"regenerate form", operate, "media.processImage", post("/admin/media/regenerate", yes)},
-		{"restore form", access.Admin, "backup.restore", post("/admin/backups/b.tar.zst/restore", func(string, stock) string { return form("part", "files", "typed", "cms-files") })},
+		{"resend", operate, "mail.send", false, post("/api/v1/mail/1/resend", nothing)},
+		{"resend form", operate, "mail.send", false, post("/admin/mail/1/resend", yes)},
+		{"redeliver", operate, "webhook.deliver", true, post("/api/v1/deliveries/1/redeliver", nothing)},
+		{"redeliver form", operate, "webhook.deliver", true, post("/admin/deliveries/1/redeliver", yes)},
+		{"regenerate", operate, "media.processImage", true, post("/api/v1/media/regenerate", nothing)},
+		{"regenerate form", operate, "media.processImage", true, post("/admin/media/regenerate", yes)},
+		{"restore form", access.Admin, "backup.restore", true, post("/admin/backups/b.tar.zst/restore", func(string, stock) string { return form("part", "files", "typed", "cms-files") })},
 	}
 }
 
 // mayCause is the expectation, in words of its own: what is allowed is what the
 // direct enqueue allows. Jobs that the service makes nobody enqueues; those who
 // answer for them may run them again.
-func (s *site) mayCause(p access.Token, w way, kind string, who with) bool {
+func (s effectSite) mayCause(p access.Token, w way, kind, payload string, who with) bool {
 	s.t.Helper()
 	if !p.Scopes.Has(w.scope) {
 		return false
@@ -256,16 +322,19 @@ func (s *site) mayCause(p access.Token, w way, kind string, who with) bool {
 		scope := map[bool]access.Scope{true: access.Operate, false: access.Admin}[kind == "webhook.deliver"]
 		return !fresh && p.Scopes.Has(access.Enqueue) && p.Scopes.Has(scope) && (len(p.Kinds) == 0 || slices.Contains(p.Kinds, kind))
 	}
-	a := s.do("POST", "/api/v1/jobs", enqueueRequest(kind), who)
-	if a.status != http.StatusCreated && a.status != http.StatusForbidden {
+	if w.own {
+		payload = payloadOf(kind, fine)
+	}
+	a := s.do("POST", "/api/v1/jobs", enqueueRequest(kind, payload), who)
+	if a.status != http.StatusCreated && a.status != http.StatusForbidden && a.status != http.StatusUnprocessableEntity && a.status != http.StatusRequestEntityTooLarge {
 		s.t.Fatalf("the direct enqueue of %s: %d %s", kind, a.status, a.body)
 	}
 	return a.status == http.StatusCreated
 }
 
-// TestAnEffectHappensExactlyIfItsEnqueueIsAllowed tries principals, ways and
-// kinds at random, and every way with every kind at least once. A job runs if,
-// and only if, the caller may enqueue it.
+// TestAnEffectHappensExactlyIfItsEnqueueIsAllowed tries principals, ways, kinds
+// and payloads at random, every way with every kind and every sort of payload at
+// least once. A job runs if, and only if, the caller may enqueue it as it is.
 func TestAnEffectHappensExactlyIfItsEnqueueIsAllowed(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -277,11 +346,11 @@ func TestAnEffectHappensExactlyIfItsEnqueueIsAllowed(t *testing.T) {
 		}
 		return chosen
 	}
-	sites := []*site{effectSite(t, func(*web.Config) {}),
-		effectSite(t, func(c *web.Config) { c.AllowedTopics = []string{"cache.clear", "mail.send"} }),
-		effectSite(t, func(c *web.Config) { c.AdminKinds = []string{"mail.send"} })}
+	sites := []effectSite{newEffectSite(t, func(*web.Config) {}),
+		newEffectSite(t, func(c *web.Config) { c.AllowedTopics = []string{"cache.clear", "mail.send"} }),
+		newEffectSite(t, func(c *web.Config) { c.AdminKinds = []string{"mail.send"} })}
 	allowed, refused, tried := 0, 0, 0
-	for round := range 4 {
+	for round := range sorts {
 		for _, w := range ways() {
 			for _, kind := range allKinds {
 				if w.kind != "" && w.kind != kind {
@@ -304,17 +373,21 @@ func TestAnEffectHappensExactlyIfItsEnqueueIsAllowed(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.prepare(kind)
-				may := s.mayCause(token, w, kind, bearer(secret))
-				st := s.prepare(kind)
+				sort := fine
+				if slices.Contains(publicKinds, kind) {
+					sort = sorts[round]
+				}
+				s.prepare(kind, sort)
+				may := s.mayCause(token, w, kind, payloadOf(kind, sort), bearer(secret))
+				st := s.prepare(kind, sort)
 				before := s.picture()
-				a := w.do(s, kind, st, bearer(secret))
+				a := w.do(s.site, kind, st, bearer(secret))
 				happened := s.picture() != before
 				if happened != may {
-					t.Errorf("seed %d: %s of %s by %q limited to %q: happened %t, allowed %t (%d %.300s)", seed, w.name, kind, token.Scopes, token.Kinds, happened, may, a.status, a.body)
+					t.Errorf("seed %d: %s of %s (%s) by %q limited to %q: happened %t, allowed %t (%d %.300s)", seed, w.name, kind, sort, token.Scopes, token.Kinds, happened, may, a.status, a.body)
 				}
 				if a.status >= 500 || !may && a.status < 300 && !strings.Contains(string(a.body), `"left_out":1`) {
-					t.Errorf("seed %d: %s of %s, allowed %t: %d %.300s", seed, w.name, kind, may, a.status, a.body)
+					t.Errorf("seed %d: %s of %s (%s), allowed %t: %d %.300s", seed, w.name, kind, sort, may, a.status, a.body)
 				}
 				if may {
 					allowed++
@@ -328,4 +401,41 @@ func TestAnEffectHappensExactlyIfItsEnqueueIsAllowed(t *testing.T) {
 		t.Errorf("%d effects were allowed and %d refused: the test tries too few of them", allowed, refused)
 	}
 	t.Logf("%d effects allowed, %d refused", allowed, refused)
+}
+
+// One round, or a queue that goes on, lets any job run that is due: a token that
+// is limited to kinds may not ask for it, one that may operate may.
+func TestWorkGoesOnForNobodyWhoIsLimitedToKinds(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	limited, free := s.limitedToken(access.Operator.Scopes(), "cache.clear"), s.limitedToken(access.Operator.Scopes())
+	for _, way := range []string{"/api/cron/tick", "/api/v1/cron/tick", "/api/v1/queues/cmsjobs/continue", "/admin/queues/cmsjobs/continue"} {
+		if err := s.store.Pause(t.Context(), "cmsjobs", "test"); err != nil {
+			t.Fatal(err)
+		}
+		ask := func(secret string) answer {
+			if strings.HasPrefix(way, "/admin") {
+				return s.submit(way, form(), bearer(secret))
+			}
+			return s.do("POST", way, "{}", bearer(secret))
+		}
+		if a := ask(limited); a.status != http.StatusForbidden || !strings.Contains(string(a.body), "would let others run") {
+			t.Errorf("%s by a limited token: %d %s", way, a.status, a.body)
+		}
+		if was, err := s.store.Continue(t.Context(), "cmsjobs"); err != nil || !was {
+			t.Errorf("%s by a limited token let the queue go on: %t, %v", way, !was, err)
+		}
+		if a := ask(free); a.status >= 400 {
+			t.Errorf("%s by a token without a limit: %d %s", way, a.status, a.body)
+		}
+	}
+}
+
+// limitedToken is the secret of a new token; without kinds it has no limit.
+func (s *site) limitedToken(scopes access.Scopes, kinds ...string) string {
+	s.t.Helper()
+	_, secret, err := s.access.CreateToken(s.t.Context(), access.Token{Name: fmt.Sprint("limited", kinds), Scopes: scopes, Kinds: kinds})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return secret
 }

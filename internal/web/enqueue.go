@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -136,19 +137,17 @@ func (s *Server) newJob(c echo.Context, r EnqueueRequest) (jobs.New, error) {
 	if !ok {
 		return jobs.New{}, badField(http.StatusUnprocessableEntity, "topic", "There is no kind of work %q here. Known are %s.", clip(kind, 60), strings.Join(s.cfg.Registry.Kinds(), ", "))
 	}
-	if err := s.mayEnqueue(c, entry.Kind); err != nil {
+	data := r.Payload
+	if data == nil {
+		data = r.Data
+	}
+	if err := s.mayEnqueue(c, entry.Kind, data); err != nil {
 		return jobs.New{}, err
 	}
 	if err := s.queues.allow(c.Request().Context(), r.Queue); err != nil {
 		return jobs.New{}, err
 	}
-	n := jobs.New{Kind: entry.Kind, Queue: firstOf(r.Queue, entry.Queue), Data: r.Payload, Priority: r.Priority, UniqueKey: firstOf(r.UniqueKey, r.UniqueKey2), UUID: r.ID}
-	if n.Data == nil {
-		n.Data = r.Data
-	}
-	if err := entry.Check(n.Data); err != nil {
-		return n, badField(http.StatusUnprocessableEntity, "payload", "%s", sentence(err.Error()))
-	}
+	n := jobs.New{Kind: entry.Kind, Queue: firstOf(r.Queue, entry.Queue), Data: data, Priority: r.Priority, UniqueKey: firstOf(r.UniqueKey, r.UniqueKey2), UUID: r.ID}
 	var err error
 	if n.Metadata, err = s.metadata(c, r.Metadata); err != nil {
 		return n, err
@@ -157,7 +156,7 @@ func (s *Server) newJob(c echo.Context, r EnqueueRequest) (jobs.New, error) {
 		return n, err
 	}
 	if err := n.Check(); err != nil {
-		if len(n.Data)+len(n.Metadata) > jobs.MaxPayload {
+		if errors.Is(err, jobs.ErrTooLarge) {
 			return n, refuse(http.StatusRequestEntityTooLarge, "%s", sentence(err.Error()))
 		}
 		return n, refuse(http.StatusUnprocessableEntity, "%s", sentence(err.Error()))

@@ -118,7 +118,7 @@ func (s *Server) requeueJob(c echo.Context) error {
 // runAgain gives a job another run and returns the id under which it has it.
 func (s *Server) runAgain(c echo.Context, r jobs.Record) (string, error) {
 	ctx, id := c.Request().Context(), idOf(r)
-	if err := s.mayRun(c, r.Kind); err != nil {
+	if err := s.mayRunAgain(c, r); err != nil {
 		return "", err
 	}
 	switch r.State {

@@ -63,7 +63,7 @@ func TestAMaskIsNotTurnedIntoItsValue(t *testing.T) {
 // TestAChangedScheduleKeepsNoMask sends a schedule's payload back as it was
 // shown, changed and unchanged.
 func TestAChangedScheduleKeepsNoMask(t *testing.T) {
-	s := effectSite(t, func(*web.Config) {})
+	s := newEffectSite(t, func(*web.Config) {})
 	patch := func(who, payload string) int {
 		return s.do("PATCH", "/api/v1/schedules/cache.clear", `{"payload":`+payload+`}`, basic(who, "right")).status
 	}

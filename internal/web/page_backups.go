@@ -209,7 +209,7 @@ func (s *Server) restoreByForm(c echo.Context) error {
 	if yes, err := s.sureOf(c, question{Text: plan.question(language(c), b), Typed: plan.Confirm, Boxes: plan.boxes(language(c))}); !yes || err != nil {
 		return err
 	}
-	if err := s.mayRun(c, restoreKind); err != nil {
+	if err := s.mayRunKind(c, restoreKind); err != nil {
 		return err
 	}
 	allow := RestoreAllowance{Unknown: c.FormValue(boxUnknown) == "yes", Executable: c.FormValue(boxExecutable) == "yes"}

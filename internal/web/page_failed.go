@@ -79,7 +79,7 @@ func (s *Server) canary(c echo.Context) error {
 	}
 	r := list.Items[0]
 	about(c, idOf(r), "as a canary")
-	if err := s.mayRun(c, r.Kind); err != nil {
+	if err := s.mayRunAgain(c, r); err != nil {
 		return err
 	}
 	if err := s.one(s.cfg.Changer.Revive(ctx, only(r), 1)); err != nil {

@@ -118,12 +118,9 @@ func (s *Server) resendByForm(c echo.Context) error {
 	if yes, err := s.sure(c, say(language(c), "mail.resend.ask", m.Subject, m.To), ""); !yes || err != nil {
 		return err
 	}
-	if err := s.mayRun(c, mailKind); err != nil {
-		return err
-	}
-	receipt, err := s.cfg.Mail.ResendMail(c.Request().Context(), m.ID)
+	receipt, err := s.sendAgain(c, m.ID)
 	if err != nil {
-		return fmt.Errorf("sending mail %s again: %w", m.ID, err)
+		return err
 	}
 	about(c, m.ID, "as "+receipt.UUID)
 	return c.Redirect(http.StatusSeeOther, following("/admin/mail", receipt.UUID))

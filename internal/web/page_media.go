@@ -58,7 +58,7 @@ func (s *Server) regenerateByForm(c echo.Context) error {
 	if yes, err := s.sure(c, say(language(c), key, grouped(n)), ""); !yes || err != nil {
 		return err
 	}
-	if err := s.mayEnqueue(c, mediaKind); err != nil {
+	if err := s.mayRunKind(c, mediaKind); err != nil {
 		return err
 	}
 	count, err := s.cfg.Media.Regenerate(ctx, missing)

@@ -58,6 +58,9 @@ func (s *Server) continueByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := denied(s.effects.MayWork(who(c))); err != nil {
+		return err
+	}
 	if _, err := s.cfg.Queues.Continue(c.Request().Context(), name); err != nil {
 		return fmt.Errorf("continuing the queue %s: %w", name, err)
 	}

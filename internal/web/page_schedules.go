@@ -145,11 +145,6 @@ func (s *Server) entryChange(c echo.Context, r jobs.ScheduleRecord, cron, payloa
 	if err != nil {
 		return change, err
 	}
-	if e, ok := s.cfg.Registry.Lookup(r.Kind); ok {
-		if err := e.Check(data); err != nil {
-			return change, badField(http.StatusUnprocessableEntity, "payload", "%s", sentence(err.Error()))
-		}
-	}
 	if !sameJSON(data, r.Data) {
 		change.Data = data
 	}

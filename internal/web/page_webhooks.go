@@ -125,7 +125,7 @@ func (s *Server) deleteHookByForm(c echo.Context) error {
 }
 
 func (s *Server) redeliverByForm(c echo.Context) error {
-	if err := s.mayRun(c, deliveryKind); err != nil {
+	if err := s.mayRunKind(c, deliveryKind); err != nil {
 		return err
 	}
 	id, receipt, err := onID(c, "sending delivery %s again", s.cfg.Webhooks.Redeliver)

@@ -102,14 +102,33 @@ func (s *Server) showMail(c echo.Context) error {
 }
 
 func (s *Server) resendMail(c echo.Context) error {
-	if err := s.mayRun(c, mailKind); err != nil {
+	id, err := idParam(c)
+	if err != nil {
 		return err
 	}
-	id, receipt, err := onID(c, "sending mail %s again", s.cfg.Mail.ResendMail)
+	receipt, err := s.sendAgain(c, id)
 	if err != nil {
 		return err
 	}
 	return s.answerAgain(c, id, mailKind, receipt)
+}
+
+// sendAgain enqueues a mail again, if the caller may enqueue what was kept of it.
+func (s *Server) sendAgain(c echo.Context, id string) (jobs.Receipt, error) {
+	if err := s.mayRunKind(c, mailKind); err != nil {
+		return jobs.Receipt{}, err
+	}
+	n, err := s.cfg.Mail.MailAgain(c.Request().Context(), id)
+	if err == nil {
+		if err := s.mayRun(c, n.Kind, n.Data); err != nil {
+			return jobs.Receipt{}, err
+		}
+		var receipts []jobs.Receipt
+		if receipts, err = s.cfg.Enqueuer.Enqueue(c.Request().Context(), n); err == nil {
+			return receipts[0], nil
+		}
+	}
+	return jobs.Receipt{}, fmt.Errorf("sending mail %s again: %w", id, err)
 }
 
 func (s *Server) listSuppressions(c echo.Context) error {
@@ -206,7 +225,7 @@ func (s *Server) listDeliveries(c echo.Context) error {
 }
 
 func (s *Server) redeliver(c echo.Context) error {
-	if err := s.mayRun(c, deliveryKind); err != nil {
+	if err := s.mayRunKind(c, deliveryKind); err != nil {
 		return err
 	}
 	id, receipt, err := onID(c, "sending delivery %s again", s.cfg.Webhooks.Redeliver)
@@ -241,7 +260,7 @@ func (s *Server) regenerate(c echo.Context) error {
 	if err := body(c, &r); err != nil {
 		return err
 	}
-	if err := s.mayEnqueue(c, mediaKind); err != nil {
+	if err := s.mayRunKind(c, mediaKind); err != nil {
 		return err
 	}
 	n, err := s.cfg.Media.Regenerate(c.Request().Context(), r.OnlyMissing)

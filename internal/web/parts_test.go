@@ -105,7 +105,9 @@ func (h *house) PreviewTemplate(_ context.Context, name, locale string) (web.Tem
 	}
 	return web.TemplatePreview{}, jobs.ErrNotFound
 }
-func (h *house) ResendMail(context.Context, string) (jobs.Receipt, error) { return receipt() }
+func (h *house) MailAgain(context.Context, string) (jobs.New, error) {
+	return jobs.New{Kind: "mail.send", Data: []byte(`{"to":"a@example.com"}`)}, nil
+}
 func (h *house) Suppressions(context.Context, jobs.Page) (jobs.List[web.Suppression], error) {
 	return one(web.Suppression{Address: "a@b", Reason: "550", CreatedAt: noon})
 }

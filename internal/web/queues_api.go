@@ -48,6 +48,9 @@ func (s *Server) continueQueue(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := denied(s.effects.MayWork(who(c))); err != nil {
+		return err
+	}
 	was, err := s.cfg.Queues.Continue(c.Request().Context(), name)
 	if err != nil {
 		return fmt.Errorf("continuing the queue %s: %w", name, err)

@@ -144,8 +144,8 @@ type Backup struct {
 type MailLog interface {
 	Mails(ctx context.Context, q MailQuery, p jobs.Page) (jobs.List[Mail], error)
 	Mail(ctx context.Context, id string) (Mail, error)
-	// ResendMail enqueues it anew, for its one recipient.
-	ResendMail(ctx context.Context, id string) (jobs.Receipt, error)
+	// MailAgain is the job that sends it again, to its one recipient.
+	MailAgain(ctx context.Context, id string) (jobs.New, error)
 }
 
 // MailQuery chooses mails; empty fields choose all.

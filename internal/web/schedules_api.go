@@ -106,7 +106,7 @@ func (s *Server) runSchedule(c echo.Context) error {
 
 // runEntry enqueues an entry's job now, if the caller may.
 func (s *Server) runEntry(c echo.Context, r jobs.ScheduleRecord) (jobs.Receipt, error) {
-	if err := s.mayRun(c, r.Kind); err != nil {
+	if err := s.mayRun(c, r.Kind, r.Data); err != nil {
 		return jobs.Receipt{}, err
 	}
 	receipt, err := s.cfg.Schedules.RunSchedule(c.Request().Context(), r.Name)
@@ -116,14 +116,25 @@ func (s *Server) runEntry(c echo.Context, r jobs.ScheduleRecord) (jobs.Receipt, 
 	return receipt, nil
 }
 
-// changeEntryTo changes an entry, if the caller may make its jobs run. Whoever
-// may operate may let its ticks pass.
+// changeEntryTo changes an entry, if the caller may make jobs run with the
+// payload that it has then. A reset asks for the kind only: the payload is the
+// configuration's. Who may operate may let its ticks pass.
 func (s *Server) changeEntryTo(c echo.Context, r jobs.ScheduleRecord, change jobs.ScheduleChange) error {
 	onlyPauses := change.Paused != nil && *change.Paused && change.Cron == nil && change.Data == nil && !change.Reset
-	if !onlyPauses {
-		if err := s.mayRun(c, r.Kind); err != nil {
-			return err
-		}
+	data := r.Data
+	if change.Data != nil {
+		data = change.Data
+	}
+	var err error
+	switch {
+	case onlyPauses:
+	case change.Reset && change.Data == nil:
+		err = s.mayRunKind(c, r.Kind)
+	default:
+		err = s.mayRun(c, r.Kind, data)
+	}
+	if err != nil {
+		return err
 	}
 	if err := s.cfg.Schedules.ChangeSchedule(c.Request().Context(), r.Name, change); err != nil {
 		return fmt.Errorf("changing the schedule entry %s: %w", r.Name, err)
@@ -160,11 +171,6 @@ func (s *Server) reschedule(c echo.Context, change jobs.ScheduleChange) error {
 			return err
 		}
 	}
-	if e, ok := s.cfg.Registry.Lookup(before.Kind); ok && change.Data != nil {
-		if err := e.Check(change.Data); err != nil {
-			return badField(http.StatusUnprocessableEntity, "payload", "%s", sentence(err.Error()))
-		}
-	}
 	if err := s.changeEntryTo(c, before, change); err != nil {
 		return err
 	}
@@ -196,6 +202,9 @@ func (s *Server) scheduleHistory(c echo.Context) error {
 const tickTime = 5 * time.Minute
 
 func (s *Server) tick(c echo.Context) error {
+	if err := denied(s.effects.MayWork(who(c))); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), tickTime)
 	defer cancel()
 	report, err := s.cfg.Ticker.Tick(ctx)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // Mapping names the columns of an existing table of raw views, which is then
@@ -55,7 +57,7 @@ func (h *Handler) mappedDays(ctx context.Context, r *DateRange) error {
 		until, _ = time.Parse(time.DateOnly, r.End)
 	}
 	if until.Sub(since) > maxReportDays*24*time.Hour {
-		return fmt.Errorf("a range may cover %d days at most", maxReportDays)
+		return jobs.Permanent(fmt.Errorf("a range may cover %d days at most", maxReportDays))
 	}
 	tx, err := h.DB.BeginTxx(ctx, nil)
 	if err != nil {

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -220,7 +221,11 @@ func checkTool(tool string) error {
 // Register registers the kinds.
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Generate, h.generate)
+	jobs.Restrict(r, Generate, jobs.Restriction[GeneratePayload]{Refuse: func(_ json.RawMessage, p GeneratePayload) error {
+		return h.placesKnown(p.request().Destinations...)
+	}})
 	jobs.Handle(r, Verify, h.verifyJob)
+	jobs.Restrict(r, Verify, jobs.Restriction[VerifyPayload]{Refuse: h.refuseVerify})
 	jobs.HandleInternal(r, jobs.Internal{Book: h.c.Orders, Maker: jobs.Service}, RestoreJob, h.restoreJob)
 	jobs.Handle(r, Monitor, h.monitorJob)
 }
@@ -228,6 +233,16 @@ func (h *Handler) Register(r *jobs.Registry) {
 // Destinations are the names of the configured places, sorted.
 func (h *Handler) Destinations() []string {
 	return slices.Sorted(maps.Keys(h.c.Destinations))
+}
+
+// placesKnown refuses a destination that is not configured.
+func (h *Handler) placesKnown(names ...string) error {
+	for _, name := range names {
+		if _, err := h.destination(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (h *Handler) destination(name string) (storage.Store, error) {

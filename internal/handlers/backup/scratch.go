@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/jackc/pgx/v5"
 
+	"github.com/cmsjobs/cmsjobs/internal/dbconn"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 )
@@ -164,7 +164,7 @@ func mysqlScratch(ctx context.Context, dsn, name string, o dump.LoadOptions) (*s
 }
 
 func postgresScratch(ctx context.Context, dsn, name string) (*scratch, error) {
-	conn, err := pgx.Connect(ctx, dsn)
+	conn, err := dbconn.ConnectPostgres(ctx, dsn)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package backup
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -20,6 +22,20 @@ type VerifyPayload struct {
 	ID      string `json:"id,omitempty"`      // "" is the latest one
 	Storage string `json:"storage,omitempty"` // "" is every destination that has it
 	Level   Level  `json:"level,omitempty"`   // "" is the configured one
+}
+
+// refuseVerify refuses levels and destinations that are not there: a proof of
+// an unknown level would prove nothing.
+func (h *Handler) refuseVerify(_ json.RawMessage, p VerifyPayload) error {
+	switch p.Level {
+	case "", LevelBytes, LevelParsed, LevelRestored:
+	default:
+		return fmt.Errorf("the level is %.40q; it may be bytes, parsed or restored", p.Level)
+	}
+	if p.Storage == "" {
+		return nil
+	}
+	return h.placesKnown(p.Storage)
 }
 
 func (h *Handler) verifyJob(ctx context.Context, _ jobs.Job, p VerifyPayload) error {

@@ -90,6 +90,7 @@ func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Clear, h.clear)
 	jobs.Handle(r, ClearExpired, h.clearExpired)
 	jobs.Handle(r, LogsCleanup, h.cleanLogs)
+	jobs.Restrict(r, LogsCleanup, jobs.Restriction[LogsPayload]{Reserved: h.reserved})
 	if h.cleanQueue != nil {
 		jobs.Handle(r, QueueClean, h.cleanTheQueue)
 		r.Alias("queue:clean", QueueClean.Name)

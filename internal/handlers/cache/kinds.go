@@ -28,7 +28,8 @@ type ExpiredPayload struct {
 
 // LogsPayload asks for old log files and rows to be removed.
 type LogsPayload struct {
-	// Days to keep log files; 0 means the configured number.
+	// Days to keep log files; 0 means the configured number. Over HTTP only
+	// administrators may ask for fewer than that.
 	Days   int  `json:"days,omitempty"`
 	DryRun bool `json:"dryRun,omitempty"`
 }

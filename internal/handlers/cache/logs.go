@@ -31,6 +31,15 @@ var (
 	rotatedFile = regexp.MustCompile(`\.log\.(\d{8}T\d{6})$`)
 )
 
+// reserved keeps logs from those who would remove their traces: only
+// administrators keep fewer days than the settings do.
+func (h *Handler) reserved(p LogsPayload) []string {
+	if p.Days > 0 && p.Days < h.options.LogDays {
+		return []string{"days"}
+	}
+	return nil
+}
+
 func (h *Handler) cleanLogs(ctx context.Context, _ jobs.Job, p LogsPayload) error {
 	r := &Report{DryRun: p.DryRun}
 	days := p.Days

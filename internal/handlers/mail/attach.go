@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -112,19 +113,41 @@ func (h *Handler) read(ctx context.Context, a Attachment, limit int64) ([]byte, 
 	return h.readFile(a.Path, limit)
 }
 
+// refuse says before the run what it would refuse for good: files outside of
+// the allowed folders, and several recipients in one text.
+func (h *Handler) refuse(data json.RawMessage, p SendPayload) error {
+	for _, a := range p.Attachments {
+		if a.Path != "" && !slices.ContainsFunc(h.c.AttachmentRoots, func(folder string) bool { _, in := under(folder, a.Path); return in }) {
+			return fmt.Errorf("the attachment %.80q is not under the allowed folders (mail.roots)", a.Path)
+		}
+		if a.Key != "" && h.c.Store == nil {
+			return errors.New("no store for attachments is configured")
+		}
+	}
+	if h.c.OneRecipient {
+		return oneRecipient(data)
+	}
+	return nil
+}
+
+// under is a path as seen from a folder, which it may not leave.
+func under(folder, name string) (inside string, ok bool) {
+	if filepath.IsAbs(name) {
+		rel, err := filepath.Rel(folder, filepath.Clean(name))
+		if err != nil {
+			return "", false
+		}
+		name = rel
+	}
+	return name, filepath.IsLocal(name)
+}
+
 // readFile opens a path under one of the allowed folders. os.Root keeps it
 // there, also through symlinks.
 func (h *Handler) readFile(name string, limit int64) ([]byte, error) {
 	for _, folder := range h.c.AttachmentRoots {
-		inside := name
-		if filepath.IsAbs(name) {
-			rel, err := filepath.Rel(folder, filepath.Clean(name))
-			if err != nil || !filepath.IsLocal(rel) {
-				continue
-			}
-			inside = rel
-		}
-		if !filepath.IsLocal(inside) {
+		inside, ok := under(folder, name)
+		if !ok {
 			continue
 		}
 		content, err := readUnder(folder, inside, limit)

@@ -62,24 +62,33 @@ func (h *Handler) Resend(ctx context.Context, uuid string, only ...string) (jobs
 	if h.c.Enqueue == nil {
 		return jobs.Receipt{}, errors.New("mail: no queue to resend through")
 	}
+	n, err := h.Again(ctx, uuid, only...)
+	if err != nil {
+		return jobs.Receipt{}, err
+	}
+	receipts, err := h.c.Enqueue.Enqueue(ctx, n)
+	if err != nil {
+		return jobs.Receipt{}, fmt.Errorf("sending a mail again: %w", err)
+	}
+	return receipts[0], nil
+}
+
+// Again is the job that Resend enqueues.
+func (h *Handler) Again(ctx context.Context, uuid string, only ...string) (jobs.New, error) {
 	p, err := h.ledger.kept(ctx, uuid)
 	if errors.Is(err, ErrNotKept) {
 		err = h.unkept(ctx, uuid)
 	}
 	if err != nil {
-		return jobs.Receipt{}, err
+		return jobs.New{}, err
 	}
 	if len(only) > 0 {
 		p.To, p.CC, p.BCC = only, nil, nil
 	}
 	if err := p.Validate(); err != nil {
-		return jobs.Receipt{}, err
+		return jobs.New{}, err
 	}
-	receipts, err := h.c.Enqueue.Enqueue(ctx, Send.Of(p).WithMetadata(map[string]any{"resendOf": uuid}))
-	if err != nil {
-		return jobs.Receipt{}, fmt.Errorf("sending a mail again: %w", err)
-	}
-	return receipts[0], nil
+	return Send.Of(p).WithMetadata(map[string]any{"resendOf": uuid}), nil
 }
 
 // unkept says whether a mail that was not kept was ever sent.

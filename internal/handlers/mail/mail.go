@@ -183,6 +183,7 @@ func (h *Handler) Register(r *jobs.Registry) {
 		jobs.Handle(r, ReadBounces, h.readBounces)
 	}
 	jobs.Handle(r, Send, h.send)
+	jobs.Restrict(r, Send, jobs.Restriction[SendPayload]{Refuse: h.refuse})
 	r.Alias("email.send", Send.Name)
 }
 

@@ -3,6 +3,9 @@ package media
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -51,10 +54,24 @@ type ProcessImagePayload struct {
 	Force bool `json:"force,omitempty"`
 }
 
-// Validate refuses a payload that names nothing.
+// Bounds of what a payload may name.
+const (
+	maxID   = 64
+	maxPath = 2048
+)
+
+// Validate refuses a payload that names nothing, or what no row can have.
 func (p *ProcessImagePayload) Validate() error {
-	if (p.MediaFileID == "" || p.MediaFileID == "0") && p.FilePath == "" {
+	id := string(p.MediaFileID)
+	switch {
+	case (id == "" || id == "0") && p.FilePath == "":
 		return errors.New("it has neither mediaFileId nor filePath")
+	case len(id) > maxID || strings.Trim(id, "-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "":
+		return fmt.Errorf("mediaFileId %.40q is no number, UUID or ULID", id)
+	case len(p.FilePath) > maxPath || strings.ContainsAny(p.FilePath, "\x00\\"):
+		return fmt.Errorf("filePath %.80q is too long or holds a NUL or a backslash", p.FilePath)
+	case slices.Contains(strings.Split(p.FilePath, "/"), ".."):
+		return fmt.Errorf("filePath %.80q leaves the uploads", p.FilePath)
 	}
 	return nil
 }

@@ -47,7 +47,8 @@ type Payload struct {
 	Count int `json:"count,omitempty"`
 	// Digest asks for what was held back of the topic.
 	Digest bool `json:"digest,omitempty"`
-	// Immediate is never held back: the sender sees to it that it is rare.
+	// Immediate is never held back: the sender sees to it that it is rare. Over
+	// HTTP only administrators may set it, and Told.
 	Immediate bool `json:"immediate,omitempty"`
 	// Told says that Direct brought it to the chats before.
 	Told bool `json:"told,omitempty"`
@@ -64,6 +65,17 @@ func (p *Payload) Validate() error {
 		return errors.New("a digest needs a topic")
 	}
 	return nil
+}
+
+// reserved are the fields that go around what holds messages back.
+func reserved(p Payload) (fields []string) {
+	if p.Immediate {
+		fields = append(fields, "immediate")
+	}
+	if p.Told {
+		fields = append(fields, "told")
+	}
+	return fields
 }
 
 func (p *Payload) topic() string {
@@ -151,6 +163,7 @@ func New(c Config) (*Handler, error) {
 // Register adds notification.send and its alias.
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Send, h.send)
+	jobs.Restrict(r, Send, jobs.Restriction[Payload]{Reserved: reserved})
 	r.Alias("send_notification", Send.Name)
 }
 

@@ -2,6 +2,7 @@ package sitemap
 
 import (
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -34,11 +35,23 @@ type IndexNowPayload struct {
 	Mode string `json:"mode,omitempty"`
 }
 
-// Validate refuses modes that do not exist.
+// maxURL is how long an address of a sitemap may be, in bytes.
+const maxURL = 2048
+
+// Validate refuses modes that do not exist, and what is no address. Whether an
+// address is the site's own is known at the run.
 func (p *IndexNowPayload) Validate() error {
 	switch p.Mode {
 	case "", ModeURLs, ModeSitemap, ModeBoth:
+	default:
+		return fmt.Errorf("mode %q: use urls, sitemap or both", p.Mode)
+	}
+	if p.SitemapURL == nil {
 		return nil
 	}
-	return fmt.Errorf("mode %q: use urls, sitemap or both", p.Mode)
+	u, err := url.Parse(*p.SitemapURL)
+	if err != nil || len(*p.SitemapURL) > maxURL || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return fmt.Errorf("sitemapUrl %.80q is no http or https address of at most %d bytes", *p.SitemapURL, maxURL)
+	}
+	return nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/cmsjobs/cmsjobs/internal/dbconn"
 )
 
 // explain adds to an error of the database what a person can do about it.
@@ -54,6 +56,8 @@ func explainNetwork(err error) string {
 	var dns *net.DNSError
 	var network net.Error
 	switch text := err.Error(); {
+	case errors.Is(err, dbconn.ErrGreeting):
+		return "what answers there is no database server, or a broken one: check host and port"
 	case errors.As(err, &dns):
 		return "the host's name is not known: check it"
 	case strings.Contains(text, "connection refused"):

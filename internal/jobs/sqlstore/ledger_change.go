@@ -141,7 +141,7 @@ func (s *Store) Hasten(ctx context.Context, f jobs.Filter, limit int) (int64, er
 	t := s.t.shape()
 	n, err := walk(ctx, shelf{"w", s.readLive}, f, changeLimit(limit), 500, func(rows []found) (int, error) {
 		var ids []int64
-		for _, r := range rows {
+		for _, r := range allowed(f, rows) {
 			if r.ours {
 				ids = append(ids, r.ID)
 			}

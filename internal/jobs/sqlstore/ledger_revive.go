@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -16,7 +17,7 @@ import (
 func (s *Store) Revive(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	f.States = []jobs.State{jobs.StateFailed}
 	return walk(ctx, shelf{"f", s.readFailedRows}, f, changeLimit(limit), 200, func(rows []found) (n int, err error) {
-		for len(rows) > 0 {
+		for rows = allowed(f, rows); len(rows) > 0; {
 			part := s.bySize(rows)
 			rows = rows[len(part):]
 			m, err := s.revive(ctx, part, nil)
@@ -27,6 +28,14 @@ func (s *Store) Revive(ctx context.Context, f jobs.Filter, limit int) (int64, er
 		}
 		return n, nil
 	})
+}
+
+// allowed leaves out what the filter does not allow to be changed.
+func allowed(f jobs.Filter, rows []found) []found {
+	if f.Allow == nil {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r found) bool { return !f.Allow(r.Record) })
 }
 
 // bySize takes as many rows as one statement may carry, one at least.

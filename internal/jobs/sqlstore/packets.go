@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/dbconn"
 )
 
 // packets sends MySQL several statements in one packet. The server runs them in
@@ -41,7 +43,7 @@ func newPackets(c *mysql.Config) (*packets, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &packets{db: sql.OpenDB(readCommitted{connector})}
+	p := &packets{db: sql.OpenDB(readCommitted{dbconn.Connector(connector)})}
 	p.db.SetMaxOpenConns(1)
 	p.db.SetConnMaxLifetime(lifetime)
 	return p, nil

@@ -50,7 +50,7 @@ func TestTokensOpenUntilTheyExpireOrAreRevoked(t *testing.T) {
 			t.Errorf("the secret %q has no prefix for scanners", secret)
 		}
 		p, err := s.ByToken(ctx, secret)
-		if err != nil || p.Name != "cms" || !p.Scopes.Has(access.Enqueue) || p.Scopes.Has(access.Read) || (access.Effects{}).MayEnqueue(p, "mail.send") == nil || (access.Effects{}).MayEnqueue(p, "cache.clear") != nil {
+		if err != nil || p.Name != "cms" || !p.Scopes.Has(access.Enqueue) || p.Scopes.Has(access.Read) || (access.Effects{}).MayEnqueue(p, "mail.send", nil) == nil || (access.Effects{}).MayEnqueue(p, "cache.clear", nil) != nil {
 			t.Errorf("%+v, %v", p, err)
 		}
 		for _, wrong := range []string{"", "x", access.TokenPrefix, secret[:len(secret)-1], secret + "0", made.ID, access.Hash(secret)} {

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,8 +11,8 @@ import (
 
 // Effects is the one rule for who may make a job run, in whatever way: by
 // enqueuing it, running it again or now, retrying it alone or with others,
-// running or changing a schedule entry, sending a mail or a webhook again.
-// Routes ask for a scope besides.
+// running or changing a schedule entry, sending a mail or a webhook again. It
+// takes the principal, the kind and the payload. Routes ask for a scope besides.
 type Effects struct {
 	// Open lets principals enqueue who lack the scope; nil lets nobody.
 	Open func(Principal) bool
@@ -24,6 +25,17 @@ type Effects struct {
 	// OperatorKinds are those of jobs.Service that operators may run again;
 	// the others only administrators may.
 	OperatorKinds []string
+	// Payloads knows what payloads are refused, and which fields of them only
+	// administrators may set; nil knows nothing.
+	Payloads Payloads
+}
+
+// Payloads judges payloads; *jobs.Registry does.
+type Payloads interface {
+	// CheckPayload says why nobody may enqueue data as a payload of kind.
+	CheckPayload(kind string, data json.RawMessage) error
+	// ReservedFields are the fields of data that only administrators may set.
+	ReservedFields(kind string, data json.RawMessage) []string
 }
 
 // Reason is why an effect is denied.
@@ -36,13 +48,15 @@ const (
 	NotOffered    Reason = "allowed kinds" // the configuration does not allow the kind over HTTP
 	AdminsOnly    Reason = "administrators"
 	ServiceItself Reason = "service" // only the service makes such jobs
+	Reserved      Reason = "fields"  // the payload sets what only administrators may
 )
 
 // DeniedError says that a principal may not make a job of a kind run.
 type DeniedError struct {
 	Reason Reason
-	Kind   string
+	Kind   string // "" where others than one kind's jobs would run
 	Who    Principal
+	Fields []string // of Reserved
 }
 
 // Error implements error.
@@ -50,19 +64,44 @@ func (e DeniedError) Error() string {
 	return fmt.Sprintf("%s may not make a job of %s run (%s)", e.Who.Name, e.Kind, e.Reason)
 }
 
-// MayEnqueue says whether p may make a new job of a kind. The kind is a
-// registered name, not an alias. The error is a DeniedError.
-func (e Effects) MayEnqueue(p Principal, kind string) error {
+// PayloadError says that a payload is refused, whoever asks.
+type PayloadError struct{ Err error }
+
+// Error implements error.
+func (e PayloadError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why.
+func (e PayloadError) Unwrap() error { return e.Err }
+
+// MayEnqueue says whether p may make a new job of a kind with this payload. The
+// kind is a registered name, not an alias. The error is a DeniedError or a
+// PayloadError.
+func (e Effects) MayEnqueue(p Principal, kind string, data json.RawMessage) error {
 	if e.Maker != nil && e.Maker(kind) == jobs.Service {
-		return DeniedError{ServiceItself, kind, p}
+		return DeniedError{Reason: ServiceItself, Kind: kind, Who: p}
 	}
-	return e.MayRun(p, kind)
+	return e.MayRun(p, kind, data)
 }
 
 // MayRun says whether p may make an existing job of a kind run: again, now, or
 // with its schedule. It is MayEnqueue, except that jobs which the service made
 // may be run again by those who answer for them.
-func (e Effects) MayRun(p Principal, kind string) error {
+func (e Effects) MayRun(p Principal, kind string, data json.RawMessage) error {
+	if err := e.MayRunKind(p, kind); err != nil || e.Payloads == nil {
+		return err
+	}
+	if err := e.Payloads.CheckPayload(kind, data); err != nil {
+		return PayloadError{err}
+	}
+	if fields := e.Payloads.ReservedFields(kind, data); len(fields) > 0 && !p.Scopes.Has(Admin) {
+		return DeniedError{Reason: Reserved, Kind: kind, Who: p, Fields: fields}
+	}
+	return nil
+}
+
+// MayRunKind is MayRun as far as the kind alone decides it: for jobs whose
+// payload the service chooses, and before there is one.
+func (e Effects) MayRunKind(p Principal, kind string) error {
 	admin := p.Scopes.Has(Admin)
 	maker := jobs.Anyone
 	if e.Maker != nil {
@@ -70,20 +109,31 @@ func (e Effects) MayRun(p Principal, kind string) error {
 	}
 	switch {
 	case !p.Scopes.Has(Enqueue) && (e.Open == nil || !e.Open(p)):
-		return DeniedError{NoScope, kind, p}
+		return DeniedError{Reason: NoScope, Kind: kind, Who: p}
 	case len(p.Kinds) > 0 && !slices.Contains(p.Kinds, kind):
-		return DeniedError{OtherKinds, kind, p}
+		return DeniedError{Reason: OtherKinds, Kind: kind, Who: p}
 	case admin:
 		return nil
 	case maker == jobs.Service && slices.Contains(e.OperatorKinds, kind):
 		if !p.Scopes.Has(Operate) {
-			return DeniedError{NoScope, kind, p}
+			return DeniedError{Reason: NoScope, Kind: kind, Who: p}
 		}
 		return nil
 	case maker != jobs.Anyone, slices.Contains(e.AdminKinds, kind):
-		return DeniedError{AdminsOnly, kind, p}
+		return DeniedError{Reason: AdminsOnly, Kind: kind, Who: p}
 	case len(e.Kinds) > 0 && !slices.Contains(e.Kinds, kind):
-		return DeniedError{NotOffered, kind, p}
+		return DeniedError{Reason: NotOffered, Kind: kind, Who: p}
+	}
+	return nil
+}
+
+// MayWork says whether p may let work go on whatever it is: one round of the
+// schedule and the queue, or a queue that was paused. It makes nothing due that
+// is not, and those who enqueued it were asked, so the route's scope is enough;
+// but not for a principal that is limited to kinds, as jobs of others would run.
+func (e Effects) MayWork(p Principal) error {
+	if len(p.Kinds) > 0 {
+		return DeniedError{Reason: OtherKinds, Who: p}
 	}
 	return nil
 }
@@ -92,7 +142,7 @@ func (e Effects) MayRun(p Principal, kind string) error {
 // kinds, they are only; where p is not, except are those that p may not. err is
 // a DeniedError where p may run nothing at all.
 func (e Effects) Runnable(p Principal, known []string) (only, except []string, err error) {
-	if err := e.MayRun(p, ""); err != nil {
+	if err := e.MayRunKind(p, ""); err != nil {
 		if denied := (DeniedError{}); errors.As(err, &denied) && denied.Reason == NoScope {
 			return nil, nil, err
 		}
@@ -100,7 +150,7 @@ func (e Effects) Runnable(p Principal, known []string) (only, except []string, e
 	limited := len(p.Kinds) > 0 || len(e.Kinds) > 0 && !p.Scopes.Has(Admin)
 	only = []string{}
 	for _, kind := range known {
-		switch may := e.MayRun(p, kind) == nil; {
+		switch may := e.MayRunKind(p, kind) == nil; {
 		case may && limited:
 			only = append(only, kind)
 		case !may && !limited:

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/cmsjobs/cmsjobs/internal/dbconn"
 )
 
 // session is one connection, which holds the snapshot.
@@ -43,11 +45,13 @@ func Connect(dsn string) (*sql.DB, *mysql.Config, error) {
 	if c.DialFunc == nil {
 		c.DialFunc = dial
 	}
-	connector, err := mysql.NewConnector(c)
+	dialled := c.Clone() // c is the caller's to format
+	dbconn.MySQL(dialled)
+	connector, err := mysql.NewConnector(dialled)
 	if err != nil {
 		return nil, nil, err
 	}
-	return sql.OpenDB(connector), c, nil
+	return sql.OpenDB(dbconn.Connector(connector)), c, nil
 }
 
 // silent keeps the driver from writing to a global log: its errors are returned.

@@ -1,0 +1,87 @@
+package dbconn
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"net"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// MySQL makes a configuration dial so that Connector can bound its greetings.
+func MySQL(c *mysql.Config) {
+	dial := c.DialFunc
+	if dial == nil {
+		dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}
+	}
+	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return bound(ctx, conn, firstPacket)
+	}
+}
+
+// firstPacket refuses a greeting that says that it is large: the driver would
+// make room for it before it comes.
+func firstPacket(header []byte) error {
+	if size := int(header[0]) | int(header[1])<<8 | int(header[2])<<16; size > greetingBytes {
+		return fmt.Errorf("%w: it begins with a packet of %d bytes; is that a MySQL server?", ErrGreeting, size)
+	}
+	return nil
+}
+
+// anyMessage is the driver's own limit of a message, in bytes.
+const anyMessage = 0x3fffffff
+
+// Postgres makes a configuration dial so that Connector and ConnectPostgres can
+// bound its greetings.
+func Postgres(c *pgx.ConnConfig) {
+	dial := c.DialFunc
+	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return bound(ctx, conn, nil)
+	}
+	c.MaxProtocolMessageBodyLen = greetingBytes
+	after := c.AfterConnect
+	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		conn.Frontend().SetMaxBodyLen(anyMessage)
+		if after != nil {
+			return after(ctx, conn)
+		}
+		return nil
+	}
+}
+
+// Connector bounds the greetings of a connector whose configuration MySQL or
+// Postgres has prepared.
+func Connector(c driver.Connector) driver.Connector { return connector{c} }
+
+type connector struct{ driver.Connector }
+
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	ctx, g := begin(ctx)
+	conn, err := c.Connector.Connect(ctx)
+	return conn, g.end(err)
+}
+
+// ConnectPostgres is pgx.Connect with a bounded greeting.
+func ConnectPostgres(ctx context.Context, dsn string) (*pgx.Conn, error) {
+	c, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	Postgres(c)
+	bounded, g := begin(ctx)
+	conn, err := pgx.ConnectConfig(bounded, c)
+	return conn, g.end(err)
+}

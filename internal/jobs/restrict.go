@@ -1,0 +1,105 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Restriction is what a handler says of payloads beyond their shape. Zero
+// fields say nothing.
+type Restriction[P any] struct {
+	// Refuse says what no repeating would repair, such as a path outside of its
+	// folder. It holds for rows as well: such a job fails for good. data is the
+	// payload as it was written.
+	Refuse func(data json.RawMessage, payload P) error
+	// Reserved names the fields of a payload that only administrators may set over
+	// HTTP, of those that are set. Rows may set them: who writes rows may do more.
+	Reserved func(payload P) []string
+}
+
+// Restrict adds a restriction to a kind that Handle or HandleInternal has
+// registered. It panics when the kind is not registered: a mistake of the
+// program, seen at its start.
+func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
+	e, known := r.entries[k.Name]
+	if !known {
+		panic(fmt.Sprintf("jobs: a restriction for the unknown kind %q", k.Name))
+	}
+	check, run := e.Check, e.Run
+	if with.Refuse != nil {
+		refuse := func(data json.RawMessage) error {
+			payload, err := decode[P](Job{Kind: k.Name, Data: data})
+			if err != nil {
+				return err
+			}
+			if err := with.Refuse(data, payload); err != nil {
+				return Permanent(fmt.Errorf("the payload of %s is refused: %w", k.Name, err))
+			}
+			return nil
+		}
+		e.Check = func(data json.RawMessage) error {
+			if err := check(data); err != nil {
+				return err
+			}
+			return refuse(data)
+		}
+		if e.Maker == Anyone { // an order was checked when it was written
+			e.Run = func(ctx context.Context, j Job) error {
+				if err := refuse(j.Data); err != nil {
+					return err
+				}
+				return run(ctx, j)
+			}
+		}
+	}
+	if with.Reserved != nil {
+		e.Reserved = func(data json.RawMessage) []string {
+			payload, err := decode[P](Job{Kind: k.Name, Data: data})
+			if err != nil {
+				return nil // Check says why
+			}
+			return with.Reserved(payload)
+		}
+	}
+	r.entries[k.Name] = e
+}
+
+// CheckPayload says whether data is a payload that a job of a kind may have:
+// its size, its shape, and what the kind's handler refuses for good. One that
+// names an order is: the order's own payload was checked when it was written.
+// Of kinds that are not registered only the size is known.
+func (r *Registry) CheckPayload(kind string, data json.RawMessage) error {
+	if len(data) > MaxPayload {
+		return tooLarge(kind, len(data))
+	}
+	if !utf8.Valid(data) || len(data) > 0 && !json.Valid(data) {
+		return fmt.Errorf("the payload of %s is not JSON in UTF-8", kind)
+	}
+	e, known := r.Lookup(kind)
+	if !known || e.Maker != Anyone && OrderOf(data) != "" {
+		return nil
+	}
+	return e.Check(data)
+}
+
+// ReservedFields names the fields of a payload that only administrators may set
+// over HTTP.
+func (r *Registry) ReservedFields(kind string, data json.RawMessage) []string {
+	e, known := r.Lookup(kind)
+	if !known || e.Reserved == nil || e.Maker != Anyone && OrderOf(data) != "" {
+		return nil
+	}
+	return e.Reserved(data)
+}
+
+// tooLargeError is ErrTooLarge with what a person needs to know.
+type tooLargeError struct{ text string }
+
+func (e tooLargeError) Error() string        { return e.text }
+func (e tooLargeError) Is(target error) bool { return target == ErrTooLarge }
+
+func tooLarge(kind string, size int) error {
+	return tooLargeError{fmt.Sprintf("the payload of %s has %d bytes, %d are allowed: put large things into a file and name it", kind, size, MaxPayload)}
+}
