@@ -18,8 +18,10 @@ type batch struct {
 	db              *sqlx.DB
 	options         *sql.TxOptions
 	tx              *sqlx.Tx // nil until a statement needs it
-	mails, attempts [][]any
-	limits          limitRows
+	// rows to add to the ledger, rows that end what a run began, and rows of
+	// the log of attempts
+	mails, answers, attempts [][]any
+	limits                   limitRows
 }
 
 func newBatch(db *sqlx.DB, options *sql.TxOptions) *batch {
@@ -51,12 +53,15 @@ func (b *batch) commit(ctx context.Context) error {
 	if err := b.writeLimits(ctx); err != nil {
 		return err
 	}
-	if b.tx == nil && len(b.attempts) == 0 && 0 < len(b.mails) && len(b.mails) <= chunk {
+	if b.tx == nil && len(b.answers)+len(b.attempts) == 0 && 0 < len(b.mails) && len(b.mails) <= chunk {
 		query, args := insertion("INSERT INTO cmsjobs_mail ("+mailColumns+") VALUES ", b.mails)
 		_, err := b.db.ExecContext(ctx, b.db.Rebind(query), args...)
 		return err
 	}
 	if err := b.insert(ctx, "INSERT INTO cmsjobs_mail ("+mailColumns+") VALUES ", b.mails, ""); err != nil {
+		return err
+	}
+	if err := b.insert(ctx, "INSERT INTO cmsjobs_mail ("+mailColumns+") VALUES ", b.answers, b.whereFree()); err != nil {
 		return err
 	}
 	if err := b.insert(ctx, "INSERT INTO cmsjobs_mail_attempts ("+attemptColumns+") VALUES ", b.attempts, ""); err != nil {
@@ -80,12 +85,23 @@ const (
 	attemptColumns = "job_uuid, recipient, attempt, state, driver, host, code, answer, duration_ms, created_at"
 )
 
-// insertMissing adds rows of cmsjobs_mail now; those that are there stay.
-func (b *batch) insertMissing(ctx context.Context, rows [][]any) error {
-	if b.db.DriverName() == "mysql" {
-		return b.insert(ctx, "INSERT IGNORE INTO cmsjobs_mail ("+mailColumns+") VALUES ", rows, "")
+// whereFree is the end of an insertion into cmsjobs_mail: a row that is there
+// is written over where the same run claimed it, and where no run holds it and
+// it is not settled. Other rows stay as they are.
+func (b *batch) whereFree() string {
+	columns := []string{"token", "attempt", "message_id", "driver", "host", "code", "answer", "updated_at", "state"}
+	set := make([]string, len(columns))
+	if b.db.DriverName() == "mysql" { // it assigns from left to right: what is asked for, the state, comes last
+		for i, c := range columns {
+			set[i] = c + " = IF(token = VALUES(token) OR state IN ('deferred', 'expired', 'suppressed'), VALUES(" + c + "), " + c + ")"
+		}
+		return " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
 	}
-	return b.insert(ctx, "INSERT INTO cmsjobs_mail ("+mailColumns+") VALUES ", rows, " ON CONFLICT DO NOTHING")
+	for i, c := range columns {
+		set[i] = c + " = excluded." + c
+	}
+	return " ON CONFLICT (job_uuid, recipient) DO UPDATE SET " + strings.Join(set, ", ") +
+		" WHERE cmsjobs_mail.token = excluded.token OR cmsjobs_mail.state IN ('deferred', 'expired', 'suppressed')"
 }
 
 func (b *batch) insert(ctx context.Context, head string, rows [][]any, tail string) error {
