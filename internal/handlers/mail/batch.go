@@ -15,9 +15,9 @@ import (
 // are gathered and go in one statement at the end, limits are read and written
 // once, and a batch of a single statement needs no transaction around it.
 type batch struct {
-	db              *sqlx.DB
-	options         *sql.TxOptions
-	tx              *sqlx.Tx // nil until a statement needs it
+	db      *sqlx.DB
+	options *sql.TxOptions
+	tx      *sqlx.Tx // nil until a statement needs it
 	// rows to add to the ledger, rows that end what a run began, and rows of
 	// the log of attempts
 	mails, answers, attempts [][]any
