@@ -6,6 +6,7 @@ require (
 	github.com/cmsjobs/cmsjobs v0.0.0
 	github.com/emersion/go-smtp v0.25.1
 	github.com/jmoiron/sqlx v1.4.0
+	github.com/wneessen/go-mail v0.8.1
 	golang.org/x/sync v0.24.0
 	golang.org/x/tools v0.52.0
 )
@@ -27,6 +28,7 @@ require (
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/sethvargo/go-retry v0.5.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
+	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect

@@ -16,13 +16,16 @@ type Analytics struct {
 	ServerKey Secret            `koanf:"server_key"` // "" closes POST /collect/server
 	Table     string            `koanf:"table"`
 	Columns   map[string]string `koanf:"columns"`
+	// LogAddress is what the service's log has of a visitor's address: drop, shorten.
+	LogAddress string `koanf:"log_address"`
 }
 
 func defaultAnalytics() Analytics {
-	return Analytics{HonourDNT: true, KeepRaw: 90 * day, Rate: 300, Buffer: 10000, Columns: map[string]string{}}
+	return Analytics{HonourDNT: true, LogAddress: "drop", KeepRaw: 90 * day, Rate: 300, Buffer: 10000, Columns: map[string]string{}}
 }
 
 func (a Analytics) check(r *report) {
+	r.oneOf("analytics/log_address", a.LogAddress, "drop", "shorten")
 	r.atLeastFor("analytics/keep_raw", a.KeepRaw, 0)
 	r.between("analytics/rate", a.Rate, 1, 1_000_000)
 	r.between("analytics/buffer", a.Buffer, 100, 10_000_000)

@@ -21,17 +21,19 @@ func (a *app) analyticsCommand() *cobra.Command {
 }
 
 func (a *app) analyticsImportCommand() *cobra.Command {
-	var host string
+	var from analytics.Log
 	c := &cobra.Command{Use: "import FILE...", Short: "Read access logs of nginx, Apache or Caddy, plain or gzipped", Args: cobra.MinimumNArgs(1),
 		Long: `Reads access logs. The same log may be given again, also when it has grown, was cut, rotated or compressed:
-a view that is stored already is known by its content. Afterwards "cmsjobs analytics process" (or the hourly job) adds it up.`,
-		Example: "  cmsjobs analytics import access.log\n  cmsjobs analytics import --host www.example.com access.log.*.gz",
+a view that is stored already is known by its content. Where several web servers serve one site, name each with --server: views that are
+equal in all but the visitor count for each of them. Afterwards "cmsjobs analytics process" (or the hourly job) adds it up.`,
+		Example: "  cmsjobs analytics import access.log\n  cmsjobs analytics import --host www.example.com access.log.*.gz\n  cmsjobs analytics import --server web2 web2/access.log",
 		RunE: func(c *cobra.Command, files []string) error {
 			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
 				cells := [][]string{}
 				all := map[string]analytics.Imported{}
 				for _, name := range files {
-					done, err := a.importLog(ctx, r, name, host)
+					from.Name = name
+					done, err := a.importLog(ctx, r, from)
 					if err != nil {
 						return fmt.Errorf("%s: %w", name, err)
 					}
@@ -42,12 +44,13 @@ a view that is stored already is known by its content. Afterwards "cmsjobs analy
 				return a.list(all, []string{"LOG", "LINES", "VIEWS", "SKIPPED", "BAD", "KNOWN"}, cells, "")
 			})
 		}}
-	c.Flags().StringVar(&host, "host", "", "the site's host, for logs that do not name it (default: the CMS's)")
+	c.Flags().StringVar(&from.Host, "host", "", "the site's host, for logs that do not name it (default: the CMS's)")
+	c.Flags().StringVar(&from.Server, "server", "", "which of several web servers wrote the logs: any name, always the same")
 	return c
 }
 
-func (a *app) importLog(ctx context.Context, r *rooms, name, host string) (analytics.Imported, error) {
-	f, err := os.Open(name)
+func (a *app) importLog(ctx context.Context, r *rooms, from analytics.Log) (analytics.Imported, error) {
+	f, err := os.Open(from.Name)
 	if err != nil {
 		return analytics.Imported{}, err
 	}
@@ -56,12 +59,12 @@ func (a *app) importLog(ctx context.Context, r *rooms, name, host string) (analy
 	if info, err := f.Stat(); err == nil {
 		size = info.Size()
 	}
-	if host == "" {
-		host = siteName(r.site)
+	if from.Host == "" {
+		from.Host = siteName(r.site)
 	}
-	set, end := a.progress(size, name)
+	set, end := a.progress(size, from.Name)
 	defer end()
-	return r.handlers.analytics.Import(ctx, name, host, f, set)
+	return r.handlers.analytics.Import(ctx, from, f, set)
 }
 
 func (a *app) analyticsProcessCommand() *cobra.Command {

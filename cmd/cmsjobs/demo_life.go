@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -66,7 +67,7 @@ func demoHistory(ctx context.Context, r *rooms, site demoSite, now time.Time) er
 	if err := os.WriteFile(name, []byte(log), 0o644); err != nil {
 		return err
 	}
-	if _, err := r.handlers.analytics.Import(ctx, name, "", strings.NewReader(log), func(int64) {}); err != nil {
+	if _, err := r.handlers.analytics.Import(ctx, analytics.Log{Name: name}, strings.NewReader(log), func(int64) {}); err != nil {
 		return fmt.Errorf("reading the demo's access log: %w", err)
 	}
 	_, err := r.Enqueue(ctx, jobs.New{Kind: probe.Name, Data: []byte(`{"fail":"the printer is out of paper"}`), MaxAttempts: 1})

@@ -53,7 +53,7 @@ func mailHandler(registry *jobs.Registry, r *rooms) error {
 	c := r.config.Mail
 	m := mail.Config{
 		Site: r.site, DB: r.ownDB, Templates: templates.Mail(), TemplateFolder: c.Templates, AttachmentRoots: c.Roots,
-		MaxAttachmentBytes: int64(c.MaxSize), ResendUnknown: c.Resend, KeepPayload: c.KeepBody, EmailLogs: c.CMSLog, CommandTimeout: c.Timeout,
+		MaxAttachmentBytes: int64(c.MaxSize), IdleConnections: r.config.Queue.Concurrency, ResendUnknown: c.Resend, KeepPayload: c.KeepBody, EmailLogs: c.CMSLog, CommandTimeout: c.Timeout,
 		Pin: c.Pin, AllowPrivate: c.Networks(), OneRecipient: c.OneRecipient, Limits: mailLimits(c.Rate), MaxAge: c.MaxAge, HardBounceExpiry: c.Suppress, Breaker: r.breakers, Counted: r.mailed, Enqueue: r, Now: r.now, Logger: r.log,
 		Transport: mail.Transport{Driver: c.Driver, Host: c.Host, Port: c.Port, Username: c.Username, Password: mail.Secret(c.Password.Reveal()),
 			TLS: c.Encryption, EHLO: c.EHLO, FromName: c.FromName, FromAddress: c.From, SendmailPath: c.Sendmail},

@@ -313,3 +313,41 @@ func TestPartSizes(t *testing.T) {
 		}
 	}
 }
+
+// Reading many objects at once, again and again, needs no more connections than
+// are read from at once.
+func TestConnectionsAreKeptForManyReaders(t *testing.T) {
+	const readers = 64
+	var opened atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "content")
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	store := (&fakeS3{url: server.URL}).store(t, nil)
+	var group sync.WaitGroup
+	for range readers {
+		group.Go(func() {
+			for range 20 {
+				body, _, err := store.Open(t.Context(), "a")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := io.ReadAll(body); err != nil {
+					t.Error(err)
+				}
+				body.Close()
+			}
+		})
+	}
+	group.Wait()
+	if n := opened.Load(); n > 2*readers {
+		t.Errorf("%d connections for %d readers", n, readers)
+	}
+}

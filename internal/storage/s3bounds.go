@@ -44,10 +44,15 @@ type boundedTransport struct {
 	answer, stall time.Duration
 }
 
+// maxIdle connections are kept: one for each object that a caller reads at the
+// same time. Go's own number is 2; the others would be closed after each object.
+const maxIdle = 128
+
 func newTransport(dial func(ctx context.Context, network, address string) (net.Conn, error)) http.RoundTripper {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.ResponseHeaderTimeout = headerTime
 	base.MaxResponseHeaderBytes = 256 << 10
+	base.MaxIdleConns, base.MaxIdleConnsPerHost = maxIdle, maxIdle
 	if dial != nil {
 		base.DialContext, base.Proxy = dial, nil // a proxy would dial for us, unchecked
 	}

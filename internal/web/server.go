@@ -85,6 +85,9 @@ type Config struct {
 	PublicMetrics bool
 	// TrustedProxies may say whose request they forward.
 	TrustedProxies []netip.Prefix
+	// ShortenVisitors logs the network of a visitor whose view is taken; without
+	// it the log has no address of visitors at all.
+	ShortenVisitors bool
 	// AllowedOrigins may read answers from a browser's other origins; empty: none.
 	AllowedOrigins []string
 	// MaskPaths name what is hidden in payloads, beside keys that look like
@@ -335,9 +338,27 @@ func fromVisitors(path string) bool {
 	return path == "/collect" || strings.HasPrefix(path, "/collect/") || path == "/collect.js"
 }
 
+// network is what is left of a shortened address: 24 bits of an IPv4 address,
+// 48 of an IPv6 address, which is what one customer of a provider has at most.
+func network(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return ""
+	}
+	bits := 48
+	if ip = ip.Unmap().WithZone(""); ip.Is4() {
+		bits = 24
+	}
+	short, err := ip.Prefix(bits)
+	if err != nil {
+		return ""
+	}
+	return short.Addr().String()
+}
+
 // accessLog writes a line for each request. Those of the site's visitors,
-// hundreds a second, are logged without an address, and only when debugging
-// unless they failed here.
+// hundreds a second, are logged without an address or with a shortened one, and
+// only when debugging unless they failed here.
 func (s *Server) accessLog(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		start := s.cfg.Now()
@@ -352,9 +373,14 @@ func (s *Server) accessLog(next echo.HandlerFunc) echo.HandlerFunc {
 		fields := []any{"request", c.Response().Header().Get(echo.HeaderXRequestID), "method", c.Request().Method,
 			"path", c.Request().URL.Path, "status", status, "bytes", c.Response().Size, "duration", s.cfg.Now().Sub(start)}
 		switch visitor := fromVisitors(c.Request().URL.Path); {
-		case visitor && status < 500:
-			level = slog.LevelDebug
-		case !visitor:
+		case visitor:
+			if status < 500 {
+				level = slog.LevelDebug
+			}
+			if s.cfg.ShortenVisitors {
+				fields = append(fields, "network", network(c.RealIP()))
+			}
+		default:
 			fields = append(fields, "address", c.RealIP(), "who", who(c).Name)
 		}
 		s.cfg.Log.Log(c.Request().Context(), level, "request", fields...)

@@ -63,7 +63,7 @@ func BenchmarkImportAndRollUp(b *testing.B) {
 			b.Fatal(err)
 		}
 		begun := time.Now()
-		done, err := h.Import(context.Background(), "access.log", "example.com", log, nil)
+		done, err := h.Import(context.Background(), Log{Name: "access.log", Host: "example.com"}, log, nil)
 		if err != nil || done.Views != int64(views) {
 			b.Fatalf("%+v, %v", done, err)
 		}

@@ -115,7 +115,7 @@ func TestViewsAreCountedByCountry(t *testing.T) {
 		}
 		log := `198.51.100.9 - - [10/Mar/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 512 "-" "` + firefox + `"` + "\n" +
 			`203.0.113.9 - - [10/Mar/2026:10:00:01 +0000] "GET /a HTTP/1.1" 200 512 "-" "` + firefox + `"` + "\n"
-		if done, err := h.Import(ctx, "access.log", "example.com", strings.NewReader(log), nil); err != nil || done.Views != 2 {
+		if done, err := h.Import(ctx, Log{Name: "access.log", Host: "example.com"}, strings.NewReader(log), nil); err != nil || done.Views != 2 {
 			t.Fatalf("%+v, %v", done, err)
 		}
 		if _, err := h.Process(ctx, ProcessPayload{}); err != nil {

@@ -28,27 +28,37 @@ type Imported struct {
 
 const importBatch = 5000
 
+// Log says where an access log is from.
+type Log struct {
+	Name string // of the file, for messages
+	// Host is used for lines that name none; "" is the CMS's own.
+	Host string
+	// Server is any name of the web server that wrote it, where several serve one
+	// site: views of two servers are never taken for one.
+	Server string
+}
+
 // Import reads an access log, plain or gzipped, in the formats of nginx,
-// Apache and Caddy. host is used for lines that name none; "" is the CMS's own.
+// Apache and Caddy.
 // It may be stopped at any time and called again: a view that is stored already
 // is known by its content, whatever the log's name, length, beginning or
 // compression, and also when the day's salt is gone. progress is told how many
 // bytes of r were used.
-func (h *Handler) Import(ctx context.Context, name, host string, r io.Reader, progress func(bytes int64)) (Imported, error) {
+func (h *Handler) Import(ctx context.Context, log Log, r io.Reader, progress func(bytes int64)) (Imported, error) {
 	var done Imported
 	counted := &countingReader{r: r, told: progress}
 	text, err := plain(bufio.NewReaderSize(counted, 64<<10))
 	if err != nil {
-		return done, fmt.Errorf("reading %s: %w", name, err)
+		return done, fmt.Errorf("reading %s: %w", log.Name, err)
 	}
 	zone, err := h.Site.Zone(ctx)
 	if err != nil {
 		return done, err
 	}
-	if host == "" {
-		host = cmp.Or(h.ownHost(), "unknown")
+	if log.Host == "" {
+		log.Host = cmp.Or(h.ownHost(), "unknown")
 	}
-	in := importer{h: h, name: name, host: host, zone: zone, done: &done, equal: map[uint64]uint32{}}
+	in := importer{h: h, log: log, zone: zone, done: &done, equal: map[uint64]uint32{}}
 	return done, in.run(ctx, text)
 }
 
@@ -70,13 +80,13 @@ func plain(r *bufio.Reader) (*bufio.Reader, error) {
 
 // importer is one import under way.
 type importer struct {
-	h          *Handler
-	name, host string
-	zone       *time.Location
-	done       *Imported
-	rows       []row
-	line       int64
-	oldest     time.Time
+	h      *Handler
+	log    Log
+	zone   *time.Location
+	done   *Imported
+	rows   []row
+	line   int64
+	oldest time.Time
 	// equal counts the views with one digest: several visitors may ask for the
 	// same thing in the same second. older is equal before it was full.
 	equal, older map[uint64]uint32
@@ -92,7 +102,7 @@ func (in *importer) run(ctx context.Context, text *bufio.Reader) error {
 			return in.flush(ctx)
 		}
 		if err != nil && !errors.Is(err, bufio.ErrTooLong) {
-			return errors.Join(fmt.Errorf("reading %s after line %d: %w", in.name, in.line, err), in.flush(ctx))
+			return errors.Join(fmt.Errorf("reading %s after line %d: %w", in.log.Name, in.line, err), in.flush(ctx))
 		}
 		in.line++
 		in.done.Lines++
@@ -140,7 +150,7 @@ func (in *importer) add(ctx context.Context, line []byte) error {
 		return nil
 	}
 	if v.Host == "" {
-		v.Host = in.host
+		v.Host = in.log.Host
 	}
 	v.Nonce = in.nonce(v)
 	r, err := in.h.row(ctx, v, in.zone)
@@ -159,7 +169,7 @@ const maxEqual = 200_000
 // nonce is made of what the view is, and of how many like it came before in the
 // log: the same view makes the same nonce in every copy of the log.
 func (in *importer) nonce(v View) (n [8]byte) {
-	digest := contentDigest(v)
+	digest := contentDigest(in.log.Server, v)
 	if len(in.equal) >= maxEqual {
 		in.older, in.equal = in.equal, map[uint64]uint32{}
 	}
@@ -169,16 +179,14 @@ func (in *importer) nonce(v View) (n [8]byte) {
 	return n
 }
 
-// contentDigest is a digest of a view. Of the address there are eight bits of a
-// hash in it, which 16 million IPv4 addresses share: enough to keep two
-// visitors apart who do the same in the same second, of which two web servers
-// write two logs, and too few to find out who it was.
-func contentDigest(v View) uint64 {
-	address := sha256.Sum256([]byte("address " + v.Address))
+// contentDigest is a digest of a view and of the server that saw it. Nothing
+// of the address is in it: it outlives the day's salt, and even a few bits of a
+// hash would say which of a few known addresses it was. Visitors who do the same
+// in the same second are told apart by their number, see nonce.
+func contentDigest(server string, v View) uint64 {
 	h := sha256.New()
-	fmt.Fprintf(h, "%d\x00%s\x00%s\x00%s\x00%s\x00%s\x00%v",
-		v.At.UnixMilli(), cleanHost(v.Host), v.Path, v.Query, v.Referrer, v.Agent, v.Prefetch)
-	h.Write(address[:1])
+	fmt.Fprintf(h, "%s\x00%d\x00%s\x00%s\x00%s\x00%s\x00%s\x00%v",
+		server, v.At.UnixMilli(), cleanHost(v.Host), v.Path, v.Query, v.Referrer, v.Agent, v.Prefetch)
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }
 

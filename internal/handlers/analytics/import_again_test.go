@@ -9,13 +9,14 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
 func importLog(t *testing.T, h *Handler, name, log string) Imported {
 	t.Helper()
-	done, err := h.Import(context.Background(), name, "example.com", strings.NewReader(log), nil)
+	done, err := h.Import(context.Background(), Log{Name: name, Host: "example.com"}, strings.NewReader(log), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestLogsWithTheSameFirstLineAreTwoLogs(t *testing.T) {
 func TestEqualViewsOfOneSecondAreAllCounted(t *testing.T) {
 	h := bench(t, jobstest.SQLite)
 	var log strings.Builder
-	for i := range 400 { // some have equal bits of a hash of their address, and 10 the same address twice
+	for i := range 400 { // 10 of them from the same address twice
 		fmt.Fprintf(&log, `10.0.%d.%d - - [09/Mar/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "%s"`+"\n", i/390, i%390%250, firefox)
 	}
 	for range 2 {
@@ -95,6 +96,39 @@ func TestEqualViewsOfOneSecondAreAllCounted(t *testing.T) {
 	}
 	if n := h.countRows(t); n != 400 {
 		t.Errorf("%d rows, want 400", n)
+	}
+}
+
+// Two servers of one site write a log each: views that are equal in all but
+// the visitor are as many as both logs say, where each server is named.
+func TestEqualViewsOfTwoServersAreTwo(t *testing.T) {
+	h := bench(t, jobstest.SQLite)
+	line := `203.0.113.%d - - [09/Mar/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "` + firefox + `"` + "\n"
+	for range 2 {
+		for i, server := range []string{"web1", "web2"} {
+			_, err := h.Import(t.Context(), Log{Name: "access.log", Host: "example.com", Server: server}, strings.NewReader(fmt.Sprintf(line, i)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.forgetSalts(t)
+	}
+	if n := h.countRows(t); n != 2 {
+		t.Errorf("%d rows, want 2", n)
+	}
+}
+
+// What is stored for good says nothing of the address: without the day's salt
+// nobody can tell which of two addresses it was.
+func TestTheDigestOfAViewHasNothingOfTheAddress(t *testing.T) {
+	v := View{At: time.UnixMilli(1773050400000), Host: "example.com", Path: "/", Agent: firefox}
+	digests := map[uint64]bool{}
+	for i := range 256 {
+		v.Address = fmt.Sprintf("203.0.113.%d", i)
+		digests[contentDigest("", v)] = true
+	}
+	if len(digests) != 1 {
+		t.Errorf("256 addresses make %d digests", len(digests))
 	}
 }
 
@@ -119,7 +153,7 @@ func TestAnImportKilledAtAnyLineGoesOn(t *testing.T) {
 	h := bench(t, jobstest.SQLite)
 	log := accessLog(300)
 	for cut := 1; cut < len(log); cut += len(log)/17 + 1 {
-		_, err := h.Import(context.Background(), "access.log", "example.com", &dying{strings.NewReader(log), cut}, nil)
+		_, err := h.Import(context.Background(), Log{Name: "access.log", Host: "example.com"}, &dying{strings.NewReader(log), cut}, nil)
 		if !errors.Is(err, errDied) {
 			t.Fatalf("%v", err)
 		}
@@ -187,7 +221,7 @@ func BenchmarkImportAgain(b *testing.B) {
 	h := bench(b, jobstest.SQLite)
 	log := accessLog(50_000)
 	for b.Loop() {
-		if _, err := h.Import(context.Background(), "access.log", "example.com", strings.NewReader(log), nil); err != nil {
+		if _, err := h.Import(context.Background(), Log{Name: "access.log", Host: "example.com"}, strings.NewReader(log), nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -77,11 +77,11 @@ func TestALogIsImportedOnceHoweverOftenItIsGiven(t *testing.T) {
 	each(t, func(t *testing.T, h *Handler) {
 		ctx := context.Background()
 		log := accessLog(600)
-		first, err := h.Import(ctx, "access.log", "example.com", strings.NewReader(log[:strings.LastIndexByte(log[:len(log)/2], '\n')+1]), nil)
+		first, err := h.Import(ctx, Log{Name: "access.log", Host: "example.com"}, strings.NewReader(log[:strings.LastIndexByte(log[:len(log)/2], '\n')+1]), nil)
 		if err != nil || first.Views == 0 || first.Bad == 0 || first.Skipped == 0 {
 			t.Fatalf("%+v, %v", first, err)
 		}
-		grown, err := h.Import(ctx, "access.log", "example.com", strings.NewReader(log), nil)
+		grown, err := h.Import(ctx, Log{Name: "access.log", Host: "example.com"}, strings.NewReader(log), nil)
 		if err != nil || first.Views+grown.Views != 600 || grown.Already != first.Views {
 			t.Fatalf("%+v then %+v, %v", first, grown, err)
 		}
@@ -89,7 +89,7 @@ func TestALogIsImportedOnceHoweverOftenItIsGiven(t *testing.T) {
 		z := gzip.NewWriter(&packed)
 		fmt.Fprint(z, log)
 		z.Close()
-		again, err := h.Import(ctx, "access.log.1.gz", "example.com", &packed, nil)
+		again, err := h.Import(ctx, Log{Name: "access.log.1.gz", Host: "example.com"}, &packed, nil)
 		if err != nil || again.Views != 0 {
 			t.Fatalf("the rotated log again: %+v, %v", again, err)
 		}
@@ -103,7 +103,7 @@ func TestALogIsImportedOnceHoweverOftenItIsGiven(t *testing.T) {
 func TestALogWithoutAHostCountsForTheCMSsOwn(t *testing.T) {
 	h := bench(t, jobstest.SQLite)
 	ctx := context.Background()
-	if _, err := h.Import(ctx, "access.log", "", strings.NewReader(accessLog(30)), nil); err != nil {
+	if _, err := h.Import(ctx, Log{Name: "access.log"}, strings.NewReader(accessLog(30)), nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.Process(ctx, ProcessPayload{}); err != nil {
@@ -120,7 +120,7 @@ func TestALastLineWithoutItsEndWaitsForTheRest(t *testing.T) {
 	ctx := context.Background()
 	log := accessLog(20)
 	for _, cut := range []int{len(log) - 30, len(log)} {
-		if _, err := h.Import(ctx, "access.log", "example.com", strings.NewReader(log[:cut]), nil); err != nil {
+		if _, err := h.Import(ctx, Log{Name: "access.log", Host: "example.com"}, strings.NewReader(log[:cut]), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

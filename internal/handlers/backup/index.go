@@ -11,12 +11,18 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// readsAtOnce bounds how many sidecars are read at the same time.
-const readsAtOnce = 32
+// readsAtOnce and bytesAtOnce bound how many sidecars are read at the same time,
+// and how much memory they may take together. A store far away answers each
+// after many milliseconds, and takes many questions at once.
+const (
+	readsAtOnce = 128
+	bytesAtOnce = 64 << 20
+)
 
 // indexEntry is what our index keeps of a sidecar: all but its tables and
 // warnings. Signer is the key whose signature fits (see Sidecar.signedBy).
@@ -88,6 +94,7 @@ func (h *Handler) listOne(ctx context.Context, name string, store storage.Store)
 	fresh := make([]indexRow, len(infos))
 	var reading errgroup.Group
 	reading.SetLimit(readsAtOnce)
+	memory := semaphore.NewWeighted(bytesAtOnce)
 	for i, info := range infos {
 		row := rowOf(info)
 		if known, there := index[info.Key]; there && known.fits(row) {
@@ -96,7 +103,16 @@ func (h *Handler) listOne(ctx context.Context, name string, store storage.Store)
 				continue
 			}
 		}
+		size := maxSidecar + int64(1) // what a store that does not say it may send
+		if info.Size >= 0 {
+			size = min(size, info.Size)
+		}
+		if err := memory.Acquire(ctx, size); err != nil {
+			failed[i] = err
+			break
+		}
 		reading.Go(func() error {
+			defer memory.Release(size)
 			side, err := readSidecar(ctx, store, info.Key)
 			if err != nil {
 				failed[i] = err

@@ -170,3 +170,22 @@ func TestALongListIsReadOnceAndPrunedWithFewCalls(t *testing.T) {
 		t.Errorf("the index has %d rows, %v", rows, err)
 	}
 }
+
+// However many sidecars there are and whoever wrote them, they do not fill the
+// memory: large ones are read a few at a time.
+func TestLargeSidecarsAreReadAFewAtATime(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	far := &farStore{delay: 5 * time.Millisecond, held: map[string][]byte{}, born: s.clock.now}
+	s.c.Destinations = map[string]storage.Store{"far": far}
+	large := bytes.Repeat([]byte(" "), bytesAtOnce/8)
+	for i := range 32 {
+		far.held[fmt.Sprintf("backup-b%06d.json", i)] = large
+	}
+	h := s.handler(t)
+	if _, err := h.List(t.Context(), ""); err == nil {
+		t.Error("32 files that are no sidecars are listed without an error")
+	}
+	if most := far.most.Load(); most > 8 || far.opens.Load() != 32 {
+		t.Errorf("%d were read at once, %d in all", most, far.opens.Load())
+	}
+}

@@ -4,34 +4,80 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
 )
 
-// batch is one transaction of the ledger, for one mail or for several that
-// were sent at the same time. What takes time is each question to the server:
-// rows to add are gathered and go in one statement at the end, and a statement
-// that comes again was prepared before.
+// batch is what one mail writes, or several that were sent at the same time:
+// one transaction. What takes time is each question to the server: rows to add
+// are gathered and go in one statement at the end, limits are read and written
+// once, and a batch of a single statement needs no transaction around it.
 type batch struct {
-	tx              *sqlx.Tx
-	prepared        map[string]*sql.Stmt
-	mails, attempts [][]any
+	db      *sqlx.DB
+	options *sql.TxOptions
+	tx      *sqlx.Tx // nil until a statement needs it
+	// rows to add to the ledger, rows that end what a run began, and rows of
+	// the log of attempts
+	mails, answers, attempts [][]any
+	limits                   limitRows
 }
 
-func newBatch(tx *sqlx.Tx) *batch { return &batch{tx: tx, prepared: map[string]*sql.Stmt{}} }
+func newBatch(db *sqlx.DB, options *sql.TxOptions) *batch {
+	return &batch{db: db, options: options, limits: limitRows{}}
+}
+
+// begin returns the transaction, which it begins for the first statement.
+func (b *batch) begin(ctx context.Context) (*sqlx.Tx, error) {
+	if b.tx != nil {
+		return b.tx, nil
+	}
+	var err error
+	b.tx, err = b.db.BeginTxx(ctx, b.options)
+	return b.tx, err
+}
 
 // exec runs a statement written with ? for its arguments.
 func (b *batch) exec(ctx context.Context, query string, args []any) (sql.Result, error) {
-	statement := b.prepared[query]
-	if statement == nil {
-		var err error
-		if statement, err = b.tx.PrepareContext(ctx, b.tx.Rebind(query)); err != nil {
-			return nil, err
-		}
-		b.prepared[query] = statement // closed with the transaction
+	tx, err := b.begin(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return statement.ExecContext(ctx, args...)
+	return tx.ExecContext(ctx, tx.Rebind(query), args...)
+}
+
+// commit writes what was gathered and makes everything durable. A recipient
+// that is there already fails it.
+func (b *batch) commit(ctx context.Context) error {
+	if err := b.writeLimits(ctx); err != nil {
+		return err
+	}
+	if b.tx == nil && len(b.answers)+len(b.attempts) == 0 && 0 < len(b.mails) && len(b.mails) <= chunk {
+		query, args := insertion("INSERT INTO cmsjobs_mail ("+mailColumns+") VALUES ", b.mails)
+		_, err := b.db.ExecContext(ctx, b.db.Rebind(query), args...)
+		return err
+	}
+	if err := b.insert(ctx, "INSERT INTO cmsjobs_mail ("+mailColumns+") VALUES ", b.mails, ""); err != nil {
+		return err
+	}
+	if err := b.insert(ctx, "INSERT INTO cmsjobs_mail ("+mailColumns+") VALUES ", b.answers, b.whereFree()); err != nil {
+		return err
+	}
+	if err := b.insert(ctx, "INSERT INTO cmsjobs_mail_attempts ("+attemptColumns+") VALUES ", b.attempts, ""); err != nil {
+		return err
+	}
+	if b.tx == nil {
+		return nil
+	}
+	return b.tx.Commit()
+}
+
+// rollback forgets what was not committed; after commit it does nothing.
+func (b *batch) rollback() {
+	if b.tx != nil {
+		_ = b.tx.Rollback() // the error that led here says more
+	}
 }
 
 const (
@@ -39,32 +85,37 @@ const (
 	attemptColumns = "job_uuid, recipient, attempt, state, driver, host, code, answer, duration_ms, created_at"
 )
 
-// flush adds the gathered rows. A recipient that is there already fails it.
-func (b *batch) flush(ctx context.Context) error {
-	if err := b.insert(ctx, "INSERT INTO cmsjobs_mail ("+mailColumns+") VALUES ", b.mails, ""); err != nil {
-		return err
+// whereFree is the end of an insertion into cmsjobs_mail: a row that is there
+// is written over where the same run claimed it, and where no run holds it and
+// it is not settled. Other rows stay as they are.
+func (b *batch) whereFree() string {
+	columns := []string{"token", "attempt", "message_id", "driver", "host", "code", "answer", "updated_at", "state"}
+	set := make([]string, len(columns))
+	if b.db.DriverName() == "mysql" { // it assigns from left to right: what is asked for, the state, comes last
+		for i, c := range columns {
+			set[i] = c + " = IF(token = VALUES(token) OR state IN ('deferred', 'expired', 'suppressed'), VALUES(" + c + "), " + c + ")"
+		}
+		return " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
 	}
-	return b.insert(ctx, "INSERT INTO cmsjobs_mail_attempts ("+attemptColumns+") VALUES ", b.attempts, "")
-}
-
-// insertMissing adds rows of cmsjobs_mail now; those that are there stay.
-func (b *batch) insertMissing(ctx context.Context, rows [][]any) error {
-	if b.tx.DriverName() == "mysql" {
-		return b.insert(ctx, "INSERT IGNORE INTO cmsjobs_mail ("+mailColumns+") VALUES ", rows, "")
+	for i, c := range columns {
+		set[i] = c + " = excluded." + c
 	}
-	return b.insert(ctx, "INSERT INTO cmsjobs_mail ("+mailColumns+") VALUES ", rows, " ON CONFLICT DO NOTHING")
+	return " ON CONFLICT (job_uuid, recipient) DO UPDATE SET " + strings.Join(set, ", ") +
+		" WHERE cmsjobs_mail.token = excluded.token OR cmsjobs_mail.state IN ('deferred', 'expired', 'suppressed')"
 }
 
 func (b *batch) insert(ctx context.Context, head string, rows [][]any, tail string) error {
 	return inChunks(rows, func(part [][]any) error {
-		row := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(part[0])), ", ") + ")"
-		var args []any
-		for _, values := range part {
-			args = append(args, values...)
-		}
-		if _, err := b.exec(ctx, head+strings.TrimSuffix(strings.Repeat(row+", ", len(part)), ", ")+tail, args); err != nil {
+		query, args := insertion(head, part)
+		if _, err := b.exec(ctx, query+tail, args); err != nil {
 			return fmt.Errorf("adding %d rows: %w", len(part), err)
 		}
 		return nil
 	})
+}
+
+// insertion is a statement that adds rows.
+func insertion(head string, rows [][]any) (string, []any) {
+	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(rows[0])), ", ") + ")"
+	return head + strings.TrimSuffix(strings.Repeat(row+", ", len(rows)), ", "), slices.Concat(rows...)
 }

@@ -102,32 +102,8 @@ func (l ledger) holds(ctx context.Context, n note, recipients int) bool {
 // settle writes the answers. Rows that this run claimed are found by its
 // token; what was never claimed is written where no other run holds it.
 func (l ledger) settle(ctx context.Context, n note, outcomes []outcome) error {
-	return l.write.do(ctx, "writing the mail ledger", func(ctx context.Context, b *batch) error {
-		type answer struct {
-			state State
-			code  int
-			text  string
-		}
-		groups := map[answer][]outcome{}
-		for _, o := range outcomes {
-			key := answer{o.state, o.code, o.answer}
-			groups[key] = append(groups[key], o)
-		}
-		for _, same := range groups {
-			keys := make([]string, len(same))
-			for i, o := range same {
-				keys[i] = o.to.key()
-			}
-			done, err := l.update(ctx, b, n, keys, "(token = ? OR state IN ('deferred', 'expired', 'suppressed'))", n.token, same[0])
-			if err != nil {
-				return err
-			}
-			if done < len(same) {
-				if err := b.insertMissing(ctx, l.rows(n, same)); err != nil {
-					return err
-				}
-			}
-		}
+	return l.write.do(ctx, "writing the mail ledger", func(_ context.Context, b *batch) error {
+		b.answers = append(b.answers, l.rows(n, outcomes)...)
 		b.attempts = append(b.attempts, l.attempts(n, outcomes)...)
 		return nil
 	})

@@ -2,7 +2,6 @@ package mail
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -100,18 +99,21 @@ type limiter struct {
 	limits Limits
 	clock  string // SQL for the database's time in Unix milliseconds
 	lock   string
+	// timely says that a row's expressions are computed when its lock is won.
+	// PostgreSQL computes them before.
+	timely bool
 	shared *together
 }
 
 func newLimiter(db *sqlx.DB, limits Limits) *limiter {
-	l := &limiter{db: db, limits: limits, lock: " FOR UPDATE", shared: newTogether(db)}
+	l := &limiter{db: db, limits: limits, lock: " FOR UPDATE", shared: newTogether(db), timely: true}
 	switch db.DriverName() {
 	case "mysql":
-		l.clock = "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED)"
+		l.clock = "CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED)"
 	case "sqlite":
-		l.clock, l.lock = "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)", ""
+		l.clock, l.lock = "CAST(unixepoch('subsec') * 1000 AS INTEGER)", ""
 	default:
-		l.clock = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+		l.clock, l.timely = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)", false
 	}
 	return l
 }
@@ -227,76 +229,16 @@ func (l *limiter) makeRows(ctx context.Context, names []string) error {
 func (l *limiter) transaction(ctx context.Context, names []string, decide func(map[string]counts, int64) grant) (grant, error) {
 	const doing = "counting against the mail limits"
 	var g grant
+	write := func(ctx context.Context, b *batch) (err error) {
+		g, err = l.count(ctx, b, names, decide)
+		return err
+	}
+	run := l.shared.alone
 	if len(l.limits.All.windows("all")) > 0 {
-		err := l.shared.do(ctx, doing, func(ctx context.Context, b *batch) (err error) {
-			g, err = l.count(ctx, b.tx, names, decide)
-			return err
-		})
-		if err != nil {
-			return grant{}, err
-		}
-		return g, nil
+		run = l.shared.do
 	}
-	tx, err := l.db.BeginTxx(ctx, nil)
-	if err != nil {
-		return grant{}, fmt.Errorf("%s: %w", doing, err)
-	}
-	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
-	if g, err = l.count(ctx, tx, names, decide); err != nil {
+	if err := run(ctx, doing, write); err != nil {
 		return grant{}, err
 	}
-	if err := tx.Commit(); err != nil {
-		return grant{}, fmt.Errorf("%s: %w", doing, err)
-	}
 	return g, nil
-}
-
-// count locks the rows, lets decide change them, and writes what changed.
-func (l *limiter) count(ctx context.Context, tx *sqlx.Tx, names []string, decide func(map[string]counts, int64) grant) (grant, error) {
-	rows, err := l.read(ctx, tx, names)
-	if err != nil {
-		return grant{}, err
-	}
-	var now int64 // read after the locks were won: waiting for them takes time
-	if err := tx.GetContext(ctx, &now, l.clock); err != nil {
-		return grant{}, fmt.Errorf("asking the database for its time: %w", err)
-	}
-	before := maps.Clone(rows)
-	g := decide(rows, now)
-	for _, name := range names {
-		if rows[name] == before[name] {
-			continue
-		}
-		text, err := json.Marshal(rows[name])
-		if err != nil {
-			return grant{}, err
-		}
-		if _, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_mail_limits SET counts = ?, updated_at = ? WHERE bucket = ?"), string(text), now, name); err != nil {
-			return grant{}, fmt.Errorf("counting against the mail limit %s: %w", name, err)
-		}
-	}
-	return g, nil
-}
-
-func (l *limiter) read(ctx context.Context, tx *sqlx.Tx, names []string) (map[string]counts, error) {
-	query, args, err := sqlx.In("SELECT bucket, counts FROM cmsjobs_mail_limits WHERE bucket IN (?) ORDER BY bucket"+l.lock, names)
-	if err != nil {
-		return nil, err
-	}
-	var found []struct{ Bucket, Counts string }
-	if err := tx.SelectContext(ctx, &found, tx.Rebind(query), args...); err != nil {
-		return nil, fmt.Errorf("locking the mail limits: %w", err)
-	}
-	rows := make(map[string]counts, len(found))
-	for _, row := range found {
-		var c counts
-		if err := json.Unmarshal([]byte(row.Counts), &c); err != nil {
-			return nil, fmt.Errorf("the mail limit %s is not readable (delete its row): %w", row.Bucket, err)
-		}
-		rows[row.Bucket] = c
-	}
-	if len(rows) < len(names) {
-		return nil, errRowsMissing
-	}
-	return rows, nil
 }

@@ -126,10 +126,18 @@ func (h *Handler) visitMailbox(ctx context.Context) (r MailboxResult, err error)
 		return r, err
 	}
 	r.Left = max(len(ids)-messagesAtOnce, 0)
+	var unmoved error
 	for _, id := range ids[:min(len(ids), messagesAtOnce)] {
-		if err := h.readMessage(ctx, c.Client, id, mark, &r); err != nil {
+		report, err := h.readMessage(ctx, c.Client, id, mark, &r)
+		if err == nil && report && h.c.Mailbox.MoveTo != "" && unmoved == nil {
+			unmoved = move(c.Client, id, h.c.Mailbox.MoveTo) // the bounces of the others are taken in all the same
+		}
+		if err != nil {
 			return r, errors.Join(context.Cause(ctx), err)
 		}
+	}
+	if unmoved != nil {
+		return r, fmt.Errorf("the reports were read, but cannot be moved to %q (mail.mailbox.move_to): %w", h.c.Mailbox.MoveTo, unmoved)
 	}
 	return r, nil
 }
@@ -141,17 +149,17 @@ func orDefault(text, fallback string) string {
 	return text
 }
 
-// readMessage takes in one message and marks it.
-func (h *Handler) readMessage(ctx context.Context, c *client.Client, id uint32, mark string, r *MailboxResult) error {
+// readMessage takes in one message, marks it and says whether it was a report.
+func (h *Handler) readMessage(ctx context.Context, c *client.Client, id uint32, mark string, r *MailboxResult) (report bool, err error) {
 	one := new(imap.SeqSet)
 	one.AddNum(id)
 	bounces, report, err := fetchReport(c, one, &imap.BodySectionName{Peek: true})
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, b := range bounces {
 		if err := h.Bounce(ctx, b); err != nil {
-			return err
+			return false, err
 		}
 		r.Bounces++
 	}
@@ -162,13 +170,7 @@ func (h *Handler) readMessage(ctx context.Context, c *client.Client, id uint32, 
 	} else {
 		r.Others++
 	}
-	if err := c.UidStore(one, imap.FormatFlagsOp(imap.AddFlags, true), flags, nil); err != nil {
-		return err
-	}
-	if report && h.c.Mailbox.MoveTo != "" {
-		return move(c, one, h.c.Mailbox.MoveTo)
-	}
-	return nil
+	return report, c.UidStore(one, imap.FormatFlagsOp(imap.AddFlags, true), flags, nil)
 }
 
 // fetchReport reads one message. The server may send more than was asked for,
@@ -189,10 +191,22 @@ func fetchReport(c *client.Client, one *imap.SeqSet, whole *imap.BodySectionName
 	return bounces, report, <-done
 }
 
-// move is MOVE (RFC 6851), or, where that fails, what every server can do: a
+// move puts a message into another folder, which it creates when that is
+// missing.
+func move(c *client.Client, id uint32, folder string) error {
+	one := new(imap.SeqSet)
+	one.AddNum(id)
+	err := moveTo(c, one, folder)
+	if err != nil && c.Create(folder) == nil {
+		return moveTo(c, one, folder)
+	}
+	return err
+}
+
+// moveTo is MOVE (RFC 6851), or, where that fails, what every server can do: a
 // copy, and a mark that the original may go. Expunging would take all that
 // anybody marked: it is left to the owner.
-func move(c *client.Client, messages *imap.SeqSet, folder string) error {
+func moveTo(c *client.Client, messages *imap.SeqSet, folder string) error {
 	can, err := c.Support("MOVE")
 	if err != nil {
 		return err
@@ -256,7 +270,7 @@ func (m Mailbox) begin(raw net.Conn, secure *tls.Config) (*mailboxClient, error)
 			return nil, err
 		}
 		// The greeting was read already; the client wants one.
-		conn = &greeted{Conn: tls.Client(raw, secure), greeting: strings.NewReader("* OK\r\n")}
+		conn = &greeted{Conn: tls.Client(raw, secure), greeting: strings.NewReader("* OK ready\r\n")}
 	default:
 		conn = tls.Client(raw, secure)
 	}

@@ -29,19 +29,27 @@ type letterbox struct {
 	look *mailboxClient
 }
 
-func newLetterbox(t *testing.T) *letterbox {
+func newLetterbox(t *testing.T) *letterbox { return letterboxWith(t, TLSImplicit) }
+
+func letterboxWith(t *testing.T, secure string) *letterbox {
 	t.Helper()
 	certificate, roots := certify(t)
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}})
+	own := &tls.Config{Certificates: []tls.Certificate{certificate}}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := server.New(memory.New())
+	if secure == TLSStart {
+		s.TLSConfig = own
+	} else {
+		listener = tls.NewListener(listener, own)
+	}
 	s.ErrorLog = log.New(io.Discard, "", 0)
 	go s.Serve(listener)
 	t.Cleanup(func() { s.Close() })
 	b := &letterbox{t: t, tls: &tls.Config{RootCAs: roots},
-		at: Mailbox{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, Username: "username", Password: "password"}}
+		at: Mailbox{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, Username: "username", Password: "password", TLS: secure}}
 	if b.look, err = b.at.open(t.Context(), b.tls, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -129,6 +137,22 @@ func TestAMailboxOfBouncesIsReadOnce(t *testing.T) {
 	}
 	if got, err := readMailbox(t, h); err != nil || got != (MailboxResult{}) {
 		t.Errorf("the second time: %+v, %v", got, err)
+	}
+}
+
+// As dovecot offers it, over STARTTLS, and into a folder that nobody has made.
+func TestReportsAreReadOverSTARTTLSAndMovedToANewFolder(t *testing.T) {
+	box := letterboxWith(t, TLSStart)
+	box.put(report(t, "postfix.eml"))
+	box.put(report(t, "exchange.eml"))
+	c := config(t, nil, jobstest.SQLite)
+	c.TLS, c.Mailbox = box.tls, box.at
+	c.Mailbox.MoveTo = "Bounces"
+	if got, err := readMailbox(t, handler(t, c)); err != nil || got.Reports != 2 || got.Bounces != 3 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if moved := box.subjects("Bounces", false); len(moved) != 2 {
+		t.Errorf("moved were %q", moved)
 	}
 }
 

@@ -14,8 +14,11 @@ import (
 // that is what costs: whoever comes while one transaction is written shares
 // the next. A single mail waits for nobody.
 type together struct {
-	db      *sqlx.DB
-	options *sql.TxOptions
+	db *sqlx.DB
+
+	isolation sync.Mutex // guards the next two
+	asked     bool
+	options   *sql.TxOptions
 
 	mu      sync.Mutex
 	working bool
@@ -37,12 +40,32 @@ const (
 	shareTime = 15 * time.Second
 )
 
-func newTogether(db *sqlx.DB) *together {
-	t := &together{db: db}
-	if db.DriverName() != "sqlite" { // it has one writer and knows no levels
+func newTogether(db *sqlx.DB) *together { return &together{db: db} }
+
+// begun is a batch at READ COMMITTED. Where the sessions of MySQL have that
+// level already, which is asked once, no transaction has to set it: a round trip
+// for each. PostgreSQL is told by BEGIN itself; SQLite knows no levels.
+func (t *together) begun(ctx context.Context) *batch {
+	t.isolation.Lock()
+	defer t.isolation.Unlock()
+	if !t.asked && t.db.DriverName() != "sqlite" {
 		t.options = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
 	}
-	return t
+	if !t.asked && t.db.DriverName() == "mysql" && t.readsCommitted(ctx) {
+		t.options = nil
+	}
+	t.asked = true
+	return newBatch(t.db, t.options)
+}
+
+// readsCommitted asks a session; without an answer it is false, which is safe.
+func (t *together) readsCommitted(ctx context.Context) bool {
+	var level string
+	err := t.db.GetContext(ctx, &level, "SELECT @@transaction_isolation")
+	if err != nil {
+		err = t.db.GetContext(ctx, &level, "SELECT @@tx_isolation") // MariaDB before 11.1
+	}
+	return err == nil && level == "READ-COMMITTED"
 }
 
 // do runs write in a transaction, perhaps with others before and after it in
@@ -140,19 +163,20 @@ func (t *together) commit(ctx context.Context, shares []*share) {
 func (t *together) transaction(ctx context.Context, shares []*share) error {
 	ctx, cancel := context.WithTimeout(ctx, shareTime)
 	defer cancel()
-	tx, err := t.db.BeginTxx(ctx, t.options)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
-	b := newBatch(tx)
+	b := t.begun(ctx)
+	defer b.rollback()
 	for _, s := range shares {
 		if err := s.write(ctx, b); err != nil {
 			return err
 		}
 	}
-	if err := b.flush(ctx); err != nil {
-		return err
+	return b.commit(ctx)
+}
+
+// alone runs write in a transaction of its own, which waits for no other.
+func (t *together) alone(ctx context.Context, doing string, write func(context.Context, *batch) error) error {
+	if err := t.transaction(ctx, []*share{{write: write}}); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
 	}
-	return tx.Commit()
+	return nil
 }

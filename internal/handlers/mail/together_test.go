@@ -152,3 +152,44 @@ func TestTwoRunsOfARetrySendOneMail(t *testing.T) {
 		})
 	}
 }
+
+// An answer is written over what the same run claimed and over what waits for
+// another attempt, never over what another run holds or has settled; many mails'
+// answers in one statement.
+func TestAnAnswerIsWrittenOnlyOverWhatIsFree(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			l, release := held(t, engine)
+			release()
+			own, other := note{uuid: "job", token: "OWN", attempt: 2}, note{uuid: "job", token: "OTHER", attempt: 1}
+			at := func(name string) Address { return Address{Mailbox: name + "@example.net"} }
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			must(l.claim(t.Context(), own, []Address{at("claimed")}, nil))
+			must(l.claim(t.Context(), other, []Address{at("held"), at("deferred"), at("accepted")}, nil))
+			must(l.settle(t.Context(), other, append(all([]Address{at("deferred")}, Deferred, 451, "later"), all([]Address{at("accepted")}, Accepted, 250, "took it")...)))
+			names := []string{"claimed", "held", "deferred", "accepted", "missing"}
+			var answers []outcome
+			for _, name := range names {
+				answers = append(answers, outcome{to: at(name), state: Refused, code: 550, answer: "no " + name})
+			}
+			must(l.settle(t.Context(), own, answers))
+			want := map[string]string{"claimed": "refused OWN 550 no claimed", "held": "sending OTHER 0 ", "deferred": "refused OWN 550 no deferred",
+				"accepted": "accepted OTHER 250 took it", "missing": "refused OWN 550 no missing"}
+			for _, name := range names {
+				var row struct {
+					State, Token, Answer string
+					Code                 int
+				}
+				must(l.db.Get(&row, l.db.Rebind("SELECT state, token, answer, code FROM cmsjobs_mail WHERE recipient = ?"), at(name).key()))
+				if got := fmt.Sprintf("%s %s %d %s", row.State, row.Token, row.Code, row.Answer); got != want[name] {
+					t.Errorf("%s: %q, wanted %q", name, got, want[name])
+				}
+			}
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -59,6 +60,33 @@ type Breakers struct {
 	c     Config
 	clock string // SQL for the database's time in Unix milliseconds
 	lock  string
+
+	mu      sync.Mutex
+	healthy map[string]bool // what Allow read last: closed, and no failure counted
+}
+
+// maxHealthy bounds what is remembered of dependencies; it begins anew then.
+const maxHealthy = 1000
+
+// remember keeps whether a success will have anything to write: Record of a
+// healthy dependency, nearly all of them, needs no read of its own.
+func (b *Breakers) remember(dependency string, healthy bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !healthy {
+		delete(b.healthy, dependency)
+		return
+	}
+	if b.healthy == nil || len(b.healthy) >= maxHealthy {
+		b.healthy = map[string]bool{}
+	}
+	b.healthy[dependency] = true
+}
+
+func (b *Breakers) wasHealthy(dependency string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.healthy[dependency]
 }
 
 // New returns the breakers whose rows lie in db.
@@ -111,7 +139,9 @@ func (b *Breakers) query(tail string) string {
 func (b *Breakers) Allow(ctx context.Context, dependency string) error {
 	var r row
 	err := b.db.GetContext(ctx, &r, b.query(" WHERE dependency = ?"), key(dependency))
-	if errors.Is(err, sql.ErrNoRows) || (err == nil && r.State == Closed) {
+	none := errors.Is(err, sql.ErrNoRows)
+	b.remember(dependency, none || (err == nil && r.State == Closed && r.Failures == 0))
+	if none || (err == nil && r.State == Closed) {
 		return nil
 	}
 	if err != nil {
@@ -143,9 +173,13 @@ func (b *Breakers) probe(ctx context.Context, r row) (bool, error) {
 // answer that shows that it lives; an error for trouble that may pass. A job
 // whose use was a probe is not charged for that (jobs.ProbeFailed).
 func (b *Breakers) Record(ctx context.Context, dependency string, failure error) error {
+	if failure == nil && b.wasHealthy(dependency) {
+		return nil // what failed meanwhile is ended by the next success, whose Allow sees it
+	}
 	if failure == nil {
 		return b.succeed(ctx, dependency)
 	}
+	b.remember(dependency, false)
 	for {
 		found, err := b.fail(ctx, dependency, failure)
 		if err != nil {
@@ -160,7 +194,7 @@ func (b *Breakers) Record(ctx context.Context, dependency string, failure error)
 	}
 }
 
-// succeed closes the breaker. A healthy one costs a read and no write.
+// succeed closes the breaker.
 func (b *Breakers) succeed(ctx context.Context, dependency string) error {
 	var r row
 	err := b.db.GetContext(ctx, &r, b.query(" WHERE dependency = ?"), key(dependency))

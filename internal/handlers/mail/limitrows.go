@@ -1,0 +1,106 @@
+package mail
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// limitRow is a bucket's row that a batch has locked.
+type limitRow struct {
+	counts
+	now     int64 // the database's time after the lock was won, Unix milliseconds
+	changed bool
+}
+
+type limitRows map[string]limitRow
+
+// count lets decide change the rows, which the batch writes when it ends. Those
+// that a mail before it in the same batch has locked are not read again.
+func (l *limiter) count(ctx context.Context, b *batch, names []string, decide func(map[string]counts, int64) grant) (grant, error) {
+	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, there := b.limits[name]
+		return there
+	})
+	if len(missing) > 0 {
+		if err := l.read(ctx, b, missing); err != nil {
+			return grant{}, err
+		}
+	}
+	now := int64(0)
+	rows := make(map[string]counts, len(names))
+	for _, name := range names {
+		rows[name] = b.limits[name].counts
+		now = max(now, b.limits[name].now)
+	}
+	g := decide(rows, now)
+	for _, name := range names {
+		if was := b.limits[name]; rows[name] != was.counts {
+			b.limits[name] = limitRow{rows[name], now, true}
+		}
+	}
+	return g, nil
+}
+
+// read locks rows in the order of their names. The time is read after the
+// locks were won: waiting for them takes time.
+func (l *limiter) read(ctx context.Context, b *batch, names []string) error {
+	clock := l.clock
+	if !l.timely {
+		clock = "0"
+	}
+	query, args, err := sqlx.In("SELECT bucket, counts, "+clock+" AS now FROM cmsjobs_mail_limits WHERE bucket IN (?) ORDER BY bucket"+l.lock, names)
+	if err != nil {
+		return err
+	}
+	tx, err := b.begin(ctx)
+	if err != nil {
+		return err
+	}
+	var found []struct {
+		Bucket, Counts string
+		Now            int64
+	}
+	if err := tx.SelectContext(ctx, &found, tx.Rebind(query), args...); err != nil {
+		return fmt.Errorf("locking the mail limits: %w", err)
+	}
+	if len(found) < len(names) {
+		return errRowsMissing
+	}
+	var now int64
+	if !l.timely {
+		if err := tx.GetContext(ctx, &now, "SELECT "+l.clock); err != nil {
+			return fmt.Errorf("asking the database for its time: %w", err)
+		}
+	}
+	for _, row := range found {
+		var c counts
+		if err := json.Unmarshal([]byte(row.Counts), &c); err != nil {
+			return fmt.Errorf("the mail limit %s is not readable (delete its row): %w", row.Bucket, err)
+		}
+		b.limits[row.Bucket] = limitRow{counts: c, now: max(now, row.Now)}
+	}
+	return nil
+}
+
+// writeLimits writes the rows that mails of this batch were counted in.
+func (b *batch) writeLimits(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(b.limits)) {
+		row := b.limits[name]
+		if !row.changed {
+			continue
+		}
+		text, err := json.Marshal(row.counts)
+		if err != nil {
+			return err
+		}
+		if _, err := b.exec(ctx, "UPDATE cmsjobs_mail_limits SET counts = ?, updated_at = ? WHERE bucket = ?", []any{string(text), row.now, name}); err != nil {
+			return fmt.Errorf("counting against the mail limit %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A clock that is hours away from the store's breaks no signature for long: the
+// store refuses the first request, its answer says the time, and all further
+// ones are signed by that.
+func TestAWrongClockIsCorrectedByTheStores(t *testing.T) {
+	for _, away := range []time.Duration{2 * time.Hour, -30 * time.Hour} {
+		t.Run(away.String(), func(t *testing.T) {
+			var refused, taken atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				now := time.Now().Add(away)
+				w.Header().Set("Date", now.UTC().Format(http.TimeFormat))
+				signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+				if err != nil || now.Sub(signed).Abs() > 15*time.Minute {
+					refused.Add(1)
+					w.Header().Set("Content-Type", "application/xml")
+					w.WriteHeader(http.StatusForbidden)
+					fmt.Fprint(w, `<?xml version="1.0"?><Error><Code>RequestTimeTooSkewed</Code><Message>The difference between the request time and the current time is too large.</Message></Error>`)
+					return
+				}
+				taken.Add(1)
+				_, _ = io.Copy(io.Discard, r.Body)
+				w.Header().Set("ETag", `"x"`)
+			}))
+			t.Cleanup(server.Close)
+			store := (&fakeS3{url: server.URL}).store(t, nil)
+			for i := range 5 {
+				if err := store.Put(t.Context(), fmt.Sprint("a", i), strings.NewReader("text"), PutOptions{}); err != nil {
+					t.Fatalf("object %d: %v", i, err)
+				}
+			}
+			if refused.Load() > 1 || taken.Load() < 5 {
+				t.Errorf("%d refused, %d taken", refused.Load(), taken.Load())
+			}
+			body, _, err := store.Open(context.WithoutCancel(t.Context()), "a1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			body.Close()
+		})
+	}
+}
