@@ -83,11 +83,12 @@ func (s *site) limited(t *testing.T) (db *sqlx.DB, user string) {
 	if err := s.Select(&tables, ask[1]); err != nil {
 		t.Fatal(err)
 	}
-	user, dsn := name, ""
+	user, dsn, admin := name, "", s.DB
 	if s.Engine.IsMySQL() {
 		user = "'" + name[:12] + "'@'127.0.0.1'"
-		s.MustExec("CREATE USER " + user)
-		dsn = strings.Replace(s.DSN, "root@", name[:12]+"@", 1)
+		admin = s.Root(t)
+		admin.MustExec("CREATE USER " + user)
+		dsn = s.DSNOf(t, name[:12], "")
 	} else {
 		s.MustExec("CREATE ROLE " + user + " LOGIN")
 		s.MustExec("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO " + user)
@@ -95,7 +96,7 @@ func (s *site) limited(t *testing.T) (db *sqlx.DB, user string) {
 		t.Cleanup(func() { s.MustExec("DROP OWNED BY " + user); s.MustExec("DROP ROLE " + user) })
 	}
 	for _, table := range tables {
-		s.MustExec("GRANT SELECT, INSERT, UPDATE, DELETE ON " + table + " TO " + user)
+		admin.MustExec("GRANT SELECT, INSERT, UPDATE, DELETE ON " + table + " TO " + user)
 	}
 	db, err := sqlstore.Connect(t.Context(), sqlstore.ConnectOptions{DSN: dsn})
 	if err != nil {

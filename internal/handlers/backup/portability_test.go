@@ -40,10 +40,11 @@ func databaseOf(t *testing.T, dsn string) string {
 func (s *site) limited(t *testing.T) string {
 	t.Helper()
 	name := databaseOf(t, s.DSN)
-	s.MustExec("CREATE USER IF NOT EXISTS cms@'%' IDENTIFIED BY 'demo'")
-	s.MustExec("GRANT ALL ON " + name + ".* TO cms@'%'")
-	s.MustExec("GRANT ALL ON `cmsjobs\\_verify\\_%`.* TO cms@'%'")
-	return strings.Replace(s.DSN, "root@", "cms:demo@", 1)
+	root := s.Root(t)
+	root.MustExec("CREATE USER IF NOT EXISTS cms@'%' IDENTIFIED BY 'demo'")
+	root.MustExec("GRANT ALL ON " + name + ".* TO cms@'%'")
+	root.MustExec("GRANT ALL ON `cmsjobs\\_verify\\_%`.* TO cms@'%'")
+	return s.DSNOf(t, "cms", "demo")
 }
 
 func (s *site) loadTorture(t *testing.T) {
@@ -117,7 +118,7 @@ func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
 			if err := s.QueryRow("SELECT (SELECT COUNT(*) FROM posts), (SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE())").Scan(&rows, &triggers); err != nil || rows != 7 || triggers != 1 {
 				t.Errorf("%d rows and %d triggers, %v", rows, triggers, err)
 			}
-			s.MustExec("SET GLOBAL log_bin_trust_function_creators = 1")
+			s.Root(t).MustExec("SET GLOBAL log_bin_trust_function_creators = 1")
 			if done, err := h.Restore(t.Context(), q, nil); err != nil || len(done.Problems) > 0 {
 				t.Errorf("%+v, %v", done, err)
 			}
