@@ -56,8 +56,8 @@ bench: bench-programs ## beside the peers that are installed, in one run, into d
 	bin/bench/beside -page docs/benchmarks.md
 	bin/bench/scale -page docs/scaling.md
 
-bench-queue: bench-programs ## only the queue beside Laravel, River and graphile-worker (5 min)
-	bin/bench/queue -page docs/benchmarks.md
+bench-queue: bench-programs ## only the queue beside Laravel, River and graphile-worker (15 min; SHORT=1 tries it in 3 and writes no page)
+	bin/bench/queue $(if $(SHORT),-short -jobs 4000,-page docs/benchmarks.md)
 
 bench-go: ## the benchmarks of all packages, and cmsjobs bench
 	go test -run '^$$' -bench . -benchtime 1s $(PACKAGES)
