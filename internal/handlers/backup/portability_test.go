@@ -17,6 +17,7 @@ func onServer(t *testing.T, server *jobstest.Server, engine jobstest.Engine) *si
 	t.Helper()
 	variable := map[jobstest.Engine]string{jobstest.MariaDB: "CMSJOBS_TEST_MARIADB_PORT", jobstest.MySQL: "CMSJOBS_TEST_MYSQL_PORT"}[engine]
 	t.Setenv(variable, portOf(server))
+	jobstest.AsRoot(t) // the only account there
 	return newSite(t, engine)
 }
 
@@ -129,6 +130,7 @@ func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
 // What MariaDB made comes back on MySQL and the other way round, or is refused while
 // nothing is changed.
 func TestABackupComesToTheOtherServer(t *testing.T) {
+	jobstest.AsRoot(t)
 	for from, to := range map[jobstest.Engine]jobstest.Engine{jobstest.MariaDB: jobstest.MySQL, jobstest.MySQL: jobstest.MariaDB} {
 		t.Run(string(from)+" to "+string(to), func(t *testing.T) {
 			s := newSite(t, from)

@@ -39,6 +39,7 @@ var crossings = []crossing{
 // of itself, then by a rehearsal, while nothing is changed. Without what the other
 // server does not know it is restored there, every row.
 func TestTheTortureDatabaseComesToTheOtherServerOrIsRefused(t *testing.T) {
+	jobstest.AsRoot(t)
 	for _, c := range crossings {
 		t.Run(string(c.from)+" to "+string(c.to), func(t *testing.T) {
 			s := newSite(t, c.from)

@@ -28,7 +28,6 @@ var onOneServer = map[string]string{
 	"internal/jobs/full_disk_test.go TestAFullDiskChargesAndRepeatsNothing":                   "on a full disk a COMMIT of MySQL with a binary log waits for space instead of failing",
 	"internal/jobs/sql_errors_test.go dialect":                                                "says that both speak MySQL's SQL",
 	"compose_test.go database":                                                                "docker-compose.yml names one image",
-	"drill_test.go TestTheRestoreDrill":                                                       "docs/operating.md names MariaDB's client; TestTheDrillNeedsNothingOfOurs runs on both",
 	"internal/handlers/analytics/load_test.go BenchmarkCollector":                             "a benchmark: its figures are of one server",
 	"internal/handlers/backup/dump/peer_test.go BenchmarkBesidePeers":                         "a benchmark beside MariaDB's own tools",
 	"internal/handlers/mail/process_test.go TestAThousandJobsStayWithinTheLimit":              "the limit is kept by rows of ours, which TestConformance runs on both; it takes a minute",

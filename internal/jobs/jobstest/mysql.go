@@ -132,6 +132,14 @@ func (s *Server) RootMySQL(t testing.TB) *sql.DB {
 	return db
 }
 
+// AsRoot lets a test use the server's root until it ends, also where
+// CMSJOBS_TEST_MYSQL_ACCOUNT names another account: for what needs rights on the
+// server itself, such as functions beside a binary log.
+func AsRoot(t testing.TB) {
+	t.Helper()
+	t.Setenv("CMSJOBS_TEST_MYSQL_ACCOUNT", "root")
+}
+
 // SetGlobal sets a variable of the engine's shared MariaDB or MySQL server, as its
 // root, and puts the old value back when the test ends.
 func SetGlobal(t testing.TB, engine Engine, variable string, value int64) {

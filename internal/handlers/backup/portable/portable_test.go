@@ -73,6 +73,7 @@ func TestWhatAServerCannotTakeIsNamed(t *testing.T) {
 
 func TestLookingAtAServer(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
+		jobstest.AsRoot(t)
 		db := jobstest.Open(t, engine)
 		target, err := Look(t.Context(), db.DB.DB)
 		if err != nil || !target.Trusted() || !target.SetsDefiners() || target.mariaDB() != (engine == jobstest.MariaDB) || !target.collations["utf8mb4_bin"] || !target.engines["innodb"] {
