@@ -87,6 +87,18 @@ func TestABackupOfAServerWithABinaryLogIsProven(t *testing.T) {
 	}
 }
 
+// The file of MySQL's own program restores on the server that it comes from: without
+// the GTIDs of that server, which another account could not set there.
+func TestMysqldumpOfAServerWithGTIDsIsProven(t *testing.T) {
+	s := onServer(t, jobstest.OwnMySQL(t, "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"), jobstest.MySQL)
+	jobstest.PreferMySQLPrograms(t)
+	s.c.Options.Tool = "mysqldump"
+	report, _ := s.backup(t, s.handler(t))
+	if p := report.Proof; p.Level != LevelRestored || !p.OK || p.Note != "" {
+		t.Errorf("%+v", p)
+	}
+}
+
 // Beside a binary log the CMS's own account may not make a trigger. That is said
 // before: by the backup, by its proof, which shows everything else, and by the plan.
 func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
