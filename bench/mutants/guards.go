@@ -438,9 +438,9 @@ var guards = []guard{
 		name:    "decimals in JSON that no text keeps are told apart from damage",
 		file:    "internal/handlers/backup/dump/json.go",
 		old:     "if !c.json || !is {",
-		without: "if c.json || !is {",
+		without: "if !is || len(values) > 0 {",
 		in:      backup + "/dump",
-		test:    "TestADumpOfADumpIsTheSame",
+		test:    "TestOnlyWhatIsAskedFor",
 		only:    "mysql",
 	},
 	{
