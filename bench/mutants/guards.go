@@ -404,7 +404,8 @@ var guards = []guard{
 		old:     "if len(done.Plan.Refused) > 0 {",
 		without: "if len(done.Plan.Refused) < 0 {",
 		in:      backup,
-		test:    "TestWhatTheOtherServerDoesNotTakeIsRefusedBefore",
+		test:    "TestATriggerThatCannotBeRestoredIsSaidBefore",
+		only:    "mysql",
 	},
 	{
 		promise: "P12",

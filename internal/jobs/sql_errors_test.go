@@ -67,6 +67,15 @@ func dialect(engine jobstest.Engine) jobstest.Engine {
 	return engine
 }
 
+// admin is a connection that may grant and revoke.
+func (s *site) admin(t *testing.T) *sqlx.DB {
+	t.Helper()
+	if s.Engine.IsMySQL() {
+		return s.Root(t)
+	}
+	return s.DB
+}
+
 // limited connects as a user who may read and write every table, until told
 // otherwise.
 func (s *site) limited(t *testing.T) (db *sqlx.DB, user string) {
@@ -83,10 +92,9 @@ func (s *site) limited(t *testing.T) (db *sqlx.DB, user string) {
 	if err := s.Select(&tables, ask[1]); err != nil {
 		t.Fatal(err)
 	}
-	user, dsn, admin := name, "", s.DB
+	user, dsn, admin := name, "", s.admin(t)
 	if s.Engine.IsMySQL() {
 		user = "'" + name[:12] + "'@'127.0.0.1'"
-		admin = s.Root(t)
 		admin.MustExec("CREATE USER " + user)
 		dsn = s.DSNOf(t, name[:12], "")
 	} else {
@@ -123,7 +131,7 @@ func TestAHandlersRefusedStatementIsItsJobsFault(t *testing.T) {
 				if name == "right" {
 					var user string
 					db, user = s.limited(t)
-					s.MustExec("REVOKE UPDATE ON posts FROM " + user)
+					s.admin(t).MustExec("REVOKE UPDATE ON posts FROM " + user)
 				}
 				s.run = func(ctx context.Context) error {
 					_, err := db.ExecContext(ctx, statement)
@@ -268,7 +276,7 @@ func TestTheQueuesOwnTablesAreNoJobsFault(t *testing.T) {
 				if _, err := store.Enqueue(t.Context(), s.kind.Of(struct{}{})); err != nil {
 					t.Fatal(err)
 				}
-				s.MustExec(words[0])
+				s.admin(t).MustExec(words[0])
 				log := &written{}
 				w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, PollMin: 20 * time.Millisecond, PollMax: 50 * time.Millisecond, Lease: time.Hour,
 					DatabaseTrouble: sqlstore.Outage, Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -279,7 +287,7 @@ func TestTheQueuesOwnTablesAreNoJobsFault(t *testing.T) {
 				ended := make(chan error, 1)
 				go func() { ended <- w.Run(ctx) }()
 				waitFor(t, "a word about the missing "+name, func() bool { return log.has("the database does not do what it should") })
-				s.MustExec(words[1])
+				s.admin(t).MustExec(words[1])
 				select {
 				case <-ran:
 				case <-time.After(30 * time.Second):
