@@ -57,8 +57,8 @@ bench: bench-programs ## beside the peers that are installed, in one run, into d
 	bin/bench/scale -page docs/scaling.md
 	$(MAKE) bench-mail
 
-bench-queue: bench-programs ## only the queue beside Laravel, River and graphile-worker (5 min)
-	bin/bench/queue -page docs/benchmarks.md
+bench-queue: bench-programs ## only the queue beside Laravel, River and graphile-worker (15 min; SHORT=1 tries it in 3 and writes no page)
+	bin/bench/queue $(if $(SHORT),-short -jobs 4000,-page docs/benchmarks.md)
 
 bench-mail: build bench-programs ## mails a second beside plain loops, in docs/benchmarks.md (1 min)
 	bin/bench/mail -page docs/benchmarks.md

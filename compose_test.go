@@ -35,8 +35,7 @@ type stack struct {
 
 // The stack shows what it promises: TestTheComposeStack starts what docker-compose.yml says, with the words,
 // variables and files that it gives each service, and looks where its first
-// lines tell people to look. MariaDB stands for MySQL, and maildev, which npm
-// has, for Mailpit.
+// lines tell people to look. maildev, which npm has, stands for Mailpit.
 func TestTheComposeStack(t *testing.T) {
 	maildev, versity := tool(t, "maildev"), tool(t, "versitygw")
 	s := &stack{t: t}
@@ -107,7 +106,7 @@ func (s *stack) here(text string) string { return strings.NewReplacer(s.places..
 func (s *stack) database() *sql.DB {
 	s.t.Helper()
 	mysql := s.Services["mysql"]
-	server, err := jobstest.NewMariaDB(mysql.Command...)
+	server, err := jobstest.NewMySQL(mysql.Command...)
 	if err != nil {
 		jobstest.Skip(s.t, "%v", err)
 	}

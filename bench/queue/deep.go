@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
 // scene is what stands in the queue before the jobs that are claimed.
@@ -101,7 +102,7 @@ func (o *ours) stage(ctx context.Context, s scene) error {
 	}
 	for left := s.n - o.standing.n; left > 0; left -= 50_000 {
 		_, err := o.db.ExecContext(ctx, fmt.Sprintf(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at)
-			SELECT 'default', '%s', 0, UNIX_TIMESTAMP() + %d, UNIX_TIMESTAMP() FROM seq_1_to_%d`, s.payload, s.delay, min(left, 50_000)))
+			SELECT 'default', '%s', 0, UNIX_TIMESTAMP() + %d, UNIX_TIMESTAMP() FROM %s`, s.payload, s.delay, jobstest.Numbers(min(left, 50_000))))
 		if err != nil {
 			return err
 		}

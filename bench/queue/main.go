@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/bench/page"
+	"github.com/cmsjobs/cmsjobs/bench/servers"
 )
 
 func main() {
@@ -19,14 +21,14 @@ func main() {
 	path := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
 	b := &bench{found: figures{}}
 	flag.IntVar(&b.jobs, "jobs", 40000, "jobs that are worked off in a measurement")
-	flag.BoolVar(&b.short, "short", false, "without the scenes of a million rows and the idle worker")
-	flag.StringVar(&b.only, "only", "", "mariadb, postgres or sqlite alone")
+	flag.BoolVar(&b.short, "short", false, "without the scenes of a million rows and the idle worker; never writes a page")
+	flag.StringVar(&b.only, "only", "", "these parts alone, with commas: mysql, mariadb, side (MySQL beside MariaDB), postgres, sqlite")
 	flag.Parse()
 	err := b.run(ctx)
 	stop()
 	text := b.report()
 	fmt.Print(text)
-	if err == nil && *path != "" {
+	if err == nil && *path != "" && !b.short {
 		err = page.Replace(*path, "queue", text)
 	}
 	if err != nil {
@@ -36,20 +38,31 @@ func main() {
 }
 
 type bench struct {
-	jobs   int
-	short  bool
-	only   string
-	tables []*table
-	absent []string
-	found  figures
+	jobs    int
+	short   bool
+	only    string
+	tables  []*table
+	servers [][]string // a row each: see servers.Settings
+	absent  []string
+	found   figures
+}
+
+// part is what -only names.
+type part struct {
+	name string
+	run  func(context.Context) error
 }
 
 func (b *bench) run(ctx context.Context) error {
-	for _, part := range []struct {
-		name string
-		run  func(context.Context) error
-	}{{"mariadb", b.mariaDB}, {"postgres", b.postgres}, {"sqlite", b.sqlite}} {
-		if b.only != "" && b.only != part.name {
+	wanted := strings.Split(b.only, ",")
+	parts := []part{{"mysql", b.mySQL}, {"mariadb", b.mariaDB}, {"side", b.sideBySide}, {"postgres", b.postgres}, {"sqlite", b.sqlite}}
+	for _, name := range wanted {
+		if name != "" && !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
+			return fmt.Errorf("there is no part %q", name)
+		}
+	}
+	for _, part := range parts {
+		if b.only != "" && !slices.Contains(wanted, part.name) {
 			continue
 		}
 		if err := part.run(ctx); err != nil {
@@ -62,10 +75,18 @@ func (b *bench) run(ctx context.Context) error {
 func (b *bench) report() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s, %s: `make bench-queue`.\n\n", time.Now().Format(time.DateOnly), page.Machine())
+	if b.short {
+		s.WriteString("A short run: it shows that the measurement works, and its figures mean little.\n\n")
+	}
 	for _, line := range b.absent {
 		fmt.Fprintf(&s, "Not measured: %s.\n\n", line)
 	}
-	for _, t := range append([]*table{b.found.targets()}, b.tables...) {
+	tables := []*table{b.found.targets()}
+	if len(b.servers) > 0 {
+		tables = append(tables, &table{title: "Servers", note: "What decides the cost of a commit, as each server says it of itself; the run ends with an error where MySQL and MariaDB differ.",
+			head: append([]string{"server", "version"}, servers.SettingNames...), rows: b.servers})
+	}
+	for _, t := range append(tables, b.tables...) {
 		s.WriteString(t.markdown())
 	}
 	return s.String()

@@ -27,9 +27,41 @@ type Server struct {
 	dir  string // of SQLite's files
 }
 
-// MariaDB starts a MariaDB with default settings for durability.
+// durable are the options that decide what a commit costs. MySQL and MariaDB get the
+// same: each commit waits for the disk, pages are written twice, and there is no
+// binary log, which is MariaDB's default.
+var durable = []string{"--innodb-flush-log-at-trx-commit=1", "--innodb-doublewrite=ON", "--skip-log-bin", "--innodb-buffer-pool-size=512M"}
+
+// MySQL starts a MySQL that is as durable as MariaDB.
+func MySQL() (*Server, error) {
+	return start("MySQL", func() (*jobstest.Server, error) { return jobstest.NewMySQL(durable...) }, "pid")
+}
+
+// MariaDB starts a MariaDB that is as durable as MySQL.
 func MariaDB() (*Server, error) {
-	return start("MariaDB", func() (*jobstest.Server, error) { return jobstest.NewMariaDB("--innodb-buffer-pool-size=512M") }, "pid")
+	return start("MariaDB", func() (*jobstest.Server, error) { return jobstest.NewMariaDB(durable...) }, "pid")
+}
+
+// SettingNames are the variables that decide what a commit costs.
+var SettingNames = []string{"innodb_flush_log_at_trx_commit", "innodb_doublewrite", "innodb_flush_method", "log_bin", "innodb_buffer_pool_size"}
+
+// Settings are the name, the version and the values of SettingNames of a running
+// MySQL or MariaDB, as the server says them.
+func (s *Server) Settings(ctx context.Context) ([]string, error) {
+	db, err := sqlx.Open("mysql", jobstest.MySQLDSN(s.Port, ""))
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	values := []string{s.Name}
+	for _, name := range append([]string{"version"}, SettingNames...) {
+		var value string // by SHOW, as @@ answers ON on one server and 1 on the other
+		if err := db.QueryRowContext(ctx, "SHOW GLOBAL VARIABLES LIKE '"+name+"'").Scan(&name, &value); err != nil {
+			return nil, fmt.Errorf("reading %s of %s: %w", name, s.Name, err)
+		}
+		values = append(values, value)
+	}
+	return values, nil
 }
 
 // PostgreSQL starts a PostgreSQL.

@@ -67,6 +67,15 @@ func dialect(engine jobstest.Engine) jobstest.Engine {
 	return engine
 }
 
+// admin is a connection that may grant and revoke.
+func (s *site) admin(t *testing.T) *sqlx.DB {
+	t.Helper()
+	if s.Engine.IsMySQL() {
+		return s.Root(t)
+	}
+	return s.DB
+}
+
 // limited connects as a user who may read and write every table, until told
 // otherwise.
 func (s *site) limited(t *testing.T) (db *sqlx.DB, user string) {
@@ -83,11 +92,11 @@ func (s *site) limited(t *testing.T) (db *sqlx.DB, user string) {
 	if err := s.Select(&tables, ask[1]); err != nil {
 		t.Fatal(err)
 	}
-	user, dsn := name, ""
+	user, dsn, admin := name, "", s.admin(t)
 	if s.Engine.IsMySQL() {
 		user = "'" + name[:12] + "'@'127.0.0.1'"
-		s.MustExec("CREATE USER " + user)
-		dsn = strings.Replace(s.DSN, "root@", name[:12]+"@", 1)
+		admin.MustExec("CREATE USER " + user)
+		dsn = s.DSNOf(t, name[:12], "")
 	} else {
 		s.MustExec("CREATE ROLE " + user + " LOGIN")
 		s.MustExec("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO " + user)
@@ -95,7 +104,7 @@ func (s *site) limited(t *testing.T) (db *sqlx.DB, user string) {
 		t.Cleanup(func() { s.MustExec("DROP OWNED BY " + user); s.MustExec("DROP ROLE " + user) })
 	}
 	for _, table := range tables {
-		s.MustExec("GRANT SELECT, INSERT, UPDATE, DELETE ON " + table + " TO " + user)
+		admin.MustExec("GRANT SELECT, INSERT, UPDATE, DELETE ON " + table + " TO " + user)
 	}
 	db, err := sqlstore.Connect(t.Context(), sqlstore.ConnectOptions{DSN: dsn})
 	if err != nil {
@@ -122,7 +131,7 @@ func TestAHandlersRefusedStatementIsItsJobsFault(t *testing.T) {
 				if name == "right" {
 					var user string
 					db, user = s.limited(t)
-					s.MustExec("REVOKE UPDATE ON posts FROM " + user)
+					s.admin(t).MustExec("REVOKE UPDATE ON posts FROM " + user)
 				}
 				s.run = func(ctx context.Context) error {
 					_, err := db.ExecContext(ctx, statement)
@@ -267,7 +276,7 @@ func TestTheQueuesOwnTablesAreNoJobsFault(t *testing.T) {
 				if _, err := store.Enqueue(t.Context(), s.kind.Of(struct{}{})); err != nil {
 					t.Fatal(err)
 				}
-				s.MustExec(words[0])
+				s.admin(t).MustExec(words[0])
 				log := &written{}
 				w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, PollMin: 20 * time.Millisecond, PollMax: 50 * time.Millisecond, Lease: time.Hour,
 					DatabaseTrouble: sqlstore.Outage, Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -278,7 +287,7 @@ func TestTheQueuesOwnTablesAreNoJobsFault(t *testing.T) {
 				ended := make(chan error, 1)
 				go func() { ended <- w.Run(ctx) }()
 				waitFor(t, "a word about the missing "+name, func() bool { return log.has("the database does not do what it should") })
-				s.MustExec(words[1])
+				s.admin(t).MustExec(words[1])
 				select {
 				case <-ran:
 				case <-time.After(30 * time.Second):

@@ -22,6 +22,7 @@ func TestTheDrillNeedsNothingOfOurs(t *testing.T) {
 }
 
 func testTheDrillNeedsNothingOfOurs(t *testing.T, engine jobstest.Engine) {
+	jobstest.AsRoot(t)
 	for _, fixture := range []string{"dump/testdata/torture." + string(engine) + ".sql", jobstest.Fixture(t, "database.sql")} {
 		t.Run(filepath.Base(fixture), func(t *testing.T) {
 			s := newSite(t, engine)

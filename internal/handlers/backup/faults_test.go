@@ -22,9 +22,10 @@ func TestWithoutTheRightToCreateADatabaseABackupIsParsed(t *testing.T) {
 func testWithoutTheRightToCreateADatabaseABackupIsParsed(t *testing.T, engine jobstest.Engine) {
 	s := newSite(t, engine)
 	name := strings.Split(strings.Split(s.DSN, "/")[1], "?")[0]
-	s.MustExec("CREATE USER IF NOT EXISTS reader@'%' IDENTIFIED BY 'secret\"pass'")
-	s.MustExec("GRANT SELECT, SHOW VIEW, TRIGGER, EVENT, LOCK TABLES ON " + name + ".* TO reader@'%'")
-	s.c.DSN = strings.Replace(s.DSN, "root@", "reader:secret\"pass@", 1)
+	root := s.Root(t)
+	root.MustExec("CREATE USER IF NOT EXISTS reader@'%' IDENTIFIED BY 'secret\"pass'")
+	root.MustExec("GRANT SELECT, SHOW VIEW, TRIGGER, EVENT, LOCK TABLES ON " + name + ".* TO reader@'%'")
+	s.c.DSN = s.DSNOf(t, "reader", "secret\"pass")
 	report, _ := s.backup(t, s.handler(t))
 	if p := report.Proof; p.Level != LevelParsed || !p.OK || !strings.Contains(p.Note, "grant") || strings.Contains(p.Note, "secret") {
 		t.Errorf("%+v", p)

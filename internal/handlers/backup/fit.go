@@ -39,10 +39,12 @@ func (h *Handler) lookAt(ctx context.Context, dsn string) (portable.Target, erro
 	return portable.Look(ctx, pool)
 }
 
-// rehearse restores a dump of another kind or version of server without its rows
-// into a scratch database, so that what the server does not take shows before
-// anything is changed. Where no scratch database can be made, only that is noted.
-func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestorePlan) (err error) {
+// rehearse restores a dump of another kind or version of server into a scratch
+// database, so that what the server does not take shows before anything is changed.
+// A plan leaves out the rows, which take as long as the restore; the restore itself
+// tries them too, as a row may break a unique key under another collation. Where no
+// scratch database can be made, only that is noted.
+func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestorePlan, rows bool, progress func(Step)) (err error) {
 	needs := q.Backup.Needs
 	if !q.Database || q.Backup.Engine != mysqlEngine || needs == nil {
 		return nil
@@ -61,14 +63,18 @@ func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestoreP
 		dump.LoadOptions{DropDefiners: true, Workers: 1, Adapt: target.Adapt(needs, q.Collations)})
 	if err != nil {
 		claim.Remove(outer)
-		plan.Warnings = append(plan.Warnings, fmt.Sprintf("that the server takes every table and program could not be tried, as no scratch database can be made there: %v", err))
+		if !rows { // it is in the plan
+			plan.Warnings = append(plan.Warnings, fmt.Sprintf("that the server takes every table and program could not be tried, as no scratch database can be made there: %v", err))
+		}
 		return nil
 	}
 	s.lock = claim
 	defer func() { err = errors.Join(err, s.end(outer)) }()
 	l := onlyTables{s.loader.(*dump.Loader), func(table string) bool { return q.replaces(h, table) }, len(q.Tables) > 0}
-	l.Only(func(part dump.Part, statement []byte) bool { return !writesRows(statement) && l.wants(part, statement) })
-	err = h.readBackup(ctx, q.Backup, func(Step) {}, func(e archive.Entry, content io.Reader) error {
+	l.Only(func(part dump.Part, statement []byte) bool {
+		return (rows || !writesRows(statement)) && l.wants(part, statement)
+	})
+	err = h.readBackup(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
 		if !strings.HasPrefix(e.Name, databaseFolder) && !strings.HasPrefix(e.Name, routinesFolder) {
 			return nil
 		}

@@ -88,7 +88,7 @@ func (h *Handler) Plan(ctx context.Context, q RestoreRequest, progress func(Step
 		return plan, err
 	}
 	if len(plan.Refused) == 0 {
-		if err := h.rehearse(ctx, q, &plan); err != nil {
+		if err := h.rehearse(ctx, q, &plan, false, func(Step) {}); err != nil {
 			plan.Refused = append(plan.Refused, err.Error())
 		}
 	}

@@ -17,6 +17,7 @@ func onServer(t *testing.T, server *jobstest.Server, engine jobstest.Engine) *si
 	t.Helper()
 	variable := map[jobstest.Engine]string{jobstest.MariaDB: "CMSJOBS_TEST_MARIADB_PORT", jobstest.MySQL: "CMSJOBS_TEST_MYSQL_PORT"}[engine]
 	t.Setenv(variable, portOf(server))
+	jobstest.AsRoot(t) // the only account there
 	return newSite(t, engine)
 }
 
@@ -40,10 +41,11 @@ func databaseOf(t *testing.T, dsn string) string {
 func (s *site) limited(t *testing.T) string {
 	t.Helper()
 	name := databaseOf(t, s.DSN)
-	s.MustExec("CREATE USER IF NOT EXISTS cms@'%' IDENTIFIED BY 'demo'")
-	s.MustExec("GRANT ALL ON " + name + ".* TO cms@'%'")
-	s.MustExec("GRANT ALL ON `cmsjobs\\_verify\\_%`.* TO cms@'%'")
-	return strings.Replace(s.DSN, "root@", "cms:demo@", 1)
+	root := s.Root(t)
+	root.MustExec("CREATE USER IF NOT EXISTS cms@'%' IDENTIFIED BY 'demo'")
+	root.MustExec("GRANT ALL ON " + name + ".* TO cms@'%'")
+	root.MustExec("GRANT ALL ON `cmsjobs\\_verify\\_%`.* TO cms@'%'")
+	return s.DSNOf(t, "cms", "demo")
 }
 
 func (s *site) loadTorture(t *testing.T) {
@@ -85,6 +87,18 @@ func TestABackupOfAServerWithABinaryLogIsProven(t *testing.T) {
 	}
 }
 
+// The file of MySQL's own program restores on the server that it comes from: without
+// the GTIDs of that server, which another account could not set there.
+func TestMysqldumpOfAServerWithGTIDsIsProven(t *testing.T) {
+	s := onServer(t, jobstest.OwnMySQL(t, "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"), jobstest.MySQL)
+	jobstest.PreferMySQLPrograms(t)
+	s.c.Options.Tool = "mysqldump"
+	report, _ := s.backup(t, s.handler(t))
+	if p := report.Proof; p.Level != LevelRestored || !p.OK || p.Note != "" {
+		t.Errorf("%+v", p)
+	}
+}
+
 // Beside a binary log the CMS's own account may not make a trigger. That is said
 // before: by the backup, by its proof, which shows everything else, and by the plan.
 func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
@@ -117,7 +131,7 @@ func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
 			if err := s.QueryRow("SELECT (SELECT COUNT(*) FROM posts), (SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE())").Scan(&rows, &triggers); err != nil || rows != 7 || triggers != 1 {
 				t.Errorf("%d rows and %d triggers, %v", rows, triggers, err)
 			}
-			s.MustExec("SET GLOBAL log_bin_trust_function_creators = 1")
+			s.Root(t).MustExec("SET GLOBAL log_bin_trust_function_creators = 1")
 			if done, err := h.Restore(t.Context(), q, nil); err != nil || len(done.Problems) > 0 {
 				t.Errorf("%+v, %v", done, err)
 			}
@@ -128,6 +142,7 @@ func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
 // What MariaDB made comes back on MySQL and the other way round, or is refused while
 // nothing is changed.
 func TestABackupComesToTheOtherServer(t *testing.T) {
+	jobstest.AsRoot(t)
 	for from, to := range map[jobstest.Engine]jobstest.Engine{jobstest.MariaDB: jobstest.MySQL, jobstest.MySQL: jobstest.MariaDB} {
 		t.Run(string(from)+" to "+string(to), func(t *testing.T) {
 			s := newSite(t, from)

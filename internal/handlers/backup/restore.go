@@ -152,6 +152,9 @@ func (h *Handler) prepare(ctx context.Context, q RestoreRequest, progress func(S
 	if len(done.Plan.Refused) > 0 {
 		return fmt.Errorf("%w: %s", ErrUnfit, strings.Join(done.Plan.Refused, "; "))
 	}
+	if err := h.rehearse(ctx, q, &done.Plan, true, progress); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnfit, err)
+	}
 	safety := Request{Name: "before restoring " + q.Backup.ID, Database: q.Database && q.IntoDSN == "", Files: q.Files && q.IntoFolder == "", Source: SourceRestore, safety: true}
 	if q.SkipSafety || !safety.Database && !safety.Files {
 		return nil

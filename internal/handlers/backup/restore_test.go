@@ -47,6 +47,7 @@ func TestSingleTablesAndFilesAreRestored(t *testing.T) {
 }
 
 func testSingleTablesAndFilesAreRestored(t *testing.T, engine jobstest.Engine) {
+	jobstest.AsRoot(t) // it makes triggers
 	s := newSite(t, engine)
 	s.MustExec("CREATE TABLE log (msg VARCHAR(50))")
 	s.MustExec("CREATE TRIGGER tell AFTER DELETE ON posts FOR EACH ROW INSERT INTO log VALUES (CONCAT('gone; ', OLD.id))")

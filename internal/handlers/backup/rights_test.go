@@ -37,9 +37,10 @@ func TestAnAccountWithoutTriggerRightIsWarnedOf(t *testing.T) {
 func testAnAccountWithoutTriggerRightIsWarnedOf(t *testing.T, engine jobstest.Engine) {
 	s := newSite(t, engine)
 	name := strings.Split(strings.Split(s.DSN, "/")[1], "?")[0]
-	s.MustExec("CREATE USER IF NOT EXISTS blind@'%' IDENTIFIED BY 'x'")
-	s.MustExec("GRANT SELECT, SHOW VIEW ON " + name + ".* TO blind@'%'")
-	s.c.DSN = strings.Replace(s.DSN, "root@", "blind:x@", 1)
+	root := s.Root(t)
+	root.MustExec("CREATE USER IF NOT EXISTS blind@'%' IDENTIFIED BY 'x'")
+	root.MustExec("GRANT SELECT, SHOW VIEW ON " + name + ".* TO blind@'%'")
+	s.c.DSN = s.DSNOf(t, "blind", "x")
 	s.c.Options.Verify = LevelNone
 	report, _ := s.backup(t, s.handler(t))
 	if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, "TRIGGER") || !strings.Contains(text, "EVENT") || strings.Contains(text, "SHOW VIEW") {

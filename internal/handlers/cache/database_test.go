@@ -82,7 +82,7 @@ func testExpiredRowsGoWithoutAnybodyWaitingForALock(t *testing.T, engine jobstes
 	}
 	h := newHouse(t, engine, cms.Env{"CACHE_STORE": "database"})
 	h.cacheTables()
-	h.sql("SET GLOBAL innodb_flush_log_at_trx_commit = 2")
+	jobstest.SetGlobal(t, engine, "innodb_flush_log_at_trx_commit", 2)
 	for from := 0; from < rows; from += 50_000 {
 		h.sql("INSERT INTO cache SELECT CONCAT('site_cache_', seq + ?), REPEAT('x', 200), ? - MOD(seq, 1000) FROM "+jobstest.Numbers(min(50_000, rows-from)), from, noon.Unix())
 	}

@@ -28,7 +28,6 @@ var onOneServer = map[string]string{
 	"internal/jobs/full_disk_test.go TestAFullDiskChargesAndRepeatsNothing":                   "on a full disk a COMMIT of MySQL with a binary log waits for space instead of failing",
 	"internal/jobs/sql_errors_test.go dialect":                                                "says that both speak MySQL's SQL",
 	"compose_test.go database":                                                                "docker-compose.yml names one image",
-	"drill_test.go TestTheRestoreDrill":                                                       "docs/operating.md names MariaDB's client; TestTheDrillNeedsNothingOfOurs runs on both",
 	"internal/handlers/analytics/load_test.go BenchmarkCollector":                             "a benchmark: its figures are of one server",
 	"internal/handlers/backup/dump/peer_test.go BenchmarkBesidePeers":                         "a benchmark beside MariaDB's own tools",
 	"internal/handlers/mail/process_test.go TestAThousandJobsStayWithinTheLimit":              "the limit is kept by rows of ours, which TestConformance runs on both; it takes a minute",
@@ -36,6 +35,8 @@ var onOneServer = map[string]string{
 	"internal/handlers/sitemap/bench_test.go million":                                         "a benchmark: its figures are of one server",
 	"internal/handlers/analytics/bench_test.go BenchmarkImportAndRollUp":                      "a benchmark: its figures are of one server",
 	"internal/jobs/jobstest/server_test.go TestAKilledServerComesBackWithItsData":             "the way servers are killed is the same for all",
+	"internal/handlers/backup/portability_test.go TestMysqldumpOfAServerWithGTIDsIsProven":    "MariaDB's GTIDs are not written into dumps",
+	"internal/jobs/sqlstore/open_test.go TestAnEngineWithoutTransactionsUnderGTIDs":           "MariaDB enforces no GTID consistency",
 	"internal/jobs/sqlstore/ledger_test.go BenchmarkGroups":                                   "a benchmark: its figures are of one server",
 	"internal/handlers/backup/portability_test.go TestABackupOfAServerWithABinaryLogIsProven": "GTIDs that refuse tables without transactions are MySQL's",
 }

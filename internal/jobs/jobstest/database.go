@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 	_ "modernc.org/sqlite" // the driver that DSNs of this package name
@@ -76,6 +77,29 @@ func Open(t testing.TB, engine Engine) *Database {
 	d.DB = db
 	t.Cleanup(func() { db.Close() })
 	return d
+}
+
+// Root connects to a MariaDB or MySQL database as the server's root, for what the
+// test's own account may not do, until the test ends.
+func (d *Database) Root(t testing.TB) *sqlx.DB {
+	t.Helper()
+	db, err := sqlx.Open(d.Driver, d.DSNOf(t, "root", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// DSNOf is the DSN of a MariaDB or MySQL database for another account.
+func (d *Database) DSNOf(t testing.TB, user, password string) string {
+	t.Helper()
+	c, err := mysql.ParseDSN(d.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.User, c.Passwd = user, password
+	return c.FormatDSN()
 }
 
 // SQLiteDSN is the data source name of a SQLite file, with the settings that

@@ -8,12 +8,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	_ "github.com/go-sql-driver/mysql" // the driver that DSNs of this package name
 )
 
 var sharedMySQL once
+
+// mysqlPort is the variable that names the port of a MySQL server on loopback.
+const mysqlPort = "CMSJOBS_TEST_MYSQL_PORT"
 
 // OwnMySQL starts a MySQL server of the test's own, for tests that kill it or set
 // it up otherwise, and stops it when the test ends. options are added to its
@@ -100,13 +104,20 @@ func MySQLDSN(port int, database string) string {
 // MySQLDSN is the data source name of a database on this MariaDB or MySQL server,
 // as hosts of its network reach it.
 func (s *Server) MySQLDSN(database string) string {
-	// CMSJOBS_TEST_MYSQL_ACCOUNT is an account without rights on the server
-	// itself: what a site has where somebody else runs the server.
+	// CMSJOBS_TEST_MYSQL_ACCOUNT is an account without rights on the server itself,
+	// as a hosting company gives it. It exists on the server that the environment
+	// names; a server of a test's own has root only.
 	user := "root"
-	if database != "" {
+	if database != "" && s.Port == namedPort() {
 		user = cmp.Or(os.Getenv("CMSJOBS_TEST_MYSQL_ACCOUNT"), user)
 	}
 	return fmt.Sprintf("%s@tcp(%s:%d)/%s?parseTime=true&clientFoundRows=true&multiStatements=true", user, cmp.Or(s.host, "127.0.0.1"), s.Port, database)
+}
+
+// namedPort is the port of the MySQL server that the environment names; 0 when none.
+func namedPort() int {
+	port, _ := strconv.Atoi(os.Getenv(mysqlPort))
+	return port
 }
 
 // RootMySQL connects to this MariaDB or MySQL server as its root, to no database,
@@ -119,6 +130,33 @@ func (s *Server) RootMySQL(t testing.TB) *sql.DB {
 	}
 	t.Cleanup(func() { db.Close() })
 	return db
+}
+
+// AsRoot lets a test use the server's root until it ends, also where
+// CMSJOBS_TEST_MYSQL_ACCOUNT names another account: for what needs rights on the
+// server itself, such as functions beside a binary log.
+func AsRoot(t testing.TB) {
+	t.Helper()
+	t.Setenv("CMSJOBS_TEST_MYSQL_ACCOUNT", "root")
+}
+
+// SetGlobal sets a variable of the engine's shared MariaDB or MySQL server, as its
+// root, and puts the old value back when the test ends.
+func SetGlobal(t testing.TB, engine Engine, variable string, value int64) {
+	t.Helper()
+	root := Shared(t, engine).RootMySQL(t)
+	var before int64
+	if err := root.QueryRow("SELECT @@global." + variable).Scan(&before); err != nil {
+		t.Fatalf("reading %s: %v", variable, err)
+	}
+	set := func(value int64) {
+		t.Helper()
+		if _, err := root.Exec("SET GLOBAL "+variable+" = ?", value); err != nil {
+			t.Errorf("setting %s: %v", variable, err)
+		}
+	}
+	set(value)
+	t.Cleanup(func() { set(before) })
 }
 
 // answers says whether a MariaDB or MySQL server takes connections.

@@ -163,7 +163,7 @@ var shared = map[Engine]struct {
 	make     func() (*Server, error)
 }{
 	MariaDB:    {&sharedMariaDB, "CMSJOBS_TEST_MARIADB_PORT", func() (*Server, error) { return NewMariaDB() }},
-	MySQL:      {&sharedMySQL, "CMSJOBS_TEST_MYSQL_PORT", func() (*Server, error) { return NewMySQL() }},
+	MySQL:      {&sharedMySQL, mysqlPort, func() (*Server, error) { return NewMySQL() }},
 	PostgreSQL: {&sharedPostgres, "CMSJOBS_TEST_POSTGRES_PORT", NewPostgres},
 }
 

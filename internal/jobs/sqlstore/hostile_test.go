@@ -44,12 +44,7 @@ func TestARowOfSixteenMegabytesIsBuriedWhole(t *testing.T) {
 		payload := `{"type":"test.plain","blob":"` + strings.Repeat("x", size) + `"}`
 		writer := *f
 		if f.v.engine.IsMySQL() { // whoever wrote it was allowed more than we are
-			var before int
-			if err := f.db.Get(&before, "SELECT @@global.max_allowed_packet"); err != nil {
-				t.Fatal(err)
-			}
-			f.db.MustExec("SET GLOBAL max_allowed_packet = 67108864")
-			defer f.db.MustExec("SET GLOBAL max_allowed_packet = ?", before)
+			jobstest.SetGlobal(t, f.v.engine, "max_allowed_packet", 64<<20)
 			db, err := Connect(context.Background(), ConnectOptions{DSN: f.db.DSN})
 			if err != nil {
 				t.Fatal(err)

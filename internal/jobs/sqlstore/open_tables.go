@@ -82,6 +82,24 @@ func (s *Store) readEngine(ctx context.Context) error {
 	switch engine.String {
 	case "MyISAM", "Aria", "MEMORY", "CSV":
 		s.t.shape().transactional, s.maxBatch = false, 1
+		return s.refuseUnderGTIDs(ctx, engine.String)
+	}
+	return nil
+}
+
+// refuseUnderGTIDs refuses a table without transactions on a server that enforces
+// GTID consistency. There a job could be claimed and run but never settled, as its
+// history is in an InnoDB table: each settlement ends with error 1785, and the job
+// runs again.
+func (s *Store) refuseUnderGTIDs(ctx context.Context, engine string) error {
+	var name, enforced string // MariaDB has no such variable, MySQL 5.5 neither
+	found, err := s.one(ctx, s.db, []any{&name, &enforced}, "SHOW GLOBAL VARIABLES LIKE 'enforce_gtid_consistency'")
+	if err != nil {
+		return fmt.Errorf("reading enforce_gtid_consistency: %w", err)
+	}
+	if t := s.t.shape(); found && enforced == "ON" {
+		return fmt.Errorf("the table %s has the engine %s, which this server allows no change of together with an InnoDB table"+
+			" (enforce_gtid_consistency=ON): run ALTER TABLE %s ENGINE=InnoDB", t.plain, engine, t.name)
 	}
 	return nil
 }

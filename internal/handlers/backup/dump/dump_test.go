@@ -149,6 +149,7 @@ func TestATortureDatabaseRestoresWithThePlainClient(t *testing.T) {
 }
 
 func testATortureDatabaseRestoresWithThePlainClient(t *testing.T, engine jobstest.Engine) {
+	jobstest.AsRoot(t)
 	from := load(t, engine, torture(engine))
 	for _, size := range []int{0, 100} { // tiny pieces cut rows in the middle
 		f, summary := dumped(t, from, Options{PieceSize: size})
@@ -190,6 +191,7 @@ func testARealCMSRestores(t *testing.T, engine jobstest.Engine) {
 func TestOnlyWhatIsAskedFor(t *testing.T) { jobstest.EachMySQL(t, testOnlyWhatIsAskedFor) }
 
 func testOnlyWhatIsAskedFor(t *testing.T, engine jobstest.Engine) {
+	jobstest.AsRoot(t)
 	from := load(t, engine, torture(engine))
 	f, summary := dumped(t, from, Options{
 		Exclude: func(name string) bool { return name == "log" },
@@ -213,6 +215,7 @@ func testOnlyWhatIsAskedFor(t *testing.T, engine jobstest.Engine) {
 func TestADumpOfADumpIsTheSame(t *testing.T) { jobstest.EachMySQL(t, testADumpOfADumpIsTheSame) }
 
 func testADumpOfADumpIsTheSame(t *testing.T, engine jobstest.Engine) {
+	jobstest.AsRoot(t)
 	for name, from := range map[string]*jobstest.Database{"Laravel's tables": laravel(t, engine), "torture": load(t, engine, torture(engine))} {
 		f, was := dumped(t, from, Options{})
 		first := jobstest.Open(t, engine)

@@ -212,6 +212,7 @@ func TestTheLoaderRestoresTheTortureDatabase(t *testing.T) {
 }
 
 func testTheLoaderRestoresTheTortureDatabase(t *testing.T, engine jobstest.Engine) {
+	jobstest.AsRoot(t)
 	from := load(t, engine, torture(engine))
 	_, summary := dumped(t, from, Options{})
 	for _, o := range []LoadOptions{{}, {Workers: 1, DropDefiners: true}} {
@@ -287,6 +288,7 @@ func TestAnotherMakersProgramIsRefused(t *testing.T) {
 }
 
 func testMysqldumpRestoresToo(t *testing.T, engine jobstest.Engine) {
+	jobstest.AsRoot(t)
 	if engine == jobstest.MySQL {
 		jobstest.PreferMySQLPrograms(t)
 	}

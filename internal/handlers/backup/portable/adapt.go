@@ -16,17 +16,6 @@ func (t Target) collation(name string, chosen map[string]string) (string, bool) 
 		return name, true
 	}
 	charset, kind, _ := strings.Cut(name, "_")
-	ends := []string{"uca1400_ai_ci", "0900_ai_ci", "unicode_520_ci", "unicode_ci", "general_ci"}
-	switch {
-	case strings.HasSuffix(kind, "bin"):
-		ends = []string{"bin"}
-	case strings.HasSuffix(kind, "as_cs"), strings.HasSuffix(kind, "_cs"):
-		ends = []string{"0900_as_cs", "uca1400_as_cs", "bin"}
-	case strings.HasSuffix(kind, "as_ci"):
-		ends = append([]string{"uca1400_as_ci", "0900_as_ci"}, ends...)
-	case strings.HasPrefix(kind, "general"):
-		ends = []string{"general_ci", "unicode_ci"}
-	}
 	sets := []string{charset}
 	switch charset { // two names of one set
 	case "utf8":
@@ -35,13 +24,40 @@ func (t Target) collation(name string, chosen map[string]string) (string, bool) 
 		sets = append(sets, "utf8")
 	}
 	for _, set := range sets {
-		for _, end := range append([]string{kind}, ends...) {
+		for _, end := range append([]string{kind}, alike(kind)...) {
 			if t.collations[set+"_"+end] {
 				return set + "_" + end, true
 			}
 		}
 	}
 	return "", false
+}
+
+// alike lists endings of collations that tell nearly the same texts apart, the nearest
+// first. Those that count spaces at the end come before those that ignore them where
+// the dump's counts them: MySQL's 0900 and MariaDB's nopad. Otherwise a unique key
+// would find 'a' and 'a ' equal.
+func alike(kind string) []string {
+	var counting, ignoring []string
+	switch {
+	case strings.HasSuffix(kind, "bin"):
+		counting, ignoring = []string{"0900_bin", "nopad_bin"}, []string{"bin"}
+	case strings.HasSuffix(kind, "_cs"):
+		counting, ignoring = []string{"0900_as_cs", "uca1400_nopad_as_cs", "0900_bin", "nopad_bin"}, []string{"0900_as_cs", "uca1400_as_cs", "bin"}
+	case strings.HasPrefix(kind, "general"):
+		counting, ignoring = []string{"general_nopad_ci"}, []string{"general_ci", "unicode_ci"}
+	default:
+		counting = []string{"0900_ai_ci", "uca1400_nopad_ai_ci", "unicode_520_nopad_ci", "unicode_nopad_ci"}
+		ignoring = []string{"uca1400_ai_ci", "0900_ai_ci", "unicode_520_ci", "unicode_ci", "general_ci"}
+	}
+	if strings.HasSuffix(kind, "as_ci") {
+		counting = append([]string{"0900_as_ci", "uca1400_nopad_as_ci"}, counting...)
+		ignoring = append([]string{"uca1400_as_ci", "0900_as_ci"}, ignoring...)
+	}
+	if strings.Contains(kind, "0900") || strings.Contains(kind, "nopad") {
+		return append(counting, ignoring...)
+	}
+	return ignoring
 }
 
 // forgotten are SQL modes that a server refuses to set: those of another kind, and

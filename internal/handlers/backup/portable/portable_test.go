@@ -22,6 +22,9 @@ var (
 	mariaDB10 = Target{Server: "10.11.6-MariaDB", collations: set("utf8mb4_unicode_ci", "utf8mb4_unicode_520_ci", "utf8mb4_general_ci", "utf8mb4_bin", "utf8mb3_general_ci"), engines: set("innodb", "aria")}
 )
 
+// mariaDB106 has the collations that count spaces at the end.
+var mariaDB106 = Target{Server: "10.6.5-MariaDB", collations: set("utf8mb4_unicode_520_ci", "utf8mb4_unicode_520_nopad_ci", "utf8mb4_bin", "utf8mb4_nopad_bin"), engines: set("innodb", "aria")}
+
 func TestAStatementIsWrittenForTheOtherServer(t *testing.T) {
 	for _, c := range []struct {
 		to        Target
@@ -35,6 +38,8 @@ func TestAStatementIsWrittenForTheOtherServer(t *testing.T) {
 		{mariaDB10, "8.4.3", "CREATE TABLE `t` (\n  `a COLLATE utf8mb4_0900_ai_ci` text COMMENT 'it''s COLLATE utf8mb4_0900_ai_ci'\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci",
 			"CREATE TABLE `t` (\n  `a COLLATE utf8mb4_0900_ai_ci` text COMMENT 'it''s COLLATE utf8mb4_0900_ai_ci'\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_520_ci"},
 		{mysql84, "10.11.6-MariaDB", "CREATE TABLE `t` (\n  `a` int\n) ENGINE=Aria DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci PAGE_CHECKSUM=1", "CREATE TABLE `t` (\n  `a` int\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci "},
+		{mariaDB106, "8.4.3", "SET collation_connection = utf8mb4_0900_ai_ci", "SET collation_connection = utf8mb4_unicode_520_nopad_ci"},
+		{mariaDB106, "8.4.3", "SET collation_connection = utf8mb4_0900_bin", "SET collation_connection = utf8mb4_nopad_bin"},
 		{mysql84, "11.8.1-MariaDB", "CREATE TABLE `t` (\n  `a` text COLLATE utf8mb4_uca1400_ai_ci\n)", "CREATE TABLE `t` (\n  `a` text COLLATE utf8mb4_0900_ai_ci\n)"},
 		{mysql84, "10.5.1-MariaDB", "CREATE TABLE `t` (\n  `a` text COLLATE utf8_general_ci\n)", "CREATE TABLE `t` (\n  `a` text COLLATE utf8mb3_general_ci\n)"},
 	} {
@@ -73,6 +78,7 @@ func TestWhatAServerCannotTakeIsNamed(t *testing.T) {
 
 func TestLookingAtAServer(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
+		jobstest.AsRoot(t)
 		db := jobstest.Open(t, engine)
 		target, err := Look(t.Context(), db.DB.DB)
 		if err != nil || !target.Trusted() || !target.SetsDefiners() || target.mariaDB() != (engine == jobstest.MariaDB) || !target.collations["utf8mb4_bin"] || !target.engines["innodb"] {
