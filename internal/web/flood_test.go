@@ -191,11 +191,16 @@ func TestLocksAreLifted(t *testing.T) {
 
 // served is a site on a real listener, as the service has it.
 func served(t *testing.T, changes ...func(*web.Config)) (*site, string) {
-	s := newSite(t, jobstest.SQLite, changes...)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return servedOn(t, l, changes...), l.Addr().String()
+}
+
+// servedOn is a site on l.
+func servedOn(t *testing.T, l net.Listener, changes ...func(*web.Config)) *site {
+	s := newSite(t, jobstest.SQLite, changes...)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.server.Serve(ctx, l) }()
@@ -205,7 +210,7 @@ func served(t *testing.T, changes ...func(*web.Config)) (*site, string) {
 			t.Error(err)
 		}
 	})
-	return s, l.Addr().String()
+	return s
 }
 
 // raw sends text over a new connection and returns all that is answered.
@@ -215,6 +220,12 @@ func raw(t *testing.T, address, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return rawOn(t, c, text)
+}
+
+// rawOn is raw over c, which it closes.
+func rawOn(t *testing.T, c net.Conn, text string) string {
+	t.Helper()
 	defer c.Close()
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
@@ -224,36 +235,6 @@ func raw(t *testing.T, address, text string) string {
 	}
 	all, _ := io.ReadAll(bufio.NewReader(c)) // what came before an end by force counts, too
 	return string(all)
-}
-
-func TestTwoLengthsAreRefused(t *testing.T) {
-	_, address := served(t)
-	const get = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-	for name, head := range map[string]string{
-		"both":              "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
-		"the other way":     "transfer-encoding: chunked\r\ncontent-length: 5\r\n",
-		"bare line ends":    "Content-Length: 5\nTransfer-Encoding: chunked\n",
-		"after other words": "X-A: " + strings.Repeat("a", 6000) + "\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n",
-	} {
-		got := raw(t, address, "POST /api/v1/session HTTP/1.1\r\nHost: x\r\n"+head+"\r\n0\r\n\r\n"+get)
-		if !strings.HasPrefix(got, "HTTP/1.1 400") || strings.Count(got, "HTTP/1.1 ") != 1 || !strings.Contains(got, "Connection: close") {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-	// The same hidden behind a good request on the same connection.
-	got := raw(t, address, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST /api/v1/session HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+get)
-	if strings.Count(got, "HTTP/1.1 200") != 1 || strings.Count(got, "HTTP/1.1 400") != 1 || strings.Count(got, "HTTP/1.1 ") != 2 {
-		t.Errorf("pipelined: %s", got)
-	}
-	body := `{"name":"admin","password":"right"}`
-	for name, text := range map[string]string{
-		"a chunked body": fmt.Sprintf("POST /api/v1/session HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
-		"a plain body":   fmt.Sprintf("POST /api/v1/session HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body),
-	} {
-		if got := raw(t, address, text); !strings.HasPrefix(got, "HTTP/1.1 201") {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
 }
 
 // A client that keeps its connection sends chunked bodies one after another.
