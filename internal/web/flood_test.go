@@ -8,10 +8,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
@@ -127,8 +129,45 @@ func TestQueuesAreBounded(t *testing.T) {
 	}
 	s.admin("POST", "/api/v1/jobs", `{"topic":"cache.clear","queue":"q0"}`).want(t, 201)
 	text := string(s.admin("GET", "/metrics", nil).want(t, 200).body)
-	if n := strings.Count(text, "\n"); n > 1000 || !strings.Contains(text, `queue="other"`) {
+	if n := strings.Count(text, "\n"); n > 1000 {
 		t.Errorf("/metrics has %d lines", n)
+	}
+	queues := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^cmsjobs_queue_jobs\{queue="([^"]+)"`).FindAllStringSubmatch(text, -1) {
+		queues[m[1]] = true
+	}
+	if len(queues) > 51 || !queues["other"] {
+		t.Errorf("cmsjobs_queue_jobs is told of %d queues; other: %t", len(queues), queues["other"])
+	}
+}
+
+func TestCountersAreToldOfFewQueues(t *testing.T) {
+	m := web.NewMetrics("test", func(string) bool { return true })
+	for i := range 300 {
+		queue := fmt.Sprintf("q%d", i)
+		m.Enqueued(queue, "cache.clear")
+		m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Kind: "cache.clear", Queue: queue}}, Verdict: jobs.Completed})
+	}
+	families, err := m.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := 0
+	for _, f := range families {
+		if name := f.GetName(); name != "cmsjobs_jobs_enqueued_total" && name != "cmsjobs_jobs_processed_total" {
+			continue
+		}
+		counted++
+		all := 0.0
+		for _, series := range f.GetMetric() {
+			all += series.GetCounter().GetValue()
+		}
+		if n := len(f.GetMetric()); n != 51 || all != 300 {
+			t.Errorf("%s has %d series that count %v jobs, want 51 and 300", f.GetName(), n, all)
+		}
+	}
+	if counted != 2 {
+		t.Errorf("%d of 2 counters were found", counted)
 	}
 }
 
