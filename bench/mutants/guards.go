@@ -217,8 +217,9 @@ var guards = []guard{
 		file:    "internal/jobs/sqlstore/enqueue.go",
 		old:     "s.insertAll(ctx, tx{t, own}, prepared)",
 		without: "s.insertAll(ctx, tx{s.db, own}, prepared)",
-		in:      "./client",
-		test:    "TestAJobLivesAndDiesWithItsTransaction",
+		in:      store,
+		test:    "TestConformance",
+		only:    "sqlite-stock-cas",
 	},
 	{
 		promise: "P8",
