@@ -2,10 +2,11 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := bin/cmsjobs
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
-# Modules of their own: the product's go.mod does not answer for what only these need.
-MODULES := bench docs/screenshots
+# Modules of their own: the product's go.mod does not answer for what only these
+# need, and who imports the client gets nothing of the product's.
+MODULES := client checks bench docs/screenshots
 FUZZTIME ?= 20s
 
 .PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-go bench-mail arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
@@ -30,7 +31,7 @@ sdk/js/node_modules: sdk/js/package-lock.json
 test: sdk/js/node_modules ## vet and every test, with the race detector (starts its own MariaDB, MySQL, PostgreSQL, Redis)
 	go vet $(PACKAGES)
 	go test -race -shuffle=on -timeout 40m $(PACKAGES)
-	@set -e; for m in $(MODULES); do echo "go test -C $$m"; go vet -C $$m ./...; go test -C $$m -race -shuffle=on ./...; done
+	@set -e; for m in $(MODULES); do echo "go test -C $$m"; go vet -C $$m ./...; go test -C $$m -race -shuffle=on -timeout 40m ./...; done
 
 mysql: ## install a real MySQL for the tests into the cache folder, without the system's package list
 	internal/jobs/jobstest/mysql.sh
@@ -128,7 +129,7 @@ cluster: ## the queue on three nodes of Galera, killed, stopped and (as root) cu
 	CMSJOBS_CLUSTER=1 go test -count=1 -run 'Cluster|CutOffHost' -v ./internal/jobs
 
 upgrade: ## the upgrade of docs/operating.md under load, from the revision FROM (default: the newest tag)
-	CMSJOBS_UPGRADE_FROM=$${FROM:-$$(git describe --tags --abbrev=0)} go test -count=1 -run '^TestUpgradeUnderLoad$$' -v .
+	CMSJOBS_UPGRADE_FROM=$${FROM:-$$(git describe --tags --match 'v*' --abbrev=0)} go test -count=1 -run '^TestUpgradeUnderLoad$$' -v .
 
 screenshots: ## docs/images from the demo, by chromium
 	go build -C docs/screenshots -o ../../bin/screenshots . && bin/screenshots

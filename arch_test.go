@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -85,6 +86,8 @@ var rules = []rule{
 	{below: "config", may: []string{"internal/cms"}},
 	{below: "migrations", may: []string{}},
 	{below: "templates", may: []string{}},
+	{below: "client", std: true},
+	{below: "worker", may: []string{"internal/jobs", "internal/jobs/sqlstore"}},
 }
 
 // ruleFor is the most exact rule for a folder.
@@ -146,7 +149,7 @@ func TestWhoMayImportWhom(t *testing.T) {
 			}
 		}
 	}
-	for _, must := range []string{"internal/jobs", "internal/jobs/sqlstore", "internal/cms", "internal/handlers", "config"} {
+	for _, must := range []string{"internal/jobs", "internal/jobs/sqlstore", "internal/cms", "internal/handlers", "config", "client"} {
 		if !checked[must] {
 			t.Errorf("no file below %s was checked", must)
 		}
@@ -163,6 +166,8 @@ func TestTheRulesCanFail(t *testing.T) {
 		{"internal/handlers/mail", module + "/config"},
 		{"internal/web", module + "/internal/handlers/mail"},
 		{"config", module + "/internal/jobs"},
+		{"client", module + "/internal/jobs"},
+		{"client", "github.com/google/uuid"},
 	} {
 		if r, _ := ruleFor(c.dir); allowed(c.dir, c.imported, r) {
 			t.Errorf("%s may import %s", c.dir, c.imported)
@@ -170,6 +175,17 @@ func TestTheRulesCanFail(t *testing.T) {
 	}
 	if r, _ := ruleFor("internal/handlers/media/picture"); !allowed("internal/handlers/media/picture", module+"/internal/handlers/media/exif", r) {
 		t.Error("a handler may not import its own subpackage")
+	}
+}
+
+// The client's users get what its go.mod requires.
+func TestTheClientRequiresNoModule(t *testing.T) {
+	text, err := os.ReadFile("client/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(text), "module "+module+"/client\n") || strings.Contains(string(text), "require") {
+		t.Errorf("client/go.mod:\n%s", text)
 	}
 }
 

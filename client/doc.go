@@ -1,12 +1,20 @@
-// Package client lets another Go program use the queue of a CMS: enqueue jobs,
-// also inside its own transaction, look at them, retry and delete them, and
-// run its own kinds of jobs in a small worker.
+// Package client lets a Go program put jobs into the queue of a CMS and look at
+// them. Client writes rows into the CMS's database, also inside the caller's own
+// transaction, on MySQL, MariaDB, PostgreSQL and SQLite. API asks the running
+// service over HTTP: it enqueues, too, and shows, repeats and deletes jobs.
 //
-// It speaks to the database, not to HTTP, and works on the tables of Laravel
-// as on the extended ones, on MySQL, MariaDB, PostgreSQL and SQLite. The
-// service's own tables (cmsjobs_*) must be there: run "cmsjobs migrate" once.
+// It is a module of its own that requires nothing but the standard library: the
+// caller brings the database's driver. It runs no jobs; that is package worker
+// of the service's module.
 //
-// A job that was enqueued in a transaction exists when the transaction
-// commits, and otherwise never did. Handlers may run more than once for one
-// job after a crash: make them repeatable.
+// Invariants:
+//
+//   - A row is what the service itself would write: the same columns, the same
+//     payload byte for byte, the same unique names. Tests of the service's
+//     repository hold both together.
+//   - A job that was enqueued in a transaction exists when the transaction
+//     commits, and otherwise never did.
+//   - The database's clock decides when a job is due, unless RunAt says so.
+//   - No table of the CMS is altered. Unique keys and ids need the service's own
+//     tables (cmsjobs_*): run "cmsjobs migrate" once.
 package client

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/rawbytes"
+	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/v2"
 )
 
@@ -50,7 +50,11 @@ func TestTheExampleIsTheDefaultsAndNamesEveryKey(t *testing.T) {
 		}
 	}
 	k := koanf.New(slash)
-	if err := k.Load(rawbytes.Provider(Example()), yaml.Parser()); err != nil {
+	example, err := yaml.Parser().Unmarshal(Example())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Load(confmap.Provider(example, ""), nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range schema() {

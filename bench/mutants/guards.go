@@ -4,7 +4,7 @@ import "time"
 
 // guard is a piece of code that keeps a promise, and how to take it out.
 type guard struct {
-	promise  string // P1 to P14
+	promise  string // P1 to P14, or D: what keeps strangers out of the doors
 	name     string // what it does
 	file     string // from the project's root
 	old      string // stands once in file
@@ -23,6 +23,7 @@ const (
 	store  = "./internal/jobs/sqlstore"
 	mails  = "./internal/handlers/mail"
 	backup = "./internal/handlers/backup"
+	pages  = "./internal/web"
 )
 
 var guards = []guard{
@@ -235,8 +236,9 @@ var guards = []guard{
 		file:    "internal/jobs/sqlstore/enqueue.go",
 		old:     "s.insertAll(ctx, tx{t, own}, prepared)",
 		without: "s.insertAll(ctx, tx{s.db, own}, prepared)",
-		in:      "./client",
-		test:    "TestAJobLivesAndDiesWithItsTransaction",
+		in:      store,
+		test:    "TestConformance",
+		only:    "sqlite-stock-cas",
 	},
 	{
 		promise: "P8",
@@ -499,5 +501,77 @@ var guards = []guard{
 		without: "if _, err := s.beside(ctx, name); err != nil {",
 		in:      store,
 		test:    "TestTheProbeFindsTheMode",
+	},
+	{
+		promise: "D",
+		name:    "the administrator's password is long where others reach the page",
+		file:    "config/http.go",
+		old:     "	if short(h.AdminPassword) {",
+		without: "	if false {",
+		in:      "./config",
+		test:    "TestAPasswordIsLongWhereOthersReachThePage",
+	},
+	{
+		promise: "D",
+		name:    "so are the passwords of the configured users",
+		file:    "config/http.go",
+		old:     "		if short(u.Password) {",
+		without: "		if short(u.Password[:0]) {",
+		in:      "./config",
+		test:    "TestAPasswordIsLongWhereOthersReachThePage",
+	},
+	{
+		promise: "D",
+		name:    "a page behind a proxy is open to others than this machine",
+		file:    "config/http.go",
+		old:     "h.loopback() && len(h.Proxies) == 0 {",
+		without: "h.loopback() {",
+		in:      "./config",
+		test:    "TestAPasswordIsLongWhereOthersReachThePage",
+	},
+	{
+		promise: "D",
+		name:    "counters are told of few queues",
+		file:    "internal/web/metrics_labels.go",
+		old:     "	if len(l.have) >= maxQueueLabels {",
+		without: "	if len(l.have) < 0 {",
+		in:      pages,
+		test:    "TestCountersAreToldOfFewQueues",
+	},
+	{
+		promise: "D",
+		name:    "so are the figures that are read from the table",
+		file:    "internal/web/metrics_labels.go",
+		old:     "	if len(list) <= maxQueueLabels {",
+		without: "	if len(list) >= 0 {",
+		in:      pages,
+		test:    "TestQueuesAreBounded",
+	},
+	{
+		promise: "D",
+		name:    "requests make few queues",
+		file:    "internal/web/queue_names.go",
+		old:     "	if !q.known[name] && len(q.known) >= maxQueues {",
+		without: "	if false {",
+		in:      pages,
+		test:    "TestQueuesAreBounded",
+	},
+	{
+		promise: "D",
+		name:    "two lengths are refused",
+		file:    "internal/web/framing/framing.go",
+		old:     "	return !(length && (encoding || encoded))",
+		without: "	return !length || !encoding || length",
+		in:      pages,
+		test:    "TestTwoLengthsAreRefused",
+	},
+	{
+		promise: "D",
+		name:    "over TLS, too",
+		file:    "internal/web/framing/listener.go",
+		old:     `c.ConnectionState().NegotiatedProtocol == "h2" {`,
+		without: `c.ConnectionState().NegotiatedProtocol != "h3" {`,
+		in:      pages,
+		test:    "TestTwoLengthsAreRefusedOverTLS",
 	},
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,9 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/maxmind/mmdbwriter"
-	"github.com/maxmind/mmdbwriter/mmdbtype"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -23,27 +19,7 @@ import (
 // vietnam writes a database of countries in which 203.0.113.0/24 is Vietnam's.
 func vietnam(t *testing.T) string {
 	t.Helper()
-	// The network is reserved, for examples (RFC 5737).
-	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "GeoLite2-Country", RecordSize: 24, IncludeReservedNetworks: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, network, err := net.ParseCIDR("203.0.113.0/24")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tree.Insert(network, mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("VN")}}); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Create(filepath.Join(t.TempDir(), "countries.mmdb"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := tree.WriteTo(f); err != nil {
-		t.Fatal(err)
-	}
-	return f.Name()
+	return jobstest.Countries(t, map[string]map[string]any{"203.0.113.0/24": {"country": map[string]any{"iso_code": "VN"}}})
 }
 
 // terminateSnippet is the middleware of docs/analytics.md, for the service s.

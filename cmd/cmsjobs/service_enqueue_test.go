@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,8 +126,8 @@ func TestTheSameJobFromEverywhere(t *testing.T) {
 	extended.asksForASitemap("SQL of extended tables", extended.sql(all["sql"][3]))
 }
 
-// runGo puts the snippet into a program of another module's shape: it imports
-// the public package only.
+// runGo puts the snippet into a module of its own that requires the client and
+// the driver that it opens the database with: nothing else comes along.
 func (e *enqueuing) runGo(t *testing.T, snippet string) {
 	t.Helper()
 	var dsn string
@@ -154,8 +155,8 @@ func main() {
 	%s
 	check(err)
 	check(tx.Commit())
-	if len(ids) != 1 {
-		panic("no id")
+	if len(receipts) != 1 {
+		panic("no receipt")
 	}
 }
 
@@ -165,11 +166,41 @@ func check(err error) {
 	}
 }
 `, dsn, strings.Replace(snippet, "\n", "\n\tcheck(err)\n", 1))
-	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+	dir := moduleOf(t, program)
+	runIn(t, dir, nil, "go", "run", ".")
+	got := strings.Fields(runIn(t, dir, nil, "go", "list", "-m", "-f", "{{.Path}}", "all"))
+	slices.Sort(got)
+	want := []string{"filippo.io/edwards25519", "github.com/cmsjobs/cmsjobs/client", "github.com/go-sql-driver/mysql", "importer"}
+	if !slices.Equal(got, want) { // the driver brings edwards25519
+		t.Errorf("who imports the client gets the modules %v, want %v", got, want)
+	}
+}
+
+// moduleOf is a folder with a program that requires the client and MySQL's driver.
+func moduleOf(t *testing.T, program string) string {
+	t.Helper()
+	ours, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	runIn(t, ".", nil, "go", "run", file)
+	sums, err := os.ReadFile(filepath.Join("..", "..", "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := filepath.Abs(filepath.Join("..", "..", "client"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	requires := regexp.MustCompile(`(?m)^\t(github.com/go-sql-driver/mysql|filippo.io/edwards25519) v.*`).FindAllString(string(ours), -1)
+	mod := fmt.Sprintf("module importer\n\ngo 1.26.4\n\nrequire (\n\tgithub.com/cmsjobs/cmsjobs/client v0.0.0\n%s\n)\n\n"+
+		"replace github.com/cmsjobs/cmsjobs/client => %s\n", strings.Join(requires, "\n"), client)
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": mod, "go.sum": string(sums), "main.go": program} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // runPHP runs the snippet as a controller of a Laravel application would.

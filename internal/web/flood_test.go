@@ -8,10 +8,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
@@ -127,8 +129,45 @@ func TestQueuesAreBounded(t *testing.T) {
 	}
 	s.admin("POST", "/api/v1/jobs", `{"topic":"cache.clear","queue":"q0"}`).want(t, 201)
 	text := string(s.admin("GET", "/metrics", nil).want(t, 200).body)
-	if n := strings.Count(text, "\n"); n > 1000 || !strings.Contains(text, `queue="other"`) {
+	if n := strings.Count(text, "\n"); n > 1000 {
 		t.Errorf("/metrics has %d lines", n)
+	}
+	queues := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^cmsjobs_queue_jobs\{queue="([^"]+)"`).FindAllStringSubmatch(text, -1) {
+		queues[m[1]] = true
+	}
+	if len(queues) > 51 || !queues["other"] {
+		t.Errorf("cmsjobs_queue_jobs is told of %d queues; other: %t", len(queues), queues["other"])
+	}
+}
+
+func TestCountersAreToldOfFewQueues(t *testing.T) {
+	m := web.NewMetrics("test", func(string) bool { return true })
+	for i := range 300 {
+		queue := fmt.Sprintf("q%d", i)
+		m.Enqueued(queue, "cache.clear")
+		m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Kind: "cache.clear", Queue: queue}}, Verdict: jobs.Completed})
+	}
+	families, err := m.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := 0
+	for _, f := range families {
+		if name := f.GetName(); name != "cmsjobs_jobs_enqueued_total" && name != "cmsjobs_jobs_processed_total" {
+			continue
+		}
+		counted++
+		all := 0.0
+		for _, series := range f.GetMetric() {
+			all += series.GetCounter().GetValue()
+		}
+		if n := len(f.GetMetric()); n != 51 || all != 300 {
+			t.Errorf("%s has %d series that count %v jobs, want 51 and 300", f.GetName(), n, all)
+		}
+	}
+	if counted != 2 {
+		t.Errorf("%d of 2 counters were found", counted)
 	}
 }
 
@@ -191,11 +230,16 @@ func TestLocksAreLifted(t *testing.T) {
 
 // served is a site on a real listener, as the service has it.
 func served(t *testing.T, changes ...func(*web.Config)) (*site, string) {
-	s := newSite(t, jobstest.SQLite, changes...)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return servedOn(t, l, changes...), l.Addr().String()
+}
+
+// servedOn is a site on l.
+func servedOn(t *testing.T, l net.Listener, changes ...func(*web.Config)) *site {
+	s := newSite(t, jobstest.SQLite, changes...)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.server.Serve(ctx, l) }()
@@ -205,7 +249,7 @@ func served(t *testing.T, changes ...func(*web.Config)) (*site, string) {
 			t.Error(err)
 		}
 	})
-	return s, l.Addr().String()
+	return s
 }
 
 // raw sends text over a new connection and returns all that is answered.
@@ -215,6 +259,12 @@ func raw(t *testing.T, address, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return rawOn(t, c, text)
+}
+
+// rawOn is raw over c, which it closes.
+func rawOn(t *testing.T, c net.Conn, text string) string {
+	t.Helper()
 	defer c.Close()
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
@@ -224,36 +274,6 @@ func raw(t *testing.T, address, text string) string {
 	}
 	all, _ := io.ReadAll(bufio.NewReader(c)) // what came before an end by force counts, too
 	return string(all)
-}
-
-func TestTwoLengthsAreRefused(t *testing.T) {
-	_, address := served(t)
-	const get = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-	for name, head := range map[string]string{
-		"both":              "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
-		"the other way":     "transfer-encoding: chunked\r\ncontent-length: 5\r\n",
-		"bare line ends":    "Content-Length: 5\nTransfer-Encoding: chunked\n",
-		"after other words": "X-A: " + strings.Repeat("a", 6000) + "\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n",
-	} {
-		got := raw(t, address, "POST /api/v1/session HTTP/1.1\r\nHost: x\r\n"+head+"\r\n0\r\n\r\n"+get)
-		if !strings.HasPrefix(got, "HTTP/1.1 400") || strings.Count(got, "HTTP/1.1 ") != 1 || !strings.Contains(got, "Connection: close") {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-	// The same hidden behind a good request on the same connection.
-	got := raw(t, address, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST /api/v1/session HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+get)
-	if strings.Count(got, "HTTP/1.1 200") != 1 || strings.Count(got, "HTTP/1.1 400") != 1 || strings.Count(got, "HTTP/1.1 ") != 2 {
-		t.Errorf("pipelined: %s", got)
-	}
-	body := `{"name":"admin","password":"right"}`
-	for name, text := range map[string]string{
-		"a chunked body": fmt.Sprintf("POST /api/v1/session HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
-		"a plain body":   fmt.Sprintf("POST /api/v1/session HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body),
-	} {
-		if got := raw(t, address, text); !strings.HasPrefix(got, "HTTP/1.1 201") {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
 }
 
 // A client that keeps its connection sends chunked bodies one after another.

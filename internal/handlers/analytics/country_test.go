@@ -2,7 +2,6 @@ package analytics
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -11,47 +10,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/maxmind/mmdbwriter"
-	"github.com/maxmind/mmdbwriter/mmdbtype"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
 // nested is how GeoLite2 and DB-IP write a country.
-func nested(field, code string) mmdbtype.Map {
-	return mmdbtype.Map{mmdbtype.String(field): mmdbtype.Map{"iso_code": mmdbtype.String(code), "names": mmdbtype.Map{"en": mmdbtype.String("a land")}}}
+func nested(field, code string) map[string]any {
+	return map[string]any{field: map[string]any{"iso_code": code, "names": map[string]any{"en": "a land"}}}
 }
 
-// countryFile writes a real database of countries, by MaxMind's own writer.
-func countryFile(t *testing.T, networks map[string]mmdbtype.DataType) string {
+func countries(t *testing.T, networks map[string]map[string]any) *Countries {
 	t.Helper()
-	// Reserved networks hold the addresses of examples (RFC 5737, RFC 3849).
-	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "GeoLite2-Country", RecordSize: 24, IncludeReservedNetworks: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for network, value := range networks {
-		_, n, err := net.ParseCIDR(network)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := tree.Insert(n, value); err != nil {
-			t.Fatalf("%s: %v", network, err)
-		}
-	}
-	path := filepath.Join(t.TempDir(), "countries.mmdb")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := tree.WriteTo(f); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func countries(t *testing.T, networks map[string]mmdbtype.DataType) *Countries {
-	t.Helper()
-	c, err := OpenCountries(countryFile(t, networks))
+	c, err := OpenCountries(jobstest.Countries(t, networks))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,13 +33,13 @@ func countries(t *testing.T, networks map[string]mmdbtype.DataType) *Countries {
 }
 
 func TestCountriesAreFoundInFilesOfEveryMaker(t *testing.T) {
-	c := countries(t, map[string]mmdbtype.DataType{
-		"203.0.113.0/25":   nested("country", "VN"),                                  // GeoLite2, DB-IP
-		"203.0.113.128/26": mmdbtype.Map{"country_code": mmdbtype.String("DE")},      // ip-location-db
-		"203.0.113.192/26": mmdbtype.Map{"country": mmdbtype.String("FR")},           // IPinfo
-		"198.51.100.0/24":  nested("registered_country", "US"),                       // only who registered it is known
-		"192.0.2.0/25":     mmdbtype.Map{"country_code": mmdbtype.String("Vietnam")}, // no code
-		"192.0.2.128/25":   mmdbtype.Map{"country": mmdbtype.Uint32(704)},            // of another type
+	c := countries(t, map[string]map[string]any{
+		"203.0.113.0/25":   nested("country", "VN"),                   // GeoLite2, DB-IP
+		"203.0.113.128/26": map[string]any{"country_code": "DE"},      // ip-location-db
+		"203.0.113.192/26": map[string]any{"country": "FR"},           // IPinfo
+		"198.51.100.0/24":  nested("registered_country", "US"),        // only who registered it is known
+		"192.0.2.0/25":     map[string]any{"country_code": "Vietnam"}, // no code
+		"192.0.2.128/25":   map[string]any{"country": 704},            // of another type
 		"2001:db8:1::/48":  nested("country", "JP"),
 	})
 	for address, want := range map[string]string{
@@ -103,7 +72,7 @@ func TestAFileThatIsNoDatabaseOfCountriesIsNamed(t *testing.T) {
 func TestViewsAreCountedByCountry(t *testing.T) {
 	each(t, func(t *testing.T, h *Handler) {
 		ctx := context.Background()
-		h.Countries = countries(t, map[string]mmdbtype.DataType{"203.0.113.0/24": nested("country", "VN"), "198.51.100.0/24": nested("country", "DE")})
+		h.Countries = countries(t, map[string]map[string]any{"203.0.113.0/24": nested("country", "VN"), "198.51.100.0/24": nested("country", "DE")})
 		c := h.NewCollector()
 		for _, address := range []string{"203.0.113.7:1", "203.0.113.7:2", "203.0.113.8:1", "192.0.2.1:1"} {
 			if code := send(c, `{"u":"https://example.com/a"}`, func(r *http.Request) { r.RemoteAddr = address }); code != 204 {

@@ -5,7 +5,7 @@
 //
 // It parses nothing else. Invariants: at most maxHead bytes of a connection are
 // kept, from its last answer to the end of the next request's head; a request
-// with Transfer-Encoding whose head was not seen as a whole is not clear. What
-// comes over the service's own TLS is not looked at: such requests mostly come
-// from browsers, by HTTP/2, and not from a proxy.
+// with Transfer-Encoding whose head was not seen as a whole is not clear.
+// Over the service's own TLS a connection is looked at once it is decrypted and
+// speaks HTTP/1.1; HTTP/2 says lengths in one way only and is left to net/http.
 package framing

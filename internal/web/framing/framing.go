@@ -3,7 +3,6 @@ package framing
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"net"
 	"net/http"
 	"strings"
@@ -16,22 +15,6 @@ const maxHead = 40 << 10
 
 type key struct{}
 
-// Listen returns a listener whose connections remember the head of a request.
-func Listen(l net.Listener) net.Listener { return listener{l} }
-
-type listener struct{ net.Listener }
-
-func (l listener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	if _, encrypted := c.(*tls.Conn); encrypted {
-		return c, nil // net/http needs it itself, for HTTP/2
-	}
-	return &conn{Conn: c}, nil
-}
-
 // Context is for http.Server.ConnContext.
 func Context(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, key{}, c)
@@ -40,11 +23,11 @@ func Context(ctx context.Context, c net.Conn) context.Context {
 // Clear says whether a request's length is said once. Call it before the body
 // is read.
 func Clear(r *http.Request) bool {
-	c, ours := r.Context().Value(key{}).(*conn)
+	c, ours := r.Context().Value(key{}).(interface{ watched() *conn })
 	if !ours {
-		return true // not by Listen: a test without a connection
+		return true // HTTP/2, or not by Listen: a test without a connection
 	}
-	head, whole := c.take()
+	head, whole := c.watched().take()
 	encoded := len(r.TransferEncoding) > 0
 	if !whole {
 		return !encoded
@@ -94,6 +77,17 @@ func headEnd(b []byte) int {
 		end = bare
 	}
 	return end
+}
+
+func (c *conn) watched() *conn { return c }
+
+// CloseWrite lets net/http say that it is done and still read for a moment: a
+// client that sends on then sees the refusal instead of a reset.
+func (c *conn) CloseWrite() error {
+	if half, can := c.Conn.(interface{ CloseWrite() error }); can {
+		return half.CloseWrite()
+	}
+	return nil
 }
 
 // Write is an answer: what comes then is another request.

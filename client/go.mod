@@ -1,0 +1,3 @@
+module github.com/cmsjobs/cmsjobs/client
+
+go 1.25.0

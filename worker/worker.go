@@ -1,0 +1,119 @@
+package worker
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+)
+
+// Options say which tables are meant. The zero value is good for a CMS
+// without a table prefix.
+type Options struct {
+	Prefix string           // of the CMS's tables (DB_PREFIX)
+	Queue  string           // where jobs are taken from: "cmsjobs"
+	Slots  int              // how many jobs run at once: 10
+	Logger *slog.Logger     // nil discards
+	Now    func() time.Time // nil is time.Now
+}
+
+// Worker runs jobs of the kinds that were registered. It is safe for concurrent use.
+type Worker struct {
+	store    *sqlstore.Store
+	registry *jobs.Registry
+	options  Options
+
+	mu      sync.Mutex
+	cancel  context.CancelFunc
+	stopped chan error
+}
+
+// New opens the queue in db. driver is the database/sql driver's name: mysql,
+// pgx or sqlite. For MySQL the DSN needs parseTime=true and clientFoundRows=true.
+func New(ctx context.Context, db *sql.DB, driver string, o Options) (*Worker, error) {
+	if o.Queue == "" {
+		o.Queue = "cmsjobs"
+	}
+	if o.Slots <= 0 {
+		o.Slots = 10
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	w := &Worker{registry: jobs.NewRegistry(), options: o}
+	var err error
+	w.store, err = sqlstore.Open(ctx, sqlx.NewDb(db, driver), sqlstore.Options{Prefix: o.Prefix, Registry: w.registry, DefaultQueue: o.Queue, Logger: o.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("opening the queue: %w", err)
+	}
+	return w, nil
+}
+
+// Register lets this program run jobs of a kind after Start; P is the type of
+// their payload. It panics when the kind has a handler already. An error makes
+// the job run again later, up to its limit; Permanent errors fail it at once.
+func Register[P any](w *Worker, kind string, fn func(ctx context.Context, payload P) error) {
+	jobs.Handle(w.registry, jobs.Kind[P]{Name: kind, Queue: w.options.Queue}, func(ctx context.Context, _ jobs.Job, p P) error { return fn(ctx, p) })
+}
+
+// Permanent marks an error that repeating would not mend.
+func Permanent(err error) error { return jobs.Permanent(err) }
+
+var errRunning = errors.New("the worker runs already")
+
+// Start runs jobs of the registered kinds in the background, until Stop is
+// called or ctx ends. Jobs of other kinds stay for other workers.
+func (w *Worker) Start(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cancel != nil {
+		return errRunning
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("naming the worker: %w", err)
+	}
+	loop, err := jobs.NewWorker(jobs.Config{
+		Source: w.store, Roster: w.store, Registry: w.registry, Logger: w.options.Logger, Now: w.options.Now,
+		Info: jobs.WorkerInfo{
+			ID:   fmt.Sprintf("%s:%d:%s", host, os.Getpid(), uuid.NewString()[:8]),
+			Host: host, PID: os.Getpid(), Version: "worker",
+		},
+		Queues: []string{w.options.Queue}, Slots: w.options.Slots, PollMax: time.Second,
+	})
+	if err != nil {
+		return err
+	}
+	ctx, w.cancel = context.WithCancel(ctx)
+	w.stopped = make(chan error, 1)
+	go func(done chan<- error) { done <- loop.Run(ctx) }(w.stopped)
+	return nil
+}
+
+// Stop takes no more jobs, waits for the running ones, and gives back what
+// does not end in time. Stopping what does not run is harmless.
+func (w *Worker) Stop(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cancel == nil {
+		return nil
+	}
+	w.cancel()
+	select {
+	case err := <-w.stopped:
+		w.cancel = nil
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

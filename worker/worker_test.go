@@ -1,0 +1,111 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/worker"
+)
+
+type greeting struct {
+	Name string `json:"name"`
+}
+
+// queue is the service's side: it enqueues and looks.
+type queue struct {
+	*testing.T
+	*sqlstore.Store
+}
+
+func everywhere(t *testing.T, test func(q queue, w *worker.Worker)) {
+	for _, engine := range jobstest.Engines() {
+		for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
+			t.Run(fmt.Sprintf("%s-%s", engine, layout), func(t *testing.T) {
+				db := jobstest.Migrated(t, engine)
+				if _, err := sqlstore.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
+					t.Fatal(err)
+				}
+				store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: jobs.NewRegistry(), DefaultQueue: "cmsjobs"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w, err := worker.New(t.Context(), db.DB.DB, db.Driver, worker.Options{Slots: 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				test(queue{t, store}, w)
+			})
+		}
+	}
+}
+
+func (q queue) put(kind, data string) string {
+	q.Helper()
+	receipts, err := q.Enqueue(q.Context(), jobs.New{Kind: kind, Data: []byte(data)})
+	if err != nil {
+		q.Fatal(err)
+	}
+	return receipts[0].UUID
+}
+
+// await polls until a job has a state.
+func (q queue) await(id string, state jobs.State) {
+	q.Helper()
+	var last jobs.State
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		r, err := q.Job(q.Context(), id)
+		if err != nil {
+			q.Fatal(err)
+		}
+		if last = r.State; last == state {
+			return
+		}
+	}
+	q.Fatalf("the job is %s, not %s", last, state)
+}
+
+func TestAnotherProgramRunsItsOwnKinds(t *testing.T) {
+	everywhere(t, func(q queue, w *worker.Worker) {
+		ctx, greeted := q.Context(), make(chan string, 10)
+		worker.Register(w, "greet", func(_ context.Context, g greeting) error {
+			if g.Name == "" {
+				return worker.Permanent(errors.New("nobody to greet"))
+			}
+			greeted <- g.Name
+			return nil
+		})
+		ann, nobody, other := q.put("greet", `{"name":"Ann"}`), q.put("greet", `{}`), q.put("other.kind", `{}`)
+		if err := w.Start(ctx); err != nil {
+			q.Fatal(err)
+		}
+		if err := w.Start(ctx); err == nil {
+			q.Error("a second Start is taken")
+		}
+		if name := <-greeted; name != "Ann" {
+			q.Errorf("greeted %s", name)
+		}
+		q.await(ann, jobs.StateCompleted)
+		q.await(nobody, jobs.StateFailed)
+		q.await(other, jobs.StateQueued)
+		if err := w.Stop(ctx); err != nil {
+			q.Error(err)
+		}
+		late := q.put("greet", `{"name":"Late"}`)
+		if err := w.Stop(ctx); err != nil {
+			q.Errorf("stopping twice: %v", err)
+		}
+		if err := w.Start(ctx); err != nil {
+			q.Fatalf("starting again: %v", err)
+		}
+		q.await(late, jobs.StateCompleted)
+		if err := w.Stop(ctx); err != nil {
+			q.Error(err)
+		}
+	})
+}
