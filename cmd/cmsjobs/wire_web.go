@@ -75,7 +75,8 @@ func (r *rooms) mounts(collector *analytics.Collector) map[string]http.Handler {
 		m["/collect.js"] = http.HandlerFunc(analytics.ServeScript)
 	}
 	if h := r.handlers.mail; h != nil && r.config.HTTP.API {
-		m["/api/v1/mail/bounces"] = bounces(h, func(err error) { r.log.Warn("a report of bounces was refused", "error", err) })
+		m["/api/v1/mail/bounces"] = bounces(h, func(err error) { r.log.Warn("a report of bounces was refused",
+			"event", "mail.bounce_refused", "error", err) })
 	}
 	return m
 }

@@ -262,7 +262,8 @@ func (s *Server) once(c echo.Context, raw []byte, n jobs.New) (int, Enqueued, er
 		err = gate.Remember(ctx, reserved, kept)
 	}
 	if err != nil { // the job is in: a repetition finds it by its UUID
-		s.cfg.Log.Warn("the answer to an Idempotency-Key was not kept", "job", answer.ID, "error", err)
+		s.cfg.Log.Warn("the answer to an Idempotency-Key was not kept", "event", "http.idempotency_failed",
+			"id", answer.ID, "error", err)
 	}
 	return status, answer, nil
 }

@@ -236,7 +236,8 @@ func (s *Server) leaveTrail(c echo.Context, r route, outcome error) error {
 	if err == nil {
 		return outcome
 	}
-	s.cfg.Log.Error("a deed is missing in the audit trail", "actor", p.Name, "action", r.Name, "target", target, "status", status, "error", err)
+	s.cfg.Log.Error("a deed is missing in the audit trail", "event", "audit.write_failed",
+		"actor", p.Name, "action", r.Name, "target", target, "status", status, "error", err)
 	return outcome
 }
 

@@ -117,7 +117,8 @@ func (s *Server) answerError(err error, c echo.Context) {
 	p.Detail = s.viewer(c).text(p.Detail)
 	p.Instance = c.Response().Header().Get(echo.HeaderXRequestID)
 	if p.Status >= 500 {
-		s.cfg.Log.Error("request failed", "request", p.Instance, "method", c.Request().Method, "path", c.Path(), "error", err)
+		s.cfg.Log.Error("request failed", "event", "http.failed",
+			"request", p.Instance, "method", c.Request().Method, "path", c.Path(), "error", err)
 	}
 	if isPage(c) {
 		s.showProblem(c, p)
@@ -138,7 +139,8 @@ func (s *Server) answerError(err error, c echo.Context) {
 		body = nil
 	}
 	if err := c.Blob(p.Status, "application/problem+json", body); err != nil {
-		s.cfg.Log.Log(c.Request().Context(), slog.LevelDebug, "answer not delivered", "request", p.Instance, "error", err)
+		s.cfg.Log.Log(c.Request().Context(), slog.LevelDebug, "answer not delivered", "event", "http.undelivered",
+			"request", p.Instance, "error", err)
 	}
 }
 

@@ -246,7 +246,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	if err := s.failures.Flush(context.WithoutCancel(ctx)); err != nil {
-		s.cfg.Log.Warn("failed sign-ins are missing in the audit log", "error", err)
+		s.cfg.Log.Warn("failed sign-ins are missing in the audit log", "event", "audit.write_failed", "error", err)
 	}
 	s.live.close() // event streams never end by themselves
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
@@ -265,7 +265,7 @@ func (s *Server) sweep(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := s.cfg.Gate.Store.Sweep(ctx, access.Retention{Audit: s.cfg.AuditFor}); err != nil && ctx.Err() == nil {
-			s.cfg.Log.Warn("old sessions and deeds were not deleted", "error", err)
+			s.cfg.Log.Warn("old sessions and deeds were not deleted", "event", "audit.clean_failed", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -349,7 +349,7 @@ func (s *Server) accessLog(next echo.HandlerFunc) echo.HandlerFunc {
 			return nil
 		}
 		level := slog.LevelInfo
-		fields := []any{"request", c.Response().Header().Get(echo.HeaderXRequestID), "method", c.Request().Method,
+		fields := []any{"event", "http.request", "request", c.Response().Header().Get(echo.HeaderXRequestID), "method", c.Request().Method,
 			"path", c.Request().URL.Path, "status", status, "bytes", c.Response().Size, "duration", s.cfg.Now().Sub(start)}
 		switch visitor := fromVisitors(c.Request().URL.Path); {
 		case visitor && status < 500:
