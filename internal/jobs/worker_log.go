@@ -34,9 +34,9 @@ const (
 	FinishedEvent    = "job.finished"
 )
 
-// logEnds logs the runs that one settlement wrote.
+// logEnds logs the runs that one settlement wrote. It reuses the slice.
 func (w *Worker) logEnds(ends []Settlement) {
-	completed := ends[:0:0]
+	completed := ends[:0] // in place
 	for _, end := range ends {
 		switch {
 		case !w.c.LogEnds.wants(end.Verdict):

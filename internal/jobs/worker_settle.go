@@ -127,7 +127,7 @@ func (w *Worker) closeIfStopping(life context.Context) {
 
 // account counts and logs what was written.
 func (w *Worker) account(ends []Settlement, results []error) {
-	written := ends[:0:0]
+	written := ends[:0] // in place: thousands a second
 	for i, end := range ends {
 		if i < len(results) && results[i] != nil {
 			w.logUnwritten(end, results[i])
