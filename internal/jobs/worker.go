@@ -213,7 +213,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer close(finished)
 	go w.countDown(ctx, stop, finished)
 	w.claimUntilStopped(ctx, stop)
-	w.c.Logger.Debug(claimsNothingMore, "worker", w.c.Info.ID)
+	w.c.Logger.Debug(claimsNothingMore, "event", "worker.stopping", "worker", w.c.Info.ID)
 	w.state.Store("stopping")
 	w.drain(stop, &executors)
 	close(w.ended)

@@ -349,7 +349,7 @@ func (s *Server) accessLog(next echo.HandlerFunc) echo.HandlerFunc {
 			return nil
 		}
 		level := slog.LevelInfo
-		fields := []any{"event", "http.request", "request", c.Response().Header().Get(echo.HeaderXRequestID), "method", c.Request().Method,
+		fields := []any{"request", c.Response().Header().Get(echo.HeaderXRequestID), "method", c.Request().Method,
 			"path", c.Request().URL.Path, "status", status, "bytes", c.Response().Size, "duration", s.cfg.Now().Sub(start)}
 		switch visitor := fromVisitors(c.Request().URL.Path); {
 		case visitor && status < 500:
@@ -357,7 +357,7 @@ func (s *Server) accessLog(next echo.HandlerFunc) echo.HandlerFunc {
 		case !visitor:
 			fields = append(fields, "address", c.RealIP(), "who", who(c).Name)
 		}
-		s.cfg.Log.Log(c.Request().Context(), level, "request", fields...)
+		s.cfg.Log.With(fields...).Log(c.Request().Context(), level, "request", "event", "http.request")
 		return nil
 	}
 }
