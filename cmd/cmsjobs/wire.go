@@ -143,7 +143,7 @@ func (r *rooms) openSite(context.Context) (err error) {
 
 func (r *rooms) openKinds(context.Context) error {
 	r.registry = jobs.NewRegistry()
-	r.breakers = breaker.New(r.ownDB, breaker.Config{Recovered: func(ctx context.Context, dependency string) error {
+	r.breakers = breaker.New(r.ownDB, breaker.Config{Logger: r.log, Recovered: func(ctx context.Context, dependency string) error {
 		return r.store.RunWaiting(ctx, dependency) // the store is opened after the breakers
 	}})
 	r.orders = &orders.Book{DB: r.ownDB, Now: r.now}
