@@ -107,7 +107,7 @@ func (s *Server) enqueueBatch(c echo.Context) error {
 	for i, r := range request.Jobs {
 		n, err := s.newJob(c, r)
 		if err != nil {
-			p := *problemOf(err)
+			p := *s.problemOf(err)
 			p.Detail = fmt.Sprintf("Job %d of the batch: %s", i+1, p.Detail)
 			return &p
 		}

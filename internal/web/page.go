@@ -315,7 +315,7 @@ func (s *Server) signInPage(c echo.Context) error { return s.signInForm(c, http.
 func (s *Server) signInByForm(c echo.Context) error {
 	r := SignInRequest{Name: c.FormValue("name"), Password: c.FormValue("password")}
 	if _, _, err := s.letIn(c, r); err != nil {
-		p := problemOf(err)
+		p := s.problemOf(err)
 		if p.Status >= http.StatusInternalServerError {
 			return err
 		}

@@ -62,7 +62,7 @@ func (s *Server) jobsPage(c echo.Context) error {
 	if err == nil {
 		err = s.listFor(c, f, &v)
 	}
-	if p := problemOf(err); err != nil && p.Status < http.StatusInternalServerError {
+	if p := s.problemOf(err); err != nil && p.Status < http.StatusInternalServerError {
 		v.Problem = p.in(language(c)) // shown beside the form, to be mended there
 	} else if err != nil {
 		return err

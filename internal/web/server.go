@@ -58,6 +58,9 @@ type Config struct {
 	Conditions     func(context.Context) []Condition
 	ConditionNames []string
 	Figures        func(context.Context) (StoredFigures, error)
+	// Unavailable knows the errors of a database that does not answer or serves
+	// nobody now: the answer is 503 instead of 500. nil knows none.
+	Unavailable func(error) bool
 	// Ready are asked by /readyz.
 	Ready []Check
 	// Metrics is what /metrics shows besides the queue's figures; nil is a
