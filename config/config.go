@@ -53,7 +53,7 @@ func Default() Config {
 		Activity:   defaultActivity(),
 		Telemetry:  defaultTelemetry(),
 		Conditions: defaultConditions(),
-		Log:        Log{Level: "info", Format: "auto"},
+		Log:        Log{Level: "info", Format: "auto", Jobs: "all"},
 	}
 }
 
@@ -82,12 +82,14 @@ func (c *Config) check(r *report) {
 	c.Conditions.check(r)
 	r.oneOf("log/level", c.Log.Level, "debug", "info", "warn", "error")
 	r.oneOf("log/format", c.Log.Format, "auto", "text", "json")
+	r.oneOf("log/jobs", c.Log.Jobs, "all", "failed", "none")
 }
 
 // Log says how the service writes its own log, on standard error.
 type Log struct {
 	Level  string `koanf:"level"`
 	Format string `koanf:"format"` // auto: text on a terminal, JSON elsewhere
+	Jobs   string `koanf:"jobs"`   // all, failed, none
 }
 
 const day = 24 * time.Hour

@@ -144,7 +144,7 @@ func (a *app) serve(ctx context.Context, r *rooms, server *web.Server, l net.Lis
 		}
 		l, scheme = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), "https"
 	}
-	r.log.Info("admin page", "url", scheme+"://"+l.Addr().String()+"/")
+	r.log.Info("admin page", "event", "web.started", "url", scheme+"://"+l.Addr().String()+"/")
 	return server.Serve(ctx, l)
 }
 

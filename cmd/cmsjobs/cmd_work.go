@@ -88,6 +88,6 @@ func (a *app) work(ctx context.Context, r *rooms, o workerOptions) error {
 // harms nothing any more.
 func (a *app) closing(r *rooms) {
 	if err := r.close(); err != nil {
-		r.log.Debug("closing the database", "error", err)
+		r.log.Debug("closing the database", "event", "database.close_failed", "error", err)
 	}
 }

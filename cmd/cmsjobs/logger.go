@@ -1,31 +1,78 @@
 package main
 
 import (
+	"io"
 	"log/slog"
-	"math"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/lmittmann/tint"
 
 	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/joblog"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
 // logger writes to standard error: for people where one watches, as JSON for
 // collectors elsewhere.
 func (a *app) logger(c config.Log) *slog.Logger {
+	a.lines.to(a.err)
+	if a.logsJSON(c) {
+		return slog.New(jsonHandler(logLevel(c))(&a.lines))
+	}
+	plain := !a.attended || config.NoColor()
+	return slog.New(redact.Handler(tint.NewTextHandler(&a.lines,
+		&tint.Options{Level: logLevel(c), TimeFormat: time.TimeOnly, NoColor: plain, ReplaceAttr: attribute})))
+}
+
+func (a *app) logsJSON(c config.Log) bool {
+	return c.Format == "json" || c.Format == "auto" && !a.attended
+}
+
+func logLevel(c config.Log) slog.Level {
 	var level slog.Level
 	if level.UnmarshalText([]byte(c.Level)) != nil {
 		level = slog.LevelInfo // the configuration was checked; this is no way out
 	}
-	switch {
-	case c.Format == "json", c.Format == "auto" && !a.attended:
-		return slog.New(redact.Handler(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level, ReplaceAttr: attribute})))
+	return level
+}
+
+func jsonHandler(level slog.Level) func(io.Writer) slog.Handler {
+	return func(w io.Writer) slog.Handler {
+		return redact.Handler(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: attribute}))
 	}
-	plain := !a.attended || config.NoColor()
-	return slog.New(redact.Handler(tint.NewTextHandler(a.err,
-		&tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: plain, ReplaceAttr: attribute})))
+}
+
+// completedLog writes the lines of completed jobs; nil where the usual log does.
+func (a *app) completedLog(c config.Log) func([]jobs.Settlement) {
+	switch {
+	case !a.logsJSON(c):
+		return nil
+	case logLevel(c) > slog.LevelInfo:
+		return func([]jobs.Settlement) {}
+	}
+	return joblog.New(&a.lines, jsonHandler(slog.LevelInfo), a.now).Completed
+}
+
+// lineWriter writes what several loggers bring, one call after the other.
+type lineWriter struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (w *lineWriter) to(out io.Writer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.out = out
+}
+
+// Write implements io.Writer.
+func (w *lineWriter) Write(lines []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(lines)
 }
 
 // attribute writes durations in milliseconds, with the unit in the key, and
@@ -33,8 +80,7 @@ func (a *app) logger(c config.Log) *slog.Logger {
 func attribute(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindDuration:
-		ms := float64(a.Value.Duration()) / float64(time.Millisecond)
-		return slog.Float64(a.Key+"_ms", math.Round(ms*1000)/1000)
+		return slog.Float64(a.Key+"_ms", joblog.Milliseconds(a.Value.Duration()))
 	case slog.KindString:
 		return slog.String(a.Key, oneLine(a.Value.String()))
 	case slog.KindAny:

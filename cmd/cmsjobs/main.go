@@ -40,6 +40,7 @@ type app struct {
 	self     string
 	out, err io.Writer
 	in       io.Reader
+	lines    lineWriter // the log's way to err
 	environ  []string
 	now      func() time.Time
 	terminal bool // out is one: tables may have colours
@@ -74,7 +75,7 @@ const stopTail = 950 * time.Millisecond
 // stopBy sets the deadline from the configuration.
 func (a *app) stopBy(r *rooms) {
 	a.deadline.Store(&deadline{r.config.Queue.Grace, func() {
-		r.log.Warn("the process ends at its deadline; a part of it still waited for an answer")
+		r.log.Warn("the process ends at its deadline; a part of it still waited for an answer", "event", "service.deadline")
 		os.Exit(0)
 	}})
 }

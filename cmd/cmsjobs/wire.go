@@ -40,10 +40,12 @@ type rooms struct {
 	wakeDir  string
 	orders   *orders.Book // what internal jobs are to do
 	breakers *breaker.Breakers
-	metrics  *web.Metrics
-	tracer   *trace.Tracer // nil: nobody collects traces
-	activity *activity     // nil: a command, whose deeds its caller knows
-	handlers handlerSet
+	// completedLog logs completed jobs; nil where log does.
+	completedLog func([]jobs.Settlement)
+	metrics      *web.Metrics
+	tracer       *trace.Tracer // nil: nobody collects traces
+	activity     *activity     // nil: a command, whose deeds its caller knows
+	handlers     handlerSet
 	// conditions is nil for commands; writes is what this process wrote lately.
 	conditions *conditions.Evaluator
 	writes     *conditions.Writes
@@ -53,7 +55,7 @@ type rooms struct {
 
 // open joins the rooms that every command with a database needs.
 func (a *app) open(ctx context.Context, l *config.Loaded) (*rooms, error) {
-	r := &rooms{self: a.self, config: l, log: a.logger(l.Log), now: a.now}
+	r := &rooms{self: a.self, config: l, log: a.logger(l.Log), now: a.now, completedLog: a.completedLog(l.Log)}
 	for _, step := range []func(context.Context) error{r.openDatabases, r.migrate, r.openSite, r.openKinds, r.openStore} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, r.close())
@@ -87,7 +89,8 @@ func (a *app) openWaiting(ctx context.Context, more ...config.Flag) (*rooms, err
 		}
 		if wait == startWaitLeast {
 			log := a.logger(l.Log)
-			log.Warn("the database does not answer; waiting for it", "at_most", l.Database.StartWait, "error", err)
+			log.Warn("the database does not answer; waiting for it", "event", "database.start_wait",
+				"at_most", l.Database.StartWait, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -140,7 +143,7 @@ func (r *rooms) openSite(context.Context) (err error) {
 
 func (r *rooms) openKinds(context.Context) error {
 	r.registry = jobs.NewRegistry()
-	r.breakers = breaker.New(r.ownDB, breaker.Config{Recovered: func(ctx context.Context, dependency string) error {
+	r.breakers = breaker.New(r.ownDB, breaker.Config{Logger: r.log, Recovered: func(ctx context.Context, dependency string) error {
 		return r.store.RunWaiting(ctx, dependency) // the store is opened after the breakers
 	}})
 	r.orders = &orders.Book{DB: r.ownDB, Now: r.now}
@@ -193,7 +196,7 @@ func override(p jobs.Policy, k config.Kind) jobs.Policy {
 func (r *rooms) openStore(ctx context.Context) error {
 	zone, err := r.site.Zone(ctx)
 	if err != nil {
-		r.log.Warn("the CMS's time zone cannot be read; UTC is used", "error", err)
+		r.log.Warn("the CMS's time zone cannot be read; UTC is used", "event", "cms.zone_unknown", "error", err)
 		zone = time.UTC
 	}
 	q, d := r.config.Queue, r.config.Database

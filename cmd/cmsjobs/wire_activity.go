@@ -64,6 +64,7 @@ const activityTime = 10 * time.Second
 func (a *activity) record(ctx context.Context, action, target string, status int, detail string) {
 	d := access.Deed{Actor: "cmsjobs", Via: "service", Action: action, Target: target, Status: status, Detail: detail}
 	if err := a.trail.Record(ctx, d); err != nil {
-		a.r.log.Warn("a deed is missing in the audit trail", "action", action, "target", target, "detail", detail, "error", err)
+		a.r.log.Warn("a deed is missing in the audit trail", "event", "audit.write_failed",
+			"action", action, "target", target, "detail", detail, "error", err)
 	}
 }

@@ -38,7 +38,7 @@ func backupHandler(registry *jobs.Registry, r *rooms) error {
 		return usageError{err}
 	}
 	if len(places) == 0 {
-		r.log.Debug("no backups here: where they go is not known (backup.dir, or cms.dir)")
+		r.log.Debug("no backups here: where they go is not known (backup.dir, or cms.dir)", "event", "backup.off")
 		return nil
 	}
 	c := backup.Config{Site: r.site, DB: r.ownDB, Destinations: places, Version: version, Breaker: r.breakers, Orders: r.orders, Working: r.garbage.spare,
@@ -83,7 +83,8 @@ func (r *rooms) backupFiles() ([]backup.FileSet, error) {
 	}
 	place, err := r.mediaPlace()
 	if err != nil {
-		r.log.Warn("where the CMS keeps its media cannot be found out; backups hold its upload folder only", "error", err)
+		r.log.Warn("where the CMS keeps its media cannot be found out; backups hold its upload folder only",
+			"event", "backup.media_unknown", "error", err)
 	}
 	if err != nil || place.Folder != "" {
 		return sets, nil

@@ -19,7 +19,8 @@ func (r *rooms) backupFinished(ctx context.Context, report backup.Report) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
 	if err := r.tellOfBackup(ctx, report); err != nil {
-		r.log.Error("nobody could be told how the backup ended", "backup", report.ID, "status", report.Status, "error", err)
+		r.log.Error("nobody could be told how the backup ended", "event", "backup.notify_failed",
+			"backup", report.ID, "status", report.Status, "error", err)
 	}
 }
 
@@ -31,7 +32,8 @@ func (r *rooms) backupsWatched(ctx context.Context, w backup.Watched) {
 	}
 	n := notify.BackupsWatched(text, len(w.Health.Warnings) > 0, w.Digest != nil, r.pageURL("/admin/backups"))
 	if _, err := r.Enqueue(ctx, n); err != nil {
-		r.log.Error("nobody could be told how the backups are", "warnings", len(w.Health.Warnings), "error", err)
+		r.log.Error("nobody could be told how the backups are", "event", "backup.notify_failed",
+			"warnings", len(w.Health.Warnings), "error", err)
 	}
 }
 

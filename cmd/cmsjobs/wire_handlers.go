@@ -99,7 +99,7 @@ func (r *rooms) sitemapTarget() (sitemap.Target, error) {
 		}
 		return sitemap.CacheTable(cms.CacheTable{Site: r.site, Prefix: prefix}, r.now), nil
 	case r.site.Root == "" && c.Dir == "":
-		r.log.Debug("no sitemaps here: the CMS's folder is not known (cms.dir, or sitemap.dir)")
+		r.log.Debug("no sitemaps here: the CMS's folder is not known (cms.dir, or sitemap.dir)", "event", "sitemap.off")
 		return nil, nil
 	}
 	return sitemap.Folder(r.sitemapFolder()), nil

@@ -17,6 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
@@ -35,7 +36,7 @@ func (r *rooms) webServer(collector *analytics.Collector) (*web.Server, error) {
 	}
 	w := web.Config{
 		Enqueuer: asked{r}, Registry: r.registry, Ledger: r.store, Changer: r.store, History: r.store, Queues: r.store, Workers: r.store, Schedules: s,
-		Ticker: webTicker{r}, Gate: gate, Breakers: r.openBreakers, Settings: r.settings, Metrics: r.metrics.Registry,
+		Ticker: webTicker{r}, Gate: gate, Breakers: r.openBreakers, Settings: r.settings, Metrics: r.metrics.Registry, Unavailable: sqlstore.Outage,
 		Ready:       []web.Check{{Name: conditions.DatabaseDown, Do: r.db.PingContext}},
 		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
 		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,
@@ -75,7 +76,10 @@ func (r *rooms) mounts(collector *analytics.Collector) map[string]http.Handler {
 		m["/collect.js"] = http.HandlerFunc(analytics.ServeScript)
 	}
 	if h := r.handlers.mail; h != nil && r.config.HTTP.API {
-		m["/api/v1/mail/bounces"] = bounces(h, func(err error) { r.log.Warn("a report of bounces was refused", "error", err) })
+		m["/api/v1/mail/bounces"] = bounces(h, func(err error) {
+			r.log.Warn("a report of bounces was refused",
+				"event", "mail.bounce_refused", "error", err)
+		})
 	}
 	return m
 }

@@ -30,7 +30,7 @@ func (r *rooms) worker(o workerOptions) (w *jobs.Worker, closeIt func(), err err
 		PollMin: q.PollFirst, PollMax: q.Poll, Grace: q.Grace, MaxJobs: q.MaxJobs, MaxTime: q.MaxTime,
 		Once: o.once, StopWhenEmpty: o.stopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: residentMemory,
 		DatabaseTrouble: sqlstore.Outage, Redact: redact.Text,
-		RefreshEvery: q.Refresh, Ended: o.ended,
+		RefreshEvery: q.Refresh, Ended: o.ended, LogEnds: jobs.LogEnds(r.config.Log.Jobs), LogCompleted: r.completedLog,
 	}
 	if r.writes != nil {
 		c.Source, c.Roster = writing{r.store, r.writes}, writing{r.store, r.writes}
@@ -38,12 +38,12 @@ func (r *rooms) worker(o workerOptions) (w *jobs.Worker, closeIt func(), err err
 	closeIt = func() {}
 	ears, err := wake.Listen(r.wakeDir)
 	if err != nil {
-		r.log.Info("no wake-ups on this host; jobs start at the next poll", "error", err)
+		r.log.Info("no wake-ups on this host; jobs start at the next poll", "event", "wakeup.unavailable", "error", err)
 	} else {
 		c.Wake, c.Summon = ears.Jobs(), ears.Orders()
 		closeIt = func() {
 			if err := ears.Close(); err != nil {
-				r.log.Debug("closing the wake-up socket", "error", err)
+				r.log.Debug("closing the wake-up socket", "event", "wakeup.close_failed", "error", err)
 			}
 		}
 	}

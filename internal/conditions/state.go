@@ -84,7 +84,8 @@ func (e *Evaluator) lasts(ctx context.Context, l *look, d Definition, r reading,
 	}
 	if pending != row.PendingSince && e.c.Process != nil {
 		if _, err := e.change(ctx, "UPDATE cmsjobs_conditions SET pending_since = ? WHERE name = ? AND pending_since = ?", pending, d.Name, row.PendingSince); err != nil {
-			e.c.Logger.Warn("a condition could not be written down", "condition", d.Name, "error", err)
+			e.c.Logger.Warn("a condition could not be written down", "event", "condition.write_failed",
+				"condition", d.Name, "error", err)
 		}
 	}
 	return r.holds && l.now.Sub(time.UnixMilli(pending)) >= d.Limit.Duration()
@@ -119,7 +120,8 @@ func (e *Evaluator) write(ctx context.Context, l *look, d Definition, s State, r
 		delete(e.untold, d.Name)
 		return
 	}
-	e.c.Logger.Warn("a condition could not be written down", "condition", d.Name, "error", err)
+	e.c.Logger.Warn("a condition could not be written down", "event", "condition.write_failed",
+		"condition", d.Name, "error", err)
 	if s.Active && !row.Active {
 		row.ChangedAt = e.direct(d, reading{holds: true, detail: s.Detail}).UnixMilli()
 	}
@@ -169,9 +171,11 @@ func (e *Evaluator) end(ctx context.Context, l *look, d Definition, row *row) er
 func (e *Evaluator) notify(c Change) {
 	c.Unattended = e.unattended
 	if c.Began {
-		e.c.Logger.Warn("condition began", "event", "condition.began", "condition", c.Name, "severity", c.Severity, "detail", c.Detail)
+		e.c.Logger.Warn("condition began", "event", "condition.began",
+			"condition", c.Name, "severity", c.Severity, "detail", c.Detail)
 	} else {
-		e.c.Logger.Info("condition ended", "event", "condition.ended", "condition", c.Name, "severity", c.Severity, "lasted_s", int(c.At.Sub(c.Since).Seconds()))
+		e.c.Logger.Info("condition ended", "event", "condition.ended",
+			"condition", c.Name, "severity", c.Severity, "lasted_s", int(c.At.Sub(c.Since).Seconds()))
 	}
 	e.outbox = append(e.outbox, message{Change: c})
 }
@@ -206,13 +210,15 @@ func (e *Evaluator) deliverOne(ctx context.Context, m message) {
 		if err = e.c.Notify(ctx, m.Change); err == nil {
 			return
 		}
-		e.c.Logger.Error("no one could be notified of a condition", "condition", m.Name, "error", err)
+		e.c.Logger.Error("no one could be notified of a condition", "event", "condition.notify_failed",
+			"condition", m.Name, "error", err)
 	}
 	if e.c.Direct == nil || m.Told {
 		return
 	}
 	if err = e.c.Direct(ctx, m.Change); err != nil {
-		e.c.Logger.Error("no chat could be notified of a condition", "condition", m.Name, "error", err)
+		e.c.Logger.Error("no chat could be notified of a condition", "event", "condition.notify_failed",
+			"condition", m.Name, "error", err)
 	}
 }
 

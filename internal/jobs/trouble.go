@@ -36,7 +36,8 @@ func (t *trouble) note(doing string, err error) {
 	f, known := t.failed[doing]
 	if !known {
 		f.since = t.now()
-		t.log.Error("the database does not do what it should; trying again until it does", "doing", doing, "error", err)
+		t.log.Error("the database does not do what it should; trying again until it does", "event", "database.failing",
+			"doing", doing, "error", err)
 	}
 	f.times++
 	if t.failed == nil {
@@ -52,7 +53,8 @@ func (t *trouble) clear(doing string) {
 	if !known {
 		return
 	}
-	t.log.Info("the database is back", "doing", doing, "after_ms", t.now().Sub(f.since).Milliseconds(), "errors", f.times)
+	t.log.Info("the database is back", "event", "database.recovered",
+		"doing", doing, "after_ms", t.now().Sub(f.since).Milliseconds(), "errors", f.times)
 	delete(t.failed, doing)
 }
 

@@ -27,8 +27,15 @@ type Config struct {
 	Roster   Roster // nil: the worker tells nobody that it lives
 	Registry *Registry
 	Logger   *slog.Logger
-	Now      func() time.Time
-	Random   func() float64 // [0, 1); spreads polls
+	// LogEnds says which ends of runs Logger gets. LogCompleted, where it is set,
+	// gets those that completed instead, a batch at a time: a busy worker completes
+	// ten thousands a second, which is more than a slog.Handler writes beside the
+	// work. It must be quick and must not keep the slice.
+	LogEnds      LogEnds
+	LogCompleted func([]Settlement)
+
+	Now    func() time.Time
+	Random func() float64 // [0, 1); spreads polls
 
 	Info   WorkerInfo // ID, Host, PID, Version; the rest is filled in
 	Queues []string
@@ -186,7 +193,8 @@ func (w *Worker) Run(ctx context.Context) error {
 			return fmt.Errorf("setting the worker up: %w", err)
 		}
 	}
-	w.c.Logger.Info("worker started", "worker", w.c.Info.ID, "queues", w.c.Queues, "slots", w.c.Slots, "kinds", len(w.c.Registry.Kinds()))
+	w.c.Logger.Info("worker started", "event", "worker.started",
+		"worker", w.c.Info.ID, "queues", w.c.Queues, "slots", w.c.Slots, "types", len(w.c.Registry.Kinds()))
 
 	var executors, settler, keepers sync.WaitGroup
 	for range w.c.Slots {
@@ -205,7 +213,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer close(finished)
 	go w.countDown(ctx, stop, finished)
 	w.claimUntilStopped(ctx, stop)
-	w.c.Logger.Debug(claimsNothingMore, "worker", w.c.Info.ID)
+	w.c.Logger.Debug(claimsNothingMore, "event", "worker.stopping", "worker", w.c.Info.ID)
 	w.state.Store("stopping")
 	w.drain(stop, &executors)
 	close(w.ended)
@@ -222,7 +230,8 @@ func (w *Worker) verdict() error {
 	if w.stuck.Load() > 0 { // it may have got stuck after another reason to stop
 		order = stopOrder{"a handler is stuck", ErrStuck}
 	}
-	w.c.Logger.Info("worker stopped", "worker", w.c.Info.ID, "why", first(order.why, "asked to"), "done", w.done.Load(), "failed", w.failed.Load())
+	w.c.Logger.Info("worker stopped", "event", "worker.stopped",
+		"worker", w.c.Info.ID, "why", first(order.why, "asked to"), "done", w.done.Load(), "failed", w.failed.Load())
 	return order.err
 }
 

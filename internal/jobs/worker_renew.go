@@ -65,8 +65,8 @@ func (w *Worker) apply(due []*holding, renewed []Lease, now time.Time) {
 	}
 	w.held.mu.Unlock()
 	for _, x := range lost {
-		w.c.Logger.Warn("a lease is lost: another worker took the job, or a person removed it",
-			"kind", x.claimed.Job.Kind, "job", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
+		w.c.Logger.Warn("a lease is lost: another worker took the job, or a person removed it", "event", "lease.lost",
+			"type", x.claimed.Job.Kind, "id", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
 		w.held.lose(x)
 	}
 }

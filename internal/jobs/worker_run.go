@@ -88,8 +88,8 @@ func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, sto
 	case <-stop.returning.Done():
 	}
 	waited := w.c.Now().Sub(told)
-	w.c.Logger.Error("a handler ignores that it was told to stop; the worker finishes its other jobs and must be restarted",
-		"kind", job.Kind, "job", job.ID, "uuid", job.UUID, "waited", waited)
+	w.c.Logger.Error("a handler ignores that it was told to stop; the worker finishes its other jobs and must be restarted", "event", "worker.handler_stuck",
+		"type", job.Kind, "id", job.ID, "uuid", job.UUID, "waited", waited)
 	return w.outlast(ctx, stop, returned, waited)
 }
 
@@ -114,8 +114,8 @@ func (w *Worker) whileLeased(ctx context.Context, cancel context.CancelCauseFunc
 			lease.Reset(left)
 			continue
 		}
-		w.c.Logger.Warn("a run is cancelled: its lease was not renewed in time, and another worker may soon take the job",
-			"kind", x.claimed.Job.Kind, "job", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
+		w.c.Logger.Warn("a run is cancelled: its lease was not renewed in time, and another worker may soon take the job", "event", "lease.expired",
+			"type", x.claimed.Job.Kind, "id", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
 		cancel(ErrLeaseLost)
 	}
 }

@@ -132,12 +132,13 @@ func (t *Tracer) flush(ctx context.Context) {
 			break
 		}
 		if err := t.send(ctx, list); err != nil && ctx.Err() == nil {
-			t.c.Log.Warn("traces were not taken by the collector", "endpoint", t.c.Endpoint, "spans", len(list), "error", err)
+			t.c.Log.Warn("traces were not taken by the collector", "event", "trace.send_failed",
+				"endpoint", t.c.Endpoint, "spans", len(list), "error", err)
 			break
 		}
 	}
 	if n := t.dropped.Swap(0); n > 0 {
-		t.c.Log.Warn("spans were dropped: the collector is slower than the jobs", "spans", n)
+		t.c.Log.Warn("spans were dropped: the collector is slower than the jobs", "event", "trace.dropped", "spans", n)
 	}
 }
 

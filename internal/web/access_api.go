@@ -196,6 +196,7 @@ func (s *Server) deed(c echo.Context, action, target string) {
 	p := who(c)
 	err := s.cfg.Gate.Store.Record(context.WithoutCancel(c.Request().Context()), access.Deed{Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: action, Target: target, Status: http.StatusOK})
 	if err != nil {
-		s.cfg.Log.Error("a deed is missing in the audit trail", "actor", p.Name, "action", action, "target", target, "error", err)
+		s.cfg.Log.Error("a deed is missing in the audit trail", "event", "audit.write_failed",
+			"actor", p.Name, "action", action, "target", target, "error", err)
 	}
 }

@@ -108,7 +108,7 @@ func (s *Server) enqueueBatch(c echo.Context) error {
 	for i, r := range request.Jobs {
 		n, err := s.newJob(c, r)
 		if err != nil {
-			p := *problemOf(err)
+			p := *s.problemOf(err)
 			p.Detail = fmt.Sprintf("Job %d of the batch: %s", i+1, p.Detail)
 			return &p
 		}
@@ -261,7 +261,8 @@ func (s *Server) once(c echo.Context, raw []byte, n jobs.New) (int, Enqueued, er
 		err = gate.Remember(ctx, reserved, kept)
 	}
 	if err != nil { // the job is in: a repetition finds it by its UUID
-		s.cfg.Log.Warn("the answer to an Idempotency-Key was not kept", "job", answer.ID, "error", err)
+		s.cfg.Log.Warn("the answer to an Idempotency-Key was not kept", "event", "http.idempotency_failed",
+			"id", answer.ID, "error", err)
 	}
 	return status, answer, nil
 }

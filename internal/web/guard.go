@@ -91,6 +91,9 @@ func (s *Server) admit(c echo.Context, r route) error {
 		}
 	}
 	p, err := s.identify(c)
+	if err != nil && s.problemOf(err).Status >= http.StatusInternalServerError {
+		return err // our fault: it counts for nobody
+	}
 	if !quiet(r.Path) { // wrong credentials count for their address
 		if err := s.rates.refuse(caller(p, network)); err != nil {
 			return err
@@ -214,7 +217,7 @@ func (s *Server) leaveTrail(c echo.Context, r route, outcome error) error {
 	status := c.Response().Status
 	detail, _ := c.Get(detailKey).(string)
 	if outcome != nil {
-		p := problemOf(outcome)
+		p := s.problemOf(outcome)
 		status = p.Status
 		detail = strings.TrimSpace(detail + " " + p.Detail)
 	}
@@ -236,7 +239,8 @@ func (s *Server) leaveTrail(c echo.Context, r route, outcome error) error {
 	if err == nil {
 		return outcome
 	}
-	s.cfg.Log.Error("a deed is missing in the audit trail", "actor", p.Name, "action", r.Name, "target", target, "status", status, "error", err)
+	s.cfg.Log.Error("a deed is missing in the audit trail", "event", "audit.write_failed",
+		"actor", p.Name, "action", r.Name, "target", target, "status", status, "error", err)
 	return outcome
 }
 

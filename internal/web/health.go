@@ -34,7 +34,7 @@ func (s *Server) failing(ctx context.Context) []string {
 	for _, check := range s.cfg.Ready {
 		if err := check.Do(ctx); err != nil {
 			failing = append(failing, check.Name)
-			s.cfg.Log.Warn("not ready", "check", check.Name, "error", err)
+			s.cfg.Log.Warn("not ready", "event", "health.not_ready", "check", check.Name, "error", err)
 		}
 	}
 	return failing

@@ -166,7 +166,7 @@ func (s *Server) showProblem(c echo.Context, p Problem) {
 		err = s.write(c, p.Status, "problem", v)
 	}
 	if err != nil {
-		s.cfg.Log.Error("a page could not be shown", "request", p.Instance, "error", err)
+		s.cfg.Log.Error("a page could not be shown", "event", "web.page_failed", "request", p.Instance, "error", err)
 	}
 }
 
@@ -315,7 +315,7 @@ func (s *Server) signInPage(c echo.Context) error { return s.signInForm(c, http.
 func (s *Server) signInByForm(c echo.Context) error {
 	r := SignInRequest{Name: c.FormValue("name"), Password: c.FormValue("password")}
 	if _, _, err := s.letIn(c, r); err != nil {
-		p := problemOf(err)
+		p := s.problemOf(err)
 		if p.Status >= http.StatusInternalServerError {
 			return err
 		}

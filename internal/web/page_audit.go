@@ -27,7 +27,7 @@ func (s *Server) auditPage(c echo.Context) error {
 	v := auditSheet{Actor: clip(q.Get("actor"), 191), Action: clip(q.Get("action"), 191), Target: clip(q.Get("target"), 191), Since: q.Get("since"), Actions: actions(), Cursor: q.Get("cursor") != ""}
 	since, err := moment(v.Since, "since", s.cfg.Now())
 	if err != nil {
-		v.Problem, since = problemOf(err).in(language(c)), time.Time{}
+		v.Problem, since = s.problemOf(err).in(language(c)), time.Time{}
 	}
 	f := access.DeedFilter{Actor: v.Actor, Action: v.Action, Target: v.Target, Since: since}
 	list, err := s.cfg.Gate.Store.Deeds(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(q.Get("cursor"), 40)})

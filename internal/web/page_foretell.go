@@ -36,7 +36,8 @@ func (s *Server) foretell(ctx context.Context, lang, kind string, payload json.R
 		queue[0].Data = data
 		result, next, err := dry.one(ctx, queue[0])
 		if err != nil {
-			s.cfg.Log.Info("what a job would do was not counted", "kind", queue[0].Kind, "error", err)
+			s.cfg.Log.Info("what a job would do was not counted", "event", "web.preview_failed",
+				"kind", queue[0].Kind, "error", err)
 			return said(lang, counts), false
 		}
 		var found map[string]any

@@ -65,7 +65,7 @@ func (s *Server) jobsPage(c echo.Context) error {
 			v.Counts, err = s.countTabs(ctx, f, v.Filter.Some(), stats)
 		}
 	}
-	if p := problemOf(err); err != nil && p.Status < http.StatusInternalServerError {
+	if p := s.problemOf(err); err != nil && p.Status < http.StatusInternalServerError {
 		v.Problem = p.in(language(c)) // shown beside the form, to be mended there
 	} else if err != nil {
 		return err

@@ -124,7 +124,7 @@ func (s *Server) changeEntry(c echo.Context) error {
 			return s.back(c, "/admin/schedules", "entry.done", name)
 		}
 	}
-	p := problemOf(err)
+	p := s.problemOf(err)
 	if p.Status >= http.StatusInternalServerError {
 		return err
 	}

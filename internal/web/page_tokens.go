@@ -79,7 +79,7 @@ func (s *Server) tokenByForm(c echo.Context) error {
 	made, err := s.makeToken(c, asked)
 	status, problem := http.StatusOK, ""
 	if err != nil {
-		p := problemOf(err)
+		p := s.problemOf(err)
 		if status = p.Status; status >= http.StatusInternalServerError {
 			return err
 		}

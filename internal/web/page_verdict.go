@@ -175,7 +175,7 @@ func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
 	if s.cfg.Backups != nil {
 		list, ready, err := s.backupsKept(ctx)
 		if err != nil { // a bucket that is away, say
-			s.cfg.Log.Error("backups could not be listed", "error", err)
+			s.cfg.Log.Error("backups could not be listed", "event", "backup.list_failed", "error", err)
 			ready = true
 		}
 		g.backups, g.backupsAway = list.Items, err != nil || list.Away != ""

@@ -90,7 +90,7 @@ func (s *Server) hookByForm(c echo.Context) error {
 	status := http.StatusOK
 	problem := ""
 	if err != nil {
-		p := problemOf(err)
+		p := s.problemOf(err)
 		if status = p.Status; status >= http.StatusInternalServerError {
 			return err
 		}

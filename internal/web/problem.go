@@ -102,12 +102,23 @@ func problemOf(err error) *Problem {
 	return p
 }
 
+// problemOf is the table, and 503 while the database is unavailable. Its text is
+// for callers who are not known, too: it names no address.
+func (s *Server) problemOf(err error) *Problem {
+	p := problemOf(err)
+	if p.Status == http.StatusInternalServerError && s.cfg.Unavailable != nil && s.cfg.Unavailable(err) {
+		p = refuse(http.StatusServiceUnavailable, "The database is unavailable. Try again in a few seconds; a request with the same Idempotency-Key never makes a second job. If it lasts, start the database or check database.dsn: cmsjobs doctor names the cause.")
+		p.retryAfter, p.cause = 10, err
+	}
+	return p
+}
+
 // answerError is echo's error handler.
 func (s *Server) answerError(err error, c echo.Context) {
 	if c.Response().Committed {
 		return
 	}
-	p := *problemOf(err)
+	p := *s.problemOf(err)
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(c.Request().Context().Err(), context.Canceled) {
 		// The request stalled, or its client left. An answer must be said in any
 		// case: net/http would say 200.
@@ -117,15 +128,16 @@ func (s *Server) answerError(err error, c echo.Context) {
 	p.Detail = s.viewer(c).text(p.Detail)
 	p.Instance = c.Response().Header().Get(echo.HeaderXRequestID)
 	if p.Status >= 500 {
-		s.cfg.Log.Error("request failed", "request", p.Instance, "method", c.Request().Method, "path", c.Path(), "error", err)
-	}
-	if isPage(c) {
-		s.showProblem(c, p)
-		return
+		s.cfg.Log.Error("request failed", "event", "http.failed",
+			"request", p.Instance, "method", c.Request().Method, "path", c.Path(), "error", err)
 	}
 	h := c.Response().Header()
 	if p.retryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(p.retryAfter))
+	}
+	if isPage(c) {
+		s.showProblem(c, p)
+		return
 	}
 	if p.Status == http.StatusUnauthorized && h.Get(echo.HeaderWWWAuthenticate) == "" {
 		h.Set(echo.HeaderWWWAuthenticate, `Bearer realm="cmsjobs"`)
@@ -138,7 +150,8 @@ func (s *Server) answerError(err error, c echo.Context) {
 		body = nil
 	}
 	if err := c.Blob(p.Status, "application/problem+json", body); err != nil {
-		s.cfg.Log.Log(c.Request().Context(), slog.LevelDebug, "answer not delivered", "request", p.Instance, "error", err)
+		s.cfg.Log.Log(c.Request().Context(), slog.LevelDebug, "answer not delivered", "event", "http.undelivered",
+			"request", p.Instance, "error", err)
 	}
 }
 

@@ -58,6 +58,9 @@ type Config struct {
 	Conditions     func(context.Context) []Condition
 	ConditionNames []string
 	Figures        func(context.Context) (StoredFigures, error)
+	// Unavailable knows the errors of a database that does not answer or serves
+	// nobody now: the answer is 503 instead of 500. nil knows none.
+	Unavailable func(error) bool
 	// Ready are asked by /readyz.
 	Ready []Check
 	// Metrics is what /metrics shows besides the queue's figures; nil is a
@@ -249,7 +252,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	if err := s.failures.Flush(context.WithoutCancel(ctx)); err != nil {
-		s.cfg.Log.Warn("failed sign-ins are missing in the audit log", "error", err)
+		s.cfg.Log.Warn("failed sign-ins are missing in the audit log", "event", "audit.write_failed", "error", err)
 	}
 	s.live.close() // event streams never end by themselves
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
@@ -268,7 +271,7 @@ func (s *Server) sweep(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := s.cfg.Gate.Store.Sweep(ctx, access.Retention{Audit: s.cfg.AuditFor}); err != nil && ctx.Err() == nil {
-			s.cfg.Log.Warn("old sessions and deeds were not deleted", "error", err)
+			s.cfg.Log.Warn("old sessions and deeds were not deleted", "event", "audit.clean_failed", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -383,7 +386,7 @@ func (s *Server) accessLog(next echo.HandlerFunc) echo.HandlerFunc {
 		default:
 			fields = append(fields, "address", c.RealIP(), "who", who(c).Name)
 		}
-		s.cfg.Log.Log(c.Request().Context(), level, "request", fields...)
+		s.cfg.Log.With(fields...).Log(c.Request().Context(), level, "request", "event", "http.request")
 		return nil
 	}
 }

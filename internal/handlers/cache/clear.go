@@ -156,9 +156,11 @@ func (h *Handler) bestEffort(ctx context.Context, r *Report, steps []step) error
 			return r.finish(ctx)
 		case err != nil:
 			r.failed(s.name, err)
-			h.logger.WarnContext(ctx, "a part of a cleaning failed", "part", s.name, "error", err)
+			h.logger.WarnContext(ctx, "a part of a cleaning failed", "event", "cache.clear_failed",
+				"part", s.name, "error", err)
 		case r.Untouched > 0:
-			h.logger.WarnContext(ctx, "the CMS's cache was to be cleared, but nothing was removed", "part", s.name, "entries", r.Untouched)
+			h.logger.WarnContext(ctx, "the CMS's cache was to be cleared, but nothing was removed",
+				"event", "cache.nothing_cleared", "part", s.name, "entries", r.Untouched)
 		}
 	}
 	return r.finish(ctx)

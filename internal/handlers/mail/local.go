@@ -84,7 +84,8 @@ func (d logDriver) deliver(ctx context.Context, e envelope, msg message, handOve
 	if err != nil {
 		return all(e.recipients, Deferred, 0, err.Error()), err
 	}
-	d.log.InfoContext(ctx, "mail logged, not sent", "from", e.from, "to", mailboxes(e.recipients, ", "), "bytes", size)
+	d.log.InfoContext(ctx, "mail logged, not sent", "event", "mail.logged",
+		"from", e.from, "to", mailboxes(e.recipients, ", "), "bytes", size)
 	return all(e.recipients, Accepted, 0, "written to the log"), nil
 }
 

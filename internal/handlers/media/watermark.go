@@ -72,7 +72,8 @@ func (h *Handler) stamp(ctx context.Context, w *work) error {
 	p := picture.Watermark{Mark: file, Percent: mark.Percent, Opacity: mark.Opacity, Position: picture.Position(mark.Position), X: mark.X, Y: mark.Y}
 	stamped, err := w.stamped(ctx, h.Options, p)
 	if errors.Is(err, picture.ErrTooLarge) {
-		h.Logger.WarnContext(ctx, "picture is too large for a watermark", "url", w.file.URL, "error", err)
+		h.Logger.WarnContext(ctx, "picture is too large for a watermark", "event", "media.watermark_skipped",
+			"url", w.file.URL, "error", err)
 		return nil
 	}
 	if err != nil {

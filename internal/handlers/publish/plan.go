@@ -88,7 +88,8 @@ func (h *Handler) schedule(ctx context.Context, m Model, id string, due time.Tim
 	if err != nil {
 		return false, fmt.Errorf("planning the publication of %s %s: %w", m.Name, id, err)
 	}
-	h.c.Logger.InfoContext(ctx, "publication planned", "model", m.Name, "id", id, "due", at, "uuid", receipts[0].UUID)
+	h.c.Logger.InfoContext(ctx, "publication planned", "event", "publish.planned",
+		"model", m.Name, "id", id, "due", at, "uuid", receipts[0].UUID)
 	return true, h.note(ctx, m, publication{id, due.UnixMilli(), receipts[0].UUID})
 }
 
@@ -116,7 +117,8 @@ func (h *Handler) cancel(ctx context.Context, m Model, id string) error {
 		if err := h.c.Queue.CancelJob(ctx, p.UUID); err != nil {
 			return fmt.Errorf("cancelling the publication of %s %s: %w", m.Name, id, err)
 		}
-		h.c.Logger.InfoContext(ctx, "publication cancelled", "model", m.Name, "id", id, "uuid", p.UUID)
+		h.c.Logger.InfoContext(ctx, "publication cancelled", "event", "publish.cancelled",
+			"model", m.Name, "id", id, "uuid", p.UUID)
 		return h.forget(ctx, m, id)
 	}
 	return nil

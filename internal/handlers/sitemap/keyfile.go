@@ -31,7 +31,8 @@ func (h *Handler) checkKey(ctx context.Context, e *endpoint, s *Submission) erro
 	}
 	err := e.keyOnline(ctx)
 	if err != nil && onDisk && !jobs.IsPermanent(err) {
-		h.log.Warn("the IndexNow key file is on the disk, but its address cannot be reached from here", "error", e.hide(err.Error()))
+		h.log.Warn("the IndexNow key file is on the disk, but its address cannot be reached from here",
+			"event", "indexnow.key_unreachable", "error", e.hide(err.Error()))
 		return nil
 	}
 	return err

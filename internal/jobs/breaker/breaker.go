@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -30,6 +31,9 @@ type Config struct {
 	// Recovered is told of a dependency that is used again after it was out, so
 	// that what waited for it runs at once. nil tells nobody.
 	Recovered func(ctx context.Context, dependency string) error
+	// Logger gets a line when a circuit opens and one when it closes, from the one
+	// process of the fleet that opened or closed it. nil discards them.
+	Logger *slog.Logger
 }
 
 // State of one breaker.
@@ -94,6 +98,9 @@ func New(db *sqlx.DB, c Config) *Breakers {
 	defaults := Config{Failures: 10, Window: time.Minute, Wait: 30 * time.Second, MaxWait: 10 * time.Minute, ProbeTimeout: 2 * time.Minute}
 	if c.Recovered == nil {
 		c.Recovered = func(context.Context, string) error { return nil }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Failures <= 0 {
 		c.Failures = defaults.Failures
@@ -194,15 +201,26 @@ func (b *Breakers) Record(ctx context.Context, dependency string, failure error)
 	}
 }
 
-// succeed closes the breaker.
+// succeed closes the breaker. Of several callers that do so at the same time one
+// changes the row, and logs it.
 func (b *Breakers) succeed(ctx context.Context, dependency string) error {
 	var r row
 	err := b.db.GetContext(ctx, &r, b.query(" WHERE dependency = ?"), key(dependency))
 	if errors.Is(err, sql.ErrNoRows) || (err == nil && r.State == Closed && r.Failures == 0) {
 		return nil
 	}
+	var changed int64
 	if err == nil {
-		_, err = b.db.ExecContext(ctx, b.db.Rebind("UPDATE cmsjobs_breakers SET state = ?, failures = 0, trips = 0, retry_at = 0, changed_at = ? WHERE dependency = ?"), Closed, r.Now, r.Dependency)
+		same := "<>"
+		if r.State == Closed {
+			same = "=" // what opened since then stays open
+		}
+		var result sql.Result
+		result, err = b.db.ExecContext(ctx, b.db.Rebind("UPDATE cmsjobs_breakers SET state = ?, failures = 0, trips = 0, retry_at = 0, changed_at = ? WHERE dependency = ? AND state "+same+" ?"),
+			Closed, r.Now, r.Dependency, Closed)
+		if err == nil {
+			changed, err = result.RowsAffected()
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("closing the circuit breaker of %s: %w", dependency, err)
@@ -210,7 +228,15 @@ func (b *Breakers) succeed(ctx context.Context, dependency string) error {
 	if r.State == Closed {
 		return nil
 	}
+	if changed > 0 {
+		b.logClosed(ctx, r, "a use of it worked")
+	}
 	return b.c.Recovered(ctx, r.Dependency)
+}
+
+func (b *Breakers) logClosed(ctx context.Context, r row, reason string) {
+	b.c.Logger.InfoContext(ctx, "circuit closed: jobs that waited for the dependency run", "event", "circuit.closed",
+		"dependency", r.Dependency, "reason", reason, "failed_probes", max(r.Trips-1, 0))
 }
 
 // fail counts a failure under the row's lock; false says that there is no row.
@@ -237,6 +263,11 @@ func (b *Breakers) fail(ctx context.Context, dependency string, failure error) (
 	}
 	if err := tx.Commit(); err != nil {
 		return false, err
+	}
+	if before == Closed && r.State == Open {
+		b.c.Logger.WarnContext(ctx, "circuit opened: jobs that need the dependency wait", "event", "circuit.opened",
+			"dependency", r.Dependency, "failures", r.Failures, "probe_in", time.Duration(r.RetryAt-r.Now)*time.Millisecond,
+			"error", jobs.PlainText(failure.Error(), 500))
 	}
 	if before != Closed {
 		jobs.ProbeFailed(ctx, r.Dependency, time.Duration(r.RetryAt-r.Now)*time.Millisecond)
@@ -290,7 +321,15 @@ func (b *Breakers) List(ctx context.Context) ([]Info, error) {
 
 // Reset closes a breaker by hand and says whether there was one.
 func (b *Breakers) Reset(ctx context.Context, dependency string) (bool, error) {
-	result, err := b.db.ExecContext(ctx, b.db.Rebind("DELETE FROM cmsjobs_breakers WHERE dependency = ?"), key(dependency))
+	var r row
+	err := b.db.GetContext(ctx, &r, b.query(" WHERE dependency = ?"), key(dependency))
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	var result sql.Result
+	if err == nil {
+		result, err = b.db.ExecContext(ctx, b.db.Rebind("DELETE FROM cmsjobs_breakers WHERE dependency = ?"), r.Dependency)
+	}
 	if err != nil {
 		return false, fmt.Errorf("resetting the circuit breaker of %s: %w", dependency, err)
 	}
@@ -298,7 +337,10 @@ func (b *Breakers) Reset(ctx context.Context, dependency string) (bool, error) {
 	if err != nil || n == 0 {
 		return false, err
 	}
-	return true, b.c.Recovered(ctx, key(dependency))
+	if r.State != Closed {
+		b.logClosed(ctx, r, "reset by hand")
+	}
+	return true, b.c.Recovered(ctx, r.Dependency)
 }
 
 // key is the dependency as the column holds it.

@@ -53,6 +53,7 @@ func (h *HTTP) record(ctx context.Context, name string, answer *http.Response, e
 		}
 	}
 	if err := h.Breakers.Record(context.WithoutCancel(ctx), name, err); err != nil {
-		h.Logger.WarnContext(ctx, "the circuit breaker could not be told", "dependency", name, "error", err)
+		h.Logger.WarnContext(ctx, "the circuit breaker could not be told", "event", "circuit.record_failed",
+			"dependency", name, "error", err)
 	}
 }

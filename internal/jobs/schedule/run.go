@@ -22,7 +22,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		return fmt.Errorf("setting the clock: %w", err)
 	}
 	clock.Start()
-	s.c.Logger.Info("scheduler started", "entries", len(s.c.Entries))
+	s.c.Logger.Info("scheduler started", "event", "scheduler.started", "entries", len(s.c.Entries))
 	<-ctx.Done()
 	return clock.Shutdown()
 }
@@ -34,7 +34,8 @@ func (s *Scheduler) ringLogged(ctx context.Context) {
 	call, cancel := context.WithTimeout(ctx, ringTimeout)
 	defer cancel()
 	if _, err := s.Tick(call); err != nil && ctx.Err() == nil {
-		s.c.Logger.Error("a ring of the schedule failed; the next one makes up for it", "error", err)
+		s.c.Logger.Error("a ring of the schedule failed; the next one makes up for it", "event", "scheduler.failed",
+			"error", err)
 	} else if err == nil && s.c.Rang != nil {
 		s.c.Rang()
 	}

@@ -281,7 +281,8 @@ func (s *Scheduler) miss(ctx context.Context, e Entry, ticks []time.Time, now ti
 		}
 		if won {
 			r.Missed++
-			s.c.Logger.Warn("a tick of the schedule was missed", "entry", e.Name, "tick", tick)
+			s.c.Logger.Warn("a tick of the schedule was missed", "event", "schedule.missed",
+				"entry", e.Name, "tick", tick)
 			if s.c.Missed != nil {
 				s.c.Missed(ctx, e.Name, tick)
 			}
@@ -316,7 +317,8 @@ func (s *Scheduler) take(ctx context.Context, e Entry, tick, now time.Time, zone
 	if s.c.Taken != nil {
 		s.c.Taken(e.Name, now)
 	}
-	s.c.Logger.Info("scheduled job enqueued", "entry", e.Name, "tick", tick, "kind", e.Job.Kind, "uuid", receipt.UUID)
+	s.c.Logger.Info("scheduled job enqueued", "event", "schedule.enqueued",
+		"entry", e.Name, "tick", tick, "type", e.Job.Kind, "uuid", receipt.UUID)
 	return nil
 }
 

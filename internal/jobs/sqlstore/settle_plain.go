@@ -156,7 +156,7 @@ func (s *Store) settleTogether(ctx context.Context, ends []ending, results []err
 		if !errors.Is(err, errRefused) {
 			return err
 		}
-		s.o.Logger.Debug("jobs are settled statement by statement", "error", err)
+		s.o.Logger.Debug("jobs are settled statement by statement", "event", "store.plain_settlement", "error", err)
 	}
 	return s.inTx(ctx, "settling jobs", func(t tx) error {
 		if err := s.write(ctx, t, ends); err != nil {

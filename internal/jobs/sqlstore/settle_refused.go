@@ -30,8 +30,8 @@ func (s *Store) settlePlainer(ctx context.Context, e ending, results []error, re
 	}
 	err := s.settle(ctx, []ending{less}, results, nil)
 	if err == nil && !e.bare && results[e.index] == nil {
-		s.o.Logger.Warn("the database refused what a run left; its end was written without result and lines",
-			"kind", e.Claimed.Job.Kind, "job", e.Claimed.Job.ID, "uuid", e.Claimed.Job.UUID, "error", reason)
+		s.o.Logger.Warn("the database refused what a run left; its end was written without result and lines", "event", "job.result_refused",
+			"type", e.Claimed.Job.Kind, "id", e.Claimed.Job.ID, "uuid", e.Claimed.Job.UUID, "error", reason)
 	}
 	return err
 }

@@ -439,3 +439,39 @@ func TestRolesGrow(t *testing.T) {
 		t.Error("an unknown scope is read")
 	}
 }
+
+// away is a CMS whose database does not answer.
+type away struct{ err error }
+
+func (a *away) AccountByLogin(context.Context, string) (access.Account, error) {
+	return access.Account{}, a.err
+}
+
+// A sign-in that fails because a database does not answer counts for nobody,
+// however often: neither for the address nor for the account. Wrong passwords do.
+func TestOurOwnFaultsAreNoWrongPasswords(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *access.Store, _ *clock) {
+		cms := &away{errors.New("connection refused")}
+		g := gate(t, s, cms)
+		login := access.Login{Name: "root", Password: "x", Address: "192.0.2.7"}
+		for i := range 40 {
+			if _, err := g.SignIn(t.Context(), login); !errors.Is(err, cms.err) {
+				t.Fatalf("try %d: %v", i, err)
+			}
+		}
+		cms.err = jobs.ErrNotFound
+		refused := 0
+		for range 40 {
+			_, err := g.SignIn(t.Context(), login)
+			if errors.Is(err, access.ErrThrottled) {
+				break
+			}
+			if refused++; !errors.Is(err, access.ErrRefused) {
+				t.Fatal(err)
+			}
+		}
+		if refused != 10 {
+			t.Errorf("%d wrong passwords until the address is refused, want 10", refused)
+		}
+	})
+}

@@ -103,11 +103,15 @@ func (g *Gate) nobody() []byte {
 }
 
 // SignIn checks a name and a password. Every try is counted before the
-// password is looked at, so that tries at the same time count too.
+// password is looked at, so that tries at the same time count too; one that
+// ends in a fault of ours is taken back.
 func (g *Gate) SignIn(ctx context.Context, l Login) (Person, error) {
 	try := attempt{account: strings.ToLower(strings.TrimSpace(l.Name)), network: Network(l.Address)}
 	slow, err := g.Store.countLogin(ctx, &try)
 	if err != nil {
+		if !errors.Is(err, ErrThrottled) {
+			g.Store.uncountLogin(ctx, try)
+		}
 		return Person{}, err
 	}
 	if err := wait(ctx, slow); err != nil {
@@ -115,6 +119,7 @@ func (g *Gate) SignIn(ctx context.Context, l Login) (Person, error) {
 	}
 	person, hash, err := g.find(ctx, l.Name)
 	if err != nil {
+		g.Store.uncountLogin(ctx, try)
 		return Person{}, err
 	}
 	if len(l.Password) > 72 { // bcrypt knows 72 bytes, PHP cuts the rest off

@@ -166,6 +166,24 @@ func (s *Store) bump(ctx context.Context, subject, class, address string) (failu
 	return s.failures(ctx, subject)
 }
 
+// uncountTime is how long taking a try back may take.
+const uncountTime = 5 * time.Second
+
+// uncountLogin takes a try back that nobody is to blame for: the password was
+// not looked at, because a database did not answer. Where ours does not answer
+// either, the try may stay counted: if so, it ends with the window.
+func (s *Store) uncountLogin(ctx context.Context, a attempt) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), uncountTime)
+	defer cancel()
+	subjects := []string{Hash(a.pair())}
+	if !a.known {
+		subjects = []string{Hash(classAddress + " " + a.network), Hash(classAddress + " bucket " + bucket(a.network)), Hash(a.accountBucket())}
+	}
+	for _, subject := range subjects {
+		_, _ = s.db.ExecContext(ctx, s.db.Rebind(`UPDATE cmsjobs_logins SET failures = failures - 1 WHERE subject = ? AND failures > 0`), subject)
+	}
+}
+
 // forgiveLogin takes back what a sign-in that was right was counted for, and
 // remembers the account at its address. The account and the pair begin again;
 // the address only gets this try back, or who owns one account could try others

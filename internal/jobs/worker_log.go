@@ -1,0 +1,125 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+)
+
+// LogEnds says which ends of runs a worker logs.
+type LogEnds string
+
+// The values of LogEnds; "" is LogAll.
+const (
+	LogAll    LogEnds = "all"    // one line per run
+	LogFailed LogEnds = "failed" // those that failed
+	LogNone   LogEnds = "none"
+)
+
+// wants says whether a run that ended so is logged.
+func (l LogEnds) wants(o Verdict) bool {
+	switch l {
+	case LogNone:
+		return false
+	case LogFailed:
+		return o == Retried || o == Buried
+	}
+	return true
+}
+
+// CompletedMessage and FinishedEvent are what the log says of a completed job.
+const (
+	CompletedMessage = "job completed"
+	FinishedEvent    = "job.finished"
+)
+
+// logEnds logs the runs that one settlement wrote. It reuses the slice.
+func (w *Worker) logEnds(ends []Settlement) {
+	completed := ends[:0] // in place
+	for _, end := range ends {
+		switch {
+		case !w.c.LogEnds.wants(end.Verdict):
+		case end.Verdict == Completed && w.c.LogCompleted != nil:
+			completed = append(completed, end)
+		default:
+			w.logEnd(end)
+		}
+	}
+	if len(completed) > 0 {
+		w.c.LogCompleted(completed)
+	}
+}
+
+// LogAttrs are the attributes of every log line on the end of a run.
+func (s Settlement) LogAttrs() []slog.Attr {
+	job := s.Claimed.Job
+	return []slog.Attr{slog.String("type", job.Kind), slog.Int64("id", job.ID), slog.String("uuid", job.UUID), slog.String("queue", job.Queue),
+		slog.Int("attempt", job.Attempt), slog.String("outcome", s.Verdict.String()), slog.Duration("duration", s.Duration)}
+}
+
+// logEnd logs one run.
+func (w *Worker) logEnd(end Settlement) {
+	level := logLevel(end)
+	if !w.c.Logger.Enabled(context.Background(), level) {
+		return
+	}
+	log := slog.New(w.c.Logger.Handler().WithAttrs(end.LogAttrs()))
+	reason := oneLine(end.Error)
+	switch end.Verdict {
+	case Completed:
+		log.Info(CompletedMessage, "event", FinishedEvent)
+	case Cancelled:
+		log.Info("job cancelled", "event", "job.finished")
+	case Buried:
+		log.Error("job failed, see failed_jobs", "event", "job.finished", "error", reason)
+	case Retried:
+		log.Warn("attempt failed, the job is tried again", "event", "job.retried", "retry_in", end.Delay, "error", reason)
+	case Released:
+		log.Log(context.Background(), level, "job released", "event", "job.released",
+			"due_in", end.Delay, "waits_for", end.WaitsFor, "reason", reason)
+	}
+}
+
+// logLevel is the level of a run's line. A job that waits for a dependency is
+// below the usual level: the opened circuit has its own line, and thousands may
+// wait.
+func logLevel(end Settlement) slog.Level {
+	switch {
+	case end.Verdict == Buried:
+		return slog.LevelError
+	case end.Verdict == Retried:
+		return slog.LevelWarn
+	case end.Verdict == Released && end.WaitsFor != "":
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+// logUnwritten logs a run whose end could not be written.
+func (w *Worker) logUnwritten(end Settlement, err error) {
+	log := slog.New(w.c.Logger.Handler().WithAttrs(end.LogAttrs()))
+	if errors.Is(err, ErrLeaseLost) {
+		log.Warn("a run's end was not written: its lease is lost, another worker has the job or a person removed it",
+			"event", "job.lease_lost")
+		return
+	}
+	log.Error("a run's end could not be written; the job runs again when its lease ends, as long as it has attempts",
+		"event", "job.settle_failed", "error", err)
+}
+
+// maxLoggedError is how many bytes of an error a log line has.
+const maxLoggedError = 2000
+
+// oneLine is an error's text for a log line: all of its causes, without the
+// stack that may stand below them.
+func oneLine(text string) string {
+	text, _, _ = strings.Cut(text, "\n\n")
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return PlainText(strings.Join(lines, "; "), maxLoggedError)
+}
