@@ -25,7 +25,8 @@ const (
 
 // greeting is one try to connect, of all the addresses that a driver dials.
 type greeting struct {
-	until time.Time
+	until  time.Time
+	cancel context.CancelFunc
 
 	mu     sync.Mutex
 	over   bool
@@ -37,12 +38,15 @@ type greetingKey struct{}
 
 // begin returns a context whose dials are bounded until the greeting ends.
 func begin(ctx context.Context) (context.Context, *greeting) {
-	g := &greeting{until: time.Now().Add(greetingTime)}
+	ctx, cancel := context.WithTimeout(ctx, greetingTime)
+	g := &greeting{cancel: cancel}
+	g.until, _ = ctx.Deadline() // it has one
 	return context.WithValue(ctx, greetingKey{}, g), g
 }
 
 // end frees the connections, and says what broke the greeting where err does not.
 func (g *greeting) end(err error) error {
+	defer g.cancel()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.over = true
@@ -108,8 +112,8 @@ func (c *greeted) judge(piece []byte, err error) error {
 	switch {
 	case c.read > greetingBytes:
 		return fmt.Errorf("%w: more than %d KiB, and no end", ErrGreeting, greetingBytes>>10)
-	case errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(c.greeting.until):
-		return fmt.Errorf("%w: it took longer than %s", ErrGreeting, greetingTime)
+	case errors.Is(err, os.ErrDeadlineExceeded) && (c.deadline.IsZero() || c.deadline.After(c.greeting.until)):
+		return fmt.Errorf("%w: it did not come within %s", ErrGreeting, greetingTime)
 	case c.inspect == nil || len(c.first) == firstBytes:
 		return nil
 	}
