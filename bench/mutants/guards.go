@@ -53,7 +53,7 @@ var guards = []guard{
 		without: "if n < 0 {",
 		in:      queue,
 		test:    "TestAHundredSlotsInFourProcessesRunEachJobOnce",
-		only:    "cas",
+		only:    "mariadb/cas",
 	},
 	{
 		promise: "P3",
@@ -80,6 +80,8 @@ var guards = []guard{
 		file:    "internal/jobs/worker_run.go",
 		old:     "err != nil || f.alive() {",
 		without: "err != nil || f.alive != nil {",
+		also:    "		cancel(ErrLeaseLost)\n	}\n}",
+		instead: "	}\n}",
 		in:      queue,
 		test:    "TestAJobIsNotBegunPastItsLease",
 	},
@@ -298,7 +300,7 @@ var guards = []guard{
 	},
 	{
 		promise: "P11",
-		name:    "what a dead run was sending is not sent again",
+		name:    "what a dead run was sending is settled as unknown",
 		file:    "internal/handlers/mail/send.go",
 		old:     "			if d.known[a.key()] == Sending {",
 		without: "			if false {",

@@ -83,7 +83,7 @@ func (g guard) try(ctx context.Context) (verdict, error) {
 // judge reads what go test printed.
 func judge(said string, passed bool) outcome {
 	switch {
-	case passed && !strings.Contains(said, "=== RUN"):
+	case passed && (!strings.Contains(said, "=== RUN") || strings.Contains(said, "no tests to run")):
 		return unbuilt // no test has that name
 	case passed && strings.Contains(said, "--- SKIP"):
 		return skipped

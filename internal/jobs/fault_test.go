@@ -269,6 +269,7 @@ func testAWorkerPausedPastItsLeaseChangesNothing(t *testing.T, engine jobstest.E
 	l := newLab(t, engine)
 	n, long := size(400, 4000), size(16, 80)
 	pause := 2 * l.config.Lease
+	l.pausedWithAnEndOnItsWay(n)
 	l.enqueue(0, long, effect{Length: pause})
 	l.enqueue(long, n-long, effect{Length: 40 * time.Millisecond})
 	sleeper := startChild(t, l.config)
@@ -281,9 +282,9 @@ func testAWorkerPausedPastItsLeaseChangesNothing(t *testing.T, engine jobstest.E
 		sleeper.signal(syscall.SIGCONT)
 		time.Sleep(300 * time.Millisecond)
 	}
-	l.sink.await(t, n, 2*time.Minute)
+	l.sink.await(t, n+1, 2*time.Minute)
 	l.empty()
-	l.check(n)
+	l.check(n + 1)
 }
 
 // begun waits until p begins another job.
