@@ -21,6 +21,7 @@ func main() {
 
 func run() error {
 	path := flag.String("page", "", "the page whose table gets each result as soon as it is known")
+	control := flag.Bool("control", false, "leave the guards in, and see their tests pass")
 	only := flag.String("only", "", "only guards of whom something holds this text; the page keeps what it says of the others")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -28,6 +29,12 @@ func run() error {
 	var list []verdict
 	for _, g := range guards {
 		if !g.matches(*only) {
+			continue
+		}
+		if *control {
+			if err := g.control(ctx); err != nil {
+				return err
+			}
 			continue
 		}
 		v, err := g.try(ctx)
