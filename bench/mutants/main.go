@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -27,14 +28,13 @@ func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var list []verdict
+	var failed error // of the control
 	for _, g := range guards {
 		if !g.matches(*only) {
 			continue
 		}
 		if *control {
-			if err := g.control(ctx); err != nil {
-				return err
-			}
+			failed = errors.Join(failed, g.control(ctx))
 			continue
 		}
 		v, err := g.try(ctx)
@@ -50,7 +50,7 @@ func run() error {
 			return err
 		}
 	}
-	return missed(list)
+	return errors.Join(failed, missed(list))
 }
 
 // record writes a verdict into the page, if there is one.

@@ -30,6 +30,7 @@ const (
 type verdict struct {
 	guard
 	outcome outcome
+	passed  bool // all of it, or what of it was not skipped
 	took    time.Duration
 	said    string // the end of what the test printed
 }
@@ -59,13 +60,14 @@ func (g guard) try(ctx context.Context) (verdict, error) {
 // without it says nothing.
 func (g guard) control(ctx context.Context) error {
 	v, err := g.run(ctx)
-	if err == nil && v.outcome != missing {
-		err = fmt.Errorf("%s %s, though its guard is there:\n%s", g.test, v.outcome, v.said)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		fmt.Printf("%-4s %-60s %-50s passes with it (%s)\n", g.promise, g.name, g.test, v.took.Round(time.Second))
+	if !v.passed {
+		return fmt.Errorf("%s %s, though its guard is there:\n%s", g.test, v.outcome, v.said)
 	}
-	return err
+	fmt.Printf("%-4s %-60s %-50s passes with it (%s)\n", g.promise, g.name, g.test, v.took.Round(time.Second))
+	return nil
 }
 
 // run runs the guard's test in an environment that has more in it than ours.
@@ -95,7 +97,9 @@ func (g guard) run(ctx context.Context, environment ...string) (verdict, error) 
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 		return verdict{}, err
 	}
-	return verdict{g, judge(said.String(), err == nil), time.Since(began), last(said.String(), 3000)}, nil
+	found := judge(said.String(), err == nil)
+	passed := err == nil && found != unbuilt && strings.Contains(said.String(), "--- PASS: "+g.test)
+	return verdict{g, found, passed, time.Since(began), last(said.String(), 3000)}, nil
 }
 
 // judge reads what go test printed.

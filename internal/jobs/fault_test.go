@@ -467,10 +467,7 @@ func testAServerInTroubleChargesNoAttempt(t *testing.T, engine jobstest.Engine) 
 	// So long that no lease ends meanwhile. What a claim took whose COMMIT was not
 	// answered is given back after three quarters of it, uncounted.
 	l.config.Lease = time.Duration(size(2, 5)) * time.Minute
-	// Not root, whom neither read_only nor max_connections stops.
-	l.db.MustExec("CREATE USER worker@'%'")
-	l.db.MustExec("GRANT ALL ON lab.* TO worker@'%'")
-	l.config.DSN = strings.Replace(l.dsn, "root@", "worker@", 1)
+	l.workAsNobody()
 	n := 900
 	l.enqueue(0, n, effect{Length: 10 * time.Millisecond})
 	startChild(t, l.config)
@@ -487,6 +484,14 @@ func testAServerInTroubleChargesNoAttempt(t *testing.T, engine jobstest.Engine) 
 			t.Fatalf("job %d was charged attempt %d", e.key, e.attempt)
 		}
 	}
+}
+
+// workAsNobody gives the workers an account of their own: neither read_only nor
+// max_connections stops root.
+func (l *lab) workAsNobody() {
+	l.db.MustExec("CREATE USER worker@'%'")
+	l.db.MustExec("GRANT ALL ON lab.* TO worker@'%'")
+	l.config.DSN = strings.Replace(l.dsn, "root@", "worker@", 1)
 }
 
 func (l *lab) readOnly(length time.Duration) {
