@@ -79,7 +79,7 @@ fuzz: ## fuzz what reads foreign bytes, FUZZTIME each
 	@set -euo pipefail; for p in $$(go list ./...); do \
 		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p; done; done
 
-mutants: bench-programs ## take out each guard of a promise and see its test fail, into docs/reliability.md (half an hour; ONLY=P5 tries some)
+mutants: bench-programs ## take out each guard of a promise and see its test fail, into docs/reliability.md (half an hour on a quiet machine; ONLY=P5 tries some)
 	bin/bench/mutants -page docs/reliability.md $(if $(ONLY),-only "$(ONLY)")
 
 structure: ## print the figures of the code's structure: sizes, complexity, arrows between files

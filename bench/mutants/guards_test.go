@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A guard whose text was changed, or whose test was renamed, is noticed at once
@@ -55,10 +56,35 @@ func TestTheJudgeTellsAnAssertionFromATimeLimit(t *testing.T) {
 	for want, said := range map[outcome]string{
 		missing: "=== RUN   TestX\n--- PASS: TestX (0.1s)\nok\n",
 		skipped: "=== RUN   TestX\n--- SKIP: TestX (0.1s)\nok\n",
-		unbuilt: "testing: warning: no tests to run\nok\n",
+		unbuilt: "=== RUN   TestX\n--- PASS: TestX (0.0s)\ntesting: warning: no tests to run\nok\n", // it has no such subtest
 	} {
 		if got := judge(said, true); got != want {
 			t.Errorf("%q is judged %q, want %q", said, got, want)
+		}
+	}
+}
+
+// A run of some guards keeps what is known of the others, and forgets guards
+// that are no more.
+func TestTheTableKeepsWhatIsKnown(t *testing.T) {
+	day := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	first := results{}
+	for _, g := range guards[1:] {
+		first.note(verdict{guard: g, outcome: held}, day)
+	}
+	first["| P1 | one that is no more, `x.go` | `TestX` "] = held.on("2026-01-02")
+	second := read(first.report())
+	second.note(verdict{guard: guards[1], outcome: missing}, day.AddDate(0, 0, 1))
+	text := second.report()
+	for want, n := range map[string]int{
+		guards[0].row() + "not yet run |  |":          1,
+		guards[1].row() + "**passes** | 2026-01-03 |": 1,
+		"fails | 2026-01-02 |":                        len(guards) - 2,
+		"no more":                                     0,
+		fmt.Sprintf("guards, %d held, 1 not yet run.\n", len(guards)-2): 1,
+	} {
+		if got := strings.Count(text, want); got != n {
+			t.Errorf("%q stands %d times, want %d:\n%s", want, got, n, text)
 		}
 	}
 }

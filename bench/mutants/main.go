@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -20,14 +21,20 @@ func main() {
 }
 
 func run() error {
-	path := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
-	only := flag.String("only", "", "only guards of whom something holds this text; no page is written then")
+	path := flag.String("page", "", "the page whose table gets each result as soon as it is known")
+	control := flag.Bool("control", false, "leave the guards in, and see their tests pass")
+	only := flag.String("only", "", "only guards of whom something holds this text; the page keeps what it says of the others")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var list []verdict
+	var failed error // of the control
 	for _, g := range guards {
 		if !g.matches(*only) {
+			continue
+		}
+		if *control {
+			failed = errors.Join(failed, g.control(ctx))
 			continue
 		}
 		v, err := g.try(ctx)
@@ -39,15 +46,25 @@ func run() error {
 			fmt.Println(v.said)
 		}
 		list = append(list, v)
-	}
-	text := report(list)
-	fmt.Println(text)
-	if *path != "" && *only == "" {
-		if err := page.Replace(*path, "mutants", text); err != nil {
+		if err := record(*path, v); err != nil {
 			return err
 		}
 	}
-	return missed(list)
+	return errors.Join(failed, missed(list))
+}
+
+// record writes a verdict into the page, if there is one.
+func record(path string, v verdict) error {
+	if path == "" {
+		return nil
+	}
+	section, err := page.Section(path, "mutants")
+	if err != nil {
+		return err
+	}
+	known := read(section)
+	known.note(v, time.Now())
+	return page.Replace(path, "mutants", known.report())
 }
 
 func (g guard) matches(text string) bool {

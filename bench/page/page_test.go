@@ -14,6 +14,9 @@ func TestReplaceKeepsTheRestOfThePage(t *testing.T) {
 	if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if section, err := page.Section(path, "one"); err != nil || section != "old\n" {
+		t.Errorf("the section is %q, %v", section, err)
+	}
 	if err := page.Replace(path, "one", "new\n\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // effects looks at what the jobs left behind: what is published, drawn, mapped,
 // added up, put aside and rung. Each line it returns is a violation.
 func (l *lab) effects(ctx context.Context) (facts, wrong []string) {
-	for _, look := range []func(context.Context) (string, []string, error){l.publications, l.pictures, l.sitemaps, l.sums, l.backups, l.ticks} {
+	for _, look := range []func(context.Context) (string, []string, error){l.publications, l.pictures, l.sitemaps, l.sums, l.backups, l.ticks, l.foreign} {
 		fact, faults, err := look(ctx)
 		if err != nil {
 			faults = append(faults, err.Error())
@@ -40,7 +40,7 @@ func (l *lab) unasked(kind string) (n int) {
 			n++
 		}
 	}
-	return n + l.load.halves
+	return n + l.load.halves[kind]
 }
 
 // pictures looks for the thumbnails of every picture whose job was acknowledged.

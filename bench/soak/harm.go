@@ -23,7 +23,11 @@ const (
 func (l *lab) harms() []func(context.Context) error {
 	list := []func(context.Context) error{
 		l.killWorker, l.killWorker, l.killServer, l.restartWorker, l.pauseWorker,
-		l.cutNetwork, l.slowNetwork, l.blackHole, l.resetNetwork, l.mailNetwork,
+		l.cutNetwork, l.slowNetwork, l.blackHole, l.swallowPackets, l.resetNetwork, l.mailNetwork,
+		l.readOnly, l.termWhileTheServerHangs, l.tableAway, l.hostsOut,
+	}
+	if l.dbClock != nil {
+		list = append(list, l.clockForward, l.clockBack)
 	}
 	if len(l.disks) == 2 {
 		list = append(list, l.fullDatabaseDisk, l.fullSiteDisk)
@@ -104,15 +108,15 @@ func (l *lab) resetNetwork(context.Context) error {
 }
 
 func (l *lab) mailNetwork(context.Context) error {
-	l.did("mail server cut off", 2*time.Second+breakers)
+	l.harmed(fault{name: "mail server cut off", kind: "mail.send"}, 2*time.Second+breakers)
 	return l.toxics.cut("mail", 2*time.Second)
 }
 
-// fullDatabaseDisk leaves the database without a free byte for two seconds. A
-// server that dies of it is started again, as its supervisor would.
+// fullDatabaseDisk leaves the database without a free byte for longer than a
+// lease. A server that dies of it is started again, as its supervisor would.
 func (l *lab) fullDatabaseDisk(ctx context.Context) error {
-	l.did("database's disk full", 10*time.Second+aftermath)
-	if err := fill(l.disks, "database", 2*time.Second); err != nil {
+	l.delayed("database's disk full", lease*5/2+10*time.Second+aftermath)
+	if err := fill(l.disks, "database", lease*5/2); err != nil {
 		return err
 	}
 	call, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -133,8 +137,8 @@ func (l *lab) fullSiteDisk(context.Context) error {
 	return fill(l.disks, "cms", 3*time.Second)
 }
 
-// fill leaves a disk without a free byte for a while.
-func fill(disks []string, name string, length time.Duration) (err error) {
+// fill takes every byte of a disk that is free or comes free, for a while.
+func fill(disks []string, name string, length time.Duration) error {
 	for _, disk := range disks {
 		if filepath.Base(disk) != name {
 			continue
@@ -144,13 +148,14 @@ func fill(disks []string, name string, length time.Duration) (err error) {
 		if err != nil {
 			return fmt.Errorf("filling the disk: %w", err)
 		}
-		for block := make([]byte, 1<<20); err == nil; {
-			_, err = f.Write(block) // until there is no space
+		block := make([]byte, 1<<20)
+		for end := time.Now().Add(length); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+			for n := len(block); n > 0; {
+				if _, err := f.Write(block[:n]); err != nil {
+					n /= 2 // until there is no space
+				}
+			}
 		}
-		if !errors.Is(err, syscall.ENOSPC) {
-			say("filling the disk: %v", err)
-		}
-		time.Sleep(length)
 		return errors.Join(f.Close(), os.Remove(ballast))
 	}
 	return nil

@@ -23,6 +23,7 @@ type asked struct {
 	due   time.Time
 	acked bool // the INSERT was answered; otherwise nobody knows whether it is there
 	want  ending
+	rare  bool // its queue is emptied by workers that are not always there
 }
 
 // seen is an effect that an observer outside of everything that fails saw.
@@ -45,6 +46,8 @@ type run struct {
 type fault struct {
 	name     string
 	at, till time.Time
+	kind     string // only jobs of it feel anything; "" is all
+	delays   bool   // work may come later, and nothing may be repeated
 }
 
 // history is what the judge reads.
@@ -140,7 +143,7 @@ func (c *trial) end() {
 		c.verdict.Wrong = append(c.verdict.Wrong, c.name()+" was completed, although its other side refused it")
 	case completed && c.observed[c.asked.kind] && !accepted && c.asked.want == done:
 		c.verdict.Lost = append(c.verdict.Lost, c.name()+" is completed, but its effect was never seen")
-	case c.failed[c.key] && c.asked.want == done && !(c.unsure[c.asked.kind] && c.explained(c.asked.due, c.lastEnd())):
+	case c.failed[c.key] && c.asked.want == done && !(c.unsure[c.asked.kind] && c.repeats(c.asked.due, c.lastEnd())):
 		c.verdict.Wrong = append(c.verdict.Wrong, c.name()+" failed for good without a reason")
 	}
 	if c.failed[c.key] {
@@ -208,7 +211,7 @@ func (c *trial) repeated(from, to time.Time) {
 
 // again counts a repetition that a fault explains, and notes any other.
 func (c *trial) again(from, to time.Time, what string, never bool) {
-	if !never && c.explained(from, to) {
+	if !never && c.repeats(from, to) {
 		c.verdict.Again++
 		return
 	}
@@ -226,19 +229,25 @@ func (c *trial) late() (wait time.Duration, started bool) {
 	case len(c.runs) > 0:
 		start = c.runs[0].started
 	}
-	if start.IsZero() || c.queueing[c.asked.kind] {
+	if start.IsZero() || c.queueing[c.asked.kind] || c.asked.rare {
 		return 0, false
 	}
 	wait = start.Sub(c.asked.due)
-	if wait > c.patience && !c.explained(c.asked.due, start) {
+	if wait > c.patience && !c.explained(c.asked.due, start, true) {
 		c.verdict.Late = append(c.verdict.Late, fmt.Sprintf("%s started %v after it fell due at %s", c.name(), wait.Round(time.Millisecond), c.asked.due.Format(clock)))
 	}
 	return wait, true
 }
 
-// explained says whether a fault was felt between two moments.
-func (h *history) explained(from, to time.Time) bool {
-	return slices.ContainsFunc(h.faults, func(f fault) bool { return !f.till.Before(from) && !f.at.After(to) })
+// repeats says whether a fault that may repeat a job was felt between two moments.
+func (c *trial) repeats(from, to time.Time) bool { return c.explained(from, to, false) }
+
+// explained says whether a fault was felt between two moments, with those that
+// only delay or without.
+func (c *trial) explained(from, to time.Time, delays bool) bool {
+	return slices.ContainsFunc(c.faults, func(f fault) bool {
+		return !f.till.Before(from) && !f.at.After(to) && (delays || !f.delays) && (f.kind == "" || f.kind == c.asked.kind)
+	})
 }
 
 // tally counts faults by name.

@@ -67,6 +67,14 @@ func TestTheJudgeFinds(t *testing.T) {
 			h.seen = append(h.seen, seen{key: 1, at: at(0.12), accepted: true})
 			h.faults = []fault{{name: "earlier", at: at(-20), till: at(-10)}}
 		}, func(v verdict) []string { return v.Doubled }, "had its effect twice"},
+		"an effect that came twice behind a fault that only delays": {func(h *history) {
+			h.seen = append(h.seen, seen{key: 1, at: at(3), accepted: true})
+			h.faults = []fault{{name: "server read-only", at: at(0.15), till: at(5), delays: true}}
+		}, func(v verdict) []string { return v.Doubled }, "had its effect twice"},
+		"an effect that came twice behind another kind's fault": {func(h *history) {
+			h.seen = append(h.seen, seen{key: 1, at: at(3), accepted: true})
+			h.faults = []fault{{name: "mail server cut off", at: at(0.15), till: at(5), kind: "mail.send"}}
+		}, func(v verdict) []string { return v.Doubled }, "had its effect twice"},
 		"a mail that came twice, fault or not": {func(h *history) {
 			h.asked[3] = asked{kind: "mail.send", due: at(0), acked: true, want: either}
 			h.seen = append(h.seen, seen{key: 3, at: at(0.2), accepted: true}, seen{key: 3, at: at(3), accepted: true})
@@ -109,6 +117,20 @@ func TestTheJudgeFinds(t *testing.T) {
 			h.runs[1].started, h.runs[1].ended = at(30), at(31)
 			h.faults = []fault{{name: "server killed", at: at(1), till: at(25)}}
 		}, func(v verdict) []string { return v.Late }, ""},
+		"a job that came late behind a fault that delays": {func(h *history) {
+			h.runs[1].started, h.runs[1].ended = at(30), at(31)
+			h.faults = []fault{{name: "server read-only", at: at(1), till: at(25), delays: true}}
+		}, func(v verdict) []string { return v.Late }, ""},
+		"a job that came late behind another kind's fault": {func(h *history) {
+			h.runs[1].started, h.runs[1].ended = at(30), at(31)
+			h.faults = []fault{{name: "mail server cut off", at: at(1), till: at(25), kind: "mail.send"}}
+		}, func(v verdict) []string { return v.Late }, "cmsjobs.probe 2 started 30s"},
+		"a job that waited for a line of a crontab": {func(h *history) {
+			a := h.asked[2]
+			a.rare = true
+			h.asked[2] = a
+			h.runs[1].started, h.runs[1].ended = at(30), at(31)
+		}, func(v verdict) []string { return v.Late }, ""},
 		"a job that failed for good": {func(h *history) { h.runs[1].outcome, h.failed[2] = "failed", true },
 			func(v verdict) []string { return v.Wrong }, "cmsjobs.probe 2 failed for good"},
 		"a refused mail that was completed": {func(h *history) { h.runs[2].outcome = "completed"; delete(h.failed, 3) },
@@ -128,5 +150,28 @@ func TestTheJudgeFinds(t *testing.T) {
 				t.Errorf("the judge says %+v, not %q", v, c.says)
 			}
 		})
+	}
+}
+
+// The history is written by the database's clock. What was written while that
+// was wrong is put right, also where another moment has the same name.
+func TestMomentsOfAWrongClockArePutRight(t *testing.T) {
+	jumps := []jump{{by: time.Minute, from: at(10), to: at(22)}, {by: -time.Minute, from: at(100), to: at(112)}}
+	var runs []run
+	var want []time.Time
+	for second := 0.5; second < 180; second++ {
+		moment := at(second)
+		for _, j := range jumps {
+			if !at(second).Before(j.from) && at(second).Before(j.to) {
+				moment = moment.Add(j.by)
+			}
+		}
+		runs, want = append(runs, run{started: moment.Add(-time.Second), ended: moment}), append(want, at(second))
+	}
+	trueTimes(runs, jumps)
+	for i, r := range runs {
+		if !r.ended.Equal(want[i]) || r.ended.Sub(r.started) != time.Second {
+			t.Errorf("a run that ended at %s is said to have ended at %s", want[i].Format(clock), r.ended.Format(clock))
+		}
 	}
 }

@@ -35,9 +35,14 @@ type lab struct {
 	load           *load
 	keep           bool
 	begun          time.Time
+	dbClock        *jobstest.MovableClock // nil where libfaketime is not installed
 
 	mu     sync.Mutex
 	faults []fault
+	jumps  []jump
+	stops  []time.Duration // from TERM to the exit while the server hung
+	opened int             // circuit breakers
+	brief  map[string]int  // short-lived workers, by how they ended
 
 	balanced, unbalanced int
 	samples              []sample
@@ -47,7 +52,7 @@ type lab struct {
 // newLab builds and starts everything. The lab is returned with an error, too,
 // so that what was started can be ended.
 func newLab(ctx context.Context, keep bool) (*lab, error) {
-	l := &lab{keep: keep}
+	l := &lab{keep: keep, brief: map[string]int{}}
 	for _, step := range []func(context.Context) error{l.folders, l.build, l.startServers, l.makeSite, l.configure, l.startTeam} {
 		if err := step(ctx); err != nil {
 			return l, err
@@ -107,6 +112,10 @@ func (l *lab) startServers(ctx context.Context) (err error) {
 	if err := os.Unsetenv("TMPDIR"); err != nil {
 		return err
 	}
+	if l.dbClock, err = jobstest.NewMovableClock(l.server, l.server.Dir); err != nil {
+		say("the database's clock does not jump: %v", err)
+		l.dbClock = nil
+	}
 	if err := l.server.Start(); err != nil {
 		return err
 	}
@@ -114,11 +123,15 @@ func (l *lab) startServers(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = admin.ExecContext(ctx, "CREATE DATABASE cms CHARACTER SET utf8mb4")
+	// The program's account is not root, whom read_only does not stop.
+	for _, statement := range []string{"CREATE DATABASE cms CHARACTER SET utf8mb4", "CREATE USER cms@'%'", "GRANT ALL ON cms.* TO cms@'%'"} {
+		_, failed := admin.ExecContext(ctx, statement)
+		err = errors.Join(err, failed)
+	}
 	if err := errors.Join(err, admin.Close()); err != nil {
 		return err
 	}
-	if l.db, err = sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: l.dsn(l.server.Port)}); err != nil {
+	if l.db, err = sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: fmt.Sprintf("mysql://root@127.0.0.1:%d/cms", l.server.Port)}); err != nil {
 		return err
 	}
 	if l.mails, err = newMailSink(); err != nil {
@@ -131,7 +144,7 @@ func (l *lab) startServers(ctx context.Context) (err error) {
 	return err
 }
 
-func (l *lab) dsn(port int) string { return fmt.Sprintf("mysql://root@127.0.0.1:%d/cms", port) }
+func (l *lab) dsn(port int) string { return fmt.Sprintf("mysql://cms@127.0.0.1:%d/cms", port) }
 
 // makeSite fills the database and the folder as the demo does.
 func (l *lab) makeSite(ctx context.Context) error {
@@ -140,6 +153,16 @@ func (l *lab) makeSite(ctx context.Context) error {
 	}
 	for key, value := range map[string]string{"indexnow_enabled": "1", "indexnow_api_key": "0123456789abcdef0123456789abcdef"} {
 		if _, err := l.db.ExecContext(ctx, "INSERT INTO settings (`key`, value) VALUES (?, ?)", key, value); err != nil {
+			return err
+		}
+	}
+	// What a plugin left in the queue stands in front of everything, and another's
+	// trigger refuses some publications.
+	for _, statement := range []string{
+		fmt.Sprintf("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) SELECT 'default', '%s', 0, NULL, UNIX_TIMESTAMP() - 3600, UNIX_TIMESTAMP() - 3600 FROM seq_1_to_%d", foreignPayload, foreignRows),
+		"CREATE TRIGGER refuse BEFORE UPDATE ON posts FOR EACH ROW IF NEW.name LIKE 'refused %' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'a plugin refuses it'; END IF",
+	} {
+		if _, err := l.db.ExecContext(ctx, statement); err != nil {
 			return err
 		}
 	}
@@ -157,7 +180,7 @@ func (l *lab) configure(context.Context) error {
 		fmt.Fprintf(&kinds, "  %s: {max_attempts: 30, backoff: [1s, 1s, 2s, 5s]}\n", kind)
 	}
 	text := fmt.Sprintf(`cms: {dir: %q, url: "https://demo.example"}
-queue: {lease: %s, poll_first: 50ms, poll: 500ms, grace: 5s, heartbeat_stale: 30s, export_dir: %q, internal_rows: [cmsjobs.probe, webhook.deliver]}
+queue: {lease: %s, poll_first: 50ms, poll: 500ms, grace: %s, heartbeat_stale: 30s, export_dir: %q, internal_rows: [cmsjobs.probe, webhook.deliver]}
 kinds:
 %sschedule:
   entries:
@@ -168,10 +191,10 @@ webhook: {timeout: %s, allow_private: [127.0.0.0/8], allow_http: true}
 indexnow: {endpoints: ["%s/indexnow"], write_key: true}
 notify: {mail: false}
 media: {sizes: ["thumb:150x150", "medium:300x300", "large:800x800:fit"]}
-backup: {keep: 3, free_space: 64MiB, alert_after: 0s}
+backup: {keep: 3, free_space: 64MiB, alert_after: 0s, min_interval: 0s}
 publish: {watch: true, every: 5s}
 log: {level: warn, format: text}
-`, l.site, lease, filepath.Join(l.dir, "export"), kinds.String(), l.toxics.ports["mail"], 3*lease, l.hooks.url(1))
+`, l.site, lease, grace, filepath.Join(l.dir, "export"), kinds.String(), l.toxics.ports["mail"], 3*lease, l.hooks.url(1))
 	return os.WriteFile(l.configFile(), []byte(text), 0o600)
 }
 
@@ -189,11 +212,19 @@ func (l *lab) cmsjobs(ctx context.Context, words ...string) (string, error) {
 }
 
 // did notes harm that may be felt from now until so much later.
-func (l *lab) did(name string, felt time.Duration) {
-	now := time.Now()
+func (l *lab) did(name string, felt time.Duration) { l.harmed(fault{name: name}, felt) }
+
+// delayed notes harm that may keep work waiting, and may repeat none.
+func (l *lab) delayed(name string, felt time.Duration) {
+	l.harmed(fault{name: name, delays: true}, felt)
+}
+
+func (l *lab) harmed(f fault, felt time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.faults = append(l.faults, fault{name: name, at: now, till: now.Add(felt)})
+	f.at = time.Now()
+	f.till = f.at.Add(felt)
+	l.faults = append(l.faults, f)
 }
 
 // close ends everything, and removes the folder unless it shows why a run was bad.

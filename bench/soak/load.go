@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,7 +20,8 @@ type order struct {
 	asked
 	key     int
 	payload map[string]any
-	tries   int // maxTries of the row; 0 leaves it to the kind
+	tries   int    // maxTries of the row; 0 leaves it to the kind
+	queue   string // "" is default
 }
 
 // part is a kind's share of the load.
@@ -55,15 +57,16 @@ type load struct {
 
 	mu     sync.Mutex
 	asked  map[int]asked
+	keys   int // given so far
 	acked  int
 	debt   []float64 // what each part of the mix still owes
 	views  int       // lines of access logs that were imported
 	logs   int
-	halves int // orders whose preparation failed half way
+	halves map[string]int // orders whose preparation failed half way, by kind
 }
 
 func newLoad(l *lab) *load {
-	return &load{lab: l, asked: map[int]asked{}, debt: make([]float64, len(mix))}
+	return &load{lab: l, asked: map[int]asked{}, debt: make([]float64, len(mix)), halves: map[string]int{}}
 }
 
 // tick asks for what a tenth of a second brings.
@@ -71,15 +74,27 @@ func (a *load) tick(ctx context.Context) error {
 	var batch []order
 	for i, p := range mix {
 		for a.debt[i] += p.second / 10; a.debt[i] >= 1; a.debt[i]-- {
-			o := order{key: len(a.asked) + len(batch), asked: asked{kind: p.kind}}
-			if err := p.make(a.lab, &o); err != nil {
-				a.halves++ // its disk is full, or its database away
-				continue
+			if o, made := a.order(p.kind, p.make); made {
+				batch = append(batch, o)
 			}
-			batch = append(batch, o)
 		}
 	}
 	return a.ask(ctx, batch)
+}
+
+// order prepares one job; false where its disk is full, or its database away.
+func (a *load) order(kind string, prepare func(*lab, *order) error) (order, bool) {
+	a.mu.Lock()
+	o := order{key: a.keys, asked: asked{kind: kind}}
+	a.keys++
+	a.mu.Unlock()
+	err := prepare(a.lab, &o)
+	if err != nil {
+		a.mu.Lock()
+		a.halves[kind]++
+		a.mu.Unlock()
+	}
+	return o, err == nil
 }
 
 // ask inserts a batch. When that fails nobody knows whether it is there.
@@ -87,7 +102,7 @@ func (a *load) ask(ctx context.Context, batch []order) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	rows, args := make([]string, len(batch)), make([]any, 0, 2*len(batch))
+	rows, args := make([]string, len(batch)), make([]any, 0, 3*len(batch))
 	now := time.Now()
 	for i, o := range batch {
 		wait := 0
@@ -105,7 +120,7 @@ func (a *load) ask(ctx context.Context, batch []order) error {
 		if err != nil {
 			return err
 		}
-		rows[i], args = "('default', ?, 0, NULL, UNIX_TIMESTAMP() + ?, UNIX_TIMESTAMP())", append(args, string(text), wait)
+		rows[i], args = "(?, ?, 0, NULL, UNIX_TIMESTAMP() + ?, UNIX_TIMESTAMP())", append(args, cmp.Or(o.queue, "default"), string(text), wait)
 		batch[i].due = now.Add(time.Duration(wait) * time.Second)
 	}
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second) // the end of the run cuts nothing off
@@ -140,6 +155,9 @@ func fixed(payload map[string]any) func(*lab, *order) error {
 
 func probe(_ *lab, o *order) error {
 	o.payload = map[string]any{"sleep": (time.Duration(rand.IntN(20)) * time.Millisecond).String()}
+	if o.key%20 == 0 {
+		o.queue, o.rare = rareQueue, true
+	}
 	switch rand.IntN(300) {
 	case 0:
 		o.payload["sleep"] = (2 * lease).String() // longer than its lease
@@ -191,6 +209,9 @@ func publication(l *lab, o *order) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	name := fmt.Sprintf("soak %d", o.key)
+	if rand.IntN(20) == 0 {
+		name, o.want, o.tries = fmt.Sprintf("refused %d", o.key), buried, 2 // see makeSite
+	}
 	result, err := l.db.ExecContext(ctx, "INSERT INTO posts (name, content, status, author_id, author_type, created_at, updated_at) VALUES (?, 'x', 'draft', 1, ?, UTC_TIMESTAMP(), UTC_TIMESTAMP())",
 		name, `Botble\ACL\Models\User`)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/emersion/go-smtp"
@@ -52,7 +53,11 @@ type hookSink struct {
 	observer
 	server *http.Server
 	port   int
+	down   atomic.Bool // hosts below hostsDown say nothing but 503
 }
+
+// hostsDown is the first host that stays up.
+const hostsDown = 20
 
 func newHookSink() (*hookSink, error) {
 	listener, err := net.Listen("tcp", "0.0.0.0:0") //nolint:gosec,noctx // 127.0.0.0/8 and no name for it
@@ -76,6 +81,10 @@ func (s *hookSink) close() error {
 
 func (s *hookSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := time.Now()
+	if local, is := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); is && s.down.Load() && local.IP.To4()[3] < hostsDown {
+		http.Error(w, "out of order", http.StatusServiceUnavailable)
+		return
+	}
 	var message struct{ Data struct{ Wait, Fail int } }
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if err != nil {

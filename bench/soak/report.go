@@ -31,6 +31,9 @@ func (l *lab) report(ctx context.Context, h history) (text string, good bool) {
 	row("from falling due to the start", "median %v, 99 %% %v, longest %v", v.Median, v.Most, v.Longest)
 	row("failed for good", "%d, all of them where the other side refuses or keeps silent", v.Buried)
 	row("looks at the accounts", "%d, of which %d did not balance", l.balanced+l.unbalanced, l.unbalanced)
+	row("TERM while the server hung", "%s", l.stopped())
+	row("circuit breakers opened", "%d", l.opened)
+	row("short-lived workers", "%s", l.briefly())
 	row("what is there", "%s", strings.Join(facts, "; "))
 	row("memory of the process that lived through it", "%s", flat)
 	all := slices.Concat(v.Lost, v.Doubled, v.Late, v.Wrong, wrong, l.notes, growing)
@@ -41,6 +44,14 @@ func (l *lab) report(ctx context.Context, h history) (text string, good bool) {
 		}
 	}
 	return b.String(), len(all) == 0 && v.good()
+}
+
+// stopped says how long processes took to end while the server hung.
+func (l *lab) stopped() string {
+	if len(l.stops) == 0 {
+		return "never"
+	}
+	return fmt.Sprintf("%d times; the process ended %v later at most, its grace period is %v", len(l.stops), slices.Max(l.stops).Round(time.Millisecond), grace)
 }
 
 // kinds counts what was asked for by kind.

@@ -23,6 +23,7 @@ func (l *lab) run(ctx context.Context, length, every time.Duration) error {
 	group.Go(func() error { return l.steadily(ctx, 100*time.Millisecond, l.load.tick) })
 	group.Go(func() error { return l.steadily(ctx, time.Minute, l.load.visits) })
 	group.Go(func() error { return l.steadily(ctx, 15*time.Second, l.look) })
+	group.Go(func() error { return l.steadily(ctx, 4*time.Second, l.shortLived) })
 	if every > 0 {
 		group.Go(func() error { return l.keepHarming(ctx, every) })
 	}
@@ -112,13 +113,14 @@ func (l *lab) finish(ctx context.Context) error {
 	say("no more jobs; waiting for the last")
 	last := []order{}
 	for _, kind := range []string{"sitemap.generate", "analytics.process", "backup.generate"} { // so that effects finds everything
-		last = append(last, order{key: len(l.load.asked) + len(last), asked: asked{kind: kind}, payload: map[string]any{"force": true}})
+		o, _ := l.load.order(kind, fixed(map[string]any{"force": true}))
+		last = append(last, o)
 	}
 	if err := l.load.ask(ctx, last); err != nil {
 		return err
 	}
 	for deadline := time.Now().Add(15 * time.Minute); time.Now().Before(deadline); {
-		if err := l.watch(ctx); err != nil {
+		if err := errors.Join(l.watch(ctx), l.shortLived(ctx)); err != nil {
 			return err
 		}
 		var left int
@@ -159,6 +161,7 @@ func (l *lab) history(ctx context.Context) (history, error) {
 	}
 	var err error
 	h.runs, err = runsOf(ctx, l.db)
+	trueTimes(h.runs, l.jumps)
 	return h, err
 }
 

@@ -1,8 +1,13 @@
 package jobs_test
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"os"
+	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -75,22 +80,64 @@ func (l *lab) crashAtEachStep(on int) {
 	}
 }
 
+// pausedWithAnEndOnItsWay lets a worker finish a job and pauses it before it can
+// write that. When it wakes, the job runs elsewhere: the end is not its to write.
+func (l *lab) pausedWithAnEndOnItsWay(key int) {
+	l.t.Helper()
+	c := l.config
+	c.CrashAt, c.CrashOn, c.CrashBy = "before settling", 1, syscall.SIGSTOP
+	l.enqueue(key, 1, effect{Length: 2 * l.config.Lease})
+	sleeper := startChild(l.t, c)
+	waitFor(l.t, "the worker's pause", sleeper.paused)
+	l.fault(sleeper.cmd.Process.Pid, 2*l.config.Lease)
+	other := startChild(l.t, l.config)
+	waitFor(l.t, "the start elsewhere", func() bool { return l.startsOf(other.cmd.Process.Pid) == 1 })
+	sleeper.signal(syscall.SIGCONT)
+	waitFor(l.t, "the end elsewhere", func() bool {
+		l.sink.mu.Lock()
+		defer l.sink.mu.Unlock()
+		return l.sink.ends[key] == 2
+	})
+	l.empty()
+	var completed []int
+	if err := l.db.Select(&completed, "SELECT attempt FROM cmsjobs_runs WHERE outcome = 'completed'"); err != nil {
+		l.t.Fatal(err)
+	}
+	if !slices.Equal(completed, []int{2}) {
+		l.t.Errorf("the job was completed by its attempts %v, want only the second", completed)
+	}
+	sleeper.kill()
+	other.kill()
+}
+
+// paused says whether SIGSTOP has stopped the process.
+func (p *process) paused() bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	_, state, found := strings.Cut(string(stat), ") ")
+	return err == nil && found && state[0] == 'T'
+}
+
 // fragile is a store whose worker dies at one of the points, the so-manieth time
 // that it comes by.
 type fragile struct {
 	*sqlstore.Store
 	at string
 	on int
+	by syscall.Signal // SIGKILL where it is 0
 }
 
 func (f *fragile) pass(point string) {
 	if f == nil || point != f.at {
 		return
 	}
-	if f.on--; f.on <= 0 {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {} // it is on its way
+	if f.on--; f.on > 0 {
+		return
 	}
+	f.at = "" // once
+	woken := make(chan os.Signal, 1)
+	signal.Notify(woken, syscall.SIGCONT)
+	_ = syscall.Kill(os.Getpid(), cmp.Or(f.by, syscall.SIGKILL))
+	<-woken // the other signal is on its way
 }
 
 func (f *fragile) Claim(ctx context.Context, r jobs.ClaimRequest) ([]jobs.Claimed, error) {

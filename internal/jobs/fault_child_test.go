@@ -37,6 +37,7 @@ type childConfig struct {
 	Space        string   // the network namespace that it lives in; "" is ours
 	CrashAt      string   // one of crashPoints, at which it dies
 	CrashOn      int      // the so-manieth time that it comes by
+	CrashBy      syscall.Signal
 }
 
 const childEnv = "CMSJOBS_TEST_CHILD"
@@ -82,7 +83,7 @@ func childMain(raw string) error {
 	if err != nil {
 		return err
 	}
-	breaks = &fragile{Store: store, at: c.CrashAt, on: c.CrashOn}
+	breaks = &fragile{Store: store, at: c.CrashAt, on: c.CrashOn, by: c.CrashBy}
 	host, _ := os.Hostname()
 	w, err := jobs.NewWorker(jobs.Config{Source: breaks, Roster: breaks, Registry: registry, Logger: log, Now: time.Now,
 		Info:   jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), uuid.NewString()[:8]), Host: host, PID: os.Getpid()},

@@ -103,15 +103,28 @@ func TestAFullDiskChargesAndRepeatsNothing(t *testing.T) {
 		server := jobstest.OwnMariaDB(t, "--innodb-log-file-size=8M", "--innodb-buffer-pool-size=64M",
 			"--innodb-flush-log-at-trx-commit=1")
 		t.Setenv("TMPDIR", "")
-		newLabOn(t, server).fillDisk(d)
+		newLabOn(t, server).outlasts(d.full)
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		d := newDisk(t, "24m")
-		newLabAt(t, "sqlite:"+filepath.Join(d.dir, "cms.sqlite")).fillDisk(d)
+		newLabAt(t, "sqlite:"+filepath.Join(d.dir, "cms.sqlite")).outlasts(d.full)
 	})
 }
 
-func (l *lab) fillDisk(d *disk) {
+// The server is read-only for longer than a lease, so that no lease can be
+// renewed: those whose ends could not be written write them before anybody
+// takes their jobs.
+func TestAReadOnlyServerChargesAndRepeatsNothing(t *testing.T) {
+	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
+		l := newLab(t, engine)
+		l.workAsNobody()
+		l.outlasts(l.readOnly)
+	})
+}
+
+// outlasts lets workers go through trouble of the database that lasts for two
+// and a half leases, while jobs come in.
+func (l *lab) outlasts(trouble func(time.Duration)) {
 	l.t.Helper()
 	l.config.Lease = time.Duration(size(4, 10)) * time.Second
 	stop, enqueued := make(chan struct{}), make(chan int, 1)
@@ -123,7 +136,7 @@ func (l *lab) fillDisk(d *disk) {
 	}
 	for range size(1, 2) {
 		l.sink.await(l.t, n+50, time.Minute)
-		d.full(l.config.Lease * 5 / 2)
+		trouble(l.config.Lease * 5 / 2)
 		l.sink.mu.Lock()
 		n = len(l.sink.ends)
 		l.sink.mu.Unlock()

@@ -55,6 +55,19 @@ func runOf(ctx context.Context) *Run {
 	return NewRun(func() time.Time { return time.Time{} }) // outside a run nobody listens
 }
 
+// lastWord is less than a handler has to return in (returnTime).
+const lastWord = 200 * time.Millisecond
+
+// Outlasting returns a context that ends a moment after ctx: for writing down
+// what a handler has done when it is told to stop. The moment is short enough
+// for the handler to return before its worker leaves it behind, whatever the
+// database does.
+func Outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() { time.AfterFunc(lastWord, cancel) })
+	return longer, func() { forget(); cancel() }
+}
+
 // Report says how far the running job is; people see it live. total is 0 when
 // unknown. It is cheap: call it as often as you like.
 func Report(ctx context.Context, done, total int64, note string) {

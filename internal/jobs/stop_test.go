@@ -62,6 +62,54 @@ func stopWhileRunning(t *testing.T, stubborn time.Duration, handler func(context
 	return <-ended, db
 }
 
+// A worker that is told to stop begins nothing more, however long the grace in
+// which what it runs goes on.
+func TestAWorkerThatIsToldToStopBeginsNothing(t *testing.T) {
+	db := jobstest.Migrated(t, jobstest.SQLite)
+	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+		t.Fatal(err)
+	}
+	registry, kind := jobs.NewRegistry(), jobs.Kind[int]{Name: "test.stop"}
+	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	second := make(chan struct{})
+	jobs.Handle(registry, kind, func(ctx context.Context, _ jobs.Job, n int) error {
+		if n == 2 {
+			close(second)
+			return nil
+		}
+		stop()
+		if _, err := store.Enqueue(ctx, kind.Of(2)); err != nil {
+			return err
+		}
+		select { // long enough for a worker that would go on
+		case <-second:
+			t.Error("a job began after the worker was told to stop")
+		case <-time.After(time.Second):
+		}
+		return nil
+	})
+	if _, err := store.Enqueue(ctx, kind.Of(1)); err != nil {
+		t.Fatal(err)
+	}
+	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, Slots: 2, Grace: time.Minute, Lease: time.Hour,
+		PollMin: 10 * time.Millisecond, PollMax: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	var left int
+	if err := db.Get(&left, "SELECT COUNT(*) FROM jobs WHERE attempts = 0 AND reserved_at IS NULL"); err != nil || left != 1 {
+		t.Errorf("%d jobs wait, %v; want the second", left, err)
+	}
+}
+
 // After the grace a handler is told to stop. What it still does then lies
 // before the job is given back, so another worker cannot be at it beside.
 func TestAJobIsGivenBackAfterItsHandlerHasReturned(t *testing.T) {

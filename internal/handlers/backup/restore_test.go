@@ -87,26 +87,39 @@ func TestARestoreFromABadArchiveChangesNothing(t *testing.T) {
 }
 
 func testARestoreFromABadArchiveChangesNothing(t *testing.T, engine jobstest.Engine) {
-	s := newSite(t, engine)
-	h := s.handler(t)
-	_, b := s.backup(t, h)
-	name := filepath.Join(s.dest, b.Archive)
-	whole, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, whole[:len(whole)*9/10], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.MustExec("DELETE FROM posts WHERE id > 10")
-	q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
-	q.Confirm = h.Token(q)
-	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnproven) {
-		t.Errorf("%v", err)
-	}
-	var n int
-	if err := s.Get(&n, "SELECT COUNT(*) FROM posts"); err != nil || n != 10 {
-		t.Errorf("%d rows, %v", n, err)
+	for name, damage := range map[string]func(*testing.T, *site, *Stored){
+		"torn": func(t *testing.T, s *site, b *Stored) {
+			if err := os.Truncate(filepath.Join(s.dest, b.Archive), b.Size*9/10); err != nil {
+				t.Fatal(err)
+			}
+		},
+		// Its hash is right: only its manifest tells.
+		"not as it was packed": func(t *testing.T, s *site, b *Stored) {
+			rewrite(t, s, b, func(name string, data []byte) []byte {
+				if strings.Contains(name, "posts") {
+					return bytes.Replace(data, []byte("title; \\'7\\'"), []byte("title; \\'8\\'"), 1)
+				}
+				return data
+			})
+			s.c.DB.MustExec("DELETE FROM cmsjobs_backups")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, engine)
+			h := s.handler(t)
+			_, b := s.backup(t, h)
+			damage(t, s, &b)
+			s.MustExec("DELETE FROM posts WHERE id > 10")
+			q := RestoreRequest{Backup: b, Database: true, SkipSafety: true, TrustUnknown: true}
+			q.Confirm = h.Token(q)
+			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnproven) {
+				t.Errorf("%v", err)
+			}
+			var n int
+			if err := s.Get(&n, "SELECT COUNT(*) FROM posts"); err != nil || n != 10 {
+				t.Errorf("%d rows, %v", n, err)
+			}
+		})
 	}
 }
 

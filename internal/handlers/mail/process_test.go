@@ -52,6 +52,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// mostAttempts ends a job that never settles, as a queue does.
+const mostAttempts = 200
+
 // work is a plain queue: it runs each open row until it is done or buried.
 func work(text string) error {
 	var o workerOrder
@@ -87,10 +90,13 @@ func work(text string) error {
 						panic(err)
 					}
 					err := h.send(context.Background(), jobs.Job{UUID: fmt.Sprintf("job-%d", row.ID), Attempt: attempt, Data: json.RawMessage(data)}, p)
-					if err == nil || jobs.IsPermanent(err) {
+					if err == nil || jobs.IsPermanent(err) || attempt >= mostAttempts {
 						state := "done"
-						if err != nil {
+						switch {
+						case jobs.IsPermanent(err):
 							state = "failed"
+						case err != nil:
+							state = "endless"
 						}
 						db.MustExec(db.Rebind("UPDATE todo SET state = ? WHERE id = ?"), state, row.ID)
 						break
@@ -234,6 +240,9 @@ func TestKilledWorkers(t *testing.T) {
 			}
 			if kills < 5 {
 				t.Fatalf("only %d kills", kills)
+			}
+			if n := f.count("endless"); n > 0 {
+				t.Errorf("%d jobs were never settled", n)
 			}
 			failed := f.count("failed")
 			t.Logf("%d mails, %d kills: %d arrived, %d twice, %d jobs failed visibly", mails, kills, len(count), duplicates, failed)

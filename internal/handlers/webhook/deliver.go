@@ -90,7 +90,7 @@ func (h *Handler) deliver(ctx context.Context, job jobs.Job, p DeliverPayload) e
 	}
 	h.send(ctx, c)
 	h.recordUse(ctx, dependency, c)
-	if err := h.log(context.WithoutCancel(ctx), c); err != nil {
+	if err := h.log(ctx, c); err != nil {
 		h.c.Logger.WarnContext(ctx, "a webhook delivery could not be logged", "event", "webhook.log_failed",
 			"uuid", job.UUID, "error", err)
 	}
@@ -218,7 +218,9 @@ func (h *Handler) verdict(ctx context.Context, p DeliverPayload, c *call) error 
 	case c.status >= 200 && c.status <= 299:
 		return nil
 	case c.status == http.StatusGone && p.Subscription != 0:
-		return h.Disable(context.WithoutCancel(ctx), p.Subscription, "the receiver answered 410 Gone")
+		ctx, cancel := jobs.Outlasting(ctx)
+		defer cancel()
+		return h.Disable(ctx, p.Subscription, "the receiver answered 410 Gone")
 	case c.status == http.StatusGone:
 		return jobs.Permanent(fmt.Errorf("delivering to %s: it answered 410 Gone", shown(c.url)))
 	}

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
@@ -467,4 +469,43 @@ func TestSixAttemptsOverNineHours(t *testing.T) {
 	if want := []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour}; !slices.Equal(waits, want) {
 		t.Errorf("it is tried again after %v, want %v", waits, want)
 	}
+}
+
+// A delivery that is told to stop returns, also when the database does not let
+// it write down what it did: the worker waits for its handlers for a moment only.
+func TestADeliveryReturnsWhenItIsToldToStop(t *testing.T) {
+	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
+		var db *sqlx.DB
+		o := newOffice(t, engine, func(c *webhook.Config) { db = c.DB })
+		held, err := db.Connx(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Close()
+		if _, err := held.ExecContext(t.Context(), "LOCK TABLES cmsjobs_webhook_deliveries WRITE"); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _, _ = held.ExecContext(context.Background(), "UNLOCK TABLES") }() // it ends with its session
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		r := newReceiver(t)
+		r.say(func(w http.ResponseWriter, req *http.Request) { stop(); <-req.Context().Done() })
+		given, err := o.book.Give(ctx, o.registry, webhook.Deliver.Of(webhook.DeliverPayload{URL: r.URL, Event: "a.b"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry, _ := o.registry.Lookup(webhook.Deliver.Name)
+		returned := make(chan error, 1)
+		go func() {
+			returned <- entry.Run(ctx, jobs.Job{UUID: "u", Kind: given[0].Kind, Data: given[0].Data, Attempt: 1, MaxAttempts: 6, EnqueuedAt: time.Now()})
+		}()
+		select {
+		case err := <-returned:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("it ended with %v", err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Error("it does not return")
+		}
+	})
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // HTTP watches the hosts that requests go to: for parts of the service whose
@@ -52,7 +54,9 @@ func (h *HTTP) record(ctx context.Context, name string, answer *http.Response, e
 			err = fmt.Errorf("it answers %s", answer.Status)
 		}
 	}
-	if err := h.Breakers.Record(context.WithoutCancel(ctx), name, err); err != nil {
+	ctx, cancel := jobs.Outlasting(ctx)
+	defer cancel()
+	if err := h.Breakers.Record(ctx, name, err); err != nil {
 		h.Logger.WarnContext(ctx, "the circuit breaker could not be told", "event", "circuit.record_failed",
 			"dependency", name, "error", err)
 	}

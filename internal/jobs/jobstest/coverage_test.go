@@ -25,7 +25,7 @@ var onOneServer = map[string]string{
 	"cmd/cmsjobs/service_stop_test.go stopInTrouble":                                          "the server is only paused or killed",
 	"cmd/cmsjobs/service_database_away_test.go TestTheAnswersWhileTheDatabaseIsAway":          "a server that is gone refuses connections, which is the same for both",
 	"internal/handlers/mail/queue_bench_test.go queueTime":                                    "a benchmark: its figures are of one server",
-	"internal/jobs/clock_jump_test.go newBentMariaDB":                                         "libfaketime bends Debian's MariaDB; the tests' MySQL has a C library of its own",
+	"internal/jobs/clock_jump_test.go TestAJumpOfTheDatabasesClockRepeatsNothing":             "libfaketime bends Debian's MariaDB; the tests' MySQL has a C library of its own",
 	"internal/jobs/full_disk_test.go TestAFullDiskChargesAndRepeatsNothing":                   "on a full disk a COMMIT of MySQL with a binary log waits for space instead of failing",
 	"internal/jobs/sql_errors_test.go dialect":                                                "says that both speak MySQL's SQL",
 	"compose_test.go database":                                                                "docker-compose.yml names one image",

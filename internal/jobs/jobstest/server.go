@@ -21,6 +21,7 @@ import (
 type Server struct {
 	Port int
 	Dir  string
+	Env  []string // beside ours, as NAME=value
 
 	args  []string
 	host  string // its address; loopback's when empty
@@ -101,6 +102,7 @@ func (s *Server) Start() error {
 	s.cmd = exec.Command("/bin/sh", append([]string{"-c", supervise, "sh", s.Dir}, s.args...)...)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.owner, Setpgid: true}
 	s.cmd.Dir = s.Dir
+	s.cmd.Env = append(os.Environ(), s.Env...)
 	pipe, err := s.cmd.StdinPipe()
 	if err != nil {
 		return err
