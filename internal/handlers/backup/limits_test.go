@@ -93,6 +93,20 @@ func TestARetryIsNotTooSoon(t *testing.T) {
 	}
 }
 
+// A backup that a host with a fast clock made keeps none of the others waiting.
+func TestABackupFromTheFutureIsNotTooSoon(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	h := s.handler(t)
+	s.clock.now = s.clock.now.Add(48 * time.Hour)
+	if _, err := s.daily(t, h, Request{Files: true, By: "a fast clock", Source: SourceJob}); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.now = s.clock.now.Add(-47 * time.Hour)
+	if err := h.source(t.Context(), &Request{By: "another"}); err != nil {
+		t.Error(err)
+	}
+}
+
 // One that failed and left no archive takes no time from the next.
 func TestAFailureIsNotTooSoon(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
