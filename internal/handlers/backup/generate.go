@@ -108,6 +108,9 @@ func (h *Handler) source(ctx context.Context, r *Request) error {
 // tooSoon refuses a backup within the minimum interval after the last one that
 // was not scheduled, except those of one job.
 func (h *Handler) tooSoon(ctx context.Context, except string) error {
+	if h.c.Options.MinInterval <= 0 { // not even behind a host whose clock is fast
+		return nil
+	}
 	var newest sql.NullInt64
 	err := h.c.DB.GetContext(ctx, &newest, h.c.DB.Rebind(`SELECT MAX(started_at) FROM cmsjobs_backups b WHERE source = ? AND asked_by <> ?
 		AND (status <> 'failed' OR EXISTS (SELECT 1 FROM cmsjobs_backup_proofs p WHERE p.backup_id = b.id))`), SourceJob, except)
