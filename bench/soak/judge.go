@@ -143,7 +143,7 @@ func (c *trial) end() {
 		c.verdict.Wrong = append(c.verdict.Wrong, c.name()+" was completed, although its other side refused it")
 	case completed && c.observed[c.asked.kind] && !accepted && c.asked.want == done:
 		c.verdict.Lost = append(c.verdict.Lost, c.name()+" is completed, but its effect was never seen")
-	case c.failed[c.key] && c.asked.want == done && !(c.unsure[c.asked.kind] && c.repeats(c.asked.due, c.lastEnd())):
+	case c.failed[c.key] && c.asked.want == done && !(c.unsure[c.asked.kind] && c.explained(c.asked.due, c.lastEnd(), true)):
 		c.verdict.Wrong = append(c.verdict.Wrong, c.name()+" failed for good without a reason")
 	}
 	if c.failed[c.key] {
