@@ -69,6 +69,7 @@ type history struct {
 // verdict is what the judge says. Each line of its lists is one violation.
 type verdict struct {
 	Acked, Unknown, Buried int
+	Unreasoned             int // buried without a reason, and so in Wrong
 	Lost, Doubled, Late    []string
 	Wrong                  []string      // ended otherwise than it was meant to
 	Again                  int           // runs and effects that a fault explains
@@ -144,6 +145,7 @@ func (c *trial) end() {
 	case completed && c.observed[c.asked.kind] && !accepted && c.asked.want == done:
 		c.verdict.Lost = append(c.verdict.Lost, c.name()+" is completed, but its effect was never seen")
 	case c.failed[c.key] && c.asked.want == done && !(c.unsure[c.asked.kind] && c.explained(c.asked.due, c.lastEnd(), true)):
+		c.verdict.Unreasoned++
 		c.verdict.Wrong = append(c.verdict.Wrong, c.name()+" failed for good without a reason")
 	}
 	if c.failed[c.key] {

@@ -107,6 +107,22 @@ func TestABackupFromTheFutureIsNotTooSoon(t *testing.T) {
 	}
 }
 
+// Without a minimum nothing is too soon, also behind a backup of a host whose
+// clock is fast.
+func TestWithoutAMinimumNothingIsTooSoon(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	s.c.Options.MinInterval = -1 // none
+	h := s.handler(t)
+	s.clock.now = s.clock.now.Add(90 * time.Minute)
+	if _, err := s.daily(t, h, Request{Files: true, By: "the fast host", Source: SourceJob}); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.now = s.clock.now.Add(-90 * time.Minute)
+	if err := h.source(t.Context(), &Request{By: "another"}); err != nil {
+		t.Error(err)
+	}
+}
+
 // One that failed and left no archive takes no time from the next.
 func TestAFailureIsNotTooSoon(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
