@@ -114,8 +114,8 @@ release-check: ## a release of this commit without publishing it, twice: what is
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && rm -rf bin/first && mkdir -p bin && mv dist bin/first
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && deploy/check/release.sh dist bin/first
 
-platforms: ## build for every system that a release is made for
-	@set -e; for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do echo $$p; \
+platforms: ## build for every system that a release is made for, and for Windows, where people develop
+	@set -e; for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do echo $$p; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go build -tags nodynamic -o /dev/null ./cmd/cmsjobs; done
 
 vuln: ## known holes in what we use (asks vuln.go.dev)

@@ -10,7 +10,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"syscall"
 )
 
 // stageName is the folder inside the public one in which files are made, so
@@ -77,7 +76,7 @@ func lockStage(root *os.Root) (*os.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("writing into the sitemap's folder: %w", err)
 		}
-		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if err := tryLock(lock); err != nil {
 			return nil, errors.Join(ErrBusy, lock.Close())
 		}
 		held, err1 := lock.Stat()
