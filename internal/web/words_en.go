@@ -227,6 +227,7 @@ var wordsEN = map[string]string{
 	"track.processing":              "Running …",
 	"track.completed":               "Done in %s.",
 	"track.failed":                  "It failed:",
+	"track.next":                    "The next attempt begins",
 	"track.cancelled":               "It was cancelled.",
 	"pager.label":                   "Pages",
 	"pager.first":                   "First page",

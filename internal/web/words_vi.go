@@ -227,6 +227,7 @@ var wordsVI = map[string]string{
 	"track.processing":              "Đang chạy …",
 	"track.completed":               "Hoàn thành sau %s.",
 	"track.failed":                  "Thất bại:",
+	"track.next":                    "Lần thử tiếp theo bắt đầu",
 	"track.cancelled":               "Đã bị hủy.",
 	"pager.label":                   "Trang",
 	"pager.first":                   "Trang đầu",
