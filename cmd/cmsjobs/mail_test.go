@@ -281,7 +281,7 @@ func TestAMailServerThatIsOutIsSeen(t *testing.T) {
 			want(t, call(t, env, dsn, "jobs", "show", first.UUID), 0, "1/3", "retried", "connecting to 127.0.0.1:1")
 			want(t, call(t, env, dsn, "jobs", "show", last.UUID), 0, "0/3", "released")
 			want(t, call(t, env, dsn, "jobs", "explain", last.UUID), 0, "smtp:127.0.0.1:1 is down", "without losing attempts")
-			want(t, call(t, env, dsn, "doctor"), 1, "Too many runs fail", "smtp:127.0.0.1:1 failed 10 times in a row and is left alone", "cmsjobs breakers reset smtp:127.0.0.1:1")
+			want(t, call(t, env, dsn, "doctor"), 1, "Too many runs fail", "A circuit breaker is open: smtp:127.0.0.1:1 (connecting to 127.0.0.1:1", "cmsjobs breakers reset NAME")
 			want(t, call(t, env, dsn, "breakers", "reset", "smtp:127.0.0.1:1"), 0)
 			if r := call(t, env, dsn, "jobs", "list"); strings.Contains(r.out, "waits:") {
 				t.Errorf("after the reset:\n%s", r.out)

@@ -84,7 +84,7 @@ func newConditionsLab(t *testing.T, engine jobstest.Engine) *conditionsLab {
 	l.config = fmt.Sprintf(`http: {public_metrics: true, admin_password: secret}
 queue: {concurrency: 4, poll: 500ms, lease: 30s, internal_rows: [cmsjobs.probe]}
 kinds: {cmsjobs.probe: {limit: 1}}
-schedule: {entries: {queue.clean: {enabled: false}}} # it would release the stalled job
+schedule: {entries: {queue.clean: {enabled: false}, cache.clearExpired: {cron: "* * * * *"}}} # queue.clean would release the stalled job
 backup: {dir: %q, free_space: 1MiB}
 notify: {mail: false, cms: false, channels: [{type: generic, url: "%s/notify"}]}
 webhook: {allow_private: [127.0.0.0/8]}

@@ -179,6 +179,6 @@ func (l *look) circuits(ctx context.Context) {
 		for i, c := range list {
 			names[i] = fmt.Sprintf("%s (%s)", c.Dependency, c.LastError)
 		}
-		l.set(CircuitOpen, holds("open: %s", strings.Join(names, ", ")))
+		l.set(CircuitOpen, holds("%s", strings.Join(names, ", ")))
 	}
 }
