@@ -220,7 +220,7 @@ func (s *Store) totals(t *testing.T, db *jobstest.Database, ever int64) {
 	flows, err := s.Throughput(bg, time.Now().Add(-31*24*time.Hour), 2*time.Hour)
 	var sum int64
 	for _, x := range flows {
-		sum += x.Completed + x.Failed
+		sum += x.Completed + x.FailedAttempts
 	}
 	if expect := ever - 200; err != nil || sum != expect {
 		t.Errorf("plots show %d runs, want %d, %v", sum, expect, err)
