@@ -60,10 +60,15 @@ func (s *service) jobs(t *testing.T, api *client.API) {
 	if err != nil || len(list.Items) != 1 || list.Items[0].ID != bad.ID {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if i, err := api.Requeue(ctx, bad.ID); err != nil || i.ID != bad.ID {
-		t.Errorf("%+v, %v", i, err)
+	var refusal *client.Refusal
+	if i, err := api.Requeue(ctx, bad.ID); !errors.As(err, &refusal) || refusal.Status != http.StatusConflict {
+		t.Errorf("what can never run ran again: %+v, %v", i, err)
 	}
-	s.await(api, bad.ID, "failed")
+	again, err := api.Requeue(ctx, probe.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.await(api, again.ID, "completed")
 	if err := api.Delete(ctx, bad.ID); err != nil {
 		t.Error(err)
 	}

@@ -30,3 +30,9 @@ func TestAStartedJobThatFailsSaysWhyAndWhenItsNextTryIs(t *testing.T) {
 		t.Error("it waits to start, and has failed")
 	}
 }
+
+// TestADeliveryWithoutAnAnswerSaysSo: its status is 0, which is none of HTTP.
+func TestADeliveryWithoutAnAnswerSaysSo(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished, hostile)
+	s.visitor(t).signIn("admin").get("/admin/webhooks").sees("no answer")
+}
