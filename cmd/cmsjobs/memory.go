@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
-	"time"
 
 	"github.com/cmsjobs/cmsjobs/config"
 )
@@ -65,13 +63,4 @@ func (s *sparing) spare() (done func()) {
 			debug.SetGCPercent(s.usual)
 		}
 	})
-}
-
-// processorTime is what this process has used, its own and the kernel's for it.
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

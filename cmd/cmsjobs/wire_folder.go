@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -125,9 +124,5 @@ func (f *laterFolder) Free() (int64, error) {
 		}
 		dir = filepath.Dir(dir)
 	}
-	var stat syscall.Statfs_t
-	if err := syscall.Statfs(dir, &stat); err != nil {
-		return 0, err
-	}
-	return int64(stat.Bavail) * int64(stat.Bsize), nil
+	return freeSpace(dir)
 }
