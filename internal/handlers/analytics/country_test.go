@@ -34,12 +34,12 @@ func countries(t *testing.T, networks map[string]map[string]any) *Countries {
 
 func TestCountriesAreFoundInFilesOfEveryMaker(t *testing.T) {
 	c := countries(t, map[string]map[string]any{
-		"203.0.113.0/25":   nested("country", "VN"),                   // GeoLite2, DB-IP
-		"203.0.113.128/26": map[string]any{"country_code": "DE"},      // ip-location-db
-		"203.0.113.192/26": map[string]any{"country": "FR"},           // IPinfo
-		"198.51.100.0/24":  nested("registered_country", "US"),        // only who registered it is known
-		"192.0.2.0/25":     map[string]any{"country_code": "Vietnam"}, // no code
-		"192.0.2.128/25":   map[string]any{"country": 704},            // of another type
+		"203.0.113.0/25":   nested("country", "VN"),            // GeoLite2, DB-IP
+		"203.0.113.128/26": {"country_code": "DE"},             // ip-location-db
+		"203.0.113.192/26": {"country": "FR"},                  // IPinfo
+		"198.51.100.0/24":  nested("registered_country", "US"), // only who registered it is known
+		"192.0.2.0/25":     {"country_code": "Vietnam"},        // no code
+		"192.0.2.128/25":   {"country": 704},                   // of another type
 		"2001:db8:1::/48":  nested("country", "JP"),
 	})
 	for address, want := range map[string]string{
