@@ -16,14 +16,14 @@ import (
 
 // sizes are the figures of all files together.
 type sizes struct {
-	files, fileLines       []int // lines of each file of the product
-	tests                  []int // lines of each test file
-	functions, complexity  []int // lines and cyclomatic complexity of each function
-	parameters, methods    []int // of each function; of each interface
-	comments, all          int   // lines
-	exported, documented   int   // functions and types
-	over120, over160       int   // lines of more columns
-	interfaces, generators int
+	fileLines             []int // lines of each file of the product
+	tests                 []int // lines of each test file
+	functions, complexity []int // lines and cyclomatic complexity of each function
+	parameters, methods   []int // of each function; of each interface
+	comments, all         int   // lines
+	exported, documented  int   // functions and types
+	over120, over160      int   // lines of more columns
+	generated             int
 }
 
 // measure counts what the packages hold.
@@ -34,7 +34,7 @@ func measure(found []*packages.Package) (s sizes) {
 			name := p.Fset.Position(f.Package).Filename
 			folders[filepath.Dir(name)] = true
 			if ast.IsGenerated(f) {
-				s.generators++
+				s.generated++
 				continue
 			}
 			s.fileLines = append(s.fileLines, s.text(name))
