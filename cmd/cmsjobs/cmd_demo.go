@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,7 +88,7 @@ func (a *app) demo(ctx context.Context, site demoSite, o demoOptions) error {
 		}
 		return a.demoReport(ctx, r, site, list, started)
 	}
-	parts, err := a.parts(r)
+	parts, err := r.parts(a.onAbort)
 	if err != nil {
 		return err
 	}
@@ -111,45 +110,6 @@ func (a *app) demo(ctx context.Context, site demoSite, o demoOptions) error {
 	return group.Wait()
 }
 
-// openDemo opens the sample site as any site is opened: by its folder. What
-// the user's own configuration says does not count here.
-func (a *app) openDemo(ctx context.Context, site demoSite) (*rooms, error) {
-	flags := []config.Flag{
-		{Path: "cms.dir", Value: site.dir, Name: "the demo"},
-		{Path: "mail.driver", Value: "files", Name: "the demo"},
-		{Path: "mail.dir", Value: filepath.Join(site.dir, "mails"), Name: "the demo"},
-		{Path: "queue.poll", Value: "200ms", Name: "the demo"},
-		{Path: "queue.concurrency", Value: "2", Name: "the demo"},
-		{Path: "queue.export_dir", Value: filepath.Join(site.dir, "storage", "app"), Name: "the demo"},
-		{Path: "log.level", Value: "warn", Name: "the demo"},
-		{Path: "http.admin_user", Value: "admin", Name: "the demo"},
-		{Path: "http.admin_password", Value: "demo", Name: "the demo"},
-		{Path: "http.listen", Value: demoPort(), Name: "the demo"},
-		{Path: "webhook.allow_private", Value: "127.0.0.0/8", Name: "the demo"},
-		{Path: "webhook.allow_http", Value: "true", Name: "the demo"},
-		{Path: "backup.free_space", Value: "64MiB", Name: "the demo"},
-		{Path: "backup.min_interval", Value: "0s", Name: "the demo"}, // each demo makes its backup, however soon
-	}
-	if a.global.logLevel != "" {
-		flags = append(flags, config.Flag{Path: "log.level", Value: a.global.logLevel, Name: "--log-level"})
-	}
-	for _, pair := range a.global.set {
-		path, value, _ := strings.Cut(pair, "=")
-		flags = append(flags, config.Flag{Path: path, Value: value, Name: "--set"})
-	}
-	empty := filepath.Join(site.dir, "cmsjobs.yaml")
-	if _, err := os.Stat(empty); errors.Is(err, fs.ErrNotExist) {
-		if err := os.WriteFile(empty, []byte("# The demo's configuration; see: cmsjobs config example\n"), 0o600); err != nil {
-			return nil, fmt.Errorf("writing the demo's configuration: %w", err)
-		}
-	}
-	l, err := config.Load(config.Sources{File: empty, Flags: flags})
-	if err != nil {
-		return nil, err
-	}
-	return a.open(ctx, l)
-}
-
 // demoWork works until every job has ended, or has failed and waits for its
 // next attempt.
 func (a *app) demoWork(ctx context.Context, r *rooms, list []demoJob) error {
@@ -157,29 +117,10 @@ func (a *app) demoWork(ctx context.Context, r *rooms, list []demoJob) error {
 	defer cancel()
 	working, stop := context.WithCancel(ctx)
 	var group errgroup.Group
-	group.Go(func() error { defer stop(); return a.work(working, r, workerOptions{}) })
+	group.Go(func() error { defer stop(); return r.work(working, workerOptions{}, a.onAbort) })
 	err := waitForJobs(working, r, list)
 	stop()
 	return errors.Join(group.Wait(), err)
-}
-
-func waitForJobs(ctx context.Context, r *rooms, list []demoJob) error {
-	look := time.NewTicker(demoPatience)
-	defer look.Stop()
-	for {
-		all, err := outcomes(ctx, r, list)
-		if err != nil {
-			return err
-		}
-		if !pending(all) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the jobs were not done in time: %w", ctx.Err())
-		case <-look.C:
-		}
-	}
 }
 
 func (a *app) demoReport(ctx context.Context, r *rooms, site demoSite, list []demoJob, started time.Time) error {
@@ -222,37 +163,6 @@ func suffix(failure string) string {
 	return " – " + failure
 }
 
-type demoFile struct {
-	Path string `json:"path"`
-	Size int64  `json:"size"`
-}
-
-// filesSince lists what jobs wrote into the site's public folder and mails.
-func filesSince(dir string, since time.Time) ([]demoFile, error) {
-	files := []demoFile{}
-	for _, part := range []string{"public", "mails", filepath.Join("storage", "app", "cmsjobs-backups")} {
-		err := filepath.WalkDir(filepath.Join(dir, part), func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			if err != nil || d.IsDir() {
-				return err
-			}
-			info, err := d.Info()
-			if err != nil || info.ModTime().Before(since.Add(-10*time.Millisecond)) || strings.HasPrefix(d.Name(), ".") {
-				return err
-			}
-			relative, err := filepath.Rel(dir, path)
-			files = append(files, demoFile{filepath.ToSlash(relative), info.Size()})
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("listing what was written: %w", err)
-		}
-	}
-	return files, nil
-}
-
 func demoNext(site demoSite) string {
 	return fmt.Sprintf(`
 The worker goes on; stop it with Ctrl-C. In another terminal (cmsjobs is: go run ./cmd/cmsjobs):
@@ -263,4 +173,21 @@ The worker goes on; stop it with Ctrl-C. In another terminal (cmsjobs is: go run
   cmsjobs --cms %[1]s failed groups
   cmsjobs --cms %[1]s doctor
 With a real CMS: cmsjobs --cms /var/www/site doctor`, site.dir)
+}
+
+// openDemo opens the sample site with the flags that every command has.
+func (a *app) openDemo(ctx context.Context, site demoSite) (*rooms, error) {
+	var flags []config.Flag
+	if a.global.logLevel != "" {
+		flags = append(flags, config.Flag{Path: "log.level", Value: a.global.logLevel, Name: "--log-level"})
+	}
+	for _, pair := range a.global.set {
+		path, value, _ := strings.Cut(pair, "=")
+		flags = append(flags, config.Flag{Path: path, Value: value, Name: "--set"})
+	}
+	l, err := site.load(flags...)
+	if err != nil {
+		return nil, err
+	}
+	return a.open(ctx, l)
 }

@@ -1,20 +1,6 @@
 package main
 
-import (
-	"context"
-	"crypto/tls"
-	"errors"
-	"fmt"
-	"net"
-
-	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
-
-	"github.com/cmsjobs/cmsjobs/config"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/web"
-)
+import "github.com/spf13/cobra"
 
 func (a *app) runCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -27,13 +13,13 @@ scheduler (schedule.enabled) and the web (http.enabled). TERM or INT stops all o
 		Example: "  cmsjobs --cms /var/www/site run\n  cmsjobs --cms /var/www/site run -n 4",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			r, err := a.openWaiting(c.Context(), changed(c, workFlags)...)
+			r, err := a.openService(c.Context(), changed(c, workFlags)...)
 			if err != nil {
 				return a.unbegun(c.Context(), err)
 			}
 			defer a.closing(r)
 			a.stopBy(r)
-			parts, err := a.parts(r)
+			parts, err := r.parts(a.onAbort)
 			if err != nil {
 				return err
 			}
@@ -45,126 +31,4 @@ scheduler (schedule.enabled) and the web (http.enabled). TERM or INT stops all o
 	}
 	addWorkFlags(c)
 	return c
-}
-
-// part is one of the things that run does, until its context ends.
-type part struct {
-	name string
-	run  func(context.Context) error
-}
-
-// parts lists what the configuration enables.
-func (a *app) parts(r *rooms) ([]part, error) {
-	c := r.config
-	r.metrics = web.NewMetrics(version, func(kind string) bool { _, known := r.registry.Lookup(kind); return known })
-	r.openTracer()
-	r.activity = r.newActivity()
-	var parts []part
-	if c.Conditions.Enabled {
-		if err := r.watchConditions(partNames(c)); err != nil {
-			return nil, err
-		}
-	}
-	if c.Queue.Worker && c.Queue.Enabled {
-		parts = append(parts, part{"worker", func(ctx context.Context) error {
-			return a.work(ctx, r, workerOptions{ended: func(end jobs.Settlement) { r.metrics.Ended(end); r.traceRun(end) }})
-		}})
-	}
-	if c.Schedule.Enabled && c.Queue.Enabled { // or jobs would wait that nobody runs
-		s, err := r.scheduler()
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, part{"scheduler", s.Run})
-	}
-	if c.Publish.Watch {
-		parts = append(parts, part{"watcher", r.handlers.publish.NewWatcher().Run})
-	}
-	var collector *analytics.Collector
-	if c.Analytics.Collect && c.HTTP.Enabled {
-		collector = r.handlers.analytics.NewCollector()
-		parts = append(parts, part{"collector", collector.Run})
-	}
-	if c.HTTP.Enabled {
-		page, err := a.web(r, collector)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, page)
-	}
-	if len(parts) == 0 {
-		return nil, nil
-	}
-	if r.conditions != nil {
-		parts = append(parts, part{"conditions", r.conditions.Run})
-	}
-	// The database may be away for a day and the process is well all the same:
-	// the watchdog is for a process that hangs.
-	return append(parts, part{"systemd", func(ctx context.Context) error {
-		return web.NotifySystemd(ctx, func(context.Context) error { return nil })
-	}}), nil
-}
-
-// partNames are the parts that the configuration enables, for the list of
-// processes.
-func partNames(c *config.Loaded) []string {
-	var names []string
-	for _, x := range []struct {
-		name string
-		on   bool
-	}{{"worker", c.Queue.Worker && c.Queue.Enabled}, {"scheduler", c.Schedule.Enabled && c.Queue.Enabled}, {"web", c.HTTP.Enabled}} {
-		if x.on {
-			names = append(names, x.name)
-		}
-	}
-	return names
-}
-
-// web opens the port at once: when systemd is told that the service is ready,
-// it answers.
-func (a *app) web(r *rooms, collector *analytics.Collector) (part, error) {
-	server, err := r.webServer(collector)
-	if err != nil {
-		return part{}, err
-	}
-	l, err := r.listen()
-	if err != nil {
-		return part{}, err
-	}
-	return part{"web", func(ctx context.Context) error { return a.serve(ctx, r, server, l) }}, nil
-}
-
-// serve answers HTTP, or HTTPS where a certificate is configured.
-func (a *app) serve(ctx context.Context, r *rooms, server *web.Server, l net.Listener) error {
-	scheme := "http"
-	if c := r.config.HTTP; c.TLSCert != "" {
-		pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
-		if err != nil {
-			return errors.Join(usageError{fmt.Errorf("http.tls_cert: %w", err)}, l.Close())
-		}
-		l, scheme = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), "https"
-	}
-	r.log.Info("admin page", "event", "web.started", "url", scheme+"://"+l.Addr().String()+"/")
-	return server.Serve(ctx, l)
-}
-
-// errEnded says that a part ended by itself and in order; the others follow.
-var errEnded = errors.New("ended")
-
-// together runs all parts; when one ends, whatever the reason, all end: a
-// supervisor then starts the whole anew instead of half a service living on.
-func together(ctx context.Context, parts []part) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, p := range parts {
-		group.Go(func() error {
-			if err := p.run(ctx); err != nil {
-				return err
-			}
-			return errEnded
-		})
-	}
-	if err := group.Wait(); !errors.Is(err, errEnded) {
-		return err
-	}
-	return nil
 }

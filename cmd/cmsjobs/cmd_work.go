@@ -1,10 +1,6 @@
 package main
 
-import (
-	"context"
-
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 // workFlags are the flags of a worker and the keys that they set.
 var workFlags = map[string]string{
@@ -40,7 +36,7 @@ A second signal ends the grace period at once.
 		Example: "  cmsjobs --cms /var/www/site work\n  cmsjobs work --queue high,default -n 4\n  cmsjobs work --stop-when-empty",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			open := a.openWaiting
+			open := a.openService
 			if o.once || o.stopWhenEmpty { // whoever starts these starts them again
 				open = a.openLoaded
 			}
@@ -59,7 +55,7 @@ A second signal ends the grace period at once.
 				}
 			}
 			return r.tracing(c.Context(), func() error {
-				return r.conditionsBeside(c.Context(), func() error { return a.work(c.Context(), r, o) })
+				return r.conditionsBeside(c.Context(), func() error { return r.work(c.Context(), o, a.onAbort) })
 			})
 		},
 	}
@@ -69,21 +65,6 @@ A second signal ends the grace period at once.
 	return c
 }
 
-// work runs one worker until ctx ends.
-func (a *app) work(ctx context.Context, r *rooms, o workerOptions) error {
-	limitMemory(r.config.Queue.Memory)
-	o, told := r.telling(ctx, o)
-	defer told()
-	w, closeIt, err := r.worker(o)
-	if err != nil {
-		return err
-	}
-	defer closeIt()
-	abort := w.Abort
-	a.again.Store(&abort)
-	return w.Run(ctx)
-}
-
 // closing closes the rooms at the end of a command. What goes wrong then
 // harms nothing any more.
 func (a *app) closing(r *rooms) {
@@ -91,3 +72,6 @@ func (a *app) closing(r *rooms) {
 		r.log.Debug("closing the database", "event", "database.close_failed", "error", err)
 	}
 }
+
+// onAbort keeps what the second signal does.
+func (a *app) onAbort(abort func()) { a.again.Store(&abort) }

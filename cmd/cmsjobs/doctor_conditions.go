@@ -45,7 +45,7 @@ func checkConditions(ctx context.Context, r *rooms) ([]finding, error) {
 }
 
 // ownScheduler says whether a scheduler of ours runs.
-func (r *rooms) ownScheduler(ctx context.Context) ([]finding, error) {
+func ownScheduler(ctx context.Context, r *rooms) ([]finding, error) {
 	live, err := r.liveSchedulers(ctx)
 	switch {
 	case err != nil:

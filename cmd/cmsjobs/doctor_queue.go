@@ -88,8 +88,8 @@ func checkWorkers(ctx context.Context, r *rooms) ([]finding, error) {
 		if w.Alive {
 			alive++
 		}
-		if w.Alive && w.Version != version {
-			found = append(found, warn("cmsjobs restart", "the worker %s runs version %s, this is %s", w.ID, w.Version, version))
+		if w.Alive && w.Version != r.version {
+			found = append(found, warn("cmsjobs restart", "the worker %s runs version %s, this is %s", w.ID, w.Version, r.version))
 		}
 	}
 	if alive == 0 {
@@ -166,7 +166,7 @@ func checkCMSScheduler(ctx context.Context, r *rooms) ([]finding, error) {
 	text := settings.String("cronjob_last_run_at", "")
 	last, err := time.ParseInLocation(time.DateTime, text, zone)
 	if text == "" || err != nil || r.now().Sub(last) > time.Hour {
-		return r.ownScheduler(ctx)
+		return ownScheduler(ctx, r)
 	}
 	var both []string
 	for _, kind := range alsoInCMS {

@@ -22,18 +22,6 @@ const (
 const exitHelp = `Exit codes: 0 done, or stopped as told · 1 fault · 2 wrong usage or configuration · 3 database not usable ·
 4 not found · 12 memory limit reached, start again · 13 a handler is stuck, start again`
 
-// usageError is the caller's mistake.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// databaseError says that the database cannot be reached or used.
-type databaseError struct{ error }
-
-func (e databaseError) Unwrap() error { return e.error }
-
 func exitCode(err error) int {
 	var usage usageError
 	var faults config.Faults

@@ -17,18 +17,18 @@ import (
 
 // logger writes to standard error: for people where one watches, as JSON for
 // collectors elsewhere.
-func (a *app) logger(c config.Log) *slog.Logger {
-	a.lines.to(a.err)
-	if a.logsJSON(c) {
-		return slog.New(jsonHandler(logLevel(c))(&a.lines))
+func (p *process) logger(c config.Log) *slog.Logger {
+	p.lines.to(p.err)
+	if p.logsJSON(c) {
+		return slog.New(jsonHandler(logLevel(c))(&p.lines))
 	}
-	plain := !a.attended || config.NoColor()
-	return slog.New(redact.Handler(tint.NewTextHandler(&a.lines,
+	plain := !p.attended || config.NoColor()
+	return slog.New(redact.Handler(tint.NewTextHandler(&p.lines,
 		&tint.Options{Level: logLevel(c), TimeFormat: time.TimeOnly, NoColor: plain, ReplaceAttr: attribute})))
 }
 
-func (a *app) logsJSON(c config.Log) bool {
-	return c.Format == "json" || c.Format == "auto" && !a.attended
+func (p *process) logsJSON(c config.Log) bool {
+	return c.Format == "json" || c.Format == "auto" && !p.attended
 }
 
 func logLevel(c config.Log) slog.Level {
@@ -46,14 +46,14 @@ func jsonHandler(level slog.Level) func(io.Writer) slog.Handler {
 }
 
 // completedLog writes the lines of completed jobs; nil where the usual log does.
-func (a *app) completedLog(c config.Log) func([]jobs.Settlement) {
+func (p *process) completedLog(c config.Log) func([]jobs.Settlement) {
 	switch {
-	case !a.logsJSON(c):
+	case !p.logsJSON(c):
 		return nil
 	case logLevel(c) > slog.LevelInfo:
 		return func([]jobs.Settlement) {}
 	}
-	return joblog.New(&a.lines, jsonHandler(slog.LevelInfo), a.now).Completed
+	return joblog.New(&p.lines, jsonHandler(slog.LevelInfo), p.now).Completed
 }
 
 // lineWriter writes what several loggers bring, one call after the other.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -31,7 +32,7 @@ work and shows all of it. It reads the CMS's own .env when --cms names its folde
 		// SuggestionsFor looks as far as this.
 		SuggestionsMinimumDistance: 2,
 		SilenceUsage:               true,
-		Version:                    version,
+		Version:                    a.version,
 	}
 	root.SetIn(a.in)
 	root.SetOut(a.out)
@@ -153,4 +154,22 @@ func changed(c *cobra.Command, paths map[string]string) []config.Flag {
 		}
 	}
 	return flags
+}
+
+// openLoaded is load and open.
+func (a *app) openLoaded(ctx context.Context, more ...config.Flag) (*rooms, error) {
+	l, err := a.load(more...)
+	if err != nil {
+		return nil, err
+	}
+	return a.open(ctx, l)
+}
+
+// openService is openLoaded for services that last: it waits for the database.
+func (a *app) openService(ctx context.Context, more ...config.Flag) (*rooms, error) {
+	l, err := a.load(more...)
+	if err != nil {
+		return nil, err
+	}
+	return a.openWaiting(ctx, l)
 }

@@ -29,6 +29,7 @@ import (
 // they need and close them.
 type rooms struct {
 	self     string // the program's own file
+	version  string
 	config   *config.Loaded
 	log      *slog.Logger
 	now      func() time.Time
@@ -54,8 +55,8 @@ type rooms struct {
 }
 
 // open joins the rooms that every command with a database needs.
-func (a *app) open(ctx context.Context, l *config.Loaded) (*rooms, error) {
-	r := &rooms{self: a.self, config: l, log: a.logger(l.Log), now: a.now, completedLog: a.completedLog(l.Log)}
+func (p *process) open(ctx context.Context, l *config.Loaded) (*rooms, error) {
+	r := &rooms{self: p.self, version: p.version, config: l, log: p.logger(l.Log), now: p.now, completedLog: p.completedLog(l.Log)}
 	for _, step := range []func(context.Context) error{r.openDatabases, r.migrate, r.openSite, r.openKinds, r.openStore} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, r.close())
@@ -64,31 +65,18 @@ func (a *app) open(ctx context.Context, l *config.Loaded) (*rooms, error) {
 	return r, nil
 }
 
-// openLoaded is load and open.
-func (a *app) openLoaded(ctx context.Context, more ...config.Flag) (*rooms, error) {
-	l, err := a.load(more...)
-	if err != nil {
-		return nil, err
-	}
-	return a.open(ctx, l)
-}
-
-// openWaiting is openLoaded for services that last: for database.start_wait it
-// tries again while the database does not answer, as after a reboot.
-func (a *app) openWaiting(ctx context.Context, more ...config.Flag) (*rooms, error) {
-	l, err := a.load(more...)
-	if err != nil {
-		return nil, err
-	}
-	end := a.now().Add(l.Database.StartWait)
+// openWaiting is open for services that last: for database.start_wait it tries
+// again while the database does not answer, as after a reboot.
+func (p *process) openWaiting(ctx context.Context, l *config.Loaded) (*rooms, error) {
+	end := p.now().Add(l.Database.StartWait)
 	for wait := startWaitLeast; ; wait = min(2*wait, startWaitMost) {
-		r, err := a.open(ctx, l)
-		left := end.Sub(a.now())
+		r, err := p.open(ctx, l)
+		left := end.Sub(p.now())
 		if err == nil || !sqlstore.Away(err) || left <= 0 || ctx.Err() != nil {
 			return r, err
 		}
 		if wait == startWaitLeast {
-			log := a.logger(l.Log)
+			log := p.logger(l.Log)
 			log.Warn("the database does not answer; waiting for it", "event", "database.start_wait",
 				"at_most", l.Database.StartWait, "error", err)
 		}
@@ -116,10 +104,6 @@ func (r *rooms) close() error {
 	return err
 }
 
-// --- Databases ---
-
-// --- The CMS ---
-
 func (r *rooms) openSite(context.Context) (err error) {
 	c := r.config.CMS
 	r.site = &cms.Site{DB: r.db, Prefix: r.config.Database.Prefix, Root: c.Dir, Env: cms.Env{}}
@@ -138,8 +122,6 @@ func (r *rooms) openSite(context.Context) (err error) {
 	}
 	return nil
 }
-
-// --- Kinds of work ---
 
 func (r *rooms) openKinds(context.Context) error {
 	r.registry = jobs.NewRegistry()
@@ -191,8 +173,6 @@ func override(p jobs.Policy, k config.Kind) jobs.Policy {
 	return p
 }
 
-// --- The store ---
-
 func (r *rooms) openStore(ctx context.Context) error {
 	zone, err := r.site.Zone(ctx)
 	if err != nil {
@@ -217,5 +197,3 @@ func (r *rooms) openStore(ctx context.Context) error {
 	web.RegisterBulk(r.registry, r.orders, r.store)
 	return nil
 }
-
-// --- The worker ---

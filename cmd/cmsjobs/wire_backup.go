@@ -41,7 +41,7 @@ func backupHandler(registry *jobs.Registry, r *rooms) error {
 		r.log.Debug("no backups here: where they go is not known (backup.dir, or cms.dir)", "event", "backup.off")
 		return nil
 	}
-	c := backup.Config{Site: r.site, DB: r.ownDB, Destinations: places, Version: version, Breaker: r.breakers, Orders: r.orders, Working: r.garbage.spare,
+	c := backup.Config{Site: r.site, DB: r.ownDB, Destinations: places, Version: r.version, Breaker: r.breakers, Orders: r.orders, Working: r.garbage.spare,
 		Scheduled: r.scheduledJob, Finished: r.backupFinished, Watched: r.backupsWatched, Now: r.now, Logger: r.log}
 	if c.Options, err = backupOptions(r.config.Backup); err != nil {
 		return usageError{err}

@@ -58,7 +58,7 @@ func (r *rooms) cachePrefix() (string, error) {
 func notifyHandler(registry *jobs.Registry, r *rooms) error {
 	c := r.config.Notify
 	n := notify.Config{DB: r.ownDB, Interval: c.Every, Site: siteName(r.site), CMS: r.site, Now: r.now, Logger: r.log,
-		Client: outbound.New(outbound.Options{Timeout: 15 * time.Second, AllowPrivate: r.config.Webhook.Networks(), UserAgent: "cmsjobs/" + version})}
+		Client: outbound.New(outbound.Options{Timeout: 15 * time.Second, AllowPrivate: r.config.Webhook.Networks(), UserAgent: "cmsjobs/" + r.version})}
 	if c.CMS {
 		n.Channels = append(n.Channels, notify.Channel{Type: notify.TypeCMS})
 	}

@@ -40,8 +40,8 @@ func checkLimits(l *config.Loaded) error {
 // conditions. parts is what it does: worker, scheduler, web.
 func (r *rooms) watchConditions(parts []string) error {
 	r.writes = conditions.NewWrites(r.now)
-	info := workerInfo(r.config.Queue.WorkerID)
-	process := &conditions.Process{ID: info.ID, Host: info.Host, PID: info.PID, Version: version, Parts: strings.Join(parts, ",")}
+	info := r.workerInfo(r.config.Queue.WorkerID)
+	process := &conditions.Process{ID: info.ID, Host: info.Host, PID: info.PID, Version: r.version, Parts: strings.Join(parts, ",")}
 	if slices.Contains(parts, "scheduler") {
 		process.Scheduled = func() time.Time {
 			if at := r.rang.Load(); at != nil {
@@ -201,7 +201,7 @@ func (r *rooms) pinger() *conditions.Pinger {
 		return nil
 	}
 	w := r.config.Webhook
-	p.Client = outbound.New(outbound.Options{Timeout: 10 * time.Second, AllowPrivate: w.Networks(), AllowHTTP: w.AllowHTTP, SameHostRedirects: true, UserAgent: "cmsjobs/" + version})
+	p.Client = outbound.New(outbound.Options{Timeout: 10 * time.Second, AllowPrivate: w.Networks(), AllowHTTP: w.AllowHTTP, SameHostRedirects: true, UserAgent: "cmsjobs/" + r.version})
 	return p
 }
 

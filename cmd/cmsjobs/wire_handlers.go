@@ -49,12 +49,12 @@ type handlerSet struct {
 }
 
 // nowhere are rooms without a database, to list kinds by.
-func (a *app) nowhere(l *config.Loaded) (*rooms, error) {
+func (p *process) nowhere(l *config.Loaded) (*rooms, error) {
 	db, err := sqlx.Open("sqlite", ":memory:")
 	if err != nil {
 		return nil, err
 	}
-	return &rooms{config: l, log: slog.New(slog.DiscardHandler), now: a.now, db: db, ownDB: db, orders: &orders.Book{DB: db, Now: a.now},
+	return &rooms{config: l, log: slog.New(slog.DiscardHandler), now: p.now, db: db, ownDB: db, orders: &orders.Book{DB: db, Now: p.now},
 		site: &cms.Site{DB: db, Root: ".", Env: cms.Env{}}}, nil
 }
 
@@ -69,7 +69,7 @@ func sitemapHandler(registry *jobs.Registry, r *rooms) error {
 		Options: sitemap.Options{Profile: c.Profile, Naming: c.Naming, PerFile: c.PerFile, Images: c.Images, Alternates: c.Alternates,
 			News: c.News, Publication: c.Publication, Gzip: c.Gzip, Stylesheet: c.Stylesheet, Robots: c.Robots, KeepNoIndex: c.KeepNoindex, Models: r.models()},
 		IndexNow: sitemap.IndexNowOptions{Mode: r.config.IndexNow.Mode, Endpoints: r.config.IndexNow.Endpoints, WriteKey: r.config.IndexNow.WriteKey, Batch: r.config.IndexNow.Batch},
-		HTTP:     r.searchEngines(outbound.Options{Timeout: 30 * time.Second, AllowPrivate: r.config.Webhook.Networks(), AllowHTTP: true, SameHostRedirects: true, UserAgent: "cmsjobs/" + version}),
+		HTTP:     r.searchEngines(outbound.Options{Timeout: 30 * time.Second, AllowPrivate: r.config.Webhook.Networks(), AllowHTTP: true, SameHostRedirects: true, UserAgent: "cmsjobs/" + r.version}),
 		Updated:  r.sitemapUpdated,
 	})
 	if err != nil {
@@ -156,7 +156,7 @@ func webhookHandler(registry *jobs.Registry, r *rooms) error {
 	h, err := webhook.New(webhook.Config{
 		DB: r.ownDB, AllowHTTP: c.AllowHTTP, DefaultSecret: c.Secret.Reveal(), Breaker: r.breakers, Enqueue: r,
 		Orders: r.orders, Rows: slices.Contains(r.config.Queue.InternalRows, webhook.Deliver.Name), Now: r.now, Logger: r.log,
-		Client: outbound.New(outbound.Options{Timeout: c.Timeout, AllowPrivate: c.Networks(), AllowHTTP: c.AllowHTTP, UserAgent: "cmsjobs/" + version}),
+		Client: outbound.New(outbound.Options{Timeout: c.Timeout, AllowPrivate: c.Networks(), AllowHTTP: c.AllowHTTP, UserAgent: "cmsjobs/" + r.version}),
 	})
 	if err != nil {
 		return fmt.Errorf("setting webhooks up (webhook.secret): %w", err)

@@ -22,9 +22,9 @@ func (r *rooms) openTracer() {
 	if c.Authorization != "" {
 		header.Set("Authorization", c.Authorization.Reveal())
 	}
-	info := workerInfo("")
+	info := r.workerInfo("")
 	r.tracer = trace.New(trace.Config{Endpoint: c.Traces, Header: header, Share: c.Share, Now: r.now, Random: rand.Float64, Log: r.log,
-		Resource: map[string]any{"service.name": "cmsjobs", "service.version": version, "service.instance.id": info.ID, "host.name": info.Host}})
+		Resource: map[string]any{"service.name": "cmsjobs", "service.version": r.version, "service.instance.id": info.ID, "host.name": info.Host}})
 }
 
 // enqueueTraced puts jobs into the queue. With a tracer each gets a span, and

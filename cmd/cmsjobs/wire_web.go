@@ -40,7 +40,7 @@ func (r *rooms) webServer(collector *analytics.Collector) (*web.Server, error) {
 		Ready:       []web.Check{{Name: conditions.DatabaseDown, Do: r.db.PingContext}},
 		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
 		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,
-		ShortenVisitors: r.config.Analytics.LogAddress == "shorten", Mount: r.mounts(collector), Version: version, Now: r.now, Log: r.log,
+		ShortenVisitors: r.config.Analytics.LogAddress == "shorten", Mount: r.mounts(collector), Version: r.version, Now: r.now, Log: r.log,
 	}
 	r.showHandlers(&w)
 	r.showConditions(&w)

@@ -26,7 +26,7 @@ func (r *rooms) worker(o workerOptions) (w *jobs.Worker, closeIt func(), err err
 	q := r.config.Queue
 	c := jobs.Config{
 		Source: r.store, Roster: r.store, Registry: r.registry, Logger: r.log, Now: r.now, Random: rand.Float64,
-		Info: workerInfo(q.WorkerID), Queues: r.queues(), Slots: q.Concurrency, Prefetch: q.Prefetch, Lease: q.Lease,
+		Info: r.workerInfo(q.WorkerID), Queues: r.queues(), Slots: q.Concurrency, Prefetch: q.Prefetch, Lease: q.Lease,
 		PollMin: q.PollFirst, PollMax: q.Poll, Grace: q.Grace, MaxJobs: q.MaxJobs, MaxTime: q.MaxTime,
 		Once: o.once, StopWhenEmpty: o.stopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: residentMemory,
 		DatabaseTrouble: sqlstore.Outage, Redact: redact.Text,
@@ -76,10 +76,10 @@ func (r *rooms) chosenQueues() bool {
 
 // workerInfo names this process: host:pid:random, as a host may run several
 // workers and a pid comes again (checklist C28).
-func workerInfo(prefix string) jobs.WorkerInfo {
+func (r *rooms) workerInfo(prefix string) jobs.WorkerInfo {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown-host"
 	}
-	return jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%06x", cmp.Or(prefix, host), os.Getpid(), rand.Uint32N(1<<24)), Host: host, PID: os.Getpid(), Version: version}
+	return jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%06x", cmp.Or(prefix, host), os.Getpid(), rand.Uint32N(1<<24)), Host: host, PID: os.Getpid(), Version: r.version}
 }

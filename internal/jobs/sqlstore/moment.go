@@ -1,0 +1,78 @@
+package sqlstore
+
+import "strconv"
+
+// moment is a column that holds a point in time.
+type moment struct {
+	name string // quoted
+	kind momentKind
+	d    dialect
+}
+
+type momentKind int
+
+const (
+	unixSeconds  momentKind = iota
+	wallClock               // DATETIME, TIMESTAMP, timestamp without zone, text: in the session's zone
+	zonedInstant            // timestamptz
+)
+
+// of turns an expression of Unix seconds into a value of the column's type.
+func (m moment) of(seconds string) string {
+	switch {
+	case m.kind == unixSeconds:
+		return seconds
+	case m.d.name == "mysql":
+		return "FROM_UNIXTIME(" + seconds + ")"
+	case m.d.name == "sqlite":
+		return "datetime(" + seconds + ", 'unixepoch')"
+	case m.kind == wallClock:
+		return "CAST(to_timestamp(" + seconds + ") AS timestamp)"
+	}
+	return "to_timestamp(" + seconds + ")"
+}
+
+// at is the column's value for a known moment.
+func (m moment) at(unix int64) string { return m.of(strconv.FormatInt(unix, 10)) }
+
+// seconds reads the column as Unix seconds.
+func (m moment) seconds() string {
+	switch {
+	case m.kind == unixSeconds:
+		return m.name
+	case m.d.name == "mysql":
+		return "CAST(UNIX_TIMESTAMP(" + m.name + ") AS SIGNED)"
+	case m.d.name == "sqlite":
+		return "CAST(strftime('%s', " + m.name + ") AS INTEGER)"
+	}
+	return "CAST(floor(EXTRACT(EPOCH FROM CAST(" + m.name + " AS timestamptz))) AS BIGINT)"
+}
+
+// text reads the column exactly, for a position in its order; literal turns
+// what text gave back into a value to compare with.
+func (m moment) text() string {
+	switch {
+	case m.kind == unixSeconds:
+		return m.name
+	case m.d.name == "mysql":
+		return "CAST(" + m.name + " AS CHAR)"
+	}
+	return "CAST(" + m.name + " AS TEXT)"
+}
+
+func (m moment) literal(text string) (string, []any) {
+	switch {
+	case m.kind == unixSeconds:
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return strconv.FormatInt(n, 10), nil
+		}
+		return "0", nil
+	case m.d.name == "postgres" && m.kind == wallClock:
+		return "CAST(? AS timestamp)", []any{text}
+	case m.d.name == "postgres":
+		return "CAST(? AS timestamptz)", []any{text}
+	case m.d.name == "mysql":
+		return "CAST(? AS DATETIME(6))", []any{text}
+	}
+	return "?", []any{text}
+}
