@@ -127,7 +127,7 @@ func (s *Store) readServer(ctx context.Context) error {
 	}
 	s.choosePackets()
 	s.oneStatement.Store(s.packets != nil || s.takesOneStatement())
-	if s.d.name == "mysql" && s.takesOneStatement() {
+	if s.d.name == "mysql" && (s.packets != nil || s.takesOneStatement()) {
 		s.probeJSONTable(ctx)
 	}
 	return nil

@@ -30,7 +30,7 @@ func (s *Store) choosePackets() {
 func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
 	drop, args := x.drop.statement(s.d)
 	insertions, more := s.fewInsertions(x.lines, "@ended")
-	free, _ := s.d.in("job_id", x.drop.ids)
+	free, _ := s.d.rowsBy("job_id", x.drop.ids)
 	statements := slices.Concat([]string{"START TRANSACTION", drop, guard("@ended", s.millis(), len(x.drop.ids))},
 		insertions, []string{"DELETE FROM cmsjobs_unique WHERE " + free})
 	args = append(args, more...)

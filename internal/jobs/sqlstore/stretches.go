@@ -16,9 +16,12 @@ const worthwhile = 8
 // A server that walks a range looks at the row behind it as well, and waits
 // where somebody has it locked: a job whose insert is not committed yet. So a
 // stretch ends one row early, and its last row is named by its number.
-func (d dialect) rows(ids []int64) (string, []any) {
+func (d dialect) rows(ids []int64) (string, []any) { return d.rowsBy("id", ids) }
+
+// rowsBy is rows for another column that has an index.
+func (d dialect) rowsBy(column string, ids []int64) (string, []any) {
 	if d.name == "postgres" || stretches(ids)*worthwhile > len(ids) {
-		return d.in("id", ids)
+		return d.in(column, ids)
 	}
 	var b strings.Builder
 	b.WriteByte('(')
@@ -26,13 +29,13 @@ func (d dialect) rows(ids []int64) (string, []any) {
 	for from := 0; from < len(ids); {
 		to := endOfStretch(ids, from)
 		if to-from > 2 {
-			fmt.Fprintf(&b, "id BETWEEN %d AND %d OR ", ids[from], ids[to-1]-1)
+			fmt.Fprintf(&b, "%s BETWEEN %d AND %d OR ", column, ids[from], ids[to-1]-1)
 			from = to - 1
 		}
 		single = append(single, ids[from:to]...)
 		from = to
 	}
-	in, _ := d.in("id", single)
+	in, _ := d.in(column, single)
 	return b.String() + in + ")", nil
 }
 
