@@ -35,7 +35,7 @@ type Backup struct {
 	Budget      time.Duration `koanf:"verify_budget"`
 	Freespace   Size          `koanf:"free_space"`
 	Alert       time.Duration `koanf:"alert_after"`
-	Unproven    time.Duration `koanf:"alert_unproven"`
+	Unverified  time.Duration `koanf:"alert_unproven"`
 	Notify      string        `koanf:"notify"` // failure, always
 	Digest      bool          `koanf:"digest"`
 }
@@ -43,7 +43,7 @@ type Backup struct {
 func defaultBackup() Backup {
 	return Backup{To: []string{"local"}, Format: "tar.zst", Tool: "own", Profile: "own", Keep: 7, Weekly: 4, Monthly: 3, MinAge: 72 * time.Hour, MinInterval: time.Hour,
 		NoRows: []string{"cache", "cache_locks", "sessions", "jobs"}, Stall: 5 * time.Minute, Verify: "restore",
-		Budget: time.Hour, Freespace: 1 << 30, Alert: 36 * time.Hour, Unproven: 8 * 24 * time.Hour, Notify: "failure", Digest: true}
+		Budget: time.Hour, Freespace: 1 << 30, Alert: 36 * time.Hour, Unverified: 8 * 24 * time.Hour, Notify: "failure", Digest: true}
 }
 
 func (b Backup) check(r *report) {
@@ -66,7 +66,7 @@ func (b Backup) check(r *report) {
 	r.oneOf("backup/notify", b.Notify, "failure", "always")
 	r.atLeastFor("backup/verify_budget", b.Budget, time.Second)
 	r.atLeastFor("backup/alert_after", b.Alert, 0)
-	r.atLeastFor("backup/alert_unproven", b.Unproven, 0)
+	r.atLeastFor("backup/alert_unproven", b.Unverified, 0)
 	for _, key := range b.Age {
 		if !strings.HasPrefix(key, "age1") && !strings.HasPrefix(key, "ssh-") {
 			r.add("backup/age_recipients", "%.12q… is no age recipient: they begin with age1 or ssh-", key)

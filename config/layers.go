@@ -22,9 +22,9 @@ type setting struct {
 	origin string
 }
 
-// apart are variables with our prefix that are no keys of the configuration:
+// isolate are variables with our prefix that are no keys of the configuration:
 // the file's own place, and what the tests of the project read.
-var apart = []string{"CMSJOBS_CONFIG", "CMSJOBS_FIXTURES", "CMSJOBS_SOAK", "CMSJOBS_BENCH"}
+var isolate = []string{"CMSJOBS_CONFIG", "CMSJOBS_FIXTURES", "CMSJOBS_SOAK", "CMSJOBS_BENCH"}
 
 // ownEnvironment reads CMSJOBS_* variables. NAME_FILE names a file that holds
 // the value, as container platforms hand out secrets.
@@ -40,7 +40,7 @@ func ownEnvironment(environ []string, all []field, r *report) []setting {
 	var layer []setting
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
-		if !strings.HasPrefix(name, prefixOfEnv) || slices.Contains(apart, name) || strings.HasPrefix(name, "CMSJOBS_TEST_") {
+		if !strings.HasPrefix(name, prefixOfEnv) || slices.Contains(isolate, name) || strings.HasPrefix(name, "CMSJOBS_TEST_") {
 			continue
 		}
 		if f, known := byName[name]; known {

@@ -26,10 +26,10 @@ type Media struct {
 	Memory    Size      `koanf:"memory"`
 	AtOnce    int       `koanf:"at_once"`
 	MaxFile   Size      `koanf:"max_file"`
-	// Apart decodes what is not bounded by itself in a process of its own.
-	Apart       bool          `koanf:"apart"`
-	ApartMemory Size          `koanf:"apart_memory"`
-	ApartTime   time.Duration `koanf:"apart_time"`
+	// Isolate decodes what is not bounded by itself in a process of its own.
+	Isolate       bool          `koanf:"apart"`
+	IsolateMemory Size          `koanf:"apart_memory"`
+	IsolateTime   time.Duration `koanf:"apart_time"`
 	// AllowPrivate are where a bucket may be that only the CMS's settings name.
 	AllowPrivate []string `koanf:"allow_private"`
 }
@@ -52,7 +52,7 @@ type Watermark struct {
 
 func defaultMedia() Media {
 	return Media{Position: "center", Animations: "resize", Memory: 384 << 20, AtOnce: 2, MaxFile: 64 << 20,
-		Apart: true, ApartMemory: 768 << 20, ApartTime: time.Minute}
+		Isolate: true, IsolateMemory: 768 << 20, IsolateTime: time.Minute}
 }
 
 // positions are the places in a picture that settings name.
@@ -78,10 +78,10 @@ func (m Media) check(r *report) {
 	r.oneOf("media/animations", m.Animations, "resize", "copy", "still")
 	m.Watermark.check(r)
 	r.between("media/at_once", m.AtOnce, 1, 64)
-	if m.ApartMemory < 128<<20 {
-		r.add("media/apart_memory", "%s is too small: at least 128MiB", m.ApartMemory)
+	if m.IsolateMemory < 128<<20 {
+		r.add("media/apart_memory", "%s is too small: at least 128MiB", m.IsolateMemory)
 	}
-	r.atLeastFor("media/apart_time", m.ApartTime, time.Second)
+	r.atLeastFor("media/apart_time", m.IsolateTime, time.Second)
 	if m.MaxFile < 1<<20 {
 		r.add("media/max_file", "%s is too small: at least 1MiB", m.MaxFile)
 	}

@@ -24,7 +24,7 @@ type figure struct {
 
 type bench struct {
 	a            *app
-	r            *rooms
+	r            *services
 	jobs, probes int
 	depths       []int
 	idle         time.Duration
@@ -47,7 +47,7 @@ func (b *bench) enqueueSingly(ctx context.Context) ([]figure, error) {
 	n := min(b.jobs, 1000)
 	started := b.a.now()
 	for range n {
-		if _, err := b.r.store.Enqueue(ctx, benchKind.Of(struct{}{})); err != nil {
+		if _, err := b.r.store.Enqueue(ctx, benchKind.New(struct{}{})); err != nil {
 			return nil, err
 		}
 	}
@@ -57,7 +57,7 @@ func (b *bench) enqueueSingly(ctx context.Context) ([]figure, error) {
 	for range 10 {
 		group.Go(func() error {
 			for range n / 10 {
-				if _, err := b.r.store.Enqueue(within, benchKind.Of(struct{}{})); err != nil {
+				if _, err := b.r.store.Enqueue(within, benchKind.New(struct{}{})); err != nil {
 					return err
 				}
 			}
@@ -79,9 +79,9 @@ func (b *bench) enqueueInBulk(ctx context.Context) ([]figure, error) {
 // fill enqueues so many jobs by the thousand.
 func (b *bench) fill(ctx context.Context, n int) error {
 	for left := n; left > 0; left -= 1000 {
-		list := make([]jobs.New, min(left, 1000))
+		list := make([]jobs.Spec, min(left, 1000))
 		for i := range list {
-			list[i] = benchKind.Of(struct{}{})
+			list[i] = benchKind.New(struct{}{})
 		}
 		if _, err := b.r.store.Enqueue(ctx, list...); err != nil {
 			return err
@@ -197,7 +197,7 @@ func (b *bench) claims(ctx context.Context) ([]time.Duration, error) {
 			continue
 		}
 		times = append(times, took)
-		if _, err := b.r.store.Settle(ctx, []jobs.Settlement{{Claimed: got[0], Verdict: jobs.Completed, Worker: "bench"}}); err != nil {
+		if _, err := b.r.store.Settle(ctx, []jobs.Settlement{{Claimed: got[0], Outcome: jobs.Completed, Worker: "bench"}}); err != nil {
 			return nil, err
 		}
 	}
@@ -228,7 +228,7 @@ func (b *bench) pickUp(ctx context.Context) ([]figure, error) {
 	var times []time.Duration
 	for range b.probes {
 		started := b.a.now()
-		if _, err = b.r.store.Enqueue(ctx, benchKind.Of(struct{}{})); err != nil {
+		if _, err = b.r.store.Enqueue(ctx, benchKind.New(struct{}{})); err != nil {
 			break
 		}
 		select {

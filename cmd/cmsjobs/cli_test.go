@@ -33,13 +33,13 @@ type result struct {
 
 // call runs the program with words, as a shell would, with nothing in its
 // environment but what env names.
-func call(t *testing.T, env []string, words ...string) result {
+func call(t *testing.T, env []string, args ...string) result {
 	t.Helper()
-	return callAt(t, 0, env, words...)
+	return callAt(t, 0, env, args...)
 }
 
 // callAt is call on a host whose clock is ahead.
-func callAt(t *testing.T, ahead time.Duration, env []string, words ...string) result {
+func callAt(t *testing.T, ahead time.Duration, env []string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	empty := filepath.Join(t.TempDir(), "empty.yaml")
@@ -47,7 +47,7 @@ func callAt(t *testing.T, ahead time.Duration, env []string, words ...string) re
 		t.Fatal(err)
 	}
 	a := &app{process: process{version: "dev", err: &errs, now: func() time.Time { return time.Now().Add(ahead) }}, out: &out, in: strings.NewReader(`{"fail":"from stdin"}`), environ: append([]string{"CMSJOBS_CONFIG=" + empty}, env...)}
-	code := a.run(words)
+	code := a.run(args)
 	return result{code, out.String(), errs.String()}
 }
 
@@ -163,11 +163,11 @@ func TestManyFailedJobsAreRetriedForgottenAndPruned(t *testing.T) {
 func TestExitCodesSayWhatIsWrong(t *testing.T) {
 	dsn := database(t, jobstest.SQLite, sqlstore.Stock)
 	for _, c := range []struct {
-		name  string
-		env   []string
-		words []string
-		code  int
-		says  string
+		name string
+		env  []string
+		args []string
+		code int
+		says string
 	}{
 		{"an unknown command", nil, []string{"wrok"}, exitUsage, "did you mean work?"},
 		{"an unknown subcommand", nil, []string{"jobs", "lst"}, exitUsage, "no command"},
@@ -186,7 +186,7 @@ func TestExitCodesSayWhatIsWrong(t *testing.T) {
 		{"a bad cursor", nil, []string{dsn, "jobs", "list", "--cursor", "?"}, exitFault, "no cursor"},
 		{"an override of an unknown kind", nil, []string{dsn, "--set", "kinds.shop.sync.limit=2", "jobs", "list"}, exitUsage, "shop.sync"},
 	} {
-		t.Run(c.name, func(t *testing.T) { want(t, call(t, c.env, c.words...), c.code, c.says) })
+		t.Run(c.name, func(t *testing.T) { want(t, call(t, c.env, c.args...), c.code, c.says) })
 	}
 }
 
@@ -299,7 +299,7 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 		if f.State != fine && f.State != warning && f.State != broken || f.What == "" || f.Check == "" {
 			t.Errorf("%+v", f)
 		}
-		if f.State == broken && f.Mend == "" {
+		if f.State == broken && f.Fix == "" {
 			t.Errorf("%s is broken and nothing says how to mend it", f.Check)
 		}
 	}

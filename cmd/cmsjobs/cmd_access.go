@@ -21,7 +21,7 @@ func (a *app) accessCommand() *cobra.Command {
 func (a *app) accessLocksCommand() *cobra.Command {
 	return &cobra.Command{Use: "locks", Short: "List locked addresses", Example: "  cmsjobs access locks --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				locks, err := access.NewStore(r.ownDB, r.now).Locks(ctx)
 				if err != nil {
 					return err
@@ -44,11 +44,11 @@ func (a *app) accessUnlockCommand() *cobra.Command {
 	c := &cobra.Command{Use: "unlock [ADDRESS]", Short: "Let an address sign in again at once", Args: cobra.MaximumNArgs(1),
 		Long:    "Lifts the locks of an address (an IPv4 address, or any address of an IPv6 /64 network), or all of them with --all.",
 		Example: "  cmsjobs access unlock 203.0.113.7\n  cmsjobs access unlock --all",
-		RunE: func(c *cobra.Command, words []string) error {
-			if all == (len(words) == 1) {
+		RunE: func(c *cobra.Command, args []string) error {
+			if all == (len(args) == 1) {
 				return usageError{fmt.Errorf("name an address, or say --all")}
 			}
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				store := access.NewStore(r.ownDB, r.now)
 				if all {
 					n, err := store.UnlockAll(ctx)
@@ -57,10 +57,10 @@ func (a *app) accessUnlockCommand() *cobra.Command {
 					}
 					return a.list(map[string]any{"deleted": n}, []string{"COUNTS DELETED"}, [][]string{{strconv.FormatInt(n, 10)}}, "")
 				}
-				if err := store.Unlock(ctx, words[0]); err != nil {
+				if err := store.Unlock(ctx, args[0]); err != nil {
 					return err
 				}
-				return a.list(map[string]any{"unlocked": words[0]}, []string{"UNLOCKED"}, [][]string{{words[0]}}, "")
+				return a.list(map[string]any{"unlocked": args[0]}, []string{"UNLOCKED"}, [][]string{{args[0]}}, "")
 			})
 		}}
 	c.Flags().BoolVar(&all, "all", false, "lift all locks and forget all counts of wrong sign-ins")

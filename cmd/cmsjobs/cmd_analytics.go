@@ -28,7 +28,7 @@ a view that is stored already is known by its content. Where several web servers
 equal in all but the visitor count for each of them. Afterwards "cmsjobs analytics process" (or the hourly job) adds it up.`,
 		Example: "  cmsjobs analytics import access.log\n  cmsjobs analytics import --host www.example.com access.log.*.gz\n  cmsjobs analytics import --server web2 web2/access.log",
 		RunE: func(c *cobra.Command, files []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				cells := [][]string{}
 				all := map[string]analytics.Imported{}
 				for _, name := range files {
@@ -49,7 +49,7 @@ equal in all but the visitor count for each of them. Afterwards "cmsjobs analyti
 	return c
 }
 
-func (a *app) importLog(ctx context.Context, r *rooms, from analytics.Log) (analytics.Imported, error) {
+func (a *app) importLog(ctx context.Context, r *services, from analytics.Log) (analytics.Imported, error) {
 	f, err := os.Open(from.Name)
 	if err != nil {
 		return analytics.Imported{}, err
@@ -79,7 +79,7 @@ func (a *app) analyticsProcessCommand() *cobra.Command {
 				}
 				p.DateRange = &days
 			}
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				done, err := r.handlers.analytics.Process(ctx, p)
 				if err != nil {
 					return err
@@ -100,7 +100,7 @@ func (a *app) analyticsReportCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				report, err := r.handlers.analytics.Report(ctx, analytics.ReportQuery{Since: days.Start, Until: days.End, Site: site, Limit: limit})
 				if err != nil {
 					return err

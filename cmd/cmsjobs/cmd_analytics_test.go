@@ -16,15 +16,15 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 )
 
-// letterBox is a real SMTP server that keeps what comes.
-type letterBox chan letter
+// inbox is a real SMTP server that keeps what comes.
+type inbox chan message
 
-type letter struct{ to, text string }
+type message struct{ to, text string }
 
-func (b letterBox) NewSession(*smtp.Conn) (smtp.Session, error) { return &delivery{box: b}, nil }
+func (b inbox) NewSession(*smtp.Conn) (smtp.Session, error) { return &delivery{box: b}, nil }
 
 type delivery struct {
-	box letterBox
+	box inbox
 	to  []string
 }
 
@@ -34,7 +34,7 @@ func (d *delivery) Rcpt(to string, _ *smtp.RcptOptions) error { d.to = append(d.
 
 func (d *delivery) Data(r io.Reader) error {
 	text, err := io.ReadAll(r)
-	d.box <- letter{strings.Join(d.to, " "), string(text)}
+	d.box <- message{strings.Join(d.to, " "), string(text)}
 	return err
 }
 
@@ -42,9 +42,9 @@ func (d *delivery) Reset() { d.to = nil }
 
 func (d *delivery) Logout() error { return nil }
 
-func mailServer(t *testing.T) (letterBox, int) {
+func mailServer(t *testing.T) (inbox, int) {
 	t.Helper()
-	box := make(letterBox, 10)
+	box := make(inbox, 10)
 	server := smtp.NewServer(box)
 	server.Domain = "box.test"
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -61,10 +61,10 @@ func mailServer(t *testing.T) (letterBox, int) {
 func TestTheWeekArrivesByMail(t *testing.T) {
 	dir, _ := sampleSite(t)
 	box, port := mailServer(t)
-	on := func(words ...string) result {
+	on := func(args ...string) result {
 		t.Helper()
 		return call(t, nil, append([]string{"--cms", dir, "--set", "mail.driver=smtp", "--set", "mail.host=127.0.0.1", "--set", fmt.Sprintf("mail.port=%d", port), "--set", "mail.encryption=none",
-			"--set", "analytics.weekly=true", "--set", "analytics.weekly_to=boss@demo.example"}, words...)...)
+			"--set", "analytics.weekly=true", "--set", "analytics.weekly_to=boss@demo.example"}, args...)...)
 	}
 
 	start := time.Now().UTC().AddDate(0, 0, -28)

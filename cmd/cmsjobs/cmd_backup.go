@@ -28,7 +28,7 @@ func (a *app) backupCommand() *cobra.Command {
 
 // withBackups opens the rooms and refuses where no backups are possible.
 func (a *app) withBackups(c *cobra.Command, do func(context.Context, *backup.Handler) error) error {
-	return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+	return a.withServices(c, func(ctx context.Context, r *services) error {
 		if r.handlers.backup == nil {
 			return usagef("where backups go is not known: name the CMS's folder (--cms DIR), or set backup.dir")
 		}
@@ -95,12 +95,12 @@ func (a *app) createBackup(ctx context.Context, h *backup.Handler, request backu
 	if err != nil {
 		return err
 	}
-	proof := "not proven"
-	if report.Proof != nil {
-		proof = proofText(*report.Proof)
+	verification := "not proven"
+	if report.Verification != nil {
+		verification = verificationText(*report.Verification)
 	}
 	return a.list(report, []string{"ID", "STATUS", "SIZE", "TABLES", "ROWS", "FILES", "PROOF"}, [][]string{{report.ID, string(report.Status),
-		humanize.IBytes(uint64(report.Size)), strconv.Itoa(report.Tables), strconv.FormatInt(report.Rows, 10), strconv.FormatInt(report.Files, 10), proof}}, "")
+		humanize.IBytes(uint64(report.Size)), strconv.Itoa(report.Tables), strconv.FormatInt(report.Rows, 10), strconv.FormatInt(report.Files, 10), verification}}, "")
 }
 
 func (a *app) printEstimate(ctx context.Context, h *backup.Handler, request backup.Request) error {
@@ -137,7 +137,7 @@ func (a *app) backupListCommand() *cobra.Command {
 func (a *app) printBackups(list []backup.Stored, nothing string) error {
 	cells := make([][]string, len(list))
 	for i, b := range list {
-		cells[i] = []string{b.ID, b.Destination, string(b.Status), newestProof(b), string(b.Origin), ago(b.Started, a.now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(b.TableCount), strconv.FormatInt(b.FileCount, 10), b.Name}
+		cells[i] = []string{b.ID, b.Destination, string(b.Status), newestVerification(b), string(b.Origin), ago(b.Started, a.now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(b.TableCount), strconv.FormatInt(b.FileCount, 10), b.Name}
 	}
 	if list == nil {
 		list = []backup.Stored{}
@@ -145,15 +145,15 @@ func (a *app) printBackups(list []backup.Stored, nothing string) error {
 	return a.list(list, []string{"ID", "PLACE", "STATUS", "PROOF", "ORIGIN", "MADE", "SIZE", "TABLES", "FILES", "NAME"}, cells, nothing)
 }
 
-// newestProof is a copy's newest proof in a word.
-func newestProof(b backup.Stored) string {
+// newestVerification is a copy's newest proof in a word.
+func newestVerification(b backup.Stored) string {
 	switch {
-	case b.Proof == nil:
+	case b.Verification == nil:
 		return "none"
-	case !b.Proof.OK:
+	case !b.Verification.OK:
 		return "failed"
 	}
-	return string(b.Proof.Level)
+	return string(b.Verification.Level)
 }
 
 // findBackup finds a backup; of the latest one it says which that is, how far
@@ -177,17 +177,17 @@ func (a *app) findBackup(ctx context.Context, h *backup.Handler, w backup.Wanted
 func (a *app) backupShowCommand() *cobra.Command {
 	var from string
 	c := &cobra.Command{Use: "show ID", Short: "Show what a backup holds and how it was proven", Example: "  cmsjobs backup show latest", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
-				b, err := a.findBackup(ctx, h, backup.Wanted{ID: words[0], Destination: from})
+				b, err := a.findBackup(ctx, h, backup.Wanted{ID: args[0], Destination: from})
 				if err != nil {
 					return err
 				}
-				proofs, err := h.Proofs(ctx, b.ID, 20)
+				verifications, err := h.Verifications(ctx, b.ID, 20)
 				if err != nil {
 					return err
 				}
-				return a.printJSON(map[string]any{"backup": b, "proofs": proofs})
+				return a.printJSON(map[string]any{"backup": b, "proofs": verifications})
 			})
 		}}
 	c.Flags().StringVar(&from, "from", "", "the place to look at")
@@ -204,10 +204,10 @@ A backup whose newest proof failed has the status failed: it is not restored, an
 
 Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
 		Example: "  cmsjobs backup verify\n  cmsjobs backup verify latest --level parsed",
-		RunE: func(c *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			id := "latest"
-			if len(words) > 0 {
-				id = words[0]
+			if len(args) > 0 {
+				id = args[0]
 			}
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
 				b, err := a.findBackup(ctx, h, backup.Wanted{ID: id, Destination: from})
@@ -215,10 +215,10 @@ Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
 					return err
 				}
 				progress, end := a.backupProgress()
-				proof, err := h.Verify(ctx, b, backup.Level(level), progress)
+				verification, err := h.Verify(ctx, b, backup.Level(level), progress)
 				end()
-				return errors.Join(a.list(proof, []string{"BACKUP", "PLACE", "TABLES", "ROWS", "FILES", "VERDICT"}, [][]string{{proof.Backup, proof.Destination,
-					strconv.Itoa(proof.Tables), strconv.FormatInt(proof.Rows, 10), strconv.FormatInt(proof.Files, 10), proofText(proof)}}, ""), err)
+				return errors.Join(a.list(verification, []string{"BACKUP", "PLACE", "TABLES", "ROWS", "FILES", "VERDICT"}, [][]string{{verification.Backup, verification.Destination,
+					strconv.Itoa(verification.Tables), strconv.FormatInt(verification.Rows, 10), strconv.FormatInt(verification.Files, 10), verificationText(verification)}}, ""), err)
 			})
 		}}
 	c.Flags().StringVar(&from, "from", "", "the place whose copy is proven")
@@ -229,9 +229,9 @@ Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
 func (a *app) backupDownloadCommand() *cobra.Command {
 	var from, out string
 	c := &cobra.Command{Use: "download ID", Short: "Write a backup's archive to a file", Example: "  cmsjobs backup download latest -o /tmp/", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
-				b, err := a.findBackup(ctx, h, backup.Wanted{ID: words[0], Destination: from})
+				b, err := a.findBackup(ctx, h, backup.Wanted{ID: args[0], Destination: from})
 				if err != nil {
 					return err
 				}

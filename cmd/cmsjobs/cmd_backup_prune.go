@@ -46,7 +46,7 @@ func (a *app) printKept(plan []backup.Kept) error {
 				until = k.Until.UTC().Format(time.DateOnly)
 			}
 		}
-		cells[i] = []string{k.ID, k.Destination, string(k.Status), newestProof(k.Stored), ago(k.Started, a.now()), stays, until, strings.Join(k.Reasons, "; ")}
+		cells[i] = []string{k.ID, k.Destination, string(k.Status), newestVerification(k.Stored), ago(k.Started, a.now()), stays, until, strings.Join(k.Reasons, "; ")}
 	}
 	if plan == nil {
 		plan = []backup.Kept{}

@@ -22,7 +22,7 @@ Before that, the whole archive is copied and checked, and a backup of what is th
 A backup that this installation never made (the plan says so), one whose newest proof failed, and files that a web server
 could execute (.php, .htaccess …) are restored only when told to.`,
 		Example: "  cmsjobs backup restore latest --database --dry-run\n  cmsjobs backup restore latest --files --paths 'uploads/news/**' --confirm WORD\n  cmsjobs backup restore latest --database --into mysql://user@host/copy",
-		RunE: func(c *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if everything {
 				q.Database, q.Files = true, true
 			}
@@ -39,7 +39,7 @@ could execute (.php, .htaccess …) are restored only when told to.`,
 					q.IntoDSN = path
 				}
 			}
-			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error { return a.restore(ctx, h, q, words[0], from, dry) })
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error { return a.restore(ctx, h, q, args[0], from, dry) })
 		}}
 	f := c.Flags()
 	f.BoolVar(&everything, "everything", false, "the database and all files")

@@ -37,10 +37,10 @@ the queue "cmsjobs-bench", takes its waiting jobs away again and leaves its hist
 		Example: "  cmsjobs bench\n  cmsjobs --dsn mysql://root@127.0.0.1/bench bench --here --jobs 20000 --slots 100 --depth 1000,100000",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			var r *rooms
+			var r *services
 			var err error
 			if o.here {
-				r, err = a.openLoaded(c.Context(), benchFlags(o.slots)...)
+				r, err = a.openConfigured(c.Context(), benchFlags(o.slots)...)
 			} else {
 				var dir string
 				if dir, err = os.MkdirTemp("", "cmsjobs-bench-"); err != nil {
@@ -80,7 +80,7 @@ func benchFlags(slots int) []config.Flag {
 		{Path: "queue.prefetch", Value: fmt.Sprint(min(slots*10, 10000)), Name: "bench"}, {Path: "log.level", Value: "warn", Name: "bench"}}
 }
 
-func (a *app) openBench(ctx context.Context, dir string, slots int) (*rooms, error) {
+func (a *app) openBench(ctx context.Context, dir string, slots int) (*services, error) {
 	path := filepath.Join(dir, "bench.sqlite")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ func (a *app) breakersCommand() *cobra.Command {
 		Example: "  cmsjobs breakers list\n  cmsjobs breakers reset smtp:mail.example.com:587"}
 	c.AddCommand(&cobra.Command{Use: "list", Short: "List everything that ever failed, what is out first", Example: "  cmsjobs breakers list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				list, err := r.breakers.List(ctx)
 				if err != nil {
 					return err
@@ -29,16 +29,16 @@ func (a *app) breakersCommand() *cobra.Command {
 			})
 		}},
 		&cobra.Command{Use: "reset DEPENDENCY", Short: "Use it again at once", Example: "  cmsjobs breakers reset smtp:mail.example.com:587", Args: cobra.ExactArgs(1),
-			RunE: func(c *cobra.Command, words []string) error {
-				return a.withRooms(c, func(ctx context.Context, r *rooms) error {
-					was, err := r.breakers.Reset(ctx, words[0])
+			RunE: func(c *cobra.Command, args []string) error {
+				return a.withServices(c, func(ctx context.Context, r *services) error {
+					was, err := r.breakers.Reset(ctx, args[0])
 					if err == nil && !was {
-						err = fmt.Errorf("%q never failed; see cmsjobs breakers list: %w", words[0], jobs.ErrNotFound)
+						err = fmt.Errorf("%q never failed; see cmsjobs breakers list: %w", args[0], jobs.ErrNotFound)
 					}
 					if err != nil {
 						return err
 					}
-					return a.list(map[string]string{"reset": words[0]}, []string{"RESET"}, [][]string{{words[0]}}, "")
+					return a.list(map[string]string{"reset": args[0]}, []string{"RESET"}, [][]string{{args[0]}}, "")
 				})
 			}})
 	return c

@@ -21,7 +21,7 @@ them to a file. It is safe to say at any time; nothing is locked for long.`,
 		Example: "  cmsjobs clean\n  cmsjobs clean --dry-run",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRooms(c, a.clean)
+			return a.withServices(c, a.clean)
 		},
 	}
 	command.Flags().BoolVar(&a.dry, "dry-run", false, "only count what would be removed")
@@ -40,7 +40,7 @@ type cleaned struct {
 	DryRun  bool   `json:"dryRun,omitempty"`
 }
 
-func (a *app) clean(ctx context.Context, r *rooms) error {
+func (a *app) clean(ctx context.Context, r *services) error {
 	done, err := r.cleanQueue(ctx, a.dry)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ const keepOrders = 90 * 24 * time.Hour
 const keepTicks = 90 * 24 * time.Hour
 
 // cleanQueue cleans the queue's own tables; with dryRun it only counts.
-func (r *rooms) cleanQueue(ctx context.Context, dryRun bool) (done cleaned, err error) {
+func (r *services) cleanQueue(ctx context.Context, dryRun bool) (done cleaned, err error) {
 	if dryRun {
 		return r.wouldClean(ctx)
 	}
@@ -85,7 +85,7 @@ func (r *rooms) cleanQueue(ctx context.Context, dryRun bool) (done cleaned, err 
 }
 
 // wouldClean counts what cleanQueue would remove.
-func (r *rooms) wouldClean(ctx context.Context) (cleaned, error) {
+func (r *services) wouldClean(ctx context.Context) (cleaned, error) {
 	done, q, now := cleaned{DryRun: true}, r.config.Queue, r.now()
 	workers, err := r.store.Workers(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *rooms) wouldClean(ctx context.Context) (cleaned, error) {
 
 // pruneFailed exports and deletes failed jobs that are older than the
 // configuration keeps them. Where there are none no file is made.
-func (r *rooms) pruneFailed(ctx context.Context, now time.Time) (n int64, file string, err error) {
+func (r *services) pruneFailed(ctx context.Context, now time.Time) (n int64, file string, err error) {
 	keep := r.config.Queue.KeepFailed
 	if keep <= 0 {
 		return 0, "", nil

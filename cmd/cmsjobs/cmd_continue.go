@@ -17,7 +17,7 @@ func (a *app) continueCommand() *cobra.Command {
 		Example: "  cmsjobs continue mail",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, queues []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				for _, q := range queues {
 					was, err := r.store.Continue(ctx, q)
 					if err == nil && !was {

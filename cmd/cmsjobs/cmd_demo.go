@@ -57,7 +57,7 @@ func (a *app) demo(ctx context.Context, site demoSite, o demoOptions) error {
 		}
 	}
 	if !site.there() {
-		a.say("Making a sample site in %s …", site.dir)
+		a.printf("Making a sample site in %s …", site.dir)
 		if err := site.make(ctx, a.now()); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (a *app) demo(ctx context.Context, site demoSite, o demoOptions) error {
 	if err := insertAsCMS(ctx, r, list); err != nil {
 		return err
 	}
-	a.say("Enqueued %d jobs, as the CMS does it: INSERT INTO jobs …\n", len(list))
+	a.printf("Enqueued %d jobs, as the CMS does it: INSERT INTO jobs …\n", len(list))
 	if o.once {
 		if err := a.demoWork(ctx, r, list); err != nil {
 			return err
@@ -93,7 +93,7 @@ func (a *app) demo(ctx context.Context, site demoSite, o demoOptions) error {
 		return err
 	}
 	if r.config.HTTP.Enabled {
-		a.say("The admin page: http://%s/ – user admin, password demo\n", r.config.HTTP.Listen)
+		a.printf("The admin page: http://%s/ – user admin, password demo\n", r.config.HTTP.Listen)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return together(ctx, parts) })
@@ -104,7 +104,7 @@ func (a *app) demo(ctx context.Context, site demoSite, o demoOptions) error {
 		if err := a.demoReport(ctx, r, site, list, started); err != nil {
 			fmt.Fprintln(a.err, "cmsjobs:", err)
 		}
-		a.say("%s", demoNext(site))
+		a.printf("%s", demoNext(site))
 		return nil
 	})
 	return group.Wait()
@@ -112,7 +112,7 @@ func (a *app) demo(ctx context.Context, site demoSite, o demoOptions) error {
 
 // demoWork works until every job has ended, or has failed and waits for its
 // next attempt.
-func (a *app) demoWork(ctx context.Context, r *rooms, list []demoJob) error {
+func (a *app) demoWork(ctx context.Context, r *services, list []demoJob) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	working, stop := context.WithCancel(ctx)
@@ -123,7 +123,7 @@ func (a *app) demoWork(ctx context.Context, r *rooms, list []demoJob) error {
 	return errors.Join(group.Wait(), err)
 }
 
-func (a *app) demoReport(ctx context.Context, r *rooms, site demoSite, list []demoJob, started time.Time) error {
+func (a *app) demoReport(ctx context.Context, r *services, site demoSite, list []demoJob, started time.Time) error {
 	all, err := outcomes(ctx, r, list)
 	if err != nil {
 		return err
@@ -145,9 +145,9 @@ func (a *app) demoReport(ctx context.Context, r *rooms, site demoSite, list []de
 		return err
 	}
 	if !a.global.json {
-		a.say("\nFiles written in %s:", site.dir)
+		a.printf("\nFiles written in %s:", site.dir)
 		for _, f := range files {
-			a.say("  %-46s %s", f.Path, humanize.IBytes(uint64(f.Size)))
+			a.printf("  %-46s %s", f.Path, humanize.IBytes(uint64(f.Size)))
 		}
 	}
 	if failed > 0 {
@@ -176,7 +176,7 @@ With a real CMS: cmsjobs --cms /var/www/site doctor`, site.dir)
 }
 
 // openDemo opens the sample site with the flags that every command has.
-func (a *app) openDemo(ctx context.Context, site demoSite) (*rooms, error) {
+func (a *app) openDemo(ctx context.Context, site demoSite) (*services, error) {
 	var flags []config.Flag
 	if a.global.logLevel != "" {
 		flags = append(flags, config.Flag{Path: "log.level", Value: a.global.logLevel, Name: "--log-level"})

@@ -27,7 +27,7 @@ faults · 3 database not usable`,
 			}
 			r, err := a.open(c.Context(), l)
 			if err != nil {
-				f := finding{Check: "database", State: broken, What: err.Error(), Mend: "fix what the message says, then run cmsjobs doctor again"}
+				f := finding{Check: "database", State: broken, What: err.Error(), Fix: "fix what the message says, then run cmsjobs doctor again"}
 				return errors.Join(a.printFindings([]finding{f}), err)
 			}
 			defer a.closing(r)
@@ -38,7 +38,7 @@ faults · 3 database not usable`,
 	return command
 }
 
-func (a *app) examine(ctx context.Context, r *rooms) error {
+func (a *app) examine(ctx context.Context, r *services) error {
 	all := examine(ctx, r)
 	bad := 0
 	for _, f := range all {
@@ -63,8 +63,8 @@ func (a *app) printFindings(all []finding) error {
 		if _, err := fmt.Fprintf(a.out, "%-4s  %-14s %s\n", f.State, f.Check, printable(f.What)); err != nil {
 			return err
 		}
-		if f.Mend != "" {
-			fmt.Fprintf(a.out, "      %-14s → %s\n", "", f.Mend)
+		if f.Fix != "" {
+			fmt.Fprintf(a.out, "      %-14s → %s\n", "", f.Fix)
 		}
 	}
 	return nil

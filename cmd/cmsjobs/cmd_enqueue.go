@@ -29,12 +29,12 @@ It is checked as its handler will check it. cmsjobs kinds lists kinds and their 
 Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in place.`,
 		Example: "  cmsjobs enqueue sitemap.generate '{\"force\":true}'\n  cmsjobs enqueue cmsjobs.probe '{\"sleep\":\"2s\"}' --delay 10m\n  cmsjobs enqueue mail.send @mail.json --unique welcome-42",
 		Args:    cobra.RangeArgs(1, 2),
-		RunE: func(c *cobra.Command, words []string) error {
-			data, err := a.payload(words[1:])
+		RunE: func(c *cobra.Command, args []string) error {
+			data, err := a.payload(args[1:])
 			if err != nil {
 				return err
 			}
-			n := jobs.New{Kind: words[0], Queue: o.queue, UUID: o.uuid, Data: data, Priority: o.priority, MaxAttempts: o.attempts, UniqueKey: o.unique}
+			n := jobs.Spec{Kind: args[0], Queue: o.queue, UUID: o.uuid, Data: data, Priority: o.priority, MaxAttempts: o.attempts, UniqueKey: o.unique}
 			if o.delay != "" {
 				if n.Delay, err = config.ParseDuration(o.delay); err != nil {
 					return usageError{fmt.Errorf("--delay: %w", err)}
@@ -45,7 +45,7 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 					return usagef("--at wants a time like 2006-01-02T15:04:05+07:00")
 				}
 			}
-			r, err := a.openLoaded(c.Context())
+			r, err := a.openConfigured(c.Context())
 			if err != nil {
 				return err
 			}
@@ -82,17 +82,17 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 	return c
 }
 
-func (a *app) payload(words []string) (json.RawMessage, error) {
+func (a *app) payload(args []string) (json.RawMessage, error) {
 	text := []byte("{}")
 	var err error
 	switch {
-	case len(words) == 0:
-	case words[0] == "-":
+	case len(args) == 0:
+	case args[0] == "-":
 		text, err = io.ReadAll(io.LimitReader(a.in, jobs.MaxPayload+1))
-	case words[0] != "" && words[0][0] == '@':
-		text, err = os.ReadFile(words[0][1:])
+	case args[0] != "" && args[0][0] == '@':
+		text, err = os.ReadFile(args[0][1:])
 	default:
-		text = []byte(words[0])
+		text = []byte(args[0])
 	}
 	if err != nil {
 		return nil, usageError{fmt.Errorf("reading the payload: %w", err)}
@@ -117,7 +117,7 @@ func (a *app) receipt(r jobs.Receipt) error {
 }
 
 // inline runs a job at once (S2.15): nothing is stored, nothing is repeated.
-func (a *app) inline(c *cobra.Command, r *rooms, entry jobs.Entry, n jobs.New) error {
+func (a *app) inline(c *cobra.Command, r *services, entry jobs.Entry, n jobs.Spec) error {
 	if entry.Run == nil {
 		return usagef("jobs are disabled, so %s would run here, but this program does not know it", n.Kind)
 	}
@@ -129,7 +129,7 @@ func (a *app) inline(c *cobra.Command, r *rooms, entry jobs.Entry, n jobs.New) e
 	run := jobs.NewRun(a.now)
 	err = entry.Run(jobs.WithRun(c.Context(), run), jobs.Job{UUID: n.UUID, Kind: entry.Kind, Queue: "inline", Data: n.Data,
 		Metadata: json.RawMessage("{}"), Attempt: 1, MaxAttempts: 1, Timeout: entry.Policy.Timeout, RunAt: a.now(), EnqueuedAt: a.now()})
-	result, followUps := run.Outcome()
+	result, followUps := run.Result()
 	if err != nil {
 		return err
 	}

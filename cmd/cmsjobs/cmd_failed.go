@@ -21,7 +21,7 @@ import (
 func (a *app) failedCommand() *cobra.Command {
 	c := &cobra.Command{Use: "failed", Short: "List, retry and forget failed jobs", Example: "  cmsjobs failed groups\n  cmsjobs failed retry --kind mail.send --yes"}
 	c.AddCommand(a.failedListCommand(), a.failedGroupsCommand(), a.failedShowCommand(), a.failedRetryCommand(),
-		a.failedForgetCommand(), a.failedFlushCommand(), a.failedPruneCommand())
+		a.failedDeleteCommand(), a.failedFlushCommand(), a.failedPruneCommand())
 	return c
 }
 
@@ -39,7 +39,7 @@ func (a *app) failedListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error { return a.listJobs(ctx, r, filter, p) })
+			return a.withServices(c, func(ctx context.Context, r *services) error { return a.listJobs(ctx, r, filter, p) })
 		},
 	}
 	f.add(c, false)
@@ -68,14 +68,14 @@ func (a *app) failedGroupsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error { return a.listGroups(ctx, r, filter) })
+			return a.withServices(c, func(ctx context.Context, r *services) error { return a.listGroups(ctx, r, filter) })
 		},
 	}
 	f.add(c, false)
 	return c
 }
 
-func (a *app) listGroups(ctx context.Context, r *rooms, f jobs.Filter) error {
+func (a *app) listGroups(ctx context.Context, r *services, f jobs.Filter) error {
 	groups, err := r.store.Groups(ctx, f)
 	if err != nil {
 		return err
@@ -113,11 +113,11 @@ failed jobs go back as they were, for PHP's worker. Any number of them is taken 
 				ids, yes = nil, true
 			}
 			f.states = []string{"failed"}
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				if payload != "" {
 					return a.retryEdited(ctx, r, ids, payload)
 				}
-				return a.change(ctx, r, ids, f, yes, "retry", r.store.Revive)
+				return a.change(ctx, r, ids, f, yes, "retry", r.store.Retry)
 			})
 		},
 	}
@@ -127,7 +127,7 @@ failed jobs go back as they were, for PHP's worker. Any number of them is taken 
 	return c
 }
 
-func (a *app) retryEdited(ctx context.Context, r *rooms, ids []string, payload string) error {
+func (a *app) retryEdited(ctx context.Context, r *services, ids []string, payload string) error {
 	if len(ids) != 1 {
 		return usagef("--payload is for one job: name it")
 	}
@@ -139,7 +139,7 @@ func (a *app) retryEdited(ctx context.Context, r *rooms, ids []string, payload s
 	if err != nil {
 		return err
 	}
-	given, err := r.orders.Give(ctx, r.registry, jobs.New{Kind: record.Kind, Data: data})
+	given, err := r.orders.Give(ctx, r.registry, jobs.Spec{Kind: record.Kind, Data: data})
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (a *app) retryEdited(ctx context.Context, r *rooms, ids []string, payload s
 	return a.receipt(receipt)
 }
 
-func (a *app) failedForgetCommand() *cobra.Command {
+func (a *app) failedDeleteCommand() *cobra.Command {
 	var f filterFlags
 	var yes bool
 	c := &cobra.Command{
@@ -159,8 +159,8 @@ func (a *app) failedForgetCommand() *cobra.Command {
 		Example: "  cmsjobs failed forget 7\n  cmsjobs failed forget --kind cmsjobs.probe --yes",
 		RunE: func(c *cobra.Command, ids []string) error {
 			f.states = []string{"failed"}
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
-				return a.change(ctx, r, ids, f, yes, "forget", r.store.Forget)
+			return a.withServices(c, func(ctx context.Context, r *services) error {
+				return a.change(ctx, r, ids, f, yes, "forget", r.store.Delete)
 			})
 		},
 	}
@@ -182,8 +182,8 @@ func (a *app) failedFlushCommand() *cobra.Command {
 			if hours > 0 {
 				f.until = fmt.Sprintf("%dh", hours)
 			}
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
-				return a.change(ctx, r, nil, f, true, "flush", r.store.Forget)
+			return a.withServices(c, func(ctx context.Context, r *services) error {
+				return a.change(ctx, r, nil, f, true, "flush", r.store.Delete)
 			})
 		},
 	}
@@ -202,7 +202,7 @@ func (a *app) failedPruneCommand() *cobra.Command {
 		Example: "  cmsjobs failed prune --older 30d\n  cmsjobs failed prune --older 7d --dry-run",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				age := r.config.Queue.KeepFailed
 				if hours > 0 {
 					age = time.Duration(hours) * time.Hour
@@ -228,7 +228,7 @@ func (a *app) failedPruneCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) prune(ctx context.Context, r *rooms, before time.Time, path string, dry bool) error {
+func (a *app) prune(ctx context.Context, r *services, before time.Time, path string, dry bool) error {
 	f := jobs.Filter{States: []jobs.State{jobs.StateFailed}, Until: before}
 	total, err := r.store.Count(ctx, f)
 	if err != nil {
@@ -260,7 +260,7 @@ func (a *app) pruned(v any, sentence string) error {
 }
 
 // exportFile names a new file for pruned jobs.
-func (r *rooms) exportFile(now time.Time) (string, error) {
+func (r *services) exportFile(now time.Time) (string, error) {
 	dir := r.config.Queue.ExportDir
 	if dir == "" && r.site.Root != "" {
 		dir = filepath.Join(r.site.Storage(), "app", "cmsjobs-export")
@@ -276,7 +276,7 @@ func (r *rooms) exportFile(now time.Time) (string, error) {
 
 // pruneTo writes each chunk of old rows to a file and syncs it before the
 // store deletes them.
-func (r *rooms) pruneTo(ctx context.Context, path string, before time.Time, report func(int64)) (n int64, err error) {
+func (r *services) pruneTo(ctx context.Context, path string, before time.Time, report func(int64)) (n int64, err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return 0, fmt.Errorf("making the export file: %w", err)

@@ -34,7 +34,7 @@ Exit codes: 0 ready · 1 not ready`,
 				return err
 			}
 			if !l.HTTP.Enabled {
-				return a.withRooms(c, func(ctx context.Context, r *rooms) error { return a.healthByItself(ctx, r, checks) })
+				return a.withServices(c, func(ctx context.Context, r *services) error { return a.healthByItself(ctx, r, checks) })
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), 4*time.Second)
 			defer cancel()
@@ -46,7 +46,7 @@ Exit codes: 0 ready · 1 not ready`,
 }
 
 // healthByItself measures the conditions where no service can be asked.
-func (a *app) healthByItself(ctx context.Context, r *rooms, checks []string) error {
+func (a *app) healthByItself(ctx context.Context, r *services, checks []string) error {
 	e, err := r.evaluator(nil)
 	if err != nil {
 		return err

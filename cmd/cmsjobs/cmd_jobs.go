@@ -90,7 +90,7 @@ func (a *app) jobsListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error { return a.listJobs(ctx, r, filter, p) })
+			return a.withServices(c, func(ctx context.Context, r *services) error { return a.listJobs(ctx, r, filter, p) })
 		},
 	}
 	f.add(c, true)
@@ -108,7 +108,7 @@ func whyNot(j jobs.Record, down []explain.Breaker) string {
 	return j.Error
 }
 
-func (a *app) listJobs(ctx context.Context, r *rooms, f jobs.Filter, p jobs.Page) error {
+func (a *app) listJobs(ctx context.Context, r *services, f jobs.Filter, p jobs.Page) error {
 	list, err := r.store.Jobs(ctx, f, p)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (a *app) listJobs(ctx context.Context, r *rooms, f jobs.Filter, p jobs.Page
 		return err
 	}
 	if list.Next != "" {
-		a.say("More: --cursor %s", list.Next)
+		a.printf("More: --cursor %s", list.Next)
 	}
 	return nil
 }
@@ -160,13 +160,13 @@ func (a *app) jobsShowCommand(states ...jobs.State) *cobra.Command {
 		Long:    "Shows one job, by its UUID or its row's number, with its payload, its runs and what its handler wrote.",
 		Example: "  cmsjobs jobs show 42\n  cmsjobs jobs show 0198c1d2-… --json",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, words []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error { return a.showJob(ctx, r, words[0], states) })
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error { return a.showJob(ctx, r, args[0], states) })
 		},
 	}
 }
 
-func (a *app) showJob(ctx context.Context, r *rooms, id string, states []jobs.State) error {
+func (a *app) showJob(ctx context.Context, r *services, id string, states []jobs.State) error {
 	j, err := r.store.JobAmong(ctx, id, states)
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (a *app) jobsCancelCommand() *cobra.Command {
 		Long:    "Cancels jobs: waiting ones leave the table, running ones are told to stop and end as cancelled.",
 		Example: "  cmsjobs jobs cancel 42 43\n  cmsjobs jobs cancel --kind mail.send --queue default --yes",
 		RunE: func(c *cobra.Command, ids []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				f.states = []string{"queued", "processing"}
 				return a.change(ctx, r, ids, f, yes, "cancel", r.store.Cancel)
 			})
@@ -267,7 +267,7 @@ const chunk = 500
 
 // change changes the jobs with the given ids, or all that the filter chooses,
 // in steps, so that any number of them needs the same memory.
-func (a *app) change(ctx context.Context, r *rooms, ids []string, f filterFlags, yes bool, verb string, do changer) error {
+func (a *app) change(ctx context.Context, r *services, ids []string, f filterFlags, yes bool, verb string, do changer) error {
 	filter, err := f.filter(a.now())
 	if err != nil {
 		return err
@@ -310,7 +310,7 @@ func (a *app) changeAll(ctx context.Context, filter jobs.Filter, total int64, ve
 	return done, nil
 }
 
-func (a *app) changeEach(ctx context.Context, r *rooms, ids []string, filter jobs.Filter, verb string, do changer) error {
+func (a *app) changeEach(ctx context.Context, r *services, ids []string, filter jobs.Filter, verb string, do changer) error {
 	var n int64
 	var errs []error
 	for _, id := range ids {
@@ -340,9 +340,9 @@ func (a *app) changed(verb string, n int64) error {
 	return err
 }
 
-// withRooms opens the rooms for one short command.
-func (a *app) withRooms(c *cobra.Command, do func(context.Context, *rooms) error) error {
-	r, err := a.openLoaded(c.Context())
+// withServices opens the rooms for one short command.
+func (a *app) withServices(c *cobra.Command, do func(context.Context, *services) error) error {
+	r, err := a.openConfigured(c.Context())
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,9 @@ import (
 
 func (a *app) jobsExplainCommand() *cobra.Command {
 	return &cobra.Command{Use: "explain ID", Short: "Say why a job is not running", Example: "  cmsjobs jobs explain 17", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, words []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
-				record, err := r.store.Job(ctx, words[0])
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
+				record, err := r.store.Job(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -37,7 +37,7 @@ func (a *app) jobsExplainCommand() *cobra.Command {
 }
 
 // snapshot collects what an explanation depends on.
-func (r *rooms) snapshot(ctx context.Context, record jobs.Record) (explain.Snapshot, error) {
+func (r *services) snapshot(ctx context.Context, record jobs.Record) (explain.Snapshot, error) {
 	entry, known := r.registry.Lookup(record.Kind)
 	s := explain.Snapshot{Job: record, Now: r.now(), Known: known, Policy: entry.Policy, Ahead: -1, JobsDisabled: !r.config.Queue.Enabled}
 	stats, err := r.store.Stats(ctx)

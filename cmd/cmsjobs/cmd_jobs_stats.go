@@ -18,7 +18,7 @@ func (a *app) jobsStatsCommand() *cobra.Command {
 		Example: "  cmsjobs jobs stats\n  cmsjobs jobs stats --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				s, err := r.store.Stats(ctx)
 				if err != nil {
 					return err

@@ -21,7 +21,7 @@ func (a *app) kindsCommand() *cobra.Command {
 				return err
 			}
 			registry := jobs.NewRegistry()
-			r, err := a.nowhere(l)
+			r, err := a.withoutDatabase(l)
 			if err != nil {
 				return err
 			}

@@ -26,7 +26,7 @@ func (a *app) mailCommand() *cobra.Command {
 }
 
 func (a *app) withMail(c *cobra.Command, do func(context.Context, *mail.Handler) error) error {
-	return a.withRooms(c, func(ctx context.Context, r *rooms) error { return do(ctx, r.handlers.mail) })
+	return a.withServices(c, func(ctx context.Context, r *services) error { return do(ctx, r.handlers.mail) })
 }
 
 func (a *app) mailLogCommand() *cobra.Command {
@@ -60,14 +60,14 @@ func (a *app) mailLogCommand() *cobra.Command {
 
 func (a *app) mailShowCommand() *cobra.Command {
 	return &cobra.Command{Use: "show JOB", Short: "Show every try of one mail", Example: "  cmsjobs mail show 2c9e…", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
-				tries, err := h.Attempts(ctx, words[0])
+				tries, err := h.Attempts(ctx, args[0])
 				if err != nil {
 					return err
 				}
 				if len(tries) == 0 {
-					return fmt.Errorf("no mail was tried by the job %s: %w", words[0], jobs.ErrNotFound)
+					return fmt.Errorf("no mail was tried by the job %s: %w", args[0], jobs.ErrNotFound)
 				}
 				cells := make([][]string, len(tries))
 				for i, t := range tries {
@@ -81,9 +81,9 @@ func (a *app) mailShowCommand() *cobra.Command {
 func (a *app) mailResendCommand() *cobra.Command {
 	var only []string
 	c := &cobra.Command{Use: "resend JOB", Short: "Enqueue a mail again as a new job (needs mail.keep_body)", Example: "  cmsjobs mail resend 2c9e… --to jo@example.com", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
-				receipt, err := h.Resend(ctx, words[0], only...)
+				receipt, err := h.Resend(ctx, args[0], only...)
 				if err != nil {
 					return err
 				}
@@ -97,9 +97,9 @@ func (a *app) mailResendCommand() *cobra.Command {
 func (a *app) mailTestCommand() *cobra.Command {
 	return &cobra.Command{Use: "test ADDRESS", Aliases: []string{"send-test"}, Short: "Send a test mail now, past the queue, and show the server's answer", Example: "  cmsjobs mail test me@example.com", Args: cobra.ExactArgs(1),
 		Long: "Sends one mail at once, past the queue and the limits.\n\nExit codes: 0 the server took it · 1 it did not",
-		RunE: func(c *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
-				result, err := h.SendTest(ctx, uuid.NewString(), words[0])
+				result, err := h.SendTest(ctx, uuid.NewString(), args[0])
 				if err != nil {
 					return err
 				}
@@ -141,9 +141,9 @@ func (a *app) mailPreviewCommand() *cobra.Command {
 	var locale string
 	var html bool
 	c := &cobra.Command{Use: "preview TEMPLATE", Short: "Render a template with its example, as it would be sent now", Example: "  cmsjobs mail preview password-reset --html > mail.html", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
-				content, err := h.Preview(ctx, words[0], locale, nil)
+				content, err := h.Preview(ctx, args[0], locale, nil)
 				switch {
 				case err != nil:
 					return err
@@ -164,10 +164,10 @@ func (a *app) mailPreviewCommand() *cobra.Command {
 
 func (a *app) mailBouncesCommand() *cobra.Command {
 	return &cobra.Command{Use: "bounces FILE", Short: "Read delivery reports (one message, or an mbox; - is standard input)", Example: "  cmsjobs mail bounces /var/mail/bounces\n  cmsjobs mail bounces - < report.eml", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			in := a.in
-			if words[0] != "-" {
-				f, err := os.Open(words[0])
+			if args[0] != "-" {
+				f, err := os.Open(args[0])
 				if err != nil {
 					return err
 				}
@@ -209,7 +209,7 @@ func (a *app) mailSuppressionsCommand() *cobra.Command {
 	list.Flags().StringVar(&after, "after", "", "go on behind this address")
 	limitFlag(list, &limit, 100, "how many")
 	add := &cobra.Command{Use: "add ADDRESS", Short: "Send nothing more to an address", Example: "  cmsjobs mail suppressions add jo@example.com --reason 'asked us'", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			var until time.Time
 			if expires != "" {
 				d, err := config.ParseDuration(expires)
@@ -219,21 +219,21 @@ func (a *app) mailSuppressionsCommand() *cobra.Command {
 				until = a.now().Add(d)
 			}
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
-				if err := h.Suppress(ctx, words[0], mail.Manual, reason, until); err != nil {
+				if err := h.Suppress(ctx, args[0], mail.Manual, reason, until); err != nil {
 					return usageError{err}
 				}
-				return a.list(map[string]string{"added": words[0]}, []string{"ADDED"}, [][]string{{words[0]}}, "")
+				return a.list(map[string]string{"added": args[0]}, []string{"ADDED"}, [][]string{{args[0]}}, "")
 			})
 		}}
 	add.Flags().StringVar(&reason, "reason", "by hand", "why")
 	add.Flags().StringVar(&expires, "expires", "", "ends after so long, for example 30d (default: never)")
 	remove := &cobra.Command{Use: "remove ADDRESS", Short: "Send to an address again", Example: "  cmsjobs mail suppressions remove jo@example.com", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
-				if err := (webMail{h}).Unsuppress(ctx, strings.TrimSpace(words[0])); err != nil {
+				if err := (webMail{h}).Unsuppress(ctx, strings.TrimSpace(args[0])); err != nil {
 					return err
 				}
-				return a.list(map[string]string{"removed": words[0]}, []string{"REMOVED"}, [][]string{{words[0]}}, "")
+				return a.list(map[string]string{"removed": args[0]}, []string{"REMOVED"}, [][]string{{args[0]}}, "")
 			})
 		}}
 	c.AddCommand(list, add, remove)
@@ -243,9 +243,9 @@ func (a *app) mailSuppressionsCommand() *cobra.Command {
 func (a *app) mailUnknownCommand() *cobra.Command {
 	return &cobra.Command{Use: "unknown JOB", Short: "Let a job send to those of whom nobody knows whether they got the mail", Example: "  cmsjobs mail unknown 2c9e… && cmsjobs failed retry 2c9e…", Args: cobra.ExactArgs(1),
 		Long: "A connection that died after the text was sent leaves it unknown whether the mail arrived. This lets the job's\nnext run send it; somebody may then get it twice. Retry the failed job afterwards.",
-		RunE: func(c *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
-				n, err := h.SendUnknown(ctx, words[0])
+				n, err := h.SendUnknown(ctx, args[0])
 				if err != nil {
 					return err
 				}

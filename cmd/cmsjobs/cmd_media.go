@@ -35,7 +35,7 @@ then says with which --after it goes on.`,
 				}
 				o.Filter.Since = at
 			}
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error { return a.regenerate(ctx, r, o) })
+			return a.withServices(c, func(ctx context.Context, r *services) error { return a.regenerate(ctx, r, o) })
 		}}
 	f := c.Flags()
 	f.BoolVar(&o.OnlyMissing, "only-missing", false, "leave what is there and up to date")
@@ -46,7 +46,7 @@ then says with which --after it goes on.`,
 	return c
 }
 
-func (a *app) regenerate(ctx context.Context, r *rooms, o media.RegenerateOptions) error {
+func (a *app) regenerate(ctx context.Context, r *services, o media.RegenerateOptions) error {
 	var set func(int64)
 	end := func() {}
 	done, err := r.handlers.media.Regenerate(ctx, o, func(p media.Progress) {
@@ -82,7 +82,7 @@ func (a *app) mediaCheckCommand() *cobra.Command {
 		Long:    "Lists missing thumbnails, lost originals and files that nothing needs. Without --remove nothing is changed.",
 		Example: "  cmsjobs media check\n  cmsjobs media check --remove",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				var set func(int64)
 				end := func() {}
 				report, err := r.handlers.media.Check(ctx, o, func(done, total int64) {
@@ -107,7 +107,7 @@ func (a *app) mediaCheckCommand() *cobra.Command {
 // picture.
 func (a *app) mediaRenderCommand() *cobra.Command {
 	return &cobra.Command{Use: "render", Short: "Render one picture for a worker", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return apart.Serve(a.in, a.out, picture.Maker.Render) }}
+		RunE: func(*cobra.Command, []string) error { return apart.Serve(a.in, a.out, picture.Generator.Render) }}
 }
 
 // filesShown bounds the lists of files on a terminal; --json has them all.

@@ -21,12 +21,12 @@ func (a *app) migrateCommand() *cobra.Command {
 }
 
 // withDatabases opens databases only: tables may be missing.
-func (a *app) withDatabases(c *cobra.Command, do func(context.Context, *rooms) error) error {
+func (a *app) withDatabases(c *cobra.Command, do func(context.Context, *services) error) error {
 	l, err := a.load()
 	if err != nil {
 		return err
 	}
-	r := &rooms{config: l, log: a.logger(l.Log), now: a.now}
+	r := &services{config: l, log: a.logger(l.Log), now: a.now}
 	defer a.closing(r)
 	if err := r.openDatabases(c.Context()); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (a *app) migrateUpCommand() *cobra.Command {
 		Example: "  cmsjobs migrate up\n  cmsjobs --set database.layout=extended migrate up --create-jobs",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withDatabases(c, func(ctx context.Context, r *rooms) error {
+			return a.withDatabases(c, func(ctx context.Context, r *services) error {
 				if err := r.makeTables(ctx); err != nil {
 					return databaseError{err}
 				}
@@ -87,7 +87,7 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 		Example: "  cmsjobs migrate status --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withDatabases(c, func(ctx context.Context, r *rooms) error {
+			return a.withDatabases(c, func(ctx context.Context, r *services) error {
 				p, err := migrations.Provider(r.ownDB.DB, r.ownDB.DriverName())
 				if err != nil {
 					return err
@@ -129,7 +129,7 @@ func (a *app) migrateDownCommand() *cobra.Command {
 			if !yes {
 				return usagef("this removes all cmsjobs_* tables and what is in them; say --yes to do it")
 			}
-			return a.withDatabases(c, func(ctx context.Context, r *rooms) error {
+			return a.withDatabases(c, func(ctx context.Context, r *services) error {
 				p, err := migrations.Provider(r.ownDB.DB, r.ownDB.DriverName())
 				if err != nil {
 					return err
@@ -154,7 +154,7 @@ func (a *app) migrateIndexCommand() *cobra.Command {
 		Example: "  cmsjobs migrate index --show\n  cmsjobs migrate index",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				offer := r.store.OfferIndex()
 				switch {
 				case show && offer == "":

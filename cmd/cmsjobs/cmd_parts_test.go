@@ -32,8 +32,8 @@ func testThePartsByHandOnMySQL(t *testing.T, engine jobstest.Engine) {
 		t.Fatalf("%d posts, %v", posts, err)
 	}
 
-	on := func(words ...string) result {
-		return call(t, nil, append([]string{"--cms", dir, "--set", "backup.free_space=1MiB", "--set", "webhook.allow_private=127.0.0.0/8", "--set", "webhook.allow_http=true"}, words...)...)
+	on := func(args ...string) result {
+		return call(t, nil, append([]string{"--cms", dir, "--set", "backup.free_space=1MiB", "--set", "webhook.allow_private=127.0.0.0/8", "--set", "webhook.allow_http=true"}, args...)...)
 	}
 	want(t, on("backup", "create", "--dry-run"), 0, "To read: about", "Free at local")
 	want(t, on("backup", "create", "--tool", "nothing"), 1, "own or mysqldump")

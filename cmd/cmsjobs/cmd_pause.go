@@ -22,7 +22,7 @@ func (a *app) pauseCommand() *cobra.Command {
 		Example: "  cmsjobs pause mail",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, queues []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				host, err := os.Hostname()
 				if err != nil {
 					host = "a shell"
@@ -47,7 +47,7 @@ func (a *app) pauseCommand() *cobra.Command {
 
 // knowQueues refuses names that no job, worker, type or setting has: most are
 // mistyped, and a pause of them would stop nothing.
-func (r *rooms) knowQueues(ctx context.Context, names []string) error {
+func (r *services) knowQueues(ctx context.Context, names []string) error {
 	stats, err := r.store.Stats(ctx)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ func (a *app) restartCommand() *cobra.Command {
 		Example: "  cmsjobs restart",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				return a.ordered(r, r.store.Restart(ctx), "All workers stop when their jobs are done.")
 			})
 		},

@@ -15,7 +15,7 @@ scheduler (schedule.enabled) and the web (http.enabled). TERM or INT stops all o
 		RunE: func(c *cobra.Command, _ []string) error {
 			r, err := a.openService(c.Context(), changed(c, workFlags)...)
 			if err != nil {
-				return a.unbegun(c.Context(), err)
+				return a.abortedBeforeStart(c.Context(), err)
 			}
 			defer a.closing(r)
 			a.stopBy(r)

@@ -17,26 +17,26 @@ func (a *app) scheduleCommand() *cobra.Command {
 		Short:   "Show and change what the clock enqueues",
 		Example: "  cmsjobs schedule list\n  cmsjobs schedule run backup.generate",
 	}
-	change := func(use, short string, do func(context.Context, *rooms, string) error) *cobra.Command {
+	change := func(use, short string, do func(context.Context, *services, string) error) *cobra.Command {
 		return &cobra.Command{Use: use + " NAME", Short: short, Example: "  cmsjobs schedule " + use + " backup.generate", Args: cobra.ExactArgs(1),
-			RunE: func(c *cobra.Command, words []string) error {
-				return a.withRooms(c, func(ctx context.Context, r *rooms) error { return do(ctx, r, words[0]) })
+			RunE: func(c *cobra.Command, args []string) error {
+				return a.withServices(c, func(ctx context.Context, r *services) error { return do(ctx, r, args[0]) })
 			}}
 	}
 	c.AddCommand(a.scheduleListCommand(),
 		change("run", "Enqueue an entry's job now", a.runSchedule),
-		change("pause", "Stop an entry on all instances", func(ctx context.Context, r *rooms, name string) error { return a.pauseSchedule(ctx, r, name, true) }),
-		change("continue", "End the pause of an entry", func(ctx context.Context, r *rooms, name string) error { return a.pauseSchedule(ctx, r, name, false) }),
+		change("pause", "Stop an entry on all instances", func(ctx context.Context, r *services, name string) error { return a.pauseSchedule(ctx, r, name, true) }),
+		change("continue", "End the pause of an entry", func(ctx context.Context, r *services, name string) error { return a.pauseSchedule(ctx, r, name, false) }),
 		a.scheduleHistoryCommand())
 	return c
 }
 
 func (a *app) scheduleListCommand() *cobra.Command {
 	return &cobra.Command{Use: "list", Short: "List the entries, their next and last ticks", Example: "  cmsjobs schedule list --json", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.withRooms(c, a.listSchedule) }}
+		RunE: func(c *cobra.Command, _ []string) error { return a.withServices(c, a.listSchedule) }}
 }
 
-func (a *app) listSchedule(ctx context.Context, r *rooms) error {
+func (a *app) listSchedule(ctx context.Context, r *services) error {
 	s, err := r.scheduler()
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func took(t jobs.TickRecord) string {
 	return t.Duration.String()
 }
 
-func (a *app) runSchedule(ctx context.Context, r *rooms, name string) error {
+func (a *app) runSchedule(ctx context.Context, r *services, name string) error {
 	s, err := r.scheduler()
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (a *app) runSchedule(ctx context.Context, r *rooms, name string) error {
 	return a.list(map[string]any{"uuid": receipt.UUID, "id": receipt.ID}, []string{"ENQUEUED", "UUID"}, [][]string{{name, receipt.UUID}}, "")
 }
 
-func (a *app) pauseSchedule(ctx context.Context, r *rooms, name string, paused bool) error {
+func (a *app) pauseSchedule(ctx context.Context, r *services, name string, paused bool) error {
 	s, err := r.scheduler()
 	if err != nil {
 		return err
@@ -99,9 +99,9 @@ func (a *app) pauseSchedule(ctx context.Context, r *rooms, name string, paused b
 func (a *app) scheduleHistoryCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{Use: "history [NAME]", Short: "List ticks and what became of their jobs", Example: "  cmsjobs schedule history backup.generate", Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, words []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
-				list, err := r.store.Ticks(ctx, strings.Join(words, ""), jobs.Page{Limit: limit})
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
+				list, err := r.store.Ticks(ctx, strings.Join(args, ""), jobs.Page{Limit: limit})
 				if err != nil {
 					return err
 				}
@@ -128,7 +128,7 @@ Several at once, on any number of hosts, do no harm.
 		Example: "  * * * * * cmsjobs --cms /var/www/site tick",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				done, err := r.tick(ctx, atMost)
 				if err != nil {
 					return err

@@ -17,16 +17,16 @@ func (a *app) sitemapCommand() *cobra.Command {
 	var force bool
 	generate := &cobra.Command{Use: "generate", Short: "Write the sitemap now, without the queue", Example: "  cmsjobs sitemap generate --force", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error { return a.writeSitemap(ctx, r, force) })
+			return a.withServices(c, func(ctx context.Context, r *services) error { return a.writeSitemap(ctx, r, force) })
 		}}
 	generate.Flags().BoolVar(&force, "force", false, "also when nothing changed")
 	c.AddCommand(generate, &cobra.Command{Use: "check", Short: "Check the files against sitemaps.org's rules and the database", Example: "  cmsjobs sitemap check --json", Args: cobra.NoArgs,
 		Long: "Reads what lies in the folder and says what is wrong with it.\n\nExit codes: 0 all is well · 1 something is not",
-		RunE: func(c *cobra.Command, _ []string) error { return a.withRooms(c, a.checkSitemap) }})
+		RunE: func(c *cobra.Command, _ []string) error { return a.withServices(c, a.checkSitemap) }})
 	return c
 }
 
-func (a *app) writeSitemap(ctx context.Context, r *rooms, force bool) error {
+func (a *app) writeSitemap(ctx context.Context, r *services, force bool) error {
 	if r.handlers.sitemap == nil {
 		return errNoFolder
 	}
@@ -39,7 +39,7 @@ func (a *app) writeSitemap(ctx context.Context, r *rooms, force bool) error {
 	return a.printJSON(result)
 }
 
-func (a *app) checkSitemap(ctx context.Context, r *rooms) error {
+func (a *app) checkSitemap(ctx context.Context, r *services) error {
 	if r.handlers.sitemap == nil {
 		return errNoFolder
 	}

@@ -38,11 +38,11 @@ func TestAWorkerPublishesTheSitemapInABucket(t *testing.T) {
 	}
 	server := httptest.NewServer(gofakes3.New(backend, gofakes3.WithoutVersioning()).Server())
 	t.Cleanup(server.Close)
-	on := func(words ...string) result {
+	on := func(args ...string) result {
 		t.Helper()
 		return call(t, nil, append([]string{"--cms", dir, "--set", "sitemap.target=s3", "--set", "sitemap.dir=maps", "--set", "sitemap.gzip=true", "--set", "sitemap.per_file=100",
 			"--set", "storage.s3.bucket=site", "--set", "storage.s3.endpoint=" + server.URL, "--set", "storage.s3.path_style=true",
-			"--set", "storage.s3.access_key=key", "--set", "storage.s3.secret_key=secret"}, words...)...)
+			"--set", "storage.s3.access_key=key", "--set", "storage.s3.secret_key=secret"}, args...)...)
 	}
 	work := func(wants string) {
 		t.Helper()
@@ -104,10 +104,10 @@ func object(t *testing.T, backend gofakes3.Backend, key string) string {
 func TestAFailedSitemapIsToldToTheAdministrators(t *testing.T) {
 	dir, db := sampleSite(t)
 	mails := filepath.Join(t.TempDir(), "mails")
-	on := func(words ...string) result {
+	on := func(args ...string) result {
 		t.Helper()
 		return call(t, nil, append([]string{"--cms", dir, "--set", "sitemap.dir=" + filepath.Join(dir, "nowhere"), "--set", "mail.driver=files", "--set", "mail.dir=" + mails,
-			"--set", "mail.admin=boss@demo.example"}, words...)...)
+			"--set", "mail.admin=boss@demo.example"}, args...)...)
 	}
 	uuid := answer[struct{ UUID string }](t, on("--json", "enqueue", "sitemap.generate", "{}", "--max-attempts", "1")).UUID
 	want(t, on("work", "--stop-when-empty"), 0)

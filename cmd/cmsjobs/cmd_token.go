@@ -16,12 +16,12 @@ func (a *app) tokenCommand() *cobra.Command {
 	c := &cobra.Command{Use: "token", Short: "Create, list and revoke tokens of programs that use the HTTP API",
 		Example: "  cmsjobs token create shop --scopes enqueue --kinds mail.send\n  cmsjobs token list"}
 	c.AddCommand(a.tokenCreateCommand(), a.tokenListCommand(), &cobra.Command{Use: "revoke ID", Short: "End a token at once", Example: "  cmsjobs token revoke 3f9a…", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, words []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
-				if err := access.NewStore(r.ownDB, r.now).RevokeToken(ctx, words[0]); err != nil {
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
+				if err := access.NewStore(r.ownDB, r.now).RevokeToken(ctx, args[0]); err != nil {
 					return err
 				}
-				return a.list(map[string]any{"revoked": words[0]}, []string{"REVOKED"}, [][]string{{words[0]}}, "")
+				return a.list(map[string]any{"revoked": args[0]}, []string{"REVOKED"}, [][]string{{args[0]}}, "")
 			})
 		}})
 	return c
@@ -34,13 +34,13 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 		Long: `Creates a token for a program. It is printed once and stored as a hash only.
 Scopes: read, enqueue, operate (retry, cancel, pause), admin (everything).`,
 		Example: "  cmsjobs token create shop --scopes enqueue --kinds mail.send,sitemap.generate --expires 365d",
-		RunE: func(c *cobra.Command, words []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				have, err := access.ParseScopes(strings.Join(scopes, " "))
 				if err != nil {
 					return usageError{err}
 				}
-				t := access.Token{Name: words[0], Scopes: have, Kinds: kinds, CreatedBy: "command line"}
+				t := access.Token{Name: args[0], Scopes: have, Kinds: kinds, CreatedBy: "command line"}
 				if expires != "" {
 					life, err := config.ParseDuration(expires)
 					if err != nil {
@@ -68,7 +68,7 @@ Scopes: read, enqueue, operate (retry, cancel, pause), admin (everything).`,
 func (a *app) tokenListCommand() *cobra.Command {
 	return &cobra.Command{Use: "list", Short: "List tokens", Example: "  cmsjobs token list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				tokens, err := access.NewStore(r.ownDB, r.now).Tokens(ctx)
 				if err != nil {
 					return err

@@ -63,19 +63,19 @@ func (a *app) printReceipt(r jobs.Receipt) error {
 func (a *app) webhookChange(use, short string, do func(context.Context, *webhook.Handler, int64) error) *cobra.Command {
 	word, _, _ := strings.Cut(use, " ")
 	return &cobra.Command{Use: use, Short: short, Example: "  cmsjobs webhook " + word + " 3", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, words []string) error {
-			id, err := strconv.ParseInt(words[0], 10, 64)
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {
-				return usagef("%q is no number; see cmsjobs webhook list", words[0])
+				return usagef("%q is no number; see cmsjobs webhook list", args[0])
 			}
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error { return do(ctx, r.handlers.webhook, id) })
+			return a.withServices(c, func(ctx context.Context, r *services) error { return do(ctx, r.handlers.webhook, id) })
 		}}
 }
 
 func (a *app) webhookListCommand() *cobra.Command {
 	return &cobra.Command{Use: "list", Short: "List the receivers", Example: "  cmsjobs webhook list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				list, err := webWebhooks{r.handlers.webhook}.Webhooks(ctx)
 				if err != nil {
 					return err
@@ -99,9 +99,9 @@ func (a *app) webhookAddCommand() *cobra.Command {
 	c := &cobra.Command{Use: "add URL", Short: "Add a receiver and print its secret once", Args: cobra.ExactArgs(1),
 		Long:    "Adds a receiver. Its secret is printed once; messages are signed as standardwebhooks.com says.\nEvents: sitemap.updated, job.failed, backup.completed, content.published, or AREA.*, or * for all.",
 		Example: "  cmsjobs webhook add https://shop.example/hook --events 'backup.*,job.failed' --name shop",
-		RunE: func(c *cobra.Command, words []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
-				s, secret, err := r.handlers.webhook.Create(ctx, name, words[0], events)
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
+				s, secret, err := r.handlers.webhook.Create(ctx, name, args[0], events)
 				if err != nil {
 					return usageError{err}
 				}
@@ -116,21 +116,21 @@ func (a *app) webhookAddCommand() *cobra.Command {
 func (a *app) webhookRotateCommand() *cobra.Command {
 	var overlap string
 	c := a.webhookChange("rotate ID", "Make a new secret and print it once", nil)
-	c.RunE = func(c *cobra.Command, words []string) error {
-		id, err := strconv.ParseInt(words[0], 10, 64)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		id, err := strconv.ParseInt(args[0], 10, 64)
 		if err != nil {
-			return usagef("%q is no number; see cmsjobs webhook list", words[0])
+			return usagef("%q is no number; see cmsjobs webhook list", args[0])
 		}
 		both, err := config.ParseDuration(overlap)
 		if err != nil {
 			return usageError{fmt.Errorf("--overlap: %w", err)}
 		}
-		return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+		return a.withServices(c, func(ctx context.Context, r *services) error {
 			secret, err := r.handlers.webhook.Rotate(ctx, id, both)
 			if err != nil {
 				return err
 			}
-			return a.list(map[string]any{"id": id, "secret": secret}, []string{"ID", "SECRET (not shown again)"}, [][]string{{words[0], secret}}, "")
+			return a.list(map[string]any{"id": id, "secret": secret}, []string{"ID", "SECRET (not shown again)"}, [][]string{{args[0], secret}}, "")
 		})
 	}
 	c.Flags().StringVar(&overlap, "overlap", "24h", "how long the old one signs beside it")
@@ -150,7 +150,7 @@ func (a *app) webhookDeliveriesCommand() *cobra.Command {
 	var p jobs.Page
 	c := &cobra.Command{Use: "deliveries", Short: "List attempts to deliver, newest first", Example: "  cmsjobs webhook deliveries --webhook 3", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
 				list, err := r.handlers.webhook.Deliveries(ctx, id, p)
 				if err != nil {
 					return err

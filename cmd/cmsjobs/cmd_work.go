@@ -38,11 +38,11 @@ A second signal ends the grace period at once.
 		RunE: func(c *cobra.Command, _ []string) error {
 			open := a.openService
 			if o.once || o.stopWhenEmpty { // whoever starts these starts them again
-				open = a.openLoaded
+				open = a.openConfigured
 			}
 			r, err := open(c.Context(), changed(c, workFlags)...)
 			if err != nil {
-				return a.unbegun(c.Context(), err)
+				return a.abortedBeforeStart(c.Context(), err)
 			}
 			defer a.closing(r)
 			a.stopBy(r)
@@ -67,11 +67,11 @@ A second signal ends the grace period at once.
 
 // closing closes the rooms at the end of a command. What goes wrong then
 // harms nothing any more.
-func (a *app) closing(r *rooms) {
+func (a *app) closing(r *services) {
 	if err := r.close(); err != nil {
 		r.log.Debug("closing the database", "event", "database.close_failed", "error", err)
 	}
 }
 
 // onAbort keeps what the second signal does.
-func (a *app) onAbort(abort func()) { a.again.Store(&abort) }
+func (a *app) onAbort(abort func()) { a.onSecondSignal.Store(&abort) }

@@ -21,7 +21,7 @@ func (a *app) workersCommand() *cobra.Command {
 		Example: "  cmsjobs workers\n  cmsjobs workers stop web1:4711:0a1b2c",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRooms(c, a.listWorkers)
+			return a.withServices(c, a.listWorkers)
 		},
 	}
 	c.AddCommand(&cobra.Command{
@@ -29,11 +29,11 @@ func (a *app) workersCommand() *cobra.Command {
 		Short:   "Make one worker finish what it runs and exit",
 		Example: "  cmsjobs workers stop web1:4711:0a1b2c",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, words []string) error {
-			return a.withRooms(c, func(ctx context.Context, r *rooms) error {
-				known, err := r.store.Stop(ctx, words[0])
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withServices(c, func(ctx context.Context, r *services) error {
+				known, err := r.store.Stop(ctx, args[0])
 				if err == nil && !known {
-					err = fmt.Errorf("no worker is named %q: %w", words[0], jobs.ErrNotFound)
+					err = fmt.Errorf("no worker is named %q: %w", args[0], jobs.ErrNotFound)
 				}
 				return a.ordered(r, err, "The worker stops when its jobs are done.")
 			})
@@ -42,7 +42,7 @@ func (a *app) workersCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) listWorkers(ctx context.Context, r *rooms) error {
+func (a *app) listWorkers(ctx context.Context, r *services) error {
 	workers, err := r.store.Workers(ctx)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (a *app) listWorkers(ctx context.Context, r *rooms) error {
 }
 
 // ordered tells the workers of this host to read their orders at once.
-func (a *app) ordered(r *rooms, err error, sentence string) error {
+func (a *app) ordered(r *services, err error, sentence string) error {
 	if err != nil {
 		return err
 	}

@@ -55,13 +55,13 @@ func demoJobs(site demoSite, registry *jobs.Registry, hook string) []demoJob {
 // insertAsCMS enqueues as the CMS's own PHP does: a plain INSERT of a flat
 // payload into Laravel's jobs table, with nothing of ours in between. Only the
 // jobs that no CMS can make name an order, which is written before.
-func insertAsCMS(ctx context.Context, r *rooms, list []demoJob) error {
+func insertAsCMS(ctx context.Context, r *services, list []demoJob) error {
 	for _, j := range list {
 		data, err := json.Marshal(j.payload)
 		if err != nil {
 			return err
 		}
-		given, err := r.orders.Give(ctx, r.registry, jobs.New{Kind: j.kind, Data: data})
+		given, err := r.orders.Give(ctx, r.registry, jobs.Spec{Kind: j.kind, Data: data})
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ type demoOutcome struct {
 }
 
 // outcomes looks every job up again.
-func outcomes(ctx context.Context, r *rooms, list []demoJob) ([]demoOutcome, error) {
+func outcomes(ctx context.Context, r *services, list []demoJob) ([]demoOutcome, error) {
 	all := make([]demoOutcome, len(list))
 	for i, j := range list {
 		record, err := r.store.Job(ctx, j.uuid)
@@ -121,7 +121,7 @@ func outcomes(ctx context.Context, r *rooms, list []demoJob) ([]demoOutcome, err
 
 // addLastRun takes attempts, duration and error from the history: neither a
 // waiting row nor failed_jobs keeps them.
-func addLastRun(ctx context.Context, r *rooms, o *demoOutcome) error {
+func addLastRun(ctx context.Context, r *services, o *demoOutcome) error {
 	runs, err := r.store.Runs(ctx, jobs.Filter{UUIDs: []string{o.UUID}}, jobs.Page{Limit: 1})
 	if err == nil && len(runs.Items) > 0 {
 		run := runs.Items[0]

@@ -55,7 +55,7 @@ func demoAccessLog(now time.Time) string {
 
 // demoHistory gives the pages something to show: visits of a week, and a job
 // that has failed.
-func demoHistory(ctx context.Context, r *rooms, site demoSite, now time.Time) error {
+func demoHistory(ctx context.Context, r *services, site demoSite, now time.Time) error {
 	name := filepath.Join(site.dir, "storage", "logs", "access.log")
 	if _, err := os.Stat(name); err == nil {
 		return nil // an earlier run of the demo did it
@@ -70,7 +70,7 @@ func demoHistory(ctx context.Context, r *rooms, site demoSite, now time.Time) er
 	if _, err := r.handlers.analytics.Import(ctx, analytics.Log{Name: name}, strings.NewReader(log), func(int64) {}); err != nil {
 		return fmt.Errorf("reading the demo's access log: %w", err)
 	}
-	_, err := r.Enqueue(ctx, jobs.New{Kind: probe.Name, Data: []byte(`{"fail":"the printer is out of paper"}`), MaxAttempts: 1})
+	_, err := r.Enqueue(ctx, jobs.Spec{Kind: probe.Name, Data: []byte(`{"fail":"the printer is out of paper"}`), MaxAttempts: 1})
 	return err
 }
 

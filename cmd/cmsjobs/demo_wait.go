@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func waitForJobs(ctx context.Context, r *rooms, list []demoJob) error {
+func waitForJobs(ctx context.Context, r *services, list []demoJob) error {
 	look := time.NewTicker(demoPatience)
 	defer look.Stop()
 	for {

@@ -11,7 +11,7 @@ var (
 	demoTails = []string{"this weekend", "after ten years", "for everyone", "again", "with a new roof", "in the old town", "beside the water", "before the season"}
 )
 
-func (w *demoWriter) pick(words []string) string { return words[w.random.IntN(len(words))] }
+func (w *demoWriter) pick(args []string) string { return args[w.random.IntN(len(args))] }
 
 func (w *demoWriter) title() string {
 	return w.pick(demoWords) + " " + strings.ToLower(w.pick(demoNouns)) + " " + w.pick(demoVerbs) + " " + w.pick(demoTails)

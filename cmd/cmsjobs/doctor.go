@@ -12,7 +12,7 @@ type finding struct {
 	Check string `json:"check"`
 	State string `json:"state"` // ok, warn, fail
 	What  string `json:"what"`
-	Mend  string `json:"mend,omitempty"` // what to do about it
+	Fix   string `json:"mend,omitempty"` // what to do about it
 
 	condition string // that says the same once it holds
 }
@@ -29,18 +29,18 @@ func ok(format string, args ...any) finding {
 }
 
 func warn(mend, format string, args ...any) finding {
-	return finding{State: warning, What: fmt.Sprintf(format, args...), Mend: mend}
+	return finding{State: warning, What: fmt.Sprintf(format, args...), Fix: mend}
 }
 
 func fail(mend, format string, args ...any) finding {
-	return finding{State: broken, What: fmt.Sprintf(format, args...), Mend: mend}
+	return finding{State: broken, What: fmt.Sprintf(format, args...), Fix: mend}
 }
 
 // check is one thing that doctor looks at. An error means that it could not
 // look, and is shown as a warning.
 type check struct {
 	name string
-	look func(context.Context, *rooms) ([]finding, error)
+	look func(context.Context, *services) ([]finding, error)
 }
 
 // checks are all that doctor looks at, in the order in which it says them. A
@@ -76,7 +76,7 @@ func checks() []check {
 }
 
 // examine runs all checks, in their order.
-func examine(ctx context.Context, r *rooms) []finding {
+func examine(ctx context.Context, r *services) []finding {
 	var all []finding
 	for _, c := range checks() {
 		found, err := c.look(ctx, r)

@@ -9,7 +9,7 @@ import (
 )
 
 // checkConditions measures all conditions, as the service does.
-func checkConditions(ctx context.Context, r *rooms) ([]finding, error) {
+func checkConditions(ctx context.Context, r *services) ([]finding, error) {
 	if !r.config.Conditions.Enabled {
 		return []finding{ok("conditions are not watched (conditions.enabled)")}, nil
 	}
@@ -45,7 +45,7 @@ func checkConditions(ctx context.Context, r *rooms) ([]finding, error) {
 }
 
 // ownScheduler says whether a scheduler of ours runs.
-func ownScheduler(ctx context.Context, r *rooms) ([]finding, error) {
+func ownScheduler(ctx context.Context, r *services) ([]finding, error) {
 	live, err := r.liveSchedulers(ctx)
 	switch {
 	case err != nil:

@@ -9,7 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
 
-func checkDatabase(_ context.Context, r *rooms) ([]finding, error) {
+func checkDatabase(_ context.Context, r *services) ([]finding, error) {
 	d := r.store.Describe()
 	found := []finding{ok("%s (%s)", d.Server, r.config.Database.DSN)}
 	mode := ok("rows are claimed by %s; the server was tried with two connections", d.Mode)
@@ -24,7 +24,7 @@ func checkDatabase(_ context.Context, r *rooms) ([]finding, error) {
 
 // checkDurability: a commit that may be lost in a power cut lets a job run
 // twice or never.
-func checkDurability(ctx context.Context, r *rooms) ([]finding, error) {
+func checkDurability(ctx context.Context, r *services) ([]finding, error) {
 	switch r.db.DriverName() {
 	case "mysql":
 		var flush int
@@ -57,7 +57,7 @@ func checkDurability(ctx context.Context, r *rooms) ([]finding, error) {
 
 // checkClock compares clocks. The database's decides what is due, so a wrong
 // one of ours only makes logs and lists hard to read.
-func checkClock(ctx context.Context, r *rooms) ([]finding, error) {
+func checkClock(ctx context.Context, r *services) ([]finding, error) {
 	statement := map[string]string{"mysql": "SELECT UNIX_TIMESTAMP(NOW(3))", "pgx": "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)", "sqlite": "SELECT unixepoch('subsec')"}[r.db.DriverName()]
 	before := r.now()
 	var seconds float64
@@ -72,7 +72,7 @@ func checkClock(ctx context.Context, r *rooms) ([]finding, error) {
 	return []finding{ok("the database's clock and this host's agree (within %s)", max(skew.Abs(), 10*time.Millisecond))}, nil
 }
 
-func checkZone(ctx context.Context, r *rooms) ([]finding, error) {
+func checkZone(ctx context.Context, r *services) ([]finding, error) {
 	zone, err := r.site.Zone(ctx)
 	if err != nil {
 		return []finding{fail("choose a time zone in the CMS's general settings", "%v", err)}, nil
@@ -87,7 +87,7 @@ func checkZone(ctx context.Context, r *rooms) ([]finding, error) {
 	return []finding{ok("the CMS's wall clock is %s", zone)}, nil
 }
 
-func checkLayout(_ context.Context, r *rooms) ([]finding, error) {
+func checkLayout(_ context.Context, r *services) ([]finding, error) {
 	d := r.store.Describe()
 	found := []finding{ok("%s has the %s layout, times as %s; failed jobs go to %s", d.Table, d.Layout, d.Times, d.FailedTable)}
 	if !d.Transactional {
@@ -105,7 +105,7 @@ func checkLayout(_ context.Context, r *rooms) ([]finding, error) {
 }
 
 // checkNumbers warns before a table runs out of row numbers.
-func checkNumbers(ctx context.Context, r *rooms) ([]finding, error) {
+func checkNumbers(ctx context.Context, r *services) ([]finding, error) {
 	found := []finding{}
 	for _, table := range []string{"jobs", "failed_jobs"} {
 		columns, err := r.site.Columns(ctx, table)
@@ -147,7 +147,7 @@ func largest(kind string) float64 {
 	return limit
 }
 
-func checkMigrations(ctx context.Context, r *rooms) ([]finding, error) {
+func checkMigrations(ctx context.Context, r *services) ([]finding, error) {
 	p, err := migrations.Provider(r.ownDB.DB, r.ownDB.DriverName())
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func checkMigrations(ctx context.Context, r *rooms) ([]finding, error) {
 }
 
 // checkRights tries what workers need, in a transaction that is undone.
-func checkRights(ctx context.Context, r *rooms) ([]finding, error) {
+func checkRights(ctx context.Context, r *services) ([]finding, error) {
 	tx, err := r.db.BeginTxx(ctx, nil)
 	if err != nil {
 		return nil, err

@@ -14,14 +14,14 @@ import (
 // it is young, by the condition when it holds.
 func TestDoctorSaysALeftoverOnce(t *testing.T) {
 	dsn := database(t, jobstest.SQLite, sqlstore.Stock)
-	words := []string{dsn, "--json", "--set", "backup.dir=" + t.TempDir(), "doctor"}
-	call(t, nil, words...)
+	args := []string{dsn, "--json", "--set", "backup.dir=" + t.TempDir(), "doctor"}
+	call(t, nil, args...)
 	db := openSQLite(t, dsn)
-	db.MustExec("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, '', 'gone', 'a proof', ?, 0)", deadProof, time.Now().UnixMilli())
+	db.MustExec("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, '', 'gone', 'a proof', ?, 0)", deadVerification, time.Now().UnixMilli())
 	db.MustExec("INSERT OR IGNORE INTO cmsjobs_conditions (name, active, pending_since, changed_at, seen_at, seen_by, detail) VALUES ('scratch_left', 0, 0, 0, 0, '', '')")
 	says := func() map[string]int {
 		found := map[string]int{}
-		for _, f := range answer[[]finding](t, call(t, nil, words...)) {
+		for _, f := range answer[[]finding](t, call(t, nil, args...)) {
 			if f.Check == conditions.ScratchLeft || f.Check == "backups" && strings.Contains(f.What, "killed proofs or restores left") {
 				found[f.Check]++
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // checkCMS says what kind of CMS was found.
-func checkCMS(ctx context.Context, r *rooms) ([]finding, error) {
+func checkCMS(ctx context.Context, r *services) ([]finding, error) {
 	p, err := r.site.Probe(ctx)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func checkCMS(ctx context.Context, r *rooms) ([]finding, error) {
 	return []finding{ok("%s", strings.Join(p.Lines(), "; "))}, nil
 }
 
-func checkSitemap(_ context.Context, r *rooms) ([]finding, error) {
+func checkSitemap(_ context.Context, r *services) ([]finding, error) {
 	if r.handlers.sitemap == nil {
 		return []finding{warn("name the CMS's folder (cms.dir), or set sitemap.dir", "where the sitemap goes is not known")}, nil
 	}
@@ -36,7 +36,7 @@ func checkSitemap(_ context.Context, r *rooms) ([]finding, error) {
 }
 
 // checkMail talks to the mail server as far as its greeting; no mail is sent.
-func checkMail(ctx context.Context, r *rooms) ([]finding, error) {
+func checkMail(ctx context.Context, r *services) ([]finding, error) {
 	t, err := r.handlers.mail.Transport(ctx)
 	if err != nil {
 		return []finding{warn("set mail up in the CMS's settings or in the section mail", "mail cannot leave: %v", err)}, nil
@@ -58,7 +58,7 @@ func checkMail(ctx context.Context, r *rooms) ([]finding, error) {
 	return []finding{ok("the mail server %s answers", t.Address())}, nil
 }
 
-func checkBreakers(ctx context.Context, r *rooms) ([]finding, error) {
+func checkBreakers(ctx context.Context, r *services) ([]finding, error) {
 	list, err := r.breakers.List(ctx)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func checkBreakers(ctx context.Context, r *rooms) ([]finding, error) {
 	return found, nil
 }
 
-func checkBackups(ctx context.Context, r *rooms) ([]finding, error) {
+func checkBackups(ctx context.Context, r *services) ([]finding, error) {
 	if r.handlers.backup == nil {
 		return []finding{warn("name the CMS's folder (cms.dir), or set backup.dir", "no backups are made: where they go is not known")}, nil
 	}
@@ -88,7 +88,7 @@ func checkBackups(ctx context.Context, r *rooms) ([]finding, error) {
 	var found []finding
 	for _, w := range health.Warnings {
 		f := warn("cmsjobs backup create makes and proves one; cmsjobs backup list", "%s", w.Text)
-		f.condition = map[string]string{"leftover": conditions.ScratchLeft, "unproven": conditions.ProofOld}[w.Code]
+		f.condition = map[string]string{"leftover": conditions.ScratchLeft, "unproven": conditions.VerificationOld}[w.Code]
 		found = append(found, f)
 	}
 	for _, text := range r.handlers.backup.RestoreRights(ctx) {
@@ -100,7 +100,7 @@ func checkBackups(ctx context.Context, r *rooms) ([]finding, error) {
 	return found, nil
 }
 
-func checkAnalytics(_ context.Context, r *rooms) ([]finding, error) {
+func checkAnalytics(_ context.Context, r *services) ([]finding, error) {
 	c := r.config.Analytics
 	if c.Collect && len(c.Hosts) == 0 && r.site.URL() == "" {
 		return []finding{warn("set analytics.hosts, or cms.url", "page views are collected, but for no site: all are refused")}, nil
@@ -112,7 +112,7 @@ func checkAnalytics(_ context.Context, r *rooms) ([]finding, error) {
 }
 
 // checkDoors looks at who can get into the pages.
-func checkDoors(_ context.Context, r *rooms) ([]finding, error) {
+func checkDoors(_ context.Context, r *services) ([]finding, error) {
 	c := r.config.HTTP
 	if !c.Enabled {
 		return []finding{ok("no port is opened (http.enabled)")}, nil
@@ -136,7 +136,7 @@ func checkDoors(_ context.Context, r *rooms) ([]finding, error) {
 }
 
 // checkBucket asks the bucket for one name.
-func checkBucket(ctx context.Context, r *rooms) ([]finding, error) {
+func checkBucket(ctx context.Context, r *services) ([]finding, error) {
 	c := r.config.Storage.S3
 	if c.Bucket == "" {
 		return []finding{ok("no bucket is configured")}, nil

@@ -17,7 +17,7 @@ import (
 
 // checkLease: a PHP worker on the same table takes what was reserved longer
 // ago than its retry_after.
-func checkLease(_ context.Context, r *rooms) ([]finding, error) {
+func checkLease(_ context.Context, r *services) ([]finding, error) {
 	q := r.config.Queue
 	if r.config.CMS.Dir == "" {
 		return []finding{warn("name the CMS's folder (cms.dir), or check that queue.php_retry_after equals DB_QUEUE_RETRY_AFTER", "PHP's retry_after is taken for %s; the CMS's own .env is not known", q.PHPRetryAfter)}, nil
@@ -25,7 +25,7 @@ func checkLease(_ context.Context, r *rooms) ([]finding, error) {
 	return []finding{ok("our leases (%s, renewed every %s) are seen by a PHP worker, whose retry_after is %s", q.Lease, q.Lease/3, q.PHPRetryAfter)}, nil
 }
 
-func checkQueues(ctx context.Context, r *rooms) ([]finding, error) {
+func checkQueues(ctx context.Context, r *services) ([]finding, error) {
 	stats, err := r.store.Stats(ctx)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func checkQueues(ctx context.Context, r *rooms) ([]finding, error) {
 
 // checkForeign looks at rows that are not ours: PHP's own, and those of kinds
 // that nobody here knows.
-func checkForeign(ctx context.Context, r *rooms) ([]finding, error) {
+func checkForeign(ctx context.Context, r *services) ([]finding, error) {
 	list, err := r.store.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.StateQueued}}, jobs.Page{Limit: 500})
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func checkForeign(ctx context.Context, r *rooms) ([]finding, error) {
 	return found, nil
 }
 
-func checkWorkers(ctx context.Context, r *rooms) ([]finding, error) {
+func checkWorkers(ctx context.Context, r *services) ([]finding, error) {
 	workers, err := r.store.Workers(ctx)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func checkWorkers(ctx context.Context, r *rooms) ([]finding, error) {
 	return append(found, ok("%d workers run", alive)), nil
 }
 
-func checkFailed(ctx context.Context, r *rooms) ([]finding, error) {
+func checkFailed(ctx context.Context, r *services) ([]finding, error) {
 	f := jobs.Filter{States: []jobs.State{jobs.StateFailed}}
 	total, err := r.store.Count(ctx, f)
 	if err != nil {
@@ -121,7 +121,7 @@ func checkFailed(ctx context.Context, r *rooms) ([]finding, error) {
 }
 
 // checkFolders tries to write where jobs write.
-func checkFolders(_ context.Context, r *rooms) ([]finding, error) {
+func checkFolders(_ context.Context, r *services) ([]finding, error) {
 	if r.site.Root == "" {
 		return []finding{warn("set cms.dir", "the CMS's folder is not known: sitemaps, pictures, caches and logs cannot be worked on")}, nil
 	}
@@ -154,7 +154,7 @@ var alsoInCMS = []string{"sitemap.indexnow", "cache.clearExpired", "logs.cleanup
 
 // checkCMSScheduler looks for the heartbeat of the CMS's own scheduler, so that
 // nothing is done twice.
-func checkCMSScheduler(ctx context.Context, r *rooms) ([]finding, error) {
+func checkCMSScheduler(ctx context.Context, r *services) ([]finding, error) {
 	settings, err := r.site.Settings(ctx)
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func checkCMSScheduler(ctx context.Context, r *rooms) ([]finding, error) {
 }
 
 // checkKinds says what this program can run here.
-func checkKinds(_ context.Context, r *rooms) ([]finding, error) {
+func checkKinds(_ context.Context, r *services) ([]finding, error) {
 	kinds := slices.DeleteFunc(r.registry.Kinds(), func(k string) bool { return k == probe.Name })
 	if len(kinds) == 0 {
 		return []finding{warn("name the CMS's folder: cms.dir", "no kind of work can run here")}, nil

@@ -19,7 +19,7 @@ import (
 // the exit code.
 func execute(self, version string, args []string) int {
 	a := &app{
-		process: process{self: self, version: version, err: os.Stderr, now: time.Now, attended: term.IsTerminal(int(os.Stderr.Fd()))},
+		process: process{self: self, version: version, err: os.Stderr, now: time.Now, stderrIsTTY: term.IsTerminal(int(os.Stderr.Fd()))},
 		out:     os.Stdout, in: os.Stdin, environ: config.Environment(),
 	}
 	return a.run(args)
@@ -39,8 +39,8 @@ type app struct {
 	}
 	strict bool // --strict of doctor
 	dry    bool // --dry-run of the command that has one
-	// again is called at the second signal: stop without grace.
-	again atomic.Pointer[func()]
+	// onSecondSignal is called at the second signal: stop without grace.
+	onSecondSignal atomic.Pointer[func()]
 	// deadline ends the process that long after the first signal; nil where the
 	// command has no grace period.
 	deadline atomic.Pointer[deadline]
@@ -59,7 +59,7 @@ type deadline struct {
 const stopTail = 950 * time.Millisecond
 
 // stopBy sets the deadline from the configuration.
-func (a *app) stopBy(r *rooms) {
+func (a *app) stopBy(r *services) {
 	a.deadline.Store(&deadline{r.config.Queue.Grace, func() {
 		r.log.Warn("the process ends at its deadline; a part of it still waited for an answer", "event", "service.deadline")
 		os.Exit(0)
@@ -89,7 +89,7 @@ func (a *app) run(args []string) int {
 	defer signal.Stop(signals)
 	finished := make(chan struct{})
 	defer close(finished)
-	go a.obey(signals, cancel, finished)
+	go a.handleSignals(signals, cancel, finished)
 
 	root := a.root()
 	root.SetArgs(args)
@@ -100,7 +100,7 @@ func (a *app) run(args []string) int {
 	return exitCode(err)
 }
 
-func (a *app) obey(signals <-chan os.Signal, cancel func(), finished <-chan struct{}) {
+func (a *app) handleSignals(signals <-chan os.Signal, cancel func(), finished <-chan struct{}) {
 	for n := 1; ; n++ {
 		select {
 		case <-finished:
@@ -111,9 +111,9 @@ func (a *app) obey(signals <-chan os.Signal, cancel func(), finished <-chan stru
 		case n == 1:
 			a.countDown(false)
 			cancel()
-		case n == 2 && a.again.Load() != nil:
+		case n == 2 && a.onSecondSignal.Load() != nil:
 			a.countDown(true)
-			(*a.again.Load())()
+			(*a.onSecondSignal.Load())()
 		default:
 			os.Exit(130) // a third signal, or a command that does not listen
 		}

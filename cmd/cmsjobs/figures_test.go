@@ -59,9 +59,9 @@ func newMixedSite(t *testing.T, engine jobstest.Engine) *mixedSite {
 	return s
 }
 
-func (s *mixedSite) run(words ...string) result {
+func (s *mixedSite) run(args ...string) result {
 	s.t.Helper()
-	r := call(s.t, mixedEnv, append([]string{s.dsn}, words...)...)
+	r := call(s.t, mixedEnv, append([]string{s.dsn}, args...)...)
 	want(s.t, r, 0)
 	return r
 }
@@ -222,7 +222,7 @@ func (s *mixedSite) shown(page, pattern string) int64 {
 	return n
 }
 
-var words = map[string]string{"queued": "Waiting", "processing": "Running", "completed": "Completed", "failed": "Failed", "cancelled": "Cancelled"}
+var args = map[string]string{"queued": "Waiting", "processing": "Running", "completed": "Completed", "failed": "Failed", "cancelled": "Cancelled"}
 
 func (s *mixedSite) pages() {
 	f := s.figures()
@@ -231,9 +231,9 @@ func (s *mixedSite) pages() {
 	overview, jobsPage := s.pageThatSays("/admin", rate), s.page("/admin/jobs")
 	for status, n := range truth {
 		if status != "cancelled" {
-			s.same("tile "+status, s.shown(overview, `>`+words[status]+`</a></dt><dd>(\d+)`), n)
+			s.same("tile "+status, s.shown(overview, `>`+args[status]+`</a></dt><dd>(\d+)`), n)
 		}
-		s.same("tab "+status, s.shown(jobsPage, `>`+words[status]+` <span class="n">(\d+)`), n)
+		s.same("tab "+status, s.shown(jobsPage, `>`+args[status]+` <span class="n">(\d+)`), n)
 		s.same("rows of the list "+status, int64(strings.Count(s.page("/admin/jobs?status="+status), `id="j-`)), n)
 	}
 	s.same("tile delayed", s.shown(overview, `(\d+) of them delayed`), f["delayed"])
@@ -244,7 +244,7 @@ func (s *mixedSite) pages() {
 	s.same("the failed page", s.shown(s.page("/admin/failed"), `(\d+) (?:failed )?jobs`), f["failed"])
 	filtered := s.page("/admin/jobs?queue=other")
 	for status, from := range map[string]string{"queued": waitingRows + " AND queue = 'other'", "failed": "FROM failed_jobs WHERE queue = 'other'", "completed": "FROM cmsjobs_runs WHERE outcome = 'completed' AND queue = 'other'"} {
-		s.same("tab "+status+" of the queue other", s.shown(filtered, `>`+words[status]+` <span class="n">(\d+)`), s.count(from))
+		s.same("tab "+status+" of the queue other", s.shown(filtered, `>`+args[status]+` <span class="n">(\d+)`), s.count(from))
 	}
 }
 

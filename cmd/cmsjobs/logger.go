@@ -22,13 +22,13 @@ func (p *process) logger(c config.Log) *slog.Logger {
 	if p.logsJSON(c) {
 		return slog.New(jsonHandler(logLevel(c))(&p.lines))
 	}
-	plain := !p.attended || config.NoColor()
+	plain := !p.stderrIsTTY || config.NoColor()
 	return slog.New(redact.Handler(tint.NewTextHandler(&p.lines,
 		&tint.Options{Level: logLevel(c), TimeFormat: time.TimeOnly, NoColor: plain, ReplaceAttr: attribute})))
 }
 
 func (p *process) logsJSON(c config.Log) bool {
-	return c.Format == "json" || c.Format == "auto" && !p.attended
+	return c.Format == "json" || c.Format == "auto" && !p.stderrIsTTY
 }
 
 func logLevel(c config.Log) slog.Level {

@@ -15,7 +15,7 @@ import (
 func TestLogLinesAreWholeAndNameTheirUnits(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		var out bytes.Buffer
-		a := &process{err: &out, attended: true}
+		a := &process{err: &out, stderrIsTTY: true}
 		log := a.logger(config.Log{Level: "info", Format: format})
 		log.Error("it failed", "error", errors.Join(errors.New("one"), errors.New("two\n  three")), "took", 1500*time.Microsecond, "text", "a\r\nb")
 		if n := strings.Count(out.String(), "\n"); n != 1 {
@@ -45,7 +45,7 @@ func TestNoColorIsRespected(t *testing.T) {
 	}{{"", true}, {"1", false}} {
 		t.Setenv("NO_COLOR", c.value)
 		var out bytes.Buffer
-		a := &process{err: &out, attended: true}
+		a := &process{err: &out, stderrIsTTY: true}
 		a.logger(config.Log{Level: "info", Format: "auto"}).Warn("careful", "error", errors.New("x"))
 		if got := strings.Contains(out.String(), "\x1b["); got != c.colours {
 			t.Errorf("NO_COLOR=%q: %q", c.value, out.String())

@@ -41,7 +41,7 @@ func newOffice(t *testing.T, env ...string) *office {
 	if err := os.WriteFile(strings.TrimPrefix(a.environ[0], "CMSJOBS_CONFIG="), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := a.openLoaded(t.Context())
+	r, err := a.openConfigured(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +56,9 @@ func newOffice(t *testing.T, env ...string) *office {
 	return o
 }
 
-func (o *office) call(words ...string) result {
+func (o *office) call(args ...string) result {
 	o.t.Helper()
-	return call(o.t, o.env, append([]string{o.dsn}, words...)...)
+	return call(o.t, o.env, append([]string{o.dsn}, args...)...)
 }
 
 // ask sends a request as the administrator, or as nobody with header's.
@@ -228,7 +228,7 @@ func TestWithoutASecretNoBounceIsTaken(t *testing.T) {
 }
 
 func TestRecipientsAreCounted(t *testing.T) {
-	var r rooms
+	var r services
 	r.mailed(mail.Accepted, 3) // a command, which has no metrics
 	r.metrics = web.NewMetrics("test", func(string) bool { return true })
 	r.mailed(mail.Accepted, 3)

@@ -15,8 +15,8 @@ import (
 // on Linux, Go's own elsewhere.
 func residentMemory() int64 {
 	if data, err := os.ReadFile("/proc/self/statm"); err == nil {
-		if words := strings.Fields(string(data)); len(words) > 1 {
-			if pages, err := strconv.ParseInt(words[1], 10, 64); err == nil {
+		if args := strings.Fields(string(data)); len(args) > 1 {
+			if pages, err := strconv.ParseInt(args[1], 10, 64); err == nil {
 				return pages * int64(os.Getpagesize())
 			}
 		}
@@ -40,9 +40,9 @@ func limitMemory(limit config.Size) {
 // (82 MB and 4.9 s against 112 MB and 2.6 s for a table of 0.3 GB).
 const spareGarbage = 25
 
-// sparing makes Go's collector, which the whole process shares, work harder
+// gcPressure makes Go's collector, which the whole process shares, work harder
 // while somebody asks for it. Its zero value is ready.
-type sparing struct {
+type gcPressure struct {
 	mu    sync.Mutex
 	users int
 	usual int // GOGC, while users > 0
@@ -50,7 +50,7 @@ type sparing struct {
 
 // spare begins, and what it returns ends, once. Whoever ends last sets the
 // collector back to what it was.
-func (s *sparing) spare() (done func()) {
+func (s *gcPressure) spare() (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users++; s.users == 1 {

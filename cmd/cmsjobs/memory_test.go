@@ -13,7 +13,7 @@ func gcPercent() uint64 {
 }
 
 func TestTheCollectorIsSetBackByTheLast(t *testing.T) {
-	var s sparing
+	var s gcPressure
 	usual := gcPercent()
 	if usual == spareGarbage {
 		t.Fatalf("the usual is %d already", usual)

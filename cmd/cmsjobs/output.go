@@ -68,8 +68,8 @@ func printable(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// say prints a sentence for people; programs that asked for JSON get none.
-func (a *app) say(format string, args ...any) {
+// printf prints a sentence for people; programs that asked for JSON get none.
+func (a *app) printf(format string, args ...any) {
 	if !a.global.json {
 		fmt.Fprintf(a.out, format+"\n", args...)
 	}
@@ -78,14 +78,14 @@ func (a *app) say(format string, args ...any) {
 // progress shows a bar on a terminal and nothing elsewhere. total −1 is
 // unknown. The returned func ends it.
 func (a *app) progress(total int64, what string) (set func(done int64), end func()) {
-	if !a.attended || a.global.json {
+	if !a.stderrIsTTY || a.global.json {
 		return func(int64) {}, func() {}
 	}
-	bar := a.bar(total, what)
+	bar := a.progressBar(total, what)
 	return func(done int64) { _ = bar.Set64(done) }, func() { _ = bar.Finish() } // a bar that cannot be drawn harms nobody
 }
 
-func (a *app) bar(total int64, what string) *progressbar.ProgressBar {
+func (a *app) progressBar(total int64, what string) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 }
@@ -93,10 +93,10 @@ func (a *app) bar(total int64, what string) *progressbar.ProgressBar {
 // stages shows a bar for work whose size is known only while it is done, and
 // which has several parts: note names the one that is at work.
 func (a *app) stages(what string) (set func(done, total int64, note string), end func()) {
-	if !a.attended || a.global.json {
+	if !a.stderrIsTTY || a.global.json {
 		return func(int64, int64, string) {}, func() {}
 	}
-	bar := a.bar(-1, what)
+	bar := a.progressBar(-1, what)
 	return func(done, total int64, note string) {
 		if total <= 0 {
 			total = -1

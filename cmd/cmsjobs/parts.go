@@ -23,7 +23,7 @@ type part struct {
 
 // parts lists what the configuration enables. onAbort gets what ends the worker
 // without its grace period.
-func (r *rooms) parts(onAbort func(abort func())) ([]part, error) {
+func (r *services) parts(onAbort func(abort func())) ([]part, error) {
 	c := r.config
 	r.metrics = web.NewMetrics(r.version, func(kind string) bool { _, known := r.registry.Lookup(kind); return known })
 	r.openTracer()
@@ -91,7 +91,7 @@ func partNames(c *config.Loaded) []string {
 
 // web opens the port at once: when systemd is told that the service is ready,
 // it answers.
-func (r *rooms) web(collector *analytics.Collector) (part, error) {
+func (r *services) web(collector *analytics.Collector) (part, error) {
 	server, err := r.webServer(collector)
 	if err != nil {
 		return part{}, err
@@ -104,7 +104,7 @@ func (r *rooms) web(collector *analytics.Collector) (part, error) {
 }
 
 // serve answers HTTP, or HTTPS where a certificate is configured.
-func (r *rooms) serve(ctx context.Context, server *web.Server, l net.Listener) error {
+func (r *services) serve(ctx context.Context, server *web.Server, l net.Listener) error {
 	scheme := "http"
 	if c := r.config.HTTP; c.TLSCert != "" {
 		pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
@@ -140,7 +140,7 @@ func together(ctx context.Context, parts []part) error {
 
 // work runs one worker until ctx ends. onAbort gets what ends it without its
 // grace period.
-func (r *rooms) work(ctx context.Context, o workerOptions, onAbort func(abort func())) error {
+func (r *services) work(ctx context.Context, o workerOptions, onAbort func(abort func())) error {
 	limitMemory(r.config.Queue.Memory)
 	o, told := r.telling(ctx, o)
 	defer told()

@@ -11,7 +11,7 @@ type process struct {
 	version string    // as the build sets it
 	err     io.Writer // where the log goes
 	now     func() time.Time
-	// attended says that err is a terminal: progress may move, lines have colours.
-	attended bool
-	lines    lineWriter // the log's way to err
+	// stderrIsTTY says that err is a terminal: progress may move, lines have colours.
+	stderrIsTTY bool
+	lines       lineWriter // the log's way to err
 }

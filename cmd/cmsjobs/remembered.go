@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// remembered is an answer that serves for a while: long enough for many who
+// ttlCache is an answer that serves for a while: long enough for many who
 // ask at once, short enough that nobody sees old figures after a deed.
-type remembered[T any] struct {
+type ttlCache[T any] struct {
 	lock sync.Mutex
 	at   time.Time
 	last T
@@ -15,7 +15,7 @@ type remembered[T any] struct {
 
 const rememberedFor = 10 * time.Second
 
-func (m *remembered[T]) ask(now func() time.Time, find func() (T, error)) (T, error) {
+func (m *ttlCache[T]) ask(now func() time.Time, find func() (T, error)) (T, error) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if !m.at.IsZero() && now().Sub(m.at) < rememberedFor {

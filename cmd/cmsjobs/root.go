@@ -56,7 +56,7 @@ work and shows all of it. It reads the CMS's own .env when --cms names its folde
 	)
 	a.addCommands(root)
 	root.InitDefaultHelpCmd()
-	strictWords(root)
+	requireSubcommand(root)
 	return root
 }
 
@@ -75,39 +75,39 @@ func (a *app) addCommands(root *cobra.Command) {
 
 	// Laravel's spellings, for fingers that know them.
 	for name, c := range map[string]*cobra.Command{
-		"queue:failed": a.failedListCommand(), "queue:retry": a.failedRetryCommand(), "queue:forget": a.failedForgetCommand(),
+		"queue:failed": a.failedListCommand(), "queue:retry": a.failedRetryCommand(), "queue:forget": a.failedDeleteCommand(),
 		"queue:flush": a.failedFlushCommand(), "queue:prune-failed": a.failedPruneCommand(),
 		"schedule:list": a.scheduleListCommand(), "schedule:run": a.tickCommand(),
 	} {
-		_, words, _ := strings.Cut(c.Use, " ")
-		c.Use, c.Hidden = strings.TrimSpace(name+" "+words), true
+		_, args, _ := strings.Cut(c.Use, " ")
+		c.Use, c.Hidden = strings.TrimSpace(name+" "+args), true
 		root.AddCommand(c)
 	}
 }
 
-// strictWords makes a group of commands refuse a word that is none of them;
+// requireSubcommand makes a group of commands refuse a word that is none of them;
 // cobra by itself prints the help and says that all is well.
-func strictWords(c *cobra.Command) {
+func requireSubcommand(c *cobra.Command) {
 	for _, child := range c.Commands() {
-		strictWords(child)
+		requireSubcommand(child)
 	}
 	if c.HasSubCommands() && !c.Runnable() {
-		c.Args = func(c *cobra.Command, words []string) error {
-			if len(words) == 0 {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
 				return nil
 			}
 			hint := ""
-			if near := c.SuggestionsFor(words[0]); len(near) > 0 {
+			if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 				hint = "; did you mean " + strings.Join(near, " or ") + "?"
 			}
-			return usagef("there is no command %q below %q%s\nSee: %s --help", words[0], c.CommandPath(), hint, c.CommandPath())
+			return usagef("there is no command %q below %q%s\nSee: %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
 		}
 		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 		return
 	}
 	if check := c.Args; check != nil {
-		c.Args = func(c *cobra.Command, words []string) error {
-			if err := check(c, words); err != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
 				return usagef("%w\nSee: %s --help", err, c.CommandPath())
 			}
 			return nil
@@ -156,8 +156,8 @@ func changed(c *cobra.Command, paths map[string]string) []config.Flag {
 	return flags
 }
 
-// openLoaded is load and open.
-func (a *app) openLoaded(ctx context.Context, more ...config.Flag) (*rooms, error) {
+// openConfigured is load and open.
+func (a *app) openConfigured(ctx context.Context, more ...config.Flag) (*services, error) {
 	l, err := a.load(more...)
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (a *app) openLoaded(ctx context.Context, more ...config.Flag) (*rooms, erro
 }
 
 // openService is openLoaded for services that last: it waits for the database.
-func (a *app) openService(ctx context.Context, more ...config.Flag) (*rooms, error) {
+func (a *app) openService(ctx context.Context, more ...config.Flag) (*services, error) {
 	l, err := a.load(more...)
 	if err != nil {
 		return nil, err

@@ -17,12 +17,12 @@ func TestTheTrailTellsOfJobs(t *testing.T) {
 	admin := bearer(s.token("admin"))
 	var made struct{ ID string }
 	s.ask(201, "POST", "/api/v1/jobs", `{"topic":"cmsjobs.probe","payload":{"fail":"no luck\nat line 1"},"maxRetries":0}`, admin, &made)
-	type deed struct {
+	type auditEntry struct {
 		Actor, Action, Target, Detail string
 		Status                        int
 	}
-	trail := func(action string) []deed {
-		var list struct{ Items []deed }
+	trail := func(action string) []auditEntry {
+		var list struct{ Items []auditEntry }
 		s.ask(200, "GET", "/api/v1/audit?action="+action, "", admin, &list)
 		return list.Items
 	}
@@ -31,7 +31,7 @@ func TestTheTrailTellsOfJobs(t *testing.T) {
 			t.Fatalf("the trail: %+v %+v\n%s", trail("job_failed"), trail("job_enqueued"), s.log())
 		}
 	}
-	if want := (deed{"cmsjobs", "job_failed", made.ID, "cmsjobs.probe: no luck", 500}); !slices.Contains(trail("job_failed"), want) {
+	if want := (auditEntry{"cmsjobs", "job_failed", made.ID, "cmsjobs.probe: no luck", 500}); !slices.Contains(trail("job_failed"), want) {
 		t.Errorf("%+v lacks %+v", trail("job_failed"), want)
 	}
 	if got := trail("job_enqueued")[0]; got.Actor != "cmsjobs" || got.Detail != "notification.send" || len(got.Target) != 36 || got.Status != 201 {

@@ -199,7 +199,7 @@ func (l *conditionsLab) unlock(name string) {
 	l.exec("DELETE FROM cmsjobs_backup_locks WHERE name = ?", name)
 }
 
-const deadProof = "temporary:mysql@0123456789abcdef/cmsjobs_verify_abcdefghijkl"
+const deadVerification = "temporary:mysql@0123456789abcdef/cmsjobs_verify_abcdefghijkl"
 
 const probeJob = `{"type":"cmsjobs.probe","data":{}}`
 
@@ -248,7 +248,7 @@ func (l *conditionsLab) whileWorking() []provocation {
 			os.Remove(filler) // or there is no space for it
 			l.web.command("backup", "create", "--only-database")
 		}},
-		{name: conditions.ProofOld, provoke: func() {}, restore: func() {}}, // with no_backup: a new backup is verified
+		{name: conditions.VerificationOld, provoke: func() {}, restore: func() {}}, // with no_backup: a new backup is verified
 		{name: conditions.RestoreUnfinished, provoke: func() {
 			l.lock("unfinished restore", "the restore of 20260101-000000")
 		}, restore: func() { l.unlock("unfinished restore") }},
@@ -259,7 +259,7 @@ func (l *conditionsLab) whileWorking() []provocation {
 			}
 		}, restore: func() { os.Remove(filler) }},
 		// The row of a proof that was killed, in whose name its scratch database lies.
-		{name: conditions.ScratchLeft, provoke: func() { l.lock(deadProof, "the proof of 20260101-000000") }, restore: func() { l.unlock(deadProof) }},
+		{name: conditions.ScratchLeft, provoke: func() { l.lock(deadVerification, "the proof of 20260101-000000") }, restore: func() { l.unlock(deadVerification) }},
 	}
 	return ps
 }
@@ -432,8 +432,8 @@ func (l *conditionsLab) page() string {
 }
 
 // doctor runs the command and returns its findings and exit code.
-func (l *conditionsLab) doctor(words ...string) (string, int) {
-	c := exec.Command(l.web.cmd.Path, append([]string{l.flag, "--json", "doctor"}, words...)...)
+func (l *conditionsLab) doctor(args ...string) (string, int) {
+	c := exec.Command(l.web.cmd.Path, append([]string{l.flag, "--json", "doctor"}, args...)...)
 	c.Env = l.web.env
 	out, err := c.Output()
 	if c.ProcessState == nil {

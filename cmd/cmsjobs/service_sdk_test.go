@@ -37,13 +37,13 @@ func javaScriptSDK(t *testing.T) (dir string) {
 }
 
 // runIn runs a program in a folder and returns what it says.
-func runIn(t *testing.T, dir string, env []string, words ...string) string {
+func runIn(t *testing.T, dir string, env []string, args ...string) string {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), words[0], words[1:]...)
+	c := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	c.Dir, c.Env = dir, append(os.Environ(), env...)
 	out, err := c.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v: %v\n%s", words, err, out)
+		t.Fatalf("%v: %v\n%s", args, err, out)
 	}
 	return string(out)
 }

@@ -76,11 +76,11 @@ func TestTermBeforeTheDatabaseAnswersIsAnOrderlyEnd(t *testing.T) {
 }
 
 // says waits until the service has logged words.
-func (s *service) says(words string) {
+func (s *service) says(args string) {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); !strings.Contains(s.log(), words); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !strings.Contains(s.log(), args); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			s.t.Fatalf("the service does not say %q:\n%s", words, s.log())
+			s.t.Fatalf("the service does not say %q:\n%s", args, s.log())
 		}
 	}
 }

@@ -160,13 +160,13 @@ func (s *service) stop() {
 }
 
 // command runs another command of the program on the same site.
-func (s *service) command(words ...string) string {
+func (s *service) command(args ...string) string {
 	s.t.Helper()
-	c := exec.Command(s.cmd.Path, append(slices.Clone(s.flags), words...)...)
+	c := exec.Command(s.cmd.Path, append(slices.Clone(s.flags), args...)...)
 	c.Env = s.env
 	out, err := c.Output()
 	if err != nil {
-		s.t.Fatalf("%v: %v\n%s", words, err, out)
+		s.t.Fatalf("%v: %v\n%s", args, err, out)
 	}
 	return string(out)
 }

@@ -16,9 +16,9 @@ import (
 func TestMistypedNamesAreSeen(t *testing.T) {
 	dsn := database(t, jobstest.SQLite, sqlstore.Stock)
 	for _, c := range []struct {
-		words string
-		code  int
-		says  string
+		args string
+		code int
+		says string
 	}{
 		{"backup restore nosuch --database --dry-run", exitNotFound, "no such backup"},
 		{"backup show nosuch", exitNotFound, "no such backup"},
@@ -37,7 +37,7 @@ func TestMistypedNamesAreSeen(t *testing.T) {
 		{"config show --set backup.to=[ftp]", exitUsage, `"ftp" is none of`},
 		{"jobs stats", 0, "queued 0"},
 	} {
-		want(t, call(t, nil, append([]string{dsn, "--set", "backup.dir=" + t.TempDir()}, strings.Fields(c.words)...)...), c.code, c.says)
+		want(t, call(t, nil, append([]string{dsn, "--set", "backup.dir=" + t.TempDir()}, strings.Fields(c.args)...)...), c.code, c.says)
 	}
 	if r := call(t, nil, dsn, "--json", "jobs", "stats"); strings.Contains(r.out, "nosuchqueue") {
 		t.Error("a queue that nothing knows was paused")

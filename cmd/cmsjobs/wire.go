@@ -25,9 +25,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
-// rooms are the parts of the service, joined. Commands open them, use what
+// services are the parts of the service, joined. Commands open them, use what
 // they need and close them.
-type rooms struct {
+type services struct {
 	self     string // the program's own file
 	version  string
 	config   *config.Loaded
@@ -51,12 +51,12 @@ type rooms struct {
 	conditions *conditions.Evaluator
 	writes     *conditions.Writes
 	rang       atomic.Pointer[time.Time] // the scheduler's last ring
-	garbage    sparing
+	garbage    gcPressure
 }
 
 // open joins the rooms that every command with a database needs.
-func (p *process) open(ctx context.Context, l *config.Loaded) (*rooms, error) {
-	r := &rooms{self: p.self, version: p.version, config: l, log: p.logger(l.Log), now: p.now, completedLog: p.completedLog(l.Log)}
+func (p *process) open(ctx context.Context, l *config.Loaded) (*services, error) {
+	r := &services{self: p.self, version: p.version, config: l, log: p.logger(l.Log), now: p.now, completedLog: p.completedLog(l.Log)}
 	for _, step := range []func(context.Context) error{r.openDatabases, r.migrate, r.openSite, r.openKinds, r.openStore} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, r.close())
@@ -67,7 +67,7 @@ func (p *process) open(ctx context.Context, l *config.Loaded) (*rooms, error) {
 
 // openWaiting is open for services that last: for database.start_wait it tries
 // again while the database does not answer, as after a reboot.
-func (p *process) openWaiting(ctx context.Context, l *config.Loaded) (*rooms, error) {
+func (p *process) openWaiting(ctx context.Context, l *config.Loaded) (*services, error) {
 	end := p.now().Add(l.Database.StartWait)
 	for wait := startWaitLeast; ; wait = min(2*wait, startWaitMost) {
 		r, err := p.open(ctx, l)
@@ -91,7 +91,7 @@ func (p *process) openWaiting(ctx context.Context, l *config.Loaded) (*rooms, er
 // The waits between two tries to reach the database at a start.
 const startWaitLeast, startWaitMost = 250 * time.Millisecond, 4 * time.Second
 
-func (r *rooms) close() error {
+func (r *services) close() error {
 	var err error
 	if r.handlers.mail != nil {
 		r.handlers.mail.Close()
@@ -104,7 +104,7 @@ func (r *rooms) close() error {
 	return err
 }
 
-func (r *rooms) openSite(context.Context) (err error) {
+func (r *services) openSite(context.Context) (err error) {
 	c := r.config.CMS
 	r.site = &cms.Site{DB: r.db, Prefix: r.config.Database.Prefix, Root: c.Dir, Env: cms.Env{}}
 	if c.Zone != "" {
@@ -123,7 +123,7 @@ func (r *rooms) openSite(context.Context) (err error) {
 	return nil
 }
 
-func (r *rooms) openKinds(context.Context) error {
+func (r *services) openKinds(context.Context) error {
 	r.registry = jobs.NewRegistry()
 	r.breakers = breaker.New(r.ownDB, breaker.Config{Logger: r.log, Recovered: func(ctx context.Context, dependency string) error {
 		return r.store.RunWaiting(ctx, dependency) // the store is opened after the breakers
@@ -135,7 +135,7 @@ func (r *rooms) openKinds(context.Context) error {
 // registerKinds joins every handler to its kind, then lets the configuration
 // change their policies. It must work without a database: kinds are listed
 // without one.
-func registerKinds(registry *jobs.Registry, r *rooms) error {
+func registerKinds(registry *jobs.Registry, r *services) error {
 	registerProbe(registry, r.orders, slices.Contains(r.config.Queue.InternalRows, probe.Name))
 	for _, register := range handlers() {
 		if err := register(registry, r); err != nil {
@@ -173,7 +173,7 @@ func override(p jobs.Policy, k config.Kind) jobs.Policy {
 	return p
 }
 
-func (r *rooms) openStore(ctx context.Context) error {
+func (r *services) openStore(ctx context.Context) error {
 	zone, err := r.site.Zone(ctx)
 	if err != nil {
 		r.log.Warn("the CMS's time zone cannot be read; UTC is used", "event", "cms.zone_unknown", "error", err)

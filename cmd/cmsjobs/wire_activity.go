@@ -15,13 +15,13 @@ import (
 // activity tells the trail what the service does by itself (S2.16): what
 // people and programs ask for over HTTP is in it anyway.
 type activity struct {
-	r *rooms
+	r *services
 	c config.Activity
 	// trail is where deeds go.
 	trail *access.Store
 }
 
-func (r *rooms) newActivity() *activity {
+func (r *services) newActivity() *activity {
 	return &activity{r, r.config.Activity, access.NewStore(r.ownDB, r.now)}
 }
 
@@ -31,7 +31,7 @@ func (a *activity) chosen(kind string) bool {
 }
 
 // enqueued tells of jobs that the service enqueued.
-func (a *activity) enqueued(ctx context.Context, list []jobs.New, receipts []jobs.Receipt) {
+func (a *activity) enqueued(ctx context.Context, list []jobs.Spec, receipts []jobs.Receipt) {
 	for i, n := range list {
 		if !receipts[i].Existing && a.chosen(n.Kind) {
 			a.record(ctx, "job_enqueued", receipts[i].UUID, 201, n.Kind)
@@ -62,7 +62,7 @@ const activityTime = 10 * time.Second
 // record writes a deed of the service. A trail that cannot be written fails
 // nothing: the job is where it should be, and the log has the deed.
 func (a *activity) record(ctx context.Context, action, target string, status int, detail string) {
-	d := access.Deed{Actor: "cmsjobs", Via: "service", Action: action, Target: target, Status: status, Detail: detail}
+	d := access.AuditEntry{Actor: "cmsjobs", Via: "service", Action: action, Target: target, Status: status, Detail: detail}
 	if err := a.trail.Record(ctx, d); err != nil {
 		a.r.log.Warn("a deed is missing in the audit trail", "event", "audit.write_failed",
 			"action", action, "target", target, "detail", detail, "error", err)

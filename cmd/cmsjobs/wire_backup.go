@@ -32,7 +32,7 @@ const (
 )
 
 // backupHandler joins the making, proving and restoring of backups.
-func backupHandler(registry *jobs.Registry, r *rooms) error {
+func backupHandler(registry *jobs.Registry, r *services) error {
 	places, err := r.backupPlaces()
 	if err != nil {
 		return usageError{err}
@@ -52,7 +52,7 @@ func backupHandler(registry *jobs.Registry, r *rooms) error {
 		}
 	}
 	if dsn := r.config.Backup.VerifyDSN; dsn != "" {
-		if c.ScratchDSN, err = sqlstore.DriverDSN(dsn.Reveal()); err != nil {
+		if c.TempDBDSN, err = sqlstore.DriverDSN(dsn.Reveal()); err != nil {
 			return usageError{fmt.Errorf("backup.verify_dsn: %w", err)}
 		}
 	}
@@ -70,16 +70,16 @@ func backupHandler(registry *jobs.Registry, r *rooms) error {
 
 // scheduledJob says whether the schedule enqueued a job, rather than a person or
 // a row.
-func (r *rooms) scheduledJob(ctx context.Context, uuid string) (bool, error) {
+func (r *services) scheduledJob(ctx context.Context, uuid string) (bool, error) {
 	return r.store.Ticked(ctx, uuid)
 }
 
 // backupFiles are the folders of uploads and, where the CMS keeps its media in
 // a bucket, that bucket.
-func (r *rooms) backupFiles() ([]backup.FileSet, error) {
+func (r *services) backupFiles() ([]backup.FileSet, error) {
 	var sets []backup.FileSet
 	if r.site.Root != "" {
-		sets = append(sets, backup.FileSet{Label: uploadsLabel, Store: &laterFolder{dir: r.uploads()}})
+		sets = append(sets, backup.FileSet{Label: uploadsLabel, Store: &lazyLocal{dir: r.uploads()}})
 	}
 	place, err := r.mediaPlace()
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *rooms) backupFiles() ([]backup.FileSet, error) {
 }
 
 // mediaPlace is where the CMS keeps its media.
-func (r *rooms) mediaPlace() (cms.MediaPlace, error) {
+func (r *services) mediaPlace() (cms.MediaPlace, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	settings, err := r.site.Settings(ctx)
@@ -109,7 +109,7 @@ func (r *rooms) mediaPlace() (cms.MediaPlace, error) {
 
 // uploads is the folder of the CMS's uploads; the usual one where its settings
 // cannot be asked or name a bucket.
-func (r *rooms) uploads() string {
+func (r *services) uploads() string {
 	if place, err := r.mediaPlace(); err == nil && place.Folder != "" {
 		return place.Folder
 	}
@@ -117,7 +117,7 @@ func (r *rooms) uploads() string {
 }
 
 // backupPlaces are where backups go, by name.
-func (r *rooms) backupPlaces() (map[string]storage.Store, error) {
+func (r *services) backupPlaces() (map[string]storage.Store, error) {
 	c := r.config.Backup
 	places := map[string]storage.Store{}
 	if slices.Contains(c.To, "s3") {
@@ -132,10 +132,10 @@ func (r *rooms) backupPlaces() (map[string]storage.Store, error) {
 		if dir == "" {
 			dir = filepath.Join(r.site.Storage(), "app", "cmsjobs-backups")
 		}
-		places["local"] = &laterFolder{dir: dir}
+		places["local"] = &lazyLocal{dir: dir}
 	}
 	if c.Profile != "own" && r.site.Root != "" {
-		folder := &laterFolder{dir: filepath.Join(r.site.Storage(), "app", "backup")}
+		folder := &lazyLocal{dir: filepath.Join(r.site.Storage(), "app", "backup")}
 		places["botble"] = backup.NewBotble(folder, uploadsLabel, r.site.Zone, true)
 	}
 	if c.Profile == "botble" {
@@ -152,7 +152,7 @@ func backupOptions(c config.Backup) (backup.Options, error) {
 		MaxBytes:  int64(c.MaxTotal), MinInterval: orNone(c.MinInterval), TrustedKeys: c.TrustedKeys, WithSecrets: c.WithSecrets,
 		Verify:         map[string]backup.Level{"restore": backup.LevelRestored, "read": backup.LevelParsed, "off": backup.LevelNone}[c.Verify],
 		VerifyMaxBytes: int64(c.VerifyMax), VerifyBudget: c.Budget,
-		Health: backup.HealthLimits{MaxAge: orNever(c.Alert), MaxUnproven: orNever(c.Unproven)},
+		Health: backup.HealthLimits{MaxAge: orNever(c.Alert), MaxUnverified: orNever(c.Unverified)},
 	}
 	for _, file := range c.Identity {
 		identities, err := readIdentities(file)

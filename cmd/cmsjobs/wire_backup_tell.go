@@ -15,7 +15,7 @@ import (
 
 // backupFinished tells the subscribers, and people when a backup
 // is bad.
-func (r *rooms) backupFinished(ctx context.Context, report backup.Report) {
+func (r *services) backupFinished(ctx context.Context, report backup.Report) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
 	if err := r.tellOfBackup(ctx, report); err != nil {
@@ -25,7 +25,7 @@ func (r *rooms) backupFinished(ctx context.Context, report backup.Report) {
 }
 
 // backupsWatched tells people what a look at the backups showed.
-func (r *rooms) backupsWatched(ctx context.Context, w backup.Watched) {
+func (r *services) backupsWatched(ctx context.Context, w backup.Watched) {
 	text := w.Text()
 	if text == "" {
 		return
@@ -37,8 +37,8 @@ func (r *rooms) backupsWatched(ctx context.Context, w backup.Watched) {
 	}
 }
 
-func (r *rooms) tellOfBackup(ctx context.Context, report backup.Report) error {
-	var next []jobs.New
+func (r *services) tellOfBackup(ctx context.Context, report backup.Report) error {
+	var next []jobs.Spec
 	if h := r.handlers.webhook; h != nil && report.Status == backup.Complete {
 		deliveries, err := h.Publish(ctx, webhook.BackupCompleted, report)
 		if err != nil {
@@ -60,11 +60,11 @@ func (r *rooms) tellOfBackup(ctx context.Context, report backup.Report) error {
 
 // goodBackup says what a complete backup holds.
 func goodBackup(report backup.Report) string {
-	proof := "It was not read back."
-	if report.Proof != nil {
-		proof = "Proof: " + proofText(*report.Proof) + "."
+	verification := "It was not read back."
+	if report.Verification != nil {
+		verification = "Proof: " + verificationText(*report.Verification) + "."
 	}
-	return fmt.Sprintf("Backup %s holds %d tables with %d rows and %d files in %s. %s", report.ID, report.Tables, report.Rows, report.Files, humanize.IBytes(uint64(report.Size)), proof)
+	return fmt.Sprintf("Backup %s holds %d tables with %d rows and %d files in %s. %s", report.ID, report.Tables, report.Rows, report.Files, humanize.IBytes(uint64(report.Size)), verification)
 }
 
 // badBackup says what is wrong with a backup, "" when nothing is.
@@ -74,8 +74,8 @@ func badBackup(report backup.Report) string {
 		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, report.Error)
 	case report.Status != backup.Complete:
 		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, strings.TrimSpace(report.DatabaseError+" "+report.FilesError))
-	case report.Proof != nil && !report.Proof.OK:
-		return fmt.Sprintf("Backup %s could not be proven: %s", report.ID, strings.Join(report.Proof.Problems, "; "))
+	case report.Verification != nil && !report.Verification.OK:
+		return fmt.Sprintf("Backup %s could not be proven: %s", report.ID, strings.Join(report.Verification.Problems, "; "))
 	}
 	return ""
 }

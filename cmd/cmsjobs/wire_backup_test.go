@@ -46,14 +46,14 @@ func TestMediaInABucketAreBackedUpAndBroughtBack(t *testing.T) {
 	}
 	put("news/photo ü.jpg", photo)
 	put("logo.svg", []byte("<svg/>"))
-	on := func(words ...string) result {
-		return call(t, nil, append([]string{"--cms", dir, "--set", "backup.free_space=1MiB"}, words...)...)
+	on := func(args ...string) result {
+		return call(t, nil, append([]string{"--cms", dir, "--set", "backup.free_space=1MiB"}, args...)...)
 	}
 	// Who may write the settings must not reach what only this machine can.
 	want(t, on("backup", "create", "--only-files"), 1, "media.allow_private")
 	private := on
-	on = func(words ...string) result {
-		return private(append([]string{"--set", "media.allow_private=127.0.0.0/8"}, words...)...)
+	on = func(args ...string) result {
+		return private(append([]string{"--set", "media.allow_private=127.0.0.0/8"}, args...)...)
 	}
 	want(t, on("backup", "create", "--only-files"), 0, "complete")
 

@@ -23,14 +23,14 @@ import (
 )
 
 // watched is a transport whose requests the circuit breaker of name goes by.
-func (r *rooms) watched(base http.RoundTripper, name func(*http.Request) string) http.RoundTripper {
+func (r *services) watched(base http.RoundTripper, name func(*http.Request) string) http.RoundTripper {
 	return &breaker.HTTP{Base: base, Breakers: r.breakers, Name: name, Logger: r.log,
 		Refused: func(err error) bool { return errors.Is(err, outbound.ErrRefused) }}
 }
 
 // searchEngines is a client for IndexNow. What it reads from the site itself,
 // the key, is not watched: that is no search engine.
-func (r *rooms) searchEngines(o outbound.Options) *http.Client {
+func (r *services) searchEngines(o outbound.Options) *http.Client {
 	client := outbound.New(o)
 	client.Transport = r.watched(client.Transport, func(q *http.Request) string {
 		if q.Method != http.MethodPost {
@@ -43,7 +43,7 @@ func (r *rooms) searchEngines(o outbound.Options) *http.Client {
 
 // watchedS3 opens a bucket whose jobs wait while it is out. (Backups have
 // breakers of their own, one a destination, since they have several.)
-func (r *rooms) watchedS3(c storage.S3Config) (*storage.S3, error) {
+func (r *services) watchedS3(c storage.S3Config) (*storage.S3, error) {
 	c.Watch = func(base http.RoundTripper) http.RoundTripper {
 		return r.watched(base, func(*http.Request) string { return "s3:" + c.Bucket })
 	}
@@ -51,13 +51,13 @@ func (r *rooms) watchedS3(c storage.S3Config) (*storage.S3, error) {
 }
 
 // bucket is the configuration's.
-func (r *rooms) bucket() (*storage.S3, error) { return r.watchedS3(bucketOf(r.config.Storage.S3)) }
+func (r *services) bucket() (*storage.S3, error) { return r.watchedS3(bucketOf(r.config.Storage.S3)) }
 
 // openS3 opens the bucket of the configuration, unwatched.
 func openS3(c config.S3) (*storage.S3, error) { return storage.NewS3(bucketOf(c)) }
 
 // openMedia opens the place where the CMS keeps its uploads.
-func (r *rooms) openMedia(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
+func (r *services) openMedia(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
 	if p.Folder == "" {
 		return r.watchedS3(r.mediaBucket(p, ""))
 	}
@@ -71,7 +71,7 @@ func bucketOf(c config.S3) storage.S3Config {
 
 // mediaBucket is the CMS's bucket, or what is under a prefix in it. An endpoint
 // that only the CMS's settings name must be public, or allowed.
-func (r *rooms) mediaBucket(p cms.MediaPlace, prefix string) storage.S3Config {
+func (r *services) mediaBucket(p cms.MediaPlace, prefix string) storage.S3Config {
 	c := storage.S3Config{Bucket: p.Bucket.Name, Prefix: prefix, Region: p.Bucket.Region, Endpoint: p.Bucket.Endpoint,
 		AccessKey: p.Bucket.AccessKey, SecretKey: p.Bucket.Secret, PathStyle: p.Bucket.PathStyle}
 	if p.Bucket.Foreign {
@@ -88,7 +88,7 @@ func (r *rooms) mediaBucket(p cms.MediaPlace, prefix string) storage.S3Config {
 }
 
 // openBreakers are the dependencies that are down now.
-func (r *rooms) openBreakers(ctx context.Context) ([]explain.Breaker, error) {
+func (r *services) openBreakers(ctx context.Context) ([]explain.Breaker, error) {
 	list, err := r.breakers.List(ctx)
 	var down []explain.Breaker
 	for _, b := range list {

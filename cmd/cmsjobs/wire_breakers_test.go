@@ -21,7 +21,7 @@ import (
 // under names of their own.
 func TestSearchEnginesAndBucketsHaveBreakers(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
-	r := &rooms{breakers: breaker.New(db.DB, breaker.Config{Failures: 2}), log: slog.New(slog.DiscardHandler)}
+	r := &services{breakers: breaker.New(db.DB, breaker.Config{Failures: 2}), log: slog.New(slog.DiscardHandler)}
 	ill := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
 	defer ill.Close()
 

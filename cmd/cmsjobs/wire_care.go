@@ -21,7 +21,7 @@ import (
 const day = 24 * time.Hour
 
 // cacheHandler joins the cleaning kinds: caches, logs, the queue's own tables.
-func cacheHandler(registry *jobs.Registry, r *rooms) error {
+func cacheHandler(registry *jobs.Registry, r *services) error {
 	c, l := r.config.Cache, r.config.Logs
 	o := cache.Options{Store: c.Driver, Prefix: c.Prefix, RedisIsOurs: c.Redis.Own, LogDays: int(l.Keep / day), RotateAbove: int64(l.MaxSize),
 		Sessions: l.Sessions > 0, EmailLogDays: int(l.Mails / day), RevisionDays: int(l.Revision / day), MemberActivityDays: int(l.Members / day)}
@@ -43,7 +43,7 @@ func cacheHandler(registry *jobs.Registry, r *rooms) error {
 }
 
 // cachePrefix is what the keys of the CMS's database cache begin with.
-func (r *rooms) cachePrefix() (string, error) {
+func (r *services) cachePrefix() (string, error) {
 	if prefix := r.config.Cache.Prefix; prefix != "" {
 		return prefix, nil
 	}
@@ -55,7 +55,7 @@ func (r *rooms) cachePrefix() (string, error) {
 }
 
 // notifyHandler joins the ways in which administrators are told.
-func notifyHandler(registry *jobs.Registry, r *rooms) error {
+func notifyHandler(registry *jobs.Registry, r *services) error {
 	c := r.config.Notify
 	n := notify.Config{DB: r.ownDB, Interval: c.Every, Site: siteName(r.site), CMS: r.site, Now: r.now, Logger: r.log,
 		Client: outbound.New(outbound.Options{Timeout: 15 * time.Second, AllowPrivate: r.config.Webhook.Networks(), UserAgent: "cmsjobs/" + r.version})}
@@ -63,8 +63,8 @@ func notifyHandler(registry *jobs.Registry, r *rooms) error {
 		n.Channels = append(n.Channels, notify.Channel{Type: notify.TypeCMS})
 	}
 	if c.Mail {
-		n.Mail = func(to []string, template string, data map[string]any) jobs.New {
-			return mail.Send.Of(mail.SendPayload{To: to, Template: template, Data: data})
+		n.Mail = func(to []string, template string, data map[string]any) jobs.Spec {
+			return mail.Send.New(mail.SendPayload{To: to, Template: template, Data: data})
 		}
 		n.Administrators = r.administrators
 		n.Channels = append(n.Channels, notify.Channel{Type: notify.TypeMail, To: r.config.Mail.Admin})
@@ -82,7 +82,7 @@ func notifyHandler(registry *jobs.Registry, r *rooms) error {
 }
 
 // administrators are the addresses of the CMS's setting admin_email.
-func (r *rooms) administrators(ctx context.Context) ([]string, error) {
+func (r *services) administrators(ctx context.Context) ([]string, error) {
 	settings, err := r.site.Settings(ctx)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func siteName(s *cms.Site) string {
 }
 
 // analyticsHandler joins the counting of visits.
-func analyticsHandler(registry *jobs.Registry, r *rooms) error {
+func analyticsHandler(registry *jobs.Registry, r *services) error {
 	c := r.config.Analytics
 	a := analytics.Config{Site: r.site, DB: r.ownDB, Now: r.now, Logger: r.log, Hosts: c.Hosts, RespectDoNotTrack: c.HonourDNT, KeepRaw: c.KeepRaw,
 		Buffer: c.Buffer, PerAddress: float64(c.Rate) / 60, TrustedProxies: r.config.HTTP.Networks(), CountPostViews: !c.Collect && c.Table == ""}
@@ -119,8 +119,8 @@ func analyticsHandler(registry *jobs.Registry, r *rooms) error {
 		if len(to) == 0 {
 			to = r.config.Mail.Admin
 		}
-		a.WeeklyMail = func(data map[string]any) jobs.New {
-			return mail.Send.Of(mail.SendPayload{To: to, Template: "weekly-analytics", Data: data})
+		a.WeeklyMail = func(data map[string]any) jobs.Spec {
+			return mail.Send.New(mail.SendPayload{To: to, Template: "weekly-analytics", Data: data})
 		}
 	}
 	h, err := analytics.New(a)

@@ -38,7 +38,7 @@ func checkLimits(l *config.Loaded) error {
 
 // watchConditions makes r a process that says that it lives and evaluates the
 // conditions. parts is what it does: worker, scheduler, web.
-func (r *rooms) watchConditions(parts []string) error {
+func (r *services) watchConditions(parts []string) error {
 	r.writes = conditions.NewWrites(r.now)
 	info := r.workerInfo(r.config.Queue.WorkerID)
 	process := &conditions.Process{ID: info.ID, Host: info.Host, PID: info.PID, Version: r.version, Parts: strings.Join(parts, ",")}
@@ -57,14 +57,14 @@ func (r *rooms) watchConditions(parts []string) error {
 
 // evaluator joins the conditions to what they measure. Without a process it is
 // a command's: it looks, and changes and tells nothing.
-func (r *rooms) evaluator(process *conditions.Process) (*conditions.Evaluator, error) {
+func (r *services) evaluator(process *conditions.Process) (*conditions.Evaluator, error) {
 	c := r.config.Conditions
 	limits, err := conditions.Limits(c.Limits)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	limits[conditions.NoBackup] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.config.Backup.Alert)}
-	limits[conditions.ProofOld] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.config.Backup.Unproven)}
+	limits[conditions.VerificationOld] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.config.Backup.Unverified)}
 	set := conditions.Config{
 		DB: r.ownDB, Queue: r.store, Server: r.store, Known: func(kind string) bool { _, known := r.registry.Lookup(kind); return known },
 		Notification: notify.Send.Name, Writes: r.writes, ReadOnly: sqlstore.SaysReadOnly, Full: sqlstore.SaysFull, Folders: r.writtenFolders(), Free: freeSpace, Circuits: r.circuits,
@@ -91,7 +91,7 @@ func freeSpace(folder string) (int64, error) {
 }
 
 // writtenFolders are the folders whose disks must not be full.
-func (r *rooms) writtenFolders() []string {
+func (r *services) writtenFolders() []string {
 	c := r.config
 	folders := []string{c.Backup.Dir, c.Sitemap.Dir, c.Queue.ExportDir}
 	if r.site.Root != "" {
@@ -108,7 +108,7 @@ func (r *rooms) writtenFolders() []string {
 	return slices.Compact(folders)
 }
 
-func (r *rooms) circuits(ctx context.Context) ([]conditions.Circuit, error) {
+func (r *services) circuits(ctx context.Context) ([]conditions.Circuit, error) {
 	list, err := r.openBreakers(ctx)
 	var open []conditions.Circuit
 	for _, b := range list {
@@ -117,7 +117,7 @@ func (r *rooms) circuits(ctx context.Context) ([]conditions.Circuit, error) {
 	return open, err
 }
 
-func (r *rooms) overdue(ctx context.Context, late time.Duration) ([]conditions.OverdueEntry, error) {
+func (r *services) overdue(ctx context.Context, late time.Duration) ([]conditions.OverdueEntry, error) {
 	s, err := r.scheduler()
 	if err != nil {
 		return nil, err
@@ -132,13 +132,13 @@ func (r *rooms) overdue(ctx context.Context, late time.Duration) ([]conditions.O
 
 // backupCondition leaves out what the configuration does not want: backups by
 // the schedule, and their verification.
-func (r *rooms) backupCondition(ctx context.Context) (conditions.Backups, error) {
+func (r *services) backupCondition(ctx context.Context) (conditions.Backups, error) {
 	b, err := r.handlers.backup.Condition(ctx)
-	return conditions.Backups{LastComplete: b.LastComplete, LastProof: b.LastProof, Proofs: r.config.Backup.Verify != "off", Unfinished: b.Unfinished, Scratch: b.Scratch}, err
+	return conditions.Backups{LastComplete: b.LastComplete, LastVerification: b.LastVerification, Verifications: r.config.Backup.Verify != "off", Unfinished: b.Unfinished, Scratch: b.TempDB}, err
 }
 
 // conditionNotice is what people are told of a change.
-func (r *rooms) conditionNotice(c conditions.Change) notify.Payload {
+func (r *services) conditionNotice(c conditions.Change) notify.Payload {
 	p := notify.Payload{Topic: "condition:" + c.Name, Title: c.Title, Level: notify.Warning, URL: r.pageURL(c.Page),
 		Message: fmt.Sprintf("%s\nSince: %s UTC\nWhat to do: %s.", c.Detail, c.Since.UTC().Format(time.DateTime), strings.ReplaceAll(c.Fix, "`", ""))}
 	if c.Severity == conditions.Failing {
@@ -152,7 +152,7 @@ func (r *rooms) conditionNotice(c conditions.Change) notify.Payload {
 }
 
 // conditionChanged tells administrators and subscribers of a change.
-func (r *rooms) conditionChanged(ctx context.Context, c conditions.Change) error {
+func (r *services) conditionChanged(ctx context.Context, c conditions.Change) error {
 	if !r.config.Conditions.Notify {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (r *rooms) conditionChanged(ctx context.Context, c conditions.Change) error
 }
 
 // conditionDirect tells chats while the database takes no job.
-func (r *rooms) conditionDirect(ctx context.Context, c conditions.Change) error {
+func (r *services) conditionDirect(ctx context.Context, c conditions.Change) error {
 	if !r.config.Conditions.Notify || r.handlers.notify == nil {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (r *rooms) conditionDirect(ctx context.Context, c conditions.Change) error 
 }
 
 // pinger calls outside monitors; nil where none is configured.
-func (r *rooms) pinger() *conditions.Pinger {
+func (r *services) pinger() *conditions.Pinger {
 	p := &conditions.Pinger{URL: r.config.Conditions.PingURL.Reveal(), Every: r.config.Conditions.PingEvery, Entries: map[string]string{}, Successes: r.store.LastSuccesses}
 	for name, e := range r.config.Schedule.Entries {
 		if e.Ping != "" {
@@ -247,15 +247,15 @@ func (s writing) SettleAndClaim(ctx context.Context, end jobs.Settlement, q jobs
 	return lost, next, err
 }
 
-// Beat implements jobs.Roster.
-func (s writing) Beat(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, error) {
-	o, err := s.Store.Beat(ctx, w)
+// Heartbeat implements jobs.Roster.
+func (s writing) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
+	o, err := s.Store.Heartbeat(ctx, w)
 	s.note(ctx, "the worker's heartbeat", err)
 	return o, err
 }
 
 // conditionsBeside evaluates while run runs, where conditions are watched.
-func (r *rooms) conditionsBeside(ctx context.Context, run func() error) error {
+func (r *services) conditionsBeside(ctx context.Context, run func() error) error {
 	if r.conditions == nil {
 		return run()
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
 
-func (r *rooms) openDatabases(ctx context.Context) (err error) {
+func (r *services) openDatabases(ctx context.Context) (err error) {
 	d := r.config.Database
 	if d.DSN == "" {
 		return usagef("no database is configured: name the CMS's folder (--cms /var/www/site), or set database.dsn (--dsn, CMSJOBS_DATABASE_DSN).\nTo look around without one: cmsjobs demo")
@@ -84,7 +84,7 @@ func identity(dsn config.DSN) string {
 }
 
 // migrate makes our own tables where the configuration lets us.
-func (r *rooms) migrate(ctx context.Context) error {
+func (r *services) migrate(ctx context.Context) error {
 	if !r.config.Database.Migrate {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (r *rooms) migrate(ctx context.Context) error {
 // makeTables makes what is missing of our tables. Processes that start at the
 // same moment on a fresh database get into each other's way (a table "already
 // exists" before the other noted that it made it): the later one looks again.
-func (r *rooms) makeTables(ctx context.Context) error {
+func (r *services) makeTables(ctx context.Context) error {
 	for try := 1; ; try++ {
 		err := migrations.Up(ctx, r.ownDB.DB, r.ownDB.DriverName())
 		if err == nil || try == 8 {

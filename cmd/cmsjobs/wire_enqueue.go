@@ -10,24 +10,24 @@ import (
 // Enqueue puts jobs on their kinds' queues; the configuration may move a kind.
 // It makes rooms a jobs.Enqueuer that handlers may hold before the store is
 // open.
-func (r *rooms) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
-	receipts, err := r.put(ctx, list)
+func (r *services) Enqueue(ctx context.Context, list ...jobs.Spec) ([]jobs.Receipt, error) {
+	receipts, err := r.enqueueAll(ctx, list)
 	if err == nil && r.activity != nil {
 		r.activity.enqueued(ctx, list, receipts)
 	}
 	return receipts, err
 }
 
-// asked is Enqueue for people and programs over HTTP, whose deed is in the
+// httpEnqueuer is Enqueue for people and programs over HTTP, whose deed is in the
 // trail.
-type asked struct{ r *rooms }
+type httpEnqueuer struct{ r *services }
 
 // Enqueue implements jobs.Enqueuer.
-func (a asked) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
-	return a.r.put(ctx, list)
+func (a httpEnqueuer) Enqueue(ctx context.Context, list ...jobs.Spec) ([]jobs.Receipt, error) {
+	return a.r.enqueueAll(ctx, list)
 }
 
-func (r *rooms) put(ctx context.Context, list []jobs.New) ([]jobs.Receipt, error) {
+func (r *services) enqueueAll(ctx context.Context, list []jobs.Spec) ([]jobs.Receipt, error) {
 	placed, err := r.orders.Give(ctx, r.registry, list...) // a copy
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (r *rooms) put(ctx context.Context, list []jobs.New) ([]jobs.Receipt, error
 }
 
 // enqueue is Enqueue of one job.
-func (r *rooms) enqueue(ctx context.Context, n jobs.New) (jobs.Receipt, error) {
+func (r *services) enqueue(ctx context.Context, n jobs.Spec) (jobs.Receipt, error) {
 	receipts, err := r.Enqueue(ctx, n)
 	if err != nil {
 		return jobs.Receipt{}, err

@@ -15,20 +15,20 @@ import (
 // sitemapUpdated follows a new sitemap, in the transaction that completes its
 // job: the CMS's cached copy goes, and whoever subscribed is told. (The sitemap
 // job itself enqueues sitemap.indexnow.)
-func (r *rooms) sitemapUpdated(ctx context.Context, e sitemap.Event) error {
-	jobs.FollowUp(ctx, cache.Clear.Of(cache.ClearPayload{Tags: []string{"sitemap"}}))
+func (r *services) sitemapUpdated(ctx context.Context, e sitemap.Event) error {
+	jobs.FollowUp(ctx, cache.Clear.New(cache.ClearPayload{Tags: []string{"sitemap"}}))
 	return r.publish(ctx, "sitemap.updated", e)
 }
 
 // publish enqueues the deliveries of an event with the job that caused it.
-func (r *rooms) publish(ctx context.Context, event string, data any) error {
+func (r *services) publish(ctx context.Context, event string, data any) error {
 	deliveries, err := r.deliveries(ctx, event, data)
 	jobs.FollowUp(ctx, deliveries...)
 	return err
 }
 
 // deliveries are the jobs that tell subscribers of an event.
-func (r *rooms) deliveries(ctx context.Context, event string, data any) ([]jobs.New, error) {
+func (r *services) deliveries(ctx context.Context, event string, data any) ([]jobs.Spec, error) {
 	if r.handlers.webhook == nil {
 		return nil, nil
 	}
@@ -38,14 +38,14 @@ func (r *rooms) deliveries(ctx context.Context, event string, data any) ([]jobs.
 // failures tells people about jobs that failed for good. The worker only drops
 // them in: telling must not slow it down.
 type failures struct {
-	r          *rooms
+	r          *services
 	list       chan jobs.Settlement
 	last, done chan struct{}
 }
 
 // telling makes a worker with o tell people; finish returns when the last
 // failure was told.
-func (r *rooms) telling(ctx context.Context, o workerOptions) (_ workerOptions, finish func()) {
+func (r *services) telling(ctx context.Context, o workerOptions) (_ workerOptions, finish func()) {
 	f := &failures{r, make(chan jobs.Settlement, 1000), make(chan struct{}), make(chan struct{})}
 	go f.run(context.WithoutCancel(ctx))
 	also := o.ended
@@ -62,7 +62,7 @@ func (r *rooms) telling(ctx context.Context, o workerOptions) (_ workerOptions, 
 // of failures some are not told apart: messages are grouped by the hour anyway,
 // and failed_jobs has them all.
 func (f *failures) ended(end jobs.Settlement) {
-	if end.Verdict != jobs.Buried {
+	if end.Outcome != jobs.Failed {
 		return
 	}
 	select {
@@ -106,7 +106,7 @@ func (f *failures) tell(ctx context.Context, end jobs.Settlement) error {
 	if f.r.activity != nil {
 		f.r.activity.failed(ctx, end)
 	}
-	var next []jobs.New
+	var next []jobs.Spec
 	if n, ok := notify.JobFailed(end.Claimed.Job, end.Error, f.r.jobURL(end.Claimed.Job.UUID)); ok && !f.r.config.Notify.Silent() {
 		next = append(next, n)
 	}
@@ -125,10 +125,10 @@ func (f *failures) tell(ctx context.Context, end jobs.Settlement) error {
 }
 
 // jobURL is a job's page, "" where the address of the pages is not known.
-func (r *rooms) jobURL(uuid string) string { return r.pageURL("/admin/jobs/" + uuid) }
+func (r *services) jobURL(uuid string) string { return r.pageURL("/admin/jobs/" + uuid) }
 
 // pageURL is the address of one of our pages, "" where theirs is not known.
-func (r *rooms) pageURL(path string) string {
+func (r *services) pageURL(path string) string {
 	if r.config.HTTP.URL == "" {
 		return ""
 	}
@@ -136,7 +136,7 @@ func (r *rooms) pageURL(path string) string {
 }
 
 // tickMissed tells people of a tick that nobody took.
-func (r *rooms) tickMissed(ctx context.Context, entry string, tick time.Time) {
+func (r *services) tickMissed(ctx context.Context, entry string, tick time.Time) {
 	if r.metrics != nil {
 		r.metrics.Missed(entry)
 	}
@@ -148,7 +148,7 @@ func (r *rooms) tickMissed(ctx context.Context, entry string, tick time.Time) {
 }
 
 // ticked may tell the audit log of a tick that was taken.
-func (r *rooms) ticked(entry, kind string) {
+func (r *services) ticked(entry, kind string) {
 	if r.activity != nil {
 		r.activity.ticked(entry, kind)
 	}

@@ -14,18 +14,18 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// laterFolder is a local store whose folder is made by the first file that is
+// lazyLocal is a local store whose folder is made by the first file that is
 // put into it: a command that only looks (perhaps as root) must not leave a
 // folder in which the service then may not write. A missing folder is empty.
-type laterFolder struct {
+type lazyLocal struct {
 	dir  string
 	lock sync.Mutex
 	open *storage.Local // as long as the process lives
 }
 
-func (f *laterFolder) String() string { return f.dir }
+func (f *lazyLocal) String() string { return f.dir }
 
-func (f *laterFolder) store(create bool) (*storage.Local, error) {
+func (f *lazyLocal) store(create bool) (*storage.Local, error) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	if f.open != nil {
@@ -42,7 +42,7 @@ func (f *laterFolder) store(create bool) (*storage.Local, error) {
 }
 
 // Put makes the folder where it is missing.
-func (f *laterFolder) Put(ctx context.Context, key string, r io.Reader, o storage.PutOptions) error {
+func (f *lazyLocal) Put(ctx context.Context, key string, r io.Reader, o storage.PutOptions) error {
 	s, err := f.store(true)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (f *laterFolder) Put(ctx context.Context, key string, r io.Reader, o storag
 }
 
 // Open opens a file.
-func (f *laterFolder) Open(ctx context.Context, key string) (io.ReadCloser, storage.Info, error) {
+func (f *lazyLocal) Open(ctx context.Context, key string) (io.ReadCloser, storage.Info, error) {
 	s, err := f.store(false)
 	if err != nil {
 		return nil, storage.Info{}, err
@@ -60,7 +60,7 @@ func (f *laterFolder) Open(ctx context.Context, key string) (io.ReadCloser, stor
 }
 
 // Stat describes a file.
-func (f *laterFolder) Stat(ctx context.Context, key string) (storage.Info, error) {
+func (f *lazyLocal) Stat(ctx context.Context, key string) (storage.Info, error) {
 	s, err := f.store(false)
 	if err != nil {
 		return storage.Info{}, err
@@ -69,7 +69,7 @@ func (f *laterFolder) Stat(ctx context.Context, key string) (storage.Info, error
 }
 
 // List yields what is there.
-func (f *laterFolder) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+func (f *lazyLocal) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	s, err := f.store(false)
 	if err != nil {
 		return func(yield func(storage.Info, error) bool) {
@@ -82,7 +82,7 @@ func (f *laterFolder) List(ctx context.Context, prefix string) iter.Seq2[storage
 }
 
 // Others yields what is no file.
-func (f *laterFolder) Others(ctx context.Context, prefix string) iter.Seq2[string, error] {
+func (f *lazyLocal) Others(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	s, err := f.store(false)
 	if err != nil {
 		return func(yield func(string, error) bool) {
@@ -95,7 +95,7 @@ func (f *laterFolder) Others(ctx context.Context, prefix string) iter.Seq2[strin
 }
 
 // Delete removes a file.
-func (f *laterFolder) Delete(ctx context.Context, key string) error {
+func (f *lazyLocal) Delete(ctx context.Context, key string) error {
 	s, err := f.store(false)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (f *laterFolder) Delete(ctx context.Context, key string) error {
 }
 
 // Sweep removes what killed writers left.
-func (f *laterFolder) Sweep(ctx context.Context, prefix string, before time.Time) (int, error) {
+func (f *lazyLocal) Sweep(ctx context.Context, prefix string, before time.Time) (int, error) {
 	s, err := f.store(false)
 	if errors.Is(err, storage.ErrNotFound) {
 		return 0, nil
@@ -116,7 +116,7 @@ func (f *laterFolder) Sweep(ctx context.Context, prefix string, before time.Time
 }
 
 // Free is the room on the disk of the folder, or of what is there of its path.
-func (f *laterFolder) Free() (int64, error) {
+func (f *lazyLocal) Free() (int64, error) {
 	dir := f.dir
 	for {
 		if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {

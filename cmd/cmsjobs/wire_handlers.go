@@ -30,8 +30,8 @@ import (
 // handlers joins each handler to what it needs, one function a handler. What
 // cannot work here (no folder of the CMS, say) is left out with a word in the
 // log: its jobs then wait for a worker that can run them.
-func handlers() []func(*jobs.Registry, *rooms) error {
-	return []func(*jobs.Registry, *rooms) error{sitemapHandler, mediaHandler, mailHandler, webhookHandler, notifyHandler, cacheHandler,
+func handlers() []func(*jobs.Registry, *services) error {
+	return []func(*jobs.Registry, *services) error{sitemapHandler, mediaHandler, mailHandler, webhookHandler, notifyHandler, cacheHandler,
 		publishHandler, analyticsHandler, backupHandler}
 }
 
@@ -48,17 +48,17 @@ type handlerSet struct {
 	notify    *notify.Handler
 }
 
-// nowhere are rooms without a database, to list kinds by.
-func (p *process) nowhere(l *config.Loaded) (*rooms, error) {
+// withoutDatabase are rooms without a database, to list kinds by.
+func (p *process) withoutDatabase(l *config.Loaded) (*services, error) {
 	db, err := sqlx.Open("sqlite", ":memory:")
 	if err != nil {
 		return nil, err
 	}
-	return &rooms{config: l, log: slog.New(slog.DiscardHandler), now: p.now, db: db, ownDB: db, orders: &orders.Book{DB: db, Now: p.now},
+	return &services{config: l, log: slog.New(slog.DiscardHandler), now: p.now, db: db, ownDB: db, orders: &orders.Book{DB: db, Now: p.now},
 		site: &cms.Site{DB: db, Root: ".", Env: cms.Env{}}}, nil
 }
 
-func sitemapHandler(registry *jobs.Registry, r *rooms) error {
+func sitemapHandler(registry *jobs.Registry, r *services) error {
 	c := r.config.Sitemap
 	target, err := r.sitemapTarget()
 	if err != nil || target == nil {
@@ -81,10 +81,10 @@ func sitemapHandler(registry *jobs.Registry, r *rooms) error {
 }
 
 // sitemapFolder is where the maps are written.
-func (r *rooms) sitemapFolder() string { return cmp.Or(r.config.Sitemap.Dir, r.site.Public()) }
+func (r *services) sitemapFolder() string { return cmp.Or(r.config.Sitemap.Dir, r.site.Public()) }
 
 // sitemapTarget is where maps are written; nil where that is not known.
-func (r *rooms) sitemapTarget() (sitemap.Target, error) {
+func (r *services) sitemapTarget() (sitemap.Target, error) {
 	switch c := r.config.Sitemap; {
 	case c.Target == "s3":
 		bucket, err := r.bucket()
@@ -113,7 +113,7 @@ func keyPrefix(folder string) string {
 	return folder + "/"
 }
 
-func mediaHandler(registry *jobs.Registry, r *rooms) error {
+func mediaHandler(registry *jobs.Registry, r *services) error {
 	o, err := r.mediaOptions()
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func mediaHandler(registry *jobs.Registry, r *rooms) error {
 }
 
 // mediaOptions says in the handler's words what the configuration says.
-func (r *rooms) mediaOptions() (media.Options, error) {
+func (r *services) mediaOptions() (media.Options, error) {
 	c := r.config.Media
 	limits := picture.DefaultLimits()
 	limits.FileBytes = int64(c.MaxFile)
@@ -138,8 +138,8 @@ func (r *rooms) mediaOptions() (media.Options, error) {
 	if w := c.Watermark; w.Enabled {
 		o.Watermark = &media.Watermark{Source: w.Source, Percent: w.Percent, Opacity: w.Opacity, Position: w.Position, X: w.X, Y: w.Y, Folders: w.Folders}
 	}
-	if c.Apart && r.self != "" {
-		o.Apart = apart.Renderer{Command: []string{r.self, "media", "render"}, Memory: int64(c.ApartMemory), Time: c.ApartTime}
+	if c.Isolate && r.self != "" {
+		o.Apart = apart.Renderer{Command: []string{r.self, "media", "render"}, Memory: int64(c.IsolateMemory), Time: c.IsolateTime}
 	}
 	for _, text := range c.Sizes {
 		size, err := config.ParseMediaSize(text)
@@ -151,7 +151,7 @@ func (r *rooms) mediaOptions() (media.Options, error) {
 	return o, nil
 }
 
-func webhookHandler(registry *jobs.Registry, r *rooms) error {
+func webhookHandler(registry *jobs.Registry, r *services) error {
 	c := r.config.Webhook
 	h, err := webhook.New(webhook.Config{
 		DB: r.ownDB, AllowHTTP: c.AllowHTTP, DefaultSecret: c.Secret.Reveal(), Breaker: r.breakers, Enqueue: r,

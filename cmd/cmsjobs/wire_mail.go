@@ -16,7 +16,7 @@ import (
 )
 
 // mailed counts recipients for the metrics.
-func (r *rooms) mailed(state mail.State, recipients int) {
+func (r *services) mailed(state mail.State, recipients int) {
 	if r.metrics != nil {
 		r.metrics.Mailed(string(state), recipients)
 	}
@@ -49,7 +49,7 @@ func bounces(h *mail.Handler, log func(error)) http.Handler {
 	})
 }
 
-func mailHandler(registry *jobs.Registry, r *rooms) error {
+func mailHandler(registry *jobs.Registry, r *services) error {
 	c := r.config.Mail
 	m := mail.Config{
 		Site: r.site, DB: r.ownDB, Templates: templates.Mail(), TemplateFolder: c.Templates, AttachmentRoots: c.Roots,
@@ -92,7 +92,7 @@ func mailLimits(c config.MailRate) mail.Limits {
 
 // finishMail adds what has to be opened: the key of DKIM, the bucket that
 // attachments may lie in, the check of bounces that others report.
-func (r *rooms) finishMail(m *mail.Config) (err error) {
+func (r *services) finishMail(m *mail.Config) (err error) {
 	c := r.config.Mail
 	if c.DKIM.Domain != "" {
 		if m.DKIM, err = mail.LoadDKIM(c.DKIM.Domain, c.DKIM.Selector, c.DKIM.KeyFile); err != nil {

@@ -24,9 +24,9 @@ func TestTheMediaSectionReachesTheHandler(t *testing.T) {
 		Sizes: []string{"card:400x300", "wide:1200x0:fit"}, Widths: []int{640}, Name: "{name}_{size}.{ext}", Quality: 82, Copies: []string{"webp"},
 		Optimize: true, KeepEXIF: true, KeepICC: true, Placeholder: true, Position: "top", Animations: "copy",
 		Watermark: config.Watermark{Enabled: true, Source: "m.png", Percent: 20, Opacity: 40, Position: "left", X: 3, Y: 4, Folders: []string{"7"}},
-		Memory:    100 << 20, AtOnce: 3, MaxFile: 5 << 20, Apart: true, ApartMemory: 200 << 20, ApartTime: 9 * time.Second,
+		Memory:    100 << 20, AtOnce: 3, MaxFile: 5 << 20, Isolate: true, IsolateMemory: 200 << 20, IsolateTime: 9 * time.Second,
 	}
-	r := &rooms{self: "/usr/bin/cmsjobs", config: &config.Loaded{Config: c}}
+	r := &services{self: "/usr/bin/cmsjobs", config: &config.Loaded{Config: c}}
 	got, err := r.mediaOptions()
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestTheMediaSectionReachesTheHandler(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	r.config.Media.Apart, r.config.Media.Watermark.Enabled = false, false
+	r.config.Media.Isolate, r.config.Media.Watermark.Enabled = false, false
 	if got, err := r.mediaOptions(); err != nil || got.Apart != nil || got.Watermark != nil {
 		t.Errorf("off: %+v, %v", got, err)
 	}
@@ -62,7 +62,7 @@ func TestTheProgramRendersOnePicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	far := apart.Renderer{Command: []string{program, "media", "render"}, Memory: 256 << 20, Time: time.Minute}
-	result, err := far.Render(context.Background(), picture.Maker{Limits: picture.DefaultLimits()}, animation.Bytes(), []picture.Spec{{Width: 40, Height: 30}})
+	result, err := far.Render(context.Background(), picture.Generator{Limits: picture.DefaultLimits()}, animation.Bytes(), []picture.Spec{{Width: 40, Height: 30}})
 	if err != nil || len(result.Renditions) != 1 || result.Renditions[0].Frames != 2 {
 		t.Errorf("%d renditions, %v", len(result.Renditions), err)
 	}
@@ -70,7 +70,7 @@ func TestTheProgramRendersOnePicture(t *testing.T) {
 	if err := png.Encode(&mark, image.NewGray(image.Rect(0, 0, 60, 40))); err != nil {
 		t.Fatal(err)
 	}
-	stamped, err := far.Stamp(context.Background(), picture.Maker{Limits: picture.DefaultLimits()}, mark.Bytes(), picture.Watermark{Mark: mark.Bytes(), Percent: 20, Opacity: 70})
+	stamped, err := far.Stamp(context.Background(), picture.Generator{Limits: picture.DefaultLimits()}, mark.Bytes(), picture.Watermark{Mark: mark.Bytes(), Percent: 20, Opacity: 70})
 	if err != nil || !picture.Stamped(stamped) {
 		t.Errorf("%d bytes stamped, %v", len(stamped), err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // publishHandler joins scheduled publishing.
-func publishHandler(registry *jobs.Registry, r *rooms) error {
+func publishHandler(registry *jobs.Registry, r *services) error {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -31,7 +31,7 @@ func publishHandler(registry *jobs.Registry, r *rooms) error {
 }
 
 // models are the content of plugins that the configuration names.
-func (r *rooms) models() []cms.Model {
+func (r *services) models() []cms.Model {
 	var list []cms.Model
 	for _, m := range r.config.CMS.Models {
 		list = append(list, cms.Model{Name: m.Name, Table: m.Table, Class: m.Class, Prefix: m.Prefix, StatusColumn: m.Status, Published: m.Published,
@@ -42,7 +42,7 @@ func (r *rooms) models() []cms.Model {
 
 // publishModels is what may be published: the stock content and the configured
 // one, each with the column of its date.
-func (r *rooms) publishModels() []publish.Model {
+func (r *services) publishModels() []publish.Model {
 	list := publish.Models()
 	for i, m := range r.models() {
 		list = append(list, publish.Model{Model: m, DateColumn: r.config.CMS.Models[i].Date})
@@ -56,7 +56,7 @@ func (r *rooms) publishModels() []publish.Model {
 }
 
 // CancelJob implements publish.Queue.
-func (r *rooms) CancelJob(ctx context.Context, uuid string) error {
+func (r *services) CancelJob(ctx context.Context, uuid string) error {
 	_, err := r.store.Cancel(ctx, jobs.Filter{UUIDs: []string{uuid}}, 1)
 	return err
 }
@@ -66,19 +66,19 @@ const settleEdits = 20 * time.Second
 
 // published says what follows a publication or an edit. A new sitemap tells the
 // search engines of what changed in it by itself; many edits make one sitemap.
-func (r *rooms) published(ctx context.Context, changes []publish.Change) ([]jobs.New, error) {
-	var next []jobs.New
+func (r *services) published(ctx context.Context, changes []publish.Change) ([]jobs.Spec, error) {
+	var next []jobs.Spec
 	if r.handlers.sitemap != nil {
-		next = append(next, sitemap.Generate.Of(sitemap.GeneratePayload{}).In(settleEdits))
+		next = append(next, sitemap.Generate.New(sitemap.GeneratePayload{}).In(settleEdits))
 	}
 	for _, c := range changes {
 		if !c.Published { // the CMS cleared its caches when the editor saved
 			continue
 		}
-		next = append(next, cache.Clear.Of(cache.ClearPayload{Tags: []string{c.Model}}))
+		next = append(next, cache.Clear.New(cache.ClearPayload{Tags: []string{c.Model}}))
 		if to := r.config.Mail.Admin; r.config.Publish.Mail && len(to) > 0 {
 			data := map[string]any{"title": c.Title, "url": c.URL, "publishedAt": c.At.Format("2006-01-02 15:04")}
-			next = append(next, mail.Send.Of(mail.SendPayload{To: to, Template: "content-published", Data: data}))
+			next = append(next, mail.Send.New(mail.SendPayload{To: to, Template: "content-published", Data: data}))
 		}
 		told, err := r.deliveries(ctx, "content.published", map[string]any{"model": c.Model, "id": c.ID, "title": c.Title, "url": c.URL})
 		if err != nil {

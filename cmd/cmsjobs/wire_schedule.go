@@ -15,7 +15,7 @@ import (
 )
 
 // scheduler joins the timetable, the configuration and the store.
-func (r *rooms) scheduler() (*schedule.Scheduler, error) {
+func (r *services) scheduler() (*schedule.Scheduler, error) {
 	entries, err := r.entries()
 	if err != nil {
 		return nil, usageError{err}
@@ -24,7 +24,7 @@ func (r *rooms) scheduler() (*schedule.Scheduler, error) {
 	for _, e := range entries {
 		kinds[e.Name] = e.Job.Kind
 	}
-	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.store, Edits: r.store, History: r.store, Zone: r.scheduleZone, Ran: r.ran, Logger: r.log, CatchUp: r.config.Schedule.CatchUp,
+	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.store, Edits: r.store, History: r.store, Zone: r.scheduleZone, HasRunSince: r.ran, Logger: r.log, CatchUp: r.config.Schedule.CatchUp,
 		Newest: r.store.NewestTicks, Rang: func() { now := r.now(); r.rang.Store(&now) },
 		Missed: r.tickMissed, Taken: func(entry string, _ time.Time) { r.ticked(entry, kinds[entry]) }})
 	if err != nil {
@@ -34,13 +34,13 @@ func (r *rooms) scheduler() (*schedule.Scheduler, error) {
 }
 
 // ran says whether a job of a kind was done since a moment.
-func (r *rooms) ran(ctx context.Context, kind string, since time.Time) (bool, error) {
+func (r *services) ran(ctx context.Context, kind string, since time.Time) (bool, error) {
 	list, err := r.store.Jobs(ctx, jobs.Filter{Kinds: []string{kind}, States: []jobs.State{jobs.StateCompleted}, Since: since}, jobs.Page{Limit: 1})
 	return len(list.Items) > 0, err
 }
 
 // scheduleZone is the CMS's own, else the configuration's, else UTC.
-func (r *rooms) scheduleZone(ctx context.Context) (*time.Location, error) {
+func (r *services) scheduleZone(ctx context.Context) (*time.Location, error) {
 	name := r.config.Schedule.Zone
 	if name == "" {
 		return r.site.Zone(ctx)
@@ -57,7 +57,7 @@ func (r *rooms) scheduleZone(ctx context.Context) (*time.Location, error) {
 
 // entries are the timetable as the configuration has it. Entries of kinds that
 // cannot run here are left out: nobody would do their jobs.
-func (r *rooms) entries() ([]schedule.Entry, error) {
+func (r *services) entries() ([]schedule.Entry, error) {
 	own := maps.Clone(r.config.Schedule.Entries)
 	var entries []schedule.Entry
 	for _, e := range timetable() {
@@ -89,7 +89,7 @@ func (r *rooms) entries() ([]schedule.Entry, error) {
 }
 
 // configured is an entry with what the configuration says of it.
-func (r *rooms) configured(e schedule.Entry, c config.ScheduleEntry) (schedule.Entry, error) {
+func (r *services) configured(e schedule.Entry, c config.ScheduleEntry) (schedule.Entry, error) {
 	e.Cron = cmp.Or(c.Cron, e.Cron)
 	e.Job.Kind = cmp.Or(c.Kind, e.Job.Kind)
 	e.Job.Queue = cmp.Or(c.Queue, e.Job.Queue)
@@ -129,7 +129,7 @@ type tickReport struct {
 
 // tick does one round of what the service does by itself, for hosts without
 // long-running processes: it enqueues what is due and works until nothing is.
-func (r *rooms) tick(ctx context.Context, atMost time.Duration) (tickReport, error) {
+func (r *services) tick(ctx context.Context, atMost time.Duration) (tickReport, error) {
 	var report tickReport
 	s, err := r.scheduler()
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *rooms) tick(ctx context.Context, atMost time.Duration) (tickReport, err
 	r.config.Queue.MaxTime = atMost
 	o, told := r.telling(ctx, workerOptions{stopWhenEmpty: true, ended: func(end jobs.Settlement) {
 		report.Ran++
-		if end.Verdict == jobs.Buried || end.Verdict == jobs.Retried {
+		if end.Outcome == jobs.Failed || end.Outcome == jobs.Retried {
 			report.Failed++
 		}
 	}})

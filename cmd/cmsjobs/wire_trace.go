@@ -13,7 +13,7 @@ import (
 )
 
 // openTracer makes the tracer where the configuration names a collector.
-func (r *rooms) openTracer() {
+func (r *services) openTracer() {
 	c := r.config.Telemetry
 	if c.Traces == "" {
 		return
@@ -29,7 +29,7 @@ func (r *rooms) openTracer() {
 
 // enqueueTraced puts jobs into the queue. With a tracer each gets a span, and
 // says it in its metadata, so that its runs follow wherever they are.
-func (r *rooms) enqueueTraced(ctx context.Context, list []jobs.New) ([]jobs.Receipt, error) {
+func (r *services) enqueueTraced(ctx context.Context, list []jobs.Spec) ([]jobs.Receipt, error) {
 	if r.tracer == nil {
 		return r.store.Enqueue(ctx, list...)
 	}
@@ -54,7 +54,7 @@ func (r *rooms) enqueueTraced(ctx context.Context, list []jobs.New) ([]jobs.Rece
 
 // traceRun makes a span of a run that ended, below the span that enqueued its
 // job, and one of the wait before it.
-func (r *rooms) traceRun(end jobs.Settlement) {
+func (r *services) traceRun(end jobs.Settlement) {
 	if r.tracer == nil || end.Started.IsZero() {
 		return
 	}
@@ -63,9 +63,9 @@ func (r *rooms) traceRun(end jobs.Settlement) {
 		Attributes: messaging("process", job.Kind, job.Queue)}
 	run.Attributes["messaging.message.id"] = job.UUID
 	run.Attributes["cmsjobs.attempt"] = int64(job.Attempt)
-	run.Attributes["cmsjobs.outcome"] = end.Verdict.String()
+	run.Attributes["cmsjobs.outcome"] = end.Outcome.String()
 	run.Attributes["cmsjobs.worker"] = end.Worker
-	if end.Verdict == jobs.Retried || end.Verdict == jobs.Buried {
+	if end.Outcome == jobs.Retried || end.Outcome == jobs.Failed {
 		run.Error, _, _ = strings.Cut(end.Error, "\n")
 	}
 	r.tracer.Ended(run)
@@ -123,7 +123,7 @@ const telemetryFor = 15 * time.Second
 
 // tracing runs the tracer while work goes on, and a moment longer: the last
 // runs end with the worker.
-func (r *rooms) tracing(ctx context.Context, work func() error) error {
+func (r *services) tracing(ctx context.Context, work func() error) error {
 	if r.tracer == nil {
 		return work()
 	}

@@ -24,7 +24,7 @@ import (
 
 // webServer joins the HTTP API and the admin page to the other rooms.
 // collector is nil where page views are not collected.
-func (r *rooms) webServer(collector *analytics.Collector) (*web.Server, error) {
+func (r *services) webServer(collector *analytics.Collector) (*web.Server, error) {
 	c := r.config.HTTP
 	gate, err := r.gate()
 	if err != nil {
@@ -35,7 +35,7 @@ func (r *rooms) webServer(collector *analytics.Collector) (*web.Server, error) {
 		return nil, err
 	}
 	w := web.Config{
-		Enqueuer: asked{r}, Registry: r.registry, Ledger: r.store, Changer: r.store, History: r.store, Queues: r.store, Workers: r.store, Schedules: s,
+		Enqueuer: httpEnqueuer{r}, Registry: r.registry, Ledger: r.store, Changer: r.store, History: r.store, Queues: r.store, Workers: r.store, Schedules: s,
 		Ticker: webTicker{r}, Gate: gate, Breakers: r.openBreakers, Settings: r.settings, Metrics: r.metrics.Registry, Unavailable: sqlstore.Outage,
 		Ready:       []web.Check{{Name: conditions.DatabaseDown, Do: r.db.PingContext}},
 		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
@@ -52,21 +52,21 @@ func (r *rooms) webServer(collector *analytics.Collector) (*web.Server, error) {
 
 // orderedDoer writes the orders of internal jobs before it runs them.
 type orderedDoer struct {
-	r *rooms
-	web.Doer
+	r *services
+	web.InlineExecutor
 }
 
 // Do implements web.Doer.
-func (d orderedDoer) Do(ctx context.Context, n jobs.New) (json.RawMessage, error) {
+func (d orderedDoer) Do(ctx context.Context, n jobs.Spec) (json.RawMessage, error) {
 	given, err := d.r.orders.Give(ctx, d.r.registry, n)
 	if err != nil {
 		return nil, err
 	}
-	return d.Doer.Do(ctx, given[0])
+	return d.InlineExecutor.Do(ctx, given[0])
 }
 
 // mounts are the doors that handlers open to the world themselves.
-func (r *rooms) mounts(collector *analytics.Collector) map[string]http.Handler {
+func (r *services) mounts(collector *analytics.Collector) map[string]http.Handler {
 	m := map[string]http.Handler{}
 	if collector != nil {
 		m["/collect"] = collector
@@ -85,9 +85,9 @@ func (r *rooms) mounts(collector *analytics.Collector) map[string]http.Handler {
 }
 
 // gate lets people in: accounts of the configuration, then the CMS's own.
-func (r *rooms) gate() (*access.Gate, error) {
+func (r *services) gate() (*access.Authenticator, error) {
 	c := r.config.HTTP
-	g := &access.Gate{Store: access.NewStore(r.ownDB, r.now), PermissionRoles: map[string]access.Role{}}
+	g := &access.Authenticator{Store: access.NewStore(r.ownDB, r.now), PermissionRoles: map[string]access.Role{}}
 	users := c.Users
 	if c.AdminPassword != "" {
 		users = append(users, config.User{Name: c.AdminUser, Password: c.AdminPassword, Role: string(access.Administrator)})
@@ -130,7 +130,7 @@ func (a cmsAccounts) AccountByLogin(ctx context.Context, login string) (access.A
 }
 
 // settings lists the configuration for people, secrets masked.
-func (r *rooms) settings() []web.Setting {
+func (r *services) settings() []web.Setting {
 	var list []web.Setting
 	for _, v := range r.config.Values() {
 		list = append(list, web.Setting{Name: v.Path, Value: v.Text, Origin: v.Origin})
@@ -139,7 +139,7 @@ func (r *rooms) settings() []web.Setting {
 }
 
 // webTicker does one round for POST /api/cron/tick, within the request's time.
-type webTicker struct{ r *rooms }
+type webTicker struct{ r *services }
 
 func (t webTicker) Tick(ctx context.Context) (web.TickReport, error) {
 	done, err := t.r.tick(ctx, 25*time.Second)
@@ -148,7 +148,7 @@ func (t webTicker) Tick(ctx context.Context) (web.TickReport, error) {
 
 // showHandlers gives the pages what handlers have to show. A nil handler leaves
 // its room empty, and its page says so.
-func (r *rooms) showHandlers(c *web.Config) {
+func (r *services) showHandlers(c *web.Config) {
 	if h := r.handlers.mail; h != nil {
 		c.Mail, c.Suppressions, c.Templates = webMail{h}, webMail{h}, webMail{h}
 	}
@@ -159,7 +159,7 @@ func (r *rooms) showHandlers(c *web.Config) {
 		c.Webhooks = webWebhooks{h}
 	}
 	if h := r.handlers.backup; h != nil {
-		c.Backups = webBackups{h, asked{r}}
+		c.Backups = webBackups{h, httpEnqueuer{r}}
 	}
 	if r.handlers.media != nil {
 		c.Media = &webMedia{r: r}
@@ -167,11 +167,11 @@ func (r *rooms) showHandlers(c *web.Config) {
 	if h := r.handlers.sitemap; h != nil {
 		c.Sitemap = webSitemap{h, r.store, hostsOf(r.config.IndexNow.Endpoints)}
 	}
-	c.Growth = &webGrowth{r: r}
+	c.StorageUsage = &webUsage{r: r}
 }
 
 // listen opens the port of the configuration.
-func (r *rooms) listen() (net.Listener, error) {
+func (r *services) listen() (net.Listener, error) {
 	l, err := net.Listen("tcp", r.config.HTTP.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w: another program has the port, or it is not ours to open; change http.listen", r.config.HTTP.Listen, err)

@@ -52,13 +52,13 @@ func reached(err error) error {
 	case errors.Is(err, backup.ErrNoBackup), errors.Is(err, storage.ErrNotFound):
 		return errors.Join(jobs.ErrNotFound, err)
 	}
-	return fmt.Errorf("%w: %w", web.ErrAway, err)
+	return fmt.Errorf("%w: %w", web.ErrUnavailable, err)
 }
 
 func (b webBackups) view(s backup.Stored) web.Backup {
 	v := web.Backup{ID: s.ID + "@" + s.Destination, Size: s.Size, CreatedAt: s.Started, Status: string(s.Status), Usable: b.h.Usable(s), Origin: string(s.Origin),
 		Database: s.Database, Encrypted: s.Encrypted, Destination: s.Destination, Tables: s.TableCount, Files: int(s.FileCount)}
-	if p := s.Proof; p != nil {
+	if p := s.Verification; p != nil {
 		v.VerifiedAt, v.Verdict = &p.At, string(p.Level)
 		if !p.OK {
 			v.Verdict = "bad: " + p.Problem
@@ -67,7 +67,7 @@ func (b webBackups) view(s backup.Stored) web.Backup {
 	return v
 }
 
-func proofText(p backup.Proof) string {
+func verificationText(p backup.Verification) string {
 	if !p.OK {
 		return "bad: " + strings.Join(p.Problems, "; ")
 	}
@@ -149,7 +149,7 @@ func (b webBackups) RestoreBackup(ctx context.Context, name string, part web.Res
 		token = b.h.Token(q)
 	}
 	p := backup.RestorePayload{ID: s.ID, Storage: s.Destination, Database: q.Database, Files: q.Files, TrustUnknown: q.TrustUnknown, AllowExecutable: q.AllowExecutable, Confirm: token}
-	receipts, err := b.enqueue.Enqueue(ctx, backup.RestoreJob.Of(p))
+	receipts, err := b.enqueue.Enqueue(ctx, backup.RestoreJob.New(p))
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
@@ -176,9 +176,9 @@ func (b webBackups) BackupHealth(ctx context.Context) (web.BackupHealth, error) 
 	if err != nil {
 		return web.BackupHealth{}, err
 	}
-	view := web.BackupHealth{ProvenID: h.ProvenID}
-	if !h.LastProven.IsZero() {
-		view.Proven = &h.LastProven
+	view := web.BackupHealth{VerifiedID: h.VerifiedID}
+	if !h.LastVerified.IsZero() {
+		view.Verified = &h.LastVerified
 	}
 	for _, w := range h.Warnings {
 		view.Warnings = append(view.Warnings, w.Text)

@@ -12,8 +12,8 @@ import (
 
 // showConditions gives probes, pages and metrics the conditions of this
 // process, and the figures that the database keeps.
-func (r *rooms) showConditions(c *web.Config) {
-	figures := &remembered[web.StoredFigures]{}
+func (r *services) showConditions(c *web.Config) {
+	figures := &ttlCache[web.StoredFigures]{}
 	c.Figures = func(ctx context.Context) (web.StoredFigures, error) {
 		return figures.ask(r.now, func() (web.StoredFigures, error) { return r.storedFigures(ctx) })
 	}
@@ -41,7 +41,7 @@ func conditionViews(states []conditions.State) []web.Condition {
 // schedulerAlive is how old the last ring of a live scheduler can be.
 const schedulerAlive = 90 * time.Second
 
-func (r *rooms) storedFigures(ctx context.Context) (web.StoredFigures, error) {
+func (r *services) storedFigures(ctx context.Context) (web.StoredFigures, error) {
 	var f web.StoredFigures
 	workers, err := r.store.Workers(ctx)
 	if err != nil {
@@ -71,13 +71,13 @@ func (r *rooms) storedFigures(ctx context.Context) (web.StoredFigures, error) {
 		return f, err
 	}
 	b, err := r.handlers.backup.Condition(ctx)
-	f.Backups, f.BackedUp, f.Verified, f.BackupBytes, f.ProofFailed = true, b.LastComplete, b.LastProof, b.LastBytes, b.ProofFailed
+	f.Backups, f.BackedUp, f.Verified, f.BackupBytes, f.VerificationFailed = true, b.LastComplete, b.LastVerification, b.LastBytes, b.VerificationFailed
 	return f, err
 }
 
 // liveSchedulers counts processes whose scheduler went through the timetable
 // lately.
-func (r *rooms) liveSchedulers(ctx context.Context) (int, error) {
+func (r *services) liveSchedulers(ctx context.Context) (int, error) {
 	e := r.conditions
 	if e == nil {
 		var err error

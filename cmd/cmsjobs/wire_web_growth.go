@@ -10,28 +10,28 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
-// webGrowth shows what takes room.
-type webGrowth struct {
-	r    *rooms
-	seen remembered[[]web.Room]
+// webUsage shows what takes room.
+type webUsage struct {
+	r    *services
+	seen ttlCache[[]web.UsageItem]
 }
 
-func (g *webGrowth) Growth(ctx context.Context) ([]web.Room, error) {
-	return g.seen.ask(g.r.now, func() ([]web.Room, error) {
+func (g *webUsage) StorageUsage(ctx context.Context) ([]web.UsageItem, error) {
+	return g.seen.ask(g.r.now, func() ([]web.UsageItem, error) {
 		list, err := g.r.site.TableSizes(ctx)
 		if err != nil {
 			return nil, err
 		}
-		var out []web.Room
+		var out []web.UsageItem
 		for _, t := range list {
-			out = append(out, web.Room{Name: t.Name, Part: "table", Bytes: t.Bytes, Rows: t.Rows})
+			out = append(out, web.UsageItem{Name: t.Name, Class: "table", Bytes: t.Bytes, Rows: t.Rows})
 		}
 		return append(out, g.folders(ctx)...), nil
 	})
 }
 
 // SizesSince adds up what was kept of each day.
-func (g *webGrowth) SizesSince(ctx context.Context, since time.Time) ([]web.SizeDay, error) {
+func (g *webUsage) SizesSince(ctx context.Context, since time.Time) ([]web.SizeDay, error) {
 	list, err := g.r.store.Sizes(ctx, since)
 	var days []web.SizeDay
 	for _, x := range list {
@@ -51,28 +51,28 @@ func (g *webGrowth) SizesSince(ctx context.Context, since time.Time) ([]web.Size
 const sizesEvery = time.Hour
 
 // noteSizes writes today's sizes down, unless somebody did within the hour.
-func (r *rooms) noteSizes(ctx context.Context) error {
+func (r *services) noteSizes(ctx context.Context) error {
 	age, ever, err := r.store.SizesAge(ctx)
 	if err != nil || ever && age < sizesEvery {
 		return err
 	}
-	list, err := (&webGrowth{r: r}).Growth(ctx)
+	list, err := (&webUsage{r: r}).StorageUsage(ctx)
 	if err != nil {
 		return err
 	}
 	sizes := map[string]int64{}
 	for _, x := range list {
-		sizes[x.Part] += x.Bytes
+		sizes[x.Class] += x.Bytes
 	}
 	return r.store.KeepSizes(ctx, sizes)
 }
 
-func (g *webGrowth) folders(ctx context.Context) []web.Room {
+func (g *webUsage) folders(ctx context.Context) []web.UsageItem {
 	if g.r.site.Root == "" {
 		return nil
 	}
 	storage := g.r.site.Storage()
-	var out []web.Room
+	var out []web.UsageItem
 	for _, f := range []struct{ part, dir string }{
 		{"cache", filepath.Join(storage, "framework", "cache")}, {"cache", filepath.Join(storage, "framework", "views")},
 		{"logs", filepath.Join(storage, "logs")}, {"media", g.r.uploads()}, {"backup", filepath.Join(storage, "app", "cmsjobs-backups")},
@@ -82,7 +82,7 @@ func (g *webGrowth) folders(ctx context.Context) []web.Room {
 		if !whole {
 			name += " (at least)"
 		}
-		out = append(out, web.Room{Name: name, Part: f.part, Bytes: bytes, Rows: files})
+		out = append(out, web.UsageItem{Name: name, Class: f.part, Bytes: bytes, Rows: files})
 	}
 	return out
 }

@@ -90,10 +90,10 @@ func (m webMail) tries(ctx context.Context, e mail.Entry) ([]web.MailTry, error)
 	return out, err
 }
 
-func (m webMail) MailAgain(ctx context.Context, id string) (jobs.New, error) {
+func (m webMail) MailAgain(ctx context.Context, id string) (jobs.Spec, error) {
 	e, err := m.entry(ctx, id)
 	if err != nil {
-		return jobs.New{}, err
+		return jobs.Spec{}, err
 	}
 	n, err := m.h.Again(ctx, e.UUID, e.Recipient)
 	if errors.Is(err, mail.ErrNotKept) {

@@ -13,8 +13,8 @@ import (
 // webMedia looks at thumbnails. Looking reads every row and every name, so an
 // answer serves for a while.
 type webMedia struct {
-	r    *rooms
-	seen remembered[web.MediaStatus]
+	r    *services
+	seen ttlCache[web.MediaStatus]
 }
 
 const examplesShown = 20
@@ -36,11 +36,11 @@ func (m *webMedia) Regenerate(ctx context.Context, onlyMissing bool) (int, error
 		if err != nil || len(files) == 0 {
 			return n, err
 		}
-		var list []jobs.New
+		var list []jobs.Spec
 		for _, file := range files {
 			f.After = file.ID
 			if strings.HasPrefix(file.MIME, "image/") {
-				list = append(list, media.ProcessImage.Of(media.ProcessImagePayload{MediaFileID: media.ID(file.ID), FilePath: file.URL, MimeType: file.MIME, Force: !onlyMissing}))
+				list = append(list, media.ProcessImage.New(media.ProcessImagePayload{MediaFileID: media.ID(file.ID), FilePath: file.URL, MimeType: file.MIME, Force: !onlyMissing}))
 			}
 		}
 		if len(list) == 0 {

@@ -22,7 +22,7 @@ type workerOptions struct {
 }
 
 // worker builds a worker; close ends what listens for its wake-ups.
-func (r *rooms) worker(o workerOptions) (w *jobs.Worker, closeIt func(), err error) {
+func (r *services) worker(o workerOptions) (w *jobs.Worker, closeIt func(), err error) {
 	q := r.config.Queue
 	c := jobs.Config{
 		Source: r.store, Roster: r.store, Registry: r.registry, Logger: r.log, Now: r.now, Random: rand.Float64,
@@ -40,7 +40,7 @@ func (r *rooms) worker(o workerOptions) (w *jobs.Worker, closeIt func(), err err
 	if err != nil {
 		r.log.Info("no wake-ups on this host; jobs start at the next poll", "event", "wakeup.unavailable", "error", err)
 	} else {
-		c.Wake, c.Summon = ears.Jobs(), ears.Orders()
+		c.Wake, c.Signalled = ears.Jobs(), ears.Orders()
 		closeIt = func() {
 			if err := ears.Close(); err != nil {
 				r.log.Debug("closing the wake-up socket", "event", "wakeup.close_failed", "error", err)
@@ -56,7 +56,7 @@ func (r *rooms) worker(o workerOptions) (w *jobs.Worker, closeIt func(), err err
 
 // queues are those of the configuration, and those that the configuration
 // moved kinds to.
-func (r *rooms) queues() []string {
+func (r *services) queues() []string {
 	names := slices.Clone(r.config.Queue.Queues)
 	for _, kind := range r.registry.Kinds() {
 		entry, _ := r.registry.Lookup(kind)
@@ -68,7 +68,7 @@ func (r *rooms) queues() []string {
 }
 
 // chosenQueues says that the command line named the queues: then it means them.
-func (r *rooms) chosenQueues() bool {
+func (r *services) chosenQueues() bool {
 	return slices.ContainsFunc(r.config.Values(), func(v config.Value) bool {
 		return v.Path == "queue.queues" && strings.HasPrefix(v.Origin, "flag")
 	})
@@ -76,7 +76,7 @@ func (r *rooms) chosenQueues() bool {
 
 // workerInfo names this process: host:pid:random, as a host may run several
 // workers and a pid comes again (checklist C28).
-func (r *rooms) workerInfo(prefix string) jobs.WorkerInfo {
+func (r *services) workerInfo(prefix string) jobs.WorkerInfo {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown-host"

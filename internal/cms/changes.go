@@ -18,12 +18,14 @@ type Entry struct {
 	Created, Updated, Date time.Time
 }
 
-// Mark is how far a table has been read by one of its times: the CMS's wall
+// ChangeCursor is how far a table has been read by one of its times: the CMS's wall
 // clock and the last row that shows it.
-type Mark struct{ Wall, ID string }
+type ChangeCursor struct{ Wall, ID string }
 
 // MarkAt is the mark of everything up to a moment.
-func MarkAt(t time.Time, zone *time.Location) Mark { return Mark{Wall: WallClock(t, zone)} }
+func MarkAt(t time.Time, zone *time.Location) ChangeCursor {
+	return ChangeCursor{Wall: WallClock(t, zone)}
+}
 
 // Entry reads one row; found is false when it is gone. dateColumn may be "".
 func (s *Site) Entry(ctx context.Context, m Model, dateColumn, id string) (e Entry, found bool, err error) {
@@ -66,7 +68,7 @@ func (s *Site) Ahead(ctx context.Context, m Model, dateColumn string, now time.T
 // Changed lists rows in the order of one of their times ("updated_at" or
 // "created_at"), after a mark and up to a moment, at most limit, and the mark
 // behind the last of them.
-func (s *Site) Changed(ctx context.Context, m Model, column string, after Mark, upTo time.Time, limit int) ([]Entry, Mark, error) {
+func (s *Site) Changed(ctx context.Context, m Model, column string, after ChangeCursor, upTo time.Time, limit int) ([]Entry, ChangeCursor, error) {
 	q, err := s.entries(ctx, m, "")
 	if err != nil || q == nil || !q.has(column) {
 		return nil, after, err
@@ -86,7 +88,7 @@ func (s *Site) Changed(ctx context.Context, m Model, column string, after Mark, 
 	if column == "created_at" {
 		at = last.Created
 	}
-	return list, Mark{WallClock(at, q.zone), last.ID}, nil
+	return list, ChangeCursor{WallClock(at, q.zone), last.ID}, nil
 }
 
 // MakePublic publishes a draft. done is false when the row is gone, or is a

@@ -172,7 +172,7 @@ func TestTheQueueIsMeasured(t *testing.T) {
 			}
 		}
 		for _, queue := range []string{"cmsjobs", "other"} {
-			if _, err := f.store.Enqueue(t.Context(), jobs.New{Kind: "known.type", Queue: queue}); err != nil {
+			if _, err := f.store.Enqueue(t.Context(), jobs.Spec{Kind: "known.type", Queue: queue}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -180,7 +180,7 @@ func TestTheQueueIsMeasured(t *testing.T) {
 		if s := state(t, e.Evaluate(t.Context()), conditions.NoWorker); !s.Active {
 			t.Errorf("without a worker: %+v", s)
 		}
-		if _, err := f.store.Beat(t.Context(), jobs.WorkerInfo{ID: "w", Host: "h", Queues: []string{"cmsjobs"}, Kinds: []string{"known.type"}, State: "running", StartedAt: time.Now()}); err != nil {
+		if _, err := f.store.Heartbeat(t.Context(), jobs.WorkerInfo{ID: "w", Host: "h", Queues: []string{"cmsjobs"}, Kinds: []string{"known.type"}, State: "running", StartedAt: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		states := e.Evaluate(t.Context())

@@ -43,10 +43,10 @@ type OverdueEntry struct {
 type Backups struct {
 	// LastComplete and LastProof are zero where there was none. Proofs says that
 	// proofs are wanted.
-	LastComplete, LastProof time.Time
-	Proofs                  bool
-	Unfinished              string   // the restore that did not finish
-	Scratch                 []string // databases or files of verifications, while none runs
+	LastComplete, LastVerification time.Time
+	Verifications                  bool
+	Unfinished                     string   // the restore that did not finish
+	Scratch                        []string // databases or files of verifications, while none runs
 }
 
 // Process names this process. Its scheduler, where it runs one, says in

@@ -183,7 +183,7 @@ func (l *look) backups(ctx context.Context) {
 	}
 	b, err := l.c.Backups(ctx)
 	if err != nil {
-		for _, name := range []string{NoBackup, ProofOld, RestoreUnfinished, ScratchLeft} {
+		for _, name := range []string{NoBackup, VerificationOld, RestoreUnfinished, ScratchLeft} {
 			if l.wanted(name) {
 				l.set(name, unmeasured(err))
 			}
@@ -204,8 +204,8 @@ func (l *look) backups(ctx context.Context) {
 		}
 	}
 	old(NoBackup, b.LastComplete, "no complete backup was ever made", "the last complete backup is %s old")
-	if b.Proofs {
-		old(ProofOld, b.LastProof, "no backup was ever verified", "the last backup was verified %s ago")
+	if b.Verifications {
+		old(VerificationOld, b.LastVerification, "no backup was ever verified", "the last backup was verified %s ago")
 	}
 	l.set(RestoreUnfinished, reading{})
 	if b.Unfinished != "" {

@@ -66,7 +66,7 @@ func (w *Writer) line(now time.Time, stamp []byte, run *jobs.Settlement) {
 	to = append(append(to, job.UUID...), `","queue":"`...)
 	to = append(append(to, job.Queue...), `","attempt":`...)
 	to = append(strconv.AppendInt(to, int64(job.Attempt), 10), `,"outcome":"`...)
-	to = append(append(to, run.Verdict.String()...), `","duration_ms":`...)
+	to = append(append(to, run.Outcome.String()...), `","duration_ms":`...)
 	to = strconv.AppendFloat(to, Milliseconds(run.Duration), 'f', -1, 64)
 	w.lines.Write(append(to, `,"event":"`+jobs.FinishedEvent+`"}`+"\n"...))
 }

@@ -30,7 +30,7 @@ func usual(w io.Writer) slog.Handler {
 
 func ended(kind, queue, uuid string, id int64, attempt int, took time.Duration) jobs.Settlement {
 	job := jobs.Job{Kind: kind, Queue: queue, UUID: uuid, ID: id, Attempt: attempt}
-	return jobs.Settlement{Claimed: jobs.Claimed{Job: job}, Verdict: jobs.Completed, Duration: took}
+	return jobs.Settlement{Claimed: jobs.Claimed{Job: job}, Outcome: jobs.Completed, Duration: took}
 }
 
 // slogged is the line that the usual log writes of a run.

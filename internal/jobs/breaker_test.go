@@ -30,8 +30,8 @@ func TestAnOpenBreakerCostsNoAttempt(t *testing.T) {
 					}
 					return errors.Join(out, breakers.Record(ctx, host, out))
 				}
-				tried, failed, waiting := s.kind.Of(struct{}{}), s.kind.Of(struct{}{}), s.kind.Of(struct{}{})
-				for _, n := range []jobs.New{failed, tried, waiting} {
+				tried, failed, waiting := s.kind.New(struct{}{}), s.kind.New(struct{}{}), s.kind.New(struct{}{})
+				for _, n := range []jobs.Spec{failed, tried, waiting} {
 					if _, err := store.Enqueue(t.Context(), n); err != nil {
 						t.Fatal(err)
 					}

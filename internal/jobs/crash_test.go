@@ -161,8 +161,8 @@ func (f *fragile) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, 
 	return f.Store.Settle(ctx, ends)
 }
 
-func (f *fragile) Beat(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, error) {
+func (f *fragile) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
 	f.pass("before the heartbeat")
 	defer f.pass("after the heartbeat")
-	return f.Store.Beat(ctx, w)
+	return f.Store.Heartbeat(ctx, w)
 }

@@ -41,7 +41,7 @@ func Example_ownKind() {
 		fmt.Println(words)
 		return nil
 	})
-	job := Greet.Of(Greeting{Name: "Ada"})
+	job := Greet.New(Greeting{Name: "Ada"})
 	entry, _ := registry.Lookup(job.Kind)
 	fmt.Println(entry.Run(context.Background(), jobs.Job{Kind: job.Kind, Data: job.Data}))
 	fmt.Println(entry.Check(json.RawMessage(`{}`)))

@@ -102,10 +102,10 @@ func (l *lab) enqueue(from, n int, e effect) { l.t.Helper(); l.enqueueOn("defaul
 func (l *lab) enqueueOn(queue string, from, n int, e effect) {
 	l.t.Helper()
 	for start := from; start < from+n; start += 1000 {
-		var batch []jobs.New
+		var batch []jobs.Spec
 		for key := start; key < min(start+1000, from+n); key++ {
 			e.Key = key
-			batch = append(batch, effectKind.Of(e).On(queue))
+			batch = append(batch, effectKind.New(e).On(queue))
 		}
 		if _, err := l.store.Enqueue(context.Background(), batch...); err != nil {
 			l.t.Fatal(err)

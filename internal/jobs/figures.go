@@ -41,7 +41,7 @@ const CrashedOutcome = "crashed"
 // FailedAttempt says whether an attempt that ended so is one of the failed
 // attempts.
 func FailedAttempt(outcome string) bool {
-	return outcome == Buried.String() || outcome == Retried.String() || outcome == CrashedOutcome
+	return outcome == Failed.String() || outcome == Retried.String() || outcome == CrashedOutcome
 }
 
 // Waiting counts the waiting jobs.

@@ -126,7 +126,7 @@ func (s *crowdedSite) handle(_ context.Context, job jobs.Job, data json.RawMessa
 func (s *crowdedSite) enqueue(t *testing.T, data string) time.Time {
 	t.Helper()
 	at := time.Now()
-	if _, err := s.store.Enqueue(t.Context(), s.kind.Of(json.RawMessage(data))); err != nil {
+	if _, err := s.store.Enqueue(t.Context(), s.kind.New(json.RawMessage(data))); err != nil {
 		t.Fatal(err)
 	}
 	return at
@@ -154,7 +154,7 @@ func (s *crowdedSite) work(t *testing.T) {
 // starts waits for an attempt and holds it to at most slack after due.
 func (s *crowdedSite) starts(t *testing.T, what string, due time.Time, name string, attempt int, slack time.Duration) time.Time {
 	t.Helper()
-	patience := time.After(time.Until(due) + slack)
+	timer := time.After(time.Until(due) + slack)
 	for {
 		s.mu.Lock()
 		at, did := s.started[fmt.Sprint(name, attempt)]
@@ -165,7 +165,7 @@ func (s *crowdedSite) starts(t *testing.T, what string, due time.Time, name stri
 		}
 		select {
 		case <-s.told:
-		case <-patience:
+		case <-timer:
 			t.Fatalf("%s has not started %v after its time", what, slack)
 		}
 	}

@@ -80,7 +80,7 @@ func (l *lab) produce(perSecond int, stop <-chan struct{}) (acknowledged int) {
 			return acknowledged
 		case <-tick.C:
 		}
-		n := effectKind.Of(effect{Key: key, Length: 100 * time.Millisecond}).Named(uuid.NewString())
+		n := effectKind.New(effect{Key: key, Length: 100 * time.Millisecond}).Named(uuid.NewString())
 		for { // a name is enqueued once
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 			_, err := l.store.Enqueue(ctx, n)

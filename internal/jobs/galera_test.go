@@ -201,7 +201,7 @@ func TestTicksAreUniqueOnACluster(t *testing.T) {
 		clock := &steps{Store: store, now: start}
 		s, err := schedule.New(schedule.Config{Ticker: clock, Edits: store, CatchUp: time.Hour,
 			Zone:    func(context.Context) (*time.Location, error) { return time.UTC, nil },
-			Entries: []schedule.Entry{{Name: "every minute", Cron: "* * * * *", Policy: schedule.All, Limit: 100, Job: effectKind.Of(effect{Key: 1}).On("default")}}})
+			Entries: []schedule.Entry{{Name: "every minute", Cron: "* * * * *", Policy: schedule.All, Limit: 100, Job: effectKind.New(effect{Key: 1}).On("default")}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,88 +16,88 @@ const (
 	settling // ended, not yet written
 )
 
-// holding is a claimed job in the worker's hands. Its fields after claimed are
+// inFlightJob is a claimed job in the worker's hands. Its fields after claimed are
 // guarded by holdings.mu.
-type holding struct {
+type inFlightJob struct {
 	claimed Claimed
 	taken   time.Time // when it was claimed
 	started time.Time
 	run     *Run
 	end     Settlement // what is to be written; set by whoever ends it, read by the settler
 
-	stage   stage
-	lease   Lease
-	twins   []Lease
-	renewed atomic.Pointer[time.Time] // when the lease was last known to be ours
-	cancel  context.CancelCauseFunc
-	lost    bool
+	stage      stage
+	lease      Lease
+	duplicates []Lease
+	renewed    atomic.Pointer[time.Time] // when the lease was last known to be ours
+	cancel     context.CancelCauseFunc
+	lost       bool
 }
 
-// holdings are all claimed jobs of a worker, by row, and the line of those that
+// inFlightJobs are all claimed jobs of a worker, by row, and the line of those that
 // wait for a slot.
-type holdings struct {
-	mu      sync.Mutex
-	rows    map[int64]*holding
-	line    []*holding // waiting, the next one first
-	arrived *sync.Cond // the line grew, or was closed
-	closed  bool
-	running int
+type inFlightJobs struct {
+	mu       sync.Mutex
+	rows     map[int64]*inFlightJob
+	pending  []*inFlightJob // waiting, the next one first
+	nonEmpty *sync.Cond     // the line grew, or was closed
+	closed   bool
+	running  int
 }
 
-func newHoldings() *holdings {
-	h := &holdings{rows: map[int64]*holding{}}
-	h.arrived = sync.NewCond(&h.mu)
+func newHoldings() *inFlightJobs {
+	h := &inFlightJobs{rows: map[int64]*inFlightJob{}}
+	h.nonEmpty = sync.NewCond(&h.mu)
 	return h
 }
 
 // left is how long the run may go on unless its lease is renewed: until two
 // thirds of the lease have passed.
-func (x *holding) left(now time.Time, lease time.Duration) time.Duration {
+func (x *inFlightJob) left(now time.Time, lease time.Duration) time.Duration {
 	return lease*2/3 - now.Sub(*x.renewed.Load())
 }
 
 // overdue says that the lease was not renewed for so long that another worker
 // may soon have the job.
-func (x *holding) overdue(now time.Time, lease time.Duration) bool {
+func (x *inFlightJob) overdue(now time.Time, lease time.Duration) bool {
 	return x.left(now, lease) <= 0
 }
 
 // take adds claimed jobs to the line.
-func (h *holdings) take(claimed []Claimed, now time.Time) {
+func (h *inFlightJobs) take(claimed []Claimed, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range claimed {
-		x := &holding{claimed: c, taken: now, lease: c.Lease, twins: c.Twins}
+		x := &inFlightJob{claimed: c, taken: now, lease: c.Lease, duplicates: c.Duplicates}
 		x.renewed.Store(&now)
 		h.rows[c.Lease.ID] = x
-		h.line = append(h.line, x)
+		h.pending = append(h.pending, x)
 	}
-	h.arrived.Broadcast()
+	h.nonEmpty.Broadcast()
 }
 
 // next waits for the first of the line; nil when the line was closed.
-func (h *holdings) next() *holding {
+func (h *inFlightJobs) next() *inFlightJob {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for len(h.line) == 0 && !h.closed {
-		h.arrived.Wait()
+	for len(h.pending) == 0 && !h.closed {
+		h.nonEmpty.Wait()
 	}
 	if h.closed { // what still waits is given back
 		return nil
 	}
-	x := h.line[0]
-	h.line = h.line[1:]
+	x := h.pending[0]
+	h.pending = h.pending[1:]
 	x.stage = running
 	h.running++
 	return x
 }
 
-// leaveLine takes those out of the line that were claimed before then.
-func (h *holdings) leaveLine(then time.Time) []*holding {
+// dequeue takes those out of the line that were claimed before then.
+func (h *inFlightJobs) dequeue(then time.Time) []*inFlightJob {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var gone, rest []*holding
-	for _, x := range h.line {
+	var gone, rest []*inFlightJob
+	for _, x := range h.pending {
 		if x.taken.Before(then) {
 			x.stage = settling
 			gone = append(gone, x)
@@ -105,20 +105,20 @@ func (h *holdings) leaveLine(then time.Time) []*holding {
 			rest = append(rest, x)
 		}
 	}
-	h.line = rest
+	h.pending = rest
 	return gone
 }
 
 // close lets nobody into the line any more and wakes the slots.
-func (h *holdings) close() {
+func (h *inFlightJobs) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
-	h.arrived.Broadcast()
+	h.nonEmpty.Broadcast()
 }
 
 // begin notes that a handler starts; false when its lease is lost already.
-func (h *holdings) begin(x *holding, run *Run, cancel context.CancelCauseFunc, now time.Time) bool {
+func (h *inFlightJobs) begin(x *inFlightJob, run *Run, cancel context.CancelCauseFunc, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if x.lost {
@@ -129,7 +129,7 @@ func (h *holdings) begin(x *holding, run *Run, cancel context.CancelCauseFunc, n
 }
 
 // leaveSlot notes that a slot is free of x again.
-func (h *holdings) leaveSlot(x *holding) {
+func (h *inFlightJobs) leaveSlot(x *inFlightJob) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if x.stage == running {
@@ -139,7 +139,7 @@ func (h *holdings) leaveSlot(x *holding) {
 }
 
 // drop forgets a settled holding.
-func (h *holdings) drop(xs []*holding) {
+func (h *inFlightJobs) drop(xs []*inFlightJob) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, x := range xs {
@@ -150,17 +150,17 @@ func (h *holdings) drop(xs []*holding) {
 }
 
 // counts returns how many wait for a slot and how many run.
-func (h *holdings) counts() (waiting, running int) {
+func (h *inFlightJobs) counts() (waiting, running int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.line), h.running
+	return len(h.pending), h.running
 }
 
 // list returns the holdings at this moment.
-func (h *holdings) list() []*holding {
+func (h *inFlightJobs) list() []*inFlightJob {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := make([]*holding, 0, len(h.rows))
+	all := make([]*inFlightJob, 0, len(h.rows))
 	for _, x := range h.rows {
 		all = append(all, x)
 	}
@@ -168,21 +168,21 @@ func (h *holdings) list() []*holding {
 }
 
 // settlement returns what is to be written, under the lease as it is now.
-func (h *holdings) settlement(x *holding) Settlement {
+func (h *inFlightJobs) settlement(x *inFlightJob) Settlement {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	x.end.Claimed.Lease, x.end.Claimed.Twins = x.lease, x.twins
+	x.end.Claimed.Lease, x.end.Claimed.Duplicates = x.lease, x.duplicates
 	return x.end
 }
 
 // cancelAll cancels every running handler.
-func (h *holdings) cancelAll(cause error) {
+func (h *inFlightJobs) cancelAll(cause error) {
 	for _, x := range h.list() {
 		h.cancelOne(x, cause)
 	}
 }
 
-func (h *holdings) cancelOne(x *holding, cause error) {
+func (h *inFlightJobs) cancelOne(x *inFlightJob, cause error) {
 	h.mu.Lock()
 	cancel := x.cancel
 	h.mu.Unlock()
@@ -192,7 +192,7 @@ func (h *holdings) cancelOne(x *holding, cause error) {
 }
 
 // lose notes that a lease is gone and cancels its run.
-func (h *holdings) lose(x *holding) {
+func (h *inFlightJobs) lose(x *inFlightJob) {
 	h.mu.Lock()
 	x.lost = true
 	h.mu.Unlock()

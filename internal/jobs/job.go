@@ -63,26 +63,26 @@ type Claimed struct {
 	// Rescued says that an earlier run of the job ended without a word: its
 	// worker died or was cut off, and its lease ran out.
 	Rescued bool
-	// Twins are equal waiting jobs that this run stands for (Policy.Coalesce).
+	// Duplicates are equal waiting jobs that this run stands for (Policy.Coalesce).
 	// Whatever ends this run ends them too, except that a retry or a release
 	// gives them back as they were.
-	Twins []Lease
+	Duplicates []Lease
 }
 
-// Verdict is how a run ended.
-type Verdict int
+// Outcome is how a run ended.
+type Outcome int
 
 // The five ends of a run.
 const (
-	Completed Verdict = iota + 1 // done: the row goes, a run is recorded
+	Completed Outcome = iota + 1 // done: the row goes, a run is recorded
 	Retried                      // failed, attempts are left: due again after Delay
 	Released                     // given back as if it had not started: the attempt is not charged
-	Buried                       // failed for good: moved to failed_jobs
+	Failed                       // failed for good: moved to failed_jobs
 	Cancelled                    // a person cancelled it while it ran: the row goes
 )
 
 // String is the word that tables, logs and pages use.
-func (v Verdict) String() string {
+func (v Outcome) String() string {
 	switch v {
 	case Completed:
 		return "completed"
@@ -90,7 +90,7 @@ func (v Verdict) String() string {
 		return "retried"
 	case Released:
 		return "released"
-	case Buried:
+	case Failed:
 		return "failed"
 	case Cancelled:
 		return "cancelled"
@@ -102,7 +102,7 @@ func (v Verdict) String() string {
 // written in one transaction, or none of it.
 type Settlement struct {
 	Claimed Claimed
-	Verdict Verdict
+	Outcome Outcome
 	// Delay until the job is due again (Retried, Released), from the
 	// database's now.
 	Delay time.Duration
@@ -114,7 +114,7 @@ type Settlement struct {
 	// Result is what the handler left with SetResult; nil when nothing.
 	Result json.RawMessage
 	// FollowUps are enqueued in the transaction that completes the job.
-	FollowUps []New
+	FollowUps []Spec
 	// Lines are log lines that no heartbeat has stored yet.
 	Lines []LogLine
 	// Worker that ran it, and how long the run and the wait before it took.

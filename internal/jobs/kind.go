@@ -89,14 +89,14 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// Of makes a job of this kind, to be enqueued. An error of encoding the
+// New makes a job of this kind, to be enqueued. An error of encoding the
 // payload is kept and returned by Enqueue.
-func (k Kind[P]) Of(payload P) New {
+func (k Kind[P]) New(payload P) Spec {
 	data, err := json.Marshal(payload)
 	if err != nil {
 		err = fmt.Errorf("encoding the payload of %s: %w", k.Name, err)
 	}
-	return New{Kind: k.Name, Queue: k.Queue, Data: data, err: err}
+	return Spec{Kind: k.Name, Queue: k.Queue, Data: data, err: err}
 }
 
 // Validator is implemented by payloads that can say what is wrong with

@@ -47,7 +47,7 @@ func TestARunIsCancelledBeforeItsLeaseEndsWhateverTheDatabaseDoes(t *testing.T) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Enqueue(t.Context(), long.Of(struct{}{}), short.Of(struct{}{})); err != nil {
+	if _, err := store.Enqueue(t.Context(), long.New(struct{}{}), short.New(struct{}{})); err != nil {
 		t.Fatal(err)
 	}
 	const lease = 6 * time.Second

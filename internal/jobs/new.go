@@ -14,11 +14,11 @@ import (
 // into a file or a table that the payload names.
 const MaxPayload = 1 << 20
 
-// New is a job to be enqueued. Kind.Of makes one; the methods return a changed
+// Spec is a job to be enqueued. Kind.Of makes one; the methods return a changed
 // copy, so that calls can be chained:
 //
 //	sitemap.IndexNow.Of(sitemap.IndexNowPayload{}).In(30 * time.Second)
-type New struct {
+type Spec struct {
 	Kind  string
 	Queue string // "" means the store's default
 	// UUID names the job; "" lets the store choose. Enqueuing the same UUID
@@ -41,30 +41,30 @@ type New struct {
 }
 
 // In makes the job due after d, by the database's clock.
-func (n New) In(d time.Duration) New { n.Delay, n.RunAt = d, time.Time{}; return n }
+func (n Spec) In(d time.Duration) Spec { n.Delay, n.RunAt = d, time.Time{}; return n }
 
 // At makes the job due at t.
-func (n New) At(t time.Time) New { n.RunAt, n.Delay = t, 0; return n }
+func (n Spec) At(t time.Time) Spec { n.RunAt, n.Delay = t, 0; return n }
 
 // On puts the job on queue q.
-func (n New) On(q string) New { n.Queue = q; return n }
+func (n Spec) On(q string) Spec { n.Queue = q; return n }
 
 // WithPriority orders the job inside its queue, higher first.
-func (n New) WithPriority(p int) New { n.Priority = p; return n }
+func (n Spec) WithPriority(p int) Spec { n.Priority = p; return n }
 
 // WithMaxAttempts sets the row's own limit of starts.
-func (n New) WithMaxAttempts(limit int) New { n.MaxAttempts = limit; return n }
+func (n Spec) WithMaxAttempts(limit int) Spec { n.MaxAttempts = limit; return n }
 
 // Unique keeps a second job out while one with this key waits or runs:
 // enqueuing then returns the job that is there.
-func (n New) Unique(key string) New { n.UniqueKey = key; return n }
+func (n Spec) Unique(key string) Spec { n.UniqueKey = key; return n }
 
 // Named gives the job its UUID.
-func (n New) Named(uuid string) New { n.UUID = uuid; return n }
+func (n Spec) Named(uuid string) Spec { n.UUID = uuid; return n }
 
 // WithMetadata attaches who asked and from where. It must encode to a JSON
 // object.
-func (n New) WithMetadata(metadata any) New {
+func (n Spec) WithMetadata(metadata any) Spec {
 	data, err := json.Marshal(metadata)
 	if err != nil {
 		n.err = errors.Join(n.err, fmt.Errorf("encoding the metadata of %s: %w", n.Kind, err))
@@ -74,7 +74,7 @@ func (n New) WithMetadata(metadata any) New {
 }
 
 // Check says what is wrong with the job, before it reaches a table.
-func (n New) Check() error {
+func (n Spec) Check() error {
 	switch {
 	case n.err != nil:
 		return n.err
@@ -110,5 +110,5 @@ type Receipt struct {
 
 // Enqueuer puts jobs into the queue: all of them, or none.
 type Enqueuer interface {
-	Enqueue(ctx context.Context, jobs ...New) ([]Receipt, error)
+	Enqueue(ctx context.Context, jobs ...Spec) ([]Receipt, error)
 }

@@ -171,7 +171,7 @@ type envelope struct {
 
 // EncodePayload writes the payload column of a job. n must have passed Check
 // and must have its UUID.
-func EncodePayload(n New) ([]byte, error) {
+func EncodePayload(n Spec) ([]byte, error) {
 	e := envelope{UUID: n.UUID, DisplayName: n.Kind, Job: n.Kind, MaxTries: max(n.MaxAttempts, 0), Type: n.Kind, Data: object(n.Data)}
 	if len(n.Metadata) > 0 && !emptyJSON(n.Metadata) {
 		e.Metadata = n.Metadata

@@ -41,7 +41,7 @@ func TestParseReadsEveryShape(t *testing.T) {
 }
 
 func TestEncodedPayloadIsReadBack(t *testing.T) {
-	raw, err := EncodePayload(New{Kind: "mail.send", UUID: "u1", Data: json.RawMessage(`{"to":"a@b.c"}`), MaxAttempts: 7})
+	raw, err := EncodePayload(Spec{Kind: "mail.send", UUID: "u1", Data: json.RawMessage(`{"to":"a@b.c"}`), MaxAttempts: 7})
 	if err != nil {
 		t.Fatal(err)
 	}

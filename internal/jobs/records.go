@@ -92,8 +92,8 @@ type ScheduleEdit struct {
 	ChangedAt time.Time
 }
 
-// Flow is what ended in one step of time.
-type Flow struct {
+// Throughput is what ended in one step of time.
+type Throughput struct {
 	At             time.Time
 	Completed      int64         // completed attempts
 	FailedAttempts int64         // see Figures

@@ -57,7 +57,7 @@ func TestWhatASettlementBringsToAStoppingWorkerIsGivenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Enqueue(t.Context(), kind.Of(struct{}{}), kind.Of(struct{}{}), kind.Of(struct{}{})); err != nil {
+	if _, err := store.Enqueue(t.Context(), kind.New(struct{}{}), kind.New(struct{}{}), kind.New(struct{}{})); err != nil {
 		t.Fatal(err)
 	}
 	source := &slowRelay{Store: store, called: make(chan struct{}), goOn: make(chan struct{})}

@@ -34,7 +34,7 @@ type Run struct {
 	lines     []LogLine
 	dropped   int
 	result    json.RawMessage
-	followUps []New
+	followUps []Spec
 	probe     retryAfterError // the zero value: none failed
 }
 
@@ -105,7 +105,7 @@ func SetResult(ctx context.Context, result any) error {
 
 // FollowUp enqueues jobs in the transaction that completes this one: both
 // happen, or neither. Nothing is enqueued when the run fails.
-func FollowUp(ctx context.Context, next ...New) {
+func FollowUp(ctx context.Context, next ...Spec) {
 	r := runOf(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,8 +154,8 @@ func (r *Run) unread(lines []LogLine) {
 	r.lines = append(lines[:len(lines):len(lines)], r.lines...)
 }
 
-// Outcome returns what the handler left: its result and the jobs to follow.
-func (r *Run) Outcome() (json.RawMessage, []New) {
+// Result returns what the handler left: its result and the jobs to follow.
+func (r *Run) Result() (json.RawMessage, []Spec) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.result, r.followUps

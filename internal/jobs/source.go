@@ -42,9 +42,9 @@ type Source interface {
 	Settle(ctx context.Context, ends []Settlement) ([]error, error)
 }
 
-// Relay is a Source that can claim the next job in the transaction that ends
+// SettleClaimer is a Source that can claim the next job in the transaction that ends
 // the last one: a worker with one slot then waits for the disk once a job.
-type Relay interface {
+type SettleClaimer interface {
 	// SettleAndClaim is Settle of one end, whose error or ErrLeaseLost is lost.
 	// Where the source knows without a look which job comes next, that one is
 	// claimed along; no job does not mean that none is due.
@@ -82,8 +82,8 @@ type RunningJob struct {
 	Lines []LogLine `json:"-"`
 }
 
-// Orders are what people told the workers, read at each heartbeat.
-type Orders struct {
+// ControlSignals are what people told the workers, read at each heartbeat.
+type ControlSignals struct {
 	// Stop says that this worker should finish what it runs and exit.
 	Stop bool
 	// RestartedAt is when all workers were last told to restart: one that
@@ -96,8 +96,8 @@ type Orders struct {
 	Cancelled []string
 }
 
-// Roster is where workers say that they live, and read their orders.
-type Roster interface {
-	Beat(ctx context.Context, w WorkerInfo) (Orders, error)
-	Leave(ctx context.Context, workerID string) error
+// WorkerRegistry is where workers say that they live, and read their orders.
+type WorkerRegistry interface {
+	Heartbeat(ctx context.Context, w WorkerInfo) (ControlSignals, error)
+	Deregister(ctx context.Context, workerID string) error
 }

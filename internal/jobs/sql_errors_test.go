@@ -141,7 +141,7 @@ func TestAHandlersRefusedStatementIsItsJobsFault(t *testing.T) {
 					return err
 				}
 				store, _ := s.store(t, s.DB)
-				if _, err := store.Enqueue(t.Context(), s.kind.Of(struct{}{})); err != nil {
+				if _, err := store.Enqueue(t.Context(), s.kind.New(struct{}{})); err != nil {
 					t.Fatal(err)
 				}
 				s.runs(t)
@@ -205,7 +205,7 @@ func TestTroubleOfTheServerIsNoJobsFault(t *testing.T) {
 					}
 				}
 				store, _ := s.store(t, s.DB)
-				if _, err := store.Enqueue(t.Context(), s.kind.Of(struct{}{})); err != nil {
+				if _, err := store.Enqueue(t.Context(), s.kind.New(struct{}{})); err != nil {
 					t.Fatal(err)
 				}
 				s.runs(t)
@@ -273,7 +273,7 @@ func TestTheQueuesOwnTablesAreNoJobsFault(t *testing.T) {
 				}
 				s.run = func(context.Context) error { ran <- struct{}{}; return nil }
 				store, registry := s.store(t, db)
-				if _, err := store.Enqueue(t.Context(), s.kind.Of(struct{}{})); err != nil {
+				if _, err := store.Enqueue(t.Context(), s.kind.New(struct{}{})); err != nil {
 					t.Fatal(err)
 				}
 				s.admin(t).MustExec(words[0])

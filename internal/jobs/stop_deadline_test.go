@@ -46,14 +46,14 @@ func (d *deaf) Renew(ctx context.Context, leases []jobs.Lease, length time.Durat
 	return d.Store.Renew(ctx, leases, length)
 }
 
-func (d *deaf) Beat(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, error) {
+func (d *deaf) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
 	d.listen()
-	return d.Store.Beat(ctx, w)
+	return d.Store.Heartbeat(ctx, w)
 }
 
-func (d *deaf) Leave(ctx context.Context, id string) error {
+func (d *deaf) Deregister(ctx context.Context, id string) error {
 	d.listen()
-	return d.Store.Leave(ctx, id)
+	return d.Store.Deregister(ctx, id)
 }
 
 // P9: a worker ends a second after its grace period at the latest, whether it
@@ -101,7 +101,7 @@ func stopDeaf(t *testing.T, running int, handler func(context.Context, <-chan st
 		t.Fatal(err)
 	}
 	for range running {
-		if _, err := source.Enqueue(t.Context(), kind.Of(struct{}{})); err != nil {
+		if _, err := source.Enqueue(t.Context(), kind.New(struct{}{})); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,7 +20,7 @@ type givenBack struct {
 
 func (s *givenBack) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, error) {
 	for _, e := range ends {
-		if e.Verdict == jobs.Released {
+		if e.Outcome == jobs.Released {
 			close(s.told)
 		}
 	}
@@ -46,10 +46,10 @@ func stopWhileRunning(t *testing.T, stubborn time.Duration, handler func(context
 	if source.Store, err = sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := source.Enqueue(t.Context(), kind.Of(struct{}{})); err != nil {
+	if _, err := source.Enqueue(t.Context(), kind.New(struct{}{})); err != nil {
 		t.Fatal(err)
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Slots: 2, Grace: time.Minute, Stubborn: stubborn, Lease: time.Hour})
+	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Slots: 2, Grace: time.Minute, StopTimeout: stubborn, Lease: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestAWorkerThatIsToldToStopBeginsNothing(t *testing.T) {
 			return nil
 		}
 		stop()
-		if _, err := store.Enqueue(ctx, kind.Of(2)); err != nil {
+		if _, err := store.Enqueue(ctx, kind.New(2)); err != nil {
 			return err
 		}
 		select { // long enough for a worker that would go on
@@ -93,7 +93,7 @@ func TestAWorkerThatIsToldToStopBeginsNothing(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := store.Enqueue(ctx, kind.Of(1)); err != nil {
+	if _, err := store.Enqueue(ctx, kind.New(1)); err != nil {
 		t.Fatal(err)
 	}
 	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, Slots: 2, Grace: time.Minute, Lease: time.Hour,

@@ -123,7 +123,7 @@ func runOnce(t *testing.T, policy jobs.Policy, now func() time.Time, handler fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Enqueue(t.Context(), kind.Of(struct{}{})); err != nil {
+	if _, err := store.Enqueue(t.Context(), kind.New(struct{}{})); err != nil {
 		t.Fatal(err)
 	}
 	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: now, Slots: 1, Once: true, Grace: time.Minute, Lease: time.Hour, DatabaseTrouble: sqlstore.Outage})

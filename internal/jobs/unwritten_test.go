@@ -44,7 +44,7 @@ func TestNothingIsClaimedWhileEndsCannotBeWritten(t *testing.T) {
 	}
 	enqueue := func(n int) {
 		for range n {
-			if _, err := source.Enqueue(t.Context(), kind.Of(struct{}{})); err != nil {
+			if _, err := source.Enqueue(t.Context(), kind.New(struct{}{})); err != nil {
 				t.Fatal(err)
 			}
 		}

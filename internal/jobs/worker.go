@@ -24,7 +24,7 @@ var (
 // names.
 type Config struct {
 	Source   Source
-	Roster   Roster // nil: the worker tells nobody that it lives
+	Roster   WorkerRegistry // nil: the worker tells nobody that it lives
 	Registry *Registry
 	Logger   *slog.Logger
 	// LogEnds says which ends of runs Logger gets. LogCompleted, where it is set,
@@ -49,13 +49,13 @@ type Config struct {
 	PollMin, PollMax time.Duration
 	// Wake, where it is set, ends such a wait: somebody enqueued. Summon makes
 	// the worker read its orders at once: somebody paused, cancelled, stopped.
-	Wake, Summon <-chan struct{}
+	Wake, Signalled <-chan struct{}
 	// Grace is how long running jobs may go on after Run's context ended. Run
 	// returns a second after it at the latest.
 	Grace time.Duration
-	// Stubborn is how long a cancelled handler may take to return; less where a
+	// StopTimeout is how long a cancelled handler may take to return; less where a
 	// stop ends before.
-	Stubborn time.Duration
+	StopTimeout time.Duration
 	// BeatBusy and BeatIdle are the times between heartbeats: 2 s and 6 s, by
 	// which an idle worker of two queues asks the database less than once a second.
 	BeatBusy, BeatIdle time.Duration
@@ -103,7 +103,7 @@ func (c *Config) defaults() {
 	}
 	for field, fallback := range map[*time.Duration]time.Duration{
 		&c.Lease: 90 * time.Second, &c.PollMin: 500 * time.Millisecond, &c.PollMax: 3 * time.Second,
-		&c.Grace: 30 * time.Second, &c.Stubborn: 30 * time.Second,
+		&c.Grace: 30 * time.Second, &c.StopTimeout: 30 * time.Second,
 		&c.BeatBusy: 2 * time.Second, &c.BeatIdle: 6 * time.Second, &c.RefreshEvery: 300 * time.Second,
 	} {
 		if *field <= 0 {
@@ -118,11 +118,11 @@ func (c *Config) defaults() {
 // Worker claims jobs, runs their handlers and settles them, until its context
 // ends.
 type Worker struct {
-	c    Config
-	held *holdings
+	c        Config
+	inFlight *inFlightJobs
 
-	ended chan *holding // run, waiting to be settled
-	freed chan struct{} // a slot or a place of the prefetch came free
+	ended     chan *inFlightJob // run, waiting to be settled
+	slotFreed chan struct{}     // a slot or a place of the prefetch came free
 
 	abort   chan struct{} // Abort was called
 	aborted sync.Once
@@ -157,8 +157,8 @@ func NewWorker(c Config) (*Worker, error) {
 		return nil, fmt.Errorf("a lease of %v is too short: tables count whole seconds, take 3 s or more", c.Lease)
 	}
 	c.defaults()
-	w := &Worker{c: c, held: newHoldings(), ended: make(chan *holding, c.Slots+c.Prefetch),
-		freed: make(chan struct{}, 1), abort: make(chan struct{}), stopRequested: make(chan struct{})}
+	w := &Worker{c: c, inFlight: newHoldings(), ended: make(chan *inFlightJob, c.Slots+c.Prefetch),
+		slotFreed: make(chan struct{}, 1), abort: make(chan struct{}), stopRequested: make(chan struct{})}
 	w.trouble = trouble{log: c.Logger, now: c.Now}
 	w.state.Store("running")
 	w.paused.Store([]string(nil))
@@ -186,7 +186,7 @@ const claimsNothingMore = "the worker claims nothing more"
 // or ErrStuck where the process should be replaced.
 func (w *Worker) Run(ctx context.Context) error {
 	stop := newStopPhases(ctx)
-	life := stop.life
+	runCtx := stop.runCtx
 	defer stop.endLife()
 	for _, setup := range w.c.Setup {
 		if err := setup(ctx); err != nil {
@@ -196,18 +196,18 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.c.Logger.Info("worker started", "event", "worker.started",
 		"worker", w.c.Info.ID, "queues", w.c.Queues, "slots", w.c.Slots, "types", len(w.c.Registry.Kinds()))
 
-	var executors, settler, keepers sync.WaitGroup
+	var executors, settler, background sync.WaitGroup
 	for range w.c.Slots {
 		executors.Go(func() { w.execute(stop) })
 	}
-	settler.Go(func() { w.settleAll(life) })
-	keeping, stopKeeping := context.WithCancel(life)
-	keepers.Go(func() { w.renewAll(keeping) })
-	born := w.c.Now()
+	settler.Go(func() { w.settleAll(runCtx) })
+	backgroundCtx, stopKeeping := context.WithCancel(runCtx)
+	background.Go(func() { w.renewAll(backgroundCtx) })
+	startedAt := w.c.Now()
 	if w.c.Roster != nil {
-		await(ctx, func() { w.beat(ctx, born) }) // before the first claim: a paused queue is not claimed from once
+		await(ctx, func() { w.beat(ctx, startedAt) }) // before the first claim: a paused queue is not claimed from once
 	}
-	keepers.Go(func() { w.beatAll(keeping, born) })
+	background.Go(func() { w.beatAll(backgroundCtx, startedAt) })
 
 	finished := make(chan struct{})
 	defer close(finished)
@@ -219,13 +219,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	close(w.ended)
 	w.finishSettling(&settler, stop)
 	stopKeeping()
-	await(keeping, keepers.Wait)
+	await(backgroundCtx, background.Wait)
 	w.leave(stop)
-	return w.verdict()
+	return w.exitError()
 }
 
-// verdict is what Run returns.
-func (w *Worker) verdict() error {
+// exitError is what Run returns.
+func (w *Worker) exitError() error {
 	order, _ := w.stop.Load().(stopOrder)
 	if w.stuck.Load() > 0 { // it may have got stuck after another reason to stop
 		order = stopOrder{"a handler is stuck", ErrStuck}
@@ -235,8 +235,8 @@ func (w *Worker) verdict() error {
 	return order.err
 }
 
-// poke sends on a channel of one place without waiting.
-func poke(c chan struct{}) {
+// notify sends on a channel of one place without waiting.
+func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

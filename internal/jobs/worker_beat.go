@@ -8,14 +8,14 @@ import (
 
 // beatAll says that the worker lives and reads what people told it, every
 // BeatIdle, or BeatBusy while jobs run. Run has made the first beat.
-func (w *Worker) beatAll(ctx context.Context, born time.Time) {
+func (w *Worker) beatAll(ctx context.Context, startedAt time.Time) {
 	if w.c.Roster == nil {
 		return
 	}
-	refreshed := born
+	refreshed := startedAt
 	for {
 		pause := w.c.BeatIdle
-		if _, running := w.held.counts(); running > 0 {
+		if _, running := w.inFlight.counts(); running > 0 {
 			pause = w.c.BeatBusy
 		}
 		timer := time.NewTimer(pause)
@@ -23,11 +23,11 @@ func (w *Worker) beatAll(ctx context.Context, born time.Time) {
 		case <-ctx.Done():
 			timer.Stop()
 			return
-		case <-w.c.Summon:
+		case <-w.c.Signalled:
 		case <-timer.C:
 		}
 		timer.Stop()
-		w.beat(ctx, born)
+		w.beat(ctx, startedAt)
 		w.watchMemory()
 		if w.c.Now().Sub(refreshed) >= w.c.RefreshEvery {
 			refreshed = w.c.Now()
@@ -37,11 +37,11 @@ func (w *Worker) beatAll(ctx context.Context, born time.Time) {
 }
 
 // beat is one heartbeat.
-func (w *Worker) beat(ctx context.Context, born time.Time) {
+func (w *Worker) beat(ctx context.Context, startedAt time.Time) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	info := w.info(born)
-	orders, err := w.c.Roster.Beat(call, info)
+	info := w.info(startedAt)
+	orders, err := w.c.Roster.Heartbeat(call, info)
 	if err != nil {
 		w.returnLines(info)
 		if ctx.Err() == nil {
@@ -50,22 +50,22 @@ func (w *Worker) beat(ctx context.Context, born time.Time) {
 		return
 	}
 	w.trouble.clear(doingHeartbeat)
-	w.obey(orders, born)
+	w.applySignals(orders, startedAt)
 }
 
 // info is what the worker says about itself now.
-func (w *Worker) info(born time.Time) WorkerInfo {
+func (w *Worker) info(startedAt time.Time) WorkerInfo {
 	info := w.c.Info
 	info.Queues, info.Kinds, info.Slots = w.c.Queues, w.c.Registry.Kinds(), w.c.Slots
-	info.StartedAt, info.State = born, w.state.Load().(string)
+	info.StartedAt, info.State = startedAt, w.state.Load().(string)
 	info.Done, info.Failed = w.done.Load(), w.failed.Load()
 	if w.c.Memory != nil {
 		info.MemoryBytes = w.c.Memory()
 	}
-	for _, x := range w.held.list() {
-		w.held.mu.Lock()
+	for _, x := range w.inFlight.list() {
+		w.inFlight.mu.Lock()
 		run, started, stage := x.run, x.started, x.stage
-		w.held.mu.Unlock()
+		w.inFlight.mu.Unlock()
 		if stage != running || run == nil {
 			continue
 		}
@@ -82,30 +82,30 @@ func (w *Worker) info(born time.Time) WorkerInfo {
 // returnLines puts log lines back that could not be stored.
 func (w *Worker) returnLines(info WorkerInfo) {
 	for _, j := range info.Running {
-		w.held.mu.Lock()
-		x := w.held.rows[j.ID]
-		w.held.mu.Unlock()
+		w.inFlight.mu.Lock()
+		x := w.inFlight.rows[j.ID]
+		w.inFlight.mu.Unlock()
 		if x != nil && x.run != nil {
 			x.run.unread(j.Lines)
 		}
 	}
 }
 
-// obey carries out orders.
-func (w *Worker) obey(o Orders, born time.Time) {
+// applySignals carries out orders.
+func (w *Worker) applySignals(o ControlSignals, startedAt time.Time) {
 	w.paused.Store(o.Paused)
 	switch {
 	case o.Stop:
 		w.requestStop("it was told to stop", nil)
-	case o.RestartedAt.After(born):
+	case o.RestartedAt.After(startedAt):
 		w.requestStop("all workers were told to restart", nil)
 	}
 	if len(o.Cancelled) == 0 {
 		return
 	}
-	for _, x := range w.held.list() {
+	for _, x := range w.inFlight.list() {
 		if slices.Contains(o.Cancelled, x.claimed.Job.UUID) {
-			w.held.cancelOne(x, ErrCancelled)
+			w.inFlight.cancelOne(x, ErrCancelled)
 		}
 	}
 }

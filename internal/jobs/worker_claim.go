@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// fullest is how many jobs one claim takes at most; callTimeout bounds one
+// maxBatch is how many jobs one claim takes at most; callTimeout bounds one
 // call to the source.
 const (
-	fullest     = 2000
+	maxBatch    = 2000
 	callTimeout = 20 * time.Second
 )
 
 // claimAll claims while there is room, until ctx ends, a limit is reached or a
 // stop is requested. Calls to the source outlive ctx: a claim that was begun
 // is awaited, or its rows would wait for their lease.
-func (w *Worker) claimAll(ctx, life context.Context) {
+func (w *Worker) claimAll(ctx, runCtx context.Context) {
 	w.claiming.Store(true)
 	defer w.claiming.Store(false)
 	var deadline <-chan time.Time
@@ -41,10 +41,10 @@ func (w *Worker) claimAll(ctx, life context.Context) {
 		}
 		room, queues := w.room(), w.openQueues()
 		var took int
-		whole := w.endsWhenEmpty() && len(w.held.list()) == 0
+		whole := w.endsWhenEmpty() && len(w.inFlight.list()) == 0
 		if room > 0 && len(queues) > 0 {
 			var unseen bool
-			if took, unseen = w.claim(life, queues, room, whole); unseen {
+			if took, unseen = w.claim(runCtx, queues, room, whole); unseen {
 				continue
 			}
 		}
@@ -72,8 +72,8 @@ func (w *Worker) claimAll(ctx, life context.Context) {
 
 // claim takes up to room jobs and hands them to the slots. unseen says that
 // there were too many rows to look at: more may be due. whole looks at them all.
-func (w *Worker) claim(life context.Context, queues []string, room int, whole bool) (took int, unseen bool) {
-	call, cancel := context.WithTimeout(life, callTimeout)
+func (w *Worker) claim(runCtx context.Context, queues []string, room int, whole bool) (took int, unseen bool) {
+	call, cancel := context.WithTimeout(runCtx, callTimeout)
 	defer cancel()
 	asked := w.c.Now()
 	r := ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: room, Lease: w.c.Lease, Whole: whole}
@@ -86,7 +86,7 @@ func (w *Worker) claim(life context.Context, queues []string, room int, whole bo
 	w.started.Add(int64(len(claimed)))
 	// The lease counts from before the question: the answer may have been long
 	// on its way.
-	w.held.take(claimed, asked)
+	w.inFlight.take(claimed, asked)
 	return len(claimed), err != nil
 }
 
@@ -96,8 +96,8 @@ func (w *Worker) room() int {
 	if w.unwritten.Load() { // what would run could not end
 		return 0
 	}
-	waiting, running := w.held.counts()
-	ahead := w.ahead()
+	waiting, running := w.inFlight.counts()
+	ahead := w.prefetchTarget()
 	room := w.c.Slots + ahead - waiting - running
 	if w.c.MaxJobs > 0 {
 		room = min(room, w.c.MaxJobs-int(w.started.Load()))
@@ -108,13 +108,13 @@ func (w *Worker) room() int {
 	if waiting > ahead/2 {
 		return 0
 	}
-	return min(max(room, 0), fullest)
+	return min(max(room, 0), maxBatch)
 }
 
-// ahead is how many jobs to hold beyond the slots: what the slots do in a
+// prefetchTarget is how many jobs to hold beyond the slots: what the slots do in a
 // quarter of a second at the present length of a run, so that long jobs are
 // not kept from idle workers.
-func (w *Worker) ahead() int {
+func (w *Worker) prefetchTarget() int {
 	if w.c.Prefetch == 0 {
 		return 0
 	}
@@ -150,7 +150,7 @@ func (w *Worker) endsWhenEmpty() bool { return w.c.Once || w.c.StopWhenEmpty }
 // finished says whether a limit ends the worker. Only after a whole look it may
 // say that there is nothing.
 func (w *Worker) finished(took, room int, whole bool) bool {
-	waiting, running := w.held.counts()
+	waiting, running := w.inFlight.counts()
 	started := int(w.started.Load())
 	switch {
 	case waiting > 0 && (w.c.Once || w.c.MaxJobs > 0): // else what was claimed to be run would be given back
@@ -159,7 +159,7 @@ func (w *Worker) finished(took, room int, whole bool) bool {
 		w.requestStop("it was to run once", nil)
 	case w.c.MaxJobs > 0 && started >= w.c.MaxJobs:
 		w.requestStop(fmt.Sprintf("it started %d jobs", started), nil)
-	case w.c.StopWhenEmpty && whole && room > 0 && took == 0 && waiting+running == 0 && len(w.held.list()) == 0 && w.trouble.quiet():
+	case w.c.StopWhenEmpty && whole && room > 0 && took == 0 && waiting+running == 0 && len(w.inFlight.list()) == 0 && w.trouble.quiet():
 		w.requestStop("the queues are empty", nil)
 	default:
 		return false
@@ -182,7 +182,7 @@ func (w *Worker) wait(ctx context.Context, deadline <-chan time.Time, d time.Dur
 	case <-w.stopRequested:
 	case <-deadline:
 		w.requestStop("its time is over", nil)
-	case <-w.freed:
+	case <-w.slotFreed:
 		return true
 	case <-wake:
 		return true
@@ -196,9 +196,9 @@ func (w *Worker) spread(d time.Duration) time.Duration {
 	return d + time.Duration(float64(d)*0.2*w.c.Random())
 }
 
-// giveBackUnstarted releases what was claimed before then and found no slot.
-func (w *Worker) giveBackUnstarted(then time.Time, why string) {
-	for _, x := range w.held.leaveLine(then) {
-		w.endUnrun(x, Settlement{Verdict: Released, Error: why})
+// releaseUnstarted releases what was claimed before then and found no slot.
+func (w *Worker) releaseUnstarted(then time.Time, why string) {
+	for _, x := range w.inFlight.dequeue(then) {
+		w.finishWithoutRun(x, Settlement{Outcome: Released, Error: why})
 	}
 }

@@ -18,12 +18,12 @@ const (
 )
 
 // wants says whether a run that ended so is logged.
-func (l LogEnds) wants(o Verdict) bool {
+func (l LogEnds) wants(o Outcome) bool {
 	switch l {
 	case LogNone:
 		return false
 	case LogFailed:
-		return o == Retried || o == Buried
+		return o == Retried || o == Failed
 	}
 	return true
 }
@@ -39,8 +39,8 @@ func (w *Worker) logEnds(ends []Settlement) {
 	completed := ends[:0] // in place
 	for _, end := range ends {
 		switch {
-		case !w.c.LogEnds.wants(end.Verdict):
-		case end.Verdict == Completed && w.c.LogCompleted != nil:
+		case !w.c.LogEnds.wants(end.Outcome):
+		case end.Outcome == Completed && w.c.LogCompleted != nil:
 			completed = append(completed, end)
 		default:
 			w.logEnd(end)
@@ -55,7 +55,7 @@ func (w *Worker) logEnds(ends []Settlement) {
 func (s Settlement) LogAttrs() []slog.Attr {
 	job := s.Claimed.Job
 	return []slog.Attr{slog.String("type", job.Kind), slog.Int64("id", job.ID), slog.String("uuid", job.UUID), slog.String("queue", job.Queue),
-		slog.Int("attempt", job.Attempt), slog.String("outcome", s.Verdict.String()), slog.Duration("duration", s.Duration)}
+		slog.Int("attempt", job.Attempt), slog.String("outcome", s.Outcome.String()), slog.Duration("duration", s.Duration)}
 }
 
 // logEnd logs one run.
@@ -66,12 +66,12 @@ func (w *Worker) logEnd(end Settlement) {
 	}
 	log := slog.New(w.c.Logger.Handler().WithAttrs(end.LogAttrs()))
 	reason := oneLine(end.Error)
-	switch end.Verdict {
+	switch end.Outcome {
 	case Completed:
 		log.Info(CompletedMessage, "event", FinishedEvent)
 	case Cancelled:
 		log.Info("job cancelled", "event", "job.finished")
-	case Buried:
+	case Failed:
 		log.Error("job failed, see failed_jobs", "event", "job.finished", "error", reason)
 	case Retried:
 		log.Warn("attempt failed, the job is tried again", "event", "job.retried", "retry_in", end.Delay, "error", reason)
@@ -86,11 +86,11 @@ func (w *Worker) logEnd(end Settlement) {
 // wait.
 func logLevel(end Settlement) slog.Level {
 	switch {
-	case end.Verdict == Buried:
+	case end.Outcome == Failed:
 		return slog.LevelError
-	case end.Verdict == Retried:
+	case end.Outcome == Retried:
 		return slog.LevelWarn
-	case end.Verdict == Released && end.WaitsFor != "":
+	case end.Outcome == Released && end.WaitsFor != "":
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo

@@ -21,18 +21,18 @@ func (w *Worker) renewDue(ctx context.Context, older time.Duration) {
 	w.leases.Lock()
 	defer w.leases.Unlock()
 	now := w.c.Now()
-	var due []*holding
+	var due []*inFlightJob
 	var leases []Lease
-	w.held.mu.Lock()
-	for _, x := range w.held.rows {
+	w.inFlight.mu.Lock()
+	for _, x := range w.inFlight.rows {
 		if now.Sub(*x.renewed.Load()) >= older && !x.lost {
 			due = append(due, x)
-			leases = append(append(leases, x.lease), x.twins...)
+			leases = append(append(leases, x.lease), x.duplicates...)
 		}
 	}
-	w.held.mu.Unlock()
+	w.inFlight.mu.Unlock()
 	if len(due) == 0 {
-		if len(w.held.list()) == 0 { // what could not be renewed is gone
+		if len(w.inFlight.list()) == 0 { // what could not be renewed is gone
 			w.trouble.clear(doingRenewals)
 		}
 		return
@@ -49,11 +49,11 @@ func (w *Worker) renewDue(ctx context.Context, older time.Duration) {
 }
 
 // apply stores renewed leases; a zero lease is a lost one.
-func (w *Worker) apply(due []*holding, renewed []Lease, now time.Time) {
-	var lost []*holding
-	w.held.mu.Lock()
+func (w *Worker) apply(due []*inFlightJob, renewed []Lease, now time.Time) {
+	var lost []*inFlightJob
+	w.inFlight.mu.Lock()
 	for _, x := range due {
-		mine := renewed[:1+len(x.twins)]
+		mine := renewed[:1+len(x.duplicates)]
 		renewed = renewed[len(mine):]
 		if mine[0] == (Lease{}) {
 			lost = append(lost, x)
@@ -61,13 +61,13 @@ func (w *Worker) apply(due []*holding, renewed []Lease, now time.Time) {
 		}
 		x.lease = mine[0]
 		x.renewed.Store(&now)
-		x.twins = append([]Lease(nil), mine[1:]...)
+		x.duplicates = append([]Lease(nil), mine[1:]...)
 	}
-	w.held.mu.Unlock()
+	w.inFlight.mu.Unlock()
 	for _, x := range lost {
 		w.c.Logger.Warn("a lease is lost: another worker took the job, or a person removed it", "event", "lease.lost",
 			"type", x.claimed.Job.Kind, "id", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
-		w.held.lose(x)
+		w.inFlight.lose(x)
 	}
 }
 
@@ -78,5 +78,5 @@ const staleAfter = 5 * time.Second
 // giveBackStale releases what was claimed ahead and found no slot in time: the
 // jobs before it turned out to be longer than those before them.
 func (w *Worker) giveBackStale() {
-	w.giveBackUnstarted(w.c.Now().Add(-staleAfter), "claimed ahead, no slot came free in time")
+	w.releaseUnstarted(w.c.Now().Add(-staleAfter), "claimed ahead, no slot came free in time")
 }

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// gather is how long the settler waits for more runs to end while others are
+// settleBatchDelay is how long the settler waits for more runs to end while others are
 // still at it, so that many are written at once.
-const gather = 2 * time.Millisecond
+const settleBatchDelay = 2 * time.Millisecond
 
 // settleAll writes the ends of runs until the channel of ended runs is closed.
-func (w *Worker) settleAll(life context.Context) {
+func (w *Worker) settleAll(runCtx context.Context) {
 	for x := range w.ended {
-		batch := w.gather(x)
-		w.settle(life, batch)
+		batch := w.collectBatch(x)
+		w.settle(runCtx, batch)
 	}
 }
 
-// gather collects runs that have ended, waiting a moment while others run.
-func (w *Worker) gather(x *holding) []*holding {
-	batch := []*holding{x}
+// collectBatch collects runs that have ended, waiting a moment while others run.
+func (w *Worker) collectBatch(x *inFlightJob) []*inFlightJob {
+	batch := []*inFlightJob{x}
 	if w.c.Slots == 1 {
 		return batch
 	}
-	timer := time.NewTimer(gather)
+	timer := time.NewTimer(settleBatchDelay)
 	defer timer.Stop()
-	for len(batch) < fullest {
+	for len(batch) < maxBatch {
 		select {
 		case more, open := <-w.ended:
 			if !open {
@@ -33,7 +33,7 @@ func (w *Worker) gather(x *holding) []*holding {
 			}
 			batch = append(batch, more)
 		default:
-			if waiting, running := w.held.counts(); waiting+running == 0 {
+			if waiting, running := w.inFlight.counts(); waiting+running == 0 {
 				return batch
 			}
 			select {
@@ -52,27 +52,27 @@ func (w *Worker) gather(x *holding) []*holding {
 
 // settle writes a batch, again and again while the database is away: an error
 // means "unknown", and settling again under the same lease is harmless.
-func (w *Worker) settle(life context.Context, batch []*holding) {
+func (w *Worker) settle(runCtx context.Context, batch []*inFlightJob) {
 	defer func() {
 		for _, x := range batch {
-			w.held.leaveSlot(x)
+			w.inFlight.leaveSlot(x)
 		}
-		w.held.drop(batch)
-		poke(w.freed)
+		w.inFlight.drop(batch)
+		notify(w.slotFreed)
 	}()
 	wait := 50 * time.Millisecond
 	for {
-		ends, results, err := w.write(life, batch)
+		ends, results, err := w.write(runCtx, batch)
 		if err == nil {
 			w.unwritten.Store(false)
 			w.trouble.clear(doingSettles)
 			w.account(ends, results)
-			w.closeIfStopping(life)
+			w.closeIfStopping(runCtx)
 			return
 		}
 		w.unwritten.Store(true)
 		w.trouble.note(doingSettles, err)
-		if !sleep(life, w.spread(wait)) {
+		if !sleep(runCtx, w.spread(wait)) {
 			w.c.Logger.Warn("the database stayed away while stopping; the jobs run again when their leases end",
 				"event", "worker.stop_unwritten", "jobs", len(batch))
 			return
@@ -82,46 +82,46 @@ func (w *Worker) settle(life context.Context, batch []*holding) {
 }
 
 // write settles a batch under the leases as they are now.
-func (w *Worker) write(life context.Context, batch []*holding) ([]Settlement, []error, error) {
+func (w *Worker) write(runCtx context.Context, batch []*inFlightJob) ([]Settlement, []error, error) {
 	w.leases.Lock()
 	defer w.leases.Unlock()
 	ends := make([]Settlement, len(batch))
 	for i, x := range batch {
-		ends[i] = w.held.settlement(x)
+		ends[i] = w.inFlight.settlement(x)
 	}
-	call, cancel := context.WithTimeout(life, callTimeout)
+	call, cancel := context.WithTimeout(runCtx, callTimeout)
 	defer cancel()
-	if relay, ok := w.c.Source.(Relay); ok && len(ends) == 1 && w.wantsNext() {
-		lost, err := w.pass(call, relay, ends[0])
+	if claimer, ok := w.c.Source.(SettleClaimer); ok && len(ends) == 1 && w.claimsOnSettle() {
+		lost, err := w.settleAndClaim(call, claimer, ends[0])
 		return ends, []error{lost}, err
 	}
 	results, err := w.c.Source.Settle(call, ends)
 	return ends, results, err
 }
 
-// wantsNext says whether the end of a run may bring the next job. With more
+// claimsOnSettle says whether the end of a run may bring the next job. With more
 // slots than one, claims and settlements go on at the same time instead.
-func (w *Worker) wantsNext() bool {
+func (w *Worker) claimsOnSettle() bool {
 	return w.c.Slots == 1 && w.claiming.Load() && !w.c.Once && w.c.MaxJobs == 0 && len(w.openQueues()) > 0
 }
 
-// pass ends a run and takes the next job along, if there is one.
-func (w *Worker) pass(ctx context.Context, relay Relay, end Settlement) (lost, err error) {
+// settleAndClaim ends a run and takes the next job along, if there is one.
+func (w *Worker) settleAndClaim(ctx context.Context, claimer SettleClaimer, end Settlement) (lost, err error) {
 	asked := w.c.Now()
-	lost, next, err := relay.SettleAndClaim(ctx, end, ClaimRequest{Worker: w.c.Info.ID, Queues: w.openQueues(), Limit: 1, Lease: w.c.Lease})
+	lost, next, err := claimer.SettleAndClaim(ctx, end, ClaimRequest{Worker: w.c.Info.ID, Queues: w.openQueues(), Limit: 1, Lease: w.c.Lease})
 	w.started.Add(int64(len(next)))
-	w.held.take(next, asked)
+	w.inFlight.take(next, asked)
 	return lost, err
 }
 
 // closeIfStopping gives back what pass took while the worker began to stop.
-func (w *Worker) closeIfStopping(life context.Context) {
+func (w *Worker) closeIfStopping(runCtx context.Context) {
 	if w.claiming.Load() || w.c.Slots > 1 {
 		return
 	}
-	for _, x := range w.held.leaveLine(w.c.Now().Add(time.Hour)) {
-		w.seal(x, Settlement{Verdict: Released, Error: ErrShutdown.Error(), Started: w.c.Now()})
-		w.settle(life, []*holding{x})
+	for _, x := range w.inFlight.dequeue(w.c.Now().Add(time.Hour)) {
+		w.seal(x, Settlement{Outcome: Released, Error: ErrShutdown.Error(), Started: w.c.Now()})
+		w.settle(runCtx, []*inFlightJob{x})
 	}
 }
 
@@ -133,10 +133,10 @@ func (w *Worker) account(ends []Settlement, results []error) {
 			w.logUnwritten(end, results[i])
 			continue
 		}
-		switch end.Verdict {
+		switch end.Outcome {
 		case Completed:
 			w.done.Add(1)
-		case Buried, Retried:
+		case Failed, Retried:
 			w.failed.Add(1)
 		}
 		written = append(written, end)

@@ -27,15 +27,15 @@ const (
 // returning when handlers that still run are left behind, life when nothing
 // more is written.
 type stopPhases struct {
-	claims, grace, returning, life             context.Context
+	claims, grace, returning, runCtx           context.Context
 	endClaims, endGrace, endReturning, endLife context.CancelFunc
 }
 
 // newStopPhases makes contexts that outlive ctx.
 func newStopPhases(ctx context.Context) *stopPhases {
 	p := &stopPhases{}
-	p.life, p.endLife = context.WithCancel(context.WithoutCancel(ctx))
-	p.returning, p.endReturning = context.WithCancel(p.life)
+	p.runCtx, p.endLife = context.WithCancel(context.WithoutCancel(ctx))
+	p.returning, p.endReturning = context.WithCancel(p.runCtx)
 	p.grace, p.endGrace = context.WithCancel(p.returning)
 	p.claims, p.endClaims = context.WithCancel(p.grace)
 	return p
@@ -81,8 +81,8 @@ func (w *Worker) claimUntilStopped(ctx context.Context, stop *stopPhases) {
 // drain gives back what waits for a slot and waits for what runs: as long as
 // it takes, but no longer than the grace once the stop has a deadline.
 func (w *Worker) drain(stop *stopPhases, executors *sync.WaitGroup) {
-	w.held.close()
-	w.giveBackUnstarted(w.c.Now().Add(time.Hour), ErrShutdown.Error())
+	w.inFlight.close()
+	w.releaseUnstarted(w.c.Now().Add(time.Hour), ErrShutdown.Error())
 	gone := make(chan struct{})
 	go func() { executors.Wait(); close(gone) }()
 	select {
@@ -90,16 +90,16 @@ func (w *Worker) drain(stop *stopPhases, executors *sync.WaitGroup) {
 		return
 	case <-stop.grace.Done():
 	}
-	w.held.cancelAll(ErrShutdown)
+	w.inFlight.cancelAll(ErrShutdown)
 	<-gone // an executor leaves a stubborn handler behind
 }
 
 // finishSettling waits until the last runs are written. Where the database is
 // away it gives up after a while: the leases end by themselves.
 func (w *Worker) finishSettling(settler *sync.WaitGroup, stop *stopPhases) {
-	patience := time.AfterFunc(w.c.Grace, stop.endLife) // of a stop without a deadline
-	defer patience.Stop()
-	await(stop.life, settler.Wait)
+	timer := time.AfterFunc(w.c.Grace, stop.endLife) // of a stop without a deadline
+	defer timer.Stop()
+	await(stop.runCtx, settler.Wait)
 }
 
 // leave signs the worker off.
@@ -107,14 +107,14 @@ func (w *Worker) leave(stop *stopPhases) {
 	if w.c.Roster == nil {
 		return
 	}
-	ctx, limit := stop.life, 3*time.Second
+	ctx, limit := stop.runCtx, 3*time.Second
 	if ctx.Err() != nil {
 		ctx, limit = context.WithoutCancel(ctx), lastMoment
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	left := make(chan error, 1)
-	go func() { left <- w.c.Roster.Leave(ctx, w.c.Info.ID) }()
+	go func() { left <- w.c.Roster.Deregister(ctx, w.c.Info.ID) }()
 	var err error
 	select {
 	case err = <-left:

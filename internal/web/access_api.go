@@ -16,8 +16,8 @@ import (
 
 // Token and Deed are shown as access keeps them.
 type (
-	Token = access.Token
-	Deed  = access.Deed
+	Token      = access.Token
+	AuditEntry = access.AuditEntry
 )
 
 // SignInRequest is a name and a password.
@@ -64,11 +64,11 @@ func (s *Server) signIn(c echo.Context) error {
 // letIn checks a sign-in, starts a session and sets its cookie. An older
 // session of the same browser ends.
 func (s *Server) letIn(c echo.Context, r SignInRequest) (string, access.Person, error) {
-	about(c, clip(strings.ToValidUTF8(r.Name, "\uFFFD"), 191), "")
+	setAuditTarget(c, clip(strings.ToValidUTF8(r.Name, "\uFFFD"), 191), "")
 	ctx := c.Request().Context()
 	person, err := s.cfg.Gate.SignIn(ctx, access.Login{Name: r.Name, Password: r.Password, Address: c.RealIP()})
 	if errors.Is(err, access.ErrRefused) {
-		return "", person, refuse(http.StatusUnauthorized, "Name or password is wrong, or the account has no right here.")
+		return "", person, httpError(http.StatusUnauthorized, "Name or password is wrong, or the account has no right here.")
 	}
 	if err != nil {
 		return "", person, err
@@ -145,26 +145,26 @@ func (s *Server) createToken(c echo.Context) error {
 func (s *Server) makeToken(c echo.Context, r TokenRequest) (TokenCreated, error) {
 	scopes, err := access.ParseScopes(strings.Join(r.Scopes, " "))
 	if err != nil {
-		return TokenCreated{}, badField(http.StatusUnprocessableEntity, "scopes", "%s", sentence(err.Error()))
+		return TokenCreated{}, fieldError(http.StatusUnprocessableEntity, "scopes", "%s", sentence(err.Error()))
 	}
 	t := access.Token{Name: r.Name, Scopes: scopes, Kinds: r.Kinds, CreatedBy: who(c).Name}
 	if r.ExpiresIn != "" {
 		life, err := time.ParseDuration(r.ExpiresIn)
 		if err != nil || life <= 0 {
-			return TokenCreated{}, badField(http.StatusUnprocessableEntity, "expires_in", "expires_in is a length like 720h, not %q.", clip(r.ExpiresIn, 40))
+			return TokenCreated{}, fieldError(http.StatusUnprocessableEntity, "expires_in", "expires_in is a length like 720h, not %q.", clip(r.ExpiresIn, 40))
 		}
 		t.ExpiresAt = s.cfg.Now().Add(life)
 	}
 	for _, kind := range r.Kinds {
 		if !s.known(kind) {
-			return TokenCreated{}, badField(http.StatusUnprocessableEntity, "kinds", "There is no kind of work %q here.", clip(kind, 60))
+			return TokenCreated{}, fieldError(http.StatusUnprocessableEntity, "kinds", "There is no kind of work %q here.", clip(kind, 60))
 		}
 	}
 	t, secret, err := s.cfg.Gate.Store.CreateToken(c.Request().Context(), t)
 	if err != nil {
 		return TokenCreated{}, err
 	}
-	about(c, t.ID, fmt.Sprintf("%s: %s %v", t.Name, t.Scopes, t.Kinds))
+	setAuditTarget(c, t.ID, fmt.Sprintf("%s: %s %v", t.Name, t.Scopes, t.Kinds))
 	return TokenCreated{t, secret}, nil
 }
 
@@ -179,8 +179,8 @@ func (s *Server) revokeToken(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-func (s *Server) listDeeds(c echo.Context) error {
-	f := access.DeedFilter{Actor: clip(c.QueryParam("actor"), 191), Action: clip(c.QueryParam("action"), 191), Target: clip(c.QueryParam("target"), 191)}
+func (s *Server) listAuditEntries(c echo.Context) error {
+	f := access.AuditFilter{Actor: clip(c.QueryParam("actor"), 191), Action: clip(c.QueryParam("action"), 191), Target: clip(c.QueryParam("target"), 191)}
 	var err error
 	if f.Since, err = moment(c.QueryParam("since"), "since", s.cfg.Now()); err != nil {
 		return err
@@ -188,13 +188,15 @@ func (s *Server) listDeeds(c echo.Context) error {
 	if f.Until, err = moment(c.QueryParam("until"), "until", s.cfg.Now()); err != nil {
 		return err
 	}
-	return answerList(s, c, "the audit trail", same, func(p jobs.Page) (jobs.List[Deed], error) { return s.cfg.Gate.Store.Deeds(c.Request().Context(), f, p) })
+	return answerList(s, c, "the audit trail", same, func(p jobs.Page) (jobs.List[AuditEntry], error) {
+		return s.cfg.Gate.Store.AuditEntries(c.Request().Context(), f, p)
+	})
 }
 
-// deed writes one line of the trail for something that is no change.
-func (s *Server) deed(c echo.Context, action, target string) {
+// auditEntry writes one line of the trail for something that is no change.
+func (s *Server) auditEntry(c echo.Context, action, target string) {
 	p := who(c)
-	err := s.cfg.Gate.Store.Record(context.WithoutCancel(c.Request().Context()), access.Deed{Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: action, Target: target, Status: http.StatusOK})
+	err := s.cfg.Gate.Store.Record(context.WithoutCancel(c.Request().Context()), access.AuditEntry{Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: action, Target: target, Status: http.StatusOK})
 	if err != nil {
 		s.cfg.Log.Error("a deed is missing in the audit trail", "event", "audit.write_failed",
 			"actor", p.Name, "action", action, "target", target, "error", err)

@@ -78,17 +78,17 @@ const (
 // bulkActions are the states that each action works on, and its method.
 var bulkActions = map[string]struct {
 	state jobs.State
-	do    func(Changer) func(context.Context, jobs.Filter, int) (int64, error)
+	do    func(JobMutator) func(context.Context, jobs.Filter, int) (int64, error)
 	runs  bool // it makes jobs run
 }{
-	"retry":  {jobs.StateFailed, func(c Changer) func(context.Context, jobs.Filter, int) (int64, error) { return c.Revive }, true},
-	"forget": {jobs.StateFailed, func(c Changer) func(context.Context, jobs.Filter, int) (int64, error) { return c.Forget }, false},
-	"cancel": {jobs.StateQueued, func(c Changer) func(context.Context, jobs.Filter, int) (int64, error) { return c.Cancel }, false},
-	"hasten": {jobs.StateQueued, func(c Changer) func(context.Context, jobs.Filter, int) (int64, error) { return c.Hasten }, true},
+	"retry":  {jobs.StateFailed, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.Retry }, true},
+	"forget": {jobs.StateFailed, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.Delete }, false},
+	"cancel": {jobs.StateQueued, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.Cancel }, false},
+	"hasten": {jobs.StateQueued, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.RunNow }, true},
 }
 
 // RegisterBulk lets a worker do large changes, each ordered once.
-func RegisterBulk(r *jobs.Registry, book jobs.OrderBook, c Changer) {
+func RegisterBulk(r *jobs.Registry, book jobs.OrderBook, c JobMutator) {
 	jobs.HandleInternal(r, jobs.Internal{Book: book, Maker: jobs.Service}, Bulk, func(ctx context.Context, _ jobs.Job, p BulkPayload) error {
 		f, err := p.Filter.filter()
 		if err != nil {
@@ -113,7 +113,7 @@ func RegisterBulk(r *jobs.Registry, book jobs.OrderBook, c Changer) {
 
 // change goes through what the filter chooses, bulkStep at a time, until limit
 // jobs are changed. The store takes the oldest first, so what fails anew comes last.
-func change(ctx context.Context, c Changer, action string, chosen runnableJobs, limit int64) (int64, error) {
+func change(ctx context.Context, c JobMutator, action string, chosen runnableJobs, limit int64) (int64, error) {
 	a, known := bulkActions[action]
 	if !known {
 		return 0, jobs.Permanent(fmt.Errorf("no bulk action is named %q", action))
@@ -174,7 +174,7 @@ func (s *Server) changeMany(c echo.Context, action string, selection BulkSelecti
 func (s *Server) changed(c echo.Context, action string, selection BulkSelection) (BulkAnswer, error) {
 	a, known := bulkActions[action]
 	if !known {
-		return BulkAnswer{}, badField(http.StatusUnprocessableEntity, "action", "The action is retry, forget, cancel or hasten, not %q.", clip(action, 40))
+		return BulkAnswer{}, fieldError(http.StatusUnprocessableEntity, "action", "The action is retry, forget, cancel or hasten, not %q.", clip(action, 40))
 	}
 	f, err := selection.filter()
 	if err == nil {
@@ -184,7 +184,7 @@ func (s *Server) changed(c echo.Context, action string, selection BulkSelection)
 		return BulkAnswer{}, err
 	}
 	if empty(selection.FilterView) && !selection.All {
-		return BulkAnswer{}, refuse(http.StatusUnprocessableEntity, `The selection is empty. To choose all jobs say so: {"all": true}.`)
+		return BulkAnswer{}, httpError(http.StatusUnprocessableEntity, `The selection is empty. To choose all jobs say so: {"all": true}.`)
 	}
 	f.States = []jobs.State{a.state}
 	chosen := runnableJobs{Filter: f}
@@ -199,12 +199,12 @@ func (s *Server) changed(c echo.Context, action string, selection BulkSelection)
 		return BulkAnswer{}, fmt.Errorf("counting the jobs to %s: %w", action, err)
 	}
 	answer := BulkAnswer{Count: count, LeftOut: leftOut, DryRun: selection.DryRun}
-	about(c, action, fmt.Sprintf("%d jobs %+v", count, selection.FilterView))
+	setAuditTarget(c, action, fmt.Sprintf("%d jobs %+v", count, selection.FilterView))
 	if selection.DryRun {
 		return answer, nil
 	}
 	if _, registered := s.cfg.Registry.Lookup(Bulk.Name); registered && count > bulkInline && s.cfg.Doer == nil {
-		receipts, err := s.cfg.Enqueuer.Enqueue(ctx, Bulk.Of(BulkPayload{Action: action, Filter: selection.FilterView, At: s.cfg.Now(), By: who(c).Name, Count: count,
+		receipts, err := s.cfg.Enqueuer.Enqueue(ctx, Bulk.New(BulkPayload{Action: action, Filter: selection.FilterView, At: s.cfg.Now(), By: who(c).Name, Count: count,
 			Only: chosen.Only, Except: chosen.Except, Admin: who(c).Scopes.Has(access.Admin)}))
 		if err != nil {
 			return answer, fmt.Errorf("enqueuing the change: %w", err)

@@ -52,7 +52,7 @@ type StoredFigures struct {
 	Backups            bool
 	BackedUp, Verified time.Time
 	BackupBytes        int64
-	ProofFailed        bool // the newest verification
+	VerificationFailed bool // the newest verification
 }
 
 func (s *Server) conditions(ctx context.Context) []Condition {
@@ -77,7 +77,7 @@ func (s *Server) ready(c echo.Context) error {
 	asked := strings.FieldsFunc(c.QueryParam("check"), func(r rune) bool { return r == ',' })
 	for _, name := range asked {
 		if !slices.Contains(s.cfg.ConditionNames, name) && !slices.ContainsFunc(s.cfg.Ready, func(k Check) bool { return k.Name == name }) {
-			return badField(http.StatusBadRequest, "check", "There is no check %q. There are: %s.", name, strings.Join(s.cfg.ConditionNames, ", "))
+			return fieldError(http.StatusBadRequest, "check", "There is no check %q. There are: %s.", name, strings.Join(s.cfg.ConditionNames, ", "))
 		}
 	}
 	wanted := func(name string) bool { return len(asked) == 0 || slices.Contains(asked, name) }
@@ -107,9 +107,9 @@ func (s *Server) ready(c echo.Context) error {
 // conditionCollector shows the conditions and what the database keeps of the
 // service. Every replica shows the shared ones: take the max, not the sum.
 type conditionCollector struct {
-	cfg                                              Config
-	condition, workers, schedulers, circuit, success *prometheus.Desc
-	backedUp, verified, backupBytes, proofFailed     *prometheus.Desc
+	cfg                                                 Config
+	condition, workers, schedulers, circuit, success    *prometheus.Desc
+	backedUp, verified, backupBytes, verificationFailed *prometheus.Desc
 }
 
 func newConditionCollector(cfg Config) *conditionCollector {
@@ -117,20 +117,20 @@ func newConditionCollector(cfg Config) *conditionCollector {
 		return prometheus.NewDesc("cmsjobs_"+name, help, labels, nil)
 	}
 	return &conditionCollector{cfg: cfg,
-		condition:   desc("condition", "Whether a condition holds (1) or not (0).", "name", "severity"),
-		workers:     desc("workers", "Live workers of the installation."),
-		schedulers:  desc("schedulers", "Live schedulers of the installation."),
-		circuit:     desc("breaker_open", "Whether the circuit breaker of a dependency is open (1) or closed (0).", "dependency"),
-		success:     desc("schedule_last_success_timestamp_seconds", "When a schedule entry's job last completed; 0 when it never did.", "schedule"),
-		backedUp:    desc("backup_last_success_timestamp_seconds", "When the last complete backup ended; 0 when there was none."),
-		verified:    desc("backup_last_verified_timestamp_seconds", "When a backup was last verified; 0 when none was."),
-		backupBytes: desc("backup_bytes", "Size of the last complete backup."),
-		proofFailed: desc("backup_last_proof_failed", "1 when the newest verification of a backup found it bad.")}
+		condition:          desc("condition", "Whether a condition holds (1) or not (0).", "name", "severity"),
+		workers:            desc("workers", "Live workers of the installation."),
+		schedulers:         desc("schedulers", "Live schedulers of the installation."),
+		circuit:            desc("breaker_open", "Whether the circuit breaker of a dependency is open (1) or closed (0).", "dependency"),
+		success:            desc("schedule_last_success_timestamp_seconds", "When a schedule entry's job last completed; 0 when it never did.", "schedule"),
+		backedUp:           desc("backup_last_success_timestamp_seconds", "When the last complete backup ended; 0 when there was none."),
+		verified:           desc("backup_last_verified_timestamp_seconds", "When a backup was last verified; 0 when none was."),
+		backupBytes:        desc("backup_bytes", "Size of the last complete backup."),
+		verificationFailed: desc("backup_last_proof_failed", "1 when the newest verification of a backup found it bad.")}
 }
 
 // Describe implements prometheus.Collector.
 func (k *conditionCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{k.condition, k.workers, k.schedulers, k.circuit, k.success, k.backedUp, k.verified, k.backupBytes, k.proofFailed} {
+	for _, d := range []*prometheus.Desc{k.condition, k.workers, k.schedulers, k.circuit, k.success, k.backedUp, k.verified, k.backupBytes, k.verificationFailed} {
 		ch <- d
 	}
 }
@@ -167,7 +167,7 @@ func (k *conditionCollector) collectStored(gauge func(*prometheus.Desc, float64,
 		gauge(k.backedUp, unixOrZero(f.BackedUp))
 		gauge(k.verified, unixOrZero(f.Verified))
 		gauge(k.backupBytes, float64(f.BackupBytes))
-		gauge(k.proofFailed, map[bool]float64{true: 1}[f.ProofFailed])
+		gauge(k.verificationFailed, map[bool]float64{true: 1}[f.VerificationFailed])
 	}
 	for dependency, open := range f.Circuits {
 		gauge(k.circuit, map[bool]float64{true: 1}[open], dependency)

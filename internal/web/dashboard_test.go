@@ -27,7 +27,7 @@ func TestTheDashboardShowsWhatThereIs(t *testing.T) {
 	}
 	m := web.NewMetrics("1", func(string) bool { return true })
 	m.Enqueued("q", "k")
-	m.Ended(jobs.Settlement{Verdict: jobs.Completed})
+	m.Ended(jobs.Settlement{Outcome: jobs.Completed})
 	m.Missed("s")
 	m.Mailed("accepted", 1)
 	s := newSite(t, jobstest.SQLite, func(c *web.Config) {

@@ -122,7 +122,7 @@ func TestEveryChangeLeavesATrail(t *testing.T) {
 		s.do("DELETE", "/api/v1/jobs/"+id, nil, basic("viewer", "right")).want(t, 403)
 		s.do("DELETE", "/api/v1/jobs/"+id, nil, basic("operator", "right")).want(t, 204)
 		s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`).want(t, 401)
-		var trail web.DeedList
+		var trail web.AuditEntryList
 		s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &trail)
 		var got []string
 		for _, d := range trail.Items {
@@ -138,7 +138,7 @@ func TestEveryChangeLeavesATrail(t *testing.T) {
 		if trail.Items[1].Target != id || trail.Items[3].Target != id {
 			t.Errorf("targets: %+v", trail.Items)
 		}
-		var one web.DeedList
+		var one web.AuditEntryList
 		s.admin("GET", "/api/v1/audit?actor=viewer&limit=1", nil).want(t, 200).into(t, &one)
 		if len(one.Items) != 1 || one.Items[0].Actor != "viewer" {
 			t.Errorf("%+v", one)
@@ -149,7 +149,7 @@ func TestEveryChangeLeavesATrail(t *testing.T) {
 func TestOnlyTrustedProxiesAreBelieved(t *testing.T) {
 	address := func(s *site) string {
 		s.admin("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, header("X-Forwarded-For", "198.51.100.7"), header("X-Real-IP", "198.51.100.7")).want(t, 201)
-		var trail web.DeedList
+		var trail web.AuditEntryList
 		s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &trail)
 		return trail.Items[0].Address
 	}

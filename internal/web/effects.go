@@ -55,7 +55,7 @@ func (s *Server) mayRunAgain(c echo.Context, r jobs.Record) error {
 	if d := (access.DeniedError{}); err == nil || errors.As(err, &d) {
 		return denied(err)
 	}
-	return refuse(http.StatusConflict, "The job cannot run again, its payload is not kept or no longer fits: %s", sentence(err.Error()))
+	return httpError(http.StatusConflict, "The job cannot run again, its payload is not kept or no longer fits: %s", sentence(err.Error()))
 }
 
 func (s *Server) canonical(kind string) string {
@@ -111,7 +111,7 @@ func denied(err error) error {
 		if errors.Is(err, jobs.ErrTooLarge) {
 			status = http.StatusRequestEntityTooLarge
 		}
-		return badField(status, "payload", "%s", sentence(refused.Error()))
+		return fieldError(status, "payload", "%s", sentence(refused.Error()))
 	}
 	var d access.DeniedError
 	if !errors.As(err, &d) {
@@ -120,20 +120,20 @@ func denied(err error) error {
 	switch d.Reason {
 	case access.OtherKinds:
 		if d.Kind == "" {
-			return refuse(http.StatusForbidden, "This token makes jobs of %q run only; this would let others run, too.", d.Who.Kinds)
+			return httpError(http.StatusForbidden, "This token makes jobs of %q run only; this would let others run, too.", d.Who.Kinds)
 		}
-		return refuse(http.StatusForbidden, "This token may not make jobs of %q run, only of %q.", clip(d.Kind, 80), d.Who.Kinds)
+		return httpError(http.StatusForbidden, "This token may not make jobs of %q run, only of %q.", clip(d.Kind, 80), d.Who.Kinds)
 	case access.NotOffered:
-		return refuse(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_topics).", clip(d.Kind, 80))
+		return httpError(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_topics).", clip(d.Kind, 80))
 	case access.AdminsOnly:
-		return refuse(http.StatusForbidden, "%q is for administrators.", clip(d.Kind, 80))
+		return httpError(http.StatusForbidden, "%q is for administrators.", clip(d.Kind, 80))
 	case access.ServiceItself:
-		return refuse(http.StatusForbidden, "Jobs of %q are made by the service itself: nobody enqueues them.", clip(d.Kind, 80))
+		return httpError(http.StatusForbidden, "Jobs of %q are made by the service itself: nobody enqueues them.", clip(d.Kind, 80))
 	case access.Reserved:
-		return refuse(http.StatusForbidden, "Only administrators may set %s in a payload of %s.", strings.Join(d.Fields, ", "), clip(d.Kind, 80))
+		return httpError(http.StatusForbidden, "Only administrators may set %s in a payload of %s.", strings.Join(d.Fields, ", "), clip(d.Kind, 80))
 	case access.NoScope:
 	}
-	return refuse(http.StatusForbidden, "Whoever makes a job run needs the scope %q; %s has %q.", access.Enqueue, d.Who.Name, d.Who.Scopes)
+	return httpError(http.StatusForbidden, "Whoever makes a job run needs the scope %q; %s has %q.", access.Enqueue, d.Who.Name, d.Who.Scopes)
 }
 
 // runnable narrows a filter to the jobs that the caller may make run.
@@ -173,11 +173,11 @@ func narrow(f jobs.Filter, only, except []string) runnableJobs {
 
 // again is a job which ended as one to be enqueued once more. Ask mayRunAgain
 // before.
-func (s *Server) again(r jobs.Record) (jobs.New, error) {
+func (s *Server) again(r jobs.Record) (jobs.Spec, error) {
 	envelope, origin, err := jobs.Parse(r.Payload, s.known)
 	if origin != jobs.Ours {
-		return jobs.New{}, refuse(http.StatusConflict, "The job cannot run again: %v.", err)
+		return jobs.Spec{}, httpError(http.StatusConflict, "The job cannot run again: %v.", err)
 	}
 	entry, _ := s.cfg.Registry.Lookup(envelope.Kind)
-	return jobs.New{Kind: entry.Kind, Queue: r.Queue, Data: envelope.Data, Metadata: envelope.Metadata, Priority: r.Priority}, nil
+	return jobs.Spec{Kind: entry.Kind, Queue: r.Queue, Data: envelope.Data, Metadata: envelope.Metadata, Priority: r.Priority}, nil
 }

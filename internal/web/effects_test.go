@@ -80,21 +80,21 @@ var _ web.Restorer = desk{}
 
 // desk stands for rooms that enqueue: mail, webhooks, media, backups.
 type desk struct {
-	*house
+	*features
 	site func() *site
 	kept *string // the payload that was kept of a mail
 }
 
 func (d desk) put(ctx context.Context, kind string) (jobs.Receipt, error) {
-	list, err := d.site().Enqueue(ctx, jobs.New{Kind: kind, Data: []byte(payloadOf(kind, fine))})
+	list, err := d.site().Enqueue(ctx, jobs.Spec{Kind: kind, Data: []byte(payloadOf(kind, fine))})
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
 	return list[0], nil
 }
 
-func (d desk) MailAgain(context.Context, string) (jobs.New, error) {
-	return jobs.New{Kind: "mail.send", Data: []byte(*d.kept)}, nil
+func (d desk) MailAgain(context.Context, string) (jobs.Spec, error) {
+	return jobs.Spec{Kind: "mail.send", Data: []byte(*d.kept)}, nil
 }
 func (d desk) Redeliver(ctx context.Context, _ string) (jobs.Receipt, error) {
 	return d.put(ctx, "webhook.deliver")
@@ -142,7 +142,7 @@ func newEffectSite(t *testing.T, change func(*web.Config)) effectSite {
 		}
 		var entries []schedule.Entry
 		for _, kind := range allKinds {
-			entries = append(entries, schedule.Entry{Name: kind, Cron: "0 3 * * *", Job: jobs.New{Kind: kind, Queue: "cmsjobs", Data: []byte(payloadOf(kind, fine))}})
+			entries = append(entries, schedule.Entry{Name: kind, Cron: "0 3 * * *", Job: jobs.Spec{Kind: kind, Queue: "cmsjobs", Data: []byte(payloadOf(kind, fine))}})
 		}
 		store := c.Ledger.(*sqlstore.Store)
 		var err error
@@ -150,7 +150,7 @@ func newEffectSite(t *testing.T, change func(*web.Config)) effectSite {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := desk{&house{}, func() *site { return s }, kept}
+		d := desk{&features{}, func() *site { return s }, kept}
 		c.Schedules, c.Mail, c.Webhooks, c.Media, c.Backups = scheduler, d, d, d, d
 		c.OperatorKinds = []string{"webhook.deliver"}
 		change(c)
@@ -172,12 +172,12 @@ func (s effectSite) prepare(kind, sort string) stock {
 		s.db.MustExec("DELETE FROM " + table)
 	}
 	ctx := s.t.Context()
-	n := jobs.New{Kind: kind, Queue: "cmsjobs", Data: []byte(payloadOf(kind, fine))}
+	n := jobs.Spec{Kind: kind, Queue: "cmsjobs", Data: []byte(payloadOf(kind, fine))}
 	receipts, err := s.Enqueue(ctx, n, n, n.In(time.Hour))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for i, end := range []jobs.Settlement{{Verdict: jobs.Buried, Error: "no luck"}, {Verdict: jobs.Completed}} { // one by one: some kinds run alone
+	for i, end := range []jobs.Settlement{{Outcome: jobs.Failed, Error: "no luck"}, {Outcome: jobs.Completed}} { // one by one: some kinds run alone
 		claimed, err := s.store.Claim(ctx, jobs.ClaimRequest{Worker: "test", Queues: []string{"cmsjobs"}, Limit: 1, Lease: time.Minute})
 		if err != nil || len(claimed) != 1 || claimed[0].Job.UUID != receipts[i].UUID {
 			s.t.Fatalf("%v of %s was claimed, %v", claimed, kind, err)

@@ -99,12 +99,12 @@ func (s *Server) enqueueBatch(c echo.Context) error {
 		return err
 	}
 	if len(request.Jobs) == 0 || len(request.Jobs) > maxBatch {
-		return badField(http.StatusUnprocessableEntity, "jobs", "A batch has 1 to %d jobs, not %d.", maxBatch, len(request.Jobs))
+		return fieldError(http.StatusUnprocessableEntity, "jobs", "A batch has 1 to %d jobs, not %d.", maxBatch, len(request.Jobs))
 	}
 	if s.cfg.Doer != nil {
-		return refuse(http.StatusConflict, "Jobs are disabled: enqueue them one by one, each runs at once.")
+		return httpError(http.StatusConflict, "Jobs are disabled: enqueue them one by one, each runs at once.")
 	}
-	news := make([]jobs.New, 0, len(request.Jobs))
+	news := make([]jobs.Spec, 0, len(request.Jobs))
 	for i, r := range request.Jobs {
 		n, err := s.newJob(c, r)
 		if err != nil {
@@ -122,32 +122,32 @@ func (s *Server) enqueueBatch(c echo.Context) error {
 	for i, r := range receipts {
 		answer.Jobs = append(answer.Jobs, s.enqueued(c, news[i], r))
 	}
-	about(c, fmt.Sprintf("%d jobs", len(news)), news[0].Kind)
+	setAuditTarget(c, fmt.Sprintf("%d jobs", len(news)), news[0].Kind)
 	return c.JSON(http.StatusCreated, answer)
 }
 
 // newJob turns a request into a job, or says what is wrong with it.
-func (s *Server) newJob(c echo.Context, r EnqueueRequest) (jobs.New, error) {
+func (s *Server) newJob(c echo.Context, r EnqueueRequest) (jobs.Spec, error) {
 	kind := firstOf(r.Topic, r.Type, r.JobType)
 	if kind == "" {
-		return jobs.New{}, badField(http.StatusUnprocessableEntity, "topic", `A job needs a kind of work: {"topic": "sitemap.generate"}.`)
+		return jobs.Spec{}, fieldError(http.StatusUnprocessableEntity, "topic", `A job needs a kind of work: {"topic": "sitemap.generate"}.`)
 	}
-	about(c, "", clip(kind, 191))
+	setAuditTarget(c, "", clip(kind, 191))
 	entry, ok := s.cfg.Registry.Lookup(kind)
 	if !ok {
-		return jobs.New{}, badField(http.StatusUnprocessableEntity, "topic", "There is no kind of work %q here. Known are %s.", clip(kind, 60), strings.Join(s.cfg.Registry.Kinds(), ", "))
+		return jobs.Spec{}, fieldError(http.StatusUnprocessableEntity, "topic", "There is no kind of work %q here. Known are %s.", clip(kind, 60), strings.Join(s.cfg.Registry.Kinds(), ", "))
 	}
 	data := r.Payload
 	if data == nil {
 		data = r.Data
 	}
 	if err := s.mayEnqueue(c, entry.Kind, data); err != nil {
-		return jobs.New{}, err
+		return jobs.Spec{}, err
 	}
 	if err := s.queues.allow(c.Request().Context(), r.Queue); err != nil {
-		return jobs.New{}, err
+		return jobs.Spec{}, err
 	}
-	n := jobs.New{Kind: entry.Kind, Queue: firstOf(r.Queue, entry.Queue), Data: data, Priority: r.Priority, UniqueKey: firstOf(r.UniqueKey, r.UniqueKey2), UUID: r.ID}
+	n := jobs.Spec{Kind: entry.Kind, Queue: firstOf(r.Queue, entry.Queue), Data: data, Priority: r.Priority, UniqueKey: firstOf(r.UniqueKey, r.UniqueKey2), UUID: r.ID}
 	var err error
 	if n.Metadata, err = s.metadata(c, r.Metadata); err != nil {
 		return n, err
@@ -157,9 +157,9 @@ func (s *Server) newJob(c echo.Context, r EnqueueRequest) (jobs.New, error) {
 	}
 	if err := n.Check(); err != nil {
 		if errors.Is(err, jobs.ErrTooLarge) {
-			return n, refuse(http.StatusRequestEntityTooLarge, "%s", sentence(err.Error()))
+			return n, httpError(http.StatusRequestEntityTooLarge, "%s", sentence(err.Error()))
 		}
-		return n, refuse(http.StatusUnprocessableEntity, "%s", sentence(err.Error()))
+		return n, httpError(http.StatusUnprocessableEntity, "%s", sentence(err.Error()))
 	}
 	return n, nil
 }
@@ -167,7 +167,7 @@ func (s *Server) newJob(c echo.Context, r EnqueueRequest) (jobs.New, error) {
 // maxDelay bounds how far ahead a job may be: the tables' columns end in 2106.
 const maxDelay = 10 * 365 * 24 * time.Hour
 
-func limits(n *jobs.New, r EnqueueRequest) error {
+func limits(n *jobs.Spec, r EnqueueRequest) error {
 	for _, retries := range []*int{r.MaxRetries, r.MaxRetries2} {
 		if retries != nil {
 			n.MaxAttempts = *retries + 1
@@ -180,26 +180,26 @@ func limits(n *jobs.New, r EnqueueRequest) error {
 	}
 	asked := r.MaxRetries != nil || r.MaxRetries2 != nil || r.MaxAttempts != nil || r.MaxAttempts2 != nil
 	if asked && (n.MaxAttempts < 1 || n.MaxAttempts > 255) {
-		return badField(http.StatusUnprocessableEntity, "maxRetries", "A job may be retried 0 to 254 times.")
+		return fieldError(http.StatusUnprocessableEntity, "maxRetries", "A job may be retried 0 to 254 times.")
 	}
 	n.Delay = time.Duration(r.Delay) * time.Second
 	if r.Delay < 0 || r.Delay > int(maxDelay/time.Second) {
-		return badField(http.StatusUnprocessableEntity, "delay", "delay is in seconds, from 0 to ten years.")
+		return fieldError(http.StatusUnprocessableEntity, "delay", "delay is in seconds, from 0 to ten years.")
 	}
 	for _, at := range []*time.Time{r.RunAt, r.RunAt2, r.ScheduledFor} {
 		if at != nil {
 			if at.Year() < 1971 || at.Year() > 2105 {
-				return badField(http.StatusUnprocessableEntity, "runAt", "runAt must lie between 1971 and 2105.")
+				return fieldError(http.StatusUnprocessableEntity, "runAt", "runAt must lie between 1971 and 2105.")
 			}
 			n.RunAt, n.Delay = at.UTC(), 0
 		}
 	}
 	if n.Priority < -1<<31 || n.Priority > 1<<31-1 {
-		return badField(http.StatusUnprocessableEntity, "priority", "priority must fit into 32 bits.")
+		return fieldError(http.StatusUnprocessableEntity, "priority", "priority must fit into 32 bits.")
 	}
 	if n.UUID != "" {
 		if _, err := uuid.Parse(n.UUID); err != nil || len(n.UUID) != 36 {
-			return badField(http.StatusUnprocessableEntity, "id", "id must be a UUID as 9b2d7a52-9c0e-4d3e-8f6b-2f7a0c1d5e11.")
+			return fieldError(http.StatusUnprocessableEntity, "id", "id must be a UUID as 9b2d7a52-9c0e-4d3e-8f6b-2f7a0c1d5e11.")
 		}
 	}
 	return nil
@@ -211,7 +211,7 @@ func (s *Server) metadata(c echo.Context, given json.RawMessage) (json.RawMessag
 	metadata := map[string]json.RawMessage{} // raw: numbers keep their digits
 	if len(given) > 0 && string(given) != "null" {
 		if err := json.Unmarshal(given, &metadata); err != nil {
-			return nil, badField(http.StatusUnprocessableEntity, "metadata", "metadata must be an object.")
+			return nil, fieldError(http.StatusUnprocessableEntity, "metadata", "metadata must be an object.")
 		}
 	}
 	add := func(key, value string) {
@@ -228,13 +228,13 @@ func (s *Server) metadata(c echo.Context, given json.RawMessage) (json.RawMessag
 }
 
 // once enqueues under the request's Idempotency-Key, where it has one.
-func (s *Server) once(c echo.Context, raw []byte, n jobs.New) (int, Enqueued, error) {
+func (s *Server) once(c echo.Context, raw []byte, n jobs.Spec) (int, Enqueued, error) {
 	ctx, key, gate := c.Request().Context(), c.Request().Header.Get("Idempotency-Key"), s.cfg.Gate.Store
 	if key == "" {
 		return s.put(c, n)
 	}
 	if len(key) > 255 {
-		return 0, Enqueued{}, refuse(http.StatusBadRequest, "The Idempotency-Key may have 255 bytes.")
+		return 0, Enqueued{}, httpError(http.StatusBadRequest, "The Idempotency-Key may have 255 bytes.")
 	}
 	proposal := firstOf(n.UUID, uuid.NewString())
 	p := who(c)
@@ -247,7 +247,7 @@ func (s *Server) once(c echo.Context, raw []byte, n jobs.New) (int, Enqueued, er
 		if err := json.Unmarshal(reserved.Answer, &answer); err != nil {
 			return 0, answer, fmt.Errorf("reading the kept answer: %w", err)
 		}
-		about(c, answer.ID, answer.Topic)
+		setAuditTarget(c, answer.ID, answer.Topic)
 		answer.Existing = true
 		return http.StatusOK, answer, nil
 	}
@@ -270,13 +270,13 @@ func (s *Server) once(c echo.Context, raw []byte, n jobs.New) (int, Enqueued, er
 // putOnce enqueues a job whose key is reserved. A request that is not the
 // first may come after a crash between enqueuing and answering: the job may
 // be waiting, or done.
-func (s *Server) putOnce(c echo.Context, n jobs.New, reserved access.Reservation) (int, Enqueued, error) {
+func (s *Server) putOnce(c echo.Context, n jobs.Spec, reserved access.Reservation) (int, Enqueued, error) {
 	if !reserved.Fresh {
 		r, err := s.cfg.Ledger.Job(c.Request().Context(), n.UUID)
 		if err == nil {
 			return http.StatusOK, s.existing(c, r), nil
 		}
-		if !missing(err) {
+		if !isNotFound(err) {
 			return 0, Enqueued{}, fmt.Errorf("looking up the job of the Idempotency-Key: %w", err)
 		}
 	}
@@ -284,14 +284,14 @@ func (s *Server) putOnce(c echo.Context, n jobs.New, reserved access.Reservation
 }
 
 func (s *Server) existing(c echo.Context, r jobs.Record) Enqueued {
-	about(c, idOf(r), r.Kind)
+	setAuditTarget(c, idOf(r), r.Kind)
 	return Enqueued{ID: idOf(r), Topic: r.Kind, Type: r.Kind, Status: s.words(c).word(r.State), RunAt: utc(r.RunAt), Created: utc(r.EnqueuedAt), Existing: true}
 }
 
 // put enqueues a job, or runs it at once where jobs are disabled.
-func (s *Server) put(c echo.Context, n jobs.New) (int, Enqueued, error) {
+func (s *Server) put(c echo.Context, n jobs.Spec) (int, Enqueued, error) {
 	if s.cfg.Doer != nil {
-		return s.doNow(c, n)
+		return s.executeInline(c, n)
 	}
 	receipts, err := s.cfg.Enqueuer.Enqueue(c.Request().Context(), n)
 	if err != nil {
@@ -302,7 +302,7 @@ func (s *Server) put(c echo.Context, n jobs.New) (int, Enqueued, error) {
 		if err == nil {
 			return http.StatusOK, s.existing(c, r), nil
 		}
-		if !missing(err) {
+		if !isNotFound(err) {
 			return 0, Enqueued{}, fmt.Errorf("looking up the job that is there: %w", err)
 		}
 		return http.StatusOK, s.enqueued(c, n, receipts[0]), nil
@@ -312,22 +312,22 @@ func (s *Server) put(c echo.Context, n jobs.New) (int, Enqueued, error) {
 
 // enqueued answers without asking the database again; its times are by this
 // host's clock, the row's by the database's.
-func (s *Server) enqueued(c echo.Context, n jobs.New, r jobs.Receipt) Enqueued {
+func (s *Server) enqueued(c echo.Context, n jobs.Spec, r jobs.Receipt) Enqueued {
 	now := s.cfg.Now().UTC()
 	at := n.RunAt
 	if at.IsZero() {
 		at = now.Add(n.Delay)
 	}
-	about(c, r.UUID, n.Kind)
+	setAuditTarget(c, r.UUID, n.Kind)
 	return Enqueued{ID: r.UUID, Topic: n.Kind, Type: n.Kind, Status: s.words(c).word(jobs.StateQueued), RunAt: at.UTC(), Created: now, Existing: r.Existing}
 }
 
-// doNow is S2.15: jobs are disabled, the handler runs while the caller waits.
-func (s *Server) doNow(c echo.Context, n jobs.New) (int, Enqueued, error) {
+// executeInline is S2.15: jobs are disabled, the handler runs while the caller waits.
+func (s *Server) executeInline(c echo.Context, n jobs.Spec) (int, Enqueued, error) {
 	now := s.cfg.Now().UTC()
 	n.UUID = firstOf(n.UUID, uuid.NewString())
 	answer := Enqueued{ID: n.UUID, Topic: n.Kind, Type: n.Kind, Status: s.words(c).word(jobs.StateCompleted), RunAt: now, Created: now}
-	about(c, n.UUID, n.Kind+" at once")
+	setAuditTarget(c, n.UUID, n.Kind+" at once")
 	result, err := s.cfg.Doer.Do(c.Request().Context(), n)
 	if err != nil {
 		answer.Status, answer.LastError = s.words(c).word(jobs.StateFailed), s.viewer(c).text(err.Error())

@@ -9,4 +9,4 @@ func (r route) Changes() bool { return r.changes() }
 
 var Catalogues = catalogues
 
-var RefusalsVI = refusalsVI
+var RefusalsVI = errorsVI

@@ -72,7 +72,7 @@ func TestAFloodWritesLittleAndLocksNobodyOut(t *testing.T) {
 	}
 	signIn()
 	s.do("GET", "/api/v1/jobs", nil, owner, basic("admin", "right")).want(t, 200)
-	var trail web.DeedList
+	var trail web.AuditEntryList
 	s.admin("GET", "/api/v1/audit", nil, owner).want(t, 200).into(t, &trail)
 	for _, d := range trail.Items {
 		if d.Status == http.StatusTooManyRequests {
@@ -87,7 +87,7 @@ func TestFailuresAreAggregated(t *testing.T) {
 	for range 8 {
 		s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`, header("X-Forwarded-For", "203.0.113.66")).want(t, 401)
 	}
-	var trail web.DeedList
+	var trail web.AuditEntryList
 	s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &trail)
 	if len(trail.Items) != 1 || trail.Items[0].Status != 401 || trail.Items[0].Target != "admin" {
 		t.Errorf("%+v", trail.Items)
@@ -146,7 +146,7 @@ func TestCountersAreToldOfFewQueues(t *testing.T) {
 	for i := range 300 {
 		queue := fmt.Sprintf("q%d", i)
 		m.Enqueued(queue, "cache.clear")
-		m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Kind: "cache.clear", Queue: queue}}, Verdict: jobs.Completed})
+		m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Kind: "cache.clear", Queue: queue}}, Outcome: jobs.Completed})
 	}
 	families, err := m.Registry.Gather()
 	if err != nil {

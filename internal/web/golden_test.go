@@ -14,9 +14,9 @@ import (
 
 // What differs from run to run on a page.
 var (
-	proofs = regexp.MustCompile(`name="_csrf" value="[^"]*"`)
-	blanks = regexp.MustCompile(`\n\s*\n`)
-	mains  = regexp.MustCompile(`(?s)<main.*</main>`)
+	verifications = regexp.MustCompile(`name="_csrf" value="[^"]*"`)
+	blanks        = regexp.MustCompile(`\n\s*\n`)
+	mains         = regexp.MustCompile(`(?s)<main.*</main>`)
 )
 
 // TestPagesLookAsTheyDid holds pages of a known house at a known time against
@@ -35,7 +35,7 @@ func TestPagesLookAsTheyDid(t *testing.T) {
 			if r.status != 200 {
 				t.Fatalf("%s: %d", page, r.status)
 			}
-			got := blanks.ReplaceAllString(proofs.ReplaceAllString(mains.FindString(string(r.body)), `name="_csrf" value=""`), "\n") + "\n"
+			got := blanks.ReplaceAllString(verifications.ReplaceAllString(mains.FindString(string(r.body)), `name="_csrf" value=""`), "\n") + "\n"
 			name, _, _ := strings.Cut(page, "?")
 			file := filepath.Join("testdata", "pages", name+"."+lang+".golden")
 			if *update {

@@ -48,17 +48,17 @@ func who(c echo.Context) access.Principal {
 	return p
 }
 
-// about notes for the trail what a request is about, in words.
-func about(c echo.Context, target, detail string) {
+// setAuditTarget notes for the trail what a request is about, in words.
+func setAuditTarget(c echo.Context, target, detail string) {
 	c.Set(targetKey, target)
 	if detail != "" {
 		c.Set(detailKey, detail)
 	}
 }
 
-// guard is the door of every route: who is it, may he, within limits, and
+// authorize is the door of every route: who is it, may he, within limits, and
 // what he changed goes into the trail.
-func (s *Server) guard(r route) echo.HandlerFunc {
+func (s *Server) authorize(r route) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		if whole := c.Request(); !r.Stream {
 			ctx, cancel := context.WithTimeout(whole.Context(), s.cfg.Timeout)
@@ -68,19 +68,19 @@ func (s *Server) guard(r route) echo.HandlerFunc {
 		}
 		c.Request().Body = http.MaxBytesReader(c.Response(), c.Request().Body, s.cfg.BodyLimit)
 		if r.changes() {
-			defer func() { err = s.leaveTrail(c, r, err) }()
+			defer func() { err = s.recordAudit(c, r, err) }()
 		}
-		if err := s.admit(c, r); err != nil {
+		if err := s.checkAccess(c, r); err != nil {
 			return err
 		}
-		if !s.cfg.has(r.Needs) {
+		if !s.cfg.enabled(r.Needs) {
 			return notConfigured(string(r.Needs))
 		}
 		return r.handle(s, c)
 	}
 }
 
-func (s *Server) admit(c echo.Context, r route) error {
+func (s *Server) checkAccess(c echo.Context, r route) error {
 	if quiet(r.Path) && r.Scope == "" {
 		return nil // a probe's stale credentials do not matter
 	}
@@ -116,9 +116,9 @@ func (s *Server) admit(c echo.Context, r route) error {
 	}
 	if !p.Known() {
 		askForCredentials(c)
-		return refuse(http.StatusUnauthorized, "Send a token (Authorization: Bearer …), name and password (Basic), or sign in.")
+		return httpError(http.StatusUnauthorized, "Send a token (Authorization: Bearer …), name and password (Basic), or sign in.")
 	}
-	return refuse(http.StatusForbidden, "This needs the scope %q; %s has %q.", r.Scope, p.Name, p.Scopes)
+	return httpError(http.StatusForbidden, "This needs the scope %q; %s has %q.", r.Scope, p.Name, p.Scopes)
 }
 
 // may says whether a principal may use a route.
@@ -190,7 +190,7 @@ func (s *Server) sameOrigin(c echo.Context, p access.Principal, r route) error {
 		return nil
 	}
 	if err := s.origin.Check(c.Request()); err != nil {
-		return refuse(http.StatusForbidden, "This request comes from another site and is refused.")
+		return httpError(http.StatusForbidden, "This request comes from another site and is refused.")
 	}
 	session, _ := c.Get(sessionKey).(string)
 	if p.Via != "session" {
@@ -201,19 +201,19 @@ func (s *Server) sameOrigin(c echo.Context, p access.Principal, r route) error {
 		given = c.FormValue(formTokenField)
 	}
 	if !equal(given, access.FormToken(session)) {
-		return refuse(http.StatusForbidden, "The form is too old or not ours (%s). Load the page again.", formTokenHeader)
+		return httpError(http.StatusForbidden, "The form is too old or not ours (%s). Load the page again.", formTokenHeader)
 	}
 	return nil
 }
 
-// trailTime is how long a deed may wait for a busy database: longer than a
+// auditTimeout is how long a deed may wait for a busy database: longer than a
 // request may, as a deed that is given up is a hole in the trail.
-const trailTime = time.Minute
+const auditTimeout = time.Minute
 
-// leaveTrail writes down who changed what, or was refused. A deed that cannot
+// recordAudit writes down who changed what, or was refused. A deed that cannot
 // be written goes to the log as an error with all that it would have said.
-func (s *Server) leaveTrail(c echo.Context, r route, outcome error) error {
-	s.trends.forget() // whoever changed something sees it
+func (s *Server) recordAudit(c echo.Context, r route, outcome error) error {
+	s.responses.forget() // whoever changed something sees it
 	status := c.Response().Status
 	detail, _ := c.Get(detailKey).(string)
 	if outcome != nil {
@@ -229,13 +229,13 @@ func (s *Server) leaveTrail(c echo.Context, r route, outcome error) error {
 		target = strings.Join(c.ParamValues(), " ")
 	}
 	p := who(c)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), trailTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), auditTimeout)
 	defer cancel()
 	record := s.cfg.Gate.Store.Record
 	if outcome != nil && !p.Known() {
 		record = s.failures.Record // of strangers, who may try without end
 	}
-	err := record(ctx, access.Deed{Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: r.Name, Target: target, Status: status, Detail: detail})
+	err := record(ctx, access.AuditEntry{Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: r.Name, Target: target, Status: status, Detail: detail})
 	if err == nil {
 		return outcome
 	}

@@ -97,13 +97,13 @@ func (s *Server) throughput(c echo.Context) error {
 	}
 	step, err := time.ParseDuration(firstOf(c.QueryParam("step"), "15m"))
 	if err != nil || step < time.Second || now.Sub(since) > maxSteps*step {
-		return badField(http.StatusBadRequest, "step", "step is a length like 15m, from 1s, and gives %d steps at most.", maxSteps)
+		return fieldError(http.StatusBadRequest, "step", "step is a length like 15m, from 1s, and gives %d steps at most.", maxSteps)
 	}
 	list, err := s.cfg.History.Throughput(c.Request().Context(), since, step)
 	if err != nil {
 		return fmt.Errorf("counting runs: %w", err)
 	}
-	return c.JSON(http.StatusOK, ThroughputView{step.Milliseconds(), each(list, func(t jobs.Flow) ThroughputItem {
+	return c.JSON(http.StatusOK, ThroughputView{step.Milliseconds(), each(list, func(t jobs.Throughput) ThroughputItem {
 		return ThroughputItem{utc(t.At), t.Completed, t.FailedAttempts, t.Failed, t.Duration.Milliseconds(), t.Wait.Milliseconds()}
 	})})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // hostileHouse has markup in every text.
-type hostileHouse struct{ *house }
+type hostileHouse struct{ *features }
 
 func (hostileHouse) Workers(context.Context) ([]jobs.WorkerRecord, error) {
 	return []jobs.WorkerRecord{{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: evil, Host: evil, Version: evil, Queues: []string{evil}, State: "running",
@@ -52,8 +52,8 @@ func (hostileHouse) SitemapStatus(context.Context) (web.SitemapStatus, error) {
 	return web.SitemapStatus{Files: []web.SitemapFile{{Name: evil}}, Submissions: []web.Submission{{Host: evil, Note: evil}}}, nil
 }
 
-func (hostileHouse) Growth(context.Context) ([]web.Room, error) {
-	return []web.Room{{Name: evil, Part: evil}}, nil
+func (hostileHouse) StorageUsage(context.Context) ([]web.UsageItem, error) {
+	return []web.UsageItem{{Name: evil, Class: evil}}, nil
 }
 
 func (hostileHouse) Ticks(context.Context, string, jobs.Page) (jobs.List[jobs.TickRecord], error) {
@@ -61,9 +61,9 @@ func (hostileHouse) Ticks(context.Context, string, jobs.Page) (jobs.List[jobs.Ti
 }
 
 func hostile(c *web.Config) {
-	h := hostileHouse{c.Schedules.(*house)}
+	h := hostileHouse{c.Schedules.(*features)}
 	h.schedule.Data, h.schedule.Zone, h.schedule.Cron = []byte(`{"x":"`+strings.ReplaceAll(evil, `"`, `\"`)+`"}`), evil, "after "+evil
 	h.schedule.Last.Outcome, h.schedule.Last.Note = evil, evil
-	c.Workers, c.Backups, c.Mail, c.Suppressions, c.Webhooks, c.Media, c.Analytics, c.Sitemap, c.Growth, c.Schedules = h, h, h, h, h, h, h, h, h, h
+	c.Workers, c.Backups, c.Mail, c.Suppressions, c.Webhooks, c.Media, c.Analytics, c.Sitemap, c.StorageUsage, c.Schedules = h, h, h, h, h, h, h, h, h, h
 	c.Settings = func() []web.Setting { return []web.Setting{{Name: evil, Value: evil, Origin: evil}} }
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// inline runs jobs at once in this process (S2.15).
-type inline struct {
+// inlineExecutor runs jobs at once in this process (S2.15).
+type inlineExecutor struct {
 	registry *jobs.Registry
 	now      func() time.Time
 }
@@ -20,15 +20,15 @@ type inline struct {
 // NewInline returns a Doer for an installation without workers. It is best
 // effort: one attempt, no queue, no history. What a job enqueues to follow it
 // runs right after it, and its errors are the job's.
-func NewInline(r *jobs.Registry, now func() time.Time) Doer { return inline{r, now} }
+func NewInline(r *jobs.Registry, now func() time.Time) InlineExecutor { return inlineExecutor{r, now} }
 
 // maxFollowUps ends jobs that follow each other without end.
 const maxFollowUps = 100
 
 // Do runs n and what follows it.
-func (i inline) Do(ctx context.Context, n jobs.New) (json.RawMessage, error) {
+func (i inlineExecutor) Do(ctx context.Context, n jobs.Spec) (json.RawMessage, error) {
 	var first json.RawMessage
-	queue := []jobs.New{n}
+	queue := []jobs.Spec{n}
 	for ran := 0; len(queue) > 0; ran++ {
 		if ran >= maxFollowUps {
 			return first, fmt.Errorf("more than %d jobs follow each other", maxFollowUps)
@@ -45,7 +45,7 @@ func (i inline) Do(ctx context.Context, n jobs.New) (json.RawMessage, error) {
 	return first, nil
 }
 
-func (i inline) one(ctx context.Context, n jobs.New) (result json.RawMessage, next []jobs.New, err error) {
+func (i inlineExecutor) one(ctx context.Context, n jobs.Spec) (result json.RawMessage, next []jobs.Spec, err error) {
 	entry, known := i.registry.Lookup(n.Kind)
 	if !known {
 		return nil, nil, fmt.Errorf("no handler is registered for %q", n.Kind)
@@ -64,6 +64,6 @@ func (i inline) one(ctx context.Context, n jobs.New) (result json.RawMessage, ne
 		job.UUID = uuid.NewString()
 	}
 	err = entry.Run(ctx, job)
-	result, next = run.Outcome()
+	result, next = run.Result()
 	return result, next, err
 }

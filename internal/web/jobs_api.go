@@ -13,16 +13,16 @@ import (
 )
 
 // words are the family of the route that a request came by.
-func (s *Server) words(c echo.Context) family { return familyOf(c.Path()) }
+func (s *Server) words(c echo.Context) APIDialect { return familyOf(c.Path()) }
 
-func familyOf(path string) family {
+func familyOf(path string) APIDialect {
 	switch {
 	case len(path) >= 10 && path[:10] == "/api/admin":
-		return sketch
+		return S2Compat
 	case len(path) >= 9 && path[:9] == "/api/jobs":
-		return pocketbase
+		return PocketBaseCompat
 	}
-	return ours
+	return V1
 }
 
 func (s *Server) listJobs(c echo.Context) error {
@@ -52,7 +52,7 @@ func (s *Server) answerJobs(c echo.Context, f jobs.Filter) error {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
 	words := s.words(c)
-	if words == sketch {
+	if words == S2Compat {
 		return c.JSON(http.StatusOK, page(list, p, s.viewer(c).sketch))
 	}
 	return c.JSON(http.StatusOK, page(list, p, func(r jobs.Record) JobView { return s.viewer(c).job(r, words) }))
@@ -68,7 +68,7 @@ func (s *Server) job(c echo.Context) (jobs.Record, error) {
 	if err != nil {
 		return r, fmt.Errorf("looking up job %s: %w", id, err)
 	}
-	about(c, idOf(r), r.Kind)
+	setAuditTarget(c, idOf(r), r.Kind)
 	return r, nil
 }
 
@@ -81,7 +81,7 @@ func (s *Server) showJob(c echo.Context) error {
 }
 
 func (s *Server) answerJob(c echo.Context, status int, r jobs.Record) error {
-	if words := s.words(c); words != sketch {
+	if words := s.words(c); words != S2Compat {
 		return c.JSON(status, s.viewer(c).job(r, words))
 	}
 	return c.JSON(status, s.viewer(c).sketch(r))
@@ -123,15 +123,15 @@ func (s *Server) runAgain(c echo.Context, r jobs.Record) (string, error) {
 	}
 	switch r.State {
 	case jobs.StateFailed:
-		return id, s.one(s.cfg.Changer.Revive(ctx, only(r), 1))
+		return id, s.one(s.cfg.Changer.Retry(ctx, only(r), 1))
 	case jobs.StateQueued:
 		if r.Foreign {
 			return "", foreign()
 		}
-		_, err := s.cfg.Changer.Hasten(ctx, only(r), 1)
+		_, err := s.cfg.Changer.RunNow(ctx, only(r), 1)
 		return id, err
 	case jobs.StateProcessing:
-		return "", refuse(http.StatusConflict, "The job is running. Wait for its end, or cancel it first.")
+		return "", httpError(http.StatusConflict, "The job is running. Wait for its end, or cancel it first.")
 	}
 	n, err := s.again(r)
 	if err != nil {
@@ -141,12 +141,12 @@ func (s *Server) runAgain(c echo.Context, r jobs.Record) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("enqueuing the job anew: %w", err)
 	}
-	about(c, id, "anew as "+receipts[0].UUID)
+	setAuditTarget(c, id, "anew as "+receipts[0].UUID)
 	return receipts[0].UUID, nil
 }
 
 func foreign() *Problem {
-	return refuse(http.StatusConflict, "The job belongs to PHP: this service shows it and never touches it. Use the CMS's own commands (php artisan queue:…).")
+	return httpError(http.StatusConflict, "The job belongs to PHP: this service shows it and never touches it. Use the CMS's own commands (php artisan queue:…).")
 }
 
 // only is the filter that chooses one job.
@@ -158,7 +158,7 @@ func only(r jobs.Record) jobs.Filter {
 // in between.
 func (s *Server) one(n int64, err error) error {
 	if err == nil && n == 0 {
-		return refuse(http.StatusConflict, "The job changed at this moment. Look again.")
+		return httpError(http.StatusConflict, "The job changed at this moment. Look again.")
 	}
 	return err
 }
@@ -169,7 +169,7 @@ func (s *Server) cancelJob(c echo.Context) error {
 		return err
 	}
 	if r.State != jobs.StateQueued && r.State != jobs.StateProcessing {
-		return refuse(http.StatusConflict, "The job has ended (%s): there is nothing to cancel.", r.State)
+		return httpError(http.StatusConflict, "The job has ended (%s): there is nothing to cancel.", r.State)
 	}
 	if r.Foreign {
 		return foreign()
@@ -188,15 +188,15 @@ func (s *Server) deleteJob(c echo.Context) error {
 	ctx := c.Request().Context()
 	switch {
 	case r.State == jobs.StateFailed:
-		err = s.one(s.cfg.Changer.Forget(ctx, only(r), 1))
+		err = s.one(s.cfg.Changer.Delete(ctx, only(r), 1))
 	case r.State == jobs.StateQueued && r.Foreign:
 		err = foreign()
 	case r.State == jobs.StateQueued:
 		err = s.one(s.cfg.Changer.Cancel(ctx, only(r), 1))
 	case r.State == jobs.StateProcessing:
-		err = refuse(http.StatusConflict, "A running job cannot be deleted. Cancel it first.")
+		err = httpError(http.StatusConflict, "A running job cannot be deleted. Cancel it first.")
 	default:
-		err = refuse(http.StatusConflict, "The job has ended (%s); the history is kept until its time is over.", r.State)
+		err = httpError(http.StatusConflict, "The job has ended (%s); the history is kept until its time is over.", r.State)
 	}
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (s *Server) deleteJob(c echo.Context) error {
 func (s *Server) failedOnly(c echo.Context) (jobs.Record, error) {
 	r, err := s.job(c)
 	if err == nil && r.State != jobs.StateFailed {
-		err = refuse(http.StatusConflict, "The job has not failed: it is %s.", r.State)
+		err = httpError(http.StatusConflict, "The job has not failed: it is %s.", r.State)
 	}
 	return r, err
 }
@@ -255,5 +255,5 @@ func (s *Server) kindViews() []KindView {
 	})
 }
 
-// missing says whether err only says that nothing is there.
-func missing(err error) bool { return errors.Is(err, jobs.ErrNotFound) }
+// isNotFound says whether err only says that nothing is there.
+func isNotFound(err error) bool { return errors.Is(err, jobs.ErrNotFound) }

@@ -71,7 +71,7 @@ func TestFailedJobsAreRetriedAndForgotten(t *testing.T) {
 			ids = append(ids, s.enqueue(fmt.Sprintf(`{"topic":"mail.send","payload":{"to":"u%d@b.example","subject":"fail"}}`, i)))
 		}
 		s.work()
-		var list web.SketchList
+		var list web.S2List
 		s.admin("GET", "/api/admin/jobs?status=failed&type=mail.send", nil).want(t, 200).into(t, &list)
 		if len(list.Items) != 3 || list.Items[0].Status != "failed" || list.Items[0].FailedAt.IsZero() || !strings.Contains(list.Items[0].LastError, "550") {
 			t.Fatalf("S2.6: %+v", list)
@@ -222,7 +222,7 @@ func TestSecretsInPayloadsAreMasked(t *testing.T) {
 }
 
 func TestDisabledJobsRunAtOnce(t *testing.T) {
-	var doer web.Doer
+	var doer web.InlineExecutor
 	s := newSite(t, jobstest.SQLite, func(c *web.Config) { doer = web.NewInline(c.Registry, time.Now); c.Doer = doer })
 	var got web.Enqueued
 	s.admin("POST", "/api/jobs/enqueue", `{"topic":"mail.send","payload":{"to":"a@b.example"}}`).want(t, 200).into(t, &got)

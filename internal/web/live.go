@@ -14,9 +14,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-// live tells listeners what changes. Workers live in other processes, so it
+// sseHub tells listeners what changes. Workers live in other processes, so it
 // looks into the store: once a second for all listeners, not at all without.
-type live struct {
+type sseHub struct {
 	server *Server
 
 	mu        sync.Mutex
@@ -43,13 +43,13 @@ const (
 	liveBeat      = 15 * time.Second
 )
 
-func newLive(s *Server) *live {
-	return &live{server: s, listeners: map[chan event]string{}, woken: make(chan struct{}, 1), last: map[string]string{}}
+func newLive(s *Server) *sseHub {
+	return &sseHub{server: s, listeners: map[chan event]string{}, woken: make(chan struct{}, 1), last: map[string]string{}}
 }
 
 // listen returns a channel of events and a func that ends it; false when there
 // are too many listeners, in all or of this owner, or the server stops.
-func (l *live) listen(owner string) (chan event, func(), bool) {
+func (l *sseHub) listen(owner string) (chan event, func(), bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	own := 0
@@ -71,7 +71,7 @@ func (l *live) listen(owner string) (chan event, func(), bool) {
 	return ch, func() { l.drop(ch) }, true
 }
 
-func (l *live) drop(ch chan event) {
+func (l *sseHub) drop(ch chan event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, there := l.listeners[ch]; there {
@@ -80,7 +80,7 @@ func (l *live) drop(ch chan event) {
 	}
 }
 
-func (l *live) close() {
+func (l *sseHub) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
@@ -90,10 +90,10 @@ func (l *live) close() {
 	}
 }
 
-func (l *live) idle() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.listeners) == 0 }
+func (l *sseHub) idle() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.listeners) == 0 }
 
 // run looks until ctx ends.
-func (l *live) run(ctx context.Context) {
+func (l *sseHub) run(ctx context.Context) {
 	for {
 		if l.idle() {
 			select {
@@ -118,7 +118,7 @@ func (l *live) run(ctx context.Context) {
 }
 
 // look compares the store with what was told last.
-func (l *live) look(ctx context.Context) error {
+func (l *sseHub) look(ctx context.Context) error {
 	s := l.server
 	stats, err := s.cfg.Ledger.Stats(ctx)
 	if err != nil {
@@ -130,7 +130,7 @@ func (l *live) look(ctx context.Context) error {
 		return err
 	}
 	for _, r := range running.Items {
-		l.tell("job", "job "+idOf(r), s.public().job(r, ours))
+		l.tell("job", "job "+idOf(r), s.public().job(r, V1))
 	}
 	if s.cfg.History == nil {
 		return nil
@@ -154,11 +154,11 @@ func (l *live) look(ctx context.Context) error {
 	return nil
 }
 
-func (l *live) forget(key string) { l.mu.Lock(); delete(l.last, key); l.mu.Unlock() }
+func (l *sseHub) forget(key string) { l.mu.Lock(); delete(l.last, key); l.mu.Unlock() }
 
 // tell sends an event to all listeners unless it was told before. Who does
 // not keep up is cut off; its browser connects again.
-func (l *live) tell(name, key string, value any) {
+func (l *sseHub) tell(name, key string, value any) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return
@@ -184,7 +184,7 @@ func (l *live) tell(name, key string, value any) {
 func (s *Server) events(c echo.Context) error {
 	ch, end, ok := s.live.listen(caller(who(c), access.Network(c.RealIP())))
 	if !ok {
-		p := refuse(http.StatusServiceUnavailable, "Too many listen to live changes. Try again later.")
+		p := httpError(http.StatusServiceUnavailable, "Too many listen to live changes. Try again later.")
 		p.retryAfter = 30
 		return p
 	}

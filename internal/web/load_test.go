@@ -80,15 +80,15 @@ func TestTwoHundredClientsLoseNothing(t *testing.T) {
 			}
 			wg.Wait()
 			spent = (processorTime(t) - spent) / (2 * clients * each)
-			var rows, deeds int
+			var rows, auditEntries int
 			if err := s.db.Get(&rows, "SELECT COUNT(*) FROM jobs"); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.db.Get(&deeds, "SELECT COUNT(*) FROM cmsjobs_audit WHERE action = 'jobs.enqueue'"); err != nil {
+			if err := s.db.Get(&auditEntries, "SELECT COUNT(*) FROM cmsjobs_audit WHERE action = 'jobs.enqueue'"); err != nil {
 				t.Fatal(err)
 			}
-			if len(acknowledged) != clients*each || rows != clients*each || deeds != clients*each {
-				t.Errorf("%d acknowledged, %d rows, %d deeds; want %d of each", len(acknowledged), rows, deeds, clients*each)
+			if len(acknowledged) != clients*each || rows != clients*each || auditEntries != clients*each {
+				t.Errorf("%d acknowledged, %d rows, %d deeds; want %d of each", len(acknowledged), rows, auditEntries, clients*each)
 			}
 			slices.Sort(enqueues)
 			slices.Sort(lists)

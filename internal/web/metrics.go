@@ -81,7 +81,7 @@ func (m *Metrics) Enqueued(queue, kind string) {
 // Ended counts a run that ended; it is jobs.Config.Ended.
 func (m *Metrics) Ended(end jobs.Settlement) {
 	kind, queue := m.label(end.Claimed.Job.Kind), end.Claimed.Job.Queue
-	m.processed.WithLabelValues(m.queues.of(queue), kind, end.Verdict.String()).Inc()
+	m.processed.WithLabelValues(m.queues.of(queue), kind, end.Outcome.String()).Inc()
 	m.duration.WithLabelValues(kind).Observe(end.Duration.Seconds())
 	m.wait.WithLabelValues(kind).Observe(max(end.Wait, 0).Seconds())
 	if end.Claimed.Rescued {

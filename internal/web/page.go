@@ -58,8 +58,8 @@ func newPages(s *Server) (*pages, error) {
 	return p, nil
 }
 
-// sheet is what every page's template gets.
-type sheet struct {
+// pageView is what every page's template gets.
+type pageView struct {
 	Area   string // which entry of the menu is current
 	Title  string
 	Lang   string
@@ -81,17 +81,17 @@ type sheet struct {
 // The triggers of live parts. Events come from /api/v1/events; the slow poll
 // serves where they are cut off by a proxy.
 const (
-	liveList = "sse:stats throttle:1s, sse:job throttle:1s, sse:run throttle:1s, every 15s"
-	liveJob  = "every 1s"
-	liveSoon = "load delay:600ms"
+	liveList    = "sse:stats throttle:1s, sse:job throttle:1s, sse:run throttle:1s, every 15s"
+	liveJob     = "every 1s"
+	refreshSoon = "load delay:600ms"
 )
 
-// sheet collects what is the same for all pages.
-func (s *Server) sheet(c echo.Context, area, title string, data any) *sheet {
+// pageView collects what is the same for all pages.
+func (s *Server) pageView(c echo.Context, area, title string, data any) *pageView {
 	p, lang := who(c), language(c)
-	v := &sheet{Area: area, Lang: lang, Theme: theme(c), Who: p, Here: c.Request().URL.RequestURI(), Version: s.cfg.Version, Data: data,
+	v := &pageView{Area: area, Lang: lang, Theme: theme(c), Who: p, Here: c.Request().URL.RequestURI(), Version: s.cfg.Version, Data: data,
 		may: func(scope access.Scope) bool { return s.may(p, route{Scope: scope, Managed: scope != access.Admin}) }}
-	v.Title = say(lang, title)
+	v.Title = translate(lang, title)
 	switch area {
 	case "job", "edit", "enqueue":
 		v.Area = "jobs"
@@ -114,7 +114,7 @@ func (s *Server) show(c echo.Context, name, title string, data any) error {
 
 // showLive answers with a page, a part of which loads itself anew.
 func (s *Server) showLive(c echo.Context, name, title, live string, data any) error {
-	v := s.sheet(c, name, title, data)
+	v := s.pageView(c, name, title, data)
 	v.Live = live
 	return s.write(c, http.StatusOK, name, v)
 }
@@ -122,14 +122,14 @@ func (s *Server) showLive(c echo.Context, name, title, live string, data any) er
 // showSoon is showLive where some figures may not be there yet: then the page
 // says so and asks again.
 func (s *Server) showSoon(c echo.Context, name, title, live string, ready bool, data any) error {
-	v := s.sheet(c, name, title, data)
+	v := s.pageView(c, name, title, data)
 	if v.Live = live; !ready {
-		v.Live, v.Pending = liveSoon, true
+		v.Live, v.Pending = refreshSoon, true
 	}
 	return s.write(c, http.StatusOK, name, v)
 }
 
-func (s *Server) write(c echo.Context, status int, name string, v *sheet) error {
+func (s *Server) write(c echo.Context, status int, name string, v *pageView) error {
 	set := s.pages.sets[v.Lang+" "+name]
 	if set == nil {
 		return fmt.Errorf("there is no page %q", name)
@@ -162,7 +162,7 @@ func (s *Server) showProblem(c echo.Context, p Problem) {
 	} else {
 		lang := language(c)
 		p.Detail, p.Title = s.viewer(c).text(p.in(lang)), translated(lang, "%s", []any{p.Title})
-		v := s.sheet(c, "", "problem.title", p)
+		v := s.pageView(c, "", "problem.title", p)
 		err = s.write(c, p.Status, "problem", v)
 	}
 	if err != nil {
@@ -176,12 +176,12 @@ const noticeCookie = "cmsjobs_notice"
 
 // back sends the browser to a page of ours after a deed, with a notice there.
 func (s *Server) back(c echo.Context, to, key string, args ...any) error {
-	return s.backSaying(c, to, say(language(c), key, args...))
+	return s.backSaying(c, to, translate(language(c), key, args...))
 }
 
 // backUndone is back after nothing was done.
 func (s *Server) backUndone(c echo.Context, to, key string) error {
-	return s.backSaying(c, to, undone+say(language(c), key))
+	return s.backSaying(c, to, undone+translate(language(c), key))
 }
 
 // undone begins a notice that nothing was done.
@@ -226,7 +226,7 @@ type question struct {
 	// Typed must be written by hand to say yes; "" asks for a click only.
 	Typed string
 	Wrong bool // it was written wrongly, or a box that is required was not ticked
-	Facts []fact
+	Facts []figure
 	Boxes []box
 }
 
@@ -242,7 +242,7 @@ func (q question) ticked(c echo.Context) bool {
 }
 
 // sure says whether the person said yes; where not, it asks him.
-func (s *Server) sure(c echo.Context, text, typed string, facts ...fact) (bool, error) {
+func (s *Server) sure(c echo.Context, text, typed string, facts ...figure) (bool, error) {
 	return s.sureOf(c, question{Text: text, Typed: typed, Facts: facts})
 }
 
@@ -253,7 +253,7 @@ func (s *Server) sureOf(c echo.Context, q question) (bool, error) {
 	}
 	form, err := c.FormParams()
 	if err != nil {
-		return false, refuse(http.StatusBadRequest, "The form cannot be read.")
+		return false, httpError(http.StatusBadRequest, "The form cannot be read.")
 	}
 	q.Action, q.Wrong, q.Back = c.Request().URL.RequestURI(), c.FormValue("sure") == "yes", local(c.FormValue("back"), "/admin")
 	for name, values := range form {
@@ -264,8 +264,8 @@ func (s *Server) sureOf(c echo.Context, q question) (bool, error) {
 			q.Fields = append(q.Fields, [2]string{name, value})
 		}
 	}
-	about(c, "", "asked only")
-	return false, s.write(c, http.StatusOK, "confirm", s.sheet(c, "", "confirm.title", q))
+	setAuditTarget(c, "", "asked only")
+	return false, s.write(c, http.StatusOK, "confirm", s.pageView(c, "", "confirm.title", q))
 }
 
 // --- How it looks ---
@@ -283,8 +283,8 @@ func theme(c echo.Context) string {
 	return "auto"
 }
 
-// look changes theme and language: the browser's own matter, kept in cookies.
-func (s *Server) look(c echo.Context) error {
+// preferences changes theme and language: the browser's own matter, kept in cookies.
+func (s *Server) preferences(c echo.Context) error {
 	keep := func(name, value string) {
 		c.SetCookie(&http.Cookie{Name: name, Value: value, Path: "/admin", MaxAge: int(lookAge / time.Second), HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteLaxMode})
 	}
@@ -300,14 +300,14 @@ func (s *Server) look(c echo.Context) error {
 
 // --- Signing in and out ---
 
-type signInSheet struct{ Name, Next, Problem string }
+type signInPageData struct{ Name, Next, Problem string }
 
 func (s *Server) signInForm(c echo.Context, status int, name, problem string) error {
 	next := local(c.FormValue("next"), "/admin")
 	if c.Request().Method == http.MethodGet && c.Path() != "/admin/sign-in" {
 		next = local(c.Request().URL.RequestURI(), "/admin")
 	}
-	return s.write(c, status, "signin", s.sheet(c, "signin", "signin.title", signInSheet{name, next, problem}))
+	return s.write(c, status, "signin", s.pageView(c, "signin", "signin.title", signInPageData{name, next, problem}))
 }
 
 func (s *Server) signInPage(c echo.Context) error { return s.signInForm(c, http.StatusOK, "", "") }
@@ -323,8 +323,8 @@ func (s *Server) signInByForm(c echo.Context) error {
 		if errors.Is(err, access.ErrThrottled) {
 			key = "signin.throttled"
 		}
-		about(c, clip(strings.ToValidUTF8(r.Name, "\uFFFD"), 191), p.Detail)
-		return s.signInForm(c, p.Status, r.Name, say(language(c), key))
+		setAuditTarget(c, clip(strings.ToValidUTF8(r.Name, "\uFFFD"), 191), p.Detail)
+		return s.signInForm(c, p.Status, r.Name, translate(language(c), key))
 	}
 	return c.Redirect(http.StatusSeeOther, local(c.FormValue("next"), "/admin"))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-type analyticsSheet struct {
+type analyticsPageData struct {
 	Configured   bool
 	Since, Until string
 	Range        string
@@ -67,11 +67,11 @@ func clockTime(seconds int64) string {
 var analyticsRanges = map[string]int{"7": 7, "30": 30, "90": 90, "365": 365}
 
 // analyticsDays reads the days asked for: a range, or from and until.
-func (s *Server) analyticsDays(c echo.Context, v *analyticsSheet) error {
+func (s *Server) analyticsDays(c echo.Context, v *analyticsPageData) error {
 	v.Ranges, v.Range, v.Since, v.Until = []string{"7", "30", "90", "365"}, c.QueryParam("range"), c.QueryParam("since"), c.QueryParam("until")
 	for field, day := range map[string]string{"since": v.Since, "until": v.Until} {
 		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
-			return badField(http.StatusBadRequest, field, "%s must be a day as 2026-11-21, not %q.", field, clip(day, 40))
+			return fieldError(http.StatusBadRequest, field, "%s must be a day as 2026-11-21, not %q.", field, clip(day, 40))
 		}
 	}
 	if v.Since == "" && v.Until == "" && analyticsRanges[v.Range] == 0 {
@@ -85,7 +85,7 @@ func (s *Server) analyticsDays(c echo.Context, v *analyticsSheet) error {
 }
 
 func (s *Server) analyticsPage(c echo.Context) error {
-	v := analyticsSheet{Configured: s.cfg.Analytics != nil}
+	v := analyticsPageData{Configured: s.cfg.Analytics != nil}
 	if err := s.analyticsDays(c, &v); err != nil {
 		return err
 	}
@@ -97,12 +97,12 @@ func (s *Server) analyticsPage(c echo.Context) error {
 		return fmt.Errorf("reading analytics: %w", err)
 	}
 	lang := language(c)
-	d := drawing{Name: say(lang, "analytics.plot", v.Since, v.Until), First: v.Since, Last: v.Until}
+	d := chart{Name: translate(lang, "analytics.plot", v.Since, v.Until), First: v.Since, Last: v.Until}
 	var top int64
 	for _, day := range report.Days {
 		v.Views, v.Visitors, v.Visits = v.Views+day.Views, v.Visitors+day.Visitors, v.Visits+day.Visits
 		top = max(top, day.Views)
-		d.Bars = append(d.Bars, bar{Label: say(lang, "analytics.day", day.Day, day.Views, day.Visitors), Low: float64(day.Views)})
+		d.Bars = append(d.Bars, chartBar{Label: translate(lang, "analytics.day", day.Day, day.Views, day.Visitors), Low: float64(day.Views)})
 	}
 	v.BounceRate, v.Duration = fmt.Sprintf("%.0f %%", report.Total.BounceRate), clockTime(report.Total.VisitSeconds)
 	d.Top = grouped(top)
@@ -123,7 +123,7 @@ func (s *Server) analyticsPage(c echo.Context) error {
 
 // exportAnalytics writes the same figures for a spreadsheet.
 func (s *Server) exportAnalytics(c echo.Context) error {
-	var v analyticsSheet
+	var v analyticsPageData
 	if err := s.analyticsDays(c, &v); err != nil {
 		return err
 	}

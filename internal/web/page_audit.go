@@ -12,9 +12,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-type auditSheet struct {
+type auditPageData struct {
 	Actor, Action, Target, Since string
-	Deeds                        []Deed
+	AuditEntries                 []AuditEntry
 	Locks                        []Lock // on the first page
 	Actions                      []string
 	Next                         string
@@ -24,17 +24,17 @@ type auditSheet struct {
 
 func (s *Server) auditPage(c echo.Context) error {
 	q := c.QueryParams()
-	v := auditSheet{Actor: clip(q.Get("actor"), 191), Action: clip(q.Get("action"), 191), Target: clip(q.Get("target"), 191), Since: q.Get("since"), Actions: actions(), Cursor: q.Get("cursor") != ""}
+	v := auditPageData{Actor: clip(q.Get("actor"), 191), Action: clip(q.Get("action"), 191), Target: clip(q.Get("target"), 191), Since: q.Get("since"), Actions: actions(), Cursor: q.Get("cursor") != ""}
 	since, err := moment(v.Since, "since", s.cfg.Now())
 	if err != nil {
 		v.Problem, since = s.problemOf(err).in(language(c)), time.Time{}
 	}
-	f := access.DeedFilter{Actor: v.Actor, Action: v.Action, Target: v.Target, Since: since}
-	list, err := s.cfg.Gate.Store.Deeds(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(q.Get("cursor"), 40)})
+	f := access.AuditFilter{Actor: v.Actor, Action: v.Action, Target: v.Target, Since: since}
+	list, err := s.cfg.Gate.Store.AuditEntries(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(q.Get("cursor"), 40)})
 	if err != nil {
 		return err
 	}
-	v.Deeds = list.Items
+	v.AuditEntries = list.Items
 	if !v.Cursor {
 		if v.Locks, err = s.cfg.Gate.Store.Locks(c.Request().Context()); err != nil {
 			return err

@@ -71,12 +71,12 @@ type BackupWatcher interface {
 
 // BackupHealth is how the backups are.
 type BackupHealth struct {
-	Proven   *time.Time // the last restore that proved one; nil when never
-	ProvenID string
-	Warnings []string
+	Verified   *time.Time // the last restore that proved one; nil when never
+	VerifiedID string
+	Warnings   []string
 }
 
-type backupsSheet struct {
+type backupsPageData struct {
 	Configured bool
 	Restores   bool
 	Health     *BackupHealth
@@ -85,14 +85,14 @@ type backupsSheet struct {
 	Away  string
 	Plot  template.HTML
 	Total int64
-	started
+	runActionState
 }
 
 func (s *Server) backupsPage(c echo.Context) error {
 	_, restores := s.cfg.Backups.(Restorer)
-	v := backupsSheet{Configured: s.cfg.Backups != nil, Restores: restores}
+	v := backupsPageData{Configured: s.cfg.Backups != nil, Restores: restores}
 	var live string
-	v.started, live = s.offer(c, "backup.generate", "backup.verify")
+	v.runActionState, live = s.runActions(c, "backup.generate", "backup.verify")
 	if !v.Configured {
 		return s.showLive(c, "backups", "backups.title", live, v)
 	}
@@ -115,7 +115,7 @@ func (s *Server) backupsPage(c echo.Context) error {
 // lookAtBackups fills in the list and what is to be said of it. A place that is
 // away is told on the page: it is when people come here. ready is false while
 // answers are still awaited.
-func (s *Server) lookAtBackups(ctx context.Context, v *backupsSheet) (ready bool, err error) {
+func (s *Server) lookAtBackups(ctx context.Context, v *backupsPageData) (ready bool, err error) {
 	list, ready, err := s.backupsKept(ctx)
 	v.Backups, v.Away = list.Items, list.Away
 	if ctx.Err() != nil {
@@ -146,11 +146,11 @@ func backupPlot(lang string, list []Backup) template.HTML {
 	}
 	sorted := slices.Clone(list)
 	slices.SortFunc(sorted, func(a, b Backup) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	d := drawing{Name: say(lang, "backups.plot", len(sorted)), First: sorted[0].CreatedAt.UTC().Format("2006-01-02"), Last: sorted[len(sorted)-1].CreatedAt.UTC().Format("2006-01-02")}
+	d := chart{Name: translate(lang, "backups.plot", len(sorted)), First: sorted[0].CreatedAt.UTC().Format("2006-01-02"), Last: sorted[len(sorted)-1].CreatedAt.UTC().Format("2006-01-02")}
 	var top int64
 	for _, b := range sorted {
 		top = max(top, b.Size)
-		shape := bar{Label: b.CreatedAt.UTC().Format("2006-01-02 15:04") + ": " + size(b.Size), Low: float64(b.Size)}
+		shape := chartBar{Label: b.CreatedAt.UTC().Format("2006-01-02 15:04") + ": " + size(b.Size), Low: float64(b.Size)}
 		if b.Status != "complete" {
 			shape.Low, shape.High = 0, shape.Low
 		}
@@ -167,7 +167,7 @@ func (s *Server) backupNamed(c echo.Context) (Backup, error) {
 		return Backup{}, err
 	}
 	list, err := s.cfg.Backups.Backups(c.Request().Context())
-	if err != nil && !errors.Is(err, ErrAway) {
+	if err != nil && !errors.Is(err, ErrUnavailable) {
 		return Backup{}, fmt.Errorf("listing backups: %w", err)
 	}
 	for _, b := range list {
@@ -183,7 +183,7 @@ func (s *Server) deleteBackupByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := s.sure(c, say(language(c), "backups.delete.ask", b.ID, size(b.Size), b.CreatedAt.UTC().Format("2006-01-02 15:04")), "delete"); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), "backups.delete.ask", b.ID, size(b.Size), b.CreatedAt.UTC().Format("2006-01-02 15:04")), "delete"); !yes || err != nil {
 		return err
 	}
 	if err := s.cfg.Backups.DeleteBackup(c.Request().Context(), b.ID); err != nil {
@@ -217,7 +217,7 @@ func (s *Server) restoreByForm(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("restoring %s: %w", b.ID, err)
 	}
-	about(c, b.ID, "as "+receipt.UUID)
+	setAuditTarget(c, b.ID, "as "+receipt.UUID)
 	return c.Redirect(http.StatusSeeOther, following("/admin/backups", receipt.UUID))
 }
 
@@ -230,28 +230,28 @@ const (
 // boxes are what a person must or may tick.
 func (p RestorePlan) boxes(lang string) (boxes []box) {
 	if p.Untrusted != "" {
-		boxes = append(boxes, box{Name: boxUnknown, Text: say(lang, "backups.restore.unknown", p.Untrusted), Required: true})
+		boxes = append(boxes, box{Name: boxUnknown, Text: translate(lang, "backups.restore.unknown", p.Untrusted), Required: true})
 	}
 	if p.Executable > 0 || p.Unread {
-		boxes = append(boxes, box{Name: boxExecutable, Text: say(lang, "backups.restore.executable", p.Executable)})
+		boxes = append(boxes, box{Name: boxExecutable, Text: translate(lang, "backups.restore.executable", p.Executable)})
 	}
 	return boxes
 }
 
 // question tells in numbers what would happen.
 func (p RestorePlan) question(lang string, b Backup) string {
-	text := []string{say(lang, "backups.restore.ask", b.ID, b.CreatedAt.UTC().Format("2006-01-02 15:04"))}
+	text := []string{translate(lang, "backups.restore.ask", b.ID, b.CreatedAt.UTC().Format("2006-01-02 15:04"))}
 	if p.Database != "" {
-		text = append(text, say(lang, "backups.restore.tables", p.Tables, p.Database, p.RowsNow, p.RowsThen))
+		text = append(text, translate(lang, "backups.restore.tables", p.Tables, p.Database, p.RowsNow, p.RowsThen))
 	}
 	switch {
 	case p.Unread:
-		text = append(text, say(lang, "backups.restore.unread", p.ChangedFiles))
+		text = append(text, translate(lang, "backups.restore.unread", p.ChangedFiles))
 	case p.NewFiles+p.ChangedFiles > 0:
-		text = append(text, say(lang, "backups.restore.files", p.NewFiles, p.ChangedFiles))
+		text = append(text, translate(lang, "backups.restore.files", p.NewFiles, p.ChangedFiles))
 	}
 	for _, warning := range p.Warnings {
 		text = append(text, warning+".")
 	}
-	return strings.Join(append(text, say(lang, "backups.restore.first")), " ")
+	return strings.Join(append(text, translate(lang, "backups.restore.first")), " ")
 }

@@ -16,21 +16,21 @@ import (
 
 // bucketHouse has a bucket besides, which goes away.
 type bucketHouse struct {
-	*house
+	*features
 	gone, alone *atomic.Bool // alone: there is nothing but the bucket
 }
 
-var errRefused = fmt.Errorf("%w: destination s3: dial tcp: connection refused", web.ErrAway)
+var errRefused = fmt.Errorf("%w: destination s3: dial tcp: connection refused", web.ErrUnavailable)
 
 func (h bucketHouse) Backups(ctx context.Context) ([]web.Backup, error) {
 	switch {
 	case !h.gone.Load():
-		list, err := h.house.Backups(ctx)
+		list, err := h.features.Backups(ctx)
 		return append(list, web.Backup{ID: "far@s3", Destination: "s3", Size: 6, CreatedAt: noon}), err
 	case h.alone.Load():
 		return nil, errRefused
 	}
-	list, err := h.house.Backups(ctx)
+	list, err := h.features.Backups(ctx)
 	if err == nil {
 		err = errRefused
 	}
@@ -41,34 +41,34 @@ func (h bucketHouse) OpenBackup(ctx context.Context, id string) (io.ReadCloser, 
 	if h.gone.Load() {
 		return nil, web.Backup{}, errRefused
 	}
-	return h.house.OpenBackup(ctx, id)
+	return h.features.OpenBackup(ctx, id)
 }
 
 func (h bucketHouse) DeleteBackup(ctx context.Context, id string) error {
 	if h.gone.Load() {
 		return errRefused
 	}
-	return h.house.DeleteBackup(ctx, id)
+	return h.features.DeleteBackup(ctx, id)
 }
 
 func (h bucketHouse) PlanRestore(ctx context.Context, id string, part web.RestorePart) (web.RestorePlan, error) {
 	if h.gone.Load() {
 		return web.RestorePlan{}, errRefused
 	}
-	return h.house.PlanRestore(ctx, "b.tar.zst", part)
+	return h.features.PlanRestore(ctx, "b.tar.zst", part)
 }
 
 func (h bucketHouse) RestoreBackup(ctx context.Context, id string, part web.RestorePart, confirm string, allow web.RestoreAllowance) (jobs.Receipt, error) {
 	if h.gone.Load() {
 		return jobs.Receipt{}, errRefused
 	}
-	return h.house.RestoreBackup(ctx, id, part, confirm, allow)
+	return h.features.RestoreBackup(ctx, id, part, confirm, allow)
 }
 
 func newBucketSite(t *testing.T) (*site, bucketHouse) {
 	h := bucketHouse{gone: &atomic.Bool{}, alone: &atomic.Bool{}}
 	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
-		h.house = c.Schedules.(*house)
+		h.features = c.Schedules.(*features)
 		c.Backups = h
 	})
 	return s, h

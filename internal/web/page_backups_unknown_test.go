@@ -13,26 +13,26 @@ import (
 // strangeHouse has a backup that the installation never made, with a file that
 // a web server could execute.
 type strangeHouse struct {
-	*house
+	*features
 	allowed *[]web.RestoreAllowance
 }
 
 func (h strangeHouse) PlanRestore(ctx context.Context, id string, part web.RestorePart) (web.RestorePlan, error) {
-	plan, err := h.house.PlanRestore(ctx, id, part)
+	plan, err := h.features.PlanRestore(ctx, id, part)
 	plan.Untrusted, plan.Executable = "NOBODY MADE THIS", 2
 	return plan, err
 }
 
 func (h strangeHouse) RestoreBackup(ctx context.Context, id string, part web.RestorePart, confirm string, allow web.RestoreAllowance) (jobs.Receipt, error) {
 	*h.allowed = append(*h.allowed, allow)
-	return h.house.RestoreBackup(ctx, id, part, confirm, allow)
+	return h.features.RestoreBackup(ctx, id, part, confirm, allow)
 }
 
 // TestAnUnknownBackupIsRestoredOnlyWithATick types the right word without the
 // tick first: nothing happens.
 func TestAnUnknownBackupIsRestoredOnlyWithATick(t *testing.T) {
 	var allowed []web.RestoreAllowance
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Backups = strangeHouse{c.Schedules.(*house), &allowed} })
+	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Backups = strangeHouse{c.Schedules.(*features), &allowed} })
 	v := s.visitor(t).signIn("admin").get("/admin/backups").press("files-b.tar.zst").sees("NOBODY MADE THIS", "I know where it comes from", "could execute (2 found)")
 	v.press("sure", "typed", "cms-files", "trust_unknown", "", "allow_executable", "")
 	if len(allowed) != 0 || !strings.Contains(v.page, "NOBODY MADE THIS") {

@@ -12,8 +12,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// enqueueSheet is the form of one kind, or the choice of one.
-type enqueueSheet struct {
+// enqueuePageData is the form of one kind, or the choice of one.
+type enqueuePageData struct {
 	Kinds    []KindView
 	Kind     KindView
 	Chosen   bool
@@ -34,7 +34,7 @@ type payloadField struct {
 func (f payloadField) Flag() bool { return f.Value == "true" }
 
 func (s *Server) enqueuePage(c echo.Context) error {
-	v := enqueueSheet{Kinds: s.kindViews()}
+	v := enqueuePageData{Kinds: s.kindViews()}
 	if name := c.QueryParam("kind"); name != "" {
 		if err := s.choose(&v, name); err != nil {
 			return err
@@ -44,7 +44,7 @@ func (s *Server) enqueuePage(c echo.Context) error {
 }
 
 // choose prepares the form of a kind.
-func (s *Server) choose(v *enqueueSheet, name string) error {
+func (s *Server) choose(v *enqueuePageData, name string) error {
 	for _, k := range v.Kinds {
 		if k.Name != name {
 			continue
@@ -56,7 +56,7 @@ func (s *Server) choose(v *enqueueSheet, name string) error {
 		v.Kind, v.Chosen, v.Fields, v.Queue = k, true, fields, k.Queue
 		return nil
 	}
-	return refuse(http.StatusNotFound, "There is no kind of work %q here.", clip(name, 60))
+	return httpError(http.StatusNotFound, "There is no kind of work %q here.", clip(name, 60))
 }
 
 // fieldsOf makes a form from a payload's zero value, in its order.
@@ -91,7 +91,7 @@ func fieldsOf(example json.RawMessage) ([]payloadField, error) {
 }
 
 func (s *Server) enqueueByForm(c echo.Context) error {
-	v := enqueueSheet{Kinds: s.kindViews()}
+	v := enqueuePageData{Kinds: s.kindViews()}
 	if err := s.choose(&v, c.FormValue("kind")); err != nil {
 		return err
 	}
@@ -108,10 +108,10 @@ func (s *Server) enqueueByForm(c echo.Context) error {
 		return err
 	}
 	v.Problem = p.in(language(c))
-	return s.write(c, p.Status, "enqueue", s.sheet(c, "enqueue", "enqueue.title", v))
+	return s.write(c, p.Status, "enqueue", s.pageView(c, "enqueue", "enqueue.title", v))
 }
 
-func (s *Server) enqueueForm(c echo.Context, v enqueueSheet) (Enqueued, error) {
+func (s *Server) enqueueForm(c echo.Context, v enqueuePageData) (Enqueued, error) {
 	payload, err := assemble(v.Fields, v.More)
 	if err != nil {
 		return Enqueued{}, err
@@ -125,7 +125,7 @@ func (s *Server) enqueueForm(c echo.Context, v enqueueSheet) (Enqueued, error) {
 			continue
 		}
 		if *field.into, err = strconv.Atoi(strings.TrimSpace(field.text)); err != nil {
-			return Enqueued{}, badField(http.StatusUnprocessableEntity, name, "%s must be a whole number, not %q.", name, clip(field.text, 40))
+			return Enqueued{}, fieldError(http.StatusUnprocessableEntity, name, "%s must be a whole number, not %q.", name, clip(field.text, 40))
 		}
 	}
 	n, err := s.newJob(c, r)
@@ -141,7 +141,7 @@ func assemble(fields []payloadField, more string) (json.RawMessage, error) {
 	payload := map[string]json.RawMessage{}
 	if strings.TrimSpace(more) != "" {
 		if err := json.Unmarshal([]byte(more), &payload); err != nil || payload == nil {
-			return nil, badField(http.StatusUnprocessableEntity, "more", "The further fields must be a JSON object.")
+			return nil, fieldError(http.StatusUnprocessableEntity, "more", "The further fields must be a JSON object.")
 		}
 	}
 	for _, f := range fields {
@@ -154,7 +154,7 @@ func assemble(fields []payloadField, more string) (json.RawMessage, error) {
 			payload[f.Name] = quoted(f.Value)
 		default:
 			if !json.Valid([]byte(value)) {
-				return nil, badField(http.StatusUnprocessableEntity, f.Name, "%s must be %s.", f.Name, map[string]string{"number": "a number", "flag": "true or false", "json": "JSON"}[f.Shape])
+				return nil, fieldError(http.StatusUnprocessableEntity, f.Name, "%s must be %s.", f.Name, map[string]string{"number": "a number", "flag": "true or false", "json": "JSON"}[f.Shape])
 			}
 			payload[f.Name] = json.RawMessage(value)
 		}

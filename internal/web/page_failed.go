@@ -11,8 +11,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// failedSheet is the failed jobs by cause.
-type failedSheet struct {
+// failedPageData is the failed jobs by cause.
+type failedPageData struct {
 	Filter FilterView
 	Groups []GroupView
 	Total  int64
@@ -32,9 +32,9 @@ func (s *Server) failedPage(c echo.Context) error {
 	}
 	f.States = []jobs.State{jobs.StateFailed}
 	ctx := c.Request().Context()
-	v := failedSheet{Filter: filterForm(c.QueryParams()), Kinds: s.cfg.Registry.Kinds(), Cause: clip(c.QueryParam("cause"), 191)}
+	v := failedPageData{Filter: filterForm(c.QueryParams()), Kinds: s.cfg.Registry.Kinds(), Cause: clip(c.QueryParam("cause"), 191)}
 	v.Query = v.Filter.query().Encode()
-	stats, err := s.statsKept(ctx)
+	stats, err := s.cachedStats(ctx)
 	if err != nil {
 		return fmt.Errorf("counting failed jobs: %w", err)
 	}
@@ -67,7 +67,7 @@ func (s *Server) failedPage(c echo.Context) error {
 func (s *Server) canary(c echo.Context) error {
 	cause := c.FormValue("cause")
 	if cause == "" || len(cause) > 191 {
-		return badField(http.StatusUnprocessableEntity, "cause", "Name the cause whose job is to be tried.")
+		return fieldError(http.StatusUnprocessableEntity, "cause", "Name the cause whose job is to be tried.")
 	}
 	ctx := c.Request().Context()
 	list, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.StateFailed}, Cause: cause}, jobs.Page{Limit: 1, Uncounted: true})
@@ -78,11 +78,11 @@ func (s *Server) canary(c echo.Context) error {
 		return s.backUndone(c, "/admin/failed", "bulk.none")
 	}
 	r := list.Items[0]
-	about(c, idOf(r), "as a canary")
+	setAuditTarget(c, idOf(r), "as a canary")
 	if err := s.mayRunAgain(c, r); err != nil {
 		return err
 	}
-	if err := s.one(s.cfg.Changer.Revive(ctx, only(r), 1)); err != nil {
+	if err := s.one(s.cfg.Changer.Retry(ctx, only(r), 1)); err != nil {
 		return err
 	}
 	q := url.Values{"job": {idOf(r)}, "cause": {cause}}
@@ -104,7 +104,7 @@ func (s *Server) exportFailed(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing failed jobs: %w", err)
 	}
-	s.deed(c, "failed.export", "")
+	s.auditEntry(c, "failed.export", "")
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, "application/x-ndjson")
 	h.Set(echo.HeaderContentDisposition, `attachment; filename="failed.jsonl"`)
@@ -112,7 +112,7 @@ func (s *Server) exportFailed(c echo.Context) error {
 	e := json.NewEncoder(c.Response())
 	for written := 0; ; {
 		for _, r := range list.Items {
-			if err := e.Encode(s.viewer(c).job(r, ours)); err != nil {
+			if err := e.Encode(s.viewer(c).job(r, V1)); err != nil {
 				return nil // the reader left
 			}
 		}

@@ -16,16 +16,16 @@ import (
 
 // slowHouse measures for as long as the test likes.
 type slowHouse struct {
-	*house
+	*features
 	done  chan struct{}
 	asked *atomic.Int32
 }
 
-func (h slowHouse) Growth(ctx context.Context) ([]web.Room, error) {
+func (h slowHouse) StorageUsage(ctx context.Context) ([]web.UsageItem, error) {
 	h.asked.Add(1)
 	select {
 	case <-h.done:
-		return []web.Room{{Name: "storage/logs", Part: "logs", Bytes: 3 << 20, Rows: -1}}, nil
+		return []web.UsageItem{{Name: "storage/logs", Class: "logs", Bytes: 3 << 20, Rows: -1}}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -36,8 +36,8 @@ func (h slowHouse) Growth(ctx context.Context) ([]web.Room, error) {
 func TestAPageDoesNotWaitForWhatIsDear(t *testing.T) {
 	h := slowHouse{done: make(chan struct{}), asked: &atomic.Int32{}}
 	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
-		h.house = c.Schedules.(*house)
-		c.Growth = h
+		h.features = c.Schedules.(*features)
+		c.StorageUsage = h
 	})
 	v := s.visitor(t)
 	v.hasty = true
@@ -57,21 +57,21 @@ func TestAPageDoesNotWaitForWhatIsDear(t *testing.T) {
 	}
 }
 
-type awayHouse struct{ *house }
+type awayHouse struct{ *features }
 
 func (awayHouse) Backups(context.Context) ([]web.Backup, error) {
 	return nil, errors.New("dial tcp: connection refused")
 }
 
 func TestTheOverviewStandsWhileTheBucketIsAway(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Backups = awayHouse{c.Schedules.(*house)} })
+	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Backups = awayHouse{c.Schedules.(*features)} })
 	s.visitor(t).signIn("admin").get("/admin").sees("The place of the backups does not answer", "Next ticks")
 }
 
 // TestTheBackupsPageSaysWhyTheBucketIsAway looks where people look then: the
 // reason is there, and so is what the monitor knows.
 func TestTheBackupsPageSaysWhyTheBucketIsAway(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Backups = awayHouse{c.Schedules.(*house)} })
+	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Backups = awayHouse{c.Schedules.(*features)} })
 	v := s.visitor(t).signIn("admin").get("/admin/backups").sees("cannot be listed", "dial tcp: connection refused", "the newest good backup is 40h old")
 	if v.status != 200 || strings.Contains(v.page, "There is no backup yet") || strings.Contains(v.page, "being counted") {
 		t.Errorf("%d %s", v.status, v.page)
@@ -80,7 +80,7 @@ func TestTheBackupsPageSaysWhyTheBucketIsAway(t *testing.T) {
 
 // timeoutHouse takes long to fail, once; then it hangs, until it is back.
 type timeoutHouse struct {
-	*house
+	*features
 	asked      *atomic.Int32
 	fail, back chan struct{}
 }
@@ -92,7 +92,7 @@ func (h timeoutHouse) Backups(ctx context.Context) ([]web.Backup, error) {
 	}
 	select {
 	case <-h.back:
-		return h.house.Backups(ctx)
+		return h.features.Backups(ctx)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -105,7 +105,7 @@ func TestAnErrorThatIsLongInComingIsSeen(t *testing.T) {
 	start, later := time.Now(), atomic.Int64{}
 	h := timeoutHouse{asked: &atomic.Int32{}, fail: make(chan struct{}), back: make(chan struct{})}
 	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
-		h.house = c.Schedules.(*house)
+		h.features = c.Schedules.(*features)
 		c.Backups, c.Now = h, func() time.Time { return start.Add(time.Duration(later.Load())) }
 	})
 	v := s.visitor(t)
@@ -125,14 +125,14 @@ func TestAnErrorThatIsLongInComingIsSeen(t *testing.T) {
 }
 
 // grownHouse knows how sizes were.
-type grownHouse struct{ *house }
+type grownHouse struct{ *features }
 
 func (grownHouse) SizesSince(context.Context, time.Time) ([]web.SizeDay, error) {
 	return []web.SizeDay{{Day: "2026-11-20", Disk: 1 << 30, Tables: 5 << 20}, {Day: "2026-11-21", Disk: 3 << 30, Tables: 4 << 20}}, nil
 }
 
-func TestGrowthIsDrawn(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Growth = grownHouse{c.Schedules.(*house)} })
+func TestUsageIsDrawn(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.StorageUsage = grownHouse{c.Schedules.(*features)} })
 	v := s.visitor(t).signIn("admin")
 	for _, path := range []string{"/admin", "/admin/growth"} {
 		v.get(path).sees("3.0 GiB, 2.0 GiB more than on 2026-11-20", "4.0 MiB, 1.0 MiB less than on 2026-11-20", "2026-11-21: 3.0 GiB")
@@ -155,7 +155,7 @@ func TestCleaningSaysFirstWhatItWillRemove(t *testing.T) {
 		return jobs.SetResult(ctx, map[string]any{"dryRun": p.DryRun, "runs": 4321, "workers": 0, "rows": map[string]int{"sessions": 7}, "bytes": 2 << 20})
 	})
 	jobs.Handle(s.registry, jobs.Kind[payload]{Name: "maintenance.cleanup", Queue: "cmsjobs"}, func(ctx context.Context, _ jobs.Job, p payload) error {
-		jobs.FollowUp(ctx, clean.Of(p))
+		jobs.FollowUp(ctx, clean.New(p))
 		return nil
 	})
 	v := s.visitor(t).signIn("admin")
@@ -180,9 +180,9 @@ func TestTickedJobsAreChangedAndNoOthers(t *testing.T) {
 		ids = append(ids, s.enqueue(`{"topic":"cache.clear","delay":600}`))
 	}
 	v := s.visitor(t).signIn("admin")
-	proof := attributes(inputTag.FindString(v.get("/admin/jobs?status=queued").page[strings.Index(v.page, `id="chosen"`):]))["value"]
-	v.post("/admin/jobs/bulk", url.Values{"_csrf": {proof}, "chosen": {"yes"}, "action": {"cancel"}, "sure": {"yes"}}).sees("Nothing was chosen", `class="notice fault"`)
-	v.post("/admin/jobs/bulk", url.Values{"_csrf": {proof}, "chosen": {"yes"}, "action": {"cancel"}, "ids": ids[:2]}).sees("2 waiting jobs will leave").press("sure").sees("Jobs cancelled: 2")
+	verification := attributes(inputTag.FindString(v.get("/admin/jobs?status=queued").page[strings.Index(v.page, `id="chosen"`):]))["value"]
+	v.post("/admin/jobs/bulk", url.Values{"_csrf": {verification}, "chosen": {"yes"}, "action": {"cancel"}, "sure": {"yes"}}).sees("Nothing was chosen", `class="notice fault"`)
+	v.post("/admin/jobs/bulk", url.Values{"_csrf": {verification}, "chosen": {"yes"}, "action": {"cancel"}, "ids": ids[:2]}).sees("2 waiting jobs will leave").press("sure").sees("Jobs cancelled: 2")
 	if n := s.due(); n != 0 {
 		t.Errorf("%d are due", n)
 	}

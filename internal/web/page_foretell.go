@@ -10,8 +10,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// fact is one figure of what a deed will do.
-type fact struct{ Name, Value string }
+// figure is one figure of what a deed will do.
+type figure struct{ Name, Value string }
 
 // foretellTime is how long a person may wait to be told.
 const foretellTime = 3 * time.Second
@@ -19,14 +19,14 @@ const foretellTime = 3 * time.Second
 // maxForetold bounds how many jobs that follow each other are asked.
 const maxForetold = 10
 
-// foretell runs a kind that knows dryRun, and what follows it, here and now
+// dryRunPreview runs a kind that knows dryRun, and what follows it, here and now
 // without doing anything, and says what they would remove. whole is false when
 // not all of it could be counted in time.
-func (s *Server) foretell(ctx context.Context, lang, kind string, payload json.RawMessage) (facts []fact, whole bool) {
+func (s *Server) dryRunPreview(ctx context.Context, lang, kind string, payload json.RawMessage) (facts []figure, whole bool) {
 	ctx, cancel := context.WithTimeout(ctx, foretellTime)
 	defer cancel()
-	dry := inline{s.cfg.Registry, s.cfg.Now}
-	queue := []jobs.New{{Kind: kind, Data: payload}}
+	dry := inlineExecutor{s.cfg.Registry, s.cfg.Now}
+	queue := []jobs.Spec{{Kind: kind, Data: payload}}
 	counts := map[string]int64{}
 	for asked := 0; len(queue) > 0 && asked < maxForetold; asked++ {
 		data, err := withDryRun(queue[0].Data)
@@ -74,8 +74,8 @@ func addCounts(counts map[string]int64, prefix string, result map[string]any) {
 }
 
 // said puts figures into words, in the order of their names; zeros say nothing.
-func said(lang string, counts map[string]int64) []fact {
-	var facts []fact
+func said(lang string, counts map[string]int64) []figure {
+	var facts []figure
 	for name, n := range counts {
 		if n == 0 {
 			continue
@@ -83,13 +83,13 @@ func said(lang string, counts map[string]int64) []fact {
 		table, inTable := strings.CutPrefix(name, "rows.")
 		switch {
 		case inTable:
-			facts = append(facts, fact{say(lang, "would.table", table), grouped(n)})
+			facts = append(facts, figure{translate(lang, "would.table", table), grouped(n)})
 		case name == "bytes":
-			facts = append(facts, fact{say(lang, "would.bytes"), size(n)})
+			facts = append(facts, figure{translate(lang, "would.bytes"), size(n)})
 		default:
-			facts = append(facts, fact{named(lang, "would.")(name), grouped(n)})
+			facts = append(facts, figure{named(lang, "would.")(name), grouped(n)})
 		}
 	}
-	slices.SortFunc(facts, func(a, b fact) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(facts, func(a, b figure) int { return strings.Compare(a.Name, b.Name) })
 	return facts
 }

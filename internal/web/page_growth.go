@@ -14,30 +14,30 @@ import (
 
 func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
-type growthSheet struct {
+type growthPageData struct {
 	Configured bool
 	Plots      []plotted
-	Rooms      []Room
+	Rooms      []UsageItem
 	Total      int64
 	Top        int64
-	started
+	runActionState
 }
 
-func (s *Server) growthPage(c echo.Context) error {
-	v := growthSheet{Configured: s.cfg.Growth != nil, Top: 1}
+func (s *Server) usagePage(c echo.Context) error {
+	v := growthPageData{Configured: s.cfg.StorageUsage != nil, Top: 1}
 	var live string
-	v.started, live = s.offer(c, slices.Clone(cleaners)...)
+	v.runActionState, live = s.runActions(c, slices.Clone(cleaners)...)
 	ready := true
 	if v.Configured {
-		var rooms []Room
+		var rooms []UsageItem
 		var err error
 		rooms, ready, err = s.sizesKept(c.Request().Context())
 		if err != nil {
 			return fmt.Errorf("measuring sizes: %w", err)
 		}
 		rooms = slices.Clone(rooms)
-		slices.SortStableFunc(rooms, func(a, b Room) int {
-			return cmp.Or(strings.Compare(a.Part, b.Part), cmp.Compare(b.Bytes, a.Bytes))
+		slices.SortStableFunc(rooms, func(a, b UsageItem) int {
+			return cmp.Or(strings.Compare(a.Class, b.Class), cmp.Compare(b.Bytes, a.Bytes))
 		})
 		v.Rooms = rooms
 		if v.Plots, err = s.sizePlots(c.Request().Context(), language(c)); err != nil {
@@ -56,7 +56,7 @@ const sizesBack = 90 * 24 * time.Hour
 // sizePlots show how folders and tables grew, where that was written down on
 // two days at least.
 func (s *Server) sizePlots(ctx context.Context, lang string) ([]plotted, error) {
-	history, kept := s.cfg.Growth.(SizeHistory)
+	history, kept := s.cfg.StorageUsage.(SizeHistory)
 	if !kept {
 		return nil, nil
 	}
@@ -75,22 +75,22 @@ func (s *Server) sizePlots(ctx context.Context, lang string) ([]plotted, error) 
 
 func sizePlot(lang, key string, days []SizeDay, of func(SizeDay) int64) plotted {
 	first, last := days[0], days[len(days)-1]
-	d := drawing{First: first.Day, Last: last.Day}
+	d := chart{First: first.Day, Last: last.Day}
 	var top int64
 	for _, day := range days {
 		n := of(day)
 		top = max(top, n)
-		d.Bars = append(d.Bars, bar{Label: day.Day + ": " + size(n), Low: float64(n)})
+		d.Bars = append(d.Bars, chartBar{Label: day.Day + ": " + size(n), Low: float64(n)})
 	}
 	sum := size(of(last))
 	switch grown := of(last) - of(first); {
 	case grown > 0:
-		sum += ", " + say(lang, "plot.growth", size(grown), first.Day)
+		sum += ", " + translate(lang, "plot.growth", size(grown), first.Day)
 	case grown < 0:
-		sum += ", " + say(lang, "plot.shrink", size(-grown), first.Day)
+		sum += ", " + translate(lang, "plot.shrink", size(-grown), first.Day)
 	default:
-		sum += ", " + say(lang, "plot.same", first.Day)
+		sum += ", " + translate(lang, "plot.same", first.Day)
 	}
-	d.Name, d.Top = say(lang, key)+": "+sum, size(top)
+	d.Name, d.Top = translate(lang, key)+": "+sum, size(top)
 	return plotted{key, sum, d.svg()}
 }

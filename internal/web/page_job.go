@@ -16,16 +16,16 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-// jobSheet is all that is known of one job.
-type jobSheet struct {
-	Job     JobView
-	Reasons []reasonRow
-	Runs    []RunView
-	Lines   []jobs.LogLine
-	Deeds   []Deed // nil for who may not see the trail
-	Copies  []copyText
-	Known   bool // its kind can run here
-	Active  bool // it waits or runs
+// jobPageData is all that is known of one job.
+type jobPageData struct {
+	Job          JobView
+	Reasons      []reasonRow
+	Runs         []RunView
+	Lines        []jobs.LogLine
+	AuditEntries []AuditEntry // nil for who may not see the trail
+	Copies       []copyText
+	Known        bool // its kind can run here
+	Active       bool // it waits or runs
 }
 
 // reasonRow is a reason in the person's language.
@@ -39,9 +39,9 @@ type copyText struct{ Name, Text string }
 
 // pageRuns and pageLines bound what one job's page shows.
 const (
-	pageRuns  = 50
-	pageLines = 500
-	pageDeeds = 50
+	pageRuns         = 50
+	pageLines        = 500
+	pageAuditEntries = 50
 )
 
 func (s *Server) jobPage(c echo.Context) error {
@@ -50,7 +50,7 @@ func (s *Server) jobPage(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	v := jobSheet{Job: s.viewer(c).job(r, ours), Known: s.known(r.Kind)}
+	v := jobPageData{Job: s.viewer(c).job(r, V1), Known: s.known(r.Kind)}
 	v.Active = r.State == jobs.StateQueued || r.State == jobs.StateProcessing
 	snapshot, err := s.snapshot(c, r)
 	if err != nil {
@@ -71,11 +71,11 @@ func (s *Server) jobPage(c echo.Context) error {
 		v.Lines = s.viewer(c).lines(v.Lines)
 	}
 	if s.may(who(c), route{Scope: access.Admin}) {
-		deeds, err := s.cfg.Gate.Store.Deeds(ctx, access.DeedFilter{Target: idOf(r)}, jobs.Page{Limit: pageDeeds})
+		auditEntries, err := s.cfg.Gate.Store.AuditEntries(ctx, access.AuditFilter{Target: idOf(r)}, jobs.Page{Limit: pageAuditEntries})
 		if err != nil {
 			return err
 		}
-		v.Deeds = deeds.Items
+		v.AuditEntries = auditEntries.Items
 	}
 	if v.Known && !r.Foreign {
 		v.Copies = copies(c.Scheme()+"://"+c.Request().Host, v.Job)
@@ -139,12 +139,12 @@ func (s *Server) cancelByForm(c echo.Context) error {
 	}
 	switch {
 	case r.State != jobs.StateQueued && r.State != jobs.StateProcessing:
-		return refuse(http.StatusConflict, "The job has ended (%s): there is nothing to cancel.", r.State)
+		return httpError(http.StatusConflict, "The job has ended (%s): there is nothing to cancel.", r.State)
 	case r.Foreign:
 		return foreign()
 	}
 	key := "job.cancel.ask." + string(r.State)
-	if yes, err := s.sure(c, say(language(c), key, r.Kind, idOf(r)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), key, r.Kind, idOf(r)), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.one(s.cfg.Changer.Cancel(c.Request().Context(), only(r), 1)); err != nil {
@@ -158,10 +158,10 @@ func (s *Server) forgetByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := s.sure(c, say(language(c), "job.forget.ask", r.Kind, idOf(r)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), "job.forget.ask", r.Kind, idOf(r)), ""); !yes || err != nil {
 		return err
 	}
-	if err := s.one(s.cfg.Changer.Forget(c.Request().Context(), only(r), 1)); err != nil {
+	if err := s.one(s.cfg.Changer.Delete(c.Request().Context(), only(r), 1)); err != nil {
 		return err
 	}
 	return s.back(c, "/admin/failed", "job.forget.done")
@@ -169,7 +169,7 @@ func (s *Server) forgetByForm(c echo.Context) error {
 
 // --- Running again with another payload ---
 
-type editSheet struct {
+type editPageData struct {
 	Job     JobView
 	Text    string
 	Problem string
@@ -181,10 +181,10 @@ func (s *Server) editPage(c echo.Context) error {
 		return err
 	}
 	if !s.known(r.Kind) || r.Foreign {
-		return refuse(http.StatusConflict, "A job of %s cannot be enqueued here.", clip(r.Kind, 80))
+		return httpError(http.StatusConflict, "A job of %s cannot be enqueued here.", clip(r.Kind, 80))
 	}
-	v := s.viewer(c).job(r, ours)
-	return s.show(c, "edit", "edit.title", editSheet{Job: v, Text: pretty(v.Payload)})
+	v := s.viewer(c).job(r, V1)
+	return s.show(c, "edit", "edit.title", editPageData{Job: v, Text: pretty(v.Payload)})
 }
 
 func (s *Server) runEdited(c echo.Context) error {
@@ -196,11 +196,11 @@ func (s *Server) runEdited(c echo.Context) error {
 	envelope, _, _ := jobs.Parse(r.Payload, s.known)
 	data, err := s.unmasked(c, r.Kind, []byte(text), envelope.Data)
 	if err == nil {
-		var n jobs.New
+		var n jobs.Spec
 		if n, err = s.newJob(c, EnqueueRequest{Type: r.Kind, Queue: r.Queue, Priority: r.Priority, Payload: data}); err == nil {
 			var answer Enqueued
 			if _, answer, err = s.put(c, n); err == nil {
-				about(c, idOf(r), "edited, as "+answer.ID)
+				setAuditTarget(c, idOf(r), "edited, as "+answer.ID)
 				return s.back(c, "/admin/jobs/"+answer.ID, "edit.done")
 			}
 		}
@@ -209,7 +209,7 @@ func (s *Server) runEdited(c echo.Context) error {
 	if !errors.As(err, &p) || p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	return s.write(c, p.Status, "edit", s.sheet(c, "edit", "edit.title", editSheet{s.viewer(c).job(r, ours), text, p.in(language(c))}))
+	return s.write(c, p.Status, "edit", s.pageView(c, "edit", "edit.title", editPageData{s.viewer(c).job(r, V1), text, p.in(language(c))}))
 }
 
 // unmasked puts the secrets of the original back where an edited payload still
@@ -218,7 +218,7 @@ func (s *Server) runEdited(c echo.Context) error {
 func (s *Server) unmasked(c echo.Context, kind string, edited, original []byte) (json.RawMessage, error) {
 	var next, was, shown any
 	if err := decodeNumbers(edited, &next); err != nil {
-		return nil, badField(http.StatusUnprocessableEntity, "payload", "The payload is not JSON: %v.", err)
+		return nil, fieldError(http.StatusUnprocessableEntity, "payload", "The payload is not JSON: %v.", err)
 	}
 	if !hasMask(next) {
 		return json.Marshal(next)
@@ -231,11 +231,11 @@ func (s *Server) unmasked(c echo.Context, kind string, edited, original []byte) 
 		return json.Marshal(was)
 	}
 	if !who(c).Scopes.Has(access.Admin) {
-		return nil, badField(http.StatusUnprocessableEntity, "payload", "%s stands for a secret. Write the secret there, or change nothing else: only administrators may change other fields beside it.", masked)
+		return nil, fieldError(http.StatusUnprocessableEntity, "payload", "%s stands for a secret. Write the secret there, or change nothing else: only administrators may change other fields beside it.", masked)
 	}
 	restored, ok := restore(next, was, shown)
 	if !ok {
-		return nil, badField(http.StatusUnprocessableEntity, "payload", "%s stands where the original has no value. Write the value there.", masked)
+		return nil, fieldError(http.StatusUnprocessableEntity, "payload", "%s stands where the original has no value. Write the value there.", masked)
 	}
 	return json.Marshal(restored)
 }
@@ -311,13 +311,13 @@ func (s *Server) tracked(c echo.Context) (*JobView, string) {
 	if err != nil {
 		return nil, "" // gone: the page is whole without it
 	}
-	v := s.viewer(c).job(r, ours)
+	v := s.viewer(c).job(r, V1)
 	switch {
 	case r.State == jobs.StateQueued || r.State == jobs.StateProcessing:
 		return &v, liveJob
 	case s.cfg.Now().Sub(r.EndedAt) < 3*time.Second:
-		s.trends.expire()  // what the page shows has changed
-		return &v, liveJob // once more after its end, as its results come to lie
+		s.responses.expire() // what the page shows has changed
+		return &v, liveJob   // once more after its end, as its results come to lie
 	}
 	return &v, ""
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 )
 
-// jobsSheet is the list of jobs with its filter.
-type jobsSheet struct {
+// jobsPageData is the list of jobs with its filter.
+type jobsPageData struct {
 	Filter FilterView
 	Status string
 	Jobs   []JobView
@@ -46,12 +46,12 @@ var (
 
 func (s *Server) jobsPage(c echo.Context) error {
 	ctx := c.Request().Context()
-	v := jobsSheet{Filter: filterForm(c.QueryParams()), Kinds: s.cfg.Registry.Kinds(), Periods: periods, Cursor: c.QueryParam("cursor")}
+	v := jobsPageData{Filter: filterForm(c.QueryParams()), Kinds: s.cfg.Registry.Kinds(), Periods: periods, Cursor: c.QueryParam("cursor")}
 	v.Query = v.Filter.query().Encode()
 	if len(v.Filter.Status) == 1 {
 		v.Status = v.Filter.Status[0]
 	}
-	stats, err := s.statsKept(ctx)
+	stats, err := s.cachedStats(ctx)
 	if err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
@@ -74,7 +74,7 @@ func (s *Server) jobsPage(c echo.Context) error {
 }
 
 // Tab is the address of the list with another status and the same filter.
-func (v jobsSheet) Tab(status string) string {
+func (v jobsPageData) Tab(status string) string {
 	f := v.Filter
 	f.Status = nil
 	if status != "" {
@@ -106,7 +106,7 @@ func (s *Server) countTabs(ctx context.Context, f jobs.Filter, filtered bool, st
 	return counts, nil
 }
 
-func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsSheet) error {
+func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsPageData) error {
 	list, err := s.cfg.Ledger.Jobs(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(v.Cursor, 500), Uncounted: true})
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
@@ -116,9 +116,9 @@ func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsSheet) error {
 		return err
 	}
 	v.Jobs = each(list.Items, func(r jobs.Record) JobView {
-		view := s.viewer(c).job(r, ours)
+		view := s.viewer(c).job(r, V1)
 		if name := explain.HeldBy(r, down); name != "" && view.LastError == "" {
-			view.LastError = say(language(c), "verdict.breaker", name)
+			view.LastError = translate(language(c), "verdict.breaker", name)
 		}
 		return view
 	})
@@ -176,7 +176,7 @@ func chosenChoices(status string) []bulkChoice {
 // filterForm reads a filter from a query or a form. Empty fields of a form are
 // no conditions.
 func filterForm(q url.Values) FilterView {
-	return FilterView{IDs: words(q["ids"]), Status: words(q["status"]), Type: append(words(q["type"]), words(q["topic"])...), Queue: words(q["queue"]),
+	return FilterView{IDs: dialectOf(q["ids"]), Status: dialectOf(q["status"]), Type: append(dialectOf(q["type"]), dialectOf(q["topic"])...), Queue: dialectOf(q["queue"]),
 		Text: q.Get("q"), Cause: q.Get("cause"), Since: q.Get("since"), Until: q.Get("until")}
 }
 
@@ -218,7 +218,7 @@ func (v FilterView) Some() bool {
 func (s *Server) bulkPage(c echo.Context) error {
 	form, err := c.FormParams()
 	if err != nil {
-		return refuse(http.StatusBadRequest, "The form cannot be read.")
+		return httpError(http.StatusBadRequest, "The form cannot be read.")
 	}
 	action, view := c.FormValue("action"), filterForm(form)
 	to := local(c.FormValue("back"), "/admin/jobs")
@@ -232,7 +232,7 @@ func (s *Server) bulkPage(c echo.Context) error {
 	if count == 0 {
 		return s.backUndone(c, to, "bulk.none")
 	}
-	if yes, err := s.sure(c, say(language(c), "bulk.ask."+action, grouped(count), describe(language(c), view)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), "bulk.ask."+action, grouped(count), describe(language(c), view)), ""); !yes || err != nil {
 		return err
 	}
 	answer, err := s.changed(c, action, BulkSelection{FilterView: view, All: true})
@@ -255,7 +255,7 @@ func describe(lang string, v FilterView) string {
 	var parts []string
 	add := func(key, value string) {
 		if value != "" {
-			parts = append(parts, say(lang, key)+": "+clip(value, 120))
+			parts = append(parts, translate(lang, key)+": "+clip(value, 120))
 		}
 	}
 	add("job.kind", strings.Join(v.Type, ", "))
@@ -268,7 +268,7 @@ func describe(lang string, v FilterView) string {
 		add("job.id", strings.Join(v.IDs, ", "))
 	}
 	if parts == nil {
-		return say(lang, "bulk.everything")
+		return translate(lang, "bulk.everything")
 	}
 	return strings.Join(parts, " · ")
 }

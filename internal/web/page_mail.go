@@ -11,7 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-type mailSheet struct {
+type mailPageData struct {
 	Configured   bool
 	State, Text  string
 	States       []string
@@ -22,7 +22,7 @@ type mailSheet struct {
 	Suppressions bool      // configured
 	Templates    bool      // configured
 	Limits       []Setting // mail.rate.* of the configuration
-	started
+	runActionState
 }
 
 // mailKind is what sending a mail again makes run.
@@ -43,10 +43,10 @@ func mailClass(state string) string {
 }
 
 func (s *Server) mailPage(c echo.Context) error {
-	v := mailSheet{Configured: s.cfg.Mail != nil, State: c.QueryParam("state"), Text: clip(strings.ToValidUTF8(c.QueryParam("q"), ""), 191), States: mailStates,
+	v := mailPageData{Configured: s.cfg.Mail != nil, State: c.QueryParam("state"), Text: clip(strings.ToValidUTF8(c.QueryParam("q"), ""), 191), States: mailStates,
 		Suppressions: s.cfg.Suppressions != nil, Templates: s.cfg.Templates != nil, Cursor: c.QueryParam("cursor") != ""}
 	var live string
-	v.started, live = s.offer(c, mailKind)
+	v.runActionState, live = s.runActions(c, mailKind)
 	ctx := c.Request().Context()
 	if v.Configured {
 		list, err := s.cfg.Mail.Mails(ctx, MailQuery{State: clip(v.State, 40), Text: v.Text}, jobs.Page{Limit: pageRows, Cursor: clip(c.QueryParam("cursor"), 500)})
@@ -105,7 +105,7 @@ func (s *Server) preview(c echo.Context) error {
 		return err
 	}
 	if m.HTML == "" {
-		return refuse(http.StatusNotFound, "The mail has no HTML body, or bodies are not kept.")
+		return httpError(http.StatusNotFound, "The mail has no HTML body, or bodies are not kept.")
 	}
 	return framed(c, m.HTML)
 }
@@ -115,23 +115,23 @@ func (s *Server) resendByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := s.sure(c, say(language(c), "mail.resend.ask", m.Subject, m.To), ""); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), "mail.resend.ask", m.Subject, m.To), ""); !yes || err != nil {
 		return err
 	}
 	receipt, err := s.sendAgain(c, m.ID)
 	if err != nil {
 		return err
 	}
-	about(c, m.ID, "as "+receipt.UUID)
+	setAuditTarget(c, m.ID, "as "+receipt.UUID)
 	return c.Redirect(http.StatusSeeOther, following("/admin/mail", receipt.UUID))
 }
 
 func (s *Server) suppressByForm(c echo.Context) error {
 	address := strings.TrimSpace(c.FormValue("address"))
 	if len(address) < 3 || len(address) > 254 || !strings.Contains(address, "@") {
-		return badField(http.StatusUnprocessableEntity, "address", "%q is no mail address.", clip(address, 80))
+		return fieldError(http.StatusUnprocessableEntity, "address", "%q is no mail address.", clip(address, 80))
 	}
-	about(c, address, "")
+	setAuditTarget(c, address, "")
 	x := Suppression{Address: address, Reason: firstOf(clip(c.FormValue("reason"), 191), "by "+who(c).Name), CreatedAt: s.cfg.Now().UTC()}
 	if err := s.cfg.Suppressions.Suppress(c.Request().Context(), x); err != nil {
 		return fmt.Errorf("suppressing an address: %w", err)
@@ -141,8 +141,8 @@ func (s *Server) suppressByForm(c echo.Context) error {
 
 func (s *Server) unsuppressByForm(c echo.Context) error {
 	address := c.FormValue("address")
-	about(c, clip(address, 191), "")
-	if yes, err := s.sure(c, say(language(c), "mail.unsuppress.ask", clip(address, 254)), ""); !yes || err != nil {
+	setAuditTarget(c, clip(address, 191), "")
+	if yes, err := s.sure(c, translate(language(c), "mail.unsuppress.ask", clip(address, 254)), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.cfg.Suppressions.Unsuppress(c.Request().Context(), address); err != nil {

@@ -8,19 +8,19 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-type mediaSheet struct {
+type mediaPageData struct {
 	Configured bool
 	Status     MediaStatus
 	Waiting    int64 // media.processImage jobs that wait or run
 	Failed     []JobView
-	started
+	runActionState
 }
 
 const mediaKind = "media.processImage"
 
 func (s *Server) mediaPage(c echo.Context) error {
-	v := mediaSheet{Configured: s.cfg.Media != nil}
-	v.started, _ = s.offer(c, mediaKind)
+	v := mediaPageData{Configured: s.cfg.Media != nil}
+	v.runActionState, _ = s.runActions(c, mediaKind)
 	if !v.Configured {
 		return s.show(c, "media", "media.title", v)
 	}
@@ -37,7 +37,7 @@ func (s *Server) mediaPage(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing failed jobs: %w", err)
 	}
-	v.Failed = each(failed.Items, func(r jobs.Record) JobView { return s.viewer(c).job(r, ours) })
+	v.Failed = each(failed.Items, func(r jobs.Record) JobView { return s.viewer(c).job(r, V1) })
 	live := ""
 	if v.Waiting > 0 {
 		live = liveList
@@ -55,7 +55,7 @@ func (s *Server) regenerateByForm(c echo.Context) error {
 	if missing {
 		key, n = "media.missing.ask", status.Missing
 	}
-	if yes, err := s.sure(c, say(language(c), key, grouped(n)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), key, grouped(n)), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.mayRunKind(c, mediaKind); err != nil {
@@ -65,6 +65,6 @@ func (s *Server) regenerateByForm(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("enqueuing thumbnails: %w", err)
 	}
-	about(c, "", fmt.Sprintf("%d pictures", count))
+	setAuditTarget(c, "", fmt.Sprintf("%d pictures", count))
 	return s.back(c, "/admin/media", "media.done", grouped(count))
 }

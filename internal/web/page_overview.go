@@ -15,21 +15,21 @@ import (
 
 // overview is the first page: is anything working, and how has it been?
 type overview struct {
-	Verdict  verdict
-	Stats    StatsView
-	Live     int // workers
-	Slots    int
-	Busy     int
-	Range    string
-	Ranges   []string
-	Plots    []plotted
-	Next     []upcoming
-	Backup   *Backup
-	Backups  bool // configured
-	Schedule bool // configured
-	Growth   []Room
-	Sizes    []plotted
-	Failures []GroupView
+	Verdict      healthStatus
+	Stats        StatsView
+	Live         int // workers
+	Slots        int
+	Busy         int
+	Range        string
+	Ranges       []string
+	Plots        []plotted
+	Next         []upcoming
+	Backup       *Backup
+	Backups      bool // configured
+	Schedule     bool // configured
+	StorageUsage []UsageItem
+	Sizes        []plotted
+	Failures     []GroupView
 }
 
 // plotted is a plot under its heading.
@@ -51,11 +51,11 @@ var spans = map[string]span{"1h": {time.Hour, time.Minute}, "24h": {24 * time.Ho
 
 func (s *Server) overviewPage(c echo.Context) error {
 	ctx, lang := c.Request().Context(), language(c)
-	g, err := s.signs(ctx, lang)
+	g, err := s.healthInputs(ctx, lang)
 	if err != nil {
 		return err
 	}
-	o := overview{Verdict: g.judge(), Stats: statsView(g.stats), Range: c.QueryParam("range"), Ranges: []string{"1h", "24h", "7d", "30d"},
+	o := overview{Verdict: g.evaluate(), Stats: statsView(g.stats), Range: c.QueryParam("range"), Ranges: []string{"1h", "24h", "7d", "30d"},
 		Next: soonest(g.schedules, 8), Backup: lastGood(g.backups), Backups: s.cfg.Backups != nil, Schedule: s.cfg.Schedules != nil}
 	if _, known := spans[o.Range]; !known {
 		o.Range = "24h"
@@ -69,13 +69,13 @@ func (s *Server) overviewPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.cfg.Growth != nil {
+	if s.cfg.StorageUsage != nil {
 		rooms, sized, err := s.sizesKept(ctx)
 		if err != nil { // the page says everything else
 			s.cfg.Log.Error("sizes could not be measured", "event", "web.figures_failed", "error", err)
 			sized = true
 		}
-		o.Growth, ready = largest(rooms, 8), ready && sized
+		o.StorageUsage, ready = largest(rooms, 8), ready && sized
 		if o.Sizes, err = s.sizePlots(ctx, lang); err != nil {
 			return err
 		}
@@ -84,8 +84,8 @@ func (s *Server) overviewPage(c echo.Context) error {
 }
 
 // largest are the n rooms that take most.
-func largest(rooms []Room, n int) []Room {
-	sorted := slices.SortedFunc(slices.Values(rooms), func(a, b Room) int { return cmp.Compare(b.Bytes, a.Bytes) })
+func largest(rooms []UsageItem, n int) []UsageItem {
+	sorted := slices.SortedFunc(slices.Values(rooms), func(a, b UsageItem) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return sorted[:min(len(sorted), n)]
 }
 
@@ -117,9 +117,9 @@ func (s *Server) past(ctx context.Context, lang string, view viewer, o *overview
 }
 
 // filled puts empty steps where nothing ended, so that plots show time as it went.
-func filled(flows []jobs.Flow, since, until time.Time, step time.Duration) []jobs.Flow {
+func filled(flows []jobs.Throughput, since, until time.Time, step time.Duration) []jobs.Throughput {
 	n := min(int(until.Sub(since)/step)+1, maxSteps)
-	all := make([]jobs.Flow, n)
+	all := make([]jobs.Throughput, n)
 	for i := range all {
 		all[i].At = since.Add(time.Duration(i) * step)
 	}

@@ -16,22 +16,22 @@ const (
 	widestBar  = 40.0 // where there are few
 )
 
-// bar is one step of a plot; High stands on top of Low.
-type bar struct {
+// chartBar is one step of a plot; High stands on top of Low.
+type chartBar struct {
 	Label     string // for who points at it
 	Low, High float64
 }
 
-// drawing is a plot of bars. All its texts are ours or figures; they are
+// chart is a plot of bars. All its texts are ours or figures; they are
 // escaped all the same.
-type drawing struct {
+type chart struct {
 	Name        string // read aloud
-	Bars        []bar
+	Bars        []chartBar
 	First, Last string // under the axis
 	Top         string // the highest value, in words
 }
 
-func (d drawing) svg() template.HTML {
+func (d chart) svg() template.HTML {
 	esc := template.HTMLEscapeString
 	top := 0.0
 	for _, b := range d.Bars {
@@ -74,9 +74,9 @@ func axis(t time.Time, step time.Duration) string {
 }
 
 // flowPlots are the four plots of the overview.
-func flowPlots(lang string, flows []jobs.Flow, step time.Duration) []plotted {
+func flowPlots(lang string, flows []jobs.Throughput, step time.Duration) []plotted {
 	var done, failed int64
-	var ended, failures, lasts, waits []bar
+	var ended, failures, lasts, waits []chartBar
 	var mostEnded, mostFailed int64
 	var longest, waited time.Duration
 	for _, f := range flows {
@@ -84,19 +84,19 @@ func flowPlots(lang string, flows []jobs.Flow, step time.Duration) []plotted {
 		mostEnded, mostFailed = max(mostEnded, f.Completed+f.FailedAttempts), max(mostFailed, f.FailedAttempts)
 		longest, waited = max(longest, f.Duration), max(waited, f.Wait)
 		at := axis(f.At, step)
-		ended = append(ended, bar{say(lang, "plot.ended", at, f.Completed, f.FailedAttempts), float64(f.Completed), float64(f.FailedAttempts)})
-		failures = append(failures, bar{at + ": " + grouped(f.FailedAttempts), 0, float64(f.FailedAttempts)})
-		lasts = append(lasts, bar{at + ": " + length(f.Duration), float64(f.Duration), 0})
-		waits = append(waits, bar{at + ": " + length(f.Wait), float64(f.Wait), 0})
+		ended = append(ended, chartBar{translate(lang, "plot.ended", at, f.Completed, f.FailedAttempts), float64(f.Completed), float64(f.FailedAttempts)})
+		failures = append(failures, chartBar{at + ": " + grouped(f.FailedAttempts), 0, float64(f.FailedAttempts)})
+		lasts = append(lasts, chartBar{at + ": " + length(f.Duration), float64(f.Duration), 0})
+		waits = append(waits, chartBar{at + ": " + length(f.Wait), float64(f.Wait), 0})
 	}
 	first, last := axis(flows[0].At, step), axis(flows[len(flows)-1].At.Add(step), step)
-	draw := func(key, sum, top string, bars []bar) plotted {
-		return plotted{key, sum, drawing{Name: say(lang, key) + ": " + sum, Bars: bars, First: first, Last: last, Top: top}.svg()}
+	draw := func(key, sum, top string, bars []chartBar) plotted {
+		return plotted{key, sum, chart{Name: translate(lang, key) + ": " + sum, Bars: bars, First: first, Last: last, Top: top}.svg()}
 	}
 	return []plotted{
-		draw("plot.throughput", say(lang, "plot.throughput.sum", grouped(done), grouped(failed)), grouped(mostEnded), ended),
+		draw("plot.throughput", translate(lang, "plot.throughput.sum", grouped(done), grouped(failed)), grouped(mostEnded), ended),
 		draw("plot.failures", grouped(failed), grouped(mostFailed), failures),
-		draw("plot.duration", say(lang, "plot.atmost", length(longest)), length(longest), lasts),
-		draw("plot.wait", say(lang, "plot.atmost", length(waited)), length(waited), waits),
+		draw("plot.duration", translate(lang, "plot.atmost", length(longest)), length(longest), lasts),
+		draw("plot.wait", translate(lang, "plot.atmost", length(waited)), length(waited), waits),
 	}
 }

@@ -8,22 +8,22 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-type queuesSheet struct {
+type queuesPageData struct {
 	Queues  []QueueView
 	Control bool // they can be paused here
 }
 
 func (s *Server) queuesPage(c echo.Context) error {
-	st, err := s.statsKept(c.Request().Context())
+	st, err := s.cachedStats(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
-	return s.showLive(c, "queues", "queues.title", liveList, queuesSheet{each(st.Queues, queueView), s.cfg.Queues != nil})
+	return s.showLive(c, "queues", "queues.title", liveList, queuesPageData{each(st.Queues, queueView), s.cfg.Queues != nil})
 }
 
 // queueNamed finds a queue's figures; an empty queue has none and is no error.
 func (s *Server) queueNamed(c echo.Context, name string) (jobs.QueueStats, error) {
-	st, err := s.statsKept(c.Request().Context())
+	st, err := s.cachedStats(c.Request().Context())
 	if err != nil {
 		return jobs.QueueStats{}, fmt.Errorf("counting jobs: %w", err)
 	}
@@ -44,7 +44,7 @@ func (s *Server) pauseByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := s.sure(c, say(language(c), "queues.pause.ask", name, q.Waiting(), q.Processing), ""); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), "queues.pause.ask", name, q.Waiting(), q.Processing), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.cfg.Queues.Pause(c.Request().Context(), name, who(c).Name); err != nil {
@@ -67,14 +67,14 @@ func (s *Server) continueByForm(c echo.Context) error {
 	return s.back(c, "/admin/queues", "queues.continue.done", name)
 }
 
-type workersSheet struct {
+type workersPageData struct {
 	Configured bool
 	Workers    []WorkerView
 	Live       int
 }
 
-func (s *Server) workers(c echo.Context) (workersSheet, error) {
-	v := workersSheet{Configured: s.cfg.Workers != nil}
+func (s *Server) workers(c echo.Context) (workersPageData, error) {
+	v := workersPageData{Configured: s.cfg.Workers != nil}
 	if !v.Configured {
 		return v, nil
 	}
@@ -112,7 +112,7 @@ func (s *Server) stopByForm(c echo.Context) error {
 		if w.ID != id {
 			continue
 		}
-		if yes, err := s.sure(c, say(language(c), "workers.stop.ask", id, len(w.Running), max(v.Live-1, 0)), ""); !yes || err != nil {
+		if yes, err := s.sure(c, translate(language(c), "workers.stop.ask", id, len(w.Running), max(v.Live-1, 0)), ""); !yes || err != nil {
 			return err
 		}
 		known, err := s.cfg.Workers.Stop(c.Request().Context(), id)
@@ -136,7 +136,7 @@ func (s *Server) restartByForm(c echo.Context) error {
 	for _, w := range v.Workers {
 		running += len(w.Running)
 	}
-	if yes, err := s.sure(c, say(language(c), "workers.restart.ask", v.Live, running), ""); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), "workers.restart.ask", v.Live, running), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.cfg.Workers.Restart(c.Request().Context()); err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-type schedulesSheet struct {
+type schedulesPageData struct {
 	Configured bool
 	Entries    []scheduleRow
-	started
+	runActionState
 }
 
 type scheduleRow struct {
@@ -30,9 +30,9 @@ type scheduleRow struct {
 const stripTicks = 30
 
 func (s *Server) schedulesPage(c echo.Context) error {
-	v := schedulesSheet{Configured: s.cfg.Schedules != nil}
+	v := schedulesPageData{Configured: s.cfg.Schedules != nil}
 	var live string
-	if v.started, live = s.offer(c); !v.Configured {
+	if v.runActionState, live = s.runActions(c); !v.Configured {
 		return s.show(c, "schedules", "schedules.title", v)
 	}
 	ctx, lang := c.Request().Context(), language(c)
@@ -56,7 +56,7 @@ func strip(lang, name string, ticks []jobs.TickRecord) template.HTML {
 		return ""
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg class="strip" viewBox="0 0 %d 18" preserveAspectRatio="xMinYMid" role="img" aria-label="%s">`, stripTicks*5, template.HTMLEscapeString(say(lang, "schedules.strip", len(ticks), name)))
+	fmt.Fprintf(&out, `<svg class="strip" viewBox="0 0 %d 18" preserveAspectRatio="xMinYMid" role="img" aria-label="%s">`, stripTicks*5, template.HTMLEscapeString(translate(lang, "schedules.strip", len(ticks), name)))
 	for i := len(ticks) - 1; i >= 0; i-- {
 		t := ticks[i]
 		class := map[string]string{"completed": "ok", "enqueued": "go", "retried": "gap", "buried": "no", "failed": "no", "crashed": "no", "missed": "gap"}[t.Outcome]
@@ -75,11 +75,11 @@ func (s *Server) runScheduleByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	about(c, name, r.Kind+" as "+receipt.UUID)
+	setAuditTarget(c, name, r.Kind+" as "+receipt.UUID)
 	return c.Redirect(http.StatusSeeOther, following("/admin/schedules", receipt.UUID))
 }
 
-type entrySheet struct {
+type entryPageData struct {
 	Entry   scheduleRow
 	Cron    string
 	Payload string
@@ -92,7 +92,7 @@ func (s *Server) entryPage(c echo.Context) error {
 		return err
 	}
 	v := s.viewer(c).schedule(r)
-	return s.show(c, "entry", "entry.title", entrySheet{scheduleRow{ScheduleView: v, Words: cronWords(language(c), r.Cron)}, r.Cron, pretty(v.Payload), ""})
+	return s.show(c, "entry", "entry.title", entryPageData{scheduleRow{ScheduleView: v, Words: cronWords(language(c), r.Cron)}, r.Cron, pretty(v.Payload), ""})
 }
 
 // changeEntry pauses, continues, resets an entry, or gives it another time and
@@ -104,22 +104,22 @@ func (s *Server) changeEntry(c echo.Context) error {
 	}
 	cron, payload := strings.TrimSpace(c.FormValue("cron")), c.FormValue("payload")
 	var change jobs.ScheduleChange
-	switch deed := c.FormValue("do"); deed {
+	switch auditEntry := c.FormValue("do"); auditEntry {
 	case "pause", "continue":
-		paused := deed == "pause"
+		paused := auditEntry == "pause"
 		change.Paused = &paused
 	case "reset":
 		change.Reset = true
-		if yes, err := s.sure(c, say(language(c), "entry.reset.ask", name), ""); !yes || err != nil {
+		if yes, err := s.sure(c, translate(language(c), "entry.reset.ask", name), ""); !yes || err != nil {
 			return err
 		}
 	case "save":
 		change, err = s.entryChange(c, r, cron, payload)
 	default:
-		return badField(http.StatusUnprocessableEntity, "do", "Choose pause, continue, reset or save.")
+		return fieldError(http.StatusUnprocessableEntity, "do", "Choose pause, continue, reset or save.")
 	}
 	if err == nil {
-		about(c, name, fmt.Sprintf("%s cron %q→%q", c.FormValue("do"), r.Cron, cron))
+		setAuditTarget(c, name, fmt.Sprintf("%s cron %q→%q", c.FormValue("do"), r.Cron, cron))
 		if err = s.changeEntryTo(c, r, change); err == nil {
 			return s.back(c, "/admin/schedules", "entry.done", name)
 		}
@@ -128,8 +128,8 @@ func (s *Server) changeEntry(c echo.Context) error {
 	if p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	sheet := entrySheet{scheduleRow{ScheduleView: s.viewer(c).schedule(r), Words: cronWords(language(c), r.Cron)}, cron, payload, p.in(language(c))}
-	return s.write(c, p.Status, "entry", s.sheet(c, "entry", "entry.title", sheet))
+	pageData := entryPageData{scheduleRow{ScheduleView: s.viewer(c).schedule(r), Words: cronWords(language(c), r.Cron)}, cron, payload, p.in(language(c))}
+	return s.write(c, p.Status, "entry", s.pageView(c, "entry", "entry.title", pageData))
 }
 
 // entryChange is what of an entry a form changes.
@@ -149,7 +149,7 @@ func (s *Server) entryChange(c echo.Context, r jobs.ScheduleRecord, cron, payloa
 		change.Data = data
 	}
 	if change.Cron == nil && change.Data == nil {
-		return change, refuse(http.StatusUnprocessableEntity, "Nothing was changed.")
+		return change, httpError(http.StatusUnprocessableEntity, "Nothing was changed.")
 	}
 	return change, nil
 }
@@ -167,7 +167,7 @@ func sameJSON(a, b json.RawMessage) bool {
 // cronWords says a cron line in words; one that is too special stays a line.
 func cronWords(lang, line string) string {
 	if entry, follows := strings.CutPrefix(line, "after "); follows {
-		return say(lang, "cron.after", entry)
+		return translate(lang, "cron.after", entry)
 	}
 	f := strings.Fields(line)
 	if len(f) != 5 {
@@ -182,19 +182,19 @@ func cronWords(lang, line string) string {
 	hourStep, hourStepped := strings.CutPrefix(f[1], "*/")
 	switch {
 	case f[0] == "*" && everyHour && everyDay:
-		return say(lang, "cron.minute")
+		return translate(lang, "cron.minute")
 	case stepped && everyHour && everyDay:
-		return say(lang, "cron.minutes", step)
+		return translate(lang, "cron.minutes", step)
 	case mErr == nil && everyHour && everyDay:
-		return say(lang, "cron.hour", minute)
+		return translate(lang, "cron.hour", minute)
 	case mErr == nil && hourStepped && everyDay:
-		return say(lang, "cron.hours", hourStep, minute)
+		return translate(lang, "cron.hours", hourStep, minute)
 	case mErr == nil && hErr == nil && everyDay:
-		return say(lang, "cron.day", at)
+		return translate(lang, "cron.day", at)
 	case mErr == nil && hErr == nil && f[2] == "*" && f[3] == "*" && len(f[4]) == 1 && f[4] >= "0" && f[4] <= "7":
-		return say(lang, "cron.week", say(lang, "weekday."+strconv.Itoa(int(f[4][0]-'0')%7)), at)
+		return translate(lang, "cron.week", translate(lang, "weekday."+strconv.Itoa(int(f[4][0]-'0')%7)), at)
 	case mErr == nil && hErr == nil && dErr == nil && f[3] == "*" && f[4] == "*":
-		return say(lang, "cron.month", day, at)
+		return translate(lang, "cron.month", day, at)
 	}
 	return line
 }

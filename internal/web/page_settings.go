@@ -23,14 +23,14 @@ func (s *Server) settings() []Setting {
 	})
 }
 
-type settingsSheet struct {
+type settingsPageData struct {
 	Configured bool
 	Settings   []Setting
 	Changed    bool // only those that are not defaults
 }
 
 func (s *Server) settingsPage(c echo.Context) error {
-	v := settingsSheet{Configured: s.cfg.Settings != nil, Settings: s.settings(), Changed: c.QueryParam("changed") != ""}
+	v := settingsPageData{Configured: s.cfg.Settings != nil, Settings: s.settings(), Changed: c.QueryParam("changed") != ""}
 	if v.Changed {
 		v.Settings = slices.DeleteFunc(v.Settings, func(x Setting) bool { return x.Origin == "default" || x.Origin == "" })
 	}

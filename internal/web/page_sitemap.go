@@ -6,16 +6,16 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-type sitemapSheet struct {
+type sitemapPageData struct {
 	Configured bool
 	Status     SitemapStatus
-	started
+	runActionState
 }
 
 func (s *Server) sitemapPage(c echo.Context) error {
-	v := sitemapSheet{Configured: s.cfg.Sitemap != nil}
+	v := sitemapPageData{Configured: s.cfg.Sitemap != nil}
 	var live string
-	v.started, live = s.offer(c, "sitemap.generate", "sitemap.indexnow")
+	v.runActionState, live = s.runActions(c, "sitemap.generate", "sitemap.indexnow")
 	ready := true
 	if v.Configured {
 		var err error

@@ -9,17 +9,17 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// started is what a page offers to start, and what it started.
-type started struct {
+// runActionState is what a page offers to start, and what it started.
+type runActionState struct {
 	Tracked *JobView // started here: shown until its end
 	Kinds   []string // of the offered ones, those that can run here
 }
 
 // Can says whether a kind can be started here.
-func (v started) Can(kind string) bool { return slices.Contains(v.Kinds, kind) }
+func (v runActionState) Can(kind string) bool { return slices.Contains(v.Kinds, kind) }
 
-// offer finds out which kinds a page can start, and follows the one it started.
-func (s *Server) offer(c echo.Context, kinds ...string) (v started, live string) {
+// runActions finds out which kinds a page can start, and follows the one it started.
+func (s *Server) runActions(c echo.Context, kinds ...string) (v runActionState, live string) {
 	v.Kinds = slices.DeleteFunc(kinds, func(k string) bool { return !s.known(k) })
 	v.Tracked, live = s.tracked(c)
 	return v, live
@@ -68,19 +68,19 @@ func (s *Server) confirmed(c echo.Context, kind string, payload json.RawMessage)
 		DryRun bool `json:"dryRun"`
 	}
 	if err := json.Unmarshal(payload, &p); err != nil {
-		return false, badField(http.StatusUnprocessableEntity, "payload", "The payload is not JSON.")
+		return false, fieldError(http.StatusUnprocessableEntity, "payload", "The payload is not JSON.")
 	}
 	if !slices.Contains(cleaners, kind) || p.DryRun || c.FormValue("sure") == "yes" {
 		return true, nil
 	}
 	lang := language(c)
-	facts, whole := s.foretell(c.Request().Context(), lang, kind, payload)
-	text := say(lang, "start.ask."+kind)
+	facts, whole := s.dryRunPreview(c.Request().Context(), lang, kind, payload)
+	text := translate(lang, "start.ask."+kind)
 	switch {
 	case !whole:
-		text += " " + say(lang, "start.ask.unknown")
+		text += " " + translate(lang, "start.ask.unknown")
 	case len(facts) == 0:
-		text += " " + say(lang, "start.ask.nothing")
+		text += " " + translate(lang, "start.ask.nothing")
 	}
 	return s.sure(c, text, "", facts...)
 }

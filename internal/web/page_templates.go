@@ -8,8 +8,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// templateSheet is the page of mail templates: the list, and one filled in.
-type templateSheet struct {
+// templatePageData is the page of mail templates: the list, and one filled in.
+type templatePageData struct {
 	Configured   bool
 	Templates    []MailTemplate
 	Name, Locale string
@@ -19,7 +19,7 @@ type templateSheet struct {
 
 // templatesPage may hold a frame of ours, the preview, and nothing else more.
 func (s *Server) templatesPage(c echo.Context) error {
-	v := templateSheet{Configured: s.cfg.Templates != nil, Name: clip(c.QueryParam("name"), 191), Locale: clip(c.QueryParam("locale"), 12)}
+	v := templatePageData{Configured: s.cfg.Templates != nil, Name: clip(c.QueryParam("name"), 191), Locale: clip(c.QueryParam("locale"), 12)}
 	if v.Configured {
 		var err error
 		if v.Templates, err = s.cfg.Templates.Templates(c.Request().Context()); err != nil {
@@ -46,7 +46,7 @@ func (s *Server) templateBody(c echo.Context) error {
 		return fmt.Errorf("previewing the mail template %s: %w", name, err)
 	}
 	if shown.HTML == "" {
-		return refuse(http.StatusNotFound, "The template has no HTML.")
+		return httpError(http.StatusNotFound, "The template has no HTML.")
 	}
 	return framed(c, shown.HTML)
 }

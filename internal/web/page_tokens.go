@@ -12,7 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-type tokensSheet struct {
+type tokensPageData struct {
 	Tokens []tokenRow
 	// Secret is that of the token that was just made: this page alone has it.
 	Secret  string
@@ -36,18 +36,18 @@ func tokenLives() []tokenLife {
 }
 
 // Asks says whether the refused form asked for a scope or a kind.
-func (v tokensSheet) Asks(list []string, word any) bool {
+func (v tokensPageData) Asks(list []string, word any) bool {
 	return slices.Contains(list, fmt.Sprint(word))
 }
 
-func (s *Server) tokensSheet(c echo.Context) (tokensSheet, error) {
+func (s *Server) tokensPageData(c echo.Context) (tokensPageData, error) {
 	list, err := s.cfg.Gate.Store.Tokens(c.Request().Context())
 	if err != nil {
-		return tokensSheet{}, err
+		return tokensPageData{}, err
 	}
 	now := s.cfg.Now()
 	rows := each(list, func(t access.Token) tokenRow { return tokenRow{t, tokenState(t, now)} })
-	return tokensSheet{Tokens: rows, Asked: TokenRequest{Scopes: []string{"enqueue"}, ExpiresIn: "8760h"}, Scopes: access.AllScopes(), Kinds: s.cfg.Registry.Kinds(), Lives: tokenLives()}, nil
+	return tokensPageData{Tokens: rows, Asked: TokenRequest{Scopes: []string{"enqueue"}, ExpiresIn: "8760h"}, Scopes: access.AllScopes(), Kinds: s.cfg.Registry.Kinds(), Lives: tokenLives()}, nil
 }
 
 func tokenState(t access.Token, now time.Time) string {
@@ -61,7 +61,7 @@ func tokenState(t access.Token, now time.Time) string {
 }
 
 func (s *Server) tokensPage(c echo.Context) error {
-	v, err := s.tokensSheet(c)
+	v, err := s.tokensPageData(c)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (s *Server) tokensPage(c echo.Context) error {
 func (s *Server) tokenByForm(c echo.Context) error {
 	form, err := c.FormParams()
 	if err != nil {
-		return refuse(http.StatusBadRequest, "The form cannot be read.")
+		return httpError(http.StatusBadRequest, "The form cannot be read.")
 	}
 	asked := TokenRequest{Name: strings.TrimSpace(form.Get("name")), Scopes: form["scope"], Kinds: form["kind"], ExpiresIn: form.Get("life")}
 	made, err := s.makeToken(c, asked)
@@ -85,16 +85,16 @@ func (s *Server) tokenByForm(c echo.Context) error {
 		}
 		problem = p.in(language(c))
 	}
-	v, err := s.tokensSheet(c)
+	v, err := s.tokensPageData(c)
 	if err != nil {
 		return err
 	}
 	if v.Secret, v.Problem = made.Secret, problem; problem != "" {
 		v.Asked = asked
 	}
-	sheet := s.sheet(c, "tokens", "tokens.title", v)
-	sheet.Here = "/admin/tokens"
-	return s.write(c, status, "tokens", sheet)
+	pageData := s.pageView(c, "tokens", "tokens.title", v)
+	pageData.Here = "/admin/tokens"
+	return s.write(c, status, "tokens", pageData)
 }
 
 func (s *Server) revokeTokenByForm(c echo.Context) error {
@@ -102,7 +102,7 @@ func (s *Server) revokeTokenByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := s.sure(c, say(language(c), "tokens.revoke.ask", id), ""); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), "tokens.revoke.ask", id), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.cfg.Gate.Store.RevokeToken(c.Request().Context(), id); err != nil {

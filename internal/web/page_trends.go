@@ -13,12 +13,12 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// trends keeps answers that take long to make (counting the history, walking
+// responseCache keeps answers that take long to make (counting the history, walking
 // through folders, listing a bucket): as long as fifty times what they took,
 // and not at all when they were cheap. A page never waits for one longer than
 // trendPatience: it is given the last answer while a new one is made, or none,
 // and then asks again. What a person changes here ends them all.
-type trends struct {
+type responseCache struct {
 	mu   sync.Mutex
 	kept map[string]*trend
 }
@@ -43,7 +43,7 @@ const (
 	trendsKept    = 64 // then what is out of date goes
 )
 
-func (t *trends) forget() {
+func (t *responseCache) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clear(t.kept)
@@ -51,7 +51,7 @@ func (t *trends) forget() {
 
 // expire has all answers made anew when they are asked for next; until then the
 // old ones serve.
-func (t *trends) expire() {
+func (t *responseCache) expire() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, k := range t.kept {
@@ -59,17 +59,17 @@ func (t *trends) expire() {
 	}
 }
 
-// trendOf answers from what is kept, or asks. ready is false when no answer
+// cached answers from what is kept, or asks. ready is false when no answer
 // came in time: it is being made, and is there when the page asks again.
-func trendOf[T any](ctx context.Context, s *Server, key string, ask func(context.Context) (T, error)) (value T, ready bool, err error) {
+func cached[T any](ctx context.Context, s *Server, key string, ask func(context.Context) (T, error)) (value T, ready bool, err error) {
 	k := s.trend(key)
-	s.trends.mu.Lock()
+	s.responses.mu.Lock()
 	if stale := s.cfg.Now().After(k.until); stale && !k.busy {
 		k.busy = true
 		go makeTrend(context.WithoutCancel(ctx), s, key, k, ask)
 	}
-	s.trends.mu.Unlock()
-	patience := time.NewTimer(s.patienceOf(ctx))
+	s.responses.mu.Unlock()
+	patience := time.NewTimer(s.deadlineBudget(ctx))
 	defer patience.Stop()
 	select {
 	case <-k.made:
@@ -78,8 +78,8 @@ func trendOf[T any](ctx context.Context, s *Server, key string, ask func(context
 	case <-ctx.Done():
 		return value, false, ctx.Err()
 	}
-	s.trends.mu.Lock()
-	defer s.trends.mu.Unlock()
+	s.responses.mu.Lock()
+	defer s.responses.mu.Unlock()
 	value, right := k.value.(T)
 	if !right && k.err == nil {
 		return value, false, fmt.Errorf("the kept answer %q is of another type", key)
@@ -89,9 +89,9 @@ func trendOf[T any](ctx context.Context, s *Server, key string, ask func(context
 
 type patienceKey struct{}
 
-// hurried lets a page wait for trendPatience in all, however many answers it
+// withDeadlineBudget lets a page wait for trendPatience in all, however many answers it
 // asks for.
-func hurried(page func(*Server, echo.Context) error) func(*Server, echo.Context) error {
+func withDeadlineBudget(page func(*Server, echo.Context) error) func(*Server, echo.Context) error {
 	return func(s *Server, c echo.Context) error {
 		r := c.Request()
 		c.SetRequest(r.WithContext(context.WithValue(r.Context(), patienceKey{}, s.cfg.Now().Add(trendPatience))))
@@ -99,9 +99,9 @@ func hurried(page func(*Server, echo.Context) error) func(*Server, echo.Context)
 	}
 }
 
-// patienceOf is how long an answer may still be waited for.
-func (s *Server) patienceOf(ctx context.Context) time.Duration {
-	if until, hurried := ctx.Value(patienceKey{}).(time.Time); hurried {
+// deadlineBudget is how long an answer may still be waited for.
+func (s *Server) deadlineBudget(ctx context.Context) time.Duration {
+	if until, withDeadlineBudget := ctx.Value(patienceKey{}).(time.Time); withDeadlineBudget {
 		return max(until.Sub(s.cfg.Now()), time.Millisecond)
 	}
 	return trendPatience
@@ -110,7 +110,7 @@ func (s *Server) patienceOf(ctx context.Context) time.Duration {
 // trend is what is kept under a key; a new one has no answer yet. An error that
 // is out of date is not shown while a new answer is made.
 func (s *Server) trend(key string) *trend {
-	t := &s.trends
+	t := &s.responses
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.kept == nil {
@@ -136,8 +136,8 @@ func makeTrend[T any](ctx context.Context, s *Server, key string, k *trend, ask 
 	start := s.cfg.Now()
 	value, err := ask(ctx)
 	now := s.cfg.Now()
-	s.trends.mu.Lock()
-	defer s.trends.mu.Unlock()
+	s.responses.mu.Lock()
+	defer s.responses.mu.Unlock()
 	first := k.value == nil
 	took := now.Sub(start)
 	if err == nil {
@@ -149,8 +149,8 @@ func makeTrend[T any](ctx context.Context, s *Server, key string, k *trend, ask 
 	if err != nil {
 		k.until = now.Add(trendFault)
 	}
-	if (took < trendCheap || err != nil && !first) && s.trends.kept[key] == k {
-		delete(s.trends.kept, key)
+	if (took < trendCheap || err != nil && !first) && s.responses.kept[key] == k {
+		delete(s.responses.kept, key)
 	}
 	select {
 	case <-k.made:
@@ -165,55 +165,57 @@ func makeTrend[T any](ctx context.Context, s *Server, key string, k *trend, ask 
 
 // --- What is kept ---
 
-// statsKept are the queue's figures. No page can do without: it waits for the
+// cachedStats are the queue's figures. No page can do without: it waits for the
 // first ones.
-func (s *Server) statsKept(ctx context.Context) (stats jobs.Stats, err error) {
+func (s *Server) cachedStats(ctx context.Context) (stats jobs.Stats, err error) {
 	s.await(ctx, func() (ready bool, _ error) {
-		stats, ready, err = trendOf(ctx, s, "stats", s.cfg.Ledger.Stats)
+		stats, ready, err = cached(ctx, s, "stats", s.cfg.Ledger.Stats)
 		return ready, err
 	})
 	return stats, errors.Join(err, ctx.Err())
 }
 
-func (s *Server) flowsKept(ctx context.Context, since time.Time, step time.Duration, name string) ([]jobs.Flow, bool, error) {
-	return trendOf(ctx, s, "flows "+name, func(ctx context.Context) ([]jobs.Flow, error) { return s.cfg.History.Throughput(ctx, since, step) })
+func (s *Server) flowsKept(ctx context.Context, since time.Time, step time.Duration, name string) ([]jobs.Throughput, bool, error) {
+	return cached(ctx, s, "flows "+name, func(ctx context.Context) ([]jobs.Throughput, error) {
+		return s.cfg.History.Throughput(ctx, since, step)
+	})
 }
 
 // groupsKept are failed jobs by cause. A filter's moment counts in whole
 // minutes, so that asking again asks for the same.
 func (s *Server) groupsKept(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup, bool, error) {
 	f.Since, f.Until = f.Since.Truncate(time.Minute), f.Until.Truncate(time.Minute)
-	return trendOf(ctx, s, fmt.Sprintf("groups %+v", f), func(ctx context.Context) ([]jobs.FailureGroup, error) { return s.cfg.History.Groups(ctx, f) })
+	return cached(ctx, s, fmt.Sprintf("groups %+v", f), func(ctx context.Context) ([]jobs.FailureGroup, error) { return s.cfg.History.Groups(ctx, f) })
 }
 
-func (s *Server) sizesKept(ctx context.Context) ([]Room, bool, error) {
-	return trendOf(ctx, s, "growth", s.cfg.Growth.Growth)
+func (s *Server) sizesKept(ctx context.Context) ([]UsageItem, bool, error) {
+	return cached(ctx, s, "growth", s.cfg.StorageUsage.StorageUsage)
 }
 
 func (s *Server) backupsKept(ctx context.Context) (BackupList, bool, error) {
-	return trendOf(ctx, s, "backups", s.knownBackups)
+	return cached(ctx, s, "backups", s.knownBackups)
 }
 
 func (s *Server) backupHealthKept(ctx context.Context, w BackupWatcher) (BackupHealth, bool, error) {
-	return trendOf(ctx, s, "backup health", w.BackupHealth)
+	return cached(ctx, s, "backup health", w.BackupHealth)
 }
 
 func (s *Server) mediaKept(ctx context.Context) (MediaStatus, bool, error) {
-	return trendOf(ctx, s, "media", s.cfg.Media.MediaStatus)
+	return cached(ctx, s, "media", s.cfg.Media.MediaStatus)
 }
 
 func (s *Server) sitemapKept(ctx context.Context) (SitemapStatus, bool, error) {
-	return trendOf(ctx, s, "sitemap", s.cfg.Sitemap.SitemapStatus)
+	return cached(ctx, s, "sitemap", s.cfg.Sitemap.SitemapStatus)
 }
 
 func (s *Server) reportKept(ctx context.Context, q AnalyticsQuery) (AnalyticsReport, bool, error) {
-	return trendOf(ctx, s, fmt.Sprintf("report %+v", q), func(ctx context.Context) (AnalyticsReport, error) { return s.cfg.Analytics.Report(ctx, q) })
+	return cached(ctx, s, fmt.Sprintf("report %+v", q), func(ctx context.Context) (AnalyticsReport, error) { return s.cfg.Analytics.Report(ctx, q) })
 }
 
 // Warm makes the answers that most pages need, one after the other, so that the
 // first person finds them. Serve does so when it starts.
 func (s *Server) Warm(ctx context.Context) {
-	if _, err := s.statsKept(ctx); err != nil {
+	if _, err := s.cachedStats(ctx); err != nil {
 		s.cfg.Log.Debug("figures were not counted ahead", "event", "web.figures_failed", "error", err)
 		return
 	}
@@ -226,7 +228,7 @@ func (s *Server) Warm(ctx context.Context) {
 		}
 		s.await(ctx, func() (bool, error) { _, ready, err := s.groupsKept(ctx, jobs.Filter{}); return ready, err })
 	}
-	if s.cfg.Growth != nil {
+	if s.cfg.StorageUsage != nil {
 		s.await(ctx, func() (bool, error) { _, ready, err := s.sizesKept(ctx); return ready, err })
 	}
 	if s.cfg.Media != nil {

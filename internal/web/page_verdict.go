@@ -28,27 +28,27 @@ type cause struct {
 	Fix    string
 }
 
-// verdict answers: is anything working?
-type verdict struct {
+// healthStatus answers: is anything working?
+type healthStatus struct {
 	Level  int
 	Causes []cause // worst first
 }
 
 // Word is the level's name in keys and classes.
-func (v verdict) Word() string { return [...]string{"green", "yellow", "red"}[v.Level] }
+func (v healthStatus) Word() string { return [...]string{"green", "yellow", "red"}[v.Level] }
 
 // Word is the level's name in keys and classes.
-func (c cause) Word() string { return verdict{Level: c.Level}.Word() }
+func (c cause) Word() string { return healthStatus{Level: c.Level}.Word() }
 
-// signs is what the verdict is made from; parts that are not configured are nil.
-type signs struct {
+// healthInputs is what the verdict is made from; parts that are not configured are nil.
+type healthInputs struct {
 	now        time.Time
 	lang       string
 	failing    []string // checks of /readyz
 	stats      jobs.Stats
 	workers    []jobs.WorkerRecord
 	hasWorkers bool
-	lastHour   jobs.Flow // sums, without averages
+	lastHour   jobs.Throughput // sums, without averages
 	conditions []Condition
 	schedules  []jobs.ScheduleRecord
 	backups    []Backup
@@ -59,16 +59,16 @@ type signs struct {
 	ready       bool // all of it was there in time
 }
 
-func (s signs) judge() verdict {
-	var v verdict
+func (s healthInputs) evaluate() healthStatus {
+	var v healthStatus
 	add := func(level int, href, key string, args ...any) {
-		v.Causes = append(v.Causes, cause{Level: level, Text: say(s.lang, key, args...), Href: href})
+		v.Causes = append(v.Causes, cause{Level: level, Text: translate(s.lang, key, args...), Href: href})
 		v.Level = max(v.Level, level)
 	}
 	for _, x := range s.conditions {
 		if x.Active {
 			level := map[bool]int{true: red, false: yellow}[x.Severity == failing]
-			v.Causes = append(v.Causes, cause{level, say(s.lang, "condition."+x.Name), x.Page, x.Detail, x.Since, x.Fix})
+			v.Causes = append(v.Causes, cause{level, translate(s.lang, "condition."+x.Name), x.Page, x.Detail, x.Since, x.Fix})
 			v.Level = max(v.Level, level)
 		}
 	}
@@ -84,13 +84,13 @@ func (s signs) judge() verdict {
 			add(yellow, "/admin/schedules", "verdict.missed", e.Name)
 		}
 	}
-	s.safety(add)
+	s.backupChecks(add)
 	slices.SortStableFunc(v.Causes, func(a, b cause) int { return b.Level - a.Level })
 	return v
 }
 
 // work judges workers, waiting and failures.
-func (s signs) work(add func(int, string, string, ...any)) {
+func (s healthInputs) work(add func(int, string, string, ...any)) {
 	live := 0
 	for _, w := range s.workers {
 		if w.Alive {
@@ -114,12 +114,12 @@ func (s signs) work(add func(int, string, string, ...any)) {
 	}
 }
 
-func (s signs) holds(name string) bool {
+func (s healthInputs) holds(name string) bool {
 	return slices.ContainsFunc(s.conditions, func(x Condition) bool { return x.Active && x.Name == name })
 }
 
-// safety judges backups.
-func (s signs) safety(add func(int, string, string, ...any)) {
+// backupChecks judges backups.
+func (s healthInputs) backupChecks(add func(int, string, string, ...any)) {
 	if s.backupsAway {
 		add(yellow, "/admin/backups", "verdict.backupsaway")
 	}
@@ -142,11 +142,11 @@ func lastGood(list []Backup) *Backup {
 	return newest
 }
 
-// signs asks every room for what the verdict needs.
-func (s *Server) signs(ctx context.Context, lang string) (signs, error) {
-	g := signs{now: s.cfg.Now(), lang: lang, failing: s.failing(ctx), conditions: s.conditions(ctx), disabled: s.cfg.Doer != nil, hasWorkers: s.cfg.Workers != nil, ready: true}
+// healthInputs asks every room for what the verdict needs.
+func (s *Server) healthInputs(ctx context.Context, lang string) (healthInputs, error) {
+	g := healthInputs{now: s.cfg.Now(), lang: lang, failing: s.failing(ctx), conditions: s.conditions(ctx), disabled: s.cfg.Doer != nil, hasWorkers: s.cfg.Workers != nil, ready: true}
 	var err error
-	if g.stats, err = s.statsKept(ctx); err != nil {
+	if g.stats, err = s.cachedStats(ctx); err != nil {
 		return g, fmt.Errorf("counting jobs: %w", err)
 	}
 	if s.cfg.Workers != nil {

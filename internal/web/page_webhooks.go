@@ -13,14 +13,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
-type webhooksSheet struct {
+type webhooksPageData struct {
 	Configured bool
 	Hooks      []hookRow
 	Secret     string // of the one that was just made, shown once
 	Problem    string
 	URL, Note  string
 	Events     string
-	started
+	runActionState
 }
 
 type hookRow struct {
@@ -33,10 +33,10 @@ const hookDeliveries = 10
 // deliveryKind is what sending a delivery again makes run.
 const deliveryKind = "webhook.deliver"
 
-func (s *Server) webhooksSheet(c echo.Context) (webhooksSheet, string, error) {
-	v := webhooksSheet{Configured: s.cfg.Webhooks != nil}
+func (s *Server) webhooksPageData(c echo.Context) (webhooksPageData, string, error) {
+	v := webhooksPageData{Configured: s.cfg.Webhooks != nil}
 	var live string
-	v.started, live = s.offer(c, deliveryKind)
+	v.runActionState, live = s.runActions(c, deliveryKind)
 	if !v.Configured {
 		return v, live, nil
 	}
@@ -56,7 +56,7 @@ func (s *Server) webhooksSheet(c echo.Context) (webhooksSheet, string, error) {
 }
 
 func (s *Server) webhooksPage(c echo.Context) error {
-	v, live, err := s.webhooksSheet(c)
+	v, live, err := s.webhooksPageData(c)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *Server) webhooksPage(c echo.Context) error {
 // hookByForm adds a subscription, or switches one on and off.
 func (s *Server) hookByForm(c echo.Context) error {
 	ctx := c.Request().Context()
-	w := Webhook{URL: strings.TrimSpace(c.FormValue("url")), Events: words([]string{c.FormValue("events")}), Enabled: true, Note: clip(c.FormValue("note"), 191)}
+	w := Webhook{URL: strings.TrimSpace(c.FormValue("url")), Events: dialectOf([]string{c.FormValue("events")}), Enabled: true, Note: clip(c.FormValue("note"), 191)}
 	if id := c.FormValue("hook"); id != "" {
 		list, err := s.cfg.Webhooks.Webhooks(ctx)
 		if err != nil {
@@ -79,12 +79,12 @@ func (s *Server) hookByForm(c echo.Context) error {
 		w = list[i]
 		w.Secret, w.Enabled = "", c.FormValue("enabled") == "true"
 	}
-	saved, err := Webhook{}, error(badField(http.StatusUnprocessableEntity, "url", "The address must begin with https:// and have at most 2000 bytes."))
+	saved, err := Webhook{}, error(fieldError(http.StatusUnprocessableEntity, "url", "The address must begin with https:// and have at most 2000 bytes."))
 	if u, bad := url.Parse(w.URL); bad == nil && u.Host != "" && len(w.URL) <= 2000 {
 		saved, err = s.cfg.Webhooks.SaveWebhook(ctx, w)
 	}
 	if err == nil && w.ID != "" {
-		about(c, saved.ID, redact.Address(redact.Readers, saved.URL))
+		setAuditTarget(c, saved.ID, redact.Address(redact.Readers, saved.URL))
 		return s.back(c, "/admin/webhooks", "webhooks.saved")
 	}
 	status := http.StatusOK
@@ -96,7 +96,7 @@ func (s *Server) hookByForm(c echo.Context) error {
 		}
 		problem = p.in(language(c))
 	}
-	v, _, listErr := s.webhooksSheet(c)
+	v, _, listErr := s.webhooksPageData(c)
 	if listErr != nil {
 		return listErr
 	}
@@ -104,10 +104,10 @@ func (s *Server) hookByForm(c echo.Context) error {
 	if v.Secret, v.Problem = saved.Secret, problem; problem != "" {
 		v.URL, v.Note, v.Events = w.URL, w.Note, strings.Join(w.Events, ", ")
 	}
-	about(c, firstOf(saved.ID, w.ID), clip(redact.Address(redact.Readers, w.URL), 400))
-	sheet := s.sheet(c, "webhooks", "webhooks.title", v)
-	sheet.Here = "/admin/webhooks"
-	return s.write(c, status, "webhooks", sheet)
+	setAuditTarget(c, firstOf(saved.ID, w.ID), clip(redact.Address(redact.Readers, w.URL), 400))
+	pageData := s.pageView(c, "webhooks", "webhooks.title", v)
+	pageData.Here = "/admin/webhooks"
+	return s.write(c, status, "webhooks", pageData)
 }
 
 func (s *Server) deleteHookByForm(c echo.Context) error {
@@ -115,7 +115,7 @@ func (s *Server) deleteHookByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := s.sure(c, say(language(c), "webhooks.delete.ask", id), ""); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), "webhooks.delete.ask", id), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.cfg.Webhooks.DeleteWebhook(c.Request().Context(), id); err != nil {
@@ -132,6 +132,6 @@ func (s *Server) redeliverByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	about(c, id, "as "+receipt.UUID)
+	setAuditTarget(c, id, "as "+receipt.UUID)
 	return c.Redirect(http.StatusSeeOther, following("/admin/webhooks", receipt.UUID))
 }

@@ -18,7 +18,7 @@ import (
 // functions are what templates may call, in one language.
 func (s *Server) functions(lang string, a assets) template.FuncMap {
 	return template.FuncMap{
-		"t":      func(key string, args ...any) string { return say(lang, key, args...) },
+		"t":      func(key string, args ...any) string { return translate(lang, key, args...) },
 		"asset":  a.path,
 		"ago":    func(t time.Time) template.HTML { return moments(lang, s.cfg.Now(), t) },
 		"day":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") + " UTC" },
@@ -64,11 +64,11 @@ func moments(lang string, now, t time.Time) template.HTML {
 	var text string
 	switch {
 	case d < -time.Second:
-		text = say(lang, "time.in", length(-d))
+		text = translate(lang, "time.in", length(-d))
 	case d < 2*time.Second:
-		text = say(lang, "time.now")
+		text = translate(lang, "time.now")
 	default:
-		text = say(lang, "time.ago", length(d))
+		text = translate(lang, "time.ago", length(d))
 	}
 	t = t.UTC()
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s UTC">%s</time>`, t.Format(time.RFC3339), t.Format("2006-01-02 15:04:05"), template.HTMLEscapeString(text)))
@@ -136,14 +136,14 @@ func firstLine(text string) string {
 // --- What templates ask of a sheet ---
 
 // T is a text of the catalogue, for partials that build keys.
-func (v *sheet) T(key string, args ...any) string { return say(v.Lang, key, args...) }
+func (v *pageView) T(key string, args ...any) string { return translate(v.Lang, key, args...) }
 
 // May says whether the person has a scope.
-func (v *sheet) May(scope string) bool { return v.may(access.Scope(scope)) }
+func (v *pageView) May(scope string) bool { return v.may(access.Scope(scope)) }
 
 // Act is a form with one button that does one thing; nothing where the person
 // may not. Pairs after the key are hidden fields; "class" and "id" dress the button.
-func (v *sheet) Act(scope, path, key string, pairs ...string) template.HTML {
+func (v *pageView) Act(scope, path, key string, pairs ...string) template.HTML {
 	if !v.May(scope) {
 		return ""
 	}
@@ -166,7 +166,7 @@ func (v *sheet) Act(scope, path, key string, pairs ...string) template.HTML {
 
 // Hidden are the fields that every form has: the proof that it is ours, and
 // where to go back to.
-func (v *sheet) Hidden() template.HTML {
+func (v *pageView) Hidden() template.HTML {
 	return template.HTML(fmt.Sprintf(`<input type="hidden" name="%s" value="%s"><input type="hidden" name="back" value="%s">`,
 		formTokenField, template.HTMLEscapeString(v.CSRF), template.HTMLEscapeString(v.Here)))
 }

@@ -1,32 +1,32 @@
 package web
 
-// part is something that an installation may lack, by the name that people
+// feature is something that an installation may lack, by the name that people
 // read when it does. A route that needs one says so, and its handler may rely
 // on it.
-type part string
+type feature string
 
 const (
-	needsBackups      part = "backups"
-	needsMail         part = "mail log"
-	needsSuppressions part = "suppression list"
-	needsWebhooks     part = "webhooks"
-	needsMedia        part = "media"
-	needsAnalytics    part = "analytics"
-	needsSitemap      part = "sitemap"
-	needsGrowth       part = "report of sizes"
-	needsSettings     part = "list of settings"
-	needsWorkers      part = "list of workers"
-	needsTicker       part = "cron route"
-	needsTemplates    part = "mail templates"
-	needsSchedules    part = "schedule"
-	needsHistory      part = "history"
-	needsQueues       part = "control of queues"
+	featureBackups    feature = "backups"
+	needsMail         feature = "mail log"
+	needsSuppressions feature = "suppression list"
+	needsWebhooks     feature = "webhooks"
+	needsMedia        feature = "media"
+	needsAnalytics    feature = "analytics"
+	needsSitemap      feature = "sitemap"
+	needsUsage        feature = "report of sizes"
+	needsSettings     feature = "list of settings"
+	needsWorkers      feature = "list of workers"
+	needsTicker       feature = "cron route"
+	needsTemplates    feature = "mail templates"
+	needsSchedules    feature = "schedule"
+	needsHistory      feature = "history"
+	needsQueues       feature = "control of queues"
 )
 
-// has says whether a part is there; "" is no part and always there.
-func (c Config) has(p part) bool {
+// enabled says whether a part is there; "" is no part and always there.
+func (c Config) enabled(p feature) bool {
 	switch p {
-	case needsBackups:
+	case featureBackups:
 		return c.Backups != nil
 	case needsMail:
 		return c.Mail != nil
@@ -40,8 +40,8 @@ func (c Config) has(p part) bool {
 		return c.Analytics != nil
 	case needsSitemap:
 		return c.Sitemap != nil
-	case needsGrowth:
-		return c.Growth != nil
+	case needsUsage:
+		return c.StorageUsage != nil
 	case needsSettings:
 		return c.Settings != nil
 	case needsWorkers:

@@ -52,7 +52,7 @@ type BackupList struct {
 // knownBackups lists what the places that answer hold; that none does is an error.
 func (s *Server) knownBackups(ctx context.Context) (BackupList, error) {
 	list, err := s.cfg.Backups.Backups(ctx)
-	if errors.Is(err, ErrAway) && len(list) > 0 {
+	if errors.Is(err, ErrUnavailable) && len(list) > 0 {
 		return BackupList{list, err.Error()}, nil
 	}
 	return BackupList{Items: list}, err
@@ -68,7 +68,7 @@ func (s *Server) downloadBackup(c echo.Context) error {
 		return fmt.Errorf("opening the backup %s: %w", id, err)
 	}
 	defer r.Close()
-	s.deed(c, "backups.download", id) // a copy of everything leaves the house
+	s.auditEntry(c, "backups.download", id) // a copy of everything leaves the house
 	h := c.Response().Header()
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": filepath.Base(backup.ID)}))
 	if backup.Size > 0 {
@@ -142,9 +142,9 @@ func (s *Server) suppress(c echo.Context) error {
 	if err := body(c, &x); err != nil {
 		return err
 	}
-	about(c, x.Address, x.Reason)
+	setAuditTarget(c, x.Address, x.Reason)
 	if len(x.Address) < 3 || len(x.Address) > 254 {
-		return badField(http.StatusUnprocessableEntity, "address", "address must be a mail address.")
+		return fieldError(http.StatusUnprocessableEntity, "address", "address must be a mail address.")
 	}
 	x.CreatedAt = s.cfg.Now().UTC()
 	if err := s.cfg.Suppressions.Suppress(c.Request().Context(), x); err != nil {
@@ -189,13 +189,13 @@ func (s *Server) saveWebhook(c echo.Context, id string, status int) error {
 	}
 	w.ID = id
 	if w.URL == "" || len(w.URL) > 2000 {
-		return badField(http.StatusUnprocessableEntity, "url", "url must be an address of at most 2000 bytes.")
+		return fieldError(http.StatusUnprocessableEntity, "url", "url must be an address of at most 2000 bytes.")
 	}
 	saved, err := s.cfg.Webhooks.SaveWebhook(c.Request().Context(), w)
 	if err != nil {
 		return fmt.Errorf("saving a webhook: %w", err)
 	}
-	about(c, saved.ID, redact.Address(redact.Readers, saved.URL))
+	setAuditTarget(c, saved.ID, redact.Address(redact.Readers, saved.URL))
 	if status != http.StatusCreated {
 		saved.Secret = ""
 	}
@@ -237,8 +237,8 @@ func (s *Server) redeliver(c echo.Context) error {
 
 // answerAgain answers with the job that does again what id did.
 func (s *Server) answerAgain(c echo.Context, id, kind string, receipt jobs.Receipt) error {
-	answer := s.enqueued(c, jobs.New{Kind: kind}, receipt)
-	about(c, id, "as "+receipt.UUID)
+	answer := s.enqueued(c, jobs.Spec{Kind: kind}, receipt)
+	setAuditTarget(c, id, "as "+receipt.UUID)
 	return c.JSON(http.StatusCreated, answer)
 }
 
@@ -267,7 +267,7 @@ func (s *Server) regenerate(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("enqueuing thumbnails: %w", err)
 	}
-	about(c, "", fmt.Sprintf("%d pictures", n))
+	setAuditTarget(c, "", fmt.Sprintf("%d pictures", n))
 	return c.JSON(http.StatusOK, Changed{int64(n)})
 }
 
@@ -279,7 +279,7 @@ func (s *Server) analytics(c echo.Context) error {
 	q := AnalyticsQuery{Since: c.QueryParam("since"), Until: c.QueryParam("until"), Site: clip(c.QueryParam("site"), 191), Limit: min(max(limit, 1), s.cfg.PageLimit)}
 	for field, day := range map[string]string{"since": q.Since, "until": q.Until} {
 		if _, err := time.Parse(time.DateOnly, day); err != nil {
-			return badField(http.StatusBadRequest, field, "%s must be a day as 2026-11-21, not %q.", field, clip(day, 40))
+			return fieldError(http.StatusBadRequest, field, "%s must be a day as 2026-11-21, not %q.", field, clip(day, 40))
 		}
 	}
 	report, err := s.cfg.Analytics.Report(c.Request().Context(), q)
@@ -301,12 +301,12 @@ func (s *Server) sitemapStatus(c echo.Context) error {
 	return c.JSON(http.StatusOK, s.viewer(c).sitemap(status))
 }
 
-func (s *Server) growth(c echo.Context) error {
-	rooms, err := s.cfg.Growth.Growth(c.Request().Context())
+func (s *Server) usage(c echo.Context) error {
+	rooms, err := s.cfg.StorageUsage.StorageUsage(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("measuring sizes: %w", err)
 	}
-	return c.JSON(http.StatusOK, RoomList{each(rooms, same)})
+	return c.JSON(http.StatusOK, UsageList{each(rooms, same)})
 }
 
 func (s *Server) listSettings(c echo.Context) error {

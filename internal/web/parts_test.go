@@ -22,8 +22,8 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// house stands for the rooms of other packages: one thing in each.
-type house struct{ schedule jobs.ScheduleRecord }
+// features stands for the rooms of other packages: one thing in each.
+type features struct{ schedule jobs.ScheduleRecord }
 
 func receipt() (jobs.Receipt, error) {
 	return jobs.Receipt{UUID: "0b3e8c1e-0000-4000-8000-000000000001"}, nil
@@ -31,16 +31,16 @@ func receipt() (jobs.Receipt, error) {
 
 func one[T any](item T) (jobs.List[T], error) { return jobs.List[T]{Items: []T{item}, Total: 1}, nil }
 
-func (h *house) Workers(context.Context) ([]jobs.WorkerRecord, error) {
+func (h *features) Workers(context.Context) ([]jobs.WorkerRecord, error) {
 	return []jobs.WorkerRecord{{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: "host:1:a", State: "running", StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{{UUID: "u", Kind: "mail.send", Since: noon}}}}}, nil
 }
-func (h *house) Stop(_ context.Context, id string) (bool, error) { return id == "host:1:a", nil }
-func (h *house) Restart(context.Context) error                   { return nil }
-func (h *house) Schedules(context.Context) ([]jobs.ScheduleRecord, error) {
+func (h *features) Stop(_ context.Context, id string) (bool, error) { return id == "host:1:a", nil }
+func (h *features) Restart(context.Context) error                   { return nil }
+func (h *features) Schedules(context.Context) ([]jobs.ScheduleRecord, error) {
 	return []jobs.ScheduleRecord{h.schedule}, nil
 }
-func (h *house) RunSchedule(context.Context, string) (jobs.Receipt, error) { return receipt() }
-func (h *house) ChangeSchedule(_ context.Context, _ string, c jobs.ScheduleChange) error {
+func (h *features) RunSchedule(context.Context, string) (jobs.Receipt, error) { return receipt() }
+func (h *features) ChangeSchedule(_ context.Context, _ string, c jobs.ScheduleChange) error {
 	if c.Cron != nil && *c.Cron == "never" {
 		return errors.Join(jobs.ErrInvalid, errors.New("the cron line cannot be read"))
 	}
@@ -49,19 +49,19 @@ func (h *house) ChangeSchedule(_ context.Context, _ string, c jobs.ScheduleChang
 	}
 	return nil
 }
-func (h *house) Ticks(context.Context, string, jobs.Page) (jobs.List[jobs.TickRecord], error) {
+func (h *features) Ticks(context.Context, string, jobs.Page) (jobs.List[jobs.TickRecord], error) {
 	return one(jobs.TickRecord{Entry: "sitemap", Tick: noon, At: noon, Outcome: "enqueued"})
 }
-func (h *house) Tick(context.Context) (web.TickReport, error) {
+func (h *features) Tick(context.Context) (web.TickReport, error) {
 	return web.TickReport{Enqueued: 1, Ran: 2}, nil
 }
-func (h *house) Backups(context.Context) ([]web.Backup, error) {
+func (h *features) Backups(context.Context) ([]web.Backup, error) {
 	return []web.Backup{{ID: "b.tar.zst", Size: 5, CreatedAt: noon, VerifiedAt: &noon, Status: "complete", Usable: true, Database: true, Origin: "own", Kept: "younger than 3 days", KeptUntil: &noon}}, nil
 }
-func (h *house) OpenBackup(context.Context, string) (io.ReadCloser, web.Backup, error) {
+func (h *features) OpenBackup(context.Context, string) (io.ReadCloser, web.Backup, error) {
 	return io.NopCloser(strings.NewReader("bytes")), web.Backup{ID: "b.tar.zst", Size: 5}, nil
 }
-func (h *house) PlanRestore(_ context.Context, id string, part web.RestorePart) (web.RestorePlan, error) {
+func (h *features) PlanRestore(_ context.Context, id string, part web.RestorePart) (web.RestorePlan, error) {
 	if id != "b.tar.zst" {
 		return web.RestorePlan{}, jobs.ErrNotFound
 	}
@@ -72,31 +72,31 @@ func (h *house) PlanRestore(_ context.Context, id string, part web.RestorePart) 
 	plan.Unread = part == web.RestoreAll
 	return plan, nil
 }
-func (h *house) RestoreBackup(_ context.Context, _ string, part web.RestorePart, confirm string, _ web.RestoreAllowance) (jobs.Receipt, error) {
+func (h *features) RestoreBackup(_ context.Context, _ string, part web.RestorePart, confirm string, _ web.RestoreAllowance) (jobs.Receipt, error) {
 	if confirm != "cms-"+string(part) {
 		return jobs.Receipt{}, jobs.ErrConflict
 	}
 	return receipt()
 }
-func (h *house) BackupHealth(context.Context) (web.BackupHealth, error) {
-	return web.BackupHealth{Proven: &noon, ProvenID: "b", Warnings: []string{"the newest good backup is 40h old"}}, nil
+func (h *features) BackupHealth(context.Context) (web.BackupHealth, error) {
+	return web.BackupHealth{Verified: &noon, VerifiedID: "b", Warnings: []string{"the newest good backup is 40h old"}}, nil
 }
-func (h *house) DeleteBackup(_ context.Context, id string) error {
+func (h *features) DeleteBackup(_ context.Context, id string) error {
 	if id != "b.tar.zst" {
 		return jobs.ErrNotFound
 	}
 	return nil
 }
-func (h *house) Mails(context.Context, web.MailQuery, jobs.Page) (jobs.List[web.Mail], error) {
+func (h *features) Mails(context.Context, web.MailQuery, jobs.Page) (jobs.List[web.Mail], error) {
 	return one(web.Mail{ID: "1", To: "a@b", At: noon, State: "accepted", Kept: true})
 }
-func (h *house) Mail(context.Context, string) (web.Mail, error) {
+func (h *features) Mail(context.Context, string) (web.Mail, error) {
 	return web.Mail{ID: "1", At: noon}, nil
 }
-func (h *house) Templates(context.Context) ([]web.MailTemplate, error) {
+func (h *features) Templates(context.Context) ([]web.MailTemplate, error) {
 	return []web.MailTemplate{{Name: "welcome", Origin: "own"}, {Name: "promo", Origin: "folder", Locales: []string{"vi"}}, {Name: "cms:plugins/contact/notice", Origin: "cms"}}, nil
 }
-func (h *house) PreviewTemplate(_ context.Context, name, locale string) (web.TemplatePreview, error) {
+func (h *features) PreviewTemplate(_ context.Context, name, locale string) (web.TemplatePreview, error) {
 	switch name {
 	case "welcome":
 		return web.TemplatePreview{Subject: "Welcome " + locale, HTML: "<h1>Hello</h1>", Text: "Hello Ann", Sample: json.RawMessage(`{"name":"Ann"}`)}, nil
@@ -105,43 +105,45 @@ func (h *house) PreviewTemplate(_ context.Context, name, locale string) (web.Tem
 	}
 	return web.TemplatePreview{}, jobs.ErrNotFound
 }
-func (h *house) MailAgain(context.Context, string) (jobs.New, error) {
-	return jobs.New{Kind: "mail.send", Data: []byte(`{"to":"a@example.com"}`)}, nil
+func (h *features) MailAgain(context.Context, string) (jobs.Spec, error) {
+	return jobs.Spec{Kind: "mail.send", Data: []byte(`{"to":"a@example.com"}`)}, nil
 }
-func (h *house) Suppressions(context.Context, jobs.Page) (jobs.List[web.Suppression], error) {
+func (h *features) Suppressions(context.Context, jobs.Page) (jobs.List[web.Suppression], error) {
 	return one(web.Suppression{Address: "a@b", Reason: "550", CreatedAt: noon})
 }
-func (h *house) Suppress(context.Context, web.Suppression) error { return nil }
-func (h *house) Unsuppress(context.Context, string) error        { return nil }
-func (h *house) Webhooks(context.Context) ([]web.Webhook, error) {
+func (h *features) Suppress(context.Context, web.Suppression) error { return nil }
+func (h *features) Unsuppress(context.Context, string) error        { return nil }
+func (h *features) Webhooks(context.Context) ([]web.Webhook, error) {
 	return []web.Webhook{{ID: "1", URL: "https://x", Events: []string{}, Secret: "whsec_hidden"}}, nil
 }
-func (h *house) SaveWebhook(_ context.Context, w web.Webhook) (web.Webhook, error) {
+func (h *features) SaveWebhook(_ context.Context, w web.Webhook) (web.Webhook, error) {
 	if w.ID == "" {
 		w.ID, w.Secret = "1", "whsec_new"
 	}
 	return w, nil
 }
-func (h *house) DeleteWebhook(context.Context, string) error { return nil }
-func (h *house) Deliveries(context.Context, string, jobs.Page) (jobs.List[web.Delivery], error) {
+func (h *features) DeleteWebhook(context.Context, string) error { return nil }
+func (h *features) Deliveries(context.Context, string, jobs.Page) (jobs.List[web.Delivery], error) {
 	return one(web.Delivery{ID: "1", At: noon, Status: 200})
 }
-func (h *house) Redeliver(context.Context, string) (jobs.Receipt, error) { return receipt() }
-func (h *house) MediaStatus(context.Context) (web.MediaStatus, error) {
+func (h *features) Redeliver(context.Context, string) (jobs.Receipt, error) { return receipt() }
+func (h *features) MediaStatus(context.Context) (web.MediaStatus, error) {
 	return web.MediaStatus{Pictures: 3}, nil
 }
-func (h *house) Regenerate(context.Context, bool) (int, error) { return 3, nil }
-func (h *house) Report(context.Context, web.AnalyticsQuery) (web.AnalyticsReport, error) {
+func (h *features) Regenerate(context.Context, bool) (int, error) { return 3, nil }
+func (h *features) Report(context.Context, web.AnalyticsQuery) (web.AnalyticsReport, error) {
 	return web.AnalyticsReport{}, nil
 }
-func (h *house) SitemapStatus(context.Context) (web.SitemapStatus, error) {
+func (h *features) SitemapStatus(context.Context) (web.SitemapStatus, error) {
 	return web.SitemapStatus{}, nil
 }
-func (h *house) Growth(context.Context) ([]web.Room, error) { return []web.Room{{Name: "cache"}}, nil }
+func (h *features) StorageUsage(context.Context) ([]web.UsageItem, error) {
+	return []web.UsageItem{{Name: "cache"}}, nil
+}
 
 func furnished(c *web.Config) {
-	h := &house{schedule: jobs.ScheduleRecord{Name: "sitemap", Kind: "cache.clear", Cron: "0 2 * * *", Zone: "UTC", Next: []time.Time{noon}, Last: &jobs.TickRecord{Tick: noon, At: noon, Outcome: "enqueued"}}}
-	c.Workers, c.Schedules, c.Ticker, c.Backups, c.Mail, c.Templates, c.Suppressions, c.Webhooks, c.Media, c.Analytics, c.Sitemap, c.Growth = h, h, h, h, h, h, h, h, h, h, h, h
+	h := &features{schedule: jobs.ScheduleRecord{Name: "sitemap", Kind: "cache.clear", Cron: "0 2 * * *", Zone: "UTC", Next: []time.Time{noon}, Last: &jobs.TickRecord{Tick: noon, At: noon, Outcome: "enqueued"}}}
+	c.Workers, c.Schedules, c.Ticker, c.Backups, c.Mail, c.Templates, c.Suppressions, c.Webhooks, c.Media, c.Analytics, c.Sitemap, c.StorageUsage = h, h, h, h, h, h, h, h, h, h, h, h
 	c.Settings = func() []web.Setting {
 		return []web.Setting{{Name: "mail.password", Value: "hunter2", Origin: ".env"}, {Name: "queue", Value: "cmsjobs"}}
 	}
@@ -258,7 +260,7 @@ func TestQueuesPauseContinueAndClear(t *testing.T) {
 }
 
 // furnishedWorkers gives the site workers that listen to another queue.
-func furnishedWorkers(c *web.Config) { c.Workers = &house{} }
+func furnishedWorkers(c *web.Config) { c.Workers = &features{} }
 
 func TestHealthSaysWhatIsWrong(t *testing.T) {
 	var down bool
@@ -282,10 +284,10 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 func TestMetricsHaveTheirNames(t *testing.T) {
 	m := web.NewMetrics("1.2.3", func(kind string) bool { return kind == "mail.send" })
 	s := newSite(t, jobstest.SQLite, func(c *web.Config) {
-		c.Metrics, c.PublicMetrics, c.Workers, c.Figures, c.Conditions = m.Registry, true, &house{}, figures, watched
+		c.Metrics, c.PublicMetrics, c.Workers, c.Figures, c.Conditions = m.Registry, true, &features{}, figures, watched
 	})
 	m.Enqueued("cmsjobs", "mail.send")
-	m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Kind: "mail.send", Queue: "cmsjobs"}, Rescued: true}, Verdict: jobs.Completed, Duration: time.Second, Wait: time.Second})
+	m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Kind: "mail.send", Queue: "cmsjobs"}, Rescued: true}, Outcome: jobs.Completed, Duration: time.Second, Wait: time.Second})
 	m.Missed("sitemap")
 	m.Mailed("accepted", 1)
 	s.enqueue(`{"topic":"cache.clear"}`)

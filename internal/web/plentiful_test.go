@@ -10,11 +10,11 @@ import (
 )
 
 // plenty is a site in use, for pictures and for axe.
-type plenty struct{ *house }
+type plenty struct{ *features }
 
 func plentiful(c *web.Config) {
-	p := plenty{c.Schedules.(*house)}
-	c.Backups, c.Schedules, c.Sitemap, c.Analytics, c.Growth, c.Media, c.Mail, c.Workers = p, p, p, p, p, p, p, p
+	p := plenty{c.Schedules.(*features)}
+	c.Backups, c.Schedules, c.Sitemap, c.Analytics, c.StorageUsage, c.Media, c.Mail, c.Workers = p, p, p, p, p, p, p, p
 }
 
 func (plenty) Workers(context.Context) ([]jobs.WorkerRecord, error) {
@@ -74,8 +74,8 @@ func (plenty) Report(context.Context, web.AnalyticsQuery) (web.AnalyticsReport, 
 	return r, nil
 }
 
-func (plenty) Growth(context.Context) ([]web.Room, error) {
-	return []web.Room{{Name: "storage/framework/cache", Part: "cache", Bytes: 310 << 20, Rows: 48211}, {Name: "storage/logs", Part: "logs", Bytes: 92 << 20, Rows: 31}, {Name: "jobs", Part: "table", Bytes: 12 << 20, Rows: 40123}, {Name: "cmsjobs_runs", Part: "table", Bytes: 410 << 20, Rows: 1000000}}, nil
+func (plenty) StorageUsage(context.Context) ([]web.UsageItem, error) {
+	return []web.UsageItem{{Name: "storage/framework/cache", Class: "cache", Bytes: 310 << 20, Rows: 48211}, {Name: "storage/logs", Class: "logs", Bytes: 92 << 20, Rows: 31}, {Name: "jobs", Class: "table", Bytes: 12 << 20, Rows: 40123}, {Name: "cmsjobs_runs", Class: "table", Bytes: 410 << 20, Rows: 1000000}}, nil
 }
 
 func (plenty) MediaStatus(context.Context) (web.MediaStatus, error) {

@@ -47,19 +47,19 @@ func (p *Problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.T
 // Unwrap is what caused it, where that is known.
 func (p *Problem) Unwrap() error { return p.cause }
 
-func refuse(status int, format string, args ...any) *Problem {
+func httpError(status int, format string, args ...any) *Problem {
 	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), form: format, args: args}
 }
 
-func badField(status int, field, format string, args ...any) *Problem {
-	p := refuse(status, format, args...)
+func fieldError(status int, field, format string, args ...any) *Problem {
+	p := httpError(status, format, args...)
 	p.Errors = []FieldProblem{{field, p.Detail}}
 	return p
 }
 
 // notConfigured answers for a part that this installation lacks.
 func notConfigured(part string) *Problem {
-	return refuse(http.StatusNotFound, "This installation has no %s: the part is not configured.", part)
+	return httpError(http.StatusNotFound, "This installation has no %s: the part is not configured.", part)
 }
 
 // problemOf is the one table from errors to answers.
@@ -72,31 +72,31 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &p):
 		return p
 	case errors.As(err, &tooLarge):
-		return refuse(http.StatusRequestEntityTooLarge, "The body has more than %d bytes. Put large things into a file and name it.", tooLarge.Limit)
+		return httpError(http.StatusRequestEntityTooLarge, "The body has more than %d bytes. Put large things into a file and name it.", tooLarge.Limit)
 	case errors.As(err, &throttled):
-		p = refuse(http.StatusTooManyRequests, "%s", sentence(throttled.Error()))
+		p = httpError(http.StatusTooManyRequests, "%s", sentence(throttled.Error()))
 		p.retryAfter = int(math.Ceil(throttled.RetryAfter.Seconds()))
 		return p
 	case errors.Is(err, access.ErrRefused):
-		return refuse(http.StatusUnauthorized, "These credentials are not valid.")
+		return httpError(http.StatusUnauthorized, "These credentials are not valid.")
 	case errors.Is(err, access.ErrKeyReused):
-		return refuse(http.StatusConflict, "%s", sentence(err.Error()))
+		return httpError(http.StatusConflict, "%s", sentence(err.Error()))
 	case errors.Is(err, jobs.ErrInvalid):
-		return refuse(http.StatusUnprocessableEntity, "%s", sentence(err.Error()))
+		return httpError(http.StatusUnprocessableEntity, "%s", sentence(err.Error()))
 	case errors.Is(err, jobs.ErrNotFound):
-		return refuse(http.StatusNotFound, "There is nothing with this id.")
+		return httpError(http.StatusNotFound, "There is nothing with this id.")
 	case errors.Is(err, jobs.ErrConflict):
-		return refuse(http.StatusConflict, "%s", sentence(err.Error()))
-	case errors.Is(err, ErrAway):
-		p = refuse(http.StatusServiceUnavailable, "The place of the backups does not answer. See to its address, its keys and the network, then try again. It says: %s", err)
+		return httpError(http.StatusConflict, "%s", sentence(err.Error()))
+	case errors.Is(err, ErrUnavailable):
+		p = httpError(http.StatusServiceUnavailable, "The place of the backups does not answer. See to its address, its keys and the network, then try again. It says: %s", err)
 		p.retryAfter = 30
 	case errors.As(err, &http400):
-		return refuse(http400.Code, "%s", sentence(fmt.Sprint(http400.Message)))
+		return httpError(http400.Code, "%s", sentence(fmt.Sprint(http400.Message)))
 	case errors.Is(err, context.DeadlineExceeded):
-		p = refuse(http.StatusServiceUnavailable, "The answer took too long. Try again, or ask for less.")
+		p = httpError(http.StatusServiceUnavailable, "The answer took too long. Try again, or ask for less.")
 		p.retryAfter = 5
 	default:
-		p = refuse(http.StatusInternalServerError, "Something went wrong here. The log has the details under this answer's instance.")
+		p = httpError(http.StatusInternalServerError, "Something went wrong here. The log has the details under this answer's instance.")
 	}
 	p.cause = err
 	return p
@@ -107,7 +107,7 @@ func problemOf(err error) *Problem {
 func (s *Server) problemOf(err error) *Problem {
 	p := problemOf(err)
 	if p.Status == http.StatusInternalServerError && s.cfg.Unavailable != nil && s.cfg.Unavailable(err) {
-		p = refuse(http.StatusServiceUnavailable, "The database is unavailable. Try again in a few seconds; a request with the same Idempotency-Key never makes a second job. If it lasts, start the database or check database.dsn: cmsjobs doctor names the cause.")
+		p = httpError(http.StatusServiceUnavailable, "The database is unavailable. Try again in a few seconds; a request with the same Idempotency-Key never makes a second job. If it lasts, start the database or check database.dsn: cmsjobs doctor names the cause.")
 		p.retryAfter, p.cause = 10, err
 	}
 	return p
@@ -122,7 +122,7 @@ func (s *Server) answerError(err error, c echo.Context) {
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(c.Request().Context().Err(), context.Canceled) {
 		// The request stalled, or its client left. An answer must be said in any
 		// case: net/http would say 200.
-		p = *refuse(http.StatusRequestTimeout, "The request did not arrive as a whole in time.")
+		p = *httpError(http.StatusRequestTimeout, "The request did not arrive as a whole in time.")
 		c.Response().Header().Set("Connection", "close")
 	}
 	p.Detail = s.viewer(c).text(p.Detail)

@@ -40,7 +40,7 @@ func (s *Server) pageOf(c echo.Context) (jobs.Page, error) {
 	}
 	cursor := c.QueryParam("cursor")
 	if len(cursor) > 500 {
-		return jobs.Page{}, badField(http.StatusBadRequest, "cursor", "The cursor is not one of ours.")
+		return jobs.Page{}, fieldError(http.StatusBadRequest, "cursor", "The cursor is not one of ours.")
 	}
 	return jobs.Page{Limit: min(limit, s.cfg.PageLimit), Offset: offset, Cursor: cursor}, nil
 }
@@ -52,7 +52,7 @@ func number(c echo.Context, name string, fallback int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > 1<<31-1 {
-		return 0, badField(http.StatusBadRequest, name, "%s must be a number from 0, not %q.", name, clip(text, 40))
+		return 0, fieldError(http.StatusBadRequest, name, "%s must be a number from 0, not %q.", name, clip(text, 40))
 	}
 	return n, nil
 }
@@ -61,11 +61,11 @@ func number(c echo.Context, name string, fallback int) (int, error) {
 // cause, since, until. Lists are separated by commas or given repeatedly.
 func filterOf(c echo.Context) (jobs.Filter, error) {
 	q := c.QueryParams()
-	return FilterView{Status: words(q["status"]), Type: append(words(q["type"]), words(q["topic"])...), Queue: words(q["queue"]),
+	return FilterView{Status: dialectOf(q["status"]), Type: append(dialectOf(q["type"]), dialectOf(q["topic"])...), Queue: dialectOf(q["queue"]),
 		Text: q.Get("q"), Cause: q.Get("cause"), Since: q.Get("since"), Until: q.Get("until")}.filter()
 }
 
-func words(values []string) []string {
+func dialectOf(values []string) []string {
 	var list []string
 	for _, v := range values {
 		list = append(list, strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' })...)
@@ -91,17 +91,17 @@ const maxTerms = 1000
 func (v FilterView) filter() (jobs.Filter, error) {
 	f := jobs.Filter{Kinds: v.Type, Queues: v.Queue, UUIDs: v.IDs, Text: v.Text, Cause: v.Cause}
 	if len(v.IDs) > maxTerms || len(v.Type) > maxTerms || len(v.Queue) > maxTerms || len(v.Status) > maxTerms || len(v.Text) > 1000 || len(v.Cause) > 191 {
-		return f, refuse(http.StatusBadRequest, "The filter is too long: %d values a field at most.", maxTerms)
+		return f, httpError(http.StatusBadRequest, "The filter is too long: %d values a field at most.", maxTerms)
 	}
 	for _, text := range append([]string{v.Text, v.Cause}, slices.Concat(v.IDs, v.Type, v.Queue)...) {
 		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-			return f, refuse(http.StatusBadRequest, "The filter is not UTF-8 text.")
+			return f, httpError(http.StatusBadRequest, "The filter is not UTF-8 text.")
 		}
 	}
 	for _, word := range v.Status {
 		state, ok := jobs.ParseState(word)
 		if !ok {
-			return f, badField(http.StatusBadRequest, "status", "No status is named %q; use queued, processing, completed, failed or cancelled.", clip(word, 40))
+			return f, fieldError(http.StatusBadRequest, "status", "No status is named %q; use queued, processing, completed, failed or cancelled.", clip(word, 40))
 		}
 		if !slices.Contains(f.States, state) {
 			f.States = append(f.States, state)
@@ -123,7 +123,7 @@ func moment(text, field string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, badField(http.StatusBadRequest, field, "%s must be a time as 2026-11-21T15:04:05Z, a day, or a length like 24h; not %q.", field, clip(text, 40))
+	return time.Time{}, fieldError(http.StatusBadRequest, field, "%s must be a time as 2026-11-21T15:04:05Z, a day, or a length like 24h; not %q.", field, clip(text, 40))
 }
 
 // period puts since and until into a filter.
@@ -142,7 +142,7 @@ func (s *Server) filter(c echo.Context) (jobs.Filter, error) {
 		return f, err
 	}
 	if f.Text != "" && !who(c).Scopes.Has(access.Operate) { // what is masked would be found letter by letter
-		return f, badField(http.StatusForbidden, "q", "Searching the texts of jobs needs the scope %q.", access.Operate)
+		return f, fieldError(http.StatusForbidden, "q", "Searching the texts of jobs needs the scope %q.", access.Operate)
 	}
 	return f, s.period(&f, c.QueryParam("since"), c.QueryParam("until"))
 }
@@ -162,7 +162,7 @@ func body(c echo.Context, into any) error {
 
 func rawBody(c echo.Context) ([]byte, error) {
 	if t := c.Request().Header.Get(echo.HeaderContentType); t != "" && !strings.HasPrefix(t, "application/json") {
-		return nil, refuse(http.StatusUnsupportedMediaType, "Send JSON (Content-Type: application/json), not %q.", clip(t, 60))
+		return nil, httpError(http.StatusUnsupportedMediaType, "Send JSON (Content-Type: application/json), not %q.", clip(t, 60))
 	}
 	raw, err := io.ReadAll(c.Request().Body)
 	if err != nil {
@@ -170,26 +170,26 @@ func rawBody(c echo.Context) ([]byte, error) {
 		if errors.As(err, &large) || errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil, err
 		}
-		return nil, refuse(http.StatusBadRequest, "The body was cut off.")
+		return nil, httpError(http.StatusBadRequest, "The body was cut off.")
 	}
 	return raw, nil
 }
 
 func decodeStrictly(raw []byte, into any) error {
 	if !utf8.Valid(raw) {
-		return refuse(http.StatusBadRequest, "The body is not UTF-8.")
+		return httpError(http.StatusBadRequest, "The body is not UTF-8.")
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
 		raw = []byte("{}")
 	}
 	if depth(raw) > maxDepth {
-		return refuse(http.StatusBadRequest, "The body nests deeper than %d.", maxDepth)
+		return httpError(http.StatusBadRequest, "The body nests deeper than %d.", maxDepth)
 	}
 	if trimmed := bytes.TrimSpace(raw); trimmed[0] != '{' {
-		return refuse(http.StatusBadRequest, "The body must be a JSON object.")
+		return httpError(http.StatusBadRequest, "The body must be a JSON object.")
 	}
 	if key, twice := repeatedKey(raw); twice {
-		return refuse(http.StatusBadRequest, "The key %q stands twice in one object.", clip(key, 60))
+		return httpError(http.StatusBadRequest, "The key %q stands twice in one object.", clip(key, 60))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
@@ -197,7 +197,7 @@ func decodeStrictly(raw []byte, into any) error {
 		return bodyProblem(err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return refuse(http.StatusBadRequest, "The body holds more than one JSON value.")
+		return httpError(http.StatusBadRequest, "The body holds more than one JSON value.")
 	}
 	return nil
 }
@@ -256,12 +256,12 @@ func repeatedKey(raw []byte) (string, bool) {
 func bodyProblem(err error) error {
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) {
-		return badField(http.StatusUnprocessableEntity, wrongType.Field, "%s must be %s, not a JSON %s.", wrongType.Field, article(wrongType.Type.Kind().String()), wrongType.Value)
+		return fieldError(http.StatusUnprocessableEntity, wrongType.Field, "%s must be %s, not a JSON %s.", wrongType.Field, article(wrongType.Type.Kind().String()), wrongType.Value)
 	}
 	if name, found := strings.CutPrefix(err.Error(), "json: unknown field "); found {
-		return badField(http.StatusUnprocessableEntity, strings.Trim(name, `"`), "There is no field %s here. What the handler needs belongs into \"payload\".", clip(name, 60))
+		return fieldError(http.StatusUnprocessableEntity, strings.Trim(name, `"`), "There is no field %s here. What the handler needs belongs into \"payload\".", clip(name, 60))
 	}
-	return refuse(http.StatusBadRequest, "The body is not JSON: %s.", strings.TrimPrefix(err.Error(), "json: "))
+	return httpError(http.StatusBadRequest, "The body is not JSON: %s.", strings.TrimPrefix(err.Error(), "json: "))
 }
 
 func article(kind string) string {

@@ -48,7 +48,7 @@ func (q *queueNames) allow(ctx context.Context, name string) error {
 		}
 	}
 	if !q.known[name] && len(q.known) >= maxQueues {
-		return badField(http.StatusUnprocessableEntity, "queue", "There are %d queues already, and %s is none of them. Use one that exists.", maxQueues, clip(name, 60))
+		return fieldError(http.StatusUnprocessableEntity, "queue", "There are %d queues already, and %s is none of them. Use one that exists.", maxQueues, clip(name, 60))
 	}
 	q.known[name] = true
 	return nil

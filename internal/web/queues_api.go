@@ -28,7 +28,7 @@ func nameParam(c echo.Context, name string) (string, error) {
 	if err != nil || value == "" || len(value) > 191 || !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' }) {
 		return "", fmt.Errorf("the %s: %w", name, jobs.ErrNotFound)
 	}
-	about(c, value, "")
+	setAuditTarget(c, value, "")
 	return value, nil
 }
 

@@ -50,7 +50,7 @@ func TestWhoAsksTooOftenWaits(t *testing.T) {
 	for range 3 {
 		s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`).want(t, 429)
 	}
-	var trail web.DeedList
+	var trail web.AuditEntryList
 	clock.forward(time.Minute)
 	s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &trail)
 	if len(trail.Items) != 0 {

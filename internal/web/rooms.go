@@ -32,20 +32,20 @@ type Ledger interface {
 	Stats(ctx context.Context) (jobs.Stats, error)
 }
 
-// Changer changes jobs. Each method works on at most limit jobs, those that
+// JobMutator changes jobs. Each method works on at most limit jobs, those that
 // were enqueued (or failed) first before others, and says how many it changed,
 // so that a caller can go through any number in steps; limit 0 means 1000.
-type Changer interface {
+type JobMutator interface {
 	// Cancel ends jobs that wait (they leave the table, a run "cancelled" is
 	// recorded) and tells the workers of running ones to stop.
 	Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, error)
-	// Revive puts failed jobs back into their queues, due now, attempts 0,
+	// Retry puts failed jobs back into their queues, due now, attempts 0,
 	// with the same UUID.
-	Revive(ctx context.Context, f jobs.Filter, limit int) (int64, error)
-	// Forget deletes failed jobs.
-	Forget(ctx context.Context, f jobs.Filter, limit int) (int64, error)
-	// Hasten makes waiting jobs due now.
-	Hasten(ctx context.Context, f jobs.Filter, limit int) (int64, error)
+	Retry(ctx context.Context, f jobs.Filter, limit int) (int64, error)
+	// Delete deletes failed jobs.
+	Delete(ctx context.Context, f jobs.Filter, limit int) (int64, error)
+	// RunNow makes waiting jobs due now.
+	RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, error)
 }
 
 // History shows runs and what handlers said in them.
@@ -56,7 +56,7 @@ type History interface {
 	// Groups are the failed jobs by cause, most first.
 	Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup, error)
 	// Throughput counts ended runs in steps of equal length, oldest first.
-	Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Flow, error)
+	Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Throughput, error)
 }
 
 // Queues pauses and continues queues for all workers.
@@ -100,9 +100,9 @@ type TickReport struct {
 	Failed   int `json:"failed"`
 }
 
-// ErrAway marks the error of a place that cannot be asked: a bucket whose
+// ErrUnavailable marks the error of a place that cannot be asked: a bucket whose
 // server is down, say. The answer is 503, with the error's text.
-var ErrAway = errors.New("not every place of the backups can be read")
+var ErrUnavailable = errors.New("not every place of the backups can be read")
 
 // Backups shows backup archives. Making one is enqueuing backup.generate.
 // Errors that wrap ErrAway name the place and why it does not answer.
@@ -145,7 +145,7 @@ type MailLog interface {
 	Mails(ctx context.Context, q MailQuery, p jobs.Page) (jobs.List[Mail], error)
 	Mail(ctx context.Context, id string) (Mail, error)
 	// MailAgain is the job that sends it again, to its one recipient.
-	MailAgain(ctx context.Context, id string) (jobs.New, error)
+	MailAgain(ctx context.Context, id string) (jobs.Spec, error)
 }
 
 // MailQuery chooses mails; empty fields choose all.
@@ -368,10 +368,10 @@ type Submission struct {
 	Note   string    `json:"note,omitempty"`
 }
 
-// Growth shows what takes room on disk and in the database: caches, logs,
+// StorageUsage shows what takes room on disk and in the database: caches, logs,
 // tables.
-type Growth interface {
-	Growth(ctx context.Context) ([]Room, error)
+type StorageUsage interface {
+	StorageUsage(ctx context.Context) ([]UsageItem, error)
 }
 
 // SizeHistory is a Growth that knows how sizes were on other days.
@@ -387,10 +387,10 @@ type SizeDay struct {
 	Disk, Tables int64
 }
 
-// Room is one folder or table and its size.
-type Room struct {
+// UsageItem is one folder or table and its size.
+type UsageItem struct {
 	Name  string `json:"name"`
-	Part  string `json:"part"` // "cache", "logs", "table", "media", "backup"
+	Class string `json:"part"` // "cache", "logs", "table", "media", "backup"
 	Bytes int64  `json:"bytes"`
 	Rows  int64  `json:"rows"` // or files
 }
@@ -404,8 +404,8 @@ type Setting struct {
 	Secret bool   `json:"secret"`
 }
 
-// Doer runs one job at once, in this process, and returns its result. It is
+// InlineExecutor runs one job at once, in this process, and returns its result. It is
 // used where jobs are disabled (S2.15).
-type Doer interface {
-	Do(ctx context.Context, n jobs.New) (json.RawMessage, error)
+type InlineExecutor interface {
+	Do(ctx context.Context, n jobs.Spec) (json.RawMessage, error)
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-// family is whose words a route speaks: our own, or a specification's.
-type family int
+// APIDialect is whose words a route speaks: our own, or a specification's.
+type APIDialect int
 
 const (
-	ours        family = iota // queued, processing, completed, failed, cancelled
-	pocketbase                // S1: pending, processing, completed, failed
-	sketch                    // S2: queued, running, succeeded, failed; camelCase
-	familyCount               // how many there are
+	V1               APIDialect = iota // queued, processing, completed, failed, cancelled
+	PocketBaseCompat                   // S1: pending, processing, completed, failed
+	S2Compat                           // S2: queued, running, succeeded, failed; camelCase
+	familyCount                        // how many there are
 )
 
 // route is one thing that can be asked, and who may ask it.
@@ -32,15 +32,15 @@ type route struct {
 	// Stream routes have no time limit.
 	Stream bool
 	// Quiet routes change nothing although their method could.
-	Quiet  bool
-	Words  family
-	Query  []string // names of parameters, described in openapi
-	Body   any      // a value of the body's type; nil for none
-	Answer any      // a value of the answer's type; nil for none
-	Type   string   // of the answer; "" is application/json
-	Status int      // of success; 0 is 200
+	Quiet   bool
+	Dialect APIDialect
+	Query   []string // names of parameters, described in openapi
+	Body    any      // a value of the body's type; nil for none
+	Answer  any      // a value of the answer's type; nil for none
+	Type    string   // of the answer; "" is application/json
+	Status  int      // of success; 0 is 200
 	// Needs is the part without which it answers 404.
-	Needs part
+	Needs feature
 	// Page routes answer people with HTML; they are not in the document.
 	Page   bool
 	handle func(*Server, echo.Context) error
@@ -49,8 +49,8 @@ type route struct {
 // changes says whether the route can change anything.
 func (r route) changes() bool { return r.Method != http.MethodGet && !r.Quiet }
 
-// needing is the route as one that needs a part.
-func (r route) needing(p part) route {
+// requires is the route as one that needs a part.
+func (r route) requires(p feature) route {
 	r.Needs = p
 	return r
 }
@@ -79,26 +79,26 @@ func jobRoutes() []route {
 	requeue := route{Method: post, Name: "jobs.requeue", Summary: "Run a job again: a failed one is revived, a delayed one is due now, an ended one is enqueued anew.", Scope: access.Operate, Managed: true, Answer: JobView{}, handle: (*Server).requeueJob}
 	cancel := route{Method: post, Name: "jobs.cancel", Summary: "Cancel a waiting job, or ask a running one to stop.", Scope: access.Operate, Managed: true, Answer: Changed{}, handle: (*Server).cancelJob}
 	remove := route{Method: del, Name: "jobs.delete", Summary: "Delete a waiting or failed job.", Scope: access.Operate, Managed: true, Status: http.StatusNoContent, handle: (*Server).deleteJob}
-	at := func(r route, path string, words family) route {
-		r.Path, r.Words = path, words
-		if words == sketch {
+	at := func(r route, path string, words APIDialect) route {
+		r.Path, r.Dialect = path, words
+		if words == S2Compat {
 			switch r.Answer.(type) {
 			case JobView:
-				r.Answer = SketchJob{}
+				r.Answer = S2Job{}
 			case JobList:
-				r.Answer = SketchList{}
+				r.Answer = S2List{}
 			}
 		}
 		return r
 	}
 	return []route{
-		at(enqueue, "/api/v1/jobs", ours), at(list, "/api/v1/jobs", ours), at(stats, "/api/v1/jobs/stats", ours), at(show, "/api/v1/jobs/:id", ours),
-		at(requeue, "/api/v1/jobs/:id/requeue", ours), at(requeue, "/api/v1/jobs/:id/retry", ours), at(cancel, "/api/v1/jobs/:id/cancel", ours), at(remove, "/api/v1/jobs/:id", ours),
+		at(enqueue, "/api/v1/jobs", V1), at(list, "/api/v1/jobs", V1), at(stats, "/api/v1/jobs/stats", V1), at(show, "/api/v1/jobs/:id", V1),
+		at(requeue, "/api/v1/jobs/:id/requeue", V1), at(requeue, "/api/v1/jobs/:id/retry", V1), at(cancel, "/api/v1/jobs/:id/cancel", V1), at(remove, "/api/v1/jobs/:id", V1),
 
-		at(enqueue, "/api/jobs/enqueue", pocketbase), at(list, "/api/jobs", pocketbase), at(stats, "/api/jobs/stats", pocketbase), at(show, "/api/jobs/:id", pocketbase),
-		at(requeue, "/api/jobs/:id/requeue", pocketbase), at(remove, "/api/jobs/:id", pocketbase),
+		at(enqueue, "/api/jobs/enqueue", PocketBaseCompat), at(list, "/api/jobs", PocketBaseCompat), at(stats, "/api/jobs/stats", PocketBaseCompat), at(show, "/api/jobs/:id", PocketBaseCompat),
+		at(requeue, "/api/jobs/:id/requeue", PocketBaseCompat), at(remove, "/api/jobs/:id", PocketBaseCompat),
 
-		at(list, "/api/admin/jobs", sketch), at(show, "/api/admin/jobs/:id", sketch), at(requeue, "/api/admin/jobs/:id/retry", sketch), at(cancel, "/api/admin/jobs/:id/cancel", sketch),
+		at(list, "/api/admin/jobs", S2Compat), at(show, "/api/admin/jobs/:id", S2Compat), at(requeue, "/api/admin/jobs/:id/retry", S2Compat), at(cancel, "/api/admin/jobs/:id/cancel", S2Compat),
 
 		{Method: post, Path: "/api/v1/jobs/batch", Name: "jobs.enqueueBatch", Summary: "Enqueue up to 1000 jobs: all of them, or none.", Scope: access.Enqueue, Body: EnqueueBatch{}, Answer: EnqueuedBatch{}, Status: http.StatusCreated, handle: (*Server).enqueueBatch},
 		{Method: post, Path: "/api/v1/jobs/bulk", Name: "jobs.bulk", Summary: "Change all jobs that a filter chooses. dry_run only counts them; many are changed by a job that reports its progress.", Scope: access.Operate, Body: BulkRequest{}, Answer: BulkAnswer{}, handle: (*Server).bulk},
@@ -157,9 +157,9 @@ func scheduleRoutes() []route {
 func partRoutes() []route {
 	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	return []route{
-		{Method: get, Path: "/api/v1/backups", Name: "backups.list", Summary: "Backup archives, newest first.", Scope: access.Read, Answer: BackupList{}, Needs: needsBackups, handle: (*Server).listBackups},
-		{Method: get, Path: "/api/v1/backups/:id/download", Name: "backups.download", Summary: "Download an archive.", Scope: access.Admin, Stream: true, Type: "application/octet-stream", Needs: needsBackups, handle: (*Server).downloadBackup},
-		{Method: del, Path: "/api/v1/backups/:id", Name: "backups.delete", Summary: "Delete an archive.", Scope: access.Admin, Status: http.StatusNoContent, Needs: needsBackups, handle: (*Server).deleteBackup},
+		{Method: get, Path: "/api/v1/backups", Name: "backups.list", Summary: "Backup archives, newest first.", Scope: access.Read, Answer: BackupList{}, Needs: featureBackups, handle: (*Server).listBackups},
+		{Method: get, Path: "/api/v1/backups/:id/download", Name: "backups.download", Summary: "Download an archive.", Scope: access.Admin, Stream: true, Type: "application/octet-stream", Needs: featureBackups, handle: (*Server).downloadBackup},
+		{Method: del, Path: "/api/v1/backups/:id", Name: "backups.delete", Summary: "Delete an archive.", Scope: access.Admin, Status: http.StatusNoContent, Needs: featureBackups, handle: (*Server).deleteBackup},
 		{Method: get, Path: "/api/v1/mail", Name: "mail.list", Summary: "Mail that was sent or not, newest first.", Scope: access.Read, Query: append([]string{"state", "q"}, pageQuery...), Answer: MailList{}, Needs: needsMail, handle: (*Server).listMail},
 		{Method: get, Path: "/api/v1/mail/:id", Name: "mail.show", Summary: "One mail, with its body where bodies are kept.", Scope: access.Operate, Answer: Mail{}, Needs: needsMail, handle: (*Server).showMail},
 		{Method: post, Path: "/api/v1/mail/:id/resend", Name: "mail.resend", Summary: "Send a mail again.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, Needs: needsMail, handle: (*Server).resendMail},
@@ -176,7 +176,7 @@ func partRoutes() []route {
 		{Method: post, Path: "/api/v1/media/regenerate", Name: "media.regenerate", Summary: "Enqueue thumbnails for the pictures that lack them, or for all.", Scope: access.Operate, Body: RegenerateRequest{}, Answer: Changed{}, Needs: needsMedia, handle: (*Server).regenerate},
 		{Method: get, Path: "/api/v1/analytics", Name: "analytics.report", Summary: "Views and visitors by day and dimension.", Scope: access.Read, Query: []string{"since", "until", "site", "limit"}, Answer: AnalyticsReport{}, Needs: needsAnalytics, handle: (*Server).analytics},
 		{Method: get, Path: "/api/v1/sitemap", Name: "sitemap.status", Summary: "The sitemap's files and what IndexNow was told.", Scope: access.Read, Answer: SitemapStatus{}, Needs: needsSitemap, handle: (*Server).sitemapStatus},
-		{Method: get, Path: "/api/v1/growth", Name: "growth.list", Summary: "What takes room on disk and in the database.", Scope: access.Read, Answer: RoomList{}, Needs: needsGrowth, handle: (*Server).growth},
+		{Method: get, Path: "/api/v1/growth", Name: "growth.list", Summary: "What takes room on disk and in the database.", Scope: access.Read, Answer: UsageList{}, Needs: needsUsage, handle: (*Server).usage},
 		{Method: get, Path: "/api/v1/settings", Name: "settings.list", Summary: "The configuration and where each value came from.", Scope: access.Admin, Answer: SettingList{}, Needs: needsSettings, handle: (*Server).listSettings},
 	}
 }
@@ -192,7 +192,7 @@ func accessRoutes() []route {
 		{Method: del, Path: "/api/v1/tokens/:id", Name: "tokens.revoke", Summary: "End a token at once.", Scope: access.Admin, Status: http.StatusNoContent, handle: (*Server).revokeToken},
 		{Method: get, Path: "/api/v1/locks", Name: "locks.list", Summary: "Addresses whose sign-ins are refused for a while, because too many were wrong.", Scope: access.Admin, Answer: LockList{}, handle: (*Server).listLocks},
 		{Method: del, Path: "/api/v1/locks/:id", Name: "locks.delete", Summary: "Let an address sign in again at once.", Scope: access.Admin, Status: http.StatusNoContent, handle: (*Server).unlock},
-		{Method: get, Path: "/api/v1/audit", Name: "audit.list", Summary: "Who did what, when and from where; newest first.", Scope: access.Admin, Query: append([]string{"actor", "action", "target", "since", "until"}, pageQuery...), Answer: DeedList{}, handle: (*Server).listDeeds},
+		{Method: get, Path: "/api/v1/audit", Name: "audit.list", Summary: "Who did what, when and from where; newest first.", Scope: access.Admin, Query: append([]string{"actor", "action", "target", "since", "until"}, pageQuery...), Answer: AuditEntryList{}, handle: (*Server).listAuditEntries},
 	}
 }
 
@@ -226,7 +226,7 @@ func (s *Server) mount() {
 		if s.cfg.APIDisabled && !r.always() {
 			continue
 		}
-		s.echo.Add(r.Method, r.Path, s.cors(r, s.guard(r)))
+		s.echo.Add(r.Method, r.Path, s.cors(r, s.authorize(r)))
 	}
 	if !s.cfg.APIDisabled {
 		s.mountPages()

@@ -99,8 +99,8 @@ func (s *Server) runSchedule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	answer := s.enqueued(c, jobs.New{Kind: r.Kind}, receipt)
-	about(c, name, "as "+receipt.UUID)
+	answer := s.enqueued(c, jobs.Spec{Kind: r.Kind}, receipt)
+	setAuditTarget(c, name, "as "+receipt.UUID)
 	return c.JSON(http.StatusCreated, answer)
 }
 
@@ -178,7 +178,7 @@ func (s *Server) reschedule(c echo.Context, change jobs.ScheduleChange) error {
 	if err != nil {
 		return err
 	}
-	about(c, name, fmt.Sprintf("cron %q→%q paused %t→%t", before.Cron, after.Cron, before.Paused, after.Paused))
+	setAuditTarget(c, name, fmt.Sprintf("cron %q→%q paused %t→%t", before.Cron, after.Cron, before.Paused, after.Paused))
 	return c.JSON(http.StatusOK, s.viewer(c).schedule(after))
 }
 

@@ -26,11 +26,11 @@ import (
 
 // Config is what the server is made of. Rooms that are nil answer 404.
 type Config struct {
-	Enqueuer  jobs.Enqueuer  // needed
-	Registry  *jobs.Registry // needed
-	Ledger    Ledger         // needed
-	Changer   Changer        // needed
-	Gate      *access.Gate   // needed, with its Store
+	Enqueuer  jobs.Enqueuer         // needed
+	Registry  *jobs.Registry        // needed
+	Ledger    Ledger                // needed
+	Changer   JobMutator            // needed
+	Gate      *access.Authenticator // needed, with its Store
 	History   History
 	Queues    Queues
 	Workers   Workers
@@ -45,13 +45,13 @@ type Config struct {
 	Media        Media
 	Analytics    Analytics
 	Sitemap      Sitemap
-	Growth       Growth
+	StorageUsage StorageUsage
 	// Breakers lists dependencies that are down now; nil means none is known.
 	Breakers func(context.Context) ([]explain.Breaker, error)
 	// Settings lists the configuration for people, secrets masked.
 	Settings func() []Setting
 	// Doer, where it is set, runs enqueued jobs at once: jobs are disabled.
-	Doer Doer
+	Doer InlineExecutor
 	// Conditions are measured when they are asked for, at most every few
 	// seconds; ConditionNames are all that there are. Figures are those that
 	// metrics take from the database.
@@ -156,14 +156,14 @@ func (c Config) check() error {
 
 // Server answers HTTP. It is ready when New returns.
 type Server struct {
-	cfg    Config
-	echo   *echo.Echo
-	mask   *redact.Rules
-	live   *live
-	origin *http.CrossOriginProtection
-	pages  *pages
-	trends trends
-	rates  *rates
+	cfg       Config
+	echo      *echo.Echo
+	mask      *redact.Rules
+	live      *sseHub
+	origin    *http.CrossOriginProtection
+	pages     *pages
+	responses responseCache
+	rates     *rates
 	// effects is who may make jobs run.
 	effects access.Effects
 	// failures are those of strangers, for the audit log.
@@ -287,7 +287,7 @@ func refuseTwoLengths(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if !framing.Clear(c.Request()) {
 			c.Response().Header().Set("Connection", "close")
-			return refuse(http.StatusBadRequest, "Send Content-Length or Transfer-Encoding, not both.")
+			return httpError(http.StatusBadRequest, "Send Content-Length or Transfer-Encoding, not both.")
 		}
 		return next(c)
 	}

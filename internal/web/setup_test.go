@@ -82,7 +82,7 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config))
 	web.RegisterBulk(s.registry, s.book, s.store)
 	s.access = access.NewStore(s.db.DB, time.Now)
 	cfg := web.Config{Enqueuer: s, Registry: s.registry, Ledger: s.store, Changer: s.store, History: s.store, Queues: s.store,
-		Gate: &access.Gate{Store: s.access, Users: users(t)}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "test",
+		Gate: &access.Authenticator{Store: s.access, Users: users(t)}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaskPaths: []string{"mail.send:body"}}
 	for _, change := range changes {
 		change(&cfg)
@@ -103,7 +103,7 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config))
 
 // Enqueue implements jobs.Enqueuer as the service does: internal jobs get their
 // orders first.
-func (s *site) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
+func (s *site) Enqueue(ctx context.Context, list ...jobs.Spec) ([]jobs.Receipt, error) {
 	given, err := s.book.Give(ctx, s.registry, list...)
 	if err != nil {
 		return nil, err
@@ -257,10 +257,10 @@ func (s *site) run(c jobs.Claimed) jobs.Settlement {
 	run := jobs.NewRun(time.Now)
 	start := time.Now()
 	err := entry.Run(jobs.WithRun(s.t.Context(), run), c.Job)
-	end := jobs.Settlement{Claimed: c, Verdict: jobs.Completed, Worker: "test", Started: start, Duration: time.Since(start)}
-	end.Result, end.FollowUps = run.Outcome()
+	end := jobs.Settlement{Claimed: c, Outcome: jobs.Completed, Worker: "test", Started: start, Duration: time.Since(start)}
+	end.Result, end.FollowUps = run.Result()
 	if err != nil {
-		end.Verdict, end.Error = jobs.Buried, err.Error()
+		end.Outcome, end.Error = jobs.Failed, err.Error()
 	}
 	return end
 }

@@ -21,7 +21,7 @@ func TestAStartedJobThatFailsSaysWhyAndWhenItsNextTryIs(t *testing.T) {
 	if err != nil || len(claimed) != 1 {
 		t.Fatalf("%v, %v", claimed, err)
 	}
-	end := jobs.Settlement{Claimed: claimed[0], Verdict: jobs.Retried, Delay: time.Hour, Error: "403: the access key is not known"}
+	end := jobs.Settlement{Claimed: claimed[0], Outcome: jobs.Retried, Delay: time.Hour, Error: "403: the access key is not known"}
 	if _, err := s.store.Settle(t.Context(), []jobs.Settlement{end}); err != nil {
 		t.Fatal(err)
 	}

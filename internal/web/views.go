@@ -26,20 +26,20 @@ type Items[T any] struct {
 // The lists of the API.
 type (
 	JobList         = Page[JobView]
-	SketchList      = Page[SketchJob]
+	S2List          = Page[S2Job]
 	RunList         = Page[RunView]
 	TickList        = Page[TickView]
 	MailList        = Page[Mail]
 	SuppressionList = Page[Suppression]
 	DeliveryList    = Page[Delivery]
-	DeedList        = Page[Deed]
+	AuditEntryList  = Page[AuditEntry]
 	GroupList       = Items[GroupView]
 	KindList        = Items[KindView]
 	QueueList       = Items[QueueView]
 	WorkerList      = Items[WorkerView]
 	ScheduleList    = Items[ScheduleView]
 	WebhookList     = Items[Webhook]
-	RoomList        = Items[Room]
+	UsageList       = Items[UsageItem]
 	SettingList     = Items[Setting]
 	TokenList       = Items[Token]
 )
@@ -74,8 +74,8 @@ type JobView struct {
 	DurationMS  int64           `json:"duration_ms"`
 }
 
-// SketchJob is a job in the words of S2.3.
-type SketchJob struct {
+// S2Job is a job in the words of S2.3.
+type S2Job struct {
 	ID          string          `json:"id"`
 	Type        string          `json:"type"`
 	Payload     json.RawMessage `json:"payload"`
@@ -93,19 +93,19 @@ type SketchJob struct {
 }
 
 // word is a state in a family's words.
-func (f family) word(s jobs.State) string {
+func (f APIDialect) word(s jobs.State) string {
 	switch {
-	case f == pocketbase && s == jobs.StateQueued:
+	case f == PocketBaseCompat && s == jobs.StateQueued:
 		return "pending"
-	case f == sketch && s == jobs.StateProcessing:
+	case f == S2Compat && s == jobs.StateProcessing:
 		return "running"
-	case f == sketch && s == jobs.StateCompleted:
+	case f == S2Compat && s == jobs.StateCompleted:
 		return "succeeded"
 	}
 	return string(s)
 }
 
-func (v viewer) job(r jobs.Record, words family) JobView {
+func (v viewer) job(r jobs.Record, words APIDialect) JobView {
 	envelope, _, _ := jobs.Parse(r.Payload, v.known) // shown as well as it can be read
 	payload := []byte(envelope.Data)
 	if r.Foreign || len(payload) == 0 {
@@ -129,9 +129,9 @@ func (v viewer) result(kind string, raw []byte) json.RawMessage {
 	return v.payload(kind, raw)
 }
 
-func (x viewer) sketch(r jobs.Record) SketchJob {
-	v := x.job(r, sketch)
-	out := SketchJob{ID: v.ID, Type: v.Type, Payload: v.Payload, Status: v.Status, Attempts: v.Attempts, MaxAttempts: v.MaxAttempts, RunAt: v.RunAt,
+func (x viewer) sketch(r jobs.Record) S2Job {
+	v := x.job(r, S2Compat)
+	out := S2Job{ID: v.ID, Type: v.Type, Payload: v.Payload, Status: v.Status, Attempts: v.Attempts, MaxAttempts: v.MaxAttempts, RunAt: v.RunAt,
 		LastError: v.LastError, CreatedAt: v.Created, UpdatedAt: v.Updated}
 	switch r.State {
 	case jobs.StateProcessing:

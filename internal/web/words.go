@@ -14,9 +14,9 @@ var languages = []struct{ Code, Name string }{{"en", "English"}, {"vi", "Tiếng
 // compares them), and no template has a text of its own.
 var catalogues = map[string]map[string]string{"en": wordsEN, "vi": wordsVI}
 
-// say is a text of the catalogue with its figures filled in. A key that is not
+// translate is a text of the catalogue with its figures filled in. A key that is not
 // there shows itself: a test looks for such.
-func say(lang, key string, args ...any) string {
+func translate(lang, key string, args ...any) string {
 	text, ok := catalogues[lang][key]
 	if !ok {
 		return "⟨" + key + "⟩"

@@ -2,10 +2,10 @@ package web
 
 import "fmt"
 
-// refusalsVI are sentences that code makes in English (problems, and the
+// errorsVI are sentences that code makes in English (problems, and the
 // reasons of package explain) in Vietnamese, by their English form; and, for
 // words that fill such a form, by the word. A test holds them against the code.
-var refusalsVI = map[string]string{
+var errorsVI = map[string]string{
 	// What a job waits for (package explain).
 	"Its worker %s has not renewed the lease: it died or was cut off. Another worker takes the job when the lease has run out.": "Tiến trình %s của nó không gia hạn quyền giữ: nó đã chết hoặc mất kết nối. Khi hết hạn, một tiến trình khác sẽ nhận công việc.",
 	"It is running: attempt %d of %d, on %s.":         "Đang chạy: lần thử %d trên %d, tại %s.",
@@ -115,14 +115,14 @@ func translated(lang, form string, args []any) string {
 	if lang != "vi" {
 		return fmt.Sprintf(form, args...)
 	}
-	if text, known := refusalsVI[form]; known {
+	if text, known := errorsVI[form]; known {
 		form = text
 	}
 	local := make([]any, len(args))
 	for i, arg := range args {
 		local[i] = arg
-		if word, isText := arg.(string); isText && refusalsVI[word] != "" {
-			local[i] = refusalsVI[word]
+		if word, isText := arg.(string); isText && errorsVI[word] != "" {
+			local[i] = errorsVI[word]
 		}
 	}
 	return fmt.Sprintf(form, local...)

@@ -42,7 +42,7 @@ type Config struct {
 	Mapped *Mapping
 	// WeeklyMail makes the mail of analytics.weekly out of the data of the
 	// template weekly-analytics; nil switches that kind off.
-	WeeklyMail func(data map[string]any) jobs.New
+	WeeklyMail func(data map[string]any) jobs.Spec
 	// CountPostViews makes deltas of posts.views stand in where there are no
 	// raw rows at all.
 	CountPostViews bool

@@ -60,9 +60,9 @@ type Config struct {
 	// DSN opens the CMS's database for dumps and restores; its form is that of
 	// Site.DB's driver. Required for backups of the database.
 	DSN string
-	// ScratchDSN names another server for restores that prove a backup; "" is
+	// TempDBDSN names another server for restores that prove a backup; "" is
 	// the CMS's own.
-	ScratchDSN string
+	TempDBDSN string
 	// Destinations by name. At least one is required.
 	Destinations map[string]storage.Store
 	// Files are the folders to back up.

@@ -50,7 +50,7 @@ func TestWorkBeginsAndEnds(t *testing.T) {
 	}
 }
 
-func TestABackupIsMadeProvenAndRestored(t *testing.T) {
+func TestABackupIsMadeVerifiedAndRestored(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		for i, format := range []archive.Format{archive.TarZstd, archive.TarGzip, archive.Zip} {
 			if i > 0 && engine != jobstest.SQLite {
@@ -61,8 +61,8 @@ func TestABackupIsMadeProvenAndRestored(t *testing.T) {
 				s.c.Options.Compression = format
 				h := s.handler(t)
 				report, stored := s.backup(t, h)
-				if report.Files != 3 || report.Proof == nil || !report.Proof.OK || report.Proof.Level != LevelRestored {
-					t.Fatalf("%+v, proof %+v", report, report.Proof)
+				if report.Files != 3 || report.Verification == nil || !report.Verification.OK || report.Verification.Level != LevelRestored {
+					t.Fatalf("%+v, proof %+v", report, report.Verification)
 				}
 				restoreEverything(t, s, h, stored)
 			})
@@ -146,7 +146,7 @@ func TestTheJobReportsAndRunsOneAtATime(t *testing.T) {
 	if err := entry.Run(ctx, job); err != nil {
 		t.Fatal(err)
 	}
-	result, _ := run.Outcome()
+	result, _ := run.Result()
 	var report Report
 	if err := json.Unmarshal(result, &report); err != nil || report.Status != Complete || report.By != "u-1" {
 		t.Errorf("%s, %v", result, err)
@@ -205,7 +205,7 @@ func testAFailedDumpLeavesAPartialBackup(t *testing.T, engine jobstest.Engine) {
 	if gone, err := broken.Prune(t.Context()); len(gone) != 0 || err != nil {
 		t.Errorf("pruned %v, %v", gone, err)
 	}
-	if _, err := h.Restore(t.Context(), RestoreRequest{Backup: Stored{Sidecar: Sidecar{Header: Header{Database: true}, Status: Partial}}, Database: true}, nil); err == nil {
+	if _, err := h.Restore(t.Context(), RestoreRequest{Backup: Stored{ManifestFile: ManifestFile{Header: Header{Database: true}, Status: Partial}}, Database: true}, nil); err == nil {
 		t.Error("a partial backup is restored")
 	}
 	s.clock.now = s.clock.now.Add(24 * time.Hour)

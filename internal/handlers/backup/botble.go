@@ -81,7 +81,7 @@ func (b *Botble) List(ctx context.Context, prefix string) iter.Seq2[storage.Info
 		}
 		slices.Sort(keys)
 		for _, key := range keys {
-			if !yield(storage.Info{Key: key, Size: int64(len(marks[key].Sidecar))}, nil) {
+			if !yield(storage.Info{Key: key, Size: int64(len(marks[key].ManifestFile))}, nil) {
 				return
 			}
 		}
@@ -95,7 +95,7 @@ func (b *Botble) Open(ctx context.Context, key string) (io.ReadCloser, storage.I
 		return nil, storage.Info{}, err
 	}
 	if m, ok := marks[key]; ok {
-		return io.NopCloser(bytes.NewReader(m.Sidecar)), storage.Info{Key: key, Size: int64(len(m.Sidecar))}, nil
+		return io.NopCloser(bytes.NewReader(m.ManifestFile)), storage.Info{Key: key, Size: int64(len(m.ManifestFile))}, nil
 	}
 	return nil, storage.Info{}, fmt.Errorf("%s is kept as the CMS's own files; take it from another destination: %w", key, storage.ErrNotFound)
 }
@@ -121,7 +121,7 @@ func (b *Botble) Delete(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	folder, there := folders[base+sidecarEnding]
+	folder, there := folders[base+manifestFileEnding]
 	if !there {
 		return nil
 	}

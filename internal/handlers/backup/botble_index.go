@@ -20,13 +20,13 @@ type botbleEntry struct {
 	Date        string `json:"date"`
 }
 
-// seal writes our sidecar and names a complete backup in backup.json.
-func (b *Botble) seal(ctx context.Context, key string, r io.Reader) error {
-	data, err := io.ReadAll(io.LimitReader(r, maxSidecar))
+// encryptAndClose writes our sidecar and names a complete backup in backup.json.
+func (b *Botble) encryptAndClose(ctx context.Context, key string, r io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(r, maxManifestFile))
 	if err != nil {
 		return err
 	}
-	var side Sidecar
+	var side ManifestFile
 	if err := json.Unmarshal(data, &side); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (b *Botble) seal(ctx context.Context, key string, r io.Reader) error {
 	}
 	started := side.Started.In(zone)
 	folder := started.Format(botbleKey)
-	marked, err := json.Marshal(botbleMarked{Key: key, Sidecar: data})
+	marked, err := json.Marshal(botbleMarked{Key: key, ManifestFile: data})
 	if err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func (b *Botble) seal(ctx context.Context, key string, r io.Reader) error {
 
 // botbleMarked is cmsjobs.json.
 type botbleMarked struct {
-	Key     string          `json:"key"`
-	Sidecar json.RawMessage `json:"sidecar"`
+	Key          string          `json:"key"`
+	ManifestFile json.RawMessage `json:"sidecar"`
 }
 
 // index changes backup.json as a whole and keeps what others wrote into it.
@@ -95,7 +95,7 @@ func (b *Botble) read(ctx context.Context, key string) ([]byte, error) {
 		return nil, err
 	}
 	defer body.Close()
-	return io.ReadAll(io.LimitReader(body, maxSidecar))
+	return io.ReadAll(io.LimitReader(body, maxManifestFile))
 }
 
 // ours finds our backups by their marks: folders by the sidecars' keys. Marks

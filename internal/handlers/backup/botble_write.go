@@ -17,8 +17,8 @@ import (
 func (b *Botble) Put(ctx context.Context, key string, r io.Reader, _ storage.PutOptions) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if strings.HasSuffix(key, sidecarEnding) {
-		return b.seal(ctx, key, r)
+	if strings.HasSuffix(key, manifestFileEnding) {
+		return b.encryptAndClose(ctx, key, r)
 	}
 	_, format, encrypted, ok := archive.Detect(key)
 	if !ok || encrypted {

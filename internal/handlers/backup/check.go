@@ -56,7 +56,7 @@ func (h *Handler) Estimate(ctx context.Context, request Request) (Estimate, erro
 		if err != nil {
 			return e, err
 		}
-		e.DatabaseBytes, e.Warnings = n, append(h.missingRights(ctx), h.RestoreRights(ctx)...)
+		e.DatabaseBytes, e.Warnings = n, append(h.missingPrivileges(ctx), h.RestoreRights(ctx)...)
 	}
 	if request.Files {
 		for _, set := range h.c.Files {
@@ -191,7 +191,7 @@ func (h *Handler) sweep(ctx context.Context, r *run) {
 // removeOrphans deletes old archives without a sidecar: their backup was
 // killed before it could count.
 func (h *Handler) removeOrphans(ctx context.Context, store storage.Store, before time.Time) error {
-	archives, sidecars := map[string]string{}, map[string]bool{}
+	archives, manifestFiles := map[string]string{}, map[string]bool{}
 	for info, err := range store.List(ctx, h.c.Options.Prefix+"backup-") {
 		if err != nil {
 			return err
@@ -200,11 +200,11 @@ func (h *Handler) removeOrphans(ctx context.Context, store storage.Store, before
 		if isArchive && info.Modified.Before(before) {
 			archives[key] = info.Key
 		} else if !isArchive {
-			sidecars[info.Key] = true
+			manifestFiles[info.Key] = true
 		}
 	}
 	for key, name := range archives {
-		if !sidecars[key+sidecarEnding] {
+		if !manifestFiles[key+manifestFileEnding] {
 			if err := store.Delete(ctx, name); err != nil {
 				return err
 			}

@@ -12,8 +12,8 @@ import (
 // compareArchive holds the archive's bytes against the sidecar and against
 // what this database remembers, as an archive and its sidecar could be
 // replaced together.
-func (p *proving) compareArchive(ctx context.Context, m *measured, stated int64) {
-	p.proof.Bytes = m.n
+func (p *verifier) compareArchive(ctx context.Context, m *measured, stated int64) {
+	p.verification.Bytes = m.n
 	sum := hex.EncodeToString(m.sum.Sum(nil))
 	if m.n != p.stored.Size || stated >= 0 && stated != m.n {
 		p.problem("the archive has %d bytes, it was made with %d", m.n, p.stored.Size)
@@ -30,7 +30,7 @@ func (p *proving) compareArchive(ctx context.Context, m *measured, stated int64)
 }
 
 // compare holds what was read against the manifest.
-func (p *proving) compare(ctx context.Context) error {
+func (p *verifier) compare(ctx context.Context) error {
 	m := p.manifest
 	if p.header == nil || m == nil || p.last != manifestName {
 		p.problem("the archive has no header or does not end with its manifest")
@@ -50,15 +50,15 @@ func (p *proving) compare(ctx context.Context) error {
 			p.problem("%s is not in the manifest", name)
 		}
 	}
-	if p.proof.Files != m.FileCount {
-		p.problem("%d files are listed, %d were packed", p.proof.Files, m.FileCount)
+	if p.verification.Files != m.FileCount {
+		p.problem("%d files are listed, %d were packed", p.verification.Files, m.FileCount)
 	}
 	if m.Dump == nil || m.DatabaseError != "" {
 		return nil
 	}
-	p.proof.Tables, p.proof.Rows = len(m.Dump.Tables), m.Dump.Rows
-	if p.scratch != nil {
-		return p.compareScratch(ctx)
+	p.verification.Tables, p.verification.Rows = len(m.Dump.Tables), m.Dump.Rows
+	if p.tempDB != nil {
+		return p.compareTempDB(ctx)
 	}
 	if m.Engine == mysqlEngine {
 		if err := p.parser.close(); err != nil {
@@ -71,16 +71,16 @@ func (p *proving) compare(ctx context.Context) error {
 	return nil
 }
 
-// compareScratch holds the restored database against what was dumped.
-func (p *proving) compareScratch(ctx context.Context) error {
-	l := p.scratch.loader
-	p.scratch.loader = nil
+// compareTempDB holds the restored database against what was dumped.
+func (p *verifier) compareTempDB(ctx context.Context) error {
+	l := p.tempDB.loader
+	p.tempDB.loader = nil
 	if err := l.Close(); err != nil {
 		p.problem("restoring: %v", err)
 		return nil
 	}
 	p.progress(Step{p.stored.Size, p.stored.Size, "comparing the restored database"})
-	is, err := p.scratch.describe(ctx)
+	is, err := p.tempDB.describe(ctx)
 	if err != nil {
 		return fmt.Errorf("looking at the restored database: %w", err)
 	}
@@ -107,7 +107,7 @@ func (p *proving) compareScratch(ctx context.Context) error {
 
 // compareSchema names what of the restored schema is not as it was dumped. What the
 // two servers cannot be compared by is noted: it says nothing about the backup.
-func (p *proving) compareSchema(was, is dump.Summary) {
+func (p *verifier) compareSchema(was, is dump.Summary) {
 	if p.manifest.Engine != mysqlEngine {
 		if was.Schema != "" && was.Rows >= 0 && is.Schema != was.Schema {
 			p.problem("the schema is not the one that was dumped")

@@ -11,25 +11,25 @@ import (
 type Condition struct {
 	// LastComplete and LastProof are zero where there was none; a proof is a
 	// backup that was read back (parsed or restored) and found good.
-	LastComplete, LastProof time.Time
-	LastBytes               int64 // size of the last complete one
-	ProofFailed             bool  // the newest proof found its backup bad
+	LastComplete, LastVerification time.Time
+	LastBytes                      int64 // size of the last complete one
+	VerificationFailed             bool  // the newest proof found its backup bad
 	// Unfinished names a restore of the site that began and did not succeed.
 	Unfinished string
-	// Scratch are databases and folders of verifications that died.
-	Scratch []string
+	// TempDB are databases and folders of verifications that died.
+	TempDB []string
 }
 
 // Condition looks at the state of backups.
 func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 	var c Condition
-	var complete, proof int64
+	var complete, verification int64
 	err := h.c.DB.GetContext(ctx, &complete, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backups WHERE status = ?"), string(Complete))
 	if err == nil {
-		err = h.c.DB.GetContext(ctx, &proof, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backup_proofs WHERE ok = 1 AND level IN (?, ?)"), string(LevelParsed), string(LevelRestored))
+		err = h.c.DB.GetContext(ctx, &verification, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backup_proofs WHERE ok = 1 AND level IN (?, ?)"), string(LevelParsed), string(LevelRestored))
 	}
 	if err == nil {
-		err = h.c.DB.GetContext(ctx, &c.ProofFailed, "SELECT EXISTS (SELECT 1 FROM cmsjobs_backup_proofs WHERE ok = 0 AND conclusive = 1 AND finished_at = "+
+		err = h.c.DB.GetContext(ctx, &c.VerificationFailed, "SELECT EXISTS (SELECT 1 FROM cmsjobs_backup_proofs WHERE ok = 0 AND conclusive = 1 AND finished_at = "+
 			"(SELECT MAX(finished_at) FROM cmsjobs_backup_proofs WHERE conclusive = 1))")
 	}
 	if err != nil {
@@ -41,13 +41,13 @@ func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 		}
 		c.LastComplete = time.UnixMilli(complete).UTC()
 	}
-	if proof > 0 {
-		c.LastProof = time.UnixMilli(proof).UTC()
+	if verification > 0 {
+		c.LastVerification = time.UnixMilli(verification).UTC()
 	}
 	if c.Unfinished, err = h.unfinished(ctx); err != nil {
 		return c, err
 	}
-	c.Scratch, err = h.Leftovers(ctx)
+	c.TempDB, err = h.Leftovers(ctx)
 	return c, err
 }
 

@@ -23,7 +23,7 @@ func TestTheConditionOfBackups(t *testing.T) {
 		}
 		return c
 	}
-	if c := now(); !c.LastComplete.IsZero() || !c.LastProof.IsZero() || c.Unfinished != "" || len(c.Scratch) > 0 {
+	if c := now(); !c.LastComplete.IsZero() || !c.LastVerification.IsZero() || c.Unfinished != "" || len(c.TempDB) > 0 {
 		t.Errorf("at first: %+v", c)
 	}
 	report, b := s.backup(t, h)
@@ -33,7 +33,7 @@ func TestTheConditionOfBackups(t *testing.T) {
 	if _, err := h.Verify(t.Context(), b, LevelRestored, nil); err != nil {
 		t.Fatal(err)
 	}
-	if c := now(); c.LastProof.IsZero() || len(c.Scratch) > 0 {
+	if c := now(); c.LastVerification.IsZero() || len(c.TempDB) > 0 {
 		t.Errorf("after a verification: %+v", c)
 	}
 	blocked := filepath.Join(s.files, "a.txt") // a folder where the file should go

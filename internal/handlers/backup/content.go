@@ -41,7 +41,7 @@ func (r *run) addDatabase(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.manifest.Pieces = append(r.manifest.Pieces, Piece{name, table, int64(len(sql)), sum})
+		r.manifest.Pieces = append(r.manifest.Pieces, Part{name, table, int64(len(sql)), sum})
 		return nil
 	}
 	options := dump.Options{

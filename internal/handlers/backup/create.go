@@ -60,7 +60,7 @@ type run struct {
 	manifest Manifest
 	archive  *archive.Writer
 	fan      *fanout
-	side     Sidecar // once it is sealed
+	side     ManifestFile // once it is sealed
 	key      string
 	sum      hash.Hash
 	size     int64
@@ -97,7 +97,7 @@ func (h *Handler) create(ctx context.Context, r *run) (Report, error) {
 	h.sweep(ctx, r)
 	err := r.make(ctx)
 	if err == nil {
-		err = r.prove(ctx)
+		err = r.verify(ctx)
 	}
 	if err == nil && !r.request.safety {
 		err = r.prunePlaces(ctx)
@@ -146,7 +146,7 @@ func (r *run) make(ctx context.Context) error {
 	if err != nil && !errors.Is(err, errNoDestination) {
 		return err
 	}
-	return r.seal(ctx)
+	return r.encryptAndClose(ctx)
 }
 
 // write packs everything into the archive.

@@ -68,7 +68,7 @@ func example(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s, proven by: %s\n", report.Status, report.Proof.Level)
+	fmt.Printf("%s, proven by: %s\n", report.Status, report.Verification.Level)
 
 	if err := os.WriteFile(hello, []byte("oops"), 0o644); err != nil {
 		return err

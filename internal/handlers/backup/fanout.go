@@ -13,9 +13,9 @@ import (
 // fanout streams one archive to several destinations at once. One that fails
 // drops out; the others go on.
 type fanout struct {
-	legs  []*leg
-	wg    sync.WaitGroup
-	stall time.Duration
+	destinations []*leg
+	wg           sync.WaitGroup
+	stall        time.Duration
 }
 
 type leg struct {
@@ -36,7 +36,7 @@ func newFanout(ctx context.Context, stores map[string]storage.Store, names []str
 		r, w := io.Pipe()
 		ctx, cancel := context.WithCancelCause(ctx)
 		l := &leg{name: name, pipe: w, cancel: cancel}
-		f.legs = append(f.legs, l)
+		f.destinations = append(f.destinations, l)
 		f.wg.Go(func() {
 			l.err = stores[name].Put(ctx, key, r, o)
 			if l.err == nil {
@@ -55,7 +55,7 @@ func newFanout(ctx context.Context, stores map[string]storage.Store, names []str
 // Write fails only when no destination is left.
 func (f *fanout) Write(p []byte) (int, error) {
 	alive := 0
-	for _, l := range f.legs {
+	for _, l := range f.destinations {
 		if l.dead {
 			continue
 		}
@@ -81,7 +81,7 @@ var errNoDestination = errors.New("no destination takes the archive")
 
 // end completes the uploads, or abandons them with the given error, and waits.
 func (f *fanout) end(err error) {
-	for _, l := range f.legs {
+	for _, l := range f.destinations {
 		l.pipe.CloseWithError(err) // nil is the archive's end
 	}
 	f.wg.Wait()

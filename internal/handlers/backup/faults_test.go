@@ -27,17 +27,17 @@ func testWithoutTheRightToCreateADatabaseABackupIsParsed(t *testing.T, engine jo
 	root.MustExec("GRANT SELECT, SHOW VIEW, TRIGGER, EVENT, LOCK TABLES ON " + name + ".* TO reader@'%'")
 	s.c.DSN = s.DSNOf(t, "reader", "secret\"pass")
 	report, _ := s.backup(t, s.handler(t))
-	if p := report.Proof; p.Level != LevelParsed || !p.OK || !strings.Contains(p.Note, "grant") || strings.Contains(p.Note, "secret") {
+	if p := report.Verification; p.Level != LevelParsed || !p.OK || !strings.Contains(p.Note, "grant") || strings.Contains(p.Note, "secret") {
 		t.Errorf("%+v", p)
 	}
 	if engine == jobstest.MySQL {
 		jobstest.PreferMySQLPrograms(t)
 	}
 	s.c.Options.Tool = "mysqldump"
-	s.c.ScratchDSN = s.DSN
+	s.c.TempDBDSN = s.DSN
 	report, _ = s.backup(t, s.handler(t))
-	if report.Proof.Level != LevelRestored || !report.Proof.OK {
-		t.Errorf("mysqldump's: %+v", report.Proof)
+	if report.Verification.Level != LevelRestored || !report.Verification.OK {
+		t.Errorf("mysqldump's: %+v", report.Verification)
 	}
 }
 

@@ -53,13 +53,13 @@ func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestoreP
 	if err != nil || !needs.Foreign(target) {
 		return err
 	}
-	temp := h.scratchOf(mysqlEngine)
+	temp := h.tempDBOf(mysqlEngine)
 	outer := ctx
 	ctx, claim, err := h.claim(outer, temp, "the plan of restoring "+q.Backup.ID)
 	if err != nil {
 		return fmt.Errorf("rehearsing the restore: %w", err)
 	}
-	s, err := mysqlScratch(ctx, h.targetDSN(q), temp.name,
+	s, err := mysqlTempDB(ctx, h.targetDSN(q), temp.name,
 		dump.LoadOptions{DropDefiners: true, Workers: 1, Adapt: target.Adapt(needs, q.Collations)})
 	if err != nil {
 		claim.Remove(outer)

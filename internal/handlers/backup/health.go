@@ -10,20 +10,20 @@ import (
 
 // HealthLimits say when to warn.
 type HealthLimits struct {
-	MaxAge       time.Duration // of the newest complete backup of each part; default 26 h
-	MaxUnproven  time.Duration // since the last proven restore; default 8 days
-	MinBytes     int64         // an archive below it is suspicious; default 1 KiB
-	MaxShrink    float64       // part by which a backup may shrink; default 0.5
-	MaxGrowth    float64       // factor by which it may grow; default 3
-	MaxRowsFewer float64       // part of all rows that may be gone; default 0.5
+	MaxAge        time.Duration // of the newest complete backup of each part; default 26 h
+	MaxUnverified time.Duration // since the last proven restore; default 8 days
+	MinBytes      int64         // an archive below it is suspicious; default 1 KiB
+	MaxShrink     float64       // part by which a backup may shrink; default 0.5
+	MaxGrowth     float64       // factor by which it may grow; default 3
+	MaxRowsFewer  float64       // part of all rows that may be gone; default 0.5
 }
 
 func (l HealthLimits) withDefaults() HealthLimits {
 	if l.MaxAge <= 0 {
 		l.MaxAge = 26 * time.Hour
 	}
-	if l.MaxUnproven <= 0 {
-		l.MaxUnproven = 8 * 24 * time.Hour
+	if l.MaxUnverified <= 0 {
+		l.MaxUnverified = 8 * 24 * time.Hour
 	}
 	if l.MinBytes <= 0 {
 		l.MinBytes = 1 << 10
@@ -51,11 +51,11 @@ type Warning struct {
 
 // Health is how the backups are.
 type Health struct {
-	Warnings   []Warning `json:"warnings"`
-	Newest     *Stored   `json:"newest,omitempty"`      // complete one of database and files, else of either
-	LastProven time.Time `json:"last_proven,omitempty"` // zero when never
-	ProvenID   string    `json:"proven_id,omitempty"`
-	Checked    time.Time `json:"checked"`
+	Warnings     []Warning `json:"warnings"`
+	Newest       *Stored   `json:"newest,omitempty"`      // complete one of database and files, else of either
+	LastVerified time.Time `json:"last_proven,omitempty"` // zero when never
+	VerifiedID   string    `json:"proven_id,omitempty"`
+	Checked      time.Time `json:"checked"`
 }
 
 // part is what a site's backups are to hold.
@@ -232,24 +232,24 @@ func (l HealthLimits) compare(s *Health, name string, before, now Stored) {
 
 // judgeHistory looks at what our own tables remember.
 func (h *Handler) judgeHistory(ctx context.Context, s *Health) error {
-	proofs, err := h.Proofs(ctx, "", 500)
+	verifications, err := h.Verifications(ctx, "", 500)
 	if err != nil {
 		return err
 	}
-	for _, p := range proofs {
+	for _, p := range verifications {
 		if p.OK && p.Level == LevelRestored {
-			s.LastProven, s.ProvenID = p.Finished, p.Backup
+			s.LastVerified, s.VerifiedID = p.Finished, p.Backup
 			break
 		}
 	}
 	switch {
-	case s.LastProven.IsZero():
+	case s.LastVerified.IsZero():
 		s.warn("unproven", "", "no backup was ever restored as a proof")
-	case s.Checked.Sub(s.LastProven) > h.c.Options.Health.MaxUnproven:
-		s.warn("unproven", "", "the last proven restore was on %s", s.LastProven.Format(time.DateTime))
+	case s.Checked.Sub(s.LastVerified) > h.c.Options.Health.MaxUnverified:
+		s.warn("unproven", "", "the last proven restore was on %s", s.LastVerified.Format(time.DateTime))
 	}
-	if len(proofs) > 0 && !proofs[0].OK {
-		s.warn("failing", proofs[0].Destination, "the last proof failed: backup %s at %s", proofs[0].Backup, proofs[0].Destination)
+	if len(verifications) > 0 && !verifications[0].OK {
+		s.warn("failing", verifications[0].Destination, "the last proof failed: backup %s at %s", verifications[0].Backup, verifications[0].Destination)
 	}
 	history, err := h.History(ctx, 1)
 	if err != nil {

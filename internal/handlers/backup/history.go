@@ -13,9 +13,9 @@ func (h *Handler) remember(ctx context.Context, p Report) error {
 	if err != nil {
 		return err
 	}
-	proven := int64(0)
-	if p.Proof != nil && p.Proof.OK && p.Proof.Level == LevelRestored {
-		proven = p.Proof.Finished.UnixMilli()
+	verified := int64(0)
+	if p.Verification != nil && p.Verification.OK && p.Verification.Level == LevelRestored {
+		verified = p.Verification.Finished.UnixMilli()
 	}
 	tx, err := h.c.DB.BeginTxx(ctx, nil)
 	if err != nil {
@@ -25,7 +25,7 @@ func (h *Handler) remember(ctx context.Context, p Report) error {
 	_, err = tx.ExecContext(ctx, tx.Rebind("DELETE FROM cmsjobs_backups WHERE id = ?"), p.ID)
 	if err == nil {
 		_, err = tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_backups (id, status, started_at, finished_at, archive_sha256, proven_at, source, asked_by, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
-			p.ID, string(p.Status), p.Started.UnixMilli(), millis(p.Finished), p.SHA256, proven, p.Source, p.By, string(report))
+			p.ID, string(p.Status), p.Started.UnixMilli(), millis(p.Finished), p.SHA256, verified, p.Source, p.By, string(report))
 	}
 	if err == nil {
 		err = tx.Commit()
@@ -63,19 +63,19 @@ func (h *Handler) History(ctx context.Context, limit int) ([]Report, error) {
 	return reports, nil
 }
 
-// Proofs lists what reading a backup back showed, newest first. id "" means
+// Verifications lists what reading a backup back showed, newest first. id "" means
 // of all backups.
-func (h *Handler) Proofs(ctx context.Context, id string, limit int) ([]Proof, error) {
+func (h *Handler) Verifications(ctx context.Context, id string, limit int) ([]Verification, error) {
 	var rows []string
 	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind("SELECT proof FROM cmsjobs_backup_proofs WHERE backup_id = ? OR ? = '' ORDER BY finished_at DESC, id LIMIT ?"), id, id, limit)
 	if err != nil {
 		return nil, fmt.Errorf("reading the backups' proofs: %w", err)
 	}
-	proofs := make([]Proof, len(rows))
+	verifications := make([]Verification, len(rows))
 	for i, row := range rows {
-		if err := json.Unmarshal([]byte(row), &proofs[i]); err != nil {
+		if err := json.Unmarshal([]byte(row), &verifications[i]); err != nil {
 			return nil, fmt.Errorf("reading the backups' proofs: %w", err)
 		}
 	}
-	return proofs, nil
+	return verifications, nil
 }

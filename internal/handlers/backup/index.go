@@ -27,15 +27,15 @@ const (
 // indexEntry is what our index keeps of a sidecar: all but its tables and
 // warnings. Signer is the key whose signature fits (see Sidecar.signedBy).
 type indexEntry struct {
-	Sidecar
+	ManifestFile
 	TableCount int    `json:"table_count"`
 	Signer     string `json:"signer,omitempty"`
 	key        string // of the sidecar
 }
 
 // entryOf checks a sidecar's signature. whole keeps tables and warnings.
-func entryOf(key string, side Sidecar, whole bool) indexEntry {
-	e := indexEntry{Sidecar: side, TableCount: len(side.Tables), Signer: side.signedBy(), key: key}
+func entryOf(key string, side ManifestFile, whole bool) indexEntry {
+	e := indexEntry{ManifestFile: side, TableCount: len(side.Tables), Signer: side.signedBy(), key: key}
 	if !whole {
 		e.Tables, e.Warnings = nil, nil
 	}
@@ -83,7 +83,7 @@ func (h *Handler) listOne(ctx context.Context, name string, store storage.Store)
 			listErr = err
 			break
 		}
-		key, is := strings.CutSuffix(info.Key, sidecarEnding)
+		key, is := strings.CutSuffix(info.Key, manifestFileEnding)
 		if is && !strings.Contains(strings.TrimPrefix(key, h.c.Options.Prefix), "/") {
 			infos = append(infos, info)
 		}
@@ -103,7 +103,7 @@ func (h *Handler) listOne(ctx context.Context, name string, store storage.Store)
 				continue
 			}
 		}
-		size := maxSidecar + int64(1) // what a store that does not say it may send
+		size := maxManifestFile + int64(1) // what a store that does not say it may send
 		if info.Size >= 0 {
 			size = min(size, info.Size)
 		}
@@ -113,7 +113,7 @@ func (h *Handler) listOne(ctx context.Context, name string, store storage.Store)
 		}
 		reading.Go(func() error {
 			defer memory.Release(size)
-			side, err := readSidecar(ctx, store, info.Key)
+			side, err := readManifestFile(ctx, store, info.Key)
 			if err != nil {
 				failed[i] = err
 				return nil

@@ -102,7 +102,7 @@ func (f *farStore) fill(t *testing.T, s *site, h *Handler, n int) {
 	}
 	for i := range n {
 		at := s.clock.now.Add(-time.Duration(i) * 24 * time.Hour)
-		side := Sidecar{Header: Header{Format: 1, ID: fmt.Sprintf("b%06d", i), Started: at, Database: true, Files: true}, Status: Complete, Made: Complete, Finished: at,
+		side := ManifestFile{Header: Header{Format: 1, ID: fmt.Sprintf("b%06d", i), Started: at, Database: true, Files: true}, Status: Complete, Made: Complete, Finished: at,
 			Archive: fmt.Sprintf("backup-b%06d.tar.zst", i), Size: 100, SHA256: sha([]byte{byte(i)})}
 		for n := range 120 {
 			side.Tables = append(side.Tables, TableFigure{fmt.Sprintf("a_table_of_the_cms_%d", n), int64(i * n)})
@@ -110,7 +110,7 @@ func (f *farStore) fill(t *testing.T, s *site, h *Handler, n int) {
 		if err := key.sign(&side); err != nil {
 			t.Fatal(err)
 		}
-		side.settle(&ProofSummary{Level: LevelRestored, OK: true, At: at})
+		side.settle(&VerificationSummary{Level: LevelRestored, OK: true, At: at})
 		data, err := json.Marshal(side)
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +145,7 @@ func TestALongListIsReadOnceAndPrunedWithFewCalls(t *testing.T) {
 	if len(all) != n || far.opens.Load() != 0 {
 		t.Fatalf("%d backups, %d reads", len(all), far.opens.Load())
 	}
-	if b := all[0]; b.TableCount != 120 || b.Origin != Own || b.Proof == nil || b.Key != "backup-b000000" {
+	if b := all[0]; b.TableCount != 120 || b.Origin != Own || b.Verification == nil || b.Key != "backup-b000000" {
 		t.Errorf("%+v", b)
 	}
 	// One that changes is read again, and seen as altered.
@@ -173,7 +173,7 @@ func TestALongListIsReadOnceAndPrunedWithFewCalls(t *testing.T) {
 
 // However many sidecars there are and whoever wrote them, they do not fill the
 // memory: large ones are read a few at a time.
-func TestLargeSidecarsAreReadAFewAtATime(t *testing.T) {
+func TestLargeManifestFilesAreReadAFewAtATime(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	far := &farStore{delay: 5 * time.Millisecond, held: map[string][]byte{}, born: s.clock.now}
 	s.c.Destinations = map[string]storage.Store{"far": far}

@@ -18,7 +18,7 @@ import (
 // Stored is one backup at one destination. In a list, Tables and Warnings are
 // left out; TableCount says how many there are.
 type Stored struct {
-	Sidecar
+	ManifestFile
 	Destination string `json:"destination"`
 	Key         string `json:"key"` // without an ending
 	Origin      Origin `json:"origin"`
@@ -27,11 +27,11 @@ type Stored struct {
 	staged string
 }
 
-// maxSidecar bounds what is read of a sidecar: 5,000 tables need half a MiB.
-const maxSidecar = 16 << 20
+// maxManifestFile bounds what is read of a sidecar: 5,000 tables need half a MiB.
+const maxManifestFile = 16 << 20
 
-// sidecarEnding is put after a backup's key.
-const sidecarEnding = ".json"
+// manifestFileEnding is put after a backup's key.
+const manifestFileEnding = ".json"
 
 // List finds the backups at a destination, newest first; "" means at all of
 // them. It reads the sidecars, so that it works where our own tables are lost;
@@ -69,9 +69,9 @@ func (h *Handler) List(ctx context.Context, destination string) ([]Stored, error
 
 // knowledge is what our own tables know of all backups.
 type knowledge struct {
-	signer signer
-	proofs map[copyOf]*ProofSummary
-	sums   map[string]string // archives' hashes by id
+	signer        signer
+	verifications map[copyOf]*VerificationSummary
+	sums          map[string]string // archives' hashes by id
 }
 
 func (h *Handler) knowledge(ctx context.Context) (knowledge, error) {
@@ -80,7 +80,7 @@ func (h *Handler) knowledge(ctx context.Context) (knowledge, error) {
 	if k.signer, err = h.signer(ctx); err != nil {
 		return k, err
 	}
-	if k.proofs, err = h.newestProofs(ctx, ""); err != nil {
+	if k.verifications, err = h.newestVerifications(ctx, ""); err != nil {
 		return k, err
 	}
 	var rows []struct {
@@ -99,22 +99,22 @@ func (h *Handler) knowledge(ctx context.Context) (knowledge, error) {
 // stored joins what a sidecar says with what our tables know: of a copy that
 // they know a proof of, theirs counts, as a sidecar can be replaced.
 func (k knowledge) stored(e indexEntry, destination string) Stored {
-	b := Stored{Sidecar: e.Sidecar, Destination: destination, Key: strings.TrimSuffix(e.key, sidecarEnding), TableCount: e.TableCount}
+	b := Stored{ManifestFile: e.ManifestFile, Destination: destination, Key: strings.TrimSuffix(e.key, manifestFileEnding), TableCount: e.TableCount}
 	b.Origin = k.signer.origin(e.Signer, b.SHA256, k.sums[b.ID])
-	if p, known := k.proofs[copyOf{b.ID, destination}]; known {
+	if p, known := k.verifications[copyOf{b.ID, destination}]; known {
 		b.settle(p)
 	}
 	return b
 }
 
-func readSidecar(ctx context.Context, store storage.Store, key string) (Sidecar, error) {
-	var side Sidecar
+func readManifestFile(ctx context.Context, store storage.Store, key string) (ManifestFile, error) {
+	var side ManifestFile
 	body, _, err := store.Open(ctx, key)
 	if err != nil {
 		return side, err
 	}
 	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, maxSidecar))
+	data, err := io.ReadAll(io.LimitReader(body, maxManifestFile))
 	if err != nil {
 		return side, err
 	}
@@ -122,13 +122,13 @@ func readSidecar(ctx context.Context, store storage.Store, key string) (Sidecar,
 		return side, fmt.Errorf("%s is no sidecar of a backup: %w", key, err)
 	}
 	// What a sidecar says must be about the archive beside it.
-	if side.Format > formatVersion || path.Dir(side.Archive) != path.Dir(key) || !strings.HasPrefix(side.Archive, strings.TrimSuffix(key, sidecarEnding)+".") {
+	if side.Format > formatVersion || path.Dir(side.Archive) != path.Dir(key) || !strings.HasPrefix(side.Archive, strings.TrimSuffix(key, manifestFileEnding)+".") {
 		return side, fmt.Errorf("%s does not describe the archive beside it, or is of a later version", key)
 	}
 	if side.Made != Complete && side.Made != Partial {
 		return side, fmt.Errorf("%s does not say whether its backup was made completely", key)
 	}
-	side.settle(side.Proof)
+	side.settle(side.Verification)
 	return side, nil
 }
 
@@ -138,7 +138,7 @@ func (h *Handler) full(ctx context.Context, b Stored) (Stored, error) {
 	if err != nil {
 		return b, err
 	}
-	side, err := readSidecar(ctx, store, b.Key+sidecarEnding)
+	side, err := readManifestFile(ctx, store, b.Key+manifestFileEnding)
 	if err != nil {
 		return b, err
 	}
@@ -146,7 +146,7 @@ func (h *Handler) full(ctx context.Context, b Stored) (Stored, error) {
 	if err != nil {
 		return b, err
 	}
-	return k.stored(entryOf(b.Key+sidecarEnding, side, true), b.Destination), nil
+	return k.stored(entryOf(b.Key+manifestFileEnding, side, true), b.Destination), nil
 }
 
 // Download opens a backup's archive; the caller closes it.

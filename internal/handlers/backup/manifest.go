@@ -53,14 +53,14 @@ type Manifest struct {
 	// DatabaseError says why the database part is missing or torn.
 	DatabaseError string `json:"database_error,omitempty"`
 	// Pieces are the entries of the database part.
-	Pieces    []Piece  `json:"pieces,omitempty"`
+	Pieces    []Part   `json:"pieces,omitempty"`
 	FileCount int64    `json:"file_count"`
 	FileBytes int64    `json:"file_bytes"`
 	Warnings  []string `json:"warnings,omitempty"`
 }
 
-// Piece is one entry of the database part.
-type Piece struct {
+// Part is one entry of the database part.
+type Part struct {
 	Name   string `json:"name"`
 	Table  string `json:"table,omitempty"`
 	Size   int64  `json:"size"`
@@ -75,10 +75,10 @@ type File struct {
 	SHA256   string    `json:"sha256"`
 }
 
-// Sidecar is KEY.json beside an archive: what can be known without opening
+// ManifestFile is KEY.json beside an archive: what can be known without opening
 // it. It is written last, so that an archive without one is no backup. It is
 // written again when the archive was read back.
-type Sidecar struct {
+type ManifestFile struct {
 	Header
 	// Status is Made, or Failed when the newest proof failed.
 	Status Status `json:"status"`
@@ -103,8 +103,8 @@ type Sidecar struct {
 	// was broken, and so never the newest one to restore.
 	Safety   bool     `json:"safety,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Proof is the newest proof of this copy; nil when it was never read back.
-	Proof *ProofSummary `json:"proof,omitempty"`
+	// Verification is the newest proof of this copy; nil when it was never read back.
+	Verification *VerificationSummary `json:"proof,omitempty"`
 	// SignedBy is the public key of the installation that made the backup, and
 	// Signature its signature of what is said here, except Status, Proof and
 	// Warnings.

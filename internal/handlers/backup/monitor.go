@@ -36,9 +36,9 @@ type Digest struct {
 	Complete int `json:"complete"`
 	Partial  int `json:"partial"`
 	Failed   int `json:"failed"`
-	// Proofs and BadProofs count what reading backups back showed.
-	Proofs    int `json:"proofs"`
-	BadProofs int `json:"bad_proofs"`
+	// Verifications and BadProofs count what reading backups back showed.
+	Verifications    int `json:"proofs"`
+	BadVerifications int `json:"bad_proofs"`
 	// Stored are the backups that lie at places that answer, and their size together.
 	Stored int   `json:"stored"`
 	Bytes  int64 `json:"bytes"`
@@ -93,17 +93,17 @@ func (h *Handler) Digest(ctx context.Context) (Digest, error) {
 			d.Failed++
 		}
 	}
-	proofs, err := h.Proofs(ctx, "", digestLimit)
+	verifications, err := h.Verifications(ctx, "", digestLimit)
 	if err != nil {
 		return d, err
 	}
-	for _, p := range proofs {
+	for _, p := range verifications {
 		if p.Finished.Before(d.Since) {
 			continue
 		}
-		d.Proofs++
+		d.Verifications++
 		if !p.OK {
-			d.BadProofs++
+			d.BadVerifications++
 		}
 	}
 	all, _ := h.List(ctx, "") // a place that is away is among Health's warnings
@@ -120,8 +120,8 @@ func (w Watched) Text() string {
 	var lines []string
 	if d := w.Digest; d != nil {
 		lines = append(lines, fmt.Sprintf("Since %s: %d complete backups, %d partial, %d failed; %d times read back, %d of them bad. %d backups are kept, %d MiB together.",
-			d.Since.Format(time.DateOnly), d.Complete, d.Partial, d.Failed, d.Proofs, d.BadProofs, d.Stored, d.Bytes>>20))
-		lines = append(lines, w.Health.lastProven())
+			d.Since.Format(time.DateOnly), d.Complete, d.Partial, d.Failed, d.Verifications, d.BadVerifications, d.Stored, d.Bytes>>20))
+		lines = append(lines, w.Health.lastVerified())
 	}
 	for _, warning := range w.Health.Warnings {
 		lines = append(lines, "Warning: "+warning.Text+".")
@@ -129,10 +129,10 @@ func (w Watched) Text() string {
 	return strings.Join(lines, "\n")
 }
 
-// lastProven says in a line what a person may rely on.
-func (h Health) lastProven() string {
-	if h.LastProven.IsZero() {
+// lastVerified says in a line what a person may rely on.
+func (h Health) lastVerified() string {
+	if h.LastVerified.IsZero() {
 		return "No backup was ever restored as a proof."
 	}
-	return fmt.Sprintf("The last proven restore was of %s, on %s UTC.", h.ProvenID, h.LastProven.UTC().Format("2006-01-02 15:04"))
+	return fmt.Sprintf("The last proven restore was of %s, on %s UTC.", h.VerifiedID, h.LastVerified.UTC().Format("2006-01-02 15:04"))
 }

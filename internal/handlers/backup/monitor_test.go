@@ -39,7 +39,7 @@ func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
 		t.Fatal("a database that is not there is backed up")
 	}
 	d := look(`{"digest":true}`)
-	if got := *d.Digest; got.Complete != 1 || got.Partial != 1 || got.Failed != 0 || got.Proofs != 1 || got.Stored != 3 || got.Bytes == 0 {
+	if got := *d.Digest; got.Complete != 1 || got.Partial != 1 || got.Failed != 0 || got.Verifications != 1 || got.Stored != 3 || got.Bytes == 0 {
 		t.Errorf("%+v", got)
 	}
 	if text := d.Text(); !strings.Contains(text, "1 complete backups, 1 partial") || !strings.Contains(text, "last proven restore") || !strings.Contains(text, "Warning: the last backup is partial") {
@@ -53,7 +53,7 @@ func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
 func TestHealthSeesSizes(t *testing.T) {
 	limits := HealthLimits{}.withDefaults()
 	at := func(size, rows int64, tables ...string) Stored {
-		b := Stored{Sidecar: Sidecar{Header: Header{Started: time.Unix(1e9, 0)}, Status: Complete, Size: size, Rows: rows}}
+		b := Stored{ManifestFile: ManifestFile{Header: Header{Started: time.Unix(1e9, 0)}, Status: Complete, Size: size, Rows: rows}}
 		for _, name := range tables {
 			b.Tables = append(b.Tables, TableFigure{Name: name})
 		}

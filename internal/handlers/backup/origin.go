@@ -145,15 +145,15 @@ func (h *Handler) carryKey(ctx context.Context, q RestoreRequest) error {
 
 // signed is what a signature is about: everything that a sidecar says when it
 // is made. Where the archive lies is not part of it.
-func (s Sidecar) signed() ([]byte, error) {
-	s.Status, s.Proof, s.Warnings, s.Signature = "", nil, nil, ""
+func (s ManifestFile) signed() ([]byte, error) {
+	s.Status, s.Verification, s.Warnings, s.Signature = "", nil, nil, ""
 	s.Archive = path.Base(s.Archive)
 	data, err := json.Marshal(s)
 	return append([]byte(signContext), data...), err
 }
 
 // sign signs a sidecar.
-func (s signer) sign(side *Sidecar) error {
+func (s signer) sign(side *ManifestFile) error {
 	side.SignedBy = s.own()
 	data, err := side.signed()
 	if err != nil {
@@ -168,7 +168,7 @@ const badSignature = "bad"
 
 // signedBy is the key whose signature a sidecar bears: "" when none, badSignature
 // when it does not fit.
-func (s Sidecar) signedBy() string {
+func (s ManifestFile) signedBy() string {
 	if s.Signature == "" && s.SignedBy == "" {
 		return ""
 	}
@@ -217,7 +217,7 @@ func (b Stored) untrusted() string {
 }
 
 // originOf judges one backup at the moment when it is to be restored.
-func (h *Handler) originOf(ctx context.Context, side Sidecar) (Origin, error) {
+func (h *Handler) originOf(ctx context.Context, side ManifestFile) (Origin, error) {
 	s, err := h.signer(ctx)
 	if err != nil {
 		return Unknown, err

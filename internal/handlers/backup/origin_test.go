@@ -104,27 +104,27 @@ func TestTheKeyOfTheOldServerIsTrusted(t *testing.T) {
 }
 
 // What a sidecar says cannot be changed by anyone who can write there.
-func TestAnAlteredSidecarIsSeen(t *testing.T) {
-	for name, change := range map[string]func(*Sidecar){
-		"hash":      func(s *Sidecar) { s.SHA256 = strings.Repeat("0", 64) },
-		"safety":    func(s *Sidecar) { s.Safety = !s.Safety },
-		"tables":    func(s *Sidecar) { s.Tables = nil },
-		"time":      func(s *Sidecar) { s.Started = s.Started.AddDate(1, 0, 0) },
-		"made":      func(s *Sidecar) { s.Made, s.Status = Partial, Partial },
-		"signature": func(s *Sidecar) { s.Signature = strings.Replace(s.Signature, s.Signature[:1], "_", 1) },
-		"signer":    func(s *Sidecar) { s.SignedBy = "ed25519:" + strings.Repeat("A", 43) + "=" },
-		"unsigned":  func(s *Sidecar) { s.SignedBy, s.Signature = "", "" },
+func TestAnAlteredManifestFileIsSeen(t *testing.T) {
+	for name, change := range map[string]func(*ManifestFile){
+		"hash":      func(s *ManifestFile) { s.SHA256 = strings.Repeat("0", 64) },
+		"safety":    func(s *ManifestFile) { s.Safety = !s.Safety },
+		"tables":    func(s *ManifestFile) { s.Tables = nil },
+		"time":      func(s *ManifestFile) { s.Started = s.Started.AddDate(1, 0, 0) },
+		"made":      func(s *ManifestFile) { s.Made, s.Status = Partial, Partial },
+		"signature": func(s *ManifestFile) { s.Signature = strings.Replace(s.Signature, s.Signature[:1], "_", 1) },
+		"signer":    func(s *ManifestFile) { s.SignedBy = "ed25519:" + strings.Repeat("A", 43) + "=" },
+		"unsigned":  func(s *ManifestFile) { s.SignedBy, s.Signature = "", "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, jobstest.SQLite)
 			h := s.handler(t)
 			_, b := s.backup(t, h)
-			path := filepath.Join(s.dest, b.Key+sidecarEnding)
+			path := filepath.Join(s.dest, b.Key+manifestFileEnding)
 			data, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var side Sidecar
+			var side ManifestFile
 			if err := json.Unmarshal(data, &side); err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +152,7 @@ func FuzzSignature(f *testing.F) {
 	f.Add("ed25519:AAAA", "AAAA", "id")
 	f.Add("", "", "")
 	f.Fuzz(func(t *testing.T, by, signature, id string) {
-		side := Sidecar{Header: Header{ID: id}, SignedBy: by, Signature: signature}
+		side := ManifestFile{Header: Header{ID: id}, SignedBy: by, Signature: signature}
 		if got := side.signedBy(); got != "" && got != badSignature {
 			t.Errorf("a signature by %q is taken", got)
 		}

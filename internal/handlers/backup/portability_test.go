@@ -70,13 +70,13 @@ func (s *site) loadTorture(t *testing.T) {
 // A server as MySQL's defaults have it: a binary log and GTIDs. With an account that
 // may create triggers, everything is proven and restored; the torture database has
 // tables without transactions beside the others.
-func TestABackupOfAServerWithABinaryLogIsProven(t *testing.T) {
+func TestABackupOfAServerWithABinaryLogIsVerified(t *testing.T) {
 	server := jobstest.OwnMySQL(t, "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON")
 	s := onServer(t, server, jobstest.MySQL)
 	s.loadTorture(t)
 	h := s.handler(t)
 	report, b := s.backup(t, h)
-	if p := report.Proof; p.Level != LevelRestored || !p.OK || p.Note != "" {
+	if p := report.Verification; p.Level != LevelRestored || !p.OK || p.Note != "" {
 		t.Fatalf("%+v", p)
 	}
 	s.MustExec("DELETE FROM posts")
@@ -89,12 +89,12 @@ func TestABackupOfAServerWithABinaryLogIsProven(t *testing.T) {
 
 // The file of MySQL's own program restores on the server that it comes from: without
 // the GTIDs of that server, which another account could not set there.
-func TestMysqldumpOfAServerWithGTIDsIsProven(t *testing.T) {
+func TestMysqldumpOfAServerWithGTIDsIsVerified(t *testing.T) {
 	s := onServer(t, jobstest.OwnMySQL(t, "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"), jobstest.MySQL)
 	jobstest.PreferMySQLPrograms(t)
 	s.c.Options.Tool = "mysqldump"
 	report, _ := s.backup(t, s.handler(t))
-	if p := report.Proof; p.Level != LevelRestored || !p.OK || p.Note != "" {
+	if p := report.Verification; p.Level != LevelRestored || !p.OK || p.Note != "" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -112,7 +112,7 @@ func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
 			if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, "trigger told") || !strings.Contains(text, "log_bin_trust_function_creators") {
 				t.Errorf("the backup warns of %q", text)
 			}
-			if p := report.Proof; p.Level != LevelRestored || !p.OK || !strings.Contains(p.Note, "log_bin_trust_function_creators") {
+			if p := report.Verification; p.Level != LevelRestored || !p.OK || !strings.Contains(p.Note, "log_bin_trust_function_creators") {
 				t.Errorf("the proof is %+v", p)
 			}
 			s.MustExec("DELETE FROM posts WHERE id > 7")
@@ -219,7 +219,7 @@ func TestWhatTheOtherServerDoesNotTakeIsRefusedBefore(t *testing.T) {
 
 // The tables of Laravel's own migrations, on a server as MySQL's defaults have it, by
 // an account without SUPER: proven and restored, and nothing is lessened.
-func TestLaravelsTablesAreProvenWithoutSuper(t *testing.T) {
+func TestLaravelsTablesAreVerifiedWithoutSuper(t *testing.T) {
 	if _, err := os.Stat("/usr/share/php/Illuminate/autoload.php"); err != nil {
 		jobstest.Skip(t, "apt-get install php-laravel-framework php-mysql: %v", err)
 	}
@@ -239,7 +239,7 @@ func TestLaravelsTablesAreProvenWithoutSuper(t *testing.T) {
 			s.c.Options.EmptyTables = []string{"nothing"}
 			h := s.handler(t)
 			report, b := s.backup(t, h)
-			if p := report.Proof; p.Level != LevelRestored || !p.OK || p.Note != "" {
+			if p := report.Verification; p.Level != LevelRestored || !p.OK || p.Note != "" {
 				t.Fatalf("%+v", p)
 			}
 			s.MustExec("DELETE FROM posts")

@@ -16,8 +16,8 @@ const (
 	LevelRestored Level = "restored" // and a scratch database made of it equals what was dumped
 )
 
-// Proof is what reading a backup back from where it lies showed.
-type Proof struct {
+// Verification is what reading a backup back from where it lies showed.
+type Verification struct {
 	Backup      string    `json:"backup"`
 	Destination string    `json:"destination"`
 	Level       Level     `json:"level"`
@@ -37,8 +37,8 @@ type Proof struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// ProofSummary is what a sidecar and a list say of a proof.
-type ProofSummary struct {
+// VerificationSummary is what a sidecar and a list say of a proof.
+type VerificationSummary struct {
 	Level Level     `json:"level"`
 	OK    bool      `json:"ok"`
 	At    time.Time `json:"at"`
@@ -46,16 +46,16 @@ type ProofSummary struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-func (p Proof) summary() *ProofSummary {
-	s := &ProofSummary{Level: p.Level, OK: p.OK, At: p.Finished}
+func (p Verification) summary() *VerificationSummary {
+	s := &VerificationSummary{Level: p.Level, OK: p.OK, At: p.Finished}
 	if len(p.Problems) > 0 {
 		s.Problem = p.Problems[0]
 	}
 	return s
 }
 
-// ErrUnproven says that a backup is not what it should be.
-var ErrUnproven = errors.New("the backup does not hold what it should")
+// ErrUnverified says that a backup is not what it should be.
+var ErrUnverified = errors.New("the backup does not hold what it should")
 
 // errUnfinished marks why a proof could not be done.
 var errUnfinished = errors.New("the backup could not be read back")

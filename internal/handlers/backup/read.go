@@ -39,7 +39,7 @@ func (h *Handler) readBackup(ctx context.Context, b Stored, progress func(Step),
 	// What was read here is held against its hash too: it may have been
 	// replaced since it was checked.
 	if hex.EncodeToString(m.sum.Sum(nil)) != b.SHA256 {
-		return fmt.Errorf("%w: the archive changed meanwhile", ErrUnproven)
+		return fmt.Errorf("%w: the archive changed meanwhile", ErrUnverified)
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ type Report struct {
 	Error         string    `json:"error,omitempty"`
 	Outcomes      []Outcome `json:"destinations"`
 	Warnings      []string  `json:"warnings,omitempty"`
-	// Proof is what reading it back showed, where that was done.
-	Proof *Proof `json:"proof,omitempty"`
+	// Verification is what reading it back showed, where that was done.
+	Verification *Verification `json:"proof,omitempty"`
 	// Pruned are the older backups that retention removed.
 	Pruned []string `json:"pruned,omitempty"`
 }

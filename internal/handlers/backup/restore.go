@@ -74,7 +74,7 @@ func (h *Handler) checkRestore(q RestoreRequest) error {
 		return errors.New("this backup holds no database")
 	case q.Files && !q.Backup.Files:
 		return errors.New("this backup holds no files")
-	case q.Backup.Status == Failed && q.Backup.Proof != nil && !q.AllowFailed:
+	case q.Backup.Status == Failed && q.Backup.Verification != nil && !q.AllowFailed:
 		return fmt.Errorf("this backup is failed: %s. Take a complete one (cmsjobs backup list), or restore it all the same with --allow-failed", q.Backup.why())
 	case q.Backup.Status != Complete && !(q.Backup.Status == Failed && q.Backup.Made == Complete):
 		return fmt.Errorf("this backup is %s: %s. Take a complete one, or download the archive and take from it what you need", q.Backup.Status, q.Backup.why())
@@ -113,7 +113,7 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(S
 		}
 	}
 	defer h.c.Working()()
-	if q.Backup.Origin, err = h.originOf(ctx, q.Backup.Sidecar); err != nil {
+	if q.Backup.Origin, err = h.originOf(ctx, q.Backup.ManifestFile); err != nil {
 		return done, err
 	}
 	if text := q.Backup.untrusted(); text != "" && !q.TrustUnknown {
@@ -140,11 +140,11 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(S
 
 // prepare does all that can fail before anything is touched.
 func (h *Handler) prepare(ctx context.Context, q RestoreRequest, progress func(Step), done *Restored) (err error) {
-	if proof, err := h.Verify(ctx, q.Backup, LevelParsed, progress); err != nil {
-		if !q.AllowFailed || !errors.Is(err, ErrUnproven) {
+	if verification, err := h.Verify(ctx, q.Backup, LevelParsed, progress); err != nil {
+		if !q.AllowFailed || !errors.Is(err, ErrUnverified) {
 			return err
 		}
-		done.Problems = append(done.Problems, proof.Problems...)
+		done.Problems = append(done.Problems, verification.Problems...)
 	}
 	if done.Plan, err = h.Plan(ctx, q, progress); err != nil {
 		return err

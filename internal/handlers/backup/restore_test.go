@@ -112,7 +112,7 @@ func testARestoreFromABadArchiveChangesNothing(t *testing.T, engine jobstest.Eng
 			s.MustExec("DELETE FROM posts WHERE id > 10")
 			q := RestoreRequest{Backup: b, Database: true, SkipSafety: true, TrustUnknown: true}
 			q.Confirm = h.Token(q)
-			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnproven) {
+			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnverified) {
 				t.Errorf("%v", err)
 			}
 			var n int
@@ -255,7 +255,7 @@ func TestAnArchiveThatIsExchangedIsNeverRestored(t *testing.T) {
 		s.write(t, "a.txt", "of today")
 		_, err = h.Restore(t.Context(), q, nil)
 		got, readErr := os.ReadFile(filepath.Join(s.files, "a.txt"))
-		if honest == 0 && (!errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "nothing was changed") || string(got) != "of today") {
+		if honest == 0 && (!errors.Is(err, ErrUnverified) || !strings.Contains(err.Error(), "nothing was changed") || string(got) != "of today") {
 			t.Errorf("served another at once: %v, a.txt holds %q, %v", err, got, readErr)
 		}
 		if honest > 0 && (err != nil || string(got) != "hello" || store.opens != 1) {
@@ -372,7 +372,7 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Kind: RestoreJob.Name, Data: data})
 	}
 	run := func(data string) error {
-		given, err := s.c.Orders.(*orders.Book).Give(t.Context(), r, jobs.New{Kind: RestoreJob.Name, Data: json.RawMessage(data)})
+		given, err := s.c.Orders.(*orders.Book).Give(t.Context(), r, jobs.Spec{Kind: RestoreJob.Name, Data: json.RawMessage(data)})
 		if err != nil {
 			return err
 		}
@@ -395,7 +395,7 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 		t.Errorf("beside a backup: %v", err)
 	}
 	payload := json.RawMessage(`{"id":"` + b.ID + `","database":true,"confirm":"` + token + `"}`)
-	given, err := s.c.Orders.(*orders.Book).Give(t.Context(), r, jobs.New{Kind: RestoreJob.Name, Data: payload})
+	given, err := s.c.Orders.(*orders.Book).Give(t.Context(), r, jobs.Spec{Kind: RestoreJob.Name, Data: payload})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,11 +121,11 @@ func (h *Handler) prune(ctx context.Context, destination string) (gone []Stored,
 
 // deleteBackups removes the sidecars first, as deleteBackup does.
 func deleteBackups(ctx context.Context, store batchDeleter, list []Stored) error {
-	var sidecars, archives []string
+	var manifestFiles, archives []string
 	for _, b := range list {
-		sidecars, archives = append(sidecars, b.Key+sidecarEnding), append(archives, b.Archive)
+		manifestFiles, archives = append(manifestFiles, b.Key+manifestFileEnding), append(archives, b.Archive)
 	}
-	if err := store.DeleteAll(ctx, sidecars); err != nil {
+	if err := store.DeleteAll(ctx, manifestFiles); err != nil {
 		return err
 	}
 	return store.DeleteAll(ctx, archives)
@@ -142,7 +142,7 @@ func (h *Handler) Delete(ctx context.Context, b Stored) error {
 }
 
 func deleteBackup(ctx context.Context, store storage.Store, b Stored) error {
-	if err := store.Delete(ctx, b.Key+sidecarEnding); err != nil {
+	if err := store.Delete(ctx, b.Key+manifestFileEnding); err != nil {
 		return err
 	}
 	return store.Delete(ctx, b.Archive)

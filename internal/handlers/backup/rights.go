@@ -18,9 +18,9 @@ var dumpRights = []struct{ name, lost string }{
 	{"SELECT", "tables"}, {"SHOW VIEW", "views"}, {"TRIGGER", "triggers"}, {"EVENT", "events"},
 }
 
-// missingRights names what the dump would silently lack. It is a look, no
+// missingPrivileges names what the dump would silently lack. It is a look, no
 // proof: where grants cannot be read, nothing is said.
-func (h *Handler) missingRights(ctx context.Context) []string {
+func (h *Handler) missingPrivileges(ctx context.Context) []string {
 	if engine(h.c.Site.DB.DriverName()) != mysqlEngine || h.c.DSN == "" {
 		return nil
 	}

@@ -56,7 +56,7 @@ func TestADestinationWithoutRoomOrRightsDropsOut(t *testing.T) {
 	if err := os.RemoveAll(gone); err != nil {
 		t.Fatal(err)
 	}
-	s.c.Destinations["full"] = roomless{local(t, t.TempDir())}
+	s.c.Destinations["full"] = fullDisk{local(t, t.TempDir())}
 	report, err := s.handler(t).Create(t.Context(), Request{Database: true, Files: true}, nil)
 	if err == nil || report.Status != Complete || len(report.Outcomes) != 3 {
 		t.Fatalf("%+v, %v", report, err)
@@ -74,10 +74,10 @@ func TestADestinationWithoutRoomOrRightsDropsOut(t *testing.T) {
 	}
 }
 
-// roomless is a store on a full disk.
-type roomless struct{ storage.Store }
+// fullDisk is a store on a full disk.
+type fullDisk struct{ storage.Store }
 
-func (roomless) Free() (int64, error) { return 1000, nil }
+func (fullDisk) Free() (int64, error) { return 1000, nil }
 
 func TestLinksAreNamedAndNotFollowed(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)

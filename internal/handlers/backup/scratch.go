@@ -17,8 +17,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 )
 
-// scratchPrefix begins the names of databases that only live for a proof.
-const scratchPrefix = "cmsjobs_verify_"
+// tempDBPrefix begins the names of databases that only live for a proof.
+const tempDBPrefix = "cmsjobs_verify_"
 
 // loader restores the pieces of a dump, in order. Close reports what is missing.
 type loader interface {
@@ -26,8 +26,8 @@ type loader interface {
 	Close() error
 }
 
-// scratch is an empty database of our own, to restore into.
-type scratch struct {
+// tempDB is an empty database of our own, to restore into.
+type tempDB struct {
 	loader
 	// describe looks at what was restored as the dump looked at its source.
 	describe func(context.Context) (dump.Summary, error)
@@ -35,9 +35,9 @@ type scratch struct {
 	lock     *lock.Lock
 }
 
-// openScratch makes a scratch database, or lessens the level where that is
+// openTempDB makes a scratch database, or lessens the level where that is
 // not possible.
-func (p *proving) openScratch(ctx context.Context) (context.Context, error) {
+func (p *verifier) openTempDB(ctx context.Context) (context.Context, error) {
 	switch {
 	case !p.stored.Database:
 		p.lessen(LevelParsed, "the backup holds no database")
@@ -50,7 +50,7 @@ func (p *proving) openScratch(ctx context.Context) (context.Context, error) {
 		return ctx, nil
 	}
 	p.sweepQuietly(ctx)
-	temp, dsn := p.scratchOf(p.stored.Engine), p.scratchDSN()
+	temp, dsn := p.tempDBOf(p.stored.Engine), p.tempDBDSN()
 	outer := ctx
 	ctx, claim, err := p.claim(outer, temp, "the proof of "+p.stored.ID)
 	if err != nil {
@@ -58,15 +58,15 @@ func (p *proving) openScratch(ctx context.Context) (context.Context, error) {
 	}
 	switch p.stored.Engine {
 	case mysqlEngine:
-		p.scratch, err = p.mysqlScratch(ctx, dsn, temp.name)
+		p.tempDB, err = p.mysqlTempDB(ctx, dsn, temp.name)
 	case postgresEngine:
-		p.scratch, err = postgresScratch(ctx, dsn, temp.name)
+		p.tempDB, err = postgresTempDB(ctx, dsn, temp.name)
 	case sqliteEngine:
-		p.scratch, err = sqliteScratch(temp.name)
+		p.tempDB, err = sqliteTempDB(temp.name)
 	default:
 		err = fmt.Errorf("no scratch database for %s", p.stored.Engine)
 	}
-	if err != nil || p.scratch == nil {
+	if err != nil || p.tempDB == nil {
 		claim.Remove(outer)
 		if outer.Err() != nil {
 			return outer, context.Cause(outer)
@@ -74,10 +74,10 @@ func (p *proving) openScratch(ctx context.Context) (context.Context, error) {
 		if err == nil {
 			return outer, nil // the server cannot take it: that is said already
 		}
-		p.lessen(LevelParsed, fmt.Sprintf("no scratch database could be made (grant CREATE and DROP on %s%%, or name another server): %v", scratchPrefix, err))
+		p.lessen(LevelParsed, fmt.Sprintf("no scratch database could be made (grant CREATE and DROP on %s%%, or name another server): %v", tempDBPrefix, err))
 		return outer, nil
 	}
-	p.scratch.lock = claim
+	p.tempDB.lock = claim
 	return ctx, nil
 }
 
@@ -85,21 +85,21 @@ func (p *proving) openScratch(ctx context.Context) (context.Context, error) {
 // before.
 const dropTimeout = time.Minute
 
-func (p *proving) closeScratch(ctx context.Context) {
-	if p.scratch == nil {
+func (p *verifier) closeTempDB(ctx context.Context) {
+	if p.tempDB == nil {
 		return
 	}
-	if p.scratch.loader != nil {
-		p.scratch.Close() // compareScratch takes it when the proof got that far
+	if p.tempDB.loader != nil {
+		p.tempDB.Close() // compareScratch takes it when the proof got that far
 	}
-	if err := p.scratch.end(ctx); err != nil {
+	if err := p.tempDB.end(ctx); err != nil {
 		p.problem("the scratch database could not be dropped: %v", err)
 	}
 }
 
 // end drops the scratch database and gives its lease back. One that cannot be
 // dropped is found by a sweep.
-func (s *scratch) end(ctx context.Context) error {
+func (s *tempDB) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout) // the lease ends ctx
 	defer cancel()
 	if err := s.drop(ctx); err != nil {
@@ -110,9 +110,9 @@ func (s *scratch) end(ctx context.Context) error {
 	return nil
 }
 
-// mysqlScratch makes a scratch database of a name on the server that a DSN names, and leaves out
+// mysqlTempDB makes a scratch database of a name on the server that a DSN names, and leaves out
 // of the proof what that server, or the account there, cannot take.
-func (p *proving) mysqlScratch(ctx context.Context, dsn, name string) (*scratch, error) {
+func (p *verifier) mysqlTempDB(ctx context.Context, dsn, name string) (*tempDB, error) {
 	target, err := p.lookAt(ctx, dsn)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (p *proving) mysqlScratch(ctx context.Context, dsn, name string) (*scratch,
 			return nil, nil
 		}
 	}
-	s, err := mysqlScratch(ctx, dsn, name, dump.LoadOptions{DropDefiners: true, Workers: 2, Adapt: target.Adapt(needs, nil)})
+	s, err := mysqlTempDB(ctx, dsn, name, dump.LoadOptions{DropDefiners: true, Workers: 2, Adapt: target.Adapt(needs, nil)})
 	if err != nil || target.Trusted() || needs != nil && len(needs.Trusted) == 0 {
 		return s, err
 	}
@@ -136,7 +136,7 @@ func (p *proving) mysqlScratch(ctx context.Context, dsn, name string) (*scratch,
 	return s, nil
 }
 
-func mysqlScratch(ctx context.Context, dsn, name string, o dump.LoadOptions) (*scratch, error) {
+func mysqlTempDB(ctx context.Context, dsn, name string, o dump.LoadOptions) (*tempDB, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, err
@@ -158,12 +158,12 @@ func mysqlScratch(ctx context.Context, dsn, name string, o dump.LoadOptions) (*s
 	if err != nil {
 		return nil, errors.Join(err, drop(ctx))
 	}
-	return &scratch{loader: l, describe: func(ctx context.Context) (dump.Summary, error) {
+	return &tempDB{loader: l, describe: func(ctx context.Context) (dump.Summary, error) {
 		return dump.MySQL(ctx, config.FormatDSN(), dump.Options{}, func(dump.Part, string, []byte) error { return nil })
 	}, drop: drop}, nil
 }
 
-func postgresScratch(ctx context.Context, dsn, name string) (*scratch, error) {
+func postgresTempDB(ctx context.Context, dsn, name string) (*tempDB, error) {
 	conn, err := dbconn.ConnectPostgres(ctx, dsn)
 	if err != nil {
 		return nil, err
@@ -175,16 +175,16 @@ func postgresScratch(ctx context.Context, dsn, name string) (*scratch, error) {
 		_, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 		return errors.Join(err, conn.Close(ctx))
 	}
-	scratchDSN, err := postgresDSN(dsn, name)
+	tempDBDSN, err := postgresDSN(dsn, name)
 	if err != nil {
 		return nil, errors.Join(err, drop(ctx))
 	}
-	l, err := dump.NewPostgresLoader(ctx, scratchDSN)
+	l, err := dump.NewPostgresLoader(ctx, tempDBDSN)
 	if err != nil {
 		return nil, errors.Join(err, drop(ctx))
 	}
-	return &scratch{loader: l, describe: func(ctx context.Context) (dump.Summary, error) {
-		return dump.PostgresSummary(ctx, scratchDSN, dump.Options{})
+	return &tempDB{loader: l, describe: func(ctx context.Context) (dump.Summary, error) {
+		return dump.PostgresSummary(ctx, tempDBDSN, dump.Options{})
 	}, drop: drop}, nil
 }
 
@@ -201,8 +201,8 @@ func postgresDSN(dsn, database string) (string, error) {
 	return u.String(), nil
 }
 
-// sqliteScratch restores into a file in the folder for temporary files.
-func sqliteScratch(folder string) (*scratch, error) {
+// sqliteTempDB restores into a file in the folder for temporary files.
+func sqliteTempDB(folder string) (*tempDB, error) {
 	dir := filepath.Join(os.TempDir(), folder)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func sqliteScratch(folder string) (*scratch, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &scratch{loader: l, describe: func(ctx context.Context) (dump.Summary, error) {
+	return &tempDB{loader: l, describe: func(ctx context.Context) (dump.Summary, error) {
 		return dump.SQLiteSummary(ctx, name)
 	}, drop: func(context.Context) error { return os.RemoveAll(dir) }}, nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func (r *run) outcomes(err error) {
-	for _, l := range r.fan.legs {
+	for _, l := range r.fan.destinations {
 		o := Outcome{Destination: l.name, Place: place(r.c.Destinations[l.name])}
 		switch {
 		case l.err != nil:
@@ -37,9 +37,9 @@ func place(s storage.Store) string {
 	return ""
 }
 
-// seal copies the archive to destinations that failed (S0.87: one retry), and
+// encryptAndClose copies the archive to destinations that failed (S0.87: one retry), and
 // puts the sidecar beside each archive.
-func (r *run) seal(ctx context.Context) error {
+func (r *run) encryptAndClose(ctx context.Context) error {
 	from := -1
 	for i, o := range r.report.Outcomes {
 		if o.Error == "" {
@@ -49,12 +49,12 @@ func (r *run) seal(ctx context.Context) error {
 	}
 	if from < 0 {
 		errs := []error{errors.New("no destination took the backup")}
-		for _, l := range r.fan.legs {
+		for _, l := range r.fan.destinations {
 			errs = append(errs, l.err)
 		}
 		return errors.Join(errs...)
 	}
-	side := r.sidecar()
+	side := r.manifestFile()
 	key, err := r.signer(ctx)
 	if err == nil {
 		err = key.sign(&side)
@@ -78,7 +78,7 @@ func (r *run) seal(ctx context.Context) error {
 			}
 		}
 		store := r.c.Destinations[o.Destination]
-		if err := putSidecar(ctx, store, r.key, side); err != nil {
+		if err := putManifestFile(ctx, store, r.key, side); err != nil {
 			o.Error = err.Error()
 			// Without its sidecar it counts nowhere; a sweep finds what cannot be removed now.
 			failed = append(failed, fmt.Errorf("destination %s: %w", o.Destination, err), store.Delete(context.WithoutCancel(ctx), r.report.Archive))
@@ -127,8 +127,8 @@ func (w watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (r *run) sidecar() Sidecar {
-	s := Sidecar{
+func (r *run) manifestFile() ManifestFile {
+	s := ManifestFile{
 		Header: r.manifest.Header, Status: r.manifest.Status, Made: r.manifest.Status, Finished: r.manifest.Finished,
 		Archive: r.report.Archive, Size: r.size, SHA256: r.report.SHA256, Encrypted: len(r.c.Options.Recipients) > 0,
 		FileCount: r.manifest.FileCount, FileBytes: r.manifest.FileBytes, Warnings: r.report.Warnings, Limited: len(r.request.Tables) > 0, Safety: r.request.safety,

@@ -75,7 +75,7 @@ func (h *Handler) copyTo(ctx context.Context, name string, b Stored, progress fu
 	}
 	if sum := hex.EncodeToString(m.sum.Sum(nil)); m.n != b.Size || sum != b.SHA256 {
 		return fmt.Errorf("%w: what %s serves is not the archive %s: SHA-256 %s, it was made with %s",
-			ErrUnproven, b.Destination, b.ID, sum, b.SHA256)
+			ErrUnverified, b.Destination, b.ID, sum, b.SHA256)
 	}
 	return nil
 }

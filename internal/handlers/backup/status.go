@@ -13,24 +13,24 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// proofDue is how long after its end a backup may wait for its first proof. A
+// verificationDue is how long after its end a backup may wait for its first proof. A
 // backup is proven right after it was made; one that is never proven within
 // this time was killed in between.
-const proofDue = 24 * time.Hour
+const verificationDue = 24 * time.Hour
 
 // settle sets what the newest proof makes of a backup: one whose newest proof
 // failed is failed, whatever it was made as.
-func (s *Sidecar) settle(p *ProofSummary) {
-	s.Proof, s.Status = p, s.Made
+func (s *ManifestFile) settle(p *VerificationSummary) {
+	s.Verification, s.Status = p, s.Made
 	if p != nil && !p.OK {
 		s.Status = Failed
 	}
 }
 
 // why says what is wrong with a backup that is not complete.
-func (s Sidecar) why() string {
-	if s.Status == Failed && s.Proof != nil {
-		return fmt.Sprintf("its newest proof (%s, %s UTC) failed: %s", s.Proof.Level, s.Proof.At.UTC().Format(time.DateTime), s.Proof.Problem)
+func (s ManifestFile) why() string {
+	if s.Status == Failed && s.Verification != nil {
+		return fmt.Sprintf("its newest proof (%s, %s UTC) failed: %s", s.Verification.Level, s.Verification.At.UTC().Format(time.DateTime), s.Verification.Problem)
 	}
 	return s.Error
 }
@@ -39,13 +39,13 @@ func (s Sidecar) why() string {
 func (h *Handler) state(b Stored) retention.State {
 	_, unreadable := h.c.Destinations[b.Destination].(*Botble)
 	switch {
-	case b.Proof != nil && b.Proof.OK:
-		return retention.Proven
+	case b.Verification != nil && b.Verification.OK:
+		return retention.Verified
 	case b.Status == Failed:
 		return retention.Failed
 	case unreadable || h.c.Options.Verify == LevelNone:
 		return retention.Pending // it is never due for a proof
-	case h.c.Now().Sub(b.Finished) < proofDue:
+	case h.c.Now().Sub(b.Finished) < verificationDue:
 		return retention.Pending
 	}
 	return retention.Overdue
@@ -56,14 +56,14 @@ func (h *Handler) state(b Stored) retention.State {
 // the one that did.
 func (h *Handler) Usable(b Stored) bool {
 	s := h.state(b)
-	return b.Status == Complete && !b.Limited && !b.Safety && !b.Origin.foreign() && (s == retention.Proven || s == retention.Pending)
+	return b.Status == Complete && !b.Limited && !b.Safety && !b.Origin.foreign() && (s == retention.Verified || s == retention.Pending)
 }
 
 // Standing says in a few words how far a backup may be relied on.
 func (h *Handler) Standing(b Stored) string {
 	switch h.state(b) {
-	case retention.Proven:
-		return fmt.Sprintf("proven (%s) on %s UTC", b.Proof.Level, b.Proof.At.UTC().Format("2006-01-02 15:04"))
+	case retention.Verified:
+		return fmt.Sprintf("proven (%s) on %s UTC", b.Verification.Level, b.Verification.At.UTC().Format("2006-01-02 15:04"))
 	case retention.Failed:
 		return b.why()
 	case retention.Pending:
@@ -72,9 +72,9 @@ func (h *Handler) Standing(b Stored) string {
 	return "never proven, though a proof is due"
 }
 
-// rememberProof writes down what reading a backup back showed: in our tables,
+// rememberVerification writes down what reading a backup back showed: in our tables,
 // and in the sidecar beside the archive.
-func (h *Handler) rememberProof(ctx context.Context, b Stored, p Proof) error {
+func (h *Handler) rememberVerification(ctx context.Context, b Stored, p Verification) error {
 	data, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (h *Handler) rememberProof(ctx context.Context, b Stored, p Proof) error {
 	}
 	if !p.Unfinished {
 		// Our table knows it, so the list is right in any case.
-		if sideErr := h.settleSidecar(ctx, b, p.summary()); sideErr != nil {
+		if sideErr := h.settleManifestFile(ctx, b, p.summary()); sideErr != nil {
 			h.c.Logger.WarnContext(ctx, "the manifest file of a backup could not be updated with its proof", "event", "backup.manifest_failed",
 				"backup", b.ID, "destination", b.Destination, "error", sideErr)
 		}
@@ -112,7 +112,7 @@ func flag(b bool) int {
 // updateStatus sets a backup's status in our table: failed when it was read
 // back and no destination has a copy whose newest proof succeeded.
 func (h *Handler) updateStatus(ctx context.Context, b Stored) error {
-	known, err := h.newestProofs(ctx, b.ID)
+	known, err := h.newestVerifications(ctx, b.ID)
 	if err != nil {
 		return err
 	}
@@ -132,19 +132,19 @@ func (h *Handler) updateStatus(ctx context.Context, b Stored) error {
 // copyOf names one copy of a backup.
 type copyOf struct{ backup, destination string }
 
-// newestProofs are the newest conclusive proofs of each copy, of one backup or,
+// newestVerifications are the newest conclusive proofs of each copy, of one backup or,
 // with "", of all.
-func (h *Handler) newestProofs(ctx context.Context, backup string) (map[copyOf]*ProofSummary, error) {
+func (h *Handler) newestVerifications(ctx context.Context, backup string) (map[copyOf]*VerificationSummary, error) {
 	rows, err := h.c.DB.QueryContext(ctx, h.c.DB.Rebind(`SELECT backup_id, destination, level, ok, finished_at, CASE WHEN ok = 0 THEN proof ELSE '' END
 		FROM cmsjobs_backup_proofs WHERE conclusive = 1 AND (backup_id = ? OR ? = '') ORDER BY finished_at, id`), backup, backup)
 	if err != nil {
 		return nil, fmt.Errorf("reading the newest proofs: %w", err)
 	}
 	defer rows.Close()
-	newest := map[copyOf]*ProofSummary{}
+	newest := map[copyOf]*VerificationSummary{}
 	for rows.Next() {
 		var c copyOf
-		var p ProofSummary
+		var p VerificationSummary
 		var at int64
 		var detail string
 		if err := rows.Scan(&c.backup, &c.destination, &p.Level, &p.OK, &at, &detail); err != nil {
@@ -152,7 +152,7 @@ func (h *Handler) newestProofs(ctx context.Context, backup string) (map[copyOf]*
 		}
 		p.At = time.UnixMilli(at).UTC()
 		if detail != "" {
-			var whole Proof
+			var whole Verification
 			if err := json.Unmarshal([]byte(detail), &whole); err == nil && len(whole.Problems) > 0 {
 				p.Problem = whole.Problems[0]
 			}
@@ -162,9 +162,9 @@ func (h *Handler) newestProofs(ctx context.Context, backup string) (map[copyOf]*
 	return newest, rows.Err()
 }
 
-// settleSidecar writes the sidecar again with its newest proof, so that what
+// settleManifestFile writes the sidecar again with its newest proof, so that what
 // lies at the destination tells the truth where our tables are lost.
-func (h *Handler) settleSidecar(ctx context.Context, b Stored, p *ProofSummary) error {
+func (h *Handler) settleManifestFile(ctx context.Context, b Stored, p *VerificationSummary) error {
 	store, err := h.destination(b.Destination)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (h *Handler) settleSidecar(ctx context.Context, b Stored, p *ProofSummary) 
 	if _, consumes := store.(*Botble); consumes {
 		return nil
 	}
-	side, err := readSidecar(ctx, store, b.Key+sidecarEnding)
+	side, err := readManifestFile(ctx, store, b.Key+manifestFileEnding)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil // deleted meanwhile, or never sealed
 	}
@@ -180,16 +180,16 @@ func (h *Handler) settleSidecar(ctx context.Context, b Stored, p *ProofSummary) 
 		return err
 	}
 	if side.ID != b.ID {
-		return fmt.Errorf("%s is of another backup, %s", b.Key+sidecarEnding, side.ID)
+		return fmt.Errorf("%s is of another backup, %s", b.Key+manifestFileEnding, side.ID)
 	}
 	side.settle(p)
-	return putSidecar(ctx, store, b.Key, side)
+	return putManifestFile(ctx, store, b.Key, side)
 }
 
-func putSidecar(ctx context.Context, s storage.Store, key string, side Sidecar) error {
+func putManifestFile(ctx context.Context, s storage.Store, key string, side ManifestFile) error {
 	data, err := json.MarshalIndent(side, "", "  ")
 	if err != nil {
 		return err
 	}
-	return s.Put(ctx, key+sidecarEnding, bytes.NewReader(data), storage.PutOptions{ContentType: "application/json", ExpectedSize: int64(len(data))})
+	return s.Put(ctx, key+manifestFileEnding, bytes.NewReader(data), storage.PutOptions{ContentType: "application/json", ExpectedSize: int64(len(data))})
 }

@@ -25,7 +25,7 @@ type faulty struct {
 var errRefused = errors.New("connection refused")
 
 func (f *faulty) Open(ctx context.Context, key string) (io.ReadCloser, storage.Info, error) {
-	if strings.HasSuffix(key, sidecarEnding) || !f.flips && !f.away {
+	if strings.HasSuffix(key, manifestFileEnding) || !f.flips && !f.away {
 		return f.Store.Open(ctx, key)
 	}
 	if f.away {
@@ -66,7 +66,7 @@ func (s *site) daily(t testing.TB, h *Handler, q Request) (Report, error) {
 var everything = Request{Database: true, Files: true}
 
 // statusOf is what the list, our table and the sidecar say of a backup.
-func statusOf(t testing.TB, s *site, h *Handler, id string) (listed, table, sidecar Status) {
+func statusOf(t testing.TB, s *site, h *Handler, id string) (listed, table, manifestFile Status) {
 	t.Helper()
 	b, err := h.Show(t.Context(), id, "local")
 	if err != nil {
@@ -75,7 +75,7 @@ func statusOf(t testing.TB, s *site, h *Handler, id string) (listed, table, side
 	if err := s.Get(&table, s.Rebind("SELECT status FROM cmsjobs_backups WHERE id = ?"), id); err != nil {
 		t.Fatal(err)
 	}
-	side, err := readSidecar(t.Context(), s.c.Destinations["local"], b.Key+sidecarEnding)
+	side, err := readManifestFile(t.Context(), s.c.Destinations["local"], b.Key+manifestFileEnding)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func statusOf(t testing.TB, s *site, h *Handler, id string) (listed, table, side
 
 // Four backups whose proofs fail push none of the proven ones out, and none of
 // them is complete anywhere.
-func TestABackupWhoseProofFailedIsNotComplete(t *testing.T) {
+func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	store := &faulty{Store: s.c.Destinations["local"]}
 	s.c.Destinations["local"] = store
@@ -101,7 +101,7 @@ func TestABackupWhoseProofFailedIsNotComplete(t *testing.T) {
 	store.flips = true
 	for range 4 {
 		report, err := s.daily(t, h, everything)
-		if !errors.Is(err, ErrUnproven) || report.Status != Failed || report.Outcomes[0].Error == "" {
+		if !errors.Is(err, ErrUnverified) || report.Status != Failed || report.Outcomes[0].Error == "" {
 			t.Fatalf("%+v, %v", report, err)
 		}
 		bad = append(bad, report.ID)
@@ -133,7 +133,7 @@ func TestABackupWhoseProofFailedIsNotComplete(t *testing.T) {
 	if _, err := h.Plan(t.Context(), RestoreRequest{Backup: b, Files: true}, nil); err == nil || !strings.Contains(err.Error(), "--allow-failed") {
 		t.Errorf("a failed one is planned: %v", err)
 	}
-	theSidecarKnows(t, s, h, b)
+	theManifestFileKnows(t, s, h, b)
 	// A proof that succeeds makes it complete again.
 	s.clock.now = s.clock.now.Add(time.Minute)
 	if _, err := h.Verify(t.Context(), b, LevelBytes, nil); err != nil {
@@ -145,11 +145,11 @@ func TestABackupWhoseProofFailedIsNotComplete(t *testing.T) {
 }
 
 // theSidecarKnows: where our tables are lost, the sidecar still tells.
-func theSidecarKnows(t *testing.T, s *site, h *Handler, b Stored) {
+func theManifestFileKnows(t *testing.T, s *site, h *Handler, b Stored) {
 	t.Helper()
 	s.MustExec("CREATE TABLE kept_proofs AS SELECT * FROM cmsjobs_backup_proofs")
 	s.MustExec("DELETE FROM cmsjobs_backup_proofs")
-	if again, err := h.Show(t.Context(), b.ID, ""); err != nil || again.Status != Failed || again.Proof == nil || again.Proof.Problem == "" {
+	if again, err := h.Show(t.Context(), b.ID, ""); err != nil || again.Status != Failed || again.Verification == nil || again.Verification.Problem == "" {
 		t.Errorf("without our table: %+v, %v", again, err)
 	}
 	s.MustExec("INSERT INTO cmsjobs_backup_proofs SELECT * FROM kept_proofs")
@@ -165,16 +165,16 @@ func hasCode(h Health, code string) bool {
 }
 
 // A destination that does not answer says nothing about the backup.
-func TestAProofThatCannotBeDoneIsNoFailure(t *testing.T) {
+func TestAVerificationThatCannotBeDoneIsNoFailure(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	store := &faulty{Store: s.c.Destinations["local"]}
 	s.c.Destinations["local"] = store
 	h := s.handler(t)
 	_, b := s.backup(t, h)
 	store.away = true
-	proof, err := h.Verify(t.Context(), b, LevelParsed, nil)
-	if !errors.Is(err, errRefused) && !strings.Contains(err.Error(), "connection refused") || !proof.Unfinished || errors.Is(err, ErrUnproven) {
-		t.Fatalf("%+v, %v", proof, err)
+	verification, err := h.Verify(t.Context(), b, LevelParsed, nil)
+	if !errors.Is(err, errRefused) && !strings.Contains(err.Error(), "connection refused") || !verification.Unfinished || errors.Is(err, ErrUnverified) {
+		t.Fatalf("%+v, %v", verification, err)
 	}
 	store.away = false
 	if l, table, side := statusOf(t, s, h, b.ID); l != Complete || table != Complete || side != Complete {
@@ -190,7 +190,7 @@ func TestAFailedBackupIsRestoredWhenTold(t *testing.T) {
 	s.c.Destinations["local"] = store
 	h := s.handler(t)
 	report, err := s.daily(t, h, everything)
-	if !errors.Is(err, ErrUnproven) {
+	if !errors.Is(err, ErrUnverified) {
 		t.Fatal(err)
 	}
 	store.flips = false // the store was at fault, not the archive

@@ -35,7 +35,7 @@ const (
 )
 
 // temporaryName is what may be dropped or removed: names that we make.
-var temporaryName = regexp.MustCompile(`^(` + scratchPrefix + `|` + stagePrefix + `|` + verifyFolder + `)[a-z0-9]{12}$`)
+var temporaryName = regexp.MustCompile(`^(` + tempDBPrefix + `|` + stagePrefix + `|` + verifyFolder + `)[a-z0-9]{12}$`)
 
 // verifyFolder begins the names of folders with scratch files of SQLite.
 const verifyFolder = "cmsjobs-verify-"
@@ -77,20 +77,20 @@ func folderPlace(parent string) string {
 	return shortHash(host, filepath.Clean(parent))
 }
 
-// scratchDSN is where proofs restore to.
-func (h *Handler) scratchDSN() string {
-	if h.c.ScratchDSN != "" {
-		return h.c.ScratchDSN
+// tempDBDSN is where proofs restore to.
+func (h *Handler) tempDBDSN() string {
+	if h.c.TempDBDSN != "" {
+		return h.c.TempDBDSN
 	}
 	return h.c.DSN
 }
 
-// scratchOf names a new scratch database of an engine.
-func (h *Handler) scratchOf(engine string) temporary {
+// tempDBOf names a new scratch database of an engine.
+func (h *Handler) tempDBOf(engine string) temporary {
 	if engine == sqliteEngine {
 		return temporary{folderKind, folderPlace(os.TempDir()), randomName(verifyFolder)}
 	}
-	return temporary{engine, serverOf(engine, h.scratchDSN()), randomName(scratchPrefix)}
+	return temporary{engine, serverOf(engine, h.tempDBDSN()), randomName(tempDBPrefix)}
 }
 
 // claim takes the lock of a temporary before it is made.
@@ -150,13 +150,13 @@ func (h *Handler) remove(ctx context.Context, t temporary) (reached bool, err er
 		}
 		return false, nil
 	case mysqlEngine:
-		for _, dsn := range []string{h.c.ScratchDSN, h.c.DSN} {
+		for _, dsn := range []string{h.c.TempDBDSN, h.c.DSN} {
 			if dsn != "" && serverOf(mysqlEngine, dsn) == t.place {
 				return true, dropMySQL(ctx, dsn, t.name)
 			}
 		}
 	case postgresEngine:
-		for _, dsn := range []string{h.c.ScratchDSN, h.c.DSN} {
+		for _, dsn := range []string{h.c.TempDBDSN, h.c.DSN} {
 			if dsn != "" && serverOf(postgresEngine, dsn) == t.place {
 				return true, dropPostgres(ctx, dsn, t.name)
 			}

@@ -36,24 +36,24 @@ func temporaries(t *testing.T, s *site) (names []string) {
 	return names
 }
 
-// killedProof makes a scratch database as a proof does, and does not drop it.
-func killedProof(t *testing.T, h *Handler, b Stored) string {
+// killedVerification makes a scratch database as a proof does, and does not drop it.
+func killedVerification(t *testing.T, h *Handler, b Stored) string {
 	t.Helper()
-	temp := h.scratchOf(b.Engine)
+	temp := h.tempDBOf(b.Engine)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, claim, err := h.claim(ctx, temp, "the proof of "+b.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cancel(); claim.Release(context.Background()) })
-	var made *scratch
+	var made *tempDB
 	switch b.Engine {
 	case mysqlEngine:
-		made, err = mysqlScratch(ctx, h.c.DSN, temp.name, dump.LoadOptions{})
+		made, err = mysqlTempDB(ctx, h.c.DSN, temp.name, dump.LoadOptions{})
 	case postgresEngine:
-		made, err = postgresScratch(ctx, h.c.DSN, temp.name)
+		made, err = postgresTempDB(ctx, h.c.DSN, temp.name)
 	default:
-		made, err = sqliteScratch(temp.name)
+		made, err = sqliteTempDB(temp.name)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func killedProof(t *testing.T, h *Handler, b Stored) string {
 	return temp.name
 }
 
-func TestWhatKilledProofsLeaveIsSwept(t *testing.T) {
+func TestWhatKilledVerificationsLeaveIsSwept(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			s := newSite(t, engine)
@@ -75,8 +75,8 @@ func TestWhatKilledProofsLeaveIsSwept(t *testing.T) {
 			if left := temporaries(t, s); len(left) > 0 {
 				t.Fatalf("a good proof left %v", left)
 			}
-			dead, alive := killedProof(t, h, b), killedProof(t, h, b)
-			stranger := scratchPrefix + "strangerstra"
+			dead, alive := killedVerification(t, h, b), killedVerification(t, h, b)
+			stranger := tempDBPrefix + "strangerstra"
 			if engine != jobstest.SQLite {
 				s.MustExec("CREATE DATABASE " + stranger)
 				t.Cleanup(func() { s.MustExec("DROP DATABASE " + stranger) })

@@ -17,9 +17,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// prove reads a new backup back, from one destination as a whole, from the
+// verify reads a new backup back, from one destination as a whole, from the
 // others by their bytes.
-func (r *run) prove(ctx context.Context) error {
+func (r *run) verify(ctx context.Context) error {
 	level := r.c.Options.Verify
 	if level == LevelNone {
 		return nil
@@ -35,14 +35,14 @@ func (r *run) prove(ctx context.Context) error {
 			whole += 1 - flag(o.Error != "")
 			continue
 		}
-		proof, err := r.Verify(ctx, r.storedAt(o.Destination), level, r.progress)
-		if r.report.Proof == nil || err != nil {
-			r.report.Proof = &proof
+		verification, err := r.Verify(ctx, r.storedAt(o.Destination), level, r.progress)
+		if r.report.Verification == nil || err != nil {
+			r.report.Verification = &verification
 		}
 		if err != nil {
 			o.Error = err.Error()
 		}
-		if err == nil || proof.Unfinished || ctx.Err() != nil {
+		if err == nil || verification.Unfinished || ctx.Err() != nil {
 			whole++
 		} else {
 			bad++
@@ -60,17 +60,17 @@ func (r *run) prove(ctx context.Context) error {
 
 // storedAt is the new backup's copy at a destination.
 func (r *run) storedAt(destination string) Stored {
-	return Stored{Sidecar: r.side, Destination: destination, Key: r.key, Origin: Own, TableCount: len(r.side.Tables)}
+	return Stored{ManifestFile: r.side, Destination: destination, Key: r.key, Origin: Own, TableCount: len(r.side.Tables)}
 }
 
-// proving is one proof in the making.
-type proving struct {
+// verifier is one proof in the making.
+type verifier struct {
 	*Handler
-	stored   Stored
-	proof    Proof
-	level    Level
-	progress func(Step)
-	scratch  *scratch
+	stored       Stored
+	verification Verification
+	level        Level
+	progress     func(Step)
+	tempDB       *tempDB
 	// unprogrammed says that stored programs were left out of the scratch database.
 	unprogrammed bool
 	parser       *counter
@@ -85,7 +85,7 @@ type proving struct {
 // Verify reads a backup back and writes down what that showed. level "" means
 // the configured one; where restoring is impossible, the proof's level and note
 // say how far it went. The error wraps ErrUnproven when the backup is bad.
-func (h *Handler) Verify(ctx context.Context, b Stored, level Level, progress func(Step)) (Proof, error) {
+func (h *Handler) Verify(ctx context.Context, b Stored, level Level, progress func(Step)) (Verification, error) {
 	if level == "" || level == LevelNone {
 		level = h.c.Options.Verify
 	}
@@ -96,55 +96,55 @@ func (h *Handler) Verify(ctx context.Context, b Stored, level Level, progress fu
 		progress = func(Step) {}
 	}
 	defer h.c.Working()()
-	p := &proving{Handler: h, stored: b, level: level, progress: progress, pieces: map[string]string{}, files: map[string]string{}, parser: newCounter()}
-	p.proof = Proof{Backup: b.ID, Destination: b.Destination, Started: h.c.Now().UTC()}
+	p := &verifier{Handler: h, stored: b, level: level, progress: progress, pieces: map[string]string{}, files: map[string]string{}, parser: newCounter()}
+	p.verification = Verification{Backup: b.ID, Destination: b.Destination, Started: h.c.Now().UTC()}
 	caller := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, h.c.Options.VerifyBudget, errors.New("proving the backup took longer than its budget"))
 	defer cancel()
 	err := p.run(ctx)
 	if caller.Err() != nil { // says nothing about the backup
-		return p.proof, fmt.Errorf("proving the backup %s was interrupted: %w", b.ID, context.Cause(caller))
+		return p.verification, fmt.Errorf("proving the backup %s was interrupted: %w", b.ID, context.Cause(caller))
 	}
-	p.proof.Level, p.proof.Finished = p.level, h.c.Now().UTC()
-	p.proof.OK = err == nil && len(p.proof.Problems) == 0
-	p.proof.Unfinished = errors.Is(err, errUnfinished) || ctx.Err() != nil && !p.proof.OK
-	if err != nil && !errors.Is(err, ErrUnproven) {
+	p.verification.Level, p.verification.Finished = p.level, h.c.Now().UTC()
+	p.verification.OK = err == nil && len(p.verification.Problems) == 0
+	p.verification.Unfinished = errors.Is(err, errUnfinished) || ctx.Err() != nil && !p.verification.OK
+	if err != nil && !errors.Is(err, ErrUnverified) {
 		p.problem("%v", err)
 	}
 	switch {
-	case p.proof.Unfinished:
-		err = fmt.Errorf("%w: %s at %s: %s", errUnfinished, b.ID, b.Destination, strings.Join(p.proof.Problems, "; "))
-	case !p.proof.OK:
-		err = fmt.Errorf("%w: %s at %s: %s", ErrUnproven, b.ID, b.Destination, strings.Join(p.proof.Problems, "; "))
+	case p.verification.Unfinished:
+		err = fmt.Errorf("%w: %s at %s: %s", errUnfinished, b.ID, b.Destination, strings.Join(p.verification.Problems, "; "))
+	case !p.verification.OK:
+		err = fmt.Errorf("%w: %s at %s: %s", ErrUnverified, b.ID, b.Destination, strings.Join(p.verification.Problems, "; "))
 	}
-	return p.proof, errors.Join(err, h.rememberProof(context.WithoutCancel(ctx), b, p.proof))
+	return p.verification, errors.Join(err, h.rememberVerification(context.WithoutCancel(ctx), b, p.verification))
 }
 
-func (p *proving) problem(format string, args ...any) {
-	if len(p.proof.Problems) < maxProblems {
-		p.proof.Problems = append(p.proof.Problems, fmt.Sprintf(format, args...))
+func (p *verifier) problem(format string, args ...any) {
+	if len(p.verification.Problems) < maxProblems {
+		p.verification.Problems = append(p.verification.Problems, fmt.Sprintf(format, args...))
 	}
 }
 
-func (p *proving) lessen(level Level, note string) {
-	p.level, p.proof.Note = level, note
+func (p *verifier) lessen(level Level, note string) {
+	p.level, p.verification.Note = level, note
 }
 
 // note says besides what the proof could not show.
-func (p *proving) note(text string) {
-	p.proof.Note = strings.TrimPrefix(p.proof.Note+"; "+text, "; ")
+func (p *verifier) note(text string) {
+	p.verification.Note = strings.TrimPrefix(p.verification.Note+"; "+text, "; ")
 }
 
-func (p *proving) run(ctx context.Context) error {
+func (p *verifier) run(ctx context.Context) error {
 	if p.stored.Encrypted && len(p.c.Options.Identities) == 0 && p.level != LevelBytes {
 		p.lessen(LevelBytes, "the backup is encrypted and this service holds no age identity")
 	}
 	if p.level == LevelRestored {
 		var err error
-		if ctx, err = p.openScratch(ctx); err != nil {
+		if ctx, err = p.openTempDB(ctx); err != nil {
 			return err
 		}
-		defer p.closeScratch(ctx)
+		defer p.closeTempDB(ctx)
 	}
 	body, info, err := p.Download(ctx, p.stored)
 	switch {
@@ -172,7 +172,7 @@ func (p *proving) run(ctx context.Context) error {
 }
 
 // read goes through the archive's entries, if they matter.
-func (p *proving) read(ctx context.Context, from io.Reader) error {
+func (p *verifier) read(ctx context.Context, from io.Reader) error {
 	if p.level == LevelBytes {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (p *proving) read(ctx context.Context, from io.Reader) error {
 	return archive.Read(ctx, from, format, encrypted, p.c.Options.Identities, p.visit)
 }
 
-func (p *proving) visit(e archive.Entry, content io.Reader) error {
+func (p *verifier) visit(e archive.Entry, content io.Reader) error {
 	if p.last == manifestName {
 		p.problem("%s follows after the manifest", e.Name)
 	}
@@ -213,7 +213,7 @@ func (p *proving) visit(e archive.Entry, content io.Reader) error {
 }
 
 // piece hashes one entry of the database and restores or parses it.
-func (p *proving) piece(e archive.Entry, content io.Reader) error {
+func (p *verifier) piece(e archive.Entry, content io.Reader) error {
 	data, err := readEntry(e, content)
 	if err != nil {
 		return err
@@ -221,8 +221,8 @@ func (p *proving) piece(e archive.Entry, content io.Reader) error {
 	sum := sha256.Sum256(data)
 	p.pieces[e.Name] = hex.EncodeToString(sum[:])
 	part, table := partOf(e.Name)
-	if p.scratch != nil {
-		return p.scratch.Load(part, table, data)
+	if p.tempDB != nil {
+		return p.tempDB.Load(part, table, data)
 	}
 	if p.header != nil && p.header.Engine == mysqlEngine {
 		return p.parser.load(part, data)
@@ -231,7 +231,7 @@ func (p *proving) piece(e archive.Entry, content io.Reader) error {
 }
 
 // list compares the files since the last list with their list.
-func (p *proving) list(e archive.Entry, content io.Reader) error {
+func (p *verifier) list(e archive.Entry, content io.Reader) error {
 	lines := bufio.NewScanner(io.LimitReader(content, maxEntry))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -247,7 +247,7 @@ func (p *proving) list(e archive.Entry, content io.Reader) error {
 			p.problem("the file %s is not as it was packed", f.Name)
 		}
 		delete(p.files, f.Name)
-		p.proof.Files++
+		p.verification.Files++
 	}
 	return lines.Err()
 }

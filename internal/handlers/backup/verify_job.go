@@ -48,13 +48,13 @@ func (h *Handler) verifyJob(ctx context.Context, _ jobs.Job, p VerifyPayload) er
 	}
 	all, err := h.List(ctx, p.Storage)
 	failed := []error{err} // a place that is away is no reason not to prove what the others have
-	var proofs []Proof
+	var verifications []Verification
 	for _, b := range all {
 		if b.ID == first.ID {
-			proof, err := h.Verify(ctx, b, p.Level, func(s Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
-			proofs = append(proofs, proof)
+			verification, err := h.Verify(ctx, b, p.Level, func(s Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
+			verifications = append(verifications, verification)
 			failed = append(failed, err)
 		}
 	}
-	return errors.Join(append(failed, jobs.SetResult(ctx, proofs))...)
+	return errors.Join(append(failed, jobs.SetResult(ctx, verifications))...)
 }

@@ -49,8 +49,8 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, level := range []Level{LevelBytes, LevelParsed, LevelRestored} {
-					if proof, err := h.Verify(t.Context(), second, level, nil); !errors.Is(err, ErrUnproven) || proof.OK {
-						t.Errorf("%s, %s: %+v, %v", damage, level, proof, err)
+					if verification, err := h.Verify(t.Context(), second, level, nil); !errors.Is(err, ErrUnverified) || verification.OK {
+						t.Errorf("%s, %s: %+v, %v", damage, level, verification, err)
 					}
 				}
 			}
@@ -60,7 +60,7 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 			}
 			forged := second
 			forged.SHA256, forged.Size = first.SHA256, first.Size
-			if _, err := h.Verify(t.Context(), forged, LevelBytes, nil); !errors.Is(err, ErrUnproven) {
+			if _, err := h.Verify(t.Context(), forged, LevelBytes, nil); !errors.Is(err, ErrUnverified) {
 				t.Errorf("archive and sidecar swapped: %v", err)
 			}
 			if err := os.WriteFile(name, whole, 0o600); err != nil {
@@ -74,17 +74,17 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 }
 
 // A shutdown in the middle of a proof says nothing about the backup.
-func TestAnInterruptedProofIsNoBadOne(t *testing.T) {
+func TestAnInterruptedVerificationIsNoBadOne(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	h := s.handler(t)
 	_, b := s.backup(t, h)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := h.Verify(ctx, b, LevelRestored, func(Step) { cancel() })
-	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnproven) {
+	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnverified) {
 		t.Errorf("%v", err)
 	}
-	if proofs, err := h.Proofs(t.Context(), b.ID, 10); err != nil || len(proofs) != 1 || !proofs[0].OK {
-		t.Errorf("%+v, %v", proofs, err)
+	if verifications, err := h.Verifications(t.Context(), b.ID, 10); err != nil || len(verifications) != 1 || !verifications[0].OK {
+		t.Errorf("%+v, %v", verifications, err)
 	}
 }
 
@@ -107,7 +107,7 @@ func testVerifyComparesTheRestoredRows(t *testing.T, engine jobstest.Engine) {
 	h.c.DB.MustExec("DELETE FROM cmsjobs_backups")
 	for level, want := range map[Level]string{LevelParsed: "not as it was packed", LevelRestored: "the rows of the table posts"} {
 		_, err := h.Verify(t.Context(), b, level, nil)
-		if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, ErrUnverified) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", level, err)
 		}
 	}
@@ -131,7 +131,7 @@ func TestVerifyNamesTheDifferenceOfTheSchema(t *testing.T) {
 		})
 		h.c.DB.MustExec("DELETE FROM cmsjobs_backups")
 		_, err := h.Verify(t.Context(), b, LevelRestored, nil)
-		if want := `table posts: column title is "varchar(90)`; !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), want) {
+		if want := `table posts: column title is "varchar(90)`; !errors.Is(err, ErrUnverified) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	})
@@ -149,20 +149,20 @@ func TestEncryptedForAgeRecipients(t *testing.T) {
 	}
 	s.c.Options.Recipients = []age.Recipient{identity.Recipient()}
 	report, b := s.backup(t, s.handler(t))
-	if !strings.HasSuffix(b.Archive, ".tar.zst.age") || report.Proof.Level != LevelBytes || report.Proof.Note == "" {
-		t.Errorf("%s, %+v", b.Archive, report.Proof)
+	if !strings.HasSuffix(b.Archive, ".tar.zst.age") || report.Verification.Level != LevelBytes || report.Verification.Note == "" {
+		t.Errorf("%s, %+v", b.Archive, report.Verification)
 	}
 	content, err := os.ReadFile(filepath.Join(s.dest, b.Archive))
 	if err != nil || bytes.Contains(content, []byte("hello")) {
 		t.Errorf("the archive can be read, %v", err)
 	}
 	s.c.Options.Identities = []age.Identity{stranger}
-	if _, err := s.handler(t).Verify(t.Context(), b, LevelRestored, nil); !errors.Is(err, ErrUnproven) {
+	if _, err := s.handler(t).Verify(t.Context(), b, LevelRestored, nil); !errors.Is(err, ErrUnverified) {
 		t.Errorf("with a stranger's identity: %v", err)
 	}
 	s.c.Options.Identities = []age.Identity{identity}
-	if proof, err := s.handler(t).Verify(t.Context(), b, LevelRestored, nil); err != nil || proof.Level != LevelRestored {
-		t.Errorf("%+v, %v", proof, err)
+	if verification, err := s.handler(t).Verify(t.Context(), b, LevelRestored, nil); err != nil || verification.Level != LevelRestored {
+		t.Errorf("%+v, %v", verification, err)
 	}
 	if _, err := exec.LookPath("age"); err != nil {
 		t.Skip("no age to open it with")

@@ -13,7 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
-func (h *house) cacheTables() {
+func (h *laravelSite) cacheTables() {
 	text := "mediumtext"
 	if h.site.DB.DriverName() == "pgx" {
 		text = "text"
@@ -24,14 +24,14 @@ func (h *house) cacheTables() {
 	h.sql("CREATE INDEX cache_expiration_index ON cache (expiration)")
 }
 
-func (h *house) row(table, column, key string, expiry int64) {
+func (h *laravelSite) row(table, column, key string, expiry int64) {
 	h.sql("INSERT INTO "+table+" VALUES (?, ?, ?)", key, column, expiry)
 }
 
 func TestTheDatabaseStoreKeepsToItsPrefix(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			h := newHouse(t, engine, cms.Env{"CACHE_STORE": "database", "CACHE_PREFIX": "my_%site_"})
+			h := newLaravelSite(t, engine, cms.Env{"CACHE_STORE": "database", "CACHE_PREFIX": "my_%site_"})
 			h.cacheTables()
 			later := noon.Unix() + 60
 			h.row("cache", "v", "my_%site_a", later)
@@ -80,7 +80,7 @@ func testExpiredRowsGoWithoutAnybodyWaitingForALock(t *testing.T, engine jobstes
 	if os.Getenv("CMSJOBS_SOAK") == "1" {
 		rows = 1_000_000
 	}
-	h := newHouse(t, engine, cms.Env{"CACHE_STORE": "database"})
+	h := newLaravelSite(t, engine, cms.Env{"CACHE_STORE": "database"})
 	h.cacheTables()
 	jobstest.SetGlobal(t, engine, "innodb_flush_log_at_trx_commit", 2)
 	for from := 0; from < rows; from += 50_000 {

@@ -13,7 +13,7 @@ import (
 )
 
 // entry writes a cache entry where and as Laravel's file store does.
-func (h *house) entry(key string, expiry int64) string {
+func (h *laravelSite) entry(key string, expiry int64) string {
 	hash := fmt.Sprintf("%x", sha1.Sum([]byte(key)))
 	name := strings.Join([]string{dataFolder, hash[:2], hash[2:4], hash}, "/")
 	h.write(name, fmt.Sprintf("%010d", expiry)+`s:5:"value";`)
@@ -21,7 +21,7 @@ func (h *house) entry(key string, expiry int64) string {
 }
 
 func TestTenThousandFilesOfWhichHalfExpired(t *testing.T) {
-	h := newHouse(t, jobstest.SQLite, nil)
+	h := newLaravelSite(t, jobstest.SQLite, nil)
 	var kept, gone []string
 	for i := range 10_000 {
 		if i%2 == 0 {
@@ -64,7 +64,7 @@ func TestTenThousandFilesOfWhichHalfExpired(t *testing.T) {
 }
 
 func TestSymlinksAreNotFollowed(t *testing.T) {
-	h := newHouse(t, jobstest.SQLite, nil)
+	h := newLaravelSite(t, jobstest.SQLite, nil)
 	outside := t.TempDir()
 	victim := filepath.Join(outside, "ab", "cd", strings.Repeat("c", 40))
 	if err := os.MkdirAll(filepath.Dir(victim), 0o755); err != nil {
@@ -92,7 +92,7 @@ func TestSymlinksAreNotFollowed(t *testing.T) {
 	}
 
 	// The whole folder is somewhere else: best effort says so and does not fail.
-	h = newHouse(t, jobstest.SQLite, nil)
+	h = newLaravelSite(t, jobstest.SQLite, nil)
 	if err := os.Symlink(outside, filepath.Join(h.site.Root, "storage")); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestSymlinksAreNotFollowed(t *testing.T) {
 func TestWhatCannotBeRemovedIsListedAndTheJobDoesNotFail(t *testing.T) {
 	if os.Geteuid() == 0 {
 		// Root may remove everything, so the obstacle is a store of another kind.
-		h := newHouse(t, jobstest.SQLite, cms.Env{"CACHE_STORE": "memcached"})
+		h := newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_STORE": "memcached"})
 		h.write(viewsFolder+"/a.php", "<?php")
 		r, _ := h.run("cache.clear", `{"clearAll":true}`)
 		if r.Failures != 1 || !strings.Contains(r.NotRemoved[0], "php artisan cache:clear") || r.Files != 1 {
@@ -113,7 +113,7 @@ func TestWhatCannotBeRemovedIsListedAndTheJobDoesNotFail(t *testing.T) {
 		}
 		return
 	}
-	h := newHouse(t, jobstest.SQLite, nil)
+	h := newLaravelSite(t, jobstest.SQLite, nil)
 	name := h.entry("stuck", 1)
 	dir := filepath.Dir(filepath.Join(h.site.Root, name))
 	if err := os.Chmod(dir, 0o555); err != nil {
@@ -126,7 +126,7 @@ func TestWhatCannotBeRemovedIsListedAndTheJobDoesNotFail(t *testing.T) {
 }
 
 func TestClearAllTakesWhatPHPMakesAnewAndNothingElse(t *testing.T) {
-	h := newHouse(t, jobstest.SQLite, nil)
+	h := newLaravelSite(t, jobstest.SQLite, nil)
 	gone := []string{viewsFolder + "/1a2b.php", bootstrapFolder + "/config.php", bootstrapFolder + "/routes-v7.php", bootstrapFolder + "/events.php", "storage/cache_keys.json"}
 	kept := []string{viewsFolder + "/.gitignore", bootstrapFolder + "/packages.php", bootstrapFolder + "/services.php", "storage/app/chunks/upload.part",
 		"storage/framework/sessions/s1", "storage/app/backup/x/database.sql", "public/index.php", ".env"}
@@ -143,7 +143,7 @@ func TestClearAllTakesWhatPHPMakesAnewAndNothingElse(t *testing.T) {
 }
 
 func TestTagsClearTheCMSGroupsAndLeaveTheRest(t *testing.T) {
-	h := newHouse(t, jobstest.SQLite, nil)
+	h := newLaravelSite(t, jobstest.SQLite, nil)
 	menu1, menu2, other := h.entry("m1@a", 9999999999), h.entry("m1@b", 9999999999), h.entry("x", 9999999999)
 	h.write("storage/cache_keys.json", `{"Botble\\Menu\\Models\\Menu":{"0":"m1@a","2":"m1@b"},"languages":["l@1"]}`)
 

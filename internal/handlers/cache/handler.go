@@ -109,9 +109,9 @@ func (h *Handler) cleanTheQueue(ctx context.Context, _ jobs.Job, p CleanPayload)
 // maintain asks for all the cleaning jobs, in the transaction that completes
 // it: each then has its own attempts, result and place in the history.
 func (h *Handler) maintain(ctx context.Context, _ jobs.Job, p CleanPayload) error {
-	next := []jobs.New{ClearExpired.Of(ExpiredPayload(p)), LogsCleanup.Of(LogsPayload{DryRun: p.DryRun})}
+	next := []jobs.Spec{ClearExpired.New(ExpiredPayload(p)), LogsCleanup.New(LogsPayload{DryRun: p.DryRun})}
 	if h.cleanQueue != nil {
-		next = append(next, QueueClean.Of(p))
+		next = append(next, QueueClean.New(p))
 	}
 	kinds := make([]string, len(next))
 	for i, n := range next {

@@ -15,20 +15,20 @@ import (
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// house is a CMS's folder and its (empty) database.
-type house struct {
+// laravelSite is a CMS's folder and its (empty) database.
+type laravelSite struct {
 	t    testing.TB
 	site *cms.Site
 	Config
 }
 
-func newHouse(t testing.TB, engine jobstest.Engine, env cms.Env) *house {
+func newLaravelSite(t testing.TB, engine jobstest.Engine, env cms.Env) *laravelSite {
 	t.Helper()
 	site := &cms.Site{DB: jobstest.Open(t, engine).DB, Root: t.TempDir(), Env: env}
-	return &house{t: t, site: site, Config: Config{Site: site, Now: func() time.Time { return noon }}}
+	return &laravelSite{t: t, site: site, Config: Config{Site: site, Now: func() time.Time { return noon }}}
 }
 
-func (h *house) write(name, content string) string {
+func (h *laravelSite) write(name, content string) string {
 	h.t.Helper()
 	path := filepath.Join(h.site.Root, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -40,13 +40,13 @@ func (h *house) write(name, content string) string {
 	return path
 }
 
-func (h *house) exists(name string) bool {
+func (h *laravelSite) exists(name string) bool {
 	_, err := os.Lstat(filepath.Join(h.site.Root, filepath.FromSlash(name)))
 	return err == nil
 }
 
 // check fails for each file that is not there as it should be.
-func (h *house) check(there bool, names ...string) {
+func (h *laravelSite) check(there bool, names ...string) {
 	h.t.Helper()
 	for _, name := range names {
 		if h.exists(name) != there {
@@ -55,14 +55,14 @@ func (h *house) check(there bool, names ...string) {
 	}
 }
 
-func (h *house) sql(statement string, args ...any) {
+func (h *laravelSite) sql(statement string, args ...any) {
 	h.t.Helper()
 	if _, err := h.site.DB.Exec(h.site.DB.Rebind(statement), args...); err != nil {
 		h.t.Fatalf("%s: %v", statement, err)
 	}
 }
 
-func (h *house) count(query string, args ...any) (n int64) {
+func (h *laravelSite) count(query string, args ...any) (n int64) {
 	h.t.Helper()
 	if err := h.site.DB.Get(&n, h.site.DB.Rebind(query), args...); err != nil {
 		h.t.Fatalf("%s: %v", query, err)
@@ -71,7 +71,7 @@ func (h *house) count(query string, args ...any) (n int64) {
 }
 
 // run runs a job as a worker would and returns its report and what follows it.
-func (h *house) run(kind, payload string) (Report, []jobs.New) {
+func (h *laravelSite) run(kind, payload string) (Report, []jobs.Spec) {
 	h.t.Helper()
 	registry := jobs.NewRegistry()
 	New(h.Config).Register(registry)
@@ -83,7 +83,7 @@ func (h *house) run(kind, payload string) (Report, []jobs.New) {
 	if err := entry.Run(jobs.WithRun(context.Background(), run), jobs.Job{Kind: kind, Data: json.RawMessage(payload)}); err != nil {
 		h.t.Fatalf("%s %s: %v", kind, payload, err)
 	}
-	result, next := run.Outcome()
+	result, next := run.Result()
 	var r Report
 	if err := json.Unmarshal(result, &r); err != nil {
 		h.t.Fatalf("the result %s: %v", result, err)

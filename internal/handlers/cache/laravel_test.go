@@ -72,7 +72,7 @@ func php(framework, dir, op string, env cms.Env) (string, error) {
 }
 
 // application writes a site's config files as the skeleton of r has them.
-func (h *house) application(r release, database int) {
+func (h *laravelSite) application(r release, database int) {
 	h.write("vendor/laravel/framework/src/Illuminate/Foundation/Application.php", "<?php class Application { const VERSION = '"+r.major+".1.2'; }")
 	h.write("config/cache.php", `<?php
 use Illuminate\Support\Str;
@@ -101,7 +101,7 @@ return [
 
 // fill writes 41 entries: by the real Laravel where it is here, else by the
 // rule of its release.
-func (h *house) fill(t *testing.T, framework string, r release, store string, c *redis.Client) {
+func (h *laravelSite) fill(t *testing.T, framework string, r release, store string, c *redis.Client) {
 	if framework != "" {
 		if _, err := php(framework, h.site.Root, "put", h.site.Env); err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func (h *house) fill(t *testing.T, framework string, r release, store string, c 
 }
 
 // size counts a store's entries.
-func (h *house) size(t *testing.T, store string, c *redis.Client) int64 {
+func (h *laravelSite) size(t *testing.T, store string, c *redis.Client) int64 {
 	switch store {
 	case "redis":
 		return c.DBSize(context.Background()).Val()
@@ -171,7 +171,7 @@ func TestClearingBesideLaravelsOwn(t *testing.T) {
 			for kind, name := range names {
 				t.Run(fmt.Sprintf("%s %s/%s/%s", r.major, how, store, kind), func(t *testing.T) {
 					c.FlushDB(context.Background())
-					h := newHouse(t, jobstest.SQLite, cms.Env{"CACHE_DRIVER": store, "APP_NAME": name, "REDIS_PORT": strconv.Itoa(port)})
+					h := newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_DRIVER": store, "APP_NAME": name, "REDIS_PORT": strconv.Itoa(port)})
 					h.application(r, database)
 					h.cacheTables()
 					h.site.Env["DB_DATABASE"] = h.databaseFile()
@@ -207,7 +207,7 @@ func TestClearingBesideLaravelsOwn(t *testing.T) {
 	}
 }
 
-func (h *house) databaseFile() string {
+func (h *laravelSite) databaseFile() string {
 	var rows []struct {
 		Seq  int
 		Name string
@@ -227,7 +227,7 @@ func TestTagsOfLaravelAreClearedInRedis(t *testing.T) {
 			c := redis.NewClient(&redis.Options{Addr: fmt.Sprintf("127.0.0.1:%d", port), DB: 6})
 			defer c.Close()
 			c.FlushDB(context.Background())
-			h := newHouse(t, jobstest.SQLite, cms.Env{"CACHE_DRIVER": "redis", "APP_NAME": "Báo", "REDIS_PORT": strconv.Itoa(port)})
+			h := newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_DRIVER": "redis", "APP_NAME": "Báo", "REDIS_PORT": strconv.Itoa(port)})
 			for _, r := range releases {
 				if r.major == major {
 					h.application(r, 6)
@@ -264,13 +264,13 @@ func TestTagsOfLaravelAreClearedInRedis(t *testing.T) {
 }
 
 func TestAClearingThatRemovesNothingSaysSo(t *testing.T) {
-	h, c := redisHouse(t, 7, cms.Env{"APP_NAME": "Shop"})
+	h, c := redisSite(t, 7, cms.Env{"APP_NAME": "Shop"})
 	set(t, c, "renamed_database_renamed_cache_k1", "renamed_database_renamed_cache_k2")
 	r, _ := h.run("cache.clear", `{}`)
 	if r.Untouched != 2 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "shop_database_shop_cache_") || !strings.Contains(r.Notes[0], "cache.prefix") {
 		t.Errorf("redis: %+v", r)
 	}
-	h = newHouse(t, jobstest.SQLite, cms.Env{"CACHE_STORE": "database", "APP_NAME": "Shop"})
+	h = newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_STORE": "database", "APP_NAME": "Shop"})
 	h.cacheTables()
 	h.row("cache", "v", "renamed_cache_k1", 9999999999)
 	if r, _ := h.run("cache.clear", `{}`); r.Untouched != 1 || len(r.Notes) != 1 {
@@ -280,7 +280,7 @@ func TestAClearingThatRemovesNothingSaysSo(t *testing.T) {
 	if r, _ := h.run("cache.clear", `{}`); r.Untouched != 0 || len(r.Notes) != 0 {
 		t.Errorf("an empty store: %+v", r)
 	}
-	h = newHouse(t, jobstest.SQLite, cms.Env{})
+	h = newLaravelSite(t, jobstest.SQLite, cms.Env{})
 	h.write(dataFolder+"/not-laravels", "x")
 	if r, _ := h.run("cache.clear", `{}`); r.Untouched != 1 || len(r.Notes) != 1 {
 		t.Errorf("file: %+v", r)

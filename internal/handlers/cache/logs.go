@@ -134,7 +134,7 @@ func (h *Handler) rotate(ctx context.Context, root *os.Root, now time.Time, p Lo
 	if err := root.Rename(currentLog, aside); err != nil {
 		return fmt.Errorf("putting %s aside: %w", currentLog, err)
 	}
-	jobs.FollowUp(ctx, LogsCleanup.Of(p).In(settle+time.Minute))
+	jobs.FollowUp(ctx, LogsCleanup.New(p).In(settle+time.Minute))
 	return nil
 }
 

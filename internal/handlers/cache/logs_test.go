@@ -16,7 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
-func (h *house) log(name string, size int, age time.Duration) string {
+func (h *laravelSite) log(name string, size int, age time.Duration) string {
 	full := logsFolder + "/" + name
 	path := h.write(full, strings.Repeat("x", size))
 	if err := os.Chtimes(path, noon.Add(-age), noon.Add(-age)); err != nil {
@@ -28,7 +28,7 @@ func (h *house) log(name string, size int, age time.Duration) string {
 const day = 24 * time.Hour
 
 func TestOldLogFilesGoByTheirDate(t *testing.T) {
-	h := newHouse(t, jobstest.SQLite, nil)
+	h := newLaravelSite(t, jobstest.SQLite, nil)
 	gone := []string{
 		h.log("laravel-2026-02-01.log", 3, 0), // touched today, old by its name
 		h.log("laravel-2026-02-23.log", 3, 15*day),
@@ -58,7 +58,7 @@ func TestOldLogFilesGoByTheirDate(t *testing.T) {
 }
 
 func TestALargeLogIsPutAsideAndCompressedLater(t *testing.T) {
-	h := newHouse(t, jobstest.SQLite, nil)
+	h := newLaravelSite(t, jobstest.SQLite, nil)
 	h.Options.RotateAbove = 1000
 	now := noon
 	h.Now = func() time.Time { return now }
@@ -113,7 +113,7 @@ func TestALargeLogIsPutAsideAndCompressedLater(t *testing.T) {
 func TestOldRowsOfTheRealCMSGo(t *testing.T) { jobstest.EachMySQL(t, testOldRowsOfTheRealCMSGo) }
 
 func testOldRowsOfTheRealCMSGo(t *testing.T, engine jobstest.Engine) {
-	h := newHouse(t, engine, nil)
+	h := newLaravelSite(t, engine, nil)
 	h.load(jobstest.Fixture(t, "database.sql"))
 	at := func(age time.Duration) string { return noon.Add(-age).In(saigon(t)).Format(wallClock) }
 	h.sql("REPLACE INTO settings (`key`, value) VALUES ('time_zone', 'Asia/Ho_Chi_Minh'), ('audit_log_data_retention_period', '7'), ('request_log_data_retention_period', '0')")
@@ -148,7 +148,7 @@ func saigon(t *testing.T) *time.Location {
 	return zone
 }
 
-func (h *house) load(dump string) {
+func (h *laravelSite) load(dump string) {
 	h.t.Helper()
 	client, err := exec.LookPath("mariadb")
 	if err != nil {
@@ -175,7 +175,7 @@ func (h *house) load(dump string) {
 }
 
 func TestMaintenanceEnqueuesTheCleanings(t *testing.T) {
-	h := newHouse(t, jobstest.SQLite, nil)
+	h := newLaravelSite(t, jobstest.SQLite, nil)
 	cleaned := false
 	h.CleanQueue = func(_ context.Context, dryRun bool) (any, error) {
 		cleaned = dryRun

@@ -12,8 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
-// redisHouse is a CMS whose cache is in a database of the shared server.
-func redisHouse(t *testing.T, database int, env cms.Env) (*house, *redis.Client) {
+// redisSite is a CMS whose cache is in a database of the shared server.
+func redisSite(t *testing.T, database int, env cms.Env) (*laravelSite, *redis.Client) {
 	port := jobstest.Redis(t).Port
 	env["CACHE_STORE"], env["REDIS_PORT"], env["REDIS_CACHE_DB"] = "redis", fmt.Sprint(port), fmt.Sprint(database)
 	client := redis.NewClient(&redis.Options{Addr: fmt.Sprintf("127.0.0.1:%d", port), DB: database})
@@ -21,7 +21,7 @@ func redisHouse(t *testing.T, database int, env cms.Env) (*house, *redis.Client)
 		client.FlushDB(context.Background())
 		client.Close()
 	})
-	return newHouse(t, jobstest.SQLite, env), client
+	return newLaravelSite(t, jobstest.SQLite, env), client
 }
 
 func set(t *testing.T, c *redis.Client, keys ...string) {
@@ -34,7 +34,7 @@ func set(t *testing.T, c *redis.Client, keys ...string) {
 }
 
 func TestRedisLosesOnlyTheSitesKeys(t *testing.T) {
-	h, c := redisHouse(t, 3, cms.Env{"REDIS_PREFIX": "shop[1]*_", "CACHE_PREFIX": "cache_"})
+	h, c := redisSite(t, 3, cms.Env{"REDIS_PREFIX": "shop[1]*_", "CACHE_PREFIX": "cache_"})
 	for i := range 2500 {
 		set(t, c, fmt.Sprintf("shop[1]*_cache_k%d", i))
 	}
@@ -55,7 +55,7 @@ func TestRedisLosesOnlyTheSitesKeys(t *testing.T) {
 }
 
 func TestRedisIsFlushedOnlyWhereItIsTheCachesOwn(t *testing.T) {
-	h, c := redisHouse(t, 4, cms.Env{"REDIS_PREFIX": "", "CACHE_PREFIX": ""})
+	h, c := redisSite(t, 4, cms.Env{"REDIS_PREFIX": "", "CACHE_PREFIX": ""})
 	set(t, c, "a", "b")
 	if r, _ := h.run("cache.clear", ``); r.Failures != 1 || !strings.Contains(r.NotRemoved[0], "no prefix") {
 		t.Errorf("without a prefix: %+v", r)
@@ -73,7 +73,7 @@ func TestRedisIsFlushedOnlyWhereItIsTheCachesOwn(t *testing.T) {
 }
 
 func TestARedisThatIsAwayIsReportedWithoutItsPassword(t *testing.T) {
-	h := newHouse(t, jobstest.SQLite, cms.Env{"CACHE_STORE": "redis", "REDIS_URL": "redis://:secret@127.0.0.1:1/0?dial_timeout=200ms&max_retries=-1"})
+	h := newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_STORE": "redis", "REDIS_URL": "redis://:secret@127.0.0.1:1/0?dial_timeout=200ms&max_retries=-1"})
 	h.write(viewsFolder+"/a.php", "x")
 	r, _ := h.run("cache.clear", ``)
 	if r.Failures != 1 || r.Files != 1 || strings.Contains(fmt.Sprint(r), "secret") {

@@ -81,7 +81,7 @@ func TestHostileRedisServersCostLittle(t *testing.T) {
 		"a length after an empty string": {"*2\r\n$0\r\n\r\n$2147483647\r\n", "a"},
 	} {
 		port := hostileRedis(t, say[0], say[1])
-		h := newHouse(t, jobstest.SQLite, cms.Env{"CACHE_STORE": "redis", "REDIS_PORT": fmt.Sprint(port), "CACHE_PREFIX": "cache_"})
+		h := newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_STORE": "redis", "REDIS_PORT": fmt.Sprint(port), "CACHE_PREFIX": "cache_"})
 		var r Report
 		grown := jobstest.ResidentGrowth(t, func() { r, _ = h.run("cache.clear", ``) })
 		if grown > 64<<20 {

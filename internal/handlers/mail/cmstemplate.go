@@ -20,7 +20,7 @@ func isCMSTemplate(name string) bool { return strings.HasPrefix(name, "cms:") }
 // cmsTemplate fills in one of the CMS's own templates: the administrator's
 // copy under storage/app/email-templates, else the module's. Only simple ones
 // can be filled in here; the others are permanent errors that say so.
-func (h *Handler) cmsTemplate(name string, data map[string]any, settings cms.Settings, look Look) (Content, error) {
+func (h *Handler) cmsTemplate(name string, data map[string]any, settings cms.Settings, look Branding) (Content, error) {
 	text, err := h.cmsText(name)
 	if err != nil {
 		return Content{}, jobs.Permanent(err)

@@ -197,7 +197,7 @@ func (h *Handler) content(ctx context.Context, p SendPayload, settings cms.Setti
 var htmlTag = regexp.MustCompile(`(?i)<(!doctype|html|body|head|p|br|div|span|table|tr|td|a|b|i|u|strong|em|h[1-6]|ul|ol|li|img|hr|blockquote|pre)\b[^>]*>`)
 
 // ownBody is the payload's body, its {{ variables }} replaced where it has data.
-func ownBody(p SendPayload, look Look) Content {
+func ownBody(p SendPayload, look Branding) Content {
 	html := p.Format == "html" || (p.Format == "" && htmlTag.MatchString(p.Body))
 	body, text := p.Body, p.Text
 	if p.Data != nil {

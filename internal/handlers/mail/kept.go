@@ -74,21 +74,21 @@ func (h *Handler) Resend(ctx context.Context, uuid string, only ...string) (jobs
 }
 
 // Again is the job that Resend enqueues.
-func (h *Handler) Again(ctx context.Context, uuid string, only ...string) (jobs.New, error) {
+func (h *Handler) Again(ctx context.Context, uuid string, only ...string) (jobs.Spec, error) {
 	p, err := h.ledger.kept(ctx, uuid)
 	if errors.Is(err, ErrNotKept) {
 		err = h.unkept(ctx, uuid)
 	}
 	if err != nil {
-		return jobs.New{}, err
+		return jobs.Spec{}, err
 	}
 	if len(only) > 0 {
 		p.To, p.CC, p.BCC = only, nil, nil
 	}
 	if err := p.Validate(); err != nil {
-		return jobs.New{}, err
+		return jobs.Spec{}, err
 	}
-	return Send.Of(p).WithMetadata(map[string]any{"resendOf": uuid}), nil
+	return Send.New(p).WithMetadata(map[string]any{"resendOf": uuid}), nil
 }
 
 // unkept says whether a mail that was not kept was ever sent.

@@ -21,7 +21,7 @@ const chunk = 100
 type ledger struct {
 	db    *sqlx.DB
 	now   func() time.Time
-	write *together
+	write *groupCommit
 }
 
 func newLedger(db *sqlx.DB, now func() time.Time) ledger {

@@ -102,7 +102,7 @@ type limiter struct {
 	// timely says that a row's expressions are computed when its lock is won.
 	// PostgreSQL computes them before.
 	timely bool
-	shared *together
+	shared *groupCommit
 }
 
 func newLimiter(db *sqlx.DB, limits Limits) *limiter {

@@ -19,9 +19,9 @@ import (
 func pageOf(limit int) jobs.Page { return jobs.Page{Limit: limit} }
 
 // queue keeps what was enqueued.
-type queue struct{ jobs []jobs.New }
+type queue struct{ jobs []jobs.Spec }
 
-func (q *queue) Enqueue(_ context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
+func (q *queue) Enqueue(_ context.Context, list ...jobs.Spec) ([]jobs.Receipt, error) {
 	q.jobs = append(q.jobs, list...)
 	return make([]jobs.Receipt, len(list)), nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 )
 
-// Look is what mails say about the site, from the CMS's settings.
-type Look struct {
+// Branding is what mails say about the site, from the CMS's settings.
+type Branding struct {
 	Title, URL, Logo, Email, AdminEmail, Copyright string
 	LogoHeight                                     int // pixels
 	Links                                          []Link
@@ -23,13 +23,13 @@ type Look struct {
 // Link is one of the site's social links.
 type Link struct{ Name, URL string }
 
-func (h *Handler) look(settings cms.Settings) Look {
+func (h *Handler) look(settings cms.Settings) Branding {
 	site := h.c.Site
 	now := h.c.Now()
 	if zone, err := time.LoadLocation(settings.String("time_zone", "UTC")); err == nil {
 		now = now.In(zone)
 	}
-	l := Look{
+	l := Branding{
 		Title:      settings.String("admin_title", site.Env.String("APP_NAME", "Website")),
 		URL:        site.URL(),
 		Email:      settings.String("email_template_email_contact", settings.String("email_from_address", "")),
@@ -77,7 +77,7 @@ func socialLinks(text string) []Link {
 }
 
 // variables are the names that the CMS gives all its mails.
-func (l Look) variables() map[string]value {
+func (l Branding) variables() map[string]value {
 	return map[string]value{
 		"site_title":       {plain: l.Title},
 		"site_url":         {plain: l.URL},
@@ -95,7 +95,7 @@ func (l Look) variables() map[string]value {
 }
 
 // header and footer stand in for the CMS's own, which are Twig.
-func (l Look) header() string {
+func (l Branding) header() string {
 	title := html.EscapeString(l.Title)
 	if l.Logo != "" {
 		title = fmt.Sprintf(`<img src="%s" alt="%s" style="max-height:%dpx">`, html.EscapeString(l.Logo), title, l.LogoHeight)
@@ -103,6 +103,6 @@ func (l Look) header() string {
 	return fmt.Sprintf(`<!DOCTYPE html><html><body style="font-family:sans-serif;color:#222"><p><a href="%s">%s</a></p>`, html.EscapeString(l.URL), title)
 }
 
-func (l Look) footer() string {
+func (l Branding) footer() string {
 	return `<hr><p style="color:#666;font-size:12px">` + html.EscapeString(l.Copyright) + `</p></body></html>`
 }

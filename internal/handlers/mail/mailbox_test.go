@@ -97,7 +97,7 @@ func readMailbox(t *testing.T, h *Handler) (MailboxResult, error) {
 	kept := jobs.NewRun(time.Now)
 	err := entry.Run(jobs.WithRun(t.Context(), kept), jobs.Job{UUID: "b", Kind: ReadBounces.Name, Attempt: 1, Data: json.RawMessage("{}")})
 	var result MailboxResult
-	if raw, _ := kept.Outcome(); raw != nil {
+	if raw, _ := kept.Result(); raw != nil {
 		if err := json.Unmarshal(raw, &result); err != nil {
 			t.Error(err)
 		}

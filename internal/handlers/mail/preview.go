@@ -134,7 +134,7 @@ func (h *Handler) Sample(name string) (map[string]any, error) {
 		return nil, err
 	}
 	data := map[string]any{}
-	known := Look{}.variables()
+	known := Branding{}.variables()
 	for _, inside := range variablesIn(text) {
 		if _, site := known[inside]; !site && !strings.Contains(inside, ".") {
 			data[inside] = "[" + inside + "]"

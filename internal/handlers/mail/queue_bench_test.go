@@ -83,9 +83,9 @@ func queueTime(b *testing.B, signer *DKIM, mails int) time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
-	list := make([]jobs.New, mails)
+	list := make([]jobs.Spec, mails)
 	for i := range list {
-		list[i] = Send.Of(SendPayload{To: Addresses{"a@example.net"}, Subject: fmt.Sprint("Order ", i), Body: benchBody, Text: "Order 12"})
+		list[i] = Send.New(SendPayload{To: Addresses{"a@example.net"}, Subject: fmt.Sprint("Order ", i), Body: benchBody, Text: "Order 12"})
 	}
 	if _, err := store.Enqueue(ctx, list...); err != nil {
 		b.Fatal(err)

@@ -33,7 +33,7 @@ func prepared(t testing.TB, h *Handler, uuid string, attempt int, payload any) (
 	ctx := jobs.WithRun(context.Background(), kept)
 	return jobs.Job{UUID: uuid, Kind: Send.Name, Data: data, Attempt: attempt, MaxAttempts: 3, EnqueuedAt: h.c.Now()}, ctx, func() Result {
 		var r Result
-		if raw, _ := kept.Outcome(); raw != nil {
+		if raw, _ := kept.Result(); raw != nil {
 			if err := json.Unmarshal(raw, &r); err != nil {
 				t.Errorf("the result %s: %v", raw, err)
 			}

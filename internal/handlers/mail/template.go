@@ -141,7 +141,7 @@ func (t *Templates) parse(name, locale string) (parsed, error) {
 }
 
 // Render fills a template in. A missing template or value is permanent.
-func (t *Templates) Render(ctx context.Context, name, locale string, data map[string]any, look Look) (Content, error) {
+func (t *Templates) Render(ctx context.Context, name, locale string, data map[string]any, look Branding) (Content, error) {
 	if locale == "" {
 		locale = look.Locale
 	}
@@ -215,7 +215,7 @@ func (b *boundedWriter) Write(p []byte) (int, error) {
 }
 
 // values are what templates know as .site.
-func (l Look) values() map[string]any {
+func (l Branding) values() map[string]any {
 	links := make([]any, len(l.Links))
 	for i, link := range l.Links {
 		links[i] = map[string]any{"name": link.Name, "url": link.URL}

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-var exampleLook = Look{Title: "Zoë & Co", URL: "https://example.com", Logo: "https://example.com/storage/logo.png", LogoHeight: 40, Email: "hello@example.com", Copyright: "© 2026 Zoë & Co",
+var exampleLook = Branding{Title: "Zoë & Co", URL: "https://example.com", Logo: "https://example.com/storage/logo.png", LogoHeight: 40, Email: "hello@example.com", Copyright: "© 2026 Zoë & Co",
 	Links: []Link{{"Mastodon", "https://social.example/@zoe"}}, Now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
 
 func TestEachTemplateWithItsExample(t *testing.T) {

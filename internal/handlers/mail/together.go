@@ -10,10 +10,10 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// together makes what several mails write durable in one transaction, since
+// groupCommit makes what several mails write durable in one transaction, since
 // that is what costs: whoever comes while one transaction is written shares
 // the next. A single mail waits for nobody.
-type together struct {
+type groupCommit struct {
 	db *sqlx.DB
 
 	isolation sync.Mutex // guards the next two
@@ -22,11 +22,11 @@ type together struct {
 
 	mu      sync.Mutex
 	working bool
-	waiting []*share
+	waiting []*pendingWrite
 }
 
-// share is what one mail has to write.
-type share struct {
+// pendingWrite is what one mail has to write.
+type pendingWrite struct {
 	write func(context.Context, *batch) error
 	err   error
 	done  chan struct{}
@@ -40,12 +40,12 @@ const (
 	shareTime = 15 * time.Second
 )
 
-func newTogether(db *sqlx.DB) *together { return &together{db: db} }
+func newTogether(db *sqlx.DB) *groupCommit { return &groupCommit{db: db} }
 
 // begun is a batch at READ COMMITTED. Where the sessions of MySQL have that
 // level already, which is asked once, no transaction has to set it: a round trip
 // for each. PostgreSQL is told by BEGIN itself; SQLite knows no levels.
-func (t *together) begun(ctx context.Context) *batch {
+func (t *groupCommit) begun(ctx context.Context) *batch {
 	t.isolation.Lock()
 	defer t.isolation.Unlock()
 	if !t.asked && t.db.DriverName() != "sqlite" {
@@ -59,7 +59,7 @@ func (t *together) begun(ctx context.Context) *batch {
 }
 
 // readsCommitted asks a session; without an answer it is false, which is safe.
-func (t *together) readsCommitted(ctx context.Context) bool {
+func (t *groupCommit) readsCommitted(ctx context.Context) bool {
 	var level string
 	err := t.db.GetContext(ctx, &level, "SELECT @@transaction_isolation")
 	if err != nil {
@@ -72,8 +72,8 @@ func (t *together) readsCommitted(ctx context.Context) bool {
 // the same, and returns when it is durable, or was rolled back. write may be
 // called twice: after others' fault it runs alone. It is given up while it
 // waits when ctx ends, never while it is written.
-func (t *together) do(ctx context.Context, doing string, write func(context.Context, *batch) error) error {
-	s := &share{write: write, done: make(chan struct{}), lead: make(chan struct{})}
+func (t *groupCommit) do(ctx context.Context, doing string, write func(context.Context, *batch) error) error {
+	s := &pendingWrite{write: write, done: make(chan struct{}), lead: make(chan struct{})}
 	if err := t.wait(ctx, s); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
@@ -84,7 +84,7 @@ func (t *together) do(ctx context.Context, doing string, write func(context.Cont
 }
 
 // wait returns when s is written, by its caller or by another.
-func (t *together) wait(ctx context.Context, s *share) error {
+func (t *groupCommit) wait(ctx context.Context, s *pendingWrite) error {
 	t.mu.Lock()
 	t.waiting = append(t.waiting, s)
 	leads := !t.working
@@ -113,7 +113,7 @@ func (t *together) wait(ctx context.Context, s *share) error {
 
 // withdraw takes s out of the queue; false when it is being written, or is to
 // lead.
-func (t *together) withdraw(s *share) bool {
+func (t *groupCommit) withdraw(s *pendingWrite) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, w := range t.waiting {
@@ -130,17 +130,17 @@ func (t *together) withdraw(s *share) bool {
 	return false
 }
 
-func (t *together) next() []*share {
+func (t *groupCommit) next() []*pendingWrite {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := min(len(t.waiting), maxShares)
 	shares := t.waiting[:n:n]
-	t.waiting = append([]*share(nil), t.waiting[n:]...)
+	t.waiting = append([]*pendingWrite(nil), t.waiting[n:]...)
 	return shares
 }
 
 // handOver makes the one who waits longest the next to write.
-func (t *together) handOver() {
+func (t *groupCommit) handOver() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.waiting) == 0 {
@@ -150,17 +150,17 @@ func (t *together) handOver() {
 	close(t.waiting[0].lead)
 }
 
-func (t *together) commit(ctx context.Context, shares []*share) {
+func (t *groupCommit) commit(ctx context.Context, shares []*pendingWrite) {
 	err := t.transaction(ctx, shares)
 	for _, s := range shares {
 		if s.err = err; err != nil && len(shares) > 1 { // one mail's fault is not the others'
-			s.err = t.transaction(ctx, []*share{s})
+			s.err = t.transaction(ctx, []*pendingWrite{s})
 		}
 		close(s.done)
 	}
 }
 
-func (t *together) transaction(ctx context.Context, shares []*share) error {
+func (t *groupCommit) transaction(ctx context.Context, shares []*pendingWrite) error {
 	ctx, cancel := context.WithTimeout(ctx, shareTime)
 	defer cancel()
 	b := t.begun(ctx)
@@ -174,8 +174,8 @@ func (t *together) transaction(ctx context.Context, shares []*share) error {
 }
 
 // alone runs write in a transaction of its own, which waits for no other.
-func (t *together) alone(ctx context.Context, doing string, write func(context.Context, *batch) error) error {
-	if err := t.transaction(ctx, []*share{{write: write}}); err != nil {
+func (t *groupCommit) alone(ctx context.Context, doing string, write func(context.Context, *batch) error) error {
+	if err := t.transaction(ctx, []*pendingWrite{{write: write}}); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil

@@ -38,7 +38,7 @@ func held(t *testing.T, engine jobstest.Engine) (l ledger, release func()) {
 	}
 }
 
-func (t *together) queued() int {
+func (t *groupCommit) queued() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.waiting)

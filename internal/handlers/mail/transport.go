@@ -111,7 +111,7 @@ func resolveTransport(settings cms.Settings, env cms.Env, own Transport) (Transp
 	}
 	t.Port = n
 	t.TLS = encryptionOf(encryption, n, own.TLS)
-	return t.as(driver, settings)
+	return t.withDriver(driver, settings)
 }
 
 func encryptionOf(word string, port int, own string) string {
@@ -133,9 +133,9 @@ func encryptionOf(word string, port int, own string) string {
 	return TLSAuto
 }
 
-// as turns the CMS's word for a driver into one of ours. The mail services
+// withDriver turns the CMS's word for a driver into one of ours. The mail services
 // that it knows by their HTTP interfaces take the same keys by SMTP.
-func (t Transport) as(driver string, settings cms.Settings) (Transport, error) {
+func (t Transport) withDriver(driver string, settings cms.Settings) (Transport, error) {
 	service := func(host, user, password string) (Transport, error) {
 		if password == "" {
 			return t, fmt.Errorf("the CMS sends mail by %s but has no key for it: enter one in its e-mail settings", driver)

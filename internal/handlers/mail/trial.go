@@ -22,14 +22,14 @@ func (h *Handler) SendTest(ctx context.Context, uuid, to string) (Result, error)
 	if err := p.Validate(); err != nil {
 		return Result{}, err
 	}
-	d, err := h.delivery(ctx, jobs.Job{UUID: uuid, Kind: Send.Name, Attempt: 1, MaxAttempts: 1, Data: Send.Of(p).Data}, p)
+	d, err := h.delivery(ctx, jobs.Job{UUID: uuid, Kind: Send.Name, Attempt: 1, MaxAttempts: 1, Data: Send.New(p).Data}, p)
 	if err != nil {
 		return Result{}, err
 	}
 	d.unlimited = true
 	err = d.run(ctx, p)
 	var r Result
-	if raw, _ := run.Outcome(); raw != nil {
+	if raw, _ := run.Result(); raw != nil {
 		err = errors.Join(err, json.Unmarshal(raw, &r))
 	}
 	return r, err

@@ -100,7 +100,7 @@ func escapeHTML(text string) string { return html.EscapeString(text) }
 
 // variables are the names that a body may use: the payload's data, nested ones
 // with dots, and those about the site that the CMS's own mails have.
-func variables(data map[string]any, look Look) map[string]value {
+func variables(data map[string]any, look Branding) map[string]value {
 	vars := map[string]value{}
 	flatten(vars, "", data, 0)
 	maps.Copy(vars, look.variables())

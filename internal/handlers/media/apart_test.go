@@ -41,14 +41,14 @@ func (e *elsewhere) note(list *[]picture.Format, data []byte) error {
 	return e.err
 }
 
-func (e *elsewhere) Render(ctx context.Context, m picture.Maker, data []byte, specs []picture.Spec) (picture.Result, error) {
+func (e *elsewhere) Render(ctx context.Context, m picture.Generator, data []byte, specs []picture.Spec) (picture.Result, error) {
 	if err := e.note(&e.rendered, data); err != nil {
 		return picture.Result{}, err
 	}
 	return m.Render(ctx, data, specs)
 }
 
-func (e *elsewhere) Stamp(_ context.Context, m picture.Maker, data []byte, w picture.Watermark) ([]byte, error) {
+func (e *elsewhere) Stamp(_ context.Context, m picture.Generator, data []byte, w picture.Watermark) ([]byte, error) {
 	if err := e.note(&e.stamped, data); err != nil {
 		return nil, err
 	}

@@ -139,7 +139,7 @@ func (s *site) run(payload string, attempt int) (Outcome, error) {
 	job := jobs.Job{Kind: entry.Kind, Data: json.RawMessage(payload), Attempt: attempt, MaxAttempts: 3}
 	err := entry.Run(jobs.WithRun(s.t.Context(), run), job)
 	var out Outcome
-	if result, _ := run.Outcome(); result != nil {
+	if result, _ := run.Result(); result != nil {
 		if err := json.Unmarshal(result, &out); err != nil {
 			s.t.Fatal(err)
 		}

@@ -79,8 +79,8 @@ type Watermark struct {
 
 // Renderer is picture.Maker somewhere else: in a process of its own.
 type Renderer interface {
-	Stamp(ctx context.Context, m picture.Maker, data []byte, w picture.Watermark) ([]byte, error)
-	Render(ctx context.Context, m picture.Maker, data []byte, specs []picture.Spec) (picture.Result, error)
+	Stamp(ctx context.Context, m picture.Generator, data []byte, w picture.Watermark) ([]byte, error)
+	Render(ctx context.Context, m picture.Generator, data []byte, specs []picture.Spec) (picture.Result, error)
 }
 
 const (

@@ -69,7 +69,7 @@ func (h *Handler) process(ctx context.Context, p plan, file cms.MediaFile, force
 	} else if err != nil {
 		return out, err
 	}
-	if err := h.stamp(ctx, w); err != nil {
+	if err := h.applyWatermark(ctx, w); err != nil {
 		return out, err
 	}
 	return h.make(ctx, w, out)
@@ -222,8 +222,8 @@ func (w *work) format(want wanted) picture.Format {
 
 // maker keeps to decoders that bound themselves where there is another process
 // for all else.
-func (w *work) maker(o Options) picture.Maker {
-	return picture.Maker{Limits: o.Limits, Encoding: w.plan.encoding, Preview: w.plan.preview, Animations: w.plan.animations,
+func (w *work) maker(o Options) picture.Generator {
+	return picture.Generator{Limits: o.Limits, Encoding: w.plan.encoding, Preview: w.plan.preview, Animations: w.plan.animations,
 		Bounded: o.Apart != nil}
 }
 

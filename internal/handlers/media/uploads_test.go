@@ -78,14 +78,14 @@ func TestMailPassesManyUploads(t *testing.T) {
 		}
 	}
 	data := jpegOf(t, 2000, 1500)
-	var waiting []jobs.New
+	var waiting []jobs.Spec
 	for id := range uploads {
 		url := fmt.Sprintf("%d.jpg", id+1)
 		s.upload(id+1, url, "image/jpeg", data)
-		waiting = append(waiting, ProcessImage.Of(ProcessImagePayload{MediaFileID: ID(fmt.Sprint(id + 1)), FilePath: url}))
+		waiting = append(waiting, ProcessImage.New(ProcessImagePayload{MediaFileID: ID(fmt.Sprint(id + 1)), FilePath: url}))
 	}
 	for n := range letters {
-		waiting = append(waiting, letter.Of(struct{ N int }{int(n)}))
+		waiting = append(waiting, letter.New(struct{ N int }{int(n)}))
 	}
 	if _, err := store.Enqueue(t.Context(), waiting...); err != nil {
 		t.Fatal(err)

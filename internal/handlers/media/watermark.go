@@ -51,10 +51,10 @@ func folderIDs(list string) []string {
 	return out
 }
 
-// stamp puts the watermark onto the original, once: the stamped file carries a
+// applyWatermark puts the watermark onto the original, once: the stamped file carries a
 // marker, and it replaces the original whole. The mark itself is not stamped,
 // nor is what is too large to be decoded whole.
-func (h *Handler) stamp(ctx context.Context, w *work) error {
+func (h *Handler) applyWatermark(ctx context.Context, w *work) error {
 	mark := w.plan.watermark
 	if mark == nil || picture.Stamped(w.data) || w.file.URL == mark.Source ||
 		len(mark.Folders) > 0 && !slices.Contains(mark.Folders, w.file.FolderID) {

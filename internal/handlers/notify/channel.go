@@ -84,8 +84,8 @@ func (c Config) check(channel Channel) error {
 	return nil
 }
 
-// tell gives a message to one channel.
-func (h *Handler) tell(ctx context.Context, p Payload) error {
+// sendTo gives a message to one channel.
+func (h *Handler) sendTo(ctx context.Context, p Payload) error {
 	var channel *Channel
 	for i := range h.c.Channels {
 		if h.c.Channels[i].Name == p.Channel {

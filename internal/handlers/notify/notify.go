@@ -97,14 +97,14 @@ func levelOf(level string) int {
 	return -1
 }
 
-// CMSList puts a message into the CMS's own list; *cms.Site does.
-type CMSList interface {
+// CMSNotifications puts a message into the CMS's own list; *cms.Site does.
+type CMSNotifications interface {
 	Notify(ctx context.Context, now time.Time, n cms.Notification) (told bool, err error)
 }
 
 // Mailer makes the job that mails a template's data to addresses; no address
 // means the CMS's administrators.
-type Mailer func(to []string, template string, data map[string]any) jobs.New
+type Mailer func(to []string, template string, data map[string]any) jobs.Spec
 
 // Config is what a Handler needs.
 type Config struct {
@@ -123,7 +123,7 @@ type Config struct {
 	// When nil, such mails go out and find their addresses themselves.
 	Administrators func(context.Context) ([]string, error)
 	// CMS is the list of the CMS; channels of type cms need it.
-	CMS CMSList
+	CMS CMSNotifications
 	// Client sends to chat rooms; it must refuse private addresses (outbound.New).
 	// Channels of the other types need it.
 	Client *http.Client
@@ -172,28 +172,28 @@ var causedHere = map[string]string{"cause": Send.Name}
 
 // JobFailed is the notification of a buried job. It is false for jobs whose
 // failure would only cause the next one: this package's own, and their mails.
-func JobFailed(job jobs.Job, message, url string) (jobs.New, bool) {
+func JobFailed(job jobs.Job, message, url string) (jobs.Spec, bool) {
 	var metadata struct{ Cause string }
 	_ = json.Unmarshal(job.Metadata, &metadata) // foreign metadata names no cause of ours
 	if job.Kind == Send.Name || metadata.Cause == Send.Name {
-		return jobs.New{}, false
+		return jobs.Spec{}, false
 	}
-	return Send.Of(Payload{Topic: "job.failed:" + job.Kind, Title: job.Kind + " failed", Message: message, Level: Error, URL: url}), true
+	return Send.New(Payload{Topic: "job.failed:" + job.Kind, Title: job.Kind + " failed", Message: message, Level: Error, URL: url}), true
 }
 
 // ScheduleMissed is the notification of a schedule entry that did not run.
-func ScheduleMissed(entry, message, url string) jobs.New {
-	return Send.Of(Payload{Topic: "schedule.missed:" + entry, Title: "The schedule " + entry + " was missed", Message: message, Level: Warning, URL: url})
+func ScheduleMissed(entry, message, url string) jobs.Spec {
+	return Send.New(Payload{Topic: "schedule.missed:" + entry, Title: "The schedule " + entry + " was missed", Message: message, Level: Warning, URL: url})
 }
 
 // BackupMade is the notification of a good backup, for those who want each.
-func BackupMade(message, url string) jobs.New {
-	return Send.Of(Payload{Topic: "backup.good", Title: "A backup was made", Message: message, Level: Info, URL: url})
+func BackupMade(message, url string) jobs.Spec {
+	return Send.New(Payload{Topic: "backup.good", Title: "A backup was made", Message: message, Level: Info, URL: url})
 }
 
 // BackupsWatched is the notification of what a look at all backups showed:
 // something to worry about, or a week's sums.
-func BackupsWatched(message string, worrying, digest bool, url string) jobs.New {
+func BackupsWatched(message string, worrying, digest bool, url string) jobs.Spec {
 	p := Payload{Topic: "backup.watched", Title: "The backups need a look", Message: message, Level: Warning, URL: url}
 	if digest {
 		p.Topic, p.Title = "backup.digest", "The week's backups"
@@ -201,14 +201,14 @@ func BackupsWatched(message string, worrying, digest bool, url string) jobs.New 
 	if !worrying {
 		p.Level = Info
 	}
-	return Send.Of(p)
+	return Send.New(p)
 }
 
 // Condition is the notification of a condition that began or ended. told says
 // that Direct brought it to the chats before.
-func Condition(p Payload, told bool) jobs.New {
+func Condition(p Payload, told bool) jobs.Spec {
 	p.Immediate, p.Told = true, told
-	return Send.Of(p)
+	return Send.New(p)
 }
 
 // Direct tells the chats at once, without a job: for the time in which the
@@ -227,6 +227,6 @@ func (h *Handler) Direct(ctx context.Context, p Payload) error {
 }
 
 // BackupBad is the notification of a backup that failed or cannot be trusted.
-func BackupBad(message, url string) jobs.New {
-	return Send.Of(Payload{Topic: "backup.bad", Title: "The backup is not good", Message: message, Level: Error, URL: url})
+func BackupBad(message, url string) jobs.Spec {
+	return Send.New(Payload{Topic: "backup.bad", Title: "The backup is not good", Message: message, Level: Error, URL: url})
 }

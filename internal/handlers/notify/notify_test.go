@@ -51,12 +51,12 @@ func newHouse(t *testing.T, engine jobstest.Engine, channels ...notify.Channel) 
 	handler, err := notify.New(notify.Config{DB: db.DB, Channels: channels, Site: "Example", CMS: site, Now: h.clock, Logger: slog.New(slog.DiscardHandler),
 		Client:         outbound.New(outbound.Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
 		Administrators: func(context.Context) ([]string, error) { return h.admins, nil },
-		Mail: func(to []string, template string, data map[string]any) jobs.New {
+		Mail: func(to []string, template string, data map[string]any) jobs.Spec {
 			raw, err := json.Marshal(map[string]any{"to": to, "template": template, "data": data})
 			if err != nil {
 				t.Error(err)
 			}
-			return jobs.New{Kind: "mail.send", Data: raw}
+			return jobs.Spec{Kind: "mail.send", Data: raw}
 		}})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func (h *house) pass(d time.Duration) {
 }
 
 // run runs a job and returns what it leaves to be run.
-func (h *house) run(uuid string, n jobs.New) (notify.Result, []jobs.New, error) {
+func (h *house) run(uuid string, n jobs.Spec) (notify.Result, []jobs.Spec, error) {
 	h.t.Helper()
 	entry, known := h.registry.Lookup("send_notification")
 	if !known {
@@ -81,7 +81,7 @@ func (h *house) run(uuid string, n jobs.New) (notify.Result, []jobs.New, error) 
 	}
 	kept := jobs.NewRun(h.clock)
 	err := entry.Run(jobs.WithRun(h.t.Context(), kept), jobs.Job{UUID: uuid, Kind: n.Kind, Data: n.Data})
-	raw, next := kept.Outcome()
+	raw, next := kept.Result()
 	var r notify.Result
 	if raw != nil {
 		if err := json.Unmarshal(raw, &r); err != nil {
@@ -91,7 +91,7 @@ func (h *house) run(uuid string, n jobs.New) (notify.Result, []jobs.New, error) 
 	return r, next, err
 }
 
-func failed(n int) jobs.New {
+func failed(n int) jobs.Spec {
 	job, _ := notify.JobFailed(jobs.Job{Kind: "sitemap.generate"}, fmt.Sprintf("it failed: %d", n), "https://example.com/jobs")
 	return job
 }
@@ -108,7 +108,7 @@ func TestOneMessageOfATopicAnHour(t *testing.T) {
 				t.Errorf("a job that died after it was let through must be let through again: %d jobs", len(again))
 			}
 			keys := map[string]bool{}
-			var digest jobs.New
+			var digest jobs.Spec
 			for i := range 5 {
 				h.pass(10 * time.Minute)
 				r, next, err = h.run(fmt.Sprint("held", i), failed(2+i))
@@ -200,11 +200,11 @@ func TestEachChannelGetsItsFormat(t *testing.T) {
 		notify.Channel{Type: notify.TypeTelegram, URL: server.URL + "/bot1:abc", Chat: "-100"}, notify.Channel{Type: notify.TypeTeams, URL: server.URL + "/teams"},
 		notify.Channel{Type: notify.TypeGeneric, URL: server.URL + "/plain"}, notify.Channel{Type: notify.TypeCMS}, notify.Channel{Name: "loud", Type: notify.TypeMail, To: []string{"a@b.c"}})
 	site.DB.MustExec(`CREATE TABLE admin_notifications (id INTEGER PRIMARY KEY, title TEXT, description TEXT, action_label TEXT, action_url TEXT, created_at TEXT, updated_at TEXT)`)
-	_, next, err := h.run("u", notify.Send.Of(notify.Payload{Title: "Backup <bad>", Message: "disk & \"quotes\" @everyone", Level: notify.Error, URL: "https://example.com/b"}))
+	_, next, err := h.run("u", notify.Send.New(notify.Payload{Title: "Backup <bad>", Message: "disk & \"quotes\" @everyone", Level: notify.Error, URL: "https://example.com/b"}))
 	if err != nil || len(next) != 7 {
 		t.Fatalf("%d jobs, %v", len(next), err)
 	}
-	var mail []jobs.New
+	var mail []jobs.Spec
 	for i, n := range next {
 		if strings.Contains(string(n.Data), "secret") || strings.Contains(string(n.Data), "1:abc") {
 			t.Errorf("a secret stands in the payload %s", n.Data)
@@ -245,15 +245,15 @@ func TestAChannelsErrorHidesItsAddressAndSaysHowToGoOn(t *testing.T) {
 		500: func(err error) bool { return err != nil && !jobs.IsPermanent(err) },
 	} {
 		status.Store(int64(want))
-		_, _, err := h.run("u", notify.Send.Of(notify.Payload{Title: "t", Channel: "room"}))
+		_, _, err := h.run("u", notify.Send.New(notify.Payload{Title: "t", Channel: "room"}))
 		if !check(err) || strings.Contains(fmt.Sprint(err), "secret") {
 			t.Errorf("%d: %v", want, err)
 		}
 	}
-	if _, _, err := h.run("u", notify.Send.Of(notify.Payload{Title: "t", Channel: "inside"})); !jobs.IsPermanent(err) || strings.Contains(err.Error(), "secret") {
+	if _, _, err := h.run("u", notify.Send.New(notify.Payload{Title: "t", Channel: "inside"})); !jobs.IsPermanent(err) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("a private address: %v", err)
 	}
-	if r, _, err := h.run("u", notify.Send.Of(notify.Payload{Title: "t", Channel: "gone"})); err != nil || r.Note == "" {
+	if r, _, err := h.run("u", notify.Send.New(notify.Payload{Title: "t", Channel: "gone"})); err != nil || r.Note == "" {
 		t.Errorf("a channel that was removed: %+v, %v", r, err)
 	}
 }
@@ -266,4 +266,4 @@ func TestBadChannelsAreRefusedAtStart(t *testing.T) {
 	}
 }
 
-var _ notify.CMSList = (*cms.Site)(nil)
+var _ notify.CMSNotifications = (*cms.Site)(nil)

@@ -22,13 +22,13 @@ type Result struct {
 // send runs a notification.send job: for one channel, or to choose channels.
 func (h *Handler) send(ctx context.Context, job jobs.Job, p Payload) error {
 	if p.Channel != "" {
-		return h.tell(ctx, p)
+		return h.sendTo(ctx, p)
 	}
 	if p.Digest {
 		return h.digest(ctx, job, p)
 	}
 	if p.Immediate {
-		return h.spread(ctx, p)
+		return h.fanOut(ctx, p)
 	}
 	g, err := h.gate(ctx, job.UUID, p)
 	if err != nil {
@@ -37,14 +37,14 @@ func (h *Handler) send(ctx context.Context, job jobs.Job, p Payload) error {
 	if !g.open {
 		// Each one that is held sees to it that the digest comes; the key keeps
 		// all but the first out.
-		jobs.FollowUp(ctx, Send.Of(Payload{Topic: p.topic(), Digest: true, Level: p.Level, URL: p.URL}).In(g.wait).Unique(g.key))
+		jobs.FollowUp(ctx, Send.New(Payload{Topic: p.topic(), Digest: true, Level: p.Level, URL: p.URL}).In(g.wait).Unique(g.key))
 		return jobs.SetResult(ctx, Result{Held: true})
 	}
-	return h.spread(ctx, p)
+	return h.fanOut(ctx, p)
 }
 
-// spread makes a job for each channel that takes the message's level.
-func (h *Handler) spread(ctx context.Context, p Payload) error {
+// fanOut makes a job for each channel that takes the message's level.
+func (h *Handler) fanOut(ctx context.Context, p Payload) error {
 	var r Result
 	for _, c := range h.c.Channels {
 		if levelOf(p.Level) < levelOf(c.MinLevel) || p.Told && c.chat() {
@@ -52,7 +52,7 @@ func (h *Handler) spread(ctx context.Context, p Payload) error {
 		}
 		one := p
 		one.Channel, one.Topic, one.Digest, one.Immediate, one.Told = c.Name, p.topic(), false, false, false
-		jobs.FollowUp(ctx, Send.Of(one))
+		jobs.FollowUp(ctx, Send.New(one))
 		r.Channels = append(r.Channels, c.Name)
 	}
 	if len(r.Channels) == 0 {
@@ -71,7 +71,7 @@ func (h *Handler) digest(ctx context.Context, job jobs.Job, p Payload) error {
 		return jobs.SetResult(ctx, Result{Note: "nothing was held back"})
 	}
 	p.Title, p.Message, p.Count = held.Title, held.Message, held.Count
-	return h.spread(ctx, p)
+	return h.fanOut(ctx, p)
 }
 
 type gate struct {

@@ -59,7 +59,7 @@ type Config struct {
 	// Models are Models() when empty.
 	Models []Model
 	// Effects says which jobs changes cause; nil causes none.
-	Effects func(context.Context, []Change) ([]jobs.New, error)
+	Effects func(context.Context, []Change) ([]jobs.Spec, error)
 	Now     func() time.Time
 	Logger  *slog.Logger
 	// Every is how often the watcher looks: a minute.
@@ -83,7 +83,7 @@ func New(c Config) (*Handler, error) {
 		c.Models[i].Model = c.Models[i].WithDefaults()
 	}
 	if c.Effects == nil {
-		c.Effects = func(context.Context, []Change) ([]jobs.New, error) { return nil, nil }
+		c.Effects = func(context.Context, []Change) ([]jobs.Spec, error) { return nil, nil }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

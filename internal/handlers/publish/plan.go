@@ -83,7 +83,7 @@ func (h *Handler) schedule(ctx context.Context, m Model, id string, due time.Tim
 		}
 	}
 	at := due.UTC()
-	job := Publish.Of(Payload{Model: m.Name, ID: ID(id), At: &at, Refresh: refresh}).At(at).Unique(fmt.Sprintf("content.publish:%s:%s@%d", m.Name, id, at.Unix()))
+	job := Publish.New(Payload{Model: m.Name, ID: ID(id), At: &at, Refresh: refresh}).At(at).Unique(fmt.Sprintf("content.publish:%s:%s@%d", m.Name, id, at.Unix()))
 	receipts, err := h.c.Queue.Enqueue(ctx, job)
 	if err != nil {
 		return false, fmt.Errorf("planning the publication of %s %s: %w", m.Name, id, err)

@@ -71,9 +71,9 @@ func newNewsroom(t testing.TB, engine jobstest.Engine, dump string, models ...Mo
 // another is one more instance.
 func (n *newsroom) another(name string, models []Model) *Handler {
 	h, err := New(Config{Site: n.site, DB: n.db, Queue: queue{n.store}, Models: models, Name: name, Now: func() time.Time { return n.now },
-		Effects: func(_ context.Context, changes []Change) ([]jobs.New, error) {
+		Effects: func(_ context.Context, changes []Change) ([]jobs.Spec, error) {
 			n.told = append(n.told, changes...)
-			return []jobs.New{sitemap.Of(struct{}{})}, nil
+			return []jobs.Spec{sitemap.New(struct{}{})}, nil
 		}})
 	n.must(err)
 	return h
@@ -164,11 +164,11 @@ func (n *newsroom) work() string {
 	n.must(err)
 	for _, c := range claimed {
 		entry, known := registry.Lookup(c.Job.Kind)
-		end := jobs.Settlement{Claimed: c, Verdict: jobs.Completed, Worker: "w", Started: n.now}
+		end := jobs.Settlement{Claimed: c, Outcome: jobs.Completed, Worker: "w", Started: n.now}
 		if known {
 			run := jobs.NewRun(func() time.Time { return n.now })
 			n.must(entry.Run(jobs.WithRun(context.Background(), run), c.Job))
-			end.Result, end.FollowUps = run.Outcome()
+			end.Result, end.FollowUps = run.Result()
 			var r Result
 			n.must(json.Unmarshal(end.Result, &r))
 			outcomes = append(outcomes, r.Outcome)

@@ -258,10 +258,10 @@ func (h *Handler) row(ctx context.Context, name string) error {
 	return nil
 }
 
-func (h *Handler) mark(ctx context.Context, name string) (m cms.Mark, err error) {
+func (h *Handler) mark(ctx context.Context, name string) (m cms.ChangeCursor, err error) {
 	err = h.c.DB.QueryRowContext(ctx, h.c.DB.Rebind("SELECT seen, seen_id FROM cmsjobs_watch WHERE name = ?"), name).Scan(&m.Wall, &m.ID)
 	if errors.Is(err, sql.ErrNoRows) {
-		return cms.Mark{}, h.row(ctx, name)
+		return cms.ChangeCursor{}, h.row(ctx, name)
 	}
 	if err != nil {
 		return m, fmt.Errorf("reading how far %s was watched: %w", name, err)
@@ -269,7 +269,7 @@ func (h *Handler) mark(ctx context.Context, name string) (m cms.Mark, err error)
 	return m, nil
 }
 
-func (h *Handler) setMark(ctx context.Context, name string, m cms.Mark) error {
+func (h *Handler) setMark(ctx context.Context, name string, m cms.ChangeCursor) error {
 	if _, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_watch SET seen = ?, seen_id = ? WHERE name = ?"), m.Wall, m.ID, name); err != nil {
 		return fmt.Errorf("noting how far %s was watched: %w", name, err)
 	}

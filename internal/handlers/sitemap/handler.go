@@ -125,7 +125,7 @@ func (h *Handler) announce(ctx context.Context, j jobs.Job, r Result) error {
 	if r.Disabled != "" || r.Unchanged != "" && j.Attempt <= 1 {
 		return nil
 	}
-	jobs.FollowUp(ctx, IndexNow.Of(IndexNowPayload{}).In(indexNowDelay))
+	jobs.FollowUp(ctx, IndexNow.New(IndexNowPayload{}).In(indexNowDelay))
 	if h.updated == nil {
 		return nil
 	}

@@ -334,7 +334,7 @@ func TestIndexNowModes(t *testing.T) {
 }
 
 // run executes a job as the worker does and returns what it left.
-func run(t *testing.T, h *sitemap.Handler, j jobs.Job) (json.RawMessage, []jobs.New, error) {
+func run(t *testing.T, h *sitemap.Handler, j jobs.Job) (json.RawMessage, []jobs.Spec, error) {
 	t.Helper()
 	registry := jobs.NewRegistry()
 	h.Register(registry)
@@ -344,7 +344,7 @@ func run(t *testing.T, h *sitemap.Handler, j jobs.Job) (json.RawMessage, []jobs.
 	}
 	r := jobs.NewRun(func() time.Time { return noon })
 	err := entry.Run(jobs.WithRun(t.Context(), r), j)
-	result, next := r.Outcome()
+	result, next := r.Result()
 	return result, next, err
 }
 

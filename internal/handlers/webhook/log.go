@@ -150,7 +150,7 @@ func (h *Handler) enqueue(ctx context.Context, p DeliverPayload) (jobs.Receipt, 
 	if h.c.Enqueue == nil {
 		return jobs.Receipt{}, errors.New("webhook: no queue to deliver through")
 	}
-	given, err := h.c.Orders.Give(ctx, h.registry, Deliver.Of(p))
+	given, err := h.c.Orders.Give(ctx, h.registry, Deliver.New(p))
 	if err != nil {
 		return jobs.Receipt{}, err
 	}

@@ -234,7 +234,7 @@ func (h *Handler) Remove(ctx context.Context, id int64) error {
 // Publish makes one job for each active subscription that wants the event, and
 // writes what they say into the outbox. The caller enqueues them: in its own
 // transaction, or as follow-ups.
-func (h *Handler) Publish(ctx context.Context, event string, data any) ([]jobs.New, error) {
+func (h *Handler) Publish(ctx context.Context, event string, data any) ([]jobs.Spec, error) {
 	if err := checkEvent(event); err != nil {
 		return nil, err
 	}
@@ -247,17 +247,17 @@ func (h *Handler) Publish(ctx context.Context, event string, data any) ([]jobs.N
 		return nil, err
 	}
 	at := h.c.Now().UTC().Format(time.RFC3339)
-	var list []jobs.New
+	var list []jobs.Spec
 	for _, s := range all {
 		if s.State == Active && s.wants(event) {
-			list = append(list, Deliver.Of(DeliverPayload{Subscription: s.ID, Event: event, Data: raw, At: at}))
+			list = append(list, Deliver.New(DeliverPayload{Subscription: s.ID, Event: event, Data: raw, At: at}))
 		}
 	}
 	return h.c.Orders.Give(ctx, h.registry, list...)
 }
 
 // PublishFailure is Publish for job.failed. Webhooks that failed make none.
-func (h *Handler) PublishFailure(ctx context.Context, job jobs.Job, message string) ([]jobs.New, error) {
+func (h *Handler) PublishFailure(ctx context.Context, job jobs.Job, message string) ([]jobs.Spec, error) {
 	if job.Kind == Deliver.Name {
 		return nil, nil
 	}

@@ -45,7 +45,7 @@ type Breaker interface {
 type Orders interface {
 	jobs.OrderBook
 	// Give writes the orders of jobs and returns the jobs that name them.
-	Give(ctx context.Context, registry *jobs.Registry, list ...jobs.New) ([]jobs.New, error)
+	Give(ctx context.Context, registry *jobs.Registry, list ...jobs.Spec) ([]jobs.Spec, error)
 }
 
 // Config is what a Handler needs.

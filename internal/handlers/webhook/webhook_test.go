@@ -73,9 +73,9 @@ func (r *receiver) last() (http.Header, []byte) {
 }
 
 // queue keeps what was enqueued.
-type queue struct{ jobs []jobs.New }
+type queue struct{ jobs []jobs.Spec }
 
-func (q *queue) Enqueue(_ context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
+func (q *queue) Enqueue(_ context.Context, list ...jobs.Spec) ([]jobs.Receipt, error) {
 	q.jobs = append(q.jobs, list...)
 	return make([]jobs.Receipt, len(list)), nil
 }
@@ -107,7 +107,7 @@ func newOffice(t *testing.T, engine jobstest.Engine, change func(*webhook.Config
 	return o
 }
 
-func (o *office) run(uuid string, attempt int, n jobs.New) (webhook.Result, error) {
+func (o *office) run(uuid string, attempt int, n jobs.Spec) (webhook.Result, error) {
 	o.t.Helper()
 	entry, _ := o.registry.Lookup(webhook.Deliver.Name)
 	given, err := o.book.Give(o.t.Context(), o.registry, n)
@@ -118,7 +118,7 @@ func (o *office) run(uuid string, attempt int, n jobs.New) (webhook.Result, erro
 	kept := jobs.NewRun(time.Now)
 	err = entry.Run(jobs.WithRun(o.t.Context(), kept), jobs.Job{UUID: uuid, Kind: n.Kind, Data: n.Data, Attempt: attempt, MaxAttempts: 6, EnqueuedAt: time.Now()})
 	var r webhook.Result
-	if raw, _ := kept.Outcome(); raw != nil {
+	if raw, _ := kept.Result(); raw != nil {
 		if err := json.Unmarshal(raw, &r); err != nil {
 			o.t.Error(err)
 		}
@@ -219,14 +219,14 @@ func TestNobodyForgesASignedEvent(t *testing.T) {
 			t.Errorf("the row %s: %v", data, err)
 		}
 	}
-	unwanted := webhook.Deliver.Of(webhook.DeliverPayload{Subscription: s.ID, Event: "order.paid"})
+	unwanted := webhook.Deliver.New(webhook.DeliverPayload{Subscription: s.ID, Event: "order.paid"})
 	if _, err := o.run("u", 1, unwanted); !jobs.IsPermanent(err) || !strings.Contains(err.Error(), "backup.completed") {
 		t.Errorf("an event that the subscription does not want: %v", err)
 	}
 	if r.count() != 0 {
 		t.Errorf("%d forged events arrived", r.count())
 	}
-	if _, err := o.run("u", 1, webhook.Deliver.Of(webhook.DeliverPayload{Subscription: s.ID, Event: webhook.Test})); err != nil || r.count() != 1 {
+	if _, err := o.run("u", 1, webhook.Deliver.New(webhook.DeliverPayload{Subscription: s.ID, Event: webhook.Test})); err != nil || r.count() != 1 {
 		t.Errorf("the test event: %v", err)
 	}
 	open := newOffice(t, jobstest.SQLite, func(c *webhook.Config) { c.Rows = true })
@@ -264,7 +264,7 @@ func TestARotatedSecretSignsBesideTheOldOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := webhook.Deliver.Of(webhook.DeliverPayload{Subscription: s.ID, Event: "a.b"})
+	job := webhook.Deliver.New(webhook.DeliverPayload{Subscription: s.ID, Event: "a.b"})
 	if _, err := o.run("u", 1, job); err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestAnswersDecideHowItGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := webhook.Deliver.Of(webhook.DeliverPayload{Subscription: s.ID, Event: "a.b"})
+	job := webhook.Deliver.New(webhook.DeliverPayload{Subscription: s.ID, Event: "a.b"})
 	answer := func(status int, header ...string) error {
 		r.say(func(w http.ResponseWriter, _ *http.Request) {
 			for i := 0; i+1 < len(header); i += 2 {
@@ -342,13 +342,13 @@ func TestAddressesInsideAreRefused(t *testing.T) {
 	o := newOffice(t, jobstest.SQLite, func(c *webhook.Config) { c.Client = outbound.New(outbound.Options{AllowHTTP: true}) })
 	for _, address := range []string{canary.URL, "http://localhost" + port, "http://[::1]" + port, "http://[::ffff:127.0.0.1]" + port, "http://0.0.0.0" + port, "http://2130706433" + port,
 		"http://0x7f.1" + port, "http://169.254.169.254/latest/meta-data/", "http://10.0.0.1/", "http://192.168.1.1/", "http://100.64.0.1/", "http://[fe80::1]/", "http://[fd00::1]/", "http://[64:ff9b::7f00:1]/"} {
-		_, err := o.run("u", 1, webhook.Deliver.Of(webhook.DeliverPayload{URL: address, Event: "a.b"}))
+		_, err := o.run("u", 1, webhook.Deliver.New(webhook.DeliverPayload{URL: address, Event: "a.b"}))
 		if err == nil {
 			t.Errorf("%s was called", address)
 		}
 	}
 	for _, address := range []string{"file:///etc/passwd", "gopher://example.com/", "https://user:pass@example.com/", "https://", "example.com", "https://exa mple.com"} {
-		if _, err := o.run("u", 1, webhook.Deliver.Of(webhook.DeliverPayload{URL: address, Event: "a.b"})); !jobs.IsPermanent(err) {
+		if _, err := o.run("u", 1, webhook.Deliver.New(webhook.DeliverPayload{URL: address, Event: "a.b"})); !jobs.IsPermanent(err) {
 			t.Errorf("%s: %v", address, err)
 		}
 		if _, _, err := o.Create(t.Context(), "x", address, nil); err == nil {
@@ -366,7 +366,7 @@ func TestARedirectInsideIsNotFollowed(t *testing.T) {
 		http.Redirect(w, req, canary.URL, http.StatusTemporaryRedirect)
 	})
 	o := newOffice(t, jobstest.SQLite, nil)
-	if _, err := o.run("u", 1, webhook.Deliver.Of(webhook.DeliverPayload{URL: r.URL, Event: "a.b"})); err == nil || canary.count() != 0 {
+	if _, err := o.run("u", 1, webhook.Deliver.New(webhook.DeliverPayload{URL: r.URL, Event: "a.b"})); err == nil || canary.count() != 0 {
 		t.Errorf("%v, %d requests", err, canary.count())
 	}
 }
@@ -378,7 +378,7 @@ func TestAHostThatIsOutChargesNoAttempts(t *testing.T) {
 	r.Close()
 	var last error
 	for range 4 {
-		_, last = o.run("u", 1, webhook.Deliver.Of(webhook.DeliverPayload{URL: address, Event: "a.b"}))
+		_, last = o.run("u", 1, webhook.Deliver.New(webhook.DeliverPayload{URL: address, Event: "a.b"}))
 	}
 	if _, ok := jobs.AsRetryAfter(last); !ok || !errors.Is(last, breaker.ErrOpen) {
 		t.Errorf("after three failures: %v", last)
@@ -389,7 +389,7 @@ func TestALongAnswerIsCut(t *testing.T) {
 	r := newReceiver(t)
 	r.say(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("é", 2<<20)) })
 	o := newOffice(t, jobstest.SQLite, nil)
-	if _, err := o.run("u", 1, webhook.Deliver.Of(webhook.DeliverPayload{URL: r.URL, Event: "a.b"})); err != nil {
+	if _, err := o.run("u", 1, webhook.Deliver.New(webhook.DeliverPayload{URL: r.URL, Event: "a.b"})); err != nil {
 		t.Fatal(err)
 	}
 	log, err := o.Deliveries(t.Context(), 0, jobs.Page{})
@@ -490,7 +490,7 @@ func TestADeliveryReturnsWhenItIsToldToStop(t *testing.T) {
 		defer stop()
 		r := newReceiver(t)
 		r.say(func(w http.ResponseWriter, req *http.Request) { stop(); <-req.Context().Done() })
-		given, err := o.book.Give(ctx, o.registry, webhook.Deliver.Of(webhook.DeliverPayload{URL: r.URL, Event: "a.b"}))
+		given, err := o.book.Give(ctx, o.registry, webhook.Deliver.New(webhook.DeliverPayload{URL: r.URL, Event: "a.b"}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,8 +27,8 @@ var _ jobs.OrderBook = (*Book)(nil)
 // Give writes an order for each job of a kind that needs one, and returns the
 // jobs with the orders' IDs as their data. Jobs of other kinds, and those that
 // name an order already, stay as they are.
-func (b *Book) Give(ctx context.Context, registry *jobs.Registry, list ...jobs.New) ([]jobs.New, error) {
-	given := make([]jobs.New, len(list))
+func (b *Book) Give(ctx context.Context, registry *jobs.Registry, list ...jobs.Spec) ([]jobs.Spec, error) {
+	given := make([]jobs.Spec, len(list))
 	for i, n := range list {
 		given[i] = n
 		entry, known := registry.Lookup(n.Kind)
@@ -50,7 +50,7 @@ func (b *Book) Give(ctx context.Context, registry *jobs.Registry, list ...jobs.N
 	return given, nil
 }
 
-func (b *Book) insert(ctx context.Context, kind string, n jobs.New) (id string, err error) {
+func (b *Book) insert(ctx context.Context, kind string, n jobs.Spec) (id string, err error) {
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // never fails (crypto/rand)
 	id = hex.EncodeToString(random)

@@ -71,7 +71,7 @@ func TestAJobDoesWhatItsOrderSays(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			s := newShop(t, engine, false)
 			long := strings.Repeat("ü", 100_000)
-			given, err := s.book.Give(t.Context(), s.registry, internal.Of(change{"first"}), public.Of(change{"plain"}), internal.Of(change{long}))
+			given, err := s.book.Give(t.Context(), s.registry, internal.New(change{"first"}), public.New(change{"plain"}), internal.New(change{long}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestAJobDoesWhatItsOrderSays(t *testing.T) {
 
 func TestWhatIsNoOrderFailsForGood(t *testing.T) {
 	s := newShop(t, jobstest.SQLite, false)
-	given, err := s.book.Give(t.Context(), s.registry, other.Of(change{"of another kind"}))
+	given, err := s.book.Give(t.Context(), s.registry, other.New(change{"of another kind"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestWhatIsNoOrderFailsForGood(t *testing.T) {
 	if len(s.done) != 0 {
 		t.Errorf("done: %v", s.done)
 	}
-	if _, err := s.book.Give(t.Context(), s.registry, internal.Of(change{})); !jobs.IsPermanent(err) {
+	if _, err := s.book.Give(t.Context(), s.registry, internal.New(change{})); !jobs.IsPermanent(err) {
 		t.Errorf("an order that its handler refuses: %v", err)
 	}
 	if err := s.run(t, other.Name, `{"action":"by a row"}`); err != nil || fmt.Sprint(s.done) != "[by a row]" {
@@ -134,7 +134,7 @@ func TestAnOrderIsCarriedOutOnce(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			s := newShop(t, engine, true)
-			given, err := s.book.Give(t.Context(), s.registry, internal.Of(change{"once"}))
+			given, err := s.book.Give(t.Context(), s.registry, internal.New(change{"once"}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -84,7 +84,7 @@ func timetable(zone string) []schedule.Entry {
 	var list []schedule.Entry
 	for name, cron := range map[string]string{"daily": "0 2 * * *", "half": "15 2 * * *", "fold": "30 1 * * *", "hourly": "0 * * * *"} {
 		name = zone + " " + name
-		list = append(list, schedule.Entry{Name: name, Cron: cron, Job: jobs.New{Kind: "test.work", Data: fmt.Appendf(nil, `{"entry":%q}`, name)},
+		list = append(list, schedule.Entry{Name: name, Cron: cron, Job: jobs.Spec{Kind: "test.work", Data: fmt.Appendf(nil, `{"entry":%q}`, name)},
 			Policy: schedule.All, CatchUp: 24 * time.Hour})
 	}
 	return list
@@ -262,7 +262,7 @@ type apart struct {
 	taken *atomic.Int64
 }
 
-func (a apart) TakeTick(ctx context.Context, t jobs.TickRecord, n *jobs.New) (jobs.Receipt, bool, error) {
+func (a apart) TakeTick(ctx context.Context, t jobs.TickRecord, n *jobs.Spec) (jobs.Receipt, bool, error) {
 	_, won, err := a.Store.TakeTick(ctx, t, nil)
 	if err != nil || !won || n == nil {
 		return jobs.Receipt{}, won, err

@@ -26,7 +26,7 @@ type Entry struct {
 	Name string
 	Cron string
 	// Job is what each tick enqueues: kind, data, queue.
-	Job jobs.New
+	Job jobs.Spec
 	// Paused entries have no ticks.
 	Paused bool
 	// Policy of missed ticks; "" is Latest. CatchUp is how old a tick may be to
@@ -37,9 +37,9 @@ type Entry struct {
 	// Window, where it is set, is when the entry may run: outside of it a tick
 	// is skipped with a word.
 	Window Window
-	// Unless names a kind of which a job that was done within the last day makes
+	// SkipIfRan names a kind of which a job that was done within the last day makes
 	// this entry needless: it is a fallback.
-	Unless string
+	SkipIfRan string
 	// since is when people last changed the entry, begun when it was first seen
 	// with this cron expression: no moment before them is one of its ticks.
 	since, begun time.Time
@@ -59,7 +59,7 @@ type Ticker interface {
 	// TakeTick writes a tick and enqueues its job in one transaction; job is nil
 	// for a tick that is only written down. won is false when the tick was taken
 	// before: then nothing is written.
-	TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.New) (r jobs.Receipt, won bool, err error)
+	TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.Spec) (r jobs.Receipt, won bool, err error)
 }
 
 // Edits are what people change of the timetable, in the same database.
@@ -83,9 +83,9 @@ type Config struct {
 	History History
 	// Zone is asked at each ring: the CMS's setting may change.
 	Zone func(context.Context) (*time.Location, error)
-	// Ran says whether a job of a kind was done since a moment; nil is never.
-	Ran    func(ctx context.Context, kind string, since time.Time) (bool, error)
-	Logger *slog.Logger
+	// HasRunSince says whether a job of a kind was done since a moment; nil is never.
+	HasRunSince func(ctx context.Context, kind string, since time.Time) (bool, error)
+	Logger      *slog.Logger
 	// CatchUp is how old a tick may be to be made up for: 1 h.
 	CatchUp time.Duration
 	// Every is the time between two rings: 10 s.
@@ -169,7 +169,7 @@ func (s *Scheduler) Tick(ctx context.Context) (Report, error) {
 		if e.Paused {
 			continue
 		}
-		if err := s.ring(ctx, e, now, zone, last, &r); err != nil {
+		if err := s.tickEntry(ctx, e, now, zone, last, &r); err != nil {
 			faults = append(faults, fmt.Errorf("schedule entry %s: %w", e.Name, err))
 		}
 	}
@@ -219,8 +219,8 @@ func (e Entry) changed(c jobs.ScheduleEdit) Entry {
 // and then, and each may be away for a restart.
 const late = 2 * time.Minute
 
-// ring takes the ticks of one entry that are due.
-func (s *Scheduler) ring(ctx context.Context, e Entry, now time.Time, zone *time.Location, last map[string]time.Time, r *Report) error {
+// tickEntry takes the ticks of one entry that are due.
+func (s *Scheduler) tickEntry(ctx context.Context, e Entry, now time.Time, zone *time.Location, last map[string]time.Time, r *Report) error {
 	calendar, err := ParseCalendar(e.Cron)
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func (s *Scheduler) ring(ctx context.Context, e Entry, now time.Time, zone *time
 		return nil
 	}
 	run := due[len(due)-e.atOnce(len(due)):]
-	if err := s.miss(ctx, e, due[:len(due)-len(run)], now, r); err != nil {
+	if err := s.recordMissed(ctx, e, due[:len(due)-len(run)], now, r); err != nil {
 		return err
 	}
 	for _, tick := range run {
@@ -268,8 +268,8 @@ func (e Entry) atOnce(n int) int {
 // missesShown bounds how many missed ticks are written down at once.
 const missesShown = 20
 
-// miss writes down ticks that nobody will make up for.
-func (s *Scheduler) miss(ctx context.Context, e Entry, ticks []time.Time, now time.Time, r *Report) error {
+// recordMissed writes down ticks that nobody will make up for.
+func (s *Scheduler) recordMissed(ctx context.Context, e Entry, ticks []time.Time, now time.Time, r *Report) error {
 	if len(ticks) > missesShown {
 		ticks = ticks[len(ticks)-missesShown:]
 	}
@@ -295,15 +295,15 @@ func (s *Scheduler) miss(ctx context.Context, e Entry, ticks []time.Time, now ti
 func (s *Scheduler) take(ctx context.Context, e Entry, tick, now time.Time, zone *time.Location, r *Report) error {
 	record := jobs.TickRecord{Entry: e.Name, Tick: tick, At: now, Outcome: "enqueued"}
 	job := &e.Job
-	needless, err := s.needless(ctx, e, tick)
+	alreadyDone, err := s.alreadyDone(ctx, e, tick)
 	if err != nil {
 		return err
 	}
 	switch {
 	case !e.Window.Has(now.In(zone)):
 		record.Outcome, record.Note, job = "skipped", "it may run only between "+e.Window.String(), nil
-	case needless:
-		record.Outcome, record.Note, job = "skipped", e.Unless+" was done within the last day and causes it by itself", nil
+	case alreadyDone:
+		record.Outcome, record.Note, job = "skipped", e.SkipIfRan+" was done within the last day and causes it by itself", nil
 	}
 	receipt, won, err := s.c.Ticker.TakeTick(ctx, record, job)
 	if err != nil || !won {
@@ -322,13 +322,13 @@ func (s *Scheduler) take(ctx context.Context, e Entry, tick, now time.Time, zone
 	return nil
 }
 
-// aDay is a day and the length of a run: yesterday's run of the same hour counts.
-const aDay = 25 * time.Hour
+// fallbackWindow is a day and the length of a run: yesterday's run of the same hour counts.
+const fallbackWindow = 25 * time.Hour
 
-// needless says that the job that an entry stands in for was done.
-func (s *Scheduler) needless(ctx context.Context, e Entry, tick time.Time) (bool, error) {
-	if e.Unless == "" || s.c.Ran == nil {
+// alreadyDone says that the job that an entry stands in for was done.
+func (s *Scheduler) alreadyDone(ctx context.Context, e Entry, tick time.Time) (bool, error) {
+	if e.SkipIfRan == "" || s.c.HasRunSince == nil {
 		return false, nil
 	}
-	return s.c.Ran(ctx, e.Unless, tick.Add(-aDay))
+	return s.c.HasRunSince(ctx, e.SkipIfRan, tick.Add(-fallbackWindow))
 }

@@ -29,7 +29,7 @@ func TestAccountsBalance(t *testing.T) {
 			balance("enqueued")
 			got := f.claim(5)
 			balance("claimed")
-			for i, verdict := range []jobs.Verdict{jobs.Completed, jobs.Retried, jobs.Released, jobs.Buried, jobs.Cancelled} {
+			for i, verdict := range []jobs.Outcome{jobs.Completed, jobs.Retried, jobs.Released, jobs.Failed, jobs.Cancelled} {
 				f.settle(end(got[i], verdict))
 				balance(verdict.String())
 			}

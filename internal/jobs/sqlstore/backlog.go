@@ -87,16 +87,16 @@ func (s *Store) rowsEnd(ctx context.Context, queue, edge, direction string) (id 
 
 func (s *Store) readBacklog(ctx context.Context, b *jobs.QueueBacklog, where string, known func(string) bool) error {
 	ended := s.t.expired(s.now(), s.retryAfter)
-	found, now, err := s.read(ctx, s.db, look{where: fmt.Sprintf("queue = ? AND %s AND (%s OR %s)", where, s.t.waiting(), ended), args: []any{b.Queue}, order: " ORDER BY id", limit: backlogRows})
+	found, now, err := s.read(ctx, s.db, candidateQuery{where: fmt.Sprintf("queue = ? AND %s AND (%s OR %s)", where, s.t.waiting(), ended), args: []any{b.Queue}, order: " ORDER BY id", limit: backlogRows})
 	if err != nil {
 		return err
 	}
 	for _, c := range found {
-		kind, ours := s.typeOf(c, known)
+		kind, claimable := s.typeOf(c, known)
 		waited := time.Duration(max(now-c.due, 0)) * time.Second
 		switch {
-		case !ours && kind == "":
-		case !ours:
+		case !claimable && kind == "":
+		case !claimable:
 			b.Unknown[kind]++
 			b.OldestUnknown = max(b.OldestUnknown, waited)
 		case c.locked.Valid || c.status == "processing":
@@ -112,12 +112,12 @@ func (s *Store) readBacklog(ctx context.Context, b *jobs.QueueBacklog, where str
 
 // typeOf says which type a row has, and whether it is one that someone can
 // run. PHP's own rows and unreadable ones have none.
-func (s *Store) typeOf(c *candidate, known func(string) bool) (kind string, ours bool) {
+func (s *Store) typeOf(c *candidate, known func(string) bool) (kind string, claimable bool) {
 	if known(c.name) {
 		return c.name, true
 	}
 	if c.size > oversize {
-		kind = sniff(c.payload)
+		kind = peekType(c.payload)
 		return kind, known(kind)
 	}
 	e, origin, _ := jobs.Parse(c.payload, known) // its error says in words what origin says

@@ -11,27 +11,27 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Beat implements jobs.Roster: it says that the worker lives and what it runs,
+// Heartbeat implements jobs.Roster: it says that the worker lives and what it runs,
 // keeps its jobs' log lines, and reads what people told it.
-func (s *Store) Beat(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, error) {
+func (s *Store) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
 	o, err := s.beat(ctx, w)
 	return o, s.noted(err)
 }
 
-func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, error) {
-	var o jobs.Orders
+func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
+	var o jobs.ControlSignals
 	var lines []jobLine
 	for _, j := range w.Running {
 		for _, l := range j.Lines {
 			lines = append(lines, jobLine{j.UUID, j.Attempt, l})
 		}
 	}
-	doing := "saying that the worker lives"
+	op := "saying that the worker lives"
 	var err error
 	if len(lines) == 0 { // the usual case, all day: one statement needs no transaction
-		err = s.repeated(ctx, doing, func() error { return s.writeWorker(ctx, s.ownDB, w) })
+		err = s.withRetry(ctx, op, func() error { return s.writeWorker(ctx, s.ownDB, w) })
 	} else {
-		err = s.inTx(ctx, doing, func(t tx) error {
+		err = s.inTx(ctx, op, func(t tx) error {
 			if err := s.writeWorker(ctx, t.own, w); err != nil {
 				return err
 			}
@@ -68,8 +68,8 @@ func (s *Store) writeWorker(ctx context.Context, q Tx, w jobs.WorkerInfo) error 
 }
 
 // orders reads everything that people told, in one statement.
-func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, error) {
-	var o jobs.Orders
+func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
+	var o jobs.ControlSignals
 	running := make([]string, len(w.Running))
 	for i, j := range w.Running {
 		running[i] = j.UUID
@@ -111,8 +111,8 @@ func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.Orders, err
 	return o, err
 }
 
-// Leave implements jobs.Roster: the worker is no more.
-func (s *Store) Leave(ctx context.Context, workerID string) error {
+// Deregister implements jobs.Roster: the worker is no more.
+func (s *Store) Deregister(ctx context.Context, workerID string) error {
 	if _, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_workers WHERE id = ?", workerID); err != nil {
 		return fmt.Errorf("signing the worker off: %w", err)
 	}

@@ -45,10 +45,10 @@ func benchStore(b *testing.B, v variant) *fixture {
 	return f
 }
 
-func (f *fixture) fill(n int, make func(i int) jobs.New) {
+func (f *fixture) fill(n int, make func(i int) jobs.Spec) {
 	f.t.Helper()
 	for from := 0; from < n; from += 5000 {
-		list := []jobs.New{}
+		list := []jobs.Spec{}
 		for i := from; i < min(from+5000, n); i++ {
 			list = append(list, make(i))
 		}
@@ -63,7 +63,7 @@ func BenchmarkDrain(b *testing.B) {
 		b.Run(v.String(), func(b *testing.B) {
 			f := benchStore(b, v)
 			total := max(b.N, 1)
-			f.fill(total, func(int) jobs.New { return job(`{"force":false}`) })
+			f.fill(total, func(int) jobs.Spec { return job(`{"force":false}`) })
 			b.ResetTimer()
 			begun := time.Now()
 			claimed := make(chan []jobs.Claimed, 2)
@@ -72,7 +72,7 @@ func BenchmarkDrain(b *testing.B) {
 				for batch := range claimed {
 					ends := make([]jobs.Settlement, len(batch))
 					for i, c := range batch {
-						ends[i] = jobs.Settlement{Claimed: c, Verdict: jobs.Completed, Worker: "host:1:x"}
+						ends[i] = jobs.Settlement{Claimed: c, Outcome: jobs.Completed, Worker: "host:1:x"}
 					}
 					errs, err := f.Settle(context.Background(), ends)
 					if err != nil {
@@ -110,13 +110,13 @@ func BenchmarkClaim(b *testing.B) {
 				f := benchStore(b, v)
 				switch scene {
 				case "deep", "snapshot":
-					f.fill(n, func(int) jobs.New { return job(`{}`) })
+					f.fill(n, func(int) jobs.Spec { return job(`{}`) })
 				case "delayed":
-					f.fill(n, func(int) jobs.New { return job(`{}`).In(24 * time.Hour) })
+					f.fill(n, func(int) jobs.Spec { return job(`{}`).In(24 * time.Hour) })
 				case "foreign":
 					f.foreign(n)
 				}
-				f.fill(max(1000, b.N), func(int) jobs.New { return job(`{}`) })
+				f.fill(max(1000, b.N), func(int) jobs.Spec { return job(`{}`) })
 				if scene == "snapshot" && v.engine != jobstest.SQLite {
 					defer f.snapshot()()
 				}
@@ -137,7 +137,7 @@ func (f *fixture) oneByOne(b *testing.B) {
 		if err != nil || len(got) != 1 {
 			b.Fatalf("%d claimed, %v", len(got), err)
 		}
-		if _, err := f.Settle(context.Background(), []jobs.Settlement{{Claimed: got[0], Verdict: jobs.Completed}}); err != nil {
+		if _, err := f.Settle(context.Background(), []jobs.Settlement{{Claimed: got[0], Outcome: jobs.Completed}}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// bury writes the failed_jobs rows of ends that failed for good, in the form
+// moveToFailed writes the failed_jobs rows of ends that failed for good, in the form
 // that Laravel's queue:failed and queue:retry read. It comes before the jobs
 // rows are deleted, as an oversized payload is copied from there.
-func (s *Store) bury(ctx context.Context, t tx, ends []ending) error {
+func (s *Store) moveToFailed(ctx context.Context, t tx, ends []pendingSettlement) error {
 	failedAt := ""
 	for _, e := range ends {
-		if e.Verdict != jobs.Buried {
+		if e.Outcome != jobs.Failed {
 			continue
 		}
 		if failedAt == "" {
@@ -39,7 +39,7 @@ func (s *Store) bury(ctx context.Context, t tx, ends []ending) error {
 // Laravel writes it.
 func (s *Store) failedAt(now int64) string {
 	if s.failed.failedAt.kind != wallClock {
-		return s.failed.failedAt.at(now)
+		return s.failed.failedAt.fromUnix(now)
 	}
 	wall := "'" + time.Unix(now, 0).In(s.o.Zone).Format(time.DateTime) + "'"
 	if s.d.name == "mysql" && s.failed.kind == "timestamp" {
@@ -50,7 +50,7 @@ func (s *Store) failedAt(now int64) string {
 	return wall
 }
 
-func (s *Store) buryOne(ctx context.Context, t tx, e ending, failedAt string) error {
+func (s *Store) buryOne(ctx context.Context, t tx, e pendingSettlement, failedAt string) error {
 	j := e.Claimed.Job
 	name := j.UUID
 	if s.failed.uuid {

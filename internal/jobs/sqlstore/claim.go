@@ -18,13 +18,13 @@ const (
 
 // claim is one call of Claim.
 type claim struct {
-	s     *Store
-	r     jobs.ClaimRequest
-	token string
-	free  map[string]int // places that a limited kind has left, read once
-	taken []jobs.Claimed
-	pages int
-	stood map[int64]bool // rows that were taken as twins
+	s        *Store
+	r        jobs.ClaimRequest
+	token    string
+	free     map[string]int // places that a limited kind has left, read once
+	taken    []jobs.Claimed
+	pages    int
+	absorbed map[int64]bool // rows that were taken as twins
 	// unseen says that the claim ended at its bounds before it saw all rows.
 	unseen bool
 }
@@ -56,7 +56,7 @@ func (s *Store) Claim(ctx context.Context, r jobs.ClaimRequest) ([]jobs.Claimed,
 }
 
 func (s *Store) newClaim(r jobs.ClaimRequest) *claim {
-	return &claim{s: s, r: r, token: newToken(r.Worker), free: map[string]int{}, stood: map[int64]bool{}}
+	return &claim{s: s, r: r, token: newToken(r.Worker), free: map[string]int{}, absorbed: map[int64]bool{}}
 }
 
 func (c *claim) want() int { return c.r.Limit - len(c.taken) }
@@ -65,7 +65,7 @@ func (c *claim) run(ctx context.Context) error {
 	if err := c.s.resolve(ctx); err != nil {
 		return err
 	}
-	if err := c.heldBack(ctx); err != nil {
+	if err := c.deferred(ctx); err != nil {
 		return err
 	}
 	for _, queue := range c.r.Queues {
@@ -126,15 +126,15 @@ func (c *claim) queue(ctx context.Context, queue string) error {
 
 // lane claims from one lane: first rows that fall due now, then what a sweep
 // finds below the floor, then at the head.
-func (c *claim) lane(ctx context.Context, l *lane) error {
+func (c *claim) lane(ctx context.Context, l *scanCursor) error {
 	if err := c.fallenDue(ctx, l); err != nil {
 		return err
 	}
-	whole, err := c.sweep(ctx, l)
+	whole, err := c.rescan(ctx, l)
 	if err != nil || whole {
 		return err
 	}
-	if x := c.leftover(&l.ahead); len(x.rows) > 0 {
+	if x := c.takePrefetched(&l.fromHead); len(x.rows) > 0 {
 		if _, err := c.advance(ctx, l, x); err != nil || c.want() <= 0 {
 			return err
 		}
@@ -144,8 +144,8 @@ func (c *claim) lane(ctx context.Context, l *lane) error {
 		return err
 	}
 	for !c.full() {
-		x, more, err := c.page(ctx, &l.headPage, func(limit int) look {
-			return c.s.inLane(l, l.head, end, c.s.t.waiting(), limit)
+		x, more, err := c.page(ctx, &l.headPage, func(limit int) candidateQuery {
+			return c.s.inLane(l, l.lowWater, end, c.s.t.waiting(), limit)
 		})
 		if err != nil {
 			return err
@@ -156,8 +156,8 @@ func (c *claim) lane(ctx context.Context, l *lane) error {
 			return err
 		}
 		l.headPage.read(len(c.taken) > before)
-		if l.atEnd = passed == len(x.rows) && !more; l.atEnd {
-			l.head.id = max(l.head.id, end.id) // by id: delayed rows are below the floor now
+		if l.exhausted = passed == len(x.rows) && !more; l.exhausted {
+			l.lowWater.id = max(l.lowWater.id, end.id) // by id: delayed rows are below the floor now
 			return nil
 		}
 	}
@@ -166,27 +166,27 @@ func (c *claim) lane(ctx context.Context, l *lane) error {
 
 // advance takes what it can of rows from the lane's head, moves the head past
 // what it is done with and keeps the rest for the next claim.
-func (c *claim) advance(ctx context.Context, l *lane, x spare) (passed int, err error) {
+func (c *claim) advance(ctx context.Context, l *scanCursor, x prefetched) (passed int, err error) {
 	passed, err = c.process(ctx, l.queue, x.rows, x.now)
 	if err != nil {
 		return passed, err
 	}
 	if passed > 0 {
-		l.head = position{x.rows[passed-1].at, x.rows[passed-1].id}
+		l.lowWater = rowPosition{x.rows[passed-1].at, x.rows[passed-1].id}
 	}
-	if len(c.stood) == 0 { // else some of the rest may be twins, which are taken
-		l.ahead = x.without(passed)
+	if len(c.absorbed) == 0 { // else some of the rest may be twins, which are taken
+		l.fromHead = x.without(passed)
 	}
 	return passed, nil
 }
 
 // lastID is the newest row of a queue, read where the order is by id: what the
 // claim saw as not due up to there need not be seen again by the next.
-func (s *Store) lastID(ctx context.Context, l *lane) (position, error) {
+func (s *Store) lastID(ctx context.Context, l *scanCursor) (rowPosition, error) {
 	if s.byTime() {
-		return position{}, nil
+		return rowPosition{}, nil
 	}
-	var p position
+	var p rowPosition
 	_, err := s.one(ctx, s.db, []any{&p.id}, "SELECT COALESCE(MAX(id), 0) FROM "+s.t.shape().name+" WHERE queue = ?", l.queue)
 	if p.id == 0 {
 		p.id = -1 // an empty queue: nothing is up to here
@@ -201,9 +201,9 @@ func (c *claim) expired(ctx context.Context, queue string) error {
 		return nil
 	}
 	for !c.full() {
-		x, more, err := c.page(ctx, &k.lostPage, func(limit int) look {
+		x, more, err := c.page(ctx, &k.lostPage, func(limit int) candidateQuery {
 			where := fmt.Sprintf("queue = ? AND id > %d AND ", k.lost) + c.s.t.expired(c.s.now(), c.s.retryAfter)
-			return look{where: where, args: []any{queue}, order: " ORDER BY id", limit: limit}
+			return candidateQuery{where: where, args: []any{queue}, order: " ORDER BY id", limit: limit}
 		})
 		if err != nil {
 			return err
@@ -236,8 +236,8 @@ func (c *claim) process(ctx context.Context, queue string, found []*candidate, n
 		start := passed
 		for ; passed < len(found) && len(chosen) < c.want(); passed++ {
 			x := found[passed]
-			x.twins = nil // of an earlier try
-			if c.stood[x.id] || !c.s.ours(queue, x) {
+			x.duplicates = nil // of an earlier try
+			if c.absorbed[x.id] || !c.s.claimable(queue, x) {
 				continue
 			}
 			if ok, err := rescues(x); err != nil {
@@ -251,24 +251,24 @@ func (c *claim) process(ctx context.Context, queue string, found []*candidate, n
 				continue
 			}
 			if x.policy.Coalesce && x.fault == nil {
-				work := x.sameWork()
-				if leader, twin := leaders[work]; twin {
-					leader.twins = append(leader.twins, x)
+				work := x.dedupKey()
+				if primary, duplicate := leaders[work]; duplicate {
+					primary.duplicates = append(primary.duplicates, x)
 					continue
 				}
 				leaders[work] = x
 			}
 			chosen = append(chosen, x)
 		}
-		for _, leader := range leaders {
-			if err := c.s.addTwins(ctx, queue, leader); err != nil {
+		for _, primary := range leaders {
+			if err := c.s.addDuplicates(ctx, queue, primary); err != nil {
 				return start, err
 			}
 		}
 		if len(chosen) == 0 {
 			return passed, nil
 		}
-		taken, err := c.s.take(ctx, c, chosen, now)
+		taken, err := c.s.claimRows(ctx, c, chosen, now)
 		if err != nil {
 			return start, err
 		}

@@ -37,14 +37,14 @@ func (s *Store) known(name string) bool {
 	return ok
 }
 
-// ours decides in Go whose row c is and completes it. Rows that are PHP's, or
+// claimable decides in Go whose row c is and completes it. Rows that are PHP's, or
 // of a kind that nobody here has registered, are not ours.
-func (s *Store) ours(queue string, c *candidate) bool {
+func (s *Store) claimable(queue string, c *candidate) bool {
 	var e jobs.Envelope
 	var origin jobs.Origin
 	var err error
 	if c.size > oversize {
-		e.Kind = sniff(c.payload)
+		e.Kind = peekType(c.payload)
 		if !s.known(e.Kind) && c.name != "" {
 			e.Kind = c.name
 		}
@@ -109,9 +109,9 @@ func orObject(data json.RawMessage) json.RawMessage {
 	return data
 }
 
-// sniff finds the kind in the beginning of a payload that is too large to be
+// peekType finds the kind in the beginning of a payload that is too large to be
 // read whole.
-func sniff(beginning []byte) string {
+func peekType(beginning []byte) string {
 	d := json.NewDecoder(bytes.NewReader(beginning))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return ""
@@ -139,8 +139,8 @@ func sniff(beginning []byte) string {
 	return ""
 }
 
-// sameWork is equal for jobs that one run can stand for.
-func (c *candidate) sameWork() string {
+// dedupKey is equal for jobs that one run can stand for.
+func (c *candidate) dedupKey() string {
 	var compact bytes.Buffer
 	if json.Compact(&compact, c.job.Data) != nil {
 		return ""

@@ -36,14 +36,14 @@ func (s *Store) ResetStuck(ctx context.Context, grace time.Duration) (int64, err
 	}
 	t := s.t.shape()
 	for {
-		l := look{where: fmt.Sprintf("id > %d AND %s", last, s.t.expired(s.now(), s.retryAfter+seconds(grace))), order: " ORDER BY id", limit: chunk}
+		l := candidateQuery{where: fmt.Sprintf("id > %d AND %s", last, s.t.expired(s.now(), s.retryAfter+seconds(grace))), order: " ORDER BY id", limit: chunk}
 		found, _, err := s.read(ctx, s.db, l)
 		if err != nil {
 			return reset, err
 		}
 		for _, x := range found {
 			last = x.id
-			if !s.ours("", x) {
+			if !s.claimable("", x) {
 				continue
 			}
 			cond, args := s.t.unchanged(x)
@@ -153,7 +153,7 @@ func (s *Store) PruneFailed(ctx context.Context, before time.Time, export func([
 			err := r.Scan(&f.ID, &f.UUID, &f.Connection, &f.Queue, &f.Payload, &f.Exception, &f.FailedAt)
 			rows = append(rows, f)
 			return err
-		}, "SELECT id, "+name+", connection, queue, payload, exception, "+s.failed.failedAt.text()+" FROM "+s.failed.name+" WHERE "+cond+fmt.Sprintf(" ORDER BY id LIMIT %d", chunk/5))
+		}, "SELECT id, "+name+", connection, queue, payload, exception, "+s.failed.failedAt.exactText()+" FROM "+s.failed.name+" WHERE "+cond+fmt.Sprintf(" ORDER BY id LIMIT %d", chunk/5))
 		if err != nil {
 			return deleted, fmt.Errorf("reading failed jobs: %w", err)
 		}

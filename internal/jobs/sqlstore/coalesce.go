@@ -8,39 +8,39 @@ import (
 // How many equal jobs one run stands for at most, and how many rows behind the
 // first are looked at to find them.
 const (
-	maxTwins   = 2000
-	twinWindow = 5000
+	maxDuplicates   = 2000
+	duplicateWindow = 5000
 )
 
-// addTwins finds waiting due jobs that are equal to leader.
-func (s *Store) addTwins(ctx context.Context, queue string, leader *candidate) error {
-	have := map[int64]bool{leader.id: true}
-	for _, t := range leader.twins {
+// addDuplicates finds waiting due jobs that are equal to leader.
+func (s *Store) addDuplicates(ctx context.Context, queue string, primary *candidate) error {
+	have := map[int64]bool{primary.id: true}
+	for _, t := range primary.duplicates {
 		have[t.id] = true
 	}
-	l := &lane{queue: queue, priority: leader.priority}
-	from := position{leader.at, leader.id}
-	if leader.rescued { // it stands anywhere in the order
-		from = position{}
+	l := &scanCursor{queue: queue, priority: primary.priority}
+	from := rowPosition{primary.at, primary.id}
+	if primary.rescued { // it stands anywhere in the order
+		from = rowPosition{}
 	}
 	end, err := s.window(ctx, l, from)
 	if err != nil {
 		return err
 	}
-	named, args := s.t.shape().payload+" LIKE ?", []any{"%" + kindPattern(leader.job.Kind) + "%"}
+	named, args := s.t.shape().payload+" LIKE ?", []any{"%" + kindPattern(primary.job.Kind) + "%"}
 	if s.t.kind() == Extended {
-		named, args = "(name = ? OR "+named+")", append([]any{leader.job.Kind}, args...)
+		named, args = "(name = ? OR "+named+")", append([]any{primary.job.Kind}, args...)
 	}
-	look := s.inLane(l, from, end, s.t.waiting()+" AND "+named, maxTwins)
+	look := s.inLane(l, from, end, s.t.waiting()+" AND "+named, maxDuplicates)
 	look.args = append(look.args, args...)
 	found, _, err := s.read(ctx, s.db, look)
 	if err != nil {
 		return err
 	}
-	work := leader.sameWork()
+	work := primary.dedupKey()
 	for _, x := range found {
-		if !have[x.id] && len(leader.twins) < maxTwins && s.ours(queue, x) && x.fault == nil && x.sameWork() == work {
-			leader.twins = append(leader.twins, x)
+		if !have[x.id] && len(primary.duplicates) < maxDuplicates && s.claimable(queue, x) && x.fault == nil && x.dedupKey() == work {
+			primary.duplicates = append(primary.duplicates, x)
 		}
 	}
 	return nil
@@ -59,15 +59,15 @@ func kindPattern(kind string) string {
 }
 
 // window is the position twinWindow rows behind from; zero is the end.
-func (s *Store) window(ctx context.Context, l *lane, from position) (position, error) {
+func (s *Store) window(ctx context.Context, l *scanCursor, from rowPosition) (rowPosition, error) {
 	a, args := s.after(from)
 	t := s.t.shape()
 	at := "''"
 	if s.byTime() {
-		at = t.due.text()
+		at = t.due.exactText()
 	}
-	var p position
+	var p rowPosition
 	_, err := s.one(ctx, s.db, []any{&p.at, &p.id}, "SELECT "+at+", id FROM "+t.name+s.hint()+" WHERE queue = ?"+s.t.class(l.priority)+a+
-		" AND "+s.t.waiting()+s.order()+fmt.Sprintf(" LIMIT 1 OFFSET %d", twinWindow), append([]any{l.queue}, args...)...)
+		" AND "+s.t.waiting()+s.order()+fmt.Sprintf(" LIMIT 1 OFFSET %d", duplicateWindow), append([]any{l.queue}, args...)...)
 	return p, err
 }

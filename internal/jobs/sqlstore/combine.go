@@ -7,18 +7,18 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// combiner puts the enqueues of callers that come at the same time into one
+// groupCommit puts the enqueues of callers that come at the same time into one
 // transaction. The first caller works for those who come while it works; a
 // single caller waits for nobody.
-type combiner struct {
+type groupCommit struct {
 	mu      sync.Mutex
 	working bool
-	waiting []*order
+	waiting []*enqueueRequest
 }
 
-// order is one caller's list.
-type order struct {
-	list     []jobs.New
+// enqueueRequest is one caller's list.
+type enqueueRequest struct {
+	list     []jobs.Spec
 	receipts []jobs.Receipt
 	err      error
 	done     chan struct{}
@@ -28,8 +28,8 @@ type order struct {
 // combinedJobs is how many jobs share a transaction at most.
 const combinedJobs = 500
 
-func (c *combiner) do(ctx context.Context, s *Store, list []jobs.New) ([]jobs.Receipt, error) {
-	o := &order{list: list, done: make(chan struct{}), lead: make(chan struct{})}
+func (c *groupCommit) do(ctx context.Context, s *Store, list []jobs.Spec) ([]jobs.Receipt, error) {
+	o := &enqueueRequest{list: list, done: make(chan struct{}), lead: make(chan struct{})}
 	c.mu.Lock()
 	c.waiting = append(c.waiting, o)
 	if c.working {
@@ -51,7 +51,7 @@ func (c *combiner) do(ctx context.Context, s *Store, list []jobs.New) ([]jobs.Re
 }
 
 // next takes a transaction's worth of orders, the leader's own first.
-func (c *combiner) next() []*order {
+func (c *groupCommit) next() []*enqueueRequest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, size := 0, 0
@@ -60,12 +60,12 @@ func (c *combiner) next() []*order {
 		n++
 	}
 	batch := c.waiting[:n:n]
-	c.waiting = append([]*order(nil), c.waiting[n:]...)
+	c.waiting = append([]*enqueueRequest(nil), c.waiting[n:]...)
 	return batch
 }
 
 // handOver makes the longest waiting caller the next leader.
-func (c *combiner) handOver() {
+func (c *groupCommit) handOver() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.waiting) == 0 {
@@ -75,8 +75,8 @@ func (c *combiner) handOver() {
 	close(c.waiting[0].lead)
 }
 
-func (c *combiner) work(ctx context.Context, s *Store, batch []*order) {
-	var all []jobs.New
+func (c *groupCommit) work(ctx context.Context, s *Store, batch []*enqueueRequest) {
+	var all []jobs.Spec
 	for _, o := range batch {
 		all = append(all, o.list...)
 	}
@@ -96,7 +96,7 @@ func (c *combiner) work(ctx context.Context, s *Store, batch []*order) {
 	}
 }
 
-func (s *Store) insertInTx(ctx context.Context, list []jobs.New) (receipts []jobs.Receipt, err error) {
+func (s *Store) insertInTx(ctx context.Context, list []jobs.Spec) (receipts []jobs.Receipt, err error) {
 	if s.single(list) {
 		receipts, err = s.insertAll(ctx, tx{s.db, s.ownDB}, list)
 		if Classify(err) != RetryTransaction {
@@ -111,6 +111,6 @@ func (s *Store) insertInTx(ctx context.Context, list []jobs.New) (receipts []job
 }
 
 // single says that the list is one statement, which needs no transaction.
-func (s *Store) single(list []jobs.New) bool {
+func (s *Store) single(list []jobs.Spec) bool {
 	return len(list) == 1 && list[0].UUID == "" && list[0].UniqueKey == ""
 }

@@ -80,7 +80,7 @@ func conformAnUnansweredClaimIsNotCharged(t *testing.T, f *fixture) {
 	for _, held := range f.claim(2) {
 		c := f.newClaim(askOne)
 		c.token = held.Lease.Token
-		f.doubt(c, []*candidate{{id: held.Lease.ID, attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
+		f.recordInDoubt(c, []*candidate{{id: held.Lease.ID, attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
 	}
 	if f.v.layout == Stock { // it may be another's, until that one must have renewed it
 		f.lane("default", 0).next = time.Time{} // what comes back is below the floor
@@ -101,7 +101,7 @@ func conformAnUnansweredClaimIsNobodyElses(t *testing.T, f *fixture) {
 	held := f.claim(1)[0]
 	c := f.newClaim(askOne)
 	c.token = "host:2:y/00"
-	f.doubt(c, []*candidate{{id: held.Lease.ID, attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
+	f.recordInDoubt(c, []*candidate{{id: held.Lease.ID, attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
 	f.clock.ahead += lease / 3 // the holder renews, as it must
 	leases, err := f.Renew(context.Background(), []jobs.Lease{held.Lease}, lease)
 	if err != nil || leases[0] == (jobs.Lease{}) {

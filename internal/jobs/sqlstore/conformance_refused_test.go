@@ -43,7 +43,7 @@ func conformWhatARunLeftIsWrittenOrLeftOut(t *testing.T, f *fixture) {
 	f.enqueue(job(`1`), job(`2`), job(`3`).WithMaxAttempts(1), job(`4`))
 	held := f.claim(4)
 	var ends []jobs.Settlement
-	for i, verdict := range []jobs.Verdict{jobs.Completed, jobs.Retried, jobs.Buried, jobs.Cancelled} {
+	for i, verdict := range []jobs.Outcome{jobs.Completed, jobs.Retried, jobs.Failed, jobs.Cancelled} {
 		e := end(held[i], verdict)
 		e.Result, e.Lines = json.RawMessage(`{"said":"`+foul+`"}`), []jobs.LogLine{{At: time.Now(), Text: foul + strings.Repeat("\xff.", 40_000)}}
 		if verdict != jobs.Completed {
@@ -70,7 +70,7 @@ func conformWhatARunLeftIsWrittenOrLeftOut(t *testing.T, f *fixture) {
 		e := end(c, jobs.Completed)
 		if e.Result = json.RawMessage(`{}`); i == 1 {
 			e.Result = json.RawMessage(`{"far":"too long"}`)
-			e.FollowUps = []jobs.New{job(`8`).On("next")}
+			e.FollowUps = []jobs.Spec{job(`8`).On("next")}
 		}
 		ends = append(ends, e)
 	}
@@ -123,7 +123,7 @@ func testAFaceIsBuriedInAnOldTable(t *testing.T, engine jobstest.Engine) {
 	f := v.fixture(t, v.database(t))
 	f.db.MustExec("ALTER TABLE failed_jobs CONVERT TO CHARACTER SET utf8mb3")
 	f.enqueue(job(`{"name":"😀 é"}`))
-	e := end(f.claim(1)[0], jobs.Buried)
+	e := end(f.claim(1)[0], jobs.Failed)
 	e.Error = "no 😀 here"
 	if err := f.settle(e)[0]; err != nil {
 		t.Fatal(err)

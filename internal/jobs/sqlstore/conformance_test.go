@@ -114,7 +114,7 @@ func conformAJobGoesThroughItsLife(t *testing.T, f *fixture) {
 	}
 	retry := end(got[1], jobs.Retried)
 	retry.Delay = 60 * time.Second
-	for i, err := range f.settle(end(got[0], jobs.Completed), retry, end(got[2], jobs.Buried)) {
+	for i, err := range f.settle(end(got[0], jobs.Completed), retry, end(got[2], jobs.Failed)) {
 		if err != nil {
 			t.Errorf("settling %d: %v", i, err)
 		}
@@ -195,7 +195,7 @@ func conformALostLeaseChangesNothing(t *testing.T, f *fixture) {
 	if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'crashed'"); n != 2 {
 		t.Errorf("%d crashed runs in the history, want 2", n)
 	}
-	for _, v := range []jobs.Verdict{jobs.Completed, jobs.Retried, jobs.Released, jobs.Buried, jobs.Cancelled} {
+	for _, v := range []jobs.Outcome{jobs.Completed, jobs.Retried, jobs.Released, jobs.Failed, jobs.Cancelled} {
 		if err := f.settle(end(old[0], v))[0]; !errors.Is(err, jobs.ErrLeaseLost) {
 			t.Errorf("%v with a lost lease: %v", v, err)
 		}
@@ -239,7 +239,7 @@ func conformRenewKeepsALease(t *testing.T, f *fixture) {
 
 func conformEachJobOnceAmongManyClaimers(t *testing.T, f *fixture) {
 	const total = 200
-	list := make([]jobs.New, total)
+	list := make([]jobs.Spec, total)
 	for i := range list {
 		list[i] = job(fmt.Sprint(i))
 	}
@@ -307,7 +307,7 @@ func conformRowsOfOthersAreNotTouched(t *testing.T, f *fixture) {
 	if got[0].Job.UUID != DerivedUUID("jobs", got[0].Job.ID, got[0].Job.EnqueuedAt.Unix()) {
 		t.Errorf("the row without a UUID got %s", got[0].Job.UUID)
 	}
-	if err := f.settle(end(got[0], jobs.Buried))[0]; err != nil {
+	if err := f.settle(end(got[0], jobs.Failed))[0]; err != nil {
 		t.Fatal(err)
 	}
 	reserved := "reserved_at IS NOT NULL"
@@ -345,7 +345,7 @@ func conformPoisonIsBuriedAndTheQueueGoesOn(t *testing.T, f *fixture) {
 	for _, c := range got {
 		e := end(c, jobs.Completed)
 		if c.Fault != nil {
-			e.Verdict, e.Error = jobs.Buried, c.Fault.Error()
+			e.Outcome, e.Error = jobs.Failed, c.Fault.Error()
 		} else {
 			good++
 		}
@@ -382,7 +382,7 @@ func conformAJobThatKillsItsWorkersEnds(t *testing.T, f *fixture) {
 	if len(c) != 1 || c[0].Fault == nil || !c[0].Rescued || !strings.Contains(c[0].Fault.Error(), "started 2 times") {
 		t.Fatalf("after two crashes: %+v", c)
 	}
-	if err := f.settle(end(c[0], jobs.Buried))[0]; err != nil {
+	if err := f.settle(end(c[0], jobs.Failed))[0]; err != nil {
 		t.Error(err)
 	}
 }
@@ -414,7 +414,7 @@ func conformAttemptsAtTheColumnsLimit(t *testing.T, f *fixture) {
 	if len(c) != 1 || c[0].Fault == nil {
 		t.Fatalf("claimed %+v, want a fault", c)
 	}
-	if err := f.settle(end(c[0], jobs.Buried))[0]; err != nil {
+	if err := f.settle(end(c[0], jobs.Failed))[0]; err != nil {
 		t.Error(err)
 	}
 	if n := f.count("SELECT COUNT(*) FROM jobs"); n != 0 {
@@ -461,17 +461,17 @@ func conformCoalesce(t *testing.T, f *fixture) {
 	for range 40 {
 		f.insertRaw("default", `{"type":"test.coalesce","force":true}`)
 	}
-	list := make([]jobs.New, 60)
+	list := make([]jobs.Spec, 60)
 	for i := range list {
-		list[i] = coalesceKind.Of(json.RawMessage(`{"force":true}`))
+		list[i] = coalesceKind.New(json.RawMessage(`{"force":true}`))
 	}
 	f.enqueue(list...)
-	f.enqueue(coalesceKind.Of(json.RawMessage(`{"force":false}`)), job(`{"text":"test.coalesce"}`))
+	f.enqueue(coalesceKind.New(json.RawMessage(`{"force":false}`)), job(`{"text":"test.coalesce"}`))
 	got := f.claim(5)
-	if len(got) != 3 || len(got[0].Twins) != 99 {
-		t.Fatalf("%d runs, the first stands for %d more; want 3 and 99", len(got), len(got[0].Twins))
+	if len(got) != 3 || len(got[0].Duplicates) != 99 {
+		t.Fatalf("%d runs, the first stands for %d more; want 3 and 99", len(got), len(got[0].Duplicates))
 	}
-	renewed, err := f.Renew(context.Background(), append([]jobs.Lease{got[0].Lease}, got[0].Twins...), lease)
+	renewed, err := f.Renew(context.Background(), append([]jobs.Lease{got[0].Lease}, got[0].Duplicates...), lease)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -480,13 +480,13 @@ func conformCoalesce(t *testing.T, f *fixture) {
 			t.Fatal("a twin's lease is lost")
 		}
 	}
-	got[0].Lease, got[0].Twins = renewed[0], renewed[1:]
+	got[0].Lease, got[0].Duplicates = renewed[0], renewed[1:]
 	retry := end(got[0], jobs.Retried)
 	retry.Delay = time.Hour
 	f.settle(retry)
 	f.clock.ahead += time.Second // not in the second of their lease
 	again := f.claim(5)
-	if len(again) != 1 || len(again[0].Twins) != 98 || again[0].Job.Attempt != 1 {
+	if len(again) != 1 || len(again[0].Duplicates) != 98 || again[0].Job.Attempt != 1 {
 		t.Fatalf("after a retry the twins are not as they were: %d runs", len(again))
 	}
 	f.settle(end(again[0], jobs.Completed), end(got[1], jobs.Completed), end(got[2], jobs.Completed))
@@ -499,9 +499,9 @@ func conformCoalesce(t *testing.T, f *fixture) {
 }
 
 func conformFleetLimit(t *testing.T, f *fixture) {
-	var list []jobs.New
+	var list []jobs.Spec
 	for i := range 30 {
-		list = append(list, limitedKind.Of(json.RawMessage(fmt.Sprint(i))))
+		list = append(list, limitedKind.New(json.RawMessage(fmt.Sprint(i))))
 	}
 	f.enqueue(append(list, job(`"behind"`))...)
 	got := f.claim(5)
@@ -554,7 +554,7 @@ func conformFollowUpsComeWithTheCompletion(t *testing.T, f *fixture) {
 	f.enqueue(job(`1`))
 	c := f.claim(1)[0]
 	done := end(c, jobs.Completed)
-	done.FollowUps = []jobs.New{job(`"next"`)}
+	done.FollowUps = []jobs.Spec{job(`"next"`)}
 	done.Result = json.RawMessage(`{"files":3}`)
 	done.Lines = []jobs.LogLine{{At: time.Now(), Text: "wrote 3 files"}}
 	stale := done
@@ -579,10 +579,10 @@ func conformFollowUpsComeWithTheCompletion(t *testing.T, f *fixture) {
 func conformSettlingTwiceAfterALostAnswerIsHarmless(t *testing.T, f *fixture) {
 	f.enqueue(job(`1`), job(`2`))
 	c := f.claim(2)
-	for i, v := range []jobs.Verdict{jobs.Completed, jobs.Released} {
+	for i, v := range []jobs.Outcome{jobs.Completed, jobs.Released} {
 		e := end(c[i], v)
 		f.settle(e)
-		f.remember([]ending{{Settlement: &e}}) // as after a lost answer to COMMIT
+		f.remember([]pendingSettlement{{Settlement: &e}}) // as after a lost answer to COMMIT
 		if err := f.settle(e)[0]; err != nil {
 			t.Errorf("%v again: %v", v, err)
 		}
@@ -606,7 +606,7 @@ func conformBeatTellsAndIsTold(t *testing.T, f *fixture) {
 	ctx := context.Background()
 	w := jobs.WorkerInfo{ID: "h:1:a", Host: "h", PID: 1, Queues: []string{"default"}, Slots: 2, State: "running", StartedAt: f.clock.now(),
 		Running: []jobs.RunningJob{{ID: 5, UUID: "u5", Kind: "test.plain", Lines: []jobs.LogLine{{At: time.Now(), Text: "hello"}}}}}
-	o, err := f.Beat(ctx, w)
+	o, err := f.Heartbeat(ctx, w)
 	if err != nil || o.Stop || len(o.Paused) != 0 || len(o.Cancelled) != 0 || !o.RestartedAt.IsZero() {
 		t.Fatalf("orders %+v, %v", o, err)
 	}
@@ -619,7 +619,7 @@ func conformBeatTellsAndIsTold(t *testing.T, f *fixture) {
 		t.Fatal(known, err)
 	}
 	w.Running[0].Lines = nil
-	o, err = f.Beat(ctx, w)
+	o, err = f.Heartbeat(ctx, w)
 	if err != nil || !o.Stop || fmt.Sprint(o.Paused) != "[mail]" || fmt.Sprint(o.Cancelled) != "[u5]" || o.RestartedAt.IsZero() {
 		t.Errorf("orders %+v, %v", o, err)
 	}
@@ -636,7 +636,7 @@ func conformBeatTellsAndIsTold(t *testing.T, f *fixture) {
 	if n, err := f.DeleteStaleWorkers(ctx, time.Minute); n != 1 || err != nil {
 		t.Error(n, err)
 	}
-	if err := f.Leave(ctx, w.ID); err != nil {
+	if err := f.Deregister(ctx, w.ID); err != nil {
 		t.Error(err)
 	}
 }
@@ -645,7 +645,7 @@ func conformCleaning(t *testing.T, f *fixture) {
 	ctx := context.Background()
 	f.enqueue(job(`1`), job(`2`), job(`3`))
 	c := f.claim(3)
-	f.settle(end(c[0], jobs.Completed), end(c[1], jobs.Buried))
+	f.settle(end(c[0], jobs.Completed), end(c[1], jobs.Failed))
 	if n, err := f.ResetStuck(ctx, time.Minute); n != 0 || err != nil {
 		t.Errorf("a live lease was reset: %d, %v", n, err)
 	}

@@ -138,7 +138,7 @@ func (s *Store) DropIndex(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, ours := indexes[s.indexName()]; !ours {
+	if _, claimable := indexes[s.indexName()]; !claimable {
 		return nil
 	}
 	statement := "DROP INDEX " + s.d.ident(s.indexName())

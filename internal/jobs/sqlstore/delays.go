@@ -18,7 +18,7 @@ const (
 
 // noteDelays keeps in mind when jobs that were given back are due again, and
 // wakes a worker then.
-func (s *Store) noteDelays(ends []ending) {
+func (s *Store) noteDelays(ends []pendingSettlement) {
 	now := s.o.Clock()
 	for _, e := range ends {
 		if e.gone() || e.Delay <= 0 {

@@ -18,54 +18,54 @@ import (
 // the same. But such a worker renews its lease after a third of it, and stops
 // the run after two thirds if it cannot; a row that looks the same after three
 // quarters is ours.
-type doubt struct {
-	row   *candidate
-	token string
-	until int64
-	ripe  time.Time // of Options.Clock: not given back before
-	over  time.Time // the lease has ended: its row is anybody's
+type inDoubtClaim struct {
+	row       *candidate
+	token     string
+	until     int64
+	retryAt   time.Time // of Options.Clock: not given back before
+	expiresAt time.Time // the lease has ended: its row is anybody's
 }
 
-// doubtRest is how long a doubt rests between two looks: the server may still
+// inDoubtRetryDelay is how long a doubt rests between two looks: the server may still
 // be at the statement whose answer was lost.
-const doubtRest = time.Second
+const inDoubtRetryDelay = time.Second
 
-// doubt notes an unclear claim of rows.
-func (s *Store) doubt(c *claim, rows []*candidate, until int64) {
+// recordInDoubt notes an unclear claim of rows.
+func (s *Store) recordInDoubt(c *claim, rows []*candidate, until int64) {
 	now := s.o.Clock()
 	ripe := now
 	if s.t.kind() == Stock {
 		ripe = now.Add(c.r.Lease * 3 / 4)
 	}
 	for _, x := range rows {
-		s.doubts[x.id] = doubt{row: x, token: c.token, until: until, ripe: ripe, over: now.Add(c.r.Lease)}
+		s.inDoubt[x.id] = inDoubtClaim{row: x, token: c.token, until: until, retryAt: ripe, expiresAt: now.Add(c.r.Lease)}
 	}
 }
 
 // resolve gives back what unclear claims turn out to hold.
 func (s *Store) resolve(ctx context.Context) error {
-	for id, d := range s.doubts {
+	for id, d := range s.inDoubt {
 		now := s.o.Clock()
-		if now.Before(d.ripe) {
+		if now.Before(d.retryAt) {
 			continue
 		}
-		n, err := s.giveBackDoubted(ctx, d)
+		n, err := s.releaseInDoubt(ctx, d)
 		if err != nil {
 			return fmt.Errorf("giving back what an unanswered claim holds: %w", err)
 		}
-		if d.ripe = now.Add(doubtRest); n > 0 || d.ripe.After(d.over) {
-			delete(s.doubts, id)
+		if d.retryAt = now.Add(inDoubtRetryDelay); n > 0 || d.retryAt.After(d.expiresAt) {
+			delete(s.inDoubt, id)
 		} else {
-			s.doubts[id] = d
+			s.inDoubt[id] = d
 		}
 	}
 	return nil
 }
 
-// giveBackDoubted undoes one row's claim, if it is as the claim left it.
-func (s *Store) giveBackDoubted(ctx context.Context, d doubt) (n int64, err error) {
+// releaseInDoubt undoes one row's claim, if it is as the claim left it.
+func (s *Store) releaseInDoubt(ctx context.Context, d inDoubtClaim) (n int64, err error) {
 	l := jobs.Lease{ID: d.row.id, Token: d.token, Attempt: d.row.attempts + 1, ReservedAt: d.until}
-	set, args := s.t.giveBack("", jobs.Settlement{Verdict: jobs.Released}, true)
+	set, args := s.t.giveBack("", jobs.Settlement{Outcome: jobs.Released}, true)
 	cond, more := s.t.guard(l, nil)
 	err = s.inTx(ctx, "giving back", func(t tx) error {
 		if n, err = s.exec(ctx, t.main, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.t.shape().name, set, l.ID, cond), append(args, more...)...); err != nil || n == 0 {
@@ -77,10 +77,10 @@ func (s *Store) giveBackDoubted(ctx context.Context, d doubt) (n int64, err erro
 	return n, err
 }
 
-// unanswered notes the claim of rows where err leaves its outcome open.
-func (s *Store) unanswered(c *claim, rows []*candidate, until int64, err error) error {
+// noteInDoubt notes the claim of rows where err leaves its outcome open.
+func (s *Store) noteInDoubt(c *claim, rows []*candidate, until int64, err error) error {
 	if Classify(err).unclear() && !errors.Is(err, errContended) {
-		s.doubt(c, rows, until)
+		s.recordInDoubt(c, rows, until)
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 //
 // An error that Classify calls Unknown or TooSlow says that the jobs may be there or not:
 // enqueue them again with the same UUIDs, and each is there once.
-func (s *Store) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, error) {
+func (s *Store) Enqueue(ctx context.Context, list ...jobs.Spec) ([]jobs.Receipt, error) {
 	prepared, err := s.prepare(list)
 	if err != nil || len(list) == 0 {
 		return nil, err
@@ -31,7 +31,7 @@ func (s *Store) Enqueue(ctx context.Context, list ...jobs.New) ([]jobs.Receipt, 
 // there when it commits, and not when it does not. Workers learn of them by
 // their next poll. With Options.OwnDB, unique keys and UUIDs are noted outside
 // of the transaction.
-func (s *Store) EnqueueTx(ctx context.Context, t Tx, list ...jobs.New) ([]jobs.Receipt, error) {
+func (s *Store) EnqueueTx(ctx context.Context, t Tx, list ...jobs.Spec) ([]jobs.Receipt, error) {
 	prepared, err := s.prepare(list)
 	if err != nil || len(list) == 0 {
 		return nil, err
@@ -48,8 +48,8 @@ func (s *Store) EnqueueTx(ctx context.Context, t Tx, list ...jobs.New) ([]jobs.R
 }
 
 // prepare checks jobs before anything is written.
-func (s *Store) prepare(list []jobs.New) ([]jobs.New, error) {
-	prepared := make([]jobs.New, len(list))
+func (s *Store) prepare(list []jobs.Spec) ([]jobs.Spec, error) {
+	prepared := make([]jobs.Spec, len(list))
 	for i, n := range list {
 		if err := n.Check(); err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ func (s *Store) prepare(list []jobs.New) ([]jobs.New, error) {
 }
 
 // wake tells workers of this process and of this host that jobs are due.
-func (s *Store) wake(list []jobs.New) {
+func (s *Store) wake(list []jobs.Spec) {
 	told := map[string]bool{}
 	for _, n := range list {
 		queue := n.Queue
@@ -82,17 +82,17 @@ func (s *Store) wake(list []jobs.New) {
 
 // insertAll inserts jobs in the caller's transaction. Jobs that carry a name
 // (UUID or unique key) go one by one, the others in large statements.
-func (s *Store) insertAll(ctx context.Context, t tx, list []jobs.New) ([]jobs.Receipt, error) {
+func (s *Store) insertAll(ctx context.Context, t tx, list []jobs.Spec) ([]jobs.Receipt, error) {
 	receipts := make([]jobs.Receipt, len(list))
-	var plain []jobs.New
-	var places []int
+	var plain []jobs.Spec
+	var permits []int
 	for i, n := range list {
 		if n.Queue == "" {
 			n.Queue = s.o.DefaultQueue
 		}
 		if n.UUID == "" && n.UniqueKey == "" {
 			n.UUID = newUUID()
-			plain, places = append(plain, n), append(places, i)
+			plain, permits = append(plain, n), append(permits, i)
 			continue
 		}
 		receipt, err := s.insertNamed(ctx, t, n)
@@ -105,8 +105,8 @@ func (s *Store) insertAll(ctx context.Context, t tx, list []jobs.New) ([]jobs.Re
 	if err != nil {
 		return nil, err
 	}
-	for i, place := range places {
-		receipts[place] = jobs.Receipt{ID: ids[i], UUID: plain[i].UUID}
+	for i, permit := range permits {
+		receipts[permit] = jobs.Receipt{ID: ids[i], UUID: plain[i].UUID}
 	}
 	return receipts, nil
 }

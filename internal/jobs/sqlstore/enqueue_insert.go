@@ -13,7 +13,7 @@ import (
 )
 
 // insertPlain inserts jobs without names and returns their row numbers.
-func (s *Store) insertPlain(ctx context.Context, q Tx, list []jobs.New) ([]int64, error) {
+func (s *Store) insertPlain(ctx context.Context, q Tx, list []jobs.Spec) ([]int64, error) {
 	var ids []int64
 	now := s.now()
 	if len(list) > 3 { // read once: the server would reckon it anew for each row
@@ -87,7 +87,7 @@ func (s *Store) insert(ctx context.Context, q Tx, values []string, args []any) (
 }
 
 // dueOf is when the job falls due, as an expression of Unix seconds; so is now.
-func dueOf(n jobs.New, now string) string {
+func dueOf(n jobs.Spec, now string) string {
 	if !n.RunAt.IsZero() {
 		unix := n.RunAt.Unix()
 		if n.RunAt.Nanosecond() > 0 {
@@ -99,7 +99,7 @@ func dueOf(n jobs.New, now string) string {
 }
 
 // attemptsOf is the row's own limit where the table has a column for it.
-func (s *Store) attemptsOf(n jobs.New) int {
+func (s *Store) attemptsOf(n jobs.Spec) int {
 	if n.MaxAttempts > 0 {
 		return n.MaxAttempts
 	}

@@ -14,7 +14,7 @@ import (
 var errLoop = errors.New("the unique key is taken and freed faster than it can be read; try again")
 
 // insertNamed inserts one job unless its UUID or unique key is in use.
-func (s *Store) insertNamed(ctx context.Context, t tx, n jobs.New) (jobs.Receipt, error) {
+func (s *Store) insertNamed(ctx context.Context, t tx, n jobs.Spec) (jobs.Receipt, error) {
 	var names []string
 	if n.UniqueKey != "" {
 		names = append(names, uniqueName("key", n.UniqueKey))
@@ -39,7 +39,7 @@ func (s *Store) insertNamed(ctx context.Context, t tx, n jobs.New) (jobs.Receipt
 			return *existing, err
 		}
 	}
-	ids, err := s.insertPlain(ctx, t.main, []jobs.New{n})
+	ids, err := s.insertPlain(ctx, t.main, []jobs.Spec{n})
 	if err != nil {
 		return jobs.Receipt{}, err
 	}

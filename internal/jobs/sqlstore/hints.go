@@ -14,7 +14,7 @@ import (
 )
 
 // explain adds to an error of the database what a person can do about it.
-func explain(doing string, err error) error {
+func explain(op string, err error) error {
 	var my *mysql.MySQLError
 	var pg *pgconn.PgError
 	hint := ""
@@ -47,9 +47,9 @@ func explain(doing string, err error) error {
 		hint = explainNetwork(err)
 	}
 	if hint == "" {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
-	return fmt.Errorf("%s: %s: %w", doing, hint, err)
+	return fmt.Errorf("%s: %s: %w", op, hint, err)
 }
 
 func explainNetwork(err error) string {

@@ -25,29 +25,29 @@ func (s *Store) runsHint(column string) string {
 }
 
 // recordRuns writes one row of history for each run and for each twin.
-func (s *Store) recordRuns(ctx context.Context, q Tx, ends []ending) error {
-	lines := make([]runLine, 0, len(ends))
+func (s *Store) recordRuns(ctx context.Context, q Tx, ends []pendingSettlement) error {
+	lines := make([]runRow, 0, len(ends))
 	for _, e := range ends {
 		lead := s.runOf(e)
 		lines = append(lines, s.lineOf(&lead))
 		if !e.gone() {
 			continue
 		}
-		for _, twin := range e.Claimed.Twins {
+		for _, duplicate := range e.Claimed.Duplicates {
 			job := e.Claimed.Job
-			job.ID, job.UUID, job.Attempt = twin.ID, twinUUID(twin), twin.Attempt
+			job.ID, job.UUID, job.Attempt = duplicate.ID, duplicateUUID(duplicate), duplicate.Attempt
 			result := json.RawMessage(fmt.Sprintf(`{"doneBy":%q}`, e.Claimed.Job.UUID))
-			lines = append(lines, s.lineOf(&runRow{job: job, outcome: lead.outcome, worker: e.Worker, lease: randomPart(tokenOf(twin)), wait: e.Wait, err: firstLine(e.Error), result: result}))
+			lines = append(lines, s.lineOf(&historyRun{job: job, outcome: lead.outcome, worker: e.Worker, lease: randomPart(tokenOf(duplicate)), wait: e.Wait, err: firstLine(e.Error), result: result}))
 		}
 	}
 	return s.insertHistory(ctx, q, lines)
 }
 
 // runOf is the line of a run, without its twins.
-func (s *Store) runOf(e ending) runRow {
-	r := runRow{job: e.Claimed.Job, outcome: e.Verdict.String(), worker: e.Worker, lease: randomPart(tokenOf(e.Claimed.Lease)),
+func (s *Store) runOf(e pendingSettlement) historyRun {
+	r := historyRun{job: e.Claimed.Job, outcome: e.Outcome.String(), worker: e.Worker, lease: randomPart(tokenOf(e.Claimed.Lease)),
 		duration: e.Duration, wait: e.Wait, err: e.Error, result: e.Result}
-	if e.gone() && (e.Verdict == jobs.Buried || !s.confidential(e.Claimed.Job.Kind)) {
+	if e.gone() && (e.Outcome == jobs.Failed || !s.confidential(e.Claimed.Job.Kind)) {
 		r.data = e.Claimed.Job.Data
 	}
 	return r
@@ -73,7 +73,7 @@ func bound(word string) string {
 // recordCrashes writes a line for each earlier run that ended without a word,
 // naming the worker where it is known.
 func (s *Store) recordCrashes(ctx context.Context, t tx, rows []*candidate) error {
-	var crashed []runRow
+	var crashed []historyRun
 	for _, x := range rows {
 		if !x.rescued || x.attempts == 0 {
 			continue
@@ -88,7 +88,7 @@ func (s *Store) recordCrashes(ctx context.Context, t tx, rows []*candidate) erro
 		if worker != "" {
 			message += " (" + worker + ")"
 		}
-		crashed = append(crashed, runRow{job: job, outcome: jobs.CrashedOutcome, worker: worker, lease: "", err: message})
+		crashed = append(crashed, historyRun{job: job, outcome: jobs.CrashedOutcome, worker: worker, lease: "", err: message})
 	}
 	return s.insertRuns(ctx, t.own, crashed)
 }
@@ -117,7 +117,7 @@ func (s *Store) lastHolder(ctx context.Context, q Tx, x *candidate) (string, err
 }
 
 // storeLines keeps log lines that no heartbeat has stored.
-func (s *Store) storeLines(ctx context.Context, q Tx, ends []ending) error {
+func (s *Store) storeLines(ctx context.Context, q Tx, ends []pendingSettlement) error {
 	var lines []jobLine
 	for _, e := range ends {
 		for _, l := range e.Lines {

@@ -26,7 +26,7 @@ func (f *fixture) workOff(queue string) (done, buried int) {
 	for _, c := range f.claim(20, queue) {
 		e := end(c, jobs.Completed)
 		if done++; c.Fault != nil {
-			e.Verdict, e.Error = jobs.Buried, c.Fault.Error()
+			e.Outcome, e.Error = jobs.Failed, c.Fault.Error()
 			done, buried = done-1, buried+1
 		}
 		if err := f.settle(e)[0]; err != nil {
@@ -104,18 +104,18 @@ func TestPeopleDoNotTouchTheJobsOfOthers(t *testing.T) {
 		}
 		f.enqueue(job(`{}`).In(time.Hour))
 		due := f.Store.t.shape().due.name
-		f.db.MustExec("UPDATE jobs SET " + due + " = " + f.Store.t.shape().due.of(f.now()+" + 3600"))
+		f.db.MustExec("UPDATE jobs SET " + due + " = " + f.Store.t.shape().due.fromExpr(f.now()+" + 3600"))
 		mine := 1
 		if f.v.layout == Extended { // every row of its table is ours to bury
 			mine = 2
 		}
-		if n, err := f.Hasten(context.Background(), jobs.Filter{}, 0); err != nil || n != int64(mine) {
+		if n, err := f.RunNow(context.Background(), jobs.Filter{}, 0); err != nil || n != int64(mine) {
 			t.Errorf("hastened %d, %v; want %d", n, err, mine)
 		}
 		if n, err := f.Cancel(context.Background(), jobs.Filter{}, 0); err != nil || n != int64(mine) {
 			t.Errorf("cancelled %d, %v; want %d", n, err, mine)
 		}
-		if n := f.count("SELECT COUNT(*) FROM jobs WHERE " + due + " > " + f.Store.t.shape().due.of(f.now()+" + 60")); n != 4-mine {
+		if n := f.count("SELECT COUNT(*) FROM jobs WHERE " + due + " > " + f.Store.t.shape().due.fromExpr(f.now()+" + 60")); n != 4-mine {
 			t.Errorf("%d rows of others are as they were, want %d", n, 4-mine)
 		}
 	})

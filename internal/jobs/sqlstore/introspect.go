@@ -75,8 +75,8 @@ func need(table string, have map[string]column, want ...string) error {
 }
 
 // momentOf says how a column holds time.
-func (s *Store) momentOf(c column) moment {
-	m := moment{name: s.d.ident(c.name), d: s.d}
+func (s *Store) momentOf(c column) timeColumn {
+	m := timeColumn{name: s.d.ident(c.name), d: s.d}
 	switch {
 	case strings.Contains(c.kind, "with time zone"):
 		m.kind = zonedInstant

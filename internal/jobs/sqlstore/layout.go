@@ -25,9 +25,9 @@ type table struct {
 	name          string // quoted
 	plain         string
 	payload       string // quoted column
-	due, locked   moment
-	created       moment
-	updated       moment // zero where there is no such column
+	due, locked   timeColumn
+	created       timeColumn
+	updated       timeColumn // zero where there is no such column
 	attemptsLimit int
 	// ordered is the index that serves claims best; byQueue is the next best,
 	// which the layouts bring themselves: (queue), or (queue, status, run_at).
@@ -52,7 +52,7 @@ type layout interface {
 	unchanged(c *candidate) (string, []any)
 	// take, renew and giveBack are the SET parts of UPDATEs. until is when the
 	// lease began for the reader's arithmetic (see the package's text).
-	take(until int64, token string) (string, []any)
+	claimRows(until int64, token string) (string, []any)
 	renew(until int64) string
 	giveBack(due string, end jobs.Settlement, uncount bool) (string, []any)
 	// guard is the condition that a lease still holds; tried are other values
@@ -60,7 +60,7 @@ type layout interface {
 	guard(l jobs.Lease, tried []int64) (string, []any)
 	// insert names the columns of a new row, row its values.
 	insert() string
-	row(n jobs.New, payload, due, now string, maxAttempts int) (string, []any)
+	row(n jobs.Spec, payload, due, now string, maxAttempts int) (string, []any)
 }
 
 // candidate is a row as it was read without a lock.
@@ -80,12 +80,12 @@ type candidate struct {
 	size     int64
 	payload  []byte // the beginning only, where size is over the limit
 
-	job     jobs.Job
-	policy  jobs.Policy
-	fault   error
-	rescued bool
-	twins   []*candidate
-	leader  int64 // the row that it is taken with; its own id where it leads
+	job        jobs.Job
+	policy     jobs.Policy
+	fault      error
+	rescued    bool
+	duplicates []*candidate
+	primary    int64 // the row that it is taken with; its own id where it leads
 }
 
 // leaseMark is what a lease of the given length in seconds is written as.

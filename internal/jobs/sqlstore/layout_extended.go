@@ -21,13 +21,13 @@ func (t *extended) class(priority int) string {
 }
 
 func (t *extended) expired(now string, retryAfter int64) string {
-	return "status = 'processing' AND (" + t.locked.name + " IS NULL OR " + t.locked.name + " < " + t.locked.of(fmt.Sprintf("%s - %d", now, retryAfter)) + ")"
+	return "status = 'processing' AND (" + t.locked.name + " IS NULL OR " + t.locked.name + " < " + t.locked.fromExpr(fmt.Sprintf("%s - %d", now, retryAfter)) + ")"
 }
 
 func (t *extended) unchanged(c *candidate) (string, []any) {
 	lock := t.locked.name + " IS NULL"
 	if c.locked.Valid {
-		lock = t.locked.name + " = " + t.locked.at(c.locked.Int64)
+		lock = t.locked.name + " = " + t.locked.fromUnix(c.locked.Int64)
 	}
 	cond := fmt.Sprintf("attempts = %d AND status = '%s' AND %s", c.attempts, strings.ReplaceAll(c.status, "'", ""), lock)
 	if !c.token.Valid {
@@ -36,8 +36,8 @@ func (t *extended) unchanged(c *candidate) (string, []any) {
 	return cond + " AND locked_by = ?", []any{c.token.String}
 }
 
-func (t *extended) take(until int64, token string) (string, []any) {
-	return "status = 'processing', locked_by = ?, attempts = " + t.oneMore() + ", " + t.locked.name + " = " + t.locked.at(until) + t.touch(), []any{token}
+func (t *extended) claimRows(until int64, token string) (string, []any) {
+	return "status = 'processing', locked_by = ?, attempts = " + t.oneMore() + ", " + t.locked.name + " = " + t.locked.fromUnix(until) + t.touch(), []any{token}
 }
 
 // touch keeps updated_at where the server does not do it by itself.
@@ -45,23 +45,23 @@ func (t *table) touch() string {
 	if t.updated.name == "" {
 		return ""
 	}
-	return ", " + t.updated.name + " = " + t.updated.of(t.d.now)
+	return ", " + t.updated.name + " = " + t.updated.fromExpr(t.d.now)
 }
 
 func (t *extended) renew(until int64) string {
-	return t.locked.name + " = " + t.locked.at(until) + t.touch()
+	return t.locked.name + " = " + t.locked.fromUnix(until) + t.touch()
 }
 
 func (t *extended) giveBack(due string, end jobs.Settlement, uncount bool) (string, []any) {
 	set := "status = 'queued', locked_by = NULL, " + t.locked.name + " = NULL"
 	var args []any
 	if due != "" {
-		set += ", " + t.due.name + " = " + t.due.of(due)
+		set += ", " + t.due.name + " = " + t.due.fromExpr(due)
 	}
 	if uncount {
 		set += ", attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
 	}
-	if end.Verdict == jobs.Retried {
+	if end.Outcome == jobs.Retried {
 		set, args = set+", last_error = ?", append(args, cut(end.Error))
 	}
 	return set + t.touch(), args
@@ -79,10 +79,10 @@ func (t *extended) insert() string {
 	return columns
 }
 
-func (t *extended) row(n jobs.New, payload, due, now string, maxAttempts int) (string, []any) {
-	values := "(?, ?, ?, 'queued', ?, 0, ?, " + t.due.of(due) + ", " + t.created.of(now)
+func (t *extended) row(n jobs.Spec, payload, due, now string, maxAttempts int) (string, []any) {
+	values := "(?, ?, ?, 'queued', ?, 0, ?, " + t.due.fromExpr(due) + ", " + t.created.fromExpr(now)
 	if t.updated.name != "" {
-		values += ", " + t.updated.of(now)
+		values += ", " + t.updated.fromExpr(now)
 	}
 	return values + ")", []any{n.Queue, n.Kind, payload, n.Priority, maxAttempts}
 }

@@ -21,15 +21,15 @@ func newToken(worker string) string {
 
 // A twin's lease carries its job's UUID behind the token, so that its end can
 // be written under its own name.
-const twinMark = "\n"
+const duplicateMark = "\n"
 
 func tokenOf(l jobs.Lease) string {
-	token, _, _ := strings.Cut(l.Token, twinMark)
+	token, _, _ := strings.Cut(l.Token, duplicateMark)
 	return token
 }
 
-func twinUUID(l jobs.Lease) string {
-	_, uuid, _ := strings.Cut(l.Token, twinMark)
+func duplicateUUID(l jobs.Lease) string {
+	_, uuid, _ := strings.Cut(l.Token, duplicateMark)
 	return uuid
 }
 

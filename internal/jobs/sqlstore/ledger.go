@@ -13,21 +13,21 @@ import (
 // jobs, dead ones in failed_jobs, finished and cancelled ones in cmsjobs_runs.
 // Each is read by its primary key, so that a list costs the same at any depth
 // and stays right while rows come and go.
-type shelf struct {
+type recordSource struct {
 	name string
 	// read returns matching records beyond a key, in the order of keys.
-	read func(ctx context.Context, f jobs.Filter, from position64, limit int) (page, error)
+	read func(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error)
 }
 
-// position64 is where a shelf is read on from: above or below a key.
-type position64 struct {
+// keysetCursor is where a shelf is read on from: above or below a key.
+type keysetCursor struct {
 	key    int64
 	ended  int64 // history only, Unix ms: it is ordered by when runs ended, then by key
 	oldest bool  // upwards, oldest first; else downwards, newest first
 }
 
 // condition is the SQL of a position; "" at the beginning.
-func (p position64) condition(column string) string {
+func (p keysetCursor) condition(column string) string {
 	switch {
 	case p.key == 0:
 		return "1=1"
@@ -37,27 +37,27 @@ func (p position64) condition(column string) string {
 	return fmt.Sprintf("%s < %d", column, p.key)
 }
 
-func (p position64) order(column string) string {
+func (p keysetCursor) order(column string) string {
 	if p.oldest {
 		return " ORDER BY " + column
 	}
 	return " ORDER BY " + column + " DESC"
 }
 
-// found is one record and its key on its shelf.
-type found struct {
-	key   int64
-	ended int64 // see position64
-	size  int64 // bytes of the payload
-	ours  bool  // a claim would take it
+// record is one record and its key on its shelf.
+type record struct {
+	key       int64
+	ended     int64 // see position64
+	size      int64 // bytes of the payload
+	claimable bool  // a claim would take it
 	jobs.Record
 }
 
 // position is where a list goes on behind the record.
-func (f found) position() position64 { return position64{key: f.key, ended: f.ended} }
+func (f record) position() keysetCursor { return keysetCursor{key: f.key, ended: f.ended} }
 
 // when places a record among those of other shelves.
-func (f found) when() time.Time {
+func (f record) when() time.Time {
 	if f.EndedAt.IsZero() {
 		return f.EnqueuedAt
 	}
@@ -67,25 +67,25 @@ func (f found) when() time.Time {
 // page is a part of a shelf. last is where the last row lies that was looked
 // at, matching or not; end says that there are no more.
 type page struct {
-	items []found
-	last  position64
+	items []record
+	last  keysetCursor
 	end   bool
 }
 
-// shelves are those on which jobs of the filter's states lie.
-func (s *Store) shelves(f jobs.Filter) []shelf {
+// recordSources are those on which jobs of the filter's states lie.
+func (s *Store) recordSources(f jobs.Filter) []recordSource {
 	wants := func(states ...jobs.State) bool {
 		return len(f.States) == 0 || slices.ContainsFunc(f.States, func(x jobs.State) bool { return slices.Contains(states, x) })
 	}
-	var list []shelf
+	var list []recordSource
 	if wants(jobs.StateQueued, jobs.StateProcessing) && f.Cause == "" {
-		list = append(list, shelf{"w", s.readLive})
+		list = append(list, recordSource{"w", s.readLive})
 	}
 	if wants(jobs.StateFailed) {
-		list = append(list, shelf{"f", s.readFailedRows})
+		list = append(list, recordSource{"f", s.readFailedRows})
 	}
 	if wants(jobs.StateCompleted, jobs.StateCancelled) && f.Cause == "" {
-		list = append(list, shelf{"r", s.readEnded})
+		list = append(list, recordSource{"r", s.readEnded})
 	}
 	return list
 }
@@ -163,9 +163,9 @@ func (s *Store) total(ctx context.Context, f jobs.Filter) (int64, error) {
 // merge takes up to limit records from all shelves, newest first, and moves
 // the cursor behind them. more is false when all shelves are at their end.
 func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) (records []jobs.Record, more bool, err error) {
-	shelves := s.shelves(f)
-	pages := make([]page, len(shelves))
-	for i, sh := range shelves {
+	recordSources := s.recordSources(f)
+	pages := make([]page, len(recordSources))
+	for i, sh := range recordSources {
 		if at[sh.name] == atEnd {
 			pages[i].end = true
 			continue
@@ -185,7 +185,7 @@ func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) 
 			break
 		}
 		p := &pages[newest]
-		at.put(shelves[newest].name, p.items[0].position())
+		at.put(recordSources[newest].name, p.items[0].position())
 		records = append(records, p.items[0].Record)
 		if p.items = p.items[1:]; len(p.items) == 0 && !p.end {
 			break // what comes next on this shelf may be newer than the others'
@@ -196,9 +196,9 @@ func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) 
 		case len(p.items) > 0:
 			more = true
 		case p.end:
-			at[shelves[i].name] = atEnd
+			at[recordSources[i].name] = atEnd
 		default:
-			at.put(shelves[i].name, p.last)
+			at.put(recordSources[i].name, p.last)
 			more = true
 		}
 	}
@@ -214,7 +214,7 @@ func countable(f jobs.Filter) bool {
 // reads them in steps.
 func (s *Store) Count(ctx context.Context, f jobs.Filter) (int64, error) {
 	var total int64
-	for _, sh := range s.shelves(f) {
+	for _, sh := range s.recordSources(f) {
 		n, err := s.countShelf(ctx, sh, f)
 		if err != nil {
 			return 0, err
@@ -224,7 +224,7 @@ func (s *Store) Count(ctx context.Context, f jobs.Filter) (int64, error) {
 	return total, nil
 }
 
-func (s *Store) countShelf(ctx context.Context, sh shelf, f jobs.Filter) (n int64, err error) {
+func (s *Store) countShelf(ctx context.Context, sh recordSource, f jobs.Filter) (n int64, err error) {
 	if countable(f) {
 		table, where, args := s.live(f)
 		q := s.db
@@ -244,7 +244,7 @@ func (s *Store) countShelf(ctx context.Context, sh shelf, f jobs.Filter) (n int6
 		}
 		return n, err
 	}
-	for from := (position64{}); ; {
+	for from := (keysetCursor{}); ; {
 		p, err := sh.read(ctx, f, from, maxLimit)
 		if err != nil {
 			return n, err
@@ -258,8 +258,8 @@ func (s *Store) countShelf(ctx context.Context, sh shelf, f jobs.Filter) (n int6
 }
 
 // matches is the part of a filter that SQL does not decide.
-func (s *Store) matches(f jobs.Filter) func(found) bool {
-	return func(r found) bool {
+func (s *Store) matches(f jobs.Filter) func(record) bool {
+	return func(r record) bool {
 		if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, r.Kind) && !slices.ContainsFunc(f.Kinds, func(k string) bool { return s.canonical(k) == r.Kind }) {
 			return false
 		}

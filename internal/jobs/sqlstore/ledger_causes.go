@@ -75,7 +75,7 @@ func (s *Store) nameGroups(ctx context.Context, groups []jobs.FailureGroup, newe
 // know.
 func (s *Store) groupsByRows(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup, error) {
 	byCause := map[string]*jobs.FailureGroup{}
-	for from := (position64{}); ; {
+	for from := (keysetCursor{}); ; {
 		p, err := s.readFailedRows(ctx, f, from, maxLimit)
 		if err != nil {
 			return nil, err

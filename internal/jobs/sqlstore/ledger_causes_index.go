@@ -55,7 +55,7 @@ func (s *Store) indexNewFailures(ctx context.Context) error {
 }
 
 // addFailures indexes rows. Several processes may do so at once.
-func (s *Store) addFailures(ctx context.Context, rows []found) error {
+func (s *Store) addFailures(ctx context.Context, rows []record) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (s *Store) numbers(ctx context.Context, q Tx, table, column string, from in
 }
 
 // indexed lists numbers of failed rows by cause and kind.
-func (s *Store) indexed(ctx context.Context, f jobs.Filter, from position64, limit int) ([]int64, error) {
+func (s *Store) indexed(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) ([]int64, error) {
 	var c conditions
 	if f.Cause != "" {
 		c.add("cause = ?", f.Cause)

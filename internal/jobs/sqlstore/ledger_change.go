@@ -25,9 +25,9 @@ func changeLimit(limit int) int {
 // walk goes over the matching records of a shelf, oldest first, and lets each
 // change in parts, until limit were changed or the shelf ends. What each does
 // not change is stepped over.
-func walk(ctx context.Context, sh shelf, f jobs.Filter, limit int, part int, each func([]found) (int, error)) (int64, error) {
+func walk(ctx context.Context, sh recordSource, f jobs.Filter, limit int, part int, each func([]record) (int, error)) (int64, error) {
 	var changed int64
-	for from := (position64{oldest: true}); changed < int64(limit); {
+	for from := (keysetCursor{oldest: true}); changed < int64(limit); {
 		p, err := sh.read(ctx, f, from, min(part, limit-int(changed)))
 		if err != nil {
 			return changed, err
@@ -52,11 +52,11 @@ func walk(ctx context.Context, sh shelf, f jobs.Filter, limit int, part int, eac
 // that nobody here has registered, stay as they are.
 // It changes at most limit jobs, oldest first, and says how many.
 func (s *Store) Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
-	return walk(ctx, shelf{"w", s.readLive}, f, changeLimit(limit), 200, func(rows []found) (int, error) {
-		var waiting, running []found
+	return walk(ctx, recordSource{"w", s.readLive}, f, changeLimit(limit), 200, func(rows []record) (int, error) {
+		var waiting, running []record
 		for _, r := range rows {
 			switch {
-			case !r.ours:
+			case !r.claimable:
 			case r.State == jobs.StateQueued:
 				waiting = append(waiting, r)
 			default:
@@ -74,12 +74,12 @@ func (s *Store) Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, er
 
 // cancelWaiting removes rows that still wait; one that a worker has claimed in
 // the meantime stays.
-func (s *Store) cancelWaiting(ctx context.Context, rows []found) (n int, err error) {
+func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err error) {
 	if len(rows) == 0 {
 		return 0, nil
 	}
 	err = s.inTx(ctx, "cancelling jobs", func(t tx) error {
-		var gone []runRow
+		var gone []historyRun
 		var ids []int64
 		clock, err := s.databaseNow(ctx, t.main)
 		if err != nil {
@@ -99,7 +99,7 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []found) (n int, err err
 			if s.confidential(r.Kind) {
 				kept.Data = nil
 			}
-			gone = append(gone, runRow{job: jobs.Job{ID: r.ID, UUID: r.UUID, Kind: bound(r.Kind), Queue: r.Queue, Attempt: r.Attempt, EnqueuedAt: r.EnqueuedAt, Metadata: kept.Metadata},
+			gone = append(gone, historyRun{job: jobs.Job{ID: r.ID, UUID: r.UUID, Kind: bound(r.Kind), Queue: r.Queue, Attempt: r.Attempt, EnqueuedAt: r.EnqueuedAt, Metadata: kept.Metadata},
 				outcome: jobs.Cancelled.String(), wait: now.Sub(r.RunAt), err: "cancelled while it waited", data: kept.Data})
 		}
 		if n = len(ids); n == 0 {
@@ -122,7 +122,7 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []found) (n int, err err
 
 // cancelRunning leaves an order for the workers that run the jobs. One that is
 // ordered already is not counted again.
-func (s *Store) cancelRunning(ctx context.Context, rows []found) (n int, err error) {
+func (s *Store) cancelRunning(ctx context.Context, rows []record) (n int, err error) {
 	for _, r := range rows {
 		one, err := s.exec(ctx, s.ownDB, s.d.insertOrSkip("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.millis()+", '')", "uuid"), r.UUID)
 		if err != nil {
@@ -133,16 +133,16 @@ func (s *Store) cancelRunning(ctx context.Context, rows []found) (n int, err err
 	return n, nil
 }
 
-// Hasten makes waiting jobs due now, PHP's own and those of unknown kinds left
+// RunNow makes waiting jobs due now, PHP's own and those of unknown kinds left
 // out. It changes at most limit jobs, oldest
 // first, and says how many were not due before.
-func (s *Store) Hasten(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
+func (s *Store) RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	f.States = []jobs.State{jobs.StateQueued}
 	t := s.t.shape()
-	n, err := walk(ctx, shelf{"w", s.readLive}, f, changeLimit(limit), 500, func(rows []found) (int, error) {
+	n, err := walk(ctx, recordSource{"w", s.readLive}, f, changeLimit(limit), 500, func(rows []record) (int, error) {
 		var ids []int64
 		for _, r := range allowed(f, rows) {
-			if r.ours {
+			if r.claimable {
 				ids = append(ids, r.ID)
 			}
 		}
@@ -152,7 +152,7 @@ func (s *Store) Hasten(ctx context.Context, f jobs.Filter, limit int) (int64, er
 		in, args := s.d.in("id", ids)
 		var n int64
 		err := s.inTx(ctx, "making jobs due", func(x tx) (err error) {
-			n, err = s.exec(ctx, x.main, fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s", t.name, t.due.name, t.due.of(s.now()), in, s.t.waiting(), t.due.name, t.due.of(s.now())), args...)
+			n, err = s.exec(ctx, x.main, fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s", t.name, t.due.name, t.due.fromExpr(s.now()), in, s.t.waiting(), t.due.name, t.due.fromExpr(s.now())), args...)
 			return err
 		})
 		return int(n), err

@@ -18,15 +18,15 @@ const (
 )
 
 // of is the position on a shelf.
-func (c cursor) of(name string) position64 {
-	p := position64{key: c[name]}
+func (c cursor) of(name string) keysetCursor {
+	p := keysetCursor{key: c[name]}
 	if name == "r" {
 		p.ended = c[endedPart]
 	}
 	return p
 }
 
-func (c cursor) put(name string, p position64) {
+func (c cursor) put(name string, p keysetCursor) {
 	c[name] = p.key
 	if name == "r" {
 		c[endedPart] = p.ended

@@ -39,7 +39,7 @@ func (s *Store) searched(f jobs.Filter) bool {
 
 // readFailedRows reads the shelf of dead jobs. Kinds and causes are looked up
 // in our index of it.
-func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from position64, limit int) (page, error) {
+func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
 	_, where, args := s.failedWhere(f)
 	if len(f.UUIDs) > 0 && !s.failed.uuid {
 		hint, more := s.hints(jobs.Filter{UUIDs: f.UUIDs}, "payload")
@@ -47,8 +47,8 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from position
 	}
 	matches := s.matches(jobs.Filter{UUIDs: f.UUIDs, ExceptKinds: f.ExceptKinds})
 	if f.Cause == "" && len(f.Kinds) == 0 {
-		return s.sift(ctx, sieve{table: s.failed.name, db: s.db, matches: matches, whole: !s.searched(f),
-			read: func(condition, order string, limit int) ([]found, error) {
+		return s.scanTable(ctx, tableScan{table: s.failed.name, db: s.db, matches: matches, whole: !s.searched(f),
+			read: func(condition, order string, limit int) ([]record, error) {
 				return s.queryFailed(ctx, s.db, where+" AND "+condition, args, order, limit)
 			}}, from, limit)
 	}
@@ -90,20 +90,20 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from position
 }
 
 // queryFailed reads rows of failed_jobs as records.
-func (s *Store) queryFailed(ctx context.Context, q Tx, where string, args []any, order string, limit int) ([]found, error) {
+func (s *Store) queryFailed(ctx context.Context, q Tx, where string, args []any, order string, limit int) ([]record, error) {
 	return s.queryFailedAs(ctx, q, s.payloadOf("payload"), where, args, fmt.Sprintf("%s LIMIT %d", order, limit))
 }
 
 // queryFailedAs reads rows with their payload as an expression gives it.
-func (s *Store) queryFailedAs(ctx context.Context, q Tx, payload, where string, args []any, tail string) ([]found, error) {
+func (s *Store) queryFailedAs(ctx context.Context, q Tx, payload, where string, args []any, tail string) ([]record, error) {
 	name := "''"
 	if s.failed.uuid {
 		name = "uuid"
 	}
 	statement := fmt.Sprintf("SELECT id, %s, queue, %s, %s(payload), SUBSTR(exception, 1, 65536), %s FROM %s WHERE %s%s", name, payload, s.d.bytes, s.failedWall(), s.failed.name, where, tail)
-	var rows []found
+	var rows []record
 	err := s.query(ctx, q, func(r *sql.Rows) error {
-		var x found
+		var x record
 		var failedAt sql.NullString
 		if err := r.Scan(&x.key, &x.UUID, &x.Queue, &x.Payload, &x.size, &x.Error, &failedAt); err != nil {
 			return err
@@ -118,7 +118,7 @@ func (s *Store) queryFailedAs(ctx context.Context, q Tx, payload, where string, 
 	return rows, nil
 }
 
-func (s *Store) completeFailed(x *found, failedAt string) {
+func (s *Store) completeFailed(x *record, failedAt string) {
 	e, origin := s.envelope(x.Payload, x.size)
 	x.ID, x.Kind, x.State, x.Foreign = x.key, e.Kind, jobs.StateFailed, origin == jobs.Foreign
 	if x.UUID == "" {

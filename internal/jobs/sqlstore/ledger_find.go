@@ -22,7 +22,7 @@ func (s *Store) JobAmong(ctx context.Context, id string, states []jobs.State) (j
 	look := s.byUUID
 	number, err := strconv.ParseInt(id, 10, 64)
 	if err == nil {
-		look = func(ctx context.Context, _ string) ([]found, error) { return s.byNumber(ctx, number, states) }
+		look = func(ctx context.Context, _ string) ([]record, error) { return s.byNumber(ctx, number, states) }
 	}
 	rows, err := look(ctx, id)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Store) JobAmong(ctx context.Context, id string, states []jobs.State) (j
 	if len(rows) == 0 {
 		return jobs.Record{}, fmt.Errorf("no job has the id %.80q: %w", id, jobs.ErrNotFound)
 	}
-	if i := slices.IndexFunc(rows, func(r found) bool { return r.UUID != rows[0].UUID }); i > 0 {
+	if i := slices.IndexFunc(rows, func(r record) bool { return r.UUID != rows[0].UUID }); i > 0 {
 		return jobs.Record{}, fmt.Errorf("the number %d is that of two jobs: %s is %s, %s is %s. Say the UUID: %w",
 			number, rows[0].UUID, rows[0].State, rows[i].UUID, rows[i].State, jobs.ErrConflict)
 	}
@@ -42,7 +42,7 @@ func (s *Store) JobAmong(ctx context.Context, id string, states []jobs.State) (j
 
 // byNumber finds rows that wait, run or failed; where there is none, the newest
 // of the history.
-func (s *Store) byNumber(ctx context.Context, id int64, states []jobs.State) ([]found, error) {
+func (s *Store) byNumber(ctx context.Context, id int64, states []jobs.State) ([]record, error) {
 	live, err := s.queryLive(ctx, s.db, fmt.Sprintf("id = %d", id), nil, "", 1)
 	if err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func (s *Store) byNumber(ctx context.Context, id int64, states []jobs.State) ([]
 	if err != nil {
 		return nil, err
 	}
-	wanted := func(rows []found) []found {
-		return slices.DeleteFunc(rows, func(r found) bool { return len(states) > 0 && !slices.Contains(states, r.State) })
+	wanted := func(rows []record) []record {
+		return slices.DeleteFunc(rows, func(r record) bool { return len(states) > 0 && !slices.Contains(states, r.State) })
 	}
 	if rows := wanted(append(live, failed...)); len(rows) > 0 {
 		return rows, nil
@@ -61,13 +61,13 @@ func (s *Store) byNumber(ctx context.Context, id int64, states []jobs.State) ([]
 	return wanted(ended), err
 }
 
-func (s *Store) byUUID(ctx context.Context, uuid string) ([]found, error) {
+func (s *Store) byUUID(ctx context.Context, uuid string) ([]record, error) {
 	if uuid == "" || len(uuid) > 191 {
 		return nil, nil
 	}
 	f := jobs.Filter{UUIDs: []string{uuid}}
-	for _, sh := range []shelf{{"w", s.readLive}, {"f", s.readFailedRows}, {"r", s.readEnded}} {
-		p, err := sh.read(ctx, f, position64{}, 1)
+	for _, sh := range []recordSource{{"w", s.readLive}, {"f", s.readFailedRows}, {"r", s.readEnded}} {
+		p, err := sh.read(ctx, f, keysetCursor{}, 1)
 		if err != nil || len(p.items) > 0 {
 			return p.items, err
 		}

@@ -23,7 +23,7 @@ const (
 )
 
 // outcomes are all that a run can end in.
-var outcomes = []string{jobs.Completed.String(), jobs.Buried.String(), jobs.Retried.String(), jobs.Released.String(), jobs.Cancelled.String(), jobs.CrashedOutcome}
+var outcomes = []string{jobs.Completed.String(), jobs.Failed.String(), jobs.Retried.String(), jobs.Released.String(), jobs.Cancelled.String(), jobs.CrashedOutcome}
 
 // flowsTo is until when this process found everything counted.
 type flowsTo struct {
@@ -140,9 +140,9 @@ func (s *Store) wholeNumber() string {
 
 // oldestRuns is when the oldest run that is left ended, by outcome, in Unix ms.
 func (s *Store) oldestRuns(ctx context.Context) (map[string]int64, error) {
-	legs := make([]string, len(outcomes))
+	indexScans := make([]string, len(outcomes))
 	for i, o := range outcomes {
-		legs[i] = fmt.Sprintf("SELECT '%s' AS outcome, MIN(ended_at) AS at FROM cmsjobs_runs WHERE outcome = '%s'", o, o)
+		indexScans[i] = fmt.Sprintf("SELECT '%s' AS outcome, MIN(ended_at) AS at FROM cmsjobs_runs WHERE outcome = '%s'", o, o)
 	}
 	oldest := map[string]int64{}
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
@@ -153,7 +153,7 @@ func (s *Store) oldestRuns(ctx context.Context) (map[string]int64, error) {
 			oldest[outcome] = at.Int64
 		}
 		return err
-	}, strings.Join(legs, " UNION ALL "))
+	}, strings.Join(indexScans, " UNION ALL "))
 	if err != nil {
 		return nil, fmt.Errorf("reading how far the history goes back: %w", err)
 	}

@@ -26,7 +26,7 @@ func endedOutcomes(f jobs.Filter) []string {
 	var list []string
 	for _, x := range []struct {
 		state   jobs.State
-		outcome jobs.Verdict
+		outcome jobs.Outcome
 	}{{jobs.StateCompleted, jobs.Completed}, {jobs.StateCancelled, jobs.Cancelled}} {
 		if len(f.States) == 0 || slices.Contains(f.States, x.state) {
 			list = append(list, x.outcome.String())
@@ -52,23 +52,23 @@ func (s *Store) historyWhere(c *conditions, f jobs.Filter) {
 }
 
 // readEnded reads the shelf of finished and cancelled jobs.
-func (s *Store) readEnded(ctx context.Context, f jobs.Filter, from position64, limit int) (page, error) {
-	stretch, err := s.readSpots(ctx, f, endedOutcomes(f), from, limit)
+func (s *Store) readEnded(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
+	stretch, err := s.findRuns(ctx, f, endedOutcomes(f), from, limit)
 	if err != nil {
 		return page{}, err
 	}
-	runs, err := s.runsAt(ctx, stretch.spots)
+	runs, err := s.runsAt(ctx, stretch.runCursors)
 	return page{items: each(runs, s.endedRecord), last: stretch.last, end: stretch.end}, err
 }
 
 // queryEnded reads single rows of the history as records.
-func (s *Store) queryEnded(ctx context.Context, where string, order string, limit int) ([]found, error) {
+func (s *Store) queryEnded(ctx context.Context, where string, order string, limit int) ([]record, error) {
 	runs, err := s.queryRuns(ctx, where, nil, order, limit)
 	return each(runs, s.endedRecord), err
 }
 
-func (s *Store) endedRecord(r storedRun) found {
-	x := found{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Kind: r.Kind, Queue: r.Queue, State: jobs.StateCompleted, Attempt: r.Attempt,
+func (s *Store) endedRecord(r storedRun) record {
+	x := record{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Kind: r.Kind, Queue: r.Queue, State: jobs.StateCompleted, Attempt: r.Attempt,
 		MaxAttempts: s.limitOf(r.Kind, 0, 0), Payload: r.payload, Worker: r.Worker, Error: r.Error, Result: r.Result,
 		EnqueuedAt: r.created, StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.due, Duration: r.Duration}}
 	if r.Outcome == jobs.Cancelled.String() {
@@ -150,11 +150,11 @@ func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 			return list, err
 		}
 	}
-	stretch, err := s.readSpots(ctx, f, wanted, at.of("r"), skip+limit)
+	stretch, err := s.findRuns(ctx, f, wanted, at.of("r"), skip+limit)
 	if err != nil {
 		return list, err
 	}
-	runs, err := s.runsAt(ctx, stretch.spots[min(skip, len(stretch.spots)):])
+	runs, err := s.runsAt(ctx, stretch.runCursors[min(skip, len(stretch.runCursors)):])
 	list.Items = each(runs, func(r storedRun) jobs.RunRecord { return r.RunRecord })
 	if !stretch.end {
 		at.put("r", stretch.last)

@@ -35,10 +35,10 @@ func (s *Store) live(f jobs.Filter) (table, where string, args []any) {
 		c.add(part, args...)
 	}
 	if !f.Since.IsZero() {
-		c.add(t.created.name + " >= " + t.created.at(f.Since.Unix()))
+		c.add(t.created.name + " >= " + t.created.fromUnix(f.Since.Unix()))
 	}
 	if !f.Until.IsZero() {
-		c.add(t.created.name + " < " + t.created.at(f.Until.Unix()))
+		c.add(t.created.name + " < " + t.created.fromUnix(f.Until.Unix()))
 	}
 	return t.name, c.String(), c.args
 }
@@ -78,20 +78,20 @@ func (s *Store) spellings(kinds []string) []string {
 }
 
 // readLive reads the shelf of waiting and running jobs.
-func (s *Store) readLive(ctx context.Context, f jobs.Filter, from position64, limit int) (page, error) {
+func (s *Store) readLive(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
 	_, where, args := s.live(f)
 	if s.t.kind() == Stock || len(f.UUIDs) > 0 {
 		hint, more := s.hints(f, s.t.shape().payload)
 		where, args = where+" AND "+hint, append(args, more...)
 	}
-	return s.sift(ctx, sieve{table: s.t.shape().name, db: s.db, matches: s.matches(f), whole: f.Text == "" && len(f.Kinds) == 0,
-		read: func(condition, order string, limit int) ([]found, error) {
+	return s.scanTable(ctx, tableScan{table: s.t.shape().name, db: s.db, matches: s.matches(f), whole: f.Text == "" && len(f.Kinds) == 0,
+		read: func(condition, order string, limit int) ([]record, error) {
 			return s.queryLive(ctx, s.db, where+" AND "+condition, args, order, limit)
 		}}, from, limit)
 }
 
 // queryLive reads rows of the jobs table as records.
-func (s *Store) queryLive(ctx context.Context, q Tx, where string, args []any, order string, limit int) ([]found, error) {
+func (s *Store) queryLive(ctx context.Context, q Tx, where string, args []any, order string, limit int) ([]record, error) {
 	t := s.t.shape()
 	failure := "''"
 	if s.t.kind() == Extended {
@@ -99,7 +99,7 @@ func (s *Store) queryLive(ctx context.Context, q Tx, where string, args []any, o
 	}
 	statement := fmt.Sprintf("SELECT id, queue, %s, %s, attempts, %s, %s, %s, %s, %s, %s FROM %s WHERE %s%s LIMIT %d",
 		t.due.seconds(), t.created.seconds(), t.locked.seconds(), s.t.columns(), failure, s.payloadOf(t.payload), s.d.bytes+"("+t.payload+")", s.now(), t.name, where, order, limit)
-	var rows []found
+	var rows []record
 	err := s.query(ctx, q, func(r *sql.Rows) error {
 		var c candidate
 		var queue string
@@ -125,7 +125,7 @@ func (s *Store) payloadOf(column string) string {
 	return fmt.Sprintf("CASE WHEN %s(%s) <= %d THEN %s ELSE SUBSTR(%s, 1, %d) END", s.d.bytes, column, oversize, column, column, sniffed)
 }
 
-func (s *Store) liveRecord(queue string, c candidate, failure string, now int64) found {
+func (s *Store) liveRecord(queue string, c candidate, failure string, now int64) record {
 	e, origin := s.envelope(c.payload, c.size)
 	kind := e.Kind
 	if origin != jobs.Ours && origin != jobs.Foreign && c.name != "" {
@@ -152,14 +152,14 @@ func (s *Store) liveRecord(queue string, c candidate, failure string, now int64)
 			r.Detail = "retrying"
 		}
 	}
-	return found{key: c.id, size: c.size, ours: s.owns(origin, e.Kind, c.name, queue), Record: r}
+	return record{key: c.id, size: c.size, claimable: s.owns(origin, e.Kind, c.name, queue), Record: r}
 }
 
 // envelope takes a payload apart for people: PHP's own jobs get the name that
 // PHP shows.
 func (s *Store) envelope(payload []byte, size int64) (jobs.Envelope, jobs.Origin) {
 	if size > oversize {
-		return jobs.Envelope{Kind: s.canonical(sniff(payload))}, jobs.Unknown
+		return jobs.Envelope{Kind: s.canonical(peekType(payload))}, jobs.Unknown
 	}
 	e, origin, _ := jobs.Parse(payload, s.known) // the error is for people; the origin says it here
 	e.Kind = s.canonical(e.Kind)

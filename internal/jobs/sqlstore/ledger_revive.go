@@ -11,16 +11,16 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Revive puts failed jobs back into their queues: due now, no attempts, the
+// Retry puts failed jobs back into their queues: due now, no attempts, the
 // same UUID; PHP's own go back as they were. It changes at most limit jobs,
 // oldest first, and says how many. Any number of them takes the same memory.
-func (s *Store) Revive(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
+func (s *Store) Retry(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	f.States = []jobs.State{jobs.StateFailed}
-	return walk(ctx, shelf{"f", s.readFailedRows}, f, changeLimit(limit), 200, func(rows []found) (n int, err error) {
+	return walk(ctx, recordSource{"f", s.readFailedRows}, f, changeLimit(limit), 200, func(rows []record) (n int, err error) {
 		for rows = allowed(f, rows); len(rows) > 0; {
 			part := s.bySize(rows)
 			rows = rows[len(part):]
-			m, err := s.revive(ctx, part, nil)
+			m, err := s.retryRecords(ctx, part, nil)
 			n += m
 			if err != nil {
 				return n, err
@@ -31,15 +31,15 @@ func (s *Store) Revive(ctx context.Context, f jobs.Filter, limit int) (int64, er
 }
 
 // allowed leaves out what the filter does not allow to be changed.
-func allowed(f jobs.Filter, rows []found) []found {
+func allowed(f jobs.Filter, rows []record) []record {
 	if f.Allow == nil {
 		return rows
 	}
-	return slices.DeleteFunc(slices.Clone(rows), func(r found) bool { return !f.Allow(r.Record) })
+	return slices.DeleteFunc(slices.Clone(rows), func(r record) bool { return !f.Allow(r.Record) })
 }
 
 // bySize takes as many rows as one statement may carry, one at least.
-func (s *Store) bySize(rows []found) []found {
+func (s *Store) bySize(rows []record) []record {
 	size := int64(0)
 	for i, r := range rows {
 		if size += r.size + 500; size > int64(s.maxBytes/2) && i > 0 {
@@ -69,7 +69,7 @@ func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessag
 			return jobs.Receipt{}, err
 		}
 	}
-	edited := jobs.New{Kind: r.Kind, Queue: r.Queue, UUID: r.UUID, Data: data}
+	edited := jobs.Spec{Kind: r.Kind, Queue: r.Queue, UUID: r.UUID, Data: data}
 	if e, origin, _ := jobs.Parse(r.Payload, s.known); origin == jobs.Ours {
 		edited.Metadata, edited.MaxAttempts = e.Metadata, e.MaxTries
 	}
@@ -80,16 +80,16 @@ func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessag
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
-	n, err := s.revive(ctx, []found{{key: r.ID, Record: r}}, payload)
+	n, err := s.retryRecords(ctx, []record{{key: r.ID, Record: r}}, payload)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("the job %s is no longer among the failed ones: %w", id, jobs.ErrConflict)
 	}
 	return jobs.Receipt{UUID: r.UUID}, err
 }
 
-// revive moves rows from failed_jobs to jobs in one transaction. Rows that are
+// retryRecords moves rows from failed_jobs to jobs in one transaction. Rows that are
 // gone in the meantime (PHP's queue:retry) stay gone.
-func (s *Store) revive(ctx context.Context, rows []found, edited []byte) (n int, err error) {
+func (s *Store) retryRecords(ctx context.Context, rows []record, edited []byte) (n int, err error) {
 	err = s.inTx(ctx, "reviving failed jobs", func(t tx) error {
 		in, args := s.d.in("id", keysOf(rows))
 		there, err := s.queryFailedAs(ctx, t.main, "payload", in, args, " ORDER BY id"+s.d.forUpdate)
@@ -114,7 +114,7 @@ func (s *Store) revive(ctx context.Context, rows []found, edited []byte) (n int,
 	return n, nil
 }
 
-func (s *Store) insertRevived(ctx context.Context, t tx, rows []found, edited []byte) error {
+func (s *Store) insertRevived(ctx context.Context, t tx, rows []record, edited []byte) error {
 	var values []string
 	var args []any
 	for _, r := range rows {
@@ -122,7 +122,7 @@ func (s *Store) insertRevived(ctx context.Context, t tx, rows []found, edited []
 		if edited != nil {
 			payload = edited
 		}
-		value, a := s.t.row(jobs.New{Kind: r.Kind, Queue: r.Queue, Priority: r.Priority}, string(payload), s.now(), s.now(), r.MaxAttempts)
+		value, a := s.t.row(jobs.Spec{Kind: r.Kind, Queue: r.Queue, Priority: r.Priority}, string(payload), s.now(), s.now(), r.MaxAttempts)
 		values, args = append(values, value), append(args, a...)
 	}
 	_, err := s.exec(ctx, t.main, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", s.t.shape().name, s.t.insert(), strings.Join(values, ",")), args...)
@@ -144,7 +144,7 @@ func resetAttempts(payload []byte) []byte {
 	return data
 }
 
-func keysOf(rows []found) []int64 {
+func keysOf(rows []record) []int64 {
 	ids := make([]int64, len(rows))
 	for i, r := range rows {
 		ids[i] = r.key
@@ -162,10 +162,10 @@ func (s *Store) deleteFailed(ctx context.Context, t tx, ids []int64) error {
 	return err
 }
 
-// Forget deletes failed jobs, at most limit, oldest first, and says how many.
-func (s *Store) Forget(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
+// Delete deletes failed jobs, at most limit, oldest first, and says how many.
+func (s *Store) Delete(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	f.States = []jobs.State{jobs.StateFailed}
-	return walk(ctx, shelf{"f", s.readFailedRows}, f, changeLimit(limit), 500, func(rows []found) (int, error) {
+	return walk(ctx, recordSource{"f", s.readFailedRows}, f, changeLimit(limit), 500, func(rows []record) (int, error) {
 		err := s.inTx(ctx, "forgetting failed jobs", func(t tx) error { return s.deleteFailed(ctx, t, keysOf(rows)) })
 		if err != nil {
 			return 0, err

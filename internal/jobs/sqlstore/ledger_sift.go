@@ -8,25 +8,25 @@ import (
 // maxLooked bounds how many rows one call looks at to find matching ones where
 // no index says which match; stretchRows is how many of them one statement does.
 const (
-	maxLooked   = 10_000
-	stretchRows = 5_000
+	maxLooked = 10_000
+	scanBatch = 5_000
 )
 
-// sieve is how a table is searched for rows that no index knows.
-type sieve struct {
+// tableScan is how a table is searched for rows that no index knows.
+type tableScan struct {
 	table   string
 	db      Tx
-	read    func(condition, order string, limit int) ([]found, error) // matching rows, as far as SQL decides it
-	matches func(found) bool                                          // the rest
-	whole   bool                                                      // SQL finds them quickly: in one stretch
+	read    func(condition, order string, limit int) ([]record, error) // matching rows, as far as SQL decides it
+	matches func(record) bool                                          // the rest
+	whole   bool                                                       // SQL finds them quickly: in one stretch
 }
 
-// sift searches a table by its primary key, stretch by stretch, until limit
+// scanTable searches a table by its primary key, stretch by stretch, until limit
 // rows match, the table ends, or maxLooked rows were looked at.
-func (s *Store) sift(ctx context.Context, v sieve, from position64, limit int) (page, error) {
+func (s *Store) scanTable(ctx context.Context, v tableScan, from keysetCursor, limit int) (page, error) {
 	p := page{last: from}
-	for looked := 0; looked < maxLooked; looked += stretchRows {
-		edge, last, err := s.edge(ctx, v, p.last)
+	for looked := 0; looked < maxLooked; looked += scanBatch {
+		edge, last, err := s.batchBound(ctx, v, p.last)
 		if err != nil {
 			return page{}, err
 		}
@@ -68,7 +68,7 @@ const (
 
 // nextStep is twice the last one, as far as rows of the size that was seen
 // stay within stepBytes.
-func nextStep(step int, rows []found) int {
+func nextStep(step int, rows []record) int {
 	size := int64(1)
 	for _, r := range rows {
 		size += min(r.size, oversize)
@@ -77,13 +77,13 @@ func nextStep(step int, rows []found) int {
 	return max(1, min(2*step, fullStep, int(stepBytes/each)))
 }
 
-// edge is the condition and the key at which a stretch ends; "" where the table
+// batchBound is the condition and the key at which a stretch ends; "" where the table
 // ends in it.
-func (s *Store) edge(ctx context.Context, v sieve, from position64) (condition string, key int64, err error) {
+func (s *Store) batchBound(ctx context.Context, v tableScan, from keysetCursor) (condition string, key int64, err error) {
 	if v.whole {
 		return "", 0, nil
 	}
-	there, err := s.one(ctx, v.db, []any{&key}, fmt.Sprintf("SELECT id FROM %s WHERE %s%s LIMIT 1 OFFSET %d", v.table, from.condition("id"), from.order("id"), stretchRows-1))
+	there, err := s.one(ctx, v.db, []any{&key}, fmt.Sprintf("SELECT id FROM %s WHERE %s%s LIMIT 1 OFFSET %d", v.table, from.condition("id"), from.order("id"), scanBatch-1))
 	switch {
 	case err != nil:
 		return "", 0, fmt.Errorf("looking how far %s goes: %w", v.table, err)

@@ -34,7 +34,7 @@ func (s *Store) Stats(ctx context.Context) (jobs.Stats, error) {
 
 func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
 	t := s.t.shape()
-	due := t.due.name + " <= " + t.due.of(s.now())
+	due := t.due.name + " <= " + t.due.fromExpr(s.now())
 	sum := func(condition string) string { return "SUM(CASE WHEN " + condition + " THEN 1 ELSE 0 END)" }
 	statement := fmt.Sprintf("SELECT queue, %s, %s, %s, MIN(CASE WHEN %s AND %s THEN %s END), %s FROM %s GROUP BY queue ORDER BY queue",
 		sum(s.t.waiting()+" AND "+due), sum(s.t.waiting()+" AND NOT ("+due+")"), sum("NOT ("+s.t.waiting()+")"), s.t.waiting(), due, t.due.seconds(), s.now(), t.name)
@@ -63,7 +63,7 @@ func (s *Store) addForeign(ctx context.Context, st *jobs.Stats) error {
 	for i := range st.Queues {
 		q := &st.Queues[i]
 		var looked, foreign, foreignDue int64
-		due := t.due.name + " <= " + t.due.of(s.now())
+		due := t.due.name + " <= " + t.due.fromExpr(s.now())
 		statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0), COALESCE(SUM(php * due), 0) FROM (SELECT CASE WHEN %s THEN 1 ELSE 0 END AS php, CASE WHEN %s THEN 1 ELSE 0 END AS due "+
 			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample", s.d.opensWith(t.payload, phpJob), due, t.name, s.t.waiting(), foreignSample)
 		if _, err := s.one(ctx, s.db, []any{&looked, &foreign, &foreignDue}, statement, q.Queue); err != nil {

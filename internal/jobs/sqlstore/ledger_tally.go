@@ -27,14 +27,14 @@ func (s *Store) tallies(ctx context.Context) (map[string]tally, error) {
 	raw := func(outcome, condition string) string {
 		return fmt.Sprintf("SELECT '%s', COUNT(*), SUM(duration_ms) FROM cmsjobs_runs%s WHERE outcome = '%s' AND %s", outcome, s.runsHint("outcome"), outcome, condition)
 	}
-	var legs []string
+	var indexScans []string
 	for outcome, at := range oldest {
 		whole := (at + flowWidth - 1) / flowWidth * flowWidth // the first half hour of which all runs are left
 		if whole >= until {
-			legs = append(legs, raw(outcome, fmt.Sprintf("ended_at >= %d", at)))
+			indexScans = append(indexScans, raw(outcome, fmt.Sprintf("ended_at >= %d", at)))
 			continue
 		}
-		legs = append(legs, raw(outcome, fmt.Sprintf("ended_at < %d", whole)), raw(outcome, fmt.Sprintf("ended_at >= %d", until)),
+		indexScans = append(indexScans, raw(outcome, fmt.Sprintf("ended_at < %d", whole)), raw(outcome, fmt.Sprintf("ended_at >= %d", until)),
 			fmt.Sprintf("SELECT '%s', SUM(ended), SUM(duration_ms) FROM cmsjobs_flows WHERE outcome = '%s' AND at >= %d AND at < %d", outcome, outcome, whole, until))
 	}
 	found := map[string]tally{}
@@ -45,7 +45,7 @@ func (s *Store) tallies(ctx context.Context) (map[string]tally, error) {
 		t := found[outcome]
 		found[outcome] = tally{t.count + int64(n.Float64), t.duration + int64(sum.Float64)}
 		return err
-	}, strings.Join(legs, " UNION ALL "))
+	}, strings.Join(indexScans, " UNION ALL "))
 	if err != nil {
 		return nil, fmt.Errorf("counting the history: %w", err)
 	}
@@ -63,7 +63,7 @@ func (s *Store) historyStats(ctx context.Context, st *jobs.Stats) error {
 	if completed.count > 0 {
 		st.AverageDuration = milliseconds(float64(completed.duration) / float64(completed.count))
 	}
-	if st.Ended = completed.count + counted[jobs.Buried.String()].count; st.Ended > 0 {
+	if st.Ended = completed.count + counted[jobs.Failed.String()].count; st.Ended > 0 {
 		st.SuccessRate = float64(completed.count) / float64(st.Ended)
 	}
 	if _, err := s.one(ctx, s.db, []any{&st.Failed}, "SELECT COUNT(*) FROM "+s.failed.name); err != nil {

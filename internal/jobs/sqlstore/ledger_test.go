@@ -62,14 +62,14 @@ func (f *fixture) jobs(filter jobs.Filter) []jobs.Record {
 }
 
 // bury makes a job and lets it fail for good with a message.
-func (f *fixture) bury(n jobs.New, message string) jobs.Job {
+func (f *fixture) bury(n jobs.Spec, message string) jobs.Job {
 	f.t.Helper()
 	f.enqueue(n)
 	got := f.claim(1, "default", "other")
 	if len(got) != 1 {
 		f.t.Fatalf("claimed %d jobs", len(got))
 	}
-	e := end(got[0], jobs.Buried)
+	e := end(got[0], jobs.Failed)
 	e.Error = message
 	if err := f.settle(e)[0]; err != nil {
 		f.t.Fatal(err)
@@ -77,8 +77,8 @@ func (f *fixture) bury(n jobs.New, message string) jobs.Job {
 	return got[0].Job
 }
 
-func one(data string) jobs.New {
-	return jobs.New{Kind: plainKind.Name, Data: json.RawMessage(data)}
+func one(data string) jobs.Spec {
+	return jobs.Spec{Kind: plainKind.Name, Data: json.RawMessage(data)}
 }
 
 func ledgerFinds(t *testing.T, f *fixture) {
@@ -102,7 +102,7 @@ func ledgerFinds(t *testing.T, f *fixture) {
 	if d := time.Since(early.StartedAt); d < -time.Minute || d > 5*time.Minute {
 		t.Errorf("before its worker's heartbeat it runs since %s", early.StartedAt)
 	}
-	if _, err := f.Beat(bg, jobs.WorkerInfo{ID: "host:1:x", State: "running", Queues: []string{"default"},
+	if _, err := f.Heartbeat(bg, jobs.WorkerInfo{ID: "host:1:x", State: "running", Queues: []string{"default"},
 		Running: []jobs.RunningJob{{ID: got[0].Job.ID, UUID: uuid, Since: time.Now(), Progress: &jobs.Progress{Done: 3, Total: 9}}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func ledgerPages(t *testing.T, f *fixture) {
 			want[r.UUID]++
 		}
 		got := f.claim(3)
-		if errs := f.settle(end(got[0], jobs.Completed), end(got[1], jobs.Released), end(got[2], jobs.Buried)); errors.Join(errs...) != nil {
+		if errs := f.settle(end(got[0], jobs.Completed), end(got[1], jobs.Released), end(got[2], jobs.Failed)); errors.Join(errs...) != nil {
 			t.Fatal(errs)
 		}
 	}
@@ -167,7 +167,7 @@ func ledgerPages(t *testing.T, f *fixture) {
 			}
 			for _, r := range list.Items {
 				met[r.UUID]++
-				when := found{Record: r}.when().Truncate(time.Second)
+				when := record{Record: r}.when().Truncate(time.Second)
 				if !last.IsZero() && when.After(last.Add(2*time.Second)) {
 					t.Errorf("%s comes after %s", when, last)
 				}
@@ -207,7 +207,7 @@ func ledgerPages(t *testing.T, f *fixture) {
 }
 
 func ledgerFilters(t *testing.T, f *fixture) {
-	f.enqueue(one(`{"city":"Lima"}`), one(`{}`).On("other"), jobs.New{Kind: limitedKind.Name, Data: json.RawMessage(`{}`)})
+	f.enqueue(one(`{"city":"Lima"}`), one(`{}`).On("other"), jobs.Spec{Kind: limitedKind.Name, Data: json.RawMessage(`{}`)})
 	f.insertRaw("default", php)
 	dead := f.bury(one(`{"city":"Oslo 100%"}`).On("other"), "timeout after 30 s")
 	for _, c := range []struct {
@@ -281,7 +281,7 @@ func ledgerCancels(t *testing.T, f *fixture) {
 	if r, err := f.Job(bg, waiting[0].UUID); err != nil || r.State != jobs.StateCancelled {
 		t.Errorf("the waiting job is %s, %v", r.State, err)
 	}
-	orders, err := f.Beat(bg, jobs.WorkerInfo{ID: "host:1:x", Running: []jobs.RunningJob{{UUID: running.Job.UUID}}})
+	orders, err := f.Heartbeat(bg, jobs.WorkerInfo{ID: "host:1:x", Running: []jobs.RunningJob{{UUID: running.Job.UUID}}})
 	if err != nil || !slices.Equal(orders.Cancelled, []string{running.Job.UUID}) {
 		t.Errorf("the worker is told %+v, %v", orders, err)
 	}
@@ -295,7 +295,7 @@ func ledgerCancels(t *testing.T, f *fixture) {
 
 func ledgerHastens(t *testing.T, f *fixture) {
 	f.enqueue(one(`{}`).In(time.Hour), one(`{}`).In(2*time.Hour), one(`{}`))
-	if n, err := f.Hasten(bg, jobs.Filter{}, 0); err != nil || n != 2 {
+	if n, err := f.RunNow(bg, jobs.Filter{}, 0); err != nil || n != 2 {
 		t.Errorf("Hasten = %d, %v", n, err)
 	}
 	if got := f.claim(5); len(got) != 3 {
@@ -309,17 +309,17 @@ func ledgerRevives(t *testing.T, f *fixture) {
 		uuids = append(uuids, f.bury(one(fmt.Sprintf(`{"n":%d}`, i)).WithMaxAttempts(2), "e").UUID)
 	}
 	f.failedPHP()
-	if n, err := f.Revive(bg, jobs.Filter{UUIDs: uuids[:1]}, 1); err != nil || n != 1 {
+	if n, err := f.Retry(bg, jobs.Filter{UUIDs: uuids[:1]}, 1); err != nil || n != 1 {
 		t.Fatalf("Revive one = %d, %v", n, err)
 	}
 	got := f.claim(5)
 	if len(got) != 1 || got[0].Job.UUID != uuids[0] || got[0].Job.Attempt != 1 || got[0].Job.MaxAttempts != 2 || string(got[0].Job.Data) != `{"n":0}` {
 		t.Fatalf("the revived job is claimed as %+v", got)
 	}
-	if n, err := f.Revive(bg, jobs.Filter{}, 2); err != nil || n != 2 {
+	if n, err := f.Retry(bg, jobs.Filter{}, 2); err != nil || n != 2 {
 		t.Errorf("Revive at most two = %d, %v", n, err)
 	}
-	if n, err := f.Revive(bg, jobs.Filter{}, 0); err != nil || n != 1 {
+	if n, err := f.Retry(bg, jobs.Filter{}, 0); err != nil || n != 1 {
 		t.Errorf("Revive the rest = %d, %v", n, err)
 	}
 	var payload string
@@ -388,7 +388,7 @@ func ledgerForgets(t *testing.T, f *fixture) {
 	if err != nil || len(groups) != 2 || groups[1].Kind != `App\Jobs\Mail` {
 		t.Errorf("after PHP's changes Groups = %+v, %v", groups, err)
 	}
-	if n, err := f.Forget(bg, jobs.Filter{Cause: groups[0].Cause}, 0); err != nil || n != 2 {
+	if n, err := f.Delete(bg, jobs.Filter{Cause: groups[0].Cause}, 0); err != nil || n != 2 {
 		t.Errorf("Forget a cause = %d, %v", n, err)
 	}
 	if n := f.count("SELECT COUNT(*) FROM failed_jobs"); n != 1 {
@@ -410,7 +410,7 @@ func ledgerStats(t *testing.T, f *fixture) {
 	if err := f.Pause(bg, "other", "me"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Beat(bg, jobs.WorkerInfo{ID: "w", Queues: []string{"default", "idle"}}); err != nil {
+	if _, err := f.Heartbeat(bg, jobs.WorkerInfo{ID: "w", Queues: []string{"default", "idle"}}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := f.Stats(bg)

@@ -11,7 +11,7 @@ import (
 // Throughput counts ended runs in steps of equal length since a moment, oldest
 // first. Steps without runs are listed with zeros. Steps of half hours or a
 // multiple reach back further than the history: to 400 days.
-func (s *Store) Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Flow, error) {
+func (s *Store) Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Throughput, error) {
 	if step < time.Second {
 		return nil, fmt.Errorf("a step of %s is too short: at least 1s", step)
 	}
@@ -48,7 +48,7 @@ func (s *Store) Throughput(ctx context.Context, since time.Time, step time.Durat
 	if err := s.eachFlow(ctx, width, from, end, add); err != nil {
 		return nil, err
 	}
-	flows := make([]jobs.Flow, count)
+	flows := make([]jobs.Throughput, count)
 	for i, x := range sums {
 		flows[i] = x.flow(unixMilli((first + int64(i)) * width))
 	}
@@ -65,7 +65,7 @@ func (x *sums) add(f flow) {
 	case jobs.FailedAttempt(f.outcome):
 		x.attempts += f.ended
 	}
-	if f.outcome == jobs.Buried.String() {
+	if f.outcome == jobs.Failed.String() {
 		x.failed += f.ended
 	}
 	if f.outcome != jobs.Cancelled.String() { // most were cancelled while they waited, and took no time
@@ -73,8 +73,8 @@ func (x *sums) add(f flow) {
 	}
 }
 
-func (x sums) flow(at time.Time) jobs.Flow {
+func (x sums) flow(at time.Time) jobs.Throughput {
 	n := max(x.ended, 1)
-	return jobs.Flow{At: at, Completed: x.completed, FailedAttempts: x.attempts, Failed: x.failed,
+	return jobs.Throughput{At: at, Completed: x.completed, FailedAttempts: x.attempts, Failed: x.failed,
 		Duration: time.Duration(x.duration/n) * time.Millisecond, Wait: time.Duration(x.wait/n) * time.Millisecond}
 }

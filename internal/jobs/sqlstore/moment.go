@@ -2,8 +2,8 @@ package sqlstore
 
 import "strconv"
 
-// moment is a column that holds a point in time.
-type moment struct {
+// timeColumn is a column that holds a point in time.
+type timeColumn struct {
 	name string // quoted
 	kind momentKind
 	d    dialect
@@ -17,8 +17,8 @@ const (
 	zonedInstant            // timestamptz
 )
 
-// of turns an expression of Unix seconds into a value of the column's type.
-func (m moment) of(seconds string) string {
+// fromExpr turns an expression of Unix seconds into a value of the column's type.
+func (m timeColumn) fromExpr(seconds string) string {
 	switch {
 	case m.kind == unixSeconds:
 		return seconds
@@ -32,11 +32,11 @@ func (m moment) of(seconds string) string {
 	return "to_timestamp(" + seconds + ")"
 }
 
-// at is the column's value for a known moment.
-func (m moment) at(unix int64) string { return m.of(strconv.FormatInt(unix, 10)) }
+// fromUnix is the column's value for a known moment.
+func (m timeColumn) fromUnix(unix int64) string { return m.fromExpr(strconv.FormatInt(unix, 10)) }
 
 // seconds reads the column as Unix seconds.
-func (m moment) seconds() string {
+func (m timeColumn) seconds() string {
 	switch {
 	case m.kind == unixSeconds:
 		return m.name
@@ -48,9 +48,9 @@ func (m moment) seconds() string {
 	return "CAST(floor(EXTRACT(EPOCH FROM CAST(" + m.name + " AS timestamptz))) AS BIGINT)"
 }
 
-// text reads the column exactly, for a position in its order; literal turns
+// exactText reads the column exactly, for a position in its order; literal turns
 // what text gave back into a value to compare with.
-func (m moment) text() string {
+func (m timeColumn) exactText() string {
 	switch {
 	case m.kind == unixSeconds:
 		return m.name
@@ -60,7 +60,7 @@ func (m moment) text() string {
 	return "CAST(" + m.name + " AS TEXT)"
 }
 
-func (m moment) literal(text string) (string, []any) {
+func (m timeColumn) fromText(text string) (string, []any) {
 	switch {
 	case m.kind == unixSeconds:
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {

@@ -29,13 +29,13 @@ type Store struct {
 	schema     Description
 
 	// claiming lets one claimer in at a time, see claim.go: what follows is its.
-	claiming chan struct{}
-	lanes    map[laneKey]*lane
-	classes  map[string]*classes
-	heldBack map[string][]int64
-	doubts   map[int64]doubt // unclear claims, by row: see doubt.go
-	crowded  int             // claims for which others are expected: see takeSkipping
-	places   map[string]int  // kinds whose permit rows were made
+	claiming  chan struct{}
+	lanes     map[scanCursorKey]*scanCursor
+	classes   map[string]*classes
+	deferred  map[string][]int64
+	inDoubt   map[int64]inDoubtClaim // unclear claims, by row: see doubt.go
+	contended int                    // claims for which others are expected: see takeSkipping
+	permits   map[string]int         // kinds whose permit rows were made
 
 	oneStatement atomic.Bool // see settle_plain.go
 	packets      sender      // nil where the server gets none
@@ -46,7 +46,7 @@ type Store struct {
 	unclear map[string]bool   // settlements whose answer was lost, by lease
 	tried   map[int64][]int64 // what unanswered renewals may have written, by row
 	delays  delays            // see delays.go
-	combine combiner
+	combine groupCommit
 	rescue  rescue // see rescue.go
 
 	flows flowsTo                            // see ledger_flows.go
@@ -65,9 +65,9 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{o: o, db: db, ownDB: cmp.Or(o.OwnDB, db), d: d, retryAfter: int64(o.RetryAfter / time.Second),
-		claiming: make(chan struct{}, 1), lanes: map[laneKey]*lane{}, classes: map[string]*classes{}, heldBack: map[string][]int64{}, doubts: map[int64]doubt{},
+		claiming: make(chan struct{}, 1), lanes: map[scanCursorKey]*scanCursor{}, classes: map[string]*classes{}, deferred: map[string][]int64{}, inDoubt: map[int64]inDoubtClaim{},
 		delays:  delays{map[string]map[int64]time.Time{}, map[string]map[time.Time]bool{}},
-		unclear: map[string]bool{}, tried: map[int64][]int64{}, places: map[string]int{}, maxBatch: 1000}
+		unclear: map[string]bool{}, tried: map[int64][]int64{}, permits: map[string]int{}, maxBatch: 1000}
 	if s.ownDB.DriverName() != db.DriverName() {
 		return nil, errors.New("the database of our own tables must be of the same kind as the CMS's")
 	}
@@ -137,7 +137,7 @@ func (s *Store) readServer(ctx context.Context) error {
 // need it: found ones, not changed ones.
 func (s *Store) checkOwn(ctx context.Context) error {
 	touch := s.d.upsert("cmsjobs_orders", "name, at", "('probe', 0)", "name", "at")
-	err := s.repeated(ctx, "opening the store", func() error { _, err := s.exec(ctx, s.ownDB, touch); return err })
+	err := s.withRetry(ctx, "opening the store", func() error { _, err := s.exec(ctx, s.ownDB, touch); return err })
 	if err != nil {
 		if Classify(err) == Schema {
 			return fmt.Errorf("our own tables (cmsjobs_*) are not there or not writable: run \"cmsjobs migrate up\": %w", err)
@@ -145,7 +145,7 @@ func (s *Store) checkOwn(ctx context.Context) error {
 		return explain("writing to our own tables", err)
 	}
 	var found int64
-	err = s.repeated(ctx, "opening the store", func() error {
+	err = s.withRetry(ctx, "opening the store", func() error {
 		found, err = s.exec(ctx, s.ownDB, "UPDATE cmsjobs_orders SET at = 0 WHERE name = 'probe'")
 		return err
 	})

@@ -10,7 +10,7 @@ import (
 type failedTable struct {
 	name     string // quoted
 	uuid     bool   // Laravel 5 to 7 had none
-	failedAt moment
+	failedAt timeColumn
 	kind     string // the column's type: a MySQL TIMESTAMP is converted by session
 }
 

@@ -124,7 +124,7 @@ func testAnEngineWithoutTransactions(t *testing.T, engine jobstest.Engine) {
 	}
 	lost := got[1]
 	lost.Lease.Attempt = 9
-	errs := f.settle(end(got[0], jobs.Completed), end(lost, jobs.Completed), end(got[2], jobs.Buried))
+	errs := f.settle(end(got[0], jobs.Completed), end(lost, jobs.Completed), end(got[2], jobs.Failed))
 	if errs[0] != nil || errs[1] == nil || errs[2] != nil {
 		t.Error(errs)
 	}
@@ -191,7 +191,7 @@ func testAttemptsColumns(t *testing.T, engine jobstest.Engine) {
 					}
 					verdict := jobs.Completed
 					if got[0].Fault != nil {
-						verdict = jobs.Buried
+						verdict = jobs.Failed
 					}
 					if err := f.settle(end(got[0], verdict))[0]; err != nil {
 						t.Error(err)
@@ -265,7 +265,7 @@ func TestOwnDatabase(t *testing.T) {
 		s := open1(t, cms, Options{Registry: registry(), OwnDB: own.DB})
 		f := &fixture{Store: s, t: t, db: own, clock: &clock{}}
 		ctx := context.Background()
-		r := f.enqueue(job(`1`).Unique("k"), limitedKind.Of([]byte(`2`)))
+		r := f.enqueue(job(`1`).Unique("k"), limitedKind.New([]byte(`2`)))
 		if again := f.enqueue(job(`1`).Unique("k"))[0]; !again.Existing || again.ID != r[0].ID {
 			t.Errorf("%s: %+v", engine, again)
 		}
@@ -273,7 +273,7 @@ func TestOwnDatabase(t *testing.T) {
 		if err != nil || len(got) != 2 {
 			t.Fatalf("%s: %d, %v", engine, len(got), err)
 		}
-		f.settle(end(got[0], jobs.Completed), end(got[1], jobs.Buried))
+		f.settle(end(got[0], jobs.Completed), end(got[1], jobs.Failed))
 		if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs"); n != 2 {
 			t.Errorf("%s: %d runs", engine, n)
 		}
@@ -300,10 +300,10 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 				db.MustExec("DROP INDEX idx_queue_status_priority_run ON jobs")
 			}
 			f := v.fixture(t, db)
-			f.fill(3000, func(i int) jobs.New { return job(fmt.Sprint(i)) })
+			f.fill(3000, func(i int) jobs.Spec { return job(fmt.Sprint(i)) })
 			got := f.claim(20)
 			l := f.lane("default", 0)
-			rows, err := db.Queryx("EXPLAIN "+f.reading(f.inLane(l, l.head, position{}, f.Store.t.waiting(), 20)), f.inLane(l, l.head, position{}, "1=1", 20).args...)
+			rows, err := db.Queryx("EXPLAIN "+f.reading(f.inLane(l, l.lowWater, rowPosition{}, f.Store.t.waiting(), 20)), f.inLane(l, l.lowWater, rowPosition{}, "1=1", 20).args...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -322,11 +322,11 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 				t.Fatal(err)
 			}
 			defer rollback(x)
-			found, _, err := f.read(ctx, x, f.inLane(l, position{}, position{}, f.Store.t.waiting(), 20))
+			found, _, err := f.read(ctx, x, f.inLane(l, rowPosition{}, rowPosition{}, f.Store.t.waiting(), 20))
 			if err != nil || len(found) != 20 {
 				t.Fatal(len(found), err)
 			}
-			if free, err := f.stillThere(ctx, x, found, f.d.skipLocked); err != nil || len(free) != 20 {
+			if free, err := f.recheck(ctx, x, found, f.d.skipLocked); err != nil || len(free) != 20 {
 				t.Fatal(len(free), err)
 			}
 			var connection, locked int

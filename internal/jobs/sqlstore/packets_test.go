@@ -73,7 +73,7 @@ func (f *fixture) roundTrips(t *testing.T) map[string]int64 {
 	count("settle one", func() { f.settle(end(held[0], jobs.Completed)) })
 	f.lane("default", 0).next = time.Time{}
 	f.classesOf("default").next = time.Time{}
-	ten := make([]jobs.New, 10)
+	ten := make([]jobs.Spec, 10)
 	for i := range ten {
 		ten[i] = job(`1`)
 	}
@@ -102,7 +102,7 @@ func (f *fixture) roundTrips(t *testing.T) map[string]int64 {
 		held[i].Lease = leases[i]
 	}
 	count("retry", func() { f.settle(end(held[0], jobs.Retried)) })
-	count("bury", func() { f.settle(end(held[1], jobs.Buried)) })
+	count("bury", func() { f.settle(end(held[1], jobs.Failed)) })
 	var ends []jobs.Settlement
 	for _, c := range held[2:] {
 		ends = append(ends, end(c, jobs.Completed))

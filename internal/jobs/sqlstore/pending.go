@@ -36,7 +36,7 @@ const (
 )
 
 // fallenDue takes pending rows whose time has come.
-func (c *claim) fallenDue(ctx context.Context, l *lane) error {
+func (c *claim) fallenDue(ctx context.Context, l *scanCursor) error {
 	delayed := c.s.takeDelays(l.queue)
 	if c.s.t.kind() != Stock || !l.long {
 		return nil // an index or the next sweep finds them
@@ -54,9 +54,9 @@ func (c *claim) fallenDue(ctx context.Context, l *lane) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	in, args := c.s.d.rows(ids)
+	in, args := c.s.d.idRanges(ids)
 	state := "(" + c.s.t.waiting() + " OR " + c.s.t.expired(c.s.now(), c.s.retryAfter) + ")"
-	found, now, err := c.s.read(ctx, c.s.db, look{where: "queue = ? AND " + in + " AND " + state,
+	found, now, err := c.s.read(ctx, c.s.db, candidateQuery{where: "queue = ? AND " + in + " AND " + state,
 		args: append([]any{l.queue}, args...), order: c.s.order(), limit: len(ids)})
 	if err != nil {
 		return err
@@ -113,12 +113,12 @@ func (p *pending) ripe(now time.Time) []int64 {
 
 // search reads which rows are pending. One that was and is no longer has ended,
 // or somebody made it due: it is looked at once.
-func (c *claim) search(ctx context.Context, l *lane) error {
+func (c *claim) search(ctx context.Context, l *scanCursor) error {
 	s, t, p := c.s, c.s.t.shape(), &l.pending
 	begun, now := s.o.Clock(), s.now()
-	later := fmt.Sprintf("(attempts > 0 OR %s > %s)", t.due.name, t.due.of(now))
+	later := fmt.Sprintf("(attempts > 0 OR %s > %s)", t.due.name, t.due.fromExpr(now))
 	if p.near {
-		later += fmt.Sprintf(" AND %s <= %s", t.due.name, t.due.of(fmt.Sprintf("%s + %d", now, seconds(soon))))
+		later += fmt.Sprintf(" AND %s <= %s", t.due.name, t.due.fromExpr(fmt.Sprintf("%s + %d", now, seconds(soon))))
 	}
 	found := map[int64]falls{}
 	var first time.Time // of what is not due yet
@@ -146,7 +146,7 @@ func (c *claim) search(ctx context.Context, l *lane) error {
 			found[id] = falls{done, true}
 		}
 	}
-	p.due, p.next = found, done.Add(min(max(sweepShare*done.Sub(begun), sweepRest), pendingMost))
+	p.due, p.next = found, done.Add(min(max(rescanShare*done.Sub(begun), rescanInterval), pendingMost))
 	if !first.IsZero() {
 		s.wakeAt(l.queue, first)
 	}

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// maxHeldBack is how many jobs of a kind at its limit are remembered, to be
+// maxDeferred is how many jobs of a kind at its limit are remembered, to be
 // tried first when a place comes free.
-const maxHeldBack = 256
+const maxDeferred = 256
 
 // permitted says whether x may be chosen as far as its kind's limit goes. The
 // answer is a guess from one read; permit makes sure.
@@ -20,10 +20,10 @@ func (c *claim) permitted(ctx context.Context, queue string, x *candidate) (bool
 	}
 	kind := x.job.Kind
 	if _, read := c.free[kind]; !read {
-		if err := c.s.makePlaces(ctx, kind, x.policy.Limit); err != nil {
+		if err := c.s.ensurePermits(ctx, kind, x.policy.Limit); err != nil {
 			return false, err
 		}
-		used, err := c.s.placesUsed(ctx, kind)
+		used, err := c.s.permitsInUse(ctx, kind)
 		if err != nil {
 			return false, err
 		}
@@ -33,13 +33,13 @@ func (c *claim) permitted(ctx context.Context, queue string, x *candidate) (bool
 		c.free[kind]--
 		return true, nil
 	}
-	if waiting := c.s.heldBack[kind]; len(waiting) < maxHeldBack && !slices.Contains(waiting, x.id) {
-		c.s.heldBack[kind] = append(waiting, x.id)
+	if waiting := c.s.deferred[kind]; len(waiting) < maxDeferred && !slices.Contains(waiting, x.id) {
+		c.s.deferred[kind] = append(waiting, x.id)
 	}
 	return false, nil
 }
 
-func (s *Store) placesUsed(ctx context.Context, kind string) (used int, err error) {
+func (s *Store) permitsInUse(ctx context.Context, kind string) (used int, err error) {
 	_, err = s.one(ctx, s.ownDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE kind = ? AND expires_at >= "+s.now(), kind)
 	if err != nil {
 		err = fmt.Errorf("counting the running jobs of %s: %w", kind, err)
@@ -47,25 +47,25 @@ func (s *Store) placesUsed(ctx context.Context, kind string) (used int, err erro
 	return used, err
 }
 
-// heldBack tries the jobs that an earlier claim left because their kind was at
+// deferred tries the jobs that an earlier claim left because their kind was at
 // its limit, so that they need not be found again.
-func (c *claim) heldBack(ctx context.Context) error {
-	for kind, waiting := range c.s.heldBack {
+func (c *claim) deferred(ctx context.Context) error {
+	for kind, waiting := range c.s.deferred {
 		entry, ok := c.s.o.Registry.Lookup(kind)
 		if !ok || c.want() <= 0 {
 			continue
 		}
-		used, err := c.s.placesUsed(ctx, kind)
+		used, err := c.s.permitsInUse(ctx, kind)
 		if err != nil {
 			return err
 		}
 		if c.free[kind] = entry.Policy.Limit - used; c.free[kind] <= 0 {
 			continue
 		}
-		delete(c.s.heldBack, kind)
+		delete(c.s.deferred, kind)
 		for _, queue := range c.r.Queues {
 			in, args := c.s.d.in("id", waiting)
-			l := look{where: "queue = ? AND " + in + " AND " + c.s.t.waiting(), args: append([]any{queue}, args...), order: c.s.order(), limit: len(waiting)}
+			l := candidateQuery{where: "queue = ? AND " + in + " AND " + c.s.t.waiting(), args: append([]any{queue}, args...), order: c.s.order(), limit: len(waiting)}
 			found, now, err := c.s.read(ctx, c.s.db, l)
 			if err != nil {
 				return err
@@ -78,25 +78,25 @@ func (c *claim) heldBack(ctx context.Context) error {
 	return nil
 }
 
-// permit takes a place for each row of a limited kind and leaves out those
+// acquirePermits takes a place for each row of a limited kind and leaves out those
 // that get none. A place is leased with its job: a crash frees it.
-func (s *Store) permit(ctx context.Context, t tx, c *claim, rows []*candidate) ([]*candidate, error) {
+func (s *Store) acquirePermits(ctx context.Context, t tx, c *claim, rows []*candidate) ([]*candidate, error) {
 	if !slices.ContainsFunc(rows, func(x *candidate) bool { return x.policy.Limit > 0 }) {
 		return rows, nil
 	}
 	var kept []*candidate
 	granted := map[int64]bool{} // by leader: twins share its place
 	for _, x := range rows {
-		ok, decided := granted[x.leader]
+		ok, decided := granted[x.primary]
 		if !decided {
 			ok = true
 			if x.policy.Limit > 0 && x.fault == nil {
 				var err error
-				if ok, err = s.takePlace(ctx, t.own, x, c.token, c.r.Lease); err != nil {
+				if ok, err = s.acquirePermit(ctx, t.own, x, c.token, c.r.Lease); err != nil {
 					return nil, err
 				}
 			}
-			granted[x.leader] = ok
+			granted[x.primary] = ok
 		}
 		if ok {
 			kept = append(kept, x)
@@ -105,21 +105,21 @@ func (s *Store) permit(ctx context.Context, t tx, c *claim, rows []*candidate) (
 	return kept, nil
 }
 
-// takePlace takes one free place of a kind.
-func (s *Store) takePlace(ctx context.Context, q Tx, x *candidate, token string, lease time.Duration) (bool, error) {
+// acquirePermit takes one free place of a kind.
+func (s *Store) acquirePermit(ctx context.Context, q Tx, x *candidate, token string, lease time.Duration) (bool, error) {
 	var free []int
 	err := s.query(ctx, q, func(r *sql.Rows) error {
-		var place int
-		err := r.Scan(&place)
-		free = append(free, place)
+		var permit int
+		err := r.Scan(&permit)
+		free = append(free, permit)
 		return err
 	}, "SELECT place FROM cmsjobs_permits WHERE kind = ? AND place <= ? AND expires_at < "+s.now()+" ORDER BY place", x.job.Kind, x.policy.Limit)
 	if err != nil {
 		return false, err
 	}
-	for _, place := range free {
+	for _, permit := range free {
 		n, err := s.exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = %s + %d WHERE kind = ? AND place = ? AND expires_at < %s",
-			s.now(), int64(lease.Seconds()), s.now()), x.id, randomPart(token), x.job.Kind, place)
+			s.now(), int64(lease.Seconds()), s.now()), x.id, randomPart(token), x.job.Kind, permit)
 		if err != nil || n == 1 {
 			return n == 1, err
 		}
@@ -127,28 +127,28 @@ func (s *Store) takePlace(ctx context.Context, q Tx, x *candidate, token string,
 	return false, nil
 }
 
-// makePlaces makes the rows of a kind's places, once a process. Its caller is
+// ensurePermits makes the rows of a kind's places, once a process. Its caller is
 // the claimer: s.mu may not be held while the database is waited for, as a
 // settlement asks for it inside of the transaction that is waited for.
-func (s *Store) makePlaces(ctx context.Context, kind string, limit int) error {
-	for place := s.places[kind] + 1; place <= limit; place++ {
-		if _, err := s.exec(ctx, s.ownDB, s.d.insertOrSkip("cmsjobs_permits", "kind, place", "(?, ?)", "kind, place"), kind, place); err != nil {
+func (s *Store) ensurePermits(ctx context.Context, kind string, limit int) error {
+	for permit := s.permits[kind] + 1; permit <= limit; permit++ {
+		if _, err := s.exec(ctx, s.ownDB, s.d.insertOrSkip("cmsjobs_permits", "kind, place", "(?, ?)", "kind, place"), kind, permit); err != nil {
 			return fmt.Errorf("making the places of %s: %w", kind, err)
 		}
-		s.places[kind] = place
+		s.permits[kind] = permit
 	}
 	return nil
 }
 
-// freePlaces gives places back when their jobs end.
-func (s *Store) freePlaces(ctx context.Context, q Tx, ends []ending) error {
+// releasePermits gives places back when their jobs end.
+func (s *Store) releasePermits(ctx context.Context, q Tx, ends []pendingSettlement) error {
 	var limited []int64
 	tokens := map[string]bool{}
 	for _, e := range ends {
 		if entry, ok := s.o.Registry.Lookup(e.Claimed.Job.Kind); ok && entry.Policy.Limit > 0 {
 			limited = append(limited, e.Claimed.Lease.ID)
-			for _, twin := range e.Claimed.Twins {
-				limited = append(limited, twin.ID)
+			for _, duplicate := range e.Claimed.Duplicates {
+				limited = append(limited, duplicate.ID)
 			}
 			tokens[randomPart(tokenOf(e.Claimed.Lease))] = true
 		}

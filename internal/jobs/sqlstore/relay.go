@@ -23,13 +23,13 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 	select {
 	case s.claiming <- struct{}{}:
 		defer func() { <-s.claiming }()
-		n = s.foreseen(r)
+		n = s.peekNext(r)
 	default: // the claimer is at it
 	}
 	results := make([]error, 1)
-	if err := s.settle(ctx, []ending{{Settlement: checked(&end)}}, results, n); err != nil {
+	if err := s.settle(ctx, []pendingSettlement{{Settlement: checked(&end)}}, results, n); err != nil {
 		if n != nil && Classify(err).unclear() {
-			s.doubt(n.claim, []*candidate{n.row}, n.until)
+			s.recordInDoubt(n.claim, []*candidate{n.row}, n.until)
 		}
 		return nil, nil, s.noted(err)
 	}
@@ -39,37 +39,37 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 	return results[0], claimed, nil
 }
 
-// foreseen is the job that a claim would take without another look, nil where
+// peekNext is the job that a claim would take without another look, nil where
 // it would have to look: for rows below the floor, for a kind's limit, for
 // equal jobs.
-func (s *Store) foreseen(r jobs.ClaimRequest) *next {
-	if len(s.heldBack)+len(s.doubts) > 0 || len(r.Queues) == 0 {
+func (s *Store) peekNext(r jobs.ClaimRequest) *next {
+	if len(s.deferred)+len(s.inDoubt) > 0 || len(r.Queues) == 0 {
 		return nil
 	}
-	l := s.foremost(r.Queues[0])
-	if now := s.o.Clock(); l == nil || l.sweeping || !now.Before(l.next) || l.long && l.pending.isRipe(now) {
+	l := s.firstCursor(r.Queues[0])
+	if now := s.o.Clock(); l == nil || l.rescanning || !now.Before(l.next) || l.long && l.pending.isRipe(now) {
 		return nil
 	}
 	c := s.newClaim(r)
-	x := c.leftover(&l.ahead)
+	x := c.takePrefetched(&l.fromHead)
 	for i, row := range x.rows {
-		if !s.ours(r.Queues[0], row) {
+		if !s.claimable(r.Queues[0], row) {
 			continue
 		}
 		if row.policy.Limit > 0 || row.policy.Coalesce || row.fault != nil || row.rescued {
-			l.ahead = x.without(i)
+			l.fromHead = x.without(i)
 			return nil
 		}
-		l.ahead = x.without(i + 1)
-		l.head = position{row.at, row.id}
+		l.fromHead = x.without(i + 1)
+		l.lowWater = rowPosition{row.at, row.id}
 		return &next{claim: c, row: row, until: s.leaseMark(x.now, int64(r.Lease.Seconds()))}
 	}
 	return nil
 }
 
-// foremost is the lane in which a claim from queue would look first, nil where
+// firstCursor is the lane in which a claim from queue would look first, nil where
 // it would have to ask.
-func (s *Store) foremost(queue string) *lane {
+func (s *Store) firstCursor(queue string) *scanCursor {
 	if s.t.kind() == Stock {
 		return s.lane(queue, 0)
 	}
@@ -86,7 +86,7 @@ func (s *Store) takeNext(ctx context.Context, q Tx, n *next) error {
 	if n == nil {
 		return nil
 	}
-	err := s.change(ctx, q, []*candidate{n.row}, n.until, n.token)
+	err := s.compareAndSet(ctx, q, []*candidate{n.row}, n.until, n.token)
 	n.won = err == nil
 	if errors.Is(err, errContended) {
 		return nil
@@ -96,7 +96,7 @@ func (s *Store) takeNext(ctx context.Context, q Tx, n *next) error {
 
 // taking is the claim as SQL.
 func (s *Store) taking(n *next) (string, []any) {
-	set, args := s.t.take(n.until, n.token)
+	set, args := s.t.claimRows(n.until, n.token)
 	cond, more := s.t.unchanged(n.row)
 	return fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.t.shape().name, set, n.row.id, cond), append(args, more...)
 }

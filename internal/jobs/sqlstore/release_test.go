@@ -30,9 +30,9 @@ func claimedWithinASecond(f *fixture, early bool) {
 	f.Store = first
 	f.enqueue(job(`1`))
 	ctx, c := context.Background(), second.newClaim(askMany)
-	look := second.inLane(second.lane("default", 0), position{}, position{}, second.t.waiting(), 10)
+	look := second.inLane(second.lane("default", 0), rowPosition{}, rowPosition{}, second.t.waiting(), 10)
 	seen, now, err := second.read(ctx, second.db, look)
-	if err != nil || len(seen) != 1 || !second.ours("default", seen[0]) {
+	if err != nil || len(seen) != 1 || !second.claimable("default", seen[0]) {
 		f.t.Fatalf("%d candidates, %v", len(seen), err)
 	}
 	held := f.claim(1)[0]
@@ -41,7 +41,7 @@ func claimedWithinASecond(f *fixture, early bool) {
 	}
 	var got []jobs.Claimed
 	if early {
-		if got, err = second.take(ctx, c, seen, now); err != nil {
+		if got, err = second.claimRows(ctx, c, seen, now); err != nil {
 			f.t.Fatal(err)
 		}
 	}
@@ -58,7 +58,7 @@ func claimedWithinASecond(f *fixture, early bool) {
 	if err != nil || renewed[0] != (jobs.Lease{}) {
 		f.t.Errorf("the lease that was released can be renewed: %+v, %v", renewed, err)
 	}
-	for _, verdict := range []jobs.Verdict{jobs.Completed, jobs.Retried} {
+	for _, verdict := range []jobs.Outcome{jobs.Completed, jobs.Retried} {
 		held.Job.UUID = "another" // or the history would know the end
 		if err := f.settle(end(held, verdict))[0]; !errors.Is(err, jobs.ErrLeaseLost) {
 			f.t.Errorf("the released run was written as %v: %v", verdict, err)

@@ -129,7 +129,7 @@ func (s *Store) renew(ctx context.Context, g *guarded, until int64, held map[job
 // renewPlaces extends the places of limited kinds with their jobs.
 func (s *Store) renewPlaces(ctx context.Context, leases []jobs.Lease, expires int64) error {
 	s.mu.Lock()
-	limited := len(s.places) > 0
+	limited := len(s.permits) > 0
 	s.mu.Unlock()
 	if !limited {
 		return nil

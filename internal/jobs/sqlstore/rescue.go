@@ -167,9 +167,9 @@ func (s *Store) tryWriting(ctx context.Context) error {
 }
 
 func (s *Store) writeProbe(ctx context.Context, t *sqlx.Tx) error {
-	line := runRow{job: jobs.Job{Kind: "probe", Queue: "probe", UUID: newToken("probe")}, outcome: "probe",
+	line := historyRun{job: jobs.Job{Kind: "probe", Queue: "probe", UUID: newToken("probe")}, outcome: "probe",
 		err: strings.Repeat("x", probeSize)}
-	if err := s.insertRuns(ctx, t, []runRow{line}); err != nil {
+	if err := s.insertRuns(ctx, t, []historyRun{line}); err != nil {
 		return fmt.Errorf("trying to write: %w", err)
 	}
 	return nil

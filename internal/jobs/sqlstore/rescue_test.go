@@ -85,7 +85,7 @@ func TestNothingIsRescuedBecauseTheDatabasesClockJumped(t *testing.T) {
 			if n, err := f.rescued(other); n != 0 || err != nil {
 				t.Fatalf("%d rescued, %v", n, err)
 			}
-			if _, err := other.Beat(t.Context(), jobs.WorkerInfo{ID: "host:2:y"}); err != nil { // an idle worker's look
+			if _, err := other.Heartbeat(t.Context(), jobs.WorkerInfo{ID: "host:2:y"}); err != nil { // an idle worker's look
 				t.Fatal(err)
 			}
 			f.clock.ahead += time.Hour
@@ -108,7 +108,7 @@ func TestNothingIsRescuedBecauseTheDatabasesClockJumped(t *testing.T) {
 			if _, err := f.rescued(other); err != nil {
 				t.Error(err)
 			}
-			if _, err := other.Beat(t.Context(), jobs.WorkerInfo{ID: "host:2:y"}); err != nil {
+			if _, err := other.Heartbeat(t.Context(), jobs.WorkerInfo{ID: "host:2:y"}); err != nil {
 				t.Fatal(err)
 			}
 			if by := other.ClockJump().By; by > -2*time.Hour || by < -2*time.Hour-11*time.Second {

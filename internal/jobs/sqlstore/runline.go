@@ -27,8 +27,8 @@ const maxResult = 256 << 10
 // maxMetadata is how large kept metadata may be; more is left out.
 const maxMetadata = 16 << 10
 
-// runRow is one line of the history.
-type runRow struct {
+// historyRun is one line of the history.
+type historyRun struct {
 	job            jobs.Job
 	outcome        string
 	worker         string
@@ -39,15 +39,15 @@ type runRow struct {
 	data           json.RawMessage
 }
 
-// runLine is a runRow as its columns hold it.
-type runLine struct {
+// runRow is a runRow as its columns hold it.
+type runRow struct {
 	job, attempt, duration, wait, created     int64
 	uuid, kind, queue, outcome, worker, lease string
 	texts                                     [4]*string // as textColumns
 }
 
-func (s *Store) lineOf(r *runRow) runLine {
-	l := runLine{job: r.job.ID, attempt: int64(r.job.Attempt), duration: max(r.duration.Milliseconds(), 0), wait: r.wait.Milliseconds(), created: max(r.job.EnqueuedAt.UnixMilli(), 0),
+func (s *Store) lineOf(r *historyRun) runRow {
+	l := runRow{job: r.job.ID, attempt: int64(r.job.Attempt), duration: max(r.duration.Milliseconds(), 0), wait: r.wait.Milliseconds(), created: max(r.job.EnqueuedAt.UnixMilli(), 0),
 		uuid: r.job.UUID, kind: r.job.Kind, queue: bound(r.job.Queue), outcome: r.outcome, worker: bound(r.worker), lease: r.lease}
 	if r.outcome != jobs.Cancelled.String() {
 		l.wait = max(l.wait, 0)
@@ -74,7 +74,7 @@ func (s *Store) lineOf(r *runRow) runLine {
 }
 
 // size is about how many bytes the line is in a statement.
-func (l runLine) size() int {
+func (l runRow) size() int {
 	n := 300
 	for _, text := range l.texts {
 		if text != nil {
@@ -85,15 +85,15 @@ func (l runLine) size() int {
 }
 
 // insertRuns writes rows in as few statements as their size allows.
-func (s *Store) insertRuns(ctx context.Context, q Tx, rows []runRow) error {
-	lines := make([]runLine, len(rows))
+func (s *Store) insertRuns(ctx context.Context, q Tx, rows []historyRun) error {
+	lines := make([]runRow, len(rows))
 	for i := range rows {
 		lines[i] = s.lineOf(&rows[i])
 	}
 	return s.insertHistory(ctx, q, lines)
 }
 
-func (s *Store) insertHistory(ctx context.Context, q Tx, lines []runLine) error {
+func (s *Store) insertHistory(ctx context.Context, q Tx, lines []runRow) error {
 	if len(lines) == 0 {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (s *Store) insertHistory(ctx context.Context, q Tx, lines []runLine) error 
 }
 
 // fitting is how many of the lines one statement takes, 1 at least.
-func (s *Store) fitting(lines []runLine) int {
+func (s *Store) fitting(lines []runRow) int {
 	n, size := 0, 0
 	for n < len(lines) && n < 1000 && n*11+11 <= s.d.maxParams {
 		if size += lines[n].size(); size > s.maxBytes/2 && n > 0 {
@@ -130,7 +130,7 @@ func (s *Store) fitting(lines []runLine) int {
 
 // insertion is the INSERT of many lines. now is SQL. PostgreSQL gets arrays:
 // reading ten thousand parameters costs it more than writing the rows.
-func (s *Store) insertion(lines []runLine, now string) (string, []any) {
+func (s *Store) insertion(lines []runRow, now string) (string, []any) {
 	if s.d.name == "postgres" {
 		from, args := unnested(lines)
 		return "INSERT INTO cmsjobs_runs (" + allRunColumns + ") SELECT " + unnestedValues(now) + " FROM " + from, args
@@ -162,7 +162,7 @@ func (s *Store) insertion(lines []runLine, now string) (string, []any) {
 
 // textsOf says which of the textColumns any of the lines has. Most have none,
 // and a value that is not written costs nothing.
-func textsOf(lines []runLine) (which []int) {
+func textsOf(lines []runRow) (which []int) {
 	for k := range textColumns {
 		for i := range lines {
 			if lines[i].texts[k] != nil {
@@ -175,12 +175,12 @@ func textsOf(lines []runLine) (which []int) {
 }
 
 // values are the line's for allRunColumns, and their arguments. now is SQL.
-func (l *runLine) values(now string) (string, []any) {
+func (l *runRow) values(now string) (string, []any) {
 	return fmt.Sprintf("%d,?,?,?,%d,?,?,?,%s,%d,%d,%d,?,?,?,?", l.job, l.attempt, now, l.duration, l.wait, l.created),
 		[]any{l.uuid, l.kind, l.queue, l.outcome, l.worker, l.lease, l.text(0), l.text(1), l.text(2), l.text(3)}
 }
 
-func (l *runLine) text(k int) any {
+func (l *runRow) text(k int) any {
 	if l.texts[k] == nil {
 		return nil
 	}
@@ -193,22 +193,22 @@ func unnestedValues(now string) string {
 }
 
 // unnested makes a table of lines on PostgreSQL.
-func unnested(lines []runLine) (from string, args []any) {
+func unnested(lines []runRow) (from string, args []any) {
 	return "unnest(CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), " +
 			"CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[])) " +
 			"AS t (j, u, k, q, a, o, w, l, d, p, c, e, r, x, m)",
-		[]any{gather(lines, func(l *runLine) int64 { return l.job }), gather(lines, func(l *runLine) string { return l.uuid }),
-			gather(lines, func(l *runLine) string { return l.kind }), gather(lines, func(l *runLine) string { return l.queue }),
-			gather(lines, func(l *runLine) int64 { return l.attempt }), gather(lines, func(l *runLine) string { return l.outcome }),
-			gather(lines, func(l *runLine) string { return l.worker }), gather(lines, func(l *runLine) string { return l.lease }),
-			gather(lines, func(l *runLine) int64 { return l.duration }), gather(lines, func(l *runLine) int64 { return l.wait }),
-			gather(lines, func(l *runLine) int64 { return l.created }),
-			gather(lines, func(l *runLine) *string { return l.texts[0] }), gather(lines, func(l *runLine) *string { return l.texts[1] }),
-			gather(lines, func(l *runLine) *string { return l.texts[2] }), gather(lines, func(l *runLine) *string { return l.texts[3] })}
+		[]any{gather(lines, func(l *runRow) int64 { return l.job }), gather(lines, func(l *runRow) string { return l.uuid }),
+			gather(lines, func(l *runRow) string { return l.kind }), gather(lines, func(l *runRow) string { return l.queue }),
+			gather(lines, func(l *runRow) int64 { return l.attempt }), gather(lines, func(l *runRow) string { return l.outcome }),
+			gather(lines, func(l *runRow) string { return l.worker }), gather(lines, func(l *runRow) string { return l.lease }),
+			gather(lines, func(l *runRow) int64 { return l.duration }), gather(lines, func(l *runRow) int64 { return l.wait }),
+			gather(lines, func(l *runRow) int64 { return l.created }),
+			gather(lines, func(l *runRow) *string { return l.texts[0] }), gather(lines, func(l *runRow) *string { return l.texts[1] }),
+			gather(lines, func(l *runRow) *string { return l.texts[2] }), gather(lines, func(l *runRow) *string { return l.texts[3] })}
 }
 
 // gather lists one value of each line.
-func gather[T any](lines []runLine, of func(*runLine) T) []T {
+func gather[T any](lines []runRow, of func(*runRow) T) []T {
 	list := make([]T, len(lines))
 	for i := range lines {
 		list[i] = of(&lines[i])

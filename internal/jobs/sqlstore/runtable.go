@@ -22,12 +22,12 @@ type sharedRun struct {
 const fewAlike = 8
 
 // fewInsertions are the INSERTs of many lines. now is SQL.
-func (s *Store) fewInsertions(lines []runLine, now string) (statements []string, args []any) {
+func (s *Store) fewInsertions(lines []runRow, now string) (statements []string, args []any) {
 	if !s.jsonTable || len(lines) < fewAlike {
 		statement, args := s.insertion(lines, now)
 		return []string{statement}, args
 	}
-	groups, order, rest := map[sharedRun][]runLine{}, []sharedRun{}, []runLine(nil)
+	groups, order, rest := map[sharedRun][]runRow{}, []sharedRun{}, []runRow(nil)
 	for i := range lines {
 		l := &lines[i]
 		if !l.short() {
@@ -57,7 +57,7 @@ func (s *Store) fewInsertions(lines []runLine, now string) (statements []string,
 
 // short says that a line has no error, result or metadata, and an UUID that needs
 // no quoting in JSON.
-func (l *runLine) short() bool {
+func (l *runRow) short() bool {
 	if l.texts[0] != nil || l.texts[1] != nil || l.texts[3] != nil {
 		return false
 	}
@@ -71,7 +71,7 @@ func (l *runLine) short() bool {
 }
 
 // insertion is the INSERT of lines that share r.
-func (r sharedRun) insertion(lines []runLine, now string) (string, []any) {
+func (r sharedRun) insertion(lines []runRow, now string) (string, []any) {
 	into, read, column := "", "", ""
 	if r.data {
 		into, read, column = ", data", ", x", ", x LONGTEXT PATH '$[5]'"
@@ -87,7 +87,7 @@ func (r sharedRun) insertion(lines []runLine, now string) (string, []any) {
 }
 
 // appendJSON writes what a short line does not share.
-func (l *runLine) appendJSON(b []byte) []byte {
+func (l *runRow) appendJSON(b []byte) []byte {
 	b = strconv.AppendInt(append(b, '['), l.job, 10)
 	b = append(append(append(b, `,"`...), l.uuid...), `",`...)
 	b = append(strconv.AppendInt(b, l.duration, 10), ',')

@@ -14,11 +14,11 @@ import (
 // mixedEnds are many jobs of two kinds and a few that need more than the
 // common form: results, a UUID with quotes, kinds that are rare.
 func (f *fixture) mixedEnds() (ends []jobs.Settlement) {
-	f.fill(30, func(i int) jobs.New {
+	f.fill(30, func(i int) jobs.Spec {
 		return job(fmt.Sprintf(`{"n":%d,"text":"\t<b>it's\\n\\u0000 \\\\ grün 🎉</b>"}`, i)).Named(fmt.Sprintf("plain-%d", i))
 	})
-	f.fill(20, func(i int) jobs.New { return job(`{}`).Named(fmt.Sprintf("empty-%d", i)) })
-	f.fill(5, func(i int) jobs.New { return job(`{}`).Named(fmt.Sprintf(`it's "\%d`, i)) })
+	f.fill(20, func(i int) jobs.Spec { return job(`{}`).Named(fmt.Sprintf("empty-%d", i)) })
+	f.fill(5, func(i int) jobs.Spec { return job(`{}`).Named(fmt.Sprintf(`it's "\%d`, i)) })
 	for i, c := range append(f.claim(40), f.claim(40)...) {
 		e := end(c, jobs.Completed)
 		if i%11 == 0 {
@@ -59,7 +59,7 @@ func testJSONWritesWhatValuesWrite(t *testing.T, engine jobstest.Engine) {
 		t.Errorf("JSON wrote %d lines\n%q\nVALUES wrote\n%q", len(inJSON), inJSON, inValues)
 	}
 	f.jsonTable = true
-	if statements, _ := f.fewInsertions(make([]runLine, fewAlike), "1"); len(statements) != 1 || !strings.Contains(statements[0], "JSON_TABLE") {
+	if statements, _ := f.fewInsertions(make([]runRow, fewAlike), "1"); len(statements) != 1 || !strings.Contains(statements[0], "JSON_TABLE") {
 		t.Errorf("lines that are alike are written by %q", statements)
 	}
 }

@@ -20,22 +20,22 @@ import (
 // late commit, a retried or ripened row, a lease that ran out) is found by
 // sweeps from the start, which come as often as they are cheap. Where many rows
 // of others make them dear, pending finds what falls due at a known time.
-type lane struct {
+type scanCursor struct {
 	queue    string
 	priority int
 
-	head  position
-	atEnd bool // the last look at the head found nothing more
+	lowWater  rowPosition
+	exhausted bool // the last look at the head found nothing more
 
-	sweeping bool
-	sweep    position // how far this sweep is
-	sweepEnd position // zero: to the end
-	cost     time.Duration
-	next     time.Time // of Options.Clock: no sweep before it
-	pages    int       // that this sweep has read
+	rescanning bool
+	rescan     rowPosition // how far this sweep is
+	rescanEnd  rowPosition // zero: to the end
+	cost       time.Duration
+	next       time.Time // of Options.Clock: no sweep before it
+	pages      int       // that this sweep has read
 
-	headPage, sweepPage pageSize
-	ahead, below        spare // of the head, and of the sweep
+	headPage, sweepPage  pageSize
+	fromHead, fromRescan prefetched // of the head, and of the sweep
 
 	// long says that sweeps read too much to come often: pending has the rows
 	// that fall due in the meantime.
@@ -45,25 +45,25 @@ type lane struct {
 	looking, looked bool
 }
 
-// spare are candidates that the last look found and the claim had no room for: the next claim need not look. They are stale, which the claim's
+// prefetched are candidates that the last look found and the claim had no room for: the next claim need not look. They are stale, which the claim's
 // compare-and-set sees, and they keep the lane's order, as what comes later
 // stands behind them.
-type spare struct {
+type prefetched struct {
 	rows []*candidate
 	now  int64     // of the database, when they were read
 	read time.Time // of Options.Clock
 }
 
-// fresh is how long spares are worth trying.
-const fresh = 250 * time.Millisecond
+// prefetchTTL is how long spares are worth trying.
+const prefetchTTL = 250 * time.Millisecond
 
-type laneKey struct {
+type scanCursorKey struct {
 	queue    string
 	priority int
 }
 
-// position is a place in a lane's order; the zero value is before the first.
-type position struct {
+// rowPosition is a place in a lane's order; the zero value is before the first.
+type rowPosition struct {
 	at string // moment.text of the due column; unused when the order is by id
 	id int64
 }
@@ -71,8 +71,8 @@ type position struct {
 // A sweep may cost one part in sweepShare of the time, and comes no more often
 // than sweepRest.
 const (
-	sweepShare = 20
-	sweepRest  = 50 * time.Millisecond
+	rescanShare    = 20
+	rescanInterval = 50 * time.Millisecond
 	// sniffed is how much of an oversized payload is read to name its kind.
 	sniffed = 64 << 10
 	// oversize leaves room for the envelope around the largest payload that
@@ -112,47 +112,47 @@ func (s *Store) order() string {
 }
 
 // after and upTo bound a read in the lane's order.
-func (s *Store) after(p position) (string, []any) {
+func (s *Store) after(p rowPosition) (string, []any) {
 	switch {
-	case p == position{}:
+	case p == rowPosition{}:
 		return "", nil
 	case !s.byTime():
 		return fmt.Sprintf(" AND id > %d", p.id), nil
 	}
 	due := s.t.shape().due
-	literal, args := due.literal(p.at)
+	literal, args := due.fromText(p.at)
 	return fmt.Sprintf(" AND %s >= %s AND NOT (%s = %s AND id <= %d)", due.name, literal, due.name, literal, p.id), twice(args)
 }
 
-func (s *Store) upTo(p position) (string, []any) {
+func (s *Store) upTo(p rowPosition) (string, []any) {
 	switch {
-	case p == position{}:
+	case p == rowPosition{}:
 		return "", nil
 	case !s.byTime():
 		return fmt.Sprintf(" AND id <= %d", p.id), nil
 	}
 	due := s.t.shape().due
-	literal, args := due.literal(p.at)
+	literal, args := due.fromText(p.at)
 	return fmt.Sprintf(" AND %s <= %s AND NOT (%s = %s AND id > %d)", due.name, literal, due.name, literal, p.id), twice(args)
 }
 
-// leftover hands spares out, once; none where other claimers are expected, who
+// takePrefetched hands spares out, once; none where other claimers are expected, who
 // would have taken them.
-func (c *claim) leftover(from *spare) spare {
+func (c *claim) takePrefetched(from *prefetched) prefetched {
 	x := *from
-	*from = spare{}
-	if age := c.s.o.Clock().Sub(x.read); c.s.crowded > 0 || age < 0 || age > fresh {
-		return spare{}
+	*from = prefetched{}
+	if age := c.s.o.Clock().Sub(x.read); c.s.contended > 0 || age < 0 || age > prefetchTTL {
+		return prefetched{}
 	}
 	return x
 }
 
-func (x spare) without(passed int) spare { return spare{x.rows[passed:], x.now, x.read} }
+func (x prefetched) without(passed int) prefetched { return prefetched{x.rows[passed:], x.now, x.read} }
 
 func twice(args []any) []any { return append(append([]any{}, args...), args...) }
 
-// look reads candidates.
-type look struct {
+// candidateQuery reads candidates.
+type candidateQuery struct {
 	where string // beside the prefilter and "due"
 	args  []any
 	order string
@@ -162,25 +162,25 @@ type look struct {
 }
 
 // inLane looks at rows of a lane between two positions.
-func (s *Store) inLane(l *lane, from, to position, state string, limit int) look {
+func (s *Store) inLane(l *scanCursor, from, to rowPosition, state string, limit int) candidateQuery {
 	a, aArgs := s.after(from)
 	b, bArgs := s.upTo(to)
 	args := append(append([]any{l.queue}, aArgs...), bArgs...)
-	return look{where: "queue = ?" + s.t.class(l.priority) + a + b + " AND " + state, args: args, order: s.order(), hint: s.hint(), limit: limit}
+	return candidateQuery{where: "queue = ?" + s.t.class(l.priority) + a + b + " AND " + state, args: args, order: s.order(), hint: s.hint(), limit: limit}
 }
 
 // reading is the statement of a look.
-func (s *Store) reading(l look) string {
+func (s *Store) reading(l candidateQuery) string {
 	t := s.t.shape()
 	now, whole := s.now(), cmp.Or(l.whole, oversize)
-	return strings.Join([]string{"SELECT id,", t.due.text(), ",", t.due.seconds(), ",", t.created.seconds(), ", attempts,", t.locked.seconds(), ",", s.t.columns(), ",",
+	return strings.Join([]string{"SELECT id,", t.due.exactText(), ",", t.due.seconds(), ",", t.created.seconds(), ", attempts,", t.locked.seconds(), ",", s.t.columns(), ",",
 		s.d.bytes, "(", t.payload, "), CASE WHEN", s.d.bytes, "(", t.payload, ") <=", fmt.Sprint(whole), "THEN", t.payload, "ELSE SUBSTR(", t.payload, ", 1,", fmt.Sprint(min(whole, sniffed)), ") END,", now,
-		"FROM", t.name, l.hint, "WHERE", l.where, "AND", t.due.name, "<=", t.due.of(now),
+		"FROM", t.name, l.hint, "WHERE", l.where, "AND", t.due.name, "<=", t.due.fromExpr(now),
 		"AND NOT", s.d.opensWith(t.payload, phpJob), l.order, "LIMIT", fmt.Sprint(l.limit)}, " ")
 }
 
 // read returns due rows, and the database's now. No row is locked.
-func (s *Store) read(ctx context.Context, q Tx, l look) ([]*candidate, int64, error) {
+func (s *Store) read(ctx context.Context, q Tx, l candidateQuery) ([]*candidate, int64, error) {
 	var found []*candidate
 	var clock int64
 	sighted := s.startSighting()
@@ -203,13 +203,13 @@ func (s *Store) read(ctx context.Context, q Tx, l look) ([]*candidate, int64, er
 }
 
 // lane returns the lane of a queue and class, made on first use.
-func (s *Store) lane(queue string, priority int) *lane {
-	key := laneKey{queue, priority}
+func (s *Store) lane(queue string, priority int) *scanCursor {
+	key := scanCursorKey{queue, priority}
 	if s.lanes[key] == nil {
 		if len(s.lanes) > 1000 { // somebody gives each job a priority of its own
 			clear(s.lanes)
 		}
-		s.lanes[key] = &lane{queue: queue, priority: priority, next: s.o.Clock().Add(sweepRest)}
+		s.lanes[key] = &scanCursor{queue: queue, priority: priority, next: s.o.Clock().Add(rescanInterval)}
 	}
 	return s.lanes[key]
 }
@@ -250,6 +250,6 @@ func (s *Store) waitingClasses(ctx context.Context, queue string, again bool) (p
 		return nil, false, fmt.Errorf("reading the priorities that wait on %s: %w", queue, err)
 	}
 	done := s.o.Clock()
-	c.priorities, c.next = found, done.Add(min(sweepShare*done.Sub(begun), 10*time.Second))
+	c.priorities, c.next = found, done.Add(min(rescanShare*done.Sub(begun), 10*time.Second))
 	return found, true, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// ending is a settlement on its way into the tables.
-type ending struct {
+// pendingSettlement is a settlement on its way into the tables.
+type pendingSettlement struct {
 	*jobs.Settlement
 	index int  // in the caller's list
 	bare  bool // without what the database may have refused
@@ -27,9 +27,9 @@ var errShort = errors.New("a lease in the batch is lost")
 // written: settling the same again is harmless.
 func (s *Store) Settle(ctx context.Context, settlements []jobs.Settlement) ([]error, error) {
 	results := make([]error, len(settlements))
-	ends := make([]ending, len(settlements))
+	ends := make([]pendingSettlement, len(settlements))
 	for i := range settlements {
-		ends[i] = ending{Settlement: checked(&settlements[i]), index: i}
+		ends[i] = pendingSettlement{Settlement: checked(&settlements[i]), index: i}
 	}
 	for batch := range slices.Chunk(ends, s.maxBatch) {
 		if err := s.settle(ctx, batch, results, nil); err != nil {
@@ -46,12 +46,12 @@ func checked(x *jobs.Settlement) *jobs.Settlement {
 		return x
 	}
 	y := *x
-	if y.Verdict != jobs.Completed {
+	if y.Outcome != jobs.Completed {
 		y.FollowUps = nil
 	}
 	for _, n := range y.FollowUps {
 		if err := n.Check(); err != nil {
-			y.Verdict, y.FollowUps = jobs.Buried, nil
+			y.Outcome, y.FollowUps = jobs.Failed, nil
 			y.Error = "the job was done, but a job that should follow it is refused: " + err.Error()
 			break
 		}
@@ -60,7 +60,7 @@ func checked(x *jobs.Settlement) *jobs.Settlement {
 }
 
 // settle writes ends, and claims n in the same transaction where it is not nil.
-func (s *Store) settle(ctx context.Context, ends []ending, results []error, n *next) error {
+func (s *Store) settle(ctx context.Context, ends []pendingSettlement, results []error, n *next) error {
 	ends, err := s.withoutSettled(ctx, ends)
 	if err != nil || len(ends) == 0 {
 		return err
@@ -97,14 +97,14 @@ func (s *Store) settle(ctx context.Context, ends []ending, results []error, n *n
 }
 
 // write is the transaction. What needs the lease comes first.
-func (s *Store) write(ctx context.Context, t tx, ends []ending) error {
-	if err := s.bury(ctx, t, ends); err != nil {
+func (s *Store) write(ctx context.Context, t tx, ends []pendingSettlement) error {
+	if err := s.moveToFailed(ctx, t, ends); err != nil {
 		return err
 	}
 	if err := s.removeAndGiveBack(ctx, t, ends); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context, Tx, []ending) error{s.recordRuns, s.freePlaces, s.freeKeys,
+	for _, step := range []func(context.Context, Tx, []pendingSettlement) error{s.recordRuns, s.releasePermits, s.freeKeys,
 		s.storeLines, s.dropCancels, s.recordWaits} {
 		if err := step(ctx, t.own, ends); err != nil {
 			return err
@@ -122,8 +122,8 @@ func (s *Store) write(ctx context.Context, t tx, ends []ending) error {
 
 // freeKeys ends unique keys with their jobs. A retried or released job keeps
 // its key.
-func (s *Store) freeKeys(ctx context.Context, q Tx, ends []ending) error {
-	gone := idsOf(ends, func(e ending) bool { return e.gone() })
+func (s *Store) freeKeys(ctx context.Context, q Tx, ends []pendingSettlement) error {
+	gone := idsOf(ends, func(e pendingSettlement) bool { return e.gone() })
 	if len(gone) == 0 {
 		return nil
 	}
@@ -141,28 +141,30 @@ func (s *Store) freeKeys(ctx context.Context, q Tx, ends []ending) error {
 }
 
 // gone says that the job's row is deleted.
-func (e ending) gone() bool { return e.Verdict != jobs.Retried && e.Verdict != jobs.Released }
+func (e pendingSettlement) gone() bool {
+	return e.Outcome != jobs.Retried && e.Outcome != jobs.Released
+}
 
 // idsOf lists the row numbers of ends, twins included.
-func idsOf(ends []ending, which func(ending) bool) []int64 {
+func idsOf(ends []pendingSettlement, which func(pendingSettlement) bool) []int64 {
 	var list []int64
 	for _, e := range ends {
 		if !which(e) {
 			continue
 		}
 		list = append(list, e.Claimed.Lease.ID)
-		for _, twin := range e.Claimed.Twins {
-			list = append(list, twin.ID)
+		for _, duplicate := range e.Claimed.Duplicates {
+			list = append(list, duplicate.ID)
 		}
 	}
 	return list
 }
 
 // dropCancels removes orders to cancel jobs that have ended.
-func (s *Store) dropCancels(ctx context.Context, q Tx, ends []ending) error {
+func (s *Store) dropCancels(ctx context.Context, q Tx, ends []pendingSettlement) error {
 	var uuids []string
 	for _, e := range ends {
-		if e.Verdict == jobs.Cancelled {
+		if e.Outcome == jobs.Cancelled {
 			uuids = append(uuids, e.Claimed.Job.UUID)
 		}
 	}
@@ -175,7 +177,7 @@ func (s *Store) dropCancels(ctx context.Context, q Tx, ends []ending) error {
 }
 
 // wakeFor tells waiting workers about follow-ups.
-func (s *Store) wakeFor(ends []ending) {
+func (s *Store) wakeFor(ends []pendingSettlement) {
 	for _, e := range ends {
 		s.wake(e.FollowUps)
 	}

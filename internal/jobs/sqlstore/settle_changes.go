@@ -10,8 +10,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// change is one statement on leases that share their condition.
-type change struct {
+// guardedUpdate is one statement on leases that share their condition.
+type guardedUpdate struct {
 	verb string // "DELETE FROM t" or "UPDATE t SET …"
 	args []any
 	cond string
@@ -21,28 +21,28 @@ type change struct {
 
 // alike are ends that one statement can write.
 type alike struct {
-	verdict jobs.Verdict
-	twin    bool
-	delay   time.Duration
-	failure string
-	attempt int
-	since   int64  // what reserved_at may be
-	tried   string // and what else it may be
-	token   string
+	verdict   jobs.Outcome
+	duplicate bool
+	delay     time.Duration
+	failure   string
+	attempt   int
+	since     int64  // what reserved_at may be
+	tried     string // and what else it may be
+	token     string
 }
 
 // changes sorts ends and their twins into as few statements as can be. Each
 // locks in the order of ids, the one order for all.
-func (s *Store) changes(ends []ending) []*change {
-	groups := map[alike]*change{}
-	var list []*change
-	add := func(e ending, l jobs.Lease, twin bool) {
-		key := alike{verdict: e.Verdict, twin: twin, delay: e.Delay, attempt: l.Attempt, since: l.ReservedAt}
+func (s *Store) changes(ends []pendingSettlement) []*guardedUpdate {
+	groups := map[alike]*guardedUpdate{}
+	var list []*guardedUpdate
+	add := func(e pendingSettlement, l jobs.Lease, duplicate bool) {
+		key := alike{verdict: e.Outcome, duplicate: duplicate, delay: e.Delay, attempt: l.Attempt, since: l.ReservedAt}
 		tried := s.triedRenewals(l.ID)
 		if len(tried) > 0 {
 			key.tried = fmt.Sprint(tried)
 		}
-		if e.Verdict == jobs.Retried {
+		if e.Outcome == jobs.Retried {
 			key.failure = e.Error
 		}
 		if s.t.kind() == Extended {
@@ -50,8 +50,8 @@ func (s *Store) changes(ends []ending) []*change {
 		}
 		g := groups[key]
 		if g == nil {
-			g = &change{}
-			g.verb, g.args = s.endOf(*e.Settlement, twin)
+			g = &guardedUpdate{}
+			g.verb, g.args = s.endOf(*e.Settlement, duplicate)
 			g.cond, g.more = s.t.guard(l, tried)
 			groups[key], list = g, append(list, g)
 		}
@@ -59,8 +59,8 @@ func (s *Store) changes(ends []ending) []*change {
 	}
 	for _, e := range ends {
 		add(e, e.Claimed.Lease, false)
-		for _, twin := range e.Claimed.Twins {
-			add(e, twin, true)
+		for _, duplicate := range e.Claimed.Duplicates {
+			add(e, duplicate, true)
 		}
 	}
 	for _, g := range list {
@@ -70,14 +70,14 @@ func (s *Store) changes(ends []ending) []*change {
 }
 
 // statement is the change as SQL.
-func (g *change) statement(d dialect) (string, []any) {
-	in, inArgs := d.rows(g.ids)
+func (g *guardedUpdate) statement(d dialect) (string, []any) {
+	in, inArgs := d.idRanges(g.ids)
 	return g.verb + " WHERE " + in + " AND " + g.cond, slices.Concat(g.args, inArgs, g.more)
 }
 
 // removeAndGiveBack deletes the rows of jobs that ended and gives back the
 // others.
-func (s *Store) removeAndGiveBack(ctx context.Context, t tx, ends []ending) error {
+func (s *Store) removeAndGiveBack(ctx context.Context, t tx, ends []pendingSettlement) error {
 	for _, g := range s.changes(ends) {
 		statement, args := g.statement(s.d)
 		n, err := s.exec(ctx, t.main, statement, args...)
@@ -93,20 +93,20 @@ func (s *Store) removeAndGiveBack(ctx context.Context, t tx, ends []ending) erro
 
 // endOf says what becomes of a row. A twin that is not done is given back as it
 // was: not charged, not delayed.
-func (s *Store) endOf(e jobs.Settlement, twin bool) (string, []any) {
+func (s *Store) endOf(e jobs.Settlement, duplicate bool) (string, []any) {
 	t := s.t.shape()
-	switch e.Verdict {
+	switch e.Outcome {
 	case jobs.Retried, jobs.Released:
 		due := ""
-		if !twin && (e.Delay > 0 || e.Verdict == jobs.Retried) {
+		if !duplicate && (e.Delay > 0 || e.Outcome == jobs.Retried) {
 			due = s.now() + fmt.Sprintf(" + %d", seconds(e.Delay))
 		} else if s.t.kind() == Stock {
 			due = s.releasedDue()
 		}
-		if twin {
-			e.Verdict = jobs.Released
+		if duplicate {
+			e.Outcome = jobs.Released
 		}
-		set, args := s.t.giveBack(due, e, e.Verdict == jobs.Released)
+		set, args := s.t.giveBack(due, e, e.Outcome == jobs.Released)
 		return "UPDATE " + t.name + " SET " + set, args
 	}
 	return "DELETE FROM " + t.name, nil
@@ -121,7 +121,7 @@ func (s *Store) releasedDue() string {
 	s.rescue.mu.Lock()
 	length := s.rescue.length
 	s.rescue.mu.Unlock()
-	mark := t.locked.of(fmt.Sprintf("%s + %d", s.now(), s.leaseMark(0, int64(length.Seconds()))))
+	mark := t.locked.fromExpr(fmt.Sprintf("%s + %d", s.now(), s.leaseMark(0, int64(length.Seconds()))))
 	return "CASE WHEN " + t.locked.name + " >= " + mark + " THEN " + s.now() + " + 1 ELSE " + t.due.seconds() + " END"
 }
 

@@ -18,13 +18,13 @@ import (
 // several statements in one packet (settle_packet.go).
 
 // plainly makes that statement. ok is false where the ends need more.
-func (s *Store) plainly(ends []ending, n *next) (x plainEnd, ok bool) {
+func (s *Store) plainly(ends []pendingSettlement, n *next) (x plainEnd, ok bool) {
 	if s.ownDB != s.db || !s.oneStatement.Load() {
 		return x, false
 	}
 	for _, e := range ends {
 		entry, known := s.o.Registry.Lookup(e.Claimed.Job.Kind)
-		if !known || entry.Policy.Limit > 0 || e.Verdict != jobs.Completed || len(e.Claimed.Twins)+len(e.FollowUps)+len(e.Lines) > 0 {
+		if !known || entry.Policy.Limit > 0 || e.Outcome != jobs.Completed || len(e.Claimed.Duplicates)+len(e.FollowUps)+len(e.Lines) > 0 {
 			return x, false
 		}
 	}
@@ -32,7 +32,7 @@ func (s *Store) plainly(ends []ending, n *next) (x plainEnd, ok bool) {
 	if len(groups) > 1 {
 		return x, false
 	}
-	x = plainEnd{next: n, drop: groups[0], lines: make([]runLine, len(ends))}
+	x = plainEnd{next: n, drop: groups[0], lines: make([]runRow, len(ends))}
 	for i, e := range ends {
 		row := s.runOf(e)
 		x.lines[i] = s.lineOf(&row)
@@ -42,8 +42,8 @@ func (s *Store) plainly(ends []ending, n *next) (x plainEnd, ok bool) {
 
 // plainEnd is what one round trip writes.
 type plainEnd struct {
-	drop  *change
-	lines []runLine
+	drop  *guardedUpdate
+	lines []runRow
 	next  *next // claimed along, or nil
 }
 
@@ -146,10 +146,10 @@ func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 
 // settleTogether writes ends in one transaction, by one statement where that
 // is possible. errShort says that a lease is lost and nothing was written.
-func (s *Store) settleTogether(ctx context.Context, ends []ending, results []error, n *next) error {
+func (s *Store) settleTogether(ctx context.Context, ends []pendingSettlement, results []error, n *next) error {
 	if x, ok := s.plainly(ends, n); ok {
 		var settled []int64
-		err := s.repeated(ctx, "settling jobs", func() (err error) { settled, err = s.finish(ctx, x); return err })
+		err := s.withRetry(ctx, "settling jobs", func() (err error) { settled, err = s.finish(ctx, x); return err })
 		if err == nil {
 			return s.markLost(ctx, ends, settled, results)
 		}
@@ -167,7 +167,7 @@ func (s *Store) settleTogether(ctx context.Context, ends []ending, results []err
 }
 
 // markLost notes ends that were not settled.
-func (s *Store) markLost(ctx context.Context, ends []ending, settled []int64, results []error) error {
+func (s *Store) markLost(ctx context.Context, ends []pendingSettlement, settled []int64, results []error) error {
 	if len(settled) == len(ends) {
 		return nil
 	}

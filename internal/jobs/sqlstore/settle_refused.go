@@ -21,14 +21,14 @@ func refusal(err error) bool {
 // settlePlainer writes an end that was refused for its data with less of them.
 // Asking again with the same would hold up the worker's other ends for ever. An
 // end that is refused to the last gets the reason as its result.
-func (s *Store) settlePlainer(ctx context.Context, e ending, results []error, reason error) error {
+func (s *Store) settlePlainer(ctx context.Context, e pendingSettlement, results []error, reason error) error {
 	less, ok := plainer(e, reason)
 	if !ok {
-		s.forget([]ending{e})
+		s.forget([]pendingSettlement{e})
 		results[e.index] = fmt.Errorf("the database refuses the end of the run: %w", reason)
 		return nil
 	}
-	err := s.settle(ctx, []ending{less}, results, nil)
+	err := s.settle(ctx, []pendingSettlement{less}, results, nil)
 	if err == nil && !e.bare && results[e.index] == nil {
 		s.o.Logger.Warn("the database refused what a run left; its end was written without result and lines", "event", "job.result_refused",
 			"type", e.Claimed.Job.Kind, "id", e.Claimed.Job.ID, "uuid", e.Claimed.Job.UUID, "error", reason)
@@ -39,7 +39,7 @@ func (s *Store) settlePlainer(ctx context.Context, e ending, results []error, re
 // plainer leaves out of e what the database may have refused; false when
 // nothing is left to leave out. Follow-ups go last, and not without a word: the
 // job is then buried, as those of checked are.
-func plainer(e ending, reason error) (ending, bool) {
+func plainer(e pendingSettlement, reason error) (pendingSettlement, bool) {
 	x := *e.Settlement
 	switch {
 	case !e.bare:
@@ -47,12 +47,12 @@ func plainer(e ending, reason error) (ending, bool) {
 		x.Error = inASCII(bound(firstLine(x.Error)), "?")
 		x.Claimed.Payload = []byte(inASCII(writable(string(x.Claimed.Payload)), ""))
 	case len(x.FollowUps) > 0:
-		x.Verdict, x.FollowUps = jobs.Buried, nil
+		x.Outcome, x.FollowUps = jobs.Failed, nil
 		x.Error = inASCII(bound("the job was done, but the jobs that should follow it are refused: "+firstLine(reason.Error())), "?")
 	default:
 		return e, false
 	}
-	return ending{Settlement: &x, index: e.index, bare: true}, true
+	return pendingSettlement{Settlement: &x, index: e.index, bare: true}, true
 }
 
 // inASCII writes every other character as other, or with "" as JSON's strings

@@ -9,7 +9,7 @@ import (
 )
 
 // remember notes that it is not known whether these ends were written.
-func (s *Store) remember(ends []ending) {
+func (s *Store) remember(ends []pendingSettlement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range ends {
@@ -17,7 +17,7 @@ func (s *Store) remember(ends []ending) {
 	}
 }
 
-func (s *Store) forget(ends []ending) {
+func (s *Store) forget(ends []pendingSettlement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.unclear)+len(s.tried) == 0 {
@@ -36,21 +36,21 @@ func leaseName(l jobs.Lease) string {
 
 // withoutSettled leaves out ends that an earlier call wrote though its answer
 // was lost: the history knows their lease.
-func (s *Store) withoutSettled(ctx context.Context, ends []ending) ([]ending, error) {
+func (s *Store) withoutSettled(ctx context.Context, ends []pendingSettlement) ([]pendingSettlement, error) {
 	s.mu.Lock()
-	repeated := len(s.unclear) > 0 && slices.ContainsFunc(ends, func(e ending) bool { return s.unclear[leaseName(e.Claimed.Lease)] })
+	repeated := len(s.unclear) > 0 && slices.ContainsFunc(ends, func(e pendingSettlement) bool { return s.unclear[leaseName(e.Claimed.Lease)] })
 	s.mu.Unlock()
 	if !repeated {
 		return ends, nil
 	}
-	var left []ending
+	var left []pendingSettlement
 	for _, e := range ends {
 		written, err := s.written(ctx, e)
 		if err != nil {
 			return nil, err
 		}
 		if written {
-			s.forget([]ending{e})
+			s.forget([]pendingSettlement{e})
 		} else {
 			left = append(left, e)
 		}
@@ -59,7 +59,7 @@ func (s *Store) withoutSettled(ctx context.Context, ends []ending) ([]ending, er
 }
 
 // written asks the history whether it knows the end's lease.
-func (s *Store) written(ctx context.Context, e ending) (bool, error) {
+func (s *Store) written(ctx context.Context, e pendingSettlement) (bool, error) {
 	var n int
 	found, err := s.one(ctx, s.ownDB, []any{&n}, "SELECT 1 FROM cmsjobs_runs WHERE uuid = ? AND job_id = ? AND lease = ?",
 		e.Claimed.Job.UUID, e.Claimed.Lease.ID, randomPart(tokenOf(e.Claimed.Lease)))
@@ -72,7 +72,7 @@ func (s *Store) written(ctx context.Context, e ending) (bool, error) {
 // lost notes that the end's lease does not hold any more: ErrLeaseLost, unless
 // it is this very end that was written before. Whoever settles it again may be
 // another process than the one that did not hear the answer.
-func (s *Store) lost(ctx context.Context, e ending, results []error) error {
+func (s *Store) lost(ctx context.Context, e pendingSettlement, results []error) error {
 	written, err := s.written(ctx, e)
 	if err == nil && !written {
 		results[e.index] = jobs.ErrLeaseLost

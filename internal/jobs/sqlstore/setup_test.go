@@ -163,7 +163,7 @@ func (f *fixture) another() *Store {
 	return open1(f.t, f.db, Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
 }
 
-func (f *fixture) enqueue(list ...jobs.New) []jobs.Receipt {
+func (f *fixture) enqueue(list ...jobs.Spec) []jobs.Receipt {
 	f.t.Helper()
 	receipts, err := f.Enqueue(context.Background(), list...)
 	if err != nil {
@@ -207,8 +207,8 @@ func (f *fixture) settle(ends ...jobs.Settlement) []error {
 	return errs
 }
 
-func end(c jobs.Claimed, v jobs.Verdict) jobs.Settlement {
-	return jobs.Settlement{Claimed: c, Verdict: v, Worker: "host:1:x", Duration: 20 * time.Millisecond, Wait: time.Second, Error: map[bool]string{true: "it broke\nat line 3"}[v == jobs.Retried || v == jobs.Buried]}
+func end(c jobs.Claimed, v jobs.Outcome) jobs.Settlement {
+	return jobs.Settlement{Claimed: c, Outcome: v, Worker: "host:1:x", Duration: 20 * time.Millisecond, Wait: time.Second, Error: map[bool]string{true: "it broke\nat line 3"}[v == jobs.Retried || v == jobs.Failed]}
 }
 
 func (f *fixture) count(query string, args ...any) int {
@@ -227,16 +227,16 @@ func (f *fixture) insertRaw(queue, payload string) {
 	ctx := context.Background()
 	var err error
 	if f.v.layout == Extended {
-		_, err = f.exec(ctx, f.db.DB, "INSERT INTO jobs (queue, name, payload_json, run_at, created_at) VALUES (?, '', ?, "+t.due.of(f.now())+", "+t.created.of(f.now())+")", queue, payload)
+		_, err = f.exec(ctx, f.db.DB, "INSERT INTO jobs (queue, name, payload_json, run_at, created_at) VALUES (?, '', ?, "+t.due.fromExpr(f.now())+", "+t.created.fromExpr(f.now())+")", queue, payload)
 	} else {
-		_, err = f.exec(ctx, f.db.DB, "INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES (?, ?, 0, "+t.due.of(f.now())+", "+t.created.of(f.now())+")", queue, payload)
+		_, err = f.exec(ctx, f.db.DB, "INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES (?, ?, 0, "+t.due.fromExpr(f.now())+", "+t.created.fromExpr(f.now())+")", queue, payload)
 	}
 	if err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-func job(data string) jobs.New { return plainKind.Of(json.RawMessage(data)) }
+func job(data string) jobs.Spec { return plainKind.New(json.RawMessage(data)) }
 
 // jobstestOpen opens a MySQL DSN as it is.
 func jobstestOpen(t testing.TB, dsn string) *sqlx.DB {

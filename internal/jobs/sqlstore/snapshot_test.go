@@ -49,7 +49,7 @@ func newStream(t *testing.T, engine jobstest.Engine) *stream {
 // round enqueues, claims and completes a few jobs, and times the claim.
 func (f *stream) round() {
 	f.t.Helper()
-	f.fill(perRound, func(int) jobs.New { return job(`{}`) })
+	f.fill(perRound, func(int) jobs.Spec { return job(`{}`) })
 	begun := time.Now()
 	got, err := f.Claim(context.Background(), jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: perRound, Lease: time.Minute})
 	f.took = append(f.took, time.Since(begun))
@@ -58,7 +58,7 @@ func (f *stream) round() {
 	}
 	var ends []jobs.Settlement
 	for _, c := range got {
-		ends = append(ends, jobs.Settlement{Claimed: c, Verdict: jobs.Completed})
+		ends = append(ends, jobs.Settlement{Claimed: c, Outcome: jobs.Completed})
 	}
 	if _, err := f.Settle(context.Background(), ends); err != nil {
 		f.t.Fatal(err)
@@ -87,7 +87,7 @@ func testClaimsBesideALongSnapshot(t *testing.T, engine jobstest.Engine) {
 		rounds, atLeast = 200_000/perRound, 10*time.Minute
 	}
 	free, held := newStream(t, engine), newStream(t, engine)
-	held.fill(perRound, func(int) jobs.New { return job(`{}`).In(24 * time.Hour) }) // something to see
+	held.fill(perRound, func(int) jobs.Spec { return job(`{}`).In(24 * time.Hour) }) // something to see
 	defer held.snapshot()()
 	begun, done := time.Now(), 0
 	for ; done < rounds || time.Since(begun) < atLeast; done++ {

@@ -63,7 +63,7 @@ func TestAClaimOfALimitedKindWaitsWithoutTheStoresLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked, made := f.Statements(), make(chan error, 1)
-	go func() { made <- f.makePlaces(ctx, limitedKind.Name, 2) }()
+	go func() { made <- f.ensurePermits(ctx, limitedKind.Name, 2) }()
 	for f.Statements() == asked {
 		runtime.Gosched()
 	}

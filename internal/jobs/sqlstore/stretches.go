@@ -9,18 +9,18 @@ import (
 // range about as fast as three single rows.
 const worthwhile = 8
 
-// rows makes a condition on the primary key that names exactly ids, which are
+// idRanges makes a condition on the primary key that names exactly ids, which are
 // sorted. Most claims and settlements name rows that stand one behind the
 // other: as stretches they cost the server half of what a list of numbers does.
 //
 // A server that walks a range looks at the row behind it as well, and waits
 // where somebody has it locked: a job whose insert is not committed yet. So a
 // stretch ends one row early, and its last row is named by its number.
-func (d dialect) rows(ids []int64) (string, []any) { return d.rowsBy("id", ids) }
+func (d dialect) idRanges(ids []int64) (string, []any) { return d.rowsBy("id", ids) }
 
 // rowsBy is rows for another column that has an index.
 func (d dialect) rowsBy(column string, ids []int64) (string, []any) {
-	if d.name == "postgres" || stretches(ids)*worthwhile > len(ids) {
+	if d.name == "postgres" || countRanges(ids)*worthwhile > len(ids) {
 		return d.in(column, ids)
 	}
 	var b strings.Builder
@@ -39,8 +39,8 @@ func (d dialect) rowsBy(column string, ids []int64) (string, []any) {
 	return b.String() + in + ")", nil
 }
 
-// stretches counts runs of numbers without a gap.
-func stretches(ids []int64) (n int) {
+// countRanges counts runs of numbers without a gap.
+func countRanges(ids []int64) (n int) {
 	for from := 0; from < len(ids); n++ {
 		from = endOfStretch(ids, from)
 	}

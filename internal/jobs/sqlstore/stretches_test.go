@@ -20,7 +20,7 @@ func numbers(from, to int64) (list []int64) {
 func TestRowsNamesExactlyTheRows(t *testing.T) {
 	v := variant{engine: jobstest.SQLite, layout: Stock, mode: Skip}
 	f := v.fixture(t, v.database(t))
-	f.fill(100, func(int) jobs.New { return job(`{}`) })
+	f.fill(100, func(int) jobs.Spec { return job(`{}`) })
 	d := dialects["mysql"]
 	for _, x := range []struct {
 		ids  []int64
@@ -32,7 +32,7 @@ func TestRowsNamesExactlyTheRows(t *testing.T) {
 		{slices.Concat(numbers(1, 30), numbers(40, 41)), "(id BETWEEN 1 AND 29 OR id IN (30,40,41))"},
 		{[]int64{1, 3, 5, 7}, "id IN (1,3,5,7)"},
 	} {
-		condition, _ := d.rows(x.ids)
+		condition, _ := d.idRanges(x.ids)
 		if condition != x.want {
 			t.Errorf("%v is %s", x.ids, condition)
 		}
@@ -55,7 +55,7 @@ func testAnUncommittedInsertKeepsNobodyWaiting(t *testing.T, engine jobstest.Eng
 			v := variant{engine: engine, layout: Stock, mode: mode, indexed: indexed}
 			t.Run(fmt.Sprintf("%s-%v", mode, indexed), func(t *testing.T) {
 				f := v.fixture(t, v.database(t))
-				f.fill(40, func(int) jobs.New { return job(`{}`) })
+				f.fill(40, func(int) jobs.Spec { return job(`{}`) })
 				slow := f.db.MustBegin()
 				defer rollback(slow)
 				slow.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) SELECT queue, payload, attempts, available_at, created_at FROM jobs LIMIT 1")

@@ -28,8 +28,8 @@ func (p *pageSize) read(took bool) {
 // page reads a page; more says that rows may stand behind it. It ends before a
 // payload that was not read whole; one that stands first makes the page small.
 func (c *claim) page(
-	ctx context.Context, size *pageSize, looking func(limit int) look,
-) (x spare, more bool, err error) {
+	ctx context.Context, size *pageSize, looking func(limit int) candidateQuery,
+) (x prefetched, more bool, err error) {
 	least := max(c.want(), smallPage)
 	l := looking(max(least, int(*size)))
 	if l.limit > least {
@@ -54,22 +54,22 @@ func (c *claim) page(
 	return x, len(x.rows) == l.limit, nil
 }
 
-// sweep looks for what appeared below the lane's floor. whole says that the
+// rescan looks for what appeared below the lane's floor. whole says that the
 // sweep saw the whole lane, so that there is no need to look at its head.
-func (c *claim) sweep(ctx context.Context, l *lane) (whole bool, err error) {
-	if !l.sweeping {
-		if c.s.o.Clock().Before(l.next) || (l.head == position{} && !l.atEnd) {
+func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err error) {
+	if !l.rescanning {
+		if c.s.o.Clock().Before(l.next) || (l.lowWater == rowPosition{} && !l.exhausted) {
 			return false, nil
 		}
-		l.beginSweep(l.head)
-		if l.atEnd {
-			l.sweepEnd = position{}
+		l.beginSweep(l.lowWater)
+		if l.exhausted {
+			l.rescanEnd = rowPosition{}
 		}
 	}
 	for range sweepPages {
 		done, err := c.sweepOn(ctx, l)
 		if err != nil || done {
-			return done && l.sweepEnd == position{}, err
+			return done && l.rescanEnd == rowPosition{}, err
 		}
 		if c.want() <= 0 {
 			return false, nil
@@ -79,22 +79,22 @@ func (c *claim) sweep(ctx context.Context, l *lane) (whole bool, err error) {
 	return false, nil
 }
 
-func (l *lane) beginSweep(end position) {
-	l.sweeping, l.sweep, l.sweepEnd, l.cost, l.pages, l.sweepPage, l.below = true, position{}, end, 0, 0, 0, spare{}
+func (l *scanCursor) beginSweep(end rowPosition) {
+	l.rescanning, l.rescan, l.rescanEnd, l.cost, l.pages, l.sweepPage, l.fromRescan = true, rowPosition{}, end, 0, 0, 0, prefetched{}
 }
 
 // sweepOn reads the next page of a sweep, and says when it was the last.
-func (c *claim) sweepOn(ctx context.Context, l *lane) (done bool, err error) {
+func (c *claim) sweepOn(ctx context.Context, l *scanCursor) (done bool, err error) {
 	state := c.s.t.waiting()
 	if c.s.t.kind() == Stock { // an extended table has an index for lost leases: see expired
 		state = "(" + state + " OR " + c.s.t.expired(c.s.now(), c.s.retryAfter) + ")"
 	}
-	x := c.leftover(&l.below)
+	x := c.takePrefetched(&l.fromRescan)
 	more := len(x.rows) > 0
 	if !more {
 		begun := c.s.o.Clock()
-		if x, more, err = c.page(ctx, &l.sweepPage, func(limit int) look {
-			return c.s.inLane(l, l.sweep, l.sweepEnd, state, limit)
+		if x, more, err = c.page(ctx, &l.sweepPage, func(limit int) candidateQuery {
+			return c.s.inLane(l, l.rescan, l.rescanEnd, state, limit)
 		}); err != nil {
 			return false, err
 		}
@@ -108,23 +108,23 @@ func (c *claim) sweepOn(ctx context.Context, l *lane) (done bool, err error) {
 	}
 	l.sweepPage.read(len(c.taken) > before)
 	if passed > 0 {
-		l.sweep = position{x.rows[passed-1].at, x.rows[passed-1].id}
+		l.rescan = rowPosition{x.rows[passed-1].at, x.rows[passed-1].id}
 	}
 	if passed < len(x.rows) || more {
-		if len(c.stood) == 0 {
-			l.below = x.without(passed)
+		if len(c.absorbed) == 0 {
+			l.fromRescan = x.without(passed)
 		}
 		return false, nil // goes on with the next page, or the next claim
 	}
-	l.sweeping, l.long = false, l.pages > sweepPages
-	l.next = c.s.o.Clock().Add(max(sweepShare*l.cost, sweepRest))
+	l.rescanning, l.long = false, l.pages > sweepPages
+	l.next = c.s.o.Clock().Add(max(rescanShare*l.cost, rescanInterval))
 	return true, nil
 }
 
 // whole looks at every row of the claim's queues once more, from the start:
 // nobody looks again after a worker that ends when there is nothing to do.
 func (c *claim) whole(ctx context.Context) error {
-	var lanes []*lane
+	var lanes []*scanCursor
 	for _, queue := range c.r.Queues {
 		found, err := c.lanesOf(ctx, queue)
 		if err != nil {
@@ -138,14 +138,14 @@ func (c *claim) whole(ctx context.Context) error {
 		}
 		if !l.looking {
 			l.looking = true
-			l.beginSweep(position{})
+			l.beginSweep(rowPosition{})
 		}
-		for l.sweeping && !c.full() {
+		for l.rescanning && !c.full() {
 			if _, err := c.sweepOn(ctx, l); err != nil {
 				return err
 			}
 		}
-		if l.sweeping || len(c.taken) > 0 {
+		if l.rescanning || len(c.taken) > 0 {
 			return nil
 		}
 		l.looking, l.looked = false, true
@@ -157,12 +157,12 @@ func (c *claim) whole(ctx context.Context) error {
 }
 
 // lanesOf are all lanes of a queue.
-func (c *claim) lanesOf(ctx context.Context, queue string) ([]*lane, error) {
+func (c *claim) lanesOf(ctx context.Context, queue string) ([]*scanCursor, error) {
 	if c.s.t.kind() == Stock {
-		return []*lane{c.s.lane(queue, 0)}, nil
+		return []*scanCursor{c.s.lane(queue, 0)}, nil
 	}
 	priorities, _, err := c.s.waitingClasses(ctx, queue, true)
-	lanes := make([]*lane, len(priorities))
+	lanes := make([]*scanCursor, len(priorities))
 	for i, p := range priorities {
 		lanes[i] = c.s.lane(queue, p)
 	}

@@ -59,15 +59,15 @@ var errTaken = errors.New("the tick is taken")
 // TakeTick implements schedule.Ticker: the primary key (entry, tick) decides
 // who wins. The tick is inserted first and the whole transaction dies with a
 // duplicate, as PostgreSQL wants it.
-func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.New) (receipt jobs.Receipt, won bool, err error) {
-	var prepared []jobs.New
+func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.Spec) (receipt jobs.Receipt, won bool, err error) {
+	var prepared []jobs.Spec
 	uuid := ""
 	if job != nil {
 		n := *job
 		// The same name from whoever takes the tick: where our tables lie in
 		// another database, a crash between the two commits doubles no job.
 		n.UUID = DerivedUUID("tick/"+t.Entry, t.Tick.UnixMilli(), 0)
-		if prepared, err = s.prepare([]jobs.New{n}); err != nil {
+		if prepared, err = s.prepare([]jobs.Spec{n}); err != nil {
 			return receipt, false, err
 		}
 		uuid = prepared[0].UUID

@@ -28,30 +28,30 @@ const tries = 8
 // inTx runs fn in a transaction at READ COMMITTED and commits it. It repeats
 // the whole of it, after a random wait, when the database says that it undid
 // it; so fn must start afresh each time.
-func (s *Store) inTx(ctx context.Context, doing string, fn func(tx) error) error {
-	return s.repeated(ctx, doing, func() error { return s.once(ctx, fn) })
+func (s *Store) inTx(ctx context.Context, op string, fn func(tx) error) error {
+	return s.withRetry(ctx, op, func() error { return s.attemptTx(ctx, fn) })
 }
 
-// repeated is inTx's repeating, for a statement that is a transaction by itself.
-func (s *Store) repeated(ctx context.Context, doing string, fn func() error) error {
+// withRetry is inTx's repeating, for a statement that is a transaction by itself.
+func (s *Store) withRetry(ctx context.Context, op string, fn func() error) error {
 	for try := 1; ; try++ {
 		err := fn()
 		if err == nil {
 			return nil
 		}
 		if Classify(err) != RetryTransaction || try == tries {
-			return fmt.Errorf("%s: %w", doing, err)
+			return fmt.Errorf("%s: %w", op, err)
 		}
 		wait := time.Duration(rand.Int64N(int64(5*time.Millisecond) << try))
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", doing, errors.Join(ctx.Err(), err))
+			return fmt.Errorf("%s: %w", op, errors.Join(ctx.Err(), err))
 		case <-time.After(wait):
 		}
 	}
 }
 
-func (s *Store) once(ctx context.Context, fn func(tx) error) (err error) {
+func (s *Store) attemptTx(ctx context.Context, fn func(tx) error) (err error) {
 	main, err := s.begin(ctx, s.db)
 	if err != nil {
 		return err

@@ -10,9 +10,9 @@ import (
 
 // recordWaits writes which jobs were given back because a dependency is out.
 // Rows of jobs that ran since, or are gone, do no harm: see RunWaiting.
-func (s *Store) recordWaits(ctx context.Context, q Tx, ends []ending) error {
+func (s *Store) recordWaits(ctx context.Context, q Tx, ends []pendingSettlement) error {
 	for _, e := range ends {
-		if e.Verdict != jobs.Released || e.WaitsFor == "" {
+		if e.Outcome != jobs.Released || e.WaitsFor == "" {
 			continue
 		}
 		statement := s.d.upsert("cmsjobs_waits", "job_id, queue, dependency, at", "(?, ?, ?, "+s.millis()+")",
@@ -40,7 +40,7 @@ func (s *Store) RunWaiting(ctx context.Context, dependency string) error {
 		t, now := s.t.shape(), s.now()
 		err = s.inTx(ctx, "running what waited for "+dependency, func(x tx) error {
 			statement := fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s",
-				t.name, t.due.name, t.due.of(now), in, s.t.waiting(), t.due.name, t.due.of(now))
+				t.name, t.due.name, t.due.fromExpr(now), in, s.t.waiting(), t.due.name, t.due.fromExpr(now))
 			if _, err := s.exec(ctx, x.main, statement, args...); err != nil {
 				return err
 			}

@@ -81,15 +81,15 @@ func (l *Listener) hear() {
 		}
 		for _, b := range buffer[:n] {
 			if Message(b) == Orders {
-				poke(l.orders)
+				notify(l.orders)
 			} else {
-				poke(l.jobs)
+				notify(l.jobs)
 			}
 		}
 	}
 }
 
-func poke(c chan struct{}) {
+func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

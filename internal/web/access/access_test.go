@@ -123,8 +123,8 @@ func hashOf(t testing.TB, password string) string {
 	return string(h)
 }
 
-func gate(t testing.TB, s *access.Store, cms access.Accounts) *access.Gate {
-	return &access.Gate{Store: s, CMS: cms, Users: []access.User{{Name: "ann", PasswordHash: hashOf(t, "right"), Role: access.Operator}},
+func gate(t testing.TB, s *access.Store, cms access.Accounts) *access.Authenticator {
+	return &access.Authenticator{Store: s, CMS: cms, Users: []access.User{{Name: "ann", PasswordHash: hashOf(t, "right"), Role: access.Operator}},
 		PermissionRoles: map[string]access.Role{"cmsjobs.view": access.Viewer, "cmsjobs.operate": access.Operator}}
 }
 
@@ -397,23 +397,23 @@ func TestTheTrailKeepsWhatWasDone(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *access.Store, c *clock) {
 		ctx := t.Context()
 		for _, target := range []string{"a", "b", "a\x00\xff" + strings.Repeat("é", 200)} {
-			if err := s.Record(ctx, access.Deed{Actor: "ann", Via: "session", Address: "192.0.2.1", Action: "jobs.requeue", Target: target, Status: 200, Detail: strings.Repeat("x", 9000)}); err != nil {
+			if err := s.Record(ctx, access.AuditEntry{Actor: "ann", Via: "session", Address: "192.0.2.1", Action: "jobs.requeue", Target: target, Status: 200, Detail: strings.Repeat("x", 9000)}); err != nil {
 				t.Fatal(err)
 			}
 			c.add(time.Hour)
 		}
-		page, err := s.Deeds(ctx, access.DeedFilter{Actor: "ann"}, jobs.Page{Limit: 2})
+		page, err := s.AuditEntries(ctx, access.AuditFilter{Actor: "ann"}, jobs.Page{Limit: 2})
 		if err != nil || len(page.Items) != 2 || page.Next == "" || page.Items[1].Target != "b" {
 			t.Fatalf("%+v, %v", page, err)
 		}
-		rest, err := s.Deeds(ctx, access.DeedFilter{Actor: "ann"}, jobs.Page{Limit: 2, Cursor: page.Next})
+		rest, err := s.AuditEntries(ctx, access.AuditFilter{Actor: "ann"}, jobs.Page{Limit: 2, Cursor: page.Next})
 		if err != nil || len(rest.Items) != 1 || rest.Items[0].Target != "a" || rest.Next != "" {
 			t.Errorf("%+v, %v", rest, err)
 		}
 		if err := s.Sweep(ctx, access.Retention{Audit: 90 * time.Minute}); err != nil {
 			t.Fatal(err)
 		}
-		left, err := s.Deeds(ctx, access.DeedFilter{}, jobs.Page{Limit: 10})
+		left, err := s.AuditEntries(ctx, access.AuditFilter{}, jobs.Page{Limit: 10})
 		if err != nil || len(left.Items) != 1 {
 			t.Errorf("%d deeds are left of 3, want the newest: %v", len(left.Items), err)
 		}

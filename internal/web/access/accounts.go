@@ -60,8 +60,8 @@ type Accounts interface {
 	AccountByLogin(ctx context.Context, login string) (Account, error)
 }
 
-// Gate lets people in by name and password.
-type Gate struct {
+// Authenticator lets people in by name and password.
+type Authenticator struct {
 	// Users of the configuration come first.
 	Users []User
 	// CMS finds the CMS's administrators; nil leaves them out.
@@ -73,14 +73,14 @@ type Gate struct {
 	PermissionRoles map[string]Role
 	Store           *Store
 
-	once   sync.Once
-	key    [32]byte
-	mu     sync.Mutex
-	proven map[string]proof
-	cost   atomic.Int32 // of the last real account's hash
+	once        sync.Once
+	key         [32]byte
+	mu          sync.Mutex
+	signInCache map[string]cachedSignIn
+	cost        atomic.Int32 // of the last real account's hash
 }
 
-type proof struct {
+type cachedSignIn struct {
 	principal Principal
 	until     time.Time
 }
@@ -97,7 +97,7 @@ type Person struct {
 
 // nobody returns a hash that nothing matches, of the cost that the last real
 // one had: an unknown account takes as much time as a known one.
-func (g *Gate) nobody() []byte {
+func (g *Authenticator) nobody() []byte {
 	cost := max(int(g.cost.Load()), bcrypt.DefaultCost)
 	return fmt.Appendf(nil, "$2a$%02d$......................0000000000000000000000000000000", cost)
 }
@@ -105,7 +105,7 @@ func (g *Gate) nobody() []byte {
 // SignIn checks a name and a password. Every try is counted before the
 // password is looked at, so that tries at the same time count too; one that
 // ends in a fault of ours is taken back.
-func (g *Gate) SignIn(ctx context.Context, l Login) (Person, error) {
+func (g *Authenticator) SignIn(ctx context.Context, l Login) (Person, error) {
 	try := attempt{account: strings.ToLower(strings.TrimSpace(l.Name)), network: Network(l.Address)}
 	slow, err := g.Store.countLogin(ctx, &try)
 	if err != nil {
@@ -148,7 +148,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (g *Gate) find(ctx context.Context, name string) (Person, []byte, error) {
+func (g *Authenticator) find(ctx context.Context, name string) (Person, []byte, error) {
 	name = strings.TrimSpace(name)
 	for _, u := range g.Users {
 		if u.Name == name {
@@ -169,7 +169,7 @@ func (g *Gate) find(ctx context.Context, name string) (Person, []byte, error) {
 }
 
 // roleOf is what an account of the CMS may do; "" when it may not come in.
-func (g *Gate) roleOf(a Account) Role {
+func (g *Authenticator) roleOf(a Account) Role {
 	if a.SuperUser {
 		if g.SuperUserRole == "" {
 			return Administrator
@@ -190,7 +190,7 @@ func (g *Gate) roleOf(a Account) Role {
 
 // current returns what a person who signed in earlier may do now: an account
 // that was deleted, demoted or signed out everywhere loses its sessions.
-func (g *Gate) current(ctx context.Context, name, source string, since time.Time) (Role, error) {
+func (g *Authenticator) current(ctx context.Context, name, source string, since time.Time) (Role, error) {
 	if source == "config" {
 		for _, u := range g.Users {
 			if u.Name == name {
@@ -215,19 +215,19 @@ func (g *Gate) current(ctx context.Context, name, source string, since time.Time
 	return "", ErrRefused
 }
 
-// proofLife is how long a name and password that were right are remembered for
+// verificationLife is how long a name and password that were right are remembered for
 // Basic, so that a script's every request does not cost a bcrypt.
-const proofLife = time.Minute
+const verificationLife = time.Minute
 
 // Basic is SignIn for scripts that send name and password with each request.
-func (g *Gate) Basic(ctx context.Context, l Login) (Principal, error) {
-	g.once.Do(func() { rand.Read(g.key[:]); g.proven = map[string]proof{} })
+func (g *Authenticator) Basic(ctx context.Context, l Login) (Principal, error) {
+	g.once.Do(func() { rand.Read(g.key[:]); g.signInCache = map[string]cachedSignIn{} })
 	mac := hmac.New(sha256.New, g.key[:])
 	fmt.Fprintf(mac, "%d %s%s", len(l.Name), l.Name, l.Password)
 	key, now := string(mac.Sum(nil)), g.Store.now()
 
 	g.mu.Lock()
-	p, known := g.proven[key]
+	p, known := g.signInCache[key]
 	g.mu.Unlock()
 	if known && now.Before(p.until) {
 		return p.principal, nil
@@ -239,9 +239,9 @@ func (g *Gate) Basic(ctx context.Context, l Login) (Principal, error) {
 	principal := Principal{Name: person.Name, Via: "basic", Scopes: person.Role.Scopes()}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.proven) > 1000 {
-		clear(g.proven)
+	if len(g.signInCache) > 1000 {
+		clear(g.signInCache)
 	}
-	g.proven[key] = proof{principal, now.Add(proofLife)}
+	g.signInCache[key] = cachedSignIn{principal, now.Add(verificationLife)}
 	return principal, nil
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
-// Deed is one thing that somebody did, or tried to do, or that the service did
+// AuditEntry is one thing that somebody did, or tried to do, or that the service did
 // by itself (job_enqueued, job_failed).
-type Deed struct {
+type AuditEntry struct {
 	ID      int64     `json:"id"`
 	At      time.Time `json:"at"`
 	Actor   string    `json:"actor"` // "" for nobody known
@@ -30,7 +30,7 @@ type Deed struct {
 const maxDetail = 4096
 
 // Record adds a deed to the trail.
-func (s *Store) Record(ctx context.Context, d Deed) error {
+func (s *Store) Record(ctx context.Context, d AuditEntry) error {
 	_, err := s.db.ExecContext(ctx, s.db.Rebind(`INSERT INTO cmsjobs_audit (at, actor, via, address, action, target, status, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
 		s.millis(), text(d.Actor, 191), text(d.Via, 191), text(d.Address, 64), text(d.Action, 191), text(redact.Text(d.Target), 191), d.Status, text(redact.Text(d.Detail), maxDetail))
 	if err != nil {
@@ -44,15 +44,15 @@ func text(s string, n int) string {
 	return clip(strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD"), n)
 }
 
-// DeedFilter chooses deeds; empty fields choose all.
-type DeedFilter struct {
+// AuditFilter chooses deeds; empty fields choose all.
+type AuditFilter struct {
 	Actor, Action, Target string
 	Since, Until          time.Time
 }
 
-// Deeds lists the trail, newest first. The cursor is the last
+// AuditEntries lists the trail, newest first. The cursor is the last
 // action's id; Total is −1 in a large log.
-func (s *Store) Deeds(ctx context.Context, f DeedFilter, p jobs.Page) (jobs.List[Deed], error) {
+func (s *Store) AuditEntries(ctx context.Context, f AuditFilter, p jobs.Page) (jobs.List[AuditEntry], error) {
 	where, args := []string{"1 = 1"}, []any{}
 	and := func(condition string, arg any) { where, args = append(where, condition), append(args, arg) }
 	for column, value := range map[string]string{"actor": f.Actor, "action": f.Action, "target": f.Target} {
@@ -68,12 +68,12 @@ func (s *Store) Deeds(ctx context.Context, f DeedFilter, p jobs.Page) (jobs.List
 	}
 	total, err := listing.Total(ctx, s.db, "cmsjobs_audit", strings.Join(where, " AND "), args...)
 	if err != nil {
-		return jobs.List[Deed]{}, err
+		return jobs.List[AuditEntry]{}, err
 	}
 	if p.Cursor != "" {
 		before, err := strconv.ParseInt(p.Cursor, 10, 64)
 		if err != nil {
-			return jobs.List[Deed]{}, fmt.Errorf("%w: the cursor is not one of ours", jobs.ErrInvalid)
+			return jobs.List[AuditEntry]{}, fmt.Errorf("%w: the cursor is not one of ours", jobs.ErrInvalid)
 		}
 		and("id < ?", before)
 		p.Offset = 0
@@ -91,15 +91,15 @@ func (s *Store) Deeds(ctx context.Context, f DeedFilter, p jobs.Page) (jobs.List
 	}
 	query := "SELECT * FROM cmsjobs_audit WHERE " + strings.Join(where, " AND ") + " ORDER BY id DESC LIMIT ? OFFSET ?"
 	if err := s.db.SelectContext(ctx, &rows, s.db.Rebind(query), append(args, p.Limit+1, p.Offset)...); err != nil {
-		return jobs.List[Deed]{}, fmt.Errorf("reading the audit trail: %w", err)
+		return jobs.List[AuditEntry]{}, fmt.Errorf("reading the audit trail: %w", err)
 	}
-	list := jobs.List[Deed]{Items: []Deed{}, Total: total}
+	list := jobs.List[AuditEntry]{Items: []AuditEntry{}, Total: total}
 	for i, r := range rows {
 		if i == p.Limit {
 			list.Next = strconv.FormatInt(rows[i-1].ID, 10)
 			break
 		}
-		list.Items = append(list.Items, Deed{r.ID, fromMillis(r.At), r.Actor, r.Via, r.Address, r.Action, r.Target, r.Status, r.Detail})
+		list.Items = append(list.Items, AuditEntry{r.ID, fromMillis(r.At), r.Actor, r.Via, r.Address, r.Action, r.Target, r.Status, r.Detail})
 	}
 	return list, nil
 }

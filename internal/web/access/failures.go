@@ -28,7 +28,7 @@ type Failures struct {
 }
 
 type failureCount struct {
-	first Deed
+	first AuditEntry
 	more  int
 }
 
@@ -38,11 +38,11 @@ func NewFailures(store *Store) *Failures {
 }
 
 // Record takes one action that failed. It is written at once, or counted.
-func (f *Failures) Record(ctx context.Context, d Deed) error {
+func (f *Failures) Record(ctx context.Context, d AuditEntry) error {
 	now := f.store.now()
 	key := Network(d.Address) + " " + d.Action
 	f.mu.Lock()
-	var due []Deed
+	var due []AuditEntry
 	if now.Sub(f.began) >= failureWindow {
 		due = f.take()
 		f.began = now
@@ -69,7 +69,7 @@ func (f *Failures) Flush(ctx context.Context) error {
 }
 
 // take ends the window and returns the entries that count.
-func (f *Failures) take() (due []Deed) {
+func (f *Failures) take() (due []AuditEntry) {
 	for _, count := range f.windows {
 		if count.more > 0 {
 			d := count.first
@@ -78,13 +78,13 @@ func (f *Failures) take() (due []Deed) {
 		}
 	}
 	if f.others > 0 {
-		due = append(due, Deed{Action: "session.create", Status: 401, Detail: fmt.Sprintf("%d more within a minute from other addresses", f.others)})
+		due = append(due, AuditEntry{Action: "session.create", Status: 401, Detail: fmt.Sprintf("%d more within a minute from other addresses", f.others)})
 	}
 	f.windows, f.others = map[string]*failureCount{}, 0
 	return due
 }
 
-func (f *Failures) write(ctx context.Context, due []Deed) error {
+func (f *Failures) write(ctx context.Context, due []AuditEntry) error {
 	for _, d := range due {
 		if err := f.store.Record(ctx, d); err != nil {
 			return err

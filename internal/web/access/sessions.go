@@ -33,7 +33,7 @@ type sessionRow struct {
 
 // Begin starts a session for a person who signed in and returns its secret,
 // for the cookie. Each sign-in gets a new one.
-func (g *Gate) Begin(ctx context.Context, p Person, address, agent string) (string, error) {
+func (g *Authenticator) Begin(ctx context.Context, p Person, address, agent string) (string, error) {
 	plain, now := secret(32), g.Store.millis()
 	_, err := g.Store.db.ExecContext(ctx, g.Store.db.Rebind(`INSERT INTO cmsjobs_sessions (hash, account, source, role, address, agent, created_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
 		Hash(plain), clip(p.Name, 191), p.Source, string(p.Role), clip(address, 64), clip(agent, 191), now, now)
@@ -45,7 +45,7 @@ func (g *Gate) Begin(ctx context.Context, p Person, address, agent string) (stri
 
 // BySession finds whose session a cookie names, with the rights that its
 // account has now. ErrRefused when there is none or it ended.
-func (g *Gate) BySession(ctx context.Context, plain string) (Principal, error) {
+func (g *Authenticator) BySession(ctx context.Context, plain string) (Principal, error) {
 	var row sessionRow
 	s := g.Store
 	err := s.db.GetContext(ctx, &row, s.db.Rebind(`SELECT * FROM cmsjobs_sessions WHERE hash = ?`), Hash(plain))
@@ -72,7 +72,7 @@ func (g *Gate) BySession(ctx context.Context, plain string) (Principal, error) {
 }
 
 // End ends a session.
-func (g *Gate) End(ctx context.Context, plain string) error {
+func (g *Authenticator) End(ctx context.Context, plain string) error {
 	_, err := g.Store.db.ExecContext(ctx, g.Store.db.Rebind(`DELETE FROM cmsjobs_sessions WHERE hash = ?`), Hash(plain))
 	if err != nil {
 		return fmt.Errorf("ending the session: %w", err)

@@ -12,10 +12,10 @@ type State int
 
 // The states of a backup's proof.
 const (
-	Proven  State = iota + 1 // the newest proof succeeded
-	Pending                  // not yet due for a proof, or proofs are off
-	Overdue                  // a proof is due and there is none
-	Failed                   // the newest proof failed
+	Verified State = iota + 1 // the newest proof succeeded
+	Pending                   // not yet due for a proof, or proofs are off
+	Overdue                   // a proof is due and there is none
+	Failed                    // the newest proof failed
 )
 
 // Backup is what the rules look at.
@@ -36,7 +36,7 @@ type Backup struct {
 
 // counts says whether a backup may take a place.
 func (b Backup) counts() bool {
-	return b.Complete && !b.Tables && !b.Safety && !b.Foreign && (b.State == Proven || b.State == Pending)
+	return b.Complete && !b.Tables && !b.Safety && !b.Foreign && (b.State == Verified || b.State == Pending)
 }
 
 // Rules say which backups stay. A backup that any rule keeps stays. Days, weeks
@@ -182,9 +182,9 @@ func (d *decider) byPart(part string, list []int) {
 	if len(list) == 0 {
 		return
 	}
-	proven := slices.IndexFunc(list, func(i int) bool { return d.all[i].State == Proven })
-	if proven >= 0 {
-		d.keepFor(list[proven], part, "the newest proven one")
+	verified := slices.IndexFunc(list, func(i int) bool { return d.all[i].State == Verified })
+	if verified >= 0 {
+		d.keepFor(list[verified], part, "the newest proven one")
 	} else {
 		d.keepFor(list[0], part, "the newest one")
 	}

@@ -11,7 +11,7 @@ import (
 var noon = time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
 
 func full(days float64) Backup {
-	return Backup{Started: noon.Add(-time.Duration(days * 24 * float64(time.Hour))), Database: true, Files: true, Complete: true, State: Proven}
+	return Backup{Started: noon.Add(-time.Duration(days * 24 * float64(time.Hour))), Database: true, Files: true, Complete: true, State: Verified}
 }
 
 func stay(r Rules, all []Backup) (days []int) {
@@ -97,7 +97,7 @@ func TestTheInvariantsHoldForRandomHistories(t *testing.T) {
 		for _, holds := range parts {
 			newest := -1
 			for i, b := range all {
-				if b.counts() && b.State == Proven && holds(b) && (newest < 0 || b.Started.After(all[newest].Started)) {
+				if b.counts() && b.State == Verified && holds(b) && (newest < 0 || b.Started.After(all[newest].Started)) {
 					newest = i
 				}
 			}

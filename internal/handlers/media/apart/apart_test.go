@@ -23,14 +23,14 @@ func TestMain(m *testing.M) {
 	if len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-") {
 		os.Exit(m.Run())
 	}
-	render := map[string]func(picture.Maker, context.Context, []byte, []picture.Spec) (picture.Result, error){
-		"good":   picture.Maker.Render,
+	render := map[string]func(picture.Generator, context.Context, []byte, []picture.Spec) (picture.Result, error){
+		"good":   picture.Generator.Render,
 		"hungry": hungry,
-		"endless": func(picture.Maker, context.Context, []byte, []picture.Spec) (picture.Result, error) {
+		"endless": func(picture.Generator, context.Context, []byte, []picture.Spec) (picture.Result, error) {
 			for { //nolint:revive // what runs away
 			}
 		},
-		"crash": func(picture.Maker, context.Context, []byte, []picture.Spec) (picture.Result, error) {
+		"crash": func(picture.Generator, context.Context, []byte, []picture.Spec) (picture.Result, error) {
 			go func() { panic("in a goroutine that nobody watches") }()
 			select {}
 		},
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 // hungry takes and uses memory without end.
-func hungry(picture.Maker, context.Context, []byte, []picture.Spec) (picture.Result, error) {
+func hungry(picture.Generator, context.Context, []byte, []picture.Spec) (picture.Result, error) {
 	var all [][]byte
 	for {
 		all = append(all, bytes.Repeat([]byte{1}, 16<<20))
@@ -79,7 +79,9 @@ func animation(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-func maker() picture.Maker { return picture.Maker{Limits: picture.DefaultLimits(), Preview: true} }
+func maker() picture.Generator {
+	return picture.Generator{Limits: picture.DefaultLimits(), Preview: true}
+}
 
 // The other process gives what this one gives, errors and their kinds too.
 func TestAnotherProcessAnswersAsThisOne(t *testing.T) {

@@ -27,7 +27,7 @@ type Renderer struct {
 
 // request is what a process is asked: to stamp a picture, or to make renditions.
 type request struct {
-	Maker  picture.Maker
+	Maker  picture.Generator
 	Specs  []picture.Spec
 	Stamp  *picture.Watermark
 	Data   []byte
@@ -60,7 +60,7 @@ func (f failure) Unwrap() error { return f.kind }
 
 // Render is picture.Maker.Render. A picture that takes more memory or time than
 // it may is picture.ErrTooLarge.
-func (r Renderer) Render(ctx context.Context, m picture.Maker, data []byte, specs []picture.Spec) (picture.Result, error) {
+func (r Renderer) Render(ctx context.Context, m picture.Generator, data []byte, specs []picture.Spec) (picture.Result, error) {
 	header, err := picture.Inspect(data)
 	if err != nil {
 		return picture.Result{}, err
@@ -78,7 +78,7 @@ func (r Renderer) Render(ctx context.Context, m picture.Maker, data []byte, spec
 }
 
 // Stamp is picture.Maker.Stamp, with the errors of Render.
-func (r Renderer) Stamp(ctx context.Context, m picture.Maker, data []byte, w picture.Watermark) ([]byte, error) {
+func (r Renderer) Stamp(ctx context.Context, m picture.Generator, data []byte, w picture.Watermark) ([]byte, error) {
 	answer, err := r.ask(ctx, request{Maker: m, Stamp: &w, Data: data})
 	return answer.Stamped, err
 }

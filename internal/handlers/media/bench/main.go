@@ -84,7 +84,7 @@ func ours(file string, keep []string) error {
 	if err != nil {
 		return err
 	}
-	maker := picture.Maker{Limits: picture.DefaultLimits(), Encoding: picture.Encoding{Quality: 80}}
+	maker := picture.Generator{Limits: picture.DefaultLimits(), Encoding: picture.Encoding{Quality: 80}}
 	r, err := maker.Render(context.Background(), data, []picture.Spec{
 		{Width: 150, Height: 150}, {Width: 300, Height: 300}, {Width: 800, Height: 800, Mode: picture.Fit}})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // The transform in vectors equals the one in plain Go on any coefficients, and
 // writes nothing beside its block.
-func FuzzInverseEqualsItsTwin(f *testing.F) {
+func FuzzInverseEqualsItsDuplicate(f *testing.F) {
 	for i := range 32 {
 		f.Add(uint64(i), i%2 == 0, uint16(1)<<(i%16)-1)
 	}

@@ -33,7 +33,7 @@ type strip struct {
 // frame.
 func moves(f Format) bool { return f == GIF || f == WebP }
 
-func (m Maker) animated(ctx context.Context, data []byte, h Header, tasks []task) (Result, error) {
+func (m Generator) animated(ctx context.Context, data []byte, h Header, tasks []task) (Result, error) {
 	result := Result{Header: h}
 	moments, loop, err := openAnimation(data, h)
 	if err != nil {
@@ -76,7 +76,7 @@ func (m Maker) animated(ctx context.Context, data []byte, h Header, tasks []task
 }
 
 // addMoment draws one moment for each strip that still moves.
-func (m Maker) addMoment(result *Result, strips []*strip, tasks []task, canvas *image.NRGBA, first bool) error {
+func (m Generator) addMoment(result *Result, strips []*strip, tasks []task, canvas *image.NRGBA, first bool) error {
 	drawn := map[int]image.Image{}
 	sources := []source{fromNRGBA(canvas, resample.Box{X1: float64(canvas.Rect.Dx()), Y1: float64(canvas.Rect.Dy())})}
 	for _, t := range tasks {
@@ -223,11 +223,11 @@ func (f webpFrame) decode() (image.Image, error) {
 	if r, ok := s.(*raster); ok {
 		return studioNRGBA(r.image().(*image.NYCbCrA)), nil
 	}
-	return s.(whole).img, nil
+	return s.(fullDecode).img, nil
 }
 
 // copied gives the original as each rendition in its own format.
-func (m Maker) copied(ctx context.Context, data []byte, h Header, tasks []task) (Result, error) {
+func (m Generator) copied(ctx context.Context, data []byte, h Header, tasks []task) (Result, error) {
 	var others []task
 	var copies []Rendition
 	width, height := h.Size()

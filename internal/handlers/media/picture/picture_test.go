@@ -15,9 +15,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
-func maker() Maker { return Maker{Limits: DefaultLimits(), Encoding: Encoding{Quality: 90}} }
+func maker() Generator { return Generator{Limits: DefaultLimits(), Encoding: Encoding{Quality: 90}} }
 
-func render(t testing.TB, m Maker, data []byte, specs ...Spec) Result {
+func render(t testing.TB, m Generator, data []byte, specs ...Spec) Result {
 	t.Helper()
 	r, err := m.Render(context.Background(), data, specs)
 	if err != nil {
@@ -51,7 +51,7 @@ func decoded(t testing.TB, data []byte) *image.NRGBA {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w, ok := s.(whole); ok {
+		if w, ok := s.(fullDecode); ok {
 			return imaging.Clone(w.img)
 		}
 		return studioNRGBA(s.(*raster).image().(*image.NYCbCrA))

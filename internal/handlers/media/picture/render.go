@@ -29,9 +29,9 @@ type Result struct {
 	Preview image.Image
 }
 
-// Maker makes renditions. The zero value has no limits and makes nothing; use
+// Generator makes renditions. The zero value has no limits and makes nothing; use
 // DefaultLimits.
-type Maker struct {
+type Generator struct {
 	Limits   Limits
 	Encoding Encoding
 	// Preview asks for Result.Preview.
@@ -74,7 +74,7 @@ type task struct {
 // Render makes all specs of one picture that is wholly in memory. It checks
 // the limits first. The context is looked at between steps; a step takes a few
 // hundred milliseconds at most within the default limits.
-func (m Maker) Render(ctx context.Context, data []byte, specs []Spec) (Result, error) {
+func (m Generator) Render(ctx context.Context, data []byte, specs []Spec) (Result, error) {
 	if int64(len(data)) > m.Limits.FileBytes {
 		return Result{}, fmt.Errorf("%w: %d bytes are more than %d", ErrTooLarge, len(data), m.Limits.FileBytes)
 	}
@@ -103,7 +103,7 @@ func (m Maker) Render(ctx context.Context, data []byte, specs []Spec) (Result, e
 
 // Check says whether a picture with this header may be decoded as far as is
 // needed.
-func (m Maker) Check(h Header) error {
+func (m Generator) Check(h Header) error {
 	if m.Animations == Copy || m.Animations == Still {
 		h.Frames = 1
 	}
@@ -111,7 +111,7 @@ func (m Maker) Check(h Header) error {
 }
 
 // render makes one spec in one format.
-func (m Maker) render(data []byte, s Spec) ([]byte, error) {
+func (m Generator) render(data []byte, s Spec) ([]byte, error) {
 	r, err := m.Render(context.Background(), data, []Spec{s})
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (m Maker) render(data []byte, s Spec) ([]byte, error) {
 	return r.Renditions[0].Data, nil
 }
 
-func (m Maker) plan(h Header, specs []Spec) ([]task, error) {
+func (m Generator) plan(h Header, specs []Spec) ([]task, error) {
 	width, height := h.Size()
 	var tasks []task
 	add := func(index int, s Spec) error {
@@ -151,7 +151,7 @@ func (m Maker) plan(h Header, specs []Spec) ([]task, error) {
 	return tasks, nil
 }
 
-func (m Maker) still(ctx context.Context, data []byte, h Header, tasks []task) (Result, error) {
+func (m Generator) still(ctx context.Context, data []byte, h Header, tasks []task) (Result, error) {
 	result := Result{Header: h}
 	// Fine ones first: coarser ones are drawn from them.
 	order := slices.Clone(tasks)
@@ -181,7 +181,7 @@ func (m Maker) still(ctx context.Context, data []byte, h Header, tasks []task) (
 	return result, nil
 }
 
-func (m Maker) finish(result *Result, t task, img image.Image) error {
+func (m Generator) finish(result *Result, t task, img image.Image) error {
 	if t.spec < 0 {
 		result.Preview = img
 		return nil

@@ -19,7 +19,7 @@ func BenchmarkRender(b *testing.B) {
 	} else {
 		data = encodeJPEG(b, photo(4000, 3000), &jpegn.EncodeOptions{Quality: 85})
 	}
-	m := Maker{Limits: DefaultLimits(), Encoding: Encoding{Quality: 80}}
+	m := Generator{Limits: DefaultLimits(), Encoding: Encoding{Quality: 80}}
 	b.ReportAllocs()
 	for b.Loop() {
 		render(b, m, data, Spec{Width: 150, Height: 150}, Spec{Width: 300, Height: 300}, Spec{Width: 800, Height: 800, Mode: Fit})

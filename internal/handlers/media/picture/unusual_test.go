@@ -155,8 +155,8 @@ func moduleFile(t testing.TB, module, name string) []byte {
 func TestRareJPEGsLookAsTheyShould(t *testing.T) {
 	const gen = "github.com/gen2brain/jpegn"
 	for name, c := range map[string]struct {
-		module, file, twin string
-		least              float64
+		module, file, duplicate string
+		least                   float64
 	}{
 		"CMYK":               {"", "video-001.cmyk.jpeg", "video-001.cmyk.png", 28},
 		"CMYK, subsampled":   {gen, "test.cmyk.jpg", "", 40},
@@ -176,8 +176,8 @@ func TestRareJPEGsLookAsTheyShould(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := moduleFile(t, c.module, c.file)
 			other := data
-			if c.twin != "" {
-				other = moduleFile(t, c.module, c.twin)
+			if c.duplicate != "" {
+				other = moduleFile(t, c.module, c.duplicate)
 			}
 			img, _, err := image.Decode(bytes.NewReader(other))
 			if err != nil {

@@ -25,19 +25,19 @@ type Watermark struct {
 	X, Y int
 }
 
-// stamp is in every file that was watermarked, so that none is twice.
-const stamp = "cmsjobs-watermark"
+// applyWatermark is in every file that was watermarked, so that none is twice.
+const applyWatermark = "cmsjobs-watermark"
 
 const stampedQuality = 90
 
 // Stamped says whether data was watermarked by Stamp.
-func Stamped(data []byte) bool { return bytes.Contains(data, []byte(stamp)) }
+func Stamped(data []byte) bool { return bytes.Contains(data, []byte(applyWatermark)) }
 
 // Stamp puts a mark onto a still JPEG, PNG or WebP and leaves a marker in the
 // file. A file with the marker comes back as it is, as do animations and GIFs.
 // The result is upright; metadata is kept as m.Encoding says. m.Bounded holds
 // for the picture and for the mark.
-func (m Maker) Stamp(data []byte, w Watermark) ([]byte, error) {
+func (m Generator) Stamp(data []byte, w Watermark) ([]byte, error) {
 	h, err := Inspect(data)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (m Maker) Stamp(data []byte, w Watermark) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	mark, err := w.mark(Maker{Limits: limits, Bounded: m.Bounded}, img.Rect.Dx())
+	mark, err := w.mark(Generator{Limits: limits, Bounded: m.Bounded}, img.Rect.Dx())
 	if err != nil {
 		return nil, fmt.Errorf("the watermark: %w", err)
 	}
@@ -92,7 +92,7 @@ func wholeUpright(data []byte, h Header, bounded bool) (*image.NRGBA, error) {
 }
 
 // mark decodes the mark at its width on a picture.
-func (w Watermark) mark(m Maker, width int) (*image.NRGBA, error) {
+func (w Watermark) mark(m Generator, width int) (*image.NRGBA, error) {
 	spec := Spec{Width: max(1, int(math.Round(float64(width)*float64(w.Percent)/100))), Enlarge: true, Formats: []Format{PNG}}
 	r, err := m.render(w.Mark, spec)
 	if err != nil {
@@ -122,7 +122,7 @@ func (w Watermark) at(picture, mark image.Rectangle) image.Point {
 
 func (e Encoding) stampedJPEG(img image.Image, h Header) ([]byte, error) {
 	o := e.jpegOptions(h)
-	o.Segments = append(o.Segments, jpegn.Segment{Marker: 0xfe, Data: []byte(stamp)})
+	o.Segments = append(o.Segments, jpegn.Segment{Marker: 0xfe, Data: []byte(applyWatermark)})
 	var b bytes.Buffer
 	if err := jpegn.Encode(&b, flattened(img), o); err != nil {
 		return nil, fmt.Errorf("encoding as jpeg: %w", err)
@@ -132,7 +132,7 @@ func (e Encoding) stampedJPEG(img image.Image, h Header) ([]byte, error) {
 
 // stampedPNG puts a tEXt chunk behind the header.
 func stampedPNG(data []byte) []byte {
-	body := []byte("tEXt" + "Software\x00" + stamp)
+	body := []byte("tEXt" + "Software\x00" + applyWatermark)
 	c := append(binary.BigEndian.AppendUint32(nil, uint32(len(body)-4)), body...)
 	c = binary.BigEndian.AppendUint32(c, crc32.ChecksumIEEE(body))
 	return append(append(bytes.Clone(data[:33]), c...), data[33:]...)
@@ -154,5 +154,5 @@ func stampedWebP(data []byte, img *image.NRGBA) []byte {
 		return nil
 	})
 	body := chunk(nil, "VP8X", extendedHeader(flags, img.Rect.Dx(), img.Rect.Dy()))
-	return riff(chunk(append(body, chunks...), "CMSJ", []byte(stamp)))
+	return riff(chunk(append(body, chunks...), "CMSJ", []byte(applyWatermark)))
 }

@@ -10,26 +10,26 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/resample"
 )
 
-// whole is a picture that was decoded in full, in whatever form its decoder
+// fullDecode is a picture that was decoded in full, in whatever form its decoder
 // gives; imaging cuts and resizes it.
-type whole struct{ img image.Image }
+type fullDecode struct{ img image.Image }
 
 // newWhole takes an image from a decoder. Paletted pictures are converted
 // first: imaging would look their indices up in goroutines of its own, where a
 // bad index ends the process.
-func newWhole(img image.Image) whole {
+func newWhole(img image.Image) fullDecode {
 	switch img.(type) {
 	case *image.NRGBA, *image.RGBA, *image.YCbCr, *image.Gray, *image.NRGBA64, *image.RGBA64, *image.Gray16:
-		return whole{img}
+		return fullDecode{img}
 	}
 	flat := image.NewNRGBA(image.Rect(0, 0, img.Bounds().Dx(), img.Bounds().Dy()))
 	draw.Draw(flat, flat.Rect, img, img.Bounds().Min, draw.Src)
-	return whole{flat}
+	return fullDecode{flat}
 }
 
-func (s whole) covers(resample.Box) (float64, bool) { return 1, true }
+func (s fullDecode) covers(resample.Box) (float64, bool) { return 1, true }
 
-func (s whole) draw(box resample.Box, w, h int) (*raster, error) {
+func (s fullDecode) draw(box resample.Box, w, h int) (*raster, error) {
 	part := image.Rect(int(math.Round(box.X0)), int(math.Round(box.Y0)), int(math.Round(box.X1)), int(math.Round(box.Y1)))
 	part = part.Add(s.img.Bounds().Min)
 	cut := s.img

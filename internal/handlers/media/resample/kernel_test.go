@@ -8,7 +8,7 @@ import (
 )
 
 // Both passes equal their twins in plain Go bit by bit, on any weights.
-func FuzzKernelsEqualTheirTwins(f *testing.F) {
+func FuzzKernelsEqualTheirDuplicates(f *testing.F) {
 	f.Add(uint64(1), uint16(16), uint8(7))
 	f.Add(uint64(2), uint16(33), uint8(1))
 	f.Add(uint64(3), uint16(801), uint8(16))
