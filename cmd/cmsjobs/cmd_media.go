@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/media/apart"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/isolate"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 )
 
@@ -107,7 +107,7 @@ func (a *app) mediaCheckCommand() *cobra.Command {
 // picture.
 func (a *app) mediaRenderCommand() *cobra.Command {
 	return &cobra.Command{Use: "render", Short: "Render one picture for a worker", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return apart.Serve(a.in, a.out, picture.Generator.Render) }}
+		RunE: func(*cobra.Command, []string) error { return isolate.Serve(a.in, a.out, picture.Generator.Render) }}
 }
 
 // filesShown bounds the lists of files on a terminal; --json has them all.

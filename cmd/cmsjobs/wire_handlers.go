@@ -16,7 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/media/apart"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/isolate"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/publish"
@@ -139,7 +139,7 @@ func (r *services) mediaOptions() (media.Options, error) {
 		o.Watermark = &media.Watermark{Source: w.Source, Percent: w.Percent, Opacity: w.Opacity, Position: w.Position, X: w.X, Y: w.Y, Folders: w.Folders}
 	}
 	if c.Isolate && r.self != "" {
-		o.Apart = apart.Renderer{Command: []string{r.self, "media", "render"}, Memory: int64(c.IsolateMemory), Time: c.IsolateTime}
+		o.Apart = isolate.Renderer{Command: []string{r.self, "media", "render"}, Memory: int64(c.IsolateMemory), Time: c.IsolateTime}
 	}
 	for _, text := range c.Sizes {
 		size, err := config.ParseMediaSize(text)

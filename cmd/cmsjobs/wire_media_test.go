@@ -13,7 +13,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/media/apart"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/isolate"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 )
 
@@ -39,7 +39,7 @@ func TestTheMediaSectionReachesTheHandler(t *testing.T) {
 		Optimize: true, KeepEXIF: true, KeepICC: true, Placeholder: true, Animations: picture.Copy,
 		Watermark: &media.Watermark{Source: "m.png", Percent: 20, Opacity: 40, Position: "left", X: 3, Y: 4, Folders: []string{"7"}},
 		Limits:    limits, Memory: 100 << 20, AtOnce: 3,
-		Apart: apart.Renderer{Command: []string{"/usr/bin/cmsjobs", "media", "render"}, Memory: 200 << 20, Time: 9 * time.Second},
+		Apart: isolate.Renderer{Command: []string{"/usr/bin/cmsjobs", "media", "render"}, Memory: 200 << 20, Time: 9 * time.Second},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -50,7 +50,7 @@ func TestTheMediaSectionReachesTheHandler(t *testing.T) {
 	}
 }
 
-// The program itself is the other end of media.apart.
+// The program itself is the other end of media.isolate.
 func TestTheProgramRendersOnePicture(t *testing.T) {
 	var animation bytes.Buffer
 	frame := image.NewPaletted(image.Rect(0, 0, 80, 60), color.Palette{color.Black, color.White})
@@ -61,7 +61,7 @@ func TestTheProgramRendersOnePicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	far := apart.Renderer{Command: []string{program, "media", "render"}, Memory: 256 << 20, Time: time.Minute}
+	far := isolate.Renderer{Command: []string{program, "media", "render"}, Memory: 256 << 20, Time: time.Minute}
 	result, err := far.Render(context.Background(), picture.Generator{Limits: picture.DefaultLimits()}, animation.Bytes(), []picture.Spec{{Width: 40, Height: 30}})
 	if err != nil || len(result.Renditions) != 1 || result.Renditions[0].Frames != 2 {
 		t.Errorf("%d renditions, %v", len(result.Renditions), err)

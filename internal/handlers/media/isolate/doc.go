@@ -1,4 +1,4 @@
-// Package apart renders a picture in a process of its own, which may take only
+// Package isolate renders a picture in a process of its own, which may take only
 // so much memory and time: a decoder that runs away ends that process, and
 // costs its job, not the worker. (A Go process that is out of memory ends; it
 // cannot recover.)
@@ -8,4 +8,4 @@
 //
 // Invariants: one process a picture; it is gone when Render returns; its
 // answers are those of picture.Maker.Render, errors included.
-package apart
+package isolate

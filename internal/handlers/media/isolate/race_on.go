@@ -1,6 +1,6 @@
 //go:build race
 
-package apart
+package isolate
 
 // watched says that the race detector runs, whose shadow of all memory no limit
 // of data leaves room for.

@@ -1,6 +1,6 @@
 //go:build !race
 
-package apart
+package isolate
 
 // watched says whether the race detector runs.
 const watched = false

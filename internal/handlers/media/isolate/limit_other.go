@@ -1,6 +1,6 @@
 //go:build !linux
 
-package apart
+package isolate
 
 import (
 	"os/exec"
