@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
-	"github.com/spf13/cobra"
 )
 
 func (a *app) backupRestoreCommand() *cobra.Command {

@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 func (a *app) cleanCommand() *cobra.Command {
@@ -28,18 +25,6 @@ them to a file. It is safe to say at any time; nothing is locked for long.`,
 	return command
 }
 
-// cleaned is what a cleaning did, or would do.
-type cleaned struct {
-	Workers int64  `json:"workers"`
-	Stuck   int64  `json:"stuck"`
-	Runs    int64  `json:"runs"`
-	Ticks   int64  `json:"ticks"`
-	Orders  int64  `json:"orders"` // of internal jobs
-	Failed  int64  `json:"failed"`
-	Export  string `json:"export,omitempty"`
-	DryRun  bool   `json:"dryRun,omitempty"`
-}
-
 func (a *app) clean(ctx context.Context, r *services) error {
 	done, err := r.cleanQueue(ctx, a.dry)
 	if err != nil {
@@ -48,87 +33,3 @@ func (a *app) clean(ctx context.Context, r *services) error {
 	return a.list(done, []string{"CLEANED", "ROWS"}, [][]string{{"dead workers", count(done.Workers)}, {"stuck jobs given back", count(done.Stuck)},
 		{"old runs", count(done.Runs)}, {"old ticks of the schedule", count(done.Ticks)}, {"old orders of internal jobs", count(done.Orders)}, {strings.TrimSpace("old failed jobs " + done.Export), count(done.Failed)}}, "")
 }
-
-// keepOrders is how long orders of internal jobs are kept, at least.
-const keepOrders = 90 * 24 * time.Hour
-
-// keepTicks is how long the schedule's history is kept.
-const keepTicks = 90 * 24 * time.Hour
-
-// cleanQueue cleans the queue's own tables; with dryRun it only counts.
-func (r *services) cleanQueue(ctx context.Context, dryRun bool) (done cleaned, err error) {
-	if dryRun {
-		return r.wouldClean(ctx)
-	}
-	q := r.config.Queue
-	if done.Workers, err = r.store.DeleteStaleWorkers(ctx, q.HeartbeatStale); err != nil {
-		return done, err
-	}
-	// A claim of ours that just ran out is taken by the next worker anyway.
-	if done.Stuck, err = r.store.ResetStuck(ctx, q.Lease); err != nil {
-		return done, err
-	}
-	if done.Runs, err = r.store.RotateRuns(ctx, days(q.KeepCompleted), days(q.KeepFailed)); err != nil {
-		return done, err
-	}
-	if done.Ticks, err = r.store.PruneTicks(ctx, keepTicks); err != nil {
-		return done, err
-	}
-	keep := max(keepOrders, q.KeepFailed, q.KeepCompleted) // a job that can be run again finds its order
-	if done.Orders, err = r.orders.Prune(ctx, r.now().Add(-keep)); err != nil {
-		return done, err
-	}
-	if done.Failed, done.Export, err = r.pruneFailed(ctx, r.now()); err != nil {
-		return done, err
-	}
-	return done, r.noteSizes(ctx)
-}
-
-// wouldClean counts what cleanQueue would remove.
-func (r *services) wouldClean(ctx context.Context) (cleaned, error) {
-	done, q, now := cleaned{DryRun: true}, r.config.Queue, r.now()
-	workers, err := r.store.Workers(ctx)
-	if err != nil {
-		return done, err
-	}
-	for _, w := range workers {
-		if now.Sub(w.SeenAt) > q.HeartbeatStale {
-			done.Workers++
-		}
-	}
-	for _, x := range []struct {
-		into   *int64
-		keep   time.Duration
-		states []jobs.State
-	}{{&done.Runs, q.KeepCompleted, []jobs.State{jobs.StateCompleted, jobs.StateCancelled}}, {&done.Failed, q.KeepFailed, []jobs.State{jobs.StateFailed}}} {
-		if x.keep <= 0 {
-			continue
-		}
-		if *x.into, err = r.store.Count(ctx, jobs.Filter{States: x.states, Until: now.Add(-x.keep)}); err != nil {
-			return done, err
-		}
-	}
-	return done, nil
-}
-
-// pruneFailed exports and deletes failed jobs that are older than the
-// configuration keeps them. Where there are none no file is made.
-func (r *services) pruneFailed(ctx context.Context, now time.Time) (n int64, file string, err error) {
-	keep := r.config.Queue.KeepFailed
-	if keep <= 0 {
-		return 0, "", nil
-	}
-	before := now.Add(-keep)
-	old, err := r.store.Count(ctx, jobs.Filter{States: []jobs.State{jobs.StateFailed}, Until: before})
-	if err != nil || old == 0 {
-		return 0, "", err
-	}
-	if file, err = r.exportFile(now); err != nil {
-		return 0, "", err
-	}
-	n, err = r.pruneTo(ctx, file, before, func(int64) {})
-	return n, file, err
-}
-
-// days rounds up: a part of a day keeps the whole of it.
-func days(d time.Duration) int { return int((d + 24*time.Hour - 1) / (24 * time.Hour)) }

@@ -62,7 +62,7 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 			if !r.config.Queue.Enabled {
 				return a.inline(c, r, entry, n)
 			}
-			receipt, err := r.enqueue(c.Context(), n)
+			receipt, err := r.enqueueOne(c.Context(), n)
 			if err != nil {
 				return err
 			}

@@ -1,13 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -15,7 +10,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
 
 func (a *app) failedCommand() *cobra.Command {
@@ -257,42 +251,4 @@ func (a *app) pruned(v any, sentence string) error {
 	}
 	_, err := fmt.Fprintln(a.out, sentence)
 	return err
-}
-
-// exportFile names a new file for pruned jobs.
-func (r *services) exportFile(now time.Time) (string, error) {
-	dir := r.config.Queue.ExportDir
-	if dir == "" && r.site.Root != "" {
-		dir = filepath.Join(r.site.Storage(), "app", "cmsjobs-export")
-	}
-	if dir == "" {
-		dir = "cmsjobs-export"
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("making the folder for exports (queue.export_dir): %w", err)
-	}
-	return filepath.Join(dir, "failed-jobs-"+now.UTC().Format("20060102-150405")+".jsonl"), nil
-}
-
-// pruneTo writes each chunk of old rows to a file and syncs it before the
-// store deletes them.
-func (r *services) pruneTo(ctx context.Context, path string, before time.Time, report func(int64)) (n int64, err error) {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return 0, fmt.Errorf("making the export file: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	out := bufio.NewWriter(file)
-	lines := json.NewEncoder(out)
-	written := int64(0)
-	return r.store.PruneFailed(ctx, before, func(rows []sqlstore.FailedRow) error {
-		for _, row := range rows {
-			if err := lines.Encode(row); err != nil {
-				return err
-			}
-		}
-		written += int64(len(rows))
-		report(written)
-		return errors.Join(out.Flush(), file.Sync())
-	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"filippo.io/age"
+
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 

@@ -57,11 +57,3 @@ func ownScheduler(ctx context.Context, r *services) ([]finding, error) {
 	}
 	return []finding{ok("the CMS's own scheduler does not run; %s of ours does its work", plural(live, "scheduler", "schedulers"))}, nil
 }
-
-// plural is "1 scheduler", "2 schedulers".
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

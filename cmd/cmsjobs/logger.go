@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -89,18 +88,4 @@ func attribute(_ []string, a slog.Attr) slog.Attr {
 		}
 	}
 	return a
-}
-
-// oneLine joins the lines of a text, as of several errors, by semicolons.
-func oneLine(text string) string {
-	if !strings.ContainsAny(text, "\r\n") {
-		return text
-	}
-	var lines []string
-	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines, "; ")
 }

@@ -58,16 +58,6 @@ func row(cells []string) table.Row {
 	return r
 }
 
-// printable takes what could steer a terminal out of foreign text.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
-
 // printf prints a sentence for people; programs that asked for JSON get none.
 func (a *app) printf(format string, args ...any) {
 	if !a.global.json {
@@ -107,41 +97,4 @@ func (a *app) stages(what string) (set func(done, total int64, note string), end
 		bar.Describe(what + ": " + note)
 		_ = bar.Set64(done)
 	}, func() { _ = bar.Finish() }
-}
-
-// short cuts a text for a table.
-func short(s string, width int) string {
-	s, _, _ = strings.Cut(s, "\n")
-	if runes := []rune(s); len(runes) > width {
-		return string(runes[:width-1]) + "…"
-	}
-	return s
-}
-
-// ago is a moment in words: "3m ago", "in 2h".
-func ago(t, now time.Time) string {
-	if t.IsZero() {
-		return "–"
-	}
-	if d := now.Sub(t); d >= 0 {
-		return span(d) + " ago"
-	}
-	return "in " + span(t.Sub(now))
-}
-
-// span is a length of time in its largest unit.
-func span(d time.Duration) string {
-	switch {
-	case d >= 48*time.Hour:
-		return fmt.Sprintf("%dd", d/(24*time.Hour))
-	case d >= 2*time.Hour:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	case d >= 2*time.Minute:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d >= time.Second:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d > 0:
-		return fmt.Sprintf("%dms", d/time.Millisecond)
-	}
-	return "0s"
 }

@@ -43,8 +43,8 @@ func (r *services) enqueueAll(ctx context.Context, list []jobs.Spec) ([]jobs.Rec
 	return r.enqueueTraced(ctx, placed)
 }
 
-// enqueue is Enqueue of one job.
-func (r *services) enqueue(ctx context.Context, n jobs.Spec) (jobs.Receipt, error) {
+// enqueueOne is Enqueue of one job.
+func (r *services) enqueueOne(ctx context.Context, n jobs.Spec) (jobs.Receipt, error) {
 	receipts, err := r.Enqueue(ctx, n)
 	if err != nil {
 		return jobs.Receipt{}, err
