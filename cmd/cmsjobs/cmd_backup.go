@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *app) backupCommand() *cobra.Command {
@@ -47,7 +49,7 @@ func (a *app) backupProgress() (func(backup.Step), func()) {
 				total = -1
 			}
 			if s.Done == 0 && s.Note != "" && !a.global.json {
-				fmt.Fprintln(a.err, printable(s.Note)) // the estimate
+				fmt.Fprintln(a.err, display.Printable(s.Note)) // the estimate
 			}
 			set, end = a.progress(total, "bytes")
 		}
@@ -90,7 +92,7 @@ func (a *app) createBackup(ctx context.Context, h *backup.Handler, request backu
 	report, err := h.Create(ctx, request, progress)
 	end()
 	for _, w := range report.Warnings {
-		fmt.Fprintf(a.err, "warning: %s\n", printable(w))
+		fmt.Fprintf(a.err, "warning: %s\n", display.Printable(w))
 	}
 	if err != nil {
 		return err
@@ -116,7 +118,7 @@ func (a *app) printEstimate(ctx context.Context, h *backup.Handler, request back
 		fmt.Fprintf(a.out, "Free at %s: %s.\n", name, humanize.IBytes(uint64(e.Free[name])))
 	}
 	for _, w := range e.Warnings {
-		fmt.Fprintf(a.out, "Warning: %s.\n", printable(w))
+		fmt.Fprintf(a.out, "Warning: %s.\n", display.Printable(w))
 	}
 	return nil
 }
@@ -137,7 +139,7 @@ func (a *app) backupListCommand() *cobra.Command {
 func (a *app) printBackups(list []backup.Stored, nothing string) error {
 	cells := make([][]string, len(list))
 	for i, b := range list {
-		cells[i] = []string{b.ID, b.Destination, string(b.Status), newestVerification(b), string(b.Origin), ago(b.Started, a.now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(b.TableCount), strconv.FormatInt(b.FileCount, 10), b.Name}
+		cells[i] = []string{b.ID, b.Destination, string(b.Status), newestVerification(b), string(b.Origin), display.Ago(b.Started, a.now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(b.TableCount), strconv.FormatInt(b.FileCount, 10), b.Name}
 	}
 	if list == nil {
 		list = []backup.Stored{}
@@ -163,13 +165,13 @@ func (a *app) findBackup(ctx context.Context, h *backup.Handler, w backup.Wanted
 	if err != nil || w.ID != "latest" {
 		return b, err
 	}
-	fmt.Fprintf(a.err, "latest is %s at %s, made %s: %s\n", b.ID, b.Destination, ago(b.Started, a.now()), printable(h.Standing(b)))
+	fmt.Fprintf(a.err, "latest is %s at %s, made %s: %s\n", b.ID, b.Destination, display.Ago(b.Started, a.now()), display.Printable(h.Standing(b)))
 	for i, p := range passed {
 		if i == 3 {
 			fmt.Fprintf(a.err, "passed over: %d more\n", len(passed)-i)
 			break
 		}
-		fmt.Fprintf(a.err, "passed over: %s at %s is %s, origin %s: %s\n", p.ID, p.Destination, p.Status, p.Origin, printable(h.Standing(p)))
+		fmt.Fprintf(a.err, "passed over: %s at %s is %s, origin %s: %s\n", p.ID, p.Destination, p.Status, p.Origin, display.Printable(h.Standing(p)))
 	}
 	return b, nil
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *app) backupPruneCommand() *cobra.Command {
@@ -46,7 +48,7 @@ func (a *app) printKept(plan []backup.Kept) error {
 				until = k.Until.UTC().Format(time.DateOnly)
 			}
 		}
-		cells[i] = []string{k.ID, k.Destination, string(k.Status), newestVerification(k.Stored), ago(k.Started, a.now()), stays, until, strings.Join(k.Reasons, "; ")}
+		cells[i] = []string{k.ID, k.Destination, string(k.Status), newestVerification(k.Stored), display.Ago(k.Started, a.now()), stays, until, strings.Join(k.Reasons, "; ")}
 	}
 	if plan == nil {
 		plan = []backup.Kept{}

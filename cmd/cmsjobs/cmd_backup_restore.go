@@ -11,6 +11,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *app) backupRestoreCommand() *cobra.Command {
@@ -109,14 +111,14 @@ func (a *app) printPlan(p backup.RestorePlan) error {
 		cells[i] = []string{t.Name, now, strconv.FormatInt(t.RowsBackup, 10)}
 	}
 	if len(cells) > 0 {
-		fmt.Fprintf(a.out, "Into the database %s:\n", printable(p.Database))
+		fmt.Fprintf(a.out, "Into the database %s:\n", display.Printable(p.Database))
 		if err := a.table([]string{"TABLE", "ROWS NOW", "ROWS IN THE BACKUP"}, cells); err != nil {
 			return err
 		}
 	}
 	fmt.Fprintf(a.out, "Files: %d new, %d overwritten, %d as they are. Tables that stay: %d.\n", p.NewFiles, p.ChangedFiles, p.SameFiles, len(p.Kept))
 	for _, name := range p.Examples {
-		fmt.Fprintf(a.out, "  %s\n", printable(name))
+		fmt.Fprintf(a.out, "  %s\n", display.Printable(name))
 	}
 	if more := p.NewFiles + p.ChangedFiles - int64(len(p.Examples)); more > 0 {
 		fmt.Fprintf(a.out, "  and %d more\n", more)
@@ -124,17 +126,17 @@ func (a *app) printPlan(p backup.RestorePlan) error {
 	if p.Executable > 0 {
 		fmt.Fprintf(a.out, "Files that a web server could execute: %d. They are restored only with --allow-executable:\n", p.Executable)
 		for _, name := range p.ExecutableNames {
-			fmt.Fprintf(a.out, "  %s\n", printable(name))
+			fmt.Fprintf(a.out, "  %s\n", display.Printable(name))
 		}
 	}
 	if p.Untrusted != "" {
-		fmt.Fprintf(a.out, "\n%s.\nIt is restored only with --trust-unknown.\n\n", printable(p.Untrusted))
+		fmt.Fprintf(a.out, "\n%s.\nIt is restored only with --trust-unknown.\n\n", display.Printable(p.Untrusted))
 	}
 	for _, text := range p.Warnings {
-		fmt.Fprintf(a.out, "Note: %s.\n", printable(text))
+		fmt.Fprintf(a.out, "Note: %s.\n", display.Printable(text))
 	}
 	for _, text := range p.Refused {
-		fmt.Fprintf(a.out, "It cannot be restored there: %s.\n", printable(text))
+		fmt.Fprintf(a.out, "It cannot be restored there: %s.\n", display.Printable(text))
 	}
 	if len(p.Refused) > 0 {
 		return nil

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *app) breakersCommand() *cobra.Command {
@@ -23,7 +25,7 @@ func (a *app) breakersCommand() *cobra.Command {
 				}
 				cells := make([][]string, len(list))
 				for i, b := range list {
-					cells[i] = []string{b.Dependency, string(b.State), strconv.Itoa(b.Failures), ago(b.RetryAt, a.now()), short(b.LastError, 80)}
+					cells[i] = []string{b.Dependency, string(b.State), strconv.Itoa(b.Failures), display.Ago(b.RetryAt, a.now()), display.Short(b.LastError, 80)}
 				}
 				return a.list(list, []string{"DEPENDENCY", "STATE", "FAILURES", "NEXT TRY", "ERROR"}, cells, "Nothing has failed.")
 			})

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -50,7 +52,7 @@ func (a *app) examine(ctx context.Context, r *services) error {
 		return err
 	}
 	if bad > 0 {
-		return fmt.Errorf("doctor: %s", plural(bad, "finding needs", "findings need")+" action")
+		return fmt.Errorf("doctor: %s", display.Plural(bad, "finding needs", "findings need")+" action")
 	}
 	return nil
 }
@@ -60,7 +62,7 @@ func (a *app) printFindings(all []finding) error {
 		return a.printJSON(all)
 	}
 	for _, f := range all {
-		if _, err := fmt.Fprintf(a.out, "%-4s  %-14s %s\n", f.State, f.Check, printable(f.What)); err != nil {
+		if _, err := fmt.Fprintf(a.out, "%-4s  %-14s %s\n", f.State, f.Check, display.Printable(f.What)); err != nil {
 			return err
 		}
 		if f.Fix != "" {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *app) failedCommand() *cobra.Command {
@@ -87,7 +89,7 @@ func (a *app) listGroups(ctx context.Context, r *services, f jobs.Filter) error 
 	now := a.now()
 	for i, g := range groups {
 		views[i] = view{g.Cause, g.Kind, g.Count, g.Message, g.FirstSeen.UTC(), g.LastSeen.UTC()}
-		cells[i] = []string{strconv.FormatInt(g.Count, 10), g.Kind, ago(g.FirstSeen, now), ago(g.LastSeen, now), g.Cause, short(g.Message, 70)}
+		cells[i] = []string{strconv.FormatInt(g.Count, 10), g.Kind, display.Ago(g.FirstSeen, now), display.Ago(g.LastSeen, now), g.Cause, display.Short(g.Message, 70)}
 	}
 	return a.list(views, []string{"JOBS", "KIND", "FIRST", "LAST", "CAUSE", "MESSAGE"}, cells, "No failed jobs.")
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *app) jobsCommand() *cobra.Command {
@@ -130,7 +132,7 @@ func (a *app) listJobs(ctx context.Context, r *services, f jobs.Filter, p jobs.P
 		if !j.EndedAt.IsZero() {
 			when = j.EndedAt
 		}
-		cells[i] = []string{j.UUID, j.Kind, j.Queue, state, attempts(j), ago(when, now), short(whyNot(j, down), 50)}
+		cells[i] = []string{j.UUID, j.Kind, j.Queue, state, attempts(j), display.Ago(when, now), display.Short(whyNot(j, down), 50)}
 	}
 	answer := map[string]any{"jobs": views, "total": list.Total, "next": list.Next}
 	if err := a.list(answer, []string{"ID", "KIND", "QUEUE", "STATE", "ATTEMPT", "WHEN", "ERROR"}, cells, "No jobs."); err != nil {
@@ -184,22 +186,22 @@ func (a *app) showJob(ctx context.Context, r *services, id string, states []jobs
 	}
 	now := a.now()
 	pairs := [][]string{{"ID", strconv.FormatInt(j.ID, 10)}, {"UUID", j.UUID}, {"Kind", j.Kind}, {"Queue", j.Queue},
-		{"State", strings.TrimSpace(string(j.State) + " " + j.Detail)}, {"Attempt", attempts(j)}, {"Enqueued", ago(j.EnqueuedAt, now)},
-		{"Due", ago(j.RunAt, now)}, {"Started", ago(j.StartedAt, now)}, {"Ended", ago(j.EndedAt, now)}, {"Worker", j.Worker},
-		{"Result", short(string(j.Result), 300)}, {"Payload", short(string(j.Payload), 2000)}}
+		{"State", strings.TrimSpace(string(j.State) + " " + j.Detail)}, {"Attempt", attempts(j)}, {"Enqueued", display.Ago(j.EnqueuedAt, now)},
+		{"Due", display.Ago(j.RunAt, now)}, {"Started", display.Ago(j.StartedAt, now)}, {"Ended", display.Ago(j.EndedAt, now)}, {"Worker", j.Worker},
+		{"Result", display.Short(string(j.Result), 300)}, {"Payload", display.Short(string(j.Payload), 2000)}}
 	for _, p := range pairs {
 		if p[1] != "" && p[1] != "–" {
-			fmt.Fprintf(a.out, "%-9s %s\n", p[0], printable(p[1]))
+			fmt.Fprintf(a.out, "%-9s %s\n", p[0], display.Printable(p[1]))
 		}
 	}
 	if j.Error != "" {
 		fmt.Fprintln(a.out, "\nError:")
 		for _, line := range strings.Split(j.Error, "\n") {
-			fmt.Fprintln(a.out, "  "+printable(line))
+			fmt.Fprintln(a.out, "  "+display.Printable(line))
 		}
 	}
 	for _, line := range lines {
-		fmt.Fprintf(a.out, "  %s  %s\n", line.At.UTC().Format(time.TimeOnly), printable(line.Text))
+		fmt.Fprintf(a.out, "  %s  %s\n", line.At.UTC().Format(time.TimeOnly), display.Printable(line.Text))
 	}
 	if len(runs.Items) == 0 {
 		return nil
@@ -207,7 +209,7 @@ func (a *app) showJob(ctx context.Context, r *services, id string, states []jobs
 	fmt.Fprintln(a.out)
 	var cells [][]string
 	for _, run := range runs.Items {
-		cells = append(cells, []string{strconv.Itoa(run.Attempt), run.Outcome, ago(run.EndedAt, now), run.Duration.String(), run.Worker, short(run.Error, 60)})
+		cells = append(cells, []string{strconv.Itoa(run.Attempt), run.Outcome, display.Ago(run.EndedAt, now), run.Duration.String(), run.Worker, display.Short(run.Error, 60)})
 	}
 	return a.table([]string{"RUN", "OUTCOME", "ENDED", "TOOK", "WORKER", "ERROR"}, cells)
 }
@@ -288,7 +290,7 @@ func (a *app) change(ctx context.Context, r *services, ids []string, f filterFla
 		return fmt.Errorf("no job to %s fits the filter: %w", verb, jobs.ErrNotFound)
 	}
 	if !yes {
-		return usagef("this would %s %s; say --yes to do it", verb, plural(int(total), "job", "jobs"))
+		return usagef("this would %s %s; say --yes to do it", verb, display.Plural(int(total), "job", "jobs"))
 	}
 	n, err := a.changeAll(ctx, filter, total, verb, do)
 	return errors.Join(err, a.changed(verb, n))

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *app) jobsStatsCommand() *cobra.Command {
@@ -49,7 +51,7 @@ func (a *app) printStats(s jobs.Stats) error {
 		if q.Paused {
 			name += " (paused)"
 		}
-		cells = append(cells, []string{name, count(q.Queued), count(q.Delayed), count(q.Processing), count(q.Foreign), span(q.Oldest), strconv.Itoa(q.Workers)})
+		cells = append(cells, []string{name, count(q.Queued), count(q.Delayed), count(q.Processing), count(q.Foreign), display.Span(q.Oldest), strconv.Itoa(q.Workers)})
 	}
 	if a.global.json {
 		return a.printJSON(map[string]any{"queued": s.Queued, "delayed": s.Delayed, "foreign": s.Foreign, "processing": s.Processing, "completed": s.Completed,

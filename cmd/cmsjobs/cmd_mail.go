@@ -15,6 +15,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *app) mailCommand() *cobra.Command {
@@ -45,7 +47,7 @@ func (a *app) mailLogCommand() *cobra.Command {
 				}
 				cells := make([][]string, len(list.Items))
 				for i, e := range list.Items {
-					cells[i] = []string{e.UUID, ago(e.UpdatedAt, a.now()), e.Recipient, string(e.State), short(e.Subject, 40), short(e.Answer, 60)}
+					cells[i] = []string{e.UUID, display.Ago(e.UpdatedAt, a.now()), e.Recipient, string(e.State), display.Short(e.Subject, 40), display.Short(e.Answer, 60)}
 				}
 				return a.list(list, []string{"JOB", "WHEN", "TO", "STATE", "SUBJECT", "ANSWER"}, cells, "No mails.")
 			})
@@ -71,7 +73,7 @@ func (a *app) mailShowCommand() *cobra.Command {
 				}
 				cells := make([][]string, len(tries))
 				for i, t := range tries {
-					cells[i] = []string{t.At.Format(time.RFC3339), t.Recipient, strconv.Itoa(t.Attempt), string(t.State), t.Host, strconv.Itoa(t.Code), short(t.Answer, 80)}
+					cells[i] = []string{t.At.Format(time.RFC3339), t.Recipient, strconv.Itoa(t.Attempt), string(t.State), t.Host, strconv.Itoa(t.Code), display.Short(t.Answer, 80)}
 				}
 				return a.list(tries, []string{"WHEN", "TO", "ATTEMPT", "STATE", "SERVER", "CODE", "ANSWER"}, cells, "")
 			})
@@ -199,9 +201,9 @@ func (a *app) mailSuppressionsCommand() *cobra.Command {
 				for i, s := range all {
 					until := "for ever"
 					if !s.ExpiresAt.IsZero() {
-						until = ago(s.ExpiresAt, a.now())
+						until = display.Ago(s.ExpiresAt, a.now())
 					}
-					cells[i] = []string{s.Recipient, s.Reason, ago(s.CreatedAt, a.now()), until, short(s.Detail, 60)}
+					cells[i] = []string{s.Recipient, s.Reason, display.Ago(s.CreatedAt, a.now()), until, display.Short(s.Detail, 60)}
 				}
 				return a.list(all, []string{"ADDRESS", "REASON", "SINCE", "ENDS", "DETAIL"}, cells, "Everybody gets mail.")
 			})

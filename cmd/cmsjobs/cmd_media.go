@@ -12,6 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/isolate"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *app) mediaCommand() *cobra.Command {
@@ -55,7 +57,7 @@ func (a *app) regenerate(ctx context.Context, r *services, o media.RegenerateOpt
 		}
 		set(p.Done)
 		if p.Err != nil {
-			fmt.Fprintf(a.err, "%s: %s\n", printable(p.URL), printable(p.Err.Error()))
+			fmt.Fprintf(a.err, "%s: %s\n", display.Printable(p.URL), display.Printable(p.Err.Error()))
 		}
 	})
 	end()
@@ -131,7 +133,7 @@ func (a *app) printMediaReport(report media.Report) error {
 				fmt.Fprintf(a.out, "  … and %d more (--json lists all)\n", len(part.files)-i)
 				break
 			}
-			fmt.Fprintln(a.out, "  "+printable(f))
+			fmt.Fprintln(a.out, "  "+display.Printable(f))
 		}
 	}
 	if len(report.Missing) > 0 || len(report.Lost) > 0 {

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *app) scheduleCommand() *cobra.Command {
@@ -57,7 +59,7 @@ func (a *app) listSchedule(ctx context.Context, r *services) error {
 			next = e.Next[0].In(zone).Format("Mon 02 Jan 15:04 MST")
 		}
 		if e.Last != nil {
-			last = strings.TrimSuffix(ago(e.Last.Tick, now)+", "+e.Last.Outcome+" in "+took(*e.Last), " in –")
+			last = strings.TrimSuffix(display.Ago(e.Last.Tick, now)+", "+e.Last.Outcome+" in "+took(*e.Last), " in –")
 		}
 		cells[i] = []string{e.Name, e.Cron, e.Kind, next, last, e.CatchUp}
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // errNoFolder says why there are no sitemaps here.
@@ -56,7 +58,7 @@ func (a *app) checkSitemap(ctx context.Context, r *services) error {
 	}
 	if !a.global.json {
 		for _, p := range report.Problems {
-			fmt.Fprintln(a.out, printable(fmt.Sprint(p)))
+			fmt.Fprintln(a.out, display.Printable(fmt.Sprint(p)))
 		}
 	}
 	if !report.OK() {

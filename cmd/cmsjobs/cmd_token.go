@@ -10,6 +10,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *app) tokenCommand() *cobra.Command {
@@ -82,7 +84,7 @@ func (a *app) tokenListCommand() *cobra.Command {
 					case !t.ExpiresAt.IsZero() && t.ExpiresAt.Before(a.now()):
 						state = "expired"
 					}
-					cells[i] = []string{t.ID, t.Name, t.Scopes.String(), strings.Join(t.Kinds, ","), state, ago(t.UsedAt, a.now()), t.CreatedAt.Format(time.DateOnly)}
+					cells[i] = []string{t.ID, t.Name, t.Scopes.String(), strings.Join(t.Kinds, ","), state, display.Ago(t.UsedAt, a.now()), t.CreatedAt.Format(time.DateOnly)}
 				}
 				return a.list(tokens, []string{"ID", "NAME", "SCOPES", "KINDS", "STATE", "USED", "CREATED"}, cells, "No tokens.")
 			})

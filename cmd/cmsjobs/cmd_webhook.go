@@ -11,6 +11,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *app) webhookCommand() *cobra.Command {
@@ -157,7 +159,7 @@ func (a *app) webhookDeliveriesCommand() *cobra.Command {
 				}
 				cells := make([][]string, len(list.Items))
 				for i, d := range list.Items {
-					cells[i] = []string{strconv.FormatInt(d.ID, 10), ago(d.At, a.now()), d.Event, short(d.URL, 50), deliveryStatus(d.Status), strconv.Itoa(d.Attempt), short(d.Error, 60)}
+					cells[i] = []string{strconv.FormatInt(d.ID, 10), display.Ago(d.At, a.now()), d.Event, display.Short(d.URL, 50), deliveryStatus(d.Status), strconv.Itoa(d.Attempt), display.Short(d.Error, 60)}
 				}
 				return a.list(list, []string{"ID", "WHEN", "EVENT", "URL", "STATUS", "ATTEMPT", "ERROR"}, cells, "No deliveries.")
 			})

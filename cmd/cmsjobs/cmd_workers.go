@@ -12,6 +12,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *app) workersCommand() *cobra.Command {
@@ -75,7 +77,7 @@ func (a *app) listWorkers(ctx context.Context, r *services) error {
 			kinds = append(kinds, j.Kind)
 		}
 		cells[i] = []string{w.ID, state, strings.Join(w.Queues, ","), fmt.Sprintf("%d/%d", len(w.Running), w.Slots), strings.Join(kinds, ", "),
-			strconv.FormatInt(w.Done, 10), strconv.FormatInt(w.Failed, 10), humanize.IBytes(uint64(max(w.MemoryBytes, 0))), ago(w.SeenAt, now)}
+			strconv.FormatInt(w.Done, 10), strconv.FormatInt(w.Failed, 10), humanize.IBytes(uint64(max(w.MemoryBytes, 0))), display.Ago(w.SeenAt, now)}
 	}
 	return a.list(views, []string{"WORKER", "STATE", "QUEUES", "BUSY", "RUNS", "DONE", "FAILED", "MEMORY", "SEEN"}, cells, "No worker has signed on. Start one: cmsjobs work")
 }

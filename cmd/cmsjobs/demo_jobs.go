@@ -11,6 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // demoJob is a job that the demo enqueues: its kind, its payload and what it
@@ -106,7 +108,7 @@ func outcomes(ctx context.Context, r *services, list []demoJob) ([]demoOutcome, 
 			return nil, err
 		}
 		all[i] = demoOutcome{Kind: j.kind, UUID: j.uuid, Shows: j.shows, State: string(record.State), Attempts: record.Attempt,
-			DurationMS: record.Duration.Milliseconds(), Error: short(record.Error, 300), Result: record.Result}
+			DurationMS: record.Duration.Milliseconds(), Error: display.Short(record.Error, 300), Result: record.Result}
 		if record.Detail == "retrying" { // it failed; the demo does not wait for the next attempt
 			all[i].State = record.Detail
 		}
@@ -125,7 +127,7 @@ func addLastRun(ctx context.Context, r *services, o *demoOutcome) error {
 	runs, err := r.store.Runs(ctx, jobs.Filter{UUIDs: []string{o.UUID}}, jobs.Page{Limit: 1})
 	if err == nil && len(runs.Items) > 0 {
 		run := runs.Items[0]
-		o.Attempts, o.DurationMS, o.Error = run.Attempt, run.Duration.Milliseconds(), short(run.Error, 300)
+		o.Attempts, o.DurationMS, o.Error = run.Attempt, run.Duration.Milliseconds(), display.Short(run.Error, 300)
 	}
 	return err
 }

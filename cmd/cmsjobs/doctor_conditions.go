@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // checkConditions measures all conditions, as the service does.
@@ -55,5 +57,5 @@ func ownScheduler(ctx context.Context, r *services) ([]finding, error) {
 	case live == 0:
 		return []finding{warn("start cmsjobs run (not only cmsjobs work)", "no scheduler runs: neither the CMS's nor ours")}, nil
 	}
-	return []finding{ok("the CMS's own scheduler does not run; %s of ours does its work", plural(live, "scheduler", "schedulers"))}, nil
+	return []finding{ok("the CMS's own scheduler does not run; %s of ours does its work", display.Plural(live, "scheduler", "schedulers"))}, nil
 }

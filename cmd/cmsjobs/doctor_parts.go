@@ -11,6 +11,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // checkCMS says what kind of CMS was found.
@@ -95,7 +97,7 @@ func checkBackups(ctx context.Context, r *services) ([]finding, error) {
 		found = append(found, warn("see docs/backup.md, Triggers and functions", "%s", text))
 	}
 	if b := health.Newest; b != nil {
-		found = append(found, ok("the newest complete backup is %s of %s, made %s, %s", b.ID, holds(*b), ago(b.Started, r.now()), r.handlers.backup.Standing(*b)))
+		found = append(found, ok("the newest complete backup is %s of %s, made %s, %s", b.ID, holds(*b), display.Ago(b.Started, r.now()), r.handlers.backup.Standing(*b)))
 	}
 	return found, nil
 }

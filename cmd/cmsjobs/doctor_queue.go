@@ -13,6 +13,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // checkLease: a PHP worker on the same table takes what was reserved longer
@@ -37,7 +39,7 @@ func checkQueues(ctx context.Context, r *services) ([]finding, error) {
 		case q.Paused:
 			found = append(found, warn("cmsjobs continue "+q.Queue, "the queue %s is paused; %d jobs wait in it", q.Queue, waiting))
 		case waiting > 0 && q.Workers == 0:
-			found = append(found, warn("start a worker for it: cmsjobs work --queue "+q.Queue, "%d jobs wait in the queue %s for up to %s, and no worker listens to it", waiting, q.Queue, span(q.Oldest)))
+			found = append(found, warn("start a worker for it: cmsjobs work --queue "+q.Queue, "%d jobs wait in the queue %s for up to %s, and no worker listens to it", waiting, q.Queue, display.Span(q.Oldest)))
 		}
 	}
 	if len(found) == 0 {
@@ -175,9 +177,9 @@ func checkCMSScheduler(ctx context.Context, r *services) ([]finding, error) {
 		}
 	}
 	if len(both) == 0 || !r.config.Schedule.Enabled {
-		return []finding{ok("the CMS's own scheduler runs (last %s ago)", span(r.now().Sub(last)))}, nil
+		return []finding{ok("the CMS's own scheduler runs (last %s ago)", display.Span(r.now().Sub(last)))}, nil
 	}
-	return []finding{warn("switch those entries off here (schedule.entries.NAME.enabled: false) or in the CMS", "the CMS's own scheduler runs too (last %s ago): %s may be done twice", span(r.now().Sub(last)), strings.Join(both, ", "))}, nil
+	return []finding{warn("switch those entries off here (schedule.entries.NAME.enabled: false) or in the CMS", "the CMS's own scheduler runs too (last %s ago): %s may be done twice", display.Span(r.now().Sub(last)), strings.Join(both, ", "))}, nil
 }
 
 // checkKinds says what this program can run here.

@@ -12,6 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/joblog"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // logger writes to standard error: for people where one watches, as JSON for
@@ -81,10 +83,10 @@ func attribute(_ []string, a slog.Attr) slog.Attr {
 	case slog.KindDuration:
 		return slog.Float64(a.Key+"_ms", joblog.Milliseconds(a.Value.Duration()))
 	case slog.KindString:
-		return slog.String(a.Key, oneLine(a.Value.String()))
+		return slog.String(a.Key, display.OneLine(a.Value.String()))
 	case slog.KindAny:
 		if err, is := a.Value.Any().(error); is && err != nil {
-			return slog.String(a.Key, oneLine(err.Error()))
+			return slog.String(a.Key, display.OneLine(err.Error()))
 		}
 	}
 	return a

@@ -9,6 +9,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // printJSON writes one value for programs, in readable lines.
@@ -53,7 +55,7 @@ func (a *app) table(heads []string, cells [][]string) error {
 func row(cells []string) table.Row {
 	r := make(table.Row, len(cells))
 	for i, c := range cells {
-		r[i] = printable(c)
+		r[i] = display.Printable(c)
 	}
 	return r
 }

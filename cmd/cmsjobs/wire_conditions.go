@@ -20,6 +20,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/internal/web"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // checkLimits finds what is wrong with the limits of conditions: their units
@@ -146,7 +148,7 @@ func (r *services) conditionNotice(c conditions.Change) notify.Payload {
 	}
 	if !c.Began {
 		p.Title = "Over: " + c.Title
-		p.Message = fmt.Sprintf("It lasted %s, until %s UTC.", span(c.At.Sub(c.Since)), c.At.UTC().Format(time.DateTime))
+		p.Message = fmt.Sprintf("It lasted %s, until %s UTC.", display.Span(c.At.Sub(c.Since)), c.At.UTC().Format(time.DateTime))
 	}
 	return p
 }

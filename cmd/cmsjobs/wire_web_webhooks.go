@@ -10,6 +10,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // webWebhooks shows and changes subscriptions.
@@ -126,7 +128,7 @@ func (w webWebhooks) Deliveries(ctx context.Context, id string, p jobs.Page) (jo
 		if d.Error != "" {
 			answer = d.Error
 		}
-		out.Items = append(out.Items, web.Delivery{ID: strconv.FormatInt(d.ID, 10), Webhook: strconv.FormatInt(d.Subscription, 10), Event: d.Event, At: d.At, Status: d.Status, Answer: answer, Request: short(d.Request, requestShown), Attempt: d.Attempt})
+		out.Items = append(out.Items, web.Delivery{ID: strconv.FormatInt(d.ID, 10), Webhook: strconv.FormatInt(d.Subscription, 10), Event: d.Event, At: d.At, Status: d.Status, Answer: answer, Request: display.Short(d.Request, requestShown), Attempt: d.Attempt})
 	}
 	return out, err
 }

@@ -1,4 +1,4 @@
-package main
+package display
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// short cuts a text for a table.
-func short(s string, width int) string {
+// Short cuts a text for a table.
+func Short(s string, width int) string {
 	s, _, _ = strings.Cut(s, "\n")
 	if runes := []rune(s); len(runes) > width {
 		return string(runes[:width-1]) + "…"
@@ -15,19 +15,19 @@ func short(s string, width int) string {
 	return s
 }
 
-// ago is a moment in words: "3m ago", "in 2h".
-func ago(t, now time.Time) string {
+// Ago is a moment in words: "3m ago", "in 2h".
+func Ago(t, now time.Time) string {
 	if t.IsZero() {
 		return "–"
 	}
 	if d := now.Sub(t); d >= 0 {
-		return span(d) + " ago"
+		return Span(d) + " ago"
 	}
-	return "in " + span(t.Sub(now))
+	return "in " + Span(t.Sub(now))
 }
 
-// span is a length of time in its largest unit.
-func span(d time.Duration) string {
+// Span is a length of time in its largest unit.
+func Span(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
 		return fmt.Sprintf("%dd", d/(24*time.Hour))
@@ -43,8 +43,8 @@ func span(d time.Duration) string {
 	return "0s"
 }
 
-// printable takes what could steer a terminal out of foreign text.
-func printable(s string) string {
+// Printable takes what could steer a terminal out of foreign text.
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
 			return ' '
@@ -53,16 +53,16 @@ func printable(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// plural is "1 scheduler", "2 schedulers".
-func plural(n int, one, many string) string {
+// Plural is "1 scheduler", "2 schedulers".
+func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// oneLine joins the lines of a text, as of several errors, by semicolons.
-func oneLine(text string) string {
+// OneLine joins the lines of a text, as of several errors, by semicolons.
+func OneLine(text string) string {
 	if !strings.ContainsAny(text, "\r\n") {
 		return text
 	}
