@@ -23,7 +23,7 @@ type figure struct {
 }
 
 type bench struct {
-	a            *app
+	a            *commandLine
 	r            *services
 	jobs, probes int
 	depths       []int

@@ -46,7 +46,7 @@ func callAt(t *testing.T, ahead time.Duration, env []string, args ...string) res
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &app{process: process{version: "dev", err: &errs, now: func() time.Time { return time.Now().Add(ahead) }}, out: &out, in: strings.NewReader(`{"fail":"from stdin"}`), environ: append([]string{"CMSJOBS_CONFIG=" + empty}, env...)}
+	a := &commandLine{process: process{version: "dev", err: &errs, now: func() time.Time { return time.Now().Add(ahead) }}, out: &out, in: strings.NewReader(`{"fail":"from stdin"}`), environ: append([]string{"CMSJOBS_CONFIG=" + empty}, env...)}
 	code := a.run(args)
 	return result{code, out.String(), errs.String()}
 }
@@ -325,7 +325,7 @@ func TestRowNumbersThatRunOutAreSeen(t *testing.T) {
 
 // TestHelp keeps every command's help as people read it.
 func TestHelp(t *testing.T) {
-	a := &app{process: process{err: &bytes.Buffer{}, now: time.Now}, out: &bytes.Buffer{}}
+	a := &commandLine{process: process{err: &bytes.Buffer{}, now: time.Now}, out: &bytes.Buffer{}}
 	root := a.root()
 	var text strings.Builder
 	var visit func(*cobra.Command)

@@ -11,14 +11,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-func (a *app) accessCommand() *cobra.Command {
+func (a *commandLine) accessCommand() *cobra.Command {
 	c := &cobra.Command{Use: "access", Short: "List and unlock addresses that signed in wrongly too often",
 		Example: "  cmsjobs access locks\n  cmsjobs access unlock 203.0.113.7"}
 	c.AddCommand(a.accessLocksCommand(), a.accessUnlockCommand())
 	return c
 }
 
-func (a *app) accessLocksCommand() *cobra.Command {
+func (a *commandLine) accessLocksCommand() *cobra.Command {
 	return &cobra.Command{Use: "locks", Short: "List locked addresses", Example: "  cmsjobs access locks --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *services) error {
@@ -39,7 +39,7 @@ func (a *app) accessLocksCommand() *cobra.Command {
 		}}
 }
 
-func (a *app) accessUnlockCommand() *cobra.Command {
+func (a *commandLine) accessUnlockCommand() *cobra.Command {
 	var all bool
 	c := &cobra.Command{Use: "unlock [ADDRESS]", Short: "Let an address sign in again at once", Args: cobra.MaximumNArgs(1),
 		Long:    "Lifts the locks of an address (an IPv4 address, or any address of an IPv6 /64 network), or all of them with --all.",

@@ -13,14 +13,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/templates"
 )
 
-func (a *app) analyticsCommand() *cobra.Command {
+func (a *commandLine) analyticsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "analytics", Short: "Import access logs and write reports of visits",
 		Example: "  cmsjobs analytics import /var/log/nginx/access.log*\n  cmsjobs analytics report --range 2026-01-01..2026-01-31 --format html -o january.html"}
 	c.AddCommand(a.analyticsImportCommand(), a.analyticsProcessCommand(), a.analyticsReportCommand())
 	return c
 }
 
-func (a *app) analyticsImportCommand() *cobra.Command {
+func (a *commandLine) analyticsImportCommand() *cobra.Command {
 	var from analytics.Log
 	c := &cobra.Command{Use: "import FILE...", Short: "Read access logs of nginx, Apache or Caddy, plain or gzipped", Args: cobra.MinimumNArgs(1),
 		Long: `Reads access logs. The same log may be given again, also when it has grown, was cut, rotated or compressed:
@@ -49,7 +49,7 @@ equal in all but the visitor count for each of them. Afterwards "cmsjobs analyti
 	return c
 }
 
-func (a *app) importLog(ctx context.Context, r *services, from analytics.Log) (analytics.Imported, error) {
+func (a *commandLine) importLog(ctx context.Context, r *services, from analytics.Log) (analytics.Imported, error) {
 	f, err := os.Open(from.Name)
 	if err != nil {
 		return analytics.Imported{}, err
@@ -67,7 +67,7 @@ func (a *app) importLog(ctx context.Context, r *services, from analytics.Log) (a
 	return r.handlers.analytics.Import(ctx, from, f, set)
 }
 
-func (a *app) analyticsProcessCommand() *cobra.Command {
+func (a *commandLine) analyticsProcessCommand() *cobra.Command {
 	var span string
 	c := &cobra.Command{Use: "process", Short: "Add visits up now, without the queue", Example: "  cmsjobs analytics process\n  cmsjobs analytics process --range 2026-01-01..2026-01-31", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -91,7 +91,7 @@ func (a *app) analyticsProcessCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) analyticsReportCommand() *cobra.Command {
+func (a *commandLine) analyticsReportCommand() *cobra.Command {
 	var span, format, out, site string
 	var limit int
 	c := &cobra.Command{Use: "report", Short: "Write a report as HTML, CSV or JSON", Example: "  cmsjobs analytics report --range 2026-01-01..2026-01-31 --format html -o january.html\n  cmsjobs analytics report --range 2026-W05 --format csv", Args: cobra.NoArgs,
@@ -117,7 +117,7 @@ func (a *app) analyticsReportCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) writeReport(report analytics.Report, format, out string) (err error) {
+func (a *commandLine) writeReport(report analytics.Report, format, out string) (err error) {
 	write := map[string]func(io.Writer) error{
 		"html": func(w io.Writer) error { return analytics.WriteHTML(w, templates.Report(), report) },
 		"csv":  func(w io.Writer) error { return analytics.WriteCSV(w, report) },

@@ -19,7 +19,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
-func (a *app) backupCommand() *cobra.Command {
+func (a *commandLine) backupCommand() *cobra.Command {
 	c := &cobra.Command{Use: "backup", Short: "Make, prove, list and restore backups",
 		Long:    "Backups are named by their id; \"latest\" is the newest one that is complete, proven or not yet due for a proof, and made by this installation or one that it trusts. Where several places have it, --from chooses one.",
 		Example: "  cmsjobs --cms /var/www/site backup create\n  cmsjobs backup list\n  cmsjobs backup restore latest --database --dry-run"}
@@ -29,7 +29,7 @@ func (a *app) backupCommand() *cobra.Command {
 }
 
 // withBackups opens the rooms and refuses where no backups are possible.
-func (a *app) withBackups(c *cobra.Command, do func(context.Context, *backup.Handler) error) error {
+func (a *commandLine) withBackups(c *cobra.Command, do func(context.Context, *backup.Handler) error) error {
 	return a.withServices(c, func(ctx context.Context, r *services) error {
 		if r.handlers.backup == nil {
 			return usagef("where backups go is not known: name the CMS's folder (--cms DIR), or set backup.dir")
@@ -39,7 +39,7 @@ func (a *app) withBackups(c *cobra.Command, do func(context.Context, *backup.Han
 }
 
 // backupProgress shows bytes on a terminal.
-func (a *app) backupProgress() (func(backup.Step), func()) {
+func (a *commandLine) backupProgress() (func(backup.Step), func()) {
 	var set func(int64)
 	end := func() {}
 	return func(s backup.Step) {
@@ -57,7 +57,7 @@ func (a *app) backupProgress() (func(backup.Step), func()) {
 	}, func() { end() }
 }
 
-func (a *app) backupCreateCommand() *cobra.Command {
+func (a *commandLine) backupCreateCommand() *cobra.Command {
 	var request backup.Request
 	var onlyDatabase, onlyFiles, dry bool
 	c := &cobra.Command{Use: "create", Short: "Make a backup now, without the queue, and prove it", Args: cobra.NoArgs,
@@ -87,7 +87,7 @@ Exit codes: 0 it is complete · 1 it is not`,
 	return c
 }
 
-func (a *app) createBackup(ctx context.Context, h *backup.Handler, request backup.Request) error {
+func (a *commandLine) createBackup(ctx context.Context, h *backup.Handler, request backup.Request) error {
 	progress, end := a.backupProgress()
 	report, err := h.Create(ctx, request, progress)
 	end()
@@ -105,7 +105,7 @@ func (a *app) createBackup(ctx context.Context, h *backup.Handler, request backu
 		humanize.IBytes(uint64(report.Size)), strconv.Itoa(report.Tables), strconv.FormatInt(report.Rows, 10), strconv.FormatInt(report.Files, 10), verification}}, "")
 }
 
-func (a *app) printEstimate(ctx context.Context, h *backup.Handler, request backup.Request) error {
+func (a *commandLine) printEstimate(ctx context.Context, h *backup.Handler, request backup.Request) error {
 	e, err := h.Estimate(ctx, request)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (a *app) printEstimate(ctx context.Context, h *backup.Handler, request back
 	return nil
 }
 
-func (a *app) backupListCommand() *cobra.Command {
+func (a *commandLine) backupListCommand() *cobra.Command {
 	var from string
 	c := &cobra.Command{Use: "list", Short: "List the backups at all places, newest first", Example: "  cmsjobs backup list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -136,7 +136,7 @@ func (a *app) backupListCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) printBackups(list []backup.Stored, nothing string) error {
+func (a *commandLine) printBackups(list []backup.Stored, nothing string) error {
 	cells := make([][]string, len(list))
 	for i, b := range list {
 		cells[i] = []string{b.ID, b.Destination, string(b.Status), newestVerification(b), string(b.Origin), display.Ago(b.Started, a.now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(b.TableCount), strconv.FormatInt(b.FileCount, 10), b.Name}
@@ -160,7 +160,7 @@ func newestVerification(b backup.Stored) string {
 
 // findBackup finds a backup; of the latest one it says which that is, how far
 // it may be relied on, and what was passed over.
-func (a *app) findBackup(ctx context.Context, h *backup.Handler, w backup.Wanted) (backup.Stored, error) {
+func (a *commandLine) findBackup(ctx context.Context, h *backup.Handler, w backup.Wanted) (backup.Stored, error) {
 	b, passed, err := h.Find(ctx, w)
 	if err != nil || w.ID != "latest" {
 		return b, err
@@ -176,7 +176,7 @@ func (a *app) findBackup(ctx context.Context, h *backup.Handler, w backup.Wanted
 	return b, nil
 }
 
-func (a *app) backupShowCommand() *cobra.Command {
+func (a *commandLine) backupShowCommand() *cobra.Command {
 	var from string
 	c := &cobra.Command{Use: "show ID", Short: "Show what a backup holds and how it was proven", Example: "  cmsjobs backup show latest", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -196,7 +196,7 @@ func (a *app) backupShowCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) backupVerifyCommand() *cobra.Command {
+func (a *commandLine) backupVerifyCommand() *cobra.Command {
 	var from, level string
 	c := &cobra.Command{Use: "verify [ID]", Short: "Prove a backup by reading it back or restoring it", Args: cobra.MaximumNArgs(1),
 		Long: `Reads a backup back from where it lies. Levels: bytes (size and hash), parsed (every entry and row count),
@@ -228,7 +228,7 @@ Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
 	return c
 }
 
-func (a *app) backupDownloadCommand() *cobra.Command {
+func (a *commandLine) backupDownloadCommand() *cobra.Command {
 	var from, out string
 	c := &cobra.Command{Use: "download ID", Short: "Write a backup's archive to a file", Example: "  cmsjobs backup download latest -o /tmp/", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

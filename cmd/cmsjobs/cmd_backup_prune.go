@@ -14,7 +14,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
-func (a *app) backupPruneCommand() *cobra.Command {
+func (a *commandLine) backupPruneCommand() *cobra.Command {
 	var dry bool
 	c := &cobra.Command{Use: "prune", Short: "Remove the backups that retention does not keep", Args: cobra.NoArgs,
 		Long: `Removes what no rule keeps (backup.keep, weekly, monthly, min_age). The newest proven backup of the database, of the files
@@ -38,7 +38,7 @@ of everything is made and proven each day.`,
 	return c
 }
 
-func (a *app) printKept(plan []backup.Kept) error {
+func (a *commandLine) printKept(plan []backup.Kept) error {
 	cells := make([][]string, len(plan))
 	for i, k := range plan {
 		stays, until := "goes", ""
@@ -56,7 +56,7 @@ func (a *app) printKept(plan []backup.Kept) error {
 	return a.list(plan, []string{"ID", "PLACE", "STATUS", "PROOF", "MADE", "", "UNTIL", "WHY"}, cells, "No backups.")
 }
 
-func (a *app) backupSweepCommand() *cobra.Command {
+func (a *commandLine) backupSweepCommand() *cobra.Command {
 	return &cobra.Command{Use: "sweep", Short: "Remove what killed proofs and restores left", Args: cobra.NoArgs,
 		Long: `Removes the temporary databases (cmsjobs_verify_…) and folders of proofs and restores whose process is dead. Each backup does
 it too. Databases of that name which belong to another installation on the same server stay.`,
@@ -76,7 +76,7 @@ it too. Databases of that name which belong to another installation on the same 
 		}}
 }
 
-func (a *app) backupKeyCommand() *cobra.Command {
+func (a *commandLine) backupKeyCommand() *cobra.Command {
 	return &cobra.Command{Use: "key", Short: "Show the public key that this installation's backups are signed with", Args: cobra.NoArgs,
 		Long: `Each manifest file is signed with a key that this installation made for itself. A new server restores these backups without
 being told to (--trust-unknown) when its setting backup.trusted_keys has this key. Write it down beside the age identity.`,

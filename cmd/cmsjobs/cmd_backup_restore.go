@@ -15,7 +15,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
-func (a *app) backupRestoreCommand() *cobra.Command {
+func (a *commandLine) backupRestoreCommand() *cobra.Command {
 	var q backup.RestoreRequest
 	var from, into string
 	var dry, everything bool
@@ -63,7 +63,7 @@ could execute (.php, .htaccess …) are restored only when told to.`,
 	return c
 }
 
-func (a *app) restore(ctx context.Context, h *backup.Handler, q backup.RestoreRequest, id, from string, dry bool) error {
+func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q backup.RestoreRequest, id, from string, dry bool) error {
 	var err error
 	if q.Backup, err = a.findBackup(ctx, h, backup.Wanted{ID: id, Destination: from, Database: q.Database, Files: q.Files}); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (a *app) restore(ctx context.Context, h *backup.Handler, q backup.RestoreRe
 	return nil
 }
 
-func (a *app) printPlan(p backup.RestorePlan) error {
+func (a *commandLine) printPlan(p backup.RestorePlan) error {
 	if a.global.json {
 		return a.printJSON(p)
 	}

@@ -20,7 +20,7 @@ const benchQueue = "cmsjobs-bench"
 // benchKind does nothing.
 var benchKind = jobs.Kind[struct{}]{Name: "cmsjobs.bench", Queue: benchQueue}
 
-func (a *app) benchCommand() *cobra.Command {
+func (a *commandLine) benchCommand() *cobra.Command {
 	var o struct {
 		jobs, slots, probes int
 		depths              []int
@@ -80,7 +80,7 @@ func benchFlags(slots int) []config.Flag {
 		{Path: "queue.prefetch", Value: fmt.Sprint(min(slots*10, 10000)), Name: "bench"}, {Path: "log.level", Value: "warn", Name: "bench"}}
 }
 
-func (a *app) openBench(ctx context.Context, dir string, slots int) (*services, error) {
+func (a *commandLine) openBench(ctx context.Context, dir string, slots int) (*services, error) {
 	path := filepath.Join(dir, "bench.sqlite")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
-func (a *app) breakersCommand() *cobra.Command {
+func (a *commandLine) breakersCommand() *cobra.Command {
 	c := &cobra.Command{Use: "breakers", Short: "See what is left alone because it fails, and try it again",
 		Long:    "A mail server, bucket or host that fails again and again is left alone for a while; its jobs wait without losing attempts.",
 		Example: "  cmsjobs breakers list\n  cmsjobs breakers reset smtp:mail.example.com:587"}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) cleanCommand() *cobra.Command {
+func (a *commandLine) cleanCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "clean",
 		Aliases: []string{"queue:clean"},
@@ -25,7 +25,7 @@ them to a file. It is safe to say at any time; nothing is locked for long.`,
 	return command
 }
 
-func (a *app) clean(ctx context.Context, r *services) error {
+func (a *commandLine) clean(ctx context.Context, r *services) error {
 	done, err := r.cleanQueue(ctx, a.dry)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 )
 
-func (a *app) configCommand() *cobra.Command {
+func (a *commandLine) configCommand() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Show and check the configuration", Example: "  cmsjobs config show\n  cmsjobs config check"}
 	c.AddCommand(a.configShowCommand(), a.configCheckCommand(), &cobra.Command{
 		Use:     "example",
@@ -24,7 +24,7 @@ func (a *app) configCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) configShowCommand() *cobra.Command {
+func (a *commandLine) configShowCommand() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:     "show",
@@ -52,7 +52,7 @@ func (a *app) configShowCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) configCheckCommand() *cobra.Command {
+func (a *commandLine) configCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "check",
 		Short:   "Find all faults of the configuration at once",

@@ -9,7 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-func (a *app) continueCommand() *cobra.Command {
+func (a *commandLine) continueCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "continue QUEUE…",
 		Aliases: []string{"queue:continue", "resume"},

@@ -16,7 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 )
 
-func (a *app) demoCommand() *cobra.Command {
+func (a *commandLine) demoCommand() *cobra.Command {
 	var dir string
 	var o demoOptions
 	c := &cobra.Command{
@@ -46,7 +46,7 @@ jobs are done and exits with 1 when one of them failed.`,
 // demoOptions are the demo's words on the command line.
 type demoOptions struct{ once, fresh, seedOnly bool }
 
-func (a *app) demo(ctx context.Context, site demoSite, o demoOptions) error {
+func (a *commandLine) demo(ctx context.Context, site demoSite, o demoOptions) error {
 	var err error
 	if site.dir, err = filepath.Abs(site.dir); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (a *app) demo(ctx context.Context, site demoSite, o demoOptions) error {
 
 // demoWork works until every job has ended, or has failed and waits for its
 // next attempt.
-func (a *app) demoWork(ctx context.Context, r *services, list []demoJob) error {
+func (a *commandLine) demoWork(ctx context.Context, r *services, list []demoJob) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	working, stop := context.WithCancel(ctx)
@@ -123,7 +123,7 @@ func (a *app) demoWork(ctx context.Context, r *services, list []demoJob) error {
 	return errors.Join(group.Wait(), err)
 }
 
-func (a *app) demoReport(ctx context.Context, r *services, site demoSite, list []demoJob, started time.Time) error {
+func (a *commandLine) demoReport(ctx context.Context, r *services, site demoSite, list []demoJob, started time.Time) error {
 	all, err := outcomes(ctx, r, list)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ With a real CMS: cmsjobs --cms /var/www/site doctor`, site.dir)
 }
 
 // openDemo opens the sample site with the flags that every command has.
-func (a *app) openDemo(ctx context.Context, site demoSite) (*services, error) {
+func (a *commandLine) openDemo(ctx context.Context, site demoSite) (*services, error) {
 	var flags []config.Flag
 	if a.global.logLevel != "" {
 		flags = append(flags, config.Flag{Path: "log.level", Value: a.global.logLevel, Name: "--log-level"})

@@ -10,7 +10,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
-func (a *app) doctorCommand() *cobra.Command {
+func (a *commandLine) doctorCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look at everything and say how to mend what is wrong",
@@ -40,7 +40,7 @@ faults · 3 database not usable`,
 	return command
 }
 
-func (a *app) examine(ctx context.Context, r *services) error {
+func (a *commandLine) examine(ctx context.Context, r *services) error {
 	all := examine(ctx, r)
 	bad := 0
 	for _, f := range all {
@@ -57,7 +57,7 @@ func (a *app) examine(ctx context.Context, r *services) error {
 	return nil
 }
 
-func (a *app) printFindings(all []finding) error {
+func (a *commandLine) printFindings(all []finding) error {
 	if a.global.json {
 		return a.printJSON(all)
 	}

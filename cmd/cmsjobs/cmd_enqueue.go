@@ -14,7 +14,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-func (a *app) enqueueCommand() *cobra.Command {
+func (a *commandLine) enqueueCommand() *cobra.Command {
 	var o struct {
 		queue, delay, at, unique, uuid string
 		priority, attempts             int
@@ -82,7 +82,7 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 	return c
 }
 
-func (a *app) payload(args []string) (json.RawMessage, error) {
+func (a *commandLine) payload(args []string) (json.RawMessage, error) {
 	text := []byte("{}")
 	var err error
 	switch {
@@ -104,7 +104,7 @@ func (a *app) payload(args []string) (json.RawMessage, error) {
 	return text, nil
 }
 
-func (a *app) receipt(r jobs.Receipt) error {
+func (a *commandLine) receipt(r jobs.Receipt) error {
 	if a.global.json {
 		return a.printJSON(map[string]any{"id": r.ID, "uuid": r.UUID, "existing": r.Existing})
 	}
@@ -117,7 +117,7 @@ func (a *app) receipt(r jobs.Receipt) error {
 }
 
 // inline runs a job at once (S2.15): nothing is stored, nothing is repeated.
-func (a *app) inline(c *cobra.Command, r *services, entry jobs.Entry, n jobs.Spec) error {
+func (a *commandLine) inline(c *cobra.Command, r *services, entry jobs.Entry, n jobs.Spec) error {
 	if entry.Run == nil {
 		return usagef("jobs are disabled, so %s would run here, but this program does not know it", n.Kind)
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
-func (a *app) failedCommand() *cobra.Command {
+func (a *commandLine) failedCommand() *cobra.Command {
 	c := &cobra.Command{Use: "failed", Short: "List, retry and forget failed jobs", Example: "  cmsjobs failed groups\n  cmsjobs failed retry --kind mail.send --yes"}
 	c.AddCommand(a.failedListCommand(), a.failedGroupsCommand(), a.failedShowCommand(), a.failedRetryCommand(),
 		a.failedDeleteCommand(), a.failedFlushCommand(), a.failedPruneCommand())
 	return c
 }
 
-func (a *app) failedListCommand() *cobra.Command {
+func (a *commandLine) failedListCommand() *cobra.Command {
 	var f filterFlags
 	var p jobs.Page
 	c := &cobra.Command{
@@ -44,14 +44,14 @@ func (a *app) failedListCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) failedShowCommand() *cobra.Command {
+func (a *commandLine) failedShowCommand() *cobra.Command {
 	c := a.jobsShowCommand(jobs.StateFailed)
 	c.Short = "Show one failed job (as jobs show)"
 	c.Example = "  cmsjobs failed show 7"
 	return c
 }
 
-func (a *app) failedGroupsCommand() *cobra.Command {
+func (a *commandLine) failedGroupsCommand() *cobra.Command {
 	var f filterFlags
 	c := &cobra.Command{
 		Use:     "groups",
@@ -71,7 +71,7 @@ func (a *app) failedGroupsCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) listGroups(ctx context.Context, r *services, f jobs.Filter) error {
+func (a *commandLine) listGroups(ctx context.Context, r *services, f jobs.Filter) error {
 	groups, err := r.store.Groups(ctx, f)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (a *app) listGroups(ctx context.Context, r *services, f jobs.Filter) error 
 	return a.list(views, []string{"JOBS", "KIND", "FIRST", "LAST", "CAUSE", "MESSAGE"}, cells, "No failed jobs.")
 }
 
-func (a *app) failedRetryCommand() *cobra.Command {
+func (a *commandLine) failedRetryCommand() *cobra.Command {
 	var f filterFlags
 	var yes bool
 	var payload string
@@ -123,7 +123,7 @@ failed jobs go back as they were, for PHP's worker. Any number of them is taken 
 	return c
 }
 
-func (a *app) retryEdited(ctx context.Context, r *services, ids []string, payload string) error {
+func (a *commandLine) retryEdited(ctx context.Context, r *services, ids []string, payload string) error {
 	if len(ids) != 1 {
 		return usagef("--payload is for one job: name it")
 	}
@@ -146,7 +146,7 @@ func (a *app) retryEdited(ctx context.Context, r *services, ids []string, payloa
 	return a.receipt(receipt)
 }
 
-func (a *app) failedDeleteCommand() *cobra.Command {
+func (a *commandLine) failedDeleteCommand() *cobra.Command {
 	var f filterFlags
 	var yes bool
 	c := &cobra.Command{
@@ -165,7 +165,7 @@ func (a *app) failedDeleteCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) failedFlushCommand() *cobra.Command {
+func (a *commandLine) failedFlushCommand() *cobra.Command {
 	var hours int
 	c := &cobra.Command{
 		Use:     "flush",
@@ -187,7 +187,7 @@ func (a *app) failedFlushCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) failedPruneCommand() *cobra.Command {
+func (a *commandLine) failedPruneCommand() *cobra.Command {
 	var older, export string
 	var hours int
 	var dry bool
@@ -224,7 +224,7 @@ func (a *app) failedPruneCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) prune(ctx context.Context, r *services, before time.Time, path string, dry bool) error {
+func (a *commandLine) prune(ctx context.Context, r *services, before time.Time, path string, dry bool) error {
 	f := jobs.Filter{States: []jobs.State{jobs.StateFailed}, Until: before}
 	total, err := r.store.Count(ctx, f)
 	if err != nil {
@@ -247,7 +247,7 @@ func (a *app) prune(ctx context.Context, r *services, before time.Time, path str
 	return a.pruned(map[string]any{"deleted": n, "export": path}, fmt.Sprintf("%d failed jobs were written to %s and deleted.", n, path))
 }
 
-func (a *app) pruned(v any, sentence string) error {
+func (a *commandLine) pruned(v any, sentence string) error {
 	if a.global.json {
 		return a.printJSON(v)
 	}

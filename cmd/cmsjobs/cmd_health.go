@@ -16,7 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 )
 
-func (a *app) healthCommand() *cobra.Command {
+func (a *commandLine) healthCommand() *cobra.Command {
 	var checks []string
 	command := &cobra.Command{
 		Use:   "health",
@@ -46,7 +46,7 @@ Exit codes: 0 ready · 1 not ready`,
 }
 
 // healthByItself measures the conditions where no service can be asked.
-func (a *app) healthByItself(ctx context.Context, r *services, checks []string) error {
+func (a *commandLine) healthByItself(ctx context.Context, r *services, checks []string) error {
 	e, err := r.evaluator(nil)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (a *app) healthByItself(ctx context.Context, r *services, checks []string) 
 }
 
 // askReady asks the service on this host.
-func (a *app) askReady(ctx context.Context, listen string, secure bool, checks []string) error {
+func (a *commandLine) askReady(ctx context.Context, listen string, secure bool, checks []string) error {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return err

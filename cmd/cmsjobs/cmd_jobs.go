@@ -17,7 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
-func (a *app) jobsCommand() *cobra.Command {
+func (a *commandLine) jobsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "jobs", Short: "List, show, cancel and retry jobs", Example: "  cmsjobs jobs list\n  cmsjobs jobs show 42"}
 	c.AddCommand(a.jobsListCommand(), a.jobsShowCommand(), a.jobsExplainCommand(), a.jobsCancelCommand(), a.jobsRetryCommand(), a.jobsStatsCommand())
 	return c
@@ -78,7 +78,7 @@ func instant(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, usagef("%q is neither a time (2006-01-02T15:04:05Z) nor a length of time (2h, 3d)", text)
 }
 
-func (a *app) jobsListCommand() *cobra.Command {
+func (a *commandLine) jobsListCommand() *cobra.Command {
 	var f filterFlags
 	var p jobs.Page
 	c := &cobra.Command{
@@ -110,7 +110,7 @@ func whyNot(j jobs.Record, down []explain.Breaker) string {
 	return j.Error
 }
 
-func (a *app) listJobs(ctx context.Context, r *services, f jobs.Filter, p jobs.Page) error {
+func (a *commandLine) listJobs(ctx context.Context, r *services, f jobs.Filter, p jobs.Page) error {
 	list, err := r.store.Jobs(ctx, f, p)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func attempts(j jobs.Record) string {
 }
 
 // jobsShowCommand shows a job, by its number only one in these states.
-func (a *app) jobsShowCommand(states ...jobs.State) *cobra.Command {
+func (a *commandLine) jobsShowCommand(states ...jobs.State) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show ID",
 		Short:   "Show one job with its payload, runs and log lines",
@@ -168,7 +168,7 @@ func (a *app) jobsShowCommand(states ...jobs.State) *cobra.Command {
 	}
 }
 
-func (a *app) showJob(ctx context.Context, r *services, id string, states []jobs.State) error {
+func (a *commandLine) showJob(ctx context.Context, r *services, id string, states []jobs.State) error {
 	j, err := r.store.JobAmong(ctx, id, states)
 	if err != nil {
 		return err
@@ -233,7 +233,7 @@ func runViews(runs []jobs.RunRecord) []runView {
 	return views
 }
 
-func (a *app) jobsCancelCommand() *cobra.Command {
+func (a *commandLine) jobsCancelCommand() *cobra.Command {
 	var f filterFlags
 	var yes bool
 	c := &cobra.Command{
@@ -253,7 +253,7 @@ func (a *app) jobsCancelCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) jobsRetryCommand() *cobra.Command {
+func (a *commandLine) jobsRetryCommand() *cobra.Command {
 	c := a.failedRetryCommand()
 	c.Short = "Put failed jobs back into their queues (as failed retry)"
 	c.Example = strings.ReplaceAll(c.Example, "failed retry", "jobs retry")
@@ -269,7 +269,7 @@ const chunk = 500
 
 // change changes the jobs with the given ids, or all that the filter chooses,
 // in steps, so that any number of them needs the same memory.
-func (a *app) change(ctx context.Context, r *services, ids []string, f filterFlags, yes bool, verb string, do changer) error {
+func (a *commandLine) change(ctx context.Context, r *services, ids []string, f filterFlags, yes bool, verb string, do changer) error {
 	filter, err := f.filter(a.now())
 	if err != nil {
 		return err
@@ -296,7 +296,7 @@ func (a *app) change(ctx context.Context, r *services, ids []string, f filterFla
 	return errors.Join(err, a.changed(verb, n))
 }
 
-func (a *app) changeAll(ctx context.Context, filter jobs.Filter, total int64, verb string, do changer) (int64, error) {
+func (a *commandLine) changeAll(ctx context.Context, filter jobs.Filter, total int64, verb string, do changer) (int64, error) {
 	set, end := a.progress(total, verb)
 	defer end()
 	var done int64
@@ -312,7 +312,7 @@ func (a *app) changeAll(ctx context.Context, filter jobs.Filter, total int64, ve
 	return done, nil
 }
 
-func (a *app) changeEach(ctx context.Context, r *services, ids []string, filter jobs.Filter, verb string, do changer) error {
+func (a *commandLine) changeEach(ctx context.Context, r *services, ids []string, filter jobs.Filter, verb string, do changer) error {
 	var n int64
 	var errs []error
 	for _, id := range ids {
@@ -334,7 +334,7 @@ func (a *app) changeEach(ctx context.Context, r *services, ids []string, filter 
 	return errors.Join(append(errs, a.changed(verb, n))...)
 }
 
-func (a *app) changed(verb string, n int64) error {
+func (a *commandLine) changed(verb string, n int64) error {
 	if a.global.json {
 		return a.printJSON(map[string]any{"action": verb, "jobs": n})
 	}
@@ -343,7 +343,7 @@ func (a *app) changed(verb string, n int64) error {
 }
 
 // withServices opens the rooms for one short command.
-func (a *app) withServices(c *cobra.Command, do func(context.Context, *services) error) error {
+func (a *commandLine) withServices(c *cobra.Command, do func(context.Context, *services) error) error {
 	r, err := a.openConfigured(c.Context())
 	if err != nil {
 		return err

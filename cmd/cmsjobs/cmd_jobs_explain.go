@@ -9,7 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 )
 
-func (a *app) jobsExplainCommand() *cobra.Command {
+func (a *commandLine) jobsExplainCommand() *cobra.Command {
 	return &cobra.Command{Use: "explain ID", Short: "Say why a job is not running", Example: "  cmsjobs jobs explain 17", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withServices(c, func(ctx context.Context, r *services) error {

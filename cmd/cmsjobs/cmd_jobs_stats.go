@@ -13,7 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
-func (a *app) jobsStatsCommand() *cobra.Command {
+func (a *commandLine) jobsStatsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "stats",
 		Short:   "Count jobs by state and queue",
@@ -42,7 +42,7 @@ type queueView struct {
 	Workers    int     `json:"workers"`
 }
 
-func (a *app) printStats(s jobs.Stats) error {
+func (a *commandLine) printStats(s jobs.Stats) error {
 	queues := make([]queueView, len(s.Queues))
 	var cells [][]string
 	for i, q := range s.Queues {

@@ -9,7 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-func (a *app) kindsCommand() *cobra.Command {
+func (a *commandLine) kindsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "kinds",
 		Short:   "List the kinds of jobs that this program can run",

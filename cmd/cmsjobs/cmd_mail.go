@@ -19,7 +19,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
-func (a *app) mailCommand() *cobra.Command {
+func (a *commandLine) mailCommand() *cobra.Command {
 	c := &cobra.Command{Use: "mail", Short: "See what was mailed, send again, try templates, keep the list of refused addresses",
 		Example: "  cmsjobs mail test me@example.com\n  cmsjobs mail log --state refused\n  cmsjobs mail preview password-reset"}
 	c.AddCommand(a.mailLogCommand(), a.mailShowCommand(), a.mailResendCommand(), a.mailTestCommand(), a.mailTemplatesCommand(),
@@ -27,11 +27,11 @@ func (a *app) mailCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) withMail(c *cobra.Command, do func(context.Context, *mail.Handler) error) error {
+func (a *commandLine) withMail(c *cobra.Command, do func(context.Context, *mail.Handler) error) error {
 	return a.withServices(c, func(ctx context.Context, r *services) error { return do(ctx, r.handlers.mail) })
 }
 
-func (a *app) mailLogCommand() *cobra.Command {
+func (a *commandLine) mailLogCommand() *cobra.Command {
 	var f mail.LogFilter
 	var p jobs.Page
 	var states []string
@@ -60,7 +60,7 @@ func (a *app) mailLogCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) mailShowCommand() *cobra.Command {
+func (a *commandLine) mailShowCommand() *cobra.Command {
 	return &cobra.Command{Use: "show JOB", Short: "Show every try of one mail", Example: "  cmsjobs mail show 2c9e…", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
@@ -80,7 +80,7 @@ func (a *app) mailShowCommand() *cobra.Command {
 		}}
 }
 
-func (a *app) mailResendCommand() *cobra.Command {
+func (a *commandLine) mailResendCommand() *cobra.Command {
 	var only []string
 	c := &cobra.Command{Use: "resend JOB", Short: "Enqueue a mail again as a new job (needs mail.keep_body)", Example: "  cmsjobs mail resend 2c9e… --to jo@example.com", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -96,7 +96,7 @@ func (a *app) mailResendCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) mailTestCommand() *cobra.Command {
+func (a *commandLine) mailTestCommand() *cobra.Command {
 	return &cobra.Command{Use: "test ADDRESS", Aliases: []string{"send-test"}, Short: "Send a test mail now, past the queue, and show the server's answer", Example: "  cmsjobs mail test me@example.com", Args: cobra.ExactArgs(1),
 		Long: "Sends one mail at once, past the queue and the limits.\n\nExit codes: 0 the server took it · 1 it did not",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -122,7 +122,7 @@ func (a *app) mailTestCommand() *cobra.Command {
 
 var templateOrigins = map[string]string{mail.FromUs: "cmsjobs", mail.FromFolder: "mail.templates", mail.FromCMS: "the CMS"}
 
-func (a *app) mailTemplatesCommand() *cobra.Command {
+func (a *commandLine) mailTemplatesCommand() *cobra.Command {
 	return &cobra.Command{Use: "templates", Short: "List the templates: ours, those of mail.templates, the CMS's own", Example: "  cmsjobs mail templates", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withMail(c, func(_ context.Context, h *mail.Handler) error {
@@ -139,7 +139,7 @@ func (a *app) mailTemplatesCommand() *cobra.Command {
 		}}
 }
 
-func (a *app) mailPreviewCommand() *cobra.Command {
+func (a *commandLine) mailPreviewCommand() *cobra.Command {
 	var locale string
 	var html bool
 	c := &cobra.Command{Use: "preview TEMPLATE", Short: "Render a template with its example, as it would be sent now", Example: "  cmsjobs mail preview password-reset --html > mail.html", Args: cobra.ExactArgs(1),
@@ -164,7 +164,7 @@ func (a *app) mailPreviewCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) mailBouncesCommand() *cobra.Command {
+func (a *commandLine) mailBouncesCommand() *cobra.Command {
 	return &cobra.Command{Use: "bounces FILE", Short: "Read delivery reports (one message, or an mbox; - is standard input)", Example: "  cmsjobs mail bounces /var/mail/bounces\n  cmsjobs mail bounces - < report.eml", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in := a.in
@@ -186,7 +186,7 @@ func (a *app) mailBouncesCommand() *cobra.Command {
 		}}
 }
 
-func (a *app) mailSuppressionsCommand() *cobra.Command {
+func (a *commandLine) mailSuppressionsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "suppressions", Short: "List and change the addresses that get no mail", Example: "  cmsjobs mail suppressions list\n  cmsjobs mail suppressions remove jo@example.com"}
 	var after, reason, expires string
 	var limit int
@@ -242,7 +242,7 @@ func (a *app) mailSuppressionsCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) mailUnknownCommand() *cobra.Command {
+func (a *commandLine) mailUnknownCommand() *cobra.Command {
 	return &cobra.Command{Use: "unknown JOB", Short: "Let a job send to those of whom nobody knows whether they got the mail", Example: "  cmsjobs mail unknown 2c9e… && cmsjobs failed retry 2c9e…", Args: cobra.ExactArgs(1),
 		Long: "A connection that died after the text was sent leaves it unknown whether the mail arrived. This lets the job's\nnext run send it; somebody may then get it twice. Retry the failed job afterwards.",
 		RunE: func(c *cobra.Command, args []string) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-func (a *app) manCommand() *cobra.Command {
+func (a *commandLine) manCommand() *cobra.Command {
 	return &cobra.Command{Use: "man DIR", Short: "Write manual pages into a folder", Example: "  cmsjobs man /usr/local/share/man/man1 && man cmsjobs-backup", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {

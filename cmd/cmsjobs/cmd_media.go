@@ -16,13 +16,13 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
-func (a *app) mediaCommand() *cobra.Command {
+func (a *commandLine) mediaCommand() *cobra.Command {
 	c := &cobra.Command{Use: "media", Short: "Make and check thumbnails by hand", Example: "  cmsjobs --cms /var/www/site media regenerate --only-missing\n  cmsjobs --cms /var/www/site media check"}
 	c.AddCommand(a.mediaRegenerateCommand(), a.mediaCheckCommand(), a.mediaRenderCommand())
 	return c
 }
 
-func (a *app) mediaRegenerateCommand() *cobra.Command {
+func (a *commandLine) mediaRegenerateCommand() *cobra.Command {
 	var o media.RegenerateOptions
 	var since string
 	c := &cobra.Command{Use: "regenerate", Short: "Make thumbnails now, without the queue", Args: cobra.NoArgs,
@@ -48,7 +48,7 @@ then says with which --after it goes on.`,
 	return c
 }
 
-func (a *app) regenerate(ctx context.Context, r *services, o media.RegenerateOptions) error {
+func (a *commandLine) regenerate(ctx context.Context, r *services, o media.RegenerateOptions) error {
 	var set func(int64)
 	end := func() {}
 	done, err := r.handlers.media.Regenerate(ctx, o, func(p media.Progress) {
@@ -78,7 +78,7 @@ func (a *app) regenerate(ctx context.Context, r *services, o media.RegenerateOpt
 	return nil
 }
 
-func (a *app) mediaCheckCommand() *cobra.Command {
+func (a *commandLine) mediaCheckCommand() *cobra.Command {
 	var o media.CheckOptions
 	c := &cobra.Command{Use: "check", Short: "List missing thumbnails and orphans", Args: cobra.NoArgs,
 		Long:    "Lists missing thumbnails, lost originals and files that nothing needs. Without --remove nothing is changed.",
@@ -107,7 +107,7 @@ func (a *app) mediaCheckCommand() *cobra.Command {
 
 // mediaRenderCommand is the other end of media.apart: a worker starts it for one
 // picture.
-func (a *app) mediaRenderCommand() *cobra.Command {
+func (a *commandLine) mediaRenderCommand() *cobra.Command {
 	return &cobra.Command{Use: "render", Short: "Render one picture for a worker", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return isolate.Serve(a.in, a.out, picture.Generator.Render) }}
 }
@@ -115,7 +115,7 @@ func (a *app) mediaRenderCommand() *cobra.Command {
 // filesShown bounds the lists of files on a terminal; --json has them all.
 const filesShown = 20
 
-func (a *app) printMediaReport(report media.Report) error {
+func (a *commandLine) printMediaReport(report media.Report) error {
 	if a.global.json {
 		return a.printJSON(report)
 	}

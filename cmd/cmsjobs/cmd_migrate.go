@@ -13,7 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
 
-func (a *app) migrateCommand() *cobra.Command {
+func (a *commandLine) migrateCommand() *cobra.Command {
 	c := &cobra.Command{Use: "migrate", Short: "Make, list and remove our own tables", Example: "  cmsjobs migrate status\n  cmsjobs migrate up",
 		Long: "Makes our own tables, all named cmsjobs_*. Tables of the CMS are never changed."}
 	c.AddCommand(a.migrateUpCommand(), a.migrateStatusCommand(), a.migrateDownCommand(), a.migrateIndexCommand())
@@ -21,7 +21,7 @@ func (a *app) migrateCommand() *cobra.Command {
 }
 
 // withDatabases opens databases only: tables may be missing.
-func (a *app) withDatabases(c *cobra.Command, do func(context.Context, *services) error) error {
+func (a *commandLine) withDatabases(c *cobra.Command, do func(context.Context, *services) error) error {
 	l, err := a.load()
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (a *app) withDatabases(c *cobra.Command, do func(context.Context, *services
 	return do(c.Context(), r)
 }
 
-func (a *app) migrateUpCommand() *cobra.Command {
+func (a *commandLine) migrateUpCommand() *cobra.Command {
 	var create bool
 	c := &cobra.Command{
 		Use:     "up",
@@ -72,7 +72,7 @@ func layoutOf(d config.Database) sqlstore.Layout {
 	return sqlstore.Stock
 }
 
-func (a *app) done(sentence string) error {
+func (a *commandLine) done(sentence string) error {
 	if a.global.json {
 		return a.printJSON(map[string]any{"ok": true, "message": sentence})
 	}
@@ -80,7 +80,7 @@ func (a *app) done(sentence string) error {
 	return err
 }
 
-func (a *app) migrateStatusCommand() *cobra.Command {
+func (a *commandLine) migrateStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "status",
 		Short:   "List our migrations and which of them ran",
@@ -102,7 +102,7 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 	}
 }
 
-func (a *app) listMigrations(list []*goose.MigrationStatus) error {
+func (a *commandLine) listMigrations(list []*goose.MigrationStatus) error {
 	type view struct {
 		Version int64  `json:"version"`
 		Name    string `json:"name"`
@@ -117,7 +117,7 @@ func (a *app) listMigrations(list []*goose.MigrationStatus) error {
 	return a.list(views, []string{"VERSION", "FILE", "STATE"}, cells, "No migrations.")
 }
 
-func (a *app) migrateDownCommand() *cobra.Command {
+func (a *commandLine) migrateDownCommand() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:     "down",
@@ -145,7 +145,7 @@ func (a *app) migrateDownCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) migrateIndexCommand() *cobra.Command {
+func (a *commandLine) migrateIndexCommand() *cobra.Command {
 	var drop, show bool
 	c := &cobra.Command{
 		Use:     "index",

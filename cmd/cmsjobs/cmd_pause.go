@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) pauseCommand() *cobra.Command {
+func (a *commandLine) pauseCommand() *cobra.Command {
 	var force bool
 	command := &cobra.Command{
 		Use:     "pause QUEUE…",

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) restartCommand() *cobra.Command {
+func (a *commandLine) restartCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "restart",
 		Aliases: []string{"queue:restart"},

@@ -2,7 +2,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-func (a *app) runCommand() *cobra.Command {
+func (a *commandLine) runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Run everything in one process: worker, scheduler, web",

@@ -13,7 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
-func (a *app) scheduleCommand() *cobra.Command {
+func (a *commandLine) scheduleCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "schedule",
 		Short:   "Show and change what the clock enqueues",
@@ -33,12 +33,12 @@ func (a *app) scheduleCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) scheduleListCommand() *cobra.Command {
+func (a *commandLine) scheduleListCommand() *cobra.Command {
 	return &cobra.Command{Use: "list", Short: "List the entries, their next and last ticks", Example: "  cmsjobs schedule list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.withServices(c, a.listSchedule) }}
 }
 
-func (a *app) listSchedule(ctx context.Context, r *services) error {
+func (a *commandLine) listSchedule(ctx context.Context, r *services) error {
 	s, err := r.scheduler()
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func took(t jobs.TickRecord) string {
 	return t.Duration.String()
 }
 
-func (a *app) runSchedule(ctx context.Context, r *services, name string) error {
+func (a *commandLine) runSchedule(ctx context.Context, r *services, name string) error {
 	s, err := r.scheduler()
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (a *app) runSchedule(ctx context.Context, r *services, name string) error {
 	return a.list(map[string]any{"uuid": receipt.UUID, "id": receipt.ID}, []string{"ENQUEUED", "UUID"}, [][]string{{name, receipt.UUID}}, "")
 }
 
-func (a *app) pauseSchedule(ctx context.Context, r *services, name string, paused bool) error {
+func (a *commandLine) pauseSchedule(ctx context.Context, r *services, name string, paused bool) error {
 	s, err := r.scheduler()
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (a *app) pauseSchedule(ctx context.Context, r *services, name string, pause
 	return a.list(map[string]any{"entry": name, "paused": paused}, []string{"ENTRY", ""}, [][]string{{name, word}}, "")
 }
 
-func (a *app) scheduleHistoryCommand() *cobra.Command {
+func (a *commandLine) scheduleHistoryCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{Use: "history [NAME]", Short: "List ticks and what became of their jobs", Example: "  cmsjobs schedule history backup.generate", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -118,7 +118,7 @@ func (a *app) scheduleHistoryCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) tickCommand() *cobra.Command {
+func (a *commandLine) tickCommand() *cobra.Command {
 	var atMost time.Duration
 	c := &cobra.Command{
 		Use:   "tick",

@@ -14,7 +14,7 @@ import (
 // errNoFolder says why there are no sitemaps here.
 var errNoFolder = usageError{errors.New("where the sitemap goes is not known: name the CMS's folder (--cms DIR), or set sitemap.dir")}
 
-func (a *app) sitemapCommand() *cobra.Command {
+func (a *commandLine) sitemapCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sitemap", Short: "Write and check the sitemap by hand", Example: "  cmsjobs --cms /var/www/site sitemap generate\n  cmsjobs --cms /var/www/site sitemap check"}
 	var force bool
 	generate := &cobra.Command{Use: "generate", Short: "Write the sitemap now, without the queue", Example: "  cmsjobs sitemap generate --force", Args: cobra.NoArgs,
@@ -28,7 +28,7 @@ func (a *app) sitemapCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) writeSitemap(ctx context.Context, r *services, force bool) error {
+func (a *commandLine) writeSitemap(ctx context.Context, r *services, force bool) error {
 	if r.handlers.sitemap == nil {
 		return errNoFolder
 	}
@@ -41,7 +41,7 @@ func (a *app) writeSitemap(ctx context.Context, r *services, force bool) error {
 	return a.printJSON(result)
 }
 
-func (a *app) checkSitemap(ctx context.Context, r *services) error {
+func (a *commandLine) checkSitemap(ctx context.Context, r *services) error {
 	if r.handlers.sitemap == nil {
 		return errNoFolder
 	}

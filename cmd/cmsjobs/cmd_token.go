@@ -14,7 +14,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
-func (a *app) tokenCommand() *cobra.Command {
+func (a *commandLine) tokenCommand() *cobra.Command {
 	c := &cobra.Command{Use: "token", Short: "Create, list and revoke tokens of programs that use the HTTP API",
 		Example: "  cmsjobs token create shop --scopes enqueue --kinds mail.send\n  cmsjobs token list"}
 	c.AddCommand(a.tokenCreateCommand(), a.tokenListCommand(), &cobra.Command{Use: "revoke ID", Short: "End a token at once", Example: "  cmsjobs token revoke 3f9a…", Args: cobra.ExactArgs(1),
@@ -29,7 +29,7 @@ func (a *app) tokenCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) tokenCreateCommand() *cobra.Command {
+func (a *commandLine) tokenCreateCommand() *cobra.Command {
 	var scopes, kinds []string
 	var expires string
 	c := &cobra.Command{Use: "create NAME", Short: "Create a token and print it once", Args: cobra.ExactArgs(1),
@@ -67,7 +67,7 @@ Scopes: read, enqueue, operate (retry, cancel, pause), admin (everything).`,
 	return c
 }
 
-func (a *app) tokenListCommand() *cobra.Command {
+func (a *commandLine) tokenListCommand() *cobra.Command {
 	return &cobra.Command{Use: "list", Short: "List tokens", Example: "  cmsjobs token list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *services) error {

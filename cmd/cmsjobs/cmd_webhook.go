@@ -15,7 +15,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
-func (a *app) webhookCommand() *cobra.Command {
+func (a *commandLine) webhookCommand() *cobra.Command {
 	c := &cobra.Command{Use: "webhook", Short: "Manage who is told of events, and see what was sent",
 		Example: "  cmsjobs webhook add https://shop.example/hook --events sitemap.updated,job.failed\n  cmsjobs webhook deliveries"}
 	done := func(word string, do func(context.Context, *webhook.Handler, int64) error) func(context.Context, *webhook.Handler, int64) error {
@@ -48,7 +48,7 @@ func (a *app) webhookCommand() *cobra.Command {
 }
 
 // receiptOf prints what was enqueued.
-func (a *app) receiptOf(do func(context.Context, *webhook.Handler, int64) (jobs.Receipt, error)) func(context.Context, *webhook.Handler, int64) error {
+func (a *commandLine) receiptOf(do func(context.Context, *webhook.Handler, int64) (jobs.Receipt, error)) func(context.Context, *webhook.Handler, int64) error {
 	return func(ctx context.Context, h *webhook.Handler, id int64) error {
 		receipt, err := do(ctx, h, id)
 		if err != nil {
@@ -58,11 +58,11 @@ func (a *app) receiptOf(do func(context.Context, *webhook.Handler, int64) (jobs.
 	}
 }
 
-func (a *app) printReceipt(r jobs.Receipt) error {
+func (a *commandLine) printReceipt(r jobs.Receipt) error {
 	return a.list(map[string]any{"uuid": r.UUID}, []string{"ENQUEUED"}, [][]string{{r.UUID}}, "")
 }
 
-func (a *app) webhookChange(use, short string, do func(context.Context, *webhook.Handler, int64) error) *cobra.Command {
+func (a *commandLine) webhookChange(use, short string, do func(context.Context, *webhook.Handler, int64) error) *cobra.Command {
 	word, _, _ := strings.Cut(use, " ")
 	return &cobra.Command{Use: use, Short: short, Example: "  cmsjobs webhook " + word + " 3", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -74,7 +74,7 @@ func (a *app) webhookChange(use, short string, do func(context.Context, *webhook
 		}}
 }
 
-func (a *app) webhookListCommand() *cobra.Command {
+func (a *commandLine) webhookListCommand() *cobra.Command {
 	return &cobra.Command{Use: "list", Short: "List the receivers", Example: "  cmsjobs webhook list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *services) error {
@@ -95,7 +95,7 @@ func (a *app) webhookListCommand() *cobra.Command {
 		}}
 }
 
-func (a *app) webhookAddCommand() *cobra.Command {
+func (a *commandLine) webhookAddCommand() *cobra.Command {
 	var events []string
 	var name string
 	c := &cobra.Command{Use: "add URL", Short: "Add a receiver and print its secret once", Args: cobra.ExactArgs(1),
@@ -115,7 +115,7 @@ func (a *app) webhookAddCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) webhookRotateCommand() *cobra.Command {
+func (a *commandLine) webhookRotateCommand() *cobra.Command {
 	var overlap string
 	c := a.webhookChange("rotate ID", "Make a new secret and print it once", nil)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -147,7 +147,7 @@ func deliveryStatus(status int) string {
 	return strconv.Itoa(status)
 }
 
-func (a *app) webhookDeliveriesCommand() *cobra.Command {
+func (a *commandLine) webhookDeliveriesCommand() *cobra.Command {
 	var id int64
 	var p jobs.Page
 	c := &cobra.Command{Use: "deliveries", Short: "List attempts to deliver, newest first", Example: "  cmsjobs webhook deliveries --webhook 3", Args: cobra.NoArgs,

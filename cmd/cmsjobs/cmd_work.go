@@ -22,7 +22,7 @@ func addWorkFlags(c *cobra.Command) {
 	f.String("name", "", "what the worker's name begins with")
 }
 
-func (a *app) workCommand() *cobra.Command {
+func (a *commandLine) workCommand() *cobra.Command {
 	var o workerOptions
 	c := &cobra.Command{
 		Use:     "work",
@@ -67,11 +67,11 @@ A second signal ends the grace period at once.
 
 // closing closes the rooms at the end of a command. What goes wrong then
 // harms nothing any more.
-func (a *app) closing(r *services) {
+func (a *commandLine) closing(r *services) {
 	if err := r.close(); err != nil {
 		r.log.Debug("closing the database", "event", "database.close_failed", "error", err)
 	}
 }
 
 // onAbort keeps what the second signal does.
-func (a *app) onAbort(abort func()) { a.onSecondSignal.Store(&abort) }
+func (a *commandLine) onAbort(abort func()) { a.onSecondSignal.Store(&abort) }

@@ -16,7 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
-func (a *app) workersCommand() *cobra.Command {
+func (a *commandLine) workersCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "workers",
 		Short:   "List workers and what they run",
@@ -44,7 +44,7 @@ func (a *app) workersCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) listWorkers(ctx context.Context, r *services) error {
+func (a *commandLine) listWorkers(ctx context.Context, r *services) error {
 	workers, err := r.store.Workers(ctx)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (a *app) listWorkers(ctx context.Context, r *services) error {
 }
 
 // ordered tells the workers of this host to read their orders at once.
-func (a *app) ordered(r *services, err error, sentence string) error {
+func (a *commandLine) ordered(r *services, err error, sentence string) error {
 	if err != nil {
 		return err
 	}

@@ -18,15 +18,15 @@ import (
 // execute runs one command of the program whose own file is self, and returns
 // the exit code.
 func execute(self, version string, args []string) int {
-	a := &app{
+	a := &commandLine{
 		process: process{self: self, version: version, err: os.Stderr, now: time.Now, stderrIsTTY: term.IsTerminal(int(os.Stderr.Fd()))},
 		out:     os.Stdout, in: os.Stdin, environ: config.Environment(),
 	}
 	return a.run(args)
 }
 
-// app is one call of the program: its words, its streams, its clock.
-type app struct {
+// commandLine is one call of the program: its words, its streams, its clock.
+type commandLine struct {
 	process
 	out     io.Writer
 	in      io.Reader
@@ -59,7 +59,7 @@ type deadline struct {
 const stopTail = 950 * time.Millisecond
 
 // stopBy sets the deadline from the configuration.
-func (a *app) stopBy(r *services) {
+func (a *commandLine) stopBy(r *services) {
 	a.deadline.Store(&deadline{r.config.Queue.Grace, func() {
 		r.log.Warn("the process ends at its deadline; a part of it still waited for an answer", "event", "service.deadline")
 		os.Exit(0)
@@ -68,7 +68,7 @@ func (a *app) stopBy(r *services) {
 
 // countDown ends the process after the grace period and stopTail; with again
 // after stopTail alone.
-func (a *app) countDown(again bool) {
+func (a *commandLine) countDown(again bool) {
 	d := a.deadline.Load()
 	switch {
 	case d == nil:
@@ -81,7 +81,7 @@ func (a *app) countDown(again bool) {
 
 // run executes one command and returns the exit code. The first TERM, INT or
 // HUP ends the command's context; the second one calls again.
-func (a *app) run(args []string) int {
+func (a *commandLine) run(args []string) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 4)
@@ -100,7 +100,7 @@ func (a *app) run(args []string) int {
 	return exitCode(err)
 }
 
-func (a *app) handleSignals(signals <-chan os.Signal, cancel func(), finished <-chan struct{}) {
+func (a *commandLine) handleSignals(signals <-chan os.Signal, cancel func(), finished <-chan struct{}) {
 	for n := 1; ; n++ {
 		select {
 		case <-finished:

@@ -46,7 +46,7 @@ func exitCode(err error) int {
 // abortedBeforeStart is what a service ends with that could not begin. One that was told
 // to stop before its database answered has claimed and lost nothing: it ended
 // as its supervisor told it.
-func (a *app) abortedBeforeStart(ctx context.Context, err error) error {
+func (a *commandLine) abortedBeforeStart(ctx context.Context, err error) error {
 	var database databaseError
 	if ctx.Err() == nil || !errors.As(err, &database) && !errors.Is(err, context.Canceled) {
 		return err

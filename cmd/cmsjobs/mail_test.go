@@ -37,7 +37,7 @@ func newOffice(t *testing.T, env ...string) *office {
 	o := &office{t: t, dsn: database(t, jobstest.SQLite, sqlstore.Stock), dir: filepath.Join(t.TempDir(), "mail")}
 	o.env = append([]string{"CMSJOBS_MAIL_DRIVER=files", "CMSJOBS_MAIL_DIR=" + o.dir, "CMSJOBS_MAIL_FROM=shop@example.org",
 		"CMSJOBS_HTTP_ADMIN_PASSWORD=right horse battery"}, env...)
-	a := &app{process: process{err: io.Discard, now: time.Now}, out: io.Discard, environ: append([]string{"CMSJOBS_CONFIG=" + filepath.Join(t.TempDir(), "empty.yaml"), "CMSJOBS_DATABASE_DSN=" + strings.TrimPrefix(o.dsn, "--dsn=")}, o.env...)}
+	a := &commandLine{process: process{err: io.Discard, now: time.Now}, out: io.Discard, environ: append([]string{"CMSJOBS_CONFIG=" + filepath.Join(t.TempDir(), "empty.yaml"), "CMSJOBS_DATABASE_DSN=" + strings.TrimPrefix(o.dsn, "--dsn=")}, o.env...)}
 	if err := os.WriteFile(strings.TrimPrefix(a.environ[0], "CMSJOBS_CONFIG="), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // printJSON writes one value for programs, in readable lines.
-func (a *app) printJSON(v any) error {
+func (a *commandLine) printJSON(v any) error {
 	e := json.NewEncoder(a.out)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
@@ -22,7 +22,7 @@ func (a *app) printJSON(v any) error {
 }
 
 // list prints rows: as JSON what value is, as a table what cells are.
-func (a *app) list(value any, heads []string, cells [][]string, nothing string) error {
+func (a *commandLine) list(value any, heads []string, cells [][]string, nothing string) error {
 	if a.global.json {
 		return a.printJSON(value)
 	}
@@ -33,7 +33,7 @@ func (a *app) list(value any, heads []string, cells [][]string, nothing string) 
 	return a.table(heads, cells)
 }
 
-func (a *app) table(heads []string, cells [][]string) error {
+func (a *commandLine) table(heads []string, cells [][]string) error {
 	t := table.NewWriter()
 	style := table.StyleLight
 	style.Options = table.OptionsNoBordersAndSeparators
@@ -61,7 +61,7 @@ func row(cells []string) table.Row {
 }
 
 // printf prints a sentence for people; programs that asked for JSON get none.
-func (a *app) printf(format string, args ...any) {
+func (a *commandLine) printf(format string, args ...any) {
 	if !a.global.json {
 		fmt.Fprintf(a.out, format+"\n", args...)
 	}
@@ -69,7 +69,7 @@ func (a *app) printf(format string, args ...any) {
 
 // progress shows a bar on a terminal and nothing elsewhere. total −1 is
 // unknown. The returned func ends it.
-func (a *app) progress(total int64, what string) (set func(done int64), end func()) {
+func (a *commandLine) progress(total int64, what string) (set func(done int64), end func()) {
 	if !a.stderrIsTTY || a.global.json {
 		return func(int64) {}, func() {}
 	}
@@ -77,14 +77,14 @@ func (a *app) progress(total int64, what string) (set func(done int64), end func
 	return func(done int64) { _ = bar.Set64(done) }, func() { _ = bar.Finish() } // a bar that cannot be drawn harms nobody
 }
 
-func (a *app) progressBar(total int64, what string) *progressbar.ProgressBar {
+func (a *commandLine) progressBar(total int64, what string) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 }
 
 // stages shows a bar for work whose size is known only while it is done, and
 // which has several parts: note names the one that is at work.
-func (a *app) stages(what string) (set func(done, total int64, note string), end func()) {
+func (a *commandLine) stages(what string) (set func(done, total int64, note string), end func()) {
 	if !a.stderrIsTTY || a.global.json {
 		return func(int64, int64, string) {}, func() {}
 	}

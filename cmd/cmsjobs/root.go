@@ -19,7 +19,7 @@ const (
 	groupCare   = "care"
 )
 
-func (a *app) root() *cobra.Command {
+func (a *commandLine) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cmsjobs",
 		Short: "Background jobs for a CMS",
@@ -60,7 +60,7 @@ work and shows all of it. It reads the CMS's own .env when --cms names its folde
 	return root
 }
 
-func (a *app) addCommands(root *cobra.Command) {
+func (a *commandLine) addCommands(root *cobra.Command) {
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
 			c.GroupID = group
@@ -116,7 +116,7 @@ func requireSubcommand(c *cobra.Command) {
 }
 
 // load reads the configuration with the words of the command line on top.
-func (a *app) load(more ...config.Flag) (*config.Loaded, error) {
+func (a *commandLine) load(more ...config.Flag) (*config.Loaded, error) {
 	var flags []config.Flag
 	for _, pair := range a.global.set {
 		path, value, ok := strings.Cut(pair, "=")
@@ -157,7 +157,7 @@ func changed(c *cobra.Command, paths map[string]string) []config.Flag {
 }
 
 // openConfigured is load and open.
-func (a *app) openConfigured(ctx context.Context, more ...config.Flag) (*services, error) {
+func (a *commandLine) openConfigured(ctx context.Context, more ...config.Flag) (*services, error) {
 	l, err := a.load(more...)
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (a *app) openConfigured(ctx context.Context, more ...config.Flag) (*service
 }
 
 // openService is openLoaded for services that last: it waits for the database.
-func (a *app) openService(ctx context.Context, more ...config.Flag) (*services, error) {
+func (a *commandLine) openService(ctx context.Context, more ...config.Flag) (*services, error) {
 	l, err := a.load(more...)
 	if err != nil {
 		return nil, err
