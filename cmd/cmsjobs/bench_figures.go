@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 // figure is one measured number.
@@ -24,7 +26,7 @@ type figure struct {
 
 type bench struct {
 	a            *commandLine
-	r            *services
+	r            *app.Services
 	jobs, probes int
 	depths       []int
 	idle         time.Duration
@@ -40,24 +42,24 @@ func (b *bench) run(ctx context.Context) ([]figure, error) {
 		}
 		figures = append(figures, found...)
 	}
-	return append(figures, figure{"memory, resident, after all of it", float64(residentMemory()) / (1 << 20), "MiB", 1}), nil
+	return append(figures, figure{"memory, resident, after all of it", float64(app.ResidentMemory()) / (1 << 20), "MiB", 1}), nil
 }
 
 func (b *bench) enqueueSingly(ctx context.Context) ([]figure, error) {
 	n := min(b.jobs, 1000)
-	started := b.a.now()
+	started := b.a.Now()
 	for range n {
-		if _, err := b.r.store.Enqueue(ctx, benchKind.New(struct{}{})); err != nil {
+		if _, err := b.r.Store.Enqueue(ctx, benchKind.New(struct{}{})); err != nil {
 			return nil, err
 		}
 	}
-	one := b.a.now().Sub(started)
-	started = b.a.now()
+	one := b.a.Now().Sub(started)
+	started = b.a.Now()
 	group, within := errgroup.WithContext(ctx)
 	for range 10 {
 		group.Go(func() error {
 			for range n / 10 {
-				if _, err := b.r.store.Enqueue(within, benchKind.New(struct{}{})); err != nil {
+				if _, err := b.r.Store.Enqueue(within, benchKind.New(struct{}{})); err != nil {
 					return err
 				}
 			}
@@ -65,15 +67,15 @@ func (b *bench) enqueueSingly(ctx context.Context) ([]figure, error) {
 		})
 	}
 	err := group.Wait()
-	return []figure{perSecond("enqueue one by one, 1 caller", n, one), perSecond("enqueue one by one, 10 callers", n/10*10, b.a.now().Sub(started))}, err
+	return []figure{perSecond("enqueue one by one, 1 caller", n, one), perSecond("enqueue one by one, 10 callers", n/10*10, b.a.Now().Sub(started))}, err
 }
 
 func (b *bench) enqueueInBulk(ctx context.Context) ([]figure, error) {
-	started := b.a.now()
+	started := b.a.Now()
 	if err := b.fill(ctx, b.jobs); err != nil {
 		return nil, err
 	}
-	return []figure{perSecond("enqueue by the thousand", b.jobs, b.a.now().Sub(started))}, nil
+	return []figure{perSecond("enqueue by the thousand", b.jobs, b.a.Now().Sub(started))}, nil
 }
 
 // fill enqueues so many jobs by the thousand.
@@ -83,7 +85,7 @@ func (b *bench) fill(ctx context.Context, n int) error {
 		for i := range list {
 			list[i] = benchKind.New(struct{}{})
 		}
-		if _, err := b.r.store.Enqueue(ctx, list...); err != nil {
+		if _, err := b.r.Store.Enqueue(ctx, list...); err != nil {
 			return err
 		}
 	}
@@ -97,16 +99,16 @@ func perSecond(name string, n int, took time.Duration) figure {
 // workOff works until the queue is empty.
 func (b *bench) workOff(ctx context.Context) ([]figure, error) {
 	var done atomic.Int64
-	w, closeIt, err := b.r.worker(workerOptions{stopWhenEmpty: true, ended: func(jobs.Settlement) { done.Add(1) }})
+	w, closeIt, err := b.r.Worker(app.WorkerOptions{StopWhenEmpty: true, Ended: func(jobs.Settlement) { done.Add(1) }})
 	if err != nil {
 		return nil, err
 	}
 	defer closeIt()
-	started := b.a.now()
+	started := b.a.Now()
 	if err := w.Run(ctx); err != nil {
 		return nil, err
 	}
-	return []figure{perSecond(fmt.Sprintf("worked off, %d slots, with history", b.r.config.Queue.Concurrency), int(done.Load()), b.a.now().Sub(started))}, ctx.Err()
+	return []figure{perSecond(fmt.Sprintf("worked off, %d slots, with history", b.r.Config.Queue.Concurrency), int(done.Load()), b.a.Now().Sub(started))}, ctx.Err()
 }
 
 // claimDeep times single claims over few and over many waiting jobs, then takes
@@ -116,7 +118,7 @@ func (b *bench) claimDeep(ctx context.Context) ([]figure, error) {
 	waiting := 0
 	for _, depth := range b.depths {
 		if depth < waiting {
-			return nil, usagef("--depth counts up: %d comes after %d", depth, waiting)
+			return nil, app.Usagef("--depth counts up: %d comes after %d", depth, waiting)
 		}
 		if err := b.fill(ctx, depth-waiting); err != nil {
 			return nil, err
@@ -140,7 +142,7 @@ func (b *bench) clear(ctx context.Context) error {
 	mine := jobs.Filter{Queues: []string{benchQueue}, States: []jobs.State{jobs.StateQueued}}
 	for n := int64(1); n > 0; {
 		var err error
-		if n, err = b.r.store.Cancel(ctx, mine, 5000); err != nil {
+		if n, err = b.r.Store.Cancel(ctx, mine, 5000); err != nil {
 			return err
 		}
 	}
@@ -153,7 +155,7 @@ func (b *bench) idling(ctx context.Context) ([]figure, error) {
 	if b.idle <= 0 {
 		return nil, nil
 	}
-	w, closeIt, err := b.r.worker(workerOptions{})
+	w, closeIt, err := b.r.Worker(app.WorkerOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -162,14 +164,14 @@ func (b *bench) idling(ctx context.Context) ([]figure, error) {
 	defer stop()
 	var group errgroup.Group
 	group.Go(func() error { return w.Run(working) })
-	b.pause(ctx, 2*b.r.config.Queue.Poll)
+	b.pause(ctx, 2*b.r.Config.Queue.Poll)
 	debug.FreeOSMemory() // of the work before
-	asked, used := b.r.store.Statements(), processorTime()
+	asked, used := b.r.Store.Statements(), processorTime()
 	b.pause(ctx, b.idle)
 	seconds := b.idle.Seconds()
-	figures := []figure{{"an idle worker asks", float64(b.r.store.Statements()-asked) / seconds, "queries/s", 2},
+	figures := []figure{{"an idle worker asks", float64(b.r.Store.Statements()-asked) / seconds, "queries/s", 2},
 		{"and uses of a core", 100 * (processorTime() - used).Seconds() / seconds, "%", 3},
-		{"and occupies, resident", float64(residentMemory()) / (1 << 20), "MiB", 1}}
+		{"and occupies, resident", float64(app.ResidentMemory()) / (1 << 20), "MiB", 1}}
 	stop()
 	return figures, group.Wait()
 }
@@ -187,9 +189,9 @@ func (b *bench) pause(ctx context.Context, d time.Duration) {
 func (b *bench) claims(ctx context.Context) ([]time.Duration, error) {
 	var times []time.Duration
 	for range b.probes {
-		started := b.a.now()
-		got, err := b.r.store.Claim(ctx, jobs.ClaimRequest{Worker: "bench", Queues: []string{benchQueue}, Limit: 1, Lease: time.Minute})
-		took := b.a.now().Sub(started)
+		started := b.a.Now()
+		got, err := b.r.Store.Claim(ctx, jobs.ClaimRequest{Worker: "bench", Queues: []string{benchQueue}, Limit: 1, Lease: time.Minute})
+		took := b.a.Now().Sub(started)
 		if err != nil {
 			return nil, err
 		}
@@ -197,7 +199,7 @@ func (b *bench) claims(ctx context.Context) ([]time.Duration, error) {
 			continue
 		}
 		times = append(times, took)
-		if _, err := b.r.store.Settle(ctx, []jobs.Settlement{{Claimed: got[0], Outcome: jobs.Completed, Worker: "bench"}}); err != nil {
+		if _, err := b.r.Store.Settle(ctx, []jobs.Settlement{{Claimed: got[0], Outcome: jobs.Completed, Worker: "bench"}}); err != nil {
 			return nil, err
 		}
 	}
@@ -217,7 +219,7 @@ func share(times []time.Duration, part float64) float64 {
 // worker that is woken.
 func (b *bench) pickUp(ctx context.Context) ([]figure, error) {
 	ended := make(chan struct{}, 1)
-	w, closeIt, err := b.r.worker(workerOptions{ended: func(jobs.Settlement) { ended <- struct{}{} }})
+	w, closeIt, err := b.r.Worker(app.WorkerOptions{Ended: func(jobs.Settlement) { ended <- struct{}{} }})
 	if err != nil {
 		return nil, err
 	}
@@ -227,13 +229,13 @@ func (b *bench) pickUp(ctx context.Context) ([]figure, error) {
 	group.Go(func() error { return w.Run(working) })
 	var times []time.Duration
 	for range b.probes {
-		started := b.a.now()
-		if _, err = b.r.store.Enqueue(ctx, benchKind.New(struct{}{})); err != nil {
+		started := b.a.Now()
+		if _, err = b.r.Store.Enqueue(ctx, benchKind.New(struct{}{})); err != nil {
 			break
 		}
 		select {
 		case <-ended:
-			times = append(times, b.a.now().Sub(started))
+			times = append(times, b.a.Now().Sub(started))
 		case <-ctx.Done():
 		}
 	}

@@ -21,6 +21,10 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+
+	"github.com/cmsjobs/cmsjobs/internal/doctor"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -46,7 +50,7 @@ func callAt(t *testing.T, ahead time.Duration, env []string, args ...string) res
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &commandLine{process: process{version: "dev", err: &errs, now: func() time.Time { return time.Now().Add(ahead) }}, out: &out, in: strings.NewReader(`{"fail":"from stdin"}`), environ: append([]string{"CMSJOBS_CONFIG=" + empty}, env...)}
+	a := &commandLine{Process: app.Process{Version: "dev", Err: &errs, Now: func() time.Time { return time.Now().Add(ahead) }}, out: &out, in: strings.NewReader(`{"fail":"from stdin"}`), environ: append([]string{"CMSJOBS_CONFIG=" + empty}, env...)}
 	code := a.run(args)
 	return result{code, out.String(), errs.String()}
 }
@@ -192,7 +196,7 @@ func TestExitCodesSayWhatIsWrong(t *testing.T) {
 
 func TestExitCodes(t *testing.T) {
 	for code, err := range map[int]error{
-		0: nil, exitFault: errors.New("x"), exitUsage: fmt.Errorf("a: %w", usagef("x")), exitDatabase: fmt.Errorf("a: %w", databaseError{errors.New("x")}),
+		0: nil, exitFault: errors.New("x"), exitUsage: fmt.Errorf("a: %w", app.Usagef("x")), exitDatabase: fmt.Errorf("a: %w", app.DatabaseError{Err: errors.New("x")}),
 		exitNotFound: fmt.Errorf("a: %w", jobs.ErrNotFound), exitMemory: fmt.Errorf("a: %w", jobs.ErrMemory), exitStuck: fmt.Errorf("a: %w", jobs.ErrStuck),
 	} {
 		if got := exitCode(err); got != code {
@@ -294,12 +298,12 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	want(t, call(t, nil, dsn, "pause", "mail", "--force"), 0)
 	r := call(t, nil, dsn, "doctor")
 	want(t, r, 0, `no worker listens`, "forgotten", `"shop.sync"`, "mail is paused", "no worker runs", "cms.dir", "migrate index")
-	found := answer[[]finding](t, call(t, nil, dsn, "doctor", "--json"))
+	found := answer[[]doctor.Finding](t, call(t, nil, dsn, "doctor", "--json"))
 	for _, f := range found {
-		if f.State != fine && f.State != warning && f.State != broken || f.What == "" || f.Check == "" {
+		if f.State != doctor.OK && f.State != doctor.Warn && f.State != doctor.Fail || f.What == "" || f.Check == "" {
 			t.Errorf("%+v", f)
 		}
-		if f.State == broken && f.Fix == "" {
+		if f.State == doctor.Fail && f.Fix == "" {
 			t.Errorf("%s is broken and nothing says how to mend it", f.Check)
 		}
 	}
@@ -315,17 +319,9 @@ func TestDoctorOnEveryDatabase(t *testing.T) {
 	}
 }
 
-func TestRowNumbersThatRunOutAreSeen(t *testing.T) {
-	for kind, limit := range map[string]float64{"int unsigned": 1<<32 - 1, "int(10) unsigned": 1<<32 - 1, "bigint unsigned": 1<<64 - 1, "bigint": 1<<63 - 1, "integer": 1<<63 - 1, "int": 1<<31 - 1} {
-		if got := largest(kind); got != limit {
-			t.Errorf("%s holds up to %g, want %g", kind, got, limit)
-		}
-	}
-}
-
 // TestHelp keeps every command's help as people read it.
 func TestHelp(t *testing.T) {
-	a := &commandLine{process: process{err: &bytes.Buffer{}, now: time.Now}, out: &bytes.Buffer{}}
+	a := &commandLine{Process: app.Process{Err: &bytes.Buffer{}, Now: time.Now}, out: &bytes.Buffer{}}
 	root := a.root()
 	var text strings.Builder
 	var visit func(*cobra.Command)

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) accessCommand() *cobra.Command {
@@ -21,8 +23,8 @@ func (a *commandLine) accessCommand() *cobra.Command {
 func (a *commandLine) accessLocksCommand() *cobra.Command {
 	return &cobra.Command{Use: "locks", Short: "List locked addresses", Example: "  cmsjobs access locks --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				locks, err := access.NewStore(r.ownDB, r.now).Locks(ctx)
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				locks, err := access.NewStore(r.OwnDB, r.Now).Locks(ctx)
 				if err != nil {
 					return err
 				}
@@ -46,10 +48,10 @@ func (a *commandLine) accessUnlockCommand() *cobra.Command {
 		Example: "  cmsjobs access unlock 203.0.113.7\n  cmsjobs access unlock --all",
 		RunE: func(c *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
-				return usageError{fmt.Errorf("name an address, or say --all")}
+				return app.UsageError{Err: fmt.Errorf("name an address, or say --all")}
 			}
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				store := access.NewStore(r.ownDB, r.now)
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				store := access.NewStore(r.OwnDB, r.Now)
 				if all {
 					n, err := store.UnlockAll(ctx)
 					if err != nil {

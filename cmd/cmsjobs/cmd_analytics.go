@@ -11,6 +11,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/templates"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) analyticsCommand() *cobra.Command {
@@ -28,7 +30,7 @@ a view that is stored already is known by its content. Where several web servers
 equal in all but the visitor count for each of them. Afterwards "cmsjobs analytics process" (or the hourly job) adds it up.`,
 		Example: "  cmsjobs analytics import access.log\n  cmsjobs analytics import --host www.example.com access.log.*.gz\n  cmsjobs analytics import --server web2 web2/access.log",
 		RunE: func(c *cobra.Command, files []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				cells := [][]string{}
 				all := map[string]analytics.Imported{}
 				for _, name := range files {
@@ -49,7 +51,7 @@ equal in all but the visitor count for each of them. Afterwards "cmsjobs analyti
 	return c
 }
 
-func (a *commandLine) importLog(ctx context.Context, r *services, from analytics.Log) (analytics.Imported, error) {
+func (a *commandLine) importLog(ctx context.Context, r *app.Services, from analytics.Log) (analytics.Imported, error) {
 	f, err := os.Open(from.Name)
 	if err != nil {
 		return analytics.Imported{}, err
@@ -60,11 +62,11 @@ func (a *commandLine) importLog(ctx context.Context, r *services, from analytics
 		size = info.Size()
 	}
 	if from.Host == "" {
-		from.Host = siteName(r.site)
+		from.Host = app.SiteName(r.Site)
 	}
 	set, end := a.progress(size, from.Name)
 	defer end()
-	return r.handlers.analytics.Import(ctx, from, f, set)
+	return r.Handlers.Analytics.Import(ctx, from, f, set)
 }
 
 func (a *commandLine) analyticsProcessCommand() *cobra.Command {
@@ -75,12 +77,12 @@ func (a *commandLine) analyticsProcessCommand() *cobra.Command {
 			if span != "" {
 				days, err := analytics.ParseDays(span)
 				if err != nil {
-					return usageError{err}
+					return app.UsageError{Err: err}
 				}
 				p.DateRange = &days
 			}
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				done, err := r.handlers.analytics.Process(ctx, p)
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				done, err := r.Handlers.Analytics.Process(ctx, p)
 				if err != nil {
 					return err
 				}
@@ -98,10 +100,10 @@ func (a *commandLine) analyticsReportCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			days, err := analytics.ParseDays(span)
 			if err != nil {
-				return usageError{err}
+				return app.UsageError{Err: err}
 			}
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				report, err := r.handlers.analytics.Report(ctx, analytics.ReportQuery{Since: days.Start, Until: days.End, Site: site, Limit: limit})
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				report, err := r.Handlers.Analytics.Report(ctx, analytics.ReportQuery{Since: days.Start, Until: days.End, Site: site, Limit: limit})
 				if err != nil {
 					return err
 				}
@@ -124,7 +126,7 @@ func (a *commandLine) writeReport(report analytics.Report, format, out string) (
 		"json": func(w io.Writer) error { return analytics.WriteJSON(w, report) },
 	}[format]
 	if write == nil {
-		return usagef("--format is html, csv or json, not %q", format)
+		return app.Usagef("--format is html, csv or json, not %q", format)
 	}
 	if out == "" {
 		return write(a.out)

@@ -17,6 +17,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) backupCommand() *cobra.Command {
@@ -30,11 +32,11 @@ func (a *commandLine) backupCommand() *cobra.Command {
 
 // withBackups opens the rooms and refuses where no backups are possible.
 func (a *commandLine) withBackups(c *cobra.Command, do func(context.Context, *backup.Handler) error) error {
-	return a.withServices(c, func(ctx context.Context, r *services) error {
-		if r.handlers.backup == nil {
-			return usagef("where backups go is not known: name the CMS's folder (--cms DIR), or set backup.dir")
+	return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+		if r.Handlers.Backup == nil {
+			return app.Usagef("where backups go is not known: name the CMS's folder (--cms DIR), or set backup.dir")
 		}
-		return do(ctx, r.handlers.backup)
+		return do(ctx, r.Handlers.Backup)
 	})
 }
 
@@ -49,7 +51,7 @@ func (a *commandLine) backupProgress() (func(backup.Step), func()) {
 				total = -1
 			}
 			if s.Done == 0 && s.Note != "" && !a.global.json {
-				fmt.Fprintln(a.err, display.Printable(s.Note)) // the estimate
+				fmt.Fprintln(a.Err, display.Printable(s.Note)) // the estimate
 			}
 			set, end = a.progress(total, "bytes")
 		}
@@ -92,14 +94,14 @@ func (a *commandLine) createBackup(ctx context.Context, h *backup.Handler, reque
 	report, err := h.Create(ctx, request, progress)
 	end()
 	for _, w := range report.Warnings {
-		fmt.Fprintf(a.err, "warning: %s\n", display.Printable(w))
+		fmt.Fprintf(a.Err, "warning: %s\n", display.Printable(w))
 	}
 	if err != nil {
 		return err
 	}
 	verification := "not proven"
 	if report.Verification != nil {
-		verification = verificationText(*report.Verification)
+		verification = app.VerificationText(*report.Verification)
 	}
 	return a.list(report, []string{"ID", "STATUS", "SIZE", "TABLES", "ROWS", "FILES", "PROOF"}, [][]string{{report.ID, string(report.Status),
 		humanize.IBytes(uint64(report.Size)), strconv.Itoa(report.Tables), strconv.FormatInt(report.Rows, 10), strconv.FormatInt(report.Files, 10), verification}}, "")
@@ -139,7 +141,7 @@ func (a *commandLine) backupListCommand() *cobra.Command {
 func (a *commandLine) printBackups(list []backup.Stored, nothing string) error {
 	cells := make([][]string, len(list))
 	for i, b := range list {
-		cells[i] = []string{b.ID, b.Destination, string(b.Status), newestVerification(b), string(b.Origin), display.Ago(b.Started, a.now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(b.TableCount), strconv.FormatInt(b.FileCount, 10), b.Name}
+		cells[i] = []string{b.ID, b.Destination, string(b.Status), newestVerification(b), string(b.Origin), display.Ago(b.Started, a.Now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(b.TableCount), strconv.FormatInt(b.FileCount, 10), b.Name}
 	}
 	if list == nil {
 		list = []backup.Stored{}
@@ -165,13 +167,13 @@ func (a *commandLine) findBackup(ctx context.Context, h *backup.Handler, w backu
 	if err != nil || w.ID != "latest" {
 		return b, err
 	}
-	fmt.Fprintf(a.err, "latest is %s at %s, made %s: %s\n", b.ID, b.Destination, display.Ago(b.Started, a.now()), display.Printable(h.Standing(b)))
+	fmt.Fprintf(a.Err, "latest is %s at %s, made %s: %s\n", b.ID, b.Destination, display.Ago(b.Started, a.Now()), display.Printable(h.Standing(b)))
 	for i, p := range passed {
 		if i == 3 {
-			fmt.Fprintf(a.err, "passed over: %d more\n", len(passed)-i)
+			fmt.Fprintf(a.Err, "passed over: %d more\n", len(passed)-i)
 			break
 		}
-		fmt.Fprintf(a.err, "passed over: %s at %s is %s, origin %s: %s\n", p.ID, p.Destination, p.Status, p.Origin, display.Printable(h.Standing(p)))
+		fmt.Fprintf(a.Err, "passed over: %s at %s is %s, origin %s: %s\n", p.ID, p.Destination, p.Status, p.Origin, display.Printable(h.Standing(p)))
 	}
 	return b, nil
 }
@@ -220,7 +222,7 @@ Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
 				verification, err := h.Verify(ctx, b, backup.Level(level), progress)
 				end()
 				return errors.Join(a.list(verification, []string{"BACKUP", "PLACE", "TABLES", "ROWS", "FILES", "VERDICT"}, [][]string{{verification.Backup, verification.Destination,
-					strconv.Itoa(verification.Tables), strconv.FormatInt(verification.Rows, 10), strconv.FormatInt(verification.Files, 10), verificationText(verification)}}, ""), err)
+					strconv.Itoa(verification.Tables), strconv.FormatInt(verification.Rows, 10), strconv.FormatInt(verification.Files, 10), app.VerificationText(verification)}}, ""), err)
 			})
 		}}
 	c.Flags().StringVar(&from, "from", "", "the place whose copy is proven")
@@ -269,15 +271,4 @@ func download(ctx context.Context, h *backup.Handler, b backup.Stored, path stri
 		err = errors.Join(err, os.Remove(path))
 	}
 	return n, err
-}
-
-// holds says which parts of the site a backup has.
-func holds(b backup.Stored) string {
-	switch {
-	case b.Database && b.Files:
-		return "database and files"
-	case b.Database:
-		return "the database only"
-	}
-	return "the files only"
 }

@@ -48,7 +48,7 @@ func (a *commandLine) printKept(plan []backup.Kept) error {
 				until = k.Until.UTC().Format(time.DateOnly)
 			}
 		}
-		cells[i] = []string{k.ID, k.Destination, string(k.Status), newestVerification(k.Stored), display.Ago(k.Started, a.now()), stays, until, strings.Join(k.Reasons, "; ")}
+		cells[i] = []string{k.ID, k.Destination, string(k.Status), newestVerification(k.Stored), display.Ago(k.Started, a.Now()), stays, until, strings.Join(k.Reasons, "; ")}
 	}
 	if plan == nil {
 		plan = []backup.Kept{}

@@ -13,6 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) backupRestoreCommand() *cobra.Command {
@@ -30,13 +32,13 @@ could execute (.php, .htaccess …) are restored only when told to.`,
 				q.Database, q.Files = true, true
 			}
 			if !q.Database && !q.Files && len(q.Tables) == 0 && len(q.Paths) == 0 {
-				return usagef("say what to restore: --everything, --database, --tables, --files or --paths")
+				return app.Usagef("say what to restore: --everything, --database, --tables, --files or --paths")
 			}
 			q.Database, q.Files = q.Database || len(q.Tables) > 0, q.Files || len(q.Paths) > 0
 			if into != "" {
 				var err error
 				if q.IntoDSN, err = sqlstore.DriverDSN(into); err != nil {
-					return usageError{fmt.Errorf("--into: %w", err)}
+					return app.UsageError{Err: fmt.Errorf("--into: %w", err)}
 				}
 				if path, isFile := strings.CutPrefix(q.IntoDSN, "file:"); isFile { // a SQLite backup is restored into a new file
 					q.IntoDSN = path
@@ -82,7 +84,7 @@ func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q backup.R
 		if len(plan.Refused) > 0 {
 			return fmt.Errorf("nothing was changed: %w", backup.ErrUnfit)
 		}
-		return usagef("nothing was changed: say it again with --confirm %s", plan.Token)
+		return app.Usagef("nothing was changed: say it again with --confirm %s", plan.Token)
 	}
 	done, err := h.Restore(ctx, q, progress)
 	end()

@@ -12,6 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 // benchQueue keeps bench's jobs apart from everything else.
@@ -37,7 +39,7 @@ the queue "cmsjobs-bench", takes its waiting jobs away again and leaves its hist
 		Example: "  cmsjobs bench\n  cmsjobs --dsn mysql://root@127.0.0.1/bench bench --here --jobs 20000 --slots 100 --depth 1000,100000",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			var r *services
+			var r *app.Services
 			var err error
 			if o.here {
 				r, err = a.openConfigured(c.Context(), benchFlags(o.slots)...)
@@ -53,7 +55,7 @@ the queue "cmsjobs-bench", takes its waiting jobs away again and leaves its hist
 				return err
 			}
 			defer a.closing(r)
-			jobs.Handle(r.registry, benchKind, func(context.Context, jobs.Job, struct{}) error { return nil })
+			jobs.Handle(r.Registry, benchKind, func(context.Context, jobs.Job, struct{}) error { return nil })
 			b := &bench{a: a, r: r, jobs: o.jobs, probes: o.probes, depths: o.depths, idle: o.idle, guest: o.here}
 			figures, err := b.run(c.Context())
 			if err != nil {
@@ -63,7 +65,7 @@ the queue "cmsjobs-bench", takes its waiting jobs away again and leaves its hist
 			for i, f := range figures {
 				cells[i] = []string{f.Name, fmt.Sprintf("%.*f", f.digits, f.Value), f.Unit}
 			}
-			return a.list(map[string]any{"store": r.store.Describe(), "slots": o.slots, "jobs": o.jobs, "figures": figures}, []string{"FIGURE", "VALUE", "UNIT"}, cells, "")
+			return a.list(map[string]any{"store": r.Store.Describe(), "slots": o.slots, "jobs": o.jobs, "figures": figures}, []string{"FIGURE", "VALUE", "UNIT"}, cells, "")
 		},
 	}
 	c.Flags().IntVar(&o.jobs, "jobs", 10000, "how many jobs are worked off")
@@ -80,7 +82,7 @@ func benchFlags(slots int) []config.Flag {
 		{Path: "queue.prefetch", Value: fmt.Sprint(min(slots*10, 10000)), Name: "bench"}, {Path: "log.level", Value: "warn", Name: "bench"}}
 }
 
-func (a *commandLine) openBench(ctx context.Context, dir string, slots int) (*services, error) {
+func (a *commandLine) openBench(ctx context.Context, dir string, slots int) (*app.Services, error) {
 	path := filepath.Join(dir, "bench.sqlite")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return nil, err
@@ -104,5 +106,5 @@ func (a *commandLine) openBench(ctx context.Context, dir string, slots int) (*se
 	if err != nil {
 		return nil, err
 	}
-	return a.open(ctx, l)
+	return a.Open(ctx, l)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) cleanCommand() *cobra.Command {
@@ -25,8 +27,8 @@ them to a file. It is safe to say at any time; nothing is locked for long.`,
 	return command
 }
 
-func (a *commandLine) clean(ctx context.Context, r *services) error {
-	done, err := r.cleanQueue(ctx, a.dry)
+func (a *commandLine) clean(ctx context.Context, r *app.Services) error {
+	done, err := r.CleanQueue(ctx, a.dry)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) continueCommand() *cobra.Command {
@@ -17,9 +19,9 @@ func (a *commandLine) continueCommand() *cobra.Command {
 		Example: "  cmsjobs continue mail",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, queues []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				for _, q := range queues {
-					was, err := r.store.Continue(ctx, q)
+					was, err := r.Store.Continue(ctx, q)
 					if err == nil && !was {
 						err = fmt.Errorf("the queue %q is not paused: %w", q, jobs.ErrNotFound)
 					}

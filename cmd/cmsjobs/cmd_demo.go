@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cmsjobs/cmsjobs/config"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) demoCommand() *cobra.Command {
@@ -31,7 +33,7 @@ jobs are done and exits with 1 when one of them failed.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			site := newDemoSite(dir)
 			if site.dsn = a.global.dsn; site.dsn != "" && !(o.seedOnly && strings.HasPrefix(site.dsn, "mysql://")) {
-				return usagef("the demo runs on SQLite; with --dsn mysql://… it only makes the sample site: add --seed-only")
+				return app.Usagef("the demo runs on SQLite; with --dsn mysql://… it only makes the sample site: add --seed-only")
 			}
 			return a.demo(c.Context(), site, o)
 		},
@@ -58,7 +60,7 @@ func (a *commandLine) demo(ctx context.Context, site demoSite, o demoOptions) er
 	}
 	if !site.there() {
 		a.printf("Making a sample site in %s …", site.dir)
-		if err := site.make(ctx, a.now()); err != nil {
+		if err := site.make(ctx, a.Now()); err != nil {
 			return err
 		}
 	}
@@ -67,7 +69,7 @@ func (a *commandLine) demo(ctx context.Context, site demoSite, o demoOptions) er
 		return err
 	}
 	defer a.closing(r)
-	if err := demoHistory(ctx, r, site, a.now()); err != nil || o.seedOnly {
+	if err := demoHistory(ctx, r, site, a.Now()); err != nil || o.seedOnly {
 		return err
 	}
 
@@ -76,8 +78,8 @@ func (a *commandLine) demo(ctx context.Context, site demoSite, o demoOptions) er
 		return err
 	}
 	defer func() { _ = closeHook() }() // the demo is over then
-	started := a.now()
-	list := demoJobs(site, r.registry, hook)
+	started := a.Now()
+	list := demoJobs(site, r.Registry, hook)
 	if err := insertAsCMS(ctx, r, list); err != nil {
 		return err
 	}
@@ -88,21 +90,21 @@ func (a *commandLine) demo(ctx context.Context, site demoSite, o demoOptions) er
 		}
 		return a.demoReport(ctx, r, site, list, started)
 	}
-	parts, err := r.parts(a.onAbort)
+	parts, err := r.Parts(a.onAbort)
 	if err != nil {
 		return err
 	}
-	if r.config.HTTP.Enabled {
-		a.printf("The admin page: http://%s/ – user admin, password demo\n", r.config.HTTP.Listen)
+	if r.Config.HTTP.Enabled {
+		a.printf("The admin page: http://%s/ – user admin, password demo\n", r.Config.HTTP.Listen)
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return together(ctx, parts) })
+	group.Go(func() error { return app.Together(ctx, parts) })
 	group.Go(func() error {
 		if err := waitForJobs(ctx, r, list); err != nil {
 			return nil // stopped before they were done
 		}
 		if err := a.demoReport(ctx, r, site, list, started); err != nil {
-			fmt.Fprintln(a.err, "cmsjobs:", err)
+			fmt.Fprintln(a.Err, "cmsjobs:", err)
 		}
 		a.printf("%s", demoNext(site))
 		return nil
@@ -112,18 +114,18 @@ func (a *commandLine) demo(ctx context.Context, site demoSite, o demoOptions) er
 
 // demoWork works until every job has ended, or has failed and waits for its
 // next attempt.
-func (a *commandLine) demoWork(ctx context.Context, r *services, list []demoJob) error {
+func (a *commandLine) demoWork(ctx context.Context, r *app.Services, list []demoJob) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	working, stop := context.WithCancel(ctx)
 	var group errgroup.Group
-	group.Go(func() error { defer stop(); return r.work(working, workerOptions{}, a.onAbort) })
+	group.Go(func() error { defer stop(); return r.Work(working, app.WorkerOptions{}, a.onAbort) })
 	err := waitForJobs(working, r, list)
 	stop()
 	return errors.Join(group.Wait(), err)
 }
 
-func (a *commandLine) demoReport(ctx context.Context, r *services, site demoSite, list []demoJob, started time.Time) error {
+func (a *commandLine) demoReport(ctx context.Context, r *app.Services, site demoSite, list []demoJob, started time.Time) error {
 	all, err := outcomes(ctx, r, list)
 	if err != nil {
 		return err
@@ -176,7 +178,7 @@ With a real CMS: cmsjobs --cms /var/www/site doctor`, site.dir)
 }
 
 // openDemo opens the sample site with the flags that every command has.
-func (a *commandLine) openDemo(ctx context.Context, site demoSite) (*services, error) {
+func (a *commandLine) openDemo(ctx context.Context, site demoSite) (*app.Services, error) {
 	var flags []config.Flag
 	if a.global.logLevel != "" {
 		flags = append(flags, config.Flag{Path: "log.level", Value: a.global.logLevel, Name: "--log-level"})
@@ -189,5 +191,5 @@ func (a *commandLine) openDemo(ctx context.Context, site demoSite) (*services, e
 	if err != nil {
 		return nil, err
 	}
-	return a.open(ctx, l)
+	return a.Open(ctx, l)
 }

@@ -8,6 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+
+	"github.com/cmsjobs/cmsjobs/internal/doctor"
 )
 
 func (a *commandLine) doctorCommand() *cobra.Command {
@@ -27,10 +31,10 @@ faults · 3 database not usable`,
 			if err != nil {
 				return err
 			}
-			r, err := a.open(c.Context(), l)
+			r, err := a.Open(c.Context(), l)
 			if err != nil {
-				f := finding{Check: "database", State: broken, What: err.Error(), Fix: "fix what the message says, then run cmsjobs doctor again"}
-				return errors.Join(a.printFindings([]finding{f}), err)
+				f := doctor.Finding{Check: "database", State: doctor.Fail, What: err.Error(), Fix: "fix what the message says, then run cmsjobs doctor again"}
+				return errors.Join(a.printFindings([]doctor.Finding{f}), err)
 			}
 			defer a.closing(r)
 			return a.examine(c.Context(), r)
@@ -40,11 +44,11 @@ faults · 3 database not usable`,
 	return command
 }
 
-func (a *commandLine) examine(ctx context.Context, r *services) error {
-	all := examine(ctx, r)
+func (a *commandLine) examine(ctx context.Context, r *app.Services) error {
+	all := doctor.Run(ctx, r)
 	bad := 0
 	for _, f := range all {
-		if f.State == broken || a.strict && f.State == warning {
+		if f.State == doctor.Fail || a.strict && f.State == doctor.Warn {
 			bad++
 		}
 	}
@@ -57,7 +61,7 @@ func (a *commandLine) examine(ctx context.Context, r *services) error {
 	return nil
 }
 
-func (a *commandLine) printFindings(all []finding) error {
+func (a *commandLine) printFindings(all []doctor.Finding) error {
 	if a.global.json {
 		return a.printJSON(all)
 	}

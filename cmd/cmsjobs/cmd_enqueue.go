@@ -12,6 +12,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) enqueueCommand() *cobra.Command {
@@ -37,12 +39,12 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 			n := jobs.Spec{Kind: args[0], Queue: o.queue, UUID: o.uuid, Data: data, Priority: o.priority, MaxAttempts: o.attempts, UniqueKey: o.unique}
 			if o.delay != "" {
 				if n.Delay, err = config.ParseDuration(o.delay); err != nil {
-					return usageError{fmt.Errorf("--delay: %w", err)}
+					return app.UsageError{Err: fmt.Errorf("--delay: %w", err)}
 				}
 			}
 			if o.at != "" {
 				if n.RunAt, err = time.Parse(time.RFC3339, o.at); err != nil {
-					return usagef("--at wants a time like 2006-01-02T15:04:05+07:00")
+					return app.Usagef("--at wants a time like 2006-01-02T15:04:05+07:00")
 				}
 			}
 			r, err := a.openConfigured(c.Context())
@@ -50,19 +52,19 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 				return err
 			}
 			defer a.closing(r)
-			entry, known := r.registry.Lookup(n.Kind)
+			entry, known := r.Registry.Lookup(n.Kind)
 			if !known && !o.force {
-				return usagef("no kind is named %q; known are %v (--force enqueues it for another program)", n.Kind, r.registry.Kinds())
+				return app.Usagef("no kind is named %q; known are %v (--force enqueues it for another program)", n.Kind, r.Registry.Kinds())
 			}
 			if known {
 				if err := entry.Check(n.Data); err != nil {
-					return usageError{err}
+					return app.UsageError{Err: err}
 				}
 			}
-			if !r.config.Queue.Enabled {
+			if !r.Config.Queue.Enabled {
 				return a.inline(c, r, entry, n)
 			}
-			receipt, err := r.enqueueOne(c.Context(), n)
+			receipt, err := r.EnqueueOne(c.Context(), n)
 			if err != nil {
 				return err
 			}
@@ -95,11 +97,11 @@ func (a *commandLine) payload(args []string) (json.RawMessage, error) {
 		text = []byte(args[0])
 	}
 	if err != nil {
-		return nil, usageError{fmt.Errorf("reading the payload: %w", err)}
+		return nil, app.UsageError{Err: fmt.Errorf("reading the payload: %w", err)}
 	}
 	var object map[string]any
 	if err := json.Unmarshal(text, &object); err != nil || object == nil {
-		return nil, usagef("the payload must be a JSON object, for example {\"force\":true}: %w", errors.Join(err))
+		return nil, app.Usagef("the payload must be a JSON object, for example {\"force\":true}: %w", errors.Join(err))
 	}
 	return text, nil
 }
@@ -117,24 +119,24 @@ func (a *commandLine) receipt(r jobs.Receipt) error {
 }
 
 // inline runs a job at once (S2.15): nothing is stored, nothing is repeated.
-func (a *commandLine) inline(c *cobra.Command, r *services, entry jobs.Entry, n jobs.Spec) error {
+func (a *commandLine) inline(c *cobra.Command, r *app.Services, entry jobs.Entry, n jobs.Spec) error {
 	if entry.Run == nil {
-		return usagef("jobs are disabled, so %s would run here, but this program does not know it", n.Kind)
+		return app.Usagef("jobs are disabled, so %s would run here, but this program does not know it", n.Kind)
 	}
-	given, err := r.orders.Give(c.Context(), r.registry, n)
+	given, err := r.Orders.Give(c.Context(), r.Registry, n)
 	if err != nil {
 		return err
 	}
 	n = given[0]
-	run := jobs.NewRun(a.now)
+	run := jobs.NewRun(a.Now)
 	err = entry.Run(jobs.WithRun(c.Context(), run), jobs.Job{UUID: n.UUID, Kind: entry.Kind, Queue: "inline", Data: n.Data,
-		Metadata: json.RawMessage("{}"), Attempt: 1, MaxAttempts: 1, Timeout: entry.Policy.Timeout, RunAt: a.now(), EnqueuedAt: a.now()})
+		Metadata: json.RawMessage("{}"), Attempt: 1, MaxAttempts: 1, Timeout: entry.Policy.Timeout, RunAt: a.Now(), EnqueuedAt: a.Now()})
 	result, followUps := run.Result()
 	if err != nil {
 		return err
 	}
 	for _, next := range followUps {
-		nextEntry, _ := r.registry.Lookup(next.Kind)
+		nextEntry, _ := r.Registry.Lookup(next.Kind)
 		if err := a.inline(c, r, nextEntry, next); err != nil {
 			return fmt.Errorf("the job that follows %s: %w", n.Kind, err)
 		}

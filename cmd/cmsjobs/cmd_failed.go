@@ -12,6 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) failedCommand() *cobra.Command {
@@ -31,11 +33,11 @@ func (a *commandLine) failedListCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.states = []string{"failed"}
-			filter, err := f.filter(a.now())
+			filter, err := f.filter(a.Now())
 			if err != nil {
 				return err
 			}
-			return a.withServices(c, func(ctx context.Context, r *services) error { return a.listJobs(ctx, r, filter, p) })
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.listJobs(ctx, r, filter, p) })
 		},
 	}
 	f.add(c, false)
@@ -60,19 +62,19 @@ func (a *commandLine) failedGroupsCommand() *cobra.Command {
 		Example: "  cmsjobs failed groups",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			filter, err := f.filter(a.now())
+			filter, err := f.filter(a.Now())
 			if err != nil {
 				return err
 			}
-			return a.withServices(c, func(ctx context.Context, r *services) error { return a.listGroups(ctx, r, filter) })
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.listGroups(ctx, r, filter) })
 		},
 	}
 	f.add(c, false)
 	return c
 }
 
-func (a *commandLine) listGroups(ctx context.Context, r *services, f jobs.Filter) error {
-	groups, err := r.store.Groups(ctx, f)
+func (a *commandLine) listGroups(ctx context.Context, r *app.Services, f jobs.Filter) error {
+	groups, err := r.Store.Groups(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -86,7 +88,7 @@ func (a *commandLine) listGroups(ctx context.Context, r *services, f jobs.Filter
 	}
 	views := make([]view, len(groups))
 	cells := make([][]string, len(groups))
-	now := a.now()
+	now := a.Now()
 	for i, g := range groups {
 		views[i] = view{g.Cause, g.Kind, g.Count, g.Message, g.FirstSeen.UTC(), g.LastSeen.UTC()}
 		cells[i] = []string{strconv.FormatInt(g.Count, 10), g.Kind, display.Ago(g.FirstSeen, now), display.Ago(g.LastSeen, now), g.Cause, display.Short(g.Message, 70)}
@@ -109,11 +111,11 @@ failed jobs go back as they were, for PHP's worker. Any number of them is taken 
 				ids, yes = nil, true
 			}
 			f.states = []string{"failed"}
-			return a.withServices(c, func(ctx context.Context, r *services) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				if payload != "" {
 					return a.retryEdited(ctx, r, ids, payload)
 				}
-				return a.change(ctx, r, ids, f, yes, "retry", r.store.Retry)
+				return a.change(ctx, r, ids, f, yes, "retry", r.Store.Retry)
 			})
 		},
 	}
@@ -123,23 +125,23 @@ failed jobs go back as they were, for PHP's worker. Any number of them is taken 
 	return c
 }
 
-func (a *commandLine) retryEdited(ctx context.Context, r *services, ids []string, payload string) error {
+func (a *commandLine) retryEdited(ctx context.Context, r *app.Services, ids []string, payload string) error {
 	if len(ids) != 1 {
-		return usagef("--payload is for one job: name it")
+		return app.Usagef("--payload is for one job: name it")
 	}
 	data, err := a.payload([]string{payload})
 	if err != nil {
 		return err
 	}
-	record, err := r.store.JobAmong(ctx, ids[0], []jobs.State{jobs.StateFailed})
+	record, err := r.Store.JobAmong(ctx, ids[0], []jobs.State{jobs.StateFailed})
 	if err != nil {
 		return err
 	}
-	given, err := r.orders.Give(ctx, r.registry, jobs.Spec{Kind: record.Kind, Data: data})
+	given, err := r.Orders.Give(ctx, r.Registry, jobs.Spec{Kind: record.Kind, Data: data})
 	if err != nil {
 		return err
 	}
-	receipt, err := r.store.ReviveEdited(ctx, ids[0], given[0].Data)
+	receipt, err := r.Store.ReviveEdited(ctx, ids[0], given[0].Data)
 	if err != nil {
 		return err
 	}
@@ -155,8 +157,8 @@ func (a *commandLine) failedDeleteCommand() *cobra.Command {
 		Example: "  cmsjobs failed forget 7\n  cmsjobs failed forget --kind cmsjobs.probe --yes",
 		RunE: func(c *cobra.Command, ids []string) error {
 			f.states = []string{"failed"}
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				return a.change(ctx, r, ids, f, yes, "forget", r.store.Delete)
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				return a.change(ctx, r, ids, f, yes, "forget", r.Store.Delete)
 			})
 		},
 	}
@@ -178,8 +180,8 @@ func (a *commandLine) failedFlushCommand() *cobra.Command {
 			if hours > 0 {
 				f.until = fmt.Sprintf("%dh", hours)
 			}
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				return a.change(ctx, r, nil, f, true, "flush", r.store.Delete)
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				return a.change(ctx, r, nil, f, true, "flush", r.Store.Delete)
 			})
 		},
 	}
@@ -198,21 +200,21 @@ func (a *commandLine) failedPruneCommand() *cobra.Command {
 		Example: "  cmsjobs failed prune --older 30d\n  cmsjobs failed prune --older 7d --dry-run",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				age := r.config.Queue.KeepFailed
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				age := r.Config.Queue.KeepFailed
 				if hours > 0 {
 					age = time.Duration(hours) * time.Hour
 				}
 				if older != "" {
 					var err error
 					if age, err = config.ParseDuration(older); err != nil {
-						return usageError{err}
+						return app.UsageError{Err: err}
 					}
 				}
 				if age <= 0 {
-					return usagef("failed jobs are kept for ever (queue.keep_failed is 0): say --older 30d")
+					return app.Usagef("failed jobs are kept for ever (queue.keep_failed is 0): say --older 30d")
 				}
-				return a.prune(ctx, r, a.now().Add(-age), export, dry)
+				return a.prune(ctx, r, a.Now().Add(-age), export, dry)
 			})
 		},
 	}
@@ -224,9 +226,9 @@ func (a *commandLine) failedPruneCommand() *cobra.Command {
 	return c
 }
 
-func (a *commandLine) prune(ctx context.Context, r *services, before time.Time, path string, dry bool) error {
+func (a *commandLine) prune(ctx context.Context, r *app.Services, before time.Time, path string, dry bool) error {
 	f := jobs.Filter{States: []jobs.State{jobs.StateFailed}, Until: before}
-	total, err := r.store.Count(ctx, f)
+	total, err := r.Store.Count(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -234,12 +236,12 @@ func (a *commandLine) prune(ctx context.Context, r *services, before time.Time, 
 		return a.pruned(map[string]any{"would_delete": total, "before": before.UTC()}, fmt.Sprintf("%d failed jobs are older than %s.", total, before.UTC().Format(time.DateTime)))
 	}
 	if path == "" {
-		if path, err = r.exportFile(a.now()); err != nil {
+		if path, err = r.ExportFile(a.Now()); err != nil {
 			return err
 		}
 	}
 	set, end := a.progress(total, "prune")
-	n, err := r.pruneTo(ctx, path, before, set)
+	n, err := r.PruneTo(ctx, path, before, set)
 	end()
 	if err != nil {
 		return err

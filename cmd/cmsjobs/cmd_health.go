@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) healthCommand() *cobra.Command {
@@ -34,7 +36,7 @@ Exit codes: 0 ready · 1 not ready`,
 				return err
 			}
 			if !l.HTTP.Enabled {
-				return a.withServices(c, func(ctx context.Context, r *services) error { return a.healthByItself(ctx, r, checks) })
+				return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.healthByItself(ctx, r, checks) })
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), 4*time.Second)
 			defer cancel()
@@ -46,14 +48,14 @@ Exit codes: 0 ready · 1 not ready`,
 }
 
 // healthByItself measures the conditions where no service can be asked.
-func (a *commandLine) healthByItself(ctx context.Context, r *services, checks []string) error {
-	e, err := r.evaluator(nil)
+func (a *commandLine) healthByItself(ctx context.Context, r *app.Services, checks []string) error {
+	e, err := r.Evaluator(nil)
 	if err != nil {
 		return err
 	}
 	for _, name := range checks {
 		if !slices.Contains(conditions.Names(), name) {
-			return usagef("there is no check %q; there are %s", name, strings.Join(conditions.Names(), ", "))
+			return app.Usagef("there is no check %q; there are %s", name, strings.Join(conditions.Names(), ", "))
 		}
 	}
 	var failing []string

@@ -15,6 +15,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) jobsCommand() *cobra.Command {
@@ -51,7 +53,7 @@ func (f *filterFlags) filter(now time.Time) (jobs.Filter, error) {
 	for _, word := range f.states {
 		state, ok := jobs.ParseState(word)
 		if !ok {
-			return out, usagef("%q is no state: queued, processing, completed, failed or cancelled", word)
+			return out, app.Usagef("%q is no state: queued, processing, completed, failed or cancelled", word)
 		}
 		out.States = append(out.States, state)
 	}
@@ -75,7 +77,7 @@ func instant(text string, now time.Time) (time.Time, error) {
 	if d, err := config.ParseDuration(text); err == nil {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, usagef("%q is neither a time (2006-01-02T15:04:05Z) nor a length of time (2h, 3d)", text)
+	return time.Time{}, app.Usagef("%q is neither a time (2006-01-02T15:04:05Z) nor a length of time (2h, 3d)", text)
 }
 
 func (a *commandLine) jobsListCommand() *cobra.Command {
@@ -88,11 +90,11 @@ func (a *commandLine) jobsListCommand() *cobra.Command {
 		Example: "  cmsjobs jobs list --state failed --since 24h\n  cmsjobs jobs list --kind mail.send --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			filter, err := f.filter(a.now())
+			filter, err := f.filter(a.Now())
 			if err != nil {
 				return err
 			}
-			return a.withServices(c, func(ctx context.Context, r *services) error { return a.listJobs(ctx, r, filter, p) })
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.listJobs(ctx, r, filter, p) })
 		},
 	}
 	f.add(c, true)
@@ -110,18 +112,18 @@ func whyNot(j jobs.Record, down []explain.Breaker) string {
 	return j.Error
 }
 
-func (a *commandLine) listJobs(ctx context.Context, r *services, f jobs.Filter, p jobs.Page) error {
-	list, err := r.store.Jobs(ctx, f, p)
+func (a *commandLine) listJobs(ctx context.Context, r *app.Services, f jobs.Filter, p jobs.Page) error {
+	list, err := r.Store.Jobs(ctx, f, p)
 	if err != nil {
 		return err
 	}
-	down, err := r.openBreakers(ctx)
+	down, err := r.OpenBreakers(ctx)
 	if err != nil {
 		return err
 	}
 	views := make([]jobView, len(list.Items))
 	cells := make([][]string, len(list.Items))
-	now := a.now()
+	now := a.Now()
 	for i, j := range list.Items {
 		views[i] = viewOf(j, false)
 		state := string(j.State)
@@ -163,28 +165,28 @@ func (a *commandLine) jobsShowCommand(states ...jobs.State) *cobra.Command {
 		Example: "  cmsjobs jobs show 42\n  cmsjobs jobs show 0198c1d2-… --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error { return a.showJob(ctx, r, args[0], states) })
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.showJob(ctx, r, args[0], states) })
 		},
 	}
 }
 
-func (a *commandLine) showJob(ctx context.Context, r *services, id string, states []jobs.State) error {
-	j, err := r.store.JobAmong(ctx, id, states)
+func (a *commandLine) showJob(ctx context.Context, r *app.Services, id string, states []jobs.State) error {
+	j, err := r.Store.JobAmong(ctx, id, states)
 	if err != nil {
 		return err
 	}
-	runs, err := r.store.Runs(ctx, jobs.Filter{UUIDs: []string{j.UUID}}, jobs.Page{Limit: 100})
+	runs, err := r.Store.Runs(ctx, jobs.Filter{UUIDs: []string{j.UUID}}, jobs.Page{Limit: 100})
 	if err != nil {
 		return err
 	}
-	lines, err := r.store.Log(ctx, j.UUID, 1000)
+	lines, err := r.Store.Log(ctx, j.UUID, 1000)
 	if err != nil {
 		return err
 	}
 	if a.global.json {
 		return a.printJSON(map[string]any{"job": viewOf(j, true), "runs": runViews(runs.Items), "log": lines})
 	}
-	now := a.now()
+	now := a.Now()
 	pairs := [][]string{{"ID", strconv.FormatInt(j.ID, 10)}, {"UUID", j.UUID}, {"Kind", j.Kind}, {"Queue", j.Queue},
 		{"State", strings.TrimSpace(string(j.State) + " " + j.Detail)}, {"Attempt", attempts(j)}, {"Enqueued", display.Ago(j.EnqueuedAt, now)},
 		{"Due", display.Ago(j.RunAt, now)}, {"Started", display.Ago(j.StartedAt, now)}, {"Ended", display.Ago(j.EndedAt, now)}, {"Worker", j.Worker},
@@ -242,9 +244,9 @@ func (a *commandLine) jobsCancelCommand() *cobra.Command {
 		Long:    "Cancels jobs: waiting ones leave the table, running ones are told to stop and end as cancelled.",
 		Example: "  cmsjobs jobs cancel 42 43\n  cmsjobs jobs cancel --kind mail.send --queue default --yes",
 		RunE: func(c *cobra.Command, ids []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				f.states = []string{"queued", "processing"}
-				return a.change(ctx, r, ids, f, yes, "cancel", r.store.Cancel)
+				return a.change(ctx, r, ids, f, yes, "cancel", r.Store.Cancel)
 			})
 		},
 	}
@@ -269,8 +271,8 @@ const chunk = 500
 
 // change changes the jobs with the given ids, or all that the filter chooses,
 // in steps, so that any number of them needs the same memory.
-func (a *commandLine) change(ctx context.Context, r *services, ids []string, f filterFlags, yes bool, verb string, do changer) error {
-	filter, err := f.filter(a.now())
+func (a *commandLine) change(ctx context.Context, r *app.Services, ids []string, f filterFlags, yes bool, verb string, do changer) error {
+	filter, err := f.filter(a.Now())
 	if err != nil {
 		return err
 	}
@@ -280,9 +282,9 @@ func (a *commandLine) change(ctx context.Context, r *services, ids []string, f f
 	bare := f
 	bare.states = nil
 	if bare.empty() && !yes {
-		return usagef("name the jobs to %s, choose them by a filter, or say --yes for all of them", verb)
+		return app.Usagef("name the jobs to %s, choose them by a filter, or say --yes for all of them", verb)
 	}
-	total, err := r.store.Count(ctx, filter)
+	total, err := r.Store.Count(ctx, filter)
 	if err != nil {
 		return err
 	}
@@ -290,7 +292,7 @@ func (a *commandLine) change(ctx context.Context, r *services, ids []string, f f
 		return fmt.Errorf("no job to %s fits the filter: %w", verb, jobs.ErrNotFound)
 	}
 	if !yes {
-		return usagef("this would %s %s; say --yes to do it", verb, display.Plural(int(total), "job", "jobs"))
+		return app.Usagef("this would %s %s; say --yes to do it", verb, display.Plural(int(total), "job", "jobs"))
 	}
 	n, err := a.changeAll(ctx, filter, total, verb, do)
 	return errors.Join(err, a.changed(verb, n))
@@ -312,13 +314,13 @@ func (a *commandLine) changeAll(ctx context.Context, filter jobs.Filter, total i
 	return done, nil
 }
 
-func (a *commandLine) changeEach(ctx context.Context, r *services, ids []string, filter jobs.Filter, verb string, do changer) error {
+func (a *commandLine) changeEach(ctx context.Context, r *app.Services, ids []string, filter jobs.Filter, verb string, do changer) error {
 	var n int64
 	var errs []error
 	for _, id := range ids {
-		j, err := r.store.JobAmong(ctx, id, filter.States)
+		j, err := r.Store.JobAmong(ctx, id, filter.States)
 		if errors.Is(err, jobs.ErrNotFound) { // it is there and in another state: the change says so
-			j, err = r.store.Job(ctx, id)
+			j, err = r.Store.Job(ctx, id)
 		}
 		if err == nil {
 			one := filter
@@ -343,7 +345,7 @@ func (a *commandLine) changed(verb string, n int64) error {
 }
 
 // withServices opens the rooms for one short command.
-func (a *commandLine) withServices(c *cobra.Command, do func(context.Context, *services) error) error {
+func (a *commandLine) withServices(c *cobra.Command, do func(context.Context, *app.Services) error) error {
 	r, err := a.openConfigured(c.Context())
 	if err != nil {
 		return err

@@ -7,17 +7,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) jobsExplainCommand() *cobra.Command {
 	return &cobra.Command{Use: "explain ID", Short: "Say why a job is not running", Example: "  cmsjobs jobs explain 17", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				record, err := r.store.Job(ctx, args[0])
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				record, err := r.Store.Job(ctx, args[0])
 				if err != nil {
 					return err
 				}
-				s, err := r.snapshot(ctx, record)
+				s, err := r.Snapshot(ctx, record)
 				if err != nil {
 					return err
 				}

@@ -11,6 +11,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) jobsStatsCommand() *cobra.Command {
@@ -20,8 +22,8 @@ func (a *commandLine) jobsStatsCommand() *cobra.Command {
 		Example: "  cmsjobs jobs stats\n  cmsjobs jobs stats --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				s, err := r.store.Stats(ctx)
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				s, err := r.Store.Stats(ctx)
 				if err != nil {
 					return err
 				}

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) kindsCommand() *cobra.Command {
@@ -21,12 +23,12 @@ func (a *commandLine) kindsCommand() *cobra.Command {
 				return err
 			}
 			registry := jobs.NewRegistry()
-			r, err := a.withoutDatabase(l)
+			r, err := a.WithoutDatabase(l)
 			if err != nil {
 				return err
 			}
 			defer a.closing(r)
-			if err := registerKinds(registry, r); err != nil {
+			if err := app.RegisterKinds(registry, r); err != nil {
 				return err
 			}
 			type view struct {

@@ -17,6 +17,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) mailCommand() *cobra.Command {
@@ -28,7 +30,7 @@ func (a *commandLine) mailCommand() *cobra.Command {
 }
 
 func (a *commandLine) withMail(c *cobra.Command, do func(context.Context, *mail.Handler) error) error {
-	return a.withServices(c, func(ctx context.Context, r *services) error { return do(ctx, r.handlers.mail) })
+	return a.withServices(c, func(ctx context.Context, r *app.Services) error { return do(ctx, r.Handlers.Mail) })
 }
 
 func (a *commandLine) mailLogCommand() *cobra.Command {
@@ -47,7 +49,7 @@ func (a *commandLine) mailLogCommand() *cobra.Command {
 				}
 				cells := make([][]string, len(list.Items))
 				for i, e := range list.Items {
-					cells[i] = []string{e.UUID, display.Ago(e.UpdatedAt, a.now()), e.Recipient, string(e.State), display.Short(e.Subject, 40), display.Short(e.Answer, 60)}
+					cells[i] = []string{e.UUID, display.Ago(e.UpdatedAt, a.Now()), e.Recipient, string(e.State), display.Short(e.Subject, 40), display.Short(e.Answer, 60)}
 				}
 				return a.list(list, []string{"JOB", "WHEN", "TO", "STATE", "SUBJECT", "ANSWER"}, cells, "No mails.")
 			})
@@ -201,9 +203,9 @@ func (a *commandLine) mailSuppressionsCommand() *cobra.Command {
 				for i, s := range all {
 					until := "for ever"
 					if !s.ExpiresAt.IsZero() {
-						until = display.Ago(s.ExpiresAt, a.now())
+						until = display.Ago(s.ExpiresAt, a.Now())
 					}
-					cells[i] = []string{s.Recipient, s.Reason, display.Ago(s.CreatedAt, a.now()), until, display.Short(s.Detail, 60)}
+					cells[i] = []string{s.Recipient, s.Reason, display.Ago(s.CreatedAt, a.Now()), until, display.Short(s.Detail, 60)}
 				}
 				return a.list(all, []string{"ADDRESS", "REASON", "SINCE", "ENDS", "DETAIL"}, cells, "Everybody gets mail.")
 			})
@@ -216,13 +218,13 @@ func (a *commandLine) mailSuppressionsCommand() *cobra.Command {
 			if expires != "" {
 				d, err := config.ParseDuration(expires)
 				if err != nil {
-					return usageError{fmt.Errorf("--expires: %w", err)}
+					return app.UsageError{Err: fmt.Errorf("--expires: %w", err)}
 				}
-				until = a.now().Add(d)
+				until = a.Now().Add(d)
 			}
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
 				if err := h.Suppress(ctx, args[0], mail.Manual, reason, until); err != nil {
-					return usageError{err}
+					return app.UsageError{Err: err}
 				}
 				return a.list(map[string]string{"added": args[0]}, []string{"ADDED"}, [][]string{{args[0]}}, "")
 			})
@@ -232,7 +234,7 @@ func (a *commandLine) mailSuppressionsCommand() *cobra.Command {
 	remove := &cobra.Command{Use: "remove ADDRESS", Short: "Send to an address again", Example: "  cmsjobs mail suppressions remove jo@example.com", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
-				if err := (webMail{h}).Unsuppress(ctx, strings.TrimSpace(args[0])); err != nil {
+				if err := (app.WebMail{Handler: h}).Unsuppress(ctx, strings.TrimSpace(args[0])); err != nil {
 					return err
 				}
 				return a.list(map[string]string{"removed": args[0]}, []string{"REMOVED"}, [][]string{{args[0]}}, "")

@@ -19,7 +19,7 @@ func (a *commandLine) manCommand() *cobra.Command {
 			epoch := time.Unix(0, 0).UTC()
 			root := c.Root()
 			root.DisableAutoGenTag = true
-			if err := doc.GenManTree(root, &doc.GenManHeader{Title: "CMSJOBS", Section: "1", Source: "cmsjobs " + a.version, Date: &epoch}, args[0]); err != nil {
+			if err := doc.GenManTree(root, &doc.GenManHeader{Title: "CMSJOBS", Section: "1", Source: "cmsjobs " + a.Version, Date: &epoch}, args[0]); err != nil {
 				return fmt.Errorf("writing the manual pages: %w", err)
 			}
 			return nil

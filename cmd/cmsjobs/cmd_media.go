@@ -14,6 +14,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) mediaCommand() *cobra.Command {
@@ -33,11 +35,11 @@ then says with which --after it goes on.`,
 			if since != "" {
 				at, err := time.Parse(time.DateOnly, since)
 				if err != nil {
-					return usagef("--since is a day like 2026-01-31, not %q", since)
+					return app.Usagef("--since is a day like 2026-01-31, not %q", since)
 				}
 				o.Filter.Since = at
 			}
-			return a.withServices(c, func(ctx context.Context, r *services) error { return a.regenerate(ctx, r, o) })
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.regenerate(ctx, r, o) })
 		}}
 	f := c.Flags()
 	f.BoolVar(&o.OnlyMissing, "only-missing", false, "leave what is there and up to date")
@@ -48,16 +50,16 @@ then says with which --after it goes on.`,
 	return c
 }
 
-func (a *commandLine) regenerate(ctx context.Context, r *services, o media.RegenerateOptions) error {
+func (a *commandLine) regenerate(ctx context.Context, r *app.Services, o media.RegenerateOptions) error {
 	var set func(int64)
 	end := func() {}
-	done, err := r.handlers.media.Regenerate(ctx, o, func(p media.Progress) {
+	done, err := r.Handlers.Media.Regenerate(ctx, o, func(p media.Progress) {
 		if set == nil {
 			set, end = a.progress(p.Total, "pictures")
 		}
 		set(p.Done)
 		if p.Err != nil {
-			fmt.Fprintf(a.err, "%s: %s\n", display.Printable(p.URL), display.Printable(p.Err.Error()))
+			fmt.Fprintf(a.Err, "%s: %s\n", display.Printable(p.URL), display.Printable(p.Err.Error()))
 		}
 	})
 	end()
@@ -84,10 +86,10 @@ func (a *commandLine) mediaCheckCommand() *cobra.Command {
 		Long:    "Lists missing thumbnails, lost originals and files that nothing needs. Without --remove nothing is changed.",
 		Example: "  cmsjobs media check\n  cmsjobs media check --remove",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				var set func(int64)
 				end := func() {}
-				report, err := r.handlers.media.Check(ctx, o, func(done, total int64) {
+				report, err := r.Handlers.Media.Check(ctx, o, func(done, total int64) {
 					if set == nil {
 						set, end = a.progress(total, "pictures")
 					}

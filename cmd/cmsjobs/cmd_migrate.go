@@ -11,6 +11,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/migrations"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) migrateCommand() *cobra.Command {
@@ -21,14 +23,14 @@ func (a *commandLine) migrateCommand() *cobra.Command {
 }
 
 // withDatabases opens databases only: tables may be missing.
-func (a *commandLine) withDatabases(c *cobra.Command, do func(context.Context, *services) error) error {
+func (a *commandLine) withDatabases(c *cobra.Command, do func(context.Context, *app.Services) error) error {
 	l, err := a.load()
 	if err != nil {
 		return err
 	}
-	r := &services{config: l, log: a.logger(l.Log), now: a.now}
+	r := &app.Services{Config: l, Log: a.Logger(l.Log), Now: a.Now}
 	defer a.closing(r)
-	if err := r.openDatabases(c.Context()); err != nil {
+	if err := r.OpenDatabases(c.Context()); err != nil {
 		return err
 	}
 	return do(c.Context(), r)
@@ -43,16 +45,16 @@ func (a *commandLine) migrateUpCommand() *cobra.Command {
 		Example: "  cmsjobs migrate up\n  cmsjobs --set database.layout=extended migrate up --create-jobs",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withDatabases(c, func(ctx context.Context, r *services) error {
-				if err := r.makeTables(ctx); err != nil {
-					return databaseError{err}
+			return a.withDatabases(c, func(ctx context.Context, r *app.Services) error {
+				if err := r.MakeTables(ctx); err != nil {
+					return app.DatabaseError{Err: err}
 				}
 				if !create {
 					return a.done("Our tables are up to date.")
 				}
-				made, err := sqlstore.CreateTables(ctx, r.db, layoutOf(r.config.Database), r.config.Database.Prefix)
+				made, err := sqlstore.CreateTables(ctx, r.DB, layoutOf(r.Config.Database), r.Config.Database.Prefix)
 				if err != nil {
-					return databaseError{err}
+					return app.DatabaseError{Err: err}
 				}
 				if len(made) == 0 {
 					return a.done("Our tables are up to date; jobs and failed_jobs are there already.")
@@ -87,14 +89,14 @@ func (a *commandLine) migrateStatusCommand() *cobra.Command {
 		Example: "  cmsjobs migrate status --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withDatabases(c, func(ctx context.Context, r *services) error {
-				p, err := migrations.Provider(r.ownDB.DB, r.ownDB.DriverName())
+			return a.withDatabases(c, func(ctx context.Context, r *app.Services) error {
+				p, err := migrations.Provider(r.OwnDB.DB, r.OwnDB.DriverName())
 				if err != nil {
 					return err
 				}
 				list, err := p.Status(ctx)
 				if err != nil {
-					return databaseError{fmt.Errorf("reading which migrations ran: %w", err)}
+					return app.DatabaseError{Err: fmt.Errorf("reading which migrations ran: %w", err)}
 				}
 				return a.listMigrations(list)
 			})
@@ -127,15 +129,15 @@ func (a *commandLine) migrateDownCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !yes {
-				return usagef("this removes all cmsjobs_* tables and what is in them; say --yes to do it")
+				return app.Usagef("this removes all cmsjobs_* tables and what is in them; say --yes to do it")
 			}
-			return a.withDatabases(c, func(ctx context.Context, r *services) error {
-				p, err := migrations.Provider(r.ownDB.DB, r.ownDB.DriverName())
+			return a.withDatabases(c, func(ctx context.Context, r *app.Services) error {
+				p, err := migrations.Provider(r.OwnDB.DB, r.OwnDB.DriverName())
 				if err != nil {
 					return err
 				}
 				if _, err := p.DownTo(ctx, 0); err != nil {
-					return databaseError{fmt.Errorf("removing our tables: %w", err)}
+					return app.DatabaseError{Err: fmt.Errorf("removing our tables: %w", err)}
 				}
 				return a.done("Our tables are removed.")
 			})
@@ -154,22 +156,22 @@ func (a *commandLine) migrateIndexCommand() *cobra.Command {
 		Example: "  cmsjobs migrate index --show\n  cmsjobs migrate index",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				offer := r.store.OfferIndex()
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				offer := r.Store.OfferIndex()
 				switch {
 				case show && offer == "":
 					return a.done("The index is there.")
 				case show:
 					return a.done(offer)
 				case drop:
-					if err := r.store.DropIndex(ctx); err != nil {
+					if err := r.Store.DropIndex(ctx); err != nil {
 						return err
 					}
 					return a.done("The index is removed.")
 				case offer == "":
 					return a.done("The index is there already.")
 				}
-				if err := r.store.AddIndex(ctx); err != nil {
+				if err := r.Store.AddIndex(ctx); err != nil {
 					return err
 				}
 				return a.done("The index is added.")

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) pauseCommand() *cobra.Command {
@@ -17,18 +19,18 @@ func (a *commandLine) pauseCommand() *cobra.Command {
 		Example: "  cmsjobs pause mail",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, queues []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				host, err := os.Hostname()
 				if err != nil {
 					host = "a shell"
 				}
 				if !force {
-					if err := r.knowQueues(ctx, queues); err != nil {
+					if err := r.KnowQueues(ctx, queues); err != nil {
 						return err
 					}
 				}
 				for _, q := range queues {
-					if err := r.store.Pause(ctx, q, "cli on "+host); err != nil {
+					if err := r.Store.Pause(ctx, q, "cli on "+host); err != nil {
 						return err
 					}
 				}

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) restartCommand() *cobra.Command {
@@ -15,8 +17,8 @@ func (a *commandLine) restartCommand() *cobra.Command {
 		Example: "  cmsjobs restart",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				return a.ordered(r, r.store.Restart(ctx), "All workers stop when their jobs are done.")
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				return a.ordered(r, r.Store.Restart(ctx), "All workers stop when their jobs are done.")
 			})
 		},
 	}

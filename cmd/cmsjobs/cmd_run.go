@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
 
 func (a *commandLine) runCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -19,14 +23,14 @@ scheduler (schedule.enabled) and the web (http.enabled). TERM or INT stops all o
 			}
 			defer a.closing(r)
 			a.stopBy(r)
-			parts, err := r.parts(a.onAbort)
+			parts, err := r.Parts(a.onAbort)
 			if err != nil {
 				return err
 			}
 			if len(parts) == 0 {
-				return usagef("nothing to run: queue.worker, schedule.enabled and http.enabled are all off")
+				return app.Usagef("nothing to run: queue.worker, schedule.enabled and http.enabled are all off")
 			}
-			return r.tracing(c.Context(), func() error { return together(c.Context(), parts) })
+			return r.Tracing(c.Context(), func() error { return app.Together(c.Context(), parts) })
 		},
 	}
 	addWorkFlags(c)

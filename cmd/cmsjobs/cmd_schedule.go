@@ -11,6 +11,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) scheduleCommand() *cobra.Command {
@@ -19,16 +21,20 @@ func (a *commandLine) scheduleCommand() *cobra.Command {
 		Short:   "Show and change what the clock enqueues",
 		Example: "  cmsjobs schedule list\n  cmsjobs schedule run backup.generate",
 	}
-	change := func(use, short string, do func(context.Context, *services, string) error) *cobra.Command {
+	change := func(use, short string, do func(context.Context, *app.Services, string) error) *cobra.Command {
 		return &cobra.Command{Use: use + " NAME", Short: short, Example: "  cmsjobs schedule " + use + " backup.generate", Args: cobra.ExactArgs(1),
 			RunE: func(c *cobra.Command, args []string) error {
-				return a.withServices(c, func(ctx context.Context, r *services) error { return do(ctx, r, args[0]) })
+				return a.withServices(c, func(ctx context.Context, r *app.Services) error { return do(ctx, r, args[0]) })
 			}}
 	}
 	c.AddCommand(a.scheduleListCommand(),
 		change("run", "Enqueue an entry's job now", a.runSchedule),
-		change("pause", "Stop an entry on all instances", func(ctx context.Context, r *services, name string) error { return a.pauseSchedule(ctx, r, name, true) }),
-		change("continue", "End the pause of an entry", func(ctx context.Context, r *services, name string) error { return a.pauseSchedule(ctx, r, name, false) }),
+		change("pause", "Stop an entry on all instances", func(ctx context.Context, r *app.Services, name string) error {
+			return a.pauseSchedule(ctx, r, name, true)
+		}),
+		change("continue", "End the pause of an entry", func(ctx context.Context, r *app.Services, name string) error {
+			return a.pauseSchedule(ctx, r, name, false)
+		}),
 		a.scheduleHistoryCommand())
 	return c
 }
@@ -38,8 +44,8 @@ func (a *commandLine) scheduleListCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return a.withServices(c, a.listSchedule) }}
 }
 
-func (a *commandLine) listSchedule(ctx context.Context, r *services) error {
-	s, err := r.scheduler()
+func (a *commandLine) listSchedule(ctx context.Context, r *app.Services) error {
+	s, err := r.Scheduler()
 	if err != nil {
 		return err
 	}
@@ -47,11 +53,11 @@ func (a *commandLine) listSchedule(ctx context.Context, r *services) error {
 	if err != nil {
 		return err
 	}
-	zone, err := r.scheduleZone(ctx)
+	zone, err := r.ScheduleZone(ctx)
 	if err != nil {
 		return err
 	}
-	now := a.now()
+	now := a.Now()
 	cells := make([][]string, len(entries))
 	for i, e := range entries {
 		next, last := "paused", "never"
@@ -74,8 +80,8 @@ func took(t jobs.TickRecord) string {
 	return t.Duration.String()
 }
 
-func (a *commandLine) runSchedule(ctx context.Context, r *services, name string) error {
-	s, err := r.scheduler()
+func (a *commandLine) runSchedule(ctx context.Context, r *app.Services, name string) error {
+	s, err := r.Scheduler()
 	if err != nil {
 		return err
 	}
@@ -86,8 +92,8 @@ func (a *commandLine) runSchedule(ctx context.Context, r *services, name string)
 	return a.list(map[string]any{"uuid": receipt.UUID, "id": receipt.ID}, []string{"ENQUEUED", "UUID"}, [][]string{{name, receipt.UUID}}, "")
 }
 
-func (a *commandLine) pauseSchedule(ctx context.Context, r *services, name string, paused bool) error {
-	s, err := r.scheduler()
+func (a *commandLine) pauseSchedule(ctx context.Context, r *app.Services, name string, paused bool) error {
+	s, err := r.Scheduler()
 	if err != nil {
 		return err
 	}
@@ -102,8 +108,8 @@ func (a *commandLine) scheduleHistoryCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{Use: "history [NAME]", Short: "List ticks and what became of their jobs", Example: "  cmsjobs schedule history backup.generate", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				list, err := r.store.Ticks(ctx, strings.Join(args, ""), jobs.Page{Limit: limit})
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				list, err := r.Store.Ticks(ctx, strings.Join(args, ""), jobs.Page{Limit: limit})
 				if err != nil {
 					return err
 				}
@@ -130,8 +136,8 @@ Several at once, on any number of hosts, do no harm.
 		Example: "  * * * * * cmsjobs --cms /var/www/site tick",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				done, err := r.tick(ctx, atMost)
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				done, err := r.Tick(ctx, atMost)
 				if err != nil {
 					return err
 				}

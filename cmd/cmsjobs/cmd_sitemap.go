@@ -9,17 +9,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 // errNoFolder says why there are no sitemaps here.
-var errNoFolder = usageError{errors.New("where the sitemap goes is not known: name the CMS's folder (--cms DIR), or set sitemap.dir")}
+var errNoFolder = app.UsageError{Err: errors.New("where the sitemap goes is not known: name the CMS's folder (--cms DIR), or set sitemap.dir")}
 
 func (a *commandLine) sitemapCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sitemap", Short: "Write and check the sitemap by hand", Example: "  cmsjobs --cms /var/www/site sitemap generate\n  cmsjobs --cms /var/www/site sitemap check"}
 	var force bool
 	generate := &cobra.Command{Use: "generate", Short: "Write the sitemap now, without the queue", Example: "  cmsjobs sitemap generate --force", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error { return a.writeSitemap(ctx, r, force) })
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.writeSitemap(ctx, r, force) })
 		}}
 	generate.Flags().BoolVar(&force, "force", false, "also when nothing changed")
 	c.AddCommand(generate, &cobra.Command{Use: "check", Short: "Check the files against sitemaps.org's rules and the database", Example: "  cmsjobs sitemap check --json", Args: cobra.NoArgs,
@@ -28,12 +30,12 @@ func (a *commandLine) sitemapCommand() *cobra.Command {
 	return c
 }
 
-func (a *commandLine) writeSitemap(ctx context.Context, r *services, force bool) error {
-	if r.handlers.sitemap == nil {
+func (a *commandLine) writeSitemap(ctx context.Context, r *app.Services, force bool) error {
+	if r.Handlers.Sitemap == nil {
 		return errNoFolder
 	}
 	set, end := a.stages("sitemap")
-	result, err := r.handlers.sitemap.Write(ctx, force, set)
+	result, err := r.Handlers.Sitemap.Write(ctx, force, set)
 	end()
 	if err != nil {
 		return err
@@ -41,12 +43,12 @@ func (a *commandLine) writeSitemap(ctx context.Context, r *services, force bool)
 	return a.printJSON(result)
 }
 
-func (a *commandLine) checkSitemap(ctx context.Context, r *services) error {
-	if r.handlers.sitemap == nil {
+func (a *commandLine) checkSitemap(ctx context.Context, r *app.Services) error {
+	if r.Handlers.Sitemap == nil {
 		return errNoFolder
 	}
 	set, end := a.stages("checking")
-	report, err := r.handlers.sitemap.Check(ctx, set)
+	report, err := r.Handlers.Sitemap.Check(ctx, set)
 	end()
 	if err != nil {
 		return err

@@ -12,6 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) tokenCommand() *cobra.Command {
@@ -19,8 +21,8 @@ func (a *commandLine) tokenCommand() *cobra.Command {
 		Example: "  cmsjobs token create shop --scopes enqueue --kinds mail.send\n  cmsjobs token list"}
 	c.AddCommand(a.tokenCreateCommand(), a.tokenListCommand(), &cobra.Command{Use: "revoke ID", Short: "End a token at once", Example: "  cmsjobs token revoke 3f9a…", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				if err := access.NewStore(r.ownDB, r.now).RevokeToken(ctx, args[0]); err != nil {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				if err := access.NewStore(r.OwnDB, r.Now).RevokeToken(ctx, args[0]); err != nil {
 					return err
 				}
 				return a.list(map[string]any{"revoked": args[0]}, []string{"REVOKED"}, [][]string{{args[0]}}, "")
@@ -37,20 +39,20 @@ func (a *commandLine) tokenCreateCommand() *cobra.Command {
 Scopes: read, enqueue, operate (retry, cancel, pause), admin (everything).`,
 		Example: "  cmsjobs token create shop --scopes enqueue --kinds mail.send,sitemap.generate --expires 365d",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				have, err := access.ParseScopes(strings.Join(scopes, " "))
 				if err != nil {
-					return usageError{err}
+					return app.UsageError{Err: err}
 				}
 				t := access.Token{Name: args[0], Scopes: have, Kinds: kinds, CreatedBy: "command line"}
 				if expires != "" {
 					life, err := config.ParseDuration(expires)
 					if err != nil {
-						return usageError{err}
+						return app.UsageError{Err: err}
 					}
-					t.ExpiresAt = r.now().Add(life)
+					t.ExpiresAt = r.Now().Add(life)
 				}
-				t, secret, err := access.NewStore(r.ownDB, r.now).CreateToken(ctx, t)
+				t, secret, err := access.NewStore(r.OwnDB, r.Now).CreateToken(ctx, t)
 				if err != nil {
 					return err
 				}
@@ -70,8 +72,8 @@ Scopes: read, enqueue, operate (retry, cancel, pause), admin (everything).`,
 func (a *commandLine) tokenListCommand() *cobra.Command {
 	return &cobra.Command{Use: "list", Short: "List tokens", Example: "  cmsjobs token list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				tokens, err := access.NewStore(r.ownDB, r.now).Tokens(ctx)
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				tokens, err := access.NewStore(r.OwnDB, r.Now).Tokens(ctx)
 				if err != nil {
 					return err
 				}
@@ -81,10 +83,10 @@ func (a *commandLine) tokenListCommand() *cobra.Command {
 					switch {
 					case !t.RevokedAt.IsZero():
 						state = "revoked"
-					case !t.ExpiresAt.IsZero() && t.ExpiresAt.Before(a.now()):
+					case !t.ExpiresAt.IsZero() && t.ExpiresAt.Before(a.Now()):
 						state = "expired"
 					}
-					cells[i] = []string{t.ID, t.Name, t.Scopes.String(), strings.Join(t.Kinds, ","), state, display.Ago(t.UsedAt, a.now()), t.CreatedAt.Format(time.DateOnly)}
+					cells[i] = []string{t.ID, t.Name, t.Scopes.String(), strings.Join(t.Kinds, ","), state, display.Ago(t.UsedAt, a.Now()), t.CreatedAt.Format(time.DateOnly)}
 				}
 				return a.list(tokens, []string{"ID", "NAME", "SCOPES", "KINDS", "STATE", "USED", "CREATED"}, cells, "No tokens.")
 			})

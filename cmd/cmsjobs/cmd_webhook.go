@@ -13,6 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) webhookCommand() *cobra.Command {
@@ -68,17 +70,17 @@ func (a *commandLine) webhookChange(use, short string, do func(context.Context, 
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {
-				return usagef("%q is no number; see cmsjobs webhook list", args[0])
+				return app.Usagef("%q is no number; see cmsjobs webhook list", args[0])
 			}
-			return a.withServices(c, func(ctx context.Context, r *services) error { return do(ctx, r.handlers.webhook, id) })
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return do(ctx, r.Handlers.Webhook, id) })
 		}}
 }
 
 func (a *commandLine) webhookListCommand() *cobra.Command {
 	return &cobra.Command{Use: "list", Short: "List the receivers", Example: "  cmsjobs webhook list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				list, err := webWebhooks{r.handlers.webhook}.Webhooks(ctx)
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				list, err := app.WebWebhooks{Handler: r.Handlers.Webhook}.Webhooks(ctx)
 				if err != nil {
 					return err
 				}
@@ -102,10 +104,10 @@ func (a *commandLine) webhookAddCommand() *cobra.Command {
 		Long:    "Adds a receiver. Its secret is printed once; messages are signed as standardwebhooks.com says.\nEvents: sitemap.updated, job.failed, backup.completed, content.published, or AREA.*, or * for all.",
 		Example: "  cmsjobs webhook add https://shop.example/hook --events 'backup.*,job.failed' --name shop",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				s, secret, err := r.handlers.webhook.Create(ctx, name, args[0], events)
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				s, secret, err := r.Handlers.Webhook.Create(ctx, name, args[0], events)
 				if err != nil {
-					return usageError{err}
+					return app.UsageError{Err: err}
 				}
 				return a.list(map[string]any{"id": s.ID, "secret": secret}, []string{"ID", "SECRET (not shown again)"}, [][]string{{strconv.FormatInt(s.ID, 10), secret}}, "")
 			})
@@ -121,14 +123,14 @@ func (a *commandLine) webhookRotateCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		id, err := strconv.ParseInt(args[0], 10, 64)
 		if err != nil {
-			return usagef("%q is no number; see cmsjobs webhook list", args[0])
+			return app.Usagef("%q is no number; see cmsjobs webhook list", args[0])
 		}
 		both, err := config.ParseDuration(overlap)
 		if err != nil {
-			return usageError{fmt.Errorf("--overlap: %w", err)}
+			return app.UsageError{Err: fmt.Errorf("--overlap: %w", err)}
 		}
-		return a.withServices(c, func(ctx context.Context, r *services) error {
-			secret, err := r.handlers.webhook.Rotate(ctx, id, both)
+		return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+			secret, err := r.Handlers.Webhook.Rotate(ctx, id, both)
 			if err != nil {
 				return err
 			}
@@ -152,14 +154,14 @@ func (a *commandLine) webhookDeliveriesCommand() *cobra.Command {
 	var p jobs.Page
 	c := &cobra.Command{Use: "deliveries", Short: "List attempts to deliver, newest first", Example: "  cmsjobs webhook deliveries --webhook 3", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				list, err := r.handlers.webhook.Deliveries(ctx, id, p)
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				list, err := r.Handlers.Webhook.Deliveries(ctx, id, p)
 				if err != nil {
 					return err
 				}
 				cells := make([][]string, len(list.Items))
 				for i, d := range list.Items {
-					cells[i] = []string{strconv.FormatInt(d.ID, 10), display.Ago(d.At, a.now()), d.Event, display.Short(d.URL, 50), deliveryStatus(d.Status), strconv.Itoa(d.Attempt), display.Short(d.Error, 60)}
+					cells[i] = []string{strconv.FormatInt(d.ID, 10), display.Ago(d.At, a.Now()), d.Event, display.Short(d.URL, 50), deliveryStatus(d.Status), strconv.Itoa(d.Attempt), display.Short(d.Error, 60)}
 				}
 				return a.list(list, []string{"ID", "WHEN", "EVENT", "URL", "STATUS", "ATTEMPT", "ERROR"}, cells, "No deliveries.")
 			})

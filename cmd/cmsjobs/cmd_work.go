@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
 
 // workFlags are the flags of a worker and the keys that they set.
 var workFlags = map[string]string{
@@ -23,7 +27,7 @@ func addWorkFlags(c *cobra.Command) {
 }
 
 func (a *commandLine) workCommand() *cobra.Command {
-	var o workerOptions
+	var o app.WorkerOptions
 	c := &cobra.Command{
 		Use:     "work",
 		Aliases: []string{"queue:work"},
@@ -37,7 +41,7 @@ A second signal ends the grace period at once.
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			open := a.openService
-			if o.once || o.stopWhenEmpty { // whoever starts these starts them again
+			if o.Once || o.StopWhenEmpty { // whoever starts these starts them again
 				open = a.openConfigured
 			}
 			r, err := open(c.Context(), changed(c, workFlags)...)
@@ -46,30 +50,30 @@ A second signal ends the grace period at once.
 			}
 			defer a.closing(r)
 			a.stopBy(r)
-			r.openTracer()
-			r.activity = r.newActivity()
-			o.ended = r.traceRun
-			if r.config.Conditions.Enabled && !o.once && !o.stopWhenEmpty {
-				if err := r.watchConditions([]string{"worker"}); err != nil {
+			r.OpenTracer()
+			r.Activity = r.NewActivity()
+			o.Ended = r.TraceRun
+			if r.Config.Conditions.Enabled && !o.Once && !o.StopWhenEmpty {
+				if err := r.WatchConditions([]string{"worker"}); err != nil {
 					return err
 				}
 			}
-			return r.tracing(c.Context(), func() error {
-				return r.conditionsBeside(c.Context(), func() error { return r.work(c.Context(), o, a.onAbort) })
+			return r.Tracing(c.Context(), func() error {
+				return r.ConditionsBeside(c.Context(), func() error { return r.Work(c.Context(), o, a.onAbort) })
 			})
 		},
 	}
 	addWorkFlags(c)
-	c.Flags().BoolVar(&o.once, "once", false, "run one job, if there is one, and stop")
-	c.Flags().BoolVar(&o.stopWhenEmpty, "stop-when-empty", false, "stop when nothing is due")
+	c.Flags().BoolVar(&o.Once, "once", false, "run one job, if there is one, and stop")
+	c.Flags().BoolVar(&o.StopWhenEmpty, "stop-when-empty", false, "stop when nothing is due")
 	return c
 }
 
 // closing closes the rooms at the end of a command. What goes wrong then
 // harms nothing any more.
-func (a *commandLine) closing(r *services) {
-	if err := r.close(); err != nil {
-		r.log.Debug("closing the database", "event", "database.close_failed", "error", err)
+func (a *commandLine) closing(r *app.Services) {
+	if err := r.Close(); err != nil {
+		r.Log.Debug("closing the database", "event", "database.close_failed", "error", err)
 	}
 }
 

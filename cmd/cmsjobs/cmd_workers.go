@@ -14,6 +14,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) workersCommand() *cobra.Command {
@@ -32,8 +34,8 @@ func (a *commandLine) workersCommand() *cobra.Command {
 		Example: "  cmsjobs workers stop web1:4711:0a1b2c",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withServices(c, func(ctx context.Context, r *services) error {
-				known, err := r.store.Stop(ctx, args[0])
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				known, err := r.Store.Stop(ctx, args[0])
 				if err == nil && !known {
 					err = fmt.Errorf("no worker is named %q: %w", args[0], jobs.ErrNotFound)
 				}
@@ -44,8 +46,8 @@ func (a *commandLine) workersCommand() *cobra.Command {
 	return c
 }
 
-func (a *commandLine) listWorkers(ctx context.Context, r *services) error {
-	workers, err := r.store.Workers(ctx)
+func (a *commandLine) listWorkers(ctx context.Context, r *app.Services) error {
+	workers, err := r.Store.Workers(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,7 +67,7 @@ func (a *commandLine) listWorkers(ctx context.Context, r *services) error {
 	}
 	views := make([]view, len(workers))
 	cells := make([][]string, len(workers))
-	now := a.now()
+	now := a.Now()
 	for i, w := range workers {
 		views[i] = view{w.ID, w.State, w.Alive, w.Queues, w.Slots, w.Running, w.Done, w.Failed, w.MemoryBytes, w.Version, w.StartedAt, w.SeenAt}
 		state := w.State
@@ -83,11 +85,11 @@ func (a *commandLine) listWorkers(ctx context.Context, r *services) error {
 }
 
 // ordered tells the workers of this host to read their orders at once.
-func (a *commandLine) ordered(r *services, err error, sentence string) error {
+func (a *commandLine) ordered(r *app.Services, err error, sentence string) error {
 	if err != nil {
 		return err
 	}
-	wake.Call(r.wakeDir, wake.Orders)
+	wake.Call(r.WakeDir, wake.Orders)
 	if a.global.json {
 		return a.printJSON(map[string]any{"ok": true, "message": sentence})
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 // demoJob is a job that the demo enqueues: its kind, its payload and what it
@@ -57,13 +59,13 @@ func demoJobs(site demoSite, registry *jobs.Registry, hook string) []demoJob {
 // insertAsCMS enqueues as the CMS's own PHP does: a plain INSERT of a flat
 // payload into Laravel's jobs table, with nothing of ours in between. Only the
 // jobs that no CMS can make name an order, which is written before.
-func insertAsCMS(ctx context.Context, r *services, list []demoJob) error {
+func insertAsCMS(ctx context.Context, r *app.Services, list []demoJob) error {
 	for _, j := range list {
 		data, err := json.Marshal(j.payload)
 		if err != nil {
 			return err
 		}
-		given, err := r.orders.Give(ctx, r.registry, jobs.Spec{Kind: j.kind, Data: data})
+		given, err := r.Orders.Give(ctx, r.Registry, jobs.Spec{Kind: j.kind, Data: data})
 		if err != nil {
 			return err
 		}
@@ -76,7 +78,7 @@ func insertAsCMS(ctx context.Context, r *services, list []demoJob) error {
 		if err != nil {
 			return err
 		}
-		if _, err := r.db.ExecContext(ctx, `INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES ('default', ?, 0, NULL, unixepoch(), unixepoch())`, string(data)); err != nil {
+		if _, err := r.DB.ExecContext(ctx, `INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES ('default', ?, 0, NULL, unixepoch(), unixepoch())`, string(data)); err != nil {
 			return fmt.Errorf("enqueuing %s: %w", j.kind, err)
 		}
 	}
@@ -96,10 +98,10 @@ type demoOutcome struct {
 }
 
 // outcomes looks every job up again.
-func outcomes(ctx context.Context, r *services, list []demoJob) ([]demoOutcome, error) {
+func outcomes(ctx context.Context, r *app.Services, list []demoJob) ([]demoOutcome, error) {
 	all := make([]demoOutcome, len(list))
 	for i, j := range list {
-		record, err := r.store.Job(ctx, j.uuid)
+		record, err := r.Store.Job(ctx, j.uuid)
 		switch {
 		case errors.Is(err, jobs.ErrNotFound), errors.Is(err, sql.ErrNoRows):
 			all[i] = demoOutcome{Kind: j.kind, UUID: j.uuid, Shows: j.shows, State: "lost"}
@@ -123,8 +125,8 @@ func outcomes(ctx context.Context, r *services, list []demoJob) ([]demoOutcome, 
 
 // addLastRun takes attempts, duration and error from the history: neither a
 // waiting row nor failed_jobs keeps them.
-func addLastRun(ctx context.Context, r *services, o *demoOutcome) error {
-	runs, err := r.store.Runs(ctx, jobs.Filter{UUIDs: []string{o.UUID}}, jobs.Page{Limit: 1})
+func addLastRun(ctx context.Context, r *app.Services, o *demoOutcome) error {
+	runs, err := r.Store.Runs(ctx, jobs.Filter{UUIDs: []string{o.UUID}}, jobs.Page{Limit: 1})
 	if err == nil && len(runs.Items) > 0 {
 		run := runs.Items[0]
 		o.Attempts, o.DurationMS, o.Error = run.Attempt, run.Duration.Milliseconds(), display.Short(run.Error, 300)

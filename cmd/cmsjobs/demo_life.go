@@ -14,6 +14,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 // demoReceiver takes the demo's webhooks on this machine: nothing leaves it.
@@ -55,7 +57,7 @@ func demoAccessLog(now time.Time) string {
 
 // demoHistory gives the pages something to show: visits of a week, and a job
 // that has failed.
-func demoHistory(ctx context.Context, r *services, site demoSite, now time.Time) error {
+func demoHistory(ctx context.Context, r *app.Services, site demoSite, now time.Time) error {
 	name := filepath.Join(site.dir, "storage", "logs", "access.log")
 	if _, err := os.Stat(name); err == nil {
 		return nil // an earlier run of the demo did it
@@ -67,10 +69,10 @@ func demoHistory(ctx context.Context, r *services, site demoSite, now time.Time)
 	if err := os.WriteFile(name, []byte(log), 0o644); err != nil {
 		return err
 	}
-	if _, err := r.handlers.analytics.Import(ctx, analytics.Log{Name: name}, strings.NewReader(log), func(int64) {}); err != nil {
+	if _, err := r.Handlers.Analytics.Import(ctx, analytics.Log{Name: name}, strings.NewReader(log), func(int64) {}); err != nil {
 		return fmt.Errorf("reading the demo's access log: %w", err)
 	}
-	_, err := r.Enqueue(ctx, jobs.Spec{Kind: probe.Name, Data: []byte(`{"fail":"the printer is out of paper"}`), MaxAttempts: 1})
+	_, err := r.Enqueue(ctx, jobs.Spec{Kind: app.Probe.Name, Data: []byte(`{"fail":"the printer is out of paper"}`), MaxAttempts: 1})
 	return err
 }
 

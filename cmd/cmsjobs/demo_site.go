@@ -16,6 +16,8 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 // demoSeed makes every demo the same.
@@ -45,7 +47,7 @@ func (d demoSite) there() bool {
 // that holds something else is left alone.
 func (d demoSite) make(ctx context.Context, now time.Time) error {
 	if entries, err := os.ReadDir(d.dir); err == nil && len(entries) > 0 {
-		return usagef("the folder %s holds something else: name an empty one with --dir", d.dir)
+		return app.Usagef("the folder %s holds something else: name an empty one with --dir", d.dir)
 	}
 	for _, folder := range []string{"database", "public/storage/photos", "storage/logs", "storage/app", "storage/framework/cache/data", "storage/framework/views", "bootstrap/cache", "mails"} {
 		if err := os.MkdirAll(filepath.Join(d.dir, filepath.FromSlash(folder)), 0o755); err != nil {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
-func waitForJobs(ctx context.Context, r *services, list []demoJob) error {
+func waitForJobs(ctx context.Context, r *app.Services, list []demoJob) error {
 	look := time.NewTicker(demoPatience)
 	defer look.Stop()
 	for {

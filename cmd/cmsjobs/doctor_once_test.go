@@ -8,6 +8,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/doctor"
 )
 
 // What a check finds and a condition says too is said once: by the check while
@@ -21,7 +23,7 @@ func TestDoctorSaysALeftoverOnce(t *testing.T) {
 	db.MustExec("INSERT OR IGNORE INTO cmsjobs_conditions (name, active, pending_since, changed_at, seen_at, seen_by, detail) VALUES ('scratch_left', 0, 0, 0, 0, '', '')")
 	says := func() map[string]int {
 		found := map[string]int{}
-		for _, f := range answer[[]finding](t, call(t, nil, args...)) {
+		for _, f := range answer[[]doctor.Finding](t, call(t, nil, args...)) {
 			if f.Check == conditions.ScratchLeft || f.Check == "backups" && strings.Contains(f.What, "killed proofs or restores left") {
 				found[f.Check]++
 			}

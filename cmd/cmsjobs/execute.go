@@ -13,13 +13,15 @@ import (
 	"golang.org/x/term"
 
 	"github.com/cmsjobs/cmsjobs/config"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 // execute runs one command of the program whose own file is self, and returns
 // the exit code.
 func execute(self, version string, args []string) int {
 	a := &commandLine{
-		process: process{self: self, version: version, err: os.Stderr, now: time.Now, stderrIsTTY: term.IsTerminal(int(os.Stderr.Fd()))},
+		Process: app.Process{Self: self, Version: version, Err: os.Stderr, Now: time.Now, StderrIsTTY: term.IsTerminal(int(os.Stderr.Fd()))},
 		out:     os.Stdout, in: os.Stdin, environ: config.Environment(),
 	}
 	return a.run(args)
@@ -27,7 +29,7 @@ func execute(self, version string, args []string) int {
 
 // commandLine is one call of the program: its words, its streams, its clock.
 type commandLine struct {
-	process
+	app.Process
 	out     io.Writer
 	in      io.Reader
 	environ []string
@@ -59,9 +61,9 @@ type deadline struct {
 const stopTail = 950 * time.Millisecond
 
 // stopBy sets the deadline from the configuration.
-func (a *commandLine) stopBy(r *services) {
-	a.deadline.Store(&deadline{r.config.Queue.Grace, func() {
-		r.log.Warn("the process ends at its deadline; a part of it still waited for an answer", "event", "service.deadline")
+func (a *commandLine) stopBy(r *app.Services) {
+	a.deadline.Store(&deadline{r.Config.Queue.Grace, func() {
+		r.Log.Warn("the process ends at its deadline; a part of it still waited for an answer", "event", "service.deadline")
 		os.Exit(0)
 	}})
 }
@@ -95,7 +97,7 @@ func (a *commandLine) run(args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(a.err, "cmsjobs:", err)
+		fmt.Fprintln(a.Err, "cmsjobs:", err)
 	}
 	return exitCode(err)
 }

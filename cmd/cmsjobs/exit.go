@@ -7,6 +7,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 // Exit codes. Supervisors and scripts rely on them.
@@ -23,9 +25,9 @@ const exitHelp = `Exit codes: 0 done, or stopped as told · 1 fault · 2 wrong u
 4 not found · 12 memory limit reached, start again · 13 a handler is stuck, start again`
 
 func exitCode(err error) int {
-	var usage usageError
+	var usage app.UsageError
 	var faults config.Faults
-	var database databaseError
+	var database app.DatabaseError
 	switch {
 	case err == nil:
 		return 0
@@ -47,10 +49,10 @@ func exitCode(err error) int {
 // to stop before its database answered has claimed and lost nothing: it ended
 // as its supervisor told it.
 func (a *commandLine) abortedBeforeStart(ctx context.Context, err error) error {
-	var database databaseError
+	var database app.DatabaseError
 	if ctx.Err() == nil || !errors.As(err, &database) && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	fmt.Fprintln(a.err, "cmsjobs: told to stop before the database answered")
+	fmt.Fprintln(a.Err, "cmsjobs: told to stop before the database answered")
 	return nil
 }

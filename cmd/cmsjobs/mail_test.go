@@ -20,6 +20,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/web"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 // office is the whole program over a fresh database: its commands, and
@@ -37,7 +39,7 @@ func newOffice(t *testing.T, env ...string) *office {
 	o := &office{t: t, dsn: database(t, jobstest.SQLite, sqlstore.Stock), dir: filepath.Join(t.TempDir(), "mail")}
 	o.env = append([]string{"CMSJOBS_MAIL_DRIVER=files", "CMSJOBS_MAIL_DIR=" + o.dir, "CMSJOBS_MAIL_FROM=shop@example.org",
 		"CMSJOBS_HTTP_ADMIN_PASSWORD=right horse battery"}, env...)
-	a := &commandLine{process: process{err: io.Discard, now: time.Now}, out: io.Discard, environ: append([]string{"CMSJOBS_CONFIG=" + filepath.Join(t.TempDir(), "empty.yaml"), "CMSJOBS_DATABASE_DSN=" + strings.TrimPrefix(o.dsn, "--dsn=")}, o.env...)}
+	a := &commandLine{Process: app.Process{Err: io.Discard, Now: time.Now}, out: io.Discard, environ: append([]string{"CMSJOBS_CONFIG=" + filepath.Join(t.TempDir(), "empty.yaml"), "CMSJOBS_DATABASE_DSN=" + strings.TrimPrefix(o.dsn, "--dsn=")}, o.env...)}
 	if err := os.WriteFile(strings.TrimPrefix(a.environ[0], "CMSJOBS_CONFIG="), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +48,8 @@ func newOffice(t *testing.T, env ...string) *office {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.closing(r) })
-	r.metrics = web.NewMetrics("test", func(string) bool { return true })
-	server, err := r.webServer(nil)
+	r.Metrics = web.NewMetrics("test", func(string) bool { return true })
+	server, err := r.WebServer(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,12 +230,12 @@ func TestWithoutASecretNoBounceIsTaken(t *testing.T) {
 }
 
 func TestRecipientsAreCounted(t *testing.T) {
-	var r services
-	r.mailed(mail.Accepted, 3) // a command, which has no metrics
-	r.metrics = web.NewMetrics("test", func(string) bool { return true })
-	r.mailed(mail.Accepted, 3)
-	r.mailed(mail.Refused, 1)
-	families, err := r.metrics.Registry.Gather()
+	var r app.Services
+	r.Mailed(mail.Accepted, 3) // a command, which has no metrics
+	r.Metrics = web.NewMetrics("test", func(string) bool { return true })
+	r.Mailed(mail.Accepted, 3)
+	r.Mailed(mail.Refused, 1)
+	families, err := r.Metrics.Registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

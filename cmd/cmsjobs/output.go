@@ -70,7 +70,7 @@ func (a *commandLine) printf(format string, args ...any) {
 // progress shows a bar on a terminal and nothing elsewhere. total −1 is
 // unknown. The returned func ends it.
 func (a *commandLine) progress(total int64, what string) (set func(done int64), end func()) {
-	if !a.stderrIsTTY || a.global.json {
+	if !a.StderrIsTTY || a.global.json {
 		return func(int64) {}, func() {}
 	}
 	bar := a.progressBar(total, what)
@@ -78,14 +78,14 @@ func (a *commandLine) progress(total int64, what string) (set func(done int64), 
 }
 
 func (a *commandLine) progressBar(total int64, what string) *progressbar.ProgressBar {
-	return progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(what),
+	return progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.Err), progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 }
 
 // stages shows a bar for work whose size is known only while it is done, and
 // which has several parts: note names the one that is at work.
 func (a *commandLine) stages(what string) (set func(done, total int64, note string), end func()) {
-	if !a.stderrIsTTY || a.global.json {
+	if !a.StderrIsTTY || a.global.json {
 		return func(int64, int64, string) {}, func() {}
 	}
 	bar := a.progressBar(-1, what)

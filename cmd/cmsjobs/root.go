@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/config"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 // The groups that the help lists.
@@ -32,13 +34,13 @@ work and shows all of it. It reads the CMS's own .env when --cms names its folde
 		// SuggestionsFor looks as far as this.
 		SuggestionsMinimumDistance: 2,
 		SilenceUsage:               true,
-		Version:                    a.version,
+		Version:                    a.Version,
 	}
 	root.SetIn(a.in)
 	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetErr(a.Err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%w\nSee: %s --help", err, c.CommandPath())
+		return app.Usagef("%w\nSee: %s --help", err, c.CommandPath())
 	})
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.global.file, "config", "c", "", "YAML file with the configuration (default ./cmsjobs.yaml or /etc/cmsjobs/config.yaml)")
@@ -100,7 +102,7 @@ func requireSubcommand(c *cobra.Command) {
 			if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 				hint = "; did you mean " + strings.Join(near, " or ") + "?"
 			}
-			return usagef("there is no command %q below %q%s\nSee: %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
+			return app.Usagef("there is no command %q below %q%s\nSee: %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
 		}
 		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 		return
@@ -108,7 +110,7 @@ func requireSubcommand(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return usagef("%w\nSee: %s --help", err, c.CommandPath())
+				return app.Usagef("%w\nSee: %s --help", err, c.CommandPath())
 			}
 			return nil
 		}
@@ -121,7 +123,7 @@ func (a *commandLine) load(more ...config.Flag) (*config.Loaded, error) {
 	for _, pair := range a.global.set {
 		path, value, ok := strings.Cut(pair, "=")
 		if !ok {
-			return nil, usagef("--set wants key=value, not %q", pair)
+			return nil, app.Usagef("--set wants key=value, not %q", pair)
 		}
 		flags = append(flags, config.Flag{Path: path, Value: value, Name: "--set"})
 	}
@@ -137,10 +139,10 @@ func (a *commandLine) load(more ...config.Flag) (*config.Loaded, error) {
 	l, err := config.Load(config.Sources{File: a.global.file, Environ: a.environ, Flags: append(flags, more...)})
 	var faults config.Faults
 	if err != nil && !errors.As(err, &faults) {
-		err = usageError{err}
+		err = app.UsageError{Err: err}
 	}
 	if err == nil {
-		err = checkLimits(l)
+		err = app.CheckLimits(l)
 	}
 	return l, err
 }
@@ -157,19 +159,19 @@ func changed(c *cobra.Command, paths map[string]string) []config.Flag {
 }
 
 // openConfigured is load and open.
-func (a *commandLine) openConfigured(ctx context.Context, more ...config.Flag) (*services, error) {
+func (a *commandLine) openConfigured(ctx context.Context, more ...config.Flag) (*app.Services, error) {
 	l, err := a.load(more...)
 	if err != nil {
 		return nil, err
 	}
-	return a.open(ctx, l)
+	return a.Open(ctx, l)
 }
 
 // openService is openLoaded for services that last: it waits for the database.
-func (a *commandLine) openService(ctx context.Context, more ...config.Flag) (*services, error) {
+func (a *commandLine) openService(ctx context.Context, more ...config.Flag) (*app.Services, error) {
 	l, err := a.load(more...)
 	if err != nil {
 		return nil, err
 	}
-	return a.openWaiting(ctx, l)
+	return a.OpenWaiting(ctx, l)
 }

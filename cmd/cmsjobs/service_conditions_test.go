@@ -23,6 +23,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/doctor"
 )
 
 // TestConditionsAreSeenEverywhere provokes each condition and sees it in
@@ -451,13 +453,13 @@ func (l *conditionsLab) doctorSays(batch []provocation, holds bool) bool {
 	if code == exitDatabase && batch[0].name == conditions.DatabaseReadOnly {
 		return holds && strings.Contains(out, "read-only")
 	}
-	var findings []finding
+	var findings []doctor.Finding
 	if err := json.Unmarshal([]byte(out), &findings); err != nil {
 		l.t.Fatalf("%v in %s", err, out)
 	}
 	for _, p := range batch {
-		want := map[conditions.Severity]string{conditions.Failing: broken, conditions.Warning: warning}[definition(p.name).Severity]
-		if slices.ContainsFunc(findings, func(f finding) bool { return f.Check == p.name && f.State == want }) != holds {
+		want := map[conditions.Severity]string{conditions.Failing: doctor.Fail, conditions.Warning: doctor.Warn}[definition(p.name).Severity]
+		if slices.ContainsFunc(findings, func(f doctor.Finding) bool { return f.Check == p.name && f.State == want }) != holds {
 			return false
 		}
 	}

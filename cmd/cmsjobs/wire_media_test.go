@@ -15,6 +15,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/isolate"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 // Each word of the configuration's media section reaches the handler.
@@ -26,8 +28,8 @@ func TestTheMediaSectionReachesTheHandler(t *testing.T) {
 		Watermark: config.Watermark{Enabled: true, Source: "m.png", Percent: 20, Opacity: 40, Position: "left", X: 3, Y: 4, Folders: []string{"7"}},
 		Memory:    100 << 20, AtOnce: 3, MaxFile: 5 << 20, Isolate: true, IsolateMemory: 200 << 20, IsolateTime: 9 * time.Second,
 	}
-	r := &services{self: "/usr/bin/cmsjobs", config: &config.Loaded{Config: c}}
-	got, err := r.mediaOptions()
+	r := &app.Services{Self: "/usr/bin/cmsjobs", Config: &config.Loaded{Config: c}}
+	got, err := r.MediaOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +46,8 @@ func TestTheMediaSectionReachesTheHandler(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	r.config.Media.Isolate, r.config.Media.Watermark.Enabled = false, false
-	if got, err := r.mediaOptions(); err != nil || got.Apart != nil || got.Watermark != nil {
+	r.Config.Media.Isolate, r.Config.Media.Watermark.Enabled = false, false
+	if got, err := r.MediaOptions(); err != nil || got.Apart != nil || got.Watermark != nil {
 		t.Errorf("off: %+v, %v", got, err)
 	}
 }

@@ -27,6 +27,17 @@ type Stored struct {
 	staged string
 }
 
+// Contents says which parts of the site the backup has, for people.
+func (b Stored) Contents() string {
+	switch {
+	case b.Database && b.Files:
+		return "database and files"
+	case b.Database:
+		return "the database only"
+	}
+	return "the files only"
+}
+
 // maxManifestFile bounds what is read of a sidecar: 5,000 tables need half a MiB.
 const maxManifestFile = 16 << 20
 

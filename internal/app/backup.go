@@ -1,0 +1,215 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+	"filippo.io/age/agessh"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// The folders' names in archives: uploads is the CMS's upload folder, media
+// the bucket that it may have instead.
+const (
+	uploadsLabel = "uploads"
+	mediaLabel   = "media"
+)
+
+// backupHandler joins the making, proving and restoring of backups.
+func backupHandler(registry *jobs.Registry, r *Services) error {
+	places, err := r.backupPlaces()
+	if err != nil {
+		return UsageError{Err: err}
+	}
+	if len(places) == 0 {
+		r.Log.Debug("no backups here: where they go is not known (backup.dir, or cms.dir)", "event", "backup.off")
+		return nil
+	}
+	c := backup.Config{Site: r.Site, DB: r.OwnDB, Destinations: places, Version: r.Version, Breaker: r.Breakers, Orders: r.Orders, Working: r.garbage.spare,
+		Scheduled: r.scheduledJob, Finished: r.backupFinished, Watched: r.backupsWatched, Now: r.Now, Logger: r.Log}
+	if c.Options, err = backupOptions(r.Config.Backup); err != nil {
+		return UsageError{Err: err}
+	}
+	if dsn := r.Config.Database.DSN; dsn != "" {
+		if c.DSN, err = sqlstore.DriverDSN(dsn.Reveal()); err != nil {
+			return UsageError{Err: err}
+		}
+	}
+	if dsn := r.Config.Backup.VerifyDSN; dsn != "" {
+		if c.TempDBDSN, err = sqlstore.DriverDSN(dsn.Reveal()); err != nil {
+			return UsageError{Err: fmt.Errorf("backup.verify_dsn: %w", err)}
+		}
+	}
+	if c.Files, err = r.backupFiles(); err != nil {
+		return err
+	}
+	h, err := backup.New(c)
+	if err != nil {
+		return UsageError{Err: err}
+	}
+	h.Register(registry)
+	r.Handlers.Backup = h
+	return nil
+}
+
+// scheduledJob says whether the schedule enqueued a job, rather than a person or
+// a row.
+func (r *Services) scheduledJob(ctx context.Context, uuid string) (bool, error) {
+	return r.Store.Ticked(ctx, uuid)
+}
+
+// backupFiles are the folders of uploads and, where the CMS keeps its media in
+// a bucket, that bucket.
+func (r *Services) backupFiles() ([]backup.FileSet, error) {
+	var sets []backup.FileSet
+	if r.Site.Root != "" {
+		sets = append(sets, backup.FileSet{Label: uploadsLabel, Store: &lazyLocal{dir: r.uploads()}})
+	}
+	place, err := r.mediaPlace()
+	if err != nil {
+		r.Log.Warn("where the CMS keeps its media cannot be found out; backups hold its upload folder only",
+			"event", "backup.media_unknown", "error", err)
+	}
+	if err != nil || place.Folder != "" {
+		return sets, nil
+	}
+	bucket, err := storage.NewS3(r.mediaBucket(place, place.KeyPrefix))
+	if err != nil {
+		return nil, fmt.Errorf("the bucket of the CMS's media cannot be backed up: %w", err)
+	}
+	return append(sets, backup.FileSet{Label: mediaLabel, Store: bucket}), nil
+}
+
+// mediaPlace is where the CMS keeps its media.
+func (r *Services) mediaPlace() (cms.MediaPlace, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	settings, err := r.Site.Settings(ctx)
+	if err != nil {
+		return cms.MediaPlace{}, err
+	}
+	return r.Site.MediaPlace(settings)
+}
+
+// uploads is the folder of the CMS's uploads; the usual one where its settings
+// cannot be asked or name a bucket.
+func (r *Services) uploads() string {
+	if place, err := r.mediaPlace(); err == nil && place.Folder != "" {
+		return place.Folder
+	}
+	return filepath.Join(r.Site.Public(), "storage")
+}
+
+// backupPlaces are where backups go, by name.
+func (r *Services) backupPlaces() (map[string]storage.Store, error) {
+	c := r.Config.Backup
+	places := map[string]storage.Store{}
+	if slices.Contains(c.To, "s3") {
+		bucket, err := OpenS3(r.Config.Storage.S3)
+		if err != nil {
+			return nil, fmt.Errorf("backup.to names s3: %w (storage.s3)", err)
+		}
+		places["s3"] = bucket
+	}
+	if slices.Contains(c.To, "local") && (c.Dir != "" || r.Site.Root != "") {
+		dir := c.Dir
+		if dir == "" {
+			dir = filepath.Join(r.Site.Storage(), "app", "cmsjobs-backups")
+		}
+		places["local"] = &lazyLocal{dir: dir}
+	}
+	if c.Profile != "own" && r.Site.Root != "" {
+		folder := &lazyLocal{dir: filepath.Join(r.Site.Storage(), "app", "backup")}
+		places["botble"] = backup.NewBotble(folder, uploadsLabel, r.Site.Zone, true)
+	}
+	if c.Profile == "botble" {
+		delete(places, "local")
+	}
+	return places, nil
+}
+
+func backupOptions(c config.Backup) (backup.Options, error) {
+	o := backup.Options{
+		Compression: archive.Format(c.Format), Include: c.Include, Exclude: c.Exclude, ExcludeTables: c.NoTables, EmptyTables: c.NoRows,
+		Tool: c.Tool, Throttle: int64(c.Throttle), StallTimeout: c.Stall, MinFree: int64(c.Freespace), NotifySuccess: true,
+		Retention: retention.Rules{Keep: c.Keep, Weekly: c.Weekly, Monthly: c.Monthly, MinAge: orNone(c.MinAge)},
+		MaxBytes:  int64(c.MaxTotal), MinInterval: orNone(c.MinInterval), TrustedKeys: c.TrustedKeys, WithSecrets: c.WithSecrets,
+		Verify:         map[string]backup.Level{"restore": backup.LevelRestored, "read": backup.LevelParsed, "off": backup.LevelNone}[c.Verify],
+		VerifyMaxBytes: int64(c.VerifyMax), VerifyBudget: c.Budget,
+		Health: backup.HealthLimits{MaxAge: orNever(c.Alert), MaxUnverified: orNever(c.Unverified)},
+	}
+	for _, file := range c.Identity {
+		identities, err := readIdentities(file)
+		if err != nil {
+			return o, fmt.Errorf("backup.age_identities: %w", err)
+		}
+		o.Identities = append(o.Identities, identities...)
+	}
+	for _, key := range c.Age {
+		recipient, err := ageRecipient(key)
+		if err != nil {
+			return o, fmt.Errorf("backup.age_recipients: %w", err)
+		}
+		o.Recipients = append(o.Recipients, recipient)
+	}
+	return o, nil
+}
+
+// orNone reads 0 as none, which is not the default.
+func orNone(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+// orNever reads 0 as no limit.
+func orNever(d time.Duration) time.Duration {
+	if d == 0 {
+		return math.MaxInt64
+	}
+	return d
+}
+
+// readIdentities reads the keys of a file of age, or one of SSH.
+func readIdentities(file string) ([]age.Identity, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(data, []byte("-----BEGIN")) {
+		one, err := agessh.ParseIdentity(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s holds no SSH key that opens archives: %w", file, err)
+		}
+		return []age.Identity{one}, nil
+	}
+	identities, err := age.ParseIdentities(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s holds no age identity: %w", file, err)
+	}
+	return identities, nil
+}
+
+func ageRecipient(key string) (age.Recipient, error) {
+	if strings.HasPrefix(key, "ssh-") {
+		return agessh.ParseRecipient(key)
+	}
+	return age.ParseX25519Recipient(key)
+}

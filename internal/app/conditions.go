@@ -1,0 +1,270 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
+)
+
+// CheckLimits finds what is wrong with the limits of conditions: their units
+// are known to package conditions only.
+func CheckLimits(l *config.Loaded) error {
+	if _, err := conditions.Limits(l.Conditions.Limits); err != nil {
+		return config.Faults{{Path: "conditions.limits", Problem: err.Error()}}
+	}
+	for _, name := range l.Conditions.Off {
+		if !slices.Contains(conditions.Names(), name) {
+			return config.Faults{{Path: "conditions.off", Problem: fmt.Sprintf("there is no condition %q; there are %s", name, strings.Join(conditions.Names(), ", "))}}
+		}
+	}
+	return nil
+}
+
+// WatchConditions makes r a process that says that it lives and evaluates the
+// conditions. parts is what it does: worker, scheduler, web.
+func (r *Services) WatchConditions(parts []string) error {
+	r.writes = conditions.NewWrites(r.Now)
+	info := r.workerInfo(r.Config.Queue.WorkerID)
+	process := &conditions.Process{ID: info.ID, Host: info.Host, PID: info.PID, Version: r.Version, Parts: strings.Join(parts, ",")}
+	if slices.Contains(parts, "scheduler") {
+		process.Scheduled = func() time.Time {
+			if at := r.rang.Load(); at != nil {
+				return *at
+			}
+			return time.Time{}
+		}
+	}
+	var err error
+	r.conditions, err = r.Evaluator(process)
+	return err
+}
+
+// Evaluator joins the conditions to what they measure. Without a process it is
+// a command's: it looks, and changes and tells nothing.
+func (r *Services) Evaluator(process *conditions.Process) (*conditions.Evaluator, error) {
+	c := r.Config.Conditions
+	limits, err := conditions.Limits(c.Limits)
+	if err != nil {
+		return nil, UsageError{Err: err}
+	}
+	limits[conditions.NoBackup] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.Config.Backup.Alert)}
+	limits[conditions.VerificationOld] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.Config.Backup.Unverified)}
+	set := conditions.Config{
+		DB: r.OwnDB, Queue: r.Store, Server: r.Store, Known: func(kind string) bool { _, known := r.Registry.Lookup(kind); return known },
+		Notification: notify.Send.Name, Writes: r.writes, ReadOnly: sqlstore.SaysReadOnly, Full: sqlstore.SaysFull, Folders: r.writtenFolders(), Free: freeSpace, Circuits: r.circuits,
+		Limits: limits, Off: c.Off, Every: c.Every, Process: process, Now: r.Now, Logger: r.Log,
+	}
+	set.Scheduling, set.Overdue = r.Config.Schedule.Enabled && r.Config.Queue.Enabled, r.overdue
+	if r.Handlers.Backup != nil {
+		set.Backups = r.backupCondition
+	}
+	if process != nil {
+		set.Notify, set.Direct, set.Pinger = r.conditionChanged, r.conditionDirect, r.pinger()
+	}
+	return conditions.New(set)
+}
+
+// freeSpace is the space left for this user on a folder's disk.
+func freeSpace(folder string) (int64, error) {
+	local, err := storage.NewLocal(folder, storage.LocalOptions{})
+	if err != nil {
+		return 0, err
+	}
+	free, err := local.Free()
+	return free, errors.Join(err, local.Close())
+}
+
+// writtenFolders are the folders whose disks must not be full.
+func (r *Services) writtenFolders() []string {
+	c := r.Config
+	folders := []string{c.Backup.Dir, c.Sitemap.Dir, c.Queue.ExportDir}
+	if r.Site.Root != "" {
+		folders = append(folders, r.Site.Public(), filepath.Join(r.Site.Public(), "storage"), r.Site.Storage())
+	}
+	if driver, err := c.Database.DSN.Driver(); err == nil && driver == "sqlite" {
+		folders = append(folders, filepath.Dir(sqlitePath(c.Database.DSN)))
+	}
+	folders = slices.DeleteFunc(folders, func(folder string) bool {
+		info, err := os.Stat(folder)
+		return folder == "" || err != nil || !info.IsDir()
+	})
+	slices.Sort(folders)
+	return slices.Compact(folders)
+}
+
+func (r *Services) circuits(ctx context.Context) ([]conditions.Circuit, error) {
+	list, err := r.OpenBreakers(ctx)
+	var open []conditions.Circuit
+	for _, b := range list {
+		open = append(open, conditions.Circuit{Dependency: b.Name, LastError: b.Error})
+	}
+	return open, err
+}
+
+func (r *Services) overdue(ctx context.Context, late time.Duration) ([]conditions.OverdueEntry, error) {
+	s, err := r.Scheduler()
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.Overdue(ctx, late)
+	var overdue []conditions.OverdueEntry
+	for _, x := range list {
+		overdue = append(overdue, conditions.OverdueEntry{Entry: x.Entry, Tick: x.Tick})
+	}
+	return overdue, err
+}
+
+// backupCondition leaves out what the configuration does not want: backups by
+// the schedule, and their verification.
+func (r *Services) backupCondition(ctx context.Context) (conditions.Backups, error) {
+	b, err := r.Handlers.Backup.Condition(ctx)
+	return conditions.Backups{LastComplete: b.LastComplete, LastVerification: b.LastVerification, Verifications: r.Config.Backup.Verify != "off", Unfinished: b.Unfinished, Scratch: b.TempDB}, err
+}
+
+// conditionNotice is what people are told of a change.
+func (r *Services) conditionNotice(c conditions.Change) notify.Payload {
+	p := notify.Payload{Topic: "condition:" + c.Name, Title: c.Title, Level: notify.Warning, URL: r.pageURL(c.Page),
+		Message: fmt.Sprintf("%s\nSince: %s UTC\nWhat to do: %s.", c.Detail, c.Since.UTC().Format(time.DateTime), strings.ReplaceAll(c.Fix, "`", ""))}
+	if c.Severity == conditions.Failing {
+		p.Level = notify.Error
+	}
+	if !c.Began {
+		p.Title = "Over: " + c.Title
+		p.Message = fmt.Sprintf("It lasted %s, until %s UTC.", display.Span(c.At.Sub(c.Since)), c.At.UTC().Format(time.DateTime))
+	}
+	return p
+}
+
+// conditionChanged tells administrators and subscribers of a change.
+func (r *Services) conditionChanged(ctx context.Context, c conditions.Change) error {
+	if !r.Config.Conditions.Notify {
+		return nil
+	}
+	event, notice := webhook.ConditionEnded, r.conditionNotice(c)
+	if c.Began {
+		event = webhook.ConditionBegan
+	}
+	next, err := r.deliveries(ctx, event, map[string]any{"condition": c.Name, "severity": c.Severity, "title": c.Title, "detail": c.Detail,
+		"since": c.Since.UTC().Format(time.RFC3339), "at": c.At.UTC().Format(time.RFC3339)})
+	if err != nil {
+		return err
+	}
+	if !r.Config.Notify.Silent() {
+		next = append(next, notify.Condition(notice, c.Told))
+	}
+	if c.Unattended && !r.Config.Notify.Silent() && r.Handlers.notify != nil { // a job would wait for the worker that is missing
+		next = next[:len(next)-1]
+		err = r.Handlers.notify.Direct(ctx, notice)
+		_, inline := web.NewInline(r.Registry, r.Now).Do(ctx, notify.Condition(notice, true))
+		err = errors.Join(err, inline)
+	}
+	if len(next) == 0 {
+		return err
+	}
+	_, enqueued := r.Enqueue(ctx, next...)
+	return errors.Join(err, enqueued)
+}
+
+// conditionDirect tells chats while the database takes no job.
+func (r *Services) conditionDirect(ctx context.Context, c conditions.Change) error {
+	if !r.Config.Conditions.Notify || r.Handlers.notify == nil {
+		return nil
+	}
+	return r.Handlers.notify.Direct(ctx, r.conditionNotice(c))
+}
+
+// pinger calls outside monitors; nil where none is configured.
+func (r *Services) pinger() *conditions.Pinger {
+	p := &conditions.Pinger{URL: r.Config.Conditions.PingURL.Reveal(), Every: r.Config.Conditions.PingEvery, Entries: map[string]string{}, Successes: r.Store.LastSuccesses}
+	for name, e := range r.Config.Schedule.Entries {
+		if e.Ping != "" {
+			p.Entries[name] = e.Ping.Reveal()
+		}
+	}
+	if p.URL == "" && len(p.Entries) == 0 {
+		return nil
+	}
+	w := r.Config.Webhook
+	p.Client = outbound.New(outbound.Options{Timeout: 10 * time.Second, AllowPrivate: w.Networks(), AllowHTTP: w.AllowHTTP, SameHostRedirects: true, UserAgent: "cmsjobs/" + r.Version})
+	return p
+}
+
+// writing is the store of a worker whose writes are remembered.
+type writing struct {
+	*sqlstore.Store
+	w *conditions.Writes
+}
+
+func (s writing) note(ctx context.Context, kind string, err error) {
+	if err == nil || ctx.Err() == nil || !errors.Is(err, context.Canceled) { // else the worker stops
+		s.w.Note(kind, err)
+	}
+}
+
+// Claim implements jobs.Source. A claim that takes nothing writes nothing.
+func (s writing) Claim(ctx context.Context, q jobs.ClaimRequest) ([]jobs.Claimed, error) {
+	list, err := s.Store.Claim(ctx, q)
+	if err != nil || len(list) > 0 {
+		s.note(ctx, "claims", err)
+	}
+	return list, err
+}
+
+// Renew implements jobs.Source.
+func (s writing) Renew(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
+	renewed, err := s.Store.Renew(ctx, leases, length)
+	s.note(ctx, "renewals of leases", err)
+	return renewed, err
+}
+
+// Settle implements jobs.Source.
+func (s writing) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, error) {
+	results, err := s.Store.Settle(ctx, ends)
+	s.note(ctx, "outcomes of runs", err)
+	return results, err
+}
+
+// SettleAndClaim implements jobs.Relay.
+func (s writing) SettleAndClaim(ctx context.Context, end jobs.Settlement, q jobs.ClaimRequest) (lost error, next []jobs.Claimed, err error) {
+	lost, next, err = s.Store.SettleAndClaim(ctx, end, q)
+	s.note(ctx, "outcomes of runs", err)
+	return lost, next, err
+}
+
+// Heartbeat implements jobs.Roster.
+func (s writing) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
+	o, err := s.Store.Heartbeat(ctx, w)
+	s.note(ctx, "the worker's heartbeat", err)
+	return o, err
+}
+
+// ConditionsBeside evaluates while run runs, where conditions are watched.
+func (r *Services) ConditionsBeside(ctx context.Context, run func() error) error {
+	if r.conditions == nil {
+		return run()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- r.conditions.Run(ctx) }()
+	err := run()
+	cancel()
+	return cmp.Or(err, <-done)
+}

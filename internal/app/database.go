@@ -1,0 +1,112 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
+	"github.com/cmsjobs/cmsjobs/migrations"
+)
+
+func (r *Services) OpenDatabases(ctx context.Context) (err error) {
+	d := r.Config.Database
+	if d.DSN == "" {
+		return Usagef("no database is configured: name the CMS's folder (--cms /var/www/site), or set database.dsn (--dsn, CMSJOBS_DATABASE_DSN).\nTo look around without one: cmsjobs demo")
+	}
+	if r.DB, err = openDatabase(ctx, d.DSN, d.MaxOpen); err != nil {
+		return err
+	}
+	r.OwnDB = r.DB
+	if d.OwnDSN != "" {
+		r.OwnDB, err = openDatabase(ctx, d.OwnDSN, d.MaxOpen)
+	}
+	r.WakeDir = wake.Dir(identity(d.DSN))
+	return err
+}
+
+func openDatabase(ctx context.Context, dsn config.DSN, limit int) (*sqlx.DB, error) {
+	if err := sqliteFileThere(dsn); err != nil {
+		return nil, DatabaseError{Err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: dsn.Reveal(), MaxConnections: limit})
+	if err != nil {
+		return nil, DatabaseError{Err: err}
+	}
+	return db, nil
+}
+
+// sqliteFileThere refuses a path without a file: SQLite would make an empty
+// database and everything would look lost.
+func sqliteFileThere(dsn config.DSN) error {
+	if driver, err := dsn.Driver(); err != nil || driver != "sqlite" {
+		return err
+	}
+	if _, err := os.Stat(sqlitePath(dsn)); err != nil {
+		return fmt.Errorf("there is no SQLite database: %w", err)
+	}
+	return nil
+}
+
+// sqlitePath is the file that a DSN for SQLite names.
+func sqlitePath(dsn config.DSN) string {
+	_, path, _ := strings.Cut(dsn.Reveal(), ":")
+	path, _, _ = strings.Cut(strings.TrimPrefix(path, "//"), "?")
+	return path
+}
+
+// identity names a database for wake-ups: where it is, without a password and
+// options, so that all processes of a host that use it meet.
+func identity(dsn config.DSN) string {
+	driver, err := dsn.Driver()
+	if err != nil {
+		return "unknown"
+	}
+	if driver == "sqlite" {
+		path, err := filepath.Abs(sqlitePath(dsn))
+		if err != nil {
+			path = sqlitePath(dsn)
+		}
+		return driver + " " + path
+	}
+	text, _, _ := strings.Cut(dsn.Reveal(), "?")
+	return driver + " " + text[strings.LastIndex(text, "@")+1:]
+}
+
+// migrate makes our own tables where the configuration lets us.
+func (r *Services) migrate(ctx context.Context) error {
+	if !r.Config.Database.Migrate {
+		return nil
+	}
+	if err := r.MakeTables(ctx); err != nil {
+		return DatabaseError{Err: fmt.Errorf("%w\nWithout the right to make tables: set database.own_dsn to a database of our own, or database.migrate to false and run \"cmsjobs migrate up\" as its owner", err)}
+	}
+	return nil
+}
+
+// MakeTables makes what is missing of our tables. Processes that start at the
+// same moment on a fresh database get into each other's way (a table "already
+// exists" before the other noted that it made it): the later one looks again.
+func (r *Services) MakeTables(ctx context.Context) error {
+	for try := 1; ; try++ {
+		err := migrations.Up(ctx, r.OwnDB.DB, r.OwnDB.DriverName())
+		if err == nil || try == 8 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Duration(try)*100*time.Millisecond + rand.N(100*time.Millisecond)):
+		}
+	}
+}

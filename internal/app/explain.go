@@ -1,0 +1,33 @@
+package app
+
+import (
+	"context"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+)
+
+// Snapshot collects what an explanation depends on.
+func (r *Services) Snapshot(ctx context.Context, record jobs.Record) (explain.Snapshot, error) {
+	entry, known := r.Registry.Lookup(record.Kind)
+	s := explain.Snapshot{Job: record, Now: r.Now(), Known: known, Policy: entry.Policy, Ahead: -1, JobsDisabled: !r.Config.Queue.Enabled}
+	stats, err := r.Store.Stats(ctx)
+	if err != nil {
+		return s, err
+	}
+	for _, q := range stats.Queues {
+		if q.Queue == record.Queue {
+			s.Paused = q.Paused
+		}
+	}
+	running, err := r.Store.Count(ctx, jobs.Filter{States: []jobs.State{jobs.StateProcessing}, Kinds: []string{record.Kind}})
+	if err != nil {
+		return s, err
+	}
+	s.Running = int(running)
+	if s.Workers, err = r.Store.Workers(ctx); err != nil {
+		return s, err
+	}
+	s.Breakers, err = r.OpenBreakers(ctx)
+	return s, err
+}

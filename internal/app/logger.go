@@ -1,0 +1,93 @@
+package app
+
+import (
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/lmittmann/tint"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/joblog"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
+)
+
+// Logger writes to standard error: for people where one watches, as JSON for
+// collectors elsewhere.
+func (p *Process) Logger(c config.Log) *slog.Logger {
+	p.lines.to(p.Err)
+	if p.logsJSON(c) {
+		return slog.New(jsonHandler(logLevel(c))(&p.lines))
+	}
+	plain := !p.StderrIsTTY || config.NoColor()
+	return slog.New(redact.Handler(tint.NewTextHandler(&p.lines,
+		&tint.Options{Level: logLevel(c), TimeFormat: time.TimeOnly, NoColor: plain, ReplaceAttr: attribute})))
+}
+
+func (p *Process) logsJSON(c config.Log) bool {
+	return c.Format == "json" || c.Format == "auto" && !p.StderrIsTTY
+}
+
+func logLevel(c config.Log) slog.Level {
+	var level slog.Level
+	if level.UnmarshalText([]byte(c.Level)) != nil {
+		level = slog.LevelInfo // the configuration was checked; this is no way out
+	}
+	return level
+}
+
+func jsonHandler(level slog.Level) func(io.Writer) slog.Handler {
+	return func(w io.Writer) slog.Handler {
+		return redact.Handler(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: attribute}))
+	}
+}
+
+// completedLog writes the lines of completed jobs; nil where the usual log does.
+func (p *Process) completedLog(c config.Log) func([]jobs.Settlement) {
+	switch {
+	case !p.logsJSON(c):
+		return nil
+	case logLevel(c) > slog.LevelInfo:
+		return func([]jobs.Settlement) {}
+	}
+	return joblog.New(&p.lines, jsonHandler(slog.LevelInfo), p.Now).Completed
+}
+
+// lineWriter writes what several loggers bring, one call after the other.
+type lineWriter struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (w *lineWriter) to(out io.Writer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.out = out
+}
+
+// Write implements io.Writer.
+func (w *lineWriter) Write(lines []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(lines)
+}
+
+// attribute writes durations in milliseconds, with the unit in the key, and
+// keeps every value on one line.
+func attribute(_ []string, a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
+	case slog.KindDuration:
+		return slog.Float64(a.Key+"_ms", joblog.Milliseconds(a.Value.Duration()))
+	case slog.KindString:
+		return slog.String(a.Key, display.OneLine(a.Value.String()))
+	case slog.KindAny:
+		if err, is := a.Value.Any().(error); is && err != nil {
+			return slog.String(a.Key, display.OneLine(err.Error()))
+		}
+	}
+	return a
+}

@@ -1,0 +1,35 @@
+package app
+
+import (
+	"runtime/metrics"
+	"testing"
+)
+
+// gcPercent is the collector's setting, read without changing it.
+func gcPercent() uint64 {
+	s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+func TestTheCollectorIsSetBackByTheLast(t *testing.T) {
+	var s gcPressure
+	usual := gcPercent()
+	if usual == spareGarbage {
+		t.Fatalf("the usual is %d already", usual)
+	}
+	first, second := s.spare(), s.spare()
+	first()
+	first() // nobody else's turn
+	if got := gcPercent(); got != spareGarbage {
+		t.Errorf("%d while one still works", got)
+	}
+	second()
+	if got := gcPercent(); got != usual {
+		t.Errorf("%d after the last, was %d", got, usual)
+	}
+	defer s.spare()()
+	if got := gcPercent(); got != spareGarbage {
+		t.Errorf("%d the next time", got)
+	}
+}

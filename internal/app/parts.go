@@ -1,0 +1,154 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+)
+
+// part is one of the things that run does, until its context ends.
+type part struct {
+	name string
+	run  func(context.Context) error
+}
+
+// Parts lists what the configuration enables. onAbort gets what ends the worker
+// without its grace period.
+func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
+	c := r.Config
+	r.Metrics = web.NewMetrics(r.Version, func(kind string) bool { _, known := r.Registry.Lookup(kind); return known })
+	r.OpenTracer()
+	r.Activity = r.NewActivity()
+	var parts []part
+	if c.Conditions.Enabled {
+		if err := r.WatchConditions(partNames(c)); err != nil {
+			return nil, err
+		}
+	}
+	if c.Queue.Worker && c.Queue.Enabled {
+		parts = append(parts, part{"worker", func(ctx context.Context) error {
+			return r.Work(ctx, WorkerOptions{Ended: func(end jobs.Settlement) { r.Metrics.Ended(end); r.TraceRun(end) }}, onAbort)
+		}})
+	}
+	if c.Schedule.Enabled && c.Queue.Enabled { // or jobs would wait that nobody runs
+		s, err := r.Scheduler()
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part{"scheduler", s.Run})
+	}
+	if c.Publish.Watch {
+		parts = append(parts, part{"watcher", r.Handlers.publish.NewWatcher().Run})
+	}
+	var collector *analytics.Collector
+	if c.Analytics.Collect && c.HTTP.Enabled {
+		collector = r.Handlers.Analytics.NewCollector()
+		parts = append(parts, part{"collector", collector.Run})
+	}
+	if c.HTTP.Enabled {
+		page, err := r.web(collector)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, page)
+	}
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	if r.conditions != nil {
+		parts = append(parts, part{"conditions", r.conditions.Run})
+	}
+	// The database may be away for a day and the process is well all the same:
+	// the watchdog is for a process that hangs.
+	return append(parts, part{"systemd", func(ctx context.Context) error {
+		return web.NotifySystemd(ctx, func(context.Context) error { return nil })
+	}}), nil
+}
+
+// partNames are the parts that the configuration enables, for the list of
+// processes.
+func partNames(c *config.Loaded) []string {
+	var names []string
+	for _, x := range []struct {
+		name string
+		on   bool
+	}{{"worker", c.Queue.Worker && c.Queue.Enabled}, {"scheduler", c.Schedule.Enabled && c.Queue.Enabled}, {"web", c.HTTP.Enabled}} {
+		if x.on {
+			names = append(names, x.name)
+		}
+	}
+	return names
+}
+
+// web opens the port at once: when systemd is told that the service is ready,
+// it answers.
+func (r *Services) web(collector *analytics.Collector) (part, error) {
+	server, err := r.WebServer(collector)
+	if err != nil {
+		return part{}, err
+	}
+	l, err := r.listen()
+	if err != nil {
+		return part{}, err
+	}
+	return part{"web", func(ctx context.Context) error { return r.serve(ctx, server, l) }}, nil
+}
+
+// serve answers HTTP, or HTTPS where a certificate is configured.
+func (r *Services) serve(ctx context.Context, server *web.Server, l net.Listener) error {
+	scheme := "http"
+	if c := r.Config.HTTP; c.TLSCert != "" {
+		pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+		if err != nil {
+			return errors.Join(UsageError{Err: fmt.Errorf("http.tls_cert: %w", err)}, l.Close())
+		}
+		l, scheme = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), "https"
+	}
+	r.Log.Info("admin page", "event", "web.started", "url", scheme+"://"+l.Addr().String()+"/")
+	return server.Serve(ctx, l)
+}
+
+// errEnded says that a part ended by itself and in order; the others follow.
+var errEnded = errors.New("ended")
+
+// Together runs all parts; when one ends, whatever the reason, all end: a
+// supervisor then starts the whole anew instead of half a service living on.
+func Together(ctx context.Context, parts []part) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, p := range parts {
+		group.Go(func() error {
+			if err := p.run(ctx); err != nil {
+				return err
+			}
+			return errEnded
+		})
+	}
+	if err := group.Wait(); !errors.Is(err, errEnded) {
+		return err
+	}
+	return nil
+}
+
+// Work runs one worker until ctx ends. onAbort gets what ends it without its
+// grace period.
+func (r *Services) Work(ctx context.Context, o WorkerOptions, onAbort func(abort func())) error {
+	limitMemory(r.Config.Queue.Memory)
+	o, told := r.telling(ctx, o)
+	defer told()
+	w, closeIt, err := r.Worker(o)
+	if err != nil {
+		return err
+	}
+	defer closeIt()
+	onAbort(w.Abort)
+	return w.Run(ctx)
+}

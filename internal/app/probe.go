@@ -1,0 +1,51 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Probe is a kind that does nothing but what its payload says. It shows that
+// enqueuing, working, failing and retrying go as they should on a site.
+var Probe = jobs.Kind[probePayload]{Name: "cmsjobs.probe", Policy: jobs.Policy{Backoff: jobs.Fixed(5 * time.Second)}}
+
+type probePayload struct {
+	Sleep string `json:"sleep"` // how long it runs: "2s"
+	Fail  string `json:"fail"`  // the message that it fails with
+}
+
+func (p *probePayload) Validate() error {
+	if p.Sleep == "" {
+		return nil
+	}
+	if d, err := time.ParseDuration(p.Sleep); err != nil || d < 0 || d > longestProbe {
+		return fmt.Errorf("sleep must be a length of time up to %s, for example 2s", longestProbe)
+	}
+	return nil
+}
+
+// longestProbe is less than the kind's time limit: a probe ends by itself.
+const longestProbe = 4 * time.Minute
+
+// registerProbe adds the kind for administrators; where rows is set, any row
+// may be a probe.
+func registerProbe(r *jobs.Registry, book jobs.OrderBook, rows bool) {
+	jobs.HandleInternal(r, jobs.Internal{Book: book, Maker: jobs.Administrators, Rows: rows}, Probe, func(ctx context.Context, j jobs.Job, p probePayload) error {
+		if d, err := time.ParseDuration(p.Sleep); err == nil && d > 0 {
+			jobs.Logf(ctx, "sleeping %s", d)
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(d):
+			}
+		}
+		if p.Fail != "" {
+			return errors.New(p.Fail)
+		}
+		return jobs.SetResult(ctx, map[string]any{"attempt": j.Attempt})
+	})
+}

@@ -1,0 +1,159 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
+)
+
+// Scheduler joins the timetable, the configuration and the store.
+func (r *Services) Scheduler() (*schedule.Scheduler, error) {
+	entries, err := r.entries()
+	if err != nil {
+		return nil, UsageError{Err: err}
+	}
+	kinds := map[string]string{}
+	for _, e := range entries {
+		kinds[e.Name] = e.Job.Kind
+	}
+	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.Store, Edits: r.Store, History: r.Store, Zone: r.ScheduleZone, HasRunSince: r.ran, Logger: r.Log, CatchUp: r.Config.Schedule.CatchUp,
+		Newest: r.Store.NewestTicks, Rang: func() { now := r.Now(); r.rang.Store(&now) },
+		Missed: r.tickMissed, Taken: func(entry string, _ time.Time) { r.ticked(entry, kinds[entry]) }})
+	if err != nil {
+		return nil, UsageError{Err: err}
+	}
+	return s, nil
+}
+
+// ran says whether a job of a kind was done since a moment.
+func (r *Services) ran(ctx context.Context, kind string, since time.Time) (bool, error) {
+	list, err := r.Store.Jobs(ctx, jobs.Filter{Kinds: []string{kind}, States: []jobs.State{jobs.StateCompleted}, Since: since}, jobs.Page{Limit: 1})
+	return len(list.Items) > 0, err
+}
+
+// ScheduleZone is the CMS's own, else the configuration's, else UTC.
+func (r *Services) ScheduleZone(ctx context.Context) (*time.Location, error) {
+	name := r.Config.Schedule.Zone
+	if name == "" {
+		return r.Site.Zone(ctx)
+	}
+	settings, err := r.Site.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if settings.String("time_zone", "") != "" {
+		return r.Site.Zone(ctx)
+	}
+	return time.LoadLocation(name)
+}
+
+// entries are the timetable as the configuration has it. Entries of kinds that
+// cannot run here are left out: nobody would do their jobs.
+func (r *Services) entries() ([]schedule.Entry, error) {
+	own := maps.Clone(r.Config.Schedule.Entries)
+	var entries []schedule.Entry
+	for _, e := range timetable() {
+		e.Paused = e.Name == backupDigest && !r.Config.Backup.Digest
+		changed, err := r.configured(e, own[e.Name])
+		if err != nil {
+			return nil, fmt.Errorf("schedule.entries.%s: %w", e.Name, err)
+		}
+		delete(own, e.Name)
+		if _, known := r.Registry.Lookup(changed.Job.Kind); known {
+			entries = append(entries, changed)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		e, err := r.configured(schedule.Entry{Name: name}, own[name])
+		if err != nil {
+			return nil, fmt.Errorf("schedule.entries.%s: %w", name, err)
+		}
+		known, there := r.Registry.Lookup(e.Job.Kind)
+		if !there {
+			return nil, fmt.Errorf("schedule.entries.%s: no kind is named %q; known are %v", name, e.Job.Kind, r.Registry.Kinds())
+		}
+		if known.Maker != jobs.Anyone && !slices.Contains(r.Config.Queue.InternalRows, known.Kind) {
+			return nil, fmt.Errorf("schedule.entries.%s: jobs of %s are made by the service itself and cannot be scheduled", name, known.Kind)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// configured is an entry with what the configuration says of it.
+func (r *Services) configured(e schedule.Entry, c config.ScheduleEntry) (schedule.Entry, error) {
+	e.Cron = cmp.Or(c.Cron, e.Cron)
+	e.Job.Kind = cmp.Or(c.Kind, e.Job.Kind)
+	e.Job.Queue = cmp.Or(c.Queue, e.Job.Queue)
+	if known, ok := r.Registry.Lookup(e.Job.Kind); ok && e.Job.Queue == "" {
+		e.Job.Queue = cmp.Or(r.Config.Kinds[known.Kind].Queue, known.Queue)
+	}
+	if c.Payload != nil {
+		data, err := json.Marshal(c.Payload)
+		if err != nil {
+			return e, fmt.Errorf("its payload cannot be written as JSON: %w", err)
+		}
+		e.Job.Data = data
+	}
+	if c.Enabled != nil {
+		e.Paused = !*c.Enabled
+	}
+	if c.Policy != "" {
+		e.Policy = map[string]schedule.Policy{"skip": schedule.Skip, "once": schedule.Latest, "all": schedule.All}[c.Policy]
+	}
+	e.CatchUp = cmp.Or(c.CatchUp, e.CatchUp)
+	e.Limit = cmp.Or(c.Limit, e.Limit)
+	var err error
+	if c.Window != "" {
+		e.Window, err = schedule.ParseWindow(c.Window)
+	}
+	return e, err
+}
+
+// tickReport is what one round did, for "cmsjobs tick" and POST /api/cron/tick.
+type tickReport struct {
+	Enqueued int `json:"enqueued"`
+	Missed   int `json:"missed"`
+	Skipped  int `json:"skipped"`
+	Ran      int `json:"ran"`
+	Failed   int `json:"failed"`
+}
+
+// Tick does one round of what the service does by itself, for hosts without
+// long-running processes: it enqueues what is due and works until nothing is.
+func (r *Services) Tick(ctx context.Context, atMost time.Duration) (tickReport, error) {
+	var report tickReport
+	s, err := r.Scheduler()
+	if err != nil {
+		return report, err
+	}
+	if r.Config.Schedule.Enabled {
+		done, err := s.Tick(ctx)
+		if err != nil {
+			return report, err
+		}
+		report = tickReport{Enqueued: done.Enqueued, Missed: done.Missed, Skipped: done.Skipped}
+	}
+	r.Config.Queue.MaxTime = atMost
+	o, told := r.telling(ctx, WorkerOptions{StopWhenEmpty: true, Ended: func(end jobs.Settlement) {
+		report.Ran++
+		if end.Outcome == jobs.Failed || end.Outcome == jobs.Retried {
+			report.Failed++
+		}
+	}})
+	defer told()
+	w, closeIt, err := r.Worker(o)
+	if err != nil {
+		return report, err
+	}
+	defer closeIt()
+	return report, w.Run(ctx)
+}

@@ -1,0 +1,180 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// WebServer joins the HTTP API and the admin page to the other rooms.
+// collector is nil where page views are not collected.
+func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error) {
+	c := r.Config.HTTP
+	gate, err := r.gate()
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.Scheduler()
+	if err != nil {
+		return nil, err
+	}
+	w := web.Config{
+		Enqueuer: httpEnqueuer{r}, Registry: r.Registry, Ledger: r.Store, Changer: r.Store, History: r.Store, Queues: r.Store, Workers: r.Store, Schedules: s,
+		Ticker: webTicker{r}, Gate: gate, Breakers: r.OpenBreakers, Settings: r.settings, Metrics: r.Metrics.Registry, Unavailable: sqlstore.Outage,
+		Ready:       []web.Check{{Name: conditions.DatabaseDown, Do: r.DB.PingContext}},
+		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
+		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,
+		ShortenVisitors: r.Config.Analytics.LogAddress == "shorten", Mount: r.mounts(collector), Version: r.Version, Now: r.Now, Log: r.Log,
+	}
+	r.showHandlers(&w)
+	r.showConditions(&w)
+	if !r.Config.Queue.Enabled {
+		w.Doer = orderedDoer{r, web.NewInline(r.Registry, r.Now)}
+	}
+	return web.New(w)
+}
+
+// orderedDoer writes the orders of internal jobs before it runs them.
+type orderedDoer struct {
+	r *Services
+	web.InlineExecutor
+}
+
+// Do implements web.Doer.
+func (d orderedDoer) Do(ctx context.Context, n jobs.Spec) (json.RawMessage, error) {
+	given, err := d.r.Orders.Give(ctx, d.r.Registry, n)
+	if err != nil {
+		return nil, err
+	}
+	return d.InlineExecutor.Do(ctx, given[0])
+}
+
+// mounts are the doors that handlers open to the world themselves.
+func (r *Services) mounts(collector *analytics.Collector) map[string]http.Handler {
+	m := map[string]http.Handler{}
+	if collector != nil {
+		m["/collect"] = collector
+		if key := r.Config.Analytics.ServerKey.Reveal(); key != "" {
+			m["/collect/server"] = collector.Server(key)
+		}
+		m["/collect.js"] = http.HandlerFunc(analytics.ServeScript)
+	}
+	if h := r.Handlers.Mail; h != nil && r.Config.HTTP.API {
+		m["/api/v1/mail/bounces"] = bounces(h, func(err error) {
+			r.Log.Warn("a report of bounces was refused",
+				"event", "mail.bounce_refused", "error", err)
+		})
+	}
+	return m
+}
+
+// gate lets people in: accounts of the configuration, then the CMS's own.
+func (r *Services) gate() (*access.Authenticator, error) {
+	c := r.Config.HTTP
+	g := &access.Authenticator{Store: access.NewStore(r.OwnDB, r.Now), PermissionRoles: map[string]access.Role{}}
+	users := c.Users
+	if c.AdminPassword != "" {
+		users = append(users, config.User{Name: c.AdminUser, Password: c.AdminPassword, Role: string(access.Administrator)})
+	}
+	for _, u := range users {
+		hash, err := hashed(u.Password.Reveal())
+		if err != nil {
+			return nil, UsageError{Err: fmt.Errorf("the password of %s: %w", u.Name, err)}
+		}
+		g.Users = append(g.Users, access.User{Name: u.Name, PasswordHash: hash, Role: access.Role(u.Role)})
+	}
+	if c.CMSAccounts {
+		g.CMS = cmsAccounts{r.Site}
+	}
+	for permission, role := range c.Permissions {
+		g.PermissionRoles[permission] = access.Role(role)
+	}
+	return g, nil
+}
+
+// hashed takes a bcrypt hash as it is and hashes anything else.
+func hashed(password string) (string, error) {
+	if _, err := bcrypt.Cost([]byte(password)); err == nil {
+		return password, nil
+	}
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.DefaultCost)
+	return string(hash), err
+}
+
+// cmsAccounts are the CMS's own administrators.
+type cmsAccounts struct{ site *cms.Site }
+
+func (a cmsAccounts) AccountByLogin(ctx context.Context, login string) (access.Account, error) {
+	u, err := a.site.UserByLogin(ctx, login)
+	if errors.Is(err, cms.ErrNoUser) {
+		err = errors.Join(jobs.ErrNotFound, err)
+	}
+	return access.Account{ID: u.ID, Name: u.Name, PasswordHash: u.PasswordHash, SuperUser: u.SuperUser, Permissions: u.Permissions,
+		SessionsInvalidatedAt: u.SessionsInvalidatedAt}, err
+}
+
+// settings lists the configuration for people, secrets masked.
+func (r *Services) settings() []web.Setting {
+	var list []web.Setting
+	for _, v := range r.Config.Values() {
+		list = append(list, web.Setting{Name: v.Path, Value: v.Text, Origin: v.Origin})
+	}
+	return list
+}
+
+// webTicker does one round for POST /api/cron/tick, within the request's time.
+type webTicker struct{ r *Services }
+
+func (t webTicker) Tick(ctx context.Context) (web.TickReport, error) {
+	done, err := t.r.Tick(ctx, 25*time.Second)
+	return web.TickReport{Enqueued: done.Enqueued, Ran: done.Ran, Failed: done.Failed}, err
+}
+
+// showHandlers gives the pages what handlers have to show. A nil handler leaves
+// its room empty, and its page says so.
+func (r *Services) showHandlers(c *web.Config) {
+	if h := r.Handlers.Mail; h != nil {
+		c.Mail, c.Suppressions, c.Templates = WebMail{h}, WebMail{h}, WebMail{h}
+	}
+	if h := r.Handlers.Analytics; h != nil {
+		c.Analytics = webAnalytics{h}
+	}
+	if h := r.Handlers.Webhook; h != nil {
+		c.Webhooks = WebWebhooks{h}
+	}
+	if h := r.Handlers.Backup; h != nil {
+		c.Backups = webBackups{h, httpEnqueuer{r}}
+	}
+	if r.Handlers.Media != nil {
+		c.Media = &webMedia{r: r}
+	}
+	if h := r.Handlers.Sitemap; h != nil {
+		c.Sitemap = webSitemap{h, r.Store, hostsOf(r.Config.IndexNow.Endpoints)}
+	}
+	c.StorageUsage = &webUsage{r: r}
+}
+
+// listen opens the port of the configuration.
+func (r *Services) listen() (net.Listener, error) {
+	l, err := net.Listen("tcp", r.Config.HTTP.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w: another program has the port, or it is not ours to open; change http.listen", r.Config.HTTP.Listen, err)
+	}
+	return l, nil
+}

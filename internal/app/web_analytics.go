@@ -1,0 +1,38 @@
+package app
+
+import (
+	"context"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+)
+
+// webAnalytics shows reports.
+type webAnalytics struct{ h *analytics.Handler }
+
+func (a webAnalytics) Report(ctx context.Context, q web.AnalyticsQuery) (web.AnalyticsReport, error) {
+	r, err := a.h.Report(ctx, analytics.ReportQuery{Since: q.Since, Until: q.Until, Site: q.Site, Limit: q.Limit})
+	if err != nil {
+		return web.AnalyticsReport{}, err
+	}
+	t := r.Total
+	out := web.AnalyticsReport{Dimensions: map[string][]web.AnalyticsItem{}, Total: web.AnalyticsTotal{Views: t.Views, Visitors: t.Visitors, Visits: t.Visits,
+		Bounces: t.Bounces, BounceRate: t.BounceRate, VisitSeconds: t.VisitSeconds}}
+	for _, d := range r.Days {
+		out.Days = append(out.Days, web.AnalyticsDay{Day: d.Day, Views: d.Views, Visitors: d.Visitors, Visits: d.Visits, Bounces: d.Bounces,
+			BounceRate: d.BounceRate, VisitSeconds: d.VisitSeconds})
+	}
+	for _, l := range r.Lists {
+		items := []web.AnalyticsItem{}
+		for _, i := range l.Items {
+			items = append(items, web.AnalyticsItem{Name: i.Name, Views: i.Views, Visitors: i.Visitors, Visits: i.Visits,
+				BounceRate: i.BounceRate, VisitSeconds: i.VisitSeconds, PageSeconds: i.PageSeconds, ExitRate: i.ExitRate})
+		}
+		name := l.Dimension
+		if name == "os" {
+			name = "system" // the word of the API and the pages
+		}
+		out.Dimensions[name] = items
+	}
+	return out, nil
+}

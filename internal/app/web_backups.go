@@ -1,0 +1,187 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+)
+
+// webBackups shows backups on pages and restores them: the name of one is
+// ID@DESTINATION.
+type webBackups struct {
+	h       *backup.Handler
+	enqueue jobs.Enqueuer
+}
+
+var (
+	_ web.Restorer      = webBackups{}
+	_ web.BackupWatcher = webBackups{}
+)
+
+func (b webBackups) Backups(ctx context.Context) ([]web.Backup, error) {
+	list, away := b.h.List(ctx, "")
+	out := make([]web.Backup, 0, len(list))
+	keeps := b.h.Forecast(list)
+	for i, s := range list {
+		v := b.view(s)
+		v.Kept = strings.Join(keeps[i].Reasons, "; ")
+		if !keeps[i].Until.IsZero() {
+			v.KeptUntil = &keeps[i].Until
+		}
+		out = append(out, v)
+	}
+	return out, reached(away)
+}
+
+// reached says for pages what an error of a destination means: what is asked
+// for is not there, or cannot be asked for.
+func reached(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, backup.ErrNoBackup), errors.Is(err, storage.ErrNotFound):
+		return errors.Join(jobs.ErrNotFound, err)
+	}
+	return fmt.Errorf("%w: %w", web.ErrUnavailable, err)
+}
+
+func (b webBackups) view(s backup.Stored) web.Backup {
+	v := web.Backup{ID: s.ID + "@" + s.Destination, Size: s.Size, CreatedAt: s.Started, Status: string(s.Status), Usable: b.h.Usable(s), Origin: string(s.Origin),
+		Database: s.Database, Encrypted: s.Encrypted, Destination: s.Destination, Tables: s.TableCount, Files: int(s.FileCount)}
+	if p := s.Verification; p != nil {
+		v.VerifiedAt, v.Verdict = &p.At, string(p.Level)
+		if !p.OK {
+			v.Verdict = "bad: " + p.Problem
+		}
+	}
+	return v
+}
+
+func VerificationText(p backup.Verification) string {
+	if !p.OK {
+		return "bad: " + strings.Join(p.Problems, "; ")
+	}
+	return strings.TrimSuffix(string(p.Level)+", "+p.Note, ", ")
+}
+
+func (b webBackups) find(ctx context.Context, name string) (backup.Stored, error) {
+	id, destination, _ := strings.Cut(name, "@")
+	if destination != "" && !slices.Contains(b.h.Destinations(), destination) {
+		return backup.Stored{}, fmt.Errorf("no destination is named %q: %w", destination, jobs.ErrNotFound)
+	}
+	s, err := b.h.Show(ctx, id, destination)
+	return s, reached(err)
+}
+
+func (b webBackups) OpenBackup(ctx context.Context, name string) (io.ReadCloser, web.Backup, error) {
+	s, err := b.find(ctx, name)
+	if err != nil {
+		return nil, web.Backup{}, err
+	}
+	content, info, err := b.h.Download(ctx, s)
+	view := b.view(s)
+	view.ID, view.Size = filepath.Base(s.Archive), info.Size
+	return content, view, reached(err)
+}
+
+func (b webBackups) DeleteBackup(ctx context.Context, name string) error {
+	s, err := b.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	return reached(b.h.Delete(ctx, s))
+}
+
+// planTime is how long a page waits for the comparison of all files.
+const planTime = 10 * time.Second
+
+// PlanRestore compares the backup with what is there now, or outlines it where
+// that takes too long for a page.
+func (b webBackups) PlanRestore(ctx context.Context, name string, part web.RestorePart) (web.RestorePlan, error) {
+	s, err := b.find(ctx, name)
+	if err != nil {
+		return web.RestorePlan{}, err
+	}
+	q := restoreOf(s, part)
+	inTime, cancel := context.WithTimeout(ctx, planTime)
+	defer cancel()
+	plan, err := b.h.Plan(inTime, q, nil)
+	unread := err != nil && inTime.Err() != nil && ctx.Err() == nil
+	if unread {
+		plan, err = b.h.Outline(ctx, q)
+	}
+	if err != nil {
+		return web.RestorePlan{}, errors.Join(jobs.ErrConflict, err)
+	}
+	if len(plan.Refused) > 0 {
+		return web.RestorePlan{}, fmt.Errorf("%w: %w: %s", jobs.ErrConflict, backup.ErrUnfit, strings.Join(plan.Refused, "; "))
+	}
+	view := web.RestorePlan{Warnings: plan.Warnings, Database: plan.Database, Tables: int64(len(plan.Tables)), NewFiles: plan.NewFiles, ChangedFiles: plan.ChangedFiles, Unread: unread && q.Files, Confirm: plan.Token,
+		Untrusted: plan.Untrusted, Executable: plan.Executable}
+	for _, t := range plan.Tables {
+		view.RowsNow += max(t.RowsNow, 0)
+		view.RowsThen += max(t.RowsBackup, 0)
+	}
+	return view, nil
+}
+
+// RestoreBackup enqueues a job that restores. confirm is the word of the plan
+// without allowances, which the person typed.
+func (b webBackups) RestoreBackup(ctx context.Context, name string, part web.RestorePart, confirm string, allow web.RestoreAllowance) (jobs.Receipt, error) {
+	s, err := b.find(ctx, name)
+	if err != nil {
+		return jobs.Receipt{}, err
+	}
+	q := restoreOf(s, part)
+	token := confirm
+	if allow != (web.RestoreAllowance{}) && confirm == b.h.Token(q) {
+		q.TrustUnknown, q.AllowExecutable = allow.Unknown, allow.Executable
+		token = b.h.Token(q)
+	}
+	p := backup.RestorePayload{ID: s.ID, Storage: s.Destination, Database: q.Database, Files: q.Files, TrustUnknown: q.TrustUnknown, AllowExecutable: q.AllowExecutable, Confirm: token}
+	receipts, err := b.enqueue.Enqueue(ctx, backup.RestoreJob.New(p))
+	if err != nil {
+		return jobs.Receipt{}, err
+	}
+	return receipts[0], nil
+}
+
+// restoreOf asks for what of a part the backup holds.
+func restoreOf(s backup.Stored, part web.RestorePart) backup.RestoreRequest {
+	q := backup.RestoreRequest{Backup: s}
+	switch part {
+	case web.RestoreDatabase:
+		q.Database = true
+	case web.RestoreFiles:
+		q.Files = true
+	default:
+		q.Database, q.Files = s.Database, s.Header.Files
+	}
+	return q
+}
+
+// BackupHealth is what the monitor sees.
+func (b webBackups) BackupHealth(ctx context.Context) (web.BackupHealth, error) {
+	h, err := b.h.Health(ctx)
+	if err != nil {
+		return web.BackupHealth{}, err
+	}
+	view := web.BackupHealth{VerifiedID: h.VerifiedID}
+	if !h.LastVerified.IsZero() {
+		view.Verified = &h.LastVerified
+	}
+	for _, w := range h.Warnings {
+		view.Warnings = append(view.Warnings, w.Text)
+	}
+	return view, nil
+}

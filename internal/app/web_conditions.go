@@ -1,0 +1,96 @@
+package app
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+)
+
+// showConditions gives probes, pages and metrics the conditions of this
+// process, and the figures that the database keeps.
+func (r *Services) showConditions(c *web.Config) {
+	figures := &ttlCache[web.StoredFigures]{}
+	c.Figures = func(ctx context.Context) (web.StoredFigures, error) {
+		return figures.ask(r.Now, func() (web.StoredFigures, error) { return r.storedFigures(ctx) })
+	}
+	c.ConditionNames = conditions.Names()
+	if e := r.conditions; e != nil {
+		c.Conditions = func(ctx context.Context) []web.Condition { return conditionViews(e.Latest(ctx)) }
+	}
+}
+
+func conditionViews(states []conditions.State) []web.Condition {
+	list := make([]web.Condition, len(states))
+	for i, s := range states {
+		list[i] = web.Condition{Name: s.Name, Severity: string(s.Severity), Active: s.Active, Title: s.Title, Since: s.Since, Limit: s.Limit.String(),
+			Fix: strings.ReplaceAll(s.Fix, "`", ""), Page: s.Page, Elsewhere: !s.Here}
+		if s.Active {
+			list[i].Detail = s.Detail
+		}
+		if s.Err != nil {
+			list[i].Error = s.Err.Error()
+		}
+	}
+	return list
+}
+
+// schedulerAlive is how old the last ring of a live scheduler can be.
+const schedulerAlive = 90 * time.Second
+
+func (r *Services) storedFigures(ctx context.Context) (web.StoredFigures, error) {
+	var f web.StoredFigures
+	workers, err := r.Store.Workers(ctx)
+	if err != nil {
+		return f, err
+	}
+	for _, w := range workers {
+		if w.Alive {
+			f.Workers++
+		}
+	}
+	if f.Schedulers, err = r.LiveSchedulers(ctx); err != nil {
+		return f, err
+	}
+	list, err := r.Breakers.List(ctx)
+	if err != nil {
+		return f, err
+	}
+	f.Circuits = map[string]bool{}
+	for _, b := range list {
+		f.Circuits[b.Dependency] = b.State != breaker.Closed
+	}
+	s, err := r.Scheduler()
+	if err != nil {
+		return f, err
+	}
+	if f.Successes, err = r.Store.LastSuccesses(ctx, s.Names()); err != nil || r.Handlers.Backup == nil {
+		return f, err
+	}
+	b, err := r.Handlers.Backup.Condition(ctx)
+	f.Backups, f.BackedUp, f.Verified, f.BackupBytes, f.VerificationFailed = true, b.LastComplete, b.LastVerification, b.LastBytes, b.VerificationFailed
+	return f, err
+}
+
+// LiveSchedulers counts processes whose scheduler went through the timetable
+// lately.
+func (r *Services) LiveSchedulers(ctx context.Context) (int, error) {
+	e := r.conditions
+	if e == nil {
+		var err error
+		if e, err = r.Evaluator(nil); err != nil {
+			return 0, err
+		}
+	}
+	list, err := e.Processes(ctx, schedulerAlive+r.Config.Conditions.Every)
+	live := 0
+	for _, p := range list {
+		if !p.ScheduledAt.IsZero() && p.SeenAt.Sub(p.ScheduledAt) < schedulerAlive {
+			live++
+		}
+	}
+	return live, err
+}

@@ -1,0 +1,85 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
+)
+
+// WorkerOptions are a worker's words on the command line.
+type WorkerOptions struct {
+	Once, StopWhenEmpty bool
+	Ended               func(jobs.Settlement)
+}
+
+// Worker builds a worker; close ends what listens for its wake-ups.
+func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err error) {
+	q := r.Config.Queue
+	c := jobs.Config{
+		Source: r.Store, Roster: r.Store, Registry: r.Registry, Logger: r.Log, Now: r.Now, Random: rand.Float64,
+		Info: r.workerInfo(q.WorkerID), Queues: r.queues(), Slots: q.Concurrency, Prefetch: q.Prefetch, Lease: q.Lease,
+		PollMin: q.PollFirst, PollMax: q.Poll, Grace: q.Grace, MaxJobs: q.MaxJobs, MaxTime: q.MaxTime,
+		Once: o.Once, StopWhenEmpty: o.StopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: ResidentMemory,
+		DatabaseTrouble: sqlstore.Outage, Redact: redact.Text,
+		RefreshEvery: q.Refresh, Ended: o.Ended, LogEnds: jobs.LogEnds(r.Config.Log.Jobs), LogCompleted: r.completedLog,
+	}
+	if r.writes != nil {
+		c.Source, c.Roster = writing{r.Store, r.writes}, writing{r.Store, r.writes}
+	}
+	closeIt = func() {}
+	ears, err := wake.Listen(r.WakeDir)
+	if err != nil {
+		r.Log.Info("no wake-ups on this host; jobs start at the next poll", "event", "wakeup.unavailable", "error", err)
+	} else {
+		c.Wake, c.Signalled = ears.Jobs(), ears.Orders()
+		closeIt = func() {
+			if err := ears.Close(); err != nil {
+				r.Log.Debug("closing the wake-up socket", "event", "wakeup.close_failed", "error", err)
+			}
+		}
+	}
+	if w, err = jobs.NewWorker(c); err != nil {
+		closeIt()
+		return nil, nil, err
+	}
+	return w, closeIt, nil
+}
+
+// queues are those of the configuration, and those that the configuration
+// moved kinds to.
+func (r *Services) queues() []string {
+	names := slices.Clone(r.Config.Queue.Queues)
+	for _, kind := range r.Registry.Kinds() {
+		entry, _ := r.Registry.Lookup(kind)
+		if q := cmp.Or(r.Config.Kinds[kind].Queue, entry.Queue); q != "" && !slices.Contains(names, q) && !r.chosenQueues() {
+			names = append(names, q)
+		}
+	}
+	return names
+}
+
+// chosenQueues says that the command line named the queues: then it means them.
+func (r *Services) chosenQueues() bool {
+	return slices.ContainsFunc(r.Config.Values(), func(v config.Value) bool {
+		return v.Path == "queue.queues" && strings.HasPrefix(v.Origin, "flag")
+	})
+}
+
+// workerInfo names this process: host:pid:random, as a host may run several
+// workers and a pid comes again (checklist C28).
+func (r *Services) workerInfo(prefix string) jobs.WorkerInfo {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	return jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%06x", cmp.Or(prefix, host), os.Getpid(), rand.Uint32N(1<<24)), Host: host, PID: os.Getpid(), Version: r.Version}
+}

@@ -1,0 +1,104 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
+
+// Finding is what one check found.
+type Finding struct {
+	Check string `json:"check"`
+	State string `json:"state"` // ok, warn, fail
+	What  string `json:"what"`
+	Fix   string `json:"mend,omitempty"` // what to do about it
+
+	condition string // that says the same once it holds
+}
+
+// The states of a finding.
+const (
+	OK   = "ok"
+	Warn = "warn"
+	Fail = "fail"
+)
+
+func ok(format string, args ...any) Finding {
+	return Finding{State: OK, What: fmt.Sprintf(format, args...)}
+}
+
+func warn(mend, format string, args ...any) Finding {
+	return Finding{State: Warn, What: fmt.Sprintf(format, args...), Fix: mend}
+}
+
+func fail(mend, format string, args ...any) Finding {
+	return Finding{State: Fail, What: fmt.Sprintf(format, args...), Fix: mend}
+}
+
+// check is one thing that doctor looks at. An error means that it could not
+// look, and is shown as a warning.
+type check struct {
+	name string
+	look func(context.Context, *app.Services) ([]Finding, error)
+}
+
+// checks are all that doctor looks at, in the order in which it says them. A
+// handler's check is added here.
+func checks() []check {
+	return []check{
+		{"database", checkDatabase},
+		{"durability", checkDurability},
+		{"clock", checkClock},
+		{"time zone", checkZone},
+		{"jobs table", checkLayout},
+		{"numbers", checkNumbers},
+		{"migrations", checkMigrations},
+		{"rights", checkRights},
+		{"lease", checkLease},
+		{"queues", checkQueues},
+		{"other rows", checkForeign},
+		{"workers", checkWorkers},
+		{"failed jobs", checkFailed},
+		{"folders", checkFolders},
+		{"CMS", checkCMS},
+		{"CMS scheduler", checkCMSScheduler},
+		{"sitemap", checkSitemap},
+		{"mail", checkMail},
+		{"breakers", checkBreakers},
+		{"backups", checkBackups},
+		{"bucket", checkBucket},
+		{"analytics", checkAnalytics},
+		{"admin page", checkDoors},
+		{"kinds", checkKinds},
+		{"conditions", checkConditions},
+	}
+}
+
+// Run runs all checks, in their order.
+func Run(ctx context.Context, r *app.Services) []Finding {
+	var all []Finding
+	for _, c := range checks() {
+		found, err := c.look(ctx, r)
+		if err != nil {
+			found = append(found, warn("", "could not look: %v", err))
+		}
+		for _, f := range found {
+			f.Check = cmp.Or(f.Check, c.name)
+			all = append(all, f)
+		}
+	}
+	return once(all)
+}
+
+// once leaves out what a check found where the condition for the same holds: it
+// says since when.
+func once(all []Finding) []Finding {
+	holds := map[string]bool{}
+	for _, f := range all {
+		holds[f.Check] = true
+	}
+	return slices.DeleteFunc(all, func(f Finding) bool { return f.condition != "" && holds[f.condition] })
+}

@@ -1,0 +1,194 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
+
+// checkLease: a PHP worker on the same table takes what was reserved longer
+// ago than its retry_after.
+func checkLease(_ context.Context, r *app.Services) ([]Finding, error) {
+	q := r.Config.Queue
+	if r.Config.CMS.Dir == "" {
+		return []Finding{warn("name the CMS's folder (cms.dir), or check that queue.php_retry_after equals DB_QUEUE_RETRY_AFTER", "PHP's retry_after is taken for %s; the CMS's own .env is not known", q.PHPRetryAfter)}, nil
+	}
+	return []Finding{ok("our leases (%s, renewed every %s) are seen by a PHP worker, whose retry_after is %s", q.Lease, q.Lease/3, q.PHPRetryAfter)}, nil
+}
+
+func checkQueues(ctx context.Context, r *app.Services) ([]Finding, error) {
+	stats, err := r.Store.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []Finding
+	for _, q := range stats.Queues {
+		waiting := q.Queued
+		switch {
+		case q.Paused:
+			found = append(found, warn("cmsjobs continue "+q.Queue, "the queue %s is paused; %d jobs wait in it", q.Queue, waiting))
+		case waiting > 0 && q.Workers == 0:
+			found = append(found, warn("start a worker for it: cmsjobs work --queue "+q.Queue, "%d jobs wait in the queue %s for up to %s, and no worker listens to it", waiting, q.Queue, display.Span(q.Oldest)))
+		}
+	}
+	if len(found) == 0 {
+		found = append(found, ok("%d jobs wait, %d run; every queue with jobs has a worker", stats.Queued, stats.Processing))
+	}
+	return found, nil
+}
+
+// checkForeign looks at rows that are not ours: PHP's own, and those of kinds
+// that nobody here knows.
+func checkForeign(ctx context.Context, r *app.Services) ([]Finding, error) {
+	list, err := r.Store.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.StateQueued}}, jobs.Page{Limit: 500})
+	if err != nil {
+		return nil, err
+	}
+	foreign := 0
+	unknown := map[string]int{}
+	for _, j := range list.Items {
+		_, known := r.Registry.Lookup(j.Kind)
+		switch {
+		case j.Foreign && strings.ContainsAny(j.Kind, `\@`): // a class of PHP
+			foreign++
+		case !known:
+			unknown[j.Kind]++
+		}
+	}
+	var found []Finding
+	for kind, n := range unknown {
+		found = append(found, warn("write the kind as \"cmsjobs kinds\" lists it, or let the program that knows it run", "%d waiting jobs have the kind %q, which nobody here can run", n, kind))
+	}
+	if foreign > 0 {
+		found = append(found, ok("%d of the newest waiting jobs are PHP's own: they are left to php artisan queue:work", foreign))
+	}
+	if len(found) == 0 {
+		found = append(found, ok("all waiting jobs are ours"))
+	}
+	return found, nil
+}
+
+func checkWorkers(ctx context.Context, r *app.Services) ([]Finding, error) {
+	workers, err := r.Store.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	alive := 0
+	var found []Finding
+	for _, w := range workers {
+		if w.Alive {
+			alive++
+		}
+		if w.Alive && w.Version != r.Version {
+			found = append(found, warn("cmsjobs restart", "the worker %s runs version %s, this is %s", w.ID, w.Version, r.Version))
+		}
+	}
+	if alive == 0 {
+		f := warn("cmsjobs run, best under systemd or supervisor (deploy/)", "no worker runs")
+		f.condition = conditions.NoWorker
+		return append(found, f), nil
+	}
+	return append(found, ok("%d workers run", alive)), nil
+}
+
+func checkFailed(ctx context.Context, r *app.Services) ([]Finding, error) {
+	f := jobs.Filter{States: []jobs.State{jobs.StateFailed}}
+	total, err := r.Store.Count(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	f.Since = r.Now().Add(-24 * time.Hour)
+	recent, err := r.Store.Count(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case recent > 0:
+		return []Finding{warn("cmsjobs failed groups shows the causes", "%d jobs failed within a day (%d in all)", recent, total)}, nil
+	case total > 10_000:
+		return []Finding{warn("cmsjobs failed prune", "failed_jobs has %d rows; nobody prunes it", total)}, nil
+	}
+	return []Finding{ok("%d failed jobs are kept, none of the last day", total)}, nil
+}
+
+// checkFolders tries to write where jobs write.
+func checkFolders(_ context.Context, r *app.Services) ([]Finding, error) {
+	if r.Site.Root == "" {
+		return []Finding{warn("set cms.dir", "the CMS's folder is not known: sitemaps, pictures, caches and logs cannot be worked on")}, nil
+	}
+	var found []Finding
+	for _, dir := range []string{r.Site.Public(), filepath.Join(r.Site.Public(), "storage"), r.Site.Storage(), filepath.Join(r.Site.Storage(), "framework", "cache"), filepath.Join(r.Site.Storage(), "logs")} {
+		err := tryWriting(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			found = append(found, warn("make it, or check cms.dir", "there is no folder %s", dir))
+		case err != nil:
+			found = append(found, fail(fmt.Sprintf("run the service as the web server's user (often www-data), or give it the right to write there (this is user %d)", os.Getuid()), "%s is not writable: %v", dir, err))
+		}
+	}
+	if len(found) == 0 {
+		found = append(found, ok("public, uploads, caches and logs are writable"))
+	}
+	return found, nil
+}
+
+func tryWriting(dir string) error {
+	f, err := os.CreateTemp(dir, ".cmsjobs-doctor-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// alsoInCMS are jobs of ours that the real CMS's own scheduler does too.
+var alsoInCMS = []string{"sitemap.indexnow", "cache.clearExpired", "logs.cleanup"}
+
+// checkCMSScheduler looks for the heartbeat of the CMS's own scheduler, so that
+// nothing is done twice.
+func checkCMSScheduler(ctx context.Context, r *app.Services) ([]Finding, error) {
+	settings, err := r.Site.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	zone, err := r.Site.Zone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text := settings.String("cronjob_last_run_at", "")
+	last, err := time.ParseInLocation(time.DateTime, text, zone)
+	if text == "" || err != nil || r.Now().Sub(last) > time.Hour {
+		return ownScheduler(ctx, r)
+	}
+	var both []string
+	for _, kind := range alsoInCMS {
+		if _, known := r.Registry.Lookup(kind); known {
+			both = append(both, kind)
+		}
+	}
+	if len(both) == 0 || !r.Config.Schedule.Enabled {
+		return []Finding{ok("the CMS's own scheduler runs (last %s ago)", display.Span(r.Now().Sub(last)))}, nil
+	}
+	return []Finding{warn("switch those entries off here (schedule.entries.NAME.enabled: false) or in the CMS", "the CMS's own scheduler runs too (last %s ago): %s may be done twice", display.Span(r.Now().Sub(last)), strings.Join(both, ", "))}, nil
+}
+
+// checkKinds says what this program can run here.
+func checkKinds(_ context.Context, r *app.Services) ([]Finding, error) {
+	kinds := slices.DeleteFunc(r.Registry.Kinds(), func(k string) bool { return k == app.Probe.Name })
+	if len(kinds) == 0 {
+		return []Finding{warn("name the CMS's folder: cms.dir", "no kind of work can run here")}, nil
+	}
+	return []Finding{ok("can run here: %s", strings.Join(kinds, ", "))}, nil
+}
