@@ -1,6 +1,3 @@
 // Command cmsjobs is the background-jobs service of a CMS: workers, scheduler,
-// web and their tools in one binary.
-//
-// Each command is a thin shell in a file of its own: it reads its words, calls
-// a room, prints what came back. wire.go is the one place where rooms meet.
+// web and their tools in one binary. What it does is in internal/cli.
 package main

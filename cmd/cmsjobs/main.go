@@ -1,7 +1,10 @@
-// The program cmsjobs: background jobs for a CMS.
 package main
 
-import "os"
+import (
+	"os"
+
+	"github.com/cmsjobs/cmsjobs/internal/cli"
+)
 
 // version is set by the build: -ldflags "-X main.version=v1.2.3".
 var version = "dev"
@@ -11,5 +14,5 @@ func main() {
 	if err != nil {
 		self = os.Args[0]
 	}
-	os.Exit(execute(self, version, os.Args[1:]))
+	os.Exit(cli.Execute(self, version, os.Args[1:]))
 }

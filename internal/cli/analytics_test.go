@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+)
+
+// inbox is a real SMTP server that keeps what comes.
+type inbox chan message
+
+type message struct{ to, text string }
+
+func (b inbox) NewSession(*smtp.Conn) (smtp.Session, error) { return &delivery{box: b}, nil }
+
+type delivery struct {
+	box inbox
+	to  []string
+}
+
+func (d *delivery) Mail(string, *smtp.MailOptions) error { return nil }
+
+func (d *delivery) Rcpt(to string, _ *smtp.RcptOptions) error { d.to = append(d.to, to); return nil }
+
+func (d *delivery) Data(r io.Reader) error {
+	text, err := io.ReadAll(r)
+	d.box <- message{strings.Join(d.to, " "), string(text)}
+	return err
+}
+
+func (d *delivery) Reset() { d.to = nil }
+
+func (d *delivery) Logout() error { return nil }
+
+func mailServer(t *testing.T) (inbox, int) {
+	t.Helper()
+	box := make(inbox, 10)
+	server := smtp.NewServer(box)
+	server.Domain = "box.test"
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go server.Serve(listener)
+	t.Cleanup(func() { _ = server.Close() })
+	return box, listener.Addr().(*net.TCPAddr).Port
+}
+
+// TestTheWeekArrivesByMail goes the whole way of an owner without a collector:
+// access log, roll-up, reports, and the mail of the week at a real mail server.
+func TestTheWeekArrivesByMail(t *testing.T) {
+	dir, _ := sampleSite(t)
+	box, port := mailServer(t)
+	on := func(args ...string) result {
+		t.Helper()
+		return call(t, nil, append([]string{"--cms", dir, "--set", "mail.driver=smtp", "--set", "mail.host=127.0.0.1", "--set", fmt.Sprintf("mail.port=%d", port), "--set", "mail.encryption=none",
+			"--set", "analytics.weekly=true", "--set", "analytics.weekly_to=boss@demo.example"}, args...)...)
+	}
+
+	start := time.Now().UTC().AddDate(0, 0, -28)
+	start = start.AddDate(0, 0, -(int(start.Weekday())+6)%7) // a Monday
+	var log strings.Builder
+	for day := range 7 {
+		for visitor := range 10 + day {
+			fmt.Fprintf(&log, "198.51.100.%d - - [%s] \"GET /the-pier HTTP/1.1\" 200 512 \"https://www.google.com/\" \"Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\"\n",
+				visitor, start.AddDate(0, 0, day).Format("02/Jan/2006:15:04:05 +0000"))
+		}
+	}
+	path := filepath.Join(t.TempDir(), "access.log")
+	if err := os.WriteFile(path, []byte(log.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want(t, on("analytics", "import", path), 0, "91")
+	want(t, on("analytics", "process"), 0)
+
+	year, number := start.ISOWeek()
+	week := fmt.Sprintf("%d-W%02d", year, number)
+	report := answer[analytics.Report](t, on("analytics", "report", "--range", week, "--format", "json"))
+	if report.Total.Views != 91 || report.Total.Visitors != 91 || report.Total.Visits != 91 || report.Total.BounceRate != 100 || len(report.Days) != 7 || report.Days[6].Views != 16 {
+		t.Errorf("%+v", report)
+	}
+	rows, err := csv.NewReader(strings.NewReader(on("analytics", "report", "--range", week, "--format", "csv").out)).ReadAll()
+	if err != nil || rows[1][1] != start.Format(time.DateOnly) || rows[1][2] != "10" {
+		t.Errorf("%v, %v", rows, err)
+	}
+	page := filepath.Join(t.TempDir(), "week.html")
+	want(t, on("analytics", "report", "--range", week, "-o", page), 0)
+	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "<svg") || !strings.Contains(string(html), "/the-pier") {
+		t.Errorf("%.300s, %v", html, err)
+	}
+	want(t, on("analytics", "report", "--range", "last week"), exitUsage, "2026-W05")
+
+	want(t, on("schedule", "list"), 0, "analytics.weekly")
+	want(t, on("enqueue", "analytics.weekly", `{"week":"`+week+`"}`), 0)
+	want(t, on("work", "--stop-when-empty"), 0)
+	want(t, on("work", "--stop-when-empty"), 0)
+	select {
+	case got := <-box:
+		if got.to != "boss@demo.example" {
+			t.Errorf("it went to %s", got.to)
+		}
+		for _, must := range []string{"Subject: ", week, "91", "/the-pier", "Google"} {
+			if !strings.Contains(got.text, must) {
+				t.Errorf("%q is not in the mail:\n%.2000s", must, got.text)
+			}
+		}
+	default:
+		t.Fatal("no mail came: " + on("jobs", "list").out)
+	}
+	// Where it is not on, there is no such kind and no such entry.
+	want(t, call(t, nil, "--cms", dir, "enqueue", "analytics.weekly"), exitUsage, "known are")
+}

@@ -1,0 +1,274 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
+
+func (a *commandLine) backupCommand() *cobra.Command {
+	c := &cobra.Command{Use: "backup", Short: "Make, prove, list and restore backups",
+		Long:    "Backups are named by their id; \"latest\" is the newest one that is complete, proven or not yet due for a proof, and made by this installation or one that it trusts. Where several places have it, --from chooses one.",
+		Example: "  cmsjobs --cms /var/www/site backup create\n  cmsjobs backup list\n  cmsjobs backup restore latest --database --dry-run"}
+	c.AddCommand(a.backupCreateCommand(), a.backupListCommand(), a.backupShowCommand(), a.backupVerifyCommand(),
+		a.backupDownloadCommand(), a.backupPruneCommand(), a.backupSweepCommand(), a.backupKeyCommand(), a.backupRestoreCommand())
+	return c
+}
+
+// withBackups opens the rooms and refuses where no backups are possible.
+func (a *commandLine) withBackups(c *cobra.Command, do func(context.Context, *backup.Handler) error) error {
+	return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+		if r.Handlers.Backup == nil {
+			return app.Usagef("where backups go is not known: name the CMS's folder (--cms DIR), or set backup.dir")
+		}
+		return do(ctx, r.Handlers.Backup)
+	})
+}
+
+// backupProgress shows bytes on a terminal.
+func (a *commandLine) backupProgress() (func(backup.Step), func()) {
+	var set func(int64)
+	end := func() {}
+	return func(s backup.Step) {
+		if set == nil {
+			total := s.Total
+			if total <= 0 {
+				total = -1
+			}
+			if s.Done == 0 && s.Note != "" && !a.global.json {
+				fmt.Fprintln(a.Err, display.Printable(s.Note)) // the estimate
+			}
+			set, end = a.progress(total, "bytes")
+		}
+		set(s.Done)
+	}, func() { end() }
+}
+
+func (a *commandLine) backupCreateCommand() *cobra.Command {
+	var request backup.Request
+	var onlyDatabase, onlyFiles, dry bool
+	c := &cobra.Command{Use: "create", Short: "Make a backup now, without the queue, and prove it", Args: cobra.NoArgs,
+		Long: `Says what will be read, makes a backup of the database and the uploads, proves it as backup.verify says, and removes older ones that retention does not keep.
+
+Exit codes: 0 it is complete · 1 it is not`,
+		Example: "  cmsjobs backup create --name before-the-update\n  cmsjobs backup create --only-database --to local\n  cmsjobs backup create --dry-run",
+		RunE: func(c *cobra.Command, _ []string) error {
+			request.Database, request.Files, request.By = !onlyFiles, !onlyDatabase, "command line"
+			request.Source = backup.SourceCommand
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+				if dry {
+					return a.printEstimate(ctx, h, request)
+				}
+				return a.createBackup(ctx, h, request)
+			})
+		}}
+	f := c.Flags()
+	f.StringVar(&request.Name, "name", "", "a note for people")
+	f.StringSliceVar(&request.Destinations, "to", nil, "places, for example local,s3 (default: all that are configured)")
+	f.StringSliceVar(&request.Tables, "tables", nil, "only these tables; such a backup is not one of the site")
+	f.BoolVar(&onlyDatabase, "only-database", false, "without files")
+	f.BoolVar(&onlyFiles, "only-files", false, "without the database")
+	f.StringVar(&request.Tool, "tool", "", "own, or mysqldump: the installed client (default: backup.tool)")
+	f.BoolVar(&dry, "dry-run", false, "only say what would be read, how large it may become and what is free")
+	c.MarkFlagsMutuallyExclusive("only-database", "only-files")
+	return c
+}
+
+func (a *commandLine) createBackup(ctx context.Context, h *backup.Handler, request backup.Request) error {
+	progress, end := a.backupProgress()
+	report, err := h.Create(ctx, request, progress)
+	end()
+	for _, w := range report.Warnings {
+		fmt.Fprintf(a.Err, "warning: %s\n", display.Printable(w))
+	}
+	if err != nil {
+		return err
+	}
+	verification := "not proven"
+	if report.Verification != nil {
+		verification = app.VerificationText(*report.Verification)
+	}
+	return a.list(report, []string{"ID", "STATUS", "SIZE", "TABLES", "ROWS", "FILES", "PROOF"}, [][]string{{report.ID, string(report.Status),
+		humanize.IBytes(uint64(report.Size)), strconv.Itoa(report.Tables), strconv.FormatInt(report.Rows, 10), strconv.FormatInt(report.Files, 10), verification}}, "")
+}
+
+func (a *commandLine) printEstimate(ctx context.Context, h *backup.Handler, request backup.Request) error {
+	e, err := h.Estimate(ctx, request)
+	if err != nil {
+		return err
+	}
+	if a.global.json {
+		return a.printJSON(e)
+	}
+	fmt.Fprintf(a.out, "To read: %s.\n", e)
+	for _, name := range slices.Sorted(maps.Keys(e.Free)) {
+		fmt.Fprintf(a.out, "Free at %s: %s.\n", name, humanize.IBytes(uint64(e.Free[name])))
+	}
+	for _, w := range e.Warnings {
+		fmt.Fprintf(a.out, "Warning: %s.\n", display.Printable(w))
+	}
+	return nil
+}
+
+func (a *commandLine) backupListCommand() *cobra.Command {
+	var from string
+	c := &cobra.Command{Use: "list", Short: "List the backups at all places, newest first", Example: "  cmsjobs backup list --json", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+				list, err := h.List(ctx, from)
+				return errors.Join(a.printBackups(list, "No backups."), err)
+			})
+		}}
+	c.Flags().StringVar(&from, "from", "", "only this place")
+	return c
+}
+
+func (a *commandLine) printBackups(list []backup.Stored, nothing string) error {
+	cells := make([][]string, len(list))
+	for i, b := range list {
+		cells[i] = []string{b.ID, b.Destination, string(b.Status), newestVerification(b), string(b.Origin), display.Ago(b.Started, a.Now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(b.TableCount), strconv.FormatInt(b.FileCount, 10), b.Name}
+	}
+	if list == nil {
+		list = []backup.Stored{}
+	}
+	return a.list(list, []string{"ID", "PLACE", "STATUS", "PROOF", "ORIGIN", "MADE", "SIZE", "TABLES", "FILES", "NAME"}, cells, nothing)
+}
+
+// newestVerification is a copy's newest proof in a word.
+func newestVerification(b backup.Stored) string {
+	switch {
+	case b.Verification == nil:
+		return "none"
+	case !b.Verification.OK:
+		return "failed"
+	}
+	return string(b.Verification.Level)
+}
+
+// findBackup finds a backup; of the latest one it says which that is, how far
+// it may be relied on, and what was passed over.
+func (a *commandLine) findBackup(ctx context.Context, h *backup.Handler, w backup.Wanted) (backup.Stored, error) {
+	b, passed, err := h.Find(ctx, w)
+	if err != nil || w.ID != "latest" {
+		return b, err
+	}
+	fmt.Fprintf(a.Err, "latest is %s at %s, made %s: %s\n", b.ID, b.Destination, display.Ago(b.Started, a.Now()), display.Printable(h.Standing(b)))
+	for i, p := range passed {
+		if i == 3 {
+			fmt.Fprintf(a.Err, "passed over: %d more\n", len(passed)-i)
+			break
+		}
+		fmt.Fprintf(a.Err, "passed over: %s at %s is %s, origin %s: %s\n", p.ID, p.Destination, p.Status, p.Origin, display.Printable(h.Standing(p)))
+	}
+	return b, nil
+}
+
+func (a *commandLine) backupShowCommand() *cobra.Command {
+	var from string
+	c := &cobra.Command{Use: "show ID", Short: "Show what a backup holds and how it was proven", Example: "  cmsjobs backup show latest", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+				b, err := a.findBackup(ctx, h, backup.Wanted{ID: args[0], Destination: from})
+				if err != nil {
+					return err
+				}
+				verifications, err := h.Verifications(ctx, b.ID, 20)
+				if err != nil {
+					return err
+				}
+				return a.printJSON(map[string]any{"backup": b, "proofs": verifications})
+			})
+		}}
+	c.Flags().StringVar(&from, "from", "", "the place to look at")
+	return c
+}
+
+func (a *commandLine) backupVerifyCommand() *cobra.Command {
+	var from, level string
+	c := &cobra.Command{Use: "verify [ID]", Short: "Prove a backup by reading it back or restoring it", Args: cobra.MaximumNArgs(1),
+		Long: `Reads a backup back from where it lies. Levels: bytes (size and hash), parsed (every entry and row count),
+restored (into a scratch database that is then compared and dropped).
+
+A backup whose newest proof failed has the status failed: it is not restored, and takes no other's place.
+
+Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
+		Example: "  cmsjobs backup verify\n  cmsjobs backup verify latest --level parsed",
+		RunE: func(c *cobra.Command, args []string) error {
+			id := "latest"
+			if len(args) > 0 {
+				id = args[0]
+			}
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+				b, err := a.findBackup(ctx, h, backup.Wanted{ID: id, Destination: from})
+				if err != nil {
+					return err
+				}
+				progress, end := a.backupProgress()
+				verification, err := h.Verify(ctx, b, backup.Level(level), progress)
+				end()
+				return errors.Join(a.list(verification, []string{"BACKUP", "PLACE", "TABLES", "ROWS", "FILES", "VERDICT"}, [][]string{{verification.Backup, verification.Destination,
+					strconv.Itoa(verification.Tables), strconv.FormatInt(verification.Rows, 10), strconv.FormatInt(verification.Files, 10), app.VerificationText(verification)}}, ""), err)
+			})
+		}}
+	c.Flags().StringVar(&from, "from", "", "the place whose copy is proven")
+	c.Flags().StringVar(&level, "level", "", "bytes, parsed or restored (default: backup.verify's)")
+	return c
+}
+
+func (a *commandLine) backupDownloadCommand() *cobra.Command {
+	var from, out string
+	c := &cobra.Command{Use: "download ID", Short: "Write a backup's archive to a file", Example: "  cmsjobs backup download latest -o /tmp/", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+				b, err := a.findBackup(ctx, h, backup.Wanted{ID: args[0], Destination: from})
+				if err != nil {
+					return err
+				}
+				path := out
+				if info, err := os.Stat(path); err == nil && info.IsDir() {
+					path = filepath.Join(path, filepath.Base(b.Archive))
+				}
+				n, err := download(ctx, h, b, path)
+				if err != nil {
+					return err
+				}
+				return a.list(map[string]any{"file": path, "bytes": n, "sha256": b.SHA256}, []string{"FILE", "SIZE"}, [][]string{{path, humanize.IBytes(uint64(n))}}, "")
+			})
+		}}
+	c.Flags().StringVar(&from, "from", "", "the place to take it from")
+	c.Flags().StringVarP(&out, "output", "o", ".", "a file that is not there yet, or a folder")
+	return c
+}
+
+// download writes a file that only its owner may read: it holds everything.
+func download(ctx context.Context, h *backup.Handler, b backup.Stored, path string) (n int64, err error) {
+	content, _, err := h.Download(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	defer content.Close()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	n, err = io.Copy(f, content)
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return n, err
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
+
+func (a *commandLine) backupRestoreCommand() *cobra.Command {
+	var q backup.RestoreRequest
+	var from, into string
+	var dry, everything bool
+	c := &cobra.Command{Use: "restore ID", Short: "Bring back the database, tables or files of a backup", Args: cobra.ExactArgs(1),
+		Long: `Says first what would change, and the word that confirms it; only with --confirm WORD anything is changed.
+Before that, the whole archive is copied and checked, and a backup of what is there now is made.
+A backup that this installation never made (the plan says so), one whose newest proof failed, and files that a web server
+could execute (.php, .htaccess …) are restored only when told to.`,
+		Example: "  cmsjobs backup restore latest --database --dry-run\n  cmsjobs backup restore latest --files --paths 'uploads/news/**' --confirm WORD\n  cmsjobs backup restore latest --database --into mysql://user@host/copy",
+		RunE: func(c *cobra.Command, args []string) error {
+			if everything {
+				q.Database, q.Files = true, true
+			}
+			if !q.Database && !q.Files && len(q.Tables) == 0 && len(q.Paths) == 0 {
+				return app.Usagef("say what to restore: --everything, --database, --tables, --files or --paths")
+			}
+			q.Database, q.Files = q.Database || len(q.Tables) > 0, q.Files || len(q.Paths) > 0
+			if into != "" {
+				var err error
+				if q.IntoDSN, err = sqlstore.DriverDSN(into); err != nil {
+					return app.UsageError{Err: fmt.Errorf("--into: %w", err)}
+				}
+				if path, isFile := strings.CutPrefix(q.IntoDSN, "file:"); isFile { // a SQLite backup is restored into a new file
+					q.IntoDSN = path
+				}
+			}
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error { return a.restore(ctx, h, q, args[0], from, dry) })
+		}}
+	f := c.Flags()
+	f.BoolVar(&everything, "everything", false, "the database and all files")
+	f.BoolVar(&q.Database, "database", false, "the whole database")
+	f.StringSliceVar(&q.Tables, "tables", nil, "only these tables")
+	f.BoolVar(&q.Files, "files", false, "all files; those that the backup does not have stay")
+	f.StringSliceVar(&q.Paths, "paths", nil, "only files that fit, for example 'uploads/news/**'")
+	f.StringVar(&into, "into", "", "another database instead of the CMS's; for SQLite sqlite:NEWFILE")
+	f.StringVar(&q.IntoFolder, "into-folder", "", "another folder instead of the CMS's")
+	f.StringToStringVar(&q.Collations, "collation", nil, "OLD=NEW: a collation that becomes another, for example utf8mb4_0900_ai_ci=utf8mb4_unicode_ci")
+	f.StringVar(&q.Confirm, "confirm", "", "the word that the dry run names")
+	f.BoolVar(&q.SkipSafety, "no-safety", false, "without a backup of what is there now")
+	f.BoolVar(&q.TrustUnknown, "trust-unknown", false, "restore a backup that this installation never made, or that was altered")
+	f.BoolVar(&q.AllowExecutable, "allow-executable", false, "restore files that a web server could execute too")
+	f.BoolVar(&q.AllowFailed, "allow-failed", false, "restore a backup whose newest proof failed, if its archive is still the one that was made")
+	f.StringVar(&from, "from", "", "the place to take it from")
+	f.BoolVar(&dry, "dry-run", false, "only say what would change")
+	return c
+}
+
+func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q backup.RestoreRequest, id, from string, dry bool) error {
+	var err error
+	if q.Backup, err = a.findBackup(ctx, h, backup.Wanted{ID: id, Destination: from, Database: q.Database, Files: q.Files}); err != nil {
+		return err
+	}
+	progress, end := a.backupProgress()
+	defer func() { end() }()
+	if dry || q.Confirm == "" {
+		plan, err := h.Plan(ctx, q, progress)
+		end()
+		if err != nil {
+			return err
+		}
+		if err := a.printPlan(plan); err != nil || dry && len(plan.Refused) == 0 {
+			return err
+		}
+		if len(plan.Refused) > 0 {
+			return fmt.Errorf("nothing was changed: %w", backup.ErrUnfit)
+		}
+		return app.Usagef("nothing was changed: say it again with --confirm %s", plan.Token)
+	}
+	done, err := h.Restore(ctx, q, progress)
+	end()
+	if err != nil {
+		return err
+	}
+	if err := a.list(done, []string{"RESTORED", "TABLES", "FILES", "PROBLEMS"}, [][]string{{q.Backup.ID, strconv.Itoa(done.Tables), strconv.FormatInt(done.Files, 10), strings.Join(done.Problems, "; ")}}, ""); err != nil {
+		return err
+	}
+	if len(done.Problems) > 0 {
+		return errors.New("what was restored differs from what was saved")
+	}
+	return nil
+}
+
+func (a *commandLine) printPlan(p backup.RestorePlan) error {
+	if a.global.json {
+		return a.printJSON(p)
+	}
+	cells := make([][]string, len(p.Tables))
+	for i, t := range p.Tables {
+		now := strconv.FormatInt(t.RowsNow, 10)
+		if t.RowsNow < 0 {
+			now = "not there"
+		}
+		cells[i] = []string{t.Name, now, strconv.FormatInt(t.RowsBackup, 10)}
+	}
+	if len(cells) > 0 {
+		fmt.Fprintf(a.out, "Into the database %s:\n", display.Printable(p.Database))
+		if err := a.table([]string{"TABLE", "ROWS NOW", "ROWS IN THE BACKUP"}, cells); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(a.out, "Files: %d new, %d overwritten, %d as they are. Tables that stay: %d.\n", p.NewFiles, p.ChangedFiles, p.SameFiles, len(p.Kept))
+	for _, name := range p.Examples {
+		fmt.Fprintf(a.out, "  %s\n", display.Printable(name))
+	}
+	if more := p.NewFiles + p.ChangedFiles - int64(len(p.Examples)); more > 0 {
+		fmt.Fprintf(a.out, "  and %d more\n", more)
+	}
+	if p.Executable > 0 {
+		fmt.Fprintf(a.out, "Files that a web server could execute: %d. They are restored only with --allow-executable:\n", p.Executable)
+		for _, name := range p.ExecutableNames {
+			fmt.Fprintf(a.out, "  %s\n", display.Printable(name))
+		}
+	}
+	if p.Untrusted != "" {
+		fmt.Fprintf(a.out, "\n%s.\nIt is restored only with --trust-unknown.\n\n", display.Printable(p.Untrusted))
+	}
+	for _, text := range p.Warnings {
+		fmt.Fprintf(a.out, "Note: %s.\n", display.Printable(text))
+	}
+	for _, text := range p.Refused {
+		fmt.Fprintf(a.out, "It cannot be restored there: %s.\n", display.Printable(text))
+	}
+	if len(p.Refused) > 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.out, "To do it: --confirm %s\n", p.Token)
+	return err
+}

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
+
+func (a *commandLine) cleanCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "clean",
+		Aliases: []string{"queue:clean"},
+		Short:   "Remove dead workers, give stuck jobs back, rotate the history",
+		Long: `Removes workers that were silent for too long (queue.heartbeat_stale), gives back jobs whose worker
+died, rotates the history (queue.keep_completed, queue.keep_failed) and prunes failed jobs after writing
+them to a file. It is safe to say at any time; nothing is locked for long.`,
+		Example: "  cmsjobs clean\n  cmsjobs clean --dry-run",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withServices(c, a.clean)
+		},
+	}
+	command.Flags().BoolVar(&a.dry, "dry-run", false, "only count what would be removed")
+	return command
+}
+
+func (a *commandLine) clean(ctx context.Context, r *app.Services) error {
+	done, err := r.CleanQueue(ctx, a.dry)
+	if err != nil {
+		return err
+	}
+	return a.list(done, []string{"CLEANED", "ROWS"}, [][]string{{"dead workers", count(done.Workers)}, {"stuck jobs given back", count(done.Stuck)},
+		{"old runs", count(done.Runs)}, {"old ticks of the schedule", count(done.Ticks)}, {"old orders of internal jobs", count(done.Orders)}, {strings.TrimSpace("old failed jobs " + done.Export), count(done.Failed)}}, "")
+}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
+
+func (a *commandLine) enqueueCommand() *cobra.Command {
+	var o struct {
+		queue, delay, at, unique, uuid string
+		priority, attempts             int
+		force                          bool
+	}
+	c := &cobra.Command{
+		Use:   "enqueue KIND [PAYLOAD]",
+		Short: "Put a job into the queue",
+		Long: `Puts a job into the queue. PAYLOAD is a JSON object; - reads it from standard input, @FILE from a file.
+It is checked as its handler will check it. cmsjobs kinds lists kinds and their payloads.
+
+Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in place.`,
+		Example: "  cmsjobs enqueue sitemap.generate '{\"force\":true}'\n  cmsjobs enqueue cmsjobs.probe '{\"sleep\":\"2s\"}' --delay 10m\n  cmsjobs enqueue mail.send @mail.json --unique welcome-42",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			data, err := a.payload(args[1:])
+			if err != nil {
+				return err
+			}
+			n := jobs.Spec{Kind: args[0], Queue: o.queue, UUID: o.uuid, Data: data, Priority: o.priority, MaxAttempts: o.attempts, UniqueKey: o.unique}
+			if o.delay != "" {
+				if n.Delay, err = config.ParseDuration(o.delay); err != nil {
+					return app.UsageError{Err: fmt.Errorf("--delay: %w", err)}
+				}
+			}
+			if o.at != "" {
+				if n.RunAt, err = time.Parse(time.RFC3339, o.at); err != nil {
+					return app.Usagef("--at wants a time like 2006-01-02T15:04:05+07:00")
+				}
+			}
+			r, err := a.openConfigured(c.Context())
+			if err != nil {
+				return err
+			}
+			defer a.closing(r)
+			entry, known := r.Registry.Lookup(n.Kind)
+			if !known && !o.force {
+				return app.Usagef("no kind is named %q; known are %v (--force enqueues it for another program)", n.Kind, r.Registry.Kinds())
+			}
+			if known {
+				if err := entry.Check(n.Data); err != nil {
+					return app.UsageError{Err: err}
+				}
+			}
+			if !r.Config.Queue.Enabled {
+				return a.inline(c, r, entry, n)
+			}
+			receipt, err := r.EnqueueOne(c.Context(), n)
+			if err != nil {
+				return err
+			}
+			return a.receipt(receipt)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.queue, "queue", "", "the queue (default: the kind's)")
+	f.StringVar(&o.delay, "delay", "", "due after this: 30s, 2h")
+	f.StringVar(&o.at, "at", "", "due at this moment: 2006-01-02T15:04:05Z")
+	f.StringVar(&o.unique, "unique", "", "no second job while one with this key waits or runs")
+	f.StringVar(&o.uuid, "uuid", "", "the job's name; the same one twice makes one job")
+	f.IntVar(&o.priority, "priority", 0, "higher first (tables of the extended layout)")
+	f.IntVar(&o.attempts, "max-attempts", 0, "how often it may start (default: the kind's)")
+	f.BoolVar(&o.force, "force", false, "take a kind that this program does not know")
+	c.MarkFlagsMutuallyExclusive("delay", "at")
+	return c
+}
+
+func (a *commandLine) payload(args []string) (json.RawMessage, error) {
+	text := []byte("{}")
+	var err error
+	switch {
+	case len(args) == 0:
+	case args[0] == "-":
+		text, err = io.ReadAll(io.LimitReader(a.in, jobs.MaxPayload+1))
+	case args[0] != "" && args[0][0] == '@':
+		text, err = os.ReadFile(args[0][1:])
+	default:
+		text = []byte(args[0])
+	}
+	if err != nil {
+		return nil, app.UsageError{Err: fmt.Errorf("reading the payload: %w", err)}
+	}
+	var object map[string]any
+	if err := json.Unmarshal(text, &object); err != nil || object == nil {
+		return nil, app.Usagef("the payload must be a JSON object, for example {\"force\":true}: %w", errors.Join(err))
+	}
+	return text, nil
+}
+
+func (a *commandLine) receipt(r jobs.Receipt) error {
+	if a.global.json {
+		return a.printJSON(map[string]any{"id": r.ID, "uuid": r.UUID, "existing": r.Existing})
+	}
+	word := "Enqueued"
+	if r.Existing {
+		word = "It is there already:"
+	}
+	_, err := fmt.Fprintf(a.out, "%s job %d, %s\n", word, r.ID, r.UUID)
+	return err
+}
+
+// inline runs a job at once (S2.15): nothing is stored, nothing is repeated.
+func (a *commandLine) inline(c *cobra.Command, r *app.Services, entry jobs.Entry, n jobs.Spec) error {
+	if entry.Run == nil {
+		return app.Usagef("jobs are disabled, so %s would run here, but this program does not know it", n.Kind)
+	}
+	given, err := r.Orders.Give(c.Context(), r.Registry, n)
+	if err != nil {
+		return err
+	}
+	n = given[0]
+	run := jobs.NewRun(a.Now)
+	err = entry.Run(jobs.WithRun(c.Context(), run), jobs.Job{UUID: n.UUID, Kind: entry.Kind, Queue: "inline", Data: n.Data,
+		Metadata: json.RawMessage("{}"), Attempt: 1, MaxAttempts: 1, Timeout: entry.Policy.Timeout, RunAt: a.Now(), EnqueuedAt: a.Now()})
+	result, followUps := run.Result()
+	if err != nil {
+		return err
+	}
+	for _, next := range followUps {
+		nextEntry, _ := r.Registry.Lookup(next.Kind)
+		if err := a.inline(c, r, nextEntry, next); err != nil {
+			return fmt.Errorf("the job that follows %s: %w", n.Kind, err)
+		}
+	}
+	if a.global.json {
+		return a.printJSON(map[string]any{"kind": entry.Kind, "inline": true, "result": result})
+	}
+	_, err = fmt.Fprintf(a.out, "Ran %s at once, as jobs are disabled. Result: %s\n", entry.Kind, result)
+	return err
+}

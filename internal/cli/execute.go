@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/cmsjobs/cmsjobs/config"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
+
+// Execute runs one command of the program whose own file is self, and returns
+// the exit code.
+func Execute(self, version string, args []string) int {
+	a := &commandLine{
+		Process: app.Process{Self: self, Version: version, Err: os.Stderr, Now: time.Now, StderrIsTTY: term.IsTerminal(int(os.Stderr.Fd()))},
+		out:     os.Stdout, in: os.Stdin, environ: config.Environment(),
+	}
+	return a.run(args)
+}
+
+// commandLine is one call of the program: its words, its streams, its clock.
+type commandLine struct {
+	app.Process
+	out     io.Writer
+	in      io.Reader
+	environ []string
+
+	global struct {
+		file, cms, dsn, logLevel string
+		set                      []string
+		json                     bool
+	}
+	strict bool // --strict of doctor
+	dry    bool // --dry-run of the command that has one
+	// onSecondSignal is called at the second signal: stop without grace.
+	onSecondSignal atomic.Pointer[func()]
+	// deadline ends the process that long after the first signal; nil where the
+	// command has no grace period.
+	deadline atomic.Pointer[deadline]
+}
+
+// deadline is when a process that was told to stop ends, whatever its parts
+// wait for.
+type deadline struct {
+	grace time.Duration
+	end   func()
+}
+
+// stopTail is how long after its grace period a process ends at the latest. The
+// worker needs less; a database or a peer that does not answer may hold up the
+// other parts.
+const stopTail = 950 * time.Millisecond
+
+// stopBy sets the deadline from the configuration.
+func (a *commandLine) stopBy(r *app.Services) {
+	a.deadline.Store(&deadline{r.Config.Queue.Grace, func() {
+		r.Log.Warn("the process ends at its deadline; a part of it still waited for an answer", "event", "service.deadline")
+		os.Exit(0)
+	}})
+}
+
+// countDown ends the process after the grace period and stopTail; with again
+// after stopTail alone.
+func (a *commandLine) countDown(again bool) {
+	d := a.deadline.Load()
+	switch {
+	case d == nil:
+	case again:
+		time.AfterFunc(stopTail, d.end)
+	default:
+		time.AfterFunc(d.grace+stopTail, d.end)
+	}
+}
+
+// run executes one command and returns the exit code. The first TERM, INT or
+// HUP ends the command's context; the second one calls again.
+func (a *commandLine) run(args []string) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	finished := make(chan struct{})
+	defer close(finished)
+	go a.handleSignals(signals, cancel, finished)
+
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(a.Err, "cmsjobs:", err)
+	}
+	return exitCode(err)
+}
+
+func (a *commandLine) handleSignals(signals <-chan os.Signal, cancel func(), finished <-chan struct{}) {
+	for n := 1; ; n++ {
+		select {
+		case <-finished:
+			return
+		case <-signals:
+		}
+		switch {
+		case n == 1:
+			a.countDown(false)
+			cancel()
+		case n == 2 && a.onSecondSignal.Load() != nil:
+			a.countDown(true)
+			(*a.onSecondSignal.Load())()
+		default:
+			os.Exit(130) // a third signal, or a command that does not listen
+		}
+	}
+}

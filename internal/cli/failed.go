@@ -1,0 +1,258 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
+
+func (a *commandLine) failedCommand() *cobra.Command {
+	c := &cobra.Command{Use: "failed", Short: "List, retry and forget failed jobs", Example: "  cmsjobs failed groups\n  cmsjobs failed retry --kind mail.send --yes"}
+	c.AddCommand(a.failedListCommand(), a.failedGroupsCommand(), a.failedShowCommand(), a.failedRetryCommand(),
+		a.failedDeleteCommand(), a.failedFlushCommand(), a.failedPruneCommand())
+	return c
+}
+
+func (a *commandLine) failedListCommand() *cobra.Command {
+	var f filterFlags
+	var p jobs.Page
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List failed jobs, PHP's own among them, newest first",
+		Example: "  cmsjobs failed list\n  cmsjobs failed list --text 'connection refused' --since 2d",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.states = []string{"failed"}
+			filter, err := f.filter(a.Now())
+			if err != nil {
+				return err
+			}
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.listJobs(ctx, r, filter, p) })
+		},
+	}
+	f.add(c, false)
+	limitFlag(c, &p.Limit, 50, "how many")
+	c.Flags().StringVar(&p.Cursor, "cursor", "", "continue a list where it ended")
+	return c
+}
+
+func (a *commandLine) failedShowCommand() *cobra.Command {
+	c := a.jobsShowCommand(jobs.StateFailed)
+	c.Short = "Show one failed job (as jobs show)"
+	c.Example = "  cmsjobs failed show 7"
+	return c
+}
+
+func (a *commandLine) failedGroupsCommand() *cobra.Command {
+	var f filterFlags
+	c := &cobra.Command{
+		Use:     "groups",
+		Short:   "Group failed jobs by their cause",
+		Long:    "Groups failed jobs by cause: messages that differ in numbers, ids and quoted parts only are one cause.\nIts fingerprint chooses them: failed retry --cause FINGERPRINT --yes",
+		Example: "  cmsjobs failed groups",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			filter, err := f.filter(a.Now())
+			if err != nil {
+				return err
+			}
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.listGroups(ctx, r, filter) })
+		},
+	}
+	f.add(c, false)
+	return c
+}
+
+func (a *commandLine) listGroups(ctx context.Context, r *app.Services, f jobs.Filter) error {
+	groups, err := r.Store.Groups(ctx, f)
+	if err != nil {
+		return err
+	}
+	type view struct {
+		Cause     string    `json:"cause"`
+		Kind      string    `json:"kind"`
+		Count     int64     `json:"count"`
+		Message   string    `json:"message"`
+		FirstSeen time.Time `json:"first_seen"`
+		LastSeen  time.Time `json:"last_seen"`
+	}
+	views := make([]view, len(groups))
+	cells := make([][]string, len(groups))
+	now := a.Now()
+	for i, g := range groups {
+		views[i] = view{g.Cause, g.Kind, g.Count, g.Message, g.FirstSeen.UTC(), g.LastSeen.UTC()}
+		cells[i] = []string{strconv.FormatInt(g.Count, 10), g.Kind, display.Ago(g.FirstSeen, now), display.Ago(g.LastSeen, now), g.Cause, display.Short(g.Message, 70)}
+	}
+	return a.list(views, []string{"JOBS", "KIND", "FIRST", "LAST", "CAUSE", "MESSAGE"}, cells, "No failed jobs.")
+}
+
+func (a *commandLine) failedRetryCommand() *cobra.Command {
+	var f filterFlags
+	var yes bool
+	var payload string
+	c := &cobra.Command{
+		Use:   "retry [ID…|all]",
+		Short: "Put failed jobs back into their queues",
+		Long: `Puts failed jobs back into their queues: due now, no attempts counted, under their own UUID. PHP's own
+failed jobs go back as they were, for PHP's worker. Any number of them is taken in steps of bounded memory.`,
+		Example: "  cmsjobs failed retry 7\n  cmsjobs failed retry all\n  cmsjobs failed retry --kind mail.send --since 2h --yes\n  cmsjobs failed retry 7 --payload '{\"to\":\"right@example.com\"}'",
+		RunE: func(c *cobra.Command, ids []string) error {
+			if len(ids) == 1 && ids[0] == "all" {
+				ids, yes = nil, true
+			}
+			f.states = []string{"failed"}
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				if payload != "" {
+					return a.retryEdited(ctx, r, ids, payload)
+				}
+				return a.change(ctx, r, ids, f, yes, "retry", r.Store.Retry)
+			})
+		},
+	}
+	f.add(c, false)
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; needed with a filter")
+	c.Flags().StringVar(&payload, "payload", "", "give the one job another payload (JSON, -, @FILE)")
+	return c
+}
+
+func (a *commandLine) retryEdited(ctx context.Context, r *app.Services, ids []string, payload string) error {
+	if len(ids) != 1 {
+		return app.Usagef("--payload is for one job: name it")
+	}
+	data, err := a.payload([]string{payload})
+	if err != nil {
+		return err
+	}
+	record, err := r.Store.JobAmong(ctx, ids[0], []jobs.State{jobs.StateFailed})
+	if err != nil {
+		return err
+	}
+	given, err := r.Orders.Give(ctx, r.Registry, jobs.Spec{Kind: record.Kind, Data: data})
+	if err != nil {
+		return err
+	}
+	receipt, err := r.Store.ReviveEdited(ctx, ids[0], given[0].Data)
+	if err != nil {
+		return err
+	}
+	return a.receipt(receipt)
+}
+
+func (a *commandLine) failedDeleteCommand() *cobra.Command {
+	var f filterFlags
+	var yes bool
+	c := &cobra.Command{
+		Use:     "forget [ID…]",
+		Short:   "Delete failed jobs",
+		Example: "  cmsjobs failed forget 7\n  cmsjobs failed forget --kind cmsjobs.probe --yes",
+		RunE: func(c *cobra.Command, ids []string) error {
+			f.states = []string{"failed"}
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				return a.change(ctx, r, ids, f, yes, "forget", r.Store.Delete)
+			})
+		},
+	}
+	f.add(c, false)
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; needed with a filter")
+	return c
+}
+
+func (a *commandLine) failedFlushCommand() *cobra.Command {
+	var hours int
+	c := &cobra.Command{
+		Use:     "flush",
+		Short:   "Delete all failed jobs, or all that are older",
+		Long:    "Deletes all failed jobs, PHP's own among them, as Laravel's queue:flush does. Nothing is exported: see failed prune.",
+		Example: "  cmsjobs failed flush --hours 48",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f := filterFlags{states: []string{"failed"}}
+			if hours > 0 {
+				f.until = fmt.Sprintf("%dh", hours)
+			}
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				return a.change(ctx, r, nil, f, true, "flush", r.Store.Delete)
+			})
+		},
+	}
+	c.Flags().IntVar(&hours, "hours", 0, "only what failed longer ago than so many hours")
+	return c
+}
+
+func (a *commandLine) failedPruneCommand() *cobra.Command {
+	var older, export string
+	var hours int
+	var dry bool
+	c := &cobra.Command{
+		Use:     "prune",
+		Short:   "Export old failed jobs to a file, then delete them",
+		Long:    "Writes failed jobs that are older to a file of JSON lines, syncs it to disk and only then deletes them.",
+		Example: "  cmsjobs failed prune --older 30d\n  cmsjobs failed prune --older 7d --dry-run",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				age := r.Config.Queue.KeepFailed
+				if hours > 0 {
+					age = time.Duration(hours) * time.Hour
+				}
+				if older != "" {
+					var err error
+					if age, err = config.ParseDuration(older); err != nil {
+						return app.UsageError{Err: err}
+					}
+				}
+				if age <= 0 {
+					return app.Usagef("failed jobs are kept for ever (queue.keep_failed is 0): say --older 30d")
+				}
+				return a.prune(ctx, r, a.Now().Add(-age), export, dry)
+			})
+		},
+	}
+	c.Flags().StringVar(&older, "older", "", "how old (default: queue.keep_failed, 30d)")
+	c.Flags().IntVar(&hours, "hours", 0, "the same in hours, as Laravel says it")
+	c.Flags().StringVar(&export, "export", "", "the file (default: a new one in queue.export_dir)")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only count")
+	c.MarkFlagsMutuallyExclusive("older", "hours")
+	return c
+}
+
+func (a *commandLine) prune(ctx context.Context, r *app.Services, before time.Time, path string, dry bool) error {
+	f := jobs.Filter{States: []jobs.State{jobs.StateFailed}, Until: before}
+	total, err := r.Store.Count(ctx, f)
+	if err != nil {
+		return err
+	}
+	if dry || total == 0 {
+		return a.pruned(map[string]any{"would_delete": total, "before": before.UTC()}, fmt.Sprintf("%d failed jobs are older than %s.", total, before.UTC().Format(time.DateTime)))
+	}
+	if path == "" {
+		if path, err = r.ExportFile(a.Now()); err != nil {
+			return err
+		}
+	}
+	set, end := a.progress(total, "prune")
+	n, err := r.PruneTo(ctx, path, before, set)
+	end()
+	if err != nil {
+		return err
+	}
+	return a.pruned(map[string]any{"deleted": n, "export": path}, fmt.Sprintf("%d failed jobs were written to %s and deleted.", n, path))
+}
+
+func (a *commandLine) pruned(v any, sentence string) error {
+	if a.global.json {
+		return a.printJSON(v)
+	}
+	_, err := fmt.Fprintln(a.out, sentence)
+	return err
+}

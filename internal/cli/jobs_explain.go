@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
+
+func (a *commandLine) jobsExplainCommand() *cobra.Command {
+	return &cobra.Command{Use: "explain ID", Short: "Say why a job is not running", Example: "  cmsjobs jobs explain 17", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				record, err := r.Store.Job(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				s, err := r.Snapshot(ctx, record)
+				if err != nil {
+					return err
+				}
+				reasons := explain.Job(s)
+				cells := make([][]string, len(reasons))
+				for i, reason := range reasons {
+					until := ""
+					if !reason.Until.IsZero() {
+						until = reason.Until.Format(time.RFC3339)
+					}
+					cells[i] = []string{reason.Text, until}
+				}
+				return a.list(map[string]any{"uuid": record.UUID, "state": record.State, "reasons": reasons}, []string{"REASON", "UNTIL"}, cells, "")
+			})
+		}}
+}

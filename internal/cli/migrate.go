@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/migrations"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
+
+func (a *commandLine) migrateCommand() *cobra.Command {
+	c := &cobra.Command{Use: "migrate", Short: "Make, list and remove our own tables", Example: "  cmsjobs migrate status\n  cmsjobs migrate up",
+		Long: "Makes our own tables, all named cmsjobs_*. Tables of the CMS are never changed."}
+	c.AddCommand(a.migrateUpCommand(), a.migrateStatusCommand(), a.migrateDownCommand(), a.migrateIndexCommand())
+	return c
+}
+
+// withDatabases opens databases only: tables may be missing.
+func (a *commandLine) withDatabases(c *cobra.Command, do func(context.Context, *app.Services) error) error {
+	l, err := a.load()
+	if err != nil {
+		return err
+	}
+	r := &app.Services{Config: l, Log: a.Logger(l.Log), Now: a.Now}
+	defer a.closing(r)
+	if err := r.OpenDatabases(c.Context()); err != nil {
+		return err
+	}
+	return do(c.Context(), r)
+}
+
+func (a *commandLine) migrateUpCommand() *cobra.Command {
+	var create bool
+	c := &cobra.Command{
+		Use:     "up",
+		Short:   "Make what is missing of our tables",
+		Long:    "Makes what is missing of our tables; saying it twice is harmless. --create-jobs also makes jobs and\nfailed_jobs where the CMS has none, in the layout of database.layout.",
+		Example: "  cmsjobs migrate up\n  cmsjobs --set database.layout=extended migrate up --create-jobs",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withDatabases(c, func(ctx context.Context, r *app.Services) error {
+				if err := r.MakeTables(ctx); err != nil {
+					return app.DatabaseError{Err: err}
+				}
+				if !create {
+					return a.done("Our tables are up to date.")
+				}
+				made, err := sqlstore.CreateTables(ctx, r.DB, layoutOf(r.Config.Database), r.Config.Database.Prefix)
+				if err != nil {
+					return app.DatabaseError{Err: err}
+				}
+				if len(made) == 0 {
+					return a.done("Our tables are up to date; jobs and failed_jobs are there already.")
+				}
+				return a.done("Our tables are up to date; made " + strings.Join(made, ", ") + ".")
+			})
+		},
+	}
+	c.Flags().BoolVar(&create, "create-jobs", false, "make jobs and failed_jobs where there are none")
+	return c
+}
+
+func layoutOf(d config.Database) sqlstore.Layout {
+	if d.Layout == "extended" {
+		return sqlstore.Extended
+	}
+	return sqlstore.Stock
+}
+
+func (a *commandLine) done(sentence string) error {
+	if a.global.json {
+		return a.printJSON(map[string]any{"ok": true, "message": sentence})
+	}
+	_, err := fmt.Fprintln(a.out, sentence)
+	return err
+}
+
+func (a *commandLine) migrateStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "status",
+		Short:   "List our migrations and which of them ran",
+		Example: "  cmsjobs migrate status --json",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withDatabases(c, func(ctx context.Context, r *app.Services) error {
+				p, err := migrations.Provider(r.OwnDB.DB, r.OwnDB.DriverName())
+				if err != nil {
+					return err
+				}
+				list, err := p.Status(ctx)
+				if err != nil {
+					return app.DatabaseError{Err: fmt.Errorf("reading which migrations ran: %w", err)}
+				}
+				return a.listMigrations(list)
+			})
+		},
+	}
+}
+
+func (a *commandLine) listMigrations(list []*goose.MigrationStatus) error {
+	type view struct {
+		Version int64  `json:"version"`
+		Name    string `json:"name"`
+		State   string `json:"state"`
+	}
+	views := make([]view, len(list))
+	cells := make([][]string, len(list))
+	for i, m := range list {
+		views[i] = view{m.Source.Version, m.Source.Path, string(m.State)}
+		cells[i] = []string{count(m.Source.Version), m.Source.Path, string(m.State)}
+	}
+	return a.list(views, []string{"VERSION", "FILE", "STATE"}, cells, "No migrations.")
+}
+
+func (a *commandLine) migrateDownCommand() *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use:     "down",
+		Short:   "Remove all our tables, with everything in them",
+		Long:    "Removes all cmsjobs_* tables with the history, the mail log and everything else in them. The CMS's tables stay.",
+		Example: "  cmsjobs migrate down --yes",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !yes {
+				return app.Usagef("this removes all cmsjobs_* tables and what is in them; say --yes to do it")
+			}
+			return a.withDatabases(c, func(ctx context.Context, r *app.Services) error {
+				p, err := migrations.Provider(r.OwnDB.DB, r.OwnDB.DriverName())
+				if err != nil {
+					return err
+				}
+				if _, err := p.DownTo(ctx, 0); err != nil {
+					return app.DatabaseError{Err: fmt.Errorf("removing our tables: %w", err)}
+				}
+				return a.done("Our tables are removed.")
+			})
+		},
+	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do it")
+	return c
+}
+
+func (a *commandLine) migrateIndexCommand() *cobra.Command {
+	var drop, show bool
+	c := &cobra.Command{
+		Use:     "index",
+		Short:   "Add the index to the CMS's jobs table that makes claims fast",
+		Long:    "Adds an index to the CMS's jobs table, the one thing there that we offer to change. It keeps claims fast\nhowever many jobs wait; Laravel's own worker is not slowed by it.",
+		Example: "  cmsjobs migrate index --show\n  cmsjobs migrate index",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				offer := r.Store.OfferIndex()
+				switch {
+				case show && offer == "":
+					return a.done("The index is there.")
+				case show:
+					return a.done(offer)
+				case drop:
+					if err := r.Store.DropIndex(ctx); err != nil {
+						return err
+					}
+					return a.done("The index is removed.")
+				case offer == "":
+					return a.done("The index is there already.")
+				}
+				if err := r.Store.AddIndex(ctx); err != nil {
+					return err
+				}
+				return a.done("The index is added.")
+			})
+		},
+	}
+	c.Flags().BoolVar(&show, "show", false, "only print the statement")
+	c.Flags().BoolVar(&drop, "drop", false, "remove it again")
+	c.MarkFlagsMutuallyExclusive("show", "drop")
+	return c
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
+
+func (a *commandLine) scheduleCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "schedule",
+		Short:   "Show and change what the clock enqueues",
+		Example: "  cmsjobs schedule list\n  cmsjobs schedule run backup.generate",
+	}
+	change := func(use, short string, do func(context.Context, *app.Services, string) error) *cobra.Command {
+		return &cobra.Command{Use: use + " NAME", Short: short, Example: "  cmsjobs schedule " + use + " backup.generate", Args: cobra.ExactArgs(1),
+			RunE: func(c *cobra.Command, args []string) error {
+				return a.withServices(c, func(ctx context.Context, r *app.Services) error { return do(ctx, r, args[0]) })
+			}}
+	}
+	c.AddCommand(a.scheduleListCommand(),
+		change("run", "Enqueue an entry's job now", a.runSchedule),
+		change("pause", "Stop an entry on all instances", func(ctx context.Context, r *app.Services, name string) error {
+			return a.pauseSchedule(ctx, r, name, true)
+		}),
+		change("continue", "End the pause of an entry", func(ctx context.Context, r *app.Services, name string) error {
+			return a.pauseSchedule(ctx, r, name, false)
+		}),
+		a.scheduleHistoryCommand())
+	return c
+}
+
+func (a *commandLine) scheduleListCommand() *cobra.Command {
+	return &cobra.Command{Use: "list", Short: "List the entries, their next and last ticks", Example: "  cmsjobs schedule list --json", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.withServices(c, a.listSchedule) }}
+}
+
+func (a *commandLine) listSchedule(ctx context.Context, r *app.Services) error {
+	s, err := r.Scheduler()
+	if err != nil {
+		return err
+	}
+	entries, err := s.Schedules(ctx)
+	if err != nil {
+		return err
+	}
+	zone, err := r.ScheduleZone(ctx)
+	if err != nil {
+		return err
+	}
+	now := a.Now()
+	cells := make([][]string, len(entries))
+	for i, e := range entries {
+		next, last := "paused", "never"
+		if len(e.Next) > 0 {
+			next = e.Next[0].In(zone).Format("Mon 02 Jan 15:04 MST")
+		}
+		if e.Last != nil {
+			last = strings.TrimSuffix(display.Ago(e.Last.Tick, now)+", "+e.Last.Outcome+" in "+took(*e.Last), " in –")
+		}
+		cells[i] = []string{e.Name, e.Cron, e.Kind, next, last, e.CatchUp}
+	}
+	return a.list(entries, []string{"ENTRY", "CRON", "KIND", "NEXT", "LAST", "MISSED"}, cells, "The timetable is empty.")
+}
+
+// took is how long a tick's job ran.
+func took(t jobs.TickRecord) string {
+	if t.Duration == 0 {
+		return "–"
+	}
+	return t.Duration.String()
+}
+
+func (a *commandLine) runSchedule(ctx context.Context, r *app.Services, name string) error {
+	s, err := r.Scheduler()
+	if err != nil {
+		return err
+	}
+	receipt, err := s.RunSchedule(ctx, name)
+	if err != nil {
+		return err
+	}
+	return a.list(map[string]any{"uuid": receipt.UUID, "id": receipt.ID}, []string{"ENQUEUED", "UUID"}, [][]string{{name, receipt.UUID}}, "")
+}
+
+func (a *commandLine) pauseSchedule(ctx context.Context, r *app.Services, name string, paused bool) error {
+	s, err := r.Scheduler()
+	if err != nil {
+		return err
+	}
+	if err := s.ChangeSchedule(ctx, name, jobs.ScheduleChange{Paused: &paused}); err != nil {
+		return err
+	}
+	word := map[bool]string{true: "paused", false: "continues"}[paused]
+	return a.list(map[string]any{"entry": name, "paused": paused}, []string{"ENTRY", ""}, [][]string{{name, word}}, "")
+}
+
+func (a *commandLine) scheduleHistoryCommand() *cobra.Command {
+	var limit int
+	c := &cobra.Command{Use: "history [NAME]", Short: "List ticks and what became of their jobs", Example: "  cmsjobs schedule history backup.generate", Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				list, err := r.Store.Ticks(ctx, strings.Join(args, ""), jobs.Page{Limit: limit})
+				if err != nil {
+					return err
+				}
+				cells := make([][]string, len(list.Items))
+				for i, t := range list.Items {
+					cells[i] = []string{t.Entry, t.Tick.Format(time.DateTime), t.Outcome, took(t), t.UUID, t.Note}
+				}
+				return a.list(list.Items, []string{"ENTRY", "TICK (UTC)", "OUTCOME", "TOOK", "JOB", "NOTE"}, cells, "No tick so far.")
+			})
+		}}
+	limitFlag(c, &limit, 50, "at most so many")
+	return c
+}
+
+func (a *commandLine) tickCommand() *cobra.Command {
+	var atMost time.Duration
+	c := &cobra.Command{
+		Use:   "tick",
+		Short: "Do one round and exit: enqueue what is due, work until nothing is",
+		Long: `For hosts without long-running processes: a cron line that says this every minute replaces "run".
+Several at once, on any number of hosts, do no harm.
+
+` + exitHelp,
+		Example: "  * * * * * cmsjobs --cms /var/www/site tick",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				done, err := r.Tick(ctx, atMost)
+				if err != nil {
+					return err
+				}
+				n := func(v int) string { return strconv.Itoa(v) }
+				return a.list(done, []string{"ENQUEUED", "MISSED", "SKIPPED", "RAN", "FAILED"}, [][]string{{n(done.Enqueued), n(done.Missed), n(done.Skipped), n(done.Ran), n(done.Failed)}}, "")
+			})
+		},
+	}
+	c.Flags().DurationVar(&atMost, "at-most", 55*time.Second, "stop claiming after so long")
+	return c
+}

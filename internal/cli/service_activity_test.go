@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+)
+
+// TestTheTrailTellsOfJobs lets a person enqueue a job that fails for good, of
+// which the service makes a message for administrators: a job of its own.
+func TestTheTrailTellsOfJobs(t *testing.T) {
+	config := "activity: {enqueued: [notification.send], share: 0}\nschedule: {enabled: false}\n"
+	s := startService(t, config, database(t, jobstest.SQLite, sqlstore.Stock))
+	admin := bearer(s.token("admin"))
+	var made struct{ ID string }
+	s.ask(201, "POST", "/api/v1/jobs", `{"topic":"cmsjobs.probe","payload":{"fail":"no luck\nat line 1"},"maxRetries":0}`, admin, &made)
+	type auditEntry struct {
+		Actor, Action, Target, Detail string
+		Status                        int
+	}
+	trail := func(action string) []auditEntry {
+		var list struct{ Items []auditEntry }
+		s.ask(200, "GET", "/api/v1/audit?action="+action, "", admin, &list)
+		return list.Items
+	}
+	for deadline := time.Now().Add(2 * time.Minute); len(trail("job_failed")) == 0 || len(trail("job_enqueued")) == 0; time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the trail: %+v %+v\n%s", trail("job_failed"), trail("job_enqueued"), s.log())
+		}
+	}
+	if want := (auditEntry{"cmsjobs", "job_failed", made.ID, "cmsjobs.probe: no luck", 500}); !slices.Contains(trail("job_failed"), want) {
+		t.Errorf("%+v lacks %+v", trail("job_failed"), want)
+	}
+	if got := trail("job_enqueued")[0]; got.Actor != "cmsjobs" || got.Detail != "notification.send" || len(got.Target) != 36 || got.Status != 201 {
+		t.Errorf("%+v", got)
+	}
+	if asked := trail("jobs.enqueue"); len(asked) != 1 || asked[0].Actor != "test" {
+		t.Errorf("what the person asked for: %+v", asked)
+	}
+}

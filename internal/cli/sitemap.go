@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
+
+// errNoFolder says why there are no sitemaps here.
+var errNoFolder = app.UsageError{Err: errors.New("where the sitemap goes is not known: name the CMS's folder (--cms DIR), or set sitemap.dir")}
+
+func (a *commandLine) sitemapCommand() *cobra.Command {
+	c := &cobra.Command{Use: "sitemap", Short: "Write and check the sitemap by hand", Example: "  cmsjobs --cms /var/www/site sitemap generate\n  cmsjobs --cms /var/www/site sitemap check"}
+	var force bool
+	generate := &cobra.Command{Use: "generate", Short: "Write the sitemap now, without the queue", Example: "  cmsjobs sitemap generate --force", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.writeSitemap(ctx, r, force) })
+		}}
+	generate.Flags().BoolVar(&force, "force", false, "also when nothing changed")
+	c.AddCommand(generate, &cobra.Command{Use: "check", Short: "Check the files against sitemaps.org's rules and the database", Example: "  cmsjobs sitemap check --json", Args: cobra.NoArgs,
+		Long: "Reads what lies in the folder and says what is wrong with it.\n\nExit codes: 0 all is well · 1 something is not",
+		RunE: func(c *cobra.Command, _ []string) error { return a.withServices(c, a.checkSitemap) }})
+	return c
+}
+
+func (a *commandLine) writeSitemap(ctx context.Context, r *app.Services, force bool) error {
+	if r.Handlers.Sitemap == nil {
+		return errNoFolder
+	}
+	set, end := a.stages("sitemap")
+	result, err := r.Handlers.Sitemap.Write(ctx, force, set)
+	end()
+	if err != nil {
+		return err
+	}
+	return a.printJSON(result)
+}
+
+func (a *commandLine) checkSitemap(ctx context.Context, r *app.Services) error {
+	if r.Handlers.Sitemap == nil {
+		return errNoFolder
+	}
+	set, end := a.stages("checking")
+	report, err := r.Handlers.Sitemap.Check(ctx, set)
+	end()
+	if err != nil {
+		return err
+	}
+	n := func(v int) string { return strconv.Itoa(v) }
+	if err := a.list(report, []string{"FILES", "URLS", "PROBLEMS", "MISSING", "EXTRA", "STALE", "TWICE"},
+		[][]string{{n(report.Files), n(report.URLs), n(report.Found), n(report.Missing), n(report.Extra), n(report.Stale), n(report.Twice)}}, ""); err != nil {
+		return err
+	}
+	if !a.global.json {
+		for _, p := range report.Problems {
+			fmt.Fprintln(a.out, display.Printable(fmt.Sprint(p)))
+		}
+	}
+	if !report.OK() {
+		return errors.New("the sitemap has faults: cmsjobs sitemap generate --force writes it anew")
+	}
+	return nil
+}

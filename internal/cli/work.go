@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+)
+
+// workFlags are the flags of a worker and the keys that they set.
+var workFlags = map[string]string{
+	"queue": "queue.queues", "concurrency": "queue.concurrency", "prefetch": "queue.prefetch", "memory": "queue.memory",
+	"max-jobs": "queue.max_jobs", "max-time": "queue.max_time", "poll": "queue.poll", "grace": "queue.grace", "lease": "queue.lease", "name": "queue.worker_id",
+}
+
+func addWorkFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringSlice("queue", nil, "queues to empty, in this order (repeat, or a,b)")
+	f.IntP("concurrency", "n", 1, "jobs that run at once")
+	f.Int("prefetch", 0, "jobs claimed ahead when they are short")
+	f.String("memory", "512MiB", "finish and exit with code 12 above this")
+	f.Int("max-jobs", 0, "stop after so many jobs")
+	f.String("max-time", "0s", "stop after so long")
+	f.String("poll", "3s", "longest wait between two looks at an empty queue")
+	f.String("grace", "30s", "how long running jobs may go on after TERM")
+	f.String("lease", "90s", "how long a claim holds without a word")
+	f.String("name", "", "what the worker's name begins with")
+}
+
+func (a *commandLine) workCommand() *cobra.Command {
+	var o app.WorkerOptions
+	c := &cobra.Command{
+		Use:     "work",
+		Aliases: []string{"queue:work"},
+		Short:   "Run a worker",
+		Long: `Runs a worker until TERM or INT: it then claims nothing more, lets running jobs go on for the grace
+period and gives back what still runs, uncounted. It ends a second after the grace period at the latest.
+A second signal ends the grace period at once.
+
+` + exitHelp,
+		Example: "  cmsjobs --cms /var/www/site work\n  cmsjobs work --queue high,default -n 4\n  cmsjobs work --stop-when-empty",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			open := a.openService
+			if o.Once || o.StopWhenEmpty { // whoever starts these starts them again
+				open = a.openConfigured
+			}
+			r, err := open(c.Context(), changed(c, workFlags)...)
+			if err != nil {
+				return a.abortedBeforeStart(c.Context(), err)
+			}
+			defer a.closing(r)
+			a.stopBy(r)
+			r.OpenTracer()
+			r.Activity = r.NewActivity()
+			o.Ended = r.TraceRun
+			if r.Config.Conditions.Enabled && !o.Once && !o.StopWhenEmpty {
+				if err := r.WatchConditions([]string{"worker"}); err != nil {
+					return err
+				}
+			}
+			return r.Tracing(c.Context(), func() error {
+				return r.ConditionsBeside(c.Context(), func() error { return r.Work(c.Context(), o, a.onAbort) })
+			})
+		},
+	}
+	addWorkFlags(c)
+	c.Flags().BoolVar(&o.Once, "once", false, "run one job, if there is one, and stop")
+	c.Flags().BoolVar(&o.StopWhenEmpty, "stop-when-empty", false, "stop when nothing is due")
+	return c
+}
+
+// closing closes the rooms at the end of a command. What goes wrong then
+// harms nothing any more.
+func (a *commandLine) closing(r *app.Services) {
+	if err := r.Close(); err != nil {
+		r.Log.Debug("closing the database", "event", "database.close_failed", "error", err)
+	}
+}
+
+// onAbort keeps what the second signal does.
+func (a *commandLine) onAbort(abort func()) { a.onSecondSignal.Store(&abort) }
