@@ -174,7 +174,7 @@ type losingPackets struct {
 
 func (p losingPackets) send(ctx context.Context, db *sqlx.DB, statements []string, args []any) (found []int64, err error) {
 	err = p.l.write(func() error {
-		found, err = p.packets.send(ctx, db, statements, args)
+		found, err = p.packets.Send(ctx, db, statements, args)
 		return err
 	})
 	return found, err

@@ -62,12 +62,12 @@ func guardFailed(err error) bool {
 	return errors.As(err, &my) && my.Number == 1690 && strings.Contains(strings.ToLower(my.Message), "row_count")
 }
 
-// send runs statements, one transaction from START TRANSACTION to COMMIT, and
+// Send runs statements, one transaction from START TRANSACTION to COMMIT, and
 // says how many rows each found. After an error nothing of it remains, where
 // Classify does not call the error unclear. One packet goes at a time: while
 // it does, errUnsent is the answer to others, as waiting would keep their
 // transactions from being written to the disk together.
-func (p *packets) send(ctx context.Context, db *sqlx.DB, statements []string, args []any) ([]int64, error) {
+func (p *packets) Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) ([]int64, error) {
 	if !p.sending.TryLock() {
 		return nil, errUnsent
 	}

@@ -208,7 +208,7 @@ func TestAKilledSettlementIsWrittenOnce(t *testing.T) {
 // answering sends nothing and answers with an error.
 type answering struct{ err error }
 
-func (a answering) send(context.Context, *sqlx.DB, []string, []any) ([]int64, error) {
+func (a answering) Send(context.Context, *sqlx.DB, []string, []any) ([]int64, error) {
 	return nil, a.err
 }
 

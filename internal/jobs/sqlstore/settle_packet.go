@@ -11,7 +11,7 @@ import (
 
 // sender is what packets do.
 type sender interface {
-	send(ctx context.Context, db *sqlx.DB, statements []string, args []any) ([]int64, error)
+	Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) ([]int64, error)
 }
 
 // choosePackets is for MySQL itself. MariaDB has a statement for the same, and
@@ -40,7 +40,7 @@ func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
 		taken, statements, args = len(statements), append(statements, taking), append(args, more...)
 	}
 	s.asked.Add(1)
-	found, err := s.packets.send(ctx, s.db, append(statements, "COMMIT"), args)
+	found, err := s.packets.Send(ctx, s.db, append(statements, "COMMIT"), args)
 	switch {
 	case errors.Is(err, errShortPacket):
 		return nil, errShort
