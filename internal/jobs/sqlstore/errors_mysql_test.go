@@ -58,17 +58,17 @@ func TestWhatMySQLSaysIsClassified(t *testing.T) {
 
 // aHeldConnectionIsEnded lets the server end a connection in a transaction.
 func aHeldConnectionIsEnded(t *testing.T, db *jobstest.Database) {
-	conn, err := db.Conn(bg)
+	conn, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	var id, there int
-	if err := conn.QueryRowContext(bg, "SELECT CONNECTION_ID()").Scan(&id); err != nil {
+	if err := conn.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()").Scan(&id); err != nil {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{"BEGIN", "UPDATE k SET n = 2", "SET SESSION wait_timeout = 1"} {
-		if _, err := conn.ExecContext(bg, statement); err != nil {
+		if _, err := conn.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +77,7 @@ func aHeldConnectionIsEnded(t *testing.T, db *jobstest.Database) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := conn.ExecContext(bg, "COMMIT"); Classify(err) != Unknown || !Outage(err) {
+	if _, err := conn.ExecContext(t.Context(), "COMMIT"); Classify(err) != Unknown || !Outage(err) {
 		t.Errorf("%v is %v, want %v", err, Classify(err), Unknown)
 	}
 }
@@ -102,7 +102,7 @@ func TestARefusedLoginSaysWhatMendsIt(t *testing.T) {
 				name := user + "@'%'"
 				must(t, root, "CREATE USER "+name+" IDENTIFIED BY 's3cret'", "GRANT ALL ON *.* TO "+name, "ALTER USER "+name+" "+c.account)
 				if strings.Contains(c.account, "MAX") {
-					db, err := Connect(bg, ConnectOptions{DSN: dsn(user)})
+					db, err := Connect(t.Context(), ConnectOptions{DSN: dsn(user)})
 					if err != nil {
 						t.Fatal(err)
 					}
