@@ -20,8 +20,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // The folders' names in archives: uploads is the CMS's upload folder, media
@@ -47,12 +48,12 @@ func backupHandler(registry *jobs.Registry, r *Services) error {
 		return UsageError{Err: err}
 	}
 	if dsn := r.Config.Database.DSN; dsn != "" {
-		if c.DSN, err = sqlstore.DriverDSN(dsn.Reveal()); err != nil {
+		if c.DSN, err = database.DriverDSN(dsn.Reveal()); err != nil {
 			return UsageError{Err: err}
 		}
 	}
 	if dsn := r.Config.Backup.VerifyDSN; dsn != "" {
-		if c.TempDBDSN, err = sqlstore.DriverDSN(dsn.Reveal()); err != nil {
+		if c.TempDBDSN, err = database.DriverDSN(dsn.Reveal()); err != nil {
 			return UsageError{Err: fmt.Errorf("backup.verify_dsn: %w", err)}
 		}
 	}

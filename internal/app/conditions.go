@@ -22,6 +22,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // CheckLimits finds what is wrong with the limits of conditions: their units
@@ -69,7 +71,7 @@ func (r *Services) Evaluator(process *conditions.Process) (*conditions.Evaluator
 	limits[conditions.VerificationOld] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.Config.Backup.Unverified)}
 	set := conditions.Config{
 		DB: r.OwnDB, Queue: r.Store, Server: r.Store, Known: func(kind string) bool { _, known := r.Registry.Lookup(kind); return known },
-		Notification: notify.Send.Name, Writes: r.writes, ReadOnly: sqlstore.SaysReadOnly, Full: sqlstore.SaysFull, Folders: r.writtenFolders(), Free: freeSpace, Circuits: r.circuits,
+		Notification: notify.Send.Name, Writes: r.writes, ReadOnly: database.SaysReadOnly, Full: database.SaysFull, Folders: r.writtenFolders(), Free: freeSpace, Circuits: r.circuits,
 		Limits: limits, Off: c.Off, Every: c.Every, Process: process, Now: r.Now, Logger: r.Log,
 	}
 	set.Scheduling, set.Overdue = r.Config.Schedule.Enabled && r.Config.Queue.Enabled, r.overdue

@@ -12,9 +12,10 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/config"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/migrations"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 func (r *Services) OpenDatabases(ctx context.Context) (err error) {
@@ -39,7 +40,7 @@ func openDatabase(ctx context.Context, dsn config.DSN, limit int) (*sqlx.DB, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: dsn.Reveal(), MaxConnections: limit})
+	db, err := database.Connect(ctx, database.ConnectOptions{DSN: dsn.Reveal(), MaxConnections: limit})
 	if err != nil {
 		return nil, DatabaseError{Err: err}
 	}

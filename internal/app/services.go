@@ -23,6 +23,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/internal/trace"
 	"github.com/cmsjobs/cmsjobs/internal/web"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Services are the parts of the service, joined. Commands open them, use what
@@ -72,7 +74,7 @@ func (p *Process) OpenWaiting(ctx context.Context, l *config.Loaded) (*Services,
 	for wait := startWaitLeast; ; wait = min(2*wait, startWaitMost) {
 		r, err := p.Open(ctx, l)
 		left := end.Sub(p.Now())
-		if err == nil || !sqlstore.Away(err) || left <= 0 || ctx.Err() != nil {
+		if err == nil || !database.Away(err) || left <= 0 || ctx.Err() != nil {
 			return r, err
 		}
 		if wait == startWaitLeast {

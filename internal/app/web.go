@@ -17,9 +17,10 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // WebServer joins the HTTP API and the admin page to the other rooms.
@@ -36,7 +37,7 @@ func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error
 	}
 	w := web.Config{
 		Enqueuer: httpEnqueuer{r}, Registry: r.Registry, Ledger: r.Store, Changer: r.Store, History: r.Store, Queues: r.Store, Workers: r.Store, Schedules: s,
-		Ticker: webTicker{r}, Gate: gate, Breakers: r.OpenBreakers, Settings: r.settings, Metrics: r.Metrics.Registry, Unavailable: sqlstore.Outage,
+		Ticker: webTicker{r}, Gate: gate, Breakers: r.OpenBreakers, Settings: r.settings, Metrics: r.Metrics.Registry, Unavailable: database.Outage,
 		Ready:       []web.Check{{Name: conditions.DatabaseDown, Do: r.DB.PingContext}},
 		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
 		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,

@@ -10,9 +10,10 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // WorkerOptions are a worker's words on the command line.
@@ -29,7 +30,7 @@ func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err 
 		Info: r.workerInfo(q.WorkerID), Queues: r.queues(), Slots: q.Concurrency, Prefetch: q.Prefetch, Lease: q.Lease,
 		PollMin: q.PollFirst, PollMax: q.Poll, Grace: q.Grace, MaxJobs: q.MaxJobs, MaxTime: q.MaxTime,
 		Once: o.Once, StopWhenEmpty: o.StopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: ResidentMemory,
-		DatabaseTrouble: sqlstore.Outage, Redact: redact.Text,
+		DatabaseTrouble: database.Outage, Redact: redact.Text,
 		RefreshEvery: q.Refresh, Ended: o.Ended, LogEnds: jobs.LogEnds(r.Config.Log.Jobs), LogCompleted: r.completedLog,
 	}
 	if r.writes != nil {

@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 func (a *commandLine) backupRestoreCommand() *cobra.Command {
@@ -37,7 +38,7 @@ could execute (.php, .htaccess …) are restored only when told to.`,
 			q.Database, q.Files = q.Database || len(q.Tables) > 0, q.Files || len(q.Paths) > 0
 			if into != "" {
 				var err error
-				if q.IntoDSN, err = sqlstore.DriverDSN(into); err != nil {
+				if q.IntoDSN, err = database.DriverDSN(into); err != nil {
 					return app.UsageError{Err: fmt.Errorf("--into: %w", err)}
 				}
 				if path, isFile := strings.CutPrefix(q.IntoDSN, "file:"); isFile { // a SQLite backup is restored into a new file

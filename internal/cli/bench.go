@@ -14,6 +14,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // benchQueue keeps bench's jobs apart from everything else.
@@ -87,7 +89,7 @@ func (a *commandLine) openBench(ctx context.Context, dir string, slots int) (*ap
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return nil, err
 	}
-	db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: "sqlite:" + path})
+	db, err := database.Connect(ctx, database.ConnectOptions{DSN: "sqlite:" + path})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // What a check finds and a condition says too is said once: by the check while
 // it is young, by the condition when it holds.
 func TestDoctorSaysALeftoverOnce(t *testing.T) {
-	dsn := database(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
 	args := []string{dsn, "--json", "--set", "backup.dir=" + t.TempDir(), "doctor"}
 	call(t, nil, args...)
 	db := openSQLite(t, dsn)

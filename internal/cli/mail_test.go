@@ -36,7 +36,7 @@ type office struct {
 
 func newOffice(t *testing.T, env ...string) *office {
 	t.Helper()
-	o := &office{t: t, dsn: database(t, jobstest.SQLite, sqlstore.Stock), dir: filepath.Join(t.TempDir(), "mail")}
+	o := &office{t: t, dsn: newDatabase(t, jobstest.SQLite, sqlstore.Stock), dir: filepath.Join(t.TempDir(), "mail")}
 	o.env = append([]string{"CMSJOBS_MAIL_DRIVER=files", "CMSJOBS_MAIL_DIR=" + o.dir, "CMSJOBS_MAIL_FROM=shop@example.org",
 		"CMSJOBS_HTTP_ADMIN_PASSWORD=right horse battery"}, env...)
 	a := &commandLine{Process: app.Process{Err: io.Discard, Now: time.Now}, out: io.Discard, environ: append([]string{"CMSJOBS_CONFIG=" + filepath.Join(t.TempDir(), "empty.yaml"), "CMSJOBS_DATABASE_DSN=" + strings.TrimPrefix(o.dsn, "--dsn=")}, o.env...)}
@@ -253,7 +253,7 @@ func TestRecipientsAreCounted(t *testing.T) {
 }
 
 func TestABounceMailboxIsReadByTheClock(t *testing.T) {
-	dsn := database(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
 	without := call(t, nil, dsn, "schedule", "list")
 	want(t, without, 0)
 	with := call(t, []string{"CMSJOBS_MAIL_MAILBOX_HOST=imap.example.org", "CMSJOBS_MAIL_MAILBOX_USERNAME=b", "CMSJOBS_MAIL_MAILBOX_PASSWORD=hidden-word"}, dsn, "schedule", "list")
@@ -268,7 +268,7 @@ func TestABounceMailboxIsReadByTheClock(t *testing.T) {
 func TestAMailServerThatIsOutIsSeen(t *testing.T) {
 	for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
 		t.Run(fmt.Sprint(layout), func(t *testing.T) {
-			dsn := database(t, jobstest.SQLite, layout)
+			dsn := newDatabase(t, jobstest.SQLite, layout)
 			env := []string{"CMSJOBS_MAIL_DRIVER=smtp", "CMSJOBS_MAIL_HOST=127.0.0.1", "CMSJOBS_MAIL_PORT=1", "CMSJOBS_MAIL_FROM=shop@example.org"}
 			var first, last struct{ UUID string }
 			for i := range 12 {

@@ -22,7 +22,7 @@ import (
 // of 500 others, with names that look like hosts and addresses, and searches
 // the service's log, its database and a backup for each.
 func TestNoVisitorsAddressIsKept(t *testing.T) {
-	flag := database(t, jobstest.SQLite, sqlstore.Stock)
+	flag := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
 	backups := t.TempDir()
 	s := startService(t, fmt.Sprintf(`schedule: {enabled: false}
 analytics: {collect: true, hosts: [cms.example], mmdb: %q}

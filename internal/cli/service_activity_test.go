@@ -13,7 +13,7 @@ import (
 // which the service makes a message for administrators: a job of its own.
 func TestTheTrailTellsOfJobs(t *testing.T) {
 	config := "activity: {enqueued: [notification.send], share: 0}\nschedule: {enabled: false}\n"
-	s := startService(t, config, database(t, jobstest.SQLite, sqlstore.Stock))
+	s := startService(t, config, newDatabase(t, jobstest.SQLite, sqlstore.Stock))
 	admin := bearer(s.token("admin"))
 	var made struct{ ID string }
 	s.ask(201, "POST", "/api/v1/jobs", `{"topic":"cmsjobs.probe","payload":{"fail":"no luck\nat line 1"},"maxRetries":0}`, admin, &made)

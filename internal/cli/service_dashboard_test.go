@@ -90,7 +90,7 @@ func TestTheDashboardShowsTheRunningService(t *testing.T) {
 	if err != nil {
 		jobstest.Skip(t, "apt-get install prometheus: %v", err)
 	}
-	s := startService(t, "http: {public_metrics: true}\nschedule: {enabled: false}\n", database(t, jobstest.SQLite, sqlstore.Stock))
+	s := startService(t, "http: {public_metrics: true}\nschedule: {enabled: false}\n", newDatabase(t, jobstest.SQLite, sqlstore.Stock))
 	admin := bearer(s.token("admin"))
 	s.ask(201, "POST", "/api/v1/jobs/batch", `{"jobs":[{"topic":"cmsjobs.probe"},{"topic":"cmsjobs.probe"},{"topic":"cmsjobs.probe","payload":{"fail":"no luck"},"maxRetries":0}]}`, admin, nil)
 	ask := startPrometheus(t, prometheus, strings.TrimPrefix(s.url, "http://"))

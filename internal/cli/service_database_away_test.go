@@ -9,6 +9,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // While the database server is gone, each route says 503, when to try again and
@@ -19,7 +21,7 @@ func TestTheAnswersWhileTheDatabaseIsAway(t *testing.T) {
 	if _, err := root.ExecContext(t.Context(), "CREATE DATABASE cms"); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sqlstore.Connect(t.Context(), sqlstore.ConnectOptions{DSN: server.MySQLDSN("cms")})
+	db, err := database.Connect(t.Context(), database.ConnectOptions{DSN: server.MySQLDSN("cms")})
 	if err != nil {
 		t.Fatal(err)
 	}

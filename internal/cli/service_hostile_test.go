@@ -38,7 +38,7 @@ func TestAHostileMailServerHarmsNoOtherJob(t *testing.T) {
 		}
 	}()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	s := startService(t, "schedule: {enabled: false}\nnotify: {mail: false}\nmail: {host: 127.0.0.1, from: a@example.com, port: "+port+"}\n", database(t, jobstest.SQLite, sqlstore.Stock))
+	s := startService(t, "schedule: {enabled: false}\nnotify: {mail: false}\nmail: {host: 127.0.0.1, from: a@example.com, port: "+port+"}\n", newDatabase(t, jobstest.SQLite, sqlstore.Stock))
 	admin := bearer(s.token("admin"))
 	before := s.mostResident()
 	var mails, others []string

@@ -13,7 +13,7 @@ import (
 // nobody may have: each is refused with a reason, and none is a fault of the
 // service in its log.
 func TestWhatAUserAsksWronglyIsNoFault(t *testing.T) {
-	s := startService(t, "schedule: {enabled: false}\nhttp: {admin_password: something-long}\n", database(t, jobstest.SQLite, sqlstore.Stock))
+	s := startService(t, "schedule: {enabled: false}\nhttp: {admin_password: something-long}\n", newDatabase(t, jobstest.SQLite, sqlstore.Stock))
 	admin, enqueuer := bearer(s.token("admin")), bearer(s.token("enqueue"))
 	for _, c := range []struct {
 		who    map[string][]string
@@ -53,7 +53,7 @@ func TestWhatAUserAsksWronglyIsNoFault(t *testing.T) {
 // TestRowsCannotBeInternalJobs inserts rows as whoever may write to the table
 // can.
 func TestRowsCannotBeInternalJobs(t *testing.T) {
-	dsn := database(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
 	s := startService(t, "schedule: {enabled: false}\nqueue: {poll_first: 20ms, poll: 100ms}\n", dsn)
 	admin := bearer(s.token("admin"))
 	db := openSQLite(t, dsn)

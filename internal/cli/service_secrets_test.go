@@ -64,7 +64,7 @@ func TestPlantedSecretsAppearNowhereForAReader(t *testing.T) {
 	sink := httptest.NewServer(&traces)
 	defer sink.Close()
 	dir := t.TempDir()
-	dsn := database(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
 	s := startService(t, fmt.Sprintf(`schedule: {enabled: false}
 queue: {poll_first: 20ms, poll: 200ms}
 telemetry: {traces: %q}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // mute is a database server that takes connections and never says a word.
@@ -192,7 +194,7 @@ func stopInTrouble(t *testing.T, command string, grace time.Duration, running in
 	if _, err := root.ExecContext(t.Context(), "CREATE DATABASE cms"); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sqlstore.Connect(t.Context(), sqlstore.ConnectOptions{DSN: server.MySQLDSN("cms")})
+	db, err := database.Connect(t.Context(), database.ConnectOptions{DSN: server.MySQLDSN("cms")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // seed makes every demo the same.
@@ -63,7 +65,7 @@ func (d Site) Make(ctx context.Context, now time.Time) error {
 	if err := os.WriteFile(d.database(), nil, 0o600); err != nil {
 		return fmt.Errorf("making the demo's database: %w", err)
 	}
-	db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: cmp.Or(d.DSN, "sqlite:"+d.database())})
+	db, err := database.Connect(ctx, database.ConnectOptions{DSN: cmp.Or(d.DSN, "sqlite:"+d.database())})
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // The fault tests start this test binary again as worker processes, which they
@@ -88,7 +90,7 @@ func childMain(raw string) error {
 	w, err := jobs.NewWorker(jobs.Config{Source: breaks, Roster: breaks, Registry: registry, Logger: log, Now: time.Now,
 		Info:   jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), uuid.NewString()[:8]), Host: host, PID: os.Getpid()},
 		Queues: c.Queues, Slots: c.Slots, Prefetch: 2 * c.Slots, Lease: c.Lease, Grace: c.Grace,
-		PollMin: 20 * time.Millisecond, PollMax: 300 * time.Millisecond, DatabaseTrouble: sqlstore.Outage})
+		PollMin: 20 * time.Millisecond, PollMax: 300 * time.Millisecond, DatabaseTrouble: database.Outage})
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,7 @@ func childMain(raw string) error {
 func openStore(ctx context.Context, dsn string, registry *jobs.Registry, mode string, lease time.Duration) (*sqlstore.Store, error) {
 	var last error
 	for range 200 {
-		db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: dsn})
+		db, err := database.Connect(ctx, database.ConnectOptions{DSN: dsn})
 		if err == nil {
 			store, err := sqlstore.Open(ctx, db, sqlstore.Options{Registry: registry, DefaultQueue: "default", Mode: sqlstore.Mode(mode), RetryAfter: lease})
 			if err == nil {

@@ -18,6 +18,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/migrations"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // soak makes the fault tests as large as docs/reliability.md promises; CI runs
@@ -73,7 +75,7 @@ func newLabAt(t *testing.T, dsn string) *lab {
 	t.Helper()
 	l := &lab{t: t, dsn: dsn, sink: newSink()}
 	ctx := context.Background()
-	db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: l.dsn})
+	db, err := database.Connect(ctx, database.ConnectOptions{DSN: l.dsn})
 	if err != nil {
 		t.Fatal(err)
 	}

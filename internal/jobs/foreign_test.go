@@ -13,6 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // unknownRows is how many rows of a plugin stand before ours: 300,000 at the
@@ -136,7 +138,7 @@ func (s *crowdedSite) enqueue(t *testing.T, data string) time.Time {
 func (s *crowdedSite) work(t *testing.T) {
 	t.Helper()
 	w, err := jobs.NewWorker(jobs.Config{Source: s.store, Registry: s.registry, Now: time.Now, Slots: 2, PollMin: 200 * time.Millisecond, PollMax: 500 * time.Millisecond,
-		Lease: 30 * time.Second, DatabaseTrouble: sqlstore.Outage})
+		Lease: 30 * time.Second, DatabaseTrouble: database.Outage})
 	if err != nil {
 		t.Fatal(err)
 	}

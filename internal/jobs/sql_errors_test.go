@@ -15,6 +15,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // site is a database with the queue's tables, and one of the CMS's own.
@@ -50,7 +52,7 @@ func (s *site) store(t *testing.T, db *sqlx.DB) (*sqlstore.Store, *jobs.Registry
 func (s *site) runs(t *testing.T) {
 	t.Helper()
 	store, registry := s.store(t, s.DB)
-	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, Once: true, PollMin: 10 * time.Millisecond, Lease: time.Hour, DatabaseTrouble: sqlstore.Outage})
+	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, Once: true, PollMin: 10 * time.Millisecond, Lease: time.Hour, DatabaseTrouble: database.Outage})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +108,7 @@ func (s *site) limited(t *testing.T) (db *sqlx.DB, user string) {
 	for _, table := range tables {
 		admin.MustExec("GRANT SELECT, INSERT, UPDATE, DELETE ON " + table + " TO " + user)
 	}
-	db, err := sqlstore.Connect(t.Context(), sqlstore.ConnectOptions{DSN: dsn})
+	db, err := database.Connect(t.Context(), database.ConnectOptions{DSN: dsn})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +201,7 @@ func TestTroubleOfTheServerIsNoJobsFault(t *testing.T) {
 				}
 				if name == "nobody listens" {
 					s.run = func(ctx context.Context) error {
-						_, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: map[jobstest.Engine]string{
+						_, err := database.Connect(ctx, database.ConnectOptions{DSN: map[jobstest.Engine]string{
 							jobstest.MySQL: "mysql://root@127.0.0.1:1/x", jobstest.PostgreSQL: "postgres://x@127.0.0.1:1/x", jobstest.SQLite: "sqlite:/nowhere/at/all"}[dialect(engine)]})
 						return err
 					}
@@ -279,7 +281,7 @@ func TestTheQueuesOwnTablesAreNoJobsFault(t *testing.T) {
 				s.admin(t).MustExec(words[0])
 				log := &written{}
 				w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, PollMin: 20 * time.Millisecond, PollMax: 50 * time.Millisecond, Lease: time.Hour,
-					DatabaseTrouble: sqlstore.Outage, Logger: slog.New(slog.NewTextHandler(log, nil))})
+					DatabaseTrouble: database.Outage, Logger: slog.New(slog.NewTextHandler(log, nil))})
 				if err != nil {
 					t.Fatal(err)
 				}

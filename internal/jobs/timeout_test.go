@@ -12,6 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // A run that takes too long is cut off wherever it is, mostly in a query, and
@@ -126,7 +128,7 @@ func runOnce(t *testing.T, policy jobs.Policy, now func() time.Time, handler fun
 	if _, err := store.Enqueue(t.Context(), kind.New(struct{}{})); err != nil {
 		t.Fatal(err)
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: now, Slots: 1, Once: true, Grace: time.Minute, Lease: time.Hour, DatabaseTrouble: sqlstore.Outage})
+	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: now, Slots: 1, Once: true, Grace: time.Minute, Lease: time.Hour, DatabaseTrouble: database.Outage})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/migrations"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 var letter = jobs.Kind[struct{ N int }]{Name: "mail.send"}
@@ -24,7 +26,7 @@ var letter = jobs.Kind[struct{ N int }]{Name: "mail.send"}
 func newQueue(t *testing.T) (*site, *sqlstore.Store, *jobs.Registry) {
 	t.Helper()
 	raw := jobstest.Open(t, jobstest.SQLite)
-	db, err := sqlstore.Connect(t.Context(), sqlstore.ConnectOptions{DSN: raw.DSN, MaxConnections: 4})
+	db, err := database.Connect(t.Context(), database.ConnectOptions{DSN: raw.DSN, MaxConnections: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/migrations"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
@@ -45,7 +47,7 @@ func newNewsroom(t testing.TB, engine jobstest.Engine, dump string, models ...Mo
 	t.Helper()
 	n := &newsroom{t: t, now: noon}
 	raw := jobstest.Open(t, engine)
-	db, err := sqlstore.Connect(context.Background(), sqlstore.ConnectOptions{DSN: raw.DSN, MaxConnections: 5})
+	db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: raw.DSN, MaxConnections: 5})
 	n.must(err)
 	t.Cleanup(func() { db.Close() })
 	n.db = db

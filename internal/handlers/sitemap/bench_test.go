@@ -14,7 +14,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // BenchmarkMillion writes the addresses of a million posts, rows of MariaDB,
@@ -29,7 +30,7 @@ import (
 func BenchmarkMillion(b *testing.B) {
 	const posts = 1_000_000
 	site, db := million(b, posts)
-	connected, err := sqlstore.Connect(b.Context(), sqlstore.ConnectOptions{DSN: db.DSN}) // as the program does
+	connected, err := database.Connect(b.Context(), database.ConnectOptions{DSN: db.DSN}) // as the program does
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/migrations"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // world is a database with a clock of its own and the site that lives by it.
@@ -28,7 +30,7 @@ type world struct {
 func newWorld(t testing.TB, engine jobstest.Engine, start time.Time) *world {
 	t.Helper()
 	raw := jobstest.Open(t, engine)
-	db, err := sqlstore.Connect(context.Background(), sqlstore.ConnectOptions{DSN: raw.DSN, MaxConnections: 12})
+	db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: raw.DSN, MaxConnections: 12})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // TestBacklogsAreSeenAtBothEnds hides a due job behind 5,000 delayed ones, and
@@ -73,7 +75,7 @@ func testAReadOnlyServerIsCalledSo(t *testing.T, engine jobstest.Engine) {
 			t.Fatal(err)
 		}
 	}
-	db, err := sqlstore.Connect(t.Context(), sqlstore.ConnectOptions{DSN: fmt.Sprintf("mysql://cms:cms@127.0.0.1:%d/site", server.Port)})
+	db, err := database.Connect(t.Context(), database.ConnectOptions{DSN: fmt.Sprintf("mysql://cms:cms@127.0.0.1:%d/site", server.Port)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +99,7 @@ func testAReadOnlyServerIsCalledSo(t *testing.T, engine jobstest.Engine) {
 	}
 	for name, write := range writes {
 		err := write()
-		if !errors.Is(err, sqlstore.ErrReadOnly) || !sqlstore.SaysReadOnly(err) || !strings.Contains(err.Error(), "read-only") || sqlstore.Classify(err) != sqlstore.Elsewhere {
+		if !errors.Is(err, database.ErrReadOnly) || !database.SaysReadOnly(err) || !strings.Contains(err.Error(), "read-only") || database.Classify(err) != database.Elsewhere {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // next is the candidate that a settlement claims in its own transaction.
@@ -28,7 +30,7 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 	}
 	results := make([]error, 1)
 	if err := s.settle(ctx, []pendingSettlement{{Settlement: checked(&end)}}, results, n); err != nil {
-		if n != nil && Classify(err).unclear() {
+		if n != nil && database.Classify(err).Unclear() {
 			s.recordInDoubt(n.claim, []*candidate{n.row}, n.until)
 		}
 		return nil, nil, s.noted(err)

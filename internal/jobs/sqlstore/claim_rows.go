@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // errContended says that some of the candidates are no longer as they were
@@ -87,14 +89,14 @@ func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*candidate, 
 	var got map[int64]bool
 	err := s.inTx(ctx, "claiming jobs", func(t tx) error {
 		got = map[int64]bool{}
-		free, err := s.recheck(ctx, t.main, rows, s.d.skipLocked)
+		free, err := s.recheck(ctx, t.main, rows, s.d.SkipLocked)
 		if err != nil || len(free) == 0 {
 			return err
 		}
 		if free, err = s.acquirePermits(ctx, t, c, free); err != nil || len(free) == 0 {
 			return err
 		}
-		in, inArgs := s.d.idRanges(ids(free))
+		in, inArgs := s.d.IDRanges(ids(free))
 		set, args := s.t.claimRows(until, c.token)
 		n, err := s.exec(ctx, t.main, "UPDATE "+s.t.shape().name+" SET "+set+" WHERE "+in, append(args, inArgs...)...)
 		if err == nil && n != int64(len(free)) {
@@ -113,7 +115,7 @@ func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*candidate, 
 
 // recheck reads which rows are as they were, locking them when told to.
 func (s *Store) recheck(ctx context.Context, q Tx, rows []*candidate, lock string) ([]*candidate, error) {
-	in, args := s.d.idRanges(ids(rows))
+	in, args := s.d.IDRanges(ids(rows))
 	t := s.t.shape()
 	byID := make(map[int64]*candidate, len(rows))
 	for _, x := range rows {
@@ -170,7 +172,7 @@ func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*candid
 func (s *Store) claimBatch(ctx context.Context, c *claim, rows []*candidate, until int64, got map[int64]bool) error {
 	if len(rows) == 1 && rows[0].policy.Limit == 0 && !rows[0].rescued {
 		err := s.compareAndSet(ctx, s.db, rows, until, c.token)
-		if Classify(err) == RetryTransaction {
+		if database.Classify(err) == database.RetryTransaction {
 			return errContended // a deadlock undid it: whoever won has the row
 		}
 		if err == nil {
@@ -219,7 +221,7 @@ func (s *Store) compareAndSet(ctx context.Context, q Tx, rows []*candidate, unti
 	}
 	for _, k := range order {
 		group := groups[k]
-		in, inArgs := s.d.idRanges(ids(group))
+		in, inArgs := s.d.IDRanges(ids(group))
 		set, args := s.t.claimRows(until, token)
 		cond, more := s.t.unchanged(group[0])
 		n, err := s.exec(ctx, q, "UPDATE "+s.t.shape().name+" SET "+set+" WHERE "+in+" AND "+cond, slices.Concat(args, inArgs, more)...)

@@ -108,7 +108,7 @@ func (s *Store) deleteChunks(ctx context.Context, q Tx, table, cond string) (int
 			return err
 		}, "SELECT id FROM "+table+" WHERE "+cond+fmt.Sprintf(" ORDER BY id LIMIT %d", chunk))
 		if err == nil && len(list) > 0 {
-			in, args := s.d.in("id", list)
+			in, args := s.d.In("id", list)
 			var n int64
 			n, err = s.exec(ctx, q, "DELETE FROM "+table+" WHERE "+in, args...)
 			deleted += n
@@ -167,7 +167,7 @@ func (s *Store) PruneFailed(ctx context.Context, before time.Time, export func([
 		for i, f := range rows {
 			list[i] = f.ID
 		}
-		in, args := s.d.in("id", list)
+		in, args := s.d.In("id", list)
 		n, err := s.exec(ctx, s.db, "DELETE FROM "+s.failed.name+" WHERE "+in, args...)
 		deleted += n
 		if err != nil {

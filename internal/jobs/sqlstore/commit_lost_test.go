@@ -16,6 +16,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // fate is what befalls the next write that would last: a COMMIT, or a write
@@ -160,7 +162,7 @@ func (f *fixture) losingStore() *losing {
 	f.t.Cleanup(func() { db.Close() })
 	f.Store = open1(f.t, &jobstest.Database{DB: db}, Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
 	if f.v.engine == jobstest.MySQL {
-		f.packets, f.txOptions = losingPackets{packetsOf(f.db.DB), l}, nil
+		f.packets, f.txOptions = losingPackets{database.PacketsOf(f.db.DB), l}, nil
 		f.oneStatement.Store(true)
 	}
 	return l
@@ -168,13 +170,13 @@ func (f *fixture) losingStore() *losing {
 
 // losingPackets lose a packet, or its answer.
 type losingPackets struct {
-	*packets
+	*database.Packets
 	l *losing
 }
 
 func (p losingPackets) send(ctx context.Context, db *sqlx.DB, statements []string, args []any) (found []int64, err error) {
 	err = p.l.write(func() error {
-		found, err = p.packets.Send(ctx, db, statements, args)
+		found, err = p.Packets.Send(ctx, db, statements, args)
 		return err
 	})
 	return found, err
@@ -206,7 +208,7 @@ func claimOutOfEarshot(f *fixture, what fate) {
 	l.next.Store(int32(what))
 	ask := jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 2, Lease: lease}
 	got, err := f.Claim(context.Background(), ask)
-	if len(got) != 0 || Classify(err) != Unknown {
+	if len(got) != 0 || database.Classify(err) != database.Unknown {
 		f.t.Fatalf("%d claimed, %v", len(got), err)
 	}
 	f.comeBack(2)
@@ -236,8 +238,8 @@ func endOutOfEarshot(f *fixture, what fate) {
 		ends = append(ends, end(c, jobs.Completed))
 	}
 	l.next.Store(int32(what))
-	if _, err := f.Settle(context.Background(), ends); Classify(err) != Unknown {
-		f.t.Fatalf("%v is %v", err, Classify(err))
+	if _, err := f.Settle(context.Background(), ends); database.Classify(err) != database.Unknown {
+		f.t.Fatalf("%v is %v", err, database.Classify(err))
 	}
 	for i, err := range f.settle(ends...) {
 		if err != nil {
@@ -259,7 +261,7 @@ func relayOutOfEarshot(f *fixture) {
 	}
 	f.lane("default", 0).next = f.o.Clock().Add(time.Hour)
 	l.next.Store(int32(unheard))
-	if _, next, err := f.SettleAndClaim(context.Background(), held, askOne); len(next) != 0 || Classify(err) != Unknown {
+	if _, next, err := f.SettleAndClaim(context.Background(), held, askOne); len(next) != 0 || database.Classify(err) != database.Unknown {
 		f.t.Fatalf("next %+v, %v", next, err)
 	}
 	if n := f.count("SELECT COUNT(*) FROM jobs WHERE attempts > 0"); n != 1 {

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // like is a condition that a text stands in one of the columns, ignoring case.
 func (s *Store) like(text string, columns ...string) (string, []any) {
 	word := "LIKE"
-	if s.d.name == "postgres" {
+	if s.d.Name == "postgres" {
 		word = "ILIKE"
 	}
 	pattern := "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text) + "%"
@@ -34,7 +36,7 @@ func (c *conditions) add(part string, args ...any) {
 
 func (c *conditions) in(column string, words []string) {
 	if len(words) > 0 {
-		part, args := inWords(column, words)
+		part, args := database.InWords(column, words)
 		c.add(part, args...)
 	}
 }

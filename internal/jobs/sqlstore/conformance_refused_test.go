@@ -10,6 +10,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // narrow lets cmsjobs_runs take no more than ten characters of a column, until
@@ -98,7 +100,7 @@ func conformARefusedEndHoldsUpNoOther(t *testing.T, f *fixture) {
 	if err != nil {
 		t.Fatalf("the worker would ask again for ever: %v", err)
 	}
-	if errs[0] != nil || errs[2] != nil || errs[1] == nil || Classify(errs[1]) != JobsFault {
+	if errs[0] != nil || errs[2] != nil || errs[1] == nil || database.Classify(errs[1]) != database.JobsFault {
 		t.Errorf("%v, want the reason for the second only", errs)
 	}
 	lost, next, err := f.SettleAndClaim(context.Background(), ends[1], askOne)

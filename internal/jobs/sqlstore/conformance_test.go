@@ -362,7 +362,7 @@ func conformPoisonIsBuriedAndTheQueueGoesOn(t *testing.T, f *fixture) {
 	if n := f.count("SELECT COUNT(*) FROM failed_jobs"); n != 4 {
 		t.Errorf("%d failed jobs, want 4", n)
 	}
-	if n := f.count("SELECT COUNT(*) FROM failed_jobs WHERE " + f.d.bytes + "(payload) > 1500000"); n != 1 {
+	if n := f.count("SELECT COUNT(*) FROM failed_jobs WHERE " + f.d.Bytes + "(payload) > 1500000"); n != 1 {
 		t.Errorf("the oversized payload is not whole in failed_jobs")
 	}
 	if n := f.count("SELECT COUNT(*) FROM jobs"); n != 0 {

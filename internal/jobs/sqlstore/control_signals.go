@@ -10,7 +10,7 @@ import (
 // Pause stops all workers from claiming from queue, until Continue. What runs
 // goes on. by names who asked.
 func (s *Store) Pause(ctx context.Context, queue, by string) error {
-	_, err := s.exec(ctx, s.ownDB, s.d.upsert("cmsjobs_paused", "queue, at, by_whom", "(?, "+s.millis()+", ?)", "queue", "at", "by_whom"), queue, bound(by))
+	_, err := s.exec(ctx, s.ownDB, s.d.Upsert("cmsjobs_paused", "queue, at, by_whom", "(?, "+s.millis()+", ?)", "queue", "at", "by_whom"), queue, bound(by))
 	if err != nil {
 		return fmt.Errorf("pausing the queue %s: %w", queue, err)
 	}
@@ -53,7 +53,7 @@ func (s *Store) PausedQueues(ctx context.Context) ([]PausedQueue, error) {
 // Restart tells every worker that started before now to finish what it runs
 // and exit, so that its supervisor starts it anew.
 func (s *Store) Restart(ctx context.Context) error {
-	if _, err := s.exec(ctx, s.ownDB, s.d.upsert("cmsjobs_orders", "name, at", "('restart', "+s.millis()+")", "name", "at")); err != nil {
+	if _, err := s.exec(ctx, s.ownDB, s.d.Upsert("cmsjobs_orders", "name, at", "('restart', "+s.millis()+")", "name", "at")); err != nil {
 		return fmt.Errorf("telling the workers to restart: %w", err)
 	}
 	return nil
@@ -72,7 +72,7 @@ func (s *Store) Stop(ctx context.Context, workerID string) (known bool, err erro
 // CancelRunning tells the worker that runs the job to cancel it. It says
 // nothing about waiting jobs: their row is deleted instead.
 func (s *Store) CancelRunning(ctx context.Context, uuid, by string) error {
-	_, err := s.exec(ctx, s.ownDB, s.d.upsert("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.millis()+", ?)", "uuid", "at", "by_whom"), uuid, bound(by))
+	_, err := s.exec(ctx, s.ownDB, s.d.Upsert("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.millis()+", ?)", "uuid", "at", "by_whom"), uuid, bound(by))
 	if err != nil {
 		return fmt.Errorf("cancelling the job %s: %w", uuid, err)
 	}

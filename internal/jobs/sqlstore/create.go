@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // The jobs tables as CreateTables makes them. %[1]s is the prefix of their names.
@@ -71,7 +73,7 @@ var failedTables = map[string]string{
 // CreateTables makes jobs (in the given layout) and failed_jobs where there are
 // none, and says which it made. Tables that are there are not touched.
 func CreateTables(ctx context.Context, db *sqlx.DB, l Layout, prefix string) (made []string, err error) {
-	d, err := dialectOf(db.DriverName())
+	d, err := database.DialectOf(db.DriverName())
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +84,7 @@ func CreateTables(ctx context.Context, db *sqlx.DB, l Layout, prefix string) (ma
 		return nil, err
 	}
 	s := &Store{d: d, db: db}
-	for _, t := range []struct{ name, ddl string }{{prefix + "jobs", jobsTables[l][d.name]}, {prefix + "failed_jobs", failedTables[d.name]}} {
+	for _, t := range []struct{ name, ddl string }{{prefix + "jobs", jobsTables[l][d.Name]}, {prefix + "failed_jobs", failedTables[d.Name]}} {
 		have, err := s.columnsOf(ctx, db, t.name)
 		if err != nil {
 			return made, err
@@ -92,7 +94,7 @@ func CreateTables(ctx context.Context, db *sqlx.DB, l Layout, prefix string) (ma
 		}
 		for _, statement := range strings.Split(fmt.Sprintf(t.ddl, prefix), ";") {
 			if _, err := db.ExecContext(ctx, statement); err != nil {
-				return made, explain("making the table "+t.name, err)
+				return made, database.Explain("making the table "+t.name, err)
 			}
 		}
 		made = append(made, t.name)
@@ -111,10 +113,10 @@ func (s *Store) OfferIndex() string {
 	if s.t.kind() == Extended {
 		columns = "queue, status, priority, " + t.due.name + ", id"
 	}
-	if s.d.name == "postgres" && s.t.kind() == Stock {
+	if s.d.Name == "postgres" && s.t.kind() == Stock {
 		columns += ", id" // the other two end every index with the row's number
 	}
-	return fmt.Sprintf("CREATE INDEX %s ON %s (%s)", s.d.ident(s.indexName()), t.name, columns)
+	return fmt.Sprintf("CREATE INDEX %s ON %s (%s)", s.d.Ident(s.indexName()), t.name, columns)
 }
 
 func (s *Store) indexName() string { return "cmsjobs_" + s.t.shape().plain + "_due" }
@@ -127,7 +129,7 @@ func (s *Store) AddIndex(ctx context.Context) error {
 		return nil
 	}
 	if _, err := s.exec(ctx, s.db, statement); err != nil {
-		return explain("adding the index "+s.indexName(), err)
+		return database.Explain("adding the index "+s.indexName(), err)
 	}
 	return s.reread(ctx)
 }
@@ -141,12 +143,12 @@ func (s *Store) DropIndex(ctx context.Context) error {
 	if _, claimable := indexes[s.indexName()]; !claimable {
 		return nil
 	}
-	statement := "DROP INDEX " + s.d.ident(s.indexName())
-	if s.d.name == "mysql" {
+	statement := "DROP INDEX " + s.d.Ident(s.indexName())
+	if s.d.Name == "mysql" {
 		statement += " ON " + s.t.shape().name
 	}
 	if _, err := s.exec(ctx, s.db, statement); err != nil {
-		return explain("dropping the index "+s.indexName(), err)
+		return database.Explain("dropping the index "+s.indexName(), err)
 	}
 	return s.reread(ctx)
 }

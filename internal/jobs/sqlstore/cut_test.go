@@ -11,6 +11,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // The network is cut again and again while jobs are enqueued and settled. An
@@ -23,7 +25,7 @@ func testNothingIsLostOrDoubledWhenAnswersAre(t *testing.T, engine jobstest.Engi
 	port := jobstest.Shared(t, engine).Port
 	db := variant{engine: engine, layout: Stock, mode: Skip}.database(t)
 	proxy := jobstest.NewProxy(t, port)
-	cutDB, err := Connect(context.Background(), ConnectOptions{DSN: strings.Replace(db.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
+	cutDB, err := database.Connect(context.Background(), database.ConnectOptions{DSN: strings.Replace(db.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +54,8 @@ func testNothingIsLostOrDoubledWhenAnswersAre(t *testing.T, engine jobstest.Engi
 			if err == nil {
 				return
 			}
-			if !Classify(err).Trouble() {
-				t.Fatalf("%v is %v", err, Classify(err))
+			if !database.Classify(err).Trouble() {
+				t.Fatalf("%v is %v", err, database.Classify(err))
 			}
 			unclear++
 		}
@@ -67,7 +69,7 @@ func testNothingIsLostOrDoubledWhenAnswersAre(t *testing.T, engine jobstest.Engi
 	deadline := time.Now().Add(time.Minute)
 	for left := total; left > 0 && time.Now().Before(deadline); {
 		got, err := s.Claim(ctx, jobs.ClaimRequest{Worker: "w", Queues: []string{"default"}, Limit: 5, Lease: 12 * time.Second})
-		if err != nil && !Classify(err).Trouble() {
+		if err != nil && !database.Classify(err).Trouble() {
 			t.Fatal(err)
 		}
 		var ends []jobs.Settlement

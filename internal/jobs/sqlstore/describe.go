@@ -21,7 +21,7 @@ func (s *Store) Describe() Description { return s.schema }
 
 func (s *Store) describe() {
 	t := s.t.shape()
-	s.schema = Description{Database: s.d.name, Server: s.server, Layout: s.t.kind(), Mode: s.mode, Table: t.plain, AttemptsLimit: t.attemptsLimit,
+	s.schema = Description{Database: s.d.Name, Server: s.server, Layout: s.t.kind(), Mode: s.mode, Table: t.plain, AttemptsLimit: t.attemptsLimit,
 		FailedTable: s.o.Prefix + s.o.FailedTable, FailedUUID: s.failed.uuid, OrderedIndex: t.ordered, Transactional: t.transactional, Times: "unix seconds"}
 	if t.due.kind != unixSeconds {
 		s.schema.Times = "wall clock"

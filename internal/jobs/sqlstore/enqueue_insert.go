@@ -27,7 +27,7 @@ func (s *Store) insertPlain(ctx context.Context, q Tx, list []jobs.Spec) ([]int6
 		var values []string
 		var args []any
 		size := 0
-		for len(values) < len(list) && len(values) < 1000 && len(args)+8 <= s.d.maxParams {
+		for len(values) < len(list) && len(values) < 1000 && len(args)+8 <= s.d.MaxParams {
 			n := list[len(values)]
 			payload, err := jobs.EncodePayload(n)
 			if err != nil {
@@ -51,7 +51,7 @@ func (s *Store) insertPlain(ctx context.Context, q Tx, list []jobs.Spec) ([]int6
 // insert runs one INSERT of several rows and says which numbers they got.
 func (s *Store) insert(ctx context.Context, q Tx, values []string, args []any) ([]int64, error) {
 	statement := "INSERT INTO " + s.t.shape().name + " (" + s.t.insert() + ") VALUES " + strings.Join(values, ",")
-	if s.d.name != "mysql" {
+	if s.d.Name != "mysql" {
 		var ids []int64
 		err := s.query(ctx, q, func(r *sql.Rows) error {
 			var id int64
@@ -65,7 +65,7 @@ func (s *Store) insert(ctx context.Context, q Tx, values []string, args []any) (
 		return ids, err
 	}
 	s.asked.Add(1)
-	r, err := q.ExecContext(ctx, sqlx.Rebind(s.d.bind, statement), args...)
+	r, err := q.ExecContext(ctx, sqlx.Rebind(s.d.Bind, statement), args...)
 	if err != nil {
 		return nil, err
 	}

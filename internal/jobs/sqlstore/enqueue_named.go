@@ -8,6 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // errLoop says that a name changed hands again and again.
@@ -43,7 +45,7 @@ func (s *Store) insertNamed(ctx context.Context, t tx, n jobs.Spec) (jobs.Receip
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
-	in, args := inWords("name", names)
+	in, args := database.InWords("name", names)
 	if _, err := s.exec(ctx, t.own, "UPDATE cmsjobs_unique SET job_id = ? WHERE "+in, append([]any{ids[0]}, args...)...); err != nil {
 		return jobs.Receipt{}, fmt.Errorf("noting unique keys: %w", err)
 	}
@@ -62,7 +64,7 @@ func uniqueName(sort, name string) string {
 // returned; where its job is gone (settled by PHP, deleted by hand), the name
 // is taken over.
 func (s *Store) takeName(ctx context.Context, t tx, name, id string) (*jobs.Receipt, error) {
-	insert := s.d.insertOrSkip("cmsjobs_unique", "name, job_id, uuid, created_at", "(?, 0, ?, "+s.millis()+")", "name")
+	insert := s.d.InsertOrSkip("cmsjobs_unique", "name, job_id, uuid, created_at", "(?, 0, ?, "+s.millis()+")", "name")
 	for range 5 {
 		n, err := s.exec(ctx, t.own, insert, name, id)
 		if err != nil {
@@ -72,7 +74,7 @@ func (s *Store) takeName(ctx context.Context, t tx, name, id string) (*jobs.Rece
 			return nil, nil
 		}
 		var r jobs.Receipt
-		found, err := s.one(ctx, t.own, []any{&r.ID, &r.UUID}, "SELECT job_id, uuid FROM cmsjobs_unique WHERE name = ?"+s.d.forUpdate, name)
+		found, err := s.one(ctx, t.own, []any{&r.ID, &r.UUID}, "SELECT job_id, uuid FROM cmsjobs_unique WHERE name = ?"+s.d.ForUpdate, name)
 		if err != nil {
 			return nil, fmt.Errorf("reading a unique key: %w", err)
 		}

@@ -20,28 +20,30 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 func TestClassify(t *testing.T) {
-	for class, numbers := range map[Class][]uint16{
-		RetryTransaction: {1213, 1205, 1020, 1047, 3100, 3101, 8022, 9007},
-		Unknown:          {2006, 2013, 1927, 1053, 1317, 4031},
-		Elsewhere:        {1290, 1792, 1836, 1129, 1040, 1226, 3032, 3168},
-		JobsFault:        {1264, 1366, 1406, 1292, 1153, 3140, 3141, 3143, 3144, 3819, 4025},
-		StopClaiming:     {1114, 1021, 28, 1026, 1030, 3675, 1045, 3159, 1820, 1862, 3118, 4151},
-		Schema:           {1044, 1142, 1146, 1054},
-		TooSlow:          {1969, 3024},
-		Other:            {1064, 1062},
+	for class, numbers := range map[database.Class][]uint16{
+		database.RetryTransaction: {1213, 1205, 1020, 1047, 3100, 3101, 8022, 9007},
+		database.Unknown:          {2006, 2013, 1927, 1053, 1317, 4031},
+		database.Elsewhere:        {1290, 1792, 1836, 1129, 1040, 1226, 3032, 3168},
+		database.JobsFault:        {1264, 1366, 1406, 1292, 1153, 3140, 3141, 3143, 3144, 3819, 4025},
+		database.StopClaiming:     {1114, 1021, 28, 1026, 1030, 3675, 1045, 3159, 1820, 1862, 3118, 4151},
+		database.Schema:           {1044, 1142, 1146, 1054},
+		database.TooSlow:          {1969, 3024},
+		database.Other:            {1064, 1062},
 	} {
 		for _, n := range numbers {
-			if got := Classify(fmt.Errorf("claiming: %w", &mysql.MySQLError{Number: n})); got != class {
+			if got := database.Classify(fmt.Errorf("claiming: %w", &mysql.MySQLError{Number: n})); got != class {
 				t.Errorf("MySQL %d is %v, want %v", n, got, class)
 			}
 		}
 	}
-	for code, class := range map[string]Class{"40001": RetryTransaction, "40P01": RetryTransaction, "55P03": RetryTransaction, "08006": Unknown, "57P01": Unknown, "25006": Elsewhere,
-		"53300": Elsewhere, "57P03": Elsewhere, "22001": JobsFault, "22021": JobsFault, "23514": JobsFault, "53100": StopClaiming, "42501": Schema, "42P01": Schema, "42703": Schema, "57014": TooSlow, "23505": Other} {
-		if got := Classify(fmt.Errorf("settling: %w", &pgconn.PgError{Code: code})); got != class {
+	for code, class := range map[string]database.Class{"40001": database.RetryTransaction, "40P01": database.RetryTransaction, "55P03": database.RetryTransaction, "08006": database.Unknown, "57P01": database.Unknown, "25006": database.Elsewhere,
+		"53300": database.Elsewhere, "57P03": database.Elsewhere, "22001": database.JobsFault, "22021": database.JobsFault, "23514": database.JobsFault, "53100": database.StopClaiming, "42501": database.Schema, "42P01": database.Schema, "42703": database.Schema, "57014": database.TooSlow, "23505": database.Other} {
+		if got := database.Classify(fmt.Errorf("settling: %w", &pgconn.PgError{Code: code})); got != class {
 			t.Errorf("PostgreSQL %s is %v, want %v", code, got, class)
 		}
 	}
@@ -50,12 +52,12 @@ func TestClassify(t *testing.T) {
 		if err == error(syscall.ECONNRESET) {
 			err = &net.OpError{Op: "write", Err: err}
 		}
-		if got := Classify(fmt.Errorf("renewing: %w", err)); got != Unknown || !got.Trouble() {
+		if got := database.Classify(fmt.Errorf("renewing: %w", err)); got != database.Unknown || !got.Trouble() {
 			t.Errorf("%v is %v, want unknown", err, got)
 		}
 	}
 	for _, err := range []error{nil, errors.New("the handler's own"), io.ErrShortWrite} {
-		if got := Classify(err); got != NotDatabase || got.Trouble() {
+		if got := database.Classify(err); got != database.NotDatabase || got.Trouble() {
 			t.Errorf("%v is %v, want none of the database's", err, got)
 		}
 	}
@@ -66,17 +68,17 @@ func TestOutageIsTheDatabasesOnly(t *testing.T) {
 	_, missing := os.Open(filepath.Join(t.TempDir(), "nowhere"))
 	_, refused := net.DialTimeout("tcp", "127.0.0.1:1", time.Second)
 	for _, err := range []error{nil, missing, refused, io.EOF, &url.Error{Op: "Get", URL: "https://x.example", Err: io.ErrUnexpectedEOF}, context.DeadlineExceeded, net.ErrClosed} {
-		if Outage(fmt.Errorf("doing the job: %w", err)) {
+		if database.Outage(fmt.Errorf("doing the job: %w", err)) {
 			t.Errorf("%v is taken for the database's", err)
 		}
 	}
-	down, _, err := openMySQL(&mysql.Config{Net: "tcp", Addr: "127.0.0.1:1", User: "x"}, ConnectOptions{TimeZone: "+00:00"})
+	down, _, err := database.OpenMySQL(&mysql.Config{Net: "tcp", Addr: "127.0.0.1:1", User: "x"}, database.ConnectOptions{TimeZone: "+00:00"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer down.Close()
 	for _, err := range []error{down.PingContext(t.Context()), driver.ErrBadConn, mysql.ErrInvalidConn, &mysql.MySQLError{Number: 1213}, &pgconn.PgError{Code: "57P01"}} {
-		if !Outage(fmt.Errorf("reading the settings: %w", err)) {
+		if !database.Outage(fmt.Errorf("reading the settings: %w", err)) {
 			t.Errorf("%v is the database's", err)
 		}
 	}
@@ -87,19 +89,19 @@ func TestClassifyRealErrors(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			db := jobstest.Open(t, engine)
-			if _, err := db.Exec("SELECT x FROM nowhere"); Classify(err) != Schema || Outage(err) {
-				t.Errorf("no such table: %v is %v", err, Classify(err))
+			if _, err := db.Exec("SELECT x FROM nowhere"); database.Classify(err) != database.Schema || database.Outage(err) {
+				t.Errorf("no such table: %v is %v", err, database.Classify(err))
 			}
 			db.MustExec("CREATE TABLE k (id INTEGER PRIMARY KEY, w VARCHAR(3))")
 			db.MustExec("INSERT INTO k VALUES (1, 'a'), (2, 'b')")
-			if _, err := db.Exec("INSERT INTO k VALUES (1, 'c')"); Classify(err) != Other || !duplicate(err) {
-				t.Errorf("duplicate key: %v is %v", err, Classify(err))
+			if _, err := db.Exec("INSERT INTO k VALUES (1, 'c')"); database.Classify(err) != database.Other || !database.Duplicate(err) {
+				t.Errorf("duplicate key: %v is %v", err, database.Classify(err))
 			}
-			if _, err := db.Exec("SELECT w FROM k WHERE absent = 1"); Classify(err) != Schema || Outage(err) {
-				t.Errorf("no such column: %v is %v", err, Classify(err))
+			if _, err := db.Exec("SELECT w FROM k WHERE absent = 1"); database.Classify(err) != database.Schema || database.Outage(err) {
+				t.Errorf("no such column: %v is %v", err, database.Classify(err))
 			}
-			if _, err := db.Exec("INSERT INTO k VALUES (3, 'too long')"); engine != jobstest.SQLite && Classify(err) != JobsFault {
-				t.Errorf("too long: %v is %v", err, Classify(err))
+			if _, err := db.Exec("INSERT INTO k VALUES (3, 'too long')"); engine != jobstest.SQLite && database.Classify(err) != database.JobsFault {
+				t.Errorf("too long: %v is %v", err, database.Classify(err))
 			}
 		})
 	}
@@ -165,12 +167,12 @@ func TestALostConnectionInAQueryIsAnOutage(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			proxy := jobstest.NewProxy(t, c.port)
-			db, err := Connect(context.Background(), ConnectOptions{DSN: fmt.Sprintf(c.dsn, proxy.Port)})
+			db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: fmt.Sprintf(c.dsn, proxy.Port)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer db.Close()
-			direct, err := Connect(context.Background(), ConnectOptions{DSN: fmt.Sprintf(c.dsn, c.port)})
+			direct, err := database.Connect(context.Background(), database.ConnectOptions{DSN: fmt.Sprintf(c.dsn, c.port)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,12 +185,12 @@ func TestALostConnectionInAQueryIsAnOutage(t *testing.T) {
 				}
 			}
 			proxy.Cut()
-			if err := <-cutOff; err == nil || !Outage(err) {
+			if err := <-cutOff; err == nil || !database.Outage(err) {
 				t.Errorf("a query that was cut off: %v", err)
 			}
 			hurried, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 			defer cancel()
-			if _, err := db.ExecContext(hurried, c.ever, 60); err == nil || Outage(err) {
+			if _, err := db.ExecContext(hurried, c.ever, 60); err == nil || database.Outage(err) {
 				t.Errorf("a query past the handler's own time: %v", err)
 			}
 		})
@@ -219,7 +221,7 @@ func TestConnectSaysWhatToMend(t *testing.T) {
 		{"sqlite nothing", "sqlite:", "names no file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			db, err := Connect(context.Background(), ConnectOptions{DSN: c.dsn})
+			db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: c.dsn})
 			if err == nil {
 				db.Close()
 				t.Fatal("no error")
@@ -234,7 +236,7 @@ func TestConnectSaysWhatToMend(t *testing.T) {
 func TestConnectSetsTheSession(t *testing.T) { jobstest.EachMySQL(t, testConnectSetsTheSession) }
 
 func testConnectSetsTheSession(t *testing.T, engine jobstest.Engine) {
-	db, err := Connect(context.Background(), ConnectOptions{DSN: fmt.Sprintf("mysql://root@127.0.0.1:%d/mysql", jobstest.Shared(t, engine).Port)})
+	db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: fmt.Sprintf("mysql://root@127.0.0.1:%d/mysql", jobstest.Shared(t, engine).Port)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +246,7 @@ func testConnectSetsTheSession(t *testing.T, engine jobstest.Engine) {
 	if err := db.Get(&got, "SELECT CONCAT_WS(' ', "+isolation+", @@time_zone, @@innodb_lock_wait_timeout, @@character_set_client)"); err != nil || got != "READ-COMMITTED +00:00 3 utf8mb4" {
 		t.Errorf("session is %q, %v", got, err)
 	}
-	lite, err := Connect(context.Background(), ConnectOptions{DSN: "sqlite:" + filepath.Join(t.TempDir(), "a.sqlite")})
+	lite, err := database.Connect(context.Background(), database.ConnectOptions{DSN: "sqlite:" + filepath.Join(t.TempDir(), "a.sqlite")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (s *Store) failedAt(now int64) string {
 		return s.failed.failedAt.fromUnix(now)
 	}
 	wall := "'" + time.Unix(now, 0).In(s.o.Zone).Format(time.DateTime) + "'"
-	if s.d.name == "mysql" && s.failed.kind == "timestamp" {
+	if s.d.Name == "mysql" && s.failed.kind == "timestamp" {
 		// Laravel's session reads a TIMESTAMP in the server's zone: it must read
 		// this wall clock, whatever the zone of our own session is.
 		return "COALESCE(CONVERT_TZ(" + wall + ", @@global.time_zone, @@session.time_zone), " + wall + ")"
@@ -80,7 +80,7 @@ func (s *Store) buryOne(ctx context.Context, t tx, e pendingSettlement, failedAt
 
 // typed gives the placeholders of a SELECT list a type, which PostgreSQL needs.
 func (s *Store) typed(values string) string {
-	if s.d.name != "postgres" {
+	if s.d.Name != "postgres" {
 		return values
 	}
 	return strings.ReplaceAll(values, "?", "CAST(? AS text)")

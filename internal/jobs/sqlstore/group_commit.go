@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // groupCommit puts the enqueues of callers that come at the same time into one
@@ -81,7 +83,7 @@ func (c *groupCommit) work(ctx context.Context, s *Store, batch []*enqueueReques
 		all = append(all, o.list...)
 	}
 	receipts, err := s.insertInTx(ctx, all)
-	if err != nil && len(batch) > 1 && !Classify(err).unclear() {
+	if err != nil && len(batch) > 1 && !database.Classify(err).Unclear() {
 		for _, o := range batch { // one caller's fault is not the others'
 			o.receipts, o.err = s.insertInTx(ctx, o.list)
 			close(o.done)
@@ -99,7 +101,7 @@ func (c *groupCommit) work(ctx context.Context, s *Store, batch []*enqueueReques
 func (s *Store) insertInTx(ctx context.Context, list []jobs.Spec) (receipts []jobs.Receipt, err error) {
 	if s.single(list) {
 		receipts, err = s.insertAll(ctx, tx{s.db, s.ownDB}, list)
-		if Classify(err) != RetryTransaction {
+		if database.Classify(err) != database.RetryTransaction {
 			return receipts, err
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Heartbeat implements jobs.Roster: it says that the worker lives and what it runs,
@@ -62,7 +64,7 @@ func (s *Store) writeWorker(ctx context.Context, q Tx, w jobs.WorkerInfo) error 
 	}
 	columns := "id, host, pid, version, queues, kinds, slots, state, started_at, beat_at, memory_bytes, done, failed, running"
 	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.millis() + ", ?, ?, ?, ?)"
-	_, err := s.exec(ctx, q, s.d.upsert("cmsjobs_workers", columns, values, "id", "queues", "kinds", "slots", "state", "beat_at", "memory_bytes", "done", "failed", "running"),
+	_, err := s.exec(ctx, q, s.d.Upsert("cmsjobs_workers", columns, values, "id", "queues", "kinds", "slots", "state", "beat_at", "memory_bytes", "done", "failed", "running"),
 		w.ID, bound(w.Host), w.PID, bound(w.Version), words[1], words[2], w.Slots, w.State, w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0])
 	return err
 }
@@ -74,7 +76,7 @@ func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSign
 	for i, j := range w.Running {
 		running[i] = j.UUID
 	}
-	in, args := inWords("uuid", running)
+	in, args := database.InWords("uuid", running)
 	sighted, clock := s.startSighting(), int64(0)
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var sort, name string

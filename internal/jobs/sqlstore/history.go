@@ -15,7 +15,7 @@ import (
 // queue or uuid, newest first. Without it MariaDB sorts half of a million rows
 // (1 s instead of 2 ms, measured), and SQLite may take the wrong one.
 func (s *Store) runsHint(column string) string {
-	switch s.d.name {
+	switch s.d.Name {
 	case "mysql":
 		return " FORCE INDEX (cmsjobs_runs_" + column + ")"
 	case "sqlite":

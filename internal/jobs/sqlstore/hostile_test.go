@@ -8,6 +8,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // hostile runs a test on both layouts of every database.
@@ -45,7 +47,7 @@ func TestARowOfSixteenMegabytesIsBuriedWhole(t *testing.T) {
 		writer := *f
 		if f.v.engine.IsMySQL() { // whoever wrote it was allowed more than we are
 			jobstest.SetGlobal(t, f.v.engine, "max_allowed_packet", 64<<20)
-			db, err := Connect(context.Background(), ConnectOptions{DSN: f.db.DSN})
+			db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: f.db.DSN})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +61,7 @@ func TestARowOfSixteenMegabytesIsBuriedWhole(t *testing.T) {
 		if done, buried := f.workOff("cmsjobs"); done != 1 || buried != 1 {
 			t.Errorf("%d done and %d buried, want 1 and 1", done, buried)
 		}
-		if n := f.count("SELECT " + f.d.bytes + "(payload) FROM failed_jobs"); n != len(payload) {
+		if n := f.count("SELECT " + f.d.Bytes + "(payload) FROM failed_jobs"); n != len(payload) {
 			t.Errorf("failed_jobs has %d of %d bytes", n, len(payload))
 		}
 		seen := f.jobs(jobs.Filter{States: []jobs.State{jobs.StateFailed}})
@@ -81,7 +83,7 @@ func TestAPayloadThatIsNoUTF8IsBuried(t *testing.T) {
 			f.db.MustExec("ALTER TABLE jobs MODIFY " + column + " LONGBLOB NOT NULL")
 		}
 		_, err := f.exec(context.Background(), f.db.DB, "UPDATE "+table+" SET "+column+" = ? WHERE "+column+" LIKE '%here%'", broken)
-		if refused := Classify(err) == JobsFault; refused != (f.v.engine == jobstest.PostgreSQL) {
+		if refused := database.Classify(err) == database.JobsFault; refused != (f.v.engine == jobstest.PostgreSQL) {
 			t.Fatalf("the database says %v", err)
 		}
 		f.insertRaw("cmsjobs", `{"type":"test.plain","n":1}`)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 func numbers(from, to int64) (list []int64) {
@@ -21,7 +23,7 @@ func TestRowsNamesExactlyTheRows(t *testing.T) {
 	v := variant{engine: jobstest.SQLite, layout: Stock, mode: Skip}
 	f := v.fixture(t, v.database(t))
 	f.fill(100, func(int) jobs.Spec { return job(`{}`) })
-	d := dialects["mysql"]
+	d := database.Dialects["mysql"]
 	for _, x := range []struct {
 		ids  []int64
 		want string
@@ -32,7 +34,7 @@ func TestRowsNamesExactlyTheRows(t *testing.T) {
 		{slices.Concat(numbers(1, 30), numbers(40, 41)), "(id BETWEEN 1 AND 29 OR id IN (30,40,41))"},
 		{[]int64{1, 3, 5, 7}, "id IN (1,3,5,7)"},
 	} {
-		condition, _ := d.idRanges(x.ids)
+		condition, _ := d.IDRanges(x.ids)
 		if condition != x.want {
 			t.Errorf("%v is %s", x.ids, condition)
 		}

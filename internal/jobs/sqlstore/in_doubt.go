@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // A claim whose COMMIT was not answered may hold its rows or not, and nobody
@@ -79,7 +81,7 @@ func (s *Store) releaseInDoubt(ctx context.Context, d inDoubtClaim) (n int64, er
 
 // noteInDoubt notes the claim of rows where err leaves its outcome open.
 func (s *Store) noteInDoubt(c *claim, rows []*candidate, until int64, err error) error {
-	if Classify(err).unclear() && !errors.Is(err, errContended) {
+	if database.Classify(err).Unclear() && !errors.Is(err, errContended) {
 		s.recordInDoubt(c, rows, until)
 	}
 	return err

@@ -18,7 +18,7 @@ func (s *Store) columnsOf(ctx context.Context, q Tx, table string) (map[string]c
 		"mysql":    "SELECT column_name, data_type, column_type FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?",
 		"postgres": "SELECT column_name, data_type, data_type FROM information_schema.columns WHERE table_schema = ANY(current_schemas(false)) AND table_name = ?",
 		"sqlite":   "SELECT name, lower(type), lower(type) FROM pragma_table_info(?)",
-	}[s.d.name]
+	}[s.d.Name]
 	found := map[string]column{}
 	err := s.query(ctx, q, func(r *sql.Rows) error {
 		var c column
@@ -44,7 +44,7 @@ func (s *Store) indexesOf(ctx context.Context, q Tx, table string) (map[string][
 			JOIN pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = k.attnum
 			WHERE x.indrelid = to_regclass(?) AND x.indpred IS NULL ORDER BY i.relname, k.n`,
 		"sqlite": "SELECT l.name, i.name FROM pragma_index_list(?) l JOIN pragma_index_info(l.name) i WHERE l.partial = 0 ORDER BY l.name, i.seqno",
-	}[s.d.name]
+	}[s.d.Name]
 	found := map[string][]string{}
 	err := s.query(ctx, q, func(r *sql.Rows) error {
 		var index, name sql.NullString
@@ -76,11 +76,11 @@ func need(table string, have map[string]column, want ...string) error {
 
 // momentOf says how a column holds time.
 func (s *Store) momentOf(c column) timeColumn {
-	m := timeColumn{name: s.d.ident(c.name), d: s.d}
+	m := timeColumn{name: s.d.Ident(c.name), d: s.d}
 	switch {
 	case strings.Contains(c.kind, "with time zone"):
 		m.kind = zonedInstant
-	case strings.Contains(c.kind, "time"), strings.Contains(c.kind, "date"), s.d.name == "sqlite" && strings.Contains(c.kind, "text"):
+	case strings.Contains(c.kind, "time"), strings.Contains(c.kind, "date"), s.d.Name == "sqlite" && strings.Contains(c.kind, "text"):
 		m.kind = wallClock
 	}
 	return m
@@ -89,7 +89,7 @@ func (s *Store) momentOf(c column) timeColumn {
 // attemptsLimit is the largest number that an attempts column holds; 0 means
 // that it is no concern.
 func (s *Store) attemptsLimit(c column) int {
-	if s.d.name == "sqlite" {
+	if s.d.Name == "sqlite" {
 		return 0
 	}
 	unsigned := strings.Contains(c.full, "unsigned")

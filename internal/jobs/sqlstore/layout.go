@@ -4,6 +4,8 @@ import (
 	"database/sql"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Layout names the two shapes of the jobs table.
@@ -21,7 +23,7 @@ const (
 
 // table is the jobs table as it was found.
 type table struct {
-	d             dialect
+	d             database.Dialect
 	name          string // quoted
 	plain         string
 	payload       string // quoted column

@@ -45,7 +45,7 @@ func (t *table) touch() string {
 	if t.updated.name == "" {
 		return ""
 	}
-	return ", " + t.updated.name + " = " + t.updated.fromExpr(t.d.now)
+	return ", " + t.updated.name + " = " + t.updated.fromExpr(t.d.Now)
 }
 
 func (t *extended) renew(until int64) string {

@@ -55,7 +55,7 @@ func (s *Store) nameGroups(ctx context.Context, groups []jobs.FailureGroup, newe
 	for id := range newest {
 		ids = append(ids, id)
 	}
-	in, args := s.d.in("failed_id", ids)
+	in, args := s.d.In("failed_id", ids)
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var id int64
 		var kind, message string

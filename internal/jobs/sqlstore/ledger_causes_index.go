@@ -65,7 +65,7 @@ func (s *Store) addFailures(ctx context.Context, rows []record) error {
 		values = append(values, fmt.Sprintf("(%d,?,?,%d,?)", r.key, r.EndedAt.Unix()))
 		args = append(args, Fingerprint(r.Kind, r.Error), bound(r.Kind), writable(messageOf(r.Error)))
 	}
-	_, err := s.exec(ctx, s.ownDB, s.d.insertOrSkip("cmsjobs_failures", "failed_id, cause, kind, failed_at, message", strings.Join(values, ","), "failed_id"), args...)
+	_, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_failures", "failed_id, cause, kind, failed_at, message", strings.Join(values, ","), "failed_id"), args...)
 	if err != nil {
 		return fmt.Errorf("writing the index of failures: %w", err)
 	}
@@ -110,13 +110,13 @@ func (s *Store) mendStretch(ctx context.Context, want []int64, from, until int64
 	}
 	gone := without(have, want)
 	for part := range slices.Chunk(gone, indexStep) {
-		in, args := s.d.in("failed_id", part)
+		in, args := s.d.In("failed_id", part)
 		if _, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_failures WHERE "+in, args...); err != nil {
 			return fmt.Errorf("mending the index of failures: %w", err)
 		}
 	}
 	for part := range slices.Chunk(without(want, have), indexStep) {
-		in, args := s.d.in("id", part)
+		in, args := s.d.In("id", part)
 		rows, err := s.queryFailed(ctx, s.db, in, args, "", len(part))
 		if err == nil {
 			err = s.addFailures(ctx, rows)

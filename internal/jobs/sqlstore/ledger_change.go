@@ -105,7 +105,7 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 		if n = len(ids); n == 0 {
 			return errNothing
 		}
-		in, args := s.d.in("job_id", ids)
+		in, args := s.d.In("job_id", ids)
 		if _, err := s.exec(ctx, t.own, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 // ordered already is not counted again.
 func (s *Store) cancelRunning(ctx context.Context, rows []record) (n int, err error) {
 	for _, r := range rows {
-		one, err := s.exec(ctx, s.ownDB, s.d.insertOrSkip("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.millis()+", '')", "uuid"), r.UUID)
+		one, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.millis()+", '')", "uuid"), r.UUID)
 		if err != nil {
 			return n, fmt.Errorf("ordering a running job to stop: %w", err)
 		}
@@ -149,7 +149,7 @@ func (s *Store) RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, er
 		if len(ids) == 0 {
 			return 0, nil
 		}
-		in, args := s.d.in("id", ids)
+		in, args := s.d.In("id", ids)
 		var n int64
 		err := s.inTx(ctx, "making jobs due", func(x tx) (err error) {
 			n, err = s.exec(ctx, x.main, fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s", t.name, t.due.name, t.due.fromExpr(s.now()), in, s.t.waiting(), t.due.name, t.due.fromExpr(s.now())), args...)

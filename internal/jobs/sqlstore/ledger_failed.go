@@ -69,7 +69,7 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from keysetCu
 			p.end = true
 			return p, nil
 		}
-		in, inArgs := s.d.in("id", ids)
+		in, inArgs := s.d.In("id", ids)
 		rows, err := s.queryFailed(ctx, s.db, where+" AND "+in, append(slices.Clone(args), inArgs...), from.order("id"), len(ids))
 		if err != nil {
 			return page{}, err
@@ -100,7 +100,7 @@ func (s *Store) queryFailedAs(ctx context.Context, q Tx, payload, where string, 
 	if s.failed.uuid {
 		name = "uuid"
 	}
-	statement := fmt.Sprintf("SELECT id, %s, queue, %s, %s(payload), SUBSTR(exception, 1, 65536), %s FROM %s WHERE %s%s", name, payload, s.d.bytes, s.failedWall(), s.failed.name, where, tail)
+	statement := fmt.Sprintf("SELECT id, %s, queue, %s, %s(payload), SUBSTR(exception, 1, 65536), %s FROM %s WHERE %s%s", name, payload, s.d.Bytes, s.failedWall(), s.failed.name, where, tail)
 	var rows []record
 	err := s.query(ctx, q, func(r *sql.Rows) error {
 		var x record
@@ -136,13 +136,13 @@ func (s *Store) completeFailed(x *record, failedAt string) {
 func (s *Store) failedWall() string {
 	m := s.failed.failedAt
 	switch {
-	case m.kind != wallClock && s.d.name == "mysql":
+	case m.kind != wallClock && s.d.Name == "mysql":
 		return "CAST(" + m.seconds() + " AS CHAR)"
 	case m.kind != wallClock:
 		return "CAST(" + m.seconds() + " AS TEXT)"
-	case s.d.name == "mysql" && s.failed.kind == "timestamp": // see failedAt
+	case s.d.Name == "mysql" && s.failed.kind == "timestamp": // see failedAt
 		return "CAST(COALESCE(CONVERT_TZ(" + m.name + ", @@session.time_zone, @@global.time_zone), " + m.name + ") AS CHAR)"
-	case s.d.name == "mysql":
+	case s.d.Name == "mysql":
 		return "CAST(" + m.name + " AS CHAR)"
 	}
 	return "CAST(" + m.name + " AS TEXT)"

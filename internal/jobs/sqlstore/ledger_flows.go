@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Half hours of the history are counted once, when they are over, and kept in
@@ -76,7 +78,7 @@ func (s *Store) countFlows(ctx context.Context, from, to int64) error {
 	if err != nil || len(values) == 0 {
 		return err
 	}
-	if _, err := s.exec(ctx, s.ownDB, s.d.insertOrSkip("cmsjobs_flows", "outcome, at, ended, duration_ms, wait_ms", strings.Join(values, ","), "outcome, at"), args...); err != nil {
+	if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_flows", "outcome, at, ended, duration_ms, wait_ms", strings.Join(values, ","), "outcome, at"), args...); err != nil {
 		return fmt.Errorf("keeping what was counted of the history: %w", err)
 	}
 	return nil
@@ -92,7 +94,7 @@ type flow struct {
 // eachFlow counts runs that ended in [from, to) by outcome and by steps of a
 // width, all in Unix ms.
 func (s *Store) eachFlow(ctx context.Context, width, from, to int64, each func(flow)) error {
-	part, args := inWords("outcome", outcomes)
+	part, args := database.InWords("outcome", outcomes)
 	return s.flowRows(ctx, each, fmt.Sprintf("SELECT outcome, CAST(%s AS %s) AS step, COUNT(*), SUM(duration_ms), SUM(wait_ms) FROM cmsjobs_runs%s WHERE %s AND ended_at >= %d AND ended_at < %d GROUP BY outcome, 2",
 		s.step("ended_at", width), s.wholeNumber(), s.runsHint("outcome"), part, from, to), args...)
 }
@@ -100,7 +102,7 @@ func (s *Store) eachFlow(ctx context.Context, width, from, to int64, each func(f
 // eachCounted is eachFlow out of what is counted. The width is a multiple of
 // half an hour.
 func (s *Store) eachCounted(ctx context.Context, width, from, to int64, each func(flow)) error {
-	part, args := inWords("outcome", outcomes)
+	part, args := database.InWords("outcome", outcomes)
 	return s.flowRows(ctx, each, fmt.Sprintf("SELECT outcome, CAST(%s AS %s) AS step, SUM(ended), SUM(duration_ms), SUM(wait_ms) FROM cmsjobs_flows WHERE %s AND at >= %d AND at < %d GROUP BY outcome, 2",
 		s.step("at", width), s.wholeNumber(), part, from, to), args...)
 }
@@ -124,7 +126,7 @@ func (s *Store) flowRows(ctx context.Context, each func(flow), statement string,
 
 // step is the number of the step of a width in which a column's moment lies.
 func (s *Store) step(column string, width int64) string {
-	if s.d.name == "sqlite" {
+	if s.d.Name == "sqlite" {
 		return fmt.Sprintf("%s / %d", column, width)
 	}
 	return fmt.Sprintf("(%s - MOD(%s, %d)) / %d", column, column, width, width)
@@ -132,7 +134,7 @@ func (s *Store) step(column string, width int64) string {
 
 // wholeNumber is the type of a large integer in a CAST.
 func (s *Store) wholeNumber() string {
-	if s.d.name == "mysql" {
+	if s.d.Name == "mysql" {
 		return "SIGNED"
 	}
 	return "BIGINT"

@@ -98,7 +98,7 @@ func (s *Store) queryLive(ctx context.Context, q Tx, where string, args []any, o
 		failure = "last_error"
 	}
 	statement := fmt.Sprintf("SELECT id, queue, %s, %s, attempts, %s, %s, %s, %s, %s, %s FROM %s WHERE %s%s LIMIT %d",
-		t.due.seconds(), t.created.seconds(), t.locked.seconds(), s.t.columns(), failure, s.payloadOf(t.payload), s.d.bytes+"("+t.payload+")", s.now(), t.name, where, order, limit)
+		t.due.seconds(), t.created.seconds(), t.locked.seconds(), s.t.columns(), failure, s.payloadOf(t.payload), s.d.Bytes+"("+t.payload+")", s.now(), t.name, where, order, limit)
 	var rows []record
 	err := s.query(ctx, q, func(r *sql.Rows) error {
 		var c candidate
@@ -122,7 +122,7 @@ func (s *Store) queryLive(ctx context.Context, q Tx, where string, args []any, o
 
 // payloadOf reads a payload, of oversized ones the beginning only.
 func (s *Store) payloadOf(column string) string {
-	return fmt.Sprintf("CASE WHEN %s(%s) <= %d THEN %s ELSE SUBSTR(%s, 1, %d) END", s.d.bytes, column, oversize, column, column, sniffed)
+	return fmt.Sprintf("CASE WHEN %s(%s) <= %d THEN %s ELSE SUBSTR(%s, 1, %d) END", s.d.Bytes, column, oversize, column, column, sniffed)
 }
 
 func (s *Store) liveRecord(queue string, c candidate, failure string, now int64) record {

@@ -91,8 +91,8 @@ func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessag
 // gone in the meantime (PHP's queue:retry) stay gone.
 func (s *Store) retryRecords(ctx context.Context, rows []record, edited []byte) (n int, err error) {
 	err = s.inTx(ctx, "reviving failed jobs", func(t tx) error {
-		in, args := s.d.in("id", keysOf(rows))
-		there, err := s.queryFailedAs(ctx, t.main, "payload", in, args, " ORDER BY id"+s.d.forUpdate)
+		in, args := s.d.In("id", keysOf(rows))
+		there, err := s.queryFailedAs(ctx, t.main, "payload", in, args, " ORDER BY id"+s.d.ForUpdate)
 		if err != nil {
 			return err
 		}
@@ -153,11 +153,11 @@ func keysOf(rows []record) []int64 {
 }
 
 func (s *Store) deleteFailed(ctx context.Context, t tx, ids []int64) error {
-	in, args := s.d.in("id", ids)
+	in, args := s.d.In("id", ids)
 	if _, err := s.exec(ctx, t.main, "DELETE FROM "+s.failed.name+" WHERE "+in, args...); err != nil {
 		return err
 	}
-	in, args = s.d.in("failed_id", ids)
+	in, args = s.d.In("failed_id", ids)
 	_, err := s.exec(ctx, t.own, "DELETE FROM cmsjobs_failures WHERE "+in, args...)
 	return err
 }

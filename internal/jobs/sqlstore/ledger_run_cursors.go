@@ -164,6 +164,6 @@ func (s *Store) runsAt(ctx context.Context, runCursors []runCursor) ([]storedRun
 	if len(runCursors) == 0 {
 		return nil, nil
 	}
-	in, args := s.d.in("id", each(runCursors, func(x runCursor) int64 { return x.id }))
+	in, args := s.d.In("id", each(runCursors, func(x runCursor) int64 { return x.id }))
 	return s.queryRuns(ctx, in, args, " ORDER BY ended_at DESC, id DESC", len(runCursors))
 }

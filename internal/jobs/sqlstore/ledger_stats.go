@@ -65,7 +65,7 @@ func (s *Store) addForeign(ctx context.Context, st *jobs.Stats) error {
 		var looked, foreign, foreignDue int64
 		due := t.due.name + " <= " + t.due.fromExpr(s.now())
 		statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0), COALESCE(SUM(php * due), 0) FROM (SELECT CASE WHEN %s THEN 1 ELSE 0 END AS php, CASE WHEN %s THEN 1 ELSE 0 END AS due "+
-			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample", s.d.opensWith(t.payload, phpJob), due, t.name, s.t.waiting(), foreignSample)
+			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample", s.d.OpensWith(t.payload, phpJob), due, t.name, s.t.waiting(), foreignSample)
 		if _, err := s.one(ctx, s.db, []any{&looked, &foreign, &foreignDue}, statement, q.Queue); err != nil {
 			return fmt.Errorf("counting PHP's own jobs of %s: %w", q.Queue, err)
 		}

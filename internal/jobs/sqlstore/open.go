@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Store keeps jobs in SQL. It is safe for concurrent use.
 type Store struct {
 	o          Options
 	db, ownDB  *sqlx.DB
-	d          dialect
+	d          database.Dialect
 	t          layout
 	failed     failedTable
 	txOptions  *sql.TxOptions
@@ -60,7 +62,7 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Store, error) {
 		return nil, errors.New("a store needs a registry of kinds")
 	}
 	o.defaults()
-	d, err := dialectOf(db.DriverName())
+	d, err := database.DialectOf(db.DriverName())
 	if err != nil {
 		return nil, err
 	}
@@ -86,26 +88,26 @@ func (s *Store) now() string {
 	if s.o.DatabaseClock != nil {
 		return fmt.Sprint(s.o.DatabaseClock().Unix())
 	}
-	return s.d.now
+	return s.d.Now
 }
 
 func (s *Store) millis() string {
 	if s.o.DatabaseClock != nil {
 		return fmt.Sprint(s.o.DatabaseClock().UnixMilli())
 	}
-	return s.d.millis
+	return s.d.Millis
 }
 
 // readServer reads what the connection is set to.
 func (s *Store) readServer(ctx context.Context) error {
 	s.maxBytes = 4 << 20
-	switch s.d.name {
+	switch s.d.Name {
 	case "mysql":
 		var packet int
 		var isolation string
 		_, err := s.one(ctx, s.db, []any{&s.server, &packet}, "SELECT CONCAT(VERSION(), ' ', @@version_comment), @@max_allowed_packet")
 		if err != nil {
-			return explain("asking the server for its version", err)
+			return database.Explain("asking the server for its version", err)
 		}
 		s.maxBytes = min(s.maxBytes, packet*3/4)
 		// READ COMMITTED set for the session saves a round trip per transaction.
@@ -118,16 +120,16 @@ func (s *Store) readServer(ctx context.Context) error {
 	case "postgres":
 		s.txOptions = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
 		if _, err := s.one(ctx, s.db, []any{&s.server}, "SELECT version()"); err != nil {
-			return explain("asking the server for its version", err)
+			return database.Explain("asking the server for its version", err)
 		}
 	case "sqlite":
 		if _, err := s.one(ctx, s.db, []any{&s.server}, "SELECT 'SQLite ' || sqlite_version()"); err != nil {
-			return explain("asking SQLite for its version", err)
+			return database.Explain("asking SQLite for its version", err)
 		}
 	}
 	s.choosePackets()
 	s.oneStatement.Store(s.packets != nil || s.takesOneStatement())
-	if s.d.name == "mysql" && (s.packets != nil || s.takesOneStatement()) {
+	if s.d.Name == "mysql" && (s.packets != nil || s.takesOneStatement()) {
 		s.probeJSONTable(ctx)
 	}
 	return nil
@@ -136,13 +138,13 @@ func (s *Store) readServer(ctx context.Context) error {
 // checkOwn looks for our own tables, and whether the driver counts rows as we
 // need it: found ones, not changed ones.
 func (s *Store) checkOwn(ctx context.Context) error {
-	touch := s.d.upsert("cmsjobs_orders", "name, at", "('probe', 0)", "name", "at")
+	touch := s.d.Upsert("cmsjobs_orders", "name, at", "('probe', 0)", "name", "at")
 	err := s.withRetry(ctx, "opening the store", func() error { _, err := s.exec(ctx, s.ownDB, touch); return err })
 	if err != nil {
-		if Classify(err) == Schema {
+		if database.Classify(err) == database.Schema {
 			return fmt.Errorf("our own tables (cmsjobs_*) are not there or not writable: run \"cmsjobs migrate up\": %w", err)
 		}
-		return explain("writing to our own tables", err)
+		return database.Explain("writing to our own tables", err)
 	}
 	var found int64
 	err = s.withRetry(ctx, "opening the store", func() error {
@@ -150,7 +152,7 @@ func (s *Store) checkOwn(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return explain("writing to our own tables", err)
+		return database.Explain("writing to our own tables", err)
 	}
 	if found != 1 {
 		return errors.New("the connection counts changed rows instead of found ones: open it with clientFoundRows=true")

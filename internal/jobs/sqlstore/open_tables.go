@@ -38,7 +38,7 @@ func (s *Store) readJobs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := table{d: s.d, plain: plain, name: s.d.ident(plain), attemptsLimit: s.attemptsLimit(have["attempts"]), transactional: true, byQueue: indexOn(indexes, "queue")}
+	t := table{d: s.d, plain: plain, name: s.d.Ident(plain), attemptsLimit: s.attemptsLimit(have["attempts"]), transactional: true, byQueue: indexOn(indexes, "queue")}
 	_, named := have["payload_json"]
 	_, status := have["status"]
 	if named || status {
@@ -53,7 +53,7 @@ func (s *Store) readJobs(ctx context.Context) error {
 }
 
 func (s *Store) readExtended(t table, have map[string]column, indexes map[string][]string) error {
-	t.payload, t.due, t.locked, t.created = s.d.ident("payload_json"), s.momentOf(have["run_at"]), s.momentOf(have["locked_at"]), s.momentOf(have["created_at"])
+	t.payload, t.due, t.locked, t.created = s.d.Ident("payload_json"), s.momentOf(have["run_at"]), s.momentOf(have["locked_at"]), s.momentOf(have["created_at"])
 	t.ordered, t.byQueue = indexOn(indexes, "queue", "status", "priority", "run_at"), indexOn(indexes, "queue", "status", "run_at")
 	if updated, ok := have["updated_at"]; ok {
 		t.updated = s.momentOf(updated)
@@ -63,7 +63,7 @@ func (s *Store) readExtended(t table, have map[string]column, indexes map[string
 }
 
 func (s *Store) readStock(t table, have map[string]column, indexes map[string][]string) error {
-	t.payload, t.due, t.locked, t.created = s.d.ident("payload"), s.momentOf(have["available_at"]), s.momentOf(have["reserved_at"]), s.momentOf(have["created_at"])
+	t.payload, t.due, t.locked, t.created = s.d.Ident("payload"), s.momentOf(have["available_at"]), s.momentOf(have["reserved_at"]), s.momentOf(have["created_at"])
 	t.ordered = indexOn(indexes, "queue", "available_at")
 	s.t = &stock{t}
 	return need(t.plain, have, "id", "queue", "payload", "attempts", "reserved_at", "available_at", "created_at")
@@ -72,7 +72,7 @@ func (s *Store) readStock(t table, have map[string]column, indexes map[string][]
 // readEngine notices tables without transactions (MyISAM): each row is then
 // taken and settled by itself.
 func (s *Store) readEngine(ctx context.Context) error {
-	if s.d.name != "mysql" {
+	if s.d.Name != "mysql" {
 		return nil
 	}
 	var engine sql.NullString
@@ -115,6 +115,6 @@ func (s *Store) readFailed(ctx context.Context) error {
 		return err
 	}
 	_, uuid := have["uuid"]
-	s.failed = failedTable{name: s.d.ident(plain), uuid: uuid, failedAt: s.momentOf(have["failed_at"]), kind: have["failed_at"].kind}
+	s.failed = failedTable{name: s.d.Ident(plain), uuid: uuid, failedAt: s.momentOf(have["failed_at"]), kind: have["failed_at"].kind}
 	return nil
 }

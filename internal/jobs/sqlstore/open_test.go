@@ -10,6 +10,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/migrations"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 func TestOpenSaysWhatIsMissing(t *testing.T) {
@@ -88,7 +90,7 @@ func TestTheProbeFindsTheMode(t *testing.T) {
 		}
 		// A server that takes the words and no lock, or does not know them.
 		for _, lie := range []string{"", " FOR UPDATE NONSENSE"} {
-			s.d.skipLocked = lie
+			s.d.SkipLocked = lie
 			if s.skips(context.Background()) {
 				t.Errorf("%s: the probe believes %q", engine, lie)
 			}
@@ -138,7 +140,7 @@ func TestAnEngineWithoutTransactionsUnderGTIDs(t *testing.T) {
 	if _, err := root.Exec("CREATE DATABASE site"); err != nil {
 		t.Fatal(err)
 	}
-	db, err := Connect(t.Context(), ConnectOptions{DSN: server.MySQLDSN("site")})
+	db, err := database.Connect(t.Context(), database.ConnectOptions{DSN: server.MySQLDSN("site")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +328,7 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 			if err != nil || len(found) != 20 {
 				t.Fatal(len(found), err)
 			}
-			if free, err := f.recheck(ctx, x, found, f.d.skipLocked); err != nil || len(free) != 20 {
+			if free, err := f.recheck(ctx, x, found, f.d.SkipLocked); err != nil || len(free) != 20 {
 				t.Fatal(len(free), err)
 			}
 			var connection, locked int

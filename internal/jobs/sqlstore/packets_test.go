@@ -11,6 +11,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // proxied is the fixture's store behind a proxy, which counts its round trips.
@@ -18,7 +20,7 @@ func (f *fixture) proxied(t *testing.T) *jobstest.Proxy {
 	t.Helper()
 	port := jobstest.Shared(t, f.v.engine).Port
 	proxy := jobstest.NewProxy(t, port)
-	db, err := Connect(bg, ConnectOptions{DSN: strings.Replace(f.db.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
+	db, err := database.Connect(bg, database.ConnectOptions{DSN: strings.Replace(f.db.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +141,7 @@ func TestASettlementThatFailsHalfWayIsUndone(t *testing.T) {
 				f.db.MustExec("RENAME TABLE " + table + " TO away")
 				_, err := f.Settle(bg, ends)
 				f.db.MustExec("RENAME TABLE away TO " + table)
-				if Classify(err) != Schema {
+				if database.Classify(err) != database.Schema {
 					t.Fatalf("without %s: %v", table, err)
 				}
 				tx := f.db.MustBegin()
@@ -188,8 +190,8 @@ func TestAKilledSettlementIsWrittenOnce(t *testing.T) {
 					}
 				}
 				f.db.MustExec(fmt.Sprint(kill, " ", id))
-				if err := <-ended; Classify(err) != Unknown {
-					t.Errorf("%v is %v", err, Classify(err))
+				if err := <-ended; database.Classify(err) != database.Unknown {
+					t.Errorf("%v is %v", err, database.Classify(err))
 				}
 				if err := tx.Rollback(); err != nil {
 					t.Fatal(err)
@@ -229,17 +231,17 @@ func TestWithoutPacketsJobsAreSettled(t *testing.T) {
 			t.Errorf("%d runs, want 2", n)
 		}
 	}
-	mine := packetsOf(f.Store.db)
+	mine := database.PacketsOf(f.Store.db)
 	t.Run("another sends", func(t *testing.T) {
-		mine.sending.Lock()
-		defer mine.sending.Unlock()
+		mine.Sending.Lock()
+		defer mine.Sending.Unlock()
 		settled(t)
 		if !f.oneStatement.Load() {
 			t.Error("no packet is sent any more")
 		}
 	})
 	t.Run("too few connections", func(t *testing.T) {
-		db, err := Connect(bg, ConnectOptions{DSN: f.db.DSN, MaxConnections: 2})
+		db, err := database.Connect(bg, database.ConnectOptions{DSN: f.db.DSN, MaxConnections: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,12 +250,12 @@ func TestWithoutPacketsJobsAreSettled(t *testing.T) {
 		defer func() { f.Store = own }()
 		f.Store = open1(t, &jobstest.Database{DB: db}, Options{Registry: registry(), Mode: Skip, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
 		settled(t)
-		if n := packetsOf(db).db.Stats().OpenConnections; n != 0 || f.oneStatement.Load() {
+		if n := database.PacketsOf(db).DB.Stats().OpenConnections; n != 0 || f.oneStatement.Load() {
 			t.Errorf("%d connections beside the two", n)
 		}
 	})
 	t.Run("refused", func(t *testing.T) {
-		f.packets = answering{fmt.Errorf("%w: %w", errUnsent, errNoPackets)}
+		f.packets = answering{fmt.Errorf("%w: %w", database.ErrUnsent, database.ErrNoPackets)}
 		settled(t)
 		if f.oneStatement.Load() {
 			t.Error("it is tried again and again")
@@ -266,15 +268,15 @@ func TestWithoutPacketsJobsAreSettled(t *testing.T) {
 func TestPacketsKeepToTheirConnection(t *testing.T) {
 	v := variant{engine: jobstest.MySQL, layout: Stock, mode: Skip}
 	f := v.fixture(t, v.database(t))
-	db, err := Connect(bg, ConnectOptions{DSN: f.db.DSN, MaxConnections: 4})
+	db, err := database.Connect(bg, database.ConnectOptions{DSN: f.db.DSN, MaxConnections: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Store = open1(t, &jobstest.Database{DB: db}, Options{Registry: registry(), Mode: Skip, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
 	f.enqueue(job(`1`))
 	f.settle(end(f.claim(1)[0], jobs.Completed))
-	p := packetsOf(db)
-	if mine, theirs := p.db.Stats().OpenConnections, db.Stats().MaxOpenConnections; mine != 1 || theirs != 3 {
+	p := database.PacketsOf(db)
+	if mine, theirs := p.DB.Stats().OpenConnections, db.Stats().MaxOpenConnections; mine != 1 || theirs != 3 {
 		t.Errorf("%d connections of packets, %d of others; want 1, 3", mine, theirs)
 	}
 	if _, err := db.Exec("DO 1; DO 2"); err == nil {
@@ -283,7 +285,7 @@ func TestPacketsKeepToTheirConnection(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.db.Ping(); err == nil {
+	if err := p.DB.Ping(); err == nil {
 		t.Error("the packets' connection outlives its database")
 	}
 }

@@ -54,7 +54,7 @@ func (c *claim) fallenDue(ctx context.Context, l *scanCursor) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	in, args := c.s.d.idRanges(ids)
+	in, args := c.s.d.IDRanges(ids)
 	state := "(" + c.s.t.waiting() + " OR " + c.s.t.expired(c.s.now(), c.s.retryAfter) + ")"
 	found, now, err := c.s.read(ctx, c.s.db, candidateQuery{where: "queue = ? AND " + in + " AND " + state,
 		args: append([]any{l.queue}, args...), order: c.s.order(), limit: len(ids)})

@@ -64,7 +64,7 @@ func (c *claim) deferred(ctx context.Context) error {
 		}
 		delete(c.s.deferred, kind)
 		for _, queue := range c.r.Queues {
-			in, args := c.s.d.in("id", waiting)
+			in, args := c.s.d.In("id", waiting)
 			l := candidateQuery{where: "queue = ? AND " + in + " AND " + c.s.t.waiting(), args: append([]any{queue}, args...), order: c.s.order(), limit: len(waiting)}
 			found, now, err := c.s.read(ctx, c.s.db, l)
 			if err != nil {
@@ -132,7 +132,7 @@ func (s *Store) acquirePermit(ctx context.Context, q Tx, x *candidate, token str
 // settlement asks for it inside of the transaction that is waited for.
 func (s *Store) ensurePermits(ctx context.Context, kind string, limit int) error {
 	for permit := s.permits[kind] + 1; permit <= limit; permit++ {
-		if _, err := s.exec(ctx, s.ownDB, s.d.insertOrSkip("cmsjobs_permits", "kind, place", "(?, ?)", "kind, place"), kind, permit); err != nil {
+		if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_permits", "kind, place", "(?, ?)", "kind, place"), kind, permit); err != nil {
 			return fmt.Errorf("making the places of %s: %w", kind, err)
 		}
 		s.permits[kind] = permit
@@ -154,7 +154,7 @@ func (s *Store) releasePermits(ctx context.Context, q Tx, ends []pendingSettleme
 		}
 	}
 	for token := range tokens {
-		in, args := s.d.in("job_id", limited)
+		in, args := s.d.In("job_id", limited)
 		if _, err := s.exec(ctx, q, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND "+in, append([]any{token}, args...)...); err != nil {
 			return fmt.Errorf("giving places back: %w", err)
 		}

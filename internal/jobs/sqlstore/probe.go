@@ -20,7 +20,7 @@ func (s *Store) chooseMode(ctx context.Context) error {
 	default:
 		return fmt.Errorf("the claim mode %q is none of auto, skip, cas", s.o.Mode)
 	}
-	if s.d.name == "sqlite" {
+	if s.d.Name == "sqlite" {
 		s.mode = Skip // BEGIN IMMEDIATE: one writer at a time
 		return nil
 	}
@@ -41,7 +41,7 @@ func (s *Store) skips(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	name := "probe/" + randomPart(newToken(""))
-	if _, err := s.exec(ctx, s.ownDB, s.d.insertOrSkip("cmsjobs_orders", "name, at", "(?, 0)", "name"), name); err != nil {
+	if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_orders", "name, at", "(?, 0)", "name"), name); err != nil {
 		return false
 	}
 	defer func() { // a row that stays is in nobody's way
@@ -77,6 +77,6 @@ func (s *Store) beside(ctx context.Context, name string) (int, error) {
 
 func (s *Store) locks(ctx context.Context, t *sqlx.Tx, name string) (n int, err error) {
 	err = s.query(ctx, t, func(*sql.Rows) error { n++; return nil },
-		"SELECT name FROM cmsjobs_orders WHERE name = ?"+s.d.skipLocked, name)
+		"SELECT name FROM cmsjobs_orders WHERE name = ?"+s.d.SkipLocked, name)
 	return n, err
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Renew implements jobs.Source. The renewed lease is written where PHP's
@@ -28,7 +30,7 @@ func (s *Store) renewAll(ctx context.Context, leases []jobs.Lease, length time.D
 	var written []jobs.Lease
 	for _, batch := range s.byGuard(leases, until) {
 		err := s.renew(ctx, batch, until, held)
-		if err == nil || Classify(err) == Unknown {
+		if err == nil || database.Classify(err) == database.Unknown {
 			written = append(written, batch.leases...)
 		}
 		if err != nil {
@@ -98,7 +100,7 @@ func (s *Store) byGuard(leases []jobs.Lease, until int64) []*guarded {
 // renew extends one group. Where some are lost, it asks which are not.
 func (s *Store) renew(ctx context.Context, g *guarded, until int64, held map[jobs.Lease]bool) error {
 	slices.Sort(g.ids)
-	in, inArgs := s.d.in("id", g.ids)
+	in, inArgs := s.d.In("id", g.ids)
 	var n int64
 	err := s.inTx(ctx, "extending", func(t tx) (err error) {
 		n, err = s.exec(ctx, t.main, "UPDATE "+s.t.shape().name+" SET "+s.t.renew(until)+" WHERE "+in+" AND "+g.before, slices.Concat(inArgs, g.args)...)
@@ -140,7 +142,7 @@ func (s *Store) renewPlaces(ctx context.Context, leases []jobs.Lease, expires in
 		byToken[token] = append(byToken[token], l.ID)
 	}
 	for token, list := range byToken {
-		in, args := s.d.in("job_id", list)
+		in, args := s.d.In("job_id", list)
 		if _, err := s.exec(ctx, s.ownDB, "UPDATE cmsjobs_permits SET expires_at = ? WHERE token = ? AND "+in, append([]any{expires, token}, args...)...); err != nil {
 			return fmt.Errorf("renewing places of limited kinds: %w", err)
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // The answer to one renewal is lost, and the next renewals do not arrive: the
@@ -35,8 +37,8 @@ func renewOutOfEarshot(f *fixture, fates []fate) {
 	for _, what := range fates {
 		f.clock.ahead += 2 * time.Second // each renewal writes another value
 		l.next.Store(int32(what))
-		if _, err := f.Renew(context.Background(), held, lease); Classify(err) != Unknown {
-			f.t.Fatalf("%v is %v", err, Classify(err))
+		if _, err := f.Renew(context.Background(), held, lease); database.Classify(err) != database.Unknown {
+			f.t.Fatalf("%v is %v", err, database.Classify(err))
 		}
 	}
 	f.clock.ahead += 2 * time.Second

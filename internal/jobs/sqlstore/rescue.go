@@ -10,6 +10,8 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // A job whose lease has run out is taken from its worker, which is presumed
@@ -59,7 +61,7 @@ func (s *Store) ClockJump() ClockJump {
 // noted remembers that the database was in trouble, where err says so, and
 // returns err.
 func (s *Store) noted(err error) error {
-	if Classify(err).Trouble() {
+	if database.Classify(err).Trouble() {
 		s.rescue.mu.Lock()
 		defer s.rescue.mu.Unlock()
 		s.rescue.rest(s.o.Clock(), ownersFirst)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 var askMany = jobs.ClaimRequest{Worker: "host:2:y", Queues: []string{"default"}, Limit: 10, Lease: lease}
@@ -36,7 +38,7 @@ func TestNothingIsRescuedWhileWritesFail(t *testing.T) {
 			f := v.fixture(t, v.database(t))
 			f.enqueue(job(`1`))
 			f.claim(1)
-			full, err := Connect(t.Context(), ConnectOptions{DSN: f.db.DSN, MaxConnections: 1})
+			full, err := database.Connect(t.Context(), database.ConnectOptions{DSN: f.db.DSN, MaxConnections: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +55,7 @@ func TestNothingIsRescuedWhileWritesFail(t *testing.T) {
 			}
 			full.MustExec(fmt.Sprintf("PRAGMA max_page_count = %d", pages))
 			f.clock.ahead += lease + 5*time.Second
-			if n, err := f.rescued(other); n != 0 || Classify(err) != StopClaiming {
+			if n, err := f.rescued(other); n != 0 || database.Classify(err) != database.StopClaiming {
 				t.Errorf("%d jobs were rescued by a store that cannot write, %v", n, err)
 			}
 			full.MustExec("PRAGMA max_page_count = 1000000")

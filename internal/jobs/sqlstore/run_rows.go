@@ -119,7 +119,7 @@ func (s *Store) insertHistory(ctx context.Context, q Tx, lines []runRow) error {
 // fitting is how many of the lines one statement takes, 1 at least.
 func (s *Store) fitting(lines []runRow) int {
 	n, size := 0, 0
-	for n < len(lines) && n < 1000 && n*11+11 <= s.d.maxParams {
+	for n < len(lines) && n < 1000 && n*11+11 <= s.d.MaxParams {
 		if size += lines[n].size(); size > s.maxBytes/2 && n > 0 {
 			break
 		}
@@ -131,7 +131,7 @@ func (s *Store) fitting(lines []runRow) int {
 // insertion is the INSERT of many lines. now is SQL. PostgreSQL gets arrays:
 // reading ten thousand parameters costs it more than writing the rows.
 func (s *Store) insertion(lines []runRow, now string) (string, []any) {
-	if s.d.name == "postgres" {
+	if s.d.Name == "postgres" {
 		from, args := unnested(lines)
 		return "INSERT INTO cmsjobs_runs (" + allRunColumns + ") SELECT " + unnestedValues(now) + " FROM " + from, args
 	}

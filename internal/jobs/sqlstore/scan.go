@@ -90,14 +90,14 @@ func (s *Store) byTime() bool { return s.t.kind() == Extended || s.t.shape().ord
 // rows in one moment and millions in the next, now and then sorts the table.
 func (s *Store) hint() string {
 	t := s.t.shape()
-	if s.d.name != "mysql" {
+	if s.d.Name != "mysql" {
 		return ""
 	}
 	switch {
 	case t.ordered != "":
-		return " FORCE INDEX (" + s.d.ident(t.ordered) + ")"
+		return " FORCE INDEX (" + s.d.Ident(t.ordered) + ")"
 	case t.byQueue != "":
-		return " FORCE INDEX (" + s.d.ident(t.byQueue) + ")"
+		return " FORCE INDEX (" + s.d.Ident(t.byQueue) + ")"
 	case s.t.kind() == Stock:
 		return " FORCE INDEX (PRIMARY)"
 	}
@@ -174,9 +174,9 @@ func (s *Store) reading(l candidateQuery) string {
 	t := s.t.shape()
 	now, whole := s.now(), cmp.Or(l.whole, oversize)
 	return strings.Join([]string{"SELECT id,", t.due.exactText(), ",", t.due.seconds(), ",", t.created.seconds(), ", attempts,", t.locked.seconds(), ",", s.t.columns(), ",",
-		s.d.bytes, "(", t.payload, "), CASE WHEN", s.d.bytes, "(", t.payload, ") <=", fmt.Sprint(whole), "THEN", t.payload, "ELSE SUBSTR(", t.payload, ", 1,", fmt.Sprint(min(whole, sniffed)), ") END,", now,
+		s.d.Bytes, "(", t.payload, "), CASE WHEN", s.d.Bytes, "(", t.payload, ") <=", fmt.Sprint(whole), "THEN", t.payload, "ELSE SUBSTR(", t.payload, ", 1,", fmt.Sprint(min(whole, sniffed)), ") END,", now,
 		"FROM", t.name, l.hint, "WHERE", l.where, "AND", t.due.name, "<=", t.due.fromExpr(now),
-		"AND NOT", s.d.opensWith(t.payload, phpJob), l.order, "LIMIT", fmt.Sprint(l.limit)}, " ")
+		"AND NOT", s.d.OpensWith(t.payload, phpJob), l.order, "LIMIT", fmt.Sprint(l.limit)}, " ")
 }
 
 // read returns due rows, and the database's now. No row is locked.

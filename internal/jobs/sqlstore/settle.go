@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // pendingSettlement is a settlement on its way into the tables.
@@ -133,7 +135,7 @@ func (s *Store) freeKeys(ctx context.Context, q Tx, ends []pendingSettlement) er
 	if found, err := s.one(ctx, q, []any{&one}, "SELECT 1 FROM cmsjobs_unique LIMIT 1"); err != nil || !found {
 		return err
 	}
-	in, args := s.d.in("job_id", gone)
+	in, args := s.d.In("job_id", gone)
 	if _, err := s.exec(ctx, q, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
 		return fmt.Errorf("freeing unique keys: %w", err)
 	}
@@ -171,7 +173,7 @@ func (s *Store) dropCancels(ctx context.Context, q Tx, ends []pendingSettlement)
 	if len(uuids) == 0 {
 		return nil
 	}
-	in, args := inWords("uuid", uuids)
+	in, args := database.InWords("uuid", uuids)
 	_, err := s.exec(ctx, q, "DELETE FROM cmsjobs_cancels WHERE "+in, args...)
 	return err
 }

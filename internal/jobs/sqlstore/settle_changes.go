@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // guardedUpdate is one statement on leases that share their condition.
@@ -70,8 +72,8 @@ func (s *Store) changes(ends []pendingSettlement) []*guardedUpdate {
 }
 
 // statement is the change as SQL.
-func (g *guardedUpdate) statement(d dialect) (string, []any) {
-	in, inArgs := d.idRanges(g.ids)
+func (g *guardedUpdate) statement(d database.Dialect) (string, []any) {
+	in, inArgs := d.IDRanges(g.ids)
 	return g.verb + " WHERE " + in + " AND " + g.cond, slices.Concat(g.args, inArgs, g.more)
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // sender is what packets do.
@@ -17,10 +19,10 @@ type sender interface {
 // choosePackets is for MySQL itself. MariaDB has a statement for the same, and
 // TiDB takes several statements only where it is told to.
 func (s *Store) choosePackets() {
-	if s.d.name != "mysql" || strings.Contains(s.server, "MariaDB") || strings.Contains(s.server, "TiDB") || s.txOptions != nil {
+	if s.d.Name != "mysql" || strings.Contains(s.server, "MariaDB") || strings.Contains(s.server, "TiDB") || s.txOptions != nil {
 		return
 	}
-	if p := packetsOf(s.db); p != nil {
+	if p := database.PacketsOf(s.db); p != nil {
 		s.packets = p
 	}
 }
@@ -30,8 +32,8 @@ func (s *Store) choosePackets() {
 func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
 	drop, args := x.drop.statement(s.d)
 	insertions, more := s.fewInsertions(x.lines, "@ended")
-	free, _ := s.d.rowsBy("job_id", x.drop.ids)
-	statements := slices.Concat([]string{"START TRANSACTION", drop, guard("@ended", s.millis(), len(x.drop.ids))},
+	free, _ := s.d.RowsBy("job_id", x.drop.ids)
+	statements := slices.Concat([]string{"START TRANSACTION", drop, database.Guard("@ended", s.millis(), len(x.drop.ids))},
 		insertions, []string{"DELETE FROM cmsjobs_unique WHERE " + free})
 	args = append(args, more...)
 	taken := 0 // where the claim's answer is
@@ -42,10 +44,10 @@ func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
 	s.asked.Add(1)
 	found, err := s.packets.Send(ctx, s.db, append(statements, "COMMIT"), args)
 	switch {
-	case errors.Is(err, errShortPacket):
+	case errors.Is(err, database.ErrShortPacket):
 		return nil, errShort
-	case errors.Is(err, errUnsent):
-		if errors.Is(err, errNoPackets) {
+	case errors.Is(err, database.ErrUnsent):
+		if errors.Is(err, database.ErrNoPackets) {
 			s.oneStatement.Store(false)
 		}
 		return nil, errors.Join(errRefused, err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Settling takes six round trips: BEGIN, DELETE, two questions, INSERT, COMMIT.
@@ -49,7 +51,7 @@ type plainEnd struct {
 
 // takesOneStatement says whether this server is known to.
 func (s *Store) takesOneStatement() bool {
-	return s.d.name == "postgres" || s.d.name == "mysql" && strings.Contains(s.server, "MariaDB")
+	return s.d.Name == "postgres" || s.d.Name == "mysql" && strings.Contains(s.server, "MariaDB")
 }
 
 // finish writes a plain end and says which rows it settled. MariaDB and MySQL
@@ -59,7 +61,7 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 		return s.onMySQL(ctx, x)
 	}
 	compound := s.onMariaDB
-	if s.d.name == "postgres" {
+	if s.d.Name == "postgres" {
 		compound = s.onPostgres
 	}
 	var settled []int64
@@ -78,7 +80,7 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 	if err != nil {
 		return nil, s.understood(err)
 	}
-	if s.d.name == "postgres" {
+	if s.d.Name == "postgres" {
 		return settled, nil
 	}
 	if len(settled) == 0 {
@@ -90,7 +92,7 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 // understood notes a server, or something between us and it, that refuses our
 // compound statements: they are not tried again.
 func (s *Store) understood(err error) error {
-	if Classify(err) == Other {
+	if database.Classify(err) == database.Other {
 		s.oneStatement.Store(false)
 		return errors.Join(errRefused, err)
 	}
@@ -129,7 +131,7 @@ func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 	drop, args := x.drop.statement(s.d)
 	insertions, more := s.fewInsertions(x.lines, "moment")
 	args = append(args, more...)
-	free, _ := s.d.in("job_id", x.drop.ids)
+	free, _ := s.d.In("job_id", x.drop.ids)
 	taking, answer := "", "SELECT 'settled', 1"
 	if x.next != nil {
 		taking, more = s.taking(x.next)

@@ -10,12 +10,14 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // refusal says that the database will never take these data, however often it
 // is asked.
 func refusal(err error) bool {
-	return Classify(err) == JobsFault || errors.Is(err, mysql.ErrPktTooLarge)
+	return database.Classify(err) == database.JobsFault || errors.Is(err, mysql.ErrPktTooLarge)
 }
 
 // settlePlainer writes an end that was refused for its data with less of them.

@@ -12,6 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/migrations"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // kinds that the tests know.
@@ -91,7 +93,7 @@ func (v variant) database(t testing.TB) *jobstest.Database {
 	t.Helper()
 	raw := jobstest.Open(t, v.engine)
 	dsn := raw.DSN
-	db, err := Connect(context.Background(), ConnectOptions{DSN: dsn, MaxConnections: 20})
+	db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: dsn, MaxConnections: 20})
 	if err != nil {
 		t.Fatal(err)
 	}

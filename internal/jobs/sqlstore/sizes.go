@@ -35,7 +35,7 @@ func (s *Store) KeepSizes(ctx context.Context, sizes map[string]int64) error {
 		values = append(values, fmt.Sprintf("(?,?,%d,%d)", bytes, now.UnixMilli()))
 		args = append(args, now.Format(time.DateOnly), part)
 	}
-	if _, err := s.exec(ctx, s.ownDB, s.d.upsert("cmsjobs_sizes", "day, part, bytes, measured_at", strings.Join(values, ","), "day, part", "bytes", "measured_at"), args...); err != nil {
+	if _, err := s.exec(ctx, s.ownDB, s.d.Upsert("cmsjobs_sizes", "day, part, bytes, measured_at", strings.Join(values, ","), "day, part", "bytes", "measured_at"), args...); err != nil {
 		return fmt.Errorf("keeping sizes: %w", err)
 	}
 	if _, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_sizes WHERE day < ?", now.Add(-keepSizes).Format(time.DateOnly)); err != nil {

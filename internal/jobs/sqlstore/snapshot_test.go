@@ -10,6 +10,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/migrations"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // stream is a server of its own whose queue is filled and emptied in small rounds.
@@ -25,13 +27,13 @@ const perRound = 50
 func newStream(t *testing.T, engine jobstest.Engine) *stream {
 	t.Helper()
 	server := jobstest.Own(t, engine)
-	db, err := Connect(context.Background(), ConnectOptions{DSN: server.MySQLDSN("mysql")})
+	db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: server.MySQLDSN("mysql")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	db.MustExec("CREATE DATABASE flow")
 	db.Close()
-	if db, err = Connect(context.Background(), ConnectOptions{DSN: server.MySQLDSN("flow")}); err != nil {
+	if db, err = database.Connect(context.Background(), database.ConnectOptions{DSN: server.MySQLDSN("flow")}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Many processes open a CMS's fresh database at the same moment, while the CMS
@@ -34,7 +36,7 @@ func TestManyOpenAFreshSQLiteDatabaseAtOnce(t *testing.T) {
 	var openers sync.WaitGroup
 	for i := range 12 {
 		openers.Go(func() {
-			db, err := Connect(context.Background(), ConnectOptions{DSN: "sqlite:" + path})
+			db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: "sqlite:" + path})
 			if err != nil {
 				t.Error(err)
 				return

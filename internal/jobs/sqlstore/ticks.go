@@ -12,6 +12,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Now is the database's clock.
@@ -75,7 +77,7 @@ func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.Spec)
 	err = s.inTx(ctx, "taking a tick of "+t.Entry, func(x tx) error {
 		_, err := s.exec(ctx, x.own, "INSERT INTO cmsjobs_ticks (entry, tick, at, uuid, outcome, note) VALUES (?,?,?,?,?,?)",
 			t.Entry, t.Tick.UnixMilli(), t.At.UnixMilli(), uuid, t.Outcome, bound(t.Note))
-		if duplicate(err) {
+		if database.Duplicate(err) {
 			return errTaken
 		}
 		if err != nil || job == nil {
@@ -145,7 +147,7 @@ func (s *Store) SaveChange(ctx context.Context, entry string, c *jobs.ScheduleEd
 	if len(c.Data) > 0 {
 		data = string(c.Data)
 	}
-	statement := s.d.upsert("cmsjobs_schedules", "name, cron, paused, data, changed_at", "(?,?,?,?,"+s.millis()+")", "name", "cron", "paused", "data", "changed_at")
+	statement := s.d.Upsert("cmsjobs_schedules", "name, cron, paused, data, changed_at", "(?,?,?,?,"+s.millis()+")", "name", "cron", "paused", "data", "changed_at")
 	if _, err := s.exec(ctx, s.ownDB, statement, entry, cron, paused, data); err != nil {
 		return fmt.Errorf("changing the schedule entry %s: %w", entry, err)
 	}

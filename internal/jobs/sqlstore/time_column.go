@@ -1,12 +1,16 @@
 package sqlstore
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+)
 
 // timeColumn is a column that holds a point in time.
 type timeColumn struct {
 	name string // quoted
 	kind momentKind
-	d    dialect
+	d    database.Dialect
 }
 
 type momentKind int
@@ -22,9 +26,9 @@ func (m timeColumn) fromExpr(seconds string) string {
 	switch {
 	case m.kind == unixSeconds:
 		return seconds
-	case m.d.name == "mysql":
+	case m.d.Name == "mysql":
 		return "FROM_UNIXTIME(" + seconds + ")"
-	case m.d.name == "sqlite":
+	case m.d.Name == "sqlite":
 		return "datetime(" + seconds + ", 'unixepoch')"
 	case m.kind == wallClock:
 		return "CAST(to_timestamp(" + seconds + ") AS timestamp)"
@@ -40,9 +44,9 @@ func (m timeColumn) seconds() string {
 	switch {
 	case m.kind == unixSeconds:
 		return m.name
-	case m.d.name == "mysql":
+	case m.d.Name == "mysql":
 		return "CAST(UNIX_TIMESTAMP(" + m.name + ") AS SIGNED)"
-	case m.d.name == "sqlite":
+	case m.d.Name == "sqlite":
 		return "CAST(strftime('%s', " + m.name + ") AS INTEGER)"
 	}
 	return "CAST(floor(EXTRACT(EPOCH FROM CAST(" + m.name + " AS timestamptz))) AS BIGINT)"
@@ -54,7 +58,7 @@ func (m timeColumn) exactText() string {
 	switch {
 	case m.kind == unixSeconds:
 		return m.name
-	case m.d.name == "mysql":
+	case m.d.Name == "mysql":
 		return "CAST(" + m.name + " AS CHAR)"
 	}
 	return "CAST(" + m.name + " AS TEXT)"
@@ -67,11 +71,11 @@ func (m timeColumn) fromText(text string) (string, []any) {
 			return strconv.FormatInt(n, 10), nil
 		}
 		return "0", nil
-	case m.d.name == "postgres" && m.kind == wallClock:
+	case m.d.Name == "postgres" && m.kind == wallClock:
 		return "CAST(? AS timestamp)", []any{text}
-	case m.d.name == "postgres":
+	case m.d.Name == "postgres":
 		return "CAST(? AS timestamptz)", []any{text}
-	case m.d.name == "mysql":
+	case m.d.Name == "mysql":
 		return "CAST(? AS DATETIME(6))", []any{text}
 	}
 	return "?", []any{text}

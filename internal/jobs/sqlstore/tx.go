@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Tx is a transaction of the caller's: *sql.Tx and *sqlx.Tx fit.
@@ -39,7 +41,7 @@ func (s *Store) withRetry(ctx context.Context, op string, fn func() error) error
 		if err == nil {
 			return nil
 		}
-		if Classify(err) != RetryTransaction || try == tries {
+		if database.Classify(err) != database.RetryTransaction || try == tries {
 			return fmt.Errorf("%s: %w", op, err)
 		}
 		wait := time.Duration(rand.Int64N(int64(5*time.Millisecond) << try))
@@ -103,7 +105,7 @@ func (s *Store) Statements() int64 { return s.asked.Load() }
 // exec runs one statement and says how many rows it found.
 func (s *Store) exec(ctx context.Context, q Tx, statement string, args ...any) (int64, error) {
 	s.asked.Add(1)
-	r, err := q.ExecContext(ctx, sqlx.Rebind(s.d.bind, statement), args...)
+	r, err := q.ExecContext(ctx, sqlx.Rebind(s.d.Bind, statement), args...)
 	if err != nil {
 		return 0, err
 	}
@@ -116,7 +118,7 @@ func (s *Store) query(ctx context.Context, q Tx, scan func(*sql.Rows) error, sta
 	if s.watch != nil {
 		s.watch(statement, args)
 	}
-	rows, err := q.QueryContext(ctx, sqlx.Rebind(s.d.bind, statement), args...)
+	rows, err := q.QueryContext(ctx, sqlx.Rebind(s.d.Bind, statement), args...)
 	if err != nil {
 		return err
 	}

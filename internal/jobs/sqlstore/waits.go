@@ -15,7 +15,7 @@ func (s *Store) recordWaits(ctx context.Context, q Tx, ends []pendingSettlement)
 		if e.Outcome != jobs.Released || e.WaitsFor == "" {
 			continue
 		}
-		statement := s.d.upsert("cmsjobs_waits", "job_id, queue, dependency, at", "(?, ?, ?, "+s.millis()+")",
+		statement := s.d.Upsert("cmsjobs_waits", "job_id, queue, dependency, at", "(?, ?, ?, "+s.millis()+")",
 			"job_id", "queue", "dependency", "at")
 		if _, err := s.exec(ctx, q, statement, e.Claimed.Lease.ID, e.Claimed.Job.Queue, e.WaitsFor); err != nil {
 			return fmt.Errorf("noting that %s waits for %s: %w", e.Claimed.Job.Kind, e.WaitsFor, err)
@@ -36,7 +36,7 @@ func (s *Store) RunWaiting(ctx context.Context, dependency string) error {
 		for id := range rows {
 			ids = append(ids, id)
 		}
-		in, args := s.d.in("id", ids)
+		in, args := s.d.In("id", ids)
 		t, now := s.t.shape(), s.now()
 		err = s.inTx(ctx, "running what waited for "+dependency, func(x tx) error {
 			statement := fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s",
@@ -44,7 +44,7 @@ func (s *Store) RunWaiting(ctx context.Context, dependency string) error {
 			if _, err := s.exec(ctx, x.main, statement, args...); err != nil {
 				return err
 			}
-			in, args := s.d.in("job_id", ids)
+			in, args := s.d.In("job_id", ids)
 			_, err := s.exec(ctx, x.own, "DELETE FROM cmsjobs_waits WHERE "+in, args...)
 			return err
 		})

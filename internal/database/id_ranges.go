@@ -1,4 +1,4 @@
-package sqlstore
+package database
 
 import (
 	"fmt"
@@ -9,19 +9,19 @@ import (
 // range about as fast as three single rows.
 const worthwhile = 8
 
-// idRanges makes a condition on the primary key that names exactly ids, which are
+// IDRanges makes a condition on the primary key that names exactly ids, which are
 // sorted. Most claims and settlements name rows that stand one behind the
 // other: as stretches they cost the server half of what a list of numbers does.
 //
 // A server that walks a range looks at the row behind it as well, and waits
 // where somebody has it locked: a job whose insert is not committed yet. So a
 // stretch ends one row early, and its last row is named by its number.
-func (d dialect) idRanges(ids []int64) (string, []any) { return d.rowsBy("id", ids) }
+func (d Dialect) IDRanges(ids []int64) (string, []any) { return d.RowsBy("id", ids) }
 
-// rowsBy is rows for another column that has an index.
-func (d dialect) rowsBy(column string, ids []int64) (string, []any) {
-	if d.name == "postgres" || countRanges(ids)*worthwhile > len(ids) {
-		return d.in(column, ids)
+// RowsBy is rows for another column that has an index.
+func (d Dialect) RowsBy(column string, ids []int64) (string, []any) {
+	if d.Name == "postgres" || countRanges(ids)*worthwhile > len(ids) {
+		return d.In(column, ids)
 	}
 	var b strings.Builder
 	b.WriteByte('(')
@@ -35,7 +35,7 @@ func (d dialect) rowsBy(column string, ids []int64) (string, []any) {
 		single = append(single, ids[from:to]...)
 		from = to
 	}
-	in, _ := d.in(column, single)
+	in, _ := d.In(column, single)
 	return b.String() + in + ")", nil
 }
 

@@ -1,4 +1,4 @@
-package sqlstore
+package database
 
 import (
 	"context"
@@ -15,44 +15,44 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/dbconn"
 )
 
-// packets sends MySQL several statements in one packet. The server runs them in
+// Packets sends MySQL several statements in one packet. The server runs them in
 // order and stops at the first that fails. It has a connection of its own, as
 // such a connection must never get a statement that somebody else wrote: on all
 // others a text that smuggles in a second statement is refused.
-type packets struct {
-	db      *sql.DB // of one connection
-	sending sync.Mutex
+type Packets struct {
+	DB      *sql.DB // of one connection
+	Sending sync.Mutex
 	limit   int  // of connections of the database beside; under sending, as the rest
 	probed  bool // the server was asked
 	refused bool // it takes no packets
 }
 
-// errUnsent says that a packet was not sent: the statements may go one by one.
-var errUnsent = errors.New("the statements were not sent in one packet")
+// ErrUnsent says that a packet was not sent: the statements may go one by one.
+var ErrUnsent = errors.New("the statements were not sent in one packet")
 
-// errNoPackets says that it is so for good.
-var errNoPackets = errors.New("this database gets no packets of several statements")
+// ErrNoPackets says that it is so for good.
+var ErrNoPackets = errors.New("this database gets no packets of several statements")
 
-// errShortPacket says that a packet's guard found fewer rows than it wants.
-var errShortPacket = errors.New("the guard of a packet stopped it")
+// ErrShortPacket says that a packet's guard found fewer rows than it wants.
+var ErrShortPacket = errors.New("the guard of a packet stopped it")
 
-func newPackets(c *mysql.Config) (*packets, error) {
+func newPackets(c *mysql.Config) (*Packets, error) {
 	c = c.Clone()
 	c.MultiStatements = true
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		return nil, err
 	}
-	p := &packets{db: sql.OpenDB(readCommitted{dbconn.Connector(connector)})}
-	p.db.SetMaxOpenConns(1)
-	p.db.SetConnMaxLifetime(lifetime)
+	p := &Packets{DB: sql.OpenDB(readCommitted{dbconn.Connector(connector)})}
+	p.DB.SetMaxOpenConns(1)
+	p.DB.SetConnMaxLifetime(lifetime)
 	return p, nil
 }
 
-// guard is an assignment that fails unless the statement before it in the packet
+// Guard is an assignment that fails unless the statement before it in the packet
 // found n rows; else the variable gets the value. MySQL has no IF outside of
 // stored programs, but exp(9999) fails in every mode.
-func guard(variable, value string, n int) string {
+func Guard(variable, value string, n int) string {
 	return fmt.Sprintf("SET %s = %s + EXP(IF(ROW_COUNT() = %d, 0, 9999)) - 1", variable, value, n)
 }
 
@@ -67,23 +67,23 @@ func guardFailed(err error) bool {
 // Classify does not call the error unclear. One packet goes at a time: while
 // it does, errUnsent is the answer to others, as waiting would keep their
 // transactions from being written to the disk together.
-func (p *packets) Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) ([]int64, error) {
-	if !p.sending.TryLock() {
-		return nil, errUnsent
+func (p *Packets) Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) ([]int64, error) {
+	if !p.Sending.TryLock() {
+		return nil, ErrUnsent
 	}
-	defer p.sending.Unlock()
+	defer p.Sending.Unlock()
 	if err := p.probe(ctx, db); err != nil {
-		return nil, errors.Join(errUnsent, err) // nothing of the caller's was sent
+		return nil, errors.Join(ErrUnsent, err) // nothing of the caller's was sent
 	}
 	return p.run(ctx, statements, args)
 }
 
 // probe asks once whether the server, and whatever is between, takes packets and
 // stops at a guard. The packets' connection is one of those that db may have.
-func (p *packets) probe(ctx context.Context, db *sqlx.DB) error {
+func (p *Packets) probe(ctx context.Context, db *sqlx.DB) error {
 	if p.probed {
 		if p.refused {
-			return errNoPackets
+			return ErrNoPackets
 		}
 		return nil
 	}
@@ -91,37 +91,37 @@ func (p *packets) probe(ctx context.Context, db *sqlx.DB) error {
 		p.limit = db.Stats().MaxOpenConnections
 		if p.limit == 1 || p.limit == 2 { // none can be spared
 			p.probed, p.refused = true, true
-			return errNoPackets
+			return ErrNoPackets
 		}
 		db.SetMaxOpenConns(max(p.limit-1, 0))
 	}
-	_, held := p.run(ctx, []string{"START TRANSACTION", guard("@held", "1", 0), "COMMIT"}, nil)
+	_, held := p.run(ctx, []string{"START TRANSACTION", Guard("@held", "1", 0), "COMMIT"}, nil)
 	if class := Classify(held); class != Other && class != NotDatabase {
 		return held // another time
 	}
-	_, short := p.run(ctx, []string{"START TRANSACTION", guard("@held", "1", 1), "COMMIT"}, nil)
+	_, short := p.run(ctx, []string{"START TRANSACTION", Guard("@held", "1", 1), "COMMIT"}, nil)
 	if class := Classify(short); class != Other && class != NotDatabase {
 		return short
 	}
-	if p.probed = true; held == nil && errors.Is(short, errShortPacket) {
+	if p.probed = true; held == nil && errors.Is(short, ErrShortPacket) {
 		return nil
 	}
 	p.refused = true
 	db.SetMaxOpenConns(p.limit)
-	p.db.SetMaxIdleConns(-1) // the connection is not needed any more
-	return errors.Join(errNoPackets, held, short)
+	p.DB.SetMaxIdleConns(-1) // the connection is not needed any more
+	return errors.Join(ErrNoPackets, held, short)
 }
 
-func (p *packets) run(ctx context.Context, statements []string, args []any) (found []int64, err error) {
-	conn, err := p.db.Conn(ctx)
+func (p *Packets) run(ctx context.Context, statements []string, args []any) (found []int64, err error) {
+	conn, err := p.DB.Conn(ctx)
 	if err != nil {
-		return nil, errors.Join(errUnsent, err)
+		return nil, errors.Join(ErrUnsent, err)
 	}
 	defer conn.Close()
 	err = conn.Raw(func(raw any) error {
 		c, ok := raw.(mysqlConn)
 		if !ok {
-			return fmt.Errorf("%w: the driver's connection is a %T", errUnsent, raw)
+			return fmt.Errorf("%w: the driver's connection is a %T", ErrUnsent, raw)
 		}
 		found, err = c.execAll(ctx, statements, args)
 		if err == nil {
@@ -148,9 +148,9 @@ func (c mysqlConn) execAll(ctx context.Context, statements []string, args []any)
 	r, err := c.ExecContext(ctx, strings.Join(statements, "; "), named)
 	switch {
 	case guardFailed(err):
-		return nil, errShortPacket
+		return nil, ErrShortPacket
 	case errors.Is(err, driver.ErrSkip), errors.Is(err, driver.ErrBadConn) && !errors.Is(err, ErrReadOnly):
-		return nil, errors.Join(errUnsent, err) // the driver's words for: not sent
+		return nil, errors.Join(ErrUnsent, err) // the driver's words for: not sent
 	case err != nil:
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (c mysqlConn) execAll(ctx context.Context, statements []string, args []any)
 // packetConnector is a connector of MySQL whose database has packets beside.
 type packetConnector struct {
 	readCommitted
-	packets *packets
+	packets *Packets
 }
 
 // Driver hands the packets on to whoever has the database.
@@ -173,16 +173,16 @@ func (c packetConnector) Driver() driver.Driver {
 }
 
 // Close closes the packets' connection with the database.
-func (c packetConnector) Close() error { return c.packets.db.Close() }
+func (c packetConnector) Close() error { return c.packets.DB.Close() }
 
 type packetDriver struct {
 	driver.Driver
-	packets *packets
+	packets *Packets
 }
 
-// packetsOf are the packets of a database that Connect opened; nil where there
+// PacketsOf are the packets of a database that Connect opened; nil where there
 // are none.
-func packetsOf(db *sqlx.DB) *packets {
+func PacketsOf(db *sqlx.DB) *Packets {
 	d, _ := db.Driver().(packetDriver)
 	return d.packets
 }

@@ -1,4 +1,4 @@
-package sqlstore
+package database
 
 import (
 	"context"
@@ -63,7 +63,7 @@ func Connect(ctx context.Context, o ConnectOptions) (*sqlx.DB, error) {
 	db.SetMaxIdleConns(o.MaxConnections)
 	db.SetConnMaxLifetime(lifetime) // a new name resolution now and then: failover
 	if err := db.PingContext(ctx); err != nil {
-		return nil, errors.Join(explain("connecting to "+where, err), db.Close())
+		return nil, errors.Join(Explain("connecting to "+where, err), db.Close())
 	}
 	return db, nil
 }
@@ -80,7 +80,7 @@ func open(o ConnectOptions) (db *sqlx.DB, where string, err error) {
 		if err != nil {
 			return nil, "", err
 		}
-		return openMySQL(config, o)
+		return OpenMySQL(config, o)
 	case isURL && (scheme == "postgres" || scheme == "postgresql" || scheme == "pgsql"):
 		return openPostgres("postgres:"+rest, o)
 	case isURL && scheme == "sqlite":
@@ -92,7 +92,7 @@ func open(o ConnectOptions) (db *sqlx.DB, where string, err error) {
 	if err != nil { // the driver's error may repeat the password
 		return nil, "", errors.New("the database's DSN is none of mysql://user:password@host:3306/db, postgres://…, sqlite:path, user:password@tcp(host:3306)/db")
 	}
-	return openMySQL(config, o)
+	return OpenMySQL(config, o)
 }
 
 func mysqlURL(dsn string) (*mysql.Config, error) {
@@ -121,8 +121,8 @@ func mysqlURL(dsn string) (*mysql.Config, error) {
 	return c, nil
 }
 
-// openMySQL sets what the store rests on, whatever the DSN says.
-func openMySQL(c *mysql.Config, o ConnectOptions) (*sqlx.DB, string, error) {
+// OpenMySQL sets what the store rests on, whatever the DSN says.
+func OpenMySQL(c *mysql.Config, o ConnectOptions) (*sqlx.DB, string, error) {
 	c.ParseTime, c.Loc = true, time.UTC
 	c.ClientFoundRows, c.RejectReadOnly, c.InterpolateParams = true, false, true // mysqlConn names a read-only server
 	c.MultiStatements = false

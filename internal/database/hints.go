@@ -1,4 +1,4 @@
-package sqlstore
+package database
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/dbconn"
 )
 
-// explain adds to an error of the database what a person can do about it.
-func explain(op string, err error) error {
+// Explain adds to an error of the database what a person can do about it.
+func Explain(op string, err error) error {
 	var my *mysql.MySQLError
 	var pg *pgconn.PgError
 	hint := ""

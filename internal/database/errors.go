@@ -1,4 +1,4 @@
-package sqlstore
+package database
 
 import (
 	"context"
@@ -61,8 +61,8 @@ func (c Class) server() bool {
 	return c == RetryTransaction || c == Unknown || c == Elsewhere || c == StopClaiming
 }
 
-// unclear says that what was being written may have happened or not.
-func (c Class) unclear() bool { return c == Unknown || c == TooSlow }
+// Unclear says that what was being written may have happened or not.
+func (c Class) Unclear() bool { return c == Unknown || c == TooSlow }
 
 // mysqlClasses are the server's and client's error numbers
 // (https://dev.mysql.com/doc/mysql-errors/9.7/en/server-error-reference.html,
@@ -231,8 +231,8 @@ func SaysFull(err error) bool {
 	return false
 }
 
-// duplicate says that a unique key refused a row.
-func duplicate(err error) bool {
+// Duplicate says that a unique key refused a row.
+func Duplicate(err error) bool {
 	var my *mysql.MySQLError
 	var pg *pgconn.PgError
 	var lite *sqlite.Error

@@ -1,4 +1,4 @@
-package sqlstore
+package database
 
 import (
 	"context"
@@ -156,7 +156,7 @@ func wantHint(t *testing.T, dsn, want string) error {
 	if err == nil { // MariaDB lets in whose password has expired, and then answers nothing
 		_, err = db.Exec("DO 1")
 		db.Close()
-		err = explain("asking the server", err)
+		err = Explain("asking the server", err)
 	}
 	var my *mysql.MySQLError
 	if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
