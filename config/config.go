@@ -5,28 +5,28 @@ import "time"
 // Config is everything that can be configured. Its sections are declared each
 // in a file of its own; config.example.yaml says what every key does.
 type Config struct {
-	Database   Database        `koanf:"database"`
-	CMS        CMS             `koanf:"cms"`
-	Queue      Queue           `koanf:"queue"`
-	Kinds      map[string]Kind `koanf:"kinds"`
-	Schedule   Schedule        `koanf:"schedule"`
-	HTTP       HTTP            `koanf:"http"`
-	Storage    Storage         `koanf:"storage"`
-	Sitemap    Sitemap         `koanf:"sitemap"`
-	IndexNow   IndexNow        `koanf:"indexnow"`
-	Media      Media           `koanf:"media"`
-	Mail       Mail            `koanf:"mail"`
-	Notify     Notify          `koanf:"notify"`
-	Webhook    Webhook         `koanf:"webhook"`
-	Backup     Backup          `koanf:"backup"`
-	Analytics  Analytics       `koanf:"analytics"`
-	Cache      Cache           `koanf:"cache"`
-	Logs       Logs            `koanf:"logs"`
-	Publish    Publish         `koanf:"publish"`
-	Activity   Activity        `koanf:"activity"`
-	Telemetry  Telemetry       `koanf:"telemetry"`
-	Conditions Conditions      `koanf:"conditions"`
-	Log        Log             `koanf:"log"`
+	Database   Database           `koanf:"database"`
+	CMS        CMS                `koanf:"cms"`
+	Queue      Queue              `koanf:"queue"`
+	Types      map[string]JobType `koanf:"kinds"`
+	Schedule   Schedule           `koanf:"schedule"`
+	HTTP       HTTP               `koanf:"http"`
+	Storage    Storage            `koanf:"storage"`
+	Sitemap    Sitemap            `koanf:"sitemap"`
+	IndexNow   IndexNow           `koanf:"indexnow"`
+	Media      Media              `koanf:"media"`
+	Mail       Mail               `koanf:"mail"`
+	Notify     Notify             `koanf:"notify"`
+	Webhook    Webhook            `koanf:"webhook"`
+	Backup     Backup             `koanf:"backup"`
+	Analytics  Analytics          `koanf:"analytics"`
+	Cache      Cache              `koanf:"cache"`
+	Logs       Logs               `koanf:"logs"`
+	Publish    Publish            `koanf:"publish"`
+	Activity   Activity           `koanf:"activity"`
+	Telemetry  Telemetry          `koanf:"telemetry"`
+	Conditions Conditions         `koanf:"conditions"`
+	Log        Log                `koanf:"log"`
 }
 
 // Default is the configuration where nobody says anything.
@@ -35,7 +35,7 @@ func Default() Config {
 		Database:   defaultDatabase(),
 		CMS:        defaultCMS(),
 		Queue:      defaultQueue(),
-		Kinds:      map[string]Kind{},
+		Types:      map[string]JobType{},
 		Schedule:   defaultSchedule(),
 		HTTP:       defaultHTTP(),
 		Storage:    defaultStorage(),
@@ -62,7 +62,7 @@ func (c *Config) check(r *report) {
 	c.Database.check(r)
 	c.CMS.check(r)
 	c.Queue.check(r)
-	checkKinds(c.Kinds, r)
+	checkKinds(c.Types, r)
 	c.Schedule.check(r)
 	c.HTTP.check(r)
 	c.Storage.check(r)

@@ -202,11 +202,11 @@ schedule:
     backup: {enabled: false}
     mine: {cron: "0 9 * * 1", kind: cache.clear, payload: {tags: [a], deep: {b: 1}}}
 `), Flags: []Flag{{"kinds.sitemap.generate.timeout", "9m", "--set"}}})
-	mail := l.Kinds["mail.send"]
+	mail := l.Types["mail.send"]
 	if mail.Queue != "mail" || mail.MaxAttempts != 5 || !slices.Equal(mail.Backoff, []time.Duration{time.Minute, 5 * time.Minute}) {
 		t.Errorf("mail.send = %+v", mail)
 	}
-	if d := l.Kinds["sitemap.generate"].Timeout; d != 9*time.Minute {
+	if d := l.Types["sitemap.generate"].Timeout; d != 9*time.Minute {
 		t.Errorf("sitemap.generate times out after %s", d)
 	}
 	if e := l.Schedule.Entries["backup"].Enabled; e == nil || *e {

@@ -95,9 +95,9 @@ func (q Queue) check(r *report) {
 	r.atLeastFor("queue/heartbeat_stale", q.HeartbeatStale, 30*time.Second)
 }
 
-// Kind overrides what one kind of job says of itself. Zero fields leave it as
+// JobType overrides what one kind of job says of itself. Zero fields leave it as
 // it is.
-type Kind struct {
+type JobType struct {
 	Queue       string          `koanf:"queue"`
 	MaxAttempts int             `koanf:"max_attempts"`
 	Timeout     time.Duration   `koanf:"timeout"`
@@ -106,7 +106,7 @@ type Kind struct {
 	MaxAge      time.Duration   `koanf:"max_age"`
 }
 
-func checkKinds(kinds map[string]Kind, r *report) {
+func checkKinds(kinds map[string]JobType, r *report) {
 	for name, k := range kinds {
 		path := "kinds" + slash + name + slash
 		r.between(path+"max_attempts", k.MaxAttempts, 0, 255)

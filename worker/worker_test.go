@@ -47,7 +47,7 @@ func everywhere(t *testing.T, test func(q queue, w *worker.Worker)) {
 
 func (q queue) put(kind, data string) string {
 	q.Helper()
-	receipts, err := q.Enqueue(q.Context(), jobs.Spec{Kind: kind, Data: []byte(data)})
+	receipts, err := q.Enqueue(q.Context(), jobs.Spec{Type: kind, Data: []byte(data)})
 	if err != nil {
 		q.Fatal(err)
 	}

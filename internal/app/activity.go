@@ -26,25 +26,25 @@ func (r *Services) NewActivity() *activity {
 }
 
 // chosen says whether the enqueuing of a kind is told of.
-func (a *activity) chosen(kind string) bool {
-	return slices.Contains(a.c.Enqueued, kind) || rand.Float64() < a.c.Share
+func (a *activity) chosen(jobType string) bool {
+	return slices.Contains(a.c.Enqueued, jobType) || rand.Float64() < a.c.Share
 }
 
 // enqueued tells of jobs that the service enqueued.
 func (a *activity) enqueued(ctx context.Context, list []jobs.Spec, receipts []jobs.Receipt) {
 	for i, n := range list {
-		if !receipts[i].Existing && a.chosen(n.Kind) {
-			a.record(ctx, "job_enqueued", receipts[i].UUID, 201, n.Kind)
+		if !receipts[i].Existing && a.chosen(n.Type) {
+			a.record(ctx, "job_enqueued", receipts[i].UUID, 201, n.Type)
 		}
 	}
 }
 
 // ticked tells of a job that a schedule entry enqueued.
-func (a *activity) ticked(entry, kind string) {
-	if a.chosen(kind) {
+func (a *activity) ticked(entry, jobType string) {
+	if a.chosen(jobType) {
 		ctx, cancel := context.WithTimeout(context.Background(), activityTime)
 		defer cancel()
-		a.record(ctx, "job_enqueued", entry, 201, kind+" by the schedule")
+		a.record(ctx, "job_enqueued", entry, 201, jobType+" by the schedule")
 	}
 }
 
@@ -52,7 +52,7 @@ func (a *activity) ticked(entry, kind string) {
 func (a *activity) failed(ctx context.Context, end jobs.Settlement) {
 	if a.c.Failed {
 		reason, _, _ := strings.Cut(end.Error, "\n")
-		a.record(ctx, "job_failed", end.Claimed.Job.UUID, 500, end.Claimed.Job.Kind+": "+reason)
+		a.record(ctx, "job_failed", end.Claimed.Job.UUID, 500, end.Claimed.Job.Type+": "+reason)
 	}
 }
 

@@ -93,7 +93,7 @@ func (r *Services) OpenBreakers(ctx context.Context) ([]explain.Breaker, error) 
 	var down []explain.Breaker
 	for _, b := range list {
 		if b.State != breaker.Closed {
-			down = append(down, explain.Breaker{Name: b.Dependency, Kinds: kindsOf(b.Dependency), Until: b.RetryAt, Error: b.LastError})
+			down = append(down, explain.Breaker{Name: b.Dependency, Types: kindsOf(b.Dependency), Until: b.RetryAt, Error: b.LastError})
 		}
 	}
 	return down, err

@@ -70,7 +70,7 @@ func (r *Services) Evaluator(process *conditions.Process) (*conditions.Evaluator
 	limits[conditions.NoBackup] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.Config.Backup.Alert)}
 	limits[conditions.VerificationOld] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.Config.Backup.Unverified)}
 	set := conditions.Config{
-		DB: r.OwnDB, Queue: r.Store, Server: r.Store, Known: func(kind string) bool { _, known := r.Registry.Lookup(kind); return known },
+		DB: r.OwnDB, Queue: r.Store, Server: r.Store, Known: func(jobType string) bool { _, known := r.Registry.Lookup(jobType); return known },
 		Notification: notify.Send.Name, Writes: r.writes, ReadOnly: database.SaysReadOnly, Full: database.SaysFull, Folders: r.writtenFolders(), Free: freeSpace, Circuits: r.circuits,
 		Limits: limits, Off: c.Off, Every: c.Every, Process: process, Now: r.Now, Logger: r.Log,
 	}
@@ -215,9 +215,9 @@ type writing struct {
 	w *conditions.Writes
 }
 
-func (s writing) note(ctx context.Context, kind string, err error) {
+func (s writing) note(ctx context.Context, jobType string, err error) {
 	if err == nil || ctx.Err() == nil || !errors.Is(err, context.Canceled) { // else the worker stops
-		s.w.Note(kind, err)
+		s.w.Note(jobType, err)
 	}
 }
 

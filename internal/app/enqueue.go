@@ -33,11 +33,11 @@ func (r *Services) enqueueAll(ctx context.Context, list []jobs.Spec) ([]jobs.Rec
 		return nil, err
 	}
 	for i, n := range placed {
-		if entry, known := r.Registry.Lookup(n.Kind); known && n.Queue == "" {
-			placed[i].Queue = cmp.Or(r.Config.Kinds[entry.Kind].Queue, entry.Queue)
+		if entry, known := r.Registry.Lookup(n.Type); known && n.Queue == "" {
+			placed[i].Queue = cmp.Or(r.Config.Types[entry.Type].Queue, entry.Queue)
 		}
 		if r.Metrics != nil {
-			r.Metrics.Enqueued(cmp.Or(placed[i].Queue, r.Config.Queue.Default), n.Kind)
+			r.Metrics.Enqueued(cmp.Or(placed[i].Queue, r.Config.Queue.Default), n.Type)
 		}
 	}
 	return r.enqueueTraced(ctx, placed)

@@ -148,8 +148,8 @@ func (r *Services) tickMissed(ctx context.Context, entry string, tick time.Time)
 }
 
 // ticked may tell the audit log of a tick that was taken.
-func (r *Services) ticked(entry, kind string) {
+func (r *Services) ticked(entry, jobType string) {
 	if r.Activity != nil {
-		r.Activity.ticked(entry, kind)
+		r.Activity.ticked(entry, jobType)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // Snapshot collects what an explanation depends on.
 func (r *Services) Snapshot(ctx context.Context, record jobs.Record) (explain.Snapshot, error) {
-	entry, known := r.Registry.Lookup(record.Kind)
+	entry, known := r.Registry.Lookup(record.Type)
 	s := explain.Snapshot{Job: record, Now: r.Now(), Known: known, Policy: entry.Policy, Ahead: -1, JobsDisabled: !r.Config.Queue.Enabled}
 	stats, err := r.Store.Stats(ctx)
 	if err != nil {
@@ -20,7 +20,7 @@ func (r *Services) Snapshot(ctx context.Context, record jobs.Record) (explain.Sn
 			s.Paused = q.Paused
 		}
 	}
-	running, err := r.Store.Count(ctx, jobs.Filter{States: []jobs.State{jobs.StateProcessing}, Kinds: []string{record.Kind}})
+	running, err := r.Store.Count(ctx, jobs.Filter{States: []jobs.State{jobs.StateProcessing}, Types: []string{record.Type}})
 	if err != nil {
 		return s, err
 	}

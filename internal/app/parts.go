@@ -25,7 +25,7 @@ type part struct {
 // without its grace period.
 func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	c := r.Config
-	r.Metrics = web.NewMetrics(r.Version, func(kind string) bool { _, known := r.Registry.Lookup(kind); return known })
+	r.Metrics = web.NewMetrics(r.Version, func(jobType string) bool { _, known := r.Registry.Lookup(jobType); return known })
 	r.OpenTracer()
 	r.Activity = r.NewActivity()
 	var parts []part

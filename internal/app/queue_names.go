@@ -20,7 +20,7 @@ func (r *Services) KnowQueues(ctx context.Context, names []string) error {
 	for _, q := range stats.Queues {
 		known = append(known, q.Queue)
 	}
-	for _, name := range r.Registry.Kinds() {
+	for _, name := range r.Registry.Types() {
 		if entry, there := r.Registry.Lookup(name); there && entry.Queue != "" {
 			known = append(known, entry.Queue)
 		}

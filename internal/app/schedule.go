@@ -20,13 +20,13 @@ func (r *Services) Scheduler() (*schedule.Scheduler, error) {
 	if err != nil {
 		return nil, UsageError{Err: err}
 	}
-	kinds := map[string]string{}
+	jobTypes := map[string]string{}
 	for _, e := range entries {
-		kinds[e.Name] = e.Job.Kind
+		jobTypes[e.Name] = e.Job.Type
 	}
 	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.Store, Edits: r.Store, History: r.Store, Zone: r.ScheduleZone, HasRunSince: r.ran, Logger: r.Log, CatchUp: r.Config.Schedule.CatchUp,
 		Newest: r.Store.NewestTicks, Rang: func() { now := r.Now(); r.rang.Store(&now) },
-		Missed: r.tickMissed, Taken: func(entry string, _ time.Time) { r.ticked(entry, kinds[entry]) }})
+		Missed: r.tickMissed, Taken: func(entry string, _ time.Time) { r.ticked(entry, jobTypes[entry]) }})
 	if err != nil {
 		return nil, UsageError{Err: err}
 	}
@@ -34,8 +34,8 @@ func (r *Services) Scheduler() (*schedule.Scheduler, error) {
 }
 
 // ran says whether a job of a kind was done since a moment.
-func (r *Services) ran(ctx context.Context, kind string, since time.Time) (bool, error) {
-	list, err := r.Store.Jobs(ctx, jobs.Filter{Kinds: []string{kind}, States: []jobs.State{jobs.StateCompleted}, Since: since}, jobs.Page{Limit: 1})
+func (r *Services) ran(ctx context.Context, jobType string, since time.Time) (bool, error) {
+	list, err := r.Store.Jobs(ctx, jobs.Filter{Types: []string{jobType}, States: []jobs.State{jobs.StateCompleted}, Since: since}, jobs.Page{Limit: 1})
 	return len(list.Items) > 0, err
 }
 
@@ -67,7 +67,7 @@ func (r *Services) entries() ([]schedule.Entry, error) {
 			return nil, fmt.Errorf("schedule.entries.%s: %w", e.Name, err)
 		}
 		delete(own, e.Name)
-		if _, known := r.Registry.Lookup(changed.Job.Kind); known {
+		if _, known := r.Registry.Lookup(changed.Job.Type); known {
 			entries = append(entries, changed)
 		}
 	}
@@ -76,12 +76,12 @@ func (r *Services) entries() ([]schedule.Entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("schedule.entries.%s: %w", name, err)
 		}
-		known, there := r.Registry.Lookup(e.Job.Kind)
+		known, there := r.Registry.Lookup(e.Job.Type)
 		if !there {
-			return nil, fmt.Errorf("schedule.entries.%s: no kind is named %q; known are %v", name, e.Job.Kind, r.Registry.Kinds())
+			return nil, fmt.Errorf("schedule.entries.%s: no kind is named %q; known are %v", name, e.Job.Type, r.Registry.Types())
 		}
-		if known.Maker != jobs.Anyone && !slices.Contains(r.Config.Queue.InternalRows, known.Kind) {
-			return nil, fmt.Errorf("schedule.entries.%s: jobs of %s are made by the service itself and cannot be scheduled", name, known.Kind)
+		if known.Maker != jobs.Anyone && !slices.Contains(r.Config.Queue.InternalRows, known.Type) {
+			return nil, fmt.Errorf("schedule.entries.%s: jobs of %s are made by the service itself and cannot be scheduled", name, known.Type)
 		}
 		entries = append(entries, e)
 	}
@@ -91,10 +91,10 @@ func (r *Services) entries() ([]schedule.Entry, error) {
 // configured is an entry with what the configuration says of it.
 func (r *Services) configured(e schedule.Entry, c config.ScheduleEntry) (schedule.Entry, error) {
 	e.Cron = cmp.Or(c.Cron, e.Cron)
-	e.Job.Kind = cmp.Or(c.Kind, e.Job.Kind)
+	e.Job.Type = cmp.Or(c.Type, e.Job.Type)
 	e.Job.Queue = cmp.Or(c.Queue, e.Job.Queue)
-	if known, ok := r.Registry.Lookup(e.Job.Kind); ok && e.Job.Queue == "" {
-		e.Job.Queue = cmp.Or(r.Config.Kinds[known.Kind].Queue, known.Queue)
+	if known, ok := r.Registry.Lookup(e.Job.Type); ok && e.Job.Queue == "" {
+		e.Job.Queue = cmp.Or(r.Config.Types[known.Type].Queue, known.Queue)
 	}
 	if c.Payload != nil {
 		data, err := json.Marshal(c.Payload)

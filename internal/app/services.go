@@ -145,13 +145,13 @@ func RegisterKinds(registry *jobs.Registry, r *Services) error {
 		}
 	}
 	l := r.Config
-	for name, k := range l.Kinds {
+	for name, k := range l.Types {
 		if err := registry.Override(name, func(p jobs.Policy) jobs.Policy { return override(p, k) }); err != nil {
 			return UsageError{Err: fmt.Errorf("kinds.%s: %w", name, err)}
 		}
 	}
 	if share := l.Queue.Jitter; share > 0 {
-		for _, name := range registry.Kinds() {
+		for _, name := range registry.Types() {
 			spread := func(p jobs.Policy) jobs.Policy {
 				p.Backoff = p.Backoff.WithJitter(share, rand.Float64)
 				return p
@@ -164,7 +164,7 @@ func RegisterKinds(registry *jobs.Registry, r *Services) error {
 	return nil
 }
 
-func override(p jobs.Policy, k config.Kind) jobs.Policy {
+func override(p jobs.Policy, k config.JobType) jobs.Policy {
 	p.MaxAttempts = cmp.Or(k.MaxAttempts, p.MaxAttempts)
 	p.Timeout = cmp.Or(k.Timeout, p.Timeout)
 	p.Limit = cmp.Or(k.Limit, p.Limit)

@@ -36,12 +36,12 @@ func (r *Services) enqueueTraced(ctx context.Context, list []jobs.Spec) ([]jobs.
 	spans := make([]trace.Span, len(list))
 	for i, n := range list {
 		parent := parentOf(n.Metadata)
-		spans[i] = trace.Span{Context: r.tracer.Begin(parent), Parent: parent.Span, Name: "enqueue " + n.Kind, Kind: trace.Producer, Start: r.Now()}
+		spans[i] = trace.Span{Context: r.tracer.Begin(parent), Parent: parent.Span, Name: "enqueue " + n.Type, Kind: trace.Producer, Start: r.Now()}
 		list[i].Metadata = withParent(n.Metadata, spans[i].Context)
 	}
 	receipts, err := r.Store.Enqueue(ctx, list...)
 	for i, s := range spans {
-		s.End, s.Attributes = r.Now(), messaging("send", list[i].Kind, list[i].Queue)
+		s.End, s.Attributes = r.Now(), messaging("send", list[i].Type, list[i].Queue)
 		if err != nil {
 			s.Error = err.Error()
 		} else {
@@ -59,8 +59,8 @@ func (r *Services) TraceRun(end jobs.Settlement) {
 		return
 	}
 	job, parent := end.Claimed.Job, parentOf(end.Claimed.Job.Metadata)
-	run := trace.Span{Context: r.tracer.Begin(parent), Parent: parent.Span, Name: job.Kind, Kind: trace.Consumer, Start: end.Started, End: end.Started.Add(end.Duration),
-		Attributes: messaging("process", job.Kind, job.Queue)}
+	run := trace.Span{Context: r.tracer.Begin(parent), Parent: parent.Span, Name: job.Type, Kind: trace.Consumer, Start: end.Started, End: end.Started.Add(end.Duration),
+		Attributes: messaging("process", job.Type, job.Queue)}
 	run.Attributes["messaging.message.id"] = job.UUID
 	run.Attributes["cmsjobs.attempt"] = int64(job.Attempt)
 	run.Attributes["cmsjobs.outcome"] = end.Outcome.String()
@@ -74,15 +74,15 @@ func (r *Services) TraceRun(end jobs.Settlement) {
 		if above == [8]byte{} { // nobody enqueued it with a span, as an INSERT does
 			above = run.Span
 		}
-		wait := trace.Span{Context: r.tracer.Begin(run.Context), Parent: above, Name: "wait " + job.Kind, Kind: trace.Internal,
+		wait := trace.Span{Context: r.tracer.Begin(run.Context), Parent: above, Name: "wait " + job.Type, Kind: trace.Internal,
 			Start: end.Started.Add(-end.Wait), End: end.Started, Attributes: map[string]any{"messaging.message.id": job.UUID}}
 		r.tracer.Ended(wait)
 	}
 }
 
 // messaging are the attributes of OpenTelemetry's conventions for queues.
-func messaging(operation, kind, queue string) map[string]any {
-	return map[string]any{"messaging.system": "cmsjobs", "messaging.operation.type": operation, "messaging.destination.name": queue, "cmsjobs.kind": kind}
+func messaging(operation, jobType, queue string) map[string]any {
+	return map[string]any{"messaging.system": "cmsjobs", "messaging.operation.type": operation, "messaging.destination.name": queue, "cmsjobs.kind": jobType}
 }
 
 const traceparent = "traceparent"

@@ -39,7 +39,7 @@ func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error
 		Enqueuer: httpEnqueuer{r}, Registry: r.Registry, Ledger: r.Store, Changer: r.Store, History: r.Store, Queues: r.Store, Workers: r.Store, Schedules: s,
 		Ticker: webTicker{r}, Gate: gate, Breakers: r.OpenBreakers, Settings: r.settings, Metrics: r.Metrics.Registry, Unavailable: database.Outage,
 		Ready:       []web.Check{{Name: conditions.DatabaseDown, Do: r.DB.PingContext}},
-		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Kinds, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
+		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Types, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
 		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,
 		ShortenVisitors: r.Config.Analytics.LogAddress == "shorten", Mount: r.mounts(collector), Version: r.Version, Now: r.Now, Log: r.Log,
 	}

@@ -23,7 +23,7 @@ const submissionsShown = 30
 
 // submissions are the last runs that told search engines, or tried to.
 func (s webSitemap) submissions(ctx context.Context) ([]web.Submission, error) {
-	runs, err := s.runs.Runs(ctx, jobs.Filter{Kinds: []string{sitemap.IndexNow.Name}}, jobs.Page{Limit: submissionsShown})
+	runs, err := s.runs.Runs(ctx, jobs.Filter{Types: []string{sitemap.IndexNow.Name}}, jobs.Page{Limit: submissionsShown})
 	var list []web.Submission
 	for _, r := range runs.Items {
 		var did sitemap.Submission

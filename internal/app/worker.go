@@ -59,9 +59,9 @@ func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err 
 // moved kinds to.
 func (r *Services) queues() []string {
 	names := slices.Clone(r.Config.Queue.Queues)
-	for _, kind := range r.Registry.Kinds() {
-		entry, _ := r.Registry.Lookup(kind)
-		if q := cmp.Or(r.Config.Kinds[kind].Queue, entry.Queue); q != "" && !slices.Contains(names, q) && !r.chosenQueues() {
+	for _, jobType := range r.Registry.Types() {
+		entry, _ := r.Registry.Lookup(jobType)
+		if q := cmp.Or(r.Config.Types[jobType].Queue, entry.Queue); q != "" && !slices.Contains(names, q) && !r.chosenQueues() {
 			names = append(names, q)
 		}
 	}

@@ -265,7 +265,7 @@ func TestTheDemoDoesEveryJob(t *testing.T) {
 	}
 	kinds := map[string]int{}
 	for _, j := range got.Jobs {
-		kinds[j.Kind]++
+		kinds[j.Type]++
 		if j.State != "completed" || j.Attempts != 1 {
 			t.Errorf("%+v", j)
 		}

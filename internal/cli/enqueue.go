@@ -36,7 +36,7 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 			if err != nil {
 				return err
 			}
-			n := jobs.Spec{Kind: args[0], Queue: o.queue, UUID: o.uuid, Data: data, Priority: o.priority, MaxAttempts: o.attempts, UniqueKey: o.unique}
+			n := jobs.Spec{Type: args[0], Queue: o.queue, UUID: o.uuid, Data: data, Priority: o.priority, MaxAttempts: o.attempts, UniqueKey: o.unique}
 			if o.delay != "" {
 				if n.Delay, err = config.ParseDuration(o.delay); err != nil {
 					return app.UsageError{Err: fmt.Errorf("--delay: %w", err)}
@@ -52,9 +52,9 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 				return err
 			}
 			defer a.closing(r)
-			entry, known := r.Registry.Lookup(n.Kind)
+			entry, known := r.Registry.Lookup(n.Type)
 			if !known && !o.force {
-				return app.Usagef("no kind is named %q; known are %v (--force enqueues it for another program)", n.Kind, r.Registry.Kinds())
+				return app.Usagef("no kind is named %q; known are %v (--force enqueues it for another program)", n.Type, r.Registry.Types())
 			}
 			if known {
 				if err := entry.Check(n.Data); err != nil {
@@ -121,7 +121,7 @@ func (a *commandLine) receipt(r jobs.Receipt) error {
 // inline runs a job at once (S2.15): nothing is stored, nothing is repeated.
 func (a *commandLine) inline(c *cobra.Command, r *app.Services, entry jobs.Entry, n jobs.Spec) error {
 	if entry.Run == nil {
-		return app.Usagef("jobs are disabled, so %s would run here, but this program does not know it", n.Kind)
+		return app.Usagef("jobs are disabled, so %s would run here, but this program does not know it", n.Type)
 	}
 	given, err := r.Orders.Give(c.Context(), r.Registry, n)
 	if err != nil {
@@ -129,21 +129,21 @@ func (a *commandLine) inline(c *cobra.Command, r *app.Services, entry jobs.Entry
 	}
 	n = given[0]
 	run := jobs.NewRun(a.Now)
-	err = entry.Run(jobs.WithRun(c.Context(), run), jobs.Job{UUID: n.UUID, Kind: entry.Kind, Queue: "inline", Data: n.Data,
+	err = entry.Run(jobs.WithRun(c.Context(), run), jobs.Job{UUID: n.UUID, Type: entry.Type, Queue: "inline", Data: n.Data,
 		Metadata: json.RawMessage("{}"), Attempt: 1, MaxAttempts: 1, Timeout: entry.Policy.Timeout, RunAt: a.Now(), EnqueuedAt: a.Now()})
 	result, followUps := run.Result()
 	if err != nil {
 		return err
 	}
 	for _, next := range followUps {
-		nextEntry, _ := r.Registry.Lookup(next.Kind)
+		nextEntry, _ := r.Registry.Lookup(next.Type)
 		if err := a.inline(c, r, nextEntry, next); err != nil {
-			return fmt.Errorf("the job that follows %s: %w", n.Kind, err)
+			return fmt.Errorf("the job that follows %s: %w", n.Type, err)
 		}
 	}
 	if a.global.json {
-		return a.printJSON(map[string]any{"kind": entry.Kind, "inline": true, "result": result})
+		return a.printJSON(map[string]any{"kind": entry.Type, "inline": true, "result": result})
 	}
-	_, err = fmt.Fprintf(a.out, "Ran %s at once, as jobs are disabled. Result: %s\n", entry.Kind, result)
+	_, err = fmt.Fprintf(a.out, "Ran %s at once, as jobs are disabled. Result: %s\n", entry.Type, result)
 	return err
 }

@@ -80,7 +80,7 @@ func (a *commandLine) listGroups(ctx context.Context, r *app.Services, f jobs.Fi
 	}
 	type view struct {
 		Cause     string    `json:"cause"`
-		Kind      string    `json:"kind"`
+		Type      string    `json:"kind"`
 		Count     int64     `json:"count"`
 		Message   string    `json:"message"`
 		FirstSeen time.Time `json:"first_seen"`
@@ -90,8 +90,8 @@ func (a *commandLine) listGroups(ctx context.Context, r *app.Services, f jobs.Fi
 	cells := make([][]string, len(groups))
 	now := a.Now()
 	for i, g := range groups {
-		views[i] = view{g.Cause, g.Kind, g.Count, g.Message, g.FirstSeen.UTC(), g.LastSeen.UTC()}
-		cells[i] = []string{strconv.FormatInt(g.Count, 10), g.Kind, display.Ago(g.FirstSeen, now), display.Ago(g.LastSeen, now), g.Cause, display.Short(g.Message, 70)}
+		views[i] = view{g.Cause, g.Type, g.Count, g.Message, g.FirstSeen.UTC(), g.LastSeen.UTC()}
+		cells[i] = []string{strconv.FormatInt(g.Count, 10), g.Type, display.Ago(g.FirstSeen, now), display.Ago(g.LastSeen, now), g.Cause, display.Short(g.Message, 70)}
 	}
 	return a.list(views, []string{"JOBS", "KIND", "FIRST", "LAST", "CAUSE", "MESSAGE"}, cells, "No failed jobs.")
 }
@@ -137,7 +137,7 @@ func (a *commandLine) retryEdited(ctx context.Context, r *app.Services, ids []st
 	if err != nil {
 		return err
 	}
-	given, err := r.Orders.Give(ctx, r.Registry, jobs.Spec{Kind: record.Kind, Data: data})
+	given, err := r.Orders.Give(ctx, r.Registry, jobs.Spec{Type: record.Type, Data: data})
 	if err != nil {
 		return err
 	}

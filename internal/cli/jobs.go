@@ -27,7 +27,7 @@ func (a *commandLine) jobsCommand() *cobra.Command {
 
 // filterFlags are the words that choose jobs.
 type filterFlags struct {
-	states, kinds, queues []string
+	states, types, queues []string
 	text, cause           string
 	since, until          string
 }
@@ -36,7 +36,7 @@ func (f *filterFlags) add(c *cobra.Command, withState bool) {
 	if withState {
 		c.Flags().StringSliceVar(&f.states, "state", nil, "queued, processing, completed, failed, cancelled")
 	}
-	c.Flags().StringSliceVar(&f.kinds, "kind", nil, "kinds")
+	c.Flags().StringSliceVar(&f.types, "kind", nil, "kinds")
 	c.Flags().StringSliceVar(&f.queues, "queue", nil, "queues")
 	c.Flags().StringVar(&f.text, "text", "", "text in the payload or the error")
 	c.Flags().StringVar(&f.cause, "cause", "", "fingerprint of a failure (failed groups)")
@@ -45,11 +45,11 @@ func (f *filterFlags) add(c *cobra.Command, withState bool) {
 }
 
 func (f *filterFlags) empty() bool {
-	return len(f.states)+len(f.kinds)+len(f.queues) == 0 && f.text+f.cause+f.since+f.until == ""
+	return len(f.states)+len(f.types)+len(f.queues) == 0 && f.text+f.cause+f.since+f.until == ""
 }
 
 func (f *filterFlags) filter(now time.Time) (jobs.Filter, error) {
-	out := jobs.Filter{Kinds: f.kinds, Queues: f.queues, Text: f.text, Cause: f.cause}
+	out := jobs.Filter{Types: f.types, Queues: f.queues, Text: f.text, Cause: f.cause}
 	for _, word := range f.states {
 		state, ok := jobs.ParseState(word)
 		if !ok {
@@ -134,7 +134,7 @@ func (a *commandLine) listJobs(ctx context.Context, r *app.Services, f jobs.Filt
 		if !j.EndedAt.IsZero() {
 			when = j.EndedAt
 		}
-		cells[i] = []string{j.UUID, j.Kind, j.Queue, state, attempts(j), display.Ago(when, now), display.Short(whyNot(j, down), 50)}
+		cells[i] = []string{j.UUID, j.Type, j.Queue, state, attempts(j), display.Ago(when, now), display.Short(whyNot(j, down), 50)}
 	}
 	answer := map[string]any{"jobs": views, "total": list.Total, "next": list.Next}
 	if err := a.list(answer, []string{"ID", "KIND", "QUEUE", "STATE", "ATTEMPT", "WHEN", "ERROR"}, cells, "No jobs."); err != nil {
@@ -187,7 +187,7 @@ func (a *commandLine) showJob(ctx context.Context, r *app.Services, id string, s
 		return a.printJSON(map[string]any{"job": viewOf(j, true), "runs": runViews(runs.Items), "log": lines})
 	}
 	now := a.Now()
-	pairs := [][]string{{"ID", strconv.FormatInt(j.ID, 10)}, {"UUID", j.UUID}, {"Kind", j.Kind}, {"Queue", j.Queue},
+	pairs := [][]string{{"ID", strconv.FormatInt(j.ID, 10)}, {"UUID", j.UUID}, {"Kind", j.Type}, {"Queue", j.Queue},
 		{"State", strings.TrimSpace(string(j.State) + " " + j.Detail)}, {"Attempt", attempts(j)}, {"Enqueued", display.Ago(j.EnqueuedAt, now)},
 		{"Due", display.Ago(j.RunAt, now)}, {"Started", display.Ago(j.StartedAt, now)}, {"Ended", display.Ago(j.EndedAt, now)}, {"Worker", j.Worker},
 		{"Result", display.Short(string(j.Result), 300)}, {"Payload", display.Short(string(j.Payload), 2000)}}

@@ -32,7 +32,7 @@ func (a *commandLine) kindsCommand() *cobra.Command {
 				return err
 			}
 			type view struct {
-				Kind        string          `json:"kind"`
+				Type        string          `json:"kind"`
 				Queue       string          `json:"queue"`
 				MaxAttempts int             `json:"max_attempts"`
 				Timeout     string          `json:"timeout"`
@@ -41,14 +41,14 @@ func (a *commandLine) kindsCommand() *cobra.Command {
 			}
 			var views []view
 			var cells [][]string
-			for _, name := range registry.Kinds() {
+			for _, name := range registry.Types() {
 				e, _ := registry.Lookup(name)
 				v := view{name, e.Queue, e.Policy.MaxAttempts, e.Policy.Timeout.String(), e.Policy.Limit, e.Example}
 				if v.Queue == "" {
 					v.Queue = l.Queue.Default
 				}
 				views = append(views, v)
-				cells = append(cells, []string{v.Kind, v.Queue, strconv.Itoa(v.MaxAttempts), v.Timeout, string(v.Payload)})
+				cells = append(cells, []string{v.Type, v.Queue, strconv.Itoa(v.MaxAttempts), v.Timeout, string(v.Payload)})
 			}
 			return a.list(views, []string{"KIND", "QUEUE", "ATTEMPTS", "TIMEOUT", "PAYLOAD"}, cells, "No kinds.")
 		},

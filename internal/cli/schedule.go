@@ -67,7 +67,7 @@ func (a *commandLine) listSchedule(ctx context.Context, r *app.Services) error {
 		if e.Last != nil {
 			last = strings.TrimSuffix(display.Ago(e.Last.Tick, now)+", "+e.Last.Outcome+" in "+took(*e.Last), " in –")
 		}
-		cells[i] = []string{e.Name, e.Cron, e.Kind, next, last, e.CatchUp}
+		cells[i] = []string{e.Name, e.Cron, e.Type, next, last, e.CatchUp}
 	}
 	return a.list(entries, []string{"ENTRY", "CRON", "KIND", "NEXT", "LAST", "MISSED"}, cells, "The timetable is empty.")
 }

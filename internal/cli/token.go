@@ -44,7 +44,7 @@ Scopes: read, enqueue, operate (retry, cancel, pause), admin (everything).`,
 				if err != nil {
 					return app.UsageError{Err: err}
 				}
-				t := access.Token{Name: args[0], Scopes: have, Kinds: kinds, CreatedBy: "command line"}
+				t := access.Token{Name: args[0], Scopes: have, Types: kinds, CreatedBy: "command line"}
 				if expires != "" {
 					life, err := config.ParseDuration(expires)
 					if err != nil {
@@ -86,7 +86,7 @@ func (a *commandLine) tokenListCommand() *cobra.Command {
 					case !t.ExpiresAt.IsZero() && t.ExpiresAt.Before(a.Now()):
 						state = "expired"
 					}
-					cells[i] = []string{t.ID, t.Name, t.Scopes.String(), strings.Join(t.Kinds, ","), state, display.Ago(t.UsedAt, a.Now()), t.CreatedAt.Format(time.DateOnly)}
+					cells[i] = []string{t.ID, t.Name, t.Scopes.String(), strings.Join(t.Types, ","), state, display.Ago(t.UsedAt, a.Now()), t.CreatedAt.Format(time.DateOnly)}
 				}
 				return a.list(tokens, []string{"ID", "NAME", "SCOPES", "KINDS", "STATE", "USED", "CREATED"}, cells, "No tokens.")
 			})

@@ -11,7 +11,7 @@ import (
 type jobView struct {
 	ID          int64           `json:"id"`
 	UUID        string          `json:"uuid"`
-	Kind        string          `json:"kind"`
+	Type        string          `json:"kind"`
 	Queue       string          `json:"queue"`
 	State       jobs.State      `json:"state"`
 	Detail      string          `json:"detail,omitempty"`
@@ -32,7 +32,7 @@ type jobView struct {
 }
 
 func viewOf(r jobs.Record, whole bool) jobView {
-	v := jobView{ID: r.ID, UUID: r.UUID, Kind: r.Kind, Queue: r.Queue, State: r.State, Detail: r.Detail, Foreign: r.Foreign,
+	v := jobView{ID: r.ID, UUID: r.UUID, Type: r.Type, Queue: r.Queue, State: r.State, Detail: r.Detail, Foreign: r.Foreign,
 		Priority: r.Priority, Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, Worker: r.Worker, Error: r.Error, Progress: r.Progress,
 		EnqueuedAt: moment(r.EnqueuedAt), RunAt: moment(r.RunAt), StartedAt: moment(r.StartedAt), EndedAt: moment(r.EndedAt),
 		DurationMS: r.Duration.Milliseconds(), Result: r.Result}

@@ -76,7 +76,7 @@ func (a *commandLine) listWorkers(ctx context.Context, r *app.Services) error {
 		}
 		var kinds []string
 		for _, j := range w.Running {
-			kinds = append(kinds, j.Kind)
+			kinds = append(kinds, j.Type)
 		}
 		cells[i] = []string{w.ID, state, strings.Join(w.Queues, ","), fmt.Sprintf("%d/%d", len(w.Running), w.Slots), strings.Join(kinds, ", "),
 			strconv.FormatInt(w.Done, 10), strconv.FormatInt(w.Failed, 10), humanize.IBytes(uint64(max(w.MemoryBytes, 0))), display.Ago(w.SeenAt, now)}

@@ -55,7 +55,7 @@ func (f *fleet) process(name string, change func(*conditions.Config)) *condition
 			return nil
 		}
 	}
-	c := conditions.Config{DB: f.db.DB, Queue: f.store, Server: f.store, Known: func(kind string) bool { return kind == "known.type" }, Every: time.Second,
+	c := conditions.Config{DB: f.db.DB, Queue: f.store, Server: f.store, Known: func(jobType string) bool { return jobType == "known.type" }, Every: time.Second,
 		Limits: map[string]conditions.Limit{}, Notify: tell(""), Direct: tell("!"), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 	if name != "" {
 		c.Process = &conditions.Process{ID: name, Host: "host-of-" + name, PID: 1}
@@ -172,7 +172,7 @@ func TestTheQueueIsMeasured(t *testing.T) {
 			}
 		}
 		for _, queue := range []string{"cmsjobs", "other"} {
-			if _, err := f.store.Enqueue(t.Context(), jobs.Spec{Kind: "known.type", Queue: queue}); err != nil {
+			if _, err := f.store.Enqueue(t.Context(), jobs.Spec{Type: "known.type", Queue: queue}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -180,7 +180,7 @@ func TestTheQueueIsMeasured(t *testing.T) {
 		if s := state(t, e.Evaluate(t.Context()), conditions.NoWorker); !s.Active {
 			t.Errorf("without a worker: %+v", s)
 		}
-		if _, err := f.store.Heartbeat(t.Context(), jobs.WorkerInfo{ID: "w", Host: "h", Queues: []string{"cmsjobs"}, Kinds: []string{"known.type"}, State: "running", StartedAt: time.Now()}); err != nil {
+		if _, err := f.store.Heartbeat(t.Context(), jobs.WorkerInfo{ID: "w", Host: "h", Queues: []string{"cmsjobs"}, Types: []string{"known.type"}, State: "running", StartedAt: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		states := e.Evaluate(t.Context())

@@ -16,7 +16,7 @@ type Queue interface {
 	// Now is the database's clock.
 	Now(ctx context.Context) (time.Time, error)
 	Workers(ctx context.Context) ([]jobs.WorkerRecord, error)
-	Backlogs(ctx context.Context, known func(kind string) bool) ([]jobs.QueueBacklog, error)
+	Backlogs(ctx context.Context, known func(jobType string) bool) ([]jobs.QueueBacklog, error)
 	Outcomes(ctx context.Context, since time.Duration, except string) (failed, completed int64, err error)
 	Volume(ctx context.Context, limit int64) (jobs.Volume, error)
 }
@@ -66,7 +66,7 @@ type Config struct {
 	// Notification is the type of notifications, which the rate of failures leaves out.
 	Notification string
 	// Known says whether this program can run a type.
-	Known func(kind string) bool
+	Known func(jobType string) bool
 	// Writes is what this process wrote lately; nil: a command, whose first
 	// failed write counts.
 	Writes *Writes

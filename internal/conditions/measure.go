@@ -89,16 +89,16 @@ func (l *look) local(tried error) {
 	}
 	var readOnly, full, failing reading
 	limit := l.limit(WritesFailing).Duration()
-	for _, kind := range slices.Sorted(maps.Keys(writes)) {
-		f := writes[kind]
+	for _, jobType := range slices.Sorted(maps.Keys(writes)) {
+		f := writes[jobType]
 		switch {
 		case l.c.ReadOnly(f.err):
-			readOnly = holds("%sthe server is read-only: writing %s failed: %v", l.onHost(), kind, f.err)
+			readOnly = holds("%sthe server is read-only: writing %s failed: %v", l.onHost(), jobType, f.err)
 		case l.c.Full(f.err):
-			full = holds("%sthe database's disk is full: writing %s failed: %v", l.onHost(), kind, f.err)
+			full = holds("%sthe database's disk is full: writing %s failed: %v", l.onHost(), jobType, f.err)
 		}
 		if l.c.Now().Sub(f.since) >= limit && !l.readings[DatabaseDown].holds {
-			failing = holds("%swriting %s has failed for %s: %v", l.onHost(), kind, since(l.c.Now(), f.since), f.err)
+			failing = holds("%swriting %s has failed for %s: %v", l.onHost(), jobType, since(l.c.Now(), f.since), f.err)
 		}
 	}
 	l.set(DatabaseReadOnly, readOnly)

@@ -67,11 +67,11 @@ func (l *look) worst(name string, age time.Duration, format string, args ...any)
 func (l *look) known() func(string) bool {
 	elsewhere := map[string]bool{}
 	for _, w := range l.workers {
-		for _, kind := range w.Kinds {
-			elsewhere[kind] = elsewhere[kind] || w.Alive
+		for _, jobType := range w.Types {
+			elsewhere[jobType] = elsewhere[jobType] || w.Alive
 		}
 	}
-	return func(kind string) bool { return l.c.Known(kind) || elsewhere[kind] }
+	return func(jobType string) bool { return l.c.Known(jobType) || elsewhere[jobType] }
 }
 
 func counted(list map[string]int) string {

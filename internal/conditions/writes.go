@@ -28,19 +28,19 @@ func NewWrites(now func() time.Time) *Writes {
 }
 
 // Note tells how a write ended.
-func (w *Writes) Note(kind string, err error) {
+func (w *Writes) Note(jobType string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
-		delete(w.failed, kind)
+		delete(w.failed, jobType)
 		return
 	}
-	f, failing := w.failed[kind]
+	f, failing := w.failed[jobType]
 	if !failing {
 		f.since = w.now()
 	}
 	f.last, f.err = w.now(), err
-	w.failed[kind] = f
+	w.failed[jobType] = f
 }
 
 // failing are the kinds of writes that fail, with since when and why.
@@ -51,9 +51,9 @@ func (w *Writes) failing() map[string]failedWrite {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for kind, f := range w.failed {
+	for jobType, f := range w.failed {
 		if w.now().Sub(f.last) < writeForgotten {
-			list[kind] = f
+			list[jobType] = f
 		}
 	}
 	return list

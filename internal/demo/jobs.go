@@ -20,7 +20,7 @@ import (
 // Job is a job that the demo enqueues: its kind, its payload and what it
 // shows.
 type Job struct {
-	kind    string
+	jobType string
 	payload map[string]any
 	shows   string
 	uuid    string
@@ -29,26 +29,26 @@ type Job struct {
 // Jobs are the demo's jobs in their order. Kinds that this program does
 // not have are left out, so that a job is added here by one line.
 func Jobs(site Site, registry *jobs.Registry, hook string) []Job {
-	list := []Job{{kind: "sitemap.generate", payload: map[string]any{"force": false}, shows: "writes public/sitemap.xml"}}
+	list := []Job{{jobType: "sitemap.generate", payload: map[string]any{"force": false}, shows: "writes public/sitemap.xml"}}
 	for n := range site.photos {
-		list = append(list, Job{kind: "media.processImage", payload: map[string]any{"mediaFileId": n + 1, "filePath": fmt.Sprintf("photos/harbour-%d.jpg", n+1), "mimeType": "image/jpeg"},
+		list = append(list, Job{jobType: "media.processImage", payload: map[string]any{"mediaFileId": n + 1, "filePath": fmt.Sprintf("photos/harbour-%d.jpg", n+1), "mimeType": "image/jpeg"},
 			shows: fmt.Sprintf("makes thumbnails of harbour-%d.jpg", n+1)})
 	}
 	list = append(list,
-		Job{kind: "mail.send", payload: map[string]any{"to": "reader@demo.example", "subject": "Welcome to Harbour Notes", "body": "<p>Hello! This mail stays in the demo's folder.</p>"}, shows: "writes a mail into mails/"},
-		Job{kind: "sitemap.indexnow", shows: "tells search engines; here it is off, and says so"},
-		Job{kind: "analytics.process", shows: "adds up a week of an access log"},
-		Job{kind: "content.publish", payload: map[string]any{"model": "posts", "postId": 1}, shows: "publishes a post, renews what shows it"},
-		Job{kind: "cache.clear", payload: map[string]any{"tags": []string{"menu"}}, shows: "clears a part of the CMS's cache"},
-		Job{kind: "cache.clearExpired", shows: "removes what the cache no longer needs"},
-		Job{kind: "logs.cleanup", payload: map[string]any{"dryRun": true}, shows: "says which old logs would go"},
-		Job{kind: "webhook.deliver", payload: map[string]any{"url": hook, "event": "demo.hello", "data": map[string]any{"hello": "world"}}, shows: "tells another program (a port of this demo)"},
-		Job{kind: "notification.send", payload: map[string]any{"title": "Hello from the demo", "message": "Everything runs."}, shows: "tells the administrators"},
-		Job{kind: "backup.generate", shows: "backs everything up, proves it by restoring"},
-		Job{kind: "cmsjobs.probe", payload: map[string]any{"sleep": "50ms"}, shows: "does nothing, to show a run"})
+		Job{jobType: "mail.send", payload: map[string]any{"to": "reader@demo.example", "subject": "Welcome to Harbour Notes", "body": "<p>Hello! This mail stays in the demo's folder.</p>"}, shows: "writes a mail into mails/"},
+		Job{jobType: "sitemap.indexnow", shows: "tells search engines; here it is off, and says so"},
+		Job{jobType: "analytics.process", shows: "adds up a week of an access log"},
+		Job{jobType: "content.publish", payload: map[string]any{"model": "posts", "postId": 1}, shows: "publishes a post, renews what shows it"},
+		Job{jobType: "cache.clear", payload: map[string]any{"tags": []string{"menu"}}, shows: "clears a part of the CMS's cache"},
+		Job{jobType: "cache.clearExpired", shows: "removes what the cache no longer needs"},
+		Job{jobType: "logs.cleanup", payload: map[string]any{"dryRun": true}, shows: "says which old logs would go"},
+		Job{jobType: "webhook.deliver", payload: map[string]any{"url": hook, "event": "demo.hello", "data": map[string]any{"hello": "world"}}, shows: "tells another program (a port of this demo)"},
+		Job{jobType: "notification.send", payload: map[string]any{"title": "Hello from the demo", "message": "Everything runs."}, shows: "tells the administrators"},
+		Job{jobType: "backup.generate", shows: "backs everything up, proves it by restoring"},
+		Job{jobType: "cmsjobs.probe", payload: map[string]any{"sleep": "50ms"}, shows: "does nothing, to show a run"})
 	known := list[:0]
 	for _, j := range list {
-		if _, ok := registry.Lookup(j.kind); ok {
+		if _, ok := registry.Lookup(j.jobType); ok {
 			j.uuid = uuid.NewString()
 			known = append(known, j)
 		}
@@ -65,7 +65,7 @@ func InsertAsCMS(ctx context.Context, r *app.Services, list []Job) error {
 		if err != nil {
 			return err
 		}
-		given, err := r.Orders.Give(ctx, r.Registry, jobs.Spec{Kind: j.kind, Data: data})
+		given, err := r.Orders.Give(ctx, r.Registry, jobs.Spec{Type: j.jobType, Data: data})
 		if err != nil {
 			return err
 		}
@@ -73,13 +73,13 @@ func InsertAsCMS(ctx context.Context, r *app.Services, list []Job) error {
 		if err := json.Unmarshal(given[0].Data, &payload); err != nil || payload == nil {
 			payload = map[string]any{}
 		}
-		payload["type"], payload["uuid"] = j.kind, j.uuid
+		payload["type"], payload["uuid"] = j.jobType, j.uuid
 		data, err = json.Marshal(payload)
 		if err != nil {
 			return err
 		}
 		if _, err := r.DB.ExecContext(ctx, `INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES ('default', ?, 0, NULL, unixepoch(), unixepoch())`, string(data)); err != nil {
-			return fmt.Errorf("enqueuing %s: %w", j.kind, err)
+			return fmt.Errorf("enqueuing %s: %w", j.jobType, err)
 		}
 	}
 	return nil
@@ -87,7 +87,7 @@ func InsertAsCMS(ctx context.Context, r *app.Services, list []Job) error {
 
 // Outcome is what became of a demo job.
 type Outcome struct {
-	Kind       string          `json:"kind"`
+	Type       string          `json:"kind"`
 	UUID       string          `json:"uuid"`
 	Shows      string          `json:"shows"`
 	State      string          `json:"state"`
@@ -104,12 +104,12 @@ func Outcomes(ctx context.Context, r *app.Services, list []Job) ([]Outcome, erro
 		record, err := r.Store.Job(ctx, j.uuid)
 		switch {
 		case errors.Is(err, jobs.ErrNotFound), errors.Is(err, sql.ErrNoRows):
-			all[i] = Outcome{Kind: j.kind, UUID: j.uuid, Shows: j.shows, State: "lost"}
+			all[i] = Outcome{Type: j.jobType, UUID: j.uuid, Shows: j.shows, State: "lost"}
 			continue
 		case err != nil:
 			return nil, err
 		}
-		all[i] = Outcome{Kind: j.kind, UUID: j.uuid, Shows: j.shows, State: string(record.State), Attempts: record.Attempt,
+		all[i] = Outcome{Type: j.jobType, UUID: j.uuid, Shows: j.shows, State: string(record.State), Attempts: record.Attempt,
 			DurationMS: record.Duration.Milliseconds(), Error: display.Short(record.Error, 300), Result: record.Result}
 		if record.Detail == "retrying" { // it failed; the demo does not wait for the next attempt
 			all[i].State = record.Detail

@@ -60,12 +60,12 @@ func checkForeign(ctx context.Context, r *app.Services) ([]Finding, error) {
 	foreign := 0
 	unknown := map[string]int{}
 	for _, j := range list.Items {
-		_, known := r.Registry.Lookup(j.Kind)
+		_, known := r.Registry.Lookup(j.Type)
 		switch {
-		case j.Foreign && strings.ContainsAny(j.Kind, `\@`): // a class of PHP
+		case j.Foreign && strings.ContainsAny(j.Type, `\@`): // a class of PHP
 			foreign++
 		case !known:
-			unknown[j.Kind]++
+			unknown[j.Type]++
 		}
 	}
 	var found []Finding
@@ -186,7 +186,7 @@ func checkCMSScheduler(ctx context.Context, r *app.Services) ([]Finding, error) 
 
 // checkKinds says what this program can run here.
 func checkKinds(_ context.Context, r *app.Services) ([]Finding, error) {
-	kinds := slices.DeleteFunc(r.Registry.Kinds(), func(k string) bool { return k == app.Probe.Name })
+	kinds := slices.DeleteFunc(r.Registry.Types(), func(k string) bool { return k == app.Probe.Name })
 	if len(kinds) == 0 {
 		return []Finding{warn("name the CMS's folder: cms.dir", "no kind of work can run here")}, nil
 	}

@@ -54,14 +54,14 @@ func (w *Writer) Completed(runs []jobs.Settlement) {
 
 func (w *Writer) line(now time.Time, stamp []byte, run *jobs.Settlement) {
 	job := &run.Claimed.Job
-	if !redact.PlainWord(job.Kind) || !redact.PlainWord(job.Queue) || !redact.PlainWord(job.UUID) {
+	if !redact.PlainWord(job.Type) || !redact.PlainWord(job.Queue) || !redact.PlainWord(job.UUID) {
 		w.slowly(now, run)
 		return
 	}
 	to := w.lines.AvailableBuffer()
 	to = append(append(to, `{"time":"`...), stamp...)
 	to = append(to, `","level":"INFO","msg":"`+jobs.CompletedMessage+`","type":"`...)
-	to = append(append(to, job.Kind...), `","id":`...)
+	to = append(append(to, job.Type...), `","id":`...)
 	to = append(strconv.AppendInt(to, job.ID, 10), `,"uuid":"`...)
 	to = append(append(to, job.UUID...), `","queue":"`...)
 	to = append(append(to, job.Queue...), `","attempt":`...)

@@ -28,8 +28,8 @@ func usual(w io.Writer) slog.Handler {
 	}}))
 }
 
-func ended(kind, queue, uuid string, id int64, attempt int, took time.Duration) jobs.Settlement {
-	job := jobs.Job{Kind: kind, Queue: queue, UUID: uuid, ID: id, Attempt: attempt}
+func ended(jobType, queue, uuid string, id int64, attempt int, took time.Duration) jobs.Settlement {
+	job := jobs.Job{Type: jobType, Queue: queue, UUID: uuid, ID: id, Attempt: attempt}
 	return jobs.Settlement{Claimed: jobs.Claimed{Job: job}, Outcome: jobs.Completed, Duration: took}
 }
 
@@ -84,8 +84,8 @@ func TestLinesAreThoseOfTheUsualLog(t *testing.T) {
 func FuzzLine(f *testing.F) {
 	f.Add("mail.send", "mail", "0192a3b4-0000-7000-8000-0123456789ab", int64(7), 1, int64(1500))
 	f.Add("a\nb", "token=abcdefgh", "sk_live_abcdef", int64(-7), -1, int64(-1))
-	f.Fuzz(func(t *testing.T, kind, queue, uuid string, id int64, attempt int, took int64) {
-		run := ended(kind, queue, uuid, id, attempt, time.Duration(took)%(1000*time.Hour))
+	f.Fuzz(func(t *testing.T, jobType, queue, uuid string, id int64, attempt int, took int64) {
+		run := ended(jobType, queue, uuid, id, attempt, time.Duration(took)%(1000*time.Hour))
 		var out bytes.Buffer
 		joblog.New(&out, usual, clock).Completed([]jobs.Settlement{run})
 		if want := slogged(t, run); out.String() != want || !json.Valid(out.Bytes()) {

@@ -42,8 +42,8 @@ func Example_ownKind() {
 		return nil
 	})
 	job := Greet.New(Greeting{Name: "Ada"})
-	entry, _ := registry.Lookup(job.Kind)
-	fmt.Println(entry.Run(context.Background(), jobs.Job{Kind: job.Kind, Data: job.Data}))
+	entry, _ := registry.Lookup(job.Type)
+	fmt.Println(entry.Run(context.Background(), jobs.Job{Type: job.Type, Data: job.Data}))
 	fmt.Println(entry.Check(json.RawMessage(`{}`)))
 	// Output:
 	// Hello Ada

@@ -33,7 +33,7 @@ var ErrOrderUsed = errors.New("the order was carried out before; ask for the wor
 // only, so that nobody makes such a job by writing a row.
 type Order struct {
 	ID      string
-	Kind    string
+	Type    string
 	Payload json.RawMessage
 	Created time.Time
 	// Used is when it was carried out; zero while it may still be.
@@ -102,7 +102,7 @@ func (in Internal) order(ctx context.Context, kind, id string) (Order, error) {
 	}
 	o, err := in.Book.Order(ctx, id)
 	switch {
-	case errors.Is(err, ErrNoOrder), err == nil && o.Kind != kind:
+	case errors.Is(err, ErrNoOrder), err == nil && o.Type != kind:
 		return Order{}, Permanent(fmt.Errorf("the order %s of %s: %w; ask for the work anew", id, kind, ErrNoOrder))
 	case err != nil:
 		return Order{}, fmt.Errorf("reading the order %s: %w", id, err)

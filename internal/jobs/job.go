@@ -14,7 +14,7 @@ type Job struct {
 	// UUID names the job over its whole life, over retries, in failed_jobs and
 	// after a revival. Rows that carry none get one derived from the row.
 	UUID  string
-	Kind  string
+	Type  string
 	Queue string
 	// Data is what the enqueuer wrote for the handler: the object under "data"
 	// of an enveloped payload, or a flat payload itself. Never empty: "{}" at least.

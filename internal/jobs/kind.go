@@ -96,7 +96,7 @@ func (k Kind[P]) New(payload P) Spec {
 	if err != nil {
 		err = fmt.Errorf("encoding the payload of %s: %w", k.Name, err)
 	}
-	return Spec{Kind: k.Name, Queue: k.Queue, Data: data, err: err}
+	return Spec{Type: k.Name, Queue: k.Queue, Data: data, err: err}
 }
 
 // Validator is implemented by payloads that can say what is wrong with
@@ -118,10 +118,10 @@ func Handle[P any](r *Registry, k Kind[P], fn func(context.Context, Job, P) erro
 		return fn(ctx, j, payload)
 	}
 	check := func(data json.RawMessage) error {
-		_, err := decode[P](Job{Kind: k.Name, Data: data})
+		_, err := decode[P](Job{Type: k.Name, Data: data})
 		return err
 	}
-	r.add(Entry{Kind: k.Name, Queue: k.Queue, Policy: k.Policy.withDefaults(), Run: run, Check: check, Example: example[P]()})
+	r.add(Entry{Type: k.Name, Queue: k.Queue, Policy: k.Policy.withDefaults(), Run: run, Check: check, Example: example[P]()})
 }
 
 // example is the payload's zero value as JSON, which shows its fields.
@@ -141,11 +141,11 @@ func decode[P any](j Job) (P, error) {
 		data = json.RawMessage("{}")
 	}
 	if err := json.Unmarshal(data, &payload); err != nil {
-		return payload, Permanent(fmt.Errorf("the payload of %s is not as this kind needs it: %w", j.Kind, err))
+		return payload, Permanent(fmt.Errorf("the payload of %s is not as this kind needs it: %w", j.Type, err))
 	}
 	if v, ok := any(&payload).(Validator); ok {
 		if err := v.Validate(); err != nil {
-			return payload, Permanent(fmt.Errorf("the payload of %s is refused: %w", j.Kind, err))
+			return payload, Permanent(fmt.Errorf("the payload of %s is refused: %w", j.Type, err))
 		}
 	}
 	return payload, nil
@@ -165,7 +165,7 @@ func emptyJSON(data json.RawMessage) bool {
 
 // Entry is a registered kind, its payload's type erased.
 type Entry struct {
-	Kind   string
+	Type   string
 	Queue  string
 	Policy Policy
 	// Run decodes the job's data and runs the handler.
@@ -194,10 +194,10 @@ func NewRegistry() *Registry {
 }
 
 func (r *Registry) add(e Entry) {
-	if _, taken := r.entries[e.Kind]; taken || e.Kind == "" {
-		panic(fmt.Sprintf("jobs: kind %q is registered twice or has no name", e.Kind))
+	if _, taken := r.entries[e.Type]; taken || e.Type == "" {
+		panic(fmt.Sprintf("jobs: kind %q is registered twice or has no name", e.Type))
 	}
-	r.entries[e.Kind] = e
+	r.entries[e.Type] = e
 }
 
 // Alias makes jobs that say alias run as kind (checklist C24: email.send is
@@ -222,15 +222,15 @@ func (r *Registry) Lookup(name string) (Entry, bool) {
 func (r *Registry) Override(kind string, change func(Policy) Policy) error {
 	e, ok := r.entries[kind]
 	if !ok {
-		return fmt.Errorf("no kind is named %q; known are %v", kind, r.Kinds())
+		return fmt.Errorf("no kind is named %q; known are %v", kind, r.Types())
 	}
 	e.Policy = change(e.Policy).withDefaults()
 	r.entries[kind] = e
 	return nil
 }
 
-// Kinds lists the names of all kinds, sorted, without aliases.
-func (r *Registry) Kinds() []string {
+// Types lists the names of all kinds, sorted, without aliases.
+func (r *Registry) Types() []string {
 	names := make([]string, 0, len(r.entries))
 	for name := range r.entries {
 		names = append(names, name)
@@ -241,7 +241,7 @@ func (r *Registry) Kinds() []string {
 
 // Names lists kinds and aliases, sorted: every name that a row may carry.
 func (r *Registry) Names() []string {
-	names := r.Kinds()
+	names := r.Types()
 	for alias := range r.aliases {
 		names = append(names, alias)
 	}

@@ -41,7 +41,7 @@ func ParseState(word string) (State, bool) {
 type Record struct {
 	ID          int64 // row number in the table where it lies
 	UUID        string
-	Kind        string // for PHP's own jobs: the class's display name
+	Type        string // for PHP's own jobs: the class's display name
 	Queue       string
 	State       State
 	Detail      string // "delayed", "retrying", "stalled", "paused" or ""
@@ -66,7 +66,7 @@ type RunRecord struct {
 	ID        int64
 	UUID      string
 	JobID     int64
-	Kind      string
+	Type      string
 	Queue     string
 	Attempt   int
 	Outcome   string // a Verdict's word, or CrashedOutcome
@@ -82,7 +82,7 @@ type RunRecord struct {
 // Filter chooses jobs. Empty fields choose all.
 type Filter struct {
 	States []State
-	Kinds  []string
+	Types  []string
 	// ExceptKinds are left out, of jobs that wait, run or failed.
 	ExceptKinds []string
 	Queues      []string
@@ -144,7 +144,7 @@ type QueueStats struct {
 // FailureGroup is failed jobs of one cause.
 type FailureGroup struct {
 	Cause     string // fingerprint: stable over numbers and ids in the message
-	Kind      string
+	Type      string
 	Message   string // of the newest
 	Count     int64
 	FirstSeen time.Time

@@ -19,7 +19,7 @@ const MaxPayload = 1 << 20
 //
 //	sitemap.IndexNow.Of(sitemap.IndexNowPayload{}).In(30 * time.Second)
 type Spec struct {
-	Kind  string
+	Type  string
 	Queue string // "" means the store's default
 	// UUID names the job; "" lets the store choose. Enqueuing the same UUID
 	// twice makes one job.
@@ -67,7 +67,7 @@ func (n Spec) Named(uuid string) Spec { n.UUID = uuid; return n }
 func (n Spec) WithMetadata(metadata any) Spec {
 	data, err := json.Marshal(metadata)
 	if err != nil {
-		n.err = errors.Join(n.err, fmt.Errorf("encoding the metadata of %s: %w", n.Kind, err))
+		n.err = errors.Join(n.err, fmt.Errorf("encoding the metadata of %s: %w", n.Type, err))
 	}
 	n.Metadata = data
 	return n
@@ -78,20 +78,20 @@ func (n Spec) Check() error {
 	switch {
 	case n.err != nil:
 		return n.err
-	case n.Kind == "":
+	case n.Type == "":
 		return errors.New("a job needs a kind, for example sitemap.generate")
-	case len(n.Kind) > 191 || len(n.Queue) > 191 || len(n.UniqueKey) > 191 || len(n.UUID) > 191:
-		return fmt.Errorf("kind, queue, unique key and UUID of a job may have 191 bytes each; %.40q has more", n.Kind)
+	case len(n.Type) > 191 || len(n.Queue) > 191 || len(n.UniqueKey) > 191 || len(n.UUID) > 191:
+		return fmt.Errorf("kind, queue, unique key and UUID of a job may have 191 bytes each; %.40q has more", n.Type)
 	case len(n.Data)+len(n.Metadata) > MaxPayload:
-		return tooLarge(n.Kind, len(n.Data)+len(n.Metadata))
+		return tooLarge(n.Type, len(n.Data)+len(n.Metadata))
 	case !utf8.Valid(n.Data) || (len(n.Data) > 0 && !json.Valid(n.Data)):
-		return fmt.Errorf("the payload of %s is not JSON in UTF-8", n.Kind)
+		return fmt.Errorf("the payload of %s is not JSON in UTF-8", n.Type)
 	case !utf8.Valid(n.Metadata) || len(n.Metadata) > 0 && !json.Valid(n.Metadata):
-		return fmt.Errorf("the metadata of %s is not JSON in UTF-8", n.Kind)
-	case !word(n.Kind) || !word(n.Queue) || !word(n.UniqueKey) || !word(n.UUID):
-		return fmt.Errorf("kind, queue, unique key and UUID of a job are UTF-8 without NUL; those of %q are not", n.Kind)
+		return fmt.Errorf("the metadata of %s is not JSON in UTF-8", n.Type)
+	case !word(n.Type) || !word(n.Queue) || !word(n.UniqueKey) || !word(n.UUID):
+		return fmt.Errorf("kind, queue, unique key and UUID of a job are UTF-8 without NUL; those of %q are not", n.Type)
 	case n.Delay < 0 || n.MaxAttempts < 0:
-		return fmt.Errorf("delay and attempts of %s cannot be negative", n.Kind)
+		return fmt.Errorf("delay and attempts of %s cannot be negative", n.Type)
 	}
 	return nil
 }

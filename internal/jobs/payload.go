@@ -25,7 +25,7 @@ const (
 
 // Envelope is a payload taken apart.
 type Envelope struct {
-	Kind     string // as the row says it; an alias is not resolved
+	Type     string // as the row says it; an alias is not resolved
 	UUID     string
 	Data     json.RawMessage
 	Metadata json.RawMessage
@@ -65,21 +65,21 @@ func Parse(raw []byte, known func(string) bool) (Envelope, Origin, error) {
 	}
 	job := text(keys.value("job"))
 	if job != "" && !known(job) {
-		return Envelope{Kind: job}, Foreign, fmt.Errorf("the job %q belongs to PHP", job)
+		return Envelope{Type: job}, Foreign, fmt.Errorf("the job %q belongs to PHP", job)
 	}
 	e := Envelope{
-		Kind:     first(text(keys.value("type")), text(keys.value("topic")), text(keys.value("jobType")), job),
+		Type:     first(text(keys.value("type")), text(keys.value("topic")), text(keys.value("jobType")), job),
 		UUID:     text(keys.value("uuid")),
 		Data:     dataOf(keys),
 		Metadata: object(keys.value("metadata")),
 		MaxTries: max(number(keys.value("maxTries")), 0),
 		Timeout:  time.Duration(max(number(keys.value("timeout")), 0)) * time.Second,
 	}
-	if !known(e.Kind) {
-		if e.Kind == "" {
+	if !known(e.Type) {
+		if e.Type == "" {
 			return e, Unknown, errors.New(`the payload names no kind: it needs a "type"`)
 		}
-		return e, Unknown, fmt.Errorf("no handler is registered for the kind %q", e.Kind)
+		return e, Unknown, fmt.Errorf("no handler is registered for the kind %q", e.Type)
 	}
 	return e, Ours, nil
 }
@@ -172,13 +172,13 @@ type envelope struct {
 // EncodePayload writes the payload column of a job. n must have passed Check
 // and must have its UUID.
 func EncodePayload(n Spec) ([]byte, error) {
-	e := envelope{UUID: n.UUID, DisplayName: n.Kind, Job: n.Kind, MaxTries: max(n.MaxAttempts, 0), Type: n.Kind, Data: object(n.Data)}
+	e := envelope{UUID: n.UUID, DisplayName: n.Type, Job: n.Type, MaxTries: max(n.MaxAttempts, 0), Type: n.Type, Data: object(n.Data)}
 	if len(n.Metadata) > 0 && !emptyJSON(n.Metadata) {
 		e.Metadata = n.Metadata
 	}
 	data, err := json.Marshal(e)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the payload of %s: %w", n.Kind, err)
+		return nil, fmt.Errorf("encoding the payload of %s: %w", n.Type, err)
 	}
 	return data, nil
 }

@@ -30,8 +30,8 @@ func TestParseReadsEveryShape(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e, origin, err := Parse([]byte(c.raw), known)
-			if origin != c.origin || e.Kind != c.kind || string(e.Data) != c.data {
-				t.Errorf("Parse = kind %q, data %s, origin %d (%v); want %q, %s, %d", e.Kind, e.Data, origin, err, c.kind, c.data, c.origin)
+			if origin != c.origin || e.Type != c.kind || string(e.Data) != c.data {
+				t.Errorf("Parse = kind %q, data %s, origin %d (%v); want %q, %s, %d", e.Type, e.Data, origin, err, c.kind, c.data, c.origin)
 			}
 			if (err == nil) != (origin == Ours) {
 				t.Errorf("error %v with origin %d", err, origin)
@@ -41,7 +41,7 @@ func TestParseReadsEveryShape(t *testing.T) {
 }
 
 func TestEncodedPayloadIsReadBack(t *testing.T) {
-	raw, err := EncodePayload(Spec{Kind: "mail.send", UUID: "u1", Data: json.RawMessage(`{"to":"a@b.c"}`), MaxAttempts: 7})
+	raw, err := EncodePayload(Spec{Type: "mail.send", UUID: "u1", Data: json.RawMessage(`{"to":"a@b.c"}`), MaxAttempts: 7})
 	if err != nil {
 		t.Fatal(err)
 	}

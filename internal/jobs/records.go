@@ -46,7 +46,7 @@ type WorkerRecord struct {
 // ScheduleRecord is what people see of a schedule entry.
 type ScheduleRecord struct {
 	Name    string
-	Kind    string
+	Type    string
 	Queue   string
 	Cron    string // five fields, or "after <entry>" where it follows another
 	Zone    string

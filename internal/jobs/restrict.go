@@ -30,7 +30,7 @@ func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 	check, run := e.Check, e.Run
 	if with.Refuse != nil {
 		refuse := func(data json.RawMessage) error {
-			payload, err := decode[P](Job{Kind: k.Name, Data: data})
+			payload, err := decode[P](Job{Type: k.Name, Data: data})
 			if err != nil {
 				return err
 			}
@@ -56,7 +56,7 @@ func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 	}
 	if with.Reserved != nil {
 		e.Reserved = func(data json.RawMessage) []string {
-			payload, err := decode[P](Job{Kind: k.Name, Data: data})
+			payload, err := decode[P](Job{Type: k.Name, Data: data})
 			if err != nil {
 				return nil // Check says why
 			}

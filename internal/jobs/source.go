@@ -58,7 +58,7 @@ type WorkerInfo struct {
 	PID         int
 	Version     string
 	Queues      []string
-	Kinds       []string
+	Types       []string
 	Slots       int
 	StartedAt   time.Time
 	MemoryBytes int64
@@ -72,7 +72,7 @@ type WorkerInfo struct {
 type RunningJob struct {
 	ID       int64     `json:"id"`
 	UUID     string    `json:"uuid"`
-	Kind     string    `json:"kind"`
+	Type     string    `json:"kind"`
 	Queue    string    `json:"queue"`
 	Attempt  int       `json:"attempt"`
 	Since    time.Time `json:"since"`

@@ -34,7 +34,7 @@ func FuzzTopLevel(f *testing.F) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	raw, err := EncodePayload(Spec{Kind: "mail.send", UUID: "01939b5c-7b0c-7b0c-8b0c-7b0c7b0c7b0c", Data: json.RawMessage(`{"to":"a@b.c"}`)})
+	raw, err := EncodePayload(Spec{Type: "mail.send", UUID: "01939b5c-7b0c-7b0c-8b0c-7b0c7b0c7b0c", Data: json.RawMessage(`{"to":"a@b.c"}`)})
 	if err != nil {
 		b.Fatal(err)
 	}

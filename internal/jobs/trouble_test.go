@@ -54,7 +54,7 @@ func TestTroubleIsSaidOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Enqueue(t.Context(), jobs.Spec{Kind: kind.Name}); err != nil {
+	if _, err := store.Enqueue(t.Context(), jobs.Spec{Type: kind.Name}); err != nil {
 		t.Fatal(err)
 	}
 	db.MustExec("ALTER TABLE cmsjobs_runs RENAME TO lost")

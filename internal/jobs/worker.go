@@ -194,7 +194,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 	}
 	w.c.Logger.Info("worker started", "event", "worker.started",
-		"worker", w.c.Info.ID, "queues", w.c.Queues, "slots", w.c.Slots, "types", len(w.c.Registry.Kinds()))
+		"worker", w.c.Info.ID, "queues", w.c.Queues, "slots", w.c.Slots, "types", len(w.c.Registry.Types()))
 
 	var executors, settler, background sync.WaitGroup
 	for range w.c.Slots {

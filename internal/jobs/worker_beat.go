@@ -56,7 +56,7 @@ func (w *Worker) beat(ctx context.Context, startedAt time.Time) {
 // info is what the worker says about itself now.
 func (w *Worker) info(startedAt time.Time) WorkerInfo {
 	info := w.c.Info
-	info.Queues, info.Kinds, info.Slots = w.c.Queues, w.c.Registry.Kinds(), w.c.Slots
+	info.Queues, info.Types, info.Slots = w.c.Queues, w.c.Registry.Types(), w.c.Slots
 	info.StartedAt, info.State = startedAt, w.state.Load().(string)
 	info.Done, info.Failed = w.done.Load(), w.failed.Load()
 	if w.c.Memory != nil {
@@ -72,7 +72,7 @@ func (w *Worker) info(startedAt time.Time) WorkerInfo {
 		progress, lines := run.Snapshot()
 		w.redact(progress, lines)
 		j := x.claimed.Job
-		info.Running = append(info.Running, RunningJob{ID: j.ID, UUID: j.UUID, Kind: j.Kind, Queue: j.Queue, Attempt: j.Attempt,
+		info.Running = append(info.Running, RunningJob{ID: j.ID, UUID: j.UUID, Type: j.Type, Queue: j.Queue, Attempt: j.Attempt,
 			Since: started, Progress: progress, Lines: lines})
 	}
 	slices.SortFunc(info.Running, func(a, b RunningJob) int { return a.Since.Compare(b.Since) })

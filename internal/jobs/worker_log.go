@@ -54,7 +54,7 @@ func (w *Worker) logEnds(ends []Settlement) {
 // LogAttrs are the attributes of every log line on the end of a run.
 func (s Settlement) LogAttrs() []slog.Attr {
 	job := s.Claimed.Job
-	return []slog.Attr{slog.String("type", job.Kind), slog.Int64("id", job.ID), slog.String("uuid", job.UUID), slog.String("queue", job.Queue),
+	return []slog.Attr{slog.String("type", job.Type), slog.Int64("id", job.ID), slog.String("uuid", job.UUID), slog.String("queue", job.Queue),
 		slog.Int("attempt", job.Attempt), slog.String("outcome", s.Outcome.String()), slog.Duration("duration", s.Duration)}
 }
 

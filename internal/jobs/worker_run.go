@@ -19,7 +19,7 @@ func (w *Worker) execute(stop *stopPhases) {
 // runOne runs a claimed job and passes its end to the settler.
 func (w *Worker) runOne(stop *stopPhases, x *inFlightJob) {
 	job := x.claimed.Job
-	entry, known := w.c.Registry.Lookup(job.Kind)
+	entry, known := w.c.Registry.Lookup(job.Type)
 	switch {
 	case x.overdue(w.c.Now(), w.c.Lease): // the process was paused: the job may be another's
 		w.finishWithoutRun(x, Settlement{Outcome: Released, Error: ErrLeaseLost.Error()})
@@ -28,7 +28,7 @@ func (w *Worker) runOne(stop *stopPhases, x *inFlightJob) {
 		w.finishWithoutRun(x, Settlement{Outcome: Failed, Error: x.claimed.Fault.Error()})
 		return
 	case !known:
-		w.finishWithoutRun(x, Settlement{Outcome: Released, Delay: time.Minute, Error: fmt.Sprintf("no handler for %q here", job.Kind)})
+		w.finishWithoutRun(x, Settlement{Outcome: Released, Delay: time.Minute, Error: fmt.Sprintf("no handler for %q here", job.Type)})
 		return
 	case entry.Policy.MaxAge > 0 && x.taken.Sub(job.RunAt) > entry.Policy.MaxAge:
 		result := json.RawMessage(fmt.Sprintf(`{"skipped":"older than %v when its turn came"}`, entry.Policy.MaxAge))
@@ -89,7 +89,7 @@ func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, sto
 	}
 	waited := w.c.Now().Sub(told)
 	w.c.Logger.Error("a handler ignores that it was told to stop; the worker finishes its other jobs and must be restarted", "event", "worker.handler_stuck",
-		"type", job.Kind, "id", job.ID, "uuid", job.UUID, "waited", waited)
+		"type", job.Type, "id", job.ID, "uuid", job.UUID, "waited", waited)
 	return w.waitUnresponsive(ctx, stop, returned, waited)
 }
 
@@ -115,7 +115,7 @@ func (w *Worker) whileLeased(ctx context.Context, cancel context.CancelCauseFunc
 			continue
 		}
 		w.c.Logger.Warn("a run is cancelled: its lease was not renewed in time, and another worker may soon take the job", "event", "lease.expired",
-			"type", x.claimed.Job.Kind, "id", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
+			"type", x.claimed.Job.Type, "id", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
 		cancel(ErrLeaseLost)
 	}
 }
@@ -188,7 +188,7 @@ func withCause(ctx context.Context, err error) error {
 func recoverPanic(ctx context.Context, entry Entry, job Job) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the handler of %s panicked: %v\n\n%s", job.Kind, p, debug.Stack())
+			err = fmt.Errorf("the handler of %s panicked: %v\n\n%s", job.Type, p, debug.Stack())
 		}
 	}()
 	return entry.Run(ctx, job)

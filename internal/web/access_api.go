@@ -31,7 +31,7 @@ type SessionView struct {
 	Name   string         `json:"name"` // "" for nobody
 	Via    string         `json:"via"`
 	Scopes []access.Scope `json:"scopes"`
-	Kinds  []string       `json:"kinds"`
+	Types  []string       `json:"kinds"`
 	// FormToken goes into the header X-CSRF-Token, or the form field _csrf, of
 	// every change by this session.
 	FormToken string `json:"csrf_token,omitempty"`
@@ -58,7 +58,7 @@ func (s *Server) signIn(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusCreated, SessionView{Name: p.Name, Via: "session", Scopes: p.Role.Scopes(), Kinds: []string{}, FormToken: access.FormToken(session)})
+	return c.JSON(http.StatusCreated, SessionView{Name: p.Name, Via: "session", Scopes: p.Role.Scopes(), Types: []string{}, FormToken: access.FormToken(session)})
 }
 
 // letIn checks a sign-in, starts a session and sets its cookie. An older
@@ -89,7 +89,7 @@ func (s *Server) letIn(c echo.Context, r SignInRequest) (string, access.Person, 
 
 func (s *Server) session(c echo.Context) error {
 	p := who(c)
-	v := SessionView{Name: p.Name, Via: p.Via, Scopes: each(p.Scopes, same), Kinds: each(p.Kinds, same)}
+	v := SessionView{Name: p.Name, Via: p.Via, Scopes: each(p.Scopes, same), Types: each(p.Types, same)}
 	if session, ok := c.Get(sessionKey).(string); ok && p.Via == "session" {
 		v.FormToken = access.FormToken(session)
 	}
@@ -118,7 +118,7 @@ func (s *Server) listTokens(c echo.Context) error {
 type TokenRequest struct {
 	Name   string   `json:"name"`
 	Scopes []string `json:"scopes"`          // read, enqueue, operate, admin
-	Kinds  []string `json:"kinds,omitempty"` // that it may enqueue; empty: any
+	Types  []string `json:"kinds,omitempty"` // that it may enqueue; empty: any
 	// ExpiresIn is a length like 720h; empty: never.
 	ExpiresIn string `json:"expires_in,omitempty"`
 }
@@ -147,7 +147,7 @@ func (s *Server) makeToken(c echo.Context, r TokenRequest) (TokenCreated, error)
 	if err != nil {
 		return TokenCreated{}, fieldError(http.StatusUnprocessableEntity, "scopes", "%s", sentence(err.Error()))
 	}
-	t := access.Token{Name: r.Name, Scopes: scopes, Kinds: r.Kinds, CreatedBy: who(c).Name}
+	t := access.Token{Name: r.Name, Scopes: scopes, Types: r.Types, CreatedBy: who(c).Name}
 	if r.ExpiresIn != "" {
 		life, err := time.ParseDuration(r.ExpiresIn)
 		if err != nil || life <= 0 {
@@ -155,16 +155,16 @@ func (s *Server) makeToken(c echo.Context, r TokenRequest) (TokenCreated, error)
 		}
 		t.ExpiresAt = s.cfg.Now().Add(life)
 	}
-	for _, kind := range r.Kinds {
-		if !s.known(kind) {
-			return TokenCreated{}, fieldError(http.StatusUnprocessableEntity, "kinds", "There is no kind of work %q here.", clip(kind, 60))
+	for _, jobType := range r.Types {
+		if !s.known(jobType) {
+			return TokenCreated{}, fieldError(http.StatusUnprocessableEntity, "kinds", "There is no kind of work %q here.", clip(jobType, 60))
 		}
 	}
 	t, secret, err := s.cfg.Gate.Store.CreateToken(c.Request().Context(), t)
 	if err != nil {
 		return TokenCreated{}, err
 	}
-	setAuditTarget(c, t.ID, fmt.Sprintf("%s: %s %v", t.Name, t.Scopes, t.Kinds))
+	setAuditTarget(c, t.ID, fmt.Sprintf("%s: %s %v", t.Name, t.Scopes, t.Types))
 	return TokenCreated{t, secret}, nil
 }
 

@@ -167,8 +167,8 @@ func (b *browser) signIn(role string) {
 type gated struct{ step chan struct{} }
 
 func (g *gated) register(r *jobs.Registry) {
-	kind := jobs.Kind[map[string]any]{Name: "backup.generate", Queue: "cmsjobs"}
-	jobs.Handle(r, kind, func(ctx context.Context, _ jobs.Job, _ map[string]any) error {
+	jobType := jobs.Kind[map[string]any]{Name: "backup.generate", Queue: "cmsjobs"}
+	jobs.Handle(r, jobType, func(ctx context.Context, _ jobs.Job, _ map[string]any) error {
 		for done, note := range []string{"dumping tables", "packing files", "verifying"} {
 			jobs.Report(ctx, int64(done), 3, note)
 			select {

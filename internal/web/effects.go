@@ -19,9 +19,9 @@ import (
 func effects(c Config) access.Effects {
 	return access.Effects{
 		Open:  func(p access.Principal) bool { return passes(c.EnqueueRule, p) },
-		Kinds: c.AllowedTopics, AdminKinds: c.AdminKinds, OperatorKinds: c.OperatorKinds, Payloads: c.Registry,
-		Maker: func(kind string) jobs.Maker {
-			entry, _ := c.Registry.Lookup(kind)
+		Types: c.AllowedTopics, AdminKinds: c.AdminKinds, OperatorKinds: c.OperatorKinds, Payloads: c.Registry,
+		Maker: func(jobType string) jobs.Maker {
+			entry, _ := c.Registry.Lookup(jobType)
 			return entry.Maker
 		},
 	}
@@ -29,28 +29,28 @@ func effects(c Config) access.Effects {
 
 // mayEnqueue refuses a new job of a kind that the caller may not make with this
 // payload.
-func (s *Server) mayEnqueue(c echo.Context, kind string, data json.RawMessage) error {
-	return denied(s.effects.MayEnqueue(who(c), kind, data))
+func (s *Server) mayEnqueue(c echo.Context, jobType string, data json.RawMessage) error {
+	return denied(s.effects.MayEnqueue(who(c), jobType, data))
 }
 
 // mayRun refuses to make a job run with a payload that is there already.
-func (s *Server) mayRun(c echo.Context, kind string, data json.RawMessage) error {
-	return denied(s.effects.MayRun(who(c), s.canonical(kind), data))
+func (s *Server) mayRun(c echo.Context, jobType string, data json.RawMessage) error {
+	return denied(s.effects.MayRun(who(c), s.canonical(jobType), data))
 }
 
 // mayRunKind is mayRun where the service itself chooses the payload.
-func (s *Server) mayRunKind(c echo.Context, kind string) error {
-	return denied(s.effects.MayRunKind(who(c), s.canonical(kind)))
+func (s *Server) mayRunKind(c echo.Context, jobType string) error {
+	return denied(s.effects.MayRunKind(who(c), s.canonical(jobType)))
 }
 
 // mayRunAgain is mayRun for a job that is there: a row, whoever wrote it.
 func (s *Server) mayRunAgain(c echo.Context, r jobs.Record) error {
-	if err := s.mayRunKind(c, r.Kind); err != nil {
+	if err := s.mayRunKind(c, r.Type); err != nil {
 		return err
 	}
 	data, checked, err := rowPayload(s.cfg.Registry, r)
 	if err == nil && checked {
-		err = s.effects.MayRun(who(c), s.canonical(r.Kind), data)
+		err = s.effects.MayRun(who(c), s.canonical(r.Type), data)
 	}
 	if d := (access.DeniedError{}); err == nil || errors.As(err, &d) {
 		return denied(err)
@@ -58,11 +58,11 @@ func (s *Server) mayRunAgain(c echo.Context, r jobs.Record) error {
 	return httpError(http.StatusConflict, "The job cannot run again, its payload is not kept or no longer fits: %s", sentence(err.Error()))
 }
 
-func (s *Server) canonical(kind string) string {
-	if entry, known := s.cfg.Registry.Lookup(kind); known {
-		return entry.Kind
+func (s *Server) canonical(jobType string) string {
+	if entry, known := s.cfg.Registry.Lookup(jobType); known {
+		return entry.Type
 	}
-	return kind
+	return jobType
 }
 
 // rowPayload is what a row's job would run with. It is checked only where the
@@ -94,7 +94,7 @@ func allowRows(registry *jobs.Registry, admin bool) (allow func(jobs.Record) boo
 	return func(r jobs.Record) bool {
 		data, checked, err := rowPayload(registry, r)
 		if err == nil && checked {
-			err = rule.MayRun(p, r.Kind, data)
+			err = rule.MayRun(p, r.Type, data)
 		}
 		if err != nil {
 			refused[r.ID] = true
@@ -119,18 +119,18 @@ func denied(err error) error {
 	}
 	switch d.Reason {
 	case access.OtherKinds:
-		if d.Kind == "" {
-			return httpError(http.StatusForbidden, "This token makes jobs of %q run only; this would let others run, too.", d.Who.Kinds)
+		if d.Type == "" {
+			return httpError(http.StatusForbidden, "This token makes jobs of %q run only; this would let others run, too.", d.Who.Types)
 		}
-		return httpError(http.StatusForbidden, "This token may not make jobs of %q run, only of %q.", clip(d.Kind, 80), d.Who.Kinds)
+		return httpError(http.StatusForbidden, "This token may not make jobs of %q run, only of %q.", clip(d.Type, 80), d.Who.Types)
 	case access.NotOffered:
-		return httpError(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_topics).", clip(d.Kind, 80))
+		return httpError(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_topics).", clip(d.Type, 80))
 	case access.AdminsOnly:
-		return httpError(http.StatusForbidden, "%q is for administrators.", clip(d.Kind, 80))
+		return httpError(http.StatusForbidden, "%q is for administrators.", clip(d.Type, 80))
 	case access.ServiceItself:
-		return httpError(http.StatusForbidden, "Jobs of %q are made by the service itself: nobody enqueues them.", clip(d.Kind, 80))
+		return httpError(http.StatusForbidden, "Jobs of %q are made by the service itself: nobody enqueues them.", clip(d.Type, 80))
 	case access.Reserved:
-		return httpError(http.StatusForbidden, "Only administrators may set %s in a payload of %s.", strings.Join(d.Fields, ", "), clip(d.Kind, 80))
+		return httpError(http.StatusForbidden, "Only administrators may set %s in a payload of %s.", strings.Join(d.Fields, ", "), clip(d.Type, 80))
 	case access.NoScope:
 	}
 	return httpError(http.StatusForbidden, "Whoever makes a job run needs the scope %q; %s has %q.", access.Enqueue, d.Who.Name, d.Who.Scopes)
@@ -138,7 +138,7 @@ func denied(err error) error {
 
 // runnable narrows a filter to the jobs that the caller may make run.
 func (s *Server) runnable(c echo.Context, f jobs.Filter) (narrowed runnableJobs, err error) {
-	only, except, err := s.effects.Runnable(who(c), s.cfg.Registry.Kinds())
+	only, except, err := s.effects.Runnable(who(c), s.cfg.Registry.Types())
 	if err != nil {
 		return runnableJobs{}, denied(err)
 	}
@@ -162,11 +162,11 @@ func narrow(f jobs.Filter, only, except []string) runnableJobs {
 	r.ExceptKinds = slices.Concat(f.ExceptKinds, except)
 	switch {
 	case only == nil:
-	case len(f.Kinds) == 0:
-		r.Kinds, r.None = only, len(only) == 0
+	case len(f.Types) == 0:
+		r.Types, r.None = only, len(only) == 0
 	default:
-		r.Kinds = slices.DeleteFunc(slices.Clone(f.Kinds), func(k string) bool { return !slices.Contains(only, k) })
-		r.None = len(r.Kinds) == 0
+		r.Types = slices.DeleteFunc(slices.Clone(f.Types), func(k string) bool { return !slices.Contains(only, k) })
+		r.None = len(r.Types) == 0
 	}
 	return r
 }
@@ -178,6 +178,6 @@ func (s *Server) again(r jobs.Record) (jobs.Spec, error) {
 	if origin != jobs.Ours {
 		return jobs.Spec{}, httpError(http.StatusConflict, "The job cannot run again: %v.", err)
 	}
-	entry, _ := s.cfg.Registry.Lookup(envelope.Kind)
-	return jobs.Spec{Kind: entry.Kind, Queue: r.Queue, Data: envelope.Data, Metadata: envelope.Metadata, Priority: r.Priority}, nil
+	entry, _ := s.cfg.Registry.Lookup(envelope.Type)
+	return jobs.Spec{Type: entry.Type, Queue: r.Queue, Data: envelope.Data, Metadata: envelope.Metadata, Priority: r.Priority}, nil
 }

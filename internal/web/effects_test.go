@@ -41,7 +41,7 @@ const (
 var sorts = []string{fine, refused, reserved, huge}
 
 // payloadOf is one of a sort.
-func payloadOf(kind, sort string) string {
+func payloadOf(jobType, sort string) string {
 	switch sort {
 	case refused:
 		return `{"path":"../.env"}`
@@ -50,7 +50,7 @@ func payloadOf(kind, sort string) string {
 	case huge:
 		return `{"blob":"` + strings.Repeat("x", jobs.MaxPayload) + `"}`
 	}
-	switch kind {
+	switch jobType {
 	case "mail.send":
 		return `{"to":"a@b.example"}`
 	case web.Bulk.Name:
@@ -85,8 +85,8 @@ type desk struct {
 	kept *string // the payload that was kept of a mail
 }
 
-func (d desk) put(ctx context.Context, kind string) (jobs.Receipt, error) {
-	list, err := d.site().Enqueue(ctx, jobs.Spec{Kind: kind, Data: []byte(payloadOf(kind, fine))})
+func (d desk) put(ctx context.Context, jobType string) (jobs.Receipt, error) {
+	list, err := d.site().Enqueue(ctx, jobs.Spec{Type: jobType, Data: []byte(payloadOf(jobType, fine))})
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
@@ -94,7 +94,7 @@ func (d desk) put(ctx context.Context, kind string) (jobs.Receipt, error) {
 }
 
 func (d desk) MailAgain(context.Context, string) (jobs.Spec, error) {
-	return jobs.Spec{Kind: "mail.send", Data: []byte(*d.kept)}, nil
+	return jobs.Spec{Type: "mail.send", Data: []byte(*d.kept)}, nil
 }
 func (d desk) Redeliver(ctx context.Context, _ string) (jobs.Receipt, error) {
 	return d.put(ctx, "webhook.deliver")
@@ -121,28 +121,28 @@ func newEffectSite(t *testing.T, change func(*web.Config)) effectSite {
 	kept := new(string)
 	var scheduler *schedule.Scheduler
 	s = newSite(t, jobstest.SQLite, func(c *web.Config) {
-		for _, kind := range allKinds {
-			if _, there := c.Registry.Lookup(kind); there {
+		for _, jobType := range allKinds {
+			if _, there := c.Registry.Lookup(jobType); there {
 				continue
 			}
 			in := jobs.Internal{Maker: jobs.Service}
-			if kind == "cmsjobs.probe" {
+			if jobType == "cmsjobs.probe" {
 				in.Maker = jobs.Administrators
 			}
-			k := jobs.Kind[map[string]any]{Name: kind, Queue: "cmsjobs"}
+			k := jobs.Kind[map[string]any]{Name: jobType, Queue: "cmsjobs"}
 			do := func(context.Context, jobs.Job, map[string]any) error { return nil }
-			if slices.Contains(publicKinds, kind) {
+			if slices.Contains(publicKinds, jobType) {
 				jobs.Handle(c.Registry, k, do)
 			} else {
 				jobs.HandleInternal(c.Registry, in, k, do)
 			}
 		}
-		for _, kind := range publicKinds {
-			jobs.Restrict(c.Registry, jobs.Kind[map[string]any]{Name: kind}, restricted)
+		for _, jobType := range publicKinds {
+			jobs.Restrict(c.Registry, jobs.Kind[map[string]any]{Name: jobType}, restricted)
 		}
 		var entries []schedule.Entry
-		for _, kind := range allKinds {
-			entries = append(entries, schedule.Entry{Name: kind, Cron: "0 3 * * *", Job: jobs.Spec{Kind: kind, Queue: "cmsjobs", Data: []byte(payloadOf(kind, fine))}})
+		for _, jobType := range allKinds {
+			entries = append(entries, schedule.Entry{Name: jobType, Cron: "0 3 * * *", Job: jobs.Spec{Type: jobType, Queue: "cmsjobs", Data: []byte(payloadOf(jobType, fine))}})
 		}
 		store := c.Ledger.(*sqlstore.Store)
 		var err error
@@ -164,15 +164,15 @@ type stock struct{ failed, ended, waiting, cause, payload string }
 
 // prepare leaves nothing but the three jobs of a kind, and its schedule entry.
 // Their payload is as a row of the CMS may have it.
-func (s effectSite) prepare(kind, sort string) stock {
+func (s effectSite) prepare(jobType, sort string) stock {
 	s.t.Helper()
-	payload := payloadOf(kind, sort)
+	payload := payloadOf(jobType, sort)
 	*s.kept = payload
 	for _, table := range []string{"jobs", "failed_jobs", "cmsjobs_failures", "cmsjobs_runs", "cmsjobs_schedules", "cmsjobs_ticks", "cmsjobs_internal_orders"} {
 		s.db.MustExec("DELETE FROM " + table)
 	}
 	ctx := s.t.Context()
-	n := jobs.Spec{Kind: kind, Queue: "cmsjobs", Data: []byte(payloadOf(kind, fine))}
+	n := jobs.Spec{Type: jobType, Queue: "cmsjobs", Data: []byte(payloadOf(jobType, fine))}
 	receipts, err := s.Enqueue(ctx, n, n, n.In(time.Hour))
 	if err != nil {
 		s.t.Fatal(err)
@@ -180,7 +180,7 @@ func (s effectSite) prepare(kind, sort string) stock {
 	for i, end := range []jobs.Settlement{{Outcome: jobs.Failed, Error: "no luck"}, {Outcome: jobs.Completed}} { // one by one: some kinds run alone
 		claimed, err := s.store.Claim(ctx, jobs.ClaimRequest{Worker: "test", Queues: []string{"cmsjobs"}, Limit: 1, Lease: time.Minute})
 		if err != nil || len(claimed) != 1 || claimed[0].Job.UUID != receipts[i].UUID {
-			s.t.Fatalf("%v of %s was claimed, %v", claimed, kind, err)
+			s.t.Fatalf("%v of %s was claimed, %v", claimed, jobType, err)
 		}
 		end.Claimed = claimed[0]
 		if _, err := s.store.Settle(ctx, []jobs.Settlement{end}); err != nil {
@@ -189,13 +189,13 @@ func (s effectSite) prepare(kind, sort string) stock {
 	}
 	if sort != fine {
 		for table, column := range map[string]string{"jobs": "payload", "failed_jobs": "payload", "cmsjobs_runs": "data"} {
-			was := payloadOf(kind, fine)
+			was := payloadOf(jobType, fine)
 			if n, err := s.db.MustExec("UPDATE "+table+" SET "+column+" = REPLACE("+column+", ?, ?)", was, payload).RowsAffected(); err != nil || n != 1 && table != "cmsjobs_runs" {
 				s.t.Fatalf("%d rows of %s have another payload, %v", n, table, err)
 			}
 		}
 		data := json.RawMessage(strings.TrimSuffix(payload, "}") + `,"before":true}`) // another one, of the same sort
-		if err := s.schedules.ChangeSchedule(ctx, kind, jobs.ScheduleChange{Data: data}); err != nil {
+		if err := s.schedules.ChangeSchedule(ctx, jobType, jobs.ScheduleChange{Data: data}); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -223,11 +223,11 @@ func (s *site) picture() string {
 
 // way is one way to make a job run.
 type way struct {
-	name  string
-	scope access.Scope // the route's own
-	kind  string       // the only one whose jobs it makes run; "" is any
-	own   bool         // the service chooses the payload
-	do    func(s *site, kind string, st stock, who with) answer
+	name    string
+	scope   access.Scope // the route's own
+	jobType string       // the only one whose jobs it makes run; "" is any
+	own     bool         // the service chooses the payload
+	do      func(s *site, jobType string, st stock, who with) answer
 }
 
 func form(values ...string) string {
@@ -244,16 +244,16 @@ func (s *site) submit(path, body string, who with) answer {
 }
 
 // enqueueRequest asks for a job of a kind.
-func enqueueRequest(kind, payload string) string {
-	return fmt.Sprintf(`{"type":%q,"payload":%s}`, kind, payload)
+func enqueueRequest(jobType, payload string) string {
+	return fmt.Sprintf(`{"type":%q,"payload":%s}`, jobType, payload)
 }
 
 func ways() []way {
 	const operate, enqueue = access.Operate, access.Enqueue
-	post := func(path string, body func(kind string, st stock) string) func(*site, string, stock, with) answer {
-		return func(s *site, kind string, st stock, who with) answer {
-			path := strings.NewReplacer("KIND", kind, "FAILED", st.failed, "ENDED", st.ended, "WAITING", st.waiting).Replace(path)
-			text := body(kind, st)
+	post := func(path string, body func(jobType string, st stock) string) func(*site, string, stock, with) answer {
+		return func(s *site, jobType string, st stock, who with) answer {
+			path := strings.NewReplacer("KIND", jobType, "FAILED", st.failed, "ENDED", st.ended, "WAITING", st.waiting).Replace(path)
+			text := body(jobType, st)
 			if strings.HasPrefix(path, "/admin") {
 				return s.submit(path, text, who)
 			}
@@ -263,8 +263,8 @@ func ways() []way {
 	nothing := func(string, stock) string { return "{}" }
 	yes := func(string, stock) string { return form() }
 	patch := func(body string) func(*site, string, stock, with) answer {
-		return func(s *site, kind string, st stock, who with) answer {
-			return s.do("PATCH", "/api/v1/schedules/"+kind, strings.ReplaceAll(body, "PAYLOAD", st.payload), who)
+		return func(s *site, jobType string, st stock, who with) answer {
+			return s.do("PATCH", "/api/v1/schedules/"+jobType, strings.ReplaceAll(body, "PAYLOAD", st.payload), who)
 		}
 	}
 	return []way{
@@ -312,22 +312,22 @@ func ways() []way {
 // mayCause is the expectation, in words of its own: what is allowed is what the
 // direct enqueue allows. Jobs that the service makes nobody enqueues; those who
 // answer for them may run them again.
-func (s effectSite) mayCause(p access.Token, w way, kind, payload string, who with) bool {
+func (s effectSite) mayCause(p access.Token, w way, jobType, payload string, who with) bool {
 	s.t.Helper()
 	if !p.Scopes.Has(w.scope) {
 		return false
 	}
-	if slices.Contains(serviceKinds, kind) {
+	if slices.Contains(serviceKinds, jobType) {
 		fresh := w.scope == access.Enqueue || w.name == "edit form"
-		scope := map[bool]access.Scope{true: access.Operate, false: access.Admin}[kind == "webhook.deliver"]
-		return !fresh && p.Scopes.Has(access.Enqueue) && p.Scopes.Has(scope) && (len(p.Kinds) == 0 || slices.Contains(p.Kinds, kind))
+		scope := map[bool]access.Scope{true: access.Operate, false: access.Admin}[jobType == "webhook.deliver"]
+		return !fresh && p.Scopes.Has(access.Enqueue) && p.Scopes.Has(scope) && (len(p.Types) == 0 || slices.Contains(p.Types, jobType))
 	}
 	if w.own {
-		payload = payloadOf(kind, fine)
+		payload = payloadOf(jobType, fine)
 	}
-	a := s.do("POST", "/api/v1/jobs", enqueueRequest(kind, payload), who)
+	a := s.do("POST", "/api/v1/jobs", enqueueRequest(jobType, payload), who)
 	if a.status != http.StatusCreated && a.status != http.StatusForbidden && a.status != http.StatusUnprocessableEntity && a.status != http.StatusRequestEntityTooLarge {
-		s.t.Fatalf("the direct enqueue of %s: %d %s", kind, a.status, a.body)
+		s.t.Fatalf("the direct enqueue of %s: %d %s", jobType, a.status, a.body)
 	}
 	return a.status == http.StatusCreated
 }
@@ -352,14 +352,14 @@ func TestAnEffectHappensExactlyIfItsEnqueueIsAllowed(t *testing.T) {
 	allowed, refused, tried := 0, 0, 0
 	for round := range sorts {
 		for _, w := range ways() {
-			for _, kind := range allKinds {
-				if w.kind != "" && w.kind != kind {
+			for _, jobType := range allKinds {
+				if w.jobType != "" && w.jobType != jobType {
 					continue
 				}
 				s := sites[random.IntN(len(sites))]
-				token := access.Token{Name: fmt.Sprintf("p%d", tried), Kinds: some(allKinds)}
+				token := access.Token{Name: fmt.Sprintf("p%d", tried), Types: some(allKinds)}
 				if tried++; random.IntN(2) == 0 {
-					token.Kinds = nil
+					token.Types = nil
 				}
 				for _, scope := range access.AllScopes()[:3] {
 					if random.IntN(4) > 0 {
@@ -374,20 +374,20 @@ func TestAnEffectHappensExactlyIfItsEnqueueIsAllowed(t *testing.T) {
 					t.Fatal(err)
 				}
 				sort := fine
-				if slices.Contains(publicKinds, kind) {
+				if slices.Contains(publicKinds, jobType) {
 					sort = sorts[round]
 				}
-				s.prepare(kind, sort)
-				may := s.mayCause(token, w, kind, payloadOf(kind, sort), bearer(secret))
-				st := s.prepare(kind, sort)
+				s.prepare(jobType, sort)
+				may := s.mayCause(token, w, jobType, payloadOf(jobType, sort), bearer(secret))
+				st := s.prepare(jobType, sort)
 				before := s.picture()
-				a := w.do(s.site, kind, st, bearer(secret))
+				a := w.do(s.site, jobType, st, bearer(secret))
 				happened := s.picture() != before
 				if happened != may {
-					t.Errorf("seed %d: %s of %s (%s) by %q limited to %q: happened %t, allowed %t (%d %.300s)", seed, w.name, kind, sort, token.Scopes, token.Kinds, happened, may, a.status, a.body)
+					t.Errorf("seed %d: %s of %s (%s) by %q limited to %q: happened %t, allowed %t (%d %.300s)", seed, w.name, jobType, sort, token.Scopes, token.Types, happened, may, a.status, a.body)
 				}
 				if a.status >= 500 || !may && a.status < 300 && !strings.Contains(string(a.body), `"left_out":1`) {
-					t.Errorf("seed %d: %s of %s (%s), allowed %t: %d %.300s", seed, w.name, kind, sort, may, a.status, a.body)
+					t.Errorf("seed %d: %s of %s (%s), allowed %t: %d %.300s", seed, w.name, jobType, sort, may, a.status, a.body)
 				}
 				if may {
 					allowed++
@@ -431,9 +431,9 @@ func TestWorkGoesOnForNobodyWhoIsLimitedToKinds(t *testing.T) {
 }
 
 // limitedToken is the secret of a new token; without kinds it has no limit.
-func (s *site) limitedToken(scopes access.Scopes, kinds ...string) string {
+func (s *site) limitedToken(scopes access.Scopes, jobTypes ...string) string {
 	s.t.Helper()
-	_, secret, err := s.access.CreateToken(s.t.Context(), access.Token{Name: fmt.Sprint("limited", kinds), Scopes: scopes, Kinds: kinds})
+	_, secret, err := s.access.CreateToken(s.t.Context(), access.Token{Name: fmt.Sprint("limited", jobTypes), Scopes: scopes, Types: jobTypes})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -122,32 +122,32 @@ func (s *Server) enqueueBatch(c echo.Context) error {
 	for i, r := range receipts {
 		answer.Jobs = append(answer.Jobs, s.enqueued(c, news[i], r))
 	}
-	setAuditTarget(c, fmt.Sprintf("%d jobs", len(news)), news[0].Kind)
+	setAuditTarget(c, fmt.Sprintf("%d jobs", len(news)), news[0].Type)
 	return c.JSON(http.StatusCreated, answer)
 }
 
 // newJob turns a request into a job, or says what is wrong with it.
 func (s *Server) newJob(c echo.Context, r EnqueueRequest) (jobs.Spec, error) {
-	kind := firstOf(r.Topic, r.Type, r.JobType)
-	if kind == "" {
+	jobType := firstOf(r.Topic, r.Type, r.JobType)
+	if jobType == "" {
 		return jobs.Spec{}, fieldError(http.StatusUnprocessableEntity, "topic", `A job needs a kind of work: {"topic": "sitemap.generate"}.`)
 	}
-	setAuditTarget(c, "", clip(kind, 191))
-	entry, ok := s.cfg.Registry.Lookup(kind)
+	setAuditTarget(c, "", clip(jobType, 191))
+	entry, ok := s.cfg.Registry.Lookup(jobType)
 	if !ok {
-		return jobs.Spec{}, fieldError(http.StatusUnprocessableEntity, "topic", "There is no kind of work %q here. Known are %s.", clip(kind, 60), strings.Join(s.cfg.Registry.Kinds(), ", "))
+		return jobs.Spec{}, fieldError(http.StatusUnprocessableEntity, "topic", "There is no kind of work %q here. Known are %s.", clip(jobType, 60), strings.Join(s.cfg.Registry.Types(), ", "))
 	}
 	data := r.Payload
 	if data == nil {
 		data = r.Data
 	}
-	if err := s.mayEnqueue(c, entry.Kind, data); err != nil {
+	if err := s.mayEnqueue(c, entry.Type, data); err != nil {
 		return jobs.Spec{}, err
 	}
 	if err := s.queues.allow(c.Request().Context(), r.Queue); err != nil {
 		return jobs.Spec{}, err
 	}
-	n := jobs.Spec{Kind: entry.Kind, Queue: firstOf(r.Queue, entry.Queue), Data: data, Priority: r.Priority, UniqueKey: firstOf(r.UniqueKey, r.UniqueKey2), UUID: r.ID}
+	n := jobs.Spec{Type: entry.Type, Queue: firstOf(r.Queue, entry.Queue), Data: data, Priority: r.Priority, UniqueKey: firstOf(r.UniqueKey, r.UniqueKey2), UUID: r.ID}
 	var err error
 	if n.Metadata, err = s.metadata(c, r.Metadata); err != nil {
 		return n, err
@@ -284,8 +284,8 @@ func (s *Server) putOnce(c echo.Context, n jobs.Spec, reserved access.Reservatio
 }
 
 func (s *Server) existing(c echo.Context, r jobs.Record) Enqueued {
-	setAuditTarget(c, idOf(r), r.Kind)
-	return Enqueued{ID: idOf(r), Topic: r.Kind, Type: r.Kind, Status: s.words(c).word(r.State), RunAt: utc(r.RunAt), Created: utc(r.EnqueuedAt), Existing: true}
+	setAuditTarget(c, idOf(r), r.Type)
+	return Enqueued{ID: idOf(r), Topic: r.Type, Type: r.Type, Status: s.words(c).word(r.State), RunAt: utc(r.RunAt), Created: utc(r.EnqueuedAt), Existing: true}
 }
 
 // put enqueues a job, or runs it at once where jobs are disabled.
@@ -295,7 +295,7 @@ func (s *Server) put(c echo.Context, n jobs.Spec) (int, Enqueued, error) {
 	}
 	receipts, err := s.cfg.Enqueuer.Enqueue(c.Request().Context(), n)
 	if err != nil {
-		return 0, Enqueued{}, fmt.Errorf("enqueuing %s: %w", n.Kind, err)
+		return 0, Enqueued{}, fmt.Errorf("enqueuing %s: %w", n.Type, err)
 	}
 	if receipts[0].Existing {
 		r, err := s.cfg.Ledger.Job(c.Request().Context(), receipts[0].UUID)
@@ -318,23 +318,23 @@ func (s *Server) enqueued(c echo.Context, n jobs.Spec, r jobs.Receipt) Enqueued 
 	if at.IsZero() {
 		at = now.Add(n.Delay)
 	}
-	setAuditTarget(c, r.UUID, n.Kind)
-	return Enqueued{ID: r.UUID, Topic: n.Kind, Type: n.Kind, Status: s.words(c).word(jobs.StateQueued), RunAt: at.UTC(), Created: now, Existing: r.Existing}
+	setAuditTarget(c, r.UUID, n.Type)
+	return Enqueued{ID: r.UUID, Topic: n.Type, Type: n.Type, Status: s.words(c).word(jobs.StateQueued), RunAt: at.UTC(), Created: now, Existing: r.Existing}
 }
 
 // executeInline is S2.15: jobs are disabled, the handler runs while the caller waits.
 func (s *Server) executeInline(c echo.Context, n jobs.Spec) (int, Enqueued, error) {
 	now := s.cfg.Now().UTC()
 	n.UUID = firstOf(n.UUID, uuid.NewString())
-	answer := Enqueued{ID: n.UUID, Topic: n.Kind, Type: n.Kind, Status: s.words(c).word(jobs.StateCompleted), RunAt: now, Created: now}
-	setAuditTarget(c, n.UUID, n.Kind+" at once")
+	answer := Enqueued{ID: n.UUID, Topic: n.Type, Type: n.Type, Status: s.words(c).word(jobs.StateCompleted), RunAt: now, Created: now}
+	setAuditTarget(c, n.UUID, n.Type+" at once")
 	result, err := s.cfg.Doer.Do(c.Request().Context(), n)
 	if err != nil {
 		answer.Status, answer.LastError = s.words(c).word(jobs.StateFailed), s.viewer(c).text(err.Error())
 		return http.StatusOK, answer, nil
 	}
 	if len(result) > 0 {
-		answer.Result = s.viewer(c).payload(n.Kind, result)
+		answer.Result = s.viewer(c).payload(n.Type, result)
 	}
 	return http.StatusOK, answer, nil
 }

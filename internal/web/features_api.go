@@ -120,7 +120,7 @@ func (s *Server) sendAgain(c echo.Context, id string) (jobs.Receipt, error) {
 	}
 	n, err := s.cfg.Mail.MailAgain(c.Request().Context(), id)
 	if err == nil {
-		if err := s.mayRun(c, n.Kind, n.Data); err != nil {
+		if err := s.mayRun(c, n.Type, n.Data); err != nil {
 			return jobs.Receipt{}, err
 		}
 		var receipts []jobs.Receipt
@@ -236,8 +236,8 @@ func (s *Server) redeliver(c echo.Context) error {
 }
 
 // answerAgain answers with the job that does again what id did.
-func (s *Server) answerAgain(c echo.Context, id, kind string, receipt jobs.Receipt) error {
-	answer := s.enqueued(c, jobs.Spec{Kind: kind}, receipt)
+func (s *Server) answerAgain(c echo.Context, id, jobType string, receipt jobs.Receipt) error {
+	answer := s.enqueued(c, jobs.Spec{Type: jobType}, receipt)
 	setAuditTarget(c, id, "as "+receipt.UUID)
 	return c.JSON(http.StatusCreated, answer)
 }

@@ -32,7 +32,7 @@ func receipt() (jobs.Receipt, error) {
 func one[T any](item T) (jobs.List[T], error) { return jobs.List[T]{Items: []T{item}, Total: 1}, nil }
 
 func (h *features) Workers(context.Context) ([]jobs.WorkerRecord, error) {
-	return []jobs.WorkerRecord{{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: "host:1:a", State: "running", StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{{UUID: "u", Kind: "mail.send", Since: noon}}}}}, nil
+	return []jobs.WorkerRecord{{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: "host:1:a", State: "running", StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{{UUID: "u", Type: "mail.send", Since: noon}}}}}, nil
 }
 func (h *features) Stop(_ context.Context, id string) (bool, error) { return id == "host:1:a", nil }
 func (h *features) Restart(context.Context) error                   { return nil }
@@ -106,7 +106,7 @@ func (h *features) PreviewTemplate(_ context.Context, name, locale string) (web.
 	return web.TemplatePreview{}, jobs.ErrNotFound
 }
 func (h *features) MailAgain(context.Context, string) (jobs.Spec, error) {
-	return jobs.Spec{Kind: "mail.send", Data: []byte(`{"to":"a@example.com"}`)}, nil
+	return jobs.Spec{Type: "mail.send", Data: []byte(`{"to":"a@example.com"}`)}, nil
 }
 func (h *features) Suppressions(context.Context, jobs.Page) (jobs.List[web.Suppression], error) {
 	return one(web.Suppression{Address: "a@b", Reason: "550", CreatedAt: noon})
@@ -142,13 +142,13 @@ func (h *features) StorageUsage(context.Context) ([]web.UsageItem, error) {
 }
 
 func furnished(c *web.Config) {
-	h := &features{schedule: jobs.ScheduleRecord{Name: "sitemap", Kind: "cache.clear", Cron: "0 2 * * *", Zone: "UTC", Next: []time.Time{noon}, Last: &jobs.TickRecord{Tick: noon, At: noon, Outcome: "enqueued"}}}
+	h := &features{schedule: jobs.ScheduleRecord{Name: "sitemap", Type: "cache.clear", Cron: "0 2 * * *", Zone: "UTC", Next: []time.Time{noon}, Last: &jobs.TickRecord{Tick: noon, At: noon, Outcome: "enqueued"}}}
 	c.Workers, c.Schedules, c.Ticker, c.Backups, c.Mail, c.Templates, c.Suppressions, c.Webhooks, c.Media, c.Analytics, c.Sitemap, c.StorageUsage = h, h, h, h, h, h, h, h, h, h, h, h
 	c.Settings = func() []web.Setting {
 		return []web.Setting{{Name: "mail.password", Value: "hunter2", Origin: ".env"}, {Name: "queue", Value: "cmsjobs"}}
 	}
 	c.Breakers = func(context.Context) ([]explain.Breaker, error) {
-		return []explain.Breaker{{Name: "smtp", Kinds: []string{"mail.send"}, Until: time.Now().Add(time.Minute)}}, nil
+		return []explain.Breaker{{Name: "smtp", Types: []string{"mail.send"}, Until: time.Now().Add(time.Minute)}}, nil
 	}
 }
 
@@ -282,12 +282,12 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestMetricsHaveTheirNames(t *testing.T) {
-	m := web.NewMetrics("1.2.3", func(kind string) bool { return kind == "mail.send" })
+	m := web.NewMetrics("1.2.3", func(jobType string) bool { return jobType == "mail.send" })
 	s := newSite(t, jobstest.SQLite, func(c *web.Config) {
 		c.Metrics, c.PublicMetrics, c.Workers, c.Figures, c.Conditions = m.Registry, true, &features{}, figures, watched
 	})
 	m.Enqueued("cmsjobs", "mail.send")
-	m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Kind: "mail.send", Queue: "cmsjobs"}, Rescued: true}, Outcome: jobs.Completed, Duration: time.Second, Wait: time.Second})
+	m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Type: "mail.send", Queue: "cmsjobs"}, Rescued: true}, Outcome: jobs.Completed, Duration: time.Second, Wait: time.Second})
 	m.Missed("sitemap")
 	m.Mailed("accepted", 1)
 	s.enqueue(`{"topic":"cache.clear"}`)

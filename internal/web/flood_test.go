@@ -146,7 +146,7 @@ func TestCountersAreToldOfFewQueues(t *testing.T) {
 	for i := range 300 {
 		queue := fmt.Sprintf("q%d", i)
 		m.Enqueued(queue, "cache.clear")
-		m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Kind: "cache.clear", Queue: queue}}, Outcome: jobs.Completed})
+		m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Type: "cache.clear", Queue: queue}}, Outcome: jobs.Completed})
 	}
 	families, err := m.Registry.Gather()
 	if err != nil {

@@ -130,7 +130,7 @@ func (s *Server) explainJob(c echo.Context) error {
 // snapshot collects what an explanation depends on.
 func (s *Server) snapshot(c echo.Context, r jobs.Record) (explain.Snapshot, error) {
 	ctx := c.Request().Context()
-	entry, known := s.cfg.Registry.Lookup(r.Kind)
+	entry, known := s.cfg.Registry.Lookup(r.Type)
 	snap := explain.Snapshot{Job: r, Now: s.cfg.Now(), Known: known, Policy: entry.Policy, Ahead: -1, JobsDisabled: s.cfg.Doer != nil}
 	if r.State != jobs.StateQueued {
 		return snap, nil
@@ -145,7 +145,7 @@ func (s *Server) snapshot(c echo.Context, r jobs.Record) (explain.Snapshot, erro
 		}
 	}
 	if entry.Policy.Limit > 0 {
-		running, err := s.cfg.Ledger.Count(ctx, jobs.Filter{States: []jobs.State{jobs.StateProcessing}, Kinds: []string{r.Kind}})
+		running, err := s.cfg.Ledger.Count(ctx, jobs.Filter{States: []jobs.State{jobs.StateProcessing}, Types: []string{r.Type}})
 		if err != nil {
 			return snap, fmt.Errorf("counting running jobs: %w", err)
 		}

@@ -13,7 +13,7 @@ type hostileHouse struct{ *features }
 
 func (hostileHouse) Workers(context.Context) ([]jobs.WorkerRecord, error) {
 	return []jobs.WorkerRecord{{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: evil, Host: evil, Version: evil, Queues: []string{evil}, State: "running",
-		StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{{UUID: evil, Kind: evil, Queue: evil, Since: noon, Progress: &jobs.Progress{Done: 1, Total: 2, Note: evil}}}}}}, nil
+		StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{{UUID: evil, Type: evil, Queue: evil, Since: noon, Progress: &jobs.Progress{Done: 1, Total: 2, Note: evil}}}}}}, nil
 }
 
 func (hostileHouse) Backups(context.Context) ([]web.Backup, error) {

@@ -46,20 +46,20 @@ func (i inlineExecutor) Do(ctx context.Context, n jobs.Spec) (json.RawMessage, e
 }
 
 func (i inlineExecutor) one(ctx context.Context, n jobs.Spec) (result json.RawMessage, next []jobs.Spec, err error) {
-	entry, known := i.registry.Lookup(n.Kind)
+	entry, known := i.registry.Lookup(n.Type)
 	if !known {
-		return nil, nil, fmt.Errorf("no handler is registered for %q", n.Kind)
+		return nil, nil, fmt.Errorf("no handler is registered for %q", n.Type)
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the handler of %s panicked: %v", n.Kind, r)
+			err = fmt.Errorf("the handler of %s panicked: %v", n.Type, r)
 		}
 	}()
 	run := jobs.NewRun(i.now)
 	ctx, cancel := context.WithTimeoutCause(jobs.WithRun(ctx, run), entry.Policy.Timeout, jobs.ErrTimeout)
 	defer cancel()
 	now := i.now()
-	job := jobs.Job{UUID: n.UUID, Kind: entry.Kind, Queue: n.Queue, Data: n.Data, Metadata: n.Metadata, Attempt: 1, MaxAttempts: 1, Priority: n.Priority, RunAt: now, EnqueuedAt: now}
+	job := jobs.Job{UUID: n.UUID, Type: entry.Type, Queue: n.Queue, Data: n.Data, Metadata: n.Metadata, Attempt: 1, MaxAttempts: 1, Priority: n.Priority, RunAt: now, EnqueuedAt: now}
 	if job.UUID == "" {
 		job.UUID = uuid.NewString()
 	}

@@ -68,7 +68,7 @@ func (s *Server) job(c echo.Context) (jobs.Record, error) {
 	if err != nil {
 		return r, fmt.Errorf("looking up job %s: %w", id, err)
 	}
-	setAuditTarget(c, idOf(r), r.Kind)
+	setAuditTarget(c, idOf(r), r.Type)
 	return r, nil
 }
 
@@ -237,12 +237,12 @@ type KindView struct {
 	Example     json.RawMessage `json:"example"`
 }
 
-func (s *Server) kinds(c echo.Context) error {
+func (s *Server) jobTypes(c echo.Context) error {
 	return c.JSON(http.StatusOK, KindList{s.kindViews()})
 }
 
 func (s *Server) kindViews() []KindView {
-	offered := slices.DeleteFunc(s.cfg.Registry.Kinds(), func(name string) bool {
+	offered := slices.DeleteFunc(s.cfg.Registry.Types(), func(name string) bool {
 		e, _ := s.cfg.Registry.Lookup(name)
 		return e.Maker == jobs.Service
 	})
@@ -251,7 +251,7 @@ func (s *Server) kindViews() []KindView {
 		if string(e.Example) == "null" { // a payload that is a map
 			e.Example = json.RawMessage("{}")
 		}
-		return KindView{e.Kind, e.Queue, e.Policy.MaxAttempts, e.Policy.Timeout.Milliseconds(), e.Policy.Limit, e.Example}
+		return KindView{e.Type, e.Queue, e.Policy.MaxAttempts, e.Policy.Timeout.Milliseconds(), e.Policy.Limit, e.Example}
 	})
 }
 

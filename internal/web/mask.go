@@ -35,8 +35,8 @@ func (s *Server) viewer(c echo.Context) viewer {
 func (s *Server) public() viewer { return viewer{s, redact.Readers} }
 
 // payload is JSON that a kind of job takes or gives.
-func (v viewer) payload(kind string, raw []byte) json.RawMessage {
-	return v.mask.JSON(v.to, kind, raw)
+func (v viewer) payload(jobType string, raw []byte) json.RawMessage {
+	return v.mask.JSON(v.to, jobType, raw)
 }
 
 // text is what a job or a server said.

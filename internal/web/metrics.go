@@ -66,24 +66,24 @@ func NewMetrics(version string, known func(string) bool) *Metrics {
 	return m
 }
 
-func (m *Metrics) label(kind string) string {
-	if m.known(kind) {
-		return kind
+func (m *Metrics) label(jobType string) string {
+	if m.known(jobType) {
+		return jobType
 	}
 	return otherLabel
 }
 
 // Enqueued counts a job that was put into a queue.
-func (m *Metrics) Enqueued(queue, kind string) {
-	m.enqueued.WithLabelValues(m.queues.of(queue), m.label(kind)).Inc()
+func (m *Metrics) Enqueued(queue, jobType string) {
+	m.enqueued.WithLabelValues(m.queues.of(queue), m.label(jobType)).Inc()
 }
 
 // Ended counts a run that ended; it is jobs.Config.Ended.
 func (m *Metrics) Ended(end jobs.Settlement) {
-	kind, queue := m.label(end.Claimed.Job.Kind), end.Claimed.Job.Queue
-	m.processed.WithLabelValues(m.queues.of(queue), kind, end.Outcome.String()).Inc()
-	m.duration.WithLabelValues(kind).Observe(end.Duration.Seconds())
-	m.wait.WithLabelValues(kind).Observe(max(end.Wait, 0).Seconds())
+	jobType, queue := m.label(end.Claimed.Job.Type), end.Claimed.Job.Queue
+	m.processed.WithLabelValues(m.queues.of(queue), jobType, end.Outcome.String()).Inc()
+	m.duration.WithLabelValues(jobType).Observe(end.Duration.Seconds())
+	m.wait.WithLabelValues(jobType).Observe(max(end.Wait, 0).Seconds())
 	if end.Claimed.Rescued {
 		m.stalled.Inc()
 	}
@@ -149,8 +149,8 @@ func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 		ch <- prometheus.MustNewConstMetric(q.wait, prometheus.GaugeValue, s.Oldest.Seconds(), s.Queue)
 	}
-	for kind, n := range runs {
-		ch <- prometheus.MustNewConstMetric(q.busy, prometheus.GaugeValue, float64(n), kind)
+	for jobType, n := range runs {
+		ch <- prometheus.MustNewConstMetric(q.busy, prometheus.GaugeValue, float64(n), jobType)
 	}
 	if err == nil {
 		ch <- prometheus.MustNewConstMetric(q.jobs, prometheus.GaugeValue, float64(stats.Failed), "", "failed")
@@ -177,8 +177,8 @@ func (q *queueCollector) figures() (jobs.Stats, map[string]int, error) {
 
 func (q *queueCollector) running(ctx context.Context) (map[string]int, error) {
 	runs := map[string]int{}
-	for _, kind := range q.cfg.Registry.Kinds() {
-		runs[kind] = 0
+	for _, jobType := range q.cfg.Registry.Types() {
+		runs[jobType] = 0
 	}
 	if q.cfg.Workers == nil {
 		return runs, nil
@@ -187,11 +187,11 @@ func (q *queueCollector) running(ctx context.Context) (map[string]int, error) {
 	for _, w := range workers {
 		for _, r := range w.Running {
 			if w.Alive {
-				kind := r.Kind
-				if _, known := q.cfg.Registry.Lookup(kind); !known {
-					kind = otherLabel
+				jobType := r.Type
+				if _, known := q.cfg.Registry.Lookup(jobType); !known {
+					jobType = otherLabel
 				}
-				runs[kind]++
+				runs[jobType]++
 			}
 		}
 	}

@@ -16,8 +16,8 @@ import (
 // asset is a file that pages load, under a path that changes with its content:
 // browsers may keep it for ever.
 type asset struct {
-	kind string
-	data []byte
+	jobType string
+	data    []byte
 }
 
 // assets are files by "hash/name"; paths lead from a name to that.
@@ -39,14 +39,14 @@ func loadAssets(files fs.FS) (assets, error) {
 		}
 		sum := sha256.Sum256(data)
 		key := hex.EncodeToString(sum[:6]) + "/" + e.Name()
-		kind := mime.TypeByExtension(path.Ext(e.Name()))
+		jobType := mime.TypeByExtension(path.Ext(e.Name()))
 		if strings.HasSuffix(e.Name(), ".js") {
-			kind = "text/javascript; charset=utf-8"
+			jobType = "text/javascript; charset=utf-8"
 		}
-		if kind == "" {
-			kind = echo.MIMETextPlainCharsetUTF8
+		if jobType == "" {
+			jobType = echo.MIMETextPlainCharsetUTF8
 		}
-		a.files[key], a.paths[e.Name()] = asset{kind, data}, "/admin/assets/"+key
+		a.files[key], a.paths[e.Name()] = asset{jobType, data}, "/admin/assets/"+key
 	}
 	return a, nil
 }
@@ -65,7 +65,7 @@ func (s *Server) asset(c echo.Context) error {
 		return echo.ErrNotFound
 	}
 	c.Response().Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	return c.Blob(http.StatusOK, file.kind, file.data)
+	return c.Blob(http.StatusOK, file.jobType, file.data)
 }
 
 // mountPages adds what needs no door: the files of the pages and the way to them.

@@ -78,13 +78,13 @@ func (s *site) crowd(b *testing.B, runs, failed int) {
 			}
 		}
 	}
-	kinds := []string{"mail.send", "cache.clear", "sitemap.generate", "media.processImage"}
+	jobTypes := []string{"mail.send", "cache.clear", "sitemap.generate", "media.processImage"}
 	insert("cmsjobs_runs (job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, data)", runs, func(i int) string {
 		outcome := "completed"
 		if i%10 == 0 {
 			outcome = "failed"
 		}
-		return fmt.Sprintf("(%d,'%s','%s','cmsjobs',1,'%s','host:1:a','x%d',%d,%d,%d,'{\"to\":\"a%d@b.example\"}')", i, crowded(i), kinds[i%4], outcome, i, now-month+int64(i)*month/int64(runs), i%900, i%50, i)
+		return fmt.Sprintf("(%d,'%s','%s','cmsjobs',1,'%s','host:1:a','x%d',%d,%d,%d,'{\"to\":\"a%d@b.example\"}')", i, crowded(i), jobTypes[i%4], outcome, i, now-month+int64(i)*month/int64(runs), i%900, i%50, i)
 	})
 	insert("failed_jobs (uuid, connection, queue, payload, exception)", failed, func(i int) string {
 		return fmt.Sprintf(`('%s','database','cmsjobs','{"type":"mail.send","data":{"to":"a%d@b.example"}}','55%d mailbox %d is full%s')`, crowded(10_000_000+i), i, i%5, i, strings.Repeat(".", i%5))

@@ -14,8 +14,8 @@ import (
 
 // enqueuePageData is the form of one kind, or the choice of one.
 type enqueuePageData struct {
-	Kinds    []KindView
-	Kind     KindView
+	Types    []KindView
+	Type     KindView
 	Chosen   bool
 	Fields   []payloadField
 	More     string // JSON of further fields
@@ -34,7 +34,7 @@ type payloadField struct {
 func (f payloadField) Flag() bool { return f.Value == "true" }
 
 func (s *Server) enqueuePage(c echo.Context) error {
-	v := enqueuePageData{Kinds: s.kindViews()}
+	v := enqueuePageData{Types: s.kindViews()}
 	if name := c.QueryParam("kind"); name != "" {
 		if err := s.choose(&v, name); err != nil {
 			return err
@@ -45,7 +45,7 @@ func (s *Server) enqueuePage(c echo.Context) error {
 
 // choose prepares the form of a kind.
 func (s *Server) choose(v *enqueuePageData, name string) error {
-	for _, k := range v.Kinds {
+	for _, k := range v.Types {
 		if k.Name != name {
 			continue
 		}
@@ -53,7 +53,7 @@ func (s *Server) choose(v *enqueuePageData, name string) error {
 		if err != nil {
 			return fmt.Errorf("reading the example of %s: %w", name, err)
 		}
-		v.Kind, v.Chosen, v.Fields, v.Queue = k, true, fields, k.Queue
+		v.Type, v.Chosen, v.Fields, v.Queue = k, true, fields, k.Queue
 		return nil
 	}
 	return httpError(http.StatusNotFound, "There is no kind of work %q here.", clip(name, 60))
@@ -91,7 +91,7 @@ func fieldsOf(example json.RawMessage) ([]payloadField, error) {
 }
 
 func (s *Server) enqueueByForm(c echo.Context) error {
-	v := enqueuePageData{Kinds: s.kindViews()}
+	v := enqueuePageData{Types: s.kindViews()}
 	if err := s.choose(&v, c.FormValue("kind")); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (s *Server) enqueueForm(c echo.Context, v enqueuePageData) (Enqueued, error
 	if err != nil {
 		return Enqueued{}, err
 	}
-	r := EnqueueRequest{Type: v.Kind.Name, Queue: strings.TrimSpace(v.Queue), Payload: payload}
+	r := EnqueueRequest{Type: v.Type.Name, Queue: strings.TrimSpace(v.Queue), Payload: payload}
 	for name, field := range map[string]struct {
 		text string
 		into *int

@@ -16,7 +16,7 @@ type failedPageData struct {
 	Filter FilterView
 	Groups []GroupView
 	Total  int64
-	Kinds  []string
+	Types  []string
 	Query  string
 	// Canary is the one job of a cause that is tried before the rest.
 	Canary  *JobView
@@ -32,7 +32,7 @@ func (s *Server) failedPage(c echo.Context) error {
 	}
 	f.States = []jobs.State{jobs.StateFailed}
 	ctx := c.Request().Context()
-	v := failedPageData{Filter: filterForm(c.QueryParams()), Kinds: s.cfg.Registry.Kinds(), Cause: clip(c.QueryParam("cause"), 191)}
+	v := failedPageData{Filter: filterForm(c.QueryParams()), Types: s.cfg.Registry.Types(), Cause: clip(c.QueryParam("cause"), 191)}
 	v.Query = v.Filter.query().Encode()
 	stats, err := s.cachedStats(ctx)
 	if err != nil {

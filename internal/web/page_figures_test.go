@@ -159,8 +159,8 @@ func TestCleaningSaysFirstWhatItWillRemove(t *testing.T) {
 		return nil
 	})
 	v := s.visitor(t).signIn("admin")
-	for _, kind := range []string{"queue.clean", "maintenance.cleanup"} {
-		v.get("/admin/growth").press(`id="do-`+kind+`"`).sees("Old runs", "4\u202f321", "Rows of sessions", "2.0 MiB")
+	for _, jobType := range []string{"queue.clean", "maintenance.cleanup"} {
+		v.get("/admin/growth").press(`id="do-`+jobType+`"`).sees("Old runs", "4\u202f321", "Rows of sessions", "2.0 MiB")
 		if strings.Contains(v.page, "Workers that are gone</dt>") {
 			t.Error("a zero is shown")
 		}

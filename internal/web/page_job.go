@@ -50,7 +50,7 @@ func (s *Server) jobPage(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	v := jobPageData{Job: s.viewer(c).job(r, V1), Known: s.known(r.Kind)}
+	v := jobPageData{Job: s.viewer(c).job(r, V1), Known: s.known(r.Type)}
 	v.Active = r.State == jobs.StateQueued || r.State == jobs.StateProcessing
 	snapshot, err := s.snapshot(c, r)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Server) cancelByForm(c echo.Context) error {
 		return foreign()
 	}
 	key := "job.cancel.ask." + string(r.State)
-	if yes, err := s.sure(c, translate(language(c), key, r.Kind, idOf(r)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), key, r.Type, idOf(r)), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.one(s.cfg.Changer.Cancel(c.Request().Context(), only(r), 1)); err != nil {
@@ -158,7 +158,7 @@ func (s *Server) forgetByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := s.sure(c, translate(language(c), "job.forget.ask", r.Kind, idOf(r)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), "job.forget.ask", r.Type, idOf(r)), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.one(s.cfg.Changer.Delete(c.Request().Context(), only(r), 1)); err != nil {
@@ -180,8 +180,8 @@ func (s *Server) editPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if !s.known(r.Kind) || r.Foreign {
-		return httpError(http.StatusConflict, "A job of %s cannot be enqueued here.", clip(r.Kind, 80))
+	if !s.known(r.Type) || r.Foreign {
+		return httpError(http.StatusConflict, "A job of %s cannot be enqueued here.", clip(r.Type, 80))
 	}
 	v := s.viewer(c).job(r, V1)
 	return s.show(c, "edit", "edit.title", editPageData{Job: v, Text: pretty(v.Payload)})
@@ -194,10 +194,10 @@ func (s *Server) runEdited(c echo.Context) error {
 	}
 	text := c.FormValue("payload")
 	envelope, _, _ := jobs.Parse(r.Payload, s.known)
-	data, err := s.unmasked(c, r.Kind, []byte(text), envelope.Data)
+	data, err := s.unmasked(c, r.Type, []byte(text), envelope.Data)
 	if err == nil {
 		var n jobs.Spec
-		if n, err = s.newJob(c, EnqueueRequest{Type: r.Kind, Queue: r.Queue, Priority: r.Priority, Payload: data}); err == nil {
+		if n, err = s.newJob(c, EnqueueRequest{Type: r.Type, Queue: r.Queue, Priority: r.Priority, Payload: data}); err == nil {
 			var answer Enqueued
 			if _, answer, err = s.put(c, n); err == nil {
 				setAuditTarget(c, idOf(r), "edited, as "+answer.ID)
@@ -215,7 +215,7 @@ func (s *Server) runEdited(c echo.Context) error {
 // unmasked puts the secrets of the original back where an edited payload still
 // shows the mask. Beside a mask nothing may be changed, or a secret could be
 // sent elsewhere; administrators may, who see all secrets by other ways.
-func (s *Server) unmasked(c echo.Context, kind string, edited, original []byte) (json.RawMessage, error) {
+func (s *Server) unmasked(c echo.Context, jobType string, edited, original []byte) (json.RawMessage, error) {
 	var next, was, shown any
 	if err := decodeNumbers(edited, &next); err != nil {
 		return nil, fieldError(http.StatusUnprocessableEntity, "payload", "The payload is not JSON: %v.", err)
@@ -223,7 +223,7 @@ func (s *Server) unmasked(c echo.Context, kind string, edited, original []byte) 
 	if !hasMask(next) {
 		return json.Marshal(next)
 	}
-	view := s.viewer(c).payload(kind, original)
+	view := s.viewer(c).payload(jobType, original)
 	if decodeNumbers(original, &was) != nil || decodeNumbers(view, &shown) != nil {
 		was, shown = nil, nil
 	}

@@ -22,7 +22,7 @@ type jobsPageData struct {
 	// Counts are the jobs of each status under the rest of the filter; −1 where
 	// counting would read the payloads of many jobs.
 	Counts  map[string]int64
-	Kinds   []string
+	Types   []string
 	Queues  []string
 	Periods []string
 	Query   string // the filter as a query, without a cursor
@@ -46,7 +46,7 @@ var (
 
 func (s *Server) jobsPage(c echo.Context) error {
 	ctx := c.Request().Context()
-	v := jobsPageData{Filter: filterForm(c.QueryParams()), Kinds: s.cfg.Registry.Kinds(), Periods: periods, Cursor: c.QueryParam("cursor")}
+	v := jobsPageData{Filter: filterForm(c.QueryParams()), Types: s.cfg.Registry.Types(), Periods: periods, Cursor: c.QueryParam("cursor")}
 	v.Query = v.Filter.query().Encode()
 	if len(v.Filter.Status) == 1 {
 		v.Status = v.Filter.Status[0]

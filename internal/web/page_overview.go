@@ -40,7 +40,7 @@ type plotted struct {
 
 // upcoming is a tick that comes.
 type upcoming struct {
-	Name, Kind string
+	Name, Type string
 	At         time.Time
 }
 
@@ -137,7 +137,7 @@ func soonest(entries []jobs.ScheduleRecord, n int) []upcoming {
 	var all []upcoming
 	for _, e := range entries {
 		for _, at := range e.Next {
-			all = append(all, upcoming{e.Name, e.Kind, at})
+			all = append(all, upcoming{e.Name, e.Type, at})
 		}
 	}
 	slices.SortFunc(all, func(a, b upcoming) int { return a.At.Compare(b.At) })

@@ -22,11 +22,11 @@ const maxForetold = 10
 // dryRunPreview runs a kind that knows dryRun, and what follows it, here and now
 // without doing anything, and says what they would remove. whole is false when
 // not all of it could be counted in time.
-func (s *Server) dryRunPreview(ctx context.Context, lang, kind string, payload json.RawMessage) (facts []figure, whole bool) {
+func (s *Server) dryRunPreview(ctx context.Context, lang, jobType string, payload json.RawMessage) (facts []figure, whole bool) {
 	ctx, cancel := context.WithTimeout(ctx, foretellTime)
 	defer cancel()
 	dry := inlineExecutor{s.cfg.Registry, s.cfg.Now}
-	queue := []jobs.Spec{{Kind: kind, Data: payload}}
+	queue := []jobs.Spec{{Type: jobType, Data: payload}}
 	counts := map[string]int64{}
 	for asked := 0; len(queue) > 0 && asked < maxForetold; asked++ {
 		data, err := withDryRun(queue[0].Data)
@@ -37,7 +37,7 @@ func (s *Server) dryRunPreview(ctx context.Context, lang, kind string, payload j
 		result, next, err := dry.one(ctx, queue[0])
 		if err != nil {
 			s.cfg.Log.Info("what a job would do was not counted", "event", "web.preview_failed",
-				"kind", queue[0].Kind, "error", err)
+				"kind", queue[0].Type, "error", err)
 			return said(lang, counts), false
 		}
 		var found map[string]any

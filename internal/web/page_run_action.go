@@ -12,15 +12,15 @@ import (
 // runActionState is what a page offers to start, and what it started.
 type runActionState struct {
 	Tracked *JobView // started here: shown until its end
-	Kinds   []string // of the offered ones, those that can run here
+	Types   []string // of the offered ones, those that can run here
 }
 
 // Can says whether a kind can be started here.
-func (v runActionState) Can(kind string) bool { return slices.Contains(v.Kinds, kind) }
+func (v runActionState) Can(jobType string) bool { return slices.Contains(v.Types, jobType) }
 
 // runActions finds out which kinds a page can start, and follows the one it started.
-func (s *Server) runActions(c echo.Context, kinds ...string) (v runActionState, live string) {
-	v.Kinds = slices.DeleteFunc(kinds, func(k string) bool { return !s.known(k) })
+func (s *Server) runActions(c echo.Context, jobTypes ...string) (v runActionState, live string) {
+	v.Types = slices.DeleteFunc(jobTypes, func(k string) bool { return !s.known(k) })
 	v.Tracked, live = s.tracked(c)
 	return v, live
 }
@@ -28,12 +28,12 @@ func (s *Server) runActions(c echo.Context, kinds ...string) (v runActionState, 
 // start enqueues a job for a button of a page and goes back there, where it is
 // shown until its end.
 func (s *Server) start(c echo.Context) error {
-	kind, payload := c.FormValue("kind"), json.RawMessage(firstOf(c.FormValue("payload"), "{}"))
-	n, err := s.newJob(c, EnqueueRequest{Type: kind, Payload: payload})
+	jobType, payload := c.FormValue("kind"), json.RawMessage(firstOf(c.FormValue("payload"), "{}"))
+	n, err := s.newJob(c, EnqueueRequest{Type: jobType, Payload: payload})
 	if err != nil {
 		return err
 	}
-	if yes, err := s.confirmed(c, n.Kind, payload); !yes || err != nil {
+	if yes, err := s.confirmed(c, n.Type, payload); !yes || err != nil {
 		return err
 	}
 	_, answer, err := s.put(c, n)
@@ -63,19 +63,19 @@ var cleaners = []string{"cache.clear", "cache.clearExpired", "logs.cleanup", "qu
 
 // confirmed says whether the person said yes to a kind that takes something
 // away, after he was told what; other kinds need no yes.
-func (s *Server) confirmed(c echo.Context, kind string, payload json.RawMessage) (bool, error) {
+func (s *Server) confirmed(c echo.Context, jobType string, payload json.RawMessage) (bool, error) {
 	var p struct {
 		DryRun bool `json:"dryRun"`
 	}
 	if err := json.Unmarshal(payload, &p); err != nil {
 		return false, fieldError(http.StatusUnprocessableEntity, "payload", "The payload is not JSON.")
 	}
-	if !slices.Contains(cleaners, kind) || p.DryRun || c.FormValue("sure") == "yes" {
+	if !slices.Contains(cleaners, jobType) || p.DryRun || c.FormValue("sure") == "yes" {
 		return true, nil
 	}
 	lang := language(c)
-	facts, whole := s.dryRunPreview(c.Request().Context(), lang, kind, payload)
-	text := translate(lang, "start.ask."+kind)
+	facts, whole := s.dryRunPreview(c.Request().Context(), lang, jobType, payload)
+	text := translate(lang, "start.ask."+jobType)
 	switch {
 	case !whole:
 		text += " " + translate(lang, "start.ask.unknown")

@@ -75,7 +75,7 @@ func (s *Server) runScheduleByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	setAuditTarget(c, name, r.Kind+" as "+receipt.UUID)
+	setAuditTarget(c, name, r.Type+" as "+receipt.UUID)
 	return c.Redirect(http.StatusSeeOther, following("/admin/schedules", receipt.UUID))
 }
 
@@ -141,7 +141,7 @@ func (s *Server) entryChange(c echo.Context, r jobs.ScheduleRecord, cron, payloa
 	if payload == "" {
 		return change, nil
 	}
-	data, err := s.unmasked(c, r.Kind, []byte(payload), r.Data)
+	data, err := s.unmasked(c, r.Type, []byte(payload), r.Data)
 	if err != nil {
 		return change, err
 	}

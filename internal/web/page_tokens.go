@@ -19,7 +19,7 @@ type tokensPageData struct {
 	Problem string
 	Asked   TokenRequest // the form again, where it was refused
 	Scopes  []access.Scope
-	Kinds   []string
+	Types   []string
 	Lives   []tokenLife
 }
 
@@ -47,7 +47,7 @@ func (s *Server) tokensPageData(c echo.Context) (tokensPageData, error) {
 	}
 	now := s.cfg.Now()
 	rows := each(list, func(t access.Token) tokenRow { return tokenRow{t, tokenState(t, now)} })
-	return tokensPageData{Tokens: rows, Asked: TokenRequest{Scopes: []string{"enqueue"}, ExpiresIn: "8760h"}, Scopes: access.AllScopes(), Kinds: s.cfg.Registry.Kinds(), Lives: tokenLives()}, nil
+	return tokensPageData{Tokens: rows, Asked: TokenRequest{Scopes: []string{"enqueue"}, ExpiresIn: "8760h"}, Scopes: access.AllScopes(), Types: s.cfg.Registry.Types(), Lives: tokenLives()}, nil
 }
 
 func tokenState(t access.Token, now time.Time) string {
@@ -75,7 +75,7 @@ func (s *Server) tokenByForm(c echo.Context) error {
 	if err != nil {
 		return httpError(http.StatusBadRequest, "The form cannot be read.")
 	}
-	asked := TokenRequest{Name: strings.TrimSpace(form.Get("name")), Scopes: form["scope"], Kinds: form["kind"], ExpiresIn: form.Get("life")}
+	asked := TokenRequest{Name: strings.TrimSpace(form.Get("name")), Scopes: form["scope"], Types: form["kind"], ExpiresIn: form.Get("life")}
 	made, err := s.makeToken(c, asked)
 	status, problem := http.StatusOK, ""
 	if err != nil {

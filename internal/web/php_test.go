@@ -75,20 +75,20 @@ func checkPHPRows(t *testing.T, db *jobstest.Database, facade, helper string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := map[string]string{}
+	jobTypes := map[string]string{}
 	for _, c := range claimed {
-		kinds[c.Job.Kind] += string(c.Job.Data)
+		jobTypes[c.Job.Type] += string(c.Job.Data)
 		if c.Fault != nil {
-			t.Errorf("%s: %v", c.Job.Kind, c.Fault)
+			t.Errorf("%s: %v", c.Job.Type, c.Fault)
 		}
-		if c.Job.Kind == "mail.send" && (c.Job.UUID != facade || c.Job.MaxAttempts != 5 || !strings.Contains(string(c.Job.Metadata), "7")) {
+		if c.Job.Type == "mail.send" && (c.Job.UUID != facade || c.Job.MaxAttempts != 5 || !strings.Contains(string(c.Job.Metadata), "7")) {
 			t.Errorf("%+v", c.Job)
 		}
 	}
 	// Once the settings' cache by a request, twice all of it: by a request and a command.
 	const cleared = `{"tags":["settings"],"clearAll":false}{"tags":[],"clearAll":true}{"tags":[],"clearAll":true}`
-	if len(claimed) != 5 || !strings.Contains(kinds["mail.send"], "Grüße 🎉") || !strings.Contains(kinds["media.processImage"], `"news/a.jpg"`) || kinds["cache.clear"] != cleared {
-		t.Errorf("due now: %v", kinds)
+	if len(claimed) != 5 || !strings.Contains(jobTypes["mail.send"], "Grüße 🎉") || !strings.Contains(jobTypes["media.processImage"], `"news/a.jpg"`) || jobTypes["cache.clear"] != cleared {
+		t.Errorf("due now: %v", jobTypes)
 	}
 	waiting, err := store.Jobs(t.Context(), jobs.Filter{States: []jobs.State{jobs.StateQueued}}, jobs.Page{Limit: 50})
 	if err != nil || len(waiting.Items) != 2 { // one sitemap for three changes, one hour's cache.clear

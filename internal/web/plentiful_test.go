@@ -21,7 +21,7 @@ func (plenty) Workers(context.Context) ([]jobs.WorkerRecord, error) {
 	now := time.Now()
 	return []jobs.WorkerRecord{
 		{Alive: true, SeenAt: now, WorkerInfo: jobs.WorkerInfo{ID: "web1:4711:a1b2c3", Host: "web1", State: "running", StartedAt: now.Add(-26 * time.Hour), Slots: 4, MemoryBytes: 48 << 20, Done: 15233, Failed: 12, Version: "1.0.0", Queues: []string{"cmsjobs", "default"},
-			Running: []jobs.RunningJob{{UUID: "0b3e8c1e-0000-4000-8000-000000000001", Kind: "media.processImage", Queue: "cmsjobs", Attempt: 1, Since: now.Add(-4 * time.Second), Progress: &jobs.Progress{Done: 3, Total: 5, Note: "1200 × 800"}}}}},
+			Running: []jobs.RunningJob{{UUID: "0b3e8c1e-0000-4000-8000-000000000001", Type: "media.processImage", Queue: "cmsjobs", Attempt: 1, Since: now.Add(-4 * time.Second), Progress: &jobs.Progress{Done: 3, Total: 5, Note: "1200 × 800"}}}}},
 		{SeenAt: now.Add(-10 * time.Minute), WorkerInfo: jobs.WorkerInfo{ID: "web2:99:ffee00", Host: "web2", State: "running", StartedAt: now.Add(-50 * time.Hour), Slots: 4, Queues: []string{"cmsjobs"}}},
 	}, nil
 }
@@ -38,7 +38,7 @@ func (plenty) Backups(context.Context) ([]web.Backup, error) {
 func (p plenty) Schedules(context.Context) ([]jobs.ScheduleRecord, error) {
 	var list []jobs.ScheduleRecord
 	for i, e := range [][3]string{{"sitemap", "sitemap.generate", "0 2 * * *"}, {"backup", "backup.generate", "0 3 * * *"}, {"cache", "cache.clearExpired", "0 * * * *"}, {"analytics", "analytics.process", "*/15 * * * *"}, {"indexnow", "sitemap.indexnow", "after sitemap"}} {
-		r := jobs.ScheduleRecord{Name: e[0], Kind: e[1], Cron: e[2], Zone: "Asia/Ho_Chi_Minh", Paused: i == 2, Changed: i == 3, Last: &jobs.TickRecord{Tick: time.Now().Add(-time.Hour), Outcome: "completed", UUID: "0b3e8c1e-0000-4000-8000-000000000001"}}
+		r := jobs.ScheduleRecord{Name: e[0], Type: e[1], Cron: e[2], Zone: "Asia/Ho_Chi_Minh", Paused: i == 2, Changed: i == 3, Last: &jobs.TickRecord{Tick: time.Now().Add(-time.Hour), Outcome: "completed", UUID: "0b3e8c1e-0000-4000-8000-000000000001"}}
 		for n := range 5 {
 			r.Next = append(r.Next, time.Now().Add(time.Duration(n+1)*5*time.Hour))
 		}

@@ -89,7 +89,7 @@ type FilterView struct {
 const maxTerms = 1000
 
 func (v FilterView) filter() (jobs.Filter, error) {
-	f := jobs.Filter{Kinds: v.Type, Queues: v.Queue, UUIDs: v.IDs, Text: v.Text, Cause: v.Cause}
+	f := jobs.Filter{Types: v.Type, Queues: v.Queue, UUIDs: v.IDs, Text: v.Text, Cause: v.Cause}
 	if len(v.IDs) > maxTerms || len(v.Type) > maxTerms || len(v.Queue) > maxTerms || len(v.Status) > maxTerms || len(v.Text) > 1000 || len(v.Cause) > 191 {
 		return f, httpError(http.StatusBadRequest, "The filter is too long: %d values a field at most.", maxTerms)
 	}
@@ -264,8 +264,8 @@ func bodyProblem(err error) error {
 	return httpError(http.StatusBadRequest, "The body is not JSON: %s.", strings.TrimPrefix(err.Error(), "json: "))
 }
 
-func article(kind string) string {
-	switch kind {
+func article(jobType string) string {
+	switch jobType {
 	case "struct", "map":
 		return "an object"
 	case "slice", "array":
@@ -273,7 +273,7 @@ func article(kind string) string {
 	case "int", "int64", "uint", "uint64", "float64":
 		return "a number"
 	}
-	return "a " + kind
+	return "a " + jobType
 }
 
 // depth is how deep JSON nests; strings are skipped.

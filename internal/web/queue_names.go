@@ -41,8 +41,8 @@ func (q *queueNames) allow(ctx context.Context, name string) error {
 		for _, s := range stats.Queues {
 			q.known[s.Queue] = true
 		}
-		for _, kind := range q.cfg.Registry.Kinds() {
-			if entry, known := q.cfg.Registry.Lookup(kind); known {
+		for _, jobType := range q.cfg.Registry.Types() {
+			if entry, known := q.cfg.Registry.Lookup(jobType); known {
 				q.known[entry.Queue] = true
 			}
 		}

@@ -106,7 +106,7 @@ func (v viewer) worker(w jobs.WorkerRecord) WorkerView {
 	return WorkerView{ID: w.ID, Host: w.Host, PID: w.PID, Version: w.Version, State: state, Queues: each(w.Queues, func(q string) string { return q }), Slots: w.Slots,
 		MemoryBytes: w.MemoryBytes, Done: w.Done, Failed: w.Failed, StartedAt: utc(w.StartedAt), SeenAt: utc(w.SeenAt),
 		Running: each(w.Running, func(r jobs.RunningJob) RunningView {
-			return RunningView{r.UUID, r.Kind, r.Queue, r.Attempt, utc(r.Since), v.progress(r.Progress)}
+			return RunningView{r.UUID, r.Type, r.Queue, r.Attempt, utc(r.Since), v.progress(r.Progress)}
 		})}
 }
 

@@ -49,7 +49,7 @@ func (v viewer) tick(t jobs.TickRecord) TickView {
 }
 
 func (x viewer) schedule(r jobs.ScheduleRecord) ScheduleView {
-	v := ScheduleView{Name: r.Name, Type: r.Kind, Queue: r.Queue, Cron: r.Cron, Zone: r.Zone, Payload: x.payload(r.Kind, r.Data), Paused: r.Paused,
+	v := ScheduleView{Name: r.Name, Type: r.Type, Queue: r.Queue, Cron: r.Cron, Zone: r.Zone, Payload: x.payload(r.Type, r.Data), Paused: r.Paused,
 		CatchUp: r.CatchUp, Changed: r.Changed, Next: each(r.Next, utc)}
 	if r.Last != nil {
 		last := x.tick(*r.Last)
@@ -99,14 +99,14 @@ func (s *Server) runSchedule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	answer := s.enqueued(c, jobs.Spec{Kind: r.Kind}, receipt)
+	answer := s.enqueued(c, jobs.Spec{Type: r.Type}, receipt)
 	setAuditTarget(c, name, "as "+receipt.UUID)
 	return c.JSON(http.StatusCreated, answer)
 }
 
 // runEntry enqueues an entry's job now, if the caller may.
 func (s *Server) runEntry(c echo.Context, r jobs.ScheduleRecord) (jobs.Receipt, error) {
-	if err := s.mayRun(c, r.Kind, r.Data); err != nil {
+	if err := s.mayRun(c, r.Type, r.Data); err != nil {
 		return jobs.Receipt{}, err
 	}
 	receipt, err := s.cfg.Schedules.RunSchedule(c.Request().Context(), r.Name)
@@ -129,9 +129,9 @@ func (s *Server) changeEntryTo(c echo.Context, r jobs.ScheduleRecord, change job
 	switch {
 	case onlyPauses:
 	case change.Reset && change.Data == nil:
-		err = s.mayRunKind(c, r.Kind)
+		err = s.mayRunKind(c, r.Type)
 	default:
-		err = s.mayRun(c, r.Kind, data)
+		err = s.mayRun(c, r.Type, data)
 	}
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *Server) reschedule(c echo.Context, change jobs.ScheduleChange) error {
 	}
 	ctx := c.Request().Context()
 	if change.Data != nil { // a payload may come back as it was shown
-		if change.Data, err = s.unmasked(c, before.Kind, change.Data, before.Data); err != nil {
+		if change.Data, err = s.unmasked(c, before.Type, change.Data, before.Data); err != nil {
 			return err
 		}
 	}

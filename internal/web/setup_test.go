@@ -253,7 +253,7 @@ func (s *site) due() (n int) {
 }
 
 func (s *site) run(c jobs.Claimed) jobs.Settlement {
-	entry, _ := s.registry.Lookup(c.Job.Kind)
+	entry, _ := s.registry.Lookup(c.Job.Type)
 	run := jobs.NewRun(time.Now)
 	start := time.Now()
 	err := entry.Run(jobs.WithRun(s.t.Context(), run), c.Job)

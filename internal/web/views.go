@@ -112,21 +112,21 @@ func (v viewer) job(r jobs.Record, words APIDialect) JobView {
 		payload = phpHidden(r.Payload)
 	}
 	return JobView{
-		ID: idOf(r), Number: r.ID, Topic: r.Kind, Type: r.Kind, Queue: r.Queue,
-		Payload: v.payload(r.Kind, payload), Metadata: v.payload(r.Kind, envelope.Metadata),
+		ID: idOf(r), Number: r.ID, Topic: r.Type, Type: r.Type, Queue: r.Queue,
+		Payload: v.payload(r.Type, payload), Metadata: v.payload(r.Type, envelope.Metadata),
 		Status: words.word(r.State), Detail: r.Detail, Foreign: r.Foreign, Priority: r.Priority, RunAt: utc(r.RunAt),
 		Retries: retries(r), MaxRetries: max(r.MaxAttempts-1, 0), Attempts: r.Attempt, MaxAttempts: r.MaxAttempts,
-		LastError: v.text(r.Error), Worker: r.Worker, Result: v.result(r.Kind, r.Result), Progress: v.progress(r.Progress),
+		LastError: v.text(r.Error), Worker: r.Worker, Result: v.result(r.Type, r.Result), Progress: v.progress(r.Progress),
 		Created: utc(r.EnqueuedAt), Updated: utc(latest(r.EnqueuedAt, r.StartedAt, r.EndedAt)),
 		StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt), DurationMS: r.Duration.Milliseconds(),
 	}
 }
 
-func (v viewer) result(kind string, raw []byte) json.RawMessage {
+func (v viewer) result(jobType string, raw []byte) json.RawMessage {
 	if len(raw) == 0 {
 		return nil
 	}
-	return v.payload(kind, raw)
+	return v.payload(jobType, raw)
 }
 
 func (x viewer) sketch(r jobs.Record) S2Job {
@@ -222,8 +222,8 @@ type RunView struct {
 }
 
 func (v viewer) run(r jobs.RunRecord) RunView {
-	return RunView{ID: r.ID, Job: r.UUID, Type: r.Kind, Queue: r.Queue, Attempt: r.Attempt, Outcome: r.Outcome, Worker: r.Worker, Error: v.text(r.Error),
-		Result: v.result(r.Kind, r.Result), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt), DurationMS: r.Duration.Milliseconds(), WaitMS: r.Wait.Milliseconds()}
+	return RunView{ID: r.ID, Job: r.UUID, Type: r.Type, Queue: r.Queue, Attempt: r.Attempt, Outcome: r.Outcome, Worker: r.Worker, Error: v.text(r.Error),
+		Result: v.result(r.Type, r.Result), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt), DurationMS: r.Duration.Milliseconds(), WaitMS: r.Wait.Milliseconds()}
 }
 
 // StatsView are the figures of S1.19 and what we know besides. Times are in
@@ -275,7 +275,7 @@ type GroupView struct {
 }
 
 func (v viewer) group(g jobs.FailureGroup) GroupView {
-	return GroupView{Cause: g.Cause, Type: g.Kind, Message: v.text(g.Message), Count: g.Count, FirstSeen: utc(g.FirstSeen), LastSeen: utc(g.LastSeen)}
+	return GroupView{Cause: g.Cause, Type: g.Type, Message: v.text(g.Message), Count: g.Count, FirstSeen: utc(g.FirstSeen), LastSeen: utc(g.LastSeen)}
 }
 
 // each maps a list; the result is never nil, so that JSON says [].

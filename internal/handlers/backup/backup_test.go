@@ -142,7 +142,7 @@ func TestTheJobReportsAndRunsOneAtATime(t *testing.T) {
 	}
 	run := jobs.NewRun(s.clock.Now)
 	ctx := jobs.WithRun(t.Context(), run)
-	job := jobs.Job{Kind: "backup.generate", UUID: "u-1", Data: json.RawMessage(`{"type":"backup.generate","includeFiles":true,"includeDatabase":true,"storage":"local"}`)}
+	job := jobs.Job{Type: "backup.generate", UUID: "u-1", Data: json.RawMessage(`{"type":"backup.generate","includeFiles":true,"includeDatabase":true,"storage":"local"}`)}
 	if err := entry.Run(ctx, job); err != nil {
 		t.Fatal(err)
 	}

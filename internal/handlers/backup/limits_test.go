@@ -28,7 +28,7 @@ func TestAnEnqueuerErasesNoBackup(t *testing.T) {
 	entry, _ := r.Lookup(Generate.Name)
 	run := func(uuid string) error {
 		s.clock.now = s.clock.now.Add(20 * time.Minute)
-		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Kind: Generate.Name, UUID: uuid, Data: json.RawMessage(`{}`)})
+		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Type: Generate.Name, UUID: uuid, Data: json.RawMessage(`{}`)})
 	}
 	s.clock.now = s.clock.now.Truncate(24 * time.Hour)
 	if err := run("tick-1"); err != nil {

@@ -22,7 +22,7 @@ func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
 	entry, _ := r.Lookup(Monitor.Name)
 	look := func(data string) Watched {
 		t.Helper()
-		if err := entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Kind: Monitor.Name, Data: json.RawMessage(data)}); err != nil {
+		if err := entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Type: Monitor.Name, Data: json.RawMessage(data)}); err != nil {
 			t.Fatal(err)
 		}
 		return told[len(told)-1]

@@ -369,10 +369,10 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 	token := h.Token(RestoreRequest{Backup: b, Database: true})
 	runRow := func(data json.RawMessage) error {
 		s.clock.now = s.clock.now.Add(time.Hour)
-		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Kind: RestoreJob.Name, Data: data})
+		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Type: RestoreJob.Name, Data: data})
 	}
 	run := func(data string) error {
-		given, err := s.c.Orders.(*orders.Book).Give(t.Context(), r, jobs.Spec{Kind: RestoreJob.Name, Data: json.RawMessage(data)})
+		given, err := s.c.Orders.(*orders.Book).Give(t.Context(), r, jobs.Spec{Type: RestoreJob.Name, Data: json.RawMessage(data)})
 		if err != nil {
 			return err
 		}
@@ -395,11 +395,11 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 		t.Errorf("beside a backup: %v", err)
 	}
 	payload := json.RawMessage(`{"id":"` + b.ID + `","database":true,"confirm":"` + token + `"}`)
-	given, err := s.c.Orders.(*orders.Book).Give(t.Context(), r, jobs.Spec{Kind: RestoreJob.Name, Data: payload})
+	given, err := s.c.Orders.(*orders.Book).Give(t.Context(), r, jobs.Spec{Type: RestoreJob.Name, Data: payload})
 	if err != nil {
 		t.Fatal(err)
 	}
-	atOnce := entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Kind: RestoreJob.Name, Data: given[0].Data}) // an hour later the lock is stale
+	atOnce := entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Type: RestoreJob.Name, Data: given[0].Data}) // an hour later the lock is stale
 	if !errors.Is(atOnce, ErrBusy) {
 		t.Errorf("an order beside a backup: %v", atOnce)
 	}

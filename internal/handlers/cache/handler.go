@@ -115,7 +115,7 @@ func (h *Handler) maintain(ctx context.Context, _ jobs.Job, p CleanPayload) erro
 	}
 	kinds := make([]string, len(next))
 	for i, n := range next {
-		kinds[i] = n.Kind
+		kinds[i] = n.Type
 	}
 	jobs.FollowUp(ctx, next...)
 	return jobs.SetResult(ctx, map[string]any{"enqueued": kinds, "dryRun": p.DryRun})

@@ -80,7 +80,7 @@ func (h *laravelSite) run(kind, payload string) (Report, []jobs.Spec) {
 		h.t.Fatalf("no kind %s", kind)
 	}
 	run := jobs.NewRun(h.Now)
-	if err := entry.Run(jobs.WithRun(context.Background(), run), jobs.Job{Kind: kind, Data: json.RawMessage(payload)}); err != nil {
+	if err := entry.Run(jobs.WithRun(context.Background(), run), jobs.Job{Type: kind, Data: json.RawMessage(payload)}); err != nil {
 		h.t.Fatalf("%s %s: %v", kind, payload, err)
 	}
 	result, next := run.Result()

@@ -69,7 +69,7 @@ func TestALargeLogIsPutAsideAndCompressedLater(t *testing.T) {
 	}
 	h.check(true, logsFolder+"/laravel.log")
 	r, next := h.run("logs.cleanup", ``)
-	if len(r.Rotated) != 1 || len(next) != 1 || next[0].Kind != "logs.cleanup" || next[0].Delay <= settle {
+	if len(r.Rotated) != 1 || len(next) != 1 || next[0].Type != "logs.cleanup" || next[0].Delay <= settle {
 		t.Fatalf("%+v, then %+v", r, next)
 	}
 	aside := logsFolder + "/" + r.Rotated[0]
@@ -186,9 +186,9 @@ func TestMaintenanceEnqueuesTheCleanings(t *testing.T) {
 	for _, n := range next {
 		var payload struct{ DryRun bool }
 		if err := json.Unmarshal(n.Data, &payload); err != nil || !payload.DryRun {
-			t.Errorf("%s does not hand the dry-run on: %s", n.Kind, n.Data)
+			t.Errorf("%s does not hand the dry-run on: %s", n.Type, n.Data)
 		}
-		kinds = append(kinds, n.Kind)
+		kinds = append(kinds, n.Type)
 	}
 	if strings.Join(kinds, " ") != "cache.clearExpired logs.cleanup queue.clean" {
 		t.Errorf("enqueued %v", kinds)

@@ -95,7 +95,7 @@ func readMailbox(t *testing.T, h *Handler) (MailboxResult, error) {
 		t.Fatal("mail.bounces is no kind")
 	}
 	kept := jobs.NewRun(time.Now)
-	err := entry.Run(jobs.WithRun(t.Context(), kept), jobs.Job{UUID: "b", Kind: ReadBounces.Name, Attempt: 1, Data: json.RawMessage("{}")})
+	err := entry.Run(jobs.WithRun(t.Context(), kept), jobs.Job{UUID: "b", Type: ReadBounces.Name, Attempt: 1, Data: json.RawMessage("{}")})
 	var result MailboxResult
 	if raw, _ := kept.Result(); raw != nil {
 		if err := json.Unmarshal(raw, &result); err != nil {

@@ -31,7 +31,7 @@ func prepared(t testing.TB, h *Handler, uuid string, attempt int, payload any) (
 	}
 	kept := jobs.NewRun(h.c.Now)
 	ctx := jobs.WithRun(context.Background(), kept)
-	return jobs.Job{UUID: uuid, Kind: Send.Name, Data: data, Attempt: attempt, MaxAttempts: 3, EnqueuedAt: h.c.Now()}, ctx, func() Result {
+	return jobs.Job{UUID: uuid, Type: Send.Name, Data: data, Attempt: attempt, MaxAttempts: 3, EnqueuedAt: h.c.Now()}, ctx, func() Result {
 		var r Result
 		if raw, _ := kept.Result(); raw != nil {
 			if err := json.Unmarshal(raw, &r); err != nil {

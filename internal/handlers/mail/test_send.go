@@ -22,7 +22,7 @@ func (h *Handler) SendTest(ctx context.Context, uuid, to string) (Result, error)
 	if err := p.Validate(); err != nil {
 		return Result{}, err
 	}
-	d, err := h.delivery(ctx, jobs.Job{UUID: uuid, Kind: Send.Name, Attempt: 1, MaxAttempts: 1, Data: Send.New(p).Data}, p)
+	d, err := h.delivery(ctx, jobs.Job{UUID: uuid, Type: Send.Name, Attempt: 1, MaxAttempts: 1, Data: Send.New(p).Data}, p)
 	if err != nil {
 		return Result{}, err
 	}

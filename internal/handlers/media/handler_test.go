@@ -136,7 +136,7 @@ func (s *site) run(payload string, attempt int) (Outcome, error) {
 		s.t.Fatal("the kind is not registered")
 	}
 	run := jobs.NewRun(func() time.Time { return testTime })
-	job := jobs.Job{Kind: entry.Kind, Data: json.RawMessage(payload), Attempt: attempt, MaxAttempts: 3}
+	job := jobs.Job{Type: entry.Type, Data: json.RawMessage(payload), Attempt: attempt, MaxAttempts: 3}
 	err := entry.Run(jobs.WithRun(s.t.Context(), run), job)
 	var out Outcome
 	if result, _ := run.Result(); result != nil {

@@ -175,10 +175,10 @@ var causedHere = map[string]string{"cause": Send.Name}
 func JobFailed(job jobs.Job, message, url string) (jobs.Spec, bool) {
 	var metadata struct{ Cause string }
 	_ = json.Unmarshal(job.Metadata, &metadata) // foreign metadata names no cause of ours
-	if job.Kind == Send.Name || metadata.Cause == Send.Name {
+	if job.Type == Send.Name || metadata.Cause == Send.Name {
 		return jobs.Spec{}, false
 	}
-	return Send.New(Payload{Topic: "job.failed:" + job.Kind, Title: job.Kind + " failed", Message: message, Level: Error, URL: url}), true
+	return Send.New(Payload{Topic: "job.failed:" + job.Type, Title: job.Type + " failed", Message: message, Level: Error, URL: url}), true
 }
 
 // ScheduleMissed is the notification of a schedule entry that did not run.

@@ -56,7 +56,7 @@ func newHouse(t *testing.T, engine jobstest.Engine, channels ...notify.Channel) 
 			if err != nil {
 				t.Error(err)
 			}
-			return jobs.Spec{Kind: "mail.send", Data: raw}
+			return jobs.Spec{Type: "mail.send", Data: raw}
 		}})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func (h *house) run(uuid string, n jobs.Spec) (notify.Result, []jobs.Spec, error
 		h.t.Fatal("the alias is unknown")
 	}
 	kept := jobs.NewRun(h.clock)
-	err := entry.Run(jobs.WithRun(h.t.Context(), kept), jobs.Job{UUID: uuid, Kind: n.Kind, Data: n.Data})
+	err := entry.Run(jobs.WithRun(h.t.Context(), kept), jobs.Job{UUID: uuid, Type: n.Type, Data: n.Data})
 	raw, next := kept.Result()
 	var r notify.Result
 	if raw != nil {
@@ -92,7 +92,7 @@ func (h *house) run(uuid string, n jobs.Spec) (notify.Result, []jobs.Spec, error
 }
 
 func failed(n int) jobs.Spec {
-	job, _ := notify.JobFailed(jobs.Job{Kind: "sitemap.generate"}, fmt.Sprintf("it failed: %d", n), "https://example.com/jobs")
+	job, _ := notify.JobFailed(jobs.Job{Type: "sitemap.generate"}, fmt.Sprintf("it failed: %d", n), "https://example.com/jobs")
 	return job
 }
 
@@ -121,7 +121,7 @@ func TestOneMessageOfATopicAnHour(t *testing.T) {
 			if len(keys) != 1 || digest.Delay != 10*time.Minute {
 				t.Errorf("%d digests, the last in %s", len(keys), digest.Delay)
 			}
-			other, _ := notify.JobFailed(jobs.Job{Kind: "mail.send"}, "x", "")
+			other, _ := notify.JobFailed(jobs.Job{Type: "mail.send"}, "x", "")
 			if r, _, _ := h.run("other", other); r.Held {
 				t.Error("another topic is held back")
 			}
@@ -218,10 +218,10 @@ func TestEachChannelGetsItsFormat(t *testing.T) {
 	for path, name := range map[string]string{"/slack/secret": "slack", "/discord": "discord", "/bot1:abc/sendMessage": "telegram", "/teams": "teams", "/plain": "generic"} {
 		golden(t, name, got[path])
 	}
-	if len(mail) != 1 || mail[0].Kind != "mail.send" || !strings.Contains(string(mail[0].Data), `"a@b.c"`) {
+	if len(mail) != 1 || mail[0].Type != "mail.send" || !strings.Contains(string(mail[0].Data), `"a@b.c"`) {
 		t.Errorf("mail jobs: %v", mail)
 	}
-	if _, told := notify.JobFailed(jobs.Job{Kind: "mail.send", Metadata: mail[0].Metadata}, "", ""); told {
+	if _, told := notify.JobFailed(jobs.Job{Type: "mail.send", Metadata: mail[0].Metadata}, "", ""); told {
 		t.Error("the failure of a notification's mail makes a notification")
 	}
 	var title string

@@ -132,7 +132,7 @@ func (h *Handler) model(name, alias string) (Model, error) {
 }
 
 func (h *Handler) publish(ctx context.Context, j jobs.Job, p Payload) error {
-	m, err := h.model(p.Model, j.Kind)
+	m, err := h.model(p.Model, j.Type)
 	if err != nil {
 		return err
 	}

@@ -146,7 +146,7 @@ func (n *newsroom) said() string {
 // pending lists the publications that wait, by their moment.
 func (n *newsroom) pending() string {
 	n.t.Helper()
-	list, err := n.store.Jobs(context.Background(), jobs.Filter{States: []jobs.State{jobs.StateQueued}, Kinds: []string{"content.publish"}}, jobs.Page{Limit: 100})
+	list, err := n.store.Jobs(context.Background(), jobs.Filter{States: []jobs.State{jobs.StateQueued}, Types: []string{"content.publish"}}, jobs.Page{Limit: 100})
 	n.must(err)
 	var words []string
 	for _, j := range list.Items {
@@ -165,7 +165,7 @@ func (n *newsroom) work() string {
 	claimed, err := n.store.Claim(context.Background(), jobs.ClaimRequest{Worker: "w", Queues: []string{"default"}, Limit: 50, Lease: time.Minute})
 	n.must(err)
 	for _, c := range claimed {
-		entry, known := registry.Lookup(c.Job.Kind)
+		entry, known := registry.Lookup(c.Job.Type)
 		end := jobs.Settlement{Claimed: c, Outcome: jobs.Completed, Worker: "w", Started: n.now}
 		if known {
 			run := jobs.NewRun(func() time.Time { return n.now })
@@ -378,7 +378,7 @@ func TestPayloadsAsOthersSendThem(t *testing.T) {
 		}
 	}
 	entry, _ := registry.Lookup("content.publish")
-	if err := entry.Run(context.Background(), jobs.Job{Kind: "content.publish", Data: []byte(`{"model":"nothing","id":1}`)}); !jobs.IsPermanent(err) {
+	if err := entry.Run(context.Background(), jobs.Job{Type: "content.publish", Data: []byte(`{"model":"nothing","id":1}`)}); !jobs.IsPermanent(err) {
 		t.Errorf("an unknown model: %v", err)
 	}
 }

@@ -338,9 +338,9 @@ func run(t *testing.T, h *sitemap.Handler, j jobs.Job) (json.RawMessage, []jobs.
 	t.Helper()
 	registry := jobs.NewRegistry()
 	h.Register(registry)
-	entry, ok := registry.Lookup(j.Kind)
+	entry, ok := registry.Lookup(j.Type)
 	if !ok {
-		t.Fatalf("no handler for %s", j.Kind)
+		t.Fatalf("no handler for %s", j.Type)
 	}
 	r := jobs.NewRun(func() time.Time { return noon })
 	err := entry.Run(jobs.WithRun(t.Context(), r), j)
@@ -355,9 +355,9 @@ func TestTheJobLeadsToIndexNowAndTellsOfItself(t *testing.T) {
 	h := handler(t, site, func(c *sitemap.Config) {
 		c.Updated = func(_ context.Context, e sitemap.Event) error { events = append(events, e); return nil }
 	})
-	job := jobs.Job{Kind: "sitemap.generate", Data: json.RawMessage(`{"force":false}`), Attempt: 1, MaxAttempts: 3}
+	job := jobs.Job{Type: "sitemap.generate", Data: json.RawMessage(`{"force":false}`), Attempt: 1, MaxAttempts: 3}
 	result, next, err := run(t, h, job)
-	if err != nil || len(next) != 1 || next[0].Kind != "sitemap.indexnow" || next[0].Delay != 30*time.Second || string(next[0].Data) != `{"sitemapUrl":null}` {
+	if err != nil || len(next) != 1 || next[0].Type != "sitemap.indexnow" || next[0].Delay != 30*time.Second || string(next[0].Data) != `{"sitemapUrl":null}` {
 		t.Fatalf("%v, follow-ups %+v", err, next)
 	}
 	if len(events) != 1 || events[0].URL != "https://cms.example/sitemap.xml" || events[0].URLs != 5 || !strings.Contains(string(result), `"urls":5`) {

@@ -258,10 +258,10 @@ func (h *Handler) Publish(ctx context.Context, event string, data any) ([]jobs.S
 
 // PublishFailure is Publish for job.failed. Webhooks that failed make none.
 func (h *Handler) PublishFailure(ctx context.Context, job jobs.Job, message string) ([]jobs.Spec, error) {
-	if job.Kind == Deliver.Name {
+	if job.Type == Deliver.Name {
 		return nil, nil
 	}
-	return h.Publish(ctx, JobFailed, map[string]any{"uuid": job.UUID, "kind": job.Kind, "queue": job.Queue, "attempt": job.Attempt, "error": cut(message, 500)})
+	return h.Publish(ctx, JobFailed, map[string]any{"uuid": job.UUID, "kind": job.Type, "queue": job.Queue, "attempt": job.Attempt, "error": cut(message, 500)})
 }
 
 // cut makes foreign text fit for a column and a page; lines and tabs of bodies

@@ -116,7 +116,7 @@ func (o *office) run(uuid string, attempt int, n jobs.Spec) (webhook.Result, err
 	}
 	n = given[0]
 	kept := jobs.NewRun(time.Now)
-	err = entry.Run(jobs.WithRun(o.t.Context(), kept), jobs.Job{UUID: uuid, Kind: n.Kind, Data: n.Data, Attempt: attempt, MaxAttempts: 6, EnqueuedAt: time.Now()})
+	err = entry.Run(jobs.WithRun(o.t.Context(), kept), jobs.Job{UUID: uuid, Type: n.Type, Data: n.Data, Attempt: attempt, MaxAttempts: 6, EnqueuedAt: time.Now()})
 	var r webhook.Result
 	if raw, _ := kept.Result(); raw != nil {
 		if err := json.Unmarshal(raw, &r); err != nil {
@@ -147,7 +147,7 @@ func TestAnEventArrivesSignedAtThoseWhoWantIt(t *testing.T) {
 			if _, _, err := o.Create(t.Context(), "other", r.URL, []string{"sitemap.updated"}); err != nil {
 				t.Fatal(err)
 			}
-			list, err := o.PublishFailure(t.Context(), jobs.Job{UUID: "u-1", Kind: "mail.send"}, "no such user")
+			list, err := o.PublishFailure(t.Context(), jobs.Job{UUID: "u-1", Type: "mail.send"}, "no such user")
 			if err != nil || len(list) != 1 {
 				t.Fatalf("%d jobs, %v", len(list), err)
 			}
@@ -210,7 +210,7 @@ func TestNobodyForgesASignedEvent(t *testing.T) {
 	}
 	entry, _ := o.registry.Lookup(webhook.Deliver.Name)
 	row := func(data string) error {
-		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(time.Now)), jobs.Job{UUID: "u", Kind: webhook.Deliver.Name, Data: json.RawMessage(data), EnqueuedAt: time.Now()})
+		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(time.Now)), jobs.Job{UUID: "u", Type: webhook.Deliver.Name, Data: json.RawMessage(data), EnqueuedAt: time.Now()})
 	}
 	forged := fmt.Sprintf(`{"subscription":%d,"event":"backup.completed","data":{"forged":true}}`, s.ID)
 	for _, data := range []string{forged, `{"url":"` + r.URL + `","event":"a.b"}`, `{}`, `{"order":"x"}`, `{"order":"00000000000000000000000000000000"}`,
@@ -247,7 +247,7 @@ func TestAFailedWebhookMakesNoWebhook(t *testing.T) {
 	if _, _, err := o.Create(t.Context(), "all", "https://example.com/", nil); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := o.PublishFailure(t.Context(), jobs.Job{Kind: webhook.Deliver.Name}, "x"); err != nil || len(list) != 0 {
+	if list, err := o.PublishFailure(t.Context(), jobs.Job{Type: webhook.Deliver.Name}, "x"); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
 }
@@ -497,7 +497,7 @@ func TestADeliveryReturnsWhenItIsToldToStop(t *testing.T) {
 		entry, _ := o.registry.Lookup(webhook.Deliver.Name)
 		returned := make(chan error, 1)
 		go func() {
-			returned <- entry.Run(ctx, jobs.Job{UUID: "u", Kind: given[0].Kind, Data: given[0].Data, Attempt: 1, MaxAttempts: 6, EnqueuedAt: time.Now()})
+			returned <- entry.Run(ctx, jobs.Job{UUID: "u", Type: given[0].Type, Data: given[0].Data, Attempt: 1, MaxAttempts: 6, EnqueuedAt: time.Now()})
 		}()
 		select {
 		case err := <-returned:

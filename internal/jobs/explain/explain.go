@@ -13,7 +13,7 @@ import (
 // Breaker is a dependency that is known to be down: jobs of its kinds wait.
 type Breaker struct {
 	Name  string // e.g. "smtp mail.example:587"
-	Kinds []string
+	Types []string
 	Until time.Time // the next probe
 	Error string
 }
@@ -101,11 +101,11 @@ func running(s Snapshot) Reason {
 func ownership(s Snapshot) []Reason {
 	switch {
 	case s.Job.Foreign:
-		return []Reason{reason("foreign", time.Time{}, "It belongs to PHP (%s): only the CMS's own queue worker (php artisan queue:work) runs it. This service never touches it.", s.Job.Kind)}
-	case s.Job.Kind == "" && len(s.Job.Payload) > 0 && !json.Valid(s.Job.Payload):
+		return []Reason{reason("foreign", time.Time{}, "It belongs to PHP (%s): only the CMS's own queue worker (php artisan queue:work) runs it. This service never touches it.", s.Job.Type)}
+	case s.Job.Type == "" && len(s.Job.Payload) > 0 && !json.Valid(s.Job.Payload):
 		return []Reason{reason("unreadable", time.Time{}, "Its payload is not JSON, so that no worker can tell its type. Correct the row, or remove the job: cmsjobs jobs cancel %s.", s.Job.UUID)}
 	case !s.Known:
-		return []Reason{reason("unknown_kind", time.Time{}, "No handler here is registered for %q. Check the spelling, or remove the job.", s.Job.Kind)}
+		return []Reason{reason("unknown_kind", time.Time{}, "No handler here is registered for %q. Check the spelling, or remove the job.", s.Job.Type)}
 	case s.JobsDisabled:
 		return []Reason{reason("disabled", time.Time{}, "Jobs are switched off (JOBS_ENABLED=false): nothing is taken from the queues.")}
 	}
@@ -129,12 +129,12 @@ func gates(s Snapshot) []Reason {
 		reasons = append(reasons, reason("paused", time.Time{}, "The queue %s is paused. Continue it to let its jobs run.", s.Job.Queue))
 	}
 	for _, b := range s.Breakers {
-		if slices.Contains(b.Kinds, s.Job.Kind) {
+		if slices.Contains(b.Types, s.Job.Type) {
 			reasons = append(reasons, reason("breaker", b.Until, "%s is down (%s). Jobs that need it wait without losing attempts; the next probe is in %s.", b.Name, or(firstLine(b.Error), "no details"), span(b.Until.Sub(s.Now))))
 		}
 	}
 	if limit := s.Policy.Limit; s.Known && limit > 0 && s.Running >= limit {
-		reasons = append(reasons, reason("kind_limit", time.Time{}, "At most %d of %s may run at once, and %d do.", limit, s.Job.Kind, s.Running))
+		reasons = append(reasons, reason("kind_limit", time.Time{}, "At most %d of %s may run at once, and %d do.", limit, s.Job.Type, s.Running))
 	}
 	return reasons
 }
@@ -146,7 +146,7 @@ func HeldBy(job jobs.Record, down []Breaker) string {
 		return ""
 	}
 	for _, b := range down {
-		if slices.Contains(b.Kinds, job.Kind) {
+		if slices.Contains(b.Types, job.Type) {
 			return b.Name
 		}
 	}
@@ -167,7 +167,7 @@ func workers(s Snapshot) []Reason {
 			continue
 		}
 		listening++
-		if len(w.Kinds) > 0 && !slices.Contains(w.Kinds, s.Job.Kind) {
+		if len(w.Types) > 0 && !slices.Contains(w.Types, s.Job.Type) {
 			continue
 		}
 		able++
@@ -179,7 +179,7 @@ func workers(s Snapshot) []Reason {
 	case listening == 0:
 		return []Reason{reason("no_worker", time.Time{}, "Of %d live workers none listens to the queue %s. Start one that does: cmsjobs work --queue=%s.", live, s.Job.Queue, s.Job.Queue)}
 	case able == 0:
-		return []Reason{reason("no_worker_kind", time.Time{}, "No worker of the queue %s has a handler for %s. They may be of an older version: restart them.", s.Job.Queue, s.Job.Kind)}
+		return []Reason{reason("no_worker_kind", time.Time{}, "No worker of the queue %s has a handler for %s. They may be of an older version: restart them.", s.Job.Queue, s.Job.Type)}
 	case free == 0 && s.Job.RunAt.Before(s.Now):
 		return []Reason{reason("busy", time.Time{}, "All slots of the workers that can run it (%d) are busy. Raise the number of slots or start another worker.", able)}
 	}

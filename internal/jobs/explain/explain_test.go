@@ -15,7 +15,7 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // due is a job that nothing holds back, on a queue with one free worker.
 func due() explain.Snapshot {
 	return explain.Snapshot{
-		Job: jobs.Record{Kind: "mail.send", Queue: "cmsjobs", State: jobs.StateQueued, RunAt: now.Add(-time.Minute), MaxAttempts: 3},
+		Job: jobs.Record{Type: "mail.send", Queue: "cmsjobs", State: jobs.StateQueued, RunAt: now.Add(-time.Minute), MaxAttempts: 3},
 		Now: now, Known: true, Policy: jobs.DefaultPolicy(),
 		Workers: []jobs.WorkerRecord{{Alive: true, WorkerInfo: jobs.WorkerInfo{ID: "w", Queues: []string{"cmsjobs"}, Slots: 2}}},
 	}
@@ -34,17 +34,17 @@ func TestEachReasonIsFound(t *testing.T) {
 		}},
 		{"paused", "paused", func(s *explain.Snapshot) { s.Paused = true }},
 		{"breaker", "smtp is down", func(s *explain.Snapshot) {
-			s.Breakers = []explain.Breaker{{Name: "s3", Kinds: []string{"backup.generate"}}, {Name: "smtp", Kinds: []string{"mail.send"}, Until: now.Add(time.Minute)}}
+			s.Breakers = []explain.Breaker{{Name: "s3", Types: []string{"backup.generate"}}, {Name: "smtp", Types: []string{"mail.send"}, Until: now.Add(time.Minute)}}
 		}},
 		{"kind_limit", "At most 2", func(s *explain.Snapshot) { s.Policy.Limit, s.Running = 2, 2 }},
 		{"foreign", "PHP", func(s *explain.Snapshot) { s.Job.Foreign, s.Known = true, false }},
-		{"unreadable", "not JSON", func(s *explain.Snapshot) { s.Known, s.Job.Kind, s.Job.Payload = false, "", []byte("no JSON") }},
+		{"unreadable", "not JSON", func(s *explain.Snapshot) { s.Known, s.Job.Type, s.Job.Payload = false, "", []byte("no JSON") }},
 		{"unknown_kind", `"mail.send"`, func(s *explain.Snapshot) { s.Known = false }},
 		{"disabled", "JOBS_ENABLED", func(s *explain.Snapshot) { s.JobsDisabled = true }},
 		{"no_worker", "No worker is alive", func(s *explain.Snapshot) { s.Workers[0].Alive = false }},
 		{"no_worker", "No worker is alive", func(s *explain.Snapshot) { s.Workers[0].State = "stopping" }},
 		{"no_worker", "--queue=cmsjobs", func(s *explain.Snapshot) { s.Workers[0].Queues = []string{"other"} }},
-		{"no_worker_kind", "older version", func(s *explain.Snapshot) { s.Workers[0].Kinds = []string{"cache.clear"} }},
+		{"no_worker_kind", "older version", func(s *explain.Snapshot) { s.Workers[0].Types = []string{"cache.clear"} }},
 		{"busy", "slots", func(s *explain.Snapshot) { s.Workers[0].Running = make([]jobs.RunningJob, 2) }},
 		{"running", "attempt 1 of 3", func(s *explain.Snapshot) {
 			s.Job.State, s.Job.Attempt, s.Job.StartedAt = jobs.StateProcessing, 1, now.Add(-time.Second)

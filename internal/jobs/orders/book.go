@@ -31,7 +31,7 @@ func (b *Book) Give(ctx context.Context, registry *jobs.Registry, list ...jobs.S
 	given := make([]jobs.Spec, len(list))
 	for i, n := range list {
 		given[i] = n
-		entry, known := registry.Lookup(n.Kind)
+		entry, known := registry.Lookup(n.Type)
 		if !known || entry.Maker == jobs.Anyone || jobs.OrderOf(n.Data) != "" {
 			continue
 		}
@@ -41,9 +41,9 @@ func (b *Book) Give(ctx context.Context, registry *jobs.Registry, list ...jobs.S
 		if err := entry.Check(n.Data); err != nil {
 			return nil, err
 		}
-		id, err := b.insert(ctx, entry.Kind, n)
+		id, err := b.insert(ctx, entry.Type, n)
 		if err != nil {
-			return nil, fmt.Errorf("writing the order of a job of %s: %w", entry.Kind, err)
+			return nil, fmt.Errorf("writing the order of a job of %s: %w", entry.Type, err)
 		}
 		given[i].Data = jobs.OrderData(id)
 	}
@@ -66,7 +66,7 @@ func (b *Book) insert(ctx context.Context, kind string, n jobs.Spec) (id string,
 // Order implements jobs.OrderBook.
 func (b *Book) Order(ctx context.Context, id string) (jobs.Order, error) {
 	var row struct {
-		Kind, Payload string
+		Type, Payload string
 		Created       int64 `db:"created_at"`
 		Used          int64 `db:"used_at"`
 	}
@@ -77,7 +77,7 @@ func (b *Book) Order(ctx context.Context, id string) (jobs.Order, error) {
 	if err != nil {
 		return jobs.Order{}, err
 	}
-	o := jobs.Order{ID: id, Kind: row.Kind, Payload: []byte(row.Payload), Created: time.UnixMilli(row.Created).UTC()}
+	o := jobs.Order{ID: id, Type: row.Type, Payload: []byte(row.Payload), Created: time.UnixMilli(row.Created).UTC()}
 	if row.Used > 0 {
 		o.Used = time.UnixMilli(row.Used).UTC()
 	}

@@ -63,7 +63,7 @@ func newShop(t *testing.T, engine jobstest.Engine, once bool) *shop {
 
 func (s *shop) run(t *testing.T, kind string, data string) error {
 	entry, _ := s.registry.Lookup(kind)
-	return entry.Run(t.Context(), jobs.Job{Kind: kind, Data: []byte(data)})
+	return entry.Run(t.Context(), jobs.Job{Type: kind, Data: []byte(data)})
 }
 
 func TestAJobDoesWhatItsOrderSays(t *testing.T) {
@@ -82,7 +82,7 @@ func TestAJobDoesWhatItsOrderSays(t *testing.T) {
 				t.Errorf("a public job was changed: %s", given[1].Data)
 			}
 			for _, n := range given {
-				if err := s.run(t, n.Kind, string(n.Data)); err != nil {
+				if err := s.run(t, n.Type, string(n.Data)); err != nil {
 					t.Error(err)
 				}
 			}

@@ -22,9 +22,9 @@ import (
 
 // world is a database with a clock of its own and the site that lives by it.
 type world struct {
-	db   *jobstest.Database
-	unix atomic.Int64 // the database's clock
-	kind jobs.Kind[map[string]string]
+	db      *jobstest.Database
+	unix    atomic.Int64 // the database's clock
+	jobType jobs.Kind[map[string]string]
 }
 
 func newWorld(t testing.TB, engine jobstest.Engine, start time.Time) *world {
@@ -42,7 +42,7 @@ func newWorld(t testing.TB, engine jobstest.Engine, start time.Time) *world {
 	if _, err := sqlstore.CreateTables(context.Background(), db, sqlstore.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{db: raw, kind: jobs.Kind[map[string]string]{Name: "test.work"}}
+	w := &world{db: raw, jobType: jobs.Kind[map[string]string]{Name: "test.work"}}
 	w.unix.Store(start.Unix())
 	return w
 }
@@ -52,7 +52,7 @@ func (w *world) now() time.Time { return time.Unix(w.unix.Load(), 0).UTC() }
 func (w *world) store(t testing.TB) *sqlstore.Store {
 	t.Helper()
 	r := jobs.NewRegistry()
-	jobs.Handle(r, w.kind, func(context.Context, jobs.Job, map[string]string) error { return nil })
+	jobs.Handle(r, w.jobType, func(context.Context, jobs.Job, map[string]string) error { return nil })
 	s, err := sqlstore.Open(context.Background(), w.db.DB, sqlstore.Options{Registry: r, DatabaseClock: w.now, Mode: sqlstore.CAS})
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func timetable(zone string) []schedule.Entry {
 	var list []schedule.Entry
 	for name, cron := range map[string]string{"daily": "0 2 * * *", "half": "15 2 * * *", "fold": "30 1 * * *", "hourly": "0 * * * *"} {
 		name = zone + " " + name
-		list = append(list, schedule.Entry{Name: name, Cron: cron, Job: jobs.Spec{Kind: "test.work", Data: fmt.Appendf(nil, `{"entry":%q}`, name)},
+		list = append(list, schedule.Entry{Name: name, Cron: cron, Job: jobs.Spec{Type: "test.work", Data: fmt.Appendf(nil, `{"entry":%q}`, name)},
 			Policy: schedule.All, CatchUp: 24 * time.Hour})
 	}
 	return list

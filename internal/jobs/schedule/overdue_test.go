@@ -27,7 +27,7 @@ func TestAnEntryIsOverdueUntilItsTickIsTaken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			work := jobs.Spec{Kind: "some.work"}
+			work := jobs.Spec{Type: "some.work"}
 			s, err := schedule.New(schedule.Config{Ticker: store, Edits: store, Newest: store.NewestTicks, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil },
 				Entries: []schedule.Entry{{Name: "nightly", Cron: "0 3 * * *", Job: work}, {Name: "new", Cron: "0 3 * * *", Job: work}, {Name: "paused", Cron: "0 3 * * *", Job: work, Paused: true}}})
 			if err != nil {

@@ -84,7 +84,7 @@ type Config struct {
 	// Zone is asked at each ring: the CMS's setting may change.
 	Zone func(context.Context) (*time.Location, error)
 	// HasRunSince says whether a job of a kind was done since a moment; nil is never.
-	HasRunSince func(ctx context.Context, kind string, since time.Time) (bool, error)
+	HasRunSince func(ctx context.Context, jobType string, since time.Time) (bool, error)
 	Logger      *slog.Logger
 	// CatchUp is how old a tick may be to be made up for: 1 h.
 	CatchUp time.Duration
@@ -318,7 +318,7 @@ func (s *Scheduler) take(ctx context.Context, e Entry, tick, now time.Time, zone
 		s.c.Taken(e.Name, now)
 	}
 	s.c.Logger.Info("scheduled job enqueued", "event", "schedule.enqueued",
-		"entry", e.Name, "tick", tick, "type", e.Job.Kind, "uuid", receipt.UUID)
+		"entry", e.Name, "tick", tick, "type", e.Job.Type, "uuid", receipt.UUID)
 	return nil
 }
 

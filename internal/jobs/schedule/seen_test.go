@@ -34,7 +34,7 @@ func TestAnEntryHasNoTicksBeforeItWasThere(t *testing.T) {
 			noon := time.Date(2026, 3, 20, 12, 0, 30, 0, time.UTC)
 			w := newWorld(t, engine, noon)
 			at := func(name, cron string) schedule.Entry {
-				return schedule.Entry{Name: name, Cron: cron, Job: w.kind.New(map[string]string{"entry": name})}
+				return schedule.Entry{Name: name, Cron: cron, Job: w.jobType.New(map[string]string{"entry": name})}
 			}
 			minutely, letter := at("minutely", "* * * * *"), at("letter", "30 11 * * *")
 			is := func(when string, got, want schedule.Report) {

@@ -123,13 +123,13 @@ func (s *Store) typeOf(c *candidate, known func(string) bool) (kind string, clai
 	e, origin, _ := jobs.Parse(c.payload, known) // its error says in words what origin says
 	switch {
 	case origin == jobs.Ours:
-		return e.Kind, true
-	case origin == jobs.Foreign && strings.ContainsAny(e.Kind, `\@`): // a class of PHP
+		return e.Type, true
+	case origin == jobs.Foreign && strings.ContainsAny(e.Type, `\@`): // a class of PHP
 		return "", false
 	case origin == jobs.Malformed:
 		return "(unreadable)", false
 	}
-	return cmp.Or(e.Kind, c.name, "(none)"), false
+	return cmp.Or(e.Type, c.name, "(none)"), false
 }
 
 // Volume says how many rows the tables of the queue hold; waiting jobs are

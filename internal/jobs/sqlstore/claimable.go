@@ -44,19 +44,19 @@ func (s *Store) claimable(queue string, c *candidate) bool {
 	var origin jobs.Origin
 	var err error
 	if c.size > oversize {
-		e.Kind = peekType(c.payload)
-		if !s.known(e.Kind) && c.name != "" {
-			e.Kind = c.name
+		e.Type = peekType(c.payload)
+		if !s.known(e.Type) && c.name != "" {
+			e.Type = c.name
 		}
-		if !s.known(e.Kind) {
+		if !s.known(e.Type) {
 			return false
 		}
 		c.fault = fmt.Errorf("%w: it has %d bytes, %d are allowed; put large things into a file and name it", errOversize, c.size, jobs.MaxPayload)
 	} else if e, origin, err = jobs.Parse(c.payload, s.known); origin != jobs.Ours {
-		if !s.owns(origin, e.Kind, c.name, queue) {
+		if !s.owns(origin, e.Type, c.name, queue) {
 			return false
 		}
-		if e.Kind = c.name; origin == jobs.Malformed {
+		if e.Type = c.name; origin == jobs.Malformed {
 			c.fault = err
 		}
 	}
@@ -80,18 +80,18 @@ func (s *Store) owns(origin jobs.Origin, kind, name, queue string) bool {
 
 // complete fills in what the worker gets to see.
 func (s *Store) complete(queue string, c *candidate, e jobs.Envelope) {
-	entry, registered := s.o.Registry.Lookup(e.Kind)
+	entry, registered := s.o.Registry.Lookup(e.Type)
 	if registered {
-		e.Kind, c.policy = entry.Kind, entry.Policy
+		e.Type, c.policy = entry.Type, entry.Policy
 	} else {
-		e.Kind, c.policy = "unreadable", jobs.DefaultPolicy()
+		e.Type, c.policy = "unreadable", jobs.DefaultPolicy()
 	}
 	if e.UUID == "" || len(e.UUID) > 191 || e.UUID != writable(e.UUID) {
 		e.UUID = DerivedUUID(s.t.shape().plain, c.id, c.created)
 	}
 	limit := c.policy.Attempts(e.MaxTries, c.max)
 	c.rescued = c.locked.Valid || c.status == "processing"
-	c.job = jobs.Job{ID: c.id, UUID: e.UUID, Kind: e.Kind, Queue: queue, Data: orObject(e.Data), Metadata: orObject(e.Metadata), Attempt: c.attempts + 1, MaxAttempts: limit,
+	c.job = jobs.Job{ID: c.id, UUID: e.UUID, Type: e.Type, Queue: queue, Data: orObject(e.Data), Metadata: orObject(e.Metadata), Attempt: c.attempts + 1, MaxAttempts: limit,
 		Priority: c.priority, Timeout: e.Timeout, RunAt: time.Unix(c.due, 0).UTC(), EnqueuedAt: time.Unix(c.created, 0).UTC()}
 	full := s.t.shape().attemptsLimit
 	if c.fault == nil && (c.attempts >= limit || full > 0 && c.attempts >= full) {
@@ -148,10 +148,10 @@ func (c *candidate) dedupKey() string {
 	var value any // keys in one order, as PHP and Go write them in theirs
 	if json.Unmarshal(c.job.Data, &value) == nil {
 		if sorted, err := json.Marshal(value); err == nil {
-			return c.job.Kind + " " + string(sorted)
+			return c.job.Type + " " + string(sorted)
 		}
 	}
-	return c.job.Kind + " " + compact.String()
+	return c.job.Type + " " + compact.String()
 }
 
 // cut bounds a text for people to 64 KiB that every column takes.

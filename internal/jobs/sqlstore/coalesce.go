@@ -27,9 +27,9 @@ func (s *Store) addDuplicates(ctx context.Context, queue string, primary *candid
 	if err != nil {
 		return err
 	}
-	named, args := s.t.shape().payload+" LIKE ?", []any{"%" + kindPattern(primary.job.Kind) + "%"}
+	named, args := s.t.shape().payload+" LIKE ?", []any{"%" + kindPattern(primary.job.Type) + "%"}
 	if s.t.kind() == Extended {
-		named, args = "(name = ? OR "+named+")", append([]any{primary.job.Kind}, args...)
+		named, args = "(name = ? OR "+named+")", append([]any{primary.job.Type}, args...)
 	}
 	look := s.inLane(l, from, end, s.t.waiting()+" AND "+named, maxDuplicates)
 	look.args = append(look.args, args...)

@@ -105,7 +105,7 @@ func conformAJobGoesThroughItsLife(t *testing.T, f *fixture) {
 		t.Fatalf("%d of 3 jobs claimed", len(got))
 	}
 	first := got[0]
-	if first.Job.ID != receipts[0].ID || first.Job.UUID != receipts[0].UUID || first.Job.Kind != "test.plain" || string(first.Job.Data) != `{"n":1}` ||
+	if first.Job.ID != receipts[0].ID || first.Job.UUID != receipts[0].UUID || first.Job.Type != "test.plain" || string(first.Job.Data) != `{"n":1}` ||
 		string(first.Job.Metadata) != `{"userId":7}` || first.Job.Attempt != 1 || first.Job.MaxAttempts != 3 || first.Job.Queue != "default" || first.Fault != nil || first.Rescued {
 		t.Errorf("claimed %+v, want what was enqueued as %+v", first, receipts[0])
 	}
@@ -507,7 +507,7 @@ func conformFleetLimit(t *testing.T, f *fixture) {
 	got := f.claim(5)
 	limited := 0
 	for _, c := range got {
-		if c.Job.Kind == "test.limited" {
+		if c.Job.Type == "test.limited" {
 			limited++
 		}
 	}
@@ -605,7 +605,7 @@ func conformSettlingTwiceAfterALostAnswerIsHarmless(t *testing.T, f *fixture) {
 func conformBeatTellsAndIsTold(t *testing.T, f *fixture) {
 	ctx := context.Background()
 	w := jobs.WorkerInfo{ID: "h:1:a", Host: "h", PID: 1, Queues: []string{"default"}, Slots: 2, State: "running", StartedAt: f.clock.now(),
-		Running: []jobs.RunningJob{{ID: 5, UUID: "u5", Kind: "test.plain", Lines: []jobs.LogLine{{At: time.Now(), Text: "hello"}}}}}
+		Running: []jobs.RunningJob{{ID: 5, UUID: "u5", Type: "test.plain", Lines: []jobs.LogLine{{At: time.Now(), Text: "hello"}}}}}
 	o, err := f.Heartbeat(ctx, w)
 	if err != nil || o.Stop || len(o.Paused) != 0 || len(o.Cancelled) != 0 || !o.RestartedAt.IsZero() {
 		t.Fatalf("orders %+v, %v", o, err)

@@ -55,7 +55,7 @@ func (s *Store) prepare(list []jobs.Spec) ([]jobs.Spec, error) {
 			return nil, err
 		}
 		if size := len(n.Data) + len(n.Metadata); size > s.maxBytes {
-			return nil, fmt.Errorf("the payload of %s has %d bytes, more than the server takes in one statement: raise max_allowed_packet", n.Kind, size)
+			return nil, fmt.Errorf("the payload of %s has %d bytes, more than the server takes in one statement: raise max_allowed_packet", n.Type, size)
 		}
 		if n.Queue == "" {
 			n.Queue = s.o.DefaultQueue

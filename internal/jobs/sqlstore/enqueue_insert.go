@@ -103,7 +103,7 @@ func (s *Store) attemptsOf(n jobs.Spec) int {
 	if n.MaxAttempts > 0 {
 		return n.MaxAttempts
 	}
-	if entry, ok := s.o.Registry.Lookup(n.Kind); ok {
+	if entry, ok := s.o.Registry.Lookup(n.Type); ok {
 		return entry.Policy.MaxAttempts
 	}
 	return jobs.DefaultPolicy().MaxAttempts

@@ -73,7 +73,7 @@ func (s *Store) buryOne(ctx context.Context, t tx, e pendingSettlement, failedAt
 		_, err := s.exec(ctx, t.main, "INSERT INTO "+s.failed.name+" ("+columns+") SELECT "+s.typed(values)+", "+s.t.shape().payload+" FROM "+s.t.shape().name+" WHERE id = ?", append(args, j.ID)...)
 		return err
 	}
-	payload := string(jobs.Revivable(e.Claimed.Payload, name, j.Kind))
+	payload := string(jobs.Revivable(e.Claimed.Payload, name, j.Type))
 	_, err := s.exec(ctx, t.main, "INSERT INTO "+s.failed.name+" ("+columns+") VALUES ("+values+", ?)", append(args, payload)...)
 	return err
 }

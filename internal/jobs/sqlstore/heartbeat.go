@@ -55,7 +55,7 @@ func (s *Store) writeWorker(ctx context.Context, q Tx, w jobs.WorkerInfo) error 
 		running = []jobs.RunningJob{}
 	}
 	var words [3]string
-	for i, v := range []any{running, w.Queues, w.Kinds} {
+	for i, v := range []any{running, w.Queues, w.Types} {
 		data, err := json.Marshal(v)
 		if err != nil {
 			return fmt.Errorf("encoding the worker's row: %w", err)

@@ -47,7 +47,7 @@ func (s *Store) recordRuns(ctx context.Context, q Tx, ends []pendingSettlement) 
 func (s *Store) runOf(e pendingSettlement) historyRun {
 	r := historyRun{job: e.Claimed.Job, outcome: e.Outcome.String(), worker: e.Worker, lease: randomPart(tokenOf(e.Claimed.Lease)),
 		duration: e.Duration, wait: e.Wait, err: e.Error, result: e.Result}
-	if e.gone() && (e.Outcome == jobs.Failed || !s.confidential(e.Claimed.Job.Kind)) {
+	if e.gone() && (e.Outcome == jobs.Failed || !s.confidential(e.Claimed.Job.Type)) {
 		r.data = e.Claimed.Job.Data
 	}
 	return r

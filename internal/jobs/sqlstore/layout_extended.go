@@ -84,5 +84,5 @@ func (t *extended) row(n jobs.Spec, payload, due, now string, maxAttempts int) (
 	if t.updated.name != "" {
 		values += ", " + t.updated.fromExpr(now)
 	}
-	return values + ")", []any{n.Queue, n.Kind, payload, n.Priority, maxAttempts}
+	return values + ")", []any{n.Queue, n.Type, payload, n.Priority, maxAttempts}
 }

@@ -151,7 +151,7 @@ const countedWhole = 2000
 func (s *Store) total(ctx context.Context, f jobs.Filter) (int64, error) {
 	if !countable(f) {
 		wider := f
-		wider.Kinds, wider.UUIDs, wider.Text, wider.Cause = nil, nil, "", ""
+		wider.Types, wider.UUIDs, wider.Text, wider.Cause = nil, nil, "", ""
 		all, err := s.Count(ctx, wider)
 		if err != nil || all > countedWhole {
 			return -1, err
@@ -207,7 +207,7 @@ func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) 
 
 // countable says that SQL alone can count the filter's jobs.
 func countable(f jobs.Filter) bool {
-	return len(f.Kinds) == 0 && len(f.ExceptKinds) == 0 && len(f.UUIDs) == 0 && f.Text == "" && f.Cause == ""
+	return len(f.Types) == 0 && len(f.ExceptKinds) == 0 && len(f.UUIDs) == 0 && f.Text == "" && f.Cause == ""
 }
 
 // Count counts what Jobs would list. Where SQL cannot say which rows match, it
@@ -260,10 +260,10 @@ func (s *Store) countShelf(ctx context.Context, sh recordSource, f jobs.Filter) 
 // matches is the part of a filter that SQL does not decide.
 func (s *Store) matches(f jobs.Filter) func(record) bool {
 	return func(r record) bool {
-		if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, r.Kind) && !slices.ContainsFunc(f.Kinds, func(k string) bool { return s.canonical(k) == r.Kind }) {
+		if len(f.Types) > 0 && !slices.Contains(f.Types, r.Type) && !slices.ContainsFunc(f.Types, func(k string) bool { return s.canonical(k) == r.Type }) {
 			return false
 		}
-		if slices.Contains(f.ExceptKinds, r.Kind) {
+		if slices.Contains(f.ExceptKinds, r.Type) {
 			return false
 		}
 		return len(f.UUIDs) == 0 || slices.Contains(f.UUIDs, r.UUID)
@@ -273,7 +273,7 @@ func (s *Store) matches(f jobs.Filter) func(record) bool {
 // canonical resolves an alias of a kind.
 func (s *Store) canonical(kind string) string {
 	if e, known := s.o.Registry.Lookup(kind); known {
-		return e.Kind
+		return e.Type
 	}
 	return kind
 }

@@ -19,7 +19,7 @@ func (s *Store) Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup,
 		return s.groupsByRows(ctx, f)
 	}
 	var c conditions
-	c.in("kind", s.spellings(f.Kinds))
+	c.in("kind", s.spellings(f.Types))
 	if f.Cause != "" {
 		c.add("cause = ?", f.Cause)
 	}
@@ -62,7 +62,7 @@ func (s *Store) nameGroups(ctx context.Context, groups []jobs.FailureGroup, newe
 		if err := r.Scan(&id, &kind, &message); err != nil {
 			return err
 		}
-		groups[newest[id]].Kind, groups[newest[id]].Message = kind, message
+		groups[newest[id]].Type, groups[newest[id]].Message = kind, message
 		return nil
 	}, "SELECT failed_id, kind, message FROM cmsjobs_failures WHERE "+in, args...)
 	if err != nil {
@@ -81,10 +81,10 @@ func (s *Store) groupsByRows(ctx context.Context, f jobs.Filter) ([]jobs.Failure
 			return nil, err
 		}
 		for _, r := range p.items { // newest first
-			cause := Fingerprint(r.Kind, r.Error)
+			cause := Fingerprint(r.Type, r.Error)
 			g, there := byCause[cause]
 			if !there {
-				g = &jobs.FailureGroup{Cause: cause, Kind: r.Kind, Message: messageOf(r.Error), LastSeen: r.EndedAt}
+				g = &jobs.FailureGroup{Cause: cause, Type: r.Type, Message: messageOf(r.Error), LastSeen: r.EndedAt}
 				byCause[cause] = g
 			}
 			g.Count, g.FirstSeen = g.Count+1, r.EndedAt

@@ -63,7 +63,7 @@ func (s *Store) addFailures(ctx context.Context, rows []record) error {
 	var args []any
 	for _, r := range rows {
 		values = append(values, fmt.Sprintf("(%d,?,?,%d,?)", r.key, r.EndedAt.Unix()))
-		args = append(args, Fingerprint(r.Kind, r.Error), bound(r.Kind), writable(messageOf(r.Error)))
+		args = append(args, Fingerprint(r.Type, r.Error), bound(r.Type), writable(messageOf(r.Error)))
 	}
 	_, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_failures", "failed_id, cause, kind, failed_at, message", strings.Join(values, ","), "failed_id"), args...)
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Store) indexed(ctx context.Context, f jobs.Filter, from keysetCursor, l
 	if f.Cause != "" {
 		c.add("cause = ?", f.Cause)
 	}
-	c.in("kind", s.spellings(f.Kinds))
+	c.in("kind", s.spellings(f.Types))
 	c.add(from.condition("failed_id"))
 	var ids []int64
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {

@@ -96,10 +96,10 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 			}
 			ids = append(ids, r.ID)
 			kept, _, _ := jobs.Parse(r.Payload, s.known) // what cannot be read leaves nothing to keep
-			if s.confidential(r.Kind) {
+			if s.confidential(r.Type) {
 				kept.Data = nil
 			}
-			gone = append(gone, historyRun{job: jobs.Job{ID: r.ID, UUID: r.UUID, Kind: bound(r.Kind), Queue: r.Queue, Attempt: r.Attempt, EnqueuedAt: r.EnqueuedAt, Metadata: kept.Metadata},
+			gone = append(gone, historyRun{job: jobs.Job{ID: r.ID, UUID: r.UUID, Type: bound(r.Type), Queue: r.Queue, Attempt: r.Attempt, EnqueuedAt: r.EnqueuedAt, Metadata: kept.Metadata},
 				outcome: jobs.Cancelled.String(), wait: now.Sub(r.RunAt), err: "cancelled while it waited", data: kept.Data})
 		}
 		if n = len(ids); n == 0 {

@@ -46,7 +46,7 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from keysetCu
 		where, args = where+" AND "+hint, append(args, more...)
 	}
 	matches := s.matches(jobs.Filter{UUIDs: f.UUIDs, ExceptKinds: f.ExceptKinds})
-	if f.Cause == "" && len(f.Kinds) == 0 {
+	if f.Cause == "" && len(f.Types) == 0 {
 		return s.scanTable(ctx, tableScan{table: s.failed.name, db: s.db, matches: matches, whole: !s.searched(f),
 			read: func(condition, order string, limit int) ([]record, error) {
 				return s.queryFailed(ctx, s.db, where+" AND "+condition, args, order, limit)
@@ -120,14 +120,14 @@ func (s *Store) queryFailedAs(ctx context.Context, q Tx, payload, where string, 
 
 func (s *Store) completeFailed(x *record, failedAt string) {
 	e, origin := s.envelope(x.Payload, x.size)
-	x.ID, x.Kind, x.State, x.Foreign = x.key, e.Kind, jobs.StateFailed, origin == jobs.Foreign
+	x.ID, x.Type, x.State, x.Foreign = x.key, e.Type, jobs.StateFailed, origin == jobs.Foreign
 	if x.UUID == "" {
 		x.UUID = e.UUID
 	}
 	if x.UUID == "" {
 		x.UUID = DerivedUUID(s.o.FailedTable, x.key, 0)
 	}
-	x.MaxAttempts = s.limitOf(x.Kind, e.MaxTries, 0)
+	x.MaxAttempts = s.limitOf(x.Type, e.MaxTries, 0)
 	x.EndedAt = s.failedMoment(failedAt)
 }
 

@@ -36,7 +36,7 @@ func endedOutcomes(f jobs.Filter) []string {
 }
 
 func (s *Store) historyWhere(c *conditions, f jobs.Filter) {
-	c.in("kind", s.spellings(f.Kinds))
+	c.in("kind", s.spellings(f.Types))
 	c.in("queue", f.Queues)
 	c.in("uuid", f.UUIDs)
 	if f.Text != "" {
@@ -68,8 +68,8 @@ func (s *Store) queryEnded(ctx context.Context, where string, order string, limi
 }
 
 func (s *Store) endedRecord(r storedRun) record {
-	x := record{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Kind: r.Kind, Queue: r.Queue, State: jobs.StateCompleted, Attempt: r.Attempt,
-		MaxAttempts: s.limitOf(r.Kind, 0, 0), Payload: r.payload, Worker: r.Worker, Error: r.Error, Result: r.Result,
+	x := record{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Type: r.Type, Queue: r.Queue, State: jobs.StateCompleted, Attempt: r.Attempt,
+		MaxAttempts: s.limitOf(r.Type, 0, 0), Payload: r.payload, Worker: r.Worker, Error: r.Error, Result: r.Result,
 		EnqueuedAt: r.created, StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.due, Duration: r.Duration}}
 	if r.Outcome == jobs.Cancelled.String() {
 		x.State = jobs.StateCancelled
@@ -98,7 +98,7 @@ func (s *Store) queryRuns(ctx context.Context, where string, args []any, order s
 		var x storedRun
 		var ended, duration, wait, created int64
 		var failure, result, data, metadata sql.NullString
-		if err := r.Scan(&x.ID, &x.JobID, &x.UUID, &x.Kind, &x.Queue, &x.Attempt, &x.Outcome, &x.Worker, &ended, &duration, &wait, &created, &failure, &result, &data, &metadata); err != nil {
+		if err := r.Scan(&x.ID, &x.JobID, &x.UUID, &x.Type, &x.Queue, &x.Attempt, &x.Outcome, &x.Worker, &ended, &duration, &wait, &created, &failure, &result, &data, &metadata); err != nil {
 			return err
 		}
 		x.StartedAt, x.EndedAt, x.Error = unixMilli(ended-duration), unixMilli(ended), failure.String
@@ -107,7 +107,7 @@ func (s *Store) queryRuns(ctx context.Context, where string, args []any, order s
 		if result.String != "" {
 			x.Result = json.RawMessage(result.String)
 		}
-		x.payload, x.created = keptPayload(x.Kind, data.String, metadata.String), unixMilli(created)
+		x.payload, x.created = keptPayload(x.Type, data.String, metadata.String), unixMilli(created)
 		runs = append(runs, x)
 		return nil
 	}, fmt.Sprintf("SELECT id, job_id, uuid, kind, queue, attempt, outcome, worker, ended_at, duration_ms, wait_ms, created_at, error, result, data, metadata FROM cmsjobs_runs WHERE %s%s LIMIT %d", where, order, limit), args...)

@@ -49,7 +49,7 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
 // hints narrows the jobs table to rows whose payload may match; Go decides.
 func (s *Store) hints(f jobs.Filter, column string) (string, []any) {
 	var c conditions
-	for _, words := range [][]string{s.spellings(f.Kinds), f.UUIDs} {
+	for _, words := range [][]string{s.spellings(f.Types), f.UUIDs} {
 		if len(words) == 0 || len(words) > 50 || slices.ContainsFunc(words, func(w string) bool { return !plainWord.MatchString(w) }) {
 			continue
 		}
@@ -84,7 +84,7 @@ func (s *Store) readLive(ctx context.Context, f jobs.Filter, from keysetCursor, 
 		hint, more := s.hints(f, s.t.shape().payload)
 		where, args = where+" AND "+hint, append(args, more...)
 	}
-	return s.scanTable(ctx, tableScan{table: s.t.shape().name, db: s.db, matches: s.matches(f), whole: f.Text == "" && len(f.Kinds) == 0,
+	return s.scanTable(ctx, tableScan{table: s.t.shape().name, db: s.db, matches: s.matches(f), whole: f.Text == "" && len(f.Types) == 0,
 		read: func(condition, order string, limit int) ([]record, error) {
 			return s.queryLive(ctx, s.db, where+" AND "+condition, args, order, limit)
 		}}, from, limit)
@@ -127,14 +127,14 @@ func (s *Store) payloadOf(column string) string {
 
 func (s *Store) liveRecord(queue string, c candidate, failure string, now int64) record {
 	e, origin := s.envelope(c.payload, c.size)
-	kind := e.Kind
+	kind := e.Type
 	if origin != jobs.Ours && origin != jobs.Foreign && c.name != "" {
 		kind = s.canonical(c.name) // an extended row names its kind in a column
 	}
 	if e.UUID == "" || len(e.UUID) > 191 {
 		e.UUID = DerivedUUID(s.t.shape().plain, c.id, c.created)
 	}
-	r := jobs.Record{ID: c.id, UUID: e.UUID, Kind: kind, Queue: queue, State: jobs.StateQueued, Foreign: origin == jobs.Foreign,
+	r := jobs.Record{ID: c.id, UUID: e.UUID, Type: kind, Queue: queue, State: jobs.StateQueued, Foreign: origin == jobs.Foreign,
 		Priority: c.priority, Attempt: c.attempts, MaxAttempts: s.limitOf(kind, e.MaxTries, c.max), Payload: c.payload, Error: failure,
 		EnqueuedAt: unix(c.created), RunAt: unix(c.due)}
 	if c.locked.Valid || c.status == "processing" {
@@ -152,17 +152,17 @@ func (s *Store) liveRecord(queue string, c candidate, failure string, now int64)
 			r.Detail = "retrying"
 		}
 	}
-	return record{key: c.id, size: c.size, claimable: s.owns(origin, e.Kind, c.name, queue), Record: r}
+	return record{key: c.id, size: c.size, claimable: s.owns(origin, e.Type, c.name, queue), Record: r}
 }
 
 // envelope takes a payload apart for people: PHP's own jobs get the name that
 // PHP shows.
 func (s *Store) envelope(payload []byte, size int64) (jobs.Envelope, jobs.Origin) {
 	if size > oversize {
-		return jobs.Envelope{Kind: s.canonical(peekType(payload))}, jobs.Unknown
+		return jobs.Envelope{Type: s.canonical(peekType(payload))}, jobs.Unknown
 	}
 	e, origin, _ := jobs.Parse(payload, s.known) // the error is for people; the origin says it here
-	e.Kind = s.canonical(e.Kind)
+	e.Type = s.canonical(e.Type)
 	if origin == jobs.Foreign {
 		var php struct {
 			UUID        string `json:"uuid"`
@@ -171,7 +171,7 @@ func (s *Store) envelope(payload []byte, size int64) (jobs.Envelope, jobs.Origin
 		if json.Unmarshal(payload, &php) == nil {
 			e.UUID = php.UUID
 			if php.DisplayName != "" {
-				e.Kind = php.DisplayName
+				e.Type = php.DisplayName
 			}
 		}
 	}

@@ -129,8 +129,8 @@ func (f *fixture) asPagesDo(t *testing.T) {
 	_, err = f.Groups(bg, jobs.Filter{})
 	check(err)
 	day := time.Now().Add(-24 * time.Hour)
-	for _, filter := range []jobs.Filter{{}, {States: []jobs.State{jobs.StateCompleted}}, {States: []jobs.State{jobs.StateCancelled}, Kinds: []string{"plain"}}, {States: []jobs.State{jobs.StateFailed}},
-		{Kinds: []string{"rare"}}, {Queues: []string{"default"}}, {Queues: []string{"elsewhere"}}, {Text: "nowhere"}, {Since: day}, {Until: day}, {Kinds: []string{"plain"}, Since: day}, {UUIDs: []string{"u9"}}} {
+	for _, filter := range []jobs.Filter{{}, {States: []jobs.State{jobs.StateCompleted}}, {States: []jobs.State{jobs.StateCancelled}, Types: []string{"plain"}}, {States: []jobs.State{jobs.StateFailed}},
+		{Types: []string{"rare"}}, {Queues: []string{"default"}}, {Queues: []string{"elsewhere"}}, {Text: "nowhere"}, {Since: day}, {Until: day}, {Types: []string{"plain"}, Since: day}, {UUIDs: []string{"u9"}}} {
 		list, err := f.Jobs(bg, filter, jobs.Page{Limit: 50, Uncounted: true})
 		check(err)
 		if list.Next != "" {

@@ -57,19 +57,19 @@ func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessag
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
-	entry, known := s.o.Registry.Lookup(r.Kind)
+	entry, known := s.o.Registry.Lookup(r.Type)
 	switch {
 	case r.State != jobs.StateFailed:
 		return jobs.Receipt{}, fmt.Errorf("the job %s is %s, only failed ones are revived: %w", id, r.State, jobs.ErrConflict)
 	case r.Foreign || !known:
-		return jobs.Receipt{}, fmt.Errorf("%s is not a kind of this program, so its payload cannot be checked and edited: %w", r.Kind, jobs.ErrConflict)
+		return jobs.Receipt{}, fmt.Errorf("%s is not a kind of this program, so its payload cannot be checked and edited: %w", r.Type, jobs.ErrConflict)
 	}
 	if entry.Maker == jobs.Anyone || jobs.OrderOf(data) == "" {
 		if err := entry.Check(data); err != nil {
 			return jobs.Receipt{}, err
 		}
 	}
-	edited := jobs.Spec{Kind: r.Kind, Queue: r.Queue, UUID: r.UUID, Data: data}
+	edited := jobs.Spec{Type: r.Type, Queue: r.Queue, UUID: r.UUID, Data: data}
 	if e, origin, _ := jobs.Parse(r.Payload, s.known); origin == jobs.Ours {
 		edited.Metadata, edited.MaxAttempts = e.Metadata, e.MaxTries
 	}
@@ -122,7 +122,7 @@ func (s *Store) insertRevived(ctx context.Context, t tx, rows []record, edited [
 		if edited != nil {
 			payload = edited
 		}
-		value, a := s.t.row(jobs.Spec{Kind: r.Kind, Queue: r.Queue, Priority: r.Priority}, string(payload), s.now(), s.now(), r.MaxAttempts)
+		value, a := s.t.row(jobs.Spec{Type: r.Type, Queue: r.Queue, Priority: r.Priority}, string(payload), s.now(), s.now(), r.MaxAttempts)
 		values, args = append(values, value), append(args, a...)
 	}
 	_, err := s.exec(ctx, t.main, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", s.t.shape().name, s.t.insert(), strings.Join(values, ",")), args...)

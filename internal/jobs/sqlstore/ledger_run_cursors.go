@@ -46,7 +46,7 @@ const maxIndexScans = 16
 // legsOf chooses the index. Few runs are cancelled, most are completed: so kind
 // and queue lead where completed ones are asked for.
 func (s *Store) legsOf(f jobs.Filter, wanted []string) indexScans {
-	all := map[string][]string{"uuid": f.UUIDs, "outcome": wanted, "kind": s.spellings(f.Kinds), "queue": f.Queues}
+	all := map[string][]string{"uuid": f.UUIDs, "outcome": wanted, "kind": s.spellings(f.Types), "queue": f.Queues}
 	l := indexScans{column: "outcome"}
 	for _, column := range []string{"queue", "kind", "uuid"} {
 		if len(all[column]) > 0 && (column == "uuid" || slices.Contains(wanted, jobs.Completed.String())) {

@@ -78,15 +78,15 @@ func (f *fixture) bury(n jobs.Spec, message string) jobs.Job {
 }
 
 func one(data string) jobs.Spec {
-	return jobs.Spec{Kind: plainKind.Name, Data: json.RawMessage(data)}
+	return jobs.Spec{Type: plainKind.Name, Data: json.RawMessage(data)}
 }
 
 func ledgerFinds(t *testing.T, f *fixture) {
 	check := func(id string, state jobs.State, detail string) jobs.Record {
 		t.Helper()
 		r, err := f.Job(bg, id)
-		if err != nil || r.State != state || r.Detail != detail || r.Kind != plainKind.Name {
-			t.Errorf("Job(%s) = %q %q %q, %v; want %s %s", id, r.State, r.Detail, r.Kind, err, state, detail)
+		if err != nil || r.State != state || r.Detail != detail || r.Type != plainKind.Name {
+			t.Errorf("Job(%s) = %q %q %q, %v; want %s %s", id, r.State, r.Detail, r.Type, err, state, detail)
 		}
 		return r
 	}
@@ -191,7 +191,7 @@ func ledgerPages(t *testing.T, f *fixture) {
 	}
 	// A filter that only Go can decide is counted too where the tables are small.
 	for _, limit := range []int{5, 100} {
-		list, err := f.Jobs(bg, jobs.Filter{Kinds: []string{plainKind.Name}}, jobs.Page{Limit: limit})
+		list, err := f.Jobs(bg, jobs.Filter{Types: []string{plainKind.Name}}, jobs.Page{Limit: limit})
 		if err != nil || list.Total != int64(len(want)) {
 			t.Errorf("of one kind, by pages of %d: total %d, %v; want %d", limit, list.Total, err, len(want))
 		}
@@ -207,7 +207,7 @@ func ledgerPages(t *testing.T, f *fixture) {
 }
 
 func ledgerFilters(t *testing.T, f *fixture) {
-	f.enqueue(one(`{"city":"Lima"}`), one(`{}`).On("other"), jobs.Spec{Kind: limitedKind.Name, Data: json.RawMessage(`{}`)})
+	f.enqueue(one(`{"city":"Lima"}`), one(`{}`).On("other"), jobs.Spec{Type: limitedKind.Name, Data: json.RawMessage(`{}`)})
 	f.insertRaw("default", php)
 	dead := f.bury(one(`{"city":"Oslo 100%"}`).On("other"), "timeout after 30 s")
 	for _, c := range []struct {
@@ -216,9 +216,9 @@ func ledgerFilters(t *testing.T, f *fixture) {
 		want int
 	}{
 		{"all", jobs.Filter{}, 5},
-		{"kind", jobs.Filter{Kinds: []string{plainKind.Name}}, 3},
-		{"kind and state", jobs.Filter{Kinds: []string{plainKind.Name}, States: []jobs.State{jobs.StateFailed}}, 1},
-		{"PHP's kind", jobs.Filter{Kinds: []string{`App\Jobs\Mail`}}, 1},
+		{"kind", jobs.Filter{Types: []string{plainKind.Name}}, 3},
+		{"kind and state", jobs.Filter{Types: []string{plainKind.Name}, States: []jobs.State{jobs.StateFailed}}, 1},
+		{"PHP's kind", jobs.Filter{Types: []string{`App\Jobs\Mail`}}, 1},
 		{"queue", jobs.Filter{Queues: []string{"other"}}, 2},
 		{"text ignores case", jobs.Filter{Text: "LIMA"}, 1},
 		{"text in an error", jobs.Filter{Text: "timeout after"}, 1},
@@ -235,7 +235,7 @@ func ledgerFilters(t *testing.T, f *fixture) {
 			t.Errorf("%s: %d jobs, want %d", c.name, len(got), c.want)
 		}
 	}
-	foreign := f.jobs(jobs.Filter{Kinds: []string{`App\Jobs\Mail`}})
+	foreign := f.jobs(jobs.Filter{Types: []string{`App\Jobs\Mail`}})
 	if len(foreign) == 1 && (!foreign[0].Foreign || foreign[0].UUID != "8a2e") {
 		t.Errorf("PHP's job is %+v", foreign[0])
 	}
@@ -374,7 +374,7 @@ func ledgerForgets(t *testing.T, f *fixture) {
 	f.bury(one(`{}`), `cannot reach 10.0.0.8:587: "timed out"`)
 	f.bury(one(`{}`), "disk is full")
 	groups, err := f.Groups(bg, jobs.Filter{})
-	if err != nil || len(groups) != 2 || groups[0].Count != 2 || !strings.Contains(groups[0].Message, "10.0.0.8") || groups[0].Kind != plainKind.Name {
+	if err != nil || len(groups) != 2 || groups[0].Count != 2 || !strings.Contains(groups[0].Message, "10.0.0.8") || groups[0].Type != plainKind.Name {
 		t.Fatalf("Groups = %+v, %v", groups, err)
 	}
 	byQueue, err := f.Groups(bg, jobs.Filter{Queues: []string{"default"}})
@@ -385,7 +385,7 @@ func ledgerForgets(t *testing.T, f *fixture) {
 	f.db.MustExec("DELETE FROM failed_jobs WHERE exception LIKE 'disk%'")
 	f.failedPHP()
 	groups, err = f.Groups(bg, jobs.Filter{})
-	if err != nil || len(groups) != 2 || groups[1].Kind != `App\Jobs\Mail` {
+	if err != nil || len(groups) != 2 || groups[1].Type != `App\Jobs\Mail` {
 		t.Errorf("after PHP's changes Groups = %+v, %v", groups, err)
 	}
 	if n, err := f.Delete(bg, jobs.Filter{Cause: groups[0].Cause}, 0); err != nil || n != 2 {

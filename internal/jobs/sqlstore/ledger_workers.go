@@ -27,7 +27,7 @@ func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 		}
 		// A worker of another version may write otherwise: then the list stays empty.
 		_ = json.Unmarshal([]byte(queues), &w.Queues)
-		_ = json.Unmarshal([]byte(kinds), &w.Kinds)
+		_ = json.Unmarshal([]byte(kinds), &w.Types)
 		_ = json.Unmarshal([]byte(running), &w.Running)
 		w.StartedAt, w.SeenAt, w.Alive = unixMilli(started), unixMilli(beat), now-beat < workerAlive.Milliseconds()
 		list = append(list, w)

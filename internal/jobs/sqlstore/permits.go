@@ -18,7 +18,7 @@ func (c *claim) permitted(ctx context.Context, queue string, x *candidate) (bool
 	if x.policy.Limit <= 0 || x.fault != nil {
 		return true, nil
 	}
-	kind := x.job.Kind
+	kind := x.job.Type
 	if _, read := c.free[kind]; !read {
 		if err := c.s.ensurePermits(ctx, kind, x.policy.Limit); err != nil {
 			return false, err
@@ -113,13 +113,13 @@ func (s *Store) acquirePermit(ctx context.Context, q Tx, x *candidate, token str
 		err := r.Scan(&permit)
 		free = append(free, permit)
 		return err
-	}, "SELECT place FROM cmsjobs_permits WHERE kind = ? AND place <= ? AND expires_at < "+s.now()+" ORDER BY place", x.job.Kind, x.policy.Limit)
+	}, "SELECT place FROM cmsjobs_permits WHERE kind = ? AND place <= ? AND expires_at < "+s.now()+" ORDER BY place", x.job.Type, x.policy.Limit)
 	if err != nil {
 		return false, err
 	}
 	for _, permit := range free {
 		n, err := s.exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = %s + %d WHERE kind = ? AND place = ? AND expires_at < %s",
-			s.now(), int64(lease.Seconds()), s.now()), x.id, randomPart(token), x.job.Kind, permit)
+			s.now(), int64(lease.Seconds()), s.now()), x.id, randomPart(token), x.job.Type, permit)
 		if err != nil || n == 1 {
 			return n == 1, err
 		}
@@ -145,7 +145,7 @@ func (s *Store) releasePermits(ctx context.Context, q Tx, ends []pendingSettleme
 	var limited []int64
 	tokens := map[string]bool{}
 	for _, e := range ends {
-		if entry, ok := s.o.Registry.Lookup(e.Claimed.Job.Kind); ok && entry.Policy.Limit > 0 {
+		if entry, ok := s.o.Registry.Lookup(e.Claimed.Job.Type); ok && entry.Policy.Limit > 0 {
 			limited = append(limited, e.Claimed.Lease.ID)
 			for _, duplicate := range e.Claimed.Duplicates {
 				limited = append(limited, duplicate.ID)

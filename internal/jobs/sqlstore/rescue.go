@@ -169,7 +169,7 @@ func (s *Store) tryWriting(ctx context.Context) error {
 }
 
 func (s *Store) writeProbe(ctx context.Context, t *sqlx.Tx) error {
-	line := historyRun{job: jobs.Job{Kind: "probe", Queue: "probe", UUID: newToken("probe")}, outcome: "probe",
+	line := historyRun{job: jobs.Job{Type: "probe", Queue: "probe", UUID: newToken("probe")}, outcome: "probe",
 		err: strings.Repeat("x", probeSize)}
 	if err := s.insertRuns(ctx, t, []historyRun{line}); err != nil {
 		return fmt.Errorf("trying to write: %w", err)

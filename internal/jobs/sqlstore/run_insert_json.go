@@ -13,9 +13,9 @@ import (
 
 // sharedRun is what such lines have in common.
 type sharedRun struct {
-	kind, queue, outcome, worker, lease string
-	attempt                             int64
-	data                                bool // each has data
+	jobType, queue, outcome, worker, lease string
+	attempt                                int64
+	data                                   bool // each has data
 }
 
 // fewAlike are too few lines for a JSON text of their own.
@@ -34,7 +34,7 @@ func (s *Store) fewInsertions(lines []runRow, now string) (statements []string, 
 			rest = append(rest, *l)
 			continue
 		}
-		key := sharedRun{l.kind, l.queue, l.outcome, l.worker, l.lease, l.attempt, l.texts[2] != nil}
+		key := sharedRun{l.jobType, l.queue, l.outcome, l.worker, l.lease, l.attempt, l.texts[2] != nil}
 		if groups[key] == nil {
 			order = append(order, key)
 		}
@@ -83,7 +83,7 @@ func (r sharedRun) insertion(lines []runRow, now string) (string, []any) {
 	b[0] = '['
 	return "INSERT INTO cmsjobs_runs (" + runColumns + into + ") SELECT j, u, ?, ?, " + strconv.FormatInt(r.attempt, 10) + ", ?, ?, ?, " + now + ", d, w, c" + read + " FROM " +
 			"JSON_TABLE(?, '$[*]' COLUMNS (j BIGINT PATH '$[0]', u VARCHAR(191) PATH '$[1]', d BIGINT PATH '$[2]', w BIGINT PATH '$[3]', c BIGINT PATH '$[4]'" + column + ")) t",
-		[]any{r.kind, r.queue, r.outcome, r.worker, r.lease, string(append(b, ']'))}
+		[]any{r.jobType, r.queue, r.outcome, r.worker, r.lease, string(append(b, ']'))}
 }
 
 // appendJSON writes what a short line does not share.

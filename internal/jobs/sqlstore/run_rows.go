@@ -41,14 +41,14 @@ type historyRun struct {
 
 // runRow is a runRow as its columns hold it.
 type runRow struct {
-	job, attempt, duration, wait, created     int64
-	uuid, kind, queue, outcome, worker, lease string
-	texts                                     [4]*string // as textColumns
+	job, attempt, duration, wait, created        int64
+	uuid, jobType, queue, outcome, worker, lease string
+	texts                                        [4]*string // as textColumns
 }
 
 func (s *Store) lineOf(r *historyRun) runRow {
 	l := runRow{job: r.job.ID, attempt: int64(r.job.Attempt), duration: max(r.duration.Milliseconds(), 0), wait: r.wait.Milliseconds(), created: max(r.job.EnqueuedAt.UnixMilli(), 0),
-		uuid: r.job.UUID, kind: r.job.Kind, queue: bound(r.job.Queue), outcome: r.outcome, worker: bound(r.worker), lease: r.lease}
+		uuid: r.job.UUID, jobType: r.job.Type, queue: bound(r.job.Queue), outcome: r.outcome, worker: bound(r.worker), lease: r.lease}
 	if r.outcome != jobs.Cancelled.String() {
 		l.wait = max(l.wait, 0)
 	}
@@ -150,7 +150,7 @@ func (s *Store) insertion(lines []runRow, now string) (string, []any) {
 			b.WriteByte(',')
 		}
 		fmt.Fprintf(&b, "(%d,?,?,?,%d,?,?,?,%s,%d,%d,%d", l.job, l.attempt, now, l.duration, l.wait, l.created)
-		args = append(args, l.uuid, l.kind, l.queue, l.outcome, l.worker, l.lease)
+		args = append(args, l.uuid, l.jobType, l.queue, l.outcome, l.worker, l.lease)
 		for _, k := range texts {
 			b.WriteString(",?")
 			args = append(args, l.text(k))
@@ -177,7 +177,7 @@ func textsOf(lines []runRow) (which []int) {
 // values are the line's for allRunColumns, and their arguments. now is SQL.
 func (l *runRow) values(now string) (string, []any) {
 	return fmt.Sprintf("%d,?,?,?,%d,?,?,?,%s,%d,%d,%d,?,?,?,?", l.job, l.attempt, now, l.duration, l.wait, l.created),
-		[]any{l.uuid, l.kind, l.queue, l.outcome, l.worker, l.lease, l.text(0), l.text(1), l.text(2), l.text(3)}
+		[]any{l.uuid, l.jobType, l.queue, l.outcome, l.worker, l.lease, l.text(0), l.text(1), l.text(2), l.text(3)}
 }
 
 func (l *runRow) text(k int) any {
@@ -198,7 +198,7 @@ func unnested(lines []runRow) (from string, args []any) {
 			"CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[])) " +
 			"AS t (j, u, k, q, a, o, w, l, d, p, c, e, r, x, m)",
 		[]any{gather(lines, func(l *runRow) int64 { return l.job }), gather(lines, func(l *runRow) string { return l.uuid }),
-			gather(lines, func(l *runRow) string { return l.kind }), gather(lines, func(l *runRow) string { return l.queue }),
+			gather(lines, func(l *runRow) string { return l.jobType }), gather(lines, func(l *runRow) string { return l.queue }),
 			gather(lines, func(l *runRow) int64 { return l.attempt }), gather(lines, func(l *runRow) string { return l.outcome }),
 			gather(lines, func(l *runRow) string { return l.worker }), gather(lines, func(l *runRow) string { return l.lease }),
 			gather(lines, func(l *runRow) int64 { return l.duration }), gather(lines, func(l *runRow) int64 { return l.wait }),

@@ -115,7 +115,7 @@ func (s *Store) write(ctx context.Context, t tx, ends []pendingSettlement) error
 	for _, e := range ends {
 		if len(e.FollowUps) > 0 {
 			if _, err := s.insertAll(ctx, t, e.FollowUps); err != nil {
-				return fmt.Errorf("enqueuing what follows %s: %w", e.Claimed.Job.Kind, err)
+				return fmt.Errorf("enqueuing what follows %s: %w", e.Claimed.Job.Type, err)
 			}
 		}
 	}

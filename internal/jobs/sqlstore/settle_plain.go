@@ -25,7 +25,7 @@ func (s *Store) plainly(ends []pendingSettlement, n *next) (x plainEnd, ok bool)
 		return x, false
 	}
 	for _, e := range ends {
-		entry, known := s.o.Registry.Lookup(e.Claimed.Job.Kind)
+		entry, known := s.o.Registry.Lookup(e.Claimed.Job.Type)
 		if !known || entry.Policy.Limit > 0 || e.Outcome != jobs.Completed || len(e.Claimed.Duplicates)+len(e.FollowUps)+len(e.Lines) > 0 {
 			return x, false
 		}

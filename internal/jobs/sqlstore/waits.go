@@ -18,7 +18,7 @@ func (s *Store) recordWaits(ctx context.Context, q Tx, ends []pendingSettlement)
 		statement := s.d.Upsert("cmsjobs_waits", "job_id, queue, dependency, at", "(?, ?, ?, "+s.millis()+")",
 			"job_id", "queue", "dependency", "at")
 		if _, err := s.exec(ctx, q, statement, e.Claimed.Lease.ID, e.Claimed.Job.Queue, e.WaitsFor); err != nil {
-			return fmt.Errorf("noting that %s waits for %s: %w", e.Claimed.Job.Kind, e.WaitsFor, err)
+			return fmt.Errorf("noting that %s waits for %s: %w", e.Claimed.Job.Type, e.WaitsFor, err)
 		}
 	}
 	return nil

@@ -42,7 +42,7 @@ func everywhere(t *testing.T, test func(t *testing.T, s *access.Store, c *clock)
 func TestTokensOpenUntilTheyExpireOrAreRevoked(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *access.Store, c *clock) {
 		ctx := t.Context()
-		made, secret, err := s.CreateToken(ctx, access.Token{Name: "cms", Scopes: access.Scopes{access.Enqueue}, Kinds: []string{"cache.clear"}, ExpiresAt: c.now().Add(time.Hour)})
+		made, secret, err := s.CreateToken(ctx, access.Token{Name: "cms", Scopes: access.Scopes{access.Enqueue}, Types: []string{"cache.clear"}, ExpiresAt: c.now().Add(time.Hour)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,12 +16,12 @@ import (
 type Effects struct {
 	// Open lets principals enqueue who lack the scope; nil lets nobody.
 	Open func(Principal) bool
-	// Kinds that others than administrators may make run; empty means any.
-	Kinds []string
+	// Types that others than administrators may make run; empty means any.
+	Types []string
 	// AdminKinds are kinds that only administrators may make run.
 	AdminKinds []string
 	// Maker says who makes jobs of a kind; Anyone for one that is not ours.
-	Maker func(kind string) jobs.Maker
+	Maker func(jobType string) jobs.Maker
 	// OperatorKinds are those of jobs.Service that operators may run again;
 	// the others only administrators may.
 	OperatorKinds []string
@@ -33,9 +33,9 @@ type Effects struct {
 // Payloads judges payloads; *jobs.Registry does.
 type Payloads interface {
 	// CheckPayload says why nobody may enqueue data as a payload of kind.
-	CheckPayload(kind string, data json.RawMessage) error
+	CheckPayload(jobType string, data json.RawMessage) error
 	// ReservedFields are the fields of data that only administrators may set.
-	ReservedFields(kind string, data json.RawMessage) []string
+	ReservedFields(jobType string, data json.RawMessage) []string
 }
 
 // Reason is why an effect is denied.
@@ -54,14 +54,14 @@ const (
 // DeniedError says that a principal may not make a job of a kind run.
 type DeniedError struct {
 	Reason Reason
-	Kind   string // "" where others than one kind's jobs would run
+	Type   string // "" where others than one kind's jobs would run
 	Who    Principal
 	Fields []string // of Reserved
 }
 
 // Error implements error.
 func (e DeniedError) Error() string {
-	return fmt.Sprintf("%s may not make a job of %s run (%s)", e.Who.Name, e.Kind, e.Reason)
+	return fmt.Sprintf("%s may not make a job of %s run (%s)", e.Who.Name, e.Type, e.Reason)
 }
 
 // PayloadError says that a payload is refused, whoever asks.
@@ -76,53 +76,53 @@ func (e PayloadError) Unwrap() error { return e.Err }
 // MayEnqueue says whether p may make a new job of a kind with this payload. The
 // kind is a registered name, not an alias. The error is a DeniedError or a
 // PayloadError.
-func (e Effects) MayEnqueue(p Principal, kind string, data json.RawMessage) error {
-	if e.Maker != nil && e.Maker(kind) == jobs.Service {
-		return DeniedError{Reason: ServiceItself, Kind: kind, Who: p}
+func (e Effects) MayEnqueue(p Principal, jobType string, data json.RawMessage) error {
+	if e.Maker != nil && e.Maker(jobType) == jobs.Service {
+		return DeniedError{Reason: ServiceItself, Type: jobType, Who: p}
 	}
-	return e.MayRun(p, kind, data)
+	return e.MayRun(p, jobType, data)
 }
 
 // MayRun says whether p may make an existing job of a kind run: again, now, or
 // with its schedule. It is MayEnqueue, except that jobs which the service made
 // may be run again by those who answer for them.
-func (e Effects) MayRun(p Principal, kind string, data json.RawMessage) error {
-	if err := e.MayRunKind(p, kind); err != nil || e.Payloads == nil {
+func (e Effects) MayRun(p Principal, jobType string, data json.RawMessage) error {
+	if err := e.MayRunKind(p, jobType); err != nil || e.Payloads == nil {
 		return err
 	}
-	if err := e.Payloads.CheckPayload(kind, data); err != nil {
+	if err := e.Payloads.CheckPayload(jobType, data); err != nil {
 		return PayloadError{err}
 	}
-	if fields := e.Payloads.ReservedFields(kind, data); len(fields) > 0 && !p.Scopes.Has(Admin) {
-		return DeniedError{Reason: Reserved, Kind: kind, Who: p, Fields: fields}
+	if fields := e.Payloads.ReservedFields(jobType, data); len(fields) > 0 && !p.Scopes.Has(Admin) {
+		return DeniedError{Reason: Reserved, Type: jobType, Who: p, Fields: fields}
 	}
 	return nil
 }
 
 // MayRunKind is MayRun as far as the kind alone decides it: for jobs whose
 // payload the service chooses, and before there is one.
-func (e Effects) MayRunKind(p Principal, kind string) error {
+func (e Effects) MayRunKind(p Principal, jobType string) error {
 	admin := p.Scopes.Has(Admin)
 	maker := jobs.Anyone
 	if e.Maker != nil {
-		maker = e.Maker(kind)
+		maker = e.Maker(jobType)
 	}
 	switch {
 	case !p.Scopes.Has(Enqueue) && (e.Open == nil || !e.Open(p)):
-		return DeniedError{Reason: NoScope, Kind: kind, Who: p}
-	case len(p.Kinds) > 0 && !slices.Contains(p.Kinds, kind):
-		return DeniedError{Reason: OtherKinds, Kind: kind, Who: p}
+		return DeniedError{Reason: NoScope, Type: jobType, Who: p}
+	case len(p.Types) > 0 && !slices.Contains(p.Types, jobType):
+		return DeniedError{Reason: OtherKinds, Type: jobType, Who: p}
 	case admin:
 		return nil
-	case maker == jobs.Service && slices.Contains(e.OperatorKinds, kind):
+	case maker == jobs.Service && slices.Contains(e.OperatorKinds, jobType):
 		if !p.Scopes.Has(Operate) {
-			return DeniedError{Reason: NoScope, Kind: kind, Who: p}
+			return DeniedError{Reason: NoScope, Type: jobType, Who: p}
 		}
 		return nil
-	case maker != jobs.Anyone, slices.Contains(e.AdminKinds, kind):
-		return DeniedError{Reason: AdminsOnly, Kind: kind, Who: p}
-	case len(e.Kinds) > 0 && !slices.Contains(e.Kinds, kind):
-		return DeniedError{Reason: NotOffered, Kind: kind, Who: p}
+	case maker != jobs.Anyone, slices.Contains(e.AdminKinds, jobType):
+		return DeniedError{Reason: AdminsOnly, Type: jobType, Who: p}
+	case len(e.Types) > 0 && !slices.Contains(e.Types, jobType):
+		return DeniedError{Reason: NotOffered, Type: jobType, Who: p}
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (e Effects) MayRunKind(p Principal, kind string) error {
 // is not, and those who enqueued it were asked, so the route's scope is enough;
 // but not for a principal that is limited to kinds, as jobs of others would run.
 func (e Effects) MayWork(p Principal) error {
-	if len(p.Kinds) > 0 {
+	if len(p.Types) > 0 {
 		return DeniedError{Reason: OtherKinds, Who: p}
 	}
 	return nil
@@ -147,14 +147,14 @@ func (e Effects) Runnable(p Principal, known []string) (only, except []string, e
 			return nil, nil, err
 		}
 	}
-	limited := len(p.Kinds) > 0 || len(e.Kinds) > 0 && !p.Scopes.Has(Admin)
+	limited := len(p.Types) > 0 || len(e.Types) > 0 && !p.Scopes.Has(Admin)
 	only = []string{}
-	for _, kind := range known {
-		switch may := e.MayRunKind(p, kind) == nil; {
+	for _, jobType := range known {
+		switch may := e.MayRunKind(p, jobType) == nil; {
 		case may && limited:
-			only = append(only, kind)
+			only = append(only, jobType)
 		case !may && !limited:
-			except = append(except, kind)
+			except = append(except, jobType)
 		}
 	}
 	if !limited {

@@ -85,8 +85,8 @@ type Principal struct {
 	// Via says how he proved it: "token <id>", "session", "basic", "" for nobody.
 	Via    string
 	Scopes Scopes
-	// Kinds are the only kinds whose jobs it may make run; empty means any.
-	Kinds []string
+	// Types are the only kinds whose jobs it may make run; empty means any.
+	Types []string
 }
 
 // Known says whether the principal proved who he is.

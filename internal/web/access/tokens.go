@@ -20,7 +20,7 @@ type Token struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
 	Scopes    Scopes    `json:"scopes"`
-	Kinds     []string  `json:"kinds"` // empty means any
+	Types     []string  `json:"kinds"` // empty means any
 	CreatedBy string    `json:"created_by"`
 	CreatedAt time.Time `json:"created_at"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"` // zero: never
@@ -33,7 +33,7 @@ type tokenRow struct {
 	Name      string `db:"name"`
 	Hash      string `db:"hash"`
 	Scopes    string `db:"scopes"`
-	Kinds     string `db:"kinds"`
+	Types     string `db:"kinds"`
 	CreatedBy string `db:"created_by"`
 	CreatedAt int64  `db:"created_at"`
 	ExpiresAt int64  `db:"expires_at"`
@@ -46,11 +46,11 @@ func (r tokenRow) token() (Token, error) {
 	if err != nil {
 		return Token{}, err
 	}
-	kinds := []string{}
-	if err := json.Unmarshal([]byte(r.Kinds), &kinds); err != nil {
+	jobTypes := []string{}
+	if err := json.Unmarshal([]byte(r.Types), &jobTypes); err != nil {
 		return Token{}, fmt.Errorf("reading the kinds of token %s: %w", r.ID, err)
 	}
-	return Token{ID: r.ID, Name: r.Name, Scopes: scopes, Kinds: kinds, CreatedBy: r.CreatedBy, CreatedAt: fromMillis(r.CreatedAt),
+	return Token{ID: r.ID, Name: r.Name, Scopes: scopes, Types: jobTypes, CreatedBy: r.CreatedBy, CreatedAt: fromMillis(r.CreatedAt),
 		ExpiresAt: fromMillis(r.ExpiresAt), UsedAt: fromMillis(r.UsedAt), RevokedAt: fromMillis(r.RevokedAt)}, nil
 }
 
@@ -66,17 +66,17 @@ func (s *Store) CreateToken(ctx context.Context, t Token) (Token, string, error)
 	case !t.ExpiresAt.IsZero() && !t.ExpiresAt.After(s.now()):
 		return Token{}, "", fmt.Errorf("%w: the token would be expired already", jobs.ErrInvalid)
 	}
-	if t.Kinds == nil {
-		t.Kinds = []string{}
+	if t.Types == nil {
+		t.Types = []string{}
 	}
-	kinds, err := json.Marshal(t.Kinds)
+	jobTypes, err := json.Marshal(t.Types)
 	if err != nil {
 		return Token{}, "", fmt.Errorf("encoding the token's kinds: %w", err)
 	}
 	plain := TokenPrefix + secret(20)
 	t.ID, t.CreatedAt = secret(6), fromMillis(s.millis())
 	_, err = s.db.ExecContext(ctx, s.db.Rebind(`INSERT INTO cmsjobs_tokens (id, name, hash, scopes, kinds, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
-		t.ID, t.Name, Hash(plain), t.Scopes.String(), string(kinds), clip(t.CreatedBy, 191), toMillis(t.CreatedAt), toMillis(t.ExpiresAt))
+		t.ID, t.Name, Hash(plain), t.Scopes.String(), string(jobTypes), clip(t.CreatedBy, 191), toMillis(t.CreatedAt), toMillis(t.ExpiresAt))
 	if err != nil {
 		return Token{}, "", fmt.Errorf("storing the token: %w", err)
 	}
@@ -147,5 +147,5 @@ func (s *Store) ByToken(ctx context.Context, plain string) (Principal, error) {
 			return Principal{}, fmt.Errorf("noting the token's use: %w", err)
 		}
 	}
-	return Principal{Name: t.Name, Via: "token " + t.ID, Scopes: t.Scopes, Kinds: t.Kinds}, nil
+	return Principal{Name: t.Name, Via: "token " + t.ID, Scopes: t.Scopes, Types: t.Types}, nil
 }
