@@ -14,7 +14,7 @@ import (
 // Larger things belong into a file or a table that the payload names.
 const MaxPayload = 1 << 20
 
-// maxWord is how many bytes a kind, a queue, a unique key and an id may have.
+// maxWord is how many bytes a type, a queue, a unique key and an id may have.
 const maxWord = 191
 
 // Errors that callers may look for with errors.Is.
@@ -28,13 +28,13 @@ var (
 type Job struct {
 	Kind    string // for example "sitemap.generate"
 	Payload any    // what the handler needs; encoded as a JSON object
-	Queue   string // "" is the Client's, or the kind's own over HTTP
+	Queue   string // "" is the Client's, or the type's own over HTTP
 	// ID names the job; enqueuing the same ID twice makes one job. Choose a UUID.
 	ID       string
 	Metadata any // who asked; encoded as a JSON object
 	Priority int // higher first; Laravel's own table has none
-	// MaxAttempts is how often the job may be started; 0 leaves it to the kind.
-	// It lowers the kind's limit and never raises it.
+	// MaxAttempts is how often the job may be started; 0 leaves it to the type.
+	// It lowers the type's limit and never raises it.
 	MaxAttempts int
 	RunAt       time.Time // zero is now
 	// UniqueKey keeps a second job out while one with this key waits or runs.
@@ -88,11 +88,11 @@ func (e encoded) check() error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, a...)...)
 	}
 	if e.Kind == "" {
-		return invalid("it needs a kind, for example sitemap.generate")
+		return invalid("it needs a type, for example sitemap.generate")
 	}
 	for _, word := range []string{e.Kind, e.Queue, e.UniqueKey, e.ID} {
 		if len(word) > maxWord || !utf8.ValidString(word) || strings.IndexByte(word, 0) >= 0 {
-			return invalid("kind, queue, unique key and ID are UTF-8 without NUL, at most %d bytes each; %.40q is not", maxWord, word)
+			return invalid("type, queue, unique key and ID are UTF-8 without NUL, at most %d bytes each; %.40q is not", maxWord, word)
 		}
 	}
 	if size := len(e.payload) + len(e.metadata); size > MaxPayload {

@@ -57,7 +57,7 @@ func readTable(ctx context.Context, q Tx, d dialect, name string) (table, error)
 func (t table) has(column string) bool { _, there := t.kinds[column]; return there }
 
 // defaultAttempts stands in the extended table where a job names no limit. The
-// service then goes by the kind's, where that is lower.
+// service then goes by the type's, where that is lower.
 const defaultAttempts = 3
 
 // insert is the statement that writes a job, and its values.

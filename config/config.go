@@ -8,7 +8,7 @@ type Config struct {
 	Database   Database           `koanf:"database"`
 	CMS        CMS                `koanf:"cms"`
 	Queue      Queue              `koanf:"queue"`
-	Types      map[string]JobType `koanf:"kinds"`
+	Types      map[string]JobType `koanf:"types"`
 	Schedule   Schedule           `koanf:"schedule"`
 	HTTP       HTTP               `koanf:"http"`
 	Storage    Storage            `koanf:"storage"`

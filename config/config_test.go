@@ -133,7 +133,7 @@ func TestAllFaultsAreReportedAtOnceWithASuggestion(t *testing.T) {
 	file := write(t, "bad.yaml", `
 queue: {pol: 3s, poll: 3, concurrency: many, lease: 200s}
 sitemaps: {gzip: true}
-kinds: {mail.send: {timeout: soon, limits: 2}}
+types: {mail.send: {timeout: soon, limits: 2}}
 schedule: {entries: {x: {cron: "61 * * * *", policy: never}}}
 http: {users: [{name: a, rol: read}]}
 log: {level: loud}
@@ -151,7 +151,7 @@ log: {level: loud}
 		"queue.lease: 3m20s is longer than PHP's retry_after",
 		"sitemaps.gzip: no such key; did you mean sitemap.gzip?",
 		`"soon" is not a length of time`,
-		"kinds.mail.send.limits: no such key; did you mean kinds.mail.send.limit?",
+		"types.mail.send.limits: no such key; did you mean types.mail.send.limit?",
 		`schedule.entries.x.cron: "61 * * * *" is no cron expression`,
 		`schedule.entries.x.policy: "never" is none of skip, once, all`,
 		"rol", `log.level: "loud" is none of`,
@@ -195,13 +195,13 @@ func TestAPasswordIsLongWhereOthersReachThePage(t *testing.T) {
 
 func TestKindsAndEntriesAreReadByTheirNames(t *testing.T) {
 	l := load(t, Sources{File: write(t, "c.yaml", `
-kinds:
+types:
   mail.send: {queue: mail, max_attempts: 5, timeout: 2m, backoff: [60s, 5m], limit: 2}
 schedule:
   entries:
     backup: {enabled: false}
-    mine: {cron: "0 9 * * 1", kind: cache.clear, payload: {tags: [a], deep: {b: 1}}}
-`), Flags: []Flag{{"kinds.sitemap.generate.timeout", "9m", "--set"}}})
+    mine: {cron: "0 9 * * 1", type: cache.clear, payload: {tags: [a], deep: {b: 1}}}
+`), Flags: []Flag{{"types.sitemap.generate.timeout", "9m", "--set"}}})
 	mail := l.Types["mail.send"]
 	if mail.Queue != "mail" || mail.MaxAttempts != 5 || !slices.Equal(mail.Backoff, []time.Duration{time.Minute, 5 * time.Minute}) {
 		t.Errorf("mail.send = %+v", mail)

@@ -146,7 +146,7 @@ func insidePayload(key string) bool {
 	return len(parts) > 4 && parts[0] == "schedule" && parts[1] == "entries" && parts[3] == "payload"
 }
 
-// emptySection: "kinds: {}" and "kinds.name: {}" choose nothing.
+// emptySection: "types: {}" and "types.name: {}" choose nothing.
 func emptySection(all []field, key string, value any) bool {
 	m, isMap := value.(map[string]any)
 	return isMap && len(m) == 0 && slices.ContainsFunc(all, func(f field) bool {

@@ -126,14 +126,14 @@ func fromFlags(flags []Flag, all []field, r *report) []setting {
 	return layer
 }
 
-// slashed turns a path as people write it into ours. Names of kinds hold dots:
-// kinds.sitemap.generate.timeout is kinds/sitemap.generate/timeout.
+// slashed turns a path as people write it into ours. Names of types hold dots:
+// types.sitemap.generate.timeout is types/sitemap.generate/timeout.
 func slashed(path string) string {
 	parts := strings.Split(path, ".")
 	n := len(parts)
 	switch {
-	case n > 3 && parts[0] == "kinds":
-		return "kinds/" + strings.Join(parts[1:n-1], ".") + slash + parts[n-1]
+	case n > 3 && parts[0] == "types":
+		return "types/" + strings.Join(parts[1:n-1], ".") + slash + parts[n-1]
 	case n > 4 && parts[0] == "schedule" && parts[1] == "entries" && !slices.Contains(parts[3:], "payload"):
 		return "schedule/entries/" + strings.Join(parts[2:n-1], ".") + slash + parts[n-1]
 	}
@@ -206,7 +206,7 @@ func (l *Loaded) Values() []Value {
 	return list
 }
 
-// valuesOfMap lists what was said below kinds and schedule.entries.
+// valuesOfMap lists what was said below types and schedule.entries.
 func (l *Loaded) valuesOfMap(f field, m reflect.Value) []Value {
 	var list []Value
 	names := m.MapKeys()

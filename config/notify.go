@@ -7,7 +7,7 @@ import "time"
 type Notify struct {
 	Mail     bool          `koanf:"mail"`
 	CMS      bool          `koanf:"cms"`
-	Every    time.Duration `koanf:"every"` // at most one message a kind in this time
+	Every    time.Duration `koanf:"every"` // at most one message a type in this time
 	Channels []Channel     `koanf:"channels"`
 }
 

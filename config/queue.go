@@ -36,11 +36,11 @@ type Queue struct {
 	// PHPRetryAfter is Laravel's DB_QUEUE_RETRY_AFTER: the lease must be
 	// shorter to be seen by a PHP worker on the same table.
 	PHPRetryAfter time.Duration `koanf:"php_retry_after"`
-	// InternalRows are internal kinds that rows may carry without an order.
+	// InternalRows are internal types that rows may carry without an order.
 	InternalRows []string `koanf:"internal_rows"`
 }
 
-// rowKinds are the internal kinds that may be opened to rows.
+// rowKinds are the internal types that may be opened to rows.
 var rowKinds = []string{"cmsjobs.probe", "webhook.deliver"}
 
 func defaultQueue() Queue {
@@ -108,7 +108,7 @@ type JobType struct {
 
 func checkKinds(kinds map[string]JobType, r *report) {
 	for name, k := range kinds {
-		path := "kinds" + slash + name + slash
+		path := "types" + slash + name + slash
 		r.between(path+"max_attempts", k.MaxAttempts, 0, 255)
 		r.atLeastFor(path+"timeout", k.Timeout, 0)
 		r.atLeast(path+"limit", k.Limit, 0)

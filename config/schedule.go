@@ -22,7 +22,7 @@ type Schedule struct {
 // timetable says.
 type ScheduleEntry struct {
 	Cron    string         `koanf:"cron"`
-	Type    string         `koanf:"kind"`
+	Type    string         `koanf:"type"`
 	Queue   string         `koanf:"queue"`
 	Payload map[string]any `koanf:"payload"`
 	Enabled *bool          `koanf:"enabled"`

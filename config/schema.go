@@ -7,15 +7,15 @@ import (
 )
 
 // slash separates the parts of a path inside this package. A dot does not do,
-// as names of kinds have dots. People see dots.
+// as names of types have dots. People see dots.
 const slash = "/"
 
-// anyName stands in a path for a name that the user chooses: kinds/*/timeout.
+// anyName stands in a path for a name that the user chooses: types/*/timeout.
 const anyName = "*"
 
 // field is one key of the configuration.
 type field struct {
-	path  string // "queue/poll", "kinds/*/timeout"
+	path  string // "queue/poll", "types/*/timeout"
 	index []int  // of the struct field; nil below a map
 	typ   reflect.Type
 }

@@ -14,7 +14,7 @@ type Telemetry struct {
 // do (S2.16).
 type Activity struct {
 	Failed bool `koanf:"failed"` // every job that failed for good
-	// Enqueued kinds are told of each time that the service enqueues one by
+	// Enqueued types are told of each time that the service enqueues one by
 	// itself, others with the probability Share.
 	Enqueued []string `koanf:"enqueued"`
 	Share    float64  `koanf:"share"`

@@ -27,7 +27,7 @@ type Options struct {
 	Now    func() time.Time // nil is time.Now
 }
 
-// Worker runs jobs of the kinds that were registered. It is safe for concurrent use.
+// Worker runs jobs of the types that were registered. It is safe for concurrent use.
 type Worker struct {
 	store    *sqlstore.Store
 	registry *jobs.Registry
@@ -59,8 +59,8 @@ func New(ctx context.Context, db *sql.DB, driver string, o Options) (*Worker, er
 	return w, nil
 }
 
-// Register lets this program run jobs of a kind after Start; P is the type of
-// their payload. It panics when the kind has a handler already. An error makes
+// Register lets this program run jobs of a type after Start; P is the type of
+// their payload. It panics when the type has a handler already. An error makes
 // the job run again later, up to its limit; Permanent errors fail it at once.
 func Register[P any](w *Worker, kind string, fn func(ctx context.Context, payload P) error) {
 	jobs.Handle(w.registry, jobs.Kind[P]{Name: kind, Queue: w.options.Queue}, func(ctx context.Context, _ jobs.Job, p P) error { return fn(ctx, p) })
@@ -71,8 +71,8 @@ func Permanent(err error) error { return jobs.Permanent(err) }
 
 var errRunning = errors.New("the worker runs already")
 
-// Start runs jobs of the registered kinds in the background, until Stop is
-// called or ctx ends. Jobs of other kinds stay for other workers.
+// Start runs jobs of the registered types in the background, until Stop is
+// called or ctx ends. Jobs of other types stay for other workers.
 func (w *Worker) Start(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

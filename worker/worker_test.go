@@ -80,7 +80,7 @@ func TestAnotherProgramRunsItsOwnKinds(t *testing.T) {
 			greeted <- g.Name
 			return nil
 		})
-		ann, nobody, other := q.put("greet", `{"name":"Ann"}`), q.put("greet", `{}`), q.put("other.kind", `{}`)
+		ann, nobody, other := q.put("greet", `{"name":"Ann"}`), q.put("greet", `{}`), q.put("other.type", `{}`)
 		if err := w.Start(ctx); err != nil {
 			q.Fatal(err)
 		}

@@ -98,9 +98,9 @@ func (s *service) refusals(t *testing.T, api *client.API) {
 	if _, err := api.Job(ctx, "0190aaaa-bbbb-7ccc-8ddd-eeeeffff9999"); !errors.Is(err, client.ErrNotFound) {
 		t.Error(err)
 	}
-	_, err := api.Enqueue(ctx, client.Job{Kind: "no.such.kind"})
+	_, err := api.Enqueue(ctx, client.Job{Kind: "no.such.type"})
 	var refusal *client.Refusal
-	if !errors.Is(err, client.ErrInvalid) || !errors.As(err, &refusal) || len(refusal.Fields) != 1 || refusal.Fields[0].Field != "topic" || !strings.Contains(err.Error(), "no.such.kind") {
+	if !errors.Is(err, client.ErrInvalid) || !errors.As(err, &refusal) || len(refusal.Fields) != 1 || refusal.Fields[0].Field != "topic" || !strings.Contains(err.Error(), "no.such.type") {
 		t.Error(err)
 	}
 	if _, err := api.Enqueue(ctx, client.Job{}); !errors.Is(err, client.ErrInvalid) {

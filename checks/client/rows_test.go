@@ -54,7 +54,7 @@ func newClient(t *testing.T, db *jobstest.Database) *client.Client {
 	return c
 }
 
-// newStore knows the kind greet.
+// newStore knows the type greet.
 func newStore(t *testing.T, db *jobstest.Database) *sqlstore.Store {
 	t.Helper()
 	registry := jobs.NewRegistry()
@@ -141,7 +141,7 @@ func pairs(t *testing.T) map[string]pair {
 		},
 		"long keys":      {client.Job{Kind: "greet", UniqueKey: long}, ofStore(jobs.New{Kind: "greet", UniqueKey: long})},
 		"empty of PHP":   {client.Job{Kind: "greet", Payload: []string{}, Metadata: ""}, ofStore(jobs.New{Kind: "greet", Data: []byte("[]")})},
-		"a kind of many": {client.Job{Kind: "anything.else", Payload: map[string]int{"n": 1}}, ofStore(jobs.New{Kind: "anything.else", Data: []byte(`{"n":1}`)})},
+		"a type of many": {client.Job{Kind: "anything.else", Payload: map[string]int{"n": 1}}, ofStore(jobs.New{Kind: "anything.else", Data: []byte(`{"n":1}`)})},
 	}
 }
 

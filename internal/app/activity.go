@@ -25,7 +25,7 @@ func (r *Services) NewActivity() *activity {
 	return &activity{r, r.Config.Activity, access.NewStore(r.OwnDB, r.Now)}
 }
 
-// chosen says whether the enqueuing of a kind is told of.
+// chosen says whether the enqueuing of a type is told of.
 func (a *activity) chosen(jobType string) bool {
 	return slices.Contains(a.c.Enqueued, jobType) || rand.Float64() < a.c.Share
 }

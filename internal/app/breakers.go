@@ -99,7 +99,7 @@ func (r *Services) OpenBreakers(ctx context.Context) ([]explain.Breaker, error) 
 	return down, err
 }
 
-// kindsOf are the kinds whose jobs need a dependency, by what its name begins
+// kindsOf are the types whose jobs need a dependency, by what its name begins
 // with.
 func kindsOf(dependency string) []string {
 	sort, _, _ := strings.Cut(dependency, ":")

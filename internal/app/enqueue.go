@@ -7,7 +7,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Enqueue puts jobs on their kinds' queues; the configuration may move a kind.
+// Enqueue puts jobs on their types' queues; the configuration may move a type.
 // It makes rooms a jobs.Enqueuer that handlers may hold before the store is
 // open.
 func (r *Services) Enqueue(ctx context.Context, list ...jobs.Spec) ([]jobs.Receipt, error) {

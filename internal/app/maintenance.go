@@ -20,7 +20,7 @@ import (
 
 const day = 24 * time.Hour
 
-// cacheHandler joins the cleaning kinds: caches, logs, the queue's own tables.
+// cacheHandler joins the cleaning types: caches, logs, the queue's own tables.
 func cacheHandler(registry *jobs.Registry, r *Services) error {
 	c, l := r.Config.Cache, r.Config.Logs
 	o := cache.Options{Store: c.Driver, Prefix: c.Prefix, RedisIsOurs: c.Redis.Own, LogDays: int(l.Keep / day), RotateAbove: int64(l.MaxSize),

@@ -9,7 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Probe is a kind that does nothing but what its payload says. It shows that
+// Probe is a type that does nothing but what its payload says. It shows that
 // enqueuing, working, failing and retrying go as they should on a site.
 var Probe = jobs.Kind[probePayload]{Name: "cmsjobs.probe", Policy: jobs.Policy{Backoff: jobs.Fixed(5 * time.Second)}}
 
@@ -28,10 +28,10 @@ func (p *probePayload) Validate() error {
 	return nil
 }
 
-// longestProbe is less than the kind's time limit: a probe ends by itself.
+// longestProbe is less than the type's time limit: a probe ends by itself.
 const longestProbe = 4 * time.Minute
 
-// registerProbe adds the kind for administrators; where rows is set, any row
+// registerProbe adds the type for administrators; where rows is set, any row
 // may be a probe.
 func registerProbe(r *jobs.Registry, book jobs.OrderBook, rows bool) {
 	jobs.HandleInternal(r, jobs.Internal{Book: book, Maker: jobs.Administrators, Rows: rows}, Probe, func(ctx context.Context, j jobs.Job, p probePayload) error {

@@ -33,7 +33,7 @@ func (r *Services) Scheduler() (*schedule.Scheduler, error) {
 	return s, nil
 }
 
-// ran says whether a job of a kind was done since a moment.
+// ran says whether a job of a type was done since a moment.
 func (r *Services) ran(ctx context.Context, jobType string, since time.Time) (bool, error) {
 	list, err := r.Store.Jobs(ctx, jobs.Filter{Types: []string{jobType}, States: []jobs.State{jobs.StateCompleted}, Since: since}, jobs.Page{Limit: 1})
 	return len(list.Items) > 0, err
@@ -55,7 +55,7 @@ func (r *Services) ScheduleZone(ctx context.Context) (*time.Location, error) {
 	return time.LoadLocation(name)
 }
 
-// entries are the timetable as the configuration has it. Entries of kinds that
+// entries are the timetable as the configuration has it. Entries of types that
 // cannot run here are left out: nobody would do their jobs.
 func (r *Services) entries() ([]schedule.Entry, error) {
 	own := maps.Clone(r.Config.Schedule.Entries)
@@ -78,7 +78,7 @@ func (r *Services) entries() ([]schedule.Entry, error) {
 		}
 		known, there := r.Registry.Lookup(e.Job.Type)
 		if !there {
-			return nil, fmt.Errorf("schedule.entries.%s: no kind is named %q; known are %v", name, e.Job.Type, r.Registry.Types())
+			return nil, fmt.Errorf("schedule.entries.%s: no type is named %q; known are %v", name, e.Job.Type, r.Registry.Types())
 		}
 		if known.Maker != jobs.Anyone && !slices.Contains(r.Config.Queue.InternalRows, known.Type) {
 			return nil, fmt.Errorf("schedule.entries.%s: jobs of %s are made by the service itself and cannot be scheduled", name, known.Type)

@@ -134,8 +134,8 @@ func (r *Services) openKinds(context.Context) error {
 	return RegisterKinds(r.Registry, r)
 }
 
-// RegisterKinds joins every handler to its kind, then lets the configuration
-// change their policies. It must work without a database: kinds are listed
+// RegisterKinds joins every handler to its type, then lets the configuration
+// change their policies. It must work without a database: types are listed
 // without one.
 func RegisterKinds(registry *jobs.Registry, r *Services) error {
 	registerProbe(registry, r.Orders, slices.Contains(r.Config.Queue.InternalRows, Probe.Name))
@@ -147,7 +147,7 @@ func RegisterKinds(registry *jobs.Registry, r *Services) error {
 	l := r.Config
 	for name, k := range l.Types {
 		if err := registry.Override(name, func(p jobs.Policy) jobs.Policy { return override(p, k) }); err != nil {
-			return UsageError{Err: fmt.Errorf("kinds.%s: %w", name, err)}
+			return UsageError{Err: fmt.Errorf("types.%s: %w", name, err)}
 		}
 	}
 	if share := l.Queue.Jitter; share > 0 {

@@ -82,7 +82,7 @@ func (r *Services) TraceRun(end jobs.Settlement) {
 
 // messaging are the attributes of OpenTelemetry's conventions for queues.
 func messaging(operation, jobType, queue string) map[string]any {
-	return map[string]any{"messaging.system": "cmsjobs", "messaging.operation.type": operation, "messaging.destination.name": queue, "cmsjobs.kind": jobType}
+	return map[string]any{"messaging.system": "cmsjobs", "messaging.operation.type": operation, "messaging.destination.name": queue, "cmsjobs.type": jobType}
 }
 
 const traceparent = "traceparent"

@@ -56,7 +56,7 @@ func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err 
 }
 
 // queues are those of the configuration, and those that the configuration
-// moved kinds to.
+// moved types to.
 func (r *Services) queues() []string {
 	names := slices.Clone(r.Config.Queue.Queues)
 	for _, jobType := range r.Registry.Types() {

@@ -117,6 +117,6 @@ func TestTheWeekArrivesByMail(t *testing.T) {
 	default:
 		t.Fatal("no mail came: " + on("jobs", "list").out)
 	}
-	// Where it is not on, there is no such kind and no such entry.
+	// Where it is not on, there is no such type and no such entry.
 	want(t, call(t, nil, "--cms", dir, "enqueue", "analytics.weekly"), exitUsage, "known are")
 }

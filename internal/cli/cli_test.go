@@ -184,13 +184,13 @@ func TestExitCodesSayWhatIsWrong(t *testing.T) {
 		{"no such file", nil, []string{"--config", "/no/such.yaml", "config", "check"}, exitUsage, "no configuration file"},
 		{"nobody listens", nil, []string{"--dsn", "mysql://root@127.0.0.1:1/x", "jobs", "list"}, exitDatabase, "nobody listens"},
 		{"no SQLite file", nil, []string{"--dsn", "sqlite:/no/such.sqlite", "jobs", "list"}, exitDatabase, "no SQLite database"},
-		{"an unknown kind", nil, []string{dsn, "enqueue", "sitemap.generat"}, exitUsage, "known are"},
+		{"an unknown type", nil, []string{dsn, "enqueue", "sitemap.generat"}, exitUsage, "known are"},
 		{"a payload that is no object", nil, []string{dsn, "enqueue", "cmsjobs.probe", "[1]"}, exitUsage, "JSON object"},
 		{"a payload that the handler refuses", nil, []string{dsn, "enqueue", "cmsjobs.probe", `{"sleep":"long"}`}, exitUsage, "sleep must be"},
 		{"an unknown state", nil, []string{dsn, "jobs", "list", "--state", "lost"}, exitUsage, "no state"},
 		{"nothing named to cancel", nil, []string{dsn, "jobs", "cancel"}, exitUsage, "name the jobs"},
 		{"a bad cursor", nil, []string{dsn, "jobs", "list", "--cursor", "?"}, exitFault, "no cursor"},
-		{"an override of an unknown kind", nil, []string{dsn, "--set", "kinds.shop.sync.limit=2", "jobs", "list"}, exitUsage, "shop.sync"},
+		{"an override of an unknown type", nil, []string{dsn, "--set", "types.shop.sync.limit=2", "jobs", "list"}, exitUsage, "shop.sync"},
 	} {
 		t.Run(c.name, func(t *testing.T) { want(t, call(t, c.env, c.args...), c.code, c.says) })
 	}
@@ -271,7 +271,7 @@ func TestTheDemoDoesEveryJob(t *testing.T) {
 		}
 	}
 	if kinds["sitemap.generate"] != 1 || kinds["media.processImage"] != 6 || kinds["mail.send"] != 1 {
-		t.Errorf("kinds: %v", kinds)
+		t.Errorf("types: %v", kinds)
 	}
 	for _, must := range []string{"public/sitemap.xml", "public/blog-posts.xml", "public/storage/photos/harbour-1-150x150.jpg", "mails/"} {
 		if !slices.ContainsFunc(got.Files, func(f demo.File) bool { return strings.HasPrefix(f.Path, must) }) {

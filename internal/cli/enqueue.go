@@ -23,10 +23,10 @@ func (a *commandLine) enqueueCommand() *cobra.Command {
 		force                          bool
 	}
 	c := &cobra.Command{
-		Use:   "enqueue KIND [PAYLOAD]",
+		Use:   "enqueue TYPE [PAYLOAD]",
 		Short: "Put a job into the queue",
 		Long: `Puts a job into the queue. PAYLOAD is a JSON object; - reads it from standard input, @FILE from a file.
-It is checked as its handler will check it. cmsjobs kinds lists kinds and their payloads.
+It is checked as its handler will check it. cmsjobs types lists types and their payloads.
 
 Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in place.`,
 		Example: "  cmsjobs enqueue sitemap.generate '{\"force\":true}'\n  cmsjobs enqueue cmsjobs.probe '{\"sleep\":\"2s\"}' --delay 10m\n  cmsjobs enqueue mail.send @mail.json --unique welcome-42",
@@ -54,7 +54,7 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 			defer a.closing(r)
 			entry, known := r.Registry.Lookup(n.Type)
 			if !known && !o.force {
-				return app.Usagef("no kind is named %q; known are %v (--force enqueues it for another program)", n.Type, r.Registry.Types())
+				return app.Usagef("no type is named %q; known are %v (--force enqueues it for another program)", n.Type, r.Registry.Types())
 			}
 			if known {
 				if err := entry.Check(n.Data); err != nil {
@@ -72,14 +72,14 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.queue, "queue", "", "the queue (default: the kind's)")
+	f.StringVar(&o.queue, "queue", "", "the queue (default: the type's)")
 	f.StringVar(&o.delay, "delay", "", "due after this: 30s, 2h")
 	f.StringVar(&o.at, "at", "", "due at this moment: 2006-01-02T15:04:05Z")
 	f.StringVar(&o.unique, "unique", "", "no second job while one with this key waits or runs")
 	f.StringVar(&o.uuid, "uuid", "", "the job's name; the same one twice makes one job")
 	f.IntVar(&o.priority, "priority", 0, "higher first (tables of the extended layout)")
-	f.IntVar(&o.attempts, "max-attempts", 0, "how often it may start (default: the kind's)")
-	f.BoolVar(&o.force, "force", false, "take a kind that this program does not know")
+	f.IntVar(&o.attempts, "max-attempts", 0, "how often it may start (default: the type's)")
+	f.BoolVar(&o.force, "force", false, "take a type that this program does not know")
 	c.MarkFlagsMutuallyExclusive("delay", "at")
 	return c
 }
@@ -142,7 +142,7 @@ func (a *commandLine) inline(c *cobra.Command, r *app.Services, entry jobs.Entry
 		}
 	}
 	if a.global.json {
-		return a.printJSON(map[string]any{"kind": entry.Type, "inline": true, "result": result})
+		return a.printJSON(map[string]any{"type": entry.Type, "inline": true, "result": result})
 	}
 	_, err = fmt.Fprintf(a.out, "Ran %s at once, as jobs are disabled. Result: %s\n", entry.Type, result)
 	return err

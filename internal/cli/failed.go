@@ -17,7 +17,7 @@ import (
 )
 
 func (a *commandLine) failedCommand() *cobra.Command {
-	c := &cobra.Command{Use: "failed", Short: "List, retry and forget failed jobs", Example: "  cmsjobs failed groups\n  cmsjobs failed retry --kind mail.send --yes"}
+	c := &cobra.Command{Use: "failed", Short: "List, retry and forget failed jobs", Example: "  cmsjobs failed groups\n  cmsjobs failed retry --type mail.send --yes"}
 	c.AddCommand(a.failedListCommand(), a.failedGroupsCommand(), a.failedShowCommand(), a.failedRetryCommand(),
 		a.failedDeleteCommand(), a.failedFlushCommand(), a.failedPruneCommand())
 	return c
@@ -80,7 +80,7 @@ func (a *commandLine) listGroups(ctx context.Context, r *app.Services, f jobs.Fi
 	}
 	type view struct {
 		Cause     string    `json:"cause"`
-		Type      string    `json:"kind"`
+		Type      string    `json:"type"`
 		Count     int64     `json:"count"`
 		Message   string    `json:"message"`
 		FirstSeen time.Time `json:"first_seen"`
@@ -93,7 +93,7 @@ func (a *commandLine) listGroups(ctx context.Context, r *app.Services, f jobs.Fi
 		views[i] = view{g.Cause, g.Type, g.Count, g.Message, g.FirstSeen.UTC(), g.LastSeen.UTC()}
 		cells[i] = []string{strconv.FormatInt(g.Count, 10), g.Type, display.Ago(g.FirstSeen, now), display.Ago(g.LastSeen, now), g.Cause, display.Short(g.Message, 70)}
 	}
-	return a.list(views, []string{"JOBS", "KIND", "FIRST", "LAST", "CAUSE", "MESSAGE"}, cells, "No failed jobs.")
+	return a.list(views, []string{"JOBS", "TYPE", "FIRST", "LAST", "CAUSE", "MESSAGE"}, cells, "No failed jobs.")
 }
 
 func (a *commandLine) failedRetryCommand() *cobra.Command {
@@ -105,7 +105,7 @@ func (a *commandLine) failedRetryCommand() *cobra.Command {
 		Short: "Put failed jobs back into their queues",
 		Long: `Puts failed jobs back into their queues: due now, no attempts counted, under their own UUID. PHP's own
 failed jobs go back as they were, for PHP's worker. Any number of them is taken in steps of bounded memory.`,
-		Example: "  cmsjobs failed retry 7\n  cmsjobs failed retry all\n  cmsjobs failed retry --kind mail.send --since 2h --yes\n  cmsjobs failed retry 7 --payload '{\"to\":\"right@example.com\"}'",
+		Example: "  cmsjobs failed retry 7\n  cmsjobs failed retry all\n  cmsjobs failed retry --type mail.send --since 2h --yes\n  cmsjobs failed retry 7 --payload '{\"to\":\"right@example.com\"}'",
 		RunE: func(c *cobra.Command, ids []string) error {
 			if len(ids) == 1 && ids[0] == "all" {
 				ids, yes = nil, true
@@ -154,7 +154,7 @@ func (a *commandLine) failedDeleteCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "forget [ID…]",
 		Short:   "Delete failed jobs",
-		Example: "  cmsjobs failed forget 7\n  cmsjobs failed forget --kind cmsjobs.probe --yes",
+		Example: "  cmsjobs failed forget 7\n  cmsjobs failed forget --type cmsjobs.probe --yes",
 		RunE: func(c *cobra.Command, ids []string) error {
 			f.states = []string{"failed"}
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {

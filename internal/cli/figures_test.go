@@ -117,8 +117,8 @@ func (s *mixedSite) fill() {
 	// One end is older than an hour, one attempt was released, one died with its worker.
 	s.exec("UPDATE cmsjobs_runs SET ended_at = ended_at - 5400000 WHERE id = (SELECT m FROM (SELECT MIN(id) AS m FROM cmsjobs_runs WHERE outcome = 'retried') AS x)")
 	for _, outcome := range []string{"released", "crashed"} {
-		s.exec(`INSERT INTO cmsjobs_runs (job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, created_at)
-			SELECT job_id, uuid, kind, queue, attempt, '` + outcome + `', worker, '', ended_at, duration_ms, wait_ms, created_at FROM cmsjobs_runs WHERE id = (SELECT MAX(id) FROM cmsjobs_runs)`)
+		s.exec(`INSERT INTO cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, created_at)
+			SELECT job_id, uuid, type, queue, attempt, '` + outcome + `', worker, '', ended_at, duration_ms, wait_ms, created_at FROM cmsjobs_runs WHERE id = (SELECT MAX(id) FROM cmsjobs_runs)`)
 	}
 }
 

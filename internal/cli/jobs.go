@@ -36,7 +36,7 @@ func (f *filterFlags) add(c *cobra.Command, withState bool) {
 	if withState {
 		c.Flags().StringSliceVar(&f.states, "state", nil, "queued, processing, completed, failed, cancelled")
 	}
-	c.Flags().StringSliceVar(&f.types, "kind", nil, "kinds")
+	c.Flags().StringSliceVar(&f.types, "type", nil, "types")
 	c.Flags().StringSliceVar(&f.queues, "queue", nil, "queues")
 	c.Flags().StringVar(&f.text, "text", "", "text in the payload or the error")
 	c.Flags().StringVar(&f.cause, "cause", "", "fingerprint of a failure (failed groups)")
@@ -87,7 +87,7 @@ func (a *commandLine) jobsListCommand() *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List jobs, newest first",
-		Example: "  cmsjobs jobs list --state failed --since 24h\n  cmsjobs jobs list --kind mail.send --json",
+		Example: "  cmsjobs jobs list --state failed --since 24h\n  cmsjobs jobs list --type mail.send --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			filter, err := f.filter(a.Now())
@@ -137,7 +137,7 @@ func (a *commandLine) listJobs(ctx context.Context, r *app.Services, f jobs.Filt
 		cells[i] = []string{j.UUID, j.Type, j.Queue, state, attempts(j), display.Ago(when, now), display.Short(whyNot(j, down), 50)}
 	}
 	answer := map[string]any{"jobs": views, "total": list.Total, "next": list.Next}
-	if err := a.list(answer, []string{"ID", "KIND", "QUEUE", "STATE", "ATTEMPT", "WHEN", "ERROR"}, cells, "No jobs."); err != nil {
+	if err := a.list(answer, []string{"ID", "TYPE", "QUEUE", "STATE", "ATTEMPT", "WHEN", "ERROR"}, cells, "No jobs."); err != nil {
 		return err
 	}
 	if list.Next != "" {
@@ -187,7 +187,7 @@ func (a *commandLine) showJob(ctx context.Context, r *app.Services, id string, s
 		return a.printJSON(map[string]any{"job": viewOf(j, true), "runs": runViews(runs.Items), "log": lines})
 	}
 	now := a.Now()
-	pairs := [][]string{{"ID", strconv.FormatInt(j.ID, 10)}, {"UUID", j.UUID}, {"Kind", j.Type}, {"Queue", j.Queue},
+	pairs := [][]string{{"ID", strconv.FormatInt(j.ID, 10)}, {"UUID", j.UUID}, {"Type", j.Type}, {"Queue", j.Queue},
 		{"State", strings.TrimSpace(string(j.State) + " " + j.Detail)}, {"Attempt", attempts(j)}, {"Enqueued", display.Ago(j.EnqueuedAt, now)},
 		{"Due", display.Ago(j.RunAt, now)}, {"Started", display.Ago(j.StartedAt, now)}, {"Ended", display.Ago(j.EndedAt, now)}, {"Worker", j.Worker},
 		{"Result", display.Short(string(j.Result), 300)}, {"Payload", display.Short(string(j.Payload), 2000)}}
@@ -242,7 +242,7 @@ func (a *commandLine) jobsCancelCommand() *cobra.Command {
 		Use:     "cancel [ID…]",
 		Short:   "Cancel waiting and running jobs",
 		Long:    "Cancels jobs: waiting ones leave the table, running ones are told to stop and end as cancelled.",
-		Example: "  cmsjobs jobs cancel 42 43\n  cmsjobs jobs cancel --kind mail.send --queue default --yes",
+		Example: "  cmsjobs jobs cancel 42 43\n  cmsjobs jobs cancel --type mail.send --queue default --yes",
 		RunE: func(c *cobra.Command, ids []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				f.states = []string{"queued", "processing"}

@@ -13,9 +13,9 @@ import (
 
 func (a *commandLine) kindsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "kinds",
-		Short:   "List the kinds of jobs that this program can run",
-		Example: "  cmsjobs kinds\n  cmsjobs kinds --json",
+		Use:     "types",
+		Short:   "List the job types that this program can run",
+		Example: "  cmsjobs types\n  cmsjobs types --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := a.load()
@@ -32,7 +32,7 @@ func (a *commandLine) kindsCommand() *cobra.Command {
 				return err
 			}
 			type view struct {
-				Type        string          `json:"kind"`
+				Type        string          `json:"type"`
 				Queue       string          `json:"queue"`
 				MaxAttempts int             `json:"max_attempts"`
 				Timeout     string          `json:"timeout"`
@@ -50,7 +50,7 @@ func (a *commandLine) kindsCommand() *cobra.Command {
 				views = append(views, v)
 				cells = append(cells, []string{v.Type, v.Queue, strconv.Itoa(v.MaxAttempts), v.Timeout, string(v.Payload)})
 			}
-			return a.list(views, []string{"KIND", "QUEUE", "ATTEMPTS", "TIMEOUT", "PAYLOAD"}, cells, "No kinds.")
+			return a.list(views, []string{"TYPE", "QUEUE", "ATTEMPTS", "TIMEOUT", "PAYLOAD"}, cells, "No types.")
 		},
 	}
 }

@@ -292,7 +292,7 @@ func TestAMailServerThatIsOutIsSeen(t *testing.T) {
 	}
 }
 
-// A job that fails is told by mail, once an hour for its kind, and to who
+// A job that fails is told by mail, once an hour for its type, and to who
 // subscribed, each time.
 func TestAFailedJobIsTold(t *testing.T) {
 	var mu sync.Mutex
@@ -321,7 +321,7 @@ func TestAFailedJobIsTold(t *testing.T) {
 	}
 	files, err := filepath.Glob(filepath.Join(o.dir, "*.eml"))
 	if err != nil || len(files) != 1 {
-		t.Fatalf("%d mails about two failures of a kind, %v", len(files), err)
+		t.Fatalf("%d mails about two failures of a type, %v", len(files), err)
 	}
 	if text, err := os.ReadFile(files[0]); err != nil || !strings.Contains(string(text), "<boss@example.net>") || !strings.Contains(string(text), "no ink") {
 		t.Errorf("the mail is %s (%v)", text, err)

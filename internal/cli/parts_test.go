@@ -94,7 +94,7 @@ func theRestoreJobKeepsItsRow(t *testing.T, on func(...string) result, db *jobst
 	made = on("enqueue", "backup.monitor", `{"digest":true}`)
 	want(t, on("work", "--stop-when-empty"), 0)
 	want(t, on("jobs", "show", regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(made.out)), 0, "completed", "digest")
-	want(t, on("jobs", "list", "--kind", "notification.send"), 0, "notification.send")
+	want(t, on("jobs", "list", "--type", "notification.send"), 0, "notification.send")
 }
 
 // encryptedBackupsAreOpened needs the key to restore, not to make them.

@@ -57,7 +57,7 @@ func TestManyMoreFailedJobsThanFitIntoMemoryAreRetried(t *testing.T) {
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
 	stop := heapPeak()
-	r := call(t, nil, dsn, "failed", "retry", "--kind", "cmsjobs.probe", "--text", "no luck", "--yes")
+	r := call(t, nil, dsn, "failed", "retry", "--type", "cmsjobs.probe", "--text", "no luck", "--yes")
 	peak := stop()
 	want(t, r, 0, fmt.Sprintf("retry: %d jobs", n))
 	grown := int64(peak) - int64(before.HeapAlloc)

@@ -69,7 +69,7 @@ func (a *commandLine) listSchedule(ctx context.Context, r *app.Services) error {
 		}
 		cells[i] = []string{e.Name, e.Cron, e.Type, next, last, e.CatchUp}
 	}
-	return a.list(entries, []string{"ENTRY", "CRON", "KIND", "NEXT", "LAST", "MISSED"}, cells, "The timetable is empty.")
+	return a.list(entries, []string{"ENTRY", "CRON", "TYPE", "NEXT", "LAST", "MISSED"}, cells, "The timetable is empty.")
 }
 
 // took is how long a tick's job ran.

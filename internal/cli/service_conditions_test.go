@@ -85,7 +85,7 @@ func newConditionsLab(t *testing.T, engine jobstest.Engine) *conditionsLab {
 	l.openDatabase()
 	l.config = fmt.Sprintf(`http: {public_metrics: true, admin_password: secret}
 queue: {concurrency: 4, poll: 500ms, lease: 30s, internal_rows: [cmsjobs.probe]}
-kinds: {cmsjobs.probe: {limit: 1}}
+types: {cmsjobs.probe: {limit: 1}}
 schedule: {entries: {queue.clean: {enabled: false}, cache.clearExpired: {cron: "* * * * *"}}} # queue.clean would release the stalled job
 backup: {dir: %q, free_space: 1MiB}
 notify: {mail: false, cms: false, channels: [{type: generic, url: "%s/notify"}]}
@@ -225,13 +225,13 @@ func (l *conditionsLab) whileWorking() []provocation {
 		}, restore: func() { l.exec("DELETE FROM cmsjobs_runs") }},
 		{name: conditions.HistoryGrowing, provoke: func() {
 			values := strings.TrimSuffix(strings.Repeat("(0, 'u', 'k', 'q', 1, 'released', 'w', 'l', 1, 1, 1), ", 1100), ", ")
-			l.exec("INSERT INTO cmsjobs_runs (job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms) VALUES " + values)
+			l.exec("INSERT INTO cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms) VALUES " + values)
 		}, restore: func() { l.exec("DELETE FROM cmsjobs_runs") }},
 		{name: conditions.JobOverdue, provoke: func() {
 			for range 2 { // one runs, the limit of its type keeps the other waiting
 				l.job("cmsjobs", `{"type":"cmsjobs.probe","data":{"sleep":"230s"}}`, 0, nil)
 			}
-		}, restore: func() { l.web.command("jobs", "cancel", "--kind", "cmsjobs.probe", "--yes") }},
+		}, restore: func() { l.web.command("jobs", "cancel", "--type", "cmsjobs.probe", "--yes") }},
 		{name: conditions.PHPWorker, provoke: func() {
 			l.exec("INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at) VALUES ('by-php', 'database', 'cmsjobs', ?, ?, ?)", `{"uuid":"by-php","displayName":"cmsjobs.probe","job":"cmsjobs.probe","type":"cmsjobs.probe","data":{}}`,
 				`Illuminate\Contracts\Container\BindingResolutionException: Target class [cmsjobs.probe] does not exist. in /var/www/site/vendor/laravel/framework/src/Illuminate/Container/Container.php:946`, time.Now().UTC().Format(time.DateTime))

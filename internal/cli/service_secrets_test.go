@@ -55,7 +55,7 @@ func (c *collector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 
 func (c *collector) text() string { c.mu.Lock(); defer c.mu.Unlock(); return c.got.String() }
 
-// TestPlantedSecretsAppearNowhereForAReader plants secrets of all kinds where
+// TestPlantedSecretsAppearNowhereForAReader plants secrets of all types where
 // they come from in real life, and looks for them wherever a reader can look:
 // the API, pages, live events, metrics, the log, the history, traces, the
 // process's arguments.
@@ -221,7 +221,7 @@ func historyTexts(t *testing.T, dsn string) string {
 	db := openSQLite(t, dsn)
 	defer db.Close()
 	var all []string
-	for _, query := range []string{"SELECT COALESCE(error, '') || COALESCE(result, '') FROM cmsjobs_runs", "SELECT COALESCE(data, '') FROM cmsjobs_runs WHERE kind = 'mail.send'", "SELECT line FROM cmsjobs_job_logs",
+	for _, query := range []string{"SELECT COALESCE(error, '') || COALESCE(result, '') FROM cmsjobs_runs", "SELECT COALESCE(data, '') FROM cmsjobs_runs WHERE type = 'mail.send'", "SELECT line FROM cmsjobs_job_logs",
 		"SELECT exception FROM failed_jobs", "SELECT message FROM cmsjobs_failures", "SELECT target || detail FROM cmsjobs_audit", "SELECT running FROM cmsjobs_workers"} {
 		var list []string
 		if err := db.Select(&list, query); err != nil {

@@ -18,7 +18,7 @@ import (
 
 func (a *commandLine) tokenCommand() *cobra.Command {
 	c := &cobra.Command{Use: "token", Short: "Create, list and revoke tokens of programs that use the HTTP API",
-		Example: "  cmsjobs token create shop --scopes enqueue --kinds mail.send\n  cmsjobs token list"}
+		Example: "  cmsjobs token create shop --scopes enqueue --types mail.send\n  cmsjobs token list"}
 	c.AddCommand(a.tokenCreateCommand(), a.tokenListCommand(), &cobra.Command{Use: "revoke ID", Short: "End a token at once", Example: "  cmsjobs token revoke 3f9a…", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
@@ -37,7 +37,7 @@ func (a *commandLine) tokenCreateCommand() *cobra.Command {
 	c := &cobra.Command{Use: "create NAME", Short: "Create a token and print it once", Args: cobra.ExactArgs(1),
 		Long: `Creates a token for a program. It is printed once and stored as a hash only.
 Scopes: read, enqueue, operate (retry, cancel, pause), admin (everything).`,
-		Example: "  cmsjobs token create shop --scopes enqueue --kinds mail.send,sitemap.generate --expires 365d",
+		Example: "  cmsjobs token create shop --scopes enqueue --types mail.send,sitemap.generate --expires 365d",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				have, err := access.ParseScopes(strings.Join(scopes, " "))
@@ -64,7 +64,7 @@ Scopes: read, enqueue, operate (retry, cancel, pause), admin (everything).`,
 			})
 		}}
 	c.Flags().StringSliceVar(&scopes, "scopes", []string{"read", "enqueue"}, "what it may do")
-	c.Flags().StringSliceVar(&kinds, "kinds", nil, "kinds that it may enqueue (default: any)")
+	c.Flags().StringSliceVar(&kinds, "types", nil, "types that it may enqueue (default: any)")
 	c.Flags().StringVar(&expires, "expires", "", "ends after so long, for example 90d (default: never)")
 	return c
 }

@@ -25,7 +25,7 @@ func TestMistypedNamesAreSeen(t *testing.T) {
 		{"mail preview nosuch", exitNotFound, "no such mail template"},
 		{"mail resend nosuch", exitNotFound, "no mail has the job id"},
 		{"failed retry --cause nope", exitNotFound, "no job to retry fits"},
-		{"failed forget --kind nope --yes", exitNotFound, "no job to forget fits"},
+		{"failed forget --type nope --yes", exitNotFound, "no job to forget fits"},
 		{"pause nosuchqueue", exitNotFound, "known are"},
 		{"jobs list --limit -5", exitUsage, "from 1"},
 		{"failed list --limit 0", exitUsage, "from 1"},

@@ -11,7 +11,7 @@ import (
 type jobView struct {
 	ID          int64           `json:"id"`
 	UUID        string          `json:"uuid"`
-	Type        string          `json:"kind"`
+	Type        string          `json:"type"`
 	Queue       string          `json:"queue"`
 	State       jobs.State      `json:"state"`
 	Detail      string          `json:"detail,omitempty"`

@@ -134,7 +134,7 @@ func readPHP(root *os.Root, name string) (string, error) {
 	return withoutComments(string(code)), nil
 }
 
-// withoutComments drops PHP's three kinds of comments; strings are kept.
+// withoutComments drops PHP's three types of comments; strings are kept.
 func withoutComments(code string) string {
 	var out strings.Builder
 	for i := 0; i < len(code); {

@@ -11,7 +11,7 @@ type Writes struct {
 	now func() time.Time
 
 	mu     sync.Mutex
-	failed map[string]failedWrite // by kind; none where the last one succeeded
+	failed map[string]failedWrite // by type; none where the last one succeeded
 }
 
 type failedWrite struct {
@@ -43,7 +43,7 @@ func (w *Writes) Note(jobType string, err error) {
 	w.failed[jobType] = f
 }
 
-// failing are the kinds of writes that fail, with since when and why.
+// failing are the types of writes that fail, with since when and why.
 func (w *Writes) failing() map[string]failedWrite {
 	list := map[string]failedWrite{}
 	if w == nil {

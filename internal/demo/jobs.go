@@ -17,7 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
-// Job is a job that the demo enqueues: its kind, its payload and what it
+// Job is a job that the demo enqueues: its type, its payload and what it
 // shows.
 type Job struct {
 	jobType string
@@ -87,7 +87,7 @@ func InsertAsCMS(ctx context.Context, r *app.Services, list []Job) error {
 
 // Outcome is what became of a demo job.
 type Outcome struct {
-	Type       string          `json:"kind"`
+	Type       string          `json:"type"`
 	UUID       string          `json:"uuid"`
 	Shows      string          `json:"shows"`
 	State      string          `json:"state"`

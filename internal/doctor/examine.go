@@ -72,7 +72,7 @@ func checks() []check {
 		{"bucket", checkBucket},
 		{"analytics", checkAnalytics},
 		{"admin page", checkDoors},
-		{"kinds", checkKinds},
+		{"types", checkKinds},
 		{"conditions", checkConditions},
 	}
 }

@@ -50,7 +50,7 @@ func checkQueues(ctx context.Context, r *app.Services) ([]Finding, error) {
 	return found, nil
 }
 
-// checkForeign looks at rows that are not ours: PHP's own, and those of kinds
+// checkForeign looks at rows that are not ours: PHP's own, and those of types
 // that nobody here knows.
 func checkForeign(ctx context.Context, r *app.Services) ([]Finding, error) {
 	list, err := r.Store.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.StateQueued}}, jobs.Page{Limit: 500})
@@ -70,7 +70,7 @@ func checkForeign(ctx context.Context, r *app.Services) ([]Finding, error) {
 	}
 	var found []Finding
 	for kind, n := range unknown {
-		found = append(found, warn("write the kind as \"cmsjobs kinds\" lists it, or let the program that knows it run", "%d waiting jobs have the kind %q, which nobody here can run", n, kind))
+		found = append(found, warn("write the type as \"cmsjobs types\" lists it, or let the program that knows it run", "%d waiting jobs have the type %q, which nobody here can run", n, kind))
 	}
 	if foreign > 0 {
 		found = append(found, ok("%d of the newest waiting jobs are PHP's own: they are left to php artisan queue:work", foreign))
@@ -188,7 +188,7 @@ func checkCMSScheduler(ctx context.Context, r *app.Services) ([]Finding, error) 
 func checkKinds(_ context.Context, r *app.Services) ([]Finding, error) {
 	kinds := slices.DeleteFunc(r.Registry.Types(), func(k string) bool { return k == app.Probe.Name })
 	if len(kinds) == 0 {
-		return []Finding{warn("name the CMS's folder: cms.dir", "no kind of work can run here")}, nil
+		return []Finding{warn("name the CMS's folder: cms.dir", "no type can run here")}, nil
 	}
 	return []Finding{ok("can run here: %s", strings.Join(kinds, ", "))}, nil
 }

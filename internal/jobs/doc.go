@@ -2,7 +2,7 @@
 // that joins the two. It knows no SQL, no HTTP and no CMS: it imports the
 // standard library only.
 //
-// The words are used in one meaning each. A kind names work
+// The words are used in one meaning each. A type names work
 // ("sitemap.generate"). A job is one row of the queue. An attempt is one start
 // of a job; the first is 1. A worker claims a job and holds a lease on it,
 // which it renews while the job runs. A run ends in exactly one of complete,
@@ -18,7 +18,7 @@
 //     ends too. Shutdown and trouble of the database give the attempt back.
 //   - A handler receives copies. Nothing that the worker writes later is
 //     visible to it.
-//   - A worker claims only kinds that its Registry knows. Foreign rows, above
+//   - A worker claims only types that its Registry knows. Foreign rows, above
 //     all PHP's own, stay as they are.
 //   - Delays are counted by the database's clock, lengths of time by the
 //     monotonic clock. The wall clock of a worker's host decides nothing.

@@ -17,7 +17,7 @@ var ErrShutdown = errors.New("the worker is shutting down")
 var ErrCancelled = errors.New("the job was cancelled")
 
 // ErrTimeout is the cause of a cancelled context when a run took longer than
-// its kind may.
+// its type may.
 var ErrTimeout = errors.New("the job ran longer than it may")
 
 // ErrTooLarge says that a payload has more bytes than MaxPayload.

@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// effect is the payload of the one kind that children run: tell the sink, take
+// effect is the payload of the one type that children run: tell the sink, take
 // a while, tell it again.
 type effect struct {
 	Key    int           `json:"key"`

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Maker says who may make jobs of a kind.
+// Maker says who may make jobs of a type.
 type Maker int
 
 // The makers of jobs, from many to few.
@@ -23,13 +23,13 @@ const (
 )
 
 // ErrNoOrder says that an order is not there: it was never given, is for
-// another kind, or was removed when it was old.
+// another type, or was removed when it was old.
 var ErrNoOrder = errors.New("there is no such order")
 
 // ErrOrderUsed says that an order was carried out before, and works once.
 var ErrOrderUsed = errors.New("the order was carried out before; ask for the work anew")
 
-// Order is what a job of an internal kind is to do. The job's row holds its ID
+// Order is what a job of an internal type is to do. The job's row holds its ID
 // only, so that nobody makes such a job by writing a row.
 type Order struct {
 	ID      string
@@ -48,9 +48,9 @@ type OrderBook interface {
 	Use(ctx context.Context, id string) error
 }
 
-// Internal says how an internal kind is registered.
+// Internal says how an internal type is registered.
 type Internal struct {
-	// Book may be nil where kinds are only listed.
+	// Book may be nil where types are only listed.
 	Book  OrderBook
 	Maker Maker
 	// Rows lets a row carry the payload itself instead of an order.
@@ -72,8 +72,8 @@ func OrderOf(data json.RawMessage) string {
 	return keys["order"]
 }
 
-// HandleInternal registers fn to run jobs of kind k whose payload lies in an
-// order. A job that names no order of this kind fails for good. It panics
+// HandleInternal registers fn to run jobs of type k whose payload lies in an
+// order. A job that names no order of this type fails for good. It panics
 // where Handle does.
 func HandleInternal[P any](r *Registry, in Internal, k Kind[P], fn func(context.Context, Job, P) error) {
 	Handle(r, k, fn)

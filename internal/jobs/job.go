@@ -23,12 +23,12 @@ type Job struct {
 	Metadata json.RawMessage
 	// Attempt counts starts, this one included: the first run is 1.
 	Attempt int
-	// MaxAttempts is the kind's limit, or the row's own where that is lower.
+	// MaxAttempts is the type's limit, or the row's own where that is lower.
 	MaxAttempts int
 	// Priority orders jobs inside a queue, higher first. Stock tables have none.
 	Priority int
 	// Timeout is the row's own limit on a run, which counts where it is shorter
-	// than the kind's; 0 is none.
+	// than the type's; 0 is none.
 	Timeout time.Duration
 	// RunAt is when the job fell due, EnqueuedAt when its row was made, both by
 	// the database's clock.

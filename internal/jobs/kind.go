@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Kind is one kind of work and the type of its payload. One declaration serves
+// Kind is one type and the type of its payload. One declaration serves
 // to register its handler, to enqueue it and to schedule it.
 type Kind[P any] struct {
 	// Name is "area.verb", e.g. "sitemap.generate".
 	Name string
-	// Queue is where Of puts jobs of this kind; "" means the store's default.
+	// Queue is where Of puts jobs of this type; "" means the store's default.
 	Queue  string
 	Policy Policy
 }
 
-// Policy says how runs of a kind are limited and repeated. Zero fields mean
+// Policy says how runs of a type are limited and repeated. Zero fields mean
 // the defaults of DefaultPolicy.
 type Policy struct {
 	// MaxAttempts counts starts. A row's own limit may be lower, not higher.
@@ -29,10 +29,10 @@ type Policy struct {
 	Timeout time.Duration
 	// Backoff is the wait after a failed run.
 	Backoff Backoff
-	// Limit is how many jobs of the kind may run at once in the whole fleet;
+	// Limit is how many jobs of the type may run at once in the whole fleet;
 	// 0 means as many as there are slots.
 	Limit int
-	// Coalesce makes one run stand for all waiting jobs of the kind whose data
+	// Coalesce makes one run stand for all waiting jobs of the type whose data
 	// is equal and that are due.
 	Coalesce bool
 	// Confidential keeps the data of jobs out of the history unless they fail: it
@@ -43,7 +43,7 @@ type Policy struct {
 	MaxAge time.Duration
 }
 
-// DefaultPolicy holds what a kind gets for what it does not say: 3 attempts,
+// DefaultPolicy holds what a type gets for what it does not say: 3 attempts,
 // 60·2^(n−1) seconds up to an hour between them, 300 s a run (S0.14, S0.106,
 // S0.117).
 func DefaultPolicy() Policy {
@@ -55,7 +55,7 @@ func DefaultPolicy() Policy {
 }
 
 // Attempts is how often a job may start whose row says so itself: rows come from
-// others and narrow the kind's limit only. What is not above 0 says nothing.
+// others and narrow the type's limit only. What is not above 0 says nothing.
 func (p Policy) Attempts(rows ...int) int {
 	limit := p.MaxAttempts
 	for _, row := range rows {
@@ -67,7 +67,7 @@ func (p Policy) Attempts(rows ...int) int {
 }
 
 // RunTimeout is how long a run may take whose row says so itself: never longer
-// than the kind's; 0 says nothing.
+// than the type's; 0 says nothing.
 func (p Policy) RunTimeout(row time.Duration) time.Duration {
 	if row > 0 {
 		return min(row, p.Timeout)
@@ -89,7 +89,7 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// New makes a job of this kind, to be enqueued. An error of encoding the
+// New makes a job of this type, to be enqueued. An error of encoding the
 // payload is kept and returned by Enqueue.
 func (k Kind[P]) New(payload P) Spec {
 	data, err := json.Marshal(payload)
@@ -103,7 +103,7 @@ func (k Kind[P]) New(payload P) Spec {
 // themselves. What it returns buries the job: repeating would not mend it.
 type Validator interface{ Validate() error }
 
-// Handle registers fn to run jobs of kind k. It panics when the kind has a
+// Handle registers fn to run jobs of type k. It panics when the type has a
 // handler already, as that is a mistake of the program, seen at its start.
 func Handle[P any](r *Registry, k Kind[P], fn func(context.Context, Job, P) error) {
 	run := func(ctx context.Context, j Job) error {
@@ -141,7 +141,7 @@ func decode[P any](j Job) (P, error) {
 		data = json.RawMessage("{}")
 	}
 	if err := json.Unmarshal(data, &payload); err != nil {
-		return payload, Permanent(fmt.Errorf("the payload of %s is not as this kind needs it: %w", j.Type, err))
+		return payload, Permanent(fmt.Errorf("the payload of %s is not as this type needs it: %w", j.Type, err))
 	}
 	if v, ok := any(&payload).(Validator); ok {
 		if err := v.Validate(); err != nil {
@@ -163,7 +163,7 @@ func emptyJSON(data json.RawMessage) bool {
 	return false
 }
 
-// Entry is a registered kind, its payload's type erased.
+// Entry is a registered type, its payload's type erased.
 type Entry struct {
 	Type   string
 	Queue  string
@@ -181,35 +181,35 @@ type Entry struct {
 	Maker Maker
 }
 
-// Registry knows which kinds can run here. It is filled at start and read from
+// Registry knows which types can run here. It is filled at start and read from
 // then on; filling it while it is read is not safe.
 type Registry struct {
 	entries map[string]Entry
 	aliases map[string]string
 }
 
-// NewRegistry returns a registry without kinds.
+// NewRegistry returns a registry without types.
 func NewRegistry() *Registry {
 	return &Registry{entries: map[string]Entry{}, aliases: map[string]string{}}
 }
 
 func (r *Registry) add(e Entry) {
 	if _, taken := r.entries[e.Type]; taken || e.Type == "" {
-		panic(fmt.Sprintf("jobs: kind %q is registered twice or has no name", e.Type))
+		panic(fmt.Sprintf("jobs: type %q is registered twice or has no name", e.Type))
 	}
 	r.entries[e.Type] = e
 }
 
-// Alias makes jobs that say alias run as kind (checklist C24: email.send is
-// mail.send). It panics when kind is not registered.
+// Alias makes jobs that say alias run as type (checklist C24: email.send is
+// mail.send). It panics when type is not registered.
 func (r *Registry) Alias(alias, kind string) {
 	if _, known := r.entries[kind]; !known {
-		panic(fmt.Sprintf("jobs: alias %q for the unknown kind %q", alias, kind))
+		panic(fmt.Sprintf("jobs: alias %q for the unknown type %q", alias, kind))
 	}
 	r.aliases[alias] = kind
 }
 
-// Lookup finds a kind by its name or by an alias of it.
+// Lookup finds a type by its name or by an alias of it.
 func (r *Registry) Lookup(name string) (Entry, bool) {
 	if kind, ok := r.aliases[name]; ok {
 		name = kind
@@ -218,18 +218,18 @@ func (r *Registry) Lookup(name string) (Entry, bool) {
 	return e, ok
 }
 
-// Override changes the policy of a registered kind, as configuration does.
+// Override changes the policy of a registered type, as configuration does.
 func (r *Registry) Override(kind string, change func(Policy) Policy) error {
 	e, ok := r.entries[kind]
 	if !ok {
-		return fmt.Errorf("no kind is named %q; known are %v", kind, r.Types())
+		return fmt.Errorf("no type is named %q; known are %v", kind, r.Types())
 	}
 	e.Policy = change(e.Policy).withDefaults()
 	r.entries[kind] = e
 	return nil
 }
 
-// Types lists the names of all kinds, sorted, without aliases.
+// Types lists the names of all types, sorted, without aliases.
 func (r *Registry) Types() []string {
 	names := make([]string, 0, len(r.entries))
 	for name := range r.entries {
@@ -239,7 +239,7 @@ func (r *Registry) Types() []string {
 	return names
 }
 
-// Names lists kinds and aliases, sorted: every name that a row may carry.
+// Names lists types and aliases, sorted: every name that a row may carry.
 func (r *Registry) Names() []string {
 	names := r.Types()
 	for alias := range r.aliases {

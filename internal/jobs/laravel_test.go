@@ -84,7 +84,7 @@ func TestPHPsOwnRowsStayAsTheyAre(t *testing.T) { jobstest.EachMySQL(t, testPHPs
 func testPHPsOwnRowsStayAsTheyAre(t *testing.T, engine jobstest.Engine) {
 	l := newLaravel(t, engine)
 	l.run("push", "50")
-	l.run("push-kind", "test.effect", `{"key":7}`)
+	l.run("push-type", "test.effect", `{"key":7}`)
 	var ran []effect
 	l.work(func(_ context.Context, _ jobs.Job, e effect) error { ran = append(ran, e); return nil }, "default")
 	if len(ran) != 1 || ran[0].Key != 7 {

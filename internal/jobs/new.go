@@ -27,8 +27,8 @@ type Spec struct {
 	Data     json.RawMessage
 	Metadata json.RawMessage
 	Priority int
-	// MaxAttempts is the row's own limit, which may be lower than the kind's; 0
-	// leaves it to the kind.
+	// MaxAttempts is the row's own limit, which may be lower than the type's; 0
+	// leaves it to the type.
 	MaxAttempts int
 	// RunAt is when it falls due; the zero time means Delay from the database's
 	// now.
@@ -79,9 +79,9 @@ func (n Spec) Check() error {
 	case n.err != nil:
 		return n.err
 	case n.Type == "":
-		return errors.New("a job needs a kind, for example sitemap.generate")
+		return errors.New("a job needs a type, for example sitemap.generate")
 	case len(n.Type) > 191 || len(n.Queue) > 191 || len(n.UniqueKey) > 191 || len(n.UUID) > 191:
-		return fmt.Errorf("kind, queue, unique key and UUID of a job may have 191 bytes each; %.40q has more", n.Type)
+		return fmt.Errorf("type, queue, unique key and UUID of a job may have 191 bytes each; %.40q has more", n.Type)
 	case len(n.Data)+len(n.Metadata) > MaxPayload:
 		return tooLarge(n.Type, len(n.Data)+len(n.Metadata))
 	case !utf8.Valid(n.Data) || (len(n.Data) > 0 && !json.Valid(n.Data)):
@@ -89,7 +89,7 @@ func (n Spec) Check() error {
 	case !utf8.Valid(n.Metadata) || len(n.Metadata) > 0 && !json.Valid(n.Metadata):
 		return fmt.Errorf("the metadata of %s is not JSON in UTF-8", n.Type)
 	case !word(n.Type) || !word(n.Queue) || !word(n.UniqueKey) || !word(n.UUID):
-		return fmt.Errorf("kind, queue, unique key and UUID of a job are UTF-8 without NUL; those of %q are not", n.Type)
+		return fmt.Errorf("type, queue, unique key and UUID of a job are UTF-8 without NUL; those of %q are not", n.Type)
 	case n.Delay < 0 || n.MaxAttempts < 0:
 		return fmt.Errorf("delay and attempts of %s cannot be negative", n.Type)
 	}

@@ -17,9 +17,9 @@ type Origin int
 
 // The four origins of a payload.
 const (
-	Ours      Origin = iota + 1 // a kind that is registered here
-	Foreign                     // PHP's own: it names a job class that is none of our kinds
-	Unknown                     // no kind, or one that nobody here has registered
+	Ours      Origin = iota + 1 // a type that is registered here
+	Foreign                     // PHP's own: it names a job class that is none of our types
+	Unknown                     // no type, or one that nobody here has registered
 	Malformed                   // not a JSON object in UTF-8
 )
 
@@ -48,10 +48,10 @@ func kept(key string, pushed bool) bool {
 	return slices.Contains(bookkeeping, key) || pushed && slices.Contains(pushedKeys, key)
 }
 
-// Parse takes a payload apart. known says whether a name is a kind (or alias)
+// Parse takes a payload apart. known says whether a name is a type (or alias)
 // that can run here. It reads all shapes that the specifications name: flat
 // {"type":…,"force":…}, enveloped {"type":…,"data":…,"metadata":…}, what
-// Queue::push('kind', $data) writes ({"job":…,"data":…}), and the {"topic"|
+// Queue::push('type', $data) writes ({"job":…,"data":…}), and the {"topic"|
 // "jobType"|"type":…,"payload":…} of the sketches (checklist C23). The error
 // is for people; it is nil for Ours.
 func Parse(raw []byte, known func(string) bool) (Envelope, Origin, error) {
@@ -77,9 +77,9 @@ func Parse(raw []byte, known func(string) bool) (Envelope, Origin, error) {
 	}
 	if !known(e.Type) {
 		if e.Type == "" {
-			return e, Unknown, errors.New(`the payload names no kind: it needs a "type"`)
+			return e, Unknown, errors.New(`the payload names no type: it needs a "type"`)
 		}
-		return e, Unknown, fmt.Errorf("no handler is registered for the kind %q", e.Type)
+		return e, Unknown, fmt.Errorf("no handler is registered for the type %q", e.Type)
 	}
 	return e, Ours, nil
 }

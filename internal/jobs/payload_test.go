@@ -21,8 +21,8 @@ func TestParseReadsEveryShape(t *testing.T) {
 		{"flat, with an id and tags of its own", `{"type":"mail.send","id":7,"tags":["a"]}`, "mail.send", `{"id":7,"tags":["a"]}`, Ours},
 		{"PHP", `{"job":"Illuminate\\Queue\\CallQueuedHandler@call","data":{"command":"O:1"}}`, `Illuminate\Queue\CallQueuedHandler@call`, ``, Foreign},
 		{"PHP that calls itself ours", `{"job":"App\\Jobs\\X","type":"mail.send","data":{}}`, `App\Jobs\X`, ``, Foreign},
-		{"unknown kind", `{"type":"shop.sync"}`, "shop.sync", `{}`, Unknown},
-		{"no kind", `{}`, "", `{}`, Unknown},
+		{"unknown type", `{"type":"shop.sync"}`, "shop.sync", `{}`, Unknown},
+		{"no type", `{}`, "", `{}`, Unknown},
 		{"null", `null`, "", ``, Malformed},
 		{"array", `[1]`, "", ``, Malformed},
 		{"cut off", `{"type":"mail.send"`, "", ``, Malformed},
@@ -31,7 +31,7 @@ func TestParseReadsEveryShape(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			e, origin, err := Parse([]byte(c.raw), known)
 			if origin != c.origin || e.Type != c.kind || string(e.Data) != c.data {
-				t.Errorf("Parse = kind %q, data %s, origin %d (%v); want %q, %s, %d", e.Type, e.Data, origin, err, c.kind, c.data, c.origin)
+				t.Errorf("Parse = type %q, data %s, origin %d (%v); want %q, %s, %d", e.Type, e.Data, origin, err, c.kind, c.data, c.origin)
 			}
 			if (err == nil) != (origin == Ours) {
 				t.Errorf("error %v with origin %d", err, origin)

@@ -19,13 +19,13 @@ type Restriction[P any] struct {
 	Reserved func(payload P) []string
 }
 
-// Restrict adds a restriction to a kind that Handle or HandleInternal has
-// registered. It panics when the kind is not registered: a mistake of the
+// Restrict adds a restriction to a type that Handle or HandleInternal has
+// registered. It panics when the type is not registered: a mistake of the
 // program, seen at its start.
 func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 	e, known := r.entries[k.Name]
 	if !known {
-		panic(fmt.Sprintf("jobs: a restriction for the unknown kind %q", k.Name))
+		panic(fmt.Sprintf("jobs: a restriction for the unknown type %q", k.Name))
 	}
 	check, run := e.Check, e.Run
 	if with.Refuse != nil {
@@ -66,10 +66,10 @@ func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 	r.entries[k.Name] = e
 }
 
-// CheckPayload says whether data is a payload that a job of a kind may have:
-// its size, its shape, and what the kind's handler refuses for good. One that
+// CheckPayload says whether data is a payload that a job of a type may have:
+// its size, its shape, and what the type's handler refuses for good. One that
 // names an order is: the order's own payload was checked when it was written.
-// Of kinds that are not registered only the size is known.
+// Of types that are not registered only the size is known.
 func (r *Registry) CheckPayload(kind string, data json.RawMessage) error {
 	if len(data) > MaxPayload {
 		return tooLarge(kind, len(data))

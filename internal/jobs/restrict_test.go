@@ -45,7 +45,7 @@ func TestARestrictionHoldsBeforeTheRunAndInIt(t *testing.T) {
 		{``, "", nil},
 		{`{"path":"../a"}`, "it leaves its folder", nil},
 		{`{"path":"a","loud":true}`, "", []string{"loud"}},
-		{`{"path":7}`, "not as this kind needs it", nil},
+		{`{"path":7}`, "not as this type needs it", nil},
 		{`{"path":`, "not JSON", nil},
 		{`{"path":"` + strings.Repeat("a", MaxPayload) + `"}`, "bytes, 1048576 are allowed", nil},
 	} {

@@ -29,7 +29,7 @@ var ErrUnseen = errors.New("the claim has not seen all rows yet")
 // implements it. Errors of the database come back as they are; ErrLeaseLost is
 // said per job.
 type Source interface {
-	// Claim takes up to Limit due jobs of kinds that the store's registry
+	// Claim takes up to Limit due jobs of types that the store's registry
 	// knows. The claim is committed when it returns. No job is an empty
 	// result, not an error; ErrUnseen says that there was too much to look at.
 	Claim(ctx context.Context, r ClaimRequest) ([]Claimed, error)
@@ -72,7 +72,7 @@ type WorkerInfo struct {
 type RunningJob struct {
 	ID       int64     `json:"id"`
 	UUID     string    `json:"uuid"`
-	Type     string    `json:"kind"`
+	Type     string    `json:"type"`
 	Queue    string    `json:"queue"`
 	Attempt  int       `json:"attempt"`
 	Since    time.Time `json:"since"`

@@ -61,7 +61,7 @@ func TestATimeOutIsTheJobsFault(t *testing.T) {
 	}
 }
 
-// A row may ask for less time than its kind has, not for more: it comes from
+// A row may ask for less time than its type has, not for more: it comes from
 // somebody else, and would hold a slot for as long as it likes.
 func TestARowCannotLengthenItsTimeOut(t *testing.T) {
 	policy := jobs.Policy{Timeout: 5 * time.Second}
@@ -76,7 +76,7 @@ func TestARowCannotLengthenItsTimeOut(t *testing.T) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(20 * time.Second):
-			t.Error("a run goes on past its kind's time")
+			t.Error("a run goes on past its type's time")
 		}
 		return ctx.Err()
 	}
@@ -111,7 +111,7 @@ func TestAJobIsNotBegunPastItsLease(t *testing.T) {
 	}
 }
 
-// runOnce lets a worker run one job of a kind with that policy and handler, and
+// runOnce lets a worker run one job of a type with that policy and handler, and
 // returns the database as it then is.
 func runOnce(t *testing.T, policy jobs.Policy, now func() time.Time, handler func(context.Context) error) *jobstest.Database {
 	t.Helper()

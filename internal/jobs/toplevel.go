@@ -39,7 +39,7 @@ func topLevel(raw []byte, found members) (members, error) {
 	}
 	rest := bytes.TrimLeft(raw, " \t\r\n")
 	if rest[0] != '{' {
-		return nil, errors.New("it is another kind of value")
+		return nil, errors.New("it is another type of value")
 	}
 	rest = skipSpace(rest[1:])
 	for rest[0] != '}' {

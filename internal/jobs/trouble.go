@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The kinds of calls that fail and recover each by itself: on a full disk a
+// The types of calls that fail and recover each by itself: on a full disk a
 // claim works in between while results cannot be written.
 const (
 	doingClaims    = "claiming jobs"
@@ -22,7 +22,7 @@ type trouble struct {
 	now func() time.Time
 
 	mu     sync.Mutex
-	failed map[string]failing // by kind; none where all is well
+	failed map[string]failing // by type; none where all is well
 }
 
 type failing struct {

@@ -31,7 +31,7 @@ type SessionView struct {
 	Name   string         `json:"name"` // "" for nobody
 	Via    string         `json:"via"`
 	Scopes []access.Scope `json:"scopes"`
-	Types  []string       `json:"kinds"`
+	Types  []string       `json:"types"`
 	// FormToken goes into the header X-CSRF-Token, or the form field _csrf, of
 	// every change by this session.
 	FormToken string `json:"csrf_token,omitempty"`
@@ -118,7 +118,7 @@ func (s *Server) listTokens(c echo.Context) error {
 type TokenRequest struct {
 	Name   string   `json:"name"`
 	Scopes []string `json:"scopes"`          // read, enqueue, operate, admin
-	Types  []string `json:"kinds,omitempty"` // that it may enqueue; empty: any
+	Types  []string `json:"types,omitempty"` // that it may enqueue; empty: any
 	// ExpiresIn is a length like 720h; empty: never.
 	ExpiresIn string `json:"expires_in,omitempty"`
 }
@@ -157,7 +157,7 @@ func (s *Server) makeToken(c echo.Context, r TokenRequest) (TokenCreated, error)
 	}
 	for _, jobType := range r.Types {
 		if !s.known(jobType) {
-			return TokenCreated{}, fieldError(http.StatusUnprocessableEntity, "kinds", "There is no kind of work %q here.", clip(jobType, 60))
+			return TokenCreated{}, fieldError(http.StatusUnprocessableEntity, "types", "There is no type %q here.", clip(jobType, 60))
 		}
 	}
 	t, secret, err := s.cfg.Gate.Store.CreateToken(c.Request().Context(), t)

@@ -103,7 +103,7 @@ func TestRulesOpenWhatTheySay(t *testing.T) {
 func TestATokensKindsAreItsOnlyOnes(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	var made web.TokenCreated
-	s.admin("POST", "/api/v1/tokens", `{"name":"theme","scopes":["enqueue"],"kinds":["cache.clear"],"expires_in":"1h"}`).want(t, 201).into(t, &made)
+	s.admin("POST", "/api/v1/tokens", `{"name":"theme","scopes":["enqueue"],"types":["cache.clear"],"expires_in":"1h"}`).want(t, 201).into(t, &made)
 	s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, bearer(made.Secret)).want(t, 201)
 	s.do("POST", "/api/v1/jobs", `{"topic":"mail.send","payload":{"to":"a@b"}}`, bearer(made.Secret)).want(t, 403)
 	s.do("POST", "/api/v1/jobs/batch", `{"jobs":[{"topic":"cache.clear"},{"topic":"mail.send","payload":{"to":"a@b"}}]}`, bearer(made.Secret)).want(t, 403)

@@ -272,7 +272,7 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 		t.Error("the page was loaded anew to show the end")
 	}
 
-	b.open("/admin/enqueue?kind=mail.send")
+	b.open("/admin/enqueue?type=mail.send")
 	b.do(chromedp.SendKeys(chromedp.CSS("#p-to"), "x@y.example"), chromedp.SendKeys(chromedp.CSS("#more"), `{"subject":"fail"}`))
 	b.press("form.card button.main")
 	b.sees("550 no such user x@y.example")
@@ -303,7 +303,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	b := newBrowser(t, s)
 	b.judge(string(axe), "/admin/sign-in", "light-signin")
 	b.signIn("admin")
-	pages := append(slices.Clone(parts), "/admin/jobs/"+ids[1], "/admin/jobs/"+ids[1]+"/edit", "/admin/enqueue?kind=mail.send", "/admin/mail/1", "/admin/schedules/sitemap")
+	pages := append(slices.Clone(parts), "/admin/jobs/"+ids[1], "/admin/jobs/"+ids[1]+"/edit", "/admin/enqueue?type=mail.send", "/admin/mail/1", "/admin/schedules/sitemap")
 	for _, theme := range []string{"light", "dark"} {
 		b.press(fmt.Sprintf(`button[name=theme][value=%s]`, theme))
 		for _, path := range pages {

@@ -33,7 +33,7 @@ type BulkAnswer struct {
 	Count   int64 `json:"count"` // jobs that the selection chose when it was counted
 	Changed int64 `json:"changed"`
 	// LeftOut is how many more it chose that the caller may not make run. A dry run
-	// does not read their payloads: it counts those of kinds only.
+	// does not read their payloads: it counts those of types only.
 	LeftOut int64 `json:"left_out,omitempty"`
 	DryRun  bool  `json:"dry_run"`
 	// Job is the id of the job that does the work, where there is much of it.
@@ -50,7 +50,7 @@ type BulkPayload struct {
 	// Count is how many jobs were there then, and at most that many are changed:
 	// one that is retried and fails again is not retried for ever.
 	Count int64 `json:"count"`
-	// Only and Except are the kinds that the one who asked may, or may not, make
+	// Only and Except are the types that the one who asked may, or may not, make
 	// run; both empty is any.
 	Only   []string `json:"only,omitempty"`
 	Except []string `json:"except,omitempty"`

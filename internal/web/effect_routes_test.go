@@ -18,9 +18,9 @@ var effectRoutes = map[string]string{
 	"schedules.run":      "the rule",
 	"schedules.change":   "the rule",
 	"mail.resend":        "the rule",
-	"webhooks.redeliver": "the rule for the kind; the payload is one that the service sent before",
-	"media.regenerate":   "the rule for the kind; the service chooses the payloads",
-	"backups.restore":    "the rule for the kind; the plan chooses the payload",
+	"webhooks.redeliver": "the rule for the type; the payload is one that the service sent before",
+	"media.regenerate":   "the rule for the type; the service chooses the payloads",
+	"backups.restore":    "the rule for the type; the plan chooses the payload",
 	"schedules.continue": "the rule",
 
 	"cron.tick":       "MayWork: runs what is due by the schedule and by rows that others were asked for",

@@ -27,7 +27,7 @@ func effects(c Config) access.Effects {
 	}
 }
 
-// mayEnqueue refuses a new job of a kind that the caller may not make with this
+// mayEnqueue refuses a new job of a type that the caller may not make with this
 // payload.
 func (s *Server) mayEnqueue(c echo.Context, jobType string, data json.RawMessage) error {
 	return denied(s.effects.MayEnqueue(who(c), jobType, data))
@@ -66,7 +66,7 @@ func (s *Server) canonical(jobType string) string {
 }
 
 // rowPayload is what a row's job would run with. It is checked only where the
-// kind is ours: PHP's own jobs, and those of other programs that share the
+// type is ours: PHP's own jobs, and those of other programs that share the
 // table, are checked by whoever runs them, and the scope to operate is the
 // right to retry those.
 func rowPayload(registry *jobs.Registry, r jobs.Record) (data json.RawMessage, checked bool, err error) {
@@ -83,7 +83,7 @@ func rowPayload(registry *jobs.Registry, r jobs.Record) (data json.RawMessage, c
 }
 
 // allowRows allows the rows whose payload an administrator, or anyone else, may
-// make run, and remembers those that it refused. Their kinds are narrowed by
+// make run, and remembers those that it refused. Their types are narrowed by
 // the filter.
 func allowRows(registry *jobs.Registry, admin bool) (allow func(jobs.Record) bool, refused map[int64]bool) {
 	refused = map[int64]bool{}
@@ -155,7 +155,7 @@ type runnableJobs struct {
 // Whole says that nothing was left out.
 func (r runnableJobs) Whole() bool { return r.Only == nil && len(r.Except) == 0 }
 
-// narrow takes the kinds out of a filter that are not among only, where that is
+// narrow takes the types out of a filter that are not among only, where that is
 // not nil, and those of except.
 func narrow(f jobs.Filter, only, except []string) runnableJobs {
 	r := runnableJobs{Filter: f, Only: only, Except: except}

@@ -21,7 +21,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-// The kinds of the property: public ones, one for administrators, and those
+// The types of the property: public ones, one for administrators, and those
 // that the service makes itself.
 var (
 	publicKinds  = []string{"cache.clear", "mail.send", "media.processImage"}
@@ -32,7 +32,7 @@ var (
 // The payloads of the property. What a row, a schedule or a kept mail holds, and
 // what a request names, are of the same sort.
 const (
-	fine     = "fine"     // the kind's handler takes it
+	fine     = "fine"     // the type's handler takes it
 	refused  = "refused"  // the handler refuses it for good, as a path outside of its folder
 	reserved = "reserved" // it sets a field that only administrators may set
 	huge     = "huge"     // it has more bytes than a payload may
@@ -59,7 +59,7 @@ func payloadOf(jobType, sort string) string {
 	return `{"n":1}`
 }
 
-// restricted are the public kinds' restrictions.
+// restricted are the public types' restrictions.
 var restricted = jobs.Restriction[map[string]any]{
 	Refuse: func(_ json.RawMessage, p map[string]any) error {
 		if path, _ := p["path"].(string); strings.Contains(path, "..") {
@@ -109,7 +109,7 @@ func (d desk) RestoreBackup(
 	return d.put(ctx, "backup.restore")
 }
 
-// effectSite is a site with all kinds, and a schedule entry for each.
+// effectSite is a site with all types, and a schedule entry for each.
 type effectSite struct {
 	*site
 	kept      *string
@@ -159,10 +159,10 @@ func newEffectSite(t *testing.T, change func(*web.Config)) effectSite {
 	return effectSite{s, kept, scheduler}
 }
 
-// stock are jobs of one kind: one that failed, one that ended well, one that waits.
+// stock are jobs of one type: one that failed, one that ended well, one that waits.
 type stock struct{ failed, ended, waiting, cause, payload string }
 
-// prepare leaves nothing but the three jobs of a kind, and its schedule entry.
+// prepare leaves nothing but the three jobs of a type, and its schedule entry.
 // Their payload is as a row of the CMS may have it.
 func (s effectSite) prepare(jobType, sort string) stock {
 	s.t.Helper()
@@ -177,7 +177,7 @@ func (s effectSite) prepare(jobType, sort string) stock {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for i, end := range []jobs.Settlement{{Outcome: jobs.Failed, Error: "no luck"}, {Outcome: jobs.Completed}} { // one by one: some kinds run alone
+	for i, end := range []jobs.Settlement{{Outcome: jobs.Failed, Error: "no luck"}, {Outcome: jobs.Completed}} { // one by one: some types run alone
 		claimed, err := s.store.Claim(ctx, jobs.ClaimRequest{Worker: "test", Queues: []string{"cmsjobs"}, Limit: 1, Lease: time.Minute})
 		if err != nil || len(claimed) != 1 || claimed[0].Job.UUID != receipts[i].UUID {
 			s.t.Fatalf("%v of %s was claimed, %v", claimed, jobType, err)
@@ -243,7 +243,7 @@ func (s *site) submit(path, body string, who with) answer {
 	return s.do("POST", path, body, who, header("Content-Type", "application/x-www-form-urlencoded"))
 }
 
-// enqueueRequest asks for a job of a kind.
+// enqueueRequest asks for a job of a type.
 func enqueueRequest(jobType, payload string) string {
 	return fmt.Sprintf(`{"type":%q,"payload":%s}`, jobType, payload)
 }
@@ -252,7 +252,7 @@ func ways() []way {
 	const operate, enqueue = access.Operate, access.Enqueue
 	post := func(path string, body func(jobType string, st stock) string) func(*site, string, stock, with) answer {
 		return func(s *site, jobType string, st stock, who with) answer {
-			path := strings.NewReplacer("KIND", jobType, "FAILED", st.failed, "ENDED", st.ended, "WAITING", st.waiting).Replace(path)
+			path := strings.NewReplacer("TYPE", jobType, "FAILED", st.failed, "ENDED", st.ended, "WAITING", st.waiting).Replace(path)
 			text := body(jobType, st)
 			if strings.HasPrefix(path, "/admin") {
 				return s.submit(path, text, who)
@@ -271,8 +271,8 @@ func ways() []way {
 		{"enqueue", enqueue, "", false, post("/api/v1/jobs", func(k string, st stock) string { return enqueueRequest(k, st.payload) })},
 		{"enqueue S1", enqueue, "", false, post("/api/jobs/enqueue", func(k string, st stock) string { return enqueueRequest(k, st.payload) })},
 		{"batch", enqueue, "", false, post("/api/v1/jobs/batch", func(k string, st stock) string { return `{"jobs":[` + enqueueRequest(k, st.payload) + `]}` })},
-		{"enqueue form", enqueue, "", false, post("/admin/enqueue", func(k string, st stock) string { return form("kind", k, "more", st.payload) })},
-		{"start form", enqueue, "", false, post("/admin/start", func(k string, st stock) string { return form("kind", k, "payload", st.payload) })},
+		{"enqueue form", enqueue, "", false, post("/admin/enqueue", func(k string, st stock) string { return form("type", k, "more", st.payload) })},
+		{"start form", enqueue, "", false, post("/admin/start", func(k string, st stock) string { return form("type", k, "payload", st.payload) })},
 		{"edit form", operate, "", false, post("/admin/jobs/ENDED/edit", func(k string, st stock) string { return form("payload", st.payload) })},
 
 		{"requeue ended", operate, "", false, post("/api/v1/jobs/ENDED/requeue", nothing)},
@@ -284,18 +284,18 @@ func ways() []way {
 		{"canary form", operate, "", false, post("/admin/failed/canary", func(_ string, st stock) string { return form("cause", st.cause) })},
 
 		{"bulk retry", operate, "", false, post("/api/v1/jobs/bulk", func(string, stock) string { return `{"action":"retry","all":true}` })},
-		{"bulk retry of a kind", operate, "", false, post("/api/v1/jobs/bulk", func(k string, _ stock) string { return fmt.Sprintf(`{"action":"retry","type":[%q]}`, k) })},
+		{"bulk retry of a type", operate, "", false, post("/api/v1/jobs/bulk", func(k string, _ stock) string { return fmt.Sprintf(`{"action":"retry","type":[%q]}`, k) })},
 		{"bulk run now", operate, "", false, post("/api/v1/jobs/bulk", func(string, stock) string { return `{"action":"hasten","all":true}` })},
 		{"retry by ids", operate, "", false, post("/api/v1/failed/retry", func(_ string, st stock) string { return fmt.Sprintf(`{"ids":[%q]}`, st.failed) })},
 		{"retry by cause", operate, "", false, post("/api/v1/failed/retry", func(_ string, st stock) string { return fmt.Sprintf(`{"cause":%q}`, st.cause) })},
 		{"bulk form", operate, "", false, post("/admin/jobs/bulk", func(_ string, st stock) string { return form("action", "hasten", "ids", st.waiting) })},
 
-		{"run a schedule", operate, "", false, post("/api/v1/schedules/KIND/run", nothing)},
-		{"schedule form", operate, "", false, post("/admin/schedules/KIND/run", yes)},
+		{"run a schedule", operate, "", false, post("/api/v1/schedules/TYPE/run", nothing)},
+		{"schedule form", operate, "", false, post("/admin/schedules/TYPE/run", yes)},
 		{"change a payload", operate, "", false, patch(`{"payload":PAYLOAD}`)},
 		{"change a cron line", operate, "", false, patch(`{"cron":"* * * * *"}`)},
 		{"pausing with a change", operate, "", false, patch(`{"paused":true,"cron":"* * * * *"}`)},
-		{"change form", operate, "", false, post("/admin/schedules/KIND", func(_ string, st stock) string {
+		{"change form", operate, "", false, post("/admin/schedules/TYPE", func(_ string, st stock) string {
 			return form("do", "save", "cron", "* * * * *", "payload", st.payload)
 		})},
 
@@ -332,8 +332,8 @@ func (s effectSite) mayCause(p access.Token, w way, jobType, payload string, who
 	return a.status == http.StatusCreated
 }
 
-// TestAnEffectHappensExactlyIfItsEnqueueIsAllowed tries principals, ways, kinds
-// and payloads at random, every way with every kind and every sort of payload at
+// TestAnEffectHappensExactlyIfItsEnqueueIsAllowed tries principals, ways, types
+// and payloads at random, every way with every type and every sort of payload at
 // least once. A job runs if, and only if, the caller may enqueue it as it is.
 func TestAnEffectHappensExactlyIfItsEnqueueIsAllowed(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
@@ -404,7 +404,7 @@ func TestAnEffectHappensExactlyIfItsEnqueueIsAllowed(t *testing.T) {
 }
 
 // One round, or a queue that goes on, lets any job run that is due: a token that
-// is limited to kinds may not ask for it, one that may operate may.
+// is limited to types may not ask for it, one that may operate may.
 func TestWorkGoesOnForNobodyWhoIsLimitedToKinds(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	limited, free := s.limitedToken(access.Operator.Scopes(), "cache.clear"), s.limitedToken(access.Operator.Scopes())
@@ -430,7 +430,7 @@ func TestWorkGoesOnForNobodyWhoIsLimitedToKinds(t *testing.T) {
 	}
 }
 
-// limitedToken is the secret of a new token; without kinds it has no limit.
+// limitedToken is the secret of a new token; without types it has no limit.
 func (s *site) limitedToken(scopes access.Scopes, jobTypes ...string) string {
 	s.t.Helper()
 	_, secret, err := s.access.CreateToken(s.t.Context(), access.Token{Name: fmt.Sprint("limited", jobTypes), Scopes: scopes, Types: jobTypes})

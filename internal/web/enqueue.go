@@ -18,7 +18,7 @@ import (
 // EnqueueRequest asks for a job. Several specifications named its fields; of
 // each group one may be given.
 type EnqueueRequest struct {
-	Topic   string `json:"topic,omitempty"` // the kind of work
+	Topic   string `json:"topic,omitempty"` // the type
 	Type    string `json:"type,omitempty"`
 	JobType string `json:"jobType,omitempty"`
 
@@ -130,12 +130,12 @@ func (s *Server) enqueueBatch(c echo.Context) error {
 func (s *Server) newJob(c echo.Context, r EnqueueRequest) (jobs.Spec, error) {
 	jobType := firstOf(r.Topic, r.Type, r.JobType)
 	if jobType == "" {
-		return jobs.Spec{}, fieldError(http.StatusUnprocessableEntity, "topic", `A job needs a kind of work: {"topic": "sitemap.generate"}.`)
+		return jobs.Spec{}, fieldError(http.StatusUnprocessableEntity, "topic", `A job needs a type: {"topic": "sitemap.generate"}.`)
 	}
 	setAuditTarget(c, "", clip(jobType, 191))
 	entry, ok := s.cfg.Registry.Lookup(jobType)
 	if !ok {
-		return jobs.Spec{}, fieldError(http.StatusUnprocessableEntity, "topic", "There is no kind of work %q here. Known are %s.", clip(jobType, 60), strings.Join(s.cfg.Registry.Types(), ", "))
+		return jobs.Spec{}, fieldError(http.StatusUnprocessableEntity, "topic", "There is no type %q here. Known are %s.", clip(jobType, 60), strings.Join(s.cfg.Registry.Types(), ", "))
 	}
 	data := r.Payload
 	if data == nil {

@@ -227,7 +227,7 @@ func (s *Server) forgetFailed(c echo.Context) error {
 	return s.deleteJob(c)
 }
 
-// KindView is a kind of work that can be enqueued.
+// KindView is a type that can be enqueued.
 type KindView struct {
 	Name        string          `json:"name"`
 	Queue       string          `json:"queue"`

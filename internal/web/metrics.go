@@ -34,7 +34,7 @@ var (
 	waitBuckets     = []float64{.001, .005, .025, .1, .5, 1, 3, 10, 60, 300, 1800, 7200, 86400}
 )
 
-// NewMetrics makes the counters. known says whether a name is a kind: others
+// NewMetrics makes the counters. known says whether a name is a type: others
 // are counted as "other", as labels must be few.
 func NewMetrics(version string, known func(string) bool) *Metrics {
 	r := prometheus.NewRegistry()
@@ -110,7 +110,7 @@ type queueCollector struct {
 	mu    sync.Mutex
 	read  time.Time
 	stats jobs.Stats
-	runs  map[string]int // that go on now, by kind
+	runs  map[string]int // that go on now, by type
 	err   error
 }
 

@@ -281,7 +281,7 @@ func checkContract(t testing.TB, method, path string, body any, a answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.ask.Encode(map[string]any{
-		"method": method, "path": path, "status": a.status, "kind": a.header.Get("Content-Type"), "request": request, "answer": string(a.body),
+		"method": method, "path": path, "status": a.status, "type": a.header.Get("Content-Type"), "request": request, "answer": string(a.body),
 	})
 	var faults []string
 	if err == nil {

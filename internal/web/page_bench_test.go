@@ -79,7 +79,7 @@ func (s *site) crowd(b *testing.B, runs, failed int) {
 		}
 	}
 	jobTypes := []string{"mail.send", "cache.clear", "sitemap.generate", "media.processImage"}
-	insert("cmsjobs_runs (job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, data)", runs, func(i int) string {
+	insert("cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, data)", runs, func(i int) string {
 		outcome := "completed"
 		if i%10 == 0 {
 			outcome = "failed"

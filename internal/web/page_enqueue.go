@@ -12,7 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// enqueuePageData is the form of one kind, or the choice of one.
+// enqueuePageData is the form of one type, or the choice of one.
 type enqueuePageData struct {
 	Types    []KindView
 	Type     KindView
@@ -35,7 +35,7 @@ func (f payloadField) Flag() bool { return f.Value == "true" }
 
 func (s *Server) enqueuePage(c echo.Context) error {
 	v := enqueuePageData{Types: s.kindViews()}
-	if name := c.QueryParam("kind"); name != "" {
+	if name := c.QueryParam("type"); name != "" {
 		if err := s.choose(&v, name); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (s *Server) enqueuePage(c echo.Context) error {
 	return s.show(c, "enqueue", "enqueue.title", v)
 }
 
-// choose prepares the form of a kind.
+// choose prepares the form of a type.
 func (s *Server) choose(v *enqueuePageData, name string) error {
 	for _, k := range v.Types {
 		if k.Name != name {
@@ -56,7 +56,7 @@ func (s *Server) choose(v *enqueuePageData, name string) error {
 		v.Type, v.Chosen, v.Fields, v.Queue = k, true, fields, k.Queue
 		return nil
 	}
-	return httpError(http.StatusNotFound, "There is no kind of work %q here.", clip(name, 60))
+	return httpError(http.StatusNotFound, "There is no type %q here.", clip(name, 60))
 }
 
 // fieldsOf makes a form from a payload's zero value, in its order.
@@ -92,7 +92,7 @@ func fieldsOf(example json.RawMessage) ([]payloadField, error) {
 
 func (s *Server) enqueueByForm(c echo.Context) error {
 	v := enqueuePageData{Types: s.kindViews()}
-	if err := s.choose(&v, c.FormValue("kind")); err != nil {
+	if err := s.choose(&v, c.FormValue("type")); err != nil {
 		return err
 	}
 	for i := range v.Fields {

@@ -139,7 +139,7 @@ func TestUsageIsDrawn(t *testing.T) {
 	}
 }
 
-// TestCleaningSaysFirstWhatItWillRemove presses the buttons of kinds that count
+// TestCleaningSaysFirstWhatItWillRemove presses the buttons of types that count
 // in a dry run, one of them by the jobs that follow it.
 func TestCleaningSaysFirstWhatItWillRemove(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)

@@ -24,7 +24,7 @@ type jobPageData struct {
 	Lines        []jobs.LogLine
 	AuditEntries []AuditEntry // nil for who may not see the trail
 	Copies       []copyText
-	Known        bool // its kind can run here
+	Known        bool // its type can run here
 	Active       bool // it waits or runs
 }
 

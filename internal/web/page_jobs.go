@@ -258,7 +258,7 @@ func describe(lang string, v FilterView) string {
 			parts = append(parts, translate(lang, key)+": "+clip(value, 120))
 		}
 	}
-	add("job.kind", strings.Join(v.Type, ", "))
+	add("job.type", strings.Join(v.Type, ", "))
 	add("job.queue", strings.Join(v.Queue, ", "))
 	add("jobs.text", v.Text)
 	add("failed.cause", v.Cause)

@@ -19,7 +19,7 @@ const foretellTime = 3 * time.Second
 // maxForetold bounds how many jobs that follow each other are asked.
 const maxForetold = 10
 
-// dryRunPreview runs a kind that knows dryRun, and what follows it, here and now
+// dryRunPreview runs a type that knows dryRun, and what follows it, here and now
 // without doing anything, and says what they would remove. whole is false when
 // not all of it could be counted in time.
 func (s *Server) dryRunPreview(ctx context.Context, lang, jobType string, payload json.RawMessage) (facts []figure, whole bool) {
@@ -37,7 +37,7 @@ func (s *Server) dryRunPreview(ctx context.Context, lang, jobType string, payloa
 		result, next, err := dry.one(ctx, queue[0])
 		if err != nil {
 			s.cfg.Log.Info("what a job would do was not counted", "event", "web.preview_failed",
-				"kind", queue[0].Type, "error", err)
+				"type", queue[0].Type, "error", err)
 			return said(lang, counts), false
 		}
 		var found map[string]any

@@ -40,7 +40,7 @@ func pageRoutes() []route {
 		form("/admin/enqueue", "jobs.enqueue", "Enqueue a job.", enqueue, (*Server).enqueueByForm),
 		page("/admin/failed", "pages.failed", "Failed jobs by cause.", read, (*Server).failedPage),
 		form("/admin/failed/canary", "failed.retry", "Retry one job of a cause.", operate, (*Server).canary),
-		form("/admin/start", "jobs.enqueue", "Start a kind of work from its page.", enqueue, (*Server).start),
+		form("/admin/start", "jobs.enqueue", "Start a type from its page.", enqueue, (*Server).start),
 
 		page("/admin/queues", "pages.queues", "Queues.", read, (*Server).queuesPage),
 		form("/admin/queues/:name/pause", "queues.pause", "Pause a queue.", operate, (*Server).pauseByForm).requires(needsQueues),

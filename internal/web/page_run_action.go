@@ -15,10 +15,10 @@ type runActionState struct {
 	Types   []string // of the offered ones, those that can run here
 }
 
-// Can says whether a kind can be started here.
+// Can says whether a type can be started here.
 func (v runActionState) Can(jobType string) bool { return slices.Contains(v.Types, jobType) }
 
-// runActions finds out which kinds a page can start, and follows the one it started.
+// runActions finds out which types a page can start, and follows the one it started.
 func (s *Server) runActions(c echo.Context, jobTypes ...string) (v runActionState, live string) {
 	v.Types = slices.DeleteFunc(jobTypes, func(k string) bool { return !s.known(k) })
 	v.Tracked, live = s.tracked(c)
@@ -28,7 +28,7 @@ func (s *Server) runActions(c echo.Context, jobTypes ...string) (v runActionStat
 // start enqueues a job for a button of a page and goes back there, where it is
 // shown until its end.
 func (s *Server) start(c echo.Context) error {
-	jobType, payload := c.FormValue("kind"), json.RawMessage(firstOf(c.FormValue("payload"), "{}"))
+	jobType, payload := c.FormValue("type"), json.RawMessage(firstOf(c.FormValue("payload"), "{}"))
 	n, err := s.newJob(c, EnqueueRequest{Type: jobType, Payload: payload})
 	if err != nil {
 		return err
@@ -58,11 +58,11 @@ func following(back, id string) string {
 	return u.RequestURI()
 }
 
-// cleaners are the kinds that take something away when a button starts them.
+// cleaners are the types that take something away when a button starts them.
 var cleaners = []string{"cache.clear", "cache.clearExpired", "logs.cleanup", "queue.clean", "maintenance.cleanup"}
 
-// confirmed says whether the person said yes to a kind that takes something
-// away, after he was told what; other kinds need no yes.
+// confirmed says whether the person said yes to a type that takes something
+// away, after he was told what; other types need no yes.
 func (s *Server) confirmed(c echo.Context, jobType string, payload json.RawMessage) (bool, error) {
 	var p struct {
 		DryRun bool `json:"dryRun"`

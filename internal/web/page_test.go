@@ -187,7 +187,7 @@ func TestThePagesOfJobs(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	v := s.visitor(t).signIn("admin")
 	v.sees("Overview")
-	v.get("/admin/enqueue?kind=mail.send").sees(`name="p.to"`)
+	v.get("/admin/enqueue?type=mail.send").sees(`name="p.to"`)
 	v.press("p.to", "p.to", "nobody", "more", `{"subject":"fail"}`).sees2("no mail address")
 	v.press("p.to", "p.to", "a@b.example", "more", `{"subject":"fail","password":"hunter2"}`).sees("mail.send", "•••")
 	id := strings.TrimPrefix(v.at, "/admin/jobs/")

@@ -35,7 +35,7 @@ func tokenLives() []tokenLife {
 	return []tokenLife{{"720h", "tokens.life.month"}, {"2160h", "tokens.life.quarter"}, {"8760h", "tokens.life.year"}, {"", "tokens.life.ever"}}
 }
 
-// Asks says whether the refused form asked for a scope or a kind.
+// Asks says whether the refused form asked for a scope or a type.
 func (v tokensPageData) Asks(list []string, word any) bool {
 	return slices.Contains(list, fmt.Sprint(word))
 }
@@ -75,7 +75,7 @@ func (s *Server) tokenByForm(c echo.Context) error {
 	if err != nil {
 		return httpError(http.StatusBadRequest, "The form cannot be read.")
 	}
-	asked := TokenRequest{Name: strings.TrimSpace(form.Get("name")), Scopes: form["scope"], Types: form["kind"], ExpiresIn: form.Get("life")}
+	asked := TokenRequest{Name: strings.TrimSpace(form.Get("name")), Scopes: form["scope"], Types: form["type"], ExpiresIn: form.Get("life")}
 	made, err := s.makeToken(c, asked)
 	status, problem := http.StatusOK, ""
 	if err != nil {

@@ -23,7 +23,7 @@ func TestEveryPageStandsWithAndWithoutItsRooms(t *testing.T) {
 		s.work()
 		s.enqueue(`{"topic":"cache.clear"}`)
 		v := s.visitor(t).signIn("admin")
-		for _, path := range append(parts, "/admin/enqueue?kind=mail.send") {
+		for _, path := range append(parts, "/admin/enqueue?type=mail.send") {
 			v.get(path).sees(`<html lang="en"`, "<h1", `aria-current`)
 			for _, bad := range []string{"%!", "<no value>", "ZgotmplZ", "style=", "onclick", "javascript:"} {
 				if strings.Contains(v.page, bad) {
@@ -94,7 +94,7 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	v.get("/admin/webhooks").press(`name="enabled"`).sees("The webhook is changed")
 	v.press("/admin/webhooks/1/delete").sees("gets no more events").press("sure").sees("The webhook is deleted")
 	v.get("/admin/webhooks").press("/admin/deliveries/1/redeliver")
-	v.get("/admin/tokens").press(`id="name"`, "name", "shop", "scope", "enqueue", "kind", "cache.clear", "life", "720h").sees("cmsj_", "shop", "cache.clear")
+	v.get("/admin/tokens").press(`id="name"`, "name", "shop", "scope", "enqueue", "type", "cache.clear", "life", "720h").sees("cmsj_", "shop", "cache.clear")
 	secret := regexp.MustCompile(`cmsj_[0-9a-f]{40}`).FindString(v.page)
 	s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, bearer(secret)).want(t, 201)
 	s.do("POST", "/api/v1/jobs", `{"topic":"mail.send","payload":{"to":"a@b"}}`, bearer(secret)).want(t, 403)
@@ -116,7 +116,7 @@ func TestAFormOfAnotherSiteDoesNothing(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	v := s.visitor(t).signIn("admin")
 	for _, path := range []string{"/admin/queues/cmsjobs/pause", "/admin/start", "/admin/jobs/bulk", "/admin/sign-out"} {
-		if v.post(path, url.Values{"sure": {"yes"}, "kind": {"cache.clear"}}); v.status != http.StatusForbidden {
+		if v.post(path, url.Values{"sure": {"yes"}, "type": {"cache.clear"}}); v.status != http.StatusForbidden {
 			t.Errorf("%s: %d", path, v.status)
 		}
 	}
@@ -136,7 +136,7 @@ func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 	v := s.visitor(t).signIn("admin")
 	v.press("/admin/look", "lang", evil, "theme", evil, "back", "/admin?"+url.QueryEscape(evil))
 	paths := append(parts, "/admin/jobs/"+waiting, "/admin/jobs/"+failing, "/admin/jobs/"+done, "/admin/jobs/"+failing+"/edit", "/admin/mail/1", "/admin/schedules/sitemap")
-	for _, field := range []string{"q", "type", "queue", "status", "since", "until", "cause", "cursor", "range", "job", "state", "actor", "action", "target", "kind"} {
+	for _, field := range []string{"q", "type", "queue", "status", "since", "until", "cause", "cursor", "range", "job", "state", "actor", "action", "target", "type"} {
 		for _, path := range []string{"/admin", "/admin/jobs", "/admin/failed", "/admin/mail", "/admin/audit", "/admin/enqueue", "/admin/analytics"} {
 			paths = append(paths, path+"?"+field+"="+url.QueryEscape(evil))
 		}

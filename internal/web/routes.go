@@ -108,7 +108,7 @@ func jobRoutes() []route {
 		{Method: get, Path: "/api/v1/jobs/:id/log", Name: "jobs.log", Summary: "What the job's handler said, oldest first.", Scope: access.Read, Managed: true, Answer: LogView{}, Needs: needsHistory, handle: (*Server).jobLog},
 		{Method: get, Path: "/api/v1/runs", Name: "runs.list", Summary: "Runs that ended, newest first.", Scope: access.Read, Query: jobQuery, Answer: RunList{}, Needs: needsHistory, handle: (*Server).listRuns},
 		{Method: get, Path: "/api/v1/throughput", Name: "runs.throughput", Summary: "Ended runs in steps of time, oldest first.", Scope: access.Read, Query: []string{"since", "step"}, Answer: ThroughputView{}, Needs: needsHistory, handle: (*Server).throughput},
-		{Method: get, Path: "/api/v1/kinds", Name: "kinds.list", Summary: "The kinds of work that can be enqueued, with an example of each payload.", Scope: access.Read, Answer: KindList{}, handle: (*Server).jobTypes},
+		{Method: get, Path: "/api/v1/types", Name: "types.list", Summary: "The types that can be enqueued, with an example of each payload.", Scope: access.Read, Answer: KindList{}, handle: (*Server).jobTypes},
 		{Method: get, Path: "/api/v1/events", Name: "events.stream", Summary: "Live changes as server-sent events: stats, job, run.", Scope: access.Read, Stream: true, Type: "text/event-stream", handle: (*Server).events},
 	}
 }

@@ -117,7 +117,7 @@ func (s *Server) runEntry(c echo.Context, r jobs.ScheduleRecord) (jobs.Receipt, 
 }
 
 // changeEntryTo changes an entry, if the caller may make jobs run with the
-// payload that it has then. A reset asks for the kind only: the payload is the
+// payload that it has then. A reset asks for the type only: the payload is the
 // configuration's. Who may operate may let its ticks pass.
 func (s *Server) changeEntryTo(c echo.Context, r jobs.ScheduleRecord, change jobs.ScheduleChange) error {
 	onlyPauses := change.Paused != nil && *change.Paused && change.Cron == nil && change.Data == nil && !change.Reset

@@ -76,12 +76,12 @@ type Config struct {
 	// for the scope, "true" for nothing, "@request.auth.id != ''" for anybody
 	// who is signed in.
 	EnqueueRule, ManageRule string
-	// AllowedTopics are the kinds that may be enqueued over HTTP by others than
+	// AllowedTopics are the types that may be enqueued over HTTP by others than
 	// administrators; empty means any.
 	AllowedTopics []string
-	// AdminKinds are kinds that only administrators may make run over HTTP.
+	// AdminKinds are types that only administrators may make run over HTTP.
 	AdminKinds []string
-	// OperatorKinds are those kinds of the service itself that operators may run
+	// OperatorKinds are those types of the service itself that operators may run
 	// again, such as deliveries; the others are for administrators.
 	OperatorKinds []string
 	// PublicMetrics opens /metrics; otherwise it asks for the scope read.

@@ -54,7 +54,7 @@ func (p mailPayload) Validate() error {
 }
 
 var (
-	// A row may ask for fewer attempts than its kind has, never for more.
+	// A row may ask for fewer attempts than its type has, never for more.
 	mailKind  = jobs.Kind[mailPayload]{Name: "mail.send", Queue: "cmsjobs", Policy: jobs.Policy{MaxAttempts: 6}}
 	cacheKind = jobs.Kind[map[string]any]{Name: "cache.clear", Queue: "cmsjobs", Policy: jobs.Policy{MaxAttempts: 1}}
 )

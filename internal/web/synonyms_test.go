@@ -51,7 +51,7 @@ func TestEveryFamilySpeaksItsWordsAndHearsAll(t *testing.T) {
 			}
 		}
 	}
-	// The words for the kind, its payload, its moment and its tries.
+	// The words for the type, its payload, its moment and its tries.
 	for _, body := range []string{
 		`{"topic":"mail.send","payload":{"to":"a@b"},"runAt":"2036-01-02T03:04:05Z","maxRetries":4}`,
 		`{"type":"mail.send","data":{"to":"a@b"},"run_at":"2036-01-02T03:04:05Z","max_retries":4}`,

@@ -144,7 +144,7 @@ func (x viewer) sketch(r jobs.Record) S2Job {
 	return out
 }
 
-// known says whether a name is a kind here.
+// known says whether a name is a type here.
 func (s *Server) known(name string) bool {
 	_, ok := s.cfg.Registry.Lookup(name)
 	return ok

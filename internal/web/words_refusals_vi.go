@@ -35,8 +35,8 @@ var errorsVI = map[string]string{
 
 	// Refusals.
 	"Name or password is wrong, or the account has no right here.":                                                          "Tên hoặc mật khẩu sai, hoặc tài khoản không có quyền ở đây.",
-	"There is no kind of work %q here.":                                                                                     "Ở đây không có loại công việc %q.",
-	"There is no kind of work %q here. Known are %s.":                                                                       "Ở đây không có loại công việc %q. Các loại có: %s.",
+	"There is no type %q here.":                                                                                     "Ở đây không có loại công việc %q.",
+	"There is no type %q here. Known are %s.":                                                                       "Ở đây không có loại công việc %q. Các loại có: %s.",
 	"The action is retry, forget, cancel or hasten, not %q.":                                                                "Hành động là retry, forget, cancel hoặc hasten, không phải %q.",
 	`The selection is empty. To choose all jobs say so: {"all": true}.`:                                                     `Chưa chọn gì. Để chọn tất cả công việc: {"all": true}.`,
 	"Jobs are disabled: enqueue them one by one, each runs at once.":                                                        "Công việc đang bị tắt: hãy đưa vào từng cái một, mỗi cái chạy ngay.",

@@ -23,7 +23,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// Generate is the kind backup.generate: 2 attempts, an hour apart, one at a
+// Generate is the type backup.generate: 2 attempts, an hour apart, one at a
 // time in the fleet (S0.85).
 var Generate = jobs.Kind[GeneratePayload]{
 	Name: "backup.generate",
@@ -218,7 +218,7 @@ func checkTool(tool string) error {
 	return nil
 }
 
-// Register registers the kinds.
+// Register registers the types.
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Generate, h.generate)
 	jobs.Restrict(r, Generate, jobs.Restriction[GeneratePayload]{Refuse: func(_ json.RawMessage, p GeneratePayload) error {

@@ -1,5 +1,5 @@
 // Package backup makes backups of a CMS, proves that they restore, thins them
-// out, and restores them: the kind backup.generate and what the command line
+// out, and restores them: the type backup.generate and what the command line
 // and the admin pages call.
 //
 // It is not a file sync and keeps no increments: every backup is one archive

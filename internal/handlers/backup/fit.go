@@ -39,7 +39,7 @@ func (h *Handler) lookAt(ctx context.Context, dsn string) (portable.Target, erro
 	return portable.Look(ctx, pool)
 }
 
-// rehearse restores a dump of another kind or version of server into a scratch
+// rehearse restores a dump of another type or version of server into a scratch
 // database, so that what the server does not take shows before anything is changed.
 // A plan leaves out the rows, which take as long as the restore; the restore itself
 // tries them too, as a row may break a unique key under another collation. Where no

@@ -9,7 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Monitor is the kind backup.monitor: it looks at what lies at the
+// Monitor is the type backup.monitor: it looks at what lies at the
 // destinations and says when people should worry, or sums a week up.
 var Monitor = jobs.Kind[MonitorPayload]{
 	Name:   "backup.monitor",

@@ -9,7 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// RestoreJob is the kind backup.restore, which the admin page enqueues as an
+// RestoreJob is the type backup.restore, which the admin page enqueues as an
 // order of our own. It is tried once: a restore that stopped half way is a
 // person's to repeat, who confirms it anew.
 var RestoreJob = jobs.Kind[RestorePayload]{

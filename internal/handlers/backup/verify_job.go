@@ -10,7 +10,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Verify is the kind backup.verify: it proves the latest backup, or one
+// Verify is the type backup.verify: it proves the latest backup, or one
 // that is named, at every destination or at one.
 var Verify = jobs.Kind[VerifyPayload]{
 	Name:   "backup.verify",

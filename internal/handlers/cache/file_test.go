@@ -104,7 +104,7 @@ func TestSymlinksAreNotFollowed(t *testing.T) {
 
 func TestWhatCannotBeRemovedIsListedAndTheJobDoesNotFail(t *testing.T) {
 	if os.Geteuid() == 0 {
-		// Root may remove everything, so the obstacle is a store of another kind.
+		// Root may remove everything, so the obstacle is a store of another type.
 		h := newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_STORE": "memcached"})
 		h.write(viewsFolder+"/a.php", "<?php")
 		r, _ := h.run("cache.clear", `{"clearAll":true}`)

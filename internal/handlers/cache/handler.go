@@ -65,7 +65,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Handler runs the package's kinds.
+// Handler runs the package's types.
 type Handler struct {
 	site       *cms.Site
 	options    Options
@@ -84,7 +84,7 @@ func New(c Config) *Handler {
 	return h
 }
 
-// Register makes the kinds known, with the name that the specification has for
+// Register makes the types known, with the name that the specification has for
 // queue.clean beside it.
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Clear, h.clear)

@@ -77,7 +77,7 @@ func (h *laravelSite) run(kind, payload string) (Report, []jobs.Spec) {
 	New(h.Config).Register(registry)
 	entry, known := registry.Lookup(kind)
 	if !known {
-		h.t.Fatalf("no kind %s", kind)
+		h.t.Fatalf("no type %s", kind)
 	}
 	run := jobs.NewRun(h.Now)
 	if err := entry.Run(jobs.WithRun(context.Background(), run), jobs.Job{Type: kind, Data: json.RawMessage(payload)}); err != nil {

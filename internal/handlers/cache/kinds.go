@@ -47,7 +47,7 @@ type CleanPayload struct {
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// The kinds of this package. Runs that wait for the same thing are one run:
+// The types of this package. Runs that wait for the same thing are one run:
 // after a night without workers nobody wants a hundred cleanings.
 var (
 	Clear = jobs.Kind[ClearPayload]{Name: "cache.clear",

@@ -1,4 +1,4 @@
-// Package mail sends mail (kind mail.send, alias email.send) and knows which
+// Package mail sends mail (type mail.send, alias email.send) and knows which
 // addresses must not get any.
 //
 // It is not a mail server: it hands messages to one (SMTP, sendmail), to the

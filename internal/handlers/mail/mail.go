@@ -18,7 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// Send is the kind mail.send: 3 attempts, 60, 300 and 900 s apart (S0.73).
+// Send is the type mail.send: 3 attempts, 60, 300 and 900 s apart (S0.73).
 var Send = jobs.Kind[SendPayload]{
 	Name: "mail.send",
 	Policy: jobs.Policy{
@@ -97,7 +97,7 @@ type Config struct {
 	HardBounceExpiry time.Duration
 	// KeepPayload stores what was sent, so that it can be sent again.
 	KeepPayload bool
-	// Mailbox is read by mail.bounces; without a Host there is no such kind.
+	// Mailbox is read by mail.bounces; without a Host there is no such type.
 	Mailbox Mailbox
 	// EmailLogs writes a row of the CMS's own mail log for each accepted mail.
 	EmailLogs bool

@@ -18,7 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
 )
 
-// ReadBounces is the kind mail.bounces: it reads the mailbox that delivery
+// ReadBounces is the type mail.bounces: it reads the mailbox that delivery
 // reports come to.
 var ReadBounces = jobs.Kind[struct{}]{
 	Name:   "mail.bounces",

@@ -92,7 +92,7 @@ func readMailbox(t *testing.T, h *Handler) (MailboxResult, error) {
 	h.Register(r)
 	entry, known := r.Lookup(ReadBounces.Name)
 	if !known {
-		t.Fatal("mail.bounces is no kind")
+		t.Fatal("mail.bounces is no type")
 	}
 	kept := jobs.NewRun(time.Now)
 	err := entry.Run(jobs.WithRun(t.Context(), kept), jobs.Job{UUID: "b", Type: ReadBounces.Name, Attempt: 1, Data: json.RawMessage("{}")})

@@ -101,7 +101,7 @@ func (h *Handler) cmsTemplates() ([]TemplateInfo, error) {
 	}
 	var list []TemplateInfo
 	for _, file := range files[:min(len(files), maxCMSTemplates)] {
-		part := strings.Split(file, "/") // platform, kind, module, resources, email-templates, name.tpl
+		part := strings.Split(file, "/") // platform, type, module, resources, email-templates, name.tpl
 		name := "cms:" + path.Join(part[1], part[2], strings.TrimSuffix(part[5], ".tpl"))
 		if cmsName.MatchString(name) {
 			list = append(list, TemplateInfo{Name: name, Origin: FromCMS})
@@ -158,7 +158,7 @@ func (h *Handler) Preview(ctx context.Context, name, locale string, data map[str
 	return h.fill(ctx, name, locale, data, settings)
 }
 
-// fill renders a template of either kind.
+// fill renders a template of either type.
 func (h *Handler) fill(ctx context.Context, name, locale string, data map[string]any, settings cms.Settings) (Content, error) {
 	look := h.look(settings)
 	if isCMSTemplate(name) {

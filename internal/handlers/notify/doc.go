@@ -1,4 +1,4 @@
-// Package notify tells the administrators what they must know (kind
+// Package notify tells the administrators what they must know (type
 // notification.send, alias send_notification): jobs that failed, schedules
 // that were missed, backups that are bad.
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Send is the kind notification.send.
+// Send is the type notification.send.
 var Send = jobs.Kind[Payload]{
 	Name: "notification.send",
 	Policy: jobs.Policy{

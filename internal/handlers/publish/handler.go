@@ -94,7 +94,7 @@ func New(c Config) (*Handler, error) {
 	return &Handler{c}, nil
 }
 
-// Register makes the kind known, with the names that other specifications have
+// Register makes the type known, with the names that other specifications have
 // for it (S4.6).
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Publish, h.publish)

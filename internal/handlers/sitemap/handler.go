@@ -44,7 +44,7 @@ type Event struct {
 	URLs int
 }
 
-// Handler runs this package's kinds.
+// Handler runs this package's types.
 type Handler struct {
 	site     *cms.Site
 	db       *sqlx.DB
@@ -92,7 +92,7 @@ func (h *Handler) storageURL(path string) string {
 	return h.site.URL() + "/storage/" + cms.EscapePath(strings.TrimLeft(path, "/"))
 }
 
-// Register makes r run this package's kinds.
+// Register makes r run this package's types.
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Generate, h.generate)
 	jobs.Handle(r, IndexNow, h.indexNow)

@@ -25,7 +25,7 @@ type listed struct {
 	images     int
 }
 
-// inspector reads a document of either kind.
+// inspector reads a document of either type.
 type inspector struct {
 	// entry gets each <url> or <sitemap>; problem each breach of the rules.
 	entry   func(listed)

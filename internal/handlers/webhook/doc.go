@@ -1,4 +1,4 @@
-// Package webhook tells other programs what happened here (kind
+// Package webhook tells other programs what happened here (type
 // webhook.deliver): it keeps who wants to hear of what, signs, sends, and logs.
 //
 // It is not a message bus: an event becomes one job for each subscription at

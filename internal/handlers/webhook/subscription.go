@@ -261,7 +261,7 @@ func (h *Handler) PublishFailure(ctx context.Context, job jobs.Job, message stri
 	if job.Type == Deliver.Name {
 		return nil, nil
 	}
-	return h.Publish(ctx, JobFailed, map[string]any{"uuid": job.UUID, "kind": job.Type, "queue": job.Queue, "attempt": job.Attempt, "error": cut(message, 500)})
+	return h.Publish(ctx, JobFailed, map[string]any{"uuid": job.UUID, "type": job.Type, "queue": job.Queue, "attempt": job.Attempt, "error": cut(message, 500)})
 }
 
 // cut makes foreign text fit for a column and a page; lines and tabs of bodies

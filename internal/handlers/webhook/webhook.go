@@ -12,7 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Deliver is the kind webhook.deliver: 6 attempts, 5 s to 6 h apart.
+// Deliver is the type webhook.deliver: 6 attempts, 5 s to 6 h apart.
 var Deliver = jobs.Kind[DeliverPayload]{
 	Name: "webhook.deliver",
 	Policy: jobs.Policy{

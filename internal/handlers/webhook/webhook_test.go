@@ -171,7 +171,7 @@ func TestAnEventArrivesSignedAtThoseWhoWantIt(t *testing.T) {
 				Data            map[string]any
 			}
 			_, raw := r.last()
-			if err := json.Unmarshal(raw, &body); err != nil || body.Type != "job.failed" || body.Data["kind"] != "mail.send" {
+			if err := json.Unmarshal(raw, &body); err != nil || body.Type != "job.failed" || body.Data["type"] != "mail.send" {
 				t.Errorf("%s (%v)", raw, err)
 			}
 			if _, err := time.Parse(time.RFC3339, body.Timestamp); err != nil {

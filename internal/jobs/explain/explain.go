@@ -10,7 +10,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Breaker is a dependency that is known to be down: jobs of its kinds wait.
+// Breaker is a dependency that is known to be down: jobs of its types wait.
 type Breaker struct {
 	Name  string // e.g. "smtp mail.example:587"
 	Types []string
@@ -23,10 +23,10 @@ type Snapshot struct {
 	Job jobs.Record
 	// Now by the database's clock where it is known.
 	Now time.Time
-	// Known says that a handler for the kind is registered here; Policy is its.
+	// Known says that a handler for the type is registered here; Policy is its.
 	Known  bool
 	Policy jobs.Policy
-	// Running counts jobs of the kind that run now, in the whole fleet.
+	// Running counts jobs of the type that run now, in the whole fleet.
 	Running int
 	Workers []jobs.WorkerRecord
 	Paused  bool // the job's queue

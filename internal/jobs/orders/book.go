@@ -24,8 +24,8 @@ type Book struct {
 
 var _ jobs.OrderBook = (*Book)(nil)
 
-// Give writes an order for each job of a kind that needs one, and returns the
-// jobs with the orders' IDs as their data. Jobs of other kinds, and those that
+// Give writes an order for each job of a type that needs one, and returns the
+// jobs with the orders' IDs as their data. Jobs of other types, and those that
 // name an order already, stay as they are.
 func (b *Book) Give(ctx context.Context, registry *jobs.Registry, list ...jobs.Spec) ([]jobs.Spec, error) {
 	given := make([]jobs.Spec, len(list))
@@ -58,7 +58,7 @@ func (b *Book) insert(ctx context.Context, kind string, n jobs.Spec) (id string,
 	if payload == "" {
 		payload = "{}"
 	}
-	_, err = b.DB.ExecContext(ctx, b.DB.Rebind("INSERT INTO cmsjobs_internal_orders (id, kind, payload, created_at, used_at) VALUES (?, ?, ?, ?, 0)"),
+	_, err = b.DB.ExecContext(ctx, b.DB.Rebind("INSERT INTO cmsjobs_internal_orders (id, type, payload, created_at, used_at) VALUES (?, ?, ?, ?, 0)"),
 		id, kind, payload, b.Now().UnixMilli())
 	return id, err
 }
@@ -70,7 +70,7 @@ func (b *Book) Order(ctx context.Context, id string) (jobs.Order, error) {
 		Created       int64 `db:"created_at"`
 		Used          int64 `db:"used_at"`
 	}
-	err := b.DB.GetContext(ctx, &row, b.DB.Rebind("SELECT kind, payload, created_at, used_at FROM cmsjobs_internal_orders WHERE id = ?"), id)
+	err := b.DB.GetContext(ctx, &row, b.DB.Rebind("SELECT type, payload, created_at, used_at FROM cmsjobs_internal_orders WHERE id = ?"), id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return jobs.Order{}, jobs.ErrNoOrder
 	}

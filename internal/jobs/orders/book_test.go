@@ -31,7 +31,7 @@ var (
 	public   = jobs.Kind[change]{Name: "test.public"}
 )
 
-// shop is a registry of two internal kinds and a public one, whose handlers
+// shop is a registry of two internal types and a public one, whose handlers
 // keep what they were told.
 type shop struct {
 	book     *orders.Book
@@ -108,7 +108,7 @@ func TestAJobDoesWhatItsOrderSays(t *testing.T) {
 
 func TestWhatIsNoOrderFailsForGood(t *testing.T) {
 	s := newShop(t, jobstest.SQLite, false)
-	given, err := s.book.Give(t.Context(), s.registry, other.New(change{"of another kind"}))
+	given, err := s.book.Give(t.Context(), s.registry, other.New(change{"of another type"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ const (
 type Entry struct {
 	Name string
 	Cron string
-	// Job is what each tick enqueues: kind, data, queue.
+	// Job is what each tick enqueues: type, data, queue.
 	Job jobs.Spec
 	// Paused entries have no ticks.
 	Paused bool
@@ -83,7 +83,7 @@ type Config struct {
 	History History
 	// Zone is asked at each ring: the CMS's setting may change.
 	Zone func(context.Context) (*time.Location, error)
-	// HasRunSince says whether a job of a kind was done since a moment; nil is never.
+	// HasRunSince says whether a job of a type was done since a moment; nil is never.
 	HasRunSince func(ctx context.Context, jobType string, since time.Time) (bool, error)
 	Logger      *slog.Logger
 	// CatchUp is how old a tick may be to be made up for: 1 h.

@@ -163,7 +163,7 @@ func (s *Store) Outcomes(ctx context.Context, since time.Duration, except string
 	var parts []string
 	var args []any
 	for _, outcome := range []string{"completed", "failed", "retried", jobs.CrashedOutcome} {
-		parts = append(parts, fmt.Sprintf("SELECT '%s', COUNT(*) FROM (SELECT id FROM cmsjobs_runs WHERE outcome = '%s' AND ended_at >= %s - %d AND kind <> ? LIMIT %d) AS %s",
+		parts = append(parts, fmt.Sprintf("SELECT '%s', COUNT(*) FROM (SELECT id FROM cmsjobs_runs WHERE outcome = '%s' AND ended_at >= %s - %d AND type <> ? LIMIT %d) AS %s",
 			outcome, outcome, s.millis(), since.Milliseconds(), outcomesCounted, outcome))
 		args = append(args, except)
 	}

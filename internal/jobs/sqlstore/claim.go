@@ -21,7 +21,7 @@ type claim struct {
 	s        *Store
 	r        jobs.ClaimRequest
 	token    string
-	free     map[string]int // places that a limited kind has left, read once
+	free     map[string]int // places that a limited type has left, read once
 	taken    []jobs.Claimed
 	pages    int
 	absorbed map[int64]bool // rows that were taken as twins
@@ -232,7 +232,7 @@ func (c *claim) process(ctx context.Context, queue string, found []*candidate, n
 	rescues := c.rescues(ctx)
 	for passed < len(found) && c.want() > 0 {
 		var chosen []*candidate
-		leaders := map[string]*candidate{} // of coalescing kinds, by work
+		leaders := map[string]*candidate{} // of coalescing types, by work
 		start := passed
 		for ; passed < len(found) && len(chosen) < c.want(); passed++ {
 			x := found[passed]

@@ -42,7 +42,7 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 }
 
 // peekNext is the job that a claim would take without another look, nil where
-// it would have to look: for rows below the floor, for a kind's limit, for
+// it would have to look: for rows below the floor, for a type's limit, for
 // equal jobs.
 func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 	if len(s.deferred)+len(s.inDoubt) > 0 || len(r.Queues) == 0 {

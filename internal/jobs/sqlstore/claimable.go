@@ -38,7 +38,7 @@ func (s *Store) known(name string) bool {
 }
 
 // claimable decides in Go whose row c is and completes it. Rows that are PHP's, or
-// of a kind that nobody here has registered, are not ours.
+// of a type that nobody here has registered, are not ours.
 func (s *Store) claimable(queue string, c *candidate) bool {
 	var e jobs.Envelope
 	var origin jobs.Origin
@@ -109,7 +109,7 @@ func orObject(data json.RawMessage) json.RawMessage {
 	return data
 }
 
-// peekType finds the kind in the beginning of a payload that is too large to be
+// peekType finds the type in the beginning of a payload that is too large to be
 // read whole.
 func peekType(beginning []byte) string {
 	d := json.NewDecoder(bytes.NewReader(beginning))

@@ -46,7 +46,7 @@ func (s *Store) addDuplicates(ctx context.Context, queue string, primary *candid
 	return nil
 }
 
-// kindPattern is the kind without what a LIKE or a JSON writer may spell
+// kindPattern is the type without what a LIKE or a JSON writer may spell
 // otherwise.
 func kindPattern(kind string) string {
 	out := []rune(kind)

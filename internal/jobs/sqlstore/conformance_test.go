@@ -387,7 +387,7 @@ func conformAJobThatKillsItsWorkersEnds(t *testing.T, f *fixture) {
 	}
 }
 
-// A row comes from somebody else: it may ask for fewer starts than its kind has,
+// A row comes from somebody else: it may ask for fewer starts than its type has,
 // not for more.
 func conformARowNarrowsItsLimits(t *testing.T, f *fixture) {
 	for asked, want := range map[int]int{2: 2, 50: 3} {

@@ -16,7 +16,7 @@
 //     PHP worker, which tests reserved_at <= now − retry_after, keeps off
 //     exactly as long (RetryAfter must equal the CMS's retry_after).
 //   - Candidates are read without a lock and taken by primary key, at READ
-//     COMMITTED. Rows of other kinds are never locked and never written.
+//     COMMITTED. Rows of other types are never locked and never written.
 //   - Every write that ends or extends a run names its lease. A write whose
 //     lease is gone changes nothing.
 package sqlstore

@@ -24,7 +24,7 @@ var varying = []struct {
 // maxMessage bounds the message that is compared and kept.
 const maxMessage = 300
 
-// Fingerprint names the cause of a failure: messages of one kind that differ in
+// Fingerprint names the cause of a failure: messages of one type that differ in
 // numbers, ids, addresses, paths and quoted parts only have the same one.
 func Fingerprint(kind, exception string) string {
 	text := messageOf(exception)

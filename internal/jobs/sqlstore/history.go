@@ -11,7 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// runsHint names the index of the history that serves a list by outcome, kind,
+// runsHint names the index of the history that serves a list by outcome, type,
 // queue or uuid, newest first. Without it MariaDB sorts half of a million rows
 // (1 s instead of 2 ms, measured), and SQLite may take the wrong one.
 func (s *Store) runsHint(column string) string {

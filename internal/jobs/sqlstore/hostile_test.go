@@ -97,7 +97,7 @@ func TestAPayloadThatIsNoUTF8IsBuried(t *testing.T) {
 	})
 }
 
-// People cancel and hasten what is ours; PHP's own jobs and those of kinds that
+// People cancel and hasten what is ours; PHP's own jobs and those of types that
 // nobody here has registered are not touched, by whatever filter.
 func TestPeopleDoNotTouchTheJobsOfOthers(t *testing.T) {
 	hostile(t, func(t *testing.T, f *fixture) {

@@ -270,7 +270,7 @@ func (s *Store) matches(f jobs.Filter) func(record) bool {
 	}
 }
 
-// canonical resolves an alias of a kind.
+// canonical resolves an alias of a type.
 func (s *Store) canonical(kind string) string {
 	if e, known := s.o.Registry.Lookup(kind); known {
 		return e.Type

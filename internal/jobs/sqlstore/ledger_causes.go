@@ -19,7 +19,7 @@ func (s *Store) Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup,
 		return s.groupsByRows(ctx, f)
 	}
 	var c conditions
-	c.in("kind", s.spellings(f.Types))
+	c.in("type", s.spellings(f.Types))
 	if f.Cause != "" {
 		c.add("cause = ?", f.Cause)
 	}
@@ -46,7 +46,7 @@ func (s *Store) Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup,
 	return groups, s.nameGroups(ctx, groups, newest)
 }
 
-// nameGroups adds kind and message of each group's newest row.
+// nameGroups adds type and message of each group's newest row.
 func (s *Store) nameGroups(ctx context.Context, groups []jobs.FailureGroup, newest map[int64]int) error {
 	if len(groups) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func (s *Store) nameGroups(ctx context.Context, groups []jobs.FailureGroup, newe
 		}
 		groups[newest[id]].Type, groups[newest[id]].Message = kind, message
 		return nil
-	}, "SELECT failed_id, kind, message FROM cmsjobs_failures WHERE "+in, args...)
+	}, "SELECT failed_id, type, message FROM cmsjobs_failures WHERE "+in, args...)
 	if err != nil {
 		return fmt.Errorf("naming groups of failures: %w", err)
 	}

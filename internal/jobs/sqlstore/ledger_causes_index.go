@@ -65,7 +65,7 @@ func (s *Store) addFailures(ctx context.Context, rows []record) error {
 		values = append(values, fmt.Sprintf("(%d,?,?,%d,?)", r.key, r.EndedAt.Unix()))
 		args = append(args, Fingerprint(r.Type, r.Error), bound(r.Type), writable(messageOf(r.Error)))
 	}
-	_, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_failures", "failed_id, cause, kind, failed_at, message", strings.Join(values, ","), "failed_id"), args...)
+	_, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_failures", "failed_id, cause, type, failed_at, message", strings.Join(values, ","), "failed_id"), args...)
 	if err != nil {
 		return fmt.Errorf("writing the index of failures: %w", err)
 	}
@@ -156,13 +156,13 @@ func (s *Store) numbers(ctx context.Context, q Tx, table, column string, from in
 	return list, nil
 }
 
-// indexed lists numbers of failed rows by cause and kind.
+// indexed lists numbers of failed rows by cause and type.
 func (s *Store) indexed(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) ([]int64, error) {
 	var c conditions
 	if f.Cause != "" {
 		c.add("cause = ?", f.Cause)
 	}
-	c.in("kind", s.spellings(f.Types))
+	c.in("type", s.spellings(f.Types))
 	c.add(from.condition("failed_id"))
 	var ids []int64
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {

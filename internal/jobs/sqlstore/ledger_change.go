@@ -48,7 +48,7 @@ func walk(ctx context.Context, sh recordSource, f jobs.Filter, limit int, part i
 }
 
 // Cancel ends waiting jobs (their rows go, a run "cancelled" is recorded) and
-// tells the workers of running ones to stop. PHP's own jobs, and those of kinds
+// tells the workers of running ones to stop. PHP's own jobs, and those of types
 // that nobody here has registered, stay as they are.
 // It changes at most limit jobs, oldest first, and says how many.
 func (s *Store) Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
@@ -133,7 +133,7 @@ func (s *Store) cancelRunning(ctx context.Context, rows []record) (n int, err er
 	return n, nil
 }
 
-// RunNow makes waiting jobs due now, PHP's own and those of unknown kinds left
+// RunNow makes waiting jobs due now, PHP's own and those of unknown types left
 // out. It changes at most limit jobs, oldest
 // first, and says how many were not due before.
 func (s *Store) RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, error) {

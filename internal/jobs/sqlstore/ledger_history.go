@@ -36,7 +36,7 @@ func endedOutcomes(f jobs.Filter) []string {
 }
 
 func (s *Store) historyWhere(c *conditions, f jobs.Filter) {
-	c.in("kind", s.spellings(f.Types))
+	c.in("type", s.spellings(f.Types))
 	c.in("queue", f.Queues)
 	c.in("uuid", f.UUIDs)
 	if f.Text != "" {
@@ -110,7 +110,7 @@ func (s *Store) queryRuns(ctx context.Context, where string, args []any, order s
 		x.payload, x.created = keptPayload(x.Type, data.String, metadata.String), unixMilli(created)
 		runs = append(runs, x)
 		return nil
-	}, fmt.Sprintf("SELECT id, job_id, uuid, kind, queue, attempt, outcome, worker, ended_at, duration_ms, wait_ms, created_at, error, result, data, metadata FROM cmsjobs_runs WHERE %s%s LIMIT %d", where, order, limit), args...)
+	}, fmt.Sprintf("SELECT id, job_id, uuid, type, queue, attempt, outcome, worker, ended_at, duration_ms, wait_ms, created_at, error, result, data, metadata FROM cmsjobs_runs WHERE %s%s LIMIT %d", where, order, limit), args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history of runs: %w", err)
 	}

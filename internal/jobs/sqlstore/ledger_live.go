@@ -66,7 +66,7 @@ func (s *Store) hints(f jobs.Filter, column string) (string, []any) {
 	return c.String(), c.args
 }
 
-// spellings are all names under which rows may say the kinds.
+// spellings are all names under which rows may say the types.
 func (s *Store) spellings(kinds []string) []string {
 	names := slices.Clone(kinds)
 	for _, name := range s.o.Registry.Names() {
@@ -129,7 +129,7 @@ func (s *Store) liveRecord(queue string, c candidate, failure string, now int64)
 	e, origin := s.envelope(c.payload, c.size)
 	kind := e.Type
 	if origin != jobs.Ours && origin != jobs.Foreign && c.name != "" {
-		kind = s.canonical(c.name) // an extended row names its kind in a column
+		kind = s.canonical(c.name) // an extended row names its type in a column
 	}
 	if e.UUID == "" || len(e.UUID) > 191 {
 		e.UUID = DerivedUUID(s.t.shape().plain, c.id, c.created)
@@ -178,7 +178,7 @@ func (s *Store) envelope(payload []byte, size int64) (jobs.Envelope, jobs.Origin
 	return e, origin
 }
 
-// limitOf is how often a job may start; of a kind that nobody here knows, by
+// limitOf is how often a job may start; of a type that nobody here knows, by
 // the column's word or the payload's, 0 where neither says it.
 func (s *Store) limitOf(kind string, tries, column int) int {
 	if entry, known := s.o.Registry.Lookup(kind); known {

@@ -14,7 +14,7 @@ import (
 )
 
 // crowd fills the history and failed_jobs as a month of work does: a tenth
-// failed, a hundredth was cancelled, one run a hundred is of a rare kind.
+// failed, a hundredth was cancelled, one run a hundred is of a rare type.
 func crowd(t *testing.T, db *jobstest.Database, now time.Time, runs, failed int) {
 	t.Helper()
 	month := (30 * 24 * time.Hour).Milliseconds()
@@ -27,7 +27,7 @@ func crowd(t *testing.T, db *jobstest.Database, now time.Time, runs, failed int)
 			db.MustExec("INSERT INTO " + into + " VALUES " + strings.Join(values, ","))
 		}
 	}
-	insert("cmsjobs_runs (job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, data)", runs, func(i int) string {
+	insert("cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, data)", runs, func(i int) string {
 		outcome, kind := "completed", []string{"plain", "other", "third"}[i%3]
 		switch {
 		case i%10 == 0:

@@ -62,7 +62,7 @@ func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessag
 	case r.State != jobs.StateFailed:
 		return jobs.Receipt{}, fmt.Errorf("the job %s is %s, only failed ones are revived: %w", id, r.State, jobs.ErrConflict)
 	case r.Foreign || !known:
-		return jobs.Receipt{}, fmt.Errorf("%s is not a kind of this program, so its payload cannot be checked and edited: %w", r.Type, jobs.ErrConflict)
+		return jobs.Receipt{}, fmt.Errorf("%s is not a type of this program, so its payload cannot be checked and edited: %w", r.Type, jobs.ErrConflict)
 	}
 	if entry.Maker == jobs.Anyone || jobs.OrderOf(data) == "" {
 		if err := entry.Check(data); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // The history is listed by when runs ended, then by number, both downwards.
-// Three indexes lead in that order: by outcome, by kind and by queue. A list
+// Three indexes lead in that order: by outcome, by type and by queue. A list
 // takes the one that suits its filter, reads places of rows for each value of
 // the index's first column, merges them, and only then reads rows. What no
 // index decides is searched for, a stretch at a time.
@@ -43,12 +43,12 @@ type indexScans struct {
 // maxIndexScans bounds how many values of an index's first column are read apart.
 const maxIndexScans = 16
 
-// legsOf chooses the index. Few runs are cancelled, most are completed: so kind
+// legsOf chooses the index. Few runs are cancelled, most are completed: so type
 // and queue lead where completed ones are asked for.
 func (s *Store) legsOf(f jobs.Filter, wanted []string) indexScans {
-	all := map[string][]string{"uuid": f.UUIDs, "outcome": wanted, "kind": s.spellings(f.Types), "queue": f.Queues}
+	all := map[string][]string{"uuid": f.UUIDs, "outcome": wanted, "type": s.spellings(f.Types), "queue": f.Queues}
 	l := indexScans{column: "outcome"}
-	for _, column := range []string{"queue", "kind", "uuid"} {
+	for _, column := range []string{"queue", "type", "uuid"} {
 		if len(all[column]) > 0 && (column == "uuid" || slices.Contains(wanted, jobs.Completed.String())) {
 			l.column = column
 		}
@@ -61,7 +61,7 @@ func (s *Store) legsOf(f jobs.Filter, wanted []string) indexScans {
 		l.parts = make([]conditions, 1)
 		l.parts[0].in(l.column, values)
 	}
-	for _, column := range []string{"outcome", "kind", "queue"} {
+	for _, column := range []string{"outcome", "type", "queue"} {
 		if everything := column == "outcome" && len(wanted) == len(outcomes); column != l.column && !everything {
 			l.rest.in(column, all[column])
 		}

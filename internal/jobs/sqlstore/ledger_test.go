@@ -193,7 +193,7 @@ func ledgerPages(t *testing.T, f *fixture) {
 	for _, limit := range []int{5, 100} {
 		list, err := f.Jobs(bg, jobs.Filter{Types: []string{plainKind.Name}}, jobs.Page{Limit: limit})
 		if err != nil || list.Total != int64(len(want)) {
-			t.Errorf("of one kind, by pages of %d: total %d, %v; want %d", limit, list.Total, err, len(want))
+			t.Errorf("of one type, by pages of %d: total %d, %v; want %d", limit, list.Total, err, len(want))
 		}
 	}
 	if list, err := f.Jobs(bg, jobs.Filter{}, jobs.Page{Limit: 5, Offset: 18}); err != nil || len(list.Items) != len(want)-18 {
@@ -216,9 +216,9 @@ func ledgerFilters(t *testing.T, f *fixture) {
 		want int
 	}{
 		{"all", jobs.Filter{}, 5},
-		{"kind", jobs.Filter{Types: []string{plainKind.Name}}, 3},
-		{"kind and state", jobs.Filter{Types: []string{plainKind.Name}, States: []jobs.State{jobs.StateFailed}}, 1},
-		{"PHP's kind", jobs.Filter{Types: []string{`App\Jobs\Mail`}}, 1},
+		{"type", jobs.Filter{Types: []string{plainKind.Name}}, 3},
+		{"type and state", jobs.Filter{Types: []string{plainKind.Name}, States: []jobs.State{jobs.StateFailed}}, 1},
+		{"PHP's type", jobs.Filter{Types: []string{`App\Jobs\Mail`}}, 1},
 		{"queue", jobs.Filter{Queues: []string{"other"}}, 2},
 		{"text ignores case", jobs.Filter{Text: "LIMA"}, 1},
 		{"text in an error", jobs.Filter{Text: "timeout after"}, 1},
@@ -488,7 +488,7 @@ func TestFingerprintsSeeTheCauseNotTheCase(t *testing.T) {
 		}
 	}
 	if Fingerprint("k", "disk is full") == Fingerprint("k", "disk is gone") || Fingerprint("a", "x") == Fingerprint("b", "x") {
-		t.Error("different causes or kinds have one fingerprint")
+		t.Error("different causes or types have one fingerprint")
 	}
 }
 

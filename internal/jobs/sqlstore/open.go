@@ -37,7 +37,7 @@ type Store struct {
 	deferred  map[string][]int64
 	inDoubt   map[int64]inDoubtClaim // unclear claims, by row: see doubt.go
 	contended int                    // claims for which others are expected: see takeSkipping
-	permits   map[string]int         // kinds whose permit rows were made
+	permits   map[string]int         // types whose permit rows were made
 
 	oneStatement atomic.Bool // see settle_plain.go
 	packets      sender      // nil where the server gets none
@@ -59,7 +59,7 @@ type Store struct {
 // must be there (migrations.Up).
 func Open(ctx context.Context, db *sqlx.DB, o Options) (*Store, error) {
 	if o.Registry == nil {
-		return nil, errors.New("a store needs a registry of kinds")
+		return nil, errors.New("a store needs a registry of types")
 	}
 	o.defaults()
 	d, err := database.DialectOf(db.DriverName())
@@ -71,7 +71,7 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Store, error) {
 		delays:  delays{map[string]map[int64]time.Time{}, map[string]map[time.Time]bool{}},
 		unclear: map[string]bool{}, tried: map[int64][]int64{}, permits: map[string]int{}, maxBatch: 1000}
 	if s.ownDB.DriverName() != db.DriverName() {
-		return nil, errors.New("the database of our own tables must be of the same kind as the CMS's")
+		return nil, errors.New("the database of our own tables must be of the same type as the CMS's")
 	}
 	for _, step := range []func(context.Context) error{s.readServer, s.readJobs, s.readFailed, s.checkOwn, s.chooseMode} {
 		if err := step(ctx); err != nil {

@@ -352,9 +352,9 @@ func TestTheHistoryIsListedWithoutASort(t *testing.T) {
 func testTheHistoryIsListedWithoutASort(t *testing.T, engine jobstest.Engine) {
 	db := variant{engine: engine, layout: Stock, mode: Skip}.database(t)
 	s := open1(t, db, Options{Registry: registry()})
-	db.MustExec(`INSERT INTO cmsjobs_runs (job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms)
+	db.MustExec(`INSERT INTO cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms)
 		SELECT seq, CONCAT('u', seq), ELT(1+seq%7,'a','b','c','d','e','f','g'), 'default', 1, IF(seq%50=0,'failed','completed'), 'w', 'x', seq*10, 5, 5 FROM ` + jobstest.Numbers(20000))
-	for column, value := range map[string]string{"outcome": "completed", "kind": "c", "queue": "default"} {
+	for column, value := range map[string]string{"outcome": "completed", "type": "c", "queue": "default"} {
 		list := "FROM cmsjobs_runs" + s.runsHint(column) + " WHERE " + column + " = ? AND ended_at <= ? AND NOT (ended_at = ? AND id >= ?) ORDER BY ended_at DESC, id DESC LIMIT 50"
 		plan := map[string]any{}
 		if err := db.QueryRowx("EXPLAIN SELECT id, uuid "+list, value, 100000, 100000, 10000).MapScan(plan); err != nil {

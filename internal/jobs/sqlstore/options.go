@@ -31,7 +31,7 @@ type Options struct {
 	Prefix string
 	// Table and FailedTable are "jobs" and "failed_jobs".
 	Table, FailedTable string
-	// Registry knows which kinds are ours. Required.
+	// Registry knows which types are ours. Required.
 	Registry *jobs.Registry
 	// DefaultQueue is where jobs go that name none: "default".
 	DefaultQueue string

@@ -63,7 +63,7 @@ func (c *claim) fallenDue(ctx context.Context, l *scanCursor) error {
 	}
 	passed, err := c.process(ctx, l.queue, found, now)
 	for _, x := range found[:passed] {
-		delete(p.due, x.id) // taken, or none of ours, or kept by its kind's limit
+		delete(p.due, x.id) // taken, or none of ours, or kept by its type's limit
 	}
 	return err
 }

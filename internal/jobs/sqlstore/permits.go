@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// maxDeferred is how many jobs of a kind at its limit are remembered, to be
+// maxDeferred is how many jobs of a type at its limit are remembered, to be
 // tried first when a place comes free.
 const maxDeferred = 256
 
-// permitted says whether x may be chosen as far as its kind's limit goes. The
+// permitted says whether x may be chosen as far as its type's limit goes. The
 // answer is a guess from one read; permit makes sure.
 func (c *claim) permitted(ctx context.Context, queue string, x *candidate) (bool, error) {
 	if x.policy.Limit <= 0 || x.fault != nil {
@@ -40,14 +40,14 @@ func (c *claim) permitted(ctx context.Context, queue string, x *candidate) (bool
 }
 
 func (s *Store) permitsInUse(ctx context.Context, kind string) (used int, err error) {
-	_, err = s.one(ctx, s.ownDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE kind = ? AND expires_at >= "+s.now(), kind)
+	_, err = s.one(ctx, s.ownDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE type = ? AND expires_at >= "+s.now(), kind)
 	if err != nil {
 		err = fmt.Errorf("counting the running jobs of %s: %w", kind, err)
 	}
 	return used, err
 }
 
-// deferred tries the jobs that an earlier claim left because their kind was at
+// deferred tries the jobs that an earlier claim left because their type was at
 // its limit, so that they need not be found again.
 func (c *claim) deferred(ctx context.Context) error {
 	for kind, waiting := range c.s.deferred {
@@ -78,7 +78,7 @@ func (c *claim) deferred(ctx context.Context) error {
 	return nil
 }
 
-// acquirePermits takes a place for each row of a limited kind and leaves out those
+// acquirePermits takes a place for each row of a limited type and leaves out those
 // that get none. A place is leased with its job: a crash frees it.
 func (s *Store) acquirePermits(ctx context.Context, t tx, c *claim, rows []*candidate) ([]*candidate, error) {
 	if !slices.ContainsFunc(rows, func(x *candidate) bool { return x.policy.Limit > 0 }) {
@@ -105,7 +105,7 @@ func (s *Store) acquirePermits(ctx context.Context, t tx, c *claim, rows []*cand
 	return kept, nil
 }
 
-// acquirePermit takes one free place of a kind.
+// acquirePermit takes one free place of a type.
 func (s *Store) acquirePermit(ctx context.Context, q Tx, x *candidate, token string, lease time.Duration) (bool, error) {
 	var free []int
 	err := s.query(ctx, q, func(r *sql.Rows) error {
@@ -113,12 +113,12 @@ func (s *Store) acquirePermit(ctx context.Context, q Tx, x *candidate, token str
 		err := r.Scan(&permit)
 		free = append(free, permit)
 		return err
-	}, "SELECT place FROM cmsjobs_permits WHERE kind = ? AND place <= ? AND expires_at < "+s.now()+" ORDER BY place", x.job.Type, x.policy.Limit)
+	}, "SELECT place FROM cmsjobs_permits WHERE type = ? AND place <= ? AND expires_at < "+s.now()+" ORDER BY place", x.job.Type, x.policy.Limit)
 	if err != nil {
 		return false, err
 	}
 	for _, permit := range free {
-		n, err := s.exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = %s + %d WHERE kind = ? AND place = ? AND expires_at < %s",
+		n, err := s.exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = %s + %d WHERE type = ? AND place = ? AND expires_at < %s",
 			s.now(), int64(lease.Seconds()), s.now()), x.id, randomPart(token), x.job.Type, permit)
 		if err != nil || n == 1 {
 			return n == 1, err
@@ -127,12 +127,12 @@ func (s *Store) acquirePermit(ctx context.Context, q Tx, x *candidate, token str
 	return false, nil
 }
 
-// ensurePermits makes the rows of a kind's places, once a process. Its caller is
+// ensurePermits makes the rows of a type's places, once a process. Its caller is
 // the claimer: s.mu may not be held while the database is waited for, as a
 // settlement asks for it inside of the transaction that is waited for.
 func (s *Store) ensurePermits(ctx context.Context, kind string, limit int) error {
 	for permit := s.permits[kind] + 1; permit <= limit; permit++ {
-		if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_permits", "kind, place", "(?, ?)", "kind, place"), kind, permit); err != nil {
+		if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_permits", "type, place", "(?, ?)", "type, place"), kind, permit); err != nil {
 			return fmt.Errorf("making the places of %s: %w", kind, err)
 		}
 		s.permits[kind] = permit

@@ -128,7 +128,7 @@ func (s *Store) renew(ctx context.Context, g *guarded, until int64, held map[job
 	return err
 }
 
-// renewPlaces extends the places of limited kinds with their jobs.
+// renewPlaces extends the places of limited types with their jobs.
 func (s *Store) renewPlaces(ctx context.Context, leases []jobs.Lease, expires int64) error {
 	s.mu.Lock()
 	limited := len(s.permits) > 0
@@ -144,7 +144,7 @@ func (s *Store) renewPlaces(ctx context.Context, leases []jobs.Lease, expires in
 	for token, list := range byToken {
 		in, args := s.d.In("job_id", list)
 		if _, err := s.exec(ctx, s.ownDB, "UPDATE cmsjobs_permits SET expires_at = ? WHERE token = ? AND "+in, append([]any{expires, token}, args...)...); err != nil {
-			return fmt.Errorf("renewing places of limited kinds: %w", err)
+			return fmt.Errorf("renewing places of limited types: %w", err)
 		}
 	}
 	return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
-// mixedEnds are many jobs of two kinds and a few that need more than the
-// common form: results, a UUID with quotes, kinds that are rare.
+// mixedEnds are many jobs of two types and a few that need more than the
+// common form: results, a UUID with quotes, types that are rare.
 func (f *fixture) mixedEnds() (ends []jobs.Settlement) {
 	f.fill(30, func(i int) jobs.Spec {
 		return job(fmt.Sprintf(`{"n":%d,"text":"\t<b>it's\\n\\u0000 \\\\ grün 🎉</b>"}`, i)).Named(fmt.Sprintf("plain-%d", i))
@@ -32,7 +32,7 @@ func (f *fixture) mixedEnds() (ends []jobs.Settlement) {
 // history is what the runs hold, but for times and claims.
 func (f *fixture) history(t *testing.T) (lines []string) {
 	t.Helper()
-	if err := f.db.Select(&lines, "SELECT CONCAT_WS('|', uuid, kind, queue, attempt, outcome, worker, LENGTH(lease), duration_ms, wait_ms, error, result, data) FROM cmsjobs_runs ORDER BY uuid"); err != nil {
+	if err := f.db.Select(&lines, "SELECT CONCAT_WS('|', uuid, type, queue, attempt, outcome, worker, LENGTH(lease), duration_ms, wait_ms, error, result, data) FROM cmsjobs_runs ORDER BY uuid"); err != nil {
 		t.Fatal(err)
 	}
 	return lines

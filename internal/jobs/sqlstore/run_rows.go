@@ -15,7 +15,7 @@ import (
 // runColumns are those of cmsjobs_runs that every line has, textColumns those
 // that few have. ended_at is
 // by the database's clock; the run started duration_ms before it.
-const runColumns = "job_id, uuid, kind, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, created_at"
+const runColumns = "job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, created_at"
 
 const allRunColumns = runColumns + ", error, result, data, metadata"
 

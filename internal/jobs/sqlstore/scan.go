@@ -73,7 +73,7 @@ type rowPosition struct {
 const (
 	rescanShare    = 20
 	rescanInterval = 50 * time.Millisecond
-	// sniffed is how much of an oversized payload is read to name its kind.
+	// sniffed is how much of an oversized payload is read to name its type.
 	sniffed = 64 << 10
 	// oversize leaves room for the envelope around the largest payload that
 	// Enqueue takes.

@@ -16,7 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
-// kinds that the tests know.
+// types that the tests know.
 var (
 	plainKind    = jobs.Kind[json.RawMessage]{Name: "test.plain"}
 	limitedKind  = jobs.Kind[json.RawMessage]{Name: "test.limited", Policy: jobs.Policy{Limit: 2}}

@@ -55,7 +55,7 @@ func TestManyOpenAFreshSQLiteDatabaseAtOnce(t *testing.T) {
 }
 
 // A settlement asks for the store's lock inside of its transaction, for which
-// a claim of a limited kind waits on SQLite: the claim may not hold the lock.
+// a claim of a limited type waits on SQLite: the claim may not hold the lock.
 func TestAClaimOfALimitedKindWaitsWithoutTheStoresLock(t *testing.T) {
 	v := variant{engine: jobstest.SQLite, layout: Stock, mode: CAS}
 	f := v.fixture(t, v.database(t))

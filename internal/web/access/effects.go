@@ -12,15 +12,15 @@ import (
 // Effects is the one rule for who may make a job run, in whatever way: by
 // enqueuing it, running it again or now, retrying it alone or with others,
 // running or changing a schedule entry, sending a mail or a webhook again. It
-// takes the principal, the kind and the payload. Routes ask for a scope besides.
+// takes the principal, the type and the payload. Routes ask for a scope besides.
 type Effects struct {
 	// Open lets principals enqueue who lack the scope; nil lets nobody.
 	Open func(Principal) bool
 	// Types that others than administrators may make run; empty means any.
 	Types []string
-	// AdminKinds are kinds that only administrators may make run.
+	// AdminKinds are types that only administrators may make run.
 	AdminKinds []string
-	// Maker says who makes jobs of a kind; Anyone for one that is not ours.
+	// Maker says who makes jobs of a type; Anyone for one that is not ours.
 	Maker func(jobType string) jobs.Maker
 	// OperatorKinds are those of jobs.Service that operators may run again;
 	// the others only administrators may.
@@ -32,7 +32,7 @@ type Effects struct {
 
 // Payloads judges payloads; *jobs.Registry does.
 type Payloads interface {
-	// CheckPayload says why nobody may enqueue data as a payload of kind.
+	// CheckPayload says why nobody may enqueue data as a payload of type.
 	CheckPayload(jobType string, data json.RawMessage) error
 	// ReservedFields are the fields of data that only administrators may set.
 	ReservedFields(jobType string, data json.RawMessage) []string
@@ -44,17 +44,17 @@ type Reason string
 // The reasons.
 const (
 	NoScope       Reason = "scope"         // the principal may not enqueue at all
-	OtherKinds    Reason = "token kinds"   // the token is for other kinds
-	NotOffered    Reason = "allowed kinds" // the configuration does not allow the kind over HTTP
+	OtherKinds    Reason = "token types"   // the token is for other types
+	NotOffered    Reason = "allowed types" // the configuration does not allow the type over HTTP
 	AdminsOnly    Reason = "administrators"
 	ServiceItself Reason = "service" // only the service makes such jobs
 	Reserved      Reason = "fields"  // the payload sets what only administrators may
 )
 
-// DeniedError says that a principal may not make a job of a kind run.
+// DeniedError says that a principal may not make a job of a type run.
 type DeniedError struct {
 	Reason Reason
-	Type   string // "" where others than one kind's jobs would run
+	Type   string // "" where others than one type's jobs would run
 	Who    Principal
 	Fields []string // of Reserved
 }
@@ -73,8 +73,8 @@ func (e PayloadError) Error() string { return e.Err.Error() }
 // Unwrap returns why.
 func (e PayloadError) Unwrap() error { return e.Err }
 
-// MayEnqueue says whether p may make a new job of a kind with this payload. The
-// kind is a registered name, not an alias. The error is a DeniedError or a
+// MayEnqueue says whether p may make a new job of a type with this payload. The
+// type is a registered name, not an alias. The error is a DeniedError or a
 // PayloadError.
 func (e Effects) MayEnqueue(p Principal, jobType string, data json.RawMessage) error {
 	if e.Maker != nil && e.Maker(jobType) == jobs.Service {
@@ -83,7 +83,7 @@ func (e Effects) MayEnqueue(p Principal, jobType string, data json.RawMessage) e
 	return e.MayRun(p, jobType, data)
 }
 
-// MayRun says whether p may make an existing job of a kind run: again, now, or
+// MayRun says whether p may make an existing job of a type run: again, now, or
 // with its schedule. It is MayEnqueue, except that jobs which the service made
 // may be run again by those who answer for them.
 func (e Effects) MayRun(p Principal, jobType string, data json.RawMessage) error {
@@ -99,7 +99,7 @@ func (e Effects) MayRun(p Principal, jobType string, data json.RawMessage) error
 	return nil
 }
 
-// MayRunKind is MayRun as far as the kind alone decides it: for jobs whose
+// MayRunKind is MayRun as far as the type alone decides it: for jobs whose
 // payload the service chooses, and before there is one.
 func (e Effects) MayRunKind(p Principal, jobType string) error {
 	admin := p.Scopes.Has(Admin)
@@ -130,7 +130,7 @@ func (e Effects) MayRunKind(p Principal, jobType string) error {
 // MayWork says whether p may let work go on whatever it is: one round of the
 // schedule and the queue, or a queue that was paused. It makes nothing due that
 // is not, and those who enqueued it were asked, so the route's scope is enough;
-// but not for a principal that is limited to kinds, as jobs of others would run.
+// but not for a principal that is limited to types, as jobs of others would run.
 func (e Effects) MayWork(p Principal) error {
 	if len(p.Types) > 0 {
 		return DeniedError{Reason: OtherKinds, Who: p}
@@ -138,8 +138,8 @@ func (e Effects) MayWork(p Principal) error {
 	return nil
 }
 
-// Runnable is which of the known kinds p may make run. Where p is limited to
-// kinds, they are only; where p is not, except are those that p may not. err is
+// Runnable is which of the known types p may make run. Where p is limited to
+// types, they are only; where p is not, except are those that p may not. err is
 // a DeniedError where p may run nothing at all.
 func (e Effects) Runnable(p Principal, known []string) (only, except []string, err error) {
 	if err := e.MayRunKind(p, ""); err != nil {

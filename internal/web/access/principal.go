@@ -85,7 +85,7 @@ type Principal struct {
 	// Via says how he proved it: "token <id>", "session", "basic", "" for nobody.
 	Via    string
 	Scopes Scopes
-	// Types are the only kinds whose jobs it may make run; empty means any.
+	// Types are the only types whose jobs it may make run; empty means any.
 	Types []string
 }
 

@@ -20,7 +20,7 @@ type Token struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
 	Scopes    Scopes    `json:"scopes"`
-	Types     []string  `json:"kinds"` // empty means any
+	Types     []string  `json:"types"` // empty means any
 	CreatedBy string    `json:"created_by"`
 	CreatedAt time.Time `json:"created_at"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"` // zero: never
@@ -33,7 +33,7 @@ type tokenRow struct {
 	Name      string `db:"name"`
 	Hash      string `db:"hash"`
 	Scopes    string `db:"scopes"`
-	Types     string `db:"kinds"`
+	Types     string `db:"types"`
 	CreatedBy string `db:"created_by"`
 	CreatedAt int64  `db:"created_at"`
 	ExpiresAt int64  `db:"expires_at"`
@@ -48,7 +48,7 @@ func (r tokenRow) token() (Token, error) {
 	}
 	jobTypes := []string{}
 	if err := json.Unmarshal([]byte(r.Types), &jobTypes); err != nil {
-		return Token{}, fmt.Errorf("reading the kinds of token %s: %w", r.ID, err)
+		return Token{}, fmt.Errorf("reading the types of token %s: %w", r.ID, err)
 	}
 	return Token{ID: r.ID, Name: r.Name, Scopes: scopes, Types: jobTypes, CreatedBy: r.CreatedBy, CreatedAt: fromMillis(r.CreatedAt),
 		ExpiresAt: fromMillis(r.ExpiresAt), UsedAt: fromMillis(r.UsedAt), RevokedAt: fromMillis(r.RevokedAt)}, nil
@@ -71,11 +71,11 @@ func (s *Store) CreateToken(ctx context.Context, t Token) (Token, string, error)
 	}
 	jobTypes, err := json.Marshal(t.Types)
 	if err != nil {
-		return Token{}, "", fmt.Errorf("encoding the token's kinds: %w", err)
+		return Token{}, "", fmt.Errorf("encoding the token's types: %w", err)
 	}
 	plain := TokenPrefix + secret(20)
 	t.ID, t.CreatedAt = secret(6), fromMillis(s.millis())
-	_, err = s.db.ExecContext(ctx, s.db.Rebind(`INSERT INTO cmsjobs_tokens (id, name, hash, scopes, kinds, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
+	_, err = s.db.ExecContext(ctx, s.db.Rebind(`INSERT INTO cmsjobs_tokens (id, name, hash, scopes, types, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
 		t.ID, t.Name, Hash(plain), t.Scopes.String(), string(jobTypes), clip(t.CreatedBy, 191), toMillis(t.CreatedAt), toMillis(t.ExpiresAt))
 	if err != nil {
 		return Token{}, "", fmt.Errorf("storing the token: %w", err)
