@@ -55,15 +55,15 @@ func (q queue) put(kind, data string) string {
 }
 
 // await polls until a job has a state.
-func (q queue) await(id string, state jobs.State) {
+func (q queue) await(id string, state jobs.Status) {
 	q.Helper()
-	var last jobs.State
+	var last jobs.Status
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		r, err := q.Job(q.Context(), id)
 		if err != nil {
 			q.Fatal(err)
 		}
-		if last = r.State; last == state {
+		if last = r.Status; last == state {
 			return
 		}
 	}
@@ -90,9 +90,9 @@ func TestAnotherProgramRunsItsOwnKinds(t *testing.T) {
 		if name := <-greeted; name != "Ann" {
 			q.Errorf("greeted %s", name)
 		}
-		q.await(ann, jobs.StateCompleted)
-		q.await(nobody, jobs.StateFailed)
-		q.await(other, jobs.StateQueued)
+		q.await(ann, jobs.StatusCompleted)
+		q.await(nobody, jobs.StatusFailed)
+		q.await(other, jobs.StatusQueued)
 		if err := w.Stop(ctx); err != nil {
 			q.Error(err)
 		}
@@ -103,7 +103,7 @@ func TestAnotherProgramRunsItsOwnKinds(t *testing.T) {
 		if err := w.Start(ctx); err != nil {
 			q.Fatalf("starting again: %v", err)
 		}
-		q.await(late, jobs.StateCompleted)
+		q.await(late, jobs.StatusCompleted)
 		if err := w.Stop(ctx); err != nil {
 			q.Error(err)
 		}

@@ -74,14 +74,14 @@ func (r *Services) wouldClean(ctx context.Context) (cleaned, error) {
 		}
 	}
 	for _, x := range []struct {
-		into   *int64
-		keep   time.Duration
-		states []jobs.State
-	}{{&done.Runs, q.KeepCompleted, []jobs.State{jobs.StateCompleted, jobs.StateCancelled}}, {&done.Failed, q.KeepFailed, []jobs.State{jobs.StateFailed}}} {
+		into     *int64
+		keep     time.Duration
+		statuses []jobs.Status
+	}{{&done.Runs, q.KeepCompleted, []jobs.Status{jobs.StatusCompleted, jobs.StatusCancelled}}, {&done.Failed, q.KeepFailed, []jobs.Status{jobs.StatusFailed}}} {
 		if x.keep <= 0 {
 			continue
 		}
-		if *x.into, err = r.Store.Count(ctx, jobs.Filter{States: x.states, Until: now.Add(-x.keep)}); err != nil {
+		if *x.into, err = r.Store.Count(ctx, jobs.Filter{Statuses: x.statuses, Until: now.Add(-x.keep)}); err != nil {
 			return done, err
 		}
 	}
@@ -96,7 +96,7 @@ func (r *Services) pruneFailed(ctx context.Context, now time.Time) (n int64, fil
 		return 0, "", nil
 	}
 	before := now.Add(-keep)
-	old, err := r.Store.Count(ctx, jobs.Filter{States: []jobs.State{jobs.StateFailed}, Until: before})
+	old, err := r.Store.Count(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}, Until: before})
 	if err != nil || old == 0 {
 		return 0, "", err
 	}

@@ -20,7 +20,7 @@ func (r *Services) Snapshot(ctx context.Context, record jobs.Record) (explain.Sn
 			s.Paused = q.Paused
 		}
 	}
-	running, err := r.Store.Count(ctx, jobs.Filter{States: []jobs.State{jobs.StateProcessing}, Types: []string{record.Type}})
+	running, err := r.Store.Count(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}, Types: []string{record.Type}})
 	if err != nil {
 		return s, err
 	}

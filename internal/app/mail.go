@@ -16,7 +16,7 @@ import (
 )
 
 // Mailed counts recipients for the metrics.
-func (r *Services) Mailed(state mail.State, recipients int) {
+func (r *Services) Mailed(state mail.Status, recipients int) {
 	if r.Metrics != nil {
 		r.Metrics.Mailed(string(state), recipients)
 	}

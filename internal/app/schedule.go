@@ -35,7 +35,7 @@ func (r *Services) Scheduler() (*schedule.Scheduler, error) {
 
 // ran says whether a job of a type was done since a moment.
 func (r *Services) ran(ctx context.Context, jobType string, since time.Time) (bool, error) {
-	list, err := r.Store.Jobs(ctx, jobs.Filter{Types: []string{jobType}, States: []jobs.State{jobs.StateCompleted}, Since: since}, jobs.Page{Limit: 1})
+	list, err := r.Store.Jobs(ctx, jobs.Filter{Types: []string{jobType}, Statuses: []jobs.Status{jobs.StatusCompleted}, Since: since}, jobs.Page{Limit: 1})
 	return len(list.Items) > 0, err
 }
 

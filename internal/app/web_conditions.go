@@ -23,9 +23,9 @@ func (r *Services) showConditions(c *web.Config) {
 	}
 }
 
-func conditionViews(states []conditions.State) []web.Condition {
-	list := make([]web.Condition, len(states))
-	for i, s := range states {
+func conditionViews(statuses []conditions.State) []web.Condition {
+	list := make([]web.Condition, len(statuses))
+	for i, s := range statuses {
 		list[i] = web.Condition{Name: s.Name, Severity: string(s.Severity), Active: s.Active, Title: s.Title, Since: s.Since, Limit: s.Limit.String(),
 			Fix: strings.ReplaceAll(s.Fix, "`", ""), Page: s.Page, Elsewhere: !s.Here}
 		if s.Active {

@@ -18,8 +18,8 @@ type WebMail struct{ Handler *mail.Handler }
 
 func (m WebMail) Mails(ctx context.Context, q web.MailQuery, p jobs.Page) (jobs.List[web.Mail], error) {
 	f := mail.LogFilter{Text: q.Text}
-	if q.State != "" {
-		f.States = []mail.State{mail.State(q.State)}
+	if q.Status != "" {
+		f.Statuses = []mail.Status{mail.Status(q.Status)}
 	}
 	list, err := m.Handler.Log(ctx, f, p)
 	out := jobs.List[web.Mail]{Total: list.Total, Next: list.Next}
@@ -31,7 +31,7 @@ func (m WebMail) Mails(ctx context.Context, q web.MailQuery, p jobs.Page) (jobs.
 
 func mailOf(e mail.Entry) web.Mail {
 	return web.Mail{ID: strconv.FormatInt(e.ID, 10), UUID: e.UUID, To: e.Recipient, From: e.Sender, Subject: e.Subject, Template: e.Template, MessageID: e.MessageID,
-		State: string(e.State), Answer: e.Answer, Attempts: e.Attempt, At: e.UpdatedAt, Kept: e.HasPayload}
+		Status: string(e.Status), Answer: e.Answer, Attempts: e.Attempt, At: e.UpdatedAt, Kept: e.HasPayload}
 }
 
 func (m WebMail) entry(ctx context.Context, id string) (mail.Entry, error) {
@@ -85,7 +85,7 @@ func (m WebMail) tries(ctx context.Context, e mail.Entry) ([]web.MailTry, error)
 	list, err := m.Handler.Attempts(ctx, e.UUID, e.Recipient)
 	var out []web.MailTry
 	for _, t := range list {
-		out = append(out, web.MailTry{At: t.At, Attempt: t.Attempt, State: string(t.State), Server: t.Host, Code: t.Code, Answer: t.Answer, DurationMS: t.Duration.Milliseconds()})
+		out = append(out, web.MailTry{At: t.At, Attempt: t.Attempt, Status: string(t.Status), Server: t.Host, Code: t.Code, Answer: t.Answer, DurationMS: t.Duration.Milliseconds()})
 	}
 	return out, err
 }

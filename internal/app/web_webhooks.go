@@ -31,7 +31,7 @@ func webhookView(s webhook.Subscription) web.Webhook {
 	if s.Reason != "" {
 		note += " (" + s.Reason + ")"
 	}
-	return web.Webhook{ID: strconv.FormatInt(s.ID, 10), URL: s.URL, Events: s.Events, Enabled: s.State == webhook.Active, Note: note}
+	return web.Webhook{ID: strconv.FormatInt(s.ID, 10), URL: s.URL, Events: s.Events, Enabled: s.Status == webhook.Active, Note: note}
 }
 
 // number reads the id of a subscription or a delivery.

@@ -139,7 +139,7 @@ func (b *bench) claimDeep(ctx context.Context) ([]figure, error) {
 
 // clear takes away what waits.
 func (b *bench) clear(ctx context.Context) error {
-	mine := jobs.Filter{Queues: []string{benchQueue}, States: []jobs.State{jobs.StateQueued}}
+	mine := jobs.Filter{Queues: []string{benchQueue}, Statuses: []jobs.Status{jobs.StatusQueued}}
 	for n := int64(1); n > 0; {
 		var err error
 		if n, err = b.r.Store.Cancel(ctx, mine, 5000); err != nil {

@@ -266,7 +266,7 @@ func TestTheDemoDoesEveryJob(t *testing.T) {
 	kinds := map[string]int{}
 	for _, j := range got.Jobs {
 		kinds[j.Type]++
-		if j.State != "completed" || j.Attempts != 1 {
+		if j.Status != "completed" || j.Attempts != 1 {
 			t.Errorf("%+v", j)
 		}
 	}
@@ -302,10 +302,10 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	want(t, r, 0, `no worker listens`, "forgotten", `"shop.sync"`, "mail is paused", "no worker runs", "cms.dir", "migrate index")
 	found := answer[[]doctor.Finding](t, call(t, nil, dsn, "doctor", "--json"))
 	for _, f := range found {
-		if f.State != doctor.OK && f.State != doctor.Warn && f.State != doctor.Fail || f.What == "" || f.Check == "" {
+		if f.Status != doctor.OK && f.Status != doctor.Warn && f.Status != doctor.Fail || f.What == "" || f.Check == "" {
 			t.Errorf("%+v", f)
 		}
-		if f.State == doctor.Fail && f.Fix == "" {
+		if f.Status == doctor.Fail && f.Fix == "" {
 			t.Errorf("%s is broken and nothing says how to mend it", f.Check)
 		}
 	}

@@ -139,10 +139,10 @@ func (a *commandLine) demoReport(ctx context.Context, r *app.Services, site demo
 	failed := 0
 	cells := make([][]string, len(all))
 	for i, o := range all {
-		if o.State != "completed" {
+		if o.Status != "completed" {
 			failed++
 		}
-		cells[i] = []string{o.Type, o.State, fmt.Sprint(o.Attempts), (time.Duration(o.DurationMS) * time.Millisecond).String(), o.Shows + suffix(o.Error)}
+		cells[i] = []string{o.Type, o.Status, fmt.Sprint(o.Attempts), (time.Duration(o.DurationMS) * time.Millisecond).String(), o.Shows + suffix(o.Error)}
 	}
 	answer := map[string]any{"dir": site.Dir, "jobs": all, "files": files, "failed": failed}
 	if err := a.list(answer, []string{"JOB", "OUTCOME", "ATTEMPTS", "TOOK", "WHAT IT DOES"}, cells, "No jobs."); err != nil {

@@ -33,7 +33,7 @@ faults · 3 database not usable`,
 			}
 			r, err := a.Open(c.Context(), l)
 			if err != nil {
-				f := doctor.Finding{Check: "database", State: doctor.Fail, What: err.Error(), Fix: "fix what the message says, then run cmsjobs doctor again"}
+				f := doctor.Finding{Check: "database", Status: doctor.Fail, What: err.Error(), Fix: "fix what the message says, then run cmsjobs doctor again"}
 				return errors.Join(a.printFindings([]doctor.Finding{f}), err)
 			}
 			defer a.closing(r)
@@ -48,7 +48,7 @@ func (a *commandLine) examine(ctx context.Context, r *app.Services) error {
 	all := doctor.Run(ctx, r)
 	bad := 0
 	for _, f := range all {
-		if f.State == doctor.Fail || a.strict && f.State == doctor.Warn {
+		if f.Status == doctor.Fail || a.strict && f.Status == doctor.Warn {
 			bad++
 		}
 	}
@@ -66,7 +66,7 @@ func (a *commandLine) printFindings(all []doctor.Finding) error {
 		return a.printJSON(all)
 	}
 	for _, f := range all {
-		if _, err := fmt.Fprintf(a.out, "%-4s  %-14s %s\n", f.State, f.Check, display.Printable(f.What)); err != nil {
+		if _, err := fmt.Fprintf(a.out, "%-4s  %-14s %s\n", f.Status, f.Check, display.Printable(f.What)); err != nil {
 			return err
 		}
 		if f.Fix != "" {

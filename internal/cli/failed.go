@@ -32,7 +32,7 @@ func (a *commandLine) failedListCommand() *cobra.Command {
 		Example: "  cmsjobs failed list\n  cmsjobs failed list --text 'connection refused' --since 2d",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			f.states = []string{"failed"}
+			f.statuses = []string{"failed"}
 			filter, err := f.filter(a.Now())
 			if err != nil {
 				return err
@@ -47,7 +47,7 @@ func (a *commandLine) failedListCommand() *cobra.Command {
 }
 
 func (a *commandLine) failedShowCommand() *cobra.Command {
-	c := a.jobsShowCommand(jobs.StateFailed)
+	c := a.jobsShowCommand(jobs.StatusFailed)
 	c.Short = "Show one failed job (as jobs show)"
 	c.Example = "  cmsjobs failed show 7"
 	return c
@@ -110,7 +110,7 @@ failed jobs go back as they were, for PHP's worker. Any number of them is taken 
 			if len(ids) == 1 && ids[0] == "all" {
 				ids, yes = nil, true
 			}
-			f.states = []string{"failed"}
+			f.statuses = []string{"failed"}
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				if payload != "" {
 					return a.retryEdited(ctx, r, ids, payload)
@@ -133,7 +133,7 @@ func (a *commandLine) retryEdited(ctx context.Context, r *app.Services, ids []st
 	if err != nil {
 		return err
 	}
-	record, err := r.Store.JobAmong(ctx, ids[0], []jobs.State{jobs.StateFailed})
+	record, err := r.Store.JobAmong(ctx, ids[0], []jobs.Status{jobs.StatusFailed})
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (a *commandLine) failedDeleteCommand() *cobra.Command {
 		Short:   "Delete failed jobs",
 		Example: "  cmsjobs failed forget 7\n  cmsjobs failed forget --type cmsjobs.probe --yes",
 		RunE: func(c *cobra.Command, ids []string) error {
-			f.states = []string{"failed"}
+			f.statuses = []string{"failed"}
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				return a.change(ctx, r, ids, f, yes, "forget", r.Store.Delete)
 			})
@@ -176,7 +176,7 @@ func (a *commandLine) failedFlushCommand() *cobra.Command {
 		Example: "  cmsjobs failed flush --hours 48",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			f := filterFlags{states: []string{"failed"}}
+			f := filterFlags{statuses: []string{"failed"}}
 			if hours > 0 {
 				f.until = fmt.Sprintf("%dh", hours)
 			}
@@ -227,7 +227,7 @@ func (a *commandLine) failedPruneCommand() *cobra.Command {
 }
 
 func (a *commandLine) prune(ctx context.Context, r *app.Services, before time.Time, path string, dry bool) error {
-	f := jobs.Filter{States: []jobs.State{jobs.StateFailed}, Until: before}
+	f := jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}, Until: before}
 	total, err := r.Store.Count(ctx, f)
 	if err != nil {
 		return err

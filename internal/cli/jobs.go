@@ -27,14 +27,14 @@ func (a *commandLine) jobsCommand() *cobra.Command {
 
 // filterFlags are the words that choose jobs.
 type filterFlags struct {
-	states, types, queues []string
-	text, cause           string
-	since, until          string
+	statuses, types, queues []string
+	text, cause             string
+	since, until            string
 }
 
 func (f *filterFlags) add(c *cobra.Command, withState bool) {
 	if withState {
-		c.Flags().StringSliceVar(&f.states, "state", nil, "queued, processing, completed, failed, cancelled")
+		c.Flags().StringSliceVar(&f.statuses, "state", nil, "queued, processing, completed, failed, cancelled")
 	}
 	c.Flags().StringSliceVar(&f.types, "type", nil, "types")
 	c.Flags().StringSliceVar(&f.queues, "queue", nil, "queues")
@@ -45,17 +45,17 @@ func (f *filterFlags) add(c *cobra.Command, withState bool) {
 }
 
 func (f *filterFlags) empty() bool {
-	return len(f.states)+len(f.types)+len(f.queues) == 0 && f.text+f.cause+f.since+f.until == ""
+	return len(f.statuses)+len(f.types)+len(f.queues) == 0 && f.text+f.cause+f.since+f.until == ""
 }
 
 func (f *filterFlags) filter(now time.Time) (jobs.Filter, error) {
 	out := jobs.Filter{Types: f.types, Queues: f.queues, Text: f.text, Cause: f.cause}
-	for _, word := range f.states {
-		state, ok := jobs.ParseState(word)
+	for _, word := range f.statuses {
+		state, ok := jobs.ParseStatus(word)
 		if !ok {
 			return out, app.Usagef("%q is no state: queued, processing, completed, failed or cancelled", word)
 		}
-		out.States = append(out.States, state)
+		out.Statuses = append(out.Statuses, state)
 	}
 	var err error
 	if out.Since, err = instant(f.since, now); err == nil {
@@ -126,7 +126,7 @@ func (a *commandLine) listJobs(ctx context.Context, r *app.Services, f jobs.Filt
 	now := a.Now()
 	for i, j := range list.Items {
 		views[i] = viewOf(j, false)
-		state := string(j.State)
+		state := string(j.Status)
 		if j.Detail != "" {
 			state += " (" + j.Detail + ")"
 		}
@@ -147,7 +147,7 @@ func (a *commandLine) listJobs(ctx context.Context, r *app.Services, f jobs.Filt
 }
 
 func attempts(j jobs.Record) string {
-	if j.State == jobs.StateFailed && j.Attempt == 0 { // PHP's, or from before the history: nobody wrote it down
+	if j.Status == jobs.StatusFailed && j.Attempt == 0 { // PHP's, or from before the history: nobody wrote it down
 		return "–"
 	}
 	if j.MaxAttempts == 0 {
@@ -157,7 +157,7 @@ func attempts(j jobs.Record) string {
 }
 
 // jobsShowCommand shows a job, by its number only one in these states.
-func (a *commandLine) jobsShowCommand(states ...jobs.State) *cobra.Command {
+func (a *commandLine) jobsShowCommand(states ...jobs.Status) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show ID",
 		Short:   "Show one job with its payload, runs and log lines",
@@ -170,7 +170,7 @@ func (a *commandLine) jobsShowCommand(states ...jobs.State) *cobra.Command {
 	}
 }
 
-func (a *commandLine) showJob(ctx context.Context, r *app.Services, id string, states []jobs.State) error {
+func (a *commandLine) showJob(ctx context.Context, r *app.Services, id string, states []jobs.Status) error {
 	j, err := r.Store.JobAmong(ctx, id, states)
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func (a *commandLine) showJob(ctx context.Context, r *app.Services, id string, s
 	}
 	now := a.Now()
 	pairs := [][]string{{"ID", strconv.FormatInt(j.ID, 10)}, {"UUID", j.UUID}, {"Type", j.Type}, {"Queue", j.Queue},
-		{"State", strings.TrimSpace(string(j.State) + " " + j.Detail)}, {"Attempt", attempts(j)}, {"Enqueued", display.Ago(j.EnqueuedAt, now)},
+		{"State", strings.TrimSpace(string(j.Status) + " " + j.Detail)}, {"Attempt", attempts(j)}, {"Enqueued", display.Ago(j.EnqueuedAt, now)},
 		{"Due", display.Ago(j.RunAt, now)}, {"Started", display.Ago(j.StartedAt, now)}, {"Ended", display.Ago(j.EndedAt, now)}, {"Worker", j.Worker},
 		{"Result", display.Short(string(j.Result), 300)}, {"Payload", display.Short(string(j.Payload), 2000)}}
 	for _, p := range pairs {
@@ -245,7 +245,7 @@ func (a *commandLine) jobsCancelCommand() *cobra.Command {
 		Example: "  cmsjobs jobs cancel 42 43\n  cmsjobs jobs cancel --type mail.send --queue default --yes",
 		RunE: func(c *cobra.Command, ids []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				f.states = []string{"queued", "processing"}
+				f.statuses = []string{"queued", "processing"}
 				return a.change(ctx, r, ids, f, yes, "cancel", r.Store.Cancel)
 			})
 		},
@@ -280,7 +280,7 @@ func (a *commandLine) change(ctx context.Context, r *app.Services, ids []string,
 		return a.changeEach(ctx, r, ids, filter, verb, do)
 	}
 	bare := f
-	bare.states = nil
+	bare.statuses = nil
 	if bare.empty() && !yes {
 		return app.Usagef("name the jobs to %s, choose them by a filter, or say --yes for all of them", verb)
 	}
@@ -318,7 +318,7 @@ func (a *commandLine) changeEach(ctx context.Context, r *app.Services, ids []str
 	var n int64
 	var errs []error
 	for _, id := range ids {
-		j, err := r.Store.JobAmong(ctx, id, filter.States)
+		j, err := r.Store.JobAmong(ctx, id, filter.Statuses)
 		if errors.Is(err, jobs.ErrNotFound) { // it is there and in another state: the change says so
 			j, err = r.Store.Job(ctx, id)
 		}
@@ -327,7 +327,7 @@ func (a *commandLine) changeEach(ctx context.Context, r *app.Services, ids []str
 			one.UUIDs = []string{j.UUID}
 			var changed int64
 			if changed, err = do(ctx, one, 1); err == nil && changed == 0 {
-				err = fmt.Errorf("the job %s is %s: %w", id, j.State, jobs.ErrConflict)
+				err = fmt.Errorf("the job %s is %s: %w", id, j.Status, jobs.ErrConflict)
 			}
 			n += changed
 		}

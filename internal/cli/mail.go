@@ -40,7 +40,7 @@ func (a *commandLine) mailLogCommand() *cobra.Command {
 	c := &cobra.Command{Use: "log", Short: "List mails by recipient, newest first", Example: "  cmsjobs mail log --to jo@example.com\n  cmsjobs mail log --state unknown,refused", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			for _, s := range states {
-				f.States = append(f.States, mail.State(s))
+				f.Statuses = append(f.Statuses, mail.Status(s))
 			}
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
 				list, err := h.Log(ctx, f, p)
@@ -49,7 +49,7 @@ func (a *commandLine) mailLogCommand() *cobra.Command {
 				}
 				cells := make([][]string, len(list.Items))
 				for i, e := range list.Items {
-					cells[i] = []string{e.UUID, display.Ago(e.UpdatedAt, a.Now()), e.Recipient, string(e.State), display.Short(e.Subject, 40), display.Short(e.Answer, 60)}
+					cells[i] = []string{e.UUID, display.Ago(e.UpdatedAt, a.Now()), e.Recipient, string(e.Status), display.Short(e.Subject, 40), display.Short(e.Answer, 60)}
 				}
 				return a.list(list, []string{"JOB", "WHEN", "TO", "STATE", "SUBJECT", "ANSWER"}, cells, "No mails.")
 			})
@@ -75,7 +75,7 @@ func (a *commandLine) mailShowCommand() *cobra.Command {
 				}
 				cells := make([][]string, len(tries))
 				for i, t := range tries {
-					cells[i] = []string{t.At.Format(time.RFC3339), t.Recipient, strconv.Itoa(t.Attempt), string(t.State), t.Host, strconv.Itoa(t.Code), display.Short(t.Answer, 80)}
+					cells[i] = []string{t.At.Format(time.RFC3339), t.Recipient, strconv.Itoa(t.Attempt), string(t.Status), t.Host, strconv.Itoa(t.Code), display.Short(t.Answer, 80)}
 				}
 				return a.list(tries, []string{"WHEN", "TO", "ATTEMPT", "STATE", "SERVER", "CODE", "ANSWER"}, cells, "")
 			})
@@ -109,7 +109,7 @@ func (a *commandLine) mailTestCommand() *cobra.Command {
 				}
 				answer := "accepted"
 				for _, p := range result.Problems {
-					answer = fmt.Sprintf("%s: %d %s", p.State, p.Code, p.Answer)
+					answer = fmt.Sprintf("%s: %d %s", p.Status, p.Code, p.Answer)
 				}
 				if err := a.list(result, []string{"BY", "SERVER", "MESSAGE-ID", "ANSWER"}, [][]string{{result.Driver, result.Host, result.MessageID, answer}}, ""); err != nil {
 					return err

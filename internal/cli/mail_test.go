@@ -117,7 +117,7 @@ func TestAMailIsLookedUpAndSentAgain(t *testing.T) {
 	o.get("/api/v1/mail?q=zoe", &list)
 	var one web.Mail
 	o.get("/api/v1/mail/"+list.Items[0].ID, &one)
-	if one.HTML != "<p>Hello all</p>" || one.PlainText != "Hello all\n" || len(one.Tries) != 1 || one.Tries[0].State != "accepted" || len(one.Others) != 1 || one.Others[0].To != "ann@example.net" {
+	if one.HTML != "<p>Hello all</p>" || one.PlainText != "Hello all\n" || len(one.Tries) != 1 || one.Tries[0].Status != "accepted" || len(one.Others) != 1 || one.Others[0].To != "ann@example.net" {
 		t.Errorf("the mail is %+v", one)
 	}
 	if status, text := o.ask("GET", "/admin/mail/"+one.ID+"/preview", nil, nil); status != 200 || text != "<p>Hello all</p>" {

@@ -108,7 +108,7 @@ func (a *commandLine) listMigrations(list []*goose.MigrationStatus) error {
 	type view struct {
 		Version int64  `json:"version"`
 		Name    string `json:"name"`
-		State   string `json:"state"`
+		Status  string `json:"state"`
 	}
 	views := make([]view, len(list))
 	cells := make([][]string, len(list))

@@ -459,7 +459,7 @@ func (l *conditionsLab) doctorSays(batch []provocation, holds bool) bool {
 	}
 	for _, p := range batch {
 		want := map[conditions.Severity]string{conditions.Failing: doctor.Fail, conditions.Warning: doctor.Warn}[definition(p.name).Severity]
-		if slices.ContainsFunc(findings, func(f doctor.Finding) bool { return f.Check == p.name && f.State == want }) != holds {
+		if slices.ContainsFunc(findings, func(f doctor.Finding) bool { return f.Check == p.name && f.Status == want }) != holds {
 			return false
 		}
 	}

@@ -13,7 +13,7 @@ type jobView struct {
 	UUID        string          `json:"uuid"`
 	Type        string          `json:"type"`
 	Queue       string          `json:"queue"`
-	State       jobs.State      `json:"state"`
+	Status      jobs.Status     `json:"state"`
 	Detail      string          `json:"detail,omitempty"`
 	Foreign     bool            `json:"foreign,omitempty"`
 	Priority    int             `json:"priority,omitempty"`
@@ -32,7 +32,7 @@ type jobView struct {
 }
 
 func viewOf(r jobs.Record, whole bool) jobView {
-	v := jobView{ID: r.ID, UUID: r.UUID, Type: r.Type, Queue: r.Queue, State: r.State, Detail: r.Detail, Foreign: r.Foreign,
+	v := jobView{ID: r.ID, UUID: r.UUID, Type: r.Type, Queue: r.Queue, Status: r.Status, Detail: r.Detail, Foreign: r.Foreign,
 		Priority: r.Priority, Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, Worker: r.Worker, Error: r.Error, Progress: r.Progress,
 		EnqueuedAt: moment(r.EnqueuedAt), RunAt: moment(r.RunAt), StartedAt: moment(r.StartedAt), EndedAt: moment(r.EndedAt),
 		DurationMS: r.Duration.Milliseconds(), Result: r.Result}

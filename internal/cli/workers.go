@@ -53,7 +53,7 @@ func (a *commandLine) listWorkers(ctx context.Context, r *app.Services) error {
 	}
 	type view struct {
 		ID        string            `json:"id"`
-		State     string            `json:"state"`
+		Status    string            `json:"state"`
 		Alive     bool              `json:"alive"`
 		Queues    []string          `json:"queues"`
 		Slots     int               `json:"slots"`
@@ -69,8 +69,8 @@ func (a *commandLine) listWorkers(ctx context.Context, r *app.Services) error {
 	cells := make([][]string, len(workers))
 	now := a.Now()
 	for i, w := range workers {
-		views[i] = view{w.ID, w.State, w.Alive, w.Queues, w.Slots, w.Running, w.Done, w.Failed, w.MemoryBytes, w.Version, w.StartedAt, w.SeenAt}
-		state := w.State
+		views[i] = view{w.ID, w.Status, w.Alive, w.Queues, w.Slots, w.Running, w.Done, w.Failed, w.MemoryBytes, w.Version, w.StartedAt, w.SeenAt}
+		state := w.Status
 		if !w.Alive {
 			state = "silent"
 		}

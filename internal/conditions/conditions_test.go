@@ -180,7 +180,7 @@ func TestTheQueueIsMeasured(t *testing.T) {
 		if s := state(t, e.Evaluate(t.Context()), conditions.NoWorker); !s.Active {
 			t.Errorf("without a worker: %+v", s)
 		}
-		if _, err := f.store.Heartbeat(t.Context(), jobs.WorkerInfo{ID: "w", Host: "h", Queues: []string{"cmsjobs"}, Types: []string{"known.type"}, State: "running", StartedAt: time.Now()}); err != nil {
+		if _, err := f.store.Heartbeat(t.Context(), jobs.WorkerInfo{ID: "w", Host: "h", Queues: []string{"cmsjobs"}, Types: []string{"known.type"}, Status: "running", StartedAt: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		states := e.Evaluate(t.Context())

@@ -90,7 +90,7 @@ type Outcome struct {
 	Type       string          `json:"type"`
 	UUID       string          `json:"uuid"`
 	Shows      string          `json:"shows"`
-	State      string          `json:"state"`
+	Status     string          `json:"state"`
 	Attempts   int             `json:"attempts"`
 	DurationMS int64           `json:"duration_ms"`
 	Error      string          `json:"error,omitempty"`
@@ -104,17 +104,17 @@ func Outcomes(ctx context.Context, r *app.Services, list []Job) ([]Outcome, erro
 		record, err := r.Store.Job(ctx, j.uuid)
 		switch {
 		case errors.Is(err, jobs.ErrNotFound), errors.Is(err, sql.ErrNoRows):
-			all[i] = Outcome{Type: j.jobType, UUID: j.uuid, Shows: j.shows, State: "lost"}
+			all[i] = Outcome{Type: j.jobType, UUID: j.uuid, Shows: j.shows, Status: "lost"}
 			continue
 		case err != nil:
 			return nil, err
 		}
-		all[i] = Outcome{Type: j.jobType, UUID: j.uuid, Shows: j.shows, State: string(record.State), Attempts: record.Attempt,
+		all[i] = Outcome{Type: j.jobType, UUID: j.uuid, Shows: j.shows, Status: string(record.Status), Attempts: record.Attempt,
 			DurationMS: record.Duration.Milliseconds(), Error: display.Short(record.Error, 300), Result: record.Result}
 		if record.Detail == "retrying" { // it failed; the demo does not wait for the next attempt
-			all[i].State = record.Detail
+			all[i].Status = record.Detail
 		}
-		if record.State != jobs.StateCompleted {
+		if record.Status != jobs.StatusCompleted {
 			if err := addLastRun(ctx, r, &all[i]); err != nil {
 				return nil, err
 			}
@@ -137,7 +137,7 @@ func addLastRun(ctx context.Context, r *app.Services, o *Outcome) error {
 // pending says whether a job of the list still waits or runs.
 func pending(all []Outcome) bool {
 	for _, o := range all {
-		if o.State == string(jobs.StateQueued) || o.State == string(jobs.StateProcessing) {
+		if o.Status == string(jobs.StatusQueued) || o.Status == string(jobs.StatusProcessing) {
 			return true
 		}
 	}

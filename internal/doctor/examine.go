@@ -11,10 +11,10 @@ import (
 
 // Finding is what one check found.
 type Finding struct {
-	Check string `json:"check"`
-	State string `json:"state"` // ok, warn, fail
-	What  string `json:"what"`
-	Fix   string `json:"mend,omitempty"` // what to do about it
+	Check  string `json:"check"`
+	Status string `json:"state"` // ok, warn, fail
+	What   string `json:"what"`
+	Fix    string `json:"mend,omitempty"` // what to do about it
 
 	condition string // that says the same once it holds
 }
@@ -27,15 +27,15 @@ const (
 )
 
 func ok(format string, args ...any) Finding {
-	return Finding{State: OK, What: fmt.Sprintf(format, args...)}
+	return Finding{Status: OK, What: fmt.Sprintf(format, args...)}
 }
 
 func warn(mend, format string, args ...any) Finding {
-	return Finding{State: Warn, What: fmt.Sprintf(format, args...), Fix: mend}
+	return Finding{Status: Warn, What: fmt.Sprintf(format, args...), Fix: mend}
 }
 
 func fail(mend, format string, args ...any) Finding {
-	return Finding{State: Fail, What: fmt.Sprintf(format, args...), Fix: mend}
+	return Finding{Status: Fail, What: fmt.Sprintf(format, args...), Fix: mend}
 }
 
 // check is one thing that doctor looks at. An error means that it could not

@@ -53,7 +53,7 @@ func checkQueues(ctx context.Context, r *app.Services) ([]Finding, error) {
 // checkForeign looks at rows that are not ours: PHP's own, and those of types
 // that nobody here knows.
 func checkForeign(ctx context.Context, r *app.Services) ([]Finding, error) {
-	list, err := r.Store.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.StateQueued}}, jobs.Page{Limit: 500})
+	list, err := r.Store.Jobs(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}}, jobs.Page{Limit: 500})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func checkWorkers(ctx context.Context, r *app.Services) ([]Finding, error) {
 }
 
 func checkFailed(ctx context.Context, r *app.Services) ([]Finding, error) {
-	f := jobs.Filter{States: []jobs.State{jobs.StateFailed}}
+	f := jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}}
 	total, err := r.Store.Count(ctx, f)
 	if err != nil {
 		return nil, err

@@ -5,33 +5,33 @@ import (
 	"time"
 )
 
-// State is where a job stands, in the words of the whole service.
-type State string
+// Status is where a job stands, in the words of the whole service.
+type Status string
 
 // The five states (S0.105, checklist C7). A queued job may besides be delayed,
 // retrying, stalled or paused: Record.Detail says so.
 const (
-	StateQueued     State = "queued"
-	StateProcessing State = "processing"
-	StateCompleted  State = "completed"
-	StateFailed     State = "failed"
-	StateCancelled  State = "cancelled"
+	StatusQueued     Status = "queued"
+	StatusProcessing Status = "processing"
+	StatusCompleted  Status = "completed"
+	StatusFailed     Status = "failed"
+	StatusCancelled  Status = "cancelled"
 )
 
-// ParseState reads the words of all specifications (pending, running,
+// ParseStatus reads the words of all specifications (pending, running,
 // succeeded, COMPLETE …).
-func ParseState(word string) (State, bool) {
+func ParseStatus(word string) (Status, bool) {
 	switch word {
 	case "queued", "pending", "waiting", "PENDING", "delayed", "retrying", "scheduled":
-		return StateQueued, true
+		return StatusQueued, true
 	case "processing", "running", "RUNNING", "reserved":
-		return StateProcessing, true
+		return StatusProcessing, true
 	case "completed", "succeeded", "complete", "COMPLETE", "done":
-		return StateCompleted, true
+		return StatusCompleted, true
 	case "failed", "FAILED", "buried":
-		return StateFailed, true
+		return StatusFailed, true
 	case "cancelled", "canceled":
-		return StateCancelled, true
+		return StatusCancelled, true
 	}
 	return "", false
 }
@@ -43,7 +43,7 @@ type Record struct {
 	UUID        string
 	Type        string // for PHP's own jobs: the class's display name
 	Queue       string
-	State       State
+	Status      Status
 	Detail      string // "delayed", "retrying", "stalled", "paused" or ""
 	Foreign     bool   // PHP's own: shown, never touched
 	Priority    int
@@ -81,8 +81,8 @@ type RunRecord struct {
 
 // Filter chooses jobs. Empty fields choose all.
 type Filter struct {
-	States []State
-	Types  []string
+	Statuses []Status
+	Types    []string
 	// ExceptKinds are left out, of jobs that wait, run or failed.
 	ExceptKinds []string
 	Queues      []string

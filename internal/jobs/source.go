@@ -64,7 +64,7 @@ type WorkerInfo struct {
 	MemoryBytes int64
 	Done        int64 // runs that ended since the start
 	Failed      int64
-	State       string // "running", "stopping"
+	Status      string // "running", "stopping"
 	Running     []RunningJob
 }
 

@@ -132,7 +132,7 @@ type Worker struct {
 
 	started        atomic.Int64
 	done, failed   atomic.Int64
-	state          atomic.Value // string
+	status         atomic.Value // string
 	paused         atomic.Value // []string
 	stop           atomic.Value // stopOrder
 	meanNanos      atomic.Int64 // moving average of a run's length
@@ -160,7 +160,7 @@ func NewWorker(c Config) (*Worker, error) {
 	w := &Worker{c: c, inFlight: newHoldings(), ended: make(chan *inFlightJob, c.Slots+c.Prefetch),
 		slotFreed: make(chan struct{}, 1), abort: make(chan struct{}), stopRequested: make(chan struct{})}
 	w.trouble = trouble{log: c.Logger, now: c.Now}
-	w.state.Store("running")
+	w.status.Store("running")
 	w.paused.Store([]string(nil))
 	return w, nil
 }
@@ -214,7 +214,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	go w.countDown(ctx, stop, finished)
 	w.claimUntilStopped(ctx, stop)
 	w.c.Logger.Debug(claimsNothingMore, "event", "worker.stopping", "worker", w.c.Info.ID)
-	w.state.Store("stopping")
+	w.status.Store("stopping")
 	w.drain(stop, &executors)
 	close(w.ended)
 	w.finishSettling(&settler, stop)

@@ -57,7 +57,7 @@ func (w *Worker) beat(ctx context.Context, startedAt time.Time) {
 func (w *Worker) info(startedAt time.Time) WorkerInfo {
 	info := w.c.Info
 	info.Queues, info.Types, info.Slots = w.c.Queues, w.c.Registry.Types(), w.c.Slots
-	info.StartedAt, info.State = startedAt, w.state.Load().(string)
+	info.StartedAt, info.Status = startedAt, w.status.Load().(string)
 	info.Done, info.Failed = w.done.Load(), w.failed.Load()
 	if w.c.Memory != nil {
 		info.MemoryBytes = w.c.Memory()

@@ -77,14 +77,14 @@ const (
 
 // bulkActions are the states that each action works on, and its method.
 var bulkActions = map[string]struct {
-	state jobs.State
-	do    func(JobMutator) func(context.Context, jobs.Filter, int) (int64, error)
-	runs  bool // it makes jobs run
+	status jobs.Status
+	do     func(JobMutator) func(context.Context, jobs.Filter, int) (int64, error)
+	runs   bool // it makes jobs run
 }{
-	"retry":  {jobs.StateFailed, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.Retry }, true},
-	"forget": {jobs.StateFailed, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.Delete }, false},
-	"cancel": {jobs.StateQueued, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.Cancel }, false},
-	"hasten": {jobs.StateQueued, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.RunNow }, true},
+	"retry":  {jobs.StatusFailed, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.Retry }, true},
+	"forget": {jobs.StatusFailed, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.Delete }, false},
+	"cancel": {jobs.StatusQueued, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.Cancel }, false},
+	"hasten": {jobs.StatusQueued, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.RunNow }, true},
 }
 
 // RegisterBulk lets a worker do large changes, each ordered once.
@@ -122,7 +122,7 @@ func change(ctx context.Context, c JobMutator, action string, chosen runnableJob
 		return 0, nil
 	}
 	f := chosen.Filter
-	f.States = []jobs.State{a.state}
+	f.Statuses = []jobs.Status{a.status}
 	var total int64
 	for total < limit && ctx.Err() == nil {
 		n, err := a.do(c)(ctx, f, int(min(limit-total, bulkStep)))
@@ -186,7 +186,7 @@ func (s *Server) changed(c echo.Context, action string, selection BulkSelection)
 	if empty(selection.FilterView) && !selection.All {
 		return BulkAnswer{}, httpError(http.StatusUnprocessableEntity, `The selection is empty. To choose all jobs say so: {"all": true}.`)
 	}
-	f.States = []jobs.State{a.state}
+	f.Statuses = []jobs.Status{a.status}
 	chosen := runnableJobs{Filter: f}
 	if a.runs {
 		if chosen, err = s.runnable(c, f); err != nil {

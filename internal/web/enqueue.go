@@ -285,7 +285,7 @@ func (s *Server) putOnce(c echo.Context, n jobs.Spec, reserved access.Reservatio
 
 func (s *Server) existing(c echo.Context, r jobs.Record) Enqueued {
 	setAuditTarget(c, idOf(r), r.Type)
-	return Enqueued{ID: idOf(r), Topic: r.Type, Type: r.Type, Status: s.words(c).word(r.State), RunAt: utc(r.RunAt), Created: utc(r.EnqueuedAt), Existing: true}
+	return Enqueued{ID: idOf(r), Topic: r.Type, Type: r.Type, Status: s.words(c).word(r.Status), RunAt: utc(r.RunAt), Created: utc(r.EnqueuedAt), Existing: true}
 }
 
 // put enqueues a job, or runs it at once where jobs are disabled.
@@ -319,18 +319,18 @@ func (s *Server) enqueued(c echo.Context, n jobs.Spec, r jobs.Receipt) Enqueued 
 		at = now.Add(n.Delay)
 	}
 	setAuditTarget(c, r.UUID, n.Type)
-	return Enqueued{ID: r.UUID, Topic: n.Type, Type: n.Type, Status: s.words(c).word(jobs.StateQueued), RunAt: at.UTC(), Created: now, Existing: r.Existing}
+	return Enqueued{ID: r.UUID, Topic: n.Type, Type: n.Type, Status: s.words(c).word(jobs.StatusQueued), RunAt: at.UTC(), Created: now, Existing: r.Existing}
 }
 
 // executeInline is S2.15: jobs are disabled, the handler runs while the caller waits.
 func (s *Server) executeInline(c echo.Context, n jobs.Spec) (int, Enqueued, error) {
 	now := s.cfg.Now().UTC()
 	n.UUID = firstOf(n.UUID, uuid.NewString())
-	answer := Enqueued{ID: n.UUID, Topic: n.Type, Type: n.Type, Status: s.words(c).word(jobs.StateCompleted), RunAt: now, Created: now}
+	answer := Enqueued{ID: n.UUID, Topic: n.Type, Type: n.Type, Status: s.words(c).word(jobs.StatusCompleted), RunAt: now, Created: now}
 	setAuditTarget(c, n.UUID, n.Type+" at once")
 	result, err := s.cfg.Doer.Do(c.Request().Context(), n)
 	if err != nil {
-		answer.Status, answer.LastError = s.words(c).word(jobs.StateFailed), s.viewer(c).text(err.Error())
+		answer.Status, answer.LastError = s.words(c).word(jobs.StatusFailed), s.viewer(c).text(err.Error())
 		return http.StatusOK, answer, nil
 	}
 	if len(result) > 0 {

@@ -32,7 +32,7 @@ func receipt() (jobs.Receipt, error) {
 func one[T any](item T) (jobs.List[T], error) { return jobs.List[T]{Items: []T{item}, Total: 1}, nil }
 
 func (h *features) Workers(context.Context) ([]jobs.WorkerRecord, error) {
-	return []jobs.WorkerRecord{{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: "host:1:a", State: "running", StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{{UUID: "u", Type: "mail.send", Since: noon}}}}}, nil
+	return []jobs.WorkerRecord{{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: "host:1:a", Status: "running", StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{{UUID: "u", Type: "mail.send", Since: noon}}}}}, nil
 }
 func (h *features) Stop(_ context.Context, id string) (bool, error) { return id == "host:1:a", nil }
 func (h *features) Restart(context.Context) error                   { return nil }
@@ -88,7 +88,7 @@ func (h *features) DeleteBackup(_ context.Context, id string) error {
 	return nil
 }
 func (h *features) Mails(context.Context, web.MailQuery, jobs.Page) (jobs.List[web.Mail], error) {
-	return one(web.Mail{ID: "1", To: "a@b", At: noon, State: "accepted", Kept: true})
+	return one(web.Mail{ID: "1", To: "a@b", At: noon, Status: "accepted", Kept: true})
 }
 func (h *features) Mail(context.Context, string) (web.Mail, error) {
 	return web.Mail{ID: "1", At: noon}, nil

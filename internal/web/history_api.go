@@ -124,7 +124,7 @@ func (s *Server) explainJob(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, Explanation{idOf(r), string(r.State), s.viewer(c).reasons(explain.Job(snapshot))})
+	return c.JSON(http.StatusOK, Explanation{idOf(r), string(r.Status), s.viewer(c).reasons(explain.Job(snapshot))})
 }
 
 // snapshot collects what an explanation depends on.
@@ -132,7 +132,7 @@ func (s *Server) snapshot(c echo.Context, r jobs.Record) (explain.Snapshot, erro
 	ctx := c.Request().Context()
 	entry, known := s.cfg.Registry.Lookup(r.Type)
 	snap := explain.Snapshot{Job: r, Now: s.cfg.Now(), Known: known, Policy: entry.Policy, Ahead: -1, JobsDisabled: s.cfg.Doer != nil}
-	if r.State != jobs.StateQueued {
+	if r.Status != jobs.StatusQueued {
 		return snap, nil
 	}
 	stats, err := s.cfg.Ledger.Stats(ctx)
@@ -145,7 +145,7 @@ func (s *Server) snapshot(c echo.Context, r jobs.Record) (explain.Snapshot, erro
 		}
 	}
 	if entry.Policy.Limit > 0 {
-		running, err := s.cfg.Ledger.Count(ctx, jobs.Filter{States: []jobs.State{jobs.StateProcessing}, Types: []string{r.Type}})
+		running, err := s.cfg.Ledger.Count(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}, Types: []string{r.Type}})
 		if err != nil {
 			return snap, fmt.Errorf("counting running jobs: %w", err)
 		}

@@ -12,7 +12,7 @@ import (
 type hostileHouse struct{ *features }
 
 func (hostileHouse) Workers(context.Context) ([]jobs.WorkerRecord, error) {
-	return []jobs.WorkerRecord{{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: evil, Host: evil, Version: evil, Queues: []string{evil}, State: "running",
+	return []jobs.WorkerRecord{{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: evil, Host: evil, Version: evil, Queues: []string{evil}, Status: "running",
 		StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{{UUID: evil, Type: evil, Queue: evil, Since: noon, Progress: &jobs.Progress{Done: 1, Total: 2, Note: evil}}}}}}, nil
 }
 
@@ -21,11 +21,11 @@ func (hostileHouse) Backups(context.Context) ([]web.Backup, error) {
 }
 
 func (hostileHouse) Mails(context.Context, web.MailQuery, jobs.Page) (jobs.List[web.Mail], error) {
-	return one(web.Mail{ID: evil, To: evil, Subject: evil, State: evil, Answer: evil})
+	return one(web.Mail{ID: evil, To: evil, Subject: evil, Status: evil, Answer: evil})
 }
 
 func (hostileHouse) Mail(context.Context, string) (web.Mail, error) {
-	return web.Mail{ID: "1", UUID: evil, To: evil, From: evil, Subject: evil, State: evil, Answer: evil, HTML: evil, PlainText: evil}, nil
+	return web.Mail{ID: "1", UUID: evil, To: evil, From: evil, Subject: evil, Status: evil, Answer: evil, HTML: evil, PlainText: evil}, nil
 }
 
 func (hostileHouse) Suppressions(context.Context, jobs.Page) (jobs.List[web.Suppression], error) {

@@ -38,7 +38,7 @@ func (s *Server) listFailed(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	f.States = []jobs.State{jobs.StateFailed}
+	f.Statuses = []jobs.Status{jobs.StatusFailed}
 	return s.answerJobs(c, f)
 }
 
@@ -121,16 +121,16 @@ func (s *Server) runAgain(c echo.Context, r jobs.Record) (string, error) {
 	if err := s.mayRunAgain(c, r); err != nil {
 		return "", err
 	}
-	switch r.State {
-	case jobs.StateFailed:
+	switch r.Status {
+	case jobs.StatusFailed:
 		return id, s.one(s.cfg.Changer.Retry(ctx, only(r), 1))
-	case jobs.StateQueued:
+	case jobs.StatusQueued:
 		if r.Foreign {
 			return "", foreign()
 		}
 		_, err := s.cfg.Changer.RunNow(ctx, only(r), 1)
 		return id, err
-	case jobs.StateProcessing:
+	case jobs.StatusProcessing:
 		return "", httpError(http.StatusConflict, "The job is running. Wait for its end, or cancel it first.")
 	}
 	n, err := s.again(r)
@@ -151,7 +151,7 @@ func foreign() *Problem {
 
 // only is the filter that chooses one job.
 func only(r jobs.Record) jobs.Filter {
-	return jobs.Filter{UUIDs: []string{r.UUID}, States: []jobs.State{r.State}}
+	return jobs.Filter{UUIDs: []string{r.UUID}, Statuses: []jobs.Status{r.Status}}
 }
 
 // one checks that a change reached its job, which another may have changed
@@ -168,8 +168,8 @@ func (s *Server) cancelJob(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.State != jobs.StateQueued && r.State != jobs.StateProcessing {
-		return httpError(http.StatusConflict, "The job has ended (%s): there is nothing to cancel.", r.State)
+	if r.Status != jobs.StatusQueued && r.Status != jobs.StatusProcessing {
+		return httpError(http.StatusConflict, "The job has ended (%s): there is nothing to cancel.", r.Status)
 	}
 	if r.Foreign {
 		return foreign()
@@ -187,16 +187,16 @@ func (s *Server) deleteJob(c echo.Context) error {
 	}
 	ctx := c.Request().Context()
 	switch {
-	case r.State == jobs.StateFailed:
+	case r.Status == jobs.StatusFailed:
 		err = s.one(s.cfg.Changer.Delete(ctx, only(r), 1))
-	case r.State == jobs.StateQueued && r.Foreign:
+	case r.Status == jobs.StatusQueued && r.Foreign:
 		err = foreign()
-	case r.State == jobs.StateQueued:
+	case r.Status == jobs.StatusQueued:
 		err = s.one(s.cfg.Changer.Cancel(ctx, only(r), 1))
-	case r.State == jobs.StateProcessing:
+	case r.Status == jobs.StatusProcessing:
 		err = httpError(http.StatusConflict, "A running job cannot be deleted. Cancel it first.")
 	default:
-		err = httpError(http.StatusConflict, "The job has ended (%s); the history is kept until its time is over.", r.State)
+		err = httpError(http.StatusConflict, "The job has ended (%s); the history is kept until its time is over.", r.Status)
 	}
 	if err != nil {
 		return err
@@ -207,8 +207,8 @@ func (s *Server) deleteJob(c echo.Context) error {
 // failedOnly is job for routes that speak of failed jobs only.
 func (s *Server) failedOnly(c echo.Context) (jobs.Record, error) {
 	r, err := s.job(c)
-	if err == nil && r.State != jobs.StateFailed {
-		err = httpError(http.StatusConflict, "The job has not failed: it is %s.", r.State)
+	if err == nil && r.Status != jobs.StatusFailed {
+		err = httpError(http.StatusConflict, "The job has not failed: it is %s.", r.Status)
 	}
 	return r, err
 }

@@ -144,8 +144,8 @@ func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(q.up, prometheus.GaugeValue, up)
 	for _, s := range fewQueues(stats.Queues) {
-		for state, n := range map[string]int64{"queued": s.Queued, "delayed": s.Delayed, "processing": s.Processing, "foreign": s.Foreign} {
-			ch <- prometheus.MustNewConstMetric(q.jobs, prometheus.GaugeValue, float64(n), s.Queue, state)
+		for status, n := range map[string]int64{"queued": s.Queued, "delayed": s.Delayed, "processing": s.Processing, "foreign": s.Foreign} {
+			ch <- prometheus.MustNewConstMetric(q.jobs, prometheus.GaugeValue, float64(n), s.Queue, status)
 		}
 		ch <- prometheus.MustNewConstMetric(q.wait, prometheus.GaugeValue, s.Oldest.Seconds(), s.Queue)
 	}

@@ -30,7 +30,7 @@ func (s *Server) failedPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	f.States = []jobs.State{jobs.StateFailed}
+	f.Statuses = []jobs.Status{jobs.StatusFailed}
 	ctx := c.Request().Context()
 	v := failedPageData{Filter: filterForm(c.QueryParams()), Types: s.cfg.Registry.Types(), Cause: clip(c.QueryParam("cause"), 191)}
 	v.Query = v.Filter.query().Encode()
@@ -41,7 +41,7 @@ func (s *Server) failedPage(c echo.Context) error {
 	v.Total = stats.Failed
 	canary, live := s.tracked(c)
 	if v.Canary = canary; canary != nil && v.Cause != "" {
-		if v.Rest, err = s.cfg.Ledger.Count(ctx, jobs.Filter{States: f.States, Cause: v.Cause}); err != nil {
+		if v.Rest, err = s.cfg.Ledger.Count(ctx, jobs.Filter{Statuses: f.Statuses, Cause: v.Cause}); err != nil {
 			return fmt.Errorf("counting failed jobs: %w", err)
 		}
 		f.Cause = ""
@@ -70,7 +70,7 @@ func (s *Server) canary(c echo.Context) error {
 		return fieldError(http.StatusUnprocessableEntity, "cause", "Name the cause whose job is to be tried.")
 	}
 	ctx := c.Request().Context()
-	list, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.StateFailed}, Cause: cause}, jobs.Page{Limit: 1, Uncounted: true})
+	list, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}, Cause: cause}, jobs.Page{Limit: 1, Uncounted: true})
 	if err != nil {
 		return fmt.Errorf("looking for a failed job: %w", err)
 	}
@@ -98,7 +98,7 @@ func (s *Server) exportFailed(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	f.States = []jobs.State{jobs.StateFailed}
+	f.Statuses = []jobs.Status{jobs.StatusFailed}
 	ctx := c.Request().Context()
 	list, err := s.cfg.Ledger.Jobs(ctx, f, jobs.Page{Limit: s.cfg.PageLimit, Uncounted: true})
 	if err != nil {

@@ -51,7 +51,7 @@ func (s *Server) jobPage(c echo.Context) error {
 	}
 	ctx := c.Request().Context()
 	v := jobPageData{Job: s.viewer(c).job(r, V1), Known: s.known(r.Type)}
-	v.Active = r.State == jobs.StateQueued || r.State == jobs.StateProcessing
+	v.Active = r.Status == jobs.StatusQueued || r.Status == jobs.StatusProcessing
 	snapshot, err := s.snapshot(c, r)
 	if err != nil {
 		return err
@@ -138,12 +138,12 @@ func (s *Server) cancelByForm(c echo.Context) error {
 		return err
 	}
 	switch {
-	case r.State != jobs.StateQueued && r.State != jobs.StateProcessing:
-		return httpError(http.StatusConflict, "The job has ended (%s): there is nothing to cancel.", r.State)
+	case r.Status != jobs.StatusQueued && r.Status != jobs.StatusProcessing:
+		return httpError(http.StatusConflict, "The job has ended (%s): there is nothing to cancel.", r.Status)
 	case r.Foreign:
 		return foreign()
 	}
-	key := "job.cancel.ask." + string(r.State)
+	key := "job.cancel.ask." + string(r.Status)
 	if yes, err := s.sure(c, translate(language(c), key, r.Type, idOf(r)), ""); !yes || err != nil {
 		return err
 	}
@@ -313,7 +313,7 @@ func (s *Server) tracked(c echo.Context) (*JobView, string) {
 	}
 	v := s.viewer(c).job(r, V1)
 	switch {
-	case r.State == jobs.StateQueued || r.State == jobs.StateProcessing:
+	case r.Status == jobs.StatusQueued || r.Status == jobs.StatusProcessing:
 		return &v, liveJob
 	case s.cfg.Now().Sub(r.EndedAt) < 3*time.Second:
 		s.responses.expire() // what the page shows has changed

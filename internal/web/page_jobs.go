@@ -40,8 +40,8 @@ type bulkChoice struct{ Action, Key, Class string }
 const pageRows = 50
 
 var (
-	stateWords = []string{"queued", "processing", "completed", "failed", "cancelled"}
-	periods    = []string{"1h", "24h", "168h", "720h"}
+	statusNames = []string{"queued", "processing", "completed", "failed", "cancelled"}
+	periods     = []string{"1h", "24h", "168h", "720h"}
 )
 
 func (s *Server) jobsPage(c echo.Context) error {
@@ -91,12 +91,12 @@ func (v jobsPageData) Tab(status string) string {
 // does, else as far as counting is cheap.
 func (s *Server) countTabs(ctx context.Context, f jobs.Filter, filtered bool, stats jobs.Stats) (map[string]int64, error) {
 	if !filtered {
-		return map[string]int64{string(jobs.StateQueued): stats.Waiting(), string(jobs.StateProcessing): stats.Processing, string(jobs.StateCompleted): stats.Completed,
-			string(jobs.StateFailed): stats.Failed, string(jobs.StateCancelled): stats.Cancelled}, nil
+		return map[string]int64{string(jobs.StatusQueued): stats.Waiting(), string(jobs.StatusProcessing): stats.Processing, string(jobs.StatusCompleted): stats.Completed,
+			string(jobs.StatusFailed): stats.Failed, string(jobs.StatusCancelled): stats.Cancelled}, nil
 	}
 	counts := map[string]int64{}
-	for _, status := range stateWords {
-		f.States = []jobs.State{jobs.State(status)}
+	for _, status := range statusNames {
+		f.Statuses = []jobs.Status{jobs.Status(status)}
 		list, err := s.cfg.Ledger.Jobs(ctx, f, jobs.Page{Limit: 1})
 		if err != nil {
 			return nil, fmt.Errorf("counting jobs: %w", err)

@@ -13,8 +13,8 @@ import (
 
 type mailPageData struct {
 	Configured   bool
-	State, Text  string
-	States       []string
+	Status, Text string
+	Statuses     []string
 	Mails        []Mail
 	Next         string
 	Cursor       bool
@@ -28,12 +28,12 @@ type mailPageData struct {
 // mailKind is what sending a mail again makes run.
 const mailKind = "mail.send"
 
-// mailStates are those of the mail log.
-var mailStates = []string{"accepted", "deferred", "sending", "refused", "bounced", "unknown", "suppressed", "expired"}
+// mailStatuses are those of the mail log.
+var mailStatuses = []string{"accepted", "deferred", "sending", "refused", "bounced", "unknown", "suppressed", "expired"}
 
 // mailClass is how a state looks: good, bad, or neither yet.
-func mailClass(state string) string {
-	switch state {
+func mailClass(status string) string {
+	switch status {
 	case "accepted":
 		return "ok"
 	case "refused", "bounced", "unknown":
@@ -43,17 +43,17 @@ func mailClass(state string) string {
 }
 
 func (s *Server) mailPage(c echo.Context) error {
-	v := mailPageData{Configured: s.cfg.Mail != nil, State: c.QueryParam("state"), Text: clip(strings.ToValidUTF8(c.QueryParam("q"), ""), 191), States: mailStates,
+	v := mailPageData{Configured: s.cfg.Mail != nil, Status: c.QueryParam("state"), Text: clip(strings.ToValidUTF8(c.QueryParam("q"), ""), 191), Statuses: mailStatuses,
 		Suppressions: s.cfg.Suppressions != nil, Templates: s.cfg.Templates != nil, Cursor: c.QueryParam("cursor") != ""}
 	var live string
 	v.runActionState, live = s.runActions(c, mailKind)
 	ctx := c.Request().Context()
 	if v.Configured {
-		list, err := s.cfg.Mail.Mails(ctx, MailQuery{State: clip(v.State, 40), Text: v.Text}, jobs.Page{Limit: pageRows, Cursor: clip(c.QueryParam("cursor"), 500)})
+		list, err := s.cfg.Mail.Mails(ctx, MailQuery{Status: clip(v.Status, 40), Text: v.Text}, jobs.Page{Limit: pageRows, Cursor: clip(c.QueryParam("cursor"), 500)})
 		if err != nil {
 			return fmt.Errorf("listing mail: %w", err)
 		}
-		v.Mails, v.Next = each(list.Items, s.viewer(c).mail), nextPage("/admin/mail", url.Values{"state": {v.State}, "q": {v.Text}}, list.Next)
+		v.Mails, v.Next = each(list.Items, s.viewer(c).mail), nextPage("/admin/mail", url.Values{"state": {v.Status}, "q": {v.Text}}, list.Next)
 	}
 	if v.Suppressions {
 		list, err := s.cfg.Suppressions.Suppressions(ctx, jobs.Page{Limit: 100})

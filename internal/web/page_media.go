@@ -30,10 +30,10 @@ func (s *Server) mediaPage(c echo.Context) error {
 	if v.Status, ready, err = s.mediaKept(ctx); err != nil {
 		return fmt.Errorf("counting pictures: %w", err)
 	}
-	if v.Waiting, err = s.cfg.Ledger.Count(ctx, jobs.Filter{Types: []string{mediaKind}, States: []jobs.State{jobs.StateQueued, jobs.StateProcessing}}); err != nil {
+	if v.Waiting, err = s.cfg.Ledger.Count(ctx, jobs.Filter{Types: []string{mediaKind}, Statuses: []jobs.Status{jobs.StatusQueued, jobs.StatusProcessing}}); err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
-	failed, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{Types: []string{mediaKind}, States: []jobs.State{jobs.StateFailed}}, jobs.Page{Limit: 20, Uncounted: true})
+	failed, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{Types: []string{mediaKind}, Statuses: []jobs.Status{jobs.StatusFailed}}, jobs.Page{Limit: 20, Uncounted: true})
 	if err != nil {
 		return fmt.Errorf("listing failed jobs: %w", err)
 	}

@@ -25,7 +25,7 @@ type tokensPageData struct {
 
 type tokenRow struct {
 	access.Token
-	State string // valid, expired, revoked
+	Status string // valid, expired, revoked
 }
 
 // tokenLife is one choice of how long a token lives.
@@ -46,11 +46,11 @@ func (s *Server) tokensPageData(c echo.Context) (tokensPageData, error) {
 		return tokensPageData{}, err
 	}
 	now := s.cfg.Now()
-	rows := each(list, func(t access.Token) tokenRow { return tokenRow{t, tokenState(t, now)} })
+	rows := each(list, func(t access.Token) tokenRow { return tokenRow{t, tokenStatus(t, now)} })
 	return tokensPageData{Tokens: rows, Asked: TokenRequest{Scopes: []string{"enqueue"}, ExpiresIn: "8760h"}, Scopes: access.AllScopes(), Types: s.cfg.Registry.Types(), Lives: tokenLives()}, nil
 }
 
-func tokenState(t access.Token, now time.Time) string {
+func tokenStatus(t access.Token, now time.Time) string {
 	switch {
 	case !t.RevokedAt.IsZero():
 		return "revoked"

@@ -29,7 +29,7 @@ func (s *Server) functions(lang string, a assets) template.FuncMap {
 		"pretty": pretty, "short": short, "path": url.PathEscape, "query": url.QueryEscape, "firstline": firstLine,
 		"rate":    func(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) },
 		"percent": percent, "dict": dict, "languages": func() any { return languages }, "join": strings.Join,
-		"states":  func() []string { return stateWords },
+		"states":  func() []string { return statusNames },
 		"list":    func(words ...string) []string { return words },
 		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") },
 		"outcome": named(lang, "outcome."), "tick": named(lang, "tick."), "mailstate": named(lang, "mail.state."), "mailclass": mailClass,

@@ -90,7 +90,7 @@ func checkPHPRows(t *testing.T, db *jobstest.Database, facade, helper string) {
 	if len(claimed) != 5 || !strings.Contains(jobTypes["mail.send"], "Grüße 🎉") || !strings.Contains(jobTypes["media.processImage"], `"news/a.jpg"`) || jobTypes["cache.clear"] != cleared {
 		t.Errorf("due now: %v", jobTypes)
 	}
-	waiting, err := store.Jobs(t.Context(), jobs.Filter{States: []jobs.State{jobs.StateQueued}}, jobs.Page{Limit: 50})
+	waiting, err := store.Jobs(t.Context(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}}, jobs.Page{Limit: 50})
 	if err != nil || len(waiting.Items) != 2 { // one sitemap for three changes, one hour's cache.clear
 		t.Errorf("%d wait (%v)", len(waiting.Items), err)
 	}

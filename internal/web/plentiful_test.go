@@ -20,9 +20,9 @@ func plentiful(c *web.Config) {
 func (plenty) Workers(context.Context) ([]jobs.WorkerRecord, error) {
 	now := time.Now()
 	return []jobs.WorkerRecord{
-		{Alive: true, SeenAt: now, WorkerInfo: jobs.WorkerInfo{ID: "web1:4711:a1b2c3", Host: "web1", State: "running", StartedAt: now.Add(-26 * time.Hour), Slots: 4, MemoryBytes: 48 << 20, Done: 15233, Failed: 12, Version: "1.0.0", Queues: []string{"cmsjobs", "default"},
+		{Alive: true, SeenAt: now, WorkerInfo: jobs.WorkerInfo{ID: "web1:4711:a1b2c3", Host: "web1", Status: "running", StartedAt: now.Add(-26 * time.Hour), Slots: 4, MemoryBytes: 48 << 20, Done: 15233, Failed: 12, Version: "1.0.0", Queues: []string{"cmsjobs", "default"},
 			Running: []jobs.RunningJob{{UUID: "0b3e8c1e-0000-4000-8000-000000000001", Type: "media.processImage", Queue: "cmsjobs", Attempt: 1, Since: now.Add(-4 * time.Second), Progress: &jobs.Progress{Done: 3, Total: 5, Note: "1200 × 800"}}}}},
-		{SeenAt: now.Add(-10 * time.Minute), WorkerInfo: jobs.WorkerInfo{ID: "web2:99:ffee00", Host: "web2", State: "running", StartedAt: now.Add(-50 * time.Hour), Slots: 4, Queues: []string{"cmsjobs"}}},
+		{SeenAt: now.Add(-10 * time.Minute), WorkerInfo: jobs.WorkerInfo{ID: "web2:99:ffee00", Host: "web2", Status: "running", StartedAt: now.Add(-50 * time.Hour), Slots: 4, Queues: []string{"cmsjobs"}}},
 	}, nil
 }
 
@@ -85,11 +85,11 @@ func (plenty) MediaStatus(context.Context) (web.MediaStatus, error) {
 func (plenty) Mails(context.Context, web.MailQuery, jobs.Page) (jobs.List[web.Mail], error) {
 	var l jobs.List[web.Mail]
 	for i := range 8 {
-		l.Items = append(l.Items, web.Mail{ID: fmt.Sprint(i), To: fmt.Sprintf("person%d@example.org", i), Subject: "Your order has been shipped", State: []string{"accepted", "accepted", "refused", "unknown"}[i%4], Kept: i%2 == 0, Answer: "250 2.0.0 Ok: queued as 4XyZ", At: time.Now().Add(-time.Duration(i) * time.Minute)})
+		l.Items = append(l.Items, web.Mail{ID: fmt.Sprint(i), To: fmt.Sprintf("person%d@example.org", i), Subject: "Your order has been shipped", Status: []string{"accepted", "accepted", "refused", "unknown"}[i%4], Kept: i%2 == 0, Answer: "250 2.0.0 Ok: queued as 4XyZ", At: time.Now().Add(-time.Duration(i) * time.Minute)})
 	}
 	return l, nil
 }
 
 func (plenty) Mail(context.Context, string) (web.Mail, error) {
-	return web.Mail{ID: "1", To: "person1@example.org", From: "shop@example.org", Subject: "Your order has been shipped", Kept: true, State: "accepted", Tries: []web.MailTry{{At: time.Now(), Attempt: 1, State: "accepted", Server: "mail.example.org", Code: 250, Answer: "2.0.0 Ok", DurationMS: 41}}, Others: []web.Mail{{ID: "2", To: "person2@example.org", State: "refused"}}, Answer: "250 2.0.0 Ok", At: time.Now(), HTML: "<html lang=en><title>Order</title><main><h1 style='color:#17614f'>Shipped</h1><p>Your order is on its way.</p></main>", PlainText: "Shipped\n\nYour order is on its way."}, nil
+	return web.Mail{ID: "1", To: "person1@example.org", From: "shop@example.org", Subject: "Your order has been shipped", Kept: true, Status: "accepted", Tries: []web.MailTry{{At: time.Now(), Attempt: 1, Status: "accepted", Server: "mail.example.org", Code: 250, Answer: "2.0.0 Ok", DurationMS: 41}}, Others: []web.Mail{{ID: "2", To: "person2@example.org", Status: "refused"}}, Answer: "250 2.0.0 Ok", At: time.Now(), HTML: "<html lang=en><title>Order</title><main><h1 style='color:#17614f'>Shipped</h1><p>Your order is on its way.</p></main>", PlainText: "Shipped\n\nYour order is on its way."}, nil
 }

@@ -150,8 +150,8 @@ type MailLog interface {
 
 // MailQuery chooses mails; empty fields choose all.
 type MailQuery struct {
-	State string // one of mailStates
-	Text  string // in recipient or subject
+	Status string // one of mailStates
+	Text   string // in recipient or subject
 }
 
 // Mail is one message to one recipient.
@@ -163,7 +163,7 @@ type Mail struct {
 	Subject   string    `json:"subject"`
 	Template  string    `json:"template,omitempty"`
 	MessageID string    `json:"message_id,omitempty"`
-	State     string    `json:"state"`
+	Status    string    `json:"state"`
 	Answer    string    `json:"answer,omitempty"` // the server's last words
 	Attempts  int       `json:"attempts"`
 	At        time.Time `json:"at"`
@@ -181,7 +181,7 @@ type Mail struct {
 type MailTry struct {
 	At         time.Time `json:"at"`
 	Attempt    int       `json:"attempt"`
-	State      string    `json:"state"`
+	Status     string    `json:"state"`
 	Server     string    `json:"server,omitempty"`
 	Code       int       `json:"code,omitempty"` // of SMTP
 	Answer     string    `json:"answer,omitempty"`

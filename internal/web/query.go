@@ -99,12 +99,12 @@ func (v FilterView) filter() (jobs.Filter, error) {
 		}
 	}
 	for _, word := range v.Status {
-		state, ok := jobs.ParseState(word)
+		status, ok := jobs.ParseStatus(word)
 		if !ok {
 			return f, fieldError(http.StatusBadRequest, "status", "No status is named %q; use queued, processing, completed, failed or cancelled.", clip(word, 40))
 		}
-		if !slices.Contains(f.States, state) {
-			f.States = append(f.States, state)
+		if !slices.Contains(f.Statuses, status) {
+			f.Statuses = append(f.Statuses, status)
 		}
 	}
 	return f, nil

@@ -77,7 +77,7 @@ type WorkerView struct {
 	Host        string        `json:"host"`
 	PID         int           `json:"pid"`
 	Version     string        `json:"version"`
-	State       string        `json:"state"` // running, stopping, dead
+	Status      string        `json:"state"` // running, stopping, dead
 	Queues      []string      `json:"queues"`
 	Slots       int           `json:"slots"`
 	MemoryBytes int64         `json:"memory_bytes"`
@@ -99,11 +99,11 @@ type RunningView struct {
 }
 
 func (v viewer) worker(w jobs.WorkerRecord) WorkerView {
-	state := w.State
+	status := w.Status
 	if !w.Alive {
-		state = "dead"
+		status = "dead"
 	}
-	return WorkerView{ID: w.ID, Host: w.Host, PID: w.PID, Version: w.Version, State: state, Queues: each(w.Queues, func(q string) string { return q }), Slots: w.Slots,
+	return WorkerView{ID: w.ID, Host: w.Host, PID: w.PID, Version: w.Version, Status: status, Queues: each(w.Queues, func(q string) string { return q }), Slots: w.Slots,
 		MemoryBytes: w.MemoryBytes, Done: w.Done, Failed: w.Failed, StartedAt: utc(w.StartedAt), SeenAt: utc(w.SeenAt),
 		Running: each(w.Running, func(r jobs.RunningJob) RunningView {
 			return RunningView{r.UUID, r.Type, r.Queue, r.Attempt, utc(r.Since), v.progress(r.Progress)}

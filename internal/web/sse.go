@@ -125,7 +125,7 @@ func (l *sseHub) look(ctx context.Context) error {
 		return err
 	}
 	l.tell("stats", "stats", statsView(stats))
-	running, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.StateProcessing}}, jobs.Page{Limit: liveJobs, Uncounted: true})
+	running, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}}, jobs.Page{Limit: liveJobs, Uncounted: true})
 	if err != nil {
 		return err
 	}

@@ -14,38 +14,38 @@ import (
 // all of them; the answer is in the words of the path.
 func TestEveryFamilySpeaksItsWordsAndHearsAll(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
-	ids := map[jobs.State]string{}
-	ids[jobs.StateProcessing] = s.enqueue(`{"topic":"cache.clear"}`)
+	ids := map[jobs.Status]string{}
+	ids[jobs.StatusProcessing] = s.enqueue(`{"topic":"cache.clear"}`)
 	if claimed, err := s.store.Claim(t.Context(), jobs.ClaimRequest{Worker: "t", Queues: []string{"cmsjobs"}, Limit: 1, Lease: 90 * time.Second}); err != nil || len(claimed) != 1 {
 		t.Fatalf("%v %v", claimed, err)
 	}
-	ids[jobs.StateQueued] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b"},"delay":3600}`)
-	ids[jobs.StateCancelled] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b"},"delay":3600}`)
-	s.admin("POST", "/api/v1/jobs/"+ids[jobs.StateCancelled]+"/cancel", nil).want(t, 200)
-	ids[jobs.StateFailed] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b","subject":"fail"},"queue":"other"}`)
-	ids[jobs.StateCompleted] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b"},"queue":"other"}`)
+	ids[jobs.StatusQueued] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b"},"delay":3600}`)
+	ids[jobs.StatusCancelled] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b"},"delay":3600}`)
+	s.admin("POST", "/api/v1/jobs/"+ids[jobs.StatusCancelled]+"/cancel", nil).want(t, 200)
+	ids[jobs.StatusFailed] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b","subject":"fail"},"queue":"other"}`)
+	ids[jobs.StatusCompleted] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b"},"queue":"other"}`)
 	s.workOn("other")
 
-	heard := map[jobs.State][]string{
-		jobs.StateQueued: {"queued", "pending", "PENDING", "waiting", "scheduled", "delayed"}, jobs.StateProcessing: {"processing", "running", "RUNNING"},
-		jobs.StateCompleted: {"completed", "succeeded", "COMPLETE", "complete"}, jobs.StateFailed: {"failed", "FAILED"}, jobs.StateCancelled: {"cancelled", "canceled"},
+	heard := map[jobs.Status][]string{
+		jobs.StatusQueued: {"queued", "pending", "PENDING", "waiting", "scheduled", "delayed"}, jobs.StatusProcessing: {"processing", "running", "RUNNING"},
+		jobs.StatusCompleted: {"completed", "succeeded", "COMPLETE", "complete"}, jobs.StatusFailed: {"failed", "FAILED"}, jobs.StatusCancelled: {"cancelled", "canceled"},
 	}
-	spoken := map[string]map[jobs.State]string{
-		"/api/v1/jobs":    {jobs.StateQueued: "queued", jobs.StateProcessing: "processing", jobs.StateCompleted: "completed", jobs.StateFailed: "failed", jobs.StateCancelled: "cancelled"},
-		"/api/jobs":       {jobs.StateQueued: "pending", jobs.StateProcessing: "processing", jobs.StateCompleted: "completed", jobs.StateFailed: "failed", jobs.StateCancelled: "cancelled"},
-		"/api/admin/jobs": {jobs.StateQueued: "queued", jobs.StateProcessing: "running", jobs.StateCompleted: "succeeded", jobs.StateFailed: "failed", jobs.StateCancelled: "cancelled"},
+	spoken := map[string]map[jobs.Status]string{
+		"/api/v1/jobs":    {jobs.StatusQueued: "queued", jobs.StatusProcessing: "processing", jobs.StatusCompleted: "completed", jobs.StatusFailed: "failed", jobs.StatusCancelled: "cancelled"},
+		"/api/jobs":       {jobs.StatusQueued: "pending", jobs.StatusProcessing: "processing", jobs.StatusCompleted: "completed", jobs.StatusFailed: "failed", jobs.StatusCancelled: "cancelled"},
+		"/api/admin/jobs": {jobs.StatusQueued: "queued", jobs.StatusProcessing: "running", jobs.StatusCompleted: "succeeded", jobs.StatusFailed: "failed", jobs.StatusCancelled: "cancelled"},
 	}
 	for path, words := range spoken {
-		for state, synonyms := range heard {
+		for status, synonyms := range heard {
 			var one struct{ ID, Status string }
-			s.admin("GET", path+"/"+ids[state], nil).want(t, 200).into(t, &one)
-			if one.Status != words[state] {
-				t.Errorf("GET %s/:id says %q of a %s job, want %q", path, one.Status, state, words[state])
+			s.admin("GET", path+"/"+ids[status], nil).want(t, 200).into(t, &one)
+			if one.Status != words[status] {
+				t.Errorf("GET %s/:id says %q of a %s job, want %q", path, one.Status, status, words[status])
 			}
 			for _, word := range synonyms {
 				var list struct{ Items []struct{ ID, Status string } }
 				s.admin("GET", path+"?status="+url.QueryEscape(word), nil).want(t, 200).into(t, &list)
-				if len(list.Items) != 1 || list.Items[0].ID != ids[state] || list.Items[0].Status != words[state] {
+				if len(list.Items) != 1 || list.Items[0].ID != ids[status] || list.Items[0].Status != words[status] {
 					t.Errorf("GET %s?status=%s: %+v", path, word, list.Items)
 				}
 			}

@@ -93,13 +93,13 @@ type S2Job struct {
 }
 
 // word is a state in a family's words.
-func (f APIDialect) word(s jobs.State) string {
+func (f APIDialect) word(s jobs.Status) string {
 	switch {
-	case f == PocketBaseCompat && s == jobs.StateQueued:
+	case f == PocketBaseCompat && s == jobs.StatusQueued:
 		return "pending"
-	case f == S2Compat && s == jobs.StateProcessing:
+	case f == S2Compat && s == jobs.StatusProcessing:
 		return "running"
-	case f == S2Compat && s == jobs.StateCompleted:
+	case f == S2Compat && s == jobs.StatusCompleted:
 		return "succeeded"
 	}
 	return string(s)
@@ -114,7 +114,7 @@ func (v viewer) job(r jobs.Record, words APIDialect) JobView {
 	return JobView{
 		ID: idOf(r), Number: r.ID, Topic: r.Type, Type: r.Type, Queue: r.Queue,
 		Payload: v.payload(r.Type, payload), Metadata: v.payload(r.Type, envelope.Metadata),
-		Status: words.word(r.State), Detail: r.Detail, Foreign: r.Foreign, Priority: r.Priority, RunAt: utc(r.RunAt),
+		Status: words.word(r.Status), Detail: r.Detail, Foreign: r.Foreign, Priority: r.Priority, RunAt: utc(r.RunAt),
 		Retries: retries(r), MaxRetries: max(r.MaxAttempts-1, 0), Attempts: r.Attempt, MaxAttempts: r.MaxAttempts,
 		LastError: v.text(r.Error), Worker: r.Worker, Result: v.result(r.Type, r.Result), Progress: v.progress(r.Progress),
 		Created: utc(r.EnqueuedAt), Updated: utc(latest(r.EnqueuedAt, r.StartedAt, r.EndedAt)),
@@ -133,12 +133,12 @@ func (x viewer) sketch(r jobs.Record) S2Job {
 	v := x.job(r, S2Compat)
 	out := S2Job{ID: v.ID, Type: v.Type, Payload: v.Payload, Status: v.Status, Attempts: v.Attempts, MaxAttempts: v.MaxAttempts, RunAt: v.RunAt,
 		LastError: v.LastError, CreatedAt: v.Created, UpdatedAt: v.Updated}
-	switch r.State {
-	case jobs.StateProcessing:
+	switch r.Status {
+	case jobs.StatusProcessing:
 		out.LockedAt, out.LockedBy = v.StartedAt, v.Worker
-	case jobs.StateCompleted:
+	case jobs.StatusCompleted:
 		out.SucceededAt = v.EndedAt
-	case jobs.StateFailed:
+	case jobs.StatusFailed:
 		out.FailedAt = v.EndedAt
 	}
 	return out
@@ -152,8 +152,8 @@ func (s *Server) known(name string) bool {
 
 // retries are the starts that failed: the running one has not.
 func retries(r jobs.Record) int {
-	switch r.State {
-	case jobs.StateProcessing, jobs.StateCompleted:
+	switch r.Status {
+	case jobs.StatusProcessing, jobs.StatusCompleted:
 		return max(r.Attempt-1, 0)
 	}
 	return r.Attempt

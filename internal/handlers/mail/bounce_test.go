@@ -80,7 +80,7 @@ func TestABounceReachesTheLedgerAndTheSuppressionList(t *testing.T) {
 					t.Errorf("%+v", list[i])
 				}
 			}
-			log, err := h.Log(t.Context(), LogFilter{States: []State{Bounced}}, pageOf(10))
+			log, err := h.Log(t.Context(), LogFilter{Statuses: []Status{Bounced}}, pageOf(10))
 			if err != nil || len(log.Items) != 2 || log.Items[1].Recipient != "gone@example.org" || !strings.Contains(log.Items[1].Answer, "5.1.1") {
 				t.Errorf("%+v, %v", log, err)
 			}

@@ -5,25 +5,25 @@ import (
 	"io"
 )
 
-// State is where one recipient of one mail stands.
-type State string
+// Status is where one recipient of one mail stands.
+type Status string
 
 // The states of a row in the ledger. Settled ones are never sent again.
 const (
-	Sending    State = "sending"    // handed over, no answer yet
-	Accepted   State = "accepted"   // the server took it; or it was captured
-	Deferred   State = "deferred"   // refused for now, or never reached
-	Refused    State = "refused"    // refused for good
-	Unknown    State = "unknown"    // the connection died before the answer
-	Suppressed State = "suppressed" // on the suppression list
-	Expired    State = "expired"    // too old when its turn came
-	Bounced    State = "bounced"    // accepted, and came back later
+	Sending    Status = "sending"    // handed over, no answer yet
+	Accepted   Status = "accepted"   // the server took it; or it was captured
+	Deferred   Status = "deferred"   // refused for now, or never reached
+	Refused    Status = "refused"    // refused for good
+	Unknown    Status = "unknown"    // the connection died before the answer
+	Suppressed Status = "suppressed" // on the suppression list
+	Expired    Status = "expired"    // too old when its turn came
+	Bounced    Status = "bounced"    // accepted, and came back later
 )
 
 // outcome is what became of one recipient in one attempt.
 type outcome struct {
 	to     Address
-	state  State
+	status Status
 	code   int    // of SMTP, 0 when there was none
 	answer string // the server's, or the error
 	// hard says that the mailbox does not exist: no mail goes there any more.
@@ -53,10 +53,10 @@ type driver interface {
 }
 
 // all gives every recipient the same outcome.
-func all(recipients []Address, state State, code int, answer string) []outcome {
+func all(recipients []Address, state Status, code int, answer string) []outcome {
 	list := make([]outcome, len(recipients))
 	for i, r := range recipients {
-		list[i] = outcome{to: r, state: state, code: code, answer: answer}
+		list[i] = outcome{to: r, status: state, code: code, answer: answer}
 	}
 	return list
 }

@@ -347,14 +347,14 @@ func TestTwoRunsOfOneJobSendOneMail(t *testing.T) {
 func TestNoStateIsBothOpenAndSettled(t *testing.T) {
 	d := delivery{h: &Handler{}}
 	a := Address{Mailbox: "a@b.c"}
-	var open []State
-	for _, state := range []State{"", Sending, Accepted, Deferred, Refused, Unknown, Suppressed, Expired, Bounced} {
-		d.known = map[string]State{a.key(): state}
+	var open []Status
+	for _, state := range []Status{"", Sending, Accepted, Deferred, Refused, Unknown, Suppressed, Expired, Bounced} {
+		d.known = map[string]Status{a.key(): state}
 		if d.open(a) {
 			open = append(open, state)
 		}
 	}
-	if !slices.Equal(open, []State{"", Deferred}) {
+	if !slices.Equal(open, []Status{"", Deferred}) {
 		t.Errorf("open states: %q", open)
 	}
 }

@@ -175,18 +175,18 @@ func TestAnAnswerIsWrittenOnlyOverWhatIsFree(t *testing.T) {
 			names := []string{"claimed", "held", "deferred", "accepted", "missing"}
 			var answers []outcome
 			for _, name := range names {
-				answers = append(answers, outcome{to: at(name), state: Refused, code: 550, answer: "no " + name})
+				answers = append(answers, outcome{to: at(name), status: Refused, code: 550, answer: "no " + name})
 			}
 			must(l.settle(t.Context(), own, answers))
 			want := map[string]string{"claimed": "refused OWN 550 no claimed", "held": "sending OTHER 0 ", "deferred": "refused OWN 550 no deferred",
 				"accepted": "accepted OTHER 250 took it", "missing": "refused OWN 550 no missing"}
 			for _, name := range names {
 				var row struct {
-					State, Token, Answer string
-					Code                 int
+					Status, Token, Answer string
+					Code                  int
 				}
 				must(l.db.Get(&row, l.db.Rebind("SELECT state, token, answer, code FROM cmsjobs_mail WHERE recipient = ?"), at(name).key()))
-				if got := fmt.Sprintf("%s %s %d %s", row.State, row.Token, row.Code, row.Answer); got != want[name] {
+				if got := fmt.Sprintf("%s %s %d %s", row.Status, row.Token, row.Code, row.Answer); got != want[name] {
 					t.Errorf("%s: %q, wanted %q", name, got, want[name])
 				}
 			}

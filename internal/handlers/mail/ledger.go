@@ -46,26 +46,26 @@ var errLedger = errors.New("the mail was not handed over")
 func newToken() string { return rand.Text() }
 
 // load returns the states of a job's recipients by their keys.
-func (l ledger) load(ctx context.Context, uuid string) (map[string]State, error) {
+func (l ledger) load(ctx context.Context, uuid string) (map[string]Status, error) {
 	var rows []struct {
 		Recipient string
-		State     State
+		Status    Status
 	}
 	if err := l.db.SelectContext(ctx, &rows, l.db.Rebind("SELECT recipient, state FROM cmsjobs_mail WHERE job_uuid = ?"), uuid); err != nil {
 		return nil, fmt.Errorf("reading the mail ledger: %w", err)
 	}
-	states := make(map[string]State, len(rows))
+	states := make(map[string]Status, len(rows))
 	for _, r := range rows {
-		states[r.Recipient] = r.State
+		states[r.Recipient] = r.Status
 	}
 	return states, nil
 }
 
 // claim writes "sending" for each recipient: all, or none. known are the
 // states that load returned; a row that changed since then fails the claim.
-func (l ledger) claim(ctx context.Context, n note, to []Address, known map[string]State) error {
+func (l ledger) claim(ctx context.Context, n note, to []Address, known map[string]Status) error {
 	var fresh []Address
-	byState := map[State][]string{}
+	byState := map[Status][]string{}
 	for _, a := range to {
 		if state, there := known[a.key()]; there {
 			byState[state] = append(byState[state], a.key())
@@ -75,7 +75,7 @@ func (l ledger) claim(ctx context.Context, n note, to []Address, known map[strin
 	}
 	err := l.write.do(ctx, "claiming recipients in the mail ledger", func(ctx context.Context, b *batch) error {
 		for state, keys := range byState {
-			got, err := l.update(ctx, b, n, keys, "state = ?", state, outcome{state: Sending})
+			got, err := l.update(ctx, b, n, keys, "state = ?", state, outcome{status: Sending})
 			if err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func (l ledger) claim(ctx context.Context, n note, to []Address, known map[strin
 				return errTaken
 			}
 		}
-		b.mails = append(b.mails, l.rows(n, sameState(fresh, Sending))...)
+		b.mails = append(b.mails, l.rows(n, sameStatus(fresh, Sending))...)
 		return nil
 	})
 	if err != nil && l.holds(ctx, n, len(to)) {
@@ -129,7 +129,7 @@ func (l ledger) markUnknown(ctx context.Context, uuid string, to []Address, why 
 	})
 }
 
-func sameState(to []Address, state State) []outcome { return all(to, state, 0, "") }
+func sameStatus(to []Address, state Status) []outcome { return all(to, state, 0, "") }
 
 // update writes o into the rows of keys for which condition holds, and counts them.
 func (l ledger) update(ctx context.Context, b *batch, n note, keys []string, condition string, arg any, o outcome) (int, error) {
@@ -139,7 +139,7 @@ func (l ledger) update(ctx context.Context, b *batch, n note, keys []string, con
 		keys = keys[len(part):]
 		query, args, err := sqlx.In(`UPDATE cmsjobs_mail SET state = ?, token = ?, attempt = ?, message_id = ?, driver = ?, host = ?, code = ?, answer = ?, updated_at = ?
 			WHERE job_uuid = ? AND recipient IN (?) AND `+condition,
-			o.state, n.token, n.attempt, n.messageID, n.driver, n.host, o.code, cut(o.answer, maxAnswer), l.now().UnixMilli(), n.uuid, part, arg)
+			o.status, n.token, n.attempt, n.messageID, n.driver, n.host, o.code, cut(o.answer, maxAnswer), l.now().UnixMilli(), n.uuid, part, arg)
 		if err != nil {
 			return 0, err
 		}
@@ -161,7 +161,7 @@ func (l ledger) rows(n note, outcomes []outcome) [][]any {
 	now := l.now().UnixMilli()
 	rows := make([][]any, len(outcomes))
 	for i, o := range outcomes {
-		rows[i] = []any{n.uuid, o.to.key(), o.state, n.token, n.attempt, n.messageID, cut(n.sender, 254), cut(n.subject, 255), cut(n.template, 191),
+		rows[i] = []any{n.uuid, o.to.key(), o.status, n.token, n.attempt, n.messageID, cut(n.sender, 254), cut(n.subject, 255), cut(n.template, 191),
 			n.driver, cut(n.host, 255), o.code, cut(o.answer, maxAnswer), now, now}
 	}
 	return rows
@@ -172,7 +172,7 @@ func (l ledger) attempts(n note, outcomes []outcome) [][]any {
 	now := l.now()
 	rows := make([][]any, len(outcomes))
 	for i, o := range outcomes {
-		rows[i] = []any{n.uuid, o.to.key(), n.attempt, o.state, n.driver, cut(n.host, 255), o.code, cut(o.answer, maxAnswer), now.Sub(n.started).Milliseconds(), now.UnixMilli()}
+		rows[i] = []any{n.uuid, o.to.key(), n.attempt, o.status, n.driver, cut(n.host, 255), o.code, cut(o.answer, maxAnswer), now.Sub(n.started).Milliseconds(), now.UnixMilli()}
 	}
 	return rows
 }

@@ -17,7 +17,7 @@ type Entry struct {
 	UUID              string // of the job
 	Recipient, Sender string
 	Subject, Template string
-	State             State
+	Status            Status
 	Attempt           int
 	MessageID         string
 	Driver, Host      string
@@ -33,7 +33,7 @@ type Entry struct {
 type Attempt struct {
 	Recipient    string
 	Attempt      int
-	State        State
+	Status       Status
 	Driver, Host string
 	Code         int
 	Answer       string
@@ -44,7 +44,7 @@ type Attempt struct {
 // LogFilter chooses entries. Empty fields choose all.
 type LogFilter struct {
 	ID        int64
-	States    []State
+	Statuses  []Status
 	UUID      string
 	Recipient string // the whole address
 	Text      string // a part of the recipient or of the subject
@@ -59,7 +59,7 @@ type entryRow struct {
 	ID                                   int64
 	UUID                                 string `db:"job_uuid"`
 	Recipient, Sender, Subject, Template string
-	State                                State
+	Status                               Status
 	Attempt                              int
 	MessageID                            string `db:"message_id"`
 	Driver, Host                         string
@@ -71,7 +71,7 @@ type entryRow struct {
 }
 
 func (r entryRow) entry() Entry {
-	return Entry{ID: r.ID, UUID: r.UUID, Recipient: r.Recipient, Sender: r.Sender, Subject: r.Subject, Template: r.Template, State: r.State, Attempt: r.Attempt,
+	return Entry{ID: r.ID, UUID: r.UUID, Recipient: r.Recipient, Sender: r.Sender, Subject: r.Subject, Template: r.Template, Status: r.Status, Attempt: r.Attempt,
 		MessageID: r.MessageID, Driver: r.Driver, Host: r.Host, Code: r.Code, Answer: r.Answer,
 		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(), UpdatedAt: time.UnixMilli(r.UpdatedAt).UTC(), HasPayload: r.HasPayload}
 }
@@ -134,9 +134,9 @@ func (f LogFilter) where() (where []string, args []any) {
 	if !f.Since.IsZero() {
 		add("created_at >= ?", f.Since.UnixMilli())
 	}
-	if len(f.States) > 0 {
-		where = append(where, "state IN (?"+strings.Repeat(", ?", len(f.States)-1)+")")
-		for _, s := range f.States {
+	if len(f.Statuses) > 0 {
+		where = append(where, "state IN (?"+strings.Repeat(", ?", len(f.Statuses)-1)+")")
+		for _, s := range f.Statuses {
 			args = append(args, s)
 		}
 	}
@@ -158,7 +158,7 @@ func (h *Handler) Attempts(ctx context.Context, uuid string, recipient ...string
 	var rows []struct {
 		Recipient    string
 		Attempt      int
-		State        State
+		Status       Status
 		Driver, Host string
 		Code         int
 		Answer       string
@@ -172,7 +172,7 @@ func (h *Handler) Attempts(ctx context.Context, uuid string, recipient ...string
 	}
 	list := make([]Attempt, len(rows))
 	for i, r := range rows {
-		list[i] = Attempt{r.Recipient, r.Attempt, r.State, r.Driver, r.Host, r.Code, r.Answer, time.Duration(r.DurationMS) * time.Millisecond, time.UnixMilli(r.CreatedAt).UTC()}
+		list[i] = Attempt{r.Recipient, r.Attempt, r.Status, r.Driver, r.Host, r.Code, r.Answer, time.Duration(r.DurationMS) * time.Millisecond, time.UnixMilli(r.CreatedAt).UTC()}
 	}
 	return list, nil
 }

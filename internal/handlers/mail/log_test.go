@@ -44,13 +44,13 @@ func TestTheLogShowsEveryAttemptAndAMailCanBeSentAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			attempts, err := h.Attempts(t.Context(), "j")
-			if err != nil || len(attempts) != 6 || attempts[0].State != Deferred || attempts[0].Code != 451 || !strings.Contains(attempts[0].Answer, "try again later") || attempts[5].State != Accepted || attempts[5].Attempt != 2 {
+			if err != nil || len(attempts) != 6 || attempts[0].Status != Deferred || attempts[0].Code != 451 || !strings.Contains(attempts[0].Answer, "try again later") || attempts[5].Status != Accepted || attempts[5].Attempt != 2 {
 				t.Errorf("%+v, %v", attempts, err)
 			}
 			var seen []string
 			page := jobs.Page{Limit: 2}
 			for {
-				list, err := h.Log(t.Context(), LogFilter{UUID: "j", States: []State{Accepted}, Since: time.Now().Add(-time.Hour)}, page)
+				list, err := h.Log(t.Context(), LogFilter{UUID: "j", Statuses: []Status{Accepted}, Since: time.Now().Add(-time.Hour)}, page)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -185,7 +185,7 @@ func TestSendmail(t *testing.T) {
 	c := config(t, nil, jobstest.SQLite)
 	c.Transport = Transport{Driver: DriverSendmail, SendmailPath: program, FromAddress: "noreply@example.com"}
 	h := handler(t, c)
-	for code, want := range map[string]State{"0": Accepted, "75": Deferred, "67": Refused} {
+	for code, want := range map[string]Status{"0": Accepted, "75": Deferred, "67": Refused} {
 		if err := os.WriteFile(filepath.Join(folder, "code"), []byte(code), 0o600); err != nil {
 			t.Fatal(err)
 		}

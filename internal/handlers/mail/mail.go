@@ -107,7 +107,7 @@ type Config struct {
 	Breaker Breaker
 	// Counted is told of each try how many recipients ended in a state, for
 	// metrics; it must not block. nil is nobody.
-	Counted func(state State, recipients int)
+	Counted func(state Status, recipients int)
 	// Enqueue is used by Resend.
 	Enqueue jobs.Enqueuer
 	// Now and Logger are required.

@@ -19,7 +19,7 @@ func (d *delivery) hasUnknown() bool {
 // verdict turns the ledger into the job's end. Nobody is lost silently: it is
 // nil only when every recipient was accepted, or is not to get the mail.
 func (d *delivery) verdict() error {
-	count := map[State]int{}
+	count := map[Status]int{}
 	for _, g := range d.letter.groups() {
 		for _, a := range g.recipients {
 			count[d.known[a.key()]]++
@@ -40,10 +40,10 @@ func (d *delivery) verdict() error {
 }
 
 // first is what the server said about one recipient in that state.
-func (d *delivery) first(state State) string {
+func (d *delivery) first(state Status) string {
 	for _, g := range d.letter.groups() {
 		for _, a := range g.recipients {
-			if o, seen := d.last[a.key()]; seen && o.state == state {
+			if o, seen := d.last[a.key()]; seen && o.status == state {
 				return a.Mailbox + ": " + cut(o.answer, maxAnswer)
 			}
 		}
@@ -53,24 +53,24 @@ func (d *delivery) first(state State) string {
 
 // Result is what a mail.send job leaves for people to read.
 type Result struct {
-	Driver     string        `json:"driver"`
-	Host       string        `json:"host,omitempty"`
-	MessageID  string        `json:"messageId"`
-	Recipients map[State]int `json:"recipients"`
-	Problems   []Problem     `json:"problems,omitempty"` // at most 20
+	Driver     string         `json:"driver"`
+	Host       string         `json:"host,omitempty"`
+	MessageID  string         `json:"messageId"`
+	Recipients map[Status]int `json:"recipients"`
+	Problems   []Problem      `json:"problems,omitempty"` // at most 20
 }
 
 // Problem is a recipient that did not get the mail.
 type Problem struct {
 	Recipient string `json:"recipient"`
-	State     State  `json:"state"`
+	Status    Status `json:"state"`
 	Code      int    `json:"code,omitempty"`
 	Answer    string `json:"answer,omitempty"`
 }
 
 func (d *delivery) report(ctx context.Context) error {
 	groups := d.letter.groups()
-	r := Result{Driver: d.transport.Driver, Host: d.transport.Host, Recipients: map[State]int{}}
+	r := Result{Driver: d.transport.Driver, Host: d.transport.Host, Recipients: map[Status]int{}}
 	r.MessageID = d.letter.messageID(groups[0])
 	for _, g := range groups {
 		for _, a := range g.recipients {

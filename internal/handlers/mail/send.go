@@ -22,7 +22,7 @@ type delivery struct {
 	template  string
 	token     string
 	// known is the ledger, as it was read and as this run changed it.
-	known  map[string]State
+	known  map[string]Status
 	last   map[string]outcome // of this run
 	logged map[string]bool    // groups that stand in the CMS's mail log
 	// unlimited lets it pass the rate limits: a person waits for it.
@@ -115,10 +115,10 @@ func (d *delivery) markDead(ctx context.Context) error {
 
 // note keeps what became of recipients in this run.
 func (d *delivery) note(outcomes []outcome) {
-	count := map[State]int{}
+	count := map[Status]int{}
 	for _, o := range outcomes {
-		d.known[o.to.key()], d.last[o.to.key()] = o.state, o
-		count[o.state]++
+		d.known[o.to.key()], d.last[o.to.key()] = o.status, o
+		count[o.status]++
 	}
 	if d.h.c.Counted == nil {
 		return
@@ -165,7 +165,7 @@ func (d *delivery) tooOld(p SendPayload) (time.Duration, bool) {
 }
 
 // drop settles everybody who is still open without sending.
-func (d *delivery) drop(ctx context.Context, state State, why string) error {
+func (d *delivery) drop(ctx context.Context, state Status, why string) error {
 	if open := d.allPending(); len(open) > 0 {
 		if err := d.settle(ctx, group{}, all(open, state, 0, why), d.h.c.Now()); err != nil {
 			return err
@@ -215,8 +215,8 @@ func tooMany(outcomes []outcome) []Address {
 	var again []Address
 	progress := false
 	for _, o := range outcomes {
-		progress = progress || o.state == Accepted
-		if o.state == Deferred && o.code == 452 {
+		progress = progress || o.status == Accepted
+		if o.status == Deferred && o.code == 452 {
 			again = append(again, o.to)
 		}
 	}

@@ -72,7 +72,7 @@ func (c *connection) transaction(ctx context.Context, e envelope, msg message, h
 func (c *connection) sendable(recipients []Address) (can []Address, cannot []outcome) {
 	for _, r := range recipients {
 		if r.needsUTF8() && !c.extension("SMTPUTF8") {
-			cannot = append(cannot, outcome{to: r, state: Refused, code: 553, answer: "the mail server takes no addresses outside ASCII (SMTPUTF8)"})
+			cannot = append(cannot, outcome{to: r, status: Refused, code: 553, answer: "the mail server takes no addresses outside ASCII (SMTPUTF8)"})
 			continue
 		}
 		can = append(can, r)
@@ -228,9 +228,9 @@ func allRejected(to []Address, err error) []outcome {
 // rejected reads an answer of the server: 4xx may be mended by waiting, 5xx
 // not (RFC 5321, 4.2.1).
 func rejected(to Address, err error, recipient bool) outcome {
-	o := outcome{to: to, state: Deferred, code: codeOf(err), answer: cut(err.Error(), maxAnswer)}
+	o := outcome{to: to, status: Deferred, code: codeOf(err), answer: cut(err.Error(), maxAnswer)}
 	if o.code >= 500 {
-		o.state = Refused
+		o.status = Refused
 		o.hard = recipient && noMailbox(o.code, o.answer)
 	}
 	return o

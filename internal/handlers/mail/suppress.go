@@ -115,7 +115,7 @@ func (h *Handler) suppressed(ctx context.Context, list []Address) ([]outcome, er
 			return fmt.Errorf("reading the suppression list: %w", err)
 		}
 		for _, r := range rows {
-			found = append(found, outcome{to: byKey[r.Recipient], state: Suppressed, answer: "on the suppression list (" + r.Reason + "): " + r.Detail})
+			found = append(found, outcome{to: byKey[r.Recipient], status: Suppressed, answer: "on the suppression list (" + r.Reason + "): " + r.Detail})
 		}
 		return nil
 	})
@@ -133,7 +133,7 @@ func (h *Handler) afterwards(ctx context.Context, d *delivery, g group, outcomes
 			trouble = append(trouble, h.Suppress(ctx, o.to.Mailbox, HardBounce, o.answer, h.c.Now().Add(h.c.HardBounceExpiry)))
 		}
 	}
-	if first := !d.logged[g.id] && slices.ContainsFunc(outcomes, func(o outcome) bool { return o.state == Accepted }); first && h.c.EmailLogs {
+	if first := !d.logged[g.id] && slices.ContainsFunc(outcomes, func(o outcome) bool { return o.status == Accepted }); first && h.c.EmailLogs {
 		d.logged[g.id] = true // one row a message, however many transactions it takes
 		trouble = append(trouble, h.c.Site.LogEmail(ctx, d.letter.cmsLog(g, h.c.Now())))
 	}

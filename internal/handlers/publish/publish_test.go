@@ -146,7 +146,7 @@ func (n *newsroom) said() string {
 // pending lists the publications that wait, by their moment.
 func (n *newsroom) pending() string {
 	n.t.Helper()
-	list, err := n.store.Jobs(context.Background(), jobs.Filter{States: []jobs.State{jobs.StateQueued}, Types: []string{"content.publish"}}, jobs.Page{Limit: 100})
+	list, err := n.store.Jobs(context.Background(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}, Types: []string{"content.publish"}}, jobs.Page{Limit: 100})
 	n.must(err)
 	var words []string
 	for _, j := range list.Items {

@@ -115,7 +115,7 @@ func (h *Handler) call(ctx context.Context, job jobs.Job, p DeliverPayload) (c *
 		if err != nil {
 			return nil, "", err
 		}
-		if s.State != Active {
+		if s.Status != Active {
 			return nil, "the subscription is disabled: " + s.Reason, nil
 		}
 		if p.Event != Test && !s.wants(p.Event) {

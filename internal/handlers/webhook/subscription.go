@@ -14,13 +14,13 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// State of a subscription.
-type State string
+// Status of a subscription.
+type Status string
 
 // The states.
 const (
-	Active   State = "active"
-	Disabled State = "disabled"
+	Active   Status = "active"
+	Disabled Status = "disabled"
 )
 
 // Subscription is one receiver.
@@ -30,7 +30,7 @@ type Subscription struct {
 	URL  string
 	// Events that it wants: names, "area.*", or "*" for all.
 	Events []string
-	State  State
+	Status Status
 	// Reason why it is disabled.
 	Reason               string
 	CreatedAt, UpdatedAt time.Time
@@ -147,14 +147,14 @@ type subscriptionRow struct {
 	Name, URL, Events, Secret string
 	OldSecret                 string `db:"old_secret"`
 	OldUntil                  int64  `db:"old_secret_until"`
-	State                     State
+	Status                    Status
 	Reason                    string
 	CreatedAt                 int64 `db:"created_at"`
 	UpdatedAt                 int64 `db:"updated_at"`
 }
 
 func (r subscriptionRow) subscription() keyed {
-	s := Subscription{ID: r.ID, Name: r.Name, URL: r.URL, Events: strings.Split(r.Events, ","), State: r.State, Reason: r.Reason,
+	s := Subscription{ID: r.ID, Name: r.Name, URL: r.URL, Events: strings.Split(r.Events, ","), Status: r.Status, Reason: r.Reason,
 		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(), UpdatedAt: time.UnixMilli(r.UpdatedAt).UTC()}
 	return keyed{s, r.Secret, r.OldSecret, time.UnixMilli(r.OldUntil)}
 }
@@ -249,7 +249,7 @@ func (h *Handler) Publish(ctx context.Context, event string, data any) ([]jobs.S
 	at := h.c.Now().UTC().Format(time.RFC3339)
 	var list []jobs.Spec
 	for _, s := range all {
-		if s.State == Active && s.wants(event) {
+		if s.Status == Active && s.wants(event) {
 			list = append(list, Deliver.New(DeliverPayload{Subscription: s.ID, Event: event, Data: raw, At: at}))
 		}
 	}

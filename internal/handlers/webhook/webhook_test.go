@@ -321,7 +321,7 @@ func TestAnswersDecideHowItGoesOn(t *testing.T) {
 		t.Error(err)
 	}
 	list, err := o.Subscriptions(t.Context())
-	if err != nil || list[0].State != webhook.Disabled || list[0].Reason == "" {
+	if err != nil || list[0].Status != webhook.Disabled || list[0].Reason == "" {
 		t.Errorf("after 410: %+v, %v", list, err)
 	}
 	before := r.count()

@@ -72,17 +72,17 @@ func Job(s Snapshot) []Reason {
 
 func end(s Snapshot) []Reason {
 	j := s.Job
-	switch j.State {
-	case jobs.StateProcessing:
+	switch j.Status {
+	case jobs.StatusProcessing:
 		if j.Detail == "stalled" {
 			return []Reason{reason("stalled", time.Time{}, "Its worker %s has not renewed the lease: it died or was cut off. Another worker takes the job when the lease has run out.", j.Worker)}
 		}
 		return []Reason{running(s)}
-	case jobs.StateCompleted:
+	case jobs.StatusCompleted:
 		return []Reason{reason("ended", time.Time{}, "It is done and will not run again.")}
-	case jobs.StateCancelled:
+	case jobs.StatusCancelled:
 		return []Reason{reason("ended", time.Time{}, "A person cancelled it. Run it again to enqueue it anew.")}
-	case jobs.StateFailed:
+	case jobs.StatusFailed:
 		return []Reason{reason("ended", time.Time{}, "It failed for good after %d attempts: %s. Retry it once the cause is mended.", j.Attempt, or(firstLine(j.Error), "no error was recorded"))}
 	}
 	return nil
@@ -142,7 +142,7 @@ func gates(s Snapshot) []Reason {
 // HeldBy is the name of the dependency that a waiting job was given back for,
 // "" when nothing that it needs is down.
 func HeldBy(job jobs.Record, down []Breaker) string {
-	if job.State != jobs.StateQueued || job.Foreign {
+	if job.Status != jobs.StatusQueued || job.Foreign {
 		return ""
 	}
 	for _, b := range down {
@@ -159,7 +159,7 @@ func workers(s Snapshot) []Reason {
 	}
 	var live, listening, able, free int
 	for _, w := range s.Workers {
-		if !w.Alive || w.State == "stopping" {
+		if !w.Alive || w.Status == "stopping" {
 			continue
 		}
 		live++

@@ -15,7 +15,7 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // due is a job that nothing holds back, on a queue with one free worker.
 func due() explain.Snapshot {
 	return explain.Snapshot{
-		Job: jobs.Record{Type: "mail.send", Queue: "cmsjobs", State: jobs.StateQueued, RunAt: now.Add(-time.Minute), MaxAttempts: 3},
+		Job: jobs.Record{Type: "mail.send", Queue: "cmsjobs", Status: jobs.StatusQueued, RunAt: now.Add(-time.Minute), MaxAttempts: 3},
 		Now: now, Known: true, Policy: jobs.DefaultPolicy(),
 		Workers: []jobs.WorkerRecord{{Alive: true, WorkerInfo: jobs.WorkerInfo{ID: "w", Queues: []string{"cmsjobs"}, Slots: 2}}},
 	}
@@ -42,17 +42,17 @@ func TestEachReasonIsFound(t *testing.T) {
 		{"unknown_kind", `"mail.send"`, func(s *explain.Snapshot) { s.Known = false }},
 		{"disabled", "JOBS_ENABLED", func(s *explain.Snapshot) { s.JobsDisabled = true }},
 		{"no_worker", "No worker is alive", func(s *explain.Snapshot) { s.Workers[0].Alive = false }},
-		{"no_worker", "No worker is alive", func(s *explain.Snapshot) { s.Workers[0].State = "stopping" }},
+		{"no_worker", "No worker is alive", func(s *explain.Snapshot) { s.Workers[0].Status = "stopping" }},
 		{"no_worker", "--queue=cmsjobs", func(s *explain.Snapshot) { s.Workers[0].Queues = []string{"other"} }},
 		{"no_worker_kind", "older version", func(s *explain.Snapshot) { s.Workers[0].Types = []string{"cache.clear"} }},
 		{"busy", "slots", func(s *explain.Snapshot) { s.Workers[0].Running = make([]jobs.RunningJob, 2) }},
 		{"running", "attempt 1 of 3", func(s *explain.Snapshot) {
-			s.Job.State, s.Job.Attempt, s.Job.StartedAt = jobs.StateProcessing, 1, now.Add(-time.Second)
+			s.Job.Status, s.Job.Attempt, s.Job.StartedAt = jobs.StatusProcessing, 1, now.Add(-time.Second)
 		}},
-		{"running", "on a worker.", func(s *explain.Snapshot) { s.Job.State, s.Job.Attempt = jobs.StateProcessing, 1 }},
-		{"stalled", "lease", func(s *explain.Snapshot) { s.Job.State, s.Job.Detail = jobs.StateProcessing, "stalled" }},
-		{"ended", "550 no such user", func(s *explain.Snapshot) { s.Job.State, s.Job.Error = jobs.StateFailed, "550 no such user" }},
-		{"ended", "done", func(s *explain.Snapshot) { s.Job.State = jobs.StateCompleted }},
+		{"running", "on a worker.", func(s *explain.Snapshot) { s.Job.Status, s.Job.Attempt = jobs.StatusProcessing, 1 }},
+		{"stalled", "lease", func(s *explain.Snapshot) { s.Job.Status, s.Job.Detail = jobs.StatusProcessing, "stalled" }},
+		{"ended", "550 no such user", func(s *explain.Snapshot) { s.Job.Status, s.Job.Error = jobs.StatusFailed, "550 no such user" }},
+		{"ended", "done", func(s *explain.Snapshot) { s.Job.Status = jobs.StatusCompleted }},
 	} {
 		s := due()
 		c.change(&s)

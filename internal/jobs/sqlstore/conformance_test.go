@@ -604,7 +604,7 @@ func conformSettlingTwiceAfterALostAnswerIsHarmless(t *testing.T, f *fixture) {
 
 func conformBeatTellsAndIsTold(t *testing.T, f *fixture) {
 	ctx := context.Background()
-	w := jobs.WorkerInfo{ID: "h:1:a", Host: "h", PID: 1, Queues: []string{"default"}, Slots: 2, State: "running", StartedAt: f.clock.now(),
+	w := jobs.WorkerInfo{ID: "h:1:a", Host: "h", PID: 1, Queues: []string{"default"}, Slots: 2, Status: "running", StartedAt: f.clock.now(),
 		Running: []jobs.RunningJob{{ID: 5, UUID: "u5", Type: "test.plain", Lines: []jobs.LogLine{{At: time.Now(), Text: "hello"}}}}}
 	o, err := f.Heartbeat(ctx, w)
 	if err != nil || o.Stop || len(o.Paused) != 0 || len(o.Cancelled) != 0 || !o.RestartedAt.IsZero() {

@@ -65,7 +65,7 @@ func (s *Store) writeWorker(ctx context.Context, q Tx, w jobs.WorkerInfo) error 
 	columns := "id, host, pid, version, queues, types, slots, state, started_at, beat_at, memory_bytes, done, failed, running"
 	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.millis() + ", ?, ?, ?, ?)"
 	_, err := s.exec(ctx, q, s.d.Upsert("cmsjobs_workers", columns, values, "id", "queues", "types", "slots", "state", "beat_at", "memory_bytes", "done", "failed", "running"),
-		w.ID, bound(w.Host), w.PID, bound(w.Version), words[1], words[2], w.Slots, w.State, w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0])
+		w.ID, bound(w.Host), w.PID, bound(w.Version), words[1], words[2], w.Slots, w.Status, w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0])
 	return err
 }
 

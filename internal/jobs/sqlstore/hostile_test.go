@@ -64,7 +64,7 @@ func TestARowOfSixteenMegabytesIsBuriedWhole(t *testing.T) {
 		if n := f.count("SELECT " + f.d.Bytes + "(payload) FROM failed_jobs"); n != len(payload) {
 			t.Errorf("failed_jobs has %d of %d bytes", n, len(payload))
 		}
-		seen := f.jobs(jobs.Filter{States: []jobs.State{jobs.StateFailed}})
+		seen := f.jobs(jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}})
 		if len(seen) != 1 || len(seen[0].Payload) > oversize {
 			t.Errorf("people see %d records, or too much of one", len(seen))
 		}

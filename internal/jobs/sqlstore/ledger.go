@@ -74,17 +74,17 @@ type page struct {
 
 // recordSources are those on which jobs of the filter's states lie.
 func (s *Store) recordSources(f jobs.Filter) []recordSource {
-	wants := func(states ...jobs.State) bool {
-		return len(f.States) == 0 || slices.ContainsFunc(f.States, func(x jobs.State) bool { return slices.Contains(states, x) })
+	wants := func(states ...jobs.Status) bool {
+		return len(f.Statuses) == 0 || slices.ContainsFunc(f.Statuses, func(x jobs.Status) bool { return slices.Contains(states, x) })
 	}
 	var list []recordSource
-	if wants(jobs.StateQueued, jobs.StateProcessing) && f.Cause == "" {
+	if wants(jobs.StatusQueued, jobs.StatusProcessing) && f.Cause == "" {
 		list = append(list, recordSource{"w", s.readLive})
 	}
-	if wants(jobs.StateFailed) {
+	if wants(jobs.StatusFailed) {
 		list = append(list, recordSource{"f", s.readFailedRows})
 	}
-	if wants(jobs.StateCompleted, jobs.StateCancelled) && f.Cause == "" {
+	if wants(jobs.StatusCompleted, jobs.StatusCancelled) && f.Cause == "" {
 		list = append(list, recordSource{"r", s.readEnded})
 	}
 	return list

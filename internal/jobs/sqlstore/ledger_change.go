@@ -57,7 +57,7 @@ func (s *Store) Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, er
 		for _, r := range rows {
 			switch {
 			case !r.claimable:
-			case r.State == jobs.StateQueued:
+			case r.Status == jobs.StatusQueued:
 				waiting = append(waiting, r)
 			default:
 				running = append(running, r)
@@ -137,7 +137,7 @@ func (s *Store) cancelRunning(ctx context.Context, rows []record) (n int, err er
 // out. It changes at most limit jobs, oldest
 // first, and says how many were not due before.
 func (s *Store) RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
-	f.States = []jobs.State{jobs.StateQueued}
+	f.Statuses = []jobs.Status{jobs.StatusQueued}
 	t := s.t.shape()
 	n, err := walk(ctx, recordSource{"w", s.readLive}, f, changeLimit(limit), 500, func(rows []record) (int, error) {
 		var ids []int64

@@ -120,7 +120,7 @@ func (s *Store) queryFailedAs(ctx context.Context, q Tx, payload, where string, 
 
 func (s *Store) completeFailed(x *record, failedAt string) {
 	e, origin := s.envelope(x.Payload, x.size)
-	x.ID, x.Type, x.State, x.Foreign = x.key, e.Type, jobs.StateFailed, origin == jobs.Foreign
+	x.ID, x.Type, x.Status, x.Foreign = x.key, e.Type, jobs.StatusFailed, origin == jobs.Foreign
 	if x.UUID == "" {
 		x.UUID = e.UUID
 	}

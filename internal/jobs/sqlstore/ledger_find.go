@@ -18,7 +18,7 @@ func (s *Store) Job(ctx context.Context, id string) (jobs.Record, error) {
 // JobAmong is Job among jobs of these states, of all where none is named. Rows
 // of jobs and of failed_jobs have numbers of their own: one that names several
 // jobs is jobs.ErrConflict, and the error says their UUIDs.
-func (s *Store) JobAmong(ctx context.Context, id string, states []jobs.State) (jobs.Record, error) {
+func (s *Store) JobAmong(ctx context.Context, id string, states []jobs.Status) (jobs.Record, error) {
 	look := s.byUUID
 	number, err := strconv.ParseInt(id, 10, 64)
 	if err == nil {
@@ -33,7 +33,7 @@ func (s *Store) JobAmong(ctx context.Context, id string, states []jobs.State) (j
 	}
 	if i := slices.IndexFunc(rows, func(r record) bool { return r.UUID != rows[0].UUID }); i > 0 {
 		return jobs.Record{}, fmt.Errorf("the number %d is that of two jobs: %s is %s, %s is %s. Say the UUID: %w",
-			number, rows[0].UUID, rows[0].State, rows[i].UUID, rows[i].State, jobs.ErrConflict)
+			number, rows[0].UUID, rows[0].Status, rows[i].UUID, rows[i].Status, jobs.ErrConflict)
 	}
 	records := []jobs.Record{rows[0].Record}
 	err = s.addRest(ctx, records)
@@ -42,7 +42,7 @@ func (s *Store) JobAmong(ctx context.Context, id string, states []jobs.State) (j
 
 // byNumber finds rows that wait, run or failed; where there is none, the newest
 // of the history.
-func (s *Store) byNumber(ctx context.Context, id int64, states []jobs.State) ([]record, error) {
+func (s *Store) byNumber(ctx context.Context, id int64, states []jobs.Status) ([]record, error) {
 	live, err := s.queryLive(ctx, s.db, fmt.Sprintf("id = %d", id), nil, "", 1)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (s *Store) byNumber(ctx context.Context, id int64, states []jobs.State) ([]
 		return nil, err
 	}
 	wanted := func(rows []record) []record {
-		return slices.DeleteFunc(rows, func(r record) bool { return len(states) > 0 && !slices.Contains(states, r.State) })
+		return slices.DeleteFunc(rows, func(r record) bool { return len(states) > 0 && !slices.Contains(states, r.Status) })
 	}
 	if rows := wanted(append(live, failed...)); len(rows) > 0 {
 		return rows, nil

@@ -25,10 +25,10 @@ func (s *Store) endedWhere(f jobs.Filter) (table, where string, args []any) {
 func endedOutcomes(f jobs.Filter) []string {
 	var list []string
 	for _, x := range []struct {
-		state   jobs.State
+		state   jobs.Status
 		outcome jobs.Outcome
-	}{{jobs.StateCompleted, jobs.Completed}, {jobs.StateCancelled, jobs.Cancelled}} {
-		if len(f.States) == 0 || slices.Contains(f.States, x.state) {
+	}{{jobs.StatusCompleted, jobs.Completed}, {jobs.StatusCancelled, jobs.Cancelled}} {
+		if len(f.Statuses) == 0 || slices.Contains(f.Statuses, x.state) {
 			list = append(list, x.outcome.String())
 		}
 	}
@@ -68,11 +68,11 @@ func (s *Store) queryEnded(ctx context.Context, where string, order string, limi
 }
 
 func (s *Store) endedRecord(r storedRun) record {
-	x := record{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Type: r.Type, Queue: r.Queue, State: jobs.StateCompleted, Attempt: r.Attempt,
+	x := record{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Type: r.Type, Queue: r.Queue, Status: jobs.StatusCompleted, Attempt: r.Attempt,
 		MaxAttempts: s.limitOf(r.Type, 0, 0), Payload: r.payload, Worker: r.Worker, Error: r.Error, Result: r.Result,
 		EnqueuedAt: r.created, StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.due, Duration: r.Duration}}
 	if r.Outcome == jobs.Cancelled.String() {
-		x.State = jobs.StateCancelled
+		x.Status = jobs.StatusCancelled
 	}
 	return x
 }
@@ -138,8 +138,8 @@ func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 		return list, err
 	}
 	wanted := outcomes
-	if len(f.States) > 0 {
-		wanted = each(f.States, func(x jobs.State) string { return string(x) }) // a Verdict's word is the state's
+	if len(f.Statuses) > 0 {
+		wanted = each(f.Statuses, func(x jobs.Status) string { return string(x) }) // a Verdict's word is the state's
 	}
 	limit, skip := pageLimit(p), 0
 	if p.Cursor == "" {
@@ -165,7 +165,7 @@ func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 
 // totalRuns counts runs that ended in the wanted outcomes.
 func (s *Store) totalRuns(ctx context.Context, f jobs.Filter, wanted []string) (n int64, err error) {
-	f.States = nil
+	f.Statuses = nil
 	if !countable(f) || len(f.Queues) > 0 || !f.Since.IsZero() || !f.Until.IsZero() {
 		var c conditions
 		c.in("outcome", wanted)

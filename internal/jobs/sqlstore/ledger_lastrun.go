@@ -26,7 +26,7 @@ func (s *Store) addLastRuns(ctx context.Context, records []jobs.Record) error {
 	var uuids []any
 	for i := range records {
 		r := &records[i]
-		if r.UUID == "" || r.Foreign || r.State != jobs.StateFailed && (r.Detail != "retrying" || r.Error != "") {
+		if r.UUID == "" || r.Foreign || r.Status != jobs.StatusFailed && (r.Detail != "retrying" || r.Error != "") {
 			continue
 		}
 		if at[r.UUID] == nil {
@@ -70,7 +70,7 @@ func (s *Store) lastRuns(ctx context.Context, uuids []any) ([]storedRun, error) 
 }
 
 func completeByRun(r *jobs.Record, run storedRun) {
-	if r.State != jobs.StateFailed {
+	if r.Status != jobs.StatusFailed {
 		r.Error = run.Error
 		return
 	}

@@ -18,7 +18,7 @@ import (
 func (s *Store) live(f jobs.Filter) (table, where string, args []any) {
 	t := s.t.shape()
 	var c conditions
-	queued, running := slices.Contains(f.States, jobs.StateQueued), slices.Contains(f.States, jobs.StateProcessing)
+	queued, running := slices.Contains(f.Statuses, jobs.StatusQueued), slices.Contains(f.Statuses, jobs.StatusProcessing)
 	if queued && !running {
 		c.add(s.t.waiting())
 	}
@@ -134,11 +134,11 @@ func (s *Store) liveRecord(queue string, c candidate, failure string, now int64)
 	if e.UUID == "" || len(e.UUID) > 191 {
 		e.UUID = DerivedUUID(s.t.shape().plain, c.id, c.created)
 	}
-	r := jobs.Record{ID: c.id, UUID: e.UUID, Type: kind, Queue: queue, State: jobs.StateQueued, Foreign: origin == jobs.Foreign,
+	r := jobs.Record{ID: c.id, UUID: e.UUID, Type: kind, Queue: queue, Status: jobs.StatusQueued, Foreign: origin == jobs.Foreign,
 		Priority: c.priority, Attempt: c.attempts, MaxAttempts: s.limitOf(kind, e.MaxTries, c.max), Payload: c.payload, Error: failure,
 		EnqueuedAt: unix(c.created), RunAt: unix(c.due)}
 	if c.locked.Valid || c.status == "processing" {
-		r.State = jobs.StateProcessing
+		r.Status = jobs.StatusProcessing
 		r.Worker = holder(c.token.String)
 		// Until its worker's heartbeat tells the start, the lease does: it
 		// was made or renewed at that second, by the database's clock.
@@ -204,7 +204,7 @@ func unixMilli(ms int64) time.Time {
 // addLive adds what workers said at their last heartbeat to running jobs, and
 // which queues are paused to waiting ones.
 func (s *Store) addLive(ctx context.Context, records []jobs.Record) error {
-	if !slices.ContainsFunc(records, func(r jobs.Record) bool { return r.State == jobs.StateProcessing || r.State == jobs.StateQueued }) {
+	if !slices.ContainsFunc(records, func(r jobs.Record) bool { return r.Status == jobs.StatusProcessing || r.Status == jobs.StatusQueued }) {
 		return nil
 	}
 	paused, err := s.pausedQueues(ctx)
@@ -217,10 +217,10 @@ func (s *Store) addLive(ctx context.Context, records []jobs.Record) error {
 	}
 	for i := range records {
 		r := &records[i]
-		if r.State == jobs.StateQueued && paused[r.Queue] && !r.Foreign {
+		if r.Status == jobs.StatusQueued && paused[r.Queue] && !r.Foreign {
 			r.Detail = "paused"
 		}
-		if x, there := running[r.UUID]; there && r.State == jobs.StateProcessing {
+		if x, there := running[r.UUID]; there && r.Status == jobs.StatusProcessing {
 			r.Worker, r.StartedAt, r.Progress = x.worker, x.Since.UTC(), x.Progress
 		}
 	}

@@ -129,7 +129,7 @@ func (f *fixture) asPagesDo(t *testing.T) {
 	_, err = f.Groups(bg, jobs.Filter{})
 	check(err)
 	day := time.Now().Add(-24 * time.Hour)
-	for _, filter := range []jobs.Filter{{}, {States: []jobs.State{jobs.StateCompleted}}, {States: []jobs.State{jobs.StateCancelled}, Types: []string{"plain"}}, {States: []jobs.State{jobs.StateFailed}},
+	for _, filter := range []jobs.Filter{{}, {Statuses: []jobs.Status{jobs.StatusCompleted}}, {Statuses: []jobs.Status{jobs.StatusCancelled}, Types: []string{"plain"}}, {Statuses: []jobs.Status{jobs.StatusFailed}},
 		{Types: []string{"rare"}}, {Queues: []string{"default"}}, {Queues: []string{"elsewhere"}}, {Text: "nowhere"}, {Since: day}, {Until: day}, {Types: []string{"plain"}, Since: day}, {UUIDs: []string{"u9"}}} {
 		list, err := f.Jobs(bg, filter, jobs.Page{Limit: 50, Uncounted: true})
 		check(err)

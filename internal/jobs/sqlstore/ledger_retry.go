@@ -15,7 +15,7 @@ import (
 // same UUID; PHP's own go back as they were. It changes at most limit jobs,
 // oldest first, and says how many. Any number of them takes the same memory.
 func (s *Store) Retry(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
-	f.States = []jobs.State{jobs.StateFailed}
+	f.Statuses = []jobs.Status{jobs.StatusFailed}
 	return walk(ctx, recordSource{"f", s.readFailedRows}, f, changeLimit(limit), 200, func(rows []record) (n int, err error) {
 		for rows = allowed(f, rows); len(rows) > 0; {
 			part := s.bySize(rows)
@@ -59,8 +59,8 @@ func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessag
 	}
 	entry, known := s.o.Registry.Lookup(r.Type)
 	switch {
-	case r.State != jobs.StateFailed:
-		return jobs.Receipt{}, fmt.Errorf("the job %s is %s, only failed ones are revived: %w", id, r.State, jobs.ErrConflict)
+	case r.Status != jobs.StatusFailed:
+		return jobs.Receipt{}, fmt.Errorf("the job %s is %s, only failed ones are revived: %w", id, r.Status, jobs.ErrConflict)
 	case r.Foreign || !known:
 		return jobs.Receipt{}, fmt.Errorf("%s is not a type of this program, so its payload cannot be checked and edited: %w", r.Type, jobs.ErrConflict)
 	}
@@ -164,7 +164,7 @@ func (s *Store) deleteFailed(ctx context.Context, t tx, ids []int64) error {
 
 // Delete deletes failed jobs, at most limit, oldest first, and says how many.
 func (s *Store) Delete(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
-	f.States = []jobs.State{jobs.StateFailed}
+	f.Statuses = []jobs.Status{jobs.StatusFailed}
 	return walk(ctx, recordSource{"f", s.readFailedRows}, f, changeLimit(limit), 500, func(rows []record) (int, error) {
 		err := s.inTx(ctx, "forgetting failed jobs", func(t tx) error { return s.deleteFailed(ctx, t, keysOf(rows)) })
 		if err != nil {

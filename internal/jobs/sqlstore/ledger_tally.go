@@ -75,8 +75,8 @@ func (s *Store) historyStats(ctx context.Context, st *jobs.Stats) error {
 // tallied counts ended jobs by their states alone.
 func (s *Store) tallied(ctx context.Context, f jobs.Filter) (n int64, err error) {
 	counted, err := s.tallies(ctx)
-	for state, outcome := range map[jobs.State]string{jobs.StateCompleted: jobs.Completed.String(), jobs.StateCancelled: jobs.Cancelled.String()} {
-		if len(f.States) == 0 || slices.Contains(f.States, state) {
+	for state, outcome := range map[jobs.Status]string{jobs.StatusCompleted: jobs.Completed.String(), jobs.StatusCancelled: jobs.Cancelled.String()} {
+		if len(f.Statuses) == 0 || slices.Contains(f.Statuses, state) {
 			n += counted[outcome].count
 		}
 	}

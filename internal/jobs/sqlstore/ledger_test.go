@@ -82,31 +82,31 @@ func one(data string) jobs.Spec {
 }
 
 func ledgerFinds(t *testing.T, f *fixture) {
-	check := func(id string, state jobs.State, detail string) jobs.Record {
+	check := func(id string, state jobs.Status, detail string) jobs.Record {
 		t.Helper()
 		r, err := f.Job(bg, id)
-		if err != nil || r.State != state || r.Detail != detail || r.Type != plainKind.Name {
-			t.Errorf("Job(%s) = %q %q %q, %v; want %s %s", id, r.State, r.Detail, r.Type, err, state, detail)
+		if err != nil || r.Status != state || r.Detail != detail || r.Type != plainKind.Name {
+			t.Errorf("Job(%s) = %q %q %q, %v; want %s %s", id, r.Status, r.Detail, r.Type, err, state, detail)
 		}
 		return r
 	}
 	uuid := f.enqueue(one(`{"a":1}`))[0].UUID
-	waiting := check(uuid, jobs.StateQueued, "")
+	waiting := check(uuid, jobs.StatusQueued, "")
 	if d := time.Since(waiting.EnqueuedAt); d < -time.Minute || d > 5*time.Minute {
 		t.Errorf("enqueued at %s", waiting.EnqueuedAt)
 	}
 	later := f.enqueue(one(`{}`).In(time.Hour))[0].UUID
-	check(later, jobs.StateQueued, "delayed")
+	check(later, jobs.StatusQueued, "delayed")
 	got := f.claim(1)
-	early := check(uuid, jobs.StateProcessing, "")
+	early := check(uuid, jobs.StatusProcessing, "")
 	if d := time.Since(early.StartedAt); d < -time.Minute || d > 5*time.Minute {
 		t.Errorf("before its worker's heartbeat it runs since %s", early.StartedAt)
 	}
-	if _, err := f.Heartbeat(bg, jobs.WorkerInfo{ID: "host:1:x", State: "running", Queues: []string{"default"},
+	if _, err := f.Heartbeat(bg, jobs.WorkerInfo{ID: "host:1:x", Status: "running", Queues: []string{"default"},
 		Running: []jobs.RunningJob{{ID: got[0].Job.ID, UUID: uuid, Since: time.Now(), Progress: &jobs.Progress{Done: 3, Total: 9}}}}); err != nil {
 		t.Fatal(err)
 	}
-	running := check(uuid, jobs.StateProcessing, "")
+	running := check(uuid, jobs.StatusProcessing, "")
 	if d := time.Since(running.StartedAt); d < -time.Minute || d > 5*time.Minute {
 		t.Errorf("it runs since %s", running.StartedAt)
 	}
@@ -116,7 +116,7 @@ func ledgerFinds(t *testing.T, f *fixture) {
 	if err := f.settle(end(got[0], jobs.Completed))[0]; err != nil {
 		t.Fatal(err)
 	}
-	done := check(uuid, jobs.StateCompleted, "")
+	done := check(uuid, jobs.StatusCompleted, "")
 	if done.EnqueuedAt.Sub(waiting.EnqueuedAt).Abs() > time.Second {
 		t.Errorf("the completed job was enqueued at %s, it says %s", waiting.EnqueuedAt, done.EnqueuedAt)
 	}
@@ -124,7 +124,7 @@ func ledgerFinds(t *testing.T, f *fixture) {
 		t.Errorf("the completed job is %+v", done)
 	}
 	failed := f.bury(one(`{}`), "no luck\nmore")
-	dead := check(failed.UUID, jobs.StateFailed, "")
+	dead := check(failed.UUID, jobs.StatusFailed, "")
 	if dead.Attempt != 1 || dead.EnqueuedAt.IsZero() || dead.RunAt.IsZero() || dead.StartedAt.IsZero() {
 		t.Errorf("the failed job lost its attempts or times: %+v", dead)
 	}
@@ -132,7 +132,7 @@ func ledgerFinds(t *testing.T, f *fixture) {
 		t.Errorf("the failed job is %+v", dead)
 	}
 	if r, err := f.Job(bg, later); err == nil {
-		check(fmt.Sprint(r.ID), jobs.StateQueued, "delayed")
+		check(fmt.Sprint(r.ID), jobs.StatusQueued, "delayed")
 	}
 	if _, err := f.Job(bg, "no-such-id"); !errors.Is(err, jobs.ErrNotFound) {
 		t.Errorf("an unknown id: %v", err)
@@ -141,8 +141,8 @@ func ledgerFinds(t *testing.T, f *fixture) {
 		t.Errorf("an unknown number: %v", err)
 	}
 	f.insertRaw("default", `{"type":"test.plain"}`)
-	nameless := f.jobs(jobs.Filter{States: []jobs.State{jobs.StateQueued}})[0]
-	check(nameless.UUID, jobs.StateQueued, "")
+	nameless := f.jobs(jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}})[0]
+	check(nameless.UUID, jobs.StatusQueued, "")
 }
 
 func ledgerPages(t *testing.T, f *fixture) {
@@ -217,7 +217,7 @@ func ledgerFilters(t *testing.T, f *fixture) {
 	}{
 		{"all", jobs.Filter{}, 5},
 		{"type", jobs.Filter{Types: []string{plainKind.Name}}, 3},
-		{"type and state", jobs.Filter{Types: []string{plainKind.Name}, States: []jobs.State{jobs.StateFailed}}, 1},
+		{"type and state", jobs.Filter{Types: []string{plainKind.Name}, Statuses: []jobs.Status{jobs.StatusFailed}}, 1},
 		{"PHP's type", jobs.Filter{Types: []string{`App\Jobs\Mail`}}, 1},
 		{"queue", jobs.Filter{Queues: []string{"other"}}, 2},
 		{"text ignores case", jobs.Filter{Text: "LIMA"}, 1},
@@ -229,7 +229,7 @@ func ledgerFilters(t *testing.T, f *fixture) {
 		{"since tomorrow", jobs.Filter{Since: time.Now().Add(24 * time.Hour)}, 0},
 		{"until an hour ago", jobs.Filter{Until: time.Now().Add(-time.Hour)}, 0},
 		{"cause", jobs.Filter{Cause: Fingerprint(plainKind.Name, "timeout after 99 s")}, 1},
-		{"processing", jobs.Filter{States: []jobs.State{jobs.StateProcessing}}, 0},
+		{"processing", jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}}, 0},
 	} {
 		if got := f.jobs(c.f); len(got) != c.want {
 			t.Errorf("%s: %d jobs, want %d", c.name, len(got), c.want)
@@ -262,8 +262,8 @@ func ledgerChangesPlainRows(t *testing.T, f *fixture) {
 	if left := f.count("SELECT COUNT(*) FROM jobs"); left != 2 {
 		t.Errorf("%d rows are left, want the other two", left)
 	}
-	if r, err := f.Job(bg, uuid); err != nil || r.State != jobs.StateCancelled {
-		t.Errorf("the row is %s, %v", r.State, err)
+	if r, err := f.Job(bg, uuid); err != nil || r.Status != jobs.StatusCancelled {
+		t.Errorf("the row is %s, %v", r.Status, err)
 	}
 }
 
@@ -278,8 +278,8 @@ func ledgerCancels(t *testing.T, f *fixture) {
 	if again, err := f.Cancel(bg, jobs.Filter{}, 0); err != nil || again != 0 {
 		t.Errorf("the second Cancel = %d, %v: an order that stands is not given again", again, err)
 	}
-	if r, err := f.Job(bg, waiting[0].UUID); err != nil || r.State != jobs.StateCancelled {
-		t.Errorf("the waiting job is %s, %v", r.State, err)
+	if r, err := f.Job(bg, waiting[0].UUID); err != nil || r.Status != jobs.StatusCancelled {
+		t.Errorf("the waiting job is %s, %v", r.Status, err)
 	}
 	orders, err := f.Heartbeat(bg, jobs.WorkerInfo{ID: "host:1:x", Running: []jobs.RunningJob{{UUID: running.Job.UUID}}})
 	if err != nil || !slices.Equal(orders.Cancelled, []string{running.Job.UUID}) {

@@ -21,7 +21,7 @@ func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 		var w jobs.WorkerRecord
 		var queues, kinds, running string
 		var started, beat, now int64
-		err := r.Scan(&w.ID, &w.Host, &w.PID, &w.Version, &queues, &kinds, &w.Slots, &w.State, &started, &beat, &w.MemoryBytes, &w.Done, &w.Failed, &running, &now)
+		err := r.Scan(&w.ID, &w.Host, &w.PID, &w.Version, &queues, &kinds, &w.Slots, &w.Status, &started, &beat, &w.MemoryBytes, &w.Done, &w.Failed, &running, &now)
 		if err != nil {
 			return err
 		}
