@@ -108,7 +108,7 @@ func TestAJobsLifeOnTheCommandLine(t *testing.T) {
 
 			want(t, call(t, quiet, dsn, "work", "--stop-when-empty"), 0)
 			want(t, call(t, quiet, dsn, "jobs", "show", failing.UUID), 0, "from stdin", "failed")
-			want(t, call(t, quiet, dsn, "jobs", "list", "--state", "completed"), 0, "cmsjobs.probe", "completed")
+			want(t, call(t, quiet, dsn, "jobs", "list", "--status", "completed"), 0, "cmsjobs.probe", "completed")
 			want(t, call(t, quiet, dsn, "jobs", "stats"), 0, "delayed 1", "completed 1", "failed 1")
 			want(t, call(t, quiet, dsn, "queue:failed"), 0, failing.UUID)
 			groups := answer[[]struct{ Cause, Message string }](t, call(t, quiet, dsn, "--json", "failed", "groups"))
@@ -126,7 +126,7 @@ func TestAJobsLifeOnTheCommandLine(t *testing.T) {
 			want(t, call(t, quiet, dsn, "pause", "default"), 0, "Paused")
 			want(t, call(t, quiet, dsn, "enqueue", "cmsjobs.probe", "--queue", "default"), 0)
 			want(t, call(t, quiet, dsn, "work", "--stop-when-empty"), 0)
-			want(t, call(t, quiet, dsn, "jobs", "list", "--state", "queued"), 0, "paused")
+			want(t, call(t, quiet, dsn, "jobs", "list", "--status", "queued"), 0, "paused")
 			want(t, call(t, quiet, dsn, "continue", "default"), 0)
 			want(t, call(t, quiet, dsn, "continue", "default"), exitNotFound, "not paused")
 			want(t, call(t, quiet, dsn, "restart"), 0)
@@ -187,7 +187,7 @@ func TestExitCodesSayWhatIsWrong(t *testing.T) {
 		{"an unknown type", nil, []string{dsn, "enqueue", "sitemap.generat"}, exitUsage, "known are"},
 		{"a payload that is no object", nil, []string{dsn, "enqueue", "cmsjobs.probe", "[1]"}, exitUsage, "JSON object"},
 		{"a payload that the handler refuses", nil, []string{dsn, "enqueue", "cmsjobs.probe", `{"sleep":"long"}`}, exitUsage, "sleep must be"},
-		{"an unknown state", nil, []string{dsn, "jobs", "list", "--state", "lost"}, exitUsage, "no state"},
+		{"an unknown status", nil, []string{dsn, "jobs", "list", "--status", "lost"}, exitUsage, "no status"},
 		{"nothing named to cancel", nil, []string{dsn, "jobs", "cancel"}, exitUsage, "name the jobs"},
 		{"a bad cursor", nil, []string{dsn, "jobs", "list", "--cursor", "?"}, exitFault, "no cursor"},
 		{"an override of an unknown type", nil, []string{dsn, "--set", "types.shop.sync.limit=2", "jobs", "list"}, exitUsage, "shop.sync"},

@@ -100,7 +100,7 @@ func (s *mixedSite) fill() {
 	s.run("work", "--stop-when-empty", "--queue", "other")
 	waits := answer[struct {
 		Jobs []struct{ UUID string }
-	}](s.t, s.run("--json", "jobs", "list", "--state", "queued", "--text", "basket"))
+	}](s.t, s.run("--json", "jobs", "list", "--status", "queued", "--text", "basket"))
 	s.run("jobs", "cancel", waits.Jobs[0].UUID)
 	s.run("jobs", "cancel", s.enqueue("other", `{}`, "--delay", "1h"))
 	s.enqueue("other", `{}`, "--delay", "1h")
@@ -302,8 +302,8 @@ func (s *mixedSite) commands() {
 		s.same("jobs stats "+name, s.shown(text, label+` (\d+)`), f[name])
 	}
 	for state, name := range map[string]string{"queued": "waiting", "failed": "failed", "completed": "completed", "cancelled": "cancelled", "processing": "processing"} {
-		list := answer[struct{ Total int64 }](s.t, s.run("--json", "jobs", "list", "--limit", "1", "--state", state))
-		s.same("jobs list --state "+state, list.Total, f[name])
+		list := answer[struct{ Total int64 }](s.t, s.run("--json", "jobs", "list", "--limit", "1", "--status", state))
+		s.same("jobs list --status "+state, list.Total, f[name])
 	}
 	groups := answer[[]struct{ Count int64 }](s.t, s.run("--json", "failed", "groups"))
 	sum := int64(0)
@@ -320,7 +320,7 @@ func (s *mixedSite) metrics() {
 	_, text := s.try("GET", "/metrics", "", nil)
 	for _, state := range []string{"queued", "delayed", "processing", "foreign", "failed"} {
 		sum := int64(0)
-		for _, m := range regexp.MustCompile(`(?m)^cmsjobs_queue_jobs\{queue="[^"]*",state="`+state+`"\} (\d+)$`).FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile(`(?m)^cmsjobs_queue_jobs\{queue="[^"]*",status="`+state+`"\} (\d+)$`).FindAllStringSubmatch(string(text), -1) {
 			n, _ := strconv.ParseInt(m[1], 10, 64) // digits only
 			sum += n
 		}

@@ -34,7 +34,7 @@ type filterFlags struct {
 
 func (f *filterFlags) add(c *cobra.Command, withState bool) {
 	if withState {
-		c.Flags().StringSliceVar(&f.statuses, "state", nil, "queued, processing, completed, failed, cancelled")
+		c.Flags().StringSliceVar(&f.statuses, "status", nil, "queued, processing, completed, failed, cancelled")
 	}
 	c.Flags().StringSliceVar(&f.types, "type", nil, "types")
 	c.Flags().StringSliceVar(&f.queues, "queue", nil, "queues")
@@ -53,7 +53,7 @@ func (f *filterFlags) filter(now time.Time) (jobs.Filter, error) {
 	for _, word := range f.statuses {
 		state, ok := jobs.ParseStatus(word)
 		if !ok {
-			return out, app.Usagef("%q is no state: queued, processing, completed, failed or cancelled", word)
+			return out, app.Usagef("%q is no status: queued, processing, completed, failed or cancelled", word)
 		}
 		out.Statuses = append(out.Statuses, state)
 	}
@@ -87,7 +87,7 @@ func (a *commandLine) jobsListCommand() *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List jobs, newest first",
-		Example: "  cmsjobs jobs list --state failed --since 24h\n  cmsjobs jobs list --type mail.send --json",
+		Example: "  cmsjobs jobs list --status failed --since 24h\n  cmsjobs jobs list --type mail.send --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			filter, err := f.filter(a.Now())
@@ -137,7 +137,7 @@ func (a *commandLine) listJobs(ctx context.Context, r *app.Services, f jobs.Filt
 		cells[i] = []string{j.UUID, j.Type, j.Queue, state, attempts(j), display.Ago(when, now), display.Short(whyNot(j, down), 50)}
 	}
 	answer := map[string]any{"jobs": views, "total": list.Total, "next": list.Next}
-	if err := a.list(answer, []string{"ID", "TYPE", "QUEUE", "STATE", "ATTEMPT", "WHEN", "ERROR"}, cells, "No jobs."); err != nil {
+	if err := a.list(answer, []string{"ID", "TYPE", "QUEUE", "STATUS", "ATTEMPT", "WHEN", "ERROR"}, cells, "No jobs."); err != nil {
 		return err
 	}
 	if list.Next != "" {

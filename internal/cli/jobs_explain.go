@@ -32,7 +32,7 @@ func (a *commandLine) jobsExplainCommand() *cobra.Command {
 					}
 					cells[i] = []string{reason.Text, until}
 				}
-				return a.list(map[string]any{"uuid": record.UUID, "state": record.Status, "reasons": reasons}, []string{"REASON", "UNTIL"}, cells, "")
+				return a.list(map[string]any{"uuid": record.UUID, "status": record.Status, "reasons": reasons}, []string{"REASON", "UNTIL"}, cells, "")
 			})
 		}}
 }

@@ -18,7 +18,7 @@ import (
 func (a *commandLine) jobsStatsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "stats",
-		Short:   "Count jobs by state and queue",
+		Short:   "Count jobs by status and queue",
 		Example: "  cmsjobs jobs stats\n  cmsjobs jobs stats --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

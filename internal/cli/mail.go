@@ -23,7 +23,7 @@ import (
 
 func (a *commandLine) mailCommand() *cobra.Command {
 	c := &cobra.Command{Use: "mail", Short: "See what was mailed, send again, try templates, keep the list of refused addresses",
-		Example: "  cmsjobs mail test me@example.com\n  cmsjobs mail log --state refused\n  cmsjobs mail preview password-reset"}
+		Example: "  cmsjobs mail test me@example.com\n  cmsjobs mail log --status refused\n  cmsjobs mail preview password-reset"}
 	c.AddCommand(a.mailLogCommand(), a.mailShowCommand(), a.mailResendCommand(), a.mailTestCommand(), a.mailTemplatesCommand(),
 		a.mailPreviewCommand(), a.mailBouncesCommand(), a.mailSuppressionsCommand(), a.mailUnknownCommand())
 	return c
@@ -37,7 +37,7 @@ func (a *commandLine) mailLogCommand() *cobra.Command {
 	var f mail.LogFilter
 	var p jobs.Page
 	var states []string
-	c := &cobra.Command{Use: "log", Short: "List mails by recipient, newest first", Example: "  cmsjobs mail log --to jo@example.com\n  cmsjobs mail log --state unknown,refused", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "log", Short: "List mails by recipient, newest first", Example: "  cmsjobs mail log --to jo@example.com\n  cmsjobs mail log --status unknown,refused", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			for _, s := range states {
 				f.Statuses = append(f.Statuses, mail.Status(s))
@@ -51,10 +51,10 @@ func (a *commandLine) mailLogCommand() *cobra.Command {
 				for i, e := range list.Items {
 					cells[i] = []string{e.UUID, display.Ago(e.UpdatedAt, a.Now()), e.Recipient, string(e.Status), display.Short(e.Subject, 40), display.Short(e.Answer, 60)}
 				}
-				return a.list(list, []string{"JOB", "WHEN", "TO", "STATE", "SUBJECT", "ANSWER"}, cells, "No mails.")
+				return a.list(list, []string{"JOB", "WHEN", "TO", "STATUS", "SUBJECT", "ANSWER"}, cells, "No mails.")
 			})
 		}}
-	c.Flags().StringSliceVar(&states, "state", nil, "sending, accepted, deferred, refused, unknown, suppressed, expired, bounced")
+	c.Flags().StringSliceVar(&states, "status", nil, "sending, accepted, deferred, refused, unknown, suppressed, expired, bounced")
 	c.Flags().StringVar(&f.Recipient, "to", "", "only to this address")
 	c.Flags().StringVar(&f.Template, "template", "", "only of this template")
 	limitFlag(c, &p.Limit, 50, "how many")
@@ -77,7 +77,7 @@ func (a *commandLine) mailShowCommand() *cobra.Command {
 				for i, t := range tries {
 					cells[i] = []string{t.At.Format(time.RFC3339), t.Recipient, strconv.Itoa(t.Attempt), string(t.Status), t.Host, strconv.Itoa(t.Code), display.Short(t.Answer, 80)}
 				}
-				return a.list(tries, []string{"WHEN", "TO", "ATTEMPT", "STATE", "SERVER", "CODE", "ANSWER"}, cells, "")
+				return a.list(tries, []string{"WHEN", "TO", "ATTEMPT", "STATUS", "SERVER", "CODE", "ANSWER"}, cells, "")
 			})
 		}}
 }

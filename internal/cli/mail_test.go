@@ -104,11 +104,11 @@ func TestAMailIsLookedUpAndSentAgain(t *testing.T) {
 	want(t, o.call("enqueue", "mail.send", `{"to":["zoe@example.net","ann@example.net"],"subject":"100% off","body":"<p>Hello {{ who }}</p>","data":{"who":"all"}}`), 0)
 	want(t, o.call("work", "--stop-when-empty"), 0)
 	var list mailPage
-	o.get("/api/v1/mail?state=accepted&q=ZOE", &list)
+	o.get("/api/v1/mail?status=accepted&q=ZOE", &list)
 	if len(list.Items) != 1 || list.Items[0].To != "zoe@example.net" || !list.Items[0].Kept {
 		t.Fatalf("found %+v", list.Items)
 	}
-	for query, found := range map[string]int{"q=100%25": 2, "q=1%25o": 0, "q=": 2, "state=refused": 0, "state=accepted": 2} {
+	for query, found := range map[string]int{"q=100%25": 2, "q=1%25o": 0, "q=": 2, "status=refused": 0, "status=accepted": 2} {
 		o.get("/api/v1/mail?"+query, &list)
 		if len(list.Items) != found {
 			t.Errorf("%s finds %d, want %d", query, len(list.Items), found)
@@ -211,13 +211,13 @@ func TestBouncesAreTakenOverHTTP(t *testing.T) {
 		t.Fatalf("a signed report: %d %s", status, text)
 	}
 	want(t, o.call("mail", "suppressions", "list"), 0, "gone@example.net", "hard_bounce", "in 29d")
-	o.get("/api/v1/mail?state="+string(mail.Bounced), &list)
+	o.get("/api/v1/mail?status="+string(mail.Bounced), &list)
 	if len(list.Items) != 1 || !strings.Contains(list.Items[0].Answer, "no such user") {
 		t.Errorf("the log has %+v", list.Items)
 	}
 	want(t, o.call("enqueue", "mail.send", `{"to":"gone@example.net","subject":"again","body":"b"}`), 0)
 	want(t, o.call("work", "--stop-when-empty"), 0)
-	o.get("/api/v1/mail?state=suppressed", &list)
+	o.get("/api/v1/mail?status=suppressed", &list)
 	if len(list.Items) != 1 || list.Items[0].Subject != "again" {
 		t.Errorf("suppressed were %+v", list.Items)
 	}

@@ -108,7 +108,7 @@ func (a *commandLine) listMigrations(list []*goose.MigrationStatus) error {
 	type view struct {
 		Version int64  `json:"version"`
 		Name    string `json:"name"`
-		Status  string `json:"state"`
+		Status  string `json:"status"`
 	}
 	views := make([]view, len(list))
 	cells := make([][]string, len(list))
@@ -116,7 +116,7 @@ func (a *commandLine) listMigrations(list []*goose.MigrationStatus) error {
 		views[i] = view{m.Source.Version, m.Source.Path, string(m.State)}
 		cells[i] = []string{count(m.Source.Version), m.Source.Path, string(m.State)}
 	}
-	return a.list(views, []string{"VERSION", "FILE", "STATE"}, cells, "No migrations.")
+	return a.list(views, []string{"VERSION", "FILE", "STATUS"}, cells, "No migrations.")
 }
 
 func (a *commandLine) migrateDownCommand() *cobra.Command {

@@ -272,7 +272,7 @@ func (l *conditionsLab) withoutWorkers() []provocation {
 		{name: conditions.NoWorker, provoke: func() {
 			l.until("a ping while all is well", func() bool { return l.told.pings() > 0 })
 			l.kill(l.back)
-			l.exec("UPDATE cmsjobs_workers SET beat_at = beat_at - 60000") // a minute passes
+			l.exec("UPDATE cmsjobs_workers SET heartbeat_at = heartbeat_at - 60000") // a minute passes
 			l.job("cmsjobs", probeJob, 0, nil)
 			l.pingsStop()
 		}, restore: func() {
@@ -293,7 +293,7 @@ func (l *conditionsLab) withoutWorkers() []provocation {
 func (l *conditionsLab) pingsStop() {
 	l.t.Helper()
 	l.until("no_worker", func() bool { return l.metric(conditions.NoWorker) == "1" })
-	beat := func() int64 { return l.count("SELECT MAX(beat_at) FROM cmsjobs_processes") }
+	beat := func() int64 { return l.count("SELECT MAX(heartbeat_at) FROM cmsjobs_processes") }
 	next := beat()
 	for range 2 {
 		last := next

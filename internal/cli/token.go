@@ -88,7 +88,7 @@ func (a *commandLine) tokenListCommand() *cobra.Command {
 					}
 					cells[i] = []string{t.ID, t.Name, t.Scopes.String(), strings.Join(t.Types, ","), state, display.Ago(t.UsedAt, a.Now()), t.CreatedAt.Format(time.DateOnly)}
 				}
-				return a.list(tokens, []string{"ID", "NAME", "SCOPES", "KINDS", "STATE", "USED", "CREATED"}, cells, "No tokens.")
+				return a.list(tokens, []string{"ID", "NAME", "SCOPES", "KINDS", "STATUS", "USED", "CREATED"}, cells, "No tokens.")
 			})
 		}}
 }

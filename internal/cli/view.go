@@ -13,7 +13,7 @@ type jobView struct {
 	UUID        string          `json:"uuid"`
 	Type        string          `json:"type"`
 	Queue       string          `json:"queue"`
-	Status      jobs.Status     `json:"state"`
+	Status      jobs.Status     `json:"status"`
 	Detail      string          `json:"detail,omitempty"`
 	Foreign     bool            `json:"foreign,omitempty"`
 	Priority    int             `json:"priority,omitempty"`

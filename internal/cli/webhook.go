@@ -92,7 +92,7 @@ func (a *commandLine) webhookListCommand() *cobra.Command {
 					}
 					cells[i] = []string{w.ID, state, w.URL, strings.Join(w.Events, ","), w.Note}
 				}
-				return a.list(list, []string{"ID", "STATE", "URL", "EVENTS", "NAME"}, cells, "No receivers.")
+				return a.list(list, []string{"ID", "STATUS", "URL", "EVENTS", "NAME"}, cells, "No receivers.")
 			})
 		}}
 }

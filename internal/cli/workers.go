@@ -53,7 +53,7 @@ func (a *commandLine) listWorkers(ctx context.Context, r *app.Services) error {
 	}
 	type view struct {
 		ID        string            `json:"id"`
-		Status    string            `json:"state"`
+		Status    string            `json:"status"`
 		Alive     bool              `json:"alive"`
 		Queues    []string          `json:"queues"`
 		Slots     int               `json:"slots"`
@@ -81,7 +81,7 @@ func (a *commandLine) listWorkers(ctx context.Context, r *app.Services) error {
 		cells[i] = []string{w.ID, state, strings.Join(w.Queues, ","), fmt.Sprintf("%d/%d", len(w.Running), w.Slots), strings.Join(kinds, ", "),
 			strconv.FormatInt(w.Done, 10), strconv.FormatInt(w.Failed, 10), humanize.IBytes(uint64(max(w.MemoryBytes, 0))), display.Ago(w.SeenAt, now)}
 	}
-	return a.list(views, []string{"WORKER", "STATE", "QUEUES", "BUSY", "RUNS", "DONE", "FAILED", "MEMORY", "SEEN"}, cells, "No worker has signed on. Start one: cmsjobs work")
+	return a.list(views, []string{"WORKER", "STATUS", "QUEUES", "BUSY", "RUNS", "DONE", "FAILED", "MEMORY", "SEEN"}, cells, "No worker has signed on. Start one: cmsjobs work")
 }
 
 // ordered tells the workers of this host to read their orders at once.

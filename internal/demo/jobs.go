@@ -90,7 +90,7 @@ type Outcome struct {
 	Type       string          `json:"type"`
 	UUID       string          `json:"uuid"`
 	Shows      string          `json:"shows"`
-	Status     string          `json:"state"`
+	Status     string          `json:"status"`
 	Attempts   int             `json:"attempts"`
 	DurationMS int64           `json:"duration_ms"`
 	Error      string          `json:"error,omitempty"`

@@ -12,7 +12,7 @@ import (
 // Finding is what one check found.
 type Finding struct {
 	Check  string `json:"check"`
-	Status string `json:"state"` // ok, warn, fail
+	Status string `json:"status"` // ok, warn, fail
 	What   string `json:"what"`
 	Fix    string `json:"mend,omitempty"` // what to do about it
 

@@ -17,7 +17,7 @@ func Figures() []Figure {
 	return []Figure{
 		{"waiting jobs", "jobs now that no worker has claimed: queued, delayed and PHP's own together",
 			"tile and tab “Waiting”, `pending` in `/stats`, total of `/jobs?status=queued`"},
-		{"queued jobs", "waiting jobs that are due, without PHP's own. A paused queue's jobs count", "`jobs stats`, `/queues`, `cmsjobs_queue_jobs{state=\"queued\"}`"},
+		{"queued jobs", "waiting jobs that are due, without PHP's own. A paused queue's jobs count", "`jobs stats`, `/queues`, `cmsjobs_queue_jobs{status=\"queued\"}`"},
 		{"delayed jobs", "waiting jobs that are not due yet, without PHP's own. Jobs that wait for their retry count", "`delayed` in `jobs stats`, `/stats`, `/queues` and metrics"},
 		{"PHP's own jobs", "waiting jobs of Laravel's classes, due or not. In a queue with more than 1,000 waiting jobs it is an estimate", "`foreign` in `jobs stats`, `/stats`, `/queues` and metrics"},
 		{"running jobs", "jobs now that a worker has claimed. Stalled jobs and those of PHP's workers count", "`processing` everywhere, tile and tab “Running”"},

@@ -89,7 +89,7 @@ func (s *Server) deleteBackup(c echo.Context) error {
 }
 
 func (s *Server) listMail(c echo.Context) error {
-	q := MailQuery{Status: c.QueryParam("state"), Text: c.QueryParam("q")}
+	q := MailQuery{Status: c.QueryParam("status"), Text: c.QueryParam("q")}
 	return answerList(s, c, "mail", s.viewer(c).mail, func(p jobs.Page) (jobs.List[Mail], error) { return s.cfg.Mail.Mails(c.Request().Context(), q, p) })
 }
 

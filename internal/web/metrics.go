@@ -121,7 +121,7 @@ const (
 
 func newQueueCollector(cfg Config) *queueCollector {
 	return &queueCollector{cfg: cfg,
-		jobs: prometheus.NewDesc("cmsjobs_queue_jobs", "Jobs in a queue by state.", []string{"queue", "state"}, nil),
+		jobs: prometheus.NewDesc("cmsjobs_queue_jobs", "Jobs in a queue by status.", []string{"queue", "status"}, nil),
 		wait: prometheus.NewDesc("cmsjobs_queue_latency_seconds", "How long the oldest due job of a queue has waited.", []string{"queue"}, nil),
 		busy: prometheus.NewDesc("cmsjobs_jobs_in_progress", "Runs going on in all live workers.", []string{"type"}, nil),
 		up:   prometheus.NewDesc("cmsjobs_database_up", "Whether the queue's figures could be read.", nil, nil)}

@@ -43,7 +43,7 @@ func mailClass(status string) string {
 }
 
 func (s *Server) mailPage(c echo.Context) error {
-	v := mailPageData{Configured: s.cfg.Mail != nil, Status: c.QueryParam("state"), Text: clip(strings.ToValidUTF8(c.QueryParam("q"), ""), 191), Statuses: mailStatuses,
+	v := mailPageData{Configured: s.cfg.Mail != nil, Status: c.QueryParam("status"), Text: clip(strings.ToValidUTF8(c.QueryParam("q"), ""), 191), Statuses: mailStatuses,
 		Suppressions: s.cfg.Suppressions != nil, Templates: s.cfg.Templates != nil, Cursor: c.QueryParam("cursor") != ""}
 	var live string
 	v.runActionState, live = s.runActions(c, mailKind)
@@ -53,7 +53,7 @@ func (s *Server) mailPage(c echo.Context) error {
 		if err != nil {
 			return fmt.Errorf("listing mail: %w", err)
 		}
-		v.Mails, v.Next = each(list.Items, s.viewer(c).mail), nextPage("/admin/mail", url.Values{"state": {v.Status}, "q": {v.Text}}, list.Next)
+		v.Mails, v.Next = each(list.Items, s.viewer(c).mail), nextPage("/admin/mail", url.Values{"status": {v.Status}, "q": {v.Text}}, list.Next)
 	}
 	if v.Suppressions {
 		list, err := s.cfg.Suppressions.Suppressions(ctx, jobs.Page{Limit: 100})

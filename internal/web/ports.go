@@ -163,7 +163,7 @@ type Mail struct {
 	Subject   string    `json:"subject"`
 	Template  string    `json:"template,omitempty"`
 	MessageID string    `json:"message_id,omitempty"`
-	Status    string    `json:"state"`
+	Status    string    `json:"status"`
 	Answer    string    `json:"answer,omitempty"` // the server's last words
 	Attempts  int       `json:"attempts"`
 	At        time.Time `json:"at"`
@@ -181,7 +181,7 @@ type Mail struct {
 type MailTry struct {
 	At         time.Time `json:"at"`
 	Attempt    int       `json:"attempt"`
-	Status     string    `json:"state"`
+	Status     string    `json:"status"`
 	Server     string    `json:"server,omitempty"`
 	Code       int       `json:"code,omitempty"` // of SMTP
 	Answer     string    `json:"answer,omitempty"`

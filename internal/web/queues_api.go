@@ -77,7 +77,7 @@ type WorkerView struct {
 	Host        string        `json:"host"`
 	PID         int           `json:"pid"`
 	Version     string        `json:"version"`
-	Status      string        `json:"state"` // running, stopping, dead
+	Status      string        `json:"status"` // running, stopping, dead
 	Queues      []string      `json:"queues"`
 	Slots       int           `json:"slots"`
 	MemoryBytes int64         `json:"memory_bytes"`

@@ -12,5 +12,27 @@ CREATE TABLE cmsjobs_conditions (
   detail VARCHAR(1000) NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
+-- One row for each process of the service and what it does: its heartbeat, and
+-- when its scheduler last went through the timetable (0: it has none).
+CREATE TABLE cmsjobs_processes (
+  id VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
+  host VARCHAR(191) NOT NULL,
+  pid INT NOT NULL,
+  version VARCHAR(191) NOT NULL,
+  parts VARCHAR(191) NOT NULL,
+  started_at BIGINT NOT NULL,
+  heartbeat_at BIGINT NOT NULL,
+  scheduled_at BIGINT NOT NULL
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+
+-- When an outside monitor was last called: for the service, or for the success
+-- of a schedule entry. at is the compare-and-set by which one process calls.
+CREATE TABLE cmsjobs_pings (
+  name VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
+  at BIGINT NOT NULL
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+
 -- +goose Down
+DROP TABLE cmsjobs_pings;
+DROP TABLE cmsjobs_processes;
 DROP TABLE cmsjobs_conditions;

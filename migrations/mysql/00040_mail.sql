@@ -4,7 +4,7 @@ CREATE TABLE cmsjobs_mail (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
   job_uuid VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   recipient VARCHAR(254) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-  state VARCHAR(16) NOT NULL,
+  status VARCHAR(16) NOT NULL,
   token VARCHAR(32) NOT NULL,
   attempt INT NOT NULL,
   message_id VARCHAR(255) NOT NULL,
@@ -19,7 +19,7 @@ CREATE TABLE cmsjobs_mail (
   updated_at BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE UNIQUE INDEX cmsjobs_mail_once ON cmsjobs_mail (job_uuid, recipient);
-CREATE INDEX cmsjobs_mail_state ON cmsjobs_mail (state, id);
+CREATE INDEX cmsjobs_mail_status ON cmsjobs_mail (status, id);
 CREATE INDEX cmsjobs_mail_recipient ON cmsjobs_mail (recipient, id);
 CREATE INDEX cmsjobs_mail_created ON cmsjobs_mail (created_at);
 CREATE INDEX cmsjobs_mail_message ON cmsjobs_mail (message_id);
@@ -30,7 +30,7 @@ CREATE TABLE cmsjobs_mail_attempts (
   job_uuid VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   recipient VARCHAR(254) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   attempt INT NOT NULL,
-  state VARCHAR(16) NOT NULL,
+  status VARCHAR(16) NOT NULL,
   driver VARCHAR(16) NOT NULL,
   host VARCHAR(255) NOT NULL,
   code INT NOT NULL,

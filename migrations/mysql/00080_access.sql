@@ -7,7 +7,7 @@ CREATE TABLE cmsjobs_tokens (
   name       VARCHAR(191) NOT NULL,
   hash       CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL UNIQUE,
   scopes     VARCHAR(191) NOT NULL,
-  kinds      LONGTEXT NOT NULL,
+  types      LONGTEXT NOT NULL,
   created_by VARCHAR(191) NOT NULL,
   created_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL DEFAULT 0,
@@ -30,7 +30,12 @@ CREATE INDEX cmsjobs_sessions_seen ON cmsjobs_sessions (seen_at);
 CREATE TABLE cmsjobs_logins (
   subject  CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   failures INT NOT NULL,
-  since    BIGINT NOT NULL
+  since    BIGINT NOT NULL,
+  -- Wrong sign-ins are counted by address, and by account and address where the
+  -- account is known (class, address); rows end by themselves (expires_at).
+  class VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
+  address VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT '',
+  expires_at BIGINT NOT NULL DEFAULT 0
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 CREATE TABLE cmsjobs_idempotency (
@@ -55,6 +60,8 @@ CREATE TABLE cmsjobs_audit (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_audit_at ON cmsjobs_audit (at);
 CREATE INDEX cmsjobs_audit_target ON cmsjobs_audit (target, id);
+CREATE INDEX cmsjobs_logins_class ON cmsjobs_logins (class, since);
+CREATE INDEX cmsjobs_logins_expires ON cmsjobs_logins (expires_at);
 
 -- +goose Down
 DROP TABLE cmsjobs_audit;

@@ -37,6 +37,12 @@ CREATE TABLE cmsjobs_analytics_daily (
   views     BIGINT       NOT NULL,
   visitors  BIGINT       NOT NULL,
   visits    BIGINT       NOT NULL,
+  -- bounces are visits of one view. time_ms is how long visits lasted, from their
+  -- first view to the last; of a page, how long it was until the next view, in
+  -- those views (timed) that had one.
+  bounces BIGINT NOT NULL DEFAULT 0,
+  time_ms BIGINT NOT NULL DEFAULT 0,
+  timed BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (day, site, dimension, name)
 );
 
@@ -57,23 +63,18 @@ CREATE TABLE cmsjobs_analytics_salts (
   expires BIGINT    NOT NULL
 );
 
--- How far an access log was read.
-CREATE TABLE cmsjobs_analytics_imports (
-  source  VARCHAR(64) NOT NULL PRIMARY KEY, -- hash of the log's beginning
-  name    VARCHAR(500) NOT NULL,
-  lines_read BIGINT   NOT NULL,
-  updated BIGINT      NOT NULL
-);
-
 -- The counters of posts.views at the end of the last run, for the last resort.
 CREATE TABLE cmsjobs_analytics_counters (
   entity VARCHAR(100) NOT NULL PRIMARY KEY,
   views  BIGINT NOT NULL
 );
 
+-- An import finds the views that are stored by day and nonce, which is a digest
+-- of their content: how far a log was read needs no table.
+CREATE INDEX cmsjobs_page_views_nonce ON cmsjobs_page_views (day, nonce);
+
 -- +goose Down
 DROP TABLE cmsjobs_analytics_counters;
-DROP TABLE cmsjobs_analytics_imports;
 DROP TABLE cmsjobs_analytics_salts;
 DROP TABLE cmsjobs_analytics_hourly;
 DROP TABLE cmsjobs_analytics_daily;

@@ -8,33 +8,66 @@ CREATE TABLE cmsjobs_backups (
   started_at BIGINT NOT NULL,
   finished_at BIGINT NOT NULL,
   archive_sha256 VARCHAR(64) NOT NULL,
-  proven_at BIGINT NOT NULL,
-  report TEXT NOT NULL
+  verified_at BIGINT NOT NULL,
+  report TEXT NOT NULL,
+  -- Who asked: schedule, job, command or restore; and which job or person.
+  source VARCHAR(16) NOT NULL DEFAULT '',
+  asked_by VARCHAR(191) NOT NULL DEFAULT ''
 );
 CREATE INDEX cmsjobs_backups_started ON cmsjobs_backups (started_at);
 
 -- One row each time a backup was read back. level says how far: bytes, parsed or
 -- restored.
-CREATE TABLE cmsjobs_backup_proofs (
+CREATE TABLE cmsjobs_backup_verifications (
   id VARCHAR(191) NOT NULL PRIMARY KEY,
   backup_id VARCHAR(191) NOT NULL,
   destination VARCHAR(191) NOT NULL,
   level VARCHAR(16) NOT NULL,
   ok INT NOT NULL,
   finished_at BIGINT NOT NULL,
-  proof TEXT NOT NULL
+  report TEXT NOT NULL,
+  -- 1 when the proof says something about the backup, 0 when it could not be done:
+  -- the destination did not answer, or the time ran out.
+  conclusive INT NOT NULL DEFAULT 1
 );
-CREATE INDEX cmsjobs_backup_proofs_backup ON cmsjobs_backup_proofs (backup_id, finished_at);
+CREATE INDEX cmsjobs_backup_verifications_backup ON cmsjobs_backup_verifications (backup_id, finished_at);
 
--- Holds off a second backup while one runs, wherever in the fleet. It is free when
--- expires_at has passed.
-CREATE TABLE cmsjobs_backup_lock (
+-- Holds off a second backup, restore or prune while one runs, wherever in the
+-- fleet, and names the temporary databases that proofs use. Times are Unix
+-- milliseconds of the database's clock. A row is free when expires_at has passed;
+-- its holder renews it.
+CREATE TABLE cmsjobs_backup_locks (
   name VARCHAR(191) NOT NULL PRIMARY KEY,
   holder VARCHAR(64) NOT NULL,
+  host VARCHAR(191) NOT NULL,
+  purpose VARCHAR(191) NOT NULL,
+  started_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL
 );
 
+-- The keys that sign manifest files. The private key never leaves this table:
+-- dumps hold the table without its rows.
+CREATE TABLE cmsjobs_backup_keys (
+  name VARCHAR(32) NOT NULL PRIMARY KEY,
+  private_key VARCHAR(191) NOT NULL,
+  made_at BIGINT NOT NULL
+);
+
+-- What the manifest files at the destinations say, so that a list need not read
+-- them all. A row is valid while size, modified and tag of the file are the same.
+CREATE TABLE cmsjobs_backup_index (
+  destination VARCHAR(64) NOT NULL,
+  object_key VARCHAR(191) NOT NULL,
+  size BIGINT NOT NULL,
+  modified_at BIGINT NOT NULL,
+  tag VARCHAR(191) NOT NULL,
+  entry TEXT NOT NULL,
+  PRIMARY KEY (destination, object_key)
+);
+
 -- +goose Down
-DROP TABLE cmsjobs_backup_lock;
-DROP TABLE cmsjobs_backup_proofs;
+DROP TABLE cmsjobs_backup_index;
+DROP TABLE cmsjobs_backup_keys;
+DROP TABLE cmsjobs_backup_locks;
+DROP TABLE cmsjobs_backup_verifications;
 DROP TABLE cmsjobs_backups;

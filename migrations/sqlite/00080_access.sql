@@ -7,7 +7,7 @@ CREATE TABLE cmsjobs_tokens (
   name       TEXT NOT NULL,
   hash       TEXT NOT NULL UNIQUE,
   scopes     TEXT NOT NULL,
-  kinds      TEXT NOT NULL,
+  types      TEXT NOT NULL,
   created_by TEXT NOT NULL,
   created_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL DEFAULT 0,
@@ -30,7 +30,12 @@ CREATE INDEX cmsjobs_sessions_seen ON cmsjobs_sessions (seen_at);
 CREATE TABLE cmsjobs_logins (
   subject  TEXT NOT NULL PRIMARY KEY,
   failures INT NOT NULL,
-  since    BIGINT NOT NULL
+  since    BIGINT NOT NULL,
+  -- Wrong sign-ins are counted by address, and by account and address where the
+  -- account is known (class, address); rows end by themselves (expires_at).
+  class TEXT NOT NULL DEFAULT '',
+  address TEXT NOT NULL DEFAULT '',
+  expires_at INTEGER NOT NULL DEFAULT 0
 );
 
 CREATE TABLE cmsjobs_idempotency (
@@ -55,6 +60,8 @@ CREATE TABLE cmsjobs_audit (
 );
 CREATE INDEX cmsjobs_audit_at ON cmsjobs_audit (at);
 CREATE INDEX cmsjobs_audit_target ON cmsjobs_audit (target, id);
+CREATE INDEX cmsjobs_logins_class ON cmsjobs_logins (class, since);
+CREATE INDEX cmsjobs_logins_expires ON cmsjobs_logins (expires_at);
 
 -- +goose Down
 DROP TABLE cmsjobs_audit;

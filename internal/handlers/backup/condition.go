@@ -26,11 +26,11 @@ func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 	var complete, verification int64
 	err := h.c.DB.GetContext(ctx, &complete, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backups WHERE status = ?"), string(Complete))
 	if err == nil {
-		err = h.c.DB.GetContext(ctx, &verification, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backup_proofs WHERE ok = 1 AND level IN (?, ?)"), string(LevelParsed), string(LevelRestored))
+		err = h.c.DB.GetContext(ctx, &verification, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backup_verifications WHERE ok = 1 AND level IN (?, ?)"), string(LevelParsed), string(LevelRestored))
 	}
 	if err == nil {
-		err = h.c.DB.GetContext(ctx, &c.VerificationFailed, "SELECT EXISTS (SELECT 1 FROM cmsjobs_backup_proofs WHERE ok = 0 AND conclusive = 1 AND finished_at = "+
-			"(SELECT MAX(finished_at) FROM cmsjobs_backup_proofs WHERE conclusive = 1))")
+		err = h.c.DB.GetContext(ctx, &c.VerificationFailed, "SELECT EXISTS (SELECT 1 FROM cmsjobs_backup_verifications WHERE ok = 0 AND conclusive = 1 AND finished_at = "+
+			"(SELECT MAX(finished_at) FROM cmsjobs_backup_verifications WHERE conclusive = 1))")
 	}
 	if err != nil {
 		return c, fmt.Errorf("reading the history of backups: %w", err)

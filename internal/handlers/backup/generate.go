@@ -115,7 +115,7 @@ func (h *Handler) tooSoon(ctx context.Context, except string) error {
 	var newest sql.NullInt64
 	now := h.c.Now()
 	err := h.c.DB.GetContext(ctx, &newest, h.c.DB.Rebind(`SELECT MAX(started_at) FROM cmsjobs_backups b WHERE source = ? AND asked_by <> ? AND started_at <= ?
-		AND (status <> 'failed' OR EXISTS (SELECT 1 FROM cmsjobs_backup_proofs p WHERE p.backup_id = b.id))`), SourceJob, except, now.UnixMilli())
+		AND (status <> 'failed' OR EXISTS (SELECT 1 FROM cmsjobs_backup_verifications p WHERE p.backup_id = b.id))`), SourceJob, except, now.UnixMilli())
 	if err != nil {
 		return fmt.Errorf("looking for the last backup that was not scheduled: %w", err)
 	}

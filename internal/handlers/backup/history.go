@@ -24,7 +24,7 @@ func (h *Handler) remember(ctx context.Context, p Report) error {
 	defer tx.Rollback() // after Commit it does nothing
 	_, err = tx.ExecContext(ctx, tx.Rebind("DELETE FROM cmsjobs_backups WHERE id = ?"), p.ID)
 	if err == nil {
-		_, err = tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_backups (id, status, started_at, finished_at, archive_sha256, proven_at, source, asked_by, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+		_, err = tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_backups (id, status, started_at, finished_at, archive_sha256, verified_at, source, asked_by, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
 			p.ID, string(p.Status), p.Started.UnixMilli(), millis(p.Finished), p.SHA256, verified, p.Source, p.By, string(report))
 	}
 	if err == nil {
@@ -67,7 +67,7 @@ func (h *Handler) History(ctx context.Context, limit int) ([]Report, error) {
 // of all backups.
 func (h *Handler) Verifications(ctx context.Context, id string, limit int) ([]Verification, error) {
 	var rows []string
-	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind("SELECT proof FROM cmsjobs_backup_proofs WHERE backup_id = ? OR ? = '' ORDER BY finished_at DESC, id LIMIT ?"), id, id, limit)
+	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind("SELECT report FROM cmsjobs_backup_verifications WHERE backup_id = ? OR ? = '' ORDER BY finished_at DESC, id LIMIT ?"), id, id, limit)
 	if err != nil {
 		return nil, fmt.Errorf("reading the backups' proofs: %w", err)
 	}

@@ -80,11 +80,11 @@ func (h *Handler) rememberVerification(ctx context.Context, b Stored, p Verifica
 		return err
 	}
 	ok, conclusive := flag(p.OK), flag(!p.Unfinished)
-	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind(`INSERT INTO cmsjobs_backup_proofs
-		(id, backup_id, destination, level, ok, conclusive, finished_at, proof) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
+	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind(`INSERT INTO cmsjobs_backup_verifications
+		(id, backup_id, destination, level, ok, conclusive, finished_at, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
 		rand.Text(), p.Backup, p.Destination, string(p.Level), ok, conclusive, p.Finished.UnixMilli(), string(data))
 	if err == nil && p.OK && p.Level == LevelRestored {
-		_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_backups SET proven_at = ? WHERE id = ?"), p.Finished.UnixMilli(), p.Backup)
+		_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_backups SET verified_at = ? WHERE id = ?"), p.Finished.UnixMilli(), p.Backup)
 	}
 	if err == nil && !p.Unfinished {
 		err = h.updateStatus(ctx, b)
@@ -136,7 +136,7 @@ type copyOf struct{ backup, destination string }
 // with "", of all.
 func (h *Handler) newestVerifications(ctx context.Context, backup string) (map[copyOf]*VerificationSummary, error) {
 	rows, err := h.c.DB.QueryContext(ctx, h.c.DB.Rebind(`SELECT backup_id, destination, level, ok, finished_at, CASE WHEN ok = 0 THEN proof ELSE '' END
-		FROM cmsjobs_backup_proofs WHERE conclusive = 1 AND (backup_id = ? OR ? = '') ORDER BY finished_at, id`), backup, backup)
+		FROM cmsjobs_backup_verifications WHERE conclusive = 1 AND (backup_id = ? OR ? = '') ORDER BY finished_at, id`), backup, backup)
 	if err != nil {
 		return nil, fmt.Errorf("reading the newest proofs: %w", err)
 	}

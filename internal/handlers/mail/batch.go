@@ -81,19 +81,19 @@ func (b *batch) rollback() {
 }
 
 const (
-	mailColumns    = "job_uuid, recipient, state, token, attempt, message_id, sender, subject, template, driver, host, code, answer, created_at, updated_at"
-	attemptColumns = "job_uuid, recipient, attempt, state, driver, host, code, answer, duration_ms, created_at"
+	mailColumns    = "job_uuid, recipient, status, token, attempt, message_id, sender, subject, template, driver, host, code, answer, created_at, updated_at"
+	attemptColumns = "job_uuid, recipient, attempt, status, driver, host, code, answer, duration_ms, created_at"
 )
 
 // whereFree is the end of an insertion into cmsjobs_mail: a row that is there
 // is written over where the same run claimed it, and where no run holds it and
 // it is not settled. Other rows stay as they are.
 func (b *batch) whereFree() string {
-	columns := []string{"token", "attempt", "message_id", "driver", "host", "code", "answer", "updated_at", "state"}
+	columns := []string{"token", "attempt", "message_id", "driver", "host", "code", "answer", "updated_at", "status"}
 	set := make([]string, len(columns))
 	if b.db.DriverName() == "mysql" { // it assigns from left to right: what is asked for, the state, comes last
 		for i, c := range columns {
-			set[i] = c + " = IF(token = VALUES(token) OR state IN ('deferred', 'expired', 'suppressed'), VALUES(" + c + "), " + c + ")"
+			set[i] = c + " = IF(token = VALUES(token) OR status IN ('deferred', 'expired', 'suppressed'), VALUES(" + c + "), " + c + ")"
 		}
 		return " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
 	}
@@ -101,7 +101,7 @@ func (b *batch) whereFree() string {
 		set[i] = c + " = excluded." + c
 	}
 	return " ON CONFLICT (job_uuid, recipient) DO UPDATE SET " + strings.Join(set, ", ") +
-		" WHERE cmsjobs_mail.token = excluded.token OR cmsjobs_mail.state IN ('deferred', 'expired', 'suppressed')"
+		" WHERE cmsjobs_mail.token = excluded.token OR cmsjobs_mail.status IN ('deferred', 'expired', 'suppressed')"
 }
 
 func (b *batch) insert(ctx context.Context, head string, rows [][]any, tail string) error {

@@ -203,7 +203,7 @@ func (h *Handler) Bounce(ctx context.Context, b Bounce) error {
 		return err
 	}
 	if b.MessageID != "" && b.Reason != Complaint {
-		_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_mail SET state = ?, answer = ?, updated_at = ? WHERE message_id = ? AND recipient = ? AND state IN ('accepted', 'unknown')"),
+		_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_mail SET status = ?, answer = ?, updated_at = ? WHERE message_id = ? AND recipient = ? AND status IN ('accepted', 'unknown')"),
 			Bounced, cut(strings.TrimSpace(b.Status+" "+b.Detail), maxAnswer), h.c.Now().UnixMilli(), b.MessageID, a.key())
 		if err != nil {
 			return fmt.Errorf("noting a bounce: %w", err)

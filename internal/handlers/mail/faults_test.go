@@ -355,6 +355,6 @@ func TestNoStateIsBothOpenAndSettled(t *testing.T) {
 		}
 	}
 	if !slices.Equal(open, []Status{"", Deferred}) {
-		t.Errorf("open states: %q", open)
+		t.Errorf("open statuses: %q", open)
 	}
 }

@@ -78,7 +78,7 @@ func TestMailsAreWrittenTogetherAndFailAlone(t *testing.T) {
 				t.Errorf("two runs of one job claimed its recipient: %v, %v", errs[6], errs[7])
 			}
 			var rows int
-			if err := l.db.Get(&rows, "SELECT COUNT(*) FROM cmsjobs_mail WHERE state = 'sending'"); err != nil || rows != mails-1 {
+			if err := l.db.Get(&rows, "SELECT COUNT(*) FROM cmsjobs_mail WHERE status = 'sending'"); err != nil || rows != mails-1 {
 				t.Errorf("%d rows, %v", rows, err)
 			}
 		})
@@ -185,7 +185,7 @@ func TestAnAnswerIsWrittenOnlyOverWhatIsFree(t *testing.T) {
 					Status, Token, Answer string
 					Code                  int
 				}
-				must(l.db.Get(&row, l.db.Rebind("SELECT state, token, answer, code FROM cmsjobs_mail WHERE recipient = ?"), at(name).key()))
+				must(l.db.Get(&row, l.db.Rebind("SELECT status, token, answer, code FROM cmsjobs_mail WHERE recipient = ?"), at(name).key()))
 				if got := fmt.Sprintf("%s %s %d %s", row.Status, row.Token, row.Code, row.Answer); got != want[name] {
 					t.Errorf("%s: %q, wanted %q", name, got, want[name])
 				}

@@ -51,7 +51,7 @@ func (l ledger) load(ctx context.Context, uuid string) (map[string]Status, error
 		Recipient string
 		Status    Status
 	}
-	if err := l.db.SelectContext(ctx, &rows, l.db.Rebind("SELECT recipient, state FROM cmsjobs_mail WHERE job_uuid = ?"), uuid); err != nil {
+	if err := l.db.SelectContext(ctx, &rows, l.db.Rebind("SELECT recipient, status FROM cmsjobs_mail WHERE job_uuid = ?"), uuid); err != nil {
 		return nil, fmt.Errorf("reading the mail ledger: %w", err)
 	}
 	states := make(map[string]Status, len(rows))
@@ -75,7 +75,7 @@ func (l ledger) claim(ctx context.Context, n note, to []Address, known map[strin
 	}
 	err := l.write.do(ctx, "claiming recipients in the mail ledger", func(ctx context.Context, b *batch) error {
 		for state, keys := range byState {
-			got, err := l.update(ctx, b, n, keys, "state = ?", state, outcome{status: Sending})
+			got, err := l.update(ctx, b, n, keys, "status = ?", state, outcome{status: Sending})
 			if err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ func (l ledger) claim(ctx context.Context, n note, to []Address, known map[strin
 // holds says whether this run has claimed that many recipients of its job.
 func (l ledger) holds(ctx context.Context, n note, recipients int) bool {
 	var held int
-	err := l.db.GetContext(ctx, &held, l.db.Rebind("SELECT COUNT(*) FROM cmsjobs_mail WHERE job_uuid = ? AND token = ? AND state = ?"), n.uuid, n.token, Sending)
+	err := l.db.GetContext(ctx, &held, l.db.Rebind("SELECT COUNT(*) FROM cmsjobs_mail WHERE job_uuid = ? AND token = ? AND status = ?"), n.uuid, n.token, Sending)
 	return err == nil && held == recipients
 }
 
@@ -117,7 +117,7 @@ func (l ledger) markUnknown(ctx context.Context, uuid string, to []Address, why 
 		keys[i] = a.key()
 	}
 	return inChunks(keys, func(part []string) error {
-		query, args, err := sqlx.In("UPDATE cmsjobs_mail SET state = ?, answer = ?, updated_at = ? WHERE job_uuid = ? AND recipient IN (?) AND state = ?",
+		query, args, err := sqlx.In("UPDATE cmsjobs_mail SET status = ?, answer = ?, updated_at = ? WHERE job_uuid = ? AND recipient IN (?) AND status = ?",
 			Unknown, why, l.now().UnixMilli(), uuid, part, Sending)
 		if err != nil {
 			return err
@@ -137,7 +137,7 @@ func (l ledger) update(ctx context.Context, b *batch, n note, keys []string, con
 	for len(keys) > 0 {
 		part := keys[:min(chunk, len(keys))]
 		keys = keys[len(part):]
-		query, args, err := sqlx.In(`UPDATE cmsjobs_mail SET state = ?, token = ?, attempt = ?, message_id = ?, driver = ?, host = ?, code = ?, answer = ?, updated_at = ?
+		query, args, err := sqlx.In(`UPDATE cmsjobs_mail SET status = ?, token = ?, attempt = ?, message_id = ?, driver = ?, host = ?, code = ?, answer = ?, updated_at = ?
 			WHERE job_uuid = ? AND recipient IN (?) AND `+condition,
 			o.status, n.token, n.attempt, n.messageID, n.driver, n.host, o.code, cut(o.answer, maxAnswer), l.now().UnixMilli(), n.uuid, part, arg)
 		if err != nil {

@@ -52,7 +52,7 @@ type LogFilter struct {
 	Since     time.Time
 }
 
-const entryColumns = `id, job_uuid, recipient, sender, subject, template, state, attempt, message_id, driver, host, code, answer, created_at, updated_at,
+const entryColumns = `id, job_uuid, recipient, sender, subject, template, status, attempt, message_id, driver, host, code, answer, created_at, updated_at,
 	EXISTS (SELECT 1 FROM cmsjobs_mail_payloads p WHERE p.job_uuid = cmsjobs_mail.job_uuid) AS has_payload`
 
 type entryRow struct {
@@ -135,7 +135,7 @@ func (f LogFilter) where() (where []string, args []any) {
 		add("created_at >= ?", f.Since.UnixMilli())
 	}
 	if len(f.Statuses) > 0 {
-		where = append(where, "state IN (?"+strings.Repeat(", ?", len(f.Statuses)-1)+")")
+		where = append(where, "status IN (?"+strings.Repeat(", ?", len(f.Statuses)-1)+")")
 		for _, s := range f.Statuses {
 			args = append(args, s)
 		}
@@ -165,7 +165,7 @@ func (h *Handler) Attempts(ctx context.Context, uuid string, recipient ...string
 		DurationMS   int64 `db:"duration_ms"`
 		CreatedAt    int64 `db:"created_at"`
 	}
-	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind(`SELECT recipient, attempt, state, driver, host, code, answer, duration_ms, created_at
+	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind(`SELECT recipient, attempt, status, driver, host, code, answer, duration_ms, created_at
 		FROM cmsjobs_mail_attempts WHERE `+where+` ORDER BY id LIMIT 1000`), args...)
 	if err != nil {
 		return nil, fmt.Errorf("listing the attempts of a mail: %w", err)

@@ -107,7 +107,7 @@ func (h *Handler) unkept(ctx context.Context, uuid string) error {
 // knows whether they got the mail, and counts them. They may get it twice.
 // Revive the failed job afterwards.
 func (h *Handler) SendUnknown(ctx context.Context, uuid string) (int, error) {
-	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_mail SET state = ?, updated_at = ? WHERE job_uuid = ? AND state = ?"),
+	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_mail SET status = ?, updated_at = ? WHERE job_uuid = ? AND status = ?"),
 		Deferred, h.c.Now().UnixMilli(), uuid, Unknown)
 	if err != nil {
 		return 0, fmt.Errorf("marking a mail to be sent again: %w", err)

@@ -74,7 +74,7 @@ func work(text string) error {
 		return err
 	}
 	var open []struct{ ID, Attempt int }
-	if err := db.Select(&open, db.Rebind("SELECT id, attempt FROM todo WHERE state = 'open' AND id % ? = ? ORDER BY id"), o.Of, o.Share); err != nil {
+	if err := db.Select(&open, db.Rebind("SELECT id, attempt FROM todo WHERE status = 'open' AND id % ? = ? ORDER BY id"), o.Of, o.Share); err != nil {
 		return err
 	}
 	rows := make(chan struct{ ID, Attempt int })
@@ -98,7 +98,7 @@ func work(text string) error {
 						case err != nil:
 							state = "endless"
 						}
-						db.MustExec(db.Rebind("UPDATE todo SET state = ? WHERE id = ?"), state, row.ID)
+						db.MustExec(db.Rebind("UPDATE todo SET status = ? WHERE id = ?"), state, row.ID)
 						break
 					}
 				}
@@ -124,7 +124,7 @@ type fleet struct {
 
 func newFleet(t *testing.T, s *sink, engine jobstest.Engine, mails int) *fleet {
 	db := jobstest.Migrated(t, engine)
-	db.MustExec("CREATE TABLE todo (id INT PRIMARY KEY, state VARCHAR(10) NOT NULL, attempt INT NOT NULL)")
+	db.MustExec("CREATE TABLE todo (id INT PRIMARY KEY, status VARCHAR(10) NOT NULL, attempt INT NOT NULL)")
 	for i := range mails {
 		db.MustExec(db.Rebind("INSERT INTO todo VALUES (?, 'open', 0)"), i)
 	}
@@ -151,7 +151,7 @@ func (f *fleet) start(o workerOrder) *exec.Cmd {
 
 func (f *fleet) count(state string) (n int) {
 	f.t.Helper()
-	if err := f.db.Get(&n, f.db.Rebind("SELECT COUNT(*) FROM todo WHERE state = ?"), state); err != nil {
+	if err := f.db.Get(&n, f.db.Rebind("SELECT COUNT(*) FROM todo WHERE status = ?"), state); err != nil {
 		f.t.Fatal(err)
 	}
 	return n
@@ -254,7 +254,7 @@ func TestKilledWorkers(t *testing.T) {
 			}
 			for i := range mails {
 				var state string
-				if err := f.db.Get(&state, "SELECT state FROM todo WHERE id = ?", i); err != nil {
+				if err := f.db.Get(&state, "SELECT status FROM todo WHERE id = ?", i); err != nil {
 					t.Fatal(err)
 				}
 				if count[fmt.Sprint(i)] == 0 && state != "failed" {

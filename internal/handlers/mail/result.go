@@ -63,7 +63,7 @@ type Result struct {
 // Problem is a recipient that did not get the mail.
 type Problem struct {
 	Recipient string `json:"recipient"`
-	Status    Status `json:"state"`
+	Status    Status `json:"status"`
 	Code      int    `json:"code,omitempty"`
 	Answer    string `json:"answer,omitempty"`
 }

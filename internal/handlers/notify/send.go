@@ -81,9 +81,9 @@ type gate struct {
 }
 
 type row struct {
-	ToldAt    int64  `db:"told_at"`
-	ToldBy    string `db:"told_by"`
-	ToldCount int    `db:"told_count"`
+	ToldAt    int64  `db:"notified_at"`
+	ToldBy    string `db:"notified_by"`
+	ToldCount int    `db:"notified_count"`
 	Held      int
 	Title     string `db:"held_title"`
 	Message   string `db:"held_message"`
@@ -143,11 +143,11 @@ func (h *Handler) locked(ctx context.Context, topic string, change func(*row)) e
 		lock = ""
 	}
 	var r row
-	if err := tx.GetContext(ctx, &r, tx.Rebind("SELECT told_at, told_by, told_count, held, held_title, held_message FROM cmsjobs_notifications WHERE topic = ?"+lock), topic); err != nil {
+	if err := tx.GetContext(ctx, &r, tx.Rebind("SELECT notified_at, notified_by, notified_count, held, held_title, held_message FROM cmsjobs_notifications WHERE topic = ?"+lock), topic); err != nil {
 		return fmt.Errorf("noting a notification: %w", err)
 	}
 	change(&r)
-	if _, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_notifications SET told_at = ?, told_by = ?, told_count = ?, held = ?, held_title = ?, held_message = ? WHERE topic = ?"),
+	if _, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_notifications SET notified_at = ?, notified_by = ?, notified_count = ?, held = ?, held_title = ?, held_message = ? WHERE topic = ?"),
 		r.ToldAt, r.ToldBy, r.ToldCount, r.Held, r.Title, r.Message, topic); err != nil {
 		return fmt.Errorf("noting a notification: %w", err)
 	}
@@ -163,9 +163,9 @@ func (h *Handler) makeRow(ctx context.Context, topic string) error {
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	insert := "INSERT INTO cmsjobs_notifications (topic, told_at, told_by, told_count, held, held_title, held_message) VALUES (?, 0, '', 0, 0, '', '') ON CONFLICT DO NOTHING"
+	insert := "INSERT INTO cmsjobs_notifications (topic, notified_at, notified_by, notified_count, held, held_title, held_message) VALUES (?, 0, '', 0, 0, '', '') ON CONFLICT DO NOTHING"
 	if h.c.DB.DriverName() == "mysql" {
-		insert = "INSERT IGNORE INTO cmsjobs_notifications (topic, told_at, told_by, told_count, held, held_title, held_message) VALUES (?, 0, '', 0, 0, '', '')"
+		insert = "INSERT IGNORE INTO cmsjobs_notifications (topic, notified_at, notified_by, notified_count, held, held_title, held_message) VALUES (?, 0, '', 0, 0, '', '')"
 	}
 	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind(insert), topic)
 	return err

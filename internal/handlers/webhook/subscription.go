@@ -126,7 +126,7 @@ func (h *Handler) check(address string, events []string, list string) error {
 }
 
 func (h *Handler) insert(ctx context.Context, name, address, events, secret string, now time.Time) (int64, error) {
-	query := h.c.DB.Rebind(`INSERT INTO cmsjobs_webhooks (name, url, events, secret, old_secret, old_secret_until, state, reason, created_at, updated_at)
+	query := h.c.DB.Rebind(`INSERT INTO cmsjobs_webhooks (name, url, events, secret, old_secret, old_secret_until, status, reason, created_at, updated_at)
 		VALUES (?, ?, ?, ?, '', 0, ?, '', ?, ?)`)
 	args := []any{name, address, events, secret, Active, now.UnixMilli(), now.UnixMilli()}
 	switch h.c.DB.DriverName() {
@@ -159,7 +159,7 @@ func (r subscriptionRow) subscription() keyed {
 	return keyed{s, r.Secret, r.OldSecret, time.UnixMilli(r.OldUntil)}
 }
 
-const subscriptionColumns = "SELECT id, name, url, events, secret, old_secret, old_secret_until, state, reason, created_at, updated_at FROM cmsjobs_webhooks "
+const subscriptionColumns = "SELECT id, name, url, events, secret, old_secret, old_secret_until, status, reason, created_at, updated_at FROM cmsjobs_webhooks "
 
 func (h *Handler) subscription(ctx context.Context, id int64) (keyed, error) {
 	var r subscriptionRow
@@ -199,12 +199,12 @@ func (h *Handler) Rotate(ctx context.Context, id int64, overlap time.Duration) (
 
 // Disable stops deliveries to a subscription; what waits ends without being sent.
 func (h *Handler) Disable(ctx context.Context, id int64, reason string) error {
-	return h.change(ctx, id, "state = ?, reason = ?", Disabled, cut(reason, 500))
+	return h.change(ctx, id, "status = ?, reason = ?", Disabled, cut(reason, 500))
 }
 
 // Enable lets deliveries go again.
 func (h *Handler) Enable(ctx context.Context, id int64) error {
-	return h.change(ctx, id, "state = ?, reason = ?", Active, "")
+	return h.change(ctx, id, "status = ?, reason = ?", Active, "")
 }
 
 func (h *Handler) change(ctx context.Context, id int64, set string, args ...any) error {

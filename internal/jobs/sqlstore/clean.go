@@ -19,7 +19,7 @@ const waitsKept = 24 * time.Hour
 
 // DeleteStaleWorkers removes workers that have said nothing for so long.
 func (s *Store) DeleteStaleWorkers(ctx context.Context, silent time.Duration) (int64, error) {
-	n, err := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_workers WHERE beat_at < %s - %d", s.millis(), silent.Milliseconds()))
+	n, err := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_workers WHERE heartbeat_at < %s - %d", s.millis(), silent.Milliseconds()))
 	if err != nil {
 		return 0, fmt.Errorf("removing workers that are gone: %w", err)
 	}

@@ -174,7 +174,7 @@ type losingPackets struct {
 	l *losing
 }
 
-func (p losingPackets) send(ctx context.Context, db *sqlx.DB, statements []string, args []any) (found []int64, err error) {
+func (p losingPackets) Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) (found []int64, err error) {
 	err = p.l.write(func() error {
 		found, err = p.Packets.Send(ctx, db, statements, args)
 		return err

@@ -53,7 +53,7 @@ func (s *Store) PausedQueues(ctx context.Context) ([]PausedQueue, error) {
 // Restart tells every worker that started before now to finish what it runs
 // and exit, so that its supervisor starts it anew.
 func (s *Store) Restart(ctx context.Context) error {
-	if _, err := s.exec(ctx, s.ownDB, s.d.Upsert("cmsjobs_orders", "name, at", "('restart', "+s.millis()+")", "name", "at")); err != nil {
+	if _, err := s.exec(ctx, s.ownDB, s.d.Upsert("cmsjobs_control_signals", "name, at", "('restart', "+s.millis()+")", "name", "at")); err != nil {
 		return fmt.Errorf("telling the workers to restart: %w", err)
 	}
 	return nil

@@ -62,9 +62,9 @@ func (s *Store) writeWorker(ctx context.Context, q Tx, w jobs.WorkerInfo) error 
 		}
 		words[i] = string(data)
 	}
-	columns := "id, host, pid, version, queues, types, slots, state, started_at, beat_at, memory_bytes, done, failed, running"
+	columns := "id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, failed, running"
 	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.millis() + ", ?, ?, ?, ?)"
-	_, err := s.exec(ctx, q, s.d.Upsert("cmsjobs_workers", columns, values, "id", "queues", "types", "slots", "state", "beat_at", "memory_bytes", "done", "failed", "running"),
+	_, err := s.exec(ctx, q, s.d.Upsert("cmsjobs_workers", columns, values, "id", "queues", "types", "slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running"),
 		w.ID, bound(w.Host), w.PID, bound(w.Version), words[1], words[2], w.Slots, w.Status, w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0])
 	return err
 }
@@ -97,7 +97,7 @@ func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSign
 			clock = at
 		}
 		return nil
-	}, "SELECT 'stop', id, 0 FROM cmsjobs_workers WHERE id = ? AND stop <> 0 UNION ALL SELECT 'restart', name, at FROM cmsjobs_orders WHERE name = 'restart'"+
+	}, "SELECT 'stop', id, 0 FROM cmsjobs_workers WHERE id = ? AND stop <> 0 UNION ALL SELECT 'restart', name, at FROM cmsjobs_control_signals WHERE name = 'restart'"+
 		" UNION ALL SELECT 'clock', '', "+s.millis()+
 		" UNION ALL SELECT 'pause', queue, at FROM cmsjobs_paused UNION ALL SELECT 'cancel', uuid, at FROM cmsjobs_cancels WHERE "+in, append([]any{w.ID}, args...)...)
 	if err == nil && s.ownDB == s.db { // else it is another server's clock

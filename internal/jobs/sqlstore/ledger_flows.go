@@ -15,7 +15,7 @@ import (
 )
 
 // Half hours of the history are counted once, when they are over, and kept in
-// cmsjobs_flows: totals and plots then read a few hundred rows, not a million.
+// cmsjobs_throughput: totals and plots then read a few hundred rows, not a million.
 // What was not counted yet is read from the history itself, by its index.
 const (
 	flowWidth   = int64(30 * time.Minute / time.Millisecond)
@@ -40,7 +40,7 @@ func (s *Store) bringFlows(ctx context.Context) (until int64, err error) {
 	defer s.flows.mu.Unlock()
 	var now int64
 	var last sql.NullInt64
-	if _, err := s.one(ctx, s.ownDB, []any{&now, &last}, "SELECT "+s.millis()+", (SELECT MAX(at) FROM cmsjobs_flows)"); err != nil {
+	if _, err := s.one(ctx, s.ownDB, []any{&now, &last}, "SELECT "+s.millis()+", (SELECT MAX(at) FROM cmsjobs_throughput)"); err != nil {
 		return 0, fmt.Errorf("reading what is counted of the history: %w", err)
 	}
 	over := (now - flowLate) / flowWidth * flowWidth
@@ -78,7 +78,7 @@ func (s *Store) countFlows(ctx context.Context, from, to int64) error {
 	if err != nil || len(values) == 0 {
 		return err
 	}
-	if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_flows", "outcome, at, ended, duration_ms, wait_ms", strings.Join(values, ","), "outcome, at"), args...); err != nil {
+	if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_throughput", "outcome, at, ended, duration_ms, wait_ms", strings.Join(values, ","), "outcome, at"), args...); err != nil {
 		return fmt.Errorf("keeping what was counted of the history: %w", err)
 	}
 	return nil
@@ -103,7 +103,7 @@ func (s *Store) eachFlow(ctx context.Context, width, from, to int64, each func(f
 // half an hour.
 func (s *Store) eachCounted(ctx context.Context, width, from, to int64, each func(flow)) error {
 	part, args := database.InWords("outcome", outcomes)
-	return s.flowRows(ctx, each, fmt.Sprintf("SELECT outcome, CAST(%s AS %s) AS step, SUM(ended), SUM(duration_ms), SUM(wait_ms) FROM cmsjobs_flows WHERE %s AND at >= %d AND at < %d GROUP BY outcome, 2",
+	return s.flowRows(ctx, each, fmt.Sprintf("SELECT outcome, CAST(%s AS %s) AS step, SUM(ended), SUM(duration_ms), SUM(wait_ms) FROM cmsjobs_throughput WHERE %s AND at >= %d AND at < %d GROUP BY outcome, 2",
 		s.step("at", width), s.wholeNumber(), part, from, to), args...)
 }
 
@@ -166,6 +166,6 @@ func (s *Store) oldestRuns(ctx context.Context) (map[string]int64, error) {
 // forgets what is very old.
 func (s *Store) pruneFlows(ctx context.Context) error {
 	_, err := s.bringFlows(ctx)
-	_, old := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_flows WHERE at < %s - %d", s.millis(), keepFlows))
+	_, old := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_throughput WHERE at < %s - %d", s.millis(), keepFlows))
 	return errors.Join(err, old)
 }

@@ -256,7 +256,7 @@ func (s *Store) runningJobs(ctx context.Context) (map[string]heldJob, error) {
 			}
 		}
 		return nil
-	}, "SELECT id, running FROM cmsjobs_workers ORDER BY beat_at")
+	}, "SELECT id, running FROM cmsjobs_workers ORDER BY heartbeat_at")
 	if err != nil {
 		return nil, fmt.Errorf("reading what workers run: %w", err)
 	}

@@ -184,7 +184,7 @@ func TestHalfHoursAreCountedOnce(t *testing.T) {
 			crowd(t, db, time.Now(), 20_000, 0)
 			f.totals(t, 20_000)
 			var kept int
-			if err := db.Get(&kept, "SELECT COUNT(*) FROM cmsjobs_flows"); err != nil || kept < 3000 {
+			if err := db.Get(&kept, "SELECT COUNT(*) FROM cmsjobs_throughput"); err != nil || kept < 3000 {
 				t.Errorf("%d half hours were kept, %v", kept, err)
 			}
 			f.enqueue(one(`{}`), one(`{}`))

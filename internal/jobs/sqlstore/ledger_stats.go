@@ -99,7 +99,7 @@ func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
 			listening[q]++
 		}
 		return nil
-	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE beat_at > %s - %d", s.millis(), workerAlive.Milliseconds()))
+	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE heartbeat_at > %s - %d", s.millis(), workerAlive.Milliseconds()))
 	if err != nil {
 		return fmt.Errorf("reading which queues are worked: %w", err)
 	}

@@ -35,7 +35,7 @@ func (s *Store) tallies(ctx context.Context) (map[string]tally, error) {
 			continue
 		}
 		indexScans = append(indexScans, raw(outcome, fmt.Sprintf("ended_at < %d", whole)), raw(outcome, fmt.Sprintf("ended_at >= %d", until)),
-			fmt.Sprintf("SELECT '%s', SUM(ended), SUM(duration_ms) FROM cmsjobs_flows WHERE outcome = '%s' AND at >= %d AND at < %d", outcome, outcome, whole, until))
+			fmt.Sprintf("SELECT '%s', SUM(ended), SUM(duration_ms) FROM cmsjobs_throughput WHERE outcome = '%s' AND at >= %d AND at < %d", outcome, outcome, whole, until))
 	}
 	found := map[string]tally{}
 	err = s.query(ctx, s.ownDB, func(r *sql.Rows) error {

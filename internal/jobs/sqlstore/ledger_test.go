@@ -217,7 +217,7 @@ func ledgerFilters(t *testing.T, f *fixture) {
 	}{
 		{"all", jobs.Filter{}, 5},
 		{"type", jobs.Filter{Types: []string{plainKind.Name}}, 3},
-		{"type and state", jobs.Filter{Types: []string{plainKind.Name}, Statuses: []jobs.Status{jobs.StatusFailed}}, 1},
+		{"type and status", jobs.Filter{Types: []string{plainKind.Name}, Statuses: []jobs.Status{jobs.StatusFailed}}, 1},
 		{"PHP's type", jobs.Filter{Types: []string{`App\Jobs\Mail`}}, 1},
 		{"queue", jobs.Filter{Queues: []string{"other"}}, 2},
 		{"text ignores case", jobs.Filter{Text: "LIMA"}, 1},

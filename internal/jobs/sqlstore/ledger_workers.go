@@ -32,7 +32,7 @@ func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 		w.StartedAt, w.SeenAt, w.Alive = unixMilli(started), unixMilli(beat), now-beat < workerAlive.Milliseconds()
 		list = append(list, w)
 		return nil
-	}, "SELECT id, host, pid, version, queues, types, slots, state, started_at, beat_at, memory_bytes, done, failed, running, "+s.millis()+" FROM cmsjobs_workers ORDER BY beat_at DESC")
+	}, "SELECT id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, failed, running, "+s.millis()+" FROM cmsjobs_workers ORDER BY heartbeat_at DESC")
 	if err != nil {
 		return nil, fmt.Errorf("listing workers: %w", err)
 	}

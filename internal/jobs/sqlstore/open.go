@@ -138,7 +138,7 @@ func (s *Store) readServer(ctx context.Context) error {
 // checkOwn looks for our own tables, and whether the driver counts rows as we
 // need it: found ones, not changed ones.
 func (s *Store) checkOwn(ctx context.Context) error {
-	touch := s.d.Upsert("cmsjobs_orders", "name, at", "('probe', 0)", "name", "at")
+	touch := s.d.Upsert("cmsjobs_control_signals", "name, at", "('probe', 0)", "name", "at")
 	err := s.withRetry(ctx, "opening the store", func() error { _, err := s.exec(ctx, s.ownDB, touch); return err })
 	if err != nil {
 		if database.Classify(err) == database.Schema {
@@ -148,7 +148,7 @@ func (s *Store) checkOwn(ctx context.Context) error {
 	}
 	var found int64
 	err = s.withRetry(ctx, "opening the store", func() error {
-		found, err = s.exec(ctx, s.ownDB, "UPDATE cmsjobs_orders SET at = 0 WHERE name = 'probe'")
+		found, err = s.exec(ctx, s.ownDB, "UPDATE cmsjobs_control_signals SET at = 0 WHERE name = 'probe'")
 		return err
 	})
 	if err != nil {

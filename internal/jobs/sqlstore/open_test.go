@@ -44,7 +44,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 			if _, err := Open(ctx, db.DB, Options{Registry: registry()}); err != nil {
 				t.Error(err)
 			}
-			db.MustExec("DROP TABLE cmsjobs_orders")
+			db.MustExec("DROP TABLE cmsjobs_control_signals")
 			try("cmsjobs migrate up", Options{})
 		})
 	}
@@ -95,7 +95,7 @@ func TestTheProbeFindsTheMode(t *testing.T) {
 				t.Errorf("%s: the probe believes %q", engine, lie)
 			}
 		}
-		if n, err := s.exec(context.Background(), s.db, "DELETE FROM cmsjobs_orders WHERE name LIKE 'probe/%'"); n != 0 || err != nil {
+		if n, err := s.exec(context.Background(), s.db, "DELETE FROM cmsjobs_control_signals WHERE name LIKE 'probe/%'"); n != 0 || err != nil {
 			t.Errorf("%s: the probe left %d rows, %v", engine, n, err)
 		}
 	}

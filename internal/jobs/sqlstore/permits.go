@@ -9,7 +9,7 @@ import (
 )
 
 // maxDeferred is how many jobs of a type at its limit are remembered, to be
-// tried first when a place comes free.
+// tried first when a permit comes free.
 const maxDeferred = 256
 
 // permitted says whether x may be chosen as far as its type's limit goes. The
@@ -78,14 +78,14 @@ func (c *claim) deferred(ctx context.Context) error {
 	return nil
 }
 
-// acquirePermits takes a place for each row of a limited type and leaves out those
-// that get none. A place is leased with its job: a crash frees it.
+// acquirePermits takes a permit for each row of a limited type and leaves out those
+// that get none. A permit is leased with its job: a crash frees it.
 func (s *Store) acquirePermits(ctx context.Context, t tx, c *claim, rows []*candidate) ([]*candidate, error) {
 	if !slices.ContainsFunc(rows, func(x *candidate) bool { return x.policy.Limit > 0 }) {
 		return rows, nil
 	}
 	var kept []*candidate
-	granted := map[int64]bool{} // by leader: twins share its place
+	granted := map[int64]bool{} // by leader: twins share its permit
 	for _, x := range rows {
 		ok, decided := granted[x.primary]
 		if !decided {
@@ -105,7 +105,7 @@ func (s *Store) acquirePermits(ctx context.Context, t tx, c *claim, rows []*cand
 	return kept, nil
 }
 
-// acquirePermit takes one free place of a type.
+// acquirePermit takes one free permit of a type.
 func (s *Store) acquirePermit(ctx context.Context, q Tx, x *candidate, token string, lease time.Duration) (bool, error) {
 	var free []int
 	err := s.query(ctx, q, func(r *sql.Rows) error {
@@ -113,12 +113,12 @@ func (s *Store) acquirePermit(ctx context.Context, q Tx, x *candidate, token str
 		err := r.Scan(&permit)
 		free = append(free, permit)
 		return err
-	}, "SELECT place FROM cmsjobs_permits WHERE type = ? AND place <= ? AND expires_at < "+s.now()+" ORDER BY place", x.job.Type, x.policy.Limit)
+	}, "SELECT permit FROM cmsjobs_permits WHERE type = ? AND permit <= ? AND expires_at < "+s.now()+" ORDER BY permit", x.job.Type, x.policy.Limit)
 	if err != nil {
 		return false, err
 	}
 	for _, permit := range free {
-		n, err := s.exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = %s + %d WHERE type = ? AND place = ? AND expires_at < %s",
+		n, err := s.exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = %s + %d WHERE type = ? AND permit = ? AND expires_at < %s",
 			s.now(), int64(lease.Seconds()), s.now()), x.id, randomPart(token), x.job.Type, permit)
 		if err != nil || n == 1 {
 			return n == 1, err
@@ -127,20 +127,20 @@ func (s *Store) acquirePermit(ctx context.Context, q Tx, x *candidate, token str
 	return false, nil
 }
 
-// ensurePermits makes the rows of a type's places, once a process. Its caller is
+// ensurePermits makes the rows of a type's permits, once a process. Its caller is
 // the claimer: s.mu may not be held while the database is waited for, as a
 // settlement asks for it inside of the transaction that is waited for.
 func (s *Store) ensurePermits(ctx context.Context, kind string, limit int) error {
 	for permit := s.permits[kind] + 1; permit <= limit; permit++ {
-		if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_permits", "type, place", "(?, ?)", "type, place"), kind, permit); err != nil {
-			return fmt.Errorf("making the places of %s: %w", kind, err)
+		if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_permits", "type, permit", "(?, ?)", "type, permit"), kind, permit); err != nil {
+			return fmt.Errorf("making the permits of %s: %w", kind, err)
 		}
 		s.permits[kind] = permit
 	}
 	return nil
 }
 
-// releasePermits gives places back when their jobs end.
+// releasePermits gives permits back when their jobs end.
 func (s *Store) releasePermits(ctx context.Context, q Tx, ends []pendingSettlement) error {
 	var limited []int64
 	tokens := map[string]bool{}
@@ -156,7 +156,7 @@ func (s *Store) releasePermits(ctx context.Context, q Tx, ends []pendingSettleme
 	for token := range tokens {
 		in, args := s.d.In("job_id", limited)
 		if _, err := s.exec(ctx, q, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND "+in, append([]any{token}, args...)...); err != nil {
-			return fmt.Errorf("giving places back: %w", err)
+			return fmt.Errorf("giving permits back: %w", err)
 		}
 	}
 	return nil

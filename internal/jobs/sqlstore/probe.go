@@ -41,11 +41,11 @@ func (s *Store) skips(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	name := "probe/" + randomPart(newToken(""))
-	if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_orders", "name, at", "(?, 0)", "name"), name); err != nil {
+	if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_control_signals", "name, at", "(?, 0)", "name"), name); err != nil {
 		return false
 	}
 	defer func() { // a row that stays is in nobody's way
-		_, _ = s.exec(context.WithoutCancel(ctx), s.ownDB, "DELETE FROM cmsjobs_orders WHERE name = ?", name)
+		_, _ = s.exec(context.WithoutCancel(ctx), s.ownDB, "DELETE FROM cmsjobs_control_signals WHERE name = ?", name)
 	}()
 	first, err := s.begin(ctx, s.ownDB)
 	if err != nil {
@@ -77,6 +77,6 @@ func (s *Store) beside(ctx context.Context, name string) (int, error) {
 
 func (s *Store) locks(ctx context.Context, t *sqlx.Tx, name string) (n int, err error) {
 	err = s.query(ctx, t, func(*sql.Rows) error { n++; return nil },
-		"SELECT name FROM cmsjobs_orders WHERE name = ?"+s.d.SkipLocked, name)
+		"SELECT name FROM cmsjobs_control_signals WHERE name = ?"+s.d.SkipLocked, name)
 	return n, err
 }

@@ -152,7 +152,7 @@ func open1(t testing.TB, db *jobstest.Database, o Options) *Store {
 // fixture opens a store on emptied tables.
 func (v variant) fixture(t testing.TB, db *jobstest.Database) *fixture {
 	t.Helper()
-	for _, table := range []string{"jobs", "failed_jobs", "cmsjobs_runs", "cmsjobs_flows", "cmsjobs_workers", "cmsjobs_job_logs", "cmsjobs_unique", "cmsjobs_permits", "cmsjobs_paused", "cmsjobs_orders", "cmsjobs_cancels"} {
+	for _, table := range []string{"jobs", "failed_jobs", "cmsjobs_runs", "cmsjobs_throughput", "cmsjobs_workers", "cmsjobs_job_logs", "cmsjobs_unique", "cmsjobs_permits", "cmsjobs_paused", "cmsjobs_control_signals", "cmsjobs_cancels"} {
 		db.MustExec("DELETE FROM " + table)
 	}
 	f := &fixture{t: t, v: v, db: db, clock: &clock{}}

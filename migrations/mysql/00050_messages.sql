@@ -1,4 +1,16 @@
 -- +goose Up
+-- One row for each dependency that ever failed. Times are Unix milliseconds by the database's clock.
+CREATE TABLE cmsjobs_breakers (
+  dependency VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
+  state VARCHAR(16) NOT NULL,
+  failures INT NOT NULL,
+  first_failure_at BIGINT NOT NULL,
+  trips INT NOT NULL,
+  retry_at BIGINT NOT NULL,
+  last_error VARCHAR(500) NOT NULL,
+  changed_at BIGINT NOT NULL
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+
 -- Who wants to hear of what. Times are Unix milliseconds.
 CREATE TABLE cmsjobs_webhooks (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
@@ -8,7 +20,7 @@ CREATE TABLE cmsjobs_webhooks (
   secret VARCHAR(191) NOT NULL,
   old_secret VARCHAR(191) NOT NULL,
   old_secret_until BIGINT NOT NULL,
-  state VARCHAR(16) NOT NULL,
+  status VARCHAR(16) NOT NULL,
   reason VARCHAR(500) NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
@@ -33,6 +45,19 @@ CREATE INDEX cmsjobs_webhook_deliveries_message ON cmsjobs_webhook_deliveries (m
 CREATE INDEX cmsjobs_webhook_deliveries_subscription ON cmsjobs_webhook_deliveries (subscription_id, id);
 CREATE INDEX cmsjobs_webhook_deliveries_created ON cmsjobs_webhook_deliveries (created_at);
 
+-- When administrators were last told of a thing, and how often it happened since. Times are Unix milliseconds.
+CREATE TABLE cmsjobs_notifications (
+  topic VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
+  notified_at BIGINT NOT NULL,
+  notified_by VARCHAR(191) NOT NULL,
+  notified_count INT NOT NULL,
+  held INT NOT NULL,
+  held_title VARCHAR(255) NOT NULL,
+  held_message VARCHAR(1000) NOT NULL
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+
 -- +goose Down
+DROP TABLE cmsjobs_notifications;
 DROP TABLE cmsjobs_webhook_deliveries;
 DROP TABLE cmsjobs_webhooks;
+DROP TABLE cmsjobs_breakers;
