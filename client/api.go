@@ -100,14 +100,14 @@ func (a *API) Enqueue(ctx context.Context, j Job) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	r := request{Topic: e.Kind, Payload: e.payload, Metadata: e.metadata, Queue: e.Queue, Priority: e.Priority, MaxAttempts: e.MaxAttempts, UniqueKey: e.UniqueKey, ID: e.ID}
+	r := request{Topic: e.Type, Payload: e.payload, Metadata: e.metadata, Queue: e.Queue, Priority: e.Priority, MaxAttempts: e.MaxAttempts, UniqueKey: e.UniqueKey, ID: e.ID}
 	if !e.RunAt.IsZero() {
 		at := e.RunAt.UTC()
 		r.RunAt = &at
 	}
 	body, err := json.Marshal(r)
 	if err != nil {
-		return Receipt{}, fmt.Errorf("encoding the request for %s: %w", j.Kind, err)
+		return Receipt{}, fmt.Errorf("encoding the request for %s: %w", j.Type, err)
 	}
 	var answer struct {
 		ID       string `json:"id"`
@@ -115,7 +115,7 @@ func (a *API) Enqueue(ctx context.Context, j Job) (Receipt, error) {
 	}
 	err = a.ask(ctx, call{method: "POST", path: "/api/v1/jobs", body: body, key: newUUID(a.options.Now()), repeat: true}, &answer)
 	if err != nil {
-		return Receipt{}, fmt.Errorf("enqueuing %s: %w", j.Kind, err)
+		return Receipt{}, fmt.Errorf("enqueuing %s: %w", j.Type, err)
 	}
 	return Receipt{ID: answer.ID, Existing: answer.Existing}, nil
 }
@@ -123,7 +123,7 @@ func (a *API) Enqueue(ctx context.Context, j Job) (Receipt, error) {
 // Info is what is known of a job. Times that are not known are zero.
 type Info struct {
 	ID    string `json:"id"`
-	Kind  string `json:"type"`
+	Type  string `json:"type"`
 	Queue string `json:"queue"`
 	// Status is queued, processing, completed, failed or cancelled.
 	Status      string          `json:"status"`
@@ -154,7 +154,7 @@ func (a *API) Job(ctx context.Context, id string) (Info, error) {
 // Filter chooses jobs; empty fields choose all. Status knows the words of all
 // specifications (pending, running, succeeded …).
 type Filter struct {
-	Kind, Status, Queue string
+	Type, Status, Queue string
 	Limit               int    // 0 is the service's default
 	Cursor              string // Page.Next of the part before
 }
@@ -169,7 +169,7 @@ type Page struct {
 // Jobs lists jobs.
 func (a *API) Jobs(ctx context.Context, f Filter) (Page, error) {
 	query := url.Values{}
-	for name, value := range map[string]string{"type": f.Kind, "status": f.Status, "queue": f.Queue, "cursor": f.Cursor} {
+	for name, value := range map[string]string{"type": f.Type, "status": f.Status, "queue": f.Queue, "cursor": f.Cursor} {
 		if value != "" {
 			query.Set(name, value)
 		}

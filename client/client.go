@@ -63,7 +63,7 @@ func (c *Client) Enqueue(ctx context.Context, j Job) (Receipt, error) {
 		return tx.Commit()
 	})
 	if err != nil {
-		return Receipt{}, fmt.Errorf("enqueuing %s: %w", j.Kind, err)
+		return Receipt{}, fmt.Errorf("enqueuing %s: %w", j.Type, err)
 	}
 	return r, nil
 }
@@ -94,7 +94,7 @@ func (c *Client) EnqueueTx(ctx context.Context, tx Tx, list ...Job) ([]Receipt, 
 		}
 		r, err := c.insert(ctx, tx, e)
 		if err != nil {
-			return nil, fmt.Errorf("enqueuing %s: %w", j.Kind, err)
+			return nil, fmt.Errorf("enqueuing %s: %w", j.Type, err)
 		}
 		receipts = append(receipts, r)
 	}

@@ -24,9 +24,9 @@ var (
 	ErrConflict = errors.New("not possible") // the job's state forbids it
 )
 
-// Job is a job to be enqueued. Only Kind is needed.
+// Job is a job to be enqueued. Only Type is needed.
 type Job struct {
-	Kind    string // for example "sitemap.generate"
+	Type    string // for example "sitemap.generate"
 	Payload any    // what the handler needs; encoded as a JSON object
 	Queue   string // "" is the Client's, or the type's own over HTTP
 	// ID names the job; enqueuing the same ID twice makes one job. Choose a UUID.
@@ -59,10 +59,10 @@ func (j Job) encode() (encoded, error) {
 	e := encoded{Job: j}
 	var err error
 	if e.payload, err = encodeObject(j.Payload); err != nil {
-		return e, fmt.Errorf("encoding the payload of %s: %w", j.Kind, err)
+		return e, fmt.Errorf("encoding the payload of %s: %w", j.Type, err)
 	}
 	if e.metadata, err = encodeObject(j.Metadata); err != nil {
-		return e, fmt.Errorf("encoding the metadata of %s: %w", j.Kind, err)
+		return e, fmt.Errorf("encoding the metadata of %s: %w", j.Type, err)
 	}
 	return e, e.check()
 }
@@ -87,19 +87,19 @@ func (e encoded) check() error {
 	invalid := func(format string, a ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, a...)...)
 	}
-	if e.Kind == "" {
+	if e.Type == "" {
 		return invalid("it needs a type, for example sitemap.generate")
 	}
-	for _, word := range []string{e.Kind, e.Queue, e.UniqueKey, e.ID} {
+	for _, word := range []string{e.Type, e.Queue, e.UniqueKey, e.ID} {
 		if len(word) > maxWord || !utf8.ValidString(word) || strings.IndexByte(word, 0) >= 0 {
 			return invalid("type, queue, unique key and ID are UTF-8 without NUL, at most %d bytes each; %.40q is not", maxWord, word)
 		}
 	}
 	if size := len(e.payload) + len(e.metadata); size > MaxPayload {
-		return invalid("the payload of %s has %d bytes, %d are allowed: put large things into a file and name it", e.Kind, size, MaxPayload)
+		return invalid("the payload of %s has %d bytes, %d are allowed: put large things into a file and name it", e.Type, size, MaxPayload)
 	}
 	if e.MaxAttempts < 0 {
-		return invalid("the attempts of %s cannot be negative", e.Kind)
+		return invalid("the attempts of %s cannot be negative", e.Type)
 	}
 	return nil
 }
@@ -122,9 +122,9 @@ func (e encoded) row() (string, error) {
 	if data == nil {
 		data = json.RawMessage("{}")
 	}
-	text, err := json.Marshal(envelope{UUID: e.ID, DisplayName: e.Kind, Job: e.Kind, MaxTries: e.MaxAttempts, Type: e.Kind, Data: data, Metadata: e.metadata})
+	text, err := json.Marshal(envelope{UUID: e.ID, DisplayName: e.Type, Job: e.Type, MaxTries: e.MaxAttempts, Type: e.Type, Data: data, Metadata: e.metadata})
 	if err != nil {
-		return "", fmt.Errorf("encoding the payload of %s: %w", e.Kind, err)
+		return "", fmt.Errorf("encoding the payload of %s: %w", e.Type, err)
 	}
 	return string(text), nil
 }

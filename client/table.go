@@ -75,7 +75,7 @@ func (t table) insert(e encoded, payload string) (string, []any) {
 			attempts = defaultAttempts
 		}
 		columns, values = append(columns, "name", "status", "priority", "max_attempts"), append(values, "?", "'queued'", "?", "?")
-		args = append(args, e.Kind, e.Priority, attempts)
+		args = append(args, e.Type, e.Priority, attempts)
 		moment("run_at", t.due(e.RunAt))
 		if t.has("updated_at") {
 			moment("updated_at", t.now)

@@ -66,7 +66,7 @@ func (o *ours) claims(ctx context.Context, s scene, n int) (first time.Duration,
 			return 0, nil, fmt.Errorf("%d jobs were claimed: %w", len(got), err)
 		}
 		if len(got) == 1 {
-			if _, err := fresh.Settle(ctx, []jobs.Settlement{{Claimed: got[0], Verdict: jobs.Completed, Worker: "bench"}}); err != nil {
+			if _, err := fresh.Settle(ctx, []jobs.Settlement{{Claimed: got[0], Outcome: jobs.Completed, Worker: "bench"}}); err != nil {
 				return 0, nil, err
 			}
 		}

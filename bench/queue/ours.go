@@ -82,11 +82,11 @@ func measure(s *servers.Server, n int, work func() error) (cost, error) {
 }
 
 // fill enqueues n jobs by the thousand.
-func (o *ours) fill(ctx context.Context, n int, change func(jobs.New) jobs.New) error {
+func (o *ours) fill(ctx context.Context, n int, change func(jobs.Spec) jobs.Spec) error {
 	for left := n; left > 0; left -= 1000 {
-		list := make([]jobs.New, min(left, 1000))
+		list := make([]jobs.Spec, min(left, 1000))
 		for i := range list {
-			list[i] = change(noop.Of(struct{}{}))
+			list[i] = change(noop.New(struct{}{}))
 		}
 		if _, err := o.store.Enqueue(ctx, list...); err != nil {
 			return err
@@ -95,7 +95,7 @@ func (o *ours) fill(ctx context.Context, n int, change func(jobs.New) jobs.New) 
 	return nil
 }
 
-func asItIs(n jobs.New) jobs.New { return n }
+func asItIs(n jobs.Spec) jobs.Spec { return n }
 
 // enqueue calls Enqueue n times from so many callers.
 func (o *ours) enqueue(ctx context.Context, n, callers int) (cost, error) {
@@ -104,7 +104,7 @@ func (o *ours) enqueue(ctx context.Context, n, callers int) (cost, error) {
 		for range callers {
 			go func() {
 				for range n / callers {
-					if _, err := o.store.Enqueue(ctx, noop.Of(struct{}{})); err != nil {
+					if _, err := o.store.Enqueue(ctx, noop.New(struct{}{})); err != nil {
 						failed <- err
 						return
 					}
@@ -165,7 +165,7 @@ func (o *ours) pickUp(ctx context.Context, n int) ([]time.Duration, error) {
 	var times []time.Duration
 	for range n {
 		begun := time.Now()
-		if _, failed := o.store.Enqueue(ctx, noop.Of(struct{}{})); failed != nil {
+		if _, failed := o.store.Enqueue(ctx, noop.New(struct{}{})); failed != nil {
 			stop()
 			group.Wait()
 			return nil, failed

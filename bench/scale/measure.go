@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/bench/servers"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
@@ -75,9 +76,9 @@ func (l *lab) deepen(ctx context.Context, depth int) error {
 		return err
 	}
 	for ; have < depth; have += 1000 {
-		list := make([]jobs.New, min(1000, depth-have))
+		list := make([]jobs.Spec, min(1000, depth-have))
 		for i := range list {
-			list[i] = noop.Of(struct{}{})
+			list[i] = noop.New(struct{}{})
 		}
 		if _, err := s.Enqueue(ctx, list...); err != nil {
 			return err
@@ -100,7 +101,7 @@ func (l *lab) measure(ctx context.Context, mode string, depth, claimers, take, c
 	}
 	team := make([]*claimer, claimers)
 	for i := range team {
-		db, err := sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: l.dsn, MaxConnections: 2})
+		db, err := database.Connect(ctx, database.ConnectOptions{DSN: l.dsn, MaxConnections: 2})
 		if err != nil {
 			return m, err
 		}
@@ -168,7 +169,7 @@ type claimer struct {
 
 func (c *claimer) claim(ctx context.Context) error {
 	got, err := c.store.Claim(ctx, jobs.ClaimRequest{Worker: c.name, Queues: []string{"default"}, Limit: c.take, Lease: time.Hour})
-	if err != nil && sqlstore.Classify(err).Trouble() {
+	if err != nil && database.Classify(err).Trouble() {
 		return nil // a deadlock that was not won: it asks again
 	}
 	c.held = append(c.held, got...)
@@ -179,7 +180,7 @@ func (c *claimer) end(ctx context.Context) (int, error) {
 	n := min(c.take, len(c.held))
 	ends := make([]jobs.Settlement, n)
 	for i, held := range c.held[:n] {
-		ends[i] = jobs.Settlement{Claimed: held, Verdict: jobs.Completed, Worker: c.name}
+		ends[i] = jobs.Settlement{Claimed: held, Outcome: jobs.Completed, Worker: c.name}
 	}
 	c.held = c.held[n:]
 	if n == 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/migrations"
@@ -120,7 +121,7 @@ func (s *Server) CMS(ctx context.Context) (db *sqlx.DB, dsn, name string, err er
 	if dsn, name, err = s.Database(); err != nil {
 		return nil, "", "", err
 	}
-	if db, err = sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: dsn}); err != nil {
+	if db, err = database.Connect(ctx, database.ConnectOptions{DSN: dsn}); err != nil {
 		return nil, "", "", err
 	}
 	_, err = sqlstore.CreateTables(ctx, db, sqlstore.Stock, "")

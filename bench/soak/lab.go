@@ -14,8 +14,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
 
 // lease is short, so that an hour sees many of them end.
@@ -131,7 +131,7 @@ func (l *lab) startServers(ctx context.Context) (err error) {
 	if err := errors.Join(err, admin.Close()); err != nil {
 		return err
 	}
-	if l.db, err = sqlstore.Connect(ctx, sqlstore.ConnectOptions{DSN: fmt.Sprintf("mysql://root@127.0.0.1:%d/cms", l.server.Port)}); err != nil {
+	if l.db, err = database.Connect(ctx, database.ConnectOptions{DSN: fmt.Sprintf("mysql://root@127.0.0.1:%d/cms", l.server.Port)}); err != nil {
 		return err
 	}
 	if l.mails, err = newMailSink(); err != nil {

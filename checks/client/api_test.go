@@ -39,24 +39,24 @@ func TestTheAPIOfTheRunningService(t *testing.T) {
 
 func (s *service) jobs(t *testing.T, api *client.API) {
 	ctx := t.Context()
-	probe, err := api.Enqueue(ctx, client.Job{Kind: "cmsjobs.probe"})
+	probe, err := api.Enqueue(ctx, client.Job{Type: "cmsjobs.probe"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := s.await(api, probe.ID, "completed")
-	if done.Kind != "cmsjobs.probe" || done.Attempts != 1 || done.StartedAt.IsZero() || done.EndedAt.Before(done.StartedAt) {
+	if done.Type != "cmsjobs.probe" || done.Attempts != 1 || done.StartedAt.IsZero() || done.EndedAt.Before(done.StartedAt) {
 		t.Errorf("%+v", done)
 	}
 	// A row that the service cannot run, written into the database.
 	rows := newClient(t, s.db)
-	bad, err := rows.Enqueue(ctx, client.Job{Kind: "mail.send", Payload: map[string]int{"to": 7}, Metadata: map[string]string{"by": "me"}})
+	bad, err := rows.Enqueue(ctx, client.Job{Type: "mail.send", Payload: map[string]int{"to": 7}, Metadata: map[string]string{"by": "me"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if i := s.await(api, bad.ID, "failed"); i.LastError == "" || !strings.Contains(string(i.Metadata), "me") {
 		t.Errorf("%+v", i)
 	}
-	list, err := api.Jobs(ctx, client.Filter{Kind: "mail.send", Status: "failed", Limit: 5})
+	list, err := api.Jobs(ctx, client.Filter{Type: "mail.send", Status: "failed", Limit: 5})
 	if err != nil || len(list.Items) != 1 || list.Items[0].ID != bad.ID {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -73,7 +73,7 @@ func (s *service) jobs(t *testing.T, api *client.API) {
 		t.Error(err)
 	}
 	at := time.Now().Add(time.Hour).Truncate(time.Second)
-	ask := client.Job{Kind: "cmsjobs.probe", ID: "0190aaaa-bbbb-7ccc-8ddd-eeeeffff2000", RunAt: at, MaxAttempts: 2, UniqueKey: "k"}
+	ask := client.Job{Type: "cmsjobs.probe", ID: "0190aaaa-bbbb-7ccc-8ddd-eeeeffff2000", RunAt: at, MaxAttempts: 2, UniqueKey: "k"}
 	for existing := range 2 {
 		if r, err := api.Enqueue(ctx, ask); err != nil || r.ID != ask.ID || r.Existing != (existing == 1) {
 			t.Errorf("%+v, %v", r, err)
@@ -98,7 +98,7 @@ func (s *service) refusals(t *testing.T, api *client.API) {
 	if _, err := api.Job(ctx, "0190aaaa-bbbb-7ccc-8ddd-eeeeffff9999"); !errors.Is(err, client.ErrNotFound) {
 		t.Error(err)
 	}
-	_, err := api.Enqueue(ctx, client.Job{Kind: "no.such.type"})
+	_, err := api.Enqueue(ctx, client.Job{Type: "no.such.type"})
 	var refusal *client.Refusal
 	if !errors.Is(err, client.ErrInvalid) || !errors.As(err, &refusal) || len(refusal.Fields) != 1 || refusal.Fields[0].Field != "topic" || !strings.Contains(err.Error(), "no.such.type") {
 		t.Error(err)
@@ -107,7 +107,7 @@ func (s *service) refusals(t *testing.T, api *client.API) {
 		t.Error(err)
 	}
 	reader := client.NewAPI(s.url, s.token("read"), client.APIOptions{})
-	if _, err := reader.Enqueue(ctx, client.Job{Kind: "cmsjobs.probe"}); !errors.As(err, &refusal) || refusal.Status != http.StatusForbidden {
+	if _, err := reader.Enqueue(ctx, client.Job{Type: "cmsjobs.probe"}); !errors.As(err, &refusal) || refusal.Status != http.StatusForbidden {
 		t.Error(err)
 	}
 	nobody := client.NewAPI(s.url, "cmsj_wrong", client.APIOptions{})
@@ -138,12 +138,12 @@ func (s *service) lostAnswers(t *testing.T) {
 	for _, lose := range []int32{2, 100} {
 		network := &badNetwork{lose: lose}
 		api := client.NewAPI(s.url, s.secret, client.APIOptions{HTTP: &http.Client{Transport: network}, Wait: func(int) time.Duration { return time.Millisecond }})
-		r, err := api.Enqueue(t.Context(), client.Job{Kind: "cmsjobs.probe", Queue: "cmsjobs", RunAt: time.Now().Add(time.Hour)})
+		r, err := api.Enqueue(t.Context(), client.Job{Type: "cmsjobs.probe", Queue: "cmsjobs", RunAt: time.Now().Add(time.Hour)})
 		if (err == nil) != (lose == 2) || network.asked.Load() > 4 {
 			t.Errorf("%d answers lost: %v after %d requests", lose, err, network.asked.Load())
 		}
 		good := client.NewAPI(s.url, s.secret, client.APIOptions{})
-		list, err := good.Jobs(t.Context(), client.Filter{Kind: "cmsjobs.probe", Status: "queued"})
+		list, err := good.Jobs(t.Context(), client.Filter{Type: "cmsjobs.probe", Status: "queued"})
 		if err != nil || len(list.Items) != 1 || lose == 2 && list.Items[0].ID != r.ID {
 			t.Fatalf("%d answers lost: %+v, %v", lose, list, err)
 		}

@@ -75,7 +75,7 @@ func (b both) enqueue(j client.Job) client.Receipt {
 	return r
 }
 
-func (b both) enqueueByStore(n jobs.New) jobs.Receipt {
+func (b both) enqueueByStore(n jobs.Spec) jobs.Receipt {
 	b.Helper()
 	r, err := b.store.Enqueue(b.Context(), n)
 	if err != nil {
@@ -119,36 +119,36 @@ func (b both) rows(table, order string, now ...string) []map[string]string {
 // pair is one job as the client and as the service are asked for it.
 type pair struct {
 	ask client.Job
-	own jobs.New
+	own jobs.Spec
 }
 
 func pairs(t *testing.T) map[string]pair {
 	at := time.Now().Add(time.Hour).Truncate(time.Second).Add(300 * time.Millisecond) // runs a second later, not earlier
 	const id, other = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000", "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001"
 	long := strings.Repeat("k", 191) // its name in cmsjobs_unique is longer than the column
-	ofStore := func(n jobs.New) jobs.New {
+	ofStore := func(n jobs.Spec) jobs.Spec {
 		if n.UUID == "" {
 			n.UUID = "the service's"
 		}
 		return n
 	}
 	return map[string]pair{
-		"plain":   {client.Job{Kind: "greet"}, ofStore(jobs.New{Kind: "greet"})},
-		"payload": {client.Job{Kind: "greet", Payload: payload{Name: "Ánn\u2028 ", HTML: "<b>&'\"</b>", List: []string{"x"}}}, ofStore(jobs.New{Kind: "greet", Data: encode(t, payload{Name: "Ánn\u2028 ", HTML: "<b>&'\"</b>", List: []string{"x"}})})},
+		"plain":   {client.Job{Type: "greet"}, ofStore(jobs.Spec{Type: "greet"})},
+		"payload": {client.Job{Type: "greet", Payload: payload{Name: "Ánn\u2028 ", HTML: "<b>&'\"</b>", List: []string{"x"}}}, ofStore(jobs.Spec{Type: "greet", Data: encode(t, payload{Name: "Ánn\u2028 ", HTML: "<b>&'\"</b>", List: []string{"x"}})})},
 		"everything": {
-			client.Job{Kind: "greet", Queue: "default", ID: id, Payload: payload{Name: "x"}, Metadata: map[string]string{"by": "me"}, Priority: -7, MaxAttempts: 2, RunAt: at, UniqueKey: "k"},
-			jobs.New{Kind: "greet", Queue: "default", UUID: other, Data: encode(t, payload{Name: "x"}), Priority: -7, MaxAttempts: 2, RunAt: at, UniqueKey: "k"}.WithMetadata(map[string]string{"by": "me"}),
+			client.Job{Type: "greet", Queue: "default", ID: id, Payload: payload{Name: "x"}, Metadata: map[string]string{"by": "me"}, Priority: -7, MaxAttempts: 2, RunAt: at, UniqueKey: "k"},
+			jobs.Spec{Type: "greet", Queue: "default", UUID: other, Data: encode(t, payload{Name: "x"}), Priority: -7, MaxAttempts: 2, RunAt: at, UniqueKey: "k"}.WithMetadata(map[string]string{"by": "me"}),
 		},
-		"long keys":      {client.Job{Kind: "greet", UniqueKey: long}, ofStore(jobs.New{Kind: "greet", UniqueKey: long})},
-		"empty of PHP":   {client.Job{Kind: "greet", Payload: []string{}, Metadata: ""}, ofStore(jobs.New{Kind: "greet", Data: []byte("[]")})},
-		"a type of many": {client.Job{Kind: "anything.else", Payload: map[string]int{"n": 1}}, ofStore(jobs.New{Kind: "anything.else", Data: []byte(`{"n":1}`)})},
+		"long keys":      {client.Job{Type: "greet", UniqueKey: long}, ofStore(jobs.Spec{Type: "greet", UniqueKey: long})},
+		"empty of PHP":   {client.Job{Type: "greet", Payload: []string{}, Metadata: ""}, ofStore(jobs.Spec{Type: "greet", Data: []byte("[]")})},
+		"a type of many": {client.Job{Type: "anything.else", Payload: map[string]int{"n": 1}}, ofStore(jobs.Spec{Type: "anything.else", Data: []byte(`{"n":1}`)})},
 	}
 }
 
 func encode(t *testing.T, v any) []byte {
 	t.Helper()
 	k := jobs.Kind[payload]{Name: "greet"}
-	return k.Of(v.(payload)).Data
+	return k.New(v.(payload)).Data
 }
 
 // The client's rows are the service's, column by column.
@@ -213,9 +213,9 @@ func equal(t *testing.T, what string, have, want []map[string]string, id, wantID
 // The service claims what the client wrote, and its handler sees what was said.
 func TestTheServiceClaimsTheClientsRows(t *testing.T) {
 	everywhere(t, func(b both) {
-		r := b.enqueue(client.Job{Kind: "greet", Payload: payload{Name: "Ann"}, Metadata: map[string]string{"by": "me"}, MaxAttempts: 2, Priority: 3})
-		later := b.enqueue(client.Job{Kind: "greet", RunAt: time.Now().Add(time.Hour)})
-		other := b.enqueue(client.Job{Kind: "anything.else"})
+		r := b.enqueue(client.Job{Type: "greet", Payload: payload{Name: "Ann"}, Metadata: map[string]string{"by": "me"}, MaxAttempts: 2, Priority: 3})
+		later := b.enqueue(client.Job{Type: "greet", RunAt: time.Now().Add(time.Hour)})
+		other := b.enqueue(client.Job{Type: "anything.else"})
 		claimed, err := b.store.Claim(b.Context(), jobs.ClaimRequest{Worker: "w", Queues: []string{"cmsjobs"}, Limit: 10, Lease: time.Minute, Whole: true})
 		if err != nil || len(claimed) != 1 {
 			b.Fatalf("%d jobs were claimed, want 1: %v", len(claimed), err)
@@ -236,7 +236,7 @@ func TestTheServiceClaimsTheClientsRows(t *testing.T) {
 func TestUniqueKeysHoldBetweenClientAndService(t *testing.T) {
 	everywhere(t, func(b both) {
 		for _, names := range []struct{ id, key string }{{"", "k"}, {"0190aaaa-bbbb-7ccc-8ddd-eeeeffff0002", ""}, {"0190aaaa-bbbb-7ccc-8ddd-eeeeffff0003", strings.Repeat("ü", 95)}} {
-			ask, own := client.Job{Kind: "greet", ID: names.id, UniqueKey: names.key}, jobs.New{Kind: "greet", UUID: names.id, UniqueKey: names.key}
+			ask, own := client.Job{Type: "greet", ID: names.id, UniqueKey: names.key}, jobs.Spec{Type: "greet", UUID: names.id, UniqueKey: names.key}
 			first := b.enqueue(ask)
 			if r := b.enqueueByStore(own); first.Existing || !r.Existing || r.UUID != first.ID {
 				b.Errorf("%v: the client made %+v, then the service %+v", names, first, r)
@@ -256,7 +256,7 @@ func TestUniqueKeysHoldBetweenClientAndService(t *testing.T) {
 				b.Errorf("%v: the service made %+v, then the client %+v", names, made, r)
 			}
 			b.db.MustExec("DELETE FROM bb_jobs") // by hand, as PHP's queue:clear does
-			b.enqueueByStore(jobs.New{Kind: "greet"})
+			b.enqueueByStore(jobs.Spec{Type: "greet"})
 			b.db.MustExec(fmt.Sprintf("UPDATE bb_jobs SET id = %d", made.ID)) // the number came again, for another job
 			if r := b.enqueue(ask); r.Existing {
 				b.Errorf("%v: the key of a job that is gone is held", names)
@@ -305,7 +305,7 @@ func TestAJobLivesAndDiesWithItsTransaction(t *testing.T) {
 				if _, err := tx.ExecContext(ctx, fmt.Sprintf("INSERT INTO orders VALUES (%d)", n)); err != nil {
 					b.Fatal(err)
 				}
-				list, err := b.client.EnqueueTx(ctx, tx, client.Job{Kind: "greet"}, client.Job{Kind: "greet", UniqueKey: fmt.Sprint(of, commit)})
+				list, err := b.client.EnqueueTx(ctx, tx, client.Job{Type: "greet"}, client.Job{Type: "greet", UniqueKey: fmt.Sprint(of, commit)})
 				if err != nil || len(list) != 2 {
 					b.Fatal(list, err)
 				}
@@ -334,7 +334,7 @@ func TestAJobLivesAndDiesWithItsTransaction(t *testing.T) {
 func TestCallersAtOnceMakeOneJob(t *testing.T) {
 	everywhere(t, func(b both) {
 		for round := range 3 {
-			j := client.Job{Kind: "greet", ID: fmt.Sprintf("0190aaaa-bbbb-7ccc-8ddd-eeeeffff1%03d", round), UniqueKey: fmt.Sprint("key ", round)}
+			j := client.Job{Type: "greet", ID: fmt.Sprintf("0190aaaa-bbbb-7ccc-8ddd-eeeeffff1%03d", round), UniqueKey: fmt.Sprint("key ", round)}
 			made := make(chan error, 20)
 			for range cap(made) {
 				go func() {

@@ -54,7 +54,7 @@ func run(args []string, r io.Reader, w io.Writer) error {
 type exchange struct {
 	Method, Path string
 	Status       int
-	Kind         string // of the answer: Content-Type
+	Type         string // of the answer: Content-Type
 	Request      string // "" is no body, or one that was not sent as text
 	Answer       string
 }
@@ -80,7 +80,7 @@ func (c contract) faults(e exchange) []string {
 		}
 		return []string{}
 	}
-	kind, _, _ := strings.Cut(e.Kind, ";")
+	kind, _, _ := strings.Cut(e.Type, ";")
 	media := response.Value.Content[kind]
 	if media == nil {
 		return []string{fmt.Sprintf("%s answers %q", what, kind)}

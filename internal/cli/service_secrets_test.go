@@ -143,7 +143,7 @@ func readerPaths(t *testing.T, s *service, reader http.Header, last string) []st
 	var jobs struct{ Items []struct{ ID string } }
 	s.ask(200, "GET", "/api/v1/jobs?limit=200", "", reader, &jobs)
 	paths := []string{"/api/v1/jobs?limit=200", "/api/admin/jobs?limit=200", "/api/v1/runs?limit=200", "/api/v1/webhooks/1/deliveries", "/admin", "/admin/jobs", "/admin/failed", "/admin/failed/export", "/admin/queues", "/admin/workers",
-		"/admin/schedules", "/admin/backups", "/admin/mail", "/admin/mail/templates", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/growth", "/admin/webhooks", "/admin/settings", "/admin/tokens", "/admin/audit"}
+		"/admin/schedules", "/admin/backups", "/admin/mail", "/admin/mail/templates", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/usage", "/admin/webhooks", "/admin/settings", "/admin/tokens", "/admin/audit"}
 	for path, methods := range document.Paths {
 		if _, reads := methods["get"]; !reads || strings.HasSuffix(path, "/events") {
 			continue

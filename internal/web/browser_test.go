@@ -243,7 +243,7 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	b.press("#chosen-cancel")
 	b.sees("Nothing was chosen")
 
-	b.open("/admin/growth")
+	b.open("/admin/usage")
 	b.press("[id='do-cache.clear']")
 	b.sees("The cache will be emptied")
 	b.click("main a.button")

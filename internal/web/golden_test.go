@@ -24,7 +24,7 @@ var (
 func TestPagesLookAsTheyDid(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Now = func() time.Time { return noon } })
 	for _, lang := range []string{"en", "vi"} {
-		for _, page := range []string{"backups", "sitemap", "media", "mail", "analytics?since=2026-11-01&until=2026-11-21", "growth", "schedules", "settings"} {
+		for _, page := range []string{"backups", "sitemap", "media", "mail", "analytics?since=2026-11-01&until=2026-11-21", "usage", "schedules", "settings"} {
 			ask := func() answer {
 				return s.admin("GET", "/admin/"+page, nil, header("Cookie", "cmsjobs_lang="+lang))
 			}

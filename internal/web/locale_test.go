@@ -40,7 +40,7 @@ var (
 	action  = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
 )
 
-var sentences = regexp.MustCompile("(?s)\\b(?:refuse|badField|reason)\\([^\"`\n]*(?:\"[\\w.]+\", [\\w.{}]+, )?(?:\"[\\w.]+\", )?(\"(?:[^\"\\\\]|\\\\.)+\"|`[^`]+`)")
+var sentences = regexp.MustCompile("(?s)\\b(?:httpError|fieldError|reason)\\([^\"`\n]*(?:\"[\\w.]+\", [\\w.{}]+, )?(?:\"[\\w.]+\", )?(\"(?:[^\"\\\\]|\\\\.)+\"|`[^`]+`)")
 
 // TestRefusalsOfPagesSpeakVietnamese reads the code for the sentences that it
 // makes, and holds the Vietnamese ones against them.

@@ -189,7 +189,7 @@ func (s *Server) groupsKept(ctx context.Context, f jobs.Filter) ([]jobs.FailureG
 }
 
 func (s *Server) sizesKept(ctx context.Context) ([]UsageItem, bool, error) {
-	return cached(ctx, s, "growth", s.cfg.StorageUsage.StorageUsage)
+	return cached(ctx, s, "usage", s.cfg.StorageUsage.StorageUsage)
 }
 
 func (s *Server) backupsKept(ctx context.Context) (BackupList, bool, error) {

@@ -43,7 +43,7 @@ func TestAPageDoesNotWaitForWhatIsDear(t *testing.T) {
 	v.hasty = true
 	v.signIn("admin")
 	for range 5 {
-		v.get("/admin/growth").sees("being counted", `hx-trigger="load delay`)
+		v.get("/admin/usage").sees("being counted", `hx-trigger="load delay`)
 		v.get("/admin").sees("being counted", "Next ticks")
 	}
 	if n := h.asked.Load(); n != 1 {
@@ -51,7 +51,7 @@ func TestAPageDoesNotWaitForWhatIsDear(t *testing.T) {
 	}
 	close(h.done)
 	v.hasty = false
-	v.get("/admin/growth").sees("3.0 MiB")
+	v.get("/admin/usage").sees("3.0 MiB")
 	if strings.Contains(v.page, "being counted") || strings.Contains(v.page, ">-1") {
 		t.Errorf("%s", v.page)
 	}
@@ -134,7 +134,7 @@ func (grownHouse) SizesSince(context.Context, time.Time) ([]web.SizeDay, error) 
 func TestUsageIsDrawn(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.StorageUsage = grownHouse{c.Schedules.(*features)} })
 	v := s.visitor(t).signIn("admin")
-	for _, path := range []string{"/admin", "/admin/growth"} {
+	for _, path := range []string{"/admin", "/admin/usage"} {
 		v.get(path).sees("3.0 GiB, 2.0 GiB more than on 2026-11-20", "4.0 MiB, 1.0 MiB less than on 2026-11-20", "2026-11-21: 3.0 GiB")
 	}
 }
@@ -160,7 +160,7 @@ func TestCleaningSaysFirstWhatItWillRemove(t *testing.T) {
 	})
 	v := s.visitor(t).signIn("admin")
 	for _, jobType := range []string{"queue.clean", "maintenance.cleanup"} {
-		v.get("/admin/growth").press(`id="do-`+jobType+`"`).sees("Old runs", "4\u202f321", "Rows of sessions", "2.0 MiB")
+		v.get("/admin/usage").press(`id="do-`+jobType+`"`).sees("Old runs", "4\u202f321", "Rows of sessions", "2.0 MiB")
 		if strings.Contains(v.page, "Workers that are gone</dt>") {
 			t.Error("a zero is shown")
 		}
@@ -169,7 +169,7 @@ func TestCleaningSaysFirstWhatItWillRemove(t *testing.T) {
 		t.Fatal("asking did it")
 	}
 	v.press("sure").sees("Waiting to start")
-	v.get("/admin/growth").press(`id="do-cache.clear"`).sees("Just now there is nothing to remove")
+	v.get("/admin/usage").press(`id="do-cache.clear"`).sees("Just now there is nothing to remove")
 }
 
 // TestTickedJobsAreChangedAndNoOthers posts the form of the boxes.

@@ -69,7 +69,7 @@ func pageRoutes() []route {
 		page("/admin/sitemap", "pages.sitemap", "Sitemap.", read, (*Server).sitemapPage),
 		page("/admin/analytics", "pages.analytics", "Analytics.", read, (*Server).analyticsPage),
 		page("/admin/analytics/export", "pages.analyticsExport", "Analytics for a spreadsheet.", read, (*Server).exportAnalytics).requires(needsAnalytics),
-		page("/admin/growth", "pages.growth", "Cache, logs, sizes.", read, (*Server).usagePage),
+		page("/admin/usage", "pages.usage", "Cache, logs, sizes.", read, (*Server).usagePage),
 		page("/admin/webhooks", "pages.webhooks", "Webhooks.", read, (*Server).webhooksPage),
 		form("/admin/webhooks", "webhooks.change", "Add or switch a subscription.", access.Admin, (*Server).hookByForm).requires(needsWebhooks),
 		form("/admin/webhooks/:id/delete", "webhooks.delete", "End a subscription.", access.Admin, (*Server).deleteHookByForm).requires(needsWebhooks),

@@ -47,7 +47,7 @@ func (s *Server) usagePage(c echo.Context) error {
 			v.Total, v.Top = v.Total+r.Bytes, max(v.Top, r.Bytes)
 		}
 	}
-	return s.showSoon(c, "growth", "growth.title", live, ready, v)
+	return s.showSoon(c, "usage", "usage.title", live, ready, v)
 }
 
 // sizesBack is how far the plots of sizes look back.
@@ -85,7 +85,7 @@ func sizePlot(lang, key string, days []SizeDay, of func(SizeDay) int64) plotted 
 	sum := size(of(last))
 	switch grown := of(last) - of(first); {
 	case grown > 0:
-		sum += ", " + translate(lang, "plot.growth", size(grown), first.Day)
+		sum += ", " + translate(lang, "plot.usage", size(grown), first.Day)
 	case grown < 0:
 		sum += ", " + translate(lang, "plot.shrink", size(-grown), first.Day)
 	default:

@@ -32,7 +32,7 @@ func (s *Server) functions(lang string, a assets) template.FuncMap {
 		"statuses":  func() []string { return statusNames },
 		"list":    func(words ...string) []string { return words },
 		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") },
-		"outcome": named(lang, "outcome."), "tick": named(lang, "tick."), "mailstate": named(lang, "mail.status."), "mailclass": mailClass,
+		"outcome": named(lang, "outcome."), "tick": named(lang, "tick."), "mailstatus": named(lang, "mail.status."), "mailclass": mailClass,
 		"dimension": named(lang, "dimension."), "part": named(lang, "part."),
 		"minus": func(a, b int64) int64 { return max(a-b, 0) }, "share": shareBar,
 		"since": func(t time.Time) string { return length(s.cfg.Now().Sub(t)) },

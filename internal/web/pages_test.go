@@ -13,7 +13,7 @@ import (
 
 // parts are the pages that need nothing in their path.
 var parts = []string{"/admin", "/admin?range=7d", "/admin/jobs", "/admin/failed", "/admin/queues", "/admin/workers", "/admin/schedules", "/admin/enqueue", "/admin/backups",
-	"/admin/mail", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/growth", "/admin/webhooks", "/admin/settings", "/admin/tokens", "/admin/audit"}
+	"/admin/mail", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/usage", "/admin/webhooks", "/admin/settings", "/admin/tokens", "/admin/audit"}
 
 // TestEveryPageStandsWithAndWithoutItsRooms walks all pages in both languages.
 func TestEveryPageStandsWithAndWithoutItsRooms(t *testing.T) {
@@ -87,8 +87,8 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	v.get("/admin/mail").press(`id="address"`, "address", "x@y.example").sees("gets no more mail")
 	v.get("/admin/mail").press("/admin/suppressions/remove").sees("will get mail again").press("sure").sees("gets mail again")
 	v.get("/admin/media").press(`value="all"`).sees("all 3 pictures").press("sure").sees("Jobs enqueued: 3")
-	v.get("/admin/growth").press(`id="dry-cache.clear"`).sees("cache.clear", "Waiting to start")
-	v.get("/admin/growth").press(`id="do-cache.clear"`).sees("will be emptied").press("sure").sees("Waiting to start")
+	v.get("/admin/usage").press(`id="dry-cache.clear"`).sees("cache.clear", "Waiting to start")
+	v.get("/admin/usage").press(`id="do-cache.clear"`).sees("will be emptied").press("sure").sees("Waiting to start")
 	v.get("/admin/webhooks").press(`id="url"`, "url", "https://x.example/hook", "events", "job.failed")
 	v.sees("whsec_new")
 	v.get("/admin/webhooks").press(`name="enabled"`).sees("The webhook is changed")

@@ -176,7 +176,7 @@ func partRoutes() []route {
 		{Method: post, Path: "/api/v1/media/regenerate", Name: "media.regenerate", Summary: "Enqueue thumbnails for the pictures that lack them, or for all.", Scope: access.Operate, Body: RegenerateRequest{}, Answer: Changed{}, Needs: needsMedia, handle: (*Server).regenerate},
 		{Method: get, Path: "/api/v1/analytics", Name: "analytics.report", Summary: "Views and visitors by day and dimension.", Scope: access.Read, Query: []string{"since", "until", "site", "limit"}, Answer: AnalyticsReport{}, Needs: needsAnalytics, handle: (*Server).analytics},
 		{Method: get, Path: "/api/v1/sitemap", Name: "sitemap.status", Summary: "The sitemap's files and what IndexNow was told.", Scope: access.Read, Answer: SitemapStatus{}, Needs: needsSitemap, handle: (*Server).sitemapStatus},
-		{Method: get, Path: "/api/v1/growth", Name: "growth.list", Summary: "What takes room on disk and in the database.", Scope: access.Read, Answer: UsageList{}, Needs: needsUsage, handle: (*Server).usage},
+		{Method: get, Path: "/api/v1/usage", Name: "usage.list", Summary: "What takes room on disk and in the database.", Scope: access.Read, Answer: UsageList{}, Needs: needsUsage, handle: (*Server).usage},
 		{Method: get, Path: "/api/v1/settings", Name: "settings.list", Summary: "The configuration and where each value came from.", Scope: access.Admin, Answer: SettingList{}, Needs: needsSettings, handle: (*Server).listSettings},
 	}
 }

@@ -14,7 +14,7 @@ import (
 func TestAStartedJobThatFailsSaysWhyAndWhenItsNextTryIs(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	id := s.enqueue(`{"topic":"cache.clear"}`)
-	page := "/admin/growth?job=" + id
+	page := "/admin/usage?job=" + id
 	v := s.visitor(t).signIn("admin")
 	v.get(page).sees("Waiting to start")
 	claimed, err := s.store.Claim(t.Context(), jobs.ClaimRequest{Worker: "test", Queues: []string{"cmsjobs"}, Limit: 1, Lease: time.Minute})
