@@ -95,7 +95,7 @@ conditions:
   ping_url: "%s/ping"
   ping_every: 1s
   limits: {writes_failing: 2s, disk_full: 4MiB, no_worker: 1s, queue_unattended: 1s, job_overdue: 2s, stalled_jobs: 1s, unknown_jobs: 1s, no_scheduler: 15s,
-    circuit_open: 2s, queue_growing: "50", history_growing: "1000", scratch_left: 2s%%s}
+    circuit_open: 2s, queue_growing: "50", history_growing: "1000", temp_databases_left: 2s%%s}
 `, l.disk, l.told.URL, l.told.URL)
 	l.start("")
 	return l

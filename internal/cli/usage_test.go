@@ -33,7 +33,7 @@ func TestMistypedNamesAreSeen(t *testing.T) {
 		{"webhook deliveries --limit -1", exitUsage, "from 1"},
 		{"schedule history --limit -1", exitUsage, "from 1"},
 		{"config show --set backup.to=[local]", 0, "backup.to"},
-		{"config show --set conditions.off=[no_backup,proof_old]", 0, "no_backup"},
+		{"config show --set conditions.off=[no_backup,verification_old]", 0, "no_backup"},
 		{"config show --set backup.to=[ftp]", exitUsage, `"ftp" is none of`},
 		{"jobs stats", 0, "queued 0"},
 	} {
