@@ -84,7 +84,7 @@ func (w *Worker) Start(ctx context.Context) error {
 		return fmt.Errorf("naming the worker: %w", err)
 	}
 	loop, err := jobs.NewWorker(jobs.Config{
-		Source: w.store, Roster: w.store, Registry: w.registry, Logger: w.options.Logger, Now: w.options.Now,
+		Source: w.store, Workers: w.store, Registry: w.registry, Logger: w.options.Logger, Now: w.options.Now,
 		Info: jobs.WorkerInfo{
 			ID:   fmt.Sprintf("%s:%d:%s", host, os.Getpid(), uuid.NewString()[:8]),
 			Host: host, PID: os.Getpid(), Version: "worker",

@@ -27,7 +27,7 @@ func run() error {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var list []verdict
+	var list []trialResult
 	var failed error // of the control
 	for _, g := range guards {
 		if !g.matches(*only) {
@@ -54,7 +54,7 @@ func run() error {
 }
 
 // record writes a verdict into the page, if there is one.
-func record(path string, v verdict) error {
+func record(path string, v trialResult) error {
 	if path == "" {
 		return nil
 	}

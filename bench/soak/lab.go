@@ -223,7 +223,7 @@ func (l *lab) harmed(f fault, felt time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f.at = time.Now()
-	f.till = f.at.Add(felt)
+	f.until = f.at.Add(felt)
 	l.faults = append(l.faults, f)
 }
 

@@ -17,8 +17,8 @@ import (
 type activity struct {
 	r *Services
 	c config.Activity
-	// trail is where deeds go.
-	trail *access.Store
+	// audit is where deeds go.
+	audit *access.Store
 }
 
 func (r *Services) NewActivity() *activity {
@@ -63,7 +63,7 @@ const activityTime = 10 * time.Second
 // nothing: the job is where it should be, and the log has the deed.
 func (a *activity) record(ctx context.Context, action, target string, status int, detail string) {
 	d := access.AuditEntry{Actor: "cmsjobs", Via: "service", Action: action, Target: target, Status: status, Detail: detail}
-	if err := a.trail.Record(ctx, d); err != nil {
+	if err := a.audit.Record(ctx, d); err != nil {
 		a.r.Log.Warn("a deed is missing in the audit trail", "event", "audit.write_failed",
 			"action", action, "target", target, "detail", detail, "error", err)
 	}

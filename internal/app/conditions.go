@@ -138,7 +138,7 @@ func (r *Services) overdue(ctx context.Context, late time.Duration) ([]condition
 // the schedule, and their verification.
 func (r *Services) backupCondition(ctx context.Context) (conditions.Backups, error) {
 	b, err := r.Handlers.Backup.Condition(ctx)
-	return conditions.Backups{LastComplete: b.LastComplete, LastVerification: b.LastVerification, Verifications: r.Config.Backup.Verify != "off", Unfinished: b.Unfinished, Scratch: b.TempDB}, err
+	return conditions.Backups{LastComplete: b.LastComplete, LastVerification: b.LastVerification, Verifications: r.Config.Backup.Verify != "off", Unfinished: b.Unfinished, TempDatabases: b.TempDB}, err
 }
 
 // conditionNotice is what people are told of a change.

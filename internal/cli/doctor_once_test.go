@@ -24,17 +24,17 @@ func TestDoctorSaysALeftoverOnce(t *testing.T) {
 	says := func() map[string]int {
 		found := map[string]int{}
 		for _, f := range answer[[]doctor.Finding](t, call(t, nil, args...)) {
-			if f.Check == conditions.ScratchLeft || f.Check == "backups" && strings.Contains(f.What, "killed proofs or restores left") {
+			if f.Check == conditions.TempDatabasesLeft || f.Check == "backups" && strings.Contains(f.What, "killed proofs or restores left") {
 				found[f.Check]++
 			}
 		}
 		return found
 	}
-	if young := says(); young["backups"] != 1 || young[conditions.ScratchLeft] != 0 {
+	if young := says(); young["backups"] != 1 || young[conditions.TempDatabasesLeft] != 0 {
 		t.Errorf("a young leftover is said %v", young)
 	}
 	db.MustExec("UPDATE cmsjobs_conditions SET pending_since = ? WHERE name = 'temp_databases_left'", time.Now().Add(-5*time.Hour).UnixMilli())
-	if old := says(); old["backups"] != 0 || old[conditions.ScratchLeft] != 1 {
+	if old := says(); old["backups"] != 0 || old[conditions.TempDatabasesLeft] != 1 {
 		t.Errorf("an old leftover is said %v", old)
 	}
 }

@@ -261,7 +261,7 @@ func (l *conditionsLab) whileWorking() []provocation {
 			}
 		}, restore: func() { os.Remove(filler) }},
 		// The row of a proof that was killed, in whose name its scratch database lies.
-		{name: conditions.ScratchLeft, provoke: func() { l.lock(deadVerification, "the proof of 20260101-000000") }, restore: func() { l.unlock(deadVerification) }},
+		{name: conditions.TempDatabasesLeft, provoke: func() { l.lock(deadVerification, "the proof of 20260101-000000") }, restore: func() { l.unlock(deadVerification) }},
 	}
 	return ps
 }

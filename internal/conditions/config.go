@@ -46,7 +46,7 @@ type Backups struct {
 	LastComplete, LastVerification time.Time
 	Verifications                  bool
 	Unfinished                     string   // the restore that did not finish
-	Scratch                        []string // databases or files of verifications, while none runs
+	TempDatabases                  []string // databases or files of verifications, while none runs
 }
 
 // Process names this process. Its scheduler, where it runs one, says in

@@ -92,7 +92,7 @@ func checkBackups(ctx context.Context, r *app.Services) ([]Finding, error) {
 	var found []Finding
 	for _, w := range health.Warnings {
 		f := warn("cmsjobs backup create makes and proves one; cmsjobs backup list", "%s", w.Text)
-		f.condition = map[string]string{"leftover": conditions.ScratchLeft, "unproven": conditions.VerificationOld}[w.Code]
+		f.condition = map[string]string{"leftover": conditions.TempDatabasesLeft, "unproven": conditions.VerificationOld}[w.Code]
 		found = append(found, f)
 	}
 	for _, text := range r.Handlers.Backup.RestoreRights(ctx) {
@@ -115,8 +115,8 @@ func checkAnalytics(_ context.Context, r *app.Services) ([]Finding, error) {
 	return []Finding{ok("page views are collected")}, nil
 }
 
-// checkDoors looks at who can get into the pages.
-func checkDoors(_ context.Context, r *app.Services) ([]Finding, error) {
+// checkAdminPage looks at who can get into the pages.
+func checkAdminPage(_ context.Context, r *app.Services) ([]Finding, error) {
 	c := r.Config.HTTP
 	if !c.Enabled {
 		return []Finding{ok("no port is opened (http.enabled)")}, nil

@@ -35,9 +35,9 @@ func size(small, full int) int {
 
 // fault is something that a test did to a process (pid) or to all (pid 0).
 type fault struct {
-	at   time.Time
-	till time.Time // a run that began before it may be cut off by it
-	pid  int
+	at    time.Time
+	until time.Time // a run that began before it may be cut off by it
+	pid   int
 }
 
 // lab is one MariaDB of a test's own, a queue in it, workers and a sink.
@@ -117,14 +117,14 @@ func (l *lab) enqueueOn(queue string, from, n int, e effect) {
 
 func (l *lab) fault(pid int, length time.Duration) {
 	now := time.Now()
-	l.faults = append(l.faults, fault{at: now, till: now.Add(length), pid: pid})
+	l.faults = append(l.faults, fault{at: now, until: now.Add(length), pid: pid})
 }
 
 // explained says whether a fault lies between the start of a run and the next
 // start of the same job.
 func (l *lab) explained(run, next event) bool {
 	for _, f := range l.faults {
-		if (f.pid == 0 || f.pid == run.pid) && !f.till.Before(run.at) && !f.at.After(next.at) {
+		if (f.pid == 0 || f.pid == run.pid) && !f.until.Before(run.at) && !f.at.After(next.at) {
 			return true
 		}
 	}

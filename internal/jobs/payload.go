@@ -58,8 +58,8 @@ func Parse(raw []byte, known func(string) bool) (Envelope, Origin, error) {
 	if !utf8.Valid(raw) {
 		return Envelope{}, Malformed, errors.New("the payload is not UTF-8")
 	}
-	var room [16]member
-	keys, err := topLevel(raw, room[:0])
+	var capacity [16]member
+	keys, err := topLevel(raw, capacity[:0])
 	if err != nil {
 		return Envelope{}, Malformed, fmt.Errorf("the payload is not a JSON object: %w", err)
 	}

@@ -94,7 +94,7 @@ func stopDeaf(t *testing.T, running int, handler func(context.Context, <-chan st
 		t.Fatal(err)
 	}
 	const grace = 5 * time.Second
-	w, err := jobs.NewWorker(jobs.Config{Source: source, Roster: source, Registry: registry, Now: time.Now, Slots: 3,
+	w, err := jobs.NewWorker(jobs.Config{Source: source, Workers: source, Registry: registry, Now: time.Now, Slots: 3,
 		Grace: grace, PollMin: 20 * time.Millisecond, BeatBusy: 20 * time.Millisecond, BeatIdle: 20 * time.Millisecond,
 		Info: jobs.WorkerInfo{ID: "host:1:x"}})
 	if err != nil {

@@ -29,7 +29,7 @@ func (s *givenBack) Settle(ctx context.Context, ends []jobs.Settlement) ([]error
 
 // stopWhileRunning runs one job with handler, tells the worker to stop while
 // the handler is at it, and returns how the worker ended and its table.
-func stopWhileRunning(t *testing.T, stubborn time.Duration, handler func(context.Context, *givenBack) error) (error, *jobstest.Database) {
+func stopWhileRunning(t *testing.T, stopTimeout time.Duration, handler func(context.Context, *givenBack) error) (error, *jobstest.Database) {
 	t.Helper()
 	db := jobstest.Migrated(t, jobstest.SQLite)
 	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
@@ -49,7 +49,7 @@ func stopWhileRunning(t *testing.T, stubborn time.Duration, handler func(context
 	if _, err := source.Enqueue(t.Context(), kind.New(struct{}{})); err != nil {
 		t.Fatal(err)
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Slots: 2, Grace: time.Minute, StopTimeout: stubborn, Lease: time.Hour})
+	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Slots: 2, Grace: time.Minute, StopTimeout: stopTimeout, Lease: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ var (
 // names.
 type Config struct {
 	Source   Source
-	Roster   WorkerRegistry // nil: the worker tells nobody that it lives
+	Workers  WorkerRegistry // nil: the worker tells nobody that it lives
 	Registry *Registry
 	Logger   *slog.Logger
 	// LogEnds says which ends of runs Logger gets. LogCompleted, where it is set,
@@ -204,7 +204,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	backgroundCtx, stopKeeping := context.WithCancel(runCtx)
 	background.Go(func() { w.renewAll(backgroundCtx) })
 	startedAt := w.c.Now()
-	if w.c.Roster != nil {
+	if w.c.Workers != nil {
 		await(ctx, func() { w.beat(ctx, startedAt) }) // before the first claim: a paused queue is not claimed from once
 	}
 	background.Go(func() { w.beatAll(backgroundCtx, startedAt) })

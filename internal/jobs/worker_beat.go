@@ -9,7 +9,7 @@ import (
 // beatAll says that the worker lives and reads what people told it, every
 // BeatIdle, or BeatBusy while jobs run. Run has made the first beat.
 func (w *Worker) beatAll(ctx context.Context, startedAt time.Time) {
-	if w.c.Roster == nil {
+	if w.c.Workers == nil {
 		return
 	}
 	refreshed := startedAt
@@ -41,7 +41,7 @@ func (w *Worker) beat(ctx context.Context, startedAt time.Time) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	info := w.info(startedAt)
-	orders, err := w.c.Roster.Heartbeat(call, info)
+	orders, err := w.c.Workers.Heartbeat(call, info)
 	if err != nil {
 		w.returnLines(info)
 		if ctx.Err() == nil {

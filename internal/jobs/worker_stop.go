@@ -104,7 +104,7 @@ func (w *Worker) finishSettling(settler *sync.WaitGroup, stop *stopPhases) {
 
 // leave signs the worker off.
 func (w *Worker) leave(stop *stopPhases) {
-	if w.c.Roster == nil {
+	if w.c.Workers == nil {
 		return
 	}
 	ctx, limit := stop.runCtx, 3*time.Second
@@ -114,7 +114,7 @@ func (w *Worker) leave(stop *stopPhases) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	left := make(chan error, 1)
-	go func() { left <- w.c.Roster.Deregister(ctx, w.c.Info.ID) }()
+	go func() { left <- w.c.Workers.Deregister(ctx, w.c.Info.ID) }()
 	var err error
 	select {
 	case err = <-left:

@@ -144,7 +144,7 @@ func (h *Handler) takes(ctx context.Context, name string, e Estimate) error {
 		return fmt.Errorf("%s has %d MiB of room, and the backup may need %d MiB and must leave %d MiB: free some, or lower the retention",
 			name, free>>20, e.Archive>>20, h.c.Options.MinFree>>20)
 	}
-	if err := h.room(ctx, name, e); err != nil {
+	if err := h.checkQuota(ctx, name, e); err != nil {
 		return err
 	}
 	store := h.c.Destinations[name]

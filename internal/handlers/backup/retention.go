@@ -167,9 +167,9 @@ func (r *run) prunePlaces(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// room says why a destination may not take another archive: the backups there
+// checkQuota says why a destination may not take another archive: the backups there
 // would take more than MaxBytes. None goes to make room.
-func (h *Handler) room(ctx context.Context, destination string, e Estimate) error {
+func (h *Handler) checkQuota(ctx context.Context, destination string, e Estimate) error {
 	limit := h.c.Options.MaxBytes
 	if limit <= 0 {
 		return nil

@@ -19,7 +19,7 @@ func (h *Handler) stage(ctx context.Context, b Stored, progress func(Step)) (sta
 	if progress == nil {
 		progress = func(Step) {}
 	}
-	if err := h.roomToStage(b.Size); err != nil {
+	if err := h.spaceToStage(b.Size); err != nil {
 		return b, nil, err
 	}
 	temp := temporary{folderKind, folderPlace(h.stageParent()), randomName(stagePrefix)}
@@ -88,8 +88,8 @@ func (h *Handler) stageParent() string {
 	return os.TempDir()
 }
 
-// roomToStage says whether the copy fits.
-func (h *Handler) roomToStage(size int64) error {
+// spaceToStage says whether the copy fits.
+func (h *Handler) spaceToStage(size int64) error {
 	dir := h.stageParent()
 	folder, err := storage.NewLocal(dir, storage.LocalOptions{})
 	if err != nil {

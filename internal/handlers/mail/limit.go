@@ -76,9 +76,9 @@ func (c counts) at(slot int64) counts {
 	return moved
 }
 
-// room says how many more fit now and, when none does, in how many slots one
+// remaining says how many more fit now and, when none does, in how many slots one
 // will.
-func (c counts) room(limit int) (int, int64) {
+func (c counts) remaining(limit int) (int, int64) {
 	used := 0
 	for _, n := range c.N {
 		used += n
@@ -189,7 +189,7 @@ func slotMillis(w window) int64 { return w.length.Milliseconds() / slots }
 func reserve(rows map[string]counts, windows []window, now int64) time.Duration {
 	var wait time.Duration
 	for _, w := range windows {
-		if free, in := rows[w.bucket].room(w.limit); free == 0 {
+		if free, in := rows[w.bucket].remaining(w.limit); free == 0 {
 			length := slotMillis(w)
 			until := (rows[w.bucket].Last+in)*length - now
 			wait = max(wait, time.Duration(max(until, 1))*time.Millisecond)

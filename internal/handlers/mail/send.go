@@ -57,7 +57,7 @@ func (d *delivery) run(ctx context.Context, p SendPayload) error {
 			return errors.Join(err, d.report(ctx))
 		}
 	}
-	return errors.Join(d.verdict(), d.report(ctx))
+	return errors.Join(d.outcomeError(), d.report(ctx))
 }
 
 func (h *Handler) delivery(ctx context.Context, job jobs.Job, p SendPayload) (*delivery, error) {
@@ -172,7 +172,7 @@ func (d *delivery) drop(ctx context.Context, state Status, why string) error {
 		}
 	}
 	jobs.Logf(ctx, "%s", why)
-	return errors.Join(d.verdict(), d.report(ctx))
+	return errors.Join(d.outcomeError(), d.report(ctx))
 }
 
 // suppress leaves out addresses that get no mail.

@@ -97,7 +97,7 @@ func (h *Handler) deliver(ctx context.Context, job jobs.Job, p DeliverPayload) e
 	if err := jobs.SetResult(ctx, Result{Status: c.status, Answer: cut(c.answer, 300), Duration: c.took.Round(time.Millisecond).String()}); err != nil {
 		return err
 	}
-	return h.verdict(ctx, p, c)
+	return h.recordOutcome(ctx, p, c)
 }
 
 // call makes the request's parts. skip says why there is nothing to send.
@@ -208,8 +208,8 @@ func (h *Handler) recordUse(ctx context.Context, dependency string, c *call) {
 // maxRetryAfter bounds what a host may ask for.
 const maxRetryAfter = 6 * time.Hour
 
-// verdict turns the answer into the job's end.
-func (h *Handler) verdict(ctx context.Context, p DeliverPayload, c *call) error {
+// recordOutcome turns the answer into the job's end.
+func (h *Handler) recordOutcome(ctx context.Context, p DeliverPayload, c *call) error {
 	switch {
 	case errors.Is(c.err, outbound.ErrRefused):
 		return jobs.Permanent(fmt.Errorf("delivering to %s: %w", shown(c.url), c.err))
