@@ -64,7 +64,7 @@ const activityTime = 10 * time.Second
 func (a *activity) record(ctx context.Context, action, target string, status int, detail string) {
 	d := access.AuditEntry{Actor: "cmsjobs", Via: "service", Action: action, Target: target, Status: status, Detail: detail}
 	if err := a.audit.Record(ctx, d); err != nil {
-		a.r.Log.Warn("a deed is missing in the audit trail", "event", "audit.write_failed",
+		a.r.Log.Warn("audit entry not written", "event", "audit.write_failed",
 			"action", action, "target", target, "detail", detail, "error", err)
 	}
 }

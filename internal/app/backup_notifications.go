@@ -20,7 +20,7 @@ func (r *Services) backupFinished(ctx context.Context, report backup.Report) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
 	if err := r.tellOfBackup(ctx, report); err != nil {
-		r.Log.Error("nobody could be told how the backup ended", "event", "backup.notify_failed",
+		r.Log.Error("no notification of the backup's end was sent", "event", "backup.notify_failed",
 			"backup", report.ID, "status", report.Status, "error", err)
 	}
 }
@@ -33,7 +33,7 @@ func (r *Services) backupsWatched(ctx context.Context, w backup.Watched) {
 	}
 	n := notify.BackupsWatched(text, len(w.Health.Warnings) > 0, w.Digest != nil, r.pageURL("/admin/backups"))
 	if _, err := r.Enqueue(ctx, n); err != nil {
-		r.Log.Error("nobody could be told how the backups are", "event", "backup.notify_failed",
+		r.Log.Error("no notification of the backups' status was sent", "event", "backup.notify_failed",
 			"warnings", len(w.Health.Warnings), "error", err)
 	}
 }

@@ -97,7 +97,7 @@ func (f *failures) try(ctx context.Context, end jobs.Settlement) {
 	ctx, cancel := context.WithTimeout(ctx, tellingTime)
 	defer cancel()
 	if err := f.tell(ctx, end); err != nil {
-		f.r.Log.Error("nobody could be told that a job failed; it is in failed_jobs", "event", "job.notify_failed",
+		f.r.Log.Error("no notification of a failed job was sent; the job is in failed_jobs", "event", "job.notify_failed",
 			"uuid", end.Claimed.Job.UUID, "error", err)
 	}
 }
@@ -142,7 +142,7 @@ func (r *Services) tickMissed(ctx context.Context, entry string, tick time.Time)
 	}
 	text := fmt.Sprintf("The tick of %s was missed: nothing ran then, or everything was too busy. See that the service is always up.", tick.Format(time.RFC3339))
 	if _, err := r.Enqueue(ctx, notify.ScheduleMissed(entry, text, r.pageURL("/admin/schedules"))); err != nil {
-		r.Log.Error("nobody could be told that a tick was missed", "event", "schedule.notify_failed",
+		r.Log.Error("no notification of a missed tick was sent", "event", "schedule.notify_failed",
 			"entry", entry, "tick", tick, "error", err)
 	}
 }

@@ -79,7 +79,7 @@ func (p *Process) OpenWaiting(ctx context.Context, l *config.Loaded) (*Services,
 		}
 		if wait == startWaitLeast {
 			log := p.Logger(l.Log)
-			log.Warn("the database does not answer; waiting for it", "event", "database.start_wait",
+			log.Warn("database unreachable; waiting for it", "event", "database.start_wait",
 				"at_most", l.Database.StartWait, "error", err)
 		}
 		select {

@@ -78,7 +78,7 @@ func (r *Services) mounts(collector *analytics.Collector) map[string]http.Handle
 	}
 	if h := r.Handlers.Mail; h != nil && r.Config.HTTP.API {
 		m["/api/v1/mail/bounces"] = bounces(h, func(err error) {
-			r.Log.Warn("a report of bounces was refused",
+			r.Log.Warn("bounce report refused",
 				"event", "mail.bounce_refused", "error", err)
 		})
 	}

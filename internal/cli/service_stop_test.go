@@ -98,7 +98,7 @@ func TestAServiceWaitsForItsDatabase(t *testing.T) {
 	proxy.Refuse(true)
 	s := newService(t, "", "--dsn", strings.Replace(db.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1))
 	s.launch()
-	s.says("the database does not answer; waiting for it")
+	s.says("database unreachable; waiting for it")
 	proxy.Refuse(false)
 	s.says("worker started")
 	if code, log := s.end(); code != 0 {

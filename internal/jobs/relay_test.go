@@ -36,7 +36,7 @@ type stopping struct {
 
 func (stopping) Enabled(context.Context, slog.Level) bool { return true }
 func (s stopping) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "the worker claims nothing more" {
+	if r.Message == "worker claims no more jobs" {
 		close(s.begun)
 	}
 	return nil

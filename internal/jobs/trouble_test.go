@@ -76,7 +76,7 @@ func TestTroubleIsSaidOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := log.String()
-	for _, line := range []string{"the database does not do what it should", "the database is back"} {
+	for _, line := range []string{"the database does not do what it should", "database answers again"} {
 		if n := strings.Count(text, line); n != 1 {
 			t.Errorf("%d times: %s\n%s", n, line, text)
 		}

@@ -177,7 +177,7 @@ func (w *Worker) requestStop(why string, err error) {
 }
 
 // claimsNothingMore is logged as soon as a worker has begun to stop.
-const claimsNothingMore = "the worker claims nothing more"
+const claimsNothingMore = "worker claims no more jobs"
 
 // Run works until ctx ends, then stops gracefully: it claims nothing more,
 // lets running jobs go on for the grace period, gives back what still runs

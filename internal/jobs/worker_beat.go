@@ -115,7 +115,7 @@ func (w *Worker) watchMemory() {
 		return
 	}
 	if used := w.c.Memory(); used > w.c.MemoryLimit {
-		w.c.Logger.Warn("the process uses more memory than it may; it stops after its running jobs",
+		w.c.Logger.Warn("memory limit exceeded; the process stops after its running jobs",
 			"event", "worker.memory_exceeded", "used", used, "limit", w.c.MemoryLimit)
 		w.requestStop("it uses too much memory", ErrMemory)
 	}
@@ -125,7 +125,7 @@ func (w *Worker) watchMemory() {
 func (w *Worker) refresh(ctx context.Context) {
 	for _, hook := range w.c.Refresh {
 		if err := hook(ctx); err != nil && ctx.Err() == nil {
-			w.c.Logger.Warn("a refresh hook failed; it is called again later", "event", "worker.refresh_failed",
+			w.c.Logger.Warn("refresh hook failed; it is called again later", "event", "worker.refresh_failed",
 				"error", err)
 		}
 	}

@@ -88,7 +88,7 @@ func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, sto
 	case <-stop.returning.Done():
 	}
 	waited := w.c.Now().Sub(told)
-	w.c.Logger.Error("a handler ignores that it was told to stop; the worker finishes its other jobs and must be restarted", "event", "worker.handler_stuck",
+	w.c.Logger.Error("handler ignores its cancellation; the worker finishes its other jobs and must be restarted", "event", "worker.handler_stuck",
 		"type", job.Type, "id", job.ID, "uuid", job.UUID, "waited", waited)
 	return w.waitUnresponsive(ctx, stop, returned, waited)
 }
@@ -114,7 +114,7 @@ func (w *Worker) whileLeased(ctx context.Context, cancel context.CancelCauseFunc
 			lease.Reset(left)
 			continue
 		}
-		w.c.Logger.Warn("a run is cancelled: its lease was not renewed in time, and another worker may soon take the job", "event", "lease.expired",
+		w.c.Logger.Warn("run cancelled: its lease was not renewed in time, and another worker may soon take the job", "event", "lease.expired",
 			"type", x.claimed.Job.Type, "id", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
 		cancel(ErrLeaseLost)
 	}

@@ -73,7 +73,7 @@ func (w *Worker) settle(runCtx context.Context, batch []*inFlightJob) {
 		w.unwritten.Store(true)
 		w.trouble.note(doingSettles, err)
 		if !sleep(runCtx, w.spread(wait)) {
-			w.c.Logger.Warn("the database stayed away while stopping; the jobs run again when their leases end",
+			w.c.Logger.Warn("database unreachable while stopping; the jobs run again when their leases end",
 				"event", "worker.stop_unwritten", "jobs", len(batch))
 			return
 		}

@@ -246,7 +246,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if err := c.flush(ctx, batch); err != nil {
-			c.h.Logger.Warn("page views could not be stored; they are dropped and counted",
+			c.h.Logger.Warn("page views not stored; they are dropped and counted",
 				"event", "analytics.store_failed", "views", len(batch), "error", err)
 		}
 		batch = batch[:0]

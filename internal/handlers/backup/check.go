@@ -158,7 +158,7 @@ func (h *Handler) takes(ctx context.Context, name string, e Estimate) error {
 		return fmt.Errorf("nothing can be written there: %w", err)
 	}
 	if err := store.Delete(ctx, probe); err != nil {
-		h.c.Logger.WarnContext(ctx, "what is written at a destination cannot be deleted, so older backups stay",
+		h.c.Logger.WarnContext(ctx, "backups cannot be deleted at a destination, so older ones stay",
 			"event", "backup.delete_refused", "destination", name, "error", err)
 	}
 	return nil

@@ -162,7 +162,7 @@ func (h *Handler) readIndex(ctx context.Context, destination string) map[string]
 	var rows []indexRow
 	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind("SELECT object_key, size, modified_at, tag, entry FROM cmsjobs_backup_index WHERE destination = ?"), destination)
 	if err != nil {
-		h.c.Logger.WarnContext(ctx, "the index of backups could not be read; every manifest file is",
+		h.c.Logger.WarnContext(ctx, "index of backups not read; reading every manifest file",
 			"event", "backup.index_failed", "destination", destination, "error", err)
 	}
 	index := make(map[string]indexRow, len(rows))
@@ -181,7 +181,7 @@ func (h *Handler) writeIndex(ctx context.Context, destination string, gone []str
 		return
 	}
 	if err := h.tryWriteIndex(ctx, destination, gone, fresh); err != nil && ctx.Err() == nil {
-		h.c.Logger.WarnContext(ctx, "the index of backups could not be written", "event", "backup.index_failed",
+		h.c.Logger.WarnContext(ctx, "index of backups not written", "event", "backup.index_failed",
 			"destination", destination, "error", err)
 	}
 }

@@ -30,7 +30,7 @@ func (h *Handler) stage(ctx context.Context, b Stored, progress func(Step)) (sta
 	dir := filepath.Join(h.stageParent(), temp.name)
 	remove = func() {
 		if err := os.RemoveAll(dir); err != nil {
-			h.c.Logger.WarnContext(ctx, "the copy of a backup that was restored could not be removed",
+			h.c.Logger.WarnContext(ctx, "local copy of a restored backup not removed",
 				"event", "backup.cleanup_failed", "folder", dir, "error", err)
 			claim.Release(ctx) // a sweep finds it
 			return

@@ -95,7 +95,7 @@ func (h *Handler) rememberVerification(ctx context.Context, b Stored, p Verifica
 	if !p.Unfinished {
 		// Our table knows it, so the list is right in any case.
 		if sideErr := h.settleManifestFile(ctx, b, p.summary()); sideErr != nil {
-			h.c.Logger.WarnContext(ctx, "the manifest file of a backup could not be updated with its proof", "event", "backup.manifest_failed",
+			h.c.Logger.WarnContext(ctx, "verification not written to the manifest file of a backup", "event", "backup.manifest_failed",
 				"backup", b.ID, "destination", b.Destination, "error", sideErr)
 		}
 	}

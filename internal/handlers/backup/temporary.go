@@ -206,11 +206,11 @@ func (h *Handler) judgeLeftovers(ctx context.Context, s *Health) error {
 func (h *Handler) sweepQuietly(ctx context.Context) {
 	removed, err := h.Sweep(ctx)
 	if len(removed) > 0 {
-		h.c.Logger.InfoContext(ctx, "removed what killed proofs or restores left", "event", "backup.leftovers_removed",
+		h.c.Logger.InfoContext(ctx, "removed leftovers of killed verifications or restores", "event", "backup.leftovers_removed",
 			"names", removed)
 	}
 	if err != nil {
-		h.c.Logger.WarnContext(ctx, "what killed proofs or restores left could not all be removed",
+		h.c.Logger.WarnContext(ctx, "leftovers of killed verifications or restores not all removed",
 			"event", "backup.cleanup_failed", "error", err)
 	}
 }

@@ -77,7 +77,7 @@ func (d *delivery) recordUse(ctx context.Context, err error) {
 		return
 	}
 	if err := d.h.c.Breaker.Record(ctx, d.transport.dependency(), err); err != nil {
-		d.h.c.Logger.WarnContext(ctx, "the circuit breaker could not be told", "event", "circuit.record_failed",
+		d.h.c.Logger.WarnContext(ctx, "circuit breaker not updated", "event", "circuit.record_failed",
 			"dependency", d.transport.dependency(), "error", err)
 	}
 }

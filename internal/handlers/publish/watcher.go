@@ -46,7 +46,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		if _, err := w.Look(ctx); err != nil && ctx.Err() == nil {
-			w.h.c.Logger.ErrorContext(ctx, "the CMS could not be watched; the next look goes on where this one stopped",
+			w.h.c.Logger.ErrorContext(ctx, "the CMS's content not read; the next poll continues where this one stopped",
 				"event", "publish.watch_failed", "error", err)
 		}
 		timer.Reset(w.h.c.Every)
@@ -64,7 +64,7 @@ func (w *Watcher) release(ctx context.Context) {
 	h := w.h
 	end := h.c.DB.Rebind("UPDATE cmsjobs_watch SET " + h.until() + " = 0 WHERE name = ? AND holder = ?")
 	if _, err := h.c.DB.ExecContext(ctx, end, leaseRow, h.c.Name); err != nil {
-		h.c.Logger.WarnContext(ctx, "the watch of the CMS could not be given back; its lease ends by itself",
+		h.c.Logger.WarnContext(ctx, "lease of the CMS watcher not released; it expires",
 			"event", "publish.release_failed", "error", err)
 	}
 }

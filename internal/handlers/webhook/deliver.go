@@ -91,7 +91,7 @@ func (h *Handler) deliver(ctx context.Context, job jobs.Job, p DeliverPayload) e
 	h.send(ctx, c)
 	h.recordUse(ctx, dependency, c)
 	if err := h.log(ctx, c); err != nil {
-		h.c.Logger.WarnContext(ctx, "a webhook delivery could not be logged", "event", "webhook.log_failed",
+		h.c.Logger.WarnContext(ctx, "webhook delivery not logged", "event", "webhook.log_failed",
 			"uuid", job.UUID, "error", err)
 	}
 	if err := jobs.SetResult(ctx, Result{Status: c.status, Answer: cut(c.answer, 300), Duration: c.took.Round(time.Millisecond).String()}); err != nil {
@@ -200,7 +200,7 @@ func (h *Handler) recordUse(ctx context.Context, dependency string, c *call) {
 		trouble = fmt.Errorf("it answers %d", c.status)
 	}
 	if err := h.c.Breaker.Record(ctx, dependency, trouble); err != nil {
-		h.c.Logger.WarnContext(ctx, "the circuit breaker could not be told", "event", "circuit.record_failed",
+		h.c.Logger.WarnContext(ctx, "circuit breaker not updated", "event", "circuit.record_failed",
 			"dependency", dependency, "error", err)
 	}
 }

@@ -281,7 +281,7 @@ func (s *Scheduler) recordMissed(ctx context.Context, e Entry, ticks []time.Time
 		}
 		if won {
 			r.Missed++
-			s.c.Logger.Warn("a tick of the schedule was missed", "event", "schedule.missed",
+			s.c.Logger.Warn("schedule tick missed", "event", "schedule.missed",
 				"entry", e.Name, "tick", tick)
 			if s.c.Missed != nil {
 				s.c.Missed(ctx, e.Name, tick)

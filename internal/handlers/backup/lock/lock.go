@@ -181,11 +181,11 @@ func (l *Lock) renew(ctx context.Context, lose context.CancelCauseFunc) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			l.table.Logger.WarnContext(ctx, "a lock could not be renewed", "event", "lock.renew_failed",
+			l.table.Logger.WarnContext(ctx, "lock not renewed", "event", "lock.renew_failed",
 				"lock", l.Name, "error", err)
 		case n == 0 && l.Durable && l.table.retake(ctx, l):
 		case n == 0:
-			l.table.Logger.ErrorContext(ctx, "a lock was lost", "event", "lock.lost", "lock", l.Name)
+			l.table.Logger.ErrorContext(ctx, "lock lost", "event", "lock.lost", "lock", l.Name)
 			lose(fmt.Errorf("%w: %s", ErrLost, l.Name))
 			return
 		}
@@ -215,7 +215,7 @@ func (l *Lock) Release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
 	if _, err := l.expire(ctx, "0"); err != nil {
-		l.table.Logger.WarnContext(ctx, "a lock could not be given back; it ends by itself",
+		l.table.Logger.WarnContext(ctx, "lock not released; it expires",
 			"event", "lock.release_failed", "lock", l.Name, "seconds", Lease.Seconds(), "error", err)
 	}
 }
@@ -224,7 +224,7 @@ func (l *Lock) Release(ctx context.Context) {
 func (l *Lock) Remove(ctx context.Context) {
 	l.Release(ctx)
 	if err := l.table.Forget(ctx, l.Name); err != nil {
-		l.table.Logger.WarnContext(ctx, "the row of a lock could not be removed", "event", "lock.release_failed",
+		l.table.Logger.WarnContext(ctx, "row of a lock not removed", "event", "lock.release_failed",
 			"lock", l.Name, "error", err)
 	}
 }
