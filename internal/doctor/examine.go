@@ -14,7 +14,7 @@ type Finding struct {
 	Check  string `json:"check"`
 	Status string `json:"status"` // ok, warn, fail
 	What   string `json:"what"`
-	Fix    string `json:"mend,omitempty"` // what to do about it
+	Fix    string `json:"fix,omitempty"` // what to do about it
 
 	condition string // that says the same once it holds
 }

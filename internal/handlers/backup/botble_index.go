@@ -60,7 +60,7 @@ func (b *Botble) encryptAndClose(ctx context.Context, key string, r io.Reader) e
 // botbleMarked is cmsjobs.json.
 type botbleMarked struct {
 	Key          string          `json:"key"`
-	ManifestFile json.RawMessage `json:"sidecar"`
+	ManifestFile json.RawMessage `json:"manifest"`
 }
 
 // index changes backup.json as a whole and keeps what others wrote into it.

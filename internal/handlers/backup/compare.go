@@ -39,13 +39,13 @@ func (p *verifier) compare(ctx context.Context) error {
 	if p.header.ID != p.stored.ID || m.ID != p.stored.ID {
 		p.problem("the archive is the backup %s, not %s", m.ID, p.stored.ID)
 	}
-	for _, piece := range m.Pieces {
-		if p.pieces[piece.Name] != piece.SHA256 {
+	for _, piece := range m.Parts {
+		if p.parts[piece.Name] != piece.SHA256 {
 			p.problem("%s is missing or not as it was packed", piece.Name)
 		}
-		delete(p.pieces, piece.Name)
+		delete(p.parts, piece.Name)
 	}
-	for name := range p.pieces {
+	for name := range p.parts {
 		if m.DatabaseError == "" {
 			p.problem("%s is not in the manifest", name)
 		}

@@ -52,9 +52,9 @@ type Warning struct {
 // Health is how the backups are.
 type Health struct {
 	Warnings     []Warning `json:"warnings"`
-	Newest       *Stored   `json:"newest,omitempty"`      // complete one of database and files, else of either
-	LastVerified time.Time `json:"last_proven,omitempty"` // zero when never
-	VerifiedID   string    `json:"proven_id,omitempty"`
+	Newest       *Stored   `json:"newest,omitempty"`        // complete one of database and files, else of either
+	LastVerified time.Time `json:"last_verified,omitempty"` // zero when never
+	VerifiedID   string    `json:"verified_id,omitempty"`
 	Checked      time.Time `json:"checked"`
 }
 
@@ -244,9 +244,9 @@ func (h *Handler) judgeHistory(ctx context.Context, s *Health) error {
 	}
 	switch {
 	case s.LastVerified.IsZero():
-		s.warn("unproven", "", "no backup was ever restored as a proof")
+		s.warn("unverified", "", "no backup was ever restored as a proof")
 	case s.Checked.Sub(s.LastVerified) > h.c.Options.Health.MaxUnverified:
-		s.warn("unproven", "", "the last proven restore was on %s", s.LastVerified.Format(time.DateTime))
+		s.warn("unverified", "", "the last proven restore was on %s", s.LastVerified.Format(time.DateTime))
 	}
 	if len(verifications) > 0 && !verifications[0].OK {
 		s.warn("failing", verifications[0].Destination, "the last proof failed: backup %s at %s", verifications[0].Backup, verifications[0].Destination)

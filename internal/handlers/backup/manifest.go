@@ -52,8 +52,8 @@ type Manifest struct {
 	Dump     *dump.Summary `json:"dump,omitempty"`
 	// DatabaseError says why the database part is missing or torn.
 	DatabaseError string `json:"database_error,omitempty"`
-	// Pieces are the entries of the database part.
-	Pieces    []Part   `json:"pieces,omitempty"`
+	// Parts are the entries of the database part.
+	Parts     []Part   `json:"parts,omitempty"`
 	FileCount int64    `json:"file_count"`
 	FileBytes int64    `json:"file_bytes"`
 	Warnings  []string `json:"warnings,omitempty"`
@@ -104,7 +104,7 @@ type ManifestFile struct {
 	Safety   bool     `json:"safety,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	// Verification is the newest proof of this copy; nil when it was never read back.
-	Verification *VerificationSummary `json:"proof,omitempty"`
+	Verification *VerificationSummary `json:"verification,omitempty"`
 	// SignedBy is the public key of the installation that made the backup, and
 	// Signature its signature of what is said here, except Status, Proof and
 	// Warnings.

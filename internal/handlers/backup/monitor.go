@@ -37,8 +37,8 @@ type Digest struct {
 	Partial  int `json:"partial"`
 	Failed   int `json:"failed"`
 	// Verifications and BadProofs count what reading backups back showed.
-	Verifications    int `json:"proofs"`
-	BadVerifications int `json:"bad_proofs"`
+	Verifications    int `json:"verifications"`
+	BadVerifications int `json:"failed_verifications"`
 	// Stored are the backups that lie at places that answer, and their size together.
 	Stored int   `json:"stored"`
 	Bytes  int64 `json:"bytes"`

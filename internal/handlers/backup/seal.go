@@ -13,7 +13,7 @@ import (
 
 func (r *run) outcomes(err error) {
 	for _, l := range r.fan.destinations {
-		o := Outcome{Destination: l.name, Place: place(r.c.Destinations[l.name])}
+		o := Outcome{Destination: l.name, Location: place(r.c.Destinations[l.name])}
 		switch {
 		case l.err != nil:
 			o.Error = l.err.Error()
@@ -24,7 +24,7 @@ func (r *run) outcomes(err error) {
 	}
 	for _, name := range r.chosen(r.request) {
 		if refused := r.refused[name]; refused != nil {
-			r.report.Outcomes = append(r.report.Outcomes, Outcome{Destination: name, Place: place(r.c.Destinations[name]), Error: refused.Error()})
+			r.report.Outcomes = append(r.report.Outcomes, Outcome{Destination: name, Location: place(r.c.Destinations[name]), Error: refused.Error()})
 		}
 	}
 }

@@ -74,7 +74,7 @@ type verifier struct {
 	// unprogrammed says that stored programs were left out of the scratch database.
 	unprogrammed bool
 	parser       *counter
-	pieces       map[string]string // SHA-256 of the database's entries
+	parts        map[string]string // SHA-256 of the database's entries
 	files        map[string]string // of the files since the last list
 	header       *Header
 	manifest     *Manifest
@@ -96,7 +96,7 @@ func (h *Handler) Verify(ctx context.Context, b Stored, level Level, progress fu
 		progress = func(Step) {}
 	}
 	defer h.c.Working()()
-	p := &verifier{Handler: h, stored: b, level: level, progress: progress, pieces: map[string]string{}, files: map[string]string{}, parser: newCounter()}
+	p := &verifier{Handler: h, stored: b, level: level, progress: progress, parts: map[string]string{}, files: map[string]string{}, parser: newCounter()}
 	p.verification = Verification{Backup: b.ID, Destination: b.Destination, Started: h.c.Now().UTC()}
 	caller := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, h.c.Options.VerifyBudget, errors.New("proving the backup took longer than its budget"))
@@ -219,7 +219,7 @@ func (p *verifier) piece(e archive.Entry, content io.Reader) error {
 		return err
 	}
 	sum := sha256.Sum256(data)
-	p.pieces[e.Name] = hex.EncodeToString(sum[:])
+	p.parts[e.Name] = hex.EncodeToString(sum[:])
 	part, table := partOf(e.Name)
 	if p.tempDB != nil {
 		return p.tempDB.Load(part, table, data)

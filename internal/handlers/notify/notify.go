@@ -50,8 +50,8 @@ type Payload struct {
 	// Immediate is never held back: the sender sees to it that it is rare. Over
 	// HTTP only administrators may set it, and Told.
 	Immediate bool `json:"immediate,omitempty"`
-	// Told says that Direct brought it to the chats before.
-	Told bool `json:"told,omitempty"`
+	// SentDirectly says that Direct brought it to the chats before.
+	SentDirectly bool `json:"sent_directly,omitempty"`
 }
 
 // Validate finds what no repeating would mend.
@@ -72,8 +72,8 @@ func reserved(p Payload) (fields []string) {
 	if p.Immediate {
 		fields = append(fields, "immediate")
 	}
-	if p.Told {
-		fields = append(fields, "told")
+	if p.SentDirectly {
+		fields = append(fields, "sent_directly")
 	}
 	return fields
 }
@@ -207,7 +207,7 @@ func BackupsWatched(message string, worrying, digest bool, url string) jobs.Spec
 // Condition is the notification of a condition that began or ended. told says
 // that Direct brought it to the chats before.
 func Condition(p Payload, told bool) jobs.Spec {
-	p.Immediate, p.Told = true, told
+	p.Immediate, p.SentDirectly = true, told
 	return Send.New(p)
 }
 
