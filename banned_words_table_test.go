@@ -47,7 +47,7 @@ var retiredTable = []retiredWord{
 	// Backups.
 	retire(`proofs?|proven|unproven`, "verification, verified"),
 	retire(`sidecars?`, "manifest file"),
-	retire(`scratch`, "temporary"),
+	retireText(`scratch (?:databases?|folders?|files?)`, "temporary database"),
 	// Wrong plurals.
 	{standard: "types.X, --type, --status", inText: regexp.MustCompile(`--kinds?\b|--state\b|\bkinds\.\w`)},
 	{standard: "display.Plural", inText: regexp.MustCompile(`\w\w\(e?s\)(?:\W|$)`)},
@@ -58,11 +58,27 @@ var retiredKeys = map[string]string{
 	"kind": "type", "kinds": "types", "state": "status", "states": "statuses", "mend": "fix", "growth": "usage", "away": "unavailable",
 	"apart": "isolate", "apart_memory": "isolate_memory", "apart_time": "isolate_time", "deeds": "actions", "rooms": "items",
 	"hasten": "run_now", "revive": "retry", "forget": "delete", "told_at": "notified_at", "cmsjobs_orders": "cmsjobs_control_signals",
-	"cmsjobs.kind": "cmsjobs.type",
+	"cmsjobs.kind": "cmsjobs.type", "proven_id": "verified_id", "last_proven": "last_verified", "bad_proofs": "failed_verifications",
+	"sidecar": "manifest", "pieces": "parts", "setApart": "excluded", "allowed_topics": "allowed_types",
 }
 
 // wordExceptions are the places where a word is another's, or means another thing.
-var wordExceptions = []struct{ path, word, text, reason string }{}
+var wordExceptions = []struct{ path, word, text, reason string }{
+	{"deploy/kubernetes/", "kind", "", "a key of Kubernetes"},
+	{"internal/trace/otlp.go", "kind", "", "a key of OpenTelemetry's protocol"},
+	{"internal/handlers/backup/dump/structure.go", "kind", "", "the kind of an object of a database: table, view …"},
+	{"internal/handlers/media/", "house", "house-large.jpg", "the name of a picture"},
+	{"internal/handlers/sitemap/options_test.go", "state", "", "a column of a shop"},
+	{"internal/storage/s3_test.go", "sidecar", "--sidecar", "a flag of versitygw"},
+	{"deploy/compose/cms.sql", "he", "", "sample content"},
+	{"config/", `\w+\(s\).?`, "(s)", "http(s), and a text of the decoder that is cut off"},
+	{"internal/handlers/sitemap/schema.go", `\w+\(s\).?`, "http(s)", "http(s)"},
+}
 
-// wordsNotYet are the folders whose words are replaced in work that is under way.
-var wordsNotYet = []string{}
+// wordsNotYet are the places whose words are replaced in work that is under way:
+// the pages, the store's lists, the documents, and the texts of the guards that
+// quote them.
+var wordsNotYet = []string{
+	"internal/web/", "templates/", "internal/jobs/sqlstore/", "docs/", "README.md", "CHANGELOG.md", "sdk/", "bench/mutants/guards.go",
+	"internal/cli/failed.go", "internal/app/web_backups.go", "docs_test.go", "docs_figures_test.go", "bench/queue/targets.go",
+}

@@ -6,7 +6,7 @@ import (
 )
 
 // Backup says what is saved, where to, how many are kept and how they are
-// proven.
+// verified.
 type Backup struct {
 	Dir         string        `koanf:"dir"`
 	To          []string      `koanf:"to"`     // local, s3

@@ -26,7 +26,7 @@ type Media struct {
 	Memory    Size      `koanf:"memory"`
 	AtOnce    int       `koanf:"at_once"`
 	MaxFile   Size      `koanf:"max_file"`
-	// Isolate decodes what is not bounded by itself in a process of its own.
+	// Isolate decodes what is not bounded by itself in a separate process.
 	Isolate       bool          `koanf:"isolate"`
 	IsolateMemory Size          `koanf:"isolate_memory"`
 	IsolateTime   time.Duration `koanf:"isolate_time"`

@@ -53,7 +53,7 @@ func run() error {
 	return errors.Join(failed, missed(list))
 }
 
-// record writes a verdict into the page, if there is one.
+// record writes a result into the page, if there is one.
 func record(path string, v trialResult) error {
 	if path == "" {
 		return nil

@@ -22,7 +22,7 @@ const (
 	missing  outcome = "**passes**"     // it does not notice
 	skipped  outcome = "**is skipped**" // something that it needs is not installed
 	hung     outcome = "**hangs**"      // only its time limit ended it
-	panicked outcome = "**panics**"     // it fails, and not by a word of its own
+	panicked outcome = "**panics**"     // it fails, and not by a message of the test
 	unbuilt  outcome = "does not build" // the entry is wrong
 )
 
@@ -155,7 +155,7 @@ func (g guard) remove() ([]byte, error) {
 			continue
 		}
 		if n := bytes.Count(source, []byte(swap[0])); n != 1 {
-			return nil, fmt.Errorf("the guard's text stands %d times in %s: mend its entry", n, g.file)
+			return nil, fmt.Errorf("the guard's text stands %d times in %s: fix its entry", n, g.file)
 		}
 		source = bytes.Replace(source, []byte(swap[0]), []byte(swap[1]), 1)
 	}

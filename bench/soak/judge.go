@@ -39,10 +39,10 @@ type run struct {
 	outcome      string
 	started      time.Time
 	ended        time.Time
-	toldToStop   bool // given back at the end of its worker's grace
+	toldToStop   bool // released at the end of its worker's grace
 }
 
-// fault is harm that was done, and till when it may be felt.
+// fault is harm that was done, and until when it may be felt.
 type fault struct {
 	name      string
 	at, until time.Time
@@ -59,7 +59,7 @@ type history struct {
 	failed map[int]bool // rows in failed_jobs
 	faults []fault
 	// observed are the kinds whose effects are in seen; unsure those whose jobs
-	// may end buried after a fault, because nobody knows whether they took effect;
+	// may fail permanently after a fault, because nobody knows whether they took effect;
 	// onlyOnce those whose effect is never repeated, fault or not; queueing those
 	// that wait for each other.
 	observed, unsure, onlyOnce, queueing map[string]bool
@@ -69,7 +69,7 @@ type history struct {
 // report is what the judge says. Each line of its lists is one violation.
 type report struct {
 	Acked, Unknown, Failed int
-	Unreasoned             int // buried without a reason, and so in Wrong
+	Unreasoned             int // failed without a reason, and so in Wrong
 	Lost, Doubled, Late    []string
 	Wrong                  []string      // ended otherwise than it was meant to
 	Again                  int           // runs and effects that a fault explains
@@ -181,7 +181,7 @@ func (c *trial) twice() {
 		if i > 0 {
 			last, began = c.runs[i-1].attempt, c.runs[i-1].ended
 			if c.runs[i-1].outcome == "released" {
-				last-- // given back: the next start has its number
+				last-- // released: the next start has its number
 			}
 		}
 		for range max(0, r.attempt-last-1) {
@@ -196,7 +196,7 @@ func (c *trial) twice() {
 	}
 }
 
-// repeated judges an effect that came again. A run that was given back at the
+// repeated judges an effect that came again. A run that was released at the
 // end of the grace may have had its effect already: promise P9 says so, and no
 // more than that is promised.
 func (c *trial) repeated(from, to time.Time) {

@@ -97,7 +97,7 @@ func TestTheJudgeFinds(t *testing.T) {
 			h.runs[1].outcome = "retried"
 			h.runs = append(h.runs, run{key: 2, attempt: 2, outcome: "completed", started: at(1), ended: at(2)})
 		}, func(v report) []string { return v.Doubled }, ""},
-		"a run that was given back is no repetition": {func(h *history) {
+		"a run that was released is no repetition": {func(h *history) {
 			h.runs[1].outcome = "released"
 			h.runs = append(h.runs, run{key: 2, attempt: 1, outcome: "completed", started: at(1), ended: at(2)})
 		}, func(v report) []string { return v.Doubled }, ""},

@@ -12,12 +12,12 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-// activity tells the trail what the service does by itself (S2.16): what
+// activity records in the audit log what the service does by itself (S2.16): what
 // people and programs ask for over HTTP is in it anyway.
 type activity struct {
 	r *Services
 	c config.Activity
-	// audit is where deeds go.
+	// audit is where audit entries go.
 	audit *access.Store
 }
 
@@ -25,7 +25,7 @@ func (r *Services) NewActivity() *activity {
 	return &activity{r, r.Config.Activity, access.NewStore(r.OwnDB, r.Now)}
 }
 
-// chosen says whether the enqueuing of a type is told of.
+// chosen says whether the enqueuing of a type is recorded.
 func (a *activity) chosen(jobType string) bool {
 	return slices.Contains(a.c.Enqueued, jobType) || rand.Float64() < a.c.Share
 }
@@ -56,11 +56,11 @@ func (a *activity) failed(ctx context.Context, end jobs.Settlement) {
 	}
 }
 
-// activityTime is how long the trail may keep the schedule waiting.
+// activityTime is how long the audit log may keep the schedule waiting.
 const activityTime = 10 * time.Second
 
-// record writes a deed of the service. A trail that cannot be written fails
-// nothing: the job is where it should be, and the log has the deed.
+// record writes an audit entry of the service. A audit log that cannot be written fails
+// nothing: the job is where it should be, and the log has the audit entry.
 func (a *activity) record(ctx context.Context, action, target string, status int, detail string) {
 	d := access.AuditEntry{Actor: "cmsjobs", Via: "service", Action: action, Target: target, Status: status, Detail: detail}
 	if err := a.audit.Record(ctx, d); err != nil {

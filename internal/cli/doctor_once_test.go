@@ -19,12 +19,12 @@ func TestDoctorSaysALeftoverOnce(t *testing.T) {
 	args := []string{dsn, "--json", "--set", "backup.dir=" + t.TempDir(), "doctor"}
 	call(t, nil, args...)
 	db := openSQLite(t, dsn)
-	db.MustExec("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, '', 'gone', 'a proof', ?, 0)", deadVerification, time.Now().UnixMilli())
+	db.MustExec("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, '', 'gone', 'a verification', ?, 0)", deadVerification, time.Now().UnixMilli())
 	db.MustExec("INSERT OR IGNORE INTO cmsjobs_conditions (name, active, pending_since, changed_at, seen_at, seen_by, detail) VALUES ('temp_databases_left', 0, 0, 0, 0, '', '')")
 	says := func() map[string]int {
 		found := map[string]int{}
 		for _, f := range answer[[]doctor.Finding](t, call(t, nil, args...)) {
-			if f.Check == conditions.TempDatabasesLeft || f.Check == "backups" && strings.Contains(f.What, "killed proofs or restores left") {
+			if f.Check == conditions.TempDatabasesLeft || f.Check == "backups" && strings.Contains(f.What, "killed verifications or restores left") {
 				found[f.Check]++
 			}
 		}

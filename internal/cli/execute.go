@@ -48,7 +48,7 @@ type commandLine struct {
 	deadline atomic.Pointer[deadline]
 }
 
-// deadline is when a process that was told to stop ends, whatever its parts
+// deadline is when a process that was asked to stop ends, whatever its parts
 // wait for.
 type deadline struct {
 	grace time.Duration

@@ -159,7 +159,7 @@ func TestAMailThatWasNotKeptSaysSo(t *testing.T) {
 	}
 }
 
-// Every template that we ship can be looked at, in a frame of its own.
+// Every template that we ship can be looked at, in a separate frame.
 func TestEveryTemplateHasAPreview(t *testing.T) {
 	o := newOffice(t)
 	for _, name := range []string{"welcome", "contact", "password-reset", "content-published", "backup-report", "job-failed", "weekly-analytics", "test"} {
@@ -264,7 +264,7 @@ func TestABounceMailboxIsReadByTheClock(t *testing.T) {
 }
 
 // While the mail server is out, jobs wait uncharged, and everybody who looks
-// is told why: in lists, of one job, in the breakers and by doctor.
+// receives the reason: in lists, of one job, in the breakers and by doctor.
 func TestAMailServerThatIsOutIsSeen(t *testing.T) {
 	for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
 		t.Run(fmt.Sprint(layout), func(t *testing.T) {
@@ -292,7 +292,7 @@ func TestAMailServerThatIsOutIsSeen(t *testing.T) {
 	}
 }
 
-// A job that fails is told by mail, once an hour for its type, and to who
+// A job that fails is reported by mail, once an hour for its type, and to who
 // subscribed, each time.
 func TestAFailedJobIsTold(t *testing.T) {
 	var mu sync.Mutex
@@ -317,7 +317,7 @@ func TestAFailedJobIsTold(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if len(events) != 2 || !strings.Contains(events[0], `"type":"job.failed"`) || !strings.Contains(events[0], "no ink") || !strings.Contains(events[1], "no paper") {
-		t.Errorf("subscribers were told %q", events)
+		t.Errorf("subscribers received %q", events)
 	}
 	files, err := filepath.Glob(filepath.Join(o.dir, "*.eml"))
 	if err != nil || len(files) != 1 {

@@ -9,9 +9,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
 
-// TestTheTrailTellsOfJobs lets a person enqueue a job that fails for good, of
-// which the service makes a message for administrators: a job of its own.
-func TestTheTrailTellsOfJobs(t *testing.T) {
+// TestTheAuditLogHasJobs lets a person enqueue a job that fails for good, of
+// which the service makes a message for administrators: a separate job.
+func TestTheAuditLogHasJobs(t *testing.T) {
 	config := "activity: {enqueued: [notification.send], share: 0}\nschedule: {enabled: false}\n"
 	s := startService(t, config, newDatabase(t, jobstest.SQLite, sqlstore.Stock))
 	admin := bearer(s.token("admin"))
@@ -28,7 +28,7 @@ func TestTheTrailTellsOfJobs(t *testing.T) {
 	}
 	for deadline := time.Now().Add(2 * time.Minute); len(audited("job_failed")) == 0 || len(audited("job_enqueued")) == 0; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the trail: %+v %+v\n%s", audited("job_failed"), audited("job_enqueued"), s.log())
+			t.Fatalf("the audit log: %+v %+v\n%s", audited("job_failed"), audited("job_enqueued"), s.log())
 		}
 	}
 	if want := (auditEntry{"cmsjobs", "job_failed", made.ID, "cmsjobs.probe: no luck", 500}); !slices.Contains(audited("job_failed"), want) {

@@ -70,7 +70,7 @@ type conditionsLab struct {
 	engine    jobstest.Engine
 	db        *jobstest.Database
 	server    *jobstest.Server // its own MySQL
-	disk      string           // a small disk of its own: backups go there
+	disk      string           // a separate small disk: backups go there
 	temporary string
 	config    string
 	flag      string
@@ -260,8 +260,8 @@ func (l *conditionsLab) whileWorking() []provocation {
 				l.t.Fatalf("%v %s", err, out)
 			}
 		}, restore: func() { os.Remove(filler) }},
-		// The row of a proof that was killed, in whose name its scratch database lies.
-		{name: conditions.TempDatabasesLeft, provoke: func() { l.lock(deadVerification, "the proof of 20260101-000000") }, restore: func() { l.unlock(deadVerification) }},
+		// The row of a verification that was killed, in whose name its temporary database lies.
+		{name: conditions.TempDatabasesLeft, provoke: func() { l.lock(deadVerification, "the verification of 20260101-000000") }, restore: func() { l.unlock(deadVerification) }},
 	}
 	return ps
 }

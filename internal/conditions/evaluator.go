@@ -40,7 +40,7 @@ type Evaluator struct {
 		local, database, jumped time.Time
 		what                    string
 	}
-	// outbox holds changes that people are still to be told of; unattended says
+	// outbox holds changes that people are still to be notified of; unattended says
 	// that no worker was alive at the last look, deserted that some were and
 	// did not sign off.
 	outbox     []message

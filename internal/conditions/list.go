@@ -109,7 +109,7 @@ func safetyList() []Definition {
 	return []Definition{
 		{Name: NoBackup, Severity: Failing, Slow: true, Title: "There is no recent backup", Measured: "the last complete backup is older than LIMIT",
 			Limit: duration(36 * time.Hour), Setting: "backup.alert_after", Fix: "Run `cmsjobs backup create`. `cmsjobs backup list` shows what failed", Page: "/admin/backups"},
-		{Name: VerificationOld, Severity: Warning, Slow: true, Title: "No backup was verified recently", Measured: "the last backup that was read back or restored as a proof is older than LIMIT",
+		{Name: VerificationOld, Severity: Warning, Slow: true, Title: "No backup was verified recently", Measured: "the last backup that was verified is older than LIMIT",
 			Limit: duration(8 * 24 * time.Hour), Setting: "backup.alert_unverified", Fix: "Run `cmsjobs backup verify`", Page: "/admin/backups"},
 		{Name: RestoreUnfinished, Severity: Failing, Slow: true, Title: "A restore did not finish", Measured: "a restore ended without saying so; tables may be half old and half new",
 			Fix: "Repeat the restore (`cmsjobs backup restore ID`), or restore the backup that was made before it", Page: "/admin/backups"},

@@ -180,7 +180,7 @@ func (e *Evaluator) notify(c Change) {
 	e.outbox = append(e.outbox, message{Change: c})
 }
 
-// message is a change that people are still to be told of. A direct one goes
+// message is a change that people are still to be notified of. A direct one goes
 // to chats only.
 type message struct {
 	Change
@@ -226,11 +226,11 @@ func (e *Evaluator) deliverOne(ctx context.Context, m message) {
 type untold struct {
 	since  time.Time
 	detail string
-	told   bool // chats were told at once
+	told   bool // chats were notified at once
 }
 
 // directAfter is how long a condition must hold that only this process knows
-// of, before chats are told: a restart of the server is none.
+// of, before chats are notified: a restart of the server is none.
 const directAfter = 30 * time.Second
 
 // direct remembers a condition that cannot be written down and tells the chats

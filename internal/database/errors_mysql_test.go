@@ -82,9 +82,9 @@ func aHeldConnectionIsEnded(t *testing.T, db *jobstest.Database) {
 	}
 }
 
-// A login that is refused for more than its password says what mends it, and what
+// A login that is refused for more than its password says what fixes it, and what
 // it says does.
-func TestARefusedLoginSaysWhatMendsIt(t *testing.T) {
+func TestARefusedLoginSaysWhatFixesIt(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
 		server := jobstest.Own(t, engine)
 		root := server.RootMySQL(t)

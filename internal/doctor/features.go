@@ -47,7 +47,7 @@ func checkMail(ctx context.Context, r *app.Services) ([]Finding, error) {
 	}
 	switch {
 	case r.Config.Mail.Driver == "files" || t.Driver == mail.DriverFiles:
-		return []Finding{ok("mails become files; nothing leaves the house")}, nil
+		return []Finding{ok("mails become files; no mail is sent")}, nil
 	case t.Driver == mail.DriverSendmail:
 		if _, err := os.Stat(t.SendmailPath); err != nil {
 			return []Finding{warn("install it, or set mail.sendmail", "sendmail is not there: %v", err)}, nil
@@ -70,7 +70,7 @@ func checkBreakers(ctx context.Context, r *app.Services) ([]Finding, error) {
 	var found []Finding
 	for _, b := range list {
 		if b.State != breaker.Closed {
-			f := warn("mend it; then cmsjobs breakers reset "+b.Dependency, "%s failed %d times in a row and is left alone: %s", b.Dependency, b.Failures, b.LastError)
+			f := warn("fix it; then cmsjobs breakers reset "+b.Dependency, "%s failed %d times in a row and is left alone: %s", b.Dependency, b.Failures, b.LastError)
 			f.condition = conditions.CircuitOpen
 			found = append(found, f)
 		}

@@ -159,7 +159,7 @@ type event struct {
 }
 
 // sink is the observer: it keeps what children tell, in the order of arrival. A
-// start has the time at which it was told, everything else that of its arrival.
+// start has the time at at which it was sent, everything else that of its arrival.
 type sink struct {
 	mu     sync.Mutex
 	events []event

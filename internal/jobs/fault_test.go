@@ -262,7 +262,7 @@ func testNothingIsLostOnABadNetwork(t *testing.T, engine jobstest.Engine) {
 
 // F4: a worker that is stopped for longer than its lease changes nothing when
 // it wakes: its jobs are another's by then, who is still at the long ones. What
-// the sleeper gave back or deleted of them would run again, or end unseen.
+// the sleeper released or deleted of them would run again, or end unseen.
 func TestAWorkerPausedPastItsLeaseChangesNothing(t *testing.T) {
 	jobstest.EachMySQL(t, testAWorkerPausedPastItsLeaseChangesNothing)
 }
@@ -384,7 +384,7 @@ func testARollingRestartRepeatsNothing(t *testing.T, engine jobstest.Engine) {
 	}
 }
 
-// F6: a restart that cuts jobs off gives them back: they run again, uncounted.
+// F6: a restart that cuts jobs off releases them: they run again, uncounted.
 func TestARestartThatCutsJobsOffChargesNothing(t *testing.T) {
 	jobstest.EachMySQL(t, testARestartThatCutsJobsOffChargesNothing)
 }
@@ -467,7 +467,7 @@ func TestAServerInTroubleChargesNoAttempt(t *testing.T) {
 func testAServerInTroubleChargesNoAttempt(t *testing.T, engine jobstest.Engine) {
 	l := newLab(t, engine)
 	// So long that no lease ends meanwhile. What a claim took whose COMMIT was not
-	// answered is given back after three quarters of it, uncounted.
+	// answered is released after three quarters of it, uncounted.
 	l.config.Lease = time.Duration(size(2, 5)) * time.Minute
 	l.workAsNobody()
 	n := 900
@@ -488,7 +488,7 @@ func testAServerInTroubleChargesNoAttempt(t *testing.T, engine jobstest.Engine) 
 	}
 }
 
-// workAsNobody gives the workers an account of their own: neither read_only nor
+// workAsNobody gives the workers a separate account: neither read_only nor
 // max_connections stops root.
 func (l *lab) workAsNobody() {
 	l.db.MustExec("CREATE USER worker@'%'")

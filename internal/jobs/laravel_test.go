@@ -99,7 +99,7 @@ func testPHPsOwnRowsStayAsTheyAre(t *testing.T, engine jobstest.Engine) {
 	}
 }
 
-func TestLaravelListsAndRetriesWhatWeBuried(t *testing.T) {
+func TestLaravelListsAndRetriesWhatWeFailed(t *testing.T) {
 	jobstest.EachMySQL(t, testLaravelListsAndRetriesWhatWeFailed)
 }
 
@@ -126,7 +126,7 @@ func testLaravelListsAndRetriesWhatWeFailed(t *testing.T, engine jobstest.Engine
 	}
 }
 
-func TestAPHPWorkerThatMeetsOurRowBuriesItInsteadOfLosingIt(t *testing.T) {
+func TestAPHPWorkerThatMeetsOurRowFailsItInsteadOfLosingIt(t *testing.T) {
 	jobstest.EachMySQL(t, testAPHPWorkerThatMeetsOurRowFailsItInsteadOfLosingIt)
 }
 

@@ -119,11 +119,11 @@ func stopDeaf(t *testing.T, running int, handler func(context.Context, <-chan st
 	case <-ended:
 		// A second by the promise, the rest for a machine that others use.
 		if took := time.Since(begun); took > grace+3*time.Second {
-			t.Errorf("ended %v after it was told to, the grace period is %v", took, grace)
+			t.Errorf("ended %v after it was asked to, the grace period is %v", took, grace)
 		}
 		close(source.until)
 	case <-time.After(grace + 10*time.Second):
-		t.Errorf("not ended %v after it was told to, the grace period is %v", time.Since(begun), grace)
+		t.Errorf("not ended %v after it was asked to, the grace period is %v", time.Since(begun), grace)
 		close(source.until)
 		<-ended
 	}

@@ -96,9 +96,9 @@ func (w *Worker) applySignals(o ControlSignals, startedAt time.Time) {
 	w.paused.Store(o.Paused)
 	switch {
 	case o.Stop:
-		w.requestStop("it was told to stop", nil)
+		w.requestStop("it was asked to stop", nil)
 	case o.RestartedAt.After(startedAt):
-		w.requestStop("all workers were told to restart", nil)
+		w.requestStop("all workers were asked to restart", nil)
 	}
 	if len(o.Cancelled) == 0 {
 		return

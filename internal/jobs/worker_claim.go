@@ -15,7 +15,7 @@ const (
 	callTimeout = 20 * time.Second
 )
 
-// claimAll claims while there is room, until ctx ends, a limit is reached or a
+// claimAll claims while there is free capacity, until ctx ends, a limit is reached or a
 // stop is requested. Calls to the source outlive ctx: a claim that was begun
 // is awaited, or its rows would wait for their lease.
 func (w *Worker) claimAll(ctx, runCtx context.Context) {
@@ -70,7 +70,7 @@ func (w *Worker) claimAll(ctx, runCtx context.Context) {
 	}
 }
 
-// claim takes up to room jobs and hands them to the slots. unseen says that
+// claim takes up to capacity jobs and hands them to the slots. unseen says that
 // there were too many rows to look at: more may be due. whole looks at them all.
 func (w *Worker) claim(runCtx context.Context, queues []string, capacity int, whole bool) (took int, unseen bool) {
 	call, cancel := context.WithTimeout(runCtx, callTimeout)
@@ -153,7 +153,7 @@ func (w *Worker) finished(took, capacity int, whole bool) bool {
 	waiting, running := w.inFlight.counts()
 	started := int(w.started.Load())
 	switch {
-	case waiting > 0 && (w.c.Once || w.c.MaxJobs > 0): // else what was claimed to be run would be given back
+	case waiting > 0 && (w.c.Once || w.c.MaxJobs > 0): // else what was claimed to be run would be released
 		return false
 	case w.c.Once && (started > 0 || capacity > 0 && took == 0 && w.trouble.quiet()):
 		w.requestStop("it was to run once", nil)

@@ -64,7 +64,7 @@ func (o timeoutError) Unwrap() error { return ErrTimeout }
 
 // handle runs the handler under its time limit and under its lease. A handler
 // that does not return after its context was cancelled is left behind after
-// Stubborn, or when a stop leaves it no more time, and the worker stops: nothing
+// StopTimeout, or when a stop leaves it no more time, and the worker stops: nothing
 // in Go can end it.
 func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, stop *stopPhases, x *inFlightJob,
 	entry Entry) error {
@@ -135,9 +135,9 @@ func (f leaseContext) Err() error {
 	return context.Canceled
 }
 
-// waitUnresponsive keeps the lease of a stubborn handler for as long as other jobs run
+// waitUnresponsive keeps the lease of an unresponsive handler for as long as other jobs run
 // here, so that nobody runs the job beside it, and gives up on it when only
-// stubborn handlers are left: then the process ends, and they with it.
+// unresponsive handlers are left: then the process ends, and they with it.
 func (w *Worker) waitUnresponsive(ctx context.Context, stop *stopPhases, returned <-chan error,
 	waited time.Duration) error {
 	w.stuck.Add(1)

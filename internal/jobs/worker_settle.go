@@ -114,7 +114,7 @@ func (w *Worker) settleAndClaim(ctx context.Context, claimer SettleClaimer, end 
 	return lost, err
 }
 
-// closeIfStopping gives back what pass took while the worker began to stop.
+// closeIfStopping releases what pass took while the worker began to stop.
 func (w *Worker) closeIfStopping(runCtx context.Context) {
 	if w.claiming.Load() || w.c.Slots > 1 {
 		return

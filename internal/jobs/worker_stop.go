@@ -78,7 +78,7 @@ func (w *Worker) claimUntilStopped(ctx context.Context, stop *stopPhases) {
 	w.claiming.Store(false)
 }
 
-// drain gives back what waits for a slot and waits for what runs: as long as
+// drain releases what waits for a slot and waits for what runs: as long as
 // it takes, but no longer than the grace once the stop has a deadline.
 func (w *Worker) drain(stop *stopPhases, executors *sync.WaitGroup) {
 	w.inFlight.close()
@@ -91,7 +91,7 @@ func (w *Worker) drain(stop *stopPhases, executors *sync.WaitGroup) {
 	case <-stop.grace.Done():
 	}
 	w.inFlight.cancelAll(ErrShutdown)
-	<-gone // an executor leaves a stubborn handler behind
+	<-gone // an executor leaves an unresponsive handler behind
 }
 
 // finishSettling waits until the last runs are written. Where the database is

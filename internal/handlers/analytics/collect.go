@@ -208,7 +208,7 @@ func (h *Handler) trusted(a netip.Addr) bool {
 }
 
 // allow keeps one address from filling the table. Addresses of one IPv6
-// network of a household are one.
+// network of one home are one.
 func (c *Collector) allow(a netip.Addr) bool {
 	if a.Is6() {
 		if network, err := a.Prefix(64); err == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 )
 
-// compareArchive holds the archive's bytes against the sidecar and against
-// what this database remembers, as an archive and its sidecar could be
+// compareArchive holds the archive's bytes against the manifest file and against
+// what this database remembers, as an archive and its manifest file could be
 // replaced together.
 func (p *verifier) compareArchive(ctx context.Context, m *measured, stated int64) {
 	p.verification.Bytes = m.n

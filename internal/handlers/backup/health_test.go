@@ -53,6 +53,6 @@ func TestHealthWarns(t *testing.T) {
 	}
 	s.backup(t, h)
 	if got := codes(); !slices.Contains(got, "unverified") {
-		t.Errorf("long unproven: %v", got)
+		t.Errorf("long unverified: %v", got)
 	}
 }

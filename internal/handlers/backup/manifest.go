@@ -28,7 +28,7 @@ const (
 	Running  Status = "running"
 	Complete Status = "complete" // everything that was asked for is in it
 	Partial  Status = "partial"  // the database or files are missing: never counted as complete
-	Failed   Status = "failed"   // there is no archive, or its newest proof failed
+	Failed   Status = "failed"   // there is no archive, or its newest verification failed
 )
 
 // Header is the first entry of an archive.
@@ -80,7 +80,7 @@ type File struct {
 // written again when the archive was read back.
 type ManifestFile struct {
 	Header
-	// Status is Made, or Failed when the newest proof failed.
+	// Status is Made, or Failed when the newest verification failed.
 	Status Status `json:"status"`
 	// Made is Complete or Partial: what the archive was made as.
 	Made      Status        `json:"made"`
@@ -103,10 +103,10 @@ type ManifestFile struct {
 	// was broken, and so never the newest one to restore.
 	Safety   bool     `json:"safety,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Verification is the newest proof of this copy; nil when it was never read back.
+	// Verification is the newest verification of this copy; nil when it was never read back.
 	Verification *VerificationSummary `json:"verification,omitempty"`
 	// SignedBy is the public key of the installation that made the backup, and
-	// Signature its signature of what is said here, except Status, Proof and
+	// Signature its signature of what is said here, except Status, Verification and
 	// Warnings.
 	SignedBy  string `json:"signed_by,omitempty"`
 	Signature string `json:"signature,omitempty"`

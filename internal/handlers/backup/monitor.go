@@ -132,7 +132,7 @@ func (w Watched) Text() string {
 // lastVerified says in a line what a person may rely on.
 func (h Health) lastVerified() string {
 	if h.LastVerified.IsZero() {
-		return "No backup was ever restored as a proof."
+		return "No backup was ever verified by a restore."
 	}
-	return fmt.Sprintf("The last proven restore was of %s, on %s UTC.", h.VerifiedID, h.LastVerified.UTC().Format("2006-01-02 15:04"))
+	return fmt.Sprintf("The last verified restore was of %s, on %s UTC.", h.VerifiedID, h.LastVerified.UTC().Format("2006-01-02 15:04"))
 }

@@ -45,7 +45,7 @@ type Outcome struct {
 	Copied bool `json:"copied,omitempty"`
 }
 
-// Step is how far a backup, a proof or a restore is.
+// Step is how far a backup, a verification or a restore is.
 type Step struct {
 	Done, Total int64 // bytes; Total 0 when unknown, else an estimate
 	Note        string

@@ -37,7 +37,7 @@ type RestoreRequest struct {
 	TrustUnknown bool
 	// AllowExecutable restores files that a web server could execute too.
 	AllowExecutable bool
-	// AllowFailed restores a backup whose newest proof failed, if its archive is
+	// AllowFailed restores a backup whose newest verification failed, if its archive is
 	// still the one that was made.
 	AllowFailed bool
 	// SkipSafety leaves out the backup that is made before.

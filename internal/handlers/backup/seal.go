@@ -38,7 +38,7 @@ func place(s storage.Store) string {
 }
 
 // encryptAndClose copies the archive to destinations that failed (S0.87: one retry), and
-// puts the sidecar beside each archive.
+// puts the manifest file beside each archive.
 func (r *run) encryptAndClose(ctx context.Context) error {
 	from := -1
 	for i, o := range r.report.Outcomes {
@@ -80,7 +80,7 @@ func (r *run) encryptAndClose(ctx context.Context) error {
 		store := r.c.Destinations[o.Destination]
 		if err := putManifestFile(ctx, store, r.key, side); err != nil {
 			o.Error = err.Error()
-			// Without its sidecar it counts nowhere; a sweep finds what cannot be removed now.
+			// Without its manifest file it counts nowhere; a sweep finds what cannot be removed now.
 			failed = append(failed, fmt.Errorf("destination %s: %w", o.Destination, err), store.Delete(context.WithoutCancel(ctx), r.report.Archive))
 			continue
 		}

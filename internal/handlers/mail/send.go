@@ -232,7 +232,7 @@ var ErrLimited = errors.New("the mail rate limit is used up")
 // admit waits for the rate limits: a short wait here, a long one by giving the
 // job back, which charges no attempt.
 func (d *delivery) admit(ctx context.Context, want []Address) ([]Address, error) {
-	if d.unlimited || d.transport.Driver == DriverLog || d.transport.Driver == DriverFiles { // the last two: nothing leaves the house
+	if d.unlimited || d.transport.Driver == DriverLog || d.transport.Driver == DriverFiles { // the last two: no mail is sent
 		return want, nil
 	}
 	var waited time.Duration

@@ -12,7 +12,7 @@ import (
 )
 
 // TestAChangeOfAConditionIsNeverHeldBack: begin, end and the next begin within
-// a minute are three messages; chats that were told at once are left out.
+// a minute are three messages; chats that were notified at once are left out.
 func TestAChangeOfAConditionIsNeverHeldBack(t *testing.T) {
 	var posts atomic.Int64
 	chat := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))

@@ -141,7 +141,7 @@ func TestOneMessageOfATopicAnHour(t *testing.T) {
 }
 
 // TestNobodyIsMailedWhereNobodyIsNamed: such a mail could only fail, and its
-// failure would have to be told again.
+// failure would have to be reported again.
 func TestNobodyIsMailedWhereNobodyIsNamed(t *testing.T) {
 	h, _ := newTestSite(t, jobstest.SQLite, notify.Channel{Type: notify.TypeMail})
 	h.admins = nil
@@ -159,7 +159,7 @@ func TestNobodyIsMailedWhereNobodyIsNamed(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // golden holds a body against testdata/NAME.golden.json, whose indentation is
 // for its readers.
@@ -226,7 +226,7 @@ func TestEachChannelGetsItsFormat(t *testing.T) {
 	}
 	var title string
 	if err := site.DB.Get(&title, "SELECT title FROM admin_notifications"); err != nil || title != "Backup <bad>" {
-		t.Errorf("the CMS was told %q (%v)", title, err)
+		t.Errorf("the CMS received %q (%v)", title, err)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestAChannelsErrorHidesItsAddressAndSaysHowToGoOn(t *testing.T) {
 		w.WriteHeader(int(status.Load()))
 	}))
 	defer server.Close()
-	h, _ := newTestSite(t, jobstest.SQLite, notify.Channel{Name: "room", Type: notify.TypeSlack, URL: server.URL + "/T0/secret"},
+	h, _ := newTestSite(t, jobstest.SQLite, notify.Channel{Name: "team", Type: notify.TypeSlack, URL: server.URL + "/T0/secret"},
 		notify.Channel{Name: "inside", Type: notify.TypeSlack, URL: "http://10.0.0.1/T0/secret"})
 	for want, check := range map[int]func(error) bool{
 		429: func(err error) bool { wait, ok := jobs.AsRetryAfter(err); return ok && wait == 8*time.Second },
@@ -245,7 +245,7 @@ func TestAChannelsErrorHidesItsAddressAndSaysHowToGoOn(t *testing.T) {
 		500: func(err error) bool { return err != nil && !jobs.IsPermanent(err) },
 	} {
 		status.Store(int64(want))
-		_, _, err := h.run("u", notify.Send.New(notify.Payload{Title: "t", Channel: "room"}))
+		_, _, err := h.run("u", notify.Send.New(notify.Payload{Title: "t", Channel: "team"}))
 		if !check(err) || strings.Contains(fmt.Sprint(err), "secret") {
 			t.Errorf("%d: %v", want, err)
 		}

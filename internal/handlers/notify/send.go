@@ -14,7 +14,7 @@ import (
 // Result is what a notification leaves for people to read.
 type Result struct {
 	Channels []string `json:"channels,omitempty"` // jobs were made for these
-	Channel  string   `json:"channel,omitempty"`  // this one was told
+	Channel  string   `json:"channel,omitempty"`  // this one was notified
 	Held     bool     `json:"held,omitempty"`     // told later, with others of its topic
 	Note     string   `json:"note,omitempty"`
 }

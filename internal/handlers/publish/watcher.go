@@ -27,7 +27,7 @@ const (
 // Watcher finds out what editors do where the CMS says nothing.
 type Watcher struct {
 	h    *Handler
-	rest map[string]time.Time // tables that are dear to read, until when they rest
+	rest map[string]time.Time // tables that are expensive to read, until when they rest
 }
 
 // NewWatcher returns a watcher. It is not for several goroutines.
@@ -56,7 +56,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 // releaseTimeout bounds how long an ending watcher waits for the database.
 const releaseTimeout = time.Second
 
-// release gives the lease back, so that the next instance need not wait until
+// release releases the lease, so that the next instance need not wait until
 // it ends by itself.
 func (w *Watcher) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -160,7 +160,7 @@ func (h *Handler) follow(ctx context.Context, m Model, column string) (changes i
 		return 0, err
 	}
 	// The first look begins now: the past is not news. A wall clock that was set
-	// back (daylight saving) begins anew where it stands.
+	// back (daylight saving) begins again where it stands.
 	if edge := cms.MarkAt(upTo, zone); mark.Wall == "" || mark.Wall > edge.Wall {
 		return 0, h.setMark(ctx, name, edge)
 	}

@@ -29,7 +29,7 @@ type DeliverPayload struct {
 	At string `json:"at,omitempty"`
 }
 
-// Validate finds what no repeating would mend.
+// Validate finds what no repeating would fix.
 func (p *DeliverPayload) Validate() error {
 	if (p.Subscription == 0) == (p.URL == "") {
 		return errors.New("a webhook needs either subscription or url")
@@ -189,7 +189,7 @@ func bare(err error) error {
 	return err
 }
 
-// recordUse tells the breaker how the host is: any answer of its own shows
+// recordUse tells the breaker how the host is: any answer of the host shows
 // that it lives, a gateway's does not.
 func (h *Handler) recordUse(ctx context.Context, dependency string, c *call) {
 	if h.c.Breaker == nil || ctx.Err() != nil || errors.Is(c.err, outbound.ErrRefused) {

@@ -17,9 +17,9 @@ import (
 const (
 	// Lease is how long a lock holds without a renewal.
 	Lease = 30 * time.Second
-	// renewEvery leaves room for several failed renewals.
+	// renewEvery leaves space for several failed renewals.
 	renewEvery = 5 * time.Second
-	// releaseTime is how long giving a lock back may take.
+	// releaseTime is how long releasing a lock may take.
 	releaseTime = 10 * time.Second
 )
 
@@ -207,7 +207,7 @@ func (l *Lock) expire(ctx context.Context, at string) (int64, error) {
 	return result.RowsAffected()
 }
 
-// Release gives the lock back. It is meant to be deferred: a failure is logged,
+// Release releases the lock. It is meant to be deferred: a failure is logged,
 // and the lock ends by itself.
 func (l *Lock) Release(ctx context.Context) {
 	l.stop()
@@ -220,7 +220,7 @@ func (l *Lock) Release(ctx context.Context) {
 	}
 }
 
-// Remove gives the lock back and removes its row.
+// Remove releases the lock and removes its row.
 func (l *Lock) Remove(ctx context.Context) {
 	l.Release(ctx)
 	if err := l.table.Forget(ctx, l.Name); err != nil {
@@ -230,7 +230,7 @@ func (l *Lock) Remove(ctx context.Context) {
 }
 
 // Dead lists the locks under a prefix whose holders have not renewed them
-// since their lease ended, and which were never given back by Remove.
+// since their lease ended, and which were never released by Remove.
 func (t *Table) Dead(ctx context.Context, prefix string) ([]Holder, error) {
 	rows, err := t.DB.QueryContext(ctx, t.DB.Rebind("SELECT name, host, purpose, started_at, expires_at FROM cmsjobs_backup_locks WHERE SUBSTR(name, 1, ?) = ? AND expires_at <= "+t.clock()+" ORDER BY name"), len(prefix), prefix)
 	if err != nil {
