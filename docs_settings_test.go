@@ -10,7 +10,7 @@ import (
 
 var keyLine = regexp.MustCompile(`^( *)([a-z0-9_]+):(?: (.*))?$`)
 
-// docs/settings.md is config.example.yaml as tables; -update writes it anew.
+// docs/settings.md is config.example.yaml as tables; -update writes it again.
 func TestSettingsAreDocumented(t *testing.T) {
 	page := settingsPage(read(t, "config/config.example.yaml"))
 	const path = "docs/settings.md"

@@ -19,7 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-var update = flag.Bool("update", false, "write docs/settings.md anew")
+var update = flag.Bool("update", false, "write docs/settings.md")
 
 // documents are all pages that people read.
 func documents(t *testing.T) map[string]string {
@@ -174,7 +174,7 @@ func checkCommand(t *testing.T, binary string, helps map[string]string, path, li
 		helps[key] = string(out)
 	}
 	help := helps[key]
-	// The help of a group, or of the whole program, means that the last word was
+	// The help of a group, or of the whole program, means that the last argument was
 	// not known, unless it is the group's own.
 	if m := usage.FindStringSubmatch(help); strings.Contains(help, "\nAvailable Commands:\n") || strings.HasPrefix(m[1], "[") {
 		own := strings.Fields(m[1])

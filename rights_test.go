@@ -191,7 +191,7 @@ func (r *restricted) without(t *testing.T, n need) {
 }
 
 // everyGrantIsNeeded wants a need for each right that the manual gives on a
-// table of the CMS. What buries a job writes failed_jobs: without is about it.
+// table of the CMS. What fails a job writes failed_jobs: without is about it.
 func everyGrantIsNeeded(t *testing.T, grants string) {
 	tried := map[string]string{"failed_jobs": "INSERT, UPDATE, DELETE"}
 	for _, n := range needs {

@@ -164,7 +164,7 @@ func (u *upgrade) await(n int) {
 
 func (u *upgrade) judge(n int) {
 	u.t.Helper()
-	const ours = " AND uuid LIKE '00000000-0000-4000-8000-%'" // the sample CMS has jobs of its own
+	const ours = " AND uuid LIKE '00000000-0000-4000-8000-%'" // the sample CMS has its own jobs
 	runs := u.number("SELECT COUNT(*) FROM cms.cmsjobs_runs WHERE outcome = 'completed'" + ours)
 	uuids := u.number("SELECT COUNT(DISTINCT uuid) FROM cms.cmsjobs_runs WHERE outcome = 'completed'" + ours)
 	left, failed := u.number("SELECT COUNT(*) FROM cms.jobs WHERE payload LIKE '%00000000-0000-4000-8000-%'"), u.number("SELECT COUNT(*) FROM cms.failed_jobs WHERE payload LIKE '%00000000-0000-4000-8000-%'")

@@ -94,7 +94,7 @@ type request struct {
 }
 
 // Enqueue asks for a job. It is repeated where the answer is lost, and makes one
-// job however often: every call has an Idempotency-Key of its own.
+// job however often: every call has a separate Idempotency-Key.
 func (a *API) Enqueue(ctx context.Context, j Job) (Receipt, error) {
 	e, err := j.encode()
 	if err != nil {
@@ -162,7 +162,7 @@ type Filter struct {
 // Page is a part of a list, newest first.
 type Page struct {
 	Items []Info `json:"items"`
-	Total int64  `json:"total"` // −1 where counting would be dear
+	Total int64  `json:"total"` // −1 where counting would be expensive
 	Next  string `json:"next"`  // cursor of the next part, "" at the end
 }
 
@@ -206,7 +206,7 @@ func (a *API) Stats(ctx context.Context) (Stats, error) {
 }
 
 // Requeue runs a job again: a failed one is put back into its queue, a delayed
-// one is due now, an ended one is enqueued anew. It returns the job that runs.
+// one is due now, an ended one is enqueued again. It returns the job that runs.
 func (a *API) Requeue(ctx context.Context, id string) (Info, error) {
 	var i Info
 	if err := a.ask(ctx, call{method: "POST", path: "/api/v1/jobs/" + url.PathEscape(id) + "/requeue"}, &i); err != nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // Backup says what is saved, where to, how many are kept and how they are
-// proven.
+// verified.
 type Backup struct {
 	Dir         string        `koanf:"dir"`
 	To          []string      `koanf:"to"`     // local, s3
@@ -35,7 +35,7 @@ type Backup struct {
 	Budget      time.Duration `koanf:"verify_budget"`
 	Freespace   Size          `koanf:"free_space"`
 	Alert       time.Duration `koanf:"alert_after"`
-	Unverified  time.Duration `koanf:"alert_unproven"`
+	Unverified  time.Duration `koanf:"alert_unverified"`
 	Notify      string        `koanf:"notify"` // failure, always
 	Digest      bool          `koanf:"digest"`
 }
@@ -66,7 +66,7 @@ func (b Backup) check(r *report) {
 	r.oneOf("backup/notify", b.Notify, "failure", "always")
 	r.atLeastFor("backup/verify_budget", b.Budget, time.Second)
 	r.atLeastFor("backup/alert_after", b.Alert, 0)
-	r.atLeastFor("backup/alert_unproven", b.Unverified, 0)
+	r.atLeastFor("backup/alert_unverified", b.Unverified, 0)
 	for _, key := range b.Age {
 		if !strings.HasPrefix(key, "age1") && !strings.HasPrefix(key, "ssh-") {
 			r.add("backup/age_recipients", "%.12q… is no age recipient: they begin with age1 or ssh-", key)

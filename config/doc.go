@@ -1,5 +1,5 @@
 // Package config turns flags, the environment, a YAML file and the CMS's .env
-// into one checked struct. It is imported by cmd only: rooms get their own
+// into one checked struct. It is imported by cmd only: other packages have their own
 // Config structs from there.
 //
 // What is said in more than one place is decided by this order: flag, then

@@ -25,7 +25,7 @@ type HTTP struct {
 	// EnqueueRule and ManageRule open routes beyond the tokens (S1.27).
 	EnqueueRule string   `koanf:"enqueue_rule"`
 	ManageRule  string   `koanf:"manage_rule"`
-	Types       []string `koanf:"allowed_topics"` // that may be enqueued over HTTP; none named: all
+	Types       []string `koanf:"allowed_types"` // that may be enqueued over HTTP; none named: all
 	Proxies     []string `koanf:"proxies"`        // addresses whose X-Forwarded-For is believed
 	Origins     []string `koanf:"origins"`        // other sites whose pages may read answers (CORS)
 	Mask        []string `koanf:"mask"`           // further payload paths that are hidden

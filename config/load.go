@@ -76,7 +76,7 @@ func Load(s Sources) (*Loaded, error) {
 	var dotenv []setting
 	if dir := lastOf("cms/dir", yaml, specified, own, flags); dir != "" {
 		if dotenv, err = fromDotenv(dir); err != nil {
-			return nil, fmt.Errorf("%w; mend %s or leave --cms out", err, filepath.Join(dir, ".env"))
+			return nil, fmt.Errorf("%w; fix %s or leave --cms out", err, filepath.Join(dir, ".env"))
 		}
 	}
 	for _, layer := range [][]setting{dotenv, yaml, specified, own, flags} {

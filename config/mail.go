@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Mail says how mail leaves the house. The CMS's own settings win over it: an
+// Mail says how mail is sent. The CMS's own settings win over it: an
 // administrator's change there is seen by the next job.
 type Mail struct {
 	Driver     string        `koanf:"driver"` // smtp, sendmail, log, files

@@ -26,10 +26,10 @@ type Media struct {
 	Memory    Size      `koanf:"memory"`
 	AtOnce    int       `koanf:"at_once"`
 	MaxFile   Size      `koanf:"max_file"`
-	// Isolate decodes what is not bounded by itself in a process of its own.
-	Isolate       bool          `koanf:"apart"`
-	IsolateMemory Size          `koanf:"apart_memory"`
-	IsolateTime   time.Duration `koanf:"apart_time"`
+	// Isolate decodes what is not bounded by itself in a separate process.
+	Isolate       bool          `koanf:"isolate"`
+	IsolateMemory Size          `koanf:"isolate_memory"`
+	IsolateTime   time.Duration `koanf:"isolate_time"`
 	// AllowPrivate are where a bucket may be that only the CMS's settings name.
 	AllowPrivate []string `koanf:"allow_private"`
 }

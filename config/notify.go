@@ -22,7 +22,7 @@ type Channel struct {
 
 func defaultNotify() Notify { return Notify{Mail: true, CMS: true, Every: time.Hour} }
 
-// Silent says that nobody is told anything.
+// Silent says that nobody is notified.
 func (n Notify) Silent() bool { return !n.Mail && !n.CMS && len(n.Channels) == 0 }
 
 func (n Notify) check(r *report) {

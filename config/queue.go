@@ -95,7 +95,7 @@ func (q Queue) check(r *report) {
 	r.atLeastFor("queue/heartbeat_stale", q.HeartbeatStale, 30*time.Second)
 }
 
-// JobType overrides what one kind of job says of itself. Zero fields leave it as
+// JobType overrides what one job type says of itself. Zero fields leave it as
 // it is.
 type JobType struct {
 	Queue       string          `koanf:"queue"`

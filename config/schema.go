@@ -72,7 +72,7 @@ func known(all []field, path string) bool {
 	})
 }
 
-// envName is the variable of our own that sets a path.
+// envName is our variable that sets a path.
 func envName(path string) string {
 	return prefixOfEnv + strings.ToUpper(strings.ReplaceAll(path, slash, "_"))
 }

@@ -28,7 +28,7 @@ func (s Sitemap) check(r *report) {
 	r.between("sitemap/per_file", s.PerFile, 0, 50000)
 }
 
-// IndexNow says how search engines are told of changes. Whether they are told
+// IndexNow says how search engines are notified of changes. Whether they are notified
 // at all, and with which key, are the CMS's settings.
 type IndexNow struct {
 	Mode      string   `koanf:"mode"`

@@ -10,11 +10,11 @@ type Telemetry struct {
 	Share float64 `koanf:"share"`
 }
 
-// Activity says what the trail tells of jobs, besides what people and programs
+// Activity says what the audit log holds of jobs, besides what people and programs
 // do (S2.16).
 type Activity struct {
 	Failed bool `koanf:"failed"` // every job that failed for good
-	// Enqueued types are told of each time that the service enqueues one by
+	// Enqueued types are recorded each time that the service enqueues one by
 	// itself, others with the probability Share.
 	Enqueued []string `koanf:"enqueued"`
 	Share    float64  `koanf:"share"`

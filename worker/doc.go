@@ -1,4 +1,4 @@
-// Package worker lets another Go program run jobs of its own types from the
+// Package worker lets another Go program run jobs of its types from the
 // queue of a CMS, in its own process: Register a function for a type, Start,
 // Stop. It claims, renews and ends jobs as the service itself does, with the same
 // code, on Laravel's tables and on the extended ones.

@@ -66,7 +66,7 @@ func Register[P any](w *Worker, kind string, fn func(ctx context.Context, payloa
 	jobs.Handle(w.registry, jobs.Kind[P]{Name: kind, Queue: w.options.Queue}, func(ctx context.Context, _ jobs.Job, p P) error { return fn(ctx, p) })
 }
 
-// Permanent marks an error that repeating would not mend.
+// Permanent marks an error that repeating would not fix.
 func Permanent(err error) error { return jobs.Permanent(err) }
 
 var errRunning = errors.New("the worker runs already")
@@ -84,7 +84,7 @@ func (w *Worker) Start(ctx context.Context) error {
 		return fmt.Errorf("naming the worker: %w", err)
 	}
 	loop, err := jobs.NewWorker(jobs.Config{
-		Source: w.store, Roster: w.store, Registry: w.registry, Logger: w.options.Logger, Now: w.options.Now,
+		Source: w.store, Workers: w.store, Registry: w.registry, Logger: w.options.Logger, Now: w.options.Now,
 		Info: jobs.WorkerInfo{
 			ID:   fmt.Sprintf("%s:%d:%s", host, os.Getpid(), uuid.NewString()[:8]),
 			Host: host, PID: os.Getpid(), Version: "worker",
@@ -100,7 +100,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop takes no more jobs, waits for the running ones, and gives back what
+// Stop takes no more jobs, waits for the running ones, and releases what
 // does not end in time. Stopping what does not run is harmless.
 func (w *Worker) Stop(ctx context.Context) error {
 	w.mu.Lock()

@@ -4,7 +4,7 @@ import "time"
 
 // guard is a piece of code that keeps a promise, and how to take it out.
 type guard struct {
-	promise  string // P1 to P14, or D: what keeps strangers out of the doors
+	promise  string // P1 to P14, or D: what keeps strangers out
 	name     string // what it does
 	file     string // from the project's root
 	old      string // stands once in file

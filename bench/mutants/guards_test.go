@@ -70,11 +70,11 @@ func TestTheTableKeepsWhatIsKnown(t *testing.T) {
 	day := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	first := results{}
 	for _, g := range guards[1:] {
-		first.note(verdict{guard: g, outcome: held}, day)
+		first.note(trialResult{guard: g, outcome: held}, day)
 	}
 	first["| P1 | one that is no more, `x.go` | `TestX` "] = held.on("2026-01-02")
 	second := read(first.report())
-	second.note(verdict{guard: guards[1], outcome: missing}, day.AddDate(0, 0, 1))
+	second.note(trialResult{guard: guards[1], outcome: missing}, day.AddDate(0, 0, 1))
 	text := second.report()
 	for want, n := range map[string]int{
 		guards[0].row() + "not yet run |  |":          1,

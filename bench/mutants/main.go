@@ -27,7 +27,7 @@ func run() error {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var list []verdict
+	var list []trialResult
 	var failed error // of the control
 	for _, g := range guards {
 		if !g.matches(*only) {
@@ -53,8 +53,8 @@ func run() error {
 	return errors.Join(failed, missed(list))
 }
 
-// record writes a verdict into the page, if there is one.
-func record(path string, v verdict) error {
+// record writes a result into the page, if there is one.
+func record(path string, v trialResult) error {
 	if path == "" {
 		return nil
 	}

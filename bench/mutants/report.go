@@ -15,7 +15,7 @@ const unknown outcome = "not yet run"
 type results map[string]string
 
 // row is what names a guard in the table. A guard that was renamed, or whose test
-// was, has a row of its own and has to be tried.
+// was, has a separate row and has to be tried.
 func (g guard) row() string {
 	return fmt.Sprintf("| %s | %s, `%s` | `%s` ", g.promise, g.name, g.file, g.test)
 }
@@ -34,7 +34,7 @@ func read(section string) results {
 	return known
 }
 
-func (r results) note(v verdict, now time.Time) {
+func (r results) note(v trialResult, now time.Time) {
 	r[v.row()] = v.outcome.on(now.UTC().Format(time.DateOnly))
 }
 
@@ -61,8 +61,8 @@ func (r results) report() string {
 }
 
 // unheld are the guards that no test noticed to be gone.
-func unheld(list []verdict) []verdict {
-	var rest []verdict
+func unheld(list []trialResult) []trialResult {
+	var rest []trialResult
 	for _, v := range list {
 		if v.outcome != held {
 			rest = append(rest, v)
@@ -71,7 +71,7 @@ func unheld(list []verdict) []verdict {
 	return rest
 }
 
-func missed(list []verdict) error {
+func missed(list []trialResult) error {
 	if rest := unheld(list); len(rest) > 0 {
 		return fmt.Errorf("%d of %d guards are not held by their tests", len(rest), len(list))
 	}

@@ -22,12 +22,12 @@ const (
 	missing  outcome = "**passes**"     // it does not notice
 	skipped  outcome = "**is skipped**" // something that it needs is not installed
 	hung     outcome = "**hangs**"      // only its time limit ended it
-	panicked outcome = "**panics**"     // it fails, and not by a word of its own
+	panicked outcome = "**panics**"     // it fails, and not by a message of the test
 	unbuilt  outcome = "does not build" // the entry is wrong
 )
 
-// verdict is what was found out about a guard.
-type verdict struct {
+// trialResult is what was found out about a guard.
+type trialResult struct {
 	guard
 	outcome outcome
 	passed  bool // all of it, or what of it was not skipped
@@ -42,15 +42,15 @@ const patience = 5 * time.Minute
 var assertion = regexp.MustCompile(`(?m)^\s+\w+_test\.go:\d+: `)
 
 // try runs the guard's test without the guard.
-func (g guard) try(ctx context.Context) (verdict, error) {
+func (g guard) try(ctx context.Context) (trialResult, error) {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
-		return verdict{}, err
+		return trialResult{}, err
 	}
 	defer os.RemoveAll(dir)
 	overlay, err := g.overlay(dir)
 	if err != nil {
-		return verdict{}, err
+		return trialResult{}, err
 	}
 	// By the environment, so that programs which a test builds are without it, too.
 	return g.run(ctx, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
@@ -71,7 +71,7 @@ func (g guard) control(ctx context.Context) error {
 }
 
 // run runs the guard's test in an environment that has more in it than ours.
-func (g guard) run(ctx context.Context, environment ...string) (verdict, error) {
+func (g guard) run(ctx context.Context, environment ...string) (trialResult, error) {
 	limit := g.patience
 	if limit == 0 {
 		limit = patience
@@ -92,14 +92,14 @@ func (g guard) run(ctx context.Context, environment ...string) (verdict, error) 
 	began := time.Now()
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		return verdict{}, ctx.Err()
+		return trialResult{}, ctx.Err()
 	}
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
-		return verdict{}, err
+		return trialResult{}, err
 	}
 	found := judge(said.String(), err == nil)
 	passed := err == nil && found != unbuilt && strings.Contains(said.String(), "--- PASS: "+g.test)
-	return verdict{g, found, passed, time.Since(began), last(said.String(), 3000)}, nil
+	return trialResult{g, found, passed, time.Since(began), last(said.String(), 3000)}, nil
 }
 
 // judge reads what go test printed.
@@ -155,7 +155,7 @@ func (g guard) remove() ([]byte, error) {
 			continue
 		}
 		if n := bytes.Count(source, []byte(swap[0])); n != 1 {
-			return nil, fmt.Errorf("the guard's text stands %d times in %s: mend its entry", n, g.file)
+			return nil, fmt.Errorf("the guard's text stands %d times in %s: fix its entry", n, g.file)
 		}
 		source = bytes.Replace(source, []byte(swap[0]), []byte(swap[1]), 1)
 	}

@@ -122,7 +122,7 @@ func (o *ours) enqueue(ctx context.Context, n, callers int) (cost, error) {
 
 func (o *ours) worker(slots, prefetch int, change func(*jobs.Config)) (*jobs.Worker, error) {
 	host, _ := os.Hostname()
-	c := jobs.Config{Source: o.store, Roster: o.store, Registry: o.registry, Now: time.Now, Wake: o.wake,
+	c := jobs.Config{Source: o.store, Workers: o.store, Registry: o.registry, Now: time.Now, Wake: o.wake,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Info:   jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:bench", host, os.Getpid()), Host: host, PID: os.Getpid()}, Slots: slots, Prefetch: prefetch}
 	change(&c)

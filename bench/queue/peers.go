@@ -15,7 +15,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/bench/servers"
 )
 
-// A peer on PostgreSQL is a program of its own below bench/peers, which prints
+// A peer on PostgreSQL is a separate program below bench/peers, which prints
 // a line a figure. The server's processor time is read between the lines.
 type peerLine struct {
 	Name      string    `json:"name"`
@@ -80,7 +80,7 @@ func available(install *exec.Cmd) error {
 	return nil
 }
 
-// withDatabase gives a peer a database of its own and a folder that goes with
+// withDatabase gives a peer a separate database and a folder that goes with
 // the run.
 func withDatabase(s *servers.Server, run func(dsn, dir string) (peerFigures, error)) (peerFigures, error) {
 	dsn, _, err := s.Database()

@@ -92,12 +92,12 @@ func (f figures) onMySQL(server string) []target {
 }
 
 func (x target) cells() []string {
-	value, aim, verdict := fmt.Sprintf("%.2f", x.value), fmt.Sprintf("≥ %g", x.aim), "missed"
+	value, aim, result := fmt.Sprintf("%.2f", x.value), fmt.Sprintf("≥ %g", x.aim), "missed"
 	if x.atMost {
 		aim = fmt.Sprintf("≤ %g", x.aim)
 	}
 	if x.atMost && x.value <= x.aim || !x.atMost && x.value >= x.aim {
-		verdict = "met"
+		result = "met"
 	}
-	return []string{x.what, value, aim, verdict}
+	return []string{x.what, value, aim, result}
 }

@@ -91,7 +91,7 @@ func (l *lab) open(ctx context.Context, db *sqlx.DB, mode string) (*sqlstore.Sto
 	return sqlstore.Open(ctx, db, sqlstore.Options{Registry: l.registry, Mode: sqlstore.Mode(mode)})
 }
 
-// measure lets claimers, each as a process of its own would, claim at the same
+// measure lets claimers, each as a separate process would, claim at the same
 // time, then end what they got. The two are measured one after the other, as the
 // server does not say for whom it works.
 func (l *lab) measure(ctx context.Context, mode string, depth, claimers, take, calls int) (measured, error) {

@@ -178,7 +178,7 @@ func (s *simulation) ask(worker int) {
 	s.serve()
 }
 
-// serve takes questions from the line while the server has room.
+// serve takes queries from the queue while the server has capacity.
 func (s *simulation) serve() {
 	for len(s.line) > 0 && s.working < min(most, max(s.cores, 1)*4) {
 		worker := s.line[0]

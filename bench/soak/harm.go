@@ -13,7 +13,7 @@ import (
 )
 
 // How long harm may be felt after it ended: leases run out and are found, hosts
-// are connected anew, breakers close.
+// are connected again, breakers close.
 const (
 	aftermath = 3 * lease
 	breakers  = 90 * time.Second

@@ -42,7 +42,7 @@ func (l *lab) persist(ctx context.Context, statement string) (err error) {
 // ends within its grace period and a second.
 func (l *lab) termWhileTheServerHangs(ctx context.Context) error {
 	w := l.victim()
-	l.did("TERM while the server hangs", grace+10*time.Second+aftermath) // what it could not give back waits for its lease
+	l.did("TERM while the server hangs", grace+10*time.Second+aftermath) // what it could not release waits for its lease
 	if err := l.server.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}

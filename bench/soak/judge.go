@@ -13,7 +13,7 @@ type ending int
 
 const (
 	done   ending = iota // completed, its effect seen
-	buried               // in failed_jobs, because its other side always refuses
+	failed               // in failed_jobs, because its other side always refuses
 	either               // nobody can know: the answer was withheld after the effect
 )
 
@@ -39,15 +39,15 @@ type run struct {
 	outcome      string
 	started      time.Time
 	ended        time.Time
-	toldToStop   bool // given back at the end of its worker's grace
+	toldToStop   bool // released at the end of its worker's grace
 }
 
-// fault is harm that was done, and till when it may be felt.
+// fault is harm that was done, and until when it may be felt.
 type fault struct {
-	name     string
-	at, till time.Time
-	kind     string // only jobs of it feel anything; "" is all
-	delays   bool   // work may come later, and nothing may be repeated
+	name      string
+	at, until time.Time
+	kind      string // only jobs of it feel anything; "" is all
+	delays    bool   // work may come later, and nothing may be repeated
 }
 
 // history is what the judge reads.
@@ -59,24 +59,24 @@ type history struct {
 	failed map[int]bool // rows in failed_jobs
 	faults []fault
 	// observed are the kinds whose effects are in seen; unsure those whose jobs
-	// may end buried after a fault, because nobody knows whether they took effect;
+	// may fail permanently after a fault, because nobody knows whether they took effect;
 	// onlyOnce those whose effect is never repeated, fault or not; queueing those
 	// that wait for each other.
 	observed, unsure, onlyOnce, queueing map[string]bool
 	patience                             time.Duration // how late is late without a fault
 }
 
-// verdict is what the judge says. Each line of its lists is one violation.
-type verdict struct {
-	Acked, Unknown, Buried int
-	Unreasoned             int // buried without a reason, and so in Wrong
+// report is what the judge says. Each line of its lists is one violation.
+type report struct {
+	Acked, Unknown, Failed int
+	Unreasoned             int // failed without a reason, and so in Wrong
 	Lost, Doubled, Late    []string
 	Wrong                  []string      // ended otherwise than it was meant to
 	Again                  int           // runs and effects that a fault explains
 	Median, Most, Longest  time.Duration // from falling due to the start; Most is 99 %
 }
 
-func (v verdict) good() bool {
+func (v report) good() bool {
 	return len(v.Lost)+len(v.Doubled)+len(v.Late)+len(v.Wrong) == 0
 }
 
@@ -84,8 +84,8 @@ func (v verdict) good() bool {
 // doubled: each effect, and each attempt that left no line in the history, lies
 // behind a fault within its life. Nothing is late: a job starts soon after it
 // fell due, or a fault lies between.
-func judge(h history) verdict {
-	v := verdict{}
+func judge(h history) report {
+	v := report{}
 	runs, effects := map[int][]run{}, map[int][]seen{}
 	for _, r := range h.runs {
 		runs[r.key] = append(runs[r.key], r)
@@ -95,7 +95,7 @@ func judge(h history) verdict {
 	}
 	var waits []time.Duration
 	for _, key := range slices.Sorted(maps.Keys(h.asked)) {
-		c := trial{history: &h, verdict: &v, key: key, asked: h.asked[key], runs: runs[key], effects: effects[key]}
+		c := trial{history: &h, report: &v, key: key, asked: h.asked[key], runs: runs[key], effects: effects[key]}
 		slices.SortFunc(c.runs, func(a, b run) int { return a.ended.Compare(b.ended) })
 		slices.SortFunc(c.effects, func(a, b seen) int { return a.at.Compare(b.at) })
 		c.end()
@@ -114,7 +114,7 @@ func judge(h history) verdict {
 // trial is the judge's look at one job.
 type trial struct {
 	*history
-	verdict *verdict
+	report  *report
 	key     int
 	asked   asked
 	runs    []run
@@ -128,8 +128,8 @@ func (c *trial) end() {
 	completed := slices.ContainsFunc(c.runs, func(r run) bool { return r.outcome == "completed" })
 	there := completed || c.failed[c.key]
 	if c.asked.acked {
-		c.verdict.Acked++
-	} else if c.verdict.Unknown++; !there && !c.waits[c.key] {
+		c.report.Acked++
+	} else if c.report.Unknown++; !there && !c.waits[c.key] {
 		return // it never came into the queue
 	}
 	accepted := slices.ContainsFunc(c.effects, func(s seen) bool { return s.accepted })
@@ -139,17 +139,17 @@ func (c *trial) end() {
 		if c.waits[c.key] {
 			state = "is still in the queue"
 		}
-		c.verdict.Lost = append(c.verdict.Lost, c.name()+" "+state)
-	case completed && c.asked.want == buried:
-		c.verdict.Wrong = append(c.verdict.Wrong, c.name()+" was completed, although its other side refused it")
+		c.report.Lost = append(c.report.Lost, c.name()+" "+state)
+	case completed && c.asked.want == failed:
+		c.report.Wrong = append(c.report.Wrong, c.name()+" was completed, although its other side refused it")
 	case completed && c.observed[c.asked.kind] && !accepted && c.asked.want == done:
-		c.verdict.Lost = append(c.verdict.Lost, c.name()+" is completed, but its effect was never seen")
+		c.report.Lost = append(c.report.Lost, c.name()+" is completed, but its effect was never seen")
 	case c.failed[c.key] && c.asked.want == done && !(c.unsure[c.asked.kind] && c.explained(c.asked.due, c.lastEnd(), true)):
-		c.verdict.Unreasoned++
-		c.verdict.Wrong = append(c.verdict.Wrong, c.name()+" failed for good without a reason")
+		c.report.Unreasoned++
+		c.report.Wrong = append(c.report.Wrong, c.name()+" failed for good without a reason")
 	}
 	if c.failed[c.key] {
-		c.verdict.Buried++
+		c.report.Failed++
 	}
 }
 
@@ -181,7 +181,7 @@ func (c *trial) twice() {
 		if i > 0 {
 			last, began = c.runs[i-1].attempt, c.runs[i-1].ended
 			if c.runs[i-1].outcome == "released" {
-				last-- // given back: the next start has its number
+				last-- // released: the next start has its number
 			}
 		}
 		for range max(0, r.attempt-last-1) {
@@ -192,11 +192,11 @@ func (c *trial) twice() {
 		}
 	}
 	if ends > 1 {
-		c.verdict.Doubled = append(c.verdict.Doubled, c.name()+" was completed twice")
+		c.report.Doubled = append(c.report.Doubled, c.name()+" was completed twice")
 	}
 }
 
-// repeated judges an effect that came again. A run that was given back at the
+// repeated judges an effect that came again. A run that was released at the
 // end of the grace may have had its effect already: promise P9 says so, and no
 // more than that is promised.
 func (c *trial) repeated(from, to time.Time) {
@@ -205,7 +205,7 @@ func (c *trial) repeated(from, to time.Time) {
 		return r.toldToStop && !r.started.After(from) && !r.ended.Before(from) && !r.ended.After(to)
 	})
 	if stopped && !never {
-		c.verdict.Again++
+		c.report.Again++
 		return
 	}
 	c.again(from, to, "had its effect twice", never)
@@ -214,10 +214,10 @@ func (c *trial) repeated(from, to time.Time) {
 // again counts a repetition that a fault explains, and notes any other.
 func (c *trial) again(from, to time.Time, what string, never bool) {
 	if !never && c.repeats(from, to) {
-		c.verdict.Again++
+		c.report.Again++
 		return
 	}
-	c.verdict.Doubled = append(c.verdict.Doubled, fmt.Sprintf("%s %s, between %s and %s", c.name(), what, from.Format(clock), to.Format(clock)))
+	c.report.Doubled = append(c.report.Doubled, fmt.Sprintf("%s %s, between %s and %s", c.name(), what, from.Format(clock), to.Format(clock)))
 }
 
 const clock = "15:04:05.000"
@@ -236,7 +236,7 @@ func (c *trial) late() (wait time.Duration, started bool) {
 	}
 	wait = start.Sub(c.asked.due)
 	if wait > c.patience && !c.explained(c.asked.due, start, true) {
-		c.verdict.Late = append(c.verdict.Late, fmt.Sprintf("%s started %v after it fell due at %s", c.name(), wait.Round(time.Millisecond), c.asked.due.Format(clock)))
+		c.report.Late = append(c.report.Late, fmt.Sprintf("%s started %v after it fell due at %s", c.name(), wait.Round(time.Millisecond), c.asked.due.Format(clock)))
 	}
 	return wait, true
 }
@@ -248,7 +248,7 @@ func (c *trial) repeats(from, to time.Time) bool { return c.explained(from, to, 
 // only delay or without.
 func (c *trial) explained(from, to time.Time, delays bool) bool {
 	return slices.ContainsFunc(c.faults, func(f fault) bool {
-		return !f.till.Before(from) && !f.at.After(to) && (delays || !f.delays) && (f.kind == "" || f.kind == c.asked.kind)
+		return !f.until.Before(from) && !f.at.After(to) && (delays || !f.delays) && (f.kind == "" || f.kind == c.asked.kind)
 	})
 }
 

@@ -23,7 +23,7 @@ const lease = 6 * time.Second
 
 // lab is the site, its servers, the program under test and the observers.
 type lab struct {
-	dir, site      string // a folder of ours; the CMS's, on a small disk of its own where we may mount one
+	dir, site      string // a folder of ours; the CMS's, on a separate small disk where we may mount one
 	disks          []string
 	binary, skewed string
 	server         *jobstest.Server
@@ -223,7 +223,7 @@ func (l *lab) harmed(f fault, felt time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f.at = time.Now()
-	f.till = f.at.Add(felt)
+	f.until = f.at.Add(felt)
 	l.faults = append(l.faults, f)
 }
 

@@ -162,7 +162,7 @@ func probe(_ *lab, o *order) error {
 	case 0:
 		o.payload["sleep"] = (2 * lease).String() // longer than its lease
 	case 1:
-		o.payload["fail"], o.want, o.tries = "asked to", buried, 2
+		o.payload["fail"], o.want, o.tries = "asked to", failed, 2
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func hook(l *lab, o *order) error {
 	case roll < 13:
 		data["fail"] = 1 + rand.IntN(2)
 	case roll < 16:
-		data["fail"], o.want, o.tries = 1000, buried, 2
+		data["fail"], o.want, o.tries = 1000, failed, 2
 	default:
 		data["wait"] = rand.IntN(5)
 	}
@@ -191,7 +191,7 @@ func letter(_ *lab, o *order) error {
 	case roll < 10:
 		to = "later"
 	case roll < 15:
-		to, o.want = "never", buried
+		to, o.want = "never", failed
 	case roll < 18:
 		to, o.want = "silent", either
 	}
@@ -210,7 +210,7 @@ func publication(l *lab, o *order) error {
 	defer cancel()
 	name := fmt.Sprintf("soak %d", o.key)
 	if rand.IntN(20) == 0 {
-		name, o.want, o.tries = fmt.Sprintf("refused %d", o.key), buried, 2 // see makeSite
+		name, o.want, o.tries = fmt.Sprintf("refused %d", o.key), failed, 2 // see makeSite
 	}
 	result, err := l.db.ExecContext(ctx, "INSERT INTO posts (name, content, status, author_id, author_type, created_at, updated_at) VALUES (?, 'x', 'draft', 1, ?, UTC_TIMESTAMP(), UTC_TIMESTAMP())",
 		name, `Botble\ACL\Models\User`)

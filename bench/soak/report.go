@@ -29,7 +29,7 @@ func (l *lab) report(ctx context.Context, h history) (text string, good bool) {
 	row("again after a fault", "%d", v.Again)
 	row("late without a fault", "%d", len(v.Late))
 	row("from falling due to the start", "median %v, 99 %% %v, longest %v", v.Median, v.Most, v.Longest)
-	row("failed for good", "%d, %d of them though the other side neither refuses nor keeps silent", v.Buried, v.Unreasoned)
+	row("failed for good", "%d, %d of them though the other side neither refuses nor keeps silent", v.Failed, v.Unreasoned)
 	row("looks at the accounts", "%d, of which %d did not balance", l.balanced+l.unbalanced, l.unbalanced)
 	row("TERM while the server hung", "%s", l.stopped())
 	row("circuit breakers opened", "%d", l.opened)

@@ -12,8 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
 
-// Three equal jobs that one slow run stands for all began with it, whoever of
-// them it was, and one that was given back at the end of the grace says so.
+// Three equal jobs that one slow run stands for all began with it, whichever of
+// them it was, and one that was released at the end of the grace says so.
 func TestTheJudgeReadsWhenARunBegan(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.MySQL)
 	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {

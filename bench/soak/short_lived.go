@@ -64,7 +64,7 @@ func (l *lab) shortLived(ctx context.Context) error {
 func (l *lab) inTrouble() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.faults, func(f fault) bool { return f.till.After(time.Now()) })
+	return slices.ContainsFunc(l.faults, func(f fault) bool { return f.until.After(time.Now()) })
 }
 
 // briefly counts the short-lived workers by their commands.

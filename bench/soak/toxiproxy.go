@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// toxiproxy is Shopify's server of that name in a process of its own: bad
+// toxiproxy is Shopify's server of that name in a separate process: bad
 // networks, by name. Its API is https://github.com/Shopify/toxiproxy.
 type toxiproxy struct {
 	api   string

@@ -6,5 +6,5 @@
 // test of this package parses each line with TiDB's parser, which knows the
 // grammar of MySQL 5.7 and 8.0: a statement that only a newer server understands
 // fails there. exceptions.txt lists what that parser does not know, each with
-// its reason. It is a module of its own: nothing of it is in the product.
+// its reason. It is a separate module: nothing of it is in the product.
 package main

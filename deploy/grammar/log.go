@@ -72,7 +72,7 @@ var values = []struct {
 
 // foreign are statements that do not concern the program's own SQL: what tests
 // make as a CMS's tables, and what a restore sends out of its dump. Definitions
-// of our own tables (cmsjobs_*) and of the queue's stay.
+// of the service's tables (cmsjobs_*) and of the queue's stay.
 var (
 	foreign = regexp.MustCompile("(?i)^(--|/\\*!|(CREATE|ALTER|DROP|INSERT|REPLACE|LOCK|UNLOCK|TRUNCATE)\\b)")
 	ours    = regexp.MustCompile("(?i)cmsjobs_|\\bjobs\\b|\\bfailed_jobs\\b|\\bCREATE DATABASE\\b|\\bDROP DATABASE\\b")

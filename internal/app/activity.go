@@ -12,20 +12,20 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-// activity tells the trail what the service does by itself (S2.16): what
+// activity records in the audit log what the service does by itself (S2.16): what
 // people and programs ask for over HTTP is in it anyway.
 type activity struct {
 	r *Services
 	c config.Activity
-	// trail is where deeds go.
-	trail *access.Store
+	// audit is where audit entries go.
+	audit *access.Store
 }
 
 func (r *Services) NewActivity() *activity {
 	return &activity{r, r.Config.Activity, access.NewStore(r.OwnDB, r.Now)}
 }
 
-// chosen says whether the enqueuing of a type is told of.
+// chosen says whether the enqueuing of a type is recorded.
 func (a *activity) chosen(jobType string) bool {
 	return slices.Contains(a.c.Enqueued, jobType) || rand.Float64() < a.c.Share
 }
@@ -56,15 +56,15 @@ func (a *activity) failed(ctx context.Context, end jobs.Settlement) {
 	}
 }
 
-// activityTime is how long the trail may keep the schedule waiting.
+// activityTime is how long the audit log may keep the schedule waiting.
 const activityTime = 10 * time.Second
 
-// record writes a deed of the service. A trail that cannot be written fails
-// nothing: the job is where it should be, and the log has the deed.
+// record writes an audit entry of the service. A audit log that cannot be written fails
+// nothing: the job is where it should be, and the log has the audit entry.
 func (a *activity) record(ctx context.Context, action, target string, status int, detail string) {
 	d := access.AuditEntry{Actor: "cmsjobs", Via: "service", Action: action, Target: target, Status: status, Detail: detail}
-	if err := a.trail.Record(ctx, d); err != nil {
-		a.r.Log.Warn("a deed is missing in the audit trail", "event", "audit.write_failed",
+	if err := a.audit.Record(ctx, d); err != nil {
+		a.r.Log.Warn("audit entry not written", "event", "audit.write_failed",
 			"action", action, "target", target, "detail", detail, "error", err)
 	}
 }

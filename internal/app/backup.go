@@ -84,7 +84,7 @@ func (r *Services) backupFiles() ([]backup.FileSet, error) {
 	}
 	place, err := r.mediaPlace()
 	if err != nil {
-		r.Log.Warn("where the CMS keeps its media cannot be found out; backups hold its upload folder only",
+		r.Log.Warn("the CMS's media storage is unknown; backups hold its upload folder only",
 			"event", "backup.media_unknown", "error", err)
 	}
 	if err != nil || place.Folder != "" {

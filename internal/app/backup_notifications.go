@@ -20,7 +20,7 @@ func (r *Services) backupFinished(ctx context.Context, report backup.Report) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
 	if err := r.tellOfBackup(ctx, report); err != nil {
-		r.Log.Error("nobody could be told how the backup ended", "event", "backup.notify_failed",
+		r.Log.Error("no notification of the backup's end was sent", "event", "backup.notify_failed",
 			"backup", report.ID, "status", report.Status, "error", err)
 	}
 }
@@ -33,7 +33,7 @@ func (r *Services) backupsWatched(ctx context.Context, w backup.Watched) {
 	}
 	n := notify.BackupsWatched(text, len(w.Health.Warnings) > 0, w.Digest != nil, r.pageURL("/admin/backups"))
 	if _, err := r.Enqueue(ctx, n); err != nil {
-		r.Log.Error("nobody could be told how the backups are", "event", "backup.notify_failed",
+		r.Log.Error("no notification of the backups' status was sent", "event", "backup.notify_failed",
 			"warnings", len(w.Health.Warnings), "error", err)
 	}
 }
@@ -63,7 +63,7 @@ func (r *Services) tellOfBackup(ctx context.Context, report backup.Report) error
 func goodBackup(report backup.Report) string {
 	verification := "It was not read back."
 	if report.Verification != nil {
-		verification = "Proof: " + VerificationText(*report.Verification) + "."
+		verification = "Verification: " + VerificationText(*report.Verification) + "."
 	}
 	return fmt.Sprintf("Backup %s holds %d tables with %d rows and %d files in %s. %s", report.ID, report.Tables, report.Rows, report.Files, humanize.IBytes(uint64(report.Size)), verification)
 }
@@ -76,7 +76,7 @@ func badBackup(report backup.Report) string {
 	case report.Status != backup.Complete:
 		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, strings.TrimSpace(report.DatabaseError+" "+report.FilesError))
 	case report.Verification != nil && !report.Verification.OK:
-		return fmt.Sprintf("Backup %s could not be proven: %s", report.ID, strings.Join(report.Verification.Problems, "; "))
+		return fmt.Sprintf("Backup %s could not be verified: %s", report.ID, strings.Join(report.Verification.Problems, "; "))
 	}
 	return ""
 }

@@ -42,7 +42,7 @@ func (r *Services) SearchEngines(o outbound.Options) *http.Client {
 }
 
 // watchedS3 opens a bucket whose jobs wait while it is out. (Backups have
-// breakers of their own, one a destination, since they have several.)
+// separate breakers, one a destination, since they have several.)
 func (r *Services) watchedS3(c storage.S3Config) (*storage.S3, error) {
 	c.Watch = func(base http.RoundTripper) http.RoundTripper {
 		return r.watched(base, func(*http.Request) string { return "s3:" + c.Bucket })

@@ -138,10 +138,10 @@ func (r *Services) overdue(ctx context.Context, late time.Duration) ([]condition
 // the schedule, and their verification.
 func (r *Services) backupCondition(ctx context.Context) (conditions.Backups, error) {
 	b, err := r.Handlers.Backup.Condition(ctx)
-	return conditions.Backups{LastComplete: b.LastComplete, LastVerification: b.LastVerification, Verifications: r.Config.Backup.Verify != "off", Unfinished: b.Unfinished, Scratch: b.TempDB}, err
+	return conditions.Backups{LastComplete: b.LastComplete, LastVerification: b.LastVerification, Verifications: r.Config.Backup.Verify != "off", Unfinished: b.Unfinished, TempDatabases: b.TempDB}, err
 }
 
-// conditionNotice is what people are told of a change.
+// conditionNotice is what people receive about a change.
 func (r *Services) conditionNotice(c conditions.Change) notify.Payload {
 	p := notify.Payload{Topic: "condition:" + c.Name, Title: c.Title, Level: notify.Warning, URL: r.pageURL(c.Page),
 		Message: fmt.Sprintf("%s\nSince: %s UTC\nWhat to do: %s.", c.Detail, c.Since.UTC().Format(time.DateTime), strings.ReplaceAll(c.Fix, "`", ""))}
@@ -251,7 +251,7 @@ func (s writing) SettleAndClaim(ctx context.Context, end jobs.Settlement, q jobs
 	return lost, next, err
 }
 
-// Heartbeat implements jobs.Roster.
+// Heartbeat implements jobs.WorkerRegistry.
 func (s writing) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
 	o, err := s.Store.Heartbeat(ctx, w)
 	s.note(ctx, "the worker's heartbeat", err)

@@ -90,7 +90,7 @@ func (r *Services) migrate(ctx context.Context) error {
 		return nil
 	}
 	if err := r.MakeTables(ctx); err != nil {
-		return DatabaseError{Err: fmt.Errorf("%w\nWithout the right to make tables: set database.own_dsn to a database of our own, or database.migrate to false and run \"cmsjobs migrate up\" as its owner", err)}
+		return DatabaseError{Err: fmt.Errorf("%w\nWithout the right to make tables: set database.own_dsn to a separate database, or database.migrate to false and run \"cmsjobs migrate up\" as its owner", err)}
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Enqueue puts jobs on their types' queues; the configuration may move a type.
-// It makes rooms a jobs.Enqueuer that handlers may hold before the store is
+// It is a jobs.Enqueuer that handlers may hold before the store is
 // open.
 func (r *Services) Enqueue(ctx context.Context, list ...jobs.Spec) ([]jobs.Receipt, error) {
 	receipts, err := r.enqueueAll(ctx, list)
@@ -18,8 +18,8 @@ func (r *Services) Enqueue(ctx context.Context, list ...jobs.Spec) ([]jobs.Recei
 	return receipts, err
 }
 
-// httpEnqueuer is Enqueue for people and programs over HTTP, whose deed is in the
-// trail.
+// httpEnqueuer is Enqueue for people and programs over HTTP, whose audit entry is in the
+// audit log.
 type httpEnqueuer struct{ r *Services }
 
 // Enqueue implements jobs.Enqueuer.

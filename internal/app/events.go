@@ -13,7 +13,7 @@ import (
 )
 
 // sitemapUpdated follows a new sitemap, in the transaction that completes its
-// job: the CMS's cached copy goes, and whoever subscribed is told. (The sitemap
+// job: the CMS's cached copy goes, and anyone who subscribed is notified. (The sitemap
 // job itself enqueues sitemap.indexnow.)
 func (r *Services) sitemapUpdated(ctx context.Context, e sitemap.Event) error {
 	jobs.FollowUp(ctx, cache.Clear.New(cache.ClearPayload{Tags: []string{"sitemap"}}))
@@ -44,7 +44,7 @@ type failures struct {
 }
 
 // telling makes a worker with o tell people; finish returns when the last
-// failure was told.
+// failure was reported.
 func (r *Services) telling(ctx context.Context, o WorkerOptions) (_ WorkerOptions, finish func()) {
 	f := &failures{r, make(chan jobs.Settlement, 1000), make(chan struct{}), make(chan struct{})}
 	go f.run(context.WithoutCancel(ctx))
@@ -58,8 +58,8 @@ func (r *Services) telling(ctx context.Context, o WorkerOptions) (_ WorkerOption
 	return o, func() { close(f.last); <-f.done }
 }
 
-// ended takes a run; all but buried jobs are none of its business. In a storm
-// of failures some are not told apart: messages are grouped by the hour anyway,
+// ended takes a run; all but failed jobs are none of its business. In a storm
+// of failures some are not distinguished: messages are grouped by the hour anyway,
 // and failed_jobs has them all.
 func (f *failures) ended(end jobs.Settlement) {
 	if end.Outcome != jobs.Failed {
@@ -90,14 +90,14 @@ func (f *failures) run(ctx context.Context) {
 	}
 }
 
-// tellingTime is how long one failure may take to be told.
+// tellingTime is how long one failure may take to be reported.
 const tellingTime = 10 * time.Second
 
 func (f *failures) try(ctx context.Context, end jobs.Settlement) {
 	ctx, cancel := context.WithTimeout(ctx, tellingTime)
 	defer cancel()
 	if err := f.tell(ctx, end); err != nil {
-		f.r.Log.Error("nobody could be told that a job failed; it is in failed_jobs", "event", "job.notify_failed",
+		f.r.Log.Error("no notification of a failed job was sent; the job is in failed_jobs", "event", "job.notify_failed",
 			"uuid", end.Claimed.Job.UUID, "error", err)
 	}
 }
@@ -142,7 +142,7 @@ func (r *Services) tickMissed(ctx context.Context, entry string, tick time.Time)
 	}
 	text := fmt.Sprintf("The tick of %s was missed: nothing ran then, or everything was too busy. See that the service is always up.", tick.Format(time.RFC3339))
 	if _, err := r.Enqueue(ctx, notify.ScheduleMissed(entry, text, r.pageURL("/admin/schedules"))); err != nil {
-		r.Log.Error("nobody could be told that a tick was missed", "event", "schedule.notify_failed",
+		r.Log.Error("no notification of a missed tick was sent", "event", "schedule.notify_failed",
 			"entry", entry, "tick", tick, "error", err)
 	}
 }

@@ -48,7 +48,7 @@ type handlerSet struct {
 	notify    *notify.Handler
 }
 
-// WithoutDatabase are rooms without a database, to list types by.
+// WithoutDatabase are services without a database, to list types by.
 func (p *Process) WithoutDatabase(l *config.Loaded) (*Services, error) {
 	db, err := sqlx.Open("sqlite", ":memory:")
 	if err != nil {

@@ -115,7 +115,7 @@ func (f *lazyLocal) Sweep(ctx context.Context, prefix string, before time.Time) 
 	return s.Sweep(ctx, prefix, before)
 }
 
-// Free is the room on the disk of the folder, or of what is there of its path.
+// Free is the space on the disk of the folder, or of what is there of its path.
 func (f *lazyLocal) Free() (int64, error) {
 	dir := f.dir
 	for {

@@ -54,7 +54,7 @@ func (r *Services) cachePrefix() (string, error) {
 	return store.Prefixes[0], nil
 }
 
-// notifyHandler joins the ways in which administrators are told.
+// notifyHandler joins the ways in which administrators are notified.
 func notifyHandler(registry *jobs.Registry, r *Services) error {
 	c := r.Config.Notify
 	n := notify.Config{DB: r.OwnDB, Interval: c.Every, Site: SiteName(r.Site), CMS: r.Site, Now: r.Now, Logger: r.Log,

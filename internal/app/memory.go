@@ -27,7 +27,7 @@ func ResidentMemory() int64 {
 }
 
 // limitMemory makes Go's collector work harder near the limit, so that the
-// soft stop above it is rare. The room left is for what Go does not count.
+// soft stop above it is rare. The space left is for what Go does not count.
 func limitMemory(limit config.Size) {
 	if limit > 0 {
 		debug.SetMemoryLimit(int64(limit) * 9 / 10)
@@ -36,7 +36,7 @@ func limitMemory(limit config.Size) {
 
 // spareGarbage is the garbage that work with large pieces may leave, in percent
 // of what lives. A quarter of Go's usual keeps a process that makes or restores
-// a backup of any size below 100 MB, at 1.8 times the processor time of its own
+// a backup of any size below 100 MB, at 1.8 times the processor time
 // (82 MB and 4.9 s against 112 MB and 2.6 s for a table of 0.3 GB).
 const spareGarbage = 25
 
@@ -48,7 +48,7 @@ type gcPressure struct {
 	usual int // GOGC, while users > 0
 }
 
-// spare begins, and what it returns ends, once. Whoever ends last sets the
+// spare begins, and what it returns ends, once. Anyone who ends last sets the
 // collector back to what it was.
 func (s *gcPressure) spare() (done func()) {
 	s.mu.Lock()

@@ -89,7 +89,7 @@ func partNames(c *config.Loaded) []string {
 	return names
 }
 
-// web opens the port at once: when systemd is told that the service is ready,
+// web opens the port at once: when systemd is notified that the service is ready,
 // it answers.
 func (r *Services) web(collector *analytics.Collector) (part, error) {
 	server, err := r.WebServer(collector)
@@ -121,7 +121,7 @@ func (r *Services) serve(ctx context.Context, server *web.Server, l net.Listener
 var errEnded = errors.New("ended")
 
 // Together runs all parts; when one ends, whatever the reason, all end: a
-// supervisor then starts the whole anew instead of half a service living on.
+// supervisor then starts the whole again instead of half a service living on.
 func Together(ctx context.Context, parts []part) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, p := range parts {

@@ -61,7 +61,7 @@ func (r *Services) CancelJob(ctx context.Context, uuid string) error {
 	return err
 }
 
-// settleEdits is how long edits gather before the sitemap is made anew.
+// settleEdits is how long edits gather before the sitemap is made again.
 const settleEdits = 20 * time.Second
 
 // published says what follows a publication or an edit. A new sitemap tells the

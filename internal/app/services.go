@@ -47,7 +47,7 @@ type Services struct {
 	completedLog func([]jobs.Settlement)
 	Metrics      *web.Metrics
 	tracer       *trace.Tracer // nil: nobody collects traces
-	Activity     *activity     // nil: a command, whose deeds its caller knows
+	Activity     *activity     // nil: a command, whose actions its caller knows
 	Handlers     handlerSet
 	// conditions is nil for commands; writes is what this process wrote lately.
 	conditions *conditions.Evaluator
@@ -56,7 +56,7 @@ type Services struct {
 	garbage    gcPressure
 }
 
-// Open joins the rooms that every command with a database needs.
+// Open connects the services that every command with a database needs.
 func (p *Process) Open(ctx context.Context, l *config.Loaded) (*Services, error) {
 	r := &Services{Self: p.Self, Version: p.Version, Config: l, Log: p.Logger(l.Log), Now: p.Now, completedLog: p.completedLog(l.Log)}
 	for _, step := range []func(context.Context) error{r.OpenDatabases, r.migrate, r.openSite, r.openKinds, r.openStore} {
@@ -79,7 +79,7 @@ func (p *Process) OpenWaiting(ctx context.Context, l *config.Loaded) (*Services,
 		}
 		if wait == startWaitLeast {
 			log := p.Logger(l.Log)
-			log.Warn("the database does not answer; waiting for it", "event", "database.start_wait",
+			log.Warn("database unreachable; waiting for it", "event", "database.start_wait",
 				"at_most", l.Database.StartWait, "error", err)
 		}
 		select {

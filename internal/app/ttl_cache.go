@@ -6,7 +6,7 @@ import (
 )
 
 // ttlCache is an answer that serves for a while: long enough for many who
-// ask at once, short enough that nobody sees old figures after a deed.
+// ask at once, short enough that nobody sees old figures after an action.
 type ttlCache[T any] struct {
 	lock sync.Mutex
 	at   time.Time

@@ -23,7 +23,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
-// WebServer joins the HTTP API and the admin page to the other rooms.
+// WebServer joins the HTTP API and the admin page to the other services.
 // collector is nil where page views are not collected.
 func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error) {
 	c := r.Config.HTTP
@@ -66,7 +66,7 @@ func (d orderedDoer) Do(ctx context.Context, n jobs.Spec) (json.RawMessage, erro
 	return d.InlineExecutor.Do(ctx, given[0])
 }
 
-// mounts are the doors that handlers open to the world themselves.
+// mounts are the routes that handlers serve without the API's authorization.
 func (r *Services) mounts(collector *analytics.Collector) map[string]http.Handler {
 	m := map[string]http.Handler{}
 	if collector != nil {
@@ -78,7 +78,7 @@ func (r *Services) mounts(collector *analytics.Collector) map[string]http.Handle
 	}
 	if h := r.Handlers.Mail; h != nil && r.Config.HTTP.API {
 		m["/api/v1/mail/bounces"] = bounces(h, func(err error) {
-			r.Log.Warn("a report of bounces was refused",
+			r.Log.Warn("bounce report refused",
 				"event", "mail.bounce_refused", "error", err)
 		})
 	}
@@ -148,7 +148,7 @@ func (t webTicker) Tick(ctx context.Context) (web.TickReport, error) {
 }
 
 // showHandlers gives the pages what handlers have to show. A nil handler leaves
-// its room empty, and its page says so.
+// its field empty, and its page says so.
 func (r *Services) showHandlers(c *web.Config) {
 	if h := r.Handlers.Mail; h != nil {
 		c.Mail, c.Suppressions, c.Templates = WebMail{h}, WebMail{h}, WebMail{h}

@@ -11,7 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
-// webSitemap shows the files of the sitemap, and what IndexNow was told.
+// webSitemap shows the files of the sitemap, and what was sent to IndexNow.
 type webSitemap struct {
 	handler *sitemap.Handler
 	runs    web.History

@@ -10,7 +10,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
-// webUsage shows what takes room.
+// webUsage shows what takes space.
 type webUsage struct {
 	r    *Services
 	seen ttlCache[[]web.UsageItem]

@@ -51,7 +51,7 @@ func notThere(err error) error {
 }
 
 // SaveWebhook adds one, or switches one on or off. Its address and events stay
-// what they are: whoever wants others makes a new one, with a new secret.
+// what they are: anyone who wants others makes a new one, with a new secret.
 func (w WebWebhooks) SaveWebhook(ctx context.Context, x web.Webhook) (web.Webhook, error) {
 	if x.ID == "" {
 		events := x.Events

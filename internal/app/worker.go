@@ -26,7 +26,7 @@ type WorkerOptions struct {
 func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err error) {
 	q := r.Config.Queue
 	c := jobs.Config{
-		Source: r.Store, Roster: r.Store, Registry: r.Registry, Logger: r.Log, Now: r.Now, Random: rand.Float64,
+		Source: r.Store, Workers: r.Store, Registry: r.Registry, Logger: r.Log, Now: r.Now, Random: rand.Float64,
 		Info: r.workerInfo(q.WorkerID), Queues: r.queues(), Slots: q.Concurrency, Prefetch: q.Prefetch, Lease: q.Lease,
 		PollMin: q.PollFirst, PollMax: q.Poll, Grace: q.Grace, MaxJobs: q.MaxJobs, MaxTime: q.MaxTime,
 		Once: o.Once, StopWhenEmpty: o.StopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: ResidentMemory,
@@ -34,7 +34,7 @@ func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err 
 		RefreshEvery: q.Refresh, Ended: o.Ended, LogEnds: jobs.LogEnds(r.Config.Log.Jobs), LogCompleted: r.completedLog,
 	}
 	if r.writes != nil {
-		c.Source, c.Roster = writing{r.Store, r.writes}, writing{r.Store, r.writes}
+		c.Source, c.Workers = writing{r.Store, r.writes}, writing{r.Store, r.writes}
 	}
 	closeIt = func() {}
 	ears, err := wake.Listen(r.WakeDir)

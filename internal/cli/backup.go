@@ -23,14 +23,14 @@ import (
 
 func (a *commandLine) backupCommand() *cobra.Command {
 	c := &cobra.Command{Use: "backup", Short: "Make, prove, list and restore backups",
-		Long:    "Backups are named by their id; \"latest\" is the newest one that is complete, proven or not yet due for a proof, and made by this installation or one that it trusts. Where several places have it, --from chooses one.",
+		Long:    "Backups are named by their id; \"latest\" is the newest one that is complete, verified or not yet due for a verification, and made by this installation or one that it trusts. Where several places have it, --from chooses one.",
 		Example: "  cmsjobs --cms /var/www/site backup create\n  cmsjobs backup list\n  cmsjobs backup restore latest --database --dry-run"}
 	c.AddCommand(a.backupCreateCommand(), a.backupListCommand(), a.backupShowCommand(), a.backupVerifyCommand(),
 		a.backupDownloadCommand(), a.backupPruneCommand(), a.backupSweepCommand(), a.backupKeyCommand(), a.backupRestoreCommand())
 	return c
 }
 
-// withBackups opens the rooms and refuses where no backups are possible.
+// withBackups opens the services and refuses where no backups are possible.
 func (a *commandLine) withBackups(c *cobra.Command, do func(context.Context, *backup.Handler) error) error {
 	return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 		if r.Handlers.Backup == nil {
@@ -99,11 +99,11 @@ func (a *commandLine) createBackup(ctx context.Context, h *backup.Handler, reque
 	if err != nil {
 		return err
 	}
-	verification := "not proven"
+	verification := "not verified"
 	if report.Verification != nil {
 		verification = app.VerificationText(*report.Verification)
 	}
-	return a.list(report, []string{"ID", "STATUS", "SIZE", "TABLES", "ROWS", "FILES", "PROOF"}, [][]string{{report.ID, string(report.Status),
+	return a.list(report, []string{"ID", "STATUS", "SIZE", "TABLES", "ROWS", "FILES", "VERIFIED"}, [][]string{{report.ID, string(report.Status),
 		humanize.IBytes(uint64(report.Size)), strconv.Itoa(report.Tables), strconv.FormatInt(report.Rows, 10), strconv.FormatInt(report.Files, 10), verification}}, "")
 }
 
@@ -146,10 +146,10 @@ func (a *commandLine) printBackups(list []backup.Stored, nothing string) error {
 	if list == nil {
 		list = []backup.Stored{}
 	}
-	return a.list(list, []string{"ID", "PLACE", "STATUS", "PROOF", "ORIGIN", "MADE", "SIZE", "TABLES", "FILES", "NAME"}, cells, nothing)
+	return a.list(list, []string{"ID", "PLACE", "STATUS", "VERIFIED", "ORIGIN", "MADE", "SIZE", "TABLES", "FILES", "NAME"}, cells, nothing)
 }
 
-// newestVerification is a copy's newest proof in a word.
+// newestVerification is a copy's newest verification in a word.
 func newestVerification(b backup.Stored) string {
 	switch {
 	case b.Verification == nil:
@@ -180,7 +180,7 @@ func (a *commandLine) findBackup(ctx context.Context, h *backup.Handler, w backu
 
 func (a *commandLine) backupShowCommand() *cobra.Command {
 	var from string
-	c := &cobra.Command{Use: "show ID", Short: "Show what a backup holds and how it was proven", Example: "  cmsjobs backup show latest", Args: cobra.ExactArgs(1),
+	c := &cobra.Command{Use: "show ID", Short: "Show what a backup holds and how it was verified", Example: "  cmsjobs backup show latest", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
 				b, err := a.findBackup(ctx, h, backup.Wanted{ID: args[0], Destination: from})
@@ -191,7 +191,7 @@ func (a *commandLine) backupShowCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printJSON(map[string]any{"backup": b, "proofs": verifications})
+				return a.printJSON(map[string]any{"backup": b, "verifications": verifications})
 			})
 		}}
 	c.Flags().StringVar(&from, "from", "", "the place to look at")
@@ -202,9 +202,9 @@ func (a *commandLine) backupVerifyCommand() *cobra.Command {
 	var from, level string
 	c := &cobra.Command{Use: "verify [ID]", Short: "Prove a backup by reading it back or restoring it", Args: cobra.MaximumNArgs(1),
 		Long: `Reads a backup back from where it lies. Levels: bytes (size and hash), parsed (every entry and row count),
-restored (into a scratch database that is then compared and dropped).
+restored (into a temporary database that is then compared and dropped).
 
-A backup whose newest proof failed has the status failed: it is not restored, and takes no other's place.
+A backup whose newest verification failed has the status failed: it is not restored, and takes no other's place.
 
 Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
 		Example: "  cmsjobs backup verify\n  cmsjobs backup verify latest --level parsed",
@@ -221,11 +221,11 @@ Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
 				progress, end := a.backupProgress()
 				verification, err := h.Verify(ctx, b, backup.Level(level), progress)
 				end()
-				return errors.Join(a.list(verification, []string{"BACKUP", "PLACE", "TABLES", "ROWS", "FILES", "VERDICT"}, [][]string{{verification.Backup, verification.Destination,
+				return errors.Join(a.list(verification, []string{"BACKUP", "PLACE", "TABLES", "ROWS", "FILES", "RESULT"}, [][]string{{verification.Backup, verification.Destination,
 					strconv.Itoa(verification.Tables), strconv.FormatInt(verification.Rows, 10), strconv.FormatInt(verification.Files, 10), app.VerificationText(verification)}}, ""), err)
 			})
 		}}
-	c.Flags().StringVar(&from, "from", "", "the place whose copy is proven")
+	c.Flags().StringVar(&from, "from", "", "the place whose copy is verified")
 	c.Flags().StringVar(&level, "level", "", "bytes, parsed or restored (default: backup.verify's)")
 	return c
 }

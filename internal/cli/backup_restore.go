@@ -25,8 +25,8 @@ func (a *commandLine) backupRestoreCommand() *cobra.Command {
 	c := &cobra.Command{Use: "restore ID", Short: "Bring back the database, tables or files of a backup", Args: cobra.ExactArgs(1),
 		Long: `Says first what would change, and the word that confirms it; only with --confirm WORD anything is changed.
 Before that, the whole archive is copied and checked, and a backup of what is there now is made.
-A backup that this installation never made (the plan says so), one whose newest proof failed, and files that a web server
-could execute (.php, .htaccess …) are restored only when told to.`,
+A backup that this installation never made (the plan says so), one whose newest verification failed, and files that a web server
+could execute (.php, .htaccess …) are restored only with --allow-failed.`,
 		Example: "  cmsjobs backup restore latest --database --dry-run\n  cmsjobs backup restore latest --files --paths 'uploads/news/**' --confirm WORD\n  cmsjobs backup restore latest --database --into mysql://user@host/copy",
 		RunE: func(c *cobra.Command, args []string) error {
 			if everything {
@@ -60,7 +60,7 @@ could execute (.php, .htaccess …) are restored only when told to.`,
 	f.BoolVar(&q.SkipSafety, "no-safety", false, "without a backup of what is there now")
 	f.BoolVar(&q.TrustUnknown, "trust-unknown", false, "restore a backup that this installation never made, or that was altered")
 	f.BoolVar(&q.AllowExecutable, "allow-executable", false, "restore files that a web server could execute too")
-	f.BoolVar(&q.AllowFailed, "allow-failed", false, "restore a backup whose newest proof failed, if its archive is still the one that was made")
+	f.BoolVar(&q.AllowFailed, "allow-failed", false, "restore a backup whose newest verification failed, if its archive is still the one that was made")
 	f.StringVar(&from, "from", "", "the place to take it from")
 	f.BoolVar(&dry, "dry-run", false, "only say what would change")
 	return c

@@ -13,8 +13,8 @@ func (a *commandLine) cleanCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "clean",
 		Aliases: []string{"queue:clean"},
-		Short:   "Remove dead workers, give stuck jobs back, rotate the history",
-		Long: `Removes workers that were silent for too long (queue.heartbeat_stale), gives back jobs whose worker
+		Short:   "Remove dead workers, release stuck jobs, rotate the history",
+		Long: `Removes workers that were silent for too long (queue.heartbeat_stale), releases jobs whose worker
 died, rotates the history (queue.keep_completed, queue.keep_failed) and prunes failed jobs after writing
 them to a file. It is safe to say at any time; nothing is locked for long.`,
 		Example: "  cmsjobs clean\n  cmsjobs clean --dry-run",
@@ -32,6 +32,6 @@ func (a *commandLine) clean(ctx context.Context, r *app.Services) error {
 	if err != nil {
 		return err
 	}
-	return a.list(done, []string{"CLEANED", "ROWS"}, [][]string{{"dead workers", count(done.Workers)}, {"stuck jobs given back", count(done.Stuck)},
+	return a.list(done, []string{"CLEANED", "ROWS"}, [][]string{{"dead workers", count(done.Workers)}, {"stuck jobs released", count(done.Stuck)},
 		{"old runs", count(done.Runs)}, {"old ticks of the schedule", count(done.Ticks)}, {"old orders of internal jobs", count(done.Orders)}, {strings.TrimSpace("old failed jobs " + done.Export), count(done.Failed)}}, "")
 }

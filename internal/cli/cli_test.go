@@ -29,7 +29,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/demo"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // result is what one call of the program gave.
 type result struct {
@@ -132,7 +132,7 @@ func TestAJobsLifeOnTheCommandLine(t *testing.T) {
 			want(t, call(t, quiet, dsn, "restart"), 0)
 			want(t, call(t, quiet, dsn, "workers"), 0, "No worker")
 			want(t, call(t, quiet, dsn, "workers", "stop", "nobody"), exitNotFound)
-			want(t, call(t, quiet, dsn, "queue:clean"), 0, "stuck jobs given back")
+			want(t, call(t, quiet, dsn, "queue:clean"), 0, "stuck jobs released")
 			want(t, call(t, quiet, dsn, "migrate", "status"), 0, "applied")
 			want(t, call(t, quiet, dsn, "migrate", "down"), exitUsage, "--yes")
 			want(t, call(t, quiet, dsn, "migrate", "down", "--yes"), 0)
@@ -306,7 +306,7 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 		if f.Status == doctor.Fail && f.Fix == "" {
-			t.Errorf("%s is broken and nothing says how to mend it", f.Check)
+			t.Errorf("%s is broken and nothing says how to fix it", f.Check)
 		}
 	}
 	want(t, call(t, nil, "--dsn", "mysql://root@127.0.0.1:1/x", "doctor"), exitDatabase, "fail", "nobody listens")

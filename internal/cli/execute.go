@@ -48,7 +48,7 @@ type commandLine struct {
 	deadline atomic.Pointer[deadline]
 }
 
-// deadline is when a process that was told to stop ends, whatever its parts
+// deadline is when a process that was asked to stop ends, whatever its parts
 // wait for.
 type deadline struct {
 	grace time.Duration
@@ -63,7 +63,7 @@ const stopTail = 950 * time.Millisecond
 // stopBy sets the deadline from the configuration.
 func (a *commandLine) stopBy(r *app.Services) {
 	a.deadline.Store(&deadline{r.Config.Queue.Grace, func() {
-		r.Log.Warn("the process ends at its deadline; a part of it still waited for an answer", "event", "service.deadline")
+		r.Log.Warn("process ends at its deadline while a part of it still waits for an answer", "event", "service.deadline")
 		os.Exit(0)
 	}})
 }

@@ -241,7 +241,7 @@ func (a *commandLine) jobsCancelCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "cancel [ID…]",
 		Short:   "Cancel waiting and running jobs",
-		Long:    "Cancels jobs: waiting ones leave the table, running ones are told to stop and end as cancelled.",
+		Long:    "Cancels jobs: waiting ones leave the table, running ones are asked to stop and end as cancelled.",
 		Example: "  cmsjobs jobs cancel 42 43\n  cmsjobs jobs cancel --type mail.send --queue default --yes",
 		RunE: func(c *cobra.Command, ids []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
@@ -302,7 +302,7 @@ func (a *commandLine) changeAll(ctx context.Context, filter jobs.Filter, total i
 	set, end := a.progress(total, verb)
 	defer end()
 	var done int64
-	// Jobs that come while we work (revived ones that fail again) are not meant.
+	// Jobs that come while we work (retried ones that fail again) are not meant.
 	for done < total {
 		n, err := do(ctx, filter, int(min(chunk, total-done)))
 		done += n
@@ -344,7 +344,7 @@ func (a *commandLine) changed(verb string, n int64) error {
 	return err
 }
 
-// withServices opens the rooms for one short command.
+// withServices opens the services for one short command.
 func (a *commandLine) withServices(c *cobra.Command, do func(context.Context, *app.Services) error) error {
 	r, err := a.openConfigured(c.Context())
 	if err != nil {

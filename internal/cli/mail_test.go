@@ -159,7 +159,7 @@ func TestAMailThatWasNotKeptSaysSo(t *testing.T) {
 	}
 }
 
-// Every template that we ship can be looked at, in a frame of its own.
+// Every template that we ship can be looked at, in a separate frame.
 func TestEveryTemplateHasAPreview(t *testing.T) {
 	o := newOffice(t)
 	for _, name := range []string{"welcome", "contact", "password-reset", "content-published", "backup-report", "job-failed", "weekly-analytics", "test"} {
@@ -190,24 +190,24 @@ func TestBouncesAreTakenOverHTTP(t *testing.T) {
 		}
 		return http.Header{"Content-Type": {"application/json"}, "Webhook-Id": {id}, "Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)}, "Webhook-Signature": {signature}}
 	}
-	const door = "/api/v1/mail/bounces"
+	const path = "/api/v1/mail/bounces"
 	for what, header := range map[string]http.Header{"unsigned": {}, "another body": signed("m1", time.Now(), []byte("[]")), "long ago": signed("m1", time.Now().Add(-time.Hour), body)} {
-		if status, text := o.ask("POST", door, header, body); status != http.StatusUnauthorized {
+		if status, text := o.ask("POST", path, header, body); status != http.StatusUnauthorized {
 			t.Errorf("%s: %d %s", what, status, text)
 		}
 	}
-	if status, _ := o.ask("GET", door, http.Header{}, nil); status != http.StatusMethodNotAllowed {
+	if status, _ := o.ask("GET", path, http.Header{}, nil); status != http.StatusMethodNotAllowed {
 		t.Errorf("GET: %d", status)
 	}
 	large := bytes.Repeat([]byte(" "), 1<<20+1)
-	if status, _ := o.ask("POST", door, signed("m2", time.Now(), large), large); status != http.StatusRequestEntityTooLarge {
+	if status, _ := o.ask("POST", path, signed("m2", time.Now(), large), large); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a large one: %d", status)
 	}
-	if status, text := o.ask("POST", door, signed("m3", time.Now(), []byte(`{"email":"x"}`)), []byte(`{"email":"x"}`)); status != http.StatusBadRequest {
+	if status, text := o.ask("POST", path, signed("m3", time.Now(), []byte(`{"email":"x"}`)), []byte(`{"email":"x"}`)); status != http.StatusBadRequest {
 		t.Errorf("no report: %d %s", status, text)
 	}
 	want(t, o.call("mail", "suppressions", "list"), 0, "Everybody gets mail")
-	if status, text := o.ask("POST", door, signed("m4", time.Now(), body), body); status != http.StatusOK || strings.TrimSpace(text) != `{"taken":1}` {
+	if status, text := o.ask("POST", path, signed("m4", time.Now(), body), body); status != http.StatusOK || strings.TrimSpace(text) != `{"taken":1}` {
 		t.Fatalf("a signed report: %d %s", status, text)
 	}
 	want(t, o.call("mail", "suppressions", "list"), 0, "gone@example.net", "hard_bounce", "in 29d")
@@ -264,7 +264,7 @@ func TestABounceMailboxIsReadByTheClock(t *testing.T) {
 }
 
 // While the mail server is out, jobs wait uncharged, and everybody who looks
-// is told why: in lists, of one job, in the breakers and by doctor.
+// receives the reason: in lists, of one job, in the breakers and by doctor.
 func TestAMailServerThatIsOutIsSeen(t *testing.T) {
 	for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
 		t.Run(fmt.Sprint(layout), func(t *testing.T) {
@@ -292,7 +292,7 @@ func TestAMailServerThatIsOutIsSeen(t *testing.T) {
 	}
 }
 
-// A job that fails is told by mail, once an hour for its type, and to who
+// A job that fails is reported by mail, once an hour for its type, and to who
 // subscribed, each time.
 func TestAFailedJobIsTold(t *testing.T) {
 	var mu sync.Mutex
@@ -317,7 +317,7 @@ func TestAFailedJobIsTold(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if len(events) != 2 || !strings.Contains(events[0], `"type":"job.failed"`) || !strings.Contains(events[0], "no ink") || !strings.Contains(events[1], "no paper") {
-		t.Errorf("subscribers were told %q", events)
+		t.Errorf("subscribers received %q", events)
 	}
 	files, err := filepath.Glob(filepath.Join(o.dir, "*.eml"))
 	if err != nil || len(files) != 1 {

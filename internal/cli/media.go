@@ -107,7 +107,7 @@ func (a *commandLine) mediaCheckCommand() *cobra.Command {
 	return c
 }
 
-// mediaRenderCommand is the other end of media.apart: a worker starts it for one
+// mediaRenderCommand is the other end of media.isolate: a worker starts it for one
 // picture.
 func (a *commandLine) mediaRenderCommand() *cobra.Command {
 	return &cobra.Command{Use: "render", Short: "Render one picture for a worker", Hidden: true, Args: cobra.NoArgs,

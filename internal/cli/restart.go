@@ -12,8 +12,8 @@ func (a *commandLine) restartCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "restart",
 		Aliases: []string{"queue:restart"},
-		Short:   "Make all workers finish what they run and exit, to be started anew",
-		Long:    "Makes all workers that run now finish their jobs and exit; their supervisor starts them anew. Say it after a deployment.",
+		Short:   "Make all workers finish what they run and exit, to be started again",
+		Long:    "Makes all workers that run now finish their jobs and exit; their supervisor starts them again. Say it after a deployment.",
 		Example: "  cmsjobs restart",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

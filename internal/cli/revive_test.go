@@ -34,7 +34,7 @@ func heapPeak() (stop func() uint64) {
 	return func() uint64 { cancel(); <-watched; return peak.Load() }
 }
 
-// Failed jobs are retried by filter as a stream: they take more room than the
+// Failed jobs are retried by filter as a stream: they take more space than the
 // process may use for it. CMSJOBS_SOAK=1 retries 300,000.
 func TestManyMoreFailedJobsThanFitIntoMemoryAreRetried(t *testing.T) {
 	n, payload := 16_000, 4<<10 // 64 MB of payloads, which are copied more than once

@@ -9,9 +9,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
 
-// TestTheTrailTellsOfJobs lets a person enqueue a job that fails for good, of
-// which the service makes a message for administrators: a job of its own.
-func TestTheTrailTellsOfJobs(t *testing.T) {
+// TestTheAuditLogHasJobs lets a person enqueue a job that fails for good, of
+// which the service makes a message for administrators: a separate job.
+func TestTheAuditLogHasJobs(t *testing.T) {
 	config := "activity: {enqueued: [notification.send], share: 0}\nschedule: {enabled: false}\n"
 	s := startService(t, config, newDatabase(t, jobstest.SQLite, sqlstore.Stock))
 	admin := bearer(s.token("admin"))
@@ -21,23 +21,23 @@ func TestTheTrailTellsOfJobs(t *testing.T) {
 		Actor, Action, Target, Detail string
 		Status                        int
 	}
-	trail := func(action string) []auditEntry {
+	audited := func(action string) []auditEntry {
 		var list struct{ Items []auditEntry }
 		s.ask(200, "GET", "/api/v1/audit?action="+action, "", admin, &list)
 		return list.Items
 	}
-	for deadline := time.Now().Add(2 * time.Minute); len(trail("job_failed")) == 0 || len(trail("job_enqueued")) == 0; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); len(audited("job_failed")) == 0 || len(audited("job_enqueued")) == 0; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the trail: %+v %+v\n%s", trail("job_failed"), trail("job_enqueued"), s.log())
+			t.Fatalf("the audit log: %+v %+v\n%s", audited("job_failed"), audited("job_enqueued"), s.log())
 		}
 	}
-	if want := (auditEntry{"cmsjobs", "job_failed", made.ID, "cmsjobs.probe: no luck", 500}); !slices.Contains(trail("job_failed"), want) {
-		t.Errorf("%+v lacks %+v", trail("job_failed"), want)
+	if want := (auditEntry{"cmsjobs", "job_failed", made.ID, "cmsjobs.probe: no luck", 500}); !slices.Contains(audited("job_failed"), want) {
+		t.Errorf("%+v lacks %+v", audited("job_failed"), want)
 	}
-	if got := trail("job_enqueued")[0]; got.Actor != "cmsjobs" || got.Detail != "notification.send" || len(got.Target) != 36 || got.Status != 201 {
+	if got := audited("job_enqueued")[0]; got.Actor != "cmsjobs" || got.Detail != "notification.send" || len(got.Target) != 36 || got.Status != 201 {
 		t.Errorf("%+v", got)
 	}
-	if asked := trail("jobs.enqueue"); len(asked) != 1 || asked[0].Actor != "test" {
+	if asked := audited("jobs.enqueue"); len(asked) != 1 || asked[0].Actor != "test" {
 		t.Errorf("what the person asked for: %+v", asked)
 	}
 }

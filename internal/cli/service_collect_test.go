@@ -92,8 +92,8 @@ func TestTheServerTellsOfAVisit(t *testing.T) {
 	}
 }
 
-// TestTheServersDoorIsClosedWithoutAKey posts to a service that has none.
-func TestTheServersDoorIsClosedWithoutAKey(t *testing.T) {
+// TestTheServersRouteIsClosedWithoutAKey posts to a service that has none.
+func TestTheServersRouteIsClosedWithoutAKey(t *testing.T) {
 	s := startService(t, "schedule: {enabled: false}\nanalytics: {collect: true}\n", newDatabase(t, jobstest.SQLite, sqlstore.Stock))
 	for _, header := range []string{"", "Bearer "} {
 		status, _ := s.try("POST", "/collect/server", `{"u":"http://cms.example/","ip":"203.0.113.9","ua":"x"}`, map[string][]string{"Authorization": {header}})

@@ -70,7 +70,7 @@ type conditionsLab struct {
 	engine    jobstest.Engine
 	db        *jobstest.Database
 	server    *jobstest.Server // its own MySQL
-	disk      string           // a small disk of its own: backups go there
+	disk      string           // a separate small disk: backups go there
 	temporary string
 	config    string
 	flag      string
@@ -95,7 +95,7 @@ conditions:
   ping_url: "%s/ping"
   ping_every: 1s
   limits: {writes_failing: 2s, disk_full: 4MiB, no_worker: 1s, queue_unattended: 1s, job_overdue: 2s, stalled_jobs: 1s, unknown_jobs: 1s, no_scheduler: 15s,
-    circuit_open: 2s, queue_growing: "50", history_growing: "1000", scratch_left: 2s%%s}
+    circuit_open: 2s, queue_growing: "50", history_growing: "1000", temp_databases_left: 2s%%s}
 `, l.disk, l.told.URL, l.told.URL)
 	l.start("")
 	return l
@@ -260,8 +260,8 @@ func (l *conditionsLab) whileWorking() []provocation {
 				l.t.Fatalf("%v %s", err, out)
 			}
 		}, restore: func() { os.Remove(filler) }},
-		// The row of a proof that was killed, in whose name its scratch database lies.
-		{name: conditions.ScratchLeft, provoke: func() { l.lock(deadVerification, "the proof of 20260101-000000") }, restore: func() { l.unlock(deadVerification) }},
+		// The row of a verification that was killed, in whose name its temporary database lies.
+		{name: conditions.TempDatabasesLeft, provoke: func() { l.lock(deadVerification, "the verification of 20260101-000000") }, restore: func() { l.unlock(deadVerification) }},
 	}
 	return ps
 }

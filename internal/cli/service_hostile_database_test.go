@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// pours are what hostile servers say to whoever connects. A client of PostgreSQL
+// pours are what hostile servers say to anyone who connects. A client of PostgreSQL
 // speaks first; its first bytes are read before.
 var pours = map[string]func(net.Conn){
 	"an endless greeting": func(c net.Conn) { pour(c, "A") },

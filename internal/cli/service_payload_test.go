@@ -42,7 +42,7 @@ func TestAPayloadIsRefusedByEveryWay(t *testing.T) {
 		{"logs.cleanup", `{"days":1}`, 403, 201},
 		{"logs.cleanup", `{"days":9000}`, 201, 201},
 		{"notification.send", `{"title":"t","immediate":true}`, 403, 201},
-		{"notification.send", `{"title":"t","told":true}`, 403, 201},
+		{"notification.send", `{"title":"t","sent_directly":true}`, 403, 201},
 		{"notification.send", `{"title":"t"}`, 201, 201},
 	} {
 		for who, want := range map[string]int{"operator": c.operator, "admin": c.everyone} {

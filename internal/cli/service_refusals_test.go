@@ -50,7 +50,7 @@ func TestWhatAUserAsksWronglyIsNoFault(t *testing.T) {
 	}
 }
 
-// TestRowsCannotBeInternalJobs inserts rows as whoever may write to the table
+// TestRowsCannotBeInternalJobs inserts rows as anyone who may write to the table
 // can.
 func TestRowsCannotBeInternalJobs(t *testing.T) {
 	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)

@@ -98,7 +98,7 @@ func TestAServiceWaitsForItsDatabase(t *testing.T) {
 	proxy.Refuse(true)
 	s := newService(t, "", "--dsn", strings.Replace(db.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1))
 	s.launch()
-	s.says("the database does not answer; waiting for it")
+	s.says("database unreachable; waiting for it")
 	proxy.Refuse(false)
 	s.says("worker started")
 	if code, log := s.end(); code != 0 {
@@ -126,7 +126,7 @@ func testTermWhileTheDatabaseIsAwayIsAnOrderlyEnd(t *testing.T, engine jobstest.
 	}
 }
 
-// P9: a process that is told to stop ends a second after its grace period at
+// P9: a process that is asked to stop ends a second after its grace period at
 // the latest, also when the database hangs or is dead.
 func TestTermEndsTheProcessWithinItsGraceWhateverTheDatabaseDoes(t *testing.T) {
 	const grace = 2 * time.Second
@@ -184,7 +184,7 @@ func TestTermEndsTheProcessWithinItsGraceWhateverAClientDoes(t *testing.T) {
 
 func hang(s *jobstest.Server) error { return s.Signal(syscall.SIGSTOP) }
 
-// stopInTrouble starts the program on a database of its own, waits until it
+// stopInTrouble starts the program on a separate database, waits until it
 // runs so many jobs, and tells it to stop when the database is in trouble.
 func stopInTrouble(t *testing.T, command string, grace time.Duration, running int,
 	trouble func(*jobstest.Server) error) (took time.Duration, code int, log string) {

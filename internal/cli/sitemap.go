@@ -64,7 +64,7 @@ func (a *commandLine) checkSitemap(ctx context.Context, r *app.Services) error {
 		}
 	}
 	if !report.OK() {
-		return errors.New("the sitemap has faults: cmsjobs sitemap generate --force writes it anew")
+		return errors.New("the sitemap has faults: cmsjobs sitemap generate --force writes it again")
 	}
 	return nil
 }

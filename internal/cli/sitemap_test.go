@@ -72,7 +72,7 @@ func TestAWorkerPublishesTheSitemapInABucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all := strings.Join(after, "\n"); !strings.Contains(all, "sitemap.indexnow") {
-		t.Errorf("the search engines are not to be told: %s", all)
+		t.Errorf("the search engines are not to be notified: %s", all)
 	}
 	work("nothing changed since")
 	db.MustExec("DELETE FROM posts WHERE id > 50")
@@ -111,7 +111,7 @@ func TestAFailedSitemapIsToldToTheAdministrators(t *testing.T) {
 	}
 	uuid := answer[struct{ UUID string }](t, on("--json", "enqueue", "sitemap.generate", "{}", "--max-attempts", "1")).UUID
 	want(t, on("work", "--stop-when-empty"), 0)
-	want(t, on("work", "--stop-when-empty"), 0) // what it told of at its end
+	want(t, on("work", "--stop-when-empty"), 0) // what it reported at its end
 	want(t, on("jobs", "show", uuid), 0, "failed", "must exist and be writable")
 	var titles []string
 	if err := db.Select(&titles, "SELECT title FROM admin_notifications WHERE title LIKE '%sitemap%'"); err != nil || len(titles) != 1 || titles[0] != "sitemap.generate failed" {

@@ -33,7 +33,7 @@ func TestMistypedNamesAreSeen(t *testing.T) {
 		{"webhook deliveries --limit -1", exitUsage, "from 1"},
 		{"schedule history --limit -1", exitUsage, "from 1"},
 		{"config show --set backup.to=[local]", 0, "backup.to"},
-		{"config show --set conditions.off=[no_backup,proof_old]", 0, "no_backup"},
+		{"config show --set conditions.off=[no_backup,verification_old]", 0, "no_backup"},
 		{"config show --set backup.to=[ftp]", exitUsage, `"ftp" is none of`},
 		{"jobs stats", 0, "queued 0"},
 	} {
@@ -47,7 +47,7 @@ func TestMistypedNamesAreSeen(t *testing.T) {
 	want(t, call(t, nil, dsn, "pause", "cmsjobs"), 0, "Paused")
 }
 
-// Rows of jobs and of failed_jobs have numbers of their own: a number that
+// Rows of jobs and of failed_jobs have separate numbers: a number that
 // names two jobs chooses none of them where either may be meant.
 func TestANumberThatTwoJobsHaveIsRefused(t *testing.T) {
 	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)

@@ -18,7 +18,7 @@ import (
 )
 
 func (a *commandLine) webhookCommand() *cobra.Command {
-	c := &cobra.Command{Use: "webhook", Short: "Manage who is told of events, and see what was sent",
+	c := &cobra.Command{Use: "webhook", Short: "Manage who is notified of events, and see what was sent",
 		Example: "  cmsjobs webhook add https://shop.example/hook --events sitemap.updated,job.failed\n  cmsjobs webhook deliveries"}
 	done := func(word string, do func(context.Context, *webhook.Handler, int64) error) func(context.Context, *webhook.Handler, int64) error {
 		return func(ctx context.Context, h *webhook.Handler, id int64) error {
@@ -112,7 +112,7 @@ func (a *commandLine) webhookAddCommand() *cobra.Command {
 				return a.list(map[string]any{"id": s.ID, "secret": secret}, []string{"ID", "SECRET (not shown again)"}, [][]string{{strconv.FormatInt(s.ID, 10), secret}}, "")
 			})
 		}}
-	c.Flags().StringSliceVar(&events, "events", []string{"*"}, "what it is told of")
+	c.Flags().StringSliceVar(&events, "events", []string{"*"}, "what it is notified of")
 	c.Flags().StringVar(&name, "name", "", "for people")
 	return c
 }

@@ -33,7 +33,7 @@ func (a *commandLine) workCommand() *cobra.Command {
 		Aliases: []string{"queue:work"},
 		Short:   "Run a worker",
 		Long: `Runs a worker until TERM or INT: it then claims nothing more, lets running jobs go on for the grace
-period and gives back what still runs, uncounted. It ends a second after the grace period at the latest.
+period and releases what still runs, uncounted. It ends a second after the grace period at the latest.
 A second signal ends the grace period at once.
 
 ` + exitHelp,
@@ -41,7 +41,7 @@ A second signal ends the grace period at once.
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			open := a.openService
-			if o.Once || o.StopWhenEmpty { // whoever starts these starts them again
+			if o.Once || o.StopWhenEmpty { // anyone who starts these starts them again
 				open = a.openConfigured
 			}
 			r, err := open(c.Context(), changed(c, workFlags)...)
@@ -69,7 +69,7 @@ A second signal ends the grace period at once.
 	return c
 }
 
-// closing closes the rooms at the end of a command. What goes wrong then
+// closing closes the services at the end of a command. What goes wrong then
 // harms nothing any more.
 func (a *commandLine) closing(r *app.Services) {
 	if err := r.Close(); err != nil {

@@ -22,7 +22,7 @@ type CacheTable struct {
 // CacheEntry is one key and its text.
 type CacheEntry struct{ Key, Text string }
 
-// maxCached is what a MEDIUMTEXT holds, with room for the serialised form.
+// maxCached is what a MEDIUMTEXT holds, with space for the serialised form.
 const maxCached = 16<<20 - 64
 
 // cacheForever is Laravel's "forever": ten years.

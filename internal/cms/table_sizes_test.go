@@ -49,7 +49,7 @@ func TestTableSizesAreOfNow(t *testing.T) {
 		for range 20 {
 			db.MustExec("INSERT INTO posts (body) VALUES (REPEAT('x', 400000))")
 		}
-		// InnoDB itself counts anew in the background.
+		// InnoDB itself counts again in the background.
 		for deadline := time.Now().Add(30 * time.Second); size() < before+1<<20; {
 			if time.Now().After(deadline) {
 				t.Fatalf("after 8 MB were written: %d bytes, %d before", size(), before)

@@ -231,7 +231,7 @@ func TestALastingConditionMustLast(t *testing.T) {
 		t.Errorf("after 15 minutes: %+v", s)
 	}
 	if s := state(t, f.process("", func(c *conditions.Config) {
-		c.Circuits = func(context.Context) ([]conditions.Circuit, error) { return nil, errors.New("away") }
+		c.Circuits = func(context.Context) ([]conditions.Circuit, error) { return nil, errors.New("unreachable") }
 	}).Evaluate(t.Context()), conditions.NoWorker); s.Active {
 		t.Errorf("%+v", s)
 	}

@@ -41,12 +41,12 @@ type OverdueEntry struct {
 
 // Backups is what is known of backups without asking their destinations.
 type Backups struct {
-	// LastComplete and LastProof are zero where there was none. Proofs says that
-	// proofs are wanted.
+	// LastComplete and LastVerification are zero where there was none. Verifications says that
+	// verifications are wanted.
 	LastComplete, LastVerification time.Time
 	Verifications                  bool
 	Unfinished                     string   // the restore that did not finish
-	Scratch                        []string // databases or files of verifications, while none runs
+	TempDatabases                  []string // databases or files of verifications, while none runs
 }
 
 // Process names this process. Its scheduler, where it runs one, says in
@@ -108,7 +108,7 @@ type Change struct {
 	Detail string
 	// Unattended says that no worker is alive, so that a job would wait.
 	Unattended bool
-	// Told says that Direct told of it before.
+	// Told says that Direct notified of it before.
 	Told bool
 }
 

@@ -40,7 +40,7 @@ type Evaluator struct {
 		local, database, jumped time.Time
 		what                    string
 	}
-	// outbox holds changes that people are still to be told of; unattended says
+	// outbox holds changes that people are still to be notified of; unattended says
 	// that no worker was alive at the last look, deserted that some were and
 	// did not sign off.
 	outbox     []message
@@ -173,7 +173,7 @@ func (e *Evaluator) Run(ctx context.Context) error {
 		states := e.Evaluate(ctx)
 		if e.c.Pinger != nil && ctx.Err() == nil {
 			if err := e.c.Pinger.call(ctx, e, states); err != nil && ctx.Err() == nil {
-				e.c.Logger.Warn("an outside monitor could not be called", "event", "monitor.ping_failed", "error", err)
+				e.c.Logger.Warn("external monitor not reachable", "event", "monitor.ping_failed", "error", err)
 			}
 		}
 		e.deliver(context.WithoutCancel(ctx))

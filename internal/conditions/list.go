@@ -31,9 +31,9 @@ const (
 	QueueGrowing      = "queue_growing"
 	HistoryGrowing    = "history_growing"
 	NoBackup          = "no_backup"
-	VerificationOld   = "proof_old"
+	VerificationOld   = "verification_old"
 	RestoreUnfinished = "restore_unfinished"
-	ScratchLeft       = "scratch_left"
+	TempDatabasesLeft = "temp_databases_left"
 	ClockJump         = "clock_jump"
 )
 
@@ -109,11 +109,11 @@ func safetyList() []Definition {
 	return []Definition{
 		{Name: NoBackup, Severity: Failing, Slow: true, Title: "There is no recent backup", Measured: "the last complete backup is older than LIMIT",
 			Limit: duration(36 * time.Hour), Setting: "backup.alert_after", Fix: "Run `cmsjobs backup create`. `cmsjobs backup list` shows what failed", Page: "/admin/backups"},
-		{Name: VerificationOld, Severity: Warning, Slow: true, Title: "No backup was verified recently", Measured: "the last backup that was read back or restored as a proof is older than LIMIT",
-			Limit: duration(8 * 24 * time.Hour), Setting: "backup.alert_unproven", Fix: "Run `cmsjobs backup verify`", Page: "/admin/backups"},
+		{Name: VerificationOld, Severity: Warning, Slow: true, Title: "No backup was verified recently", Measured: "the last backup that was verified is older than LIMIT",
+			Limit: duration(8 * 24 * time.Hour), Setting: "backup.alert_unverified", Fix: "Run `cmsjobs backup verify`", Page: "/admin/backups"},
 		{Name: RestoreUnfinished, Severity: Failing, Slow: true, Title: "A restore did not finish", Measured: "a restore ended without saying so; tables may be half old and half new",
 			Fix: "Repeat the restore (`cmsjobs backup restore ID`), or restore the backup that was made before it", Page: "/admin/backups"},
-		{Name: ScratchLeft, Severity: Warning, Slow: true, Lasting: true, Title: "Temporary databases are left over", Measured: "databases or files of a verification are still there after LIMIT",
+		{Name: TempDatabasesLeft, Severity: Warning, Slow: true, Lasting: true, Title: "Temporary databases are left over", Measured: "databases or files of a verification are still there after LIMIT",
 			Limit: duration(4 * time.Hour), Fix: "Remove them when no verification runs: `DROP DATABASE NAME`; the detail names them", Page: "/admin/backups"},
 	}
 }

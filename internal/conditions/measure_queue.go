@@ -183,7 +183,7 @@ func (l *look) backups(ctx context.Context) {
 	}
 	b, err := l.c.Backups(ctx)
 	if err != nil {
-		for _, name := range []string{NoBackup, VerificationOld, RestoreUnfinished, ScratchLeft} {
+		for _, name := range []string{NoBackup, VerificationOld, RestoreUnfinished, TempDatabasesLeft} {
 			if l.wanted(name) {
 				l.set(name, unmeasured(err))
 			}
@@ -211,8 +211,8 @@ func (l *look) backups(ctx context.Context) {
 	if b.Unfinished != "" {
 		l.set(RestoreUnfinished, holds("%s ended without finishing; tables may be half old and half new", b.Unfinished))
 	}
-	l.set(ScratchLeft, reading{})
-	if len(b.Scratch) > 0 {
-		l.set(ScratchLeft, holds("left over: %s", strings.Join(b.Scratch, ", ")))
+	l.set(TempDatabasesLeft, reading{})
+	if len(b.TempDatabases) > 0 {
+		l.set(TempDatabasesLeft, holds("left over: %s", strings.Join(b.TempDatabases, ", ")))
 	}
 }

@@ -84,7 +84,7 @@ func (e *Evaluator) lasts(ctx context.Context, l *look, d Definition, r reading,
 	}
 	if pending != row.PendingSince && e.c.Process != nil {
 		if _, err := e.change(ctx, "UPDATE cmsjobs_conditions SET pending_since = ? WHERE name = ? AND pending_since = ?", pending, d.Name, row.PendingSince); err != nil {
-			e.c.Logger.Warn("a condition could not be written down", "event", "condition.write_failed",
+			e.c.Logger.Warn("condition not written", "event", "condition.write_failed",
 				"condition", d.Name, "error", err)
 		}
 	}
@@ -120,7 +120,7 @@ func (e *Evaluator) write(ctx context.Context, l *look, d Definition, s State, r
 		delete(e.untold, d.Name)
 		return
 	}
-	e.c.Logger.Warn("a condition could not be written down", "event", "condition.write_failed",
+	e.c.Logger.Warn("condition not written", "event", "condition.write_failed",
 		"condition", d.Name, "error", err)
 	if s.Active && !row.Active {
 		row.ChangedAt = e.direct(d, reading{holds: true, detail: s.Detail}).UnixMilli()
@@ -180,7 +180,7 @@ func (e *Evaluator) notify(c Change) {
 	e.outbox = append(e.outbox, message{Change: c})
 }
 
-// message is a change that people are still to be told of. A direct one goes
+// message is a change that people are still to be notified of. A direct one goes
 // to chats only.
 type message struct {
 	Change
@@ -210,14 +210,14 @@ func (e *Evaluator) deliverOne(ctx context.Context, m message) {
 		if err = e.c.Notify(ctx, m.Change); err == nil {
 			return
 		}
-		e.c.Logger.Error("no one could be notified of a condition", "event", "condition.notify_failed",
+		e.c.Logger.Error("condition not sent to anyone", "event", "condition.notify_failed",
 			"condition", m.Name, "error", err)
 	}
 	if e.c.Direct == nil || m.Told {
 		return
 	}
 	if err = e.c.Direct(ctx, m.Change); err != nil {
-		e.c.Logger.Error("no chat could be notified of a condition", "event", "condition.notify_failed",
+		e.c.Logger.Error("condition not sent to any chat", "event", "condition.notify_failed",
 			"condition", m.Name, "error", err)
 	}
 }
@@ -226,11 +226,11 @@ func (e *Evaluator) deliverOne(ctx context.Context, m message) {
 type untold struct {
 	since  time.Time
 	detail string
-	told   bool // chats were told at once
+	told   bool // chats were notified at once
 }
 
 // directAfter is how long a condition must hold that only this process knows
-// of, before chats are told: a restart of the server is none.
+// of, before chats are notified: a restart of the server is none.
 const directAfter = 30 * time.Second
 
 // direct remembers a condition that cannot be written down and tells the chats

@@ -30,7 +30,7 @@ type ConnectOptions struct {
 	// settlements, where there are three or more (packets.go).
 	MaxConnections int
 	// TimeZone of the session: +00:00. It matters for tables whose times are wall
-	// clocks; then it must be the zone of whoever else writes them.
+	// clocks; then it must be the zone of anyone who else writes them.
 	TimeZone string
 }
 
@@ -42,11 +42,11 @@ const (
 	lifetime     = 5 * time.Minute
 	lockWaitSecs = 3
 	// busyTimeout is SQLite's wait for its one writer. It hands the file to
-	// whoever looks first, so on a busy disk an unlucky one waits for long.
+	// anyone who looks first, so on a busy disk an unlucky one waits for long.
 	busyTimeout = 20 * time.Second
 )
 
-// Connect opens a database and asks it to answer. Its errors say what to mend
+// Connect opens a database and asks it to answer. Its errors say what to fix
 // and never hold a password.
 func Connect(ctx context.Context, o ConnectOptions) (*sqlx.DB, error) {
 	if o.MaxConnections <= 0 {

@@ -15,7 +15,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// Class says what an error of the database means for whoever met it.
+// Class says what an error of the database means for anyone who met it.
 type Class int
 
 // The classes of database errors.
@@ -37,7 +37,7 @@ const (
 	StopClaiming
 	// Schema: the tables are not as the statement needs them: a right, a table or
 	// a column is missing, or its numbers have run out. Our own statements stop
-	// until that is mended; a handler's own statement is its job's fault.
+	// until that is fixed; a handler's own statement is its job's fault.
 	Schema
 	// TooSlow: the server ended the statement, which took longer than it lets
 	// one. What was being written may have happened or not.
@@ -56,7 +56,7 @@ func (c Class) String() string {
 // in the way, and no job.
 func (c Class) Trouble() bool { return c.server() || c == Schema || c == TooSlow }
 
-// server says that the error is the server's, whoever asked it what.
+// server says that the error is the server's, anyone who asked it what.
 func (c Class) server() bool {
 	return c == RetryTransaction || c == Unknown || c == Elsewhere || c == StopClaiming
 }
@@ -180,7 +180,7 @@ var errConnect = errors.New("connecting to the database")
 // so that the job is not charged for it. What a handler's statement itself is
 // refused for (a right, table or column that is missing, its syntax, its data,
 // a key) is the job's own: it would come again for ever. A handler has files
-// and connections of its own, too: where Classify, which is asked about calls
+// and its own connections, too: where Classify, which is asked about calls
 // of the database only, takes a lost connection for the database's, Outage
 // wants the name of a driver on it.
 func Outage(err error) bool {
@@ -199,7 +199,7 @@ func Outage(err error) bool {
 }
 
 // Away says that the server cannot be reached, or serves nobody now: waiting may
-// help. A wrong password or a missing table does not mend itself.
+// help. A wrong password or a missing table does not fix itself.
 func Away(err error) bool {
 	class := Classify(err)
 	return class == Unknown || class == Elsewhere || class == RetryTransaction

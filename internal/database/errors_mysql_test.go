@@ -82,16 +82,16 @@ func aHeldConnectionIsEnded(t *testing.T, db *jobstest.Database) {
 	}
 }
 
-// A login that is refused for more than its password says what mends it, and what
+// A login that is refused for more than its password says what fixes it, and what
 // it says does.
-func TestARefusedLoginSaysWhatMendsIt(t *testing.T) {
+func TestARefusedLoginSaysWhatFixesIt(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
 		server := jobstest.Own(t, engine)
 		root := server.RootMySQL(t)
 		dsn := func(user string) string {
 			return fmt.Sprintf("mysql://%s:s3cret@127.0.0.1:%d/mysql", user, server.Port)
 		}
-		for i, c := range []struct{ account, want, mend string }{
+		for i, c := range []struct{ account, want, fix string }{
 			{"PASSWORD EXPIRE", "password has expired", "ALTER USER %s PASSWORD EXPIRE NEVER"},
 			{"ACCOUNT LOCK", "account is locked", "ALTER USER %s ACCOUNT UNLOCK"},
 			{"REQUIRE SSL", "requires TLS (?tls=true", "ALTER USER %s REQUIRE NONE"},
@@ -109,7 +109,7 @@ func TestARefusedLoginSaysWhatMendsIt(t *testing.T) {
 					defer db.Close()
 				}
 				wantHint(t, dsn(user), c.want)
-				must(t, root, fmt.Sprintf(c.mend, name))
+				must(t, root, fmt.Sprintf(c.fix, name))
 				if c.account == "PASSWORD EXPIRE" { // a new password as well
 					must(t, root, "ALTER USER "+name+" IDENTIFIED BY 's3cret'")
 				}

@@ -16,7 +16,7 @@ import (
 )
 
 // Packets sends MySQL several statements in one packet. The server runs them in
-// order and stops at the first that fails. It has a connection of its own, as
+// order and stops at the first that fails. It has a separate connection, as
 // such a connection must never get a statement that somebody else wrote: on all
 // others a text that smuggles in a second statement is refused.
 type Packets struct {
@@ -167,7 +167,7 @@ type packetConnector struct {
 	packets *Packets
 }
 
-// Driver hands the packets on to whoever has the database.
+// Driver hands the packets on to anyone who has the database.
 func (c packetConnector) Driver() driver.Driver {
 	return packetDriver{c.readCommitted.Driver(), c.packets}
 }

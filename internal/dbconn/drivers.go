@@ -29,7 +29,7 @@ func MySQL(c *mysql.Config) {
 }
 
 // firstPacket refuses a greeting that says that it is large: the driver would
-// make room for it before it comes.
+// make space for it before it comes.
 func firstPacket(header []byte) error {
 	if size := int(header[0]) | int(header[1])<<8 | int(header[2])<<16; size > greetingBytes {
 		return fmt.Errorf("%w: it begins with a packet of %d bytes; is that a MySQL server?", ErrGreeting, size)

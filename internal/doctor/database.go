@@ -167,7 +167,7 @@ func checkMigrations(ctx context.Context, r *app.Services) ([]Finding, error) {
 	if len(waiting) > 0 {
 		return []Finding{fail("cmsjobs migrate up", "%d of our migrations did not run: %s", len(waiting), strings.Join(waiting, ", "))}, nil
 	}
-	return []Finding{ok("all %d migrations of our own tables ran", len(list))}, nil
+	return []Finding{ok("all %d migrations ran", len(list))}, nil
 }
 
 // checkRights tries what workers need, in a transaction that is undone.

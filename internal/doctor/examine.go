@@ -14,7 +14,7 @@ type Finding struct {
 	Check  string `json:"check"`
 	Status string `json:"status"` // ok, warn, fail
 	What   string `json:"what"`
-	Fix    string `json:"mend,omitempty"` // what to do about it
+	Fix    string `json:"fix,omitempty"` // what to do about it
 
 	condition string // that says the same once it holds
 }
@@ -30,12 +30,12 @@ func ok(format string, args ...any) Finding {
 	return Finding{Status: OK, What: fmt.Sprintf(format, args...)}
 }
 
-func warn(mend, format string, args ...any) Finding {
-	return Finding{Status: Warn, What: fmt.Sprintf(format, args...), Fix: mend}
+func warn(fix, format string, args ...any) Finding {
+	return Finding{Status: Warn, What: fmt.Sprintf(format, args...), Fix: fix}
 }
 
-func fail(mend, format string, args ...any) Finding {
-	return Finding{Status: Fail, What: fmt.Sprintf(format, args...), Fix: mend}
+func fail(fix, format string, args ...any) Finding {
+	return Finding{Status: Fail, What: fmt.Sprintf(format, args...), Fix: fix}
 }
 
 // check is one thing that doctor looks at. An error means that it could not
@@ -71,7 +71,7 @@ func checks() []check {
 		{"backups", checkBackups},
 		{"bucket", checkBucket},
 		{"analytics", checkAnalytics},
-		{"admin page", checkDoors},
+		{"admin page", checkAdminPage},
 		{"types", checkKinds},
 		{"conditions", checkConditions},
 	}

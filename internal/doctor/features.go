@@ -47,7 +47,7 @@ func checkMail(ctx context.Context, r *app.Services) ([]Finding, error) {
 	}
 	switch {
 	case r.Config.Mail.Driver == "files" || t.Driver == mail.DriverFiles:
-		return []Finding{ok("mails become files; nothing leaves the house")}, nil
+		return []Finding{ok("mails become files; no mail is sent")}, nil
 	case t.Driver == mail.DriverSendmail:
 		if _, err := os.Stat(t.SendmailPath); err != nil {
 			return []Finding{warn("install it, or set mail.sendmail", "sendmail is not there: %v", err)}, nil
@@ -70,7 +70,7 @@ func checkBreakers(ctx context.Context, r *app.Services) ([]Finding, error) {
 	var found []Finding
 	for _, b := range list {
 		if b.State != breaker.Closed {
-			f := warn("mend it; then cmsjobs breakers reset "+b.Dependency, "%s failed %d times in a row and is left alone: %s", b.Dependency, b.Failures, b.LastError)
+			f := warn("fix it; then cmsjobs breakers reset "+b.Dependency, "%s failed %d times in a row and is left alone: %s", b.Dependency, b.Failures, b.LastError)
 			f.condition = conditions.CircuitOpen
 			found = append(found, f)
 		}
@@ -92,7 +92,7 @@ func checkBackups(ctx context.Context, r *app.Services) ([]Finding, error) {
 	var found []Finding
 	for _, w := range health.Warnings {
 		f := warn("cmsjobs backup create makes and proves one; cmsjobs backup list", "%s", w.Text)
-		f.condition = map[string]string{"leftover": conditions.ScratchLeft, "unproven": conditions.VerificationOld}[w.Code]
+		f.condition = map[string]string{"leftover": conditions.TempDatabasesLeft, "unverified": conditions.VerificationOld}[w.Code]
 		found = append(found, f)
 	}
 	for _, text := range r.Handlers.Backup.RestoreRights(ctx) {
@@ -115,8 +115,8 @@ func checkAnalytics(_ context.Context, r *app.Services) ([]Finding, error) {
 	return []Finding{ok("page views are collected")}, nil
 }
 
-// checkDoors looks at who can get into the pages.
-func checkDoors(_ context.Context, r *app.Services) ([]Finding, error) {
+// checkAdminPage looks at who can get into the pages.
+func checkAdminPage(_ context.Context, r *app.Services) ([]Finding, error) {
 	c := r.Config.HTTP
 	if !c.Enabled {
 		return []Finding{ok("no port is opened (http.enabled)")}, nil

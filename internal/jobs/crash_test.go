@@ -62,7 +62,7 @@ func (l *lab) crashAtEachStep(on int) {
 		go func() {
 			<-worker.done
 			now := time.Now()
-			deaths <- fault{at: now, till: now, pid: worker.cmd.Process.Pid}
+			deaths <- fault{at: now, until: now, pid: worker.cmd.Process.Pid}
 		}()
 	}
 	for range crashPoints {

@@ -6,7 +6,7 @@
 // ("sitemap.generate"). A job is one row of the queue. An attempt is one start
 // of a job; the first is 1. A worker claims a job and holds a lease on it,
 // which it renews while the job runs. A run ends in exactly one of complete,
-// retry, release (given back, not counted), bury (moved to failed_jobs) or
+// retry, release (released, not counted), fail (moved to failed_jobs) or
 // cancel.
 //
 // Invariants:
@@ -15,7 +15,7 @@
 //     names the claim's lease. A write whose lease is gone changes nothing
 //     (ErrLeaseLost).
 //   - An attempt is charged when it starts, so a job that kills its process
-//     ends too. Shutdown and trouble of the database give the attempt back.
+//     ends too. Shutdown and trouble of the database release the attempt.
 //   - A handler receives copies. Nothing that the worker writes later is
 //     visible to it.
 //   - A worker claims only types that its Registry knows. Foreign rows, above

@@ -27,7 +27,7 @@ type permanentError struct{ error }
 
 func (e permanentError) Unwrap() error { return e.error }
 
-// Permanent marks an error that repeating would not mend: the job is buried
+// Permanent marks an error that repeating would not fix: the job fails permanently
 // at once. Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {
@@ -51,7 +51,7 @@ type retryAfterError struct {
 func (e retryAfterError) Unwrap() error { return e.error }
 
 // RetryAfter marks an error whose other side said when to come again (a rate
-// limit): the job is given back for d, and the attempt is not charged.
+// limit): the job is released for d, and the attempt is not charged.
 // RetryAfter(nil, d) is nil.
 func RetryAfter(err error, d time.Duration) error { return WaitFor(err, "", d) }
 

@@ -16,7 +16,7 @@ type Greeting struct {
 	Name string `json:"name"`
 }
 
-func (g *Greeting) Validate() error { // what it returns buries the job: repeating would not mend it
+func (g *Greeting) Validate() error { // what it returns fails the job: repeating would not fix it
 	if g.Name == "" {
 		return errors.New("nobody to greet: name is empty")
 	}

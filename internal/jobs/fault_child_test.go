@@ -87,7 +87,7 @@ func childMain(raw string) error {
 	}
 	breaks = &fragile{Store: store, at: c.CrashAt, on: c.CrashOn, by: c.CrashBy}
 	host, _ := os.Hostname()
-	w, err := jobs.NewWorker(jobs.Config{Source: breaks, Roster: breaks, Registry: registry, Logger: log, Now: time.Now,
+	w, err := jobs.NewWorker(jobs.Config{Source: breaks, Workers: breaks, Registry: registry, Logger: log, Now: time.Now,
 		Info:   jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), uuid.NewString()[:8]), Host: host, PID: os.Getpid()},
 		Queues: c.Queues, Slots: c.Slots, Prefetch: 2 * c.Slots, Lease: c.Lease, Grace: c.Grace,
 		PollMin: 20 * time.Millisecond, PollMax: 300 * time.Millisecond, DatabaseTrouble: database.Outage})
@@ -159,7 +159,7 @@ type event struct {
 }
 
 // sink is the observer: it keeps what children tell, in the order of arrival. A
-// start has the time at which it was told, everything else that of its arrival.
+// start has the time at at which it was sent, everything else that of its arrival.
 type sink struct {
 	mu     sync.Mutex
 	events []event

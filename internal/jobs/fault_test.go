@@ -35,9 +35,9 @@ func size(small, full int) int {
 
 // fault is something that a test did to a process (pid) or to all (pid 0).
 type fault struct {
-	at   time.Time
-	till time.Time // a run that began before it may be cut off by it
-	pid  int
+	at    time.Time
+	until time.Time // a run that began before it may be cut off by it
+	pid   int
 }
 
 // lab is one MariaDB of a test's own, a queue in it, workers and a sink.
@@ -117,14 +117,14 @@ func (l *lab) enqueueOn(queue string, from, n int, e effect) {
 
 func (l *lab) fault(pid int, length time.Duration) {
 	now := time.Now()
-	l.faults = append(l.faults, fault{at: now, till: now.Add(length), pid: pid})
+	l.faults = append(l.faults, fault{at: now, until: now.Add(length), pid: pid})
 }
 
 // explained says whether a fault lies between the start of a run and the next
 // start of the same job.
 func (l *lab) explained(run, next event) bool {
 	for _, f := range l.faults {
-		if (f.pid == 0 || f.pid == run.pid) && !f.till.Before(run.at) && !f.at.After(next.at) {
+		if (f.pid == 0 || f.pid == run.pid) && !f.until.Before(run.at) && !f.at.After(next.at) {
 			return true
 		}
 	}
@@ -262,7 +262,7 @@ func testNothingIsLostOnABadNetwork(t *testing.T, engine jobstest.Engine) {
 
 // F4: a worker that is stopped for longer than its lease changes nothing when
 // it wakes: its jobs are another's by then, who is still at the long ones. What
-// the sleeper gave back or deleted of them would run again, or end unseen.
+// the sleeper released or deleted of them would run again, or end unseen.
 func TestAWorkerPausedPastItsLeaseChangesNothing(t *testing.T) {
 	jobstest.EachMySQL(t, testAWorkerPausedPastItsLeaseChangesNothing)
 }
@@ -384,7 +384,7 @@ func testARollingRestartRepeatsNothing(t *testing.T, engine jobstest.Engine) {
 	}
 }
 
-// F6: a restart that cuts jobs off gives them back: they run again, uncounted.
+// F6: a restart that cuts jobs off releases them: they run again, uncounted.
 func TestARestartThatCutsJobsOffChargesNothing(t *testing.T) {
 	jobstest.EachMySQL(t, testARestartThatCutsJobsOffChargesNothing)
 }
@@ -467,7 +467,7 @@ func TestAServerInTroubleChargesNoAttempt(t *testing.T) {
 func testAServerInTroubleChargesNoAttempt(t *testing.T, engine jobstest.Engine) {
 	l := newLab(t, engine)
 	// So long that no lease ends meanwhile. What a claim took whose COMMIT was not
-	// answered is given back after three quarters of it, uncounted.
+	// answered is released after three quarters of it, uncounted.
 	l.config.Lease = time.Duration(size(2, 5)) * time.Minute
 	l.workAsNobody()
 	n := 900
@@ -488,7 +488,7 @@ func testAServerInTroubleChargesNoAttempt(t *testing.T, engine jobstest.Engine) 
 	}
 }
 
-// workAsNobody gives the workers an account of their own: neither read_only nor
+// workAsNobody gives the workers a separate account: neither read_only nor
 // max_connections stops root.
 func (l *lab) workAsNobody() {
 	l.db.MustExec("CREATE USER worker@'%'")

@@ -35,7 +35,7 @@ func Figures() []Figure {
 }
 
 // CrashedOutcome is the outcome of an attempt whose worker died. No worker
-// settles so, thus it is no Verdict.
+// settles so, so it is no Outcome.
 const CrashedOutcome = "crashed"
 
 // FailedAttempt says whether an attempt that ended so is one of the failed

@@ -39,7 +39,7 @@ func newGaleraLab(t *testing.T, network *jobstest.Network) (*lab, *jobstest.Gale
 func needsACluster(t *testing.T) {
 	t.Helper()
 	if !soak() && os.Getenv("CMSJOBS_CLUSTER") == "" {
-		t.Skip("a cluster takes a minute to start and to mend itself: make cluster runs this")
+		t.Skip("a cluster takes a minute to start and to recover: make cluster runs this")
 	}
 }
 

@@ -23,7 +23,7 @@ type inFlightJob struct {
 	taken   time.Time // when it was claimed
 	started time.Time
 	run     *Run
-	end     Settlement // what is to be written; set by whoever ends it, read by the settler
+	end     Settlement // what is to be written; set by anyone who ends it, read by the settler
 
 	stage      stage
 	lease      Lease
@@ -82,7 +82,7 @@ func (h *inFlightJobs) next() *inFlightJob {
 	for len(h.pending) == 0 && !h.closed {
 		h.nonEmpty.Wait()
 	}
-	if h.closed { // what still waits is given back
+	if h.closed { // what still waits is released
 		return nil
 	}
 	x := h.pending[0]

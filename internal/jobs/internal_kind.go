@@ -14,7 +14,7 @@ type Maker int
 
 // The makers of jobs, from many to few.
 const (
-	// Anyone is whoever may enqueue or write rows.
+	// Anyone is anyone who may enqueue or write rows.
 	Anyone Maker = iota
 	// Administrators make such jobs over HTTP or on the command line.
 	Administrators
@@ -27,7 +27,7 @@ const (
 var ErrNoOrder = errors.New("there is no such order")
 
 // ErrOrderUsed says that an order was carried out before, and works once.
-var ErrOrderUsed = errors.New("the order was carried out before; ask for the work anew")
+var ErrOrderUsed = errors.New("the order was carried out before; ask for the work again")
 
 // Order is what a job of an internal type is to do. The job's row holds its ID
 // only, so that nobody makes such a job by writing a row.
@@ -40,7 +40,7 @@ type Order struct {
 	Used time.Time
 }
 
-// OrderBook keeps orders in a table of our own.
+// OrderBook keeps orders in a separate table.
 type OrderBook interface {
 	// Order finds one by its ID; ErrNoOrder when it is not there.
 	Order(ctx context.Context, id string) (Order, error)
@@ -103,7 +103,7 @@ func (in Internal) order(ctx context.Context, kind, id string) (Order, error) {
 	o, err := in.Book.Order(ctx, id)
 	switch {
 	case errors.Is(err, ErrNoOrder), err == nil && o.Type != kind:
-		return Order{}, Permanent(fmt.Errorf("the order %s of %s: %w; ask for the work anew", id, kind, ErrNoOrder))
+		return Order{}, Permanent(fmt.Errorf("the order %s of %s: %w; ask for the work again", id, kind, ErrNoOrder))
 	case err != nil:
 		return Order{}, fmt.Errorf("reading the order %s: %w", id, err)
 	case !o.Used.IsZero():

@@ -43,10 +43,10 @@ func (j Job) Last() bool { return j.Attempt >= j.MaxAttempts }
 type Lease struct {
 	ID int64
 	// Token is a fresh random 128-bit name of this claim, where the table has
-	// room for it (the extended layout).
+	// space for it (the extended layout).
 	Token string
 	// Attempt and ReservedAt (Unix seconds, the database's clock) are the lease
-	// where the table has no room for a token (the stock layout).
+	// where the table has no space for a token (the stock layout).
 	Attempt    int
 	ReservedAt int64
 }
@@ -58,14 +58,14 @@ type Claimed struct {
 	// Payload is the row's payload as it stands in the table, byte for byte.
 	Payload []byte
 	// Fault is set when the row can never run: its payload cannot be decoded,
-	// or it was started more often than it may be. It is buried, not run.
+	// or it was started more often than it may be. It fails permanently, not run.
 	Fault error
 	// Rescued says that an earlier run of the job ended without a word: its
 	// worker died or was cut off, and its lease ran out.
 	Rescued bool
 	// Duplicates are equal waiting jobs that this run stands for (Policy.Coalesce).
 	// Whatever ends this run ends them too, except that a retry or a release
-	// gives them back as they were.
+	// releases them as they were.
 	Duplicates []Lease
 }
 
@@ -76,7 +76,7 @@ type Outcome int
 const (
 	Completed Outcome = iota + 1 // done: the row goes, a run is recorded
 	Retried                      // failed, attempts are left: due again after Delay
-	Released                     // given back as if it had not started: the attempt is not charged
+	Released                     // released as if it had not started: the attempt is not charged
 	Failed                       // failed for good: moved to failed_jobs
 	Cancelled                    // a person cancelled it while it ran: the row goes
 )

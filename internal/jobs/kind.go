@@ -100,7 +100,7 @@ func (k Kind[P]) New(payload P) Spec {
 }
 
 // Validator is implemented by payloads that can say what is wrong with
-// themselves. What it returns buries the job: repeating would not mend it.
+// themselves. What it returns fails the job: repeating would not fix it.
 type Validator interface{ Validate() error }
 
 // Handle registers fn to run jobs of type k. It panics when the type has a

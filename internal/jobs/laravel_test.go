@@ -61,7 +61,7 @@ func (l laravel) work(handler func(context.Context, jobs.Job, effect) error, que
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: store, Roster: store, Registry: registry, Now: time.Now, Info: jobs.WorkerInfo{ID: "test"},
+	w, err := jobs.NewWorker(jobs.Config{Source: store, Workers: store, Registry: registry, Now: time.Now, Info: jobs.WorkerInfo{ID: "test"},
 		Queues: queues, Lease: l.config.Lease, StopWhenEmpty: true, PollMin: 10 * time.Millisecond})
 	if err != nil {
 		l.t.Fatal(err)
@@ -99,11 +99,11 @@ func testPHPsOwnRowsStayAsTheyAre(t *testing.T, engine jobstest.Engine) {
 	}
 }
 
-func TestLaravelListsAndRetriesWhatWeBuried(t *testing.T) {
-	jobstest.EachMySQL(t, testLaravelListsAndRetriesWhatWeBuried)
+func TestLaravelListsAndRetriesWhatWeFailed(t *testing.T) {
+	jobstest.EachMySQL(t, testLaravelListsAndRetriesWhatWeFailed)
 }
 
-func testLaravelListsAndRetriesWhatWeBuried(t *testing.T, engine jobstest.Engine) {
+func testLaravelListsAndRetriesWhatWeFailed(t *testing.T, engine jobstest.Engine) {
 	l := newLaravel(t, engine)
 	// A flat row as a CMS inserts it, without any of Laravel's keys.
 	l.db.MustExec(`INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at)
@@ -126,11 +126,11 @@ func testLaravelListsAndRetriesWhatWeBuried(t *testing.T, engine jobstest.Engine
 	}
 }
 
-func TestAPHPWorkerThatMeetsOurRowBuriesItInsteadOfLosingIt(t *testing.T) {
-	jobstest.EachMySQL(t, testAPHPWorkerThatMeetsOurRowBuriesItInsteadOfLosingIt)
+func TestAPHPWorkerThatMeetsOurRowFailsItInsteadOfLosingIt(t *testing.T) {
+	jobstest.EachMySQL(t, testAPHPWorkerThatMeetsOurRowFailsItInsteadOfLosingIt)
 }
 
-func testAPHPWorkerThatMeetsOurRowBuriesItInsteadOfLosingIt(t *testing.T, engine jobstest.Engine) {
+func testAPHPWorkerThatMeetsOurRowFailsItInsteadOfLosingIt(t *testing.T, engine jobstest.Engine) {
 	l := newLaravel(t, engine)
 	l.enqueue(5, 1, effect{})
 	l.run("queue:work", "--once", "--tries=1", "--queue=default")

@@ -109,7 +109,7 @@ func testAWorkerThatIsCutOffStopsBeforeAnotherStarts(t *testing.T, engine jobste
 	t.Logf("lease %v: the smallest margin is %v", l.config.Lease, smallest.Round(time.Millisecond))
 }
 
-// pair lets a worker behind a proxy begin long jobs of a queue of its own.
+// pair lets a worker behind a proxy begin long jobs of a separate queue.
 func (l *lab) pair(number int) *pair {
 	l.t.Helper()
 	p := &pair{proxy: jobstest.NewProxy(l.t, l.server.Port), config: l.config}

@@ -28,7 +28,7 @@ func ParseStatus(word string) (Status, bool) {
 		return StatusProcessing, true
 	case "completed", "succeeded", "complete", "COMPLETE", "done":
 		return StatusCompleted, true
-	case "failed", "FAILED", "buried":
+	case "failed", "FAILED":
 		return StatusFailed, true
 	case "cancelled", "canceled":
 		return StatusCancelled, true
@@ -69,7 +69,7 @@ type RunRecord struct {
 	Type      string
 	Queue     string
 	Attempt   int
-	Outcome   string // a Verdict's word, or CrashedOutcome
+	Outcome   string // the text of an Outcome, or CrashedOutcome
 	Worker    string
 	Error     string
 	Result    json.RawMessage
@@ -93,7 +93,7 @@ type Filter struct {
 	Cause string
 	// Since and Until bound the moment of enqueuing (waiting) or ending (others).
 	Since, Until time.Time
-	// Allow is asked for each job before Revive and Hasten change it; what it says
+	// Allow is asked for each job before Retry and RunNow change it; what it says
 	// no to stays as it is. Lists and counts do not ask it. nil allows all.
 	Allow func(Record) bool
 }

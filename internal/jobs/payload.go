@@ -29,8 +29,8 @@ type Envelope struct {
 	UUID     string
 	Data     json.RawMessage
 	Metadata json.RawMessage
-	MaxTries int           // 0 when the row has no limit of its own
-	Timeout  time.Duration // 0 when the row has no limit of its own
+	MaxTries int           // 0 when the row has no limit
+	Timeout  time.Duration // 0 when the row has no limit
 }
 
 // bookkeeping are the keys of a payload that are not the handler's.
@@ -52,14 +52,14 @@ func kept(key string, pushed bool) bool {
 // that can run here. It reads all shapes that the specifications name: flat
 // {"type":…,"force":…}, enveloped {"type":…,"data":…,"metadata":…}, what
 // Queue::push('type', $data) writes ({"job":…,"data":…}), and the {"topic"|
-// "jobType"|"type":…,"payload":…} of the sketches (checklist C23). The error
+// "jobType"|"type":…,"payload":…} of the specifications. The error
 // is for people; it is nil for Ours.
 func Parse(raw []byte, known func(string) bool) (Envelope, Origin, error) {
 	if !utf8.Valid(raw) {
 		return Envelope{}, Malformed, errors.New("the payload is not UTF-8")
 	}
-	var room [16]member
-	keys, err := topLevel(raw, room[:0])
+	var capacity [16]member
+	keys, err := topLevel(raw, capacity[:0])
 	if err != nil {
 		return Envelope{}, Malformed, fmt.Errorf("the payload is not a JSON object: %w", err)
 	}
@@ -155,8 +155,8 @@ func first(values ...string) string {
 
 // envelope is the form in which we write payloads, with the keys by which
 // Laravel's queue:failed, queue:retry and its worker know a job: so the CMS's
-// own tools name it and revive it, and a PHP worker that meets it by accident
-// buries it instead of deleting it. What Laravel writes as null is left out: it
+// own tools name it and retry it, and a PHP worker that meets it by accident
+// fails it instead of deleting it. What Laravel writes as null is left out: it
 // reads a missing key likewise (Illuminate\Queue\Jobs\Job), and a short row is
 // claimed faster.
 type envelope struct {

@@ -18,7 +18,7 @@ func TestParseReadsEveryShape(t *testing.T) {
 		{"topic", `{"topic":"mail.send","payload":{"to":"a@b.c"}}`, "mail.send", `{"to":"a@b.c"}`, Ours},
 		{"jobType", `{"jobType":"mail.send","payload":{"to":"a@b.c"}}`, "mail.send", `{"to":"a@b.c"}`, Ours},
 		{"a flat mail whose template has data", `{"type":"mail.send","to":"a@b.c","data":{"name":"N"}}`, "mail.send", `{"data":{"name":"N"},"to":"a@b.c"}`, Ours},
-		{"flat, with an id and tags of its own", `{"type":"mail.send","id":7,"tags":["a"]}`, "mail.send", `{"id":7,"tags":["a"]}`, Ours},
+		{"flat, with a separate id and tags", `{"type":"mail.send","id":7,"tags":["a"]}`, "mail.send", `{"id":7,"tags":["a"]}`, Ours},
 		{"PHP", `{"job":"Illuminate\\Queue\\CallQueuedHandler@call","data":{"command":"O:1"}}`, `Illuminate\Queue\CallQueuedHandler@call`, ``, Foreign},
 		{"PHP that calls itself ours", `{"job":"App\\Jobs\\X","type":"mail.send","data":{}}`, `App\Jobs\X`, ``, Foreign},
 		{"unknown type", `{"type":"shop.sync"}`, "shop.sync", `{}`, Unknown},

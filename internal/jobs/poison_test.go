@@ -8,7 +8,7 @@ import (
 )
 
 // A row that was started as often as it may be, by workers that died of it, is
-// buried and not run; one whose handler panics costs an attempt and nothing else.
+// failed and not run; one whose handler panics costs an attempt and nothing else.
 func TestPoisonCostsItsJobOnly(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {

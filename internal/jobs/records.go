@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ErrNotFound says that nothing has the id that was asked for. Whoever looks
+// ErrNotFound says that nothing has the id that was asked for. Anyone who looks
 // things up for people wraps it.
 var ErrNotFound = errors.New("not found")
 

@@ -36,14 +36,14 @@ type stopping struct {
 
 func (stopping) Enabled(context.Context, slog.Level) bool { return true }
 func (s stopping) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "the worker claims nothing more" {
+	if r.Message == "worker claims no more jobs" {
 		close(s.begun)
 	}
 	return nil
 }
 
-// A worker with one slot is told to stop while the settlement that brings the
-// next job is on its way: the job is given back uncounted, and not run.
+// A worker with one slot is asked to stop while the settlement that brings the
+// next job is on its way: the job is released uncounted, and not run.
 func TestWhatASettlementBringsToAStoppingWorkerIsGivenBack(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
 	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
@@ -85,6 +85,6 @@ func TestWhatASettlementBringsToAStoppingWorkerIsGivenBack(t *testing.T) {
 	}
 	var given int
 	if err := db.Get(&given, "SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'released'"); err != nil || given != 1 {
-		t.Errorf("%d jobs were given back, %v; want the one that came along", given, err)
+		t.Errorf("%d jobs were released, %v; want the one that came along", given, err)
 	}
 }

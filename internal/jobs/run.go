@@ -59,7 +59,7 @@ func runOf(ctx context.Context) *Run {
 const lastWord = 200 * time.Millisecond
 
 // Outlasting returns a context that ends a moment after ctx: for writing down
-// what a handler has done when it is told to stop. The moment is short enough
+// what a handler has done when it is asked to stop. The moment is short enough
 // for the handler to return before its worker leaves it behind, whatever the
 // database does.
 func Outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -114,7 +114,7 @@ func FollowUp(ctx context.Context, next ...Spec) {
 
 // ProbeFailed notes that the running job was let through to try a dependency
 // that was out, and found it out still. Unless the job succeeds or its error
-// is permanent, it is given back as WaitFor says: the try was ours, not its own.
+// is permanent, it is released as WaitFor says: the try was ours, not its own.
 func ProbeFailed(ctx context.Context, dependency string, d time.Duration) {
 	r := runOf(ctx)
 	r.mu.Lock()

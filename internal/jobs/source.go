@@ -8,7 +8,7 @@ import (
 
 // ClaimRequest says which jobs a worker can run now.
 type ClaimRequest struct {
-	// Worker claims; its id is written where the table has room for it.
+	// Worker claims; its id is written where the table has space for it.
 	Worker string
 	// Queues in the order in which they are emptied.
 	Queues []string

@@ -94,7 +94,7 @@ func stopDeaf(t *testing.T, running int, handler func(context.Context, <-chan st
 		t.Fatal(err)
 	}
 	const grace = 5 * time.Second
-	w, err := jobs.NewWorker(jobs.Config{Source: source, Roster: source, Registry: registry, Now: time.Now, Slots: 3,
+	w, err := jobs.NewWorker(jobs.Config{Source: source, Workers: source, Registry: registry, Now: time.Now, Slots: 3,
 		Grace: grace, PollMin: 20 * time.Millisecond, BeatBusy: 20 * time.Millisecond, BeatIdle: 20 * time.Millisecond,
 		Info: jobs.WorkerInfo{ID: "host:1:x"}})
 	if err != nil {
@@ -119,11 +119,11 @@ func stopDeaf(t *testing.T, running int, handler func(context.Context, <-chan st
 	case <-ended:
 		// A second by the promise, the rest for a machine that others use.
 		if took := time.Since(begun); took > grace+3*time.Second {
-			t.Errorf("ended %v after it was told to, the grace period is %v", took, grace)
+			t.Errorf("ended %v after it was asked to, the grace period is %v", took, grace)
 		}
 		close(source.until)
 	case <-time.After(grace + 10*time.Second):
-		t.Errorf("not ended %v after it was told to, the grace period is %v", time.Since(begun), grace)
+		t.Errorf("not ended %v after it was asked to, the grace period is %v", time.Since(begun), grace)
 		close(source.until)
 		<-ended
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
 
-// givenBack is a store that tells when a run is given back.
+// givenBack is a store that tells when a run is released.
 type givenBack struct {
 	*sqlstore.Store
 	told chan struct{}
@@ -29,7 +29,7 @@ func (s *givenBack) Settle(ctx context.Context, ends []jobs.Settlement) ([]error
 
 // stopWhileRunning runs one job with handler, tells the worker to stop while
 // the handler is at it, and returns how the worker ended and its table.
-func stopWhileRunning(t *testing.T, stubborn time.Duration, handler func(context.Context, *givenBack) error) (error, *jobstest.Database) {
+func stopWhileRunning(t *testing.T, stopTimeout time.Duration, handler func(context.Context, *givenBack) error) (error, *jobstest.Database) {
 	t.Helper()
 	db := jobstest.Migrated(t, jobstest.SQLite)
 	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
@@ -49,7 +49,7 @@ func stopWhileRunning(t *testing.T, stubborn time.Duration, handler func(context
 	if _, err := source.Enqueue(t.Context(), kind.New(struct{}{})); err != nil {
 		t.Fatal(err)
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Slots: 2, Grace: time.Minute, StopTimeout: stubborn, Lease: time.Hour})
+	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Slots: 2, Grace: time.Minute, StopTimeout: stopTimeout, Lease: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func stopWhileRunning(t *testing.T, stubborn time.Duration, handler func(context
 	return <-ended, db
 }
 
-// A worker that is told to stop begins nothing more, however long the grace in
+// A worker that is asked to stop begins nothing more, however long the grace in
 // which what it runs goes on.
 func TestAWorkerThatIsToldToStopBeginsNothing(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
@@ -88,7 +88,7 @@ func TestAWorkerThatIsToldToStopBeginsNothing(t *testing.T) {
 		}
 		select { // long enough for a worker that would go on
 		case <-second:
-			t.Error("a job began after the worker was told to stop")
+			t.Error("a job began after the worker was asked to stop")
 		case <-time.After(time.Second):
 		}
 		return nil
@@ -110,8 +110,8 @@ func TestAWorkerThatIsToldToStopBeginsNothing(t *testing.T) {
 	}
 }
 
-// After the grace a handler is told to stop. What it still does then lies
-// before the job is given back, so another worker cannot be at it beside.
+// After the grace a handler is asked to stop. What it still does then lies
+// before the job is released, so another worker cannot be at it beside.
 func TestAJobIsGivenBackAfterItsHandlerHasReturned(t *testing.T) {
 	var early atomic.Bool
 	err, db := stopWhileRunning(t, time.Minute, func(ctx context.Context, source *givenBack) error {
@@ -124,7 +124,7 @@ func TestAJobIsGivenBackAfterItsHandlerHasReturned(t *testing.T) {
 		return ctx.Err()
 	})
 	if err != nil || early.Load() {
-		t.Errorf("%v, given back while the handler ran: %v", err, early.Load())
+		t.Errorf("%v, released while the handler ran: %v", err, early.Load())
 	}
 	var n int
 	if err := db.Get(&n, "SELECT COUNT(*) FROM jobs WHERE reserved_at IS NULL AND attempts = 0"); err != nil || n != 1 {
@@ -133,7 +133,7 @@ func TestAJobIsGivenBackAfterItsHandlerHasReturned(t *testing.T) {
 }
 
 // A handler that does not stop goes on until its process is gone: its job is
-// given back uncounted, and not due before.
+// released uncounted, and not due before.
 func TestAJobIsNotDueWhileItsHandlerDoesNotStop(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)

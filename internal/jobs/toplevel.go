@@ -30,7 +30,7 @@ func (m members) value(name string) json.RawMessage {
 
 // topLevel takes a JSON object apart without decoding its values. It accepts
 // what Unmarshal into a map does, at a fraction of its price: every row of the
-// queue, PHP's too, passes here. found is empty, with room for the members of
+// queue, PHP's too, passes here. found is empty, with space for the members of
 // the usual payload.
 func topLevel(raw []byte, found members) (members, error) {
 	if !json.Valid(raw) {

@@ -36,7 +36,7 @@ func (t *trouble) note(doing string, err error) {
 	f, known := t.failed[doing]
 	if !known {
 		f.since = t.now()
-		t.log.Error("the database does not do what it should; trying again until it does", "event", "database.failing",
+		t.log.Error("database statements fail; trying again", "event", "database.failing",
 			"doing", doing, "error", err)
 	}
 	f.times++
@@ -53,7 +53,7 @@ func (t *trouble) clear(doing string) {
 	if !known {
 		return
 	}
-	t.log.Info("the database is back", "event", "database.recovered",
+	t.log.Info("database answers again", "event", "database.recovered",
 		"doing", doing, "after_ms", t.now().Sub(f.since).Milliseconds(), "errors", f.times)
 	delete(t.failed, doing)
 }

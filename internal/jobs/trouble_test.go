@@ -59,7 +59,7 @@ func TestTroubleIsSaidOnce(t *testing.T) {
 	}
 	db.MustExec("ALTER TABLE cmsjobs_runs RENAME TO lost")
 	source, log := &counted{Store: store}, &safeLog{}
-	w, err := jobs.NewWorker(jobs.Config{Source: source, Roster: store, Registry: registry, Now: time.Now, Info: jobs.WorkerInfo{ID: "test"}, Slots: 2, Queues: []string{"cmsjobs"},
+	w, err := jobs.NewWorker(jobs.Config{Source: source, Workers: store, Registry: registry, Now: time.Now, Info: jobs.WorkerInfo{ID: "test"}, Slots: 2, Queues: []string{"cmsjobs"},
 		PollMin: 5 * time.Millisecond, PollMax: 5 * time.Millisecond, StopWhenEmpty: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestTroubleIsSaidOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := log.String()
-	for _, line := range []string{"the database does not do what it should", "the database is back"} {
+	for _, line := range []string{"the database does not do what it should", "database answers again"} {
 		if n := strings.Count(text, line); n != 1 {
 			t.Errorf("%d times: %s\n%s", n, line, text)
 		}

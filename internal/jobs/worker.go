@@ -17,14 +17,14 @@ var (
 	ErrMemory = errors.New("the process uses more memory than it may; it stopped after its running jobs")
 	// ErrStuck says that a handler ignored its cancelled context. The worker
 	// drained its other slots and must exit, as the handler still runs.
-	ErrStuck = errors.New("a handler did not stop when it was told to; the process must be restarted")
+	ErrStuck = errors.New("a handler did not stop when it was asked to; the process must be restarted")
 )
 
 // Config is what a worker needs. Zero values mean the defaults that Defaults
 // names.
 type Config struct {
 	Source   Source
-	Roster   WorkerRegistry // nil: the worker tells nobody that it lives
+	Workers  WorkerRegistry // nil: the worker tells nobody that it lives
 	Registry *Registry
 	Logger   *slog.Logger
 	// LogEnds says which ends of runs Logger gets. LogCompleted, where it is set,
@@ -47,7 +47,7 @@ type Config struct {
 	Lease time.Duration
 	// PollMin and PollMax bound the wait between two empty polls (S0.115, S3.8).
 	PollMin, PollMax time.Duration
-	// Wake, where it is set, ends such a wait: somebody enqueued. Summon makes
+	// Wake, where it is set, ends such a wait: a job was enqueued. Signalled makes
 	// the worker read its orders at once: somebody paused, cancelled, stopped.
 	Wake, Signalled <-chan struct{}
 	// Grace is how long running jobs may go on after Run's context ended. Run
@@ -69,7 +69,7 @@ type Config struct {
 	MemoryLimit int64
 	Memory      func() int64
 	// DatabaseTrouble knows errors that are the database's, not the job's: the
-	// attempt is given back.
+	// attempt is released.
 	DatabaseTrouble func(error) bool
 	// Redact takes secrets out of errors and log lines before anybody keeps them;
 	// nil leaves them as they are.
@@ -77,7 +77,7 @@ type Config struct {
 	// Setup runs once before the first claim, Refresh every RefreshEvery (S3.4).
 	Setup, Refresh []func(context.Context) error
 	RefreshEvery   time.Duration
-	// Ended is told about every run after it was settled (metrics). It must be quick.
+	// Ended is notified of every run after it was settled (metrics). It must be quick.
 	Ended func(Settlement)
 }
 
@@ -177,10 +177,10 @@ func (w *Worker) requestStop(why string, err error) {
 }
 
 // claimsNothingMore is logged as soon as a worker has begun to stop.
-const claimsNothingMore = "the worker claims nothing more"
+const claimsNothingMore = "worker claims no more jobs"
 
 // Run works until ctx ends, then stops gracefully: it claims nothing more,
-// lets running jobs go on for the grace period, gives back what still runs
+// lets running jobs go on for the grace period, releases what still runs
 // (uncounted) and returns, a second after the grace period at the latest,
 // whatever the database does. It returns nil for every orderly end, ErrMemory
 // or ErrStuck where the process should be replaced.
@@ -204,7 +204,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	backgroundCtx, stopKeeping := context.WithCancel(runCtx)
 	background.Go(func() { w.renewAll(backgroundCtx) })
 	startedAt := w.c.Now()
-	if w.c.Roster != nil {
+	if w.c.Workers != nil {
 		await(ctx, func() { w.beat(ctx, startedAt) }) // before the first claim: a paused queue is not claimed from once
 	}
 	background.Go(func() { w.beatAll(backgroundCtx, startedAt) })

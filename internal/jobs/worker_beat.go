@@ -9,7 +9,7 @@ import (
 // beatAll says that the worker lives and reads what people told it, every
 // BeatIdle, or BeatBusy while jobs run. Run has made the first beat.
 func (w *Worker) beatAll(ctx context.Context, startedAt time.Time) {
-	if w.c.Roster == nil {
+	if w.c.Workers == nil {
 		return
 	}
 	refreshed := startedAt
@@ -41,7 +41,7 @@ func (w *Worker) beat(ctx context.Context, startedAt time.Time) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	info := w.info(startedAt)
-	orders, err := w.c.Roster.Heartbeat(call, info)
+	orders, err := w.c.Workers.Heartbeat(call, info)
 	if err != nil {
 		w.returnLines(info)
 		if ctx.Err() == nil {
@@ -96,9 +96,9 @@ func (w *Worker) applySignals(o ControlSignals, startedAt time.Time) {
 	w.paused.Store(o.Paused)
 	switch {
 	case o.Stop:
-		w.requestStop("it was told to stop", nil)
+		w.requestStop("it was asked to stop", nil)
 	case o.RestartedAt.After(startedAt):
-		w.requestStop("all workers were told to restart", nil)
+		w.requestStop("all workers were asked to restart", nil)
 	}
 	if len(o.Cancelled) == 0 {
 		return
@@ -115,7 +115,7 @@ func (w *Worker) watchMemory() {
 		return
 	}
 	if used := w.c.Memory(); used > w.c.MemoryLimit {
-		w.c.Logger.Warn("the process uses more memory than it may; it stops after its running jobs",
+		w.c.Logger.Warn("memory limit exceeded; the process stops after its running jobs",
 			"event", "worker.memory_exceeded", "used", used, "limit", w.c.MemoryLimit)
 		w.requestStop("it uses too much memory", ErrMemory)
 	}
@@ -125,7 +125,7 @@ func (w *Worker) watchMemory() {
 func (w *Worker) refresh(ctx context.Context) {
 	for _, hook := range w.c.Refresh {
 		if err := hook(ctx); err != nil && ctx.Err() == nil {
-			w.c.Logger.Warn("a refresh hook failed; it is called again later", "event", "worker.refresh_failed",
+			w.c.Logger.Warn("refresh hook failed; it is called again later", "event", "worker.refresh_failed",
 				"error", err)
 		}
 	}

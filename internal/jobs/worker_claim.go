@@ -15,7 +15,7 @@ const (
 	callTimeout = 20 * time.Second
 )
 
-// claimAll claims while there is room, until ctx ends, a limit is reached or a
+// claimAll claims while there is free capacity, until ctx ends, a limit is reached or a
 // stop is requested. Calls to the source outlive ctx: a claim that was begun
 // is awaited, or its rows would wait for their lease.
 func (w *Worker) claimAll(ctx, runCtx context.Context) {
@@ -39,26 +39,26 @@ func (w *Worker) claimAll(ctx, runCtx context.Context) {
 			return
 		default:
 		}
-		room, queues := w.room(), w.openQueues()
+		capacity, queues := w.capacity(), w.openQueues()
 		var took int
 		whole := w.endsWhenEmpty() && len(w.inFlight.list()) == 0
-		if room > 0 && len(queues) > 0 {
+		if capacity > 0 && len(queues) > 0 {
 			var unseen bool
-			if took, unseen = w.claim(runCtx, queues, room, whole); unseen {
+			if took, unseen = w.claim(runCtx, queues, capacity, whole); unseen {
 				continue
 			}
 		}
-		if w.finished(took, room, whole) {
+		if w.finished(took, capacity, whole) {
 			return
 		}
 		switch {
 		case took > 0:
 			idle = w.c.PollMin
-			if took == room && w.room() > 0 {
+			if took == capacity && w.capacity() > 0 {
 				continue // batches come back full: ask again at once
 			}
-			w.wait(ctx, deadline, w.c.PollMin, room == 0 || took == room)
-		case room == 0:
+			w.wait(ctx, deadline, w.c.PollMin, capacity == 0 || took == capacity)
+		case capacity == 0:
 			w.wait(ctx, deadline, w.c.PollMax, true)
 		default:
 			if w.wait(ctx, deadline, w.spread(idle), false) {
@@ -70,13 +70,13 @@ func (w *Worker) claimAll(ctx, runCtx context.Context) {
 	}
 }
 
-// claim takes up to room jobs and hands them to the slots. unseen says that
+// claim takes up to capacity jobs and hands them to the slots. unseen says that
 // there were too many rows to look at: more may be due. whole looks at them all.
-func (w *Worker) claim(runCtx context.Context, queues []string, room int, whole bool) (took int, unseen bool) {
+func (w *Worker) claim(runCtx context.Context, queues []string, capacity int, whole bool) (took int, unseen bool) {
 	call, cancel := context.WithTimeout(runCtx, callTimeout)
 	defer cancel()
 	asked := w.c.Now()
-	r := ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: room, Lease: w.c.Lease, Whole: whole}
+	r := ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: capacity, Lease: w.c.Lease, Whole: whole}
 	claimed, err := w.c.Source.Claim(call, r)
 	if err != nil && !errors.Is(err, ErrUnseen) {
 		w.trouble.note(doingClaims, err)
@@ -90,25 +90,25 @@ func (w *Worker) claim(runCtx context.Context, queues []string, room int, whole 
 	return len(claimed), err != nil
 }
 
-// room is how many jobs may be claimed now. With more than one slot it waits
+// capacity is how many jobs may be claimed now. With more than one slot it waits
 // until a good part of the prefetch is used up, so that claims come in batches.
-func (w *Worker) room() int {
+func (w *Worker) capacity() int {
 	if w.unwritten.Load() { // what would run could not end
 		return 0
 	}
 	waiting, running := w.inFlight.counts()
 	ahead := w.prefetchTarget()
-	room := w.c.Slots + ahead - waiting - running
+	capacity := w.c.Slots + ahead - waiting - running
 	if w.c.MaxJobs > 0 {
-		room = min(room, w.c.MaxJobs-int(w.started.Load()))
+		capacity = min(capacity, w.c.MaxJobs-int(w.started.Load()))
 	}
 	if w.c.Once {
-		room = min(room, 1-int(w.started.Load()))
+		capacity = min(capacity, 1-int(w.started.Load()))
 	}
 	if waiting > ahead/2 {
 		return 0
 	}
-	return min(max(room, 0), maxBatch)
+	return min(max(capacity, 0), maxBatch)
 }
 
 // prefetchTarget is how many jobs to hold beyond the slots: what the slots do in a
@@ -149,17 +149,17 @@ func (w *Worker) endsWhenEmpty() bool { return w.c.Once || w.c.StopWhenEmpty }
 
 // finished says whether a limit ends the worker. Only after a whole look it may
 // say that there is nothing.
-func (w *Worker) finished(took, room int, whole bool) bool {
+func (w *Worker) finished(took, capacity int, whole bool) bool {
 	waiting, running := w.inFlight.counts()
 	started := int(w.started.Load())
 	switch {
-	case waiting > 0 && (w.c.Once || w.c.MaxJobs > 0): // else what was claimed to be run would be given back
+	case waiting > 0 && (w.c.Once || w.c.MaxJobs > 0): // else what was claimed to be run would be released
 		return false
-	case w.c.Once && (started > 0 || room > 0 && took == 0 && w.trouble.quiet()):
+	case w.c.Once && (started > 0 || capacity > 0 && took == 0 && w.trouble.quiet()):
 		w.requestStop("it was to run once", nil)
 	case w.c.MaxJobs > 0 && started >= w.c.MaxJobs:
 		w.requestStop(fmt.Sprintf("it started %d jobs", started), nil)
-	case w.c.StopWhenEmpty && whole && room > 0 && took == 0 && waiting+running == 0 && len(w.inFlight.list()) == 0 && w.trouble.quiet():
+	case w.c.StopWhenEmpty && whole && capacity > 0 && took == 0 && waiting+running == 0 && len(w.inFlight.list()) == 0 && w.trouble.quiet():
 		w.requestStop("the queues are empty", nil)
 	default:
 		return false
@@ -170,11 +170,11 @@ func (w *Worker) finished(took, room int, whole bool) bool {
 // wait returns after d, or earlier when something happened that makes another
 // look worthwhile; true means that it did. onlyRoom ignores wake-ups: without
 // a free slot they change nothing.
-func (w *Worker) wait(ctx context.Context, deadline <-chan time.Time, d time.Duration, onlyRoom bool) bool {
+func (w *Worker) wait(ctx context.Context, deadline <-chan time.Time, d time.Duration, ignoreWakeUps bool) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	wake := w.c.Wake
-	if onlyRoom {
+	if ignoreWakeUps {
 		wake = nil
 	}
 	select {

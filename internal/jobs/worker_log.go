@@ -74,7 +74,7 @@ func (w *Worker) logEnd(end Settlement) {
 	case Failed:
 		log.Error("job failed, see failed_jobs", "event", "job.finished", "error", reason)
 	case Retried:
-		log.Warn("attempt failed, the job is tried again", "event", "job.retried", "retry_in", end.Delay, "error", reason)
+		log.Warn("attempt failed; the job will be retried", "event", "job.retried", "retry_in", end.Delay, "error", reason)
 	case Released:
 		log.Log(context.Background(), level, "job released", "event", "job.released",
 			"due_in", end.Delay, "waits_for", end.WaitsFor, "reason", reason)
@@ -100,11 +100,11 @@ func logLevel(end Settlement) slog.Level {
 func (w *Worker) logUnwritten(end Settlement, err error) {
 	log := slog.New(w.c.Logger.Handler().WithAttrs(end.LogAttrs()))
 	if errors.Is(err, ErrLeaseLost) {
-		log.Warn("a run's end was not written: its lease is lost, another worker has the job or a person removed it",
+		log.Warn("outcome of a run not written: its lease is lost, another worker has the job or a person removed it",
 			"event", "job.lease_lost")
 		return
 	}
-	log.Error("a run's end could not be written; the job runs again when its lease ends, as long as it has attempts",
+	log.Error("outcome of a run not written; the job runs again when its lease ends, as long as it has attempts",
 		"event", "job.settle_failed", "error", err)
 }
 

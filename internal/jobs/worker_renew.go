@@ -65,7 +65,7 @@ func (w *Worker) apply(due []*inFlightJob, renewed []Lease, now time.Time) {
 	}
 	w.inFlight.mu.Unlock()
 	for _, x := range lost {
-		w.c.Logger.Warn("a lease is lost: another worker took the job, or a person removed it", "event", "lease.lost",
+		w.c.Logger.Warn("lease lost: another worker took the job, or a person removed it", "event", "lease.lost",
 			"type", x.claimed.Job.Type, "id", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
 		w.inFlight.lose(x)
 	}

@@ -64,7 +64,7 @@ func (o timeoutError) Unwrap() error { return ErrTimeout }
 
 // handle runs the handler under its time limit and under its lease. A handler
 // that does not return after its context was cancelled is left behind after
-// Stubborn, or when a stop leaves it no more time, and the worker stops: nothing
+// StopTimeout, or when a stop leaves it no more time, and the worker stops: nothing
 // in Go can end it.
 func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, stop *stopPhases, x *inFlightJob,
 	entry Entry) error {
@@ -88,7 +88,7 @@ func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, sto
 	case <-stop.returning.Done():
 	}
 	waited := w.c.Now().Sub(told)
-	w.c.Logger.Error("a handler ignores that it was told to stop; the worker finishes its other jobs and must be restarted", "event", "worker.handler_stuck",
+	w.c.Logger.Error("handler ignores its cancellation; the worker finishes its other jobs and must be restarted", "event", "worker.handler_stuck",
 		"type", job.Type, "id", job.ID, "uuid", job.UUID, "waited", waited)
 	return w.waitUnresponsive(ctx, stop, returned, waited)
 }
@@ -114,7 +114,7 @@ func (w *Worker) whileLeased(ctx context.Context, cancel context.CancelCauseFunc
 			lease.Reset(left)
 			continue
 		}
-		w.c.Logger.Warn("a run is cancelled: its lease was not renewed in time, and another worker may soon take the job", "event", "lease.expired",
+		w.c.Logger.Warn("run cancelled: its lease was not renewed in time, and another worker may soon take the job", "event", "lease.expired",
 			"type", x.claimed.Job.Type, "id", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
 		cancel(ErrLeaseLost)
 	}
@@ -135,9 +135,9 @@ func (f leaseContext) Err() error {
 	return context.Canceled
 }
 
-// waitUnresponsive keeps the lease of a stubborn handler for as long as other jobs run
+// waitUnresponsive keeps the lease of an unresponsive handler for as long as other jobs run
 // here, so that nobody runs the job beside it, and gives up on it when only
-// stubborn handlers are left: then the process ends, and they with it.
+// unresponsive handlers are left: then the process ends, and they with it.
 func (w *Worker) waitUnresponsive(ctx context.Context, stop *stopPhases, returned <-chan error,
 	waited time.Duration) error {
 	w.stuck.Add(1)

@@ -73,7 +73,7 @@ func (w *Worker) settle(runCtx context.Context, batch []*inFlightJob) {
 		w.unwritten.Store(true)
 		w.trouble.note(doingSettles, err)
 		if !sleep(runCtx, w.spread(wait)) {
-			w.c.Logger.Warn("the database stayed away while stopping; the jobs run again when their leases end",
+			w.c.Logger.Warn("database unreachable while stopping; the jobs run again when their leases end",
 				"event", "worker.stop_unwritten", "jobs", len(batch))
 			return
 		}
@@ -114,7 +114,7 @@ func (w *Worker) settleAndClaim(ctx context.Context, claimer SettleClaimer, end 
 	return lost, err
 }
 
-// closeIfStopping gives back what pass took while the worker began to stop.
+// closeIfStopping releases what pass took while the worker began to stop.
 func (w *Worker) closeIfStopping(runCtx context.Context) {
 	if w.claiming.Load() || w.c.Slots > 1 {
 		return

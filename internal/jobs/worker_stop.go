@@ -78,7 +78,7 @@ func (w *Worker) claimUntilStopped(ctx context.Context, stop *stopPhases) {
 	w.claiming.Store(false)
 }
 
-// drain gives back what waits for a slot and waits for what runs: as long as
+// drain releases what waits for a slot and waits for what runs: as long as
 // it takes, but no longer than the grace once the stop has a deadline.
 func (w *Worker) drain(stop *stopPhases, executors *sync.WaitGroup) {
 	w.inFlight.close()
@@ -91,7 +91,7 @@ func (w *Worker) drain(stop *stopPhases, executors *sync.WaitGroup) {
 	case <-stop.grace.Done():
 	}
 	w.inFlight.cancelAll(ErrShutdown)
-	<-gone // an executor leaves a stubborn handler behind
+	<-gone // an executor leaves an unresponsive handler behind
 }
 
 // finishSettling waits until the last runs are written. Where the database is
@@ -104,7 +104,7 @@ func (w *Worker) finishSettling(settler *sync.WaitGroup, stop *stopPhases) {
 
 // leave signs the worker off.
 func (w *Worker) leave(stop *stopPhases) {
-	if w.c.Roster == nil {
+	if w.c.Workers == nil {
 		return
 	}
 	ctx, limit := stop.runCtx, 3*time.Second
@@ -114,7 +114,7 @@ func (w *Worker) leave(stop *stopPhases) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	left := make(chan error, 1)
-	go func() { left <- w.c.Roster.Deregister(ctx, w.c.Info.ID) }()
+	go func() { left <- w.c.Workers.Deregister(ctx, w.c.Info.ID) }()
 	var err error
 	select {
 	case err = <-left:
@@ -122,7 +122,7 @@ func (w *Worker) leave(stop *stopPhases) {
 		err = ctx.Err()
 	}
 	if err != nil {
-		w.c.Logger.Warn("the worker could not sign off; its row will be cleaned as stale", "event", "worker.deregister_failed",
+		w.c.Logger.Warn("worker not deregistered; its row will be removed as stale", "event", "worker.deregister_failed",
 			"worker", w.c.Info.ID, "error", err)
 	}
 }

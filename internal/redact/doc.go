@@ -1,7 +1,7 @@
 // Package redact takes secrets out of what people and programs see: payloads,
 // error texts, log lines, addresses.
 //
-// It is no access control: whoever may not see a thing at all is refused by
+// It is no access control: anyone who may not see a thing at all is refused by
 // package access. It knows secrets by the names of their keys and by their
 // shapes; a secret that looks like an ordinary word under an ordinary name
 // stays.

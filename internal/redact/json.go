@@ -14,7 +14,7 @@ import (
 type Rules struct{ hidden, confidential []rule }
 
 // rule is one path: keys separated by dots, * is any key or index. kind, where
-// it is set, limits it to one kind of job.
+// it is set, limits it to one job type.
 type rule struct {
 	kind string
 	path []string
@@ -59,7 +59,7 @@ func parseRules(paths []string) ([]rule, error) {
 // maxBroken is how many bytes are shown of what is no JSON.
 const maxBroken = 200
 
-// JSON returns the JSON of a kind of job as an audience may see it. What is no
+// JSON returns the JSON of a job type as an audience may see it. What is no
 // JSON becomes a string of its beginning.
 func (r *Rules) JSON(to Audience, kind string, raw []byte) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {

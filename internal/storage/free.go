@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Free is the room left on the folder's disk for this user, in bytes.
+// Free is the space left on the folder's disk for this user, in bytes.
 func (l *Local) Free() (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(l.dir, &s); err != nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Free is the room left on the folder's disk for this user, in bytes.
+// Free is the space left on the folder's disk for this user, in bytes.
 func (l *Local) Free() (int64, error) {
 	dir, err := windows.UTF16PtrFromString(l.dir)
 	if err != nil {

@@ -26,7 +26,7 @@ type Local struct {
 	root *os.Root
 }
 
-// NewLocal opens a folder as a store; Close gives it back.
+// NewLocal opens a folder as a store; Close releases it.
 func NewLocal(dir string, o LocalOptions) (*Local, error) {
 	if o.Create {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -40,7 +40,7 @@ func NewLocal(dir string, o LocalOptions) (*Local, error) {
 	return &Local{dir: dir, root: root}, nil
 }
 
-// Close gives the folder back.
+// Close releases the folder.
 func (l *Local) Close() error { return l.root.Close() }
 
 // String is the store's place, for messages and pages.

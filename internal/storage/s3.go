@@ -156,7 +156,7 @@ func parts(expected int64, limit int) (size int64, atOnce int) {
 }
 
 // Open implements Store. A connection that breaks while the object is read is
-// made anew where it broke, as long as the object is still the same.
+// made again where it broke, as long as the object is still the same.
 func (s *S3) Open(ctx context.Context, key string) (io.ReadCloser, Info, error) {
 	if err := CheckKey(key); err != nil {
 		return nil, Info{}, err

@@ -6,6 +6,6 @@
 // after the other. It knows nothing of jobs; the wiring makes spans of them.
 //
 // Invariants: a span never blocks or fails the work that it tells of (when the
-// collector is slow, spans are dropped and counted); whoever asked not to be
+// collector is slow, spans are dropped and counted); anyone who asked not to be
 // sampled is not; nothing is sent before Run and nothing is left after it.
 package trace

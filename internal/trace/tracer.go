@@ -132,7 +132,7 @@ func (t *Tracer) flush(ctx context.Context) {
 			break
 		}
 		if err := t.send(ctx, list); err != nil && ctx.Err() == nil {
-			t.c.Log.Warn("traces were not taken by the collector", "event", "trace.send_failed",
+			t.c.Log.Warn("collector refused traces", "event", "trace.send_failed",
 				"endpoint", t.c.Endpoint, "spans", len(list), "error", err)
 			break
 		}

@@ -198,7 +198,7 @@ func (s *Server) auditEntry(c echo.Context, action, target string) {
 	p := who(c)
 	err := s.cfg.Gate.Store.Record(context.WithoutCancel(c.Request().Context()), access.AuditEntry{Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: action, Target: target, Status: http.StatusOK})
 	if err != nil {
-		s.cfg.Log.Error("a deed is missing in the audit trail", "event", "audit.write_failed",
+		s.cfg.Log.Error("audit entry not written", "event", "audit.write_failed",
 			"actor", p.Name, "action", action, "target", target, "error", err)
 	}
 }

@@ -239,7 +239,7 @@ func (s *Server) recordAudit(c echo.Context, r route, outcome error) error {
 	if err == nil {
 		return outcome
 	}
-	s.cfg.Log.Error("a deed is missing in the audit trail", "event", "audit.write_failed",
+	s.cfg.Log.Error("audit entry not written", "event", "audit.write_failed",
 		"actor", p.Name, "action", r.Name, "target", target, "status", status, "error", err)
 	return outcome
 }

@@ -184,7 +184,7 @@ func (g *gated) register(r *jobs.Registry) {
 // worker runs a real worker beside the server until the test ends.
 func (s *site) worker() {
 	s.t.Helper()
-	w, err := jobs.NewWorker(jobs.Config{Source: s.store, Roster: s.store, Registry: s.registry, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Random: rand.Float64,
+	w, err := jobs.NewWorker(jobs.Config{Source: s.store, Workers: s.store, Registry: s.registry, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Random: rand.Float64,
 		Info: jobs.WorkerInfo{ID: "host:1:a", Host: "host"}, Queues: []string{"cmsjobs"}, Slots: 2, Lease: 10 * time.Second, PollMin: 20 * time.Millisecond, PollMax: 100 * time.Millisecond, Grace: time.Second})
 	if err != nil {
 		s.t.Fatal(err)

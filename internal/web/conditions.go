@@ -153,7 +153,7 @@ func (k *conditionCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	f, err := k.cfg.Figures(ctx)
 	if err != nil {
-		k.cfg.Log.Warn("the figures of the service could not be read", "event", "metrics.read_failed", "error", err)
+		k.cfg.Log.Warn("figures of the service not read", "event", "metrics.read_failed", "error", err)
 		return
 	}
 	gauge(k.workers, float64(f.Workers))

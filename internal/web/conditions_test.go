@@ -22,7 +22,7 @@ func watched(context.Context) []web.Condition {
 	return []web.Condition{
 		{Name: "no_worker", Severity: "failing", Active: true, Title: "No worker runs", Detail: "401 jobs have waited", Since: noon, Fix: "Start the service", Page: "/admin/workers"},
 		{Name: "circuit_open", Severity: "warning", Active: true, Title: "A circuit breaker is open"},
-		{Name: "scratch_left", Severity: "warning"},
+		{Name: "temp_databases_left", Severity: "warning"},
 		{Name: "disk_full", Severity: "failing", Active: true, Elsewhere: true, Title: "A disk is full"},
 	}
 }
@@ -31,7 +31,7 @@ func TestReadinessFollowsTheConditions(t *testing.T) {
 	list := watched(t.Context())
 	s := newSite(t, jobstest.SQLite, func(c *web.Config) {
 		c.Conditions = func(context.Context) []web.Condition { return list }
-		c.ConditionNames = []string{"no_worker", "circuit_open", "scratch_left", "disk_full", "no_backup"}
+		c.ConditionNames = []string{"no_worker", "circuit_open", "temp_databases_left", "disk_full", "no_backup"}
 	})
 	ask := func(path string, status int) web.Health {
 		t.Helper()
@@ -45,7 +45,7 @@ func TestReadinessFollowsTheConditions(t *testing.T) {
 	if h := ask("/readyz?check=circuit_open", 503); !slices.Equal(h.Failing, []string{"circuit_open"}) {
 		t.Errorf("a warning that is asked for: %+v", h)
 	}
-	ask("/readyz?check=scratch_left", 200)
+	ask("/readyz?check=temp_databases_left", 200)
 	ask("/readyz?check=no_backup", 200) // known, and not measured here
 	ask("/readyz?check=disk_full", 200) // another host's disk leaves this process ready
 	s.do("GET", "/readyz?check=nosuch", nil).want(t, 400)

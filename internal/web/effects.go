@@ -124,7 +124,7 @@ func denied(err error) error {
 		}
 		return httpError(http.StatusForbidden, "This token may not make jobs of %q run, only of %q.", clip(d.Type, 80), d.Who.Types)
 	case access.NotOffered:
-		return httpError(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_topics).", clip(d.Type, 80))
+		return httpError(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_types).", clip(d.Type, 80))
 	case access.AdminsOnly:
 		return httpError(http.StatusForbidden, "%q is for administrators.", clip(d.Type, 80))
 	case access.ServiceItself:

@@ -261,7 +261,7 @@ func (s *Server) once(c echo.Context, raw []byte, n jobs.Spec) (int, Enqueued, e
 		err = gate.Remember(ctx, reserved, kept)
 	}
 	if err != nil { // the job is in: a repetition finds it by its UUID
-		s.cfg.Log.Warn("the answer to an Idempotency-Key was not kept", "event", "http.idempotency_failed",
+		s.cfg.Log.Warn("answer for an Idempotency-Key not stored", "event", "http.idempotency_failed",
 			"id", answer.ID, "error", err)
 	}
 	return status, answer, nil

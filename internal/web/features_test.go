@@ -297,7 +297,7 @@ func TestMetricsHaveTheirNames(t *testing.T) {
 		`cmsjobs_job_duration_seconds_count{type="mail.send"} 1`, `cmsjobs_job_wait_seconds_count{type="mail.send"} 1`, `cmsjobs_queue_jobs{queue="cmsjobs",status="queued"} 1`,
 		`cmsjobs_queue_latency_seconds{queue="cmsjobs"}`, `cmsjobs_jobs_in_progress{type="mail.send"} 1`, `cmsjobs_jobs_in_progress{type="cache.clear"} 0`, `cmsjobs_stalled_jobs_total 1`,
 		`cmsjobs_schedule_last_success_timestamp_seconds{schedule="sitemap"}`, `cmsjobs_schedule_missed_total{schedule="sitemap"} 1`, `cmsjobs_backup_last_success_timestamp_seconds 1.`, `cmsjobs_schedule_last_success_timestamp_seconds{schedule="never"} 0`,
-		`cmsjobs_backup_last_verified_timestamp_seconds`, `cmsjobs_backup_bytes 7`, `cmsjobs_mail_sent_total{outcome="accepted"} 1`, `cmsjobs_build_info{`, `cmsjobs_condition{name="no_worker",severity="failing"} 1`, `cmsjobs_condition{name="scratch_left",severity="warning"} 0`, `cmsjobs_condition{name="disk_full",severity="failing"} 0`,
+		`cmsjobs_backup_last_verified_timestamp_seconds`, `cmsjobs_backup_bytes 7`, `cmsjobs_mail_sent_total{outcome="accepted"} 1`, `cmsjobs_build_info{`, `cmsjobs_condition{name="no_worker",severity="failing"} 1`, `cmsjobs_condition{name="temp_databases_left",severity="warning"} 0`, `cmsjobs_condition{name="disk_full",severity="failing"} 0`,
 		`cmsjobs_workers 2`, `cmsjobs_schedulers 1`, `cmsjobs_breaker_open{dependency="smtp:mail"} 1`, `cmsjobs_breaker_open{dependency="s3:files"} 0`, `cmsjobs_database_up 1`,
 	} {
 		if !bytes.Contains(text, []byte(want)) {

@@ -169,7 +169,7 @@ func (q *queueCollector) figures() (jobs.Stats, map[string]int, error) {
 		q.read = now
 		if q.err != nil {
 			q.stats = jobs.Stats{}
-			q.cfg.Log.Warn("the queue's figures could not be read", "event", "metrics.read_failed", "error", q.err)
+			q.cfg.Log.Warn("figures of the queue not read", "event", "metrics.read_failed", "error", q.err)
 		}
 	}
 	return q.stats, q.runs, q.err

@@ -166,7 +166,7 @@ func (s *Server) showProblem(c echo.Context, p Problem) {
 		err = s.write(c, p.Status, "problem", v)
 	}
 	if err != nil {
-		s.cfg.Log.Error("a page could not be shown", "event", "web.page_failed", "request", p.Instance, "error", err)
+		s.cfg.Log.Error("page not rendered", "event", "web.page_failed", "request", p.Instance, "error", err)
 	}
 }
 

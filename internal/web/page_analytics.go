@@ -149,7 +149,7 @@ func (s *Server) exportAnalytics(c echo.Context) error {
 	c.Response().WriteHeader(http.StatusOK)
 	w := csv.NewWriter(c.Response())
 	if err := w.WriteAll(rows); err != nil {
-		s.cfg.Log.Debug("an export was cut off", "event", "web.export_failed", "error", err)
+		s.cfg.Log.Debug("export aborted", "event", "web.export_failed", "error", err)
 	}
 	return nil
 }

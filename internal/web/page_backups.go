@@ -122,7 +122,7 @@ func (s *Server) lookAtBackups(ctx context.Context, v *backupsPageData) (ready b
 		return false, ctx.Err()
 	}
 	if err != nil {
-		s.cfg.Log.Error("backups could not be listed", "event", "backup.list_failed", "error", err)
+		s.cfg.Log.Error("backups not listed", "event", "backup.list_failed", "error", err)
 		v.Away, ready = err.Error(), true
 	}
 	w, watches := s.cfg.Backups.(BackupWatcher)

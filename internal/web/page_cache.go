@@ -155,7 +155,7 @@ func makeTrend[T any](ctx context.Context, s *Server, key string, k *trend, ask 
 	select {
 	case <-k.made:
 		if err != nil {
-			s.cfg.Log.Warn("figures of a page could not be made anew", "event", "web.figures_failed",
+			s.cfg.Log.Warn("figures of a page not refreshed", "event", "web.figures_failed",
 				"figures", key, "error", err)
 		}
 	default:
@@ -216,7 +216,7 @@ func (s *Server) reportKept(ctx context.Context, q AnalyticsQuery) (AnalyticsRep
 // first person finds them. Serve does so when it starts.
 func (s *Server) Warm(ctx context.Context) {
 	if _, err := s.cachedStats(ctx); err != nil {
-		s.cfg.Log.Debug("figures were not counted ahead", "event", "web.figures_failed", "error", err)
+		s.cfg.Log.Debug("figures not counted in advance", "event", "web.figures_failed", "error", err)
 		return
 	}
 	if s.cfg.History != nil {

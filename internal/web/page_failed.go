@@ -120,7 +120,7 @@ func (s *Server) exportFailed(c echo.Context) error {
 			return nil
 		}
 		if list, err = s.cfg.Ledger.Jobs(ctx, f, jobs.Page{Limit: s.cfg.PageLimit, Cursor: list.Next, Uncounted: true}); err != nil {
-			s.cfg.Log.Error("an export of failed jobs was cut off", "event", "web.export_failed", "error", err)
+			s.cfg.Log.Error("export of failed jobs aborted", "event", "web.export_failed", "error", err)
 			panic(http.ErrAbortHandler) // a whole file must not be taken for it
 		}
 	}

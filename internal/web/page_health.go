@@ -175,7 +175,7 @@ func (s *Server) healthInputs(ctx context.Context, lang string) (healthInputs, e
 	if s.cfg.Backups != nil {
 		list, ready, err := s.backupsKept(ctx)
 		if err != nil { // a bucket that is away, say
-			s.cfg.Log.Error("backups could not be listed", "event", "backup.list_failed", "error", err)
+			s.cfg.Log.Error("backups not listed", "event", "backup.list_failed", "error", err)
 			ready = true
 		}
 		g.backups, g.backupsAway = list.Items, err != nil || list.Away != ""

@@ -72,7 +72,7 @@ func (s *Server) overviewPage(c echo.Context) error {
 	if s.cfg.StorageUsage != nil {
 		rooms, sized, err := s.sizesKept(ctx)
 		if err != nil { // the page says everything else
-			s.cfg.Log.Error("sizes could not be measured", "event", "web.figures_failed", "error", err)
+			s.cfg.Log.Error("sizes not measured", "event", "web.figures_failed", "error", err)
 			sized = true
 		}
 		o.StorageUsage, ready = largest(rooms, 8), ready && sized

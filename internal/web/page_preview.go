@@ -36,7 +36,7 @@ func (s *Server) dryRunPreview(ctx context.Context, lang, jobType string, payloa
 		queue[0].Data = data
 		result, next, err := dry.one(ctx, queue[0])
 		if err != nil {
-			s.cfg.Log.Info("what a job would do was not counted", "event", "web.preview_failed",
+			s.cfg.Log.Info("preview of a job failed", "event", "web.preview_failed",
 				"type", queue[0].Type, "error", err)
 			return said(lang, counts), false
 		}

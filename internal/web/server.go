@@ -252,7 +252,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	if err := s.failures.Flush(context.WithoutCancel(ctx)); err != nil {
-		s.cfg.Log.Warn("failed sign-ins are missing in the audit log", "event", "audit.write_failed", "error", err)
+		s.cfg.Log.Warn("failed sign-ins not written to the audit log", "event", "audit.write_failed", "error", err)
 	}
 	s.live.close() // event streams never end by themselves
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
@@ -271,7 +271,7 @@ func (s *Server) sweep(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := s.cfg.Gate.Store.Sweep(ctx, access.Retention{Audit: s.cfg.AuditFor}); err != nil && ctx.Err() == nil {
-			s.cfg.Log.Warn("old sessions and deeds were not deleted", "event", "audit.clean_failed", "error", err)
+			s.cfg.Log.Warn("old sessions and audit entries not deleted", "event", "audit.clean_failed", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -104,7 +104,7 @@ func (l *sseHub) run(ctx context.Context) {
 		}
 		look, cancel := context.WithTimeout(ctx, 10*liveEvery)
 		if err := l.look(look); err != nil && ctx.Err() == nil {
-			l.server.cfg.Log.Warn("live changes could not be read", "event", "web.live_failed", "error", err)
+			l.server.cfg.Log.Warn("live changes not read", "event", "web.live_failed", "error", err)
 		}
 		cancel()
 		wait := time.NewTimer(liveEvery)

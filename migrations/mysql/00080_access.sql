@@ -1,6 +1,6 @@
 -- +goose Up
 -- Who may use the web: tokens, sessions, counts of wrong sign-ins, keys of
--- repeated requests, and the trail of what people did. Times are Unix
+-- repeated requests, and the audit log of what people did. Times are Unix
 -- milliseconds. Secrets are stored as SHA-256 in hexadecimal only.
 CREATE TABLE cmsjobs_tokens (
   id         VARCHAR(32) NOT NULL PRIMARY KEY,

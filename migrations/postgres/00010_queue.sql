@@ -97,7 +97,7 @@ CREATE TABLE cmsjobs_permits (
 CREATE INDEX cmsjobs_permits_job ON cmsjobs_permits (job_id);
 
 -- What failed_jobs cannot be asked quickly: the type and the cause of each of
--- its rows. It is an index, made from failed_jobs and mended by comparing.
+-- its rows. It is an index, made from failed_jobs and corrected by comparing.
 CREATE TABLE cmsjobs_failures (
   failed_id BIGINT NOT NULL PRIMARY KEY,
   cause VARCHAR(32) NOT NULL,
@@ -121,7 +121,7 @@ CREATE TABLE cmsjobs_throughput (
 );
 CREATE INDEX cmsjobs_throughput_at ON cmsjobs_throughput (at);
 
--- How much room folders and tables took, a row a day and part: plots of growth.
+-- How much space folders and tables took, a row a day and part: charts of usage.
 CREATE TABLE cmsjobs_usage (
   day VARCHAR(10) NOT NULL,
   part VARCHAR(32) NOT NULL,
@@ -130,7 +130,7 @@ CREATE TABLE cmsjobs_usage (
   PRIMARY KEY (day, part)
 );
 
--- Jobs that were given back because a dependency is out, until it is back. Times are Unix milliseconds by the database's clock.
+-- Jobs that were released because a dependency is unavailable, until it is available again. Times are Unix milliseconds by the database's clock.
 CREATE TABLE cmsjobs_waits (
   job_id     BIGINT NOT NULL PRIMARY KEY,
   queue      VARCHAR(255) NOT NULL,

@@ -45,7 +45,7 @@ CREATE INDEX cmsjobs_webhook_deliveries_message ON cmsjobs_webhook_deliveries (m
 CREATE INDEX cmsjobs_webhook_deliveries_subscription ON cmsjobs_webhook_deliveries (subscription_id, id);
 CREATE INDEX cmsjobs_webhook_deliveries_created ON cmsjobs_webhook_deliveries (created_at);
 
--- When administrators were last told of a thing, and how often it happened since. Times are Unix milliseconds.
+-- When administrators were last notified of a thing, and how often it happened since. Times are Unix milliseconds.
 CREATE TABLE cmsjobs_notifications (
   topic VARCHAR(191) NOT NULL PRIMARY KEY,
   notified_at BIGINT NOT NULL,

@@ -1,7 +1,7 @@
 -- +goose Up
 -- One row a backup, made or tried. Times are Unix milliseconds. The archives' own
--- sidecars stay the truth about what exists: this table knows what was tried, and
--- what was proven.
+-- manifest files stay the truth about what exists: this table knows what was tried, and
+-- what was verified.
 CREATE TABLE cmsjobs_backups (
   id VARCHAR(191) NOT NULL PRIMARY KEY,
   status VARCHAR(16) NOT NULL,
@@ -26,14 +26,14 @@ CREATE TABLE cmsjobs_backup_verifications (
   ok INT NOT NULL,
   finished_at BIGINT NOT NULL,
   report TEXT NOT NULL,
-  -- 1 when the proof says something about the backup, 0 when it could not be done:
+  -- 1 when the verification says something about the backup, 0 when it could not be done:
   -- the destination did not answer, or the time ran out.
   conclusive INT NOT NULL DEFAULT 1
 );
 CREATE INDEX cmsjobs_backup_verifications_backup ON cmsjobs_backup_verifications (backup_id, finished_at);
 
 -- Holds off a second backup, restore or prune while one runs, wherever in the
--- fleet, and names the temporary databases that proofs use. Times are Unix
+-- fleet, and names the temporary databases that verifications use. Times are Unix
 -- milliseconds of the database's clock. A row is free when expires_at has passed;
 -- its holder renews it.
 CREATE TABLE cmsjobs_backup_locks (

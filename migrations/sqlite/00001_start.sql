@@ -1,5 +1,5 @@
 -- +goose Up
--- Makes goose's own table; every area's tables follow in files of their own.
+-- Makes goose's own table; every area's tables follow in separate files.
 SELECT 1;
 
 -- +goose Down

@@ -208,7 +208,7 @@ func (h *Handler) trusted(a netip.Addr) bool {
 }
 
 // allow keeps one address from filling the table. Addresses of one IPv6
-// network of a household are one.
+// network of one home are one.
 func (c *Collector) allow(a netip.Addr) bool {
 	if a.Is6() {
 		if network, err := a.Prefix(64); err == nil {
@@ -246,7 +246,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if err := c.flush(ctx, batch); err != nil {
-			c.h.Logger.Warn("page views could not be stored; they are dropped and counted",
+			c.h.Logger.Warn("page views not stored; they are dropped and counted",
 				"event", "analytics.store_failed", "views", len(batch), "error", err)
 		}
 		batch = batch[:0]

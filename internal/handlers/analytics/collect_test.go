@@ -18,7 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/templates"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 func send(c *Collector, body string, change func(*http.Request)) int {
 	r := httptest.NewRequest(http.MethodPost, "/collect", strings.NewReader(body))
@@ -94,7 +94,7 @@ func TestOnlyAServerWithTheKeySpeaksForVisitors(t *testing.T) {
 		"the key":        {key, "Bearer " + key, view, 204},
 		"another key":    {key, "Bearer x", view, 401},
 		"no key":         {key, "", view, 401},
-		"the door shut":  {"", "Bearer ", view, 401},
+		"the route is closed":  {"", "Bearer ", view, 401},
 		"nobody's view":  {key, "Bearer " + key, `{"u":"https://example.com/a"}`, 400},
 		"no address":     {key, "Bearer " + key, `{"u":"https://example.com/a","ip":"here","ua":"x"}`, 400},
 		"another's host": {key, "Bearer " + key, strings.Replace(view, "example.com", "evil.example", 1), 403},

@@ -42,7 +42,7 @@ type Log struct {
 // Apache and Caddy.
 // It may be stopped at any time and called again: a view that is stored already
 // is known by its content, whatever the log's name, length, beginning or
-// compression, and also when the day's salt is gone. progress is told how many
+// compression, and also when the day's salt is gone. progress receives how many
 // bytes of r were used.
 func (h *Handler) Import(ctx context.Context, log Log, r io.Reader, progress func(bytes int64)) (Imported, error) {
 	var done Imported
@@ -163,7 +163,7 @@ func (in *importer) add(ctx context.Context, line []byte) error {
 }
 
 // maxEqual bounds the memory for digests: equal views that are further apart in
-// a log than so many others are not told apart.
+// a log than so many others are not distinguished.
 const maxEqual = 200_000
 
 // nonce is made of what the view is, and of how many like it came before in the
@@ -182,7 +182,7 @@ func (in *importer) nonce(v View) (n [8]byte) {
 // contentDigest is a digest of a view and of the server that saw it. Nothing
 // of the address is in it: it outlives the day's salt, and even a few bits of a
 // hash would say which of a few known addresses it was. Visitors who do the same
-// in the same second are told apart by their number, see nonce.
+// in the same second are distinguished by their number, see nonce.
 func contentDigest(server string, v View) uint64 {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%d\x00%s\x00%s\x00%s\x00%s\x00%s\x00%v",

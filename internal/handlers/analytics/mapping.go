@@ -127,7 +127,7 @@ func (h *Handler) mappedBounds(ctx context.Context, day string, zone *time.Locat
 	}
 	kind := columns[strings.ToLower(h.Mapped.At)]
 	if kind == "" {
-		return nil, nil, false, fmt.Errorf("the table %s has no column %s: mend analytics.mapped in the configuration", h.Mapped.Table, h.Mapped.At)
+		return nil, nil, false, fmt.Errorf("the table %s has no column %s: fix analytics.mapped in the configuration", h.Mapped.Table, h.Mapped.At)
 	}
 	if strings.Contains(kind, "int") {
 		return start.Unix(), end.Unix(), true, nil

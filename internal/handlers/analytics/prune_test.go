@@ -89,7 +89,7 @@ func TestLateViewsAreCountedByTheCollector(t *testing.T) {
 	}
 }
 
-// Whoever looked at a day before it was closed and acts afterwards changes
+// Anyone who looked at a day before it was closed and acts afterwards changes
 // nothing: neither a collector that writes, nor a roll-up that counted.
 func TestAClosedDayStaysClosed(t *testing.T) {
 	each(t, func(t *testing.T, h *Handler) {

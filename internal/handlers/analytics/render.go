@@ -62,7 +62,7 @@ func WriteHTML(w io.Writer, templates fs.FS, r Report) error {
 const (
 	plotWidth  = 720
 	plotHeight = 160
-	plotBottom = 18 // room for the dates
+	plotBottom = 18 // space for the dates
 )
 
 // plot draws views (bars) and visitors (line) by day as SVG.

@@ -93,7 +93,7 @@ type Report struct {
 	Zone     string  `json:"zone"`
 	Total    Figures `json:"total"`
 	Previous Figures `json:"previous"` // of as many days before
-	SetApart Figures `json:"setApart"` // bots and referrer spam
+	Excluded Figures `json:"excluded"` // bots and referrer spam
 	Days     []Day   `json:"days"`
 	Lists    []List  `json:"lists"`
 }
@@ -137,7 +137,7 @@ func (h *Handler) Report(ctx context.Context, q ReportQuery) (Report, error) {
 	if r.Previous, err = h.sum(ctx, before, dimTotal); err != nil {
 		return r, err
 	}
-	if r.SetApart, err = h.sum(ctx, q, dimBot); err != nil {
+	if r.Excluded, err = h.sum(ctx, q, dimBot); err != nil {
 		return r, err
 	}
 	for _, l := range lists {

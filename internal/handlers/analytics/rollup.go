@@ -81,7 +81,7 @@ func (h *Handler) due(ctx context.Context, p ProcessPayload) ([]string, error) {
 	return days, nil
 }
 
-// rollUp counts one day anew and replaces its figures. The version is read
+// rollUp counts one day again and replaces its figures. The version is read
 // before the rows: what is written stands for at least that version. Of two
 // roll-ups at once the later version stays.
 func (h *Handler) rollUp(ctx context.Context, day string) (views, bad int64, err error) {

@@ -70,11 +70,11 @@ type Config struct {
 	// Version of this program, for the manifest.
 	Version string
 	Options Options
-	// Finished is told about every backup that ended; nil is nobody.
+	// Finished receives every backup that ended; nil is nobody.
 	Finished func(context.Context, Report)
-	// Watched is told what backup.monitor saw; nil is nobody.
+	// Watched receives what backup.monitor saw; nil is nobody.
 	Watched func(context.Context, Watched)
-	// Working is called when a backup, a proof or a restore begins, and what it
+	// Working is called when a backup, a verification or a restore begins, and what it
 	// returns when that ends; nil is nobody. They may be within each other.
 	Working func() (done func())
 	// Scheduled says whether the schedule enqueued a job of that UUID; nil says
@@ -115,8 +115,8 @@ type Options struct {
 	StallTimeout time.Duration
 	// Retention says which backups stay.
 	Retention retention.Rules
-	// MaxBytes is the room that the backups at one destination may take; 0 is no
-	// limit. A backup that would not fit is refused: none goes to make room.
+	// MaxBytes is the space that the backups at one destination may take; 0 is no
+	// limit. A backup that would not fit is refused: none goes to make space.
 	MaxBytes int64
 	// MinInterval is the least time between two backups that are neither
 	// scheduled nor made from the command line (default 1 h; negative: none).
@@ -127,13 +127,13 @@ type Options struct {
 	// TrustedKeys are the public keys of other installations whose backups are
 	// restored and pruned like our own.
 	TrustedKeys []string
-	// Verify says how each backup is proven right after it was made: LevelNone,
+	// Verify says how each backup is verified right after it was made: LevelNone,
 	// LevelBytes, LevelParsed or LevelRestored (default).
 	Verify Level
-	// VerifyBudget limits a proof (default 1 h, no limit of size).
+	// VerifyBudget limits a verification (default 1 h, no limit of size).
 	VerifyBudget   time.Duration
 	VerifyMaxBytes int64
-	// MinFree is the room that must stay on a local destination's disk (default 256 MiB).
+	// MinFree is the space that must stay on a local destination's disk (default 256 MiB).
 	MinFree int64
 	// Health says when to warn.
 	Health HealthLimits

@@ -19,7 +19,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
-// Whoever lends a backup memory or a processor is told when it works.
+// Anyone who lends a backup memory or a processor is notified when it works.
 func TestWorkBeginsAndEnds(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	now, begun := 0, 0
@@ -38,9 +38,9 @@ func TestWorkBeginsAndEnds(t *testing.T) {
 			_, err := h.Create(t.Context(), Request{Files: true}, tell)
 			return err
 		},
-		"proof":   func(tell func(Step)) error { _, err := h.Verify(t.Context(), b, LevelParsed, tell); return err },
-		"plan":    func(tell func(Step)) error { _, err := h.Plan(t.Context(), q, tell); return err },
-		"restore": func(tell func(Step)) error { _, err := h.Restore(t.Context(), q, tell); return err },
+		"verification": func(tell func(Step)) error { _, err := h.Verify(t.Context(), b, LevelParsed, tell); return err },
+		"plan":         func(tell func(Step)) error { _, err := h.Plan(t.Context(), q, tell); return err },
+		"restore":      func(tell func(Step)) error { _, err := h.Restore(t.Context(), q, tell); return err },
 	} {
 		begun = 0
 		idle := false
@@ -62,7 +62,7 @@ func TestABackupIsMadeVerifiedAndRestored(t *testing.T) {
 				h := s.handler(t)
 				report, stored := s.backup(t, h)
 				if report.Files != 3 || report.Verification == nil || !report.Verification.OK || report.Verification.Level != LevelRestored {
-					t.Fatalf("%+v, proof %+v", report, report.Verification)
+					t.Fatalf("%+v, verification %+v", report, report.Verification)
 				}
 				restoreEverything(t, s, h, stored)
 			})

@@ -25,7 +25,7 @@ import (
 //
 // KEY is YYYY-MM-DD-HH-MM-SS in the CMS's zone. Beside them lie
 // KEY/routines-KEY.zip, which the CMS cannot restore, and KEY/cmsjobs.json,
-// our sidecar, by which we know our own. It cannot give an archive back: prove
+// our manifest file, by which we know our own. It cannot release an archive: prove
 // and restore from another destination.
 type Botble struct {
 	store storage.Store
@@ -49,7 +49,7 @@ func NewBotble(store storage.Store, uploads string, zone func(context.Context) (
 // String is the place, for messages.
 func (b *Botble) String() string { return place(b.store) }
 
-// Free is the room on a local disk.
+// Free is the space on a local disk.
 func (b *Botble) Free() (int64, error) {
 	if s, ok := b.store.(freeSpace); ok {
 		return s.Free()
@@ -65,7 +65,7 @@ const (
 
 var botbleFolder = regexp.MustCompile(`^\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d$`)
 
-// List yields the sidecars of our backups.
+// List yields the manifest files of our backups.
 func (b *Botble) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		_, marks, _, err := b.ours(ctx)
@@ -88,7 +88,7 @@ func (b *Botble) List(ctx context.Context, prefix string) iter.Seq2[storage.Info
 	}
 }
 
-// Open opens a sidecar. Archives cannot be put together again.
+// Open opens a manifest file. Archives cannot be put together again.
 func (b *Botble) Open(ctx context.Context, key string) (io.ReadCloser, storage.Info, error) {
 	_, marks, _, err := b.ours(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *Botble) Open(ctx context.Context, key string) (io.ReadCloser, storage.I
 	return nil, storage.Info{}, fmt.Errorf("%s is kept as the CMS's own files; take it from another destination: %w", key, storage.ErrNotFound)
 }
 
-// Stat describes a sidecar.
+// Stat describes a manifest file.
 func (b *Botble) Stat(ctx context.Context, key string) (storage.Info, error) {
 	body, info, err := b.Open(ctx, key)
 	if err != nil {
@@ -113,7 +113,7 @@ func (b *Botble) Stat(ctx context.Context, key string) (storage.Info, error) {
 func (b *Botble) Delete(ctx context.Context, key string) error {
 	base, _, _, isArchive := archive.Detect(key)
 	if !isArchive {
-		return nil // the sidecar goes with the archive
+		return nil // the manifest file goes with the archive
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,7 +20,7 @@ type botbleEntry struct {
 	Date        string `json:"date"`
 }
 
-// encryptAndClose writes our sidecar and names a complete backup in backup.json.
+// encryptAndClose writes our manifest file and names a complete backup in backup.json.
 func (b *Botble) encryptAndClose(ctx context.Context, key string, r io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(r, maxManifestFile))
 	if err != nil {
@@ -60,7 +60,7 @@ func (b *Botble) encryptAndClose(ctx context.Context, key string, r io.Reader) e
 // botbleMarked is cmsjobs.json.
 type botbleMarked struct {
 	Key          string          `json:"key"`
-	ManifestFile json.RawMessage `json:"sidecar"`
+	ManifestFile json.RawMessage `json:"manifest"`
 }
 
 // index changes backup.json as a whole and keeps what others wrote into it.
@@ -98,8 +98,8 @@ func (b *Botble) read(ctx context.Context, key string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(body, maxManifestFile))
 }
 
-// ours finds our backups by their marks: folders by the sidecars' keys. Marks
-// without a sidecar, of backups that did not end, are under "".
+// ours finds our backups by their marks: folders by the manifest files' keys. Marks
+// without a manifest file, of backups that did not end, are under "".
 func (b *Botble) ours(ctx context.Context) (map[string]string, map[string]botbleMarked, []storage.Info, error) {
 	folders, marks := map[string]string{}, map[string]botbleMarked{}
 	var unfinished []storage.Info

@@ -12,7 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// Put takes an archive apart into the CMS's files, or a sidecar as the mark
+// Put takes an archive apart into the CMS's files, or a manifest file as the mark
 // that makes them count.
 func (b *Botble) Put(ctx context.Context, key string, r io.Reader, _ storage.PutOptions) error {
 	b.mu.Lock()

@@ -24,7 +24,7 @@ type Estimate struct {
 	FileBytes     int64 `json:"file_bytes"`
 	// Archive is a cautious guess at the archive's size.
 	Archive int64 `json:"archive"`
-	// Free is the room at each local destination.
+	// Free is the space at each local destination.
 	Free map[string]int64 `json:"free,omitempty"`
 	// Warnings name what the database's account may not see and the backup
 	// would therefore lack.
@@ -37,7 +37,7 @@ func (e Estimate) String() string {
 		humanize.IBytes(uint64(e.DatabaseBytes)), e.Files, humanize.IBytes(uint64(e.FileBytes)), humanize.IBytes(uint64(e.Archive)))
 }
 
-// freeSpace is implemented by stores that know how much room they have.
+// freeSpace is implemented by stores that know how much space they have.
 type freeSpace interface{ Free() (int64, error) }
 
 // sweeper is implemented by stores in which killed writers leave something.
@@ -104,7 +104,7 @@ func (h *Handler) databaseSize(ctx context.Context) (int64, error) {
 }
 
 // check refuses what cannot work before anything is written: unknown
-// destinations, and those without room or the right to write, which drop out.
+// destinations, and those without space or the right to write, which drop out.
 // What the database's account may not see is named.
 func (h *Handler) check(ctx context.Context, r *run) error {
 	if err := checkTool(cmp.Or(r.request.Tool, h.c.Options.Tool)); err != nil {
@@ -138,13 +138,13 @@ func (r *run) taking() []string {
 }
 
 // takes says why a destination cannot take a backup of this size: it has no
-// room, or nothing can be written there.
+// space, or nothing can be written there.
 func (h *Handler) takes(ctx context.Context, name string, e Estimate) error {
 	if free, known := e.Free[name]; known && free-e.Archive < h.c.Options.MinFree {
-		return fmt.Errorf("%s has %d MiB of room, and the backup may need %d MiB and must leave %d MiB: free some, or lower the retention",
+		return fmt.Errorf("%s has %d MiB of free space, and the backup may need %d MiB and must leave %d MiB: free some, or lower the retention",
 			name, free>>20, e.Archive>>20, h.c.Options.MinFree>>20)
 	}
-	if err := h.room(ctx, name, e); err != nil {
+	if err := h.checkQuota(ctx, name, e); err != nil {
 		return err
 	}
 	store := h.c.Destinations[name]
@@ -158,14 +158,14 @@ func (h *Handler) takes(ctx context.Context, name string, e Estimate) error {
 		return fmt.Errorf("nothing can be written there: %w", err)
 	}
 	if err := store.Delete(ctx, probe); err != nil {
-		h.c.Logger.WarnContext(ctx, "what is written at a destination cannot be deleted, so older backups stay",
+		h.c.Logger.WarnContext(ctx, "backups cannot be deleted at a destination, so older ones stay",
 			"event", "backup.delete_refused", "destination", name, "error", err)
 	}
 	return nil
 }
 
 // probeName is what shows that a destination can be written to; it is neither
-// an archive nor a sidecar.
+// an archive nor a manifest file.
 const probeName = "backup-rights.probe"
 
 // sweep removes what killed backups left. That it fails is no reason not to
@@ -183,12 +183,12 @@ func (h *Handler) sweep(ctx context.Context, r *run) {
 			}
 		}
 		if err := h.removeOrphans(ctx, store, before); err != nil {
-			r.warn("archives without sidecars at %s could not be removed: %v", name, err)
+			r.warn("archives without manifest files at %s could not be removed: %v", name, err)
 		}
 	}
 }
 
-// removeOrphans deletes old archives without a sidecar: their backup was
+// removeOrphans deletes old archives without a manifest file: their backup was
 // killed before it could count.
 func (h *Handler) removeOrphans(ctx context.Context, store storage.Store, before time.Time) error {
 	archives, manifestFiles := map[string]string{}, map[string]bool{}

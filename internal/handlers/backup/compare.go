@@ -9,8 +9,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 )
 
-// compareArchive holds the archive's bytes against the sidecar and against
-// what this database remembers, as an archive and its sidecar could be
+// compareArchive holds the archive's bytes against the manifest file and against
+// what this database remembers, as an archive and its manifest file could be
 // replaced together.
 func (p *verifier) compareArchive(ctx context.Context, m *measured, stated int64) {
 	p.verification.Bytes = m.n
@@ -39,13 +39,13 @@ func (p *verifier) compare(ctx context.Context) error {
 	if p.header.ID != p.stored.ID || m.ID != p.stored.ID {
 		p.problem("the archive is the backup %s, not %s", m.ID, p.stored.ID)
 	}
-	for _, piece := range m.Pieces {
-		if p.pieces[piece.Name] != piece.SHA256 {
+	for _, piece := range m.Parts {
+		if p.parts[piece.Name] != piece.SHA256 {
 			p.problem("%s is missing or not as it was packed", piece.Name)
 		}
-		delete(p.pieces, piece.Name)
+		delete(p.parts, piece.Name)
 	}
-	for name := range p.pieces {
+	for name := range p.parts {
 		if m.DatabaseError == "" {
 			p.problem("%s is not in the manifest", name)
 		}

@@ -9,11 +9,11 @@ import (
 // Condition is how the backups stand by our own tables. It is cheap: no
 // destination is asked.
 type Condition struct {
-	// LastComplete and LastProof are zero where there was none; a proof is a
+	// LastComplete and LastVerification are zero where there was none; a verification is a
 	// backup that was read back (parsed or restored) and found good.
 	LastComplete, LastVerification time.Time
 	LastBytes                      int64 // size of the last complete one
-	VerificationFailed             bool  // the newest proof found its backup bad
+	VerificationFailed             bool  // the newest verification found its backup bad
 	// Unfinished names a restore of the site that began and did not succeed.
 	Unfinished string
 	// TempDB are databases and folders of verifications that died.

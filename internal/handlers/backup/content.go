@@ -33,15 +33,15 @@ func (r *run) addDatabase(ctx context.Context) error {
 		if part == dump.Extra {
 			folder = routinesFolder
 		}
-		name := fmt.Sprintf("%s%06d.sql", folder, len(r.manifest.Pieces)+1)
+		name := fmt.Sprintf("%s%06d.sql", folder, len(r.manifest.Parts)+1)
 		if table != "" {
-			name = fmt.Sprintf("%s%06d-%s.sql", folder, len(r.manifest.Pieces)+1, entryName(table))
+			name = fmt.Sprintf("%s%06d-%s.sql", folder, len(r.manifest.Parts)+1, entryName(table))
 		}
 		sum, err := r.archive.Add(name, r.c.Now(), int64(len(sql)), bytes.NewReader(sql))
 		if err != nil {
 			return err
 		}
-		r.manifest.Pieces = append(r.manifest.Pieces, Part{name, table, int64(len(sql)), sum})
+		r.manifest.Parts = append(r.manifest.Parts, Part{name, table, int64(len(sql)), sum})
 		return nil
 	}
 	options := dump.Options{

@@ -129,7 +129,7 @@ func (h *Handler) chosen(r Request) []string {
 	return r.Destinations
 }
 
-// make writes the archive to every destination and then its sidecar, which
+// make writes the archive to every destination and then its manifest file, which
 // makes it count.
 func (r *run) make(ctx context.Context) error {
 	ctx, stop := r.watch(ctx)

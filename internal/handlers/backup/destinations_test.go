@@ -133,7 +133,7 @@ func TestAFullDiskIsSeenBeforeAndDuring(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Create(t.Context(), Request{Files: true}, nil); err == nil || !strings.Contains(err.Error(), "MiB of room") {
+	if _, err := h.Create(t.Context(), Request{Files: true}, nil); err == nil || !strings.Contains(err.Error(), "MiB of free space") {
 		t.Errorf("before: %v", err)
 	}
 	noise := make([]byte, 4<<20)
@@ -141,7 +141,7 @@ func TestAFullDiskIsSeenBeforeAndDuring(t *testing.T) {
 		noise[i] = byte(rand.Uint32())
 	}
 	s.write(t, "noise", string(noise))
-	s.c.Destinations["small"] = silentStore{small} // does not tell its room
+	s.c.Destinations["small"] = silentStore{small} // does not report its free space
 	s.clock.now = s.clock.now.Add(time.Hour)
 	report, err := s.handler(t).Create(t.Context(), Request{Files: true}, nil)
 	if !errors.Is(err, syscall.ENOSPC) || report.Status != Failed {
@@ -205,7 +205,7 @@ func TestS3TakesBackupsOrNothing(t *testing.T) {
 			_, _ = io.WriteString(w, "<Error><Code>SignatureDoesNotMatch</Code></Error>")
 			return true
 		},
-		"the sidecar is refused": func(w http.ResponseWriter, r *http.Request) bool {
+		"the manifest file is refused": func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Method != http.MethodPut || !strings.HasSuffix(r.URL.Path, ".json") {
 				return false
 			}

@@ -4,11 +4,11 @@
 //
 // It is not a file sync and keeps no increments: every backup is one archive
 // that restores alone, with tools that outlive this program (tar, zstd, the
-// database's own client). Invariants: a backup counts only once its sidecar
+// database's own client). Invariants: a backup counts only once its manifest file
 // (KEY.json) lies beside the whole archive, so that what a kill -9 leaves is
 // never taken for one; a backup whose database part failed is partial, and one
-// whose newest proof failed is failed, and neither counts as complete; the newest
-// proven one of each part is never deleted; nothing is restored without a dry
+// whose newest verification failed is failed, and neither counts as complete; the newest
+// verified one of each part is never deleted; nothing is restored without a dry
 // run's token, from an archive that this installation never made without being
 // told to, or before the whole archive was copied and checked; memory does not
 // grow with the site.

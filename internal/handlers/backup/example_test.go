@@ -16,14 +16,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
 
-// A backup of database and uploads onto a disk, proven, and what a restore of
+// A backup of database and uploads onto a disk, verified, and what a restore of
 // one folder would change.
 func Example() {
 	if err := example(context.Background()); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
-	// complete, proven by: restored
+	// complete, verified by: restored
 	// would overwrite [storage/hello.txt]
 	// restored 1 files
 }
@@ -68,7 +68,7 @@ func example(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s, proven by: %s\n", report.Status, report.Verification.Level)
+	fmt.Printf("%s, verified by: %s\n", report.Status, report.Verification.Level)
 
 	if err := os.WriteFile(hello, []byte("oops"), 0o644); err != nil {
 		return err

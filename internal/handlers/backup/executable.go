@@ -18,7 +18,7 @@ var executableEndings = map[string]bool{
 }
 
 // executable says whether a web server could execute a file of that name in an
-// upload folder, or be told by it what to execute.
+// upload folder, or be made by it to execute something.
 func executable(name string) bool {
 	base := strings.ToLower(path.Base(strings.ReplaceAll(name, "\\", "/")))
 	base, _, _ = strings.Cut(base, ":") // NTFS: name.php::$DATA

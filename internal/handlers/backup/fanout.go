@@ -13,12 +13,12 @@ import (
 // fanout streams one archive to several destinations at once. One that fails
 // drops out; the others go on.
 type fanout struct {
-	destinations []*leg
+	destinations []*upload
 	wg           sync.WaitGroup
 	stall        time.Duration
 }
 
-type leg struct {
+type upload struct {
 	name string
 	pipe *io.PipeWriter
 	err  error // of Put; read after end
@@ -35,7 +35,7 @@ func newFanout(ctx context.Context, stores map[string]storage.Store, names []str
 	for _, name := range names {
 		r, w := io.Pipe()
 		ctx, cancel := context.WithCancelCause(ctx)
-		l := &leg{name: name, pipe: w, cancel: cancel}
+		l := &upload{name: name, pipe: w, cancel: cancel}
 		f.destinations = append(f.destinations, l)
 		f.wg.Go(func() {
 			l.err = stores[name].Put(ctx, key, r, o)

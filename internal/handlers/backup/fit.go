@@ -43,7 +43,7 @@ func (h *Handler) lookAt(ctx context.Context, dsn string) (portable.Target, erro
 // database, so that what the server does not take shows before anything is changed.
 // A plan leaves out the rows, which take as long as the restore; the restore itself
 // tries them too, as a row may break a unique key under another collation. Where no
-// scratch database can be made, only that is noted.
+// temporary database can be made, only that is noted.
 func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestorePlan, rows bool, progress func(Step)) (err error) {
 	needs := q.Backup.Needs
 	if !q.Database || q.Backup.Engine != mysqlEngine || needs == nil {
@@ -64,7 +64,7 @@ func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestoreP
 	if err != nil {
 		claim.Remove(outer)
 		if !rows { // it is in the plan
-			plan.Warnings = append(plan.Warnings, fmt.Sprintf("that the server takes every table and program could not be tried, as no scratch database can be made there: %v", err))
+			plan.Warnings = append(plan.Warnings, fmt.Sprintf("that the server takes every table and program could not be tried, as no temporary database can be made there: %v", err))
 		}
 		return nil
 	}

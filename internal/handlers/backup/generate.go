@@ -160,7 +160,7 @@ func (h *Handler) record(ctx context.Context, o Outcome) {
 		err = fmt.Errorf("%s", o.Error)
 	}
 	if err := h.c.Breaker.Record(ctx, dependency(o.Destination), err); err != nil {
-		h.c.Logger.WarnContext(ctx, "the circuit breaker could not be told", "event", "circuit.record_failed",
+		h.c.Logger.WarnContext(ctx, "circuit breaker not updated", "event", "circuit.record_failed",
 			"dependency", dependency(o.Destination), "error", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // HealthLimits say when to warn.
 type HealthLimits struct {
 	MaxAge        time.Duration // of the newest complete backup of each part; default 26 h
-	MaxUnverified time.Duration // since the last proven restore; default 8 days
+	MaxUnverified time.Duration // since the last verified restore; default 8 days
 	MinBytes      int64         // an archive below it is suspicious; default 1 KiB
 	MaxShrink     float64       // part by which a backup may shrink; default 0.5
 	MaxGrowth     float64       // factor by which it may grow; default 3
@@ -43,7 +43,7 @@ func (l HealthLimits) withDefaults() HealthLimits {
 // Warning is one thing that is wrong with the backups.
 type Warning struct {
 	// Code is one of: unreachable, none, old, small, shrunk, grown, rows, table,
-	// unproven, failing, failed, untrusted, leftover.
+	// unverified, failing, failed, untrusted, leftover.
 	Code        string `json:"code"`
 	Destination string `json:"destination,omitempty"`
 	Text        string `json:"text"`
@@ -52,9 +52,9 @@ type Warning struct {
 // Health is how the backups are.
 type Health struct {
 	Warnings     []Warning `json:"warnings"`
-	Newest       *Stored   `json:"newest,omitempty"`      // complete one of database and files, else of either
-	LastVerified time.Time `json:"last_proven,omitempty"` // zero when never
-	VerifiedID   string    `json:"proven_id,omitempty"`
+	Newest       *Stored   `json:"newest,omitempty"`        // complete one of database and files, else of either
+	LastVerified time.Time `json:"last_verified,omitempty"` // zero when never
+	VerifiedID   string    `json:"verified_id,omitempty"`
 	Checked      time.Time `json:"checked"`
 }
 
@@ -98,7 +98,7 @@ func (s *Health) warn(code, destination, format string, args ...any) {
 	s.Warnings = append(s.Warnings, Warning{code, destination, fmt.Sprintf(format, args...)})
 }
 
-// doubt names the copies that are not used: their proof failed, or nobody
+// doubt names the copies that are not used: their verification failed, or nobody
 // knows who made them.
 func (s *Health) doubt(name string, all []Stored) {
 	var failed, foreign []string
@@ -111,10 +111,10 @@ func (s *Health) doubt(name string, all []Stored) {
 		}
 	}
 	if len(failed) > 0 {
-		s.warn("failed", name, "the newest proof of %s at %s failed; restored only when told to: %s", plural(len(failed), "backup"), name, first(failed, 3))
+		s.warn("failed", name, "the newest verification of %s at %s failed; restored only with --allow-failed: %s", plural(len(failed), "backup"), name, first(failed, 3))
 	}
 	if len(foreign) > 0 {
-		s.warn("untrusted", name, "of unknown origin, and restored only when told to: %s at %s: %s", plural(len(foreign), "backup"), name, first(foreign, 3))
+		s.warn("untrusted", name, "of unknown origin, and restored only with --allow-failed: %s at %s: %s", plural(len(foreign), "backup"), name, first(foreign, 3))
 	}
 }
 
@@ -244,12 +244,12 @@ func (h *Handler) judgeHistory(ctx context.Context, s *Health) error {
 	}
 	switch {
 	case s.LastVerified.IsZero():
-		s.warn("unproven", "", "no backup was ever restored as a proof")
+		s.warn("unverified", "", "no backup was ever verified by a restore")
 	case s.Checked.Sub(s.LastVerified) > h.c.Options.Health.MaxUnverified:
-		s.warn("unproven", "", "the last proven restore was on %s", s.LastVerified.Format(time.DateTime))
+		s.warn("unverified", "", "the last verified restore was on %s", s.LastVerified.Format(time.DateTime))
 	}
 	if len(verifications) > 0 && !verifications[0].OK {
-		s.warn("failing", verifications[0].Destination, "the last proof failed: backup %s at %s", verifications[0].Backup, verifications[0].Destination)
+		s.warn("failing", verifications[0].Destination, "the last verification failed: backup %s at %s", verifications[0].Backup, verifications[0].Destination)
 	}
 	history, err := h.History(ctx, 1)
 	if err != nil {

@@ -24,7 +24,7 @@ func TestHealthWarns(t *testing.T) {
 		}
 		return codes
 	}
-	if got := codes(); !slices.Equal(got, []string{"none", "unproven"}) {
+	if got := codes(); !slices.Equal(got, []string{"none", "unverified"}) {
 		t.Errorf("before the first: %v", got)
 	}
 	s.backup(t, h)
@@ -52,7 +52,7 @@ func TestHealthWarns(t *testing.T) {
 		s.clock.now = s.clock.now.Add(time.Hour)
 	}
 	s.backup(t, h)
-	if got := codes(); !slices.Contains(got, "unproven") {
-		t.Errorf("long unproven: %v", got)
+	if got := codes(); !slices.Contains(got, "unverified") {
+		t.Errorf("long unverified: %v", got)
 	}
 }

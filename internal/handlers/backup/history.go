@@ -58,7 +58,7 @@ func (h *Handler) History(ctx context.Context, limit int) ([]Report, error) {
 		if err := json.Unmarshal([]byte(row.Report), &reports[i]); err != nil {
 			return nil, fmt.Errorf("reading the backups' history: %w", err)
 		}
-		reports[i].Status = row.Status // a proof since then may have changed it
+		reports[i].Status = row.Status // a verification since then may have changed it
 	}
 	return reports, nil
 }
@@ -69,12 +69,12 @@ func (h *Handler) Verifications(ctx context.Context, id string, limit int) ([]Ve
 	var rows []string
 	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind("SELECT report FROM cmsjobs_backup_verifications WHERE backup_id = ? OR ? = '' ORDER BY finished_at DESC, id LIMIT ?"), id, id, limit)
 	if err != nil {
-		return nil, fmt.Errorf("reading the backups' proofs: %w", err)
+		return nil, fmt.Errorf("reading the backups' verifications: %w", err)
 	}
 	verifications := make([]Verification, len(rows))
 	for i, row := range rows {
 		if err := json.Unmarshal([]byte(row), &verifications[i]); err != nil {
-			return nil, fmt.Errorf("reading the backups' proofs: %w", err)
+			return nil, fmt.Errorf("reading the backups' verifications: %w", err)
 		}
 	}
 	return verifications, nil

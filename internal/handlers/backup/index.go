@@ -16,7 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// readsAtOnce and bytesAtOnce bound how many sidecars are read at the same time,
+// readsAtOnce and bytesAtOnce bound how many manifest files are read at the same time,
 // and how much memory they may take together. A store far away answers each
 // after many milliseconds, and takes many questions at once.
 const (
@@ -24,16 +24,16 @@ const (
 	bytesAtOnce = 64 << 20
 )
 
-// indexEntry is what our index keeps of a sidecar: all but its tables and
-// warnings. Signer is the key whose signature fits (see Sidecar.signedBy).
+// indexEntry is what our index keeps of a manifest file: all but its tables and
+// warnings. Signer is the key whose signature fits (see ManifestFile.signedBy).
 type indexEntry struct {
 	ManifestFile
 	TableCount int    `json:"table_count"`
 	Signer     string `json:"signer,omitempty"`
-	key        string // of the sidecar
+	key        string // of the manifest file
 }
 
-// entryOf checks a sidecar's signature. whole keeps tables and warnings.
+// entryOf checks a manifest file's signature. whole keeps tables and warnings.
 func entryOf(key string, side ManifestFile, whole bool) indexEntry {
 	e := indexEntry{ManifestFile: side, TableCount: len(side.Tables), Signer: side.signedBy(), key: key}
 	if !whole {
@@ -73,7 +73,7 @@ func (r indexRow) fits(now indexRow) bool {
 // a clock it could change unseen.
 const recent = 3 * time.Second
 
-// listOne reads the sidecars of a destination that are new or changed, several
+// listOne reads the manifest files of a destination that are new or changed, several
 // at once, and takes the others from our index.
 func (h *Handler) listOne(ctx context.Context, name string, store storage.Store) ([]indexEntry, error) {
 	var infos []storage.Info
@@ -157,12 +157,12 @@ func (r indexRow) decode() *indexEntry {
 }
 
 // readIndex reads what the index knows of a destination. Without it every
-// sidecar is read.
+// manifest file is read.
 func (h *Handler) readIndex(ctx context.Context, destination string) map[string]indexRow {
 	var rows []indexRow
 	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind("SELECT object_key, size, modified_at, tag, entry FROM cmsjobs_backup_index WHERE destination = ?"), destination)
 	if err != nil {
-		h.c.Logger.WarnContext(ctx, "the index of backups could not be read; every manifest file is",
+		h.c.Logger.WarnContext(ctx, "index of backups not read; reading every manifest file",
 			"event", "backup.index_failed", "destination", destination, "error", err)
 	}
 	index := make(map[string]indexRow, len(rows))
@@ -181,7 +181,7 @@ func (h *Handler) writeIndex(ctx context.Context, destination string, gone []str
 		return
 	}
 	if err := h.tryWriteIndex(ctx, destination, gone, fresh); err != nil && ctx.Err() == nil {
-		h.c.Logger.WarnContext(ctx, "the index of backups could not be written", "event", "backup.index_failed",
+		h.c.Logger.WarnContext(ctx, "index of backups not written", "event", "backup.index_failed",
 			"destination", destination, "error", err)
 	}
 }

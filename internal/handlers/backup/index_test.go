@@ -171,7 +171,7 @@ func TestALongListIsReadOnceAndPrunedWithFewCalls(t *testing.T) {
 	}
 }
 
-// However many sidecars there are and whoever wrote them, they do not fill the
+// However many manifest files there are and anyone who wrote them, they do not fill the
 // memory: large ones are read a few at a time.
 func TestLargeManifestFilesAreReadAFewAtATime(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
@@ -183,7 +183,7 @@ func TestLargeManifestFilesAreReadAFewAtATime(t *testing.T) {
 	}
 	h := s.handler(t)
 	if _, err := h.List(t.Context(), ""); err == nil {
-		t.Error("32 files that are no sidecars are listed without an error")
+		t.Error("32 files that are no manifest files are listed without an error")
 	}
 	if most := far.most.Load(); most > 8 || far.opens.Load() != 32 {
 		t.Errorf("%d were read at once, %d in all", most, far.opens.Load())

@@ -130,14 +130,14 @@ func TestAFailureIsNotTooSoon(t *testing.T) {
 	s.c.Destinations["local"] = store
 	h := s.handler(t)
 	if _, err := s.daily(t, h, Request{Files: true, By: "one", Source: SourceJob}); err == nil {
-		t.Fatal("a disk without room took it")
+		t.Fatal("a disk without space took it")
 	}
 	if err := h.source(t.Context(), &Request{By: "another"}); err != nil {
 		t.Error(err)
 	}
 }
 
-// What does not fit is refused; nothing goes to make room.
+// What does not fit is refused; nothing goes to make space.
 func TestABackupThatDoesNotFitIsRefused(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	h := s.handler(t)

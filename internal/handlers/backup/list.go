@@ -38,14 +38,14 @@ func (b Stored) Contents() string {
 	return "the files only"
 }
 
-// maxManifestFile bounds what is read of a sidecar: 5,000 tables need half a MiB.
+// maxManifestFile bounds what is read of a manifest file: 5,000 tables need half a MiB.
 const maxManifestFile = 16 << 20
 
 // manifestFileEnding is put after a backup's key.
 const manifestFileEnding = ".json"
 
 // List finds the backups at a destination, newest first; "" means at all of
-// them. It reads the sidecars, so that it works where our own tables are lost;
+// them. It reads the manifest files, so that it works where our own tables are lost;
 // where they are not, it reads only those that changed since the last list. A
 // destination that cannot be listed is an error beside what the others have.
 func (h *Handler) List(ctx context.Context, destination string) ([]Stored, error) {
@@ -107,8 +107,8 @@ func (h *Handler) knowledge(ctx context.Context) (knowledge, error) {
 	return k, nil
 }
 
-// stored joins what a sidecar says with what our tables know: of a copy that
-// they know a proof of, theirs counts, as a sidecar can be replaced.
+// stored joins what a manifest file says with what our tables know: of a copy that
+// they know a verification of, theirs counts, as a manifest file can be replaced.
 func (k knowledge) stored(e indexEntry, destination string) Stored {
 	b := Stored{ManifestFile: e.ManifestFile, Destination: destination, Key: strings.TrimSuffix(e.key, manifestFileEnding), TableCount: e.TableCount}
 	b.Origin = k.signer.origin(e.Signer, b.SHA256, k.sums[b.ID])
@@ -130,9 +130,9 @@ func readManifestFile(ctx context.Context, store storage.Store, key string) (Man
 		return side, err
 	}
 	if err := json.Unmarshal(data, &side); err != nil {
-		return side, fmt.Errorf("%s is no sidecar of a backup: %w", key, err)
+		return side, fmt.Errorf("%s is no manifest file of a backup: %w", key, err)
 	}
-	// What a sidecar says must be about the archive beside it.
+	// What a manifest file says must be about the archive beside it.
 	if side.Format > formatVersion || path.Dir(side.Archive) != path.Dir(key) || !strings.HasPrefix(side.Archive, strings.TrimSuffix(key, manifestFileEnding)+".") {
 		return side, fmt.Errorf("%s does not describe the archive beside it, or is of a later version", key)
 	}
@@ -143,7 +143,7 @@ func readManifestFile(ctx context.Context, store storage.Store, key string) (Man
 	return side, nil
 }
 
-// full reads a backup's sidecar again, with all tables.
+// full reads a backup's manifest file again, with all tables.
 func (h *Handler) full(ctx context.Context, b Stored) (Stored, error) {
 	store, err := h.destination(b.Destination)
 	if err != nil {
@@ -193,7 +193,7 @@ func (h *Handler) Show(ctx context.Context, id, destination string) (Stored, err
 }
 
 // Find finds one backup. The latest one is the newest that is complete, of a
-// known origin, and proven or not yet due for a proof. passed are the newer
+// known origin, and verified or not yet due for a verification. passed are the newer
 // ones that are none of that.
 func (h *Handler) Find(ctx context.Context, w Wanted) (found Stored, passed []Stored, err error) {
 	all, err := h.List(ctx, w.Destination)
@@ -237,7 +237,7 @@ func (h *Handler) unfit(all []Stored, w Wanted) string {
 			other++
 		}
 	}
-	return fmt.Sprintf(" (of %s, the newest proof of %d failed, %d are partial, and %d hold other parts, or only some tables, "+
+	return fmt.Sprintf(" (of %s, the newest verification of %d failed, %d are partial, and %d hold other parts, or only some tables, "+
 		"or were made before a restore; name one by its id: cmsjobs backup list)",
 		plural(len(all), "backup"), failed, partial, other)
 }
@@ -247,7 +247,7 @@ func (h *Handler) candidate(b Stored, w Wanted) bool {
 	return b.Status == Complete && !b.Limited && !b.Safety && (b.Database || !w.Database) && (b.Files || !w.Files)
 }
 
-// rank orders candidates, the best first: of known origin, proven or not due,
+// rank orders candidates, the best first: of known origin, verified or not due,
 // with both parts where none was named.
 func (h *Handler) rank(b Stored, w Wanted) (rank int) {
 	if b.Origin.foreign() {

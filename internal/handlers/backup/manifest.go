@@ -28,7 +28,7 @@ const (
 	Running  Status = "running"
 	Complete Status = "complete" // everything that was asked for is in it
 	Partial  Status = "partial"  // the database or files are missing: never counted as complete
-	Failed   Status = "failed"   // there is no archive, or its newest proof failed
+	Failed   Status = "failed"   // there is no archive, or its newest verification failed
 )
 
 // Header is the first entry of an archive.
@@ -52,8 +52,8 @@ type Manifest struct {
 	Dump     *dump.Summary `json:"dump,omitempty"`
 	// DatabaseError says why the database part is missing or torn.
 	DatabaseError string `json:"database_error,omitempty"`
-	// Pieces are the entries of the database part.
-	Pieces    []Part   `json:"pieces,omitempty"`
+	// Parts are the entries of the database part.
+	Parts     []Part   `json:"parts,omitempty"`
 	FileCount int64    `json:"file_count"`
 	FileBytes int64    `json:"file_bytes"`
 	Warnings  []string `json:"warnings,omitempty"`
@@ -80,7 +80,7 @@ type File struct {
 // written again when the archive was read back.
 type ManifestFile struct {
 	Header
-	// Status is Made, or Failed when the newest proof failed.
+	// Status is Made, or Failed when the newest verification failed.
 	Status Status `json:"status"`
 	// Made is Complete or Partial: what the archive was made as.
 	Made      Status        `json:"made"`
@@ -103,10 +103,10 @@ type ManifestFile struct {
 	// was broken, and so never the newest one to restore.
 	Safety   bool     `json:"safety,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Verification is the newest proof of this copy; nil when it was never read back.
-	Verification *VerificationSummary `json:"proof,omitempty"`
+	// Verification is the newest verification of this copy; nil when it was never read back.
+	Verification *VerificationSummary `json:"verification,omitempty"`
 	// SignedBy is the public key of the installation that made the backup, and
-	// Signature its signature of what is said here, except Status, Proof and
+	// Signature its signature of what is said here, except Status, Verification and
 	// Warnings.
 	SignedBy  string `json:"signed_by,omitempty"`
 	Signature string `json:"signature,omitempty"`

@@ -37,8 +37,8 @@ type Digest struct {
 	Partial  int `json:"partial"`
 	Failed   int `json:"failed"`
 	// Verifications and BadProofs count what reading backups back showed.
-	Verifications    int `json:"proofs"`
-	BadVerifications int `json:"bad_proofs"`
+	Verifications    int `json:"verifications"`
+	BadVerifications int `json:"failed_verifications"`
 	// Stored are the backups that lie at places that answer, and their size together.
 	Stored int   `json:"stored"`
 	Bytes  int64 `json:"bytes"`
@@ -132,7 +132,7 @@ func (w Watched) Text() string {
 // lastVerified says in a line what a person may rely on.
 func (h Health) lastVerified() string {
 	if h.LastVerified.IsZero() {
-		return "No backup was ever restored as a proof."
+		return "No backup was ever verified by a restore."
 	}
-	return fmt.Sprintf("The last proven restore was of %s, on %s UTC.", h.VerifiedID, h.LastVerified.UTC().Format("2006-01-02 15:04"))
+	return fmt.Sprintf("The last verified restore was of %s, on %s UTC.", h.VerifiedID, h.LastVerified.UTC().Format("2006-01-02 15:04"))
 }

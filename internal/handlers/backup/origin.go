@@ -38,7 +38,7 @@ const (
 	signContext = "cmsjobs backup manifest 1\n"
 )
 
-// signer is what signs sidecars and knows signatures.
+// signer is what signs manifest files and knows signatures.
 type signer struct {
 	private ed25519.PrivateKey
 	trusted []string
@@ -143,7 +143,7 @@ func (h *Handler) carryKey(ctx context.Context, q RestoreRequest) error {
 	return nil
 }
 
-// signed is what a signature is about: everything that a sidecar says when it
+// signed is what a signature is about: everything that a manifest file says when it
 // is made. Where the archive lies is not part of it.
 func (s ManifestFile) signed() ([]byte, error) {
 	s.Status, s.Verification, s.Warnings, s.Signature = "", nil, nil, ""
@@ -152,7 +152,7 @@ func (s ManifestFile) signed() ([]byte, error) {
 	return append([]byte(signContext), data...), err
 }
 
-// sign signs a sidecar.
+// sign signs a manifest file.
 func (s signer) sign(side *ManifestFile) error {
 	side.SignedBy = s.own()
 	data, err := side.signed()
@@ -166,7 +166,7 @@ func (s signer) sign(side *ManifestFile) error {
 // badSignature stands for a signature that does not fit.
 const badSignature = "bad"
 
-// signedBy is the key whose signature a sidecar bears: "" when none, badSignature
+// signedBy is the key whose signature a manifest file bears: "" when none, badSignature
 // when it does not fit.
 func (s ManifestFile) signedBy() string {
 	if s.Signature == "" && s.SignedBy == "" {

@@ -103,7 +103,7 @@ func TestTheKeyOfTheOldServerIsTrusted(t *testing.T) {
 	}
 }
 
-// What a sidecar says cannot be changed by anyone who can write there.
+// What a manifest file says cannot be changed by anyone who can write there.
 func TestAnAlteredManifestFileIsSeen(t *testing.T) {
 	for name, change := range map[string]func(*ManifestFile){
 		"hash":      func(s *ManifestFile) { s.SHA256 = strings.Repeat("0", 64) },

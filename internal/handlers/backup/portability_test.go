@@ -68,7 +68,7 @@ func (s *site) loadTorture(t *testing.T) {
 }
 
 // A server as MySQL's defaults have it: a binary log and GTIDs. With an account that
-// may create triggers, everything is proven and restored; the torture database has
+// may create triggers, everything is verified and restored; the torture database has
 // tables without transactions beside the others.
 func TestABackupOfAServerWithABinaryLogIsVerified(t *testing.T) {
 	server := jobstest.OwnMySQL(t, "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON")
@@ -100,7 +100,7 @@ func TestMysqldumpOfAServerWithGTIDsIsVerified(t *testing.T) {
 }
 
 // Beside a binary log the CMS's own account may not make a trigger. That is said
-// before: by the backup, by its proof, which shows everything else, and by the plan.
+// before: by the backup, by its verification, which shows everything else, and by the plan.
 func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
 	for engine, server := range map[jobstest.Engine]func(testing.TB, ...string) *jobstest.Server{jobstest.MariaDB: jobstest.OwnMariaDB, jobstest.MySQL: jobstest.OwnMySQL} {
 		t.Run(string(engine), func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
 				t.Errorf("the backup warns of %q", text)
 			}
 			if p := report.Verification; p.Level != LevelRestored || !p.OK || !strings.Contains(p.Note, "log_bin_trust_function_creators") {
-				t.Errorf("the proof is %+v", p)
+				t.Errorf("the verification is %+v", p)
 			}
 			s.MustExec("DELETE FROM posts WHERE id > 7")
 			q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
@@ -218,7 +218,7 @@ func TestWhatTheOtherServerDoesNotTakeIsRefusedBefore(t *testing.T) {
 }
 
 // The tables of Laravel's own migrations, on a server as MySQL's defaults have it, by
-// an account without SUPER: proven and restored, and nothing is lessened.
+// an account without SUPER: verified and restored, and nothing is left out.
 func TestLaravelsTablesAreVerifiedWithoutSuper(t *testing.T) {
 	if _, err := os.Stat("/usr/share/php/Illuminate/autoload.php"); err != nil {
 		jobstest.Skip(t, "apt-get install php-laravel-framework php-mysql: %v", err)

@@ -19,7 +19,7 @@ var dumpRights = []struct{ name, lost string }{
 }
 
 // missingPrivileges names what the dump would silently lack. It is a look, no
-// proof: where grants cannot be read, nothing is said.
+// verification: where grants cannot be read, nothing is said.
 func (h *Handler) missingPrivileges(ctx context.Context) []string {
 	if engine(h.c.Site.DB.DriverName()) != mysqlEngine || h.c.DSN == "" {
 		return nil

@@ -49,7 +49,7 @@ func testAnAccountWithoutTriggerRightIsWarnedOf(t *testing.T, engine jobstest.En
 }
 
 // A destination that cannot take the backup is named; the others get it.
-func TestADestinationWithoutRoomOrRightsDropsOut(t *testing.T) {
+func TestADestinationWithoutSpaceOrRightsDropsOut(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	gone := filepath.Join(t.TempDir(), "gone")
 	s.c.Destinations["readonly"] = local(t, gone)
@@ -62,14 +62,14 @@ func TestADestinationWithoutRoomOrRightsDropsOut(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	for _, o := range report.Outcomes {
-		want := map[string]string{"local": "", "readonly": "nothing can be written there", "full": "of room"}[o.Destination]
+		want := map[string]string{"local": "", "readonly": "nothing can be written there", "full": "of free space"}[o.Destination]
 		if (o.Error == "") != (want == "") || !strings.Contains(o.Error, want) {
 			t.Errorf("%+v", o)
 		}
 	}
 	s.c.Destinations = map[string]storage.Store{"full": s.c.Destinations["full"]}
 	report, err = s.handler(t).Create(t.Context(), Request{Database: true}, nil)
-	if err == nil || report.Status != Failed || !strings.Contains(err.Error(), "of room") {
+	if err == nil || report.Status != Failed || !strings.Contains(err.Error(), "of free space") {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

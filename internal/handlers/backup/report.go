@@ -30,7 +30,7 @@ type Report struct {
 	Outcomes      []Outcome `json:"destinations"`
 	Warnings      []string  `json:"warnings,omitempty"`
 	// Verification is what reading it back showed, where that was done.
-	Verification *Verification `json:"proof,omitempty"`
+	Verification *Verification `json:"verification,omitempty"`
 	// Pruned are the older backups that retention removed.
 	Pruned []string `json:"pruned,omitempty"`
 }
@@ -38,14 +38,14 @@ type Report struct {
 // Outcome is what became of a backup at one destination.
 type Outcome struct {
 	Destination string `json:"destination"`
-	Place       string `json:"place,omitempty"`
+	Location    string `json:"location,omitempty"`
 	Error       string `json:"error,omitempty"`
 	// Copied is true when the first try failed and the archive was copied from
 	// another destination afterwards.
 	Copied bool `json:"copied,omitempty"`
 }
 
-// Step is how far a backup, a proof or a restore is.
+// Step is how far a backup, a verification or a restore is.
 type Step struct {
 	Done, Total int64 // bytes; Total 0 when unknown, else an estimate
 	Note        string

@@ -37,7 +37,7 @@ type RestoreRequest struct {
 	TrustUnknown bool
 	// AllowExecutable restores files that a web server could execute too.
 	AllowExecutable bool
-	// AllowFailed restores a backup whose newest proof failed, if its archive is
+	// AllowFailed restores a backup whose newest verification failed, if its archive is
 	// still the one that was made.
 	AllowFailed bool
 	// SkipSafety leaves out the backup that is made before.
@@ -214,7 +214,7 @@ func (h *Handler) restore(ctx context.Context, q RestoreRequest, progress func(S
 	}
 	done.Tables = len(done.Plan.Tables)
 	if err := h.carryKey(ctx, q); err != nil {
-		h.c.Logger.WarnContext(ctx, "the key that signs backups could not be put into the restored database; a new one will be made: add the old one to backup.trusted_keys",
+		h.c.Logger.WarnContext(ctx, "signing key of backups not written to the restored database; a new one will be made: add the old one to backup.trusted_keys",
 			"event", "backup.key_not_restored", "error", err)
 	}
 	return h.compareRestored(ctx, q, manifest, done)

@@ -10,8 +10,8 @@ import (
 )
 
 // RestoreJob is the type backup.restore, which the admin page enqueues as an
-// order of our own. It is tried once: a restore that stopped half way is a
-// person's to repeat, who confirms it anew.
+// separate order. It is tried once: a restore that stopped half way is a
+// person's to repeat, who confirms it again.
 var RestoreJob = jobs.Kind[RestorePayload]{
 	Name:   "backup.restore",
 	Policy: jobs.Policy{MaxAttempts: 1, Timeout: 4 * time.Hour, Limit: 1},

@@ -119,7 +119,7 @@ func (h *Handler) prune(ctx context.Context, destination string) (gone []Stored,
 	return gone, nil
 }
 
-// deleteBackups removes the sidecars first, as deleteBackup does.
+// deleteBackups removes the manifest files first, as deleteBackup does.
 func deleteBackups(ctx context.Context, store batchDeleter, list []Stored) error {
 	var manifestFiles, archives []string
 	for _, b := range list {
@@ -131,7 +131,7 @@ func deleteBackups(ctx context.Context, store batchDeleter, list []Stored) error
 	return store.DeleteAll(ctx, archives)
 }
 
-// Delete removes a backup: its sidecar first, so that it never counts without
+// Delete removes a backup: its manifest file first, so that it never counts without
 // its archive.
 func (h *Handler) Delete(ctx context.Context, b Stored) error {
 	store, err := h.destination(b.Destination)
@@ -149,7 +149,7 @@ func deleteBackup(ctx context.Context, store storage.Store, b Stored) error {
 }
 
 // prunePlaces prunes the destinations that took the new backup, which by now
-// is proven.
+// is verified.
 func (r *run) prunePlaces(ctx context.Context) error {
 	var failed []error
 	for _, o := range r.report.Outcomes {
@@ -167,9 +167,9 @@ func (r *run) prunePlaces(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// room says why a destination may not take another archive: the backups there
-// would take more than MaxBytes. None goes to make room.
-func (h *Handler) room(ctx context.Context, destination string, e Estimate) error {
+// checkQuota says why a destination may not take another archive: the backups there
+// would take more than MaxBytes. None goes to make space.
+func (h *Handler) checkQuota(ctx context.Context, destination string, e Estimate) error {
 	limit := h.c.Options.MaxBytes
 	if limit <= 0 {
 		return nil

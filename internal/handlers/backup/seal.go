@@ -13,7 +13,7 @@ import (
 
 func (r *run) outcomes(err error) {
 	for _, l := range r.fan.destinations {
-		o := Outcome{Destination: l.name, Place: place(r.c.Destinations[l.name])}
+		o := Outcome{Destination: l.name, Location: place(r.c.Destinations[l.name])}
 		switch {
 		case l.err != nil:
 			o.Error = l.err.Error()
@@ -24,7 +24,7 @@ func (r *run) outcomes(err error) {
 	}
 	for _, name := range r.chosen(r.request) {
 		if refused := r.refused[name]; refused != nil {
-			r.report.Outcomes = append(r.report.Outcomes, Outcome{Destination: name, Place: place(r.c.Destinations[name]), Error: refused.Error()})
+			r.report.Outcomes = append(r.report.Outcomes, Outcome{Destination: name, Location: place(r.c.Destinations[name]), Error: refused.Error()})
 		}
 	}
 }
@@ -38,7 +38,7 @@ func place(s storage.Store) string {
 }
 
 // encryptAndClose copies the archive to destinations that failed (S0.87: one retry), and
-// puts the sidecar beside each archive.
+// puts the manifest file beside each archive.
 func (r *run) encryptAndClose(ctx context.Context) error {
 	from := -1
 	for i, o := range r.report.Outcomes {
@@ -80,7 +80,7 @@ func (r *run) encryptAndClose(ctx context.Context) error {
 		store := r.c.Destinations[o.Destination]
 		if err := putManifestFile(ctx, store, r.key, side); err != nil {
 			o.Error = err.Error()
-			// Without its sidecar it counts nowhere; a sweep finds what cannot be removed now.
+			// Without its manifest file it counts nowhere; a sweep finds what cannot be removed now.
 			failed = append(failed, fmt.Errorf("destination %s: %w", o.Destination, err), store.Delete(context.WithoutCancel(ctx), r.report.Archive))
 			continue
 		}

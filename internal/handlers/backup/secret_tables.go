@@ -3,7 +3,7 @@ package backup
 import "strings"
 
 // SecretTables are dumped without rows unless Options.WithSecrets: what they
-// hold opens doors or names visitors, nobody misses it after a restore, and a
+// hold gives access or names visitors, nobody misses it after a restore, and a
 // backup lies at places that the database does not. Names without the CMS's
 // prefix. After a restore people sign in again, reset links are asked for again,
 // and webhooks are entered again with new secrets.
@@ -19,9 +19,9 @@ var SecretTables = []string{
 	"cmsjobs_webhooks",        // secrets in clear, as they sign with them
 }
 
-// ledgerPrefix begins the names of our own tables. They are dumped without
+// ledgerPrefix begins the names of the service's tables. They are dumped without
 // rows whatever the options say: the signing key is among them. A restore into
-// the site's own database leaves them alone: what was backed up and proven stays
+// the site's own database leaves them alone: what was backed up and verified stays
 // known.
 const ledgerPrefix = "cmsjobs_backup"
 

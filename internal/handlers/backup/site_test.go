@@ -109,7 +109,7 @@ func (s *site) backup(t testing.TB, h *Handler) (Report, Stored) {
 	return report, stored
 }
 
-// rewrite changes a backup's archive and makes the sidecar fit.
+// rewrite changes a backup's archive and makes the manifest file fit.
 func rewrite(t *testing.T, s *site, b *Stored, change func(name string, data []byte) []byte) {
 	t.Helper()
 	name := filepath.Join(s.dest, b.Archive)

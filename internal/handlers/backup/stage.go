@@ -19,7 +19,7 @@ func (h *Handler) stage(ctx context.Context, b Stored, progress func(Step)) (sta
 	if progress == nil {
 		progress = func(Step) {}
 	}
-	if err := h.roomToStage(b.Size); err != nil {
+	if err := h.spaceToStage(b.Size); err != nil {
 		return b, nil, err
 	}
 	temp := temporary{folderKind, folderPlace(h.stageParent()), randomName(stagePrefix)}
@@ -30,7 +30,7 @@ func (h *Handler) stage(ctx context.Context, b Stored, progress func(Step)) (sta
 	dir := filepath.Join(h.stageParent(), temp.name)
 	remove = func() {
 		if err := os.RemoveAll(dir); err != nil {
-			h.c.Logger.WarnContext(ctx, "the copy of a backup that was restored could not be removed",
+			h.c.Logger.WarnContext(ctx, "local copy of a restored backup not removed",
 				"event", "backup.cleanup_failed", "folder", dir, "error", err)
 			claim.Release(ctx) // a sweep finds it
 			return
@@ -88,8 +88,8 @@ func (h *Handler) stageParent() string {
 	return os.TempDir()
 }
 
-// roomToStage says whether the copy fits.
-func (h *Handler) roomToStage(size int64) error {
+// spaceToStage says whether the copy fits.
+func (h *Handler) spaceToStage(size int64) error {
 	dir := h.stageParent()
 	folder, err := storage.NewLocal(dir, storage.LocalOptions{})
 	if err != nil {

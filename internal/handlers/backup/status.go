@@ -13,12 +13,12 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// verificationDue is how long after its end a backup may wait for its first proof. A
-// backup is proven right after it was made; one that is never proven within
+// verificationDue is how long after its end a backup may wait for its first verification. A
+// backup is verified right after it was made; one that is never verified within
 // this time was killed in between.
 const verificationDue = 24 * time.Hour
 
-// settle sets what the newest proof makes of a backup: one whose newest proof
+// settle sets what the newest verification makes of a backup: one whose newest verification
 // failed is failed, whatever it was made as.
 func (s *ManifestFile) settle(p *VerificationSummary) {
 	s.Verification, s.Status = p, s.Made
@@ -30,7 +30,7 @@ func (s *ManifestFile) settle(p *VerificationSummary) {
 // why says what is wrong with a backup that is not complete.
 func (s ManifestFile) why() string {
 	if s.Status == Failed && s.Verification != nil {
-		return fmt.Sprintf("its newest proof (%s, %s UTC) failed: %s", s.Verification.Level, s.Verification.At.UTC().Format(time.DateTime), s.Verification.Problem)
+		return fmt.Sprintf("its newest verification (%s, %s UTC) failed: %s", s.Verification.Level, s.Verification.At.UTC().Format(time.DateTime), s.Verification.Problem)
 	}
 	return s.Error
 }
@@ -44,7 +44,7 @@ func (h *Handler) state(b Stored) retention.State {
 	case b.Status == Failed:
 		return retention.Failed
 	case unreadable || h.c.Options.Verify == LevelNone:
-		return retention.Pending // it is never due for a proof
+		return retention.Pending // it is never due for a verification
 	case h.c.Now().Sub(b.Finished) < verificationDue:
 		return retention.Pending
 	}
@@ -52,7 +52,7 @@ func (h *Handler) state(b Stored) retention.State {
 }
 
 // Usable says whether a backup counts: it holds what it was to hold, is
-// proven or not yet due for a proof, and this installation made it or trusts
+// verified or not yet due for a verification, and this installation made it or trusts
 // the one that did.
 func (h *Handler) Usable(b Stored) bool {
 	s := h.state(b)
@@ -63,17 +63,17 @@ func (h *Handler) Usable(b Stored) bool {
 func (h *Handler) Standing(b Stored) string {
 	switch h.state(b) {
 	case retention.Verified:
-		return fmt.Sprintf("proven (%s) on %s UTC", b.Verification.Level, b.Verification.At.UTC().Format("2006-01-02 15:04"))
+		return fmt.Sprintf("verified (%s) on %s UTC", b.Verification.Level, b.Verification.At.UTC().Format("2006-01-02 15:04"))
 	case retention.Failed:
 		return b.why()
 	case retention.Pending:
-		return "not proven yet"
+		return "not verified yet"
 	}
-	return "never proven, though a proof is due"
+	return "never verified, though a verification is due"
 }
 
 // rememberVerification writes down what reading a backup back showed: in our tables,
-// and in the sidecar beside the archive.
+// and in the manifest file beside the archive.
 func (h *Handler) rememberVerification(ctx context.Context, b Stored, p Verification) error {
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -90,12 +90,12 @@ func (h *Handler) rememberVerification(ctx context.Context, b Stored, p Verifica
 		err = h.updateStatus(ctx, b)
 	}
 	if err != nil {
-		err = fmt.Errorf("writing down the proof: %w", err)
+		err = fmt.Errorf("writing down the verification: %w", err)
 	}
 	if !p.Unfinished {
 		// Our table knows it, so the list is right in any case.
 		if sideErr := h.settleManifestFile(ctx, b, p.summary()); sideErr != nil {
-			h.c.Logger.WarnContext(ctx, "the manifest file of a backup could not be updated with its proof", "event", "backup.manifest_failed",
+			h.c.Logger.WarnContext(ctx, "verification not written to the manifest file of a backup", "event", "backup.manifest_failed",
 				"backup", b.ID, "destination", b.Destination, "error", sideErr)
 		}
 	}
@@ -110,7 +110,7 @@ func flag(b bool) int {
 }
 
 // updateStatus sets a backup's status in our table: failed when it was read
-// back and no destination has a copy whose newest proof succeeded.
+// back and no destination has a copy whose newest verification succeeded.
 func (h *Handler) updateStatus(ctx context.Context, b Stored) error {
 	known, err := h.newestVerifications(ctx, b.ID)
 	if err != nil {
@@ -132,13 +132,13 @@ func (h *Handler) updateStatus(ctx context.Context, b Stored) error {
 // copyOf names one copy of a backup.
 type copyOf struct{ backup, destination string }
 
-// newestVerifications are the newest conclusive proofs of each copy, of one backup or,
+// newestVerifications are the newest conclusive verifications of each copy, of one backup or,
 // with "", of all.
 func (h *Handler) newestVerifications(ctx context.Context, backup string) (map[copyOf]*VerificationSummary, error) {
 	rows, err := h.c.DB.QueryContext(ctx, h.c.DB.Rebind(`SELECT backup_id, destination, level, ok, finished_at, CASE WHEN ok = 0 THEN report ELSE '' END
 		FROM cmsjobs_backup_verifications WHERE conclusive = 1 AND (backup_id = ? OR ? = '') ORDER BY finished_at, id`), backup, backup)
 	if err != nil {
-		return nil, fmt.Errorf("reading the newest proofs: %w", err)
+		return nil, fmt.Errorf("reading the newest verifications: %w", err)
 	}
 	defer rows.Close()
 	newest := map[copyOf]*VerificationSummary{}
@@ -148,7 +148,7 @@ func (h *Handler) newestVerifications(ctx context.Context, backup string) (map[c
 		var at int64
 		var detail string
 		if err := rows.Scan(&c.backup, &c.destination, &p.Level, &p.OK, &at, &detail); err != nil {
-			return nil, fmt.Errorf("reading the newest proofs: %w", err)
+			return nil, fmt.Errorf("reading the newest verifications: %w", err)
 		}
 		p.At = time.UnixMilli(at).UTC()
 		if detail != "" {
@@ -162,7 +162,7 @@ func (h *Handler) newestVerifications(ctx context.Context, backup string) (map[c
 	return newest, rows.Err()
 }
 
-// settleManifestFile writes the sidecar again with its newest proof, so that what
+// settleManifestFile writes the manifest file again with its newest verification, so that what
 // lies at the destination tells the truth where our tables are lost.
 func (h *Handler) settleManifestFile(ctx context.Context, b Stored, p *VerificationSummary) error {
 	store, err := h.destination(b.Destination)

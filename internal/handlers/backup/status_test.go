@@ -65,7 +65,7 @@ func (s *site) daily(t testing.TB, h *Handler, q Request) (Report, error) {
 
 var everything = Request{Database: true, Files: true}
 
-// statusOf is what the list, our table and the sidecar say of a backup.
+// statusOf is what the list, our table and the manifest file say of a backup.
 func statusOf(t testing.TB, s *site, h *Handler, id string) (listed, table, manifestFile Status) {
 	t.Helper()
 	b, err := h.Show(t.Context(), id, "local")
@@ -82,7 +82,7 @@ func statusOf(t testing.TB, s *site, h *Handler, id string) (listed, table, mani
 	return b.Status, table, side.Status
 }
 
-// Four backups whose proofs fail push none of the proven ones out, and none of
+// Four backups whose verifications fail push none of the verified ones out, and none of
 // them is complete anywhere.
 func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
@@ -112,14 +112,14 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 	}
 	for _, id := range good {
 		if l, table, side := statusOf(t, s, h, id); l != Complete || table != Complete || side != Complete {
-			t.Errorf("a proven one: %s, %s, %s", l, table, side)
+			t.Errorf("a verified one: %s, %s, %s", l, table, side)
 		}
 	}
 	newest := bad[3]
 	if l, table, side := statusOf(t, s, h, newest); l != Failed || table != Failed || side != Failed {
-		t.Errorf("list %s, table %s, sidecar %s", l, table, side)
+		t.Errorf("list %s, table %s, manifest file %s", l, table, side)
 	}
-	if latest, passed, err := h.Find(t.Context(), Wanted{ID: "latest"}); err != nil || latest.ID != good[2] || len(passed) == 0 || !strings.Contains(h.Standing(latest), "proven (restored)") {
+	if latest, passed, err := h.Find(t.Context(), Wanted{ID: "latest"}); err != nil || latest.ID != good[2] || len(passed) == 0 || !strings.Contains(h.Standing(latest), "verified (restored)") {
 		t.Errorf("latest is %s, %d passed over, %v", latest.ID, len(passed), err)
 	}
 	health, err := h.Health(t.Context())
@@ -134,17 +134,17 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 		t.Errorf("a failed one is planned: %v", err)
 	}
 	theManifestFileKnows(t, s, h, b)
-	// A proof that succeeds makes it complete again.
+	// A verification that succeeds makes it complete again.
 	s.clock.now = s.clock.now.Add(time.Minute)
 	if _, err := h.Verify(t.Context(), b, LevelBytes, nil); err != nil {
 		t.Fatal(err)
 	}
 	if l, table, side := statusOf(t, s, h, newest); l != Complete || table != Complete || side != Complete {
-		t.Errorf("proven since: list %s, table %s, sidecar %s", l, table, side)
+		t.Errorf("verified since: list %s, table %s, manifest file %s", l, table, side)
 	}
 }
 
-// theSidecarKnows: where our tables are lost, the sidecar still tells.
+// theSidecarKnows: where our tables are lost, the manifest file still tells.
 func theManifestFileKnows(t *testing.T, s *site, h *Handler, b Stored) {
 	t.Helper()
 	s.MustExec("CREATE TABLE kept_proofs AS SELECT * FROM cmsjobs_backup_verifications")

@@ -17,7 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 )
 
-// tempDBPrefix begins the names of databases that only live for a proof.
+// tempDBPrefix begins the names of databases that only live for a verification.
 const tempDBPrefix = "cmsjobs_verify_"
 
 // loader restores the pieces of a dump, in order. Close reports what is missing.
@@ -26,7 +26,7 @@ type loader interface {
 	Close() error
 }
 
-// tempDB is an empty database of our own, to restore into.
+// tempDB is a separate empty database, to restore into.
 type tempDB struct {
 	loader
 	// describe looks at what was restored as the dump looked at its source.
@@ -35,7 +35,7 @@ type tempDB struct {
 	lock     *lock.Lock
 }
 
-// openTempDB makes a scratch database, or lessens the level where that is
+// openTempDB makes a temporary database, or lessens the level where that is
 // not possible.
 func (p *verifier) openTempDB(ctx context.Context) (context.Context, error) {
 	switch {
@@ -43,7 +43,7 @@ func (p *verifier) openTempDB(ctx context.Context) (context.Context, error) {
 		p.lessen(LevelParsed, "the backup holds no database")
 		return ctx, nil
 	case p.c.Options.VerifyMaxBytes > 0 && p.stored.Size > p.c.Options.VerifyMaxBytes:
-		p.lessen(LevelParsed, fmt.Sprintf("the backup is larger than the %d bytes that are restored as a proof", p.c.Options.VerifyMaxBytes))
+		p.lessen(LevelParsed, fmt.Sprintf("the backup is larger than the %d bytes that are restored for verification", p.c.Options.VerifyMaxBytes))
 		return ctx, nil
 	case p.stored.Made != Complete:
 		p.lessen(LevelParsed, "the backup is partial")
@@ -52,7 +52,7 @@ func (p *verifier) openTempDB(ctx context.Context) (context.Context, error) {
 	p.sweepQuietly(ctx)
 	temp, dsn := p.tempDBOf(p.stored.Engine), p.tempDBDSN()
 	outer := ctx
-	ctx, claim, err := p.claim(outer, temp, "the proof of "+p.stored.ID)
+	ctx, claim, err := p.claim(outer, temp, "the verification of "+p.stored.ID)
 	if err != nil {
 		return outer, fmt.Errorf("%w: %w", errUnfinished, err)
 	}
@@ -64,7 +64,7 @@ func (p *verifier) openTempDB(ctx context.Context) (context.Context, error) {
 	case sqliteEngine:
 		p.tempDB, err = sqliteTempDB(temp.name)
 	default:
-		err = fmt.Errorf("no scratch database for %s", p.stored.Engine)
+		err = fmt.Errorf("no temporary database for %s", p.stored.Engine)
 	}
 	if err != nil || p.tempDB == nil {
 		claim.Remove(outer)
@@ -74,14 +74,14 @@ func (p *verifier) openTempDB(ctx context.Context) (context.Context, error) {
 		if err == nil {
 			return outer, nil // the server cannot take it: that is said already
 		}
-		p.lessen(LevelParsed, fmt.Sprintf("no scratch database could be made (grant CREATE and DROP on %s%%, or name another server): %v", tempDBPrefix, err))
+		p.lessen(LevelParsed, fmt.Sprintf("no temporary database could be made (grant CREATE and DROP on %s%%, or name another server): %v", tempDBPrefix, err))
 		return outer, nil
 	}
 	p.tempDB.lock = claim
 	return ctx, nil
 }
 
-// dropTimeout is what dropping a scratch database may take, whatever happened
+// dropTimeout is what dropping a temporary database may take, whatever happened
 // before.
 const dropTimeout = time.Minute
 
@@ -90,14 +90,14 @@ func (p *verifier) closeTempDB(ctx context.Context) {
 		return
 	}
 	if p.tempDB.loader != nil {
-		p.tempDB.Close() // compareScratch takes it when the proof got that far
+		p.tempDB.Close() // compareScratch takes it when the verification got that far
 	}
 	if err := p.tempDB.end(ctx); err != nil {
-		p.problem("the scratch database could not be dropped: %v", err)
+		p.problem("the temporary database could not be dropped: %v", err)
 	}
 }
 
-// end drops the scratch database and gives its lease back. One that cannot be
+// end drops the temporary database and releases its lease. One that cannot be
 // dropped is found by a sweep.
 func (s *tempDB) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout) // the lease ends ctx
@@ -110,8 +110,8 @@ func (s *tempDB) end(ctx context.Context) error {
 	return nil
 }
 
-// mysqlTempDB makes a scratch database of a name on the server that a DSN names, and leaves out
-// of the proof what that server, or the account there, cannot take.
+// mysqlTempDB makes a temporary database of a name on the server that a DSN names, and leaves out
+// of the verification what that server, or the account there, cannot take.
 func (p *verifier) mysqlTempDB(ctx context.Context, dsn, name string) (*tempDB, error) {
 	target, err := p.lookAt(ctx, dsn)
 	if err != nil {

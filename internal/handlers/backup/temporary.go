@@ -20,7 +20,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 )
 
-// temporary is a database or a folder of ours that lives only for a proof or a
+// temporary is a database or a folder of ours that lives only for a verification or a
 // restore. A lock names it while its holder lives, so that what a killed one
 // left is known and removed.
 type temporary struct {
@@ -37,7 +37,7 @@ const (
 // temporaryName is what may be dropped or removed: names that we make.
 var temporaryName = regexp.MustCompile(`^(` + tempDBPrefix + `|` + stagePrefix + `|` + verifyFolder + `)[a-z0-9]{12}$`)
 
-// verifyFolder begins the names of folders with scratch files of SQLite.
+// verifyFolder begins the names of folders with temporary files of SQLite.
 const verifyFolder = "cmsjobs-verify-"
 
 func (t temporary) lock() string { return temporaryPrefix + t.kind + "@" + t.place + "/" + t.name }
@@ -77,7 +77,7 @@ func folderPlace(parent string) string {
 	return shortHash(host, filepath.Clean(parent))
 }
 
-// tempDBDSN is where proofs restore to.
+// tempDBDSN is where verifications restore to.
 func (h *Handler) tempDBDSN() string {
 	if h.c.TempDBDSN != "" {
 		return h.c.TempDBDSN
@@ -85,7 +85,7 @@ func (h *Handler) tempDBDSN() string {
 	return h.c.DSN
 }
 
-// tempDBOf names a new scratch database of an engine.
+// tempDBOf names a new temporary database of an engine.
 func (h *Handler) tempDBOf(engine string) temporary {
 	if engine == sqliteEngine {
 		return temporary{folderKind, folderPlace(os.TempDir()), randomName(verifyFolder)}
@@ -98,7 +98,7 @@ func (h *Handler) claim(ctx context.Context, t temporary, purpose string) (conte
 	return h.locks.Acquire(ctx, lock.Request{Name: t.lock(), Purpose: purpose})
 }
 
-// Leftovers are temporary databases and folders of killed proofs and restores.
+// Leftovers are temporary databases and folders of killed verifications and restores.
 func (h *Handler) Leftovers(ctx context.Context) ([]string, error) {
 	dead, err := h.locks.Dead(ctx, temporaryPrefix)
 	if err != nil {
@@ -188,29 +188,29 @@ func dropPostgres(ctx context.Context, dsn, name string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// judgeLeftovers names what killed proofs and restores left.
+// judgeLeftovers names what killed verifications and restores left.
 func (h *Handler) judgeLeftovers(ctx context.Context, s *Health) error {
 	names, err := h.Leftovers(ctx)
 	if err != nil {
 		return err
 	}
 	if len(names) > 0 {
-		s.warn("leftover", "", "killed proofs or restores left %s or folders, which take space and hold the site's data: %s "+
+		s.warn("leftover", "", "killed verifications or restores left %s or folders, which take space and hold the site's data: %s "+
 			"(the next backup removes them, or cmsjobs backup sweep)", plural(len(names), "temporary database"), first(names, 3))
 	}
 	return nil
 }
 
-// sweepQuietly is what a backup and a proof do first: that it fails is no
+// sweepQuietly is what a backup and a verification do first: that it fails is no
 // reason not to go on.
 func (h *Handler) sweepQuietly(ctx context.Context) {
 	removed, err := h.Sweep(ctx)
 	if len(removed) > 0 {
-		h.c.Logger.InfoContext(ctx, "removed what killed proofs or restores left", "event", "backup.leftovers_removed",
+		h.c.Logger.InfoContext(ctx, "removed leftovers of killed verifications or restores", "event", "backup.leftovers_removed",
 			"names", removed)
 	}
 	if err != nil {
-		h.c.Logger.WarnContext(ctx, "what killed proofs or restores left could not all be removed",
+		h.c.Logger.WarnContext(ctx, "leftovers of killed verifications or restores not all removed",
 			"event", "backup.cleanup_failed", "error", err)
 	}
 }

@@ -36,12 +36,12 @@ func temporaries(t *testing.T, s *site) (names []string) {
 	return names
 }
 
-// killedVerification makes a scratch database as a proof does, and does not drop it.
+// killedVerification makes a temporary database as a verification does, and does not drop it.
 func killedVerification(t *testing.T, h *Handler, b Stored) string {
 	t.Helper()
 	temp := h.tempDBOf(b.Engine)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, claim, err := h.claim(ctx, temp, "the proof of "+b.ID)
+	_, claim, err := h.claim(ctx, temp, "the verification of "+b.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestWhatKilledVerificationsLeaveIsSwept(t *testing.T) {
 			h := s.handler(t)
 			_, b := s.backup(t, h)
 			if left := temporaries(t, s); len(left) > 0 {
-				t.Fatalf("a good proof left %v", left)
+				t.Fatalf("a good verification left %v", left)
 			}
 			dead, alive := killedVerification(t, h, b), killedVerification(t, h, b)
 			stranger := tempDBPrefix + "strangerstra"

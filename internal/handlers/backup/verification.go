@@ -8,12 +8,12 @@ import (
 // Level says how far a backup is read back.
 type Level string
 
-// The levels of a proof, each more than the one before it.
+// The levels of a verification, each more than the one before it.
 const (
 	LevelNone     Level = "none"
 	LevelBytes    Level = "bytes"    // the archive has the size and hash that it was given
 	LevelParsed   Level = "parsed"   // and every entry its own hash, and the SQL as many rows as were dumped
-	LevelRestored Level = "restored" // and a scratch database made of it equals what was dumped
+	LevelRestored Level = "restored" // and a temporary database made of it equals what was dumped
 )
 
 // Verification is what reading a backup back from where it lies showed.
@@ -28,16 +28,16 @@ type Verification struct {
 	Tables      int       `json:"tables"`
 	Rows        int64     `json:"rows"`
 	Files       int64     `json:"files"`
-	// Unfinished is true when the proof says nothing about the backup: the
+	// Unfinished is true when the verification says nothing about the backup: the
 	// destination did not answer, or the time ran out.
 	Unfinished bool `json:"unfinished,omitempty"`
-	// Note says why the proof went less far than it was to.
+	// Note says why the verification went less far than it was to.
 	Note string `json:"note,omitempty"`
 	// Problems are what is wrong, the first ones.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// VerificationSummary is what a sidecar and a list say of a proof.
+// VerificationSummary is what a manifest file and a list say of a verification.
 type VerificationSummary struct {
 	Level Level     `json:"level"`
 	OK    bool      `json:"ok"`
@@ -57,8 +57,8 @@ func (p Verification) summary() *VerificationSummary {
 // ErrUnverified says that a backup is not what it should be.
 var ErrUnverified = errors.New("the backup does not hold what it should")
 
-// errUnfinished marks why a proof could not be done.
+// errUnfinished marks why a verification could not be done.
 var errUnfinished = errors.New("the backup could not be read back")
 
-// maxProblems bounds what a proof lists.
+// maxProblems bounds what a verification lists.
 const maxProblems = 50

@@ -24,7 +24,7 @@ func (r *run) verify(ctx context.Context) error {
 	if level == LevelNone {
 		return nil
 	}
-	// What packing took is given back first, so that both fit into little memory.
+	// What packing took is released first, so that both fit into little memory.
 	r.archive = nil
 	debug.FreeOSMemory()
 	var failed []error
@@ -63,7 +63,7 @@ func (r *run) storedAt(destination string) Stored {
 	return Stored{ManifestFile: r.side, Destination: destination, Key: r.key, Origin: Own, TableCount: len(r.side.Tables)}
 }
 
-// verifier is one proof in the making.
+// verifier is one verification in the making.
 type verifier struct {
 	*Handler
 	stored       Stored
@@ -71,19 +71,19 @@ type verifier struct {
 	level        Level
 	progress     func(Step)
 	tempDB       *tempDB
-	// unprogrammed says that stored programs were left out of the scratch database.
+	// unprogrammed says that stored programs were left out of the temporary database.
 	unprogrammed bool
 	parser       *counter
-	pieces       map[string]string // SHA-256 of the database's entries
+	parts        map[string]string // SHA-256 of the database's entries
 	files        map[string]string // of the files since the last list
 	header       *Header
 	manifest     *Manifest
 	last         string // name of the last entry
-	unsure       error  // why the proof says nothing, though nothing is wrong
+	unsure       error  // why the verification says nothing, though nothing is wrong
 }
 
 // Verify reads a backup back and writes down what that showed. level "" means
-// the configured one; where restoring is impossible, the proof's level and note
+// the configured one; where restoring is impossible, the verification's level and note
 // say how far it went. The error wraps ErrUnproven when the backup is bad.
 func (h *Handler) Verify(ctx context.Context, b Stored, level Level, progress func(Step)) (Verification, error) {
 	if level == "" || level == LevelNone {
@@ -96,7 +96,7 @@ func (h *Handler) Verify(ctx context.Context, b Stored, level Level, progress fu
 		progress = func(Step) {}
 	}
 	defer h.c.Working()()
-	p := &verifier{Handler: h, stored: b, level: level, progress: progress, pieces: map[string]string{}, files: map[string]string{}, parser: newCounter()}
+	p := &verifier{Handler: h, stored: b, level: level, progress: progress, parts: map[string]string{}, files: map[string]string{}, parser: newCounter()}
 	p.verification = Verification{Backup: b.ID, Destination: b.Destination, Started: h.c.Now().UTC()}
 	caller := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, h.c.Options.VerifyBudget, errors.New("proving the backup took longer than its budget"))
@@ -130,7 +130,7 @@ func (p *verifier) lessen(level Level, note string) {
 	p.level, p.verification.Note = level, note
 }
 
-// note says besides what the proof could not show.
+// note says besides what the verification could not show.
 func (p *verifier) note(text string) {
 	p.verification.Note = strings.TrimPrefix(p.verification.Note+"; "+text, "; ")
 }
@@ -219,7 +219,7 @@ func (p *verifier) piece(e archive.Entry, content io.Reader) error {
 		return err
 	}
 	sum := sha256.Sum256(data)
-	p.pieces[e.Name] = hex.EncodeToString(sum[:])
+	p.parts[e.Name] = hex.EncodeToString(sum[:])
 	part, table := partOf(e.Name)
 	if p.tempDB != nil {
 		return p.tempDB.Load(part, table, data)

@@ -24,7 +24,7 @@ type VerifyPayload struct {
 	Level   Level  `json:"level,omitempty"`   // "" is the configured one
 }
 
-// refuseVerify refuses levels and destinations that are not there: a proof of
+// refuseVerify refuses levels and destinations that are not there: a verification of
 // an unknown level would prove nothing.
 func (h *Handler) refuseVerify(_ json.RawMessage, p VerifyPayload) error {
 	switch p.Level {

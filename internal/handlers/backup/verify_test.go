@@ -54,26 +54,26 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 					}
 				}
 			}
-			// The sidecar of the other one too: only our own table knows.
+			// The manifest file of the other one too: only our own table knows.
 			if err := os.WriteFile(name, other, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			forged := second
 			forged.SHA256, forged.Size = first.SHA256, first.Size
 			if _, err := h.Verify(t.Context(), forged, LevelBytes, nil); !errors.Is(err, ErrUnverified) {
-				t.Errorf("archive and sidecar swapped: %v", err)
+				t.Errorf("archive and manifest file swapped: %v", err)
 			}
 			if err := os.WriteFile(name, whole, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := h.Verify(t.Context(), second, LevelRestored, nil); err != nil {
-				t.Errorf("mended: %v", err)
+				t.Errorf("fixed: %v", err)
 			}
 		})
 	}
 }
 
-// A shutdown in the middle of a proof says nothing about the backup.
+// A shutdown in the middle of a verification says nothing about the backup.
 func TestAnInterruptedVerificationIsNoBadOne(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	h := s.handler(t)
@@ -113,7 +113,7 @@ func testVerifyComparesTheRestoredRows(t *testing.T, engine jobstest.Engine) {
 	}
 	var left []string
 	if err := s.Select(&left, "SHOW DATABASES LIKE 'cmsjobs\\_verify\\_%'"); err != nil || len(left) > 0 {
-		t.Errorf("scratch databases stay: %v, %v", left, err)
+		t.Errorf("temporary databases stay: %v, %v", left, err)
 	}
 }
 

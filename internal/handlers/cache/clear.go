@@ -156,10 +156,10 @@ func (h *Handler) bestEffort(ctx context.Context, r *Report, steps []step) error
 			return r.finish(ctx)
 		case err != nil:
 			r.failed(s.name, err)
-			h.logger.WarnContext(ctx, "a part of a cleaning failed", "event", "cache.clear_failed",
+			h.logger.WarnContext(ctx, "a cleaning step failed", "event", "cache.clear_failed",
 				"part", s.name, "error", err)
 		case r.Untouched > 0:
-			h.logger.WarnContext(ctx, "the CMS's cache was to be cleared, but nothing was removed",
+			h.logger.WarnContext(ctx, "nothing removed from the CMS's cache",
 				"event", "cache.nothing_cleared", "part", s.name, "entries", r.Untouched)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"path"
 )
 
-// Files that PHP makes from others and makes anew when they are gone.
+// Files that PHP makes from others and makes again when they are gone.
 const (
 	viewsFolder     = "storage/framework/views"
 	bootstrapFolder = "bootstrap/cache"

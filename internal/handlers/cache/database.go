@@ -56,7 +56,7 @@ func (s databaseStore) forgetTags(context.Context, []string, *Report) ([]string,
 	return nil, nil
 }
 
-// expired removes what is over, whoever's it is. Expired locks are free.
+// expired removes what is over, regardless of its owner. Expired locks are free.
 func (s databaseStore) expired(ctx context.Context, r *Report) error {
 	entries, locks, err := s.tables()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package cache keeps the CMS's house clean: it clears caches, removes what
+// Package cache keeps the CMS clean: it clears caches, removes what
 // expired from them, prunes log files and the rows that the CMS lets pile up,
 // and has the queue itself cleaned.
 //

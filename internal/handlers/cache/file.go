@@ -132,6 +132,6 @@ func (s fileStore) forget(_ context.Context, keys []string, r *Report) error {
 // forgetPrefixes cannot be done by hashes: everything goes, which a cache can
 // bear.
 func (s fileStore) forgetPrefixes(ctx context.Context, prefixes []string, r *Report) error {
-	r.note("the file store names entries by a hash of their key: entries beginning with %v cannot be told apart, so all were cleared", prefixes)
+	r.note("the file store names entries by a hash of their key: entries beginning with %v cannot be distinguished, so all were cleared", prefixes)
 	return s.flush(ctx, r)
 }

@@ -125,7 +125,7 @@ func TestWhatCannotBeRemovedIsListedAndTheJobDoesNotFail(t *testing.T) {
 	}
 }
 
-func TestClearAllTakesWhatPHPMakesAnewAndNothingElse(t *testing.T) {
+func TestClearAllTakesWhatPHPMakesAgainAndNothingElse(t *testing.T) {
 	h := newLaravelSite(t, jobstest.SQLite, nil)
 	gone := []string{viewsFolder + "/1a2b.php", bootstrapFolder + "/config.php", bootstrapFolder + "/routes-v7.php", bootstrapFolder + "/events.php", "storage/cache_keys.json"}
 	kept := []string{viewsFolder + "/.gitignore", bootstrapFolder + "/packages.php", bootstrapFolder + "/services.php", "storage/app/chunks/upload.part",

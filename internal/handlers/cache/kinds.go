@@ -16,7 +16,7 @@ type ClearPayload struct {
 	// of a cache group.
 	Tags []string `json:"tags"`
 	// ClearAll empties everything: also the bootstrap caches, which PHP makes
-	// anew.
+	// again.
 	ClearAll bool `json:"clearAll"`
 	DryRun   bool `json:"dryRun,omitempty"`
 }

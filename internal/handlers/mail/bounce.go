@@ -27,7 +27,7 @@ type Bounce struct {
 	Detail    string
 }
 
-// SoftBounce is one that may be mended by waiting (a full mailbox): it is
+// SoftBounce is one that may be fixed by waiting (a full mailbox): it is
 // noted and suppresses nothing.
 const SoftBounce = "soft_bounce"
 

@@ -30,7 +30,7 @@ func (d *delivery) transaction(ctx context.Context, g group, msg message, batch 
 		return outcomes, errors.Join(context.Cause(ctx), err)
 	}
 	if err != nil && d.hasUnknown() {
-		return outcomes, nil // the verdict says it
+		return outcomes, nil // outcomeError says it
 	}
 	return outcomes, err
 }
@@ -71,13 +71,13 @@ func (h *Handler) allow(ctx context.Context, t Transport) error {
 }
 
 // recordUse tells the breaker how the server is. Any answer, also a refusal,
-// shows that it lives; trouble of our own shows nothing.
+// shows that it lives; trouble on our side shows nothing.
 func (d *delivery) recordUse(ctx context.Context, err error) {
 	if d.h.c.Breaker == nil || d.transport.dependency() == "" || ctx.Err() != nil || errors.Is(err, errLedger) {
 		return
 	}
 	if err := d.h.c.Breaker.Record(ctx, d.transport.dependency(), err); err != nil {
-		d.h.c.Logger.WarnContext(ctx, "the circuit breaker could not be told", "event", "circuit.record_failed",
+		d.h.c.Logger.WarnContext(ctx, "circuit breaker not updated", "event", "circuit.record_failed",
 			"dependency", d.transport.dependency(), "error", err)
 	}
 }

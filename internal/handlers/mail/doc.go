@@ -2,7 +2,7 @@
 // addresses must not get any.
 //
 // It is not a mail server: it hands messages to one (SMTP, sendmail), to the
-// log, or to files, and it keeps no queue of its own beside the jobs.
+// log, or to files, and it keeps no separate queue beside the jobs.
 //
 // Invariants:
 //

@@ -36,7 +36,7 @@ type envelope struct {
 	recipients []Address
 }
 
-// message is a composed mail, written anew for each transaction.
+// message is a composed mail, written again for each transaction.
 type message interface {
 	WriteTo(w io.Writer) (int64, error)
 }

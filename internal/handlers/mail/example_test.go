@@ -8,7 +8,7 @@ import (
 )
 
 // A payload is checked before anything is sent: what is wrong with it is
-// said at once, and no repeating would mend it.
+// said at once, and no repeating would fix it.
 func ExampleSendPayload() {
 	for _, text := range []string{
 		`{"to": "Zoë <zoe@example.com>", "template": "password-reset", "data": {"url": "https://example.com/reset/0a1b"}}`,

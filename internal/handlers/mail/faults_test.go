@@ -280,7 +280,7 @@ func TestALostMailIsToldOf(t *testing.T) {
 		s.set("", "", false)
 	}
 	if n := s.counts()["x@example.net"]; n != 0 {
-		t.Errorf("sent %d times without being told to", n)
+		t.Errorf("sent %d times without being asked to", n)
 	}
 	if n, err := h.SendUnknown(t.Context(), "job"); err != nil || n != 1 {
 		t.Fatalf("SendUnknown: %d, %v", n, err)

@@ -11,7 +11,7 @@ import (
 )
 
 // groupCommit makes what several mails write durable in one transaction, since
-// that is what costs: whoever comes while one transaction is written shares
+// that is what costs: anyone who comes while one transaction is written shares
 // the next. A single mail waits for nobody.
 type groupCommit struct {
 	db *sqlx.DB
@@ -44,7 +44,7 @@ func newTogether(db *sqlx.DB) *groupCommit { return &groupCommit{db: db} }
 
 // begun is a batch at READ COMMITTED. Where the sessions of MySQL have that
 // level already, which is asked once, no transaction has to set it: a round trip
-// for each. PostgreSQL is told by BEGIN itself; SQLite knows no levels.
+// for each. PostgreSQL takes it in BEGIN itself; SQLite knows no levels.
 func (t *groupCommit) begun(ctx context.Context) *batch {
 	t.isolation.Lock()
 	defer t.isolation.Unlock()
@@ -173,7 +173,7 @@ func (t *groupCommit) transaction(ctx context.Context, shares []*pendingWrite) e
 	return b.commit(ctx)
 }
 
-// alone runs write in a transaction of its own, which waits for no other.
+// alone runs write in a separate transaction, which waits for no other.
 func (t *groupCommit) alone(ctx context.Context, doing string, write func(context.Context, *batch) error) error {
 	if err := t.transaction(ctx, []*pendingWrite{{write: write}}); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

@@ -85,7 +85,7 @@ func TestMailsAreWrittenTogetherAndFailAlone(t *testing.T) {
 	}
 }
 
-// Whoever gives up while he waits leaves nothing behind: a row that says
+// A caller that gives up while it waits leaves nothing behind: a row that says
 // "sending" would make the mail one of which nobody knows whether it was sent.
 func TestWhoGivesUpWaitingHasClaimedNothing(t *testing.T) {
 	l, release := held(t, jobstest.SQLite)

@@ -154,7 +154,7 @@ func (l *plainLines) next() (string, error) {
 	return "", fmt.Errorf("%w: a line of more than 1024 bytes before TLS", outbound.ErrUnbounded)
 }
 
-// greeted is a connection that begins with a greeting of our own.
+// greeted is a connection that begins with a separate greeting.
 type greeted struct {
 	net.Conn
 	greeting *strings.Reader

@@ -76,9 +76,9 @@ func (c counts) at(slot int64) counts {
 	return moved
 }
 
-// room says how many more fit now and, when none does, in how many slots one
+// remaining says how many more fit now and, when none does, in how many slots one
 // will.
-func (c counts) room(limit int) (int, int64) {
+func (c counts) remaining(limit int) (int, int64) {
 	used := 0
 	for _, n := range c.N {
 		used += n
@@ -133,7 +133,7 @@ type grant struct {
 	at    int64 // the database's time, Unix milliseconds
 }
 
-// take lets as many of the recipients through as the limits have room for, and
+// take lets as many of the recipients through as the limits have space for, and
 // counts them. One transaction locks all buckets in the order of their names.
 func (l *limiter) take(ctx context.Context, recipients []Address) (grant, error) {
 	perDomain := map[string][]window{}
@@ -185,11 +185,11 @@ var errRowsMissing = errors.New("a mail limit has no row yet")
 func slotMillis(w window) int64 { return w.length.Milliseconds() / slots }
 
 // reserve counts one recipient in all its windows, or in none: then it says
-// how long until the fullest has room.
+// how long until the fullest has space.
 func reserve(rows map[string]counts, windows []window, now int64) time.Duration {
 	var wait time.Duration
 	for _, w := range windows {
-		if free, in := rows[w.bucket].room(w.limit); free == 0 {
+		if free, in := rows[w.bucket].remaining(w.limit); free == 0 {
 			length := slotMillis(w)
 			until := (rows[w.bucket].Last+in)*length - now
 			wait = max(wait, time.Duration(max(until, 1))*time.Millisecond)

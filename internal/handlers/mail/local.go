@@ -15,7 +15,7 @@ import (
 )
 
 // filesDriver writes each message into a folder: for staging, where nothing
-// may leave the house. The names sort by time.
+// may be sent. The names sort by time.
 type filesDriver struct {
 	folder string
 	now    func() time.Time

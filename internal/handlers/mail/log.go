@@ -180,7 +180,7 @@ func (h *Handler) Attempts(ctx context.Context, uuid string, recipient ...string
 // Prune removes what is older than the given moments: entries, attempts and
 // kept payloads. It returns how many rows went, and works in steps, so that it
 // never holds many locks. Let entries live longer than failed jobs: a job that
-// is revived after its entries went is sent to everybody again.
+// is retried after its entries went is sent to everybody again.
 func (h *Handler) Prune(ctx context.Context, entries, payloads time.Time) (int64, error) {
 	var total int64
 	for _, table := range []struct {

@@ -141,7 +141,7 @@ func TestAServerThatIsOutChargesNoAttempts(t *testing.T) {
 	s := newSink(t, nil)
 	c := config(t, s, jobstest.SQLite)
 	c.Breaker = breaker.New(c.DB, breaker.Config{Failures: 3})
-	c.Transport.Password = "wrong" // every sign-in is a knock at the door: those must end
+	c.Transport.Password = "wrong" // every sign-in is an attempt at the server: those must end
 	h := handler(t, c)
 	var err error
 	for i := range 4 {

@@ -55,7 +55,7 @@ type Config struct {
 	// addresses.
 	OneRecipient bool
 	// Capture is a folder: every mail becomes a file there, whatever the CMS's
-	// settings say, and nothing leaves the house.
+	// settings say, and no mail is sent.
 	Capture string
 	// Folder of the driver "files".
 	Folder string
@@ -88,7 +88,7 @@ type Config struct {
 	ResendUnknown bool
 	// Limits on sending, shared by all workers on DB.
 	Limits Limits
-	// InlineWait is how long a job waits for a limit before it is given back; 1 s.
+	// InlineWait is how long a job waits for a limit before it is released; 1 s.
 	InlineWait time.Duration
 	// MaxAge by template: an older mail is dropped; 0 is never. Templates that
 	// are not named have DefaultMaxAge.
@@ -105,7 +105,7 @@ type Config struct {
 	VerifyWebhook WebhookVerifier
 	// Breaker may be nil: then nothing is held back.
 	Breaker Breaker
-	// Counted is told of each try how many recipients ended in a state, for
+	// Counted receives of each try how many recipients ended in a state, for
 	// metrics; it must not block. nil is nobody.
 	Counted func(state Status, recipients int)
 	// Enqueue is used by Resend.
@@ -190,7 +190,7 @@ func (h *Handler) Register(r *jobs.Registry) {
 // Close ends idle connections.
 func (h *Handler) Close() { h.pool.close() }
 
-// Transport says how mail leaves the house now, for doctor and the test page.
+// Transport says how mail is sent now, for doctor and the test page.
 func (h *Handler) Transport(ctx context.Context) (Transport, error) {
 	settings, err := h.c.Site.Settings(ctx)
 	if err != nil {

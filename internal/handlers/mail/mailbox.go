@@ -91,7 +91,7 @@ func (h *Handler) readBounces(ctx context.Context, _ jobs.Job, _ struct{}) error
 	err = shorten(err)
 	if h.c.Breaker != nil && ctx.Err() == nil {
 		if told := h.c.Breaker.Record(ctx, dependency, err); told != nil {
-			h.c.Logger.WarnContext(ctx, "the circuit breaker could not be told", "event", "circuit.record_failed",
+			h.c.Logger.WarnContext(ctx, "circuit breaker not updated", "event", "circuit.record_failed",
 				"dependency", dependency, "error", told)
 		}
 	}

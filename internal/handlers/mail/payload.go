@@ -41,7 +41,7 @@ type SendPayload struct {
 	Locale   string `json:"locale,omitempty"`
 	// Attachments are paths under the allowed folders, or objects.
 	Attachments []Attachment `json:"attachments,omitempty"`
-	// Separate sends each recipient of To a mail of their own: they do not see
+	// Separate sends each recipient of To a separate mail: they do not see
 	// each other.
 	Separate bool `json:"separate,omitempty"`
 	// Unsubscribe is an https address, a mailto address or both: the mail gets
@@ -51,7 +51,7 @@ type SendPayload struct {
 	MaxAge int `json:"maxAge,omitempty"`
 }
 
-// Validate finds what no repeating would mend.
+// Validate finds what no repeating would fix.
 func (p *SendPayload) Validate() error {
 	var wrong []error
 	for _, list := range []Addresses{p.To, p.CC, p.BCC, p.ReplyTo} {

@@ -42,7 +42,7 @@ func (l ledger) kept(ctx context.Context, uuid string) (SendPayload, error) {
 	return p, nil
 }
 
-// Body is what a mail said, made anew from what was kept of it: a template
+// Body is what a mail said, made again from what was kept of it: a template
 // that was changed since then shows its new text. Without anything kept it is
 // ErrNotKept.
 func (h *Handler) Body(ctx context.Context, uuid string) (Content, error) {
@@ -105,7 +105,7 @@ func (h *Handler) unkept(ctx context.Context, uuid string) error {
 
 // SendUnknown lets the next run of a job send to the recipients of whom nobody
 // knows whether they got the mail, and counts them. They may get it twice.
-// Revive the failed job afterwards.
+// Retry the failed job afterwards.
 func (h *Handler) SendUnknown(ctx context.Context, uuid string) (int, error) {
 	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_mail SET status = ?, updated_at = ? WHERE job_uuid = ? AND status = ?"),
 		Deferred, h.c.Now().UnixMilli(), uuid, Unknown)

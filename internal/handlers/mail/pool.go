@@ -239,7 +239,7 @@ func (c *connection) reset() error {
 	return err
 }
 
-// watch closes the connection when ctx ends, which wakes whoever waits on it.
+// watch closes the connection when ctx ends, which wakes anyone who waits on it.
 func (c *connection) watch(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, c.close)
 }

@@ -48,7 +48,7 @@ const (
 type TemplateInfo struct {
 	Name   string
 	Origin string
-	// Locales that have a text of their own, in order.
+	// Locales that have a separate text, in order.
 	Locales []string
 }
 

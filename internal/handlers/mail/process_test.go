@@ -24,7 +24,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/templates"
 )
 
-// These tests run mail workers as processes of their own, because only a
+// These tests run mail workers as separate processes, because only a
 // process can be killed. A worker is this test binary, told by its environment.
 
 const workerEnv = "CMSJOBS_MAIL_TEST_WORKER"
@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 // mostAttempts ends a job that never settles, as a queue does.
 const mostAttempts = 200
 
-// work is a plain queue: it runs each open row until it is done or buried.
+// work is a plain queue: it runs each open row until it is done or failed.
 func work(text string) error {
 	var o workerOrder
 	if err := json.Unmarshal([]byte(text), &o); err != nil {

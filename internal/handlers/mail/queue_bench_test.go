@@ -90,7 +90,7 @@ func queueTime(b *testing.B, signer *DKIM, mails int) time.Duration {
 	if _, err := store.Enqueue(ctx, list...); err != nil {
 		b.Fatal(err)
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: store, Roster: store, Registry: registry, Now: time.Now, Info: jobs.WorkerInfo{ID: "bench"},
+	w, err := jobs.NewWorker(jobs.Config{Source: store, Workers: store, Registry: registry, Now: time.Now, Info: jobs.WorkerInfo{ID: "bench"},
 		Queues: []string{"cmsjobs"}, Slots: slots, Lease: 5 * time.Minute, StopWhenEmpty: true})
 	if err != nil {
 		b.Fatal(err)

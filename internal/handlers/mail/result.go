@@ -16,9 +16,9 @@ func (d *delivery) hasUnknown() bool {
 	return false
 }
 
-// verdict turns the ledger into the job's end. Nobody is lost silently: it is
+// outcomeError turns the ledger into the job's end. Nobody is lost silently: it is
 // nil only when every recipient was accepted, or is not to get the mail.
-func (d *delivery) verdict() error {
+func (d *delivery) outcomeError() error {
 	count := map[Status]int{}
 	for _, g := range d.letter.groups() {
 		for _, a := range g.recipients {

@@ -57,7 +57,7 @@ func (d *delivery) run(ctx context.Context, p SendPayload) error {
 			return errors.Join(err, d.report(ctx))
 		}
 	}
-	return errors.Join(d.verdict(), d.report(ctx))
+	return errors.Join(d.outcomeError(), d.report(ctx))
 }
 
 func (h *Handler) delivery(ctx context.Context, job jobs.Job, p SendPayload) (*delivery, error) {
@@ -172,7 +172,7 @@ func (d *delivery) drop(ctx context.Context, state Status, why string) error {
 		}
 	}
 	jobs.Logf(ctx, "%s", why)
-	return errors.Join(d.verdict(), d.report(ctx))
+	return errors.Join(d.outcomeError(), d.report(ctx))
 }
 
 // suppress leaves out addresses that get no mail.
@@ -232,7 +232,7 @@ var ErrLimited = errors.New("the mail rate limit is used up")
 // admit waits for the rate limits: a short wait here, a long one by giving the
 // job back, which charges no attempt.
 func (d *delivery) admit(ctx context.Context, want []Address) ([]Address, error) {
-	if d.unlimited || d.transport.Driver == DriverLog || d.transport.Driver == DriverFiles { // the last two: nothing leaves the house
+	if d.unlimited || d.transport.Driver == DriverLog || d.transport.Driver == DriverFiles { // the last two: no mail is sent
 		return want, nil
 	}
 	var waited time.Duration

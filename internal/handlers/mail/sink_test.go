@@ -37,7 +37,7 @@ type received struct {
 }
 
 // sink is a real SMTP server (another library than the client's) with STARTTLS
-// and AUTH, which may be told to refuse.
+// and AUTH, which may be asked to refuse.
 type sink struct {
 	port   int
 	server *smtp.Server
@@ -186,7 +186,7 @@ func site(t testing.TB, engine jobstest.Engine) (*cms.Site, *jobstest.Database) 
 	return &cms.Site{DB: db.DB, Env: cms.Env{"APP_URL": "https://example.com", "APP_NAME": "Example"}}, db
 }
 
-// config sends through s, from a site of its own.
+// config sends through s, from a separate site.
 func config(t testing.TB, s *sink, engine jobstest.Engine) Config {
 	t.Helper()
 	cmsSite, db := site(t, engine)

@@ -68,7 +68,7 @@ func (c *connection) transaction(ctx context.Context, e envelope, msg message, h
 	return append(outcomes, handed...), err
 }
 
-// sendable leaves out those whose address this server cannot be told.
+// sendable leaves out those whose address this server cannot receive.
 func (c *connection) sendable(recipients []Address) (can []Address, cannot []outcome) {
 	for _, r := range recipients {
 		if r.needsUTF8() && !c.extension("SMTPUTF8") {
@@ -225,7 +225,7 @@ func allRejected(to []Address, err error) []outcome {
 	return list
 }
 
-// rejected reads an answer of the server: 4xx may be mended by waiting, 5xx
+// rejected reads an answer of the server: 4xx may be fixed by waiting, 5xx
 // not (RFC 5321, 4.2.1).
 func rejected(to Address, err error, recipient bool) outcome {
 	o := outcome{to: to, status: Deferred, code: codeOf(err), answer: cut(err.Error(), maxAnswer)}

@@ -138,7 +138,7 @@ func (h *Handler) afterwards(ctx context.Context, d *delivery, g group, outcomes
 		trouble = append(trouble, h.c.Site.LogEmail(ctx, d.letter.cmsLog(g, h.c.Now())))
 	}
 	if err := errors.Join(trouble...); err != nil {
-		h.c.Logger.WarnContext(ctx, "the mail was sent, but not everything was noted", "event", "mail.log_failed",
+		h.c.Logger.WarnContext(ctx, "mail sent, but its log entry is incomplete", "event", "mail.log_failed",
 			"uuid", d.job.UUID, "error", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/templates"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 var exampleLook = Branding{Title: "Zoë & Co", URL: "https://example.com", Logo: "https://example.com/storage/logo.png", LogoHeight: 40, Email: "hello@example.com", Copyright: "© 2026 Zoë & Co",
 	Links: []Link{{"Mastodon", "https://social.example/@zoe"}}, Now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
@@ -80,7 +80,7 @@ func TestTheOperatorsTemplatesWin(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("welcome.html.tmpl", `{{define "title"}}{{end}}{{define "content"}}HOUSE {{.name}}{{end}}`)
+	write("welcome.html.tmpl", `{{define "title"}}{{end}}{{define "content"}}FRAME {{.name}}{{end}}`)
 	write("welcome.vi.txt.tmpl", `{{define "subject"}}Chào {{.name}}{{end}}{{define "content"}}Chào{{end}}`)
 	write("own.html.tmpl", `{{define "title"}}{{end}}{{define "content"}}<a href="{{.link}}" onclick="f({{.name}})">{{.name}}</a>{{end}}`)
 	write("own.txt.tmpl", `{{define "subject"}}{{.name}}{{end}}{{define "content"}}{{.name}}{{end}}`)
@@ -90,7 +90,7 @@ func TestTheOperatorsTemplatesWin(t *testing.T) {
 	}
 	data := map[string]any{"name": "<b>\nZoë", "link": "javascript:alert(1)"}
 	c, err := own.Render(t.Context(), "welcome", "vi_VN", data, exampleLook)
-	if err != nil || c.Subject != "Chào <b> Zoë" || !strings.Contains(c.HTML, "HOUSE &lt;b&gt;") {
+	if err != nil || c.Subject != "Chào <b> Zoë" || !strings.Contains(c.HTML, "FRAME &lt;b&gt;") {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if c, err = own.Render(t.Context(), "welcome", "de", data, exampleLook); err != nil || !strings.Contains(c.Subject, "Welcome") {

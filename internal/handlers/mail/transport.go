@@ -31,7 +31,7 @@ const (
 	TLSNone     = "none"
 )
 
-// Transport is how mail leaves the house.
+// Transport is how mail is sent.
 type Transport struct {
 	Driver string
 	Host   string
@@ -44,7 +44,7 @@ type Transport struct {
 	EHLO string
 	// FromName and FromAddress are the sender where a mail names none.
 	FromName, FromAddress string
-	// SendmailPath is a program of our own configuration: one that the CMS's
+	// SendmailPath is a separate program configuration: one that the CMS's
 	// settings name is never started.
 	SendmailPath string
 

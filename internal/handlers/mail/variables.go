@@ -81,7 +81,7 @@ func variable(inside string) (string, bool) {
 	return name, true
 }
 
-// value is what a variable stands for. Trusted values are HTML of our own.
+// value is what a variable stands for. Trusted values are the service's HTML.
 type value struct {
 	plain   string
 	trusted bool

@@ -47,7 +47,7 @@ func TestOrphansAreFoundByTheSitesNames(t *testing.T) {
 	}
 }
 
-// An error names its picture once: the caller does, whoever it is.
+// An error names its picture once: the caller does, whatever it is.
 func TestAnErrorNamesItsPictureOnce(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, Options{})
 	s.upload(1, "lost-one.jpg", "image/jpeg", jpegOf(t, 9, 9))

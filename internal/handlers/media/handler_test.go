@@ -304,7 +304,7 @@ func TestFailuresAreMarkedAndSuccessUnmarks(t *testing.T) {
 	}
 	s.write("broken.jpg", jpegOf(t, 400, 400))
 	if _, err := s.run(`{"mediaFileId":2}`, 1); err != nil || s.record(2).Error != "" || s.record(2).FailedAt != nil {
-		t.Errorf("mended: %v, record %+v", err, s.record(2))
+		t.Errorf("fixed: %v, record %+v", err, s.record(2))
 	}
 	s.upload(3, "slow.jpg", "image/jpeg", jpegOf(t, 400, 400))
 	s.handler.Open = func(context.Context, cms.MediaPlace) (storage.Store, error) { return nil, context.DeadlineExceeded }

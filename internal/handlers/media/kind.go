@@ -50,7 +50,7 @@ type ProcessImagePayload struct {
 	// used where there is no id.
 	FilePath string `json:"filePath,omitempty"`
 	MimeType string `json:"mimeType,omitempty"`
-	// Force makes all renditions anew.
+	// Force makes all renditions again.
 	Force bool `json:"force,omitempty"`
 }
 

@@ -16,7 +16,7 @@ const page = 200
 type RegenerateOptions struct {
 	Filter cms.MediaFilter
 	// OnlyMissing makes what is missing or out of date; otherwise everything is
-	// made anew.
+	// made again.
 	OnlyMissing bool
 }
 

@@ -35,7 +35,7 @@ type Channel struct {
 	Type string
 	// To are the addresses of a mail channel; none means the CMS's administrators.
 	To []string
-	// URL of a chat room's incoming webhook; for telegram the bot's address,
+	// URL of a chat's incoming webhook; for telegram the bot's address,
 	// https://api.telegram.org/bot<token>. It is a secret: it is in no error.
 	URL string
 	// Chat that a telegram bot writes to.

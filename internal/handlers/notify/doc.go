@@ -3,14 +3,14 @@
 // that were missed, backups that are bad.
 //
 // It is not for a site's visitors, and not an event stream (package webhook
-// is). A message goes by mail, to chat rooms, and into the CMS's own list.
+// is). A message goes by mail, to chats, and into the CMS's own list.
 //
 // Invariants:
 //
 //   - Of one topic ("job.failed:sitemap.generate") at most one message goes out in
 //     an interval, an hour by default. What else happens meanwhile is counted, and
 //     told in one message when the interval is over: nothing is forgotten.
-//   - Each channel is a job of its own, so one that is out neither holds up nor
+//   - Each channel is a separate job, so one that is out neither holds up nor
 //     repeats the others.
 //   - The addresses and tokens of channels stand in the configuration only, not in
 //     payloads, results or errors.

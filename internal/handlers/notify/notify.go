@@ -50,11 +50,11 @@ type Payload struct {
 	// Immediate is never held back: the sender sees to it that it is rare. Over
 	// HTTP only administrators may set it, and Told.
 	Immediate bool `json:"immediate,omitempty"`
-	// Told says that Direct brought it to the chats before.
-	Told bool `json:"told,omitempty"`
+	// SentDirectly says that Direct brought it to the chats before.
+	SentDirectly bool `json:"sent_directly,omitempty"`
 }
 
-// Validate finds what no repeating would mend.
+// Validate finds what no repeating would fix.
 func (p *Payload) Validate() error {
 	switch {
 	case p.Title == "" && !p.Digest:
@@ -72,8 +72,8 @@ func reserved(p Payload) (fields []string) {
 	if p.Immediate {
 		fields = append(fields, "immediate")
 	}
-	if p.Told {
-		fields = append(fields, "told")
+	if p.SentDirectly {
+		fields = append(fields, "sent_directly")
 	}
 	return fields
 }
@@ -124,7 +124,7 @@ type Config struct {
 	Administrators func(context.Context) ([]string, error)
 	// CMS is the list of the CMS; channels of type cms need it.
 	CMS CMSNotifications
-	// Client sends to chat rooms; it must refuse private addresses (outbound.New).
+	// Client sends to chats; it must refuse private addresses (outbound.New).
 	// Channels of the other types need it.
 	Client *http.Client
 	// Now and Logger are required.
@@ -170,7 +170,7 @@ func (h *Handler) Register(r *jobs.Registry) {
 // causedHere marks the mail jobs that this package makes.
 var causedHere = map[string]string{"cause": Send.Name}
 
-// JobFailed is the notification of a buried job. It is false for jobs whose
+// JobFailed is the notification of a failed job. It is false for jobs whose
 // failure would only cause the next one: this package's own, and their mails.
 func JobFailed(job jobs.Job, message, url string) (jobs.Spec, bool) {
 	var metadata struct{ Cause string }
@@ -207,7 +207,7 @@ func BackupsWatched(message string, worrying, digest bool, url string) jobs.Spec
 // Condition is the notification of a condition that began or ended. told says
 // that Direct brought it to the chats before.
 func Condition(p Payload, told bool) jobs.Spec {
-	p.Immediate, p.Told = true, told
+	p.Immediate, p.SentDirectly = true, told
 	return Send.New(p)
 }
 

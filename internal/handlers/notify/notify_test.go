@@ -27,8 +27,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
 )
 
-// house is a handler with a clock that the test moves.
-type house struct {
+// testSite is a handler with a clock that the test moves.
+type testSite struct {
 	t        *testing.T
 	registry *jobs.Registry
 	handler  *notify.Handler
@@ -37,17 +37,17 @@ type house struct {
 	admins   []string // of the CMS
 }
 
-func (h *house) clock() time.Time {
+func (h *testSite) clock() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now
 }
 
-func newHouse(t *testing.T, engine jobstest.Engine, channels ...notify.Channel) (*house, *cms.Site) {
+func newTestSite(t *testing.T, engine jobstest.Engine, channels ...notify.Channel) (*testSite, *cms.Site) {
 	t.Helper()
 	db := jobstest.Migrated(t, engine)
 	site := &cms.Site{DB: db.DB}
-	h := &house{t: t, registry: jobs.NewRegistry(), now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC), admins: []string{"zoe@example.com"}}
+	h := &testSite{t: t, registry: jobs.NewRegistry(), now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC), admins: []string{"zoe@example.com"}}
 	handler, err := notify.New(notify.Config{DB: db.DB, Channels: channels, Site: "Example", CMS: site, Now: h.clock, Logger: slog.New(slog.DiscardHandler),
 		Client:         outbound.New(outbound.Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
 		Administrators: func(context.Context) ([]string, error) { return h.admins, nil },
@@ -66,14 +66,14 @@ func newHouse(t *testing.T, engine jobstest.Engine, channels ...notify.Channel) 
 	return h, site
 }
 
-func (h *house) pass(d time.Duration) {
+func (h *testSite) pass(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.now = h.now.Add(d)
 }
 
 // run runs a job and returns what it leaves to be run.
-func (h *house) run(uuid string, n jobs.Spec) (notify.Result, []jobs.Spec, error) {
+func (h *testSite) run(uuid string, n jobs.Spec) (notify.Result, []jobs.Spec, error) {
 	h.t.Helper()
 	entry, known := h.registry.Lookup("send_notification")
 	if !known {
@@ -99,7 +99,7 @@ func failed(n int) jobs.Spec {
 func TestOneMessageOfATopicAnHour(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			h, _ := newHouse(t, engine, notify.Channel{Type: notify.TypeMail}, notify.Channel{Type: notify.TypeCMS, MinLevel: notify.Error})
+			h, _ := newTestSite(t, engine, notify.Channel{Type: notify.TypeMail}, notify.Channel{Type: notify.TypeCMS, MinLevel: notify.Error})
 			r, next, err := h.run("u1", failed(1))
 			if err != nil || len(next) != 2 || r.Held {
 				t.Fatalf("the first: %+v, %d jobs, %v", r, len(next), err)
@@ -141,9 +141,9 @@ func TestOneMessageOfATopicAnHour(t *testing.T) {
 }
 
 // TestNobodyIsMailedWhereNobodyIsNamed: such a mail could only fail, and its
-// failure would have to be told again.
+// failure would have to be reported again.
 func TestNobodyIsMailedWhereNobodyIsNamed(t *testing.T) {
-	h, _ := newHouse(t, jobstest.SQLite, notify.Channel{Type: notify.TypeMail})
+	h, _ := newTestSite(t, jobstest.SQLite, notify.Channel{Type: notify.TypeMail})
 	h.admins = nil
 	_, next, err := h.run("u1", failed(1))
 	if err != nil || len(next) != 1 {
@@ -159,7 +159,7 @@ func TestNobodyIsMailedWhereNobodyIsNamed(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // golden holds a body against testdata/NAME.golden.json, whose indentation is
 // for its readers.
@@ -195,7 +195,7 @@ func TestEachChannelGetsItsFormat(t *testing.T) {
 		got[r.URL.Path] = string(body)
 	}))
 	defer server.Close()
-	h, site := newHouse(t, jobstest.SQLite,
+	h, site := newTestSite(t, jobstest.SQLite,
 		notify.Channel{Type: notify.TypeSlack, URL: server.URL + "/slack/secret"}, notify.Channel{Type: notify.TypeDiscord, URL: server.URL + "/discord"},
 		notify.Channel{Type: notify.TypeTelegram, URL: server.URL + "/bot1:abc", Chat: "-100"}, notify.Channel{Type: notify.TypeTeams, URL: server.URL + "/teams"},
 		notify.Channel{Type: notify.TypeGeneric, URL: server.URL + "/plain"}, notify.Channel{Type: notify.TypeCMS}, notify.Channel{Name: "loud", Type: notify.TypeMail, To: []string{"a@b.c"}})
@@ -226,7 +226,7 @@ func TestEachChannelGetsItsFormat(t *testing.T) {
 	}
 	var title string
 	if err := site.DB.Get(&title, "SELECT title FROM admin_notifications"); err != nil || title != "Backup <bad>" {
-		t.Errorf("the CMS was told %q (%v)", title, err)
+		t.Errorf("the CMS received %q (%v)", title, err)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestAChannelsErrorHidesItsAddressAndSaysHowToGoOn(t *testing.T) {
 		w.WriteHeader(int(status.Load()))
 	}))
 	defer server.Close()
-	h, _ := newHouse(t, jobstest.SQLite, notify.Channel{Name: "room", Type: notify.TypeSlack, URL: server.URL + "/T0/secret"},
+	h, _ := newTestSite(t, jobstest.SQLite, notify.Channel{Name: "team", Type: notify.TypeSlack, URL: server.URL + "/T0/secret"},
 		notify.Channel{Name: "inside", Type: notify.TypeSlack, URL: "http://10.0.0.1/T0/secret"})
 	for want, check := range map[int]func(error) bool{
 		429: func(err error) bool { wait, ok := jobs.AsRetryAfter(err); return ok && wait == 8*time.Second },
@@ -245,7 +245,7 @@ func TestAChannelsErrorHidesItsAddressAndSaysHowToGoOn(t *testing.T) {
 		500: func(err error) bool { return err != nil && !jobs.IsPermanent(err) },
 	} {
 		status.Store(int64(want))
-		_, _, err := h.run("u", notify.Send.New(notify.Payload{Title: "t", Channel: "room"}))
+		_, _, err := h.run("u", notify.Send.New(notify.Payload{Title: "t", Channel: "team"}))
 		if !check(err) || strings.Contains(fmt.Sprint(err), "secret") {
 			t.Errorf("%d: %v", want, err)
 		}

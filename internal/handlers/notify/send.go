@@ -14,7 +14,7 @@ import (
 // Result is what a notification leaves for people to read.
 type Result struct {
 	Channels []string `json:"channels,omitempty"` // jobs were made for these
-	Channel  string   `json:"channel,omitempty"`  // this one was told
+	Channel  string   `json:"channel,omitempty"`  // this one was notified
 	Held     bool     `json:"held,omitempty"`     // told later, with others of its topic
 	Note     string   `json:"note,omitempty"`
 }
@@ -47,11 +47,11 @@ func (h *Handler) send(ctx context.Context, job jobs.Job, p Payload) error {
 func (h *Handler) fanOut(ctx context.Context, p Payload) error {
 	var r Result
 	for _, c := range h.c.Channels {
-		if levelOf(p.Level) < levelOf(c.MinLevel) || p.Told && c.chat() {
+		if levelOf(p.Level) < levelOf(c.MinLevel) || p.SentDirectly && c.chat() {
 			continue
 		}
 		one := p
-		one.Channel, one.Topic, one.Digest, one.Immediate, one.Told = c.Name, p.topic(), false, false, false
+		one.Channel, one.Topic, one.Digest, one.Immediate, one.SentDirectly = c.Name, p.topic(), false, false, false
 		jobs.FollowUp(ctx, Send.New(one))
 		r.Channels = append(r.Channels, c.Name)
 	}

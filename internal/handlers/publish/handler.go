@@ -217,7 +217,7 @@ func (h *Handler) carryOut(ctx context.Context, m Model, e cms.Entry, r *Result,
 	c := h.change(m, e, now)
 	c.Public, c.Published = true, true
 	if c.URL, err = h.c.Site.Address(ctx, m.Model, r.ID, now); err != nil { // no reason not to publish
-		h.c.Logger.WarnContext(ctx, "the address of published content is not known", "event", "publish.address_unknown",
+		h.c.Logger.WarnContext(ctx, "address of published content unknown", "event", "publish.address_unknown",
 			"model", m.Name, "id", r.ID, "error", err)
 	}
 	r.URL = c.URL

@@ -29,7 +29,7 @@ func (h *Handler) Plan(ctx context.Context, model, id string) error {
 }
 
 // plan does it for a row that was read. What was refreshed or published by a
-// job of its own is done with.
+// separate job is done with.
 func (h *Handler) plan(ctx context.Context, m Model, e cms.Entry) error {
 	due := dueOf(m, e, h.c.Now())
 	if due.IsZero() {
@@ -133,7 +133,7 @@ func (h *Handler) forget(ctx context.Context, m Model, id string) error {
 }
 
 // done keeps the date of what was published, so that the watcher knows that it
-// was told, until it is swept away.
+// was notified, until it is swept away.
 func (h *Handler) done(ctx context.Context, m Model, id string) error {
 	_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_publications SET uuid = '' WHERE model = ? AND entity = ?"), m.Name, id)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// newsroom is a CMS with a queue beside it and a clock of its own.
+// newsroom is a CMS with a queue beside it and a separate clock.
 type newsroom struct {
 	t       testing.TB
 	db      *sqlx.DB
@@ -237,7 +237,7 @@ func testThePostSchedulerOfTheRealCMS(t *testing.T, engine jobstest.Engine) {
 
 	n.now = noon.Add(time.Hour)
 	n.expect("at its moment", n.work(), "refreshed")
-	n.expect("who is told", n.said(), "posts 3 published https://news.example/"+n.slug(3))
+	n.expect("who is notified", n.said(), "posts 3 published https://news.example/"+n.slug(3))
 	n.expect("at its moment", n.public("3"), "shown")
 	n.now = noon.Add(time.Hour + time.Minute)
 	n.expect("the watcher does not tell again", n.look(), "")
@@ -284,7 +284,7 @@ func testEditsAreToldOnceInOrderAndByOneInstance(t *testing.T, engine jobstest.E
 	}
 }
 
-// A watcher that ends gives its lease back: the one that is started next, after
+// A watcher that ends releases its lease: the one that is started next, after
 // a restart, watches at once and not when the lease would have ended.
 func TestAWatcherThatEndsLetsTheNextOneWatch(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
@@ -305,7 +305,7 @@ func TestAWatcherThatEndsLetsTheNextOneWatch(t *testing.T) {
 	}
 }
 
-// Drafts with a date in a column of their own, on all databases.
+// Drafts with a date in a separate column, on all databases.
 func TestDraftsWithADateArePublished(t *testing.T) {
 	model := Model{Model: cms.Model{Name: "posts", Class: "Post", Scheduled: true}, DateColumn: "publish_at"}
 	for _, engine := range jobstest.Engines() {
@@ -325,9 +325,9 @@ func TestDraftsWithADateArePublished(t *testing.T) {
 			n.sql("UPDATE posts SET publish_at = NULL WHERE id = 2")
 			n.now = noon.Add(time.Hour)
 			n.expect("one of them was withdrawn behind our back", n.work(), "published withdrawn")
-			var states []string
-			n.must(n.db.Select(&states, "SELECT status FROM posts ORDER BY id"))
-			n.expect("states", strings.Join(states, " "), "published pending draft draft published")
+			var statuses []string
+			n.must(n.db.Select(&statuses, "SELECT status FROM posts ORDER BY id"))
+			n.expect("statuses", strings.Join(statuses, " "), "published pending draft draft published")
 			n.told = nil
 			n.now = noon.Add(time.Hour + time.Minute)
 			n.look()

@@ -27,7 +27,7 @@ const (
 // Watcher finds out what editors do where the CMS says nothing.
 type Watcher struct {
 	h    *Handler
-	rest map[string]time.Time // tables that are dear to read, until when they rest
+	rest map[string]time.Time // tables that are expensive to read, until when they rest
 }
 
 // NewWatcher returns a watcher. It is not for several goroutines.
@@ -46,7 +46,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		if _, err := w.Look(ctx); err != nil && ctx.Err() == nil {
-			w.h.c.Logger.ErrorContext(ctx, "the CMS could not be watched; the next look goes on where this one stopped",
+			w.h.c.Logger.ErrorContext(ctx, "the CMS's content not read; the next poll continues where this one stopped",
 				"event", "publish.watch_failed", "error", err)
 		}
 		timer.Reset(w.h.c.Every)
@@ -56,7 +56,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 // releaseTimeout bounds how long an ending watcher waits for the database.
 const releaseTimeout = time.Second
 
-// release gives the lease back, so that the next instance need not wait until
+// release releases the lease, so that the next instance need not wait until
 // it ends by itself.
 func (w *Watcher) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -64,7 +64,7 @@ func (w *Watcher) release(ctx context.Context) {
 	h := w.h
 	end := h.c.DB.Rebind("UPDATE cmsjobs_watch SET " + h.until() + " = 0 WHERE name = ? AND holder = ?")
 	if _, err := h.c.DB.ExecContext(ctx, end, leaseRow, h.c.Name); err != nil {
-		h.c.Logger.WarnContext(ctx, "the watch of the CMS could not be given back; its lease ends by itself",
+		h.c.Logger.WarnContext(ctx, "lease of the CMS watcher not released; it expires",
 			"event", "publish.release_failed", "error", err)
 	}
 }
@@ -160,7 +160,7 @@ func (h *Handler) follow(ctx context.Context, m Model, column string) (changes i
 		return 0, err
 	}
 	// The first look begins now: the past is not news. A wall clock that was set
-	// back (daylight saving) begins anew where it stands.
+	// back (daylight saving) begins again where it stands.
 	if edge := cms.MarkAt(upTo, zone); mark.Wall == "" || mark.Wall > edge.Wall {
 		return 0, h.setMark(ctx, name, edge)
 	}

@@ -135,7 +135,7 @@ func cpu(b *testing.B, who int) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// resetPeak makes the kernel measure the largest resident memory anew.
+// resetPeak makes the kernel measure the largest resident memory again.
 func resetPeak(b *testing.B) {
 	b.Helper()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {

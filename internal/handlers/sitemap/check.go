@@ -30,7 +30,7 @@ type Report struct {
 	Problems []Problem `json:"problems,omitempty"`
 	// Missing addresses are public in the CMS and not in the map, Extra ones
 	// the other way round, Stale ones changed since the map was made. These are
-	// what the next run mends, and no fault of the files.
+	// what the next run fixes, and no fault of the files.
 	Missing int `json:"missing"`
 	Extra   int `json:"extra"`
 	Stale   int `json:"stale"`

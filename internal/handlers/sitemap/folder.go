@@ -60,7 +60,7 @@ func (f folder) begin(context.Context) (*staging, error) {
 	return s, nil
 }
 
-// lockStage takes the lock in the staging folder. The kernel gives it back
+// lockStage takes the lock in the staging folder. The kernel releases it
 // when this process ends, however it ends. As the folder is removed at the end
 // of a run, the lock counts only while its file is still the one in the folder.
 func lockStage(root *os.Root) (*os.File, error) {

@@ -28,7 +28,7 @@ type Config struct {
 	// MediaURL makes the address of a picture from its path below the upload
 	// root; root/storage/path when nil.
 	MediaURL func(path string) string
-	// Updated is told of each new map; what it enqueues with jobs.FollowUp is
+	// Updated receives of each new map; what it enqueues with jobs.FollowUp is
 	// enqueued in the transaction that completes the job.
 	Updated func(ctx context.Context, e Event) error
 	// HTTP sends to search engines and fetches the key file; a strict client

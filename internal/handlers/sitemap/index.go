@@ -10,7 +10,7 @@ import (
 	xmlsitemap "github.com/snabb/sitemap"
 )
 
-// indexName is the file that search engines are told of.
+// indexName is the file that search engines are notified of.
 const indexName = "sitemap.xml"
 
 // index writes the list of files, which is always the last to be published.

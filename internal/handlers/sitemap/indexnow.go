@@ -18,7 +18,7 @@ const (
 	ModeBoth    = "both"
 )
 
-// IndexNowOptions say how search engines are told. The zero value is good.
+// IndexNowOptions say how search engines are notified. The zero value is good.
 type IndexNowOptions struct {
 	// Mode is ModeURLs when empty.
 	Mode string
@@ -104,7 +104,7 @@ func (h *Handler) indexNow(ctx context.Context, _ jobs.Job, p IndexNowPayload) e
 }
 
 // Submit tells search engines what changed: what the job does, for use by hand.
-// Errors that repeating would not mend are jobs.Permanent; a wait that the
+// Errors that repeating would not fix are jobs.Permanent; a wait that the
 // other side asked for is jobs.RetryAfter. What was accepted before an error
 // is not submitted again.
 func (h *Handler) Submit(ctx context.Context, payload IndexNowPayload) (Submission, error) {

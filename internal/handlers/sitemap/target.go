@@ -17,7 +17,7 @@ type target interface {
 	// begin makes a place to write files in; the caller ends it.
 	begin(ctx context.Context) (*staging, error)
 	// publish puts files into place, the index last, and removes older ones of
-	// ours, whose names it returns. placed is told after each.
+	// ours, whose names it returns. placed is called after each.
 	publish(ctx context.Context, s *staging, files []file, placed func()) (removed []string, err error)
 	// clear removes every file of ours.
 	clear(ctx context.Context) (removed []string, err error)

@@ -28,7 +28,7 @@ type Result struct {
 	Took        time.Duration `json:"took"`
 }
 
-// Progress is told how many addresses are written ("writing") or files put
+// Progress receives how many addresses are written ("writing") or files put
 // into place ("publishing"), of how many. It may be called from several
 // goroutines.
 type Progress func(done, total int64, note string)

@@ -29,7 +29,7 @@ type DeliverPayload struct {
 	At string `json:"at,omitempty"`
 }
 
-// Validate finds what no repeating would mend.
+// Validate finds what no repeating would fix.
 func (p *DeliverPayload) Validate() error {
 	if (p.Subscription == 0) == (p.URL == "") {
 		return errors.New("a webhook needs either subscription or url")
@@ -91,13 +91,13 @@ func (h *Handler) deliver(ctx context.Context, job jobs.Job, p DeliverPayload) e
 	h.send(ctx, c)
 	h.recordUse(ctx, dependency, c)
 	if err := h.log(ctx, c); err != nil {
-		h.c.Logger.WarnContext(ctx, "a webhook delivery could not be logged", "event", "webhook.log_failed",
+		h.c.Logger.WarnContext(ctx, "webhook delivery not logged", "event", "webhook.log_failed",
 			"uuid", job.UUID, "error", err)
 	}
 	if err := jobs.SetResult(ctx, Result{Status: c.status, Answer: cut(c.answer, 300), Duration: c.took.Round(time.Millisecond).String()}); err != nil {
 		return err
 	}
-	return h.verdict(ctx, p, c)
+	return h.recordOutcome(ctx, p, c)
 }
 
 // call makes the request's parts. skip says why there is nothing to send.
@@ -189,7 +189,7 @@ func bare(err error) error {
 	return err
 }
 
-// recordUse tells the breaker how the host is: any answer of its own shows
+// recordUse tells the breaker how the host is: any answer of the host shows
 // that it lives, a gateway's does not.
 func (h *Handler) recordUse(ctx context.Context, dependency string, c *call) {
 	if h.c.Breaker == nil || ctx.Err() != nil || errors.Is(c.err, outbound.ErrRefused) {
@@ -200,7 +200,7 @@ func (h *Handler) recordUse(ctx context.Context, dependency string, c *call) {
 		trouble = fmt.Errorf("it answers %d", c.status)
 	}
 	if err := h.c.Breaker.Record(ctx, dependency, trouble); err != nil {
-		h.c.Logger.WarnContext(ctx, "the circuit breaker could not be told", "event", "circuit.record_failed",
+		h.c.Logger.WarnContext(ctx, "circuit breaker not updated", "event", "circuit.record_failed",
 			"dependency", dependency, "error", err)
 	}
 }
@@ -208,8 +208,8 @@ func (h *Handler) recordUse(ctx context.Context, dependency string, c *call) {
 // maxRetryAfter bounds what a host may ask for.
 const maxRetryAfter = 6 * time.Hour
 
-// verdict turns the answer into the job's end.
-func (h *Handler) verdict(ctx context.Context, p DeliverPayload, c *call) error {
+// recordOutcome turns the answer into the job's end.
+func (h *Handler) recordOutcome(ctx context.Context, p DeliverPayload, c *call) error {
 	switch {
 	case errors.Is(c.err, outbound.ErrRefused):
 		return jobs.Permanent(fmt.Errorf("delivering to %s: %w", shown(c.url), c.err))

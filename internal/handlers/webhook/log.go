@@ -39,7 +39,7 @@ type Delivery struct {
 // Succeeded says whether the receiver took it.
 func (d Delivery) Succeeded() bool { return d.Status >= 200 && d.Status <= 299 }
 
-// log writes an attempt down, also when the run is told to stop.
+// log writes an attempt down, also when the run is asked to stop.
 func (h *Handler) log(ctx context.Context, c *call) error {
 	ctx, cancel := jobs.Outlasting(ctx)
 	defer cancel()

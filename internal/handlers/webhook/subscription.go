@@ -52,7 +52,7 @@ func (s keyed) secrets(now time.Time) []string {
 	return []string{s.secret}
 }
 
-// wants says whether an event is to be told to it.
+// wants says whether an event is to be sent to it.
 func (s Subscription) wants(event string) bool {
 	for _, e := range s.Events {
 		if area, all := strings.CutSuffix(e, "*"); e == event || (all && strings.HasPrefix(event, area)) {

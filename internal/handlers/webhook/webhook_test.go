@@ -199,7 +199,7 @@ func TestAnEventArrivesSignedAtThoseWhoWantIt(t *testing.T) {
 	}
 }
 
-// A row cannot say what is told to whom, and no subscription gets what it did
+// A row cannot say what is sent to whom, and no subscription gets what it did
 // not ask for: both would be signed.
 func TestNobodyForgesASignedEvent(t *testing.T) {
 	r := newReceiver(t)
@@ -471,7 +471,7 @@ func TestSixAttemptsOverNineHours(t *testing.T) {
 	}
 }
 
-// A delivery that is told to stop returns, also when the database does not let
+// A delivery that is asked to stop returns, also when the database does not let
 // it write down what it did: the worker waits for its handlers for a moment only.
 func TestADeliveryReturnsWhenItIsToldToStop(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {

@@ -28,7 +28,7 @@ type Config struct {
 	// ProbeTimeout is how long a probe may take before another caller is let
 	// through, 2 min.
 	ProbeTimeout time.Duration
-	// Recovered is told of a dependency that is used again after it was out, so
+	// Recovered is notified of a dependency that is used again after it was out, so
 	// that what waited for it runs at once. nil tells nobody.
 	Recovered func(ctx context.Context, dependency string) error
 	// Logger gets a line when a circuit opens and one when it closes, from the one
@@ -69,11 +69,11 @@ type Breakers struct {
 	healthy map[string]bool // what Allow read last: closed, and no failure counted
 }
 
-// maxHealthy bounds what is remembered of dependencies; it begins anew then.
+// maxHealthy bounds what is remembered of dependencies; it is cleared then.
 const maxHealthy = 1000
 
 // remember keeps whether a success will have anything to write: Record of a
-// healthy dependency, nearly all of them, needs no read of its own.
+// healthy dependency, nearly all of them, needs no separate read.
 func (b *Breakers) remember(dependency string, healthy bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -57,7 +57,7 @@ func (h *HTTP) record(ctx context.Context, name string, answer *http.Response, e
 	ctx, cancel := jobs.Outlasting(ctx)
 	defer cancel()
 	if err := h.Breakers.Record(ctx, name, err); err != nil {
-		h.Logger.WarnContext(ctx, "the circuit breaker could not be told", "event", "circuit.record_failed",
+		h.Logger.WarnContext(ctx, "circuit breaker not updated", "event", "circuit.record_failed",
 			"dependency", name, "error", err)
 	}
 }

@@ -81,9 +81,9 @@ func end(s Snapshot) []Reason {
 	case jobs.StatusCompleted:
 		return []Reason{reason("ended", time.Time{}, "It is done and will not run again.")}
 	case jobs.StatusCancelled:
-		return []Reason{reason("ended", time.Time{}, "A person cancelled it. Run it again to enqueue it anew.")}
+		return []Reason{reason("ended", time.Time{}, "A person cancelled it. Run it again to enqueue it again.")}
 	case jobs.StatusFailed:
-		return []Reason{reason("ended", time.Time{}, "It failed for good after %d attempts: %s. Retry it once the cause is mended.", j.Attempt, or(firstLine(j.Error), "no error was recorded"))}
+		return []Reason{reason("ended", time.Time{}, "It failed for good after %d attempts: %s. Retry it once the cause is fixed.", j.Attempt, or(firstLine(j.Error), "no error was recorded"))}
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func gates(s Snapshot) []Reason {
 	return reasons
 }
 
-// HeldBy is the name of the dependency that a waiting job was given back for,
+// HeldBy is the name of the dependency that a waiting job was released for,
 // "" when nothing that it needs is down.
 func HeldBy(job jobs.Record, down []Breaker) string {
 	if job.Status != jobs.StatusQueued || job.Foreign {

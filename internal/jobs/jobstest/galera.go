@@ -55,7 +55,7 @@ func NewGalera(nodes int, network *Network) (*Galera, error) {
 }
 
 // join makes a server a node: members[i] is where its group finds it, and state
-// transfers come over ports of their own.
+// transfers come over separate ports.
 func (s *Server) join(library string, members []string, i int) error {
 	transfer, err := freePort()
 	if err != nil {

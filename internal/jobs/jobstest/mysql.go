@@ -44,7 +44,7 @@ func NewMySQL(options ...string) (*Server, error) {
 	if out, err := exec.Command("cp", "-r", "--reflink=auto", "--sparse=always", template, data).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("copying MySQL's folder: %w\n%s", err, tail(out))
 	}
-	// Each server has a name of its own, by which replication tells them apart.
+	// Each server has a separate name, by which replication tells them apart.
 	if err := os.Remove(filepath.Join(data, "auto.cnf")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs a real MySQL server for the tests into a folder of its own, with an
+# Installs a real MySQL server for the tests into a separate folder, with an
 # initialised data folder that each test server copies. It comes from Debian's
 # unstable suite, as Debian's stable releases have MariaDB only; the system's
 # packages, sources and apt state stay as they are. About 66 MB and half a minute.
@@ -23,7 +23,7 @@ mirror() {
   echo "${DEBIAN_MIRROR:-${found:-http://deb.debian.org/debian}}"
 }
 
-# download puts the packages into $1/archives, with an apt state of its own.
+# download puts the packages into $1/archives, with its own apt state.
 download() {
   local apt=$1 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
   [ -r "$keyring" ] || die "$keyring is missing; install the package debian-archive-keyring"

@@ -111,14 +111,14 @@ func (p *Proxy) Cut() {
 	p.cuts++
 }
 
-// Swallow makes a black hole of the connections (true) or heals them (false).
-// What was swallowed is gone, as the streams cannot be mended: cut after it.
+// Swallow makes a black hole of the connections (true) or repairs them (false).
+// What was swallowed is gone, as the streams cannot be fixed: cut after it.
 func (p *Proxy) Swallow(yes bool) { p.swallow.Store(yes) }
 
 // Refuse turns new connections away (true) or lets them in again.
 func (p *Proxy) Refuse(yes bool) { p.refuse.Store(yes) }
 
-// Slow makes every packet wait d in each direction; 0 heals the network.
+// Slow makes every packet wait d in each direction; 0 repairs the network.
 func (p *Proxy) Slow(d time.Duration) { p.delay.Store(int64(d)) }
 
 // Commands is how many commands of MySQL's protocol clients have sent through the

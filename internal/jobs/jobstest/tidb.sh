@@ -2,7 +2,7 @@
 # Builds tidb-server from its module into DIR (default: GOPATH/bin), for
 # TestEachJobRunsOnceOnTiDB. It takes half an hour of two cores and 4 GB.
 set -euo pipefail
-version=v1.1.0-beta.0.20241125141335-ec8b81b98edc # of 2024-11-25; its parser is a module of its own
+version=v1.1.0-beta.0.20241125141335-ec8b81b98edc # of 2024-11-25; its parser is a separate module
 dir=$(realpath "${1:-$(go env GOPATH)/bin}")
 export GOTOOLCHAIN=go1.23.12 GOFLAGS=-mod=mod
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT

@@ -32,7 +32,7 @@ var (
 )
 
 // shop is a registry of two internal types and a public one, whose handlers
-// keep what they were told.
+// keep what they received.
 type shop struct {
 	book     *orders.Book
 	registry *jobs.Registry

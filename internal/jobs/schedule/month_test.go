@@ -20,7 +20,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
-// world is a database with a clock of its own and the site that lives by it.
+// world is a database with a separate clock and the site that lives by it.
 type world struct {
 	db      *jobstest.Database
 	unix    atomic.Int64 // the database's clock
@@ -141,7 +141,7 @@ var errKilled = errors.New("killed")
 // ticker is what an instance asks; it may be one that judges badly.
 type ticker = schedule.Ticker
 
-// simulate lets five instances with clocks of their own live through a time:
+// simulate lets five instances with separate clocks live through a time:
 // they ring at their own minutes, all at once or apart, and are killed in the
 // middle of what they do.
 func simulate(t testing.TB, w *world, end time.Time, step time.Duration, judge func(*sqlstore.Store) ticker) (rings, kills int64) {

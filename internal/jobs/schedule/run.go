@@ -34,7 +34,7 @@ func (s *Scheduler) ringLogged(ctx context.Context) {
 	call, cancel := context.WithTimeout(ctx, ringTimeout)
 	defer cancel()
 	if _, err := s.Tick(call); err != nil && ctx.Err() == nil {
-		s.c.Logger.Error("a ring of the schedule failed; the next one makes up for it", "event", "scheduler.failed",
+		s.c.Logger.Error("schedule tick failed; the next one catches up", "event", "scheduler.failed",
 			"error", err)
 	} else if err == nil && s.c.Rang != nil {
 		s.c.Rang()

@@ -38,7 +38,7 @@ type Entry struct {
 	// is skipped with a word.
 	Window Window
 	// SkipIfRan names a kind of which a job that was done within the last day makes
-	// this entry needless: it is a fallback.
+	// this entry redundant: it is a fallback.
 	SkipIfRan string
 	// since is when people last changed the entry, begun when it was first seen
 	// with this cron expression: no moment before them is one of its ticks.
@@ -94,7 +94,7 @@ type Config struct {
 	Newest func(ctx context.Context, entries []string) (map[string]time.Time, error)
 	// Rang is called after each ring of Run that went well.
 	Rang func()
-	// Missed is told of each tick that nobody will make up for, Taken of each
+	// Missed receives of each tick that nobody will make up for, Taken of each
 	// that enqueued its job; by the instance that wrote it down. Both may be nil.
 	Missed func(ctx context.Context, entry string, tick time.Time)
 	Taken  func(entry string, at time.Time)
@@ -281,7 +281,7 @@ func (s *Scheduler) recordMissed(ctx context.Context, e Entry, ticks []time.Time
 		}
 		if won {
 			r.Missed++
-			s.c.Logger.Warn("a tick of the schedule was missed", "event", "schedule.missed",
+			s.c.Logger.Warn("schedule tick missed", "event", "schedule.missed",
 				"entry", e.Name, "tick", tick)
 			if s.c.Missed != nil {
 				s.c.Missed(ctx, e.Name, tick)

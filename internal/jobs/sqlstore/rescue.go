@@ -113,7 +113,7 @@ func (s *Store) sawClock(database time.Time, resolution time.Duration, before, a
 	}
 	r.jump = ClockJump{At: after, By: by}
 	r.rest(s.o.Clock(), r.length)
-	s.o.Logger.Warn("the clock of the database jumped; no lease is taken for lost for the length of one", "event", "database.clock_jumped",
+	s.o.Logger.Warn("the database's clock jumped; no lease counts as lost for the length of one lease", "event", "database.clock_jumped",
 		"by_ms", by.Milliseconds(), "wait_ms", r.length.Milliseconds())
 }
 

@@ -142,7 +142,7 @@ func (a *Writer) Close() error {
 	return nil
 }
 
-// Abandon gives back what an archive that is not ended holds.
+// Abandon releases what an archive that is not ended holds.
 func (a *Writer) Abandon() {
 	for _, layer := range a.layers {
 		layer.Close() // the stream is thrown away; so are its errors

@@ -32,7 +32,7 @@ type Options struct {
 	Empty func(table string) bool
 	// Throttle limits reading, in bytes of SQL per second; 0 means no limit.
 	Throttle int64
-	// Progress is told after each piece how much SQL and how many rows there are.
+	// Progress receives after each piece how much SQL and how many rows there are.
 	Progress func(table string, rows, bytes int64)
 	// PieceSize is about how long a piece is; 0 means 2 MiB.
 	PieceSize int

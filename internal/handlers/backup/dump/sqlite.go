@@ -17,7 +17,7 @@ import (
 )
 
 // SQLite copies a SQLite database while it is in use (VACUUM INTO) and hands
-// over the copy: its pieces, joined, are the file. The copy needs room in the
+// over the copy: its pieces, joined, are the file. The copy needs space in the
 // folder for temporary files while the dump lasts.
 func SQLite(ctx context.Context, dsn string, o Options, sink Sink) (Summary, error) {
 	dir, err := os.MkdirTemp("", "cmsjobs-sqlite-") // made 0700

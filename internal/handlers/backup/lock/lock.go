@@ -17,9 +17,9 @@ import (
 const (
 	// Lease is how long a lock holds without a renewal.
 	Lease = 30 * time.Second
-	// renewEvery leaves room for several failed renewals.
+	// renewEvery leaves space for several failed renewals.
 	renewEvery = 5 * time.Second
-	// releaseTime is how long giving a lock back may take.
+	// releaseTime is how long releasing a lock may take.
 	releaseTime = 10 * time.Second
 )
 
@@ -181,11 +181,11 @@ func (l *Lock) renew(ctx context.Context, lose context.CancelCauseFunc) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			l.table.Logger.WarnContext(ctx, "a lock could not be renewed", "event", "lock.renew_failed",
+			l.table.Logger.WarnContext(ctx, "lock not renewed", "event", "lock.renew_failed",
 				"lock", l.Name, "error", err)
 		case n == 0 && l.Durable && l.table.retake(ctx, l):
 		case n == 0:
-			l.table.Logger.ErrorContext(ctx, "a lock was lost", "event", "lock.lost", "lock", l.Name)
+			l.table.Logger.ErrorContext(ctx, "lock lost", "event", "lock.lost", "lock", l.Name)
 			lose(fmt.Errorf("%w: %s", ErrLost, l.Name))
 			return
 		}
@@ -207,7 +207,7 @@ func (l *Lock) expire(ctx context.Context, at string) (int64, error) {
 	return result.RowsAffected()
 }
 
-// Release gives the lock back. It is meant to be deferred: a failure is logged,
+// Release releases the lock. It is meant to be deferred: a failure is logged,
 // and the lock ends by itself.
 func (l *Lock) Release(ctx context.Context) {
 	l.stop()
@@ -215,22 +215,22 @@ func (l *Lock) Release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
 	if _, err := l.expire(ctx, "0"); err != nil {
-		l.table.Logger.WarnContext(ctx, "a lock could not be given back; it ends by itself",
+		l.table.Logger.WarnContext(ctx, "lock not released; it expires",
 			"event", "lock.release_failed", "lock", l.Name, "seconds", Lease.Seconds(), "error", err)
 	}
 }
 
-// Remove gives the lock back and removes its row.
+// Remove releases the lock and removes its row.
 func (l *Lock) Remove(ctx context.Context) {
 	l.Release(ctx)
 	if err := l.table.Forget(ctx, l.Name); err != nil {
-		l.table.Logger.WarnContext(ctx, "the row of a lock could not be removed", "event", "lock.release_failed",
+		l.table.Logger.WarnContext(ctx, "row of a lock not removed", "event", "lock.release_failed",
 			"lock", l.Name, "error", err)
 	}
 }
 
 // Dead lists the locks under a prefix whose holders have not renewed them
-// since their lease ended, and which were never given back by Remove.
+// since their lease ended, and which were never released by Remove.
 func (t *Table) Dead(ctx context.Context, prefix string) ([]Holder, error) {
 	rows, err := t.DB.QueryContext(ctx, t.DB.Rebind("SELECT name, host, purpose, started_at, expires_at FROM cmsjobs_backup_locks WHERE SUBSTR(name, 1, ?) = ? AND expires_at <= "+t.clock()+" ORDER BY name"), len(prefix), prefix)
 	if err != nil {

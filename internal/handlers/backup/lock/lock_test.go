@@ -41,7 +41,7 @@ func TestALockIsHeldNamedAndGivenBack(t *testing.T) {
 			held.Release(t.Context())
 			_, again, err := locks.Acquire(t.Context(), Request{Name: "backup", Purpose: "another"})
 			if err != nil {
-				t.Fatalf("after it was given back: %v", err)
+				t.Fatalf("after it was released: %v", err)
 			}
 			again.Remove(t.Context())
 			if dead, err := locks.Dead(t.Context(), ""); len(dead) != 0 || err != nil {
@@ -80,7 +80,7 @@ func TestALockOfADeadHolderIsTakenAndTheOldOneIsTold(t *testing.T) {
 	for _, e := range jobstest.Engines() {
 		t.Run(string(e), func(t *testing.T) {
 			locks := table(t, e)
-			first, lost, err := locks.Acquire(t.Context(), Request{Name: "scratch:a_b", Purpose: "a proof"})
+			first, lost, err := locks.Acquire(t.Context(), Request{Name: "scratch:a_b", Purpose: "a verification"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +88,7 @@ func TestALockOfADeadHolderIsTakenAndTheOldOneIsTold(t *testing.T) {
 				t.Fatalf("a live one is dead: %v, %v", dead, err)
 			}
 			locks.DB.MustExec("UPDATE cmsjobs_backup_locks SET expires_at = started_at")
-			if dead, err := locks.Dead(t.Context(), "scratch:"); len(dead) != 1 || err != nil || dead[0].Purpose != "a proof" {
+			if dead, err := locks.Dead(t.Context(), "scratch:"); len(dead) != 1 || err != nil || dead[0].Purpose != "a verification" {
 				t.Fatalf("%v, %v", dead, err)
 			}
 			_, second, err := locks.Acquire(t.Context(), Request{Name: "scratch:a_b", Purpose: "its successor"})

@@ -4,5 +4,5 @@
 //
 // What it cannot know by looking (an expression that one of them does not
 // understand) a rehearsal shows, which is the caller's: the same statements without
-// rows, in a scratch database.
+// rows, in a temporary database.
 package portable

@@ -3,10 +3,10 @@
 //
 // Invariants, which a test checks with random histories:
 //
-//   - the newest proven backup of each part (database, files, both) stays;
+//   - the newest verified backup of each part (database, files, both) stays;
 //   - nothing that is younger than the minimum age goes;
-//   - only what is proven, or not yet due for a proof, takes a place: backups
-//     whose proof failed, of other parts, or of other installations push
+//   - only what is verified, or not yet due for a verification, takes a place: backups
+//     whose verification failed, of other parts, or of other installations push
 //     nothing out;
 //   - any number of backups of one day take one place.
 package retention

@@ -6,7 +6,7 @@ import "time"
 const horizon = 2 * 366
 
 // Forecast decides as Decide does, and says of each backup that stays when it
-// goes if one proven backup of everything is made each day from now on.
+// goes if one verified backup of everything is made each day from now on.
 func (r Rules) Forecast(all []Backup, now time.Time) []Decision {
 	out := r.Decide(all, now)
 	type future struct {

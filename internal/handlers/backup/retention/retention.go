@@ -10,12 +10,12 @@ import (
 // State says what reading a backup back showed.
 type State int
 
-// The states of a backup's proof.
+// The states of a backup's verification.
 const (
-	Verified State = iota + 1 // the newest proof succeeded
-	Pending                   // not yet due for a proof, or proofs are off
-	Overdue                   // a proof is due and there is none
-	Failed                    // the newest proof failed
+	Verified State = iota + 1 // the newest verification succeeded
+	Pending                   // not yet due for a verification, or verifications are off
+	Overdue                   // a verification is due and there is none
+	Failed                    // the newest verification failed
 )
 
 // Backup is what the rules look at.
@@ -69,7 +69,7 @@ type Decision struct {
 	Keep bool `json:"keep"`
 	// Reasons are the rules that keep it, for people.
 	Reasons []string `json:"reasons,omitempty"`
-	// Until is when it goes if from now on one proven backup of everything is
+	// Until is when it goes if from now on one verified backup of everything is
 	// made each day. Zero: not within the next two years. Forecast sets it.
 	Until time.Time `json:"until,omitzero"`
 }
@@ -184,7 +184,7 @@ func (d *decider) byPart(part string, list []int) {
 	}
 	verified := slices.IndexFunc(list, func(i int) bool { return d.all[i].State == Verified })
 	if verified >= 0 {
-		d.keepFor(list[verified], part, "the newest proven one")
+		d.keepFor(list[verified], part, "the newest verified one")
 	} else {
 		d.keepFor(list[0], part, "the newest one")
 	}
@@ -225,7 +225,7 @@ func (d *decider) safety() {
 	}
 }
 
-// uncounted keeps what is partial or not proven until a later backup of the
+// uncounted keeps what is partial or not verified until a later backup of the
 // same parts counts, but not more of them than of good ones.
 func (d *decider) uncounted() {
 	var database, files bool // a later one that counts holds it
@@ -240,5 +240,5 @@ func (d *decider) uncounted() {
 			open = append(open, i)
 		}
 	}
-	d.byPeriod("no later one is proven yet", open, max(d.Keep, 1), "day", day)
+	d.byPeriod("no later one is verified yet", open, max(d.Keep, 1), "day", day)
 }

@@ -37,15 +37,15 @@ func TestEachRuleKeepsWhatItNames(t *testing.T) {
 		all   []Backup
 		want  []int // days ago
 	}{
-		"seven days by default":         {Rules{}.WithDefaults(), daily[:20], []int{0, 1, 2, 3, 4, 5, 6}},
-		"days, weeks, months, years":    {Rules{Keep: 3, Weekly: 3, Monthly: 3, Yearly: 2}, daily, []int{0, 1, 2, 9, 31, 59, 90}},
-		"one a day counts":              {Rules{Keep: 3}, hourly[:100], []int{0, 0, 1}},
-		"nothing young goes":            {Rules{Keep: 1, MinAge: 72 * time.Hour}, daily[:6], []int{0, 1, 2}},
-		"everything":                    {Rules{Keep: -1}, daily[:9], []int{0, 1, 2, 3, 4, 5, 6, 7, 8}},
-		"failed proofs push nothing":    {Rules{Keep: 1}, []Backup{with(full(0), failed), with(full(1), failed), full(2), full(3)}, []int{0, 2}},
-		"failed ones go after a proven": {Rules{Keep: 1}, []Backup{full(0), with(full(1), failed)}, []int{0}},
-		"files push no database out":    {Rules{Keep: 1}, []Backup{with(full(0), filesOnly), with(full(1), filesOnly), full(2)}, []int{0, 2}},
-		"a pending one pushes no proven": {Rules{Keep: 1}, []Backup{with(full(0), func(b *Backup) { b.State = Pending }), full(1), full(2)},
+		"seven days by default":             {Rules{}.WithDefaults(), daily[:20], []int{0, 1, 2, 3, 4, 5, 6}},
+		"days, weeks, months, years":        {Rules{Keep: 3, Weekly: 3, Monthly: 3, Yearly: 2}, daily, []int{0, 1, 2, 9, 31, 59, 90}},
+		"one a day counts":                  {Rules{Keep: 3}, hourly[:100], []int{0, 0, 1}},
+		"nothing young goes":                {Rules{Keep: 1, MinAge: 72 * time.Hour}, daily[:6], []int{0, 1, 2}},
+		"everything":                        {Rules{Keep: -1}, daily[:9], []int{0, 1, 2, 3, 4, 5, 6, 7, 8}},
+		"failed verifications push nothing": {Rules{Keep: 1}, []Backup{with(full(0), failed), with(full(1), failed), full(2), full(3)}, []int{0, 2}},
+		"failed ones go after a verified":   {Rules{Keep: 1}, []Backup{full(0), with(full(1), failed)}, []int{0}},
+		"files push no database out":        {Rules{Keep: 1}, []Backup{with(full(0), filesOnly), with(full(1), filesOnly), full(2)}, []int{0, 2}},
+		"a pending one pushes no verified": {Rules{Keep: 1}, []Backup{with(full(0), func(b *Backup) { b.State = Pending }), full(1), full(2)},
 			[]int{0, 1}},
 		"partial ones stay until one follows": {Rules{Keep: 1}, []Backup{with(full(0), func(b *Backup) { b.Complete = false }), full(1), with(full(2), func(b *Backup) { b.Complete = false })},
 			[]int{0, 1}},
@@ -102,7 +102,7 @@ func TestTheInvariantsHoldForRandomHistories(t *testing.T) {
 				}
 			}
 			if newest >= 0 && !before[newest].Keep {
-				t.Fatalf("seed %d: the newest proven one goes: %+v", seed, all[newest])
+				t.Fatalf("seed %d: the newest verified one goes: %+v", seed, all[newest])
 			}
 		}
 		old := 0
@@ -171,7 +171,7 @@ func oneADay(t *testing.T, seed uint64, rules Rules, all []Backup) {
 
 func TestReasonsNameTheParts(t *testing.T) {
 	got := Rules{Keep: 7, MinAge: 72 * time.Hour}.Decide([]Backup{full(0)}, noon)[0].Reasons
-	want := []string{"younger than 3 days", "the newest proven one (database and files)", "one of the last 7 days (database and files)"}
+	want := []string{"younger than 3 days", "the newest verified one (database and files)", "one of the last 7 days (database and files)"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

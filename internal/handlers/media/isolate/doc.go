@@ -1,4 +1,4 @@
-// Package isolate renders a picture in a process of its own, which may take only
+// Package isolate renders a picture in a separate process, which may take only
 // so much memory and time: a decoder that runs away ends that process, and
 // costs its job, not the worker. (A Go process that is out of memory ends; it
 // cannot recover.)

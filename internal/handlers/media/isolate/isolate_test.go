@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		"good":   picture.Generator.Render,
 		"hungry": hungry,
 		"endless": func(picture.Generator, context.Context, []byte, []picture.Spec) (picture.Result, error) {
-			for { //nolint:revive // what runs away
+			for { //nolint:retry // what runs away
 			}
 		},
 		"crash": func(picture.Generator, context.Context, []byte, []picture.Spec) (picture.Result, error) {

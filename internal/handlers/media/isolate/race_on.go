@@ -3,5 +3,5 @@
 package isolate
 
 // watched says that the race detector runs, whose shadow of all memory no limit
-// of data leaves room for.
+// of data leaves space for.
 const watched = true

@@ -128,9 +128,9 @@ func (r Renderer) ended(limited context.Context, err error, said string) error {
 	case !errors.As(err, &exit):
 		return fmt.Errorf("starting a process for a picture: %w", err)
 	case limited.Err() != nil || outOfTime(exit):
-		return fmt.Errorf("%w: decoding it took more than %s (media.apart_time)", picture.ErrTooLarge, r.Time)
+		return fmt.Errorf("%w: decoding it took more than %s (media.isolate_time)", picture.ErrTooLarge, r.Time)
 	case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory"):
-		return fmt.Errorf("%w: decoding it took more than %d MiB (media.apart_memory)", picture.ErrTooLarge, r.Memory>>20)
+		return fmt.Errorf("%w: decoding it took more than %d MiB (media.isolate_memory)", picture.ErrTooLarge, r.Memory>>20)
 	}
 	return fmt.Errorf("%w: the process that decoded it ended (%w): %s", picture.ErrCorrupt, err, strings.TrimSpace(said))
 }

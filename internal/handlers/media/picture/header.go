@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// The ways in which a file is refused. A caller that cannot mend the file need
+// The ways in which a file is refused. A caller that cannot fix the file need
 // not try again for the first two.
 var (
 	// ErrUnsupported says that the bytes are no format that is read here.
@@ -15,7 +15,7 @@ var (
 	ErrTooLarge = errors.New("the picture is larger than is allowed")
 	// ErrCorrupt says that the bytes do not keep to their format.
 	ErrCorrupt = errors.New("the picture is damaged")
-	// ErrUnbounded says that only a decoder without bounds of its own may read
+	// ErrUnbounded says that only a separate decoder without bounds may read
 	// the picture, and that Maker.Bounded forbids that one.
 	ErrUnbounded = errors.New("the picture needs a decoder that is not bounded by itself")
 )

@@ -40,7 +40,7 @@ type Generator struct {
 	Animations Animations
 	// Bounded refuses with ErrUnbounded what Header.Unbounded names, and what
 	// the decoders refuse that bound themselves; nothing was decoded by another
-	// one then. Somebody else may do it without Bounded, in a process of its own.
+	// one then. Somebody else may do it without Bounded, in a separate process.
 	Bounded bool
 }
 

@@ -151,7 +151,7 @@ func moduleFile(t testing.TB, module, name string) []byte {
 }
 
 // The rarer kinds of JPEG look as other programs show them: as their lossless
-// twin, or else as the standard library decodes them.
+// counterpart, or else as the standard library decodes them.
 func TestRareJPEGsLookAsTheyShould(t *testing.T) {
 	const gen = "github.com/gen2brain/jpegn"
 	for name, c := range map[string]struct {
@@ -171,7 +171,7 @@ func TestRareJPEGsLookAsTheyShould(t *testing.T) {
 		"progressive":        {"", "video-001.progressive.jpeg", "", 30},
 		"DC by component":    {"", "video-001.separate.dc.progression.jpeg", "", 30},
 		"16-bit tables":      {gen, "test.420.dqt16.jpg", "", 30},
-		"scans of their own": {gen, "test.420.noninterleaved.jpg", "", 30},
+		"separate scans": {gen, "test.420.noninterleaved.jpg", "", 30},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := moduleFile(t, c.module, c.file)

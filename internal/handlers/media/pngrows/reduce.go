@@ -111,7 +111,7 @@ func (o *Reduced) store(y int, sums []uint32, k, deep, width int) {
 	}
 }
 
-// expand makes RGBA of 8 bits of a row as it is in the file; line is room for it.
+// expand makes RGBA of 8 bits of a row as it is in the file; line is space for it.
 func (r *rows) expand(line, row []byte) []byte {
 	switch {
 	case r.colour == rgbAlpha && r.depth == 8:

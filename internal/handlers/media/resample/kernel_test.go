@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Both passes equal their twins in plain Go bit by bit, on any weights.
+// Both passes equal their counterparts in plain Go bit by bit, on any weights.
 func FuzzKernelsEqualTheirDuplicates(f *testing.F) {
 	f.Add(uint64(1), uint16(16), uint8(7))
 	f.Add(uint64(2), uint16(33), uint8(1))

@@ -14,7 +14,7 @@ type header struct {
 	skipChance uint8
 }
 
-// segments let parts of a picture have quantisers of their own.
+// segments let parts of a picture have separate quantisers.
 type segments struct {
 	on, mapped, absolute bool
 	quantiser            [4]int

@@ -10,7 +10,7 @@ const (
 	branches = 11
 )
 
-// The kinds of blocks that have probabilities of their own.
+// The kinds of blocks that have separate probabilities.
 const (
 	lumaAfterDC = iota // its first coefficient is in the block of DCs
 	lumaDCs
