@@ -179,10 +179,11 @@ func (d Dialect) Inserted(column string) string {
 	return "excluded." + column
 }
 
-// DeleteSome deletes the first limit rows by key that where names, so that the
-// statement's locks are few and short.
-func (d Dialect) DeleteSome(table, key, where string, limit int) string {
-	rest := fmt.Sprintf(" WHERE %s ORDER BY %s LIMIT %d", where, key, limit)
+// DeleteSome deletes the first limit rows that where names, so that the
+// statement's locks are few and short. order should be that of an index which
+// finds them; key names a row.
+func (d Dialect) DeleteSome(table, key, where, order string, limit int) string {
+	rest := fmt.Sprintf(" WHERE %s ORDER BY %s LIMIT %d", where, order, limit)
 	if d.Name == MySQL {
 		return "DELETE FROM " + table + rest
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // groupCommit makes what several mails write durable in one transaction, since
@@ -42,30 +44,14 @@ const (
 
 func newTogether(db *sqlx.DB) *groupCommit { return &groupCommit{db: db} }
 
-// begun is a batch at READ COMMITTED. Where the sessions of MySQL have that
-// level already, which is asked once, no transaction has to set it: a round trip
-// for each. PostgreSQL is told by BEGIN itself; SQLite knows no levels.
+// begun is a batch at READ COMMITTED. What it takes to say so is asked once.
 func (t *groupCommit) begun(ctx context.Context) *batch {
 	t.isolation.Lock()
 	defer t.isolation.Unlock()
-	if !t.asked && t.db.DriverName() != "sqlite" {
-		t.options = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+	if !t.asked {
+		t.options, t.asked = database.Isolation(ctx, t.db), true
 	}
-	if !t.asked && t.db.DriverName() == "mysql" && t.readsCommitted(ctx) {
-		t.options = nil
-	}
-	t.asked = true
 	return newBatch(t.db, t.options)
-}
-
-// readsCommitted asks a session; without an answer it is false, which is safe.
-func (t *groupCommit) readsCommitted(ctx context.Context) bool {
-	var level string
-	err := t.db.GetContext(ctx, &level, "SELECT @@transaction_isolation")
-	if err != nil {
-		err = t.db.GetContext(ctx, &level, "SELECT @@tx_isolation") // MariaDB before 11.1
-	}
-	return err == nil && level == "READ-COMMITTED"
 }
 
 // do runs write in a transaction, perhaps with others before and after it in
