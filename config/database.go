@@ -76,3 +76,14 @@ func (d DSN) Driver() (string, error) {
 	}
 	return "", errors.New("it is no address of a database that we know: write mysql://user:password@host:3306/name, postgres://user:password@host/name or sqlite:/path/to/file.sqlite")
 }
+
+// SQLiteFile is the file that a DSN for SQLite names; ok is false for another
+// database's.
+func (d DSN) SQLiteFile() (path string, ok bool) {
+	if driver, err := d.Driver(); err != nil || driver != "sqlite" {
+		return "", false
+	}
+	_, path, _ = strings.Cut(strings.TrimSpace(string(d)), ":")
+	path, _, _ = strings.Cut(strings.TrimPrefix(path, "//"), "?")
+	return path, true
+}

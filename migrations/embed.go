@@ -2,11 +2,11 @@ package migrations
 
 import (
 	"context"
-	"database/sql"
 	"embed"
 	"fmt"
 	"io/fs"
 
+	"github.com/jmoiron/sqlx"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
 )
@@ -17,12 +17,11 @@ var files embed.FS
 // Table is where goose notes which migrations ran.
 const Table = "cmsjobs_migrations"
 
-// Provider returns goose's view of our migrations for a database/sql driver:
-// mysql, sqlite or pgx.
-func Provider(db *sql.DB, driver string) (*goose.Provider, error) {
+// Provider returns goose's view of our migrations for an open database.
+func Provider(db *sqlx.DB) (*goose.Provider, error) {
 	var dialect database.Dialect
 	var folder string
-	switch driver {
+	switch driver := db.DriverName(); driver {
 	case "mysql":
 		dialect, folder = database.DialectMySQL, "mysql"
 	case "sqlite":
@@ -40,12 +39,12 @@ func Provider(db *sql.DB, driver string) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return goose.NewProvider("", db, sub, goose.WithStore(store), goose.WithAllowOutofOrder(true))
+	return goose.NewProvider("", db.DB, sub, goose.WithStore(store), goose.WithAllowOutofOrder(true))
 }
 
 // Up makes what is missing. Running it twice is harmless.
-func Up(ctx context.Context, db *sql.DB, driver string) error {
-	p, err := Provider(db, driver)
+func Up(ctx context.Context, db *sqlx.DB) error {
+	p, err := Provider(db)
 	if err != nil {
 		return err
 	}

@@ -215,7 +215,7 @@ var guards = []guard{
 	{
 		promise: "P6",
 		name:    "the greeting of a database server ends",
-		file:    "internal/dbconn/greeting.go",
+		file:    "internal/database/greeting.go",
 		old:     "	greetingBytes = 256 << 10",
 		without: "	greetingBytes = 1 << 40",
 		in:      "./cmd/cmsjobs",

@@ -126,7 +126,7 @@ func (s *Server) CMS(ctx context.Context) (db *sqlx.DB, dsn, name string, err er
 	}
 	_, err = sqlstore.CreateTables(ctx, db, sqlstore.Stock, "")
 	if err == nil {
-		err = migrations.Up(ctx, db.DB, db.DriverName())
+		err = migrations.Up(ctx, db)
 	}
 	if err != nil {
 		return nil, "", "", errors.Join(err, db.Close())

@@ -101,8 +101,8 @@ func (r *Services) writtenFolders() []string {
 	if r.Site.Root != "" {
 		folders = append(folders, r.Site.Public(), filepath.Join(r.Site.Public(), "storage"), r.Site.Storage())
 	}
-	if driver, err := c.Database.DSN.Driver(); err == nil && driver == "sqlite" {
-		folders = append(folders, filepath.Dir(sqlitePath(c.Database.DSN)))
+	if path, ok := c.Database.DSN.SQLiteFile(); ok {
+		folders = append(folders, filepath.Dir(path))
 	}
 	folders = slices.DeleteFunc(folders, func(folder string) bool {
 		info, err := os.Stat(folder)

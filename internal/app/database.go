@@ -50,20 +50,14 @@ func openDatabase(ctx context.Context, dsn config.DSN, limit int) (*sqlx.DB, err
 // sqliteFileThere refuses a path without a file: SQLite would make an empty
 // database and everything would look lost.
 func sqliteFileThere(dsn config.DSN) error {
-	if driver, err := dsn.Driver(); err != nil || driver != "sqlite" {
-		return err
+	if path, ok := dsn.SQLiteFile(); ok {
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("there is no SQLite database: %w", err)
+		}
+		return nil
 	}
-	if _, err := os.Stat(sqlitePath(dsn)); err != nil {
-		return fmt.Errorf("there is no SQLite database: %w", err)
-	}
-	return nil
-}
-
-// sqlitePath is the file that a DSN for SQLite names.
-func sqlitePath(dsn config.DSN) string {
-	_, path, _ := strings.Cut(dsn.Reveal(), ":")
-	path, _, _ = strings.Cut(strings.TrimPrefix(path, "//"), "?")
-	return path
+	_, err := dsn.Driver()
+	return err
 }
 
 // identity names a database for wake-ups: where it is, without a password and
@@ -73,10 +67,9 @@ func identity(dsn config.DSN) string {
 	if err != nil {
 		return "unknown"
 	}
-	if driver == "sqlite" {
-		path, err := filepath.Abs(sqlitePath(dsn))
-		if err != nil {
-			path = sqlitePath(dsn)
+	if path, ok := dsn.SQLiteFile(); ok {
+		if absolute, err := filepath.Abs(path); err == nil {
+			path = absolute
 		}
 		return driver + " " + path
 	}
@@ -100,7 +93,7 @@ func (r *Services) migrate(ctx context.Context) error {
 // exists" before the other noted that it made it): the later one looks again.
 func (r *Services) MakeTables(ctx context.Context) error {
 	for try := 1; ; try++ {
-		err := migrations.Up(ctx, r.OwnDB.DB, r.OwnDB.DriverName())
+		err := migrations.Up(ctx, r.OwnDB)
 		if err == nil || try == 8 {
 			return err
 		}

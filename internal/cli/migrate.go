@@ -90,7 +90,7 @@ func (a *commandLine) migrateStatusCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withDatabases(c, func(ctx context.Context, r *app.Services) error {
-				p, err := migrations.Provider(r.OwnDB.DB, r.OwnDB.DriverName())
+				p, err := migrations.Provider(r.OwnDB)
 				if err != nil {
 					return err
 				}
@@ -132,7 +132,7 @@ func (a *commandLine) migrateDownCommand() *cobra.Command {
 				return app.Usagef("this removes all cmsjobs_* tables and what is in them; say --yes to do it")
 			}
 			return a.withDatabases(c, func(ctx context.Context, r *app.Services) error {
-				p, err := migrations.Provider(r.OwnDB.DB, r.OwnDB.DriverName())
+				p, err := migrations.Provider(r.OwnDB)
 				if err != nil {
 					return err
 				}

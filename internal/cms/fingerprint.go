@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Digest is a cheap summary of rows: two equal digests mean, as good as
@@ -71,25 +73,12 @@ type digestPart struct {
 
 // digest sums a checksum of each row; the sum does not depend on their order.
 func (s *Site) digest(ctx context.Context, p digestPart) (Digest, error) {
-	var each string
-	texts := make([]string, len(p.columns))
-	switch s.DB.DriverName() {
-	case "mysql":
-		for i, c := range p.columns {
-			texts[i] = "COALESCE(" + c + ", '~')"
-		}
-		joined := "CONCAT_WS('|', " + strings.Join(texts, ", ") + ")"
-		each = "COALESCE(SUM(CRC32(" + joined + ")), 0)"
-	case "pgx", "postgres":
-		for i, c := range p.columns {
-			texts[i] = "COALESCE(" + c + "::text, '~')"
-		}
-		each = "COALESCE(SUM(hashtextextended(CONCAT_WS('|', " + strings.Join(texts, ", ") + "), 7)), 0)::text"
-	default:
+	checksum, ok := database.Of(s.DB).Checksum(p.columns)
+	if !ok {
 		return s.digestHere(ctx, p)
 	}
 	var d Digest
-	query := fmt.Sprintf("SELECT COUNT(*), %s FROM %s WHERE %s", each, p.from, p.where)
+	query := fmt.Sprintf("SELECT COUNT(*), %s FROM %s WHERE %s", checksum, p.from, p.where)
 	err := s.DB.QueryRowContext(ctx, s.DB.Rebind(query), p.args...).Scan(&d.Rows, &d.Sum)
 	return d, err
 }

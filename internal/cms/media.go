@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // ErrNoMedia says that no row of media_files is meant, or that it was deleted.
@@ -169,7 +171,7 @@ func (s *Site) SetMediaOption(ctx context.Context, id, key string, value any) er
 		}
 		write, args := "UPDATE "+table+" SET options = ? WHERE id = ? AND options IS NULL", []any{merged, id}
 		if old.Valid {
-			write, args = "UPDATE "+table+" SET options = ? WHERE id = ? AND "+s.sameText("options"), append(args, old.String)
+			write, args = "UPDATE "+table+" SET options = ? WHERE id = ? AND "+database.Of(s.DB).SameBytes("options"), append(args, old.String)
 		}
 		result, err := s.DB.ExecContext(ctx, s.DB.Rebind(write), args...)
 		if err != nil {
@@ -198,13 +200,4 @@ func mergeOption(old, key string, value any) (string, error) {
 	}
 	merged, err := json.Marshal(options)
 	return string(merged), err
-}
-
-// sameText compares a column byte by byte: MySQL's collations would take "A"
-// for "a".
-func (s *Site) sameText(column string) string {
-	if s.DB.DriverName() == "mysql" {
-		return "CAST(" + column + " AS BINARY) = CAST(? AS BINARY)"
-	}
-	return column + " = ?"
 }

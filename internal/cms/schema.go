@@ -4,21 +4,19 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Columns returns the types of a table's columns by their lower-case names, as
 // the database spells them ("bigint unsigned", "timestamp"); empty when there
 // is no such table.
 func (s *Site) Columns(ctx context.Context, table string) (map[string]string, error) {
-	var query string
-	switch s.DB.DriverName() {
-	case "sqlite":
-		query = `SELECT name AS column_name, lower(type) AS column_type FROM pragma_table_info(?)`
-	case "mysql":
-		query = `SELECT COLUMN_NAME AS column_name, COLUMN_TYPE AS column_type FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?`
-	default:
-		query = `SELECT column_name, data_type AS column_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ?`
-	}
+	query := database.Of(s.DB).Choose(database.Variants{
+		SQLite:     `SELECT name AS column_name, lower(type) AS column_type FROM pragma_table_info(?)`,
+		MySQL:      `SELECT COLUMN_NAME AS column_name, COLUMN_TYPE AS column_type FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?`,
+		PostgreSQL: `SELECT column_name, data_type AS column_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ?`,
+	})
 	var rows []struct {
 		Name string `db:"column_name"`
 		Type string `db:"column_type"`
@@ -41,9 +39,4 @@ func (s *Site) HasTable(ctx context.Context, table string) (bool, error) {
 
 // quote writes an identifier as the database wants it. Names that are words of
 // SQL ("key", "order") need it.
-func (s *Site) quote(name string) string {
-	if s.DB.DriverName() == "mysql" {
-		return "`" + name + "`"
-	}
-	return `"` + name + `"`
-}
+func (s *Site) quote(name string) string { return database.Of(s.DB).Ident(name) }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // slugs reads the slugs of a batch that is not empty.
@@ -61,7 +63,7 @@ func (r *reader) among(batch []row) (string, []any) {
 		for i := range batch {
 			args[i] = batch[i].id
 		}
-		return "reference_id IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ") + ")", args
+		return "reference_id IN (" + database.Marks(len(args)) + ")", args
 	}
 	low, err1 := strconv.ParseInt(first, 10, 64)
 	high, err2 := strconv.ParseInt(last, 10, 64)

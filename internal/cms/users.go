@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // User is one of the CMS's administrators.
@@ -72,7 +74,7 @@ func (s *Site) userBy(ctx context.Context, column, login string, ends bool) (Use
 		invalidated = "sessions_invalidated_at"
 	}
 	query := fmt.Sprintf("SELECT id, username, email, password, super_user, permissions, %[5]s FROM %[1]s WHERE %[2]s = ? AND EXISTS (SELECT 1 FROM %[3]s a WHERE a.user_id = %[1]s.id AND a.completed = %[4]s)",
-		s.Table("users"), column, s.Table("activations"), s.yes(), invalidated)
+		s.Table("users"), column, s.Table("activations"), database.Of(s.DB).True, invalidated)
 	var row userRow
 	err := s.DB.GetContext(ctx, &row, s.DB.Rebind(query), login)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -121,14 +123,6 @@ func (s *Site) permissionsOf(ctx context.Context, row userRow) ([]string, error)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
-}
-
-// yes is how the database writes true in a boolean column.
-func (s *Site) yes() string {
-	if s.DB.DriverName() == "pgx" {
-		return "true"
-	}
-	return "1"
 }
 
 // permissions reads {"flag": true, …}; flags that are not true do not count.

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // servicePing is the row of the ping that is for the whole service.
@@ -99,11 +101,7 @@ func (p *Pinger) once(ctx context.Context, e *Evaluator, name, address string, a
 // take is the compare-and-set by which one process pings.
 func (p *Pinger) take(ctx context.Context, e *Evaluator, name string, last, at int64, there bool) (bool, error) {
 	if !there {
-		statement := "INSERT INTO cmsjobs_pings (name, at) VALUES (?, 0) ON CONFLICT DO NOTHING"
-		if e.c.DB.DriverName() == "mysql" {
-			statement = "INSERT IGNORE INTO cmsjobs_pings (name, at) VALUES (?, 0)"
-		}
-		if _, err := e.change(ctx, statement, name); err != nil {
+		if _, err := e.change(ctx, database.Of(e.c.DB).InsertIgnore("cmsjobs_pings", "name, at", "(?, 0)"), name); err != nil {
 			return false, fmt.Errorf("noting the ping of %s: %w", name, err)
 		}
 	}

@@ -3,9 +3,9 @@ package conditions
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -62,11 +62,8 @@ func (e *Evaluator) insertRows(ctx context.Context) error {
 	for _, name := range names {
 		args = append(args, name, now.UnixMilli())
 	}
-	values := strings.TrimSuffix(strings.Repeat("(?, 0, 0, ?, 0, '', ''), ", len(names)), ", ")
-	statement := "INSERT INTO cmsjobs_conditions (name, active, pending_since, changed_at, seen_at, seen_by, detail) VALUES " + values + " ON CONFLICT DO NOTHING"
-	if e.c.DB.DriverName() == "mysql" {
-		statement = "INSERT IGNORE INTO cmsjobs_conditions (name, active, pending_since, changed_at, seen_at, seen_by, detail) VALUES " + values
-	}
+	statement := database.Of(e.c.DB).InsertIgnore("cmsjobs_conditions", "name, active, pending_since, changed_at, seen_at, seen_by, detail",
+		database.Rows("(?, 0, 0, ?, 0, '', '')", len(names)))
 	if _, err := e.c.DB.ExecContext(ctx, e.c.DB.Rebind(statement), args...); err != nil {
 		return fmt.Errorf("preparing the conditions: %w", err)
 	}

@@ -16,8 +16,6 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/jmoiron/sqlx"
 	_ "modernc.org/sqlite" // the driver "sqlite"
-
-	"github.com/cmsjobs/cmsjobs/internal/dbconn"
 )
 
 // ConnectOptions say which database, and how.
@@ -138,7 +136,7 @@ func OpenMySQL(c *mysql.Config, o ConnectOptions) (*sqlx.DB, string, error) {
 	if err := c.Apply(mysql.Charset("utf8mb4", "")); err != nil {
 		return nil, "", fmt.Errorf("setting the connection's character set: %w", err)
 	}
-	dbconn.MySQL(c)
+	BoundMySQL(c)
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		return nil, "", errors.New("the database's DSN is refused by the driver: check host, port and tls")
@@ -147,7 +145,7 @@ func OpenMySQL(c *mysql.Config, o ConnectOptions) (*sqlx.DB, string, error) {
 	if err != nil {
 		return nil, "", errors.New("the database's DSN is refused by the driver: check host, port and tls")
 	}
-	return sqlx.NewDb(sql.OpenDB(packetConnector{readCommitted{dbconn.Connector(connector)}, packets}), "mysql"), fmt.Sprintf("%s as %s", c.Addr, c.User), nil
+	return sqlx.NewDb(sql.OpenDB(packetConnector{readCommitted{BoundConnector(connector)}, packets}), "mysql"), fmt.Sprintf("%s as %s", c.Addr, c.User), nil
 }
 
 func openPostgres(dsn string, o ConnectOptions) (*sqlx.DB, string, error) {
@@ -156,7 +154,7 @@ func openPostgres(dsn string, o ConnectOptions) (*sqlx.DB, string, error) {
 		return nil, "", errors.New("the database's URL cannot be read: it is postgres://user:password@host:5432/db, special characters of the password as %XX")
 	}
 	c.ConnectTimeout = dialTimeout
-	dbconn.Postgres(c)
+	BoundPostgres(c)
 	c.DialFunc = namedErrors(c.DialFunc)
 	// Statements here differ in their number of rows; keeping each prepared
 	// would cost more than it saves, and poolers do not like it.
@@ -166,7 +164,7 @@ func openPostgres(dsn string, o ConnectOptions) (*sqlx.DB, string, error) {
 	c.RuntimeParams["statement_timeout"] = "60000"
 	c.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
 	c.RuntimeParams["application_name"] = "cmsjobs"
-	return sqlx.NewDb(sql.OpenDB(dbconn.Connector(stdlib.GetConnector(*c))), "pgx"), fmt.Sprintf("%s:%d as %s", c.Host, c.Port, c.User), nil
+	return sqlx.NewDb(sql.OpenDB(BoundConnector(stdlib.GetConnector(*c))), "pgx"), fmt.Sprintf("%s:%d as %s", c.Host, c.Port, c.User), nil
 }
 
 // postgresZone reverses the sign, which POSIX counts westward.

@@ -8,39 +8,93 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// Dialect holds every difference between the three databases. All other SQL is
-// shared.
+// The names of the servers, as Dialect.Name has them. MariaDB and TiDB are
+// spoken to as MySQL.
+const (
+	MySQL      = "mysql"
+	PostgreSQL = "postgres"
+	SQLite     = "sqlite"
+)
+
+// Dialect holds every difference between the SQL of the servers. All other SQL
+// is shared.
 type Dialect struct {
-	Name       string // mysql, postgres, sqlite: also the folder of migrations
-	quote      string
-	Now        string // whole Unix seconds by the server's clock, as the statement starts
-	Millis     string // the same in milliseconds
-	ForUpdate  string
-	SkipLocked string
-	Bytes      string // function: length of a text in bytes
-	MaxParams  int
-	Bind       int
+	Name  string // MySQL, PostgreSQL or SQLite: also the folder of migrations
+	quote string
+
+	// Now is whole Unix seconds by the server's clock as the statement starts,
+	// Millis the same in milliseconds: one value, however long the statement
+	// runs, so that what it compares and what it writes agree.
+	Now, Millis string
+	// Clock is milliseconds at the moment at which the server computes it. It is
+	// for a statement that waits for a row's lock first (ForUpdate): Millis would
+	// be of before the wait, and so behind what the lock's last holder wrote.
+	Clock string
+	// ClockAfterLock says that a SELECT … FOR UPDATE computes its Clock when it has
+	// won the row's lock. PostgreSQL computes it before: there the clock is asked
+	// by another statement.
+	ClockAfterLock bool
+
+	ForUpdate  string // ends a SELECT that locks its rows until the transaction ends
+	SkipLocked string // the same, without the rows that others have locked
+	// OneWriter says that a write transaction is alone in the database, and so
+	// needs no locks of rows.
+	OneWriter bool
+	Returning bool // INSERT … RETURNING gives back columns of the new rows
+
+	Bytes     string // function: length of a text in bytes
+	True      string // of a boolean column
+	MaxParams int    // arguments that a statement may have
+	Bind      int    // of sqlx.Rebind
 }
 
-var Dialects = map[string]Dialect{
-	"mysql": {Name: "mysql", quote: "`", Now: "UNIX_TIMESTAMP()", Millis: "CAST(UNIX_TIMESTAMP(NOW(3))*1000 AS SIGNED)",
-		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Bytes: "LENGTH", MaxParams: 60000, Bind: sqlx.QUESTION},
-	"pgx": {Name: "postgres", quote: `"`, Now: "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())) AS BIGINT)",
+var dialects = map[string]Dialect{
+	"mysql": {Name: MySQL, quote: "`", Now: "UNIX_TIMESTAMP()", Millis: "CAST(UNIX_TIMESTAMP(NOW(3))*1000 AS SIGNED)",
+		Clock: "CAST(UNIX_TIMESTAMP(SYSDATE(3))*1000 AS SIGNED)", ClockAfterLock: true,
+		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Bytes: "LENGTH", True: "1", MaxParams: 60000, Bind: sqlx.QUESTION},
+	"pgx": {Name: PostgreSQL, quote: `"`, Now: "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())) AS BIGINT)",
 		Millis:    "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())*1000) AS BIGINT)",
-		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Bytes: "octet_length", MaxParams: 60000, Bind: sqlx.DOLLAR},
+		Clock:     "CAST(floor(EXTRACT(EPOCH FROM clock_timestamp())*1000) AS BIGINT)",
+		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Returning: true, Bytes: "octet_length", True: "true",
+		MaxParams: 60000, Bind: sqlx.DOLLAR},
 	// A write transaction of SQLite is alone: BEGIN IMMEDIATE is its row lock.
 	// Not ": SQLite takes the name of a column that is not there for a text then.
-	"sqlite": {Name: "sqlite", quote: "`", Now: "unixepoch()", Millis: "CAST(unixepoch('subsec')*1000 AS INTEGER)",
-		Bytes: "octet_length", MaxParams: 30000, Bind: sqlx.QUESTION},
+	"sqlite": {Name: SQLite, quote: "`", Now: "unixepoch()", Millis: "CAST(unixepoch('subsec')*1000 AS INTEGER)",
+		Clock: "CAST(unixepoch('subsec')*1000 AS INTEGER)", ClockAfterLock: true, OneWriter: true, Returning: true,
+		Bytes: "octet_length", True: "1", MaxParams: 30000, Bind: sqlx.QUESTION},
 }
 
 // DialectOf finds the dialect of a database/sql driver.
 func DialectOf(driver string) (Dialect, error) {
-	d, ok := Dialects[driver]
+	d, ok := dialects[driver]
 	if !ok {
 		return d, fmt.Errorf("no dialect for the driver %q; mysql, pgx and sqlite are known", driver)
 	}
 	return d, nil
+}
+
+// Of is the dialect of an open database, or of a transaction in it. Connect opens
+// no database without one; for a driver of somebody else's it panics.
+func Of(q interface{ DriverName() string }) Dialect {
+	d, err := DialectOf(q.DriverName())
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// Variants is one text for each server.
+type Variants struct{ MySQL, PostgreSQL, SQLite string }
+
+// Choose is the variant of this server.
+func (d Dialect) Choose(v Variants) string {
+	switch d.Name {
+	case MySQL:
+		return v.MySQL
+	case PostgreSQL:
+		return v.PostgreSQL
+	}
+	return v.SQLite
 }
 
 // Ident quotes a table or column name, which was checked before.
@@ -49,7 +103,7 @@ func (d Dialect) Ident(name string) string { return d.quote + name + d.quote }
 // In makes a condition that column is one of ids. PostgreSQL gets an array, so
 // that the statement's text stays the same; the others get the numbers.
 func (d Dialect) In(column string, ids []int64) (string, []any) {
-	if d.Name == "postgres" {
+	if d.Name == PostgreSQL {
 		return column + " = ANY(?)", []any{ids}
 	}
 	var b strings.Builder
@@ -66,46 +120,94 @@ func (d Dialect) In(column string, ids []int64) (string, []any) {
 	return b.String(), nil
 }
 
-// InWords is in for texts.
+// InWords is In for texts.
 func InWords(column string, words []string) (string, []any) {
 	args := make([]any, len(words))
 	for i, w := range words {
 		args[i] = w
 	}
-	return column + " IN (" + marks(len(words)) + ")", args
+	return column + " IN (" + Marks(len(words)) + ")", args
 }
 
-// marks is "?,?,?".
-func marks(n int) string {
+// Marks is the places of n arguments in a list: "?,?,?". Of none it is NULL, so
+// that IN () stays SQL and names nothing.
+func Marks(n int) string {
 	if n == 0 {
 		return "NULL"
 	}
 	return strings.Repeat("?,", n-1) + "?"
 }
 
-// InsertOrSkip inserts one row unless its key is there.
-func (d Dialect) InsertOrSkip(table, columns, values, key string) string {
-	if d.Name == "mysql" {
+// Rows repeats the values of one row, "(?, 0)", for an INSERT of n rows.
+func Rows(row string, n int) string { return strings.Repeat(row+",", n-1) + row }
+
+// InsertIgnore inserts the rows of values, "(?, ?), (?, ?)", but those whose key
+// is there.
+func (d Dialect) InsertIgnore(table, columns, values string) string {
+	if d.Name == MySQL {
 		return "INSERT IGNORE INTO " + table + " (" + columns + ") VALUES " + values
 	}
-	return "INSERT INTO " + table + " (" + columns + ") VALUES " + values + " ON CONFLICT (" + key + ") DO NOTHING"
+	return "INSERT INTO " + table + " (" + columns + ") VALUES " + values + " ON CONFLICT DO NOTHING"
 }
 
-// Upsert inserts one row or changes the given columns of the row with its key.
+// Upsert inserts rows, or changes the given columns of those whose key is there.
 func (d Dialect) Upsert(table, columns, values, key string, changed ...string) string {
 	sets := make([]string, len(changed))
 	for i, c := range changed {
-		if d.Name == "mysql" {
-			sets[i] = c + "=VALUES(" + c + ")"
-		} else {
-			sets[i] = c + "=excluded." + c
-		}
+		sets[i] = c + "=" + d.Inserted(c)
 	}
+	return "INSERT INTO " + table + " (" + columns + ") VALUES " + values + d.OnConflict(key, sets...)
+}
+
+// OnConflict ends an INSERT: a row whose key is there is changed by sets,
+// "column = expression". An expression names the row's own columns with their
+// table, and those that were to be inserted by Inserted. MySQL assigns from left
+// to right: an expression sees what the ones before it have written.
+func (d Dialect) OnConflict(key string, sets ...string) string {
 	conflict := " ON CONFLICT (" + key + ") DO UPDATE SET "
-	if d.Name == "mysql" {
+	if d.Name == MySQL {
 		conflict = " ON DUPLICATE KEY UPDATE "
 	}
-	return "INSERT INTO " + table + " (" + columns + ") VALUES " + values + conflict + strings.Join(sets, ", ")
+	return conflict + strings.Join(sets, ", ")
+}
+
+// Inserted is, in OnConflict, the value of a column that was to be inserted.
+func (d Dialect) Inserted(column string) string {
+	if d.Name == MySQL {
+		return "VALUES(" + column + ")"
+	}
+	return "excluded." + column
+}
+
+// DeleteSome deletes the first limit rows that where names, so that the
+// statement's locks are few and short. order should be that of an index which
+// finds them; key names a row.
+func (d Dialect) DeleteSome(table, key, where, order string, limit int) string {
+	rest := fmt.Sprintf(" WHERE %s ORDER BY %s LIMIT %d", where, order, limit)
+	if d.Name == MySQL {
+		return "DELETE FROM " + table + rest
+	}
+	return "DELETE FROM " + table + " WHERE (" + key + ") IN (SELECT " + key + " FROM " + table + rest + ")"
+}
+
+// SameBytes compares a column with an argument byte by byte: the collations of
+// MySQL would take "A" for "a".
+func (d Dialect) SameBytes(column string) string {
+	if d.Name == MySQL {
+		return "CAST(" + column + " AS BINARY) = CAST(? AS BINARY)"
+	}
+	return column + " = ?"
+}
+
+// Checksum is an expression that sums a checksum of each row's columns, whatever
+// the rows' order. SQLite has none: ok is false.
+func (d Dialect) Checksum(columns []string) (expression string, ok bool) {
+	texts := make([]string, len(columns))
+	for i, c := range columns {
+		texts[i] = "COALESCE(" + d.Choose(Variants{MySQL: c, PostgreSQL: c + "::text"}) + ", '~')"
+	}
+	row := "CONCAT_WS('|', " + strings.Join(texts, ", ") + ")"
+	return d.Choose(Variants{MySQL: "COALESCE(SUM(CRC32(" + row + ")), 0)", PostgreSQL: "COALESCE(SUM(hashtextextended(" + row + ", 7)), 0)::text"}), !d.OneWriter
 }
 
 // opening is how much of a text opensWith looks at, in characters; on MySQL in
@@ -116,9 +218,9 @@ const opening = 512
 // a collation would be slow.
 func (d Dialect) OpensWith(column, text string) string {
 	switch d.Name {
-	case "mysql":
+	case MySQL:
 		return fmt.Sprintf("(INSTR(SUBSTR(CAST(%s AS BINARY), 1, %d), '%s') > 0)", column, opening, text)
-	case "postgres":
+	case PostgreSQL:
 		return fmt.Sprintf("(strpos(SUBSTR(%s, 1, %d), '%s') > 0)", column, opening, text)
 	}
 	return fmt.Sprintf("(instr(SUBSTR(%s, 1, %d), '%s') > 0)", column, opening, text)

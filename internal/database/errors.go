@@ -231,8 +231,8 @@ func SaysFull(err error) bool {
 	return false
 }
 
-// Duplicate says that a unique key refused a row.
-func Duplicate(err error) bool {
+// IsDuplicate says that a unique key refused a row.
+func IsDuplicate(err error) bool {
 	var my *mysql.MySQLError
 	var pg *pgconn.PgError
 	var lite *sqlite.Error

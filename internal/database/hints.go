@@ -9,8 +9,6 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"github.com/cmsjobs/cmsjobs/internal/dbconn"
 )
 
 // Explain adds to an error of the database what a person can do about it.
@@ -56,7 +54,7 @@ func explainNetwork(err error) string {
 	var dns *net.DNSError
 	var network net.Error
 	switch text := err.Error(); {
-	case errors.Is(err, dbconn.ErrGreeting):
+	case errors.Is(err, ErrGreeting):
 		return "what answers there is no database server, or a broken one: check host and port"
 	case errors.As(err, &dns):
 		return "the host's name is not known: check it"

@@ -18,9 +18,9 @@ const worthwhile = 8
 // stretch ends one row early, and its last row is named by its number.
 func (d Dialect) IDRanges(ids []int64) (string, []any) { return d.RowsBy("id", ids) }
 
-// RowsBy is rows for another column that has an index.
+// RowsBy is IDRanges for another column that has an index.
 func (d Dialect) RowsBy(column string, ids []int64) (string, []any) {
-	if d.Name == "postgres" || countRanges(ids)*worthwhile > len(ids) {
+	if d.Name == PostgreSQL || countRanges(ids)*worthwhile > len(ids) {
 		return d.In(column, ids)
 	}
 	var b strings.Builder

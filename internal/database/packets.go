@@ -11,8 +11,6 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
-
-	"github.com/cmsjobs/cmsjobs/internal/dbconn"
 )
 
 // Packets sends MySQL several statements in one packet. The server runs them in
@@ -43,7 +41,7 @@ func newPackets(c *mysql.Config) (*Packets, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Packets{DB: sql.OpenDB(readCommitted{dbconn.Connector(connector)})}
+	p := &Packets{DB: sql.OpenDB(readCommitted{BoundConnector(connector)})}
 	p.DB.SetMaxOpenConns(1)
 	p.DB.SetConnMaxLifetime(lifetime)
 	return p, nil

@@ -93,7 +93,7 @@ MAIL_FROM_NAME="${APP_NAME}"
 
 func (d Site) fill(ctx context.Context, db *sqlx.DB, now time.Time) error {
 	for _, statement := range demoTables {
-		if _, err := db.ExecContext(ctx, spell(db.DriverName(), statement)); err != nil {
+		if _, err := db.ExecContext(ctx, spell(database.Of(db), statement)); err != nil {
 			return fmt.Errorf("making the demo's tables: %w", err)
 		}
 	}
@@ -122,8 +122,8 @@ func (d Site) fill(ctx context.Context, db *sqlx.DB, now time.Time) error {
 }
 
 // spell writes one of the demo's statements as MySQL wants it.
-func spell(driver, statement string) string {
-	if driver != "mysql" {
+func spell(d database.Dialect, statement string) string {
+	if d.Name != database.MySQL {
 		return statement
 	}
 	return strings.NewReplacer("INTEGER PRIMARY KEY", "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY", " TIMESTAMP", " TIMESTAMP NULL",
@@ -165,7 +165,7 @@ func (w *writer) insert(statement string, args ...any) int64 {
 		return 0
 	}
 	var r sql.Result
-	if r, w.err = w.tx.ExecContext(w.ctx, spell(w.tx.DriverName(), statement), args...); w.err != nil {
+	if r, w.err = w.tx.ExecContext(w.ctx, spell(database.Of(w.tx), statement), args...); w.err != nil {
 		return 0
 	}
 	id, err := r.LastInsertId()

@@ -9,6 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 func checkDatabase(_ context.Context, r *app.Services) ([]Finding, error) {
@@ -18,7 +19,7 @@ func checkDatabase(_ context.Context, r *app.Services) ([]Finding, error) {
 	if r.Config.Database.Claim != "auto" {
 		mode = ok("rows are claimed by %s, as database.claim says", d.Mode)
 	}
-	if d.Database == "sqlite" {
+	if database.Of(r.DB).OneWriter {
 		mode = ok("rows are claimed one process at a time, as SQLite writes (mode %s)", d.Mode)
 	}
 	return append(found, mode), nil
@@ -27,47 +28,26 @@ func checkDatabase(_ context.Context, r *app.Services) ([]Finding, error) {
 // checkDurability: a commit that may be lost in a power cut lets a job run
 // twice or never.
 func checkDurability(ctx context.Context, r *app.Services) ([]Finding, error) {
-	switch r.DB.DriverName() {
-	case "mysql":
-		var flush int
-		if err := r.DB.GetContext(ctx, &flush, "SELECT @@innodb_flush_log_at_trx_commit"); err != nil {
-			return nil, err
-		}
-		if flush != 1 {
-			return []Finding{warn("set innodb_flush_log_at_trx_commit = 1 in the server's configuration", "innodb_flush_log_at_trx_commit is %d: a power cut loses up to a second of jobs, and runs others twice", flush)}, nil
-		}
-		return []Finding{ok("commits are flushed to disk (innodb_flush_log_at_trx_commit = 1)")}, nil
-	case "pgx":
-		var sync, commit string
-		if err := r.DB.QueryRowxContext(ctx, "SELECT current_setting('fsync'), current_setting('synchronous_commit')").Scan(&sync, &commit); err != nil {
-			return nil, err
-		}
-		if sync != "on" || commit == "off" {
-			return []Finding{warn("set fsync and synchronous_commit to on", "fsync is %s, synchronous_commit is %s: a crash loses jobs", sync, commit)}, nil
-		}
-		return []Finding{ok("commits are flushed to disk (fsync on, synchronous_commit %s)", commit)}, nil
-	}
-	var level int
-	if err := r.DB.GetContext(ctx, &level, "PRAGMA synchronous"); err != nil {
+	d, err := database.AskDurability(ctx, r.DB)
+	if err != nil {
 		return nil, err
 	}
-	if level < 2 {
-		return []Finding{warn("open it without a pragma of your own", "SQLite's synchronous is %d: a power cut loses the last jobs", level)}, nil
+	if d.Loss != "" {
+		return []Finding{warn(d.Remedy, "%s: %s", d.Setting, d.Loss)}, nil
 	}
-	return []Finding{ok("commits are flushed to disk (synchronous FULL)")}, nil
+	return []Finding{ok("commits are flushed to disk (%s)", d.Setting)}, nil
 }
 
 // checkClock compares clocks. The database's decides what is due, so a wrong
 // one of ours only makes logs and lists hard to read.
 func checkClock(ctx context.Context, r *app.Services) ([]Finding, error) {
-	statement := map[string]string{"mysql": "SELECT UNIX_TIMESTAMP(NOW(3))", "pgx": "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)", "sqlite": "SELECT unixepoch('subsec')"}[r.DB.DriverName()]
 	before := r.Now()
-	var seconds float64
-	if err := r.DB.GetContext(ctx, &seconds, statement); err != nil {
+	var millis int64
+	if err := r.DB.GetContext(ctx, &millis, "SELECT "+database.Of(r.DB).Clock); err != nil {
 		return nil, err
 	}
 	middle := before.Add(r.Now().Sub(before) / 2)
-	skew := time.UnixMilli(int64(seconds * 1000)).Sub(middle).Round(time.Millisecond)
+	skew := time.UnixMilli(millis).Sub(middle).Round(time.Millisecond)
 	if skew.Abs() > 2*time.Second {
 		return []Finding{warn("run an NTP service on both hosts", "the database's clock and this host's differ by %s; the database's decides what is due", skew.Abs())}, nil
 	}
@@ -150,7 +130,7 @@ func largest(kind string) float64 {
 }
 
 func checkMigrations(ctx context.Context, r *app.Services) ([]Finding, error) {
-	p, err := migrations.Provider(r.OwnDB.DB, r.OwnDB.DriverName())
+	p, err := migrations.Provider(r.OwnDB)
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func newLabAt(t *testing.T, dsn string) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := migrations.Up(ctx, db.DB, db.DriverName()); err != nil {
+	if err := migrations.Up(ctx, db); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := sqlstore.CreateTables(ctx, db, sqlstore.Stock, ""); err != nil {

@@ -12,8 +12,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Imported is what an import did.
@@ -241,8 +242,7 @@ func (h *Handler) nonces(ctx context.Context, day string, rows []row) (map[[8]by
 	for i := range rows {
 		args = append(args, rows[i].nonce[:])
 	}
-	marks := strings.TrimSuffix(strings.Repeat("?,", len(rows)), ",")
-	query := "SELECT nonce FROM cmsjobs_page_views WHERE day = ? AND nonce IN (" + marks + ")"
+	query := "SELECT nonce FROM cmsjobs_page_views WHERE day = ? AND nonce IN (" + database.Marks(len(rows)) + ")"
 	var found [][]byte
 	if err := h.DB.SelectContext(ctx, &found, h.DB.Rebind(query), args...); err != nil {
 		return nil, fmt.Errorf("looking for views that are stored already: %w", err)

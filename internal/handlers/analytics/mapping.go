@@ -12,6 +12,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -59,17 +60,14 @@ func (h *Handler) mappedDays(ctx context.Context, r *DateRange) error {
 	if until.Sub(since) > maxReportDays*24*time.Hour {
 		return jobs.Permanent(fmt.Errorf("a range may cover %d days at most", maxReportDays))
 	}
-	tx, err := h.DB.BeginTxx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // after a commit this does nothing
-	for day := since; day.Format(time.DateOnly) <= until.Format(time.DateOnly); day = day.AddDate(0, 0, 1) {
-		if err := touch(ctx, h.DB, tx, day.Format(time.DateOnly)); err != nil {
-			return err
+	return database.InTx(ctx, h.DB, "marking days as changed", func(tx *sqlx.Tx) error {
+		for day := since; day.Format(time.DateOnly) <= until.Format(time.DateOnly); day = day.AddDate(0, 0, 1) {
+			if err := touch(ctx, tx, day.Format(time.DateOnly)); err != nil {
+				return err
+			}
 		}
-	}
-	return tx.Commit()
+		return nil
+	})
 }
 
 // column reads a mapped column as text, or as nothing.

@@ -3,10 +3,11 @@ package analytics
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // countPostViews is the last resort of a site without any raw views: what
@@ -66,11 +67,14 @@ func (h *Handler) postCounters(ctx context.Context, after string) ([]postCounter
 // transaction: a crash counts nothing twice. A post that is seen for the first
 // time only leaves its counter: when its views came is unknown.
 func (h *Handler) countDeltas(ctx context.Context, day string, posts []postCounter) (total int64, err error) {
-	tx, err := h.DB.BeginTxx(ctx, nil)
-	if err != nil {
-		return 0, fmt.Errorf("counting post views: %w", err)
-	}
-	defer tx.Rollback() // after a commit this does nothing
+	err = database.InTx(ctx, h.DB, "counting post views", func(tx *sqlx.Tx) (err error) {
+		total, err = h.addDeltas(ctx, tx, day, posts)
+		return err
+	})
+	return total, err
+}
+
+func (h *Handler) addDeltas(ctx context.Context, tx *sqlx.Tx, day string, posts []postCounter) (total int64, err error) {
 	known, err := knownCounters(ctx, tx, posts)
 	if err != nil {
 		return 0, err
@@ -93,7 +97,7 @@ func (h *Handler) countDeltas(ctx context.Context, day string, posts []postCount
 			return 0, err
 		}
 	}
-	return total, tx.Commit()
+	return total, nil
 }
 
 func knownCounters(ctx context.Context, tx *sqlx.Tx, posts []postCounter) (map[string]int64, error) {
@@ -105,7 +109,7 @@ func knownCounters(ctx context.Context, tx *sqlx.Tx, posts []postCounter) (map[s
 		Entity string `db:"entity"`
 		Views  int64  `db:"views"`
 	}
-	query := "SELECT entity, views FROM cmsjobs_analytics_counters WHERE entity IN (" + strings.TrimSuffix(strings.Repeat("?,", len(args)), ",") + ")"
+	query := "SELECT entity, views FROM cmsjobs_analytics_counters WHERE entity IN (" + database.Marks(len(args)) + ")"
 	if err := tx.SelectContext(ctx, &rows, tx.Rebind(query), args...); err != nil {
 		return nil, fmt.Errorf("reading the counters of the last run: %w", err)
 	}
@@ -117,12 +121,9 @@ func knownCounters(ctx context.Context, tx *sqlx.Tx, posts []postCounter) (map[s
 }
 
 func addViews(ctx context.Context, tx *sqlx.Tx, day string, k key, n int64) error {
-	query := "INSERT INTO cmsjobs_analytics_daily (site, day, dimension, name, views, visitors, visits) VALUES (?,?,?,?,?,0,0) "
-	if tx.DriverName() == "mysql" {
-		query += "ON DUPLICATE KEY UPDATE views = views + VALUES(views)"
-	} else {
-		query += "ON CONFLICT (day, site, dimension, name) DO UPDATE SET views = cmsjobs_analytics_daily.views + excluded.views"
-	}
+	d := database.Of(tx)
+	query := "INSERT INTO cmsjobs_analytics_daily (site, day, dimension, name, views, visitors, visits) VALUES (?,?,?,?,?,0,0)" +
+		d.OnConflict("day, site, dimension, name", "views = cmsjobs_analytics_daily.views + "+d.Inserted("views"))
 	if _, err := tx.ExecContext(ctx, tx.Rebind(query), k.site, day, k.dimension, k.name, n); err != nil {
 		return fmt.Errorf("adding views of %s: %w", k.name, err)
 	}
@@ -130,12 +131,7 @@ func addViews(ctx context.Context, tx *sqlx.Tx, day string, k key, n int64) erro
 }
 
 func keepCounter(ctx context.Context, tx *sqlx.Tx, entity string, views int64) error {
-	query := "INSERT INTO cmsjobs_analytics_counters (entity, views) VALUES (?,?) "
-	if tx.DriverName() == "mysql" {
-		query += "ON DUPLICATE KEY UPDATE views = VALUES(views)"
-	} else {
-		query += "ON CONFLICT (entity) DO UPDATE SET views = excluded.views"
-	}
+	query := database.Of(tx).Upsert("cmsjobs_analytics_counters", "entity, views", "(?,?)", "entity", "views")
 	if _, err := tx.ExecContext(ctx, tx.Rebind(query), entity, views); err != nil {
 		return fmt.Errorf("keeping the counter of %s: %w", entity, err)
 	}

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // pruneStep is how many raw rows one statement removes: no lock is held long.
@@ -57,10 +59,8 @@ func (h *Handler) firstOpen(ctx context.Context, limit string) (string, error) {
 }
 
 func (h *Handler) pruneChunk(ctx context.Context, before string) (int64, error) {
-	query := fmt.Sprintf("DELETE FROM cmsjobs_page_views WHERE day < ? ORDER BY day, visitor, at, nonce LIMIT %d", pruneStep)
-	if h.DB.DriverName() != "mysql" {
-		query = fmt.Sprintf("DELETE FROM cmsjobs_page_views WHERE (day, visitor, at, nonce) IN (SELECT day, visitor, at, nonce FROM cmsjobs_page_views WHERE day < ? ORDER BY day, visitor, at, nonce LIMIT %d)", pruneStep)
-	}
+	const key = "day, visitor, at, nonce"
+	query := database.Of(h.DB).DeleteSome("cmsjobs_page_views", key, "day < ?", key, pruneStep)
 	result, err := h.DB.ExecContext(ctx, h.DB.Rebind(query), before)
 	if err != nil {
 		return 0, err

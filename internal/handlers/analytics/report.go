@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -233,7 +233,7 @@ func (h *Handler) exitRates(ctx context.Context, q ReportQuery, exits []Item) er
 		args = append(args, e.Name)
 	}
 	var pages []Item
-	query := "SELECT name, " + sums + where + " AND name IN (" + strings.TrimSuffix(strings.Repeat("?,", len(exits)), ",") + ") GROUP BY name"
+	query := "SELECT name, " + sums + where + " AND name IN (" + database.Marks(len(exits)) + ") GROUP BY name"
 	if err := h.DB.SelectContext(ctx, &pages, h.DB.Rebind(query), args...); err != nil {
 		return fmt.Errorf("reading the views of exit pages: %w", err)
 	}

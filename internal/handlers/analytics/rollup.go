@@ -9,6 +9,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -98,7 +99,7 @@ func (h *Handler) rollUp(ctx context.Context, day string) (views, bad int64, err
 	}
 	t.endVisit()
 	if err := h.replace(ctx, day, version, bad, t); err != nil {
-		return 0, 0, fmt.Errorf("storing the figures of %s: %w", day, err)
+		return 0, 0, err
 	}
 	for k, f := range t.daily {
 		if k.dimension == dimTotal {
@@ -156,11 +157,12 @@ func (in interner) of(b []byte) string {
 // replace puts a day's figures in the place of the old ones, unless another
 // roll-up wrote a later version meanwhile.
 func (h *Handler) replace(ctx context.Context, day string, version, bad int64, t *tally) error {
-	tx, err := h.DB.BeginTxx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // after a commit this does nothing
+	return database.InTx(ctx, h.DB, "storing the figures of "+day, func(tx *sqlx.Tx) error {
+		return h.replaceIn(ctx, tx, day, version, bad, t)
+	})
+}
+
+func (h *Handler) replaceIn(ctx context.Context, tx *sqlx.Tx, day string, version, bad int64, t *tally) error {
 	won, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_analytics_days SET rolled = ?, rolled_at = ?, bad_rows = ? WHERE day = ? AND rolled <= ? AND version >= 0"),
 		version, h.Now().Unix(), bad, day, version)
 	if err != nil {
@@ -177,10 +179,7 @@ func (h *Handler) replace(ctx context.Context, day string, version, bad int64, t
 	if err := insertDaily(ctx, tx, day, t); err != nil {
 		return err
 	}
-	if err := insertHourly(ctx, tx, day, t); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return insertHourly(ctx, tx, day, t)
 }
 
 func insertDaily(ctx context.Context, tx *sqlx.Tx, day string, t *tally) error {
@@ -199,7 +198,7 @@ func insertDaily(ctx context.Context, tx *sqlx.Tx, day string, t *tally) error {
 			args = append(args, k.site, day, k.dimension, k.name, f.views, f.visitors, f.visits, f.bounces, f.timeMS, f.timed)
 		}
 		query := "INSERT INTO cmsjobs_analytics_daily (site, day, dimension, name, views, visitors, visits, bounces, time_ms, timed) VALUES " +
-			strings.TrimSuffix(strings.Repeat("(?,?,?,?,?,?,?,?,?,?),", len(part)), ",")
+			database.Rows("("+database.Marks(10)+")", len(part))
 		if _, err := tx.ExecContext(ctx, tx.Rebind(query), args...); err != nil {
 			return err
 		}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // saltLife is how long after a day's beginning its salt may be needed: late
@@ -64,7 +66,7 @@ func (s *salts) load(ctx context.Context, day string) (salt []byte, err error) {
 
 func (s *salts) save(ctx context.Context, day string, salt []byte) error {
 	expires := s.now().Add(saltLife).Unix()
-	_, err := s.db.ExecContext(ctx, s.db.Rebind(insertIgnore(s.db, "cmsjobs_analytics_salts (day, salt, expires) VALUES (?, ?, ?)")), day, salt, expires)
+	_, err := s.db.ExecContext(ctx, s.db.Rebind(database.Of(s.db).InsertIgnore("cmsjobs_analytics_salts", "day, salt, expires", "(?, ?, ?)")), day, salt, expires)
 	return err
 }
 
@@ -89,16 +91,4 @@ func visitor(salt []byte, host, address, agent string) (v [16]byte) {
 	}
 	copy(v[:], h.Sum(nil))
 	return v
-}
-
-// insertIgnore is an INSERT that leaves a row alone whose key is there.
-func insertIgnore(db *sqlx.DB, rest string) string {
-	switch db.DriverName() {
-	case "mysql":
-		return "INSERT IGNORE INTO " + rest
-	case "sqlite":
-		return "INSERT OR IGNORE INTO " + rest
-	default:
-		return "INSERT INTO " + rest + " ON CONFLICT DO NOTHING"
-	}
 }

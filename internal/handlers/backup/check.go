@@ -10,11 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/dustin/go-humanize"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
-	"github.com/dustin/go-humanize"
 )
 
 // Estimate is what a backup will about be, before it is made.
@@ -91,13 +92,13 @@ func (h *Handler) Estimate(ctx context.Context, request Request) (Estimate, erro
 }
 
 func (h *Handler) databaseSize(ctx context.Context) (int64, error) {
-	query := map[string]string{
-		mysqlEngine:    "SELECT CAST(COALESCE(SUM(data_length), 0) AS SIGNED) FROM information_schema.tables WHERE table_schema = DATABASE()",
-		postgresEngine: "SELECT pg_database_size(current_database())",
-		sqliteEngine:   "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
-	}[engine(h.c.Site.DB.DriverName())]
+	query := database.Of(h.c.Site.DB).Choose(database.Variants{
+		MySQL:      "SELECT CAST(COALESCE(SUM(data_length), 0) AS SIGNED) FROM information_schema.tables WHERE table_schema = DATABASE()",
+		PostgreSQL: "SELECT pg_database_size(current_database())",
+		SQLite:     "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
+	})
 	var sizes []int64
-	if err := cms.SelectStatistics(ctx, h.c.Site.DB, &sizes, query); err != nil || len(sizes) != 1 {
+	if err := database.SelectStatistics(ctx, h.c.Site.DB, &sizes, query); err != nil || len(sizes) != 1 {
 		return 0, fmt.Errorf("asking for the database's size: %w", err)
 	}
 	return sizes[0], nil

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -117,7 +118,7 @@ func (h *Handler) newRun(request Request, progress func(Step)) *run {
 	r.report.Archive = r.key + h.c.Options.Compression.Ending(len(h.c.Options.Recipients) > 0)
 	r.manifest.Header = Header{
 		Format: formatVersion, ID: id, Name: request.Name, Tool: "cmsjobs " + h.c.Version, Started: now,
-		Site: h.c.Site.URL(), Engine: engine(h.c.Site.DB.DriverName()), Database: request.Database, Files: request.Files,
+		Site: h.c.Site.URL(), Engine: database.Of(h.c.Site.DB).Name, Database: request.Database, Files: request.Files,
 	}
 	return r
 }

@@ -6,25 +6,16 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 )
 
-// The databases of a CMS.
+// The databases of a CMS, as manifests name them.
 const (
-	mysqlEngine    = "mysql"
-	postgresEngine = "postgres"
-	sqliteEngine   = "sqlite"
+	mysqlEngine    = database.MySQL
+	postgresEngine = database.PostgreSQL
+	sqliteEngine   = database.SQLite
 )
-
-func engine(driver string) string {
-	switch driver {
-	case "pgx", "postgres":
-		return postgresEngine
-	case "sqlite", "sqlite3":
-		return sqliteEngine
-	}
-	return driver
-}
 
 // dump reads the CMS's database with the tool that fits it.
 func (r *run) dump(ctx context.Context, o dump.Options, sink dump.Sink) (dump.Summary, error) {

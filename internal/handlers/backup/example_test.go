@@ -40,7 +40,7 @@ func example(ctx context.Context) error {
 		return err
 	}
 	defer db.Close()
-	if err := migrations.Up(ctx, db.DB, "sqlite"); err != nil {
+	if err := migrations.Up(ctx, db); err != nil {
 		return err
 	}
 	uploads, err := storage.NewLocal(filepath.Join(dir, "uploads"), storage.LocalOptions{Create: true})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
@@ -104,7 +105,7 @@ func writesRows(statement []byte) bool {
 // RestoreRights names triggers and functions of the CMS's database that the account
 // could not make again: a backup holds them, but it cannot restore them.
 func (h *Handler) RestoreRights(ctx context.Context) []string {
-	if engine(h.c.Site.DB.DriverName()) != mysqlEngine || h.c.DSN == "" {
+	if database.Of(h.c.Site.DB).Name != mysqlEngine || h.c.DSN == "" {
 		return nil
 	}
 	target, err := h.lookAt(ctx, h.c.DSN)

@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // remember writes down what is known of a backup.
@@ -17,23 +21,14 @@ func (h *Handler) remember(ctx context.Context, p Report) error {
 	if p.Verification != nil && p.Verification.OK && p.Verification.Level == LevelRestored {
 		verified = p.Verification.Finished.UnixMilli()
 	}
-	tx, err := h.c.DB.BeginTxx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("writing down the backup: %w", err)
-	}
-	defer tx.Rollback() // after Commit it does nothing
-	_, err = tx.ExecContext(ctx, tx.Rebind("DELETE FROM cmsjobs_backups WHERE id = ?"), p.ID)
-	if err == nil {
-		_, err = tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_backups (id, status, started_at, finished_at, archive_sha256, verified_at, source, asked_by, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
-			p.ID, string(p.Status), p.Started.UnixMilli(), millis(p.Finished), p.SHA256, verified, p.Source, p.By, string(report))
-	}
-	if err == nil {
-		err = tx.Commit()
-	}
-	if err != nil {
-		return fmt.Errorf("writing down the backup: %w", err)
-	}
-	return nil
+	return database.InTx(ctx, h.c.DB, "writing down the backup", func(tx *sqlx.Tx) error {
+		_, err := tx.ExecContext(ctx, tx.Rebind("DELETE FROM cmsjobs_backups WHERE id = ?"), p.ID)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_backups (id, status, started_at, finished_at, archive_sha256, verified_at, source, asked_by, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+				p.ID, string(p.Status), p.Started.UnixMilli(), millis(p.Finished), p.SHA256, verified, p.Source, p.By, string(report))
+		}
+		return err
+	})
 }
 
 func millis(t time.Time) int64 {

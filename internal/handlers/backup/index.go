@@ -13,6 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
@@ -187,38 +190,34 @@ func (h *Handler) writeIndex(ctx context.Context, destination string, gone []str
 }
 
 func (h *Handler) tryWriteIndex(ctx context.Context, destination string, gone []string, fresh []indexRow) error {
-	tx, err := h.c.DB.BeginTxx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // after Commit it does nothing
 	for _, r := range fresh {
 		gone = append(gone, r.Key)
 	}
+	return database.InTx(ctx, h.c.DB, "writing the index of backups", func(tx *sqlx.Tx) error {
+		return replaceInIndex(ctx, tx, destination, gone, fresh)
+	})
+}
+
+func replaceInIndex(ctx context.Context, tx *sqlx.Tx, destination string, gone []string, fresh []indexRow) error {
 	for batch := range slices.Chunk(gone, indexBatch) {
 		args := []any{destination}
 		for _, key := range batch {
 			args = append(args, key)
 		}
-		marks := strings.TrimSuffix(strings.Repeat("?, ", len(batch)), ", ")
-		if _, err := tx.ExecContext(ctx, tx.Rebind("DELETE FROM cmsjobs_backup_index WHERE destination = ? AND object_key IN ("+marks+")"), args...); err != nil {
+		if _, err := tx.ExecContext(ctx, tx.Rebind("DELETE FROM cmsjobs_backup_index WHERE destination = ? AND object_key IN ("+database.Marks(len(batch))+")"), args...); err != nil {
 			return err
 		}
-	}
-	insert, rest := "INSERT INTO", " ON CONFLICT DO NOTHING" // another process may have been first
-	if h.c.DB.DriverName() == "mysql" {
-		insert, rest = "INSERT IGNORE INTO", ""
 	}
 	for batch := range slices.Chunk(fresh, indexBatch) {
 		var args []any
 		for _, r := range batch {
 			args = append(args, destination, r.Key, r.Size, r.Modified, r.Tag, r.Entry)
 		}
-		values := strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?, ?, ?), ", len(batch)), ", ")
-		statement := insert + " cmsjobs_backup_index (destination, object_key, size, modified_at, tag, entry) VALUES " + values + rest
+		// Ignored, as another process may have been first.
+		statement := database.Of(tx).InsertIgnore("cmsjobs_backup_index", "destination, object_key, size, modified_at, tag, entry", database.Rows("(?, ?, ?, ?, ?, ?)", len(batch)))
 		if _, err := tx.ExecContext(ctx, tx.Rebind(statement), args...); err != nil {
 			return fmt.Errorf("adding to the index of backups: %w", err)
 		}
 	}
-	return tx.Commit()
+	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Origin says who made a backup.
@@ -110,10 +112,7 @@ func (h *Handler) signer(ctx context.Context) (signer, error) {
 
 // saveKey writes a key into a database that has none.
 func (h *Handler) saveKey(ctx context.Context, db *sqlx.DB, key ed25519.PrivateKey) error {
-	insert := "INSERT INTO cmsjobs_backup_keys (name, private_key, made_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-	if db.DriverName() == "mysql" {
-		insert = "INSERT IGNORE INTO cmsjobs_backup_keys (name, private_key, made_at) VALUES (?, ?, ?)"
-	}
+	insert := database.Of(db).InsertIgnore("cmsjobs_backup_keys", "name, private_key, made_at", "(?, ?, ?)")
 	_, err := db.ExecContext(ctx, db.Rebind(insert), signingKey, base64.StdEncoding.EncodeToString(key.Seed()), h.c.Now().UnixMilli())
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -181,7 +182,7 @@ func (h *Handler) planTables(ctx context.Context, q RestoreRequest, plan *Restor
 		}
 		defer pool.Close()
 		var tables []cms.TableSize
-		if err := cms.SelectStatistics(ctx, sqlx.NewDb(pool, "mysql"), &tables, "SELECT TABLE_NAME AS name, CAST(COALESCE(TABLE_ROWS, 0) AS SIGNED) AS row_count"+
+		if err := database.SelectStatistics(ctx, sqlx.NewDb(pool, "mysql"), &tables, "SELECT TABLE_NAME AS name, CAST(COALESCE(TABLE_ROWS, 0) AS SIGNED) AS row_count"+
 			" FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE'"); err != nil {
 			return fmt.Errorf("looking at the database to restore into: %w", err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 )
 
@@ -21,7 +22,7 @@ var dumpRights = []struct{ name, lost string }{
 // missingPrivileges names what the dump would silently lack. It is a look, no
 // verification: where grants cannot be read, nothing is said.
 func (h *Handler) missingPrivileges(ctx context.Context) []string {
-	if engine(h.c.Site.DB.DriverName()) != mysqlEngine || h.c.DSN == "" {
+	if database.Of(h.c.Site.DB).Name != mysqlEngine || h.c.DSN == "" {
 		return nil
 	}
 	c, err := mysql.ParseDSN(h.c.DSN)

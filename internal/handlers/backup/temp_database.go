@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/cmsjobs/cmsjobs/internal/dbconn"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 )
@@ -164,7 +164,7 @@ func mysqlTempDB(ctx context.Context, dsn, name string, o dump.LoadOptions) (*te
 }
 
 func postgresTempDB(ctx context.Context, dsn, name string) (*tempDB, error) {
-	conn, err := dbconn.ConnectPostgres(ctx, dsn)
+	conn, err := database.ConnectPostgres(ctx, dsn)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/cmsjobs/cmsjobs/internal/dbconn"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 )
@@ -180,7 +180,7 @@ func dropMySQL(ctx context.Context, dsn, name string) error {
 }
 
 func dropPostgres(ctx context.Context, dsn, name string) error {
-	conn, err := dbconn.ConnectPostgres(ctx, dsn)
+	conn, err := database.ConnectPostgres(ctx, dsn)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -25,12 +26,7 @@ type pruning struct {
 	args  []any
 }
 
-func (h *Handler) quote(name string) string {
-	if h.site.DB.DriverName() == "mysql" {
-		return "`" + name + "`"
-	}
-	return `"` + name + `"`
-}
+func (h *Handler) quote(name string) string { return database.Of(h.site.DB).Ident(name) }
 
 // prune deletes the rows that p names, or counts them. A CMS without the table
 // has none. Keys are read without a lock, then deleted by primary key with the

@@ -5,9 +5,10 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // batch is what one mail writes, or several that were sent at the same time:
@@ -89,19 +90,15 @@ const (
 // is written over where the same run claimed it, and where no run holds it and
 // it is not settled. Other rows stay as they are.
 func (b *batch) whereFree() string {
+	d := database.Of(b.db)
+	// What is asked for comes last: see OnConflict.
 	columns := []string{"token", "attempt", "message_id", "driver", "host", "code", "answer", "updated_at", "status"}
 	set := make([]string, len(columns))
-	if b.db.DriverName() == "mysql" { // it assigns from left to right: what is asked for, the state, comes last
-		for i, c := range columns {
-			set[i] = c + " = IF(token = VALUES(token) OR status IN ('deferred', 'expired', 'suppressed'), VALUES(" + c + "), " + c + ")"
-		}
-		return " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
-	}
 	for i, c := range columns {
-		set[i] = c + " = excluded." + c
+		set[i] = c + " = CASE WHEN cmsjobs_mail.token = " + d.Inserted("token") + " OR cmsjobs_mail.status IN ('deferred', 'expired', 'suppressed')" +
+			" THEN " + d.Inserted(c) + " ELSE cmsjobs_mail." + c + " END"
 	}
-	return " ON CONFLICT (job_uuid, recipient) DO UPDATE SET " + strings.Join(set, ", ") +
-		" WHERE cmsjobs_mail.token = excluded.token OR cmsjobs_mail.status IN ('deferred', 'expired', 'suppressed')"
+	return d.OnConflict("job_uuid, recipient", set...)
 }
 
 func (b *batch) insert(ctx context.Context, head string, rows [][]any, tail string) error {
@@ -116,6 +113,5 @@ func (b *batch) insert(ctx context.Context, head string, rows [][]any, tail stri
 
 // insertion is a statement that adds rows.
 func insertion(head string, rows [][]any) (string, []any) {
-	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(rows[0])), ", ") + ")"
-	return head + strings.TrimSuffix(strings.Repeat(row+", ", len(rows)), ", "), slices.Concat(rows...)
+	return head + database.Rows("("+database.Marks(len(rows[0]))+")", len(rows)), slices.Concat(rows...)
 }

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // groupCommit makes what several mails write durable in one transaction, since
-// that is what costs: anyone who comes while one transaction is written shares
+// that is what costs: whoever comes while one transaction is written shares
 // the next. A single mail waits for nobody.
 type groupCommit struct {
 	db *sqlx.DB
@@ -42,30 +44,14 @@ const (
 
 func newTogether(db *sqlx.DB) *groupCommit { return &groupCommit{db: db} }
 
-// begun is a batch at READ COMMITTED. Where the sessions of MySQL have that
-// level already, which is asked once, no transaction has to set it: a round trip
-// for each. PostgreSQL takes it in BEGIN itself; SQLite knows no levels.
+// begun is a batch at READ COMMITTED. What it takes to say so is asked once.
 func (t *groupCommit) begun(ctx context.Context) *batch {
 	t.isolation.Lock()
 	defer t.isolation.Unlock()
-	if !t.asked && t.db.DriverName() != "sqlite" {
-		t.options = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+	if !t.asked {
+		t.options, t.asked = database.Isolation(ctx, t.db), true
 	}
-	if !t.asked && t.db.DriverName() == "mysql" && t.readsCommitted(ctx) {
-		t.options = nil
-	}
-	t.asked = true
 	return newBatch(t.db, t.options)
-}
-
-// readsCommitted asks a session; without an answer it is false, which is safe.
-func (t *groupCommit) readsCommitted(ctx context.Context) bool {
-	var level string
-	err := t.db.GetContext(ctx, &level, "SELECT @@transaction_isolation")
-	if err != nil {
-		err = t.db.GetContext(ctx, &level, "SELECT @@tx_isolation") // MariaDB before 11.1
-	}
-	return err == nil && level == "READ-COMMITTED"
 }
 
 // do runs write in a transaction, perhaps with others before and after it in
@@ -173,7 +159,7 @@ func (t *groupCommit) transaction(ctx context.Context, shares []*pendingWrite) e
 	return b.commit(ctx)
 }
 
-// alone runs write in a separate transaction, which waits for no other.
+// alone runs write in a transaction of its own, which waits for no other.
 func (t *groupCommit) alone(ctx context.Context, doing string, write func(context.Context, *batch) error) error {
 	if err := t.transaction(ctx, []*pendingWrite{{write: write}}); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Rate is how many recipients may be sent to in each length of time; 0 is as
@@ -97,25 +99,12 @@ func (c counts) remaining(limit int) (int, int64) {
 type limiter struct {
 	db     *sqlx.DB
 	limits Limits
-	clock  string // SQL for the database's time in Unix milliseconds
-	lock   string
-	// timely says that a row's expressions are computed when its lock is won.
-	// PostgreSQL computes them before.
-	timely bool
+	d      database.Dialect
 	shared *groupCommit
 }
 
 func newLimiter(db *sqlx.DB, limits Limits) *limiter {
-	l := &limiter{db: db, limits: limits, lock: " FOR UPDATE", shared: newTogether(db), timely: true}
-	switch db.DriverName() {
-	case "mysql":
-		l.clock = "CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED)"
-	case "sqlite":
-		l.clock, l.lock = "CAST(unixepoch('subsec') * 1000 AS INTEGER)", ""
-	default:
-		l.clock, l.timely = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)", false
-	}
-	return l
+	return &limiter{db: db, limits: limits, d: database.Of(db), shared: newTogether(db)}
 }
 
 func (l *limiter) windows(domain string) []window {
@@ -209,10 +198,7 @@ func reserve(rows map[string]counts, windows []window, now int64) time.Duration 
 // makeRows adds the rows that are missing, outside the transaction: two that
 // insert under lock could wait for each other.
 func (l *limiter) makeRows(ctx context.Context, names []string) error {
-	insert := "INSERT INTO cmsjobs_mail_limits (bucket, counts, updated_at) VALUES (?, '{}', 0) ON CONFLICT DO NOTHING"
-	if l.db.DriverName() == "mysql" {
-		insert = "INSERT IGNORE INTO cmsjobs_mail_limits (bucket, counts, updated_at) VALUES (?, '{}', 0)"
-	}
+	insert := l.d.InsertIgnore("cmsjobs_mail_limits", "bucket, counts, updated_at", "(?, '{}', 0)")
 	for _, name := range names {
 		if _, err := l.db.ExecContext(ctx, l.db.Rebind(insert), name); err != nil {
 			return fmt.Errorf("making the mail limit %s: %w", name, err)

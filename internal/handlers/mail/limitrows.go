@@ -49,11 +49,11 @@ func (l *limiter) count(ctx context.Context, b *batch, names []string, decide fu
 // read locks rows in the order of their names. The time is read after the
 // locks were won: waiting for them takes time.
 func (l *limiter) read(ctx context.Context, b *batch, names []string) error {
-	clock := l.clock
-	if !l.timely {
+	clock := l.d.Clock
+	if !l.d.ClockAfterLock {
 		clock = "0"
 	}
-	query, args, err := sqlx.In("SELECT bucket, counts, "+clock+" AS now FROM cmsjobs_mail_limits WHERE bucket IN (?) ORDER BY bucket"+l.lock, names)
+	query, args, err := sqlx.In("SELECT bucket, counts, "+clock+" AS now FROM cmsjobs_mail_limits WHERE bucket IN (?) ORDER BY bucket"+l.d.ForUpdate, names)
 	if err != nil {
 		return err
 	}
@@ -72,8 +72,8 @@ func (l *limiter) read(ctx context.Context, b *batch, names []string) error {
 		return errRowsMissing
 	}
 	var now int64
-	if !l.timely {
-		if err := tx.GetContext(ctx, &now, "SELECT "+l.clock); err != nil {
+	if !l.d.ClockAfterLock {
+		if err := tx.GetContext(ctx, &now, "SELECT "+l.d.Clock); err != nil {
 			return fmt.Errorf("asking the database for its time: %w", err)
 		}
 	}

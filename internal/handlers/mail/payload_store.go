@@ -7,15 +7,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // keep stores what is to be sent, so that a person can send it again.
 func (l ledger) keep(ctx context.Context, uuid string, payload json.RawMessage) error {
-	insert := "INSERT INTO cmsjobs_mail_payloads (job_uuid, payload, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-	if l.db.DriverName() == "mysql" {
-		insert = "INSERT IGNORE INTO cmsjobs_mail_payloads (job_uuid, payload, created_at) VALUES (?, ?, ?)"
-	}
+	insert := database.Of(l.db).InsertIgnore("cmsjobs_mail_payloads", "job_uuid, payload, created_at", "(?, ?, ?)")
 	if _, err := l.db.ExecContext(ctx, l.db.Rebind(insert), uuid, string(payload), l.now().UnixMilli()); err != nil {
 		return fmt.Errorf("keeping the mail: %w", err)
 	}

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // Reasons why an address gets no mail.
@@ -39,12 +41,8 @@ func (h *Handler) Suppress(ctx context.Context, address, reason, detail string, 
 	if !expires.IsZero() {
 		until = expires.UnixMilli()
 	}
-	upsert := `INSERT INTO cmsjobs_mail_suppressions (recipient, reason, detail, created_at, expires_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (recipient) DO UPDATE SET reason = excluded.reason, detail = excluded.detail, expires_at = excluded.expires_at`
-	if h.c.DB.DriverName() == "mysql" {
-		upsert = `INSERT INTO cmsjobs_mail_suppressions (recipient, reason, detail, created_at, expires_at) VALUES (?, ?, ?, ?, ?)
-			ON DUPLICATE KEY UPDATE reason = VALUES(reason), detail = VALUES(detail), expires_at = VALUES(expires_at)`
-	}
+	upsert := database.Of(h.c.DB).Upsert("cmsjobs_mail_suppressions", "recipient, reason, detail, created_at, expires_at", "(?, ?, ?, ?, ?)",
+		"recipient", "reason", "detail", "expires_at")
 	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind(upsert), a.key(), cut(reason, 32), cut(detail, maxAnswer), h.c.Now().UnixMilli(), until)
 	if err != nil {
 		return fmt.Errorf("suppressing an address: %w", err)

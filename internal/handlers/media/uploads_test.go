@@ -36,7 +36,7 @@ func newQueue(t *testing.T) (*site, *sqlstore.Store, *jobs.Registry) {
 			t.Fatal(err)
 		}
 	}
-	if err := migrations.Up(t.Context(), db.DB, raw.Driver); err != nil {
+	if err := migrations.Up(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := sqlstore.CreateTables(t.Context(), db, sqlstore.Stock, ""); err != nil {

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -94,6 +97,7 @@ type row struct {
 func (h *Handler) gate(ctx context.Context, uuid string, p Payload) (g gate, err error) {
 	now := h.c.Now()
 	err = h.locked(ctx, p.topic(), func(r *row) {
+		g = gate{}
 		told := time.UnixMilli(r.ToldAt)
 		switch {
 		case r.ToldBy == uuid:
@@ -128,33 +132,22 @@ func (h *Handler) takeHeld(ctx context.Context, uuid, topic string) (held heldBa
 	return held, err
 }
 
-// locked changes a topic's row under its lock.
+// locked changes a topic's row under its lock. A deadlock has change called again,
+// with the row as it is then.
 func (h *Handler) locked(ctx context.Context, topic string, change func(*row)) error {
 	if err := h.makeRow(ctx, topic); err != nil {
 		return fmt.Errorf("noting a notification: %w", err)
 	}
-	tx, err := h.c.DB.BeginTxx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("noting a notification: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
-	lock := " FOR UPDATE"
-	if tx.DriverName() == "sqlite" {
-		lock = ""
-	}
-	var r row
-	if err := tx.GetContext(ctx, &r, tx.Rebind("SELECT notified_at, notified_by, notified_count, held, held_title, held_message FROM cmsjobs_notifications WHERE topic = ?"+lock), topic); err != nil {
-		return fmt.Errorf("noting a notification: %w", err)
-	}
-	change(&r)
-	if _, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_notifications SET notified_at = ?, notified_by = ?, notified_count = ?, held = ?, held_title = ?, held_message = ? WHERE topic = ?"),
-		r.ToldAt, r.ToldBy, r.ToldCount, r.Held, r.Title, r.Message, topic); err != nil {
-		return fmt.Errorf("noting a notification: %w", err)
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("noting a notification: %w", err)
-	}
-	return nil
+	return database.InTx(ctx, h.c.DB, "noting a notification", func(tx *sqlx.Tx) error {
+		var r row
+		if err := tx.GetContext(ctx, &r, tx.Rebind("SELECT notified_at, notified_by, notified_count, held, held_title, held_message FROM cmsjobs_notifications WHERE topic = ?"+database.Of(tx).ForUpdate), topic); err != nil {
+			return err
+		}
+		change(&r)
+		_, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_notifications SET notified_at = ?, notified_by = ?, notified_count = ?, held = ?, held_title = ?, held_message = ? WHERE topic = ?"),
+			r.ToldAt, r.ToldBy, r.ToldCount, r.Held, r.Title, r.Message, topic)
+		return err
+	})
 }
 
 func (h *Handler) makeRow(ctx context.Context, topic string) error {
@@ -163,10 +156,7 @@ func (h *Handler) makeRow(ctx context.Context, topic string) error {
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	insert := "INSERT INTO cmsjobs_notifications (topic, notified_at, notified_by, notified_count, held, held_title, held_message) VALUES (?, 0, '', 0, 0, '', '') ON CONFLICT DO NOTHING"
-	if h.c.DB.DriverName() == "mysql" {
-		insert = "INSERT IGNORE INTO cmsjobs_notifications (topic, notified_at, notified_by, notified_count, held, held_title, held_message) VALUES (?, 0, '', 0, 0, '', '')"
-	}
+	insert := database.Of(h.c.DB).InsertIgnore("cmsjobs_notifications", "topic, notified_at, notified_by, notified_count, held, held_title, held_message", "(?, 0, '', 0, 0, '', '')")
 	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind(insert), topic)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Plan makes a piece of content's pending job agree with its row: one at its
@@ -95,11 +96,8 @@ func (h *Handler) schedule(ctx context.Context, m Model, id string, due time.Tim
 
 // note keeps a publication, in place of the one that was there.
 func (h *Handler) note(ctx context.Context, m Model, p publication) error {
-	conflict := " ON CONFLICT (model, entity) DO UPDATE SET due = excluded.due, uuid = excluded.uuid"
-	if h.c.DB.DriverName() == "mysql" {
-		conflict = " ON DUPLICATE KEY UPDATE due = VALUES(due), uuid = VALUES(uuid)"
-	}
-	_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("INSERT INTO cmsjobs_publications (model, entity, due, uuid) VALUES (?, ?, ?, ?)"+conflict), m.Name, p.Entity, p.Due, p.UUID)
+	upsert := database.Of(h.c.DB).Upsert("cmsjobs_publications", "model, entity, due, uuid", "(?, ?, ?, ?)", "model, entity", "due", "uuid")
+	_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind(upsert), m.Name, p.Entity, p.Due, p.UUID)
 	if err != nil {
 		return fmt.Errorf("noting the publication of %s %s: %w", m.Name, p.Entity, err)
 	}

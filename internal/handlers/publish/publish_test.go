@@ -56,7 +56,7 @@ func newNewsroom(t testing.TB, engine jobstest.Engine, dump string, models ...Mo
 	} else {
 		n.sql("CREATE TABLE posts (id INTEGER PRIMARY KEY, name VARCHAR(100), status VARCHAR(60), publish_at TIMESTAMP NULL, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL)")
 	}
-	n.must(migrations.Up(context.Background(), db.DB, raw.Driver))
+	n.must(migrations.Up(context.Background(), db))
 	_, err = sqlstore.CreateTables(context.Background(), db, sqlstore.Stock, "")
 	n.must(err)
 	n.site = &cms.Site{DB: db, Env: cms.Env{"APP_URL": "https://news.example"}}

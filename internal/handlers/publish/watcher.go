@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 const (
@@ -238,20 +239,11 @@ func (h *Handler) lease(ctx context.Context) (bool, error) {
 
 // until is the column of the lease's end; quoted, as TiDB keeps the word for
 // itself.
-func (h *Handler) until() string {
-	if h.c.DB.DriverName() == "mysql" {
-		return "`until`"
-	}
-	return `"until"`
-}
+func (h *Handler) until() string { return database.Of(h.c.DB).Ident("until") }
 
 // row makes a row of cmsjobs_watch unless it is there.
 func (h *Handler) row(ctx context.Context, name string) error {
-	row := "INTO cmsjobs_watch (name, seen, seen_id, holder, " + h.until() + ") VALUES (?, '', '', '', 0)"
-	insert := "INSERT " + row + " ON CONFLICT (name) DO NOTHING"
-	if h.c.DB.DriverName() == "mysql" {
-		insert = "INSERT IGNORE " + row
-	}
+	insert := database.Of(h.c.DB).InsertIgnore("cmsjobs_watch", "name, seen, seen_id, holder, "+h.until(), "(?, '', '', '', 0)")
 	if _, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind(insert), name); err != nil {
 		return fmt.Errorf("preparing the watch: %w", err)
 	}

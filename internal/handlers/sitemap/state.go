@@ -11,6 +11,10 @@ import (
 	"io/fs"
 	"strings"
 	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // fingerprint stands for all that a map is made of.
@@ -108,7 +112,7 @@ func (h *Handler) remember(ctx context.Context, what string, print fingerprint, 
 	if err != nil {
 		return fmt.Errorf("encoding what was done: %w", err)
 	}
-	return h.transact(ctx, func(tx *sql.Tx) error {
+	return h.transact(ctx, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_sitemap_state WHERE target = ?"), stateKey(what)); err != nil {
 			return err
 		}
@@ -125,18 +129,8 @@ func (h *Handler) forget(ctx context.Context) error {
 	return nil
 }
 
-func (h *Handler) transact(ctx context.Context, do func(*sql.Tx) error) error {
-	tx, err := h.db.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("writing the sitemap's state: %w", err)
-	}
-	if err := do(tx); err != nil {
-		return errors.Join(fmt.Errorf("writing the sitemap's state: %w", err), tx.Rollback())
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("writing the sitemap's state: %w", err)
-	}
-	return nil
+func (h *Handler) transact(ctx context.Context, do func(*sqlx.Tx) error) error {
+	return database.InTx(ctx, h.db, "writing the sitemap's state", do)
 }
 
 // stateKey fits its column: long paths are hashed.

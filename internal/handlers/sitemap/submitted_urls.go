@@ -2,12 +2,14 @@ package sitemap
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // watermark is what search engines have accepted: 13 bytes an address, sorted
@@ -75,9 +77,9 @@ const perStatement = 500
 // forgetURLs removes addresses of another host from what was accepted: the site
 // has moved, and no search engine takes them in a call for its new host.
 func (h *Handler) forgetURLs(ctx context.Context, hashes []int64) error {
-	return h.transact(ctx, func(tx *sql.Tx) error {
+	return h.transact(ctx, func(tx *sqlx.Tx) error {
 		for chunk := range slices.Chunk(hashes, perStatement) {
-			if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_indexnow_urls WHERE hash IN ("+marks(len(chunk))+")"), anys(chunk)...); err != nil {
+			if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_indexnow_urls WHERE hash IN ("+database.Marks(len(chunk))+")"), anys(chunk)...); err != nil {
 				return err
 			}
 		}
@@ -98,7 +100,7 @@ func (h *Handler) deleted(ctx context.Context, w *watermark, see func(hash int64
 			Hash int64  `db:"hash"`
 			URL  string `db:"url"`
 		}
-		query := "SELECT hash, url FROM cmsjobs_indexnow_urls WHERE hash IN (" + marks(len(chunk)) + ") ORDER BY hash"
+		query := "SELECT hash, url FROM cmsjobs_indexnow_urls WHERE hash IN (" + database.Marks(len(chunk)) + ") ORDER BY hash"
 		if err := h.db.SelectContext(ctx, &rows, h.db.Rebind(query), anys(chunk)...); err != nil {
 			return fmt.Errorf("reading what IndexNow accepted: %w", err)
 		}
@@ -121,7 +123,7 @@ type submitted struct {
 
 // accept notes that search engines have these addresses.
 func (h *Handler) accept(ctx context.Context, list []submitted) error {
-	return h.transact(ctx, func(tx *sql.Tx) error {
+	return h.transact(ctx, func(tx *sqlx.Tx) error {
 		now := h.now().UnixMilli()
 		for chunk := range slices.Chunk(list, perStatement) {
 			hashes := make([]int64, len(chunk))
@@ -132,22 +134,19 @@ func (h *Handler) accept(ctx context.Context, list []submitted) error {
 					rows = append(rows, s.hash, s.loc, int64(s.stamp), now)
 				}
 			}
-			if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_indexnow_urls WHERE hash IN ("+marks(len(hashes))+")"), anys(hashes)...); err != nil {
+			if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_indexnow_urls WHERE hash IN ("+database.Marks(len(hashes))+")"), anys(hashes)...); err != nil {
 				return err
 			}
 			if len(rows) == 0 {
 				continue
 			}
-			values := strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?), ", len(rows)/4), ", ")
-			if _, err := tx.ExecContext(ctx, h.db.Rebind("INSERT INTO cmsjobs_indexnow_urls (hash, url, stamp, submitted_at) VALUES "+values), rows...); err != nil {
+			if _, err := tx.ExecContext(ctx, h.db.Rebind("INSERT INTO cmsjobs_indexnow_urls (hash, url, stamp, submitted_at) VALUES "+database.Rows("(?, ?, ?, ?)", len(rows)/4)), rows...); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 }
-
-func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
 func anys[T any](list []T) []any {
 	args := make([]any, len(list))

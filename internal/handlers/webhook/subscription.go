@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -126,20 +127,8 @@ func (h *Handler) check(address string, events []string, list string) error {
 }
 
 func (h *Handler) insert(ctx context.Context, name, address, events, secret string, now time.Time) (int64, error) {
-	query := h.c.DB.Rebind(`INSERT INTO cmsjobs_webhooks (name, url, events, secret, old_secret, old_secret_until, status, reason, created_at, updated_at)
-		VALUES (?, ?, ?, ?, '', 0, ?, '', ?, ?)`)
-	args := []any{name, address, events, secret, Active, now.UnixMilli(), now.UnixMilli()}
-	switch h.c.DB.DriverName() {
-	case "mysql", "sqlite":
-		result, err := h.c.DB.ExecContext(ctx, query, args...)
-		if err != nil {
-			return 0, err
-		}
-		return result.LastInsertId()
-	}
-	var id int64
-	err := h.c.DB.GetContext(ctx, &id, query+" RETURNING id", args...)
-	return id, err
+	return database.InsertID(ctx, h.c.DB, `INSERT INTO cmsjobs_webhooks (name, url, events, secret, old_secret, old_secret_until, status, reason, created_at, updated_at)
+		VALUES (?, ?, ?, ?, '', 0, ?, '', ?, ?)`, name, address, events, secret, Active, now.UnixMilli(), now.UnixMilli())
 }
 
 type subscriptionRow struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -60,10 +61,9 @@ type Info struct {
 
 // Breakers are all of a fleet.
 type Breakers struct {
-	db    *sqlx.DB
-	c     Config
-	clock string // SQL for the database's time in Unix milliseconds
-	lock  string
+	db *sqlx.DB
+	d  database.Dialect
+	c  Config
 
 	mu      sync.Mutex
 	healthy map[string]bool // what Allow read last: closed, and no failure counted
@@ -113,16 +113,7 @@ func New(db *sqlx.DB, c Config) *Breakers {
 			*d.field = d.value
 		}
 	}
-	b := &Breakers{db: db, c: c, lock: " FOR UPDATE"}
-	switch db.DriverName() {
-	case "mysql":
-		b.clock = "CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED)"
-	case "sqlite":
-		b.clock, b.lock = "CAST(unixepoch('subsec') * 1000 AS INTEGER)", ""
-	default:
-		b.clock = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
-	}
-	return b
+	return &Breakers{db: db, d: database.Of(db), c: c}
 }
 
 type row struct {
@@ -137,8 +128,9 @@ type row struct {
 	Now          int64
 }
 
+// query reads rows with the database's clock: fail waits for a lock before.
 func (b *Breakers) query(tail string) string {
-	return b.db.Rebind("SELECT dependency, state, failures, first_failure_at, trips, retry_at, last_error, changed_at, " + b.clock + " AS now FROM cmsjobs_breakers" + tail)
+	return b.db.Rebind("SELECT dependency, state, failures, first_failure_at, trips, retry_at, last_error, changed_at, " + b.d.Clock + " AS now FROM cmsjobs_breakers" + tail)
 }
 
 // Allow returns nil when the dependency may be used now. Else the error wraps
@@ -190,7 +182,7 @@ func (b *Breakers) Record(ctx context.Context, dependency string, failure error)
 	for {
 		found, err := b.fail(ctx, dependency, failure)
 		if err != nil {
-			return fmt.Errorf("telling the circuit breaker of %s: %w", dependency, err)
+			return err
 		}
 		if found {
 			return nil
@@ -241,27 +233,23 @@ func (b *Breakers) logClosed(ctx context.Context, r row, reason string) {
 
 // fail counts a failure under the row's lock; false says that there is no row.
 func (b *Breakers) fail(ctx context.Context, dependency string, failure error) (bool, error) {
-	tx, err := b.db.BeginTxx(ctx, nil)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
 	var r row
-	err = tx.GetContext(ctx, &r, b.query(" WHERE dependency = ?"+b.lock), key(dependency))
+	var before State
+	err := database.InTx(ctx, b.db, "telling the circuit breaker of "+dependency, func(tx *sqlx.Tx) error {
+		r = row{}
+		if err := tx.GetContext(ctx, &r, b.query(" WHERE dependency = ?"+b.d.ForUpdate), key(dependency)); err != nil {
+			return err
+		}
+		before = r.State
+		r = b.c.after(r)
+		_, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_breakers SET state = ?, failures = ?, first_failure_at = ?, trips = ?, retry_at = ?, last_error = ?, changed_at = ? WHERE dependency = ?"),
+			r.State, r.Failures, r.FirstFailure, r.Trips, r.RetryAt, jobs.PlainText(failure.Error(), 500), r.Now, r.Dependency)
+		return err
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
 	if err != nil {
-		return false, err
-	}
-	before := r.State
-	r = b.c.after(r)
-	_, err = tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_breakers SET state = ?, failures = ?, first_failure_at = ?, trips = ?, retry_at = ?, last_error = ?, changed_at = ? WHERE dependency = ?"),
-		r.State, r.Failures, r.FirstFailure, r.Trips, r.RetryAt, jobs.PlainText(failure.Error(), 500), r.Now, r.Dependency)
-	if err != nil {
-		return false, err
-	}
-	if err := tx.Commit(); err != nil {
 		return false, err
 	}
 	if before == Closed && r.State == Open {
@@ -295,10 +283,7 @@ func (c Config) after(r row) row {
 }
 
 func (b *Breakers) makeRow(ctx context.Context, dependency string) error {
-	insert := "INSERT INTO cmsjobs_breakers (dependency, state, failures, first_failure_at, trips, retry_at, last_error, changed_at) VALUES (?, ?, 0, 0, 0, 0, '', 0) ON CONFLICT DO NOTHING"
-	if b.db.DriverName() == "mysql" {
-		insert = "INSERT IGNORE INTO cmsjobs_breakers (dependency, state, failures, first_failure_at, trips, retry_at, last_error, changed_at) VALUES (?, ?, 0, 0, 0, 0, '', 0)"
-	}
+	insert := b.d.InsertIgnore("cmsjobs_breakers", "dependency, state, failures, first_failure_at, trips, retry_at, last_error, changed_at", "(?, ?, 0, 0, 0, 0, '', 0)")
 	_, err := b.db.ExecContext(ctx, b.db.Rebind(insert), key(dependency), Closed)
 	return err
 }

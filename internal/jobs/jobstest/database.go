@@ -133,7 +133,7 @@ func administer(t testing.TB, driver, dsn, create, drop string) {
 func Migrated(t testing.TB, engine Engine) *Database {
 	t.Helper()
 	d := Open(t, engine)
-	if err := migrations.Up(context.Background(), d.DB.DB, d.Driver); err != nil {
+	if err := migrations.Up(context.Background(), d.DB); err != nil {
 		t.Fatalf("making our tables on %s: %v", engine, err)
 	}
 	return d

@@ -36,7 +36,7 @@ func newWorld(t testing.TB, engine jobstest.Engine, start time.Time) *world {
 	}
 	t.Cleanup(func() { db.Close() })
 	raw.DB = db
-	if err := migrations.Up(context.Background(), db.DB, raw.Driver); err != nil {
+	if err := migrations.Up(context.Background(), db); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := sqlstore.CreateTables(context.Background(), db, sqlstore.Stock, ""); err != nil {

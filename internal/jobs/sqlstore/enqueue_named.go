@@ -64,7 +64,7 @@ func uniqueName(sort, name string) string {
 // returned; where its job is gone (settled by PHP, deleted by hand), the name
 // is taken over.
 func (s *Store) takeName(ctx context.Context, t tx, name, id string) (*jobs.Receipt, error) {
-	insert := s.d.InsertOrSkip("cmsjobs_unique", "name, job_id, uuid, created_at", "(?, 0, ?, "+s.millis()+")", "name")
+	insert := s.d.InsertIgnore("cmsjobs_unique", "name, job_id, uuid, created_at", "(?, 0, ?, "+s.millis()+")")
 	for range 5 {
 		n, err := s.exec(ctx, t.own, insert, name, id)
 		if err != nil {

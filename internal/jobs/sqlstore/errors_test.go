@@ -94,7 +94,7 @@ func TestClassifyRealErrors(t *testing.T) {
 			}
 			db.MustExec("CREATE TABLE k (id INTEGER PRIMARY KEY, w VARCHAR(3))")
 			db.MustExec("INSERT INTO k VALUES (1, 'a'), (2, 'b')")
-			if _, err := db.Exec("INSERT INTO k VALUES (1, 'c')"); database.Classify(err) != database.Other || !database.Duplicate(err) {
+			if _, err := db.Exec("INSERT INTO k VALUES (1, 'c')"); database.Classify(err) != database.Other || !database.IsDuplicate(err) {
 				t.Errorf("duplicate key: %v is %v", err, database.Classify(err))
 			}
 			if _, err := db.Exec("SELECT w FROM k WHERE absent = 1"); database.Classify(err) != database.Schema || database.Outage(err) {

@@ -31,7 +31,7 @@ func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignal
 	op := "saying that the worker lives"
 	var err error
 	if len(lines) == 0 { // the usual case, all day: one statement needs no transaction
-		err = s.withRetry(ctx, op, func() error { return s.writeWorker(ctx, s.ownDB, w) })
+		err = database.Retry(ctx, op, func() error { return s.writeWorker(ctx, s.ownDB, w) })
 	} else {
 		err = s.inTx(ctx, op, func(t tx) error {
 			if err := s.writeWorker(ctx, t.own, w); err != nil {

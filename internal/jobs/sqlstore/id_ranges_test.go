@@ -23,7 +23,10 @@ func TestRowsNamesExactlyTheRows(t *testing.T) {
 	v := variant{engine: jobstest.SQLite, layout: Stock, mode: Skip}
 	f := v.fixture(t, v.database(t))
 	f.fill(100, func(int) jobs.Spec { return job(`{}`) })
-	d := database.Dialects["mysql"]
+	d, err := database.DialectOf("mysql")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, x := range []struct {
 		ids  []int64
 		want string

@@ -65,7 +65,7 @@ func (s *Store) addFailures(ctx context.Context, rows []record) error {
 		values = append(values, fmt.Sprintf("(%d,?,?,%d,?)", r.key, r.EndedAt.Unix()))
 		args = append(args, Fingerprint(r.Type, r.Error), bound(r.Type), writable(messageOf(r.Error)))
 	}
-	_, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_failures", "failed_id, cause, type, failed_at, message", strings.Join(values, ","), "failed_id"), args...)
+	_, err := s.exec(ctx, s.ownDB, s.d.InsertIgnore("cmsjobs_failures", "failed_id, cause, type, failed_at, message", strings.Join(values, ",")), args...)
 	if err != nil {
 		return fmt.Errorf("writing the index of failures: %w", err)
 	}

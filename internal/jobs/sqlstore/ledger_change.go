@@ -124,7 +124,7 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 // ordered already is not counted again.
 func (s *Store) cancelRunning(ctx context.Context, rows []record) (n int, err error) {
 	for _, r := range rows {
-		one, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.millis()+", '')", "uuid"), r.UUID)
+		one, err := s.exec(ctx, s.ownDB, s.d.InsertIgnore("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.millis()+", '')"), r.UUID)
 		if err != nil {
 			return n, fmt.Errorf("ordering a running job to stop: %w", err)
 		}

@@ -78,7 +78,7 @@ func (s *Store) countFlows(ctx context.Context, from, to int64) error {
 	if err != nil || len(values) == 0 {
 		return err
 	}
-	if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_throughput", "outcome, at, ended, duration_ms, wait_ms", strings.Join(values, ","), "outcome, at"), args...); err != nil {
+	if _, err := s.exec(ctx, s.ownDB, s.d.InsertIgnore("cmsjobs_throughput", "outcome, at, ended, duration_ms, wait_ms", strings.Join(values, ",")), args...); err != nil {
 		return fmt.Errorf("keeping what was counted of the history: %w", err)
 	}
 	return nil

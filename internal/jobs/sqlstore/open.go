@@ -104,21 +104,12 @@ func (s *Store) readServer(ctx context.Context) error {
 	switch s.d.Name {
 	case "mysql":
 		var packet int
-		var isolation string
 		_, err := s.one(ctx, s.db, []any{&s.server, &packet}, "SELECT CONCAT(VERSION(), ' ', @@version_comment), @@max_allowed_packet")
 		if err != nil {
 			return database.Explain("asking the server for its version", err)
 		}
 		s.maxBytes = min(s.maxBytes, packet*3/4)
-		// READ COMMITTED set for the session saves a round trip per transaction.
-		if _, err = s.one(ctx, s.db, []any{&isolation}, "SELECT @@transaction_isolation"); err != nil {
-			_, err = s.one(ctx, s.db, []any{&isolation}, "SELECT @@tx_isolation") // MariaDB before 11.1
-		}
-		if err != nil || isolation != "READ-COMMITTED" {
-			s.txOptions = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
-		}
 	case "postgres":
-		s.txOptions = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
 		if _, err := s.one(ctx, s.db, []any{&s.server}, "SELECT version()"); err != nil {
 			return database.Explain("asking the server for its version", err)
 		}
@@ -127,6 +118,7 @@ func (s *Store) readServer(ctx context.Context) error {
 			return database.Explain("asking SQLite for its version", err)
 		}
 	}
+	s.txOptions = database.Isolation(ctx, s.db)
 	s.choosePackets()
 	s.oneStatement.Store(s.packets != nil || s.takesOneStatement())
 	if s.d.Name == "mysql" && (s.packets != nil || s.takesOneStatement()) {
@@ -139,7 +131,7 @@ func (s *Store) readServer(ctx context.Context) error {
 // need it: found ones, not changed ones.
 func (s *Store) checkOwn(ctx context.Context) error {
 	touch := s.d.Upsert("cmsjobs_control_signals", "name, at", "('probe', 0)", "name", "at")
-	err := s.withRetry(ctx, "opening the store", func() error { _, err := s.exec(ctx, s.ownDB, touch); return err })
+	err := database.Retry(ctx, "opening the store", func() error { _, err := s.exec(ctx, s.ownDB, touch); return err })
 	if err != nil {
 		if database.Classify(err) == database.Schema {
 			return fmt.Errorf("our own tables (cmsjobs_*) are not there or not writable: run \"cmsjobs migrate up\": %w", err)
@@ -147,7 +139,7 @@ func (s *Store) checkOwn(ctx context.Context) error {
 		return database.Explain("writing to our own tables", err)
 	}
 	var found int64
-	err = s.withRetry(ctx, "opening the store", func() error {
+	err = database.Retry(ctx, "opening the store", func() error {
 		found, err = s.exec(ctx, s.ownDB, "UPDATE cmsjobs_control_signals SET at = 0 WHERE name = 'probe'")
 		return err
 	})

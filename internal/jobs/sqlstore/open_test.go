@@ -145,7 +145,7 @@ func TestAnEngineWithoutTransactionsUnderGTIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := migrations.Up(t.Context(), db.DB, db.DriverName()); err != nil {
+	if err := migrations.Up(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := CreateTables(t.Context(), db, Stock, ""); err != nil {

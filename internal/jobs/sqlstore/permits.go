@@ -132,7 +132,7 @@ func (s *Store) acquirePermit(ctx context.Context, q Tx, x *candidate, token str
 // settlement asks for it inside of the transaction that is waited for.
 func (s *Store) ensurePermits(ctx context.Context, kind string, limit int) error {
 	for permit := s.permits[kind] + 1; permit <= limit; permit++ {
-		if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_permits", "type, permit", "(?, ?)", "type, permit"), kind, permit); err != nil {
+		if _, err := s.exec(ctx, s.ownDB, s.d.InsertIgnore("cmsjobs_permits", "type, permit", "(?, ?)"), kind, permit); err != nil {
 			return fmt.Errorf("making the permits of %s: %w", kind, err)
 		}
 		s.permits[kind] = permit

@@ -41,7 +41,7 @@ func (s *Store) skips(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	name := "probe/" + randomPart(newToken(""))
-	if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_control_signals", "name, at", "(?, 0)", "name"), name); err != nil {
+	if _, err := s.exec(ctx, s.ownDB, s.d.InsertIgnore("cmsjobs_control_signals", "name, at", "(?, 0)"), name); err != nil {
 		return false
 	}
 	defer func() { // a row that stays is in nobody's way

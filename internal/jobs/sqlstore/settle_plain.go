@@ -151,7 +151,7 @@ func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 func (s *Store) settleTogether(ctx context.Context, ends []pendingSettlement, results []error, n *next) error {
 	if x, ok := s.plainly(ends, n); ok {
 		var settled []int64
-		err := s.withRetry(ctx, "settling jobs", func() (err error) { settled, err = s.finish(ctx, x); return err })
+		err := database.Retry(ctx, "settling jobs", func() (err error) { settled, err = s.finish(ctx, x); return err })
 		if err == nil {
 			return s.markLost(ctx, ends, settled, results)
 		}

@@ -99,7 +99,7 @@ func (v variant) database(t testing.TB) *jobstest.Database {
 	}
 	t.Cleanup(func() { db.Close() })
 	raw.DB = db
-	if err := migrations.Up(context.Background(), db.DB, raw.Driver); err != nil {
+	if err := migrations.Up(context.Background(), db); err != nil {
 		t.Fatal(err)
 	}
 	v.tables(t, raw)

@@ -37,7 +37,7 @@ func newStream(t *testing.T, engine jobstest.Engine) *stream {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := migrations.Up(context.Background(), db.DB, db.DriverName()); err != nil {
+	if err := migrations.Up(context.Background(), db); err != nil {
 		t.Fatal(err)
 	}
 	v := variant{engine: engine, layout: Stock, mode: Skip}

@@ -77,7 +77,7 @@ func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.Spec)
 	err = s.inTx(ctx, "taking a tick of "+t.Entry, func(x tx) error {
 		_, err := s.exec(ctx, x.own, "INSERT INTO cmsjobs_ticks (entry, tick, at, uuid, outcome, note) VALUES (?,?,?,?,?,?)",
 			t.Entry, t.Tick.UnixMilli(), t.At.UnixMilli(), uuid, t.Outcome, bound(t.Note))
-		if database.Duplicate(err) {
+		if database.IsDuplicate(err) {
 			return errTaken
 		}
 		if err != nil || job == nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -23,34 +21,11 @@ type Tx interface {
 // tables. They are the same unless Options.OwnDB is set.
 type tx struct{ main, own Tx }
 
-// tries is how often a transaction is repeated that a deadlock or a lock
-// time-out undid.
-const tries = 8
-
 // inTx runs fn in a transaction at READ COMMITTED and commits it. It repeats
 // the whole of it, after a random wait, when the database says that it undid
 // it; so fn must start afresh each time.
 func (s *Store) inTx(ctx context.Context, op string, fn func(tx) error) error {
-	return s.withRetry(ctx, op, func() error { return s.attemptTx(ctx, fn) })
-}
-
-// withRetry is inTx's repeating, for a statement that is a transaction by itself.
-func (s *Store) withRetry(ctx context.Context, op string, fn func() error) error {
-	for try := 1; ; try++ {
-		err := fn()
-		if err == nil {
-			return nil
-		}
-		if database.Classify(err) != database.RetryTransaction || try == tries {
-			return fmt.Errorf("%s: %w", op, err)
-		}
-		wait := time.Duration(rand.Int64N(int64(5*time.Millisecond) << try))
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", op, errors.Join(ctx.Err(), err))
-		case <-time.After(wait):
-		}
-	}
+	return database.Retry(ctx, op, func() error { return s.attemptTx(ctx, fn) })
 }
 
 func (s *Store) attemptTx(ctx context.Context, fn func(tx) error) (err error) {

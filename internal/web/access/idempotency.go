@@ -35,7 +35,7 @@ func (s *Store) Reserve(ctx context.Context, who, key, body, uuid string) (Reser
 	if err != nil {
 		return Reservation{}, fmt.Errorf("looking up the Idempotency-Key: %w", err)
 	}
-	fresh, err := s.insertOnce(ctx, `cmsjobs_idempotency (id, body, uuid, created_at) VALUES (?, ?, ?, ?)`, id, bodyHash, uuid, now)
+	fresh, err := s.insertOnce(ctx, "cmsjobs_idempotency", "id, body, uuid, created_at", "(?, ?, ?, ?)", id, bodyHash, uuid, now)
 	if err != nil {
 		return Reservation{}, fmt.Errorf("reserving the Idempotency-Key: %w", err)
 	}

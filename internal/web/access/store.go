@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Store keeps tokens, sessions, counts and the trail in our own tables.
@@ -31,25 +33,26 @@ const sweepBatch = 1000
 // Sweep deletes what is too old to matter: ended sessions, keys of repeated
 // requests after a day, counts of wrong sign-ins, the trail after its time.
 func (s *Store) Sweep(ctx context.Context, keep Retention) error {
-	old := map[string]time.Duration{
-		"cmsjobs_sessions WHERE created_at":    SessionLife,
-		"cmsjobs_idempotency WHERE created_at": idempotencyLife,
-		"cmsjobs_logins WHERE expires_at":      0,
+	type oldRows struct {
+		table, key, moment string
+		age                time.Duration
+	}
+	old := []oldRows{
+		{"cmsjobs_sessions", "hash", "created_at", SessionLife},
+		{"cmsjobs_idempotency", "id", "created_at", idempotencyLife},
+		{"cmsjobs_logins", "subject", "expires_at", 0},
 	}
 	if keep.Audit > 0 {
-		old["cmsjobs_audit WHERE at"] = keep.Audit
+		old = append(old, oldRows{"cmsjobs_audit", "id", "at", keep.Audit})
 	}
-	for rows, age := range old {
-		statement := s.db.Rebind("DELETE FROM " + rows + " < ?")
-		if s.db.DriverName() == "mysql" {
-			statement += fmt.Sprintf(" LIMIT %d", sweepBatch)
-		}
+	for _, o := range old {
+		statement := s.db.Rebind(database.Of(s.db).DeleteSome(o.table, o.key, o.moment+" < ?", o.moment, sweepBatch))
 		for {
-			result, err := s.db.ExecContext(ctx, statement, s.millis()-age.Milliseconds())
+			result, err := s.db.ExecContext(ctx, statement, s.millis()-o.age.Milliseconds())
 			if err != nil {
-				return fmt.Errorf("deleting old rows of %s: %w", rows, err)
+				return fmt.Errorf("deleting old rows of %s: %w", o.table, err)
 			}
-			if n, err := result.RowsAffected(); err != nil || n < sweepBatch || s.db.DriverName() != "mysql" {
+			if n, err := result.RowsAffected(); err != nil || n < sweepBatch {
 				break
 			}
 		}
@@ -75,12 +78,9 @@ func toMillis(t time.Time) int64 {
 
 // insertOnce runs an INSERT that does nothing where the key is taken, and says
 // whether it inserted.
-func (s *Store) insertOnce(ctx context.Context, into string, args ...any) (bool, error) {
-	statement := "INSERT INTO " + into + " ON CONFLICT DO NOTHING"
-	if s.db.DriverName() == "mysql" {
-		statement = "INSERT IGNORE INTO " + into
-	}
-	result, err := s.db.ExecContext(ctx, s.db.Rebind(statement), args...)
+func (s *Store) insertOnce(ctx context.Context, table, columns, values string, args ...any) (bool, error) {
+	insert := database.Of(s.db).InsertIgnore(table, columns, values)
+	result, err := s.db.ExecContext(ctx, s.db.Rebind(insert), args...)
 	if err != nil {
 		return false, err
 	}

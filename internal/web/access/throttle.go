@@ -155,7 +155,7 @@ func (s *Store) bump(ctx context.Context, subject, class, address string) (failu
 		} else if n > 0 {
 			break
 		}
-		inserted, err := s.insertOnce(ctx, `cmsjobs_logins (subject, class, address, failures, since, expires_at) VALUES (?, ?, ?, 1, ?, ?)`, hash, class, address, now, end)
+		inserted, err := s.insertOnce(ctx, "cmsjobs_logins", "subject, class, address, failures, since, expires_at", "(?, ?, ?, 1, ?, ?)", hash, class, address, now, end)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -212,7 +212,7 @@ func (s *Store) forgiveLogin(ctx context.Context, a attempt) error {
 func (s *Store) remember(ctx context.Context, a attempt) error {
 	now := s.millis()
 	hash, end := Hash(a.knownAs()), now+knownLife.Milliseconds()
-	inserted, err := s.insertOnce(ctx, `cmsjobs_logins (subject, class, address, failures, since, expires_at) VALUES (?, ?, ?, 0, ?, ?)`, hash, classKnown, a.network, now, end)
+	inserted, err := s.insertOnce(ctx, "cmsjobs_logins", "subject, class, address, failures, since, expires_at", "(?, ?, ?, 0, ?, ?)", hash, classKnown, a.network, now, end)
 	if err != nil || inserted {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/cmsjobs/cmsjobs/internal/dbconn"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Postgres dumps a PostgreSQL database with pg_dump, in the snapshot in which
@@ -23,7 +23,7 @@ func Postgres(ctx context.Context, dsn string, o Options, sink Sink) (_ Summary,
 	if err != nil {
 		return Summary{}, err
 	}
-	conn, err := dbconn.ConnectPostgres(ctx, dsn)
+	conn, err := database.ConnectPostgres(ctx, dsn)
 	if err != nil {
 		return Summary{}, fmt.Errorf("opening the database for the dump: %w", err)
 	}
@@ -106,7 +106,7 @@ func postgresSummary(ctx context.Context, tx pgx.Tx, o Options) (s postgresTable
 
 // PostgresSummary describes a database as Postgres does, without dumping it.
 func PostgresSummary(ctx context.Context, dsn string, o Options) (Summary, error) {
-	conn, err := dbconn.ConnectPostgres(ctx, dsn)
+	conn, err := database.ConnectPostgres(ctx, dsn)
 	if err != nil {
 		return Summary{}, err
 	}

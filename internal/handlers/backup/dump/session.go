@@ -15,7 +15,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/cmsjobs/cmsjobs/internal/dbconn"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // session is one connection, which holds the snapshot.
@@ -46,12 +46,12 @@ func Connect(dsn string) (*sql.DB, *mysql.Config, error) {
 		c.DialFunc = dial
 	}
 	dialled := c.Clone() // c is the caller's to format
-	dbconn.MySQL(dialled)
+	database.BoundMySQL(dialled)
 	connector, err := mysql.NewConnector(dialled)
 	if err != nil {
 		return nil, nil, err
 	}
-	return sql.OpenDB(dbconn.Connector(connector)), c, nil
+	return sql.OpenDB(database.BoundConnector(connector)), c, nil
 }
 
 // silent keeps the driver from writing to a global log: its errors are returned.

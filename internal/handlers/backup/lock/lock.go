@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // The times of a lock, by the database's clock.
@@ -61,16 +63,10 @@ type Lock struct {
 	done   chan struct{}
 }
 
-// clock is the database's time in Unix milliseconds as an SQL expression.
-func (t *Table) clock() string {
-	switch t.DB.DriverName() {
-	case "mysql":
-		return "CAST(UNIX_TIMESTAMP(NOW(3))*1000 AS SIGNED)"
-	case "pgx", "postgres":
-		return "CAST(floor(EXTRACT(EPOCH FROM clock_timestamp())*1000) AS BIGINT)"
-	}
-	return "CAST(unixepoch('subsec')*1000 AS INTEGER)"
-}
+// clock is the database's time in Unix milliseconds as an SQL expression. It is of
+// the statement's start: a take that waited for a row judges the lease by the time
+// before, which never ends another's lease early.
+func (t *Table) clock() string { return database.Of(t.DB).Millis }
 
 // Request says which lock is wanted.
 type Request struct {
@@ -105,10 +101,7 @@ func (t *Table) Acquire(ctx context.Context, q Request) (context.Context, *Lock,
 }
 
 func (t *Table) take(ctx context.Context, l *Lock) error {
-	insert := "INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, '', '', '', 0, 0) ON CONFLICT DO NOTHING"
-	if t.DB.DriverName() == "mysql" {
-		insert = "INSERT IGNORE INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, '', '', '', 0, 0)"
-	}
+	insert := database.Of(t.DB).InsertIgnore("cmsjobs_backup_locks", "name, holder, host, purpose, started_at, expires_at", "(?, '', '', '', 0, 0)")
 	if _, err := t.DB.ExecContext(ctx, t.DB.Rebind(insert), l.Name); err != nil {
 		return fmt.Errorf("preparing the lock %s: %w", l.Name, err)
 	}

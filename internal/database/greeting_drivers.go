@@ -1,4 +1,4 @@
-package dbconn
+package database
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// MySQL makes a configuration dial so that Connector can bound its greetings.
-func MySQL(c *mysql.Config) {
+// BoundMySQL makes a configuration dial so that BoundConnector can bound its greetings.
+func BoundMySQL(c *mysql.Config) {
 	dial := c.DialFunc
 	if dial == nil {
 		dial = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -40,9 +40,9 @@ func firstPacket(header []byte) error {
 // anyMessage is the driver's own limit of a message, in bytes.
 const anyMessage = 0x3fffffff
 
-// Postgres makes a configuration dial so that Connector and ConnectPostgres can
+// BoundPostgres makes a configuration dial so that BoundConnector and ConnectPostgres can
 // bound its greetings.
-func Postgres(c *pgx.ConnConfig) {
+func BoundPostgres(c *pgx.ConnConfig) {
 	dial := c.DialFunc
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
@@ -62,14 +62,14 @@ func Postgres(c *pgx.ConnConfig) {
 	}
 }
 
-// Connector bounds the greetings of a connector whose configuration MySQL or
-// Postgres has prepared.
-func Connector(c driver.Connector) driver.Connector { return connector{c} }
+// BoundConnector bounds the greetings of a connector whose configuration
+// BoundMySQL or BoundPostgres has prepared.
+func BoundConnector(c driver.Connector) driver.Connector { return boundConnector{c} }
 
-type connector struct{ driver.Connector }
+type boundConnector struct{ driver.Connector }
 
-func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	ctx, g := begin(ctx)
+func (c boundConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	ctx, g := beginGreeting(ctx)
 	conn, err := c.Connector.Connect(ctx)
 	return conn, g.end(err)
 }
@@ -80,8 +80,8 @@ func ConnectPostgres(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	Postgres(c)
-	bounded, g := begin(ctx)
+	BoundPostgres(c)
+	bounded, g := beginGreeting(ctx)
 	conn, err := pgx.ConnectConfig(bounded, c)
 	return conn, g.end(err)
 }

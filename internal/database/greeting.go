@@ -1,4 +1,4 @@
-package dbconn
+package database
 
 import (
 	"context"
@@ -23,7 +23,14 @@ const (
 	greetingTime  = 12 * time.Second
 )
 
-// greeting is one try to connect, of all the addresses that a driver dials.
+// greeting bounds what a server may do to us before it has let us in as a database
+// server: the bytes that it sends and the time that it takes, from the dial to
+// the end of the authentication. A connection is bounded until its driver has it,
+// and free from then on: answers to statements are bounded by the statements and
+// by the drivers. What a greeting broke is in the error, which wraps ErrGreeting,
+// whatever the driver makes of it.
+//
+// It is one try to connect, of all the addresses that a driver dials.
 type greeting struct {
 	until  time.Time
 	cancel context.CancelFunc
@@ -36,8 +43,8 @@ type greeting struct {
 
 type greetingKey struct{}
 
-// begin returns a context whose dials are bounded until the greeting ends.
-func begin(ctx context.Context) (context.Context, *greeting) {
+// beginGreeting returns a context whose dials are bounded until the greeting ends.
+func beginGreeting(ctx context.Context) (context.Context, *greeting) {
 	ctx, cancel := context.WithTimeout(ctx, greetingTime)
 	g := &greeting{cancel: cancel}
 	g.until, _ = ctx.Deadline() // it has one
