@@ -35,9 +35,13 @@ func TestRecipes(t *testing.T) {
 	goIn(t, dir, "test", "-vet=off", "-trimpath", "./config")
 	goIn(t, dir, "build", "-trimpath", "-o", "cmsjobs", "./cmd/cmsjobs")
 
+	file := filepath.Join(dir, "cms.sqlite") // an empty file is an empty database
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	cmsjobs := func(arguments ...string) string {
 		t.Helper()
-		return run(t, dir, "./cmsjobs", append([]string{"--dsn", "sqlite:" + filepath.Join(dir, "cms.sqlite")}, arguments...)...)
+		return run(t, dir, "./cmsjobs", append([]string{"--dsn", "sqlite:" + file}, arguments...)...)
 	}
 	cmsjobs("migrate", "up", "--create-jobs")
 	cmsjobs("enqueue", "example.greet", `{"name":"Ada"}`)
