@@ -31,8 +31,17 @@ import (
 // cannot work here (no folder of the CMS, say) is left out with a word in the
 // log: its jobs then wait for a worker that can run them.
 func handlers() []func(*jobs.Registry, *Services) error {
-	return []func(*jobs.Registry, *Services) error{sitemapHandler, mediaHandler, mailHandler, webhookHandler, notifyHandler, cacheHandler,
-		publishHandler, analyticsHandler, backupHandler}
+	return []func(*jobs.Registry, *Services) error{
+		sitemapHandler,
+		mediaHandler,
+		mailHandler,
+		webhookHandler,
+		notifyHandler,
+		cacheHandler,
+		publishHandler,
+		analyticsHandler,
+		backupHandler,
+	}
 }
 
 // handlerSet are the handlers that commands and pages call besides their jobs.

@@ -10,13 +10,13 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// The code of docs/architecture.md.
+// A type from its declaration to a run; docs/architecture.md adds one to the service.
 
 type Greeting struct {
 	Name string `json:"name"`
 }
 
-func (g *Greeting) Validate() error { // what it returns fails the job: repeating would not fix it
+func (g *Greeting) Validate() error { // an error fails the job permanently: a retry cannot repair it
 	if g.Name == "" {
 		return errors.New("nobody to greet: name is empty")
 	}
@@ -29,7 +29,7 @@ var Greet = jobs.Kind[Greeting]{Name: "example.greet", Policy: jobs.Policy{
 func Register(r *jobs.Registry, say func(context.Context, string) error) {
 	jobs.Handle(r, Greet, func(ctx context.Context, _ jobs.Job, g Greeting) error {
 		if err := say(ctx, "Hello "+g.Name); err != nil {
-			return fmt.Errorf("greeting %s: %w", g.Name, err) // tried again after the backoff
+			return fmt.Errorf("greeting %s: %w", g.Name, err) // retried after the backoff
 		}
 		return nil
 	})
