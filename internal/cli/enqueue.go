@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/timespan"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 )
@@ -38,7 +38,7 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 			}
 			n := jobs.Spec{Type: args[0], Queue: o.queue, UUID: o.uuid, Data: data, Priority: o.priority, MaxAttempts: o.attempts, UniqueKey: o.unique}
 			if o.delay != "" {
-				if n.Delay, err = config.ParseDuration(o.delay); err != nil {
+				if n.Delay, err = timespan.Parse(o.delay); err != nil {
 					return app.UsageError{Err: fmt.Errorf("--delay: %w", err)}
 				}
 			}

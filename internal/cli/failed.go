@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/timespan"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
 
@@ -207,7 +207,7 @@ func (a *commandLine) failedPruneCommand() *cobra.Command {
 				}
 				if older != "" {
 					var err error
-					if age, err = config.ParseDuration(older); err != nil {
+					if age, err = timespan.Parse(older); err != nil {
 						return app.UsageError{Err: err}
 					}
 				}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/timespan"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
 
@@ -74,7 +74,7 @@ func instant(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	if d, err := config.ParseDuration(text); err == nil {
+	if d, err := timespan.Parse(text); err == nil {
 		return now.Add(-d), nil
 	}
 	return time.Time{}, app.Usagef("%q is neither a time (2006-01-02T15:04:05Z) nor a length of time (2h, 3d)", text)

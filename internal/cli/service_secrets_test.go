@@ -109,7 +109,7 @@ func plantAll(s *service, admin http.Header) (last string) {
 	s.t.Helper()
 	fields, errors := plantedIn()
 	enqueue := func(kind string, payload map[string]any) {
-		body, err := json.Marshal(map[string]any{"type": kind, "payload": payload, "maxRetries": 0, "metadata": map[string]any{"token": "PLANTEDmeta"}})
+		body, err := json.Marshal(map[string]any{"type": kind, "payload": payload, "max_attempts":1, "metadata": map[string]any{"token": "PLANTEDmeta"}})
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/timespan"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
 
@@ -125,7 +125,7 @@ func (a *commandLine) webhookRotateCommand() *cobra.Command {
 		if err != nil {
 			return app.Usagef("%q is no number; see cmsjobs webhook list", args[0])
 		}
-		both, err := config.ParseDuration(overlap)
+		both, err := timespan.Parse(overlap)
 		if err != nil {
 			return app.UsageError{Err: fmt.Errorf("--overlap: %w", err)}
 		}
