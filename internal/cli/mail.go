@@ -91,7 +91,7 @@ func (a *commandLine) mailResendCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printReceipt(receipt)
+				return a.printReceipt(mail.Send.Name, receipt)
 			})
 		}}
 	c.Flags().StringSliceVar(&only, "to", nil, "only to these of its recipients")

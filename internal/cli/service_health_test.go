@@ -91,14 +91,14 @@ func TestDisabledJobsRunWhileTheCallerWaits(t *testing.T) {
 	s.start()
 	admin := bearer(s.token("admin"))
 	type answer struct {
-		Status    string
-		Result    struct{ Attempt int }
-		LastError string `json:"last_error"`
+		Status string
+		Result struct{ Attempt int }
+		Error  string `json:"error"`
 	}
 	var well, ill answer
 	s.ask(200, "POST", "/api/jobs/enqueue", `{"type":"cmsjobs.probe"}`, admin, &well)
 	s.ask(200, "POST", "/api/jobs/enqueue", `{"type":"cmsjobs.probe","payload":{"fail":"no luck"}}`, admin, &ill)
-	if well.Status != "completed" || well.Result.Attempt != 1 || ill.Status != "failed" || !strings.Contains(ill.LastError, "no luck") {
+	if well.Status != "completed" || well.Result.Attempt != 1 || ill.Status != "failed" || !strings.Contains(ill.Error, "no luck") {
 		t.Errorf("%+v %+v", well, ill)
 	}
 	s.ask(409, "POST", "/api/v1/jobs/batch", `{"jobs":[{"type":"cmsjobs.probe"}]}`, admin, nil)

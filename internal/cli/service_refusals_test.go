@@ -67,7 +67,7 @@ func TestRowsCannotBeInternalJobs(t *testing.T) {
 	}
 	for id, row := range kept {
 		job := s.awaitEnd(id, admin)
-		if job.Status != "failed" || !strings.Contains(job.LastError, "made by the service itself") {
+		if job.Status != "failed" || !strings.Contains(job.Error, "made by the service itself") {
 			t.Errorf("the row %s ended as %+v", row, job)
 		}
 	}

@@ -148,13 +148,13 @@ type TypeView struct {
 	Example     json.RawMessage `json:"example"`
 }
 
-// Types shows the types that can be enqueued; those that the service makes
-// itself are not among them. Types without a queue use the given one.
-func Types(registry *jobs.Registry, queue string) []TypeView {
+// Types shows the types of a registry; those that only the service makes are
+// among them where all is set. Types without a queue use the given one.
+func Types(registry *jobs.Registry, queue string, all bool) []TypeView {
 	views := []TypeView{}
 	for _, name := range registry.Types() {
 		e, _ := registry.Lookup(name)
-		if e.Maker == jobs.Service {
+		if e.Maker == jobs.Service && !all {
 			continue
 		}
 		if string(e.Example) == "null" { // a payload that is a map

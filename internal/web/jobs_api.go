@@ -189,7 +189,7 @@ func (s *Server) jobTypes(c echo.Context) error {
 	return c.JSON(http.StatusOK, TypeList{Items: s.types()})
 }
 
-func (s *Server) types() []ops.TypeView { return ops.Types(s.cfg.Registry, s.cfg.DefaultQueue) }
+func (s *Server) types() []ops.TypeView { return ops.Types(s.cfg.Registry, s.cfg.DefaultQueue, false) }
 
 // isNotFound says whether err only says that nothing is there.
 func isNotFound(err error) bool { return errors.Is(err, jobs.ErrNotFound) }
