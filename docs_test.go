@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -238,25 +239,28 @@ func syntax(interpreter, code, option string) error {
 
 // docs/jobs.md has a row and a section for every type that the program runs.
 func TestEveryTypeIsDocumented(t *testing.T) {
-	out, err := exec.Command(program(t), "types", "--json").Output()
+	out, err := exec.Command(program(t), "types", "--all", "--json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var types []struct {
-		Type, Timeout string
-		Max           int `json:"max_attempts"`
+	var types struct {
+		Items []struct {
+			Name    string
+			Max     int   `json:"max_attempts"`
+			Timeout int64 `json:"timeout_ms"`
+		}
 	}
-	if err := json.Unmarshal(out, &types); err != nil || len(types) == 0 {
+	if err := json.Unmarshal(out, &types); err != nil || len(types.Items) == 0 {
 		t.Fatalf("%v: %s", err, out)
 	}
 	page := read(t, "docs/jobs.md")
-	for _, k := range types {
-		row := regexp.MustCompile(fmt.Sprintf(`(?m)^\| %s \| %d \| [^|]+ \| %s \|`, regexp.QuoteMeta(k.Type), k.Max, k.Timeout))
+	for _, k := range types.Items {
+		row := regexp.MustCompile(fmt.Sprintf(`(?m)^\| %s \| %d \| [^|]+ \| %s \|`, regexp.QuoteMeta(k.Name), k.Max, time.Duration(k.Timeout)*time.Millisecond))
 		if !row.MatchString(page) {
-			t.Errorf("docs/jobs.md has no row for %s with %d attempts and %s", k.Type, k.Max, k.Timeout)
+			t.Errorf("docs/jobs.md has no row for %s with %d attempts and %d ms", k.Name, k.Max, k.Timeout)
 		}
-		if !strings.Contains(page, "\n## "+k.Type+"\n") {
-			t.Errorf("docs/jobs.md has no section %s", k.Type)
+		if !strings.Contains(page, "\n## "+k.Name+"\n") {
+			t.Errorf("docs/jobs.md has no section %s", k.Name)
 		}
 	}
 }

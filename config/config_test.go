@@ -16,6 +16,8 @@ import (
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/v2"
+
+	"github.com/cmsjobs/cmsjobs/internal/timespan"
 )
 
 func write(t *testing.T, name, text string) string {
@@ -274,12 +276,12 @@ func TestNamesInTheEnvironmentAreUnambiguous(t *testing.T) {
 
 func TestDurationsAreReadBackAsTheyAreWritten(t *testing.T) {
 	for _, d := range []time.Duration{0, time.Millisecond, 90 * time.Second, 4 * time.Hour, 7 * day, 36*time.Hour + time.Second, -time.Hour} {
-		if got, err := ParseDuration(formatDuration(d)); err != nil || got != d {
+		if got, err := timespan.Parse(formatDuration(d)); err != nil || got != d {
 			t.Errorf("%s is read back as %s, %v", formatDuration(d), got, err)
 		}
 	}
 	for _, bad := range []string{"", "3", "d", "1x", "1d2", "99999999d"} {
-		if d, err := ParseDuration(bad); err == nil {
+		if d, err := timespan.Parse(bad); err == nil {
 			t.Errorf("%q is taken for %s", bad, d)
 		}
 	}

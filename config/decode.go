@@ -10,6 +10,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/go-viper/mapstructure/v2"
+
+	"github.com/cmsjobs/cmsjobs/internal/timespan"
 )
 
 // Size is a number of bytes, written as 512MiB, 64KB or 1048576.
@@ -30,44 +32,7 @@ func (s Size) String() string {
 // MarshalText writes a size as the file has it.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// ParseDuration reads Go's durations and days besides: 500ms, 90s, 1h30m, 7d.
-// A bare 0 is no time; any other bare number is refused, since nobody knows its
-// unit.
-func ParseDuration(text string) (time.Duration, error) {
-	text = strings.TrimSpace(text)
-	days, rest, found := strings.Cut(text, "d")
-	switch {
-	case found && days == "":
-		return 0, durationFault(text)
-	case !found:
-		days, rest = "", text
-	}
-	var total time.Duration
-	if days != "" {
-		n, err := strconv.ParseFloat(days, 64)
-		if err != nil || n > 36500 || n < -36500 {
-			return 0, durationFault(text)
-		}
-		total = time.Duration(n * 24 * float64(time.Hour))
-	}
-	if rest != "" {
-		d, err := time.ParseDuration(rest)
-		if err != nil {
-			return 0, durationFault(text)
-		}
-		total += d
-	}
-	if text == "" {
-		return 0, durationFault(text)
-	}
-	return total, nil
-}
-
-func durationFault(text string) error {
-	return fmt.Errorf("%q is not a length of time: write 500ms, 90s, 15m, 4h or 7d", text)
-}
-
-// formatDuration writes what ParseDuration reads, in the shortest usual form.
+// formatDuration writes what timespan.Parse reads, in the shortest usual form.
 func formatDuration(d time.Duration) string {
 	day := 24 * time.Hour
 	switch {
@@ -91,7 +56,7 @@ func fromText(_, to reflect.Type, data any) (any, error) {
 	text := strings.TrimSpace(fmt.Sprint(data))
 	switch {
 	case to == durationType:
-		return ParseDuration(text)
+		return timespan.Parse(text)
 	case to == sizeType:
 		n, err := humanize.ParseBytes(text)
 		if err != nil || n > 1<<60 {

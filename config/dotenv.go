@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/timespan"
 )
 
 // plain are variables of the CMS's .env that are taken over as they are.
@@ -61,7 +62,7 @@ func fromDotenv(dir string) ([]setting, error) {
 // leaseBelow keeps our lease at or under PHP's retry_after, so that a PHP
 // worker on the same table never takes a job that we still run.
 func leaseBelow(retryAfter, origin string) []setting {
-	if d, err := ParseDuration(retryAfter); err == nil && d > 0 && d < defaultQueue().Lease {
+	if d, err := timespan.Parse(retryAfter); err == nil && d > 0 && d < defaultQueue().Lease {
 		return []setting{{"queue/lease", retryAfter, origin}}
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
+
+	"github.com/cmsjobs/cmsjobs/internal/timespan"
 )
 
 const prefixOfEnv = "CMSJOBS_"
@@ -98,7 +100,7 @@ func specifiedEnvironment(environ []string) []setting {
 // pollFirstBelow keeps the first wait at or under a longest wait that was made
 // shorter than it: who asks for a poll every 100 ms means both.
 func pollFirstBelow(longest, origin string) []setting {
-	if d, err := ParseDuration(longest); err == nil && d > 0 && d < defaultQueue().PollFirst {
+	if d, err := timespan.Parse(longest); err == nil && d > 0 && d < defaultQueue().PollFirst {
 		return []setting{{"queue/poll_first", longest, origin}}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 // Scheduler joins the timetable, the configuration and the store.
@@ -118,19 +119,10 @@ func (r *Services) configured(e schedule.Entry, c config.ScheduleEntry) (schedul
 	return e, err
 }
 
-// tickReport is what one round did, for "cmsjobs tick" and POST /api/cron/tick.
-type tickReport struct {
-	Enqueued int `json:"enqueued"`
-	Missed   int `json:"missed"`
-	Skipped  int `json:"skipped"`
-	Ran      int `json:"ran"`
-	Failed   int `json:"failed"`
-}
-
 // Tick does one round of what the service does by itself, for hosts without
 // long-running processes: it enqueues what is due and works until nothing is.
-func (r *Services) Tick(ctx context.Context, atMost time.Duration) (tickReport, error) {
-	var report tickReport
+func (r *Services) Tick(ctx context.Context, atMost time.Duration) (ops.TickReport, error) {
+	var report ops.TickReport
 	s, err := r.Scheduler()
 	if err != nil {
 		return report, err
@@ -140,7 +132,7 @@ func (r *Services) Tick(ctx context.Context, atMost time.Duration) (tickReport, 
 		if err != nil {
 			return report, err
 		}
-		report = tickReport{Enqueued: done.Enqueued, Missed: done.Missed, Skipped: done.Skipped}
+		report = ops.TickReport{Enqueued: done.Enqueued, Missed: done.Missed, Skipped: done.Skipped}
 	}
 	r.Config.Queue.MaxTime = atMost
 	o, told := r.telling(ctx, WorkerOptions{StopWhenEmpty: true, Ended: func(end jobs.Settlement) {

@@ -17,6 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 
@@ -39,7 +40,7 @@ func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error
 		Enqueuer: httpEnqueuer{r}, Registry: r.Registry, Ledger: r.Store, Changer: r.Store, History: r.Store, Queues: r.Store, Workers: r.Store, Schedules: s,
 		Ticker: webTicker{r}, Gate: gate, Breakers: r.OpenBreakers, Settings: r.settings, Metrics: r.Metrics.Registry, Unavailable: database.Outage,
 		Ready:       []web.Check{{Name: conditions.DatabaseDown, Do: r.DB.PingContext}},
-		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Types, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
+		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Types, DefaultQueue: r.Config.Queue.Default, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
 		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,
 		ShortenVisitors: r.Config.Analytics.LogAddress == "shorten", Mount: r.mounts(collector), Version: r.Version, Now: r.Now, Log: r.Log,
 	}
@@ -142,9 +143,8 @@ func (r *Services) settings() []web.Setting {
 // webTicker does one round for POST /api/cron/tick, within the request's time.
 type webTicker struct{ r *Services }
 
-func (t webTicker) Tick(ctx context.Context) (web.TickReport, error) {
-	done, err := t.r.Tick(ctx, 25*time.Second)
-	return web.TickReport{Enqueued: done.Enqueued, Ran: done.Ran, Failed: done.Failed}, err
+func (t webTicker) Tick(ctx context.Context) (ops.TickReport, error) {
+	return t.r.Tick(ctx, 25*time.Second)
 }
 
 // showHandlers gives the pages what handlers have to show. A nil handler leaves

@@ -102,26 +102,28 @@ func TestAJobsLifeOnTheCommandLine(t *testing.T) {
 		t.Run(fmt.Sprint(c.engine, " ", c.layout), func(t *testing.T) {
 			dsn := newDatabase(t, c.engine, c.layout)
 			want(t, call(t, quiet, dsn, "enqueue", "cmsjobs.probe"), 0, "Enqueued job")
-			failing := answer[struct{ UUID string }](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe", "-", "--max-attempts", "1"))
-			delayed := answer[struct{ UUID string }](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe", "--delay", "2h", "--unique", "k"))
-			want(t, call(t, quiet, dsn, "enqueue", "cmsjobs.probe", "--unique", "k"), 0, "there already", delayed.UUID)
+			failing := answer[struct{ ID string }](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe", "-", "--max-attempts", "1"))
+			delayed := answer[struct{ ID string }](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe", "--delay", "2h", "--unique", "k"))
+			want(t, call(t, quiet, dsn, "enqueue", "cmsjobs.probe", "--unique", "k"), 0, "there already", delayed.ID)
 
 			want(t, call(t, quiet, dsn, "work", "--stop-when-empty"), 0)
-			want(t, call(t, quiet, dsn, "jobs", "show", failing.UUID), 0, "from stdin", "failed")
+			want(t, call(t, quiet, dsn, "jobs", "show", failing.ID), 0, "from stdin", "failed")
 			want(t, call(t, quiet, dsn, "jobs", "list", "--status", "completed"), 0, "cmsjobs.probe", "completed")
 			want(t, call(t, quiet, dsn, "jobs", "stats"), 0, "delayed 1", "completed 1", "failed 1")
-			want(t, call(t, quiet, dsn, "queue:failed"), 0, failing.UUID)
-			groups := answer[[]struct{ Cause, Message string }](t, call(t, quiet, dsn, "--json", "failed", "groups"))
+			want(t, call(t, quiet, dsn, "queue:failed"), 0, failing.ID)
+			groups := answer[struct {
+				Items []struct{ Cause, Message string }
+			}](t, call(t, quiet, dsn, "--json", "failed", "groups")).Items
 			if len(groups) != 1 || groups[0].Message != "from stdin" {
 				t.Fatalf("groups = %+v", groups)
 			}
 			want(t, call(t, quiet, dsn, "failed", "retry", "--cause", groups[0].Cause), exitUsage, "would retry 1 job;")
-			want(t, call(t, quiet, dsn, "failed", "retry", failing.UUID, "--payload", `{"sleep":"1ms"}`), 0, failing.UUID)
+			want(t, call(t, quiet, dsn, "failed", "retry", failing.ID, "--payload", `{"sleep":"1ms"}`), 0, failing.ID)
 			want(t, call(t, quiet, dsn, "work", "--stop-when-empty"), 0)
-			want(t, call(t, quiet, dsn, "jobs", "show", failing.UUID), 0, "completed")
+			want(t, call(t, quiet, dsn, "jobs", "show", failing.ID), 0, "completed")
 
-			want(t, call(t, quiet, dsn, "jobs", "cancel", delayed.UUID), 0, "cancel: 1 jobs")
-			want(t, call(t, quiet, dsn, "jobs", "cancel", delayed.UUID), exitFault, "cancelled")
+			want(t, call(t, quiet, dsn, "jobs", "cancel", delayed.ID), 0, "cancel: 1 jobs")
+			want(t, call(t, quiet, dsn, "jobs", "cancel", delayed.ID), exitFault, "cancelled")
 			want(t, call(t, quiet, dsn, "jobs", "show", "no-such-job"), exitNotFound, "no job has the id")
 			want(t, call(t, quiet, dsn, "pause", "default"), 0, "Paused")
 			want(t, call(t, quiet, dsn, "enqueue", "cmsjobs.probe", "--queue", "default"), 0)
@@ -163,7 +165,7 @@ func TestManyFailedJobsAreRetriedForgottenAndPruned(t *testing.T) {
 		t.Errorf("pruned %+v, %v, exported %s", pruned, err, text)
 	}
 	want(t, call(t, nil, dsn, "failed", "list"), 0, "No jobs.")
-	want(t, call(t, nil, dsn, "queue:flush"), 0, "flush: 0 jobs")
+	want(t, call(t, nil, dsn, "queue:flush"), 0, "delete: 0 jobs")
 }
 
 func TestExitCodesSayWhatIsWrong(t *testing.T) {
@@ -187,7 +189,7 @@ func TestExitCodesSayWhatIsWrong(t *testing.T) {
 		{"an unknown type", nil, []string{dsn, "enqueue", "sitemap.generat"}, exitUsage, "known are"},
 		{"a payload that is no object", nil, []string{dsn, "enqueue", "cmsjobs.probe", "[1]"}, exitUsage, "JSON object"},
 		{"a payload that the handler refuses", nil, []string{dsn, "enqueue", "cmsjobs.probe", `{"sleep":"long"}`}, exitUsage, "sleep must be"},
-		{"an unknown status", nil, []string{dsn, "jobs", "list", "--status", "lost"}, exitUsage, "no status"},
+		{"an unknown status", nil, []string{dsn, "jobs", "list", "--status", "lost"}, exitUsage, "No status"},
 		{"nothing named to cancel", nil, []string{dsn, "jobs", "cancel"}, exitUsage, "name the jobs"},
 		{"a bad cursor", nil, []string{dsn, "jobs", "list", "--cursor", "?"}, exitFault, "no cursor"},
 		{"an override of an unknown type", nil, []string{dsn, "--set", "types.shop.sync.limit=2", "jobs", "list"}, exitUsage, "shop.sync"},

@@ -10,8 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/timespan"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 )
@@ -38,7 +39,7 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 			}
 			n := jobs.Spec{Type: args[0], Queue: o.queue, UUID: o.uuid, Data: data, Priority: o.priority, MaxAttempts: o.attempts, UniqueKey: o.unique}
 			if o.delay != "" {
-				if n.Delay, err = config.ParseDuration(o.delay); err != nil {
+				if n.Delay, err = timespan.Parse(o.delay); err != nil {
 					return app.UsageError{Err: fmt.Errorf("--delay: %w", err)}
 				}
 			}
@@ -68,7 +69,10 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 			if err != nil {
 				return err
 			}
-			return a.receipt(receipt)
+			if known {
+				n.Type = entry.Type
+			}
+			return a.receipt(n, receipt)
 		},
 	}
 	f := c.Flags()
@@ -106,9 +110,9 @@ func (a *commandLine) payload(args []string) (json.RawMessage, error) {
 	return text, nil
 }
 
-func (a *commandLine) receipt(r jobs.Receipt) error {
+func (a *commandLine) receipt(n jobs.Spec, r jobs.Receipt) error {
 	if a.global.json {
-		return a.printJSON(map[string]any{"id": r.ID, "uuid": r.UUID, "existing": r.Existing})
+		return a.printJSON(ops.EnqueuedView(n, r, a.Now()))
 	}
 	word := "Enqueued"
 	if r.Existing {

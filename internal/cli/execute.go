@@ -22,7 +22,7 @@ import (
 func Execute(self, version string, args []string) int {
 	a := &commandLine{
 		Process: app.Process{Self: self, Version: version, Err: os.Stderr, Now: time.Now, StderrIsTTY: term.IsTerminal(int(os.Stderr.Fd()))},
-		out:     os.Stdout, in: os.Stdin, environ: config.Environment(),
+		out:     os.Stdout, outIsTTY: term.IsTerminal(int(os.Stdout.Fd())), in: os.Stdin, environ: config.Environment(),
 	}
 	return a.run(args)
 }
@@ -39,8 +39,10 @@ type commandLine struct {
 		set                      []string
 		json                     bool
 	}
-	strict bool // --strict of doctor
-	dry    bool // --dry-run of the command that has one
+	strict   bool // --strict of doctor
+	unmasked bool // --unmasked of what shows jobs
+	outIsTTY bool // out is a terminal
+	dry      bool // --dry-run of the command that has one
 	// onSecondSignal is called at the second signal: stop without grace.
 	onSecondSignal atomic.Pointer[func()]
 	// deadline ends the process that long after the first signal; nil where the

@@ -8,8 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/timespan"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
 
@@ -17,14 +18,14 @@ import (
 )
 
 func (a *commandLine) failedCommand() *cobra.Command {
-	c := &cobra.Command{Use: "failed", Short: "List, retry and forget failed jobs", Example: "  cmsjobs failed groups\n  cmsjobs failed retry --type mail.send --yes"}
+	c := &cobra.Command{Use: "failed", Short: "List, retry and delete failed jobs", Example: "  cmsjobs failed groups\n  cmsjobs failed retry --type mail.send --yes"}
 	c.AddCommand(a.failedListCommand(), a.failedGroupsCommand(), a.failedShowCommand(), a.failedRetryCommand(),
 		a.failedDeleteCommand(), a.failedFlushCommand(), a.failedPruneCommand())
-	return c
+	return a.unmaskedFlag(c)
 }
 
 func (a *commandLine) failedListCommand() *cobra.Command {
-	var f filterFlags
+	var f ops.Filter
 	var p jobs.Page
 	c := &cobra.Command{
 		Use:     "list",
@@ -32,17 +33,16 @@ func (a *commandLine) failedListCommand() *cobra.Command {
 		Example: "  cmsjobs failed list\n  cmsjobs failed list --text 'connection refused' --since 2d",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			f.statuses = []string{"failed"}
-			filter, err := f.filter(a.Now())
+			f.Status = []string{string(jobs.StatusFailed)}
+			filter, err := a.filter(f)
 			if err != nil {
 				return err
 			}
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.listJobs(ctx, r, filter, p) })
 		},
 	}
-	f.add(c, false)
-	limitFlag(c, &p.Limit, 50, "how many")
-	c.Flags().StringVar(&p.Cursor, "cursor", "", "continue a list where it ended")
+	filterFlags(c, &f, false)
+	pageFlags(c, &p)
 	return c
 }
 
@@ -54,7 +54,7 @@ func (a *commandLine) failedShowCommand() *cobra.Command {
 }
 
 func (a *commandLine) failedGroupsCommand() *cobra.Command {
-	var f filterFlags
+	var f ops.Filter
 	c := &cobra.Command{
 		Use:     "groups",
 		Short:   "Group failed jobs by their cause",
@@ -62,14 +62,14 @@ func (a *commandLine) failedGroupsCommand() *cobra.Command {
 		Example: "  cmsjobs failed groups",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			filter, err := f.filter(a.Now())
+			filter, err := a.filter(f)
 			if err != nil {
 				return err
 			}
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.listGroups(ctx, r, filter) })
 		},
 	}
-	f.add(c, false)
+	filterFlags(c, &f, false)
 	return c
 }
 
@@ -78,26 +78,20 @@ func (a *commandLine) listGroups(ctx context.Context, r *app.Services, f jobs.Fi
 	if err != nil {
 		return err
 	}
-	type view struct {
-		Cause     string    `json:"cause"`
-		Type      string    `json:"type"`
-		Count     int64     `json:"count"`
-		Message   string    `json:"message"`
-		FirstSeen time.Time `json:"first_seen"`
-		LastSeen  time.Time `json:"last_seen"`
+	v, err := r.Viewer(a.unmasked)
+	if err != nil {
+		return err
 	}
-	views := make([]view, len(groups))
-	cells := make([][]string, len(groups))
+	views := ops.ItemsOf(groups, v.FailureGroup)
 	now := a.Now()
-	for i, g := range groups {
-		views[i] = view{g.Cause, g.Type, g.Count, g.Message, g.FirstSeen.UTC(), g.LastSeen.UTC()}
-		cells[i] = []string{strconv.FormatInt(g.Count, 10), g.Type, display.Ago(g.FirstSeen, now), display.Ago(g.LastSeen, now), g.Cause, display.Short(g.Message, 70)}
-	}
+	cells := ops.Each(views.Items, func(g ops.FailureGroupView) []string {
+		return []string{strconv.FormatInt(g.Count, 10), g.Type, display.Ago(g.FirstSeen, now), display.Ago(g.LastSeen, now), g.Cause, display.Short(g.Message, 70)}
+	})
 	return a.list(views, []string{"JOBS", "TYPE", "FIRST", "LAST", "CAUSE", "MESSAGE"}, cells, "No failed jobs.")
 }
 
 func (a *commandLine) failedRetryCommand() *cobra.Command {
-	var f filterFlags
+	var f ops.Filter
 	var yes bool
 	var payload string
 	c := &cobra.Command{
@@ -110,16 +104,15 @@ failed jobs go back as they were, for PHP's worker. Any number of them is taken 
 			if len(ids) == 1 && ids[0] == "all" {
 				ids, yes = nil, true
 			}
-			f.statuses = []string{"failed"}
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				if payload != "" {
 					return a.retryEdited(ctx, r, ids, payload)
 				}
-				return a.change(ctx, r, ids, f, yes, "retry", r.Store.Retry)
+				return a.change(ctx, r, ops.Retry, ids, f, yes)
 			})
 		},
 	}
-	f.add(c, false)
+	filterFlags(c, &f, false)
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; needed with a filter")
 	c.Flags().StringVar(&payload, "payload", "", "give the one job another payload (JSON, -, @FILE)")
 	return c
@@ -145,24 +138,23 @@ func (a *commandLine) retryEdited(ctx context.Context, r *app.Services, ids []st
 	if err != nil {
 		return err
 	}
-	return a.receipt(receipt)
+	return a.receipt(jobs.Spec{Type: record.Type}, receipt)
 }
 
 func (a *commandLine) failedDeleteCommand() *cobra.Command {
-	var f filterFlags
+	var f ops.Filter
 	var yes bool
 	c := &cobra.Command{
-		Use:     "forget [ID…]",
+		Use:     "delete [ID…]",
 		Short:   "Delete failed jobs",
-		Example: "  cmsjobs failed forget 7\n  cmsjobs failed forget --type cmsjobs.probe --yes",
+		Example: "  cmsjobs failed delete 7\n  cmsjobs failed delete --type cmsjobs.probe --yes",
 		RunE: func(c *cobra.Command, ids []string) error {
-			f.statuses = []string{"failed"}
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				return a.change(ctx, r, ids, f, yes, "forget", r.Store.Delete)
+				return a.change(ctx, r, ops.Delete, ids, f, yes)
 			})
 		},
 	}
-	f.add(c, false)
+	filterFlags(c, &f, false)
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; needed with a filter")
 	return c
 }
@@ -176,12 +168,12 @@ func (a *commandLine) failedFlushCommand() *cobra.Command {
 		Example: "  cmsjobs failed flush --hours 48",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			f := filterFlags{statuses: []string{"failed"}}
+			var f ops.Filter
 			if hours > 0 {
-				f.until = fmt.Sprintf("%dh", hours)
+				f.Until = fmt.Sprintf("%dh", hours)
 			}
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				return a.change(ctx, r, nil, f, true, "flush", r.Store.Delete)
+				return a.change(ctx, r, ops.Delete, nil, f, true)
 			})
 		},
 	}
@@ -207,7 +199,7 @@ func (a *commandLine) failedPruneCommand() *cobra.Command {
 				}
 				if older != "" {
 					var err error
-					if age, err = config.ParseDuration(older); err != nil {
+					if age, err = timespan.Parse(older); err != nil {
 						return app.UsageError{Err: err}
 					}
 				}

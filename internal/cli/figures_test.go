@@ -68,7 +68,7 @@ func (s *mixedSite) run(args ...string) result {
 
 func (s *mixedSite) enqueue(queue, payload string, more ...string) string {
 	s.t.Helper()
-	return answer[struct{ UUID string }](s.t, s.run(append([]string{"--json", "enqueue", "cmsjobs.probe", payload, "--queue", queue}, more...)...)).UUID
+	return answer[struct{ ID string }](s.t, s.run(append([]string{"--json", "enqueue", "cmsjobs.probe", payload, "--queue", queue}, more...)...)).ID
 }
 
 // fill makes jobs that completed, failed, are retried, were retried by hand,
@@ -99,9 +99,9 @@ func (s *mixedSite) fill() {
 	}
 	s.run("work", "--stop-when-empty", "--queue", "other")
 	waits := answer[struct {
-		Jobs []struct{ UUID string }
+		Items []struct{ ID string }
 	}](s.t, s.run("--json", "jobs", "list", "--status", "queued", "--text", "basket"))
-	s.run("jobs", "cancel", waits.Jobs[0].UUID)
+	s.run("jobs", "cancel", waits.Items[0].ID)
 	s.run("jobs", "cancel", s.enqueue("other", `{}`, "--delay", "1h"))
 	s.enqueue("other", `{}`, "--delay", "1h")
 	s.enqueue("default", `{}`, "--delay", "2h")
@@ -305,7 +305,7 @@ func (s *mixedSite) commands() {
 		list := answer[struct{ Total int64 }](s.t, s.run("--json", "jobs", "list", "--limit", "1", "--status", state))
 		s.same("jobs list --status "+state, list.Total, f[name])
 	}
-	groups := answer[[]struct{ Count int64 }](s.t, s.run("--json", "failed", "groups"))
+	groups := answer[struct{ Items []struct{ Count int64 } }](s.t, s.run("--json", "failed", "groups")).Items
 	sum := int64(0)
 	for _, g := range groups {
 		sum += g.Count
@@ -330,7 +330,7 @@ func (s *mixedSite) metrics() {
 
 func (s *mixedSite) queues() {
 	type queue struct {
-		Name, Queue                          string
+		Name                                 string
 		Queued, Delayed, Processing, Foreign int64
 	}
 	var list struct{ Items []queue }
@@ -348,7 +348,7 @@ func (s *mixedSite) queues() {
 		if q != truth {
 			s.t.Errorf("/queues: %+v, by SQL %+v", q, truth)
 		}
-		if q := stats.Queues[i]; q.Queue != truth.Name || q.Queued != truth.Queued || q.Delayed != truth.Delayed || q.Processing != truth.Processing || q.Foreign != truth.Foreign {
+		if q := stats.Queues[i]; q.Name != truth.Name || q.Queued != truth.Queued || q.Delayed != truth.Delayed || q.Processing != truth.Processing || q.Foreign != truth.Foreign {
 			s.t.Errorf("jobs stats: %+v, by SQL %+v", q, truth)
 		}
 		if !strings.Contains(page, truth.Name) {
@@ -392,7 +392,7 @@ func (s *mixedSite) endedJobsAreWhole() {
 			Items []struct {
 				ID, Type string
 				Attempts int
-				Created  time.Time
+				Created  time.Time `json:"enqueued_at"`
 				RunAt    time.Time `json:"run_at"`
 				Metadata map[string]any
 				Foreign  bool

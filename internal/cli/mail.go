@@ -12,9 +12,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/timespan"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
 
@@ -91,7 +91,7 @@ func (a *commandLine) mailResendCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printReceipt(receipt)
+				return a.printReceipt(mail.Send.Name, receipt)
 			})
 		}}
 	c.Flags().StringSliceVar(&only, "to", nil, "only to these of its recipients")
@@ -216,7 +216,7 @@ func (a *commandLine) mailSuppressionsCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			var until time.Time
 			if expires != "" {
-				d, err := config.ParseDuration(expires)
+				d, err := timespan.Parse(expires)
 				if err != nil {
 					return app.UsageError{Err: fmt.Errorf("--expires: %w", err)}
 				}

@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,14 +11,17 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
-// printJSON writes one value for programs, in readable lines.
+// printJSON writes one value as the API answers it: in one line for programs, in
+// readable lines at a terminal.
 func (a *commandLine) printJSON(v any) error {
-	e := json.NewEncoder(a.out)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	indent := ""
+	if a.outIsTTY {
+		indent = "  "
+	}
+	return ops.Encode(a.out, v, indent)
 }
 
 // list prints rows: as JSON what value is, as a table what cells are.
@@ -100,3 +103,5 @@ func (a *commandLine) stages(what string) (set func(done, total int64, note stri
 		_ = bar.Set64(done)
 	}, func() { _ = bar.Finish() }
 }
+
+func count(n int64) string { return strconv.FormatInt(n, 10) }

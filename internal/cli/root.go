@@ -70,8 +70,8 @@ func (a *commandLine) addCommands(root *cobra.Command) {
 		}
 	}
 	add(groupStart, a.demoCommand(), a.runCommand(), a.doctorCommand(), a.configCommand(), a.migrateCommand())
-	add(groupJobs, a.enqueueCommand(), a.jobsCommand(), a.failedCommand(), a.kindsCommand())
-	add(groupWorker, a.workCommand(), a.workersCommand(), a.pauseCommand(), a.continueCommand(), a.restartCommand(), a.scheduleCommand(), a.tickCommand())
+	add(groupJobs, a.enqueueCommand(), a.jobsCommand(), a.failedCommand(), a.typesCommand())
+	add(groupWorker, a.workCommand(), a.workersCommand(), a.queuesCommand(), a.pauseCommand(), a.continueCommand(), a.restartCommand(), a.scheduleCommand(), a.tickCommand())
 	add(groupParts, a.sitemapCommand(), a.mediaCommand(), a.analyticsCommand(), a.mailCommand(), a.backupCommand(), a.webhookCommand())
 	add(groupCare, a.cleanCommand(), a.tokenCommand(), a.accessCommand(), a.healthCommand(), a.breakersCommand(), a.benchCommand(), a.manCommand(), a.versionCommand())
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -9,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
 
@@ -36,7 +39,7 @@ func (a *commandLine) scheduleCommand() *cobra.Command {
 			return a.pauseSchedule(ctx, r, name, false)
 		}),
 		a.scheduleHistoryCommand())
-	return c
+	return a.unmaskedFlag(c)
 }
 
 func (a *commandLine) scheduleListCommand() *cobra.Command {
@@ -57,6 +60,10 @@ func (a *commandLine) listSchedule(ctx context.Context, r *app.Services) error {
 	if err != nil {
 		return err
 	}
+	v, err := r.Viewer(a.unmasked)
+	if err != nil {
+		return err
+	}
 	now := a.Now()
 	cells := make([][]string, len(entries))
 	for i, e := range entries {
@@ -69,7 +76,7 @@ func (a *commandLine) listSchedule(ctx context.Context, r *app.Services) error {
 		}
 		cells[i] = []string{e.Name, e.Cron, e.Type, next, last, e.CatchUp}
 	}
-	return a.list(entries, []string{"ENTRY", "CRON", "TYPE", "NEXT", "LAST", "MISSED"}, cells, "The timetable is empty.")
+	return a.list(ops.ItemsOf(entries, v.Schedule), []string{"ENTRY", "CRON", "TYPE", "NEXT", "LAST", "MISSED"}, cells, "The timetable is empty.")
 }
 
 // took is how long a tick's job ran.
@@ -89,7 +96,11 @@ func (a *commandLine) runSchedule(ctx context.Context, r *app.Services, name str
 	if err != nil {
 		return err
 	}
-	return a.list(map[string]any{"uuid": receipt.UUID, "id": receipt.ID}, []string{"ENQUEUED", "UUID"}, [][]string{{name, receipt.UUID}}, "")
+	entry, err := entryOf(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	return a.list(ops.EnqueuedView(jobs.Spec{Type: entry.Type}, receipt, a.Now()), []string{"ENQUEUED", "UUID"}, [][]string{{name, receipt.UUID}}, "")
 }
 
 func (a *commandLine) pauseSchedule(ctx context.Context, r *app.Services, name string, paused bool) error {
@@ -100,16 +111,38 @@ func (a *commandLine) pauseSchedule(ctx context.Context, r *app.Services, name s
 	if err := s.ChangeSchedule(ctx, name, jobs.ScheduleChange{Paused: &paused}); err != nil {
 		return err
 	}
+	entry, err := entryOf(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	v, err := r.Viewer(a.unmasked)
+	if err != nil {
+		return err
+	}
 	word := map[bool]string{true: "paused", false: "continues"}[paused]
-	return a.list(map[string]any{"entry": name, "paused": paused}, []string{"ENTRY", ""}, [][]string{{name, word}}, "")
+	return a.list(v.Schedule(entry), []string{"ENTRY", ""}, [][]string{{name, word}}, "")
+}
+
+// entryOf finds an entry by its name.
+func entryOf(ctx context.Context, s *schedule.Scheduler, name string) (jobs.ScheduleRecord, error) {
+	list, err := s.Schedules(ctx)
+	if err != nil {
+		return jobs.ScheduleRecord{}, err
+	}
+	for _, entry := range list {
+		if entry.Name == name {
+			return entry, nil
+		}
+	}
+	return jobs.ScheduleRecord{}, fmt.Errorf("the schedule entry %q: %w", name, jobs.ErrNotFound)
 }
 
 func (a *commandLine) scheduleHistoryCommand() *cobra.Command {
-	var limit int
+	var p jobs.Page
 	c := &cobra.Command{Use: "history [NAME]", Short: "List ticks and what became of their jobs", Example: "  cmsjobs schedule history backup.generate", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				list, err := r.Store.Ticks(ctx, strings.Join(args, ""), jobs.Page{Limit: limit})
+				list, err := r.Store.Ticks(ctx, strings.Join(args, ""), p)
 				if err != nil {
 					return err
 				}
@@ -117,10 +150,14 @@ func (a *commandLine) scheduleHistoryCommand() *cobra.Command {
 				for i, t := range list.Items {
 					cells[i] = []string{t.Entry, t.Tick.Format(time.DateTime), t.Outcome, took(t), t.UUID, t.Note}
 				}
-				return a.list(list.Items, []string{"ENTRY", "TICK (UTC)", "OUTCOME", "TOOK", "JOB", "NOTE"}, cells, "No tick so far.")
+				v, err := r.Viewer(a.unmasked)
+				if err != nil {
+					return err
+				}
+				return a.list(ops.Listed(list, p, v.Tick), []string{"ENTRY", "TICK (UTC)", "OUTCOME", "TOOK", "JOB", "NOTE"}, cells, "No tick so far.")
 			})
 		}}
-	limitFlag(c, &limit, 50, "at most so many")
+	pageFlags(c, &p)
 	return c
 }
 

@@ -16,7 +16,7 @@ func TestTheAuditLogHasJobs(t *testing.T) {
 	s := startService(t, config, newDatabase(t, jobstest.SQLite, sqlstore.Stock))
 	admin := bearer(s.token("admin"))
 	var made struct{ ID string }
-	s.ask(201, "POST", "/api/v1/jobs", `{"topic":"cmsjobs.probe","payload":{"fail":"no luck\nat line 1"},"maxRetries":0}`, admin, &made)
+	s.ask(201, "POST", "/api/v1/jobs", `{"type":"cmsjobs.probe","payload":{"fail":"no luck\nat line 1"},"max_attempts":1}`, admin, &made)
 	type auditEntry struct {
 		Actor, Action, Target, Detail string
 		Status                        int

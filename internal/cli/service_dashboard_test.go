@@ -92,7 +92,7 @@ func TestTheDashboardShowsTheRunningService(t *testing.T) {
 	}
 	s := startService(t, "http: {public_metrics: true}\nschedule: {enabled: false}\n", newDatabase(t, jobstest.SQLite, sqlstore.Stock))
 	admin := bearer(s.token("admin"))
-	s.ask(201, "POST", "/api/v1/jobs/batch", `{"jobs":[{"topic":"cmsjobs.probe"},{"topic":"cmsjobs.probe"},{"topic":"cmsjobs.probe","payload":{"fail":"no luck"},"maxRetries":0}]}`, admin, nil)
+	s.ask(201, "POST", "/api/v1/jobs/batch", `{"jobs":[{"type":"cmsjobs.probe"},{"type":"cmsjobs.probe"},{"type":"cmsjobs.probe","payload":{"fail":"no luck"},"max_attempts":1}]}`, admin, nil)
 	ask := startPrometheus(t, prometheus, strings.TrimPrefix(s.url, "http://"))
 	for deadline := time.Now().Add(2 * time.Minute); len(ask(`rate(cmsjobs_jobs_processed_total[5m])`)) == 0; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -46,7 +46,7 @@ func TestTheAnswersWhileTheDatabaseIsAway(t *testing.T) {
 		header             http.Header
 	}{
 		{"POST", "/api/v1/jobs", job, token}, {"POST", "/api/v1/jobs", job, keyed}, {"POST", "/api/v1/jobs/batch", `{"jobs":[` + job + `]}`, token},
-		{"POST", "/api/jobs/enqueue", `{"topic":"queue.clean"}`, token}, {"POST", "/api/v1/session", signIn, nil},
+		{"POST", "/api/jobs/enqueue", `{"type":"queue.clean"}`, token}, {"POST", "/api/v1/session", signIn, nil},
 		{"GET", "/api/v1/jobs", "", token}, {"GET", "/api/v1/schedules", "", token}, {"GET", "/admin", "", token}, {"GET", "/admin/jobs", "", token},
 	} {
 		s.awayAnswer(c.method, c.path, c.body, c.header)

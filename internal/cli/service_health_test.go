@@ -91,17 +91,17 @@ func TestDisabledJobsRunWhileTheCallerWaits(t *testing.T) {
 	s.start()
 	admin := bearer(s.token("admin"))
 	type answer struct {
-		Status    string
-		Result    struct{ Attempt int }
-		LastError string `json:"last_error"`
+		Status string
+		Result struct{ Attempt int }
+		Error  string `json:"error"`
 	}
 	var well, ill answer
-	s.ask(200, "POST", "/api/jobs/enqueue", `{"topic":"cmsjobs.probe"}`, admin, &well)
-	s.ask(200, "POST", "/api/jobs/enqueue", `{"topic":"cmsjobs.probe","payload":{"fail":"no luck"}}`, admin, &ill)
-	if well.Status != "completed" || well.Result.Attempt != 1 || ill.Status != "failed" || !strings.Contains(ill.LastError, "no luck") {
+	s.ask(200, "POST", "/api/jobs/enqueue", `{"type":"cmsjobs.probe"}`, admin, &well)
+	s.ask(200, "POST", "/api/jobs/enqueue", `{"type":"cmsjobs.probe","payload":{"fail":"no luck"}}`, admin, &ill)
+	if well.Status != "completed" || well.Result.Attempt != 1 || ill.Status != "failed" || !strings.Contains(ill.Error, "no luck") {
 		t.Errorf("%+v %+v", well, ill)
 	}
-	s.ask(409, "POST", "/api/v1/jobs/batch", `{"jobs":[{"topic":"cmsjobs.probe"}]}`, admin, nil)
+	s.ask(409, "POST", "/api/v1/jobs/batch", `{"jobs":[{"type":"cmsjobs.probe"}]}`, admin, nil)
 	var list struct{ Items []any }
 	if s.ask(200, "GET", "/api/v1/jobs?status=queued", "", admin, &list); len(list.Items) != 0 {
 		t.Errorf("jobs wait for a worker that never comes: %v", list.Items)

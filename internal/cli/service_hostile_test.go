@@ -44,9 +44,9 @@ func TestAHostileMailServerHarmsNoOtherJob(t *testing.T) {
 	var mails, others []string
 	for i := range 8 {
 		var made struct{ ID string }
-		s.ask(201, "POST", "/api/v1/jobs", fmt.Sprintf(`{"topic":"mail.send","payload":{"to":"b%d@example.com","subject":"s","body":"b"},"maxRetries":0}`, i), admin, &made)
+		s.ask(201, "POST", "/api/v1/jobs", fmt.Sprintf(`{"type":"mail.send","payload":{"to":"b%d@example.com","subject":"s","body":"b"},"max_attempts":1}`, i), admin, &made)
 		mails = append(mails, made.ID)
-		s.ask(201, "POST", "/api/v1/jobs", `{"topic":"queue.clean","payload":{"dryRun":true}}`, admin, &made)
+		s.ask(201, "POST", "/api/v1/jobs", `{"type":"queue.clean","payload":{"dryRun":true}}`, admin, &made)
 		others = append(others, made.ID)
 	}
 	await := func(id string, want ...string) (text string) {

@@ -59,7 +59,7 @@ func TestRowsCannotBeInternalJobs(t *testing.T) {
 	db := openSQLite(t, dsn)
 	defer db.Close()
 	kept := map[string]string{}
-	for i, row := range []string{`"type":"jobs.bulk","action":"forget","filter":{},"count":100,"at":"2026-11-01T00:00:00Z","by":"x"`,
+	for i, row := range []string{`"type":"jobs.bulk","action":"delete","filter":{},"count":100,"at":"2026-11-01T00:00:00Z","by":"x"`,
 		`"type":"webhook.deliver","url":"https://example.com/","event":"order.paid"`, `"type":"cmsjobs.probe","sleep":"1s"`} {
 		id := fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
 		kept[id] = row
@@ -67,7 +67,7 @@ func TestRowsCannotBeInternalJobs(t *testing.T) {
 	}
 	for id, row := range kept {
 		job := s.awaitEnd(id, admin)
-		if job.Status != "failed" || !strings.Contains(job.LastError, "made by the service itself") {
+		if job.Status != "failed" || !strings.Contains(job.Error, "made by the service itself") {
 			t.Errorf("the row %s ended as %+v", row, job)
 		}
 	}

@@ -109,7 +109,7 @@ func plantAll(s *service, admin http.Header) (last string) {
 	s.t.Helper()
 	fields, errors := plantedIn()
 	enqueue := func(kind string, payload map[string]any) {
-		body, err := json.Marshal(map[string]any{"type": kind, "payload": payload, "maxRetries": 0, "metadata": map[string]any{"token": "PLANTEDmeta"}})
+		body, err := json.Marshal(map[string]any{"type": kind, "payload": payload, "max_attempts": 1, "metadata": map[string]any{"token": "PLANTEDmeta"}})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -198,8 +198,8 @@ func openSQLite(t *testing.T, flag string) *sqlx.DB {
 
 // endedJob is what became of a job.
 type endedJob struct {
-	Status    string
-	LastError string `json:"last_error"`
+	Status string
+	Error  string `json:"error"`
 }
 
 // awaitEnd waits until a job has ended for good.

@@ -46,7 +46,7 @@ func TestAWorkerPublishesTheSitemapInABucket(t *testing.T) {
 	}
 	work := func(wants string) {
 		t.Helper()
-		uuid := answer[struct{ UUID string }](t, on("--json", "enqueue", "sitemap.generate")).UUID
+		uuid := answer[struct{ ID string }](t, on("--json", "enqueue", "sitemap.generate")).ID
 		want(t, on("work", "--stop-when-empty"), 0)
 		want(t, on("jobs", "show", uuid), 0, "completed", wants)
 	}
@@ -109,7 +109,7 @@ func TestAFailedSitemapIsToldToTheAdministrators(t *testing.T) {
 		return call(t, nil, append([]string{"--cms", dir, "--set", "sitemap.dir=" + filepath.Join(dir, "nowhere"), "--set", "mail.driver=files", "--set", "mail.dir=" + mails,
 			"--set", "mail.admin=boss@demo.example"}, args...)...)
 	}
-	uuid := answer[struct{ UUID string }](t, on("--json", "enqueue", "sitemap.generate", "{}", "--max-attempts", "1")).UUID
+	uuid := answer[struct{ ID string }](t, on("--json", "enqueue", "sitemap.generate", "{}", "--max-attempts", "1")).ID
 	want(t, on("work", "--stop-when-empty"), 0)
 	want(t, on("work", "--stop-when-empty"), 0) // what it reported at its end
 	want(t, on("jobs", "show", uuid), 0, "failed", "must exist and be writable")

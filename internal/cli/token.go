@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/timespan"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
@@ -46,7 +46,7 @@ Scopes: read, enqueue, operate (retry, cancel, pause), admin (everything).`,
 				}
 				t := access.Token{Name: args[0], Scopes: have, Types: kinds, CreatedBy: "command line"}
 				if expires != "" {
-					life, err := config.ParseDuration(expires)
+					life, err := timespan.Parse(expires)
 					if err != nil {
 						return app.UsageError{Err: err}
 					}

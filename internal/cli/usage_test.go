@@ -25,7 +25,7 @@ func TestMistypedNamesAreSeen(t *testing.T) {
 		{"mail preview nosuch", exitNotFound, "no such mail template"},
 		{"mail resend nosuch", exitNotFound, "no mail has the job id"},
 		{"failed retry --cause nope", exitNotFound, "no job to retry fits"},
-		{"failed forget --type nope --yes", exitNotFound, "no job to forget fits"},
+		{"failed delete --type nope --yes", exitNotFound, "no job to delete fits"},
 		{"pause nosuchqueue", exitNotFound, "known are"},
 		{"jobs list --limit -5", exitUsage, "from 1"},
 		{"failed list --limit 0", exitUsage, "from 1"},
@@ -86,7 +86,7 @@ func TestExplainNamesTheCause(t *testing.T) {
 	insertRow(t, openSQLite(t, dsn), "jobs", "no JSON at all")
 	want(t, call(t, nil, dsn, "jobs", "explain", "1"), 0, "not JSON")
 	quiet := []string{"CMSJOBS_NOTIFY_MAIL=false", "CMSJOBS_NOTIFY_CMS=false"}
-	id := answer[struct{ UUID string }](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe", `{"fail":"the bucket is gone"}`)).UUID
+	id := answer[struct{ ID string }](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe", `{"fail":"the bucket is gone"}`)).ID
 	want(t, call(t, quiet, dsn, "work", "--stop-when-empty"), 0)
 	openSQLite(t, dsn).MustExec("UPDATE jobs SET available_at = available_at + 600")
 	r := call(t, quiet, dsn, "--json", "jobs", "explain", id)

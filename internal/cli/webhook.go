@@ -8,9 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/timespan"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
 
@@ -56,12 +57,12 @@ func (a *commandLine) receiptOf(do func(context.Context, *webhook.Handler, int64
 		if err != nil {
 			return err
 		}
-		return a.printReceipt(receipt)
+		return a.printReceipt(webhook.Deliver.Name, receipt)
 	}
 }
 
-func (a *commandLine) printReceipt(r jobs.Receipt) error {
-	return a.list(map[string]any{"uuid": r.UUID}, []string{"ENQUEUED"}, [][]string{{r.UUID}}, "")
+func (a *commandLine) printReceipt(jobType string, r jobs.Receipt) error {
+	return a.list(ops.EnqueuedView(jobs.Spec{Type: jobType}, r, a.Now()), []string{"ENQUEUED"}, [][]string{{r.UUID}}, "")
 }
 
 func (a *commandLine) webhookChange(use, short string, do func(context.Context, *webhook.Handler, int64) error) *cobra.Command {
@@ -125,7 +126,7 @@ func (a *commandLine) webhookRotateCommand() *cobra.Command {
 		if err != nil {
 			return app.Usagef("%q is no number; see cmsjobs webhook list", args[0])
 		}
-		both, err := config.ParseDuration(overlap)
+		both, err := timespan.Parse(overlap)
 		if err != nil {
 			return app.UsageError{Err: fmt.Errorf("--overlap: %w", err)}
 		}

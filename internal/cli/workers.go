@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
 
@@ -51,36 +51,17 @@ func (a *commandLine) listWorkers(ctx context.Context, r *app.Services) error {
 	if err != nil {
 		return err
 	}
-	type view struct {
-		ID        string            `json:"id"`
-		Status    string            `json:"status"`
-		Alive     bool              `json:"alive"`
-		Queues    []string          `json:"queues"`
-		Slots     int               `json:"slots"`
-		Running   []jobs.RunningJob `json:"running"`
-		Done      int64             `json:"done"`
-		Failed    int64             `json:"failed"`
-		Memory    int64             `json:"memory_bytes"`
-		Version   string            `json:"version"`
-		StartedAt time.Time         `json:"started_at"`
-		SeenAt    time.Time         `json:"seen_at"`
+	v, err := r.Viewer(false)
+	if err != nil {
+		return err
 	}
-	views := make([]view, len(workers))
-	cells := make([][]string, len(workers))
+	views := ops.ItemsOf(workers, v.Worker)
 	now := a.Now()
-	for i, w := range workers {
-		views[i] = view{w.ID, w.Status, w.Alive, w.Queues, w.Slots, w.Running, w.Done, w.Failed, w.MemoryBytes, w.Version, w.StartedAt, w.SeenAt}
-		state := w.Status
-		if !w.Alive {
-			state = "silent"
-		}
-		var kinds []string
-		for _, j := range w.Running {
-			kinds = append(kinds, j.Type)
-		}
-		cells[i] = []string{w.ID, state, strings.Join(w.Queues, ","), fmt.Sprintf("%d/%d", len(w.Running), w.Slots), strings.Join(kinds, ", "),
+	cells := ops.Each(views.Items, func(w ops.WorkerView) []string {
+		types := ops.Each(w.Running, func(j ops.RunningView) string { return j.Type })
+		return []string{w.ID, w.Status, strings.Join(w.Queues, ","), fmt.Sprintf("%d/%d", len(w.Running), w.Slots), strings.Join(types, ", "),
 			strconv.FormatInt(w.Done, 10), strconv.FormatInt(w.Failed, 10), humanize.IBytes(uint64(max(w.MemoryBytes, 0))), display.Ago(w.SeenAt, now)}
-	}
+	})
 	return a.list(views, []string{"WORKER", "STATUS", "QUEUES", "BUSY", "RUNS", "DONE", "FAILED", "MEMORY", "SEEN"}, cells, "No worker has signed on. Start one: cmsjobs work")
 }
 

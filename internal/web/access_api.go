@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
@@ -89,7 +90,7 @@ func (s *Server) letIn(c echo.Context, r SignInRequest) (string, access.Person, 
 
 func (s *Server) session(c echo.Context) error {
 	p := who(c)
-	v := SessionView{Name: p.Name, Via: p.Via, Scopes: each(p.Scopes, same), Types: each(p.Types, same)}
+	v := SessionView{Name: p.Name, Via: p.Via, Scopes: ops.Each(p.Scopes, same), Types: ops.Each(p.Types, same)}
 	if session, ok := c.Get(sessionKey).(string); ok && p.Via == "session" {
 		v.FormToken = access.FormToken(session)
 	}
@@ -111,7 +112,7 @@ func (s *Server) listTokens(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, TokenList{list})
+	return c.JSON(http.StatusOK, TokenList{Items: list})
 }
 
 // TokenRequest asks for a token.
@@ -182,10 +183,10 @@ func (s *Server) revokeToken(c echo.Context) error {
 func (s *Server) listAuditEntries(c echo.Context) error {
 	f := access.AuditFilter{Actor: clip(c.QueryParam("actor"), 191), Action: clip(c.QueryParam("action"), 191), Target: clip(c.QueryParam("target"), 191)}
 	var err error
-	if f.Since, err = moment(c.QueryParam("since"), "since", s.cfg.Now()); err != nil {
+	if f.Since, err = ops.ParseTime(c.QueryParam("since"), "since", s.cfg.Now()); err != nil {
 		return err
 	}
-	if f.Until, err = moment(c.QueryParam("until"), "until", s.cfg.Now()); err != nil {
+	if f.Until, err = ops.ParseTime(c.QueryParam("until"), "until", s.cfg.Now()); err != nil {
 		return err
 	}
 	return answerList(s, c, "the audit trail", same, func(p jobs.Page) (jobs.List[AuditEntry], error) {

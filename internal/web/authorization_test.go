@@ -30,7 +30,7 @@ func TestASessionNeedsItsFormTokenAndItsOrigin(t *testing.T) {
 		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" {
 			t.Errorf("the cookie: %+v", c)
 		}
-		job := `{"topic":"cache.clear"}`
+		job := `{"type":"cache.clear"}`
 		s.do("GET", "/api/v1/jobs", nil, cookie(c)).want(t, 200)
 		s.do("POST", "/api/v1/jobs", job, cookie(c)).want(t, 403)
 		s.do("POST", "/api/v1/jobs", job, cookie(c), header("X-CSRF-Token", strings.Repeat("0", 64))).want(t, 403)
@@ -74,12 +74,12 @@ func TestTheThirdWrongPasswordAndTheHundredth(t *testing.T) {
 }
 
 func TestRulesOpenWhatTheySay(t *testing.T) {
-	job := `{"topic":"cache.clear"}`
+	job := `{"type":"cache.clear"}`
 	public := newSite(t, jobstest.SQLite, func(c *web.Config) { c.EnqueueRule, c.AllowedTopics = "true", []string{"cache.clear"} })
 	public.do("POST", "/api/jobs/enqueue", job).want(t, 201)
 	public.do("POST", "/api/jobs/enqueue", job, header("Sec-Fetch-Site", "cross-site")).want(t, 403)
-	public.do("POST", "/api/jobs/enqueue", `{"topic":"mail.send","payload":{"to":"a@b"}}`).want(t, 403)
-	public.admin("POST", "/api/jobs/enqueue", `{"topic":"mail.send","payload":{"to":"a@b"}}`).want(t, 201)
+	public.do("POST", "/api/jobs/enqueue", `{"type":"mail.send","payload":{"to":"a@b"}}`).want(t, 403)
+	public.admin("POST", "/api/jobs/enqueue", `{"type":"mail.send","payload":{"to":"a@b"}}`).want(t, 201)
 	public.do("GET", "/api/jobs", nil).want(t, 401)
 
 	known := newSite(t, jobstest.SQLite, func(c *web.Config) { c.EnqueueRule, c.ManageRule = "@request.auth.id != ''", `@request.auth.id != ""` })
@@ -104,21 +104,21 @@ func TestATokensKindsAreItsOnlyOnes(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	var made web.TokenCreated
 	s.admin("POST", "/api/v1/tokens", `{"name":"theme","scopes":["enqueue"],"types":["cache.clear"],"expires_in":"1h"}`).want(t, 201).into(t, &made)
-	s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, bearer(made.Secret)).want(t, 201)
-	s.do("POST", "/api/v1/jobs", `{"topic":"mail.send","payload":{"to":"a@b"}}`, bearer(made.Secret)).want(t, 403)
-	s.do("POST", "/api/v1/jobs/batch", `{"jobs":[{"topic":"cache.clear"},{"topic":"mail.send","payload":{"to":"a@b"}}]}`, bearer(made.Secret)).want(t, 403)
+	s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, bearer(made.Secret)).want(t, 201)
+	s.do("POST", "/api/v1/jobs", `{"type":"mail.send","payload":{"to":"a@b"}}`, bearer(made.Secret)).want(t, 403)
+	s.do("POST", "/api/v1/jobs/batch", `{"jobs":[{"type":"cache.clear"},{"type":"mail.send","payload":{"to":"a@b"}}]}`, bearer(made.Secret)).want(t, 403)
 	if list := s.admin("GET", "/api/v1/tokens", nil).want(t, 200); strings.Contains(string(list.body), made.Secret) {
 		t.Error("the list shows a token's secret")
 	}
 	s.admin("DELETE", "/api/v1/tokens/"+made.Token.ID, nil).want(t, 204)
-	s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, bearer(made.Secret)).want(t, 401)
+	s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, bearer(made.Secret)).want(t, 401)
 	s.admin("POST", "/api/v1/tokens", `{"name":"x","scopes":["root"]}`).want(t, 422)
 	s.admin("POST", "/api/v1/tokens", `{"name":"","scopes":["read"]}`).want(t, 422)
 }
 
 func TestEveryChangeLeavesATrail(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *site) {
-		id := s.enqueue(`{"topic":"cache.clear","delay":3600}`)
+		id := s.enqueue(`{"type":"cache.clear","delay":3600}`)
 		s.do("DELETE", "/api/v1/jobs/"+id, nil, basic("viewer", "right")).want(t, 403)
 		s.do("DELETE", "/api/v1/jobs/"+id, nil, basic("operator", "right")).want(t, 204)
 		s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`).want(t, 401)
@@ -148,7 +148,7 @@ func TestEveryChangeLeavesATrail(t *testing.T) {
 
 func TestOnlyTrustedProxiesAreBelieved(t *testing.T) {
 	address := func(s *site) string {
-		s.admin("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, header("X-Forwarded-For", "198.51.100.7"), header("X-Real-IP", "198.51.100.7")).want(t, 201)
+		s.admin("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, header("X-Forwarded-For", "198.51.100.7"), header("X-Real-IP", "198.51.100.7")).want(t, 201)
 		var trail web.AuditEntryList
 		s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &trail)
 		return trail.Items[0].Address

@@ -208,7 +208,7 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	g.register(s.registry)
 	for i := range 3 {
-		s.enqueue(fmt.Sprintf(`{"topic":"mail.send","payload":{"to":"%d@b.example","subject":"fail"}}`, i))
+		s.enqueue(fmt.Sprintf(`{"type":"mail.send","payload":{"to":"%d@b.example","subject":"fail"}}`, i))
 	}
 	s.work()
 	b := newBrowser(t, s)
@@ -228,13 +228,13 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	b.sees("Jobs retried: 3")
 
 	for i := range 3 {
-		s.enqueue(fmt.Sprintf(`{"topic":"cache.clear","delay":900,"payload":{"n":%d}}`, i))
+		s.enqueue(fmt.Sprintf(`{"type":"cache.clear","delay":900,"payload":{"n":%d}}`, i))
 	}
 	b.open("/admin/jobs?status=queued&type=cache.clear")
 	b.until(`document.querySelectorAll("td.pick input").length === 3`)
 	b.click("tr:nth-child(1) td.pick input")
 	b.click("tr:nth-child(3) td.pick input")
-	s.enqueue(`{"topic":"cache.clear","delay":900}`) // the list is loaded anew, and the ticks stay
+	s.enqueue(`{"type":"cache.clear","delay":900}`) // the list is loaded anew, and the ticks stay
 	b.until(`document.querySelectorAll("td.pick input").length === 4 && document.querySelectorAll("td.pick input:checked").length === 2`)
 	b.press("#chosen-cancel")
 	b.sees("2 waiting jobs will leave")
@@ -291,11 +291,11 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	var ids []string
 	for i := range 12 {
 		subject := []string{"Welcome", "fail", "Your order"}[i%3]
-		ids = append(ids, s.enqueue(fmt.Sprintf(`{"topic":"mail.send","payload":{"to":"person%d@example.org","subject":"%s","password":"x"}}`, i, subject)))
+		ids = append(ids, s.enqueue(fmt.Sprintf(`{"type":"mail.send","payload":{"to":"person%d@example.org","subject":"%s","password":"x"}}`, i, subject)))
 	}
 	s.work()
-	s.enqueue(`{"topic":"cache.clear","delay":3600}`)
-	s.enqueue(`{"topic":"mail.send","delay":60,"payload":{"to":"later@example.org","subject":"A rather long subject that needs room on a narrow screen"}}`)
+	s.enqueue(`{"type":"cache.clear","delay":3600}`)
+	s.enqueue(`{"type":"mail.send","delay":60,"payload":{"to":"later@example.org","subject":"A rather long subject that needs room on a narrow screen"}}`)
 	axe, err := os.ReadFile("testdata/axe.min.js")
 	if err != nil {
 		t.Fatal(err)

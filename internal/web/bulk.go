@@ -10,13 +10,14 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
 // BulkSelection chooses jobs: by ids, or by any other field of a filter. An
 // empty one chooses nothing unless all is set.
 type BulkSelection struct {
-	FilterView
+	ops.Filter
 	All bool `json:"all,omitempty"`
 	// DryRun only counts.
 	DryRun bool `json:"dry_run,omitempty"`
@@ -25,25 +26,13 @@ type BulkSelection struct {
 // BulkRequest is a selection and what to do with it.
 type BulkRequest struct {
 	BulkSelection
-	Action string `json:"action"` // retry, forget, cancel, hasten
-}
-
-// BulkAnswer says what was, or would be, changed.
-type BulkAnswer struct {
-	Count   int64 `json:"count"` // jobs that the selection chose when it was counted
-	Changed int64 `json:"changed"`
-	// LeftOut is how many more it chose that the caller may not make run. A dry run
-	// does not read their payloads: it counts those of types only.
-	LeftOut int64 `json:"left_out,omitempty"`
-	DryRun  bool  `json:"dry_run"`
-	// Job is the id of the job that does the work, where there is much of it.
-	Job string `json:"job,omitempty"`
+	Action string `json:"action"` // retry, delete, cancel, run_now
 }
 
 // BulkPayload is what the job of a large change needs.
 type BulkPayload struct {
-	Action string     `json:"action"`
-	Filter FilterView `json:"filter"`
+	Action ops.Action `json:"action"`
+	Filter ops.Filter `json:"filter"`
 	// At is when it was asked for: lengths of time in the filter count from it.
 	At time.Time `json:"at"`
 	By string    `json:"by"`
@@ -68,36 +57,15 @@ type BulkResult struct {
 // Bulk changes many jobs, step by step, and reports its progress.
 var Bulk = jobs.Kind[BulkPayload]{Name: "jobs.bulk", Policy: jobs.Policy{Timeout: 4 * time.Hour, Limit: 1}}
 
-// bulkStep is how many jobs one step changes, inline how many a request does
-// itself before it leaves the work to a job.
-const (
-	bulkStep   = 500
-	bulkInline = 1000
-)
-
-// bulkActions are the states that each action works on, and its method.
-var bulkActions = map[string]struct {
-	status jobs.Status
-	do     func(JobMutator) func(context.Context, jobs.Filter, int) (int64, error)
-	runs   bool // it makes jobs run
-}{
-	"retry":  {jobs.StatusFailed, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.Retry }, true},
-	"forget": {jobs.StatusFailed, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.Delete }, false},
-	"cancel": {jobs.StatusQueued, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.Cancel }, false},
-	"hasten": {jobs.StatusQueued, func(c JobMutator) func(context.Context, jobs.Filter, int) (int64, error) { return c.RunNow }, true},
-}
+// bulkInline is how many jobs a request changes itself before it leaves the work
+// to a job.
+const bulkInline = 1000
 
 // RegisterBulk lets a worker do large changes, each ordered once.
-func RegisterBulk(r *jobs.Registry, book jobs.OrderBook, c JobMutator) {
+func RegisterBulk(r *jobs.Registry, book jobs.OrderBook, c ops.Mutator) {
 	jobs.HandleInternal(r, jobs.Internal{Book: book, Maker: jobs.Service}, Bulk, func(ctx context.Context, _ jobs.Job, p BulkPayload) error {
-		f, err := p.Filter.filter()
+		f, err := p.Filter.Parse(p.At)
 		if err != nil {
-			return jobs.Permanent(err)
-		}
-		if f.Since, err = moment(p.Filter.Since, "since", p.At); err != nil {
-			return jobs.Permanent(err)
-		}
-		if f.Until, err = moment(p.Filter.Until, "until", p.At); err != nil {
 			return jobs.Permanent(err)
 		}
 		chosen := narrow(f, p.Only, p.Except)
@@ -111,31 +79,13 @@ func RegisterBulk(r *jobs.Registry, book jobs.OrderBook, c JobMutator) {
 	})
 }
 
-// change goes through what the filter chooses, bulkStep at a time, until limit
-// jobs are changed. The store takes the oldest first, so what fails anew comes last.
-func change(ctx context.Context, c JobMutator, action string, chosen runnableJobs, limit int64) (int64, error) {
-	a, known := bulkActions[action]
-	if !known {
-		return 0, jobs.Permanent(fmt.Errorf("no bulk action is named %q", action))
-	}
+// change does the action with what somebody may change of a filter, until limit
+// jobs are changed, and reports how far it is.
+func change(ctx context.Context, c ops.Mutator, action ops.Action, chosen runnableJobs, limit int64) (int64, error) {
 	if chosen.None {
 		return 0, nil
 	}
-	f := chosen.Filter
-	f.Statuses = []jobs.Status{a.status}
-	var total int64
-	for total < limit && ctx.Err() == nil {
-		n, err := a.do(c)(ctx, f, int(min(limit-total, bulkStep)))
-		if err != nil {
-			return total, fmt.Errorf("%s after %d jobs: %w", action, total, err)
-		}
-		if n == 0 { // others were quicker
-			break
-		}
-		total += n
-		jobs.Report(ctx, total, limit, action)
-	}
-	return total, ctx.Err()
+	return ops.Actions{Change: c}.Many(ctx, action, chosen.Filter, limit, func(done int64) { jobs.Report(ctx, done, limit, string(action)) })
 }
 
 func (s *Server) bulk(c echo.Context) error {
@@ -143,14 +93,18 @@ func (s *Server) bulk(c echo.Context) error {
 	if err := body(c, &r); err != nil {
 		return err
 	}
-	return s.changeMany(c, r.Action, r.BulkSelection)
+	action, known := ops.ParseAction(r.Action)
+	if !known {
+		return fieldError(http.StatusUnprocessableEntity, "action", "The action is retry, delete, cancel or run_now, not %q.", clip(r.Action, 40))
+	}
+	return s.changeMany(c, action, r.BulkSelection)
 }
 
-func (s *Server) retryMany(c echo.Context) error { return s.selected(c, "retry") }
+func (s *Server) retryMany(c echo.Context) error { return s.selected(c, ops.Retry) }
 
-func (s *Server) forgetMany(c echo.Context) error { return s.selected(c, "forget") }
+func (s *Server) deleteMany(c echo.Context) error { return s.selected(c, ops.Delete) }
 
-func (s *Server) selected(c echo.Context, action string) error {
+func (s *Server) selected(c echo.Context, action ops.Action) error {
 	var selection BulkSelection
 	if err := body(c, &selection); err != nil {
 		return err
@@ -158,7 +112,7 @@ func (s *Server) selected(c echo.Context, action string) error {
 	return s.changeMany(c, action, selection)
 }
 
-func (s *Server) changeMany(c echo.Context, action string, selection BulkSelection) error {
+func (s *Server) changeMany(c echo.Context, action ops.Action, selection BulkSelection) error {
 	answer, err := s.changed(c, action, selection)
 	if err != nil {
 		return err
@@ -171,40 +125,36 @@ func (s *Server) changeMany(c echo.Context, action string, selection BulkSelecti
 
 // changed does an action with all that a selection chooses, or leaves it to a
 // job where that is much.
-func (s *Server) changed(c echo.Context, action string, selection BulkSelection) (BulkAnswer, error) {
-	a, known := bulkActions[action]
-	if !known {
-		return BulkAnswer{}, fieldError(http.StatusUnprocessableEntity, "action", "The action is retry, forget, cancel or hasten, not %q.", clip(action, 40))
-	}
-	f, err := selection.filter()
-	if err == nil {
-		err = s.period(&f, selection.Since, selection.Until)
-	}
+func (s *Server) changed(c echo.Context, action ops.Action, selection BulkSelection) (ops.Changed, error) {
+	f, err := selection.Parse(s.cfg.Now())
 	if err != nil {
-		return BulkAnswer{}, err
+		return ops.Changed{}, err
 	}
-	if empty(selection.FilterView) && !selection.All {
-		return BulkAnswer{}, httpError(http.StatusUnprocessableEntity, `The selection is empty. To choose all jobs say so: {"all": true}.`)
+	if selection.Empty() && !selection.All {
+		return ops.Changed{}, httpError(http.StatusUnprocessableEntity, `The selection is empty. To choose all jobs say so: {"all": true}.`)
 	}
-	f.Statuses = []jobs.Status{a.status}
+	f, none := ops.Selected(action, f)
+	if none {
+		return ops.Changed{DryRun: selection.DryRun}, nil
+	}
 	chosen := runnableJobs{Filter: f}
-	if a.runs {
+	if action.Runs() {
 		if chosen, err = s.runnable(c, f); err != nil {
-			return BulkAnswer{}, err
+			return ops.Changed{}, err
 		}
 	}
 	ctx := c.Request().Context()
 	count, leftOut, err := s.countChosen(ctx, f, chosen)
 	if err != nil {
-		return BulkAnswer{}, fmt.Errorf("counting the jobs to %s: %w", action, err)
+		return ops.Changed{}, fmt.Errorf("counting the jobs to %s: %w", action, err)
 	}
-	answer := BulkAnswer{Count: count, LeftOut: leftOut, DryRun: selection.DryRun}
-	setAuditTarget(c, action, fmt.Sprintf("%d jobs %+v", count, selection.FilterView))
+	answer := ops.Changed{Count: count, LeftOut: leftOut, DryRun: selection.DryRun}
+	setAuditTarget(c, string(action), fmt.Sprintf("%d jobs %+v", count, selection.Filter))
 	if selection.DryRun {
 		return answer, nil
 	}
 	if _, registered := s.cfg.Registry.Lookup(Bulk.Name); registered && count > bulkInline && s.cfg.Doer == nil {
-		receipts, err := s.cfg.Enqueuer.Enqueue(ctx, Bulk.New(BulkPayload{Action: action, Filter: selection.FilterView, At: s.cfg.Now(), By: who(c).Name, Count: count,
+		receipts, err := s.cfg.Enqueuer.Enqueue(ctx, Bulk.New(BulkPayload{Action: action, Filter: selection.Filter, At: s.cfg.Now(), By: who(c).Name, Count: count,
 			Only: chosen.Only, Except: chosen.Except, Admin: who(c).Scopes.Has(access.Admin)}))
 		if err != nil {
 			return answer, fmt.Errorf("enqueuing the change: %w", err)
@@ -229,8 +179,4 @@ func (s *Server) countChosen(ctx context.Context, whole jobs.Filter, chosen runn
 	}
 	all, err := s.cfg.Ledger.Count(ctx, whole)
 	return count, max(all-count, 0), err
-}
-
-func empty(v FilterView) bool {
-	return len(v.IDs)+len(v.Status)+len(v.Type)+len(v.Queue) == 0 && v.Text+v.Cause+v.Since+v.Until == ""
 }

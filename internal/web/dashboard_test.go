@@ -33,7 +33,7 @@ func TestTheDashboardShowsWhatThereIs(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, func(c *web.Config) {
 		c.Metrics, c.PublicMetrics, c.Figures, c.Conditions = m.Registry, true, figures, watched
 	})
-	s.enqueue(`{"topic":"cache.clear"}`)
+	s.enqueue(`{"type":"cache.clear"}`)
 	shown := metricName.FindAllString(string(text), -1)
 	there := metricName.FindAllString(string(s.do("GET", "/metrics", nil).want(t, 200).body), -1)
 	for _, name := range shown {

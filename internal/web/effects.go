@@ -170,14 +170,3 @@ func narrow(f jobs.Filter, only, except []string) runnableJobs {
 	}
 	return r
 }
-
-// again is a job which ended as one to be enqueued once more. Ask mayRunAgain
-// before.
-func (s *Server) again(r jobs.Record) (jobs.Spec, error) {
-	envelope, origin, err := jobs.Parse(r.Payload, s.known)
-	if origin != jobs.Ours {
-		return jobs.Spec{}, httpError(http.StatusConflict, "The job cannot run again: %v.", err)
-	}
-	entry, _ := s.cfg.Registry.Lookup(envelope.Type)
-	return jobs.Spec{Type: entry.Type, Queue: r.Queue, Data: envelope.Data, Metadata: envelope.Metadata, Priority: r.Priority}, nil
-}

@@ -285,10 +285,10 @@ func ways() []way {
 
 		{"bulk retry", operate, "", false, post("/api/v1/jobs/bulk", func(string, stock) string { return `{"action":"retry","all":true}` })},
 		{"bulk retry of a type", operate, "", false, post("/api/v1/jobs/bulk", func(k string, _ stock) string { return fmt.Sprintf(`{"action":"retry","type":[%q]}`, k) })},
-		{"bulk run now", operate, "", false, post("/api/v1/jobs/bulk", func(string, stock) string { return `{"action":"hasten","all":true}` })},
+		{"bulk run now", operate, "", false, post("/api/v1/jobs/bulk", func(string, stock) string { return `{"action":"run_now","all":true}` })},
 		{"retry by ids", operate, "", false, post("/api/v1/failed/retry", func(_ string, st stock) string { return fmt.Sprintf(`{"ids":[%q]}`, st.failed) })},
 		{"retry by cause", operate, "", false, post("/api/v1/failed/retry", func(_ string, st stock) string { return fmt.Sprintf(`{"cause":%q}`, st.cause) })},
-		{"bulk form", operate, "", false, post("/admin/jobs/bulk", func(_ string, st stock) string { return form("action", "hasten", "ids", st.waiting) })},
+		{"bulk form", operate, "", false, post("/admin/jobs/bulk", func(_ string, st stock) string { return form("action", "run_now", "ids", st.waiting) })},
 
 		{"run a schedule", operate, "", false, post("/api/v1/schedules/TYPE/run", nothing)},
 		{"schedule form", operate, "", false, post("/admin/schedules/TYPE/run", yes)},

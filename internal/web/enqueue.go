@@ -12,36 +12,24 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/compat"
 )
 
-// EnqueueRequest asks for a job. Several specifications named its fields; of
-// each group one may be given.
+// EnqueueRequest asks for a job.
 type EnqueueRequest struct {
-	Topic   string `json:"topic,omitempty"` // the type
-	Type    string `json:"type,omitempty"`
-	JobType string `json:"jobType,omitempty"`
-
-	Payload json.RawMessage `json:"payload,omitempty"` // what the handler needs, an object
-	Data    json.RawMessage `json:"data,omitempty"`
-
+	Type     string          `json:"type"`
+	Payload  json.RawMessage `json:"payload,omitempty"`  // what the handler needs, an object
 	Metadata json.RawMessage `json:"metadata,omitempty"` // who asked, from where
 	Queue    string          `json:"queue,omitempty"`
 	Priority int             `json:"priority,omitempty"` // higher first
-
-	RunAt        *time.Time `json:"runAt,omitempty"`
-	RunAt2       *time.Time `json:"run_at,omitempty"`
-	ScheduledFor *time.Time `json:"scheduledFor,omitempty"`
-	Delay        int        `json:"delay,omitempty"` // seconds from now
-
-	MaxRetries   *int `json:"maxRetries,omitempty"` // starts − 1
-	MaxRetries2  *int `json:"max_retries,omitempty"`
-	MaxAttempts  *int `json:"maxAttempts,omitempty"` // starts
-	MaxAttempts2 *int `json:"max_attempts,omitempty"`
-
+	RunAt    *time.Time      `json:"run_at,omitempty"`
+	Delay    int             `json:"delay,omitempty"` // seconds from now
+	// MaxAttempts is how often it may start.
+	MaxAttempts *int `json:"max_attempts,omitempty"`
 	// UniqueKey keeps a second job out while one with this key waits or runs.
-	UniqueKey  string `json:"uniqueKey,omitempty"`
-	UniqueKey2 string `json:"unique_key,omitempty"`
+	UniqueKey string `json:"unique_key,omitempty"`
 	// ID names the job; enqueuing the same id twice makes one job.
 	ID string `json:"id,omitempty"`
 }
@@ -51,24 +39,9 @@ type EnqueueBatch struct {
 	Jobs []EnqueueRequest `json:"jobs"`
 }
 
-// Enqueued answers for one job (S1.20).
-type Enqueued struct {
-	ID      string    `json:"id"`
-	Topic   string    `json:"topic"`
-	Type    string    `json:"type"`
-	Status  string    `json:"status"`
-	RunAt   time.Time `json:"run_at,omitzero"`
-	Created time.Time `json:"created,omitzero"`
-	// Existing says that a job with this id or unique key was there already.
-	Existing bool `json:"existing,omitempty"`
-	// Result and LastError are there where jobs are disabled and the job ran at once.
-	Result    json.RawMessage `json:"result,omitempty"`
-	LastError string          `json:"last_error,omitempty"`
-}
-
 // EnqueuedBatch answers for several jobs, in their order.
 type EnqueuedBatch struct {
-	Jobs []Enqueued `json:"jobs"`
+	Jobs []ops.Enqueued `json:"jobs"`
 }
 
 func (s *Server) enqueue(c echo.Context) error {
@@ -76,19 +49,50 @@ func (s *Server) enqueue(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	var request EnqueueRequest
-	if err := decodeStrictly(raw, &request); err != nil {
-		return err
+	inS1 := s.words(c) == PocketBaseCompat
+	request, err := readEnqueue(raw, inS1)
+	var n jobs.Spec
+	if err == nil {
+		n, err = s.newJob(c, request)
 	}
-	n, err := s.newJob(c, request)
 	if err != nil {
+		if p := (*Problem)(nil); inS1 && errors.As(err, &p) {
+			return inWordsOfS1(p)
+		}
 		return err
 	}
 	status, answer, err := s.once(c, raw, n)
 	if err != nil {
 		return err
 	}
+	if inS1 {
+		return c.JSON(status, compat.S1Receipt(answer))
+	}
 	return c.JSON(status, answer)
+}
+
+// readEnqueue reads a request, with the names of the specifications where the
+// route has them.
+func readEnqueue(raw []byte, synonyms bool) (r EnqueueRequest, err error) {
+	if raw, err = checked(raw); err != nil {
+		return r, err
+	}
+	if synonyms {
+		if raw, err = compat.Normalise(raw); err != nil {
+			return r, err
+		}
+	}
+	return r, decode(raw, &r)
+}
+
+// inWordsOfS1 names the faulty fields as the caller does.
+func inWordsOfS1(p *Problem) *Problem {
+	renamed := *p
+	renamed.Errors = nil
+	for _, field := range p.Errors {
+		renamed.Errors = append(renamed.Errors, FieldProblem{compat.Field(field.Field), field.Detail})
+	}
+	return &renamed
 }
 
 const maxBatch = 1000
@@ -118,7 +122,7 @@ func (s *Server) enqueueBatch(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("enqueuing %d jobs: %w", len(news), err)
 	}
-	answer := EnqueuedBatch{Jobs: make([]Enqueued, 0, len(news))}
+	answer := EnqueuedBatch{Jobs: make([]ops.Enqueued, 0, len(news))}
 	for i, r := range receipts {
 		answer.Jobs = append(answer.Jobs, s.enqueued(c, news[i], r))
 	}
@@ -128,26 +132,21 @@ func (s *Server) enqueueBatch(c echo.Context) error {
 
 // newJob turns a request into a job, or says what is wrong with it.
 func (s *Server) newJob(c echo.Context, r EnqueueRequest) (jobs.Spec, error) {
-	jobType := firstOf(r.Topic, r.Type, r.JobType)
-	if jobType == "" {
-		return jobs.Spec{}, fieldError(http.StatusUnprocessableEntity, "topic", `A job needs a type: {"topic": "sitemap.generate"}.`)
+	if r.Type == "" {
+		return jobs.Spec{}, fieldError(http.StatusUnprocessableEntity, "type", `A job needs a type: {"type": "sitemap.generate"}.`)
 	}
-	setAuditTarget(c, "", clip(jobType, 191))
-	entry, ok := s.cfg.Registry.Lookup(jobType)
+	setAuditTarget(c, "", clip(r.Type, 191))
+	entry, ok := s.cfg.Registry.Lookup(r.Type)
 	if !ok {
-		return jobs.Spec{}, fieldError(http.StatusUnprocessableEntity, "topic", "There is no type %q here. Known are %s.", clip(jobType, 60), strings.Join(s.cfg.Registry.Types(), ", "))
+		return jobs.Spec{}, fieldError(http.StatusUnprocessableEntity, "type", "There is no type %q here. Known are %s.", clip(r.Type, 60), strings.Join(s.cfg.Registry.Types(), ", "))
 	}
-	data := r.Payload
-	if data == nil {
-		data = r.Data
-	}
-	if err := s.mayEnqueue(c, entry.Type, data); err != nil {
+	if err := s.mayEnqueue(c, entry.Type, r.Payload); err != nil {
 		return jobs.Spec{}, err
 	}
 	if err := s.queues.allow(c.Request().Context(), r.Queue); err != nil {
 		return jobs.Spec{}, err
 	}
-	n := jobs.Spec{Type: entry.Type, Queue: firstOf(r.Queue, entry.Queue), Data: data, Priority: r.Priority, UniqueKey: firstOf(r.UniqueKey, r.UniqueKey2), UUID: r.ID}
+	n := jobs.Spec{Type: entry.Type, Queue: firstOf(r.Queue, entry.Queue), Data: r.Payload, Priority: r.Priority, UniqueKey: r.UniqueKey, UUID: r.ID}
 	var err error
 	if n.Metadata, err = s.metadata(c, r.Metadata); err != nil {
 		return n, err
@@ -168,31 +167,20 @@ func (s *Server) newJob(c echo.Context, r EnqueueRequest) (jobs.Spec, error) {
 const maxDelay = 10 * 365 * 24 * time.Hour
 
 func limits(n *jobs.Spec, r EnqueueRequest) error {
-	for _, retries := range []*int{r.MaxRetries, r.MaxRetries2} {
-		if retries != nil {
-			n.MaxAttempts = *retries + 1
+	if r.MaxAttempts != nil {
+		if n.MaxAttempts = *r.MaxAttempts; n.MaxAttempts < 1 || n.MaxAttempts > 255 {
+			return fieldError(http.StatusUnprocessableEntity, "max_attempts", "A job may start 1 to 255 times.")
 		}
-	}
-	for _, attempts := range []*int{r.MaxAttempts, r.MaxAttempts2} {
-		if attempts != nil {
-			n.MaxAttempts = *attempts
-		}
-	}
-	asked := r.MaxRetries != nil || r.MaxRetries2 != nil || r.MaxAttempts != nil || r.MaxAttempts2 != nil
-	if asked && (n.MaxAttempts < 1 || n.MaxAttempts > 255) {
-		return fieldError(http.StatusUnprocessableEntity, "maxRetries", "A job may be retried 0 to 254 times.")
 	}
 	n.Delay = time.Duration(r.Delay) * time.Second
 	if r.Delay < 0 || r.Delay > int(maxDelay/time.Second) {
 		return fieldError(http.StatusUnprocessableEntity, "delay", "delay is in seconds, from 0 to ten years.")
 	}
-	for _, at := range []*time.Time{r.RunAt, r.RunAt2, r.ScheduledFor} {
-		if at != nil {
-			if at.Year() < 1971 || at.Year() > 2105 {
-				return fieldError(http.StatusUnprocessableEntity, "runAt", "runAt must lie between 1971 and 2105.")
-			}
-			n.RunAt, n.Delay = at.UTC(), 0
+	if r.RunAt != nil {
+		if at := *r.RunAt; at.Year() < 1971 || at.Year() > 2105 {
+			return fieldError(http.StatusUnprocessableEntity, "run_at", "run_at must lie between 1971 and 2105.")
 		}
+		n.RunAt, n.Delay = r.RunAt.UTC(), 0
 	}
 	if n.Priority < -1<<31 || n.Priority > 1<<31-1 {
 		return fieldError(http.StatusUnprocessableEntity, "priority", "priority must fit into 32 bits.")
@@ -228,26 +216,26 @@ func (s *Server) metadata(c echo.Context, given json.RawMessage) (json.RawMessag
 }
 
 // once enqueues under the request's Idempotency-Key, where it has one.
-func (s *Server) once(c echo.Context, raw []byte, n jobs.Spec) (int, Enqueued, error) {
+func (s *Server) once(c echo.Context, raw []byte, n jobs.Spec) (int, ops.Enqueued, error) {
 	ctx, key, gate := c.Request().Context(), c.Request().Header.Get("Idempotency-Key"), s.cfg.Gate.Store
 	if key == "" {
 		return s.put(c, n)
 	}
 	if len(key) > 255 {
-		return 0, Enqueued{}, httpError(http.StatusBadRequest, "The Idempotency-Key may have 255 bytes.")
+		return 0, ops.Enqueued{}, httpError(http.StatusBadRequest, "The Idempotency-Key may have 255 bytes.")
 	}
 	proposal := firstOf(n.UUID, uuid.NewString())
 	p := who(c)
 	reserved, err := gate.Reserve(ctx, p.Via+" "+p.Name, key, c.Path()+"\n"+string(raw), proposal)
 	if err != nil {
-		return 0, Enqueued{}, err
+		return 0, ops.Enqueued{}, err
 	}
 	if reserved.Answer != nil {
-		var answer Enqueued
+		var answer ops.Enqueued
 		if err := json.Unmarshal(reserved.Answer, &answer); err != nil {
 			return 0, answer, fmt.Errorf("reading the kept answer: %w", err)
 		}
-		setAuditTarget(c, answer.ID, answer.Topic)
+		setAuditTarget(c, answer.ID, answer.Type)
 		answer.Existing = true
 		return http.StatusOK, answer, nil
 	}
@@ -270,32 +258,32 @@ func (s *Server) once(c echo.Context, raw []byte, n jobs.Spec) (int, Enqueued, e
 // putOnce enqueues a job whose key is reserved. A request that is not the
 // first may come after a crash between enqueuing and answering: the job may
 // be waiting, or done.
-func (s *Server) putOnce(c echo.Context, n jobs.Spec, reserved access.Reservation) (int, Enqueued, error) {
+func (s *Server) putOnce(c echo.Context, n jobs.Spec, reserved access.Reservation) (int, ops.Enqueued, error) {
 	if !reserved.Fresh {
 		r, err := s.cfg.Ledger.Job(c.Request().Context(), n.UUID)
 		if err == nil {
 			return http.StatusOK, s.existing(c, r), nil
 		}
 		if !isNotFound(err) {
-			return 0, Enqueued{}, fmt.Errorf("looking up the job of the Idempotency-Key: %w", err)
+			return 0, ops.Enqueued{}, fmt.Errorf("looking up the job of the Idempotency-Key: %w", err)
 		}
 	}
 	return s.put(c, n)
 }
 
-func (s *Server) existing(c echo.Context, r jobs.Record) Enqueued {
-	setAuditTarget(c, idOf(r), r.Type)
-	return Enqueued{ID: idOf(r), Topic: r.Type, Type: r.Type, Status: s.words(c).word(r.Status), RunAt: utc(r.RunAt), Created: utc(r.EnqueuedAt), Existing: true}
+func (s *Server) existing(c echo.Context, r jobs.Record) ops.Enqueued {
+	setAuditTarget(c, ops.IDOf(r), r.Type)
+	return ops.ExistingView(r)
 }
 
 // put enqueues a job, or runs it at once where jobs are disabled.
-func (s *Server) put(c echo.Context, n jobs.Spec) (int, Enqueued, error) {
+func (s *Server) put(c echo.Context, n jobs.Spec) (int, ops.Enqueued, error) {
 	if s.cfg.Doer != nil {
 		return s.executeInline(c, n)
 	}
 	receipts, err := s.cfg.Enqueuer.Enqueue(c.Request().Context(), n)
 	if err != nil {
-		return 0, Enqueued{}, fmt.Errorf("enqueuing %s: %w", n.Type, err)
+		return 0, ops.Enqueued{}, fmt.Errorf("enqueuing %s: %w", n.Type, err)
 	}
 	if receipts[0].Existing {
 		r, err := s.cfg.Ledger.Job(c.Request().Context(), receipts[0].UUID)
@@ -303,38 +291,31 @@ func (s *Server) put(c echo.Context, n jobs.Spec) (int, Enqueued, error) {
 			return http.StatusOK, s.existing(c, r), nil
 		}
 		if !isNotFound(err) {
-			return 0, Enqueued{}, fmt.Errorf("looking up the job that is there: %w", err)
+			return 0, ops.Enqueued{}, fmt.Errorf("looking up the job that is there: %w", err)
 		}
 		return http.StatusOK, s.enqueued(c, n, receipts[0]), nil
 	}
 	return http.StatusCreated, s.enqueued(c, n, receipts[0]), nil
 }
 
-// enqueued answers without asking the database again; its times are by this
-// host's clock, the row's by the database's.
-func (s *Server) enqueued(c echo.Context, n jobs.Spec, r jobs.Receipt) Enqueued {
-	now := s.cfg.Now().UTC()
-	at := n.RunAt
-	if at.IsZero() {
-		at = now.Add(n.Delay)
-	}
+func (s *Server) enqueued(c echo.Context, n jobs.Spec, r jobs.Receipt) ops.Enqueued {
 	setAuditTarget(c, r.UUID, n.Type)
-	return Enqueued{ID: r.UUID, Topic: n.Type, Type: n.Type, Status: s.words(c).word(jobs.StatusQueued), RunAt: at.UTC(), Created: now, Existing: r.Existing}
+	return ops.EnqueuedView(n, r, s.cfg.Now())
 }
 
 // executeInline is S2.15: jobs are disabled, the handler runs while the caller waits.
-func (s *Server) executeInline(c echo.Context, n jobs.Spec) (int, Enqueued, error) {
+func (s *Server) executeInline(c echo.Context, n jobs.Spec) (int, ops.Enqueued, error) {
 	now := s.cfg.Now().UTC()
 	n.UUID = firstOf(n.UUID, uuid.NewString())
-	answer := Enqueued{ID: n.UUID, Topic: n.Type, Type: n.Type, Status: s.words(c).word(jobs.StatusCompleted), RunAt: now, Created: now}
+	answer := ops.Enqueued{ID: n.UUID, Type: n.Type, Status: string(jobs.StatusCompleted), RunAt: now, EnqueuedAt: now}
 	setAuditTarget(c, n.UUID, n.Type+" at once")
 	result, err := s.cfg.Doer.Do(c.Request().Context(), n)
 	if err != nil {
-		answer.Status, answer.LastError = s.words(c).word(jobs.StatusFailed), s.viewer(c).text(err.Error())
+		answer.Status, answer.Error = string(jobs.StatusFailed), s.viewer(c).Text(err.Error())
 		return http.StatusOK, answer, nil
 	}
 	if len(result) > 0 {
-		answer.Result = s.viewer(c).payload(n.Type, result)
+		answer.Result = s.viewer(c).Payload(n.Type, result)
 	}
 	return http.StatusOK, answer, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
@@ -28,7 +29,7 @@ func answerList[T any](s *Server, c echo.Context, what string, view func(T) T, a
 	if err != nil {
 		return fmt.Errorf("listing %s: %w", what, err)
 	}
-	return c.JSON(http.StatusOK, page(list, p, view))
+	return c.JSON(http.StatusOK, ops.Listed(list, p, view))
 }
 
 func (s *Server) listBackups(c echo.Context) error {
@@ -37,7 +38,7 @@ func (s *Server) listBackups(c echo.Context) error {
 		return fmt.Errorf("listing backups: %w", err)
 	}
 	v := s.viewer(c)
-	list.Items, list.Away = each(list.Items, v.backup), v.text(list.Away)
+	list.Items, list.Away = ops.Each(list.Items, v.backup), v.Text(list.Away)
 	return c.JSON(http.StatusOK, list)
 }
 
@@ -169,7 +170,7 @@ func (s *Server) listWebhooks(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing webhooks: %w", err)
 	}
-	return c.JSON(http.StatusOK, WebhookList{each(list, s.viewer(c).webhook)})
+	return c.JSON(http.StatusOK, WebhookList{Items: ops.Each(list, s.viewer(c).webhook)})
 }
 
 func (s *Server) addWebhook(c echo.Context) error { return s.saveWebhook(c, "", http.StatusCreated) }
@@ -199,7 +200,7 @@ func (s *Server) saveWebhook(c echo.Context, id string, status int) error {
 	if status != http.StatusCreated {
 		saved.Secret = ""
 	}
-	saved.Events = each(saved.Events, same)
+	saved.Events = ops.Each(saved.Events, same)
 	return c.JSON(status, saved)
 }
 
@@ -268,7 +269,7 @@ func (s *Server) regenerate(c echo.Context) error {
 		return fmt.Errorf("enqueuing thumbnails: %w", err)
 	}
 	setAuditTarget(c, "", fmt.Sprintf("%d pictures", n))
-	return c.JSON(http.StatusOK, Changed{int64(n)})
+	return c.JSON(http.StatusOK, Affected{int64(n)})
 }
 
 func (s *Server) analytics(c echo.Context) error {
@@ -286,7 +287,7 @@ func (s *Server) analytics(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading analytics: %w", err)
 	}
-	report.Days = each(report.Days, same)
+	report.Days = ops.Each(report.Days, same)
 	if report.Dimensions == nil {
 		report.Dimensions = map[string][]AnalyticsItem{}
 	}
@@ -306,9 +307,9 @@ func (s *Server) usage(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("measuring sizes: %w", err)
 	}
-	return c.JSON(http.StatusOK, UsageList{each(rooms, same)})
+	return c.JSON(http.StatusOK, UsageList{Items: ops.Each(rooms, same)})
 }
 
 func (s *Server) listSettings(c echo.Context) error {
-	return c.JSON(http.StatusOK, SettingList{s.settings()})
+	return c.JSON(http.StatusOK, SettingList{Items: s.settings()})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
@@ -52,8 +53,8 @@ func (h *features) ChangeSchedule(_ context.Context, _ string, c jobs.ScheduleCh
 func (h *features) Ticks(context.Context, string, jobs.Page) (jobs.List[jobs.TickRecord], error) {
 	return one(jobs.TickRecord{Entry: "sitemap", Tick: noon, At: noon, Outcome: "enqueued"})
 }
-func (h *features) Tick(context.Context) (web.TickReport, error) {
-	return web.TickReport{Enqueued: 1, Ran: 2}, nil
+func (h *features) Tick(context.Context) (ops.TickReport, error) {
+	return ops.TickReport{Enqueued: 1, Ran: 2}, nil
 }
 func (h *features) Backups(context.Context) ([]web.Backup, error) {
 	return []web.Backup{{ID: "b.tar.zst", Size: 5, CreatedAt: noon, VerifiedAt: &noon, Status: "complete", Usable: true, Database: true, Origin: "own", Kept: "younger than 3 days", KeptUntil: &noon}}, nil
@@ -157,14 +158,14 @@ func furnished(c *web.Config) {
 func TestEveryRouteKeepsItsContract(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	failing := func() string {
-		id := s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b.example","subject":"fail"}}`)
+		id := s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example","subject":"fail"}}`)
 		s.work()
 		return id
 	}
-	delayed := func() string { return s.enqueue(`{"topic":"cache.clear","delay":3600}`) }
+	delayed := func() string { return s.enqueue(`{"type":"cache.clear","delay":3600}`) }
 	bodies := map[string]string{
-		"jobs.enqueue": `{"topic":"cache.clear"}`, "jobs.enqueueBatch": `{"jobs":[{"topic":"cache.clear"}]}`, "jobs.bulk": `{"action":"retry","all":true}`,
-		"failed.retryAll": `{"all":true}`, "failed.forgetAll": `{"all":true}`, "schedules.change": `{"cron":"0 3 * * *"}`, "suppressions.add": `{"address":"a@b","reason":"asked","created_at":"2026-11-21T12:00:00Z"}`,
+		"jobs.enqueue": `{"type":"cache.clear"}`, "jobs.enqueueBatch": `{"jobs":[{"type":"cache.clear"}]}`, "jobs.bulk": `{"action":"retry","all":true}`,
+		"failed.retryAll": `{"all":true}`, "failed.deleteAll": `{"all":true}`, "schedules.change": `{"cron":"0 3 * * *"}`, "suppressions.add": `{"address":"a@b","reason":"asked","created_at":"2026-11-21T12:00:00Z"}`,
 		"webhooks.add": `{"id":"","url":"https://x","events":["job.failed"],"enabled":true}`, "webhooks.change": `{"id":"1","url":"https://x","events":[],"enabled":true}`, "media.regenerate": `{"only_missing":true}`,
 		"session.create": `{"name":"admin","password":"right"}`, "tokens.create": `{"name":"x","scopes":["read"]}`,
 	}
@@ -225,7 +226,7 @@ func TestRoomsRefusalsAreTold(t *testing.T) {
 	s.admin("PATCH", "/api/v1/schedules/nope", `{"cron":"* * * * *"}`).want(t, 404)
 	s.admin("DELETE", "/api/v1/backups/other", nil).want(t, 404)
 	s.admin("POST", "/api/v1/workers/other/stop", nil).want(t, 404)
-	var paused web.ScheduleView
+	var paused ops.ScheduleView
 	s.admin("POST", "/api/v1/schedules/sitemap/pause", nil).want(t, 200).into(t, &paused)
 	if !paused.Paused {
 		t.Error("a paused entry is shown as ticking")
@@ -234,20 +235,20 @@ func TestRoomsRefusalsAreTold(t *testing.T) {
 
 func TestQueuesPauseContinueAndClear(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *site) {
-		id := s.enqueue(`{"topic":"cache.clear"}`)
-		s.enqueue(`{"topic":"cache.clear","delay":60}`)
+		id := s.enqueue(`{"type":"cache.clear"}`)
+		s.enqueue(`{"type":"cache.clear","delay":60}`)
 		s.admin("POST", "/api/v1/queues/cmsjobs/pause", nil).want(t, 200)
-		var why web.Explanation
+		var why ops.Explanation
 		s.admin("GET", "/api/v1/explain/"+id, nil).want(t, 200).into(t, &why)
 		if len(why.Reasons) == 0 || why.Reasons[0].Code != "paused" {
 			t.Errorf("%+v", why)
 		}
-		var changed web.Changed
+		var changed ops.Changed
 		s.admin("POST", "/api/v1/queues/cmsjobs/continue", nil).want(t, 200).into(t, &changed)
 		if changed.Changed != 1 {
 			t.Errorf("continue: %+v", changed)
 		}
-		var clear web.BulkAnswer
+		var clear ops.Changed
 		s.admin("POST", "/api/v1/queues/cmsjobs/clear?dry_run=1", nil).want(t, 200).into(t, &clear)
 		if clear.Count != 2 || clear.Changed != 0 {
 			t.Errorf("dry: %+v", clear)
@@ -290,7 +291,7 @@ func TestMetricsHaveTheirNames(t *testing.T) {
 	m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Type: "mail.send", Queue: "cmsjobs"}, Rescued: true}, Outcome: jobs.Completed, Duration: time.Second, Wait: time.Second})
 	m.Missed("sitemap")
 	m.Mailed("accepted", 1)
-	s.enqueue(`{"topic":"cache.clear"}`)
+	s.enqueue(`{"type":"cache.clear"}`)
 	text := s.do("GET", "/metrics", nil).want(t, 200).body
 	for _, want := range []string{
 		`cmsjobs_jobs_enqueued_total{queue="cmsjobs",type="mail.send"} 1`, `cmsjobs_jobs_processed_total{outcome="completed",queue="cmsjobs",type="mail.send"} 1`,
@@ -341,15 +342,15 @@ func TestLiveChangesArriveAsEvents(t *testing.T) {
 		t.Fatalf("the stream ended before an event %s: %v", name, lines.Err())
 		return ""
 	}
-	if stats := next("stats"); !strings.Contains(stats, `"pending":0`) {
+	if stats := next("stats"); !strings.Contains(stats, `"waiting":0`) {
 		t.Errorf("first: %s", stats)
 	}
-	id := s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b.example"}}`)
-	if stats := next("stats"); !strings.Contains(stats, `"pending":1`) {
+	id := s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example"}}`)
+	if stats := next("stats"); !strings.Contains(stats, `"waiting":1`) {
 		t.Errorf("after enqueuing: %s", stats)
 	}
 	s.work()
-	var run web.RunView
+	var run ops.RunView
 	if err := json.Unmarshal([]byte(next("run")), &run); err != nil || run.Job != id || run.Outcome != "completed" {
 		t.Errorf("run: %+v, %v", run, err)
 	}

@@ -54,8 +54,8 @@ func TestAFloodWritesLittleAndLocksNobodyOut(t *testing.T) {
 			s.do("POST", "/api/v1/session", `{"name":`, flooder),
 			s.do("POST", "/api/v1/session", `{}`, flooder, header("Origin", "https://evil.example"), header("Sec-Fetch-Site", "cross-site")),
 			s.do("GET", "/api/v1/jobs", nil, flooder, basic(fmt.Sprintf("n%d", i), "x")),
-			s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, flooder, basic("admin", fmt.Sprint(i))),
-			s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, flooder, bearer(fmt.Sprint("cmsjobs_", i))),
+			s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, flooder, basic("admin", fmt.Sprint(i))),
+			s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, flooder, bearer(fmt.Sprint("cmsjobs_", i))),
 		} {
 			statuses[a.status]++
 		}
@@ -105,13 +105,13 @@ func TestProbesWithStaleCredentialsAreAnswered(t *testing.T) {
 
 func TestAKeyThatStandsTwiceIsRefused(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
-	for _, body := range []string{`{"topic":"cache.clear","topic":"mail.send"}`, `{"topic":"cache.clear","Topic":"mail.send"}`, `{"topic":"cache.clear","payload":{"a":1,"b":{"c":1,"c":2}}}`,
-		`{"topic":"cache.clear","payload":{"a":[{"x":1},{"x":1,"x":2}]}}`} {
+	for _, body := range []string{`{"type":"cache.clear","type":"mail.send"}`, `{"type":"cache.clear","Type":"mail.send"}`, `{"type":"cache.clear","payload":{"a":1,"b":{"c":1,"c":2}}}`,
+		`{"type":"cache.clear","payload":{"a":[{"x":1},{"x":1,"x":2}]}}`} {
 		if a := s.admin("POST", "/api/v1/jobs", body).want(t, 400); !strings.Contains(string(a.body), "twice") {
 			t.Errorf("%s: %s", body, a.body)
 		}
 	}
-	for _, body := range []string{`{"topic":"cache.clear","payload":{"a":1,"A":2,"b":{"a":1},"c":[{"a":1},{"a":2}],"d":[],"e":{}}}`} {
+	for _, body := range []string{`{"type":"cache.clear","payload":{"a":1,"A":2,"b":{"a":1},"c":[{"a":1},{"a":2}],"d":[],"e":{}}}`} {
 		s.admin("POST", "/api/v1/jobs", body).want(t, 201)
 	}
 }
@@ -120,14 +120,14 @@ func TestQueuesAreBounded(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	refused := 0
 	for i := range 230 {
-		if a := s.admin("POST", "/api/v1/jobs", fmt.Sprintf(`{"topic":"cache.clear","queue":"q%d"}`, i)); a.status == 422 {
+		if a := s.admin("POST", "/api/v1/jobs", fmt.Sprintf(`{"type":"cache.clear","queue":"q%d"}`, i)); a.status == 422 {
 			refused++
 		}
 	}
 	if refused < 25 {
 		t.Errorf("%d of 230 new queues were refused", refused)
 	}
-	s.admin("POST", "/api/v1/jobs", `{"topic":"cache.clear","queue":"q0"}`).want(t, 201)
+	s.admin("POST", "/api/v1/jobs", `{"type":"cache.clear","queue":"q0"}`).want(t, 201)
 	text := string(s.admin("GET", "/metrics", nil).want(t, 200).body)
 	if n := strings.Count(text, "\n"); n > 1000 {
 		t.Errorf("/metrics has %d lines", n)
@@ -282,7 +282,7 @@ func TestChunkedBodiesOnOneConnection(t *testing.T) {
 	client := &http.Client{}
 	defer client.CloseIdleConnections()
 	for i := range 5 {
-		r, err := http.NewRequest("POST", "http://"+address+"/api/v1/jobs", io.MultiReader(strings.NewReader(`{"topic":`), strings.NewReader(`"cache.clear"}`)))
+		r, err := http.NewRequest("POST", "http://"+address+"/api/v1/jobs", io.MultiReader(strings.NewReader(`{"type":`), strings.NewReader(`"cache.clear"}`)))
 		if err != nil {
 			t.Fatal(err)
 		}

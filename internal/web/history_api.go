@@ -9,6 +9,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 func (s *Server) listRuns(c echo.Context) error {
@@ -36,26 +37,19 @@ func (s *Server) answerRuns(c echo.Context, f jobs.Filter) error {
 	if err != nil {
 		return fmt.Errorf("listing runs: %w", err)
 	}
-	return c.JSON(http.StatusOK, page(list, p, s.viewer(c).run))
+	return c.JSON(http.StatusOK, ops.Listed(list, p, s.viewer(c).Run))
 }
-
-// LogView is what a job's handler said, oldest first.
-type LogView struct {
-	Lines []jobs.LogLine `json:"lines"`
-}
-
-const maxLogLines = 2000
 
 func (s *Server) jobLog(c echo.Context) error {
 	r, err := s.job(c)
 	if err != nil {
 		return err
 	}
-	lines, err := s.cfg.History.Log(c.Request().Context(), r.UUID, maxLogLines)
+	lines, err := s.cfg.History.Log(c.Request().Context(), r.UUID, ops.MaxLogLines)
 	if err != nil {
 		return fmt.Errorf("reading the job's log: %w", err)
 	}
-	return c.JSON(http.StatusOK, LogView{s.viewer(c).lines(lines)})
+	return c.JSON(http.StatusOK, ops.LogView{Lines: s.viewer(c).Lines(lines)})
 }
 
 func (s *Server) failureGroups(c echo.Context) error {
@@ -67,7 +61,7 @@ func (s *Server) failureGroups(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("grouping failed jobs: %w", err)
 	}
-	return c.JSON(http.StatusOK, GroupList{each(groups, s.viewer(c).group)})
+	return c.JSON(http.StatusOK, ops.ItemsOf(groups, s.viewer(c).FailureGroup))
 }
 
 // ThroughputView is what ended in steps of time, oldest first.
@@ -91,7 +85,7 @@ const maxSteps = 1000
 
 func (s *Server) throughput(c echo.Context) error {
 	now := s.cfg.Now()
-	since, err := moment(firstOf(c.QueryParam("since"), "24h"), "since", now)
+	since, err := ops.ParseTime(firstOf(c.QueryParam("since"), "24h"), "since", now)
 	if err != nil {
 		return err
 	}
@@ -103,16 +97,9 @@ func (s *Server) throughput(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("counting runs: %w", err)
 	}
-	return c.JSON(http.StatusOK, ThroughputView{step.Milliseconds(), each(list, func(t jobs.Throughput) ThroughputItem {
-		return ThroughputItem{utc(t.At), t.Completed, t.FailedAttempts, t.Failed, t.Duration.Milliseconds(), t.Wait.Milliseconds()}
+	return c.JSON(http.StatusOK, ThroughputView{step.Milliseconds(), ops.Each(list, func(t jobs.Throughput) ThroughputItem {
+		return ThroughputItem{ops.UTC(t.At), t.Completed, t.FailedAttempts, t.Failed, t.Duration.Milliseconds(), t.Wait.Milliseconds()}
 	})})
-}
-
-// Explanation is why a job is not running.
-type Explanation struct {
-	Job     string           `json:"job"`
-	Status  string           `json:"status"`
-	Reasons []explain.Reason `json:"reasons"` // the strongest first; one at least
 }
 
 func (s *Server) explainJob(c echo.Context) error {
@@ -124,42 +111,14 @@ func (s *Server) explainJob(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, Explanation{idOf(r), string(r.Status), s.viewer(c).reasons(explain.Job(snapshot))})
+	return c.JSON(http.StatusOK, s.viewer(c).Explanation(snapshot))
 }
 
 // snapshot collects what an explanation depends on.
 func (s *Server) snapshot(c echo.Context, r jobs.Record) (explain.Snapshot, error) {
-	ctx := c.Request().Context()
-	entry, known := s.cfg.Registry.Lookup(r.Type)
-	snap := explain.Snapshot{Job: r, Now: s.cfg.Now(), Known: known, Policy: entry.Policy, Ahead: -1, JobsDisabled: s.cfg.Doer != nil}
-	if r.Status != jobs.StatusQueued {
-		return snap, nil
-	}
-	stats, err := s.cfg.Ledger.Stats(ctx)
-	if err != nil {
-		return snap, fmt.Errorf("counting jobs: %w", err)
-	}
-	for _, q := range stats.Queues {
-		if q.Queue == r.Queue {
-			snap.Paused = q.Paused
-		}
-	}
-	if entry.Policy.Limit > 0 {
-		running, err := s.cfg.Ledger.Count(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}, Types: []string{r.Type}})
-		if err != nil {
-			return snap, fmt.Errorf("counting running jobs: %w", err)
-		}
-		snap.Running = int(running)
-	}
+	e := ops.Explainer{Ledger: s.cfg.Ledger, Registry: s.cfg.Registry, Now: s.cfg.Now, Breakers: s.cfg.Breakers, JobsDisabled: s.cfg.Doer != nil}
 	if s.cfg.Workers != nil {
-		if snap.Workers, err = s.cfg.Workers.Workers(ctx); err != nil {
-			return snap, fmt.Errorf("listing workers: %w", err)
-		}
+		e.Workers = s.cfg.Workers.Workers
 	}
-	if s.cfg.Breakers != nil {
-		if snap.Breakers, err = s.cfg.Breakers(ctx); err != nil {
-			return snap, fmt.Errorf("listing breakers: %w", err)
-		}
-	}
-	return snap, nil
+	return e.Snapshot(c.Request().Context(), r)
 }

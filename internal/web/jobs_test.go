@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/compat"
 )
 
 // everywhere runs a test on each database.
@@ -24,17 +26,18 @@ func everywhere(t *testing.T, test func(t *testing.T, s *site), changes ...func(
 func TestAJobsWholeLifeOverHTTP(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *site) {
 		at := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-		var made web.Enqueued
+		var made compat.S1Enqueued
 		s.admin("POST", "/api/jobs/enqueue", map[string]any{"topic": "mail.send", "payload": map[string]any{"to": "a@b.example"}, "runAt": at, "maxRetries": 5}).want(t, 201).into(t, &made)
 		if made.ID == "" || made.Topic != "mail.send" || made.Status != "pending" || !made.RunAt.Equal(at) || made.Created.IsZero() {
 			t.Errorf("S1.20: %+v", made)
 		}
-		var job web.JobView
-		s.admin("GET", "/api/jobs/"+made.ID, nil).want(t, 200).into(t, &job)
-		if job.ID != made.ID || job.Status != "pending" || job.MaxRetries != 5 || job.MaxAttempts != 6 || job.Retries != 0 || !job.RunAt.Equal(at) || !strings.Contains(string(job.Payload), "a@b.example") {
+		var old compat.S1Job
+		s.admin("GET", "/api/jobs/"+made.ID, nil).want(t, 200).into(t, &old)
+		if job := old; job.ID != made.ID || job.Status != "pending" || job.MaxRetries != 5 || job.MaxAttempts != 6 || job.Retries != 0 || !job.RunAt.Equal(at) || !strings.Contains(string(job.Payload), "a@b.example") {
 			t.Errorf("S1.21: %+v %s", job, job.Payload)
 		}
-		s.admin("GET", fmt.Sprintf("/api/jobs/%d", job.Number), nil).want(t, 200).into(t, &job)
+		var job ops.JobView
+		s.admin("GET", fmt.Sprintf("/api/v1/jobs/%d", old.Number), nil).want(t, 200).into(t, &job)
 		if job.ID != made.ID {
 			t.Errorf("by number: %+v", job)
 		}
@@ -45,13 +48,13 @@ func TestAJobsWholeLifeOverHTTP(t *testing.T) {
 		}
 		s.admin("POST", "/api/jobs/"+made.ID+"/requeue", nil).want(t, 200)
 		s.work()
-		s.admin("GET", "/api/jobs/"+made.ID, nil).want(t, 200).into(t, &job)
+		s.admin("GET", "/api/v1/jobs/"+made.ID, nil).want(t, 200).into(t, &job)
 		if job.Status != "completed" || job.EndedAt.IsZero() || !strings.Contains(string(job.Result), "a@b.example") {
 			t.Errorf("done: %+v", job)
 		}
 		s.admin("DELETE", "/api/jobs/"+made.ID, nil).want(t, 409)
 		s.admin("POST", "/api/v1/jobs/"+made.ID+"/cancel", nil).want(t, 409)
-		var again web.JobView
+		var again ops.JobView
 		s.admin("POST", "/api/v1/jobs/"+made.ID+"/requeue", nil).want(t, 200).into(t, &again)
 		if again.ID == made.ID || again.Status != "queued" || !strings.Contains(string(again.Payload), "a@b.example") {
 			t.Errorf("a finished job again: %+v", again)
@@ -64,11 +67,11 @@ func TestAJobsWholeLifeOverHTTP(t *testing.T) {
 	})
 }
 
-func TestFailedJobsAreRetriedAndForgotten(t *testing.T) {
+func TestFailedJobsAreRetriedAndDeleted(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *site) {
 		var ids []string
 		for i := range 3 {
-			ids = append(ids, s.enqueue(fmt.Sprintf(`{"topic":"mail.send","payload":{"to":"u%d@b.example","subject":"fail"}}`, i)))
+			ids = append(ids, s.enqueue(fmt.Sprintf(`{"type":"mail.send","payload":{"to":"u%d@b.example","subject":"fail"}}`, i)))
 		}
 		s.work()
 		var list web.S2List
@@ -82,22 +85,22 @@ func TestFailedJobsAreRetriedAndForgotten(t *testing.T) {
 			t.Errorf("groups: %+v", groups)
 		}
 		s.admin("POST", "/api/admin/jobs/"+ids[0]+"/retry", nil).want(t, 200)
-		var dry web.BulkAnswer
+		var dry ops.Changed
 		s.admin("POST", "/api/v1/failed/retry", `{"type":["mail.send"],"dry_run":true}`).want(t, 200).into(t, &dry)
 		if dry.Count != 2 || dry.Changed != 0 || !dry.DryRun {
 			t.Errorf("dry run: %+v", dry)
 		}
 		s.admin("POST", "/api/v1/failed/retry", `{}`).want(t, 422)
-		s.admin("POST", "/api/v1/failed/forget", map[string]any{"ids": ids[1:2]}).want(t, 200).into(t, &dry)
+		s.admin("POST", "/api/v1/failed/delete", map[string]any{"ids": ids[1:2]}).want(t, 200).into(t, &dry)
 		if dry.Changed != 1 {
-			t.Errorf("forget by id: %+v", dry)
+			t.Errorf("delete by id: %+v", dry)
 		}
 		s.admin("GET", "/api/v1/jobs/"+ids[1], nil).want(t, 404)
 		s.admin("POST", "/api/v1/failed/retry", `{"all":true}`).want(t, 200).into(t, &dry)
 		if dry.Changed != 1 {
 			t.Errorf("retry all: %+v", dry)
 		}
-		var stats web.StatsView
+		var stats compat.S1Stats
 		s.admin("GET", "/api/jobs/stats", nil).want(t, 200).into(t, &stats)
 		if stats.Pending != 2 || stats.Failed != 0 {
 			t.Errorf("stats: %+v", stats)
@@ -107,14 +110,14 @@ func TestFailedJobsAreRetriedAndForgotten(t *testing.T) {
 
 func TestTheSameKeyMakesOneJob(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *site) {
-		body, key := `{"topic":"cache.clear","payload":{"tags":["pages"]}}`, header("Idempotency-Key", "publish-17")
+		body, key := `{"type":"cache.clear","payload":{"tags":["pages"]}}`, header("Idempotency-Key", "publish-17")
 		var mu sync.Mutex
 		ids := map[string]int{}
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
 				a := s.admin("POST", "/api/v1/jobs", body, key)
-				var got web.Enqueued
+				var got ops.Enqueued
 				if err := json.Unmarshal(a.body, &got); err != nil || (a.status != 201 && a.status != 200) {
 					t.Errorf("%d %s", a.status, a.body)
 				}
@@ -130,49 +133,50 @@ func TestTheSameKeyMakesOneJob(t *testing.T) {
 			t.Errorf("%d ids, %d jobs", len(ids), len(list.Items))
 		}
 		s.work()
-		var late web.Enqueued
+		var late ops.Enqueued
 		s.admin("POST", "/api/v1/jobs", body, key).want(t, 200).into(t, &late)
 		if ids[late.ID] == 0 || !late.Existing {
 			t.Errorf("after the job ended: %+v", late)
 		}
-		s.admin("POST", "/api/v1/jobs", `{"topic":"cache.clear","payload":{"tags":["posts"]}}`, key).want(t, 409)
+		s.admin("POST", "/api/v1/jobs", `{"type":"cache.clear","payload":{"tags":["posts"]}}`, key).want(t, 409)
 		s.do("POST", "/api/v1/jobs", body, key, bearer(s.tokens[access.Enqueue])).want(t, 201) // another caller's key
 	})
 }
 
 func TestWhatIsWrongIsSaid(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, func(c *web.Config) { c.BodyLimit = 1 << 16 })
-	large := `{"topic":"cache.clear","payload":{"x":"` + strings.Repeat("x", 1<<16) + `"}}`
-	deep := `{"topic":"cache.clear","payload":` + strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 101)
+	large := `{"type":"cache.clear","payload":{"x":"` + strings.Repeat("x", 1<<16) + `"}}`
+	deep := `{"type":"cache.clear","payload":` + strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 101)
 	for _, c := range []struct {
 		method, path, body string
 		status             int
 		says               string
 	}{
-		{"POST", "/api/v1/jobs", ``, 422, "topic"},
+		{"POST", "/api/v1/jobs", ``, 422, "type"},
 		{"POST", "/api/v1/jobs", `{`, 400, "JSON"},
 		{"POST", "/api/v1/jobs", `[]`, 400, "object"},
 		{"POST", "/api/v1/jobs", `{} {}`, 400, "more than one"},
-		{"POST", "/api/v1/jobs", "{\"topic\":\"\xff\"}", 400, "UTF-8"},
+		{"POST", "/api/v1/jobs", "{\"type\":\"\xff\"}", 400, "UTF-8"},
 		{"POST", "/api/v1/jobs", deep, 400, "deeper"},
 		{"POST", "/api/v1/jobs", large, 413, "bytes"},
-		{"POST", "/api/v1/jobs", `{"topic":"nope"}`, 422, "mail.send"},
-		{"POST", "/api/v1/jobs", `{"topic":7}`, 422, "topic"},
-		{"POST", "/api/v1/jobs", `{"topic":"mail.send","to":"a@b"}`, 422, "payload"},
-		{"POST", "/api/v1/jobs", `{"topic":"mail.send","payload":{"to":"nobody"}}`, 422, "no mail address"},
-		{"POST", "/api/v1/jobs", `{"topic":"mail.send","payload":[1]}`, 422, "payload"},
-		{"POST", "/api/v1/jobs", `{"topic":"cache.clear","maxRetries":-1}`, 422, "retried"},
-		{"POST", "/api/v1/jobs", `{"topic":"cache.clear","delay":-1}`, 422, "delay"},
-		{"POST", "/api/v1/jobs", `{"topic":"cache.clear","runAt":"soon"}`, 400, ""},
-		{"POST", "/api/v1/jobs", `{"topic":"cache.clear","runAt":"9999-01-01T00:00:00Z"}`, 422, "2105"},
-		{"POST", "/api/v1/jobs", `{"topic":"cache.clear","metadata":[1]}`, 422, "metadata"},
-		{"POST", "/api/v1/jobs", `{"topic":"cache.clear","id":"x"}`, 422, "UUID"},
+		{"POST", "/api/v1/jobs", `{"type":"nope"}`, 422, "mail.send"},
+		{"POST", "/api/v1/jobs", `{"type":7}`, 422, "type"},
+		{"POST", "/api/v1/jobs", `{"type":"mail.send","to":"a@b"}`, 422, "payload"},
+		{"POST", "/api/v1/jobs", `{"type":"mail.send","payload":{"to":"nobody"}}`, 422, "no mail address"},
+		{"POST", "/api/v1/jobs", `{"type":"mail.send","payload":[1]}`, 422, "payload"},
+		{"POST", "/api/v1/jobs", `{"type":"cache.clear","max_attempts":0}`, 422, "1 to 255"},
+		{"POST", "/api/v1/jobs", `{"type":"cache.clear","delay":-1}`, 422, "delay"},
+		{"POST", "/api/v1/jobs", `{"type":"cache.clear","run_at":"soon"}`, 400, ""},
+		{"POST", "/api/v1/jobs", `{"type":"cache.clear","run_at":"9999-01-01T00:00:00Z"}`, 422, "2105"},
+		{"POST", "/api/v1/jobs", `{"type":"cache.clear","metadata":[1]}`, 422, "metadata"},
+		{"POST", "/api/v1/jobs", `{"type":"cache.clear","id":"x"}`, 422, "UUID"},
 		{"POST", "/api/v1/jobs/batch", `{"jobs":[]}`, 422, "1000"},
-		{"POST", "/api/v1/jobs/batch", `{"jobs":[{"topic":"cache.clear"},{"topic":"nope"}]}`, 422, "Job 2"},
+		{"POST", "/api/v1/jobs/batch", `{"jobs":[{"type":"cache.clear"},{"type":"nope"}]}`, 422, "Job 2"},
 		{"POST", "/api/v1/jobs/bulk", `{"action":"explode","all":true}`, 422, "retry"},
 		{"GET", "/api/v1/jobs?status=odd", ``, 400, "odd"},
 		{"GET", "/api/v1/jobs?limit=x", ``, 400, "limit"},
 		{"GET", "/api/v1/jobs?since=x", ``, 400, "since"},
+		{"GET", "/api/v1/throughput?since=x", ``, 400, "since"},
 		{"GET", "/api/v1/audit?cursor=%00", ``, 422, "cursor"},
 		{"GET", "/api/v1/jobs/0b3e8c1e-0000-4000-8000-000000000000", ``, 404, ""},
 		{"GET", "/api/v1/jobs/9999", ``, 404, ""},
@@ -204,7 +208,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 
 func TestSecretsInPayloadsAreMasked(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
-	id := s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b.example","password":"hunter2","body":"private words"},"metadata":{"api_key":"k123","userId":900719925474099312}}`)
+	id := s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example","password":"hunter2","body":"private words"},"metadata":{"api_key":"k123","userId":900719925474099312}}`)
 	for _, path := range []string{"/api/v1/jobs/" + id, "/api/v1/jobs?q=b.example", "/api/admin/jobs/" + id} {
 		a := s.admin("GET", path, nil).want(t, 200)
 		for _, secret := range []string{"hunter2", "private words", "k123"} {
@@ -224,13 +228,13 @@ func TestSecretsInPayloadsAreMasked(t *testing.T) {
 func TestDisabledJobsRunAtOnce(t *testing.T) {
 	var doer web.InlineExecutor
 	s := newSite(t, jobstest.SQLite, func(c *web.Config) { doer = web.NewInline(c.Registry, time.Now); c.Doer = doer })
-	var got web.Enqueued
-	s.admin("POST", "/api/jobs/enqueue", `{"topic":"mail.send","payload":{"to":"a@b.example"}}`).want(t, 200).into(t, &got)
+	var got ops.Enqueued
+	s.admin("POST", "/api/v1/jobs", `{"type":"mail.send","payload":{"to":"a@b.example"}}`).want(t, 200).into(t, &got)
 	if got.Status != "completed" || !strings.Contains(string(got.Result), "a@b.example") {
 		t.Errorf("%+v %s", got, got.Result)
 	}
-	s.admin("POST", "/api/jobs/enqueue", `{"topic":"mail.send","payload":{"to":"a@b.example","subject":"fail"}}`).want(t, 200).into(t, &got)
-	if got.Status != "failed" || !strings.Contains(got.LastError, "550") {
+	s.admin("POST", "/api/v1/jobs", `{"type":"mail.send","payload":{"to":"a@b.example","subject":"fail"}}`).want(t, 200).into(t, &got)
+	if got.Status != "failed" || !strings.Contains(got.Error, "550") {
 		t.Errorf("%+v", got)
 	}
 	var rows int
@@ -243,18 +247,18 @@ func TestLargeChangesAreLeftToAJob(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	var batch web.EnqueueBatch
 	for i := range 1000 {
-		batch.Jobs = append(batch.Jobs, web.EnqueueRequest{Topic: "mail.send", Payload: json.RawMessage(fmt.Sprintf(`{"to":"u%d@b.example","subject":"fail"}`, i))})
+		batch.Jobs = append(batch.Jobs, web.EnqueueRequest{Type: "mail.send", Payload: json.RawMessage(fmt.Sprintf(`{"to":"u%d@b.example","subject":"fail"}`, i))})
 	}
 	s.admin("POST", "/api/v1/jobs/batch", batch).want(t, 201)
 	s.admin("POST", "/api/v1/jobs/batch", batch).want(t, 201)
 	s.work()
-	var answer web.BulkAnswer
-	s.admin("POST", "/api/v1/jobs/bulk", `{"action":"forget","type":["mail.send"]}`).want(t, 202).into(t, &answer)
+	var answer ops.Changed
+	s.admin("POST", "/api/v1/jobs/bulk", `{"action":"delete","type":["mail.send"]}`).want(t, 202).into(t, &answer)
 	if answer.Count != 2000 || answer.Job == "" {
 		t.Fatalf("%+v", answer)
 	}
 	s.work()
-	var job web.JobView
+	var job ops.JobView
 	s.admin("GET", "/api/v1/jobs/"+answer.Job, nil).want(t, 200).into(t, &job)
 	var left int
 	if err := s.db.Get(&left, "SELECT COUNT(*) FROM failed_jobs"); err != nil || left != 0 || job.Status != "completed" || !strings.Contains(string(job.Result), "2000") {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
@@ -60,8 +61,8 @@ func TestTwoHundredClientsLoseNothing(t *testing.T) {
 				wg.Go(func() {
 					for i := range each {
 						start := time.Now()
-						var got web.Enqueued
-						body := fmt.Sprintf(`{"topic":"cache.clear","payload":{"n":%d}}`, n*each+i)
+						var got ops.Enqueued
+						body := fmt.Sprintf(`{"type":"cache.clear","payload":{"n":%d}}`, n*each+i)
 						if !ask(t, client, "POST", url+"/api/v1/jobs", body, s.tokens[access.Enqueue], &got) {
 							return
 						}
@@ -146,8 +147,8 @@ func FuzzBodies(f *testing.F) {
 		}
 	}
 	for i := range with {
-		for _, body := range []string{`{}`, ``, `null`, `[[[`, `{"topic":"mail.send","payload":{"to":"a@b"},"runAt":"2026-01-01T00:00:00Z","maxRetries":3}`,
-			`{"jobs":[{"topic":"cache.clear","delay":1e99}]}`, `{"action":"retry","ids":["x"],"since":"24h","dry_run":true}`, `{"name":"admin","password":"x"}`, `{"scopes":["read"],"expires_in":"1h"}`, `{"topic":"cache.clear","metadata":{"a":"\u0000"},"id":"0b3e8c1e-0000-4000-8000-000000000000"}`, "{\"name\":\"\xff\"}"} {
+		for _, body := range []string{`{}`, ``, `null`, `[[[`, `{"type":"mail.send","payload":{"to":"a@b"},"run_at":"2026-01-01T00:00:00Z","max_attempts":4}`,
+			`{"jobs":[{"type":"cache.clear","delay":1e99}]}`, `{"action":"retry","ids":["x"],"since":"24h","dry_run":true}`, `{"name":"admin","password":"x"}`, `{"scopes":["read"],"expires_in":"1h"}`, `{"type":"cache.clear","metadata":{"a":"\u0000"},"id":"0b3e8c1e-0000-4000-8000-000000000000"}`, "{\"name\":\"\xff\"}"} {
 			f.Add(i, []byte(body))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ var (
 	action  = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
 )
 
-var sentences = regexp.MustCompile("(?s)\\b(?:httpError|fieldError|reason)\\([^\"`\n]*(?:\"[\\w.]+\", [\\w.{}]+, )?(?:\"[\\w.]+\", )?(\"(?:[^\"\\\\]|\\\\.)+\"|`[^`]+`)")
+var sentences = regexp.MustCompile("(?s)\\b(?:httpError|fieldError|reason|conflict|invalid)\\([^\"`\n]*(?:\"[\\w.]+\", [\\w.{}]+, )?(?:\"[\\w.]*\", )?(\"(?:[^\"\\\\]|\\\\.)+\"|`[^`]+`)")
 
 // TestRefusalsOfPagesSpeakVietnamese reads the code for the sentences that it
 // makes, and holds the Vietnamese ones against them.
@@ -50,7 +51,11 @@ func TestRefusalsOfPagesSpeakVietnamese(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range append(files, filepath.Join("..", "jobs", "explain", "explain.go")) {
+	shared, err := filepath.Glob(filepath.Join("..", "ops", "*.go"))
+	if err != nil || len(shared) < 5 {
+		t.Fatal(shared, err)
+	}
+	for _, file := range slices.Concat(files, shared, []string{filepath.Join("..", "jobs", "explain", "explain.go")}) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
@@ -58,7 +63,7 @@ func TestRefusalsOfPagesSpeakVietnamese(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		onPages := strings.HasPrefix(file, "page") || strings.HasSuffix(file, "explain.go")
+		onPages := strings.HasPrefix(file, "page") || strings.Contains(file, "ops") || strings.HasSuffix(file, "explain.go")
 		for _, m := range sentences.FindAllSubmatch(raw, -1) {
 			form, err := strconv.Unquote(string(m[1]))
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
@@ -20,7 +21,7 @@ func TestAMaskIsNotTurnedIntoItsValue(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	s.http.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	const secret = "S3CRETorig"
-	id := s.enqueue(fmt.Sprintf(`{"topic":"cache.clear","delay":3600,"payload":{"url":"https://u:%[1]s@old.example/?token=%[1]s","data":{"password":%[1]q,"n":1},"list":[{"apiKey":%[1]q}]}}`, secret))
+	id := s.enqueue(fmt.Sprintf(`{"type":"cache.clear","delay":3600,"payload":{"url":"https://u:%[1]s@old.example/?token=%[1]s","data":{"password":%[1]q,"n":1},"list":[{"apiKey":%[1]q}]}}`, secret))
 	masked := `{"url":"https://•••@old.example/?token=•••","data":{"password":"•••","n":1},"list":[{"apiKey":"•••"}]}`
 	stored := func() (n int) {
 		if err := s.db.Get(&n, "SELECT COUNT(*) FROM jobs WHERE payload LIKE '%"+secret+"%'"); err != nil {
@@ -87,12 +88,12 @@ func TestAChangedScheduleKeepsNoMask(t *testing.T) {
 // TestLiveEventsShowNoTextsOfMails follows a mail while it runs.
 func TestLiveEventsShowNoTextsOfMails(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, func(c *web.Config) { c.MaskPaths = nil })
-	id := s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b.example","subject":"hello","body":"S3CRETreset"}}`)
+	id := s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example","subject":"hello","body":"S3CRETreset"}}`)
 	if list, err := s.store.Claim(t.Context(), jobs.ClaimRequest{Worker: "test", Queues: []string{"cmsjobs"}, Limit: 1, Lease: time.Minute}); err != nil || len(list) != 1 {
 		t.Fatalf("%v, %v", list, err)
 	}
 	for scope, sees := range map[string]bool{"read": false, "admin": true} {
-		var job web.JobView
+		var job ops.JobView
 		s.do("GET", "/api/v1/jobs/"+id, nil, basic(map[string]string{"read": "viewer", "admin": "admin"}[scope], "right")).want(t, 200).into(t, &job)
 		if strings.Contains(string(job.Payload), "S3CRET") != sees || !strings.Contains(string(job.Payload), "hello") {
 			t.Errorf("%s sees %s", scope, job.Payload)

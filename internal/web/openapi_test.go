@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
@@ -92,7 +93,7 @@ func (s schemas) fields(t reflect.Type, properties map[string]any, required *[]s
 	}
 }
 
-// schemaName writes Page[…/web.JobView] as JobViewPage.
+// schemaName writes ListView[…/ops.JobView] as JobPage.
 func schemaName(t reflect.Type) string {
 	name, inner, generic := strings.Cut(t.Name(), "[")
 	if !generic {
@@ -100,7 +101,7 @@ func schemaName(t reflect.Type) string {
 	}
 	inner = strings.TrimSuffix(inner, "]")
 	inner = strings.TrimSuffix(inner[strings.LastIndex(inner, ".")+1:], "View")
-	return notWord.ReplaceAllString(inner, "") + map[string]string{"Page": "Page", "Items": "List"}[name]
+	return notWord.ReplaceAllString(inner, "") + map[string]string{"ListView": "Page", "Items": "List"}[name]
 }
 
 var pathParameter = regexp.MustCompile(`:([a-z]+)`)
@@ -178,7 +179,7 @@ func successes(r web.Route) []int {
 	switch {
 	case r.Name == "jobs.enqueue":
 		return []int{200, 201}
-	case reflect.TypeOf(r.Answer) == reflect.TypeFor[web.BulkAnswer]():
+	case reflect.TypeOf(r.Answer) == reflect.TypeFor[ops.Changed]():
 		return []int{200, 202}
 	case r.Name == "health.ready":
 		return []int{200, 503}

@@ -161,7 +161,7 @@ func (s *Server) showProblem(c echo.Context, p Problem) {
 		err = s.signInForm(c, p.Status, "", "")
 	} else {
 		lang := language(c)
-		p.Detail, p.Title = s.viewer(c).text(p.in(lang)), translated(lang, "%s", []any{p.Title})
+		p.Detail, p.Title = s.viewer(c).Text(p.in(lang)), translated(lang, "%s", []any{p.Title})
 		v := s.pageView(c, "", "problem.title", p)
 		err = s.write(c, p.Status, "problem", v)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
@@ -25,7 +26,7 @@ type auditPageData struct {
 func (s *Server) auditPage(c echo.Context) error {
 	q := c.QueryParams()
 	v := auditPageData{Actor: clip(q.Get("actor"), 191), Action: clip(q.Get("action"), 191), Target: clip(q.Get("target"), 191), Since: q.Get("since"), Actions: actions(), Cursor: q.Get("cursor") != ""}
-	since, err := moment(v.Since, "since", s.cfg.Now())
+	since, err := ops.ParseTime(v.Since, "since", s.cfg.Now())
 	if err != nil {
 		v.Problem, since = s.problemOf(err).in(language(c)), time.Time{}
 	}

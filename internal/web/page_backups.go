@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 // Restorer is a Backups that can also restore. It says first what a restore
@@ -101,9 +102,9 @@ func (s *Server) backupsPage(c echo.Context) error {
 		return err
 	}
 	view := s.viewer(c)
-	v.Backups, v.Away = each(v.Backups, view.backup), view.text(v.Away)
+	v.Backups, v.Away = ops.Each(v.Backups, view.backup), view.Text(v.Away)
 	if v.Health != nil {
-		v.Health.Warnings = each(v.Health.Warnings, view.text)
+		v.Health.Warnings = ops.Each(v.Health.Warnings, view.Text)
 	}
 	for _, b := range v.Backups {
 		v.Total += b.Size

@@ -10,12 +10,14 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 // enqueuePageData is the form of one type, or the choice of one.
 type enqueuePageData struct {
-	Types    []KindView
-	Type     KindView
+	Types    []ops.TypeView
+	Type     ops.TypeView
 	Chosen   bool
 	Fields   []payloadField
 	More     string // JSON of further fields
@@ -34,7 +36,7 @@ type payloadField struct {
 func (f payloadField) Flag() bool { return f.Value == "true" }
 
 func (s *Server) enqueuePage(c echo.Context) error {
-	v := enqueuePageData{Types: s.kindViews()}
+	v := enqueuePageData{Types: s.types()}
 	if name := c.QueryParam("type"); name != "" {
 		if err := s.choose(&v, name); err != nil {
 			return err
@@ -91,7 +93,7 @@ func fieldsOf(example json.RawMessage) ([]payloadField, error) {
 }
 
 func (s *Server) enqueueByForm(c echo.Context) error {
-	v := enqueuePageData{Types: s.kindViews()}
+	v := enqueuePageData{Types: s.types()}
 	if err := s.choose(&v, c.FormValue("type")); err != nil {
 		return err
 	}
@@ -111,10 +113,10 @@ func (s *Server) enqueueByForm(c echo.Context) error {
 	return s.write(c, p.Status, "enqueue", s.pageView(c, "enqueue", "enqueue.title", v))
 }
 
-func (s *Server) enqueueForm(c echo.Context, v enqueuePageData) (Enqueued, error) {
+func (s *Server) enqueueForm(c echo.Context, v enqueuePageData) (ops.Enqueued, error) {
 	payload, err := assemble(v.Fields, v.More)
 	if err != nil {
-		return Enqueued{}, err
+		return ops.Enqueued{}, err
 	}
 	r := EnqueueRequest{Type: v.Type.Name, Queue: strings.TrimSpace(v.Queue), Payload: payload}
 	for name, field := range map[string]struct {
@@ -125,12 +127,12 @@ func (s *Server) enqueueForm(c echo.Context, v enqueuePageData) (Enqueued, error
 			continue
 		}
 		if *field.into, err = strconv.Atoi(strings.TrimSpace(field.text)); err != nil {
-			return Enqueued{}, fieldError(http.StatusUnprocessableEntity, name, "%s must be a whole number, not %q.", name, clip(field.text, 40))
+			return ops.Enqueued{}, fieldError(http.StatusUnprocessableEntity, name, "%s must be a whole number, not %q.", name, clip(field.text, 40))
 		}
 	}
 	n, err := s.newJob(c, r)
 	if err != nil {
-		return Enqueued{}, err
+		return ops.Enqueued{}, err
 	}
 	_, answer, err := s.put(c, n)
 	return answer, err

@@ -9,17 +9,18 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 // failedPageData is the failed jobs by cause.
 type failedPageData struct {
-	Filter FilterView
-	Groups []GroupView
+	Filter ops.Filter
+	Groups []ops.FailureGroupView
 	Total  int64
 	Types  []string
 	Query  string
 	// Canary is the one job of a cause that is tried before the rest.
-	Canary  *JobView
+	Canary  *ops.JobView
 	Cause   string
 	Rest    int64 // failed jobs of the canary's cause
 	Grouped bool  // the history can group
@@ -32,8 +33,8 @@ func (s *Server) failedPage(c echo.Context) error {
 	}
 	f.Statuses = []jobs.Status{jobs.StatusFailed}
 	ctx := c.Request().Context()
-	v := failedPageData{Filter: filterForm(c.QueryParams()), Types: s.cfg.Registry.Types(), Cause: clip(c.QueryParam("cause"), 191)}
-	v.Query = v.Filter.query().Encode()
+	v := failedPageData{Filter: written(c), Types: s.cfg.Registry.Types(), Cause: clip(c.QueryParam("cause"), 191)}
+	v.Query = v.Filter.Query().Encode()
 	stats, err := s.cachedStats(ctx)
 	if err != nil {
 		return fmt.Errorf("counting failed jobs: %w", err)
@@ -51,8 +52,8 @@ func (s *Server) failedPage(c echo.Context) error {
 		if err != nil {
 			return fmt.Errorf("grouping failed jobs: %w", err)
 		}
-		v.Groups = each(groups, s.viewer(c).group)
-		if v.Filter.Some() {
+		v.Groups = ops.Each(groups, s.viewer(c).FailureGroup)
+		if v.Filter.Narrows() {
 			v.Total = 0
 			for _, g := range groups {
 				v.Total += g.Count
@@ -78,14 +79,14 @@ func (s *Server) canary(c echo.Context) error {
 		return s.backUndone(c, "/admin/failed", "bulk.none")
 	}
 	r := list.Items[0]
-	setAuditTarget(c, idOf(r), "as a canary")
+	setAuditTarget(c, ops.IDOf(r), "as a canary")
 	if err := s.mayRunAgain(c, r); err != nil {
 		return err
 	}
-	if err := s.one(s.cfg.Changer.Retry(ctx, only(r), 1)); err != nil {
+	if err := s.actions.One(ctx, ops.Retry, r); err != nil {
 		return err
 	}
-	q := url.Values{"job": {idOf(r)}, "cause": {cause}}
+	q := url.Values{"job": {ops.IDOf(r)}, "cause": {cause}}
 	return s.back(c, "/admin/failed?"+q.Encode(), "failed.canary.done")
 }
 
@@ -112,7 +113,7 @@ func (s *Server) exportFailed(c echo.Context) error {
 	e := json.NewEncoder(c.Response())
 	for written := 0; ; {
 		for _, r := range list.Items {
-			if err := e.Encode(s.viewer(c).job(r, V1)); err != nil {
+			if err := e.Encode(s.viewer(c).Job(r)); err != nil {
 				return nil // the reader left
 			}
 		}

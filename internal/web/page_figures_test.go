@@ -177,7 +177,7 @@ func TestTickedJobsAreChangedAndNoOthers(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	var ids []string
 	for range 4 {
-		ids = append(ids, s.enqueue(`{"topic":"cache.clear","delay":600}`))
+		ids = append(ids, s.enqueue(`{"type":"cache.clear","delay":600}`))
 	}
 	v := s.visitor(t).signIn("admin")
 	verification := attributes(inputTag.FindString(v.get("/admin/jobs?status=queued").page[strings.Index(v.page, `id="chosen"`):]))["value"]
@@ -191,7 +191,7 @@ func TestTickedJobsAreChangedAndNoOthers(t *testing.T) {
 
 func TestReasonsAndRefusalsComeInVietnamese(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
-	id := s.enqueue(`{"topic":"cache.clear","delay":600}`)
+	id := s.enqueue(`{"type":"cache.clear","delay":600}`)
 	v := s.visitor(t).signIn("admin")
 	v.press("/admin/look", "lang", "vi", "back", "/admin")
 	v.get("/admin/jobs/" + id).sees("Chưa đến hạn: còn")

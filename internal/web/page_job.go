@@ -13,14 +13,15 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
 // jobPageData is all that is known of one job.
 type jobPageData struct {
-	Job          JobView
+	Job          ops.JobView
 	Reasons      []reasonRow
-	Runs         []RunView
+	Runs         []ops.RunView
 	Lines        []jobs.LogLine
 	AuditEntries []AuditEntry // nil for who may not see the trail
 	Copies       []copyText
@@ -50,13 +51,13 @@ func (s *Server) jobPage(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	v := jobPageData{Job: s.viewer(c).job(r, V1), Known: s.known(r.Type)}
+	v := jobPageData{Job: s.viewer(c).Job(r), Known: s.known(r.Type)}
 	v.Active = r.Status == jobs.StatusQueued || r.Status == jobs.StatusProcessing
 	snapshot, err := s.snapshot(c, r)
 	if err != nil {
 		return err
 	}
-	v.Reasons = each(s.viewer(c).reasons(explain.Job(snapshot)), func(r explain.Reason) reasonRow {
+	v.Reasons = ops.Each(s.viewer(c).Reasons(explain.Job(snapshot)), func(r explain.Reason) reasonRow {
 		return reasonRow{translated(language(c), r.Form, r.Args), r.Until}
 	})
 	if s.cfg.History != nil && r.UUID != "" {
@@ -64,14 +65,14 @@ func (s *Server) jobPage(c echo.Context) error {
 		if err != nil {
 			return fmt.Errorf("listing runs: %w", err)
 		}
-		v.Runs = each(runs.Items, s.viewer(c).run)
+		v.Runs = ops.Each(runs.Items, s.viewer(c).Run)
 		if v.Lines, err = s.cfg.History.Log(ctx, r.UUID, pageLines); err != nil {
 			return fmt.Errorf("reading the job's log: %w", err)
 		}
-		v.Lines = s.viewer(c).lines(v.Lines)
+		v.Lines = s.viewer(c).Lines(v.Lines)
 	}
 	if s.may(who(c), route{Scope: access.Admin}) {
-		auditEntries, err := s.cfg.Gate.Store.AuditEntries(ctx, access.AuditFilter{Target: idOf(r)}, jobs.Page{Limit: pageAuditEntries})
+		auditEntries, err := s.cfg.Gate.Store.AuditEntries(ctx, access.AuditFilter{Target: ops.IDOf(r)}, jobs.Page{Limit: pageAuditEntries})
 		if err != nil {
 			return err
 		}
@@ -89,9 +90,9 @@ func (s *Server) jobPage(c echo.Context) error {
 
 // copies writes a job as commands that enqueue one like it. Secrets in it are
 // masked: who copies puts his own there.
-func copies(base string, j JobView) []copyText {
+func copies(base string, j ops.JobView) []copyText {
 	payload := string(j.Payload)
-	request, err := json.Marshal(map[string]json.RawMessage{"topic": quoted(j.Type), "queue": quoted(j.Queue), "payload": j.Payload})
+	request, err := json.Marshal(map[string]json.RawMessage{"type": quoted(j.Type), "queue": quoted(j.Queue), "payload": j.Payload})
 	if err != nil {
 		return nil
 	}
@@ -137,40 +138,37 @@ func (s *Server) cancelByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case r.Status != jobs.StatusQueued && r.Status != jobs.StatusProcessing:
-		return httpError(http.StatusConflict, "The job has ended (%s): there is nothing to cancel.", r.Status)
-	case r.Foreign:
-		return foreign()
+	if err := ops.Fits(ops.Cancel, r); err != nil {
+		return err
 	}
 	key := "job.cancel.ask." + string(r.Status)
-	if yes, err := s.sure(c, translate(language(c), key, r.Type, idOf(r)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), key, r.Type, ops.IDOf(r)), ""); !yes || err != nil {
 		return err
 	}
-	if err := s.one(s.cfg.Changer.Cancel(c.Request().Context(), only(r), 1)); err != nil {
+	if err := s.actions.One(c.Request().Context(), ops.Cancel, r); err != nil {
 		return err
 	}
-	return s.back(c, "/admin/jobs/"+idOf(r), "job.cancel.done")
+	return s.back(c, "/admin/jobs/"+ops.IDOf(r), "job.cancel.done")
 }
 
-func (s *Server) forgetByForm(c echo.Context) error {
+func (s *Server) deleteByForm(c echo.Context) error {
 	r, err := s.failedOnly(c)
 	if err != nil {
 		return err
 	}
-	if yes, err := s.sure(c, translate(language(c), "job.forget.ask", r.Type, idOf(r)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), "job.delete.ask", r.Type, ops.IDOf(r)), ""); !yes || err != nil {
 		return err
 	}
-	if err := s.one(s.cfg.Changer.Delete(c.Request().Context(), only(r), 1)); err != nil {
+	if err := s.actions.One(c.Request().Context(), ops.Delete, r); err != nil {
 		return err
 	}
-	return s.back(c, "/admin/failed", "job.forget.done")
+	return s.back(c, "/admin/failed", "job.delete.done")
 }
 
 // --- Running again with another payload ---
 
 type editPageData struct {
-	Job     JobView
+	Job     ops.JobView
 	Text    string
 	Problem string
 }
@@ -183,7 +181,7 @@ func (s *Server) editPage(c echo.Context) error {
 	if !s.known(r.Type) || r.Foreign {
 		return httpError(http.StatusConflict, "A job of %s cannot be enqueued here.", clip(r.Type, 80))
 	}
-	v := s.viewer(c).job(r, V1)
+	v := s.viewer(c).Job(r)
 	return s.show(c, "edit", "edit.title", editPageData{Job: v, Text: pretty(v.Payload)})
 }
 
@@ -198,9 +196,9 @@ func (s *Server) runEdited(c echo.Context) error {
 	if err == nil {
 		var n jobs.Spec
 		if n, err = s.newJob(c, EnqueueRequest{Type: r.Type, Queue: r.Queue, Priority: r.Priority, Payload: data}); err == nil {
-			var answer Enqueued
+			var answer ops.Enqueued
 			if _, answer, err = s.put(c, n); err == nil {
-				setAuditTarget(c, idOf(r), "edited, as "+answer.ID)
+				setAuditTarget(c, ops.IDOf(r), "edited, as "+answer.ID)
 				return s.back(c, "/admin/jobs/"+answer.ID, "edit.done")
 			}
 		}
@@ -209,7 +207,7 @@ func (s *Server) runEdited(c echo.Context) error {
 	if !errors.As(err, &p) || p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	return s.write(c, p.Status, "edit", s.pageView(c, "edit", "edit.title", editPageData{s.viewer(c).job(r, V1), text, p.in(language(c))}))
+	return s.write(c, p.Status, "edit", s.pageView(c, "edit", "edit.title", editPageData{s.viewer(c).Job(r), text, p.in(language(c))}))
 }
 
 // unmasked puts the secrets of the original back where an edited payload still
@@ -223,7 +221,7 @@ func (s *Server) unmasked(c echo.Context, jobType string, edited, original []byt
 	if !hasMask(next) {
 		return json.Marshal(next)
 	}
-	view := s.viewer(c).payload(jobType, original)
+	view := s.viewer(c).Payload(jobType, original)
 	if decodeNumbers(original, &was) != nil || decodeNumbers(view, &shown) != nil {
 		was, shown = nil, nil
 	}
@@ -302,7 +300,7 @@ func restore(next, was, shown any) (any, bool) {
 }
 
 // tracked is a job that a page shows while it runs: its start, progress and end.
-func (s *Server) tracked(c echo.Context) (*JobView, string) {
+func (s *Server) tracked(c echo.Context) (*ops.JobView, string) {
 	id := c.QueryParam("job")
 	if id == "" || len(id) > 64 {
 		return nil, ""
@@ -311,7 +309,7 @@ func (s *Server) tracked(c echo.Context) (*JobView, string) {
 	if err != nil {
 		return nil, "" // gone: the page is whole without it
 	}
-	v := s.viewer(c).job(r, V1)
+	v := s.viewer(c).Job(r)
 	switch {
 	case r.Status == jobs.StatusQueued || r.Status == jobs.StatusProcessing:
 		return &v, liveJob

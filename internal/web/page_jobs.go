@@ -5,20 +5,20 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 // jobsPageData is the list of jobs with its filter.
 type jobsPageData struct {
-	Filter FilterView
+	Filter ops.Filter
 	Status string
-	Jobs   []JobView
+	Jobs   []ops.JobView
 	// Counts are the jobs of each status under the rest of the filter; −1 where
 	// counting would read the payloads of many jobs.
 	Counts  map[string]int64
@@ -46,8 +46,8 @@ var (
 
 func (s *Server) jobsPage(c echo.Context) error {
 	ctx := c.Request().Context()
-	v := jobsPageData{Filter: filterForm(c.QueryParams()), Types: s.cfg.Registry.Types(), Periods: periods, Cursor: c.QueryParam("cursor")}
-	v.Query = v.Filter.query().Encode()
+	v := jobsPageData{Filter: written(c), Types: s.cfg.Registry.Types(), Periods: periods, Cursor: c.QueryParam("cursor")}
+	v.Query = v.Filter.Query().Encode()
 	if len(v.Filter.Status) == 1 {
 		v.Status = v.Filter.Status[0]
 	}
@@ -62,7 +62,7 @@ func (s *Server) jobsPage(c echo.Context) error {
 	f, err := s.filter(c)
 	if err == nil {
 		if err = s.listFor(c, f, &v); err == nil {
-			v.Counts, err = s.countTabs(ctx, f, v.Filter.Some(), stats)
+			v.Counts, err = s.countTabs(ctx, f, v.Filter.Narrows(), stats)
 		}
 	}
 	if p := s.problemOf(err); err != nil && p.Status < http.StatusInternalServerError {
@@ -80,7 +80,7 @@ func (v jobsPageData) Tab(status string) string {
 	if status != "" {
 		f.Status = []string{status}
 	}
-	query := f.query()
+	query := f.Query()
 	if len(query) == 0 {
 		return "/admin/jobs"
 	}
@@ -115,14 +115,14 @@ func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsPageData) error {
 	if err != nil {
 		return err
 	}
-	v.Jobs = each(list.Items, func(r jobs.Record) JobView {
-		view := s.viewer(c).job(r, V1)
-		if name := explain.HeldBy(r, down); name != "" && view.LastError == "" {
-			view.LastError = translate(language(c), "verdict.breaker", name)
+	v.Jobs = ops.Each(list.Items, func(r jobs.Record) ops.JobView {
+		view := s.viewer(c).Job(r)
+		if name := explain.HeldBy(r, down); name != "" && view.Error == "" {
+			view.Error = translate(language(c), "verdict.breaker", name)
 		}
 		return view
 	})
-	v.Next = nextPage("/admin/jobs", v.Filter.query(), list.Next)
+	v.Next = nextPage("/admin/jobs", v.Filter.Query(), list.Next)
 	return nil
 }
 
@@ -150,9 +150,9 @@ func nextPage(path string, query url.Values, cursor string) string {
 func bulkChoices(status string) []bulkChoice {
 	switch status {
 	case "queued":
-		return []bulkChoice{{"hasten", "bulk.hasten", ""}, {"cancel", "bulk.cancel", "danger"}}
+		return []bulkChoice{{"run_now", "bulk.run_now", ""}, {"cancel", "bulk.cancel", "danger"}}
 	case "failed":
-		return []bulkChoice{{"retry", "bulk.retry", ""}, {"forget", "bulk.forget", "danger"}}
+		return []bulkChoice{{"retry", "bulk.retry", ""}, {"delete", "bulk.delete", "danger"}}
 	}
 	return nil
 }
@@ -160,8 +160,8 @@ func bulkChoices(status string) []bulkChoice {
 // chosenChoices are those for rows that a person ticked: each action takes those
 // of them that it fits.
 func chosenChoices(status string) []bulkChoice {
-	waiting := []bulkChoice{{"hasten", "act.hastenchosen", ""}, {"cancel", "act.cancelchosen", "danger"}}
-	failed := []bulkChoice{{"retry", "act.retrychosen", ""}, {"forget", "act.forgetchosen", "danger"}}
+	waiting := []bulkChoice{{"run_now", "act.runnowchosen", ""}, {"cancel", "act.cancelchosen", "danger"}}
+	failed := []bulkChoice{{"retry", "act.retrychosen", ""}, {"delete", "act.deletechosen", "danger"}}
 	switch status {
 	case "queued":
 		return waiting
@@ -173,46 +173,6 @@ func chosenChoices(status string) []bulkChoice {
 	return nil
 }
 
-// filterForm reads a filter from a query or a form. Empty fields of a form are
-// no conditions.
-func filterForm(q url.Values) FilterView {
-	return FilterView{IDs: dialectOf(q["ids"]), Status: dialectOf(q["status"]), Type: append(dialectOf(q["type"]), dialectOf(q["topic"])...), Queue: dialectOf(q["queue"]),
-		Text: q.Get("q"), Cause: q.Get("cause"), Since: q.Get("since"), Until: q.Get("until")}
-}
-
-// query is the filter as filterForm reads it.
-func (v FilterView) query() url.Values {
-	q := url.Values{}
-	for name, list := range map[string][]string{"ids": v.IDs, "status": v.Status, "type": v.Type, "queue": v.Queue} {
-		if len(list) > 0 {
-			q[name] = slices.Clone(list)
-		}
-	}
-	for name, text := range map[string]string{"q": v.Text, "cause": v.Cause, "since": v.Since, "until": v.Until} {
-		if text != "" {
-			q.Set(name, text)
-		}
-	}
-	return q
-}
-
-// Only says whether a list holds just this value, for selects.
-func (v FilterView) Only(list []string, value string) bool { return len(list) == 1 && list[0] == value }
-
-// First is the value that a select shows.
-func (v FilterView) First(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return list[0]
-}
-
-// Some says whether the filter chooses less than everything beside a state.
-func (v FilterView) Some() bool {
-	v.Status = nil
-	return !empty(v)
-}
-
 // bulkPage counts what a filter chooses, says what will happen, and after a
 // yes does it.
 func (s *Server) bulkPage(c echo.Context) error {
@@ -220,7 +180,11 @@ func (s *Server) bulkPage(c echo.Context) error {
 	if err != nil {
 		return httpError(http.StatusBadRequest, "The form cannot be read.")
 	}
-	action, view := c.FormValue("action"), filterForm(form)
+	action, known := ops.ParseAction(c.FormValue("action"))
+	if !known {
+		return fieldError(http.StatusUnprocessableEntity, "action", "The action is retry, delete, cancel or run_now, not %q.", clip(c.FormValue("action"), 40))
+	}
+	view := ops.FilterOf(form)
 	to := local(c.FormValue("back"), "/admin/jobs")
 	if c.FormValue("chosen") != "" && len(view.IDs) == 0 {
 		return s.backUndone(c, to, "bulk.nothing") // and not: all of them
@@ -232,26 +196,26 @@ func (s *Server) bulkPage(c echo.Context) error {
 	if count == 0 {
 		return s.backUndone(c, to, "bulk.none")
 	}
-	if yes, err := s.sure(c, translate(language(c), "bulk.ask."+action, grouped(count), describe(language(c), view)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, translate(language(c), "bulk.ask."+string(action), grouped(count), describe(language(c), view)), ""); !yes || err != nil {
 		return err
 	}
-	answer, err := s.changed(c, action, BulkSelection{FilterView: view, All: true})
+	answer, err := s.changed(c, action, BulkSelection{Filter: view, All: true})
 	if err != nil {
 		return err
 	}
 	if answer.Job != "" {
 		return s.back(c, "/admin/jobs/"+answer.Job, "bulk.started", grouped(answer.Count))
 	}
-	return s.back(c, to, "bulk.done."+action, grouped(answer.Changed))
+	return s.back(c, to, "bulk.done."+string(action), grouped(answer.Changed))
 }
 
-func (s *Server) bulkCount(c echo.Context, action string, view FilterView) (int64, error) {
-	answer, err := s.changed(c, action, BulkSelection{FilterView: view, All: true, DryRun: true})
+func (s *Server) bulkCount(c echo.Context, action ops.Action, view ops.Filter) (int64, error) {
+	answer, err := s.changed(c, action, BulkSelection{Filter: view, All: true, DryRun: true})
 	return answer.Count, err
 }
 
 // describe says a filter in words, for questions.
-func describe(lang string, v FilterView) string {
+func describe(lang string, v ops.Filter) string {
 	var parts []string
 	add := func(key, value string) {
 		if value != "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 type mailPageData struct {
@@ -53,7 +54,7 @@ func (s *Server) mailPage(c echo.Context) error {
 		if err != nil {
 			return fmt.Errorf("listing mail: %w", err)
 		}
-		v.Mails, v.Next = each(list.Items, s.viewer(c).mail), nextPage("/admin/mail", url.Values{"status": {v.Status}, "q": {v.Text}}, list.Next)
+		v.Mails, v.Next = ops.Each(list.Items, s.viewer(c).mail), nextPage("/admin/mail", url.Values{"status": {v.Status}, "q": {v.Text}}, list.Next)
 	}
 	if v.Suppressions {
 		list, err := s.cfg.Suppressions.Suppressions(ctx, jobs.Page{Limit: 100})

@@ -6,13 +6,14 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 type mediaPageData struct {
 	Configured bool
 	Status     MediaStatus
 	Waiting    int64 // media.processImage jobs that wait or run
-	Failed     []JobView
+	Failed     []ops.JobView
 	runActionState
 }
 
@@ -37,7 +38,7 @@ func (s *Server) mediaPage(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing failed jobs: %w", err)
 	}
-	v.Failed = each(failed.Items, func(r jobs.Record) JobView { return s.viewer(c).job(r, V1) })
+	v.Failed = ops.Each(failed.Items, func(r jobs.Record) ops.JobView { return s.viewer(c).Job(r) })
 	live := ""
 	if v.Waiting > 0 {
 		live = liveList

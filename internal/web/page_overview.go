@@ -11,12 +11,13 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 // overview is the first page: is anything working, and how has it been?
 type overview struct {
 	Verdict      healthStatus
-	Stats        StatsView
+	Stats        ops.StatsView
 	Live         int // workers
 	Slots        int
 	Busy         int
@@ -29,7 +30,7 @@ type overview struct {
 	Schedule     bool // configured
 	StorageUsage []UsageItem
 	Sizes        []plotted
-	Failures     []GroupView
+	Failures     []ops.FailureGroupView
 }
 
 // plotted is a plot under its heading.
@@ -55,7 +56,7 @@ func (s *Server) overviewPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	o := overview{Verdict: g.evaluate(), Stats: statsView(g.stats), Range: c.QueryParam("range"), Ranges: []string{"1h", "24h", "7d", "30d"},
+	o := overview{Verdict: g.evaluate(), Stats: ops.Stats(g.stats), Range: c.QueryParam("range"), Ranges: []string{"1h", "24h", "7d", "30d"},
 		Next: soonest(g.schedules, 8), Backup: lastGood(g.backups), Backups: s.cfg.Backups != nil, Schedule: s.cfg.Schedules != nil}
 	if _, known := spans[o.Range]; !known {
 		o.Range = "24h"
@@ -112,7 +113,7 @@ func (s *Server) past(ctx context.Context, lang string, view viewer, o *overview
 	if err != nil {
 		return false, fmt.Errorf("grouping failed jobs: %w", err)
 	}
-	o.Failures = each(groups[:min(len(groups), 5)], view.group)
+	o.Failures = ops.Each(groups[:min(len(groups), 5)], view.FailureGroup)
 	return ready && grouped, nil
 }
 

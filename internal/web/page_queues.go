@@ -6,10 +6,11 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 type queuesPageData struct {
-	Queues  []QueueView
+	Queues  []ops.QueueView
 	Control bool // they can be paused here
 }
 
@@ -18,7 +19,7 @@ func (s *Server) queuesPage(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
-	return s.showLive(c, "queues", "queues.title", liveList, queuesPageData{each(st.Queues, queueView), s.cfg.Queues != nil})
+	return s.showLive(c, "queues", "queues.title", liveList, queuesPageData{ops.Each(st.Queues, ops.Queue), s.cfg.Queues != nil})
 }
 
 // queueNamed finds a queue's figures; an empty queue has none and is no error.
@@ -69,7 +70,7 @@ func (s *Server) continueByForm(c echo.Context) error {
 
 type workersPageData struct {
 	Configured bool
-	Workers    []WorkerView
+	Workers    []ops.WorkerView
 	Live       int
 }
 
@@ -82,7 +83,7 @@ func (s *Server) workers(c echo.Context) (workersPageData, error) {
 	if err != nil {
 		return v, fmt.Errorf("listing workers: %w", err)
 	}
-	v.Workers = each(list, s.viewer(c).worker)
+	v.Workers = ops.Each(list, s.viewer(c).Worker)
 	for _, w := range list {
 		if w.Alive {
 			v.Live++

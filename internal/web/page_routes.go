@@ -33,7 +33,7 @@ func pageRoutes() []route {
 		page("/admin/jobs/:id", "pages.job", "One job.", read, (*Server).jobPage),
 		form("/admin/jobs/:id/again", "jobs.requeue", "Run a job again.", operate, (*Server).againByForm),
 		form("/admin/jobs/:id/cancel", "jobs.cancel", "Cancel a job.", operate, (*Server).cancelByForm),
-		form("/admin/jobs/:id/forget", "jobs.delete", "Forget a failed job.", operate, (*Server).forgetByForm),
+		form("/admin/jobs/:id/delete", "jobs.delete", "Delete a failed job.", operate, (*Server).deleteByForm),
 		page("/admin/jobs/:id/edit", "pages.edit", "Run a job again with another payload.", operate, (*Server).editPage),
 		form("/admin/jobs/:id/edit", "jobs.enqueue", "Run a job again with another payload.", operate, (*Server).runEdited),
 		page("/admin/enqueue", "pages.enqueue", "Enqueue a job.", enqueue, (*Server).enqueuePage),

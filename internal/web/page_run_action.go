@@ -7,12 +7,14 @@ import (
 	"slices"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 // runActionState is what a page offers to start, and what it started.
 type runActionState struct {
-	Tracked *JobView // started here: shown until its end
-	Types   []string // of the offered ones, those that can run here
+	Tracked *ops.JobView // started here: shown until its end
+	Types   []string     // of the offered ones, those that can run here
 }
 
 // Can says whether a type can be started here.

@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 type schedulesPageData struct {
@@ -21,7 +22,7 @@ type schedulesPageData struct {
 }
 
 type scheduleRow struct {
-	ScheduleView
+	ops.ScheduleView
 	Words string        // its cron line, to be read
 	Strip template.HTML // how its last ticks went, oldest first
 }
@@ -45,7 +46,7 @@ func (s *Server) schedulesPage(c echo.Context) error {
 		if err != nil {
 			return fmt.Errorf("listing the ticks of %s: %w", r.Name, err)
 		}
-		v.Entries = append(v.Entries, scheduleRow{s.viewer(c).schedule(r), cronWords(lang, r.Cron), strip(lang, r.Name, ticks.Items)})
+		v.Entries = append(v.Entries, scheduleRow{s.viewer(c).Schedule(r), cronWords(lang, r.Cron), strip(lang, r.Name, ticks.Items)})
 	}
 	return s.showLive(c, "schedules", "schedules.title", firstOf(live, liveList), v)
 }
@@ -91,7 +92,7 @@ func (s *Server) entryPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	v := s.viewer(c).schedule(r)
+	v := s.viewer(c).Schedule(r)
 	return s.show(c, "entry", "entry.title", entryPageData{scheduleRow{ScheduleView: v, Words: cronWords(language(c), r.Cron)}, r.Cron, pretty(v.Payload), ""})
 }
 
@@ -128,7 +129,7 @@ func (s *Server) changeEntry(c echo.Context) error {
 	if p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	pageData := entryPageData{scheduleRow{ScheduleView: s.viewer(c).schedule(r), Words: cronWords(language(c), r.Cron)}, cron, payload, p.in(language(c))}
+	pageData := entryPageData{scheduleRow{ScheduleView: s.viewer(c).Schedule(r), Words: cronWords(language(c), r.Cron)}, cron, payload, p.in(language(c))}
 	return s.write(c, p.Status, "entry", s.pageView(c, "entry", "entry.title", pageData))
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
@@ -14,7 +15,7 @@ func (s *Server) settings() []Setting {
 	if s.cfg.Settings == nil {
 		return nil
 	}
-	return each(s.cfg.Settings(), func(x Setting) Setting {
+	return ops.Each(s.cfg.Settings(), func(x Setting) Setting {
 		if (x.Secret || redact.SecretKey(x.Name[strings.LastIndexByte(x.Name, '.')+1:])) && x.Value != "" {
 			x.Secret, x.Value = true, masked
 		}

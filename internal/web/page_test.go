@@ -214,7 +214,7 @@ func TestThePagesOfJobs(t *testing.T) {
 	}
 	s.work()
 	v.get(v.at).sees("Completed", "accepted", "c@d.example")
-	v.get("/admin/jobs/" + id).press("/forget").sees("will be deleted").press("sure").sees("The failed job is deleted")
+	v.get("/admin/jobs/" + id).press("/delete").sees("will be deleted").press("sure").sees("The failed job is deleted")
 	if v.get("/admin/jobs/nothing"); v.status != http.StatusNotFound {
 		t.Errorf("%d", v.status)
 	}
@@ -223,7 +223,7 @@ func TestThePagesOfJobs(t *testing.T) {
 func TestTheExportOfFailedJobsHasThemAll(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	for i := range 620 {
-		s.enqueue(fmt.Sprintf(`{"topic":"mail.send","payload":{"to":"%d@b.example","subject":"fail","password":"hunter2"}}`, i))
+		s.enqueue(fmt.Sprintf(`{"type":"mail.send","payload":{"to":"%d@b.example","subject":"fail","password":"hunter2"}}`, i))
 	}
 	s.work()
 	a := s.admin("GET", "/admin/failed/export", nil).want(t, 200)

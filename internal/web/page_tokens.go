@@ -9,6 +9,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
@@ -46,7 +47,7 @@ func (s *Server) tokensPageData(c echo.Context) (tokensPageData, error) {
 		return tokensPageData{}, err
 	}
 	now := s.cfg.Now()
-	rows := each(list, func(t access.Token) tokenRow { return tokenRow{t, tokenStatus(t, now)} })
+	rows := ops.Each(list, func(t access.Token) tokenRow { return tokenRow{t, tokenStatus(t, now)} })
 	return tokensPageData{Tokens: rows, Asked: TokenRequest{Scopes: []string{"enqueue"}, ExpiresIn: "8760h"}, Scopes: access.AllScopes(), Types: s.cfg.Registry.Types(), Lives: tokenLives()}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
@@ -50,7 +51,7 @@ func (s *Server) webhooksPageData(c echo.Context) (webhooksPageData, string, err
 		if err != nil {
 			return v, live, fmt.Errorf("listing deliveries: %w", err)
 		}
-		v.Hooks = append(v.Hooks, hookRow{s.viewer(c).webhook(w), each(deliveries.Items, s.viewer(c).delivery)})
+		v.Hooks = append(v.Hooks, hookRow{s.viewer(c).webhook(w), ops.Each(deliveries.Items, s.viewer(c).delivery)})
 	}
 	return v, live, nil
 }
@@ -66,7 +67,7 @@ func (s *Server) webhooksPage(c echo.Context) error {
 // hookByForm adds a subscription, or switches one on and off.
 func (s *Server) hookByForm(c echo.Context) error {
 	ctx := c.Request().Context()
-	w := Webhook{URL: strings.TrimSpace(c.FormValue("url")), Events: dialectOf([]string{c.FormValue("events")}), Enabled: true, Note: clip(c.FormValue("note"), 191)}
+	w := Webhook{URL: strings.TrimSpace(c.FormValue("url")), Events: strings.FieldsFunc(c.FormValue("events"), func(r rune) bool { return r == ',' || r == ' ' }), Enabled: true, Note: clip(c.FormValue("note"), 191)}
 	if id := c.FormValue("hook"); id != "" {
 		list, err := s.cfg.Webhooks.Webhooks(ctx)
 		if err != nil {

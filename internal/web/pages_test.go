@@ -19,9 +19,9 @@ var parts = []string{"/admin", "/admin?range=7d", "/admin/jobs", "/admin/failed"
 func TestEveryPageStandsWithAndWithoutItsRooms(t *testing.T) {
 	for name, changes := range map[string][]func(*web.Config){"bare": {bare}, "furnished": {furnished}} {
 		s := newSite(t, jobstest.SQLite, changes...)
-		s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b.example","subject":"fail"}}`)
+		s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example","subject":"fail"}}`)
 		s.work()
-		s.enqueue(`{"topic":"cache.clear"}`)
+		s.enqueue(`{"type":"cache.clear"}`)
 		v := s.visitor(t).signIn("admin")
 		for _, path := range append(parts, "/admin/enqueue?type=mail.send") {
 			v.get(path).sees(`<html lang="en"`, "<h1", `aria-current`)
@@ -58,7 +58,7 @@ func TestVietnameseComesByTheBrowsersWish(t *testing.T) {
 // TestFormsOfThePartsDoWhatTheySay presses every button of the pages of parts.
 func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
-	s.enqueue(`{"topic":"cache.clear","delay":600}`)
+	s.enqueue(`{"type":"cache.clear","delay":600}`)
 	v := s.visitor(t).signIn("admin")
 	v.get("/admin/queues").press("q-cmsjobs").sees("1 jobs wait in it").press("sure").sees("is paused", "Continue")
 	v.press("q-cmsjobs").sees("goes on")
@@ -96,13 +96,13 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	v.get("/admin/webhooks").press("/admin/deliveries/1/redeliver")
 	v.get("/admin/tokens").press(`id="name"`, "name", "shop", "scope", "enqueue", "type", "cache.clear", "life", "720h").sees("cmsj_", "shop", "cache.clear")
 	secret := regexp.MustCompile(`cmsj_[0-9a-f]{40}`).FindString(v.page)
-	s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, bearer(secret)).want(t, 201)
-	s.do("POST", "/api/v1/jobs", `{"topic":"mail.send","payload":{"to":"a@b"}}`, bearer(secret)).want(t, 403)
+	s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, bearer(secret)).want(t, 201)
+	s.do("POST", "/api/v1/jobs", `{"type":"mail.send","payload":{"to":"a@b"}}`, bearer(secret)).want(t, 403)
 	if v.get("/admin/tokens").sees("shop"); strings.Contains(v.page, secret) {
 		t.Error("a token is shown twice")
 	}
 	v.press("/revoke").sees("is refused at once").press("sure").sees("The token is revoked", "Revoked")
-	s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`, bearer(secret)).want(t, 401)
+	s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, bearer(secret)).want(t, 401)
 	v.get("/admin/tokens").press(`id="name"`, "name", "x", "scope", "root").sees2("No scope is named")
 	v.get("/admin/settings").sees("mail.password", "•••")
 	v.get("/admin/audit").sees("queues.pause", "backups.delete", "webhooks.delete", "workers.restart", "tokens.create", "tokens.revoke")
@@ -129,9 +129,9 @@ const evil = `"><script>alert(1)</script><img src=x onerror=alert(2)>'</textarea
 func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, hostile)
 	quoted := strings.ReplaceAll(evil, `"`, `\"`)
-	waiting := s.enqueue(`{"topic":"cache.clear","queue":"q<b>'","delay":900,"payload":{"` + quoted + `":"` + quoted + `"},"metadata":{"` + quoted + `":"` + quoted + `"}}`)
-	failing := s.enqueue(`{"topic":"mail.send","payload":{"to":"@` + quoted + `","subject":"fail","body":"` + quoted + `"}}`)
-	done := s.enqueue(`{"topic":"mail.send","payload":{"to":"@` + quoted + `"}}`) // its result and its log line have it too
+	waiting := s.enqueue(`{"type":"cache.clear","queue":"q<b>'","delay":900,"payload":{"` + quoted + `":"` + quoted + `"},"metadata":{"` + quoted + `":"` + quoted + `"}}`)
+	failing := s.enqueue(`{"type":"mail.send","payload":{"to":"@` + quoted + `","subject":"fail","body":"` + quoted + `"}}`)
+	done := s.enqueue(`{"type":"mail.send","payload":{"to":"@` + quoted + `"}}`) // its result and its log line have it too
 	s.work()
 	v := s.visitor(t).signIn("admin")
 	v.press("/admin/look", "lang", evil, "theme", evil, "back", "/admin?"+url.QueryEscape(evil))
@@ -166,7 +166,7 @@ func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 
 func TestAJobThatWaitsForWhatIsOutSaysSo(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
-	s.enqueue(`{"topic":"mail.send","delay":60,"payload":{"to":"a@b.example"}}`)
+	s.enqueue(`{"type":"mail.send","delay":60,"payload":{"to":"a@b.example"}}`)
 	s.visitor(t).signIn("viewer").get("/admin/jobs?status=queued").sees("“smtp” does not answer; its jobs wait until it does.")
 }
 

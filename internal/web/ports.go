@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 // The interfaces below are what this package needs of the other rooms. The
@@ -90,14 +91,7 @@ type Schedules interface {
 // ticks, runs due jobs until none is left or ctx ends (POST /api/cron/tick,
 // S4.12).
 type Ticker interface {
-	Tick(ctx context.Context) (TickReport, error)
-}
-
-// TickReport says what a round did.
-type TickReport struct {
-	Enqueued int `json:"enqueued"`
-	Ran      int `json:"ran"`
-	Failed   int `json:"failed"`
+	Tick(ctx context.Context) (ops.TickReport, error)
 }
 
 // ErrUnavailable marks the error of a place that cannot be asked: a bucket whose

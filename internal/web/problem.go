@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
@@ -68,9 +69,12 @@ func problemOf(err error) *Problem {
 	var http400 *echo.HTTPError
 	var tooLarge *http.MaxBytesError
 	var throttled access.ThrottledError
+	var refused *ops.Refusal
 	switch {
 	case errors.As(err, &p):
 		return p
+	case errors.As(err, &refused):
+		return refusal(refused)
 	case errors.As(err, &tooLarge):
 		return httpError(http.StatusRequestEntityTooLarge, "The body has more than %d bytes. Put large things into a file and name it.", tooLarge.Limit)
 	case errors.As(err, &throttled):
@@ -102,6 +106,17 @@ func problemOf(err error) *Problem {
 	return p
 }
 
+// refusal is the answer to what an action or a filter refuses.
+func refusal(r *ops.Refusal) *Problem {
+	if errors.Is(r, jobs.ErrConflict) {
+		return httpError(http.StatusConflict, r.Form, r.Args...)
+	}
+	if r.Field == "" {
+		return httpError(http.StatusBadRequest, r.Form, r.Args...)
+	}
+	return fieldError(http.StatusBadRequest, r.Field, r.Form, r.Args...)
+}
+
 // problemOf is the table, and 503 while the database is unavailable. Its text is
 // for callers who are not known, too: it names no address.
 func (s *Server) problemOf(err error) *Problem {
@@ -125,7 +140,7 @@ func (s *Server) answerError(err error, c echo.Context) {
 		p = *httpError(http.StatusRequestTimeout, "The request did not arrive as a whole in time.")
 		c.Response().Header().Set("Connection", "close")
 	}
-	p.Detail = s.viewer(c).text(p.Detail)
+	p.Detail = s.viewer(c).Text(p.Detail)
 	p.Instance = c.Response().Header().Get(echo.HeaderXRequestID)
 	if p.Status >= 500 {
 		s.cfg.Log.Error("request failed", "event", "http.failed",

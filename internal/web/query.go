@@ -10,24 +10,22 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/compat"
 )
-
-const defaultPage = 20
 
 // pageOf reads limit, offset and cursor. A limit above the configured one is
 // cut to it; the answer says which was used.
 func (s *Server) pageOf(c echo.Context) (jobs.Page, error) {
-	limit, err := number(c, "limit", defaultPage)
+	limit, err := number(c, "limit", ops.DefaultLimit)
 	if err != nil {
 		return jobs.Page{}, err
 	}
@@ -36,7 +34,7 @@ func (s *Server) pageOf(c echo.Context) (jobs.Page, error) {
 		return jobs.Page{}, err
 	}
 	if limit < 1 {
-		limit = defaultPage
+		limit = ops.DefaultLimit
 	}
 	cursor := c.QueryParam("cursor")
 	if len(cursor) > 500 {
@@ -57,94 +55,16 @@ func number(c echo.Context, name string, fallback int) (int, error) {
 	return n, nil
 }
 
-// filterOf reads a filter from the query: status, type (topic), queue, q,
-// cause, since, until. Lists are separated by commas or given repeatedly.
-func filterOf(c echo.Context) (jobs.Filter, error) {
-	q := c.QueryParams()
-	return FilterView{Status: dialectOf(q["status"]), Type: append(dialectOf(q["type"]), dialectOf(q["topic"])...), Queue: dialectOf(q["queue"]),
-		Text: q.Get("q"), Cause: q.Get("cause"), Since: q.Get("since"), Until: q.Get("until")}.filter()
-}
-
-func dialectOf(values []string) []string {
-	var list []string
-	for _, v := range values {
-		list = append(list, strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' })...)
-	}
-	return list
-}
-
-// FilterView is a filter as the API writes it; empty fields choose all.
-type FilterView struct {
-	IDs    []string `json:"ids,omitempty"` // UUIDs
-	Status []string `json:"status,omitempty"`
-	Type   []string `json:"type,omitempty"`
-	Queue  []string `json:"queue,omitempty"`
-	Text   string   `json:"q,omitempty"`
-	Cause  string   `json:"cause,omitempty"`
-	Since  string   `json:"since,omitempty"` // RFC 3339, or a length like 24h
-	Until  string   `json:"until,omitempty"`
-}
-
-// maxTerms bounds how many values one field of a filter may have.
-const maxTerms = 1000
-
-func (v FilterView) filter() (jobs.Filter, error) {
-	f := jobs.Filter{Types: v.Type, Queues: v.Queue, UUIDs: v.IDs, Text: v.Text, Cause: v.Cause}
-	if len(v.IDs) > maxTerms || len(v.Type) > maxTerms || len(v.Queue) > maxTerms || len(v.Status) > maxTerms || len(v.Text) > 1000 || len(v.Cause) > 191 {
-		return f, httpError(http.StatusBadRequest, "The filter is too long: %d values a field at most.", maxTerms)
-	}
-	for _, text := range append([]string{v.Text, v.Cause}, slices.Concat(v.IDs, v.Type, v.Queue)...) {
-		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-			return f, httpError(http.StatusBadRequest, "The filter is not UTF-8 text.")
-		}
-	}
-	for _, word := range v.Status {
-		status, ok := jobs.ParseStatus(word)
-		if !ok {
-			return f, fieldError(http.StatusBadRequest, "status", "No status is named %q; use queued, processing, completed, failed or cancelled.", clip(word, 40))
-		}
-		if !slices.Contains(f.Statuses, status) {
-			f.Statuses = append(f.Statuses, status)
-		}
-	}
-	return f, nil
-}
-
-// moment reads RFC 3339, a day, or a length of time before now.
-func moment(text, field string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil && t.Year() > 0 && t.Year() < 10000 {
-			return t.UTC(), nil
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return now.Add(-d), nil
-	}
-	return time.Time{}, fieldError(http.StatusBadRequest, field, "%s must be a time as 2026-11-21T15:04:05Z, a day, or a length like 24h; not %q.", field, clip(text, 40))
-}
-
-// period puts since and until into a filter.
-func (s *Server) period(f *jobs.Filter, since, until string) (err error) {
-	if f.Since, err = moment(since, "since", s.cfg.Now()); err != nil {
-		return err
-	}
-	f.Until, err = moment(until, "until", s.cfg.Now())
-	return err
-}
+// written is the filter of a request's query.
+func written(c echo.Context) ops.Filter { return ops.FilterOf(compat.Query(c.QueryParams())) }
 
 // filter reads the query's filter with its times.
 func (s *Server) filter(c echo.Context) (jobs.Filter, error) {
-	f, err := filterOf(c)
-	if err != nil {
-		return f, err
-	}
-	if f.Text != "" && !who(c).Scopes.Has(access.Operate) { // what is masked would be found letter by letter
+	f, err := written(c).Parse(s.cfg.Now())
+	if err == nil && f.Text != "" && !who(c).Scopes.Has(access.Operate) { // what is masked would be found letter by letter
 		return f, fieldError(http.StatusForbidden, "q", "Searching the texts of jobs needs the scope %q.", access.Operate)
 	}
-	return f, s.period(&f, c.QueryParam("since"), c.QueryParam("until"))
+	return f, err
 }
 
 // maxDepth bounds how deep a body's JSON may nest.
@@ -176,21 +96,35 @@ func rawBody(c echo.Context) ([]byte, error) {
 }
 
 func decodeStrictly(raw []byte, into any) error {
+	raw, err := checked(raw)
+	if err != nil {
+		return err
+	}
+	return decode(raw, into)
+}
+
+// checked is a body that may be decoded: one object of bounded depth, in UTF-8,
+// in which no key stands twice.
+func checked(raw []byte) ([]byte, error) {
 	if !utf8.Valid(raw) {
-		return httpError(http.StatusBadRequest, "The body is not UTF-8.")
+		return nil, httpError(http.StatusBadRequest, "The body is not UTF-8.")
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
 		raw = []byte("{}")
 	}
 	if depth(raw) > maxDepth {
-		return httpError(http.StatusBadRequest, "The body nests deeper than %d.", maxDepth)
+		return nil, httpError(http.StatusBadRequest, "The body nests deeper than %d.", maxDepth)
 	}
 	if trimmed := bytes.TrimSpace(raw); trimmed[0] != '{' {
-		return httpError(http.StatusBadRequest, "The body must be a JSON object.")
+		return nil, httpError(http.StatusBadRequest, "The body must be a JSON object.")
 	}
 	if key, twice := repeatedKey(raw); twice {
-		return httpError(http.StatusBadRequest, "The key %q stands twice in one object.", clip(key, 60))
+		return nil, httpError(http.StatusBadRequest, "The key %q stands twice in one object.", clip(key, 60))
 	}
+	return raw, nil
+}
+
+func decode(raw []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {

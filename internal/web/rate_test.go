@@ -48,7 +48,7 @@ func TestWhoAsksTooOftenWaits(t *testing.T) {
 		s.do("GET", "/api/v1/jobs", nil, bearer(fmt.Sprintf("%swrong%d", access.TokenPrefix, i))).want(t, want)
 	}
 	for range 3 {
-		s.do("POST", "/api/v1/jobs", `{"topic":"cache.clear"}`).want(t, 429)
+		s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`).want(t, 429)
 	}
 	var trail web.AuditEntryList
 	clock.forward(time.Minute)

@@ -6,8 +6,9 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/compat"
 )
 
 // APIDialect is whose words a route speaks: our own, or a specification's.
@@ -57,7 +58,7 @@ func (r route) requires(p feature) route {
 
 var (
 	pageQuery = []string{"limit", "offset", "cursor"}
-	jobQuery  = append([]string{"status", "type", "topic", "queue", "q", "cause", "since", "until"}, pageQuery...)
+	jobQuery  = append([]string{"ids", "status", "type", "queue", "q", "cause", "since", "until"}, pageQuery...)
 )
 
 // Routes lists every route of the API, for documents and tests.
@@ -72,22 +73,20 @@ func routes() []route {
 
 func jobRoutes() []route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
-	enqueue := route{Method: post, Name: "jobs.enqueue", Summary: "Enqueue a job.", Scope: access.Enqueue, Body: EnqueueRequest{}, Answer: Enqueued{}, Status: http.StatusCreated, handle: (*Server).enqueue}
+	enqueue := route{Method: post, Name: "jobs.enqueue", Summary: "Enqueue a job.", Scope: access.Enqueue, Body: EnqueueRequest{}, Answer: ops.Enqueued{}, Status: http.StatusCreated, handle: (*Server).enqueue}
 	list := route{Method: get, Name: "jobs.list", Summary: "List jobs, wherever their rows lie.", Scope: access.Read, Managed: true, Query: jobQuery, Answer: JobList{}, handle: (*Server).listJobs}
-	show := route{Method: get, Name: "jobs.show", Summary: "Show a waiting, running, finished or failed job, by UUID or number.", Scope: access.Read, Managed: true, Answer: JobView{}, handle: (*Server).showJob}
-	stats := route{Method: get, Name: "jobs.stats", Summary: "Figures of the queue.", Scope: access.Read, Managed: true, Answer: StatsView{}, handle: (*Server).stats}
-	requeue := route{Method: post, Name: "jobs.requeue", Summary: "Run a job again: a failed one is revived, a delayed one is due now, an ended one is enqueued anew.", Scope: access.Operate, Managed: true, Answer: JobView{}, handle: (*Server).requeueJob}
-	cancel := route{Method: post, Name: "jobs.cancel", Summary: "Cancel a waiting job, or ask a running one to stop.", Scope: access.Operate, Managed: true, Answer: Changed{}, handle: (*Server).cancelJob}
+	show := route{Method: get, Name: "jobs.show", Summary: "Show a waiting, running, finished or failed job, by UUID or number.", Scope: access.Read, Managed: true, Answer: ops.JobView{}, handle: (*Server).showJob}
+	stats := route{Method: get, Name: "jobs.stats", Summary: "Figures of the queue.", Scope: access.Read, Managed: true, Answer: ops.StatsView{}, handle: (*Server).stats}
+	requeue := route{Method: post, Name: "jobs.requeue", Summary: "Run a job again: a failed one is retried, a delayed one is due now, an ended one is enqueued anew.", Scope: access.Operate, Managed: true, Answer: ops.JobView{}, handle: (*Server).requeueJob}
+	cancel := route{Method: post, Name: "jobs.cancel", Summary: "Cancel a waiting job, or ask a running one to stop.", Scope: access.Operate, Managed: true, Answer: Affected{}, handle: (*Server).cancelJob}
 	remove := route{Method: del, Name: "jobs.delete", Summary: "Delete a waiting or failed job.", Scope: access.Operate, Managed: true, Status: http.StatusNoContent, handle: (*Server).deleteJob}
 	at := func(r route, path string, words APIDialect) route {
 		r.Path, r.Dialect = path, words
-		if words == S2Compat {
-			switch r.Answer.(type) {
-			case JobView:
-				r.Answer = S2Job{}
-			case JobList:
-				r.Answer = S2List{}
-			}
+		switch words {
+		case S2Compat:
+			r.Answer = s2Answer(r.Answer)
+		case PocketBaseCompat:
+			r.Body, r.Answer = s1Body(r.Body), s1Answer(r.Answer)
 		}
 		return r
 	}
@@ -101,16 +100,49 @@ func jobRoutes() []route {
 		at(list, "/api/admin/jobs", S2Compat), at(show, "/api/admin/jobs/:id", S2Compat), at(requeue, "/api/admin/jobs/:id/retry", S2Compat), at(cancel, "/api/admin/jobs/:id/cancel", S2Compat),
 
 		{Method: post, Path: "/api/v1/jobs/batch", Name: "jobs.enqueueBatch", Summary: "Enqueue up to 1000 jobs: all of them, or none.", Scope: access.Enqueue, Body: EnqueueBatch{}, Answer: EnqueuedBatch{}, Status: http.StatusCreated, handle: (*Server).enqueueBatch},
-		{Method: post, Path: "/api/v1/jobs/bulk", Name: "jobs.bulk", Summary: "Change all jobs that a filter chooses. dry_run only counts them; many are changed by a job that reports its progress.", Scope: access.Operate, Body: BulkRequest{}, Answer: BulkAnswer{}, handle: (*Server).bulk},
-		{Method: get, Path: "/api/v1/jobs/:id/explain", Name: "jobs.explain", Summary: "Why is this job not running?", Scope: access.Read, Managed: true, Answer: Explanation{}, handle: (*Server).explainJob},
-		{Method: get, Path: "/api/v1/explain/:id", Name: "jobs.explain", Summary: "Why is this job not running?", Scope: access.Read, Managed: true, Answer: Explanation{}, handle: (*Server).explainJob},
+		{Method: post, Path: "/api/v1/jobs/bulk", Name: "jobs.bulk", Summary: "Change all jobs that a filter chooses. dry_run only counts them; many are changed by a job that reports its progress.", Scope: access.Operate, Body: BulkRequest{}, Answer: ops.Changed{}, handle: (*Server).bulk},
+		{Method: get, Path: "/api/v1/jobs/:id/explain", Name: "jobs.explain", Summary: "Why is this job not running?", Scope: access.Read, Managed: true, Answer: ops.Explanation{}, handle: (*Server).explainJob},
+		{Method: get, Path: "/api/v1/explain/:id", Name: "jobs.explain", Summary: "Why is this job not running?", Scope: access.Read, Managed: true, Answer: ops.Explanation{}, handle: (*Server).explainJob},
 		{Method: get, Path: "/api/v1/jobs/:id/runs", Name: "jobs.runs", Summary: "The attempts of one job, newest first.", Scope: access.Read, Managed: true, Query: pageQuery, Answer: RunList{}, Needs: needsHistory, handle: (*Server).jobRuns},
-		{Method: get, Path: "/api/v1/jobs/:id/log", Name: "jobs.log", Summary: "What the job's handler said, oldest first.", Scope: access.Read, Managed: true, Answer: LogView{}, Needs: needsHistory, handle: (*Server).jobLog},
+		{Method: get, Path: "/api/v1/jobs/:id/log", Name: "jobs.log", Summary: "What the job's handler said, oldest first.", Scope: access.Read, Managed: true, Answer: ops.LogView{}, Needs: needsHistory, handle: (*Server).jobLog},
 		{Method: get, Path: "/api/v1/runs", Name: "runs.list", Summary: "Runs that ended, newest first.", Scope: access.Read, Query: jobQuery, Answer: RunList{}, Needs: needsHistory, handle: (*Server).listRuns},
 		{Method: get, Path: "/api/v1/throughput", Name: "runs.throughput", Summary: "Ended runs in steps of time, oldest first.", Scope: access.Read, Query: []string{"since", "step"}, Answer: ThroughputView{}, Needs: needsHistory, handle: (*Server).throughput},
-		{Method: get, Path: "/api/v1/types", Name: "types.list", Summary: "The types that can be enqueued, with an example of each payload.", Scope: access.Read, Answer: KindList{}, handle: (*Server).jobTypes},
+		{Method: get, Path: "/api/v1/types", Name: "types.list", Summary: "The types that can be enqueued, with an example of each payload.", Scope: access.Read, Answer: TypeList{}, handle: (*Server).jobTypes},
 		{Method: get, Path: "/api/v1/events", Name: "events.stream", Summary: "Live changes as server-sent events: stats, job, run.", Scope: access.Read, Stream: true, Type: "text/event-stream", handle: (*Server).events},
 	}
+}
+
+// s1Body and s1Answer are the shapes of S1 for those of /api/v1, s2Answer those
+// of S2.
+func s1Body(body any) any {
+	if _, is := body.(EnqueueRequest); is {
+		return compat.EnqueueRequest{}
+	}
+	return body
+}
+
+func s1Answer(answer any) any {
+	switch answer.(type) {
+	case ops.JobView:
+		return compat.S1Job{}
+	case JobList:
+		return S1List{}
+	case ops.StatsView:
+		return compat.S1Stats{}
+	case ops.Enqueued:
+		return compat.S1Enqueued{}
+	}
+	return answer
+}
+
+func s2Answer(answer any) any {
+	switch answer.(type) {
+	case ops.JobView:
+		return compat.S2Job{}
+	case JobList:
+		return S2List{}
+	}
+	return answer
 }
 
 func failedRoutes() []route {
@@ -118,10 +150,10 @@ func failedRoutes() []route {
 	return []route{
 		{Method: get, Path: "/api/v1/failed", Name: "failed.list", Summary: "Failed jobs, newest first.", Scope: access.Read, Query: jobQuery, Answer: JobList{}, handle: (*Server).listFailed},
 		{Method: get, Path: "/api/v1/failed/groups", Name: "failed.groups", Summary: "Failed jobs by cause, most first.", Scope: access.Read, Query: []string{"type", "queue", "since", "until"}, Answer: GroupList{}, Needs: needsHistory, handle: (*Server).failureGroups},
-		{Method: post, Path: "/api/v1/failed/:id/retry", Name: "failed.retry", Summary: "Put a failed job back into its queue.", Scope: access.Operate, Answer: JobView{}, handle: (*Server).retryFailed},
-		{Method: del, Path: "/api/v1/failed/:id", Name: "failed.forget", Summary: "Delete a failed job.", Scope: access.Operate, Status: http.StatusNoContent, handle: (*Server).forgetFailed},
-		{Method: post, Path: "/api/v1/failed/retry", Name: "failed.retryAll", Summary: "Retry failed jobs by ids or by a filter.", Scope: access.Operate, Body: BulkSelection{}, Answer: BulkAnswer{}, handle: (*Server).retryMany},
-		{Method: post, Path: "/api/v1/failed/forget", Name: "failed.forgetAll", Summary: "Delete failed jobs by ids or by a filter.", Scope: access.Operate, Body: BulkSelection{}, Answer: BulkAnswer{}, handle: (*Server).forgetMany},
+		{Method: post, Path: "/api/v1/failed/:id/retry", Name: "failed.retry", Summary: "Put a failed job back into its queue.", Scope: access.Operate, Answer: ops.JobView{}, handle: (*Server).retryFailed},
+		{Method: del, Path: "/api/v1/failed/:id", Name: "failed.delete", Summary: "Delete a failed job.", Scope: access.Operate, Status: http.StatusNoContent, handle: (*Server).deleteFailed},
+		{Method: post, Path: "/api/v1/failed/retry", Name: "failed.retryAll", Summary: "Retry failed jobs by ids or by a filter.", Scope: access.Operate, Body: BulkSelection{}, Answer: ops.Changed{}, handle: (*Server).retryMany},
+		{Method: post, Path: "/api/v1/failed/delete", Name: "failed.deleteAll", Summary: "Delete failed jobs by ids or by a filter.", Scope: access.Operate, Body: BulkSelection{}, Answer: ops.Changed{}, handle: (*Server).deleteMany},
 	}
 }
 
@@ -129,27 +161,27 @@ func queueRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
 		{Method: get, Path: "/api/v1/queues", Name: "queues.list", Summary: "Queues with their depth, oldest job and workers.", Scope: access.Read, Answer: QueueList{}, handle: (*Server).listQueues},
-		{Method: post, Path: "/api/v1/queues/:name/pause", Name: "queues.pause", Summary: "Let no worker take jobs from a queue.", Scope: access.Operate, Answer: Changed{}, Needs: needsQueues, handle: (*Server).pauseQueue},
-		{Method: post, Path: "/api/v1/queues/:name/continue", Name: "queues.continue", Summary: "Let workers take jobs from a queue again.", Scope: access.Operate, Answer: Changed{}, Needs: needsQueues, handle: (*Server).continueQueue},
-		{Method: post, Path: "/api/v1/queues/:name/clear", Name: "queues.clear", Summary: "Cancel all waiting jobs of a queue. dry_run only counts them.", Scope: access.Operate, Query: []string{"dry_run"}, Answer: BulkAnswer{}, handle: (*Server).clearQueue},
+		{Method: post, Path: "/api/v1/queues/:name/pause", Name: "queues.pause", Summary: "Let no worker take jobs from a queue.", Scope: access.Operate, Answer: Affected{}, Needs: needsQueues, handle: (*Server).pauseQueue},
+		{Method: post, Path: "/api/v1/queues/:name/continue", Name: "queues.continue", Summary: "Let workers take jobs from a queue again.", Scope: access.Operate, Answer: Affected{}, Needs: needsQueues, handle: (*Server).continueQueue},
+		{Method: post, Path: "/api/v1/queues/:name/clear", Name: "queues.clear", Summary: "Cancel all waiting jobs of a queue. dry_run only counts them.", Scope: access.Operate, Query: []string{"dry_run"}, Answer: ops.Changed{}, handle: (*Server).clearQueue},
 		{Method: get, Path: "/api/v1/workers", Name: "workers.list", Summary: "Workers and what they run.", Scope: access.Read, Answer: WorkerList{}, Needs: needsWorkers, handle: (*Server).listWorkers},
-		{Method: post, Path: "/api/v1/workers/:id/stop", Name: "workers.stop", Summary: "Make a worker finish what it runs and exit.", Scope: access.Operate, Answer: Changed{}, Needs: needsWorkers, handle: (*Server).stopWorker},
-		{Method: post, Path: "/api/v1/workers/restart", Name: "workers.restart", Summary: "Make all workers finish what they run and exit; their supervisor starts them anew.", Scope: access.Operate, Answer: Changed{}, Needs: needsWorkers, handle: (*Server).restartWorkers},
+		{Method: post, Path: "/api/v1/workers/:id/stop", Name: "workers.stop", Summary: "Make a worker finish what it runs and exit.", Scope: access.Operate, Answer: Affected{}, Needs: needsWorkers, handle: (*Server).stopWorker},
+		{Method: post, Path: "/api/v1/workers/restart", Name: "workers.restart", Summary: "Make all workers finish what they run and exit; their supervisor starts them anew.", Scope: access.Operate, Answer: Affected{}, Needs: needsWorkers, handle: (*Server).restartWorkers},
 	}
 }
 
 func scheduleRoutes() []route {
 	const get, post, patch = http.MethodGet, http.MethodPost, http.MethodPatch
-	tick := route{Method: post, Name: "cron.tick", Summary: "Enqueue what is due by the schedule and run due jobs until none is left, for hosts without a daemon.", Scope: access.Operate, Stream: true, Answer: TickReport{}, Needs: needsTicker, handle: (*Server).tick}
+	tick := route{Method: post, Name: "cron.tick", Summary: "Enqueue what is due by the schedule and run due jobs until none is left, for hosts without a daemon.", Scope: access.Operate, Stream: true, Answer: ops.TickReport{}, Needs: needsTicker, handle: (*Server).tick}
 	v1 := tick
 	tick.Path, v1.Path = "/api/cron/tick", "/api/v1/cron/tick"
 	return []route{
 		tick, v1,
 		{Method: get, Path: "/api/v1/schedules", Name: "schedules.list", Summary: "Schedule entries with their last and next ticks.", Scope: access.Read, Answer: ScheduleList{}, Needs: needsSchedules, handle: (*Server).listSchedules},
-		{Method: patch, Path: "/api/v1/schedules/:name", Name: "schedules.change", Summary: "Change an entry; reset takes it back to the configuration.", Scope: access.Operate, Body: ScheduleChange{}, Answer: ScheduleView{}, Needs: needsSchedules, handle: (*Server).changeSchedule},
-		{Method: post, Path: "/api/v1/schedules/:name/run", Name: "schedules.run", Summary: "Enqueue an entry's job now.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, Needs: needsSchedules, handle: (*Server).runSchedule},
-		{Method: post, Path: "/api/v1/schedules/:name/pause", Name: "schedules.pause", Summary: "Let an entry's ticks pass.", Scope: access.Operate, Answer: ScheduleView{}, Needs: needsSchedules, handle: (*Server).pauseSchedule},
-		{Method: post, Path: "/api/v1/schedules/:name/continue", Name: "schedules.continue", Summary: "Let an entry tick again.", Scope: access.Operate, Answer: ScheduleView{}, Needs: needsSchedules, handle: (*Server).continueSchedule},
+		{Method: patch, Path: "/api/v1/schedules/:name", Name: "schedules.change", Summary: "Change an entry; reset takes it back to the configuration.", Scope: access.Operate, Body: ScheduleChange{}, Answer: ops.ScheduleView{}, Needs: needsSchedules, handle: (*Server).changeSchedule},
+		{Method: post, Path: "/api/v1/schedules/:name/run", Name: "schedules.run", Summary: "Enqueue an entry's job now.", Scope: access.Operate, Answer: ops.Enqueued{}, Status: http.StatusCreated, Needs: needsSchedules, handle: (*Server).runSchedule},
+		{Method: post, Path: "/api/v1/schedules/:name/pause", Name: "schedules.pause", Summary: "Let an entry's ticks pass.", Scope: access.Operate, Answer: ops.ScheduleView{}, Needs: needsSchedules, handle: (*Server).pauseSchedule},
+		{Method: post, Path: "/api/v1/schedules/:name/continue", Name: "schedules.continue", Summary: "Let an entry tick again.", Scope: access.Operate, Answer: ops.ScheduleView{}, Needs: needsSchedules, handle: (*Server).continueSchedule},
 		{Method: get, Path: "/api/v1/schedules/:name/history", Name: "schedules.history", Summary: "An entry's ticks, newest first.", Scope: access.Read, Query: pageQuery, Answer: TickList{}, Needs: needsSchedules, handle: (*Server).scheduleHistory},
 	}
 }
@@ -162,7 +194,7 @@ func partRoutes() []route {
 		{Method: del, Path: "/api/v1/backups/:id", Name: "backups.delete", Summary: "Delete an archive.", Scope: access.Admin, Status: http.StatusNoContent, Needs: featureBackups, handle: (*Server).deleteBackup},
 		{Method: get, Path: "/api/v1/mail", Name: "mail.list", Summary: "Mail that was sent or not, newest first.", Scope: access.Read, Query: append([]string{"status", "q"}, pageQuery...), Answer: MailList{}, Needs: needsMail, handle: (*Server).listMail},
 		{Method: get, Path: "/api/v1/mail/:id", Name: "mail.show", Summary: "One mail, with its body where bodies are kept.", Scope: access.Operate, Answer: Mail{}, Needs: needsMail, handle: (*Server).showMail},
-		{Method: post, Path: "/api/v1/mail/:id/resend", Name: "mail.resend", Summary: "Send a mail again.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, Needs: needsMail, handle: (*Server).resendMail},
+		{Method: post, Path: "/api/v1/mail/:id/resend", Name: "mail.resend", Summary: "Send a mail again.", Scope: access.Operate, Answer: ops.Enqueued{}, Status: http.StatusCreated, Needs: needsMail, handle: (*Server).resendMail},
 		{Method: get, Path: "/api/v1/suppressions", Name: "suppressions.list", Summary: "Addresses that get no mail.", Scope: access.Read, Query: pageQuery, Answer: SuppressionList{}, Needs: needsSuppressions, handle: (*Server).listSuppressions},
 		{Method: post, Path: "/api/v1/suppressions", Name: "suppressions.add", Summary: "Send an address no more mail.", Scope: access.Operate, Body: Suppression{}, Status: http.StatusNoContent, Needs: needsSuppressions, handle: (*Server).suppress},
 		{Method: del, Path: "/api/v1/suppressions/:address", Name: "suppressions.remove", Summary: "Send an address mail again.", Scope: access.Operate, Status: http.StatusNoContent, Needs: needsSuppressions, handle: (*Server).unsuppress},
@@ -171,9 +203,9 @@ func partRoutes() []route {
 		{Method: put, Path: "/api/v1/webhooks/:id", Name: "webhooks.change", Summary: "Change a subscription.", Scope: access.Admin, Body: Webhook{}, Answer: Webhook{}, Needs: needsWebhooks, handle: (*Server).changeWebhook},
 		{Method: del, Path: "/api/v1/webhooks/:id", Name: "webhooks.delete", Summary: "End a subscription.", Scope: access.Admin, Status: http.StatusNoContent, Needs: needsWebhooks, handle: (*Server).deleteWebhook},
 		{Method: get, Path: "/api/v1/webhooks/:id/deliveries", Name: "webhooks.deliveries", Summary: "What was sent to a subscription, newest first.", Scope: access.Read, Query: pageQuery, Answer: DeliveryList{}, Needs: needsWebhooks, handle: (*Server).listDeliveries},
-		{Method: post, Path: "/api/v1/deliveries/:id/redeliver", Name: "webhooks.redeliver", Summary: "Send a delivery again, under its old id.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, Needs: needsWebhooks, handle: (*Server).redeliver},
+		{Method: post, Path: "/api/v1/deliveries/:id/redeliver", Name: "webhooks.redeliver", Summary: "Send a delivery again, under its old id.", Scope: access.Operate, Answer: ops.Enqueued{}, Status: http.StatusCreated, Needs: needsWebhooks, handle: (*Server).redeliver},
 		{Method: get, Path: "/api/v1/media", Name: "media.status", Summary: "How many pictures lack thumbnails.", Scope: access.Read, Answer: MediaStatus{}, Needs: needsMedia, handle: (*Server).mediaStatus},
-		{Method: post, Path: "/api/v1/media/regenerate", Name: "media.regenerate", Summary: "Enqueue thumbnails for the pictures that lack them, or for all.", Scope: access.Operate, Body: RegenerateRequest{}, Answer: Changed{}, Needs: needsMedia, handle: (*Server).regenerate},
+		{Method: post, Path: "/api/v1/media/regenerate", Name: "media.regenerate", Summary: "Enqueue thumbnails for the pictures that lack them, or for all.", Scope: access.Operate, Body: RegenerateRequest{}, Answer: Affected{}, Needs: needsMedia, handle: (*Server).regenerate},
 		{Method: get, Path: "/api/v1/analytics", Name: "analytics.report", Summary: "Views and visitors by day and dimension.", Scope: access.Read, Query: []string{"since", "until", "site", "limit"}, Answer: AnalyticsReport{}, Needs: needsAnalytics, handle: (*Server).analytics},
 		{Method: get, Path: "/api/v1/sitemap", Name: "sitemap.status", Summary: "The sitemap's files and what IndexNow was told.", Scope: access.Read, Answer: SitemapStatus{}, Needs: needsSitemap, handle: (*Server).sitemapStatus},
 		{Method: get, Path: "/api/v1/usage", Name: "usage.list", Summary: "What takes room on disk and in the database.", Scope: access.Read, Answer: UsageList{}, Needs: needsUsage, handle: (*Server).usage},
@@ -235,13 +267,4 @@ func (s *Server) mount() {
 		s.echo.Any(path, echo.WrapHandler(handler))
 	}
 	s.mountPreflight()
-}
-
-// ref is where a list's next part begins.
-func page[T, V any](l jobs.List[T], p jobs.Page, view func(T) V) Page[V] {
-	items := make([]V, 0, len(l.Items))
-	for _, item := range l.Items {
-		items = append(items, view(item))
-	}
-	return Page[V]{Items: items, Total: l.Total, Limit: p.Limit, Offset: p.Offset, Next: l.Next}
 }

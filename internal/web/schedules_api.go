@@ -10,31 +10,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
-
-// ScheduleView is a schedule entry.
-type ScheduleView struct {
-	Name    string          `json:"name"`
-	Type    string          `json:"type"`
-	Queue   string          `json:"queue"`
-	Cron    string          `json:"cron"`
-	Zone    string          `json:"zone"`
-	Payload json.RawMessage `json:"payload"`
-	Paused  bool            `json:"paused"`
-	CatchUp string          `json:"catch_up"`
-	Changed bool            `json:"changed"` // differs from the configuration
-	Next    []time.Time     `json:"next"`
-	Last    *TickView       `json:"last,omitempty"`
-}
-
-// TickView is one tick of an entry.
-type TickView struct {
-	Tick    time.Time `json:"tick"`
-	At      time.Time `json:"at,omitzero"`
-	Job     string    `json:"job,omitempty"`
-	Outcome string    `json:"outcome"`
-	Note    string    `json:"note,omitempty"`
-}
 
 // ScheduleChange changes an entry; absent fields stay as they are.
 type ScheduleChange struct {
@@ -44,26 +21,12 @@ type ScheduleChange struct {
 	Reset   bool            `json:"reset,omitempty"` // back to the configuration
 }
 
-func (v viewer) tick(t jobs.TickRecord) TickView {
-	return TickView{utc(t.Tick), utc(t.At), t.UUID, t.Outcome, v.text(t.Note)}
-}
-
-func (x viewer) schedule(r jobs.ScheduleRecord) ScheduleView {
-	v := ScheduleView{Name: r.Name, Type: r.Type, Queue: r.Queue, Cron: r.Cron, Zone: r.Zone, Payload: x.payload(r.Type, r.Data), Paused: r.Paused,
-		CatchUp: r.CatchUp, Changed: r.Changed, Next: each(r.Next, utc)}
-	if r.Last != nil {
-		last := x.tick(*r.Last)
-		v.Last = &last
-	}
-	return v
-}
-
 func (s *Server) listSchedules(c echo.Context) error {
 	list, err := s.cfg.Schedules.Schedules(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("listing the schedule: %w", err)
 	}
-	return c.JSON(http.StatusOK, ScheduleList{each(list, s.viewer(c).schedule)})
+	return c.JSON(http.StatusOK, ops.ItemsOf(list, s.viewer(c).Schedule))
 }
 
 // entry finds an entry by its name.
@@ -99,7 +62,7 @@ func (s *Server) runSchedule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	answer := s.enqueued(c, jobs.Spec{Type: r.Type}, receipt)
+	answer := ops.EnqueuedView(jobs.Spec{Type: r.Type}, receipt, s.cfg.Now())
 	setAuditTarget(c, name, "as "+receipt.UUID)
 	return c.JSON(http.StatusCreated, answer)
 }
@@ -179,7 +142,7 @@ func (s *Server) reschedule(c echo.Context, change jobs.ScheduleChange) error {
 		return err
 	}
 	setAuditTarget(c, name, fmt.Sprintf("cron %q→%q paused %t→%t", before.Cron, after.Cron, before.Paused, after.Paused))
-	return c.JSON(http.StatusOK, s.viewer(c).schedule(after))
+	return c.JSON(http.StatusOK, s.viewer(c).Schedule(after))
 }
 
 func (s *Server) scheduleHistory(c echo.Context) error {
@@ -195,7 +158,7 @@ func (s *Server) scheduleHistory(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing ticks of %s: %w", name, err)
 	}
-	return c.JSON(http.StatusOK, page(list, p, s.viewer(c).tick))
+	return c.JSON(http.StatusOK, ops.Listed(list, p, s.viewer(c).Tick))
 }
 
 // tickTime is how long one call of the cron route may work.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 	"github.com/cmsjobs/cmsjobs/internal/web/framing"
@@ -79,6 +80,8 @@ type Config struct {
 	// AllowedTopics are the types that may be enqueued over HTTP by others than
 	// administrators; empty means any.
 	AllowedTopics []string
+	// DefaultQueue is the queue of types without one of their own.
+	DefaultQueue string
 	// AdminKinds are types that only administrators may make run over HTTP.
 	AdminKinds []string
 	// OperatorKinds are those types of the service itself that operators may run
@@ -164,6 +167,7 @@ type Server struct {
 	pages     *pages
 	responses responseCache
 	rates     *rates
+	actions   ops.Actions
 	// effects is who may make jobs run.
 	effects access.Effects
 	// failures are those of strangers, for the audit log.
@@ -182,7 +186,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection(), rates: newRates(cfg.Rate, cfg.Now),
-		failures: access.NewFailures(cfg.Gate.Store), queues: newQueueNames(cfg), effects: effects(cfg)}
+		failures: access.NewFailures(cfg.Gate.Store), queues: newQueueNames(cfg), effects: effects(cfg),
+		actions: ops.Actions{Change: cfg.Changer, Enqueue: cfg.Enqueuer, Registry: cfg.Registry}}
 	s.live = newLive(s)
 	if s.pages, err = newPages(s); err != nil {
 		return nil, fmt.Errorf("reading the pages' templates: %w", err)
@@ -198,6 +203,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Metrics.Register(newConditionCollector(cfg)); err != nil {
 		return nil, fmt.Errorf("registering the metrics of conditions: %w", err)
 	}
+	s.echo.JSONSerializer = jsonWriter{}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.IPExtractor = extractor(cfg.TrustedProxies)
 	s.echo.HTTPErrorHandler = s.answerError
@@ -205,6 +211,14 @@ func New(cfg Config) (*Server, error) {
 	s.echo.Use(s.recover, s.headers, s.accessLog, refuseTwoLengths)
 	s.mount()
 	return s, nil
+}
+
+// jsonWriter answers as the command line does, and reads as echo.
+type jsonWriter struct{ echo.DefaultJSONSerializer }
+
+// Serialize implements echo.JSONSerializer.
+func (jsonWriter) Serialize(c echo.Context, value any, indent string) error {
+	return ops.Encode(c.Response(), value, indent)
 }
 
 // extractor says whose request it is: the peer, unless the peer is a proxy

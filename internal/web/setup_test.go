@@ -20,6 +20,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
@@ -210,7 +211,7 @@ func (a answer) want(t testing.TB, status int) answer {
 // enqueue puts a job in and returns its id.
 func (s *site) enqueue(request string) string {
 	s.t.Helper()
-	var got web.Enqueued
+	var got ops.Enqueued
 	s.admin("POST", "/api/v1/jobs", request).want(s.t, http.StatusCreated).into(s.t, &got)
 	return got.ID
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
@@ -124,13 +125,13 @@ func (l *sseHub) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.tell("stats", "stats", statsView(stats))
+	l.tell("stats", "stats", ops.Stats(stats))
 	running, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}}, jobs.Page{Limit: liveJobs, Uncounted: true})
 	if err != nil {
 		return err
 	}
 	for _, r := range running.Items {
-		l.tell("job", "job "+idOf(r), s.public().job(r, V1))
+		l.tell("job", "job "+ops.IDOf(r), s.public().Job(r))
 	}
 	if s.cfg.History == nil {
 		return nil
@@ -146,7 +147,7 @@ func (l *sseHub) look(ctx context.Context) error {
 		}
 		l.lastRun = r.ID
 		if l.looked {
-			l.tell("run", "", s.public().run(r))
+			l.tell("run", "", s.public().Run(r))
 			l.forget("job " + r.UUID)
 		}
 	}

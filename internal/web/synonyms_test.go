@@ -15,15 +15,15 @@ import (
 func TestEveryFamilySpeaksItsWordsAndHearsAll(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	ids := map[jobs.Status]string{}
-	ids[jobs.StatusProcessing] = s.enqueue(`{"topic":"cache.clear"}`)
+	ids[jobs.StatusProcessing] = s.enqueue(`{"type":"cache.clear"}`)
 	if claimed, err := s.store.Claim(t.Context(), jobs.ClaimRequest{Worker: "t", Queues: []string{"cmsjobs"}, Limit: 1, Lease: 90 * time.Second}); err != nil || len(claimed) != 1 {
 		t.Fatalf("%v %v", claimed, err)
 	}
-	ids[jobs.StatusQueued] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b"},"delay":3600}`)
-	ids[jobs.StatusCancelled] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b"},"delay":3600}`)
+	ids[jobs.StatusQueued] = s.enqueue(`{"type":"mail.send","payload":{"to":"a@b"},"delay":3600}`)
+	ids[jobs.StatusCancelled] = s.enqueue(`{"type":"mail.send","payload":{"to":"a@b"},"delay":3600}`)
 	s.admin("POST", "/api/v1/jobs/"+ids[jobs.StatusCancelled]+"/cancel", nil).want(t, 200)
-	ids[jobs.StatusFailed] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b","subject":"fail"},"queue":"other"}`)
-	ids[jobs.StatusCompleted] = s.enqueue(`{"topic":"mail.send","payload":{"to":"a@b"},"queue":"other"}`)
+	ids[jobs.StatusFailed] = s.enqueue(`{"type":"mail.send","payload":{"to":"a@b","subject":"fail"},"queue":"other"}`)
+	ids[jobs.StatusCompleted] = s.enqueue(`{"type":"mail.send","payload":{"to":"a@b"},"queue":"other"}`)
 	s.workOn("other")
 
 	heard := map[jobs.Status][]string{
@@ -58,15 +58,23 @@ func TestEveryFamilySpeaksItsWordsAndHearsAll(t *testing.T) {
 		`{"jobType":"mail.send","payload":{"to":"a@b"},"scheduledFor":"2036-01-02T03:04:05Z","maxAttempts":5}`,
 		`{"type":"mail.send","payload":{"to":"a@b"},"runAt":"2036-01-02T04:04:05+01:00","max_attempts":5}`,
 	} {
+		var made struct{ ID, Topic, Status string }
+		s.admin("POST", "/api/jobs/enqueue", body).want(t, 201).into(t, &made)
 		var job struct {
-			Topic       string
+			Type        string
 			Payload     struct{ To string }
 			RunAt       time.Time `json:"run_at"`
 			MaxAttempts int       `json:"max_attempts"`
 		}
-		s.admin("GET", "/api/v1/jobs/"+s.enqueue(body), nil).want(t, 200).into(t, &job)
-		if job.Topic != "mail.send" || job.Payload.To != "a@b" || !job.RunAt.Equal(time.Date(2036, 1, 2, 3, 4, 5, 0, time.UTC)) || job.MaxAttempts != 5 {
-			t.Errorf("%s became %+v", body, job)
+		s.admin("GET", "/api/v1/jobs/"+made.ID, nil).want(t, 200).into(t, &job)
+		if made.Topic != "mail.send" || made.Status != "pending" || job.Type != "mail.send" || job.Payload.To != "a@b" || !job.RunAt.Equal(time.Date(2036, 1, 2, 3, 4, 5, 0, time.UTC)) || job.MaxAttempts != 5 {
+			t.Errorf("%s became %+v %+v", body, made, job)
 		}
 	}
+	// /api/v1 has one name for each.
+	for _, body := range []string{`{"topic":"cache.clear"}`, `{"type":"cache.clear","maxRetries":4}`, `{"type":"cache.clear","runAt":"2036-01-02T03:04:05Z"}`} {
+		s.admin("POST", "/api/v1/jobs", body).want(t, 422)
+	}
+	s.admin("POST", "/api/jobs/enqueue", `{"topic":"cache.clear","type":"mail.send"}`).want(t, 422)
+	s.admin("POST", "/api/jobs/enqueue", `{"topic":"cache.clear","TOPIC":"mail.send"}`).want(t, 400)
 }

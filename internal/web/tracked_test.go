@@ -13,7 +13,7 @@ import (
 // started by a button, through its first failure.
 func TestAStartedJobThatFailsSaysWhyAndWhenItsNextTryIs(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
-	id := s.enqueue(`{"topic":"cache.clear"}`)
+	id := s.enqueue(`{"type":"cache.clear"}`)
 	page := "/admin/usage?job=" + id
 	v := s.visitor(t).signIn("admin")
 	v.get(page).sees("Waiting to start")

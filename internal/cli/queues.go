@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
+)
+
+func (a *commandLine) queuesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "queues",
+		Short:   "List queues with their depth, oldest job and workers",
+		Example: "  cmsjobs queues",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				stats, err := r.Store.Stats(ctx)
+				if err != nil {
+					return err
+				}
+				return a.listQueues(ops.Each(stats.Queues, ops.Queue))
+			})
+		},
+	}
+}
+
+func (a *commandLine) listQueues(queues []ops.QueueView) error {
+	cells := ops.Each(queues, func(q ops.QueueView) []string {
+		name := q.Name
+		if q.Paused {
+			name += " (paused)"
+		}
+		return []string{name, count(q.Queued), count(q.Delayed), count(q.Processing), count(q.Foreign), display.Span(milliseconds(q.OldestMS)), strconv.Itoa(q.Workers)}
+	})
+	return a.list(ops.Items[ops.QueueView]{Items: queues}, []string{"QUEUE", "QUEUED", "DELAYED", "PROCESSING", "PHP'S OWN", "OLDEST", "WORKERS"}, cells, "No queues.")
+}
+
+func (a *commandLine) pauseCommand() *cobra.Command {
+	var force bool
+	command := &cobra.Command{
+		Use:     "pause QUEUE…",
+		Aliases: []string{"queue:pause"},
+		Short:   "Stop all workers from claiming from a queue",
+		Long:    "Stops all workers from claiming from the queues; what runs goes on. continue ends the pause.",
+		Example: "  cmsjobs pause mail",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, queues []string) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				host, err := os.Hostname()
+				if err != nil {
+					host = "a shell"
+				}
+				if !force {
+					if err := r.KnowQueues(ctx, queues); err != nil {
+						return err
+					}
+				}
+				for _, q := range queues {
+					if err := r.Store.Pause(ctx, q, "cli on "+host); err != nil {
+						return err
+					}
+				}
+				return a.ordered(r, nil, "Paused.")
+			})
+		},
+	}
+	command.Flags().BoolVar(&force, "force", false, "also a queue that has no jobs and no worker yet")
+	return command
+}
+
+func (a *commandLine) continueCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "continue QUEUE…",
+		Aliases: []string{"queue:continue", "resume"},
+		Short:   "End the pause of a queue",
+		Example: "  cmsjobs continue mail",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, queues []string) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				for _, q := range queues {
+					was, err := r.Store.Continue(ctx, q)
+					if err == nil && !was {
+						err = fmt.Errorf("the queue %q is not paused: %w", q, jobs.ErrNotFound)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return a.ordered(r, nil, "Continued.")
+			})
+		},
+	}
+}
+
+func (a *commandLine) restartCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "restart",
+		Aliases: []string{"queue:restart"},
+		Short:   "Make all workers finish what they run and exit, to be started again",
+		Long:    "Makes all workers that run now finish their jobs and exit; their supervisor starts them again. Say it after a deployment.",
+		Example: "  cmsjobs restart",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				return a.ordered(r, r.Store.Restart(ctx), "All workers stop when their jobs are done.")
+			})
+		},
+	}
+}
