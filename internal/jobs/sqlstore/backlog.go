@@ -22,7 +22,7 @@ const (
 
 // Backlogs looks at every queue that has rows. known says whether a type can
 // be run by anyone.
-func (s *Store) Backlogs(ctx context.Context, known func(kind string) bool) ([]jobs.QueueBacklog, error) {
+func (s *History) Backlogs(ctx context.Context, known func(kind string) bool) ([]jobs.QueueBacklog, error) {
 	names, err := s.queueNames(ctx)
 	if err != nil {
 		return nil, err
@@ -43,12 +43,12 @@ func (s *Store) Backlogs(ctx context.Context, known func(kind string) bool) ([]j
 
 // queueNames goes from one name to the next by the index on queue, so that it
 // costs a seek a queue, however many jobs there are.
-func (s *Store) queueNames(ctx context.Context) ([]string, error) {
+func (s *History) queueNames(ctx context.Context) ([]string, error) {
 	var names []string
 	where, args := "", []any(nil)
 	for len(names) < backlogQueues {
 		var name sql.NullString
-		if _, err := s.one(ctx, s.db, []any{&name}, "SELECT MIN(queue) FROM "+s.t.shape().name+where, args...); err != nil {
+		if _, err := s.QueryRow(ctx, s.db, []any{&name}, "SELECT MIN(queue) FROM "+s.Layout.Table().name+where, args...); err != nil {
 			return nil, fmt.Errorf("listing the queues: %w", err)
 		}
 		if !name.Valid {
@@ -60,7 +60,7 @@ func (s *Store) queueNames(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-func (s *Store) backlog(ctx context.Context, b *jobs.QueueBacklog, known func(string) bool) error {
+func (s *History) backlog(ctx context.Context, b *jobs.QueueBacklog, known func(string) bool) error {
 	last, full, err := s.rowsEnd(ctx, b.Queue, "MAX", "")
 	if err != nil || last == 0 {
 		return err
@@ -77,17 +77,17 @@ func (s *Store) backlog(ctx context.Context, b *jobs.QueueBacklog, known func(st
 
 // rowsEnd finds where the rows that are looked at end; full says that there
 // may be others behind.
-func (s *Store) rowsEnd(ctx context.Context, queue, edge, direction string) (id int64, full bool, err error) {
+func (s *History) rowsEnd(ctx context.Context, queue, edge, direction string) (id int64, full bool, err error) {
 	var at sql.NullInt64
 	var rows int
-	_, err = s.one(ctx, s.db, []any{&at, &rows}, fmt.Sprintf("SELECT %s(id), COUNT(*) FROM (SELECT id FROM %s WHERE queue = ? ORDER BY id%s LIMIT %d) AS part",
-		edge, s.t.shape().name, direction, backlogWindow), queue)
+	_, err = s.QueryRow(ctx, s.db, []any{&at, &rows}, fmt.Sprintf("SELECT %s(id), COUNT(*) FROM (SELECT id FROM %s WHERE queue = ? ORDER BY id%s LIMIT %d) AS part",
+		edge, s.Layout.Table().name, direction, backlogWindow), queue)
 	return at.Int64, rows == backlogWindow, err
 }
 
-func (s *Store) readBacklog(ctx context.Context, b *jobs.QueueBacklog, where string, known func(string) bool) error {
-	ended := s.t.expired(s.now(), s.retryAfter)
-	found, now, err := s.read(ctx, s.db, candidateQuery{where: fmt.Sprintf("queue = ? AND %s AND (%s OR %s)", where, s.t.waiting(), ended), args: []any{b.Queue}, order: " ORDER BY id", limit: backlogRows})
+func (s *History) readBacklog(ctx context.Context, b *jobs.QueueBacklog, where string, known func(string) bool) error {
+	ended := s.Layout.expired(s.SecondsNow(), s.retryAfter)
+	found, now, err := s.ReadCandidates(ctx, s.db, CandidateQuery{where: fmt.Sprintf("queue = ? AND %s AND (%s OR %s)", where, s.Layout.waiting(), ended), args: []any{b.Queue}, order: " ORDER BY id", limit: backlogRows})
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *Store) readBacklog(ctx context.Context, b *jobs.QueueBacklog, where str
 
 // typeOf says which type a row has, and whether it is one that someone can
 // run. PHP's own rows and unreadable ones have none.
-func (s *Store) typeOf(c *candidate, known func(string) bool) (kind string, claimable bool) {
+func (s *History) typeOf(c *Candidate, known func(string) bool) (kind string, claimable bool) {
 	if known(c.name) {
 		return c.name, true
 	}
@@ -134,21 +134,21 @@ func (s *Store) typeOf(c *candidate, known func(string) bool) (kind string, clai
 
 // Volume says how many rows the tables of the queue hold; waiting jobs are
 // counted up to limit + 1.
-func (s *Store) Volume(ctx context.Context, limit int64) (jobs.Volume, error) {
+func (s *History) Volume(ctx context.Context, limit int64) (jobs.Volume, error) {
 	var v jobs.Volume
 	for _, x := range []struct {
 		q     Tx
 		table string
 		into  *int64
-	}{{s.db, s.t.shape().name, &v.Waiting}, {s.ownDB, "cmsjobs_runs", &v.Runs}, {s.db, s.failed.name, &v.Failed}} {
-		if _, err := s.one(ctx, x.q, []any{x.into}, "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0) FROM "+x.table); err != nil {
+	}{{s.db, s.Layout.Table().name, &v.Waiting}, {s.ownDB, "cmsjobs_runs", &v.Runs}, {s.db, s.failed.name, &v.Failed}} {
+		if _, err := s.QueryRow(ctx, x.q, []any{x.into}, "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0) FROM "+x.table); err != nil {
 			return v, fmt.Errorf("measuring %s: %w", x.table, err)
 		}
 	}
 	if v.Waiting <= limit {
 		return v, nil
 	}
-	_, err := s.one(ctx, s.db, []any{&v.Waiting}, fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id FROM %s LIMIT %d) AS part", s.t.shape().name, limit+1))
+	_, err := s.QueryRow(ctx, s.db, []any{&v.Waiting}, fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id FROM %s LIMIT %d) AS part", s.Layout.Table().name, limit+1))
 	return v, err
 }
 
@@ -159,12 +159,12 @@ const outcomesCounted = 10_000
 // then, each outcome up to 10,000. Runs of
 // the type except are left out: each failure causes a notification, which would
 // halve the share of failures.
-func (s *Store) Outcomes(ctx context.Context, since time.Duration, except string) (failed, completed int64, err error) {
+func (s *History) Outcomes(ctx context.Context, since time.Duration, except string) (failed, completed int64, err error) {
 	var parts []string
 	var args []any
 	for _, outcome := range []string{"completed", "failed", "retried", jobs.CrashedOutcome} {
 		parts = append(parts, fmt.Sprintf("SELECT '%s', COUNT(*) FROM (SELECT id FROM cmsjobs_runs WHERE outcome = '%s' AND ended_at >= %s - %d AND type <> ? LIMIT %d) AS %s",
-			outcome, outcome, s.millis(), since.Milliseconds(), outcomesCounted, outcome))
+			outcome, outcome, s.MillisNow(), since.Milliseconds(), outcomesCounted, outcome))
 		args = append(args, except)
 	}
 	err = s.query(ctx, s.ownDB, func(r *sql.Rows) error {
@@ -191,7 +191,7 @@ const phpFailures = 200
 
 // FailedByPHP counts our jobs, by queue, that a worker of PHP took and failed
 // within the last so long: its exceptions carry the names of its classes.
-func (s *Store) FailedByPHP(ctx context.Context, within time.Duration, known func(string) bool) (map[string]int, error) {
+func (s *History) FailedByPHP(ctx context.Context, within time.Duration, known func(string) bool) (map[string]int, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (s *Store) FailedByPHP(ctx context.Context, within time.Duration, known fun
 
 // NewestTicks are the newest ticks of schedule entries, those by hand left
 // out; one seek an entry.
-func (s *Store) NewestTicks(ctx context.Context, entries []string) (map[string]time.Time, error) {
+func (s *History) NewestTicks(ctx context.Context, entries []string) (map[string]time.Time, error) {
 	return s.perEntry(ctx, entries, "SELECT entry, tick FROM cmsjobs_ticks WHERE entry = ? AND outcome <> 'manual' ORDER BY tick DESC LIMIT 1")
 }
 
@@ -230,13 +230,13 @@ const successTicks = 100
 
 // LastSuccesses are when the jobs of schedule entries last completed. An entry
 // that has ticks, but no success among the newest 100, has the zero time.
-func (s *Store) LastSuccesses(ctx context.Context, entries []string) (map[string]time.Time, error) {
+func (s *History) LastSuccesses(ctx context.Context, entries []string) (map[string]time.Time, error) {
 	return s.perEntry(ctx, entries, fmt.Sprintf(`SELECT t.entry, COALESCE(MAX(r.ended_at), 0) AS at FROM (SELECT entry, uuid FROM cmsjobs_ticks WHERE entry = ? ORDER BY tick DESC LIMIT %d) AS t
 		LEFT JOIN cmsjobs_runs r ON r.uuid = t.uuid AND r.outcome = 'completed' AND t.uuid <> '' GROUP BY t.entry`, successTicks))
 }
 
 // perEntry asks the same of each entry, all in one statement.
-func (s *Store) perEntry(ctx context.Context, entries []string, statement string) (map[string]time.Time, error) {
+func (s *History) perEntry(ctx context.Context, entries []string, statement string) (map[string]time.Time, error) {
 	if len(entries) == 0 {
 		return map[string]time.Time{}, nil
 	}
@@ -264,7 +264,7 @@ func (s *Store) perEntry(ctx context.Context, entries []string, statement string
 }
 
 // TryWriting shows that the jobs table can be written to. It changes no row.
-func (s *Store) TryWriting(ctx context.Context) error {
-	_, err := s.exec(ctx, s.db, "UPDATE "+s.t.shape().name+" SET queue = queue WHERE id = -1")
+func (s *History) TryWriting(ctx context.Context) error {
+	_, err := s.exec(ctx, s.db, "UPDATE "+s.Layout.Table().name+" SET queue = queue WHERE id = -1")
 	return err
 }

@@ -149,7 +149,7 @@ func (f *fixture) oneByOne(b *testing.B) {
 // foreign inserts rows of PHP's own by doubling.
 func (f *fixture) foreign(n int) {
 	f.insertRaw("default", php)
-	columns := f.Store.t.insert()
+	columns := f.Store.Layout.insert()
 	for have := 1; have < n; have *= 2 {
 		f.db.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs LIMIT %d", columns, columns, n-have))
 	}

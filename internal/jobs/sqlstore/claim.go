@@ -41,9 +41,9 @@ func (s *Store) Claim(ctx context.Context, r jobs.ClaimRequest) ([]jobs.Claimed,
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	s.leasesLast(r.Lease)
+	s.SetLeaseLength(r.Lease)
 	c := s.newClaim(r)
-	err := s.noted(c.run(ctx))
+	err := s.NoteTrouble(c.run(ctx))
 	if len(c.taken) > 0 {
 		// What was taken is committed and must reach the worker; the error, if it
 		// lasts, comes back with the next claim.
@@ -96,7 +96,7 @@ func (c *claim) full() bool {
 
 // queue claims from one queue, its classes of priority in order.
 func (c *claim) queue(ctx context.Context, queue string) error {
-	if c.s.t.kind() == Stock {
+	if c.s.Layout.Name() == Stock {
 		return c.lane(ctx, c.s.lane(queue, 0))
 	}
 	if err := c.expired(ctx, queue); err != nil {
@@ -144,8 +144,8 @@ func (c *claim) lane(ctx context.Context, l *scanCursor) error {
 		return err
 	}
 	for !c.full() {
-		x, more, err := c.page(ctx, &l.headPage, func(limit int) candidateQuery {
-			return c.s.inLane(l, l.lowWater, end, c.s.t.waiting(), limit)
+		x, more, err := c.page(ctx, &l.headPage, func(limit int) CandidateQuery {
+			return c.s.inLane(l, l.lowWater, end, c.s.Layout.waiting(), limit)
 		})
 		if err != nil {
 			return err
@@ -172,7 +172,7 @@ func (c *claim) advance(ctx context.Context, l *scanCursor, x prefetched) (passe
 		return passed, err
 	}
 	if passed > 0 {
-		l.lowWater = rowPosition{x.rows[passed-1].at, x.rows[passed-1].id}
+		l.lowWater = RowPosition{x.rows[passed-1].at, x.rows[passed-1].id}
 	}
 	if len(c.absorbed) == 0 { // else some of the rest may be twins, which are taken
 		l.fromHead = x.without(passed)
@@ -182,12 +182,12 @@ func (c *claim) advance(ctx context.Context, l *scanCursor, x prefetched) (passe
 
 // lastID is the newest row of a queue, read where the order is by id: what the
 // claim saw as not due up to there need not be seen again by the next.
-func (s *Store) lastID(ctx context.Context, l *scanCursor) (rowPosition, error) {
-	if s.byTime() {
-		return rowPosition{}, nil
+func (s *Store) lastID(ctx context.Context, l *scanCursor) (RowPosition, error) {
+	if s.OrderedByTime() {
+		return RowPosition{}, nil
 	}
-	var p rowPosition
-	_, err := s.one(ctx, s.db, []any{&p.id}, "SELECT COALESCE(MAX(id), 0) FROM "+s.t.shape().name+" WHERE queue = ?", l.queue)
+	var p RowPosition
+	_, err := s.QueryRow(ctx, s.db, []any{&p.id}, "SELECT COALESCE(MAX(id), 0) FROM "+s.Layout.Table().name+" WHERE queue = ?", l.queue)
 	if p.id == 0 {
 		p.id = -1 // an empty queue: nothing is up to here
 	}
@@ -197,13 +197,13 @@ func (s *Store) lastID(ctx context.Context, l *scanCursor) (rowPosition, error) 
 // expired takes jobs of an extended table whose worker let its lease run out.
 func (c *claim) expired(ctx context.Context, queue string) error {
 	k := c.s.classesOf(queue)
-	if k.lost == 0 && c.s.o.Clock().Before(k.expired) {
+	if k.lost == 0 && c.s.Options.Clock().Before(k.expired) {
 		return nil
 	}
 	for !c.full() {
-		x, more, err := c.page(ctx, &k.lostPage, func(limit int) candidateQuery {
-			where := fmt.Sprintf("queue = ? AND id > %d AND ", k.lost) + c.s.t.expired(c.s.now(), c.s.retryAfter)
-			return candidateQuery{where: where, args: []any{queue}, order: " ORDER BY id", limit: limit}
+		x, more, err := c.page(ctx, &k.lostPage, func(limit int) CandidateQuery {
+			where := fmt.Sprintf("queue = ? AND id > %d AND ", k.lost) + c.s.Layout.expired(c.s.SecondsNow(), c.s.retryAfter)
+			return CandidateQuery{where: where, args: []any{queue}, order: " ORDER BY id", limit: limit}
 		})
 		if err != nil {
 			return err
@@ -218,7 +218,7 @@ func (c *claim) expired(ctx context.Context, queue string) error {
 			k.lost = x.rows[passed-1].id
 		}
 		if passed == len(x.rows) && !more {
-			k.lost, k.expired = 0, c.s.o.Clock().Add(min(c.r.Lease/4, 5*time.Second))
+			k.lost, k.expired = 0, c.s.Options.Clock().Add(min(c.r.Lease/4, 5*time.Second))
 			return nil
 		}
 	}
@@ -227,12 +227,12 @@ func (c *claim) expired(ctx context.Context, queue string) error {
 
 // process goes through candidates in their order, takes what can run here, and
 // says how many it is done with.
-func (c *claim) process(ctx context.Context, queue string, found []*candidate, now int64) (passed int, err error) {
+func (c *claim) process(ctx context.Context, queue string, found []*Candidate, now int64) (passed int, err error) {
 	c.pages++
 	rescues := c.rescues(ctx)
 	for passed < len(found) && c.want() > 0 {
-		var chosen []*candidate
-		leaders := map[string]*candidate{} // of coalescing types, by work
+		var chosen []*Candidate
+		leaders := map[string]*Candidate{} // of coalescing types, by work
 		start := passed
 		for ; passed < len(found) && len(chosen) < c.want(); passed++ {
 			x := found[passed]
@@ -275,4 +275,22 @@ func (c *claim) process(ctx context.Context, queue string, found []*candidate, n
 		c.taken = append(c.taken, taken...)
 	}
 	return passed, nil
+}
+
+// rescues says of the candidates of one look whether they may be taken as far
+// as their leases go. It asks the database once, and only where a lease has run
+// out.
+func (c *claim) rescues(ctx context.Context) func(*Candidate) (bool, error) {
+	asked, may := false, false
+	return func(x *Candidate) (bool, error) {
+		if !x.rescued {
+			return true, nil
+		}
+		var err error
+		if !asked {
+			asked = true
+			may, err = c.s.mayRescue(ctx)
+		}
+		return may, err
+	}
 }

@@ -13,7 +13,7 @@ import (
 // next is the candidate that a settlement claims in its own transaction.
 type next struct {
 	*claim
-	row   *candidate
+	row   *Candidate
 	until int64
 	won   bool
 }
@@ -31,9 +31,9 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 	results := make([]error, 1)
 	if err := s.settle(ctx, []pendingSettlement{{Settlement: checked(&end)}}, results, n); err != nil {
 		if n != nil && database.Classify(err).Unclear() {
-			s.recordInDoubt(n.claim, []*candidate{n.row}, n.until)
+			s.recordInDoubt(n.claim, []*Candidate{n.row}, n.until)
 		}
-		return nil, nil, s.noted(err)
+		return nil, nil, s.NoteTrouble(err)
 	}
 	if n != nil && n.won {
 		claimed = []jobs.Claimed{n.claimed(n.row, nil, n.until)}
@@ -49,7 +49,7 @@ func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 		return nil
 	}
 	l := s.firstCursor(r.Queues[0])
-	if now := s.o.Clock(); l == nil || l.rescanning || !now.Before(l.next) || l.long && l.pending.isRipe(now) {
+	if now := s.Options.Clock(); l == nil || l.rescanning || !now.Before(l.next) || l.long && l.pending.isRipe(now) {
 		return nil
 	}
 	c := s.newClaim(r)
@@ -63,7 +63,7 @@ func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 			return nil
 		}
 		l.fromHead = x.without(i + 1)
-		l.lowWater = rowPosition{row.at, row.id}
+		l.lowWater = RowPosition{row.at, row.id}
 		return &next{claim: c, row: row, until: s.leaseMark(x.now, int64(r.Lease.Seconds()))}
 	}
 	return nil
@@ -72,10 +72,10 @@ func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 // firstCursor is the lane in which a claim from queue would look first, nil where
 // it would have to ask.
 func (s *Store) firstCursor(queue string) *scanCursor {
-	if s.t.kind() == Stock {
+	if s.Layout.Name() == Stock {
 		return s.lane(queue, 0)
 	}
-	c, now := s.classesOf(queue), s.o.Clock()
+	c, now := s.classesOf(queue), s.Options.Clock()
 	if len(c.priorities) == 0 || !now.Before(c.next) || !now.Before(c.expired) {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (s *Store) takeNext(ctx context.Context, q Tx, n *next) error {
 	if n == nil {
 		return nil
 	}
-	err := s.compareAndSet(ctx, q, []*candidate{n.row}, n.until, n.token)
+	err := s.compareAndSet(ctx, q, []*Candidate{n.row}, n.until, n.token)
 	n.won = err == nil
 	if errors.Is(err, errContended) {
 		return nil
@@ -98,7 +98,7 @@ func (s *Store) takeNext(ctx context.Context, q Tx, n *next) error {
 
 // taking is the claim as SQL.
 func (s *Store) taking(n *next) (string, []any) {
-	set, args := s.t.claimRows(n.until, n.token)
-	cond, more := s.t.unchanged(n.row)
-	return fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.t.shape().name, set, n.row.id, cond), append(args, more...)
+	set, args := s.Layout.claimRows(n.until, n.token)
+	cond, more := s.Layout.unchanged(n.row)
+	return fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.Layout.Table().name, set, n.row.id, cond), append(args, more...)
 }

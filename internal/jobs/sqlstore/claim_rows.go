@@ -19,7 +19,7 @@ var errContended = errors.New("another worker was faster")
 
 // claimRows makes the chosen rows this worker's, in one committed transaction, and
 // returns those that it got.
-func (s *Store) claimRows(ctx context.Context, c *claim, chosen []*candidate, now int64) ([]jobs.Claimed, error) {
+func (s *Store) claimRows(ctx context.Context, c *claim, chosen []*Candidate, now int64) ([]jobs.Claimed, error) {
 	rows := flatten(chosen)
 	until := s.leaseMark(now, int64(c.r.Lease.Seconds()))
 	var got map[int64]bool
@@ -42,8 +42,8 @@ func (s *Store) claimRows(ctx context.Context, c *claim, chosen []*candidate, no
 }
 
 // flatten lists rows and their twins by id, the order in which they are locked.
-func flatten(chosen []*candidate) []*candidate {
-	rows := make([]*candidate, 0, len(chosen))
+func flatten(chosen []*Candidate) []*Candidate {
+	rows := make([]*Candidate, 0, len(chosen))
 	for _, x := range chosen {
 		x.primary = x.id
 		rows = append(rows, x)
@@ -52,11 +52,11 @@ func flatten(chosen []*candidate) []*candidate {
 			rows = append(rows, duplicate)
 		}
 	}
-	slices.SortFunc(rows, func(a, b *candidate) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(rows, func(a, b *Candidate) int { return cmp.Compare(a.id, b.id) })
 	return rows
 }
 
-func ids(rows []*candidate) []int64 {
+func ids(rows []*Candidate) []int64 {
 	list := make([]int64, len(rows))
 	for i, x := range rows {
 		list[i] = x.id
@@ -70,7 +70,7 @@ const contentionBackoff = 32
 
 // claimOptimistic first tries without the lock, which saves a statement where
 // nobody else claims from the table at this moment.
-func (s *Store) claimOptimistic(ctx context.Context, c *claim, rows []*candidate, until int64) (map[int64]bool, error) {
+func (s *Store) claimOptimistic(ctx context.Context, c *claim, rows []*Candidate, until int64) (map[int64]bool, error) {
 	if s.contended > 0 {
 		s.contended--
 		return s.claimWithLock(ctx, c, rows, until)
@@ -85,20 +85,20 @@ func (s *Store) claimOptimistic(ctx context.Context, c *claim, rows []*candidate
 }
 
 // claimWithLock steps over rows that others hold.
-func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*candidate, until int64) (map[int64]bool, error) {
+func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*Candidate, until int64) (map[int64]bool, error) {
 	var got map[int64]bool
-	err := s.inTx(ctx, "claiming jobs", func(t tx) error {
+	err := s.inTx(ctx, "claiming jobs", func(t Transaction) error {
 		got = map[int64]bool{}
-		free, err := s.recheck(ctx, t.main, rows, s.d.SkipLocked)
+		free, err := s.recheck(ctx, t.main, rows, s.Dialect.SkipLocked)
 		if err != nil || len(free) == 0 {
 			return err
 		}
 		if free, err = s.acquirePermits(ctx, t, c, free); err != nil || len(free) == 0 {
 			return err
 		}
-		in, inArgs := s.d.IDRanges(ids(free))
-		set, args := s.t.claimRows(until, c.token)
-		n, err := s.exec(ctx, t.main, "UPDATE "+s.t.shape().name+" SET "+set+" WHERE "+in, append(args, inArgs...)...)
+		in, inArgs := s.Dialect.IDRanges(ids(free))
+		set, args := s.Layout.claimRows(until, c.token)
+		n, err := s.exec(ctx, t.main, "UPDATE "+s.Layout.Table().name+" SET "+set+" WHERE "+in, append(args, inArgs...)...)
 		if err == nil && n != int64(len(free)) {
 			err = fmt.Errorf("%d of %d locked rows were there", n, len(free))
 		}
@@ -114,17 +114,17 @@ func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*candidate, 
 }
 
 // recheck reads which rows are as they were, locking them when told to.
-func (s *Store) recheck(ctx context.Context, q Tx, rows []*candidate, lock string) ([]*candidate, error) {
-	in, args := s.d.IDRanges(ids(rows))
-	t := s.t.shape()
-	byID := make(map[int64]*candidate, len(rows))
+func (s *Store) recheck(ctx context.Context, q Tx, rows []*Candidate, lock string) ([]*Candidate, error) {
+	in, args := s.Dialect.IDRanges(ids(rows))
+	t := s.Layout.Table()
+	byID := make(map[int64]*Candidate, len(rows))
 	for _, x := range rows {
 		byID[x.id] = x
 	}
-	var free []*candidate
+	var free []*Candidate
 	err := s.query(ctx, q, func(r *sql.Rows) error {
-		var now candidate
-		if err := r.Scan(&now.id, &now.attempts, &now.locked, &now.due, &now.status, &now.token, &now.name, &now.priority, &now.max); err != nil {
+		var now Candidate
+		if err := r.Scan(&now.id, &now.attempts, &now.locked, &now.due, &now.status, &now.token, &now.name, &now.priority, &now.MaxAttempts); err != nil {
 			return err
 		}
 		was := byID[now.id]
@@ -132,13 +132,13 @@ func (s *Store) recheck(ctx context.Context, q Tx, rows []*candidate, lock strin
 			free = append(free, was)
 		}
 		return nil
-	}, "SELECT id, attempts, "+t.locked.seconds()+", "+t.due.seconds()+", "+s.t.columns()+" FROM "+t.name+" WHERE "+in+" ORDER BY id"+lock, args...)
+	}, "SELECT id, attempts, "+t.locked.seconds()+", "+t.due.seconds()+", "+s.Layout.columns()+" FROM "+t.name+" WHERE "+in+" ORDER BY id"+lock, args...)
 	return free, err
 }
 
 // claimCompareAndSet changes rows on the condition that they are as they were read:
 // all of them or none. It trusts no lock.
-func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*candidate, until int64) (map[int64]bool, error) {
+func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*Candidate, until int64) (map[int64]bool, error) {
 	got := map[int64]bool{}
 	for try := 0; try < 3 && len(rows) > 1 && s.maxBatch > 1; try++ {
 		err := s.claimBatch(ctx, c, rows, until, got)
@@ -154,12 +154,12 @@ func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*candid
 		s.contended--
 	}
 	for _, x := range rows {
-		err := s.claimBatch(ctx, c, []*candidate{x}, until, got)
+		err := s.claimBatch(ctx, c, []*Candidate{x}, until, got)
 		if errors.Is(err, errContended) {
 			s.contended = contentionBackoff
 		} else if err != nil {
 			if len(got) > 0 { // what is committed must be run
-				_ = s.noteInDoubt(c, []*candidate{x}, until, err) // it comes back with the next claim, if it lasts
+				_ = s.noteInDoubt(c, []*Candidate{x}, until, err) // it comes back with the next claim, if it lasts
 				return got, nil
 			}
 			return nil, err
@@ -169,7 +169,7 @@ func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*candid
 }
 
 // claimBatch is one all-or-nothing transaction of takeUnchanged.
-func (s *Store) claimBatch(ctx context.Context, c *claim, rows []*candidate, until int64, got map[int64]bool) error {
+func (s *Store) claimBatch(ctx context.Context, c *claim, rows []*Candidate, until int64, got map[int64]bool) error {
 	if len(rows) == 1 && rows[0].policy.Limit == 0 && !rows[0].rescued {
 		err := s.compareAndSet(ctx, s.db, rows, until, c.token)
 		if database.Classify(err) == database.RetryTransaction {
@@ -180,8 +180,8 @@ func (s *Store) claimBatch(ctx context.Context, c *claim, rows []*candidate, unt
 		}
 		return err
 	}
-	var permitted []*candidate
-	err := s.inTx(ctx, "claiming jobs", func(t tx) error {
+	var permitted []*Candidate
+	err := s.inTx(ctx, "claiming jobs", func(t Transaction) error {
 		var err error
 		if permitted, err = s.acquirePermits(ctx, t, c, rows); err != nil {
 			return err
@@ -209,8 +209,8 @@ type state struct {
 }
 
 // compareAndSet is the compare-and-set, one UPDATE for all rows in the same state.
-func (s *Store) compareAndSet(ctx context.Context, q Tx, rows []*candidate, until int64, token string) error {
-	groups := map[state][]*candidate{}
+func (s *Store) compareAndSet(ctx context.Context, q Tx, rows []*Candidate, until int64, token string) error {
+	groups := map[state][]*Candidate{}
 	var order []state
 	for _, x := range rows {
 		k := state{x.attempts, x.locked, x.status, x.token, x.seen}
@@ -221,10 +221,10 @@ func (s *Store) compareAndSet(ctx context.Context, q Tx, rows []*candidate, unti
 	}
 	for _, k := range order {
 		group := groups[k]
-		in, inArgs := s.d.IDRanges(ids(group))
-		set, args := s.t.claimRows(until, token)
-		cond, more := s.t.unchanged(group[0])
-		n, err := s.exec(ctx, q, "UPDATE "+s.t.shape().name+" SET "+set+" WHERE "+in+" AND "+cond, slices.Concat(args, inArgs, more)...)
+		in, inArgs := s.Dialect.IDRanges(ids(group))
+		set, args := s.Layout.claimRows(until, token)
+		cond, more := s.Layout.unchanged(group[0])
+		n, err := s.exec(ctx, q, "UPDATE "+s.Layout.Table().name+" SET "+set+" WHERE "+in+" AND "+cond, slices.Concat(args, inArgs, more)...)
 		if err != nil {
 			return err
 		}
@@ -237,7 +237,7 @@ func (s *Store) compareAndSet(ctx context.Context, q Tx, rows []*candidate, unti
 
 // won says which of x and its twins the claim got. Where the leader was lost to
 // another, the first of the twins leads.
-func won(x *candidate, got map[int64]bool) (lead *candidate, duplicates []*candidate) {
+func won(x *Candidate, got map[int64]bool) (lead *Candidate, duplicates []*Candidate) {
 	for _, duplicate := range x.duplicates {
 		if got[duplicate.id] {
 			duplicates = append(duplicates, duplicate)
@@ -253,7 +253,7 @@ func won(x *candidate, got map[int64]bool) (lead *candidate, duplicates []*candi
 }
 
 // claimed makes what the worker gets.
-func (c *claim) claimed(lead *candidate, duplicates []*candidate, until int64) jobs.Claimed {
+func (c *claim) claimed(lead *Candidate, duplicates []*Candidate, until int64) jobs.Claimed {
 	delete(c.s.inDoubt, lead.id)
 	out := jobs.Claimed{Job: lead.job, Lease: c.lease(lead, until), Payload: lead.payload, Fault: lead.fault, Rescued: lead.rescued}
 	for _, row := range duplicates {
@@ -266,6 +266,6 @@ func (c *claim) claimed(lead *candidate, duplicates []*candidate, until int64) j
 	return out
 }
 
-func (c *claim) lease(x *candidate, until int64) jobs.Lease {
+func (c *claim) lease(x *Candidate, until int64) jobs.Lease {
 	return jobs.Lease{ID: x.id, Token: c.token, Attempt: x.job.Attempt, ReservedAt: until}
 }

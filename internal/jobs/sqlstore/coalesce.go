@@ -13,27 +13,27 @@ const (
 )
 
 // addDuplicates finds waiting due jobs that are equal to leader.
-func (s *Store) addDuplicates(ctx context.Context, queue string, primary *candidate) error {
+func (s *Store) addDuplicates(ctx context.Context, queue string, primary *Candidate) error {
 	have := map[int64]bool{primary.id: true}
 	for _, t := range primary.duplicates {
 		have[t.id] = true
 	}
 	l := &scanCursor{queue: queue, priority: primary.priority}
-	from := rowPosition{primary.at, primary.id}
+	from := RowPosition{primary.at, primary.id}
 	if primary.rescued { // it stands anywhere in the order
-		from = rowPosition{}
+		from = RowPosition{}
 	}
 	end, err := s.window(ctx, l, from)
 	if err != nil {
 		return err
 	}
-	named, args := s.t.shape().payload+" LIKE ?", []any{"%" + kindPattern(primary.job.Type) + "%"}
-	if s.t.kind() == Extended {
+	named, args := s.Layout.Table().payload+" LIKE ?", []any{"%" + kindPattern(primary.job.Type) + "%"}
+	if s.Layout.Name() == Extended {
 		named, args = "(name = ? OR "+named+")", append([]any{primary.job.Type}, args...)
 	}
-	look := s.inLane(l, from, end, s.t.waiting()+" AND "+named, maxDuplicates)
+	look := s.inLane(l, from, end, s.Layout.waiting()+" AND "+named, maxDuplicates)
 	look.args = append(look.args, args...)
-	found, _, err := s.read(ctx, s.db, look)
+	found, _, err := s.ReadCandidates(ctx, s.db, look)
 	if err != nil {
 		return err
 	}
@@ -59,15 +59,15 @@ func kindPattern(kind string) string {
 }
 
 // window is the position twinWindow rows behind from; zero is the end.
-func (s *Store) window(ctx context.Context, l *scanCursor, from rowPosition) (rowPosition, error) {
+func (s *Store) window(ctx context.Context, l *scanCursor, from RowPosition) (RowPosition, error) {
 	a, args := s.after(from)
-	t := s.t.shape()
+	t := s.Layout.Table()
 	at := "''"
-	if s.byTime() {
+	if s.OrderedByTime() {
 		at = t.due.exactText()
 	}
-	var p rowPosition
-	_, err := s.one(ctx, s.db, []any{&p.at, &p.id}, "SELECT "+at+", id FROM "+t.name+s.hint()+" WHERE queue = ?"+s.t.class(l.priority)+a+
-		" AND "+s.t.waiting()+s.order()+fmt.Sprintf(" LIMIT 1 OFFSET %d", duplicateWindow), append([]any{l.queue}, args...)...)
+	var p RowPosition
+	_, err := s.QueryRow(ctx, s.db, []any{&p.at, &p.id}, "SELECT "+at+", id FROM "+t.name+s.IndexHint()+" WHERE queue = ?"+s.Layout.class(l.priority)+a+
+		" AND "+s.Layout.waiting()+s.OrderBy()+fmt.Sprintf(" LIMIT 1 OFFSET %d", duplicateWindow), append([]any{l.queue}, args...)...)
 	return p, err
 }

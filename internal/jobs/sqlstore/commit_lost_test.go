@@ -257,9 +257,9 @@ func relayOutOfEarshot(f *fixture) {
 	f.enqueue(job(`1`), job(`2`), job(`3`))
 	held := end(f.claim(1)[0], jobs.Completed)
 	if f.v.layout == Extended {
-		f.classesOf("default").next = f.o.Clock().Add(time.Hour)
+		f.classesOf("default").next = f.Options.Clock().Add(time.Hour)
 	}
-	f.lane("default", 0).next = f.o.Clock().Add(time.Hour)
+	f.lane("default", 0).next = f.Options.Clock().Add(time.Hour)
 	l.next.Store(int32(unheard))
 	if _, next, err := f.SettleAndClaim(context.Background(), held, askOne); len(next) != 0 || database.Classify(err) != database.Unknown {
 		f.t.Fatalf("next %+v, %v", next, err)

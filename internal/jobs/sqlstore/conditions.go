@@ -9,9 +9,9 @@ import (
 )
 
 // like is a condition that a text stands in one of the columns, ignoring case.
-func (s *Store) like(text string, columns ...string) (string, []any) {
+func (s *History) like(text string, columns ...string) (string, []any) {
 	word := "LIKE"
-	if s.d.Name == "postgres" {
+	if s.Dialect.Name == "postgres" {
 		word = "ILIKE"
 	}
 	pattern := "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text) + "%"

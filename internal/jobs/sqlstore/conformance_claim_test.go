@@ -26,9 +26,9 @@ func conformASettlementBringsTheNextJob(t *testing.T, f *fixture) {
 	receipts := f.enqueue(job(`{"n":1}`), job(`{"n":2}`), job(`{"n":3}`))
 	held := f.claim(1)[0]
 	if f.v.layout == Extended { // its classes of priority were read a moment ago
-		f.classesOf("default").next = f.o.Clock().Add(time.Hour)
+		f.classesOf("default").next = f.Options.Clock().Add(time.Hour)
 	}
-	f.lane("default", 0).next = f.o.Clock().Add(time.Hour) // no sweep comes between
+	f.lane("default", 0).next = f.Options.Clock().Add(time.Hour) // no sweep comes between
 	lost, next := f.relay(end(held, jobs.Completed))
 	if lost != nil || len(next) != 1 || next[0].Job.ID != receipts[1].ID || next[0].Job.Attempt != 1 {
 		t.Fatalf("%v, next %+v, want the second", lost, next)
@@ -50,9 +50,9 @@ func conformASettlementDoesNotRestOnTheNextJob(t *testing.T, f *fixture) {
 	f.enqueue(job(`{"n":1}`), job(`{"n":2}`), job(`{"n":3}`))
 	held := f.claim(1)[0]
 	if f.v.layout == Extended {
-		f.classesOf("default").next = f.o.Clock().Add(time.Hour)
+		f.classesOf("default").next = f.Options.Clock().Add(time.Hour)
 	}
-	f.lane("default", 0).next = f.o.Clock().Add(time.Hour)
+	f.lane("default", 0).next = f.Options.Clock().Add(time.Hour)
 	if got := f.claimBy(f.another(), 1); len(got) != 1 {
 		t.Fatal(got)
 	}
@@ -80,7 +80,7 @@ func conformAnUnansweredClaimIsNotCharged(t *testing.T, f *fixture) {
 	for _, held := range f.claim(2) {
 		c := f.newClaim(askOne)
 		c.token = held.Lease.Token
-		f.recordInDoubt(c, []*candidate{{id: held.Lease.ID, attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
+		f.recordInDoubt(c, []*Candidate{{id: held.Lease.ID, attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
 	}
 	if f.v.layout == Stock { // it may be another's, until that one must have renewed it
 		f.lane("default", 0).next = time.Time{} // what comes back is below the floor
@@ -101,7 +101,7 @@ func conformAnUnansweredClaimIsNobodyElses(t *testing.T, f *fixture) {
 	held := f.claim(1)[0]
 	c := f.newClaim(askOne)
 	c.token = "host:2:y/00"
-	f.recordInDoubt(c, []*candidate{{id: held.Lease.ID, attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
+	f.recordInDoubt(c, []*Candidate{{id: held.Lease.ID, attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
 	f.clock.ahead += lease / 3 // the holder renews, as it must
 	leases, err := f.Renew(context.Background(), []jobs.Lease{held.Lease}, lease)
 	if err != nil || leases[0] == (jobs.Lease{}) {

@@ -69,7 +69,7 @@ func conformLeftoversAreNotTrusted(t *testing.T, f *fixture) {
 	if got := f.claimBy(f.another(), 2); len(got) != 2 || got[0].Job.ID != receipts[1].ID {
 		t.Fatalf("another claimed %+v, want the second and third", got)
 	}
-	f.db.MustExec(fmt.Sprintf("DELETE FROM %s WHERE id = %d", f.Store.t.shape().name, receipts[3].ID))
+	f.db.MustExec(fmt.Sprintf("DELETE FROM %s WHERE id = %d", f.Store.Layout.Table().name, receipts[3].ID))
 	if got := f.claim(1); len(got) != 1 || got[0].Job.ID != receipts[4].ID {
 		t.Errorf("claimed %+v, want the fifth alone", got)
 	}
@@ -86,7 +86,7 @@ func conformALoneSettlementNeedsItsLease(t *testing.T, f *fixture) {
 	if errs := f.settle(end(lost, jobs.Completed)); !errors.Is(errs[0], jobs.ErrLeaseLost) {
 		t.Errorf("settled under a lease that is not ours: %v", errs[0])
 	}
-	rows := "SELECT COUNT(*) FROM " + f.Store.t.shape().name
+	rows := "SELECT COUNT(*) FROM " + f.Store.Layout.Table().name
 	if f.count(rows) != 1 || f.count("SELECT COUNT(*) FROM cmsjobs_runs") != 0 || f.count("SELECT COUNT(*) FROM cmsjobs_unique") != 1 {
 		t.Error("a settlement without its lease wrote something")
 	}
@@ -362,7 +362,7 @@ func conformPoisonIsBuriedAndTheQueueGoesOn(t *testing.T, f *fixture) {
 	if n := f.count("SELECT COUNT(*) FROM failed_jobs"); n != 4 {
 		t.Errorf("%d failed jobs, want 4", n)
 	}
-	if n := f.count("SELECT COUNT(*) FROM failed_jobs WHERE " + f.d.Bytes + "(payload) > 1500000"); n != 1 {
+	if n := f.count("SELECT COUNT(*) FROM failed_jobs WHERE " + f.Dialect.Bytes + "(payload) > 1500000"); n != 1 {
 		t.Errorf("the oversized payload is not whole in failed_jobs")
 	}
 	if n := f.count("SELECT COUNT(*) FROM jobs"); n != 0 {
@@ -404,7 +404,7 @@ func conformARowNarrowsItsLimits(t *testing.T, f *fixture) {
 }
 
 func conformAttemptsAtTheColumnsLimit(t *testing.T, f *fixture) {
-	limit := f.Store.t.shape().attemptsLimit
+	limit := f.Store.Layout.Table().attemptsLimit
 	if limit == 0 {
 		t.Skip("the column has no limit that matters")
 	}

@@ -83,7 +83,7 @@ func CreateTables(ctx context.Context, db *sqlx.DB, l Layout, prefix string) (ma
 	if err := checkName(prefix + "failed_jobs"); err != nil {
 		return nil, err
 	}
-	s := &Store{d: d, db: db}
+	s := &Tables{Dialect: d, db: db}
 	for _, t := range []struct{ name, ddl string }{{prefix + "jobs", jobsTables[l][d.Name]}, {prefix + "failed_jobs", failedTables[d.Name]}} {
 		have, err := s.columnsOf(ctx, db, t.name)
 		if err != nil {
@@ -100,67 +100,4 @@ func CreateTables(ctx context.Context, db *sqlx.DB, l Layout, prefix string) (ma
 		made = append(made, t.name)
 	}
 	return made, nil
-}
-
-// OfferIndex is the statement that adds the index which serves claims, for an
-// administrator to read; "" where there is one already.
-func (s *Store) OfferIndex() string {
-	t := s.t.shape()
-	if t.ordered != "" {
-		return ""
-	}
-	columns := "queue, " + t.due.name
-	if s.t.kind() == Extended {
-		columns = "queue, status, priority, " + t.due.name + ", id"
-	}
-	if s.d.Name == "postgres" && s.t.kind() == Stock {
-		columns += ", id" // the other two end every index with the row's number
-	}
-	return fmt.Sprintf("CREATE INDEX %s ON %s (%s)", s.d.Ident(s.indexName()), t.name, columns)
-}
-
-func (s *Store) indexName() string { return "cmsjobs_" + s.t.shape().plain + "_due" }
-
-// AddIndex adds the offered index to the CMS's table. It is the one change that
-// we ever make there, and only when told to.
-func (s *Store) AddIndex(ctx context.Context) error {
-	statement := s.OfferIndex()
-	if statement == "" {
-		return nil
-	}
-	if _, err := s.exec(ctx, s.db, statement); err != nil {
-		return database.Explain("adding the index "+s.indexName(), err)
-	}
-	return s.reread(ctx)
-}
-
-// DropIndex removes the index that AddIndex added, where it is there.
-func (s *Store) DropIndex(ctx context.Context) error {
-	indexes, err := s.indexesOf(ctx, s.db, s.t.shape().plain)
-	if err != nil {
-		return err
-	}
-	if _, claimable := indexes[s.indexName()]; !claimable {
-		return nil
-	}
-	statement := "DROP INDEX " + s.d.Ident(s.indexName())
-	if s.d.Name == "mysql" {
-		statement += " ON " + s.t.shape().name
-	}
-	if _, err := s.exec(ctx, s.db, statement); err != nil {
-		return database.Explain("dropping the index "+s.indexName(), err)
-	}
-	return s.reread(ctx)
-}
-
-// reread looks at the table again between two claims.
-func (s *Store) reread(ctx context.Context) error {
-	s.claiming <- struct{}{}
-	defer func() { <-s.claiming }()
-	clear(s.lanes)
-	if err := s.readJobs(ctx); err != nil {
-		return err
-	}
-	s.describe()
-	return nil
 }

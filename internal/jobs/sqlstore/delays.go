@@ -19,12 +19,12 @@ const (
 // noteDelays keeps in mind when jobs that were given back are due again, and
 // wakes a worker then.
 func (s *Store) noteDelays(ends []pendingSettlement) {
-	now := s.o.Clock()
+	now := s.Options.Clock()
 	for _, e := range ends {
 		if e.gone() || e.Delay <= 0 {
 			continue
 		}
-		queue, at := e.Claimed.Job.Queue, now.Add(time.Duration(seconds(e.Delay))*time.Second)
+		queue, at := e.Claimed.Job.Queue, now.Add(time.Duration(WholeSeconds(e.Delay))*time.Second)
 		s.noteDelay(queue, e.Claimed.Lease.ID, at)
 		s.wakeAt(queue, at)
 	}
@@ -66,10 +66,10 @@ func (s *Store) wakeAt(queue string, at time.Time) {
 		return
 	}
 	set[at] = true
-	time.AfterFunc(at.Sub(s.o.Clock()), func() {
+	time.AfterFunc(at.Sub(s.Options.Clock()), func() {
 		s.mu.Lock()
 		delete(set, at)
 		s.mu.Unlock()
-		s.o.Wake(queue)
+		s.Options.Wake(queue)
 	})
 }

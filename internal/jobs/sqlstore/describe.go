@@ -17,23 +17,22 @@ type Description struct {
 }
 
 // Describe says what Open found.
-func (s *Store) Describe() Description { return s.schema }
-
-func (s *Store) describe() {
-	t := s.t.shape()
-	s.schema = Description{Database: s.d.Name, Server: s.server, Layout: s.t.kind(), Mode: s.mode, Table: t.plain, AttemptsLimit: t.attemptsLimit,
-		FailedTable: s.o.Prefix + s.o.FailedTable, FailedUUID: s.failed.uuid, OrderedIndex: t.ordered, Transactional: t.transactional, Times: "unix seconds"}
+func (s *Tables) Describe() Description {
+	t := s.Layout.Table()
+	found := Description{Database: s.Dialect.Name, Server: s.server, Layout: s.Layout.Name(), Table: t.plain, AttemptsLimit: t.attemptsLimit,
+		FailedTable: s.Options.Prefix + s.Options.FailedTable, FailedUUID: s.failed.uuid, OrderedIndex: t.ordered, Transactional: t.transactional, Times: "unix seconds"}
 	if t.due.kind != unixSeconds {
-		s.schema.Times = "wall clock"
-		s.schema.Notes = append(s.schema.Notes, "the times of "+t.plain+" are wall-clock texts in the connection's time zone: whoever writes them must use the same zone")
+		found.Times = "wall clock"
+		found.Notes = append(found.Notes, "the times of "+t.plain+" are wall-clock texts in the connection's time zone: whoever writes them must use the same zone")
 	}
 	if t.ordered == "" {
-		s.schema.Notes = append(s.schema.Notes, "the index that serves claims is missing: \"cmsjobs migrate index\" adds it")
+		found.Notes = append(found.Notes, "the index that serves claims is missing: \"cmsjobs migrate index\" adds it")
 	}
 	if !t.transactional {
-		s.schema.Notes = append(s.schema.Notes, t.plain+" has an engine without transactions: jobs are taken one by one and a crash between two writes may lose history; use InnoDB")
+		found.Notes = append(found.Notes, t.plain+" has an engine without transactions: jobs are taken one by one and a crash between two writes may lose history; use InnoDB")
 	}
 	if !s.failed.uuid {
-		s.schema.Notes = append(s.schema.Notes, s.schema.FailedTable+" has no uuid column: queue:retry takes its id")
+		found.Notes = append(found.Notes, found.FailedTable+" has no uuid column: queue:retry takes its id")
 	}
+	return found
 }

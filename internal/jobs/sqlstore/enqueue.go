@@ -40,7 +40,7 @@ func (s *Store) EnqueueTx(ctx context.Context, t Tx, list ...jobs.Spec) ([]jobs.
 	if s.ownDB != s.db {
 		own = s.ownDB
 	}
-	receipts, err := s.insertAll(ctx, tx{t, own}, prepared)
+	receipts, err := s.insertAll(ctx, Transaction{t, own}, prepared)
 	if err != nil {
 		return nil, fmt.Errorf("enqueuing: %w", err)
 	}
@@ -58,7 +58,7 @@ func (s *Store) prepare(list []jobs.Spec) ([]jobs.Spec, error) {
 			return nil, fmt.Errorf("the payload of %s has %d bytes, more than the server takes in one statement: raise max_allowed_packet", n.Type, size)
 		}
 		if n.Queue == "" {
-			n.Queue = s.o.DefaultQueue
+			n.Queue = s.Options.DefaultQueue
 		}
 		prepared[i] = n
 	}
@@ -71,24 +71,24 @@ func (s *Store) wake(list []jobs.Spec) {
 	for _, n := range list {
 		queue := n.Queue
 		if queue == "" {
-			queue = s.o.DefaultQueue
+			queue = s.Options.DefaultQueue
 		}
 		if n.Delay == 0 && n.RunAt.IsZero() && !told[queue] {
 			told[queue] = true
-			s.o.Wake(queue)
+			s.Options.Wake(queue)
 		}
 	}
 }
 
 // insertAll inserts jobs in the caller's transaction. Jobs that carry a name
 // (UUID or unique key) go one by one, the others in large statements.
-func (s *Store) insertAll(ctx context.Context, t tx, list []jobs.Spec) ([]jobs.Receipt, error) {
+func (s *Store) insertAll(ctx context.Context, t Transaction, list []jobs.Spec) ([]jobs.Receipt, error) {
 	receipts := make([]jobs.Receipt, len(list))
 	var plain []jobs.Spec
 	var permits []int
 	for i, n := range list {
 		if n.Queue == "" {
-			n.Queue = s.o.DefaultQueue
+			n.Queue = s.Options.DefaultQueue
 		}
 		if n.UUID == "" && n.UniqueKey == "" {
 			n.UUID = newUUID()

@@ -15,11 +15,11 @@ import (
 // insertPlain inserts jobs without names and returns their row numbers.
 func (s *Store) insertPlain(ctx context.Context, q Tx, list []jobs.Spec) ([]int64, error) {
 	var ids []int64
-	now := s.now()
+	now := s.SecondsNow()
 	if len(list) > 3 { // read once: the server would reckon it anew for each row
-		read, err := s.databaseNow(ctx, q)
+		read, err := s.ReadClock(ctx, q)
 		if err != nil {
-			return nil, fmt.Errorf("inserting into %s: %w", s.t.shape().plain, err)
+			return nil, fmt.Errorf("inserting into %s: %w", s.Layout.Table().plain, err)
 		}
 		now = strconv.FormatInt(read, 10)
 	}
@@ -27,7 +27,7 @@ func (s *Store) insertPlain(ctx context.Context, q Tx, list []jobs.Spec) ([]int6
 		var values []string
 		var args []any
 		size := 0
-		for len(values) < len(list) && len(values) < 1000 && len(args)+8 <= s.d.MaxParams {
+		for len(values) < len(list) && len(values) < 1000 && len(args)+8 <= s.Dialect.MaxParams {
 			n := list[len(values)]
 			payload, err := jobs.EncodePayload(n)
 			if err != nil {
@@ -36,12 +36,12 @@ func (s *Store) insertPlain(ctx context.Context, q Tx, list []jobs.Spec) ([]int6
 			if size += len(payload) + 200; size > s.maxBytes/2 && len(values) > 0 {
 				break
 			}
-			v, a := s.t.row(n, string(payload), dueOf(n, now), now, s.attemptsOf(n))
+			v, a := s.Layout.row(n, string(payload), dueOf(n, now), now, s.attemptsOf(n))
 			values, args = append(values, v), append(args, a...)
 		}
 		made, err := s.insert(ctx, q, values, args)
 		if err != nil {
-			return nil, fmt.Errorf("inserting into %s: %w", s.t.shape().plain, err)
+			return nil, fmt.Errorf("inserting into %s: %w", s.Layout.Table().plain, err)
 		}
 		ids, list = append(ids, made...), list[len(values):]
 	}
@@ -50,8 +50,8 @@ func (s *Store) insertPlain(ctx context.Context, q Tx, list []jobs.Spec) ([]int6
 
 // insert runs one INSERT of several rows and says which numbers they got.
 func (s *Store) insert(ctx context.Context, q Tx, values []string, args []any) ([]int64, error) {
-	statement := "INSERT INTO " + s.t.shape().name + " (" + s.t.insert() + ") VALUES " + strings.Join(values, ",")
-	if s.d.Name != "mysql" {
+	statement := "INSERT INTO " + s.Layout.Table().name + " (" + s.Layout.insert() + ") VALUES " + strings.Join(values, ",")
+	if s.Dialect.Name != "mysql" {
 		var ids []int64
 		err := s.query(ctx, q, func(r *sql.Rows) error {
 			var id int64
@@ -65,7 +65,7 @@ func (s *Store) insert(ctx context.Context, q Tx, values []string, args []any) (
 		return ids, err
 	}
 	s.asked.Add(1)
-	r, err := q.ExecContext(ctx, sqlx.Rebind(s.d.Bind, statement), args...)
+	r, err := q.ExecContext(ctx, sqlx.Rebind(s.Dialect.Bind, statement), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *Store) insert(ctx context.Context, q Tx, values []string, args []any) (
 	}
 	step := int64(1)
 	if len(values) > 1 { // a Galera node counts in steps of the cluster's size
-		if _, err := s.one(ctx, q, []any{&step}, "SELECT @@auto_increment_increment"); err != nil {
+		if _, err := s.QueryRow(ctx, q, []any{&step}, "SELECT @@auto_increment_increment"); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +95,7 @@ func dueOf(n jobs.Spec, now string) string {
 		}
 		return fmt.Sprint(max(unix, 0))
 	}
-	return fmt.Sprintf("%s + %d", now, seconds(n.Delay))
+	return fmt.Sprintf("%s + %d", now, WholeSeconds(n.Delay))
 }
 
 // attemptsOf is the row's own limit where the table has a column for it.
@@ -103,7 +103,7 @@ func (s *Store) attemptsOf(n jobs.Spec) int {
 	if n.MaxAttempts > 0 {
 		return n.MaxAttempts
 	}
-	if entry, ok := s.o.Registry.Lookup(n.Type); ok {
+	if entry, ok := s.Options.Registry.Lookup(n.Type); ok {
 		return entry.Policy.MaxAttempts
 	}
 	return jobs.DefaultPolicy().MaxAttempts

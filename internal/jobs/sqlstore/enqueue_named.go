@@ -16,7 +16,7 @@ import (
 var errLoop = errors.New("the unique key is taken and freed faster than it can be read; try again")
 
 // insertNamed inserts one job unless its UUID or unique key is in use.
-func (s *Store) insertNamed(ctx context.Context, t tx, n jobs.Spec) (jobs.Receipt, error) {
+func (s *Store) insertNamed(ctx context.Context, t Transaction, n jobs.Spec) (jobs.Receipt, error) {
 	var names []string
 	if n.UniqueKey != "" {
 		names = append(names, uniqueName("key", n.UniqueKey))
@@ -63,8 +63,8 @@ func uniqueName(sort, name string) string {
 // takeName takes a name for the job uuid. Where a live job has it, that job is
 // returned; where its job is gone (settled by PHP, deleted by hand), the name
 // is taken over.
-func (s *Store) takeName(ctx context.Context, t tx, name, id string) (*jobs.Receipt, error) {
-	insert := s.d.InsertOrSkip("cmsjobs_unique", "name, job_id, uuid, created_at", "(?, 0, ?, "+s.millis()+")", "name")
+func (s *Store) takeName(ctx context.Context, t Transaction, name, id string) (*jobs.Receipt, error) {
+	insert := s.Dialect.InsertOrSkip("cmsjobs_unique", "name, job_id, uuid, created_at", "(?, 0, ?, "+s.MillisNow()+")", "name")
 	for range 5 {
 		n, err := s.exec(ctx, t.own, insert, name, id)
 		if err != nil {
@@ -74,7 +74,7 @@ func (s *Store) takeName(ctx context.Context, t tx, name, id string) (*jobs.Rece
 			return nil, nil
 		}
 		var r jobs.Receipt
-		found, err := s.one(ctx, t.own, []any{&r.ID, &r.UUID}, "SELECT job_id, uuid FROM cmsjobs_unique WHERE name = ?"+s.d.ForUpdate, name)
+		found, err := s.QueryRow(ctx, t.own, []any{&r.ID, &r.UUID}, "SELECT job_id, uuid FROM cmsjobs_unique WHERE name = ?"+s.Dialect.ForUpdate, name)
 		if err != nil {
 			return nil, fmt.Errorf("reading a unique key: %w", err)
 		}
@@ -100,8 +100,8 @@ func (s *Store) takeName(ctx context.Context, t tx, name, id string) (*jobs.Rece
 // numbers come again after a TRUNCATE.
 func (s *Store) alive(ctx context.Context, q Tx, r jobs.Receipt) (bool, error) {
 	var payload []byte
-	t := s.t.shape()
-	found, err := s.one(ctx, q, []any{&payload}, "SELECT "+t.payload+" FROM "+t.name+" WHERE id = ?", r.ID)
+	t := s.Layout.Table()
+	found, err := s.QueryRow(ctx, q, []any{&payload}, "SELECT "+t.payload+" FROM "+t.name+" WHERE id = ?", r.ID)
 	if err != nil || !found {
 		return false, err
 	}
@@ -113,7 +113,7 @@ func (s *Store) alive(ctx context.Context, q Tx, r jobs.Receipt) (bool, error) {
 // would run it twice.
 func (s *Store) endedRun(ctx context.Context, q Tx, id string) (jobs.Receipt, bool, error) {
 	r := jobs.Receipt{UUID: id, Existing: true}
-	found, err := s.one(ctx, q, []any{&r.ID}, "SELECT job_id FROM cmsjobs_runs WHERE uuid = ? AND outcome IN ('completed','failed','cancelled') ORDER BY id DESC LIMIT 1", id)
+	found, err := s.QueryRow(ctx, q, []any{&r.ID}, "SELECT job_id FROM cmsjobs_runs WHERE uuid = ? AND outcome IN ('completed','failed','cancelled') ORDER BY id DESC LIMIT 1", id)
 	if err != nil {
 		return r, false, fmt.Errorf("looking for an earlier job of this UUID: %w", err)
 	}

@@ -123,7 +123,7 @@ func TestADeadlockIsRetried(t *testing.T) {
 			runs := make([]int, 2)
 			for i := range 2 {
 				group.Go(func() {
-					err := f.inTx(context.Background(), "crosswise", func(x tx) error {
+					err := f.inTx(context.Background(), "crosswise", func(x Transaction) error {
 						runs[i]++
 						for step, id := range []int64{r[i].ID, r[1-i].ID} {
 							if step == 1 { // each holds its first row now, at the first try

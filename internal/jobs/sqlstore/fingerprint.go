@@ -43,9 +43,3 @@ func messageOf(exception string) string {
 	}
 	return line
 }
-
-// firstLine is the message of an error text.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
-}

@@ -22,7 +22,7 @@ func TestAClaimThatEndsAtItsBoundsSaysSo(t *testing.T) {
 			f := v.fixture(t, v.database(t))
 			large := fmt.Sprintf(`{"type":"other.plugin","data":%q}`, strings.Repeat("x", skimmed))
 			f.insertRaw("default", large)
-			columns := f.Store.t.insert()
+			columns := f.Store.Layout.insert()
 			for have := 1; have < 1000; have *= 2 {
 				f.db.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs LIMIT %d", columns, columns, 1000-have))
 			}

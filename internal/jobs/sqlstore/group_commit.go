@@ -100,12 +100,12 @@ func (c *groupCommit) work(ctx context.Context, s *Store, batch []*enqueueReques
 
 func (s *Store) insertInTx(ctx context.Context, list []jobs.Spec) (receipts []jobs.Receipt, err error) {
 	if s.single(list) {
-		receipts, err = s.insertAll(ctx, tx{s.db, s.ownDB}, list)
+		receipts, err = s.insertAll(ctx, Transaction{s.db, s.ownDB}, list)
 		if database.Classify(err) != database.RetryTransaction {
 			return receipts, err
 		}
 	}
-	err = s.inTx(ctx, "inserting jobs", func(t tx) error {
+	err = s.inTx(ctx, "inserting jobs", func(t Transaction) error {
 		receipts, err = s.insertAll(ctx, t, list)
 		return err
 	})

@@ -17,7 +17,7 @@ import (
 // keeps its jobs' log lines, and reads what people told it.
 func (s *Store) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
 	o, err := s.beat(ctx, w)
-	return o, s.noted(err)
+	return o, s.NoteTrouble(err)
 }
 
 func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
@@ -33,7 +33,7 @@ func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignal
 	if len(lines) == 0 { // the usual case, all day: one statement needs no transaction
 		err = s.withRetry(ctx, op, func() error { return s.writeWorker(ctx, s.ownDB, w) })
 	} else {
-		err = s.inTx(ctx, op, func(t tx) error {
+		err = s.inTx(ctx, op, func(t Transaction) error {
 			if err := s.writeWorker(ctx, t.own, w); err != nil {
 				return err
 			}
@@ -63,9 +63,9 @@ func (s *Store) writeWorker(ctx context.Context, q Tx, w jobs.WorkerInfo) error 
 		words[i] = string(data)
 	}
 	columns := "id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, failed, running"
-	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.millis() + ", ?, ?, ?, ?)"
-	_, err := s.exec(ctx, q, s.d.Upsert("cmsjobs_workers", columns, values, "id", "queues", "types", "slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running"),
-		w.ID, bound(w.Host), w.PID, bound(w.Version), words[1], words[2], w.Slots, w.Status, w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0])
+	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.MillisNow() + ", ?, ?, ?, ?)"
+	_, err := s.exec(ctx, q, s.Dialect.Upsert("cmsjobs_workers", columns, values, "id", "queues", "types", "slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running"),
+		w.ID, CutWord(w.Host), w.PID, CutWord(w.Version), words[1], words[2], w.Slots, w.Status, w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0])
 	return err
 }
 
@@ -98,14 +98,14 @@ func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSign
 		}
 		return nil
 	}, "SELECT 'stop', id, 0 FROM cmsjobs_workers WHERE id = ? AND stop <> 0 UNION ALL SELECT 'restart', name, at FROM cmsjobs_control_signals WHERE name = 'restart'"+
-		" UNION ALL SELECT 'clock', '', "+s.millis()+
+		" UNION ALL SELECT 'clock', '', "+s.MillisNow()+
 		" UNION ALL SELECT 'pause', queue, at FROM cmsjobs_paused UNION ALL SELECT 'cancel', uuid, at FROM cmsjobs_cancels WHERE "+in, append([]any{w.ID}, args...)...)
 	if err == nil && s.ownDB == s.db { // else it is another server's clock
 		sighted(time.UnixMilli(clock), time.Millisecond)
 	}
-	if err == nil && s.o.RestartedAt != nil {
+	if err == nil && s.Options.RestartedAt != nil {
 		var told time.Time
-		if told, err = s.o.RestartedAt(ctx); err == nil && told.After(o.RestartedAt) {
+		if told, err = s.Options.RestartedAt(ctx); err == nil && told.After(o.RestartedAt) {
 			o.RestartedAt = told
 		}
 	}

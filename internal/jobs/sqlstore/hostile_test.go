@@ -61,12 +61,12 @@ func TestARowOfSixteenMegabytesIsBuriedWhole(t *testing.T) {
 		if done, buried := f.workOff("cmsjobs"); done != 1 || buried != 1 {
 			t.Errorf("%d done and %d buried, want 1 and 1", done, buried)
 		}
-		if n := f.count("SELECT " + f.d.Bytes + "(payload) FROM failed_jobs"); n != len(payload) {
+		if n := f.count("SELECT " + f.Dialect.Bytes + "(payload) FROM failed_jobs"); n != len(payload) {
 			t.Errorf("failed_jobs has %d of %d bytes", n, len(payload))
 		}
-		seen := f.jobs(jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}})
-		if len(seen) != 1 || len(seen[0].Payload) > oversize {
-			t.Errorf("people see %d records, or too much of one", len(seen))
+		seen, err := f.Jobs(bg, jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}}, jobs.Page{Limit: 9})
+		if err != nil || len(seen.Items) != 1 || len(seen.Items[0].Payload) > oversize {
+			t.Errorf("people see %d records, or too much of one: %v", len(seen.Items), err)
 		}
 	})
 }
@@ -77,7 +77,7 @@ func TestAPayloadThatIsNoUTF8IsBuried(t *testing.T) {
 	hostile(t, func(t *testing.T, f *fixture) {
 		const broken = "\xff\xfe{\"type\":\"test.plain\"}\xc3"
 		f.insertRaw("cmsjobs", `{"type":"test.plain","mark":"here"}`)
-		column, table := f.Store.t.shape().payload, f.Store.t.shape().name
+		column, table := f.Store.Layout.Table().payload, f.Store.Layout.Table().name
 		if f.v.engine.IsMySQL() {
 			_, _ = f.db.Exec("ALTER TABLE jobs DROP CONSTRAINT payload_json") // not every layout has it
 			f.db.MustExec("ALTER TABLE jobs MODIFY " + column + " LONGBLOB NOT NULL")
@@ -105,8 +105,8 @@ func TestPeopleDoNotTouchTheJobsOfOthers(t *testing.T) {
 			f.insertRaw("default", payload)
 		}
 		f.enqueue(job(`{}`).In(time.Hour))
-		due := f.Store.t.shape().due.name
-		f.db.MustExec("UPDATE jobs SET " + due + " = " + f.Store.t.shape().due.fromExpr(f.now()+" + 3600"))
+		due := f.Store.Layout.Table().due.name
+		f.db.MustExec("UPDATE jobs SET " + due + " = " + f.Store.Layout.Table().due.fromExpr(f.SecondsNow()+" + 3600"))
 		mine := 1
 		if f.v.layout == Extended { // every row of its table is ours to bury
 			mine = 2
@@ -117,7 +117,7 @@ func TestPeopleDoNotTouchTheJobsOfOthers(t *testing.T) {
 		if n, err := f.Cancel(context.Background(), jobs.Filter{}, 0); err != nil || n != int64(mine) {
 			t.Errorf("cancelled %d, %v; want %d", n, err, mine)
 		}
-		if n := f.count("SELECT COUNT(*) FROM jobs WHERE " + due + " > " + f.Store.t.shape().due.fromExpr(f.now()+" + 60")); n != 4-mine {
+		if n := f.count("SELECT COUNT(*) FROM jobs WHERE " + due + " > " + f.Store.Layout.Table().due.fromExpr(f.SecondsNow()+" + 60")); n != 4-mine {
 			t.Errorf("%d rows of others are as they were, want %d", n, 4-mine)
 		}
 	})

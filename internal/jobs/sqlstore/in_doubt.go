@@ -21,7 +21,7 @@ import (
 // the run after two thirds if it cannot; a row that looks the same after three
 // quarters is ours.
 type inDoubtClaim struct {
-	row       *candidate
+	row       *Candidate
 	token     string
 	until     int64
 	retryAt   time.Time // of Options.Clock: not given back before
@@ -33,10 +33,10 @@ type inDoubtClaim struct {
 const inDoubtRetryDelay = time.Second
 
 // recordInDoubt notes an unclear claim of rows.
-func (s *Store) recordInDoubt(c *claim, rows []*candidate, until int64) {
-	now := s.o.Clock()
+func (s *Store) recordInDoubt(c *claim, rows []*Candidate, until int64) {
+	now := s.Options.Clock()
 	ripe := now
-	if s.t.kind() == Stock {
+	if s.Layout.Name() == Stock {
 		ripe = now.Add(c.r.Lease * 3 / 4)
 	}
 	for _, x := range rows {
@@ -47,7 +47,7 @@ func (s *Store) recordInDoubt(c *claim, rows []*candidate, until int64) {
 // resolve gives back what unclear claims turn out to hold.
 func (s *Store) resolve(ctx context.Context) error {
 	for id, d := range s.inDoubt {
-		now := s.o.Clock()
+		now := s.Options.Clock()
 		if now.Before(d.retryAt) {
 			continue
 		}
@@ -67,10 +67,10 @@ func (s *Store) resolve(ctx context.Context) error {
 // releaseInDoubt undoes one row's claim, if it is as the claim left it.
 func (s *Store) releaseInDoubt(ctx context.Context, d inDoubtClaim) (n int64, err error) {
 	l := jobs.Lease{ID: d.row.id, Token: d.token, Attempt: d.row.attempts + 1, ReservedAt: d.until}
-	set, args := s.t.giveBack("", jobs.Settlement{Outcome: jobs.Released}, true)
-	cond, more := s.t.guard(l, nil)
-	err = s.inTx(ctx, "giving back", func(t tx) error {
-		if n, err = s.exec(ctx, t.main, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.t.shape().name, set, l.ID, cond), append(args, more...)...); err != nil || n == 0 {
+	set, args := s.Layout.giveBack("", jobs.Settlement{Outcome: jobs.Released}, true)
+	cond, more := s.Layout.guard(l, nil)
+	err = s.inTx(ctx, "giving back", func(t Transaction) error {
+		if n, err = s.exec(ctx, t.main, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.Layout.Table().name, set, l.ID, cond), append(args, more...)...); err != nil || n == 0 {
 			return err
 		}
 		_, err = s.exec(ctx, t.own, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND job_id = ?", randomPart(d.token), l.ID)
@@ -80,7 +80,7 @@ func (s *Store) releaseInDoubt(ctx context.Context, d inDoubtClaim) (n int64, er
 }
 
 // noteInDoubt notes the claim of rows where err leaves its outcome open.
-func (s *Store) noteInDoubt(c *claim, rows []*candidate, until int64, err error) error {
+func (s *Store) noteInDoubt(c *claim, rows []*Candidate, until int64, err error) error {
 	if database.Classify(err).Unclear() && !errors.Is(err, errContended) {
 		s.recordInDoubt(c, rows, until)
 	}

@@ -13,12 +13,12 @@ import (
 type column struct{ name, kind, full string }
 
 // columnsOf lists a table's columns by name; empty when there is no such table.
-func (s *Store) columnsOf(ctx context.Context, q Tx, table string) (map[string]column, error) {
+func (s *Tables) columnsOf(ctx context.Context, q Tx, table string) (map[string]column, error) {
 	statement := map[string]string{
 		"mysql":    "SELECT column_name, data_type, column_type FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?",
 		"postgres": "SELECT column_name, data_type, data_type FROM information_schema.columns WHERE table_schema = ANY(current_schemas(false)) AND table_name = ?",
 		"sqlite":   "SELECT name, lower(type), lower(type) FROM pragma_table_info(?)",
-	}[s.d.Name]
+	}[s.Dialect.Name]
 	found := map[string]column{}
 	err := s.query(ctx, q, func(r *sql.Rows) error {
 		var c column
@@ -36,7 +36,7 @@ func (s *Store) columnsOf(ctx context.Context, q Tx, table string) (map[string]c
 }
 
 // indexesOf lists a table's indexes: name to columns in order.
-func (s *Store) indexesOf(ctx context.Context, q Tx, table string) (map[string][]string, error) {
+func (s *Tables) indexesOf(ctx context.Context, q Tx, table string) (map[string][]string, error) {
 	statement := map[string]string{
 		"mysql": "SELECT index_name, column_name FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? ORDER BY index_name, seq_in_index",
 		"postgres": `SELECT i.relname, a.attname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
@@ -44,7 +44,7 @@ func (s *Store) indexesOf(ctx context.Context, q Tx, table string) (map[string][
 			JOIN pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = k.attnum
 			WHERE x.indrelid = to_regclass(?) AND x.indpred IS NULL ORDER BY i.relname, k.n`,
 		"sqlite": "SELECT l.name, i.name FROM pragma_index_list(?) l JOIN pragma_index_info(l.name) i WHERE l.partial = 0 ORDER BY l.name, i.seqno",
-	}[s.d.Name]
+	}[s.Dialect.Name]
 	found := map[string][]string{}
 	err := s.query(ctx, q, func(r *sql.Rows) error {
 		var index, name sql.NullString
@@ -75,12 +75,12 @@ func need(table string, have map[string]column, want ...string) error {
 }
 
 // momentOf says how a column holds time.
-func (s *Store) momentOf(c column) timeColumn {
-	m := timeColumn{name: s.d.Ident(c.name), d: s.d}
+func (s *Tables) momentOf(c column) TimeColumn {
+	m := TimeColumn{name: s.Dialect.Ident(c.name), d: s.Dialect}
 	switch {
 	case strings.Contains(c.kind, "with time zone"):
 		m.kind = zonedInstant
-	case strings.Contains(c.kind, "time"), strings.Contains(c.kind, "date"), s.d.Name == "sqlite" && strings.Contains(c.kind, "text"):
+	case strings.Contains(c.kind, "time"), strings.Contains(c.kind, "date"), s.Dialect.Name == "sqlite" && strings.Contains(c.kind, "text"):
 		m.kind = wallClock
 	}
 	return m
@@ -88,8 +88,8 @@ func (s *Store) momentOf(c column) timeColumn {
 
 // attemptsLimit is the largest number that an attempts column holds; 0 means
 // that it is no concern.
-func (s *Store) attemptsLimit(c column) int {
-	if s.d.Name == "sqlite" {
+func (s *Tables) attemptsLimit(c column) int {
+	if s.Dialect.Name == "sqlite" {
 		return 0
 	}
 	unsigned := strings.Contains(c.full, "unsigned")

@@ -1,8 +1,6 @@
 package sqlstore
 
 import (
-	"database/sql"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
@@ -21,15 +19,15 @@ const (
 	Extended Layout = "extended"
 )
 
-// table is the jobs table as it was found.
-type table struct {
+// JobsTable is the jobs table as it was found.
+type JobsTable struct {
 	d             database.Dialect
 	name          string // quoted
 	plain         string
 	payload       string // quoted column
-	due, locked   timeColumn
-	created       timeColumn
-	updated       timeColumn // zero where there is no such column
+	due, locked   TimeColumn
+	created       TimeColumn
+	updated       TimeColumn // zero where there is no such column
 	attemptsLimit int
 	// ordered is the index that serves claims best; byQueue is the next best,
 	// which the layouts bring themselves: (queue), or (queue, status, run_at).
@@ -38,10 +36,10 @@ type table struct {
 	transactional    bool
 }
 
-// layout is what differs between the two shapes: fragments of SQL.
-type layout interface {
-	kind() Layout
-	shape() *table
+// Fragments is what differs between the two shapes: fragments of SQL.
+type Fragments interface {
+	Name() Layout
+	Table() *JobsTable
 	// columns of a candidate beside id, attempts and payload: status token name
 	// priority max_attempts.
 	columns() string
@@ -51,7 +49,7 @@ type layout interface {
 	// class narrows to one class of priority; it is empty without priorities.
 	class(priority int) string
 	// unchanged is the condition that a row still is as the candidate was read.
-	unchanged(c *candidate) (string, []any)
+	unchanged(c *Candidate) (string, []any)
 	// take, renew and giveBack are the SET parts of UPDATEs. until is when the
 	// lease began for the reader's arithmetic (see the package's text).
 	claimRows(until int64, token string) (string, []any)
@@ -64,31 +62,3 @@ type layout interface {
 	insert() string
 	row(n jobs.Spec, payload, due, now string, maxAttempts int) (string, []any)
 }
-
-// candidate is a row as it was read without a lock.
-type candidate struct {
-	id       int64
-	at       string // exact position in the order
-	due      int64
-	seen     int64 // the database's now when it was read
-	created  int64
-	attempts int
-	locked   sql.NullInt64
-	status   string
-	token    sql.NullString
-	name     string
-	priority int
-	max      int
-	size     int64
-	payload  []byte // the beginning only, where size is over the limit
-
-	job        jobs.Job
-	policy     jobs.Policy
-	fault      error
-	rescued    bool
-	duplicates []*candidate
-	primary    int64 // the row that it is taken with; its own id where it leads
-}
-
-// leaseMark is what a lease of the given length in seconds is written as.
-func (s *Store) leaseMark(now int64, length int64) int64 { return now + length - s.retryAfter }

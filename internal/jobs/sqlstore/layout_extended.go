@@ -9,10 +9,10 @@ import (
 
 // extended is the layout of the specification. The lease is locked_by, which
 // holds the worker's name and a fresh random token.
-type extended struct{ table }
+type extended struct{ JobsTable }
 
-func (t *extended) kind() Layout  { return Extended }
-func (t *extended) shape() *table { return &t.table }
+func (t *extended) Name() Layout  { return Extended }
+func (t *extended) Table() *JobsTable { return &t.JobsTable }
 
 func (t *extended) columns() string { return "status, locked_by, name, priority, max_attempts" }
 func (t *extended) waiting() string { return "status = 'queued'" }
@@ -24,7 +24,7 @@ func (t *extended) expired(now string, retryAfter int64) string {
 	return "status = 'processing' AND (" + t.locked.name + " IS NULL OR " + t.locked.name + " < " + t.locked.fromExpr(fmt.Sprintf("%s - %d", now, retryAfter)) + ")"
 }
 
-func (t *extended) unchanged(c *candidate) (string, []any) {
+func (t *extended) unchanged(c *Candidate) (string, []any) {
 	lock := t.locked.name + " IS NULL"
 	if c.locked.Valid {
 		lock = t.locked.name + " = " + t.locked.fromUnix(c.locked.Int64)
@@ -41,7 +41,7 @@ func (t *extended) claimRows(until int64, token string) (string, []any) {
 }
 
 // touch keeps updated_at where the server does not do it by itself.
-func (t *table) touch() string {
+func (t *JobsTable) touch() string {
 	if t.updated.name == "" {
 		return ""
 	}
@@ -62,7 +62,7 @@ func (t *extended) giveBack(due string, end jobs.Settlement, uncount bool) (stri
 		set += ", attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
 	}
 	if end.Outcome == jobs.Retried {
-		set, args = set+", last_error = ?", append(args, cut(end.Error))
+		set, args = set+", last_error = ?", append(args, CutText(end.Error))
 	}
 	return set + t.touch(), args
 }

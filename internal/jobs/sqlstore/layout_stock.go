@@ -12,10 +12,10 @@ import (
 // No two claims of a row write the same pair: a row that is released in the
 // second in which its lease was written is due in the next one (see
 // Store.releasedDue), and a claim checks that the row was due when it was read.
-type stock struct{ table }
+type stock struct{ JobsTable }
 
-func (t *stock) kind() Layout  { return Stock }
-func (t *stock) shape() *table { return &t.table }
+func (t *stock) Name() Layout  { return Stock }
+func (t *stock) Table() *JobsTable { return &t.JobsTable }
 
 func (t *stock) columns() string  { return "'', NULL, '', 0, 0" }
 func (t *stock) waiting() string  { return t.locked.name + " IS NULL" }
@@ -25,7 +25,7 @@ func (t *stock) expired(now string, retryAfter int64) string {
 	return t.locked.name + " < " + t.locked.fromExpr(fmt.Sprintf("%s - %d", now, retryAfter))
 }
 
-func (t *stock) unchanged(c *candidate) (string, []any) {
+func (t *stock) unchanged(c *Candidate) (string, []any) {
 	if !c.locked.Valid {
 		return fmt.Sprintf("attempts = %d AND %s IS NULL AND %s <= %s", c.attempts, t.locked.name, t.due.name, t.due.fromUnix(c.seen)), nil
 	}
@@ -38,7 +38,7 @@ func (t *stock) claimRows(until int64, _ string) (string, []any) {
 
 // oneMore counts an attempt and stops at what the column holds: a strict
 // server would refuse the claim for ever.
-func (t *table) oneMore() string {
+func (t *JobsTable) oneMore() string {
 	if t.attemptsLimit == 0 {
 		return "attempts + 1"
 	}

@@ -39,10 +39,13 @@ func randomPart(token string) string {
 	return token[strings.LastIndexByte(token, '/')+1:]
 }
 
-// holder is the worker's name in a token.
-func holder(token string) string {
+// HolderOf is the worker's name in a token.
+func HolderOf(token string) string {
 	if i := strings.LastIndexByte(token, '/'); i >= 0 {
 		return token[:i]
 	}
 	return token
 }
+
+// leaseMark is what a lease of the given length in seconds is written as.
+func (s *Tables) leaseMark(now int64, length int64) int64 { return now + length - s.retryAfter }

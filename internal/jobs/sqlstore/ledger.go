@@ -73,7 +73,7 @@ type page struct {
 }
 
 // recordSources are those on which jobs of the filter's states lie.
-func (s *Store) recordSources(f jobs.Filter) []recordSource {
+func (s *History) recordSources(f jobs.Filter) []recordSource {
 	wants := func(states ...jobs.Status) bool {
 		return len(f.Statuses) == 0 || slices.ContainsFunc(f.Statuses, func(x jobs.Status) bool { return slices.Contains(states, x) })
 	}
@@ -106,7 +106,7 @@ func pageLimit(p jobs.Page) int {
 
 // Jobs lists jobs, newest first, wherever they lie. Total is −1 where it
 // would have to be counted row by row; Count does that.
-func (s *Store) Jobs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List[jobs.Record], error) {
+func (s *History) Jobs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List[jobs.Record], error) {
 	limit, skip := pageLimit(p), 0
 	if p.Cursor == "" {
 		skip = min(max(p.Offset, 0), maxOffset)
@@ -148,7 +148,7 @@ const countedWhole = 2000
 
 // total is how many jobs a filter matches, -1 where counting would read the
 // payloads of more than countedWhole jobs.
-func (s *Store) total(ctx context.Context, f jobs.Filter) (int64, error) {
+func (s *History) total(ctx context.Context, f jobs.Filter) (int64, error) {
 	if !countable(f) {
 		wider := f
 		wider.Types, wider.UUIDs, wider.Text, wider.Cause = nil, nil, "", ""
@@ -162,7 +162,7 @@ func (s *Store) total(ctx context.Context, f jobs.Filter) (int64, error) {
 
 // merge takes up to limit records from all shelves, newest first, and moves
 // the cursor behind them. more is false when all shelves are at their end.
-func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) (records []jobs.Record, more bool, err error) {
+func (s *History) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) (records []jobs.Record, more bool, err error) {
 	recordSources := s.recordSources(f)
 	pages := make([]page, len(recordSources))
 	for i, sh := range recordSources {
@@ -212,7 +212,7 @@ func countable(f jobs.Filter) bool {
 
 // Count counts what Jobs would list. Where SQL cannot say which rows match, it
 // reads them in steps.
-func (s *Store) Count(ctx context.Context, f jobs.Filter) (int64, error) {
+func (s *History) Count(ctx context.Context, f jobs.Filter) (int64, error) {
 	var total int64
 	for _, sh := range s.recordSources(f) {
 		n, err := s.countShelf(ctx, sh, f)
@@ -224,7 +224,7 @@ func (s *Store) Count(ctx context.Context, f jobs.Filter) (int64, error) {
 	return total, nil
 }
 
-func (s *Store) countShelf(ctx context.Context, sh recordSource, f jobs.Filter) (n int64, err error) {
+func (s *History) countShelf(ctx context.Context, sh recordSource, f jobs.Filter) (n int64, err error) {
 	if countable(f) {
 		table, where, args := s.live(f)
 		q := s.db
@@ -238,7 +238,7 @@ func (s *Store) countShelf(ctx context.Context, sh recordSource, f jobs.Filter) 
 			table, where, args = s.endedWhere(f)
 			q = s.ownDB
 		}
-		_, err = s.one(ctx, q, []any{&n}, "SELECT COUNT(*) FROM "+table+" WHERE "+where, args...)
+		_, err = s.QueryRow(ctx, q, []any{&n}, "SELECT COUNT(*) FROM "+table+" WHERE "+where, args...)
 		if err != nil {
 			err = fmt.Errorf("counting %s: %w", table, err)
 		}
@@ -258,7 +258,7 @@ func (s *Store) countShelf(ctx context.Context, sh recordSource, f jobs.Filter) 
 }
 
 // matches is the part of a filter that SQL does not decide.
-func (s *Store) matches(f jobs.Filter) func(record) bool {
+func (s *History) matches(f jobs.Filter) func(record) bool {
 	return func(r record) bool {
 		if len(f.Types) > 0 && !slices.Contains(f.Types, r.Type) && !slices.ContainsFunc(f.Types, func(k string) bool { return s.canonical(k) == r.Type }) {
 			return false
@@ -271,8 +271,8 @@ func (s *Store) matches(f jobs.Filter) func(record) bool {
 }
 
 // canonical resolves an alias of a type.
-func (s *Store) canonical(kind string) string {
-	if e, known := s.o.Registry.Lookup(kind); known {
+func (s *History) canonical(kind string) string {
+	if e, known := s.Options.Registry.Lookup(kind); known {
 		return e.Type
 	}
 	return kind

@@ -11,7 +11,7 @@ import (
 )
 
 // Groups are the failed jobs by cause, most first.
-func (s *Store) Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup, error) {
+func (s *History) Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup, error) {
 	if err := s.indexFailures(ctx); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (s *Store) Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup,
 }
 
 // nameGroups adds type and message of each group's newest row.
-func (s *Store) nameGroups(ctx context.Context, groups []jobs.FailureGroup, newest map[int64]int) error {
+func (s *History) nameGroups(ctx context.Context, groups []jobs.FailureGroup, newest map[int64]int) error {
 	if len(groups) == 0 {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (s *Store) nameGroups(ctx context.Context, groups []jobs.FailureGroup, newe
 	for id := range newest {
 		ids = append(ids, id)
 	}
-	in, args := s.d.In("failed_id", ids)
+	in, args := s.Dialect.In("failed_id", ids)
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var id int64
 		var kind, message string
@@ -73,7 +73,7 @@ func (s *Store) nameGroups(ctx context.Context, groups []jobs.FailureGroup, newe
 
 // groupsByRows groups by reading the rows, for filters that the index does not
 // know.
-func (s *Store) groupsByRows(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup, error) {
+func (s *History) groupsByRows(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup, error) {
 	byCause := map[string]*jobs.FailureGroup{}
 	for from := (keysetCursor{}); ; {
 		p, err := s.readFailedRows(ctx, f, from, maxLimit)

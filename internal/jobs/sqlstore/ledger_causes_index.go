@@ -16,15 +16,15 @@ const indexStep = 500
 // indexFailures brings cmsjobs_failures up to date with failed_jobs, which PHP
 // writes and empties too: new rows by their number, and where the counts still
 // differ, by comparing all numbers.
-func (s *Store) indexFailures(ctx context.Context) error {
+func (s *History) indexFailures(ctx context.Context) error {
 	if err := s.indexNewFailures(ctx); err != nil {
 		return err
 	}
 	var have, want int64
-	if _, err := s.one(ctx, s.ownDB, []any{&have}, "SELECT COUNT(*) FROM cmsjobs_failures"); err != nil {
+	if _, err := s.QueryRow(ctx, s.ownDB, []any{&have}, "SELECT COUNT(*) FROM cmsjobs_failures"); err != nil {
 		return fmt.Errorf("counting the index of failures: %w", err)
 	}
-	if _, err := s.one(ctx, s.db, []any{&want}, "SELECT COUNT(*) FROM "+s.failed.name); err != nil {
+	if _, err := s.QueryRow(ctx, s.db, []any{&want}, "SELECT COUNT(*) FROM "+s.failed.name); err != nil {
 		return fmt.Errorf("counting %s: %w", s.failed.name, err)
 	}
 	if have == want {
@@ -34,9 +34,9 @@ func (s *Store) indexFailures(ctx context.Context) error {
 }
 
 // indexNewFailures indexes rows that came since the last one that is indexed.
-func (s *Store) indexNewFailures(ctx context.Context) error {
+func (s *History) indexNewFailures(ctx context.Context) error {
 	var last sql.NullInt64
-	if _, err := s.one(ctx, s.ownDB, []any{&last}, "SELECT MAX(failed_id) FROM cmsjobs_failures"); err != nil {
+	if _, err := s.QueryRow(ctx, s.ownDB, []any{&last}, "SELECT MAX(failed_id) FROM cmsjobs_failures"); err != nil {
 		return fmt.Errorf("reading the index of failures: %w", err)
 	}
 	for from := last.Int64; ; {
@@ -55,7 +55,7 @@ func (s *Store) indexNewFailures(ctx context.Context) error {
 }
 
 // addFailures indexes rows. Several processes may do so at once.
-func (s *Store) addFailures(ctx context.Context, rows []record) error {
+func (s *History) addFailures(ctx context.Context, rows []record) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -63,9 +63,9 @@ func (s *Store) addFailures(ctx context.Context, rows []record) error {
 	var args []any
 	for _, r := range rows {
 		values = append(values, fmt.Sprintf("(%d,?,?,%d,?)", r.key, r.EndedAt.Unix()))
-		args = append(args, Fingerprint(r.Type, r.Error), bound(r.Type), writable(messageOf(r.Error)))
+		args = append(args, Fingerprint(r.Type, r.Error), CutWord(r.Type), ValidText(messageOf(r.Error)))
 	}
-	_, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_failures", "failed_id, cause, type, failed_at, message", strings.Join(values, ","), "failed_id"), args...)
+	_, err := s.exec(ctx, s.ownDB, s.Dialect.InsertOrSkip("cmsjobs_failures", "failed_id, cause, type, failed_at, message", strings.Join(values, ","), "failed_id"), args...)
 	if err != nil {
 		return fmt.Errorf("writing the index of failures: %w", err)
 	}
@@ -74,7 +74,7 @@ func (s *Store) addFailures(ctx context.Context, rows []record) error {
 
 // mendFailures compares the numbers of both tables, in steps, and removes and
 // adds what differs.
-func (s *Store) mendFailures(ctx context.Context) error {
+func (s *History) mendFailures(ctx context.Context) error {
 	const step = 10_000
 	for from := int64(0); ; {
 		want, err := s.numbers(ctx, s.db, s.failed.name, "id", from, step)
@@ -97,7 +97,7 @@ func (s *Store) mendFailures(ctx context.Context) error {
 	}
 }
 
-func (s *Store) mendStretch(ctx context.Context, want []int64, from, until int64) error {
+func (s *History) mendStretch(ctx context.Context, want []int64, from, until int64) error {
 	var have []int64
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var id int64
@@ -110,13 +110,13 @@ func (s *Store) mendStretch(ctx context.Context, want []int64, from, until int64
 	}
 	gone := without(have, want)
 	for part := range slices.Chunk(gone, indexStep) {
-		in, args := s.d.In("failed_id", part)
+		in, args := s.Dialect.In("failed_id", part)
 		if _, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_failures WHERE "+in, args...); err != nil {
 			return fmt.Errorf("mending the index of failures: %w", err)
 		}
 	}
 	for part := range slices.Chunk(without(want, have), indexStep) {
-		in, args := s.d.In("id", part)
+		in, args := s.Dialect.In("id", part)
 		rows, err := s.queryFailed(ctx, s.db, in, args, "", len(part))
 		if err == nil {
 			err = s.addFailures(ctx, rows)
@@ -142,7 +142,7 @@ func without(a, b []int64) []int64 {
 	return rest
 }
 
-func (s *Store) numbers(ctx context.Context, q Tx, table, column string, from int64, limit int) ([]int64, error) {
+func (s *History) numbers(ctx context.Context, q Tx, table, column string, from int64, limit int) ([]int64, error) {
 	var list []int64
 	err := s.query(ctx, q, func(r *sql.Rows) error {
 		var id int64
@@ -157,7 +157,7 @@ func (s *Store) numbers(ctx context.Context, q Tx, table, column string, from in
 }
 
 // indexed lists numbers of failed rows by cause and type.
-func (s *Store) indexed(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) ([]int64, error) {
+func (s *History) indexed(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) ([]int64, error) {
 	var c conditions
 	if f.Cause != "" {
 		c.add("cause = ?", f.Cause)

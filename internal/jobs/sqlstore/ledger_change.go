@@ -51,7 +51,7 @@ func walk(ctx context.Context, sh recordSource, f jobs.Filter, limit int, part i
 // tells the workers of running ones to stop. PHP's own jobs, and those of types
 // that nobody here has registered, stay as they are.
 // It changes at most limit jobs, oldest first, and says how many.
-func (s *Store) Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
+func (s *History) Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	return walk(ctx, recordSource{"w", s.readLive}, f, changeLimit(limit), 200, func(rows []record) (int, error) {
 		var waiting, running []record
 		for _, r := range rows {
@@ -74,20 +74,20 @@ func (s *Store) Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, er
 
 // cancelWaiting removes rows that still wait; one that a worker has claimed in
 // the meantime stays.
-func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err error) {
+func (s *History) cancelWaiting(ctx context.Context, rows []record) (n int, err error) {
 	if len(rows) == 0 {
 		return 0, nil
 	}
-	err = s.inTx(ctx, "cancelling jobs", func(t tx) error {
-		var gone []historyRun
+	err = s.inTx(ctx, "cancelling jobs", func(t Transaction) error {
+		var gone []Run
 		var ids []int64
-		clock, err := s.databaseNow(ctx, t.main)
+		clock, err := s.ReadClock(ctx, t.main)
 		if err != nil {
 			return err
 		}
 		now := time.Unix(clock, 0)
 		for _, r := range rows {
-			one, err := s.exec(ctx, t.main, fmt.Sprintf("DELETE FROM %s WHERE id = %d AND attempts = %d AND %s", s.t.shape().name, r.ID, r.Attempt, s.t.waiting()))
+			one, err := s.exec(ctx, t.main, fmt.Sprintf("DELETE FROM %s WHERE id = %d AND attempts = %d AND %s", s.Layout.Table().name, r.ID, r.Attempt, s.Layout.waiting()))
 			if err != nil {
 				return err
 			}
@@ -99,13 +99,13 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 			if s.confidential(r.Type) {
 				kept.Data = nil
 			}
-			gone = append(gone, historyRun{job: jobs.Job{ID: r.ID, UUID: r.UUID, Type: bound(r.Type), Queue: r.Queue, Attempt: r.Attempt, EnqueuedAt: r.EnqueuedAt, Metadata: kept.Metadata},
-				outcome: jobs.Cancelled.String(), wait: now.Sub(r.RunAt), err: "cancelled while it waited", data: kept.Data})
+			gone = append(gone, Run{job: jobs.Job{ID: r.ID, UUID: r.UUID, Type: CutWord(r.Type), Queue: r.Queue, Attempt: r.Attempt, EnqueuedAt: r.EnqueuedAt, Metadata: kept.Metadata},
+				outcome: jobs.Cancelled.String(), wait: now.Sub(r.RunAt), Error: "cancelled while it waited", data: kept.Data})
 		}
 		if n = len(ids); n == 0 {
 			return errNothing
 		}
-		in, args := s.d.In("job_id", ids)
+		in, args := s.Dialect.In("job_id", ids)
 		if _, err := s.exec(ctx, t.own, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
 			return err
 		}
@@ -122,9 +122,9 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 
 // cancelRunning leaves an order for the workers that run the jobs. One that is
 // ordered already is not counted again.
-func (s *Store) cancelRunning(ctx context.Context, rows []record) (n int, err error) {
+func (s *History) cancelRunning(ctx context.Context, rows []record) (n int, err error) {
 	for _, r := range rows {
-		one, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.millis()+", '')", "uuid"), r.UUID)
+		one, err := s.exec(ctx, s.ownDB, s.Dialect.InsertOrSkip("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.MillisNow()+", '')", "uuid"), r.UUID)
 		if err != nil {
 			return n, fmt.Errorf("ordering a running job to stop: %w", err)
 		}
@@ -136,9 +136,9 @@ func (s *Store) cancelRunning(ctx context.Context, rows []record) (n int, err er
 // RunNow makes waiting jobs due now, PHP's own and those of unknown types left
 // out. It changes at most limit jobs, oldest
 // first, and says how many were not due before.
-func (s *Store) RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
+func (s *History) RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	f.Statuses = []jobs.Status{jobs.StatusQueued}
-	t := s.t.shape()
+	t := s.Layout.Table()
 	n, err := walk(ctx, recordSource{"w", s.readLive}, f, changeLimit(limit), 500, func(rows []record) (int, error) {
 		var ids []int64
 		for _, r := range allowed(f, rows) {
@@ -149,16 +149,16 @@ func (s *Store) RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, er
 		if len(ids) == 0 {
 			return 0, nil
 		}
-		in, args := s.d.In("id", ids)
+		in, args := s.Dialect.In("id", ids)
 		var n int64
-		err := s.inTx(ctx, "making jobs due", func(x tx) (err error) {
-			n, err = s.exec(ctx, x.main, fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s", t.name, t.due.name, t.due.fromExpr(s.now()), in, s.t.waiting(), t.due.name, t.due.fromExpr(s.now())), args...)
+		err := s.inTx(ctx, "making jobs due", func(x Transaction) (err error) {
+			n, err = s.exec(ctx, x.main, fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s", t.name, t.due.name, t.due.fromExpr(s.SecondsNow()), in, s.Layout.waiting(), t.due.name, t.due.fromExpr(s.SecondsNow())), args...)
 			return err
 		})
 		return int(n), err
 	})
 	if n > 0 {
-		s.o.Wake("")
+		s.Options.Wake("")
 	}
 	return n, err
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // failedWhere is the filter on failed_jobs, as far as SQL decides it.
-func (s *Store) failedWhere(f jobs.Filter) (table, where string, args []any) {
+func (s *History) failedWhere(f jobs.Filter) (table, where string, args []any) {
 	var c conditions
 	c.in("queue", f.Queues)
 	if f.Text != "" {
@@ -33,13 +33,13 @@ func (s *Store) failedWhere(f jobs.Filter) (table, where string, args []any) {
 
 // searched says that failed rows of a filter are searched for: the CMS's table
 // has an index on uuid only.
-func (s *Store) searched(f jobs.Filter) bool {
+func (s *History) searched(f jobs.Filter) bool {
 	return f.Text != "" || len(f.Queues) > 0 || !f.Since.IsZero() || !f.Until.IsZero() || len(f.UUIDs) > 0 && !s.failed.uuid
 }
 
 // readFailedRows reads the shelf of dead jobs. Kinds and causes are looked up
 // in our index of it.
-func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
+func (s *History) readFailedRows(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
 	_, where, args := s.failedWhere(f)
 	if len(f.UUIDs) > 0 && !s.failed.uuid {
 		hint, more := s.hints(jobs.Filter{UUIDs: f.UUIDs}, "payload")
@@ -69,7 +69,7 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from keysetCu
 			p.end = true
 			return p, nil
 		}
-		in, inArgs := s.d.In("id", ids)
+		in, inArgs := s.Dialect.In("id", ids)
 		rows, err := s.queryFailed(ctx, s.db, where+" AND "+in, append(slices.Clone(args), inArgs...), from.order("id"), len(ids))
 		if err != nil {
 			return page{}, err
@@ -90,17 +90,17 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from keysetCu
 }
 
 // queryFailed reads rows of failed_jobs as records.
-func (s *Store) queryFailed(ctx context.Context, q Tx, where string, args []any, order string, limit int) ([]record, error) {
+func (s *History) queryFailed(ctx context.Context, q Tx, where string, args []any, order string, limit int) ([]record, error) {
 	return s.queryFailedAs(ctx, q, s.payloadOf("payload"), where, args, fmt.Sprintf("%s LIMIT %d", order, limit))
 }
 
 // queryFailedAs reads rows with their payload as an expression gives it.
-func (s *Store) queryFailedAs(ctx context.Context, q Tx, payload, where string, args []any, tail string) ([]record, error) {
+func (s *History) queryFailedAs(ctx context.Context, q Tx, payload, where string, args []any, tail string) ([]record, error) {
 	name := "''"
 	if s.failed.uuid {
 		name = "uuid"
 	}
-	statement := fmt.Sprintf("SELECT id, %s, queue, %s, %s(payload), SUBSTR(exception, 1, 65536), %s FROM %s WHERE %s%s", name, payload, s.d.Bytes, s.failedWall(), s.failed.name, where, tail)
+	statement := fmt.Sprintf("SELECT id, %s, queue, %s, %s(payload), SUBSTR(exception, 1, 65536), %s FROM %s WHERE %s%s", name, payload, s.Dialect.Bytes, s.failedWall(), s.failed.name, where, tail)
 	var rows []record
 	err := s.query(ctx, q, func(r *sql.Rows) error {
 		var x record
@@ -118,14 +118,14 @@ func (s *Store) queryFailedAs(ctx context.Context, q Tx, payload, where string, 
 	return rows, nil
 }
 
-func (s *Store) completeFailed(x *record, failedAt string) {
+func (s *History) completeFailed(x *record, failedAt string) {
 	e, origin := s.envelope(x.Payload, x.size)
 	x.ID, x.Type, x.Status, x.Foreign = x.key, e.Type, jobs.StatusFailed, origin == jobs.Foreign
 	if x.UUID == "" {
 		x.UUID = e.UUID
 	}
 	if x.UUID == "" {
-		x.UUID = DerivedUUID(s.o.FailedTable, x.key, 0)
+		x.UUID = DerivedUUID(s.Options.FailedTable, x.key, 0)
 	}
 	x.MaxAttempts = s.limitOf(x.Type, e.MaxTries, 0)
 	x.EndedAt = s.failedMoment(failedAt)
@@ -133,23 +133,23 @@ func (s *Store) completeFailed(x *record, failedAt string) {
 
 // failedWall reads failed_at: as Unix seconds where the column holds a moment,
 // else as the wall clock that Laravel wrote.
-func (s *Store) failedWall() string {
+func (s *History) failedWall() string {
 	m := s.failed.failedAt
 	switch {
-	case m.kind != wallClock && s.d.Name == "mysql":
+	case m.kind != wallClock && s.Dialect.Name == "mysql":
 		return "CAST(" + m.seconds() + " AS CHAR)"
 	case m.kind != wallClock:
 		return "CAST(" + m.seconds() + " AS TEXT)"
-	case s.d.Name == "mysql" && s.failed.kind == "timestamp": // see failedAt
+	case s.Dialect.Name == "mysql" && s.failed.ColumnType == "timestamp": // see failedAt
 		return "CAST(COALESCE(CONVERT_TZ(" + m.name + ", @@session.time_zone, @@global.time_zone), " + m.name + ") AS CHAR)"
-	case s.d.Name == "mysql":
+	case s.Dialect.Name == "mysql":
 		return "CAST(" + m.name + " AS CHAR)"
 	}
 	return "CAST(" + m.name + " AS TEXT)"
 }
 
 // failedMoment reads what failedWall gave; a date that is none is the zero time.
-func (s *Store) failedMoment(text string) time.Time {
+func (s *History) failedMoment(text string) time.Time {
 	var seconds int64
 	if s.failed.failedAt.kind != wallClock {
 		if _, err := fmt.Sscan(text, &seconds); err != nil {
@@ -161,7 +161,7 @@ func (s *Store) failedMoment(text string) time.Time {
 		text = text[:len(time.DateTime)]
 	}
 	for _, form := range []string{time.DateTime, "2006-01-02T15:04:05"} {
-		if t, err := time.ParseInLocation(form, text, s.o.Zone); err == nil {
+		if t, err := time.ParseInLocation(form, text, s.Options.Zone); err == nil {
 			return t.UTC()
 		}
 	}

@@ -11,14 +11,14 @@ import (
 
 // Job finds a job by its UUID, or by its row's number, where only one table has
 // it.
-func (s *Store) Job(ctx context.Context, id string) (jobs.Record, error) {
+func (s *History) Job(ctx context.Context, id string) (jobs.Record, error) {
 	return s.JobAmong(ctx, id, nil)
 }
 
 // JobAmong is Job among jobs of these states, of all where none is named. Rows
 // of jobs and of failed_jobs have numbers of their own: one that names several
 // jobs is jobs.ErrConflict, and the error says their UUIDs.
-func (s *Store) JobAmong(ctx context.Context, id string, states []jobs.Status) (jobs.Record, error) {
+func (s *History) JobAmong(ctx context.Context, id string, states []jobs.Status) (jobs.Record, error) {
 	look := s.byUUID
 	number, err := strconv.ParseInt(id, 10, 64)
 	if err == nil {
@@ -42,7 +42,7 @@ func (s *Store) JobAmong(ctx context.Context, id string, states []jobs.Status) (
 
 // byNumber finds rows that wait, run or failed; where there is none, the newest
 // of the history.
-func (s *Store) byNumber(ctx context.Context, id int64, states []jobs.Status) ([]record, error) {
+func (s *History) byNumber(ctx context.Context, id int64, states []jobs.Status) ([]record, error) {
 	live, err := s.queryLive(ctx, s.db, fmt.Sprintf("id = %d", id), nil, "", 1)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (s *Store) byNumber(ctx context.Context, id int64, states []jobs.Status) ([
 	return wanted(ended), err
 }
 
-func (s *Store) byUUID(ctx context.Context, uuid string) ([]record, error) {
+func (s *History) byUUID(ctx context.Context, uuid string) ([]record, error) {
 	if uuid == "" || len(uuid) > 191 {
 		return nil, nil
 	}

@@ -27,24 +27,24 @@ const (
 // outcomes are all that a run can end in.
 var outcomes = []string{jobs.Completed.String(), jobs.Failed.String(), jobs.Retried.String(), jobs.Released.String(), jobs.Cancelled.String(), jobs.CrashedOutcome}
 
-// flowsTo is until when this process found everything counted.
-type flowsTo struct {
+// counted is until when this process found everything counted.
+type counted struct {
 	mu    sync.Mutex
 	until int64 // Unix ms
 }
 
 // bringFlows counts the half hours that are over, and says until when all are
 // counted. Several processes may do so at once: they count the same.
-func (s *Store) bringFlows(ctx context.Context) (until int64, err error) {
-	s.flows.mu.Lock()
-	defer s.flows.mu.Unlock()
+func (s *History) bringFlows(ctx context.Context) (until int64, err error) {
+	s.throughput.mu.Lock()
+	defer s.throughput.mu.Unlock()
 	var now int64
 	var last sql.NullInt64
-	if _, err := s.one(ctx, s.ownDB, []any{&now, &last}, "SELECT "+s.millis()+", (SELECT MAX(at) FROM cmsjobs_throughput)"); err != nil {
+	if _, err := s.QueryRow(ctx, s.ownDB, []any{&now, &last}, "SELECT "+s.MillisNow()+", (SELECT MAX(at) FROM cmsjobs_throughput)"); err != nil {
 		return 0, fmt.Errorf("reading what is counted of the history: %w", err)
 	}
 	over := (now - flowLate) / flowWidth * flowWidth
-	from := s.flows.until
+	from := s.throughput.until
 	if last.Valid {
 		from = max(from, last.Int64+flowWidth)
 	}
@@ -63,12 +63,12 @@ func (s *Store) bringFlows(ctx context.Context) (until int64, err error) {
 			return 0, err
 		}
 	}
-	s.flows.until = max(from, over)
-	return s.flows.until, nil
+	s.throughput.until = max(from, over)
+	return s.throughput.until, nil
 }
 
 // countFlows counts a stretch of half hours and keeps it: all of it or nothing.
-func (s *Store) countFlows(ctx context.Context, from, to int64) error {
+func (s *History) countFlows(ctx context.Context, from, to int64) error {
 	var values []string
 	var args []any
 	err := s.eachFlow(ctx, flowWidth, from, to, func(f flow) {
@@ -78,7 +78,7 @@ func (s *Store) countFlows(ctx context.Context, from, to int64) error {
 	if err != nil || len(values) == 0 {
 		return err
 	}
-	if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_throughput", "outcome, at, ended, duration_ms, wait_ms", strings.Join(values, ","), "outcome, at"), args...); err != nil {
+	if _, err := s.exec(ctx, s.ownDB, s.Dialect.InsertOrSkip("cmsjobs_throughput", "outcome, at, ended, duration_ms, wait_ms", strings.Join(values, ","), "outcome, at"), args...); err != nil {
 		return fmt.Errorf("keeping what was counted of the history: %w", err)
 	}
 	return nil
@@ -93,7 +93,7 @@ type flow struct {
 
 // eachFlow counts runs that ended in [from, to) by outcome and by steps of a
 // width, all in Unix ms.
-func (s *Store) eachFlow(ctx context.Context, width, from, to int64, each func(flow)) error {
+func (s *History) eachFlow(ctx context.Context, width, from, to int64, each func(flow)) error {
 	part, args := database.InWords("outcome", outcomes)
 	return s.flowRows(ctx, each, fmt.Sprintf("SELECT outcome, CAST(%s AS %s) AS step, COUNT(*), SUM(duration_ms), SUM(wait_ms) FROM cmsjobs_runs%s WHERE %s AND ended_at >= %d AND ended_at < %d GROUP BY outcome, 2",
 		s.step("ended_at", width), s.wholeNumber(), s.runsHint("outcome"), part, from, to), args...)
@@ -101,13 +101,13 @@ func (s *Store) eachFlow(ctx context.Context, width, from, to int64, each func(f
 
 // eachCounted is eachFlow out of what is counted. The width is a multiple of
 // half an hour.
-func (s *Store) eachCounted(ctx context.Context, width, from, to int64, each func(flow)) error {
+func (s *History) eachCounted(ctx context.Context, width, from, to int64, each func(flow)) error {
 	part, args := database.InWords("outcome", outcomes)
 	return s.flowRows(ctx, each, fmt.Sprintf("SELECT outcome, CAST(%s AS %s) AS step, SUM(ended), SUM(duration_ms), SUM(wait_ms) FROM cmsjobs_throughput WHERE %s AND at >= %d AND at < %d GROUP BY outcome, 2",
 		s.step("at", width), s.wholeNumber(), part, from, to), args...)
 }
 
-func (s *Store) flowRows(ctx context.Context, each func(flow), statement string, args ...any) error {
+func (s *History) flowRows(ctx context.Context, each func(flow), statement string, args ...any) error {
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var f flow
 		var ended, duration, wait float64
@@ -125,23 +125,23 @@ func (s *Store) flowRows(ctx context.Context, each func(flow), statement string,
 }
 
 // step is the number of the step of a width in which a column's moment lies.
-func (s *Store) step(column string, width int64) string {
-	if s.d.Name == "sqlite" {
+func (s *History) step(column string, width int64) string {
+	if s.Dialect.Name == "sqlite" {
 		return fmt.Sprintf("%s / %d", column, width)
 	}
 	return fmt.Sprintf("(%s - MOD(%s, %d)) / %d", column, column, width, width)
 }
 
 // wholeNumber is the type of a large integer in a CAST.
-func (s *Store) wholeNumber() string {
-	if s.d.Name == "mysql" {
+func (s *History) wholeNumber() string {
+	if s.Dialect.Name == "mysql" {
 		return "SIGNED"
 	}
 	return "BIGINT"
 }
 
 // oldestRuns is when the oldest run that is left ended, by outcome, in Unix ms.
-func (s *Store) oldestRuns(ctx context.Context) (map[string]int64, error) {
+func (s *History) oldestRuns(ctx context.Context) (map[string]int64, error) {
 	indexScans := make([]string, len(outcomes))
 	for i, o := range outcomes {
 		indexScans[i] = fmt.Sprintf("SELECT '%s' AS outcome, MIN(ended_at) AS at FROM cmsjobs_runs WHERE outcome = '%s'", o, o)
@@ -164,8 +164,8 @@ func (s *Store) oldestRuns(ctx context.Context) (map[string]int64, error) {
 
 // pruneFlows counts what is over, before the runs of it are deleted, and
 // forgets what is very old.
-func (s *Store) pruneFlows(ctx context.Context) error {
+func (s *History) pruneFlows(ctx context.Context) error {
 	_, err := s.bringFlows(ctx)
-	_, old := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_throughput WHERE at < %s - %d", s.millis(), keepFlows))
+	_, old := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_throughput WHERE at < %s - %d", s.MillisNow(), keepFlows))
 	return errors.Join(err, old)
 }

@@ -14,7 +14,7 @@ import (
 
 // endedWhere is the filter on the history: the last runs of jobs that are done
 // or cancelled.
-func (s *Store) endedWhere(f jobs.Filter) (table, where string, args []any) {
+func (s *History) endedWhere(f jobs.Filter) (table, where string, args []any) {
 	var c conditions
 	c.in("outcome", endedOutcomes(f))
 	s.historyWhere(&c, f)
@@ -35,7 +35,7 @@ func endedOutcomes(f jobs.Filter) []string {
 	return list
 }
 
-func (s *Store) historyWhere(c *conditions, f jobs.Filter) {
+func (s *History) historyWhere(c *conditions, f jobs.Filter) {
 	c.in("type", s.spellings(f.Types))
 	c.in("queue", f.Queues)
 	c.in("uuid", f.UUIDs)
@@ -52,7 +52,7 @@ func (s *Store) historyWhere(c *conditions, f jobs.Filter) {
 }
 
 // readEnded reads the shelf of finished and cancelled jobs.
-func (s *Store) readEnded(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
+func (s *History) readEnded(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
 	stretch, err := s.findRuns(ctx, f, endedOutcomes(f), from, limit)
 	if err != nil {
 		return page{}, err
@@ -62,12 +62,12 @@ func (s *Store) readEnded(ctx context.Context, f jobs.Filter, from keysetCursor,
 }
 
 // queryEnded reads single rows of the history as records.
-func (s *Store) queryEnded(ctx context.Context, where string, order string, limit int) ([]record, error) {
+func (s *History) queryEnded(ctx context.Context, where string, order string, limit int) ([]record, error) {
 	runs, err := s.queryRuns(ctx, where, nil, order, limit)
 	return each(runs, s.endedRecord), err
 }
 
-func (s *Store) endedRecord(r storedRun) record {
+func (s *History) endedRecord(r storedRun) record {
 	x := record{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Type: r.Type, Queue: r.Queue, Status: jobs.StatusCompleted, Attempt: r.Attempt,
 		MaxAttempts: s.limitOf(r.Type, 0, 0), Payload: r.payload, Worker: r.Worker, Error: r.Error, Result: r.Result,
 		EnqueuedAt: r.created, StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.due, Duration: r.Duration}}
@@ -92,7 +92,7 @@ type storedRun struct {
 	due     time.Time
 }
 
-func (s *Store) queryRuns(ctx context.Context, where string, args []any, order string, limit int) ([]storedRun, error) {
+func (s *History) queryRuns(ctx context.Context, where string, args []any, order string, limit int) ([]storedRun, error) {
 	var runs []storedRun
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var x storedRun
@@ -131,7 +131,7 @@ func keptPayload(kind, data, metadata string) []byte {
 
 // Runs lists runs of all outcomes, newest first. Total is −1 in a
 // large history that is filtered by more than outcomes.
-func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List[jobs.RunRecord], error) {
+func (s *History) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List[jobs.RunRecord], error) {
 	list := jobs.List[jobs.RunRecord]{Total: -1}
 	at, err := parseCursor(p.Cursor)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 }
 
 // totalRuns counts runs that ended in the wanted outcomes.
-func (s *Store) totalRuns(ctx context.Context, f jobs.Filter, wanted []string) (n int64, err error) {
+func (s *History) totalRuns(ctx context.Context, f jobs.Filter, wanted []string) (n int64, err error) {
 	f.Statuses = nil
 	if !countable(f) || len(f.Queues) > 0 || !f.Since.IsZero() || !f.Until.IsZero() {
 		var c conditions
@@ -180,7 +180,7 @@ func (s *Store) totalRuns(ctx context.Context, f jobs.Filter, wanted []string) (
 }
 
 // Log returns the log lines of a job's runs, oldest first, at most limit.
-func (s *Store) Log(ctx context.Context, uuid string, limit int) ([]jobs.LogLine, error) {
+func (s *History) Log(ctx context.Context, uuid string, limit int) ([]jobs.LogLine, error) {
 	if limit <= 0 {
 		limit = maxLimit
 	}

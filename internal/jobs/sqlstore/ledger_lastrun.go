@@ -11,7 +11,7 @@ import (
 )
 
 // addRest adds to records what their own table does not hold.
-func (s *Store) addRest(ctx context.Context, records []jobs.Record) error {
+func (s *History) addRest(ctx context.Context, records []jobs.Record) error {
 	if err := s.addLive(ctx, records); err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (s *Store) addRest(ctx context.Context, records []jobs.Record) error {
 // addLastRuns completes failed jobs by their last run, since failed_jobs holds
 // neither attempts nor the moments of a job's life, and retrying jobs by its
 // error. PHP's jobs have no run here and stay as they are.
-func (s *Store) addLastRuns(ctx context.Context, records []jobs.Record) error {
+func (s *History) addLastRuns(ctx context.Context, records []jobs.Record) error {
 	at := map[string][]int{}
 	var uuids []any
 	for i := range records {
@@ -51,7 +51,7 @@ func (s *Store) addLastRuns(ctx context.Context, records []jobs.Record) error {
 }
 
 // lastRuns reads the last run of each of the jobs that were not just given back.
-func (s *Store) lastRuns(ctx context.Context, uuids []any) ([]storedRun, error) {
+func (s *History) lastRuns(ctx context.Context, uuids []any) ([]storedRun, error) {
 	var ids []string
 	in := strings.TrimSuffix(strings.Repeat("?,", len(uuids)), ",")
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {

@@ -14,7 +14,7 @@ import (
 // Retry puts failed jobs back into their queues: due now, no attempts, the
 // same UUID; PHP's own go back as they were. It changes at most limit jobs,
 // oldest first, and says how many. Any number of them takes the same memory.
-func (s *Store) Retry(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
+func (s *History) Retry(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	f.Statuses = []jobs.Status{jobs.StatusFailed}
 	return walk(ctx, recordSource{"f", s.readFailedRows}, f, changeLimit(limit), 200, func(rows []record) (n int, err error) {
 		for rows = allowed(f, rows); len(rows) > 0; {
@@ -39,7 +39,7 @@ func allowed(f jobs.Filter, rows []record) []record {
 }
 
 // bySize takes as many rows as one statement may carry, one at least.
-func (s *Store) bySize(rows []record) []record {
+func (s *History) bySize(rows []record) []record {
 	size := int64(0)
 	for i, r := range rows {
 		if size += r.size + 500; size > int64(s.maxBytes/2) && i > 0 {
@@ -52,12 +52,12 @@ func (s *Store) bySize(rows []record) []record {
 // ReviveEdited puts one failed job back with another payload for its handler,
 // which must take it; an internal job gets the order that data names. PHP's own
 // jobs cannot be edited.
-func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessage) (jobs.Receipt, error) {
+func (s *History) ReviveEdited(ctx context.Context, id string, data json.RawMessage) (jobs.Receipt, error) {
 	r, err := s.Job(ctx, id)
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
-	entry, known := s.o.Registry.Lookup(r.Type)
+	entry, known := s.Options.Registry.Lookup(r.Type)
 	switch {
 	case r.Status != jobs.StatusFailed:
 		return jobs.Receipt{}, fmt.Errorf("the job %s is %s, only failed ones are revived: %w", id, r.Status, jobs.ErrConflict)
@@ -89,10 +89,10 @@ func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessag
 
 // retryRecords moves rows from failed_jobs to jobs in one transaction. Rows that are
 // gone in the meantime (PHP's queue:retry) stay gone.
-func (s *Store) retryRecords(ctx context.Context, rows []record, edited []byte) (n int, err error) {
-	err = s.inTx(ctx, "reviving failed jobs", func(t tx) error {
-		in, args := s.d.In("id", keysOf(rows))
-		there, err := s.queryFailedAs(ctx, t.main, "payload", in, args, " ORDER BY id"+s.d.ForUpdate)
+func (s *History) retryRecords(ctx context.Context, rows []record, edited []byte) (n int, err error) {
+	err = s.inTx(ctx, "reviving failed jobs", func(t Transaction) error {
+		in, args := s.Dialect.In("id", keysOf(rows))
+		there, err := s.queryFailedAs(ctx, t.main, "payload", in, args, " ORDER BY id"+s.Dialect.ForUpdate)
 		if err != nil {
 			return err
 		}
@@ -110,11 +110,11 @@ func (s *Store) retryRecords(ctx context.Context, rows []record, edited []byte) 
 	if err != nil {
 		return 0, err
 	}
-	s.o.Wake("")
+	s.Options.Wake("")
 	return n, nil
 }
 
-func (s *Store) insertRevived(ctx context.Context, t tx, rows []record, edited []byte) error {
+func (s *History) insertRevived(ctx context.Context, t Transaction, rows []record, edited []byte) error {
 	var values []string
 	var args []any
 	for _, r := range rows {
@@ -122,10 +122,10 @@ func (s *Store) insertRevived(ctx context.Context, t tx, rows []record, edited [
 		if edited != nil {
 			payload = edited
 		}
-		value, a := s.t.row(jobs.Spec{Type: r.Type, Queue: r.Queue, Priority: r.Priority}, string(payload), s.now(), s.now(), r.MaxAttempts)
+		value, a := s.Layout.row(jobs.Spec{Type: r.Type, Queue: r.Queue, Priority: r.Priority}, string(payload), s.SecondsNow(), s.SecondsNow(), r.MaxAttempts)
 		values, args = append(values, value), append(args, a...)
 	}
-	_, err := s.exec(ctx, t.main, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", s.t.shape().name, s.t.insert(), strings.Join(values, ",")), args...)
+	_, err := s.exec(ctx, t.main, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", s.Layout.Table().name, s.Layout.insert(), strings.Join(values, ",")), args...)
 	return err
 }
 
@@ -152,21 +152,21 @@ func keysOf(rows []record) []int64 {
 	return ids
 }
 
-func (s *Store) deleteFailed(ctx context.Context, t tx, ids []int64) error {
-	in, args := s.d.In("id", ids)
+func (s *History) deleteFailed(ctx context.Context, t Transaction, ids []int64) error {
+	in, args := s.Dialect.In("id", ids)
 	if _, err := s.exec(ctx, t.main, "DELETE FROM "+s.failed.name+" WHERE "+in, args...); err != nil {
 		return err
 	}
-	in, args = s.d.In("failed_id", ids)
+	in, args = s.Dialect.In("failed_id", ids)
 	_, err := s.exec(ctx, t.own, "DELETE FROM cmsjobs_failures WHERE "+in, args...)
 	return err
 }
 
 // Delete deletes failed jobs, at most limit, oldest first, and says how many.
-func (s *Store) Delete(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
+func (s *History) Delete(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	f.Statuses = []jobs.Status{jobs.StatusFailed}
 	return walk(ctx, recordSource{"f", s.readFailedRows}, f, changeLimit(limit), 500, func(rows []record) (int, error) {
-		err := s.inTx(ctx, "forgetting failed jobs", func(t tx) error { return s.deleteFailed(ctx, t, keysOf(rows)) })
+		err := s.inTx(ctx, "forgetting failed jobs", func(t Transaction) error { return s.deleteFailed(ctx, t, keysOf(rows)) })
 		if err != nil {
 			return 0, err
 		}

@@ -45,7 +45,7 @@ const maxIndexScans = 16
 
 // legsOf chooses the index. Few runs are cancelled, most are completed: so type
 // and queue lead where completed ones are asked for.
-func (s *Store) legsOf(f jobs.Filter, wanted []string) indexScans {
+func (s *History) legsOf(f jobs.Filter, wanted []string) indexScans {
 	all := map[string][]string{"uuid": f.UUIDs, "outcome": wanted, "type": s.spellings(f.Types), "queue": f.Queues}
 	l := indexScans{column: "outcome"}
 	for _, column := range []string{"queue", "type", "uuid"} {
@@ -81,7 +81,7 @@ func (s *Store) legsOf(f jobs.Filter, wanted []string) indexScans {
 
 // findRuns finds up to limit runs of the wanted outcomes behind a position,
 // newest first. It looks at most at maxLooked places of each leg.
-func (s *Store) findRuns(ctx context.Context, f jobs.Filter, wanted []string, from keysetCursor, limit int) (runPage, error) {
+func (s *History) findRuns(ctx context.Context, f jobs.Filter, wanted []string, from keysetCursor, limit int) (runPage, error) {
 	l := s.legsOf(f, wanted)
 	out := runPage{last: from}
 	for looked := 0; looked < maxLooked; looked += scanBatch {
@@ -118,7 +118,7 @@ func (s *Store) findRuns(ctx context.Context, f jobs.Filter, wanted []string, fr
 
 // lowerBound is how far down all legs are looked at in one step: to the newest of
 // the places that lie stretchRows deep. It is nil where every leg ends before.
-func (s *Store) lowerBound(ctx context.Context, l indexScans, from keysetCursor) (*runCursor, error) {
+func (s *History) lowerBound(ctx context.Context, l indexScans, from keysetCursor) (*runCursor, error) {
 	l.rest = conditions{}
 	var lowerBound *runCursor
 	for _, part := range l.parts {
@@ -134,7 +134,7 @@ func (s *Store) lowerBound(ctx context.Context, l indexScans, from keysetCursor)
 }
 
 // runCursors reads the places of one leg below a position, down to a floor.
-func (s *Store) runCursors(ctx context.Context, l indexScans, part conditions, from keysetCursor, lowerBound *runCursor, limit, skip int) ([]runCursor, error) {
+func (s *History) runCursors(ctx context.Context, l indexScans, part conditions, from keysetCursor, lowerBound *runCursor, limit, skip int) ([]runCursor, error) {
 	c := conditions{slices.Clone(part.parts), slices.Clone(part.args)}
 	if from.key > 0 {
 		c.add(fmt.Sprintf("ended_at <= %d AND NOT (ended_at = %d AND id >= %d)", from.ended, from.ended, from.key))
@@ -160,10 +160,10 @@ func (s *Store) runCursors(ctx context.Context, l indexScans, part conditions, f
 
 // runsAt reads the runs of spots, in their order; one that was deleted in the
 // meantime is left out.
-func (s *Store) runsAt(ctx context.Context, runCursors []runCursor) ([]storedRun, error) {
+func (s *History) runsAt(ctx context.Context, runCursors []runCursor) ([]storedRun, error) {
 	if len(runCursors) == 0 {
 		return nil, nil
 	}
-	in, args := s.d.In("id", each(runCursors, func(x runCursor) int64 { return x.id }))
+	in, args := s.Dialect.In("id", each(runCursors, func(x runCursor) int64 { return x.id }))
 	return s.queryRuns(ctx, in, args, " ORDER BY ended_at DESC, id DESC", len(runCursors))
 }

@@ -23,7 +23,7 @@ type tableScan struct {
 
 // scanTable searches a table by its primary key, stretch by stretch, until limit
 // rows match, the table ends, or maxLooked rows were looked at.
-func (s *Store) scanTable(ctx context.Context, v tableScan, from keysetCursor, limit int) (page, error) {
+func (s *History) scanTable(ctx context.Context, v tableScan, from keysetCursor, limit int) (page, error) {
 	p := page{last: from}
 	for looked := 0; looked < maxLooked; looked += scanBatch {
 		edge, last, err := s.batchBound(ctx, v, p.last)
@@ -79,11 +79,11 @@ func nextStep(step int, rows []record) int {
 
 // batchBound is the condition and the key at which a stretch ends; "" where the table
 // ends in it.
-func (s *Store) batchBound(ctx context.Context, v tableScan, from keysetCursor) (condition string, key int64, err error) {
+func (s *History) batchBound(ctx context.Context, v tableScan, from keysetCursor) (condition string, key int64, err error) {
 	if v.whole {
 		return "", 0, nil
 	}
-	there, err := s.one(ctx, v.db, []any{&key}, fmt.Sprintf("SELECT id FROM %s WHERE %s%s LIMIT 1 OFFSET %d", v.table, from.condition("id"), from.order("id"), scanBatch-1))
+	there, err := s.QueryRow(ctx, v.db, []any{&key}, fmt.Sprintf("SELECT id FROM %s WHERE %s%s LIMIT 1 OFFSET %d", v.table, from.condition("id"), from.order("id"), scanBatch-1))
 	switch {
 	case err != nil:
 		return "", 0, fmt.Errorf("looking how far %s goes: %w", v.table, err)

@@ -18,7 +18,7 @@ const foreignSample = 1000
 
 // Stats counts jobs by state and by queue. PHP's own rows are counted apart,
 // in long queues by a sample.
-func (s *Store) Stats(ctx context.Context) (jobs.Stats, error) {
+func (s *History) Stats(ctx context.Context) (jobs.Stats, error) {
 	var st jobs.Stats
 	for _, step := range []func(context.Context, *jobs.Stats) error{s.queueStats, s.addForeign, s.addWorkers, s.historyStats} {
 		if err := step(ctx, &st); err != nil {
@@ -32,12 +32,12 @@ func (s *Store) Stats(ctx context.Context) (jobs.Stats, error) {
 	return st, nil
 }
 
-func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
-	t := s.t.shape()
-	due := t.due.name + " <= " + t.due.fromExpr(s.now())
+func (s *History) queueStats(ctx context.Context, st *jobs.Stats) error {
+	t := s.Layout.Table()
+	due := t.due.name + " <= " + t.due.fromExpr(s.SecondsNow())
 	sum := func(condition string) string { return "SUM(CASE WHEN " + condition + " THEN 1 ELSE 0 END)" }
 	statement := fmt.Sprintf("SELECT queue, %s, %s, %s, MIN(CASE WHEN %s AND %s THEN %s END), %s FROM %s GROUP BY queue ORDER BY queue",
-		sum(s.t.waiting()+" AND "+due), sum(s.t.waiting()+" AND NOT ("+due+")"), sum("NOT ("+s.t.waiting()+")"), s.t.waiting(), due, t.due.seconds(), s.now(), t.name)
+		sum(s.Layout.waiting()+" AND "+due), sum(s.Layout.waiting()+" AND NOT ("+due+")"), sum("NOT ("+s.Layout.waiting()+")"), s.Layout.waiting(), due, t.due.seconds(), s.SecondsNow(), t.name)
 	err := s.query(ctx, s.db, func(r *sql.Rows) error {
 		var q jobs.QueueStats
 		var oldest sql.NullInt64
@@ -58,15 +58,15 @@ func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
 }
 
 // addForeign takes PHP's own rows out of the waiting ones.
-func (s *Store) addForeign(ctx context.Context, st *jobs.Stats) error {
-	t := s.t.shape()
+func (s *History) addForeign(ctx context.Context, st *jobs.Stats) error {
+	t := s.Layout.Table()
 	for i := range st.Queues {
 		q := &st.Queues[i]
 		var looked, foreign, foreignDue int64
-		due := t.due.name + " <= " + t.due.fromExpr(s.now())
+		due := t.due.name + " <= " + t.due.fromExpr(s.SecondsNow())
 		statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0), COALESCE(SUM(php * due), 0) FROM (SELECT CASE WHEN %s THEN 1 ELSE 0 END AS php, CASE WHEN %s THEN 1 ELSE 0 END AS due "+
-			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample", s.d.OpensWith(t.payload, phpJob), due, t.name, s.t.waiting(), foreignSample)
-		if _, err := s.one(ctx, s.db, []any{&looked, &foreign, &foreignDue}, statement, q.Queue); err != nil {
+			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample", s.Dialect.OpensWith(t.payload, phpJob), due, t.name, s.Layout.waiting(), foreignSample)
+		if _, err := s.QueryRow(ctx, s.db, []any{&looked, &foreign, &foreignDue}, statement, q.Queue); err != nil {
 			return fmt.Errorf("counting PHP's own jobs of %s: %w", q.Queue, err)
 		}
 		if looked == foreignSample {
@@ -80,7 +80,7 @@ func (s *Store) addForeign(ctx context.Context, st *jobs.Stats) error {
 	return nil
 }
 
-func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
+func (s *History) addWorkers(ctx context.Context, st *jobs.Stats) error {
 	paused, err := s.pausedQueues(ctx)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
 			listening[q]++
 		}
 		return nil
-	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE heartbeat_at > %s - %d", s.millis(), workerAlive.Milliseconds()))
+	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE heartbeat_at > %s - %d", s.MillisNow(), workerAlive.Milliseconds()))
 	if err != nil {
 		return fmt.Errorf("reading which queues are worked: %w", err)
 	}

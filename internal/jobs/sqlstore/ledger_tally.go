@@ -15,7 +15,7 @@ type tally struct{ count, duration int64 } // duration is a sum in ms
 
 // tallies counts the history by outcome. What was deleted of it, from its old
 // end, is not counted: half hours count from the oldest run that is left.
-func (s *Store) tallies(ctx context.Context) (map[string]tally, error) {
+func (s *History) tallies(ctx context.Context) (map[string]tally, error) {
 	until, err := s.bringFlows(ctx)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (s *Store) tallies(ctx context.Context) (map[string]tally, error) {
 }
 
 // historyStats counts the history, and failed_jobs.
-func (s *Store) historyStats(ctx context.Context, st *jobs.Stats) error {
+func (s *History) historyStats(ctx context.Context, st *jobs.Stats) error {
 	counted, err := s.tallies(ctx)
 	if err != nil {
 		return err
@@ -66,14 +66,14 @@ func (s *Store) historyStats(ctx context.Context, st *jobs.Stats) error {
 	if st.Ended = completed.count + counted[jobs.Failed.String()].count; st.Ended > 0 {
 		st.SuccessRate = float64(completed.count) / float64(st.Ended)
 	}
-	if _, err := s.one(ctx, s.db, []any{&st.Failed}, "SELECT COUNT(*) FROM "+s.failed.name); err != nil {
+	if _, err := s.QueryRow(ctx, s.db, []any{&st.Failed}, "SELECT COUNT(*) FROM "+s.failed.name); err != nil {
 		return fmt.Errorf("counting %s: %w", s.failed.name, err)
 	}
 	return nil
 }
 
 // tallied counts ended jobs by their states alone.
-func (s *Store) tallied(ctx context.Context, f jobs.Filter) (n int64, err error) {
+func (s *History) tallied(ctx context.Context, f jobs.Filter) (n int64, err error) {
 	counted, err := s.tallies(ctx)
 	for state, outcome := range map[jobs.Status]string{jobs.StatusCompleted: jobs.Completed.String(), jobs.StatusCancelled: jobs.Cancelled.String()} {
 		if len(f.Statuses) == 0 || slices.Contains(f.Statuses, state) {

@@ -11,12 +11,12 @@ import (
 // Throughput counts ended runs in steps of equal length since a moment, oldest
 // first. Steps without runs are listed with zeros. Steps of half hours or a
 // multiple reach back further than the history: to 400 days.
-func (s *Store) Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Throughput, error) {
+func (s *History) Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Throughput, error) {
 	if step < time.Second {
 		return nil, fmt.Errorf("a step of %s is too short: at least 1s", step)
 	}
 	var now int64
-	if _, err := s.one(ctx, s.ownDB, []any{&now}, "SELECT "+s.millis()); err != nil {
+	if _, err := s.QueryRow(ctx, s.ownDB, []any{&now}, "SELECT "+s.MillisNow()); err != nil {
 		return nil, fmt.Errorf("asking the database for the time: %w", err)
 	}
 	width := step.Milliseconds()

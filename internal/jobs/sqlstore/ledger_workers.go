@@ -15,7 +15,7 @@ const workerAlive = time.Minute
 
 // Workers lists workers by their last word, newest first. Each says its own
 // running jobs.
-func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
+func (s *History) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 	var list []jobs.WorkerRecord
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var w jobs.WorkerRecord
@@ -32,7 +32,7 @@ func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 		w.StartedAt, w.SeenAt, w.Alive = unixMilli(started), unixMilli(beat), now-beat < workerAlive.Milliseconds()
 		list = append(list, w)
 		return nil
-	}, "SELECT id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, failed, running, "+s.millis()+" FROM cmsjobs_workers ORDER BY heartbeat_at DESC")
+	}, "SELECT id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, failed, running, "+s.MillisNow()+" FROM cmsjobs_workers ORDER BY heartbeat_at DESC")
 	if err != nil {
 		return nil, fmt.Errorf("listing workers: %w", err)
 	}

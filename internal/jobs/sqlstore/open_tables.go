@@ -6,17 +6,9 @@ import (
 	"fmt"
 )
 
-// failedTable is failed_jobs as it was found.
-type failedTable struct {
-	name     string // quoted
-	uuid     bool   // Laravel 5 to 7 had none
-	failedAt timeColumn
-	kind     string // the column's type: a MySQL TIMESTAMP is converted by session
-}
-
 // readTable reads the columns of a table that must be there; missing says what
 // to do where it is not.
-func (s *Store) readTable(ctx context.Context, plain, missing string) (map[string]column, error) {
+func (s *Tables) readTable(ctx context.Context, plain, missing string) (map[string]column, error) {
 	if err := checkName(plain); err != nil {
 		return nil, err
 	}
@@ -28,8 +20,8 @@ func (s *Store) readTable(ctx context.Context, plain, missing string) (map[strin
 }
 
 // readJobs finds out what the jobs table looks like.
-func (s *Store) readJobs(ctx context.Context) error {
-	plain := s.o.Prefix + s.o.Table
+func (s *Tables) readJobs(ctx context.Context) error {
+	plain := s.Options.Prefix + s.Options.Table
 	have, err := s.readTable(ctx, plain, ": set the table's prefix, or let \"cmsjobs migrate up --create-jobs\" make it")
 	if err != nil {
 		return err
@@ -38,7 +30,7 @@ func (s *Store) readJobs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := table{d: s.d, plain: plain, name: s.d.Ident(plain), attemptsLimit: s.attemptsLimit(have["attempts"]), transactional: true, byQueue: indexOn(indexes, "queue")}
+	t := JobsTable{d: s.Dialect, plain: plain, name: s.Dialect.Ident(plain), attemptsLimit: s.attemptsLimit(have["attempts"]), transactional: true, byQueue: indexOn(indexes, "queue")}
 	_, named := have["payload_json"]
 	_, status := have["status"]
 	if named || status {
@@ -52,36 +44,36 @@ func (s *Store) readJobs(ctx context.Context) error {
 	return s.readEngine(ctx)
 }
 
-func (s *Store) readExtended(t table, have map[string]column, indexes map[string][]string) error {
-	t.payload, t.due, t.locked, t.created = s.d.Ident("payload_json"), s.momentOf(have["run_at"]), s.momentOf(have["locked_at"]), s.momentOf(have["created_at"])
+func (s *Tables) readExtended(t JobsTable, have map[string]column, indexes map[string][]string) error {
+	t.payload, t.due, t.locked, t.created = s.Dialect.Ident("payload_json"), s.momentOf(have["run_at"]), s.momentOf(have["locked_at"]), s.momentOf(have["created_at"])
 	t.ordered, t.byQueue = indexOn(indexes, "queue", "status", "priority", "run_at"), indexOn(indexes, "queue", "status", "run_at")
 	if updated, ok := have["updated_at"]; ok {
 		t.updated = s.momentOf(updated)
 	}
-	s.t = &extended{t}
+	s.Layout = &extended{t}
 	return need(t.plain, have, "id", "queue", "name", "payload_json", "status", "priority", "run_at", "attempts", "max_attempts", "last_error", "locked_at", "locked_by", "created_at")
 }
 
-func (s *Store) readStock(t table, have map[string]column, indexes map[string][]string) error {
-	t.payload, t.due, t.locked, t.created = s.d.Ident("payload"), s.momentOf(have["available_at"]), s.momentOf(have["reserved_at"]), s.momentOf(have["created_at"])
+func (s *Tables) readStock(t JobsTable, have map[string]column, indexes map[string][]string) error {
+	t.payload, t.due, t.locked, t.created = s.Dialect.Ident("payload"), s.momentOf(have["available_at"]), s.momentOf(have["reserved_at"]), s.momentOf(have["created_at"])
 	t.ordered = indexOn(indexes, "queue", "available_at")
-	s.t = &stock{t}
+	s.Layout = &stock{t}
 	return need(t.plain, have, "id", "queue", "payload", "attempts", "reserved_at", "available_at", "created_at")
 }
 
 // readEngine notices tables without transactions (MyISAM): each row is then
 // taken and settled by itself.
-func (s *Store) readEngine(ctx context.Context) error {
-	if s.d.Name != "mysql" {
+func (s *Tables) readEngine(ctx context.Context) error {
+	if s.Dialect.Name != "mysql" {
 		return nil
 	}
 	var engine sql.NullString
-	if _, err := s.one(ctx, s.db, []any{&engine}, "SELECT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?", s.t.shape().plain); err != nil {
-		return fmt.Errorf("reading the engine of %s: %w", s.t.shape().plain, err)
+	if _, err := s.QueryRow(ctx, s.db, []any{&engine}, "SELECT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?", s.Layout.Table().plain); err != nil {
+		return fmt.Errorf("reading the engine of %s: %w", s.Layout.Table().plain, err)
 	}
 	switch engine.String {
 	case "MyISAM", "Aria", "MEMORY", "CSV":
-		s.t.shape().transactional, s.maxBatch = false, 1
+		s.Layout.Table().transactional, s.maxBatch = false, 1
 		return s.refuseUnderGTIDs(ctx, engine.String)
 	}
 	return nil
@@ -91,30 +83,15 @@ func (s *Store) readEngine(ctx context.Context) error {
 // GTID consistency. There a job could be claimed and run but never settled, as its
 // history is in an InnoDB table: each settlement ends with error 1785, and the job
 // runs again.
-func (s *Store) refuseUnderGTIDs(ctx context.Context, engine string) error {
+func (s *Tables) refuseUnderGTIDs(ctx context.Context, engine string) error {
 	var name, enforced string // MariaDB has no such variable, MySQL 5.5 neither
-	found, err := s.one(ctx, s.db, []any{&name, &enforced}, "SHOW GLOBAL VARIABLES LIKE 'enforce_gtid_consistency'")
+	found, err := s.QueryRow(ctx, s.db, []any{&name, &enforced}, "SHOW GLOBAL VARIABLES LIKE 'enforce_gtid_consistency'")
 	if err != nil {
 		return fmt.Errorf("reading enforce_gtid_consistency: %w", err)
 	}
-	if t := s.t.shape(); found && enforced == "ON" {
+	if t := s.Layout.Table(); found && enforced == "ON" {
 		return fmt.Errorf("the table %s has the engine %s, which this server allows no change of together with an InnoDB table"+
 			" (enforce_gtid_consistency=ON): run ALTER TABLE %s ENGINE=InnoDB", t.plain, engine, t.name)
 	}
-	return nil
-}
-
-// readFailed finds out what failed_jobs looks like.
-func (s *Store) readFailed(ctx context.Context) error {
-	plain := s.o.Prefix + s.o.FailedTable
-	have, err := s.readTable(ctx, plain, ", where failed jobs go: let \"cmsjobs migrate up --create-jobs\" make it")
-	if err != nil {
-		return err
-	}
-	if err := need(plain, have, "id", "connection", "queue", "payload", "exception", "failed_at"); err != nil {
-		return err
-	}
-	_, uuid := have["uuid"]
-	s.failed = failedTable{name: s.d.Ident(plain), uuid: uuid, failedAt: s.momentOf(have["failed_at"]), kind: have["failed_at"].kind}
 	return nil
 }

@@ -90,7 +90,7 @@ func TestTheProbeFindsTheMode(t *testing.T) {
 		}
 		// A server that takes the words and no lock, or does not know them.
 		for _, lie := range []string{"", " FOR UPDATE NONSENSE"} {
-			s.d.SkipLocked = lie
+			s.Dialect.SkipLocked = lie
 			if s.skips(context.Background()) {
 				t.Errorf("%s: the probe believes %q", engine, lie)
 			}
@@ -305,7 +305,7 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 			f.fill(3000, func(i int) jobs.Spec { return job(fmt.Sprint(i)) })
 			got := f.claim(20)
 			l := f.lane("default", 0)
-			rows, err := db.Queryx("EXPLAIN "+f.reading(f.inLane(l, l.lowWater, rowPosition{}, f.Store.t.waiting(), 20)), f.inLane(l, l.lowWater, rowPosition{}, "1=1", 20).args...)
+			rows, err := db.Queryx("EXPLAIN "+f.reading(f.inLane(l, l.lowWater, RowPosition{}, f.Store.Layout.waiting(), 20)), f.inLane(l, l.lowWater, RowPosition{}, "1=1", 20).args...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -324,15 +324,15 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 				t.Fatal(err)
 			}
 			defer rollback(x)
-			found, _, err := f.read(ctx, x, f.inLane(l, rowPosition{}, rowPosition{}, f.Store.t.waiting(), 20))
+			found, _, err := f.ReadCandidates(ctx, x, f.inLane(l, RowPosition{}, RowPosition{}, f.Store.Layout.waiting(), 20))
 			if err != nil || len(found) != 20 {
 				t.Fatal(len(found), err)
 			}
-			if free, err := f.recheck(ctx, x, found, f.d.SkipLocked); err != nil || len(free) != 20 {
+			if free, err := f.recheck(ctx, x, found, f.Dialect.SkipLocked); err != nil || len(free) != 20 {
 				t.Fatal(len(free), err)
 			}
 			var connection, locked int
-			if _, err := f.one(ctx, x, []any{&connection}, "SELECT CONNECTION_ID()"); err != nil {
+			if _, err := f.QueryRow(ctx, x, []any{&connection}, "SELECT CONNECTION_ID()"); err != nil {
 				t.Fatal(err)
 			}
 			// A site's account has no PROCESS right, which the server's own tables ask.
@@ -340,28 +340,5 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 				t.Errorf("claiming %d jobs locks %d rows, %v", len(found), locked, err)
 			}
 		})
-	}
-}
-
-// A list out of the history is read from its index in order, also in its
-// middle, where the optimizer by itself prefers to sort.
-func TestTheHistoryIsListedWithoutASort(t *testing.T) {
-	jobstest.EachMySQL(t, testTheHistoryIsListedWithoutASort)
-}
-
-func testTheHistoryIsListedWithoutASort(t *testing.T, engine jobstest.Engine) {
-	db := variant{engine: engine, layout: Stock, mode: Skip}.database(t)
-	s := open1(t, db, Options{Registry: registry()})
-	db.MustExec(`INSERT INTO cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms)
-		SELECT seq, CONCAT('u', seq), ELT(1+seq%7,'a','b','c','d','e','f','g'), 'default', 1, IF(seq%50=0,'failed','completed'), 'w', 'x', seq*10, 5, 5 FROM ` + jobstest.Numbers(20000))
-	for column, value := range map[string]string{"outcome": "completed", "type": "c", "queue": "default"} {
-		list := "FROM cmsjobs_runs" + s.runsHint(column) + " WHERE " + column + " = ? AND ended_at <= ? AND NOT (ended_at = ? AND id >= ?) ORDER BY ended_at DESC, id DESC LIMIT 50"
-		plan := map[string]any{}
-		if err := db.QueryRowx("EXPLAIN SELECT id, uuid "+list, value, 100000, 100000, 10000).MapScan(plan); err != nil {
-			t.Fatal(err)
-		}
-		if text := fmt.Sprintf("%s", plan); strings.Contains(text, "filesort") || !strings.Contains(text, "cmsjobs_runs_"+column) {
-			t.Errorf("the list by %s: %s", column, text)
-		}
 	}
 }

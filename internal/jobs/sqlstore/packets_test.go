@@ -62,8 +62,8 @@ func (f *fixture) roundTrips(t *testing.T) map[string]int64 {
 	}
 	f.enqueue(job(`1`), job(`2`), job(`3`))
 	held := f.claimOnce(t, 1)
-	f.lane("default", 0).next = f.o.Clock().Add(time.Hour)
-	f.classesOf("default").next = f.o.Clock().Add(time.Hour)
+	f.lane("default", 0).next = f.Options.Clock().Add(time.Hour)
+	f.classesOf("default").next = f.Options.Clock().Add(time.Hour)
 	_, held = f.relay(end(held[0], jobs.Completed)) // what is asked once is asked
 	if len(held) != 1 {
 		t.Fatal("no job was claimed along")

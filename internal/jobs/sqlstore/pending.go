@@ -33,31 +33,33 @@ const (
 	pendingRest = 500 * time.Millisecond
 	// pendingMost bounds the time between two searches.
 	pendingMost = 30 * time.Second
+	// maxRipe bounds how many rows are looked at together.
+	maxRipe = 500
 )
 
 // fallenDue takes pending rows whose time has come.
 func (c *claim) fallenDue(ctx context.Context, l *scanCursor) error {
 	delayed := c.s.takeDelays(l.queue)
-	if c.s.t.kind() != Stock || !l.long {
+	if c.s.Layout.Name() != Stock || !l.long {
 		return nil // an index or the next sweep finds them
 	}
 	p := &l.pending
 	for id, at := range delayed {
 		p.add(id, at)
 	}
-	if !c.s.o.Clock().Before(p.next) {
+	if !c.s.Options.Clock().Before(p.next) {
 		if err := c.search(ctx, l); err != nil {
 			return err
 		}
 	}
-	ids := p.ripe(c.s.o.Clock())
+	ids := p.ripe(c.s.Options.Clock())
 	if len(ids) == 0 {
 		return nil
 	}
-	in, args := c.s.d.IDRanges(ids)
-	state := "(" + c.s.t.waiting() + " OR " + c.s.t.expired(c.s.now(), c.s.retryAfter) + ")"
-	found, now, err := c.s.read(ctx, c.s.db, candidateQuery{where: "queue = ? AND " + in + " AND " + state,
-		args: append([]any{l.queue}, args...), order: c.s.order(), limit: len(ids)})
+	in, args := c.s.Dialect.IDRanges(ids)
+	state := "(" + c.s.Layout.waiting() + " OR " + c.s.Layout.expired(c.s.SecondsNow(), c.s.retryAfter) + ")"
+	found, now, err := c.s.ReadCandidates(ctx, c.s.db, CandidateQuery{where: "queue = ? AND " + in + " AND " + state,
+		args: append([]any{l.queue}, args...), order: c.s.OrderBy(), limit: len(ids)})
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,7 @@ func (p *pending) ripe(now time.Time) []int64 {
 		}
 	}
 	slices.Sort(ids)
-	ids = ids[:min(len(ids), chunk)]
+	ids = ids[:min(len(ids), maxRipe)]
 	for _, id := range ids {
 		if p.due[id].once {
 			delete(p.due, id)
@@ -114,11 +116,11 @@ func (p *pending) ripe(now time.Time) []int64 {
 // search reads which rows are pending. One that was and is no longer has ended,
 // or somebody made it due: it is looked at once.
 func (c *claim) search(ctx context.Context, l *scanCursor) error {
-	s, t, p := c.s, c.s.t.shape(), &l.pending
-	begun, now := s.o.Clock(), s.now()
+	s, t, p := c.s, c.s.Layout.Table(), &l.pending
+	begun, now := s.Options.Clock(), s.SecondsNow()
 	later := fmt.Sprintf("(attempts > 0 OR %s > %s)", t.due.name, t.due.fromExpr(now))
 	if p.near {
-		later += fmt.Sprintf(" AND %s <= %s", t.due.name, t.due.fromExpr(fmt.Sprintf("%s + %d", now, seconds(soon))))
+		later += fmt.Sprintf(" AND %s <= %s", t.due.name, t.due.fromExpr(fmt.Sprintf("%s + %d", now, WholeSeconds(soon))))
 	}
 	found := map[int64]falls{}
 	var first time.Time // of what is not due yet
@@ -129,17 +131,17 @@ func (c *claim) search(ctx context.Context, l *scanCursor) error {
 		if locked.Valid {
 			due = locked.Int64 + s.retryAfter + 1
 		}
-		at := s.o.Clock().Add(time.Duration(due-clock) * time.Second)
+		at := s.Options.Clock().Add(time.Duration(due-clock) * time.Second)
 		if found[id] = (falls{at: at}); at.After(begun) && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
 		return err
 	}, fmt.Sprintf("SELECT id, %s, %s, %s FROM %s%s WHERE queue = ? AND (%s IS NOT NULL OR %s)%s LIMIT %d",
-		t.due.seconds(), t.locked.seconds(), now, t.name, s.hint(), t.locked.name, later, s.order(), maxPending), l.queue)
+		t.due.seconds(), t.locked.seconds(), now, t.name, s.IndexHint(), t.locked.name, later, s.OrderBy(), maxPending), l.queue)
 	if err != nil {
 		return fmt.Errorf("looking for running and delayed jobs in %s: %w", t.plain, err)
 	}
-	done := s.o.Clock()
+	done := s.Options.Clock()
 	p.near = len(found) == maxPending
 	for id, x := range p.due {
 		if _, still := found[id]; !still && !x.once && len(found) < 2*maxPending {

@@ -14,7 +14,7 @@ const maxDeferred = 256
 
 // permitted says whether x may be chosen as far as its type's limit goes. The
 // answer is a guess from one read; permit makes sure.
-func (c *claim) permitted(ctx context.Context, queue string, x *candidate) (bool, error) {
+func (c *claim) permitted(ctx context.Context, queue string, x *Candidate) (bool, error) {
 	if x.policy.Limit <= 0 || x.fault != nil {
 		return true, nil
 	}
@@ -40,7 +40,7 @@ func (c *claim) permitted(ctx context.Context, queue string, x *candidate) (bool
 }
 
 func (s *Store) permitsInUse(ctx context.Context, kind string) (used int, err error) {
-	_, err = s.one(ctx, s.ownDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE type = ? AND expires_at >= "+s.now(), kind)
+	_, err = s.QueryRow(ctx, s.ownDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE type = ? AND expires_at >= "+s.SecondsNow(), kind)
 	if err != nil {
 		err = fmt.Errorf("counting the running jobs of %s: %w", kind, err)
 	}
@@ -51,7 +51,7 @@ func (s *Store) permitsInUse(ctx context.Context, kind string) (used int, err er
 // its limit, so that they need not be found again.
 func (c *claim) deferred(ctx context.Context) error {
 	for kind, waiting := range c.s.deferred {
-		entry, ok := c.s.o.Registry.Lookup(kind)
+		entry, ok := c.s.Options.Registry.Lookup(kind)
 		if !ok || c.want() <= 0 {
 			continue
 		}
@@ -64,9 +64,9 @@ func (c *claim) deferred(ctx context.Context) error {
 		}
 		delete(c.s.deferred, kind)
 		for _, queue := range c.r.Queues {
-			in, args := c.s.d.In("id", waiting)
-			l := candidateQuery{where: "queue = ? AND " + in + " AND " + c.s.t.waiting(), args: append([]any{queue}, args...), order: c.s.order(), limit: len(waiting)}
-			found, now, err := c.s.read(ctx, c.s.db, l)
+			in, args := c.s.Dialect.In("id", waiting)
+			l := CandidateQuery{where: "queue = ? AND " + in + " AND " + c.s.Layout.waiting(), args: append([]any{queue}, args...), order: c.s.OrderBy(), limit: len(waiting)}
+			found, now, err := c.s.ReadCandidates(ctx, c.s.db, l)
 			if err != nil {
 				return err
 			}
@@ -80,11 +80,11 @@ func (c *claim) deferred(ctx context.Context) error {
 
 // acquirePermits takes a permit for each row of a limited type and leaves out those
 // that get none. A permit is leased with its job: a crash frees it.
-func (s *Store) acquirePermits(ctx context.Context, t tx, c *claim, rows []*candidate) ([]*candidate, error) {
-	if !slices.ContainsFunc(rows, func(x *candidate) bool { return x.policy.Limit > 0 }) {
+func (s *Store) acquirePermits(ctx context.Context, t Transaction, c *claim, rows []*Candidate) ([]*Candidate, error) {
+	if !slices.ContainsFunc(rows, func(x *Candidate) bool { return x.policy.Limit > 0 }) {
 		return rows, nil
 	}
-	var kept []*candidate
+	var kept []*Candidate
 	granted := map[int64]bool{} // by leader: twins share its permit
 	for _, x := range rows {
 		ok, decided := granted[x.primary]
@@ -106,20 +106,20 @@ func (s *Store) acquirePermits(ctx context.Context, t tx, c *claim, rows []*cand
 }
 
 // acquirePermit takes one free permit of a type.
-func (s *Store) acquirePermit(ctx context.Context, q Tx, x *candidate, token string, lease time.Duration) (bool, error) {
+func (s *Store) acquirePermit(ctx context.Context, q Tx, x *Candidate, token string, lease time.Duration) (bool, error) {
 	var free []int
 	err := s.query(ctx, q, func(r *sql.Rows) error {
 		var permit int
 		err := r.Scan(&permit)
 		free = append(free, permit)
 		return err
-	}, "SELECT permit FROM cmsjobs_permits WHERE type = ? AND permit <= ? AND expires_at < "+s.now()+" ORDER BY permit", x.job.Type, x.policy.Limit)
+	}, "SELECT permit FROM cmsjobs_permits WHERE type = ? AND permit <= ? AND expires_at < "+s.SecondsNow()+" ORDER BY permit", x.job.Type, x.policy.Limit)
 	if err != nil {
 		return false, err
 	}
 	for _, permit := range free {
 		n, err := s.exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = %s + %d WHERE type = ? AND permit = ? AND expires_at < %s",
-			s.now(), int64(lease.Seconds()), s.now()), x.id, randomPart(token), x.job.Type, permit)
+			s.SecondsNow(), int64(lease.Seconds()), s.SecondsNow()), x.id, randomPart(token), x.job.Type, permit)
 		if err != nil || n == 1 {
 			return n == 1, err
 		}
@@ -132,7 +132,7 @@ func (s *Store) acquirePermit(ctx context.Context, q Tx, x *candidate, token str
 // settlement asks for it inside of the transaction that is waited for.
 func (s *Store) ensurePermits(ctx context.Context, kind string, limit int) error {
 	for permit := s.permits[kind] + 1; permit <= limit; permit++ {
-		if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_permits", "type, permit", "(?, ?)", "type, permit"), kind, permit); err != nil {
+		if _, err := s.exec(ctx, s.ownDB, s.Dialect.InsertOrSkip("cmsjobs_permits", "type, permit", "(?, ?)", "type, permit"), kind, permit); err != nil {
 			return fmt.Errorf("making the permits of %s: %w", kind, err)
 		}
 		s.permits[kind] = permit
@@ -145,7 +145,7 @@ func (s *Store) releasePermits(ctx context.Context, q Tx, ends []pendingSettleme
 	var limited []int64
 	tokens := map[string]bool{}
 	for _, e := range ends {
-		if entry, ok := s.o.Registry.Lookup(e.Claimed.Job.Type); ok && entry.Policy.Limit > 0 {
+		if entry, ok := s.Options.Registry.Lookup(e.Claimed.Job.Type); ok && entry.Policy.Limit > 0 {
 			limited = append(limited, e.Claimed.Lease.ID)
 			for _, duplicate := range e.Claimed.Duplicates {
 				limited = append(limited, duplicate.ID)
@@ -154,7 +154,7 @@ func (s *Store) releasePermits(ctx context.Context, q Tx, ends []pendingSettleme
 		}
 	}
 	for token := range tokens {
-		in, args := s.d.In("job_id", limited)
+		in, args := s.Dialect.In("job_id", limited)
 		if _, err := s.exec(ctx, q, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND "+in, append([]any{token}, args...)...); err != nil {
 			return fmt.Errorf("giving permits back: %w", err)
 		}

@@ -12,20 +12,20 @@ import (
 // chooseMode takes the configured claim mode or finds it by trying: never by a
 // version, as TiDB and others accept SKIP LOCKED and take no lock.
 func (s *Store) chooseMode(ctx context.Context) error {
-	switch s.o.Mode {
+	switch s.Options.Mode {
 	case Skip, CAS:
-		s.mode = s.o.Mode
+		s.mode = s.Options.Mode
 		return nil
 	case Auto:
 	default:
-		return fmt.Errorf("the claim mode %q is none of auto, skip, cas", s.o.Mode)
+		return fmt.Errorf("the claim mode %q is none of auto, skip, cas", s.Options.Mode)
 	}
-	if s.d.Name == "sqlite" {
+	if s.Dialect.Name == "sqlite" {
 		s.mode = Skip // BEGIN IMMEDIATE: one writer at a time
 		return nil
 	}
 	s.mode = CAS
-	if !s.t.shape().transactional {
+	if !s.Layout.Table().transactional {
 		return nil
 	}
 	if s.skips(ctx) {
@@ -41,7 +41,7 @@ func (s *Store) skips(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	name := "probe/" + randomPart(newToken(""))
-	if _, err := s.exec(ctx, s.ownDB, s.d.InsertOrSkip("cmsjobs_control_signals", "name, at", "(?, 0)", "name"), name); err != nil {
+	if _, err := s.exec(ctx, s.ownDB, s.Dialect.InsertOrSkip("cmsjobs_control_signals", "name, at", "(?, 0)", "name"), name); err != nil {
 		return false
 	}
 	defer func() { // a row that stays is in nobody's way
@@ -77,6 +77,6 @@ func (s *Store) beside(ctx context.Context, name string) (int, error) {
 
 func (s *Store) locks(ctx context.Context, t *sqlx.Tx, name string) (n int, err error) {
 	err = s.query(ctx, t, func(*sql.Rows) error { n++; return nil },
-		"SELECT name FROM cmsjobs_control_signals WHERE name = ?"+s.d.SkipLocked, name)
+		"SELECT name FROM cmsjobs_control_signals WHERE name = ?"+s.Dialect.SkipLocked, name)
 	return n, err
 }

@@ -30,8 +30,8 @@ func claimedWithinASecond(f *fixture, early bool) {
 	f.Store = first
 	f.enqueue(job(`1`))
 	ctx, c := context.Background(), second.newClaim(askMany)
-	look := second.inLane(second.lane("default", 0), rowPosition{}, rowPosition{}, second.t.waiting(), 10)
-	seen, now, err := second.read(ctx, second.db, look)
+	look := second.inLane(second.lane("default", 0), RowPosition{}, RowPosition{}, second.Layout.waiting(), 10)
+	seen, now, err := second.ReadCandidates(ctx, second.db, look)
 	if err != nil || len(seen) != 1 || !second.claimable("default", seen[0]) {
 		f.t.Fatalf("%d candidates, %v", len(seen), err)
 	}

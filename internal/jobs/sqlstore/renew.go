@@ -15,13 +15,13 @@ import (
 // Renew implements jobs.Source. The renewed lease is written where PHP's
 // worker looks, so it keeps off too.
 func (s *Store) Renew(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
-	s.leasesLast(length)
+	s.SetLeaseLength(length)
 	renewed, err := s.renewAll(ctx, leases, length)
-	return renewed, s.noted(err)
+	return renewed, s.NoteTrouble(err)
 }
 
 func (s *Store) renewAll(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
-	now, err := s.databaseNow(ctx, s.db)
+	now, err := s.ReadClock(ctx, s.db)
 	if err != nil {
 		return nil, fmt.Errorf("renewing leases: %w", err)
 	}
@@ -83,11 +83,11 @@ func (s *Store) byGuard(leases []jobs.Lease, until int64) []*guarded {
 	var list []*guarded
 	for _, l := range leases {
 		original := l
-		cond, args := s.t.guard(l, s.triedRenewals(l.ID))
+		cond, args := s.Layout.guard(l, s.triedRenewals(l.ID))
 		key := fmt.Sprint(cond, args)
 		if groups[key] == nil || len(groups[key].ids) >= 1000 {
 			l.ReservedAt = until
-			after, done := s.t.guard(l, nil)
+			after, done := s.Layout.guard(l, nil)
 			groups[key] = &guarded{before: cond, after: after, args: args, done: done}
 			list = append(list, groups[key])
 		}
@@ -100,10 +100,10 @@ func (s *Store) byGuard(leases []jobs.Lease, until int64) []*guarded {
 // renew extends one group. Where some are lost, it asks which are not.
 func (s *Store) renew(ctx context.Context, g *guarded, until int64, held map[jobs.Lease]bool) error {
 	slices.Sort(g.ids)
-	in, inArgs := s.d.In("id", g.ids)
+	in, inArgs := s.Dialect.In("id", g.ids)
 	var n int64
-	err := s.inTx(ctx, "extending", func(t tx) (err error) {
-		n, err = s.exec(ctx, t.main, "UPDATE "+s.t.shape().name+" SET "+s.t.renew(until)+" WHERE "+in+" AND "+g.before, slices.Concat(inArgs, g.args)...)
+	err := s.inTx(ctx, "extending", func(t Transaction) (err error) {
+		n, err = s.exec(ctx, t.main, "UPDATE "+s.Layout.Table().name+" SET "+s.Layout.renew(until)+" WHERE "+in+" AND "+g.before, slices.Concat(inArgs, g.args)...)
 		return err
 	})
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Store) renew(ctx context.Context, g *guarded, until int64, held map[job
 		err := r.Scan(&id)
 		still[id] = true
 		return err
-	}, "SELECT id FROM "+s.t.shape().name+" WHERE "+in+" AND "+g.after, slices.Concat(inArgs, g.done)...)
+	}, "SELECT id FROM "+s.Layout.Table().name+" WHERE "+in+" AND "+g.after, slices.Concat(inArgs, g.done)...)
 	for _, l := range g.leases {
 		held[l] = still[l.ID]
 	}
@@ -142,7 +142,7 @@ func (s *Store) renewPlaces(ctx context.Context, leases []jobs.Lease, expires in
 		byToken[token] = append(byToken[token], l.ID)
 	}
 	for token, list := range byToken {
-		in, args := s.d.In("job_id", list)
+		in, args := s.Dialect.In("job_id", list)
 		if _, err := s.exec(ctx, s.ownDB, "UPDATE cmsjobs_permits SET expires_at = ? WHERE token = ? AND "+in, append([]any{expires, token}, args...)...); err != nil {
 			return fmt.Errorf("renewing places of limited types: %w", err)
 		}

@@ -28,15 +28,15 @@ func (p *pageSize) read(took bool) {
 // page reads a page; more says that rows may stand behind it. It ends before a
 // payload that was not read whole; one that stands first makes the page small.
 func (c *claim) page(
-	ctx context.Context, size *pageSize, looking func(limit int) candidateQuery,
+	ctx context.Context, size *pageSize, looking func(limit int) CandidateQuery,
 ) (x prefetched, more bool, err error) {
 	least := max(c.want(), smallPage)
 	l := looking(max(least, int(*size)))
 	if l.limit > least {
 		l.whole = skimmed
 	}
-	x.read = c.s.o.Clock()
-	if x.rows, x.now, err = c.s.read(ctx, c.s.db, l); err != nil {
+	x.read = c.s.Options.Clock()
+	if x.rows, x.now, err = c.s.ReadCandidates(ctx, c.s.db, l); err != nil {
 		return x, false, err
 	}
 	if l.whole == 0 {
@@ -58,18 +58,18 @@ func (c *claim) page(
 // sweep saw the whole lane, so that there is no need to look at its head.
 func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err error) {
 	if !l.rescanning {
-		if c.s.o.Clock().Before(l.next) || (l.lowWater == rowPosition{} && !l.exhausted) {
+		if c.s.Options.Clock().Before(l.next) || (l.lowWater == RowPosition{} && !l.exhausted) {
 			return false, nil
 		}
 		l.beginSweep(l.lowWater)
 		if l.exhausted {
-			l.rescanEnd = rowPosition{}
+			l.rescanEnd = RowPosition{}
 		}
 	}
 	for range sweepPages {
 		done, err := c.sweepOn(ctx, l)
 		if err != nil || done {
-			return done && l.rescanEnd == rowPosition{}, err
+			return done && l.rescanEnd == RowPosition{}, err
 		}
 		if c.want() <= 0 {
 			return false, nil
@@ -79,26 +79,26 @@ func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err erro
 	return false, nil
 }
 
-func (l *scanCursor) beginSweep(end rowPosition) {
-	l.rescanning, l.rescan, l.rescanEnd, l.cost, l.pages, l.sweepPage, l.fromRescan = true, rowPosition{}, end, 0, 0, 0, prefetched{}
+func (l *scanCursor) beginSweep(end RowPosition) {
+	l.rescanning, l.rescan, l.rescanEnd, l.cost, l.pages, l.sweepPage, l.fromRescan = true, RowPosition{}, end, 0, 0, 0, prefetched{}
 }
 
 // sweepOn reads the next page of a sweep, and says when it was the last.
 func (c *claim) sweepOn(ctx context.Context, l *scanCursor) (done bool, err error) {
-	state := c.s.t.waiting()
-	if c.s.t.kind() == Stock { // an extended table has an index for lost leases: see expired
-		state = "(" + state + " OR " + c.s.t.expired(c.s.now(), c.s.retryAfter) + ")"
+	state := c.s.Layout.waiting()
+	if c.s.Layout.Name() == Stock { // an extended table has an index for lost leases: see expired
+		state = "(" + state + " OR " + c.s.Layout.expired(c.s.SecondsNow(), c.s.retryAfter) + ")"
 	}
 	x := c.takePrefetched(&l.fromRescan)
 	more := len(x.rows) > 0
 	if !more {
-		begun := c.s.o.Clock()
-		if x, more, err = c.page(ctx, &l.sweepPage, func(limit int) candidateQuery {
+		begun := c.s.Options.Clock()
+		if x, more, err = c.page(ctx, &l.sweepPage, func(limit int) CandidateQuery {
 			return c.s.inLane(l, l.rescan, l.rescanEnd, state, limit)
 		}); err != nil {
 			return false, err
 		}
-		l.cost += c.s.o.Clock().Sub(begun)
+		l.cost += c.s.Options.Clock().Sub(begun)
 		l.pages++
 	}
 	before := len(c.taken)
@@ -108,7 +108,7 @@ func (c *claim) sweepOn(ctx context.Context, l *scanCursor) (done bool, err erro
 	}
 	l.sweepPage.read(len(c.taken) > before)
 	if passed > 0 {
-		l.rescan = rowPosition{x.rows[passed-1].at, x.rows[passed-1].id}
+		l.rescan = RowPosition{x.rows[passed-1].at, x.rows[passed-1].id}
 	}
 	if passed < len(x.rows) || more {
 		if len(c.absorbed) == 0 {
@@ -117,7 +117,7 @@ func (c *claim) sweepOn(ctx context.Context, l *scanCursor) (done bool, err erro
 		return false, nil // goes on with the next page, or the next claim
 	}
 	l.rescanning, l.long = false, l.pages > sweepPages
-	l.next = c.s.o.Clock().Add(max(rescanShare*l.cost, rescanInterval))
+	l.next = c.s.Options.Clock().Add(max(rescanShare*l.cost, rescanInterval))
 	return true, nil
 }
 
@@ -138,7 +138,7 @@ func (c *claim) whole(ctx context.Context) error {
 		}
 		if !l.looking {
 			l.looking = true
-			l.beginSweep(rowPosition{})
+			l.beginSweep(RowPosition{})
 		}
 		for l.rescanning && !c.full() {
 			if _, err := c.sweepOn(ctx, l); err != nil {
@@ -158,7 +158,7 @@ func (c *claim) whole(ctx context.Context) error {
 
 // lanesOf are all lanes of a queue.
 func (c *claim) lanesOf(ctx context.Context, queue string) ([]*scanCursor, error) {
-	if c.s.t.kind() == Stock {
+	if c.s.Layout.Name() == Stock {
 		return []*scanCursor{c.s.lane(queue, 0)}, nil
 	}
 	priorities, _, err := c.s.waitingClasses(ctx, queue, true)

@@ -52,19 +52,19 @@ type sighting struct {
 
 // ClockJump is the last jump of the database's clock by more than a third of a
 // lease; zero when none was noticed.
-func (s *Store) ClockJump() ClockJump {
+func (s *Tables) ClockJump() ClockJump {
 	s.rescue.mu.Lock()
 	defer s.rescue.mu.Unlock()
 	return s.rescue.jump
 }
 
-// noted remembers that the database was in trouble, where err says so, and
+// NoteTrouble remembers that the database was in trouble, where err says so, and
 // returns err.
-func (s *Store) noted(err error) error {
+func (s *Tables) NoteTrouble(err error) error {
 	if database.Classify(err).Trouble() {
 		s.rescue.mu.Lock()
 		defer s.rescue.mu.Unlock()
-		s.rescue.rest(s.o.Clock(), ownersFirst)
+		s.rescue.rest(s.Options.Clock(), ownersFirst)
 	}
 	return err
 }
@@ -79,17 +79,24 @@ func (r *rescue) rest(now time.Time, length time.Duration) {
 	}
 }
 
-// leasesLast notes how long leases are here.
-func (s *Store) leasesLast(length time.Duration) {
+// SetLeaseLength notes how long leases are here.
+func (s *Tables) SetLeaseLength(length time.Duration) {
 	s.rescue.mu.Lock()
 	defer s.rescue.mu.Unlock()
 	s.rescue.length = length
 }
 
+// leaseLength is how long leases last here; 0 before the first.
+func (s *Tables) leaseLength() time.Duration {
+	s.rescue.mu.Lock()
+	defer s.rescue.mu.Unlock()
+	return s.rescue.length
+}
+
 // sawClock compares the database's clock, read between two moments of ours and
 // exact to the given resolution, with the last look at it.
 // Options.Monotonic said the two moments.
-func (s *Store) sawClock(database time.Time, resolution time.Duration, before, after time.Time) {
+func (s *Tables) sawClock(database time.Time, resolution time.Duration, before, after time.Time) {
 	r := &s.rescue
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,42 +119,42 @@ func (s *Store) sawClock(database time.Time, resolution time.Duration, before, a
 		return
 	}
 	r.jump = ClockJump{At: after, By: by}
-	r.rest(s.o.Clock(), r.length)
-	s.o.Logger.Warn("the clock of the database jumped; no lease is taken for lost for the length of one", "event", "database.clock_jumped",
+	r.rest(s.Options.Clock(), r.length)
+	s.Options.Logger.Warn("the clock of the database jumped; no lease is taken for lost for the length of one", "event", "database.clock_jumped",
 		"by_ms", by.Milliseconds(), "wait_ms", r.length.Milliseconds())
 }
 
 // mayRescue says whether jobs whose lease has run out may be taken now. It
 // looks at the database's clock, and tries whether a line of history can be
 // written: where it cannot, the ends of runs cannot either.
-func (s *Store) mayRescue(ctx context.Context) (bool, error) {
+func (s *Tables) mayRescue(ctx context.Context) (bool, error) {
 	if err := s.lookAtClock(ctx); err != nil {
-		return false, s.noted(err)
+		return false, s.NoteTrouble(err)
 	}
 	if err := s.tryWriting(ctx); err != nil {
-		return false, s.noted(err)
+		return false, s.NoteTrouble(err)
 	}
 	s.rescue.mu.Lock()
 	defer s.rescue.mu.Unlock()
-	return !s.o.Clock().Before(s.rescue.notUntil), nil
+	return !s.Options.Clock().Before(s.rescue.notUntil), nil
 }
 
 // startSighting begins a look at the database's clock; the function that it
 // returns ends the look with what was read, exact to a resolution.
-func (s *Store) startSighting() func(database time.Time, resolution time.Duration) {
-	if s.o.Monotonic == nil {
+func (s *Tables) startSighting() func(database time.Time, resolution time.Duration) {
+	if s.Options.Monotonic == nil {
 		return func(time.Time, time.Duration) {}
 	}
-	before := s.o.Monotonic()
+	before := s.Options.Monotonic()
 	return func(database time.Time, resolution time.Duration) {
-		s.sawClock(database, resolution, before, s.o.Monotonic())
+		s.sawClock(database, resolution, before, s.Options.Monotonic())
 	}
 }
 
-func (s *Store) lookAtClock(ctx context.Context) error {
+func (s *Tables) lookAtClock(ctx context.Context) error {
 	var millis int64
 	sighted := s.startSighting()
-	if _, err := s.one(ctx, s.db, []any{&millis}, "SELECT "+s.millis()); err != nil {
+	if _, err := s.QueryRow(ctx, s.db, []any{&millis}, "SELECT "+s.MillisNow()); err != nil {
 		return fmt.Errorf("asking the database's clock: %w", err)
 	}
 	sighted(time.UnixMilli(millis), time.Millisecond)
@@ -159,7 +166,7 @@ func (s *Store) lookAtClock(ctx context.Context) error {
 const probeSize = 64 << 10
 
 // tryWriting writes a line of history and undoes it.
-func (s *Store) tryWriting(ctx context.Context) error {
+func (s *Tables) tryWriting(ctx context.Context) error {
 	t, err := s.begin(ctx, s.ownDB)
 	if err != nil {
 		return fmt.Errorf("trying to write: %w", err)
@@ -168,29 +175,11 @@ func (s *Store) tryWriting(ctx context.Context) error {
 	return s.writeProbe(ctx, t)
 }
 
-func (s *Store) writeProbe(ctx context.Context, t *sqlx.Tx) error {
-	line := historyRun{job: jobs.Job{Type: "probe", Queue: "probe", UUID: newToken("probe")}, outcome: "probe",
-		err: strings.Repeat("x", probeSize)}
-	if err := s.insertRuns(ctx, t, []historyRun{line}); err != nil {
+func (s *Tables) writeProbe(ctx context.Context, t *sqlx.Tx) error {
+	line := Run{job: jobs.Job{Type: "probe", Queue: "probe", UUID: newToken("probe")}, outcome: "probe",
+		Error: strings.Repeat("x", probeSize)}
+	if err := s.insertRuns(ctx, t, []Run{line}); err != nil {
 		return fmt.Errorf("trying to write: %w", err)
 	}
 	return nil
-}
-
-// rescues says of the candidates of one look whether they may be taken as far
-// as their leases go. It asks the database once, and only where a lease has run
-// out.
-func (c *claim) rescues(ctx context.Context) func(*candidate) (bool, error) {
-	asked, may := false, false
-	return func(x *candidate) (bool, error) {
-		if !x.rescued {
-			return true, nil
-		}
-		var err error
-		if !asked {
-			asked = true
-			may, err = c.s.mayRescue(ctx)
-		}
-		return may, err
-	}
 }

@@ -59,7 +59,7 @@ func testJSONWritesWhatValuesWrite(t *testing.T, engine jobstest.Engine) {
 		t.Errorf("JSON wrote %d lines\n%q\nVALUES wrote\n%q", len(inJSON), inJSON, inValues)
 	}
 	f.jsonTable = true
-	if statements, _ := f.fewInsertions(make([]runRow, fewAlike), "1"); len(statements) != 1 || !strings.Contains(statements[0], "JSON_TABLE") {
+	if statements, _ := f.fewInsertions(make([]RunRow, fewAlike), "1"); len(statements) != 1 || !strings.Contains(statements[0], "JSON_TABLE") {
 		t.Errorf("lines that are alike are written by %q", statements)
 	}
 }

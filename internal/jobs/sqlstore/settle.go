@@ -35,7 +35,7 @@ func (s *Store) Settle(ctx context.Context, settlements []jobs.Settlement) ([]er
 	}
 	for batch := range slices.Chunk(ends, s.maxBatch) {
 		if err := s.settle(ctx, batch, results, nil); err != nil {
-			return nil, s.noted(err)
+			return nil, s.NoteTrouble(err)
 		}
 	}
 	return results, nil
@@ -99,7 +99,7 @@ func (s *Store) settle(ctx context.Context, ends []pendingSettlement, results []
 }
 
 // write is the transaction. What needs the lease comes first.
-func (s *Store) write(ctx context.Context, t tx, ends []pendingSettlement) error {
+func (s *Store) write(ctx context.Context, t Transaction, ends []pendingSettlement) error {
 	if err := s.moveToFailed(ctx, t, ends); err != nil {
 		return err
 	}
@@ -132,10 +132,10 @@ func (s *Store) freeKeys(ctx context.Context, q Tx, ends []pendingSettlement) er
 	// A key is committed with its job, so one that is not there now is none of
 	// these jobs'. Mostly there are none at all.
 	var one int
-	if found, err := s.one(ctx, q, []any{&one}, "SELECT 1 FROM cmsjobs_unique LIMIT 1"); err != nil || !found {
+	if found, err := s.QueryRow(ctx, q, []any{&one}, "SELECT 1 FROM cmsjobs_unique LIMIT 1"); err != nil || !found {
 		return err
 	}
-	in, args := s.d.In("job_id", gone)
+	in, args := s.Dialect.In("job_id", gone)
 	if _, err := s.exec(ctx, q, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
 		return fmt.Errorf("freeing unique keys: %w", err)
 	}

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -47,14 +46,14 @@ func (s *Store) changes(ends []pendingSettlement) []*guardedUpdate {
 		if e.Outcome == jobs.Retried {
 			key.failure = e.Error
 		}
-		if s.t.kind() == Extended {
+		if s.Layout.Name() == Extended {
 			key.token = tokenOf(l)
 		}
 		g := groups[key]
 		if g == nil {
 			g = &guardedUpdate{}
 			g.verb, g.args = s.endOf(*e.Settlement, duplicate)
-			g.cond, g.more = s.t.guard(l, tried)
+			g.cond, g.more = s.Layout.guard(l, tried)
 			groups[key], list = g, append(list, g)
 		}
 		g.ids = append(g.ids, l.ID)
@@ -79,9 +78,9 @@ func (g *guardedUpdate) statement(d database.Dialect) (string, []any) {
 
 // removeAndGiveBack deletes the rows of jobs that ended and gives back the
 // others.
-func (s *Store) removeAndGiveBack(ctx context.Context, t tx, ends []pendingSettlement) error {
+func (s *Store) removeAndGiveBack(ctx context.Context, t Transaction, ends []pendingSettlement) error {
 	for _, g := range s.changes(ends) {
-		statement, args := g.statement(s.d)
+		statement, args := g.statement(s.Dialect)
 		n, err := s.exec(ctx, t.main, statement, args...)
 		if err != nil {
 			return err
@@ -96,19 +95,19 @@ func (s *Store) removeAndGiveBack(ctx context.Context, t tx, ends []pendingSettl
 // endOf says what becomes of a row. A twin that is not done is given back as it
 // was: not charged, not delayed.
 func (s *Store) endOf(e jobs.Settlement, duplicate bool) (string, []any) {
-	t := s.t.shape()
+	t := s.Layout.Table()
 	switch e.Outcome {
 	case jobs.Retried, jobs.Released:
 		due := ""
 		if !duplicate && (e.Delay > 0 || e.Outcome == jobs.Retried) {
-			due = s.now() + fmt.Sprintf(" + %d", seconds(e.Delay))
-		} else if s.t.kind() == Stock {
+			due = s.SecondsNow() + fmt.Sprintf(" + %d", WholeSeconds(e.Delay))
+		} else if s.Layout.Name() == Stock {
 			due = s.releasedDue()
 		}
 		if duplicate {
 			e.Outcome = jobs.Released
 		}
-		set, args := s.t.giveBack(due, e, e.Outcome == jobs.Released)
+		set, args := s.Layout.giveBack(due, e, e.Outcome == jobs.Released)
 		return "UPDATE " + t.name + " SET " + set, args
 	}
 	return "DELETE FROM " + t.name, nil
@@ -119,16 +118,11 @@ func (s *Store) endOf(e jobs.Settlement, duplicate bool) (string, []any) {
 // The next claim, which raises attempts to the same number, then writes another
 // lease, and what the present holder may still have on its way changes nothing.
 func (s *Store) releasedDue() string {
-	t := s.t.shape()
-	s.rescue.mu.Lock()
-	length := s.rescue.length
-	s.rescue.mu.Unlock()
-	mark := t.locked.fromExpr(fmt.Sprintf("%s + %d", s.now(), s.leaseMark(0, int64(length.Seconds()))))
-	return "CASE WHEN " + t.locked.name + " >= " + mark + " THEN " + s.now() + " + 1 ELSE " + t.due.seconds() + " END"
+	t := s.Layout.Table()
+	length := int64(s.leaseLength().Seconds())
+	mark := t.locked.fromExpr(fmt.Sprintf("%s + %d", s.SecondsNow(), s.leaseMark(0, length)))
+	return "CASE WHEN " + t.locked.name + " >= " + mark + " THEN " + s.SecondsNow() + " + 1 ELSE " + t.due.seconds() + " END"
 }
-
-// seconds rounds up: nothing runs early.
-func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 
 // triedRenewals are the values that unanswered renewals of the row may have
 // written.

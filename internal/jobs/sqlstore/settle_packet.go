@@ -19,7 +19,7 @@ type sender interface {
 // choosePackets is for MySQL itself. MariaDB has a statement for the same, and
 // TiDB takes several statements only where it is told to.
 func (s *Store) choosePackets() {
-	if s.d.Name != "mysql" || strings.Contains(s.server, "MariaDB") || strings.Contains(s.server, "TiDB") || s.txOptions != nil {
+	if s.Dialect.Name != "mysql" || strings.Contains(s.server, "MariaDB") || strings.Contains(s.server, "TiDB") || s.txOptions != nil {
 		return
 	}
 	if p := database.PacketsOf(s.db); p != nil {
@@ -30,10 +30,10 @@ func (s *Store) choosePackets() {
 // onMySQL writes a plain end as one packet. Its guard stops it, and so undoes
 // it, where a lease is lost.
 func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
-	drop, args := x.drop.statement(s.d)
+	drop, args := x.drop.statement(s.Dialect)
 	insertions, more := s.fewInsertions(x.lines, "@ended")
-	free, _ := s.d.RowsBy("job_id", x.drop.ids)
-	statements := slices.Concat([]string{"START TRANSACTION", drop, database.Guard("@ended", s.millis(), len(x.drop.ids))},
+	free, _ := s.Dialect.RowsBy("job_id", x.drop.ids)
+	statements := slices.Concat([]string{"START TRANSACTION", drop, database.Guard("@ended", s.MillisNow(), len(x.drop.ids))},
 		insertions, []string{"DELETE FROM cmsjobs_unique WHERE " + free})
 	args = append(args, more...)
 	taken := 0 // where the claim's answer is

@@ -25,7 +25,7 @@ func (s *Store) plainly(ends []pendingSettlement, n *next) (x plainEnd, ok bool)
 		return x, false
 	}
 	for _, e := range ends {
-		entry, known := s.o.Registry.Lookup(e.Claimed.Job.Type)
+		entry, known := s.Options.Registry.Lookup(e.Claimed.Job.Type)
 		if !known || entry.Policy.Limit > 0 || e.Outcome != jobs.Completed || len(e.Claimed.Duplicates)+len(e.FollowUps)+len(e.Lines) > 0 {
 			return x, false
 		}
@@ -34,10 +34,10 @@ func (s *Store) plainly(ends []pendingSettlement, n *next) (x plainEnd, ok bool)
 	if len(groups) > 1 {
 		return x, false
 	}
-	x = plainEnd{next: n, drop: groups[0], lines: make([]runRow, len(ends))}
+	x = plainEnd{next: n, drop: groups[0], lines: make([]RunRow, len(ends))}
 	for i, e := range ends {
 		row := s.runOf(e)
-		x.lines[i] = s.lineOf(&row)
+		x.lines[i] = s.RowOf(&row)
 	}
 	return x, s.fitting(x.lines) == len(x.lines)
 }
@@ -45,13 +45,13 @@ func (s *Store) plainly(ends []pendingSettlement, n *next) (x plainEnd, ok bool)
 // plainEnd is what one round trip writes.
 type plainEnd struct {
 	drop  *guardedUpdate
-	lines []runRow
+	lines []RunRow
 	next  *next // claimed along, or nil
 }
 
 // takesOneStatement says whether this server is known to.
 func (s *Store) takesOneStatement() bool {
-	return s.d.Name == "postgres" || s.d.Name == "mysql" && strings.Contains(s.server, "MariaDB")
+	return s.Dialect.Name == "postgres" || s.Dialect.Name == "mysql" && strings.Contains(s.server, "MariaDB")
 }
 
 // finish writes a plain end and says which rows it settled. MariaDB and MySQL
@@ -61,7 +61,7 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 		return s.onMySQL(ctx, x)
 	}
 	compound := s.onMariaDB
-	if s.d.Name == "postgres" {
+	if s.Dialect.Name == "postgres" {
 		compound = s.onPostgres
 	}
 	var settled []int64
@@ -80,7 +80,7 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 	if err != nil {
 		return nil, s.understood(err)
 	}
-	if s.d.Name == "postgres" {
+	if s.Dialect.Name == "postgres" {
 		return settled, nil
 	}
 	if len(settled) == 0 {
@@ -104,11 +104,11 @@ var errRefused = errors.New("the server does not take this as one statement")
 
 // onPostgres answers with a row for each job that it settled or claimed.
 func (s *Store) onPostgres(x plainEnd) (string, []any) {
-	drop, args := x.drop.statement(s.d)
-	values, more := x.lines[0].values(s.millis())
+	drop, args := x.drop.statement(s.Dialect)
+	values, more := x.lines[0].values(s.MillisNow())
 	from := "gone"
 	if len(x.lines) > 1 {
-		values = unnestedValues(s.millis())
+		values = unnestedValues(s.MillisNow())
 		from, more = unnested(x.lines)
 		from += " JOIN gone ON gone.id = t.j"
 	}
@@ -128,10 +128,10 @@ func (s *Store) onPostgres(x plainEnd) (string, []any) {
 // onMariaDB answers with one row when it settled the jobs, and with another
 // when it claimed the next one.
 func (s *Store) onMariaDB(x plainEnd) (string, []any) {
-	drop, args := x.drop.statement(s.d)
+	drop, args := x.drop.statement(s.Dialect)
 	insertions, more := s.fewInsertions(x.lines, "moment")
 	args = append(args, more...)
-	free, _ := s.d.In("job_id", x.drop.ids)
+	free, _ := s.Dialect.In("job_id", x.drop.ids)
 	taking, answer := "", "SELECT 'settled', 1"
 	if x.next != nil {
 		taking, more = s.taking(x.next)
@@ -139,7 +139,7 @@ func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 		answer += fmt.Sprintf(" UNION ALL SELECT 'claimed', %d FROM DUAL WHERE taken = 1", x.next.row.id)
 		args = append(args, more...)
 	}
-	return "BEGIN NOT ATOMIC DECLARE moment BIGINT DEFAULT " + s.millis() + "; DECLARE taken INT DEFAULT 0; " +
+	return "BEGIN NOT ATOMIC DECLARE moment BIGINT DEFAULT " + s.MillisNow() + "; DECLARE taken INT DEFAULT 0; " +
 		"DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; START TRANSACTION; " +
 		drop + fmt.Sprintf("; IF ROW_COUNT() = %d THEN ", len(x.drop.ids)) + strings.Join(insertions, "; ") +
 		"; IF EXISTS (SELECT 1 FROM cmsjobs_unique) THEN DELETE FROM cmsjobs_unique WHERE " + free + "; END IF; " + taking + "COMMIT; " +
@@ -158,9 +158,9 @@ func (s *Store) settleTogether(ctx context.Context, ends []pendingSettlement, re
 		if !errors.Is(err, errRefused) {
 			return err
 		}
-		s.o.Logger.Debug("jobs are settled statement by statement", "event", "store.plain_settlement", "error", err)
+		s.Options.Logger.Debug("jobs are settled statement by statement", "event", "store.plain_settlement", "error", err)
 	}
-	return s.inTx(ctx, "settling jobs", func(t tx) error {
+	return s.inTx(ctx, "settling jobs", func(t Transaction) error {
 		if err := s.write(ctx, t, ends); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func (s *Store) settlePlainer(ctx context.Context, e pendingSettlement, results 
 	}
 	err := s.settle(ctx, []pendingSettlement{less}, results, nil)
 	if err == nil && !e.bare && results[e.index] == nil {
-		s.o.Logger.Warn("the database refused what a run left; its end was written without result and lines", "event", "job.result_refused",
+		s.Options.Logger.Warn("the database refused what a run left; its end was written without result and lines", "event", "job.result_refused",
 			"type", e.Claimed.Job.Type, "id", e.Claimed.Job.ID, "uuid", e.Claimed.Job.UUID, "error", reason)
 	}
 	return err
@@ -46,11 +46,11 @@ func plainer(e pendingSettlement, reason error) (pendingSettlement, bool) {
 	switch {
 	case !e.bare:
 		x.Result, x.Lines, x.Claimed.Job.Data = nil, nil, nil
-		x.Error = inASCII(bound(firstLine(x.Error)), "?")
-		x.Claimed.Payload = []byte(inASCII(writable(string(x.Claimed.Payload)), ""))
+		x.Error = inASCII(CutWord(firstLine(x.Error)), "?")
+		x.Claimed.Payload = []byte(inASCII(ValidText(string(x.Claimed.Payload)), ""))
 	case len(x.FollowUps) > 0:
 		x.Outcome, x.FollowUps = jobs.Failed, nil
-		x.Error = inASCII(bound("the job was done, but the jobs that should follow it are refused: "+firstLine(reason.Error())), "?")
+		x.Error = inASCII(CutWord("the job was done, but the jobs that should follow it are refused: "+firstLine(reason.Error())), "?")
 	default:
 		return e, false
 	}

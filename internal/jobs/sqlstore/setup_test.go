@@ -72,6 +72,8 @@ func variants() []variant {
 	return list
 }
 
+var bg = context.Background()
+
 // clock is the database's clock in tests that must move it.
 type clock struct{ ahead, lengths time.Duration }
 
@@ -80,8 +82,12 @@ func (c *clock) now() time.Time { return time.Now().Add(c.ahead) }
 // elapsed is the clock that measures lengths: a test moves it to make sweeps due.
 func (c *clock) elapsed() time.Time { return time.Now().Add(c.lengths) }
 
+// past is embedded below the Store, whose tables are the same.
+type past struct{ *History }
+
 type fixture struct {
 	*Store
+	past
 	t     testing.TB
 	db    *jobstest.Database
 	v     variant
@@ -157,6 +163,7 @@ func (v variant) fixture(t testing.TB, db *jobstest.Database) *fixture {
 	}
 	f := &fixture{t: t, v: v, db: db, clock: &clock{}}
 	f.Store = f.another()
+	f.History = NewHistory(f.Tables)
 	return f
 }
 
@@ -216,7 +223,7 @@ func end(c jobs.Claimed, v jobs.Outcome) jobs.Settlement {
 func (f *fixture) count(query string, args ...any) int {
 	f.t.Helper()
 	var n int
-	if _, err := f.one(context.Background(), f.db.DB, []any{&n}, query, args...); err != nil {
+	if _, err := f.QueryRow(context.Background(), f.db.DB, []any{&n}, query, args...); err != nil {
 		f.t.Fatalf("%s: %v", query, err)
 	}
 	return n
@@ -225,13 +232,13 @@ func (f *fixture) count(query string, args ...any) int {
 // insertRaw writes a row as a CMS does.
 func (f *fixture) insertRaw(queue, payload string) {
 	f.t.Helper()
-	t := f.Store.t.shape()
+	t := f.Store.Layout.Table()
 	ctx := context.Background()
 	var err error
 	if f.v.layout == Extended {
-		_, err = f.exec(ctx, f.db.DB, "INSERT INTO jobs (queue, name, payload_json, run_at, created_at) VALUES (?, '', ?, "+t.due.fromExpr(f.now())+", "+t.created.fromExpr(f.now())+")", queue, payload)
+		_, err = f.exec(ctx, f.db.DB, "INSERT INTO jobs (queue, name, payload_json, run_at, created_at) VALUES (?, '', ?, "+t.due.fromExpr(f.SecondsNow())+", "+t.created.fromExpr(f.SecondsNow())+")", queue, payload)
 	} else {
-		_, err = f.exec(ctx, f.db.DB, "INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES (?, ?, 0, "+t.due.fromExpr(f.now())+", "+t.created.fromExpr(f.now())+")", queue, payload)
+		_, err = f.exec(ctx, f.db.DB, "INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES (?, ?, 0, "+t.due.fromExpr(f.SecondsNow())+", "+t.created.fromExpr(f.SecondsNow())+")", queue, payload)
 	}
 	if err != nil {
 		f.t.Fatal(err)

@@ -21,7 +21,7 @@ type Size struct {
 
 // KeepSizes writes down today's sizes by part, over what was measured earlier
 // today, and forgets those that are older than 400 days.
-func (s *Store) KeepSizes(ctx context.Context, sizes map[string]int64) error {
+func (s *History) KeepSizes(ctx context.Context, sizes map[string]int64) error {
 	if len(sizes) == 0 {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (s *Store) KeepSizes(ctx context.Context, sizes map[string]int64) error {
 		values = append(values, fmt.Sprintf("(?,?,%d,%d)", bytes, now.UnixMilli()))
 		args = append(args, now.Format(time.DateOnly), part)
 	}
-	if _, err := s.exec(ctx, s.ownDB, s.d.Upsert("cmsjobs_usage", "day, part, bytes, measured_at", strings.Join(values, ","), "day, part", "bytes", "measured_at"), args...); err != nil {
+	if _, err := s.exec(ctx, s.ownDB, s.Dialect.Upsert("cmsjobs_usage", "day, part, bytes, measured_at", strings.Join(values, ","), "day, part", "bytes", "measured_at"), args...); err != nil {
 		return fmt.Errorf("keeping sizes: %w", err)
 	}
 	if _, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_usage WHERE day < ?", now.Add(-keepSizes).Format(time.DateOnly)); err != nil {
@@ -45,17 +45,17 @@ func (s *Store) KeepSizes(ctx context.Context, sizes map[string]int64) error {
 }
 
 // SizesAge is how long ago sizes were measured last; ever is false where they never were.
-func (s *Store) SizesAge(ctx context.Context) (age time.Duration, ever bool, err error) {
+func (s *History) SizesAge(ctx context.Context) (age time.Duration, ever bool, err error) {
 	var now int64
 	var last sql.NullInt64
-	if _, err := s.one(ctx, s.ownDB, []any{&now, &last}, "SELECT "+s.millis()+", (SELECT MAX(measured_at) FROM cmsjobs_usage)"); err != nil {
+	if _, err := s.QueryRow(ctx, s.ownDB, []any{&now, &last}, "SELECT "+s.MillisNow()+", (SELECT MAX(measured_at) FROM cmsjobs_usage)"); err != nil {
 		return 0, false, fmt.Errorf("asking when sizes were measured: %w", err)
 	}
 	return time.Duration(now-last.Int64) * time.Millisecond, last.Valid, nil
 }
 
 // Sizes lists what was kept since a day, oldest first.
-func (s *Store) Sizes(ctx context.Context, since time.Time) ([]Size, error) {
+func (s *History) Sizes(ctx context.Context, since time.Time) ([]Size, error) {
 	var list []Size
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var x Size
@@ -69,9 +69,9 @@ func (s *Store) Sizes(ctx context.Context, since time.Time) ([]Size, error) {
 	return list, nil
 }
 
-func (s *Store) wallNow(ctx context.Context) (time.Time, error) {
+func (s *History) wallNow(ctx context.Context) (time.Time, error) {
 	var now int64
-	if _, err := s.one(ctx, s.ownDB, []any{&now}, "SELECT "+s.millis()); err != nil {
+	if _, err := s.QueryRow(ctx, s.ownDB, []any{&now}, "SELECT "+s.MillisNow()); err != nil {
 		return time.Time{}, fmt.Errorf("asking the database for the time: %w", err)
 	}
 	return time.UnixMilli(now).UTC(), nil

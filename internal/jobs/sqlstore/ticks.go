@@ -16,15 +16,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
-// Now is the database's clock.
-func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	var ms int64
-	if _, err := s.one(ctx, s.ownDB, []any{&ms}, "SELECT "+s.millis()); err != nil {
-		return time.Time{}, err
-	}
-	return unixMilli(ms), nil
-}
-
 // LastTicks implements schedule.Ticker.
 func (s *Store) LastTicks(ctx context.Context, since time.Time) (map[string]time.Time, error) {
 	last := map[string]time.Time{}
@@ -48,8 +39,8 @@ const tickedWithin = 24 * time.Hour
 // who runs an entry by hand is no schedule.
 func (s *Store) Ticked(ctx context.Context, uuid string) (bool, error) {
 	var n int
-	query := fmt.Sprintf("SELECT COUNT(*) FROM cmsjobs_ticks WHERE at >= %s - %d AND uuid = ? AND outcome = 'enqueued'", s.millis(), tickedWithin.Milliseconds())
-	if _, err := s.one(ctx, s.ownDB, []any{&n}, query, uuid); err != nil {
+	query := fmt.Sprintf("SELECT COUNT(*) FROM cmsjobs_ticks WHERE at >= %s - %d AND uuid = ? AND outcome = 'enqueued'", s.MillisNow(), tickedWithin.Milliseconds())
+	if _, err := s.QueryRow(ctx, s.ownDB, []any{&n}, query, uuid); err != nil {
 		return false, fmt.Errorf("asking who enqueued the job %s: %w", uuid, err)
 	}
 	return n > 0, nil
@@ -74,9 +65,9 @@ func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.Spec)
 		}
 		uuid = prepared[0].UUID
 	}
-	err = s.inTx(ctx, "taking a tick of "+t.Entry, func(x tx) error {
+	err = s.inTx(ctx, "taking a tick of "+t.Entry, func(x Transaction) error {
 		_, err := s.exec(ctx, x.own, "INSERT INTO cmsjobs_ticks (entry, tick, at, uuid, outcome, note) VALUES (?,?,?,?,?,?)",
-			t.Entry, t.Tick.UnixMilli(), t.At.UnixMilli(), uuid, t.Outcome, bound(t.Note))
+			t.Entry, t.Tick.UnixMilli(), t.At.UnixMilli(), uuid, t.Outcome, CutWord(t.Note))
 		if database.Duplicate(err) {
 			return errTaken
 		}
@@ -147,7 +138,7 @@ func (s *Store) SaveChange(ctx context.Context, entry string, c *jobs.ScheduleEd
 	if len(c.Data) > 0 {
 		data = string(c.Data)
 	}
-	statement := s.d.Upsert("cmsjobs_schedules", "name, cron, paused, data, changed_at", "(?,?,?,?,"+s.millis()+")", "name", "cron", "paused", "data", "changed_at")
+	statement := s.Dialect.Upsert("cmsjobs_schedules", "name, cron, paused, data, changed_at", "(?,?,?,?,"+s.MillisNow()+")", "name", "cron", "paused", "data", "changed_at")
 	if _, err := s.exec(ctx, s.ownDB, statement, entry, cron, paused, data); err != nil {
 		return fmt.Errorf("changing the schedule entry %s: %w", entry, err)
 	}

@@ -99,7 +99,7 @@ func (s *Store) touchEntries(ctx context.Context, list []seenEntry, now time.Tim
 
 // addEntries writes entries that begin now.
 func (s *Store) addEntries(ctx context.Context, list []seenEntry, now time.Time) error {
-	insert := s.d.Upsert("cmsjobs_schedule_seen", "entry, cron, first_at, back_at, last_at", "(?,?,?,?,?)",
+	insert := s.Dialect.Upsert("cmsjobs_schedule_seen", "entry, cron, first_at, back_at, last_at", "(?,?,?,?,?)",
 		"entry, cron", "first_at", "back_at", "last_at")
 	ms := now.UnixMilli()
 	for _, e := range list {

@@ -16,7 +16,7 @@ func TestTickedKnowsTheSchedulesJobs(t *testing.T) {
 			v := variant{engine: engine, layout: Stock, mode: CAS}
 			f := v.fixture(t, v.database(t))
 			now := time.Now()
-			f.o.DatabaseClock = func() time.Time { return now }
+			f.Options.DatabaseClock = func() time.Time { return now }
 			j := job("{}")
 			uuids := map[string]string{}
 			for i, outcome := range []string{"enqueued", "manual"} {

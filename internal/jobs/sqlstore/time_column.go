@@ -1,28 +1,30 @@
 package sqlstore
 
 import (
+	"math"
 	"strconv"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
-// timeColumn is a column that holds a point in time.
-type timeColumn struct {
+// TimeColumn is a column that holds a point in time.
+type TimeColumn struct {
 	name string // quoted
-	kind momentKind
+	kind TimeKind
 	d    database.Dialect
 }
 
-type momentKind int
+type TimeKind int
 
 const (
-	unixSeconds  momentKind = iota
-	wallClock               // DATETIME, TIMESTAMP, timestamp without zone, text: in the session's zone
-	zonedInstant            // timestamptz
+	unixSeconds  TimeKind = iota
+	wallClock             // DATETIME, TIMESTAMP, timestamp without zone, text: in the session's zone
+	zonedInstant          // timestamptz
 )
 
 // fromExpr turns an expression of Unix seconds into a value of the column's type.
-func (m timeColumn) fromExpr(seconds string) string {
+func (m TimeColumn) fromExpr(seconds string) string {
 	switch {
 	case m.kind == unixSeconds:
 		return seconds
@@ -37,10 +39,10 @@ func (m timeColumn) fromExpr(seconds string) string {
 }
 
 // fromUnix is the column's value for a known moment.
-func (m timeColumn) fromUnix(unix int64) string { return m.fromExpr(strconv.FormatInt(unix, 10)) }
+func (m TimeColumn) fromUnix(unix int64) string { return m.fromExpr(strconv.FormatInt(unix, 10)) }
 
 // seconds reads the column as Unix seconds.
-func (m timeColumn) seconds() string {
+func (m TimeColumn) seconds() string {
 	switch {
 	case m.kind == unixSeconds:
 		return m.name
@@ -54,7 +56,7 @@ func (m timeColumn) seconds() string {
 
 // exactText reads the column exactly, for a position in its order; literal turns
 // what text gave back into a value to compare with.
-func (m timeColumn) exactText() string {
+func (m TimeColumn) exactText() string {
 	switch {
 	case m.kind == unixSeconds:
 		return m.name
@@ -64,7 +66,7 @@ func (m timeColumn) exactText() string {
 	return "CAST(" + m.name + " AS TEXT)"
 }
 
-func (m timeColumn) fromText(text string) (string, []any) {
+func (m TimeColumn) fromText(text string) (string, []any) {
 	switch {
 	case m.kind == unixSeconds:
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -79,4 +81,14 @@ func (m timeColumn) fromText(text string) (string, []any) {
 		return "CAST(? AS DATETIME(6))", []any{text}
 	}
 	return "?", []any{text}
+}
+
+// WholeSeconds rounds up: nothing runs early.
+func WholeSeconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
+
+func unixMilli(ms int64) time.Time {
+	if ms <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
 }

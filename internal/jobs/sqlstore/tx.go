@@ -19,9 +19,9 @@ type Tx interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// tx is one transaction: main on the database of jobs, own on the one of our
+// Transaction is one transaction: main on the database of jobs, own on the one of our
 // tables. They are the same unless Options.OwnDB is set.
-type tx struct{ main, own Tx }
+type Transaction struct{ main, own Tx }
 
 // tries is how often a transaction is repeated that a deadlock or a lock
 // time-out undid.
@@ -30,12 +30,12 @@ const tries = 8
 // inTx runs fn in a transaction at READ COMMITTED and commits it. It repeats
 // the whole of it, after a random wait, when the database says that it undid
 // it; so fn must start afresh each time.
-func (s *Store) inTx(ctx context.Context, op string, fn func(tx) error) error {
+func (s *Tables) inTx(ctx context.Context, op string, fn func(Transaction) error) error {
 	return s.withRetry(ctx, op, func() error { return s.attemptTx(ctx, fn) })
 }
 
 // withRetry is inTx's repeating, for a statement that is a transaction by itself.
-func (s *Store) withRetry(ctx context.Context, op string, fn func() error) error {
+func (s *Tables) withRetry(ctx context.Context, op string, fn func() error) error {
 	for try := 1; ; try++ {
 		err := fn()
 		if err == nil {
@@ -53,12 +53,12 @@ func (s *Store) withRetry(ctx context.Context, op string, fn func() error) error
 	}
 }
 
-func (s *Store) attemptTx(ctx context.Context, fn func(tx) error) (err error) {
+func (s *Tables) attemptTx(ctx context.Context, fn func(Transaction) error) (err error) {
 	main, err := s.begin(ctx, s.db)
 	if err != nil {
 		return err
 	}
-	t, own := tx{main, main}, (*sqlx.Tx)(nil)
+	t, own := Transaction{main, main}, (*sqlx.Tx)(nil)
 	if s.ownDB != s.db {
 		if own, err = s.begin(ctx, s.ownDB); err != nil {
 			return errors.Join(err, main.Rollback())
@@ -93,19 +93,19 @@ func (s *Store) attemptTx(ctx context.Context, fn func(tx) error) (err error) {
 // connection is gone, and the server undoes the work by itself.
 func rollback(t *sqlx.Tx) { _ = t.Rollback() }
 
-func (s *Store) begin(ctx context.Context, db *sqlx.DB) (*sqlx.Tx, error) {
+func (s *Tables) begin(ctx context.Context, db *sqlx.DB) (*sqlx.Tx, error) {
 	s.asked.Add(2) // BEGIN, and COMMIT or ROLLBACK
 	return db.BeginTxx(ctx, s.txOptions)
 }
 
 // Statements is how many statements the store has asked of its databases since
 // it was opened; those of other parts of the process are not among them.
-func (s *Store) Statements() int64 { return s.asked.Load() }
+func (s *Tables) Statements() int64 { return s.asked.Load() }
 
 // exec runs one statement and says how many rows it found.
-func (s *Store) exec(ctx context.Context, q Tx, statement string, args ...any) (int64, error) {
+func (s *Tables) exec(ctx context.Context, q Tx, statement string, args ...any) (int64, error) {
 	s.asked.Add(1)
-	r, err := q.ExecContext(ctx, sqlx.Rebind(s.d.Bind, statement), args...)
+	r, err := q.ExecContext(ctx, sqlx.Rebind(s.Dialect.Bind, statement), args...)
 	if err != nil {
 		return 0, err
 	}
@@ -113,12 +113,12 @@ func (s *Store) exec(ctx context.Context, q Tx, statement string, args ...any) (
 }
 
 // query calls scan for each row.
-func (s *Store) query(ctx context.Context, q Tx, scan func(*sql.Rows) error, statement string, args ...any) error {
+func (s *Tables) query(ctx context.Context, q Tx, scan func(*sql.Rows) error, statement string, args ...any) error {
 	s.asked.Add(1)
 	if s.watch != nil {
 		s.watch(statement, args)
 	}
-	rows, err := q.QueryContext(ctx, sqlx.Rebind(s.d.Bind, statement), args...)
+	rows, err := q.QueryContext(ctx, sqlx.Rebind(s.Dialect.Bind, statement), args...)
 	if err != nil {
 		return err
 	}
@@ -131,20 +131,11 @@ func (s *Store) query(ctx context.Context, q Tx, scan func(*sql.Rows) error, sta
 	return rows.Err()
 }
 
-// one reads a single row; found is false when there is none.
-func (s *Store) one(ctx context.Context, q Tx, into []any, statement string, args ...any) (found bool, err error) {
+// QueryRow reads a single row; found is false when there is none.
+func (s *Tables) QueryRow(ctx context.Context, q Tx, into []any, statement string, args ...any) (found bool, err error) {
 	err = s.query(ctx, q, func(r *sql.Rows) error {
 		found = true
 		return r.Scan(into...)
 	}, statement, args...)
 	return found, err
-}
-
-// databaseNow is the database's clock in whole Unix seconds, or the test's.
-func (s *Store) databaseNow(ctx context.Context, q Tx) (now int64, err error) {
-	sighted := s.startSighting()
-	if _, err = s.one(ctx, q, []any{&now}, "SELECT "+s.now()); err == nil {
-		sighted(time.Unix(now, 0), time.Second)
-	}
-	return now, err
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
+// maxWoken is how many waiting jobs are read together.
+const maxWoken = 500
+
 // recordWaits writes which jobs were given back because a dependency is out.
 // Rows of jobs that ran since, or are gone, do no harm: see RunWaiting.
 func (s *Store) recordWaits(ctx context.Context, q Tx, ends []pendingSettlement) error {
@@ -15,7 +18,7 @@ func (s *Store) recordWaits(ctx context.Context, q Tx, ends []pendingSettlement)
 		if e.Outcome != jobs.Released || e.WaitsFor == "" {
 			continue
 		}
-		statement := s.d.Upsert("cmsjobs_waits", "job_id, queue, dependency, at", "(?, ?, ?, "+s.millis()+")",
+		statement := s.Dialect.Upsert("cmsjobs_waits", "job_id, queue, dependency, at", "(?, ?, ?, "+s.MillisNow()+")",
 			"job_id", "queue", "dependency", "at")
 		if _, err := s.exec(ctx, q, statement, e.Claimed.Lease.ID, e.Claimed.Job.Queue, e.WaitsFor); err != nil {
 			return fmt.Errorf("noting that %s waits for %s: %w", e.Claimed.Job.Type, e.WaitsFor, err)
@@ -36,15 +39,15 @@ func (s *Store) RunWaiting(ctx context.Context, dependency string) error {
 		for id := range rows {
 			ids = append(ids, id)
 		}
-		in, args := s.d.In("id", ids)
-		t, now := s.t.shape(), s.now()
-		err = s.inTx(ctx, "running what waited for "+dependency, func(x tx) error {
+		in, args := s.Dialect.In("id", ids)
+		t, now := s.Layout.Table(), s.SecondsNow()
+		err = s.inTx(ctx, "running what waited for "+dependency, func(x Transaction) error {
 			statement := fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s",
-				t.name, t.due.name, t.due.fromExpr(now), in, s.t.waiting(), t.due.name, t.due.fromExpr(now))
+				t.name, t.due.name, t.due.fromExpr(now), in, s.Layout.waiting(), t.due.name, t.due.fromExpr(now))
 			if _, err := s.exec(ctx, x.main, statement, args...); err != nil {
 				return err
 			}
-			in, args := s.d.In("job_id", ids)
+			in, args := s.Dialect.In("job_id", ids)
 			_, err := s.exec(ctx, x.own, "DELETE FROM cmsjobs_waits WHERE "+in, args...)
 			return err
 		})
@@ -53,11 +56,11 @@ func (s *Store) RunWaiting(ctx context.Context, dependency string) error {
 		}
 		queues := map[string]bool{}
 		for id, queue := range rows {
-			s.noteDelay(queue, id, s.o.Clock())
+			s.noteDelay(queue, id, s.Options.Clock())
 			queues[queue] = true
 		}
 		for queue := range queues {
-			s.o.Wake(queue)
+			s.Options.Wake(queue)
 		}
 	}
 }
@@ -71,7 +74,7 @@ func (s *Store) waiting(ctx context.Context, dependency string) (map[int64]strin
 		err := r.Scan(&id, &queue)
 		rows[id] = queue
 		return err
-	}, fmt.Sprintf("SELECT job_id, queue FROM cmsjobs_waits WHERE dependency = ? ORDER BY job_id LIMIT %d", chunk), dependency)
+	}, fmt.Sprintf("SELECT job_id, queue FROM cmsjobs_waits WHERE dependency = ? ORDER BY job_id LIMIT %d", maxWoken), dependency)
 	if err != nil {
 		return nil, fmt.Errorf("looking for jobs that wait for %s: %w", dependency, err)
 	}

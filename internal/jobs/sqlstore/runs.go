@@ -27,42 +27,42 @@ const maxResult = 256 << 10
 // maxMetadata is how large kept metadata may be; more is left out.
 const maxMetadata = 16 << 10
 
-// historyRun is one line of the history.
-type historyRun struct {
+// Run is one line of the history.
+type Run struct {
 	job            jobs.Job
 	outcome        string
 	worker         string
 	lease          string
 	duration, wait time.Duration // wait is negative where a job was cancelled before it was due
-	err            string
+	Error          string
 	result         json.RawMessage
 	data           json.RawMessage
 }
 
-// runRow is a runRow as its columns hold it.
-type runRow struct {
+// RunRow is a runRow as its columns hold it.
+type RunRow struct {
 	job, attempt, duration, wait, created        int64
 	uuid, jobType, queue, outcome, worker, lease string
 	texts                                        [4]*string // as textColumns
 }
 
-func (s *Store) lineOf(r *historyRun) runRow {
-	l := runRow{job: r.job.ID, attempt: int64(r.job.Attempt), duration: max(r.duration.Milliseconds(), 0), wait: r.wait.Milliseconds(), created: max(r.job.EnqueuedAt.UnixMilli(), 0),
-		uuid: r.job.UUID, jobType: r.job.Type, queue: bound(r.job.Queue), outcome: r.outcome, worker: bound(r.worker), lease: r.lease}
+func (s *Tables) RowOf(r *Run) RunRow {
+	l := RunRow{job: r.job.ID, attempt: int64(r.job.Attempt), duration: max(r.duration.Milliseconds(), 0), wait: r.wait.Milliseconds(), created: max(r.job.EnqueuedAt.UnixMilli(), 0),
+		uuid: r.job.UUID, jobType: r.job.Type, queue: CutWord(r.job.Queue), outcome: r.outcome, worker: CutWord(r.worker), lease: r.lease}
 	if r.outcome != jobs.Cancelled.String() {
 		l.wait = max(l.wait, 0)
 	}
-	if r.err != "" {
-		text := cut(r.err)
+	if r.Error != "" {
+		text := CutText(r.Error)
 		l.texts[0] = &text
 	}
-	if text := writable(string(r.result)); len(text) > maxResult {
+	if text := ValidText(string(r.result)); len(text) > maxResult {
 		text = fmt.Sprintf(`{"omitted":"the result had %d bytes, %d are kept"}`, len(text), maxResult)
 		l.texts[1] = &text
 	} else if text != "" {
 		l.texts[1] = &text
 	}
-	if len(r.data) <= s.o.KeepData && utf8.Valid(r.data) && string(r.data) != "{}" && len(r.data) > 0 {
+	if len(r.data) <= s.Options.KeepData && utf8.Valid(r.data) && string(r.data) != "{}" && len(r.data) > 0 {
 		text := string(r.data)
 		l.texts[2] = &text
 	}
@@ -74,7 +74,7 @@ func (s *Store) lineOf(r *historyRun) runRow {
 }
 
 // size is about how many bytes the line is in a statement.
-func (l runRow) size() int {
+func (l RunRow) size() int {
 	n := 300
 	for _, text := range l.texts {
 		if text != nil {
@@ -85,22 +85,22 @@ func (l runRow) size() int {
 }
 
 // insertRuns writes rows in as few statements as their size allows.
-func (s *Store) insertRuns(ctx context.Context, q Tx, rows []historyRun) error {
-	lines := make([]runRow, len(rows))
+func (s *Tables) insertRuns(ctx context.Context, q Tx, rows []Run) error {
+	lines := make([]RunRow, len(rows))
 	for i := range rows {
-		lines[i] = s.lineOf(&rows[i])
+		lines[i] = s.RowOf(&rows[i])
 	}
-	return s.insertHistory(ctx, q, lines)
+	return s.InsertRunRows(ctx, q, lines)
 }
 
-func (s *Store) insertHistory(ctx context.Context, q Tx, lines []runRow) error {
+func (s *Tables) InsertRunRows(ctx context.Context, q Tx, lines []RunRow) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	now := s.millis()
+	now := s.MillisNow()
 	if len(lines) > 3 { // read once: the server would reckon it anew for each value
 		var read int64
-		if _, err := s.one(ctx, q, []any{&read}, "SELECT "+now); err != nil {
+		if _, err := s.QueryRow(ctx, q, []any{&read}, "SELECT "+now); err != nil {
 			return fmt.Errorf("writing the history of runs: %w", err)
 		}
 		now = strconv.FormatInt(read, 10)
@@ -117,9 +117,9 @@ func (s *Store) insertHistory(ctx context.Context, q Tx, lines []runRow) error {
 }
 
 // fitting is how many of the lines one statement takes, 1 at least.
-func (s *Store) fitting(lines []runRow) int {
+func (s *Tables) fitting(lines []RunRow) int {
 	n, size := 0, 0
-	for n < len(lines) && n < 1000 && n*11+11 <= s.d.MaxParams {
+	for n < len(lines) && n < 1000 && n*11+11 <= s.Dialect.MaxParams {
 		if size += lines[n].size(); size > s.maxBytes/2 && n > 0 {
 			break
 		}
@@ -130,8 +130,8 @@ func (s *Store) fitting(lines []runRow) int {
 
 // insertion is the INSERT of many lines. now is SQL. PostgreSQL gets arrays:
 // reading ten thousand parameters costs it more than writing the rows.
-func (s *Store) insertion(lines []runRow, now string) (string, []any) {
-	if s.d.Name == "postgres" {
+func (s *Tables) insertion(lines []RunRow, now string) (string, []any) {
+	if s.Dialect.Name == "postgres" {
 		from, args := unnested(lines)
 		return "INSERT INTO cmsjobs_runs (" + allRunColumns + ") SELECT " + unnestedValues(now) + " FROM " + from, args
 	}
@@ -162,7 +162,7 @@ func (s *Store) insertion(lines []runRow, now string) (string, []any) {
 
 // textsOf says which of the textColumns any of the lines has. Most have none,
 // and a value that is not written costs nothing.
-func textsOf(lines []runRow) (which []int) {
+func textsOf(lines []RunRow) (which []int) {
 	for k := range textColumns {
 		for i := range lines {
 			if lines[i].texts[k] != nil {
@@ -175,12 +175,12 @@ func textsOf(lines []runRow) (which []int) {
 }
 
 // values are the line's for allRunColumns, and their arguments. now is SQL.
-func (l *runRow) values(now string) (string, []any) {
+func (l *RunRow) values(now string) (string, []any) {
 	return fmt.Sprintf("%d,?,?,?,%d,?,?,?,%s,%d,%d,%d,?,?,?,?", l.job, l.attempt, now, l.duration, l.wait, l.created),
 		[]any{l.uuid, l.jobType, l.queue, l.outcome, l.worker, l.lease, l.text(0), l.text(1), l.text(2), l.text(3)}
 }
 
-func (l *runRow) text(k int) any {
+func (l *RunRow) text(k int) any {
 	if l.texts[k] == nil {
 		return nil
 	}
@@ -193,22 +193,22 @@ func unnestedValues(now string) string {
 }
 
 // unnested makes a table of lines on PostgreSQL.
-func unnested(lines []runRow) (from string, args []any) {
+func unnested(lines []RunRow) (from string, args []any) {
 	return "unnest(CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), " +
 			"CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[])) " +
 			"AS t (j, u, k, q, a, o, w, l, d, p, c, e, r, x, m)",
-		[]any{gather(lines, func(l *runRow) int64 { return l.job }), gather(lines, func(l *runRow) string { return l.uuid }),
-			gather(lines, func(l *runRow) string { return l.jobType }), gather(lines, func(l *runRow) string { return l.queue }),
-			gather(lines, func(l *runRow) int64 { return l.attempt }), gather(lines, func(l *runRow) string { return l.outcome }),
-			gather(lines, func(l *runRow) string { return l.worker }), gather(lines, func(l *runRow) string { return l.lease }),
-			gather(lines, func(l *runRow) int64 { return l.duration }), gather(lines, func(l *runRow) int64 { return l.wait }),
-			gather(lines, func(l *runRow) int64 { return l.created }),
-			gather(lines, func(l *runRow) *string { return l.texts[0] }), gather(lines, func(l *runRow) *string { return l.texts[1] }),
-			gather(lines, func(l *runRow) *string { return l.texts[2] }), gather(lines, func(l *runRow) *string { return l.texts[3] })}
+		[]any{gather(lines, func(l *RunRow) int64 { return l.job }), gather(lines, func(l *RunRow) string { return l.uuid }),
+			gather(lines, func(l *RunRow) string { return l.jobType }), gather(lines, func(l *RunRow) string { return l.queue }),
+			gather(lines, func(l *RunRow) int64 { return l.attempt }), gather(lines, func(l *RunRow) string { return l.outcome }),
+			gather(lines, func(l *RunRow) string { return l.worker }), gather(lines, func(l *RunRow) string { return l.lease }),
+			gather(lines, func(l *RunRow) int64 { return l.duration }), gather(lines, func(l *RunRow) int64 { return l.wait }),
+			gather(lines, func(l *RunRow) int64 { return l.created }),
+			gather(lines, func(l *RunRow) *string { return l.texts[0] }), gather(lines, func(l *RunRow) *string { return l.texts[1] }),
+			gather(lines, func(l *RunRow) *string { return l.texts[2] }), gather(lines, func(l *RunRow) *string { return l.texts[3] })}
 }
 
 // gather lists one value of each line.
-func gather[T any](lines []runRow, of func(*runRow) T) []T {
+func gather[T any](lines []RunRow, of func(*RunRow) T) []T {
 	list := make([]T, len(lines))
 	for i := range lines {
 		list[i] = of(&lines[i])

@@ -22,12 +22,12 @@ type sharedRun struct {
 const fewAlike = 8
 
 // fewInsertions are the INSERTs of many lines. now is SQL.
-func (s *Store) fewInsertions(lines []runRow, now string) (statements []string, args []any) {
+func (s *Tables) fewInsertions(lines []RunRow, now string) (statements []string, args []any) {
 	if !s.jsonTable || len(lines) < fewAlike {
 		statement, args := s.insertion(lines, now)
 		return []string{statement}, args
 	}
-	groups, order, rest := map[sharedRun][]runRow{}, []sharedRun{}, []runRow(nil)
+	groups, order, rest := map[sharedRun][]RunRow{}, []sharedRun{}, []RunRow(nil)
 	for i := range lines {
 		l := &lines[i]
 		if !l.short() {
@@ -57,7 +57,7 @@ func (s *Store) fewInsertions(lines []runRow, now string) (statements []string, 
 
 // short says that a line has no error, result or metadata, and an UUID that needs
 // no quoting in JSON.
-func (l *runRow) short() bool {
+func (l *RunRow) short() bool {
 	if l.texts[0] != nil || l.texts[1] != nil || l.texts[3] != nil {
 		return false
 	}
@@ -71,7 +71,7 @@ func (l *runRow) short() bool {
 }
 
 // insertion is the INSERT of lines that share r.
-func (r sharedRun) insertion(lines []runRow, now string) (string, []any) {
+func (r sharedRun) insertion(lines []RunRow, now string) (string, []any) {
 	into, read, column := "", "", ""
 	if r.data {
 		into, read, column = ", data", ", x", ", x LONGTEXT PATH '$[5]'"
@@ -87,7 +87,7 @@ func (r sharedRun) insertion(lines []runRow, now string) (string, []any) {
 }
 
 // appendJSON writes what a short line does not share.
-func (l *runRow) appendJSON(b []byte) []byte {
+func (l *RunRow) appendJSON(b []byte) []byte {
 	b = strconv.AppendInt(append(b, '['), l.job, 10)
 	b = append(append(append(b, `,"`...), l.uuid...), `",`...)
 	b = append(strconv.AppendInt(b, l.duration, 10), ',')
@@ -118,8 +118,8 @@ func appendQuoted(b []byte, text string) []byte {
 
 // probeJSONTable asks the server whether it has JSON_TABLE: MariaDB 10.6, MySQL
 // 8.0 and later do.
-func (s *Store) probeJSONTable(ctx context.Context) {
+func (s *Tables) probeJSONTable(ctx context.Context) {
 	var n int
-	_, err := s.one(ctx, s.db, []any{&n}, "SELECT j FROM JSON_TABLE('[[1]]', '$[*]' COLUMNS (j BIGINT PATH '$[0]')) t")
+	_, err := s.QueryRow(ctx, s.db, []any{&n}, "SELECT j FROM JSON_TABLE('[[1]]', '$[*]' COLUMNS (j BIGINT PATH '$[0]')) t")
 	s.jsonTable = err == nil && n == 1
 }

@@ -15,20 +15,20 @@ import (
 )
 
 // live is the filter on the jobs table, as far as SQL decides it.
-func (s *Store) live(f jobs.Filter) (table, where string, args []any) {
-	t := s.t.shape()
+func (s *History) live(f jobs.Filter) (table, where string, args []any) {
+	t := s.Layout.Table()
 	var c conditions
 	queued, running := slices.Contains(f.Statuses, jobs.StatusQueued), slices.Contains(f.Statuses, jobs.StatusProcessing)
 	if queued && !running {
-		c.add(s.t.waiting())
+		c.add(s.Layout.waiting())
 	}
 	if running && !queued {
-		c.add("NOT (" + s.t.waiting() + ")")
+		c.add("NOT (" + s.Layout.waiting() + ")")
 	}
 	c.in("queue", f.Queues)
 	if f.Text != "" {
 		columns := []string{t.payload}
-		if s.t.kind() == Extended {
+		if s.Layout.Name() == Extended {
 			columns = append(columns, "last_error")
 		}
 		part, args := s.like(f.Text, columns...)
@@ -47,7 +47,7 @@ func (s *Store) live(f jobs.Filter) (table, where string, args []any) {
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
 
 // hints narrows the jobs table to rows whose payload may match; Go decides.
-func (s *Store) hints(f jobs.Filter, column string) (string, []any) {
+func (s *History) hints(f jobs.Filter, column string) (string, []any) {
 	var c conditions
 	for _, words := range [][]string{s.spellings(f.Types), f.UUIDs} {
 		if len(words) == 0 || len(words) > 50 || slices.ContainsFunc(words, func(w string) bool { return !plainWord.MatchString(w) }) {
@@ -67,9 +67,9 @@ func (s *Store) hints(f jobs.Filter, column string) (string, []any) {
 }
 
 // spellings are all names under which rows may say the types.
-func (s *Store) spellings(kinds []string) []string {
+func (s *History) spellings(kinds []string) []string {
 	names := slices.Clone(kinds)
-	for _, name := range s.o.Registry.Names() {
+	for _, name := range s.Options.Registry.Names() {
 		if slices.Contains(kinds, s.canonical(name)) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -78,35 +78,35 @@ func (s *Store) spellings(kinds []string) []string {
 }
 
 // readLive reads the shelf of waiting and running jobs.
-func (s *Store) readLive(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
+func (s *History) readLive(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
 	_, where, args := s.live(f)
-	if s.t.kind() == Stock || len(f.UUIDs) > 0 {
-		hint, more := s.hints(f, s.t.shape().payload)
+	if s.Layout.Name() == Stock || len(f.UUIDs) > 0 {
+		hint, more := s.hints(f, s.Layout.Table().payload)
 		where, args = where+" AND "+hint, append(args, more...)
 	}
-	return s.scanTable(ctx, tableScan{table: s.t.shape().name, db: s.db, matches: s.matches(f), whole: f.Text == "" && len(f.Types) == 0,
+	return s.scanTable(ctx, tableScan{table: s.Layout.Table().name, db: s.db, matches: s.matches(f), whole: f.Text == "" && len(f.Types) == 0,
 		read: func(condition, order string, limit int) ([]record, error) {
 			return s.queryLive(ctx, s.db, where+" AND "+condition, args, order, limit)
 		}}, from, limit)
 }
 
 // queryLive reads rows of the jobs table as records.
-func (s *Store) queryLive(ctx context.Context, q Tx, where string, args []any, order string, limit int) ([]record, error) {
-	t := s.t.shape()
+func (s *History) queryLive(ctx context.Context, q Tx, where string, args []any, order string, limit int) ([]record, error) {
+	t := s.Layout.Table()
 	failure := "''"
-	if s.t.kind() == Extended {
+	if s.Layout.Name() == Extended {
 		failure = "last_error"
 	}
 	statement := fmt.Sprintf("SELECT id, queue, %s, %s, attempts, %s, %s, %s, %s, %s, %s FROM %s WHERE %s%s LIMIT %d",
-		t.due.seconds(), t.created.seconds(), t.locked.seconds(), s.t.columns(), failure, s.payloadOf(t.payload), s.d.Bytes+"("+t.payload+")", s.now(), t.name, where, order, limit)
+		t.due.seconds(), t.created.seconds(), t.locked.seconds(), s.Layout.columns(), failure, s.payloadOf(t.payload), s.Dialect.Bytes+"("+t.payload+")", s.SecondsNow(), t.name, where, order, limit)
 	var rows []record
 	err := s.query(ctx, q, func(r *sql.Rows) error {
-		var c candidate
+		var c Candidate
 		var queue string
 		var created sql.NullInt64
 		var failure sql.NullString
 		var clock int64
-		err := r.Scan(&c.id, &queue, &c.due, &created, &c.attempts, &c.locked, &c.status, &c.token, &c.name, &c.priority, &c.max, &failure, &c.payload, &c.size, &clock)
+		err := r.Scan(&c.id, &queue, &c.due, &created, &c.attempts, &c.locked, &c.status, &c.token, &c.name, &c.priority, &c.MaxAttempts, &failure, &c.payload, &c.size, &clock)
 		if err != nil {
 			return err
 		}
@@ -121,25 +121,25 @@ func (s *Store) queryLive(ctx context.Context, q Tx, where string, args []any, o
 }
 
 // payloadOf reads a payload, of oversized ones the beginning only.
-func (s *Store) payloadOf(column string) string {
-	return fmt.Sprintf("CASE WHEN %s(%s) <= %d THEN %s ELSE SUBSTR(%s, 1, %d) END", s.d.Bytes, column, oversize, column, column, sniffed)
+func (s *History) payloadOf(column string) string {
+	return fmt.Sprintf("CASE WHEN %s(%s) <= %d THEN %s ELSE SUBSTR(%s, 1, %d) END", s.Dialect.Bytes, column, oversize, column, column, sniffed)
 }
 
-func (s *Store) liveRecord(queue string, c candidate, failure string, now int64) record {
+func (s *History) liveRecord(queue string, c Candidate, failure string, now int64) record {
 	e, origin := s.envelope(c.payload, c.size)
 	kind := e.Type
 	if origin != jobs.Ours && origin != jobs.Foreign && c.name != "" {
 		kind = s.canonical(c.name) // an extended row names its type in a column
 	}
 	if e.UUID == "" || len(e.UUID) > 191 {
-		e.UUID = DerivedUUID(s.t.shape().plain, c.id, c.created)
+		e.UUID = DerivedUUID(s.Layout.Table().plain, c.id, c.created)
 	}
 	r := jobs.Record{ID: c.id, UUID: e.UUID, Type: kind, Queue: queue, Status: jobs.StatusQueued, Foreign: origin == jobs.Foreign,
-		Priority: c.priority, Attempt: c.attempts, MaxAttempts: s.limitOf(kind, e.MaxTries, c.max), Payload: c.payload, Error: failure,
+		Priority: c.priority, Attempt: c.attempts, MaxAttempts: s.limitOf(kind, e.MaxTries, c.MaxAttempts), Payload: c.payload, Error: failure,
 		EnqueuedAt: unix(c.created), RunAt: unix(c.due)}
 	if c.locked.Valid || c.status == "processing" {
 		r.Status = jobs.StatusProcessing
-		r.Worker = holder(c.token.String)
+		r.Worker = HolderOf(c.token.String)
 		// Until its worker's heartbeat tells the start, the lease does: it
 		// was made or renewed at that second, by the database's clock.
 		r.StartedAt = unix(min(c.locked.Int64, now))
@@ -157,7 +157,7 @@ func (s *Store) liveRecord(queue string, c candidate, failure string, now int64)
 
 // envelope takes a payload apart for people: PHP's own jobs get the name that
 // PHP shows.
-func (s *Store) envelope(payload []byte, size int64) (jobs.Envelope, jobs.Origin) {
+func (s *History) envelope(payload []byte, size int64) (jobs.Envelope, jobs.Origin) {
 	if size > oversize {
 		return jobs.Envelope{Type: s.canonical(peekType(payload))}, jobs.Unknown
 	}
@@ -180,8 +180,8 @@ func (s *Store) envelope(payload []byte, size int64) (jobs.Envelope, jobs.Origin
 
 // limitOf is how often a job may start; of a type that nobody here knows, by
 // the column's word or the payload's, 0 where neither says it.
-func (s *Store) limitOf(kind string, tries, column int) int {
-	if entry, known := s.o.Registry.Lookup(kind); known {
+func (s *History) limitOf(kind string, tries, column int) int {
+	if entry, known := s.Options.Registry.Lookup(kind); known {
 		return entry.Policy.Attempts(tries, column)
 	}
 	return cmp.Or(max(column, 0), max(tries, 0))
@@ -194,16 +194,9 @@ func unix(seconds int64) time.Time {
 	return time.Unix(seconds, 0).UTC()
 }
 
-func unixMilli(ms int64) time.Time {
-	if ms <= 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
-}
-
 // addLive adds what workers said at their last heartbeat to running jobs, and
 // which queues are paused to waiting ones.
-func (s *Store) addLive(ctx context.Context, records []jobs.Record) error {
+func (s *History) addLive(ctx context.Context, records []jobs.Record) error {
 	if !slices.ContainsFunc(records, func(r jobs.Record) bool { return r.Status == jobs.StatusProcessing || r.Status == jobs.StatusQueued }) {
 		return nil
 	}
@@ -227,7 +220,7 @@ func (s *Store) addLive(ctx context.Context, records []jobs.Record) error {
 	return nil
 }
 
-func (s *Store) pausedQueues(ctx context.Context) (map[string]bool, error) {
+func (s *History) pausedQueues(ctx context.Context) (map[string]bool, error) {
 	list, err := s.PausedQueues(ctx)
 	paused := make(map[string]bool, len(list))
 	for _, p := range list {
@@ -242,7 +235,7 @@ type heldJob struct {
 }
 
 // runningJobs are what workers said that they run, by UUID.
-func (s *Store) runningJobs(ctx context.Context) (map[string]heldJob, error) {
+func (s *History) runningJobs(ctx context.Context) (map[string]heldJob, error) {
 	held := map[string]heldJob{}
 	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
 		var worker, list string

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,14 +31,14 @@ func derived(text string) bool {
 // errOversize marks the fault of a payload that was not read whole.
 var errOversize = errors.New("the payload is too large")
 
-func (s *Store) known(name string) bool {
-	_, ok := s.o.Registry.Lookup(name)
+func (s *Tables) known(name string) bool {
+	_, ok := s.Options.Registry.Lookup(name)
 	return ok
 }
 
 // claimable decides in Go whose row c is and completes it. Rows that are PHP's, or
 // of a type that nobody here has registered, are not ours.
-func (s *Store) claimable(queue string, c *candidate) bool {
+func (s *Tables) claimable(queue string, c *Candidate) bool {
 	var e jobs.Envelope
 	var origin jobs.Origin
 	var err error
@@ -66,34 +65,34 @@ func (s *Store) claimable(queue string, c *candidate) bool {
 
 // owns says whether a row is ours by what its payload is and names, and by its
 // name column, which extended rows have.
-func (s *Store) owns(origin jobs.Origin, kind, name, queue string) bool {
+func (s *Tables) owns(origin jobs.Origin, kind, name, queue string) bool {
 	switch origin {
 	case jobs.Ours:
 		return true
 	case jobs.Foreign:
 		return false
 	case jobs.Malformed:
-		return (s.t.kind() == Extended || slices.Contains(s.o.OwnQueues, queue)) && (name == "" || s.known(name))
+		return (s.Layout.Name() == Extended || slices.Contains(s.Options.OwnQueues, queue)) && (name == "" || s.known(name))
 	}
 	return s.known(kind) || s.known(name)
 }
 
 // complete fills in what the worker gets to see.
-func (s *Store) complete(queue string, c *candidate, e jobs.Envelope) {
-	entry, registered := s.o.Registry.Lookup(e.Type)
+func (s *Tables) complete(queue string, c *Candidate, e jobs.Envelope) {
+	entry, registered := s.Options.Registry.Lookup(e.Type)
 	if registered {
 		e.Type, c.policy = entry.Type, entry.Policy
 	} else {
 		e.Type, c.policy = "unreadable", jobs.DefaultPolicy()
 	}
-	if e.UUID == "" || len(e.UUID) > 191 || e.UUID != writable(e.UUID) {
-		e.UUID = DerivedUUID(s.t.shape().plain, c.id, c.created)
+	if e.UUID == "" || len(e.UUID) > 191 || e.UUID != ValidText(e.UUID) {
+		e.UUID = DerivedUUID(s.Layout.Table().plain, c.id, c.created)
 	}
-	limit := c.policy.Attempts(e.MaxTries, c.max)
+	limit := c.policy.Attempts(e.MaxTries, c.MaxAttempts)
 	c.rescued = c.locked.Valid || c.status == "processing"
 	c.job = jobs.Job{ID: c.id, UUID: e.UUID, Type: e.Type, Queue: queue, Data: orObject(e.Data), Metadata: orObject(e.Metadata), Attempt: c.attempts + 1, MaxAttempts: limit,
 		Priority: c.priority, Timeout: e.Timeout, RunAt: time.Unix(c.due, 0).UTC(), EnqueuedAt: time.Unix(c.created, 0).UTC()}
-	full := s.t.shape().attemptsLimit
+	full := s.Layout.Table().attemptsLimit
 	if c.fault == nil && (c.attempts >= limit || full > 0 && c.attempts >= full) {
 		c.fault = fmt.Errorf("the job was started %d times and may be started %d times; its last run ended without a word, so its worker died or was cut off", c.attempts, limit)
 	}
@@ -140,7 +139,7 @@ func peekType(beginning []byte) string {
 }
 
 // dedupKey is equal for jobs that one run can stand for.
-func (c *candidate) dedupKey() string {
+func (c *Candidate) dedupKey() string {
 	var compact bytes.Buffer
 	if json.Compact(&compact, c.job.Data) != nil {
 		return ""
@@ -154,17 +153,8 @@ func (c *candidate) dedupKey() string {
 	return c.job.Type + " " + compact.String()
 }
 
-// cut bounds a text for people to 64 KiB that every column takes.
-func cut(text string) string {
-	const limit, rest = 64<<10 - 1, "\n(the rest was cut off)"
-	text = writable(text)
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len(rest)], "") + rest
-}
-
-// writable is text in UTF-8 without NUL, which PostgreSQL refuses.
-func writable(text string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
+// confidential says that the history keeps the data of failed jobs only.
+func (s *Tables) confidential(kind string) bool {
+	entry, _ := s.Options.Registry.Lookup(kind)
+	return entry.Policy.Confidential
 }

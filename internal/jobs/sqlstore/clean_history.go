@@ -18,8 +18,8 @@ const chunk = 500
 const waitsKept = 24 * time.Hour
 
 // DeleteStaleWorkers removes workers that have said nothing for so long.
-func (s *Store) DeleteStaleWorkers(ctx context.Context, silent time.Duration) (int64, error) {
-	n, err := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_workers WHERE heartbeat_at < %s - %d", s.millis(), silent.Milliseconds()))
+func (s *History) DeleteStaleWorkers(ctx context.Context, silent time.Duration) (int64, error) {
+	n, err := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_workers WHERE heartbeat_at < %s - %d", s.MillisNow(), silent.Milliseconds()))
 	if err != nil {
 		return 0, fmt.Errorf("removing workers that are gone: %w", err)
 	}
@@ -29,15 +29,15 @@ func (s *Store) DeleteStaleWorkers(ctx context.Context, silent time.Duration) (i
 // ResetStuck gives jobs back whose lease ran out more than grace ago, though
 // nobody claims them (their queue has no worker). The attempt stays charged.
 // Rows of PHP are left to PHP.
-func (s *Store) ResetStuck(ctx context.Context, grace time.Duration) (int64, error) {
+func (s *History) ResetStuck(ctx context.Context, grace time.Duration) (int64, error) {
 	var reset, last int64
 	if ok, err := s.mayRescue(ctx); err != nil || !ok {
 		return 0, err
 	}
-	t := s.t.shape()
+	t := s.Layout.Table()
 	for {
-		l := candidateQuery{where: fmt.Sprintf("id > %d AND %s", last, s.t.expired(s.now(), s.retryAfter+seconds(grace))), order: " ORDER BY id", limit: chunk}
-		found, _, err := s.read(ctx, s.db, l)
+		l := CandidateQuery{where: fmt.Sprintf("id > %d AND %s", last, s.Layout.expired(s.SecondsNow(), s.retryAfter+WholeSeconds(grace))), order: " ORDER BY id", limit: chunk}
+		found, _, err := s.ReadCandidates(ctx, s.db, l)
 		if err != nil {
 			return reset, err
 		}
@@ -46,8 +46,8 @@ func (s *Store) ResetStuck(ctx context.Context, grace time.Duration) (int64, err
 			if !s.claimable("", x) {
 				continue
 			}
-			cond, args := s.t.unchanged(x)
-			set, _ := s.t.giveBack("", jobs.Settlement{}, false)
+			cond, args := s.Layout.unchanged(x)
+			set, _ := s.Layout.giveBack("", jobs.Settlement{}, false)
 			n, err := s.exec(ctx, s.db, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", t.name, set, x.id, cond), args...)
 			if err != nil {
 				return reset, fmt.Errorf("giving back job %d: %w", x.id, err)
@@ -63,11 +63,11 @@ func (s *Store) ResetStuck(ctx context.Context, grace time.Duration) (int64, err
 // RotateRuns deletes history: runs that failed or crashed after failedDays,
 // all others after completedDays, and log lines with the longer of the two.
 // 0 days keeps for ever.
-func (s *Store) RotateRuns(ctx context.Context, completedDays, failedDays int) (int64, error) {
+func (s *History) RotateRuns(ctx context.Context, completedDays, failedDays int) (int64, error) {
 	if err := s.pruneFlows(ctx); err != nil {
 		return 0, err
 	}
-	old := fmt.Sprintf("at < %s - %d", s.millis(), waitsKept.Milliseconds())
+	old := fmt.Sprintf("at < %s - %d", s.MillisNow(), waitsKept.Milliseconds())
 	if _, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_waits WHERE "+old); err != nil {
 		return 0, fmt.Errorf("forgetting what jobs waited for: %w", err)
 	}
@@ -80,7 +80,7 @@ func (s *Store) RotateRuns(ctx context.Context, completedDays, failedDays int) (
 			continue
 		}
 		for _, outcome := range outcomes {
-			n, err := s.deleteChunks(ctx, s.ownDB, "cmsjobs_runs", fmt.Sprintf("outcome = '%s' AND ended_at < %s - %d", outcome, s.millis(), int64(days)*86400000))
+			n, err := s.deleteChunks(ctx, s.ownDB, "cmsjobs_runs", fmt.Sprintf("outcome = '%s' AND ended_at < %s - %d", outcome, s.MillisNow(), int64(days)*86400000))
 			deleted += n
 			if err != nil {
 				return deleted, err
@@ -88,16 +88,16 @@ func (s *Store) RotateRuns(ctx context.Context, completedDays, failedDays int) (
 		}
 	}
 	if longest := max(completedDays, failedDays); completedDays > 0 && failedDays > 0 {
-		if _, err := s.deleteChunks(ctx, s.ownDB, "cmsjobs_job_logs", fmt.Sprintf("at < %s - %d", s.millis(), int64(longest)*86400000)); err != nil {
+		if _, err := s.deleteChunks(ctx, s.ownDB, "cmsjobs_job_logs", fmt.Sprintf("at < %s - %d", s.MillisNow(), int64(longest)*86400000)); err != nil {
 			return deleted, err
 		}
 	}
-	_, err := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_cancels WHERE at < %s - %d", s.millis(), int64(7*86400000)))
+	_, err := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_cancels WHERE at < %s - %d", s.MillisNow(), int64(7*86400000)))
 	return deleted, err
 }
 
 // deleteChunks deletes by primary key, a chunk in a transaction.
-func (s *Store) deleteChunks(ctx context.Context, q Tx, table, cond string) (int64, error) {
+func (s *History) deleteChunks(ctx context.Context, q Tx, table, cond string) (int64, error) {
 	var deleted int64
 	for {
 		var list []int64
@@ -108,7 +108,7 @@ func (s *Store) deleteChunks(ctx context.Context, q Tx, table, cond string) (int
 			return err
 		}, "SELECT id FROM "+table+" WHERE "+cond+fmt.Sprintf(" ORDER BY id LIMIT %d", chunk))
 		if err == nil && len(list) > 0 {
-			in, args := s.d.In("id", list)
+			in, args := s.Dialect.In("id", list)
 			var n int64
 			n, err = s.exec(ctx, q, "DELETE FROM "+table+" WHERE "+in, args...)
 			deleted += n
@@ -136,7 +136,7 @@ type FailedRow struct {
 // PruneFailed deletes failed jobs that failed before the given moment, PHP's
 // as well. Where export is set, it gets each chunk of rows before they are
 // deleted; its error stops the pruning.
-func (s *Store) PruneFailed(ctx context.Context, before time.Time, export func([]FailedRow) error) (int64, error) {
+func (s *History) PruneFailed(ctx context.Context, before time.Time, export func([]FailedRow) error) (int64, error) {
 	cond := s.failed.failedAt.name + " < " + s.failedAt(before.Unix())
 	if export == nil {
 		return s.deleteChunks(ctx, s.db, s.failed.name, cond)
@@ -167,7 +167,7 @@ func (s *Store) PruneFailed(ctx context.Context, before time.Time, export func([
 		for i, f := range rows {
 			list[i] = f.ID
 		}
-		in, args := s.d.In("id", list)
+		in, args := s.Dialect.In("id", list)
 		n, err := s.exec(ctx, s.db, "DELETE FROM "+s.failed.name+" WHERE "+in, args...)
 		deleted += n
 		if err != nil {

@@ -1,0 +1,115 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+)
+
+// Tables are the CMS's jobs and failed_jobs as they were found, and our own
+// tables beside them. They are safe for concurrent use.
+type Tables struct {
+	Options    Options
+	db, ownDB  *sqlx.DB
+	Dialect    database.Dialect
+	Layout     Fragments
+	failed     FailedTable
+	txOptions  *sql.TxOptions
+	server     string
+	maxBatch   int // rows that one transaction takes or settles
+	maxBytes   int // of one statement
+	retryAfter int64
+	jsonTable  bool // see runs_json.go
+	asked      atomic.Int64
+	rescue     rescue                             // see rescue.go
+	watch      func(statement string, args []any) // sees what is read: for tests of plans
+}
+
+// openTables looks at the tables in db. Our own tables must be there (migrations.Up).
+func openTables(ctx context.Context, db *sqlx.DB, o Options) (*Tables, error) {
+	if o.Registry == nil {
+		return nil, errors.New("a store needs a registry of types")
+	}
+	o.defaults()
+	d, err := database.DialectOf(db.DriverName())
+	if err != nil {
+		return nil, err
+	}
+	s := &Tables{
+		Options: o, db: db, ownDB: cmp.Or(o.OwnDB, db), Dialect: d, retryAfter: int64(o.RetryAfter / time.Second), maxBatch: 1000,
+	}
+	if s.ownDB.DriverName() != db.DriverName() {
+		return nil, errors.New("the database of our own tables must be of the same type as the CMS's")
+	}
+	for _, step := range []func(context.Context) error{s.readServer, s.readJobs, s.readFailed, s.checkOwn} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// readServer reads what the connection is set to.
+func (s *Tables) readServer(ctx context.Context) error {
+	s.maxBytes = 4 << 20
+	switch s.Dialect.Name {
+	case "mysql":
+		var packet int
+		var isolation string
+		_, err := s.QueryRow(ctx, s.db, []any{&s.server, &packet}, "SELECT CONCAT(VERSION(), ' ', @@version_comment), @@max_allowed_packet")
+		if err != nil {
+			return database.Explain("asking the server for its version", err)
+		}
+		s.maxBytes = min(s.maxBytes, packet*3/4)
+		// READ COMMITTED set for the session saves a round trip per transaction.
+		if _, err = s.QueryRow(ctx, s.db, []any{&isolation}, "SELECT @@transaction_isolation"); err != nil {
+			_, err = s.QueryRow(ctx, s.db, []any{&isolation}, "SELECT @@tx_isolation") // MariaDB before 11.1
+		}
+		if err != nil || isolation != "READ-COMMITTED" {
+			s.txOptions = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+		}
+	case "postgres":
+		s.txOptions = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+		if _, err := s.QueryRow(ctx, s.db, []any{&s.server}, "SELECT version()"); err != nil {
+			return database.Explain("asking the server for its version", err)
+		}
+	case "sqlite":
+		if _, err := s.QueryRow(ctx, s.db, []any{&s.server}, "SELECT 'SQLite ' || sqlite_version()"); err != nil {
+			return database.Explain("asking SQLite for its version", err)
+		}
+	}
+	return nil
+}
+
+// checkOwn looks for our own tables, and whether the driver counts rows as we
+// need it: found ones, not changed ones.
+func (s *Tables) checkOwn(ctx context.Context) error {
+	touch := s.Dialect.Upsert("cmsjobs_control_signals", "name, at", "('probe', 0)", "name", "at")
+	err := s.withRetry(ctx, "opening the store", func() error { _, err := s.exec(ctx, s.ownDB, touch); return err })
+	if err != nil {
+		if database.Classify(err) == database.Schema {
+			return fmt.Errorf("our own tables (cmsjobs_*) are not there or not writable: run \"cmsjobs migrate up\": %w", err)
+		}
+		return database.Explain("writing to our own tables", err)
+	}
+	var found int64
+	err = s.withRetry(ctx, "opening the store", func() error {
+		found, err = s.exec(ctx, s.ownDB, "UPDATE cmsjobs_control_signals SET at = 0 WHERE name = 'probe'")
+		return err
+	})
+	if err != nil {
+		return database.Explain("writing to our own tables", err)
+	}
+	if found != 1 {
+		return errors.New("the connection counts changed rows instead of found ones: open it with clientFoundRows=true")
+	}
+	return nil
+}
