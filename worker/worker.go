@@ -15,6 +15,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Options say which tables are meant. The zero value is good for a CMS
@@ -52,7 +54,7 @@ func New(ctx context.Context, db *sql.DB, driver string, o Options) (*Worker, er
 	}
 	w := &Worker{registry: jobs.NewRegistry(), options: o}
 	var err error
-	w.store, err = sqlstore.Open(ctx, sqlx.NewDb(db, driver), sqlstore.Options{Prefix: o.Prefix, Registry: w.registry, DefaultQueue: o.Queue, Logger: o.Logger})
+	w.store, err = sqlstore.Open(ctx, sqlx.NewDb(db, driver), tables.Options{Prefix: o.Prefix, Registry: w.registry, DefaultQueue: o.Queue, Logger: o.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("opening the queue: %w", err)
 	}

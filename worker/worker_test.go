@@ -11,6 +11,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/worker"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 type greeting struct {
@@ -25,13 +27,13 @@ type queue struct {
 
 func everywhere(t *testing.T, test func(q queue, w *worker.Worker)) {
 	for _, engine := range jobstest.Engines() {
-		for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
+		for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 			t.Run(fmt.Sprintf("%s-%s", engine, layout), func(t *testing.T) {
 				db := jobstest.Migrated(t, engine)
-				if _, err := sqlstore.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
+				if _, err := tables.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
 					t.Fatal(err)
 				}
-				store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: jobs.NewRegistry(), DefaultQueue: "cmsjobs"})
+				store, err := sqlstore.Open(t.Context(), db.DB, tables.Options{Registry: jobs.NewRegistry(), DefaultQueue: "cmsjobs"})
 				if err != nil {
 					t.Fatal(err)
 				}

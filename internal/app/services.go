@@ -25,6 +25,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Services are the parts of the service, joined. Commands open them, use what
@@ -182,9 +184,9 @@ func (r *Services) openStore(ctx context.Context) error {
 		zone = time.UTC
 	}
 	q, d := r.Config.Queue, r.Config.Database
-	o := sqlstore.Options{
+	o := tables.Options{
 		Prefix: d.Prefix, Registry: r.Registry, DefaultQueue: q.Default, OwnQueues: []string{"cmsjobs"},
-		Connection: d.Connection, Mode: sqlstore.Mode(d.Claim), RetryAfter: q.PHPRetryAfter, Zone: zone,
+		Connection: d.Connection, Mode: tables.Mode(d.Claim), RetryAfter: q.PHPRetryAfter, Zone: zone,
 		Logger: r.Log, Wake: func(string) { wake.Call(r.WakeDir, wake.Jobs) }, Clock: r.Now,
 		RestartedAt: func(ctx context.Context) (time.Time, error) {
 			return r.Site.QueueRestartedAt(ctx, r.Config.Cache.Prefix)

@@ -7,13 +7,15 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestTheTrailTellsOfJobs lets a person enqueue a job that fails for good, of
 // which the service makes a message for administrators: a job of its own.
 func TestTheTrailTellsOfJobs(t *testing.T) {
 	config := "activity: {enqueued: [notification.send], share: 0}\nschedule: {enabled: false}\n"
-	s := startService(t, config, newDatabase(t, jobstest.SQLite, sqlstore.Stock))
+	s := startService(t, config, newDatabase(t, jobstest.SQLite, tables.Stock))
 	admin := bearer(s.token("admin"))
 	var made struct{ ID string }
 	s.ask(201, "POST", "/api/v1/jobs", `{"topic":"cmsjobs.probe","payload":{"fail":"no luck\nat line 1"},"maxRetries":0}`, admin, &made)

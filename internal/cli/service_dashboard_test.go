@@ -16,6 +16,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // dashboard is deploy/grafana/cmsjobs.json, as far as Grafana insists on it.
@@ -90,7 +92,7 @@ func TestTheDashboardShowsTheRunningService(t *testing.T) {
 	if err != nil {
 		jobstest.Skip(t, "apt-get install prometheus: %v", err)
 	}
-	s := startService(t, "http: {public_metrics: true}\nschedule: {enabled: false}\n", newDatabase(t, jobstest.SQLite, sqlstore.Stock))
+	s := startService(t, "http: {public_metrics: true}\nschedule: {enabled: false}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
 	admin := bearer(s.token("admin"))
 	s.ask(201, "POST", "/api/v1/jobs/batch", `{"jobs":[{"topic":"cmsjobs.probe"},{"topic":"cmsjobs.probe"},{"topic":"cmsjobs.probe","payload":{"fail":"no luck"},"maxRetries":0}]}`, admin, nil)
 	ask := startPrometheus(t, prometheus, strings.TrimPrefix(s.url, "http://"))

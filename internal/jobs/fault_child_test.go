@@ -26,6 +26,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // The fault tests start this test binary again as worker processes, which they
@@ -104,7 +106,7 @@ func openStore(ctx context.Context, dsn string, registry *jobs.Registry, mode st
 	for range 200 {
 		db, err := database.Connect(ctx, database.ConnectOptions{DSN: dsn})
 		if err == nil {
-			store, err := sqlstore.Open(ctx, db, sqlstore.Options{Registry: registry, DefaultQueue: "default", Mode: sqlstore.Mode(mode), RetryAfter: lease})
+			store, err := sqlstore.Open(ctx, db, tables.Options{Registry: registry, DefaultQueue: "default", Mode: tables.Mode(mode), RetryAfter: lease})
 			if err == nil {
 				return store, nil
 			}

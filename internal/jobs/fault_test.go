@@ -20,6 +20,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // soak makes the fault tests as large as docs/reliability.md promises; CI runs
@@ -83,7 +85,7 @@ func newLabAt(t *testing.T, dsn string) *lab {
 	if err := migrations.Up(ctx, db.DB, db.DriverName()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlstore.CreateTables(ctx, db, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(ctx, db, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	registry := jobs.NewRegistry()

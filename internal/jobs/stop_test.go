@@ -10,6 +10,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // givenBack is a store that tells when a run is given back.
@@ -32,7 +34,7 @@ func (s *givenBack) Settle(ctx context.Context, ends []jobs.Settlement) ([]error
 func stopWhileRunning(t *testing.T, stubborn time.Duration, handler func(context.Context, *givenBack) error) (error, *jobstest.Database) {
 	t.Helper()
 	db := jobstest.Migrated(t, jobstest.SQLite)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	registry, source := jobs.NewRegistry(), &givenBack{told: make(chan struct{})}
@@ -43,7 +45,7 @@ func stopWhileRunning(t *testing.T, stubborn time.Duration, handler func(context
 		return handler(ctx, source)
 	})
 	var err error
-	if source.Store, err = sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry}); err != nil {
+	if source.Store, err = sqlstore.Open(t.Context(), db.DB, tables.Options{Registry: registry}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := source.Enqueue(t.Context(), kind.New(struct{}{})); err != nil {
@@ -66,11 +68,11 @@ func stopWhileRunning(t *testing.T, stubborn time.Duration, handler func(context
 // which what it runs goes on.
 func TestAWorkerThatIsToldToStopBeginsNothing(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	registry, kind := jobs.NewRegistry(), jobs.Kind[int]{Name: "test.stop"}
-	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry})
+	store, err := sqlstore.Open(t.Context(), db.DB, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestThePHPPackage runs the package in Debian's Laravel on MariaDB and reads
@@ -27,10 +29,10 @@ func testThePHPPackage(t *testing.T, engine jobstest.Engine) {
 	if _, err := os.Stat("/usr/share/php/Illuminate/autoload.php"); err != nil {
 		jobstest.Skip(t, "apt-get install php-laravel-framework php-mysql: %v", err)
 	}
-	for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
+	for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 		t.Run(string(layout), func(t *testing.T) {
 			db := jobstest.Migrated(t, engine)
-			if _, err := sqlstore.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
+			if _, err := tables.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
 				t.Fatal(err)
 			}
 			var database string
@@ -67,7 +69,7 @@ func checkPHPRows(t *testing.T, db *jobstest.Database, facade, helper string) {
 	for _, name := range []string{"mail.send", "cache.clear", "sitemap.generate", "media.processImage"} {
 		jobs.Handle(registry, jobs.Kind[map[string]any]{Name: name, Policy: jobs.Policy{MaxAttempts: 6}}, nil)
 	}
-	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry})
+	store, err := sqlstore.Open(t.Context(), db.DB, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

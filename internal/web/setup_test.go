@@ -22,6 +22,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // site is a server over a real store, and the worker's registry.
@@ -63,7 +65,7 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config))
 	t.Helper()
 	s := &site{t: t, db: jobstest.Migrated(t, engine), registry: jobs.NewRegistry(), log: &bytes.Buffer{}, tokens: map[access.Scope]string{}}
 	ctx := context.Background()
-	if _, err := sqlstore.CreateTables(ctx, s.db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(ctx, s.db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	jobs.Handle(s.registry, mailKind, func(ctx context.Context, _ jobs.Job, p mailPayload) error {
@@ -75,7 +77,7 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config))
 	})
 	jobs.Handle(s.registry, cacheKind, func(context.Context, jobs.Job, map[string]any) error { return nil })
 	var err error
-	if s.store, err = sqlstore.Open(ctx, s.db.DB, sqlstore.Options{Registry: s.registry, DefaultQueue: "cmsjobs"}); err != nil {
+	if s.store, err = sqlstore.Open(ctx, s.db.DB, tables.Options{Registry: s.registry, DefaultQueue: "cmsjobs"}); err != nil {
 		t.Fatal(err)
 	}
 	s.book = &orders.Book{DB: s.db.DB, Now: time.Now}

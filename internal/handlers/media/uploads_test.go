@@ -18,6 +18,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 var letter = jobs.Kind[struct{ N int }]{Name: "mail.send"}
@@ -39,13 +41,13 @@ func newQueue(t *testing.T) (*site, *sqlstore.Store, *jobs.Registry) {
 	if err := migrations.Up(t.Context(), db.DB, raw.Driver); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlstore.CreateTables(t.Context(), db, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	s := withHandler(t, &cms.Site{DB: db, Root: t.TempDir(), Env: cms.Env{}}, Options{AtOnce: 2})
 	registry := jobs.NewRegistry()
 	s.handler.Register(registry)
-	store, err := sqlstore.Open(t.Context(), db, sqlstore.Options{Registry: registry})
+	store, err := sqlstore.Open(t.Context(), db, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
@@ -57,14 +59,14 @@ func newNewsroom(t testing.TB, engine jobstest.Engine, dump string, models ...Mo
 		n.sql("CREATE TABLE posts (id INTEGER PRIMARY KEY, name VARCHAR(100), status VARCHAR(60), publish_at TIMESTAMP NULL, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL)")
 	}
 	n.must(migrations.Up(context.Background(), db.DB, raw.Driver))
-	_, err = sqlstore.CreateTables(context.Background(), db, sqlstore.Stock, "")
+	_, err = tables.CreateTables(context.Background(), db, tables.Stock, "")
 	n.must(err)
 	n.site = &cms.Site{DB: db, Env: cms.Env{"APP_URL": "https://news.example"}}
 	n.handler = n.another("first", models)
 	registry := jobs.NewRegistry()
 	n.handler.Register(registry)
 	jobs.Handle(registry, sitemap, func(context.Context, jobs.Job, struct{}) error { return nil })
-	n.store, err = sqlstore.Open(context.Background(), db, sqlstore.Options{Registry: registry, DatabaseClock: func() time.Time { return n.now }, Clock: func() time.Time { return n.now }})
+	n.store, err = sqlstore.Open(context.Background(), db, tables.Options{Registry: registry, DatabaseClock: func() time.Time { return n.now }, Clock: func() time.Time { return n.now }})
 	n.must(err)
 	n.handler.c.Queue = queue{n.store}
 	return n

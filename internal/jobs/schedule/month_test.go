@@ -18,6 +18,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // world is a database with a clock of its own and the site that lives by it.
@@ -39,7 +41,7 @@ func newWorld(t testing.TB, engine jobstest.Engine, start time.Time) *world {
 	if err := migrations.Up(context.Background(), db.DB, raw.Driver); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlstore.CreateTables(context.Background(), db, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(context.Background(), db, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{db: raw, jobType: jobs.Kind[map[string]string]{Name: "test.work"}}
@@ -53,7 +55,7 @@ func (w *world) store(t testing.TB) *sqlstore.Store {
 	t.Helper()
 	r := jobs.NewRegistry()
 	jobs.Handle(r, w.jobType, func(context.Context, jobs.Job, map[string]string) error { return nil })
-	s, err := sqlstore.Open(context.Background(), w.db.DB, sqlstore.Options{Registry: r, DatabaseClock: w.now, Mode: sqlstore.CAS})
+	s, err := sqlstore.Open(context.Background(), w.db.DB, tables.Options{Registry: r, DatabaseClock: w.now, Mode: tables.CAS})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // A look at the backlog is bounded: so many queues, and in each so many rows
@@ -48,7 +50,7 @@ func (s *History) queueNames(ctx context.Context) ([]string, error) {
 	where, args := "", []any(nil)
 	for len(names) < backlogQueues {
 		var name sql.NullString
-		if _, err := s.QueryRow(ctx, s.db, []any{&name}, "SELECT MIN(queue) FROM "+s.Layout.Table().name+where, args...); err != nil {
+		if _, err := s.QueryRow(ctx, s.DB, []any{&name}, "SELECT MIN(queue) FROM "+s.Layout.Table().Name+where, args...); err != nil {
 			return nil, fmt.Errorf("listing the queues: %w", err)
 		}
 		if !name.Valid {
@@ -80,28 +82,28 @@ func (s *History) backlog(ctx context.Context, b *jobs.QueueBacklog, known func(
 func (s *History) rowsEnd(ctx context.Context, queue, edge, direction string) (id int64, full bool, err error) {
 	var at sql.NullInt64
 	var rows int
-	_, err = s.QueryRow(ctx, s.db, []any{&at, &rows}, fmt.Sprintf("SELECT %s(id), COUNT(*) FROM (SELECT id FROM %s WHERE queue = ? ORDER BY id%s LIMIT %d) AS part",
-		edge, s.Layout.Table().name, direction, backlogWindow), queue)
+	_, err = s.QueryRow(ctx, s.DB, []any{&at, &rows}, fmt.Sprintf("SELECT %s(id), COUNT(*) FROM (SELECT id FROM %s WHERE queue = ? ORDER BY id%s LIMIT %d) AS part",
+		edge, s.Layout.Table().Name, direction, backlogWindow), queue)
 	return at.Int64, rows == backlogWindow, err
 }
 
 func (s *History) readBacklog(ctx context.Context, b *jobs.QueueBacklog, where string, known func(string) bool) error {
-	ended := s.Layout.expired(s.SecondsNow(), s.retryAfter)
-	found, now, err := s.ReadCandidates(ctx, s.db, CandidateQuery{where: fmt.Sprintf("queue = ? AND %s AND (%s OR %s)", where, s.Layout.waiting(), ended), args: []any{b.Queue}, order: " ORDER BY id", limit: backlogRows})
+	ended := s.Layout.Expired(s.SecondsNow(), s.RetryAfter)
+	found, now, err := s.ReadCandidates(ctx, s.DB, tables.CandidateQuery{Where: fmt.Sprintf("queue = ? AND %s AND (%s OR %s)", where, s.Layout.Waiting(), ended), Args: []any{b.Queue}, Order: " ORDER BY id", Limit: backlogRows})
 	if err != nil {
 		return err
 	}
 	for _, c := range found {
 		kind, claimable := s.typeOf(c, known)
-		waited := time.Duration(max(now-c.due, 0)) * time.Second
+		waited := time.Duration(max(now-c.Due, 0)) * time.Second
 		switch {
 		case !claimable && kind == "":
 		case !claimable:
 			b.Unknown[kind]++
 			b.OldestUnknown = max(b.OldestUnknown, waited)
-		case c.locked.Valid || c.status == "processing":
+		case c.Locked.Valid || c.Status == "processing":
 			b.Stalled++
-			b.OldestStalled = max(b.OldestStalled, time.Duration(max(now-s.retryAfter-c.locked.Int64, 0))*time.Second)
+			b.OldestStalled = max(b.OldestStalled, time.Duration(max(now-s.RetryAfter-c.Locked.Int64, 0))*time.Second)
 		default:
 			b.Due++
 			b.OldestDue = max(b.OldestDue, waited)
@@ -112,15 +114,15 @@ func (s *History) readBacklog(ctx context.Context, b *jobs.QueueBacklog, where s
 
 // typeOf says which type a row has, and whether it is one that someone can
 // run. PHP's own rows and unreadable ones have none.
-func (s *History) typeOf(c *Candidate, known func(string) bool) (kind string, claimable bool) {
-	if known(c.name) {
-		return c.name, true
+func (s *History) typeOf(c *tables.Candidate, known func(string) bool) (kind string, claimable bool) {
+	if known(c.Name) {
+		return c.Name, true
 	}
-	if c.size > oversize {
-		kind = peekType(c.payload)
+	if c.Size > tables.Oversize {
+		kind = tables.PeekType(c.Payload)
 		return kind, known(kind)
 	}
-	e, origin, _ := jobs.Parse(c.payload, known) // its error says in words what origin says
+	e, origin, _ := jobs.Parse(c.Payload, known) // its error says in words what origin says
 	switch {
 	case origin == jobs.Ours:
 		return e.Type, true
@@ -129,7 +131,7 @@ func (s *History) typeOf(c *Candidate, known func(string) bool) (kind string, cl
 	case origin == jobs.Malformed:
 		return "(unreadable)", false
 	}
-	return cmp.Or(e.Type, c.name, "(none)"), false
+	return cmp.Or(e.Type, c.Name, "(none)"), false
 }
 
 // Volume says how many rows the tables of the queue hold; waiting jobs are
@@ -137,10 +139,10 @@ func (s *History) typeOf(c *Candidate, known func(string) bool) (kind string, cl
 func (s *History) Volume(ctx context.Context, limit int64) (jobs.Volume, error) {
 	var v jobs.Volume
 	for _, x := range []struct {
-		q     Tx
+		q     tables.Tx
 		table string
 		into  *int64
-	}{{s.db, s.Layout.Table().name, &v.Waiting}, {s.ownDB, "cmsjobs_runs", &v.Runs}, {s.db, s.failed.name, &v.Failed}} {
+	}{{s.DB, s.Layout.Table().Name, &v.Waiting}, {s.OwnDB, "cmsjobs_runs", &v.Runs}, {s.DB, s.Failed.Name, &v.Failed}} {
 		if _, err := s.QueryRow(ctx, x.q, []any{x.into}, "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0) FROM "+x.table); err != nil {
 			return v, fmt.Errorf("measuring %s: %w", x.table, err)
 		}
@@ -148,7 +150,7 @@ func (s *History) Volume(ctx context.Context, limit int64) (jobs.Volume, error) 
 	if v.Waiting <= limit {
 		return v, nil
 	}
-	_, err := s.QueryRow(ctx, s.db, []any{&v.Waiting}, fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id FROM %s LIMIT %d) AS part", s.Layout.Table().name, limit+1))
+	_, err := s.QueryRow(ctx, s.DB, []any{&v.Waiting}, fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id FROM %s LIMIT %d) AS part", s.Layout.Table().Name, limit+1))
 	return v, err
 }
 
@@ -167,7 +169,7 @@ func (s *History) Outcomes(ctx context.Context, since time.Duration, except stri
 			outcome, outcome, s.MillisNow(), since.Milliseconds(), outcomesCounted, outcome))
 		args = append(args, except)
 	}
-	err = s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err = s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var outcome string
 		var n int64
 		if err := r.Scan(&outcome, &n); err != nil {
@@ -198,8 +200,8 @@ func (s *History) FailedByPHP(ctx context.Context, within time.Duration, known f
 	}
 	queues := map[string]int{}
 	statement := fmt.Sprintf("SELECT queue, payload, SUBSTR(exception, 1, 300) FROM %s WHERE id > (SELECT COALESCE(MAX(id), 0) - %d FROM %s) AND %s >= %s ORDER BY id DESC",
-		s.failed.name, phpFailures, s.failed.name, s.failed.failedAt.name, s.failedAt(now.Add(-within).Unix()))
-	err = s.query(ctx, s.db, func(r *sql.Rows) error {
+		s.Failed.Name, phpFailures, s.Failed.Name, s.Failed.FailedAt.Name, s.FailedAt(now.Add(-within).Unix()))
+	err = s.Query(ctx, s.DB, func(r *sql.Rows) error {
 		var queue, exception string
 		var payload []byte
 		if err := r.Scan(&queue, &payload, &exception); err != nil {
@@ -245,7 +247,7 @@ func (s *History) perEntry(ctx context.Context, entries []string, statement stri
 		parts[i], args[i] = fmt.Sprintf("SELECT * FROM (%s) AS e%d", statement, i), entry
 	}
 	at := map[string]time.Time{}
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var entry string
 		var ms int64
 		if err := r.Scan(&entry, &ms); err != nil {
@@ -253,7 +255,7 @@ func (s *History) perEntry(ctx context.Context, entries []string, statement stri
 		}
 		at[entry] = time.Time{}
 		if ms > 0 {
-			at[entry] = unixMilli(ms)
+			at[entry] = tables.UnixMilli(ms)
 		}
 		return nil
 	}, strings.Join(parts, " UNION ALL "), args...)
@@ -265,6 +267,6 @@ func (s *History) perEntry(ctx context.Context, entries []string, statement stri
 
 // TryWriting shows that the jobs table can be written to. It changes no row.
 func (s *History) TryWriting(ctx context.Context) error {
-	_, err := s.exec(ctx, s.db, "UPDATE "+s.Layout.Table().name+" SET queue = queue WHERE id = -1")
+	_, err := s.Exec(ctx, s.DB, "UPDATE "+s.Layout.Table().Name+" SET queue = queue WHERE id = -1")
 	return err
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // benchRows is how many rows the deep benchmarks put before a claim:
@@ -26,22 +28,22 @@ func benchRows() int {
 
 func benchVariants() []variant {
 	return []variant{
-		{engine: jobstest.MariaDB, layout: Stock, mode: Skip, indexed: true},
-		{engine: jobstest.MySQL, layout: Stock, mode: Skip, indexed: true},
-		{engine: jobstest.MariaDB, layout: Stock, mode: CAS, indexed: true},
-		{engine: jobstest.MySQL, layout: Stock, mode: CAS, indexed: true},
-		{engine: jobstest.MariaDB, layout: Stock, mode: Skip},
-		{engine: jobstest.MySQL, layout: Stock, mode: Skip},
-		{engine: jobstest.MariaDB, layout: Extended, mode: Skip},
-		{engine: jobstest.MySQL, layout: Extended, mode: Skip},
-		{engine: jobstest.PostgreSQL, layout: Stock, mode: Skip, indexed: true},
-		{engine: jobstest.SQLite, layout: Stock, mode: Skip, indexed: true},
+		{engine: jobstest.MariaDB, layout: tables.Stock, mode: tables.Skip, indexed: true},
+		{engine: jobstest.MySQL, layout: tables.Stock, mode: tables.Skip, indexed: true},
+		{engine: jobstest.MariaDB, layout: tables.Stock, mode: tables.CAS, indexed: true},
+		{engine: jobstest.MySQL, layout: tables.Stock, mode: tables.CAS, indexed: true},
+		{engine: jobstest.MariaDB, layout: tables.Stock, mode: tables.Skip},
+		{engine: jobstest.MySQL, layout: tables.Stock, mode: tables.Skip},
+		{engine: jobstest.MariaDB, layout: tables.Extended, mode: tables.Skip},
+		{engine: jobstest.MySQL, layout: tables.Extended, mode: tables.Skip},
+		{engine: jobstest.PostgreSQL, layout: tables.Stock, mode: tables.Skip, indexed: true},
+		{engine: jobstest.SQLite, layout: tables.Stock, mode: tables.Skip, indexed: true},
 	}
 }
 
 func benchStore(b *testing.B, v variant) *fixture {
 	f := &fixture{t: b, v: v, db: v.database(b), clock: &clock{}}
-	f.Store = open1(b, f.db, Options{Registry: registry(), Mode: v.mode})
+	f.Store = open1(b, f.db, tables.Options{Registry: registry(), Mode: v.mode})
 	return f
 }
 
@@ -149,7 +151,7 @@ func (f *fixture) oneByOne(b *testing.B) {
 // foreign inserts rows of PHP's own by doubling.
 func (f *fixture) foreign(n int) {
 	f.insertRaw("default", php)
-	columns := f.Store.Layout.insert()
+	columns := f.Store.Layout.Insert()
 	for have := 1; have < n; have *= 2 {
 		f.db.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs LIMIT %d", columns, columns, n-have))
 	}
@@ -162,7 +164,7 @@ func (f *fixture) snapshot() func() {
 	if err := x.Get(&n, "SELECT COUNT(*) FROM jobs"); err != nil {
 		f.t.Fatal(err)
 	}
-	return func() { rollback(x) }
+	return func() { tables.Rollback(x) }
 }
 
 // BenchmarkEnqueue enqueues one job a call, from one caller and from ten.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // maxPages bounds how many pages of other people's rows one claim steps over,
@@ -56,7 +58,7 @@ func (s *Store) Claim(ctx context.Context, r jobs.ClaimRequest) ([]jobs.Claimed,
 }
 
 func (s *Store) newClaim(r jobs.ClaimRequest) *claim {
-	return &claim{s: s, r: r, token: newToken(r.Worker), free: map[string]int{}, absorbed: map[int64]bool{}}
+	return &claim{s: s, r: r, token: tables.NewToken(r.Worker), free: map[string]int{}, absorbed: map[int64]bool{}}
 }
 
 func (c *claim) want() int { return c.r.Limit - len(c.taken) }
@@ -96,7 +98,7 @@ func (c *claim) full() bool {
 
 // queue claims from one queue, its classes of priority in order.
 func (c *claim) queue(ctx context.Context, queue string) error {
-	if c.s.Layout.Name() == Stock {
+	if c.s.Layout.Name() == tables.Stock {
 		return c.lane(ctx, c.s.lane(queue, 0))
 	}
 	if err := c.expired(ctx, queue); err != nil {
@@ -144,8 +146,8 @@ func (c *claim) lane(ctx context.Context, l *scanCursor) error {
 		return err
 	}
 	for !c.full() {
-		x, more, err := c.page(ctx, &l.headPage, func(limit int) CandidateQuery {
-			return c.s.inLane(l, l.lowWater, end, c.s.Layout.waiting(), limit)
+		x, more, err := c.page(ctx, &l.headPage, func(limit int) tables.CandidateQuery {
+			return c.s.inLane(l, l.lowWater, end, c.s.Layout.Waiting(), limit)
 		})
 		if err != nil {
 			return err
@@ -157,7 +159,7 @@ func (c *claim) lane(ctx context.Context, l *scanCursor) error {
 		}
 		l.headPage.read(len(c.taken) > before)
 		if l.exhausted = passed == len(x.rows) && !more; l.exhausted {
-			l.lowWater.id = max(l.lowWater.id, end.id) // by id: delayed rows are below the floor now
+			l.lowWater.ID = max(l.lowWater.ID, end.ID) // by id: delayed rows are below the floor now
 			return nil
 		}
 	}
@@ -172,7 +174,7 @@ func (c *claim) advance(ctx context.Context, l *scanCursor, x prefetched) (passe
 		return passed, err
 	}
 	if passed > 0 {
-		l.lowWater = RowPosition{x.rows[passed-1].at, x.rows[passed-1].id}
+		l.lowWater = tables.RowPosition{At: x.rows[passed-1].At, ID: x.rows[passed-1].ID}
 	}
 	if len(c.absorbed) == 0 { // else some of the rest may be twins, which are taken
 		l.fromHead = x.without(passed)
@@ -182,14 +184,14 @@ func (c *claim) advance(ctx context.Context, l *scanCursor, x prefetched) (passe
 
 // lastID is the newest row of a queue, read where the order is by id: what the
 // claim saw as not due up to there need not be seen again by the next.
-func (s *Store) lastID(ctx context.Context, l *scanCursor) (RowPosition, error) {
+func (s *Store) lastID(ctx context.Context, l *scanCursor) (tables.RowPosition, error) {
 	if s.OrderedByTime() {
-		return RowPosition{}, nil
+		return tables.RowPosition{}, nil
 	}
-	var p RowPosition
-	_, err := s.QueryRow(ctx, s.db, []any{&p.id}, "SELECT COALESCE(MAX(id), 0) FROM "+s.Layout.Table().name+" WHERE queue = ?", l.queue)
-	if p.id == 0 {
-		p.id = -1 // an empty queue: nothing is up to here
+	var p tables.RowPosition
+	_, err := s.QueryRow(ctx, s.DB, []any{&p.ID}, "SELECT COALESCE(MAX(id), 0) FROM "+s.Layout.Table().Name+" WHERE queue = ?", l.queue)
+	if p.ID == 0 {
+		p.ID = -1 // an empty queue: nothing is up to here
 	}
 	return p, err
 }
@@ -201,9 +203,9 @@ func (c *claim) expired(ctx context.Context, queue string) error {
 		return nil
 	}
 	for !c.full() {
-		x, more, err := c.page(ctx, &k.lostPage, func(limit int) CandidateQuery {
-			where := fmt.Sprintf("queue = ? AND id > %d AND ", k.lost) + c.s.Layout.expired(c.s.SecondsNow(), c.s.retryAfter)
-			return CandidateQuery{where: where, args: []any{queue}, order: " ORDER BY id", limit: limit}
+		x, more, err := c.page(ctx, &k.lostPage, func(limit int) tables.CandidateQuery {
+			where := fmt.Sprintf("queue = ? AND id > %d AND ", k.lost) + c.s.Layout.Expired(c.s.SecondsNow(), c.s.RetryAfter)
+			return tables.CandidateQuery{Where: where, Args: []any{queue}, Order: " ORDER BY id", Limit: limit}
 		})
 		if err != nil {
 			return err
@@ -215,7 +217,7 @@ func (c *claim) expired(ctx context.Context, queue string) error {
 		}
 		k.lostPage.read(len(c.taken) > before)
 		if passed > 0 {
-			k.lost = x.rows[passed-1].id
+			k.lost = x.rows[passed-1].ID
 		}
 		if passed == len(x.rows) && !more {
 			k.lost, k.expired = 0, c.s.Options.Clock().Add(min(c.r.Lease/4, 5*time.Second))
@@ -227,17 +229,17 @@ func (c *claim) expired(ctx context.Context, queue string) error {
 
 // process goes through candidates in their order, takes what can run here, and
 // says how many it is done with.
-func (c *claim) process(ctx context.Context, queue string, found []*Candidate, now int64) (passed int, err error) {
+func (c *claim) process(ctx context.Context, queue string, found []*tables.Candidate, now int64) (passed int, err error) {
 	c.pages++
 	rescues := c.rescues(ctx)
 	for passed < len(found) && c.want() > 0 {
-		var chosen []*Candidate
-		leaders := map[string]*Candidate{} // of coalescing types, by work
+		var chosen []*tables.Candidate
+		leaders := map[string]*tables.Candidate{} // of coalescing types, by work
 		start := passed
 		for ; passed < len(found) && len(chosen) < c.want(); passed++ {
 			x := found[passed]
-			x.duplicates = nil // of an earlier try
-			if c.absorbed[x.id] || !c.s.claimable(queue, x) {
+			x.Duplicates = nil // of an earlier try
+			if c.absorbed[x.ID] || !c.s.Claimable(queue, x) {
 				continue
 			}
 			if ok, err := rescues(x); err != nil {
@@ -250,10 +252,10 @@ func (c *claim) process(ctx context.Context, queue string, found []*Candidate, n
 			} else if !ok {
 				continue
 			}
-			if x.policy.Coalesce && x.fault == nil {
-				work := x.dedupKey()
+			if x.Policy.Coalesce && x.Fault == nil {
+				work := x.DedupKey()
 				if primary, duplicate := leaders[work]; duplicate {
-					primary.duplicates = append(primary.duplicates, x)
+					primary.Duplicates = append(primary.Duplicates, x)
 					continue
 				}
 				leaders[work] = x
@@ -280,16 +282,16 @@ func (c *claim) process(ctx context.Context, queue string, found []*Candidate, n
 // rescues says of the candidates of one look whether they may be taken as far
 // as their leases go. It asks the database once, and only where a lease has run
 // out.
-func (c *claim) rescues(ctx context.Context) func(*Candidate) (bool, error) {
+func (c *claim) rescues(ctx context.Context) func(*tables.Candidate) (bool, error) {
 	asked, may := false, false
-	return func(x *Candidate) (bool, error) {
-		if !x.rescued {
+	return func(x *tables.Candidate) (bool, error) {
+		if !x.Rescued {
 			return true, nil
 		}
 		var err error
 		if !asked {
 			asked = true
-			may, err = c.s.mayRescue(ctx)
+			may, err = c.s.MayRescue(ctx)
 		}
 		return may, err
 	}

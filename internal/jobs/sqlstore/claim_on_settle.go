@@ -8,12 +8,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // next is the candidate that a settlement claims in its own transaction.
 type next struct {
 	*claim
-	row   *Candidate
+	row   *tables.Candidate
 	until int64
 	won   bool
 }
@@ -31,7 +33,7 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 	results := make([]error, 1)
 	if err := s.settle(ctx, []pendingSettlement{{Settlement: checked(&end)}}, results, n); err != nil {
 		if n != nil && database.Classify(err).Unclear() {
-			s.recordInDoubt(n.claim, []*Candidate{n.row}, n.until)
+			s.recordInDoubt(n.claim, []*tables.Candidate{n.row}, n.until)
 		}
 		return nil, nil, s.NoteTrouble(err)
 	}
@@ -55,16 +57,16 @@ func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 	c := s.newClaim(r)
 	x := c.takePrefetched(&l.fromHead)
 	for i, row := range x.rows {
-		if !s.claimable(r.Queues[0], row) {
+		if !s.Claimable(r.Queues[0], row) {
 			continue
 		}
-		if row.policy.Limit > 0 || row.policy.Coalesce || row.fault != nil || row.rescued {
+		if row.Policy.Limit > 0 || row.Policy.Coalesce || row.Fault != nil || row.Rescued {
 			l.fromHead = x.without(i)
 			return nil
 		}
 		l.fromHead = x.without(i + 1)
-		l.lowWater = RowPosition{row.at, row.id}
-		return &next{claim: c, row: row, until: s.leaseMark(x.now, int64(r.Lease.Seconds()))}
+		l.lowWater = tables.RowPosition{At: row.At, ID: row.ID}
+		return &next{claim: c, row: row, until: s.LeaseMark(x.now, int64(r.Lease.Seconds()))}
 	}
 	return nil
 }
@@ -72,7 +74,7 @@ func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 // firstCursor is the lane in which a claim from queue would look first, nil where
 // it would have to ask.
 func (s *Store) firstCursor(queue string) *scanCursor {
-	if s.Layout.Name() == Stock {
+	if s.Layout.Name() == tables.Stock {
 		return s.lane(queue, 0)
 	}
 	c, now := s.classesOf(queue), s.Options.Clock()
@@ -84,11 +86,11 @@ func (s *Store) firstCursor(queue string) *scanCursor {
 
 // takeNext is the claim as a statement of its own inside of the settlement's
 // transaction. Another worker that was faster changes nothing but won.
-func (s *Store) takeNext(ctx context.Context, q Tx, n *next) error {
+func (s *Store) takeNext(ctx context.Context, q tables.Tx, n *next) error {
 	if n == nil {
 		return nil
 	}
-	err := s.compareAndSet(ctx, q, []*Candidate{n.row}, n.until, n.token)
+	err := s.compareAndSet(ctx, q, []*tables.Candidate{n.row}, n.until, n.token)
 	n.won = err == nil
 	if errors.Is(err, errContended) {
 		return nil
@@ -98,7 +100,7 @@ func (s *Store) takeNext(ctx context.Context, q Tx, n *next) error {
 
 // taking is the claim as SQL.
 func (s *Store) taking(n *next) (string, []any) {
-	set, args := s.Layout.claimRows(n.until, n.token)
-	cond, more := s.Layout.unchanged(n.row)
-	return fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.Layout.Table().name, set, n.row.id, cond), append(args, more...)
+	set, args := s.Layout.ClaimRows(n.until, n.token)
+	cond, more := s.Layout.Unchanged(n.row)
+	return fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.Layout.Table().Name, set, n.row.ID, cond), append(args, more...)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // chunk is how many rows one transaction of a cleaning deletes: short enough
@@ -19,7 +21,7 @@ const waitsKept = 24 * time.Hour
 
 // DeleteStaleWorkers removes workers that have said nothing for so long.
 func (s *History) DeleteStaleWorkers(ctx context.Context, silent time.Duration) (int64, error) {
-	n, err := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_workers WHERE heartbeat_at < %s - %d", s.MillisNow(), silent.Milliseconds()))
+	n, err := s.Exec(ctx, s.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_workers WHERE heartbeat_at < %s - %d", s.MillisNow(), silent.Milliseconds()))
 	if err != nil {
 		return 0, fmt.Errorf("removing workers that are gone: %w", err)
 	}
@@ -31,26 +33,26 @@ func (s *History) DeleteStaleWorkers(ctx context.Context, silent time.Duration) 
 // Rows of PHP are left to PHP.
 func (s *History) ResetStuck(ctx context.Context, grace time.Duration) (int64, error) {
 	var reset, last int64
-	if ok, err := s.mayRescue(ctx); err != nil || !ok {
+	if ok, err := s.MayRescue(ctx); err != nil || !ok {
 		return 0, err
 	}
 	t := s.Layout.Table()
 	for {
-		l := CandidateQuery{where: fmt.Sprintf("id > %d AND %s", last, s.Layout.expired(s.SecondsNow(), s.retryAfter+WholeSeconds(grace))), order: " ORDER BY id", limit: chunk}
-		found, _, err := s.ReadCandidates(ctx, s.db, l)
+		l := tables.CandidateQuery{Where: fmt.Sprintf("id > %d AND %s", last, s.Layout.Expired(s.SecondsNow(), s.RetryAfter+tables.WholeSeconds(grace))), Order: " ORDER BY id", Limit: chunk}
+		found, _, err := s.ReadCandidates(ctx, s.DB, l)
 		if err != nil {
 			return reset, err
 		}
 		for _, x := range found {
-			last = x.id
-			if !s.claimable("", x) {
+			last = x.ID
+			if !s.Claimable("", x) {
 				continue
 			}
-			cond, args := s.Layout.unchanged(x)
-			set, _ := s.Layout.giveBack("", jobs.Settlement{}, false)
-			n, err := s.exec(ctx, s.db, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", t.name, set, x.id, cond), args...)
+			cond, args := s.Layout.Unchanged(x)
+			set, _ := s.Layout.GiveBack("", jobs.Settlement{}, false)
+			n, err := s.Exec(ctx, s.DB, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", t.Name, set, x.ID, cond), args...)
 			if err != nil {
-				return reset, fmt.Errorf("giving back job %d: %w", x.id, err)
+				return reset, fmt.Errorf("giving back job %d: %w", x.ID, err)
 			}
 			reset += n
 		}
@@ -68,7 +70,7 @@ func (s *History) RotateRuns(ctx context.Context, completedDays, failedDays int)
 		return 0, err
 	}
 	old := fmt.Sprintf("at < %s - %d", s.MillisNow(), waitsKept.Milliseconds())
-	if _, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_waits WHERE "+old); err != nil {
+	if _, err := s.Exec(ctx, s.OwnDB, "DELETE FROM cmsjobs_waits WHERE "+old); err != nil {
 		return 0, fmt.Errorf("forgetting what jobs waited for: %w", err)
 	}
 	var deleted int64
@@ -80,7 +82,7 @@ func (s *History) RotateRuns(ctx context.Context, completedDays, failedDays int)
 			continue
 		}
 		for _, outcome := range outcomes {
-			n, err := s.deleteChunks(ctx, s.ownDB, "cmsjobs_runs", fmt.Sprintf("outcome = '%s' AND ended_at < %s - %d", outcome, s.MillisNow(), int64(days)*86400000))
+			n, err := s.deleteChunks(ctx, s.OwnDB, "cmsjobs_runs", fmt.Sprintf("outcome = '%s' AND ended_at < %s - %d", outcome, s.MillisNow(), int64(days)*86400000))
 			deleted += n
 			if err != nil {
 				return deleted, err
@@ -88,20 +90,20 @@ func (s *History) RotateRuns(ctx context.Context, completedDays, failedDays int)
 		}
 	}
 	if longest := max(completedDays, failedDays); completedDays > 0 && failedDays > 0 {
-		if _, err := s.deleteChunks(ctx, s.ownDB, "cmsjobs_job_logs", fmt.Sprintf("at < %s - %d", s.MillisNow(), int64(longest)*86400000)); err != nil {
+		if _, err := s.deleteChunks(ctx, s.OwnDB, "cmsjobs_job_logs", fmt.Sprintf("at < %s - %d", s.MillisNow(), int64(longest)*86400000)); err != nil {
 			return deleted, err
 		}
 	}
-	_, err := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_cancels WHERE at < %s - %d", s.MillisNow(), int64(7*86400000)))
+	_, err := s.Exec(ctx, s.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_cancels WHERE at < %s - %d", s.MillisNow(), int64(7*86400000)))
 	return deleted, err
 }
 
 // deleteChunks deletes by primary key, a chunk in a transaction.
-func (s *History) deleteChunks(ctx context.Context, q Tx, table, cond string) (int64, error) {
+func (s *History) deleteChunks(ctx context.Context, q tables.Tx, table, cond string) (int64, error) {
 	var deleted int64
 	for {
 		var list []int64
-		err := s.query(ctx, q, func(r *sql.Rows) error {
+		err := s.Query(ctx, q, func(r *sql.Rows) error {
 			var id int64
 			err := r.Scan(&id)
 			list = append(list, id)
@@ -110,7 +112,7 @@ func (s *History) deleteChunks(ctx context.Context, q Tx, table, cond string) (i
 		if err == nil && len(list) > 0 {
 			in, args := s.Dialect.In("id", list)
 			var n int64
-			n, err = s.exec(ctx, q, "DELETE FROM "+table+" WHERE "+in, args...)
+			n, err = s.Exec(ctx, q, "DELETE FROM "+table+" WHERE "+in, args...)
 			deleted += n
 		}
 		if err != nil {
@@ -137,23 +139,23 @@ type FailedRow struct {
 // as well. Where export is set, it gets each chunk of rows before they are
 // deleted; its error stops the pruning.
 func (s *History) PruneFailed(ctx context.Context, before time.Time, export func([]FailedRow) error) (int64, error) {
-	cond := s.failed.failedAt.name + " < " + s.failedAt(before.Unix())
+	cond := s.Failed.FailedAt.Name + " < " + s.FailedAt(before.Unix())
 	if export == nil {
-		return s.deleteChunks(ctx, s.db, s.failed.name, cond)
+		return s.deleteChunks(ctx, s.DB, s.Failed.Name, cond)
 	}
 	name := "''"
-	if s.failed.uuid {
+	if s.Failed.UUID {
 		name = "uuid"
 	}
 	var deleted int64
 	for {
 		var rows []FailedRow
-		err := s.query(ctx, s.db, func(r *sql.Rows) error {
+		err := s.Query(ctx, s.DB, func(r *sql.Rows) error {
 			var f FailedRow
 			err := r.Scan(&f.ID, &f.UUID, &f.Connection, &f.Queue, &f.Payload, &f.Exception, &f.FailedAt)
 			rows = append(rows, f)
 			return err
-		}, "SELECT id, "+name+", connection, queue, payload, exception, "+s.failed.failedAt.exactText()+" FROM "+s.failed.name+" WHERE "+cond+fmt.Sprintf(" ORDER BY id LIMIT %d", chunk/5))
+		}, "SELECT id, "+name+", connection, queue, payload, exception, "+s.Failed.FailedAt.ExactText()+" FROM "+s.Failed.Name+" WHERE "+cond+fmt.Sprintf(" ORDER BY id LIMIT %d", chunk/5))
 		if err != nil {
 			return deleted, fmt.Errorf("reading failed jobs: %w", err)
 		}
@@ -168,7 +170,7 @@ func (s *History) PruneFailed(ctx context.Context, before time.Time, export func
 			list[i] = f.ID
 		}
 		in, args := s.Dialect.In("id", list)
-		n, err := s.exec(ctx, s.db, "DELETE FROM "+s.failed.name+" WHERE "+in, args...)
+		n, err := s.Exec(ctx, s.DB, "DELETE FROM "+s.Failed.Name+" WHERE "+in, args...)
 		deleted += n
 		if err != nil {
 			return deleted, fmt.Errorf("deleting failed jobs: %w", err)

@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // How many equal jobs one run stands for at most, and how many rows behind the
@@ -13,34 +15,34 @@ const (
 )
 
 // addDuplicates finds waiting due jobs that are equal to leader.
-func (s *Store) addDuplicates(ctx context.Context, queue string, primary *Candidate) error {
-	have := map[int64]bool{primary.id: true}
-	for _, t := range primary.duplicates {
-		have[t.id] = true
+func (s *Store) addDuplicates(ctx context.Context, queue string, primary *tables.Candidate) error {
+	have := map[int64]bool{primary.ID: true}
+	for _, t := range primary.Duplicates {
+		have[t.ID] = true
 	}
-	l := &scanCursor{queue: queue, priority: primary.priority}
-	from := RowPosition{primary.at, primary.id}
-	if primary.rescued { // it stands anywhere in the order
-		from = RowPosition{}
+	l := &scanCursor{queue: queue, priority: primary.Priority}
+	from := tables.RowPosition{At: primary.At, ID: primary.ID}
+	if primary.Rescued { // it stands anywhere in the order
+		from = tables.RowPosition{}
 	}
 	end, err := s.window(ctx, l, from)
 	if err != nil {
 		return err
 	}
-	named, args := s.Layout.Table().payload+" LIKE ?", []any{"%" + kindPattern(primary.job.Type) + "%"}
-	if s.Layout.Name() == Extended {
-		named, args = "(name = ? OR "+named+")", append([]any{primary.job.Type}, args...)
+	named, args := s.Layout.Table().Payload+" LIKE ?", []any{"%" + kindPattern(primary.Job.Type) + "%"}
+	if s.Layout.Name() == tables.Extended {
+		named, args = "(name = ? OR "+named+")", append([]any{primary.Job.Type}, args...)
 	}
-	look := s.inLane(l, from, end, s.Layout.waiting()+" AND "+named, maxDuplicates)
-	look.args = append(look.args, args...)
-	found, _, err := s.ReadCandidates(ctx, s.db, look)
+	look := s.inLane(l, from, end, s.Layout.Waiting()+" AND "+named, maxDuplicates)
+	look.Args = append(look.Args, args...)
+	found, _, err := s.ReadCandidates(ctx, s.DB, look)
 	if err != nil {
 		return err
 	}
-	work := primary.dedupKey()
+	work := primary.DedupKey()
 	for _, x := range found {
-		if !have[x.id] && len(primary.duplicates) < maxDuplicates && s.claimable(queue, x) && x.fault == nil && x.dedupKey() == work {
-			primary.duplicates = append(primary.duplicates, x)
+		if !have[x.ID] && len(primary.Duplicates) < maxDuplicates && s.Claimable(queue, x) && x.Fault == nil && x.DedupKey() == work {
+			primary.Duplicates = append(primary.Duplicates, x)
 		}
 	}
 	return nil
@@ -59,15 +61,15 @@ func kindPattern(kind string) string {
 }
 
 // window is the position twinWindow rows behind from; zero is the end.
-func (s *Store) window(ctx context.Context, l *scanCursor, from RowPosition) (RowPosition, error) {
-	a, args := s.after(from)
+func (s *Store) window(ctx context.Context, l *scanCursor, from tables.RowPosition) (tables.RowPosition, error) {
+	a, args := s.After(from)
 	t := s.Layout.Table()
 	at := "''"
 	if s.OrderedByTime() {
-		at = t.due.exactText()
+		at = t.Due.ExactText()
 	}
-	var p RowPosition
-	_, err := s.QueryRow(ctx, s.db, []any{&p.at, &p.id}, "SELECT "+at+", id FROM "+t.name+s.IndexHint()+" WHERE queue = ?"+s.Layout.class(l.priority)+a+
-		" AND "+s.Layout.waiting()+s.OrderBy()+fmt.Sprintf(" LIMIT 1 OFFSET %d", duplicateWindow), append([]any{l.queue}, args...)...)
+	var p tables.RowPosition
+	_, err := s.QueryRow(ctx, s.DB, []any{&p.At, &p.ID}, "SELECT "+at+", id FROM "+t.Name+s.IndexHint()+" WHERE queue = ?"+s.Layout.Class(l.priority)+a+
+		" AND "+s.Layout.Waiting()+s.OrderBy()+fmt.Sprintf(" LIMIT 1 OFFSET %d", duplicateWindow), append([]any{l.queue}, args...)...)
 	return p, err
 }

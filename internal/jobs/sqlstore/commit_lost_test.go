@@ -18,6 +18,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // fate is what befalls the next write that would last: a COMMIT, or a write
@@ -160,9 +162,9 @@ func (f *fixture) losingStore() *losing {
 	}
 	db := sqlx.NewDb(sql.OpenDB(l), f.db.DriverName())
 	f.t.Cleanup(func() { db.Close() })
-	f.Store = open1(f.t, &jobstest.Database{DB: db}, Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
+	f.Store = open1(f.t, &jobstest.Database{DB: db}, tables.Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
 	if f.v.engine == jobstest.MySQL {
-		f.packets, f.txOptions = losingPackets{database.PacketsOf(f.db.DB), l}, nil
+		f.packets, f.TxOptions = losingPackets{database.PacketsOf(f.db.DB), l}, nil
 		f.oneStatement.Store(true)
 	}
 	return l
@@ -256,7 +258,7 @@ func relayOutOfEarshot(f *fixture) {
 	l := f.losingStore()
 	f.enqueue(job(`1`), job(`2`), job(`3`))
 	held := end(f.claim(1)[0], jobs.Completed)
-	if f.v.layout == Extended {
+	if f.v.layout == tables.Extended {
 		f.classesOf("default").next = f.Options.Clock().Add(time.Hour)
 	}
 	f.lane("default", 0).next = f.Options.Clock().Add(time.Hour)
@@ -280,7 +282,7 @@ func relayOutOfEarshot(f *fixture) {
 func secondOutOfEarshot(f *fixture) {
 	l := f.losingStore()
 	f.enqueue(job(`1`), job(`2`))
-	f.maxBatch = 1 // row by row, as where there are no transactions
+	f.MaxBatch = 1 // row by row, as where there are no transactions
 	l.next.Store(int32(nextTime))
 	got, err := f.Claim(context.Background(), jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 2, Lease: lease})
 	if err != nil || len(got) != 1 {

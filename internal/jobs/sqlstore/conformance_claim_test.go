@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 var askOne = jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 1, Lease: lease}
@@ -25,7 +27,7 @@ func (f *fixture) relay(e jobs.Settlement) (lost error, next []jobs.Claimed) {
 func conformASettlementBringsTheNextJob(t *testing.T, f *fixture) {
 	receipts := f.enqueue(job(`{"n":1}`), job(`{"n":2}`), job(`{"n":3}`))
 	held := f.claim(1)[0]
-	if f.v.layout == Extended { // its classes of priority were read a moment ago
+	if f.v.layout == tables.Extended { // its classes of priority were read a moment ago
 		f.classesOf("default").next = f.Options.Clock().Add(time.Hour)
 	}
 	f.lane("default", 0).next = f.Options.Clock().Add(time.Hour) // no sweep comes between
@@ -49,7 +51,7 @@ func conformASettlementBringsTheNextJob(t *testing.T, f *fixture) {
 func conformASettlementDoesNotRestOnTheNextJob(t *testing.T, f *fixture) {
 	f.enqueue(job(`{"n":1}`), job(`{"n":2}`), job(`{"n":3}`))
 	held := f.claim(1)[0]
-	if f.v.layout == Extended {
+	if f.v.layout == tables.Extended {
 		f.classesOf("default").next = f.Options.Clock().Add(time.Hour)
 	}
 	f.lane("default", 0).next = f.Options.Clock().Add(time.Hour)
@@ -80,9 +82,9 @@ func conformAnUnansweredClaimIsNotCharged(t *testing.T, f *fixture) {
 	for _, held := range f.claim(2) {
 		c := f.newClaim(askOne)
 		c.token = held.Lease.Token
-		f.recordInDoubt(c, []*Candidate{{id: held.Lease.ID, attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
+		f.recordInDoubt(c, []*tables.Candidate{{ID: held.Lease.ID, Attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
 	}
-	if f.v.layout == Stock { // it may be another's, until that one must have renewed it
+	if f.v.layout == tables.Stock { // it may be another's, until that one must have renewed it
 		f.lane("default", 0).next = time.Time{} // what comes back is below the floor
 		if got, err := f.Claim(context.Background(), askOne); err != nil || len(got) != 0 {
 			t.Fatalf("%d claimed at once, %v", len(got), err)
@@ -101,7 +103,7 @@ func conformAnUnansweredClaimIsNobodyElses(t *testing.T, f *fixture) {
 	held := f.claim(1)[0]
 	c := f.newClaim(askOne)
 	c.token = "host:2:y/00"
-	f.recordInDoubt(c, []*Candidate{{id: held.Lease.ID, attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
+	f.recordInDoubt(c, []*tables.Candidate{{ID: held.Lease.ID, Attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
 	f.clock.ahead += lease / 3 // the holder renews, as it must
 	leases, err := f.Renew(context.Background(), []jobs.Lease{held.Lease}, lease)
 	if err != nil || leases[0] == (jobs.Lease{}) {

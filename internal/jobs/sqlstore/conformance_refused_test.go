@@ -12,6 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // narrow lets cmsjobs_runs take no more than ten characters of a column, until
@@ -121,7 +123,7 @@ func TestAFaceIsBuriedInAnOldTable(t *testing.T) {
 }
 
 func testAFaceIsBuriedInAnOldTable(t *testing.T, engine jobstest.Engine) {
-	v := variant{engine: engine, layout: Stock, mode: Skip}
+	v := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}
 	f := v.fixture(t, v.database(t))
 	f.db.MustExec("ALTER TABLE failed_jobs CONVERT TO CHARACTER SET utf8mb3")
 	f.enqueue(job(`{"name":"😀 é"}`))

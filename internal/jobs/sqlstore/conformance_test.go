@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestConformance holds every variant of tables, databases and claim modes to
@@ -69,7 +71,7 @@ func conformLeftoversAreNotTrusted(t *testing.T, f *fixture) {
 	if got := f.claimBy(f.another(), 2); len(got) != 2 || got[0].Job.ID != receipts[1].ID {
 		t.Fatalf("another claimed %+v, want the second and third", got)
 	}
-	f.db.MustExec(fmt.Sprintf("DELETE FROM %s WHERE id = %d", f.Store.Layout.Table().name, receipts[3].ID))
+	f.db.MustExec(fmt.Sprintf("DELETE FROM %s WHERE id = %d", f.Store.Layout.Table().Name, receipts[3].ID))
 	if got := f.claim(1); len(got) != 1 || got[0].Job.ID != receipts[4].ID {
 		t.Errorf("claimed %+v, want the fifth alone", got)
 	}
@@ -82,11 +84,11 @@ func conformALoneSettlementNeedsItsLease(t *testing.T, f *fixture) {
 	held := f.claim(1)[0]
 	lost := held
 	lost.Lease.Attempt += 7
-	lost.Lease.Token = newToken("somebody else")
+	lost.Lease.Token = tables.NewToken("somebody else")
 	if errs := f.settle(end(lost, jobs.Completed)); !errors.Is(errs[0], jobs.ErrLeaseLost) {
 		t.Errorf("settled under a lease that is not ours: %v", errs[0])
 	}
-	rows := "SELECT COUNT(*) FROM " + f.Store.Layout.Table().name
+	rows := "SELECT COUNT(*) FROM " + f.Store.Layout.Table().Name
 	if f.count(rows) != 1 || f.count("SELECT COUNT(*) FROM cmsjobs_runs") != 0 || f.count("SELECT COUNT(*) FROM cmsjobs_unique") != 1 {
 		t.Error("a settlement without its lease wrote something")
 	}
@@ -155,7 +157,7 @@ func conformOrder(t *testing.T, f *fixture) {
 		}
 	}
 	want := `"c" "a" "b" "d"`
-	if f.v.layout == Extended {
+	if f.v.layout == tables.Extended {
 		want = `"c" "d" "a" "b"`
 	}
 	if got := strings.Join(order, " "); got != want {
@@ -249,7 +251,7 @@ func conformEachJobOnceAmongManyClaimers(t *testing.T, f *fixture) {
 	var claimers sync.WaitGroup
 	fixed := f.clock.now() // no lease ends meanwhile
 	for n := range 4 {
-		s := open1(t, f.db, Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: func() time.Time { return fixed }})
+		s := open1(t, f.db, tables.Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: func() time.Time { return fixed }})
 		claimers.Go(func() {
 			for {
 				got, err := s.Claim(context.Background(), jobs.ClaimRequest{Worker: fmt.Sprint("w", n), Queues: []string{"default"}, Limit: 1 + 5*n, Lease: lease})
@@ -295,7 +297,7 @@ func conformRowsOfOthersAreNotTouched(t *testing.T, f *fixture) {
 	}
 	f.insertRaw("default", `{"job":"App\\Jobs\\Custom@handle","data":{}}`)
 	f.insertRaw("default", `{"type":"shop.sync"}`)
-	if f.v.layout == Stock {
+	if f.v.layout == tables.Stock {
 		f.insertRaw("default", `{"type":"test.pl`) // on a queue that is not ours
 	}
 	before := f.count("SELECT COUNT(*) FROM jobs")
@@ -304,14 +306,14 @@ func conformRowsOfOthersAreNotTouched(t *testing.T, f *fixture) {
 	if len(got) != 1 || string(got[0].Job.Data) != `{"force":true}` {
 		t.Fatalf("claimed %+v, want the one job behind PHP's", got)
 	}
-	if got[0].Job.UUID != DerivedUUID("jobs", got[0].Job.ID, got[0].Job.EnqueuedAt.Unix()) {
+	if got[0].Job.UUID != tables.DerivedUUID("jobs", got[0].Job.ID, got[0].Job.EnqueuedAt.Unix()) {
 		t.Errorf("the row without a UUID got %s", got[0].Job.UUID)
 	}
 	if err := f.settle(end(got[0], jobs.Failed))[0]; err != nil {
 		t.Fatal(err)
 	}
 	reserved := "reserved_at IS NOT NULL"
-	if f.v.layout == Extended {
+	if f.v.layout == tables.Extended {
 		reserved = "status <> 'queued'"
 	}
 	if n := f.count("SELECT COUNT(*) FROM jobs WHERE attempts <> 0 OR " + reserved); n != 0 {
@@ -404,7 +406,7 @@ func conformARowNarrowsItsLimits(t *testing.T, f *fixture) {
 }
 
 func conformAttemptsAtTheColumnsLimit(t *testing.T, f *fixture) {
-	limit := f.Store.Layout.Table().attemptsLimit
+	limit := f.Store.Layout.Table().AttemptsLimit
 	if limit == 0 {
 		t.Skip("the column has no limit that matters")
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // The network is cut again and again while jobs are enqueued and settled. An
@@ -23,14 +25,14 @@ func TestNothingIsLostOrDoubledWhenAnswersAre(t *testing.T) {
 
 func testNothingIsLostOrDoubledWhenAnswersAre(t *testing.T, engine jobstest.Engine) {
 	port := jobstest.Shared(t, engine).Port
-	db := variant{engine: engine, layout: Stock, mode: Skip}.database(t)
+	db := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}.database(t)
 	proxy := jobstest.NewProxy(t, port)
 	cutDB, err := database.Connect(context.Background(), database.ConnectOptions{DSN: strings.Replace(db.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cutDB.Close() })
-	s, err := Open(context.Background(), cutDB, Options{Registry: registry(), Mode: Skip})
+	s, err := Open(context.Background(), cutDB, tables.Options{Registry: registry(), Mode: tables.Skip})
 	if err != nil {
 		t.Fatal(err)
 	}

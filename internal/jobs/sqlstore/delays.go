@@ -1,5 +1,7 @@
 package sqlstore
 
+import "github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+
 import "time"
 
 // delays are what this process knows of jobs that it gave back to run later.
@@ -24,7 +26,7 @@ func (s *Store) noteDelays(ends []pendingSettlement) {
 		if e.gone() || e.Delay <= 0 {
 			continue
 		}
-		queue, at := e.Claimed.Job.Queue, now.Add(time.Duration(WholeSeconds(e.Delay))*time.Second)
+		queue, at := e.Claimed.Job.Queue, now.Add(time.Duration(tables.WholeSeconds(e.Delay))*time.Second)
 		s.noteDelay(queue, e.Claimed.Lease.ID, at)
 		s.wakeAt(queue, at)
 	}

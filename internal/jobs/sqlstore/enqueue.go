@@ -7,6 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Enqueue implements jobs.Enqueuer: all jobs, or none. Callers that come at the
@@ -31,16 +33,16 @@ func (s *Store) Enqueue(ctx context.Context, list ...jobs.Spec) ([]jobs.Receipt,
 // there when it commits, and not when it does not. Workers learn of them by
 // their next poll. With Options.OwnDB, unique keys and UUIDs are noted outside
 // of the transaction.
-func (s *Store) EnqueueTx(ctx context.Context, t Tx, list ...jobs.Spec) ([]jobs.Receipt, error) {
+func (s *Store) EnqueueTx(ctx context.Context, t tables.Tx, list ...jobs.Spec) ([]jobs.Receipt, error) {
 	prepared, err := s.prepare(list)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
 	own := t
-	if s.ownDB != s.db {
-		own = s.ownDB
+	if s.OwnDB != s.DB {
+		own = s.OwnDB
 	}
-	receipts, err := s.insertAll(ctx, Transaction{t, own}, prepared)
+	receipts, err := s.insertAll(ctx, tables.Transaction{Main: t, Own: own}, prepared)
 	if err != nil {
 		return nil, fmt.Errorf("enqueuing: %w", err)
 	}
@@ -54,7 +56,7 @@ func (s *Store) prepare(list []jobs.Spec) ([]jobs.Spec, error) {
 		if err := n.Check(); err != nil {
 			return nil, err
 		}
-		if size := len(n.Data) + len(n.Metadata); size > s.maxBytes {
+		if size := len(n.Data) + len(n.Metadata); size > s.MaxBytes {
 			return nil, fmt.Errorf("the payload of %s has %d bytes, more than the server takes in one statement: raise max_allowed_packet", n.Type, size)
 		}
 		if n.Queue == "" {
@@ -82,7 +84,7 @@ func (s *Store) wake(list []jobs.Spec) {
 
 // insertAll inserts jobs in the caller's transaction. Jobs that carry a name
 // (UUID or unique key) go one by one, the others in large statements.
-func (s *Store) insertAll(ctx context.Context, t Transaction, list []jobs.Spec) ([]jobs.Receipt, error) {
+func (s *Store) insertAll(ctx context.Context, t tables.Transaction, list []jobs.Spec) ([]jobs.Receipt, error) {
 	receipts := make([]jobs.Receipt, len(list))
 	var plain []jobs.Spec
 	var permits []int
@@ -101,7 +103,7 @@ func (s *Store) insertAll(ctx context.Context, t Transaction, list []jobs.Spec) 
 		}
 		receipts[i] = receipt
 	}
-	ids, err := s.insertPlain(ctx, t.main, plain)
+	ids, err := s.insertPlain(ctx, t.Main, plain)
 	if err != nil {
 		return nil, err
 	}

@@ -10,16 +10,18 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // insertPlain inserts jobs without names and returns their row numbers.
-func (s *Store) insertPlain(ctx context.Context, q Tx, list []jobs.Spec) ([]int64, error) {
+func (s *Store) insertPlain(ctx context.Context, q tables.Tx, list []jobs.Spec) ([]int64, error) {
 	var ids []int64
 	now := s.SecondsNow()
 	if len(list) > 3 { // read once: the server would reckon it anew for each row
 		read, err := s.ReadClock(ctx, q)
 		if err != nil {
-			return nil, fmt.Errorf("inserting into %s: %w", s.Layout.Table().plain, err)
+			return nil, fmt.Errorf("inserting into %s: %w", s.Layout.Table().Plain, err)
 		}
 		now = strconv.FormatInt(read, 10)
 	}
@@ -33,15 +35,15 @@ func (s *Store) insertPlain(ctx context.Context, q Tx, list []jobs.Spec) ([]int6
 			if err != nil {
 				return nil, err
 			}
-			if size += len(payload) + 200; size > s.maxBytes/2 && len(values) > 0 {
+			if size += len(payload) + 200; size > s.MaxBytes/2 && len(values) > 0 {
 				break
 			}
-			v, a := s.Layout.row(n, string(payload), dueOf(n, now), now, s.attemptsOf(n))
+			v, a := s.Layout.Row(n, string(payload), dueOf(n, now), now, s.attemptsOf(n))
 			values, args = append(values, v), append(args, a...)
 		}
 		made, err := s.insert(ctx, q, values, args)
 		if err != nil {
-			return nil, fmt.Errorf("inserting into %s: %w", s.Layout.Table().plain, err)
+			return nil, fmt.Errorf("inserting into %s: %w", s.Layout.Table().Plain, err)
 		}
 		ids, list = append(ids, made...), list[len(values):]
 	}
@@ -49,11 +51,11 @@ func (s *Store) insertPlain(ctx context.Context, q Tx, list []jobs.Spec) ([]int6
 }
 
 // insert runs one INSERT of several rows and says which numbers they got.
-func (s *Store) insert(ctx context.Context, q Tx, values []string, args []any) ([]int64, error) {
-	statement := "INSERT INTO " + s.Layout.Table().name + " (" + s.Layout.insert() + ") VALUES " + strings.Join(values, ",")
+func (s *Store) insert(ctx context.Context, q tables.Tx, values []string, args []any) ([]int64, error) {
+	statement := "INSERT INTO " + s.Layout.Table().Name + " (" + s.Layout.Insert() + ") VALUES " + strings.Join(values, ",")
 	if s.Dialect.Name != "mysql" {
 		var ids []int64
-		err := s.query(ctx, q, func(r *sql.Rows) error {
+		err := s.Query(ctx, q, func(r *sql.Rows) error {
 			var id int64
 			err := r.Scan(&id)
 			ids = append(ids, id)
@@ -64,7 +66,7 @@ func (s *Store) insert(ctx context.Context, q Tx, values []string, args []any) (
 		}
 		return ids, err
 	}
-	s.asked.Add(1)
+	s.Asked.Add(1)
 	r, err := q.ExecContext(ctx, sqlx.Rebind(s.Dialect.Bind, statement), args...)
 	if err != nil {
 		return nil, err
@@ -95,7 +97,7 @@ func dueOf(n jobs.Spec, now string) string {
 		}
 		return fmt.Sprint(max(unix, 0))
 	}
-	return fmt.Sprintf("%s + %d", now, WholeSeconds(n.Delay))
+	return fmt.Sprintf("%s + %d", now, tables.WholeSeconds(n.Delay))
 }
 
 // attemptsOf is the row's own limit where the table has a column for it.

@@ -10,20 +10,22 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // errLoop says that a name changed hands again and again.
 var errLoop = errors.New("the unique key is taken and freed faster than it can be read; try again")
 
 // insertNamed inserts one job unless its UUID or unique key is in use.
-func (s *Store) insertNamed(ctx context.Context, t Transaction, n jobs.Spec) (jobs.Receipt, error) {
+func (s *Store) insertNamed(ctx context.Context, t tables.Transaction, n jobs.Spec) (jobs.Receipt, error) {
 	var names []string
 	if n.UniqueKey != "" {
 		names = append(names, uniqueName("key", n.UniqueKey))
 	}
 	if n.UUID != "" {
 		names = append(names, uniqueName("uuid", n.UUID))
-		if ended, found, err := s.endedRun(ctx, t.own, n.UUID); err != nil || found {
+		if ended, found, err := s.endedRun(ctx, t.Own, n.UUID); err != nil || found {
 			return ended, err
 		}
 	} else {
@@ -36,17 +38,17 @@ func (s *Store) insertNamed(ctx context.Context, t Transaction, n jobs.Spec) (jo
 		}
 		if existing != nil {
 			if i > 0 { // the first name was taken for nothing
-				_, err = s.exec(ctx, t.own, "DELETE FROM cmsjobs_unique WHERE name = ? AND job_id = 0", names[0])
+				_, err = s.Exec(ctx, t.Own, "DELETE FROM cmsjobs_unique WHERE name = ? AND job_id = 0", names[0])
 			}
 			return *existing, err
 		}
 	}
-	ids, err := s.insertPlain(ctx, t.main, []jobs.Spec{n})
+	ids, err := s.insertPlain(ctx, t.Main, []jobs.Spec{n})
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
 	in, args := database.InWords("name", names)
-	if _, err := s.exec(ctx, t.own, "UPDATE cmsjobs_unique SET job_id = ? WHERE "+in, append([]any{ids[0]}, args...)...); err != nil {
+	if _, err := s.Exec(ctx, t.Own, "UPDATE cmsjobs_unique SET job_id = ? WHERE "+in, append([]any{ids[0]}, args...)...); err != nil {
 		return jobs.Receipt{}, fmt.Errorf("noting unique keys: %w", err)
 	}
 	return jobs.Receipt{ID: ids[0], UUID: n.UUID}, nil
@@ -57,16 +59,16 @@ func uniqueName(sort, name string) string {
 	if full := sort + ":" + name; len(full) <= 191 {
 		return full
 	}
-	return sort + "#" + uuid.NewSHA1(namespace, []byte(name)).String()
+	return sort + "#" + uuid.NewSHA1(tables.Namespace, []byte(name)).String()
 }
 
 // takeName takes a name for the job uuid. Where a live job has it, that job is
 // returned; where its job is gone (settled by PHP, deleted by hand), the name
 // is taken over.
-func (s *Store) takeName(ctx context.Context, t Transaction, name, id string) (*jobs.Receipt, error) {
+func (s *Store) takeName(ctx context.Context, t tables.Transaction, name, id string) (*jobs.Receipt, error) {
 	insert := s.Dialect.InsertOrSkip("cmsjobs_unique", "name, job_id, uuid, created_at", "(?, 0, ?, "+s.MillisNow()+")", "name")
 	for range 5 {
-		n, err := s.exec(ctx, t.own, insert, name, id)
+		n, err := s.Exec(ctx, t.Own, insert, name, id)
 		if err != nil {
 			return nil, fmt.Errorf("taking a unique key: %w", err)
 		}
@@ -74,14 +76,14 @@ func (s *Store) takeName(ctx context.Context, t Transaction, name, id string) (*
 			return nil, nil
 		}
 		var r jobs.Receipt
-		found, err := s.QueryRow(ctx, t.own, []any{&r.ID, &r.UUID}, "SELECT job_id, uuid FROM cmsjobs_unique WHERE name = ?"+s.Dialect.ForUpdate, name)
+		found, err := s.QueryRow(ctx, t.Own, []any{&r.ID, &r.UUID}, "SELECT job_id, uuid FROM cmsjobs_unique WHERE name = ?"+s.Dialect.ForUpdate, name)
 		if err != nil {
 			return nil, fmt.Errorf("reading a unique key: %w", err)
 		}
 		if !found {
 			continue
 		}
-		alive, err := s.alive(ctx, t.main, r)
+		alive, err := s.alive(ctx, t.Main, r)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +91,7 @@ func (s *Store) takeName(ctx context.Context, t Transaction, name, id string) (*
 			r.Existing = true
 			return &r, nil
 		}
-		if _, err := s.exec(ctx, t.own, "DELETE FROM cmsjobs_unique WHERE name = ? AND job_id = ? AND uuid = ?", name, r.ID, r.UUID); err != nil {
+		if _, err := s.Exec(ctx, t.Own, "DELETE FROM cmsjobs_unique WHERE name = ? AND job_id = ? AND uuid = ?", name, r.ID, r.UUID); err != nil {
 			return nil, fmt.Errorf("clearing a void unique key: %w", err)
 		}
 	}
@@ -98,20 +100,20 @@ func (s *Store) takeName(ctx context.Context, t Transaction, name, id string) (*
 
 // alive says whether the job is still in its table, and is the same one: row
 // numbers come again after a TRUNCATE.
-func (s *Store) alive(ctx context.Context, q Tx, r jobs.Receipt) (bool, error) {
+func (s *Store) alive(ctx context.Context, q tables.Tx, r jobs.Receipt) (bool, error) {
 	var payload []byte
 	t := s.Layout.Table()
-	found, err := s.QueryRow(ctx, q, []any{&payload}, "SELECT "+t.payload+" FROM "+t.name+" WHERE id = ?", r.ID)
+	found, err := s.QueryRow(ctx, q, []any{&payload}, "SELECT "+t.Payload+" FROM "+t.Name+" WHERE id = ?", r.ID)
 	if err != nil || !found {
 		return false, err
 	}
-	e, _, _ := jobs.Parse(payload, s.known) // whose it is does not matter here
+	e, _, _ := jobs.Parse(payload, s.Known) // whose it is does not matter here
 	return e.UUID == r.UUID, nil
 }
 
 // endedRun finds a job of this UUID that has ended already: enqueuing it again
 // would run it twice.
-func (s *Store) endedRun(ctx context.Context, q Tx, id string) (jobs.Receipt, bool, error) {
+func (s *Store) endedRun(ctx context.Context, q tables.Tx, id string) (jobs.Receipt, bool, error) {
 	r := jobs.Receipt{UUID: id, Existing: true}
 	found, err := s.QueryRow(ctx, q, []any{&r.ID}, "SELECT job_id FROM cmsjobs_runs WHERE uuid = ? AND outcome IN ('completed','failed','cancelled') ORDER BY id DESC LIMIT 1", id)
 	if err != nil {

@@ -22,6 +22,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 func TestClassify(t *testing.T) {
@@ -112,7 +114,7 @@ func TestClassifyRealErrors(t *testing.T) {
 func TestADeadlockIsRetried(t *testing.T) {
 	for _, engine := range []jobstest.Engine{jobstest.MariaDB, jobstest.MySQL, jobstest.PostgreSQL} {
 		t.Run(string(engine), func(t *testing.T) {
-			v := variant{engine: engine, layout: Stock, mode: CAS}
+			v := variant{engine: engine, layout: tables.Stock, mode: tables.CAS}
 			db := v.database(t)
 			f := v.fixture(t, db)
 			r := f.enqueue(job(`1`), job(`2`))
@@ -123,13 +125,13 @@ func TestADeadlockIsRetried(t *testing.T) {
 			runs := make([]int, 2)
 			for i := range 2 {
 				group.Go(func() {
-					err := f.inTx(context.Background(), "crosswise", func(x Transaction) error {
+					err := f.InTx(context.Background(), "crosswise", func(x tables.Transaction) error {
 						runs[i]++
 						for step, id := range []int64{r[i].ID, r[1-i].ID} {
 							if step == 1 { // each holds its first row now, at the first try
 								meet[i].Do(func() { both.Done(); both.Wait() })
 							}
-							if _, err := f.exec(context.Background(), x.main, "UPDATE jobs SET attempts = attempts + 1 WHERE id = ?", id); err != nil {
+							if _, err := f.Exec(context.Background(), x.Main, "UPDATE jobs SET attempts = attempts + 1 WHERE id = ?", id); err != nil {
 								return err
 							}
 						}

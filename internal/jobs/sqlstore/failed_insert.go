@@ -9,39 +9,41 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // moveToFailed writes the failed_jobs rows of ends that failed for good, in the form
 // that Laravel's queue:failed and queue:retry read. It comes before the jobs
 // rows are deleted, as an oversized payload is copied from there.
-func (s *Store) moveToFailed(ctx context.Context, t Transaction, ends []pendingSettlement) error {
+func (s *Store) moveToFailed(ctx context.Context, t tables.Transaction, ends []pendingSettlement) error {
 	failedAt := ""
 	for _, e := range ends {
 		if e.Outcome != jobs.Failed {
 			continue
 		}
 		if failedAt == "" {
-			now, err := s.ReadClock(ctx, t.main)
+			now, err := s.ReadClock(ctx, t.Main)
 			if err != nil {
 				return err
 			}
-			failedAt = s.failedAt(now)
+			failedAt = s.FailedAt(now)
 		}
 		if err := s.buryOne(ctx, t, e, failedAt); err != nil {
-			return fmt.Errorf("writing %s: %w", s.failed.name, err)
+			return fmt.Errorf("writing %s: %w", s.Failed.Name, err)
 		}
 	}
 	return nil
 }
 
-func (s *Store) buryOne(ctx context.Context, t Transaction, e pendingSettlement, failedAt string) error {
+func (s *Store) buryOne(ctx context.Context, t tables.Transaction, e pendingSettlement, failedAt string) error {
 	j := e.Claimed.Job
 	name := j.UUID
-	if s.failed.uuid {
+	if s.Failed.UUID {
 		// queue:retry inserts into jobs before it deletes here, so the row of the
 		// job's last failure may still be there: then this one gets a fresh name.
 		var n int
-		taken, err := s.QueryRow(ctx, t.main, []any{&n}, "SELECT 1 FROM "+s.failed.name+" WHERE uuid = ?", name)
+		taken, err := s.QueryRow(ctx, t.Main, []any{&n}, "SELECT 1 FROM "+s.Failed.Name+" WHERE uuid = ?", name)
 		if err != nil {
 			return err
 		}
@@ -49,16 +51,16 @@ func (s *Store) buryOne(ctx context.Context, t Transaction, e pendingSettlement,
 			name = uuid.NewString()
 		}
 	}
-	columns, values, args := "connection, queue, exception, failed_at, payload", "?, ?, ?, "+failedAt, []any{s.Options.Connection, j.Queue, CutText(e.Error)}
-	if s.failed.uuid {
+	columns, values, args := "connection, queue, exception, failed_at, payload", "?, ?, ?, "+failedAt, []any{s.Options.Connection, j.Queue, tables.CutText(e.Error)}
+	if s.Failed.UUID {
 		columns, values, args = "uuid, "+columns, "?, "+values, append([]any{name}, args...)
 	}
-	if errors.Is(e.Claimed.Fault, errOversize) {
-		_, err := s.exec(ctx, t.main, "INSERT INTO "+s.failed.name+" ("+columns+") SELECT "+s.typed(values)+", "+s.Layout.Table().payload+" FROM "+s.Layout.Table().name+" WHERE id = ?", append(args, j.ID)...)
+	if errors.Is(e.Claimed.Fault, tables.ErrOversize) {
+		_, err := s.Exec(ctx, t.Main, "INSERT INTO "+s.Failed.Name+" ("+columns+") SELECT "+s.typed(values)+", "+s.Layout.Table().Payload+" FROM "+s.Layout.Table().Name+" WHERE id = ?", append(args, j.ID)...)
 		return err
 	}
 	payload := string(jobs.Revivable(e.Claimed.Payload, name, j.Type))
-	_, err := s.exec(ctx, t.main, "INSERT INTO "+s.failed.name+" ("+columns+") VALUES ("+values+", ?)", append(args, payload)...)
+	_, err := s.Exec(ctx, t.Main, "INSERT INTO "+s.Failed.Name+" ("+columns+") VALUES ("+values+", ?)", append(args, payload)...)
 	return err
 }
 

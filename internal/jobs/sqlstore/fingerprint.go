@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"regexp"
 	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // What differs from one failure to the next of the same cause, in this order.
@@ -37,7 +39,7 @@ func Fingerprint(kind, exception string) string {
 
 // messageOf is the message of an exception: its first line, cut.
 func messageOf(exception string) string {
-	line := strings.TrimSpace(firstLine(strings.TrimSpace(exception)))
+	line := strings.TrimSpace(tables.FirstLine(strings.TrimSpace(exception)))
 	if runes := []rune(line); len(runes) > maxMessage {
 		line = string(runes[:maxMessage])
 	}

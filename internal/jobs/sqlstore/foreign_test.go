@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // A claim reads so many rows of others and no more, and says that it has not
@@ -15,14 +17,14 @@ import (
 // not read in large pages, nor stepped over unread.
 func TestAClaimThatEndsAtItsBoundsSaysSo(t *testing.T) {
 	for _, v := range variants() {
-		if v.wall || v.mode == CAS {
+		if v.wall || v.mode == tables.CAS {
 			continue
 		}
 		t.Run(v.String(), func(t *testing.T) {
 			f := v.fixture(t, v.database(t))
 			large := fmt.Sprintf(`{"type":"other.plugin","data":%q}`, strings.Repeat("x", skimmed))
 			f.insertRaw("default", large)
-			columns := f.Store.Layout.insert()
+			columns := f.Store.Layout.Insert()
 			for have := 1; have < 1000; have *= 2 {
 				f.db.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs LIMIT %d", columns, columns, 1000-have))
 			}

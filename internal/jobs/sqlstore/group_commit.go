@@ -7,6 +7,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // groupCommit puts the enqueues of callers that come at the same time into one
@@ -100,12 +102,12 @@ func (c *groupCommit) work(ctx context.Context, s *Store, batch []*enqueueReques
 
 func (s *Store) insertInTx(ctx context.Context, list []jobs.Spec) (receipts []jobs.Receipt, err error) {
 	if s.single(list) {
-		receipts, err = s.insertAll(ctx, Transaction{s.db, s.ownDB}, list)
+		receipts, err = s.insertAll(ctx, tables.Transaction{Main: s.DB, Own: s.OwnDB}, list)
 		if database.Classify(err) != database.RetryTransaction {
 			return receipts, err
 		}
 	}
-	err = s.inTx(ctx, "inserting jobs", func(t Transaction) error {
+	err = s.InTx(ctx, "inserting jobs", func(t tables.Transaction) error {
 		receipts, err = s.insertAll(ctx, t, list)
 		return err
 	})

@@ -11,6 +11,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Heartbeat implements jobs.Roster: it says that the worker lives and what it runs,
@@ -31,13 +33,13 @@ func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignal
 	op := "saying that the worker lives"
 	var err error
 	if len(lines) == 0 { // the usual case, all day: one statement needs no transaction
-		err = s.withRetry(ctx, op, func() error { return s.writeWorker(ctx, s.ownDB, w) })
+		err = s.WithRetry(ctx, op, func() error { return s.writeWorker(ctx, s.OwnDB, w) })
 	} else {
-		err = s.inTx(ctx, op, func(t Transaction) error {
-			if err := s.writeWorker(ctx, t.own, w); err != nil {
+		err = s.InTx(ctx, op, func(t tables.Transaction) error {
+			if err := s.writeWorker(ctx, t.Own, w); err != nil {
 				return err
 			}
-			return s.insertLines(ctx, t.own, lines)
+			return s.insertLines(ctx, t.Own, lines)
 		})
 	}
 	if err != nil {
@@ -49,7 +51,7 @@ func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignal
 	return o, nil
 }
 
-func (s *Store) writeWorker(ctx context.Context, q Tx, w jobs.WorkerInfo) error {
+func (s *Store) writeWorker(ctx context.Context, q tables.Tx, w jobs.WorkerInfo) error {
 	running := w.Running
 	if running == nil {
 		running = []jobs.RunningJob{}
@@ -64,8 +66,8 @@ func (s *Store) writeWorker(ctx context.Context, q Tx, w jobs.WorkerInfo) error 
 	}
 	columns := "id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, failed, running"
 	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.MillisNow() + ", ?, ?, ?, ?)"
-	_, err := s.exec(ctx, q, s.Dialect.Upsert("cmsjobs_workers", columns, values, "id", "queues", "types", "slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running"),
-		w.ID, CutWord(w.Host), w.PID, CutWord(w.Version), words[1], words[2], w.Slots, w.Status, w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0])
+	_, err := s.Exec(ctx, q, s.Dialect.Upsert("cmsjobs_workers", columns, values, "id", "queues", "types", "slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running"),
+		w.ID, tables.CutWord(w.Host), w.PID, tables.CutWord(w.Version), words[1], words[2], w.Slots, w.Status, w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0])
 	return err
 }
 
@@ -77,8 +79,8 @@ func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSign
 		running[i] = j.UUID
 	}
 	in, args := database.InWords("uuid", running)
-	sighted, clock := s.startSighting(), int64(0)
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	sighted, clock := s.StartSighting(), int64(0)
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var sort, name string
 		var at int64
 		if err := r.Scan(&sort, &name, &at); err != nil {
@@ -100,7 +102,7 @@ func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSign
 	}, "SELECT 'stop', id, 0 FROM cmsjobs_workers WHERE id = ? AND stop <> 0 UNION ALL SELECT 'restart', name, at FROM cmsjobs_control_signals WHERE name = 'restart'"+
 		" UNION ALL SELECT 'clock', '', "+s.MillisNow()+
 		" UNION ALL SELECT 'pause', queue, at FROM cmsjobs_paused UNION ALL SELECT 'cancel', uuid, at FROM cmsjobs_cancels WHERE "+in, append([]any{w.ID}, args...)...)
-	if err == nil && s.ownDB == s.db { // else it is another server's clock
+	if err == nil && s.OwnDB == s.DB { // else it is another server's clock
 		sighted(time.UnixMilli(clock), time.Millisecond)
 	}
 	if err == nil && s.Options.RestartedAt != nil {
@@ -115,7 +117,7 @@ func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSign
 
 // Deregister implements jobs.Roster: the worker is no more.
 func (s *Store) Deregister(ctx context.Context, workerID string) error {
-	if _, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_workers WHERE id = ?", workerID); err != nil {
+	if _, err := s.Exec(ctx, s.OwnDB, "DELETE FROM cmsjobs_workers WHERE id = ?", workerID); err != nil {
 		return fmt.Errorf("signing the worker off: %w", err)
 	}
 	return nil

@@ -10,13 +10,15 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // hostile runs a test on both layouts of every database.
 func hostile(t *testing.T, test func(*testing.T, *fixture)) {
 	for _, engine := range jobstest.Engines() {
-		for _, layout := range []Layout{Stock, Extended} {
-			v := variant{engine: engine, layout: layout, mode: Skip}
+		for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
+			v := variant{engine: engine, layout: layout, mode: tables.Skip}
 			t.Run(v.String(), func(t *testing.T) { test(t, v.fixture(t, v.database(t))) })
 		}
 	}
@@ -65,7 +67,7 @@ func TestARowOfSixteenMegabytesIsBuriedWhole(t *testing.T) {
 			t.Errorf("failed_jobs has %d of %d bytes", n, len(payload))
 		}
 		seen, err := f.Jobs(bg, jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}}, jobs.Page{Limit: 9})
-		if err != nil || len(seen.Items) != 1 || len(seen.Items[0].Payload) > oversize {
+		if err != nil || len(seen.Items) != 1 || len(seen.Items[0].Payload) > tables.Oversize {
 			t.Errorf("people see %d records, or too much of one: %v", len(seen.Items), err)
 		}
 	})
@@ -77,12 +79,12 @@ func TestAPayloadThatIsNoUTF8IsBuried(t *testing.T) {
 	hostile(t, func(t *testing.T, f *fixture) {
 		const broken = "\xff\xfe{\"type\":\"test.plain\"}\xc3"
 		f.insertRaw("cmsjobs", `{"type":"test.plain","mark":"here"}`)
-		column, table := f.Store.Layout.Table().payload, f.Store.Layout.Table().name
+		column, table := f.Store.Layout.Table().Payload, f.Store.Layout.Table().Name
 		if f.v.engine.IsMySQL() {
 			_, _ = f.db.Exec("ALTER TABLE jobs DROP CONSTRAINT payload_json") // not every layout has it
 			f.db.MustExec("ALTER TABLE jobs MODIFY " + column + " LONGBLOB NOT NULL")
 		}
-		_, err := f.exec(context.Background(), f.db.DB, "UPDATE "+table+" SET "+column+" = ? WHERE "+column+" LIKE '%here%'", broken)
+		_, err := f.Exec(context.Background(), f.db.DB, "UPDATE "+table+" SET "+column+" = ? WHERE "+column+" LIKE '%here%'", broken)
 		if refused := database.Classify(err) == database.JobsFault; refused != (f.v.engine == jobstest.PostgreSQL) {
 			t.Fatalf("the database says %v", err)
 		}
@@ -105,10 +107,10 @@ func TestPeopleDoNotTouchTheJobsOfOthers(t *testing.T) {
 			f.insertRaw("default", payload)
 		}
 		f.enqueue(job(`{}`).In(time.Hour))
-		due := f.Store.Layout.Table().due.name
-		f.db.MustExec("UPDATE jobs SET " + due + " = " + f.Store.Layout.Table().due.fromExpr(f.SecondsNow()+" + 3600"))
+		due := f.Store.Layout.Table().Due.Name
+		f.db.MustExec("UPDATE jobs SET " + due + " = " + f.Store.Layout.Table().Due.FromExpr(f.SecondsNow()+" + 3600"))
 		mine := 1
-		if f.v.layout == Extended { // every row of its table is ours to bury
+		if f.v.layout == tables.Extended { // every row of its table is ours to bury
 			mine = 2
 		}
 		if n, err := f.RunNow(context.Background(), jobs.Filter{}, 0); err != nil || n != int64(mine) {
@@ -117,7 +119,7 @@ func TestPeopleDoNotTouchTheJobsOfOthers(t *testing.T) {
 		if n, err := f.Cancel(context.Background(), jobs.Filter{}, 0); err != nil || n != int64(mine) {
 			t.Errorf("cancelled %d, %v; want %d", n, err, mine)
 		}
-		if n := f.count("SELECT COUNT(*) FROM jobs WHERE " + due + " > " + f.Store.Layout.Table().due.fromExpr(f.SecondsNow()+" + 60")); n != 4-mine {
+		if n := f.count("SELECT COUNT(*) FROM jobs WHERE " + due + " > " + f.Store.Layout.Table().Due.FromExpr(f.SecondsNow()+" + 60")); n != 4-mine {
 			t.Errorf("%d rows of others are as they were, want %d", n, 4-mine)
 		}
 	})

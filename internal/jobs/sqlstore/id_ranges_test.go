@@ -9,6 +9,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 func numbers(from, to int64) (list []int64) {
@@ -20,7 +22,7 @@ func numbers(from, to int64) (list []int64) {
 
 // TestRowsNamesExactlyTheRows asks SQLite which of 100 rows each condition means.
 func TestRowsNamesExactlyTheRows(t *testing.T) {
-	v := variant{engine: jobstest.SQLite, layout: Stock, mode: Skip}
+	v := variant{engine: jobstest.SQLite, layout: tables.Stock, mode: tables.Skip}
 	f := v.fixture(t, v.database(t))
 	f.fill(100, func(int) jobs.Spec { return job(`{}`) })
 	d := database.Dialects["mysql"]
@@ -53,13 +55,13 @@ func TestAnUncommittedInsertKeepsNobodyWaiting(t *testing.T) {
 
 func testAnUncommittedInsertKeepsNobodyWaiting(t *testing.T, engine jobstest.Engine) {
 	for _, indexed := range []bool{false, true} {
-		for _, mode := range []Mode{Skip, CAS} {
-			v := variant{engine: engine, layout: Stock, mode: mode, indexed: indexed}
+		for _, mode := range []tables.Mode{tables.Skip, tables.CAS} {
+			v := variant{engine: engine, layout: tables.Stock, mode: mode, indexed: indexed}
 			t.Run(fmt.Sprintf("%s-%v", mode, indexed), func(t *testing.T) {
 				f := v.fixture(t, v.database(t))
 				f.fill(40, func(int) jobs.Spec { return job(`{}`) })
 				slow := f.db.MustBegin()
-				defer rollback(slow)
+				defer tables.Rollback(slow)
 				slow.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) SELECT queue, payload, attempts, available_at, created_at FROM jobs LIMIT 1")
 				before := f.lockWaits()
 				claimed := f.claim(40)

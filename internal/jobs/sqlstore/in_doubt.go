@@ -9,6 +9,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // A claim whose COMMIT was not answered may hold its rows or not, and nobody
@@ -21,7 +23,7 @@ import (
 // the run after two thirds if it cannot; a row that looks the same after three
 // quarters is ours.
 type inDoubtClaim struct {
-	row       *Candidate
+	row       *tables.Candidate
 	token     string
 	until     int64
 	retryAt   time.Time // of Options.Clock: not given back before
@@ -33,14 +35,14 @@ type inDoubtClaim struct {
 const inDoubtRetryDelay = time.Second
 
 // recordInDoubt notes an unclear claim of rows.
-func (s *Store) recordInDoubt(c *claim, rows []*Candidate, until int64) {
+func (s *Store) recordInDoubt(c *claim, rows []*tables.Candidate, until int64) {
 	now := s.Options.Clock()
 	ripe := now
-	if s.Layout.Name() == Stock {
+	if s.Layout.Name() == tables.Stock {
 		ripe = now.Add(c.r.Lease * 3 / 4)
 	}
 	for _, x := range rows {
-		s.inDoubt[x.id] = inDoubtClaim{row: x, token: c.token, until: until, retryAt: ripe, expiresAt: now.Add(c.r.Lease)}
+		s.inDoubt[x.ID] = inDoubtClaim{row: x, token: c.token, until: until, retryAt: ripe, expiresAt: now.Add(c.r.Lease)}
 	}
 }
 
@@ -66,21 +68,21 @@ func (s *Store) resolve(ctx context.Context) error {
 
 // releaseInDoubt undoes one row's claim, if it is as the claim left it.
 func (s *Store) releaseInDoubt(ctx context.Context, d inDoubtClaim) (n int64, err error) {
-	l := jobs.Lease{ID: d.row.id, Token: d.token, Attempt: d.row.attempts + 1, ReservedAt: d.until}
-	set, args := s.Layout.giveBack("", jobs.Settlement{Outcome: jobs.Released}, true)
-	cond, more := s.Layout.guard(l, nil)
-	err = s.inTx(ctx, "giving back", func(t Transaction) error {
-		if n, err = s.exec(ctx, t.main, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.Layout.Table().name, set, l.ID, cond), append(args, more...)...); err != nil || n == 0 {
+	l := jobs.Lease{ID: d.row.ID, Token: d.token, Attempt: d.row.Attempts + 1, ReservedAt: d.until}
+	set, args := s.Layout.GiveBack("", jobs.Settlement{Outcome: jobs.Released}, true)
+	cond, more := s.Layout.Guard(l, nil)
+	err = s.InTx(ctx, "giving back", func(t tables.Transaction) error {
+		if n, err = s.Exec(ctx, t.Main, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.Layout.Table().Name, set, l.ID, cond), append(args, more...)...); err != nil || n == 0 {
 			return err
 		}
-		_, err = s.exec(ctx, t.own, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND job_id = ?", randomPart(d.token), l.ID)
+		_, err = s.Exec(ctx, t.Own, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND job_id = ?", tables.RandomPart(d.token), l.ID)
 		return err
 	})
 	return n, err
 }
 
 // noteInDoubt notes the claim of rows where err leaves its outcome open.
-func (s *Store) noteInDoubt(c *claim, rows []*Candidate, until int64, err error) error {
+func (s *Store) noteInDoubt(c *claim, rows []*tables.Candidate, until int64, err error) error {
 	if database.Classify(err).Unclear() && !errors.Is(err, errContended) {
 		s.recordInDoubt(c, rows, until)
 	}

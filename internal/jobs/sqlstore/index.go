@@ -5,26 +5,28 @@ import (
 	"fmt"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // OfferIndex is the statement that adds the index which serves claims, for an
 // administrator to read; "" where there is one already.
 func (s *Store) OfferIndex() string {
 	t := s.Layout.Table()
-	if t.ordered != "" {
+	if t.Ordered != "" {
 		return ""
 	}
-	columns := "queue, " + t.due.name
-	if s.Layout.Name() == Extended {
-		columns = "queue, status, priority, " + t.due.name + ", id"
+	columns := "queue, " + t.Due.Name
+	if s.Layout.Name() == tables.Extended {
+		columns = "queue, status, priority, " + t.Due.Name + ", id"
 	}
-	if s.Dialect.Name == "postgres" && s.Layout.Name() == Stock {
+	if s.Dialect.Name == "postgres" && s.Layout.Name() == tables.Stock {
 		columns += ", id" // the other two end every index with the row's number
 	}
-	return fmt.Sprintf("CREATE INDEX %s ON %s (%s)", s.Dialect.Ident(s.indexName()), t.name, columns)
+	return fmt.Sprintf("CREATE INDEX %s ON %s (%s)", s.Dialect.Ident(s.indexName()), t.Name, columns)
 }
 
-func (s *Store) indexName() string { return "cmsjobs_" + s.Layout.Table().plain + "_due" }
+func (s *Store) indexName() string { return "cmsjobs_" + s.Layout.Table().Plain + "_due" }
 
 // AddIndex adds the offered index to the CMS's table. It is the one change that
 // we ever make there, and only when told to.
@@ -33,7 +35,7 @@ func (s *Store) AddIndex(ctx context.Context) error {
 	if statement == "" {
 		return nil
 	}
-	if _, err := s.exec(ctx, s.db, statement); err != nil {
+	if _, err := s.Exec(ctx, s.DB, statement); err != nil {
 		return database.Explain("adding the index "+s.indexName(), err)
 	}
 	return s.reread(ctx)
@@ -41,7 +43,7 @@ func (s *Store) AddIndex(ctx context.Context) error {
 
 // DropIndex removes the index that AddIndex added, where it is there.
 func (s *Store) DropIndex(ctx context.Context) error {
-	indexes, err := s.indexesOf(ctx, s.db, s.Layout.Table().plain)
+	indexes, err := s.IndexesOf(ctx, s.DB, s.Layout.Table().Plain)
 	if err != nil {
 		return err
 	}
@@ -50,9 +52,9 @@ func (s *Store) DropIndex(ctx context.Context) error {
 	}
 	statement := "DROP INDEX " + s.Dialect.Ident(s.indexName())
 	if s.Dialect.Name == "mysql" {
-		statement += " ON " + s.Layout.Table().name
+		statement += " ON " + s.Layout.Table().Name
 	}
-	if _, err := s.exec(ctx, s.db, statement); err != nil {
+	if _, err := s.Exec(ctx, s.DB, statement); err != nil {
 		return database.Explain("dropping the index "+s.indexName(), err)
 	}
 	return s.reread(ctx)
@@ -63,5 +65,5 @@ func (s *Store) reread(ctx context.Context) error {
 	s.claiming <- struct{}{}
 	defer func() { <-s.claiming }()
 	clear(s.lanes)
-	return s.readJobs(ctx)
+	return s.ReadJobs(ctx)
 }

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // A lane is what is claimed in one order: a queue of a stock table, or one
@@ -20,12 +22,12 @@ type scanCursor struct {
 	queue    string
 	priority int
 
-	lowWater  RowPosition
+	lowWater  tables.RowPosition
 	exhausted bool // the last look at the head found nothing more
 
 	rescanning bool
-	rescan     RowPosition // how far this sweep is
-	rescanEnd  RowPosition // zero: to the end
+	rescan     tables.RowPosition // how far this sweep is
+	rescanEnd  tables.RowPosition // zero: to the end
 	cost       time.Duration
 	next       time.Time // of Options.Clock: no sweep before it
 	pages      int       // that this sweep has read
@@ -45,7 +47,7 @@ type scanCursor struct {
 // compare-and-set sees, and they keep the lane's order, as what comes later
 // stands behind them.
 type prefetched struct {
-	rows []*Candidate
+	rows []*tables.Candidate
 	now  int64     // of the database, when they were read
 	read time.Time // of Options.Clock
 }
@@ -79,11 +81,11 @@ func (c *claim) takePrefetched(from *prefetched) prefetched {
 func (x prefetched) without(passed int) prefetched { return prefetched{x.rows[passed:], x.now, x.read} }
 
 // inLane looks at rows of a lane between two positions.
-func (s *Store) inLane(l *scanCursor, from, to RowPosition, state string, limit int) CandidateQuery {
-	a, aArgs := s.after(from)
-	b, bArgs := s.upTo(to)
+func (s *Store) inLane(l *scanCursor, from, to tables.RowPosition, state string, limit int) tables.CandidateQuery {
+	a, aArgs := s.After(from)
+	b, bArgs := s.UpTo(to)
 	args := append(append([]any{l.queue}, aArgs...), bArgs...)
-	return CandidateQuery{where: "queue = ?" + s.Layout.class(l.priority) + a + b + " AND " + state, args: args, order: s.OrderBy(), hint: s.IndexHint(), limit: limit}
+	return tables.CandidateQuery{Where: "queue = ?" + s.Layout.Class(l.priority) + a + b + " AND " + state, Args: args, Order: s.OrderBy(), Hint: s.IndexHint(), Limit: limit}
 }
 
 // lane returns the lane of a queue and class, made on first use.
@@ -124,12 +126,12 @@ func (s *Store) waitingClasses(ctx context.Context, queue string, again bool) (p
 		return c.priorities, false, nil
 	}
 	var found []int
-	err = s.query(ctx, s.db, func(r *sql.Rows) error {
+	err = s.Query(ctx, s.DB, func(r *sql.Rows) error {
 		var p int
 		err := r.Scan(&p)
 		found = append(found, p)
 		return err
-	}, "SELECT DISTINCT priority FROM "+s.Layout.Table().name+s.IndexHint()+" WHERE queue = ? AND "+s.Layout.waiting()+" ORDER BY priority DESC", queue)
+	}, "SELECT DISTINCT priority FROM "+s.Layout.Table().Name+s.IndexHint()+" WHERE queue = ? AND "+s.Layout.Waiting()+" ORDER BY priority DESC", queue)
 	if err != nil {
 		return nil, false, fmt.Errorf("reading the priorities that wait on %s: %w", queue, err)
 	}

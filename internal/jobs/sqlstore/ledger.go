@@ -227,7 +227,7 @@ func (s *History) Count(ctx context.Context, f jobs.Filter) (int64, error) {
 func (s *History) countShelf(ctx context.Context, sh recordSource, f jobs.Filter) (n int64, err error) {
 	if countable(f) {
 		table, where, args := s.live(f)
-		q := s.db
+		q := s.DB
 		switch sh.name {
 		case "f":
 			table, where, args = s.failedWhere(f)
@@ -236,7 +236,7 @@ func (s *History) countShelf(ctx context.Context, sh recordSource, f jobs.Filter
 				return s.tallied(ctx, f)
 			}
 			table, where, args = s.endedWhere(f)
-			q = s.ownDB
+			q = s.OwnDB
 		}
 		_, err = s.QueryRow(ctx, q, []any{&n}, "SELECT COUNT(*) FROM "+table+" WHERE "+where, args...)
 		if err != nil {

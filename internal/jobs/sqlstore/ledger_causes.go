@@ -31,7 +31,7 @@ func (s *History) Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGrou
 	}
 	newest := map[int64]int{}
 	var groups []jobs.FailureGroup
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var g jobs.FailureGroup
 		var first, last, id int64
 		err := r.Scan(&g.Cause, &g.Count, &first, &last, &id)
@@ -56,7 +56,7 @@ func (s *History) nameGroups(ctx context.Context, groups []jobs.FailureGroup, ne
 		ids = append(ids, id)
 	}
 	in, args := s.Dialect.In("failed_id", ids)
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var id int64
 		var kind, message string
 		if err := r.Scan(&id, &kind, &message); err != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // indexStep is how many failed rows are read and indexed at once.
@@ -21,11 +23,11 @@ func (s *History) indexFailures(ctx context.Context) error {
 		return err
 	}
 	var have, want int64
-	if _, err := s.QueryRow(ctx, s.ownDB, []any{&have}, "SELECT COUNT(*) FROM cmsjobs_failures"); err != nil {
+	if _, err := s.QueryRow(ctx, s.OwnDB, []any{&have}, "SELECT COUNT(*) FROM cmsjobs_failures"); err != nil {
 		return fmt.Errorf("counting the index of failures: %w", err)
 	}
-	if _, err := s.QueryRow(ctx, s.db, []any{&want}, "SELECT COUNT(*) FROM "+s.failed.name); err != nil {
-		return fmt.Errorf("counting %s: %w", s.failed.name, err)
+	if _, err := s.QueryRow(ctx, s.DB, []any{&want}, "SELECT COUNT(*) FROM "+s.Failed.Name); err != nil {
+		return fmt.Errorf("counting %s: %w", s.Failed.Name, err)
 	}
 	if have == want {
 		return nil
@@ -36,11 +38,11 @@ func (s *History) indexFailures(ctx context.Context) error {
 // indexNewFailures indexes rows that came since the last one that is indexed.
 func (s *History) indexNewFailures(ctx context.Context) error {
 	var last sql.NullInt64
-	if _, err := s.QueryRow(ctx, s.ownDB, []any{&last}, "SELECT MAX(failed_id) FROM cmsjobs_failures"); err != nil {
+	if _, err := s.QueryRow(ctx, s.OwnDB, []any{&last}, "SELECT MAX(failed_id) FROM cmsjobs_failures"); err != nil {
 		return fmt.Errorf("reading the index of failures: %w", err)
 	}
 	for from := last.Int64; ; {
-		rows, err := s.queryFailed(ctx, s.db, fmt.Sprintf("id > %d", from), nil, " ORDER BY id", indexStep)
+		rows, err := s.queryFailed(ctx, s.DB, fmt.Sprintf("id > %d", from), nil, " ORDER BY id", indexStep)
 		if err != nil {
 			return err
 		}
@@ -63,9 +65,9 @@ func (s *History) addFailures(ctx context.Context, rows []record) error {
 	var args []any
 	for _, r := range rows {
 		values = append(values, fmt.Sprintf("(%d,?,?,%d,?)", r.key, r.EndedAt.Unix()))
-		args = append(args, Fingerprint(r.Type, r.Error), CutWord(r.Type), ValidText(messageOf(r.Error)))
+		args = append(args, Fingerprint(r.Type, r.Error), tables.CutWord(r.Type), tables.ValidText(messageOf(r.Error)))
 	}
-	_, err := s.exec(ctx, s.ownDB, s.Dialect.InsertOrSkip("cmsjobs_failures", "failed_id, cause, type, failed_at, message", strings.Join(values, ","), "failed_id"), args...)
+	_, err := s.Exec(ctx, s.OwnDB, s.Dialect.InsertOrSkip("cmsjobs_failures", "failed_id, cause, type, failed_at, message", strings.Join(values, ","), "failed_id"), args...)
 	if err != nil {
 		return fmt.Errorf("writing the index of failures: %w", err)
 	}
@@ -77,7 +79,7 @@ func (s *History) addFailures(ctx context.Context, rows []record) error {
 func (s *History) mendFailures(ctx context.Context) error {
 	const step = 10_000
 	for from := int64(0); ; {
-		want, err := s.numbers(ctx, s.db, s.failed.name, "id", from, step)
+		want, err := s.numbers(ctx, s.DB, s.Failed.Name, "id", from, step)
 		if err != nil {
 			return err
 		}
@@ -99,7 +101,7 @@ func (s *History) mendFailures(ctx context.Context) error {
 
 func (s *History) mendStretch(ctx context.Context, want []int64, from, until int64) error {
 	var have []int64
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var id int64
 		err := r.Scan(&id)
 		have = append(have, id)
@@ -111,13 +113,13 @@ func (s *History) mendStretch(ctx context.Context, want []int64, from, until int
 	gone := without(have, want)
 	for part := range slices.Chunk(gone, indexStep) {
 		in, args := s.Dialect.In("failed_id", part)
-		if _, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_failures WHERE "+in, args...); err != nil {
+		if _, err := s.Exec(ctx, s.OwnDB, "DELETE FROM cmsjobs_failures WHERE "+in, args...); err != nil {
 			return fmt.Errorf("mending the index of failures: %w", err)
 		}
 	}
 	for part := range slices.Chunk(without(want, have), indexStep) {
 		in, args := s.Dialect.In("id", part)
-		rows, err := s.queryFailed(ctx, s.db, in, args, "", len(part))
+		rows, err := s.queryFailed(ctx, s.DB, in, args, "", len(part))
 		if err == nil {
 			err = s.addFailures(ctx, rows)
 		}
@@ -142,9 +144,9 @@ func without(a, b []int64) []int64 {
 	return rest
 }
 
-func (s *History) numbers(ctx context.Context, q Tx, table, column string, from int64, limit int) ([]int64, error) {
+func (s *History) numbers(ctx context.Context, q tables.Tx, table, column string, from int64, limit int) ([]int64, error) {
 	var list []int64
-	err := s.query(ctx, q, func(r *sql.Rows) error {
+	err := s.Query(ctx, q, func(r *sql.Rows) error {
 		var id int64
 		err := r.Scan(&id)
 		list = append(list, id)
@@ -165,7 +167,7 @@ func (s *History) indexed(ctx context.Context, f jobs.Filter, from keysetCursor,
 	c.in("type", s.spellings(f.Types))
 	c.add(from.condition("failed_id"))
 	var ids []int64
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var id int64
 		err := r.Scan(&id)
 		ids = append(ids, id)

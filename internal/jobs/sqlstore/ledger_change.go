@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // errNothing undoes a transaction that found nothing to do.
@@ -78,16 +80,16 @@ func (s *History) cancelWaiting(ctx context.Context, rows []record) (n int, err 
 	if len(rows) == 0 {
 		return 0, nil
 	}
-	err = s.inTx(ctx, "cancelling jobs", func(t Transaction) error {
-		var gone []Run
+	err = s.InTx(ctx, "cancelling jobs", func(t tables.Transaction) error {
+		var gone []tables.Run
 		var ids []int64
-		clock, err := s.ReadClock(ctx, t.main)
+		clock, err := s.ReadClock(ctx, t.Main)
 		if err != nil {
 			return err
 		}
 		now := time.Unix(clock, 0)
 		for _, r := range rows {
-			one, err := s.exec(ctx, t.main, fmt.Sprintf("DELETE FROM %s WHERE id = %d AND attempts = %d AND %s", s.Layout.Table().name, r.ID, r.Attempt, s.Layout.waiting()))
+			one, err := s.Exec(ctx, t.Main, fmt.Sprintf("DELETE FROM %s WHERE id = %d AND attempts = %d AND %s", s.Layout.Table().Name, r.ID, r.Attempt, s.Layout.Waiting()))
 			if err != nil {
 				return err
 			}
@@ -95,21 +97,21 @@ func (s *History) cancelWaiting(ctx context.Context, rows []record) (n int, err 
 				continue
 			}
 			ids = append(ids, r.ID)
-			kept, _, _ := jobs.Parse(r.Payload, s.known) // what cannot be read leaves nothing to keep
-			if s.confidential(r.Type) {
+			kept, _, _ := jobs.Parse(r.Payload, s.Known) // what cannot be read leaves nothing to keep
+			if s.Confidential(r.Type) {
 				kept.Data = nil
 			}
-			gone = append(gone, Run{job: jobs.Job{ID: r.ID, UUID: r.UUID, Type: CutWord(r.Type), Queue: r.Queue, Attempt: r.Attempt, EnqueuedAt: r.EnqueuedAt, Metadata: kept.Metadata},
-				outcome: jobs.Cancelled.String(), wait: now.Sub(r.RunAt), Error: "cancelled while it waited", data: kept.Data})
+			gone = append(gone, tables.Run{Job: jobs.Job{ID: r.ID, UUID: r.UUID, Type: tables.CutWord(r.Type), Queue: r.Queue, Attempt: r.Attempt, EnqueuedAt: r.EnqueuedAt, Metadata: kept.Metadata},
+				Outcome: jobs.Cancelled.String(), Wait: now.Sub(r.RunAt), Error: "cancelled while it waited", Data: kept.Data})
 		}
 		if n = len(ids); n == 0 {
 			return errNothing
 		}
 		in, args := s.Dialect.In("job_id", ids)
-		if _, err := s.exec(ctx, t.own, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
+		if _, err := s.Exec(ctx, t.Own, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
 			return err
 		}
-		return s.insertRuns(ctx, t.own, gone)
+		return s.InsertRuns(ctx, t.Own, gone)
 	})
 	if errors.Is(err, errNothing) {
 		return 0, nil
@@ -124,7 +126,7 @@ func (s *History) cancelWaiting(ctx context.Context, rows []record) (n int, err 
 // ordered already is not counted again.
 func (s *History) cancelRunning(ctx context.Context, rows []record) (n int, err error) {
 	for _, r := range rows {
-		one, err := s.exec(ctx, s.ownDB, s.Dialect.InsertOrSkip("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.MillisNow()+", '')", "uuid"), r.UUID)
+		one, err := s.Exec(ctx, s.OwnDB, s.Dialect.InsertOrSkip("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.MillisNow()+", '')", "uuid"), r.UUID)
 		if err != nil {
 			return n, fmt.Errorf("ordering a running job to stop: %w", err)
 		}
@@ -151,8 +153,8 @@ func (s *History) RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, 
 		}
 		in, args := s.Dialect.In("id", ids)
 		var n int64
-		err := s.inTx(ctx, "making jobs due", func(x Transaction) (err error) {
-			n, err = s.exec(ctx, x.main, fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s", t.name, t.due.name, t.due.fromExpr(s.SecondsNow()), in, s.Layout.waiting(), t.due.name, t.due.fromExpr(s.SecondsNow())), args...)
+		err := s.InTx(ctx, "making jobs due", func(x tables.Transaction) (err error) {
+			n, err = s.Exec(ctx, x.Main, fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s", t.Name, t.Due.Name, t.Due.FromExpr(s.SecondsNow()), in, s.Layout.Waiting(), t.Due.Name, t.Due.FromExpr(s.SecondsNow())), args...)
 			return err
 		})
 		return int(n), err

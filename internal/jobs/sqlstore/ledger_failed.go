@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // failedWhere is the filter on failed_jobs, as far as SQL decides it.
@@ -18,38 +20,38 @@ func (s *History) failedWhere(f jobs.Filter) (table, where string, args []any) {
 		part, args := s.like(f.Text, "payload", "exception")
 		c.add(part, args...)
 	}
-	column := s.failed.failedAt.name
+	column := s.Failed.FailedAt.Name
 	if !f.Since.IsZero() {
-		c.add(column + " >= " + s.failedAt(f.Since.Unix()))
+		c.add(column + " >= " + s.FailedAt(f.Since.Unix()))
 	}
 	if !f.Until.IsZero() {
-		c.add(column + " < " + s.failedAt(f.Until.Unix()))
+		c.add(column + " < " + s.FailedAt(f.Until.Unix()))
 	}
-	if len(f.UUIDs) > 0 && s.failed.uuid {
+	if len(f.UUIDs) > 0 && s.Failed.UUID {
 		c.in("uuid", f.UUIDs)
 	}
-	return s.failed.name, c.String(), c.args
+	return s.Failed.Name, c.String(), c.args
 }
 
 // searched says that failed rows of a filter are searched for: the CMS's table
 // has an index on uuid only.
 func (s *History) searched(f jobs.Filter) bool {
-	return f.Text != "" || len(f.Queues) > 0 || !f.Since.IsZero() || !f.Until.IsZero() || len(f.UUIDs) > 0 && !s.failed.uuid
+	return f.Text != "" || len(f.Queues) > 0 || !f.Since.IsZero() || !f.Until.IsZero() || len(f.UUIDs) > 0 && !s.Failed.UUID
 }
 
 // readFailedRows reads the shelf of dead jobs. Kinds and causes are looked up
 // in our index of it.
 func (s *History) readFailedRows(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
 	_, where, args := s.failedWhere(f)
-	if len(f.UUIDs) > 0 && !s.failed.uuid {
+	if len(f.UUIDs) > 0 && !s.Failed.UUID {
 		hint, more := s.hints(jobs.Filter{UUIDs: f.UUIDs}, "payload")
 		where, args = where+" AND "+hint, append(args, more...)
 	}
 	matches := s.matches(jobs.Filter{UUIDs: f.UUIDs, ExceptKinds: f.ExceptKinds})
 	if f.Cause == "" && len(f.Types) == 0 {
-		return s.scanTable(ctx, tableScan{table: s.failed.name, db: s.db, matches: matches, whole: !s.searched(f),
+		return s.scanTable(ctx, tableScan{table: s.Failed.Name, db: s.DB, matches: matches, whole: !s.searched(f),
 			read: func(condition, order string, limit int) ([]record, error) {
-				return s.queryFailed(ctx, s.db, where+" AND "+condition, args, order, limit)
+				return s.queryFailed(ctx, s.DB, where+" AND "+condition, args, order, limit)
 			}}, from, limit)
 	}
 	index := s.indexNewFailures
@@ -70,7 +72,7 @@ func (s *History) readFailedRows(ctx context.Context, f jobs.Filter, from keyset
 			return p, nil
 		}
 		in, inArgs := s.Dialect.In("id", ids)
-		rows, err := s.queryFailed(ctx, s.db, where+" AND "+in, append(slices.Clone(args), inArgs...), from.order("id"), len(ids))
+		rows, err := s.queryFailed(ctx, s.DB, where+" AND "+in, append(slices.Clone(args), inArgs...), from.order("id"), len(ids))
 		if err != nil {
 			return page{}, err
 		}
@@ -90,19 +92,19 @@ func (s *History) readFailedRows(ctx context.Context, f jobs.Filter, from keyset
 }
 
 // queryFailed reads rows of failed_jobs as records.
-func (s *History) queryFailed(ctx context.Context, q Tx, where string, args []any, order string, limit int) ([]record, error) {
+func (s *History) queryFailed(ctx context.Context, q tables.Tx, where string, args []any, order string, limit int) ([]record, error) {
 	return s.queryFailedAs(ctx, q, s.payloadOf("payload"), where, args, fmt.Sprintf("%s LIMIT %d", order, limit))
 }
 
 // queryFailedAs reads rows with their payload as an expression gives it.
-func (s *History) queryFailedAs(ctx context.Context, q Tx, payload, where string, args []any, tail string) ([]record, error) {
+func (s *History) queryFailedAs(ctx context.Context, q tables.Tx, payload, where string, args []any, tail string) ([]record, error) {
 	name := "''"
-	if s.failed.uuid {
+	if s.Failed.UUID {
 		name = "uuid"
 	}
-	statement := fmt.Sprintf("SELECT id, %s, queue, %s, %s(payload), SUBSTR(exception, 1, 65536), %s FROM %s WHERE %s%s", name, payload, s.Dialect.Bytes, s.failedWall(), s.failed.name, where, tail)
+	statement := fmt.Sprintf("SELECT id, %s, queue, %s, %s(payload), SUBSTR(exception, 1, 65536), %s FROM %s WHERE %s%s", name, payload, s.Dialect.Bytes, s.failedWall(), s.Failed.Name, where, tail)
 	var rows []record
-	err := s.query(ctx, q, func(r *sql.Rows) error {
+	err := s.Query(ctx, q, func(r *sql.Rows) error {
 		var x record
 		var failedAt sql.NullString
 		if err := r.Scan(&x.key, &x.UUID, &x.Queue, &x.Payload, &x.size, &x.Error, &failedAt); err != nil {
@@ -113,7 +115,7 @@ func (s *History) queryFailedAs(ctx context.Context, q Tx, payload, where string
 		return nil
 	}, statement, args...)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", s.failed.name, err)
+		return nil, fmt.Errorf("reading %s: %w", s.Failed.Name, err)
 	}
 	return rows, nil
 }
@@ -125,7 +127,7 @@ func (s *History) completeFailed(x *record, failedAt string) {
 		x.UUID = e.UUID
 	}
 	if x.UUID == "" {
-		x.UUID = DerivedUUID(s.Options.FailedTable, x.key, 0)
+		x.UUID = tables.DerivedUUID(s.Options.FailedTable, x.key, 0)
 	}
 	x.MaxAttempts = s.limitOf(x.Type, e.MaxTries, 0)
 	x.EndedAt = s.failedMoment(failedAt)
@@ -134,24 +136,24 @@ func (s *History) completeFailed(x *record, failedAt string) {
 // failedWall reads failed_at: as Unix seconds where the column holds a moment,
 // else as the wall clock that Laravel wrote.
 func (s *History) failedWall() string {
-	m := s.failed.failedAt
+	m := s.Failed.FailedAt
 	switch {
-	case m.kind != wallClock && s.Dialect.Name == "mysql":
-		return "CAST(" + m.seconds() + " AS CHAR)"
-	case m.kind != wallClock:
-		return "CAST(" + m.seconds() + " AS TEXT)"
-	case s.Dialect.Name == "mysql" && s.failed.ColumnType == "timestamp": // see failedAt
-		return "CAST(COALESCE(CONVERT_TZ(" + m.name + ", @@session.time_zone, @@global.time_zone), " + m.name + ") AS CHAR)"
+	case m.Kind != tables.WallClock && s.Dialect.Name == "mysql":
+		return "CAST(" + m.Seconds() + " AS CHAR)"
+	case m.Kind != tables.WallClock:
+		return "CAST(" + m.Seconds() + " AS TEXT)"
+	case s.Dialect.Name == "mysql" && s.Failed.ColumnType == "timestamp": // see failedAt
+		return "CAST(COALESCE(CONVERT_TZ(" + m.Name + ", @@session.time_zone, @@global.time_zone), " + m.Name + ") AS CHAR)"
 	case s.Dialect.Name == "mysql":
-		return "CAST(" + m.name + " AS CHAR)"
+		return "CAST(" + m.Name + " AS CHAR)"
 	}
-	return "CAST(" + m.name + " AS TEXT)"
+	return "CAST(" + m.Name + " AS TEXT)"
 }
 
 // failedMoment reads what failedWall gave; a date that is none is the zero time.
 func (s *History) failedMoment(text string) time.Time {
 	var seconds int64
-	if s.failed.failedAt.kind != wallClock {
+	if s.Failed.FailedAt.Kind != tables.WallClock {
 		if _, err := fmt.Sscan(text, &seconds); err != nil {
 			return time.Time{}
 		}

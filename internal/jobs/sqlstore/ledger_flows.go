@@ -40,7 +40,7 @@ func (s *History) bringFlows(ctx context.Context) (until int64, err error) {
 	defer s.throughput.mu.Unlock()
 	var now int64
 	var last sql.NullInt64
-	if _, err := s.QueryRow(ctx, s.ownDB, []any{&now, &last}, "SELECT "+s.MillisNow()+", (SELECT MAX(at) FROM cmsjobs_throughput)"); err != nil {
+	if _, err := s.QueryRow(ctx, s.OwnDB, []any{&now, &last}, "SELECT "+s.MillisNow()+", (SELECT MAX(at) FROM cmsjobs_throughput)"); err != nil {
 		return 0, fmt.Errorf("reading what is counted of the history: %w", err)
 	}
 	over := (now - flowLate) / flowWidth * flowWidth
@@ -78,7 +78,7 @@ func (s *History) countFlows(ctx context.Context, from, to int64) error {
 	if err != nil || len(values) == 0 {
 		return err
 	}
-	if _, err := s.exec(ctx, s.ownDB, s.Dialect.InsertOrSkip("cmsjobs_throughput", "outcome, at, ended, duration_ms, wait_ms", strings.Join(values, ","), "outcome, at"), args...); err != nil {
+	if _, err := s.Exec(ctx, s.OwnDB, s.Dialect.InsertOrSkip("cmsjobs_throughput", "outcome, at, ended, duration_ms, wait_ms", strings.Join(values, ","), "outcome, at"), args...); err != nil {
 		return fmt.Errorf("keeping what was counted of the history: %w", err)
 	}
 	return nil
@@ -108,7 +108,7 @@ func (s *History) eachCounted(ctx context.Context, width, from, to int64, each f
 }
 
 func (s *History) flowRows(ctx context.Context, each func(flow), statement string, args ...any) error {
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var f flow
 		var ended, duration, wait float64
 		if err := r.Scan(&f.outcome, &f.at, &ended, &duration, &wait); err != nil {
@@ -147,7 +147,7 @@ func (s *History) oldestRuns(ctx context.Context) (map[string]int64, error) {
 		indexScans[i] = fmt.Sprintf("SELECT '%s' AS outcome, MIN(ended_at) AS at FROM cmsjobs_runs WHERE outcome = '%s'", o, o)
 	}
 	oldest := map[string]int64{}
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var outcome string
 		var at sql.NullInt64
 		err := r.Scan(&outcome, &at)
@@ -166,6 +166,6 @@ func (s *History) oldestRuns(ctx context.Context) (map[string]int64, error) {
 // forgets what is very old.
 func (s *History) pruneFlows(ctx context.Context) error {
 	_, err := s.bringFlows(ctx)
-	_, old := s.exec(ctx, s.ownDB, fmt.Sprintf("DELETE FROM cmsjobs_throughput WHERE at < %s - %d", s.MillisNow(), keepFlows))
+	_, old := s.Exec(ctx, s.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_throughput WHERE at < %s - %d", s.MillisNow(), keepFlows))
 	return errors.Join(err, old)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // endedWhere is the filter on the history: the last runs of jobs that are done
@@ -94,20 +96,20 @@ type storedRun struct {
 
 func (s *History) queryRuns(ctx context.Context, where string, args []any, order string, limit int) ([]storedRun, error) {
 	var runs []storedRun
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var x storedRun
 		var ended, duration, wait, created int64
 		var failure, result, data, metadata sql.NullString
 		if err := r.Scan(&x.ID, &x.JobID, &x.UUID, &x.Type, &x.Queue, &x.Attempt, &x.Outcome, &x.Worker, &ended, &duration, &wait, &created, &failure, &result, &data, &metadata); err != nil {
 			return err
 		}
-		x.StartedAt, x.EndedAt, x.Error = unixMilli(ended-duration), unixMilli(ended), failure.String
+		x.StartedAt, x.EndedAt, x.Error = tables.UnixMilli(ended-duration), tables.UnixMilli(ended), failure.String
 		x.Duration, x.Wait = time.Duration(duration)*time.Millisecond, time.Duration(max(wait, 0))*time.Millisecond
-		x.due = unixMilli(ended - duration - wait)
+		x.due = tables.UnixMilli(ended - duration - wait)
 		if result.String != "" {
 			x.Result = json.RawMessage(result.String)
 		}
-		x.payload, x.created = keptPayload(x.Type, data.String, metadata.String), unixMilli(created)
+		x.payload, x.created = keptPayload(x.Type, data.String, metadata.String), tables.UnixMilli(created)
 		runs = append(runs, x)
 		return nil
 	}, fmt.Sprintf("SELECT id, job_id, uuid, type, queue, attempt, outcome, worker, ended_at, duration_ms, wait_ms, created_at, error, result, data, metadata FROM cmsjobs_runs WHERE %s%s LIMIT %d", where, order, limit), args...)
@@ -170,7 +172,7 @@ func (s *History) totalRuns(ctx context.Context, f jobs.Filter, wanted []string)
 		var c conditions
 		c.in("outcome", wanted)
 		s.historyWhere(&c, f)
-		return listing.Total(ctx, s.ownDB, "cmsjobs_runs", c.String(), c.args...)
+		return listing.Total(ctx, s.OwnDB, "cmsjobs_runs", c.String(), c.args...)
 	}
 	counted, err := s.tallies(ctx)
 	for _, outcome := range wanted {
@@ -185,11 +187,11 @@ func (s *History) Log(ctx context.Context, uuid string, limit int) ([]jobs.LogLi
 		limit = maxLimit
 	}
 	var lines []jobs.LogLine
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var at int64
 		var l jobs.LogLine
 		err := r.Scan(&at, &l.Text)
-		l.At = unixMilli(at)
+		l.At = tables.UnixMilli(at)
 		lines = append(lines, l)
 		return err
 	}, fmt.Sprintf("SELECT at, line FROM cmsjobs_job_logs WHERE uuid = ? ORDER BY id LIMIT %d", limit), uuid)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Retry puts failed jobs back into their queues: due now, no attempts, the
@@ -42,7 +44,7 @@ func allowed(f jobs.Filter, rows []record) []record {
 func (s *History) bySize(rows []record) []record {
 	size := int64(0)
 	for i, r := range rows {
-		if size += r.size + 500; size > int64(s.maxBytes/2) && i > 0 {
+		if size += r.size + 500; size > int64(s.MaxBytes/2) && i > 0 {
 			return rows[:i]
 		}
 	}
@@ -70,7 +72,7 @@ func (s *History) ReviveEdited(ctx context.Context, id string, data json.RawMess
 		}
 	}
 	edited := jobs.Spec{Type: r.Type, Queue: r.Queue, UUID: r.UUID, Data: data}
-	if e, origin, _ := jobs.Parse(r.Payload, s.known); origin == jobs.Ours {
+	if e, origin, _ := jobs.Parse(r.Payload, s.Known); origin == jobs.Ours {
 		edited.Metadata, edited.MaxAttempts = e.Metadata, e.MaxTries
 	}
 	if err := edited.Check(); err != nil {
@@ -90,9 +92,9 @@ func (s *History) ReviveEdited(ctx context.Context, id string, data json.RawMess
 // retryRecords moves rows from failed_jobs to jobs in one transaction. Rows that are
 // gone in the meantime (PHP's queue:retry) stay gone.
 func (s *History) retryRecords(ctx context.Context, rows []record, edited []byte) (n int, err error) {
-	err = s.inTx(ctx, "reviving failed jobs", func(t Transaction) error {
+	err = s.InTx(ctx, "reviving failed jobs", func(t tables.Transaction) error {
 		in, args := s.Dialect.In("id", keysOf(rows))
-		there, err := s.queryFailedAs(ctx, t.main, "payload", in, args, " ORDER BY id"+s.Dialect.ForUpdate)
+		there, err := s.queryFailedAs(ctx, t.Main, "payload", in, args, " ORDER BY id"+s.Dialect.ForUpdate)
 		if err != nil {
 			return err
 		}
@@ -114,7 +116,7 @@ func (s *History) retryRecords(ctx context.Context, rows []record, edited []byte
 	return n, nil
 }
 
-func (s *History) insertRevived(ctx context.Context, t Transaction, rows []record, edited []byte) error {
+func (s *History) insertRevived(ctx context.Context, t tables.Transaction, rows []record, edited []byte) error {
 	var values []string
 	var args []any
 	for _, r := range rows {
@@ -122,10 +124,10 @@ func (s *History) insertRevived(ctx context.Context, t Transaction, rows []recor
 		if edited != nil {
 			payload = edited
 		}
-		value, a := s.Layout.row(jobs.Spec{Type: r.Type, Queue: r.Queue, Priority: r.Priority}, string(payload), s.SecondsNow(), s.SecondsNow(), r.MaxAttempts)
+		value, a := s.Layout.Row(jobs.Spec{Type: r.Type, Queue: r.Queue, Priority: r.Priority}, string(payload), s.SecondsNow(), s.SecondsNow(), r.MaxAttempts)
 		values, args = append(values, value), append(args, a...)
 	}
-	_, err := s.exec(ctx, t.main, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", s.Layout.Table().name, s.Layout.insert(), strings.Join(values, ",")), args...)
+	_, err := s.Exec(ctx, t.Main, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", s.Layout.Table().Name, s.Layout.Insert(), strings.Join(values, ",")), args...)
 	return err
 }
 
@@ -152,13 +154,13 @@ func keysOf(rows []record) []int64 {
 	return ids
 }
 
-func (s *History) deleteFailed(ctx context.Context, t Transaction, ids []int64) error {
+func (s *History) deleteFailed(ctx context.Context, t tables.Transaction, ids []int64) error {
 	in, args := s.Dialect.In("id", ids)
-	if _, err := s.exec(ctx, t.main, "DELETE FROM "+s.failed.name+" WHERE "+in, args...); err != nil {
+	if _, err := s.Exec(ctx, t.Main, "DELETE FROM "+s.Failed.Name+" WHERE "+in, args...); err != nil {
 		return err
 	}
 	in, args = s.Dialect.In("failed_id", ids)
-	_, err := s.exec(ctx, t.own, "DELETE FROM cmsjobs_failures WHERE "+in, args...)
+	_, err := s.Exec(ctx, t.Own, "DELETE FROM cmsjobs_failures WHERE "+in, args...)
 	return err
 }
 
@@ -166,7 +168,7 @@ func (s *History) deleteFailed(ctx context.Context, t Transaction, ids []int64) 
 func (s *History) Delete(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	f.Statuses = []jobs.Status{jobs.StatusFailed}
 	return walk(ctx, recordSource{"f", s.readFailedRows}, f, changeLimit(limit), 500, func(rows []record) (int, error) {
-		err := s.inTx(ctx, "forgetting failed jobs", func(t Transaction) error { return s.deleteFailed(ctx, t, keysOf(rows)) })
+		err := s.InTx(ctx, "forgetting failed jobs", func(t tables.Transaction) error { return s.deleteFailed(ctx, t, keysOf(rows)) })
 		if err != nil {
 			return 0, err
 		}

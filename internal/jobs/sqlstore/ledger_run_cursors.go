@@ -146,7 +146,7 @@ func (s *History) runCursors(ctx context.Context, l indexScans, part conditions,
 		c.parts, c.args = append(c.parts, more.parts...), append(c.args, more.args...)
 	}
 	var list []runCursor
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var x runCursor
 		err := r.Scan(&x.ended, &x.id)
 		list = append(list, x)

@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // maxLooked bounds how many rows one call looks at to find matching ones where
@@ -15,7 +17,7 @@ const (
 // tableScan is how a table is searched for rows that no index knows.
 type tableScan struct {
 	table   string
-	db      Tx
+	db      tables.Tx
 	read    func(condition, order string, limit int) ([]record, error) // matching rows, as far as SQL decides it
 	matches func(record) bool                                          // the rest
 	whole   bool                                                       // SQL finds them quickly: in one stretch
@@ -71,7 +73,7 @@ const (
 func nextStep(step int, rows []record) int {
 	size := int64(1)
 	for _, r := range rows {
-		size += min(r.size, oversize)
+		size += min(r.size, tables.Oversize)
 	}
 	each := size/int64(max(len(rows), 1)) + 1
 	return max(1, min(2*step, fullStep, int(stepBytes/each)))

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // foreignSample is how many rows of a queue are looked at to say how many are
@@ -34,11 +36,11 @@ func (s *History) Stats(ctx context.Context) (jobs.Stats, error) {
 
 func (s *History) queueStats(ctx context.Context, st *jobs.Stats) error {
 	t := s.Layout.Table()
-	due := t.due.name + " <= " + t.due.fromExpr(s.SecondsNow())
+	due := t.Due.Name + " <= " + t.Due.FromExpr(s.SecondsNow())
 	sum := func(condition string) string { return "SUM(CASE WHEN " + condition + " THEN 1 ELSE 0 END)" }
 	statement := fmt.Sprintf("SELECT queue, %s, %s, %s, MIN(CASE WHEN %s AND %s THEN %s END), %s FROM %s GROUP BY queue ORDER BY queue",
-		sum(s.Layout.waiting()+" AND "+due), sum(s.Layout.waiting()+" AND NOT ("+due+")"), sum("NOT ("+s.Layout.waiting()+")"), s.Layout.waiting(), due, t.due.seconds(), s.SecondsNow(), t.name)
-	err := s.query(ctx, s.db, func(r *sql.Rows) error {
+		sum(s.Layout.Waiting()+" AND "+due), sum(s.Layout.Waiting()+" AND NOT ("+due+")"), sum("NOT ("+s.Layout.Waiting()+")"), s.Layout.Waiting(), due, t.Due.Seconds(), s.SecondsNow(), t.Name)
+	err := s.Query(ctx, s.DB, func(r *sql.Rows) error {
 		var q jobs.QueueStats
 		var oldest sql.NullInt64
 		var now int64
@@ -63,10 +65,10 @@ func (s *History) addForeign(ctx context.Context, st *jobs.Stats) error {
 	for i := range st.Queues {
 		q := &st.Queues[i]
 		var looked, foreign, foreignDue int64
-		due := t.due.name + " <= " + t.due.fromExpr(s.SecondsNow())
+		due := t.Due.Name + " <= " + t.Due.FromExpr(s.SecondsNow())
 		statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0), COALESCE(SUM(php * due), 0) FROM (SELECT CASE WHEN %s THEN 1 ELSE 0 END AS php, CASE WHEN %s THEN 1 ELSE 0 END AS due "+
-			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample", s.Dialect.OpensWith(t.payload, phpJob), due, t.name, s.Layout.waiting(), foreignSample)
-		if _, err := s.QueryRow(ctx, s.db, []any{&looked, &foreign, &foreignDue}, statement, q.Queue); err != nil {
+			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample", s.Dialect.OpensWith(t.Payload, tables.PHPJob), due, t.Name, s.Layout.Waiting(), foreignSample)
+		if _, err := s.QueryRow(ctx, s.DB, []any{&looked, &foreign, &foreignDue}, statement, q.Queue); err != nil {
 			return fmt.Errorf("counting PHP's own jobs of %s: %w", q.Queue, err)
 		}
 		if looked == foreignSample {
@@ -86,7 +88,7 @@ func (s *History) addWorkers(ctx context.Context, st *jobs.Stats) error {
 		return err
 	}
 	listening := map[string]int{}
-	err = s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err = s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var list string
 		if err := r.Scan(&list); err != nil {
 			return err

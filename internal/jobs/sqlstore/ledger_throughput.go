@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Throughput counts ended runs in steps of equal length since a moment, oldest
@@ -16,7 +18,7 @@ func (s *History) Throughput(ctx context.Context, since time.Time, step time.Dur
 		return nil, fmt.Errorf("a step of %s is too short: at least 1s", step)
 	}
 	var now int64
-	if _, err := s.QueryRow(ctx, s.ownDB, []any{&now}, "SELECT "+s.MillisNow()); err != nil {
+	if _, err := s.QueryRow(ctx, s.OwnDB, []any{&now}, "SELECT "+s.MillisNow()); err != nil {
 		return nil, fmt.Errorf("asking the database for the time: %w", err)
 	}
 	width := step.Milliseconds()
@@ -50,7 +52,7 @@ func (s *History) Throughput(ctx context.Context, since time.Time, step time.Dur
 	}
 	flows := make([]jobs.Throughput, count)
 	for i, x := range sums {
-		flows[i] = x.flow(unixMilli((first + int64(i)) * width))
+		flows[i] = x.flow(tables.UnixMilli((first + int64(i)) * width))
 	}
 	return flows, nil
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // workerAlive is how old the last word of a live worker can be.
@@ -17,7 +19,7 @@ const workerAlive = time.Minute
 // running jobs.
 func (s *History) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 	var list []jobs.WorkerRecord
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var w jobs.WorkerRecord
 		var queues, kinds, running string
 		var started, beat, now int64
@@ -29,7 +31,7 @@ func (s *History) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 		_ = json.Unmarshal([]byte(queues), &w.Queues)
 		_ = json.Unmarshal([]byte(kinds), &w.Types)
 		_ = json.Unmarshal([]byte(running), &w.Running)
-		w.StartedAt, w.SeenAt, w.Alive = unixMilli(started), unixMilli(beat), now-beat < workerAlive.Milliseconds()
+		w.StartedAt, w.SeenAt, w.Alive = tables.UnixMilli(started), tables.UnixMilli(beat), now-beat < workerAlive.Milliseconds()
 		list = append(list, w)
 		return nil
 	}, "SELECT id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, failed, running, "+s.MillisNow()+" FROM cmsjobs_workers ORDER BY heartbeat_at DESC")

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // live is the filter on the jobs table, as far as SQL decides it.
@@ -20,27 +22,27 @@ func (s *History) live(f jobs.Filter) (table, where string, args []any) {
 	var c conditions
 	queued, running := slices.Contains(f.Statuses, jobs.StatusQueued), slices.Contains(f.Statuses, jobs.StatusProcessing)
 	if queued && !running {
-		c.add(s.Layout.waiting())
+		c.add(s.Layout.Waiting())
 	}
 	if running && !queued {
-		c.add("NOT (" + s.Layout.waiting() + ")")
+		c.add("NOT (" + s.Layout.Waiting() + ")")
 	}
 	c.in("queue", f.Queues)
 	if f.Text != "" {
-		columns := []string{t.payload}
-		if s.Layout.Name() == Extended {
+		columns := []string{t.Payload}
+		if s.Layout.Name() == tables.Extended {
 			columns = append(columns, "last_error")
 		}
 		part, args := s.like(f.Text, columns...)
 		c.add(part, args...)
 	}
 	if !f.Since.IsZero() {
-		c.add(t.created.name + " >= " + t.created.fromUnix(f.Since.Unix()))
+		c.add(t.Created.Name + " >= " + t.Created.FromUnix(f.Since.Unix()))
 	}
 	if !f.Until.IsZero() {
-		c.add(t.created.name + " < " + t.created.fromUnix(f.Until.Unix()))
+		c.add(t.Created.Name + " < " + t.Created.FromUnix(f.Until.Unix()))
 	}
-	return t.name, c.String(), c.args
+	return t.Name, c.String(), c.args
 }
 
 // plainWord is a word that every JSON encoder writes as it is.
@@ -58,7 +60,7 @@ func (s *History) hints(f jobs.Filter, column string) (string, []any) {
 			part, args := s.like(w, column)
 			parts, c.args = append(parts, part), append(c.args, args...)
 		}
-		if slices.ContainsFunc(words, derived) {
+		if slices.ContainsFunc(words, tables.Derived) {
 			parts = append(parts, column+` NOT LIKE '%"uuid"%'`)
 		}
 		c.parts = append(c.parts, "("+strings.Join(parts, " OR ")+")")
@@ -80,88 +82,88 @@ func (s *History) spellings(kinds []string) []string {
 // readLive reads the shelf of waiting and running jobs.
 func (s *History) readLive(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
 	_, where, args := s.live(f)
-	if s.Layout.Name() == Stock || len(f.UUIDs) > 0 {
-		hint, more := s.hints(f, s.Layout.Table().payload)
+	if s.Layout.Name() == tables.Stock || len(f.UUIDs) > 0 {
+		hint, more := s.hints(f, s.Layout.Table().Payload)
 		where, args = where+" AND "+hint, append(args, more...)
 	}
-	return s.scanTable(ctx, tableScan{table: s.Layout.Table().name, db: s.db, matches: s.matches(f), whole: f.Text == "" && len(f.Types) == 0,
+	return s.scanTable(ctx, tableScan{table: s.Layout.Table().Name, db: s.DB, matches: s.matches(f), whole: f.Text == "" && len(f.Types) == 0,
 		read: func(condition, order string, limit int) ([]record, error) {
-			return s.queryLive(ctx, s.db, where+" AND "+condition, args, order, limit)
+			return s.queryLive(ctx, s.DB, where+" AND "+condition, args, order, limit)
 		}}, from, limit)
 }
 
 // queryLive reads rows of the jobs table as records.
-func (s *History) queryLive(ctx context.Context, q Tx, where string, args []any, order string, limit int) ([]record, error) {
+func (s *History) queryLive(ctx context.Context, q tables.Tx, where string, args []any, order string, limit int) ([]record, error) {
 	t := s.Layout.Table()
 	failure := "''"
-	if s.Layout.Name() == Extended {
+	if s.Layout.Name() == tables.Extended {
 		failure = "last_error"
 	}
 	statement := fmt.Sprintf("SELECT id, queue, %s, %s, attempts, %s, %s, %s, %s, %s, %s FROM %s WHERE %s%s LIMIT %d",
-		t.due.seconds(), t.created.seconds(), t.locked.seconds(), s.Layout.columns(), failure, s.payloadOf(t.payload), s.Dialect.Bytes+"("+t.payload+")", s.SecondsNow(), t.name, where, order, limit)
+		t.Due.Seconds(), t.Created.Seconds(), t.Locked.Seconds(), s.Layout.Columns(), failure, s.payloadOf(t.Payload), s.Dialect.Bytes+"("+t.Payload+")", s.SecondsNow(), t.Name, where, order, limit)
 	var rows []record
-	err := s.query(ctx, q, func(r *sql.Rows) error {
-		var c Candidate
+	err := s.Query(ctx, q, func(r *sql.Rows) error {
+		var c tables.Candidate
 		var queue string
 		var created sql.NullInt64
 		var failure sql.NullString
 		var clock int64
-		err := r.Scan(&c.id, &queue, &c.due, &created, &c.attempts, &c.locked, &c.status, &c.token, &c.name, &c.priority, &c.MaxAttempts, &failure, &c.payload, &c.size, &clock)
+		err := r.Scan(&c.ID, &queue, &c.Due, &created, &c.Attempts, &c.Locked, &c.Status, &c.Token, &c.Name, &c.Priority, &c.MaxAttempts, &failure, &c.Payload, &c.Size, &clock)
 		if err != nil {
 			return err
 		}
-		c.created = created.Int64
+		c.Created = created.Int64
 		rows = append(rows, s.liveRecord(queue, c, failure.String, clock))
 		return nil
 	}, statement, args...)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", t.plain, err)
+		return nil, fmt.Errorf("reading %s: %w", t.Plain, err)
 	}
 	return rows, nil
 }
 
 // payloadOf reads a payload, of oversized ones the beginning only.
 func (s *History) payloadOf(column string) string {
-	return fmt.Sprintf("CASE WHEN %s(%s) <= %d THEN %s ELSE SUBSTR(%s, 1, %d) END", s.Dialect.Bytes, column, oversize, column, column, sniffed)
+	return fmt.Sprintf("CASE WHEN %s(%s) <= %d THEN %s ELSE SUBSTR(%s, 1, %d) END", s.Dialect.Bytes, column, tables.Oversize, column, column, tables.Sniffed)
 }
 
-func (s *History) liveRecord(queue string, c Candidate, failure string, now int64) record {
-	e, origin := s.envelope(c.payload, c.size)
+func (s *History) liveRecord(queue string, c tables.Candidate, failure string, now int64) record {
+	e, origin := s.envelope(c.Payload, c.Size)
 	kind := e.Type
-	if origin != jobs.Ours && origin != jobs.Foreign && c.name != "" {
-		kind = s.canonical(c.name) // an extended row names its type in a column
+	if origin != jobs.Ours && origin != jobs.Foreign && c.Name != "" {
+		kind = s.canonical(c.Name) // an extended row names its type in a column
 	}
 	if e.UUID == "" || len(e.UUID) > 191 {
-		e.UUID = DerivedUUID(s.Layout.Table().plain, c.id, c.created)
+		e.UUID = tables.DerivedUUID(s.Layout.Table().Plain, c.ID, c.Created)
 	}
-	r := jobs.Record{ID: c.id, UUID: e.UUID, Type: kind, Queue: queue, Status: jobs.StatusQueued, Foreign: origin == jobs.Foreign,
-		Priority: c.priority, Attempt: c.attempts, MaxAttempts: s.limitOf(kind, e.MaxTries, c.MaxAttempts), Payload: c.payload, Error: failure,
-		EnqueuedAt: unix(c.created), RunAt: unix(c.due)}
-	if c.locked.Valid || c.status == "processing" {
+	r := jobs.Record{ID: c.ID, UUID: e.UUID, Type: kind, Queue: queue, Status: jobs.StatusQueued, Foreign: origin == jobs.Foreign,
+		Priority: c.Priority, Attempt: c.Attempts, MaxAttempts: s.limitOf(kind, e.MaxTries, c.MaxAttempts), Payload: c.Payload, Error: failure,
+		EnqueuedAt: unix(c.Created), RunAt: unix(c.Due)}
+	if c.Locked.Valid || c.Status == "processing" {
 		r.Status = jobs.StatusProcessing
-		r.Worker = HolderOf(c.token.String)
+		r.Worker = tables.HolderOf(c.Token.String)
 		// Until its worker's heartbeat tells the start, the lease does: it
 		// was made or renewed at that second, by the database's clock.
-		r.StartedAt = unix(min(c.locked.Int64, now))
-		if !r.Foreign && c.locked.Int64 < now-s.retryAfter {
+		r.StartedAt = unix(min(c.Locked.Int64, now))
+		if !r.Foreign && c.Locked.Int64 < now-s.RetryAfter {
 			r.Detail = "stalled"
 		}
-	} else if c.due > now {
+	} else if c.Due > now {
 		r.Detail = "delayed"
-		if c.attempts > 0 {
+		if c.Attempts > 0 {
 			r.Detail = "retrying"
 		}
 	}
-	return record{key: c.id, size: c.size, claimable: s.owns(origin, e.Type, c.name, queue), Record: r}
+	return record{key: c.ID, size: c.Size, claimable: s.Owns(origin, e.Type, c.Name, queue), Record: r}
 }
 
 // envelope takes a payload apart for people: PHP's own jobs get the name that
 // PHP shows.
 func (s *History) envelope(payload []byte, size int64) (jobs.Envelope, jobs.Origin) {
-	if size > oversize {
-		return jobs.Envelope{Type: s.canonical(peekType(payload))}, jobs.Unknown
+	if size > tables.Oversize {
+		return jobs.Envelope{Type: s.canonical(tables.PeekType(payload))}, jobs.Unknown
 	}
-	e, origin, _ := jobs.Parse(payload, s.known) // the error is for people; the origin says it here
+	e, origin, _ := jobs.Parse(payload, s.Known) // the error is for people; the origin says it here
 	e.Type = s.canonical(e.Type)
 	if origin == jobs.Foreign {
 		var php struct {
@@ -237,7 +239,7 @@ type heldJob struct {
 // runningJobs are what workers said that they run, by UUID.
 func (s *History) runningJobs(ctx context.Context) (map[string]heldJob, error) {
 	held := map[string]heldJob{}
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var worker, list string
 		if err := r.Scan(&worker, &list); err != nil {
 			return err

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Store is the queue. It is safe for concurrent use.
 type Store struct {
-	*Tables
-	mode Mode
+	*tables.Tables
+	mode tables.Mode
 
 	// claiming lets one claimer in at a time, see claim.go: what follows is its.
 	claiming  chan struct{}
@@ -35,8 +37,8 @@ type Store struct {
 
 // Open looks at the tables in db and returns a Store on them. Our own tables
 // must be there (migrations.Up).
-func Open(ctx context.Context, db *sqlx.DB, o Options) (*Store, error) {
-	t, err := openTables(ctx, db, o)
+func Open(ctx context.Context, db *sqlx.DB, o tables.Options) (*Store, error) {
+	t, err := tables.Open(ctx, db, o)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +51,7 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Store, error) {
 	s.choosePackets()
 	s.oneStatement.Store(s.packets != nil || s.takesOneStatement())
 	if s.Dialect.Name == "mysql" && s.oneStatement.Load() {
-		s.probeJSONTable(ctx)
+		s.ProbeJSONTable(ctx)
 	}
 	if err := s.chooseMode(ctx); err != nil {
 		return nil, err
@@ -58,7 +60,7 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Store, error) {
 }
 
 // Describe says what Open found.
-func (s *Store) Describe() Description {
+func (s *Store) Describe() tables.Description {
 	d := s.Tables.Describe()
 	d.Mode = s.mode
 	return d

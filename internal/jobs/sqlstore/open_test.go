@@ -12,6 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 func TestOpenSaysWhatIsMissing(t *testing.T) {
@@ -19,47 +21,47 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			db := jobstest.Migrated(t, engine)
-			try := func(want string, o Options) {
+			try := func(want string, o tables.Options) {
 				t.Helper()
 				o.Registry = registry()
 				if _, err := Open(ctx, db.DB, o); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%v, want %q", err, want)
 				}
 			}
-			try("no table jobs", Options{})
-			try("no table wp_jobs", Options{Prefix: "wp_"})
-			try("letters, digits", Options{Prefix: "x; DROP"})
+			try("no table jobs", tables.Options{})
+			try("no table wp_jobs", tables.Options{Prefix: "wp_"})
+			try("letters, digits", tables.Options{Prefix: "x; DROP"})
 			db.MustExec("CREATE TABLE jobs (id INTEGER PRIMARY KEY, queue VARCHAR(10), payload TEXT, attempts INTEGER)")
-			try("lacks the columns reserved_at, available_at, created_at", Options{})
+			try("lacks the columns reserved_at, available_at, created_at", tables.Options{})
 			db.MustExec("DROP TABLE jobs")
 			db.MustExec("CREATE TABLE jobs (id INTEGER PRIMARY KEY, queue VARCHAR(10), payload_json TEXT, status VARCHAR(10), attempts INTEGER)")
-			try("lacks the columns name, priority", Options{})
+			try("lacks the columns name, priority", tables.Options{})
 			db.MustExec("DROP TABLE jobs")
 			for range 2 { // making them twice is harmless
-				if _, err := CreateTables(ctx, db.DB, Stock, ""); err != nil {
+				if _, err := tables.CreateTables(ctx, db.DB, tables.Stock, ""); err != nil {
 					t.Fatal(err)
 				}
 			}
-			try("none of auto, skip, cas", Options{Mode: "fast"})
-			if _, err := Open(ctx, db.DB, Options{Registry: registry()}); err != nil {
+			try("none of auto, skip, cas", tables.Options{Mode: "fast"})
+			if _, err := Open(ctx, db.DB, tables.Options{Registry: registry()}); err != nil {
 				t.Error(err)
 			}
 			db.MustExec("DROP TABLE cmsjobs_control_signals")
-			try("cmsjobs migrate up", Options{})
+			try("cmsjobs migrate up", tables.Options{})
 		})
 	}
 }
 
 func TestAPrefixIsHonoured(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
-	if made, err := CreateTables(context.Background(), db.DB, Extended, "cms_"); err != nil || fmt.Sprint(made) != "[cms_jobs cms_failed_jobs]" {
+	if made, err := tables.CreateTables(context.Background(), db.DB, tables.Extended, "cms_"); err != nil || fmt.Sprint(made) != "[cms_jobs cms_failed_jobs]" {
 		t.Fatal(made, err)
 	}
-	s := open1(t, db, Options{Registry: registry(), Prefix: "cms_"})
+	s := open1(t, db, tables.Options{Registry: registry(), Prefix: "cms_"})
 	if _, err := s.Enqueue(context.Background(), job(`1`)); err != nil {
 		t.Fatal(err)
 	}
-	if d := s.Describe(); d.Layout != Extended || d.Table != "cms_jobs" || d.OrderedIndex == "" {
+	if d := s.Describe(); d.Layout != tables.Extended || d.Table != "cms_jobs" || d.OrderedIndex == "" {
 		t.Errorf("%+v", d)
 	}
 }
@@ -69,19 +71,19 @@ func TestConnectionsThatCountChangedRowsAreRefused(t *testing.T) {
 }
 
 func testConnectionsThatCountChangedRowsAreRefused(t *testing.T, engine jobstest.Engine) {
-	v := variant{engine: engine, layout: Stock, mode: CAS}
+	v := variant{engine: engine, layout: tables.Stock, mode: tables.CAS}
 	db := v.database(t)
 	bare := *db
 	bare.DB = jobstestOpen(t, strings.Replace(db.DSN, "clientFoundRows=true", "clientFoundRows=false", 1))
-	if _, err := Open(context.Background(), bare.DB, Options{Registry: registry()}); err == nil || !strings.Contains(err.Error(), "clientFoundRows") {
+	if _, err := Open(context.Background(), bare.DB, tables.Options{Registry: registry()}); err == nil || !strings.Contains(err.Error(), "clientFoundRows") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestTheProbeFindsTheMode(t *testing.T) {
-	for engine, want := range map[jobstest.Engine]Mode{jobstest.SQLite: Skip, jobstest.MariaDB: Skip, jobstest.MySQL: Skip, jobstest.PostgreSQL: Skip} {
-		db := variant{engine: engine, layout: Stock, mode: Skip}.database(t)
-		s := open1(t, db, Options{Registry: registry()})
+	for engine, want := range map[jobstest.Engine]tables.Mode{jobstest.SQLite: tables.Skip, jobstest.MariaDB: tables.Skip, jobstest.MySQL: tables.Skip, jobstest.PostgreSQL: tables.Skip} {
+		db := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}.database(t)
+		s := open1(t, db, tables.Options{Registry: registry()})
 		if s.Describe().Mode != want {
 			t.Errorf("%s: mode %s, want %s", engine, s.Describe().Mode, want)
 		}
@@ -95,7 +97,7 @@ func TestTheProbeFindsTheMode(t *testing.T) {
 				t.Errorf("%s: the probe believes %q", engine, lie)
 			}
 		}
-		if n, err := s.exec(context.Background(), s.db, "DELETE FROM cmsjobs_control_signals WHERE name LIKE 'probe/%'"); n != 0 || err != nil {
+		if n, err := s.Exec(context.Background(), s.DB, "DELETE FROM cmsjobs_control_signals WHERE name LIKE 'probe/%'"); n != 0 || err != nil {
 			t.Errorf("%s: the probe left %d rows, %v", engine, n, err)
 		}
 	}
@@ -107,7 +109,7 @@ func TestAnEngineWithoutTransactions(t *testing.T) {
 }
 
 func testAnEngineWithoutTransactions(t *testing.T, engine jobstest.Engine) {
-	v := variant{engine: engine, layout: Stock, mode: Auto}
+	v := variant{engine: engine, layout: tables.Stock, mode: tables.Auto}
 	db := v.database(t)
 	db.MustExec("ALTER TABLE jobs MODIFY queue VARCHAR(100) NOT NULL, ENGINE = MyISAM")
 	var name, enforced string
@@ -116,7 +118,7 @@ func testAnEngineWithoutTransactions(t *testing.T, engine jobstest.Engine) {
 		return
 	}
 	f := v.fixture(t, db)
-	if d := f.Describe(); d.Mode != CAS || d.Transactional {
+	if d := f.Describe(); d.Mode != tables.CAS || d.Transactional {
 		t.Errorf("%+v", d)
 	}
 	f.enqueue(job(`1`), job(`2`), job(`3`))
@@ -148,20 +150,20 @@ func TestAnEngineWithoutTransactionsUnderGTIDs(t *testing.T) {
 	if err := migrations.Up(t.Context(), db.DB, db.DriverName()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := CreateTables(t.Context(), db, Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	db.MustExec("ALTER TABLE jobs MODIFY queue VARCHAR(100) NOT NULL, ENGINE = MyISAM")
 	refusedUnderGTIDs(t, &jobstest.Database{DB: db, Engine: jobstest.MySQL})
 	db.MustExec("ALTER TABLE jobs ENGINE = InnoDB")
-	if _, err := Open(t.Context(), db, Options{Registry: registry()}); err != nil {
+	if _, err := Open(t.Context(), db, tables.Options{Registry: registry()}); err != nil {
 		t.Errorf("with InnoDB: %v", err)
 	}
 }
 
 func refusedUnderGTIDs(t *testing.T, db *jobstest.Database) {
 	t.Helper()
-	_, err := Open(t.Context(), db.DB, Options{Registry: registry()})
+	_, err := Open(t.Context(), db.DB, tables.Options{Registry: registry()})
 	if err == nil || !strings.Contains(err.Error(), "enforce_gtid_consistency") || !strings.Contains(err.Error(), "ENGINE=InnoDB") {
 		t.Errorf("opening jobs with MyISAM under GTIDs: %v", err)
 	}
@@ -175,7 +177,7 @@ func testAttemptsColumns(t *testing.T, engine jobstest.Engine) {
 	for _, strict := range []string{"STRICT_TRANS_TABLES", ""} {
 		for column, limit := range map[string]int{"TINYINT UNSIGNED": 255, "SMALLINT UNSIGNED": 65535} {
 			t.Run(column+strict, func(t *testing.T) {
-				v := variant{engine: engine, layout: Stock, mode: CAS}
+				v := variant{engine: engine, layout: tables.Stock, mode: tables.CAS}
 				db := v.database(t)
 				db.MustExec("ALTER TABLE jobs MODIFY attempts " + column + " NOT NULL")
 				db.SetMaxOpenConns(1)
@@ -207,8 +209,8 @@ func testAttemptsColumns(t *testing.T, engine jobstest.Engine) {
 // The clock of a worker's host decides nothing.
 func TestTheDatabasesClockDecides(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
-		db := variant{engine: engine, layout: Stock, mode: Skip}.database(t)
-		s := open1(t, db, Options{Registry: registry(), Clock: func() time.Time { return time.Now().Add(48 * time.Hour) }})
+		db := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}.database(t)
+		s := open1(t, db, tables.Options{Registry: registry(), Clock: func() time.Time { return time.Now().Add(48 * time.Hour) }})
 		if _, err := s.Enqueue(context.Background(), job(`"later"`).In(time.Hour), job(`"now"`)); err != nil {
 			t.Fatal(err)
 		}
@@ -228,9 +230,9 @@ func TestAPHPWorkerRespectsOurLease(t *testing.T) {
 }
 
 func testAPHPWorkerRespectsOurLease(t *testing.T, engine jobstest.Engine) {
-	v := variant{engine: engine, layout: Stock, mode: Skip}
+	v := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}
 	db := v.database(t)
-	s := open1(t, db, Options{Registry: registry()})
+	s := open1(t, db, tables.Options{Registry: registry()})
 	ctx := context.Background()
 	for _, length := range []time.Duration{30 * time.Second, 90 * time.Second, 300 * time.Second} {
 		db.MustExec("DELETE FROM jobs")
@@ -261,10 +263,10 @@ func testAPHPWorkerRespectsOurLease(t *testing.T, engine jobstest.Engine) {
 func TestOwnDatabase(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		cms, own := jobstest.Open(t, engine), jobstest.Migrated(t, engine)
-		if _, err := CreateTables(context.Background(), cms.DB, Stock, ""); err != nil {
+		if _, err := tables.CreateTables(context.Background(), cms.DB, tables.Stock, ""); err != nil {
 			t.Fatal(err)
 		}
-		s := open1(t, cms, Options{Registry: registry(), OwnDB: own.DB})
+		s := open1(t, cms, tables.Options{Registry: registry(), OwnDB: own.DB})
 		f := &fixture{Store: s, t: t, db: own, clock: &clock{}}
 		ctx := context.Background()
 		r := f.enqueue(job(`1`).Unique("k"), limitedKind.New([]byte(`2`)))
@@ -294,8 +296,8 @@ func TestAClaimNeitherSortsNorLocksTheQueue(t *testing.T) {
 
 func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine) {
 	ctx := context.Background()
-	for _, v := range []variant{{layout: Stock}, {layout: Stock, indexed: true}, {layout: Extended}, {layout: Extended, old: true}} {
-		v.engine, v.mode = engine, Skip
+	for _, v := range []variant{{layout: tables.Stock}, {layout: tables.Stock, indexed: true}, {layout: tables.Extended}, {layout: tables.Extended, old: true}} {
+		v.engine, v.mode = engine, tables.Skip
 		t.Run(v.String(), func(t *testing.T) {
 			db := v.database(t)
 			if v.old { // the specification's own indexes only
@@ -305,7 +307,7 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 			f.fill(3000, func(i int) jobs.Spec { return job(fmt.Sprint(i)) })
 			got := f.claim(20)
 			l := f.lane("default", 0)
-			rows, err := db.Queryx("EXPLAIN "+f.reading(f.inLane(l, l.lowWater, RowPosition{}, f.Store.Layout.waiting(), 20)), f.inLane(l, l.lowWater, RowPosition{}, "1=1", 20).args...)
+			rows, err := db.Queryx("EXPLAIN "+f.Reading(f.inLane(l, l.lowWater, tables.RowPosition{}, f.Store.Layout.Waiting(), 20)), f.inLane(l, l.lowWater, tables.RowPosition{}, "1=1", 20).Args...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -319,12 +321,12 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 					t.Errorf("the claim sorts: %s", text)
 				}
 			}
-			x, err := f.begin(ctx, f.Store.db)
+			x, err := f.Begin(ctx, f.Store.DB)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer rollback(x)
-			found, _, err := f.ReadCandidates(ctx, x, f.inLane(l, RowPosition{}, RowPosition{}, f.Store.Layout.waiting(), 20))
+			defer tables.Rollback(x)
+			found, _, err := f.ReadCandidates(ctx, x, f.inLane(l, tables.RowPosition{}, tables.RowPosition{}, f.Store.Layout.Waiting(), 20))
 			if err != nil || len(found) != 20 {
 				t.Fatal(len(found), err)
 			}

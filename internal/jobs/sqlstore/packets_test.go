@@ -13,6 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // proxied is the fixture's store behind a proxy, which counts its round trips.
@@ -25,14 +27,14 @@ func (f *fixture) proxied(t *testing.T) *jobstest.Proxy {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	f.Store = open1(t, &jobstest.Database{DB: db}, Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
+	f.Store = open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
 	return proxy
 }
 
 // Each thing that a worker does takes MySQL no more round trips than MariaDB, and
 // the end of runs takes one.
 func TestMySQLTakesNoMoreRoundTripsThanMariaDB(t *testing.T) {
-	for _, v := range []variant{{layout: Stock, mode: Skip}, {layout: Extended, mode: CAS}} {
+	for _, v := range []variant{{layout: tables.Stock, mode: tables.Skip}, {layout: tables.Extended, mode: tables.CAS}} {
 		taken := map[jobstest.Engine]map[string]int64{}
 		for _, v.engine = range jobstest.MySQLs() {
 			t.Run(v.String(), func(t *testing.T) { taken[v.engine] = v.fixture(t, v.database(t)).roundTrips(t) })
@@ -130,7 +132,7 @@ func (f *fixture) claimOnce(t *testing.T, limit int) []jobs.Claimed {
 // it remains, no lock is held, and the next settlement writes it once.
 func TestASettlementThatFailsHalfWayIsUndone(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
-		v := variant{engine: engine, layout: Stock, mode: Skip}
+		v := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}
 		f := v.fixture(t, v.database(t))
 		for _, table := range []string{"cmsjobs_runs", "cmsjobs_unique"} {
 			t.Run(table, func(t *testing.T) {
@@ -172,7 +174,7 @@ func TestASettlementThatFailsHalfWayIsUndone(t *testing.T) {
 // lock: its outcome is unclear, and written again it is there once.
 func TestAKilledSettlementIsWrittenOnce(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
-		v := variant{engine: engine, layout: Stock, mode: Skip}
+		v := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}
 		f := v.fixture(t, v.database(t))
 		for _, kill := range []string{"KILL QUERY", "KILL"} {
 			t.Run(kill, func(t *testing.T) {
@@ -216,7 +218,7 @@ func (a answering) Send(context.Context, *sqlx.DB, []string, []any) ([]int64, er
 
 // Where a packet cannot be sent, now or ever, jobs are settled all the same.
 func TestWithoutPacketsJobsAreSettled(t *testing.T) {
-	v := variant{engine: jobstest.MySQL, layout: Stock, mode: Skip}
+	v := variant{engine: jobstest.MySQL, layout: tables.Stock, mode: tables.Skip}
 	f := v.fixture(t, v.database(t))
 	settled := func(t *testing.T) {
 		t.Helper()
@@ -231,7 +233,7 @@ func TestWithoutPacketsJobsAreSettled(t *testing.T) {
 			t.Errorf("%d runs, want 2", n)
 		}
 	}
-	mine := database.PacketsOf(f.Store.db)
+	mine := database.PacketsOf(f.Store.DB)
 	t.Run("another sends", func(t *testing.T) {
 		mine.Sending.Lock()
 		defer mine.Sending.Unlock()
@@ -248,7 +250,7 @@ func TestWithoutPacketsJobsAreSettled(t *testing.T) {
 		defer db.Close()
 		own := f.Store
 		defer func() { f.Store = own }()
-		f.Store = open1(t, &jobstest.Database{DB: db}, Options{Registry: registry(), Mode: Skip, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
+		f.Store = open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: registry(), Mode: tables.Skip, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
 		settled(t)
 		if n := database.PacketsOf(db).DB.Stats().OpenConnections; n != 0 || f.oneStatement.Load() {
 			t.Errorf("%d connections beside the two", n)
@@ -266,13 +268,13 @@ func TestWithoutPacketsJobsAreSettled(t *testing.T) {
 // The packets' connection is one of those that the database may have, and closes
 // with it; no other takes a second statement.
 func TestPacketsKeepToTheirConnection(t *testing.T) {
-	v := variant{engine: jobstest.MySQL, layout: Stock, mode: Skip}
+	v := variant{engine: jobstest.MySQL, layout: tables.Stock, mode: tables.Skip}
 	f := v.fixture(t, v.database(t))
 	db, err := database.Connect(bg, database.ConnectOptions{DSN: f.db.DSN, MaxConnections: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Store = open1(t, &jobstest.Database{DB: db}, Options{Registry: registry(), Mode: Skip, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
+	f.Store = open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: registry(), Mode: tables.Skip, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
 	f.enqueue(job(`1`))
 	f.settle(end(f.claim(1)[0], jobs.Completed))
 	p := database.PacketsOf(db)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // pending are the rows of a stock table that cannot be claimed yet, and when
@@ -40,7 +42,7 @@ const (
 // fallenDue takes pending rows whose time has come.
 func (c *claim) fallenDue(ctx context.Context, l *scanCursor) error {
 	delayed := c.s.takeDelays(l.queue)
-	if c.s.Layout.Name() != Stock || !l.long {
+	if c.s.Layout.Name() != tables.Stock || !l.long {
 		return nil // an index or the next sweep finds them
 	}
 	p := &l.pending
@@ -57,15 +59,15 @@ func (c *claim) fallenDue(ctx context.Context, l *scanCursor) error {
 		return nil
 	}
 	in, args := c.s.Dialect.IDRanges(ids)
-	state := "(" + c.s.Layout.waiting() + " OR " + c.s.Layout.expired(c.s.SecondsNow(), c.s.retryAfter) + ")"
-	found, now, err := c.s.ReadCandidates(ctx, c.s.db, CandidateQuery{where: "queue = ? AND " + in + " AND " + state,
-		args: append([]any{l.queue}, args...), order: c.s.OrderBy(), limit: len(ids)})
+	state := "(" + c.s.Layout.Waiting() + " OR " + c.s.Layout.Expired(c.s.SecondsNow(), c.s.RetryAfter) + ")"
+	found, now, err := c.s.ReadCandidates(ctx, c.s.DB, tables.CandidateQuery{Where: "queue = ? AND " + in + " AND " + state,
+		Args: append([]any{l.queue}, args...), Order: c.s.OrderBy(), Limit: len(ids)})
 	if err != nil {
 		return err
 	}
 	passed, err := c.process(ctx, l.queue, found, now)
 	for _, x := range found[:passed] {
-		delete(p.due, x.id) // taken, or none of ours, or kept by its type's limit
+		delete(p.due, x.ID) // taken, or none of ours, or kept by its type's limit
 	}
 	return err
 }
@@ -118,18 +120,18 @@ func (p *pending) ripe(now time.Time) []int64 {
 func (c *claim) search(ctx context.Context, l *scanCursor) error {
 	s, t, p := c.s, c.s.Layout.Table(), &l.pending
 	begun, now := s.Options.Clock(), s.SecondsNow()
-	later := fmt.Sprintf("(attempts > 0 OR %s > %s)", t.due.name, t.due.fromExpr(now))
+	later := fmt.Sprintf("(attempts > 0 OR %s > %s)", t.Due.Name, t.Due.FromExpr(now))
 	if p.near {
-		later += fmt.Sprintf(" AND %s <= %s", t.due.name, t.due.fromExpr(fmt.Sprintf("%s + %d", now, WholeSeconds(soon))))
+		later += fmt.Sprintf(" AND %s <= %s", t.Due.Name, t.Due.FromExpr(fmt.Sprintf("%s + %d", now, tables.WholeSeconds(soon))))
 	}
 	found := map[int64]falls{}
 	var first time.Time // of what is not due yet
-	err := s.query(ctx, s.db, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.DB, func(r *sql.Rows) error {
 		var id, due, clock int64
 		var locked sql.NullInt64
 		err := r.Scan(&id, &due, &locked, &clock)
 		if locked.Valid {
-			due = locked.Int64 + s.retryAfter + 1
+			due = locked.Int64 + s.RetryAfter + 1
 		}
 		at := s.Options.Clock().Add(time.Duration(due-clock) * time.Second)
 		if found[id] = (falls{at: at}); at.After(begun) && (first.IsZero() || at.Before(first)) {
@@ -137,9 +139,9 @@ func (c *claim) search(ctx context.Context, l *scanCursor) error {
 		}
 		return err
 	}, fmt.Sprintf("SELECT id, %s, %s, %s FROM %s%s WHERE queue = ? AND (%s IS NOT NULL OR %s)%s LIMIT %d",
-		t.due.seconds(), t.locked.seconds(), now, t.name, s.IndexHint(), t.locked.name, later, s.OrderBy(), maxPending), l.queue)
+		t.Due.Seconds(), t.Locked.Seconds(), now, t.Name, s.IndexHint(), t.Locked.Name, later, s.OrderBy(), maxPending), l.queue)
 	if err != nil {
-		return fmt.Errorf("looking for running and delayed jobs in %s: %w", t.plain, err)
+		return fmt.Errorf("looking for running and delayed jobs in %s: %w", t.Plain, err)
 	}
 	done := s.Options.Clock()
 	p.near = len(found) == maxPending

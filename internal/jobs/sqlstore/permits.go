@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // maxDeferred is how many jobs of a type at its limit are remembered, to be
@@ -14,33 +16,33 @@ const maxDeferred = 256
 
 // permitted says whether x may be chosen as far as its type's limit goes. The
 // answer is a guess from one read; permit makes sure.
-func (c *claim) permitted(ctx context.Context, queue string, x *Candidate) (bool, error) {
-	if x.policy.Limit <= 0 || x.fault != nil {
+func (c *claim) permitted(ctx context.Context, queue string, x *tables.Candidate) (bool, error) {
+	if x.Policy.Limit <= 0 || x.Fault != nil {
 		return true, nil
 	}
-	kind := x.job.Type
+	kind := x.Job.Type
 	if _, read := c.free[kind]; !read {
-		if err := c.s.ensurePermits(ctx, kind, x.policy.Limit); err != nil {
+		if err := c.s.ensurePermits(ctx, kind, x.Policy.Limit); err != nil {
 			return false, err
 		}
 		used, err := c.s.permitsInUse(ctx, kind)
 		if err != nil {
 			return false, err
 		}
-		c.free[kind] = x.policy.Limit - used
+		c.free[kind] = x.Policy.Limit - used
 	}
 	if c.free[kind] > 0 {
 		c.free[kind]--
 		return true, nil
 	}
-	if waiting := c.s.deferred[kind]; len(waiting) < maxDeferred && !slices.Contains(waiting, x.id) {
-		c.s.deferred[kind] = append(waiting, x.id)
+	if waiting := c.s.deferred[kind]; len(waiting) < maxDeferred && !slices.Contains(waiting, x.ID) {
+		c.s.deferred[kind] = append(waiting, x.ID)
 	}
 	return false, nil
 }
 
 func (s *Store) permitsInUse(ctx context.Context, kind string) (used int, err error) {
-	_, err = s.QueryRow(ctx, s.ownDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE type = ? AND expires_at >= "+s.SecondsNow(), kind)
+	_, err = s.QueryRow(ctx, s.OwnDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE type = ? AND expires_at >= "+s.SecondsNow(), kind)
 	if err != nil {
 		err = fmt.Errorf("counting the running jobs of %s: %w", kind, err)
 	}
@@ -65,8 +67,8 @@ func (c *claim) deferred(ctx context.Context) error {
 		delete(c.s.deferred, kind)
 		for _, queue := range c.r.Queues {
 			in, args := c.s.Dialect.In("id", waiting)
-			l := CandidateQuery{where: "queue = ? AND " + in + " AND " + c.s.Layout.waiting(), args: append([]any{queue}, args...), order: c.s.OrderBy(), limit: len(waiting)}
-			found, now, err := c.s.ReadCandidates(ctx, c.s.db, l)
+			l := tables.CandidateQuery{Where: "queue = ? AND " + in + " AND " + c.s.Layout.Waiting(), Args: append([]any{queue}, args...), Order: c.s.OrderBy(), Limit: len(waiting)}
+			found, now, err := c.s.ReadCandidates(ctx, c.s.DB, l)
 			if err != nil {
 				return err
 			}
@@ -80,23 +82,23 @@ func (c *claim) deferred(ctx context.Context) error {
 
 // acquirePermits takes a permit for each row of a limited type and leaves out those
 // that get none. A permit is leased with its job: a crash frees it.
-func (s *Store) acquirePermits(ctx context.Context, t Transaction, c *claim, rows []*Candidate) ([]*Candidate, error) {
-	if !slices.ContainsFunc(rows, func(x *Candidate) bool { return x.policy.Limit > 0 }) {
+func (s *Store) acquirePermits(ctx context.Context, t tables.Transaction, c *claim, rows []*tables.Candidate) ([]*tables.Candidate, error) {
+	if !slices.ContainsFunc(rows, func(x *tables.Candidate) bool { return x.Policy.Limit > 0 }) {
 		return rows, nil
 	}
-	var kept []*Candidate
+	var kept []*tables.Candidate
 	granted := map[int64]bool{} // by leader: twins share its permit
 	for _, x := range rows {
-		ok, decided := granted[x.primary]
+		ok, decided := granted[x.Primary]
 		if !decided {
 			ok = true
-			if x.policy.Limit > 0 && x.fault == nil {
+			if x.Policy.Limit > 0 && x.Fault == nil {
 				var err error
-				if ok, err = s.acquirePermit(ctx, t.own, x, c.token, c.r.Lease); err != nil {
+				if ok, err = s.acquirePermit(ctx, t.Own, x, c.token, c.r.Lease); err != nil {
 					return nil, err
 				}
 			}
-			granted[x.primary] = ok
+			granted[x.Primary] = ok
 		}
 		if ok {
 			kept = append(kept, x)
@@ -106,20 +108,20 @@ func (s *Store) acquirePermits(ctx context.Context, t Transaction, c *claim, row
 }
 
 // acquirePermit takes one free permit of a type.
-func (s *Store) acquirePermit(ctx context.Context, q Tx, x *Candidate, token string, lease time.Duration) (bool, error) {
+func (s *Store) acquirePermit(ctx context.Context, q tables.Tx, x *tables.Candidate, token string, lease time.Duration) (bool, error) {
 	var free []int
-	err := s.query(ctx, q, func(r *sql.Rows) error {
+	err := s.Query(ctx, q, func(r *sql.Rows) error {
 		var permit int
 		err := r.Scan(&permit)
 		free = append(free, permit)
 		return err
-	}, "SELECT permit FROM cmsjobs_permits WHERE type = ? AND permit <= ? AND expires_at < "+s.SecondsNow()+" ORDER BY permit", x.job.Type, x.policy.Limit)
+	}, "SELECT permit FROM cmsjobs_permits WHERE type = ? AND permit <= ? AND expires_at < "+s.SecondsNow()+" ORDER BY permit", x.Job.Type, x.Policy.Limit)
 	if err != nil {
 		return false, err
 	}
 	for _, permit := range free {
-		n, err := s.exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = %s + %d WHERE type = ? AND permit = ? AND expires_at < %s",
-			s.SecondsNow(), int64(lease.Seconds()), s.SecondsNow()), x.id, randomPart(token), x.job.Type, permit)
+		n, err := s.Exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = %s + %d WHERE type = ? AND permit = ? AND expires_at < %s",
+			s.SecondsNow(), int64(lease.Seconds()), s.SecondsNow()), x.ID, tables.RandomPart(token), x.Job.Type, permit)
 		if err != nil || n == 1 {
 			return n == 1, err
 		}
@@ -132,7 +134,7 @@ func (s *Store) acquirePermit(ctx context.Context, q Tx, x *Candidate, token str
 // settlement asks for it inside of the transaction that is waited for.
 func (s *Store) ensurePermits(ctx context.Context, kind string, limit int) error {
 	for permit := s.permits[kind] + 1; permit <= limit; permit++ {
-		if _, err := s.exec(ctx, s.ownDB, s.Dialect.InsertOrSkip("cmsjobs_permits", "type, permit", "(?, ?)", "type, permit"), kind, permit); err != nil {
+		if _, err := s.Exec(ctx, s.OwnDB, s.Dialect.InsertOrSkip("cmsjobs_permits", "type, permit", "(?, ?)", "type, permit"), kind, permit); err != nil {
 			return fmt.Errorf("making the permits of %s: %w", kind, err)
 		}
 		s.permits[kind] = permit
@@ -141,7 +143,7 @@ func (s *Store) ensurePermits(ctx context.Context, kind string, limit int) error
 }
 
 // releasePermits gives permits back when their jobs end.
-func (s *Store) releasePermits(ctx context.Context, q Tx, ends []pendingSettlement) error {
+func (s *Store) releasePermits(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
 	var limited []int64
 	tokens := map[string]bool{}
 	for _, e := range ends {
@@ -150,12 +152,12 @@ func (s *Store) releasePermits(ctx context.Context, q Tx, ends []pendingSettleme
 			for _, duplicate := range e.Claimed.Duplicates {
 				limited = append(limited, duplicate.ID)
 			}
-			tokens[randomPart(tokenOf(e.Claimed.Lease))] = true
+			tokens[tables.RandomPart(tables.TokenOf(e.Claimed.Lease))] = true
 		}
 	}
 	for token := range tokens {
 		in, args := s.Dialect.In("job_id", limited)
-		if _, err := s.exec(ctx, q, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND "+in, append([]any{token}, args...)...); err != nil {
+		if _, err := s.Exec(ctx, q, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND "+in, append([]any{token}, args...)...); err != nil {
 			return fmt.Errorf("giving permits back: %w", err)
 		}
 	}

@@ -7,29 +7,31 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // chooseMode takes the configured claim mode or finds it by trying: never by a
 // version, as TiDB and others accept SKIP LOCKED and take no lock.
 func (s *Store) chooseMode(ctx context.Context) error {
 	switch s.Options.Mode {
-	case Skip, CAS:
+	case tables.Skip, tables.CAS:
 		s.mode = s.Options.Mode
 		return nil
-	case Auto:
+	case tables.Auto:
 	default:
 		return fmt.Errorf("the claim mode %q is none of auto, skip, cas", s.Options.Mode)
 	}
 	if s.Dialect.Name == "sqlite" {
-		s.mode = Skip // BEGIN IMMEDIATE: one writer at a time
+		s.mode = tables.Skip // BEGIN IMMEDIATE: one writer at a time
 		return nil
 	}
-	s.mode = CAS
-	if !s.Layout.Table().transactional {
+	s.mode = tables.CAS
+	if !s.Layout.Table().Transactional {
 		return nil
 	}
 	if s.skips(ctx) {
-		s.mode = Skip
+		s.mode = tables.Skip
 	}
 	return ctx.Err()
 }
@@ -40,18 +42,18 @@ func (s *Store) chooseMode(ctx context.Context) error {
 func (s *Store) skips(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	name := "probe/" + randomPart(newToken(""))
-	if _, err := s.exec(ctx, s.ownDB, s.Dialect.InsertOrSkip("cmsjobs_control_signals", "name, at", "(?, 0)", "name"), name); err != nil {
+	name := "probe/" + tables.RandomPart(tables.NewToken(""))
+	if _, err := s.Exec(ctx, s.OwnDB, s.Dialect.InsertOrSkip("cmsjobs_control_signals", "name, at", "(?, 0)", "name"), name); err != nil {
 		return false
 	}
 	defer func() { // a row that stays is in nobody's way
-		_, _ = s.exec(context.WithoutCancel(ctx), s.ownDB, "DELETE FROM cmsjobs_control_signals WHERE name = ?", name)
+		_, _ = s.Exec(context.WithoutCancel(ctx), s.OwnDB, "DELETE FROM cmsjobs_control_signals WHERE name = ?", name)
 	}()
-	first, err := s.begin(ctx, s.ownDB)
+	first, err := s.Begin(ctx, s.OwnDB)
 	if err != nil {
 		return false
 	}
-	defer rollback(first)
+	defer tables.Rollback(first)
 	held, err := s.locks(ctx, first, name)
 	if err != nil || held != 1 {
 		return false
@@ -67,16 +69,16 @@ func (s *Store) skips(ctx context.Context) bool {
 }
 
 func (s *Store) beside(ctx context.Context, name string) (int, error) {
-	second, err := s.begin(ctx, s.ownDB)
+	second, err := s.Begin(ctx, s.OwnDB)
 	if err != nil {
 		return 0, err
 	}
-	defer rollback(second)
+	defer tables.Rollback(second)
 	return s.locks(ctx, second, name)
 }
 
 func (s *Store) locks(ctx context.Context, t *sqlx.Tx, name string) (n int, err error) {
-	err = s.query(ctx, t, func(*sql.Rows) error { n++; return nil },
+	err = s.Query(ctx, t, func(*sql.Rows) error { n++; return nil },
 		"SELECT name FROM cmsjobs_control_signals WHERE name = ?"+s.Dialect.SkipLocked, name)
 	return n, err
 }

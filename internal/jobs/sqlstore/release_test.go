@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // A job is claimed, released and claimed by another worker within one second.
@@ -24,15 +26,15 @@ func TestALeaseIsNotTakenForTheOneBeforeIt(t *testing.T) {
 
 func claimedWithinASecond(f *fixture, early bool) {
 	at := time.Now().Truncate(time.Second)
-	o := Options{Registry: registry(), Mode: f.v.mode, Clock: f.clock.elapsed,
+	o := tables.Options{Registry: registry(), Mode: f.v.mode, Clock: f.clock.elapsed,
 		DatabaseClock: func() time.Time { return at }}
 	first, second := open1(f.t, f.db, o), open1(f.t, f.db, o)
 	f.Store = first
 	f.enqueue(job(`1`))
 	ctx, c := context.Background(), second.newClaim(askMany)
-	look := second.inLane(second.lane("default", 0), RowPosition{}, RowPosition{}, second.Layout.waiting(), 10)
-	seen, now, err := second.ReadCandidates(ctx, second.db, look)
-	if err != nil || len(seen) != 1 || !second.claimable("default", seen[0]) {
+	look := second.inLane(second.lane("default", 0), tables.RowPosition{}, tables.RowPosition{}, second.Layout.Waiting(), 10)
+	seen, now, err := second.ReadCandidates(ctx, second.DB, look)
+	if err != nil || len(seen) != 1 || !second.Claimable("default", seen[0]) {
 		f.t.Fatalf("%d candidates, %v", len(seen), err)
 	}
 	held := f.claim(1)[0]

@@ -10,6 +10,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Renew implements jobs.Source. The renewed lease is written where PHP's
@@ -21,11 +23,11 @@ func (s *Store) Renew(ctx context.Context, leases []jobs.Lease, length time.Dura
 }
 
 func (s *Store) renewAll(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
-	now, err := s.ReadClock(ctx, s.db)
+	now, err := s.ReadClock(ctx, s.DB)
 	if err != nil {
 		return nil, fmt.Errorf("renewing leases: %w", err)
 	}
-	until := s.leaseMark(now, int64(length.Seconds()))
+	until := s.LeaseMark(now, int64(length.Seconds()))
 	held := map[jobs.Lease]bool{}
 	var written []jobs.Lease
 	for _, batch := range s.byGuard(leases, until) {
@@ -83,11 +85,11 @@ func (s *Store) byGuard(leases []jobs.Lease, until int64) []*guarded {
 	var list []*guarded
 	for _, l := range leases {
 		original := l
-		cond, args := s.Layout.guard(l, s.triedRenewals(l.ID))
+		cond, args := s.Layout.Guard(l, s.triedRenewals(l.ID))
 		key := fmt.Sprint(cond, args)
 		if groups[key] == nil || len(groups[key].ids) >= 1000 {
 			l.ReservedAt = until
-			after, done := s.Layout.guard(l, nil)
+			after, done := s.Layout.Guard(l, nil)
 			groups[key] = &guarded{before: cond, after: after, args: args, done: done}
 			list = append(list, groups[key])
 		}
@@ -102,8 +104,8 @@ func (s *Store) renew(ctx context.Context, g *guarded, until int64, held map[job
 	slices.Sort(g.ids)
 	in, inArgs := s.Dialect.In("id", g.ids)
 	var n int64
-	err := s.inTx(ctx, "extending", func(t Transaction) (err error) {
-		n, err = s.exec(ctx, t.main, "UPDATE "+s.Layout.Table().name+" SET "+s.Layout.renew(until)+" WHERE "+in+" AND "+g.before, slices.Concat(inArgs, g.args)...)
+	err := s.InTx(ctx, "extending", func(t tables.Transaction) (err error) {
+		n, err = s.Exec(ctx, t.Main, "UPDATE "+s.Layout.Table().Name+" SET "+s.Layout.Renew(until)+" WHERE "+in+" AND "+g.before, slices.Concat(inArgs, g.args)...)
 		return err
 	})
 	if err != nil {
@@ -116,12 +118,12 @@ func (s *Store) renew(ctx context.Context, g *guarded, until int64, held map[job
 		return nil
 	}
 	still := map[int64]bool{}
-	err = s.query(ctx, s.db, func(r *sql.Rows) error {
+	err = s.Query(ctx, s.DB, func(r *sql.Rows) error {
 		var id int64
 		err := r.Scan(&id)
 		still[id] = true
 		return err
-	}, "SELECT id FROM "+s.Layout.Table().name+" WHERE "+in+" AND "+g.after, slices.Concat(inArgs, g.done)...)
+	}, "SELECT id FROM "+s.Layout.Table().Name+" WHERE "+in+" AND "+g.after, slices.Concat(inArgs, g.done)...)
 	for _, l := range g.leases {
 		held[l] = still[l.ID]
 	}
@@ -138,12 +140,12 @@ func (s *Store) renewPlaces(ctx context.Context, leases []jobs.Lease, expires in
 	}
 	byToken := map[string][]int64{}
 	for _, l := range leases {
-		token := randomPart(tokenOf(l))
+		token := tables.RandomPart(tables.TokenOf(l))
 		byToken[token] = append(byToken[token], l.ID)
 	}
 	for token, list := range byToken {
 		in, args := s.Dialect.In("job_id", list)
-		if _, err := s.exec(ctx, s.ownDB, "UPDATE cmsjobs_permits SET expires_at = ? WHERE token = ? AND "+in, append([]any{expires, token}, args...)...); err != nil {
+		if _, err := s.Exec(ctx, s.OwnDB, "UPDATE cmsjobs_permits SET expires_at = ? WHERE token = ? AND "+in, append([]any{expires, token}, args...)...); err != nil {
 			return fmt.Errorf("renewing places of limited types: %w", err)
 		}
 	}

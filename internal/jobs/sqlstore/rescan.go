@@ -1,5 +1,7 @@
 package sqlstore
 
+import "github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+
 import "context"
 
 // smallPage is how many rows a look reads at least, largePage how many it
@@ -28,22 +30,22 @@ func (p *pageSize) read(took bool) {
 // page reads a page; more says that rows may stand behind it. It ends before a
 // payload that was not read whole; one that stands first makes the page small.
 func (c *claim) page(
-	ctx context.Context, size *pageSize, looking func(limit int) CandidateQuery,
+	ctx context.Context, size *pageSize, looking func(limit int) tables.CandidateQuery,
 ) (x prefetched, more bool, err error) {
 	least := max(c.want(), smallPage)
 	l := looking(max(least, int(*size)))
-	if l.limit > least {
-		l.whole = skimmed
+	if l.Limit > least {
+		l.Whole = skimmed
 	}
 	x.read = c.s.Options.Clock()
-	if x.rows, x.now, err = c.s.ReadCandidates(ctx, c.s.db, l); err != nil {
+	if x.rows, x.now, err = c.s.ReadCandidates(ctx, c.s.DB, l); err != nil {
 		return x, false, err
 	}
-	if l.whole == 0 {
-		return x, len(x.rows) == l.limit, nil
+	if l.Whole == 0 {
+		return x, len(x.rows) == l.Limit, nil
 	}
 	for i, row := range x.rows {
-		if row.size > skimmed && row.size <= oversize {
+		if row.Size > skimmed && row.Size <= tables.Oversize {
 			if *size = 0; i == 0 {
 				return c.page(ctx, size, looking)
 			}
@@ -51,25 +53,25 @@ func (c *claim) page(
 			return x, true, nil
 		}
 	}
-	return x, len(x.rows) == l.limit, nil
+	return x, len(x.rows) == l.Limit, nil
 }
 
 // rescan looks for what appeared below the lane's floor. whole says that the
 // sweep saw the whole lane, so that there is no need to look at its head.
 func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err error) {
 	if !l.rescanning {
-		if c.s.Options.Clock().Before(l.next) || (l.lowWater == RowPosition{} && !l.exhausted) {
+		if c.s.Options.Clock().Before(l.next) || (l.lowWater == tables.RowPosition{} && !l.exhausted) {
 			return false, nil
 		}
 		l.beginSweep(l.lowWater)
 		if l.exhausted {
-			l.rescanEnd = RowPosition{}
+			l.rescanEnd = tables.RowPosition{}
 		}
 	}
 	for range sweepPages {
 		done, err := c.sweepOn(ctx, l)
 		if err != nil || done {
-			return done && l.rescanEnd == RowPosition{}, err
+			return done && l.rescanEnd == tables.RowPosition{}, err
 		}
 		if c.want() <= 0 {
 			return false, nil
@@ -79,21 +81,21 @@ func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err erro
 	return false, nil
 }
 
-func (l *scanCursor) beginSweep(end RowPosition) {
-	l.rescanning, l.rescan, l.rescanEnd, l.cost, l.pages, l.sweepPage, l.fromRescan = true, RowPosition{}, end, 0, 0, 0, prefetched{}
+func (l *scanCursor) beginSweep(end tables.RowPosition) {
+	l.rescanning, l.rescan, l.rescanEnd, l.cost, l.pages, l.sweepPage, l.fromRescan = true, tables.RowPosition{}, end, 0, 0, 0, prefetched{}
 }
 
 // sweepOn reads the next page of a sweep, and says when it was the last.
 func (c *claim) sweepOn(ctx context.Context, l *scanCursor) (done bool, err error) {
-	state := c.s.Layout.waiting()
-	if c.s.Layout.Name() == Stock { // an extended table has an index for lost leases: see expired
-		state = "(" + state + " OR " + c.s.Layout.expired(c.s.SecondsNow(), c.s.retryAfter) + ")"
+	state := c.s.Layout.Waiting()
+	if c.s.Layout.Name() == tables.Stock { // an extended table has an index for lost leases: see expired
+		state = "(" + state + " OR " + c.s.Layout.Expired(c.s.SecondsNow(), c.s.RetryAfter) + ")"
 	}
 	x := c.takePrefetched(&l.fromRescan)
 	more := len(x.rows) > 0
 	if !more {
 		begun := c.s.Options.Clock()
-		if x, more, err = c.page(ctx, &l.sweepPage, func(limit int) CandidateQuery {
+		if x, more, err = c.page(ctx, &l.sweepPage, func(limit int) tables.CandidateQuery {
 			return c.s.inLane(l, l.rescan, l.rescanEnd, state, limit)
 		}); err != nil {
 			return false, err
@@ -108,7 +110,7 @@ func (c *claim) sweepOn(ctx context.Context, l *scanCursor) (done bool, err erro
 	}
 	l.sweepPage.read(len(c.taken) > before)
 	if passed > 0 {
-		l.rescan = RowPosition{x.rows[passed-1].at, x.rows[passed-1].id}
+		l.rescan = tables.RowPosition{At: x.rows[passed-1].At, ID: x.rows[passed-1].ID}
 	}
 	if passed < len(x.rows) || more {
 		if len(c.absorbed) == 0 {
@@ -138,7 +140,7 @@ func (c *claim) whole(ctx context.Context) error {
 		}
 		if !l.looking {
 			l.looking = true
-			l.beginSweep(RowPosition{})
+			l.beginSweep(tables.RowPosition{})
 		}
 		for l.rescanning && !c.full() {
 			if _, err := c.sweepOn(ctx, l); err != nil {
@@ -158,7 +160,7 @@ func (c *claim) whole(ctx context.Context) error {
 
 // lanesOf are all lanes of a queue.
 func (c *claim) lanesOf(ctx context.Context, queue string) ([]*scanCursor, error) {
-	if c.s.Layout.Name() == Stock {
+	if c.s.Layout.Name() == tables.Stock {
 		return []*scanCursor{c.s.lane(queue, 0)}, nil
 	}
 	priorities, _, err := c.s.waitingClasses(ctx, queue, true)

@@ -10,6 +10,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 var askMany = jobs.ClaimRequest{Worker: "host:2:y", Queues: []string{"default"}, Limit: 10, Lease: lease}
@@ -32,9 +34,9 @@ func (f *fixture) rescued(s *Store) (n int, err error) {
 // seconds after: the worker that holds the job cannot write its end either, and
 // comes first when it can.
 func TestNothingIsRescuedWhileWritesFail(t *testing.T) {
-	for _, layout := range []Layout{Stock, Extended} {
+	for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 		t.Run(string(layout), func(t *testing.T) {
-			v := variant{engine: jobstest.SQLite, layout: layout, mode: Skip}
+			v := variant{engine: jobstest.SQLite, layout: layout, mode: tables.Skip}
 			f := v.fixture(t, v.database(t))
 			f.enqueue(job(`1`))
 			f.claim(1)
@@ -44,7 +46,7 @@ func TestNothingIsRescuedWhileWritesFail(t *testing.T) {
 			}
 			defer full.Close()
 			full.SetMaxOpenConns(1) // the limit is a connection's
-			other := open1(t, &jobstest.Database{DB: full}, Options{Registry: registry(), Mode: Skip,
+			other := open1(t, &jobstest.Database{DB: full}, tables.Options{Registry: registry(), Mode: tables.Skip,
 				DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
 			if _, err := other.Claim(t.Context(), askMany); err != nil { // it has prepared what it needs
 				t.Fatal(err)
@@ -62,7 +64,7 @@ func TestNothingIsRescuedWhileWritesFail(t *testing.T) {
 			if n, err := f.rescued(other); n != 0 || err != nil {
 				t.Errorf("%d jobs were rescued as soon as there was space, %v", n, err)
 			}
-			f.clock.lengths += ownersFirst
+			f.clock.lengths += tables.OwnersFirst
 			if n, err := f.rescued(other); n != 1 || err != nil {
 				t.Errorf("%d jobs were rescued in the end, %v; want 1", n, err)
 			}
@@ -81,7 +83,7 @@ func TestNothingIsRescuedBecauseTheDatabasesClockJumped(t *testing.T) {
 			f.enqueue(job(`1`), job(`2`))
 			held := f.claim(2)
 			ahead := time.Duration(0)
-			other := open1(t, f.db, Options{Registry: registry(), Mode: f.v.mode,
+			other := open1(t, f.db, tables.Options{Registry: registry(), Mode: f.v.mode,
 				DatabaseClock: f.clock.now, Clock: f.clock.elapsed,
 				Monotonic: func() time.Time { return time.Now().Add(ahead) }})
 			if n, err := f.rescued(other); n != 0 || err != nil {

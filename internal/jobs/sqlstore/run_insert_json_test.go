@@ -9,6 +9,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // mixedEnds are many jobs of two types and a few that need more than the
@@ -44,22 +46,22 @@ func TestJSONWritesWhatValuesWrite(t *testing.T) {
 }
 
 func testJSONWritesWhatValuesWrite(t *testing.T, engine jobstest.Engine) {
-	v := variant{engine: engine, layout: Stock, mode: Skip}
+	v := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}
 	f := v.fixture(t, v.database(t))
-	if f.probeJSONTable(bg); !f.jsonTable { // on MySQL, too, which has it and gets VALUES
+	if f.ProbeJSONTable(bg); !f.JSONTable { // on MySQL, too, which has it and gets VALUES
 		t.Skip("this server has no JSON_TABLE")
 	}
 	f.settle(f.mixedEnds()...)
 	inJSON := f.history(t)
 	f.db.MustExec("DELETE FROM cmsjobs_runs")
-	f.jsonTable = false
+	f.JSONTable = false
 	f.settle(f.mixedEnds()...)
 	inValues := f.history(t)
 	if len(inJSON) != 55 || !slices.Equal(inJSON, inValues) {
 		t.Errorf("JSON wrote %d lines\n%q\nVALUES wrote\n%q", len(inJSON), inJSON, inValues)
 	}
-	f.jsonTable = true
-	if statements, _ := f.fewInsertions(make([]RunRow, fewAlike), "1"); len(statements) != 1 || !strings.Contains(statements[0], "JSON_TABLE") {
+	f.JSONTable = true
+	if statements, _ := f.FewInsertions(make([]tables.RunRow, tables.FewAlike), "1"); len(statements) != 1 || !strings.Contains(statements[0], "JSON_TABLE") {
 		t.Errorf("lines that are alike are written by %q", statements)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // pendingSettlement is a settlement on its way into the tables.
@@ -33,7 +35,7 @@ func (s *Store) Settle(ctx context.Context, settlements []jobs.Settlement) ([]er
 	for i := range settlements {
 		ends[i] = pendingSettlement{Settlement: checked(&settlements[i]), index: i}
 	}
-	for batch := range slices.Chunk(ends, s.maxBatch) {
+	for batch := range slices.Chunk(ends, s.MaxBatch) {
 		if err := s.settle(ctx, batch, results, nil); err != nil {
 			return nil, s.NoteTrouble(err)
 		}
@@ -99,16 +101,16 @@ func (s *Store) settle(ctx context.Context, ends []pendingSettlement, results []
 }
 
 // write is the transaction. What needs the lease comes first.
-func (s *Store) write(ctx context.Context, t Transaction, ends []pendingSettlement) error {
+func (s *Store) write(ctx context.Context, t tables.Transaction, ends []pendingSettlement) error {
 	if err := s.moveToFailed(ctx, t, ends); err != nil {
 		return err
 	}
 	if err := s.removeAndGiveBack(ctx, t, ends); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context, Tx, []pendingSettlement) error{s.recordRuns, s.releasePermits, s.freeKeys,
+	for _, step := range []func(context.Context, tables.Tx, []pendingSettlement) error{s.recordRuns, s.releasePermits, s.freeKeys,
 		s.storeLines, s.dropCancels, s.recordWaits} {
-		if err := step(ctx, t.own, ends); err != nil {
+		if err := step(ctx, t.Own, ends); err != nil {
 			return err
 		}
 	}
@@ -124,7 +126,7 @@ func (s *Store) write(ctx context.Context, t Transaction, ends []pendingSettleme
 
 // freeKeys ends unique keys with their jobs. A retried or released job keeps
 // its key.
-func (s *Store) freeKeys(ctx context.Context, q Tx, ends []pendingSettlement) error {
+func (s *Store) freeKeys(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
 	gone := idsOf(ends, func(e pendingSettlement) bool { return e.gone() })
 	if len(gone) == 0 {
 		return nil
@@ -136,7 +138,7 @@ func (s *Store) freeKeys(ctx context.Context, q Tx, ends []pendingSettlement) er
 		return err
 	}
 	in, args := s.Dialect.In("job_id", gone)
-	if _, err := s.exec(ctx, q, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
+	if _, err := s.Exec(ctx, q, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
 		return fmt.Errorf("freeing unique keys: %w", err)
 	}
 	return nil
@@ -163,7 +165,7 @@ func idsOf(ends []pendingSettlement, which func(pendingSettlement) bool) []int64
 }
 
 // dropCancels removes orders to cancel jobs that have ended.
-func (s *Store) dropCancels(ctx context.Context, q Tx, ends []pendingSettlement) error {
+func (s *Store) dropCancels(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
 	var uuids []string
 	for _, e := range ends {
 		if e.Outcome == jobs.Cancelled {
@@ -174,7 +176,7 @@ func (s *Store) dropCancels(ctx context.Context, q Tx, ends []pendingSettlement)
 		return nil
 	}
 	in, args := database.InWords("uuid", uuids)
-	_, err := s.exec(ctx, q, "DELETE FROM cmsjobs_cancels WHERE "+in, args...)
+	_, err := s.Exec(ctx, q, "DELETE FROM cmsjobs_cancels WHERE "+in, args...)
 	return err
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // guardedUpdate is one statement on leases that share their condition.
@@ -46,14 +48,14 @@ func (s *Store) changes(ends []pendingSettlement) []*guardedUpdate {
 		if e.Outcome == jobs.Retried {
 			key.failure = e.Error
 		}
-		if s.Layout.Name() == Extended {
-			key.token = tokenOf(l)
+		if s.Layout.Name() == tables.Extended {
+			key.token = tables.TokenOf(l)
 		}
 		g := groups[key]
 		if g == nil {
 			g = &guardedUpdate{}
 			g.verb, g.args = s.endOf(*e.Settlement, duplicate)
-			g.cond, g.more = s.Layout.guard(l, tried)
+			g.cond, g.more = s.Layout.Guard(l, tried)
 			groups[key], list = g, append(list, g)
 		}
 		g.ids = append(g.ids, l.ID)
@@ -78,10 +80,10 @@ func (g *guardedUpdate) statement(d database.Dialect) (string, []any) {
 
 // removeAndGiveBack deletes the rows of jobs that ended and gives back the
 // others.
-func (s *Store) removeAndGiveBack(ctx context.Context, t Transaction, ends []pendingSettlement) error {
+func (s *Store) removeAndGiveBack(ctx context.Context, t tables.Transaction, ends []pendingSettlement) error {
 	for _, g := range s.changes(ends) {
 		statement, args := g.statement(s.Dialect)
-		n, err := s.exec(ctx, t.main, statement, args...)
+		n, err := s.Exec(ctx, t.Main, statement, args...)
 		if err != nil {
 			return err
 		}
@@ -100,17 +102,17 @@ func (s *Store) endOf(e jobs.Settlement, duplicate bool) (string, []any) {
 	case jobs.Retried, jobs.Released:
 		due := ""
 		if !duplicate && (e.Delay > 0 || e.Outcome == jobs.Retried) {
-			due = s.SecondsNow() + fmt.Sprintf(" + %d", WholeSeconds(e.Delay))
-		} else if s.Layout.Name() == Stock {
+			due = s.SecondsNow() + fmt.Sprintf(" + %d", tables.WholeSeconds(e.Delay))
+		} else if s.Layout.Name() == tables.Stock {
 			due = s.releasedDue()
 		}
 		if duplicate {
 			e.Outcome = jobs.Released
 		}
-		set, args := s.Layout.giveBack(due, e, e.Outcome == jobs.Released)
-		return "UPDATE " + t.name + " SET " + set, args
+		set, args := s.Layout.GiveBack(due, e, e.Outcome == jobs.Released)
+		return "UPDATE " + t.Name + " SET " + set, args
 	}
-	return "DELETE FROM " + t.name, nil
+	return "DELETE FROM " + t.Name, nil
 }
 
 // releasedDue is when a row of a stock table is due again that is released
@@ -119,9 +121,9 @@ func (s *Store) endOf(e jobs.Settlement, duplicate bool) (string, []any) {
 // lease, and what the present holder may still have on its way changes nothing.
 func (s *Store) releasedDue() string {
 	t := s.Layout.Table()
-	length := int64(s.leaseLength().Seconds())
-	mark := t.locked.fromExpr(fmt.Sprintf("%s + %d", s.SecondsNow(), s.leaseMark(0, length)))
-	return "CASE WHEN " + t.locked.name + " >= " + mark + " THEN " + s.SecondsNow() + " + 1 ELSE " + t.due.seconds() + " END"
+	length := int64(s.LeaseLength().Seconds())
+	mark := t.Locked.FromExpr(fmt.Sprintf("%s + %d", s.SecondsNow(), s.LeaseMark(0, length)))
+	return "CASE WHEN " + t.Locked.Name + " >= " + mark + " THEN " + s.SecondsNow() + " + 1 ELSE " + t.Due.Seconds() + " END"
 }
 
 // triedRenewals are the values that unanswered renewals of the row may have

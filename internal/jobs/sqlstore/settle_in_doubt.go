@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // remember notes that it is not known whether these ends were written.
@@ -31,7 +33,7 @@ func (s *Store) forget(ends []pendingSettlement) {
 
 // leaseName names a lease over all claims.
 func leaseName(l jobs.Lease) string {
-	return fmt.Sprintf("%s.%d", randomPart(tokenOf(l)), l.ID)
+	return fmt.Sprintf("%s.%d", tables.RandomPart(tables.TokenOf(l)), l.ID)
 }
 
 // withoutSettled leaves out ends that an earlier call wrote though its answer
@@ -61,8 +63,8 @@ func (s *Store) withoutSettled(ctx context.Context, ends []pendingSettlement) ([
 // written asks the history whether it knows the end's lease.
 func (s *Store) written(ctx context.Context, e pendingSettlement) (bool, error) {
 	var n int
-	found, err := s.QueryRow(ctx, s.ownDB, []any{&n}, "SELECT 1 FROM cmsjobs_runs WHERE uuid = ? AND job_id = ? AND lease = ?",
-		e.Claimed.Job.UUID, e.Claimed.Lease.ID, randomPart(tokenOf(e.Claimed.Lease)))
+	found, err := s.QueryRow(ctx, s.OwnDB, []any{&n}, "SELECT 1 FROM cmsjobs_runs WHERE uuid = ? AND job_id = ? AND lease = ?",
+		e.Claimed.Job.UUID, e.Claimed.Lease.ID, tables.RandomPart(tables.TokenOf(e.Claimed.Lease)))
 	if err != nil {
 		return false, fmt.Errorf("asking whether jobs were settled: %w", err)
 	}

@@ -19,10 +19,10 @@ type sender interface {
 // choosePackets is for MySQL itself. MariaDB has a statement for the same, and
 // TiDB takes several statements only where it is told to.
 func (s *Store) choosePackets() {
-	if s.Dialect.Name != "mysql" || strings.Contains(s.server, "MariaDB") || strings.Contains(s.server, "TiDB") || s.txOptions != nil {
+	if s.Dialect.Name != "mysql" || strings.Contains(s.Server, "MariaDB") || strings.Contains(s.Server, "TiDB") || s.TxOptions != nil {
 		return
 	}
-	if p := database.PacketsOf(s.db); p != nil {
+	if p := database.PacketsOf(s.DB); p != nil {
 		s.packets = p
 	}
 }
@@ -31,7 +31,7 @@ func (s *Store) choosePackets() {
 // it, where a lease is lost.
 func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
 	drop, args := x.drop.statement(s.Dialect)
-	insertions, more := s.fewInsertions(x.lines, "@ended")
+	insertions, more := s.FewInsertions(x.lines, "@ended")
 	free, _ := s.Dialect.RowsBy("job_id", x.drop.ids)
 	statements := slices.Concat([]string{"START TRANSACTION", drop, database.Guard("@ended", s.MillisNow(), len(x.drop.ids))},
 		insertions, []string{"DELETE FROM cmsjobs_unique WHERE " + free})
@@ -41,8 +41,8 @@ func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
 		taking, more := s.taking(x.next)
 		taken, statements, args = len(statements), append(statements, taking), append(args, more...)
 	}
-	s.asked.Add(1)
-	found, err := s.packets.Send(ctx, s.db, append(statements, "COMMIT"), args)
+	s.Asked.Add(1)
+	found, err := s.packets.Send(ctx, s.DB, append(statements, "COMMIT"), args)
 	switch {
 	case errors.Is(err, database.ErrShortPacket):
 		return nil, errShort

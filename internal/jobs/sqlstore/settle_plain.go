@@ -11,6 +11,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Settling takes six round trips: BEGIN, DELETE, two questions, INSERT, COMMIT.
@@ -21,7 +23,7 @@ import (
 
 // plainly makes that statement. ok is false where the ends need more.
 func (s *Store) plainly(ends []pendingSettlement, n *next) (x plainEnd, ok bool) {
-	if s.ownDB != s.db || !s.oneStatement.Load() {
+	if s.OwnDB != s.DB || !s.oneStatement.Load() {
 		return x, false
 	}
 	for _, e := range ends {
@@ -34,24 +36,24 @@ func (s *Store) plainly(ends []pendingSettlement, n *next) (x plainEnd, ok bool)
 	if len(groups) > 1 {
 		return x, false
 	}
-	x = plainEnd{next: n, drop: groups[0], lines: make([]RunRow, len(ends))}
+	x = plainEnd{next: n, drop: groups[0], lines: make([]tables.RunRow, len(ends))}
 	for i, e := range ends {
 		row := s.runOf(e)
 		x.lines[i] = s.RowOf(&row)
 	}
-	return x, s.fitting(x.lines) == len(x.lines)
+	return x, s.Fitting(x.lines) == len(x.lines)
 }
 
 // plainEnd is what one round trip writes.
 type plainEnd struct {
 	drop  *guardedUpdate
-	lines []RunRow
+	lines []tables.RunRow
 	next  *next // claimed along, or nil
 }
 
 // takesOneStatement says whether this server is known to.
 func (s *Store) takesOneStatement() bool {
-	return s.Dialect.Name == "postgres" || s.Dialect.Name == "mysql" && strings.Contains(s.server, "MariaDB")
+	return s.Dialect.Name == "postgres" || s.Dialect.Name == "mysql" && strings.Contains(s.Server, "MariaDB")
 }
 
 // finish writes a plain end and says which rows it settled. MariaDB and MySQL
@@ -66,14 +68,14 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 	}
 	var settled []int64
 	statement, args := compound(x)
-	err := s.query(ctx, s.db, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.DB, func(r *sql.Rows) error {
 		var what string
 		var id int64
 		err := r.Scan(&what, &id)
 		if what == "settled" {
 			settled = append(settled, id)
 		} else if x.next != nil {
-			x.next.won = id == x.next.row.id
+			x.next.won = id == x.next.row.ID
 		}
 		return err
 	}, statement, args...)
@@ -105,14 +107,14 @@ var errRefused = errors.New("the server does not take this as one statement")
 // onPostgres answers with a row for each job that it settled or claimed.
 func (s *Store) onPostgres(x plainEnd) (string, []any) {
 	drop, args := x.drop.statement(s.Dialect)
-	values, more := x.lines[0].values(s.MillisNow())
+	values, more := x.lines[0].Values(s.MillisNow())
 	from := "gone"
 	if len(x.lines) > 1 {
-		values = unnestedValues(s.MillisNow())
-		from, more = unnested(x.lines)
+		values = tables.UnnestedValues(s.MillisNow())
+		from, more = tables.Unnested(x.lines)
 		from += " JOIN gone ON gone.id = t.j"
 	}
-	insertion := "INSERT INTO cmsjobs_runs (" + allRunColumns + ") SELECT " + values + " FROM " + from + " RETURNING job_id"
+	insertion := "INSERT INTO cmsjobs_runs (" + tables.AllRunColumns + ") SELECT " + values + " FROM " + from + " RETURNING job_id"
 	with := "WITH gone AS (" + drop + " RETURNING id), freed AS (DELETE FROM cmsjobs_unique WHERE job_id IN (SELECT id FROM gone)), told AS (" + insertion + ")"
 	answer := " SELECT 'settled', job_id FROM told"
 	args = append(args, more...)
@@ -129,14 +131,14 @@ func (s *Store) onPostgres(x plainEnd) (string, []any) {
 // when it claimed the next one.
 func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 	drop, args := x.drop.statement(s.Dialect)
-	insertions, more := s.fewInsertions(x.lines, "moment")
+	insertions, more := s.FewInsertions(x.lines, "moment")
 	args = append(args, more...)
 	free, _ := s.Dialect.In("job_id", x.drop.ids)
 	taking, answer := "", "SELECT 'settled', 1"
 	if x.next != nil {
 		taking, more = s.taking(x.next)
 		taking += "; SET taken = ROW_COUNT(); "
-		answer += fmt.Sprintf(" UNION ALL SELECT 'claimed', %d FROM DUAL WHERE taken = 1", x.next.row.id)
+		answer += fmt.Sprintf(" UNION ALL SELECT 'claimed', %d FROM DUAL WHERE taken = 1", x.next.row.ID)
 		args = append(args, more...)
 	}
 	return "BEGIN NOT ATOMIC DECLARE moment BIGINT DEFAULT " + s.MillisNow() + "; DECLARE taken INT DEFAULT 0; " +
@@ -151,7 +153,7 @@ func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 func (s *Store) settleTogether(ctx context.Context, ends []pendingSettlement, results []error, n *next) error {
 	if x, ok := s.plainly(ends, n); ok {
 		var settled []int64
-		err := s.withRetry(ctx, "settling jobs", func() (err error) { settled, err = s.finish(ctx, x); return err })
+		err := s.WithRetry(ctx, "settling jobs", func() (err error) { settled, err = s.finish(ctx, x); return err })
 		if err == nil {
 			return s.markLost(ctx, ends, settled, results)
 		}
@@ -160,11 +162,11 @@ func (s *Store) settleTogether(ctx context.Context, ends []pendingSettlement, re
 		}
 		s.Options.Logger.Debug("jobs are settled statement by statement", "event", "store.plain_settlement", "error", err)
 	}
-	return s.inTx(ctx, "settling jobs", func(t Transaction) error {
+	return s.InTx(ctx, "settling jobs", func(t tables.Transaction) error {
 		if err := s.write(ctx, t, ends); err != nil {
 			return err
 		}
-		return s.takeNext(ctx, t.main, n)
+		return s.takeNext(ctx, t.Main, n)
 	})
 }
 

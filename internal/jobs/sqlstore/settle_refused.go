@@ -12,6 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // refusal says that the database will never take these data, however often it
@@ -46,11 +48,11 @@ func plainer(e pendingSettlement, reason error) (pendingSettlement, bool) {
 	switch {
 	case !e.bare:
 		x.Result, x.Lines, x.Claimed.Job.Data = nil, nil, nil
-		x.Error = inASCII(CutWord(firstLine(x.Error)), "?")
-		x.Claimed.Payload = []byte(inASCII(ValidText(string(x.Claimed.Payload)), ""))
+		x.Error = inASCII(tables.CutWord(tables.FirstLine(x.Error)), "?")
+		x.Claimed.Payload = []byte(inASCII(tables.ValidText(string(x.Claimed.Payload)), ""))
 	case len(x.FollowUps) > 0:
 		x.Outcome, x.FollowUps = jobs.Failed, nil
-		x.Error = inASCII(CutWord("the job was done, but the jobs that should follow it are refused: "+firstLine(reason.Error())), "?")
+		x.Error = inASCII(tables.CutWord("the job was done, but the jobs that should follow it are refused: "+tables.FirstLine(reason.Error())), "?")
 	default:
 		return e, false
 	}

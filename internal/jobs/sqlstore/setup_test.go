@@ -14,6 +14,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // types that the tests know.
@@ -37,8 +39,8 @@ func registry() *jobs.Registry {
 // variant is one way in which the tables of a CMS may look.
 type variant struct {
 	engine jobstest.Engine
-	layout Layout
-	mode   Mode
+	layout tables.Layout
+	mode   tables.Mode
 	// indexed adds the offered index; wall makes the times DATETIME; old leaves
 	// failed_jobs.uuid out.
 	indexed, wall, old bool
@@ -63,11 +65,11 @@ func (v variant) String() string {
 func variants() []variant {
 	var list []variant
 	for _, engine := range jobstest.Engines() {
-		for _, mode := range []Mode{Skip, CAS} {
-			list = append(list, variant{engine: engine, layout: Stock, mode: mode}, variant{engine: engine, layout: Extended, mode: mode},
-				variant{engine: engine, layout: Stock, mode: mode, indexed: true})
+		for _, mode := range []tables.Mode{tables.Skip, tables.CAS} {
+			list = append(list, variant{engine: engine, layout: tables.Stock, mode: mode}, variant{engine: engine, layout: tables.Extended, mode: mode},
+				variant{engine: engine, layout: tables.Stock, mode: mode, indexed: true})
 		}
-		list = append(list, variant{engine: engine, layout: Stock, mode: Auto, wall: true, old: true}, variant{engine: engine, layout: Stock, mode: CAS, wall: true, indexed: true})
+		list = append(list, variant{engine: engine, layout: tables.Stock, mode: tables.Auto, wall: true, old: true}, variant{engine: engine, layout: tables.Stock, mode: tables.CAS, wall: true, indexed: true})
 	}
 	return list
 }
@@ -132,11 +134,11 @@ func (v variant) tables(t testing.TB, db *jobstest.Database) {
 			db.MustExec(fmt.Sprintf("CREATE TABLE failed_jobs (id %s, connection TEXT NOT NULL, queue TEXT NOT NULL, payload %s NOT NULL, exception TEXT NOT NULL, failed_at %s NULL)", id, text, kind))
 		}
 	}
-	if _, err := CreateTables(context.Background(), db.DB, v.layout, ""); err != nil {
+	if _, err := tables.CreateTables(context.Background(), db.DB, v.layout, ""); err != nil {
 		t.Fatal(err)
 	}
 	if v.indexed {
-		s := open1(t, db, Options{Registry: registry(), Mode: v.mode})
+		s := open1(t, db, tables.Options{Registry: registry(), Mode: v.mode})
 		if err := s.AddIndex(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +148,7 @@ func (v variant) tables(t testing.TB, db *jobstest.Database) {
 	}
 }
 
-func open1(t testing.TB, db *jobstest.Database, o Options) *Store {
+func open1(t testing.TB, db *jobstest.Database, o tables.Options) *Store {
 	t.Helper()
 	s, err := Open(context.Background(), db.DB, o)
 	if err != nil {
@@ -169,7 +171,7 @@ func (v variant) fixture(t testing.TB, db *jobstest.Database) *fixture {
 
 // another is one more store on the same tables, as another process has it.
 func (f *fixture) another() *Store {
-	return open1(f.t, f.db, Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
+	return open1(f.t, f.db, tables.Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
 }
 
 func (f *fixture) enqueue(list ...jobs.Spec) []jobs.Receipt {
@@ -235,10 +237,10 @@ func (f *fixture) insertRaw(queue, payload string) {
 	t := f.Store.Layout.Table()
 	ctx := context.Background()
 	var err error
-	if f.v.layout == Extended {
-		_, err = f.exec(ctx, f.db.DB, "INSERT INTO jobs (queue, name, payload_json, run_at, created_at) VALUES (?, '', ?, "+t.due.fromExpr(f.SecondsNow())+", "+t.created.fromExpr(f.SecondsNow())+")", queue, payload)
+	if f.v.layout == tables.Extended {
+		_, err = f.Exec(ctx, f.db.DB, "INSERT INTO jobs (queue, name, payload_json, run_at, created_at) VALUES (?, '', ?, "+t.Due.FromExpr(f.SecondsNow())+", "+t.Created.FromExpr(f.SecondsNow())+")", queue, payload)
 	} else {
-		_, err = f.exec(ctx, f.db.DB, "INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES (?, ?, 0, "+t.due.fromExpr(f.SecondsNow())+", "+t.created.fromExpr(f.SecondsNow())+")", queue, payload)
+		_, err = f.Exec(ctx, f.db.DB, "INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES (?, ?, 0, "+t.Due.FromExpr(f.SecondsNow())+", "+t.Created.FromExpr(f.SecondsNow())+")", queue, payload)
 	}
 	if err != nil {
 		f.t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // stream is a server of its own whose queue is filled and emptied in small rounds.
@@ -40,11 +42,11 @@ func newStream(t *testing.T, engine jobstest.Engine) *stream {
 	if err := migrations.Up(context.Background(), db.DB, db.DriverName()); err != nil {
 		t.Fatal(err)
 	}
-	v := variant{engine: engine, layout: Stock, mode: Skip}
+	v := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}
 	d := &jobstest.Database{Engine: v.engine, Driver: db.DriverName(), DSN: server.MySQLDSN("flow"), DB: db}
 	v.tables(t, d)
 	f := &fixture{t: t, v: v, db: d, clock: &clock{}}
-	f.Store = open1(t, d, Options{Registry: registry(), Mode: v.mode})
+	f.Store = open1(t, d, tables.Options{Registry: registry(), Mode: v.mode})
 	return &stream{fixture: f}
 }
 

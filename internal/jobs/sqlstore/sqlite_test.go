@@ -13,6 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Many processes open a CMS's fresh database at the same moment, while the CMS
@@ -57,7 +59,7 @@ func TestManyOpenAFreshSQLiteDatabaseAtOnce(t *testing.T) {
 // A settlement asks for the store's lock inside of its transaction, for which
 // a claim of a limited type waits on SQLite: the claim may not hold the lock.
 func TestAClaimOfALimitedKindWaitsWithoutTheStoresLock(t *testing.T) {
-	v := variant{engine: jobstest.SQLite, layout: Stock, mode: CAS}
+	v := variant{engine: jobstest.SQLite, layout: tables.Stock, mode: tables.CAS}
 	f := v.fixture(t, v.database(t))
 	ctx := context.Background()
 	settling, err := f.db.DB.BeginTxx(ctx, nil) // SQLite's one writer

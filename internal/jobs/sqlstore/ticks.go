@@ -14,16 +14,18 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // LastTicks implements schedule.Ticker.
 func (s *Store) LastTicks(ctx context.Context, since time.Time) (map[string]time.Time, error) {
 	last := map[string]time.Time{}
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var entry string
 		var tick int64
 		err := r.Scan(&entry, &tick)
-		last[entry] = unixMilli(tick)
+		last[entry] = tables.UnixMilli(tick)
 		return err
 	}, "SELECT entry, MAX(tick) FROM cmsjobs_ticks WHERE at >= ? AND outcome <> 'manual' GROUP BY entry", since.UnixMilli())
 	if err != nil {
@@ -40,7 +42,7 @@ const tickedWithin = 24 * time.Hour
 func (s *Store) Ticked(ctx context.Context, uuid string) (bool, error) {
 	var n int
 	query := fmt.Sprintf("SELECT COUNT(*) FROM cmsjobs_ticks WHERE at >= %s - %d AND uuid = ? AND outcome = 'enqueued'", s.MillisNow(), tickedWithin.Milliseconds())
-	if _, err := s.QueryRow(ctx, s.ownDB, []any{&n}, query, uuid); err != nil {
+	if _, err := s.QueryRow(ctx, s.OwnDB, []any{&n}, query, uuid); err != nil {
 		return false, fmt.Errorf("asking who enqueued the job %s: %w", uuid, err)
 	}
 	return n > 0, nil
@@ -59,15 +61,15 @@ func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.Spec)
 		n := *job
 		// The same name from whoever takes the tick: where our tables lie in
 		// another database, a crash between the two commits doubles no job.
-		n.UUID = DerivedUUID("tick/"+t.Entry, t.Tick.UnixMilli(), 0)
+		n.UUID = tables.DerivedUUID("tick/"+t.Entry, t.Tick.UnixMilli(), 0)
 		if prepared, err = s.prepare([]jobs.Spec{n}); err != nil {
 			return receipt, false, err
 		}
 		uuid = prepared[0].UUID
 	}
-	err = s.inTx(ctx, "taking a tick of "+t.Entry, func(x Transaction) error {
-		_, err := s.exec(ctx, x.own, "INSERT INTO cmsjobs_ticks (entry, tick, at, uuid, outcome, note) VALUES (?,?,?,?,?,?)",
-			t.Entry, t.Tick.UnixMilli(), t.At.UnixMilli(), uuid, t.Outcome, CutWord(t.Note))
+	err = s.InTx(ctx, "taking a tick of "+t.Entry, func(x tables.Transaction) error {
+		_, err := s.Exec(ctx, x.Own, "INSERT INTO cmsjobs_ticks (entry, tick, at, uuid, outcome, note) VALUES (?,?,?,?,?,?)",
+			t.Entry, t.Tick.UnixMilli(), t.At.UnixMilli(), uuid, t.Outcome, tables.CutWord(t.Note))
 		if database.Duplicate(err) {
 			return errTaken
 		}
@@ -92,7 +94,7 @@ func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.Spec)
 // Changes implements schedule.Edits.
 func (s *Store) Changes(ctx context.Context) (map[string]jobs.ScheduleEdit, error) {
 	changes := map[string]jobs.ScheduleEdit{}
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var name string
 		var cron, data sql.NullString
 		var paused sql.NullBool
@@ -100,7 +102,7 @@ func (s *Store) Changes(ctx context.Context) (map[string]jobs.ScheduleEdit, erro
 		if err := r.Scan(&name, &cron, &paused, &data, &changed); err != nil {
 			return err
 		}
-		c := jobs.ScheduleEdit{ChangedAt: unixMilli(changed)}
+		c := jobs.ScheduleEdit{ChangedAt: tables.UnixMilli(changed)}
 		if cron.Valid {
 			c.Cron = &cron.String
 		}
@@ -122,7 +124,7 @@ func (s *Store) Changes(ctx context.Context) (map[string]jobs.ScheduleEdit, erro
 // SaveChange implements schedule.Edits.
 func (s *Store) SaveChange(ctx context.Context, entry string, c *jobs.ScheduleEdit) error {
 	if c == nil {
-		_, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_schedules WHERE name = ?", entry)
+		_, err := s.Exec(ctx, s.OwnDB, "DELETE FROM cmsjobs_schedules WHERE name = ?", entry)
 		if err != nil {
 			return fmt.Errorf("taking %s back to the timetable: %w", entry, err)
 		}
@@ -139,7 +141,7 @@ func (s *Store) SaveChange(ctx context.Context, entry string, c *jobs.ScheduleEd
 		data = string(c.Data)
 	}
 	statement := s.Dialect.Upsert("cmsjobs_schedules", "name, cron, paused, data, changed_at", "(?,?,?,?,"+s.MillisNow()+")", "name", "cron", "paused", "data", "changed_at")
-	if _, err := s.exec(ctx, s.ownDB, statement, entry, cron, paused, data); err != nil {
+	if _, err := s.Exec(ctx, s.OwnDB, statement, entry, cron, paused, data); err != nil {
 		return fmt.Errorf("changing the schedule entry %s: %w", entry, err)
 	}
 	return nil
@@ -157,7 +159,7 @@ func (s *Store) Ticks(ctx context.Context, entry string, p jobs.Page) (jobs.List
 	if entry != "" {
 		where, args = "entry = ?", []any{entry}
 	}
-	total, err := listing.Total(ctx, s.ownDB, "cmsjobs_ticks", where, args...)
+	total, err := listing.Total(ctx, s.OwnDB, "cmsjobs_ticks", where, args...)
 	if err != nil {
 		return jobs.List[jobs.TickRecord]{}, err
 	}
@@ -171,7 +173,7 @@ func (s *Store) Ticks(ctx context.Context, entry string, p jobs.Page) (jobs.List
 	const order = "at DESC, entry, tick DESC"
 	list := jobs.List[jobs.TickRecord]{Total: total}
 	// An inner query takes the page by its index before runs are looked up.
-	err = s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err = s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var t jobs.TickRecord
 		var tick, at int64
 		var ended sql.NullString
@@ -179,7 +181,7 @@ func (s *Store) Ticks(ctx context.Context, entry string, p jobs.Page) (jobs.List
 		if err := r.Scan(&t.Entry, &tick, &at, &t.UUID, &t.Outcome, &t.Note, &ended, &took); err != nil {
 			return err
 		}
-		t.Tick, t.At = unixMilli(tick), unixMilli(at)
+		t.Tick, t.At = tables.UnixMilli(tick), tables.UnixMilli(at)
 		if ended.Valid && t.UUID != "" {
 			t.Outcome, t.Duration = ended.String, time.Duration(took.Int64)*time.Millisecond
 		}
@@ -220,12 +222,12 @@ func (s *Store) PruneTicks(ctx context.Context, age time.Duration) (int64, error
 	if err != nil {
 		return 0, fmt.Errorf("asking the database for the time: %w", err)
 	}
-	n, err := s.exec(ctx, s.ownDB, "DELETE FROM cmsjobs_ticks WHERE at < ?", now.Add(-age).UnixMilli())
+	n, err := s.Exec(ctx, s.OwnDB, "DELETE FROM cmsjobs_ticks WHERE at < ?", now.Add(-age).UnixMilli())
 	if err != nil {
 		return n, fmt.Errorf("removing old ticks: %w", err)
 	}
 	gone := "DELETE FROM cmsjobs_schedule_seen WHERE last_at < ?"
-	if _, err := s.exec(ctx, s.ownDB, gone, now.Add(-age).UnixMilli()); err != nil {
+	if _, err := s.Exec(ctx, s.OwnDB, gone, now.Add(-age).UnixMilli()); err != nil {
 		return n, fmt.Errorf("forgetting schedule entries that are gone: %w", err)
 	}
 	return n, nil

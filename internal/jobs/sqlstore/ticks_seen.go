@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // That an entry is still there is written when nobody wrote it for touchAfter.
@@ -47,7 +49,7 @@ func (s *Store) FirstSeen(ctx context.Context, entries map[string]string) (map[s
 			quiet = append(quiet, e)
 			fallthrough
 		default:
-			begun[name] = unixMilli(row.first)
+			begun[name] = tables.UnixMilli(row.first)
 		}
 	}
 	if err := s.touchEntries(ctx, quiet, now); err != nil {
@@ -69,7 +71,7 @@ func absent(row seenAt, rows map[seenEntry]seenAt) bool {
 // seenEntries reads all entries that were ever seen.
 func (s *Store) seenEntries(ctx context.Context) (map[seenEntry]seenAt, error) {
 	rows := map[seenEntry]seenAt{}
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var e seenEntry
 		var at seenAt
 		err := r.Scan(&e.name, &e.cron, &at.first, &at.back, &at.last)
@@ -91,7 +93,7 @@ func (s *Store) touchEntries(ctx context.Context, list []seenEntry, now time.Tim
 		parts[i], args = "entry = ? AND cron = ?", append(args, e.name, e.cron)
 	}
 	touch := "UPDATE cmsjobs_schedule_seen SET back_at = CASE WHEN last_at < ? THEN ? ELSE back_at END, last_at = ? WHERE "
-	if _, err := s.exec(ctx, s.ownDB, touch+strings.Join(parts, " OR "), args...); err != nil {
+	if _, err := s.Exec(ctx, s.OwnDB, touch+strings.Join(parts, " OR "), args...); err != nil {
 		return fmt.Errorf("noting that schedule entries are there: %w", err)
 	}
 	return nil
@@ -103,7 +105,7 @@ func (s *Store) addEntries(ctx context.Context, list []seenEntry, now time.Time)
 		"entry, cron", "first_at", "back_at", "last_at")
 	ms := now.UnixMilli()
 	for _, e := range list {
-		if _, err := s.exec(ctx, s.ownDB, insert, e.name, e.cron, ms, ms, ms); err != nil {
+		if _, err := s.Exec(ctx, s.OwnDB, insert, e.name, e.cron, ms, ms, ms); err != nil {
 			return fmt.Errorf("noting the schedule entry %s: %w", e.name, err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestTickedKnowsTheSchedulesJobs tells a job of the schedule from one that was
@@ -13,7 +15,7 @@ import (
 func TestTickedKnowsTheSchedulesJobs(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			v := variant{engine: engine, layout: Stock, mode: CAS}
+			v := variant{engine: engine, layout: tables.Stock, mode: tables.CAS}
 			f := v.fixture(t, v.database(t))
 			now := time.Now()
 			f.Options.DatabaseClock = func() time.Time { return now }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // maxWoken is how many waiting jobs are read together.
@@ -13,14 +15,14 @@ const maxWoken = 500
 
 // recordWaits writes which jobs were given back because a dependency is out.
 // Rows of jobs that ran since, or are gone, do no harm: see RunWaiting.
-func (s *Store) recordWaits(ctx context.Context, q Tx, ends []pendingSettlement) error {
+func (s *Store) recordWaits(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
 	for _, e := range ends {
 		if e.Outcome != jobs.Released || e.WaitsFor == "" {
 			continue
 		}
 		statement := s.Dialect.Upsert("cmsjobs_waits", "job_id, queue, dependency, at", "(?, ?, ?, "+s.MillisNow()+")",
 			"job_id", "queue", "dependency", "at")
-		if _, err := s.exec(ctx, q, statement, e.Claimed.Lease.ID, e.Claimed.Job.Queue, e.WaitsFor); err != nil {
+		if _, err := s.Exec(ctx, q, statement, e.Claimed.Lease.ID, e.Claimed.Job.Queue, e.WaitsFor); err != nil {
 			return fmt.Errorf("noting that %s waits for %s: %w", e.Claimed.Job.Type, e.WaitsFor, err)
 		}
 	}
@@ -41,14 +43,14 @@ func (s *Store) RunWaiting(ctx context.Context, dependency string) error {
 		}
 		in, args := s.Dialect.In("id", ids)
 		t, now := s.Layout.Table(), s.SecondsNow()
-		err = s.inTx(ctx, "running what waited for "+dependency, func(x Transaction) error {
+		err = s.InTx(ctx, "running what waited for "+dependency, func(x tables.Transaction) error {
 			statement := fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s",
-				t.name, t.due.name, t.due.fromExpr(now), in, s.Layout.waiting(), t.due.name, t.due.fromExpr(now))
-			if _, err := s.exec(ctx, x.main, statement, args...); err != nil {
+				t.Name, t.Due.Name, t.Due.FromExpr(now), in, s.Layout.Waiting(), t.Due.Name, t.Due.FromExpr(now))
+			if _, err := s.Exec(ctx, x.Main, statement, args...); err != nil {
 				return err
 			}
 			in, args := s.Dialect.In("job_id", ids)
-			_, err := s.exec(ctx, x.own, "DELETE FROM cmsjobs_waits WHERE "+in, args...)
+			_, err := s.Exec(ctx, x.Own, "DELETE FROM cmsjobs_waits WHERE "+in, args...)
 			return err
 		})
 		if err != nil {
@@ -68,7 +70,7 @@ func (s *Store) RunWaiting(ctx context.Context, dependency string) error {
 // waiting reads some of the jobs that wait for a dependency, with their queues.
 func (s *Store) waiting(ctx context.Context, dependency string) (map[int64]string, error) {
 	rows := map[int64]string{}
-	err := s.query(ctx, s.ownDB, func(r *sql.Rows) error {
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
 		var id int64
 		var queue string
 		err := r.Scan(&id, &queue)

@@ -1,4 +1,4 @@
-package sqlstore
+package tables
 
 import (
 	"strings"
@@ -30,8 +30,8 @@ func CutWord(word string) string {
 	return word
 }
 
-// firstLine is the message of an error text.
-func firstLine(text string) string {
+// FirstLine is the message of an error text.
+func FirstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line
 }

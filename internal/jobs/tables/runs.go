@@ -1,4 +1,4 @@
-package sqlstore
+package tables
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // by the database's clock; the run started duration_ms before it.
 const runColumns = "job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, created_at"
 
-const allRunColumns = runColumns + ", error, result, data, metadata"
+const AllRunColumns = runColumns + ", error, result, data, metadata"
 
 var textColumns = [4]string{"error", "result", "data", "metadata"}
 
@@ -29,14 +29,14 @@ const maxMetadata = 16 << 10
 
 // Run is one line of the history.
 type Run struct {
-	job            jobs.Job
-	outcome        string
-	worker         string
-	lease          string
-	duration, wait time.Duration // wait is negative where a job was cancelled before it was due
+	Job            jobs.Job
+	Outcome        string
+	Worker         string
+	Lease          string
+	Duration, Wait time.Duration // wait is negative where a job was cancelled before it was due
 	Error          string
-	result         json.RawMessage
-	data           json.RawMessage
+	Result         json.RawMessage
+	Data           json.RawMessage
 }
 
 // RunRow is a runRow as its columns hold it.
@@ -47,26 +47,26 @@ type RunRow struct {
 }
 
 func (s *Tables) RowOf(r *Run) RunRow {
-	l := RunRow{job: r.job.ID, attempt: int64(r.job.Attempt), duration: max(r.duration.Milliseconds(), 0), wait: r.wait.Milliseconds(), created: max(r.job.EnqueuedAt.UnixMilli(), 0),
-		uuid: r.job.UUID, jobType: r.job.Type, queue: CutWord(r.job.Queue), outcome: r.outcome, worker: CutWord(r.worker), lease: r.lease}
-	if r.outcome != jobs.Cancelled.String() {
+	l := RunRow{job: r.Job.ID, attempt: int64(r.Job.Attempt), duration: max(r.Duration.Milliseconds(), 0), wait: r.Wait.Milliseconds(), created: max(r.Job.EnqueuedAt.UnixMilli(), 0),
+		uuid: r.Job.UUID, jobType: r.Job.Type, queue: CutWord(r.Job.Queue), outcome: r.Outcome, worker: CutWord(r.Worker), lease: r.Lease}
+	if r.Outcome != jobs.Cancelled.String() {
 		l.wait = max(l.wait, 0)
 	}
 	if r.Error != "" {
 		text := CutText(r.Error)
 		l.texts[0] = &text
 	}
-	if text := ValidText(string(r.result)); len(text) > maxResult {
+	if text := ValidText(string(r.Result)); len(text) > maxResult {
 		text = fmt.Sprintf(`{"omitted":"the result had %d bytes, %d are kept"}`, len(text), maxResult)
 		l.texts[1] = &text
 	} else if text != "" {
 		l.texts[1] = &text
 	}
-	if len(r.data) <= s.Options.KeepData && utf8.Valid(r.data) && string(r.data) != "{}" && len(r.data) > 0 {
-		text := string(r.data)
+	if len(r.Data) <= s.Options.KeepData && utf8.Valid(r.Data) && string(r.Data) != "{}" && len(r.Data) > 0 {
+		text := string(r.Data)
 		l.texts[2] = &text
 	}
-	if m := r.job.Metadata; len(m) > len("{}") && len(m) <= maxMetadata && utf8.Valid(m) {
+	if m := r.Job.Metadata; len(m) > len("{}") && len(m) <= maxMetadata && utf8.Valid(m) {
 		text := string(m)
 		l.texts[3] = &text
 	}
@@ -84,8 +84,8 @@ func (l RunRow) size() int {
 	return n
 }
 
-// insertRuns writes rows in as few statements as their size allows.
-func (s *Tables) insertRuns(ctx context.Context, q Tx, rows []Run) error {
+// InsertRuns writes rows in as few statements as their size allows.
+func (s *Tables) InsertRuns(ctx context.Context, q Tx, rows []Run) error {
 	lines := make([]RunRow, len(rows))
 	for i := range rows {
 		lines[i] = s.RowOf(&rows[i])
@@ -106,9 +106,9 @@ func (s *Tables) InsertRunRows(ctx context.Context, q Tx, lines []RunRow) error 
 		now = strconv.FormatInt(read, 10)
 	}
 	for len(lines) > 0 {
-		n := s.fitting(lines)
+		n := s.Fitting(lines)
 		statement, args := s.insertion(lines[:n], now)
-		if _, err := s.exec(ctx, q, statement, args...); err != nil {
+		if _, err := s.Exec(ctx, q, statement, args...); err != nil {
 			return fmt.Errorf("writing the history of runs: %w", err)
 		}
 		lines = lines[n:]
@@ -116,11 +116,11 @@ func (s *Tables) InsertRunRows(ctx context.Context, q Tx, lines []RunRow) error 
 	return nil
 }
 
-// fitting is how many of the lines one statement takes, 1 at least.
-func (s *Tables) fitting(lines []RunRow) int {
+// Fitting is how many of the lines one statement takes, 1 at least.
+func (s *Tables) Fitting(lines []RunRow) int {
 	n, size := 0, 0
 	for n < len(lines) && n < 1000 && n*11+11 <= s.Dialect.MaxParams {
-		if size += lines[n].size(); size > s.maxBytes/2 && n > 0 {
+		if size += lines[n].size(); size > s.MaxBytes/2 && n > 0 {
 			break
 		}
 		n++
@@ -132,8 +132,8 @@ func (s *Tables) fitting(lines []RunRow) int {
 // reading ten thousand parameters costs it more than writing the rows.
 func (s *Tables) insertion(lines []RunRow, now string) (string, []any) {
 	if s.Dialect.Name == "postgres" {
-		from, args := unnested(lines)
-		return "INSERT INTO cmsjobs_runs (" + allRunColumns + ") SELECT " + unnestedValues(now) + " FROM " + from, args
+		from, args := Unnested(lines)
+		return "INSERT INTO cmsjobs_runs (" + AllRunColumns + ") SELECT " + UnnestedValues(now) + " FROM " + from, args
 	}
 	var b strings.Builder
 	b.Grow(200 + 64*len(lines))
@@ -174,8 +174,8 @@ func textsOf(lines []RunRow) (which []int) {
 	return which
 }
 
-// values are the line's for allRunColumns, and their arguments. now is SQL.
-func (l *RunRow) values(now string) (string, []any) {
+// Values are the line's for allRunColumns, and their arguments. now is SQL.
+func (l *RunRow) Values(now string) (string, []any) {
 	return fmt.Sprintf("%d,?,?,?,%d,?,?,?,%s,%d,%d,%d,?,?,?,?", l.job, l.attempt, now, l.duration, l.wait, l.created),
 		[]any{l.uuid, l.jobType, l.queue, l.outcome, l.worker, l.lease, l.text(0), l.text(1), l.text(2), l.text(3)}
 }
@@ -187,13 +187,13 @@ func (l *RunRow) text(k int) any {
 	return *l.texts[k]
 }
 
-// unnestedValues are what unnested gives, in the order of allRunColumns.
-func unnestedValues(now string) string {
+// UnnestedValues are what unnested gives, in the order of allRunColumns.
+func UnnestedValues(now string) string {
 	return "t.j, t.u, t.k, t.q, t.a, t.o, t.w, t.l, " + now + ", t.d, t.p, t.c, t.e, t.r, t.x, t.m"
 }
 
-// unnested makes a table of lines on PostgreSQL.
-func unnested(lines []RunRow) (from string, args []any) {
+// Unnested makes a table of lines on PostgreSQL.
+func Unnested(lines []RunRow) (from string, args []any) {
 	return "unnest(CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), " +
 			"CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[])) " +
 			"AS t (j, u, k, q, a, o, w, l, d, p, c, e, r, x, m)",

@@ -1,4 +1,4 @@
-package sqlstore
+package tables
 
 import (
 	"context"
@@ -83,7 +83,7 @@ func CreateTables(ctx context.Context, db *sqlx.DB, l Layout, prefix string) (ma
 	if err := checkName(prefix + "failed_jobs"); err != nil {
 		return nil, err
 	}
-	s := &Tables{Dialect: d, db: db}
+	s := &Tables{Dialect: d, DB: db}
 	for _, t := range []struct{ name, ddl string }{{prefix + "jobs", jobsTables[l][d.Name]}, {prefix + "failed_jobs", failedTables[d.Name]}} {
 		have, err := s.columnsOf(ctx, db, t.name)
 		if err != nil {

@@ -1,4 +1,4 @@
-package sqlstore
+package tables
 
 import (
 	"crypto/rand"
@@ -8,9 +8,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// newToken names a claim: the worker, cut to what locked_by holds, and 128
+// NewToken names a claim: the worker, cut to what locked_by holds, and 128
 // random bits.
-func newToken(worker string) string {
+func NewToken(worker string) string {
 	var random [16]byte
 	rand.Read(random[:]) // never fails (crypto/rand)
 	if len(worker) > 150 {
@@ -21,21 +21,21 @@ func newToken(worker string) string {
 
 // A twin's lease carries its job's UUID behind the token, so that its end can
 // be written under its own name.
-const duplicateMark = "\n"
+const DuplicateMark = "\n"
 
-func tokenOf(l jobs.Lease) string {
-	token, _, _ := strings.Cut(l.Token, duplicateMark)
+func TokenOf(l jobs.Lease) string {
+	token, _, _ := strings.Cut(l.Token, DuplicateMark)
 	return token
 }
 
-func duplicateUUID(l jobs.Lease) string {
-	_, uuid, _ := strings.Cut(l.Token, duplicateMark)
+func DuplicateUUID(l jobs.Lease) string {
+	_, uuid, _ := strings.Cut(l.Token, DuplicateMark)
 	return uuid
 }
 
-// randomPart is the token without the worker's name: what the history and the
+// RandomPart is the token without the worker's name: what the history and the
 // permits keep.
-func randomPart(token string) string {
+func RandomPart(token string) string {
 	return token[strings.LastIndexByte(token, '/')+1:]
 }
 
@@ -47,5 +47,5 @@ func HolderOf(token string) string {
 	return token
 }
 
-// leaseMark is what a lease of the given length in seconds is written as.
-func (s *Tables) leaseMark(now int64, length int64) int64 { return now + length - s.retryAfter }
+// LeaseMark is what a lease of the given length in seconds is written as.
+func (s *Tables) LeaseMark(now int64, length int64) int64 { return now + length - s.RetryAfter }

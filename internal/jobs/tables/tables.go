@@ -1,4 +1,4 @@
-package sqlstore
+package tables
 
 import (
 	"cmp"
@@ -18,23 +18,23 @@ import (
 // tables beside them. They are safe for concurrent use.
 type Tables struct {
 	Options    Options
-	db, ownDB  *sqlx.DB
+	DB, OwnDB  *sqlx.DB
 	Dialect    database.Dialect
 	Layout     Fragments
-	failed     FailedTable
-	txOptions  *sql.TxOptions
-	server     string
-	maxBatch   int // rows that one transaction takes or settles
-	maxBytes   int // of one statement
-	retryAfter int64
-	jsonTable  bool // see runs_json.go
-	asked      atomic.Int64
+	Failed     FailedTable
+	TxOptions  *sql.TxOptions
+	Server     string
+	MaxBatch   int // rows that one transaction takes or settles
+	MaxBytes   int // of one statement
+	RetryAfter int64
+	JSONTable  bool // see runs_json.go
+	Asked      atomic.Int64
 	rescue     rescue                             // see rescue.go
 	watch      func(statement string, args []any) // sees what is read: for tests of plans
 }
 
-// openTables looks at the tables in db. Our own tables must be there (migrations.Up).
-func openTables(ctx context.Context, db *sqlx.DB, o Options) (*Tables, error) {
+// Open looks at the tables in db. Our own tables must be there (migrations.Up).
+func Open(ctx context.Context, db *sqlx.DB, o Options) (*Tables, error) {
 	if o.Registry == nil {
 		return nil, errors.New("a store needs a registry of types")
 	}
@@ -44,12 +44,12 @@ func openTables(ctx context.Context, db *sqlx.DB, o Options) (*Tables, error) {
 		return nil, err
 	}
 	s := &Tables{
-		Options: o, db: db, ownDB: cmp.Or(o.OwnDB, db), Dialect: d, retryAfter: int64(o.RetryAfter / time.Second), maxBatch: 1000,
+		Options: o, DB: db, OwnDB: cmp.Or(o.OwnDB, db), Dialect: d, RetryAfter: int64(o.RetryAfter / time.Second), MaxBatch: 1000,
 	}
-	if s.ownDB.DriverName() != db.DriverName() {
+	if s.OwnDB.DriverName() != db.DriverName() {
 		return nil, errors.New("the database of our own tables must be of the same type as the CMS's")
 	}
-	for _, step := range []func(context.Context) error{s.readServer, s.readJobs, s.readFailed, s.checkOwn} {
+	for _, step := range []func(context.Context) error{s.readServer, s.ReadJobs, s.readFailed, s.checkOwn} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -59,30 +59,30 @@ func openTables(ctx context.Context, db *sqlx.DB, o Options) (*Tables, error) {
 
 // readServer reads what the connection is set to.
 func (s *Tables) readServer(ctx context.Context) error {
-	s.maxBytes = 4 << 20
+	s.MaxBytes = 4 << 20
 	switch s.Dialect.Name {
 	case "mysql":
 		var packet int
 		var isolation string
-		_, err := s.QueryRow(ctx, s.db, []any{&s.server, &packet}, "SELECT CONCAT(VERSION(), ' ', @@version_comment), @@max_allowed_packet")
+		_, err := s.QueryRow(ctx, s.DB, []any{&s.Server, &packet}, "SELECT CONCAT(VERSION(), ' ', @@version_comment), @@max_allowed_packet")
 		if err != nil {
 			return database.Explain("asking the server for its version", err)
 		}
-		s.maxBytes = min(s.maxBytes, packet*3/4)
+		s.MaxBytes = min(s.MaxBytes, packet*3/4)
 		// READ COMMITTED set for the session saves a round trip per transaction.
-		if _, err = s.QueryRow(ctx, s.db, []any{&isolation}, "SELECT @@transaction_isolation"); err != nil {
-			_, err = s.QueryRow(ctx, s.db, []any{&isolation}, "SELECT @@tx_isolation") // MariaDB before 11.1
+		if _, err = s.QueryRow(ctx, s.DB, []any{&isolation}, "SELECT @@transaction_isolation"); err != nil {
+			_, err = s.QueryRow(ctx, s.DB, []any{&isolation}, "SELECT @@tx_isolation") // MariaDB before 11.1
 		}
 		if err != nil || isolation != "READ-COMMITTED" {
-			s.txOptions = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+			s.TxOptions = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
 		}
 	case "postgres":
-		s.txOptions = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
-		if _, err := s.QueryRow(ctx, s.db, []any{&s.server}, "SELECT version()"); err != nil {
+		s.TxOptions = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+		if _, err := s.QueryRow(ctx, s.DB, []any{&s.Server}, "SELECT version()"); err != nil {
 			return database.Explain("asking the server for its version", err)
 		}
 	case "sqlite":
-		if _, err := s.QueryRow(ctx, s.db, []any{&s.server}, "SELECT 'SQLite ' || sqlite_version()"); err != nil {
+		if _, err := s.QueryRow(ctx, s.DB, []any{&s.Server}, "SELECT 'SQLite ' || sqlite_version()"); err != nil {
 			return database.Explain("asking SQLite for its version", err)
 		}
 	}
@@ -93,7 +93,7 @@ func (s *Tables) readServer(ctx context.Context) error {
 // need it: found ones, not changed ones.
 func (s *Tables) checkOwn(ctx context.Context) error {
 	touch := s.Dialect.Upsert("cmsjobs_control_signals", "name, at", "('probe', 0)", "name", "at")
-	err := s.withRetry(ctx, "opening the store", func() error { _, err := s.exec(ctx, s.ownDB, touch); return err })
+	err := s.WithRetry(ctx, "opening the store", func() error { _, err := s.Exec(ctx, s.OwnDB, touch); return err })
 	if err != nil {
 		if database.Classify(err) == database.Schema {
 			return fmt.Errorf("our own tables (cmsjobs_*) are not there or not writable: run \"cmsjobs migrate up\": %w", err)
@@ -101,8 +101,8 @@ func (s *Tables) checkOwn(ctx context.Context) error {
 		return database.Explain("writing to our own tables", err)
 	}
 	var found int64
-	err = s.withRetry(ctx, "opening the store", func() error {
-		found, err = s.exec(ctx, s.ownDB, "UPDATE cmsjobs_control_signals SET at = 0 WHERE name = 'probe'")
+	err = s.WithRetry(ctx, "opening the store", func() error {
+		found, err = s.Exec(ctx, s.OwnDB, "UPDATE cmsjobs_control_signals SET at = 0 WHERE name = 'probe'")
 		return err
 	})
 	if err != nil {

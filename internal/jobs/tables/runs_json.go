@@ -1,4 +1,4 @@
-package sqlstore
+package tables
 
 import (
 	"context"
@@ -18,12 +18,12 @@ type sharedRun struct {
 	data                                   bool // each has data
 }
 
-// fewAlike are too few lines for a JSON text of their own.
-const fewAlike = 8
+// FewAlike are too few lines for a JSON text of their own.
+const FewAlike = 8
 
-// fewInsertions are the INSERTs of many lines. now is SQL.
-func (s *Tables) fewInsertions(lines []RunRow, now string) (statements []string, args []any) {
-	if !s.jsonTable || len(lines) < fewAlike {
+// FewInsertions are the INSERTs of many lines. now is SQL.
+func (s *Tables) FewInsertions(lines []RunRow, now string) (statements []string, args []any) {
+	if !s.JSONTable || len(lines) < FewAlike {
 		statement, args := s.insertion(lines, now)
 		return []string{statement}, args
 	}
@@ -41,7 +41,7 @@ func (s *Tables) fewInsertions(lines []RunRow, now string) (statements []string,
 		groups[key] = append(groups[key], *l)
 	}
 	for _, key := range order {
-		if len(groups[key]) < fewAlike {
+		if len(groups[key]) < FewAlike {
 			rest = append(rest, groups[key]...)
 			continue
 		}
@@ -116,10 +116,10 @@ func appendQuoted(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// probeJSONTable asks the server whether it has JSON_TABLE: MariaDB 10.6, MySQL
+// ProbeJSONTable asks the server whether it has JSON_TABLE: MariaDB 10.6, MySQL
 // 8.0 and later do.
-func (s *Tables) probeJSONTable(ctx context.Context) {
+func (s *Tables) ProbeJSONTable(ctx context.Context) {
 	var n int
-	_, err := s.QueryRow(ctx, s.db, []any{&n}, "SELECT j FROM JSON_TABLE('[[1]]', '$[*]' COLUMNS (j BIGINT PATH '$[0]')) t")
-	s.jsonTable = err == nil && n == 1
+	_, err := s.QueryRow(ctx, s.DB, []any{&n}, "SELECT j FROM JSON_TABLE('[[1]]', '$[*]' COLUMNS (j BIGINT PATH '$[0]')) t")
+	s.JSONTable = err == nil && n == 1
 }

@@ -1,4 +1,4 @@
-package sqlstore
+package tables
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 //
 // So a store rescues nothing for a while after it met either, by its own
 // monotonic clock: ownersFirst after trouble, one lease after a jump.
-const ownersFirst = 5 * time.Second
+const OwnersFirst = 5 * time.Second
 
 // rescue is what a store knows about both.
 type rescue struct {
@@ -64,7 +64,7 @@ func (s *Tables) NoteTrouble(err error) error {
 	if database.Classify(err).Trouble() {
 		s.rescue.mu.Lock()
 		defer s.rescue.mu.Unlock()
-		s.rescue.rest(s.Options.Clock(), ownersFirst)
+		s.rescue.rest(s.Options.Clock(), OwnersFirst)
 	}
 	return err
 }
@@ -86,8 +86,8 @@ func (s *Tables) SetLeaseLength(length time.Duration) {
 	s.rescue.length = length
 }
 
-// leaseLength is how long leases last here; 0 before the first.
-func (s *Tables) leaseLength() time.Duration {
+// LeaseLength is how long leases last here; 0 before the first.
+func (s *Tables) LeaseLength() time.Duration {
 	s.rescue.mu.Lock()
 	defer s.rescue.mu.Unlock()
 	return s.rescue.length
@@ -124,10 +124,10 @@ func (s *Tables) sawClock(database time.Time, resolution time.Duration, before, 
 		"by_ms", by.Milliseconds(), "wait_ms", r.length.Milliseconds())
 }
 
-// mayRescue says whether jobs whose lease has run out may be taken now. It
+// MayRescue says whether jobs whose lease has run out may be taken now. It
 // looks at the database's clock, and tries whether a line of history can be
 // written: where it cannot, the ends of runs cannot either.
-func (s *Tables) mayRescue(ctx context.Context) (bool, error) {
+func (s *Tables) MayRescue(ctx context.Context) (bool, error) {
 	if err := s.lookAtClock(ctx); err != nil {
 		return false, s.NoteTrouble(err)
 	}
@@ -139,9 +139,9 @@ func (s *Tables) mayRescue(ctx context.Context) (bool, error) {
 	return !s.Options.Clock().Before(s.rescue.notUntil), nil
 }
 
-// startSighting begins a look at the database's clock; the function that it
+// StartSighting begins a look at the database's clock; the function that it
 // returns ends the look with what was read, exact to a resolution.
-func (s *Tables) startSighting() func(database time.Time, resolution time.Duration) {
+func (s *Tables) StartSighting() func(database time.Time, resolution time.Duration) {
 	if s.Options.Monotonic == nil {
 		return func(time.Time, time.Duration) {}
 	}
@@ -153,8 +153,8 @@ func (s *Tables) startSighting() func(database time.Time, resolution time.Durati
 
 func (s *Tables) lookAtClock(ctx context.Context) error {
 	var millis int64
-	sighted := s.startSighting()
-	if _, err := s.QueryRow(ctx, s.db, []any{&millis}, "SELECT "+s.MillisNow()); err != nil {
+	sighted := s.StartSighting()
+	if _, err := s.QueryRow(ctx, s.DB, []any{&millis}, "SELECT "+s.MillisNow()); err != nil {
 		return fmt.Errorf("asking the database's clock: %w", err)
 	}
 	sighted(time.UnixMilli(millis), time.Millisecond)
@@ -167,18 +167,18 @@ const probeSize = 64 << 10
 
 // tryWriting writes a line of history and undoes it.
 func (s *Tables) tryWriting(ctx context.Context) error {
-	t, err := s.begin(ctx, s.ownDB)
+	t, err := s.Begin(ctx, s.OwnDB)
 	if err != nil {
 		return fmt.Errorf("trying to write: %w", err)
 	}
-	defer rollback(t)
+	defer Rollback(t)
 	return s.writeProbe(ctx, t)
 }
 
 func (s *Tables) writeProbe(ctx context.Context, t *sqlx.Tx) error {
-	line := Run{job: jobs.Job{Type: "probe", Queue: "probe", UUID: newToken("probe")}, outcome: "probe",
+	line := Run{Job: jobs.Job{Type: "probe", Queue: "probe", UUID: NewToken("probe")}, Outcome: "probe",
 		Error: strings.Repeat("x", probeSize)}
-	if err := s.insertRuns(ctx, t, []Run{line}); err != nil {
+	if err := s.InsertRuns(ctx, t, []Run{line}); err != nil {
 		return fmt.Errorf("trying to write: %w", err)
 	}
 	return nil

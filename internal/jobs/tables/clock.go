@@ -1,4 +1,4 @@
-package sqlstore
+package tables
 
 import (
 	"context"
@@ -9,15 +9,15 @@ import (
 // Now is the database's clock.
 func (s *Tables) Now(ctx context.Context) (time.Time, error) {
 	var ms int64
-	if _, err := s.QueryRow(ctx, s.ownDB, []any{&ms}, "SELECT "+s.MillisNow()); err != nil {
+	if _, err := s.QueryRow(ctx, s.OwnDB, []any{&ms}, "SELECT "+s.MillisNow()); err != nil {
 		return time.Time{}, err
 	}
-	return unixMilli(ms), nil
+	return UnixMilli(ms), nil
 }
 
 // ReadClock is the database's clock in whole Unix seconds, or the test's.
 func (s *Tables) ReadClock(ctx context.Context, q Tx) (now int64, err error) {
-	sighted := s.startSighting()
+	sighted := s.StartSighting()
 	if _, err = s.QueryRow(ctx, q, []any{&now}, "SELECT "+s.SecondsNow()); err == nil {
 		sighted(time.Unix(now, 0), time.Second)
 	}

@@ -1,4 +1,4 @@
-package sqlstore
+package tables
 
 import (
 	"math"
@@ -10,8 +10,8 @@ import (
 
 // TimeColumn is a column that holds a point in time.
 type TimeColumn struct {
-	name string // quoted
-	kind TimeKind
+	Name string // quoted
+	Kind TimeKind
 	d    database.Dialect
 }
 
@@ -19,61 +19,61 @@ type TimeKind int
 
 const (
 	unixSeconds  TimeKind = iota
-	wallClock             // DATETIME, TIMESTAMP, timestamp without zone, text: in the session's zone
+	WallClock             // DATETIME, TIMESTAMP, timestamp without zone, text: in the session's zone
 	zonedInstant          // timestamptz
 )
 
-// fromExpr turns an expression of Unix seconds into a value of the column's type.
-func (m TimeColumn) fromExpr(seconds string) string {
+// FromExpr turns an expression of Unix seconds into a value of the column's type.
+func (m TimeColumn) FromExpr(seconds string) string {
 	switch {
-	case m.kind == unixSeconds:
+	case m.Kind == unixSeconds:
 		return seconds
 	case m.d.Name == "mysql":
 		return "FROM_UNIXTIME(" + seconds + ")"
 	case m.d.Name == "sqlite":
 		return "datetime(" + seconds + ", 'unixepoch')"
-	case m.kind == wallClock:
+	case m.Kind == WallClock:
 		return "CAST(to_timestamp(" + seconds + ") AS timestamp)"
 	}
 	return "to_timestamp(" + seconds + ")"
 }
 
-// fromUnix is the column's value for a known moment.
-func (m TimeColumn) fromUnix(unix int64) string { return m.fromExpr(strconv.FormatInt(unix, 10)) }
+// FromUnix is the column's value for a known moment.
+func (m TimeColumn) FromUnix(unix int64) string { return m.FromExpr(strconv.FormatInt(unix, 10)) }
 
-// seconds reads the column as Unix seconds.
-func (m TimeColumn) seconds() string {
+// Seconds reads the column as Unix seconds.
+func (m TimeColumn) Seconds() string {
 	switch {
-	case m.kind == unixSeconds:
-		return m.name
+	case m.Kind == unixSeconds:
+		return m.Name
 	case m.d.Name == "mysql":
-		return "CAST(UNIX_TIMESTAMP(" + m.name + ") AS SIGNED)"
+		return "CAST(UNIX_TIMESTAMP(" + m.Name + ") AS SIGNED)"
 	case m.d.Name == "sqlite":
-		return "CAST(strftime('%s', " + m.name + ") AS INTEGER)"
+		return "CAST(strftime('%s', " + m.Name + ") AS INTEGER)"
 	}
-	return "CAST(floor(EXTRACT(EPOCH FROM CAST(" + m.name + " AS timestamptz))) AS BIGINT)"
+	return "CAST(floor(EXTRACT(EPOCH FROM CAST(" + m.Name + " AS timestamptz))) AS BIGINT)"
 }
 
-// exactText reads the column exactly, for a position in its order; literal turns
+// ExactText reads the column exactly, for a position in its order; literal turns
 // what text gave back into a value to compare with.
-func (m TimeColumn) exactText() string {
+func (m TimeColumn) ExactText() string {
 	switch {
-	case m.kind == unixSeconds:
-		return m.name
+	case m.Kind == unixSeconds:
+		return m.Name
 	case m.d.Name == "mysql":
-		return "CAST(" + m.name + " AS CHAR)"
+		return "CAST(" + m.Name + " AS CHAR)"
 	}
-	return "CAST(" + m.name + " AS TEXT)"
+	return "CAST(" + m.Name + " AS TEXT)"
 }
 
 func (m TimeColumn) fromText(text string) (string, []any) {
 	switch {
-	case m.kind == unixSeconds:
+	case m.Kind == unixSeconds:
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return strconv.FormatInt(n, 10), nil
 		}
 		return "0", nil
-	case m.d.Name == "postgres" && m.kind == wallClock:
+	case m.d.Name == "postgres" && m.Kind == WallClock:
 		return "CAST(? AS timestamp)", []any{text}
 	case m.d.Name == "postgres":
 		return "CAST(? AS timestamptz)", []any{text}
@@ -86,7 +86,7 @@ func (m TimeColumn) fromText(text string) (string, []any) {
 // WholeSeconds rounds up: nothing runs early.
 func WholeSeconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 
-func unixMilli(ms int64) time.Time {
+func UnixMilli(ms int64) time.Time {
 	if ms <= 0 {
 		return time.Time{}
 	}

@@ -1,18 +1,18 @@
-package sqlstore
+package tables
 
 import (
 	"context"
 	"time"
 )
 
-// failedAt is the moment as an SQL value: a wall clock in the CMS's zone, as
+// FailedAt is the moment as an SQL value: a wall clock in the CMS's zone, as
 // Laravel writes it.
-func (s *Tables) failedAt(now int64) string {
-	if s.failed.failedAt.kind != wallClock {
-		return s.failed.failedAt.fromUnix(now)
+func (s *Tables) FailedAt(now int64) string {
+	if s.Failed.FailedAt.Kind != WallClock {
+		return s.Failed.FailedAt.FromUnix(now)
 	}
 	wall := "'" + time.Unix(now, 0).In(s.Options.Zone).Format(time.DateTime) + "'"
-	if s.Dialect.Name == "mysql" && s.failed.ColumnType == "timestamp" {
+	if s.Dialect.Name == "mysql" && s.Failed.ColumnType == "timestamp" {
 		// Laravel's session reads a TIMESTAMP in the server's zone: it must read
 		// this wall clock, whatever the zone of our own session is.
 		return "COALESCE(CONVERT_TZ(" + wall + ", @@global.time_zone, @@session.time_zone), " + wall + ")"
@@ -22,9 +22,9 @@ func (s *Tables) failedAt(now int64) string {
 
 // FailedTable is failed_jobs as it was found.
 type FailedTable struct {
-	name       string // quoted
-	uuid       bool   // Laravel 5 to 7 had none
-	failedAt   TimeColumn
+	Name       string // quoted
+	UUID       bool   // Laravel 5 to 7 had none
+	FailedAt   TimeColumn
 	ColumnType string // the column's type: a MySQL TIMESTAMP is converted by session
 }
 
@@ -39,6 +39,6 @@ func (s *Tables) readFailed(ctx context.Context) error {
 		return err
 	}
 	_, uuid := have["uuid"]
-	s.failed = FailedTable{name: s.Dialect.Ident(plain), uuid: uuid, failedAt: s.momentOf(have["failed_at"]), ColumnType: have["failed_at"].kind}
+	s.Failed = FailedTable{Name: s.Dialect.Ident(plain), UUID: uuid, FailedAt: s.momentOf(have["failed_at"]), ColumnType: have["failed_at"].kind}
 	return nil
 }

@@ -1,4 +1,4 @@
-package sqlstore
+package tables
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func (s *Tables) columnsOf(ctx context.Context, q Tx, table string) (map[string]
 		"sqlite":   "SELECT name, lower(type), lower(type) FROM pragma_table_info(?)",
 	}[s.Dialect.Name]
 	found := map[string]column{}
-	err := s.query(ctx, q, func(r *sql.Rows) error {
+	err := s.Query(ctx, q, func(r *sql.Rows) error {
 		var c column
 		if err := r.Scan(&c.name, &c.kind, &c.full); err != nil {
 			return err
@@ -35,8 +35,8 @@ func (s *Tables) columnsOf(ctx context.Context, q Tx, table string) (map[string]
 	return found, nil
 }
 
-// indexesOf lists a table's indexes: name to columns in order.
-func (s *Tables) indexesOf(ctx context.Context, q Tx, table string) (map[string][]string, error) {
+// IndexesOf lists a table's indexes: name to columns in order.
+func (s *Tables) IndexesOf(ctx context.Context, q Tx, table string) (map[string][]string, error) {
 	statement := map[string]string{
 		"mysql": "SELECT index_name, column_name FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? ORDER BY index_name, seq_in_index",
 		"postgres": `SELECT i.relname, a.attname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
@@ -46,7 +46,7 @@ func (s *Tables) indexesOf(ctx context.Context, q Tx, table string) (map[string]
 		"sqlite": "SELECT l.name, i.name FROM pragma_index_list(?) l JOIN pragma_index_info(l.name) i WHERE l.partial = 0 ORDER BY l.name, i.seqno",
 	}[s.Dialect.Name]
 	found := map[string][]string{}
-	err := s.query(ctx, q, func(r *sql.Rows) error {
+	err := s.Query(ctx, q, func(r *sql.Rows) error {
 		var index, name sql.NullString
 		if err := r.Scan(&index, &name); err != nil {
 			return err
@@ -76,12 +76,12 @@ func need(table string, have map[string]column, want ...string) error {
 
 // momentOf says how a column holds time.
 func (s *Tables) momentOf(c column) TimeColumn {
-	m := TimeColumn{name: s.Dialect.Ident(c.name), d: s.Dialect}
+	m := TimeColumn{Name: s.Dialect.Ident(c.name), d: s.Dialect}
 	switch {
 	case strings.Contains(c.kind, "with time zone"):
-		m.kind = zonedInstant
+		m.Kind = zonedInstant
 	case strings.Contains(c.kind, "time"), strings.Contains(c.kind, "date"), s.Dialect.Name == "sqlite" && strings.Contains(c.kind, "text"):
-		m.kind = wallClock
+		m.Kind = WallClock
 	}
 	return m
 }

@@ -1,4 +1,4 @@
-package sqlstore
+package tables
 
 import (
 	"context"
@@ -21,21 +21,21 @@ type Tx interface {
 
 // Transaction is one transaction: main on the database of jobs, own on the one of our
 // tables. They are the same unless Options.OwnDB is set.
-type Transaction struct{ main, own Tx }
+type Transaction struct{ Main, Own Tx }
 
 // tries is how often a transaction is repeated that a deadlock or a lock
 // time-out undid.
 const tries = 8
 
-// inTx runs fn in a transaction at READ COMMITTED and commits it. It repeats
+// InTx runs fn in a transaction at READ COMMITTED and commits it. It repeats
 // the whole of it, after a random wait, when the database says that it undid
 // it; so fn must start afresh each time.
-func (s *Tables) inTx(ctx context.Context, op string, fn func(Transaction) error) error {
-	return s.withRetry(ctx, op, func() error { return s.attemptTx(ctx, fn) })
+func (s *Tables) InTx(ctx context.Context, op string, fn func(Transaction) error) error {
+	return s.WithRetry(ctx, op, func() error { return s.attemptTx(ctx, fn) })
 }
 
-// withRetry is inTx's repeating, for a statement that is a transaction by itself.
-func (s *Tables) withRetry(ctx context.Context, op string, fn func() error) error {
+// WithRetry is inTx's repeating, for a statement that is a transaction by itself.
+func (s *Tables) WithRetry(ctx context.Context, op string, fn func() error) error {
 	for try := 1; ; try++ {
 		err := fn()
 		if err == nil {
@@ -54,24 +54,24 @@ func (s *Tables) withRetry(ctx context.Context, op string, fn func() error) erro
 }
 
 func (s *Tables) attemptTx(ctx context.Context, fn func(Transaction) error) (err error) {
-	main, err := s.begin(ctx, s.db)
+	main, err := s.Begin(ctx, s.DB)
 	if err != nil {
 		return err
 	}
 	t, own := Transaction{main, main}, (*sqlx.Tx)(nil)
-	if s.ownDB != s.db {
-		if own, err = s.begin(ctx, s.ownDB); err != nil {
+	if s.OwnDB != s.DB {
+		if own, err = s.Begin(ctx, s.OwnDB); err != nil {
 			return errors.Join(err, main.Rollback())
 		}
-		t.own = own
+		t.Own = own
 	}
 	// A statement that failed leaves a transaction open on MySQL (1205 undoes
 	// the statement only): it always ends here.
 	defer func() {
 		if err != nil {
-			rollback(main)
+			Rollback(main)
 			if own != nil {
-				rollback(own)
+				Rollback(own)
 			}
 		}
 	}()
@@ -89,22 +89,22 @@ func (s *Tables) attemptTx(ctx context.Context, fn func(Transaction) error) (err
 	return nil
 }
 
-// rollback ends a failed transaction. Its own error says nothing new: the
+// Rollback ends a failed transaction. Its own error says nothing new: the
 // connection is gone, and the server undoes the work by itself.
-func rollback(t *sqlx.Tx) { _ = t.Rollback() }
+func Rollback(t *sqlx.Tx) { _ = t.Rollback() }
 
-func (s *Tables) begin(ctx context.Context, db *sqlx.DB) (*sqlx.Tx, error) {
-	s.asked.Add(2) // BEGIN, and COMMIT or ROLLBACK
-	return db.BeginTxx(ctx, s.txOptions)
+func (s *Tables) Begin(ctx context.Context, db *sqlx.DB) (*sqlx.Tx, error) {
+	s.Asked.Add(2) // BEGIN, and COMMIT or ROLLBACK
+	return db.BeginTxx(ctx, s.TxOptions)
 }
 
 // Statements is how many statements the store has asked of its databases since
 // it was opened; those of other parts of the process are not among them.
-func (s *Tables) Statements() int64 { return s.asked.Load() }
+func (s *Tables) Statements() int64 { return s.Asked.Load() }
 
-// exec runs one statement and says how many rows it found.
-func (s *Tables) exec(ctx context.Context, q Tx, statement string, args ...any) (int64, error) {
-	s.asked.Add(1)
+// Exec runs one statement and says how many rows it found.
+func (s *Tables) Exec(ctx context.Context, q Tx, statement string, args ...any) (int64, error) {
+	s.Asked.Add(1)
 	r, err := q.ExecContext(ctx, sqlx.Rebind(s.Dialect.Bind, statement), args...)
 	if err != nil {
 		return 0, err
@@ -112,9 +112,9 @@ func (s *Tables) exec(ctx context.Context, q Tx, statement string, args ...any) 
 	return r.RowsAffected()
 }
 
-// query calls scan for each row.
-func (s *Tables) query(ctx context.Context, q Tx, scan func(*sql.Rows) error, statement string, args ...any) error {
-	s.asked.Add(1)
+// Query calls scan for each row.
+func (s *Tables) Query(ctx context.Context, q Tx, scan func(*sql.Rows) error, statement string, args ...any) error {
+	s.Asked.Add(1)
 	if s.watch != nil {
 		s.watch(statement, args)
 	}
@@ -133,7 +133,7 @@ func (s *Tables) query(ctx context.Context, q Tx, scan func(*sql.Rows) error, st
 
 // QueryRow reads a single row; found is false when there is none.
 func (s *Tables) QueryRow(ctx context.Context, q Tx, into []any, statement string, args ...any) (found bool, err error) {
-	err = s.query(ctx, q, func(r *sql.Rows) error {
+	err = s.Query(ctx, q, func(r *sql.Rows) error {
 		found = true
 		return r.Scan(into...)
 	}, statement, args...)
