@@ -20,7 +20,7 @@ type guard struct {
 
 const (
 	queue  = "./internal/jobs"
-	store  = "./internal/jobs/sqlstore"
+	store  = "./internal/jobs/queue"
 	mails  = "./internal/handlers/mail"
 	backup = "./internal/handlers/backup"
 	pages  = "./internal/web"
@@ -305,7 +305,7 @@ var guards = []guard{
 		promise: "P10",
 		name:    "a start waits for the database",
 		file:    "cmd/cmsjobs/wire.go",
-		old:     "if err == nil || !sqlstore.Away(err) || left <= 0 || ctx.Err() != nil {",
+		old:     "if err == nil || !queue.Away(err) || left <= 0 || ctx.Err() != nil {",
 		without: "if err == nil || left != -1 {",
 		in:      "./cmd/cmsjobs",
 		test:    "TestAServiceWaitsForItsDatabase",

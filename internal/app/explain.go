@@ -11,7 +11,7 @@ import (
 func (r *Services) Snapshot(ctx context.Context, record jobs.Record) (explain.Snapshot, error) {
 	entry, known := r.Registry.Lookup(record.Type)
 	s := explain.Snapshot{Job: record, Now: r.Now(), Known: known, Policy: entry.Policy, Ahead: -1, JobsDisabled: !r.Config.Queue.Enabled}
-	stats, err := r.Store.Stats(ctx)
+	stats, err := r.History.Stats(ctx)
 	if err != nil {
 		return s, err
 	}
@@ -20,12 +20,12 @@ func (r *Services) Snapshot(ctx context.Context, record jobs.Record) (explain.Sn
 			s.Paused = q.Paused
 		}
 	}
-	running, err := r.Store.Count(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}, Types: []string{record.Type}})
+	running, err := r.History.Count(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}, Types: []string{record.Type}})
 	if err != nil {
 		return s, err
 	}
 	s.Running = int(running)
-	if s.Workers, err = r.Store.Workers(ctx); err != nil {
+	if s.Workers, err = r.History.Workers(ctx); err != nil {
 		return s, err
 	}
 	s.Breakers, err = r.OpenBreakers(ctx)

@@ -18,8 +18,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/internal/trace"
 	"github.com/cmsjobs/cmsjobs/internal/web"
@@ -41,7 +42,8 @@ type Services struct {
 	OwnDB    *sqlx.DB // cmsjobs_* tables: usually the same
 	Site     *cms.Site
 	Registry *jobs.Registry
-	Store    *sqlstore.Store
+	Store    *queue.Store
+	History  *history.Store
 	WakeDir  string
 	Orders   *orders.Book // what internal jobs are to do
 	Breakers *breaker.Breakers
@@ -195,9 +197,10 @@ func (r *Services) openStore(ctx context.Context) error {
 	if r.OwnDB != r.DB {
 		o.OwnDB = r.OwnDB
 	}
-	if r.Store, err = sqlstore.Open(ctx, r.DB, o); err != nil {
+	if r.Store, err = queue.Open(ctx, r.DB, o); err != nil {
 		return DatabaseError{Err: err}
 	}
-	web.RegisterBulk(r.Registry, r.Orders, r.Store)
+	r.History = history.New(r.Store.Tables)
+	web.RegisterBulk(r.Registry, r.Orders, r.History)
 	return nil
 }

@@ -21,7 +21,7 @@ func (a *commandLine) continueCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, queues []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				for _, q := range queues {
-					was, err := r.Store.Continue(ctx, q)
+					was, err := r.History.Continue(ctx, q)
 					if err == nil && !was {
 						err = fmt.Errorf("the queue %q is not paused: %w", q, jobs.ErrNotFound)
 					}

@@ -74,7 +74,7 @@ func (a *commandLine) failedGroupsCommand() *cobra.Command {
 }
 
 func (a *commandLine) listGroups(ctx context.Context, r *app.Services, f jobs.Filter) error {
-	groups, err := r.Store.Groups(ctx, f)
+	groups, err := r.History.Groups(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ failed jobs go back as they were, for PHP's worker. Any number of them is taken 
 				if payload != "" {
 					return a.retryEdited(ctx, r, ids, payload)
 				}
-				return a.change(ctx, r, ids, f, yes, "retry", r.Store.Retry)
+				return a.change(ctx, r, ids, f, yes, "retry", r.History.Retry)
 			})
 		},
 	}
@@ -133,7 +133,7 @@ func (a *commandLine) retryEdited(ctx context.Context, r *app.Services, ids []st
 	if err != nil {
 		return err
 	}
-	record, err := r.Store.JobAmong(ctx, ids[0], []jobs.Status{jobs.StatusFailed})
+	record, err := r.History.JobAmong(ctx, ids[0], []jobs.Status{jobs.StatusFailed})
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (a *commandLine) retryEdited(ctx context.Context, r *app.Services, ids []st
 	if err != nil {
 		return err
 	}
-	receipt, err := r.Store.ReviveEdited(ctx, ids[0], given[0].Data)
+	receipt, err := r.History.ReviveEdited(ctx, ids[0], given[0].Data)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (a *commandLine) failedDeleteCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, ids []string) error {
 			f.statuses = []string{"failed"}
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				return a.change(ctx, r, ids, f, yes, "forget", r.Store.Delete)
+				return a.change(ctx, r, ids, f, yes, "forget", r.History.Delete)
 			})
 		},
 	}
@@ -181,7 +181,7 @@ func (a *commandLine) failedFlushCommand() *cobra.Command {
 				f.until = fmt.Sprintf("%dh", hours)
 			}
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				return a.change(ctx, r, nil, f, true, "flush", r.Store.Delete)
+				return a.change(ctx, r, nil, f, true, "flush", r.History.Delete)
 			})
 		},
 	}
@@ -228,7 +228,7 @@ func (a *commandLine) failedPruneCommand() *cobra.Command {
 
 func (a *commandLine) prune(ctx context.Context, r *app.Services, before time.Time, path string, dry bool) error {
 	f := jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}, Until: before}
-	total, err := r.Store.Count(ctx, f)
+	total, err := r.History.Count(ctx, f)
 	if err != nil {
 		return err
 	}

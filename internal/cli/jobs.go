@@ -113,7 +113,7 @@ func whyNot(j jobs.Record, down []explain.Breaker) string {
 }
 
 func (a *commandLine) listJobs(ctx context.Context, r *app.Services, f jobs.Filter, p jobs.Page) error {
-	list, err := r.Store.Jobs(ctx, f, p)
+	list, err := r.History.Jobs(ctx, f, p)
 	if err != nil {
 		return err
 	}
@@ -171,15 +171,15 @@ func (a *commandLine) jobsShowCommand(states ...jobs.Status) *cobra.Command {
 }
 
 func (a *commandLine) showJob(ctx context.Context, r *app.Services, id string, states []jobs.Status) error {
-	j, err := r.Store.JobAmong(ctx, id, states)
+	j, err := r.History.JobAmong(ctx, id, states)
 	if err != nil {
 		return err
 	}
-	runs, err := r.Store.Runs(ctx, jobs.Filter{UUIDs: []string{j.UUID}}, jobs.Page{Limit: 100})
+	runs, err := r.History.Runs(ctx, jobs.Filter{UUIDs: []string{j.UUID}}, jobs.Page{Limit: 100})
 	if err != nil {
 		return err
 	}
-	lines, err := r.Store.Log(ctx, j.UUID, 1000)
+	lines, err := r.History.Log(ctx, j.UUID, 1000)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (a *commandLine) jobsCancelCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, ids []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				f.statuses = []string{"queued", "processing"}
-				return a.change(ctx, r, ids, f, yes, "cancel", r.Store.Cancel)
+				return a.change(ctx, r, ids, f, yes, "cancel", r.History.Cancel)
 			})
 		},
 	}
@@ -284,7 +284,7 @@ func (a *commandLine) change(ctx context.Context, r *app.Services, ids []string,
 	if bare.empty() && !yes {
 		return app.Usagef("name the jobs to %s, choose them by a filter, or say --yes for all of them", verb)
 	}
-	total, err := r.Store.Count(ctx, filter)
+	total, err := r.History.Count(ctx, filter)
 	if err != nil {
 		return err
 	}
@@ -318,9 +318,9 @@ func (a *commandLine) changeEach(ctx context.Context, r *app.Services, ids []str
 	var n int64
 	var errs []error
 	for _, id := range ids {
-		j, err := r.Store.JobAmong(ctx, id, filter.Statuses)
+		j, err := r.History.JobAmong(ctx, id, filter.Statuses)
 		if errors.Is(err, jobs.ErrNotFound) { // it is there and in another state: the change says so
-			j, err = r.Store.Job(ctx, id)
+			j, err = r.History.Job(ctx, id)
 		}
 		if err == nil {
 			one := filter

@@ -15,7 +15,7 @@ func (a *commandLine) jobsExplainCommand() *cobra.Command {
 	return &cobra.Command{Use: "explain ID", Short: "Say why a job is not running", Example: "  cmsjobs jobs explain 17", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				record, err := r.Store.Job(ctx, args[0])
+				record, err := r.History.Job(ctx, args[0])
 				if err != nil {
 					return err
 				}

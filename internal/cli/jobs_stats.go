@@ -23,7 +23,7 @@ func (a *commandLine) jobsStatsCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				s, err := r.Store.Stats(ctx)
+				s, err := r.History.Stats(ctx)
 				if err != nil {
 					return err
 				}

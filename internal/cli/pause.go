@@ -30,7 +30,7 @@ func (a *commandLine) pauseCommand() *cobra.Command {
 					}
 				}
 				for _, q := range queues {
-					if err := r.Store.Pause(ctx, q, "cli on "+host); err != nil {
+					if err := r.History.Pause(ctx, q, "cli on "+host); err != nil {
 						return err
 					}
 				}

@@ -18,7 +18,7 @@ func (a *commandLine) restartCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				return a.ordered(r, r.Store.Restart(ctx), "All workers stop when their jobs are done.")
+				return a.ordered(r, r.History.Restart(ctx), "All workers stop when their jobs are done.")
 			})
 		},
 	}

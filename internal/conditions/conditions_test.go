@@ -15,8 +15,9 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
@@ -25,7 +26,7 @@ import (
 type fleet struct {
 	t     *testing.T
 	db    *jobstest.Database
-	store *sqlstore.Store
+	store *queue.Store
 
 	mu   sync.Mutex
 	told []string // "+no_worker" began, "-no_worker" ended, "!" at once to chats
@@ -40,7 +41,7 @@ func newFleet(t *testing.T, engine jobstest.Engine, layout tables.Layout) *fleet
 	registry := jobs.NewRegistry()
 	jobs.Handle(registry, jobs.Kind[map[string]any]{Name: "known.type"}, func(context.Context, jobs.Job, map[string]any) error { return nil })
 	var err error
-	if f.store, err = sqlstore.Open(t.Context(), f.db.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs"}); err != nil {
+	if f.store, err = queue.Open(t.Context(), f.db.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs"}); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -57,7 +58,8 @@ func (f *fleet) process(name string, change func(*conditions.Config)) *condition
 			return nil
 		}
 	}
-	c := conditions.Config{DB: f.db.DB, Queue: f.store, Server: f.store, Known: func(jobType string) bool { return jobType == "known.type" }, Every: time.Second,
+	past := history.New(f.store.Tables)
+	c := conditions.Config{DB: f.db.DB, Queue: past, Server: past, Known: func(jobType string) bool { return jobType == "known.type" }, Every: time.Second,
 		Limits: map[string]conditions.Limit{}, Notify: tell(""), Direct: tell("!"), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 	if name != "" {
 		c.Process = &conditions.Process{ID: name, Host: "host-of-" + name, PID: 1}

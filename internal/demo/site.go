@@ -15,8 +15,6 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"

@@ -16,7 +16,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
@@ -48,7 +48,7 @@ type lab struct {
 	server *jobstest.Server
 	dsn    string
 	db     *sqlx.DB
-	store  *sqlstore.Store
+	store  *queue.Store
 	sink   *sink
 	config childConfig
 	faults []fault

@@ -10,14 +10,14 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // silent is a store whose ends and renewals get no answer, as on a network that
 // swallows packets: they wait for their own time-outs.
-type silent struct{ *sqlstore.Store }
+type silent struct{ *queue.Store }
 
 func (s *silent) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, error) {
 	<-ctx.Done()
@@ -45,7 +45,7 @@ func TestARunIsCancelledBeforeItsLeaseEndsWhateverTheDatabaseDoes(t *testing.T) 
 		cancelled <- time.Now()
 		return ctx.Err()
 	})
-	store, err := sqlstore.Open(t.Context(), db.DB, tables.Options{Registry: registry})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

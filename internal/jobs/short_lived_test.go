@@ -9,7 +9,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
@@ -66,7 +66,7 @@ func insertRow(t *testing.T, db *jobstest.Database, layout tables.Layout, name s
 // runToTheEnd lets a worker run until it ends by itself.
 func runToTheEnd(t *testing.T, db *jobstest.Database, registry *jobs.Registry, once bool) {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), db.DB, tables.Options{Registry: registry})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 
@@ -39,11 +39,11 @@ func newSite(t *testing.T, engine jobstest.Engine) *site {
 	return s
 }
 
-func (s *site) store(t *testing.T, db *sqlx.DB) (*sqlstore.Store, *jobs.Registry) {
+func (s *site) store(t *testing.T, db *sqlx.DB) (*queue.Store, *jobs.Registry) {
 	t.Helper()
 	registry := jobs.NewRegistry()
 	jobs.Handle(registry, s.kind, func(ctx context.Context, _ jobs.Job, _ struct{}) error { return s.run(ctx) })
-	store, err := sqlstore.Open(t.Context(), db, tables.Options{Registry: registry})
+	store, err := queue.Open(t.Context(), db, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
@@ -15,7 +15,7 @@ import (
 // deaf is a store whose calls, from one moment on, neither answer nor heed
 // their context, as a driver does that waits for a lock.
 type deaf struct {
-	*sqlstore.Store
+	*queue.Store
 	from   chan struct{} // closed: calls wait
 	until  chan struct{} // closed: they go on
 	waited chan struct{} // a call began to wait
@@ -92,7 +92,7 @@ func stopDeaf(t *testing.T, running int, handler func(context.Context, <-chan st
 		return ctx.Err()
 	})
 	var err error
-	if source.Store, err = sqlstore.Open(t.Context(), db.DB, tables.Options{Registry: registry}); err != nil {
+	if source.Store, err = queue.Open(t.Context(), db.DB, tables.Options{Registry: registry}); err != nil {
 		t.Fatal(err)
 	}
 	const grace = 5 * time.Second

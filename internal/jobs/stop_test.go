@@ -9,14 +9,14 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // givenBack is a store that tells when a run is given back.
 type givenBack struct {
-	*sqlstore.Store
+	*queue.Store
 	told chan struct{}
 }
 
@@ -45,7 +45,7 @@ func stopWhileRunning(t *testing.T, stubborn time.Duration, handler func(context
 		return handler(ctx, source)
 	})
 	var err error
-	if source.Store, err = sqlstore.Open(t.Context(), db.DB, tables.Options{Registry: registry}); err != nil {
+	if source.Store, err = queue.Open(t.Context(), db.DB, tables.Options{Registry: registry}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := source.Enqueue(t.Context(), kind.New(struct{}{})); err != nil {
@@ -72,7 +72,7 @@ func TestAWorkerThatIsToldToStopBeginsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry, kind := jobs.NewRegistry(), jobs.Kind[int]{Name: "test.stop"}
-	store, err := sqlstore.Open(t.Context(), db.DB, tables.Options{Registry: registry})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 
@@ -123,7 +123,7 @@ func runOnce(t *testing.T, policy jobs.Policy, now func() time.Time, handler fun
 	}
 	registry, kind := jobs.NewRegistry(), jobs.Kind[struct{}]{Name: "test.once", Policy: policy}
 	jobs.Handle(registry, kind, func(ctx context.Context, _ jobs.Job, _ struct{}) error { return handler(ctx) })
-	store, err := sqlstore.Open(t.Context(), db.DB, tables.Options{Registry: registry})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

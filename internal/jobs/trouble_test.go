@@ -12,14 +12,14 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // counted is a store that counts failed settlements.
 type counted struct {
-	*sqlstore.Store
+	*queue.Store
 	refused atomic.Int64
 }
 
@@ -52,7 +52,7 @@ func TestTroubleIsSaidOnce(t *testing.T) {
 	registry := jobs.NewRegistry()
 	kind := jobs.Kind[map[string]any]{Name: "some.work"}
 	jobs.Handle(registry, kind, func(context.Context, jobs.Job, map[string]any) error { return nil })
-	store, err := sqlstore.Open(t.Context(), db.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs"})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,14 +9,14 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // unwritable is a store that takes no ends until it is full no more.
 type unwritable struct {
-	*sqlstore.Store
+	*queue.Store
 	full    atomic.Bool
 	refused atomic.Int64
 }
@@ -41,7 +41,7 @@ func TestNothingIsClaimedWhileEndsCannotBeWritten(t *testing.T) {
 	jobs.Handle(registry, kind, func(context.Context, jobs.Job, struct{}) error { started.Add(1); return nil })
 	source := &unwritable{}
 	var err error
-	if source.Store, err = sqlstore.Open(t.Context(), db.DB, tables.Options{Registry: registry}); err != nil {
+	if source.Store, err = queue.Open(t.Context(), db.DB, tables.Options{Registry: registry}); err != nil {
 		t.Fatal(err)
 	}
 	enqueue := func(n int) {

@@ -17,9 +17,10 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 
@@ -30,7 +31,8 @@ import (
 type site struct {
 	t        testing.TB
 	db       *jobstest.Database
-	store    *sqlstore.Store
+	store    *queue.Store
+	history  *history.Store
 	access   *access.Store
 	book     *orders.Book
 	registry *jobs.Registry
@@ -77,13 +79,14 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config))
 	})
 	jobs.Handle(s.registry, cacheKind, func(context.Context, jobs.Job, map[string]any) error { return nil })
 	var err error
-	if s.store, err = sqlstore.Open(ctx, s.db.DB, tables.Options{Registry: s.registry, DefaultQueue: "cmsjobs"}); err != nil {
+	if s.store, err = queue.Open(ctx, s.db.DB, tables.Options{Registry: s.registry, DefaultQueue: "cmsjobs"}); err != nil {
 		t.Fatal(err)
 	}
 	s.book = &orders.Book{DB: s.db.DB, Now: time.Now}
-	web.RegisterBulk(s.registry, s.book, s.store)
+	s.history = history.New(s.store.Tables)
+	web.RegisterBulk(s.registry, s.book, s.history)
 	s.access = access.NewStore(s.db.DB, time.Now)
-	cfg := web.Config{Enqueuer: s, Registry: s.registry, Ledger: s.store, Changer: s.store, History: s.store, Queues: s.store,
+	cfg := web.Config{Enqueuer: s, Registry: s.registry, Ledger: s.history, Changer: s.history, History: s.history, Queues: s.history,
 		Gate: &access.Authenticator{Store: s.access, Users: users(t)}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaskPaths: []string{"mail.send:body"}}
 	for _, change := range changes {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
@@ -81,7 +81,7 @@ func queueTime(b *testing.B, signer *DKIM, mails int) time.Duration {
 	if _, err := tables.CreateTables(ctx, c.DB, tables.Stock, ""); err != nil {
 		b.Fatal(err)
 	}
-	store, err := sqlstore.Open(ctx, c.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs", RetryAfter: 5 * time.Minute})
+	store, err := queue.Open(ctx, c.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs", RetryAfter: 5 * time.Minute})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,8 +14,9 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
@@ -30,16 +31,16 @@ type newsroom struct {
 	t       testing.TB
 	db      *sqlx.DB
 	site    *cms.Site
-	store   *sqlstore.Store
+	store   *queue.Store
 	handler *Handler
 	now     time.Time
 	told    []Change // what the effects were asked for
 }
 
-type queue struct{ *sqlstore.Store }
+type cancelling struct{ *queue.Store }
 
-func (q queue) CancelJob(ctx context.Context, uuid string) error {
-	_, err := q.Cancel(ctx, jobs.Filter{UUIDs: []string{uuid}}, 1)
+func (q cancelling) CancelJob(ctx context.Context, uuid string) error {
+	_, err := history.New(q.Tables).Cancel(ctx, jobs.Filter{UUIDs: []string{uuid}}, 1)
 	return err
 }
 
@@ -66,15 +67,15 @@ func newNewsroom(t testing.TB, engine jobstest.Engine, dump string, models ...Mo
 	registry := jobs.NewRegistry()
 	n.handler.Register(registry)
 	jobs.Handle(registry, sitemap, func(context.Context, jobs.Job, struct{}) error { return nil })
-	n.store, err = sqlstore.Open(context.Background(), db, tables.Options{Registry: registry, DatabaseClock: func() time.Time { return n.now }, Clock: func() time.Time { return n.now }})
+	n.store, err = queue.Open(context.Background(), db, tables.Options{Registry: registry, DatabaseClock: func() time.Time { return n.now }, Clock: func() time.Time { return n.now }})
 	n.must(err)
-	n.handler.c.Queue = queue{n.store}
+	n.handler.c.Queue = cancelling{n.store}
 	return n
 }
 
 // another is one more instance.
 func (n *newsroom) another(name string, models []Model) *Handler {
-	h, err := New(Config{Site: n.site, DB: n.db, Queue: queue{n.store}, Models: models, Name: name, Now: func() time.Time { return n.now },
+	h, err := New(Config{Site: n.site, DB: n.db, Queue: cancelling{n.store}, Models: models, Name: name, Now: func() time.Time { return n.now },
 		Effects: func(_ context.Context, changes []Change) ([]jobs.Spec, error) {
 			n.told = append(n.told, changes...)
 			return []jobs.Spec{sitemap.New(struct{}{})}, nil
@@ -148,7 +149,7 @@ func (n *newsroom) said() string {
 // pending lists the publications that wait, by their moment.
 func (n *newsroom) pending() string {
 	n.t.Helper()
-	list, err := n.store.Jobs(context.Background(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}, Types: []string{"content.publish"}}, jobs.Page{Limit: 100})
+	list, err := history.New(n.store.Tables).Jobs(context.Background(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}, Types: []string{"content.publish"}}, jobs.Page{Limit: 100})
 	n.must(err)
 	var words []string
 	for _, j := range list.Items {

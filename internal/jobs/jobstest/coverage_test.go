@@ -19,7 +19,7 @@ var onOneServer = map[string]string{
 	"cmd/cmsjobs/service_sdk_test.go TestTheJavaScriptSDK":                                    "speaks HTTP; the database behind it is TestConformance's",
 	"cmd/cmsjobs/service_trace_test.go TestAJobIsTracedFromItsEnqueueToItsEnd":                "traces do not depend on the database",
 	"cmd/cmsjobs/service_enqueue_test.go TestTheSameJobFromEverywhere":                        "one snippet of SQL for both; it runs on MySQL",
-	"cmd/cmsjobs/service_conditions_test.go TestConditionsAreSeenEverywhere":                  "four minutes; what is measured runs on both in internal/jobs/sqlstore",
+	"cmd/cmsjobs/service_conditions_test.go TestConditionsAreSeenEverywhere":                  "four minutes; what is measured runs on both in internal/jobs/queue",
 	"cmd/cmsjobs/service_conditions_test.go openDatabase":                                     "the server of TestConditionsAreSeenEverywhere",
 	"cmd/cmsjobs/service_stop_test.go TestAServiceWaitsForItsDatabase":                        "a network that refuses is the same for both",
 	"cmd/cmsjobs/service_stop_test.go stopInTrouble":                                          "the server is only paused or killed",
