@@ -30,7 +30,7 @@ var guards = []guard{
 	{
 		promise: "P1",
 		name:    "a claim whose answer was lost is given back",
-		file:    "internal/jobs/sqlstore/doubt.go",
+		file:    "internal/jobs/queue/in_doubt.go",
 		old:     "if Classify(err).unclear() && !errors.Is(err, errContended) {",
 		without: "if Classify(err).unclear() && errors.Is(err, errContended) {",
 		in:      store,
@@ -39,7 +39,7 @@ var guards = []guard{
 	{
 		promise: "P1",
 		name:    "a page of others' rows is followed by the next",
-		file:    "internal/jobs/sqlstore/claim.go",
+		file:    "internal/jobs/queue/claim.go",
 		old:     "	if err == nil && c.unseen {",
 		without: "	if false {",
 		in:      store,
@@ -49,7 +49,7 @@ var guards = []guard{
 	{
 		promise: "P2",
 		name:    "a row is claimed as it was read, or not",
-		file:    "internal/jobs/sqlstore/take.go",
+		file:    "internal/jobs/queue/claim_rows.go",
 		old:     "if n != int64(len(group)) {",
 		without: "if n < 0 {",
 		in:      queue,
@@ -59,7 +59,7 @@ var guards = []guard{
 	{
 		promise: "P3",
 		name:    "an end or a renewal names its lease",
-		file:    "internal/jobs/sqlstore/layout_stock.go",
+		file:    "internal/jobs/tables/layout_stock.go",
 		old:     `	return fmt.Sprintf("attempts = %d AND %s IN (%s)", l.Attempt, t.locked.name, strings.Join(values, ", ")), nil`,
 		without: `	return "1 = 1" + strings.Join(values[:0], ""), nil`,
 		in:      queue,
@@ -68,7 +68,7 @@ var guards = []guard{
 	{
 		promise: "P3",
 		name:    "the same, call by call",
-		file:    "internal/jobs/sqlstore/layout_stock.go",
+		file:    "internal/jobs/tables/layout_stock.go",
 		old:     `	return fmt.Sprintf("attempts = %d AND %s IN (%s)", l.Attempt, t.locked.name, strings.Join(values, ", ")), nil`,
 		without: `	return "1 = 1" + strings.Join(values[:0], ""), nil`,
 		in:      store,
@@ -98,7 +98,7 @@ var guards = []guard{
 	{
 		promise: "P4",
 		name:    "leases are renewed",
-		file:    "internal/jobs/sqlstore/layout_stock.go",
+		file:    "internal/jobs/tables/layout_stock.go",
 		old:     `func (t *stock) renew(until int64) string { return t.locked.name + " = " + t.locked.at(until) }`,
 		without: `func (t *stock) renew(int64) string { return t.locked.name + " = " + t.locked.name }`,
 		in:      queue,
@@ -107,7 +107,7 @@ var guards = []guard{
 	{
 		promise: "P4",
 		name:    "jobs of dead workers are looked for",
-		file:    "internal/jobs/sqlstore/sweep.go",
+		file:    "internal/jobs/queue/rescan.go",
 		old:     `		state = "(" + state + " OR " + c.s.t.expired(c.s.now(), c.s.retryAfter) + ")"`,
 		without: `		state = c.s.t.waiting()`,
 		in:      queue,
@@ -117,7 +117,7 @@ var guards = []guard{
 	{
 		promise: "P4",
 		name:    "what falls due behind others' rows is looked at in its second",
-		file:    "internal/jobs/sqlstore/pending.go",
+		file:    "internal/jobs/queue/pending.go",
 		old:     "	if c.s.t.kind() != Stock || !l.long {",
 		without: "	if len(delayed) >= 0 {",
 		in:      queue,
@@ -138,7 +138,7 @@ var guards = []guard{
 	{
 		promise: "P5",
 		name:    "a handler's own refused statement is charged",
-		file:    "internal/jobs/sqlstore/errors.go",
+		file:    "internal/jobs/queue/errors.go",
 		old:     "		return Classify(err).server()",
 		without: "		return Classify(err).Trouble()",
 		in:      queue,
@@ -148,7 +148,7 @@ var guards = []guard{
 	{
 		promise: "P5",
 		name:    "a shutdown gives the attempt back",
-		file:    "internal/jobs/sqlstore/layout_stock.go",
+		file:    "internal/jobs/tables/layout_stock.go",
 		old:     "	if uncount {",
 		without: "	if false {",
 		in:      queue,
@@ -167,7 +167,7 @@ var guards = []guard{
 	{
 		promise: "P5",
 		name:    "what failed for good is in failed_jobs",
-		file:    "internal/jobs/sqlstore/settle.go",
+		file:    "internal/jobs/queue/settle.go",
 		old:     "	if err := s.bury(ctx, t, ends); err != nil {",
 		without: "	if err := s.bury(ctx, t, nil); err != nil {",
 		in:      queue,
@@ -225,7 +225,7 @@ var guards = []guard{
 	{
 		promise: "P7",
 		name:    "a name is taken once",
-		file:    "internal/jobs/sqlstore/enqueue_named.go",
+		file:    "internal/jobs/queue/enqueue_named.go",
 		old:     "		if existing != nil {",
 		without: "		if false {",
 		in:      store,
@@ -235,7 +235,7 @@ var guards = []guard{
 	{
 		promise: "P7",
 		name:    "EnqueueTx writes in the caller's transaction",
-		file:    "internal/jobs/sqlstore/enqueue.go",
+		file:    "internal/jobs/queue/enqueue.go",
 		old:     "s.insertAll(ctx, tx{t, own}, prepared)",
 		without: "s.insertAll(ctx, tx{s.db, own}, prepared)",
 		in:      store,
@@ -245,7 +245,7 @@ var guards = []guard{
 	{
 		promise: "P8",
 		name:    "a tick that is taken is nobody else's",
-		file:    "internal/jobs/sqlstore/ticks.go",
+		file:    "internal/jobs/queue/ticks.go",
 		old:     "		if duplicate(err) {\n			return errTaken\n		}",
 		without: "		if duplicate(err) {\n			err = nil\n		}",
 		also:    "n.UUID = DerivedUUID(",
@@ -479,7 +479,7 @@ var guards = []guard{
 	{
 		promise: "P14",
 		name:    "a jobs table whose jobs could not be settled under GTIDs is refused",
-		file:    "internal/jobs/sqlstore/open_tables.go",
+		file:    "internal/jobs/tables/open_tables.go",
 		old:     `found && enforced == "ON" {`,
 		without: `found && enforced == "" {`,
 		in:      store,
@@ -488,7 +488,7 @@ var guards = []guard{
 	{
 		promise: "P13",
 		name:    "every end is in the history",
-		file:    "internal/jobs/sqlstore/settle.go",
+		file:    "internal/jobs/queue/settle.go",
 		old:     "{s.recordRuns, s.freePlaces,",
 		without: "{s.freePlaces,",
 		in:      store,
@@ -498,7 +498,7 @@ var guards = []guard{
 	{
 		promise: "P14",
 		name:    "a server that takes no lock is found out",
-		file:    "internal/jobs/sqlstore/probe.go",
+		file:    "internal/jobs/queue/probe.go",
 		old:     "if beside, err := s.beside(ctx, name); err != nil || beside != 0 {",
 		without: "if _, err := s.beside(ctx, name); err != nil {",
 		in:      store,

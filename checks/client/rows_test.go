@@ -227,7 +227,7 @@ func TestTheServiceClaimsTheClientsRows(t *testing.T) {
 			b.Errorf("%+v, %v", j, claimed[0].Fault)
 		}
 		for _, id := range []string{later.ID, other.ID} {
-			if rec, err := history.New(b.store.Tables).Job(b.Context(), id); err != nil || rec.State != jobs.StateQueued {
+			if rec, err := history.New(b.store.Tables).Job(b.Context(), id); err != nil || rec.Status != jobs.StatusQueued {
 				b.Errorf("%+v, %v", rec, err)
 			}
 		}

@@ -37,10 +37,10 @@ var onOneServer = map[string]string{
 	"internal/handlers/analytics/bench_test.go BenchmarkImportAndRollUp":                      "a benchmark: its figures are of one server",
 	"internal/jobs/jobstest/server_test.go TestAKilledServerComesBackWithItsData":             "the way servers are killed is the same for all",
 	"internal/handlers/backup/portability_test.go TestMysqldumpOfAServerWithGTIDsIsProven":    "MariaDB's GTIDs are not written into dumps",
-	"internal/jobs/sqlstore/packets_test.go TestPacketsKeepToTheirConnection":                 "packets are MySQL's: MariaDB settles in one statement of its own",
-	"internal/jobs/sqlstore/packets_test.go TestWithoutPacketsJobsAreSettled":                 "packets are MySQL's: MariaDB settles in one statement of its own",
-	"internal/jobs/sqlstore/open_test.go TestAnEngineWithoutTransactionsUnderGTIDs":           "MariaDB enforces no GTID consistency",
-	"internal/jobs/sqlstore/ledger_test.go BenchmarkGroups":                                   "a benchmark: its figures are of one server",
+	"internal/jobs/queue/packets_test.go TestPacketsKeepToTheirConnection":                    "packets are MySQL's: MariaDB settles in one statement of its own",
+	"internal/jobs/queue/packets_test.go TestWithoutPacketsJobsAreSettled":                    "packets are MySQL's: MariaDB settles in one statement of its own",
+	"internal/jobs/queue/open_test.go TestAnEngineWithoutTransactionsUnderGTIDs":              "MariaDB enforces no GTID consistency",
+	"internal/jobs/history/history_test.go BenchmarkGroups":                                   "a benchmark: its figures are of one server",
 	"internal/handlers/backup/portability_test.go TestABackupOfAServerWithABinaryLogIsProven": "GTIDs that refuse tables without transactions are MySQL's",
 }
 

@@ -30,7 +30,7 @@ type Tables struct {
 	JSONTable  bool // see runs_json.go
 	Asked      atomic.Int64
 	rescue     rescue                             // see rescue.go
-	watch      func(statement string, args []any) // sees what is read: for tests of plans
+	Watch      func(statement string, args []any) // sees what is read. For tests of plans only
 }
 
 // Open looks at the tables in db. Our own tables must be there (migrations.Up).

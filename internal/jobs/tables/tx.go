@@ -115,8 +115,8 @@ func (s *Tables) Exec(ctx context.Context, q Tx, statement string, args ...any) 
 // Query calls scan for each row.
 func (s *Tables) Query(ctx context.Context, q Tx, scan func(*sql.Rows) error, statement string, args ...any) error {
 	s.Asked.Add(1)
-	if s.watch != nil {
-		s.watch(statement, args)
+	if s.Watch != nil {
+		s.Watch(statement, args)
 	}
 	rows, err := q.QueryContext(ctx, sqlx.Rebind(s.Dialect.Bind, statement), args...)
 	if err != nil {
