@@ -67,7 +67,9 @@ type rule struct {
 var rules = []rule{
 	{below: "internal/jobs", std: true},
 	{below: "internal/jobs/listing", std: true},
-	{below: "internal/jobs/sqlstore", may: []string{"internal/jobs", "internal/jobs/listing", "internal/database"}},
+	{below: "internal/jobs/tables", may: []string{"internal/jobs", "internal/database"}},
+	{below: "internal/jobs/queue", may: []string{"internal/jobs", "internal/jobs/listing", "internal/jobs/tables", "internal/database"}},
+	{below: "internal/jobs/history", may: []string{"internal/jobs", "internal/jobs/listing", "internal/jobs/tables", "internal/database"}},
 	{below: "internal/database", may: []string{}},
 	{below: "internal/display", std: true},
 	{below: "internal/jobs/schedule", may: []string{"internal/jobs"}},
@@ -89,7 +91,7 @@ var rules = []rule{
 	{below: "migrations", may: []string{}},
 	{below: "templates", may: []string{}},
 	{below: "client", std: true},
-	{below: "worker", may: []string{"internal/jobs", "internal/jobs/sqlstore", "internal/database"}},
+	{below: "worker", may: []string{"internal/jobs", "internal/jobs/tables", "internal/jobs/queue", "internal/database"}},
 }
 
 // ruleFor is the most exact rule for a folder.
@@ -151,7 +153,7 @@ func TestWhoMayImportWhom(t *testing.T) {
 			}
 		}
 	}
-	for _, must := range []string{"internal/jobs", "internal/jobs/sqlstore", "internal/cms", "internal/handlers", "config", "client"} {
+	for _, must := range []string{"internal/jobs", "internal/jobs/tables", "internal/jobs/queue", "internal/jobs/history", "internal/cms", "internal/handlers", "config", "client"} {
 		if !checked[must] {
 			t.Errorf("no file below %s was checked", must)
 		}
@@ -162,9 +164,16 @@ func TestTheRulesCanFail(t *testing.T) {
 	for _, c := range []struct{ dir, imported string }{
 		{"internal/jobs", "github.com/jmoiron/sqlx"},
 		{"internal/jobs", module + "/internal/cms"},
-		{"internal/jobs/sqlstore", module + "/internal/cms"},
+		{"internal/jobs/queue", module + "/internal/cms"},
+		{"internal/jobs/queue", module + "/internal/jobs/history"},
+		{"internal/jobs/history", module + "/internal/jobs/queue"},
+		{"internal/jobs/tables", module + "/internal/jobs/queue"},
 		{"internal/handlers/mail", module + "/internal/handlers/media"},
-		{"internal/handlers/mail", module + "/internal/jobs/sqlstore"},
+		{"internal/handlers/mail", module + "/internal/jobs/queue"},
+		{"internal/handlers/mail", module + "/internal/jobs/history"},
+		{"internal/handlers/mail", module + "/internal/jobs/tables"},
+		{"internal/web", module + "/internal/jobs/queue"},
+		{"internal/web", module + "/internal/jobs/history"},
 		{"internal/handlers/mail", module + "/config"},
 		{"internal/web", module + "/internal/handlers/mail"},
 		{"config", module + "/internal/jobs"},

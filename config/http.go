@@ -26,9 +26,9 @@ type HTTP struct {
 	EnqueueRule string   `koanf:"enqueue_rule"`
 	ManageRule  string   `koanf:"manage_rule"`
 	Types       []string `koanf:"allowed_types"` // that may be enqueued over HTTP; none named: all
-	Proxies     []string `koanf:"proxies"`        // addresses whose X-Forwarded-For is believed
-	Origins     []string `koanf:"origins"`        // other sites whose pages may read answers (CORS)
-	Mask        []string `koanf:"mask"`           // further payload paths that are hidden
+	Proxies     []string `koanf:"proxies"`       // addresses whose X-Forwarded-For is believed
+	Origins     []string `koanf:"origins"`       // other sites whose pages may read answers (CORS)
+	Mask        []string `koanf:"mask"`          // further payload paths that are hidden
 	Metrics     bool     `koanf:"public_metrics"`
 	TLSCert     string   `koanf:"tls_cert"`
 	TLSKey      string   `koanf:"tls_key"`

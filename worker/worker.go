@@ -14,7 +14,9 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Options say which tables are meant. The zero value is good for a CMS
@@ -29,7 +31,7 @@ type Options struct {
 
 // Worker runs jobs of the types that were registered. It is safe for concurrent use.
 type Worker struct {
-	store    *sqlstore.Store
+	store    *queue.Store
 	registry *jobs.Registry
 	options  Options
 
@@ -52,7 +54,7 @@ func New(ctx context.Context, db *sql.DB, driver string, o Options) (*Worker, er
 	}
 	w := &Worker{registry: jobs.NewRegistry(), options: o}
 	var err error
-	w.store, err = sqlstore.Open(ctx, sqlx.NewDb(db, driver), sqlstore.Options{Prefix: o.Prefix, Registry: w.registry, DefaultQueue: o.Queue, Logger: o.Logger})
+	w.store, err = queue.Open(ctx, sqlx.NewDb(db, driver), tables.Options{Prefix: o.Prefix, Registry: w.registry, DefaultQueue: o.Queue, Logger: o.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("opening the queue: %w", err)
 	}

@@ -8,30 +8,34 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/worker"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 type greeting struct {
 	Name string `json:"name"`
 }
 
-// queue is the service's side: it enqueues and looks.
-type queue struct {
+// service is the service's side: it enqueues and looks.
+type service struct {
 	*testing.T
-	*sqlstore.Store
+	*queue.Store
+	history *history.Store
 }
 
-func everywhere(t *testing.T, test func(q queue, w *worker.Worker)) {
+func everywhere(t *testing.T, test func(q service, w *worker.Worker)) {
 	for _, engine := range jobstest.Engines() {
-		for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
+		for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 			t.Run(fmt.Sprintf("%s-%s", engine, layout), func(t *testing.T) {
 				db := jobstest.Migrated(t, engine)
-				if _, err := sqlstore.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
+				if _, err := tables.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
 					t.Fatal(err)
 				}
-				store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: jobs.NewRegistry(), DefaultQueue: "cmsjobs"})
+				store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: jobs.NewRegistry(), DefaultQueue: "cmsjobs"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -39,13 +43,13 @@ func everywhere(t *testing.T, test func(q queue, w *worker.Worker)) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				test(queue{t, store}, w)
+				test(service{t, store, history.New(store.Tables)}, w)
 			})
 		}
 	}
 }
 
-func (q queue) put(kind, data string) string {
+func (q service) put(kind, data string) string {
 	q.Helper()
 	receipts, err := q.Enqueue(q.Context(), jobs.Spec{Type: kind, Data: []byte(data)})
 	if err != nil {
@@ -55,11 +59,11 @@ func (q queue) put(kind, data string) string {
 }
 
 // await polls until a job has a state.
-func (q queue) await(id string, state jobs.Status) {
+func (q service) await(id string, state jobs.Status) {
 	q.Helper()
 	var last jobs.Status
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		r, err := q.Job(q.Context(), id)
+		r, err := q.history.Job(q.Context(), id)
 		if err != nil {
 			q.Fatal(err)
 		}
@@ -71,7 +75,7 @@ func (q queue) await(id string, state jobs.Status) {
 }
 
 func TestAnotherProgramRunsItsOwnKinds(t *testing.T) {
-	everywhere(t, func(q queue, w *worker.Worker) {
+	everywhere(t, func(q service, w *worker.Worker) {
 		ctx, greeted := q.Context(), make(chan string, 10)
 		worker.Register(w, "greet", func(_ context.Context, g greeting) error {
 			if g.Name == "" {

@@ -15,7 +15,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/bench/servers"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 var noop = jobs.Kind[struct{}]{Name: "bench.noop", Queue: "default"}
@@ -27,7 +28,7 @@ type ours struct {
 	dsn      string
 	name     string
 	registry *jobs.Registry
-	store    *sqlstore.Store
+	store    *queue.Store
 	wake     chan struct{}
 	standing scene // what stage left in the table
 }
@@ -50,8 +51,8 @@ func newOurs(ctx context.Context, s *servers.Server, indexed bool) (*ours, error
 }
 
 // reopened is a new store on the same tables, which has seen nothing yet.
-func (o *ours) reopened(ctx context.Context) (*sqlstore.Store, error) {
-	return sqlstore.Open(ctx, o.db, sqlstore.Options{Registry: o.registry, Wake: func(string) {
+func (o *ours) reopened(ctx context.Context) (*queue.Store, error) {
+	return queue.Open(ctx, o.db, tables.Options{Registry: o.registry, Wake: func(string) {
 		select {
 		case o.wake <- struct{}{}:
 		default:

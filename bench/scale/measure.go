@@ -13,7 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/bench/servers"
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 var noop = jobs.Kind[struct{}]{Name: "bench.noop", Queue: "default"}
@@ -87,8 +88,8 @@ func (l *lab) deepen(ctx context.Context, depth int) error {
 	return nil
 }
 
-func (l *lab) open(ctx context.Context, db *sqlx.DB, mode string) (*sqlstore.Store, error) {
-	return sqlstore.Open(ctx, db, sqlstore.Options{Registry: l.registry, Mode: sqlstore.Mode(mode)})
+func (l *lab) open(ctx context.Context, db *sqlx.DB, mode string) (*queue.Store, error) {
+	return queue.Open(ctx, db, tables.Options{Registry: l.registry, Mode: tables.Mode(mode)})
 }
 
 // measure lets claimers, each as a separate process would, claim at the same
@@ -161,7 +162,7 @@ func (l *lab) together(team []*claimer, calls int, work func(*claimer) error) (c
 
 // claimer is a worker without handlers.
 type claimer struct {
-	store *sqlstore.Store
+	store *queue.Store
 	name  string
 	take  int // rows a claim, and ends a write
 	held  []jobs.Claimed

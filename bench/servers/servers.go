@@ -15,7 +15,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
 
@@ -124,7 +124,7 @@ func (s *Server) CMS(ctx context.Context) (db *sqlx.DB, dsn, name string, err er
 	if db, err = database.Connect(ctx, database.ConnectOptions{DSN: dsn}); err != nil {
 		return nil, "", "", err
 	}
-	_, err = sqlstore.CreateTables(ctx, db, sqlstore.Stock, "")
+	_, err = tables.CreateTables(ctx, db, tables.Stock, "")
 	if err == nil {
 		err = migrations.Up(ctx, db)
 	}

@@ -9,20 +9,21 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Three equal jobs that one slow run stands for all began with it, whichever of
 // them it was, and one that was released at the end of the grace says so.
 func TestTheJudgeReadsWhenARunBegan(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.MySQL)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	registry := jobs.NewRegistry()
 	kind := jobs.Kind[json.RawMessage]{Name: "test.slow", Policy: jobs.Policy{Coalesce: true}}
 	jobs.Handle(registry, kind, func(context.Context, jobs.Job, json.RawMessage) error { return nil })
-	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

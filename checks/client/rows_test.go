@@ -13,8 +13,10 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/client"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 type payload struct {
@@ -28,15 +30,15 @@ type both struct {
 	*testing.T
 	db     *jobstest.Database
 	client *client.Client
-	store  *sqlstore.Store
+	store  *queue.Store
 }
 
 func everywhere(t *testing.T, test func(b both)) {
 	for _, engine := range jobstest.Engines() {
-		for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
+		for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 			t.Run(fmt.Sprintf("%s-%s", engine, layout), func(t *testing.T) {
 				db := jobstest.Migrated(t, engine)
-				if _, err := sqlstore.CreateTables(t.Context(), db.DB, layout, "bb_"); err != nil {
+				if _, err := tables.CreateTables(t.Context(), db.DB, layout, "bb_"); err != nil {
 					t.Fatal(err)
 				}
 				test(both{t, db, newClient(t, db), newStore(t, db)})
@@ -55,11 +57,11 @@ func newClient(t *testing.T, db *jobstest.Database) *client.Client {
 }
 
 // newStore knows the type greet.
-func newStore(t *testing.T, db *jobstest.Database) *sqlstore.Store {
+func newStore(t *testing.T, db *jobstest.Database) *queue.Store {
 	t.Helper()
 	registry := jobs.NewRegistry()
 	jobs.Handle(registry, jobs.Kind[payload]{Name: "greet", Queue: "cmsjobs"}, func(context.Context, jobs.Job, payload) error { return nil })
-	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Prefix: "bb_", Registry: registry, DefaultQueue: "cmsjobs"})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Prefix: "bb_", Registry: registry, DefaultQueue: "cmsjobs"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +227,7 @@ func TestTheServiceClaimsTheClientsRows(t *testing.T) {
 			b.Errorf("%+v, %v", j, claimed[0].Fault)
 		}
 		for _, id := range []string{later.ID, other.ID} {
-			if rec, err := b.store.Job(b.Context(), id); err != nil || rec.Status != jobs.StatusQueued {
+			if rec, err := history.New(b.store.Tables).Job(b.Context(), id); err != nil || rec.Status != jobs.StatusQueued {
 				b.Errorf("%+v, %v", rec, err)
 			}
 		}
@@ -321,7 +323,7 @@ func TestAJobLivesAndDiesWithItsTransaction(t *testing.T) {
 					b.Errorf("%s, committed %t: %d orders, %v", of, commit, orders, err)
 				}
 				for _, r := range list {
-					if _, err := b.store.Job(ctx, r.ID); (err == nil) != commit {
+					if _, err := history.New(b.store.Tables).Job(ctx, r.ID); (err == nil) != commit {
 						b.Errorf("%s, committed %t: %v", of, commit, err)
 					}
 				}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // service is the program as it ships, on a SQLite database.
@@ -30,7 +30,7 @@ func startService(t *testing.T) *service {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", s.path, "./cmd/cmsjobs").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if _, err := sqlstore.CreateTables(t.Context(), s.db.DB, sqlstore.Stock, "bb_"); err != nil {
+	if _, err := tables.CreateTables(t.Context(), s.db.DB, tables.Stock, "bb_"); err != nil {
 		t.Fatal(err)
 	}
 	file, _, _ := strings.Cut(strings.TrimPrefix(s.db.DSN, "file:"), "?")

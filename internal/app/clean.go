@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 )
 
 // cleaned is what a cleaning did, or would do.
@@ -38,14 +39,14 @@ func (r *Services) CleanQueue(ctx context.Context, dryRun bool) (done cleaned, e
 		return r.wouldClean(ctx)
 	}
 	q := r.Config.Queue
-	if done.Workers, err = r.Store.DeleteStaleWorkers(ctx, q.HeartbeatStale); err != nil {
+	if done.Workers, err = r.History.DeleteStaleWorkers(ctx, q.HeartbeatStale); err != nil {
 		return done, err
 	}
 	// A claim of ours that just ran out is taken by the next worker anyway.
-	if done.Stuck, err = r.Store.ResetStuck(ctx, q.Lease); err != nil {
+	if done.Stuck, err = r.History.ResetStuck(ctx, q.Lease); err != nil {
 		return done, err
 	}
-	if done.Runs, err = r.Store.RotateRuns(ctx, days(q.KeepCompleted), days(q.KeepFailed)); err != nil {
+	if done.Runs, err = r.History.RotateRuns(ctx, days(q.KeepCompleted), days(q.KeepFailed)); err != nil {
 		return done, err
 	}
 	if done.Ticks, err = r.Store.PruneTicks(ctx, keepTicks); err != nil {
@@ -64,7 +65,7 @@ func (r *Services) CleanQueue(ctx context.Context, dryRun bool) (done cleaned, e
 // wouldClean counts what cleanQueue would remove.
 func (r *Services) wouldClean(ctx context.Context) (cleaned, error) {
 	done, q, now := cleaned{DryRun: true}, r.Config.Queue, r.Now()
-	workers, err := r.Store.Workers(ctx)
+	workers, err := r.History.Workers(ctx)
 	if err != nil {
 		return done, err
 	}
@@ -81,7 +82,7 @@ func (r *Services) wouldClean(ctx context.Context) (cleaned, error) {
 		if x.keep <= 0 {
 			continue
 		}
-		if *x.into, err = r.Store.Count(ctx, jobs.Filter{Statuses: x.statuses, Until: now.Add(-x.keep)}); err != nil {
+		if *x.into, err = r.History.Count(ctx, jobs.Filter{Statuses: x.statuses, Until: now.Add(-x.keep)}); err != nil {
 			return done, err
 		}
 	}
@@ -96,7 +97,7 @@ func (r *Services) pruneFailed(ctx context.Context, now time.Time) (n int64, fil
 		return 0, "", nil
 	}
 	before := now.Add(-keep)
-	old, err := r.Store.Count(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}, Until: before})
+	old, err := r.History.Count(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}, Until: before})
 	if err != nil || old == 0 {
 		return 0, "", err
 	}
@@ -136,7 +137,7 @@ func (r *Services) PruneTo(ctx context.Context, path string, before time.Time, r
 	out := bufio.NewWriter(file)
 	lines := json.NewEncoder(out)
 	written := int64(0)
-	return r.Store.PruneFailed(ctx, before, func(rows []sqlstore.FailedRow) error {
+	return r.History.PruneFailed(ctx, before, func(rows []history.FailedRow) error {
 		for _, row := range rows {
 			if err := lines.Encode(row); err != nil {
 				return err

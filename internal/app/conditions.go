@@ -16,7 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/internal/web"
@@ -70,7 +70,7 @@ func (r *Services) Evaluator(process *conditions.Process) (*conditions.Evaluator
 	limits[conditions.NoBackup] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.Config.Backup.Alert)}
 	limits[conditions.VerificationOld] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.Config.Backup.Unverified)}
 	set := conditions.Config{
-		DB: r.OwnDB, Queue: r.Store, Server: r.Store, Known: func(jobType string) bool { _, known := r.Registry.Lookup(jobType); return known },
+		DB: r.OwnDB, Queue: r.History, Server: r.History, Known: func(jobType string) bool { _, known := r.Registry.Lookup(jobType); return known },
 		Notification: notify.Send.Name, Writes: r.writes, ReadOnly: database.SaysReadOnly, Full: database.SaysFull, Folders: r.writtenFolders(), Free: freeSpace, Circuits: r.circuits,
 		Limits: limits, Off: c.Off, Every: c.Every, Process: process, Now: r.Now, Logger: r.Log,
 	}
@@ -195,7 +195,7 @@ func (r *Services) conditionDirect(ctx context.Context, c conditions.Change) err
 
 // pinger calls outside monitors; nil where none is configured.
 func (r *Services) pinger() *conditions.Pinger {
-	p := &conditions.Pinger{URL: r.Config.Conditions.PingURL.Reveal(), Every: r.Config.Conditions.PingEvery, Entries: map[string]string{}, Successes: r.Store.LastSuccesses}
+	p := &conditions.Pinger{URL: r.Config.Conditions.PingURL.Reveal(), Every: r.Config.Conditions.PingEvery, Entries: map[string]string{}, Successes: r.History.LastSuccesses}
 	for name, e := range r.Config.Schedule.Entries {
 		if e.Ping != "" {
 			p.Entries[name] = e.Ping.Reveal()
@@ -211,7 +211,7 @@ func (r *Services) pinger() *conditions.Pinger {
 
 // writing is the store of a worker whose writes are remembered.
 type writing struct {
-	*sqlstore.Store
+	*queue.Store
 	w *conditions.Writes
 }
 

@@ -11,13 +11,13 @@ import (
 
 // Snapshot collects what an explanation depends on.
 func (r *Services) Snapshot(ctx context.Context, record jobs.Record) (explain.Snapshot, error) {
-	return ops.Explainer{Ledger: r.Store, Registry: r.Registry, Now: r.Now, Workers: r.Store.Workers, Breakers: r.OpenBreakers,
+	return ops.Explainer{Ledger: r.History, Registry: r.Registry, Now: r.Now, Workers: r.History.Workers, Breakers: r.OpenBreakers,
 		JobsDisabled: !r.Config.Queue.Enabled}.Snapshot(ctx, record)
 }
 
 // Actions change jobs by the rules that the API has, too.
 func (r *Services) Actions() ops.Actions {
-	return ops.Actions{Change: r.Store, Enqueue: httpEnqueuer{r}, Registry: r.Registry}
+	return ops.Actions{Change: r.History, Enqueue: httpEnqueuer{r}, Registry: r.Registry}
 }
 
 // Viewer shows what an operator sees over HTTP, or everything unmasked.

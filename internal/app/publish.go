@@ -57,7 +57,7 @@ func (r *Services) publishModels() []publish.Model {
 
 // CancelJob implements publish.Queue.
 func (r *Services) CancelJob(ctx context.Context, uuid string) error {
-	_, err := r.Store.Cancel(ctx, jobs.Filter{UUIDs: []string{uuid}}, 1)
+	_, err := r.History.Cancel(ctx, jobs.Filter{UUIDs: []string{uuid}}, 1)
 	return err
 }
 

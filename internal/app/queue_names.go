@@ -12,7 +12,7 @@ import (
 // KnowQueues refuses names that no job, worker, type or setting has: most are
 // mistyped, and a pause of them would stop nothing.
 func (r *Services) KnowQueues(ctx context.Context, names []string) error {
-	stats, err := r.Store.Stats(ctx)
+	stats, err := r.History.Stats(ctx)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (r *Services) Scheduler() (*schedule.Scheduler, error) {
 		jobTypes[e.Name] = e.Job.Type
 	}
 	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.Store, Edits: r.Store, History: r.Store, Zone: r.ScheduleZone, HasRunSince: r.ran, Logger: r.Log, CatchUp: r.Config.Schedule.CatchUp,
-		Newest: r.Store.NewestTicks, Rang: func() { now := r.Now(); r.rang.Store(&now) },
+		Newest: r.History.NewestTicks, Rang: func() { now := r.Now(); r.rang.Store(&now) },
 		Missed: r.tickMissed, Taken: func(entry string, _ time.Time) { r.ticked(entry, jobTypes[entry]) }})
 	if err != nil {
 		return nil, UsageError{Err: err}
@@ -36,7 +36,7 @@ func (r *Services) Scheduler() (*schedule.Scheduler, error) {
 
 // ran says whether a job of a type was done since a moment.
 func (r *Services) ran(ctx context.Context, jobType string, since time.Time) (bool, error) {
-	list, err := r.Store.Jobs(ctx, jobs.Filter{Types: []string{jobType}, Statuses: []jobs.Status{jobs.StatusCompleted}, Since: since}, jobs.Page{Limit: 1})
+	list, err := r.History.Jobs(ctx, jobs.Filter{Types: []string{jobType}, Statuses: []jobs.Status{jobs.StatusCompleted}, Since: since}, jobs.Page{Limit: 1})
 	return len(list.Items) > 0, err
 }
 

@@ -18,13 +18,16 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/internal/trace"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Services are the parts of the service, joined. Commands open them, use what
@@ -39,7 +42,8 @@ type Services struct {
 	OwnDB    *sqlx.DB // cmsjobs_* tables: usually the same
 	Site     *cms.Site
 	Registry *jobs.Registry
-	Store    *sqlstore.Store
+	Store    *queue.Store
+	History  *history.Store
 	WakeDir  string
 	Orders   *orders.Book // what internal jobs are to do
 	Breakers *breaker.Breakers
@@ -182,9 +186,9 @@ func (r *Services) openStore(ctx context.Context) error {
 		zone = time.UTC
 	}
 	q, d := r.Config.Queue, r.Config.Database
-	o := sqlstore.Options{
+	o := tables.Options{
 		Prefix: d.Prefix, Registry: r.Registry, DefaultQueue: q.Default, OwnQueues: []string{"cmsjobs"},
-		Connection: d.Connection, Mode: sqlstore.Mode(d.Claim), RetryAfter: q.PHPRetryAfter, Zone: zone,
+		Connection: d.Connection, Mode: tables.Mode(d.Claim), RetryAfter: q.PHPRetryAfter, Zone: zone,
 		Logger: r.Log, Wake: func(string) { wake.Call(r.WakeDir, wake.Jobs) }, Clock: r.Now,
 		RestartedAt: func(ctx context.Context) (time.Time, error) {
 			return r.Site.QueueRestartedAt(ctx, r.Config.Cache.Prefix)
@@ -193,9 +197,10 @@ func (r *Services) openStore(ctx context.Context) error {
 	if r.OwnDB != r.DB {
 		o.OwnDB = r.OwnDB
 	}
-	if r.Store, err = sqlstore.Open(ctx, r.DB, o); err != nil {
+	if r.Store, err = queue.Open(ctx, r.DB, o); err != nil {
 		return DatabaseError{Err: err}
 	}
-	web.RegisterBulk(r.Registry, r.Orders, r.Store)
+	r.History = history.New(r.Store.Tables)
+	web.RegisterBulk(r.Registry, r.Orders, r.History)
 	return nil
 }

@@ -37,7 +37,7 @@ func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error
 		return nil, err
 	}
 	w := web.Config{
-		Enqueuer: httpEnqueuer{r}, Registry: r.Registry, Ledger: r.Store, Changer: r.Store, History: r.Store, Queues: r.Store, Workers: r.Store, Schedules: s,
+		Enqueuer: httpEnqueuer{r}, Registry: r.Registry, Ledger: r.History, Changer: r.History, History: r.History, Queues: r.History, Workers: r.History, Schedules: s,
 		Ticker: webTicker{r}, Gate: gate, Breakers: r.OpenBreakers, Settings: r.settings, Metrics: r.Metrics.Registry, Unavailable: database.Outage,
 		Ready:       []web.Check{{Name: conditions.DatabaseDown, Do: r.DB.PingContext}},
 		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Types, DefaultQueue: r.Config.Queue.Default, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
@@ -166,7 +166,7 @@ func (r *Services) showHandlers(c *web.Config) {
 		c.Media = &webMedia{r: r}
 	}
 	if h := r.Handlers.Sitemap; h != nil {
-		c.Sitemap = webSitemap{h, r.Store, hostsOf(r.Config.IndexNow.Endpoints)}
+		c.Sitemap = webSitemap{h, r.History, hostsOf(r.Config.IndexNow.Endpoints)}
 	}
 	c.StorageUsage = &webUsage{r: r}
 }

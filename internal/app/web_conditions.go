@@ -43,7 +43,7 @@ const schedulerAlive = 90 * time.Second
 
 func (r *Services) storedFigures(ctx context.Context) (web.StoredFigures, error) {
 	var f web.StoredFigures
-	workers, err := r.Store.Workers(ctx)
+	workers, err := r.History.Workers(ctx)
 	if err != nil {
 		return f, err
 	}
@@ -67,7 +67,7 @@ func (r *Services) storedFigures(ctx context.Context) (web.StoredFigures, error)
 	if err != nil {
 		return f, err
 	}
-	if f.Successes, err = r.Store.LastSuccesses(ctx, s.Names()); err != nil || r.Handlers.Backup == nil {
+	if f.Successes, err = r.History.LastSuccesses(ctx, s.Names()); err != nil || r.Handlers.Backup == nil {
 		return f, err
 	}
 	b, err := r.Handlers.Backup.Condition(ctx)

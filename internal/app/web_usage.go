@@ -32,7 +32,7 @@ func (g *webUsage) StorageUsage(ctx context.Context) ([]web.UsageItem, error) {
 
 // SizesSince adds up what was kept of each day.
 func (g *webUsage) SizesSince(ctx context.Context, since time.Time) ([]web.SizeDay, error) {
-	list, err := g.r.Store.Sizes(ctx, since)
+	list, err := g.r.History.Sizes(ctx, since)
 	var days []web.SizeDay
 	for _, x := range list {
 		if len(days) == 0 || days[len(days)-1].Day != x.Day {
@@ -52,7 +52,7 @@ const sizesEvery = time.Hour
 
 // noteSizes writes today's sizes down, unless somebody did within the hour.
 func (r *Services) noteSizes(ctx context.Context) error {
-	age, ever, err := r.Store.SizesAge(ctx)
+	age, ever, err := r.History.SizesAge(ctx)
 	if err != nil || ever && age < sizesEvery {
 		return err
 	}
@@ -64,7 +64,7 @@ func (r *Services) noteSizes(ctx context.Context) error {
 	for _, x := range list {
 		sizes[x.Class] += x.Bytes
 	}
-	return r.Store.KeepSizes(ctx, sizes)
+	return r.History.KeepSizes(ctx, sizes)
 }
 
 func (g *webUsage) folders(ctx context.Context) []web.UsageItem {

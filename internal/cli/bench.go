@@ -11,11 +11,12 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // benchQueue keeps bench's jobs apart from everything else.
@@ -93,7 +94,7 @@ func (a *commandLine) openBench(ctx context.Context, dir string, slots int) (*ap
 	if err != nil {
 		return nil, err
 	}
-	if _, err := sqlstore.CreateTables(ctx, db, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(ctx, db, tables.Stock, ""); err != nil {
 		return nil, err
 	}
 	if err := db.Close(); err != nil {

@@ -142,7 +142,7 @@ func (b *bench) clear(ctx context.Context) error {
 	mine := jobs.Filter{Queues: []string{benchQueue}, Statuses: []jobs.Status{jobs.StatusQueued}}
 	for n := int64(1); n > 0; {
 		var err error
-		if n, err = b.r.Store.Cancel(ctx, mine, 5000); err != nil {
+		if n, err = b.r.History.Cancel(ctx, mine, 5000); err != nil {
 			return err
 		}
 	}

@@ -58,7 +58,7 @@ func (a *commandLine) change(ctx context.Context, r *app.Services, action ops.Ac
 	filter, none := ops.Selected(action, parsed)
 	var total int64
 	if !none {
-		if total, err = r.Store.Count(ctx, filter); err != nil {
+		if total, err = r.History.Count(ctx, filter); err != nil {
 			return err
 		}
 	}
@@ -78,9 +78,9 @@ func (a *commandLine) changeEach(ctx context.Context, r *app.Services, action op
 	var done int64
 	var errs []error
 	for _, id := range ids {
-		j, err := r.Store.JobAmong(ctx, id, action.Statuses())
+		j, err := r.History.JobAmong(ctx, id, action.Statuses())
 		if errors.Is(err, jobs.ErrNotFound) { // it is there and in another status: the action says so
-			j, err = r.Store.Job(ctx, id)
+			j, err = r.History.Job(ctx, id)
 		}
 		if err == nil {
 			if err = r.Actions().One(ctx, action, j); err == nil {

@@ -20,13 +20,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 
 	"github.com/cmsjobs/cmsjobs/internal/doctor"
 
 	"github.com/cmsjobs/cmsjobs/internal/demo"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -58,10 +59,10 @@ func callAt(t *testing.T, ahead time.Duration, env []string, args ...string) res
 }
 
 // database makes an empty site's database and returns the flag that names it.
-func newDatabase(t *testing.T, engine jobstest.Engine, layout sqlstore.Layout) string {
+func newDatabase(t *testing.T, engine jobstest.Engine, layout tables.Layout) string {
 	t.Helper()
 	db := jobstest.Open(t, engine)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
 		t.Fatal(err)
 	}
 	if engine == jobstest.SQLite {
@@ -97,8 +98,8 @@ func TestAJobsLifeOnTheCommandLine(t *testing.T) {
 	quiet := []string{"CMSJOBS_NOTIFY_MAIL=false", "CMSJOBS_NOTIFY_CMS=false"} // messages are jobs, too
 	for _, c := range []struct {
 		engine jobstest.Engine
-		layout sqlstore.Layout
-	}{{jobstest.SQLite, sqlstore.Stock}, {jobstest.SQLite, sqlstore.Extended}, {jobstest.MariaDB, sqlstore.Stock}, {jobstest.MySQL, sqlstore.Extended}, {jobstest.PostgreSQL, sqlstore.Extended}} {
+		layout tables.Layout
+	}{{jobstest.SQLite, tables.Stock}, {jobstest.SQLite, tables.Extended}, {jobstest.MariaDB, tables.Stock}, {jobstest.MySQL, tables.Extended}, {jobstest.PostgreSQL, tables.Extended}} {
 		t.Run(fmt.Sprint(c.engine, " ", c.layout), func(t *testing.T) {
 			dsn := newDatabase(t, c.engine, c.layout)
 			want(t, call(t, quiet, dsn, "enqueue", "cmsjobs.probe"), 0, "Enqueued job")
@@ -145,7 +146,7 @@ func TestAJobsLifeOnTheCommandLine(t *testing.T) {
 }
 
 func TestManyFailedJobsAreRetriedForgottenAndPruned(t *testing.T) {
-	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	exports := t.TempDir()
 	for range 12 {
 		want(t, call(t, nil, dsn, "enqueue", "cmsjobs.probe", `{"fail":"no luck"}`, "--max-attempts", "1"), 0)
@@ -169,7 +170,7 @@ func TestManyFailedJobsAreRetriedForgottenAndPruned(t *testing.T) {
 }
 
 func TestExitCodesSayWhatIsWrong(t *testing.T) {
-	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	for _, c := range []struct {
 		name string
 		env  []string
@@ -217,7 +218,7 @@ func TestExitCodes(t *testing.T) {
 func TestProcessesMayStartTogetherOnAFreshDatabase(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			dsn := newDatabase(t, engine, sqlstore.Stock)
+			dsn := newDatabase(t, engine, tables.Stock)
 			results := make([]result, 4)
 			var together sync.WaitGroup
 			for i := range results {
@@ -232,7 +233,7 @@ func TestProcessesMayStartTogetherOnAFreshDatabase(t *testing.T) {
 }
 
 func TestDisabledJobsRunAtOnce(t *testing.T) {
-	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	want(t, call(t, []string{"JOBS_ENABLED=false"}, dsn, "enqueue", "cmsjobs.probe"), 0, "Ran cmsjobs.probe at once", `{"attempt":1}`)
 	want(t, call(t, []string{"JOBS_ENABLED=false"}, dsn, "enqueue", "cmsjobs.probe", `{"fail":"no"}`), exitFault, "no")
 	want(t, call(t, nil, dsn, "jobs", "list"), 0, "No jobs.")
@@ -296,7 +297,7 @@ func TestTheDemoDoesEveryJob(t *testing.T) {
 }
 
 func TestDoctorFindsWhatIsBroken(t *testing.T) {
-	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	want(t, call(t, nil, dsn, "enqueue", "cmsjobs.probe", "--queue", "forgotten"), 0)
 	want(t, call(t, nil, dsn, "enqueue", "shop.sync", "--force"), 0)
 	want(t, call(t, nil, dsn, "pause", "mail", "--force"), 0)
@@ -317,8 +318,8 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 func TestDoctorOnEveryDatabase(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			want(t, call(t, nil, newDatabase(t, engine, sqlstore.Stock), "doctor"), 0, "durability", "ok    rights")
-			want(t, call(t, nil, newDatabase(t, engine, sqlstore.Extended), "doctor"), 0, "extended layout", "ok    rights")
+			want(t, call(t, nil, newDatabase(t, engine, tables.Stock), "doctor"), 0, "durability", "ok    rights")
+			want(t, call(t, nil, newDatabase(t, engine, tables.Extended), "doctor"), 0, "extended layout", "ok    rights")
 		})
 	}
 }

@@ -7,15 +7,16 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 
 	"github.com/cmsjobs/cmsjobs/internal/doctor"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // What a check finds and a condition says too is said once: by the check while
 // it is young, by the condition when it holds.
 func TestDoctorSaysALeftoverOnce(t *testing.T) {
-	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	args := []string{dsn, "--json", "--set", "backup.dir=" + t.TempDir(), "doctor"}
 	call(t, nil, args...)
 	db := openSQLite(t, dsn)

@@ -74,7 +74,7 @@ func (a *commandLine) failedGroupsCommand() *cobra.Command {
 }
 
 func (a *commandLine) listGroups(ctx context.Context, r *app.Services, f jobs.Filter) error {
-	groups, err := r.Store.Groups(ctx, f)
+	groups, err := r.History.Groups(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (a *commandLine) retryEdited(ctx context.Context, r *app.Services, ids []st
 	if err != nil {
 		return err
 	}
-	record, err := r.Store.JobAmong(ctx, ids[0], []jobs.Status{jobs.StatusFailed})
+	record, err := r.History.JobAmong(ctx, ids[0], []jobs.Status{jobs.StatusFailed})
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (a *commandLine) retryEdited(ctx context.Context, r *app.Services, ids []st
 	if err != nil {
 		return err
 	}
-	receipt, err := r.Store.ReviveEdited(ctx, ids[0], given[0].Data)
+	receipt, err := r.History.ReviveEdited(ctx, ids[0], given[0].Data)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (a *commandLine) failedPruneCommand() *cobra.Command {
 
 func (a *commandLine) prune(ctx context.Context, r *app.Services, before time.Time, path string, dry bool) error {
 	f := jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}, Until: before}
-	total, err := r.Store.Count(ctx, f)
+	total, err := r.History.Count(ctx, f)
 	if err != nil {
 		return err
 	}

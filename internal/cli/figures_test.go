@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestEveryFigureIsTheSameEverywhere makes a mixed set of jobs and compares
@@ -45,7 +46,7 @@ var mixedEnv = []string{"CMSJOBS_QUEUE_INTERNAL_ROWS=cmsjobs.probe", "CMSJOBS_NO
 func newMixedSite(t *testing.T, engine jobstest.Engine) *mixedSite {
 	t.Helper()
 	s := &mixedSite{t: t, db: jobstest.Open(t, engine), admin: http.Header{"Authorization": {"Basic YWRtaW46c2VjcmV0"}}}
-	if _, err := sqlstore.CreateTables(t.Context(), s.db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), s.db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	s.dsn = "--dsn=" + s.db.DSN

@@ -55,7 +55,7 @@ func waitsFor(r jobs.Record, v ops.JobView, down []explain.Breaker) string {
 }
 
 func (a *commandLine) listJobs(ctx context.Context, r *app.Services, f jobs.Filter, p jobs.Page) error {
-	list, err := r.Store.Jobs(ctx, f, p)
+	list, err := r.History.Jobs(ctx, f, p)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ With --json it is the job as GET /api/v1/jobs/ID answers it; jobs runs and jobs 
 func (a *commandLine) onJob(statuses []jobs.Status, do func(context.Context, *app.Services, jobs.Record, ops.Viewer) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-			j, err := r.Store.JobAmong(ctx, args[0], statuses)
+			j, err := r.History.JobAmong(ctx, args[0], statuses)
 			if err != nil {
 				return err
 			}
@@ -142,11 +142,11 @@ func (a *commandLine) onJob(statuses []jobs.Status, do func(context.Context, *ap
 }
 
 func (a *commandLine) showJob(ctx context.Context, r *app.Services, j jobs.Record, v ops.Viewer) error {
-	runs, err := r.Store.Runs(ctx, jobs.Filter{UUIDs: []string{j.UUID}}, jobs.Page{Limit: 100})
+	runs, err := r.History.Runs(ctx, jobs.Filter{UUIDs: []string{j.UUID}}, jobs.Page{Limit: 100})
 	if err != nil {
 		return err
 	}
-	lines, err := r.Store.Log(ctx, j.UUID, ops.MaxLogLines)
+	lines, err := r.History.Log(ctx, j.UUID, ops.MaxLogLines)
 	if err != nil {
 		return err
 	}
@@ -205,13 +205,13 @@ func (a *commandLine) jobsRunsCommand() *cobra.Command {
 			}
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				if len(args) == 1 {
-					j, err := r.Store.Job(ctx, args[0])
+					j, err := r.History.Job(ctx, args[0])
 					if err != nil {
 						return err
 					}
 					filter.UUIDs = []string{j.UUID}
 				}
-				runs, err := r.Store.Runs(ctx, filter, p)
+				runs, err := r.History.Runs(ctx, filter, p)
 				if err != nil {
 					return err
 				}
@@ -235,7 +235,7 @@ func (a *commandLine) jobsRunsCommand() *cobra.Command {
 func (a *commandLine) jobsLogCommand() *cobra.Command {
 	return &cobra.Command{Use: "log ID", Short: "Show what a job's handler wrote, oldest first", Example: "  cmsjobs jobs log 42", Args: cobra.ExactArgs(1),
 		RunE: a.onJob(nil, func(ctx context.Context, r *app.Services, j jobs.Record, v ops.Viewer) error {
-			lines, err := r.Store.Log(ctx, j.UUID, ops.MaxLogLines)
+			lines, err := r.History.Log(ctx, j.UUID, ops.MaxLogLines)
 			if err != nil {
 				return err
 			}
@@ -271,7 +271,7 @@ func (a *commandLine) jobsStatsCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				stats, err := r.Store.Stats(ctx)
+				stats, err := r.History.Stats(ctx)
 				if err != nil {
 					return err
 				}

@@ -18,10 +18,11 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // office is the whole program over a fresh database: its commands, and
@@ -36,7 +37,7 @@ type office struct {
 
 func newOffice(t *testing.T, env ...string) *office {
 	t.Helper()
-	o := &office{t: t, dsn: newDatabase(t, jobstest.SQLite, sqlstore.Stock), dir: filepath.Join(t.TempDir(), "mail")}
+	o := &office{t: t, dsn: newDatabase(t, jobstest.SQLite, tables.Stock), dir: filepath.Join(t.TempDir(), "mail")}
 	o.env = append([]string{"CMSJOBS_MAIL_DRIVER=files", "CMSJOBS_MAIL_DIR=" + o.dir, "CMSJOBS_MAIL_FROM=shop@example.org",
 		"CMSJOBS_HTTP_ADMIN_PASSWORD=right horse battery"}, env...)
 	a := &commandLine{Process: app.Process{Err: io.Discard, Now: time.Now}, out: io.Discard, environ: append([]string{"CMSJOBS_CONFIG=" + filepath.Join(t.TempDir(), "empty.yaml"), "CMSJOBS_DATABASE_DSN=" + strings.TrimPrefix(o.dsn, "--dsn=")}, o.env...)}
@@ -253,7 +254,7 @@ func TestRecipientsAreCounted(t *testing.T) {
 }
 
 func TestABounceMailboxIsReadByTheClock(t *testing.T) {
-	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	without := call(t, nil, dsn, "schedule", "list")
 	want(t, without, 0)
 	with := call(t, []string{"CMSJOBS_MAIL_MAILBOX_HOST=imap.example.org", "CMSJOBS_MAIL_MAILBOX_USERNAME=b", "CMSJOBS_MAIL_MAILBOX_PASSWORD=hidden-word"}, dsn, "schedule", "list")
@@ -266,7 +267,7 @@ func TestABounceMailboxIsReadByTheClock(t *testing.T) {
 // While the mail server is out, jobs wait uncharged, and everybody who looks
 // receives the reason: in lists, of one job, in the breakers and by doctor.
 func TestAMailServerThatIsOutIsSeen(t *testing.T) {
-	for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
+	for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 		t.Run(fmt.Sprint(layout), func(t *testing.T) {
 			dsn := newDatabase(t, jobstest.SQLite, layout)
 			env := []string{"CMSJOBS_MAIL_DRIVER=smtp", "CMSJOBS_MAIL_HOST=127.0.0.1", "CMSJOBS_MAIL_PORT=1", "CMSJOBS_MAIL_FROM=shop@example.org"}

@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/config"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 func (a *commandLine) migrateCommand() *cobra.Command {
@@ -52,7 +53,7 @@ func (a *commandLine) migrateUpCommand() *cobra.Command {
 				if !create {
 					return a.done("Our tables are up to date.")
 				}
-				made, err := sqlstore.CreateTables(ctx, r.DB, layoutOf(r.Config.Database), r.Config.Database.Prefix)
+				made, err := tables.CreateTables(ctx, r.DB, layoutOf(r.Config.Database), r.Config.Database.Prefix)
 				if err != nil {
 					return app.DatabaseError{Err: err}
 				}
@@ -67,11 +68,11 @@ func (a *commandLine) migrateUpCommand() *cobra.Command {
 	return c
 }
 
-func layoutOf(d config.Database) sqlstore.Layout {
+func layoutOf(d config.Database) tables.Layout {
 	if d.Layout == "extended" {
-		return sqlstore.Extended
+		return tables.Extended
 	}
-	return sqlstore.Stock
+	return tables.Stock
 }
 
 func (a *commandLine) done(sentence string) error {

@@ -15,14 +15,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestNoVisitorsAddressIsKept sends views from 500 addresses and imports a log
 // of 500 others, with names that look like hosts and addresses, and searches
 // the service's log, its database and a backup for each.
 func TestNoVisitorsAddressIsKept(t *testing.T) {
-	flag := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	flag := newDatabase(t, jobstest.SQLite, tables.Stock)
 	backups := t.TempDir()
 	s := startService(t, fmt.Sprintf(`schedule: {enabled: false}
 analytics: {collect: true, hosts: [cms.example], mmdb: %q}

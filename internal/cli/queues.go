@@ -22,7 +22,7 @@ func (a *commandLine) queuesCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				stats, err := r.Store.Stats(ctx)
+				stats, err := r.History.Stats(ctx)
 				if err != nil {
 					return err
 				}
@@ -64,7 +64,7 @@ func (a *commandLine) pauseCommand() *cobra.Command {
 					}
 				}
 				for _, q := range queues {
-					if err := r.Store.Pause(ctx, q, "cli on "+host); err != nil {
+					if err := r.History.Pause(ctx, q, "cli on "+host); err != nil {
 						return err
 					}
 				}
@@ -86,7 +86,7 @@ func (a *commandLine) continueCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, queues []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				for _, q := range queues {
-					was, err := r.Store.Continue(ctx, q)
+					was, err := r.History.Continue(ctx, q)
 					if err == nil && !was {
 						err = fmt.Errorf("the queue %q is not paused: %w", q, jobs.ErrNotFound)
 					}
@@ -110,7 +110,7 @@ func (a *commandLine) restartCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				return a.ordered(r, r.Store.Restart(ctx), "All workers stop when their jobs are done.")
+				return a.ordered(r, r.History.Restart(ctx), "All workers stop when their jobs are done.")
 			})
 		},
 	}

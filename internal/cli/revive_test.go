@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // heapPeak watches how much of the heap is in use until stop, in bytes.
@@ -43,7 +44,7 @@ func TestManyMoreFailedJobsThanFitIntoMemoryAreRetried(t *testing.T) {
 	}
 	const allowed = 56 << 20
 	db := jobstest.Open(t, jobstest.SQLite)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	dsn := "--dsn=" + db.DSN

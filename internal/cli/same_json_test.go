@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestTheCommandLineAnswersAsTheAPI asks one service for the same things over
 // HTTP and by commands: what programs get is the same, byte for byte.
 func TestTheCommandLineAnswersAsTheAPI(t *testing.T) {
-	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	s := startService(t, "schedule: {enabled: true}\nqueue: {enabled: true, queues: [nobody]}\nhttp: {mask: ['*.card']}\n", dsn)
 	admin := bearer(s.token("admin"))
 	s.command("enqueue", "mail.send", `{"to":"a@b.example","subject":"a<b> & c","body":"password=hunter2222","headers":{"X-Token":"abcdef0123456789"}}`, "--delay", "3h")
@@ -78,7 +78,7 @@ func TestTheCommandLineAnswersAsTheAPI(t *testing.T) {
 // TestFiltersAreRefusedAlike gives the command line and the API the same faulty
 // filters.
 func TestFiltersAreRefusedAlike(t *testing.T) {
-	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	s := startService(t, "schedule: {enabled: false}\n", dsn)
 	admin := bearer(s.token("admin"))
 	for _, fault := range []struct{ name, value, says string }{
@@ -100,7 +100,7 @@ func TestJSONAtATerminalHasLines(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no script here")
 	}
-	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	s := startService(t, "schedule: {enabled: false}\n", dsn)
 	line := strings.Join(append([]string{s.cmd.Path}, append(s.flags, "--json", "jobs", "stats")...), "' '")
 	c := exec.Command(script, "-qec", "'"+line+"'", filepath.Join(t.TempDir(), "typescript"))

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestTheAuditLogHasJobs lets a person enqueue a job that fails for good, of
 // which the service makes a message for administrators: a separate job.
 func TestTheAuditLogHasJobs(t *testing.T) {
 	config := "activity: {enqueued: [notification.send], share: 0}\nschedule: {enabled: false}\n"
-	s := startService(t, config, newDatabase(t, jobstest.SQLite, sqlstore.Stock))
+	s := startService(t, config, newDatabase(t, jobstest.SQLite, tables.Stock))
 	admin := bearer(s.token("admin"))
 	var made struct{ ID string }
 	s.ask(201, "POST", "/api/v1/jobs", `{"type":"cmsjobs.probe","payload":{"fail":"no luck\nat line 1"},"max_attempts":1}`, admin, &made)

@@ -13,7 +13,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // vietnam writes a database of countries in which 203.0.113.0/24 is Vietnam's.
@@ -51,7 +52,7 @@ func TestTheServerTellsOfAVisit(t *testing.T) {
 	}
 	const key = "4c1f1d2e3a4b5c6d7e8f90a1b2c3d4e5"
 	s := startService(t, fmt.Sprintf("schedule: {enabled: false}\nanalytics: {collect: true, hosts: [cms.example], server_key: %s, mmdb: %q}\n", key, vietnam(t)),
-		newDatabase(t, jobstest.SQLite, sqlstore.Stock))
+		newDatabase(t, jobstest.SQLite, tables.Stock))
 	tell := func(key string) {
 		t.Helper()
 		c := exec.CommandContext(t.Context(), "php", filepath.Join("testdata", "terminate.php"))
@@ -94,7 +95,7 @@ func TestTheServerTellsOfAVisit(t *testing.T) {
 
 // TestTheServersRouteIsClosedWithoutAKey posts to a service that has none.
 func TestTheServersRouteIsClosedWithoutAKey(t *testing.T) {
-	s := startService(t, "schedule: {enabled: false}\nanalytics: {collect: true}\n", newDatabase(t, jobstest.SQLite, sqlstore.Stock))
+	s := startService(t, "schedule: {enabled: false}\nanalytics: {collect: true}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
 	for _, header := range []string{"", "Bearer "} {
 		status, _ := s.try("POST", "/collect/server", `{"u":"http://cms.example/","ip":"203.0.113.9","ua":"x"}`, map[string][]string{"Authorization": {header}})
 		if status < 400 || status >= 500 {

@@ -22,9 +22,10 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 
 	"github.com/cmsjobs/cmsjobs/internal/doctor"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestConditionsAreSeenEverywhere provokes each condition and sees it in
@@ -138,7 +139,7 @@ func (l *conditionsLab) openDatabase() {
 		l.db = &jobstest.Database{DB: db}
 		l.flag = fmt.Sprintf("--dsn=mysql://cms:cms@127.0.0.1:%d/site", l.server.Port)
 	}
-	if _, err := sqlstore.CreateTables(l.t.Context(), l.db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(l.t.Context(), l.db.DB, tables.Stock, ""); err != nil {
 		l.t.Fatal(err)
 	}
 }

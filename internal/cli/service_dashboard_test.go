@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // dashboard is deploy/grafana/cmsjobs.json, as far as Grafana insists on it.
@@ -90,7 +91,7 @@ func TestTheDashboardShowsTheRunningService(t *testing.T) {
 	if err != nil {
 		jobstest.Skip(t, "apt-get install prometheus: %v", err)
 	}
-	s := startService(t, "http: {public_metrics: true}\nschedule: {enabled: false}\n", newDatabase(t, jobstest.SQLite, sqlstore.Stock))
+	s := startService(t, "http: {public_metrics: true}\nschedule: {enabled: false}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
 	admin := bearer(s.token("admin"))
 	s.ask(201, "POST", "/api/v1/jobs/batch", `{"jobs":[{"type":"cmsjobs.probe"},{"type":"cmsjobs.probe"},{"type":"cmsjobs.probe","payload":{"fail":"no luck"},"max_attempts":1}]}`, admin, nil)
 	ask := startPrometheus(t, prometheus, strings.TrimPrefix(s.url, "http://"))

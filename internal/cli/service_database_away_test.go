@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // While the database server is gone, each route says 503, when to try again and
@@ -26,7 +27,7 @@ func TestTheAnswersWhileTheDatabaseIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := sqlstore.CreateTables(t.Context(), db, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	s := startService(t, "http: {admin_password: right-password}\nqueue: {worker: false}\nschedule: {enabled: false}\n",

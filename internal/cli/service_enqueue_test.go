@@ -14,7 +14,8 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // snippets are the blocks of docs/enqueue.md by their language, in order.
@@ -40,10 +41,10 @@ type enqueuing struct {
 
 // startEnqueuing starts a service that works on nothing, so that jobs can be
 // looked at.
-func startEnqueuing(t *testing.T, engine jobstest.Engine, layout sqlstore.Layout) *enqueuing {
+func startEnqueuing(t *testing.T, engine jobstest.Engine, layout tables.Layout) *enqueuing {
 	t.Helper()
 	db := jobstest.Open(t, engine)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
 		t.Fatal(err)
 	}
 	dsn := db.DSN
@@ -100,7 +101,7 @@ func TestTheSameJobFromEverywhere(t *testing.T) {
 		t.Fatalf("docs/enqueue.md has other snippets than this test runs: %d sql, %d php, %d ts, %d go, %d sh",
 			len(all["sql"]), len(all["php"]), len(all["ts"]), len(all["go"]), len(all["sh"]))
 	}
-	e := startEnqueuing(t, jobstest.MySQL, sqlstore.Stock)
+	e := startEnqueuing(t, jobstest.MySQL, tables.Stock)
 	e.asksForASitemap("SQL", e.sql(all["sql"][0]))
 	e.asksForASitemap("curl", func(t *testing.T) {
 		script := strings.ReplaceAll(all["sh"][0], "https://cms.example", e.url)
@@ -118,11 +119,11 @@ func TestTheSameJobFromEverywhere(t *testing.T) {
 	e.asksForASitemap("Go", func(t *testing.T) { e.runGo(t, all["go"][0]) })
 	e.asksForASitemap("PHP", func(t *testing.T) { e.runPHP(t, all["php"][0]) })
 
-	postgres := startEnqueuing(t, jobstest.PostgreSQL, sqlstore.Stock)
+	postgres := startEnqueuing(t, jobstest.PostgreSQL, tables.Stock)
 	postgres.asksForASitemap("SQL of PostgreSQL", postgres.sql(all["sql"][1]))
-	sqlite := startEnqueuing(t, jobstest.SQLite, sqlstore.Stock)
+	sqlite := startEnqueuing(t, jobstest.SQLite, tables.Stock)
 	sqlite.asksForASitemap("SQL of SQLite", sqlite.sql(all["sql"][2]))
-	extended := startEnqueuing(t, jobstest.MySQL, sqlstore.Extended)
+	extended := startEnqueuing(t, jobstest.MySQL, tables.Extended)
 	extended.asksForASitemap("SQL of extended tables", extended.sql(all["sql"][3]))
 }
 

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // systemd is the socket on which a unit says how it is.
@@ -50,7 +51,7 @@ func (s *systemd) hears(word string) {
 // with a socket and a watchdog, and asks as Docker does.
 func TestSystemdAndDockerHearHowTheServiceIs(t *testing.T) {
 	unit := newSystemd(t)
-	s := newService(t, "schedule: {enabled: false}\n", newDatabase(t, jobstest.SQLite, sqlstore.Stock))
+	s := newService(t, "schedule: {enabled: false}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
 	s.env = append(s.env, "NOTIFY_SOCKET="+unit.path, "WATCHDOG_USEC=600000")
 	s.start()
 	unit.hears("READY=1")
@@ -73,7 +74,7 @@ func TestSystemdAndDockerHearHowTheServiceIs(t *testing.T) {
 // unit of Type=notify would be killed after its start's time.
 func TestAServiceWithoutHTTPIsReadyToo(t *testing.T) {
 	unit := newSystemd(t)
-	s := newService(t, "http: {enabled: false}\nschedule: {enabled: false}\n", newDatabase(t, jobstest.SQLite, sqlstore.Stock))
+	s := newService(t, "http: {enabled: false}\nschedule: {enabled: false}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
 	s.env = append(s.env, "NOTIFY_SOCKET="+unit.path)
 	s.launch()
 	unit.hears("READY=1")
@@ -86,7 +87,7 @@ func TestAServiceWithoutHTTPIsReadyToo(t *testing.T) {
 
 // TestDisabledJobsRunWhileTheCallerWaits is JOBS_ENABLED=false, over HTTP.
 func TestDisabledJobsRunWhileTheCallerWaits(t *testing.T) {
-	s := newService(t, "", newDatabase(t, jobstest.SQLite, sqlstore.Stock))
+	s := newService(t, "", newDatabase(t, jobstest.SQLite, tables.Stock))
 	s.env = append(s.env, "JOBS_ENABLED=false")
 	s.start()
 	admin := bearer(s.token("admin"))

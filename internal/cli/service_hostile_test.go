@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // A mail server that never ends its greeting: the mail's job fails by a clear
@@ -38,7 +39,7 @@ func TestAHostileMailServerHarmsNoOtherJob(t *testing.T) {
 		}
 	}()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	s := startService(t, "schedule: {enabled: false}\nnotify: {mail: false}\nmail: {host: 127.0.0.1, from: a@example.com, port: "+port+"}\n", newDatabase(t, jobstest.SQLite, sqlstore.Stock))
+	s := startService(t, "schedule: {enabled: false}\nnotify: {mail: false}\nmail: {host: 127.0.0.1, from: a@example.com, port: "+port+"}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
 	admin := bearer(s.token("admin"))
 	before := s.mostResident()
 	var mails, others []string

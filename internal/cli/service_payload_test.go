@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestAPayloadIsRefusedByEveryWay asks the running service for payloads that its
 // handlers refuse for good, and for fields that only administrators may set: by
 // a request, by a schedule, and by retrying a row that the CMS wrote.
 func TestAPayloadIsRefusedByEveryWay(t *testing.T) {
-	dsn, roots, places := newDatabase(t, jobstest.SQLite, sqlstore.Stock), t.TempDir(), t.TempDir()
+	dsn, roots, places := newDatabase(t, jobstest.SQLite, tables.Stock), t.TempDir(), t.TempDir()
 	s := startService(t, fmt.Sprintf("queue: {poll_first: 20ms, poll: 100ms}\nnotify: {mail: false}\nmail: {from: a@example.com, roots: [%q]}\nbackup: {dir: %q}\n", roots, places), dsn)
 	admin, operator := bearer(s.token("admin")), bearer(s.token("enqueue,operate"))
 	mail := func(path string) string {

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestWhatAUserAsksWronglyIsNoFault sends what users get wrong, and what
 // nobody may have: each is refused with a reason, and none is a fault of the
 // service in its log.
 func TestWhatAUserAsksWronglyIsNoFault(t *testing.T) {
-	s := startService(t, "schedule: {enabled: false}\nhttp: {admin_password: something-long}\n", newDatabase(t, jobstest.SQLite, sqlstore.Stock))
+	s := startService(t, "schedule: {enabled: false}\nhttp: {admin_password: something-long}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
 	admin, enqueuer := bearer(s.token("admin")), bearer(s.token("enqueue"))
 	for _, c := range []struct {
 		who    map[string][]string
@@ -53,7 +54,7 @@ func TestWhatAUserAsksWronglyIsNoFault(t *testing.T) {
 // TestRowsCannotBeInternalJobs inserts rows as anyone who may write to the table
 // can.
 func TestRowsCannotBeInternalJobs(t *testing.T) {
-	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	s := startService(t, "schedule: {enabled: false}\nqueue: {poll_first: 20ms, poll: 100ms}\n", dsn)
 	admin := bearer(s.token("admin"))
 	db := openSQLite(t, dsn)

@@ -14,7 +14,8 @@ import (
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 const compiler = "./node_modules/.bin/tsc"
@@ -51,7 +52,7 @@ func runIn(t *testing.T, dir string, env []string, args ...string) string {
 // TestTheJavaScriptSDK runs the SDK's own tests against the running program.
 func TestTheJavaScriptSDK(t *testing.T) {
 	dir := javaScriptSDK(t)
-	s := startService(t, "schedule: {enabled: false}\n", newDatabase(t, jobstest.MySQL, sqlstore.Stock))
+	s := startService(t, "schedule: {enabled: false}\n", newDatabase(t, jobstest.MySQL, tables.Stock))
 	out := runIn(t, dir, []string{"CMSJOBS_URL=" + s.url, "CMSJOBS_TOKEN=" + s.token("admin"), "CI=true"}, "node", "--test", "test/")
 	if passed := regexp.MustCompile(`(?m)^(?:#|ℹ) pass (\d+)$`).FindStringSubmatch(out); passed == nil || len(passed[1]) == 1 && passed[1] < "8" {
 		t.Errorf("fewer than 8 tests ran:\n%s", out)
@@ -111,7 +112,7 @@ func TestTheJavaScriptSDKInABrowser(t *testing.T) {
 	if err != nil {
 		jobstest.Skip(t, "no chromium: %v", err)
 	}
-	s := startService(t, "schedule: {enabled: false}\nhttp: {admin_password: right}\n", newDatabase(t, jobstest.SQLite, sqlstore.Stock))
+	s := startService(t, "schedule: {enabled: false}\nhttp: {admin_password: right}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
 	target, err := url.Parse(s.url)
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,8 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // plantedIn is how secrets come into payloads and errors. The number in each
@@ -64,7 +65,7 @@ func TestPlantedSecretsAppearNowhereForAReader(t *testing.T) {
 	sink := httptest.NewServer(&traces)
 	defer sink.Close()
 	dir := t.TempDir()
-	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	s := startService(t, fmt.Sprintf(`schedule: {enabled: false}
 queue: {poll_first: 20ms, poll: 200ms}
 telemetry: {traces: %q}

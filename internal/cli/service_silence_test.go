@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestDeadWorkersAreNoticedWithinTwoMinutes kills workers as kill -9 does. The
@@ -87,7 +88,7 @@ func newSilence(t *testing.T, program string) *silence {
 	if os.Getenv("CMSJOBS_SOAK") == "1" {
 		scrape, evaluate, s.every = 15*time.Second, 15*time.Second, time.Minute
 	}
-	s.lab = &conditionsLab{t: t, told: s.told, temporary: t.TempDir(), engine: jobstest.SQLite, flag: newDatabase(t, jobstest.SQLite, sqlstore.Stock)}
+	s.lab = &conditionsLab{t: t, told: s.told, temporary: t.TempDir(), engine: jobstest.SQLite, flag: newDatabase(t, jobstest.SQLite, tables.Stock)}
 	s.lab.config = fmt.Sprintf("http: {public_metrics: true}\nschedule: {enabled: false}\nwebhook: {allow_private: [127.0.0.0/8]}\nnotify: {mail: false, cms: false}\nconditions: {off: [no_backup], every: %s, ping_url: %q, ping_every: %s}\n%%s",
 		min(evaluate, 10*time.Second), s.told.URL+"/ping", s.every)
 	s.lab.web = s.lab.process("", "CMSJOBS_QUEUE_WORKER=false")

@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // mute is a database server that takes connections and never says a word.
@@ -91,7 +92,7 @@ func (s *service) says(args string) {
 func TestAServiceWaitsForItsDatabase(t *testing.T) {
 	port := jobstest.Shared(t, jobstest.MySQL).Port
 	db := jobstest.Open(t, jobstest.MySQL)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	proxy := jobstest.NewProxy(t, port)
@@ -114,7 +115,7 @@ func TestTermWhileTheDatabaseIsAwayIsAnOrderlyEnd(t *testing.T) {
 func testTermWhileTheDatabaseIsAwayIsAnOrderlyEnd(t *testing.T, engine jobstest.Engine) {
 	port := jobstest.Shared(t, engine).Port
 	db := jobstest.Open(t, engine)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	proxy := jobstest.NewProxy(t, port)
@@ -160,7 +161,7 @@ func TestTermEndsTheProcessWithinItsGraceWhateverTheDatabaseDoes(t *testing.T) {
 // A client that does not finish its request does not keep the process either.
 func TestTermEndsTheProcessWithinItsGraceWhateverAClientDoes(t *testing.T) {
 	db := jobstest.Open(t, jobstest.SQLite)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	s := newService(t, "", "--dsn", "sqlite:"+strings.TrimPrefix(strings.Split(db.DSN, "?")[0], "file:"))
@@ -199,7 +200,7 @@ func stopInTrouble(t *testing.T, command string, grace time.Duration, running in
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := sqlstore.CreateTables(t.Context(), db, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	for range running {

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // sentSpan is what a collector got; internal/trace's tests hold the shape
@@ -45,7 +46,7 @@ func TestAJobIsTracedFromItsEnqueueToItsEnd(t *testing.T) {
 		}
 	}))
 	defer collector.Close()
-	s := startService(t, fmt.Sprintf("schedule: {enabled: false}\ntelemetry: {traces: %q}\n", collector.URL+"/v1/traces"), newDatabase(t, jobstest.MySQL, sqlstore.Extended))
+	s := startService(t, fmt.Sprintf("schedule: {enabled: false}\ntelemetry: {traces: %q}\n", collector.URL+"/v1/traces"), newDatabase(t, jobstest.MySQL, tables.Extended))
 	header := bearer(s.token("admin"))
 	header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	var made struct{ ID, Status string }

@@ -9,12 +9,13 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Names that nothing has end with 4, wrong values with 2, and nothing is done.
 func TestMistypedNamesAreSeen(t *testing.T) {
-	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	for _, c := range []struct {
 		args string
 		code int
@@ -50,7 +51,7 @@ func TestMistypedNamesAreSeen(t *testing.T) {
 // Rows of jobs and of failed_jobs have separate numbers: a number that
 // names two jobs chooses none of them where either may be meant.
 func TestANumberThatTwoJobsHaveIsRefused(t *testing.T) {
-	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	call(t, nil, dsn, "migrate", "up")
 	db := openSQLite(t, dsn)
 	insertRow(t, db, "jobs", `{"type":"cmsjobs.probe","uuid":"11111111-1111-4111-8111-111111111111","data":{}}`)
@@ -81,7 +82,7 @@ func insertRow(t *testing.T, db *sqlx.DB, table, payload string) {
 // A row that is no JSON is explained as such, and a job that is retried with
 // its error.
 func TestExplainNamesTheCause(t *testing.T) {
-	dsn := newDatabase(t, jobstest.SQLite, sqlstore.Stock)
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	call(t, nil, dsn, "migrate", "up")
 	insertRow(t, openSQLite(t, dsn), "jobs", "no JSON at all")
 	want(t, call(t, nil, dsn, "jobs", "explain", "1"), 0, "not JSON")

@@ -35,7 +35,7 @@ func (a *commandLine) workersCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				known, err := r.Store.Stop(ctx, args[0])
+				known, err := r.History.Stop(ctx, args[0])
 				if err == nil && !known {
 					err = fmt.Errorf("no worker is named %q: %w", args[0], jobs.ErrNotFound)
 				}
@@ -47,7 +47,7 @@ func (a *commandLine) workersCommand() *cobra.Command {
 }
 
 func (a *commandLine) listWorkers(ctx context.Context, r *app.Services) error {
-	workers, err := r.Store.Workers(ctx)
+	workers, err := r.History.Workers(ctx)
 	if err != nil {
 		return err
 	}

@@ -15,30 +15,33 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // fleet is a database that several processes share, and what they told.
 type fleet struct {
 	t     *testing.T
 	db    *jobstest.Database
-	store *sqlstore.Store
+	store *queue.Store
 
 	mu   sync.Mutex
 	told []string // "+no_worker" began, "-no_worker" ended, "!" at once to chats
 }
 
-func newFleet(t *testing.T, engine jobstest.Engine, layout sqlstore.Layout) *fleet {
+func newFleet(t *testing.T, engine jobstest.Engine, layout tables.Layout) *fleet {
 	t.Helper()
 	f := &fleet{t: t, db: jobstest.Migrated(t, engine)}
-	if _, err := sqlstore.CreateTables(t.Context(), f.db.DB, layout, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), f.db.DB, layout, ""); err != nil {
 		t.Fatal(err)
 	}
 	registry := jobs.NewRegistry()
 	jobs.Handle(registry, jobs.Kind[map[string]any]{Name: "known.type"}, func(context.Context, jobs.Job, map[string]any) error { return nil })
 	var err error
-	if f.store, err = sqlstore.Open(t.Context(), f.db.DB, sqlstore.Options{Registry: registry, DefaultQueue: "cmsjobs"}); err != nil {
+	if f.store, err = queue.Open(t.Context(), f.db.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs"}); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -55,7 +58,8 @@ func (f *fleet) process(name string, change func(*conditions.Config)) *condition
 			return nil
 		}
 	}
-	c := conditions.Config{DB: f.db.DB, Queue: f.store, Server: f.store, Known: func(jobType string) bool { return jobType == "known.type" }, Every: time.Second,
+	past := history.New(f.store.Tables)
+	c := conditions.Config{DB: f.db.DB, Queue: past, Server: past, Known: func(jobType string) bool { return jobType == "known.type" }, Every: time.Second,
 		Limits: map[string]conditions.Limit{}, Notify: tell(""), Direct: tell("!"), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 	if name != "" {
 		c.Process = &conditions.Process{ID: name, Host: "host-of-" + name, PID: 1}
@@ -108,7 +112,7 @@ func state(t *testing.T, states []conditions.State, name string) conditions.Stat
 
 func onEach(t *testing.T, test func(t *testing.T, f *fleet)) {
 	for _, engine := range jobstest.Engines() {
-		for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
+		for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 			t.Run(fmt.Sprintf("%s-%s", engine, layout), func(t *testing.T) { test(t, newFleet(t, engine, layout)) })
 		}
 	}
@@ -195,7 +199,7 @@ func TestTheQueueIsMeasured(t *testing.T) {
 // TestALocalConditionEndsWithItsProcess: what one process saw of itself, others
 // show and do not end, until it is silent.
 func TestALocalConditionEndsWithItsProcess(t *testing.T) {
-	f := newFleet(t, jobstest.SQLite, sqlstore.Stock)
+	f := newFleet(t, jobstest.SQLite, tables.Stock)
 	full := func(c *conditions.Config) {
 		c.Folders, c.Free = []string{"/data"}, func(string) (int64, error) { return 0, nil }
 	}
@@ -217,7 +221,7 @@ func TestALocalConditionEndsWithItsProcess(t *testing.T) {
 
 // TestALastingConditionMustLast: an outage of a minute is no news.
 func TestALastingConditionMustLast(t *testing.T) {
-	f := newFleet(t, jobstest.SQLite, sqlstore.Stock)
+	f := newFleet(t, jobstest.SQLite, tables.Stock)
 	e := f.process("p", func(c *conditions.Config) {
 		c.Circuits = func(context.Context) ([]conditions.Circuit, error) {
 			return []conditions.Circuit{{Dependency: "s3:files"}}, nil
@@ -239,7 +243,7 @@ func TestALastingConditionMustLast(t *testing.T) {
 
 // TestAClockThatJumpsIsSeen moves this host's clock while time goes on.
 func TestAClockThatJumpsIsSeen(t *testing.T) {
-	f := newFleet(t, jobstest.SQLite, sqlstore.Stock)
+	f := newFleet(t, jobstest.SQLite, tables.Stock)
 	ahead := time.Duration(0)
 	e := f.process("p", func(c *conditions.Config) { c.Now = func() time.Time { return time.Now().Add(ahead) } })
 	if s := state(t, e.Evaluate(t.Context()), conditions.ClockJump); s.Active {
@@ -254,7 +258,7 @@ func TestAClockThatJumpsIsSeen(t *testing.T) {
 // TestSilenceFollowsTrouble pings while all is well, once for all processes,
 // and not while a failing condition holds.
 func TestSilenceFollowsTrouble(t *testing.T) {
-	f := newFleet(t, jobstest.SQLite, sqlstore.Stock)
+	f := newFleet(t, jobstest.SQLite, tables.Stock)
 	var mu sync.Mutex
 	calls := map[string]int{}
 	status := http.StatusOK

@@ -101,7 +101,7 @@ type Outcome struct {
 func Outcomes(ctx context.Context, r *app.Services, list []Job) ([]Outcome, error) {
 	all := make([]Outcome, len(list))
 	for i, j := range list {
-		record, err := r.Store.Job(ctx, j.uuid)
+		record, err := r.History.Job(ctx, j.uuid)
 		switch {
 		case errors.Is(err, jobs.ErrNotFound), errors.Is(err, sql.ErrNoRows):
 			all[i] = Outcome{Type: j.jobType, UUID: j.uuid, Shows: j.shows, Status: "lost"}
@@ -126,7 +126,7 @@ func Outcomes(ctx context.Context, r *app.Services, list []Job) ([]Outcome, erro
 // addLastRun takes attempts, duration and error from the history: neither a
 // waiting row nor failed_jobs keeps them.
 func addLastRun(ctx context.Context, r *app.Services, o *Outcome) error {
-	runs, err := r.Store.Runs(ctx, jobs.Filter{UUIDs: []string{o.UUID}}, jobs.Page{Limit: 1})
+	runs, err := r.History.Runs(ctx, jobs.Filter{UUIDs: []string{o.UUID}}, jobs.Page{Limit: 1})
 	if err == nil && len(runs.Items) > 0 {
 		run := runs.Items[0]
 		o.Attempts, o.DurationMS, o.Error = run.Attempt, run.Duration.Milliseconds(), display.Short(run.Error, 300)

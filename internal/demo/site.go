@@ -15,11 +15,11 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // seed makes every demo the same.
@@ -97,7 +97,7 @@ func (d Site) fill(ctx context.Context, db *sqlx.DB, now time.Time) error {
 			return fmt.Errorf("making the demo's tables: %w", err)
 		}
 	}
-	if _, err := sqlstore.CreateTables(ctx, db, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(ctx, db, tables.Stock, ""); err != nil {
 		return err
 	}
 	photos, err := d.drawPhotos(ctx)

@@ -30,7 +30,7 @@ func checkLease(_ context.Context, r *app.Services) ([]Finding, error) {
 }
 
 func checkQueues(ctx context.Context, r *app.Services) ([]Finding, error) {
-	stats, err := r.Store.Stats(ctx)
+	stats, err := r.History.Stats(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func checkQueues(ctx context.Context, r *app.Services) ([]Finding, error) {
 // checkForeign looks at rows that are not ours: PHP's own, and those of types
 // that nobody here knows.
 func checkForeign(ctx context.Context, r *app.Services) ([]Finding, error) {
-	list, err := r.Store.Jobs(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}}, jobs.Page{Limit: 500})
+	list, err := r.History.Jobs(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}}, jobs.Page{Limit: 500})
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func checkForeign(ctx context.Context, r *app.Services) ([]Finding, error) {
 }
 
 func checkWorkers(ctx context.Context, r *app.Services) ([]Finding, error) {
-	workers, err := r.Store.Workers(ctx)
+	workers, err := r.History.Workers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,12 +106,12 @@ func checkWorkers(ctx context.Context, r *app.Services) ([]Finding, error) {
 
 func checkFailed(ctx context.Context, r *app.Services) ([]Finding, error) {
 	f := jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}}
-	total, err := r.Store.Count(ctx, f)
+	total, err := r.History.Count(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	f.Since = r.Now().Add(-24 * time.Hour)
-	recent, err := r.Store.Count(ctx, f)
+	recent, err := r.History.Count(ctx, f)
 	if err != nil {
 		return nil, err
 	}

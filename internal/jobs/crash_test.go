@@ -14,7 +14,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 )
 
 // The points at which a worker may die, in the order of a job's life. The
@@ -120,7 +120,7 @@ func (p *process) paused() bool {
 // fragile is a store whose worker dies at one of the points, the so-manieth time
 // that it comes by.
 type fragile struct {
-	*sqlstore.Store
+	*queue.Store
 	at string
 	on int
 	by syscall.Signal // SIGKILL where it is 0

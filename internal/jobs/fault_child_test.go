@@ -23,9 +23,11 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // The fault tests start this test binary again as worker processes, which they
@@ -99,12 +101,12 @@ func childMain(raw string) error {
 }
 
 // openStore connects, waiting for a server that is just being killed by a test.
-func openStore(ctx context.Context, dsn string, registry *jobs.Registry, mode string, lease time.Duration) (*sqlstore.Store, error) {
+func openStore(ctx context.Context, dsn string, registry *jobs.Registry, mode string, lease time.Duration) (*queue.Store, error) {
 	var last error
 	for range 200 {
 		db, err := database.Connect(ctx, database.ConnectOptions{DSN: dsn})
 		if err == nil {
-			store, err := sqlstore.Open(ctx, db, sqlstore.Options{Registry: registry, DefaultQueue: "default", Mode: sqlstore.Mode(mode), RetryAfter: lease})
+			store, err := queue.Open(ctx, db, tables.Options{Registry: registry, DefaultQueue: "default", Mode: tables.Mode(mode), RetryAfter: lease})
 			if err == nil {
 				return store, nil
 			}

@@ -16,10 +16,12 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // soak makes the fault tests as large as docs/reliability.md promises; CI runs
@@ -46,7 +48,7 @@ type lab struct {
 	server *jobstest.Server
 	dsn    string
 	db     *sqlx.DB
-	store  *sqlstore.Store
+	store  *queue.Store
 	sink   *sink
 	config childConfig
 	faults []fault
@@ -83,7 +85,7 @@ func newLabAt(t *testing.T, dsn string) *lab {
 	if err := migrations.Up(ctx, db); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlstore.CreateTables(ctx, db, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(ctx, db, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	registry := jobs.NewRegistry()

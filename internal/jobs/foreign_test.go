@@ -12,9 +12,11 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // unknownRows is how many rows of a plugin stand before ours: 300,000 at the
@@ -60,7 +62,7 @@ func TestUnknownRowsDelayNobody(t *testing.T) {
 // crowdedSite is a stock table with many rows of unknown types before ours.
 type crowdedSite struct {
 	db       *jobstest.Database
-	store    *sqlstore.Store
+	store    *queue.Store
 	registry *jobs.Registry
 	kind     jobs.Kind[json.RawMessage]
 
@@ -72,20 +74,20 @@ type crowdedSite struct {
 func newCrowdedSite(t *testing.T, engine jobstest.Engine, indexed bool) *crowdedSite {
 	t.Helper()
 	s := &crowdedSite{db: jobstest.Migrated(t, engine), registry: jobs.NewRegistry(), started: map[string]time.Time{}, told: make(chan struct{}, 100)}
-	if _, err := sqlstore.CreateTables(t.Context(), s.db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), s.db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	s.kind = jobs.Kind[json.RawMessage]{Name: "test.starts", Policy: jobs.Policy{Backoff: jobs.Fixed(2 * time.Second)}}
 	jobs.Handle(s.registry, s.kind, s.handle)
 	var err error
-	if s.store, err = sqlstore.Open(t.Context(), s.db.DB, sqlstore.Options{Registry: s.registry}); err != nil {
+	if s.store, err = queue.Open(t.Context(), s.db.DB, tables.Options{Registry: s.registry}); err != nil {
 		t.Fatal(err)
 	}
 	if indexed {
 		if err := s.store.AddIndex(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if s.store, err = sqlstore.Open(t.Context(), s.db.DB, sqlstore.Options{Registry: s.registry}); err != nil {
+		if s.store, err = queue.Open(t.Context(), s.db.DB, tables.Options{Registry: s.registry}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 )
 
 // newGaleraLab is a lab on a three-node cluster, on loopback or on the hosts of
@@ -243,7 +243,7 @@ func TestTicksAreUniqueOnACluster(t *testing.T) {
 
 // steps is a store whose clock the test sets.
 type steps struct {
-	*sqlstore.Store
+	*queue.Store
 	now time.Time
 }
 

@@ -15,7 +15,9 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // These tests run a real Laravel (Debian's php-laravel-framework) beside us on
@@ -57,7 +59,7 @@ func (l laravel) work(handler func(context.Context, jobs.Job, effect) error, que
 	l.t.Helper()
 	registry := jobs.NewRegistry()
 	jobs.Handle(registry, effectKind, handler)
-	store, err := sqlstore.Open(context.Background(), l.db, sqlstore.Options{Registry: registry, DefaultQueue: "cmsjobs", RetryAfter: l.config.Lease})
+	store, err := queue.Open(context.Background(), l.db, tables.Options{Registry: registry, DefaultQueue: "cmsjobs", RetryAfter: l.config.Lease})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -10,12 +10,14 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // silent is a store whose ends and renewals get no answer, as on a network that
 // swallows packets: they wait for their own time-outs.
-type silent struct{ *sqlstore.Store }
+type silent struct{ *queue.Store }
 
 func (s *silent) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, error) {
 	<-ctx.Done()
@@ -31,7 +33,7 @@ func (s *silent) Renew(ctx context.Context, _ []jobs.Lease, _ time.Duration) ([]
 // for the answer to another job's end and holds its lock all the while.
 func TestARunIsCancelledBeforeItsLeaseEndsWhateverTheDatabaseDoes(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	registry := jobs.NewRegistry()
@@ -43,7 +45,7 @@ func TestARunIsCancelledBeforeItsLeaseEndsWhateverTheDatabaseDoes(t *testing.T) 
 		cancelled <- time.Now()
 		return ctx.Err()
 	})
-	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,14 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // slowRelay is a store whose first SettleAndClaim is long on its way.
 type slowRelay struct {
-	*sqlstore.Store
+	*queue.Store
 	calls  atomic.Int64
 	called chan struct{}
 	goOn   chan struct{}
@@ -46,14 +48,14 @@ func (s stopping) Handle(_ context.Context, r slog.Record) error {
 // next job is on its way: the job is released uncounted, and not run.
 func TestWhatASettlementBringsToAStoppingWorkerIsGivenBack(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	registry := jobs.NewRegistry()
 	kind := jobs.Kind[struct{}]{Name: "test.relay"}
 	var ran atomic.Int64
 	jobs.Handle(registry, kind, func(context.Context, jobs.Job, struct{}) error { ran.Add(1); return nil })
-	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

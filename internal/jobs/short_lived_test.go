@@ -9,7 +9,9 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // A worker that ends when there is nothing to do, or after one job, looks at
@@ -17,11 +19,11 @@ import (
 // others, and a job that was committed late.
 func TestAShortLivedWorkerRescues(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
-		for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
+		for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 			for _, once := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%s/once=%v", engine, layout, once), func(t *testing.T) {
 					db := jobstest.Migrated(t, engine)
-					if _, err := sqlstore.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
+					if _, err := tables.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
 						t.Fatal(err)
 					}
 					registry, kind := jobs.NewRegistry(), jobs.Kind[struct{}]{Name: "test.rescued"}
@@ -42,14 +44,14 @@ func TestAShortLivedWorkerRescues(t *testing.T) {
 }
 
 // insertRow writes a job of a type; locked is when a worker took it, or 0.
-func insertRow(t *testing.T, db *jobstest.Database, layout sqlstore.Layout, name string, locked int64) {
+func insertRow(t *testing.T, db *jobstest.Database, layout tables.Layout, name string, locked int64) {
 	t.Helper()
 	payload, attempts, then := fmt.Sprintf(`{"type":%q}`, name), 0, time.Now().Add(-2*time.Hour)
 	var lock any
 	if locked > 0 {
 		lock, attempts = locked, 1
 	}
-	if layout == sqlstore.Stock {
+	if layout == tables.Stock {
 		db.MustExec(db.Rebind("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES ('default',?,?,?,?,?)"), payload, attempts, lock, then.Unix(), then.Unix())
 		return
 	}
@@ -64,7 +66,7 @@ func insertRow(t *testing.T, db *jobstest.Database, layout sqlstore.Layout, name
 // runToTheEnd lets a worker run until it ends by itself.
 func runToTheEnd(t *testing.T, db *jobstest.Database, registry *jobs.Registry, once bool) {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

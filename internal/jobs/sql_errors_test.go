@@ -14,9 +14,11 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // site is a database with the queue's tables, and one of the CMS's own.
@@ -29,7 +31,7 @@ type site struct {
 func newSite(t *testing.T, engine jobstest.Engine) *site {
 	t.Helper()
 	s := &site{Database: jobstest.Migrated(t, engine), kind: jobs.Kind[struct{}]{Name: "test.sql", Policy: jobs.Policy{MaxAttempts: 2}}}
-	if _, err := sqlstore.CreateTables(t.Context(), s.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), s.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	s.MustExec("CREATE TABLE posts (id INTEGER PRIMARY KEY, slug VARCHAR(5) NOT NULL UNIQUE)")
@@ -37,11 +39,11 @@ func newSite(t *testing.T, engine jobstest.Engine) *site {
 	return s
 }
 
-func (s *site) store(t *testing.T, db *sqlx.DB) (*sqlstore.Store, *jobs.Registry) {
+func (s *site) store(t *testing.T, db *sqlx.DB) (*queue.Store, *jobs.Registry) {
 	t.Helper()
 	registry := jobs.NewRegistry()
 	jobs.Handle(registry, s.kind, func(ctx context.Context, _ jobs.Job, _ struct{}) error { return s.run(ctx) })
-	store, err := sqlstore.Open(t.Context(), db, sqlstore.Options{Registry: registry})
+	store, err := queue.Open(t.Context(), db, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

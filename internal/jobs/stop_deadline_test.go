@@ -7,13 +7,15 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // deaf is a store whose calls, from one moment on, neither answer nor heed
 // their context, as a driver does that waits for a lock.
 type deaf struct {
-	*sqlstore.Store
+	*queue.Store
 	from   chan struct{} // closed: calls wait
 	until  chan struct{} // closed: they go on
 	waited chan struct{} // a call began to wait
@@ -78,7 +80,7 @@ func TestAStopHasOneDeadline(t *testing.T) {
 
 func stopDeaf(t *testing.T, running int, handler func(context.Context, <-chan struct{})) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	source := &deaf{from: make(chan struct{}), until: make(chan struct{}), waited: make(chan struct{}, 1)}
@@ -90,7 +92,7 @@ func stopDeaf(t *testing.T, running int, handler func(context.Context, <-chan st
 		return ctx.Err()
 	})
 	var err error
-	if source.Store, err = sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry}); err != nil {
+	if source.Store, err = queue.Open(t.Context(), db.DB, tables.Options{Registry: registry}); err != nil {
 		t.Fatal(err)
 	}
 	const grace = 5 * time.Second

@@ -9,12 +9,14 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // givenBack is a store that tells when a run is released.
 type givenBack struct {
-	*sqlstore.Store
+	*queue.Store
 	told chan struct{}
 }
 
@@ -32,7 +34,7 @@ func (s *givenBack) Settle(ctx context.Context, ends []jobs.Settlement) ([]error
 func stopWhileRunning(t *testing.T, stopTimeout time.Duration, handler func(context.Context, *givenBack) error) (error, *jobstest.Database) {
 	t.Helper()
 	db := jobstest.Migrated(t, jobstest.SQLite)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	registry, source := jobs.NewRegistry(), &givenBack{told: make(chan struct{})}
@@ -43,7 +45,7 @@ func stopWhileRunning(t *testing.T, stopTimeout time.Duration, handler func(cont
 		return handler(ctx, source)
 	})
 	var err error
-	if source.Store, err = sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry}); err != nil {
+	if source.Store, err = queue.Open(t.Context(), db.DB, tables.Options{Registry: registry}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := source.Enqueue(t.Context(), kind.New(struct{}{})); err != nil {
@@ -66,11 +68,11 @@ func stopWhileRunning(t *testing.T, stopTimeout time.Duration, handler func(cont
 // which what it runs goes on.
 func TestAWorkerThatIsToldToStopBeginsNothing(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	registry, kind := jobs.NewRegistry(), jobs.Kind[int]{Name: "test.stop"}
-	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // F11: TiDB accepts SKIP LOCKED and takes no lock. What "auto" finds by trying,
@@ -25,7 +26,7 @@ func TestEachJobRunsOnceOnTiDB(t *testing.T) {
 		t.Skip("no tidb-server: internal/jobs/jobstest/tidb.sh builds it")
 	}
 	l := newLabOn(t, startTiDB(t, program))
-	if mode := l.store.Describe().Mode; mode != sqlstore.CAS {
+	if mode := l.store.Describe().Mode; mode != tables.CAS {
 		t.Errorf("auto chose the mode %s on TiDB", mode)
 	}
 	n := size(2000, 20_000)

@@ -11,9 +11,11 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // A run that takes too long is cut off wherever it is, mostly in a query, and
@@ -116,12 +118,12 @@ func TestAJobIsNotBegunPastItsLease(t *testing.T) {
 func runOnce(t *testing.T, policy jobs.Policy, now func() time.Time, handler func(context.Context) error) *jobstest.Database {
 	t.Helper()
 	db := jobstest.Migrated(t, jobstest.SQLite)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	registry, kind := jobs.NewRegistry(), jobs.Kind[struct{}]{Name: "test.once", Policy: policy}
 	jobs.Handle(registry, kind, func(ctx context.Context, _ jobs.Job, _ struct{}) error { return handler(ctx) })
-	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,14 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // counted is a store that counts failed settlements.
 type counted struct {
-	*sqlstore.Store
+	*queue.Store
 	refused atomic.Int64
 }
 
@@ -44,13 +46,13 @@ func (l *safeLog) Write(p []byte) (int, error) {
 // written, as on a full disk: the log says so once, and once that it is over.
 func TestTroubleIsSaidOnce(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	registry := jobs.NewRegistry()
 	kind := jobs.Kind[map[string]any]{Name: "some.work"}
 	jobs.Handle(registry, kind, func(context.Context, jobs.Job, map[string]any) error { return nil })
-	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry, DefaultQueue: "cmsjobs"})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs"})
 	if err != nil {
 		t.Fatal(err)
 	}

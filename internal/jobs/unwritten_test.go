@@ -9,12 +9,14 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // unwritable is a store that takes no ends until it is full no more.
 type unwritable struct {
-	*sqlstore.Store
+	*queue.Store
 	full    atomic.Bool
 	refused atomic.Int64
 }
@@ -31,7 +33,7 @@ func (s *unwritable) Settle(ctx context.Context, ends []jobs.Settlement) ([]erro
 // and goes on when there is space.
 func TestNothingIsClaimedWhileEndsCannotBeWritten(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
-	if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	registry, kind := jobs.NewRegistry(), jobs.Kind[struct{}]{Name: "test.short"}
@@ -39,7 +41,7 @@ func TestNothingIsClaimedWhileEndsCannotBeWritten(t *testing.T) {
 	jobs.Handle(registry, kind, func(context.Context, jobs.Job, struct{}) error { started.Add(1); return nil })
 	source := &unwritable{}
 	var err error
-	if source.Store, err = sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry}); err != nil {
+	if source.Store, err = queue.Open(t.Context(), db.DB, tables.Options{Registry: registry}); err != nil {
 		t.Fatal(err)
 	}
 	enqueue := func(n int) {

@@ -16,7 +16,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
@@ -144,7 +143,7 @@ func newEffectSite(t *testing.T, change func(*web.Config)) effectSite {
 		for _, jobType := range allKinds {
 			entries = append(entries, schedule.Entry{Name: jobType, Cron: "0 3 * * *", Job: jobs.Spec{Type: jobType, Queue: "cmsjobs", Data: []byte(payloadOf(jobType, fine))}})
 		}
-		store := c.Ledger.(*sqlstore.Store)
+		store := c.Enqueuer.(*site).store
 		var err error
 		scheduler, err = schedule.New(schedule.Config{Entries: entries, Ticker: store, Edits: store, History: store, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil }})
 		if err != nil {
@@ -199,7 +198,7 @@ func (s effectSite) prepare(jobType, sort string) stock {
 			s.t.Fatal(err)
 		}
 	}
-	groups, err := s.store.Groups(ctx, jobs.Filter{})
+	groups, err := s.history.Groups(ctx, jobs.Filter{})
 	if err != nil || len(groups) != 1 {
 		s.t.Fatalf("groups %v, %v", groups, err)
 	}
@@ -409,7 +408,7 @@ func TestWorkGoesOnForNobodyWhoIsLimitedToKinds(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	limited, free := s.limitedToken(access.Operator.Scopes(), "cache.clear"), s.limitedToken(access.Operator.Scopes())
 	for _, way := range []string{"/api/cron/tick", "/api/v1/cron/tick", "/api/v1/queues/cmsjobs/continue", "/admin/queues/cmsjobs/continue"} {
-		if err := s.store.Pause(t.Context(), "cmsjobs", "test"); err != nil {
+		if err := s.history.Pause(t.Context(), "cmsjobs", "test"); err != nil {
 			t.Fatal(err)
 		}
 		ask := func(secret string) answer {
@@ -421,7 +420,7 @@ func TestWorkGoesOnForNobodyWhoIsLimitedToKinds(t *testing.T) {
 		if a := ask(limited); a.status != http.StatusForbidden || !strings.Contains(string(a.body), "would let others run") {
 			t.Errorf("%s by a limited token: %d %s", way, a.status, a.body)
 		}
-		if was, err := s.store.Continue(t.Context(), "cmsjobs"); err != nil || !was {
+		if was, err := s.history.Continue(t.Context(), "cmsjobs"); err != nil || !was {
 			t.Errorf("%s by a limited token let the queue go on: %t, %v", way, !was, err)
 		}
 		if a := ask(free); a.status >= 400 {

@@ -11,8 +11,11 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestThePHPPackage runs the package in Debian's Laravel on MariaDB and reads
@@ -27,10 +30,10 @@ func testThePHPPackage(t *testing.T, engine jobstest.Engine) {
 	if _, err := os.Stat("/usr/share/php/Illuminate/autoload.php"); err != nil {
 		jobstest.Skip(t, "apt-get install php-laravel-framework php-mysql: %v", err)
 	}
-	for _, layout := range []sqlstore.Layout{sqlstore.Stock, sqlstore.Extended} {
+	for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 		t.Run(string(layout), func(t *testing.T) {
 			db := jobstest.Migrated(t, engine)
-			if _, err := sqlstore.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
+			if _, err := tables.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
 				t.Fatal(err)
 			}
 			var database string
@@ -67,7 +70,7 @@ func checkPHPRows(t *testing.T, db *jobstest.Database, facade, helper string) {
 	for _, name := range []string{"mail.send", "cache.clear", "sitemap.generate", "media.processImage"} {
 		jobs.Handle(registry, jobs.Kind[map[string]any]{Name: name, Policy: jobs.Policy{MaxAttempts: 6}}, nil)
 	}
-	store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,7 @@ func checkPHPRows(t *testing.T, db *jobstest.Database, facade, helper string) {
 	if len(claimed) != 5 || !strings.Contains(jobTypes["mail.send"], "Grüße 🎉") || !strings.Contains(jobTypes["media.processImage"], `"news/a.jpg"`) || jobTypes["cache.clear"] != cleared {
 		t.Errorf("due now: %v", jobTypes)
 	}
-	waiting, err := store.Jobs(t.Context(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}}, jobs.Page{Limit: 50})
+	waiting, err := history.New(store.Tables).Jobs(t.Context(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}}, jobs.Page{Limit: 50})
 	if err != nil || len(waiting.Items) != 2 { // one sitemap for three changes, one hour's cache.clear
 		t.Errorf("%d wait (%v)", len(waiting.Items), err)
 	}

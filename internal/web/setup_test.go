@@ -17,19 +17,23 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // site is a server over a real store, and the worker's registry.
 type site struct {
 	t        testing.TB
 	db       *jobstest.Database
-	store    *sqlstore.Store
+	store    *queue.Store
+	history  *history.Store
 	access   *access.Store
 	book     *orders.Book
 	registry *jobs.Registry
@@ -64,7 +68,7 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config))
 	t.Helper()
 	s := &site{t: t, db: jobstest.Migrated(t, engine), registry: jobs.NewRegistry(), log: &bytes.Buffer{}, tokens: map[access.Scope]string{}}
 	ctx := context.Background()
-	if _, err := sqlstore.CreateTables(ctx, s.db.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(ctx, s.db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	jobs.Handle(s.registry, mailKind, func(ctx context.Context, _ jobs.Job, p mailPayload) error {
@@ -76,13 +80,14 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config))
 	})
 	jobs.Handle(s.registry, cacheKind, func(context.Context, jobs.Job, map[string]any) error { return nil })
 	var err error
-	if s.store, err = sqlstore.Open(ctx, s.db.DB, sqlstore.Options{Registry: s.registry, DefaultQueue: "cmsjobs"}); err != nil {
+	if s.store, err = queue.Open(ctx, s.db.DB, tables.Options{Registry: s.registry, DefaultQueue: "cmsjobs"}); err != nil {
 		t.Fatal(err)
 	}
 	s.book = &orders.Book{DB: s.db.DB, Now: time.Now}
-	web.RegisterBulk(s.registry, s.book, s.store)
+	s.history = history.New(s.store.Tables)
+	web.RegisterBulk(s.registry, s.book, s.history)
 	s.access = access.NewStore(s.db.DB, time.Now)
-	cfg := web.Config{Enqueuer: s, Registry: s.registry, Ledger: s.store, Changer: s.store, History: s.store, Queues: s.store,
+	cfg := web.Config{Enqueuer: s, Registry: s.registry, Ledger: s.history, Changer: s.history, History: s.history, Queues: s.history,
 		Gate: &access.Authenticator{Store: s.access, Users: users(t)}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaskPaths: []string{"mail.send:body"}}
 	for _, change := range changes {

@@ -46,7 +46,7 @@ var errorsVI = map[string]string{
 	"More than %d requests a second. Wait, or enqueue many jobs in one request (POST /api/v1/jobs/batch).":                  "Hơn %d yêu cầu mỗi giây. Hãy đợi, hoặc xếp nhiều công việc trong một yêu cầu (POST /api/v1/jobs/batch).",
 	"This request comes from another site and is refused.":                                                                  "Yêu cầu này đến từ trang khác nên bị từ chối.",
 	"The form is too old or not ours (%s). Load the page again.":                                                            "Biểu mẫu đã cũ hoặc không phải của chúng tôi (%s). Hãy tải lại trang.",
-	"%q may not be enqueued over HTTP (allowed_types).":                                                                    "%q không được đưa vào hàng đợi qua HTTP (allowed_types).",
+	"%q may not be enqueued over HTTP (allowed_types).":                                                                     "%q không được đưa vào hàng đợi qua HTTP (allowed_types).",
 	"The job is running. Wait for its end, or cancel it first.":                                                             "Công việc đang chạy. Hãy đợi nó xong hoặc huỷ trước.",
 	"The job cannot run again: %v.":                                                                                         "Công việc không thể chạy lại: %v.",
 	"The job belongs to PHP: this service shows it and never touches it. Use the CMS's own commands (php artisan queue:…).": "Công việc thuộc về PHP: dịch vụ này chỉ hiển thị và không bao giờ động vào. Hãy dùng lệnh của CMS (php artisan queue:…).",

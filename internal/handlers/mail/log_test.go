@@ -18,10 +18,10 @@ import (
 
 func pageOf(limit int) jobs.Page { return jobs.Page{Limit: limit} }
 
-// queue keeps what was enqueued.
-type queue struct{ jobs []jobs.Spec }
+// enqueued keeps what was enqueued.
+type enqueued struct{ jobs []jobs.Spec }
 
-func (q *queue) Enqueue(_ context.Context, list ...jobs.Spec) ([]jobs.Receipt, error) {
+func (q *enqueued) Enqueue(_ context.Context, list ...jobs.Spec) ([]jobs.Receipt, error) {
 	q.jobs = append(q.jobs, list...)
 	return make([]jobs.Receipt, len(list)), nil
 }
@@ -31,7 +31,7 @@ func TestTheLogShowsEveryAttemptAndAMailCanBeSentAgain(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			s := newSink(t, nil)
 			c := config(t, s, engine)
-			q := &queue{}
+			q := &enqueued{}
 			c.Enqueue, c.KeepPayload = q, true
 			h := handler(t, c)
 			s.on(func(string) error { return errLater }, nil)

@@ -10,7 +10,9 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // BenchmarkBesideALoop sends 1,000 signed mails to one server on this host: by a
@@ -76,10 +78,10 @@ func queueTime(b *testing.B, signer *DKIM, mails int) time.Duration {
 	registry := jobs.NewRegistry()
 	h.Register(registry)
 	ctx := context.Background()
-	if _, err := sqlstore.CreateTables(ctx, c.DB, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(ctx, c.DB, tables.Stock, ""); err != nil {
 		b.Fatal(err)
 	}
-	store, err := sqlstore.Open(ctx, c.DB, sqlstore.Options{Registry: registry, DefaultQueue: "cmsjobs", RetryAfter: 5 * time.Minute})
+	store, err := queue.Open(ctx, c.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs", RetryAfter: 5 * time.Minute})
 	if err != nil {
 		b.Fatal(err)
 	}

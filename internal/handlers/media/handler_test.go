@@ -23,7 +23,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-const tables = `
+const schema = `
 CREATE TABLE settings (id INTEGER PRIMARY KEY, ` + "%key%" + ` VARCHAR(191) NOT NULL, value TEXT);
 CREATE TABLE media_files (id INTEGER PRIMARY KEY, user_id INTEGER, name VARCHAR(255) NOT NULL, folder_id INTEGER DEFAULT 0,
   mime_type VARCHAR(120), size INTEGER, url VARCHAR(255) NOT NULL, options TEXT, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL,
@@ -46,7 +46,7 @@ func newSite(t testing.TB, engine jobstest.Engine, o Options) *site {
 	if engine.IsMySQL() {
 		key = "`key`"
 	}
-	for _, statement := range strings.Split(strings.ReplaceAll(tables, "%key%", key), ";\n") {
+	for _, statement := range strings.Split(strings.ReplaceAll(schema, "%key%", key), ";\n") {
 		if _, err := db.Exec(statement); err != nil {
 			t.Fatal(err)
 		}

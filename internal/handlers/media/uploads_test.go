@@ -13,17 +13,19 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 var letter = jobs.Kind[struct{ N int }]{Name: "mail.send"}
 
 // newQueue is a site whose pictures come through a queue and a worker.
-func newQueue(t *testing.T) (*site, *sqlstore.Store, *jobs.Registry) {
+func newQueue(t *testing.T) (*site, *queue.Store, *jobs.Registry) {
 	t.Helper()
 	raw := jobstest.Open(t, jobstest.SQLite)
 	db, err := database.Connect(t.Context(), database.ConnectOptions{DSN: raw.DSN, MaxConnections: 4})
@@ -31,7 +33,7 @@ func newQueue(t *testing.T) (*site, *sqlstore.Store, *jobs.Registry) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	for _, statement := range strings.Split(strings.ReplaceAll(tables, "%key%", `"key"`), ";\n") {
+	for _, statement := range strings.Split(strings.ReplaceAll(schema, "%key%", `"key"`), ";\n") {
 		if _, err := db.Exec(statement); err != nil {
 			t.Fatal(err)
 		}
@@ -39,13 +41,13 @@ func newQueue(t *testing.T) (*site, *sqlstore.Store, *jobs.Registry) {
 	if err := migrations.Up(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlstore.CreateTables(t.Context(), db, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(t.Context(), db, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	s := withHandler(t, &cms.Site{DB: db, Root: t.TempDir(), Env: cms.Env{}}, Options{AtOnce: 2})
 	registry := jobs.NewRegistry()
 	s.handler.Register(registry)
-	store, err := sqlstore.Open(t.Context(), db, sqlstore.Options{Registry: registry})
+	store, err := queue.Open(t.Context(), db, tables.Options{Registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +130,7 @@ func (s *site) renderHere(pictures ...[]byte) {
 }
 
 // work runs a worker until the queue is empty.
-func (s *site) work(store *sqlstore.Store, registry *jobs.Registry) {
+func (s *site) work(store *queue.Store, registry *jobs.Registry) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Minute)
 	defer cancel()

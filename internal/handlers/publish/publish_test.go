@@ -14,11 +14,14 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
@@ -28,16 +31,16 @@ type newsroom struct {
 	t       testing.TB
 	db      *sqlx.DB
 	site    *cms.Site
-	store   *sqlstore.Store
+	store   *queue.Store
 	handler *Handler
 	now     time.Time
 	told    []Change // what the effects were asked for
 }
 
-type queue struct{ *sqlstore.Store }
+type cancelling struct{ *queue.Store }
 
-func (q queue) CancelJob(ctx context.Context, uuid string) error {
-	_, err := q.Cancel(ctx, jobs.Filter{UUIDs: []string{uuid}}, 1)
+func (q cancelling) CancelJob(ctx context.Context, uuid string) error {
+	_, err := history.New(q.Tables).Cancel(ctx, jobs.Filter{UUIDs: []string{uuid}}, 1)
 	return err
 }
 
@@ -57,22 +60,22 @@ func newNewsroom(t testing.TB, engine jobstest.Engine, dump string, models ...Mo
 		n.sql("CREATE TABLE posts (id INTEGER PRIMARY KEY, name VARCHAR(100), status VARCHAR(60), publish_at TIMESTAMP NULL, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL)")
 	}
 	n.must(migrations.Up(context.Background(), db))
-	_, err = sqlstore.CreateTables(context.Background(), db, sqlstore.Stock, "")
+	_, err = tables.CreateTables(context.Background(), db, tables.Stock, "")
 	n.must(err)
 	n.site = &cms.Site{DB: db, Env: cms.Env{"APP_URL": "https://news.example"}}
 	n.handler = n.another("first", models)
 	registry := jobs.NewRegistry()
 	n.handler.Register(registry)
 	jobs.Handle(registry, sitemap, func(context.Context, jobs.Job, struct{}) error { return nil })
-	n.store, err = sqlstore.Open(context.Background(), db, sqlstore.Options{Registry: registry, DatabaseClock: func() time.Time { return n.now }, Clock: func() time.Time { return n.now }})
+	n.store, err = queue.Open(context.Background(), db, tables.Options{Registry: registry, DatabaseClock: func() time.Time { return n.now }, Clock: func() time.Time { return n.now }})
 	n.must(err)
-	n.handler.c.Queue = queue{n.store}
+	n.handler.c.Queue = cancelling{n.store}
 	return n
 }
 
 // another is one more instance.
 func (n *newsroom) another(name string, models []Model) *Handler {
-	h, err := New(Config{Site: n.site, DB: n.db, Queue: queue{n.store}, Models: models, Name: name, Now: func() time.Time { return n.now },
+	h, err := New(Config{Site: n.site, DB: n.db, Queue: cancelling{n.store}, Models: models, Name: name, Now: func() time.Time { return n.now },
 		Effects: func(_ context.Context, changes []Change) ([]jobs.Spec, error) {
 			n.told = append(n.told, changes...)
 			return []jobs.Spec{sitemap.New(struct{}{})}, nil
@@ -146,7 +149,7 @@ func (n *newsroom) said() string {
 // pending lists the publications that wait, by their moment.
 func (n *newsroom) pending() string {
 	n.t.Helper()
-	list, err := n.store.Jobs(context.Background(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}, Types: []string{"content.publish"}}, jobs.Page{Limit: 100})
+	list, err := history.New(n.store.Tables).Jobs(context.Background(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}, Types: []string{"content.publish"}}, jobs.Page{Limit: 100})
 	n.must(err)
 	var words []string
 	for _, j := range list.Items {

@@ -19,7 +19,7 @@ var onOneServer = map[string]string{
 	"cmd/cmsjobs/service_sdk_test.go TestTheJavaScriptSDK":                                    "speaks HTTP; the database behind it is TestConformance's",
 	"cmd/cmsjobs/service_trace_test.go TestAJobIsTracedFromItsEnqueueToItsEnd":                "traces do not depend on the database",
 	"cmd/cmsjobs/service_enqueue_test.go TestTheSameJobFromEverywhere":                        "one snippet of SQL for both; it runs on MySQL",
-	"cmd/cmsjobs/service_conditions_test.go TestConditionsAreSeenEverywhere":                  "four minutes; what is measured runs on both in internal/jobs/sqlstore",
+	"cmd/cmsjobs/service_conditions_test.go TestConditionsAreSeenEverywhere":                  "four minutes; what is measured runs on both in internal/jobs/queue",
 	"cmd/cmsjobs/service_conditions_test.go openDatabase":                                     "the server of TestConditionsAreSeenEverywhere",
 	"cmd/cmsjobs/service_stop_test.go TestAServiceWaitsForItsDatabase":                        "a network that refuses is the same for both",
 	"cmd/cmsjobs/service_stop_test.go stopInTrouble":                                          "the server is only paused or killed",
@@ -37,10 +37,10 @@ var onOneServer = map[string]string{
 	"internal/handlers/analytics/bench_test.go BenchmarkImportAndRollUp":                      "a benchmark: its figures are of one server",
 	"internal/jobs/jobstest/server_test.go TestAKilledServerComesBackWithItsData":             "the way servers are killed is the same for all",
 	"internal/handlers/backup/portability_test.go TestMysqldumpOfAServerWithGTIDsIsProven":    "MariaDB's GTIDs are not written into dumps",
-	"internal/jobs/sqlstore/packets_test.go TestPacketsKeepToTheirConnection":                 "packets are MySQL's: MariaDB settles in one statement",
-	"internal/jobs/sqlstore/packets_test.go TestWithoutPacketsJobsAreSettled":                 "packets are MySQL's: MariaDB settles in one statement",
-	"internal/jobs/sqlstore/open_test.go TestAnEngineWithoutTransactionsUnderGTIDs":           "MariaDB enforces no GTID consistency",
-	"internal/jobs/sqlstore/ledger_test.go BenchmarkGroups":                                   "a benchmark: its figures are of one server",
+	"internal/jobs/queue/packets_test.go TestPacketsKeepToTheirConnection":                    "packets are MySQL's: MariaDB settles in one statement",
+	"internal/jobs/queue/packets_test.go TestWithoutPacketsJobsAreSettled":                    "packets are MySQL's: MariaDB settles in one statement",
+	"internal/jobs/queue/open_test.go TestAnEngineWithoutTransactionsUnderGTIDs":              "MariaDB enforces no GTID consistency",
+	"internal/jobs/history/history_test.go BenchmarkGroups":                                   "a benchmark: its figures are of one server",
 	"internal/handlers/backup/portability_test.go TestABackupOfAServerWithABinaryLogIsProven": "GTIDs that refuse tables without transactions are MySQL's",
 }
 

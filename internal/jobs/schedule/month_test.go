@@ -13,11 +13,13 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/migrations"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // world is a database with a separate clock and the site that lives by it.
@@ -39,7 +41,7 @@ func newWorld(t testing.TB, engine jobstest.Engine, start time.Time) *world {
 	if err := migrations.Up(context.Background(), db); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlstore.CreateTables(context.Background(), db, sqlstore.Stock, ""); err != nil {
+	if _, err := tables.CreateTables(context.Background(), db, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{db: raw, jobType: jobs.Kind[map[string]string]{Name: "test.work"}}
@@ -49,11 +51,11 @@ func newWorld(t testing.TB, engine jobstest.Engine, start time.Time) *world {
 
 func (w *world) now() time.Time { return time.Unix(w.unix.Load(), 0).UTC() }
 
-func (w *world) store(t testing.TB) *sqlstore.Store {
+func (w *world) store(t testing.TB) *queue.Store {
 	t.Helper()
 	r := jobs.NewRegistry()
 	jobs.Handle(r, w.jobType, func(context.Context, jobs.Job, map[string]string) error { return nil })
-	s, err := sqlstore.Open(context.Background(), w.db.DB, sqlstore.Options{Registry: r, DatabaseClock: w.now, Mode: sqlstore.CAS})
+	s, err := queue.Open(context.Background(), w.db.DB, tables.Options{Registry: r, DatabaseClock: w.now, Mode: tables.CAS})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +146,7 @@ type ticker = schedule.Ticker
 // simulate lets five instances with separate clocks live through a time:
 // they ring at their own minutes, all at once or apart, and are killed in the
 // middle of what they do.
-func simulate(t testing.TB, w *world, end time.Time, step time.Duration, judge func(*sqlstore.Store) ticker) (rings, kills int64) {
+func simulate(t testing.TB, w *world, end time.Time, step time.Duration, judge func(*queue.Store) ticker) (rings, kills int64) {
 	var killed, rung atomic.Int64
 	random := rand.New(rand.NewPCG(1, 2))
 	var instances []*instance
@@ -204,7 +206,7 @@ func simulate(t testing.TB, w *world, end time.Time, step time.Duration, judge f
 }
 
 type instance struct {
-	store      *sqlstore.Store
+	store      *queue.Store
 	judge      ticker
 	schedulers []*schedule.Scheduler
 }
@@ -241,7 +243,7 @@ func TestFiveSchedulersOverAMonth(t *testing.T) {
 				step = 109 * time.Minute // a ring costs a round trip there
 			}
 			w := newWorld(t, c.engine, start)
-			rings, kills := simulate(t, w, end, step, func(s *sqlstore.Store) ticker { return s })
+			rings, kills := simulate(t, w, end, step, func(s *queue.Store) ticker { return s })
 			want := expected(t, start, w.now())
 			got := w.counts(t)
 			for entry, n := range want {
@@ -260,7 +262,7 @@ func TestFiveSchedulersOverAMonth(t *testing.T) {
 // apart records the tick and enqueues the job one after the other, as a
 // scheduler does whose key is not in the enqueue's own transaction.
 type apart struct {
-	*sqlstore.Store
+	*queue.Store
 	taken *atomic.Int64
 }
 
@@ -285,7 +287,7 @@ func TestTheSimulationFindsOutATickOutsideOfTheTransaction(t *testing.T) {
 	start := time.Date(2026, 3, 7, 0, 30, 0, 0, time.UTC)
 	w := newWorld(t, jobstest.SQLite, start)
 	var taken atomic.Int64
-	simulate(t, w, start.AddDate(0, 0, 1), 47*time.Minute, func(s *sqlstore.Store) ticker { return apart{s, &taken} })
+	simulate(t, w, start.AddDate(0, 0, 1), 47*time.Minute, func(s *queue.Store) ticker { return apart{s, &taken} })
 	wrong := 0
 	got := w.counts(t)
 	for entry, n := range expected(t, start, w.now()) {

@@ -6,9 +6,12 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestAnEntryIsOverdueUntilItsTickIsTaken: one that never ran, a paused one
@@ -17,18 +20,18 @@ func TestAnEntryIsOverdueUntilItsTickIsTaken(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			db := jobstest.Migrated(t, engine)
-			if _, err := sqlstore.CreateTables(t.Context(), db.DB, sqlstore.Stock, ""); err != nil {
+			if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 				t.Fatal(err)
 			}
 			registry := jobs.NewRegistry()
 			jobs.Handle(registry, jobs.Kind[map[string]any]{Name: "some.work"}, func(context.Context, jobs.Job, map[string]any) error { return nil })
 			now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-			store, err := sqlstore.Open(t.Context(), db.DB, sqlstore.Options{Registry: registry, DefaultQueue: "cmsjobs", DatabaseClock: func() time.Time { return now }})
+			store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs", DatabaseClock: func() time.Time { return now }})
 			if err != nil {
 				t.Fatal(err)
 			}
 			work := jobs.Spec{Type: "some.work"}
-			s, err := schedule.New(schedule.Config{Ticker: store, Edits: store, Newest: store.NewestTicks, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil },
+			s, err := schedule.New(schedule.Config{Ticker: store, Edits: store, Newest: history.New(store.Tables).NewestTicks, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil },
 				Entries: []schedule.Entry{{Name: "nightly", Cron: "0 3 * * *", Job: work}, {Name: "new", Cron: "0 3 * * *", Job: work}, {Name: "paused", Cron: "0 3 * * *", Job: work, Paused: true}}})
 			if err != nil {
 				t.Fatal(err)

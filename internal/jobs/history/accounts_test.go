@@ -1,0 +1,39 @@
+package history
+
+import (
+	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// At each step, what was enqueued is what waits, runs, has failed, was done or
+// was cancelled.
+func TestAccountsBalance(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			v := variant{engine: engine, layout: tables.Stock, mode: tables.Auto}
+			f := v.fixture(t, v.database(t))
+			const enqueued = 6
+			balance := func(when string) {
+				t.Helper()
+				s, err := f.Stats(bg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if sum := s.Queued + s.Delayed + s.Processing + s.Failed + s.Completed + s.Cancelled; sum != enqueued {
+					t.Errorf("%s: %+v are %d jobs, want %d", when, s, sum, enqueued)
+				}
+			}
+			f.enqueue(one(`1`), one(`2`), one(`3`), one(`4`), one(`5`), one(`6`))
+			balance("enqueued")
+			got := f.claim(5)
+			balance("claimed")
+			for i, verdict := range []jobs.Outcome{jobs.Completed, jobs.Retried, jobs.Released, jobs.Failed, jobs.Cancelled} {
+				f.settle(end(got[i], verdict))
+				balance(verdict.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,166 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// errNothing undoes a transaction that found nothing to do.
+var errNothing = errors.New("nothing to do")
+
+// defaultChange is how many jobs one call changes where nobody says it.
+const defaultChange = 1000
+
+func changeLimit(limit int) int {
+	if limit <= 0 {
+		return defaultChange
+	}
+	return limit
+}
+
+// walk goes over the matching records of a shelf, oldest first, and lets each
+// change in parts, until limit were changed or the shelf ends. What each does
+// not change is stepped over.
+func walk(ctx context.Context, sh recordSource, f jobs.Filter, limit int, part int, each func([]record) (int, error)) (int64, error) {
+	var changed int64
+	for from := (keysetCursor{oldest: true}); changed < int64(limit); {
+		p, err := sh.read(ctx, f, from, min(part, limit-int(changed)))
+		if err != nil {
+			return changed, err
+		}
+		if len(p.items) > 0 {
+			n, err := each(p.items)
+			changed += int64(n)
+			if err != nil {
+				return changed, err
+			}
+		}
+		if p.end {
+			return changed, nil
+		}
+		from.key = p.last.key
+	}
+	return changed, nil
+}
+
+// Cancel ends waiting jobs (their rows go, a run "cancelled" is recorded) and
+// tells the workers of running ones to stop. PHP's own jobs, and those of types
+// that nobody here has registered, stay as they are.
+// It changes at most limit jobs, oldest first, and says how many.
+func (s *Store) Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
+	return walk(ctx, recordSource{"w", s.readLive}, f, changeLimit(limit), 200, func(rows []record) (int, error) {
+		var waiting, running []record
+		for _, r := range rows {
+			switch {
+			case !r.claimable:
+			case r.Status == jobs.StatusQueued:
+				waiting = append(waiting, r)
+			default:
+				running = append(running, r)
+			}
+		}
+		n, err := s.cancelWaiting(ctx, waiting)
+		if err != nil {
+			return n, err
+		}
+		m, err := s.cancelRunning(ctx, running)
+		return n + m, err
+	})
+}
+
+// cancelWaiting removes rows that still wait; one that a worker has claimed in
+// the meantime stays.
+func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err error) {
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	err = s.InTx(ctx, "cancelling jobs", func(t tables.Transaction) error {
+		var gone []tables.Run
+		var ids []int64
+		clock, err := s.ReadClock(ctx, t.Main)
+		if err != nil {
+			return err
+		}
+		now := time.Unix(clock, 0)
+		for _, r := range rows {
+			one, err := s.Exec(ctx, t.Main, fmt.Sprintf("DELETE FROM %s WHERE id = %d AND attempts = %d AND %s", s.Layout.Table().Name, r.ID, r.Attempt, s.Layout.Waiting()))
+			if err != nil {
+				return err
+			}
+			if one == 0 {
+				continue
+			}
+			ids = append(ids, r.ID)
+			kept, _, _ := jobs.Parse(r.Payload, s.Known) // what cannot be read leaves nothing to keep
+			if s.Confidential(r.Type) {
+				kept.Data = nil
+			}
+			gone = append(gone, tables.Run{Job: jobs.Job{ID: r.ID, UUID: r.UUID, Type: tables.CutWord(r.Type), Queue: r.Queue, Attempt: r.Attempt, EnqueuedAt: r.EnqueuedAt, Metadata: kept.Metadata},
+				Outcome: jobs.Cancelled.String(), Wait: now.Sub(r.RunAt), Error: "cancelled while it waited", Data: kept.Data})
+		}
+		if n = len(ids); n == 0 {
+			return errNothing
+		}
+		in, args := s.Dialect.In("job_id", ids)
+		if _, err := s.Exec(ctx, t.Own, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
+			return err
+		}
+		return s.InsertRuns(ctx, t.Own, gone)
+	})
+	if errors.Is(err, errNothing) {
+		return 0, nil
+	}
+	if err != nil {
+		n = 0
+	}
+	return n, err
+}
+
+// cancelRunning leaves an order for the workers that run the jobs. One that is
+// ordered already is not counted again.
+func (s *Store) cancelRunning(ctx context.Context, rows []record) (n int, err error) {
+	for _, r := range rows {
+		one, err := s.Exec(ctx, s.OwnDB, s.Dialect.InsertIgnore("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.MillisNow()+", '')"), r.UUID)
+		if err != nil {
+			return n, fmt.Errorf("ordering a running job to stop: %w", err)
+		}
+		n += int(one)
+	}
+	return n, nil
+}
+
+// RunNow makes waiting jobs due now, PHP's own and those of unknown types left
+// out. It changes at most limit jobs, oldest
+// first, and says how many were not due before.
+func (s *Store) RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
+	f.Statuses = []jobs.Status{jobs.StatusQueued}
+	t := s.Layout.Table()
+	n, err := walk(ctx, recordSource{"w", s.readLive}, f, changeLimit(limit), 500, func(rows []record) (int, error) {
+		var ids []int64
+		for _, r := range allowed(f, rows) {
+			if r.claimable {
+				ids = append(ids, r.ID)
+			}
+		}
+		if len(ids) == 0 {
+			return 0, nil
+		}
+		in, args := s.Dialect.In("id", ids)
+		var n int64
+		err := s.InTx(ctx, "making jobs due", func(x tables.Transaction) (err error) {
+			n, err = s.Exec(ctx, x.Main, fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s", t.Name, t.Due.Name, t.Due.FromExpr(s.SecondsNow()), in, s.Layout.Waiting(), t.Due.Name, t.Due.FromExpr(s.SecondsNow())), args...)
+			return err
+		})
+		return int(n), err
+	})
+	if n > 0 {
+		s.Options.Wake("")
+	}
+	return n, err
+}

@@ -1,0 +1,65 @@
+package history
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// cursor is a position on each shelf by name; that in the history has a
+// moment besides, named endedPart.
+type cursor map[string]int64
+
+const (
+	atEnd     = -1
+	endedPart = "t"
+)
+
+// of is the position on a shelf.
+func (c cursor) of(name string) keysetCursor {
+	p := keysetCursor{key: c[name]}
+	if name == "r" {
+		p.ended = c[endedPart]
+	}
+	return p
+}
+
+func (c cursor) put(name string, p keysetCursor) {
+	c[name] = p.key
+	if name == "r" {
+		c[endedPart] = p.ended
+	}
+}
+
+func (c cursor) String() string {
+	var parts []string
+	for _, name := range []string{"w", "f", "r", endedPart} {
+		if key, there := c[name]; there {
+			parts = append(parts, name+strconv.FormatInt(key, 36))
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+func parseCursor(text string) (cursor, error) {
+	c := cursor{}
+	if text == "" {
+		return c, nil
+	}
+	for _, part := range strings.Split(text, ".") {
+		if len(part) < 2 || !strings.Contains("wfr"+endedPart, part[:1]) {
+			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid, text)
+		}
+		key, err := strconv.ParseInt(part[1:], 36, 64)
+		if err != nil || key < atEnd {
+			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid, text)
+		}
+		c[part[:1]] = key
+	}
+	if c["r"] > 0 && c[endedPart] == 0 {
+		return nil, fmt.Errorf("%w: the cursor %q is of an older version: begin at the list's first part", jobs.ErrInvalid, text)
+	}
+	return c, nil
+}

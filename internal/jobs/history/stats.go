@@ -1,0 +1,125 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// foreignSample is how many rows of a queue are looked at to say how many are
+// PHP's own.
+const foreignSample = 1000
+
+// Stats counts jobs by state and by queue. PHP's own rows are counted apart,
+// in long queues by a sample.
+func (s *Store) Stats(ctx context.Context) (jobs.Stats, error) {
+	var st jobs.Stats
+	for _, step := range []func(context.Context, *jobs.Stats) error{s.queueStats, s.addForeign, s.addWorkers, s.historyStats} {
+		if err := step(ctx, &st); err != nil {
+			return st, err
+		}
+	}
+	for _, q := range st.Queues {
+		st.Queued, st.Delayed, st.Foreign, st.Processing = st.Queued+q.Queued, st.Delayed+q.Delayed, st.Foreign+q.Foreign, st.Processing+q.Processing
+		st.Oldest = max(st.Oldest, q.Oldest)
+	}
+	return st, nil
+}
+
+func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
+	t := s.Layout.Table()
+	due := t.Due.Name + " <= " + t.Due.FromExpr(s.SecondsNow())
+	sum := func(condition string) string { return "SUM(CASE WHEN " + condition + " THEN 1 ELSE 0 END)" }
+	statement := fmt.Sprintf("SELECT queue, %s, %s, %s, MIN(CASE WHEN %s AND %s THEN %s END), %s FROM %s GROUP BY queue ORDER BY queue",
+		sum(s.Layout.Waiting()+" AND "+due), sum(s.Layout.Waiting()+" AND NOT ("+due+")"), sum("NOT ("+s.Layout.Waiting()+")"), s.Layout.Waiting(), due, t.Due.Seconds(), s.SecondsNow(), t.Name)
+	err := s.Query(ctx, s.DB, func(r *sql.Rows) error {
+		var q jobs.QueueStats
+		var oldest sql.NullInt64
+		var now int64
+		if err := r.Scan(&q.Queue, &q.Queued, &q.Delayed, &q.Processing, &oldest, &now); err != nil {
+			return err
+		}
+		if oldest.Valid {
+			q.Oldest = time.Duration(max(now-oldest.Int64, 0)) * time.Second
+		}
+		st.Queues = append(st.Queues, q)
+		return nil
+	}, statement)
+	if err != nil {
+		return fmt.Errorf("counting the jobs of queues: %w", err)
+	}
+	return nil
+}
+
+// addForeign takes PHP's own rows out of the waiting ones.
+func (s *Store) addForeign(ctx context.Context, st *jobs.Stats) error {
+	t := s.Layout.Table()
+	for i := range st.Queues {
+		q := &st.Queues[i]
+		var looked, foreign, foreignDue int64
+		due := t.Due.Name + " <= " + t.Due.FromExpr(s.SecondsNow())
+		statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0), COALESCE(SUM(php * due), 0) FROM (SELECT CASE WHEN %s THEN 1 ELSE 0 END AS php, CASE WHEN %s THEN 1 ELSE 0 END AS due "+
+			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample", s.Dialect.OpensWith(t.Payload, tables.PHPJob), due, t.Name, s.Layout.Waiting(), foreignSample)
+		if _, err := s.QueryRow(ctx, s.DB, []any{&looked, &foreign, &foreignDue}, statement, q.Queue); err != nil {
+			return fmt.Errorf("counting PHP's own jobs of %s: %w", q.Queue, err)
+		}
+		if looked == foreignSample {
+			waiting := q.Queued + q.Delayed
+			foreign, foreignDue = waiting*foreign/looked, waiting*foreignDue/looked
+		}
+		foreignDue = min(foreignDue, q.Queued)
+		later := min(foreign-foreignDue, q.Delayed)
+		q.Queued, q.Delayed, q.Foreign = q.Queued-foreignDue, q.Delayed-later, foreignDue+later
+	}
+	return nil
+}
+
+func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
+	paused, err := s.pausedQueues(ctx)
+	if err != nil {
+		return err
+	}
+	listening := map[string]int{}
+	err = s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+		var list string
+		if err := r.Scan(&list); err != nil {
+			return err
+		}
+		var queues []string
+		if json.Unmarshal([]byte(list), &queues) != nil {
+			queues = strings.Split(list, ",")
+		}
+		for _, q := range queues {
+			listening[q]++
+		}
+		return nil
+	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE heartbeat_at > %s - %d", s.MillisNow(), workerAlive.Milliseconds()))
+	if err != nil {
+		return fmt.Errorf("reading which queues are worked: %w", err)
+	}
+	for i := range st.Queues {
+		q := &st.Queues[i]
+		q.Paused, q.Workers = paused[q.Queue], listening[q.Queue]
+		delete(paused, q.Queue)
+		delete(listening, q.Queue)
+	}
+	for queue := range listening { // worked but empty
+		st.Queues = append(st.Queues, jobs.QueueStats{Queue: queue, Workers: listening[queue], Paused: paused[queue]})
+		delete(paused, queue)
+	}
+	for queue := range paused {
+		st.Queues = append(st.Queues, jobs.QueueStats{Queue: queue, Paused: true})
+	}
+	slices.SortFunc(st.Queues, func(a, b jobs.QueueStats) int { return strings.Compare(a.Queue, b.Queue) })
+	return nil
+}
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

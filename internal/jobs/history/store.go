@@ -1,0 +1,13 @@
+package history
+
+import "github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+
+// Store answers what people ask of the jobs and lets them change what waits.
+// It is safe for concurrent use.
+type Store struct {
+	*tables.Tables
+	throughput counted
+}
+
+// New returns the history of the jobs in the tables.
+func New(t *tables.Tables) *Store { return &Store{Tables: t} }

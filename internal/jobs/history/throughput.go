@@ -1,0 +1,82 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// Throughput counts ended runs in steps of equal length since a moment, oldest
+// first. Steps without runs are listed with zeros. Steps of half hours or a
+// multiple reach back further than the history: to 400 days.
+func (s *Store) Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Throughput, error) {
+	if step < time.Second {
+		return nil, fmt.Errorf("a step of %s is too short: at least 1s", step)
+	}
+	var now int64
+	if _, err := s.QueryRow(ctx, s.OwnDB, []any{&now}, "SELECT "+s.MillisNow()); err != nil {
+		return nil, fmt.Errorf("asking the database for the time: %w", err)
+	}
+	width := step.Milliseconds()
+	first := since.UnixMilli() / width
+	count := now/width - first + 1
+	if count < 1 {
+		return nil, nil
+	}
+	if count > 10_000 {
+		return nil, fmt.Errorf("%d steps are too many: take longer ones", count)
+	}
+	sums := make([]sums, count)
+	add := func(f flow) {
+		if i := f.at - first; i >= 0 && i < count {
+			sums[i].add(f)
+		}
+	}
+	from, end := first*width, now+width
+	if width%flowWidth == 0 {
+		until, err := s.bringFlows(ctx)
+		if err == nil && until > from {
+			err = s.eachCounted(ctx, width, from, until, add)
+		}
+		if err != nil {
+			return nil, err
+		}
+		from = max(from, until)
+	}
+	if err := s.eachFlow(ctx, width, from, end, add); err != nil {
+		return nil, err
+	}
+	flows := make([]jobs.Throughput, count)
+	for i, x := range sums {
+		flows[i] = x.flow(tables.UnixMilli((first + int64(i)) * width))
+	}
+	return flows, nil
+}
+
+// sums are what ended in one step; ended, duration and wait make the averages.
+type sums struct{ completed, attempts, failed, ended, duration, wait int64 }
+
+func (x *sums) add(f flow) {
+	switch {
+	case f.outcome == jobs.Completed.String():
+		x.completed += f.ended
+	case jobs.FailedAttempt(f.outcome):
+		x.attempts += f.ended
+	}
+	if f.outcome == jobs.Failed.String() {
+		x.failed += f.ended
+	}
+	if f.outcome != jobs.Cancelled.String() { // most were cancelled while they waited, and took no time
+		x.ended, x.duration, x.wait = x.ended+f.ended, x.duration+f.duration, x.wait+f.wait
+	}
+}
+
+func (x sums) flow(at time.Time) jobs.Throughput {
+	n := max(x.ended, 1)
+	return jobs.Throughput{At: at, Completed: x.completed, FailedAttempts: x.attempts, Failed: x.failed,
+		Duration: time.Duration(x.duration/n) * time.Millisecond, Wait: time.Duration(x.wait/n) * time.Millisecond}
+}

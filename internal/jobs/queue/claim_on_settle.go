@@ -1,0 +1,106 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// next is the candidate that a settlement claims in its own transaction.
+type next struct {
+	*claim
+	row   *tables.Candidate
+	until int64
+	won   bool
+}
+
+// SettleAndClaim implements jobs.Relay. The next job comes from what the last
+// claim saw beside its own; where that says nothing, the end alone is written.
+func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.ClaimRequest) (lost error, claimed []jobs.Claimed, err error) {
+	var n *next
+	select {
+	case s.claiming <- struct{}{}:
+		defer func() { <-s.claiming }()
+		n = s.peekNext(r)
+	default: // the claimer is at it
+	}
+	results := make([]error, 1)
+	if err := s.settle(ctx, []pendingSettlement{{Settlement: checked(&end)}}, results, n); err != nil {
+		if n != nil && database.Classify(err).Unclear() {
+			s.recordInDoubt(n.claim, []*tables.Candidate{n.row}, n.until)
+		}
+		return nil, nil, s.NoteTrouble(err)
+	}
+	if n != nil && n.won {
+		claimed = []jobs.Claimed{n.claimed(n.row, nil, n.until)}
+	}
+	return results[0], claimed, nil
+}
+
+// peekNext is the job that a claim would take without another look, nil where
+// it would have to look: for rows below the floor, for a type's limit, for
+// equal jobs.
+func (s *Store) peekNext(r jobs.ClaimRequest) *next {
+	if len(s.deferred)+len(s.inDoubt) > 0 || len(r.Queues) == 0 {
+		return nil
+	}
+	l := s.firstCursor(r.Queues[0])
+	if now := s.Options.Clock(); l == nil || l.rescanning || !now.Before(l.next) || l.long && l.pending.isRipe(now) {
+		return nil
+	}
+	c := s.newClaim(r)
+	x := c.takePrefetched(&l.fromHead)
+	for i, row := range x.rows {
+		if !s.Claimable(r.Queues[0], row) {
+			continue
+		}
+		if row.Policy.Limit > 0 || row.Policy.Coalesce || row.Fault != nil || row.Rescued {
+			l.fromHead = x.without(i)
+			return nil
+		}
+		l.fromHead = x.without(i + 1)
+		l.lowWater = tables.RowPosition{At: row.At, ID: row.ID}
+		return &next{claim: c, row: row, until: s.LeaseMark(x.now, int64(r.Lease.Seconds()))}
+	}
+	return nil
+}
+
+// firstCursor is the lane in which a claim from queue would look first, nil where
+// it would have to ask.
+func (s *Store) firstCursor(queue string) *scanCursor {
+	if s.Layout.Name() == tables.Stock {
+		return s.lane(queue, 0)
+	}
+	c, now := s.classesOf(queue), s.Options.Clock()
+	if len(c.priorities) == 0 || !now.Before(c.next) || !now.Before(c.expired) {
+		return nil
+	}
+	return s.lane(queue, c.priorities[0])
+}
+
+// takeNext is the claim as a statement of its own inside of the settlement's
+// transaction. Another worker that was faster changes nothing but won.
+func (s *Store) takeNext(ctx context.Context, q tables.Tx, n *next) error {
+	if n == nil {
+		return nil
+	}
+	err := s.compareAndSet(ctx, q, []*tables.Candidate{n.row}, n.until, n.token)
+	n.won = err == nil
+	if errors.Is(err, errContended) {
+		return nil
+	}
+	return err
+}
+
+// taking is the claim as SQL.
+func (s *Store) taking(n *next) (string, []any) {
+	set, args := s.Layout.ClaimRows(n.until, n.token)
+	cond, more := s.Layout.Unchanged(n.row)
+	return fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.Layout.Table().Name, set, n.row.ID, cond), append(args, more...)
+}

@@ -1,0 +1,273 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// errContended says that some of the candidates are no longer as they were
+// read: the transaction is undone and fewer are tried.
+var errContended = errors.New("another worker was faster")
+
+// claimRows makes the chosen rows this worker's, in one committed transaction, and
+// returns those that it got.
+func (s *Store) claimRows(ctx context.Context, c *claim, chosen []*tables.Candidate, now int64) ([]jobs.Claimed, error) {
+	rows := flatten(chosen)
+	until := s.LeaseMark(now, int64(c.r.Lease.Seconds()))
+	var got map[int64]bool
+	var err error
+	if s.mode == tables.Skip && len(rows) > 1 && s.MaxBatch > 1 {
+		got, err = s.claimOptimistic(ctx, c, rows, until)
+	} else {
+		got, err = s.claimCompareAndSet(ctx, c, rows, until)
+	}
+	if err != nil {
+		return nil, s.noteInDoubt(c, rows, until, err)
+	}
+	taken := make([]jobs.Claimed, 0, len(chosen))
+	for _, x := range chosen {
+		if lead, duplicates := won(x, got); lead != nil {
+			taken = append(taken, c.claimed(lead, duplicates, until))
+		}
+	}
+	return taken, nil
+}
+
+// flatten lists rows and their twins by id, the order in which they are locked.
+func flatten(chosen []*tables.Candidate) []*tables.Candidate {
+	rows := make([]*tables.Candidate, 0, len(chosen))
+	for _, x := range chosen {
+		x.Primary = x.ID
+		rows = append(rows, x)
+		for _, duplicate := range x.Duplicates {
+			duplicate.Primary = x.ID
+			rows = append(rows, duplicate)
+		}
+	}
+	slices.SortFunc(rows, func(a, b *tables.Candidate) int { return cmp.Compare(a.ID, b.ID) })
+	return rows
+}
+
+func ids(rows []*tables.Candidate) []int64 {
+	list := make([]int64, len(rows))
+	for i, x := range rows {
+		list[i] = x.ID
+	}
+	return list
+}
+
+// contentionBackoff is for how many claims rows are locked at once, and no spares are
+// used, after another claimer was met.
+const contentionBackoff = 32
+
+// claimOptimistic first tries without the lock, which saves a statement where
+// nobody else claims from the table at this moment.
+func (s *Store) claimOptimistic(ctx context.Context, c *claim, rows []*tables.Candidate, until int64) (map[int64]bool, error) {
+	if s.contended > 0 {
+		s.contended--
+		return s.claimWithLock(ctx, c, rows, until)
+	}
+	got := map[int64]bool{}
+	err := s.claimBatch(ctx, c, rows, until, got)
+	if err == nil || !errors.Is(err, errContended) {
+		return got, err
+	}
+	s.contended = contentionBackoff
+	return s.claimWithLock(ctx, c, rows, until)
+}
+
+// claimWithLock steps over rows that others hold.
+func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*tables.Candidate, until int64) (map[int64]bool, error) {
+	var got map[int64]bool
+	err := s.InTx(ctx, "claiming jobs", func(t tables.Transaction) error {
+		got = map[int64]bool{}
+		free, err := s.recheck(ctx, t.Main, rows, s.Dialect.SkipLocked)
+		if err != nil || len(free) == 0 {
+			return err
+		}
+		if free, err = s.acquirePermits(ctx, t, c, free); err != nil || len(free) == 0 {
+			return err
+		}
+		in, inArgs := s.Dialect.IDRanges(ids(free))
+		set, args := s.Layout.ClaimRows(until, c.token)
+		n, err := s.Exec(ctx, t.Main, "UPDATE "+s.Layout.Table().Name+" SET "+set+" WHERE "+in, append(args, inArgs...)...)
+		if err == nil && n != int64(len(free)) {
+			err = fmt.Errorf("%d of %d locked rows were there", n, len(free))
+		}
+		if err != nil {
+			return err
+		}
+		for _, x := range free {
+			got[x.ID] = true
+		}
+		return s.recordCrashes(ctx, t, free)
+	})
+	return got, err
+}
+
+// recheck reads which rows are as they were, locking them when told to.
+func (s *Store) recheck(ctx context.Context, q tables.Tx, rows []*tables.Candidate, lock string) ([]*tables.Candidate, error) {
+	in, args := s.Dialect.IDRanges(ids(rows))
+	t := s.Layout.Table()
+	byID := make(map[int64]*tables.Candidate, len(rows))
+	for _, x := range rows {
+		byID[x.ID] = x
+	}
+	var free []*tables.Candidate
+	err := s.Query(ctx, q, func(r *sql.Rows) error {
+		var now tables.Candidate
+		if err := r.Scan(&now.ID, &now.Attempts, &now.Locked, &now.Due, &now.Status, &now.Token, &now.Name, &now.Priority, &now.MaxAttempts); err != nil {
+			return err
+		}
+		was := byID[now.ID]
+		if now.Due <= was.Seen && was.Attempts == now.Attempts && was.Locked == now.Locked && was.Status == now.Status && was.Token == now.Token {
+			free = append(free, was)
+		}
+		return nil
+	}, "SELECT id, attempts, "+t.Locked.Seconds()+", "+t.Due.Seconds()+", "+s.Layout.Columns()+" FROM "+t.Name+" WHERE "+in+" ORDER BY id"+lock, args...)
+	return free, err
+}
+
+// claimCompareAndSet changes rows on the condition that they are as they were read:
+// all of them or none. It trusts no lock.
+func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*tables.Candidate, until int64) (map[int64]bool, error) {
+	got := map[int64]bool{}
+	for try := 0; try < 3 && len(rows) > 1 && s.MaxBatch > 1; try++ {
+		err := s.claimBatch(ctx, c, rows, until, got)
+		if err == nil || !errors.Is(err, errContended) {
+			return got, err
+		}
+		s.contended = contentionBackoff
+		if rows, err = s.recheck(ctx, s.DB, rows, ""); err != nil {
+			return nil, fmt.Errorf("claiming jobs: %w", err)
+		}
+	}
+	if s.contended > 0 {
+		s.contended--
+	}
+	for _, x := range rows {
+		err := s.claimBatch(ctx, c, []*tables.Candidate{x}, until, got)
+		if errors.Is(err, errContended) {
+			s.contended = contentionBackoff
+		} else if err != nil {
+			if len(got) > 0 { // what is committed must be run
+				_ = s.noteInDoubt(c, []*tables.Candidate{x}, until, err) // it comes back with the next claim, if it lasts
+				return got, nil
+			}
+			return nil, err
+		}
+	}
+	return got, nil
+}
+
+// claimBatch is one all-or-nothing transaction of takeUnchanged.
+func (s *Store) claimBatch(ctx context.Context, c *claim, rows []*tables.Candidate, until int64, got map[int64]bool) error {
+	if len(rows) == 1 && rows[0].Policy.Limit == 0 && !rows[0].Rescued {
+		err := s.compareAndSet(ctx, s.DB, rows, until, c.token)
+		if database.Classify(err) == database.RetryTransaction {
+			return errContended // a deadlock undid it: whoever won has the row
+		}
+		if err == nil {
+			got[rows[0].ID] = true
+		}
+		return err
+	}
+	var permitted []*tables.Candidate
+	err := s.InTx(ctx, "claiming jobs", func(t tables.Transaction) error {
+		var err error
+		if permitted, err = s.acquirePermits(ctx, t, c, rows); err != nil {
+			return err
+		}
+		if err := s.compareAndSet(ctx, t.Main, permitted, until, c.token); err != nil {
+			return err
+		}
+		return s.recordCrashes(ctx, t, permitted)
+	})
+	if err == nil {
+		for _, x := range permitted {
+			got[x.ID] = true
+		}
+	}
+	return err
+}
+
+// state is what a candidate was read as.
+type state struct {
+	attempts int
+	locked   sql.NullInt64
+	status   string
+	token    sql.NullString
+	seen     int64
+}
+
+// compareAndSet is the compare-and-set, one UPDATE for all rows in the same state.
+func (s *Store) compareAndSet(ctx context.Context, q tables.Tx, rows []*tables.Candidate, until int64, token string) error {
+	groups := map[state][]*tables.Candidate{}
+	var order []state
+	for _, x := range rows {
+		k := state{x.Attempts, x.Locked, x.Status, x.Token, x.Seen}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], x)
+	}
+	for _, k := range order {
+		group := groups[k]
+		in, inArgs := s.Dialect.IDRanges(ids(group))
+		set, args := s.Layout.ClaimRows(until, token)
+		cond, more := s.Layout.Unchanged(group[0])
+		n, err := s.Exec(ctx, q, "UPDATE "+s.Layout.Table().Name+" SET "+set+" WHERE "+in+" AND "+cond, slices.Concat(args, inArgs, more)...)
+		if err != nil {
+			return err
+		}
+		if n != int64(len(group)) {
+			return errContended
+		}
+	}
+	return nil
+}
+
+// won says which of x and its twins the claim got. Where the leader was lost to
+// another, the first of the twins leads.
+func won(x *tables.Candidate, got map[int64]bool) (lead *tables.Candidate, duplicates []*tables.Candidate) {
+	for _, duplicate := range x.Duplicates {
+		if got[duplicate.ID] {
+			duplicates = append(duplicates, duplicate)
+		}
+	}
+	switch {
+	case got[x.ID]:
+		return x, duplicates
+	case len(duplicates) > 0:
+		return duplicates[0], duplicates[1:]
+	}
+	return nil, nil
+}
+
+// claimed makes what the worker gets.
+func (c *claim) claimed(lead *tables.Candidate, duplicates []*tables.Candidate, until int64) jobs.Claimed {
+	delete(c.s.inDoubt, lead.ID)
+	out := jobs.Claimed{Job: lead.Job, Lease: c.lease(lead, until), Payload: lead.Payload, Fault: lead.Fault, Rescued: lead.Rescued}
+	for _, row := range duplicates {
+		lease := c.lease(row, until)
+		lease.Token += tables.DuplicateMark + row.Job.UUID
+		out.Duplicates = append(out.Duplicates, lease)
+		c.absorbed[row.ID] = true
+		delete(c.s.inDoubt, row.ID)
+	}
+	return out
+}
+
+func (c *claim) lease(x *tables.Candidate, until int64) jobs.Lease {
+	return jobs.Lease{ID: x.ID, Token: c.token, Attempt: x.Job.Attempt, ReservedAt: until}
+}

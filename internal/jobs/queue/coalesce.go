@@ -1,0 +1,75 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// How many equal jobs one run stands for at most, and how many rows behind the
+// first are looked at to find them.
+const (
+	maxDuplicates   = 2000
+	duplicateWindow = 5000
+)
+
+// addDuplicates finds waiting due jobs that are equal to leader.
+func (s *Store) addDuplicates(ctx context.Context, queue string, primary *tables.Candidate) error {
+	have := map[int64]bool{primary.ID: true}
+	for _, t := range primary.Duplicates {
+		have[t.ID] = true
+	}
+	l := &scanCursor{queue: queue, priority: primary.Priority}
+	from := tables.RowPosition{At: primary.At, ID: primary.ID}
+	if primary.Rescued { // it stands anywhere in the order
+		from = tables.RowPosition{}
+	}
+	end, err := s.window(ctx, l, from)
+	if err != nil {
+		return err
+	}
+	named, args := s.Layout.Table().Payload+" LIKE ?", []any{"%" + kindPattern(primary.Job.Type) + "%"}
+	if s.Layout.Name() == tables.Extended {
+		named, args = "(name = ? OR "+named+")", append([]any{primary.Job.Type}, args...)
+	}
+	look := s.inLane(l, from, end, s.Layout.Waiting()+" AND "+named, maxDuplicates)
+	look.Args = append(look.Args, args...)
+	found, _, err := s.ReadCandidates(ctx, s.DB, look)
+	if err != nil {
+		return err
+	}
+	work := primary.DedupKey()
+	for _, x := range found {
+		if !have[x.ID] && len(primary.Duplicates) < maxDuplicates && s.Claimable(queue, x) && x.Fault == nil && x.DedupKey() == work {
+			primary.Duplicates = append(primary.Duplicates, x)
+		}
+	}
+	return nil
+}
+
+// kindPattern is the type without what a LIKE or a JSON writer may spell
+// otherwise.
+func kindPattern(kind string) string {
+	out := []rune(kind)
+	for i, r := range out {
+		if r == '%' || r == '\\' || r == '/' || r > 126 {
+			out[i] = '_'
+		}
+	}
+	return string(out)
+}
+
+// window is the position twinWindow rows behind from; zero is the end.
+func (s *Store) window(ctx context.Context, l *scanCursor, from tables.RowPosition) (tables.RowPosition, error) {
+	a, args := s.After(from)
+	t := s.Layout.Table()
+	at := "''"
+	if s.OrderedByTime() {
+		at = t.Due.ExactText()
+	}
+	var p tables.RowPosition
+	_, err := s.QueryRow(ctx, s.DB, []any{&p.At, &p.ID}, "SELECT "+at+", id FROM "+t.Name+s.IndexHint()+" WHERE queue = ?"+s.Layout.Class(l.priority)+a+
+		" AND "+s.Layout.Waiting()+s.OrderBy()+fmt.Sprintf(" LIMIT 1 OFFSET %d", duplicateWindow), append([]any{l.queue}, args...)...)
+	return p, err
+}

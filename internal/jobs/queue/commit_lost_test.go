@@ -1,0 +1,292 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// fate is what befalls the next write that would last: a COMMIT, or a write
+// outside of a transaction.
+type fate int32
+
+const (
+	heard    fate = iota
+	unheard       // it is done, and its answer is lost
+	undone        // it is lost on the way
+	nextTime      // one write is heard, the one after it is unheard
+)
+
+// losing is a driver's connector whose connections lose one write, or its
+// answer.
+type losing struct {
+	of   driver.Driver
+	dsn  string
+	next atomic.Int32
+}
+
+func (l *losing) Driver() driver.Driver { return l.of }
+
+func (l *losing) Connect(ctx context.Context) (driver.Conn, error) {
+	opener, ok := l.of.(driver.DriverContext)
+	if !ok {
+		conn, err := l.of.Open(l.dsn)
+		return &losingConn{Conn: conn, l: l}, err
+	}
+	connector, err := opener.OpenConnector(l.dsn)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := connector.Connect(ctx)
+	return &losingConn{Conn: conn, l: l}, err
+}
+
+// write does a write that lasts, or not.
+func (l *losing) write(do func() error) error {
+	switch fate(l.next.Load()) {
+	case undone:
+		l.next.Store(int32(heard))
+		return mysql.ErrInvalidConn
+	case unheard:
+		l.next.Store(int32(heard))
+		if err := do(); err != nil {
+			return err
+		}
+		return mysql.ErrInvalidConn
+	case nextTime:
+		l.next.Store(int32(unheard))
+	}
+	return do()
+}
+
+type losingConn struct {
+	driver.Conn
+	l    *losing
+	inTx bool
+}
+
+func (c *losingConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	tx, err := c.Conn.(driver.ConnBeginTx).BeginTx(ctx, o)
+	c.inTx = err == nil
+	return losingTx{tx, c}, err
+}
+
+type losingTx struct {
+	driver.Tx
+	c *losingConn
+}
+
+func (t losingTx) Commit() error {
+	t.c.inTx = false
+	err := t.c.l.write(t.Tx.Commit)
+	if err != nil {
+		_ = t.Tx.Rollback() // a server does so when the connection is gone; after a commit it does nothing
+	}
+	return err
+}
+
+func (t losingTx) Rollback() error {
+	t.c.inTx = false
+	return t.Tx.Rollback()
+}
+
+func (c *losingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
+	do := func() error {
+		result, err = c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
+		return err
+	}
+	if c.inTx {
+		return result, do()
+	}
+	return result, c.l.write(do)
+}
+
+func (c *losingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
+	do := func() error {
+		rows, err = c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+		return err
+	}
+	if c.inTx || strings.HasPrefix(query, "SELECT") {
+		err = do()
+		return rows, err
+	}
+	if err = c.l.write(do); err == nil || rows == nil {
+		return rows, err
+	}
+	defer rows.Close()
+	for values := make([]driver.Value, len(rows.Columns())); ; {
+		if end := rows.Next(values); errors.Is(end, io.EOF) {
+			return nil, err
+		} else if end != nil {
+			return nil, end
+		}
+	}
+}
+
+func (c *losingConn) CheckNamedValue(v *driver.NamedValue) error {
+	if checker, ok := c.Conn.(driver.NamedValueChecker); ok {
+		return checker.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
+}
+
+func (c *losingConn) ResetSession(ctx context.Context) error {
+	if r, ok := c.Conn.(driver.SessionResetter); ok {
+		return r.ResetSession(ctx)
+	}
+	return nil
+}
+
+// losingStore is the fixture's store on connections that lose writes.
+func (f *fixture) losingStore() *losing {
+	f.t.Helper()
+	l := &losing{of: f.db.DB.Driver(), dsn: f.db.DSN}
+	if f.v.engine.IsMySQL() {
+		l.dsn += "&interpolateParams=true" // else each statement is prepared, and passes the connection by
+	}
+	db := sqlx.NewDb(sql.OpenDB(l), f.db.DriverName())
+	f.t.Cleanup(func() { db.Close() })
+	f.Store = open1(f.t, &jobstest.Database{DB: db}, tables.Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
+	if f.v.engine == jobstest.MySQL {
+		f.packets, f.TxOptions = losingPackets{database.PacketsOf(f.db.DB), l}, nil
+		f.oneStatement.Store(true)
+	}
+	return l
+}
+
+// losingPackets lose a packet, or its answer.
+type losingPackets struct {
+	*database.Packets
+	l *losing
+}
+
+func (p losingPackets) Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) (found []int64, err error) {
+	err = p.l.write(func() error {
+		found, err = p.Packets.Send(ctx, db, statements, args)
+		return err
+	})
+	return found, err
+}
+
+// Whatever becomes of a COMMIT whose answer does not come, a claim charges no
+// attempt for it, an end is written once, and nothing is lost.
+func TestALostAnswerToCommit(t *testing.T) {
+	for _, v := range variants() {
+		if v.wall || v.indexed {
+			continue
+		}
+		t.Run(v.String(), func(t *testing.T) {
+			t.Parallel()
+			db := v.database(t)
+			for name, what := range map[string]fate{"unheard": unheard, "undone": undone} {
+				t.Run("claim "+name, func(t *testing.T) { claimOutOfEarshot(v.fixture(t, db), what) })
+				t.Run("end "+name, func(t *testing.T) { endOutOfEarshot(v.fixture(t, db), what) })
+			}
+			t.Run("end and claim", func(t *testing.T) { relayOutOfEarshot(v.fixture(t, db)) })
+			t.Run("second claim of one call", func(t *testing.T) { secondOutOfEarshot(v.fixture(t, db)) })
+		})
+	}
+}
+
+func claimOutOfEarshot(f *fixture, what fate) {
+	l := f.losingStore()
+	f.enqueue(job(`1`), job(`2`))
+	l.next.Store(int32(what))
+	ask := jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 2, Lease: lease}
+	got, err := f.Claim(context.Background(), ask)
+	if len(got) != 0 || database.Classify(err) != database.Unknown {
+		f.t.Fatalf("%d claimed, %v", len(got), err)
+	}
+	f.comeBack(2)
+}
+
+// comeBack waits for as long as a doubt may last, and wants so many jobs back,
+// none of them charged.
+func (f *fixture) comeBack(want int) {
+	f.t.Helper()
+	f.clock.lengths += lease*3/4 + time.Second
+	got := f.claim(want)
+	if len(got) != want {
+		f.t.Fatalf("%d jobs are there to claim, want %d", len(got), want)
+	}
+	for _, c := range got {
+		if c.Job.Attempt != 1 || c.Rescued {
+			f.t.Errorf("attempt %d, rescued %v: the job was charged for a claim that nobody heard of", c.Job.Attempt, c.Rescued)
+		}
+	}
+}
+
+func endOutOfEarshot(f *fixture, what fate) {
+	l := f.losingStore()
+	f.enqueue(job(`1`), job(`2`))
+	var ends []jobs.Settlement
+	for _, c := range f.claim(2) {
+		ends = append(ends, end(c, jobs.Completed))
+	}
+	l.next.Store(int32(what))
+	if _, err := f.Settle(context.Background(), ends); database.Classify(err) != database.Unknown {
+		f.t.Fatalf("%v is %v", err, database.Classify(err))
+	}
+	for i, err := range f.settle(ends...) {
+		if err != nil {
+			f.t.Errorf("end %d again: %v", i, err)
+		}
+	}
+	if rows, runs := f.count("SELECT COUNT(*) FROM jobs"), f.count("SELECT COUNT(*) FROM cmsjobs_runs"); rows != 0 || runs != 2 {
+		f.t.Errorf("%d jobs left, %d runs; want 0 and 2", rows, runs)
+	}
+}
+
+// The end of a run was to bring the next job, and nobody heard whether it did.
+func relayOutOfEarshot(f *fixture) {
+	l := f.losingStore()
+	f.enqueue(job(`1`), job(`2`), job(`3`))
+	held := end(f.claim(1)[0], jobs.Completed)
+	if f.v.layout == tables.Extended {
+		f.classesOf("default").next = f.Options.Clock().Add(time.Hour)
+	}
+	f.lane("default", 0).next = f.Options.Clock().Add(time.Hour)
+	l.next.Store(int32(unheard))
+	if _, next, err := f.SettleAndClaim(context.Background(), held, askOne); len(next) != 0 || database.Classify(err) != database.Unknown {
+		f.t.Fatalf("next %+v, %v", next, err)
+	}
+	if n := f.count("SELECT COUNT(*) FROM jobs WHERE attempts > 0"); n != 1 {
+		f.t.Fatalf("%d jobs were claimed along, want 1: this tests nothing", n)
+	}
+	if err := f.settle(held)[0]; err != nil {
+		f.t.Errorf("the end again: %v", err)
+	}
+	f.lane("default", 0).next = time.Time{}
+	f.classesOf("default").next = time.Time{}
+	f.comeBack(2)
+}
+
+// What a claim got before the answer to its last write was lost is run; what
+// that write took comes back.
+func secondOutOfEarshot(f *fixture) {
+	l := f.losingStore()
+	f.enqueue(job(`1`), job(`2`))
+	f.MaxBatch = 1 // row by row, as where there are no transactions
+	l.next.Store(int32(nextTime))
+	got, err := f.Claim(context.Background(), jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 2, Lease: lease})
+	if err != nil || len(got) != 1 {
+		f.t.Fatalf("%d claimed, %v; want the first", len(got), err)
+	}
+	f.comeBack(1)
+}

@@ -1,0 +1,112 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// insertPlain inserts jobs without names and returns their row numbers.
+func (s *Store) insertPlain(ctx context.Context, q tables.Tx, list []jobs.Spec) ([]int64, error) {
+	var ids []int64
+	now := s.SecondsNow()
+	if len(list) > 3 { // read once: the server would reckon it anew for each row
+		read, err := s.ReadClock(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("inserting into %s: %w", s.Layout.Table().Plain, err)
+		}
+		now = strconv.FormatInt(read, 10)
+	}
+	for len(list) > 0 {
+		var values []string
+		var args []any
+		size := 0
+		for len(values) < len(list) && len(values) < 1000 && len(args)+8 <= s.Dialect.MaxParams {
+			n := list[len(values)]
+			payload, err := jobs.EncodePayload(n)
+			if err != nil {
+				return nil, err
+			}
+			if size += len(payload) + 200; size > s.MaxBytes/2 && len(values) > 0 {
+				break
+			}
+			v, a := s.Layout.Row(n, string(payload), dueOf(n, now), now, s.attemptsOf(n))
+			values, args = append(values, v), append(args, a...)
+		}
+		made, err := s.insert(ctx, q, values, args)
+		if err != nil {
+			return nil, fmt.Errorf("inserting into %s: %w", s.Layout.Table().Plain, err)
+		}
+		ids, list = append(ids, made...), list[len(values):]
+	}
+	return ids, nil
+}
+
+// insert runs one INSERT of several rows and says which numbers they got.
+func (s *Store) insert(ctx context.Context, q tables.Tx, values []string, args []any) ([]int64, error) {
+	statement := "INSERT INTO " + s.Layout.Table().Name + " (" + s.Layout.Insert() + ") VALUES " + strings.Join(values, ",")
+	if s.Dialect.Name != "mysql" {
+		var ids []int64
+		err := s.Query(ctx, q, func(r *sql.Rows) error {
+			var id int64
+			err := r.Scan(&id)
+			ids = append(ids, id)
+			return err
+		}, statement+" RETURNING id", args...)
+		if err == nil && len(ids) != len(values) {
+			err = fmt.Errorf("%d of %d rows were inserted", len(ids), len(values))
+		}
+		return ids, err
+	}
+	s.Asked.Add(1)
+	r, err := q.ExecContext(ctx, sqlx.Rebind(s.Dialect.Bind, statement), args...)
+	if err != nil {
+		return nil, err
+	}
+	first, err := r.LastInsertId()
+	if err != nil {
+		return nil, err
+	}
+	step := int64(1)
+	if len(values) > 1 { // a Galera node counts in steps of the cluster's size
+		if _, err := s.QueryRow(ctx, q, []any{&step}, "SELECT @@auto_increment_increment"); err != nil {
+			return nil, err
+		}
+	}
+	ids := make([]int64, len(values))
+	for i := range ids { // a simple INSERT gets consecutive numbers in every lock mode
+		ids[i] = first + int64(i)*step
+	}
+	return ids, nil
+}
+
+// dueOf is when the job falls due, as an expression of Unix seconds; so is now.
+func dueOf(n jobs.Spec, now string) string {
+	if !n.RunAt.IsZero() {
+		unix := n.RunAt.Unix()
+		if n.RunAt.Nanosecond() > 0 {
+			unix++ // nothing runs early
+		}
+		return fmt.Sprint(max(unix, 0))
+	}
+	return fmt.Sprintf("%s + %d", now, tables.WholeSeconds(n.Delay))
+}
+
+// attemptsOf is the row's own limit where the table has a column for it.
+func (s *Store) attemptsOf(n jobs.Spec) int {
+	if n.MaxAttempts > 0 {
+		return n.MaxAttempts
+	}
+	if entry, ok := s.Options.Registry.Lookup(n.Type); ok {
+		return entry.Policy.MaxAttempts
+	}
+	return jobs.DefaultPolicy().MaxAttempts
+}

@@ -1,0 +1,62 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// A claim reads so many rows of others and no more, and says that it has not
+// seen all; claims at once after it come to ours. Large payloads of others are
+// not read in large pages, nor stepped over unread.
+func TestAClaimThatEndsAtItsBoundsSaysSo(t *testing.T) {
+	for _, v := range variants() {
+		if v.wall || v.mode == tables.CAS {
+			continue
+		}
+		t.Run(v.String(), func(t *testing.T) {
+			f := v.fixture(t, v.database(t))
+			large := fmt.Sprintf(`{"type":"other.plugin","data":%q}`, strings.Repeat("x", skimmed))
+			f.insertRaw("default", large)
+			columns := f.Store.Layout.Insert()
+			for have := 1; have < 1000; have *= 2 {
+				f.db.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs LIMIT %d", columns, columns, 1000-have))
+			}
+			f.insertRaw("default", fmt.Sprintf(`{"type":"test.plain","data":%q}`, strings.Repeat("y", skimmed)))
+			ask := jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 1, Lease: lease}
+			for try := 1; ; try++ {
+				got, err := f.Claim(bg, ask)
+				if len(got) == 1 {
+					if try < 3 || got[0].Fault != nil {
+						t.Errorf("claimed at try %d: %v", try, got[0].Fault)
+					}
+					break
+				}
+				if !errors.Is(err, jobs.ErrUnseen) {
+					t.Fatalf("try %d: %v, though a job is due", try, err)
+				}
+			}
+			// A worker that dies is noticed behind all these rows, too.
+			f.clock.ahead += 2 * time.Minute
+			f.clock.lengths += time.Minute
+			for try := 1; ; try++ {
+				got, err := f.Claim(bg, ask)
+				if len(got) == 1 && got[0].Rescued {
+					break
+				}
+				if len(got) != 0 || err != nil && !errors.Is(err, jobs.ErrUnseen) || try > 50 {
+					t.Fatalf("try %d: %+v, %v, though a lease has ended", try, got, err)
+				}
+				if err == nil {
+					f.clock.lengths += 10 * time.Second
+				}
+			}
+		})
+	}
+}

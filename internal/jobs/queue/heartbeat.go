@@ -1,0 +1,124 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// Heartbeat implements jobs.Roster: it says that the worker lives and what it runs,
+// keeps its jobs' log lines, and reads what people told it.
+func (s *Store) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
+	o, err := s.beat(ctx, w)
+	return o, s.NoteTrouble(err)
+}
+
+func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
+	var o jobs.ControlSignals
+	var lines []jobLine
+	for _, j := range w.Running {
+		for _, l := range j.Lines {
+			lines = append(lines, jobLine{j.UUID, j.Attempt, l})
+		}
+	}
+	op := "saying that the worker lives"
+	var err error
+	if len(lines) == 0 { // the usual case, all day: one statement needs no transaction
+		err = database.Retry(ctx, op, func() error { return s.writeWorker(ctx, s.OwnDB, w) })
+	} else {
+		err = s.InTx(ctx, op, func(t tables.Transaction) error {
+			if err := s.writeWorker(ctx, t.Own, w); err != nil {
+				return err
+			}
+			return s.insertLines(ctx, t.Own, lines)
+		})
+	}
+	if err != nil {
+		return o, err
+	}
+	if o, err = s.orders(ctx, w); err != nil {
+		return o, fmt.Errorf("reading the worker's orders: %w", err)
+	}
+	return o, nil
+}
+
+func (s *Store) writeWorker(ctx context.Context, q tables.Tx, w jobs.WorkerInfo) error {
+	running := w.Running
+	if running == nil {
+		running = []jobs.RunningJob{}
+	}
+	var words [3]string
+	for i, v := range []any{running, w.Queues, w.Types} {
+		data, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("encoding the worker's row: %w", err)
+		}
+		words[i] = string(data)
+	}
+	columns := "id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, failed, running"
+	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.MillisNow() + ", ?, ?, ?, ?)"
+	_, err := s.Exec(ctx, q, s.Dialect.Upsert("cmsjobs_workers", columns, values, "id", "queues", "types", "slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running"),
+		w.ID, tables.CutWord(w.Host), w.PID, tables.CutWord(w.Version), words[1], words[2], w.Slots, w.Status, w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0])
+	return err
+}
+
+// orders reads everything that people told, in one statement.
+func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
+	var o jobs.ControlSignals
+	running := make([]string, len(w.Running))
+	for i, j := range w.Running {
+		running[i] = j.UUID
+	}
+	in, args := database.InWords("uuid", running)
+	sighted, clock := s.StartSighting(), int64(0)
+	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+		var sort, name string
+		var at int64
+		if err := r.Scan(&sort, &name, &at); err != nil {
+			return err
+		}
+		switch sort {
+		case "stop":
+			o.Stop = true
+		case "restart":
+			o.RestartedAt = time.UnixMilli(at).UTC()
+		case "pause":
+			o.Paused = append(o.Paused, name)
+		case "cancel":
+			o.Cancelled = append(o.Cancelled, name)
+		case "clock":
+			clock = at
+		}
+		return nil
+	}, "SELECT 'stop', id, 0 FROM cmsjobs_workers WHERE id = ? AND stop <> 0 UNION ALL SELECT 'restart', name, at FROM cmsjobs_control_signals WHERE name = 'restart'"+
+		" UNION ALL SELECT 'clock', '', "+s.MillisNow()+
+		" UNION ALL SELECT 'pause', queue, at FROM cmsjobs_paused UNION ALL SELECT 'cancel', uuid, at FROM cmsjobs_cancels WHERE "+in, append([]any{w.ID}, args...)...)
+	if err == nil && s.OwnDB == s.DB { // else it is another server's clock
+		sighted(time.UnixMilli(clock), time.Millisecond)
+	}
+	if err == nil && s.Options.RestartedAt != nil {
+		var told time.Time
+		if told, err = s.Options.RestartedAt(ctx); err == nil && told.After(o.RestartedAt) {
+			o.RestartedAt = told
+		}
+	}
+	slices.Sort(o.Paused)
+	return o, err
+}
+
+// Deregister implements jobs.Roster: the worker is no more.
+func (s *Store) Deregister(ctx context.Context, workerID string) error {
+	if _, err := s.Exec(ctx, s.OwnDB, "DELETE FROM cmsjobs_workers WHERE id = ?", workerID); err != nil {
+		return fmt.Errorf("signing the worker off: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// A claim whose COMMIT was not answered may hold its rows or not, and nobody
+// runs what it holds. The store remembers it and gives such rows back
+// uncounted, so that trouble of the database costs no attempt.
+//
+// In the extended layout the token in the row says whose it is. A stock row
+// has no room for one: another worker that claimed it in the same second wrote
+// the same. But such a worker renews its lease after a third of it, and stops
+// the run after two thirds if it cannot; a row that looks the same after three
+// quarters is ours.
+type inDoubtClaim struct {
+	row       *tables.Candidate
+	token     string
+	until     int64
+	retryAt   time.Time // of Options.Clock: not given back before
+	expiresAt time.Time // the lease has ended: its row is anybody's
+}
+
+// inDoubtRetryDelay is how long a doubt rests between two looks: the server may still
+// be at the statement whose answer was lost.
+const inDoubtRetryDelay = time.Second
+
+// recordInDoubt notes an unclear claim of rows.
+func (s *Store) recordInDoubt(c *claim, rows []*tables.Candidate, until int64) {
+	now := s.Options.Clock()
+	ripe := now
+	if s.Layout.Name() == tables.Stock {
+		ripe = now.Add(c.r.Lease * 3 / 4)
+	}
+	for _, x := range rows {
+		s.inDoubt[x.ID] = inDoubtClaim{row: x, token: c.token, until: until, retryAt: ripe, expiresAt: now.Add(c.r.Lease)}
+	}
+}
+
+// resolve gives back what unclear claims turn out to hold.
+func (s *Store) resolve(ctx context.Context) error {
+	for id, d := range s.inDoubt {
+		now := s.Options.Clock()
+		if now.Before(d.retryAt) {
+			continue
+		}
+		n, err := s.releaseInDoubt(ctx, d)
+		if err != nil {
+			return fmt.Errorf("giving back what an unanswered claim holds: %w", err)
+		}
+		if d.retryAt = now.Add(inDoubtRetryDelay); n > 0 || d.retryAt.After(d.expiresAt) {
+			delete(s.inDoubt, id)
+		} else {
+			s.inDoubt[id] = d
+		}
+	}
+	return nil
+}
+
+// releaseInDoubt undoes one row's claim, if it is as the claim left it.
+func (s *Store) releaseInDoubt(ctx context.Context, d inDoubtClaim) (n int64, err error) {
+	l := jobs.Lease{ID: d.row.ID, Token: d.token, Attempt: d.row.Attempts + 1, ReservedAt: d.until}
+	set, args := s.Layout.GiveBack("", jobs.Settlement{Outcome: jobs.Released}, true)
+	cond, more := s.Layout.Guard(l, nil)
+	err = s.InTx(ctx, "giving back", func(t tables.Transaction) error {
+		if n, err = s.Exec(ctx, t.Main, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.Layout.Table().Name, set, l.ID, cond), append(args, more...)...); err != nil || n == 0 {
+			return err
+		}
+		_, err = s.Exec(ctx, t.Own, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND job_id = ?", tables.RandomPart(d.token), l.ID)
+		return err
+	})
+	return n, err
+}
+
+// noteInDoubt notes the claim of rows where err leaves its outcome open.
+func (s *Store) noteInDoubt(c *claim, rows []*tables.Candidate, until int64, err error) error {
+	if database.Classify(err).Unclear() && !errors.Is(err, errContended) {
+		s.recordInDoubt(c, rows, until)
+	}
+	return err
+}

@@ -1,0 +1,346 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/migrations"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+func TestOpenSaysWhatIsMissing(t *testing.T) {
+	ctx := context.Background()
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			db := jobstest.Migrated(t, engine)
+			try := func(want string, o tables.Options) {
+				t.Helper()
+				o.Registry = registry()
+				if _, err := Open(ctx, db.DB, o); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%v, want %q", err, want)
+				}
+			}
+			try("no table jobs", tables.Options{})
+			try("no table wp_jobs", tables.Options{Prefix: "wp_"})
+			try("letters, digits", tables.Options{Prefix: "x; DROP"})
+			db.MustExec("CREATE TABLE jobs (id INTEGER PRIMARY KEY, queue VARCHAR(10), payload TEXT, attempts INTEGER)")
+			try("lacks the columns reserved_at, available_at, created_at", tables.Options{})
+			db.MustExec("DROP TABLE jobs")
+			db.MustExec("CREATE TABLE jobs (id INTEGER PRIMARY KEY, queue VARCHAR(10), payload_json TEXT, status VARCHAR(10), attempts INTEGER)")
+			try("lacks the columns name, priority", tables.Options{})
+			db.MustExec("DROP TABLE jobs")
+			for range 2 { // making them twice is harmless
+				if _, err := tables.CreateTables(ctx, db.DB, tables.Stock, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			try("none of auto, skip, cas", tables.Options{Mode: "fast"})
+			if _, err := Open(ctx, db.DB, tables.Options{Registry: registry()}); err != nil {
+				t.Error(err)
+			}
+			db.MustExec("DROP TABLE cmsjobs_control_signals")
+			try("cmsjobs migrate up", tables.Options{})
+		})
+	}
+}
+
+func TestAPrefixIsHonoured(t *testing.T) {
+	db := jobstest.Migrated(t, jobstest.SQLite)
+	if made, err := tables.CreateTables(context.Background(), db.DB, tables.Extended, "cms_"); err != nil || fmt.Sprint(made) != "[cms_jobs cms_failed_jobs]" {
+		t.Fatal(made, err)
+	}
+	s := open1(t, db, tables.Options{Registry: registry(), Prefix: "cms_"})
+	if _, err := s.Enqueue(context.Background(), job(`1`)); err != nil {
+		t.Fatal(err)
+	}
+	if d := s.Describe(); d.Layout != tables.Extended || d.Table != "cms_jobs" || d.OrderedIndex == "" {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestConnectionsThatCountChangedRowsAreRefused(t *testing.T) {
+	jobstest.EachMySQL(t, testConnectionsThatCountChangedRowsAreRefused)
+}
+
+func testConnectionsThatCountChangedRowsAreRefused(t *testing.T, engine jobstest.Engine) {
+	v := variant{engine: engine, layout: tables.Stock, mode: tables.CAS}
+	db := v.database(t)
+	bare := *db
+	bare.DB = jobstestOpen(t, strings.Replace(db.DSN, "clientFoundRows=true", "clientFoundRows=false", 1))
+	if _, err := Open(context.Background(), bare.DB, tables.Options{Registry: registry()}); err == nil || !strings.Contains(err.Error(), "clientFoundRows") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTheProbeFindsTheMode(t *testing.T) {
+	for engine, want := range map[jobstest.Engine]tables.Mode{jobstest.SQLite: tables.Skip, jobstest.MariaDB: tables.Skip, jobstest.MySQL: tables.Skip, jobstest.PostgreSQL: tables.Skip} {
+		db := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}.database(t)
+		s := open1(t, db, tables.Options{Registry: registry()})
+		if s.Describe().Mode != want {
+			t.Errorf("%s: mode %s, want %s", engine, s.Describe().Mode, want)
+		}
+		if engine == jobstest.SQLite {
+			continue
+		}
+		// A server that takes the words and no lock, or does not know them.
+		for _, lie := range []string{"", " FOR UPDATE NONSENSE"} {
+			s.Dialect.SkipLocked = lie
+			if s.skips(context.Background()) {
+				t.Errorf("%s: the probe believes %q", engine, lie)
+			}
+		}
+		if n, err := s.Exec(context.Background(), s.DB, "DELETE FROM cmsjobs_control_signals WHERE name LIKE 'probe/%'"); n != 0 || err != nil {
+			t.Errorf("%s: the probe left %d rows, %v", engine, n, err)
+		}
+	}
+}
+
+// A table whose engine knows no transactions is worked row by row.
+func TestAnEngineWithoutTransactions(t *testing.T) {
+	jobstest.EachMySQL(t, testAnEngineWithoutTransactions)
+}
+
+func testAnEngineWithoutTransactions(t *testing.T, engine jobstest.Engine) {
+	v := variant{engine: engine, layout: tables.Stock, mode: tables.Auto}
+	db := v.database(t)
+	db.MustExec("ALTER TABLE jobs MODIFY queue VARCHAR(100) NOT NULL, ENGINE = MyISAM")
+	var name, enforced string
+	if err := db.QueryRow("SHOW GLOBAL VARIABLES LIKE 'enforce_gtid_consistency'").Scan(&name, &enforced); err == nil && enforced == "ON" {
+		refusedUnderGTIDs(t, db) // a server that the environment names
+		return
+	}
+	f := v.fixture(t, db)
+	if d := f.Describe(); d.Mode != tables.CAS || d.Transactional {
+		t.Errorf("%+v", d)
+	}
+	f.enqueue(job(`1`), job(`2`), job(`3`))
+	got := f.claim(3)
+	if len(got) != 3 {
+		t.Fatalf("%d claimed", len(got))
+	}
+	lost := got[1]
+	lost.Lease.Attempt = 9
+	errs := f.settle(end(got[0], jobs.Completed), end(lost, jobs.Completed), end(got[2], jobs.Failed))
+	if errs[0] != nil || errs[1] == nil || errs[2] != nil {
+		t.Error(errs)
+	}
+}
+
+// Where the server enforces GTID consistency, a job on a table without transactions
+// could be run but not settled, so the store does not open.
+func TestAnEngineWithoutTransactionsUnderGTIDs(t *testing.T) {
+	server := jobstest.OwnMySQL(t, "--gtid-mode=ON", "--enforce-gtid-consistency=ON")
+	root := server.RootMySQL(t)
+	if _, err := root.Exec("CREATE DATABASE site"); err != nil {
+		t.Fatal(err)
+	}
+	db, err := database.Connect(t.Context(), database.ConnectOptions{DSN: server.MySQLDSN("site")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := migrations.Up(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tables.CreateTables(t.Context(), db, tables.Stock, ""); err != nil {
+		t.Fatal(err)
+	}
+	db.MustExec("ALTER TABLE jobs MODIFY queue VARCHAR(100) NOT NULL, ENGINE = MyISAM")
+	refusedUnderGTIDs(t, &jobstest.Database{DB: db, Engine: jobstest.MySQL})
+	db.MustExec("ALTER TABLE jobs ENGINE = InnoDB")
+	if _, err := Open(t.Context(), db, tables.Options{Registry: registry()}); err != nil {
+		t.Errorf("with InnoDB: %v", err)
+	}
+}
+
+func refusedUnderGTIDs(t *testing.T, db *jobstest.Database) {
+	t.Helper()
+	_, err := Open(t.Context(), db.DB, tables.Options{Registry: registry()})
+	if err == nil || !strings.Contains(err.Error(), "enforce_gtid_consistency") || !strings.Contains(err.Error(), "ENGINE=InnoDB") {
+		t.Errorf("opening jobs with MyISAM under GTIDs: %v", err)
+	}
+}
+
+// Non-strict servers keep 255 without a word, strict ones refuse 256; columns
+// of newer Laravels are smallint.
+func TestAttemptsColumns(t *testing.T) { jobstest.EachMySQL(t, testAttemptsColumns) }
+
+func testAttemptsColumns(t *testing.T, engine jobstest.Engine) {
+	for _, strict := range []string{"STRICT_TRANS_TABLES", ""} {
+		for column, limit := range map[string]int{"TINYINT UNSIGNED": 255, "SMALLINT UNSIGNED": 65535} {
+			t.Run(column+strict, func(t *testing.T) {
+				v := variant{engine: engine, layout: tables.Stock, mode: tables.CAS}
+				db := v.database(t)
+				db.MustExec("ALTER TABLE jobs MODIFY attempts " + column + " NOT NULL")
+				db.SetMaxOpenConns(1)
+				db.MustExec("SET SESSION sql_mode = '" + strict + "'")
+				f := v.fixture(t, db)
+				if d := f.Describe(); d.AttemptsLimit != limit {
+					t.Fatalf("the limit is read as %d", d.AttemptsLimit)
+				}
+				for _, attempts := range []int{limit - 1, limit} {
+					f.insertRaw("default", fmt.Sprintf(`{"type":"test.often","maxTries":%d}`, limit+500))
+					db.MustExec("UPDATE jobs SET attempts = ?", attempts)
+					got := f.claim(1)
+					if len(got) != 1 || (got[0].Fault != nil) != (attempts == limit) {
+						t.Fatalf("at %d attempts: %+v", attempts, got)
+					}
+					verdict := jobs.Completed
+					if got[0].Fault != nil {
+						verdict = jobs.Failed
+					}
+					if err := f.settle(end(got[0], verdict))[0]; err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// The clock of a worker's host decides nothing.
+func TestTheDatabasesClockDecides(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		db := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}.database(t)
+		s := open1(t, db, tables.Options{Registry: registry(), Clock: func() time.Time { return time.Now().Add(48 * time.Hour) }})
+		if _, err := s.Enqueue(context.Background(), job(`"later"`).In(time.Hour), job(`"now"`)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Claim(context.Background(), jobs.ClaimRequest{Queues: []string{"default"}, Limit: 5, Lease: lease})
+		if err != nil || len(got) != 1 || string(got[0].Job.Data) != `"now"` {
+			t.Errorf("%s: %+v, %v", engine, got, err)
+		}
+		if since := time.Since(got[0].Job.EnqueuedAt).Abs(); since > time.Minute {
+			t.Errorf("%s: enqueued %v ago", engine, since)
+		}
+	}
+}
+
+// Laravel's own test of a row: reserved_at <= now - 90.
+func TestAPHPWorkerRespectsOurLease(t *testing.T) {
+	jobstest.EachMySQL(t, testAPHPWorkerRespectsOurLease)
+}
+
+func testAPHPWorkerRespectsOurLease(t *testing.T, engine jobstest.Engine) {
+	v := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}
+	db := v.database(t)
+	s := open1(t, db, tables.Options{Registry: registry()})
+	ctx := context.Background()
+	for _, length := range []time.Duration{30 * time.Second, 90 * time.Second, 300 * time.Second} {
+		db.MustExec("DELETE FROM jobs")
+		if _, err := s.Enqueue(ctx, job(`1`)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Claim(ctx, jobs.ClaimRequest{Queues: []string{"default"}, Limit: 1, Lease: length})
+		for err == nil && len(got) == 0 { // put there behind the floor: a sweep finds it
+			got, err = s.Claim(ctx, jobs.ClaimRequest{Queues: []string{"default"}, Limit: 1, Lease: length})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		free := func(after time.Duration) int {
+			var n int
+			if err := db.Get(&n, "SELECT COUNT(*) FROM jobs WHERE reserved_at IS NULL OR reserved_at <= UNIX_TIMESTAMP() + ? - 90", int(after.Seconds())); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		if free(length-20*time.Second) != 0 || free(length+time.Second) != 1 {
+			t.Errorf("a lease of %v: PHP may take the row after %v: %d, after its end: %d", length, length-20*time.Second, free(length-20*time.Second), free(length+time.Second))
+		}
+	}
+}
+
+// Our tables in a database of their own.
+func TestOwnDatabase(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		cms, own := jobstest.Open(t, engine), jobstest.Migrated(t, engine)
+		if _, err := tables.CreateTables(context.Background(), cms.DB, tables.Stock, ""); err != nil {
+			t.Fatal(err)
+		}
+		s := open1(t, cms, tables.Options{Registry: registry(), OwnDB: own.DB})
+		f := &fixture{Store: s, t: t, db: own, clock: &clock{}}
+		ctx := context.Background()
+		r := f.enqueue(job(`1`).Unique("k"), limitedKind.New([]byte(`2`)))
+		if again := f.enqueue(job(`1`).Unique("k"))[0]; !again.Existing || again.ID != r[0].ID {
+			t.Errorf("%s: %+v", engine, again)
+		}
+		got, err := s.Claim(ctx, jobs.ClaimRequest{Queues: []string{"default"}, Limit: 5, Lease: lease})
+		if err != nil || len(got) != 2 {
+			t.Fatalf("%s: %d, %v", engine, len(got), err)
+		}
+		f.settle(end(got[0], jobs.Completed), end(got[1], jobs.Failed))
+		if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs"); n != 2 {
+			t.Errorf("%s: %d runs", engine, n)
+		}
+		var left int
+		if err := cms.Get(&left, "SELECT COUNT(*) FROM jobs"); err != nil || left != 0 {
+			t.Errorf("%s: %d jobs left, %v", engine, left, err)
+		}
+	}
+}
+
+// No claim sorts, and none locks more than what it takes: a sort locked every
+// waiting row of the queue where the specification's own statement ran.
+func TestAClaimNeitherSortsNorLocksTheQueue(t *testing.T) {
+	jobstest.EachMySQL(t, testAClaimNeitherSortsNorLocksTheQueue)
+}
+
+func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine) {
+	ctx := context.Background()
+	for _, v := range []variant{{layout: tables.Stock}, {layout: tables.Stock, indexed: true}, {layout: tables.Extended}, {layout: tables.Extended, old: true}} {
+		v.engine, v.mode = engine, tables.Skip
+		t.Run(v.String(), func(t *testing.T) {
+			db := v.database(t)
+			if v.old { // the specification's own indexes only
+				db.MustExec("DROP INDEX idx_queue_status_priority_run ON jobs")
+			}
+			f := v.fixture(t, db)
+			f.fill(3000, func(i int) jobs.Spec { return job(fmt.Sprint(i)) })
+			got := f.claim(20)
+			l := f.lane("default", 0)
+			rows, err := db.Queryx("EXPLAIN "+f.Reading(f.inLane(l, l.lowWater, tables.RowPosition{}, f.Store.Layout.Waiting(), 20)), f.inLane(l, l.lowWater, tables.RowPosition{}, "1=1", 20).Args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rows.Close()
+			for rows.Next() {
+				plan := map[string]any{}
+				if err := rows.MapScan(plan); err != nil {
+					t.Fatal(err)
+				}
+				if text := fmt.Sprintf("%s", plan); strings.Contains(text, "filesort") {
+					t.Errorf("the claim sorts: %s", text)
+				}
+			}
+			x, err := f.Begin(ctx, f.Store.DB)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tables.Rollback(x)
+			found, _, err := f.ReadCandidates(ctx, x, f.inLane(l, tables.RowPosition{}, tables.RowPosition{}, f.Store.Layout.Waiting(), 20))
+			if err != nil || len(found) != 20 {
+				t.Fatal(len(found), err)
+			}
+			if free, err := f.recheck(ctx, x, found, f.Dialect.SkipLocked); err != nil || len(free) != 20 {
+				t.Fatal(len(free), err)
+			}
+			var connection, locked int
+			if _, err := f.QueryRow(ctx, x, []any{&connection}, "SELECT CONNECTION_ID()"); err != nil {
+				t.Fatal(err)
+			}
+			// A site's account has no PROCESS right, which the server's own tables ask.
+			if err := db.Root(t).Get(&locked, "SELECT trx_rows_locked FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = ?", connection); err != nil || locked == 0 || locked > 2*len(got) {
+				t.Errorf("claiming %d jobs locks %d rows, %v", len(found), locked, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,230 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// pending are the rows of a stock table that cannot be claimed yet, and when
+// they can be: running jobs at the end of their leases, delayed and repeated
+// ones when they are due. Where sweeps are long, one statement finds them
+// without reading payloads, and each is then looked at by its id in its second.
+type pending struct {
+	due  map[int64]falls
+	next time.Time // of Options.Clock: when they are searched for again
+	near bool      // only what is due soon: there are too many
+}
+
+// falls is when a row may be claimed.
+type falls struct {
+	at   time.Time // of Options.Clock
+	once bool      // it is pending no more: one look, and it is forgotten
+}
+
+const (
+	// maxPending bounds how many pending rows are kept in mind, and soon how far
+	// ahead they may be due where there are more.
+	maxPending, soon = 10_000, time.Minute
+	// pendingRest is how long a row rests that was not yet to be had in the
+	// second that was expected: the database counts whole seconds.
+	pendingRest = 500 * time.Millisecond
+	// pendingMost bounds the time between two searches.
+	pendingMost = 30 * time.Second
+	// maxRipe bounds how many rows are looked at together.
+	maxRipe = 500
+)
+
+// fallenDue takes pending rows whose time has come.
+func (c *claim) fallenDue(ctx context.Context, l *scanCursor) error {
+	delayed := c.s.takeDelays(l.queue)
+	if c.s.Layout.Name() != tables.Stock || !l.long {
+		return nil // an index or the next sweep finds them
+	}
+	p := &l.pending
+	for id, at := range delayed {
+		p.add(id, at)
+	}
+	if !c.s.Options.Clock().Before(p.next) {
+		if err := c.search(ctx, l); err != nil {
+			return err
+		}
+	}
+	ids := p.ripe(c.s.Options.Clock())
+	if len(ids) == 0 {
+		return nil
+	}
+	in, args := c.s.Dialect.IDRanges(ids)
+	state := "(" + c.s.Layout.Waiting() + " OR " + c.s.Layout.Expired(c.s.SecondsNow(), c.s.RetryAfter) + ")"
+	found, now, err := c.s.ReadCandidates(ctx, c.s.DB, tables.CandidateQuery{Where: "queue = ? AND " + in + " AND " + state,
+		Args: append([]any{l.queue}, args...), Order: c.s.OrderBy(), Limit: len(ids)})
+	if err != nil {
+		return err
+	}
+	passed, err := c.process(ctx, l.queue, found, now)
+	for _, x := range found[:passed] {
+		delete(p.due, x.ID) // taken, or none of ours, or kept by its type's limit
+	}
+	return err
+}
+
+func (p *pending) add(id int64, at time.Time) {
+	if p.due == nil {
+		p.due = map[int64]falls{}
+	}
+	if len(p.due) < 2*maxPending {
+		p.due[id] = falls{at: at}
+	}
+}
+
+// isRipe says that a search, or a look at some row, is due.
+func (p *pending) isRipe(now time.Time) bool {
+	if !now.Before(p.next) {
+		return true
+	}
+	for _, x := range p.due {
+		if !now.Before(x.at) {
+			return true
+		}
+	}
+	return false
+}
+
+// ripe lists rows that may be claimed now, the first by id, each to be tried
+// again after a rest.
+func (p *pending) ripe(now time.Time) []int64 {
+	var ids []int64
+	for id, x := range p.due {
+		if !now.Before(x.at) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	ids = ids[:min(len(ids), maxRipe)]
+	for _, id := range ids {
+		if p.due[id].once {
+			delete(p.due, id)
+		} else {
+			p.due[id] = falls{at: now.Add(pendingRest)}
+		}
+	}
+	return ids
+}
+
+// search reads which rows are pending. One that was and is no longer has ended,
+// or somebody made it due: it is looked at once.
+func (c *claim) search(ctx context.Context, l *scanCursor) error {
+	s, t, p := c.s, c.s.Layout.Table(), &l.pending
+	begun, now := s.Options.Clock(), s.SecondsNow()
+	later := fmt.Sprintf("(attempts > 0 OR %s > %s)", t.Due.Name, t.Due.FromExpr(now))
+	if p.near {
+		later += fmt.Sprintf(" AND %s <= %s", t.Due.Name, t.Due.FromExpr(fmt.Sprintf("%s + %d", now, tables.WholeSeconds(soon))))
+	}
+	found := map[int64]falls{}
+	var first time.Time // of what is not due yet
+	err := s.Query(ctx, s.DB, func(r *sql.Rows) error {
+		var id, due, clock int64
+		var locked sql.NullInt64
+		err := r.Scan(&id, &due, &locked, &clock)
+		if locked.Valid {
+			due = locked.Int64 + s.RetryAfter + 1
+		}
+		at := s.Options.Clock().Add(time.Duration(due-clock) * time.Second)
+		if found[id] = (falls{at: at}); at.After(begun) && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+		return err
+	}, fmt.Sprintf("SELECT id, %s, %s, %s FROM %s%s WHERE queue = ? AND (%s IS NOT NULL OR %s)%s LIMIT %d",
+		t.Due.Seconds(), t.Locked.Seconds(), now, t.Name, s.IndexHint(), t.Locked.Name, later, s.OrderBy(), maxPending), l.queue)
+	if err != nil {
+		return fmt.Errorf("looking for running and delayed jobs in %s: %w", t.Plain, err)
+	}
+	done := s.Options.Clock()
+	p.near = len(found) == maxPending
+	for id, x := range p.due {
+		if _, still := found[id]; !still && !x.once && len(found) < 2*maxPending {
+			found[id] = falls{done, true}
+		}
+	}
+	p.due, p.next = found, done.Add(min(max(rescanShare*done.Sub(begun), rescanInterval), pendingMost))
+	if !first.IsZero() {
+		s.wakeAt(l.queue, first)
+	}
+	return nil
+}
+
+// delays are what this process knows of jobs that it gave back to run later.
+// Store.mu guards them.
+type delays struct {
+	rows  map[string]map[int64]time.Time // by queue: when a row is due, of Options.Clock
+	wakes map[string]map[time.Time]bool  // by queue: wake-ups that are set
+}
+
+// A queue keeps at most maxWakes wake-ups, wakeStep apart at least; what has
+// none is found by the next poll.
+const (
+	maxWakes = 1000
+	wakeStep = 100 * time.Millisecond
+)
+
+// noteDelays keeps in mind when jobs that were given back are due again, and
+// wakes a worker then.
+func (s *Store) noteDelays(ends []pendingSettlement) {
+	now := s.Options.Clock()
+	for _, e := range ends {
+		if e.gone() || e.Delay <= 0 {
+			continue
+		}
+		queue, at := e.Claimed.Job.Queue, now.Add(time.Duration(tables.WholeSeconds(e.Delay))*time.Second)
+		s.noteDelay(queue, e.Claimed.Lease.ID, at)
+		s.wakeAt(queue, at)
+	}
+}
+
+func (s *Store) noteDelay(queue string, id int64, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows := s.delays.rows[queue]
+	if rows == nil {
+		rows = map[int64]time.Time{}
+		s.delays.rows[queue] = rows
+	}
+	if len(rows) < maxPending {
+		rows[id] = at
+	}
+}
+
+// takeDelays hands out what was noted of a queue, once.
+func (s *Store) takeDelays(queue string) map[int64]time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows := s.delays.rows[queue]
+	delete(s.delays.rows, queue)
+	return rows
+}
+
+// wakeAt tells the workers of a queue at that time that a job is due.
+func (s *Store) wakeAt(queue string, at time.Time) {
+	at = at.Truncate(wakeStep).Add(wakeStep)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set := s.delays.wakes[queue]
+	if set == nil {
+		set = map[time.Time]bool{}
+		s.delays.wakes[queue] = set
+	}
+	if set[at] || len(set) >= maxWakes {
+		return
+	}
+	set[at] = true
+	time.AfterFunc(at.Sub(s.Options.Clock()), func() {
+		s.mu.Lock()
+		delete(set, at)
+		s.mu.Unlock()
+		s.Options.Wake(queue)
+	})
+}

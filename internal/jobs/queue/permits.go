@@ -1,0 +1,165 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// maxDeferred is how many jobs of a type at its limit are remembered, to be
+// tried first when a permit comes free.
+const maxDeferred = 256
+
+// permitted says whether x may be chosen as far as its type's limit goes. The
+// answer is a guess from one read; permit makes sure.
+func (c *claim) permitted(ctx context.Context, queue string, x *tables.Candidate) (bool, error) {
+	if x.Policy.Limit <= 0 || x.Fault != nil {
+		return true, nil
+	}
+	kind := x.Job.Type
+	if _, read := c.free[kind]; !read {
+		if err := c.s.ensurePermits(ctx, kind, x.Policy.Limit); err != nil {
+			return false, err
+		}
+		used, err := c.s.permitsInUse(ctx, kind)
+		if err != nil {
+			return false, err
+		}
+		c.free[kind] = x.Policy.Limit - used
+	}
+	if c.free[kind] > 0 {
+		c.free[kind]--
+		return true, nil
+	}
+	if waiting := c.s.deferred[kind]; len(waiting) < maxDeferred && !slices.Contains(waiting, x.ID) {
+		c.s.deferred[kind] = append(waiting, x.ID)
+	}
+	return false, nil
+}
+
+func (s *Store) permitsInUse(ctx context.Context, kind string) (used int, err error) {
+	_, err = s.QueryRow(ctx, s.OwnDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE type = ? AND expires_at >= "+s.SecondsNow(), kind)
+	if err != nil {
+		err = fmt.Errorf("counting the running jobs of %s: %w", kind, err)
+	}
+	return used, err
+}
+
+// deferred tries the jobs that an earlier claim left because their type was at
+// its limit, so that they need not be found again.
+func (c *claim) deferred(ctx context.Context) error {
+	for kind, waiting := range c.s.deferred {
+		entry, ok := c.s.Options.Registry.Lookup(kind)
+		if !ok || c.want() <= 0 {
+			continue
+		}
+		used, err := c.s.permitsInUse(ctx, kind)
+		if err != nil {
+			return err
+		}
+		if c.free[kind] = entry.Policy.Limit - used; c.free[kind] <= 0 {
+			continue
+		}
+		delete(c.s.deferred, kind)
+		for _, queue := range c.r.Queues {
+			in, args := c.s.Dialect.In("id", waiting)
+			l := tables.CandidateQuery{Where: "queue = ? AND " + in + " AND " + c.s.Layout.Waiting(), Args: append([]any{queue}, args...), Order: c.s.OrderBy(), Limit: len(waiting)}
+			found, now, err := c.s.ReadCandidates(ctx, c.s.DB, l)
+			if err != nil {
+				return err
+			}
+			if _, err := c.process(ctx, queue, found, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// acquirePermits takes a permit for each row of a limited type and leaves out those
+// that get none. A permit is leased with its job: a crash frees it.
+func (s *Store) acquirePermits(ctx context.Context, t tables.Transaction, c *claim, rows []*tables.Candidate) ([]*tables.Candidate, error) {
+	if !slices.ContainsFunc(rows, func(x *tables.Candidate) bool { return x.Policy.Limit > 0 }) {
+		return rows, nil
+	}
+	var kept []*tables.Candidate
+	granted := map[int64]bool{} // by leader: twins share its permit
+	for _, x := range rows {
+		ok, decided := granted[x.Primary]
+		if !decided {
+			ok = true
+			if x.Policy.Limit > 0 && x.Fault == nil {
+				var err error
+				if ok, err = s.acquirePermit(ctx, t.Own, x, c.token, c.r.Lease); err != nil {
+					return nil, err
+				}
+			}
+			granted[x.Primary] = ok
+		}
+		if ok {
+			kept = append(kept, x)
+		}
+	}
+	return kept, nil
+}
+
+// acquirePermit takes one free permit of a type.
+func (s *Store) acquirePermit(ctx context.Context, q tables.Tx, x *tables.Candidate, token string, lease time.Duration) (bool, error) {
+	var free []int
+	err := s.Query(ctx, q, func(r *sql.Rows) error {
+		var permit int
+		err := r.Scan(&permit)
+		free = append(free, permit)
+		return err
+	}, "SELECT permit FROM cmsjobs_permits WHERE type = ? AND permit <= ? AND expires_at < "+s.SecondsNow()+" ORDER BY permit", x.Job.Type, x.Policy.Limit)
+	if err != nil {
+		return false, err
+	}
+	for _, permit := range free {
+		n, err := s.Exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = %s + %d WHERE type = ? AND permit = ? AND expires_at < %s",
+			s.SecondsNow(), int64(lease.Seconds()), s.SecondsNow()), x.ID, tables.RandomPart(token), x.Job.Type, permit)
+		if err != nil || n == 1 {
+			return n == 1, err
+		}
+	}
+	return false, nil
+}
+
+// ensurePermits makes the rows of a type's permits, once a process. Its caller is
+// the claimer: s.mu may not be held while the database is waited for, as a
+// settlement asks for it inside of the transaction that is waited for.
+func (s *Store) ensurePermits(ctx context.Context, kind string, limit int) error {
+	for permit := s.permits[kind] + 1; permit <= limit; permit++ {
+		if _, err := s.Exec(ctx, s.OwnDB, s.Dialect.InsertIgnore("cmsjobs_permits", "type, permit", "(?, ?)"), kind, permit); err != nil {
+			return fmt.Errorf("making the permits of %s: %w", kind, err)
+		}
+		s.permits[kind] = permit
+	}
+	return nil
+}
+
+// releasePermits gives permits back when their jobs end.
+func (s *Store) releasePermits(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
+	var limited []int64
+	tokens := map[string]bool{}
+	for _, e := range ends {
+		if entry, ok := s.Options.Registry.Lookup(e.Claimed.Job.Type); ok && entry.Policy.Limit > 0 {
+			limited = append(limited, e.Claimed.Lease.ID)
+			for _, duplicate := range e.Claimed.Duplicates {
+				limited = append(limited, duplicate.ID)
+			}
+			tokens[tables.RandomPart(tables.TokenOf(e.Claimed.Lease))] = true
+		}
+	}
+	for token := range tokens {
+		in, args := s.Dialect.In("job_id", limited)
+		if _, err := s.Exec(ctx, q, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND "+in, append([]any{token}, args...)...); err != nil {
+			return fmt.Errorf("giving permits back: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// recordRuns writes one row of history for each run and for each twin.
+func (s *Store) recordRuns(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
+	lines := make([]tables.RunRow, 0, len(ends))
+	for _, e := range ends {
+		lead := s.runOf(e)
+		lines = append(lines, s.RowOf(&lead))
+		if !e.gone() {
+			continue
+		}
+		for _, duplicate := range e.Claimed.Duplicates {
+			job := e.Claimed.Job
+			job.ID, job.UUID, job.Attempt = duplicate.ID, tables.DuplicateUUID(duplicate), duplicate.Attempt
+			result := json.RawMessage(fmt.Sprintf(`{"doneBy":%q}`, e.Claimed.Job.UUID))
+			lines = append(lines, s.RowOf(&tables.Run{Job: job, Outcome: lead.Outcome, Worker: e.Worker, Lease: tables.RandomPart(tables.TokenOf(duplicate)), Wait: e.Wait, Error: tables.FirstLine(e.Error), Result: result}))
+		}
+	}
+	return s.InsertRunRows(ctx, q, lines)
+}
+
+// runOf is the line of a run, without its twins.
+func (s *Store) runOf(e pendingSettlement) tables.Run {
+	r := tables.Run{Job: e.Claimed.Job, Outcome: e.Outcome.String(), Worker: e.Worker, Lease: tables.RandomPart(tables.TokenOf(e.Claimed.Lease)),
+		Duration: e.Duration, Wait: e.Wait, Error: e.Error, Result: e.Result}
+	if e.gone() && (e.Outcome == jobs.Failed || !s.Confidential(e.Claimed.Job.Type)) {
+		r.Data = e.Claimed.Job.Data
+	}
+	return r
+}
+
+// recordCrashes writes a line for each earlier run that ended without a word,
+// naming the worker where it is known.
+func (s *Store) recordCrashes(ctx context.Context, t tables.Transaction, rows []*tables.Candidate) error {
+	var crashed []tables.Run
+	for _, x := range rows {
+		if !x.Rescued || x.Attempts == 0 {
+			continue
+		}
+		worker, err := s.lastHolder(ctx, t.Own, x)
+		if err != nil {
+			return err
+		}
+		job := x.Job
+		job.Attempt = x.Attempts
+		message := "the run ended without a word: its worker died, was cut off or was paused beyond its lease"
+		if worker != "" {
+			message += " (" + worker + ")"
+		}
+		crashed = append(crashed, tables.Run{Job: job, Outcome: jobs.CrashedOutcome, Worker: worker, Lease: "", Error: message})
+	}
+	return s.InsertRuns(ctx, t.Own, crashed)
+}
+
+// lastHolder is the worker that held a rescued job, "" where nobody noted it.
+func (s *Store) lastHolder(ctx context.Context, q tables.Tx, x *tables.Candidate) (string, error) {
+	if x.Token.Valid {
+		return tables.HolderOf(x.Token.String), nil
+	}
+	worker := ""
+	err := s.Query(ctx, q, func(r *sql.Rows) error {
+		var id, running string
+		if err := r.Scan(&id, &running); err != nil {
+			return err
+		}
+		var held []jobs.RunningJob
+		if json.Unmarshal([]byte(running), &held) == nil && slices.ContainsFunc(held, func(j jobs.RunningJob) bool { return j.ID == x.ID && j.Attempt == x.Attempts }) {
+			worker = id
+		}
+		return nil
+	}, "SELECT id, running FROM cmsjobs_workers WHERE running LIKE ?", fmt.Sprintf(`%%"id":%d,%%`, x.ID))
+	if err != nil {
+		return "", fmt.Errorf("asking who held job %d: %w", x.ID, err)
+	}
+	return worker, nil
+}
+
+// storeLines keeps log lines that no heartbeat has stored.
+func (s *Store) storeLines(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
+	var lines []jobLine
+	for _, e := range ends {
+		for _, l := range e.Lines {
+			lines = append(lines, jobLine{e.Claimed.Job.UUID, e.Claimed.Job.Attempt, l})
+		}
+	}
+	return s.insertLines(ctx, q, lines)
+}
+
+type jobLine struct {
+	uuid    string
+	attempt int
+	jobs.LogLine
+}
+
+func (s *Store) insertLines(ctx context.Context, q tables.Tx, lines []jobLine) error {
+	for chunk := range slices.Chunk(lines, 200) {
+		var args []any
+		for _, l := range chunk {
+			args = append(args, l.uuid, l.attempt, l.At.UnixMilli(), tables.CutText(l.Text))
+		}
+		if _, err := s.Exec(ctx, q, "INSERT INTO cmsjobs_job_logs (uuid, attempt, at, line) VALUES "+strings.TrimSuffix(strings.Repeat("(?,?,?,?),", len(chunk)), ","), args...); err != nil {
+			return fmt.Errorf("writing jobs' log lines: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// guardedUpdate is one statement on leases that share their condition.
+type guardedUpdate struct {
+	verb string // "DELETE FROM t" or "UPDATE t SET …"
+	args []any
+	cond string
+	more []any
+	ids  []int64
+}
+
+// alike are ends that one statement can write.
+type alike struct {
+	verdict   jobs.Outcome
+	duplicate bool
+	delay     time.Duration
+	failure   string
+	attempt   int
+	since     int64  // what reserved_at may be
+	tried     string // and what else it may be
+	token     string
+}
+
+// changes sorts ends and their twins into as few statements as can be. Each
+// locks in the order of ids, the one order for all.
+func (s *Store) changes(ends []pendingSettlement) []*guardedUpdate {
+	groups := map[alike]*guardedUpdate{}
+	var list []*guardedUpdate
+	add := func(e pendingSettlement, l jobs.Lease, duplicate bool) {
+		key := alike{verdict: e.Outcome, duplicate: duplicate, delay: e.Delay, attempt: l.Attempt, since: l.ReservedAt}
+		tried := s.triedRenewals(l.ID)
+		if len(tried) > 0 {
+			key.tried = fmt.Sprint(tried)
+		}
+		if e.Outcome == jobs.Retried {
+			key.failure = e.Error
+		}
+		if s.Layout.Name() == tables.Extended {
+			key.token = tables.TokenOf(l)
+		}
+		g := groups[key]
+		if g == nil {
+			g = &guardedUpdate{}
+			g.verb, g.args = s.endOf(*e.Settlement, duplicate)
+			g.cond, g.more = s.Layout.Guard(l, tried)
+			groups[key], list = g, append(list, g)
+		}
+		g.ids = append(g.ids, l.ID)
+	}
+	for _, e := range ends {
+		add(e, e.Claimed.Lease, false)
+		for _, duplicate := range e.Claimed.Duplicates {
+			add(e, duplicate, true)
+		}
+	}
+	for _, g := range list {
+		slices.Sort(g.ids)
+	}
+	return list
+}
+
+// statement is the change as SQL.
+func (g *guardedUpdate) statement(d database.Dialect) (string, []any) {
+	in, inArgs := d.IDRanges(g.ids)
+	return g.verb + " WHERE " + in + " AND " + g.cond, slices.Concat(g.args, inArgs, g.more)
+}
+
+// removeAndGiveBack deletes the rows of jobs that ended and gives back the
+// others.
+func (s *Store) removeAndGiveBack(ctx context.Context, t tables.Transaction, ends []pendingSettlement) error {
+	for _, g := range s.changes(ends) {
+		statement, args := g.statement(s.Dialect)
+		n, err := s.Exec(ctx, t.Main, statement, args...)
+		if err != nil {
+			return err
+		}
+		if n != int64(len(g.ids)) {
+			return errShort
+		}
+	}
+	return nil
+}
+
+// endOf says what becomes of a row. A twin that is not done is given back as it
+// was: not charged, not delayed.
+func (s *Store) endOf(e jobs.Settlement, duplicate bool) (string, []any) {
+	t := s.Layout.Table()
+	switch e.Outcome {
+	case jobs.Retried, jobs.Released:
+		due := ""
+		if !duplicate && (e.Delay > 0 || e.Outcome == jobs.Retried) {
+			due = s.SecondsNow() + fmt.Sprintf(" + %d", tables.WholeSeconds(e.Delay))
+		} else if s.Layout.Name() == tables.Stock {
+			due = s.releasedDue()
+		}
+		if duplicate {
+			e.Outcome = jobs.Released
+		}
+		set, args := s.Layout.GiveBack(due, e, e.Outcome == jobs.Released)
+		return "UPDATE " + t.Name + " SET " + set, args
+	}
+	return "DELETE FROM " + t.Name, nil
+}
+
+// releasedDue is when a row of a stock table is due again that is released
+// uncounted: as before, but not in the second in which its lease was written.
+// The next claim, which raises attempts to the same number, then writes another
+// lease, and what the present holder may still have on its way changes nothing.
+func (s *Store) releasedDue() string {
+	t := s.Layout.Table()
+	length := int64(s.LeaseLength().Seconds())
+	mark := t.Locked.FromExpr(fmt.Sprintf("%s + %d", s.SecondsNow(), s.LeaseMark(0, length)))
+	return "CASE WHEN " + t.Locked.Name + " >= " + mark + " THEN " + s.SecondsNow() + " + 1 ELSE " + t.Due.Seconds() + " END"
+}
+
+// triedRenewals are the values that unanswered renewals of the row may have
+// written.
+func (s *Store) triedRenewals(id int64) []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.tried[id])
+}

@@ -1,0 +1,83 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// remember notes that it is not known whether these ends were written.
+func (s *Store) remember(ends []pendingSettlement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range ends {
+		s.unclear[leaseName(e.Claimed.Lease)] = true
+	}
+}
+
+func (s *Store) forget(ends []pendingSettlement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.unclear)+len(s.tried) == 0 {
+		return
+	}
+	for _, e := range ends {
+		delete(s.unclear, leaseName(e.Claimed.Lease))
+		delete(s.tried, e.Claimed.Lease.ID)
+	}
+}
+
+// leaseName names a lease over all claims.
+func leaseName(l jobs.Lease) string {
+	return fmt.Sprintf("%s.%d", tables.RandomPart(tables.TokenOf(l)), l.ID)
+}
+
+// withoutSettled leaves out ends that an earlier call wrote though its answer
+// was lost: the history knows their lease.
+func (s *Store) withoutSettled(ctx context.Context, ends []pendingSettlement) ([]pendingSettlement, error) {
+	s.mu.Lock()
+	repeated := len(s.unclear) > 0 && slices.ContainsFunc(ends, func(e pendingSettlement) bool { return s.unclear[leaseName(e.Claimed.Lease)] })
+	s.mu.Unlock()
+	if !repeated {
+		return ends, nil
+	}
+	var left []pendingSettlement
+	for _, e := range ends {
+		written, err := s.written(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		if written {
+			s.forget([]pendingSettlement{e})
+		} else {
+			left = append(left, e)
+		}
+	}
+	return left, nil
+}
+
+// written asks the history whether it knows the end's lease.
+func (s *Store) written(ctx context.Context, e pendingSettlement) (bool, error) {
+	var n int
+	found, err := s.QueryRow(ctx, s.OwnDB, []any{&n}, "SELECT 1 FROM cmsjobs_runs WHERE uuid = ? AND job_id = ? AND lease = ?",
+		e.Claimed.Job.UUID, e.Claimed.Lease.ID, tables.RandomPart(tables.TokenOf(e.Claimed.Lease)))
+	if err != nil {
+		return false, fmt.Errorf("asking whether jobs were settled: %w", err)
+	}
+	return found, nil
+}
+
+// lost notes that the end's lease does not hold any more: ErrLeaseLost, unless
+// it is this very end that was written before. Whoever settles it again may be
+// another process than the one that did not hear the answer.
+func (s *Store) lost(ctx context.Context, e pendingSettlement, results []error) error {
+	written, err := s.written(ctx, e)
+	if err == nil && !written {
+		results[e.index] = jobs.ErrLeaseLost
+	}
+	return err
+}

@@ -1,0 +1,186 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// Settling takes six round trips: BEGIN, DELETE, two questions, INSERT, COMMIT.
+// MariaDB and PostgreSQL take the usual case, jobs that are done and leave
+// nothing but their lines of history, as one statement that does the same in
+// the same order: without the leases nothing is written. MySQL takes it as
+// several statements in one packet (settle_packet.go).
+
+// plainly makes that statement. ok is false where the ends need more.
+func (s *Store) plainly(ends []pendingSettlement, n *next) (x plainEnd, ok bool) {
+	if s.OwnDB != s.DB || !s.oneStatement.Load() {
+		return x, false
+	}
+	for _, e := range ends {
+		entry, known := s.Options.Registry.Lookup(e.Claimed.Job.Type)
+		if !known || entry.Policy.Limit > 0 || e.Outcome != jobs.Completed || len(e.Claimed.Duplicates)+len(e.FollowUps)+len(e.Lines) > 0 {
+			return x, false
+		}
+	}
+	groups := s.changes(ends)
+	if len(groups) > 1 {
+		return x, false
+	}
+	x = plainEnd{next: n, drop: groups[0], lines: make([]tables.RunRow, len(ends))}
+	for i, e := range ends {
+		row := s.runOf(e)
+		x.lines[i] = s.RowOf(&row)
+	}
+	return x, s.Fitting(x.lines) == len(x.lines)
+}
+
+// plainEnd is what one round trip writes.
+type plainEnd struct {
+	drop  *guardedUpdate
+	lines []tables.RunRow
+	next  *next // claimed along, or nil
+}
+
+// takesOneStatement says whether this server is known to.
+func (s *Store) takesOneStatement() bool {
+	return s.Dialect.Name == "postgres" || s.Dialect.Name == "mysql" && strings.Contains(s.Server, "MariaDB")
+}
+
+// finish writes a plain end and says which rows it settled. MariaDB and MySQL
+// settle all of them or, with errShort, none; PostgreSQL those whose lease holds.
+func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
+	if s.packets != nil {
+		return s.onMySQL(ctx, x)
+	}
+	compound := s.onMariaDB
+	if s.Dialect.Name == "postgres" {
+		compound = s.onPostgres
+	}
+	var settled []int64
+	statement, args := compound(x)
+	err := s.Query(ctx, s.DB, func(r *sql.Rows) error {
+		var what string
+		var id int64
+		err := r.Scan(&what, &id)
+		if what == "settled" {
+			settled = append(settled, id)
+		} else if x.next != nil {
+			x.next.won = id == x.next.row.ID
+		}
+		return err
+	}, statement, args...)
+	if err != nil {
+		return nil, s.understood(err)
+	}
+	if s.Dialect.Name == "postgres" {
+		return settled, nil
+	}
+	if len(settled) == 0 {
+		return nil, errShort
+	}
+	return x.drop.ids, nil
+}
+
+// understood notes a server, or something between us and it, that refuses our
+// compound statements: they are not tried again.
+func (s *Store) understood(err error) error {
+	if database.Classify(err) == database.Other {
+		s.oneStatement.Store(false)
+		return errors.Join(errRefused, err)
+	}
+	return err
+}
+
+// errRefused says that the statement was not understood and did nothing.
+var errRefused = errors.New("the server does not take this as one statement")
+
+// onPostgres answers with a row for each job that it settled or claimed.
+func (s *Store) onPostgres(x plainEnd) (string, []any) {
+	drop, args := x.drop.statement(s.Dialect)
+	values, more := x.lines[0].Values(s.MillisNow())
+	from := "gone"
+	if len(x.lines) > 1 {
+		values = tables.UnnestedValues(s.MillisNow())
+		from, more = tables.Unnested(x.lines)
+		from += " JOIN gone ON gone.id = t.j"
+	}
+	insertion := "INSERT INTO cmsjobs_runs (" + tables.AllRunColumns + ") SELECT " + values + " FROM " + from + " RETURNING job_id"
+	with := "WITH gone AS (" + drop + " RETURNING id), freed AS (DELETE FROM cmsjobs_unique WHERE job_id IN (SELECT id FROM gone)), told AS (" + insertion + ")"
+	answer := " SELECT 'settled', job_id FROM told"
+	args = append(args, more...)
+	if x.next != nil {
+		taking, more := s.taking(x.next)
+		with += ", won AS (" + taking + " AND EXISTS (SELECT 1 FROM gone) RETURNING id)"
+		answer += " UNION ALL SELECT 'claimed', id FROM won"
+		args = append(args, more...)
+	}
+	return with + answer, args
+}
+
+// onMariaDB answers with one row when it settled the jobs, and with another
+// when it claimed the next one.
+func (s *Store) onMariaDB(x plainEnd) (string, []any) {
+	drop, args := x.drop.statement(s.Dialect)
+	insertions, more := s.FewInsertions(x.lines, "moment")
+	args = append(args, more...)
+	free, _ := s.Dialect.In("job_id", x.drop.ids)
+	taking, answer := "", "SELECT 'settled', 1"
+	if x.next != nil {
+		taking, more = s.taking(x.next)
+		taking += "; SET taken = ROW_COUNT(); "
+		answer += fmt.Sprintf(" UNION ALL SELECT 'claimed', %d FROM DUAL WHERE taken = 1", x.next.row.ID)
+		args = append(args, more...)
+	}
+	return "BEGIN NOT ATOMIC DECLARE moment BIGINT DEFAULT " + s.MillisNow() + "; DECLARE taken INT DEFAULT 0; " +
+		"DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; START TRANSACTION; " +
+		drop + fmt.Sprintf("; IF ROW_COUNT() = %d THEN ", len(x.drop.ids)) + strings.Join(insertions, "; ") +
+		"; IF EXISTS (SELECT 1 FROM cmsjobs_unique) THEN DELETE FROM cmsjobs_unique WHERE " + free + "; END IF; " + taking + "COMMIT; " +
+		answer + "; ELSE ROLLBACK; END IF; END", args
+}
+
+// settleTogether writes ends in one transaction, by one statement where that
+// is possible. errShort says that a lease is lost and nothing was written.
+func (s *Store) settleTogether(ctx context.Context, ends []pendingSettlement, results []error, n *next) error {
+	if x, ok := s.plainly(ends, n); ok {
+		var settled []int64
+		err := database.Retry(ctx, "settling jobs", func() (err error) { settled, err = s.finish(ctx, x); return err })
+		if err == nil {
+			return s.markLost(ctx, ends, settled, results)
+		}
+		if !errors.Is(err, errRefused) {
+			return err
+		}
+		s.Options.Logger.Debug("jobs are settled statement by statement", "event", "store.plain_settlement", "error", err)
+	}
+	return s.InTx(ctx, "settling jobs", func(t tables.Transaction) error {
+		if err := s.write(ctx, t, ends); err != nil {
+			return err
+		}
+		return s.takeNext(ctx, t.Main, n)
+	})
+}
+
+// markLost notes ends that were not settled.
+func (s *Store) markLost(ctx context.Context, ends []pendingSettlement, settled []int64, results []error) error {
+	if len(settled) == len(ends) {
+		return nil
+	}
+	for _, e := range ends {
+		if !slices.Contains(settled, e.Claimed.Lease.ID) {
+			if err := s.lost(ctx, e, results); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

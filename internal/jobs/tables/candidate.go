@@ -1,0 +1,32 @@
+package tables
+
+import (
+	"database/sql"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Candidate is a row as it was read without a lock.
+type Candidate struct {
+	ID          int64
+	At          string // exact position in the order
+	Due         int64
+	Seen        int64 // the database's now when it was read
+	Created     int64
+	Attempts    int
+	Locked      sql.NullInt64
+	Status      string
+	Token       sql.NullString
+	Name        string
+	Priority    int
+	MaxAttempts int
+	Size        int64
+	Payload     []byte // the beginning only, where size is over the limit
+
+	Job        jobs.Job
+	Policy     jobs.Policy
+	Fault      error
+	Rescued    bool
+	Duplicates []*Candidate
+	Primary    int64 // the row that it is taken with; its own id where it leads
+}

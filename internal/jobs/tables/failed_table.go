@@ -1,0 +1,44 @@
+package tables
+
+import (
+	"context"
+	"time"
+)
+
+// FailedAt is the moment as an SQL value: a wall clock in the CMS's zone, as
+// Laravel writes it.
+func (s *Tables) FailedAt(now int64) string {
+	if s.Failed.FailedAt.Kind != WallClock {
+		return s.Failed.FailedAt.FromUnix(now)
+	}
+	wall := "'" + time.Unix(now, 0).In(s.Options.Zone).Format(time.DateTime) + "'"
+	if s.Dialect.Name == "mysql" && s.Failed.ColumnType == "timestamp" {
+		// Laravel's session reads a TIMESTAMP in the server's zone: it must read
+		// this wall clock, whatever the zone of our own session is.
+		return "COALESCE(CONVERT_TZ(" + wall + ", @@global.time_zone, @@session.time_zone), " + wall + ")"
+	}
+	return wall
+}
+
+// FailedTable is failed_jobs as it was found.
+type FailedTable struct {
+	Name       string // quoted
+	UUID       bool   // Laravel 5 to 7 had none
+	FailedAt   TimeColumn
+	ColumnType string // the column's type: a MySQL TIMESTAMP is converted by session
+}
+
+// readFailed finds out what failed_jobs looks like.
+func (s *Tables) readFailed(ctx context.Context) error {
+	plain := s.Options.Prefix + s.Options.FailedTable
+	have, err := s.readTable(ctx, plain, ", where failed jobs go: let \"cmsjobs migrate up --create-jobs\" make it")
+	if err != nil {
+		return err
+	}
+	if err := need(plain, have, "id", "connection", "queue", "payload", "exception", "failed_at"); err != nil {
+		return err
+	}
+	_, uuid := have["uuid"]
+	s.Failed = FailedTable{Name: s.Dialect.Ident(plain), UUID: uuid, FailedAt: s.momentOf(have["failed_at"]), ColumnType: have["failed_at"].kind}
+	return nil
+}

@@ -1,0 +1,129 @@
+package tables
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+const (
+	// Sniffed is how much of an oversized payload is read to name its type.
+	Sniffed = 64 << 10
+	// Oversize leaves room for the envelope around the largest payload that
+	// Enqueue takes.
+	Oversize = jobs.MaxPayload + 4<<10
+	// PHPJob stands in the opening of the payloads of Laravel's own
+	// job classes. Rows with it are not even read; for all others Go decides.
+	PHPJob = `"job":"Illuminate`
+)
+
+// RowPosition is a place in a lane's order; the zero value is before the first.
+type RowPosition struct {
+	At string // moment.text of the due column; unused when the order is by id
+	ID int64
+}
+
+// OrderedByTime says that the lane's order is (due, id) and not id.
+func (s *Tables) OrderedByTime() bool {
+	return s.Layout.Name() == Extended || s.Layout.Table().Ordered != ""
+}
+
+// IndexHint names the index that serves the order, as the optimizer, seeing few
+// rows in one moment and millions in the next, now and then sorts the table.
+func (s *Tables) IndexHint() string {
+	t := s.Layout.Table()
+	if s.Dialect.Name != "mysql" {
+		return ""
+	}
+	switch {
+	case t.Ordered != "":
+		return " FORCE INDEX (" + s.Dialect.Ident(t.Ordered) + ")"
+	case t.byQueue != "":
+		return " FORCE INDEX (" + s.Dialect.Ident(t.byQueue) + ")"
+	case s.Layout.Name() == Stock:
+		return " FORCE INDEX (PRIMARY)"
+	}
+	return ""
+}
+
+func (s *Tables) OrderBy() string {
+	if s.OrderedByTime() {
+		return " ORDER BY " + s.Layout.Table().Due.Name + ", id"
+	}
+	return " ORDER BY id"
+}
+
+// After and upTo bound a read in the lane's order.
+func (s *Tables) After(p RowPosition) (string, []any) {
+	switch {
+	case p == RowPosition{}:
+		return "", nil
+	case !s.OrderedByTime():
+		return fmt.Sprintf(" AND id > %d", p.ID), nil
+	}
+	due := s.Layout.Table().Due
+	literal, args := due.fromText(p.At)
+	return fmt.Sprintf(" AND %s >= %s AND NOT (%s = %s AND id <= %d)", due.Name, literal, due.Name, literal, p.ID), twice(args)
+}
+
+func (s *Tables) UpTo(p RowPosition) (string, []any) {
+	switch {
+	case p == RowPosition{}:
+		return "", nil
+	case !s.OrderedByTime():
+		return fmt.Sprintf(" AND id <= %d", p.ID), nil
+	}
+	due := s.Layout.Table().Due
+	literal, args := due.fromText(p.At)
+	return fmt.Sprintf(" AND %s <= %s AND NOT (%s = %s AND id > %d)", due.Name, literal, due.Name, literal, p.ID), twice(args)
+}
+
+func twice(args []any) []any { return append(append([]any{}, args...), args...) }
+
+// CandidateQuery reads candidates.
+type CandidateQuery struct {
+	Where string // beside the prefilter and "due"
+	Args  []any
+	Order string
+	Hint  string
+	Limit int
+	Whole int // up to how many bytes payloads are read whole; 0 is oversize
+}
+
+// Reading is the statement of a look.
+func (s *Tables) Reading(l CandidateQuery) string {
+	t := s.Layout.Table()
+	now, whole := s.SecondsNow(), cmp.Or(l.Whole, Oversize)
+	return strings.Join([]string{"SELECT id,", t.Due.ExactText(), ",", t.Due.Seconds(), ",", t.Created.Seconds(), ", attempts,", t.Locked.Seconds(), ",", s.Layout.Columns(), ",",
+		s.Dialect.Bytes, "(", t.Payload, "), CASE WHEN", s.Dialect.Bytes, "(", t.Payload, ") <=", fmt.Sprint(whole), "THEN", t.Payload, "ELSE SUBSTR(", t.Payload, ", 1,", fmt.Sprint(min(whole, Sniffed)), ") END,", now,
+		"FROM", t.Name, l.Hint, "WHERE", l.Where, "AND", t.Due.Name, "<=", t.Due.FromExpr(now),
+		"AND NOT", s.Dialect.OpensWith(t.Payload, PHPJob), l.Order, "LIMIT", fmt.Sprint(l.Limit)}, " ")
+}
+
+// ReadCandidates returns due rows, and the database's now. No row is locked.
+func (s *Tables) ReadCandidates(ctx context.Context, q Tx, l CandidateQuery) ([]*Candidate, int64, error) {
+	var found []*Candidate
+	var clock int64
+	sighted := s.StartSighting()
+	err := s.Query(ctx, q, func(r *sql.Rows) error {
+		c := new(Candidate)
+		var created sql.NullInt64
+		err := r.Scan(&c.ID, &c.At, &c.Due, &created, &c.Attempts, &c.Locked, &c.Status, &c.Token, &c.Name, &c.Priority, &c.MaxAttempts, &c.Size, &c.Payload, &clock)
+		c.Seen = clock
+		c.Created = created.Int64
+		found = append(found, c)
+		return err
+	}, s.Reading(l), l.Args...)
+	if err != nil {
+		return nil, 0, fmt.Errorf("looking for due jobs in %s: %w", s.Layout.Table().Plain, err)
+	}
+	if len(found) > 0 {
+		sighted(time.Unix(clock, 0), time.Second)
+	}
+	return found, clock, nil
+}

@@ -1,0 +1,217 @@
+package tables
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// runColumns are those of cmsjobs_runs that every line has, textColumns those
+// that few have. ended_at is
+// by the database's clock; the run started duration_ms before it.
+const runColumns = "job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, created_at"
+
+const AllRunColumns = runColumns + ", error, result, data, metadata"
+
+var textColumns = [4]string{"error", "result", "data", "metadata"}
+
+// maxResult is how large a stored result may be.
+const maxResult = 256 << 10
+
+// maxMetadata is how large kept metadata may be; more is left out.
+const maxMetadata = 16 << 10
+
+// Run is one line of the history.
+type Run struct {
+	Job            jobs.Job
+	Outcome        string
+	Worker         string
+	Lease          string
+	Duration, Wait time.Duration // wait is negative where a job was cancelled before it was due
+	Error          string
+	Result         json.RawMessage
+	Data           json.RawMessage
+}
+
+// RunRow is a runRow as its columns hold it.
+type RunRow struct {
+	job, attempt, duration, wait, created        int64
+	uuid, jobType, queue, outcome, worker, lease string
+	texts                                        [4]*string // as textColumns
+}
+
+func (s *Tables) RowOf(r *Run) RunRow {
+	l := RunRow{job: r.Job.ID, attempt: int64(r.Job.Attempt), duration: max(r.Duration.Milliseconds(), 0), wait: r.Wait.Milliseconds(), created: max(r.Job.EnqueuedAt.UnixMilli(), 0),
+		uuid: r.Job.UUID, jobType: r.Job.Type, queue: CutWord(r.Job.Queue), outcome: r.Outcome, worker: CutWord(r.Worker), lease: r.Lease}
+	if r.Outcome != jobs.Cancelled.String() {
+		l.wait = max(l.wait, 0)
+	}
+	if r.Error != "" {
+		text := CutText(r.Error)
+		l.texts[0] = &text
+	}
+	if text := ValidText(string(r.Result)); len(text) > maxResult {
+		text = fmt.Sprintf(`{"omitted":"the result had %d bytes, %d are kept"}`, len(text), maxResult)
+		l.texts[1] = &text
+	} else if text != "" {
+		l.texts[1] = &text
+	}
+	if len(r.Data) <= s.Options.KeepData && utf8.Valid(r.Data) && string(r.Data) != "{}" && len(r.Data) > 0 {
+		text := string(r.Data)
+		l.texts[2] = &text
+	}
+	if m := r.Job.Metadata; len(m) > len("{}") && len(m) <= maxMetadata && utf8.Valid(m) {
+		text := string(m)
+		l.texts[3] = &text
+	}
+	return l
+}
+
+// size is about how many bytes the line is in a statement.
+func (l RunRow) size() int {
+	n := 300
+	for _, text := range l.texts {
+		if text != nil {
+			n += len(*text) + 2*strings.Count(*text, `"`) + 2*strings.Count(*text, `\`) // escaped twice
+		}
+	}
+	return n
+}
+
+// InsertRuns writes rows in as few statements as their size allows.
+func (s *Tables) InsertRuns(ctx context.Context, q Tx, rows []Run) error {
+	lines := make([]RunRow, len(rows))
+	for i := range rows {
+		lines[i] = s.RowOf(&rows[i])
+	}
+	return s.InsertRunRows(ctx, q, lines)
+}
+
+func (s *Tables) InsertRunRows(ctx context.Context, q Tx, lines []RunRow) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	now := s.MillisNow()
+	if len(lines) > 3 { // read once: the server would reckon it anew for each value
+		var read int64
+		if _, err := s.QueryRow(ctx, q, []any{&read}, "SELECT "+now); err != nil {
+			return fmt.Errorf("writing the history of runs: %w", err)
+		}
+		now = strconv.FormatInt(read, 10)
+	}
+	for len(lines) > 0 {
+		n := s.Fitting(lines)
+		statement, args := s.insertion(lines[:n], now)
+		if _, err := s.Exec(ctx, q, statement, args...); err != nil {
+			return fmt.Errorf("writing the history of runs: %w", err)
+		}
+		lines = lines[n:]
+	}
+	return nil
+}
+
+// Fitting is how many of the lines one statement takes, 1 at least.
+func (s *Tables) Fitting(lines []RunRow) int {
+	n, size := 0, 0
+	for n < len(lines) && n < 1000 && n*11+11 <= s.Dialect.MaxParams {
+		if size += lines[n].size(); size > s.MaxBytes/2 && n > 0 {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// insertion is the INSERT of many lines. now is SQL. PostgreSQL gets arrays:
+// reading ten thousand parameters costs it more than writing the rows.
+func (s *Tables) insertion(lines []RunRow, now string) (string, []any) {
+	if s.Dialect.Name == "postgres" {
+		from, args := Unnested(lines)
+		return "INSERT INTO cmsjobs_runs (" + AllRunColumns + ") SELECT " + UnnestedValues(now) + " FROM " + from, args
+	}
+	var b strings.Builder
+	b.Grow(200 + 64*len(lines))
+	args := make([]any, 0, 7*len(lines))
+	b.WriteString("INSERT INTO cmsjobs_runs (" + runColumns)
+	texts := textsOf(lines)
+	for _, i := range texts {
+		b.WriteString(", " + textColumns[i])
+	}
+	b.WriteString(") VALUES ")
+	for i := range lines {
+		l := &lines[i]
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "(%d,?,?,?,%d,?,?,?,%s,%d,%d,%d", l.job, l.attempt, now, l.duration, l.wait, l.created)
+		args = append(args, l.uuid, l.jobType, l.queue, l.outcome, l.worker, l.lease)
+		for _, k := range texts {
+			b.WriteString(",?")
+			args = append(args, l.text(k))
+		}
+		b.WriteByte(')')
+	}
+	return b.String(), args
+}
+
+// textsOf says which of the textColumns any of the lines has. Most have none,
+// and a value that is not written costs nothing.
+func textsOf(lines []RunRow) (which []int) {
+	for k := range textColumns {
+		for i := range lines {
+			if lines[i].texts[k] != nil {
+				which = append(which, k)
+				break
+			}
+		}
+	}
+	return which
+}
+
+// Values are the line's for allRunColumns, and their arguments. now is SQL.
+func (l *RunRow) Values(now string) (string, []any) {
+	return fmt.Sprintf("%d,?,?,?,%d,?,?,?,%s,%d,%d,%d,?,?,?,?", l.job, l.attempt, now, l.duration, l.wait, l.created),
+		[]any{l.uuid, l.jobType, l.queue, l.outcome, l.worker, l.lease, l.text(0), l.text(1), l.text(2), l.text(3)}
+}
+
+func (l *RunRow) text(k int) any {
+	if l.texts[k] == nil {
+		return nil
+	}
+	return *l.texts[k]
+}
+
+// UnnestedValues are what unnested gives, in the order of allRunColumns.
+func UnnestedValues(now string) string {
+	return "t.j, t.u, t.k, t.q, t.a, t.o, t.w, t.l, " + now + ", t.d, t.p, t.c, t.e, t.r, t.x, t.m"
+}
+
+// Unnested makes a table of lines on PostgreSQL.
+func Unnested(lines []RunRow) (from string, args []any) {
+	return "unnest(CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), " +
+			"CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[])) " +
+			"AS t (j, u, k, q, a, o, w, l, d, p, c, e, r, x, m)",
+		[]any{gather(lines, func(l *RunRow) int64 { return l.job }), gather(lines, func(l *RunRow) string { return l.uuid }),
+			gather(lines, func(l *RunRow) string { return l.jobType }), gather(lines, func(l *RunRow) string { return l.queue }),
+			gather(lines, func(l *RunRow) int64 { return l.attempt }), gather(lines, func(l *RunRow) string { return l.outcome }),
+			gather(lines, func(l *RunRow) string { return l.worker }), gather(lines, func(l *RunRow) string { return l.lease }),
+			gather(lines, func(l *RunRow) int64 { return l.duration }), gather(lines, func(l *RunRow) int64 { return l.wait }),
+			gather(lines, func(l *RunRow) int64 { return l.created }),
+			gather(lines, func(l *RunRow) *string { return l.texts[0] }), gather(lines, func(l *RunRow) *string { return l.texts[1] }),
+			gather(lines, func(l *RunRow) *string { return l.texts[2] }), gather(lines, func(l *RunRow) *string { return l.texts[3] })}
+}
+
+// gather lists one value of each line.
+func gather[T any](lines []RunRow, of func(*RunRow) T) []T {
+	list := make([]T, len(lines))
+	for i := range lines {
+		list[i] = of(&lines[i])
+	}
+	return list
+}
