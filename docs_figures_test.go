@@ -42,7 +42,7 @@ var statements = []statement{
 		{"docs/benchmarks.md", "throughput-beside-laravel-mariadb", "cmsjobs: 1 slot, strictly one after the other", "jobs/s", 0}}},
 }
 
-// measured are the pages that hold measurements: what they say of their own
+// measured are the pages that hold measurements: what they say of their
 // tables is written beside them.
 var measured = []string{"docs/benchmarks.md", "docs/reliability.md", "docs/scaling.md"}
 
