@@ -74,7 +74,7 @@ func TestDeployedVariablesAreKeys(t *testing.T) {
 	}
 }
 
-// Anyone who stops the service waits for longer than it takes: its grace period
+// A supervisor waits for longer than the service takes to stop: its grace period
 // and a second.
 func TestSupervisorsWaitForTheGracePeriod(t *testing.T) {
 	usual := regexp.MustCompile(`(?m)^  grace: (\S+)`).FindStringSubmatch(read(t, "config/config.example.yaml"))

@@ -27,7 +27,7 @@ type statement struct {
 const aims = "against-the-aims"
 
 var statements = []statement{
-	{"README.md", "%s MiB of its own, %s with the program's file", []measurement{
+	{"README.md", "%s MiB, %s with the pages of its file", []measurement{
 		{"docs/benchmarks.md", aims, "idle, MiB of its own", "this run", 0},
 		{"docs/benchmarks.md", aims, "idle, resident MiB, the program's file included", "this run", 0}}},
 	{"README.md", "%s failed jobs are retried in %s MiB", []measurement{
@@ -42,7 +42,7 @@ var statements = []statement{
 		{"docs/benchmarks.md", "throughput-beside-laravel-mariadb", "cmsjobs: 1 slot, strictly one after the other", "jobs/s", 0}}},
 }
 
-// measured are the pages that hold measurements: what they say of their own
+// measured are the pages that hold measurements: what they say of their
 // tables is written beside them.
 var measured = []string{"docs/benchmarks.md", "docs/reliability.md", "docs/scaling.md"}
 
@@ -135,7 +135,7 @@ var (
 	unsourcedHere = regexp.MustCompile(`\d[\d.,]* ?(?:×|[KMG]i?B\b|ms\b|µs\b|%|jobs/s\b|(?:jobs|rows|mails|pages|pictures) a second)`)
 	sourced       = regexp.MustCompile(`\[[^\]]*\d[^\]]*\]\((?:docs/)?(?:benchmarks|reliability|scaling)\.md#[^)]*\)`)
 	notProse      = regexp.MustCompile("(?s)```.*?```|`[^`]*`|<!--.*?-->")
-	soakFigures   = regexp.MustCompile(`In \d+ minutes of all kinds mixed,.*?without`)
+	soakFigures   = regexp.MustCompile(`In \d+ minutes of all job types mixed,.*?without`)
 )
 
 // Each figure about speed, memory or size is a link to its measurement, and

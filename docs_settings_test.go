@@ -10,7 +10,7 @@ import (
 
 var keyLine = regexp.MustCompile(`^( *)([a-z0-9_]+):(?: (.*))?$`)
 
-// docs/settings.md is config.example.yaml as tables; -update writes it again.
+// docs/settings.md is config.example.yaml as tables; -update writes it.
 func TestSettingsAreDocumented(t *testing.T) {
 	page := settingsPage(read(t, "config/config.example.yaml"))
 	const path = "docs/settings.md"
@@ -28,9 +28,9 @@ func settingsPage(example string) string {
 	var b strings.Builder
 	b.WriteString(`# Every setting
 
-Made from [config.example.yaml](../config/config.example.yaml) by a test. A key may be said by a flag (` + "`--set queue.poll=1s`" + `), by its variable,
-in the YAML file, or in the CMS's ` + "`.env`" + `; the first of these wins. ` + "`cmsjobs config show`" + ` prints every value with where it came from.
-A variable with ` + "`_FILE`" + ` at its end names a file that holds the value.
+Made from [config.example.yaml](../config/config.example.yaml) by a test. Set a key by a flag (` + "`--set queue.poll=1s`" + `), by its variable,
+in the YAML file, or in the CMS's ` + "`.env`" + `; the first of these wins. ` + "`cmsjobs config show`" + ` prints every value with its origin.
+A variable that ends in ` + "`_FILE`" + ` names a file that holds the value.
 `)
 	var parents, comment []string
 	for line := range strings.Lines(example) {

@@ -20,7 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-var update = flag.Bool("update", false, "write docs/settings.md")
+var update = flag.Bool("update", false, "write the generated parts of the documents")
 
 // documents are all pages that people read.
 func documents(t *testing.T) map[string]string {
@@ -286,5 +286,22 @@ func TestPromisesNameTestsThatExist(t *testing.T) {
 				t.Errorf("%s names %s, which does not exist", path, found[1])
 			}
 		}
+	}
+}
+
+// The packages and files that docs/architecture.md names exist.
+func TestArchitectureNamesWhatExists(t *testing.T) {
+	named := 0
+	for _, found := range regexp.MustCompile("`((?:cmd|internal|config|templates|sdk|checks|docs|bench)(?:/[\\w.]+)+)`").FindAllStringSubmatch(read(t, "docs/architecture.md"), -1) {
+		named++
+		if strings.Contains(found[1], "NAME") {
+			continue
+		}
+		if _, err := os.Stat(found[1]); err != nil {
+			t.Errorf("docs/architecture.md names %s, which does not exist", found[1])
+		}
+	}
+	if named < 10 {
+		t.Errorf("only %d names were found", named)
 	}
 }

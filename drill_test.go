@@ -30,7 +30,7 @@ func testTheRestoreDrill(t *testing.T, engine jobstest.Engine) {
 	}
 	server := jobstest.Own(t, engine)
 	db := server.RootMySQL(t)
-	if _, err := db.Exec("CREATE DATABASE cms; CREATE DATABASE scratch"); err != nil {
+	if _, err := db.Exec("CREATE DATABASE cms; CREATE DATABASE restored"); err != nil {
 		t.Fatal(err)
 	}
 	site := filepath.Join(t.TempDir(), "site")
@@ -106,7 +106,7 @@ func compareTables(t *testing.T, db *sql.DB) {
 			}
 			return n
 		}
-		before, after := sum("cms"), sum("scratch")
+		before, after := sum("cms"), sum("restored")
 		if !after.Valid || before != after && !differ[name] {
 			t.Errorf("%s: %v before, %v restored", name, before, after)
 		}

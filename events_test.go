@@ -104,7 +104,7 @@ func constantsOf(f *ast.File, into map[string]string) {
 }
 
 // Each log entry of the service has a key event, whose name stands in
-// docs/logging.md; -update writes the table there again.
+// docs/logging.md; -update writes the table there.
 func TestEveryLogEntryHasAnEventThatIsDocumented(t *testing.T) {
 	constants := map[string]string{}
 	var files []source

@@ -14,9 +14,9 @@ import (
 
 // need is a right of docs/operating.md and a job that does not go without it.
 type need struct {
-	right, table  string
-	kind, payload string
-	before        string // statements that leave the job something to do
+	right, table     string
+	jobType, payload string
+	before           string // statements that leave the job something to do
 }
 
 var needs = []need{
@@ -132,8 +132,8 @@ func (r *restricted) as(user, password string, words ...string) (string, error) 
 
 // enqueue puts in a job that is tried once; topic sets apart what would be
 // taken for the same.
-func (r *restricted) enqueue(kind, payload, topic string) (string, error) {
-	return r.cmsjobs("enqueue", kind, strings.ReplaceAll(cmp.Or(payload, "{}"), "TOPIC", topic), "--max-attempts", "1")
+func (r *restricted) enqueue(jobType, payload, topic string) (string, error) {
+	return r.cmsjobs("enqueue", jobType, strings.ReplaceAll(cmp.Or(payload, "{}"), "TOPIC", topic), "--max-attempts", "1")
 }
 
 func (r *restricted) count(query string) (n int) {
@@ -146,16 +146,16 @@ func (r *restricted) count(query string) (n int) {
 
 // enough does all jobs with all the rights.
 func (r *restricted) enough(t *testing.T) {
-	kinds := needs
-	for _, kind := range []string{"queue.clean", "analytics.process"} {
-		kinds = append(kinds, need{kind: kind})
+	types := needs
+	for _, jobType := range []string{"queue.clean", "analytics.process"} {
+		types = append(types, need{jobType: jobType})
 	}
-	for _, n := range kinds {
+	for _, n := range types {
 		if n.before != "" {
 			r.do(n.before)
 		}
-		if out, err := r.enqueue(n.kind, n.payload, "first"); err != nil {
-			t.Errorf("enqueue %s: %v\n%s", n.kind, err, out)
+		if out, err := r.enqueue(n.jobType, n.payload, "first"); err != nil {
+			t.Errorf("enqueue %s: %v\n%s", n.jobType, err, out)
 		}
 	}
 	out, err := r.cmsjobs("work", "--stop-when-empty")
@@ -165,9 +165,9 @@ func (r *restricted) enough(t *testing.T) {
 	if dead := r.count("SELECT COUNT(*) FROM cms.failed_jobs"); dead > 0 {
 		t.Errorf("%d jobs failed\n%s", dead, out)
 	}
-	for _, n := range kinds {
-		if r.count("SELECT COUNT(*) FROM cms.cmsjobs_runs WHERE outcome = 'completed' AND type = '"+n.kind+"'") == 0 {
-			t.Errorf("%s was not done\n%s", n.kind, out)
+	for _, n := range types {
+		if r.count("SELECT COUNT(*) FROM cms.cmsjobs_runs WHERE outcome = 'completed' AND type = '"+n.jobType+"'") == 0 {
+			t.Errorf("%s was not done\n%s", n.jobType, out)
 		}
 	}
 }
@@ -180,18 +180,18 @@ func (r *restricted) without(t *testing.T, n need) {
 	}
 	r.do(fmt.Sprintf("REVOKE %s ON cms.%s FROM 'cmsjobs'@'%%'", n.right, n.table))
 	defer r.do(fmt.Sprintf("GRANT %s ON cms.%s TO 'cmsjobs'@'%%'", n.right, n.table))
-	out, err := r.enqueue(n.kind, n.payload, n.table)
+	out, err := r.enqueue(n.jobType, n.payload, n.table)
 	if err == nil {
 		worked, _ := r.cmsjobs("work", "--stop-when-empty") // its exit code is not the question
 		out += worked
 	}
 	if r.count("SELECT COUNT(*) FROM cms.failed_jobs WHERE exception LIKE '%denied%'") == 0 && !strings.Contains(out, "denied") {
-		t.Errorf("%s works without %s on %s: the manual grants too much, or this test too little\n%s", n.kind, n.right, n.table, out)
+		t.Errorf("%s works without %s on %s: the manual grants too much, or this test too little\n%s", n.jobType, n.right, n.table, out)
 	}
 }
 
 // everyGrantIsNeeded wants a need for each right that the manual gives on a
-// table of the CMS. What fails a job writes failed_jobs: without is about it.
+// table of the CMS. Moving a job there writes failed_jobs: without is about it.
 func everyGrantIsNeeded(t *testing.T, grants string) {
 	tried := map[string]string{"failed_jobs": "INSERT, UPDATE, DELETE"}
 	for _, n := range needs {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Looks into what goreleaser made: sums, archives, packages and SBOMs.
 # With a second folder, of another build of the same commit: both hold the same
-# bytes, but for the SBOMs, which have a number and a separate time.
+# bytes, but for the SBOMs, which have their own number and time.
 # Usage: deploy/check/release.sh DIST [OTHER]
 set -euo pipefail
 dist=$(realpath "$1")

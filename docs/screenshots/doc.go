@@ -1,4 +1,4 @@
 // Command screenshots makes docs/images: it starts the demo, signs in and
-// photographs pages by a headless Chromium. ImageMagick, where it is there, makes
-// the pictures small.
+// takes screenshots of pages with a headless Chromium. ImageMagick, if installed,
+// reduces their size.
 package main

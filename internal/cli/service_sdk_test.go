@@ -128,7 +128,7 @@ const said = document.getElementById("said");
 try {
   await fetch("/api/v1/session", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ name: "admin", password: "right" }) });
   const jobs = new JobsService({ baseUrl: "" });
-  const { id } = await jobs.enqueue({ topic: "cache.clear", queue: "nobody", payload: { tags: ["browser"] } });
+  const { id } = await jobs.enqueue({ type: "cache.clear", queue: "nobody", payload: { tags: ["browser"] } });
   await jobs.delete(id);
   said.textContent = (await jobs.get(id)).status;
 } catch (e) { said.textContent = String(e); }

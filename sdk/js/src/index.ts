@@ -2,7 +2,7 @@ import type { Enqueued, EnqueueRequest, Job, JobFilter, JobPage, JobStats, Probl
 
 export type * from "./types.js";
 
-/** A refusal by the server, or no answer at all (status 0). */
+/** An error that the server answered, or no answer (status 0). */
 export class JobsError extends Error {
   readonly status: number;
   readonly problem: Problem | undefined;
@@ -16,11 +16,11 @@ export class JobsError extends Error {
 }
 
 export interface JobsOptions {
-  /** of the server, for example "https://cms.example/jobs" */
+  /** of the server, for example "https://cms.example" */
   baseUrl: string;
   /** sent as a bearer token; without one the browser's session cookie is used */
   token?: string;
-  /** of one request in milliseconds; 30 000 where it is absent */
+  /** of one request in milliseconds; 30 000 if absent */
   timeout?: number;
   /** replaces the global fetch */
   fetch?: typeof fetch;
@@ -34,7 +34,7 @@ export interface CallOptions {
   traceparent?: string;
 }
 
-/** Enqueues jobs and looks at them. */
+/** Enqueues, shows, repeats and deletes jobs. */
 export class JobsService {
   readonly #base: string;
   readonly #options: JobsOptions;
@@ -46,11 +46,11 @@ export class JobsService {
   }
 
   enqueue<Payload>(request: EnqueueRequest<Payload>, call: CallOptions = {}): Promise<Enqueued> {
-    return this.#ask("POST", "/api/jobs/enqueue", request, call);
+    return this.#ask("POST", "/api/v1/jobs", request, call);
   }
 
   get<Payload = Record<string, unknown>>(id: string, call: CallOptions = {}): Promise<Job<Payload>> {
-    return this.#ask("GET", `/api/jobs/${encodeURIComponent(id)}`, undefined, call);
+    return this.#ask("GET", `/api/v1/jobs/${encodeURIComponent(id)}`, undefined, call);
   }
 
   list<Payload = Record<string, unknown>>(filter: JobFilter = {}, call: CallOptions = {}): Promise<JobPage<Payload>> {
@@ -58,10 +58,10 @@ export class JobsService {
     for (const [name, value] of Object.entries(filter)) {
       if (value !== undefined) query.set(name, String(value));
     }
-    return this.#ask("GET", `/api/jobs?${query}`, undefined, call);
+    return this.#ask("GET", `/api/v1/jobs?${query}`, undefined, call);
   }
 
-  /** All jobs that the filter chooses, page by page. */
+  /** All jobs that match the filter, page by page. */
   async *all<Payload = Record<string, unknown>>(filter: JobFilter = {}, call: CallOptions = {}): AsyncGenerator<Job<Payload>> {
     for (let cursor = filter.cursor; ; ) {
       const page: JobPage<Payload> = await this.list<Payload>(cursor === undefined ? filter : { ...filter, cursor }, call);
@@ -72,16 +72,16 @@ export class JobsService {
   }
 
   stats(call: CallOptions = {}): Promise<JobStats> {
-    return this.#ask("GET", "/api/jobs/stats", undefined, call);
+    return this.#ask("GET", "/api/v1/jobs/stats", undefined, call);
   }
 
   requeue<Payload = Record<string, unknown>>(id: string, call: CallOptions = {}): Promise<Job<Payload>> {
-    return this.#ask("POST", `/api/jobs/${encodeURIComponent(id)}/requeue`, undefined, call);
+    return this.#ask("POST", `/api/v1/jobs/${encodeURIComponent(id)}/requeue`, undefined, call);
   }
 
   /** Deletes a waiting or failed job. */
   async delete(id: string, call: CallOptions = {}): Promise<void> {
-    await this.#ask<void>("DELETE", `/api/jobs/${encodeURIComponent(id)}`, undefined, call);
+    await this.#ask<void>("DELETE", `/api/v1/jobs/${encodeURIComponent(id)}`, undefined, call);
   }
 
   async #ask<Answer>(method: string, path: string, body: unknown, call: CallOptions): Promise<Answer> {
@@ -97,7 +97,7 @@ export class JobsService {
     return (await response.json()) as Answer;
   }
 
-  /** The form token of the browser's session, asked for once. */
+  /** The form token of the browser's session, requested once. */
   async #session(call: CallOptions): Promise<string> {
     if (this.#formToken === undefined) {
       const response = await this.#send("GET", "/api/v1/session", {}, undefined, call);

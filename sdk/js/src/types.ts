@@ -1,66 +1,69 @@
-/** Where a job stands, in the words of /api/jobs. */
-export type JobStatus = "pending" | "processing" | "completed" | "failed" | "cancelled";
+/** Where a job stands. */
+export type JobStatus = "queued" | "processing" | "completed" | "failed" | "cancelled";
 
-/** A job, as GET /api/jobs/:id shows it. Times are RFC 3339 in UTC. */
+/** A job, as GET /api/v1/jobs/:id shows it. Times are RFC 3339 in UTC. */
 export interface Job<Payload = Record<string, unknown>> {
+  /** the UUID, or the number of a row without one */
   id: string;
+  /** of the row, in the table that holds it */
   number: number;
-  topic: string;
+  type: string;
   queue: string;
   payload: Payload;
   metadata: Record<string, unknown>;
   status: JobStatus;
   /** delayed, retrying, stalled or paused */
   detail?: string;
+  /** belongs to PHP or another program */
+  foreign: boolean;
   priority: number;
-  run_at?: string;
-  /** starts that failed so far, and how many may */
-  retries: number;
-  max_retries: number;
+  /** starts so far, and starts allowed */
   attempts: number;
   max_attempts: number;
-  last_error?: string;
+  error?: string;
   worker?: string;
   result?: unknown;
   progress?: { done: number; total?: number; note?: string };
-  created?: string;
-  updated?: string;
+  enqueued_at?: string;
+  run_at?: string;
   started_at?: string;
   ended_at?: string;
   duration_ms: number;
 }
 
-/** What is needed for a job. */
+/** A job to enqueue. */
 export interface EnqueueRequest<Payload = Record<string, unknown>> {
-  topic: string;
+  type: string;
   payload?: Payload;
   metadata?: Record<string, unknown>;
   queue?: string;
   priority?: number;
-  /** when it falls due; now where it is absent */
-  runAt?: Date | string;
-  /** 0 to 254; the kind's own where it is absent */
-  maxRetries?: number;
-  /** keeps a second job out while one with this key waits or runs */
-  uniqueKey?: string;
+  /** when it is due; now if absent */
+  run_at?: Date | string;
+  /** seconds from now, instead of run_at */
+  delay?: number;
+  /** starts allowed, 1 to 255; the limit of the type if absent or higher */
+  max_attempts?: number;
+  /** refuses a second job while one with this key waits or runs */
+  unique_key?: string;
 }
 
-/** What became of it. */
+/** The answer to an enqueue. */
 export interface Enqueued {
   id: string;
-  topic: string;
+  type: string;
   status: JobStatus;
   run_at?: string;
-  created?: string;
-  /** a job with this key was there already */
+  enqueued_at?: string;
+  /** a job with this key existed already */
   existing?: boolean;
-  /** only where jobs are disabled and ran at once */
+  /** only if the queue is disabled and the job ran at once */
   result?: unknown;
-  last_error?: string;
+  error?: string;
 }
 
 export interface JobFilter {
-  topic?: string;
+  type?: string;
   status?: JobStatus | string;
   queue?: string;
   /** text in payload or error */
@@ -72,7 +75,7 @@ export interface JobFilter {
 
 export interface JobPage<Payload = Record<string, unknown>> {
   items: Job<Payload>[];
-  /** -1 where counting would be dear */
+  /** -1 if counting would be expensive */
   total: number;
   limit: number;
   offset: number;
@@ -81,18 +84,22 @@ export interface JobPage<Payload = Record<string, unknown>> {
 
 /** Figures of the queue. Times are in milliseconds. */
 export interface JobStats {
-  pending: number;
+  /** queued, delayed and foreign */
+  waiting: number;
+  /** due */
+  queued: number;
   delayed: number;
+  foreign: number;
   processing: number;
   completed: number;
   failed: number;
   cancelled: number;
   success_rate: number;
-  avg_execution_time: number;
+  avg_duration_ms: number;
   oldest_ms: number;
 }
 
-/** A refusal (RFC 9457). */
+/** An error (RFC 9457). */
 export interface Problem {
   type: string;
   title: string;

@@ -12,25 +12,25 @@ if (options.skip && process.env.CI === "true") throw new Error(options.skip);
 const jobs = new JobsService({ baseUrl: `${baseUrl}/`, token });
 
 test("a job is enqueued, found, listed, requeued and deleted", options, async () => {
-  const runAt = new Date(Date.now() + 3_600_000);
-  const made = await jobs.enqueue({ topic: "cache.clear", payload: { tags: ["pages"] }, runAt, maxRetries: 4, queue: `life-${randomUUID()}` });
-  assert.equal(made.status, "pending");
-  assert.equal(made.topic, "cache.clear");
+  const run_at = new Date(Date.now() + 3_600_000);
+  const made = await jobs.enqueue({ type: "cache.clear", payload: { tags: ["pages"] }, run_at, max_attempts: 4, queue: `life-${randomUUID()}` });
+  assert.equal(made.status, "queued");
+  assert.equal(made.type, "cache.clear");
   const job = await jobs.get(made.id);
   assert.deepEqual(job.payload, { tags: ["pages"] });
-  assert.equal(job.max_retries, 0); // cache.clear is tried once: a job may ask for less than its type allows, not for more
+  assert.equal(job.max_attempts, 1); // cache.clear has one attempt: a job may ask for less than its type allows, not for more
   assert.equal(job.detail, "delayed");
-  const page = await jobs.list({ topic: "cache.clear", status: "pending", limit: 1 });
+  const page = await jobs.list({ type: "cache.clear", status: "queued", limit: 1 });
   assert.equal(page.limit, 1);
   assert.equal(page.items.length, 1);
-  assert.ok((await jobs.requeue(made.id)).run_at < runAt.toISOString());
-  assert.ok((await jobs.stats()).pending >= 1);
+  assert.ok((await jobs.requeue(made.id)).run_at < run_at.toISOString());
+  assert.ok((await jobs.stats()).waiting >= 1);
   await jobs.delete(made.id);
   assert.equal((await jobs.get(made.id)).status, "cancelled");
 });
 
 test("a job runs, and its result comes back", options, async () => {
-  const { id } = await jobs.enqueue({ topic: "cmsjobs.probe", payload: {} });
+  const { id } = await jobs.enqueue({ type: "cmsjobs.probe", payload: {} });
   const job = await ended(id);
   assert.equal(job.status, "completed");
   assert.deepEqual(job.result, { attempt: 1 });
@@ -38,10 +38,10 @@ test("a job runs, and its result comes back", options, async () => {
 });
 
 test("a job that fails is requeued and runs again", options, async () => {
-  const { id } = await jobs.enqueue({ topic: "cmsjobs.probe", payload: { fail: "no luck" }, maxRetries: 0 });
+  const { id } = await jobs.enqueue({ type: "cmsjobs.probe", payload: { fail: "no luck" }, max_attempts: 1 });
   const failed = await ended(id);
   assert.equal(failed.status, "failed");
-  assert.match(failed.last_error, /no luck/);
+  assert.match(failed.error, /no luck/);
   assert.equal((await jobs.requeue(id)).id, id);
   assert.equal((await ended(id)).status, "failed");
   await jobs.delete(id);
@@ -52,30 +52,30 @@ test("a job that fails is requeued and runs again", options, async () => {
 async function ended(id) {
   for (const deadline = Date.now() + 60_000; Date.now() < deadline; await new Promise((done) => setTimeout(done, 20))) {
     const job = await jobs.get(id);
-    if (job.status !== "pending" && job.status !== "processing") return job;
+    if (job.status !== "queued" && job.status !== "processing") return job;
   }
   throw new Error(`job ${id} does not end`);
 }
 
 test("a job carries its caller's trace", options, async () => {
   const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
-  const { id } = await jobs.enqueue({ topic: "cmsjobs.probe", queue: `trace-${randomUUID()}` }, { traceparent: `00-${trace}-00f067aa0ba902b7-01` });
+  const { id } = await jobs.enqueue({ type: "cmsjobs.probe", queue: `trace-${randomUUID()}` }, { traceparent: `00-${trace}-00f067aa0ba902b7-01` });
   assert.ok((await jobs.get(id)).metadata.traceparent.includes(trace));
 });
 
 test("a key makes repeating safe", options, async () => {
   const idempotencyKey = randomUUID();
-  const first = await jobs.enqueue({ topic: "cache.clear" }, { idempotencyKey });
-  const again = await jobs.enqueue({ topic: "cache.clear" }, { idempotencyKey });
+  const first = await jobs.enqueue({ type: "cache.clear" }, { idempotencyKey });
+  const again = await jobs.enqueue({ type: "cache.clear" }, { idempotencyKey });
   assert.equal(again.id, first.id);
   assert.equal(again.existing, true);
-  await assert.rejects(jobs.enqueue({ topic: "cache.clear", priority: 9 }, { idempotencyKey }), { status: 409 });
+  await assert.rejects(jobs.enqueue({ type: "cache.clear", priority: 9 }, { idempotencyKey }), { status: 409 });
 });
 
 test("all pages are walked", options, async () => {
   const queue = `walk-${randomUUID()}`;
   const made = new Set();
-  for (let i = 0; i < 7; i++) made.add((await jobs.enqueue({ topic: "cache.clear", queue })).id);
+  for (let i = 0; i < 7; i++) made.add((await jobs.enqueue({ type: "cache.clear", queue })).id);
   const seen = [];
   for await (const job of jobs.all({ queue, limit: 3 })) seen.push(job.id);
   assert.equal(seen.length, 7);
@@ -83,7 +83,7 @@ test("all pages are walked", options, async () => {
 });
 
 test("refusals are problems", options, async () => {
-  await assert.rejects(jobs.enqueue({ topic: "nope" }), (e) => e instanceof JobsError && e.status === 422 && e.problem.errors[0].field === "topic");
+  await assert.rejects(jobs.enqueue({ type: "nope" }), (e) => e instanceof JobsError && e.status === 422 && e.problem.errors[0].field === "type");
   await assert.rejects(jobs.get(randomUUID()), { status: 404 });
   await assert.rejects(new JobsService({ baseUrl, token: "cmsj_wrong" }).list(), { status: 401 });
 });
@@ -100,11 +100,11 @@ test("a browser's session sends its form token", options, async () => {
     return Response.json(url.endsWith("/session") ? { csrf_token: "form" } : { id: "1" });
   };
   const page = new JobsService({ baseUrl: "https://cms.example", fetch });
-  await page.enqueue({ topic: "cache.clear" });
+  await page.enqueue({ type: "cache.clear" });
   await page.requeue("1");
   assert.deepEqual(sent, [
     ["GET", "/api/v1/session", undefined, "same-origin"],
-    ["POST", "/api/jobs/enqueue", "form", "same-origin"],
-    ["POST", "/api/jobs/1/requeue", "form", "same-origin"],
+    ["POST", "/api/v1/jobs", "form", "same-origin"],
+    ["POST", "/api/v1/jobs/1/requeue", "form", "same-origin"],
   ]);
 });

@@ -30,18 +30,18 @@ class Queue
     /**
      * Enqueues a job and returns its UUID.
      *
-     * @param string $kind what is to be done, e.g. "sitemap.generate"
+     * @param string $type the job type, e.g. "sitemap.generate"
      * @param array<string, mixed> $data what the handler needs
      * @param array{delay?: int, queue?: string, maxTries?: int, priority?: int, metadata?: array<string, mixed>} $options delay in seconds
      */
-    public function enqueue(string $kind, array $data = [], array $options = []): string
+    public function enqueue(string $type, array $data = [], array $options = []): string
     {
         $uuid = (string) Str::uuid();
-        $payload = $this->payload($uuid, $kind, $data, $options);
+        $payload = $this->payload($uuid, $type, $data, $options);
         $queue = $options['queue'] ?? $this->queue;
         $due = time() + max(0, (int) ($options['delay'] ?? 0));
         $this->db->table($this->table)->insert($this->isExtended() ? [
-            'queue' => $queue, 'name' => $kind, 'payload_json' => $payload, 'status' => 'queued', 'priority' => (int) ($options['priority'] ?? 0),
+            'queue' => $queue, 'name' => $type, 'payload_json' => $payload, 'status' => 'queued', 'priority' => (int) ($options['priority'] ?? 0),
             'run_at' => gmdate('Y-m-d H:i:s', $due), 'max_attempts' => (int) ($options['maxTries'] ?? 3),
             'created_at' => gmdate('Y-m-d H:i:s'), 'updated_at' => gmdate('Y-m-d H:i:s'),
         ] : [
@@ -52,20 +52,20 @@ class Queue
     }
 
     /**
-     * Enqueues a job unless one of its kind waits already, and returns its UUID
+     * Enqueues a job unless one of its type waits already, and returns its UUID
      * or null. Two requests at the same moment may make two: jobs of the service
      * are made to be repeated.
      */
-    public function enqueueOnce(string $kind, array $data = [], array $options = []): ?string
+    public function enqueueOnce(string $type, array $data = [], array $options = []): ?string
     {
         $waiting = $this->db->table($this->table)->where('queue', $options['queue'] ?? $this->queue);
         if ($this->isExtended()) {
-            $waiting->where('status', 'queued')->where('name', $kind);
+            $waiting->where('status', 'queued')->where('name', $type);
         } else {
-            $waiting->whereNull('reserved_at')->where('payload', 'like', '%"type":"' . addcslashes($kind, '%_\\') . '"%');
+            $waiting->whereNull('reserved_at')->where('payload', 'like', '%"type":"' . addcslashes($type, '%_\\') . '"%');
         }
 
-        return $waiting->exists() ? null : $this->enqueue($kind, $data, $options);
+        return $waiting->exists() ? null : $this->enqueue($type, $data, $options);
     }
 
     /** How many jobs for the service wait or run. */
@@ -84,18 +84,18 @@ class Queue
      * The payload has the keys of Laravel's own tools, so that queue:failed
      * names the job and queue:retry revives it.
      */
-    private function payload(string $uuid, string $kind, array $data, array $options): string
+    private function payload(string $uuid, string $type, array $data, array $options): string
     {
-        if ($kind === '' || strlen($kind) > 191) {
-            throw new InvalidArgumentException('A job needs a kind of at most 191 bytes, for example sitemap.generate.');
+        if ($type === '' || strlen($type) > 191) {
+            throw new InvalidArgumentException('A job needs a type of at most 191 bytes, for example sitemap.generate.');
         }
         $payload = json_encode([
-            'uuid' => $uuid, 'displayName' => $kind, 'job' => $kind, 'maxTries' => $options['maxTries'] ?? null, 'maxExceptions' => null,
+            'uuid' => $uuid, 'displayName' => $type, 'job' => $type, 'maxTries' => $options['maxTries'] ?? null, 'maxExceptions' => null,
             'failOnTimeout' => false, 'backoff' => null, 'timeout' => null, 'retryUntil' => null,
-            'type' => $kind, 'data' => (object) $data, 'metadata' => (object) ($options['metadata'] ?? []),
+            'type' => $type, 'data' => (object) $data, 'metadata' => (object) ($options['metadata'] ?? []),
         ], JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE);
         if (strlen($payload) > self::MAX_PAYLOAD) {
-            throw new InvalidArgumentException("The payload of $kind has more than " . self::MAX_PAYLOAD . ' bytes: put large things into a file and name it.');
+            throw new InvalidArgumentException("The payload of $type has more than " . self::MAX_PAYLOAD . ' bytes: put large data into a file and pass its name.');
         }
 
         return $payload;

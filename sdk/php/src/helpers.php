@@ -4,8 +4,8 @@ use CmsJobs\Laravel\Queue;
 
 if (! function_exists('cmsjobs_enqueue')) {
     /** Enqueues a job for the service and returns its UUID. */
-    function cmsjobs_enqueue(string $kind, array $data = [], array $options = []): string
+    function cmsjobs_enqueue(string $type, array $data = [], array $options = []): string
     {
-        return app(Queue::class)->enqueue($kind, $data, $options);
+        return app(Queue::class)->enqueue($type, $data, $options);
     }
 }

@@ -53,10 +53,10 @@ namespace {
     foreach (['cms:theme:activate' => 0, 'cms:theme:remove' => 1, 'cache:clear' => 0] as $name => $exit) {
         $happens(new Illuminate\Console\Events\CommandFinished($name, new Symfony\Component\Console\Input\ArrayInput([]), new Symfony\Component\Console\Output\NullOutput(), $exit));
     }
-    foreach (['', str_repeat('x', 192)] as $kind) {
+    foreach (['', str_repeat('x', 192)] as $type) {
         try {
-            cmsjobs_enqueue($kind);
-            exit("the kind '$kind' was taken\n");
+            cmsjobs_enqueue($type);
+            exit("the type '$type' was accepted\n");
         } catch (InvalidArgumentException $e) {
         }
     }
