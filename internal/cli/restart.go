@@ -13,7 +13,7 @@ func (a *commandLine) restartCommand() *cobra.Command {
 		Use:     "restart",
 		Aliases: []string{"queue:restart"},
 		Short:   "Make all workers finish what they run and exit, to be started again",
-		Long:    "Makes all workers that run now finish their jobs and exit; their supervisor starts them again. Say it after a deployment.",
+		Long:    "Makes all workers that run now finish their jobs and exit; their supervisor starts them again. Run it after a deployment.",
 		Example: "  cmsjobs restart",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

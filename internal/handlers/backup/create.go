@@ -73,7 +73,7 @@ type run struct {
 	limiter  *rate.Limiter
 }
 
-// Create makes a backup, stores it, proves it and thins out older ones. The
+// Create makes a backup, stores it, verifies it and prunes older ones. The
 // error says why it is not complete; the report is filled in either case.
 func (h *Handler) Create(ctx context.Context, request Request, progress func(Step)) (Report, error) {
 	r := h.newRun(request, progress)
