@@ -48,6 +48,8 @@ var retiredTable = []retiredWord{
 	retire(`proofs?|proven|unproven`, "verification, verified"),
 	retire(`sidecars?`, "manifest file"),
 	retireText(`scratch (?:databases?|folders?|files?)`, "temporary database"),
+	// Numbers of a plan that nobody else has. P1 to P14 and F1 to F19 are docs/reliability.md's.
+	{standard: "say what it is", inText: regexp.MustCompile(`\bS[0-4]\.\d|\bchecklist\b`)},
 	// Wrong plurals.
 	{standard: "types.X, --type, --status", inText: regexp.MustCompile(`--kinds?\b|--state\b|\bkinds\.\w`)},
 	{standard: "display.Plural", inText: regexp.MustCompile(`\w\w\(e?s\)(?:\W|$)`)},

@@ -51,7 +51,7 @@ type EnqueueBatch struct {
 	Jobs []EnqueueRequest `json:"jobs"`
 }
 
-// Enqueued answers for one job (S1.20).
+// Enqueued answers for one job.
 type Enqueued struct {
 	ID      string    `json:"id"`
 	Topic   string    `json:"topic"`
@@ -206,7 +206,7 @@ func limits(n *jobs.Spec, r EnqueueRequest) error {
 }
 
 // metadata is the caller's, with who asked, from where and the trace added
-// where he says nothing of it (S0.104).
+// where the caller does not say.
 func (s *Server) metadata(c echo.Context, given json.RawMessage) (json.RawMessage, error) {
 	metadata := map[string]json.RawMessage{} // raw: numbers keep their digits
 	if len(given) > 0 && string(given) != "null" {
@@ -322,7 +322,7 @@ func (s *Server) enqueued(c echo.Context, n jobs.Spec, r jobs.Receipt) Enqueued 
 	return Enqueued{ID: r.UUID, Topic: n.Type, Type: n.Type, Status: s.words(c).word(jobs.StatusQueued), RunAt: at.UTC(), Created: now, Existing: r.Existing}
 }
 
-// executeInline is S2.15: jobs are disabled, the handler runs while the caller waits.
+// executeInline: jobs are disabled, the handler runs while the caller waits.
 func (s *Server) executeInline(c echo.Context, n jobs.Spec) (int, Enqueued, error) {
 	now := s.cfg.Now().UTC()
 	n.UUID = firstOf(n.UUID, uuid.NewString())

@@ -44,7 +44,7 @@ type (
 	TokenList       = Items[Token]
 )
 
-// JobView is a job as the API shows it: the fields of S1.17 and what we know
+// JobView is a job as the API shows it: the fields of the PocketBase-like API and what we know
 // besides. Secrets in it are masked.
 type JobView struct {
 	ID          string          `json:"id"`     // the UUID, or the number of a row without one
@@ -74,7 +74,7 @@ type JobView struct {
 	DurationMS  int64           `json:"duration_ms"`
 }
 
-// S2Job is a job in the words of S2.3.
+// S2Job is a job in the words of /api/admin.
 type S2Job struct {
 	ID          string          `json:"id"`
 	Type        string          `json:"type"`
@@ -226,7 +226,7 @@ func (v viewer) run(r jobs.RunRecord) RunView {
 		Result: v.result(r.Type, r.Result), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt), DurationMS: r.Duration.Milliseconds(), WaitMS: r.Wait.Milliseconds()}
 }
 
-// StatsView are the figures of S1.19 and what we know besides. Times are in
+// StatsView are the figures of the PocketBase-like API and what we know besides. Times are in
 // milliseconds.
 type StatsView struct {
 	Pending          int64       `json:"pending"` // waiting jobs: the delayed ones and PHP's own included

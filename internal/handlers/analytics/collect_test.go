@@ -91,13 +91,13 @@ func TestOnlyAServerWithTheKeySpeaksForVisitors(t *testing.T) {
 		key, header, body string
 		want              int
 	}{
-		"the key":        {key, "Bearer " + key, view, 204},
-		"another key":    {key, "Bearer x", view, 401},
-		"no key":         {key, "", view, 401},
-		"the route is closed":  {"", "Bearer ", view, 401},
-		"nobody's view":  {key, "Bearer " + key, `{"u":"https://example.com/a"}`, 400},
-		"no address":     {key, "Bearer " + key, `{"u":"https://example.com/a","ip":"here","ua":"x"}`, 400},
-		"another's host": {key, "Bearer " + key, strings.Replace(view, "example.com", "evil.example", 1), 403},
+		"the key":             {key, "Bearer " + key, view, 204},
+		"another key":         {key, "Bearer x", view, 401},
+		"no key":              {key, "", view, 401},
+		"the route is closed": {"", "Bearer ", view, 401},
+		"nobody's view":       {key, "Bearer " + key, `{"u":"https://example.com/a"}`, 400},
+		"no address":          {key, "Bearer " + key, `{"u":"https://example.com/a","ip":"here","ua":"x"}`, 400},
+		"another's host":      {key, "Bearer " + key, strings.Replace(view, "example.com", "evil.example", 1), 403},
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/collect/server", strings.NewReader(x.body))
 		r.RemoteAddr = "10.0.0.5:99" // the server's, never the visitor's

@@ -24,7 +24,7 @@ import (
 )
 
 // Generate is the type backup.generate: 2 attempts, an hour apart, one at a
-// time in the fleet (S0.85).
+// time in the fleet.
 var Generate = jobs.Kind[GeneratePayload]{
 	Name: "backup.generate",
 	Policy: jobs.Policy{

@@ -165,7 +165,7 @@ func (r *run) write(ctx context.Context) (err error) {
 	}
 	r.manifest.Status = Complete
 	if r.request.Database {
-		// A dump that fails is no reason to leave the files out (S0.86).
+		// A dump that fails is no reason to leave the files out.
 		if err := r.addDatabase(ctx); err != nil {
 			if ctx.Err() != nil || errors.Is(err, errNoDestination) {
 				return err

@@ -171,7 +171,7 @@ func TestRareJPEGsLookAsTheyShould(t *testing.T) {
 		"progressive":        {"", "video-001.progressive.jpeg", "", 30},
 		"DC by component":    {"", "video-001.separate.dc.progression.jpeg", "", 30},
 		"16-bit tables":      {gen, "test.420.dqt16.jpg", "", 30},
-		"separate scans": {gen, "test.420.noninterleaved.jpg", "", 30},
+		"separate scans":     {gen, "test.420.noninterleaved.jpg", "", 30},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := moduleFile(t, c.module, c.file)
