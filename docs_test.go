@@ -236,27 +236,27 @@ func syntax(interpreter, code, option string) error {
 	return nil
 }
 
-// docs/jobs.md has a row and a chapter for every kind that the program runs.
-func TestEveryKindIsDocumented(t *testing.T) {
-	out, err := exec.Command(program(t), "kinds", "--json").Output()
+// docs/jobs.md has a row and a chapter for every job type that the program runs.
+func TestEveryTypeIsDocumented(t *testing.T) {
+	out, err := exec.Command(program(t), "types", "--json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kinds []struct {
-		Kind, Timeout string
+	var types []struct {
+		Type, Timeout string
 		Max           int `json:"max_attempts"`
 	}
-	if err := json.Unmarshal(out, &kinds); err != nil || len(kinds) == 0 {
+	if err := json.Unmarshal(out, &types); err != nil || len(types) == 0 {
 		t.Fatalf("%v: %s", err, out)
 	}
 	page := read(t, "docs/jobs.md")
-	for _, k := range kinds {
-		row := regexp.MustCompile(fmt.Sprintf(`(?m)^\| %s \| %d \| [^|]+ \| %s \|`, regexp.QuoteMeta(k.Kind), k.Max, k.Timeout))
+	for _, k := range types {
+		row := regexp.MustCompile(fmt.Sprintf(`(?m)^\| %s \| %d \| [^|]+ \| %s \|`, regexp.QuoteMeta(k.Type), k.Max, k.Timeout))
 		if !row.MatchString(page) {
-			t.Errorf("docs/jobs.md has no row for %s with %d attempts and %s", k.Kind, k.Max, k.Timeout)
+			t.Errorf("docs/jobs.md has no row for %s with %d attempts and %s", k.Type, k.Max, k.Timeout)
 		}
-		if !strings.Contains(page, "\n## "+k.Kind+"\n") {
-			t.Errorf("docs/jobs.md has no chapter %s", k.Kind)
+		if !strings.Contains(page, "\n## "+k.Type+"\n") {
+			t.Errorf("docs/jobs.md has no chapter %s", k.Type)
 		}
 	}
 }

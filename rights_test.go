@@ -166,7 +166,7 @@ func (r *restricted) enough(t *testing.T) {
 		t.Errorf("%d jobs failed\n%s", dead, out)
 	}
 	for _, n := range kinds {
-		if r.count("SELECT COUNT(*) FROM cms.cmsjobs_runs WHERE outcome = 'completed' AND kind = '"+n.kind+"'") == 0 {
+		if r.count("SELECT COUNT(*) FROM cms.cmsjobs_runs WHERE outcome = 'completed' AND type = '"+n.kind+"'") == 0 {
 			t.Errorf("%s was not done\n%s", n.kind, out)
 		}
 	}

@@ -135,7 +135,7 @@ type copyOf struct{ backup, destination string }
 // newestVerifications are the newest conclusive verifications of each copy, of one backup or,
 // with "", of all.
 func (h *Handler) newestVerifications(ctx context.Context, backup string) (map[copyOf]*VerificationSummary, error) {
-	rows, err := h.c.DB.QueryContext(ctx, h.c.DB.Rebind(`SELECT backup_id, destination, level, ok, finished_at, CASE WHEN ok = 0 THEN verification ELSE '' END
+	rows, err := h.c.DB.QueryContext(ctx, h.c.DB.Rebind(`SELECT backup_id, destination, level, ok, finished_at, CASE WHEN ok = 0 THEN report ELSE '' END
 		FROM cmsjobs_backup_verifications WHERE conclusive = 1 AND (backup_id = ? OR ? = '') ORDER BY finished_at, id`), backup, backup)
 	if err != nil {
 		return nil, fmt.Errorf("reading the newest verifications: %w", err)
