@@ -70,6 +70,7 @@ var rules = []rule{
 	{below: "internal/jobs/sqlstore", may: []string{"internal/jobs", "internal/jobs/listing", "internal/database"}},
 	{below: "internal/database", may: []string{"internal/dbconn"}},
 	{below: "internal/display", std: true},
+	{below: "internal/testgolden", std: true},
 	{below: "internal/jobs/schedule", may: []string{"internal/jobs"}},
 	{below: "internal/jobs/wake", std: true},
 	{below: "internal/jobs/breaker", may: []string{"internal/jobs"}},

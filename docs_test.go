@@ -2,7 +2,6 @@ package cmsjobs_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -18,8 +17,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 )
-
-var update = flag.Bool("update", false, "write docs/settings.md")
 
 // documents are all pages that people read.
 func documents(t *testing.T) map[string]string {
