@@ -72,6 +72,7 @@ var rules = []rule{
 	{below: "internal/jobs/history", may: []string{"internal/jobs", "internal/jobs/listing", "internal/jobs/tables", "internal/database"}},
 	{below: "internal/database", may: []string{}},
 	{below: "internal/display", std: true},
+	{below: "internal/testgolden", std: true},
 	{below: "internal/jobs/schedule", may: []string{"internal/jobs"}},
 	{below: "internal/jobs/wake", std: true},
 	{below: "internal/jobs/breaker", may: []string{"internal/jobs", "internal/database"}},

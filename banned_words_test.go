@@ -1,4 +1,4 @@
-package cmsjobs
+package cmsjobs_test
 
 import (
 	"bufio"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/testgolden"
 )
 
 const (
@@ -28,16 +29,8 @@ func TestConditionsAreDocumented(t *testing.T) {
 		t.Fatal("docs/operating.md has no place for the conditions")
 	}
 	want := before + beginTable + conditions.Table() + endTable + after
-	if *update {
-		for path, text := range map[string]string{"docs/operating.md": want, alertRules: conditions.AlertRules()} {
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if read(t, "docs/operating.md") != want || read(t, alertRules) != conditions.AlertRules() {
-		t.Error("docs/operating.md or the alert rules are not what the list says: go test -run TestConditionsAreDocumented -update .")
-	}
+	testgolden.Check(t, "docs/operating.md", []byte(want))
+	testgolden.Check(t, alertRules, []byte(conditions.AlertRules()))
 }
 
 // promtool runs Prometheus's own tool on files of a folder.

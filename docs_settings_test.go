@@ -2,10 +2,11 @@ package cmsjobs_test
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/testgolden"
 )
 
 var keyLine = regexp.MustCompile(`^( *)([a-z0-9_]+):(?: (.*))?$`)
@@ -13,15 +14,7 @@ var keyLine = regexp.MustCompile(`^( *)([a-z0-9_]+):(?: (.*))?$`)
 // docs/settings.md is config.example.yaml as tables; -update writes it.
 func TestSettingsAreDocumented(t *testing.T) {
 	page := settingsPage(read(t, "config/config.example.yaml"))
-	const path = "docs/settings.md"
-	if *update {
-		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if read(t, path) != page {
-		t.Errorf("%s is not what config.example.yaml says: go test -run TestSettingsAreDocumented -update .", path)
-	}
+	testgolden.Check(t, "docs/settings.md", []byte(page))
 }
 
 func settingsPage(example string) string {

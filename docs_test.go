@@ -2,7 +2,6 @@ package cmsjobs_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -19,8 +18,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 )
-
-var update = flag.Bool("update", false, "write the generated parts of the documents")
 
 // documents are all pages that people read.
 func documents(t *testing.T) map[string]string {

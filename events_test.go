@@ -5,12 +5,13 @@ import (
 	"go/ast"
 	"go/token"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/testgolden"
 )
 
 // logCalls are the methods of a slog.Logger and where their message stands.
@@ -147,11 +148,5 @@ func TestEveryLogEntryHasAnEventThatIsDocumented(t *testing.T) {
 		t.Fatalf("%s has no place for the events", path)
 	}
 	want := head + begin + table.String() + end + tail
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if page != want {
-		t.Errorf("%s does not list the events of the code: go test -run TestEveryLogEntry -update .", path)
-	}
+	testgolden.Check(t, path, []byte(want))
 }

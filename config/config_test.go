@@ -74,9 +74,9 @@ func TestTheDefaultsAreTheSpecificationsAndHaveNoFault(t *testing.T) {
 		t.Error(r.faults)
 	}
 	q := c.Queue
-	if q.Poll != 3*time.Second || q.Concurrency != 1 || q.Memory != 512<<20 || // S0.115, S0.116, S0.118
-		q.PollFirst != 500*time.Millisecond || q.Refresh != 300*time.Second || q.HeartbeatStale != 300*time.Second || // S3.8–S3.10
-		q.KeepCompleted != 7*day || q.KeepFailed != 30*day { // S3.11, S3.12
+	if q.Poll != 3*time.Second || q.Concurrency != 1 || q.Memory != 512<<20 ||
+		q.PollFirst != 500*time.Millisecond || q.Refresh != 300*time.Second || q.HeartbeatStale != 300*time.Second ||
+		q.KeepCompleted != 7*day || q.KeepFailed != 30*day {
 		t.Errorf("queue defaults are %+v", q)
 	}
 }

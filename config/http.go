@@ -10,7 +10,7 @@ import (
 // HTTP says where the API and the admin pages are, and who may use them.
 type HTTP struct {
 	Enabled bool   `koanf:"enabled"`
-	API     bool   `koanf:"api"` // false: health and metrics only (S1.27 http_enabled)
+	API     bool   `koanf:"api"` // false: health and metrics only
 	Listen  string `koanf:"listen"`
 	URL     string `koanf:"url"` // as browsers reach it, for links in mails
 	// AdminUser and AdminPassword are one account in the simplest form; Users
@@ -22,7 +22,7 @@ type HTTP struct {
 	// and who has a permission that Permissions gives a role.
 	CMSAccounts bool              `koanf:"cms_accounts"`
 	Permissions map[string]string `koanf:"permissions"`
-	// EnqueueRule and ManageRule open routes beyond the tokens (S1.27).
+	// EnqueueRule and ManageRule open routes beyond the tokens.
 	EnqueueRule string   `koanf:"enqueue_rule"`
 	ManageRule  string   `koanf:"manage_rule"`
 	Types       []string `koanf:"allowed_types"` // that may be enqueued over HTTP; none named: all

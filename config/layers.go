@@ -66,15 +66,15 @@ func ownEnvironment(environ []string, all []field, r *report) []setting {
 // namesOfSpecifications are the variables that the specifications name.
 // Bare numbers get the unit that the specification gives them.
 var namesOfSpecifications = []struct{ name, path, unit string }{
-	{"JOBS_ENABLED", "queue/enabled", ""},                           // S2.12
-	{"JOBS_POLL_INTERVAL_MS", "queue/poll", "ms"},                   // S2.13
-	{"JOBS_WORKER_ID", "queue/worker_id", ""},                       // S2.14
-	{"QUEUE_WORKER_WAIT_TIME", "queue/poll_first", "ms"},            // S3.8
-	{"QUEUE_WORKER_REFRESH_INTERVAL", "queue/refresh", "s"},         // S3.9
-	{"QUEUE_WORKER_HEARTBEAT_STALE", "queue/heartbeat_stale", "s"},  // S3.10
-	{"QUEUE_JOB_ROTATE_COMPLETE_DAYS", "queue/keep_completed", "d"}, // S3.11
-	{"QUEUE_JOB_ROTATE_FAILED_DAYS", "queue/keep_failed", "d"},      // S3.12
-	{"ENABLE_WORKER", "queue/worker", ""},                           // S4.8
+	{"JOBS_ENABLED", "queue/enabled", ""},
+	{"JOBS_POLL_INTERVAL_MS", "queue/poll", "ms"},
+	{"JOBS_WORKER_ID", "queue/worker_id", ""},
+	{"QUEUE_WORKER_WAIT_TIME", "queue/poll_first", "ms"},
+	{"QUEUE_WORKER_REFRESH_INTERVAL", "queue/refresh", "s"},
+	{"QUEUE_WORKER_HEARTBEAT_STALE", "queue/heartbeat_stale", "s"},
+	{"QUEUE_JOB_ROTATE_COMPLETE_DAYS", "queue/keep_completed", "d"},
+	{"QUEUE_JOB_ROTATE_FAILED_DAYS", "queue/keep_failed", "d"},
+	{"ENABLE_WORKER", "queue/worker", ""},
 }
 
 func specifiedEnvironment(environ []string) []setting {

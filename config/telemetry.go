@@ -11,7 +11,7 @@ type Telemetry struct {
 }
 
 // Activity says what the audit log holds of jobs, besides what people and programs
-// do (S2.16).
+// do.
 type Activity struct {
 	Failed bool `koanf:"failed"` // every job that failed for good
 	// Enqueued types are recorded each time that the service enqueues one by

@@ -12,7 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-// activity records in the audit log what the service does by itself (S2.16): what
+// activity records in the audit log what the service does by itself: what
 // people and programs ask for over HTTP is in it anyway.
 type activity struct {
 	r *Services

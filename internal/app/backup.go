@@ -32,7 +32,7 @@ const (
 	mediaLabel   = "media"
 )
 
-// backupHandler joins the making, proving and restoring of backups.
+// backupHandler builds the handler of backups.
 func backupHandler(registry *jobs.Registry, r *Services) error {
 	places, err := r.backupPlaces()
 	if err != nil {

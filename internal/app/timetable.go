@@ -14,7 +14,7 @@ import (
 // backupDigest is the entry that backup.digest turns off.
 const backupDigest = "backup.digest"
 
-// timetable is what the clock enqueues (S0.97–S0.103), in the CMS's zone. The
+// timetable is the default schedule, in the CMS's zone. The
 // configuration changes an entry by its name or adds one; the admin page and
 // "cmsjobs schedule" pause and change them for all instances.
 func timetable() []schedule.Entry {

@@ -76,7 +76,7 @@ func (r *Services) chosenQueues() bool {
 }
 
 // workerInfo names this process: host:pid:random, as a host may run several
-// workers and a pid comes again (checklist C28).
+// workers and a pid comes again.
 func (r *Services) workerInfo(prefix string) jobs.WorkerInfo {
 	host, err := os.Hostname()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *commandLine) accessCommand() *cobra.Command {
-	c := &cobra.Command{Use: "access", Short: "List and unlock addresses that signed in wrongly too often",
+	c := &cobra.Command{Use: "access", Short: "List and unlock addresses that are locked after failed sign-ins",
 		Example: "  cmsjobs access locks\n  cmsjobs access unlock 203.0.113.7"}
 	c.AddCommand(a.accessLocksCommand(), a.accessUnlockCommand())
 	return c

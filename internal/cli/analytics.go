@@ -71,7 +71,7 @@ func (a *commandLine) importLog(ctx context.Context, r *app.Services, from analy
 
 func (a *commandLine) analyticsProcessCommand() *cobra.Command {
 	var span string
-	c := &cobra.Command{Use: "process", Short: "Add visits up now, without the queue", Example: "  cmsjobs analytics process\n  cmsjobs analytics process --range 2026-01-01..2026-01-31", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "process", Short: "Summarise visits now, without the queue", Example: "  cmsjobs analytics process\n  cmsjobs analytics process --range 2026-01-01..2026-01-31", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			p := analytics.ProcessPayload{}
 			if span != "" {

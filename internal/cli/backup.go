@@ -22,8 +22,8 @@ import (
 )
 
 func (a *commandLine) backupCommand() *cobra.Command {
-	c := &cobra.Command{Use: "backup", Short: "Make, prove, list and restore backups",
-		Long:    "Backups are named by their id; \"latest\" is the newest one that is complete, verified or not yet due for a verification, and made by this installation or one that it trusts. Where several places have it, --from chooses one.",
+	c := &cobra.Command{Use: "backup", Short: "Create, verify, list and restore backups",
+		Long:    "Backups are named by their id; \"latest\" is the newest one that is complete, verified or not yet due for a verification, and made by this installation or one that it trusts. Where several destinations have it, --from chooses one.",
 		Example: "  cmsjobs --cms /var/www/site backup create\n  cmsjobs backup list\n  cmsjobs backup restore latest --database --dry-run"}
 	c.AddCommand(a.backupCreateCommand(), a.backupListCommand(), a.backupShowCommand(), a.backupVerifyCommand(),
 		a.backupDownloadCommand(), a.backupPruneCommand(), a.backupSweepCommand(), a.backupKeyCommand(), a.backupRestoreCommand())
@@ -62,8 +62,8 @@ func (a *commandLine) backupProgress() (func(backup.Step), func()) {
 func (a *commandLine) backupCreateCommand() *cobra.Command {
 	var request backup.Request
 	var onlyDatabase, onlyFiles, dry bool
-	c := &cobra.Command{Use: "create", Short: "Make a backup now, without the queue, and prove it", Args: cobra.NoArgs,
-		Long: `Says what will be read, makes a backup of the database and the uploads, proves it as backup.verify says, and removes older ones that retention does not keep.
+	c := &cobra.Command{Use: "create", Short: "Create a backup now, without the queue, and verify it", Args: cobra.NoArgs,
+		Long: `Says what will be read, makes a backup of the database and the uploads, verifies it as backup.verify says, and removes older ones that retention does not keep.
 
 Exit codes: 0 it is complete · 1 it is not`,
 		Example: "  cmsjobs backup create --name before-the-update\n  cmsjobs backup create --only-database --to local\n  cmsjobs backup create --dry-run",
@@ -79,12 +79,12 @@ Exit codes: 0 it is complete · 1 it is not`,
 		}}
 	f := c.Flags()
 	f.StringVar(&request.Name, "name", "", "a note for people")
-	f.StringSliceVar(&request.Destinations, "to", nil, "places, for example local,s3 (default: all that are configured)")
-	f.StringSliceVar(&request.Tables, "tables", nil, "only these tables; such a backup is not one of the site")
+	f.StringSliceVar(&request.Destinations, "to", nil, "destinations, for example local,s3 (default: all that are configured)")
+	f.StringSliceVar(&request.Tables, "tables", nil, "only these tables; such a backup never counts as a backup of the site")
 	f.BoolVar(&onlyDatabase, "only-database", false, "without files")
 	f.BoolVar(&onlyFiles, "only-files", false, "without the database")
 	f.StringVar(&request.Tool, "tool", "", "own, or mysqldump: the installed client (default: backup.tool)")
-	f.BoolVar(&dry, "dry-run", false, "only say what would be read, how large it may become and what is free")
+	f.BoolVar(&dry, "dry-run", false, "only show what would be read, the expected size and the free space")
 	c.MarkFlagsMutuallyExclusive("only-database", "only-files")
 	return c
 }
@@ -127,14 +127,14 @@ func (a *commandLine) printEstimate(ctx context.Context, h *backup.Handler, requ
 
 func (a *commandLine) backupListCommand() *cobra.Command {
 	var from string
-	c := &cobra.Command{Use: "list", Short: "List the backups at all places, newest first", Example: "  cmsjobs backup list --json", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "list", Short: "List the backups at all destinations, newest first", Example: "  cmsjobs backup list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
 				list, err := h.List(ctx, from)
 				return errors.Join(a.printBackups(list, "No backups."), err)
 			})
 		}}
-	c.Flags().StringVar(&from, "from", "", "only this place")
+	c.Flags().StringVar(&from, "from", "", "only this destination")
 	return c
 }
 
@@ -146,7 +146,7 @@ func (a *commandLine) printBackups(list []backup.Stored, nothing string) error {
 	if list == nil {
 		list = []backup.Stored{}
 	}
-	return a.list(list, []string{"ID", "PLACE", "STATUS", "VERIFIED", "ORIGIN", "MADE", "SIZE", "TABLES", "FILES", "NAME"}, cells, nothing)
+	return a.list(list, []string{"ID", "DESTINATION", "STATUS", "VERIFIED", "ORIGIN", "MADE", "SIZE", "TABLES", "FILES", "NAME"}, cells, nothing)
 }
 
 // newestVerification is a copy's newest verification in a word.
@@ -194,14 +194,14 @@ func (a *commandLine) backupShowCommand() *cobra.Command {
 				return a.printJSON(map[string]any{"backup": b, "verifications": verifications})
 			})
 		}}
-	c.Flags().StringVar(&from, "from", "", "the place to look at")
+	c.Flags().StringVar(&from, "from", "", "the destination to read")
 	return c
 }
 
 func (a *commandLine) backupVerifyCommand() *cobra.Command {
 	var from, level string
-	c := &cobra.Command{Use: "verify [ID]", Short: "Prove a backup by reading it back or restoring it", Args: cobra.MaximumNArgs(1),
-		Long: `Reads a backup back from where it lies. Levels: bytes (size and hash), parsed (every entry and row count),
+	c := &cobra.Command{Use: "verify [ID]", Short: "Verify a backup by reading it back or restoring it", Args: cobra.MaximumNArgs(1),
+		Long: `Reads a backup back from its destination. Levels: bytes (size and hash), parsed (every entry and row count),
 restored (into a temporary database that is then compared and dropped).
 
 A backup whose newest verification failed has the status failed: it is not restored, and takes no other's place.
@@ -221,11 +221,11 @@ Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
 				progress, end := a.backupProgress()
 				verification, err := h.Verify(ctx, b, backup.Level(level), progress)
 				end()
-				return errors.Join(a.list(verification, []string{"BACKUP", "PLACE", "TABLES", "ROWS", "FILES", "RESULT"}, [][]string{{verification.Backup, verification.Destination,
+				return errors.Join(a.list(verification, []string{"BACKUP", "DESTINATION", "TABLES", "ROWS", "FILES", "RESULT"}, [][]string{{verification.Backup, verification.Destination,
 					strconv.Itoa(verification.Tables), strconv.FormatInt(verification.Rows, 10), strconv.FormatInt(verification.Files, 10), app.VerificationText(verification)}}, ""), err)
 			})
 		}}
-	c.Flags().StringVar(&from, "from", "", "the place whose copy is verified")
+	c.Flags().StringVar(&from, "from", "", "the destination whose copy is verified")
 	c.Flags().StringVar(&level, "level", "", "bytes, parsed or restored (default: backup.verify's)")
 	return c
 }
@@ -250,8 +250,8 @@ func (a *commandLine) backupDownloadCommand() *cobra.Command {
 				return a.list(map[string]any{"file": path, "bytes": n, "sha256": b.SHA256}, []string{"FILE", "SIZE"}, [][]string{{path, humanize.IBytes(uint64(n))}}, "")
 			})
 		}}
-	c.Flags().StringVar(&from, "from", "", "the place to take it from")
-	c.Flags().StringVarP(&out, "output", "o", ".", "a file that is not there yet, or a folder")
+	c.Flags().StringVar(&from, "from", "", "the destination to read from")
+	c.Flags().StringVarP(&out, "output", "o", ".", "a new file, or a folder")
 	return c
 }
 

@@ -34,7 +34,7 @@ of everything is made and verified each day.`,
 				return errors.Join(a.printBackups(list, "Nothing to remove."), err)
 			})
 		}}
-	c.Flags().BoolVar(&dry, "dry-run", false, "only say what stays, why and until when, and what goes")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only show what stays, why and until when, and what would be deleted")
 	return c
 }
 
@@ -53,11 +53,11 @@ func (a *commandLine) printKept(plan []backup.Kept) error {
 	if plan == nil {
 		plan = []backup.Kept{}
 	}
-	return a.list(plan, []string{"ID", "PLACE", "STATUS", "VERIFIED", "MADE", "", "UNTIL", "WHY"}, cells, "No backups.")
+	return a.list(plan, []string{"ID", "DESTINATION", "STATUS", "VERIFIED", "MADE", "", "UNTIL", "WHY"}, cells, "No backups.")
 }
 
 func (a *commandLine) backupSweepCommand() *cobra.Command {
-	return &cobra.Command{Use: "sweep", Short: "Remove what killed verifications and restores left", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "sweep", Short: "Remove what interrupted verifications and restores left behind", Args: cobra.NoArgs,
 		Long: `Removes the temporary databases (cmsjobs_verify_…) and folders of verifications and restores whose process is dead. Each backup does
 it too. Databases of that name which belong to another installation on the same server stay.`,
 		Example: "  cmsjobs backup sweep",

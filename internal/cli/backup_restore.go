@@ -22,8 +22,8 @@ func (a *commandLine) backupRestoreCommand() *cobra.Command {
 	var q backup.RestoreRequest
 	var from, into string
 	var dry, everything bool
-	c := &cobra.Command{Use: "restore ID", Short: "Bring back the database, tables or files of a backup", Args: cobra.ExactArgs(1),
-		Long: `Says first what would change, and the word that confirms it; only with --confirm WORD anything is changed.
+	c := &cobra.Command{Use: "restore ID", Short: "Restore the database, tables or files of a backup", Args: cobra.ExactArgs(1),
+		Long: `Shows what would change and a confirmation word. Nothing changes without --confirm WORD.
 Before that, the whole archive is copied and checked, and a backup of what is there now is made.
 A backup that this installation never made (the plan says so), one whose newest verification failed, and files that a web server
 could execute (.php, .htaccess …) are restored only with --allow-failed.`,
@@ -57,12 +57,12 @@ could execute (.php, .htaccess …) are restored only with --allow-failed.`,
 	f.StringVar(&q.IntoFolder, "into-folder", "", "another folder instead of the CMS's")
 	f.StringToStringVar(&q.Collations, "collation", nil, "OLD=NEW: a collation that becomes another, for example utf8mb4_0900_ai_ci=utf8mb4_unicode_ci")
 	f.StringVar(&q.Confirm, "confirm", "", "the word that the dry run names")
-	f.BoolVar(&q.SkipSafety, "no-safety", false, "without a backup of what is there now")
+	f.BoolVar(&q.SkipSafety, "no-safety", false, "do not back up the present data first")
 	f.BoolVar(&q.TrustUnknown, "trust-unknown", false, "restore a backup that this installation never made, or that was altered")
 	f.BoolVar(&q.AllowExecutable, "allow-executable", false, "restore files that a web server could execute too")
 	f.BoolVar(&q.AllowFailed, "allow-failed", false, "restore a backup whose newest verification failed, if its archive is still the one that was made")
-	f.StringVar(&from, "from", "", "the place to take it from")
-	f.BoolVar(&dry, "dry-run", false, "only say what would change")
+	f.StringVar(&from, "from", "", "the destination to read from")
+	f.BoolVar(&dry, "dry-run", false, "only show what would change")
 	return c
 }
 

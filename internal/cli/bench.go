@@ -34,7 +34,7 @@ func (a *commandLine) benchCommand() *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure how fast jobs are enqueued, picked up and worked",
+		Short: "Measure how fast jobs are enqueued, claimed and run",
 		Long: `Measures jobs that do nothing: enqueued one by one and in bulk, worked off, picked up by an idle worker,
 claimed over a few and over a million waiting ones, and what an idle worker asks of the database and occupies.
 By default on a separate SQLite database in a temporary folder; --here measures on the configured database, in

@@ -15,10 +15,10 @@ import (
 )
 
 func (a *commandLine) breakersCommand() *cobra.Command {
-	c := &cobra.Command{Use: "breakers", Short: "See what is left alone because it fails, and try it again",
-		Long:    "A mail server, bucket or host that fails again and again is left alone for a while; its jobs wait without losing attempts.",
+	c := &cobra.Command{Use: "breakers", Short: "Show and reset circuit breakers",
+		Long:    "After repeated failures of a mail server, bucket or host its circuit opens: jobs that need it wait without losing attempts.",
 		Example: "  cmsjobs breakers list\n  cmsjobs breakers reset smtp:mail.example.com:587"}
-	c.AddCommand(&cobra.Command{Use: "list", Short: "List everything that ever failed, what is out first", Example: "  cmsjobs breakers list --json", Args: cobra.NoArgs,
+	c.AddCommand(&cobra.Command{Use: "list", Short: "List all circuit breakers, open ones first", Example: "  cmsjobs breakers list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				list, err := r.Breakers.List(ctx)
@@ -32,7 +32,7 @@ func (a *commandLine) breakersCommand() *cobra.Command {
 				return a.list(list, []string{"DEPENDENCY", "STATE", "FAILURES", "NEXT TRY", "ERROR"}, cells, "Nothing has failed.")
 			})
 		}},
-		&cobra.Command{Use: "reset DEPENDENCY", Short: "Use it again at once", Example: "  cmsjobs breakers reset smtp:mail.example.com:587", Args: cobra.ExactArgs(1),
+		&cobra.Command{Use: "reset DEPENDENCY", Short: "Close a circuit at once", Example: "  cmsjobs breakers reset smtp:mail.example.com:587", Args: cobra.ExactArgs(1),
 			RunE: func(c *cobra.Command, args []string) error {
 				return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 					was, err := r.Breakers.Reset(ctx, args[0])

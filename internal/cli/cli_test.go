@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/testgolden"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 
@@ -29,8 +29,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // result is what one call of the program gave.
 type result struct {
@@ -352,17 +350,5 @@ func TestHelp(t *testing.T) {
 	}
 	visit(root)
 	got := regexp.MustCompile(`(?m)[ \t]+$`).ReplaceAllString(text.String(), "")
-	path := filepath.Join("testdata", "help.golden")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden, err := os.ReadFile(path)
-	if err != nil || string(golden) != got {
-		t.Errorf("the help is not as %s has it (%v): look at it, then go test -update", path, err)
-	}
+	testgolden.Check(t, filepath.Join("testdata", "help.golden"), []byte(got))
 }

@@ -48,7 +48,7 @@ func (a *commandLine) configShowCommand() *cobra.Command {
 			return errors.Join(a.list(values, []string{"KEY", "VALUE", "FROM"}, cells, nothing), err)
 		},
 	}
-	c.Flags().BoolVar(&all, "all", true, "defaults too; --all=false shows only what was said")
+	c.Flags().BoolVar(&all, "all", true, "defaults too; --all=false shows only values that were set")
 	return c
 }
 
@@ -56,7 +56,7 @@ func (a *commandLine) configCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "check",
 		Short:   "Find all faults of the configuration at once",
-		Long:    "Finds all faults of the configuration at once. Exit code 2 when there is one.\nWhether the database and the folders are as they should be is asked by: cmsjobs doctor",
+		Long:    "Finds all faults of the configuration at once. Exit code 2 when there is one.\nTo check the database and the folders, run: cmsjobs doctor",
 		Example: "  cmsjobs --config cmsjobs.yaml config check",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -25,7 +25,7 @@ func (a *commandLine) demoCommand() *cobra.Command {
 	var o demoOptions
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Show everything at once, on a sample site, with nothing to install",
+		Short: "Try cmsjobs on a sample site; nothing to install",
 		Long: `Makes a small CMS in a folder (an embedded SQLite database in the CMS's own table shapes, a few hundred
 pages and posts, photos), starts what "run" starts, enqueues jobs as the CMS does – with a plain INSERT –
 and shows them being done. Nothing leaves the folder. It goes on until you stop it; --once stops when all

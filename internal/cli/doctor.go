@@ -17,7 +17,7 @@ import (
 func (a *commandLine) doctorCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look at everything and say how to fix what is wrong",
+		Short: "Check the installation and suggest fixes",
 		Long: `Looks at the configuration, the database, the tables, the clocks, the folders, the workers and the
 queues, and all conditions that the service watches, and says how to fix what it finds. It changes
 nothing but our own tables' version.

@@ -122,7 +122,7 @@ func (a *commandLine) receipt(n jobs.Spec, r jobs.Receipt) error {
 	return err
 }
 
-// inline runs a job at once (S2.15): nothing is stored, nothing is repeated.
+// inline runs a job at once: nothing is stored, nothing is repeated.
 func (a *commandLine) inline(c *cobra.Command, r *app.Services, entry jobs.Entry, n jobs.Spec) error {
 	if entry.Run == nil {
 		return app.Usagef("jobs are disabled, so %s would run here, but this program does not know it", n.Type)

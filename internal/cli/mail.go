@@ -22,7 +22,7 @@ import (
 )
 
 func (a *commandLine) mailCommand() *cobra.Command {
-	c := &cobra.Command{Use: "mail", Short: "See what was mailed, send again, try templates, keep the list of refused addresses",
+	c := &cobra.Command{Use: "mail", Short: "Show and resend mails, test templates, manage suppressed addresses",
 		Example: "  cmsjobs mail test me@example.com\n  cmsjobs mail log --status refused\n  cmsjobs mail preview password-reset"}
 	c.AddCommand(a.mailLogCommand(), a.mailShowCommand(), a.mailResendCommand(), a.mailTestCommand(), a.mailTemplatesCommand(),
 		a.mailPreviewCommand(), a.mailBouncesCommand(), a.mailSuppressionsCommand(), a.mailUnknownCommand())
@@ -63,7 +63,7 @@ func (a *commandLine) mailLogCommand() *cobra.Command {
 }
 
 func (a *commandLine) mailShowCommand() *cobra.Command {
-	return &cobra.Command{Use: "show JOB", Short: "Show every try of one mail", Example: "  cmsjobs mail show 2c9e…", Args: cobra.ExactArgs(1),
+	return &cobra.Command{Use: "show JOB", Short: "Show every attempt to send one mail", Example: "  cmsjobs mail show 2c9e…", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
 				tries, err := h.Attempts(ctx, args[0])
@@ -99,8 +99,8 @@ func (a *commandLine) mailResendCommand() *cobra.Command {
 }
 
 func (a *commandLine) mailTestCommand() *cobra.Command {
-	return &cobra.Command{Use: "test ADDRESS", Aliases: []string{"send-test"}, Short: "Send a test mail now, past the queue, and show the server's answer", Example: "  cmsjobs mail test me@example.com", Args: cobra.ExactArgs(1),
-		Long: "Sends one mail at once, past the queue and the limits.\n\nExit codes: 0 the server took it · 1 it did not",
+	return &cobra.Command{Use: "test ADDRESS", Aliases: []string{"send-test"}, Short: "Send a test mail now, without the queue, and show the server's answer", Example: "  cmsjobs mail test me@example.com", Args: cobra.ExactArgs(1),
+		Long: "Sends one mail at once, without the queue and the limits.\n\nExit codes: 0 the server accepted it · 1 it did not",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
 				result, err := h.SendTest(ctx, uuid.NewString(), args[0])
@@ -125,7 +125,7 @@ func (a *commandLine) mailTestCommand() *cobra.Command {
 var templateOrigins = map[string]string{mail.FromUs: "cmsjobs", mail.FromFolder: "mail.templates", mail.FromCMS: "the CMS"}
 
 func (a *commandLine) mailTemplatesCommand() *cobra.Command {
-	return &cobra.Command{Use: "templates", Short: "List the templates: ours, those of mail.templates, the CMS's own", Example: "  cmsjobs mail templates", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "templates", Short: "List the templates: built-in, from mail.templates, and the CMS's", Example: "  cmsjobs mail templates", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withMail(c, func(_ context.Context, h *mail.Handler) error {
 				list, err := h.TemplateList()
@@ -192,7 +192,7 @@ func (a *commandLine) mailSuppressionsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "suppressions", Short: "List and change the addresses that get no mail", Example: "  cmsjobs mail suppressions list\n  cmsjobs mail suppressions remove jo@example.com"}
 	var after, reason, expires string
 	var limit int
-	list := &cobra.Command{Use: "list", Short: "List them in order", Example: "  cmsjobs mail suppressions list", Args: cobra.NoArgs,
+	list := &cobra.Command{Use: "list", Short: "List suppressed addresses", Example: "  cmsjobs mail suppressions list", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
 				all, err := h.Suppressions(ctx, after, limit)
@@ -210,9 +210,9 @@ func (a *commandLine) mailSuppressionsCommand() *cobra.Command {
 				return a.list(all, []string{"ADDRESS", "REASON", "SINCE", "ENDS", "DETAIL"}, cells, "Everybody gets mail.")
 			})
 		}}
-	list.Flags().StringVar(&after, "after", "", "go on behind this address")
+	list.Flags().StringVar(&after, "after", "", "continue after this address")
 	limitFlag(list, &limit, 100, "how many")
-	add := &cobra.Command{Use: "add ADDRESS", Short: "Send nothing more to an address", Example: "  cmsjobs mail suppressions add jo@example.com --reason 'asked us'", Args: cobra.ExactArgs(1),
+	add := &cobra.Command{Use: "add ADDRESS", Short: "Suppress an address", Example: "  cmsjobs mail suppressions add jo@example.com --reason 'asked us'", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			var until time.Time
 			if expires != "" {
@@ -231,7 +231,7 @@ func (a *commandLine) mailSuppressionsCommand() *cobra.Command {
 		}}
 	add.Flags().StringVar(&reason, "reason", "by hand", "why")
 	add.Flags().StringVar(&expires, "expires", "", "ends after so long, for example 30d (default: never)")
-	remove := &cobra.Command{Use: "remove ADDRESS", Short: "Send to an address again", Example: "  cmsjobs mail suppressions remove jo@example.com", Args: cobra.ExactArgs(1),
+	remove := &cobra.Command{Use: "remove ADDRESS", Short: "Remove an address from the suppressions", Example: "  cmsjobs mail suppressions remove jo@example.com", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
 				if err := (app.WebMail{Handler: h}).Unsuppress(ctx, strings.TrimSpace(args[0])); err != nil {
@@ -245,8 +245,8 @@ func (a *commandLine) mailSuppressionsCommand() *cobra.Command {
 }
 
 func (a *commandLine) mailUnknownCommand() *cobra.Command {
-	return &cobra.Command{Use: "unknown JOB", Short: "Let a job send to those of whom nobody knows whether they got the mail", Example: "  cmsjobs mail unknown 2c9e… && cmsjobs failed retry 2c9e…", Args: cobra.ExactArgs(1),
-		Long: "A connection that died after the text was sent leaves it unknown whether the mail arrived. This lets the job's\nnext run send it; somebody may then get it twice. Retry the failed job afterwards.",
+	return &cobra.Command{Use: "unknown JOB", Short: "Let a job send again to recipients whose delivery is unknown", Example: "  cmsjobs mail unknown 2c9e… && cmsjobs failed retry 2c9e…", Args: cobra.ExactArgs(1),
+		Long: "A connection that died after the text was sent leaves it unknown whether the mail arrived. This lets the job's\nnext run send it; a recipient may then get it twice. Retry the failed job afterwards.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
 				n, err := h.SendUnknown(ctx, args[0])

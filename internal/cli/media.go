@@ -42,10 +42,10 @@ then says with which --after it goes on.`,
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.regenerate(ctx, r, o) })
 		}}
 	f := c.Flags()
-	f.BoolVar(&o.OnlyMissing, "only-missing", false, "leave what is there and up to date")
+	f.BoolVar(&o.OnlyMissing, "only-missing", false, "skip thumbnails that are up to date")
 	f.StringSliceVar(&o.Filter.IDs, "ids", nil, "only these rows of media_files")
 	f.StringVar(&o.Filter.Folder, "folder", "", "only this media folder's id")
-	f.StringVar(&o.Filter.After, "after", "", "go on behind this id")
+	f.StringVar(&o.Filter.After, "after", "", "continue after this id")
 	f.StringVar(&since, "since", "", "only files that changed since this day")
 	return c
 }
@@ -83,7 +83,7 @@ func (a *commandLine) regenerate(ctx context.Context, r *app.Services, o media.R
 func (a *commandLine) mediaCheckCommand() *cobra.Command {
 	var o media.CheckOptions
 	c := &cobra.Command{Use: "check", Short: "List missing thumbnails and orphans", Args: cobra.NoArgs,
-		Long:    "Lists missing thumbnails, lost originals and files that nothing needs. Without --remove nothing is changed.",
+		Long:    "Lists missing thumbnails, lost originals and unused files. Without --remove nothing changes.",
 		Example: "  cmsjobs media check\n  cmsjobs media check --remove",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {

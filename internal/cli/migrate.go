@@ -17,8 +17,8 @@ import (
 )
 
 func (a *commandLine) migrateCommand() *cobra.Command {
-	c := &cobra.Command{Use: "migrate", Short: "Make, list and remove our own tables", Example: "  cmsjobs migrate status\n  cmsjobs migrate up",
-		Long: "Makes our own tables, all named cmsjobs_*. Tables of the CMS are never changed."}
+	c := &cobra.Command{Use: "migrate", Short: "Create, list and remove the cmsjobs_* tables", Example: "  cmsjobs migrate status\n  cmsjobs migrate up",
+		Long: "Creates the service's tables, all named cmsjobs_*. Tables of the CMS are never changed."}
 	c.AddCommand(a.migrateUpCommand(), a.migrateStatusCommand(), a.migrateDownCommand(), a.migrateIndexCommand())
 	return c
 }
@@ -41,8 +41,8 @@ func (a *commandLine) migrateUpCommand() *cobra.Command {
 	var create bool
 	c := &cobra.Command{
 		Use:     "up",
-		Short:   "Make what is missing of our tables",
-		Long:    "Makes what is missing of our tables; saying it twice is harmless. --create-jobs also makes jobs and\nfailed_jobs where the CMS has none, in the layout of database.layout.",
+		Short:   "Create missing cmsjobs_* tables",
+		Long:    "Creates missing tables; running it twice is harmless. --create-jobs also creates jobs and\nfailed_jobs where the CMS has none, in the layout of database.layout.",
 		Example: "  cmsjobs migrate up\n  cmsjobs --set database.layout=extended migrate up --create-jobs",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -64,7 +64,7 @@ func (a *commandLine) migrateUpCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&create, "create-jobs", false, "make jobs and failed_jobs where there are none")
+	c.Flags().BoolVar(&create, "create-jobs", false, "create jobs and failed_jobs where there are none")
 	return c
 }
 
@@ -86,7 +86,7 @@ func (a *commandLine) done(sentence string) error {
 func (a *commandLine) migrateStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "status",
-		Short:   "List our migrations and which of them ran",
+		Short:   "List the migrations and which of them ran",
 		Example: "  cmsjobs migrate status --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -124,7 +124,7 @@ func (a *commandLine) migrateDownCommand() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:     "down",
-		Short:   "Remove all our tables, with everything in them",
+		Short:   "Remove all cmsjobs_* tables, with everything in them",
 		Long:    "Removes all cmsjobs_* tables with the history, the mail log and everything else in them. The CMS's tables stay.",
 		Example: "  cmsjobs migrate down --yes",
 		Args:    cobra.NoArgs,
@@ -153,7 +153,7 @@ func (a *commandLine) migrateIndexCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "index",
 		Short:   "Add the index to the CMS's jobs table that makes claims fast",
-		Long:    "Adds an index to the CMS's jobs table, the one thing there that we offer to change. It keeps claims fast\nhowever many jobs wait; Laravel's own worker is not slowed by it.",
+		Long:    "Adds an index to the CMS's jobs table, the only change offered there. It keeps claims fast\nhowever many jobs wait; Laravel's own worker is not slowed by it.",
 		Example: "  cmsjobs migrate index --show\n  cmsjobs migrate index",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

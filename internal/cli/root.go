@@ -25,8 +25,8 @@ func (a *commandLine) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cmsjobs",
 		Short: "Background jobs for a CMS",
-		Long: `cmsjobs works off the jobs of a Botble/Laravel CMS: it claims rows of its jobs table, does the
-work and shows all of it. It reads the CMS's own .env when --cms names its folder.
+		Long: `cmsjobs runs the background jobs of a Botble/Laravel CMS: it claims rows of its jobs table, runs
+them and shows their results. It reads the CMS's .env when --cms names its folder.
 
 ` + exitHelp,
 		Example:       "  cmsjobs demo\n  cmsjobs --cms /var/www/site doctor\n  cmsjobs --cms /var/www/site run",
@@ -44,7 +44,7 @@ work and shows all of it. It reads the CMS's own .env when --cms names its folde
 	})
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.global.file, "config", "c", "", "YAML file with the configuration (default ./cmsjobs.yaml or /etc/cmsjobs/config.yaml)")
-	flags.StringVar(&a.global.cms, "cms", "", "the CMS's folder; its .env tells the database and more")
+	flags.StringVar(&a.global.cms, "cms", "", "the CMS's folder; its .env names the database and more")
 	flags.StringVar(&a.global.dsn, "dsn", "", "the database, for example mysql://user@host/name (a password is better kept in the environment)")
 	flags.StringArrayVar(&a.global.set, "set", nil, "set any key of the configuration: --set queue.poll=1s")
 	flags.StringVar(&a.global.logLevel, "log-level", "", "debug, info, warn or error")
@@ -54,7 +54,7 @@ work and shows all of it. It reads the CMS's own .env when --cms names its folde
 		&cobra.Group{ID: groupJobs, Title: "Jobs:"},
 		&cobra.Group{ID: groupWorker, Title: "Workers:"},
 		&cobra.Group{ID: groupParts, Title: "Parts of the CMS:"},
-		&cobra.Group{ID: groupCare, Title: "Care:"},
+		&cobra.Group{ID: groupCare, Title: "Maintenance:"},
 	)
 	a.addCommands(root)
 	root.InitDefaultHelpCmd()

@@ -9,7 +9,7 @@ import (
 func (a *commandLine) runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
-		Short: "Run everything in one process: worker, scheduler, web",
+		Short: "Run worker, scheduler and web in one process",
 		Long: `Runs the parts that the configuration enables in one process: the worker (queue.worker), the
 scheduler (schedule.enabled) and the web (http.enabled). TERM or INT stops all of them gracefully.
 

@@ -21,7 +21,7 @@ import (
 func (a *commandLine) scheduleCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "schedule",
-		Short:   "Show and change what the clock enqueues",
+		Short:   "Show and change the schedule",
 		Example: "  cmsjobs schedule list\n  cmsjobs schedule run backup.generate",
 	}
 	change := func(use, short string, do func(context.Context, *app.Services, string) error) *cobra.Command {
@@ -165,7 +165,7 @@ func (a *commandLine) tickCommand() *cobra.Command {
 	var atMost time.Duration
 	c := &cobra.Command{
 		Use:   "tick",
-		Short: "Do one round and exit: enqueue what is due, work until nothing is",
+		Short: "Enqueue due schedule entries, run due jobs, and exit",
 		Long: `For hosts without long-running processes: a cron line that says this every minute replaces "run".
 Several at once, on any number of hosts, do no harm.
 

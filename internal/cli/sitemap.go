@@ -25,7 +25,7 @@ func (a *commandLine) sitemapCommand() *cobra.Command {
 		}}
 	generate.Flags().BoolVar(&force, "force", false, "also when nothing changed")
 	c.AddCommand(generate, &cobra.Command{Use: "check", Short: "Check the files against sitemaps.org's rules and the database", Example: "  cmsjobs sitemap check --json", Args: cobra.NoArgs,
-		Long: "Reads what lies in the folder and says what is wrong with it.\n\nExit codes: 0 all is well · 1 something is not",
+		Long: "Reads the files in the folder and reports what is wrong with them.\n\nExit codes: 0 no problems · 1 problems found",
 		RunE: func(c *cobra.Command, _ []string) error { return a.withServices(c, a.checkSitemap) }})
 	return c
 }

@@ -19,7 +19,7 @@ import (
 func (a *commandLine) tokenCommand() *cobra.Command {
 	c := &cobra.Command{Use: "token", Short: "Create, list and revoke tokens of programs that use the HTTP API",
 		Example: "  cmsjobs token create shop --scopes enqueue --types mail.send\n  cmsjobs token list"}
-	c.AddCommand(a.tokenCreateCommand(), a.tokenListCommand(), &cobra.Command{Use: "revoke ID", Short: "End a token at once", Example: "  cmsjobs token revoke 3f9a…", Args: cobra.ExactArgs(1),
+	c.AddCommand(a.tokenCreateCommand(), a.tokenListCommand(), &cobra.Command{Use: "revoke ID", Short: "Revoke a token at once", Example: "  cmsjobs token revoke 3f9a…", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				if err := access.NewStore(r.OwnDB, r.Now).RevokeToken(ctx, args[0]); err != nil {

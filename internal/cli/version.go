@@ -11,7 +11,7 @@ import (
 func (a *commandLine) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Say which version this is",
+		Short:   "Print the version",
 		Example: "  cmsjobs version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

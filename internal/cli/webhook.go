@@ -19,7 +19,7 @@ import (
 )
 
 func (a *commandLine) webhookCommand() *cobra.Command {
-	c := &cobra.Command{Use: "webhook", Short: "Manage who is notified of events, and see what was sent",
+	c := &cobra.Command{Use: "webhook", Short: "Manage webhooks and show their deliveries",
 		Example: "  cmsjobs webhook add https://shop.example/hook --events sitemap.updated,job.failed\n  cmsjobs webhook deliveries"}
 	done := func(word string, do func(context.Context, *webhook.Handler, int64) error) func(context.Context, *webhook.Handler, int64) error {
 		return func(ctx context.Context, h *webhook.Handler, id int64) error {
@@ -42,7 +42,7 @@ func (a *commandLine) webhookCommand() *cobra.Command {
 		a.webhookChange("test ID", "Send webhook.test to a receiver", a.receiptOf(func(ctx context.Context, h *webhook.Handler, id int64) (jobs.Receipt, error) {
 			return h.SendTest(ctx, id)
 		})),
-		&cobra.Command{Use: "secret", Short: "Make a secret for webhook.secret or mail.bounce_secret", Example: "  cmsjobs webhook secret", Args: cobra.NoArgs,
+		&cobra.Command{Use: "secret", Short: "Create a secret for webhook.secret or mail.bounce_secret", Example: "  cmsjobs webhook secret", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error {
 				secret := webhook.NewSecret()
 				return a.list(map[string]any{"secret": secret}, []string{"SECRET"}, [][]string{{secret}}, "")
@@ -138,7 +138,7 @@ func (a *commandLine) webhookRotateCommand() *cobra.Command {
 			return a.list(map[string]any{"id": id, "secret": secret}, []string{"ID", "SECRET (not shown again)"}, [][]string{{args[0], secret}}, "")
 		})
 	}
-	c.Flags().StringVar(&overlap, "overlap", "24h", "how long the old one signs beside it")
+	c.Flags().StringVar(&overlap, "overlap", "24h", "how long the old secret still signs, too")
 	return c
 }
 

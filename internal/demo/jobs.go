@@ -44,7 +44,7 @@ func Jobs(site Site, registry *jobs.Registry, hook string) []Job {
 		Job{jobType: "logs.cleanup", payload: map[string]any{"dryRun": true}, shows: "says which old logs would go"},
 		Job{jobType: "webhook.deliver", payload: map[string]any{"url": hook, "event": "demo.hello", "data": map[string]any{"hello": "world"}}, shows: "tells another program (a port of this demo)"},
 		Job{jobType: "notification.send", payload: map[string]any{"title": "Hello from the demo", "message": "Everything runs."}, shows: "tells the administrators"},
-		Job{jobType: "backup.generate", shows: "backs everything up, proves it by restoring"},
+		Job{jobType: "backup.generate", shows: "backs everything up, verifies it by a restore"},
 		Job{jobType: "cmsjobs.probe", payload: map[string]any{"sleep": "50ms"}, shows: "does nothing, to show a run"})
 	known := list[:0]
 	for _, j := range list {

@@ -91,7 +91,7 @@ func checkBackups(ctx context.Context, r *app.Services) ([]Finding, error) {
 	}
 	var found []Finding
 	for _, w := range health.Warnings {
-		f := warn("cmsjobs backup create makes and proves one; cmsjobs backup list", "%s", w.Text)
+		f := warn("cmsjobs backup create makes and verifies one; cmsjobs backup list", "%s", w.Text)
 		f.condition = map[string]string{"leftover": conditions.TempDatabasesLeft, "unverified": conditions.VerificationOld}[w.Code]
 		found = append(found, f)
 	}

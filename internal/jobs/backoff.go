@@ -25,7 +25,7 @@ func Exponential(base, limit time.Duration) Backoff {
 	}
 }
 
-// Polynomial waits base·failures^power, up to limit (S1.11 has power 2).
+// Polynomial waits base·failures^power, up to limit (power 2 is usual).
 func Polynomial(base time.Duration, power int, limit time.Duration) Backoff {
 	return func(failures int) time.Duration {
 		d := base

@@ -426,7 +426,7 @@ func (l *lab) await(what string, there func() bool) {
 	}
 }
 
-// A4, F2: many jobs through 100 slots in 4 processes, without a fault: each effect
+// F2: many jobs through 100 slots in 4 processes, without a fault: each effect
 // once.
 func TestAHundredSlotsInFourProcessesRunEachJobOnce(t *testing.T) {
 	jobstest.EachMySQL(t, testAHundredSlotsInFourProcessesRunEachJobOnce)

@@ -44,8 +44,7 @@ type Policy struct {
 }
 
 // DefaultPolicy holds what a type gets for what it does not say: 3 attempts,
-// 60·2^(n−1) seconds up to an hour between them, 300 s a run (S0.14, S0.106,
-// S0.117).
+// 60·2^(n−1) seconds up to an hour between them, 300 s a run.
 func DefaultPolicy() Policy {
 	return Policy{
 		MaxAttempts: 3,
@@ -200,7 +199,7 @@ func (r *Registry) add(e Entry) {
 	r.entries[e.Type] = e
 }
 
-// Alias makes jobs that say alias run as type (checklist C24: email.send is
+// Alias makes jobs that say alias run as type (email.send is
 // mail.send). It panics when type is not registered.
 func (r *Registry) Alias(alias, kind string) {
 	if _, known := r.entries[kind]; !known {

@@ -8,7 +8,7 @@ import (
 // Status is where a job stands, in the words of the whole service.
 type Status string
 
-// The five states (S0.105, checklist C7). A queued job may besides be delayed,
+// The five statuses. A queued job may besides be delayed,
 // retrying, stalled or paused: Record.Detail says so.
 const (
 	StatusQueued     Status = "queued"
@@ -116,7 +116,7 @@ type List[T any] struct {
 	Next  string // cursor of the next part, "" at the end
 }
 
-// Stats are the queue's figures at one moment (S1.19), each as Figures
+// Stats are the queue's figures at one moment, each as Figures
 // defines it.
 type Stats struct {
 	Queued, Delayed, Foreign, Processing, Completed, Failed, Cancelled int64

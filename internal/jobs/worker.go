@@ -40,12 +40,12 @@ type Config struct {
 	Info   WorkerInfo // ID, Host, PID, Version; the rest is filled in
 	Queues []string
 	// Slots is how many jobs run at once; 1 runs strictly one after the other
-	// (S0.116). Prefetch is how many more may be claimed ahead when jobs are
+	//. Prefetch is how many more may be claimed ahead when jobs are
 	// short; it is used with more than one slot only.
 	Slots, Prefetch int
 	// Lease is how long a claim holds without a word from us; renewed every third.
 	Lease time.Duration
-	// PollMin and PollMax bound the wait between two empty polls (S0.115, S3.8).
+	// PollMin and PollMax bound the wait between two empty polls.
 	PollMin, PollMax time.Duration
 	// Wake, where it is set, ends such a wait: a job was enqueued. Signalled makes
 	// the worker read its orders at once: somebody paused, cancelled, stopped.
@@ -74,7 +74,7 @@ type Config struct {
 	// Redact takes secrets out of errors and log lines before anybody keeps them;
 	// nil leaves them as they are.
 	Redact func(string) string
-	// Setup runs once before the first claim, Refresh every RefreshEvery (S3.4).
+	// Setup runs once before the first claim, Refresh every RefreshEvery.
 	Setup, Refresh []func(context.Context) error
 	RefreshEvery   time.Duration
 	// Ended is notified of every run after it was settled (metrics). It must be quick.

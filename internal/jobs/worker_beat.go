@@ -121,7 +121,7 @@ func (w *Worker) watchMemory() {
 	}
 }
 
-// refresh calls the refresh hooks (S3.4).
+// refresh calls the refresh hooks.
 func (w *Worker) refresh(ctx context.Context) {
 	for _, hook := range w.c.Refresh {
 		if err := hook(ctx); err != nil && ctx.Err() == nil {

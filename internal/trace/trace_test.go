@@ -123,7 +123,7 @@ func TestASlowCollectorHarmsNothing(t *testing.T) {
 	}
 	c.status = http.StatusServiceUnavailable
 	run(t, tracer)
-	if !strings.Contains(log.String(), "not taken") || !strings.Contains(log.String(), "spans=10") {
+	if !strings.Contains(log.String(), "collector refused traces") || !strings.Contains(log.String(), "spans=10") {
 		t.Errorf("the log says %s", log.String())
 	}
 	c.status = http.StatusOK

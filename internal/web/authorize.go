@@ -13,7 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-// The rules of S1.27.
+// The rules that open routes beyond the scopes of tokens.
 const (
 	ruleScope  = ""
 	rulePublic = "true"

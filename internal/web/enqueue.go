@@ -194,7 +194,7 @@ func limits(n *jobs.Spec, r EnqueueRequest) error {
 }
 
 // metadata is the caller's, with who asked, from where and the trace added
-// where he says nothing of it (S0.104).
+// where the caller does not say.
 func (s *Server) metadata(c echo.Context, given json.RawMessage) (json.RawMessage, error) {
 	metadata := map[string]json.RawMessage{} // raw: numbers keep their digits
 	if len(given) > 0 && string(given) != "null" {

@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/testgolden"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
@@ -38,19 +38,7 @@ func TestPagesLookAsTheyDid(t *testing.T) {
 			got := blanks.ReplaceAllString(verifications.ReplaceAllString(mains.FindString(string(r.body)), `name="_csrf" value=""`), "\n") + "\n"
 			name, _, _ := strings.Cut(page, "?")
 			file := filepath.Join("testdata", "pages", name+"."+lang+".golden")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				continue
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("%s is not as it was (-update writes it anew):\n%s", file, got)
-			}
+			testgolden.Check(t, file, []byte(got))
 		}
 	}
 }

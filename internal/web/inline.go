@@ -11,7 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// inlineExecutor runs jobs at once in this process (S2.15).
+// inlineExecutor runs jobs at once in this process.
 type inlineExecutor struct {
 	registry *jobs.Registry
 	now      func() time.Time

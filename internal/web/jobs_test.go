@@ -29,12 +29,12 @@ func TestAJobsWholeLifeOverHTTP(t *testing.T) {
 		var made compat.S1Enqueued
 		s.admin("POST", "/api/jobs/enqueue", map[string]any{"topic": "mail.send", "payload": map[string]any{"to": "a@b.example"}, "runAt": at, "maxRetries": 5}).want(t, 201).into(t, &made)
 		if made.ID == "" || made.Topic != "mail.send" || made.Status != "pending" || !made.RunAt.Equal(at) || made.Created.IsZero() {
-			t.Errorf("S1.20: %+v", made)
+			t.Errorf("enqueue: %+v", made)
 		}
 		var old compat.S1Job
 		s.admin("GET", "/api/jobs/"+made.ID, nil).want(t, 200).into(t, &old)
 		if job := old; job.ID != made.ID || job.Status != "pending" || job.MaxRetries != 5 || job.MaxAttempts != 6 || job.Retries != 0 || !job.RunAt.Equal(at) || !strings.Contains(string(job.Payload), "a@b.example") {
-			t.Errorf("S1.21: %+v %s", job, job.Payload)
+			t.Errorf("show: %+v %s", job, job.Payload)
 		}
 		var job ops.JobView
 		s.admin("GET", fmt.Sprintf("/api/v1/jobs/%d", old.Number), nil).want(t, 200).into(t, &job)
@@ -77,7 +77,7 @@ func TestFailedJobsAreRetriedAndDeleted(t *testing.T) {
 		var list web.S2List
 		s.admin("GET", "/api/admin/jobs?status=failed&type=mail.send", nil).want(t, 200).into(t, &list)
 		if len(list.Items) != 3 || list.Items[0].Status != "failed" || list.Items[0].FailedAt.IsZero() || !strings.Contains(list.Items[0].LastError, "550") {
-			t.Fatalf("S2.6: %+v", list)
+			t.Fatalf("list: %+v", list)
 		}
 		var groups web.GroupList
 		s.admin("GET", "/api/v1/failed/groups", nil).want(t, 200).into(t, &groups)

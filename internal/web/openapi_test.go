@@ -3,9 +3,7 @@ package web_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"net/http"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -18,10 +16,9 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/testgolden"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
-
-var update = flag.Bool("update", false, "write golden files anew")
 
 // schemas turns Go types into JSON Schema and collects the named ones.
 type schemas map[string]any
@@ -199,22 +196,7 @@ func TestTheDocumentIsThatOfTheRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want = append(want, '\n')
-	if *update {
-		if err := os.WriteFile("openapi.json", want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	have, err := os.ReadFile("openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(have, want) {
-		t.Error("openapi.json is old: go test ./internal/web -run Document -update")
-	}
-	for _, fault := range contract(t).valid {
-		t.Error(fault)
-	}
+	testgolden.Check(t, "openapi.json", want)
 }
 
 // checker is the program that knows OpenAPI, of the module checks. It runs until
@@ -274,7 +256,7 @@ func (c *checker) start(t testing.TB) {
 // document. site.do calls it for every answer of every test.
 func checkContract(t testing.TB, method, path string, body any, a answer) {
 	t.Helper()
-	if *update || a.status == 0 {
+	if testgolden.Updating() || a.status == 0 {
 		return
 	}
 	c := contract(t)

@@ -88,8 +88,7 @@ type Schedules interface {
 }
 
 // Ticker does one round of what the service does by itself: enqueues due
-// ticks, runs due jobs until none is left or ctx ends (POST /api/cron/tick,
-// S4.12).
+// ticks, runs due jobs until none is left or ctx ends (POST /api/cron/tick).
 type Ticker interface {
 	Tick(ctx context.Context) (ops.TickReport, error)
 }
@@ -399,7 +398,7 @@ type Setting struct {
 }
 
 // InlineExecutor runs one job at once, in this process, and returns its result. It is
-// used where jobs are disabled (S2.15).
+// used where jobs are disabled.
 type InlineExecutor interface {
 	Do(ctx context.Context, n jobs.Spec) (json.RawMessage, error)
 }

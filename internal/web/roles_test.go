@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/testgolden"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
@@ -119,19 +119,5 @@ func or(text, fallback string) string {
 
 func golden(t *testing.T, path string, have []byte) {
 	t.Helper()
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, have, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(have, want) {
-		t.Errorf("%s differs; see the change with -update and git diff\n%s", path, have)
-	}
+	testgolden.Check(t, path, have)
 }

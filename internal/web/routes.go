@@ -28,7 +28,7 @@ type route struct {
 	Name, Summary string
 	// Scope that it needs; "" is open to everybody.
 	Scope access.Scope
-	// Managed routes are opened by manage_rule, too (S1.27).
+	// Managed routes are opened by manage_rule, too.
 	Managed bool
 	// Stream routes have no time limit.
 	Stream bool

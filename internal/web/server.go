@@ -71,9 +71,9 @@ type Config struct {
 	// bound and guard themselves.
 	Mount map[string]http.Handler
 
-	// APIDisabled leaves only health and metrics (S1.27 http_enabled=false).
+	// APIDisabled leaves only health and metrics.
 	APIDisabled bool
-	// EnqueueRule and ManageRule open routes beyond the scopes (S1.27): "" asks
+	// EnqueueRule and ManageRule open routes beyond the scopes: "" asks
 	// for the scope, "true" for nothing, "@request.auth.id != ''" for anybody
 	// who is signed in.
 	EnqueueRule, ManageRule string

@@ -4,21 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/testgolden"
 	"github.com/cmsjobs/cmsjobs/templates"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func send(c *Collector, body string, change func(*http.Request)) int {
 	r := httptest.NewRequest(http.MethodPost, "/collect", strings.NewReader(body))
@@ -247,20 +244,5 @@ func TestReportsAreAsTheyWere(t *testing.T) {
 
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not as it was; look at it and run with -update", name)
-	}
+	testgolden.Check(t, filepath.Join("testdata", name+".golden"), got)
 }

@@ -85,7 +85,7 @@ type DateRange struct {
 }
 
 // ProcessPayload asks for a roll-up: of a range of days, or, without one, of
-// everything that changed since the last (S0.90).
+// everything that changed since the last.
 type ProcessPayload struct {
 	DateRange *DateRange `json:"dateRange,omitempty"`
 	DryRun    bool       `json:"dryRun,omitempty"`
@@ -107,7 +107,7 @@ func (p *ProcessPayload) Validate() error {
 	return nil
 }
 
-// Process is the kind analytics.process (S0.89–S0.96).
+// Process is the type analytics.process.
 var Process = jobs.Kind[ProcessPayload]{Name: "analytics.process", Policy: jobs.Policy{
 	MaxAttempts: 3,
 	Timeout:     30 * time.Minute,

@@ -24,7 +24,7 @@ type Processed struct {
 }
 
 // Process rolls up the days of a range, or those that changed. A day that
-// fails is named and the others go on (S0.96); the error comes at the end.
+// fails is named and the others go on; the error comes at the end.
 func (h *Handler) Process(ctx context.Context, p ProcessPayload) (Processed, error) {
 	if h.Mapped != nil && !p.DryRun {
 		if err := h.mappedDays(ctx, p.DateRange); err != nil {

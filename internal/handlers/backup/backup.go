@@ -24,7 +24,7 @@ import (
 )
 
 // Generate is the type backup.generate: 2 attempts, an hour apart, one at a
-// time in the fleet (S0.85).
+// time in the fleet.
 var Generate = jobs.Kind[GeneratePayload]{
 	Name: "backup.generate",
 	Policy: jobs.Policy{
@@ -60,7 +60,7 @@ type Config struct {
 	// DSN opens the CMS's database for dumps and restores; its form is that of
 	// Site.DB's driver. Required for backups of the database.
 	DSN string
-	// TempDBDSN names another server for restores that prove a backup; "" is
+	// TempDBDSN names another server for restores that verify a backup; "" is
 	// the CMS's own.
 	TempDBDSN string
 	// Destinations by name. At least one is required.
@@ -97,7 +97,7 @@ type Options struct {
 	Prefix string
 	// Compression is archive.TarZstd (default), TarGzip or Zip.
 	Compression archive.Format
-	// Recipients encrypt archives; Identities open them again to prove and to
+	// Recipients encrypt archives; Identities open them again to verify and to
 	// restore. A service that only makes backups needs no identity.
 	Recipients []age.Recipient
 	Identities []age.Identity
@@ -141,7 +141,7 @@ type Options struct {
 	NotifySuccess bool
 }
 
-// Handler makes, proves, thins out and restores backups.
+// Handler makes, verifies, prunes and restores backups.
 type Handler struct {
 	c     Config
 	locks *lock.Table

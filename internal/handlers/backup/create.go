@@ -74,7 +74,7 @@ type run struct {
 	limiter  *rate.Limiter
 }
 
-// Create makes a backup, stores it, proves it and thins out older ones. The
+// Create makes a backup, stores it, verifies it and prunes older ones. The
 // error says why it is not complete; the report is filled in either case.
 func (h *Handler) Create(ctx context.Context, request Request, progress func(Step)) (Report, error) {
 	r := h.newRun(request, progress)
@@ -166,7 +166,7 @@ func (r *run) write(ctx context.Context) (err error) {
 	}
 	r.manifest.Status = Complete
 	if r.request.Database {
-		// A dump that fails is no reason to leave the files out (S0.86).
+		// A dump that fails is no reason to leave the files out.
 		if err := r.addDatabase(ctx); err != nil {
 			if ctx.Err() != nil || errors.Is(err, errNoDestination) {
 				return err

@@ -1,4 +1,4 @@
-// Package backup makes backups of a CMS, proves that they restore, thins them
+// Package backup makes backups of a CMS, verifies that they restore, prunes them
 // out, and restores them: the type backup.generate and what the command line
 // and the admin pages call.
 //

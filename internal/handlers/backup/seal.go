@@ -37,7 +37,7 @@ func place(s storage.Store) string {
 	return ""
 }
 
-// encryptAndClose copies the archive to destinations that failed (S0.87: one retry), and
+// encryptAndClose copies the archive to destinations that failed (one retry), and
 // puts the manifest file beside each archive.
 func (r *run) encryptAndClose(ctx context.Context) error {
 	from := -1

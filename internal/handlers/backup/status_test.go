@@ -147,12 +147,12 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 // theSidecarKnows: where our tables are lost, the manifest file still tells.
 func theManifestFileKnows(t *testing.T, s *site, h *Handler, b Stored) {
 	t.Helper()
-	s.MustExec("CREATE TABLE kept_proofs AS SELECT * FROM cmsjobs_backup_verifications")
+	s.MustExec("CREATE TABLE kept_verifications AS SELECT * FROM cmsjobs_backup_verifications")
 	s.MustExec("DELETE FROM cmsjobs_backup_verifications")
 	if again, err := h.Show(t.Context(), b.ID, ""); err != nil || again.Status != Failed || again.Verification == nil || again.Verification.Problem == "" {
 		t.Errorf("without our table: %+v, %v", again, err)
 	}
-	s.MustExec("INSERT INTO cmsjobs_backup_verifications SELECT * FROM kept_proofs")
+	s.MustExec("INSERT INTO cmsjobs_backup_verifications SELECT * FROM kept_verifications")
 }
 
 func hasCode(h Health, code string) bool {

@@ -99,11 +99,11 @@ func (h *Handler) Verify(ctx context.Context, b Stored, level Level, progress fu
 	p := &verifier{Handler: h, stored: b, level: level, progress: progress, parts: map[string]string{}, files: map[string]string{}, parser: newCounter()}
 	p.verification = Verification{Backup: b.ID, Destination: b.Destination, Started: h.c.Now().UTC()}
 	caller := ctx
-	ctx, cancel := context.WithTimeoutCause(ctx, h.c.Options.VerifyBudget, errors.New("proving the backup took longer than its budget"))
+	ctx, cancel := context.WithTimeoutCause(ctx, h.c.Options.VerifyBudget, errors.New("verifying the backup took longer than its budget"))
 	defer cancel()
 	err := p.run(ctx)
 	if caller.Err() != nil { // says nothing about the backup
-		return p.verification, fmt.Errorf("proving the backup %s was interrupted: %w", b.ID, context.Cause(caller))
+		return p.verification, fmt.Errorf("verifying the backup %s was interrupted: %w", b.ID, context.Cause(caller))
 	}
 	p.verification.Level, p.verification.Finished = p.level, h.c.Now().UTC()
 	p.verification.OK = err == nil && len(p.verification.Problems) == 0

@@ -10,7 +10,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Verify is the type backup.verify: it proves the latest backup, or one
+// Verify is the type backup.verify: it verifies the latest backup, or one
 // that is named, at every destination or at one.
 var Verify = jobs.Kind[VerifyPayload]{
 	Name:   "backup.verify",
@@ -25,7 +25,7 @@ type VerifyPayload struct {
 }
 
 // refuseVerify refuses levels and destinations that are not there: a verification of
-// an unknown level would prove nothing.
+// an unknown level would verify nothing.
 func (h *Handler) refuseVerify(_ json.RawMessage, p VerifyPayload) error {
 	switch p.Level {
 	case "", LevelBytes, LevelParsed, LevelRestored:
@@ -47,7 +47,7 @@ func (h *Handler) verifyJob(ctx context.Context, _ jobs.Job, p VerifyPayload) er
 		return err
 	}
 	all, err := h.List(ctx, p.Storage)
-	failed := []error{err} // a place that is away is no reason not to prove what the others have
+	failed := []error{err} // an unreachable destination is no reason not to verify what the others have
 	var verifications []Verification
 	for _, b := range all {
 		if b.ID == first.ID {

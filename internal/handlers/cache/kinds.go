@@ -7,7 +7,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// ClearPayload asks for a cache to be emptied (S0.60). Without tags and
+// ClearPayload asks for a cache to be emptied. Without tags and
 // without ClearAll the default entries go: the cache store, the CMS's cache
 // groups and the compiled views.
 type ClearPayload struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// Send is the type mail.send: 3 attempts, 60, 300 and 900 s apart (S0.73).
+// Send is the type mail.send: 3 attempts, 60, 300 and 900 s apart.
 var Send = jobs.Kind[SendPayload]{
 	Name: "mail.send",
 	Policy: jobs.Policy{

@@ -2,7 +2,6 @@ package mail
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,10 +12,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/testgolden"
 	"github.com/cmsjobs/cmsjobs/templates"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 var exampleLook = Branding{Title: "Zoë & Co", URL: "https://example.com", Logo: "https://example.com/storage/logo.png", LogoHeight: 40, Email: "hello@example.com", Copyright: "© 2026 Zoë & Co",
 	Links: []Link{{"Mastodon", "https://social.example/@zoe"}}, Now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
@@ -54,23 +52,7 @@ func TestEachTemplateWithItsExample(t *testing.T) {
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	file := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != got {
-		t.Errorf("%s differs (run with -update and look at the diff):\n%s", file, got)
-	}
+	testgolden.Check(t, filepath.Join("testdata", name+".golden"), []byte(got))
 }
 
 func TestTheOperatorsTemplatesWin(t *testing.T) {

@@ -131,8 +131,8 @@ func (h *Handler) processImage(ctx context.Context, j jobs.Job, p ProcessImagePa
 }
 
 // hopeless says whether trying again cannot help: the file is not there
-// (S0.52) or can never be, or is over a limit. A picture that a library cannot decode is tried
-// again (S0.53): it may have been read while it was being uploaded.
+// or can never be, or is over a limit. A picture that a library cannot decode is tried
+// again: it may have been read while it was being uploaded.
 func hopeless(err error) bool {
 	return errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrKey) || errors.Is(err, picture.ErrTooLarge)
 }
@@ -140,7 +140,7 @@ func hopeless(err error) bool {
 // flagTimeout is how long marking a row may take when its job's time is over.
 const flagTimeout = 10 * time.Second
 
-// flag marks the row as failed (S0.54) and keeps the rest of the record.
+// flag marks the row as failed and keeps the rest of the record.
 func (h *Handler) flag(ctx context.Context, file cms.MediaFile, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flagTimeout)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// ProcessImage makes the thumbnails of one picture (S0.40–S0.58): 3 attempts,
+// ProcessImage makes the thumbnails of one picture: 3 attempts,
 // 30, 60 and 120 seconds apart, 5 minutes each, four at once in the whole fleet.
 var ProcessImage = jobs.Kind[ProcessImagePayload]{
 	Name: "media.processImage",

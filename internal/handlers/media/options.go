@@ -89,7 +89,7 @@ const (
 	defaultMem = 384 << 20
 )
 
-// plainSizes are the specification's (S0.43–S0.45).
+// plainSizes are the specification's.
 func plainSizes() []Size {
 	return []Size{
 		{Name: "small", Width: 150, Height: 150},

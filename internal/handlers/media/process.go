@@ -117,7 +117,7 @@ func (w *work) current() bool {
 }
 
 // done says whether there is nothing to do: same original, same plan, and all
-// files are there (S0.51, S0.55).
+// files are there.
 func (w *work) done(ctx context.Context) (bool, error) {
 	if w.force || !w.current() {
 		return false, nil

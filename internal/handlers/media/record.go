@@ -11,7 +11,7 @@ import (
 const recordKey = "cmsjobs"
 
 // Record is what is known of a processed picture, in media_files.options under
-// "cmsjobs" (S0.49, S0.50, S0.54).
+// "cmsjobs".
 type Record struct {
 	// Source is the original that was processed, Plan a digest of what was asked
 	// for: the same two again mean that there is nothing to do.

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -25,6 +22,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
+	"github.com/cmsjobs/cmsjobs/internal/testgolden"
 )
 
 // testSite is a handler with a clock that the test moves.
@@ -159,8 +157,6 @@ func TestNobodyIsMailedWhereNobodyIsNamed(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the golden files")
-
 // golden holds a body against testdata/NAME.golden.json, whose indentation is
 // for its readers.
 func golden(t *testing.T, name, got string) {
@@ -170,16 +166,7 @@ func golden(t *testing.T, name, got string) {
 		t.Errorf("%s got no JSON: %v in %q", name, err, got)
 	}
 	pretty.WriteByte('\n')
-	path := filepath.Join("testdata", name+".golden.json")
-	if *update {
-		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, pretty.Bytes(), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil || pretty.String() != string(want) {
-		t.Errorf("%s got\n%s, want\n%s (%v)", name, pretty.String(), want, err)
-	}
+	testgolden.Check(t, filepath.Join("testdata", name+".golden.json"), pretty.Bytes())
 }
 
 func TestEachChannelGetsItsFormat(t *testing.T) {

@@ -95,7 +95,7 @@ func New(c Config) (*Handler, error) {
 }
 
 // Register makes the type known, with the names that other specifications have
-// for it (S4.6).
+// for it.
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Publish, h.publish)
 	r.Alias("publish_post", Publish.Name)

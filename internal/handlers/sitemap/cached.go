@@ -10,7 +10,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 )
 
-// CacheTable publishes into the CMS's database cache (S0.25): a file's text is
+// CacheTable publishes into the CMS's database cache: a file's text is
 // under the key cmsjobs:sitemap:<name>, for a route of the CMS to show. All of
 // it changes in one transaction.
 func CacheTable(table cms.CacheTable, now func() time.Time) Target { return cached{table, now} }

@@ -98,7 +98,7 @@ func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, IndexNow, h.indexNow)
 }
 
-// indexNowDelay is the wait between a new map and telling of it (S0.31).
+// indexNowDelay is the wait between a new map and telling of it.
 const indexNowDelay = 30 * time.Second
 
 // generate is the job around Write.

@@ -8,7 +8,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Generate writes the sitemap (S0.16–S0.30).
+// Generate writes the sitemap.
 var Generate = jobs.Kind[GeneratePayload]{Name: "sitemap.generate", Policy: jobs.Policy{
 	MaxAttempts: 3, Timeout: 5 * time.Minute, Backoff: jobs.Steps(60*time.Second, 120*time.Second, 240*time.Second),
 	Limit: 1, Coalesce: true,
@@ -20,7 +20,7 @@ type GeneratePayload struct {
 	Force bool `json:"force"`
 }
 
-// IndexNow tells search engines which addresses changed (S0.31–S0.39).
+// IndexNow tells search engines which addresses changed.
 var IndexNow = jobs.Kind[IndexNowPayload]{Name: "sitemap.indexnow", Policy: jobs.Policy{
 	MaxAttempts: 3, Timeout: 5 * time.Minute, Backoff: jobs.Fixed(60 * time.Second), Limit: 1, Coalesce: true,
 }}

@@ -3,7 +3,6 @@ package sitemap_test
 import (
 	"compress/gzip"
 	"errors"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,22 +14,12 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/cmsjobs/cmsjobs/internal/testgolden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil || string(want) != string(got) {
-		t.Errorf("%s is not as in %s (%v):\n%s", name, path, err, got)
-	}
+	testgolden.Check(t, filepath.Join("testdata", name+".golden"), got)
 }
 
 func read(t *testing.T, site *cms.Site, name string) []byte {

@@ -14,7 +14,7 @@ import (
 // Policy says what happens to ticks that nobody took in time.
 type Policy string
 
-// The policies of missed ticks (checklist W14).
+// The policies of missed ticks.
 const (
 	Skip   Policy = "skip"   // none is made up for
 	Latest Policy = "latest" // the newest is, the older are not

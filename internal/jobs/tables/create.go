@@ -28,7 +28,7 @@ var jobsTables = map[Layout]map[string]string{
 			reserved_at INTEGER NULL, available_at INTEGER NOT NULL, created_at INTEGER NOT NULL);
 			CREATE INDEX %[1]sjobs_queue_index ON %[1]sjobs (queue)`,
 	},
-	// S0.9 to S0.11, and one index more: it serves a claim without a sort.
+	// The indexes of the extended layout, and one more: it serves a claim without a sort.
 	Extended: {
 		"mysql": `CREATE TABLE %[1]sjobs (
 			id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, queue VARCHAR(191) NOT NULL DEFAULT 'default', name VARCHAR(191) NOT NULL, payload_json LONGTEXT NOT NULL,
