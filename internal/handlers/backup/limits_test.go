@@ -168,7 +168,7 @@ func plant(s *site) (tables []string) {
 		"cmsjobs_sessions":        "(hash, account, source, role, address, agent, created_at, seen_at) VALUES (?, 'a', 'a', 'a', 'a', 'a', 1, 1)",
 		"cmsjobs_backup_keys":     "(name, private_key, made_at) VALUES ('other', ?, 1)",
 		"cmsjobs_analytics_salts": "(day, salt, expires) VALUES ('2026-01-01', ?, 1)",
-		"cmsjobs_webhooks":        "(name, url, events, secret, old_secret, old_secret_until, state, reason, created_at, updated_at) VALUES ('n', 'u', 'e', ?, '', 0, 's', '', 1, 1)",
+		"cmsjobs_webhooks":        "(name, url, events, secret, old_secret, old_secret_until, status, reason, created_at, updated_at) VALUES ('n', 'u', 'e', ?, '', 0, 's', '', 1, 1)",
 		"cmsjobs_logins":          "(subject, failures, since) VALUES (?, 1, 1)",
 		"cmsjobs_idempotency":     "(id, body, uuid, created_at) VALUES ('i', ?, 'u', 1)",
 	} {
