@@ -91,10 +91,10 @@ verify: ## the demo as a test: every job once, its outcome in the exit code
 	@set -euo pipefail; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; go run ./cmd/cmsjobs demo --once --dir "$$dir/site"; \
 		go run ./cmd/cmsjobs --cms "$$dir/site" doctor
 
-check: ## what CI does: formatting, module, tests, demo
+check: ## what CI does: formatting, module, tests, demo, linters
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go mod verify
-	$(MAKE) test verify
+	$(MAKE) test verify lint
 
 soak: bench-programs ## an hour (CMSJOBS_SOAK_TIME) of all kinds while workers, servers, network, disks and clocks fail, into docs/reliability.md
 	bin/bench/soak -time $${CMSJOBS_SOAK_TIME:-1h} -page docs/reliability.md

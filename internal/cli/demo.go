@@ -51,20 +51,9 @@ jobs are done and exits with 1 when one of them failed.`,
 type demoOptions struct{ once, fresh, seedOnly bool }
 
 func (a *commandLine) demo(ctx context.Context, site demo.Site, o demoOptions) error {
-	var err error
-	if site.Dir, err = filepath.Abs(site.Dir); err != nil {
+	site, err := a.demoSite(ctx, site, o.fresh)
+	if err != nil {
 		return err
-	}
-	if o.fresh && site.Exists() {
-		if err := os.RemoveAll(site.Dir); err != nil {
-			return fmt.Errorf("removing the earlier demo: %w", err)
-		}
-	}
-	if !site.Exists() {
-		a.printf("Making a sample site in %s …", site.Dir)
-		if err := site.Make(ctx, a.Now()); err != nil {
-			return err
-		}
 	}
 	r, err := a.openDemo(ctx, site)
 	if err != nil {
@@ -112,6 +101,24 @@ func (a *commandLine) demo(ctx context.Context, site demo.Site, o demoOptions) e
 		return nil
 	})
 	return group.Wait()
+}
+
+// demoSite makes the sample site where there is none; fresh removes an earlier one.
+func (a *commandLine) demoSite(ctx context.Context, site demo.Site, fresh bool) (demo.Site, error) {
+	var err error
+	if site.Dir, err = filepath.Abs(site.Dir); err != nil {
+		return site, err
+	}
+	if fresh && site.Exists() {
+		if err := os.RemoveAll(site.Dir); err != nil {
+			return site, fmt.Errorf("removing the earlier demo: %w", err)
+		}
+	}
+	if site.Exists() {
+		return site, nil
+	}
+	a.printf("Making a sample site in %s …", site.Dir)
+	return site, site.Make(ctx, a.Now())
 }
 
 // demoWork works until every job has ended, or has failed and waits for its
