@@ -25,7 +25,7 @@ type ledger struct {
 }
 
 func newLedger(db *sqlx.DB, now func() time.Time) ledger {
-	return ledger{db: db, now: now, write: newTogether(db)}
+	return ledger{db: db, now: now, write: newGroupCommit(db)}
 }
 
 // note is what all rows that one run writes have in common.

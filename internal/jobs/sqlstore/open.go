@@ -13,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/groupcommit"
 )
 
 // Store keeps jobs in SQL. It is safe for concurrent use.
@@ -44,12 +45,12 @@ type Store struct {
 	jsonTable    bool        // see runtable.go
 	asked        atomic.Int64
 
-	mu      sync.Mutex        // never held while the database is asked
-	unclear map[string]bool   // settlements whose answer was lost, by lease
-	tried   map[int64][]int64 // what unanswered renewals may have written, by row
-	delays  delays            // see delays.go
-	combine groupCommit
-	rescue  rescue // see rescue.go
+	mu       sync.Mutex        // never held while the database is asked
+	unclear  map[string]bool   // settlements whose answer was lost, by lease
+	tried    map[int64][]int64 // what unanswered renewals may have written, by row
+	delays   delays            // see delays.go
+	enqueues *groupcommit.Group[*enqueueRequest]
+	rescue   rescue // see rescue.go
 
 	flows flowsTo                            // see ledger_flows.go
 	watch func(statement string, args []any) // sees what is read: for tests of plans
@@ -73,6 +74,7 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Store, error) {
 	if s.ownDB.DriverName() != db.DriverName() {
 		return nil, errors.New("the database of our own tables must be of the same type as the CMS's")
 	}
+	s.enqueues = s.newEnqueues()
 	for _, step := range []func(context.Context) error{s.readServer, s.readJobs, s.readFailed, s.checkOwn, s.chooseMode} {
 		if err := step(ctx); err != nil {
 			return nil, err
