@@ -74,7 +74,7 @@ var rules = []rule{
 	{below: "internal/jobs/schedule", may: []string{"internal/jobs"}},
 	{below: "internal/jobs/wake", std: true},
 	{below: "internal/jobs/breaker", may: []string{"internal/jobs", "internal/database"}},
-	{below: "internal/jobs/explain", may: []string{"internal/jobs"}},
+	{below: "internal/jobs/explain", may: []string{"internal/jobs", "internal/display"}},
 	{below: "internal/jobs/orders", may: []string{"internal/jobs"}},
 	{below: "internal/jobs/jobstest", may: []string{"internal/jobs", "migrations"}},
 	{below: "internal/cms", may: []string{"internal/database", "self"}},
