@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
@@ -95,13 +96,13 @@ func dsnOf(env cms.Env, dir string) string {
 			return ""
 		}
 		u := url.URL{Scheme: "postgres", User: url.UserPassword(user, password), Path: "/" + name,
-			Host: net.JoinHostPort(host, first(port, "5432")), RawQuery: "sslmode=" + env.String("DB_SSLMODE", "prefer")}
+			Host: net.JoinHostPort(host, cmp.Or(port, "5432")), RawQuery: "sslmode=" + env.String("DB_SSLMODE", "prefer")}
 		return u.String()
 	case "mysql", "mariadb":
 		if name == "" {
 			return ""
 		}
-		address := "tcp(" + net.JoinHostPort(host, first(port, "3306")) + ")"
+		address := "tcp(" + net.JoinHostPort(host, cmp.Or(port, "3306")) + ")"
 		if socket := env.String("DB_SOCKET", ""); socket != "" {
 			address = "unix(" + socket + ")"
 		}
@@ -126,15 +127,6 @@ func mailEncryption(env cms.Env) string {
 		return "tls"
 	case "tls":
 		return "starttls"
-	}
-	return ""
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
 	}
 	return ""
 }

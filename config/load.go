@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"os"
@@ -222,7 +223,7 @@ func (l *Loaded) valuesOfMap(f field, m reflect.Value) []Value {
 }
 
 func (l *Loaded) value(path string, v reflect.Value) Value {
-	origin := first(originOf(l.origins, path), "default")
+	origin := cmp.Or(originOf(l.origins, path), "default")
 	shown, text := show(v)
 	return Value{Path: dotted(path), Value: shown, Text: text, Origin: origin}
 }

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,7 +69,7 @@ func Parse(raw []byte, known func(string) bool) (Envelope, Origin, error) {
 		return Envelope{Type: job}, Foreign, fmt.Errorf("the job %q belongs to PHP", job)
 	}
 	e := Envelope{
-		Type:     first(text(keys.value("type")), text(keys.value("topic")), text(keys.value("jobType")), job),
+		Type:     cmp.Or(text(keys.value("type")), text(keys.value("topic")), text(keys.value("jobType")), job),
 		UUID:     text(keys.value("uuid")),
 		Data:     dataOf(keys),
 		Metadata: object(keys.value("metadata")),
@@ -142,15 +143,6 @@ func number(data json.RawMessage) int {
 		return 0
 	}
 	return n
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // envelope is the form in which we write payloads, with the keys by which

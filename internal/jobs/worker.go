@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -231,7 +232,7 @@ func (w *Worker) exitError() error {
 		order = stopOrder{"a handler is stuck", ErrStuck}
 	}
 	w.c.Logger.Info("worker stopped", "event", "worker.stopped",
-		"worker", w.c.Info.ID, "why", first(order.why, "asked to"), "done", w.done.Load(), "failed", w.failed.Load())
+		"worker", w.c.Info.ID, "why", cmp.Or(order.why, "asked to"), "done", w.done.Load(), "failed", w.failed.Load())
 	return order.err
 }
 

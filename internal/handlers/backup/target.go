@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
-	"github.com/go-sql-driver/mysql"
 )
 
 func (h *Handler) targetDSN(q RestoreRequest) string {

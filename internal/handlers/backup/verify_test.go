@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"filippo.io/age"
+
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )

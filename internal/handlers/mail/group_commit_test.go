@@ -38,12 +38,6 @@ func held(t *testing.T, engine jobstest.Engine) (l ledger, release func()) {
 	}
 }
 
-func (t *groupCommit) queued() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.waiting)
-}
-
 // Mails that end at the same time are written in one transaction, each as if
 // it were alone: one whose recipient another run holds fails, the others do not.
 func TestMailsAreWrittenTogetherAndFailAlone(t *testing.T) {
@@ -64,7 +58,7 @@ func TestMailsAreWrittenTogetherAndFailAlone(t *testing.T) {
 					errs[i] = l.claim(t.Context(), n, to, nil)
 				})
 			}
-			for l.write.queued() < mails {
+			for l.write.Waiting() < mails {
 				runtime.Gosched()
 			}
 			release()
@@ -94,7 +88,7 @@ func TestWhoGivesUpWaitingHasClaimedNothing(t *testing.T) {
 	go func() {
 		given <- l.claim(ctx, note{uuid: "job", token: "t"}, []Address{{Mailbox: "a@example.net"}}, nil)
 	}()
-	for l.write.queued() == 0 {
+	for l.write.Waiting() == 0 {
 		runtime.Gosched()
 	}
 	why := errors.New("the worker stops")
@@ -138,7 +132,7 @@ func TestTwoRunsOfARetrySendOneMail(t *testing.T) {
 			for i := range errs {
 				group.Go(func() { _, errs[i] = run(t, h, "job", 2, payload) })
 			}
-			for h.ledger.write.queued() < len(errs) { // both have read "deferred" and are about to claim
+			for h.ledger.write.Waiting() < len(errs) { // both have read "deferred" and are about to claim
 				runtime.Gosched()
 			}
 			close(gate)

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // maxAnswer is how much of an answer is kept, in characters.
@@ -25,7 +26,7 @@ type ledger struct {
 }
 
 func newLedger(db *sqlx.DB, now func() time.Time) ledger {
-	return ledger{db: db, now: now, write: newTogether(db)}
+	return ledger{db: db, now: now, write: newGroupCommit(db)}
 }
 
 // note is what all rows that one run writes have in common.

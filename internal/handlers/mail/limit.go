@@ -104,7 +104,7 @@ type limiter struct {
 }
 
 func newLimiter(db *sqlx.DB, limits Limits) *limiter {
-	return &limiter{db: db, limits: limits, d: database.Of(db), shared: newTogether(db)}
+	return &limiter{db: db, limits: limits, d: database.Of(db), shared: newGroupCommit(db)}
 }
 
 func (l *limiter) windows(domain string) []window {

@@ -1,6 +1,7 @@
 package sitemap
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -59,7 +60,7 @@ func (o IndexNowOptions) Validate() error {
 }
 
 func (o IndexNowOptions) withDefaults() IndexNowOptions {
-	o.Mode = firstOf(o.Mode, ModeURLs)
+	o.Mode = cmp.Or(o.Mode, ModeURLs)
 	if len(o.Endpoints) == 0 {
 		o.Endpoints = []string{defaultEndpoint}
 	}
@@ -160,7 +161,7 @@ func modeOf(p IndexNowPayload, configured string) string {
 	if p.Mode == "" && p.SitemapURL != nil && configured == ModeURLs {
 		return ModeBoth
 	}
-	return firstOf(p.Mode, configured)
+	return cmp.Or(p.Mode, configured)
 }
 
 func (h *Handler) submit(ctx context.Context, p *plan, e *endpoint, payload IndexNowPayload, s *Submission) error {

@@ -1,6 +1,7 @@
 package sitemap
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -52,7 +53,7 @@ func (h *Handler) plan(ctx context.Context) (*plan, error) {
 	}
 	p.perFile = min(max(p.perFile, 1), maxURLs)
 	p.botble = h.options.Naming == "botble" || h.options.Naming != "plain" && isBotble(settings)
-	p.publication = firstOf(h.options.Publication, settings.String("theme-"+settings["theme"]+"-site_title", ""), settings.String("admin_title", ""), h.site.Env["APP_NAME"])
+	p.publication = cmp.Or(h.options.Publication, settings.String("theme-"+settings["theme"]+"-site_title", ""), settings.String("admin_title", ""), h.site.Env["APP_NAME"])
 	p.language = settings.String("locale", "en")
 	for _, m := range append(cms.Models(), h.options.Models...) {
 		g := p.group(m.WithDefaults())
@@ -70,15 +71,15 @@ func isBotble(s cms.Settings) bool {
 	return theme || plugins
 }
 
-func botbleFile(model string) string { return firstOf(botbleFiles[model], model) }
+func botbleFile(model string) string { return cmp.Or(botbleFiles[model], model) }
 
 func (p *plan) group(m cms.Model) group {
 	g := group{model: m, file: botbleFile(m.Name), frequency: "daily"}
 	if !p.botble {
 		g.file = "sitemap-" + m.Name
 	}
-	profile := profiles[firstOf(p.options.Profile, "specification")]
-	g.priority = firstOf(p.options.Priorities[m.Name], profile[m.Name], profile[""])
+	profile := profiles[cmp.Or(p.options.Profile, "specification")]
+	g.priority = cmp.Or(p.options.Priorities[m.Name], profile[m.Name], profile[""])
 	if m.Name == "tags" {
 		g.frequency = "weekly"
 	}
@@ -100,13 +101,4 @@ func (p *plan) name(g *group, n, of int) string {
 func (p *plan) query(g *group) cms.ContentQuery {
 	o := p.options
 	return cms.ContentQuery{Now: p.now, Robots: !o.KeepNoIndex, Images: o.Images, Titles: o.News && g.model.Scheduled, Versions: o.Alternates}
-}
-
-func firstOf(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -83,7 +83,7 @@ func end(s Snapshot) []Reason {
 	case jobs.StatusCancelled:
 		return []Reason{reason("ended", time.Time{}, "A person cancelled it. Run it again to enqueue it again.")}
 	case jobs.StatusFailed:
-		return []Reason{reason("ended", time.Time{}, "It failed for good after %d attempts: %s. Retry it once the cause is fixed.", j.Attempt, or(firstLine(j.Error), "no error was recorded"))}
+		return []Reason{reason("ended", time.Time{}, "It failed for good after %d attempts: %s. Retry it once the cause is fixed.", j.Attempt, or(display.Short(j.Error, 200), "no error was recorded"))}
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func timing(s Snapshot) []Reason {
 		return nil
 	}
 	if s.Job.Attempt > 0 {
-		return []Reason{reason("retrying", s.Job.RunAt, "Attempt %d of %d failed (%s). The next one is due in %s.", s.Job.Attempt, s.Job.MaxAttempts, or(firstLine(s.Job.Error), "no error was recorded"), span(wait))}
+		return []Reason{reason("retrying", s.Job.RunAt, "Attempt %d of %d failed (%s). The next one is due in %s.", s.Job.Attempt, s.Job.MaxAttempts, or(display.Short(s.Job.Error, 200), "no error was recorded"), span(wait))}
 	}
 	return []Reason{reason("not_due", s.Job.RunAt, "It is not due yet: %s to go.", span(wait))}
 }
@@ -130,7 +130,7 @@ func gates(s Snapshot) []Reason {
 	}
 	for _, b := range s.Breakers {
 		if slices.Contains(b.Types, s.Job.Type) {
-			reasons = append(reasons, reason("breaker", b.Until, "%s is down (%s). Jobs that need it wait without losing attempts; the next probe is in %s.", b.Name, or(firstLine(b.Error), "no details"), span(b.Until.Sub(s.Now))))
+			reasons = append(reasons, reason("breaker", b.Until, "%s is down (%s). Jobs that need it wait without losing attempts; the next probe is in %s.", b.Name, or(display.Short(b.Error, 200), "no details"), span(b.Until.Sub(s.Now))))
 		}
 	}
 	if limit := s.Policy.Limit; s.Known && limit > 0 && s.Running >= limit {
@@ -201,14 +201,6 @@ func or(text, fallback string) string {
 		return fallback
 	}
 	return text
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	if runes := []rune(line); len(runes) > 200 {
-		return string(runes[:200]) + "…"
-	}
-	return line
 }
 
 func span(d time.Duration) string {

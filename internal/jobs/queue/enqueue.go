@@ -21,12 +21,12 @@ func (s *Store) Enqueue(ctx context.Context, list ...jobs.Spec) ([]jobs.Receipt,
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	receipts, err := s.combine.do(ctx, s, prepared)
-	if err != nil {
+	request := &enqueueRequest{list: prepared}
+	if err := s.enqueues.Do(ctx, request); err != nil {
 		return nil, fmt.Errorf("enqueuing: %w", err)
 	}
 	s.wake(prepared)
-	return receipts, nil
+	return request.receipts, nil
 }
 
 // EnqueueTx puts jobs into the queue within the caller's transaction: they are

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/cmsjobs/cmsjobs/internal/groupcommit"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
@@ -28,11 +29,11 @@ type Store struct {
 	oneStatement atomic.Bool // see settle_plain.go
 	packets      sender      // nil where the server gets none
 
-	mu      sync.Mutex        // never held while the database is asked
-	unclear map[string]bool   // settlements whose answer was lost, by lease
-	tried   map[int64][]int64 // what unanswered renewals may have written, by row
-	delays  delays            // see pending.go
-	combine groupCommit
+	mu       sync.Mutex        // never held while the database is asked
+	unclear  map[string]bool   // settlements whose answer was lost, by lease
+	tried    map[int64][]int64 // what unanswered renewals may have written, by row
+	delays   delays            // see pending.go
+	enqueues *groupcommit.Group[*enqueueRequest]
 }
 
 // Open looks at the tables in db and returns a Store on them. Our own tables
@@ -48,6 +49,7 @@ func Open(ctx context.Context, db *sqlx.DB, o tables.Options) (*Store, error) {
 		delays:  delays{map[string]map[int64]time.Time{}, map[string]map[time.Time]bool{}},
 		unclear: map[string]bool{}, tried: map[int64][]int64{},
 	}
+	s.enqueues = s.newEnqueues()
 	s.choosePackets()
 	s.oneStatement.Store(s.packets != nil || s.takesOneStatement())
 	if s.Dialect.Name == "mysql" && s.oneStatement.Load() {

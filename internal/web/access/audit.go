@@ -41,7 +41,7 @@ func (s *Store) Record(ctx context.Context, d AuditEntry) error {
 
 // text makes foreign bytes fit to be stored.
 func text(s string, n int) string {
-	return clip(strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD"), n)
+	return jobs.PlainText(s, n, '\n', '\t')
 }
 
 // AuditFilter chooses deeds; empty fields choose all.

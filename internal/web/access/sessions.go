@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // How long a session lives at most, and without being used.
@@ -36,7 +38,7 @@ type sessionRow struct {
 func (g *Authenticator) Begin(ctx context.Context, p Person, address, agent string) (string, error) {
 	plain, now := secret(32), g.Store.millis()
 	_, err := g.Store.db.ExecContext(ctx, g.Store.db.Rebind(`INSERT INTO cmsjobs_sessions (hash, account, source, role, address, agent, created_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
-		Hash(plain), clip(p.Name, 191), p.Source, string(p.Role), clip(address, 64), clip(agent, 191), now, now)
+		Hash(plain), jobs.PlainText(p.Name, 191), p.Source, string(p.Role), jobs.PlainText(address, 64), jobs.PlainText(agent, 191), now, now)
 	if err != nil {
 		return "", fmt.Errorf("storing the session: %w", err)
 	}

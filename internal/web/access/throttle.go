@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // How wrong sign-ins are counted. An address may try throttleLimit times within
@@ -45,7 +47,7 @@ const (
 func Network(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
-		return clip(address, 64)
+		return jobs.PlainText(address, 64)
 	}
 	ip = ip.Unmap().WithZone("")
 	if ip.Is4() {

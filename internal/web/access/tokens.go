@@ -76,7 +76,7 @@ func (s *Store) CreateToken(ctx context.Context, t Token) (Token, string, error)
 	plain := TokenPrefix + secret(20)
 	t.ID, t.CreatedAt = secret(6), fromMillis(s.millis())
 	_, err = s.db.ExecContext(ctx, s.db.Rebind(`INSERT INTO cmsjobs_tokens (id, name, hash, scopes, types, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
-		t.ID, t.Name, Hash(plain), t.Scopes.String(), string(jobTypes), clip(t.CreatedBy, 191), toMillis(t.CreatedAt), toMillis(t.ExpiresAt))
+		t.ID, t.Name, Hash(plain), t.Scopes.String(), string(jobTypes), jobs.PlainText(t.CreatedBy, 191), toMillis(t.CreatedAt), toMillis(t.ExpiresAt))
 	if err != nil {
 		return Token{}, "", fmt.Errorf("storing the token: %w", err)
 	}
@@ -107,7 +107,7 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 		return fmt.Errorf("looking up the token: %w", err)
 	}
 	if there == 0 {
-		return fmt.Errorf("token %q: %w", clip(id, 40), jobs.ErrNotFound)
+		return fmt.Errorf("token %q: %w", jobs.PlainText(id, 40), jobs.ErrNotFound)
 	}
 	_, err := s.db.ExecContext(ctx, s.db.Rebind(`UPDATE cmsjobs_tokens SET revoked_at = ? WHERE id = ? AND revoked_at = 0`), s.millis(), id)
 	if err != nil {
