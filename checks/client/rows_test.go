@@ -225,7 +225,7 @@ func TestTheServiceClaimsTheClientsRows(t *testing.T) {
 			b.Errorf("%+v, %v", j, claimed[0].Fault)
 		}
 		for _, id := range []string{later.ID, other.ID} {
-			if rec, err := b.store.Job(b.Context(), id); err != nil || rec.State != jobs.StateQueued {
+			if rec, err := b.store.Job(b.Context(), id); err != nil || rec.Status != jobs.StatusQueued {
 				b.Errorf("%+v, %v", rec, err)
 			}
 		}
@@ -274,7 +274,7 @@ func (b both) runAll() {
 		b.Fatalf("%d jobs, %v", len(claimed), err)
 	}
 	for _, c := range claimed {
-		errs, err := b.store.Settle(b.Context(), []jobs.Settlement{{Claimed: c, Verdict: jobs.Completed}})
+		errs, err := b.store.Settle(b.Context(), []jobs.Settlement{{Claimed: c, Outcome: jobs.Completed}})
 		if err != nil || errs[0] != nil {
 			b.Fatal(errs, err)
 		}

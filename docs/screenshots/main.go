@@ -103,8 +103,8 @@ func startDemo(ctx context.Context, dir string) (base string, stop func(), err e
 		}
 	}
 	done := func() bool {
-		out, err := exec.CommandContext(ctx, binary, "--cms", site, "jobs", "list", "--json", "--state", "queued").Output()
-		return err == nil && !strings.Contains(string(out), `"uuid"`)
+		out, err := exec.CommandContext(ctx, binary, "--cms", site, "jobs", "list", "--json", "--status", "queued").Output()
+		return err == nil && !strings.Contains(string(out), `"id"`)
 	}
 	if err := until(ctx, done); err != nil {
 		fmt.Fprintln(os.Stderr, "docs/screenshots: some of the demo's jobs still wait")
