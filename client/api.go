@@ -82,14 +82,14 @@ func (r *Refusal) Is(target error) bool {
 
 // request is the body that enqueues.
 type request struct {
-	Topic       string          `json:"topic"`
+	Type        string          `json:"type"`
 	Payload     json.RawMessage `json:"payload,omitempty"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
 	Queue       string          `json:"queue,omitempty"`
 	Priority    int             `json:"priority,omitempty"`
-	RunAt       *time.Time      `json:"runAt,omitempty"`
-	MaxAttempts int             `json:"maxAttempts,omitempty"`
-	UniqueKey   string          `json:"uniqueKey,omitempty"`
+	RunAt       *time.Time      `json:"run_at,omitempty"`
+	MaxAttempts int             `json:"max_attempts,omitempty"`
+	UniqueKey   string          `json:"unique_key,omitempty"`
 	ID          string          `json:"id,omitempty"`
 }
 
@@ -100,7 +100,7 @@ func (a *API) Enqueue(ctx context.Context, j Job) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	r := request{Topic: e.Type, Payload: e.payload, Metadata: e.metadata, Queue: e.Queue, Priority: e.Priority, MaxAttempts: e.MaxAttempts, UniqueKey: e.UniqueKey, ID: e.ID}
+	r := request{Type: e.Type, Payload: e.payload, Metadata: e.metadata, Queue: e.Queue, Priority: e.Priority, MaxAttempts: e.MaxAttempts, UniqueKey: e.UniqueKey, ID: e.ID}
 	if !e.RunAt.IsZero() {
 		at := e.RunAt.UTC()
 		r.RunAt = &at
@@ -133,10 +133,10 @@ type Info struct {
 	Priority    int             `json:"priority"`
 	Attempts    int             `json:"attempts"`
 	MaxAttempts int             `json:"max_attempts"`
-	LastError   string          `json:"last_error"`
+	Error       string          `json:"error"`
 	Result      json.RawMessage `json:"result"`
 	RunAt       time.Time       `json:"run_at"`
-	CreatedAt   time.Time       `json:"created"`
+	EnqueuedAt  time.Time       `json:"enqueued_at"`
 	StartedAt   time.Time       `json:"started_at"`
 	EndedAt     time.Time       `json:"ended_at"`
 }
@@ -186,14 +186,14 @@ func (a *API) Jobs(ctx context.Context, f Filter) (Page, error) {
 
 // Stats are the queue's figures at one moment.
 type Stats struct {
-	Pending     int64   `json:"pending"` // waiting, the delayed ones included
+	Waiting     int64   `json:"waiting"` // the delayed ones included
 	Delayed     int64   `json:"delayed"`
 	Processing  int64   `json:"processing"`
 	Completed   int64   `json:"completed"`
 	Failed      int64   `json:"failed"`
 	Cancelled   int64   `json:"cancelled"`
-	SuccessRate float64 `json:"success_rate"`       // 0…1
-	AverageMS   int64   `json:"avg_execution_time"` // of completed runs, in milliseconds
+	SuccessRate float64 `json:"success_rate"`    // 0…1
+	AverageMS   int64   `json:"avg_duration_ms"` // of completed runs, in milliseconds
 }
 
 // Stats counts jobs.

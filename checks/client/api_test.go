@@ -53,7 +53,7 @@ func (s *service) jobs(t *testing.T, api *client.API) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i := s.await(api, bad.ID, "failed"); i.LastError == "" || !strings.Contains(string(i.Metadata), "me") {
+	if i := s.await(api, bad.ID, "failed"); i.Error == "" || !strings.Contains(string(i.Metadata), "me") {
 		t.Errorf("%+v", i)
 	}
 	list, err := api.Jobs(ctx, client.Filter{Type: "mail.send", Status: "failed", Limit: 5})
@@ -82,7 +82,7 @@ func (s *service) jobs(t *testing.T, api *client.API) {
 	if i, err := api.Job(ctx, ask.ID); err != nil || !i.RunAt.Equal(at) || i.MaxAttempts > 2 || i.Detail != "delayed" {
 		t.Errorf("%+v, %v", i, err)
 	}
-	if figures, err := api.Stats(ctx); err != nil || figures.Delayed < 1 || figures.Pending < figures.Delayed || figures.Completed < 1 || figures.SuccessRate <= 0 || figures.SuccessRate >= 1 { // housekeeping has jobs, too
+	if figures, err := api.Stats(ctx); err != nil || figures.Delayed < 1 || figures.Waiting < figures.Delayed || figures.Completed < 1 || figures.SuccessRate <= 0 || figures.SuccessRate >= 1 { // housekeeping has jobs, too
 		t.Errorf("%+v, %v", figures, err)
 	}
 	if err := api.Delete(ctx, ask.ID); err != nil {
@@ -100,7 +100,7 @@ func (s *service) refusals(t *testing.T, api *client.API) {
 	}
 	_, err := api.Enqueue(ctx, client.Job{Type: "no.such.type"})
 	var refusal *client.Refusal
-	if !errors.Is(err, client.ErrInvalid) || !errors.As(err, &refusal) || len(refusal.Fields) != 1 || refusal.Fields[0].Field != "topic" || !strings.Contains(err.Error(), "no.such.type") {
+	if !errors.Is(err, client.ErrInvalid) || !errors.As(err, &refusal) || len(refusal.Fields) != 1 || refusal.Fields[0].Field != "type" || !strings.Contains(err.Error(), "no.such.type") {
 		t.Error(err)
 	}
 	if _, err := api.Enqueue(ctx, client.Job{}); !errors.Is(err, client.ErrInvalid) {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/config"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/measure"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 
@@ -18,12 +18,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
-
-// benchQueue keeps bench's jobs apart from everything else.
-const benchQueue = "cmsjobs-bench"
-
-// benchKind does nothing.
-var benchKind = jobs.Kind[struct{}]{Name: "cmsjobs.bench", Queue: benchQueue}
 
 func (a *commandLine) benchCommand() *cobra.Command {
 	var o struct {
@@ -58,15 +52,14 @@ the queue "cmsjobs-bench", takes its waiting jobs away again and leaves its hist
 				return err
 			}
 			defer a.closing(r)
-			jobs.Handle(r.Registry, benchKind, func(context.Context, jobs.Job, struct{}) error { return nil })
-			b := &bench{a: a, r: r, jobs: o.jobs, probes: o.probes, depths: o.depths, idle: o.idle, guest: o.here}
-			figures, err := b.run(c.Context())
+			b := &measure.Bench{Services: r, Now: a.Now, Jobs: o.jobs, Probes: o.probes, Depths: o.depths, Idle: o.idle, Guest: o.here}
+			figures, err := b.Run(c.Context())
 			if err != nil {
 				return err
 			}
 			cells := make([][]string, len(figures))
 			for i, f := range figures {
-				cells[i] = []string{f.Name, fmt.Sprintf("%.*f", f.digits, f.Value), f.Unit}
+				cells[i] = []string{f.Name, fmt.Sprintf("%.*f", f.Digits, f.Value), f.Unit}
 			}
 			return a.list(map[string]any{"store": r.Store.Describe(), "slots": o.slots, "jobs": o.jobs, "figures": figures}, []string{"FIGURE", "VALUE", "UNIT"}, cells, "")
 		},
@@ -81,7 +74,7 @@ the queue "cmsjobs-bench", takes its waiting jobs away again and leaves its hist
 }
 
 func benchFlags(slots int) []config.Flag {
-	return []config.Flag{{Path: "queue.queues", Value: benchQueue, Name: "bench"}, {Path: "queue.concurrency", Value: fmt.Sprint(slots), Name: "bench"},
+	return []config.Flag{{Path: "queue.queues", Value: measure.Queue, Name: "bench"}, {Path: "queue.concurrency", Value: fmt.Sprint(slots), Name: "bench"},
 		{Path: "queue.prefetch", Value: fmt.Sprint(min(slots*10, 10000)), Name: "bench"}, {Path: "log.level", Value: "warn", Name: "bench"}}
 }
 

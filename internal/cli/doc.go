@@ -1,4 +1,4 @@
-// Package cli is the command line: one file for each command, which parses its
+// Package cli is the command line: a file for each topic, which parses its
 // arguments, calls the services and prints what came back, as a table for people
 // or as JSON for programs.
 //
@@ -7,7 +7,7 @@
 //
 // Invariants:
 //
-//   - Exit codes are those of exit.go; what a person reads goes to standard error
+//   - Exit codes are those of execute.go; what a person reads goes to standard error
 //     where --json was asked for.
 //   - Foreign text is printed without control characters.
 //   - A wrong argument ends with exit code 2 before anything is changed.

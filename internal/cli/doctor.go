@@ -4,10 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 
@@ -74,4 +84,127 @@ func (a *commandLine) printFindings(all []doctor.Finding) error {
 		}
 	}
 	return nil
+}
+
+func (a *commandLine) healthCommand() *cobra.Command {
+	var checks []string
+	command := &cobra.Command{
+		Use:   "health",
+		Short: "Ask the running service whether it is ready (for Docker's HEALTHCHECK)",
+		Long: `Asks /readyz of the service that runs with the same configuration: it is ready while no failing condition
+holds. Where HTTP is disabled it measures the conditions itself. --check asks for single conditions,
+warnings included.
+
+Exit codes: 0 ready · 1 not ready`,
+		Example: "  cmsjobs health\n  cmsjobs health --check no_worker,no_backup",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := a.load()
+			if err != nil {
+				return err
+			}
+			if !l.HTTP.Enabled {
+				return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.healthByItself(ctx, r, checks) })
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), 4*time.Second)
+			defer cancel()
+			return a.askReady(ctx, l.HTTP.Listen, l.HTTP.TLSCert != "", checks)
+		},
+	}
+	command.Flags().StringSliceVar(&checks, "check", nil, "ask for these conditions alone")
+	return command
+}
+
+// healthByItself measures the conditions where no service can be asked.
+func (a *commandLine) healthByItself(ctx context.Context, r *app.Services, checks []string) error {
+	e, err := r.Evaluator(nil)
+	if err != nil {
+		return err
+	}
+	for _, name := range checks {
+		if !slices.Contains(conditions.Names(), name) {
+			return app.Usagef("there is no check %q; there are %s", name, strings.Join(conditions.Names(), ", "))
+		}
+	}
+	var failing []string
+	for _, s := range e.Evaluate(ctx) {
+		if s.Active && (slices.Contains(checks, s.Name) || len(checks) == 0 && s.Severity == conditions.Failing) {
+			failing = append(failing, s.Name+": "+s.Detail)
+		}
+	}
+	if len(failing) > 0 {
+		return fmt.Errorf("not ready: %s", strings.Join(failing, "; "))
+	}
+	_, err = fmt.Fprintln(a.out, "ready")
+	return err
+}
+
+// askReady asks the service on this host.
+func (a *commandLine) askReady(ctx context.Context, listen string, secure bool, checks []string) error {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return err
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	if secure { // the certificate is for another name than this one: a connection is all that can be asked
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(host, port))
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz?"+url.Values{"check": {strings.Join(checks, ",")}}.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("the service does not answer on %s: %w", listen, err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("not ready: %s %s", answer.Status, strings.TrimSpace(string(text)))
+	}
+	_, err = fmt.Fprintln(a.out, "ready")
+	return err
+}
+
+func (a *commandLine) breakersCommand() *cobra.Command {
+	c := &cobra.Command{Use: "breakers", Short: "See what is left alone because it fails, and try it again",
+		Long:    "A mail server, bucket or host that fails again and again is left alone for a while; its jobs wait without losing attempts.",
+		Example: "  cmsjobs breakers list\n  cmsjobs breakers reset smtp:mail.example.com:587"}
+	c.AddCommand(&cobra.Command{Use: "list", Short: "List everything that ever failed, what is out first", Example: "  cmsjobs breakers list --json", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				list, err := r.Breakers.List(ctx)
+				if err != nil {
+					return err
+				}
+				cells := make([][]string, len(list))
+				for i, b := range list {
+					cells[i] = []string{b.Dependency, string(b.State), strconv.Itoa(b.Failures), display.Ago(b.RetryAt, a.Now()), display.Short(b.LastError, 80)}
+				}
+				return a.list(list, []string{"DEPENDENCY", "STATE", "FAILURES", "NEXT TRY", "ERROR"}, cells, "Nothing has failed.")
+			})
+		}},
+		&cobra.Command{Use: "reset DEPENDENCY", Short: "Use it again at once", Example: "  cmsjobs breakers reset smtp:mail.example.com:587", Args: cobra.ExactArgs(1),
+			RunE: func(c *cobra.Command, args []string) error {
+				return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+					was, err := r.Breakers.Reset(ctx, args[0])
+					if err == nil && !was {
+						err = fmt.Errorf("%q never failed; see cmsjobs breakers list: %w", args[0], jobs.ErrNotFound)
+					}
+					if err != nil {
+						return err
+					}
+					return a.list(map[string]string{"reset": args[0]}, []string{"RESET"}, [][]string{{args[0]}}, "")
+				})
+			}})
+	return c
 }

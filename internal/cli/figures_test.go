@@ -258,7 +258,7 @@ func (s *mixedSite) api() {
 	f := s.figures()
 	var stats map[string]any
 	s.get("/api/v1/jobs/stats", &stats)
-	for key, name := range map[string]string{"pending": "waiting", "delayed": "delayed", "foreign": "foreign", "processing": "processing", "completed": "completed", "failed": "failed", "cancelled": "cancelled", "ended": "ends"} {
+	for key, name := range map[string]string{"waiting": "waiting", "queued": "queued", "delayed": "delayed", "foreign": "foreign", "processing": "processing", "completed": "completed", "failed": "failed", "cancelled": "cancelled", "ended": "ends"} {
 		n, _ := stats[key].(float64)
 		s.same("/stats "+key, int64(n), f[name])
 	}

@@ -97,8 +97,8 @@ func TestDisabledJobsRunWhileTheCallerWaits(t *testing.T) {
 		Error  string `json:"error"`
 	}
 	var well, ill answer
-	s.ask(200, "POST", "/api/jobs/enqueue", `{"type":"cmsjobs.probe"}`, admin, &well)
-	s.ask(200, "POST", "/api/jobs/enqueue", `{"type":"cmsjobs.probe","payload":{"fail":"no luck"}}`, admin, &ill)
+	s.ask(200, "POST", "/api/v1/jobs", `{"type":"cmsjobs.probe"}`, admin, &well)
+	s.ask(200, "POST", "/api/v1/jobs", `{"type":"cmsjobs.probe","payload":{"fail":"no luck"}}`, admin, &ill)
 	if well.Status != "completed" || well.Result.Attempt != 1 || ill.Status != "failed" || !strings.Contains(ill.Error, "no luck") {
 		t.Errorf("%+v %+v", well, ill)
 	}

@@ -79,3 +79,34 @@ func (a *commandLine) closing(r *app.Services) {
 
 // onAbort keeps what the second signal does.
 func (a *commandLine) onAbort(abort func()) { a.onSecondSignal.Store(&abort) }
+
+func (a *commandLine) runCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Run everything in one process: worker, scheduler, web",
+		Long: `Runs the parts that the configuration enables in one process: the worker (queue.worker), the
+scheduler (schedule.enabled) and the web (http.enabled). TERM or INT stops all of them gracefully.
+
+` + exitHelp,
+		Example: "  cmsjobs --cms /var/www/site run\n  cmsjobs --cms /var/www/site run -n 4",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			r, err := a.openService(c.Context(), changed(c, workFlags)...)
+			if err != nil {
+				return a.abortedBeforeStart(c.Context(), err)
+			}
+			defer a.closing(r)
+			a.stopBy(r)
+			parts, err := r.Parts(a.onAbort)
+			if err != nil {
+				return err
+			}
+			if len(parts) == 0 {
+				return app.Usagef("nothing to run: queue.worker, schedule.enabled and http.enabled are all off")
+			}
+			return r.Tracing(c.Context(), func() error { return app.Together(c.Context(), parts) })
+		},
+	}
+	addWorkFlags(c)
+	return c
+}
