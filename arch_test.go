@@ -87,6 +87,7 @@ var rules = []rule{
 	{below: "internal/handlers", may: []string{"internal/jobs", "internal/jobs/listing", "internal/cms", "internal/cms/laravel", "internal/storage", "internal/outbound", "internal/database", "internal/dbconn", "internal/redact", "templates", "self"}},
 	{below: "internal/web", may: []string{"internal/jobs", "internal/jobs/listing", "internal/jobs/explain", "internal/redact", "templates", "self"}},
 	{below: "internal/redact", std: true},
+	{below: "internal/memory", std: true},
 	{below: "config", may: []string{"internal/cms"}},
 	{below: "migrations", may: []string{}},
 	{below: "templates", may: []string{}},

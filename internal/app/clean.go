@@ -59,7 +59,7 @@ func (r *Services) CleanQueue(ctx context.Context, dryRun bool) (done cleaned, e
 	if done.Failed, done.Export, err = r.pruneFailed(ctx, r.Now()); err != nil {
 		return done, err
 	}
-	return done, r.noteSizes(ctx)
+	return done, r.usage().Keep(ctx)
 }
 
 // wouldClean counts what cleanQueue would remove.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/memory"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 )
@@ -42,7 +43,7 @@ func (b *bench) run(ctx context.Context) ([]figure, error) {
 		}
 		figures = append(figures, found...)
 	}
-	return append(figures, figure{"memory, resident, after all of it", float64(app.ResidentMemory()) / (1 << 20), "MiB", 1}), nil
+	return append(figures, figure{"memory, resident, after all of it", float64(memory.Resident()) / (1 << 20), "MiB", 1}), nil
 }
 
 func (b *bench) enqueueSingly(ctx context.Context) ([]figure, error) {
@@ -171,7 +172,7 @@ func (b *bench) idling(ctx context.Context) ([]figure, error) {
 	seconds := b.idle.Seconds()
 	figures := []figure{{"an idle worker asks", float64(b.r.Store.Statements()-asked) / seconds, "queries/s", 2},
 		{"and uses of a core", 100 * (processorTime() - used).Seconds() / seconds, "%", 3},
-		{"and occupies, resident", float64(app.ResidentMemory()) / (1 << 20), "MiB", 1}}
+		{"and occupies, resident", float64(memory.Resident()) / (1 << 20), "MiB", 1}}
 	stop()
 	return figures, group.Wait()
 }
