@@ -16,13 +16,12 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // The folders' names in archives: uploads is the CMS's upload folder, media

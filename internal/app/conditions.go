@@ -13,6 +13,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
+	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -20,10 +22,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/internal/web"
-
-	"github.com/cmsjobs/cmsjobs/internal/display"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // CheckLimits finds what is wrong with the limits of conditions: their units

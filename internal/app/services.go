@@ -17,19 +17,17 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
 	"github.com/cmsjobs/cmsjobs/internal/trace"
 	"github.com/cmsjobs/cmsjobs/internal/web"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
-
-	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Process is the running program as its services see it.

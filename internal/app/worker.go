@@ -9,12 +9,11 @@ import (
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // WorkerOptions are a worker's words on the command line.

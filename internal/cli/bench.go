@@ -10,12 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/config"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
-
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

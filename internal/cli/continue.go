@@ -6,9 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 func (a *commandLine) continueCommand() *cobra.Command {

@@ -9,11 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/config"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
-	"github.com/cmsjobs/cmsjobs/internal/display"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 func (a *commandLine) failedCommand() *cobra.Command {

@@ -11,12 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
-
-	"github.com/cmsjobs/cmsjobs/internal/display"
-
-	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) jobsCommand() *cobra.Command {

@@ -6,9 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 )
 
 func (a *commandLine) jobsExplainCommand() *cobra.Command {

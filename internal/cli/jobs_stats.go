@@ -8,11 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
-	"github.com/cmsjobs/cmsjobs/internal/display"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 func (a *commandLine) jobsStatsCommand() *cobra.Command {
