@@ -276,7 +276,7 @@ func (b both) runAll() {
 		b.Fatalf("%d jobs, %v", len(claimed), err)
 	}
 	for _, c := range claimed {
-		errs, err := b.store.Settle(b.Context(), []jobs.Settlement{{Claimed: c, Verdict: jobs.Completed}})
+		errs, err := b.store.Settle(b.Context(), []jobs.Settlement{{Claimed: c, Outcome: jobs.Completed}})
 		if err != nil || errs[0] != nil {
 			b.Fatal(errs, err)
 		}
