@@ -15,7 +15,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

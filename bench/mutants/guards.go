@@ -168,7 +168,7 @@ var guards = []guard{
 	{
 		promise: "P5",
 		name:    "what failed for good is in failed_jobs",
-		file:    "internal/jobs/queue/settle.go",
+		file:    "internal/jobs/queue/settle_changes.go",
 		old:     "	if err := s.moveToFailed(ctx, t, ends); err != nil {",
 		without: "	if err := s.moveToFailed(ctx, t, nil); err != nil {",
 		in:      queue,
@@ -489,7 +489,7 @@ var guards = []guard{
 	{
 		promise: "P13",
 		name:    "every end is in the history",
-		file:    "internal/jobs/queue/settle.go",
+		file:    "internal/jobs/queue/settle_changes.go",
 		old:     "{s.recordRuns, s.releasePermits,",
 		without: "{s.releasePermits,",
 		in:      past,
@@ -499,7 +499,7 @@ var guards = []guard{
 	{
 		promise: "P14",
 		name:    "a server that takes no lock is found out",
-		file:    "internal/jobs/queue/probe.go",
+		file:    "internal/jobs/queue/open.go",
 		old:     "if beside, err := s.beside(ctx, name); err != nil || beside != 0 {",
 		without: "if _, err := s.beside(ctx, name); err != nil {",
 		in:      store,

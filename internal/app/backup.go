@@ -16,13 +16,12 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // The folders' names in archives: uploads is the CMS's upload folder, media
@@ -42,7 +41,7 @@ func backupHandler(registry *jobs.Registry, r *Services) error {
 		r.Log.Debug("no backups here: where they go is not known (backup.dir, or cms.dir)", "event", "backup.off")
 		return nil
 	}
-	c := backup.Config{Site: r.Site, DB: r.OwnDB, Destinations: places, Version: r.Version, Breaker: r.Breakers, Orders: r.Orders, Working: r.garbage.spare,
+	c := backup.Config{Site: r.Site, DB: r.OwnDB, Destinations: places, Version: r.Version, Breaker: r.Breakers, Orders: r.Orders, Working: r.garbage.Press,
 		Scheduled: r.scheduledJob, Finished: r.backupFinished, Watched: r.backupsWatched, Now: r.Now, Logger: r.Log}
 	if c.Options, err = backupOptions(r.Config.Backup); err != nil {
 		return UsageError{Err: err}
@@ -80,7 +79,7 @@ func (r *Services) scheduledJob(ctx context.Context, uuid string) (bool, error) 
 func (r *Services) backupFiles() ([]backup.FileSet, error) {
 	var sets []backup.FileSet
 	if r.Site.Root != "" {
-		sets = append(sets, backup.FileSet{Label: uploadsLabel, Store: &lazyLocal{dir: r.uploads()}})
+		sets = append(sets, backup.FileSet{Label: uploadsLabel, Store: storage.NewLazyLocal(r.uploads())})
 	}
 	place, err := r.mediaPlace()
 	if err != nil {
@@ -133,10 +132,10 @@ func (r *Services) backupPlaces() (map[string]storage.Store, error) {
 		if dir == "" {
 			dir = filepath.Join(r.Site.Storage(), "app", "cmsjobs-backups")
 		}
-		places["local"] = &lazyLocal{dir: dir}
+		places["local"] = storage.NewLazyLocal(dir)
 	}
 	if c.Profile != "own" && r.Site.Root != "" {
-		folder := &lazyLocal{dir: filepath.Join(r.Site.Storage(), "app", "backup")}
+		folder := storage.NewLazyLocal(filepath.Join(r.Site.Storage(), "app", "backup"))
 		places["botble"] = backup.NewBotble(folder, uploadsLabel, r.Site.Zone, true)
 	}
 	if c.Profile == "botble" {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 )
 
@@ -59,7 +58,7 @@ func (r *Services) CleanQueue(ctx context.Context, dryRun bool) (done cleaned, e
 	if done.Failed, done.Export, err = r.pruneFailed(ctx, r.Now()); err != nil {
 		return done, err
 	}
-	return done, r.noteSizes(ctx)
+	return done, r.usage().Keep(ctx)
 }
 
 // wouldClean counts what cleanQueue would remove.

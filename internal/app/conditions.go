@@ -13,6 +13,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
+	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -20,10 +22,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/internal/web"
-
-	"github.com/cmsjobs/cmsjobs/internal/display"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // CheckLimits finds what is wrong with the limits of conditions: their units
@@ -71,7 +69,7 @@ func (r *Services) Evaluator(process *conditions.Process) (*conditions.Evaluator
 	limits[conditions.VerificationOld] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.Config.Backup.Unverified)}
 	set := conditions.Config{
 		DB: r.OwnDB, Queue: r.History, Server: r.History, Known: func(jobType string) bool { _, known := r.Registry.Lookup(jobType); return known },
-		Notification: notify.Send.Name, Writes: r.writes, ReadOnly: database.SaysReadOnly, Full: database.SaysFull, Folders: r.writtenFolders(), Free: freeSpace, Circuits: r.circuits,
+		Notification: notify.Send.Name, Writes: r.writes, ReadOnly: database.SaysReadOnly, Full: database.SaysFull, Folders: r.writtenFolders(), Free: storage.FreeSpace, Circuits: r.circuits,
 		Limits: limits, Off: c.Off, Every: c.Every, Process: process, Now: r.Now, Logger: r.Log,
 	}
 	set.Scheduling, set.Overdue = r.Config.Schedule.Enabled && r.Config.Queue.Enabled, r.overdue
@@ -82,16 +80,6 @@ func (r *Services) Evaluator(process *conditions.Process) (*conditions.Evaluator
 		set.Notify, set.Direct, set.Pinger = r.conditionChanged, r.conditionDirect, r.pinger()
 	}
 	return conditions.New(set)
-}
-
-// freeSpace is the space left for this user on a folder's disk.
-func freeSpace(folder string) (int64, error) {
-	local, err := storage.NewLocal(folder, storage.LocalOptions{})
-	if err != nil {
-		return 0, err
-	}
-	free, err := local.Free()
-	return free, errors.Join(err, local.Close())
 }
 
 // writtenFolders are the folders whose disks must not be full.

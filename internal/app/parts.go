@@ -12,6 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/memory"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
@@ -141,7 +142,7 @@ func Together(ctx context.Context, parts []part) error {
 // Work runs one worker until ctx ends. onAbort gets what ends it without its
 // grace period.
 func (r *Services) Work(ctx context.Context, o WorkerOptions, onAbort func(abort func())) error {
-	limitMemory(r.Config.Queue.Memory)
+	memory.Limit(int64(r.Config.Queue.Memory))
 	o, told := r.telling(ctx, o)
 	defer told()
 	w, closeIt, err := r.Worker(o)

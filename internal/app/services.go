@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -16,19 +17,29 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
+	"github.com/cmsjobs/cmsjobs/internal/memory"
 	"github.com/cmsjobs/cmsjobs/internal/trace"
 	"github.com/cmsjobs/cmsjobs/internal/web"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
-
-	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
+
+// Process is the running program as its services see it.
+type Process struct {
+	Self    string    // the program's own file, for processes of its own; "" is none
+	Version string    // as the build sets it
+	Err     io.Writer // where the log goes
+	Now     func() time.Time
+	// StderrIsTTY says that err is a terminal: progress may move, lines have colours.
+	StderrIsTTY bool
+	lines       lineWriter // the log's way to err
+}
 
 // Services are the parts of the service, joined. Commands open them, use what
 // they need and close them.
@@ -57,7 +68,7 @@ type Services struct {
 	conditions *conditions.Evaluator
 	writes     *conditions.Writes
 	rang       atomic.Pointer[time.Time] // the scheduler's last ring
-	garbage    gcPressure
+	garbage    memory.Collector
 }
 
 // Open connects the services that every command with a database needs.

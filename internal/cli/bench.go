@@ -13,9 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/measure"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

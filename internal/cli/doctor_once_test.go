@@ -6,10 +6,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-
 	"github.com/cmsjobs/cmsjobs/internal/doctor"
-
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

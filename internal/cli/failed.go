@@ -15,6 +15,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 func (a *commandLine) failedCommand() *cobra.Command {

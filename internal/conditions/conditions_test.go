@@ -18,7 +18,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

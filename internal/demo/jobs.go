@@ -10,11 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
-	"github.com/cmsjobs/cmsjobs/internal/display"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // Job is a job that the demo enqueues: its type, its payload and what it

@@ -10,7 +10,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/memory"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 )
@@ -52,7 +53,7 @@ func (b *Bench) Run(ctx context.Context) ([]Figure, error) {
 		}
 		figures = append(figures, found...)
 	}
-	return append(figures, Figure{"memory, resident, after all of it", float64(app.ResidentMemory()) / (1 << 20), "MiB", 1}), nil
+	return append(figures, Figure{"memory, resident, after all of it", float64(memory.Resident()) / (1 << 20), "MiB", 1}), nil
 }
 
 func (b *Bench) enqueueSingly(ctx context.Context) ([]Figure, error) {
@@ -181,7 +182,7 @@ func (b *Bench) idling(ctx context.Context) ([]Figure, error) {
 	seconds := b.Idle.Seconds()
 	figures := []Figure{{"an idle worker asks", float64(b.Services.Store.Statements()-asked) / seconds, "queries/s", 2},
 		{"and uses of a core", 100 * (processorTime() - used).Seconds() / seconds, "%", 3},
-		{"and occupies, resident", float64(app.ResidentMemory()) / (1 << 20), "MiB", 1}}
+		{"and occupies, resident", float64(memory.Resident()) / (1 << 20), "MiB", 1}}
 	stop()
 	return figures, group.Wait()
 }

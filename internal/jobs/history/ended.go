@@ -10,7 +10,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

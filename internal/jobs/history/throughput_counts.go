@@ -9,9 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // Half hours of the history are counted once, when they are over, and kept in

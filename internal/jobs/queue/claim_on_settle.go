@@ -5,20 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
-
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
-
-// next is the candidate that a settlement claims in its own transaction.
-type next struct {
-	*claim
-	row   *tables.Candidate
-	until int64
-	won   bool
-}
 
 // SettleAndClaim implements jobs.Relay. The next job comes from what the last
 // claim saw beside its own; where that says nothing, the end alone is written.

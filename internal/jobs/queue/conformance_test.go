@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
-	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // TestConformance holds every variant of tables, databases and claim modes to

@@ -1,20 +1,22 @@
-// Package queue keeps jobs in SQL: in the tables jobs and failed_jobs of a
-// CMS (Laravel's own layout, or the extended one) on MySQL, MariaDB,
-// PostgreSQL or SQLite. One concrete Store is the jobs.Source of workers, the
-// jobs.Enqueuer of everybody and the jobs.Roster.
+// Package queue enqueues, claims, renews and settles jobs in the tables of a
+// CMS. One concrete Store is the jobs.Source of workers, the jobs.Enqueuer of
+// everybody, the jobs.Roster and the schedule's Ticker.
 //
 // It is not a second queue: the rows stay where PHP and plain INSERTs put and
-// see them, and no table of the CMS is ever altered. What those rows cannot
-// hold (history, unique keys, permits, workers, pauses) lies in tables named
-// cmsjobs_*.
+// see them. What those rows cannot hold (runs, unique keys, permits, workers)
+// lies in tables named cmsjobs_*. Lists, statistics and what people change are
+// the history's (internal/jobs/history); what both must know of the tables is in
+// internal/jobs/tables.
+//
+// Where things are: enqueue*.go insert; claim.go goes through queues and lanes,
+// lanes.go, rescan.go and pending.go say where it looks, claim_rows.go takes
+// rows, permits.go and coalesce.go hold it back or let one run stand for many;
+// renew.go keeps leases; settle.go writes ends, by one statement
+// (settle_plain.go) or a transaction (settle_changes.go); in_doubt.go and
+// settle_in_doubt.go remember what had no answer. store.go holds all state.
 //
 // Invariants:
 //
-//   - The database's clock decides what is due and whose lease ran out.
-//   - A lease is written as "now + length − RetryAfter" and has run out when
-//     it is older than RetryAfter. So every lease carries its own length, and a
-//     PHP worker, which tests reserved_at <= now − retry_after, keeps off
-//     exactly as long (RetryAfter must equal the CMS's retry_after).
 //   - Candidates are read without a lock and taken by primary key, at READ
 //     COMMITTED. Rows of other types are never locked and never written.
 //   - Every write that ends or extends a run names its lease. A write whose

@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/google/uuid"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
@@ -111,13 +108,4 @@ func (s *Store) insertAll(ctx context.Context, t tables.Transaction, list []jobs
 		receipts[permit] = jobs.Receipt{ID: ids[i], UUID: plain[i].UUID}
 	}
 	return receipts, nil
-}
-
-// newUUID is a version 7: made in order, it costs the history's index least.
-func newUUID() string {
-	id, err := uuid.NewV7()
-	if err != nil { // the system has no randomness: google/uuid panics likewise
-		return uuid.NewString()
-	}
-	return id.String()
 }

@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
@@ -109,4 +109,13 @@ func (s *Store) attemptsOf(n jobs.Spec) int {
 		return entry.Policy.MaxAttempts
 	}
 	return jobs.DefaultPolicy().MaxAttempts
+}
+
+// newUUID is a version 7: made in order, it costs the history's index least.
+func newUUID() string {
+	id, err := uuid.NewV7()
+	if err != nil { // the system has no randomness: google/uuid panics likewise
+		return uuid.NewString()
+	}
+	return id.String()
 }

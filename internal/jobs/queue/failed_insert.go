@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

@@ -5,11 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

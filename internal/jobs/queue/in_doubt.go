@@ -6,29 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
-
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
-
-// A claim whose COMMIT was not answered may hold its rows or not, and nobody
-// runs what it holds. The store remembers it and gives such rows back
-// uncounted, so that trouble of the database costs no attempt.
-//
-// In the extended layout the token in the row says whose it is. A stock row
-// has no room for one: another worker that claimed it in the same second wrote
-// the same. But such a worker renews its lease after a third of it, and stops
-// the run after two thirds if it cannot; a row that looks the same after three
-// quarters is ours.
-type inDoubtClaim struct {
-	row       *tables.Candidate
-	token     string
-	until     int64
-	retryAt   time.Time // of Options.Clock: not given back before
-	expiresAt time.Time // the lease has ended: its row is anybody's
-}
 
 // inDoubtRetryDelay is how long a doubt rests between two looks: the server may still
 // be at the statement whose answer was lost.

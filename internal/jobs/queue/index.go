@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

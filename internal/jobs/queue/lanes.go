@@ -9,56 +9,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// A lane is what is claimed in one order: a queue of a stock table, or one
-// class of priority in a queue of an extended one.
-//
-// Its head is a floor that moves past rows which were claimed, or found to be
-// another's, so that no claim steps twice over PHP's rows, delayed rows or
-// deleted rows that the server has not purged. What appears below the floor (a
-// late commit, a retried or ripened row, a lease that ran out) is found by
-// sweeps from the start, which come as often as they are cheap. Where many rows
-// of others make them dear, pending finds what falls due at a known time.
-type scanCursor struct {
-	queue    string
-	priority int
-
-	lowWater  tables.RowPosition
-	exhausted bool // the last look at the head found nothing more
-
-	rescanning bool
-	rescan     tables.RowPosition // how far this sweep is
-	rescanEnd  tables.RowPosition // zero: to the end
-	cost       time.Duration
-	next       time.Time // of Options.Clock: no sweep before it
-	pages      int       // that this sweep has read
-
-	headPage, sweepPage  pageSize
-	fromHead, fromRescan prefetched // of the head, and of the sweep
-
-	// long says that sweeps read too much to come often: pending has the rows
-	// that fall due in the meantime.
-	long    bool
-	pending pending
-	// looking and looked are of a claim that must see the whole lane.
-	looking, looked bool
-}
-
-// prefetched are candidates that the last look found and the claim had no room for: the next claim need not look. They are stale, which the claim's
-// compare-and-set sees, and they keep the lane's order, as what comes later
-// stands behind them.
-type prefetched struct {
-	rows []*tables.Candidate
-	now  int64     // of the database, when they were read
-	read time.Time // of Options.Clock
-}
-
 // prefetchTTL is how long spares are worth trying.
 const prefetchTTL = 250 * time.Millisecond
-
-type scanCursorKey struct {
-	queue    string
-	priority int
-}
 
 // A sweep may cost one part in sweepShare of the time, and comes no more often
 // than sweepRest.
@@ -98,16 +50,6 @@ func (s *Store) lane(queue string, priority int) *scanCursor {
 		s.lanes[key] = &scanCursor{queue: queue, priority: priority, next: s.Options.Clock().Add(rescanInterval)}
 	}
 	return s.lanes[key]
-}
-
-// classes are the priorities that wait in a queue of an extended table,
-// highest first.
-type classes struct {
-	priorities []int
-	next       time.Time // when they are read again
-	expired    time.Time // when lost leases are looked for again
-	lost       int64     // how far this look for them is; 0 before the first row
-	lostPage   pageSize
 }
 
 func (s *Store) classesOf(queue string) *classes {

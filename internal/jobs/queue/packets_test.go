@@ -9,11 +9,9 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

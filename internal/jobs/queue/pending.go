@@ -10,22 +10,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// pending are the rows of a stock table that cannot be claimed yet, and when
-// they can be: running jobs at the end of their leases, delayed and repeated
-// ones when they are due. Where sweeps are long, one statement finds them
-// without reading payloads, and each is then looked at by its id in its second.
-type pending struct {
-	due  map[int64]falls
-	next time.Time // of Options.Clock: when they are searched for again
-	near bool      // only what is due soon: there are too many
-}
-
-// falls is when a row may be claimed.
-type falls struct {
-	at   time.Time // of Options.Clock
-	once bool      // it is pending no more: one look, and it is forgotten
-}
-
 const (
 	// maxPending bounds how many pending rows are kept in mind, and soon how far
 	// ahead they may be due where there are more.
@@ -155,13 +139,6 @@ func (c *claim) search(ctx context.Context, l *scanCursor) error {
 		s.wakeAt(l.queue, first)
 	}
 	return nil
-}
-
-// delays are what this process knows of jobs that it gave back to run later.
-// Store.mu guards them.
-type delays struct {
-	rows  map[string]map[int64]time.Time // by queue: when a row is due, of Options.Clock
-	wakes map[string]map[time.Time]bool  // by queue: wake-ups that are set
 }
 
 // A queue keeps at most maxWakes wake-ups, wakeStep apart at least; what has

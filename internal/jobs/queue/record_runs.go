@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

@@ -7,10 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
-
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

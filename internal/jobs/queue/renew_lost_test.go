@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // The answer to one renewal is lost, and the next renewals do not arrive: the

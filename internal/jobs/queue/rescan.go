@@ -16,10 +16,6 @@ const (
 	skimmed   = 4 << 10
 )
 
-// pageSize is how many rows the next look of a lane reads; the zero value is
-// smallPage.
-type pageSize int
-
 // read makes the next page larger where this one held nothing to take.
 func (p *pageSize) read(took bool) {
 	if took {

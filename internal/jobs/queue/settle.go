@@ -3,26 +3,10 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
-
-	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
-
-// pendingSettlement is a settlement on its way into the tables.
-type pendingSettlement struct {
-	*jobs.Settlement
-	index int  // in the caller's list
-	bare  bool // without what the database may have refused
-}
-
-// errShort says that fewer rows than named were still held: the transaction is
-// undone and split, until those that were lost stand alone.
-var errShort = errors.New("a lease in the batch is lost")
 
 // Settle implements jobs.Source. It writes many ends in one transaction. A
 // settlement whose lease is lost gets ErrLeaseLost and does not keep the
@@ -98,86 +82,6 @@ func (s *Store) settle(ctx context.Context, ends []pendingSettlement, results []
 		return err
 	}
 	return s.settle(ctx, ends[half:], results, nil)
-}
-
-// write is the transaction. What needs the lease comes first.
-func (s *Store) write(ctx context.Context, t tables.Transaction, ends []pendingSettlement) error {
-	if err := s.moveToFailed(ctx, t, ends); err != nil {
-		return err
-	}
-	if err := s.removeAndGiveBack(ctx, t, ends); err != nil {
-		return err
-	}
-	for _, step := range []func(context.Context, tables.Tx, []pendingSettlement) error{s.recordRuns, s.releasePermits, s.freeKeys,
-		s.storeLines, s.dropCancels, s.recordWaits} {
-		if err := step(ctx, t.Own, ends); err != nil {
-			return err
-		}
-	}
-	for _, e := range ends {
-		if len(e.FollowUps) > 0 {
-			if _, err := s.insertAll(ctx, t, e.FollowUps); err != nil {
-				return fmt.Errorf("enqueuing what follows %s: %w", e.Claimed.Job.Type, err)
-			}
-		}
-	}
-	return nil
-}
-
-// freeKeys ends unique keys with their jobs. A retried or released job keeps
-// its key.
-func (s *Store) freeKeys(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
-	gone := idsOf(ends, func(e pendingSettlement) bool { return e.gone() })
-	if len(gone) == 0 {
-		return nil
-	}
-	// A key is committed with its job, so one that is not there now is none of
-	// these jobs'. Mostly there are none at all.
-	var one int
-	if found, err := s.QueryRow(ctx, q, []any{&one}, "SELECT 1 FROM cmsjobs_unique LIMIT 1"); err != nil || !found {
-		return err
-	}
-	in, args := s.Dialect.In("job_id", gone)
-	if _, err := s.Exec(ctx, q, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
-		return fmt.Errorf("freeing unique keys: %w", err)
-	}
-	return nil
-}
-
-// gone says that the job's row is deleted.
-func (e pendingSettlement) gone() bool {
-	return e.Outcome != jobs.Retried && e.Outcome != jobs.Released
-}
-
-// idsOf lists the row numbers of ends, twins included.
-func idsOf(ends []pendingSettlement, which func(pendingSettlement) bool) []int64 {
-	var list []int64
-	for _, e := range ends {
-		if !which(e) {
-			continue
-		}
-		list = append(list, e.Claimed.Lease.ID)
-		for _, duplicate := range e.Claimed.Duplicates {
-			list = append(list, duplicate.ID)
-		}
-	}
-	return list
-}
-
-// dropCancels removes orders to cancel jobs that have ended.
-func (s *Store) dropCancels(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
-	var uuids []string
-	for _, e := range ends {
-		if e.Outcome == jobs.Cancelled {
-			uuids = append(uuids, e.Claimed.Job.UUID)
-		}
-	}
-	if len(uuids) == 0 {
-		return nil
-	}
-	in, args := database.InWords("uuid", uuids)
-	_, err := s.Exec(ctx, q, "DELETE FROM cmsjobs_cancels WHERE "+in, args...)
-	return err
 }
 
 // wakeFor tells waiting workers about follow-ups.

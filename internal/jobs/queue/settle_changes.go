@@ -6,10 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
-
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
@@ -132,4 +130,64 @@ func (s *Store) triedRenewals(id int64) []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.tried[id])
+}
+
+// write is the transaction. What needs the lease comes first.
+func (s *Store) write(ctx context.Context, t tables.Transaction, ends []pendingSettlement) error {
+	if err := s.moveToFailed(ctx, t, ends); err != nil {
+		return err
+	}
+	if err := s.removeAndGiveBack(ctx, t, ends); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context, tables.Tx, []pendingSettlement) error{s.recordRuns, s.releasePermits, s.freeKeys,
+		s.storeLines, s.dropCancels, s.recordWaits} {
+		if err := step(ctx, t.Own, ends); err != nil {
+			return err
+		}
+	}
+	for _, e := range ends {
+		if len(e.FollowUps) > 0 {
+			if _, err := s.insertAll(ctx, t, e.FollowUps); err != nil {
+				return fmt.Errorf("enqueuing what follows %s: %w", e.Claimed.Job.Type, err)
+			}
+		}
+	}
+	return nil
+}
+
+// freeKeys ends unique keys with their jobs. A retried or released job keeps
+// its key.
+func (s *Store) freeKeys(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
+	gone := idsOf(ends, func(e pendingSettlement) bool { return e.gone() })
+	if len(gone) == 0 {
+		return nil
+	}
+	// A key is committed with its job, so one that is not there now is none of
+	// these jobs'. Mostly there are none at all.
+	var one int
+	if found, err := s.QueryRow(ctx, q, []any{&one}, "SELECT 1 FROM cmsjobs_unique LIMIT 1"); err != nil || !found {
+		return err
+	}
+	in, args := s.Dialect.In("job_id", gone)
+	if _, err := s.Exec(ctx, q, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
+		return fmt.Errorf("freeing unique keys: %w", err)
+	}
+	return nil
+}
+
+// dropCancels removes orders to cancel jobs that have ended.
+func (s *Store) dropCancels(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
+	var uuids []string
+	for _, e := range ends {
+		if e.Outcome == jobs.Cancelled {
+			uuids = append(uuids, e.Claimed.Job.UUID)
+		}
+	}
+	if len(uuids) == 0 {
+		return nil
+	}
+	in, args := database.InWords("uuid", uuids)
+	_, err := s.Exec(ctx, q, "DELETE FROM cmsjobs_cancels WHERE "+in, args...)
+	return err
 }

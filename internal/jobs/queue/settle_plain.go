@@ -8,10 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
-
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
@@ -19,7 +17,7 @@ import (
 // MariaDB and PostgreSQL take the usual case, jobs that are done and leave
 // nothing but their lines of history, as one statement that does the same in
 // the same order: without the leases nothing is written. MySQL takes it as
-// several statements in one packet (settle_packet.go).
+// several statements in one packet (onMySQL).
 
 // plainly makes that statement. ok is false where the ends need more.
 func (s *Store) plainly(ends []pendingSettlement, n *next) (x plainEnd, ok bool) {
@@ -42,13 +40,6 @@ func (s *Store) plainly(ends []pendingSettlement, n *next) (x plainEnd, ok bool)
 		x.lines[i] = s.RowOf(&row)
 	}
 	return x, s.Fitting(x.lines) == len(x.lines)
-}
-
-// plainEnd is what one round trip writes.
-type plainEnd struct {
-	drop  *guardedUpdate
-	lines []tables.RunRow
-	next  *next // claimed along, or nil
 }
 
 // takesOneStatement says whether this server is known to.
@@ -100,9 +91,6 @@ func (s *Store) understood(err error) error {
 	}
 	return err
 }
-
-// errRefused says that the statement was not understood and did nothing.
-var errRefused = errors.New("the server does not take this as one statement")
 
 // onPostgres answers with a row for each job that it settled or claimed.
 func (s *Store) onPostgres(x plainEnd) (string, []any) {
@@ -183,4 +171,48 @@ func (s *Store) markLost(ctx context.Context, ends []pendingSettlement, settled 
 		}
 	}
 	return nil
+}
+
+// choosePackets is for MySQL itself. MariaDB has a statement for the same, and
+// TiDB takes several statements only where it is told to.
+func (s *Store) choosePackets() {
+	if s.Dialect.Name != "mysql" || strings.Contains(s.Server, "MariaDB") || strings.Contains(s.Server, "TiDB") || s.TxOptions != nil {
+		return
+	}
+	if p := database.PacketsOf(s.DB); p != nil {
+		s.packets = p
+	}
+}
+
+// onMySQL writes a plain end as one packet. Its guard stops it, and so undoes
+// it, where a lease is lost.
+func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
+	drop, args := x.drop.statement(s.Dialect)
+	insertions, more := s.FewInsertions(x.lines, "@ended")
+	free, _ := s.Dialect.RowsBy("job_id", x.drop.ids)
+	statements := slices.Concat([]string{"START TRANSACTION", drop, database.Guard("@ended", s.MillisNow(), len(x.drop.ids))},
+		insertions, []string{"DELETE FROM cmsjobs_unique WHERE " + free})
+	args = append(args, more...)
+	taken := 0 // where the claim's answer is
+	if x.next != nil {
+		taking, more := s.taking(x.next)
+		taken, statements, args = len(statements), append(statements, taking), append(args, more...)
+	}
+	s.Asked.Add(1)
+	found, err := s.packets.Send(ctx, s.DB, append(statements, "COMMIT"), args)
+	switch {
+	case errors.Is(err, database.ErrShortPacket):
+		return nil, errShort
+	case errors.Is(err, database.ErrUnsent):
+		if errors.Is(err, database.ErrNoPackets) {
+			s.oneStatement.Store(false)
+		}
+		return nil, errors.Join(errRefused, err)
+	case err != nil:
+		return nil, s.understood(err)
+	}
+	if taken > 0 {
+		x.next.won = found[taken] == 1
+	}
+	return x.drop.ids, nil
 }

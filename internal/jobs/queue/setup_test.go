@@ -9,15 +9,12 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/migrations"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
-
-	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
-
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/migrations"
 )
 
 // types that the tests know.

@@ -10,11 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 

@@ -1,9 +1,8 @@
 package tables
 
 import (
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // Layout names the two shapes of the jobs table.

@@ -9,9 +9,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // A job whose lease has run out is taken from its worker, which is presumed

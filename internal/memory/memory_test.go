@@ -1,4 +1,4 @@
-package app
+package memory
 
 import (
 	"runtime/metrics"
@@ -13,23 +13,23 @@ func gcPercent() uint64 {
 }
 
 func TestTheCollectorIsSetBackByTheLast(t *testing.T) {
-	var s gcPressure
+	var s Collector
 	usual := gcPercent()
-	if usual == spareGarbage {
+	if usual == pressedPercent {
 		t.Fatalf("the usual is %d already", usual)
 	}
-	first, second := s.spare(), s.spare()
+	first, second := s.Press(), s.Press()
 	first()
 	first() // nobody else's turn
-	if got := gcPercent(); got != spareGarbage {
+	if got := gcPercent(); got != pressedPercent {
 		t.Errorf("%d while one still works", got)
 	}
 	second()
 	if got := gcPercent(); got != usual {
 		t.Errorf("%d after the last, was %d", got, usual)
 	}
-	defer s.spare()()
-	if got := gcPercent(); got != spareGarbage {
+	defer s.Press()()
+	if got := gcPercent(); got != pressedPercent {
 		t.Errorf("%d the next time", got)
 	}
 }

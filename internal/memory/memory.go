@@ -1,4 +1,4 @@
-package app
+package memory
 
 import (
 	"os"
@@ -7,13 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/cmsjobs/cmsjobs/config"
 )
 
-// ResidentMemory is what this process occupies, in bytes: the kernel's figure
+// Resident is what this process occupies, in bytes: the kernel's figure
 // on Linux, Go's own elsewhere.
-func ResidentMemory() int64 {
+func Resident() int64 {
 	if data, err := os.ReadFile("/proc/self/statm"); err == nil {
 		if args := strings.Fields(string(data)); len(args) > 1 {
 			if pages, err := strconv.ParseInt(args[1], 10, 64); err == nil {
@@ -26,35 +24,35 @@ func ResidentMemory() int64 {
 	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
-// limitMemory makes Go's collector work harder near the limit, so that the
+// Limit makes Go's collector work harder near the limit, so that the
 // soft stop above it is rare. The space left is for what Go does not count.
-func limitMemory(limit config.Size) {
-	if limit > 0 {
-		debug.SetMemoryLimit(int64(limit) * 9 / 10)
+func Limit(bytes int64) {
+	if bytes > 0 {
+		debug.SetMemoryLimit(bytes * 9 / 10)
 	}
 }
 
-// spareGarbage is the garbage that work with large pieces may leave, in percent
+// pressedPercent is the garbage that work with large pieces may leave, in percent
 // of what lives. A quarter of Go's usual keeps a process that makes or restores
 // a backup of any size below 100 MB, at 1.8 times the processor time
 // (82 MB and 4.9 s against 112 MB and 2.6 s for a table of 0.3 GB).
-const spareGarbage = 25
+const pressedPercent = 25
 
-// gcPressure makes Go's collector, which the whole process shares, work harder
+// Collector makes Go's collector, which the whole process shares, work harder
 // while somebody asks for it. Its zero value is ready.
-type gcPressure struct {
+type Collector struct {
 	mu    sync.Mutex
 	users int
 	usual int // GOGC, while users > 0
 }
 
-// spare begins, and what it returns ends, once. Anyone who ends last sets the
+// Press begins, and what it returns ends, once. The last that ends sets the
 // collector back to what it was.
-func (s *gcPressure) spare() (done func()) {
+func (s *Collector) Press() (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users++; s.users == 1 {
-		s.usual = debug.SetGCPercent(spareGarbage)
+		s.usual = debug.SetGCPercent(pressedPercent)
 	}
 	return sync.OnceFunc(func() {
 		s.mu.Lock()

@@ -1,0 +1,57 @@
+package queue
+
+import (
+	"errors"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// pendingSettlement is a settlement on its way into the tables.
+type pendingSettlement struct {
+	*jobs.Settlement
+	index int  // in the caller's list
+	bare  bool // without what the database may have refused
+}
+
+// gone says that the job's row is deleted.
+func (e pendingSettlement) gone() bool {
+	return e.Outcome != jobs.Retried && e.Outcome != jobs.Released
+}
+
+// idsOf lists the row numbers of ends, twins included.
+func idsOf(ends []pendingSettlement, which func(pendingSettlement) bool) []int64 {
+	var list []int64
+	for _, e := range ends {
+		if !which(e) {
+			continue
+		}
+		list = append(list, e.Claimed.Lease.ID)
+		for _, duplicate := range e.Claimed.Duplicates {
+			list = append(list, duplicate.ID)
+		}
+	}
+	return list
+}
+
+// plainEnd is what one round trip writes.
+type plainEnd struct {
+	drop  *guardedUpdate
+	lines []tables.RunRow
+	next  *next // claimed along, or nil
+}
+
+// next is the candidate that a settlement claims in its own transaction.
+type next struct {
+	*claim
+	row   *tables.Candidate
+	until int64
+	won   bool
+}
+
+// errShort says that fewer rows than named were still held: the transaction is
+// undone and split, until those that were lost stand alone.
+var errShort = errors.New("a lease in the batch is lost")
+
+// errRefused says that the statement was not understood and did nothing.
+var errRefused = errors.New("the server does not take this as one statement")
