@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	_ "embed"
 	"encoding"
 	"fmt"
 	"os"
@@ -10,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	_ "embed"
 
 	"github.com/knadh/koanf/v2"
 )

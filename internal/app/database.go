@@ -12,10 +12,9 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/migrations"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 func (r *Services) OpenDatabases(ctx context.Context) (err error) {

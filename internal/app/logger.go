@@ -9,11 +9,10 @@ import (
 	"github.com/lmittmann/tint"
 
 	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/joblog"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
-
-	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // Logger writes to standard error: for people where one watches, as JSON for

@@ -7,11 +7,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web"
-
-	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // WebWebhooks shows and changes subscriptions.

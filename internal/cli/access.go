@@ -9,11 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/timespan"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
-
-	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) accessCommand() *cobra.Command {

@@ -9,10 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/templates"
-
-	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) analyticsCommand() *cobra.Command {

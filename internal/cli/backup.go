@@ -14,11 +14,9 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
-
-	"github.com/cmsjobs/cmsjobs/internal/display"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 )
 
 func (a *commandLine) backupCommand() *cobra.Command {

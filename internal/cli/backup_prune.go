@@ -9,9 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
-
 	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 )
 
 func (a *commandLine) backupPruneCommand() *cobra.Command {

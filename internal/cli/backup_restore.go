@@ -9,13 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
-
-	"github.com/cmsjobs/cmsjobs/internal/display"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 )
 
 func (a *commandLine) backupRestoreCommand() *cobra.Command {

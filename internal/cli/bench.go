@@ -10,11 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/config"
-	"github.com/cmsjobs/cmsjobs/internal/measure"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/measure"
 )
 
 func (a *commandLine) benchCommand() *cobra.Command {

@@ -18,19 +18,15 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/demo"
+	"github.com/cmsjobs/cmsjobs/internal/demo"
+	"github.com/cmsjobs/cmsjobs/internal/doctor"
 	"github.com/cmsjobs/cmsjobs/internal/doctor"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/testgolden"
-
-	"github.com/cmsjobs/cmsjobs/internal/app"
-
-	"github.com/cmsjobs/cmsjobs/internal/doctor"
-
-	"github.com/cmsjobs/cmsjobs/internal/demo"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/testgolden"
 )
 
 // result is what one call of the program gave.

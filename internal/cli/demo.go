@@ -14,9 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cmsjobs/cmsjobs/config"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
-
 	"github.com/cmsjobs/cmsjobs/internal/demo"
 )
 

@@ -15,13 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/display"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
-	"github.com/cmsjobs/cmsjobs/internal/app"
-
 	"github.com/cmsjobs/cmsjobs/internal/doctor"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 func (a *commandLine) doctorCommand() *cobra.Command {

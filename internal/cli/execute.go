@@ -14,7 +14,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/cmsjobs/cmsjobs/config"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )

@@ -12,13 +12,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/timespan"
-
-	"github.com/cmsjobs/cmsjobs/internal/display"
-
-	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) mailCommand() *cobra.Command {

@@ -10,9 +10,8 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
 // TestThePartsByHandOnMySQL seeds the sample site into a real server and uses

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/config"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 

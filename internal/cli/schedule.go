@@ -9,13 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
-
-	"github.com/cmsjobs/cmsjobs/internal/display"
-
-	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) scheduleCommand() *cobra.Command {

@@ -12,11 +12,10 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/isolate"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
-
-	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 // Each word of the configuration's media section reaches the handler.

@@ -12,10 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
-	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 // StartReceiver takes the demo's webhooks on this machine: nothing leaves it.

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/cmsjobs/cmsjobs/internal/conditions"
-
-	"github.com/cmsjobs/cmsjobs/internal/display"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // checkConditions measures all conditions, as the service does.

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/migrations"
-
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/migrations"
 )
 
 func checkDatabase(_ context.Context, r *app.Services) ([]Finding, error) {

@@ -11,10 +11,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
-
-	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 // Queue keeps the jobs that are measured apart from everything else.

@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // BenchmarkMillion writes the addresses of a million posts, rows of MariaDB,

@@ -3,11 +3,9 @@ package queue
 import (
 	"context"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/groupcommit"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
