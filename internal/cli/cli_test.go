@@ -18,10 +18,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
-	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/demo"
-	"github.com/cmsjobs/cmsjobs/internal/demo"
-	"github.com/cmsjobs/cmsjobs/internal/doctor"
 	"github.com/cmsjobs/cmsjobs/internal/doctor"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
