@@ -28,7 +28,7 @@ var needs = []need{
 	{"UPDATE (options, updated_at)", "media_files", "media.processImage", `{"mediaFileId":1,"force":true}`, "UPDATE cms.media_files SET options = '[]'"},
 	{"UPDATE (status, updated_at)", "posts", "content.publish", `{"model":"posts","postId":1}`, "UPDATE cms.posts SET status = 'draft' WHERE id = 1"},
 	{"UPDATE (status, updated_at)", "pages", "content.publish", `{"model":"pages","postId":1}`, "UPDATE cms.pages SET status = 'draft' WHERE id = 1"},
-	{"INSERT, DELETE", "admin_notifications", "notification.send", `{"title":"Hello","message":"Hi","type":"TOPIC"}`, ""},
+	{"INSERT, DELETE", "admin_notifications", "notification.send", `{"title":"Hello","message":"Hi","topic":"TOPIC"}`, ""},
 	{"INSERT, UPDATE, DELETE", "jobs", "mail.send", `{"to":"zoe@example.com","subject":"Hello","body":"Hi"}`, ""},
 }
 

@@ -32,7 +32,7 @@ import (
 
 // Process is the running program as its services see it.
 type Process struct {
-	Self    string    // the program's own file, for processes of its own; "" is none
+	Self    string    // the program's own file, for its child processes; "" is none
 	Version string    // as the build sets it
 	Err     io.Writer // where the log goes
 	Now     func() time.Time

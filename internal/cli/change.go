@@ -20,7 +20,7 @@ func (a *commandLine) jobsCancelCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cancel [ID…]",
 		Short: "Cancel waiting and running jobs",
-		Long: `Cancels jobs: waiting ones leave the table, running ones are told to stop and end as cancelled.
+		Long: `Cancels jobs: waiting ones leave the table, running ones are asked to stop and end as cancelled.
 A filter chooses waiting jobs; --status processing chooses running ones, --status queued,processing both.`,
 		Example: "  cmsjobs jobs cancel 42 43\n  cmsjobs jobs cancel --type mail.send --queue default --yes",
 		RunE: func(c *cobra.Command, ids []string) error {

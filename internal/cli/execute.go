@@ -159,7 +159,7 @@ func exitCode(err error) int {
 	return exitFault
 }
 
-// abortedBeforeStart is what a service ends with that could not begin. One that was told
+// abortedBeforeStart is what a service ends with that could not begin. One that was asked
 // to stop before its database answered has claimed and lost nothing: it ended
 // as its supervisor told it.
 func (a *commandLine) abortedBeforeStart(ctx context.Context, err error) error {

@@ -19,7 +19,7 @@ func TestTheCommandLineAnswersAsTheAPI(t *testing.T) {
 	s := startService(t, "schedule: {enabled: true}\nqueue: {enabled: true, queues: [nobody]}\nhttp: {mask: ['*.card']}\n", dsn)
 	admin := bearer(s.token("admin"))
 	s.command("enqueue", "mail.send", `{"to":"a@b.example","subject":"a<b> & c","body":"password=hunter2222","headers":{"X-Token":"abcdef0123456789"}}`, "--delay", "3h")
-	s.command("enqueue", "cmsjobs.probe", `{"fail":"the door is <wrong>"}`, "--queue", "x", "--max-attempts", "1")
+	s.command("enqueue", "cmsjobs.probe", `{"fail":"the lock is <wrong>"}`, "--queue", "x", "--max-attempts", "1")
 	s.command("enqueue", "cmsjobs.probe", `{"fail":"again"}`, "--queue", "x", "--max-attempts", "1")
 	s.command("work", "--stop-when-empty", "--queue", "x")
 	s.command("enqueue", "mail.send", `{"to":"a@b.example","subject":"Hi","body":"<p>x</p>"}`, "--delay", "2h")

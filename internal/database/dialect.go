@@ -40,7 +40,7 @@ type Dialect struct {
 	// OneWriter says that a write transaction is alone in the database, and so
 	// needs no locks of rows.
 	OneWriter bool
-	Returning bool // INSERT … RETURNING gives back columns of the new rows
+	Returning bool // INSERT … RETURNING returns columns of the new rows
 
 	Bytes     string // function: length of a text in bytes
 	True      string // of a boolean column

@@ -16,7 +16,7 @@ import (
 const tries = 8
 
 // InTx runs fn in a transaction at READ COMMITTED and commits it. It repeats the
-// whole of it where the server says that it undid it: fn must start afresh each
+// whole of it where the server says that it undid it: fn must start from the beginning each
 // time. op says in errors what was being done.
 func InTx(ctx context.Context, db *sqlx.DB, op string, fn func(*sqlx.Tx) error) error {
 	return Retry(ctx, op, func() error { return attempt(ctx, db, fn) })
@@ -61,7 +61,7 @@ var readCommittedTx = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
 
 // isolation is what a transaction of a database that Connect opened must say to
 // be at READ COMMITTED. The sessions of MySQL are; saying it again would cost a
-// round trip. PostgreSQL is told by BEGIN itself; SQLite knows no levels.
+// round trip. On PostgreSQL BEGIN itself says it; SQLite knows no levels.
 func isolation(db *sqlx.DB) *sql.TxOptions {
 	if Of(db).Name == PostgreSQL {
 		return readCommittedTx

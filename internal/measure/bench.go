@@ -195,7 +195,7 @@ func (b *Bench) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// claims claims one job at a time and gives it back at once.
+// claims claims one job at a time and releases it at once.
 func (b *Bench) claims(ctx context.Context) ([]time.Duration, error) {
 	var times []time.Duration
 	for range b.Probes {

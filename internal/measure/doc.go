@@ -7,6 +7,6 @@
 //
 // Invariants:
 //
-//   - Its jobs lie in a queue of their own, Queue.
+//   - Its jobs lie in a separate queue, Queue.
 //   - On a database that is not its own it takes its waiting jobs away again.
 package measure

@@ -114,7 +114,7 @@ func (a Actions) Remove(ctx context.Context, r jobs.Record) error {
 }
 
 // RunAgain gives a job another run and returns the id under which it has it: a
-// failed one is retried, a waiting one is due now, an ended one is enqueued anew.
+// failed one is retried, a waiting one is due now, an ended one is enqueued again.
 func (a Actions) RunAgain(ctx context.Context, r jobs.Record) (id string, err error) {
 	switch r.Status {
 	case jobs.StatusFailed:
@@ -132,7 +132,7 @@ func (a Actions) RunAgain(ctx context.Context, r jobs.Record) (id string, err er
 	entry, _ := a.Registry.Lookup(envelope.Type)
 	receipts, err := a.Enqueue.Enqueue(ctx, jobs.Spec{Type: entry.Type, Queue: r.Queue, Data: envelope.Data, Metadata: envelope.Metadata, Priority: r.Priority})
 	if err != nil {
-		return "", fmt.Errorf("enqueuing the job anew: %w", err)
+		return "", fmt.Errorf("enqueuing the job again: %w", err)
 	}
 	return receipts[0].UUID, nil
 }

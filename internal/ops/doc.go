@@ -3,8 +3,8 @@
 // write, and the actions with their rules. The command line, the HTTP API and
 // the admin page show and do things by it, so that they say the same.
 //
-// It is no store, which packages queue and history are, and it knows no rights: whoever
-// calls an action has asked for them (package web/access). The older shapes of
+// It is no store, which packages queue and history are, and it knows no rights: the caller
+// of an action has checked them (package web/access). The older shapes of
 // the specifications are in package web/compat.
 //
 // Invariants:

@@ -13,7 +13,7 @@ const DefaultLimit = 20
 // ListView is a part of a list.
 type ListView[T any] struct {
 	Items []T `json:"items"`
-	// Total is −1 where counting would be dear.
+	// Total is −1 where counting would be expensive.
 	Total  int64 `json:"total"`
 	Limit  int   `json:"limit"`
 	Offset int   `json:"offset"`

@@ -117,7 +117,7 @@ func (f *LazyLocal) Sweep(ctx context.Context, prefix string, before time.Time) 
 	return s.Sweep(ctx, prefix, before)
 }
 
-// Free is the room on the disk of the folder, or of what is there of its path.
+// Free is the space on the disk of the folder, or of what is there of its path.
 func (f *LazyLocal) Free() (int64, error) {
 	dir := f.dir
 	for {
@@ -129,7 +129,7 @@ func (f *LazyLocal) Free() (int64, error) {
 	return FreeSpace(dir)
 }
 
-// FreeSpace is the room left for this user on the disk of a folder, in bytes.
+// FreeSpace is the space left for this user on the disk of a folder, in bytes.
 func FreeSpace(dir string) (int64, error) {
 	local, err := NewLocal(dir, LocalOptions{})
 	if err != nil {

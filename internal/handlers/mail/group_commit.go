@@ -73,7 +73,7 @@ func (t *groupCommit) transaction(ctx context.Context, writes []writeFunc) error
 	return b.commit(ctx)
 }
 
-// alone runs write in a transaction of its own, which waits for no other.
+// alone runs write in a separate transaction, which waits for no other.
 func (t *groupCommit) alone(ctx context.Context, doing string, write writeFunc) error {
 	if err := t.transaction(ctx, []writeFunc{write}); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 )
 
-// Item is a table or a folder and the room that it takes.
+// Item is a table or a folder and the space that it takes.
 type Item struct {
 	Name  string // a folder's below the site's root; "(at least)" follows where it was not counted whole
 	Class string // table, cache, logs, media, backup
