@@ -7,36 +7,36 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/usage"
 )
 
 // webUsage shows what takes room.
 type webUsage struct {
 	r    *Services
-	seen ttlCache[[]web.UsageItem]
+	seen ttlCache[[]usage.UsageItem]
 }
 
-func (g *webUsage) StorageUsage(ctx context.Context) ([]web.UsageItem, error) {
-	return g.seen.ask(g.r.Now, func() ([]web.UsageItem, error) {
+func (g *webUsage) StorageUsage(ctx context.Context) ([]usage.UsageItem, error) {
+	return g.seen.ask(g.r.Now, func() ([]usage.UsageItem, error) {
 		list, err := g.r.Site.TableSizes(ctx)
 		if err != nil {
 			return nil, err
 		}
-		var out []web.UsageItem
+		var out []usage.UsageItem
 		for _, t := range list {
-			out = append(out, web.UsageItem{Name: t.Name, Class: "table", Bytes: t.Bytes, Rows: t.Rows})
+			out = append(out, usage.UsageItem{Name: t.Name, Class: "table", Bytes: t.Bytes, Rows: t.Rows})
 		}
 		return append(out, g.folders(ctx)...), nil
 	})
 }
 
 // SizesSince adds up what was kept of each day.
-func (g *webUsage) SizesSince(ctx context.Context, since time.Time) ([]web.SizeDay, error) {
+func (g *webUsage) SizesSince(ctx context.Context, since time.Time) ([]usage.SizeDay, error) {
 	list, err := g.r.Store.Sizes(ctx, since)
-	var days []web.SizeDay
+	var days []usage.SizeDay
 	for _, x := range list {
 		if len(days) == 0 || days[len(days)-1].Day != x.Day {
-			days = append(days, web.SizeDay{Day: x.Day})
+			days = append(days, usage.SizeDay{Day: x.Day})
 		}
 		if day := &days[len(days)-1]; x.Part == "table" {
 			day.Tables += x.Bytes
@@ -67,12 +67,12 @@ func (r *Services) noteSizes(ctx context.Context) error {
 	return r.Store.KeepSizes(ctx, sizes)
 }
 
-func (g *webUsage) folders(ctx context.Context) []web.UsageItem {
+func (g *webUsage) folders(ctx context.Context) []usage.UsageItem {
 	if g.r.Site.Root == "" {
 		return nil
 	}
 	storage := g.r.Site.Storage()
-	var out []web.UsageItem
+	var out []usage.UsageItem
 	for _, f := range []struct{ part, dir string }{
 		{"cache", filepath.Join(storage, "framework", "cache")}, {"cache", filepath.Join(storage, "framework", "views")},
 		{"logs", filepath.Join(storage, "logs")}, {"media", g.r.uploads()}, {"backup", filepath.Join(storage, "app", "cmsjobs-backups")},
@@ -82,7 +82,7 @@ func (g *webUsage) folders(ctx context.Context) []web.UsageItem {
 		if !whole {
 			name += " (at least)"
 		}
-		out = append(out, web.UsageItem{Name: name, Class: f.part, Bytes: bytes, Rows: files})
+		out = append(out, usage.UsageItem{Name: name, Class: f.part, Bytes: bytes, Rows: files})
 	}
 	return out
 }

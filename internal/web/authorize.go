@@ -73,10 +73,10 @@ func (s *Server) authorize(r route) echo.HandlerFunc {
 		if err := s.checkAccess(c, r); err != nil {
 			return err
 		}
-		if !s.cfg.enabled(r.Needs) {
-			return notConfigured(string(r.Needs))
+		if s.missing[r.Needs] {
+			return notConfigured(r.Needs)
 		}
-		return r.handle(s, c)
+		return r.serve(s, c)
 	}
 }
 

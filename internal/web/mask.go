@@ -68,55 +68,5 @@ func (v viewer) reasons(list []explain.Reason) []explain.Reason {
 	})
 }
 
-// mail is one of the list: what its server said may name tokens and hosts.
-func (v viewer) mail(m Mail) Mail {
-	m.Answer, m.Problem = v.text(m.Answer), v.text(m.Problem)
-	m.Subject = v.text(m.Subject)
-	m.Tries = each(m.Tries, func(t MailTry) MailTry { t.Answer = v.text(t.Answer); return t })
-	m.Others = each(m.Others, v.mail)
-	if len(m.Tries) == 0 {
-		m.Tries = nil
-	}
-	if len(m.Others) == 0 {
-		m.Others = nil
-	}
-	return m
-}
-
-// webhook is a subscription without its secret. Its address may be one, too.
-func (v viewer) webhook(w Webhook) Webhook {
-	w.Secret, w.URL, w.Note = "", redact.Address(v.to, w.URL), v.text(w.Note)
-	return w
-}
-
-// delivery is one sending; what was sent and answered is for operators.
-func (v viewer) delivery(d Delivery) Delivery {
-	d.Answer = v.text(d.Answer)
-	d.Request = v.requestBody(d.Request)
-	if v.to < redact.Operators {
-		d.Request, d.Answer = "", ""
-	}
-	return d
-}
-
-// requestBody is a body that was sent; one that was cut is text.
-func (v viewer) requestBody(body string) string {
-	if json.Valid([]byte(body)) {
-		return string(v.payload(deliveryKind, []byte(body)))
-	}
-	return v.text(body)
-}
-
-func (v viewer) backup(b Backup) Backup {
-	b.Verdict = v.text(b.Verdict)
-	return b
-}
-
-func (v viewer) sitemap(s SitemapStatus) SitemapStatus {
-	s.Files = each(s.Files, same)
-	s.Submissions = each(s.Submissions, func(x Submission) Submission { x.Note = v.text(x.Note); return x })
-	return s
-}
-
 // clip cuts text to n bytes at most, at a rune's border, and shows that it did.
 func clip(text string, n int) string { return redact.Clip(text, n) }

@@ -57,7 +57,7 @@ func (s *Server) jobPage(c echo.Context) error {
 		return err
 	}
 	v.Reasons = each(s.viewer(c).reasons(explain.Job(snapshot)), func(r explain.Reason) reasonRow {
-		return reasonRow{translated(language(c), r.Form, r.Args), r.Until}
+		return reasonRow{s.printer(c).Sentence(r.Form, r.Args), r.Until}
 	})
 	if s.cfg.History != nil && r.UUID != "" {
 		runs, err := s.cfg.History.Runs(ctx, jobs.Filter{UUIDs: []string{r.UUID}}, jobs.Page{Limit: pageRuns})
@@ -144,7 +144,7 @@ func (s *Server) cancelByForm(c echo.Context) error {
 		return foreign()
 	}
 	key := "job.cancel.ask." + string(r.Status)
-	if yes, err := s.sure(c, translate(language(c), key, r.Type, idOf(r)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, s.printer(c).Text(key, r.Type, idOf(r)), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.one(s.cfg.Changer.Cancel(c.Request().Context(), only(r), 1)); err != nil {
@@ -158,7 +158,7 @@ func (s *Server) forgetByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := s.sure(c, translate(language(c), "job.forget.ask", r.Type, idOf(r)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, s.printer(c).Text("job.forget.ask", r.Type, idOf(r)), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.one(s.cfg.Changer.Delete(c.Request().Context(), only(r), 1)); err != nil {
@@ -209,7 +209,7 @@ func (s *Server) runEdited(c echo.Context) error {
 	if !errors.As(err, &p) || p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	return s.write(c, p.Status, "edit", s.pageView(c, "edit", "edit.title", editPageData{s.viewer(c).job(r, V1), text, p.in(language(c))}))
+	return s.write(c, p.Status, "edit", s.pageView(c, "edit", "edit.title", editPageData{s.viewer(c).job(r, V1), text, p.in(s.printer(c))}))
 }
 
 // unmasked puts the secrets of the original back where an edited payload still

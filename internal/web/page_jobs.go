@@ -12,6 +12,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/web/format"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
 // jobsPageData is the list of jobs with its filter.
@@ -36,8 +38,8 @@ type jobsPageData struct {
 // bulkChoice is a bulk action that fits the filter.
 type bulkChoice struct{ Action, Key, Class string }
 
-// pageRows is how many jobs a page shows.
-const pageRows = 50
+// PageRows is how many jobs a page shows.
+const PageRows = 50
 
 var (
 	statusNames = []string{"queued", "processing", "completed", "failed", "cancelled"}
@@ -66,11 +68,11 @@ func (s *Server) jobsPage(c echo.Context) error {
 		}
 	}
 	if p := s.problemOf(err); err != nil && p.Status < http.StatusInternalServerError {
-		v.Problem = p.in(language(c)) // shown beside the form, to be mended there
+		v.Problem = p.in(s.printer(c)) // shown beside the form, to be mended there
 	} else if err != nil {
 		return err
 	}
-	return s.showLive(c, "jobs", "jobs.title", liveList, v)
+	return s.showLive(c, "jobs", "jobs.title", LiveList, v)
 }
 
 // Tab is the address of the list with another status and the same filter.
@@ -107,7 +109,7 @@ func (s *Server) countTabs(ctx context.Context, f jobs.Filter, filtered bool, st
 }
 
 func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsPageData) error {
-	list, err := s.cfg.Ledger.Jobs(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(v.Cursor, 500), Uncounted: true})
+	list, err := s.cfg.Ledger.Jobs(c.Request().Context(), f, jobs.Page{Limit: PageRows, Cursor: clip(v.Cursor, 500), Uncounted: true})
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
@@ -118,11 +120,11 @@ func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsPageData) error {
 	v.Jobs = each(list.Items, func(r jobs.Record) JobView {
 		view := s.viewer(c).job(r, V1)
 		if name := explain.HeldBy(r, down); name != "" && view.LastError == "" {
-			view.LastError = translate(language(c), "verdict.breaker", name)
+			view.LastError = s.printer(c).Text("verdict.breaker", name)
 		}
 		return view
 	})
-	v.Next = nextPage("/admin/jobs", v.Filter.query(), list.Next)
+	v.Next = NextPage("/admin/jobs", v.Filter.query(), list.Next)
 	return nil
 }
 
@@ -138,8 +140,8 @@ func (s *Server) down(ctx context.Context) ([]explain.Breaker, error) {
 	return list, nil
 }
 
-// nextPage is the address of a list's next part, "" at its end.
-func nextPage(path string, query url.Values, cursor string) string {
+// NextPage is the address of a list's next part, "" at its end.
+func NextPage(path string, query url.Values, cursor string) string {
 	if cursor == "" {
 		return ""
 	}
@@ -232,7 +234,7 @@ func (s *Server) bulkPage(c echo.Context) error {
 	if count == 0 {
 		return s.backUndone(c, to, "bulk.none")
 	}
-	if yes, err := s.sure(c, translate(language(c), "bulk.ask."+action, grouped(count), describe(language(c), view)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, s.printer(c).Text("bulk.ask."+action, format.Number(count), describe(s.printer(c), view)), ""); !yes || err != nil {
 		return err
 	}
 	answer, err := s.changed(c, action, BulkSelection{FilterView: view, All: true})
@@ -240,9 +242,9 @@ func (s *Server) bulkPage(c echo.Context) error {
 		return err
 	}
 	if answer.Job != "" {
-		return s.back(c, "/admin/jobs/"+answer.Job, "bulk.started", grouped(answer.Count))
+		return s.back(c, "/admin/jobs/"+answer.Job, "bulk.started", format.Number(answer.Count))
 	}
-	return s.back(c, to, "bulk.done."+action, grouped(answer.Changed))
+	return s.back(c, to, "bulk.done."+action, format.Number(answer.Changed))
 }
 
 func (s *Server) bulkCount(c echo.Context, action string, view FilterView) (int64, error) {
@@ -251,11 +253,11 @@ func (s *Server) bulkCount(c echo.Context, action string, view FilterView) (int6
 }
 
 // describe says a filter in words, for questions.
-func describe(lang string, v FilterView) string {
+func describe(lang locale.Printer, v FilterView) string {
 	var parts []string
 	add := func(key, value string) {
 		if value != "" {
-			parts = append(parts, translate(lang, key)+": "+clip(value, 120))
+			parts = append(parts, lang.Text(key)+": "+clip(value, 120))
 		}
 	}
 	add("job.type", strings.Join(v.Type, ", "))
@@ -268,7 +270,7 @@ func describe(lang string, v FilterView) string {
 		add("job.id", strings.Join(v.IDs, ", "))
 	}
 	if parts == nil {
-		return translate(lang, "bulk.everything")
+		return lang.Text("bulk.everything")
 	}
 	return strings.Join(parts, " · ")
 }

@@ -20,8 +20,11 @@ const (
 	familyCount                        // how many there are
 )
 
-// route is one thing that can be asked, and who may ask it.
-type route struct {
+// route is the same as Route.
+type route = Route
+
+// Route is one thing that can be asked, and who may ask it.
+type Route struct {
 	Method, Path string
 	// Name is what the trail and the document call it: area.verb.
 	Name, Summary string
@@ -40,17 +43,19 @@ type route struct {
 	Type    string   // of the answer; "" is application/json
 	Status  int      // of success; 0 is 200
 	// Needs is the part without which it answers 404.
-	Needs feature
+	Needs string
 	// Page routes answer people with HTML; they are not in the document.
-	Page   bool
+	Page bool
+	// Handle answers; routes of the core have handle instead.
+	Handle func(*Request) error
 	handle func(*Server, echo.Context) error
 }
 
 // changes says whether the route can change anything.
 func (r route) changes() bool { return r.Method != http.MethodGet && !r.Quiet }
 
-// requires is the route as one that needs a part.
-func (r route) requires(p feature) route {
+// Requires is the route as one that needs a part.
+func (r route) Requires(p string) route {
 	r.Needs = p
 	return r
 }
@@ -60,11 +65,18 @@ var (
 	jobQuery  = append([]string{"status", "type", "topic", "queue", "q", "cause", "since", "until"}, pageQuery...)
 )
 
-// Routes lists every route of the API, for documents and tests.
-func routes() []route {
+// ListQuery names the parameters of a list's page.
+func ListQuery() []string { return pageQuery }
+
+// Routes lists every route, of the core and of features: those of the API are
+// documented, all of them are in the table of rights.
+func Routes(features []Feature) []Route {
 	var all []route
-	for _, area := range [][]route{jobRoutes(), failedRoutes(), queueRoutes(), scheduleRoutes(), partRoutes(), accessRoutes(), machineRoutes(), pageRoutes()} {
+	for _, area := range [][]route{jobRoutes(), failedRoutes(), queueRoutes(), scheduleRoutes(), settingsRoutes(), accessRoutes(), machineRoutes(), pageRoutes()} {
 		all = append(all, area...)
+	}
+	for _, f := range features {
+		all = append(all, f.Routes...)
 	}
 	sort.SliceStable(all, func(i, k int) bool { return all[i].Path < all[k].Path })
 	return all
@@ -154,30 +166,9 @@ func scheduleRoutes() []route {
 	}
 }
 
-func partRoutes() []route {
-	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+func settingsRoutes() []route {
 	return []route{
-		{Method: get, Path: "/api/v1/backups", Name: "backups.list", Summary: "Backup archives, newest first.", Scope: access.Read, Answer: BackupList{}, Needs: featureBackups, handle: (*Server).listBackups},
-		{Method: get, Path: "/api/v1/backups/:id/download", Name: "backups.download", Summary: "Download an archive.", Scope: access.Admin, Stream: true, Type: "application/octet-stream", Needs: featureBackups, handle: (*Server).downloadBackup},
-		{Method: del, Path: "/api/v1/backups/:id", Name: "backups.delete", Summary: "Delete an archive.", Scope: access.Admin, Status: http.StatusNoContent, Needs: featureBackups, handle: (*Server).deleteBackup},
-		{Method: get, Path: "/api/v1/mail", Name: "mail.list", Summary: "Mail that was sent or not, newest first.", Scope: access.Read, Query: append([]string{"status", "q"}, pageQuery...), Answer: MailList{}, Needs: needsMail, handle: (*Server).listMail},
-		{Method: get, Path: "/api/v1/mail/:id", Name: "mail.show", Summary: "One mail, with its body where bodies are kept.", Scope: access.Operate, Answer: Mail{}, Needs: needsMail, handle: (*Server).showMail},
-		{Method: post, Path: "/api/v1/mail/:id/resend", Name: "mail.resend", Summary: "Send a mail again.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, Needs: needsMail, handle: (*Server).resendMail},
-		{Method: get, Path: "/api/v1/suppressions", Name: "suppressions.list", Summary: "Addresses that get no mail.", Scope: access.Read, Query: pageQuery, Answer: SuppressionList{}, Needs: needsSuppressions, handle: (*Server).listSuppressions},
-		{Method: post, Path: "/api/v1/suppressions", Name: "suppressions.add", Summary: "Send an address no more mail.", Scope: access.Operate, Body: Suppression{}, Status: http.StatusNoContent, Needs: needsSuppressions, handle: (*Server).suppress},
-		{Method: del, Path: "/api/v1/suppressions/:address", Name: "suppressions.remove", Summary: "Send an address mail again.", Scope: access.Operate, Status: http.StatusNoContent, Needs: needsSuppressions, handle: (*Server).unsuppress},
-		{Method: get, Path: "/api/v1/webhooks", Name: "webhooks.list", Summary: "Subscriptions to events.", Scope: access.Read, Answer: WebhookList{}, Needs: needsWebhooks, handle: (*Server).listWebhooks},
-		{Method: post, Path: "/api/v1/webhooks", Name: "webhooks.add", Summary: "Subscribe an address to events. The answer alone carries the secret.", Scope: access.Admin, Body: Webhook{}, Answer: Webhook{}, Status: http.StatusCreated, Needs: needsWebhooks, handle: (*Server).addWebhook},
-		{Method: put, Path: "/api/v1/webhooks/:id", Name: "webhooks.change", Summary: "Change a subscription.", Scope: access.Admin, Body: Webhook{}, Answer: Webhook{}, Needs: needsWebhooks, handle: (*Server).changeWebhook},
-		{Method: del, Path: "/api/v1/webhooks/:id", Name: "webhooks.delete", Summary: "End a subscription.", Scope: access.Admin, Status: http.StatusNoContent, Needs: needsWebhooks, handle: (*Server).deleteWebhook},
-		{Method: get, Path: "/api/v1/webhooks/:id/deliveries", Name: "webhooks.deliveries", Summary: "What was sent to a subscription, newest first.", Scope: access.Read, Query: pageQuery, Answer: DeliveryList{}, Needs: needsWebhooks, handle: (*Server).listDeliveries},
-		{Method: post, Path: "/api/v1/deliveries/:id/redeliver", Name: "webhooks.redeliver", Summary: "Send a delivery again, under its old id.", Scope: access.Operate, Answer: Enqueued{}, Status: http.StatusCreated, Needs: needsWebhooks, handle: (*Server).redeliver},
-		{Method: get, Path: "/api/v1/media", Name: "media.status", Summary: "How many pictures lack thumbnails.", Scope: access.Read, Answer: MediaStatus{}, Needs: needsMedia, handle: (*Server).mediaStatus},
-		{Method: post, Path: "/api/v1/media/regenerate", Name: "media.regenerate", Summary: "Enqueue thumbnails for the pictures that lack them, or for all.", Scope: access.Operate, Body: RegenerateRequest{}, Answer: Changed{}, Needs: needsMedia, handle: (*Server).regenerate},
-		{Method: get, Path: "/api/v1/analytics", Name: "analytics.report", Summary: "Views and visitors by day and dimension.", Scope: access.Read, Query: []string{"since", "until", "site", "limit"}, Answer: AnalyticsReport{}, Needs: needsAnalytics, handle: (*Server).analytics},
-		{Method: get, Path: "/api/v1/sitemap", Name: "sitemap.status", Summary: "The sitemap's files and what IndexNow was told.", Scope: access.Read, Answer: SitemapStatus{}, Needs: needsSitemap, handle: (*Server).sitemapStatus},
-		{Method: get, Path: "/api/v1/usage", Name: "usage.list", Summary: "What takes room on disk and in the database.", Scope: access.Read, Answer: UsageList{}, Needs: needsUsage, handle: (*Server).usage},
-		{Method: get, Path: "/api/v1/settings", Name: "settings.list", Summary: "The configuration and where each value came from.", Scope: access.Admin, Answer: SettingList{}, Needs: needsSettings, handle: (*Server).listSettings},
+		{Method: http.MethodGet, Path: "/api/v1/settings", Name: "settings.list", Summary: "The configuration and where each value came from.", Scope: access.Admin, Answer: SettingList{}, Needs: needsSettings, handle: (*Server).listSettings},
 	}
 }
 
@@ -222,7 +213,7 @@ func (r route) always() bool {
 }
 
 func (s *Server) mount() {
-	for _, r := range routes() {
+	for _, r := range s.routes {
 		if s.cfg.APIDisabled && !r.always() {
 			continue
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/sqlstore"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature"
 )
 
 // site is a server over a real store, and the worker's registry.
@@ -84,6 +85,7 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config))
 	cfg := web.Config{Enqueuer: s, Registry: s.registry, Ledger: s.store, Changer: s.store, History: s.store, Queues: s.store,
 		Gate: &access.Authenticator{Store: s.access, Users: users(t)}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaskPaths: []string{"mail.send:body"}}
+	cfg.Features = feature.All(feature.Ports{})
 	for _, change := range changes {
 		change(&cfg)
 	}
@@ -263,4 +265,12 @@ func (s *site) run(c jobs.Claimed) jobs.Settlement {
 		end.Outcome, end.Error = jobs.Failed, err.Error()
 	}
 	return end
+}
+
+// allRoutes are those of the core and of all features.
+func allRoutes() []web.Route { return web.Routes(feature.All(feature.Ports{})) }
+
+// showing is a change of the features that a site has.
+func showing(p feature.Ports) func(*web.Config) {
+	return func(c *web.Config) { c.Features = feature.All(p) }
 }

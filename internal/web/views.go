@@ -25,23 +25,18 @@ type Items[T any] struct {
 
 // The lists of the API.
 type (
-	JobList         = Page[JobView]
-	S2List          = Page[S2Job]
-	RunList         = Page[RunView]
-	TickList        = Page[TickView]
-	MailList        = Page[Mail]
-	SuppressionList = Page[Suppression]
-	DeliveryList    = Page[Delivery]
-	AuditEntryList  = Page[AuditEntry]
-	GroupList       = Items[GroupView]
-	KindList        = Items[KindView]
-	QueueList       = Items[QueueView]
-	WorkerList      = Items[WorkerView]
-	ScheduleList    = Items[ScheduleView]
-	WebhookList     = Items[Webhook]
-	UsageList       = Items[UsageItem]
-	SettingList     = Items[Setting]
-	TokenList       = Items[Token]
+	JobList        = Page[JobView]
+	S2List         = Page[S2Job]
+	RunList        = Page[RunView]
+	TickList       = Page[TickView]
+	AuditEntryList = Page[AuditEntry]
+	GroupList      = Items[GroupView]
+	KindList       = Items[KindView]
+	QueueList      = Items[QueueView]
+	WorkerList     = Items[WorkerView]
+	ScheduleList   = Items[ScheduleView]
+	SettingList    = Items[Setting]
+	TokenList      = Items[Token]
 )
 
 // JobView is a job as the API shows it: the fields of S1.17 and what we know
