@@ -247,7 +247,7 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	b.press("[id='do-cache.clear']")
 	b.sees("The cache will be emptied")
 	b.click("main a.button")
-	b.sees("What takes room")
+	b.sees("Storage usage")
 
 	b.open("/admin/queues")
 	b.press("#q-cmsjobs")

@@ -220,6 +220,11 @@ func TestTemplatesHaveNoTextOfTheirOwn(t *testing.T) {
 	known := texts(t).Pages("en")
 	uses := 0
 	for name, source := range pageFiles(t) {
+		for i, line := range strings.Split(source, "\n") {
+			if len(line) > 160 {
+				t.Errorf("%s:%d has %d characters: one element a line", name, i+1, len(line))
+			}
+		}
 		for _, use := range append(keyUse.FindAllStringSubmatch(source, -1), actUse.FindAllStringSubmatch(source, -1)...) {
 			uses++
 			if _, there := known[use[1]]; !there && !strings.HasSuffix(use[1], ".") {
