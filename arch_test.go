@@ -88,6 +88,9 @@ var rules = []rule{
 	{below: "internal/handlers", may: []string{"internal/jobs", "internal/jobs/listing", "internal/cms", "internal/cms/laravel", "internal/storage", "internal/outbound", "internal/database", "internal/groupcommit", "internal/redact", "templates", "self"}},
 	{below: "internal/web", may: []string{"internal/jobs", "internal/jobs/listing", "internal/jobs/explain", "internal/ops", "internal/redact", "templates", "self"}},
 	{below: "internal/web/access", may: []string{"internal/jobs", "internal/jobs/listing", "internal/redact", "internal/database", "self"}},
+	// A feature knows the page framework and no other feature.
+	{below: "internal/web/feature", may: []string{"internal/jobs", "internal/ops", "internal/redact", "internal/web", "internal/web/access", "internal/web/chart",
+		"internal/web/format", "internal/web/locale", "self"}},
 	{below: "internal/ops", may: []string{"internal/jobs", "internal/jobs/explain", "internal/redact", "internal/timespan"}},
 	{below: "internal/timespan", std: true},
 	{below: "internal/redact", std: true},
@@ -110,12 +113,13 @@ func ruleFor(dir string) (rule, bool) {
 	return best, found
 }
 
-// self is the part of the tree that a package calls its own: a handler's
-// folder, or the folder that the rule is about.
+// self is the part of the tree that a package calls its own: the folder of a
+// handler or of a feature of the pages, or the folder that the rule is about.
 func self(dir string, r rule) string {
-	if r.below == "internal/handlers" {
-		parts := strings.SplitN(dir, "/", 4)
-		return strings.Join(parts[:min(3, len(parts))], "/")
+	if r.below == "internal/handlers" || r.below == "internal/web/feature" {
+		own := strings.Count(r.below, "/") + 2
+		parts := strings.SplitN(dir, "/", own+1)
+		return strings.Join(parts[:min(own, len(parts))], "/")
 	}
 	return r.below
 }

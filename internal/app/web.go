@@ -21,6 +21,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature"
+	mailpage "github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
 )
 
 // WebServer joins the HTTP API and the admin page to the other services.
@@ -38,12 +40,12 @@ func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error
 	w := web.Config{
 		Enqueuer: httpEnqueuer{r}, Registry: r.Registry, Ledger: r.History, Changer: r.History, History: r.History, Queues: r.History, Workers: r.History, Schedules: s,
 		Ticker: webTicker{r}, Gate: gate, Breakers: r.OpenBreakers, Settings: r.settings, Metrics: r.Metrics.Registry, Unavailable: database.Outage,
+		Features:    r.features(),
 		Ready:       []web.Check{{Name: conditions.DatabaseDown, Do: r.DB.PingContext}},
 		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Types, DefaultQueue: r.Config.Queue.Default, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
 		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,
 		ShortenVisitors: r.Config.Analytics.LogAddress == "shorten", Mount: r.mounts(collector), Version: r.Version, Now: r.Now, Log: r.Log,
 	}
-	r.showHandlers(&w)
 	r.showConditions(&w)
 	if !r.Config.Queue.Enabled {
 		w.Doer = orderedDoer{r, web.NewInline(r.Registry, r.Now)}
@@ -146,28 +148,29 @@ func (t webTicker) Tick(ctx context.Context) (ops.TickReport, error) {
 	return t.r.Tick(ctx, 25*time.Second)
 }
 
-// showHandlers gives the pages what handlers have to show. A nil handler leaves
-// its field empty, and its page says so.
-func (r *Services) showHandlers(c *web.Config) {
+// features are what the pages show beside the queue. One whose handler is nil is
+// not configured, and its page says so.
+func (r *Services) features() []web.Feature {
+	p := feature.Ports{Usage: &webUsage{r: r}}
 	if h := r.Handlers.Mail; h != nil {
-		c.Mail, c.Suppressions, c.Templates = WebMail{h}, WebMail{h}, WebMail{h}
+		p.Mail = mailpage.Ports{Log: WebMail{h}, Suppressions: WebMail{h}, Templates: WebMail{h}}
 	}
 	if h := r.Handlers.Analytics; h != nil {
-		c.Analytics = webAnalytics{h}
+		p.Analytics = webAnalytics{h}
 	}
 	if h := r.Handlers.Webhook; h != nil {
-		c.Webhooks = WebWebhooks{h}
+		p.Webhooks = WebWebhooks{h}
 	}
 	if h := r.Handlers.Backup; h != nil {
-		c.Backups = webBackups{h, httpEnqueuer{r}}
+		p.Backups = webBackups{h, httpEnqueuer{r}}
 	}
 	if r.Handlers.Media != nil {
-		c.Media = &webMedia{r: r}
+		p.Media = &webMedia{r: r}
 	}
 	if h := r.Handlers.Sitemap; h != nil {
-		c.Sitemap = webSitemap{h, r.History, hostsOf(r.Config.IndexNow.Endpoints)}
+		p.Sitemap = webSitemap{h, r.History, hostsOf(r.Config.IndexNow.Endpoints)}
 	}
-	c.StorageUsage = &webUsage{r: r}
+	return feature.All(p)
 }
 
 // listen opens the port of the configuration.

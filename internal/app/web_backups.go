@@ -14,6 +14,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
 )
 
 // webBackups shows backups on pages and restores them: the name of one is
@@ -24,13 +25,13 @@ type webBackups struct {
 }
 
 var (
-	_ web.Restorer      = webBackups{}
-	_ web.BackupWatcher = webBackups{}
+	_ backups.Restorer      = webBackups{}
+	_ backups.BackupWatcher = webBackups{}
 )
 
-func (b webBackups) Backups(ctx context.Context) ([]web.Backup, error) {
+func (b webBackups) Backups(ctx context.Context) ([]backups.Backup, error) {
 	list, away := b.h.List(ctx, "")
-	out := make([]web.Backup, 0, len(list))
+	out := make([]backups.Backup, 0, len(list))
 	keeps := b.h.Forecast(list)
 	for i, s := range list {
 		v := b.view(s)
@@ -55,13 +56,13 @@ func reached(err error) error {
 	return fmt.Errorf("%w: %w", web.ErrUnavailable, err)
 }
 
-func (b webBackups) view(s backup.Stored) web.Backup {
-	v := web.Backup{ID: s.ID + "@" + s.Destination, Size: s.Size, CreatedAt: s.Started, Status: string(s.Status), Usable: b.h.Usable(s), Origin: string(s.Origin),
+func (b webBackups) view(s backup.Stored) backups.Backup {
+	v := backups.Backup{ID: s.ID + "@" + s.Destination, Size: s.Size, CreatedAt: s.Started, Status: string(s.Status), Usable: b.h.Usable(s), Origin: string(s.Origin),
 		Database: s.Database, Encrypted: s.Encrypted, Destination: s.Destination, Tables: s.TableCount, Files: int(s.FileCount)}
 	if p := s.Verification; p != nil {
-		v.VerifiedAt, v.Verdict = &p.At, string(p.Level)
+		v.VerifiedAt, v.Verification = &p.At, string(p.Level)
 		if !p.OK {
-			v.Verdict = "bad: " + p.Problem
+			v.Verification = "bad: " + p.Problem
 		}
 	}
 	return v
@@ -83,10 +84,10 @@ func (b webBackups) find(ctx context.Context, name string) (backup.Stored, error
 	return s, reached(err)
 }
 
-func (b webBackups) OpenBackup(ctx context.Context, name string) (io.ReadCloser, web.Backup, error) {
+func (b webBackups) OpenBackup(ctx context.Context, name string) (io.ReadCloser, backups.Backup, error) {
 	s, err := b.find(ctx, name)
 	if err != nil {
-		return nil, web.Backup{}, err
+		return nil, backups.Backup{}, err
 	}
 	content, info, err := b.h.Download(ctx, s)
 	view := b.view(s)
@@ -107,10 +108,10 @@ const planTime = 10 * time.Second
 
 // PlanRestore compares the backup with what is there now, or outlines it where
 // that takes too long for a page.
-func (b webBackups) PlanRestore(ctx context.Context, name string, part web.RestorePart) (web.RestorePlan, error) {
+func (b webBackups) PlanRestore(ctx context.Context, name string, part backups.RestorePart) (backups.RestorePlan, error) {
 	s, err := b.find(ctx, name)
 	if err != nil {
-		return web.RestorePlan{}, err
+		return backups.RestorePlan{}, err
 	}
 	q := restoreOf(s, part)
 	inTime, cancel := context.WithTimeout(ctx, planTime)
@@ -121,12 +122,12 @@ func (b webBackups) PlanRestore(ctx context.Context, name string, part web.Resto
 		plan, err = b.h.Outline(ctx, q)
 	}
 	if err != nil {
-		return web.RestorePlan{}, errors.Join(jobs.ErrConflict, err)
+		return backups.RestorePlan{}, errors.Join(jobs.ErrConflict, err)
 	}
 	if len(plan.Refused) > 0 {
-		return web.RestorePlan{}, fmt.Errorf("%w: %w: %s", jobs.ErrConflict, backup.ErrUnfit, strings.Join(plan.Refused, "; "))
+		return backups.RestorePlan{}, fmt.Errorf("%w: %w: %s", jobs.ErrConflict, backup.ErrUnfit, strings.Join(plan.Refused, "; "))
 	}
-	view := web.RestorePlan{Warnings: plan.Warnings, Database: plan.Database, Tables: int64(len(plan.Tables)), NewFiles: plan.NewFiles, ChangedFiles: plan.ChangedFiles, Unread: unread && q.Files, Confirm: plan.Token,
+	view := backups.RestorePlan{Warnings: plan.Warnings, Database: plan.Database, Tables: int64(len(plan.Tables)), NewFiles: plan.NewFiles, ChangedFiles: plan.ChangedFiles, Unread: unread && q.Files, Confirm: plan.Token,
 		Untrusted: plan.Untrusted, Executable: plan.Executable}
 	for _, t := range plan.Tables {
 		view.RowsNow += max(t.RowsNow, 0)
@@ -137,14 +138,14 @@ func (b webBackups) PlanRestore(ctx context.Context, name string, part web.Resto
 
 // RestoreBackup enqueues a job that restores. confirm is the word of the plan
 // without allowances, which the person typed.
-func (b webBackups) RestoreBackup(ctx context.Context, name string, part web.RestorePart, confirm string, allow web.RestoreAllowance) (jobs.Receipt, error) {
+func (b webBackups) RestoreBackup(ctx context.Context, name string, part backups.RestorePart, confirm string, allow backups.RestoreAllowance) (jobs.Receipt, error) {
 	s, err := b.find(ctx, name)
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
 	q := restoreOf(s, part)
 	token := confirm
-	if allow != (web.RestoreAllowance{}) && confirm == b.h.Token(q) {
+	if allow != (backups.RestoreAllowance{}) && confirm == b.h.Token(q) {
 		q.TrustUnknown, q.AllowExecutable = allow.Unknown, allow.Executable
 		token = b.h.Token(q)
 	}
@@ -157,12 +158,12 @@ func (b webBackups) RestoreBackup(ctx context.Context, name string, part web.Res
 }
 
 // restoreOf asks for what of a part the backup holds.
-func restoreOf(s backup.Stored, part web.RestorePart) backup.RestoreRequest {
+func restoreOf(s backup.Stored, part backups.RestorePart) backup.RestoreRequest {
 	q := backup.RestoreRequest{Backup: s}
 	switch part {
-	case web.RestoreDatabase:
+	case backups.RestoreDatabase:
 		q.Database = true
-	case web.RestoreFiles:
+	case backups.RestoreFiles:
 		q.Files = true
 	default:
 		q.Database, q.Files = s.Database, s.Header.Files
@@ -171,12 +172,12 @@ func restoreOf(s backup.Stored, part web.RestorePart) backup.RestoreRequest {
 }
 
 // BackupHealth is what the monitor sees.
-func (b webBackups) BackupHealth(ctx context.Context) (web.BackupHealth, error) {
+func (b webBackups) BackupHealth(ctx context.Context) (backups.BackupHealth, error) {
 	h, err := b.h.Health(ctx)
 	if err != nil {
-		return web.BackupHealth{}, err
+		return backups.BackupHealth{}, err
 	}
-	view := web.BackupHealth{VerifiedID: h.VerifiedID}
+	view := backups.BackupHealth{VerifiedID: h.VerifiedID}
 	if !h.LastVerified.IsZero() {
 		view.Verified = &h.LastVerified
 	}

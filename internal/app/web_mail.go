@@ -10,27 +10,27 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/web"
+	mailpage "github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
 )
 
 // WebMail shows the log of mails, the templates and the suppressions.
 type WebMail struct{ Handler *mail.Handler }
 
-func (m WebMail) Mails(ctx context.Context, q web.MailQuery, p jobs.Page) (jobs.List[web.Mail], error) {
+func (m WebMail) Mails(ctx context.Context, q mailpage.MailQuery, p jobs.Page) (jobs.List[mailpage.Mail], error) {
 	f := mail.LogFilter{Text: q.Text}
 	if q.Status != "" {
 		f.Statuses = []mail.Status{mail.Status(q.Status)}
 	}
 	list, err := m.Handler.Log(ctx, f, p)
-	out := jobs.List[web.Mail]{Total: list.Total, Next: list.Next}
+	out := jobs.List[mailpage.Mail]{Total: list.Total, Next: list.Next}
 	for _, e := range list.Items {
 		out.Items = append(out.Items, mailOf(e))
 	}
 	return out, err
 }
 
-func mailOf(e mail.Entry) web.Mail {
-	return web.Mail{ID: strconv.FormatInt(e.ID, 10), UUID: e.UUID, To: e.Recipient, From: e.Sender, Subject: e.Subject, Template: e.Template, MessageID: e.MessageID,
+func mailOf(e mail.Entry) mailpage.Mail {
+	return mailpage.Mail{ID: strconv.FormatInt(e.ID, 10), UUID: e.UUID, To: e.Recipient, From: e.Sender, Subject: e.Subject, Template: e.Template, MessageID: e.MessageID,
 		Status: string(e.Status), Answer: e.Answer, Attempts: e.Attempt, At: e.UpdatedAt, Kept: e.HasPayload}
 }
 
@@ -52,10 +52,10 @@ func (m WebMail) entry(ctx context.Context, id string) (mail.Entry, error) {
 // othersShown bounds the other recipients of a mail on its page.
 const othersShown = 100
 
-func (m WebMail) Mail(ctx context.Context, id string) (web.Mail, error) {
+func (m WebMail) Mail(ctx context.Context, id string) (mailpage.Mail, error) {
 	e, err := m.entry(ctx, id)
 	if err != nil {
-		return web.Mail{}, err
+		return mailpage.Mail{}, err
 	}
 	one := mailOf(e)
 	if one.Tries, err = m.tries(ctx, e); err != nil {
@@ -81,11 +81,11 @@ func (m WebMail) Mail(ctx context.Context, id string) (web.Mail, error) {
 	return one, nil
 }
 
-func (m WebMail) tries(ctx context.Context, e mail.Entry) ([]web.MailTry, error) {
+func (m WebMail) tries(ctx context.Context, e mail.Entry) ([]mailpage.MailTry, error) {
 	list, err := m.Handler.Attempts(ctx, e.UUID, e.Recipient)
-	var out []web.MailTry
+	var out []mailpage.MailTry
 	for _, t := range list {
-		out = append(out, web.MailTry{At: t.At, Attempt: t.Attempt, Status: string(t.Status), Server: t.Host, Code: t.Code, Answer: t.Answer, DurationMS: t.Duration.Milliseconds()})
+		out = append(out, mailpage.MailTry{At: t.At, Attempt: t.Attempt, Status: string(t.Status), Server: t.Host, Code: t.Code, Answer: t.Answer, DurationMS: t.Duration.Milliseconds()})
 	}
 	return out, err
 }
@@ -102,17 +102,17 @@ func (m WebMail) MailAgain(ctx context.Context, id string) (jobs.Spec, error) {
 	return n, err
 }
 
-func (m WebMail) Templates(context.Context) ([]web.MailTemplate, error) {
+func (m WebMail) Templates(context.Context) ([]mailpage.MailTemplate, error) {
 	list, err := m.Handler.TemplateList()
-	var out []web.MailTemplate
+	var out []mailpage.MailTemplate
 	for _, t := range list {
-		out = append(out, web.MailTemplate{Name: t.Name, Origin: t.Origin, Locales: t.Locales})
+		out = append(out, mailpage.MailTemplate{Name: t.Name, Origin: t.Origin, Locales: t.Locales})
 	}
 	return out, err
 }
 
-func (m WebMail) PreviewTemplate(ctx context.Context, name, locale string) (web.TemplatePreview, error) {
-	var p web.TemplatePreview
+func (m WebMail) PreviewTemplate(ctx context.Context, name, locale string) (mailpage.TemplatePreview, error) {
+	var p mailpage.TemplatePreview
 	sample, err := m.Handler.Sample(name)
 	if errors.Is(err, mail.ErrNoTemplate) {
 		return p, errors.Join(jobs.ErrNotFound, err)
@@ -129,15 +129,15 @@ func (m WebMail) PreviewTemplate(ctx context.Context, name, locale string) (web.
 	return p, err
 }
 
-func (m WebMail) Suppressions(ctx context.Context, p jobs.Page) (jobs.List[web.Suppression], error) {
+func (m WebMail) Suppressions(ctx context.Context, p jobs.Page) (jobs.List[mailpage.Suppression], error) {
 	limit := p.Limit
 	if limit <= 0 {
 		limit = 50
 	}
 	list, err := m.Handler.Suppressions(ctx, p.Cursor, limit)
-	out := jobs.List[web.Suppression]{Total: -1}
+	out := jobs.List[mailpage.Suppression]{Total: -1}
 	for _, s := range list {
-		x := web.Suppression{Address: s.Recipient, Reason: s.Reason, CreatedAt: s.CreatedAt}
+		x := mailpage.Suppression{Address: s.Recipient, Reason: s.Reason, CreatedAt: s.CreatedAt}
 		if !s.ExpiresAt.IsZero() {
 			x.ExpiresAt = &s.ExpiresAt
 		}
@@ -149,7 +149,7 @@ func (m WebMail) Suppressions(ctx context.Context, p jobs.Page) (jobs.List[web.S
 	return out, err
 }
 
-func (m WebMail) Suppress(ctx context.Context, s web.Suppression) error {
+func (m WebMail) Suppress(ctx context.Context, s mailpage.Suppression) error {
 	var until time.Time
 	if s.ExpiresAt != nil {
 		until = *s.ExpiresAt

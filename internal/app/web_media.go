@@ -7,22 +7,22 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/web"
+	mediapage "github.com/cmsjobs/cmsjobs/internal/web/feature/media"
 )
 
 // webMedia looks at thumbnails. Looking reads every row and every name, so an
 // answer serves for a while.
 type webMedia struct {
 	r    *Services
-	seen ttlCache[web.MediaStatus]
+	seen ttlCache[mediapage.MediaStatus]
 }
 
 const examplesShown = 20
 
-func (m *webMedia) MediaStatus(ctx context.Context) (web.MediaStatus, error) {
-	return m.seen.ask(m.r.Now, func() (web.MediaStatus, error) {
+func (m *webMedia) MediaStatus(ctx context.Context) (mediapage.MediaStatus, error) {
+	return m.seen.ask(m.r.Now, func() (mediapage.MediaStatus, error) {
 		report, err := m.r.Handlers.Media.Check(ctx, media.CheckOptions{}, func(int64, int64) {})
-		return web.MediaStatus{Pictures: report.Pictures, Missing: int64(len(report.Missing)), Lost: int64(len(report.Lost)),
+		return mediapage.MediaStatus{Pictures: report.Pictures, Missing: int64(len(report.Missing)), Lost: int64(len(report.Lost)),
 			Examples: report.Missing[:min(len(report.Missing), examplesShown)]}, err
 	})
 }

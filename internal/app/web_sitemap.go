@@ -9,6 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web"
+	sitemappage "github.com/cmsjobs/cmsjobs/internal/web/feature/sitemap"
 )
 
 // webSitemap shows the files of the sitemap, and what was sent to IndexNow.
@@ -22,15 +23,15 @@ type webSitemap struct {
 const submissionsShown = 30
 
 // submissions are the last runs that told search engines, or tried to.
-func (s webSitemap) submissions(ctx context.Context) ([]web.Submission, error) {
+func (s webSitemap) submissions(ctx context.Context) ([]sitemappage.Submission, error) {
 	runs, err := s.runs.Runs(ctx, jobs.Filter{Types: []string{sitemap.IndexNow.Name}}, jobs.Page{Limit: submissionsShown})
-	var list []web.Submission
+	var list []sitemappage.Submission
 	for _, r := range runs.Items {
 		var did sitemap.Submission
 		if len(r.Result) > 0 && json.Unmarshal(r.Result, &did) != nil {
 			continue // of another version
 		}
-		x := web.Submission{At: r.EndedAt, Host: s.hosts, URLs: did.Added + did.Changed + did.Deleted, Note: strings.Join(append(did.Refusals, r.Error), " ")}
+		x := sitemappage.Submission{At: r.EndedAt, Host: s.hosts, URLs: did.Added + did.Changed + did.Deleted, Note: strings.Join(append(did.Refusals, r.Error), " ")}
 		switch {
 		case r.Outcome != jobs.Completed.String():
 			x.Failed = true
@@ -45,15 +46,15 @@ func (s webSitemap) submissions(ctx context.Context) ([]web.Submission, error) {
 	return list, err
 }
 
-func (s webSitemap) SitemapStatus(ctx context.Context) (web.SitemapStatus, error) {
+func (s webSitemap) SitemapStatus(ctx context.Context) (sitemappage.SitemapStatus, error) {
 	list, err := s.submissions(ctx)
 	if err != nil {
-		return web.SitemapStatus{}, err
+		return sitemappage.SitemapStatus{}, err
 	}
 	published, err := s.handler.Published(ctx)
-	status := web.SitemapStatus{Target: published.Target, FileCount: published.Files, URLs: published.URLs, PublishedAt: published.At, Submissions: list}
+	status := sitemappage.SitemapStatus{Target: published.Target, FileCount: published.Files, URLs: published.URLs, PublishedAt: published.At, Submissions: list}
 	for _, f := range published.Listed {
-		status.Files = append(status.Files, web.SitemapFile{Name: f.Name, URLs: f.URLs, Size: f.Bytes, Modified: f.Modified})
+		status.Files = append(status.Files, sitemappage.SitemapFile{Name: f.Name, URLs: f.URLs, Size: f.Bytes, Modified: f.Modified})
 	}
 	return status, err
 }

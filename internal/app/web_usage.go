@@ -4,34 +4,34 @@ import (
 	"context"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/handlers/usage"
-	"github.com/cmsjobs/cmsjobs/internal/web"
+	meter "github.com/cmsjobs/cmsjobs/internal/handlers/usage"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/usage"
 )
 
 // webUsage shows what takes space.
 type webUsage struct {
 	r    *Services
-	seen ttlCache[[]web.UsageItem]
+	seen ttlCache[[]usage.UsageItem]
 }
 
-func (g *webUsage) StorageUsage(ctx context.Context) ([]web.UsageItem, error) {
-	return g.seen.ask(g.r.Now, func() ([]web.UsageItem, error) {
+func (g *webUsage) StorageUsage(ctx context.Context) ([]usage.UsageItem, error) {
+	return g.seen.ask(g.r.Now, func() ([]usage.UsageItem, error) {
 		items, err := g.r.usage().Items(ctx)
-		out := make([]web.UsageItem, len(items))
+		out := make([]usage.UsageItem, len(items))
 		for i, x := range items {
-			out[i] = web.UsageItem(x)
+			out[i] = usage.UsageItem(x)
 		}
 		return out, err
 	})
 }
 
 // SizesSince adds up what was kept of each day.
-func (g *webUsage) SizesSince(ctx context.Context, since time.Time) ([]web.SizeDay, error) {
+func (g *webUsage) SizesSince(ctx context.Context, since time.Time) ([]usage.SizeDay, error) {
 	list, err := g.r.History.Sizes(ctx, since)
-	var days []web.SizeDay
+	var days []usage.SizeDay
 	for _, x := range list {
 		if len(days) == 0 || days[len(days)-1].Day != x.Day {
-			days = append(days, web.SizeDay{Day: x.Day})
+			days = append(days, usage.SizeDay{Day: x.Day})
 		}
 		if day := &days[len(days)-1]; x.Part == "table" {
 			day.Tables += x.Bytes
@@ -42,6 +42,6 @@ func (g *webUsage) SizesSince(ctx context.Context, since time.Time) ([]web.SizeD
 	return days, err
 }
 
-func (r *Services) usage() usage.Meter {
-	return usage.Meter{Site: r.Site, Uploads: r.uploads, History: r.History}
+func (r *Services) usage() meter.Meter {
+	return meter.Meter{Site: r.Site, Uploads: r.uploads, History: r.History}
 }

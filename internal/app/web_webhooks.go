@@ -10,27 +10,27 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/webhooks"
 )
 
 // WebWebhooks shows and changes subscriptions.
 type WebWebhooks struct{ Handler *webhook.Handler }
 
-func (w WebWebhooks) Webhooks(ctx context.Context) ([]web.Webhook, error) {
+func (w WebWebhooks) Webhooks(ctx context.Context) ([]webhooks.Webhook, error) {
 	list, err := w.Handler.Subscriptions(ctx)
-	out := make([]web.Webhook, 0, len(list))
+	out := make([]webhooks.Webhook, 0, len(list))
 	for _, s := range list {
 		out = append(out, webhookView(s))
 	}
 	return out, err
 }
 
-func webhookView(s webhook.Subscription) web.Webhook {
+func webhookView(s webhook.Subscription) webhooks.Webhook {
 	note := s.Name
 	if s.Reason != "" {
 		note += " (" + s.Reason + ")"
 	}
-	return web.Webhook{ID: strconv.FormatInt(s.ID, 10), URL: s.URL, Events: s.Events, Enabled: s.Status == webhook.Active, Note: note}
+	return webhooks.Webhook{ID: strconv.FormatInt(s.ID, 10), URL: s.URL, Events: s.Events, Enabled: s.Status == webhook.Active, Note: note}
 }
 
 // number reads the id of a subscription or a delivery.
@@ -51,7 +51,7 @@ func notThere(err error) error {
 
 // SaveWebhook adds one, or switches one on or off. Its address and events stay
 // what they are: anyone who wants others makes a new one, with a new secret.
-func (w WebWebhooks) SaveWebhook(ctx context.Context, x web.Webhook) (web.Webhook, error) {
+func (w WebWebhooks) SaveWebhook(ctx context.Context, x webhooks.Webhook) (webhooks.Webhook, error) {
 	if x.ID == "" {
 		events := x.Events
 		if len(events) == 0 {
@@ -59,7 +59,7 @@ func (w WebWebhooks) SaveWebhook(ctx context.Context, x web.Webhook) (web.Webhoo
 		}
 		s, secret, err := w.Handler.Create(ctx, x.Note, x.URL, events)
 		if err != nil {
-			return web.Webhook{}, err
+			return webhooks.Webhook{}, err
 		}
 		view := webhookView(s)
 		view.Secret = secret
@@ -67,14 +67,14 @@ func (w WebWebhooks) SaveWebhook(ctx context.Context, x web.Webhook) (web.Webhoo
 	}
 	id, err := number(x.ID)
 	if err != nil {
-		return web.Webhook{}, err
+		return webhooks.Webhook{}, err
 	}
 	was, err := w.subscription(ctx, id)
 	if err != nil {
-		return web.Webhook{}, err
+		return webhooks.Webhook{}, err
 	}
 	if x.URL != "" && x.URL != was.URL || len(x.Events) > 0 && !slices.Equal(x.Events, was.Events) {
-		return web.Webhook{}, fmt.Errorf("the address and the events of a webhook cannot be changed; add another one and delete this: %w", jobs.ErrConflict)
+		return webhooks.Webhook{}, fmt.Errorf("the address and the events of a webhook cannot be changed; add another one and delete this: %w", jobs.ErrConflict)
 	}
 	if x.Enabled {
 		err = w.Handler.Enable(ctx, id)
@@ -82,7 +82,7 @@ func (w WebWebhooks) SaveWebhook(ctx context.Context, x web.Webhook) (web.Webhoo
 		err = w.Handler.Disable(ctx, id, "switched off by hand")
 	}
 	if err != nil {
-		return web.Webhook{}, notThere(err)
+		return webhooks.Webhook{}, notThere(err)
 	}
 	was, err = w.subscription(ctx, id)
 	return webhookView(was), err
@@ -112,22 +112,22 @@ func (w WebWebhooks) DeleteWebhook(ctx context.Context, id string) error {
 // characters.
 const requestShown = 2000
 
-func (w WebWebhooks) Deliveries(ctx context.Context, id string, p jobs.Page) (jobs.List[web.Delivery], error) {
+func (w WebWebhooks) Deliveries(ctx context.Context, id string, p jobs.Page) (jobs.List[webhooks.Delivery], error) {
 	var n int64
 	var err error
 	if id != "" {
 		if n, err = number(id); err != nil {
-			return jobs.List[web.Delivery]{}, err
+			return jobs.List[webhooks.Delivery]{}, err
 		}
 	}
 	list, err := w.Handler.Deliveries(ctx, n, p)
-	out := jobs.List[web.Delivery]{Total: list.Total, Next: list.Next}
+	out := jobs.List[webhooks.Delivery]{Total: list.Total, Next: list.Next}
 	for _, d := range list.Items {
 		answer := d.Answer
 		if d.Error != "" {
 			answer = d.Error
 		}
-		out.Items = append(out.Items, web.Delivery{ID: strconv.FormatInt(d.ID, 10), Webhook: strconv.FormatInt(d.Subscription, 10), Event: d.Event, At: d.At, Status: d.Status, Answer: answer, Request: display.Short(d.Request, requestShown), Attempt: d.Attempt})
+		out.Items = append(out.Items, webhooks.Delivery{ID: strconv.FormatInt(d.ID, 10), Webhook: strconv.FormatInt(d.Subscription, 10), Event: d.Event, At: d.At, Status: d.Status, Answer: answer, Request: display.Short(d.Request, requestShown), Attempt: d.Attempt})
 	}
 	return out, err
 }

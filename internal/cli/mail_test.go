@@ -21,6 +21,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/internal/web"
+	mailpage "github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
 )
 
 // office is the whole program over a fresh database: its commands, and
@@ -96,7 +97,7 @@ func (o *office) get(path string, into any) {
 	}
 }
 
-type mailPage struct{ Items []web.Mail }
+type mailPage struct{ Items []mailpage.Mail }
 
 func TestAMailIsLookedUpAndSentAgain(t *testing.T) {
 	o := newOffice(t, "CMSJOBS_MAIL_KEEP_BODY=true")
@@ -114,7 +115,7 @@ func TestAMailIsLookedUpAndSentAgain(t *testing.T) {
 		}
 	}
 	o.get("/api/v1/mail?q=zoe", &list)
-	var one web.Mail
+	var one mailpage.Mail
 	o.get("/api/v1/mail/"+list.Items[0].ID, &one)
 	if one.HTML != "<p>Hello all</p>" || one.PlainText != "Hello all\n" || len(one.Tries) != 1 || one.Tries[0].Status != "accepted" || len(one.Others) != 1 || one.Others[0].To != "ann@example.net" {
 		t.Errorf("the mail is %+v", one)
@@ -145,7 +146,7 @@ func TestAMailThatWasNotKeptSaysSo(t *testing.T) {
 	if len(list.Items) != 1 {
 		t.Fatalf("%+v", list)
 	}
-	var one web.Mail
+	var one mailpage.Mail
 	o.get("/api/v1/mail/"+list.Items[0].ID, &one)
 	if one.Kept || one.HTML+one.PlainText != "" {
 		t.Errorf("%+v", one)

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/cmsjobs/cmsjobs/internal/web"
+	sitemappage "github.com/cmsjobs/cmsjobs/internal/web/feature/sitemap"
 )
 
 // toldEngine is a search engine that answers with a status, and, at the same
@@ -70,7 +70,7 @@ func TestTheSitemapPageTellsWhatSearchEnginesWereTold(t *testing.T) {
 	tell(403)
 	s.start()
 
-	var seen web.SitemapStatus
+	var seen sitemappage.SitemapStatus
 	s.ask(200, "GET", "/api/v1/sitemap", "", bearer(s.token("read")), &seen)
 	host := strings.TrimPrefix(engine, "http://")
 	want := []struct { // newest first

@@ -58,7 +58,7 @@ func setAuditTarget(c echo.Context, target, detail string) {
 
 // authorize is the door of every route: who is it, may he, within limits, and
 // what he changed goes into the trail.
-func (s *Server) authorize(r route) echo.HandlerFunc {
+func (s *Server) authorize(r Route) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		if whole := c.Request(); !r.Stream {
 			ctx, cancel := context.WithTimeout(whole.Context(), s.cfg.Timeout)
@@ -73,14 +73,14 @@ func (s *Server) authorize(r route) echo.HandlerFunc {
 		if err := s.checkAccess(c, r); err != nil {
 			return err
 		}
-		if !s.cfg.enabled(r.Needs) {
-			return notConfigured(string(r.Needs))
+		if s.missing[r.Needs] {
+			return notConfigured(r.Needs)
 		}
-		return r.handle(s, c)
+		return r.serve(s, c)
 	}
 }
 
-func (s *Server) checkAccess(c echo.Context, r route) error {
+func (s *Server) checkAccess(c echo.Context, r Route) error {
 	if quiet(r.Path) && r.Scope == "" {
 		return nil // a probe's stale credentials do not matter
 	}
@@ -122,7 +122,7 @@ func (s *Server) checkAccess(c echo.Context, r route) error {
 }
 
 // may says whether a principal may use a route.
-func (s *Server) may(p access.Principal, r route) bool {
+func (s *Server) may(p access.Principal, r Route) bool {
 	if r.Scope == "" || p.Scopes.Has(r.Scope) {
 		return true
 	}
@@ -185,7 +185,7 @@ const (
 
 // sameOrigin refuses changes that another site makes a browser send. A bearer
 // token is not sent by a browser by itself and needs no proof.
-func (s *Server) sameOrigin(c echo.Context, p access.Principal, r route) error {
+func (s *Server) sameOrigin(c echo.Context, p access.Principal, r Route) error {
 	if strings.HasPrefix(p.Via, "token") {
 		return nil
 	}
@@ -212,7 +212,7 @@ const auditTimeout = time.Minute
 
 // recordAudit writes down who changed what, or was refused. A deed that cannot
 // be written goes to the log as an error with all that it would have said.
-func (s *Server) recordAudit(c echo.Context, r route, outcome error) error {
+func (s *Server) recordAudit(c echo.Context, r Route, outcome error) error {
 	s.responses.forget() // whoever changed something sees it
 	status := c.Response().Status
 	detail, _ := c.Get(detailKey).(string)

@@ -225,7 +225,7 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	b.press("#bulk-retry")
 	b.sees("3 failed jobs will go back")
 	b.press("#yes")
-	b.sees("Jobs retried: 3")
+	b.sees("3 jobs retried")
 
 	for i := range 3 {
 		s.enqueue(fmt.Sprintf(`{"type":"cache.clear","delay":900,"payload":{"n":%d}}`, i))
@@ -239,22 +239,22 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	b.press("#chosen-cancel")
 	b.sees("2 waiting jobs will leave")
 	b.press("#yes")
-	b.sees("Jobs cancelled: 2")
+	b.sees("2 jobs cancelled")
 	b.press("#chosen-cancel")
-	b.sees("Nothing was chosen")
+	b.sees("No job is selected")
 
 	b.open("/admin/usage")
 	b.press("[id='do-cache.clear']")
 	b.sees("The cache will be emptied")
 	b.click("main a.button")
-	b.sees("What takes room")
+	b.sees("Storage usage")
 
 	b.open("/admin/queues")
 	b.press("#q-cmsjobs")
 	b.press("#yes")
 	b.sees("is paused")
 	b.press("#q-cmsjobs")
-	b.sees("goes on")
+	b.sees("is active again")
 
 	b.open("/admin/schedules")
 	b.press("#run-sitemap")

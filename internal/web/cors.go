@@ -11,7 +11,7 @@ import (
 // cors lets pages of the configured origins read answers. Cookies are never
 // allowed across origins: such a page needs a token. Without configured
 // origins no header is sent.
-func (s *Server) cors(r route, next echo.HandlerFunc) echo.HandlerFunc {
+func (s *Server) cors(r Route, next echo.HandlerFunc) echo.HandlerFunc {
 	if len(s.cfg.AllowedOrigins) == 0 || !strings.HasPrefix(r.Path, "/api/") {
 		return next
 	}

@@ -18,6 +18,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
 )
 
 // The types of the property: public ones, one for administrators, and those
@@ -75,7 +78,7 @@ var restricted = jobs.Restriction[map[string]any]{
 }
 
 // A desk that no longer fits what the pages ask for would answer 404 unseen.
-var _ web.Restorer = desk{}
+var _ backups.Restorer = desk{}
 
 // desk stands for rooms that enqueue: mail, webhooks, media, backups.
 type desk struct {
@@ -103,7 +106,7 @@ func (d desk) Regenerate(ctx context.Context, _ bool) (int, error) {
 	return 1, err
 }
 func (d desk) RestoreBackup(
-	ctx context.Context, _ string, _ web.RestorePart, _ string, _ web.RestoreAllowance,
+	ctx context.Context, _ string, _ backups.RestorePart, _ string, _ backups.RestoreAllowance,
 ) (jobs.Receipt, error) {
 	return d.put(ctx, "backup.restore")
 }
@@ -150,7 +153,8 @@ func newEffectSite(t *testing.T, change func(*web.Config)) effectSite {
 			t.Fatal(err)
 		}
 		d := desk{&features{}, func() *site { return s }, kept}
-		c.Schedules, c.Mail, c.Webhooks, c.Media, c.Backups = scheduler, d, d, d, d
+		c.Schedules = scheduler
+		c.Features = feature.All(feature.Ports{Backups: d, Mail: mail.Ports{Log: d}, Webhooks: d, Media: d})
 		c.OperatorKinds = []string{"webhook.deliver"}
 		change(c)
 	})

@@ -19,6 +19,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/media"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/sitemap"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/usage"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/webhooks"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -56,31 +64,31 @@ func (h *features) Ticks(context.Context, string, jobs.Page) (jobs.List[jobs.Tic
 func (h *features) Tick(context.Context) (ops.TickReport, error) {
 	return ops.TickReport{Enqueued: 1, Ran: 2}, nil
 }
-func (h *features) Backups(context.Context) ([]web.Backup, error) {
-	return []web.Backup{{ID: "b.tar.zst", Size: 5, CreatedAt: noon, VerifiedAt: &noon, Status: "complete", Usable: true, Database: true, Origin: "own", Kept: "younger than 3 days", KeptUntil: &noon}}, nil
+func (h *features) Backups(context.Context) ([]backups.Backup, error) {
+	return []backups.Backup{{ID: "b.tar.zst", Size: 5, CreatedAt: noon, VerifiedAt: &noon, Status: "complete", Usable: true, Database: true, Origin: "own", Kept: "younger than 3 days", KeptUntil: &noon}}, nil
 }
-func (h *features) OpenBackup(context.Context, string) (io.ReadCloser, web.Backup, error) {
-	return io.NopCloser(strings.NewReader("bytes")), web.Backup{ID: "b.tar.zst", Size: 5}, nil
+func (h *features) OpenBackup(context.Context, string) (io.ReadCloser, backups.Backup, error) {
+	return io.NopCloser(strings.NewReader("bytes")), backups.Backup{ID: "b.tar.zst", Size: 5}, nil
 }
-func (h *features) PlanRestore(_ context.Context, id string, part web.RestorePart) (web.RestorePlan, error) {
+func (h *features) PlanRestore(_ context.Context, id string, part backups.RestorePart) (backups.RestorePlan, error) {
 	if id != "b.tar.zst" {
-		return web.RestorePlan{}, jobs.ErrNotFound
+		return backups.RestorePlan{}, jobs.ErrNotFound
 	}
-	plan := web.RestorePlan{NewFiles: 2, ChangedFiles: 3, Confirm: "cms-" + string(part)}
-	if part != web.RestoreFiles {
+	plan := backups.RestorePlan{NewFiles: 2, ChangedFiles: 3, Confirm: "cms-" + string(part)}
+	if part != backups.RestoreFiles {
 		plan.Database, plan.Tables, plan.RowsNow, plan.RowsThen = "cms", 4, 50, 60
 	}
-	plan.Unread = part == web.RestoreAll
+	plan.Unread = part == backups.RestoreAll
 	return plan, nil
 }
-func (h *features) RestoreBackup(_ context.Context, _ string, part web.RestorePart, confirm string, _ web.RestoreAllowance) (jobs.Receipt, error) {
+func (h *features) RestoreBackup(_ context.Context, _ string, part backups.RestorePart, confirm string, _ backups.RestoreAllowance) (jobs.Receipt, error) {
 	if confirm != "cms-"+string(part) {
 		return jobs.Receipt{}, jobs.ErrConflict
 	}
 	return receipt()
 }
-func (h *features) BackupHealth(context.Context) (web.BackupHealth, error) {
-	return web.BackupHealth{Verified: &noon, VerifiedID: "b", Warnings: []string{"the newest good backup is 40h old"}}, nil
+func (h *features) BackupHealth(context.Context) (backups.BackupHealth, error) {
+	return backups.BackupHealth{Verified: &noon, VerifiedID: "b", Warnings: []string{"the newest good backup is 40h old"}}, nil
 }
 func (h *features) DeleteBackup(_ context.Context, id string) error {
 	if id != "b.tar.zst" {
@@ -88,63 +96,69 @@ func (h *features) DeleteBackup(_ context.Context, id string) error {
 	}
 	return nil
 }
-func (h *features) Mails(context.Context, web.MailQuery, jobs.Page) (jobs.List[web.Mail], error) {
-	return one(web.Mail{ID: "1", To: "a@b", At: noon, Status: "accepted", Kept: true})
+func (h *features) Mails(context.Context, mail.MailQuery, jobs.Page) (jobs.List[mail.Mail], error) {
+	return one(mail.Mail{ID: "1", To: "a@b", At: noon, Status: "accepted", Kept: true})
 }
-func (h *features) Mail(context.Context, string) (web.Mail, error) {
-	return web.Mail{ID: "1", At: noon}, nil
+func (h *features) Mail(context.Context, string) (mail.Mail, error) {
+	return mail.Mail{ID: "1", At: noon}, nil
 }
-func (h *features) Templates(context.Context) ([]web.MailTemplate, error) {
-	return []web.MailTemplate{{Name: "welcome", Origin: "own"}, {Name: "promo", Origin: "folder", Locales: []string{"vi"}}, {Name: "cms:plugins/contact/notice", Origin: "cms"}}, nil
+func (h *features) Templates(context.Context) ([]mail.MailTemplate, error) {
+	return []mail.MailTemplate{{Name: "welcome", Origin: "own"}, {Name: "promo", Origin: "folder", Locales: []string{"vi"}}, {Name: "cms:plugins/contact/notice", Origin: "cms"}}, nil
 }
-func (h *features) PreviewTemplate(_ context.Context, name, locale string) (web.TemplatePreview, error) {
+func (h *features) PreviewTemplate(_ context.Context, name, locale string) (mail.TemplatePreview, error) {
 	switch name {
 	case "welcome":
-		return web.TemplatePreview{Subject: "Welcome " + locale, HTML: "<h1>Hello</h1>", Text: "Hello Ann", Sample: json.RawMessage(`{"name":"Ann"}`)}, nil
+		return mail.TemplatePreview{Subject: "Welcome " + locale, HTML: "<h1>Hello</h1>", Text: "Hello Ann", Sample: json.RawMessage(`{"name":"Ann"}`)}, nil
 	case "promo":
-		return web.TemplatePreview{Problem: "line 3 cannot be read"}, nil
+		return mail.TemplatePreview{Problem: "line 3 cannot be read"}, nil
 	}
-	return web.TemplatePreview{}, jobs.ErrNotFound
+	return mail.TemplatePreview{}, jobs.ErrNotFound
 }
 func (h *features) MailAgain(context.Context, string) (jobs.Spec, error) {
 	return jobs.Spec{Type: "mail.send", Data: []byte(`{"to":"a@example.com"}`)}, nil
 }
-func (h *features) Suppressions(context.Context, jobs.Page) (jobs.List[web.Suppression], error) {
-	return one(web.Suppression{Address: "a@b", Reason: "550", CreatedAt: noon})
+func (h *features) Suppressions(context.Context, jobs.Page) (jobs.List[mail.Suppression], error) {
+	return one(mail.Suppression{Address: "a@b", Reason: "550", CreatedAt: noon})
 }
-func (h *features) Suppress(context.Context, web.Suppression) error { return nil }
-func (h *features) Unsuppress(context.Context, string) error        { return nil }
-func (h *features) Webhooks(context.Context) ([]web.Webhook, error) {
-	return []web.Webhook{{ID: "1", URL: "https://x", Events: []string{}, Secret: "whsec_hidden"}}, nil
+func (h *features) Suppress(context.Context, mail.Suppression) error { return nil }
+func (h *features) Unsuppress(context.Context, string) error         { return nil }
+func (h *features) Webhooks(context.Context) ([]webhooks.Webhook, error) {
+	return []webhooks.Webhook{{ID: "1", URL: "https://x", Events: []string{}, Secret: "whsec_hidden"}}, nil
 }
-func (h *features) SaveWebhook(_ context.Context, w web.Webhook) (web.Webhook, error) {
+func (h *features) SaveWebhook(_ context.Context, w webhooks.Webhook) (webhooks.Webhook, error) {
 	if w.ID == "" {
 		w.ID, w.Secret = "1", "whsec_new"
 	}
 	return w, nil
 }
 func (h *features) DeleteWebhook(context.Context, string) error { return nil }
-func (h *features) Deliveries(context.Context, string, jobs.Page) (jobs.List[web.Delivery], error) {
-	return one(web.Delivery{ID: "1", At: noon, Status: 200})
+func (h *features) Deliveries(context.Context, string, jobs.Page) (jobs.List[webhooks.Delivery], error) {
+	return one(webhooks.Delivery{ID: "1", At: noon, Status: 200})
 }
 func (h *features) Redeliver(context.Context, string) (jobs.Receipt, error) { return receipt() }
-func (h *features) MediaStatus(context.Context) (web.MediaStatus, error) {
-	return web.MediaStatus{Pictures: 3}, nil
+func (h *features) MediaStatus(context.Context) (media.MediaStatus, error) {
+	return media.MediaStatus{Pictures: 3}, nil
 }
 func (h *features) Regenerate(context.Context, bool) (int, error) { return 3, nil }
-func (h *features) Report(context.Context, web.AnalyticsQuery) (web.AnalyticsReport, error) {
-	return web.AnalyticsReport{}, nil
+func (h *features) Report(context.Context, analytics.AnalyticsQuery) (analytics.AnalyticsReport, error) {
+	return analytics.AnalyticsReport{}, nil
 }
-func (h *features) SitemapStatus(context.Context) (web.SitemapStatus, error) {
-	return web.SitemapStatus{}, nil
+func (h *features) SitemapStatus(context.Context) (sitemap.SitemapStatus, error) {
+	return sitemap.SitemapStatus{}, nil
 }
-func (h *features) StorageUsage(context.Context) ([]web.UsageItem, error) {
-	return []web.UsageItem{{Name: "cache"}}, nil
+func (h *features) StorageUsage(context.Context) ([]usage.UsageItem, error) {
+	return []usage.UsageItem{{Name: "cache"}}, nil
+}
+
+// ports are all of the features.
+func (h *features) ports() feature.Ports {
+	return feature.Ports{Backups: h, Mail: mail.Ports{Log: h, Templates: h, Suppressions: h}, Webhooks: h, Media: h, Analytics: h, Sitemap: h, Usage: h}
 }
 
 func furnished(c *web.Config) {
 	h := &features{schedule: jobs.ScheduleRecord{Name: "sitemap", Type: "cache.clear", Cron: "0 2 * * *", Zone: "UTC", Next: []time.Time{noon}, Last: &jobs.TickRecord{Tick: noon, At: noon, Outcome: "enqueued"}}}
-	c.Workers, c.Schedules, c.Ticker, c.Backups, c.Mail, c.Templates, c.Suppressions, c.Webhooks, c.Media, c.Analytics, c.Sitemap, c.StorageUsage = h, h, h, h, h, h, h, h, h, h, h, h
+	c.Workers, c.Schedules, c.Ticker = h, h, h
+	c.Features = feature.All(h.ports())
 	c.Settings = func() []web.Setting {
 		return []web.Setting{{Name: "mail.password", Value: "hunter2", Origin: ".env"}, {Name: "queue", Value: "cmsjobs"}}
 	}
@@ -169,7 +183,7 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 		"webhooks.add": `{"id":"","url":"https://x","events":["job.failed"],"enabled":true}`, "webhooks.change": `{"id":"1","url":"https://x","events":[],"enabled":true}`, "media.regenerate": `{"only_missing":true}`,
 		"session.create": `{"name":"admin","password":"right"}`, "tokens.create": `{"name":"x","scopes":["read"]}`,
 	}
-	for _, r := range web.Routes() {
+	for _, r := range allRoutes() {
 		if r.Page {
 			continue // page_test.go
 		}
@@ -208,7 +222,7 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 func TestTheAPIsPageNamesEveryCall(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	page := string(s.do("GET", "/api/docs", nil).want(t, 200).body)
-	for _, r := range web.Routes() {
+	for _, r := range allRoutes() {
 		if !r.Page && !strings.Contains(page, "<code>"+r.Method+" "+r.Path+"</code>") {
 			t.Errorf("%s %s is not on the page", r.Method, r.Path)
 		}

@@ -6,6 +6,14 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/media"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/sitemap"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/usage"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/webhooks"
 )
 
 // hostileHouse has markup in every text.
@@ -16,44 +24,44 @@ func (hostileHouse) Workers(context.Context) ([]jobs.WorkerRecord, error) {
 		StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{{UUID: evil, Type: evil, Queue: evil, Since: noon, Progress: &jobs.Progress{Done: 1, Total: 2, Note: evil}}}}}}, nil
 }
 
-func (hostileHouse) Backups(context.Context) ([]web.Backup, error) {
-	return []web.Backup{{ID: evil, Destination: evil, Verdict: evil, CreatedAt: noon}, {ID: evil, Status: "complete", Usable: true, Origin: evil, Kept: evil, CreatedAt: noon, VerifiedAt: &noon}}, nil
+func (hostileHouse) Backups(context.Context) ([]backups.Backup, error) {
+	return []backups.Backup{{ID: evil, Destination: evil, Verification: evil, CreatedAt: noon}, {ID: evil, Status: "complete", Usable: true, Origin: evil, Kept: evil, CreatedAt: noon, VerifiedAt: &noon}}, nil
 }
 
-func (hostileHouse) Mails(context.Context, web.MailQuery, jobs.Page) (jobs.List[web.Mail], error) {
-	return one(web.Mail{ID: evil, To: evil, Subject: evil, Status: evil, Answer: evil})
+func (hostileHouse) Mails(context.Context, mail.MailQuery, jobs.Page) (jobs.List[mail.Mail], error) {
+	return one(mail.Mail{ID: evil, To: evil, Subject: evil, Status: evil, Answer: evil})
 }
 
-func (hostileHouse) Mail(context.Context, string) (web.Mail, error) {
-	return web.Mail{ID: "1", UUID: evil, To: evil, From: evil, Subject: evil, Status: evil, Answer: evil, HTML: evil, PlainText: evil}, nil
+func (hostileHouse) Mail(context.Context, string) (mail.Mail, error) {
+	return mail.Mail{ID: "1", UUID: evil, To: evil, From: evil, Subject: evil, Status: evil, Answer: evil, HTML: evil, PlainText: evil}, nil
 }
 
-func (hostileHouse) Suppressions(context.Context, jobs.Page) (jobs.List[web.Suppression], error) {
-	return one(web.Suppression{Address: evil, Reason: evil})
+func (hostileHouse) Suppressions(context.Context, jobs.Page) (jobs.List[mail.Suppression], error) {
+	return one(mail.Suppression{Address: evil, Reason: evil})
 }
 
-func (hostileHouse) Webhooks(context.Context) ([]web.Webhook, error) {
-	return []web.Webhook{{ID: evil, URL: "javascript:" + evil, Events: []string{evil}, Note: evil}}, nil
+func (hostileHouse) Webhooks(context.Context) ([]webhooks.Webhook, error) {
+	return []webhooks.Webhook{{ID: evil, URL: "javascript:" + evil, Events: []string{evil}, Note: evil}}, nil
 }
 
-func (hostileHouse) Deliveries(context.Context, string, jobs.Page) (jobs.List[web.Delivery], error) {
-	return one(web.Delivery{ID: evil, Event: evil, Answer: evil})
+func (hostileHouse) Deliveries(context.Context, string, jobs.Page) (jobs.List[webhooks.Delivery], error) {
+	return one(webhooks.Delivery{ID: evil, Event: evil, Answer: evil})
 }
 
-func (hostileHouse) MediaStatus(context.Context) (web.MediaStatus, error) {
-	return web.MediaStatus{Pictures: 3, Missing: 1, Examples: []string{evil}}, nil
+func (hostileHouse) MediaStatus(context.Context) (media.MediaStatus, error) {
+	return media.MediaStatus{Pictures: 3, Missing: 1, Examples: []string{evil}}, nil
 }
 
-func (hostileHouse) Report(context.Context, web.AnalyticsQuery) (web.AnalyticsReport, error) {
-	return web.AnalyticsReport{Days: []web.AnalyticsDay{{Day: evil, Views: 3}}, Dimensions: map[string][]web.AnalyticsItem{evil: {{Name: evil, Views: 1}}}}, nil
+func (hostileHouse) Report(context.Context, analytics.AnalyticsQuery) (analytics.AnalyticsReport, error) {
+	return analytics.AnalyticsReport{Days: []analytics.AnalyticsDay{{Day: evil, Views: 3}}, Dimensions: map[string][]analytics.AnalyticsItem{evil: {{Name: evil, Views: 1}}}}, nil
 }
 
-func (hostileHouse) SitemapStatus(context.Context) (web.SitemapStatus, error) {
-	return web.SitemapStatus{Files: []web.SitemapFile{{Name: evil}}, Submissions: []web.Submission{{Host: evil, Note: evil}}}, nil
+func (hostileHouse) SitemapStatus(context.Context) (sitemap.SitemapStatus, error) {
+	return sitemap.SitemapStatus{Files: []sitemap.SitemapFile{{Name: evil}}, Submissions: []sitemap.Submission{{Host: evil, Note: evil}}}, nil
 }
 
-func (hostileHouse) StorageUsage(context.Context) ([]web.UsageItem, error) {
-	return []web.UsageItem{{Name: evil, Class: evil}}, nil
+func (hostileHouse) StorageUsage(context.Context) ([]usage.UsageItem, error) {
+	return []usage.UsageItem{{Name: evil, Class: evil}}, nil
 }
 
 func (hostileHouse) Ticks(context.Context, string, jobs.Page) (jobs.List[jobs.TickRecord], error) {
@@ -64,6 +72,7 @@ func hostile(c *web.Config) {
 	h := hostileHouse{c.Schedules.(*features)}
 	h.schedule.Data, h.schedule.Zone, h.schedule.Cron = []byte(`{"x":"`+strings.ReplaceAll(evil, `"`, `\"`)+`"}`), evil, "after "+evil
 	h.schedule.Last.Outcome, h.schedule.Last.Note = evil, evil
-	c.Workers, c.Backups, c.Mail, c.Suppressions, c.Webhooks, c.Media, c.Analytics, c.Sitemap, c.StorageUsage, c.Schedules = h, h, h, h, h, h, h, h, h, h
+	c.Workers, c.Schedules = h, h
+	c.Features = feature.All(feature.Ports{Backups: h, Mail: mail.Ports{Log: h, Templates: h, Suppressions: h}, Webhooks: h, Media: h, Analytics: h, Sitemap: h, Usage: h})
 	c.Settings = func() []web.Setting { return []web.Setting{{Name: evil, Value: evil, Origin: evil}} }
 }

@@ -2,44 +2,52 @@ package web
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
+	"github.com/cmsjobs/cmsjobs/templates"
 )
 
-// languages of the pages; the first one serves where no other fits.
-var languages = []struct{ Code, Name string }{{"en", "English"}, {"vi", "Tiếng Việt"}}
-
-// catalogues hold every text of the pages. Both have the same keys (a test
-// compares them), and no template has a text of its own.
-var catalogues = map[string]map[string]string{"en": wordsEN, "vi": wordsVI}
-
-// translate is a text of the catalogue with its figures filled in. A key that is not
-// there shows itself: a test looks for such.
-func translate(lang, key string, args ...any) string {
-	text, ok := catalogues[lang][key]
-	if !ok {
-		return "⟨" + key + "⟩"
+// Texts are the texts of the pages: the core's and those of the features.
+func Texts(features []Feature) (*locale.Catalog, error) {
+	core, err := fs.Sub(templates.Admin(), "texts")
+	if err != nil {
+		return nil, err
 	}
-	if len(args) == 0 {
-		return text
+	folders := []fs.FS{core}
+	for _, f := range features {
+		folders = append(folders, f.Files)
 	}
-	return fmt.Sprintf(text, args...)
+	catalog, err := locale.Load(folders...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the texts of the pages: %w", err)
+	}
+	return catalog, nil
 }
 
-func knownLanguage(code string) bool { return catalogues[code] != nil }
-
-// language is the person's: his choice, else the first that his browser asks for.
-func language(c echo.Context) string {
-	if cookie, err := c.Cookie(languageCookie); err == nil && knownLanguage(cookie.Value) {
-		return cookie.Value
+// printer writes texts in the caller's language: their choice, else the first
+// that their browser asks for.
+func (s *Server) printer(c echo.Context) locale.Printer {
+	if cookie, err := c.Cookie(languageCookie); err == nil && s.texts.Known(cookie.Value) {
+		return s.texts.In(cookie.Value)
 	}
 	for _, part := range strings.Split(c.Request().Header.Get("Accept-Language"), ",") {
 		code, _, _ := strings.Cut(strings.TrimSpace(part), ";")
 		code, _, _ = strings.Cut(strings.ToLower(code), "-")
-		if knownLanguage(code) {
-			return code
+		if s.texts.Known(code) {
+			return s.texts.In(code)
 		}
 	}
-	return languages[0].Code
+	return s.texts.In(locale.Languages()[0].Code)
+}
+
+// in is a problem's detail in a language.
+func (p *Problem) in(lang locale.Printer) string {
+	if p.form == "" || fmt.Sprintf(p.form, p.args...) != p.Detail {
+		return p.Detail // something was added to it
+	}
+	return lang.Sentence(p.form, p.args)
 }

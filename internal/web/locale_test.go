@@ -5,33 +5,143 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 	"github.com/cmsjobs/cmsjobs/templates"
 )
 
-var verbs = regexp.MustCompile(`%[0-9.]*[a-z%]`)
+func texts(t *testing.T) *locale.Catalog {
+	t.Helper()
+	c, err := web.Texts(feature.All(feature.Ports{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
 
-func TestBothLanguagesSayTheSame(t *testing.T) {
-	en, vi := web.Catalogues["en"], web.Catalogues["vi"]
-	for key, text := range en {
-		other, there := vi[key]
-		if !there || other == "" || text == "" {
-			t.Errorf("%s: %q and %q", key, text, other)
+var (
+	verbs  = regexp.MustCompile(`%[0-9.]*[a-z%]`)
+	braces = regexp.MustCompile(`\{[^}]*\}`)
+	// counted is a number before a noun that looks like a plural.
+	counted = regexp.MustCompile(`%[ds] (?:[a-z]+ )?[a-z]{2,}s\b`)
+)
+
+func TestEveryTextIsThereInEachLanguage(t *testing.T) {
+	c := texts(t)
+	en := c.Pages("en")
+	for _, language := range locale.Languages()[1:] {
+		other := c.Pages(language.Code)
+		for key, text := range en {
+			if other[key] == "" || text == "" {
+				t.Errorf("%s: %q in English, %q in %s", key, text, other[key], language.Name)
+			}
+			if a, b := verbs.FindAllString(text, -1), verbs.FindAllString(other[key], -1); strings.Join(a, " ") != strings.Join(b, " ") {
+				t.Errorf("%s: %v in English, %v in %s", key, a, b, language.Name)
+			}
 		}
-		if a, b := verbs.FindAllString(text, -1), verbs.FindAllString(other, -1); strings.Join(a, " ") != strings.Join(b, " ") {
-			t.Errorf("%s: %v in English, %v in Vietnamese", key, a, b)
+		for key := range other {
+			if _, there := en[key]; !there {
+				t.Errorf("%s is in %s only", key, language.Name)
+			}
 		}
 	}
-	for key := range vi {
-		if _, there := en[key]; !there {
-			t.Errorf("%s is in Vietnamese only", key)
+}
+
+// TestPluralFormsAreThoseOfTheLanguage holds the forms against what a language
+// has: English two, Vietnamese one.
+func TestPluralFormsAreThoseOfTheLanguage(t *testing.T) {
+	c := texts(t)
+	forms := 0
+	for key, text := range c.Pages("en") {
+		for _, group := range braces.FindAllString(text, -1) {
+			forms++
+			if strings.Count(group, "|") != 1 {
+				t.Errorf("%s has %s: English has two forms", key, group)
+			}
+		}
+		if noun := counted.FindString(braces.ReplaceAllString(text, "")); noun != "" && !notPlural.MatchString(noun) {
+			t.Errorf("%s says %q of one, too: write {one|many}", key, noun)
+		}
+		one := strings.Contains(locale.Plural(text, []any{1, 1, 1, 1, 1}), "{")
+		if one {
+			t.Errorf("%s has a brace that is not closed", key)
 		}
 	}
+	if forms < 30 {
+		t.Errorf("only %d plural forms were found", forms)
+	}
+	for key, text := range c.Pages("vi") {
+		if braces.MatchString(text) {
+			t.Errorf("%s has plural forms: Vietnamese has none", key)
+		}
+	}
+	for key, want := range map[string]string{"failed.sum": "1 failed job, 1 cause", "backups.contents": "1 table, 1 file", "overview.slots": "1 of 1 slot, 1 worker"} {
+		args := []any{"1", "1"}
+		if key == "overview.slots" {
+			args = []any{1, 1, 1}
+		}
+		if got := c.In("en").Text(key, args...); got != want {
+			t.Errorf("%s: %q, want %q", key, got, want)
+		}
+	}
+}
+
+// notPlural are words that end like a plural and are none.
+var notPlural = regexp.MustCompile(` (less|gets)$`)
+
+// pageFiles are the templates of the core and of all features, by name.
+func pageFiles(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	read := func(folder fs.FS) {
+		names, err := fs.Glob(folder, "*.html")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			raw, err := fs.ReadFile(folder, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[name] = string(raw)
+		}
+	}
+	read(templates.Admin())
+	for _, f := range feature.All(feature.Ports{}) {
+		read(f.Files)
+	}
+	if len(all) < 20 {
+		t.Fatalf("only %d templates were found", len(all))
+	}
+	return all
+}
+
+// goFiles is the code that makes texts for people, by path.
+func goFiles(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, pattern := range []string{"*.go", "feature/*/*.go", "../ops/*.go", "../jobs/explain/explain.go"} {
+		files, err := filepath.Glob(filepath.FromSlash(pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[filepath.ToSlash(file)] = string(raw)
+		}
+	}
+	return all
 }
 
 var (
@@ -39,45 +149,62 @@ var (
 	actUse  = regexp.MustCompile(`\.Act "[a-z]+" (?:"[^"]*"|\((?:[^()]|\([^()]*\))*\)) "([^"]+)"`)
 	textual = regexp.MustCompile(`>([^<>{}]*[A-Za-z]{3,}[^<>{}]*)<`)
 	action  = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
+	quoted  = regexp.MustCompile(`"([a-zA-Z]+(?:\.[a-zA-Z0-9_]+)*\.?)"`)
 )
 
-var sentences = regexp.MustCompile("(?s)\\b(?:httpError|fieldError|reason|conflict|invalid)\\([^\"`\n]*(?:\"[\\w.]+\", [\\w.{}]+, )?(?:\"[\\w.]*\", )?(\"(?:[^\"\\\\]|\\\\.)+\"|`[^`]+`)")
+// TestNoTextIsUnused looks for each key in templates and code: as a whole, or as
+// the beginning that a word is put behind ("status.").
+func TestNoTextIsUnused(t *testing.T) {
+	used := map[string]bool{}
+	for _, sources := range []map[string]string{pageFiles(t), goFiles(t)} {
+		for _, source := range sources {
+			for _, m := range quoted.FindAllStringSubmatch(source, -1) {
+				used[m[1]] = true
+			}
+		}
+	}
+	for _, f := range feature.All(feature.Ports{}) {
+		used["nav."+f.Name] = true
+	}
+	for _, area := range []string{"overview", "jobs", "failed", "queues", "workers", "schedules", "settings", "tokens", "audit"} {
+		used["nav."+area] = true
+	}
+	for name := range pageFiles(t) {
+		used[strings.TrimSuffix(strings.TrimPrefix(name, "page_"), ".html")+".title"] = true
+	}
+	for key := range texts(t).Pages("en") {
+		known := used[key]
+		for i := range key {
+			known = known || key[i] == '.' && used[key[:i+1]] && !strings.HasPrefix(key, "nav.")
+		}
+		if !known {
+			t.Errorf("nothing uses the text %s", key)
+		}
+	}
+}
+
+var sentences = regexp.MustCompile("(?s)\\b(?:httpError|fieldError|Refuse|RefuseField|reason|conflict|invalid)\\([^\"`\n]*(?:\"[\\w.]+\", [\\w.{}]+, )?(?:\"[\\w.]*\", )?(\"(?:[^\"\\\\]|\\\\.)+\"|`[^`]+`)")
 
 // TestRefusalsOfPagesSpeakVietnamese reads the code for the sentences that it
 // makes, and holds the Vietnamese ones against them.
 func TestRefusalsOfPagesSpeakVietnamese(t *testing.T) {
-	said := map[string]bool{}
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shared, err := filepath.Glob(filepath.Join("..", "ops", "*.go"))
-	if err != nil || len(shared) < 5 {
-		t.Fatal(shared, err)
-	}
-	for _, file := range slices.Concat(files, shared, []string{filepath.Join("..", "jobs", "explain", "explain.go")}) {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		onPages := strings.HasPrefix(file, "page") || strings.Contains(file, "ops") || strings.HasSuffix(file, "explain.go")
-		for _, m := range sentences.FindAllSubmatch(raw, -1) {
-			form, err := strconv.Unquote(string(m[1]))
+	said, vietnamese := map[string]bool{}, texts(t).Errors("vi")
+	for file, code := range goFiles(t) {
+		onPages := strings.Contains(file, "page") || strings.Contains(file, "ops/") || strings.HasSuffix(file, "explain.go")
+		for _, m := range sentences.FindAllStringSubmatch(code, -1) {
+			form, err := strconv.Unquote(m[1])
 			if err != nil {
 				t.Fatal(err)
 			}
-			if said[form] = true; onPages && web.RefusalsVI[form] == "" && form != "%s" {
-				t.Errorf("%s says %q, which has no Vietnamese in words_refusals_vi.go", file, form)
+			if said[form] = true; onPages && vietnamese[form] == "" && form != "%s" && strings.HasSuffix(form, ".") {
+				t.Errorf("%s says %q, which has no Vietnamese in vi.yaml", file, form)
 			}
 		}
 	}
 	if len(said) < 70 {
 		t.Errorf("only %d sentences were found", len(said))
 	}
-	for form, other := range web.RefusalsVI {
+	for form, other := range vietnamese {
 		if a, b := verbs.FindAllString(form, -1), verbs.FindAllString(other, -1); strings.Join(a, " ") != strings.Join(b, " ") {
 			t.Errorf("%q has %v in English, %v in Vietnamese", form, a, b)
 		}
@@ -88,26 +215,23 @@ func TestRefusalsOfPagesSpeakVietnamese(t *testing.T) {
 }
 
 // TestTemplatesHaveNoTextOfTheirOwn looks at each key that a template names,
-// and for words that stand in it outside of the catalogue.
+// and for words that stand in it outside of the catalog.
 func TestTemplatesHaveNoTextOfTheirOwn(t *testing.T) {
-	names, err := fs.Glob(templates.Admin(), "*.html")
-	if err != nil || len(names) < 20 {
-		t.Fatalf("%v %v", names, err)
-	}
+	known := texts(t).Pages("en")
 	uses := 0
-	for _, name := range names {
-		raw, err := fs.ReadFile(templates.Admin(), name)
-		if err != nil {
-			t.Fatal(err)
+	for name, source := range pageFiles(t) {
+		for i, line := range strings.Split(source, "\n") {
+			if len(line) > 160 {
+				t.Errorf("%s:%d has %d characters: one element a line", name, i+1, len(line))
+			}
 		}
-		for _, use := range append(keyUse.FindAllStringSubmatch(string(raw), -1), actUse.FindAllStringSubmatch(string(raw), -1)...) {
+		for _, use := range append(keyUse.FindAllStringSubmatch(source, -1), actUse.FindAllStringSubmatch(source, -1)...) {
 			uses++
-			if _, known := web.Catalogues["en"][use[1]]; !known {
+			if _, there := known[use[1]]; !there && !strings.HasSuffix(use[1], ".") {
 				t.Errorf("%s uses the key %q, which has no text", name, use[1])
 			}
 		}
-		plain := action.ReplaceAllString(string(raw), "")
-		for _, text := range textual.FindAllStringSubmatch(plain, -1) {
+		for _, text := range textual.FindAllStringSubmatch(action.ReplaceAllString(source, ""), -1) {
 			switch words := strings.TrimSpace(text[1]); {
 			case words == "cmsjobs", words == "PHP", words == "API", words == "(JSON)", words == "UTC", strings.HasPrefix(words, "cmsjobs "), strings.HasSuffix(words, "· cmsjobs"), words == "true", words == "false":
 			default:

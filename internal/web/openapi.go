@@ -39,12 +39,12 @@ var docsPage = template.Must(template.New("docs").Funcs(template.FuncMap{"fields
 // area is the routes whose names begin alike.
 type area struct {
 	Name   string
-	Routes []route
+	Routes []Route
 }
 
-func areas() []area {
+func (s *Server) areas() []area {
 	var list []area
-	for _, r := range routes() {
+	for _, r := range s.routes {
 		if r.Page {
 			continue
 		}
@@ -78,7 +78,7 @@ func (s *Server) docs(c echo.Context) error {
 		return err
 	}
 	var out bytes.Buffer
-	if err := docsPage.Execute(&out, map[string]any{"CSS": css, "Areas": areas()}); err != nil {
+	if err := docsPage.Execute(&out, map[string]any{"CSS": css, "Areas": s.areas()}); err != nil {
 		return fmt.Errorf("filling in the API's page: %w", err)
 	}
 	return c.HTMLBlob(http.StatusOK, out.Bytes())

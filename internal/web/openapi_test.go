@@ -107,7 +107,7 @@ func document() map[string]any {
 	s := schemas{}
 	problem := s.of(reflect.TypeFor[web.Problem]())
 	paths := map[string]map[string]any{}
-	for _, r := range web.Routes() {
+	for _, r := range allRoutes() {
 		if r.Page {
 			continue
 		}

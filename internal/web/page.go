@@ -15,6 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 	"github.com/cmsjobs/cmsjobs/templates"
 )
 
@@ -22,6 +23,7 @@ import (
 // the files that they load.
 type pages struct {
 	sets   map[string]*template.Template // "en jobs"
+	areas  map[string]string             // of pages: the entry of the menu
 	assets assets
 }
 
@@ -30,32 +32,51 @@ var shared = []string{"layout.html", "parts.html"}
 
 func newPages(s *Server) (*pages, error) {
 	files := templates.Admin()
-	names, err := fs.Glob(files, "page_*.html")
-	if err != nil {
-		return nil, err
-	}
 	loaded, err := loadAssets(files)
 	if err != nil {
 		return nil, err
 	}
-	p := &pages{sets: map[string]*template.Template{}, assets: loaded}
-	for _, lang := range languages {
-		base, err := template.New("layout.html").Funcs(s.functions(lang.Code, loaded)).ParseFS(files, shared...)
+	p := &pages{sets: map[string]*template.Template{}, assets: loaded,
+		areas: map[string]string{"job": "jobs", "edit": "jobs", "enqueue": "jobs", "entry": "schedules"}}
+	for _, lang := range locale.Languages() {
+		base, err := template.New("layout.html").Funcs(s.functions(s.texts.In(lang.Code), loaded)).ParseFS(files, shared...)
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range names {
-			clone, err := base.Clone()
-			if err != nil {
+		if err := p.add(lang.Code, base, files, ""); err != nil {
+			return nil, err
+		}
+		for _, f := range s.cfg.Features {
+			if err := p.add(lang.Code, base, f.Files, f.Name); err != nil {
 				return nil, err
 			}
-			if clone, err = clone.ParseFS(files, name); err != nil {
-				return nil, err
-			}
-			p.sets[lang.Code+" "+strings.TrimSuffix(strings.TrimPrefix(name, "page_"), ".html")] = clone
 		}
 	}
 	return p, nil
+}
+
+// add reads the pages of a folder, which belong to one entry of the menu, or
+// each to its own.
+func (p *pages) add(lang string, base *template.Template, files fs.FS, area string) error {
+	names, err := fs.Glob(files, "page_*.html")
+	if err != nil {
+		return err
+	}
+	for _, file := range names {
+		page, err := base.Clone()
+		if err != nil {
+			return err
+		}
+		if page, err = page.ParseFS(files, file); err != nil {
+			return err
+		}
+		name := strings.TrimSuffix(strings.TrimPrefix(file, "page_"), ".html")
+		p.sets[lang+" "+name] = page
+		if area != "" {
+			p.areas[name] = area
+		}
+	}
+	return nil
 }
 
 // pageView is what every page's template gets.
@@ -75,30 +96,26 @@ type pageView struct {
 	Pending bool // some figures are being counted still
 	Version string
 	Data    any
+	printer locale.Printer
 	may     func(access.Scope) bool
 }
 
 // The triggers of live parts. Events come from /api/v1/events; the slow poll
 // serves where they are cut off by a proxy.
 const (
-	liveList    = "sse:stats throttle:1s, sse:job throttle:1s, sse:run throttle:1s, every 15s"
+	LiveList    = "sse:stats throttle:1s, sse:job throttle:1s, sse:run throttle:1s, every 15s"
 	liveJob     = "every 1s"
 	refreshSoon = "load delay:600ms"
 )
 
 // pageView collects what is the same for all pages.
 func (s *Server) pageView(c echo.Context, area, title string, data any) *pageView {
-	p, lang := who(c), language(c)
-	v := &pageView{Area: area, Lang: lang, Theme: theme(c), Who: p, Here: c.Request().URL.RequestURI(), Version: s.cfg.Version, Data: data,
-		may: func(scope access.Scope) bool { return s.may(p, route{Scope: scope, Managed: scope != access.Admin}) }}
-	v.Title = translate(lang, title)
-	switch area {
-	case "job", "edit", "enqueue":
-		v.Area = "jobs"
-	case "entry":
-		v.Area = "schedules"
-	case "letter":
-		v.Area = "mail"
+	p, lang := who(c), s.printer(c)
+	v := &pageView{Area: area, Lang: lang.Language, printer: lang, Theme: theme(c), Who: p, Here: c.Request().URL.RequestURI(), Version: s.cfg.Version, Data: data,
+		may: func(scope access.Scope) bool { return s.may(p, Route{Scope: scope, Managed: scope != access.Admin}) }}
+	v.Title = lang.Text(title)
+	if of, inside := s.pages.areas[area]; inside {
+		v.Area = of
 	}
 	if session, ok := c.Get(sessionKey).(string); ok && p.Via == "session" {
 		v.CSRF = access.FormToken(session)
@@ -160,8 +177,8 @@ func (s *Server) showProblem(c echo.Context, p Problem) {
 		}
 		err = s.signInForm(c, p.Status, "", "")
 	} else {
-		lang := language(c)
-		p.Detail, p.Title = s.viewer(c).Text(p.in(lang)), translated(lang, "%s", []any{p.Title})
+		lang := s.printer(c)
+		p.Detail, p.Title = s.viewer(c).Text(p.in(lang)), lang.Sentence("%s", []any{p.Title})
 		v := s.pageView(c, "", "problem.title", p)
 		err = s.write(c, p.Status, "problem", v)
 	}
@@ -176,12 +193,12 @@ const noticeCookie = "cmsjobs_notice"
 
 // back sends the browser to a page of ours after a deed, with a notice there.
 func (s *Server) back(c echo.Context, to, key string, args ...any) error {
-	return s.backSaying(c, to, translate(language(c), key, args...))
+	return s.backSaying(c, to, s.printer(c).Text(key, args...))
 }
 
 // backUndone is back after nothing was done.
 func (s *Server) backUndone(c echo.Context, to, key string) error {
-	return s.backSaying(c, to, undone+translate(language(c), key))
+	return s.backSaying(c, to, undone+s.printer(c).Text(key))
 }
 
 // undone begins a notice that nothing was done.
@@ -227,18 +244,18 @@ type question struct {
 	Typed string
 	Wrong bool // it was written wrongly, or a box that is required was not ticked
 	Facts []figure
-	Boxes []box
+	Boxes []Box
 }
 
-// box is one that a person ticks beside a question.
-type box struct {
+// Box is one that a person ticks beside a question.
+type Box struct {
 	Name, Text string
 	Required   bool
 }
 
 // ticked says whether all boxes that are required are.
 func (q question) ticked(c echo.Context) bool {
-	return !slices.ContainsFunc(q.Boxes, func(b box) bool { return b.Required && c.FormValue(b.Name) != "yes" })
+	return !slices.ContainsFunc(q.Boxes, func(b Box) bool { return b.Required && c.FormValue(b.Name) != "yes" })
 }
 
 // sure says whether the person said yes; where not, it asks him.
@@ -257,7 +274,7 @@ func (s *Server) sureOf(c echo.Context, q question) (bool, error) {
 	}
 	q.Action, q.Wrong, q.Back = c.Request().URL.RequestURI(), c.FormValue("sure") == "yes", local(c.FormValue("back"), "/admin")
 	for name, values := range form {
-		if name == formTokenField || name == "sure" || name == "typed" || slices.ContainsFunc(q.Boxes, func(b box) bool { return b.Name == name }) {
+		if name == formTokenField || name == "sure" || name == "typed" || slices.ContainsFunc(q.Boxes, func(b Box) bool { return b.Name == name }) {
 			continue
 		}
 		for _, value := range values {
@@ -292,7 +309,7 @@ func (s *Server) preferences(c echo.Context) error {
 	case "light", "dark", "auto":
 		keep(themeCookie, t)
 	}
-	if l := c.FormValue("lang"); knownLanguage(l) {
+	if l := c.FormValue("lang"); s.texts.Known(l) {
 		keep(languageCookie, l)
 	}
 	return c.Redirect(http.StatusSeeOther, local(c.FormValue("back"), "/admin/sign-in"))
@@ -324,7 +341,7 @@ func (s *Server) signInByForm(c echo.Context) error {
 			key = "signin.throttled"
 		}
 		setAuditTarget(c, clip(strings.ToValidUTF8(r.Name, "\uFFFD"), 191), p.Detail)
-		return s.signInForm(c, p.Status, r.Name, translate(language(c), key))
+		return s.signInForm(c, p.Status, r.Name, s.printer(c).Text(key))
 	}
 	return c.Redirect(http.StatusSeeOther, local(c.FormValue("next"), "/admin"))
 }

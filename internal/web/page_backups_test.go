@@ -12,6 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
 )
 
 // bucketHouse has a bucket besides, which goes away.
@@ -22,11 +24,11 @@ type bucketHouse struct {
 
 var errRefused = fmt.Errorf("%w: destination s3: dial tcp: connection refused", web.ErrUnavailable)
 
-func (h bucketHouse) Backups(ctx context.Context) ([]web.Backup, error) {
+func (h bucketHouse) Backups(ctx context.Context) ([]backups.Backup, error) {
 	switch {
 	case !h.gone.Load():
 		list, err := h.features.Backups(ctx)
-		return append(list, web.Backup{ID: "far@s3", Destination: "s3", Size: 6, CreatedAt: noon}), err
+		return append(list, backups.Backup{ID: "far@s3", Destination: "s3", Size: 6, CreatedAt: noon}), err
 	case h.alone.Load():
 		return nil, errRefused
 	}
@@ -37,9 +39,9 @@ func (h bucketHouse) Backups(ctx context.Context) ([]web.Backup, error) {
 	return list, err
 }
 
-func (h bucketHouse) OpenBackup(ctx context.Context, id string) (io.ReadCloser, web.Backup, error) {
+func (h bucketHouse) OpenBackup(ctx context.Context, id string) (io.ReadCloser, backups.Backup, error) {
 	if h.gone.Load() {
-		return nil, web.Backup{}, errRefused
+		return nil, backups.Backup{}, errRefused
 	}
 	return h.features.OpenBackup(ctx, id)
 }
@@ -51,14 +53,14 @@ func (h bucketHouse) DeleteBackup(ctx context.Context, id string) error {
 	return h.features.DeleteBackup(ctx, id)
 }
 
-func (h bucketHouse) PlanRestore(ctx context.Context, id string, part web.RestorePart) (web.RestorePlan, error) {
+func (h bucketHouse) PlanRestore(ctx context.Context, id string, part backups.RestorePart) (backups.RestorePlan, error) {
 	if h.gone.Load() {
-		return web.RestorePlan{}, errRefused
+		return backups.RestorePlan{}, errRefused
 	}
 	return h.features.PlanRestore(ctx, "b.tar.zst", part)
 }
 
-func (h bucketHouse) RestoreBackup(ctx context.Context, id string, part web.RestorePart, confirm string, allow web.RestoreAllowance) (jobs.Receipt, error) {
+func (h bucketHouse) RestoreBackup(ctx context.Context, id string, part backups.RestorePart, confirm string, allow backups.RestoreAllowance) (jobs.Receipt, error) {
 	if h.gone.Load() {
 		return jobs.Receipt{}, errRefused
 	}
@@ -69,7 +71,7 @@ func newBucketSite(t *testing.T) (*site, bucketHouse) {
 	h := bucketHouse{gone: &atomic.Bool{}, alone: &atomic.Bool{}}
 	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
 		h.features = c.Schedules.(*features)
-		c.Backups = h
+		c.Features = feature.All(feature.Ports{Backups: h})
 	})
 	return s, h
 }
@@ -80,10 +82,10 @@ func TestOnePlaceThatIsAwayHidesNoOther(t *testing.T) {
 	s, h := newBucketSite(t)
 	h.gone.Store(true)
 	s.visitor(t).signIn("admin").get("/admin/backups").sees("Not all backups are listed", "destination s3: dial tcp: connection refused", "b.tar.zst")
-	s.visitor(t).signIn("admin").get("/admin").sees("The place of the backups does not answer")
-	var list web.BackupList
+	s.visitor(t).signIn("admin").get("/admin").sees("Backup storage is unreachable")
+	var list backups.BackupList
 	s.admin("GET", "/api/v1/backups", nil).want(t, http.StatusOK).into(t, &list)
-	if len(list.Items) != 1 || list.Items[0].ID != "b.tar.zst" || !strings.Contains(list.Away, "destination s3") {
+	if len(list.Items) != 1 || list.Items[0].ID != "b.tar.zst" || !strings.Contains(list.Unavailable, "destination s3") {
 		t.Errorf("%+v", list)
 	}
 }
@@ -107,7 +109,7 @@ func TestTheAPISaysThatThePlaceOfTheBackupsIsAway(t *testing.T) {
 // was loaded before the bucket went away, in both languages.
 func TestFormsSayThatThePlaceOfTheBackupsIsAway(t *testing.T) {
 	for _, path := range []string{"/admin/backups/far@s3/delete", "/admin/backups/far@s3/restore"} {
-		for lang, says := range map[string]string{"en": "See to its address, its keys and the network", "vi": "Hãy kiểm tra địa chỉ, khóa truy cập và mạng"} {
+		for lang, says := range map[string]string{"en": "Check its address, its keys and the network", "vi": "Hãy kiểm tra địa chỉ, khóa truy cập và mạng"} {
 			for _, alone := range []bool{true, false} {
 				s, h := newBucketSite(t)
 				v := s.visitor(t).signIn("admin").press("/admin/look", "lang", lang, "back", "/admin/backups").get("/admin/backups").sees("far@s3")

@@ -93,10 +93,14 @@ type patienceKey struct{}
 // asks for.
 func withDeadlineBudget(page func(*Server, echo.Context) error) func(*Server, echo.Context) error {
 	return func(s *Server, c echo.Context) error {
-		r := c.Request()
-		c.SetRequest(r.WithContext(context.WithValue(r.Context(), patienceKey{}, s.cfg.Now().Add(trendPatience))))
+		s.limitPatience(c)
 		return page(s, c)
 	}
+}
+
+func (s *Server) limitPatience(c echo.Context) {
+	r := c.Request()
+	c.SetRequest(r.WithContext(context.WithValue(r.Context(), patienceKey{}, s.cfg.Now().Add(trendPatience))))
 }
 
 // deadlineBudget is how long an answer may still be waited for.
@@ -188,30 +192,6 @@ func (s *Server) groupsKept(ctx context.Context, f jobs.Filter) ([]jobs.FailureG
 	return cached(ctx, s, fmt.Sprintf("groups %+v", f), func(ctx context.Context) ([]jobs.FailureGroup, error) { return s.cfg.History.Groups(ctx, f) })
 }
 
-func (s *Server) sizesKept(ctx context.Context) ([]UsageItem, bool, error) {
-	return cached(ctx, s, "usage", s.cfg.StorageUsage.StorageUsage)
-}
-
-func (s *Server) backupsKept(ctx context.Context) (BackupList, bool, error) {
-	return cached(ctx, s, "backups", s.knownBackups)
-}
-
-func (s *Server) backupHealthKept(ctx context.Context, w BackupWatcher) (BackupHealth, bool, error) {
-	return cached(ctx, s, "backup health", w.BackupHealth)
-}
-
-func (s *Server) mediaKept(ctx context.Context) (MediaStatus, bool, error) {
-	return cached(ctx, s, "media", s.cfg.Media.MediaStatus)
-}
-
-func (s *Server) sitemapKept(ctx context.Context) (SitemapStatus, bool, error) {
-	return cached(ctx, s, "sitemap", s.cfg.Sitemap.SitemapStatus)
-}
-
-func (s *Server) reportKept(ctx context.Context, q AnalyticsQuery) (AnalyticsReport, bool, error) {
-	return cached(ctx, s, fmt.Sprintf("report %+v", q), func(ctx context.Context) (AnalyticsReport, error) { return s.cfg.Analytics.Report(ctx, q) })
-}
-
 // Warm makes the answers that most pages need, one after the other, so that the
 // first person finds them. Serve does so when it starts.
 func (s *Server) Warm(ctx context.Context) {
@@ -228,11 +208,10 @@ func (s *Server) Warm(ctx context.Context) {
 		}
 		s.await(ctx, func() (bool, error) { _, ready, err := s.groupsKept(ctx, jobs.Filter{}); return ready, err })
 	}
-	if s.cfg.StorageUsage != nil {
-		s.await(ctx, func() (bool, error) { _, ready, err := s.sizesKept(ctx); return ready, err })
-	}
-	if s.cfg.Media != nil {
-		s.await(ctx, func() (bool, error) { _, ready, err := s.mediaKept(ctx); return ready, err })
+	for _, f := range s.cfg.Features {
+		if f.Warm != nil {
+			s.await(ctx, func() (bool, error) { return f.Warm(ctx, Cache{s}) })
+		}
 	}
 }
 

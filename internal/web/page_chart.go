@@ -1,66 +1,13 @@
 package web
 
 import (
-	"fmt"
-	"html/template"
-	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web/chart"
+	"github.com/cmsjobs/cmsjobs/internal/web/format"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
-
-// The size of plots in their own units; they stretch to the room that there is.
-const (
-	plotWidth  = 600
-	plotHeight = 100
-	widestBar  = 40.0 // where there are few
-)
-
-// chartBar is one step of a plot; High stands on top of Low.
-type chartBar struct {
-	Label     string // for who points at it
-	Low, High float64
-}
-
-// chart is a plot of bars. All its texts are ours or figures; they are
-// escaped all the same.
-type chart struct {
-	Name        string // read aloud
-	Bars        []chartBar
-	First, Last string // under the axis
-	Top         string // the highest value, in words
-}
-
-func (d chart) svg() template.HTML {
-	esc := template.HTMLEscapeString
-	top := 0.0
-	for _, b := range d.Bars {
-		top = max(top, b.Low+b.High)
-	}
-	if top == 0 {
-		top = 1
-	}
-	step := float64(plotWidth) / float64(max(len(d.Bars), 1))
-	var out strings.Builder
-	fmt.Fprintf(&out, `<span class="top">%s</span><svg class="plot" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="%s"><line class="axis" x1="0" y1="%d" x2="%d" y2="%d"/>`,
-		esc(d.Top), plotWidth, plotHeight+1, esc(d.Name), plotHeight, plotWidth, plotHeight)
-	for i, b := range d.Bars {
-		low, high := b.Low/top*(plotHeight-2), b.High/top*(plotHeight-2)
-		width := min(step*0.8, widestBar)
-		x := float64(i)*step + (step-width)/2
-		fmt.Fprintf(&out, `<g><title>%s</title><rect class="hit" x="%.1f" y="0" width="%.1f" height="%d"/>`, esc(b.Label), float64(i)*step, step, plotHeight)
-		if low > 0 {
-			fmt.Fprintf(&out, `<rect class="low" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, x, plotHeight-low, width, max(low, 1))
-		}
-		if high > 0 {
-			fmt.Fprintf(&out, `<rect class="high" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, x, plotHeight-low-max(high, 2), width, max(high, 2))
-		}
-		out.WriteString(`</g>`)
-	}
-	// Words stand beside the drawing: in it they would be stretched with it.
-	fmt.Fprintf(&out, `</svg><span class="ends"><span>%s</span><span>%s</span></span>`, esc(d.First), esc(d.Last))
-	return template.HTML(out.String())
-}
 
 // axis writes a moment as short as the plot's steps allow.
 func axis(t time.Time, step time.Duration) string {
@@ -74,9 +21,9 @@ func axis(t time.Time, step time.Duration) string {
 }
 
 // flowPlots are the four plots of the overview.
-func flowPlots(lang string, flows []jobs.Throughput, step time.Duration) []plotted {
+func flowPlots(lang locale.Printer, flows []jobs.Throughput, step time.Duration) []chart.Plot {
 	var done, failed int64
-	var ended, failures, lasts, waits []chartBar
+	var ended, failures, lasts, waits []chart.Bar
 	var mostEnded, mostFailed int64
 	var longest, waited time.Duration
 	for _, f := range flows {
@@ -84,19 +31,19 @@ func flowPlots(lang string, flows []jobs.Throughput, step time.Duration) []plott
 		mostEnded, mostFailed = max(mostEnded, f.Completed+f.FailedAttempts), max(mostFailed, f.FailedAttempts)
 		longest, waited = max(longest, f.Duration), max(waited, f.Wait)
 		at := axis(f.At, step)
-		ended = append(ended, chartBar{translate(lang, "plot.ended", at, f.Completed, f.FailedAttempts), float64(f.Completed), float64(f.FailedAttempts)})
-		failures = append(failures, chartBar{at + ": " + grouped(f.FailedAttempts), 0, float64(f.FailedAttempts)})
-		lasts = append(lasts, chartBar{at + ": " + length(f.Duration), float64(f.Duration), 0})
-		waits = append(waits, chartBar{at + ": " + length(f.Wait), float64(f.Wait), 0})
+		ended = append(ended, chart.Bar{Label: lang.Text("plot.ended", at, f.Completed, f.FailedAttempts), Low: float64(f.Completed), High: float64(f.FailedAttempts)})
+		failures = append(failures, chart.Bar{Label: at + ": " + format.Number(f.FailedAttempts), High: float64(f.FailedAttempts)})
+		lasts = append(lasts, chart.Bar{Label: at + ": " + format.Duration(f.Duration), Low: float64(f.Duration)})
+		waits = append(waits, chart.Bar{Label: at + ": " + format.Duration(f.Wait), Low: float64(f.Wait)})
 	}
 	first, last := axis(flows[0].At, step), axis(flows[len(flows)-1].At.Add(step), step)
-	draw := func(key, sum, top string, bars []chartBar) plotted {
-		return plotted{key, sum, chart{Name: translate(lang, key) + ": " + sum, Bars: bars, First: first, Last: last, Top: top}.svg()}
+	draw := func(key, sum, top string, bars []chart.Bar) chart.Plot {
+		return chart.Plot{Key: key, Sum: sum, SVG: chart.Chart{Name: lang.Text(key) + ": " + sum, Bars: bars, First: first, Last: last, Top: top}.SVG()}
 	}
-	return []plotted{
-		draw("plot.throughput", translate(lang, "plot.throughput.sum", grouped(done), grouped(failed)), grouped(mostEnded), ended),
-		draw("plot.failures", grouped(failed), grouped(mostFailed), failures),
-		draw("plot.duration", translate(lang, "plot.atmost", length(longest)), length(longest), lasts),
-		draw("plot.wait", translate(lang, "plot.atmost", length(waited)), length(waited), waits),
+	return []chart.Plot{
+		draw("plot.throughput", lang.Text("plot.throughput.sum", format.Number(done), format.Number(failed)), format.Number(mostEnded), ended),
+		draw("plot.failures", format.Number(failed), format.Number(mostFailed), failures),
+		draw("plot.duration", lang.Text("plot.atmost", format.Duration(longest)), format.Duration(longest), lasts),
+		draw("plot.wait", lang.Text("plot.atmost", format.Duration(waited)), format.Duration(waited), waits),
 	}
 }

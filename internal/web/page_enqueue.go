@@ -109,7 +109,7 @@ func (s *Server) enqueueByForm(c echo.Context) error {
 	if !errors.As(err, &p) || p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	v.Problem = p.in(language(c))
+	v.Problem = p.in(s.printer(c))
 	return s.write(c, p.Status, "enqueue", s.pageView(c, "enqueue", "enqueue.title", v))
 }
 

@@ -59,9 +59,9 @@ func (s *Server) failedPage(c echo.Context) error {
 				v.Total += g.Count
 			}
 		}
-		return s.showSoon(c, "failed", "failed.title", firstOf(live, liveList), ready, v)
+		return s.showSoon(c, "failed", "failed.title", firstOf(live, LiveList), ready, v)
 	}
-	return s.showLive(c, "failed", "failed.title", firstOf(live, liveList), v)
+	return s.showLive(c, "failed", "failed.title", firstOf(live, LiveList), v)
 }
 
 // canary retries one failed job of a cause, to see whether the cause is gone.

@@ -12,6 +12,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/usage"
 )
 
 // slowHouse measures for as long as the test likes.
@@ -21,11 +24,11 @@ type slowHouse struct {
 	asked *atomic.Int32
 }
 
-func (h slowHouse) StorageUsage(ctx context.Context) ([]web.UsageItem, error) {
+func (h slowHouse) StorageUsage(ctx context.Context) ([]usage.UsageItem, error) {
 	h.asked.Add(1)
 	select {
 	case <-h.done:
-		return []web.UsageItem{{Name: "storage/logs", Class: "logs", Bytes: 3 << 20, Rows: -1}}, nil
+		return []usage.UsageItem{{Name: "storage/logs", Class: "logs", Bytes: 3 << 20, Rows: -1}}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -37,14 +40,14 @@ func TestAPageDoesNotWaitForWhatIsDear(t *testing.T) {
 	h := slowHouse{done: make(chan struct{}), asked: &atomic.Int32{}}
 	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
 		h.features = c.Schedules.(*features)
-		c.StorageUsage = h
+		c.Features = feature.All(feature.Ports{Usage: h})
 	})
 	v := s.visitor(t)
 	v.hasty = true
 	v.signIn("admin")
 	for range 5 {
-		v.get("/admin/usage").sees("being counted", `hx-trigger="load delay`)
-		v.get("/admin").sees("being counted", "Next ticks")
+		v.get("/admin/usage").sees("load in the background", `hx-trigger="load delay`)
+		v.get("/admin").sees("load in the background", "Next ticks")
 	}
 	if n := h.asked.Load(); n != 1 {
 		t.Errorf("sizes were measured %d times at once", n)
@@ -52,28 +55,32 @@ func TestAPageDoesNotWaitForWhatIsDear(t *testing.T) {
 	close(h.done)
 	v.hasty = false
 	v.get("/admin/usage").sees("3.0 MiB")
-	if strings.Contains(v.page, "being counted") || strings.Contains(v.page, ">-1") {
+	if strings.Contains(v.page, "load in the background") || strings.Contains(v.page, ">-1") {
 		t.Errorf("%s", v.page)
 	}
 }
 
 type awayHouse struct{ *features }
 
-func (awayHouse) Backups(context.Context) ([]web.Backup, error) {
+func (awayHouse) Backups(context.Context) ([]backups.Backup, error) {
 	return nil, errors.New("dial tcp: connection refused")
 }
 
 func TestTheOverviewStandsWhileTheBucketIsAway(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Backups = awayHouse{c.Schedules.(*features)} })
-	s.visitor(t).signIn("admin").get("/admin").sees("The place of the backups does not answer", "Next ticks")
+	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
+		c.Features = feature.All(feature.Ports{Backups: awayHouse{c.Schedules.(*features)}})
+	})
+	s.visitor(t).signIn("admin").get("/admin").sees("Backup storage is unreachable", "Next ticks")
 }
 
 // TestTheBackupsPageSaysWhyTheBucketIsAway looks where people look then: the
 // reason is there, and so is what the monitor knows.
 func TestTheBackupsPageSaysWhyTheBucketIsAway(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Backups = awayHouse{c.Schedules.(*features)} })
+	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
+		c.Features = feature.All(feature.Ports{Backups: awayHouse{c.Schedules.(*features)}})
+	})
 	v := s.visitor(t).signIn("admin").get("/admin/backups").sees("cannot be listed", "dial tcp: connection refused", "the newest good backup is 40h old")
-	if v.status != 200 || strings.Contains(v.page, "There is no backup yet") || strings.Contains(v.page, "being counted") {
+	if v.status != 200 || strings.Contains(v.page, "There is no backup yet") || strings.Contains(v.page, "load in the background") {
 		t.Errorf("%d %s", v.status, v.page)
 	}
 }
@@ -85,7 +92,7 @@ type timeoutHouse struct {
 	fail, back chan struct{}
 }
 
-func (h timeoutHouse) Backups(ctx context.Context) ([]web.Backup, error) {
+func (h timeoutHouse) Backups(ctx context.Context) ([]backups.Backup, error) {
 	if h.asked.Add(1) == 1 {
 		<-h.fail
 		return nil, errors.New("dial tcp: i/o timeout")
@@ -106,11 +113,11 @@ func TestAnErrorThatIsLongInComingIsSeen(t *testing.T) {
 	h := timeoutHouse{asked: &atomic.Int32{}, fail: make(chan struct{}), back: make(chan struct{})}
 	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
 		h.features = c.Schedules.(*features)
-		c.Backups, c.Now = h, func() time.Time { return start.Add(time.Duration(later.Load())) }
+		c.Features, c.Now = feature.All(feature.Ports{Backups: h}), func() time.Time { return start.Add(time.Duration(later.Load())) }
 	})
 	v := s.visitor(t)
 	v.hasty = true
-	v.signIn("admin").get("/admin/backups").sees("being counted")
+	v.signIn("admin").get("/admin/backups").sees("load in the background")
 	later.Add(int64(time.Second))
 	close(h.fail)
 	v.hasty = false
@@ -127,12 +134,14 @@ func TestAnErrorThatIsLongInComingIsSeen(t *testing.T) {
 // grownHouse knows how sizes were.
 type grownHouse struct{ *features }
 
-func (grownHouse) SizesSince(context.Context, time.Time) ([]web.SizeDay, error) {
-	return []web.SizeDay{{Day: "2026-11-20", Disk: 1 << 30, Tables: 5 << 20}, {Day: "2026-11-21", Disk: 3 << 30, Tables: 4 << 20}}, nil
+func (grownHouse) SizesSince(context.Context, time.Time) ([]usage.SizeDay, error) {
+	return []usage.SizeDay{{Day: "2026-11-20", Disk: 1 << 30, Tables: 5 << 20}, {Day: "2026-11-21", Disk: 3 << 30, Tables: 4 << 20}}, nil
 }
 
 func TestUsageIsDrawn(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.StorageUsage = grownHouse{c.Schedules.(*features)} })
+	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
+		c.Features = feature.All(feature.Ports{Usage: grownHouse{c.Schedules.(*features)}})
+	})
 	v := s.visitor(t).signIn("admin")
 	for _, path := range []string{"/admin", "/admin/usage"} {
 		v.get(path).sees("3.0 GiB, 2.0 GiB more than on 2026-11-20", "4.0 MiB, 1.0 MiB less than on 2026-11-20", "2026-11-21: 3.0 GiB")
@@ -169,7 +178,7 @@ func TestCleaningSaysFirstWhatItWillRemove(t *testing.T) {
 		t.Fatal("asking did it")
 	}
 	v.press("sure").sees("Waiting to start")
-	v.get("/admin/usage").press(`id="do-cache.clear"`).sees("Just now there is nothing to remove")
+	v.get("/admin/usage").press(`id="do-cache.clear"`).sees("There is nothing to remove now")
 }
 
 // TestTickedJobsAreChangedAndNoOthers posts the form of the boxes.
@@ -181,8 +190,8 @@ func TestTickedJobsAreChangedAndNoOthers(t *testing.T) {
 	}
 	v := s.visitor(t).signIn("admin")
 	verification := attributes(inputTag.FindString(v.get("/admin/jobs?status=queued").page[strings.Index(v.page, `id="chosen"`):]))["value"]
-	v.post("/admin/jobs/bulk", url.Values{"_csrf": {verification}, "chosen": {"yes"}, "action": {"cancel"}, "sure": {"yes"}}).sees("Nothing was chosen", `class="notice fault"`)
-	v.post("/admin/jobs/bulk", url.Values{"_csrf": {verification}, "chosen": {"yes"}, "action": {"cancel"}, "ids": ids[:2]}).sees("2 waiting jobs will leave").press("sure").sees("Jobs cancelled: 2")
+	v.post("/admin/jobs/bulk", url.Values{"_csrf": {verification}, "chosen": {"yes"}, "action": {"cancel"}, "sure": {"yes"}}).sees("No job is selected", `class="notice fault"`)
+	v.post("/admin/jobs/bulk", url.Values{"_csrf": {verification}, "chosen": {"yes"}, "action": {"cancel"}, "ids": ids[:2]}).sees("2 waiting jobs will leave").press("sure").sees("2 jobs cancelled")
 	if n := s.due(); n != 0 {
 		t.Errorf("%d are due", n)
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web/format"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
 // The verdict's levels, best first.
@@ -43,7 +45,7 @@ func (c cause) Word() string { return healthStatus{Level: c.Level}.Word() }
 // healthInputs is what the verdict is made from; parts that are not configured are nil.
 type healthInputs struct {
 	now        time.Time
-	lang       string
+	lang       locale.Printer
 	failing    []string // checks of /readyz
 	stats      jobs.Stats
 	workers    []jobs.WorkerRecord
@@ -51,24 +53,21 @@ type healthInputs struct {
 	lastHour   jobs.Throughput // sums, without averages
 	conditions []Condition
 	schedules  []jobs.ScheduleRecord
-	backups    []Backup
-	hasBackups bool
-	// backupsAway says that their place did not answer.
-	backupsAway bool
-	disabled    bool
-	ready       bool // all of it was there in time
+	warnings   []Warning // of features
+	disabled   bool
+	ready      bool // all of it was there in time
 }
 
 func (s healthInputs) evaluate() healthStatus {
 	var v healthStatus
 	add := func(level int, href, key string, args ...any) {
-		v.Causes = append(v.Causes, cause{Level: level, Text: translate(s.lang, key, args...), Href: href})
+		v.Causes = append(v.Causes, cause{Level: level, Text: s.lang.Text(key, args...), Href: href})
 		v.Level = max(v.Level, level)
 	}
 	for _, x := range s.conditions {
 		if x.Active {
 			level := map[bool]int{true: red, false: yellow}[x.Severity == failing]
-			v.Causes = append(v.Causes, cause{level, translate(s.lang, "condition."+x.Name), x.Page, x.Detail, x.Since, x.Fix})
+			v.Causes = append(v.Causes, cause{level, s.lang.Text("condition." + x.Name), x.Page, x.Detail, x.Since, x.Fix})
 			v.Level = max(v.Level, level)
 		}
 	}
@@ -84,7 +83,11 @@ func (s healthInputs) evaluate() healthStatus {
 			add(yellow, "/admin/schedules", "verdict.missed", e.Name)
 		}
 	}
-	s.backupChecks(add)
+	for _, w := range s.warnings {
+		if !s.holds(w.Condition) {
+			add(yellow, w.Path, w.Key)
+		}
+	}
 	slices.SortStableFunc(v.Causes, func(a, b cause) int { return b.Level - a.Level })
 	return v
 }
@@ -110,7 +113,7 @@ func (s healthInputs) work(add func(int, string, string, ...any)) {
 		if h.Failed == 0 { // the page of failed jobs shows none of them
 			href = "/admin/jobs?status=queued"
 		}
-		add(yellow, href, "verdict.failed", grouped(h.FailedAttempts), grouped(h.FailedAttempts+h.Completed), grouped(h.Failed))
+		add(yellow, href, "verdict.failed", format.Number(h.FailedAttempts), format.Number(h.FailedAttempts+h.Completed), format.Number(h.Failed))
 	}
 }
 
@@ -118,32 +121,8 @@ func (s healthInputs) holds(name string) bool {
 	return slices.ContainsFunc(s.conditions, func(x Condition) bool { return x.Active && x.Name == name })
 }
 
-// backupChecks judges backups.
-func (s healthInputs) backupChecks(add func(int, string, string, ...any)) {
-	if s.backupsAway {
-		add(yellow, "/admin/backups", "verdict.backupsaway")
-	}
-	if !s.hasBackups {
-		return
-	}
-	if lastGood(s.backups) == nil && !s.holds("no_backup") {
-		add(yellow, "/admin/backups", "verdict.nobackup")
-	}
-}
-
-// lastGood is the newest backup of the database that a restore would take.
-func lastGood(list []Backup) *Backup {
-	var newest *Backup
-	for i, b := range list {
-		if b.Usable && b.Database && (newest == nil || b.CreatedAt.After(newest.CreatedAt)) {
-			newest = &list[i]
-		}
-	}
-	return newest
-}
-
 // healthInputs asks every room for what the verdict needs.
-func (s *Server) healthInputs(ctx context.Context, lang string) (healthInputs, error) {
+func (s *Server) healthInputs(ctx context.Context, lang locale.Printer) (healthInputs, error) {
 	g := healthInputs{now: s.cfg.Now(), lang: lang, failing: s.failing(ctx), conditions: s.conditions(ctx), disabled: s.cfg.Doer != nil, hasWorkers: s.cfg.Workers != nil, ready: true}
 	var err error
 	if g.stats, err = s.cachedStats(ctx); err != nil {
@@ -171,15 +150,6 @@ func (s *Server) healthInputs(ctx context.Context, lang string) (healthInputs, e
 		if g.schedules, err = s.cfg.Schedules.Schedules(ctx); err != nil {
 			return g, fmt.Errorf("listing the schedule: %w", err)
 		}
-	}
-	if s.cfg.Backups != nil {
-		list, ready, err := s.backupsKept(ctx)
-		if err != nil { // a bucket that is away, say
-			s.cfg.Log.Error("backups not listed", "event", "backup.list_failed", "error", err)
-			ready = true
-		}
-		g.backups, g.backupsAway = list.Items, err != nil || list.Away != ""
-		g.hasBackups, g.ready = ready && err == nil, g.ready && ready
 	}
 	return g, nil
 }

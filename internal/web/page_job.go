@@ -58,7 +58,7 @@ func (s *Server) jobPage(c echo.Context) error {
 		return err
 	}
 	v.Reasons = ops.Each(s.viewer(c).Reasons(explain.Job(snapshot)), func(r explain.Reason) reasonRow {
-		return reasonRow{translated(language(c), r.Form, r.Args), r.Until}
+		return reasonRow{s.printer(c).Sentence(r.Form, r.Args), r.Until}
 	})
 	if s.cfg.History != nil && r.UUID != "" {
 		runs, err := s.cfg.History.Runs(ctx, jobs.Filter{UUIDs: []string{r.UUID}}, jobs.Page{Limit: pageRuns})
@@ -71,7 +71,7 @@ func (s *Server) jobPage(c echo.Context) error {
 		}
 		v.Lines = s.viewer(c).Lines(v.Lines)
 	}
-	if s.may(who(c), route{Scope: access.Admin}) {
+	if s.may(who(c), Route{Scope: access.Admin}) {
 		auditEntries, err := s.cfg.Gate.Store.AuditEntries(ctx, access.AuditFilter{Target: ops.IDOf(r)}, jobs.Page{Limit: pageAuditEntries})
 		if err != nil {
 			return err
@@ -142,7 +142,7 @@ func (s *Server) cancelByForm(c echo.Context) error {
 		return err
 	}
 	key := "job.cancel.ask." + string(r.Status)
-	if yes, err := s.sure(c, translate(language(c), key, r.Type, ops.IDOf(r)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, s.printer(c).Text(key, r.Type, ops.IDOf(r)), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.actions.One(c.Request().Context(), ops.Cancel, r); err != nil {
@@ -156,7 +156,7 @@ func (s *Server) deleteByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := s.sure(c, translate(language(c), "job.delete.ask", r.Type, ops.IDOf(r)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, s.printer(c).Text("job.delete.ask", r.Type, ops.IDOf(r)), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.actions.One(c.Request().Context(), ops.Delete, r); err != nil {
@@ -207,7 +207,7 @@ func (s *Server) runEdited(c echo.Context) error {
 	if !errors.As(err, &p) || p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	return s.write(c, p.Status, "edit", s.pageView(c, "edit", "edit.title", editPageData{s.viewer(c).Job(r), text, p.in(language(c))}))
+	return s.write(c, p.Status, "edit", s.pageView(c, "edit", "edit.title", editPageData{s.viewer(c).Job(r), text, p.in(s.printer(c))}))
 }
 
 // unmasked puts the secrets of the original back where an edited payload still

@@ -12,6 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/web/format"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
 // jobsPageData is the list of jobs with its filter.
@@ -36,8 +38,8 @@ type jobsPageData struct {
 // bulkChoice is a bulk action that fits the filter.
 type bulkChoice struct{ Action, Key, Class string }
 
-// pageRows is how many jobs a page shows.
-const pageRows = 50
+// PageRows is how many jobs a page shows.
+const PageRows = 50
 
 var (
 	statusNames = []string{"queued", "processing", "completed", "failed", "cancelled"}
@@ -66,11 +68,11 @@ func (s *Server) jobsPage(c echo.Context) error {
 		}
 	}
 	if p := s.problemOf(err); err != nil && p.Status < http.StatusInternalServerError {
-		v.Problem = p.in(language(c)) // shown beside the form, to be mended there
+		v.Problem = p.in(s.printer(c)) // shown beside the form, to be mended there
 	} else if err != nil {
 		return err
 	}
-	return s.showLive(c, "jobs", "jobs.title", liveList, v)
+	return s.showLive(c, "jobs", "jobs.title", LiveList, v)
 }
 
 // Tab is the address of the list with another status and the same filter.
@@ -107,7 +109,7 @@ func (s *Server) countTabs(ctx context.Context, f jobs.Filter, filtered bool, st
 }
 
 func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsPageData) error {
-	list, err := s.cfg.Ledger.Jobs(c.Request().Context(), f, jobs.Page{Limit: pageRows, Cursor: clip(v.Cursor, 500), Uncounted: true})
+	list, err := s.cfg.Ledger.Jobs(c.Request().Context(), f, jobs.Page{Limit: PageRows, Cursor: clip(v.Cursor, 500), Uncounted: true})
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
@@ -118,11 +120,11 @@ func (s *Server) listFor(c echo.Context, f jobs.Filter, v *jobsPageData) error {
 	v.Jobs = ops.Each(list.Items, func(r jobs.Record) ops.JobView {
 		view := s.viewer(c).Job(r)
 		if name := explain.HeldBy(r, down); name != "" && view.Error == "" {
-			view.Error = translate(language(c), "verdict.breaker", name)
+			view.Error = s.printer(c).Text("verdict.breaker", name)
 		}
 		return view
 	})
-	v.Next = nextPage("/admin/jobs", v.Filter.Query(), list.Next)
+	v.Next = NextPage("/admin/jobs", v.Filter.Query(), list.Next)
 	return nil
 }
 
@@ -138,8 +140,8 @@ func (s *Server) down(ctx context.Context) ([]explain.Breaker, error) {
 	return list, nil
 }
 
-// nextPage is the address of a list's next part, "" at its end.
-func nextPage(path string, query url.Values, cursor string) string {
+// NextPage is the address of a list's next part, "" at its end.
+func NextPage(path string, query url.Values, cursor string) string {
 	if cursor == "" {
 		return ""
 	}
@@ -196,7 +198,7 @@ func (s *Server) bulkPage(c echo.Context) error {
 	if count == 0 {
 		return s.backUndone(c, to, "bulk.none")
 	}
-	if yes, err := s.sure(c, translate(language(c), "bulk.ask."+string(action), grouped(count), describe(language(c), view)), ""); !yes || err != nil {
+	if yes, err := s.sure(c, s.printer(c).Text("bulk.ask."+string(action), format.Number(count), describe(s.printer(c), view)), ""); !yes || err != nil {
 		return err
 	}
 	answer, err := s.changed(c, action, BulkSelection{Filter: view, All: true})
@@ -204,9 +206,9 @@ func (s *Server) bulkPage(c echo.Context) error {
 		return err
 	}
 	if answer.Job != "" {
-		return s.back(c, "/admin/jobs/"+answer.Job, "bulk.started", grouped(answer.Count))
+		return s.back(c, "/admin/jobs/"+answer.Job, "bulk.started", format.Number(answer.Count))
 	}
-	return s.back(c, to, "bulk.done."+string(action), grouped(answer.Changed))
+	return s.back(c, to, "bulk.done."+string(action), format.Number(answer.Changed))
 }
 
 func (s *Server) bulkCount(c echo.Context, action ops.Action, view ops.Filter) (int64, error) {
@@ -215,11 +217,11 @@ func (s *Server) bulkCount(c echo.Context, action ops.Action, view ops.Filter) (
 }
 
 // describe says a filter in words, for questions.
-func describe(lang string, v ops.Filter) string {
+func describe(lang locale.Printer, v ops.Filter) string {
 	var parts []string
 	add := func(key, value string) {
 		if value != "" {
-			parts = append(parts, translate(lang, key)+": "+clip(value, 120))
+			parts = append(parts, lang.Text(key)+": "+clip(value, 120))
 		}
 	}
 	add("job.type", strings.Join(v.Type, ", "))
@@ -232,7 +234,7 @@ func describe(lang string, v ops.Filter) string {
 		add("job.id", strings.Join(v.IDs, ", "))
 	}
 	if parts == nil {
-		return translate(lang, "bulk.everything")
+		return lang.Text("bulk.everything")
 	}
 	return strings.Join(parts, " · ")
 }

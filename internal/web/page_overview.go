@@ -1,10 +1,8 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"html/template"
 	"slices"
 	"time"
 
@@ -12,31 +10,24 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/web/chart"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
 // overview is the first page: is anything working, and how has it been?
 type overview struct {
-	Verdict      healthStatus
-	Stats        ops.StatsView
-	Live         int // workers
-	Slots        int
-	Busy         int
-	Range        string
-	Ranges       []string
-	Plots        []plotted
-	Next         []upcoming
-	Backup       *Backup
-	Backups      bool // configured
-	Schedule     bool // configured
-	StorageUsage []UsageItem
-	Sizes        []plotted
-	Failures     []ops.FailureGroupView
-}
-
-// plotted is a plot under its heading.
-type plotted struct {
-	Key, Sum string
-	SVG      template.HTML
+	Verdict  healthStatus
+	Stats    ops.StatsView
+	Live     int // workers
+	Slots    int
+	Busy     int
+	Range    string
+	Ranges   []string
+	Plots    []chart.Plot
+	Next     []upcoming
+	Schedule bool // configured
+	Features []Summary
+	Failures []ops.FailureGroupView
 }
 
 // upcoming is a tick that comes.
@@ -51,13 +42,25 @@ type span struct{ back, step time.Duration }
 var spans = map[string]span{"1h": {time.Hour, time.Minute}, "24h": {24 * time.Hour, 30 * time.Minute}, "7d": {7 * 24 * time.Hour, 4 * time.Hour}, "30d": {30 * 24 * time.Hour, 24 * time.Hour}}
 
 func (s *Server) overviewPage(c echo.Context) error {
-	ctx, lang := c.Request().Context(), language(c)
+	ctx, lang := c.Request().Context(), s.printer(c)
 	g, err := s.healthInputs(ctx, lang)
 	if err != nil {
 		return err
 	}
-	o := overview{Verdict: g.evaluate(), Stats: ops.Stats(g.stats), Range: c.QueryParam("range"), Ranges: []string{"1h", "24h", "7d", "30d"},
-		Next: soonest(g.schedules, 8), Backup: lastGood(g.backups), Backups: s.cfg.Backups != nil, Schedule: s.cfg.Schedules != nil}
+	o := overview{Stats: ops.Stats(g.stats), Range: c.QueryParam("range"), Ranges: []string{"1h", "24h", "7d", "30d"},
+		Next: soonest(g.schedules, 8), Schedule: s.cfg.Schedules != nil}
+	for _, f := range s.cfg.Features {
+		if f.Overview == nil {
+			continue
+		}
+		summary, err := f.Overview(&Request{c, s})
+		if err != nil {
+			return fmt.Errorf("summing up %s: %w", f.Name, err)
+		}
+		o.Features, g.ready = append(o.Features, summary), g.ready && !summary.Pending
+		g.warnings = append(g.warnings, summary.Warnings...)
+	}
+	o.Verdict = g.evaluate()
 	if _, known := spans[o.Range]; !known {
 		o.Range = "24h"
 	}
@@ -70,24 +73,7 @@ func (s *Server) overviewPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.cfg.StorageUsage != nil {
-		rooms, sized, err := s.sizesKept(ctx)
-		if err != nil { // the page says everything else
-			s.cfg.Log.Error("sizes not measured", "event", "web.figures_failed", "error", err)
-			sized = true
-		}
-		o.StorageUsage, ready = largest(rooms, 8), ready && sized
-		if o.Sizes, err = s.sizePlots(ctx, lang); err != nil {
-			return err
-		}
-	}
-	return s.showSoon(c, "overview", "overview.title", liveList, ready && g.ready, o)
-}
-
-// largest are the n rooms that take most.
-func largest(rooms []UsageItem, n int) []UsageItem {
-	sorted := slices.SortedFunc(slices.Values(rooms), func(a, b UsageItem) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	return sorted[:min(len(sorted), n)]
+	return s.showSoon(c, "overview", "overview.title", LiveList, ready && g.ready, o)
 }
 
 // lookBack is where a plot begins.
@@ -96,7 +82,7 @@ func (s *Server) lookBack(look span) time.Time {
 }
 
 // past fills in what the history tells; ready is false while it is counted.
-func (s *Server) past(ctx context.Context, lang string, view viewer, o *overview) (ready bool, err error) {
+func (s *Server) past(ctx context.Context, lang locale.Printer, view ops.Viewer, o *overview) (ready bool, err error) {
 	if s.cfg.History == nil {
 		return true, nil
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web/format"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
 // figure is one figure of what a deed will do.
@@ -22,7 +24,7 @@ const maxForetold = 10
 // dryRunPreview runs a type that knows dryRun, and what follows it, here and now
 // without doing anything, and says what they would remove. whole is false when
 // not all of it could be counted in time.
-func (s *Server) dryRunPreview(ctx context.Context, lang, jobType string, payload json.RawMessage) (facts []figure, whole bool) {
+func (s *Server) dryRunPreview(ctx context.Context, lang locale.Printer, jobType string, payload json.RawMessage) (facts []figure, whole bool) {
 	ctx, cancel := context.WithTimeout(ctx, foretellTime)
 	defer cancel()
 	dry := inlineExecutor{s.cfg.Registry, s.cfg.Now}
@@ -74,7 +76,7 @@ func addCounts(counts map[string]int64, prefix string, result map[string]any) {
 }
 
 // said puts figures into words, in the order of their names; zeros say nothing.
-func said(lang string, counts map[string]int64) []figure {
+func said(lang locale.Printer, counts map[string]int64) []figure {
 	var facts []figure
 	for name, n := range counts {
 		if n == 0 {
@@ -83,11 +85,11 @@ func said(lang string, counts map[string]int64) []figure {
 		table, inTable := strings.CutPrefix(name, "rows.")
 		switch {
 		case inTable:
-			facts = append(facts, figure{translate(lang, "would.table", table), grouped(n)})
+			facts = append(facts, figure{lang.Text("would.table", table), format.Number(n)})
 		case name == "bytes":
-			facts = append(facts, figure{translate(lang, "would.bytes"), size(n)})
+			facts = append(facts, figure{lang.Text("would.bytes"), format.Bytes(n)})
 		default:
-			facts = append(facts, figure{named(lang, "would.")(name), grouped(n)})
+			facts = append(facts, figure{named(lang, "would.")(name), format.Number(n)})
 		}
 	}
 	slices.SortFunc(facts, func(a, b figure) int { return strings.Compare(a.Name, b.Name) })

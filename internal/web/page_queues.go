@@ -19,7 +19,7 @@ func (s *Server) queuesPage(c echo.Context) error {
 	if err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
-	return s.showLive(c, "queues", "queues.title", liveList, queuesPageData{ops.Each(st.Queues, ops.Queue), s.cfg.Queues != nil})
+	return s.showLive(c, "queues", "queues.title", LiveList, queuesPageData{ops.Each(st.Queues, ops.Queue), s.cfg.Queues != nil})
 }
 
 // queueNamed finds a queue's figures; an empty queue has none and is no error.
@@ -45,7 +45,7 @@ func (s *Server) pauseByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := s.sure(c, translate(language(c), "queues.pause.ask", name, q.Waiting(), q.Processing), ""); !yes || err != nil {
+	if yes, err := s.sure(c, s.printer(c).Text("queues.pause.ask", name, q.Waiting(), q.Processing), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.cfg.Queues.Pause(c.Request().Context(), name, who(c).Name); err != nil {
@@ -97,7 +97,7 @@ func (s *Server) workersPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.showLive(c, "workers", "workers.title", liveList, v)
+	return s.showLive(c, "workers", "workers.title", LiveList, v)
 }
 
 func (s *Server) stopByForm(c echo.Context) error {
@@ -113,7 +113,7 @@ func (s *Server) stopByForm(c echo.Context) error {
 		if w.ID != id {
 			continue
 		}
-		if yes, err := s.sure(c, translate(language(c), "workers.stop.ask", id, len(w.Running), max(v.Live-1, 0)), ""); !yes || err != nil {
+		if yes, err := s.sure(c, s.printer(c).Text("workers.stop.ask", id, len(w.Running), max(v.Live-1, 0)), ""); !yes || err != nil {
 			return err
 		}
 		known, err := s.cfg.Workers.Stop(c.Request().Context(), id)
@@ -137,7 +137,7 @@ func (s *Server) restartByForm(c echo.Context) error {
 	for _, w := range v.Workers {
 		running += len(w.Running)
 	}
-	if yes, err := s.sure(c, translate(language(c), "workers.restart.ask", v.Live, running), ""); !yes || err != nil {
+	if yes, err := s.sure(c, s.printer(c).Text("workers.restart.ask", v.Live, running), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.cfg.Workers.Restart(c.Request().Context()); err != nil {

@@ -10,19 +10,19 @@ import (
 
 // pageRoutes are the admin pages and the forms on them. Forms answer 303 and
 // the page shows what came of it; what is dangerous asks first.
-func pageRoutes() []route {
-	page := func(path, name, summary string, scope access.Scope, handle func(*Server, echo.Context) error) route {
-		return route{Method: http.MethodGet, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Read, Page: true, Type: "text/html", handle: withDeadlineBudget(handle)}
+func pageRoutes() []Route {
+	page := func(path, name, summary string, scope access.Scope, handle func(*Server, echo.Context) error) Route {
+		return Route{Method: http.MethodGet, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Read, Page: true, Type: "text/html", handle: withDeadlineBudget(handle)}
 	}
-	form := func(path, name, summary string, scope access.Scope, handle func(*Server, echo.Context) error) route {
-		return route{Method: http.MethodPost, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Operate, Page: true, Type: "text/html", handle: handle}
+	form := func(path, name, summary string, scope access.Scope, handle func(*Server, echo.Context) error) Route {
+		return Route{Method: http.MethodPost, Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Operate, Page: true, Type: "text/html", handle: handle}
 	}
 	const read, operate, enqueue = access.Read, access.Operate, access.Enqueue
 	look := form("/admin/look", "pages.look", "Choose theme and language.", "", (*Server).preferences)
 	look.Quiet = true
 	export := page("/admin/failed/export", "failed.export", "Failed jobs as JSON lines.", read, (*Server).exportFailed)
 	export.Stream = true
-	all := []route{
+	all := []Route{
 		look, export,
 		page("/admin/sign-in", "pages.signIn", "The sign-in form.", "", (*Server).signInPage),
 		form("/admin/sign-in", "session.create", "Sign in.", "", (*Server).signInByForm),
@@ -43,37 +43,16 @@ func pageRoutes() []route {
 		form("/admin/start", "jobs.enqueue", "Start a type from its page.", enqueue, (*Server).start),
 
 		page("/admin/queues", "pages.queues", "Queues.", read, (*Server).queuesPage),
-		form("/admin/queues/:name/pause", "queues.pause", "Pause a queue.", operate, (*Server).pauseByForm).requires(needsQueues),
-		form("/admin/queues/:name/continue", "queues.continue", "Continue a queue.", operate, (*Server).continueByForm).requires(needsQueues),
+		form("/admin/queues/:name/pause", "queues.pause", "Pause a queue.", operate, (*Server).pauseByForm).Requires(needsQueues),
+		form("/admin/queues/:name/continue", "queues.continue", "Continue a queue.", operate, (*Server).continueByForm).Requires(needsQueues),
 		page("/admin/workers", "pages.workers", "Workers.", read, (*Server).workersPage),
-		form("/admin/workers/:id/stop", "workers.stop", "Stop a worker.", operate, (*Server).stopByForm).requires(needsWorkers),
-		form("/admin/workers/restart", "workers.restart", "Restart all workers.", operate, (*Server).restartByForm).requires(needsWorkers),
+		form("/admin/workers/:id/stop", "workers.stop", "Stop a worker.", operate, (*Server).stopByForm).Requires(needsWorkers),
+		form("/admin/workers/restart", "workers.restart", "Restart all workers.", operate, (*Server).restartByForm).Requires(needsWorkers),
 		page("/admin/schedules", "pages.schedules", "Schedules.", read, (*Server).schedulesPage),
-		page("/admin/schedules/:name", "pages.entry", "Change a schedule entry.", operate, (*Server).entryPage).requires(needsSchedules),
-		form("/admin/schedules/:name", "schedules.change", "Change a schedule entry.", operate, (*Server).changeEntry).requires(needsSchedules),
-		form("/admin/schedules/:name/run", "schedules.run", "Enqueue an entry's job now.", operate, (*Server).runScheduleByForm).requires(needsSchedules),
+		page("/admin/schedules/:name", "pages.entry", "Change a schedule entry.", operate, (*Server).entryPage).Requires(needsSchedules),
+		form("/admin/schedules/:name", "schedules.change", "Change a schedule entry.", operate, (*Server).changeEntry).Requires(needsSchedules),
+		form("/admin/schedules/:name/run", "schedules.run", "Enqueue an entry's job now.", operate, (*Server).runScheduleByForm).Requires(needsSchedules),
 
-		page("/admin/backups", "pages.backups", "Backups.", read, (*Server).backupsPage),
-		form("/admin/backups/:id/delete", "backups.delete", "Delete a backup.", access.Admin, (*Server).deleteBackupByForm).requires(featureBackups),
-		form("/admin/backups/:id/restore", "backups.restore", "Restore a backup.", access.Admin, (*Server).restoreByForm).requires(featureBackups),
-		page("/admin/mail", "pages.mail", "Mail.", read, (*Server).mailPage),
-		page("/admin/mail/templates", "pages.templates", "Mail templates, filled in with sample data.", read, (*Server).templatesPage),
-		page("/admin/mail/templates/body", "pages.templateBody", "A template's HTML.", read, (*Server).templateBody).requires(needsTemplates),
-		page("/admin/mail/:id", "pages.letter", "One mail.", operate, (*Server).mailShowPage).requires(needsMail),
-		page("/admin/mail/:id/preview", "pages.preview", "A mail's body.", operate, (*Server).preview).requires(needsMail),
-		form("/admin/mail/:id/resend", "mail.resend", "Send a mail again.", operate, (*Server).resendByForm).requires(needsMail),
-		form("/admin/suppressions", "suppressions.add", "Send an address no more mail.", operate, (*Server).suppressByForm).requires(needsSuppressions),
-		form("/admin/suppressions/remove", "suppressions.remove", "Send an address mail again.", operate, (*Server).unsuppressByForm).requires(needsSuppressions),
-		page("/admin/media", "pages.media", "Media.", read, (*Server).mediaPage),
-		form("/admin/media/regenerate", "media.regenerate", "Make thumbnails anew.", operate, (*Server).regenerateByForm).requires(needsMedia),
-		page("/admin/sitemap", "pages.sitemap", "Sitemap.", read, (*Server).sitemapPage),
-		page("/admin/analytics", "pages.analytics", "Analytics.", read, (*Server).analyticsPage),
-		page("/admin/analytics/export", "pages.analyticsExport", "Analytics for a spreadsheet.", read, (*Server).exportAnalytics).requires(needsAnalytics),
-		page("/admin/usage", "pages.usage", "Cache, logs, sizes.", read, (*Server).usagePage),
-		page("/admin/webhooks", "pages.webhooks", "Webhooks.", read, (*Server).webhooksPage),
-		form("/admin/webhooks", "webhooks.change", "Add or switch a subscription.", access.Admin, (*Server).hookByForm).requires(needsWebhooks),
-		form("/admin/webhooks/:id/delete", "webhooks.delete", "End a subscription.", access.Admin, (*Server).deleteHookByForm).requires(needsWebhooks),
-		form("/admin/deliveries/:id/redeliver", "webhooks.redeliver", "Send a delivery again.", operate, (*Server).redeliverByForm).requires(needsWebhooks),
 		page("/admin/settings", "pages.settings", "Settings.", access.Admin, (*Server).settingsPage),
 		page("/admin/tokens", "pages.tokens", "Tokens of programs.", access.Admin, (*Server).tokensPage),
 		form("/admin/tokens", "tokens.create", "Make a token.", access.Admin, (*Server).tokenByForm),

@@ -11,17 +11,18 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
-// runActionState is what a page offers to start, and what it started.
-type runActionState struct {
+// RunActions is what a page offers to start, and what it started. Data of pages
+// embed it.
+type RunActions struct {
 	Tracked *ops.JobView // started here: shown until its end
 	Types   []string     // of the offered ones, those that can run here
 }
 
 // Can says whether a type can be started here.
-func (v runActionState) Can(jobType string) bool { return slices.Contains(v.Types, jobType) }
+func (v RunActions) Can(jobType string) bool { return slices.Contains(v.Types, jobType) }
 
 // runActions finds out which types a page can start, and follows the one it started.
-func (s *Server) runActions(c echo.Context, jobTypes ...string) (v runActionState, live string) {
+func (s *Server) runActions(c echo.Context, jobTypes ...string) (v RunActions, live string) {
 	v.Types = slices.DeleteFunc(jobTypes, func(k string) bool { return !s.known(k) })
 	v.Tracked, live = s.tracked(c)
 	return v, live
@@ -60,8 +61,10 @@ func following(back, id string) string {
 	return u.RequestURI()
 }
 
-// cleaners are the types that take something away when a button starts them.
-var cleaners = []string{"cache.clear", "cache.clearExpired", "logs.cleanup", "queue.clean", "maintenance.cleanup"}
+// Cleaners are the types that take something away when a button starts them.
+func Cleaners() []string {
+	return []string{"cache.clear", "cache.clearExpired", "logs.cleanup", "queue.clean", "maintenance.cleanup"}
+}
 
 // confirmed says whether the person said yes to a type that takes something
 // away, after he was told what; other types need no yes.
@@ -72,17 +75,17 @@ func (s *Server) confirmed(c echo.Context, jobType string, payload json.RawMessa
 	if err := json.Unmarshal(payload, &p); err != nil {
 		return false, fieldError(http.StatusUnprocessableEntity, "payload", "The payload is not JSON.")
 	}
-	if !slices.Contains(cleaners, jobType) || p.DryRun || c.FormValue("sure") == "yes" {
+	if !slices.Contains(Cleaners(), jobType) || p.DryRun || c.FormValue("sure") == "yes" {
 		return true, nil
 	}
-	lang := language(c)
+	lang := s.printer(c)
 	facts, whole := s.dryRunPreview(c.Request().Context(), lang, jobType, payload)
-	text := translate(lang, "start.ask."+jobType)
+	text := lang.Text("start.ask." + jobType)
 	switch {
 	case !whole:
-		text += " " + translate(lang, "start.ask.unknown")
+		text += " " + lang.Text("start.ask.unknown")
 	case len(facts) == 0:
-		text += " " + translate(lang, "start.ask.nothing")
+		text += " " + lang.Text("start.ask.nothing")
 	}
 	return s.sure(c, text, "", facts...)
 }

@@ -13,12 +13,13 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
 type schedulesPageData struct {
 	Configured bool
 	Entries    []scheduleRow
-	runActionState
+	RunActions
 }
 
 type scheduleRow struct {
@@ -33,10 +34,10 @@ const stripTicks = 30
 func (s *Server) schedulesPage(c echo.Context) error {
 	v := schedulesPageData{Configured: s.cfg.Schedules != nil}
 	var live string
-	if v.runActionState, live = s.runActions(c); !v.Configured {
+	if v.RunActions, live = s.runActions(c); !v.Configured {
 		return s.show(c, "schedules", "schedules.title", v)
 	}
-	ctx, lang := c.Request().Context(), language(c)
+	ctx, lang := c.Request().Context(), s.printer(c)
 	list, err := s.cfg.Schedules.Schedules(ctx)
 	if err != nil {
 		return fmt.Errorf("listing the schedule: %w", err)
@@ -48,16 +49,16 @@ func (s *Server) schedulesPage(c echo.Context) error {
 		}
 		v.Entries = append(v.Entries, scheduleRow{s.viewer(c).Schedule(r), cronWords(lang, r.Cron), strip(lang, r.Name, ticks.Items)})
 	}
-	return s.showLive(c, "schedules", "schedules.title", firstOf(live, liveList), v)
+	return s.showLive(c, "schedules", "schedules.title", firstOf(live, LiveList), v)
 }
 
 // strip draws how ticks went, one field a tick.
-func strip(lang, name string, ticks []jobs.TickRecord) template.HTML {
+func strip(lang locale.Printer, name string, ticks []jobs.TickRecord) template.HTML {
 	if len(ticks) == 0 {
 		return ""
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg class="strip" viewBox="0 0 %d 18" preserveAspectRatio="xMinYMid" role="img" aria-label="%s">`, stripTicks*5, template.HTMLEscapeString(translate(lang, "schedules.strip", len(ticks), name)))
+	fmt.Fprintf(&out, `<svg class="strip" viewBox="0 0 %d 18" preserveAspectRatio="xMinYMid" role="img" aria-label="%s">`, stripTicks*5, template.HTMLEscapeString(lang.Text("schedules.strip", len(ticks), name)))
 	for i := len(ticks) - 1; i >= 0; i-- {
 		t := ticks[i]
 		class := map[string]string{"completed": "ok", "enqueued": "go", "retried": "gap", "buried": "no", "failed": "no", "crashed": "no", "missed": "gap"}[t.Outcome]
@@ -93,7 +94,7 @@ func (s *Server) entryPage(c echo.Context) error {
 		return err
 	}
 	v := s.viewer(c).Schedule(r)
-	return s.show(c, "entry", "entry.title", entryPageData{scheduleRow{ScheduleView: v, Words: cronWords(language(c), r.Cron)}, r.Cron, pretty(v.Payload), ""})
+	return s.show(c, "entry", "entry.title", entryPageData{scheduleRow{ScheduleView: v, Words: cronWords(s.printer(c), r.Cron)}, r.Cron, pretty(v.Payload), ""})
 }
 
 // changeEntry pauses, continues, resets an entry, or gives it another time and
@@ -111,7 +112,7 @@ func (s *Server) changeEntry(c echo.Context) error {
 		change.Paused = &paused
 	case "reset":
 		change.Reset = true
-		if yes, err := s.sure(c, translate(language(c), "entry.reset.ask", name), ""); !yes || err != nil {
+		if yes, err := s.sure(c, s.printer(c).Text("entry.reset.ask", name), ""); !yes || err != nil {
 			return err
 		}
 	case "save":
@@ -129,7 +130,7 @@ func (s *Server) changeEntry(c echo.Context) error {
 	if p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	pageData := entryPageData{scheduleRow{ScheduleView: s.viewer(c).Schedule(r), Words: cronWords(language(c), r.Cron)}, cron, payload, p.in(language(c))}
+	pageData := entryPageData{scheduleRow{ScheduleView: s.viewer(c).Schedule(r), Words: cronWords(s.printer(c), r.Cron)}, cron, payload, p.in(s.printer(c))}
 	return s.write(c, p.Status, "entry", s.pageView(c, "entry", "entry.title", pageData))
 }
 
@@ -166,9 +167,9 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 // cronWords says a cron line in words; one that is too special stays a line.
-func cronWords(lang, line string) string {
+func cronWords(lang locale.Printer, line string) string {
 	if entry, follows := strings.CutPrefix(line, "after "); follows {
-		return translate(lang, "cron.after", entry)
+		return lang.Text("cron.after", entry)
 	}
 	f := strings.Fields(line)
 	if len(f) != 5 {
@@ -183,19 +184,19 @@ func cronWords(lang, line string) string {
 	hourStep, hourStepped := strings.CutPrefix(f[1], "*/")
 	switch {
 	case f[0] == "*" && everyHour && everyDay:
-		return translate(lang, "cron.minute")
+		return lang.Text("cron.minute")
 	case stepped && everyHour && everyDay:
-		return translate(lang, "cron.minutes", step)
+		return lang.Text("cron.minutes", step)
 	case mErr == nil && everyHour && everyDay:
-		return translate(lang, "cron.hour", minute)
+		return lang.Text("cron.hour", minute)
 	case mErr == nil && hourStepped && everyDay:
-		return translate(lang, "cron.hours", hourStep, minute)
+		return lang.Text("cron.hours", hourStep, minute)
 	case mErr == nil && hErr == nil && everyDay:
-		return translate(lang, "cron.day", at)
+		return lang.Text("cron.day", at)
 	case mErr == nil && hErr == nil && f[2] == "*" && f[3] == "*" && len(f[4]) == 1 && f[4] >= "0" && f[4] <= "7":
-		return translate(lang, "cron.week", translate(lang, "weekday."+strconv.Itoa(int(f[4][0]-'0')%7)), at)
+		return lang.Text("cron.week", lang.Text("weekday."+strconv.Itoa(int(f[4][0]-'0')%7)), at)
 	case mErr == nil && hErr == nil && dErr == nil && f[3] == "*" && f[4] == "*":
-		return translate(lang, "cron.month", day, at)
+		return lang.Text("cron.month", day, at)
 	}
 	return line
 }

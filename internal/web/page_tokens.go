@@ -84,7 +84,7 @@ func (s *Server) tokenByForm(c echo.Context) error {
 		if status = p.Status; status >= http.StatusInternalServerError {
 			return err
 		}
-		problem = p.in(language(c))
+		problem = p.in(s.printer(c))
 	}
 	v, err := s.tokensPageData(c)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Server) revokeTokenByForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := s.sure(c, translate(language(c), "tokens.revoke.ask", id), ""); !yes || err != nil {
+	if yes, err := s.sure(c, s.printer(c).Text("tokens.revoke.ask", id), ""); !yes || err != nil {
 		return err
 	}
 	if err := s.cfg.Gate.Store.RevokeToken(c.Request().Context(), id); err != nil {

@@ -10,32 +10,31 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/format"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
 // functions are what templates may call, in one language.
-func (s *Server) functions(lang string, a assets) template.FuncMap {
+func (s *Server) functions(lang locale.Printer, a assets) template.FuncMap {
 	return template.FuncMap{
-		"t":      func(key string, args ...any) string { return translate(lang, key, args...) },
+		"t":      func(key string, args ...any) string { return lang.Text(key, args...) },
 		"asset":  a.path,
 		"ago":    func(t time.Time) template.HTML { return moments(lang, s.cfg.Now(), t) },
 		"day":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") + " UTC" },
-		"ms":     func(n int64) string { return length(time.Duration(n) * time.Millisecond) },
-		"num":    grouped[int64],
-		"count":  func(n int) string { return grouped(int64(n)) },
-		"bytes":  func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
-		"pretty": pretty, "short": short, "path": url.PathEscape, "query": url.QueryEscape, "firstline": firstLine,
+		"ms":     func(n int64) string { return format.Duration(time.Duration(n) * time.Millisecond) },
+		"num":    format.Number[int64],
+		"count":  func(n int) string { return format.Number(int64(n)) },
+		"bytes":  format.Bytes,
+		"pretty": pretty, "short": short, "path": url.PathEscape, "query": url.QueryEscape, "firstline": format.FirstLine,
 		"rate":    func(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) },
-		"percent": percent, "dict": dict, "languages": func() any { return languages }, "join": strings.Join,
+		"percent": format.Percent, "dict": dict, "languages": locale.Languages, "features": func() []Feature { return s.cfg.Features }, "name": lang.Name, "join": strings.Join,
 		"statuses": func() []string { return statusNames },
 		"list":     func(words ...string) []string { return words },
 		"clock":    func(t time.Time) string { return t.UTC().Format("15:04:05") },
-		"outcome":  named(lang, "outcome."), "tick": named(lang, "tick."), "mailstatus": named(lang, "mail.status."), "mailclass": mailClass,
-		"dimension": named(lang, "dimension."), "part": named(lang, "part."),
+		"outcome":  named(lang, "outcome."), "tick": named(lang, "tick."),
 		"minus": func(a, b int64) int64 { return max(a-b, 0) }, "share": shareBar,
-		"since": func(t time.Time) string { return length(s.cfg.Now().Sub(t)) },
+		"since": func(t time.Time) string { return format.Duration(s.cfg.Now().Sub(t)) },
 	}
 }
 
@@ -56,7 +55,7 @@ func dict(pairs ...any) (map[string]any, error) {
 }
 
 // moments is a time for people: how far away, with the whole of it in a title.
-func moments(lang string, now, t time.Time) template.HTML {
+func moments(lang locale.Printer, now, t time.Time) template.HTML {
 	if t.IsZero() || t.Unix() == 0 {
 		return "–"
 	}
@@ -64,49 +63,14 @@ func moments(lang string, now, t time.Time) template.HTML {
 	var text string
 	switch {
 	case d < -time.Second:
-		text = translate(lang, "time.in", length(-d))
+		text = lang.Text("time.in", format.Duration(-d))
 	case d < 2*time.Second:
-		text = translate(lang, "time.now")
+		text = lang.Text("time.now")
 	default:
-		text = translate(lang, "time.ago", length(d))
+		text = lang.Text("time.ago", format.Duration(d))
 	}
 	t = t.UTC()
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s UTC">%s</time>`, t.Format(time.RFC3339), t.Format("2006-01-02 15:04:05"), template.HTMLEscapeString(text)))
-}
-
-// length is a length of time in its largest two units that matter.
-func length(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0 s"
-	case d < time.Second:
-		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
-	case d < 10*time.Second:
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
-	case d < 2*time.Minute:
-		return strconv.FormatInt(int64(d.Seconds()), 10) + " s"
-	case d < 2*time.Hour:
-		return strconv.FormatInt(int64(d.Minutes()), 10) + " min"
-	case d < 48*time.Hour:
-		return strconv.FormatInt(int64(d.Hours()), 10) + " h"
-	}
-	return strconv.FormatInt(int64(d.Hours()/24), 10) + " d"
-}
-
-// grouped writes a number with thin spaces between thousands.
-func grouped[N int64 | int](n N) string {
-	text := strconv.FormatInt(int64(n), 10)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "\u202f" + text[i:]
-	}
-	return text
-}
-
-func percent(done, total int64) int64 {
-	if total <= 0 {
-		return 0
-	}
-	return min(max(done*100/total, 0), 100)
 }
 
 // pretty indents JSON; templates escape it, so it need not escape itself.
@@ -128,15 +92,10 @@ func short(id string) string {
 	return clip(id, 20)
 }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return clip(line, 240)
-}
-
 // --- What templates ask of a sheet ---
 
 // T is a text of the catalogue, for partials that build keys.
-func (v *pageView) T(key string, args ...any) string { return translate(v.Lang, key, args...) }
+func (v *pageView) T(key string, args ...any) string { return v.printer.Text(key, args...) }
 
 // May says whether the person has a scope.
 func (v *pageView) May(scope string) bool { return v.may(access.Scope(scope)) }
@@ -173,16 +132,13 @@ func (v *pageView) Hidden() template.HTML {
 
 // named translates a word of another room where the catalogue has it, and
 // shows the word itself where not.
-func named(lang, prefix string) func(string) string {
+func named(lang locale.Printer, prefix string) func(string) string {
 	return func(word string) string {
-		if text, known := catalogues[lang][prefix+word]; known {
-			return text
-		}
-		return word
+		return lang.Name(prefix, word)
 	}
 }
 
 // shareBar is a thin bar, as long as n is of top.
 func shareBar(n, top int64) template.HTML {
-	return template.HTML(fmt.Sprintf(`<svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="low" width="%d" height="6" rx="2"/></svg>`, max(percent(n, top), 1)))
+	return template.HTML(fmt.Sprintf(`<svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="low" width="%d" height="6" rx="2"/></svg>`, max(format.Percent(n, top), 1)))
 }

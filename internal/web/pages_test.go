@@ -60,11 +60,11 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	s.enqueue(`{"type":"cache.clear","delay":600}`)
 	v := s.visitor(t).signIn("admin")
-	v.get("/admin/queues").press("q-cmsjobs").sees("1 jobs wait in it").press("sure").sees("is paused", "Continue")
-	v.press("q-cmsjobs").sees("goes on")
-	v.get("/admin/queues").press("x-cmsjobs").sees("1 waiting jobs will leave").press("sure").sees("Jobs cancelled: 1")
-	v.get("/admin/workers").sees("host:1:a").press("w-host:1:a").sees("Workers that stay: 0").press("sure").sees("stops when its jobs are done")
-	v.get("/admin/workers").press(`id="restart"`).sees("All 1 live workers").press("sure").sees("The workers restart")
+	v.get("/admin/queues").press("q-cmsjobs").sees("1 job waits in it").press("sure").sees("is paused", "Continue")
+	v.press("q-cmsjobs").sees("is active again")
+	v.get("/admin/queues").press("x-cmsjobs").sees("1 waiting job will leave its queue").press("sure").sees("1 job cancelled")
+	v.get("/admin/workers").sees("host:1:a").press("w-host:1:a").sees("0 workers remain").press("sure").sees("stops when its jobs are done")
+	v.get("/admin/workers").press(`id="restart"`).sees("1 live worker will finish").press("sure").sees("The workers restart")
 	v.get("/admin/schedules").sees("daily at 02:00").press("run-sitemap")
 	if !strings.HasPrefix(v.at, "/admin/schedules?job=") {
 		t.Errorf("at %s", v.at)
@@ -72,21 +72,21 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	v.get("/admin/schedules").press("stop-sitemap").sees("is changed", "Paused").press("go-sitemap").sees("is changed")
 	v.get("/admin/schedules/sitemap").press(`id="cron"`, "cron", "never").sees2("cannot be read")
 	v.get("/admin/schedules/sitemap").press(`id="cron"`, "cron", "0 3 * * *", "payload", "{}").sees("is changed")
-	v.get("/admin/backups").press("d-b.tar.zst").sees("5 B", "Type “delete”").press("sure", "typed", "nope").sees("That is not the word")
+	v.get("/admin/backups").press("d-b.tar.zst").sees("5 B", "Type “delete”").press("sure", "typed", "nope").sees("The text does not match")
 	v.press("sure", "typed", "delete").sees("The backup is deleted")
-	v.get("/admin/backups").sees("Last proven restore", "40h old", `download`).press("tables-b.tar.zst").sees("replaces 4 tables of the database cms", "50 rows now and 60", "makes 2 files and overwrites 3", "A backup of what is there now is made first", "Type “cms-database”")
-	v.press("sure", "typed", "cms").sees("That is not the word").press("sure", "typed", "cms-database")
+	v.get("/admin/backups").sees("Last verified restore", "40h old", `download`).press("tables-b.tar.zst").sees("replaces 4 tables of the database cms", "50 rows now and 60", "creates 2 files and overwrites 3", "A backup of the present state is made first", "Type “cms-database”")
+	v.press("sure", "typed", "cms").sees("The text does not match").press("sure", "typed", "cms-database")
 	if !strings.HasPrefix(v.at, "/admin/backups?job=") {
 		t.Errorf("at %s", v.at)
 	}
-	if v.get("/admin/backups").press("files-b.tar.zst").sees("makes 2 files"); strings.Contains(v.page, "tables of the database") {
+	if v.get("/admin/backups").press("files-b.tar.zst").sees("creates 2 files"); strings.Contains(v.page, "tables of the database") {
 		t.Error("files alone replace tables")
 	}
 	v.get("/admin/backups").press(`id="restore-b.tar.zst"`).sees("overwrites up to 3 files")
 	v.get("/admin/mail").press("m-1").sees("once more").press("sure")
 	v.get("/admin/mail").press(`id="address"`, "address", "x@y.example").sees("gets no more mail")
 	v.get("/admin/mail").press("/admin/suppressions/remove").sees("will get mail again").press("sure").sees("gets mail again")
-	v.get("/admin/media").press(`value="all"`).sees("all 3 pictures").press("sure").sees("Jobs enqueued: 3")
+	v.get("/admin/media").press(`value="all"`).sees("All thumbnails of 3 pictures").press("sure").sees("3 jobs enqueued")
 	v.get("/admin/usage").press(`id="dry-cache.clear"`).sees("cache.clear", "Waiting to start")
 	v.get("/admin/usage").press(`id="do-cache.clear"`).sees("will be emptied").press("sure").sees("Waiting to start")
 	v.get("/admin/webhooks").press(`id="url"`, "url", "https://x.example/hook", "events", "job.failed")
@@ -101,7 +101,7 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	if v.get("/admin/tokens").sees("shop"); strings.Contains(v.page, secret) {
 		t.Error("a token is shown twice")
 	}
-	v.press("/revoke").sees("is refused at once").press("sure").sees("The token is revoked", "Revoked")
+	v.press("/revoke").sees("is refused immediately").press("sure").sees("The token is revoked", "Revoked")
 	s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, bearer(secret)).want(t, 401)
 	v.get("/admin/tokens").press(`id="name"`, "name", "x", "scope", "root").sees2("No scope is named")
 	v.get("/admin/settings").sees("mail.password", "•••")
@@ -167,7 +167,7 @@ func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 func TestAJobThatWaitsForWhatIsOutSaysSo(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	s.enqueue(`{"type":"mail.send","delay":60,"payload":{"to":"a@b.example"}}`)
-	s.visitor(t).signIn("viewer").get("/admin/jobs?status=queued").sees("“smtp” does not answer; its jobs wait until it does.")
+	s.visitor(t).signIn("viewer").get("/admin/jobs?status=queued").sees("“smtp” is unreachable; its jobs wait until it responds.")
 }
 
 func TestMailTemplatesAreShownFilledIn(t *testing.T) {

@@ -7,6 +7,13 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/media"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/sitemap"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/usage"
 )
 
 // plenty is a site in use, for pictures and for axe.
@@ -14,7 +21,8 @@ type plenty struct{ *features }
 
 func plentiful(c *web.Config) {
 	p := plenty{c.Schedules.(*features)}
-	c.Backups, c.Schedules, c.Sitemap, c.Analytics, c.StorageUsage, c.Media, c.Mail, c.Workers = p, p, p, p, p, p, p, p
+	c.Schedules, c.Workers = p, p
+	c.Features = feature.All(feature.Ports{Backups: p, Sitemap: p, Analytics: p, Usage: p, Media: p, Mail: mail.Ports{Log: p, Templates: p, Suppressions: p}, Webhooks: p})
 }
 
 func (plenty) Workers(context.Context) ([]jobs.WorkerRecord, error) {
@@ -26,11 +34,11 @@ func (plenty) Workers(context.Context) ([]jobs.WorkerRecord, error) {
 	}, nil
 }
 
-func (plenty) Backups(context.Context) ([]web.Backup, error) {
-	var list []web.Backup
+func (plenty) Backups(context.Context) ([]backups.Backup, error) {
+	var list []backups.Backup
 	for i := range 14 {
 		at := time.Now().Add(-time.Duration(i)*24*time.Hour - 3*time.Hour)
-		list = append(list, web.Backup{ID: "backup-" + at.Format("2006-01-02") + ".tar.zst", Size: int64(180-i*4) << 20, CreatedAt: at, Status: map[bool]string{true: "complete", false: "failed"}[i != 5], Usable: i != 5, Origin: "own", Encrypted: true, Destination: "s3://backups/site", VerifiedAt: &at, Tables: 118, Files: 20412 - i})
+		list = append(list, backups.Backup{ID: "backup-" + at.Format("2006-01-02") + ".tar.zst", Size: int64(180-i*4) << 20, CreatedAt: at, Status: map[bool]string{true: "complete", false: "failed"}[i != 5], Usable: i != 5, Origin: "own", Encrypted: true, Destination: "s3://backups/site", VerifiedAt: &at, Tables: 118, Files: 20412 - i})
 	}
 	return list, nil
 }
@@ -55,41 +63,41 @@ func (plenty) Ticks(_ context.Context, entry string, _ jobs.Page) (jobs.List[job
 	return l, nil
 }
 
-func (plenty) SitemapStatus(context.Context) (web.SitemapStatus, error) {
+func (plenty) SitemapStatus(context.Context) (sitemap.SitemapStatus, error) {
 	now := time.Now()
-	return web.SitemapStatus{Files: []web.SitemapFile{{Name: "sitemap.xml", URLs: 4, Size: 812, Modified: now.Add(-5 * time.Hour)}, {Name: "sitemap-posts-1.xml", URLs: 45000, Size: 9 << 20, Modified: now.Add(-5 * time.Hour)}},
-		Submissions: []web.Submission{{At: now.Add(-5 * time.Hour), Host: "api.indexnow.org", URLs: 12, Status: 202}, {At: now.Add(-29 * time.Hour), Host: "yandex.com", URLs: 12, Status: 429, Note: "too many requests"}}}, nil
+	return sitemap.SitemapStatus{Files: []sitemap.SitemapFile{{Name: "sitemap.xml", URLs: 4, Size: 812, Modified: now.Add(-5 * time.Hour)}, {Name: "sitemap-posts-1.xml", URLs: 45000, Size: 9 << 20, Modified: now.Add(-5 * time.Hour)}},
+		Submissions: []sitemap.Submission{{At: now.Add(-5 * time.Hour), Host: "api.indexnow.org", URLs: 12, Status: 202}, {At: now.Add(-29 * time.Hour), Host: "yandex.com", URLs: 12, Status: 429, Note: "too many requests"}}}, nil
 }
 
-func (plenty) Report(context.Context, web.AnalyticsQuery) (web.AnalyticsReport, error) {
-	r := web.AnalyticsReport{Dimensions: map[string][]web.AnalyticsItem{}}
+func (plenty) Report(context.Context, analytics.AnalyticsQuery) (analytics.AnalyticsReport, error) {
+	r := analytics.AnalyticsReport{Dimensions: map[string][]analytics.AnalyticsItem{}}
 	for i := range 30 {
-		r.Days = append(r.Days, web.AnalyticsDay{Day: time.Now().AddDate(0, 0, i-30).Format(time.DateOnly), Views: int64(400 + (i*137)%300), Visitors: int64(200 + i), Visits: int64(250 + i)})
+		r.Days = append(r.Days, analytics.AnalyticsDay{Day: time.Now().AddDate(0, 0, i-30).Format(time.DateOnly), Views: int64(400 + (i*137)%300), Visitors: int64(200 + i), Visits: int64(250 + i)})
 	}
 	for _, d := range []string{"page", "referrer", "device", "browser", "country"} {
 		for i := range 6 {
-			r.Dimensions[d] = append(r.Dimensions[d], web.AnalyticsItem{Name: fmt.Sprintf("/%s/some-address-%d", d, i), Views: int64(3000 / (i + 1)), Visitors: int64(2000 / (i + 1))})
+			r.Dimensions[d] = append(r.Dimensions[d], analytics.AnalyticsItem{Name: fmt.Sprintf("/%s/some-address-%d", d, i), Views: int64(3000 / (i + 1)), Visitors: int64(2000 / (i + 1))})
 		}
 	}
 	return r, nil
 }
 
-func (plenty) StorageUsage(context.Context) ([]web.UsageItem, error) {
-	return []web.UsageItem{{Name: "storage/framework/cache", Class: "cache", Bytes: 310 << 20, Rows: 48211}, {Name: "storage/logs", Class: "logs", Bytes: 92 << 20, Rows: 31}, {Name: "jobs", Class: "table", Bytes: 12 << 20, Rows: 40123}, {Name: "cmsjobs_runs", Class: "table", Bytes: 410 << 20, Rows: 1000000}}, nil
+func (plenty) StorageUsage(context.Context) ([]usage.UsageItem, error) {
+	return []usage.UsageItem{{Name: "storage/framework/cache", Class: "cache", Bytes: 310 << 20, Rows: 48211}, {Name: "storage/logs", Class: "logs", Bytes: 92 << 20, Rows: 31}, {Name: "jobs", Class: "table", Bytes: 12 << 20, Rows: 40123}, {Name: "cmsjobs_runs", Class: "table", Bytes: 410 << 20, Rows: 1000000}}, nil
 }
 
-func (plenty) MediaStatus(context.Context) (web.MediaStatus, error) {
-	return web.MediaStatus{Pictures: 4210, Missing: 37, Lost: 2, Examples: []string{"news/2026/lotus.jpg", "news/2026/harbour at dawn.png"}}, nil
+func (plenty) MediaStatus(context.Context) (media.MediaStatus, error) {
+	return media.MediaStatus{Pictures: 4210, Missing: 37, Lost: 2, Examples: []string{"news/2026/lotus.jpg", "news/2026/harbour at dawn.png"}}, nil
 }
 
-func (plenty) Mails(context.Context, web.MailQuery, jobs.Page) (jobs.List[web.Mail], error) {
-	var l jobs.List[web.Mail]
+func (plenty) Mails(context.Context, mail.MailQuery, jobs.Page) (jobs.List[mail.Mail], error) {
+	var l jobs.List[mail.Mail]
 	for i := range 8 {
-		l.Items = append(l.Items, web.Mail{ID: fmt.Sprint(i), To: fmt.Sprintf("person%d@example.org", i), Subject: "Your order has been shipped", Status: []string{"accepted", "accepted", "refused", "unknown"}[i%4], Kept: i%2 == 0, Answer: "250 2.0.0 Ok: queued as 4XyZ", At: time.Now().Add(-time.Duration(i) * time.Minute)})
+		l.Items = append(l.Items, mail.Mail{ID: fmt.Sprint(i), To: fmt.Sprintf("person%d@example.org", i), Subject: "Your order has been shipped", Status: []string{"accepted", "accepted", "refused", "unknown"}[i%4], Kept: i%2 == 0, Answer: "250 2.0.0 Ok: queued as 4XyZ", At: time.Now().Add(-time.Duration(i) * time.Minute)})
 	}
 	return l, nil
 }
 
-func (plenty) Mail(context.Context, string) (web.Mail, error) {
-	return web.Mail{ID: "1", To: "person1@example.org", From: "shop@example.org", Subject: "Your order has been shipped", Kept: true, Status: "accepted", Tries: []web.MailTry{{At: time.Now(), Attempt: 1, Status: "accepted", Server: "mail.example.org", Code: 250, Answer: "2.0.0 Ok", DurationMS: 41}}, Others: []web.Mail{{ID: "2", To: "person2@example.org", Status: "refused"}}, Answer: "250 2.0.0 Ok", At: time.Now(), HTML: "<html lang=en><title>Order</title><main><h1 style='color:#17614f'>Shipped</h1><p>Your order is on its way.</p></main>", PlainText: "Shipped\n\nYour order is on its way."}, nil
+func (plenty) Mail(context.Context, string) (mail.Mail, error) {
+	return mail.Mail{ID: "1", To: "person1@example.org", From: "shop@example.org", Subject: "Your order has been shipped", Kept: true, Status: "accepted", Tries: []mail.MailTry{{At: time.Now(), Attempt: 1, Status: "accepted", Server: "mail.example.org", Code: 250, Answer: "2.0.0 Ok", DurationMS: 41}}, Others: []mail.Mail{{ID: "2", To: "person2@example.org", Status: "refused"}}, Answer: "250 2.0.0 Ok", At: time.Now(), HTML: "<html lang=en><title>Order</title><main><h1 style='color:#17614f'>Shipped</h1><p>Your order is on its way.</p></main>", PlainText: "Shipped\n\nYour order is on its way."}, nil
 }

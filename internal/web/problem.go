@@ -92,7 +92,7 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, jobs.ErrConflict):
 		return httpError(http.StatusConflict, "%s", sentence(err.Error()))
 	case errors.Is(err, ErrUnavailable):
-		p = httpError(http.StatusServiceUnavailable, "The place of the backups does not answer. See to its address, its keys and the network, then try again. It says: %s", err)
+		p = httpError(http.StatusServiceUnavailable, "The backup destination is unreachable. Check its address, its keys and the network, then try again. Cause: %s", err)
 		p.retryAfter = 30
 	case errors.As(err, &http400):
 		return httpError(http400.Code, "%s", sentence(fmt.Sprint(http400.Message)))

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/testgolden"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
@@ -39,7 +38,7 @@ func TestEveryRouteHasItsDoor(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	s.http.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // where a form leads to has its own door
 	for name, c := range s.callers() {
-		for _, r := range web.Routes() {
+		for _, r := range allRoutes() {
 			if r.Name == "session.create" {
 				continue // refuses by its body, not at the door
 			}
@@ -78,7 +77,7 @@ func TestEveryRouteHasItsDoor(t *testing.T) {
 func TestNoRouteRestsOnAPartThatIsNotThere(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, bare)
 	s.http.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	for _, r := range web.Routes() {
+	for _, r := range allRoutes() {
 		path := strings.NewReplacer(":id", "1", ":name", "none", ":address", "x@y.example").Replace(r.Path)
 		var body any
 		if r.Changes() {
@@ -96,7 +95,7 @@ func TestNoRouteRestsOnAPartThatIsNotThere(t *testing.T) {
 func TestTheTableOfRights(t *testing.T) {
 	var table bytes.Buffer
 	fmt.Fprintln(&table, "| route | scope | viewer | operator | admin |\n|---|---|---|---|---|")
-	for _, r := range web.Routes() {
+	for _, r := range allRoutes() {
 		fmt.Fprintf(&table, "| %s %s | %s |", r.Method, r.Path, or(string(r.Scope), "none"))
 		for _, role := range access.Roles() {
 			may := "no"

@@ -21,8 +21,8 @@ const (
 	familyCount                        // how many there are
 )
 
-// route is one thing that can be asked, and who may ask it.
-type route struct {
+// Route is one thing that can be asked, and who may ask it.
+type Route struct {
 	Method, Path string
 	// Name is what the trail and the document call it: area.verb.
 	Name, Summary string
@@ -41,17 +41,19 @@ type route struct {
 	Type    string   // of the answer; "" is application/json
 	Status  int      // of success; 0 is 200
 	// Needs is the part without which it answers 404.
-	Needs feature
+	Needs string
 	// Page routes answer people with HTML; they are not in the document.
-	Page   bool
+	Page bool
+	// Handle answers; routes of the core have handle instead.
+	Handle func(*Request) error
 	handle func(*Server, echo.Context) error
 }
 
 // changes says whether the route can change anything.
-func (r route) changes() bool { return r.Method != http.MethodGet && !r.Quiet }
+func (r Route) changes() bool { return r.Method != http.MethodGet && !r.Quiet }
 
-// requires is the route as one that needs a part.
-func (r route) requires(p feature) route {
+// Requires is the route as one that needs a part.
+func (r Route) Requires(p string) Route {
 	r.Needs = p
 	return r
 }
@@ -61,26 +63,33 @@ var (
 	jobQuery  = append([]string{"ids", "status", "type", "queue", "q", "cause", "since", "until"}, pageQuery...)
 )
 
-// Routes lists every route of the API, for documents and tests.
-func routes() []route {
-	var all []route
-	for _, area := range [][]route{jobRoutes(), failedRoutes(), queueRoutes(), scheduleRoutes(), partRoutes(), accessRoutes(), machineRoutes(), pageRoutes()} {
+// ListQuery names the parameters of a list's page.
+func ListQuery() []string { return pageQuery }
+
+// Routes lists every route, of the core and of features: those of the API are
+// documented, all of them are in the table of rights.
+func Routes(features []Feature) []Route {
+	var all []Route
+	for _, area := range [][]Route{jobRoutes(), failedRoutes(), queueRoutes(), scheduleRoutes(), settingsRoutes(), accessRoutes(), machineRoutes(), pageRoutes()} {
 		all = append(all, area...)
+	}
+	for _, f := range features {
+		all = append(all, f.Routes...)
 	}
 	sort.SliceStable(all, func(i, k int) bool { return all[i].Path < all[k].Path })
 	return all
 }
 
-func jobRoutes() []route {
+func jobRoutes() []Route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
-	enqueue := route{Method: post, Name: "jobs.enqueue", Summary: "Enqueue a job.", Scope: access.Enqueue, Body: EnqueueRequest{}, Answer: ops.Enqueued{}, Status: http.StatusCreated, handle: (*Server).enqueue}
-	list := route{Method: get, Name: "jobs.list", Summary: "List jobs, wherever their rows lie.", Scope: access.Read, Managed: true, Query: jobQuery, Answer: JobList{}, handle: (*Server).listJobs}
-	show := route{Method: get, Name: "jobs.show", Summary: "Show a waiting, running, finished or failed job, by UUID or number.", Scope: access.Read, Managed: true, Answer: ops.JobView{}, handle: (*Server).showJob}
-	stats := route{Method: get, Name: "jobs.stats", Summary: "Figures of the queue.", Scope: access.Read, Managed: true, Answer: ops.StatsView{}, handle: (*Server).stats}
-	requeue := route{Method: post, Name: "jobs.requeue", Summary: "Run a job again: a failed one is retried, a delayed one is due now, an ended one is enqueued anew.", Scope: access.Operate, Managed: true, Answer: ops.JobView{}, handle: (*Server).requeueJob}
-	cancel := route{Method: post, Name: "jobs.cancel", Summary: "Cancel a waiting job, or ask a running one to stop.", Scope: access.Operate, Managed: true, Answer: Affected{}, handle: (*Server).cancelJob}
-	remove := route{Method: del, Name: "jobs.delete", Summary: "Delete a waiting or failed job.", Scope: access.Operate, Managed: true, Status: http.StatusNoContent, handle: (*Server).deleteJob}
-	at := func(r route, path string, words APIDialect) route {
+	enqueue := Route{Method: post, Name: "jobs.enqueue", Summary: "Enqueue a job.", Scope: access.Enqueue, Body: EnqueueRequest{}, Answer: ops.Enqueued{}, Status: http.StatusCreated, handle: (*Server).enqueue}
+	list := Route{Method: get, Name: "jobs.list", Summary: "List jobs, wherever their rows lie.", Scope: access.Read, Managed: true, Query: jobQuery, Answer: JobList{}, handle: (*Server).listJobs}
+	show := Route{Method: get, Name: "jobs.show", Summary: "Show a waiting, running, finished or failed job, by UUID or number.", Scope: access.Read, Managed: true, Answer: ops.JobView{}, handle: (*Server).showJob}
+	stats := Route{Method: get, Name: "jobs.stats", Summary: "Figures of the queue.", Scope: access.Read, Managed: true, Answer: ops.StatsView{}, handle: (*Server).stats}
+	requeue := Route{Method: post, Name: "jobs.requeue", Summary: "Run a job again: a failed one is retried, a delayed one is due now, an ended one is enqueued anew.", Scope: access.Operate, Managed: true, Answer: ops.JobView{}, handle: (*Server).requeueJob}
+	cancel := Route{Method: post, Name: "jobs.cancel", Summary: "Cancel a waiting job, or ask a running one to stop.", Scope: access.Operate, Managed: true, Answer: Affected{}, handle: (*Server).cancelJob}
+	remove := Route{Method: del, Name: "jobs.delete", Summary: "Delete a waiting or failed job.", Scope: access.Operate, Managed: true, Status: http.StatusNoContent, handle: (*Server).deleteJob}
+	at := func(r Route, path string, words APIDialect) Route {
 		r.Path, r.Dialect = path, words
 		switch words {
 		case S2Compat:
@@ -90,7 +99,7 @@ func jobRoutes() []route {
 		}
 		return r
 	}
-	return []route{
+	return []Route{
 		at(enqueue, "/api/v1/jobs", V1), at(list, "/api/v1/jobs", V1), at(stats, "/api/v1/jobs/stats", V1), at(show, "/api/v1/jobs/:id", V1),
 		at(requeue, "/api/v1/jobs/:id/requeue", V1), at(requeue, "/api/v1/jobs/:id/retry", V1), at(cancel, "/api/v1/jobs/:id/cancel", V1), at(remove, "/api/v1/jobs/:id", V1),
 
@@ -145,9 +154,9 @@ func s2Answer(answer any) any {
 	return answer
 }
 
-func failedRoutes() []route {
+func failedRoutes() []Route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
-	return []route{
+	return []Route{
 		{Method: get, Path: "/api/v1/failed", Name: "failed.list", Summary: "Failed jobs, newest first.", Scope: access.Read, Query: jobQuery, Answer: JobList{}, handle: (*Server).listFailed},
 		{Method: get, Path: "/api/v1/failed/groups", Name: "failed.groups", Summary: "Failed jobs by cause, most first.", Scope: access.Read, Query: []string{"type", "queue", "since", "until"}, Answer: GroupList{}, Needs: needsHistory, handle: (*Server).failureGroups},
 		{Method: post, Path: "/api/v1/failed/:id/retry", Name: "failed.retry", Summary: "Put a failed job back into its queue.", Scope: access.Operate, Answer: ops.JobView{}, handle: (*Server).retryFailed},
@@ -157,9 +166,9 @@ func failedRoutes() []route {
 	}
 }
 
-func queueRoutes() []route {
+func queueRoutes() []Route {
 	const get, post = http.MethodGet, http.MethodPost
-	return []route{
+	return []Route{
 		{Method: get, Path: "/api/v1/queues", Name: "queues.list", Summary: "Queues with their depth, oldest job and workers.", Scope: access.Read, Answer: QueueList{}, handle: (*Server).listQueues},
 		{Method: post, Path: "/api/v1/queues/:name/pause", Name: "queues.pause", Summary: "Let no worker take jobs from a queue.", Scope: access.Operate, Answer: Affected{}, Needs: needsQueues, handle: (*Server).pauseQueue},
 		{Method: post, Path: "/api/v1/queues/:name/continue", Name: "queues.continue", Summary: "Let workers take jobs from a queue again.", Scope: access.Operate, Answer: Affected{}, Needs: needsQueues, handle: (*Server).continueQueue},
@@ -170,12 +179,12 @@ func queueRoutes() []route {
 	}
 }
 
-func scheduleRoutes() []route {
+func scheduleRoutes() []Route {
 	const get, post, patch = http.MethodGet, http.MethodPost, http.MethodPatch
-	tick := route{Method: post, Name: "cron.tick", Summary: "Enqueue what is due by the schedule and run due jobs until none is left, for hosts without a daemon.", Scope: access.Operate, Stream: true, Answer: ops.TickReport{}, Needs: needsTicker, handle: (*Server).tick}
+	tick := Route{Method: post, Name: "cron.tick", Summary: "Enqueue what is due by the schedule and run due jobs until none is left, for hosts without a daemon.", Scope: access.Operate, Stream: true, Answer: ops.TickReport{}, Needs: needsTicker, handle: (*Server).tick}
 	v1 := tick
 	tick.Path, v1.Path = "/api/cron/tick", "/api/v1/cron/tick"
-	return []route{
+	return []Route{
 		tick, v1,
 		{Method: get, Path: "/api/v1/schedules", Name: "schedules.list", Summary: "Schedule entries with their last and next ticks.", Scope: access.Read, Answer: ScheduleList{}, Needs: needsSchedules, handle: (*Server).listSchedules},
 		{Method: patch, Path: "/api/v1/schedules/:name", Name: "schedules.change", Summary: "Change an entry; reset takes it back to the configuration.", Scope: access.Operate, Body: ScheduleChange{}, Answer: ops.ScheduleView{}, Needs: needsSchedules, handle: (*Server).changeSchedule},
@@ -186,36 +195,15 @@ func scheduleRoutes() []route {
 	}
 }
 
-func partRoutes() []route {
-	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
-	return []route{
-		{Method: get, Path: "/api/v1/backups", Name: "backups.list", Summary: "Backup archives, newest first.", Scope: access.Read, Answer: BackupList{}, Needs: featureBackups, handle: (*Server).listBackups},
-		{Method: get, Path: "/api/v1/backups/:id/download", Name: "backups.download", Summary: "Download an archive.", Scope: access.Admin, Stream: true, Type: "application/octet-stream", Needs: featureBackups, handle: (*Server).downloadBackup},
-		{Method: del, Path: "/api/v1/backups/:id", Name: "backups.delete", Summary: "Delete an archive.", Scope: access.Admin, Status: http.StatusNoContent, Needs: featureBackups, handle: (*Server).deleteBackup},
-		{Method: get, Path: "/api/v1/mail", Name: "mail.list", Summary: "Mail that was sent or not, newest first.", Scope: access.Read, Query: append([]string{"status", "q"}, pageQuery...), Answer: MailList{}, Needs: needsMail, handle: (*Server).listMail},
-		{Method: get, Path: "/api/v1/mail/:id", Name: "mail.show", Summary: "One mail, with its body where bodies are kept.", Scope: access.Operate, Answer: Mail{}, Needs: needsMail, handle: (*Server).showMail},
-		{Method: post, Path: "/api/v1/mail/:id/resend", Name: "mail.resend", Summary: "Send a mail again.", Scope: access.Operate, Answer: ops.Enqueued{}, Status: http.StatusCreated, Needs: needsMail, handle: (*Server).resendMail},
-		{Method: get, Path: "/api/v1/suppressions", Name: "suppressions.list", Summary: "Addresses that get no mail.", Scope: access.Read, Query: pageQuery, Answer: SuppressionList{}, Needs: needsSuppressions, handle: (*Server).listSuppressions},
-		{Method: post, Path: "/api/v1/suppressions", Name: "suppressions.add", Summary: "Send an address no more mail.", Scope: access.Operate, Body: Suppression{}, Status: http.StatusNoContent, Needs: needsSuppressions, handle: (*Server).suppress},
-		{Method: del, Path: "/api/v1/suppressions/:address", Name: "suppressions.remove", Summary: "Send an address mail again.", Scope: access.Operate, Status: http.StatusNoContent, Needs: needsSuppressions, handle: (*Server).unsuppress},
-		{Method: get, Path: "/api/v1/webhooks", Name: "webhooks.list", Summary: "Subscriptions to events.", Scope: access.Read, Answer: WebhookList{}, Needs: needsWebhooks, handle: (*Server).listWebhooks},
-		{Method: post, Path: "/api/v1/webhooks", Name: "webhooks.add", Summary: "Subscribe an address to events. The answer alone carries the secret.", Scope: access.Admin, Body: Webhook{}, Answer: Webhook{}, Status: http.StatusCreated, Needs: needsWebhooks, handle: (*Server).addWebhook},
-		{Method: put, Path: "/api/v1/webhooks/:id", Name: "webhooks.change", Summary: "Change a subscription.", Scope: access.Admin, Body: Webhook{}, Answer: Webhook{}, Needs: needsWebhooks, handle: (*Server).changeWebhook},
-		{Method: del, Path: "/api/v1/webhooks/:id", Name: "webhooks.delete", Summary: "End a subscription.", Scope: access.Admin, Status: http.StatusNoContent, Needs: needsWebhooks, handle: (*Server).deleteWebhook},
-		{Method: get, Path: "/api/v1/webhooks/:id/deliveries", Name: "webhooks.deliveries", Summary: "What was sent to a subscription, newest first.", Scope: access.Read, Query: pageQuery, Answer: DeliveryList{}, Needs: needsWebhooks, handle: (*Server).listDeliveries},
-		{Method: post, Path: "/api/v1/deliveries/:id/redeliver", Name: "webhooks.redeliver", Summary: "Send a delivery again, under its old id.", Scope: access.Operate, Answer: ops.Enqueued{}, Status: http.StatusCreated, Needs: needsWebhooks, handle: (*Server).redeliver},
-		{Method: get, Path: "/api/v1/media", Name: "media.status", Summary: "How many pictures lack thumbnails.", Scope: access.Read, Answer: MediaStatus{}, Needs: needsMedia, handle: (*Server).mediaStatus},
-		{Method: post, Path: "/api/v1/media/regenerate", Name: "media.regenerate", Summary: "Enqueue thumbnails for the pictures that lack them, or for all.", Scope: access.Operate, Body: RegenerateRequest{}, Answer: Affected{}, Needs: needsMedia, handle: (*Server).regenerate},
-		{Method: get, Path: "/api/v1/analytics", Name: "analytics.report", Summary: "Views and visitors by day and dimension.", Scope: access.Read, Query: []string{"since", "until", "site", "limit"}, Answer: AnalyticsReport{}, Needs: needsAnalytics, handle: (*Server).analytics},
-		{Method: get, Path: "/api/v1/sitemap", Name: "sitemap.status", Summary: "The sitemap's files and what IndexNow was told.", Scope: access.Read, Answer: SitemapStatus{}, Needs: needsSitemap, handle: (*Server).sitemapStatus},
-		{Method: get, Path: "/api/v1/usage", Name: "usage.list", Summary: "What takes room on disk and in the database.", Scope: access.Read, Answer: UsageList{}, Needs: needsUsage, handle: (*Server).usage},
-		{Method: get, Path: "/api/v1/settings", Name: "settings.list", Summary: "The configuration and where each value came from.", Scope: access.Admin, Answer: SettingList{}, Needs: needsSettings, handle: (*Server).listSettings},
+func settingsRoutes() []Route {
+	return []Route{
+		{Method: http.MethodGet, Path: "/api/v1/settings", Name: "settings.list", Summary: "The configuration and where each value came from.", Scope: access.Admin, Answer: SettingList{}, Needs: needsSettings, handle: (*Server).listSettings},
 	}
 }
 
-func accessRoutes() []route {
+func accessRoutes() []Route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
-	return []route{
+	return []Route{
 		{Method: post, Path: "/api/v1/session", Name: "session.create", Summary: "Sign in by name and password; the session comes as a cookie.", Body: SignInRequest{}, Answer: SessionView{}, Status: http.StatusCreated, handle: (*Server).signIn},
 		{Method: get, Path: "/api/v1/session", Name: "session.show", Summary: "Who am I, and what may I do?", Answer: SessionView{}, handle: (*Server).session},
 		{Method: del, Path: "/api/v1/session", Name: "session.delete", Summary: "Sign out.", Status: http.StatusNoContent, handle: (*Server).signOut},
@@ -230,9 +218,9 @@ func accessRoutes() []route {
 
 // machineRoutes are for what watches the service. They stay when the API is
 // switched off.
-func machineRoutes() []route {
+func machineRoutes() []Route {
 	const get = http.MethodGet
-	return []route{
+	return []Route{
 		{Method: get, Path: "/healthz", Name: "health.process", Summary: "The process lives.", Answer: Health{}, handle: (*Server).alive},
 		{Method: get, Path: "/livez", Name: "health.live", Summary: "The process lives.", Answer: Health{}, handle: (*Server).alive},
 		{Method: get, Path: "/readyz", Name: "health.ready", Summary: "The service can work: no failing condition holds. 503 when one does. check=NAME,NAME asks for single conditions, warnings included.", Query: []string{"check"}, Answer: Health{}, handle: (*Server).ready},
@@ -244,7 +232,7 @@ func machineRoutes() []route {
 }
 
 // always says whether a route stays when the API is switched off.
-func (r route) always() bool {
+func (r Route) always() bool {
 	for _, m := range machineRoutes() {
 		if m.Path == r.Path && m.Scope != access.Enqueue {
 			return true
@@ -254,7 +242,7 @@ func (r route) always() bool {
 }
 
 func (s *Server) mount() {
-	for _, r := range routes() {
+	for _, r := range s.routes {
 		if s.cfg.APIDisabled && !r.always() {
 			continue
 		}

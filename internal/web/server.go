@@ -23,6 +23,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 	"github.com/cmsjobs/cmsjobs/internal/web/framing"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
 // Config is what the server is made of. Rooms that are nil answer 404.
@@ -38,15 +39,9 @@ type Config struct {
 	Schedules Schedules
 	Ticker    Ticker
 
-	Backups      Backups
-	Mail         MailLog
-	Templates    MailTemplates
-	Suppressions Suppressions
-	Webhooks     Webhooks
-	Media        Media
-	Analytics    Analytics
-	Sitemap      Sitemap
-	StorageUsage StorageUsage
+	// Features are the parts of the pages and the API beside the queue itself, in
+	// the menu's order.
+	Features []Feature
 	// Breakers lists dependencies that are down now; nil means none is known.
 	Breakers func(context.Context) ([]explain.Breaker, error)
 	// Settings lists the configuration for people, secrets masked.
@@ -173,6 +168,10 @@ type Server struct {
 	// failures are those of strangers, for the audit log.
 	failures *access.Failures
 	queues   *queueNames
+	// routes are all of them; missing are the parts that they lack.
+	routes  []Route
+	missing map[string]bool
+	texts   *locale.Catalog
 }
 
 // New makes a server; it listens nowhere yet.
@@ -187,7 +186,11 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection(), rates: newRates(cfg.Rate, cfg.Now),
 		failures: access.NewFailures(cfg.Gate.Store), queues: newQueueNames(cfg), effects: effects(cfg),
-		actions: ops.Actions{Change: cfg.Changer, Enqueue: cfg.Enqueuer, Registry: cfg.Registry}}
+		actions: ops.Actions{Change: cfg.Changer, Enqueue: cfg.Enqueuer, Registry: cfg.Registry},
+		routes:  Routes(cfg.Features), missing: cfg.missing()}
+	if s.texts, err = Texts(cfg.Features); err != nil {
+		return nil, err
+	}
 	s.live = newLive(s)
 	if s.pages, err = newPages(s); err != nil {
 		return nil, fmt.Errorf("reading the pages' templates: %w", err)
@@ -321,14 +324,14 @@ func (s *Server) recover(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// contentPolicy lets pages load from us only, and nobody frame them.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+// ContentPolicy lets pages load from us only, and nobody frame them.
+const ContentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 func (s *Server) headers(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
 		h.Set(echo.HeaderXRequestID, uuid.NewString())
-		h.Set("Content-Security-Policy", contentPolicy)
+		h.Set("Content-Security-Policy", ContentPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "no-referrer")

@@ -25,6 +25,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature"
 )
 
 // site is a server over a real store, and the worker's registry.
@@ -89,6 +90,7 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config))
 	cfg := web.Config{Enqueuer: s, Registry: s.registry, Ledger: s.history, Changer: s.history, History: s.history, Queues: s.history,
 		Gate: &access.Authenticator{Store: s.access, Users: users(t)}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaskPaths: []string{"mail.send:body"}}
+	cfg.Features = feature.All(feature.Ports{})
 	for _, change := range changes {
 		change(&cfg)
 	}
@@ -268,4 +270,12 @@ func (s *site) run(c jobs.Claimed) jobs.Settlement {
 		end.Outcome, end.Error = jobs.Failed, err.Error()
 	}
 	return end
+}
+
+// allRoutes are those of the core and of all features.
+func allRoutes() []web.Route { return web.Routes(feature.All(feature.Ports{})) }
+
+// showing is a change of the features that a site has.
+func showing(p feature.Ports) func(*web.Config) {
+	return func(c *web.Config) { c.Features = feature.All(p) }
 }

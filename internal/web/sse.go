@@ -222,7 +222,7 @@ func (s *Server) stream(c echo.Context, ch <-chan event, control *http.ResponseC
 		case <-beat.C:
 			// Rights may have been taken away since.
 			p, again := s.identify(c)
-			if again != nil || !s.may(p, route{Scope: "read"}) {
+			if again != nil || !s.may(p, Route{Scope: "read"}) {
 				return nil
 			}
 			// A named event, not a comment: the page measures silence by it.

@@ -25,7 +25,7 @@ func TestAStartedJobThatFailsSaysWhyAndWhenItsNextTryIs(t *testing.T) {
 	if _, err := s.store.Settle(t.Context(), []jobs.Settlement{end}); err != nil {
 		t.Fatal(err)
 	}
-	v.get(page).sees("It failed:", "403: the access key is not known", "The next attempt begins", "in 59 min")
+	v.get(page).sees("Failed:", "403: the access key is not known", "The next attempt begins", "in 59 min")
 	if strings.Contains(v.page, "Waiting to start") {
 		t.Error("it waits to start, and has failed")
 	}
@@ -34,5 +34,5 @@ func TestAStartedJobThatFailsSaysWhyAndWhenItsNextTryIs(t *testing.T) {
 // TestADeliveryWithoutAnAnswerSaysSo: its status is 0, which is none of HTTP.
 func TestADeliveryWithoutAnAnswerSaysSo(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, hostile)
-	s.visitor(t).signIn("admin").get("/admin/webhooks").sees("no answer")
+	s.visitor(t).signIn("admin").get("/admin/webhooks").sees("no response")
 }

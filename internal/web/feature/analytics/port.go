@@ -1,0 +1,62 @@
+package analytics
+
+import "context"
+
+// Port shows rolled-up visits.
+type Port interface {
+	Report(ctx context.Context, q AnalyticsQuery) (AnalyticsReport, error)
+}
+
+// AnalyticsQuery asks for days, both included, as "2006-01-02" in the CMS's
+// zone, and for the top entries of each dimension.
+type AnalyticsQuery struct {
+	Since, Until string
+	Site         string
+	Limit        int
+}
+
+// AnalyticsReport is figures by day and by dimension (page, referrer, device,
+// browser, system, country, campaign, entry, exit).
+type AnalyticsReport struct {
+	Total      AnalyticsTotal             `json:"total"`
+	Days       []AnalyticsDay             `json:"days"`
+	Dimensions map[string][]AnalyticsItem `json:"dimensions"`
+}
+
+// AnalyticsTotal is the whole range. BounceRate is percent of visits with one
+// view, VisitSeconds how long visits lasted on average.
+type AnalyticsTotal struct {
+	Views        int64   `json:"views"`
+	Visitors     int64   `json:"visitors"`
+	Visits       int64   `json:"visits"`
+	Bounces      int64   `json:"bounces"`
+	BounceRate   float64 `json:"bounceRate"`
+	VisitSeconds int64   `json:"visitSeconds"`
+}
+
+// AnalyticsDay is one calendar day of the CMS.
+type AnalyticsDay struct {
+	Day      string `json:"day"`
+	Views    int64  `json:"views"`
+	Visitors int64  `json:"visitors"`
+	Visits   int64  `json:"visits"`
+	Bounces  int64  `json:"bounces"`
+
+	BounceRate   float64 `json:"bounceRate"`
+	VisitSeconds int64   `json:"visitSeconds"`
+}
+
+// AnalyticsItem is one value of a dimension. A page has PageSeconds, how long
+// it was to the next view on average; an exit page ExitRate, how many percent
+// of its views ended a visit; the others BounceRate and VisitSeconds.
+type AnalyticsItem struct {
+	Name     string `json:"name"`
+	Views    int64  `json:"views"`
+	Visitors int64  `json:"visitors"`
+	Visits   int64  `json:"visits"`
+
+	BounceRate   float64 `json:"bounceRate"`
+	VisitSeconds int64   `json:"visitSeconds"`
+	PageSeconds  int64   `json:"pageSeconds"`
+	ExitRate     float64 `json:"exitRate"`
+}

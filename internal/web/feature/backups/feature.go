@@ -1,0 +1,44 @@
+package backups
+
+import (
+	"embed"
+	"net/http"
+
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+//go:embed *.html *.yaml
+var files embed.FS
+
+type handlers struct{ port Port }
+
+// Feature describes the feature; a nil port is one that is not configured.
+func Feature(port Port) web.Feature {
+	h := handlers{port}
+	f := web.Feature{Name: "backups", Path: "/admin/backups", Files: files, Routes: routes(h), Overview: h.overview}
+	if port == nil {
+		f.Missing = []string{"backups"}
+	}
+	return f
+}
+
+func routes(h handlers) []web.Route {
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/v1/backups", Name: "backups.list",
+			Summary: "Backup archives, newest first.",
+			Scope:   access.Read, Answer: BackupList{}, Needs: "backups",
+			Handle: h.listBackups},
+		{Method: http.MethodGet, Path: "/api/v1/backups/:id/download", Name: "backups.download",
+			Summary: "Download an archive.",
+			Scope:   access.Admin, Stream: true, Type: "application/octet-stream", Needs: "backups",
+			Handle: h.downloadBackup},
+		{Method: http.MethodDelete, Path: "/api/v1/backups/:id", Name: "backups.delete",
+			Summary: "Delete an archive.",
+			Scope:   access.Admin, Status: http.StatusNoContent, Needs: "backups",
+			Handle: h.deleteBackup},
+		web.PageRoute("/admin/backups", "pages.backups", "Backups.", access.Read, h.backupsPage),
+		web.FormRoute("/admin/backups/:id/delete", "backups.delete", "Delete a backup.", access.Admin, h.deleteBackupByForm).Requires("backups"),
+		web.FormRoute("/admin/backups/:id/restore", "backups.restore", "Restore a backup.", access.Admin, h.restoreByForm).Requires("backups"),
+	}
+}

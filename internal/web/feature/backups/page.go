@@ -1,0 +1,257 @@
+package backups
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/chart"
+	"github.com/cmsjobs/cmsjobs/internal/web/format"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
+)
+
+// Restorer is a Backups that can also restore. It says first what a restore
+// would change; Confirm of the plan must come back, typed by a person.
+type Restorer interface {
+	PlanRestore(ctx context.Context, id string, part RestorePart) (RestorePlan, error)
+	// RestoreBackup enqueues the restore.
+	RestoreBackup(ctx context.Context, id string, part RestorePart, confirm string, allow RestoreAllowance) (jobs.Receipt, error)
+}
+
+// RestoreAllowance is what a person allows beside the usual.
+type RestoreAllowance struct {
+	// Unknown restores a backup that this installation never made, or that was altered.
+	Unknown bool
+	// Executable restores files that a web server could execute.
+	Executable bool
+}
+
+// restoreKind is what confirming a restore makes run.
+const restoreKind = "backup.restore"
+
+// RestorePart is what of a backup is restored.
+type RestorePart string
+
+// The parts that pages offer.
+const (
+	RestoreAll      RestorePart = "all"
+	RestoreDatabase RestorePart = "database"
+	RestoreFiles    RestorePart = "files"
+)
+
+// RestorePlan is what a restore would change.
+type RestorePlan struct {
+	Database               string // that would be written to; "" when none
+	Tables                 int64
+	RowsNow, RowsThen      int64 // in these tables; now is the server's estimate
+	NewFiles, ChangedFiles int64
+	// Unread is true when the files were not compared in time: then every file
+	// of the backup counts as changed.
+	Unread  bool
+	Confirm string
+	// Untrusted says what is wrong with the backup's origin; "" when nothing is.
+	Untrusted string
+	// Executable counts files that a web server could execute; they are left out
+	// unless allowed.
+	Executable int64
+	// Warnings say what will not be as it was, as the server is another one.
+	Warnings []string
+}
+
+// BackupWatcher is a Backups that can say how far its backups may be relied on.
+type BackupWatcher interface {
+	BackupHealth(ctx context.Context) (BackupHealth, error)
+}
+
+// BackupHealth is how the backups are.
+type BackupHealth struct {
+	Verified   *time.Time // the last restore that proved one; nil when never
+	VerifiedID string
+	Warnings   []string
+}
+
+type backupsPageData struct {
+	Configured bool
+	Restores   bool
+	Health     *BackupHealth
+	BackupList
+	Plot  template.HTML
+	Total int64
+	web.RunActions
+}
+
+func (h handlers) backupsPage(r *web.Request) error {
+	_, restores := h.port.(Restorer)
+	v := backupsPageData{Configured: h.port != nil, Restores: restores}
+	var live string
+	v.RunActions, live = r.RunActions("backup.generate", "backup.verify")
+	if !v.Configured {
+		return r.Show(web.PageView{Name: "backups", Data: v, Live: live, Ready: true})
+	}
+	ready, err := h.status(r, &v)
+	if err != nil {
+		return err
+	}
+	view := r.View()
+	v.BackupList = shownList(view, v.BackupList)
+	if v.Health != nil {
+		v.Health.Warnings = ops.Each(v.Health.Warnings, view.Text)
+	}
+	for _, b := range v.Items {
+		v.Total += b.Size
+	}
+	v.Plot = backupPlot(r.Printer(), v.Items)
+	return r.Show(web.PageView{Name: "backups", Data: v, Live: live, Ready: ready})
+}
+
+// status fills in the list and how the backups are. The page itself says that a
+// destination is unavailable: that is when people come here. ready is false
+// while answers are awaited.
+func (h handlers) status(r *web.Request, v *backupsPageData) (ready bool, err error) {
+	list, ready, err := web.Cached(r, "backups", h.knownBackups)
+	v.BackupList = list
+	if r.Ctx().Err() != nil {
+		return false, r.Ctx().Err()
+	}
+	if err != nil {
+		r.Log().Error("backups not listed", "event", "backup.list_failed", "error", err)
+		v.Unavailable, ready = err.Error(), true
+	}
+	w, watches := h.port.(BackupWatcher)
+	if !watches {
+		return ready, nil
+	}
+	health, seen, err := web.Cached(r, "backup health", w.BackupHealth)
+	if err != nil {
+		return false, fmt.Errorf("looking at the backups: %w", err)
+	}
+	if seen {
+		v.Health = &health
+	}
+	return ready && seen, nil
+}
+
+// backupPlot shows how sizes grew, oldest first.
+func backupPlot(lang locale.Printer, list []Backup) template.HTML {
+	if len(list) < 2 {
+		return ""
+	}
+	sorted := slices.Clone(list)
+	slices.SortFunc(sorted, func(a, b Backup) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	d := chart.Chart{Name: lang.Text("backups.plot", len(sorted)), First: sorted[0].CreatedAt.UTC().Format("2006-01-02"), Last: sorted[len(sorted)-1].CreatedAt.UTC().Format("2006-01-02")}
+	var top int64
+	for _, b := range sorted {
+		top = max(top, b.Size)
+		shape := chart.Bar{Label: b.CreatedAt.UTC().Format("2006-01-02 15:04") + ": " + format.Bytes(b.Size), Low: float64(b.Size)}
+		if b.Status != "complete" {
+			shape.Low, shape.High = 0, shape.Low
+		}
+		d.Bars = append(d.Bars, shape)
+	}
+	d.Top = format.Bytes(top)
+	return d.SVG()
+}
+
+// backupNamed finds one of the list, so that questions can say what it is.
+func (h handlers) backupNamed(r *web.Request) (Backup, error) {
+	id, err := r.NameParam("id")
+	if err != nil {
+		return Backup{}, err
+	}
+	list, err := h.port.Backups(r.Ctx())
+	if err != nil && !errors.Is(err, web.ErrUnavailable) {
+		return Backup{}, fmt.Errorf("listing backups: %w", err)
+	}
+	for _, b := range list {
+		if b.ID == id {
+			return b, nil
+		}
+	}
+	return Backup{}, fmt.Errorf("the backup %s: %w", id, cmp.Or(err, jobs.ErrNotFound)) // it may lie where nobody answers
+}
+
+func (h handlers) deleteBackupByForm(r *web.Request) error {
+	b, err := h.backupNamed(r)
+	if err != nil {
+		return err
+	}
+	if yes, err := r.Sure(r.Text("backups.delete.ask", b.ID, format.Bytes(b.Size), b.CreatedAt.UTC().Format("2006-01-02 15:04")), "delete"); !yes || err != nil {
+		return err
+	}
+	if err := h.port.DeleteBackup(r.Ctx(), b.ID); err != nil {
+		return fmt.Errorf("deleting the backup %s: %w", b.ID, err)
+	}
+	return r.Back("/admin/backups", "backups.delete.done")
+}
+
+func (h handlers) restoreByForm(r *web.Request) error {
+	b, err := h.backupNamed(r)
+	if err != nil {
+		return err
+	}
+	restorer, can := h.port.(Restorer)
+	if !can {
+		return web.NotConfigured("restoring over the web; use cmsjobs restore")
+	}
+	part := RestorePart(r.FormValue("part"))
+	plan, err := restorer.PlanRestore(r.Ctx(), b.ID, part)
+	if err != nil {
+		return fmt.Errorf("planning the restore of %s: %w", b.ID, err)
+	}
+	if yes, err := r.Sure(plan.question(r.Printer(), b), plan.Confirm, plan.boxes(r.Printer())...); !yes || err != nil {
+		return err
+	}
+	if err := r.MayRunType(restoreKind); err != nil {
+		return err
+	}
+	allow := RestoreAllowance{Unknown: r.FormValue(boxUnknown) == "yes", Executable: r.FormValue(boxExecutable) == "yes"}
+	receipt, err := restorer.RestoreBackup(r.Ctx(), b.ID, part, plan.Confirm, allow)
+	if err != nil {
+		return fmt.Errorf("restoring %s: %w", b.ID, err)
+	}
+	r.Audit(b.ID, "as "+receipt.UUID)
+	return r.Follow("/admin/backups", receipt)
+}
+
+// The boxes of the question before a restore.
+const (
+	boxUnknown    = "trust_unknown"
+	boxExecutable = "allow_executable"
+)
+
+// boxes are what a person must or may tick.
+func (p RestorePlan) boxes(lang locale.Printer) (boxes []web.Box) {
+	if p.Untrusted != "" {
+		boxes = append(boxes, web.Box{Name: boxUnknown, Text: lang.Text("backups.restore.unknown", p.Untrusted), Required: true})
+	}
+	if p.Executable > 0 || p.Unread {
+		boxes = append(boxes, web.Box{Name: boxExecutable, Text: lang.Text("backups.restore.executable", p.Executable)})
+	}
+	return boxes
+}
+
+// question tells in numbers what would happen.
+func (p RestorePlan) question(lang locale.Printer, b Backup) string {
+	text := []string{lang.Text("backups.restore.ask", b.ID, b.CreatedAt.UTC().Format("2006-01-02 15:04"))}
+	if p.Database != "" {
+		text = append(text, lang.Text("backups.restore.tables", p.Tables, p.Database, p.RowsNow, p.RowsThen))
+	}
+	switch {
+	case p.Unread:
+		text = append(text, lang.Text("backups.restore.unread", p.ChangedFiles))
+	case p.NewFiles+p.ChangedFiles > 0:
+		text = append(text, lang.Text("backups.restore.files", p.NewFiles, p.ChangedFiles))
+	}
+	for _, warning := range p.Warnings {
+		text = append(text, warning+".")
+	}
+	return strings.Join(append(text, lang.Text("backups.restore.first")), " ")
+}

@@ -1,0 +1,34 @@
+package sitemap
+
+import (
+	"embed"
+	"net/http"
+
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+//go:embed *.html *.yaml
+var files embed.FS
+
+type handlers struct{ port Port }
+
+// Feature describes the feature; a nil port is one that is not configured.
+func Feature(port Port) web.Feature {
+	h := handlers{port}
+	f := web.Feature{Name: "sitemap", Path: "/admin/sitemap", Files: files, Routes: routes(h)}
+	if port == nil {
+		f.Missing = []string{"sitemap"}
+	}
+	return f
+}
+
+func routes(h handlers) []web.Route {
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/v1/sitemap", Name: "sitemap.status",
+			Summary: "The sitemap's files and what IndexNow was told.",
+			Scope:   access.Read, Answer: SitemapStatus{}, Needs: "sitemap",
+			Handle: h.sitemapStatus},
+		web.PageRoute("/admin/sitemap", "pages.sitemap", "Sitemap.", access.Read, h.sitemapPage),
+	}
+}

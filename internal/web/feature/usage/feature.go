@@ -1,0 +1,34 @@
+package usage
+
+import (
+	"embed"
+	"net/http"
+
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+//go:embed *.html *.yaml
+var files embed.FS
+
+type handlers struct{ port Port }
+
+// Feature describes the feature; a nil port is one that is not configured.
+func Feature(port Port) web.Feature {
+	h := handlers{port}
+	f := web.Feature{Name: "usage", Path: "/admin/usage", Files: files, Routes: routes(h), Overview: h.overview, Warm: h.warm}
+	if port == nil {
+		f.Missing = []string{"report of sizes"}
+	}
+	return f
+}
+
+func routes(h handlers) []web.Route {
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/v1/usage", Name: "usage.list",
+			Summary: "What takes room on disk and in the database.",
+			Scope:   access.Read, Answer: UsageList{}, Needs: "report of sizes",
+			Handle: h.usage},
+		web.PageRoute("/admin/usage", "pages.usage", "Cache, logs, sizes.", access.Read, h.usagePage),
+	}
+}

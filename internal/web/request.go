@@ -1,0 +1,198 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
+)
+
+// Request is one request to a feature: echo's context, and what the server
+// knows and does for every page. The caller's right to the route was checked.
+type Request struct {
+	echo.Context
+	server *Server
+}
+
+// Ctx ends with the request.
+func (r *Request) Ctx() context.Context { return r.Request().Context() }
+
+// Now is the server's clock.
+func (r *Request) Now() time.Time { return r.server.cfg.Now() }
+
+// Log is the server's logger.
+func (r *Request) Log() *slog.Logger { return r.server.cfg.Log }
+
+// Caller is the principal that asks.
+func (r *Request) Caller() access.Principal { return who(r.Context) }
+
+// Enqueuer puts jobs into their queues.
+func (r *Request) Enqueuer() jobs.Enqueuer { return r.server.cfg.Enqueuer }
+
+// Ledger shows jobs.
+func (r *Request) Ledger() Ledger { return r.server.cfg.Ledger }
+
+// Settings are the configuration's values, secrets masked.
+func (r *Request) Settings() []Setting { return r.server.settings() }
+
+// PageLimit is the longest list that one answer has.
+func (r *Request) PageLimit() int { return r.server.cfg.PageLimit }
+
+// --- What was asked ---
+
+// ID is :id of the path: a UUID, a ULID or a number.
+func (r *Request) ID() (string, error) { return idParam(r.Context) }
+
+// NameParam is a parameter of the path that may hold any character.
+func (r *Request) NameParam(name string) (string, error) { return nameParam(r.Context, name) }
+
+// Number is a parameter of the query, from 0.
+func (r *Request) Number(name string, fallback int) (int, error) {
+	return number(r.Context, name, fallback)
+}
+
+// Words are a form's value, split at commas and spaces.
+func (r *Request) Words(field string) []string {
+	return strings.FieldsFunc(r.FormValue(field), func(c rune) bool { return c == ',' || c == ' ' })
+}
+
+// Decode reads the JSON body strictly: an unknown field is an error.
+func (r *Request) Decode(into any) error { return body(r.Context, into) }
+
+// OnID does something to what :id of the path names. doing says what, with a
+// place for the id, where it fails.
+func OnID[T any](r *Request, doing string, do func(context.Context, string) (T, error)) (string, T, error) {
+	return onID(r.Context, doing, do)
+}
+
+// --- Rights and the audit log ---
+
+// MayRunType refuses unless the caller may make jobs of a type run, with a payload
+// that the service itself chooses.
+func (r *Request) MayRunType(jobType string) error { return r.server.mayRunKind(r.Context, jobType) }
+
+// MayRun refuses unless the caller may make a job run with this payload.
+func (r *Request) MayRun(jobType string, data json.RawMessage) error {
+	return r.server.mayRun(r.Context, jobType, data)
+}
+
+// Audit notes for the audit log what the request is about.
+func (r *Request) Audit(target, detail string) { setAuditTarget(r.Context, target, detail) }
+
+// AuditNow writes to the audit log at once: for a request that changes nothing
+// and must be known all the same.
+func (r *Request) AuditNow(action, target string) { r.server.auditEntry(r.Context, action, target) }
+
+// --- Answers of the API ---
+
+// View shows things to the caller, secrets masked: whatever a job, a server or a
+// person wrote goes through it on its way out.
+func (r *Request) View() ops.Viewer { return r.server.viewer(r.Context) }
+
+// AnswerList answers with a page of a list.
+func AnswerList[T any](r *Request, what string, view func(T) T, ask func(jobs.Page) (jobs.List[T], error)) error {
+	return answerList(r.server, r.Context, what, view, ask)
+}
+
+// AnswerJob answers with the job that does again what id did.
+func (r *Request) AnswerJob(id, jobType string, receipt jobs.Receipt) error {
+	answer := r.server.enqueued(r.Context, jobs.Spec{Type: jobType}, receipt)
+	r.Audit(id, "as "+receipt.UUID)
+	return r.JSON(http.StatusCreated, answer)
+}
+
+// Refuse refuses a request. The form is translated where people read it.
+func Refuse(status int, format string, args ...any) error { return httpError(status, format, args...) }
+
+// RefuseField is Refuse about one field.
+func RefuseField(status int, field, format string, args ...any) error {
+	return fieldError(status, field, format, args...)
+}
+
+// NotConfigured answers for a part that this installation lacks.
+func NotConfigured(part string) error { return notConfigured(part) }
+
+// --- Pages ---
+
+// Printer writes texts in the caller's language.
+func (r *Request) Printer() locale.Printer { return r.server.printer(r.Context) }
+
+// Text is a text in the caller's language.
+func (r *Request) Text(key string, args ...any) string { return r.Printer().Text(key, args...) }
+
+// PageView is a page to show: the template page_NAME.html, filled in with Data.
+type PageView struct {
+	Name  string // of the template, and of the title's text: NAME.title
+	Data  any
+	Live  string // when the page's live part loads itself again, in htmx's words
+	Ready bool   // false while figures are awaited: then it asks again soon
+	// Status of HTTP; 0 is 200.
+	Status int
+	// Here is the page's address where the request's is another; "" is the request's.
+	Here string
+}
+
+// Show answers with a page.
+func (r *Request) Show(p PageView) error {
+	v := r.server.pageView(r.Context, p.Name, p.Name+".title", p.Data)
+	if v.Live = p.Live; !p.Ready {
+		v.Live, v.Pending = refreshSoon, true
+	}
+	if p.Here != "" {
+		v.Here = p.Here
+	}
+	return r.server.write(r.Context, max(p.Status, http.StatusOK), p.Name, v)
+}
+
+// Back sends the browser to a page, with a notice there.
+func (r *Request) Back(to, key string, args ...any) error {
+	return r.server.back(r.Context, to, key, args...)
+}
+
+// Follow sends the browser to a page that follows a job until its end.
+func (r *Request) Follow(page string, job jobs.Receipt) error {
+	return r.Redirect(http.StatusSeeOther, following(page, job.UUID))
+}
+
+// Sure says whether the person said yes; where not, it asks them. typed must be
+// written by hand to say yes; "" asks for a click only.
+func (r *Request) Sure(text, typed string, boxes ...Box) (bool, error) {
+	return r.server.sureOf(r.Context, question{Text: text, Typed: typed, Boxes: boxes})
+}
+
+// RunActions finds out which types a page can start, and follows the one that it
+// started; live is for [PageView].
+func (r *Request) RunActions(jobTypes ...string) (v RunActions, live string) {
+	return r.server.runActions(r.Context, jobTypes...)
+}
+
+// Refusal is what to tell a person of an error that a form's values caused.
+// ours is true where the service itself failed.
+func (r *Request) Refusal(err error) (status int, text string, ours bool) {
+	p := r.server.problemOf(err)
+	return p.Status, p.in(r.Printer()), p.Status >= http.StatusInternalServerError
+}
+
+// Cached answers from what is kept of an expensive answer, or asks. ready is
+// false when no answer came in time: a page shows itself without it and asks
+// again soon.
+func Cached[T any](r *Request, key string, ask func(context.Context) (T, error)) (value T, ready bool, err error) {
+	return CachedIn(r.Ctx(), Cache{r.server}, key, ask)
+}
+
+// Cache keeps expensive answers.
+type Cache struct{ server *Server }
+
+// CachedIn is [Cached] without a request.
+func CachedIn[T any](ctx context.Context, c Cache, key string, ask func(context.Context) (T, error)) (value T, ready bool, err error) {
+	return cached(ctx, c.server, key, ask)
+}
