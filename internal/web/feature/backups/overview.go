@@ -15,7 +15,7 @@ func (h handlers) overview(r *web.Request) (web.Summary, error) {
 	}
 	list, ready, err := web.Cached(r, "backups", h.knownBackups)
 	if err != nil { // a bucket that is unavailable, say
-		r.Log().Error("backups could not be listed", "event", "backup.list_failed", "error", err)
+		r.Log().Error("backups not listed", "event", "backup.list_failed", "error", err)
 	}
 	if err != nil || list.Unavailable != "" {
 		summary.Warnings = append(summary.Warnings, web.Warning{Key: "backups.unavailable.short", Path: "/admin/backups"})

@@ -104,7 +104,7 @@ func (h handlers) overview(r *web.Request) (web.Summary, error) {
 	}
 	items, ready, err := web.Cached(r, "usage", h.port.StorageUsage)
 	if err != nil { // the page shows everything else
-		r.Log().Error("sizes could not be measured", "event", "web.figures_failed", "error", err)
+		r.Log().Error("sizes not measured", "event", "web.figures_failed", "error", err)
 		ready = true
 	}
 	summary.Pending = !ready
