@@ -89,12 +89,8 @@ func (h handlers) unsuppress(r *web.Request) error {
 func shown(v ops.Viewer) func(Mail) Mail {
 	return func(m Mail) Mail {
 		m.Answer, m.Problem, m.Subject = v.Text(m.Answer), v.Text(m.Problem), v.Text(m.Subject)
-		for i, t := range m.Tries {
-			m.Tries[i].Answer = v.Text(t.Answer)
-		}
-		for i, other := range m.Others {
-			m.Others[i] = shown(v)(other)
-		}
+		m.Tries = ops.Each(m.Tries, func(t MailTry) MailTry { t.Answer = v.Text(t.Answer); return t })
+		m.Others = ops.Each(m.Others, shown(v))
 		return m
 	}
 }
