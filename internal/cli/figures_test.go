@@ -231,9 +231,9 @@ func (s *mixedSite) pages() {
 	overview, jobsPage := s.pageThatSays("/admin", rate), s.page("/admin/jobs")
 	for status, n := range truth {
 		if status != "cancelled" {
-			s.same("tile "+status, s.shown(overview, `>`+args[status]+`</a></dt><dd>(\d+)`), n)
+			s.same("tile "+status, s.shown(overview, `>`+args[status]+`</a></dt>\s*<dd>(\d+)`), n)
 		}
-		s.same("tab "+status, s.shown(jobsPage, `>`+args[status]+` <span class="n">(\d+)`), n)
+		s.same("tab "+status, s.shown(jobsPage, `>`+args[status]+` <span\s+class="n">(\d+)`), n)
 		s.same("rows of the list "+status, int64(strings.Count(s.page("/admin/jobs?status="+status), `id="j-`)), n)
 	}
 	s.same("tile delayed", s.shown(overview, `(\d+) of them delayed`), f["delayed"])
@@ -244,7 +244,7 @@ func (s *mixedSite) pages() {
 	s.same("the failed page", s.shown(s.page("/admin/failed"), `(\d+) (?:failed )?jobs`), f["failed"])
 	filtered := s.page("/admin/jobs?queue=other")
 	for status, from := range map[string]string{"queued": waitingRows + " AND queue = 'other'", "failed": "FROM failed_jobs WHERE queue = 'other'", "completed": "FROM cmsjobs_runs WHERE outcome = 'completed' AND queue = 'other'"} {
-		s.same("tab "+status+" of the queue other", s.shown(filtered, `>`+args[status]+` <span class="n">(\d+)`), s.count(from))
+		s.same("tab "+status+" of the queue other", s.shown(filtered, `>`+args[status]+` <span\s+class="n">(\d+)`), s.count(from))
 	}
 }
 
@@ -375,7 +375,7 @@ func (s *mixedSite) periods() {
 	s.same("/throughput completed", sum[0], completed)
 	s.same("/throughput failed_attempts", sum[1], attempts)
 	s.same("/throughput failed", sum[2], failed)
-	line := fmt.Sprintf("%d of %d attempts failed in the last hour; %d of them ended a job", attempts, attempts+completed, failed)
+	line := fmt.Sprintf("%d of %d attempts failed in the last hour; %d of them failed permanently", attempts, attempts+completed, failed)
 	overview := s.pageThatSays("/admin?range=1h", line)
 	if !strings.Contains(overview, line) {
 		s.t.Errorf("the overview does not say %q:\n%s", line, regexp.MustCompile(`[^>]*in the last hour[^<]*`).FindString(overview))
