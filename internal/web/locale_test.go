@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
 	"github.com/cmsjobs/cmsjobs/internal/web/locale"
@@ -48,6 +49,17 @@ func TestEveryTextIsThereInEachLanguage(t *testing.T) {
 			if _, there := en[key]; !there {
 				t.Errorf("%s is in %s only", key, language.Name)
 			}
+		}
+	}
+}
+
+// TestConditionsHaveOneName holds the pages' English names of conditions against
+// those that doctor, alerts and notifications use.
+func TestConditionsHaveOneName(t *testing.T) {
+	en := texts(t).Pages("en")
+	for _, c := range conditions.List() {
+		if got := en["condition."+c.Name]; got != c.Title {
+			t.Errorf("pages say %q of %s, everything else %q", got, c.Name, c.Title)
 		}
 	}
 }
