@@ -12,7 +12,7 @@ var errorsVI = map[string]string{
 	"It is running: attempt %d of %d, on %s, for %s.": "Đang chạy: lần thử %d trên %d, tại %s, được %s.",
 	"a worker":                           "một tiến trình",
 	"It is done and will not run again.": "Đã xong và sẽ không chạy lại.",
-	"A person cancelled it. Run it again to enqueue it again.":                      "Có người đã huỷ. Hãy chạy lại để đưa vào hàng đợi lần nữa.",
+	"A person cancelled it. Run it again to enqueue it again.":                    "Có người đã huỷ. Hãy chạy lại để đưa vào hàng đợi lần nữa.",
 	"It failed for good after %d attempts: %s. Retry it once the cause is fixed.": "Thất bại hẳn sau %d lần thử: %s. Hãy thử lại khi đã sửa nguyên nhân.",
 	"no error was recorded": "không có lỗi nào được ghi lại",
 	"no details":            "không có chi tiết",
