@@ -112,24 +112,15 @@ func carryOut(dir, page, heading string) (files []string, err error) {
 	}
 	for _, b := range block.FindAllStringSubmatch(section, -1) {
 		text := regexp.MustCompile(`(?m)^`+b[1]).ReplaceAllString(b[3], "")
-		var m []string
-		var name string
-		switch {
-		case b[2] == "go":
-			m = newFile.FindStringSubmatch(text)
-		default:
-			m = changed.FindStringSubmatch(text)
+		names, carry := changed, change
+		if b[2] == "go" {
+			names, carry = newFile, writeNew
 		}
+		m := names.FindStringSubmatch(text)
 		if m == nil {
 			return nil, fmt.Errorf("a block does not say which file it is:\n%s", text)
 		}
-		name, text = filepath.Join(dir, m[1]), strings.TrimPrefix(text, m[0])
-		if b[2] == "go" {
-			err = writeNew(name, text)
-		} else {
-			err = change(name, text)
-		}
-		if err != nil {
+		if err := carry(filepath.Join(dir, m[1]), strings.TrimPrefix(text, m[0])); err != nil {
 			return nil, fmt.Errorf("%s: %w", m[1], err)
 		}
 		files = append(files, m[1])

@@ -26,6 +26,6 @@ func TestBackupListNamesThePlaceThatIsAway(t *testing.T) {
 	want(t, on("backup", "list"), 0, "local", "s3")
 	server.Close()
 	want(t, on("backup", "list"), 1, "local", "complete", "destination s3", "connection refused")
-	want(t, on("backup", "show", "latest"), 0, `"destination": "local"`)
+	want(t, on("backup", "show", "latest"), 0, `"destination":"local"`)
 	want(t, on("backup", "list", "--from", "local"), 0, "complete")
 }

@@ -230,7 +230,9 @@ func (l *conditionsLab) whileWorking() []provocation {
 			for range 2 { // one runs, the limit of its type keeps the other waiting
 				l.job("cmsjobs", `{"type":"cmsjobs.probe","data":{"sleep":"230s"}}`, 0, nil)
 			}
-		}, restore: func() { l.web.command("jobs", "cancel", "--type", "cmsjobs.probe", "--yes") }},
+		}, restore: func() {
+			l.web.command("jobs", "cancel", "--type", "cmsjobs.probe", "--status", "queued,processing", "--yes")
+		}},
 		{name: conditions.PHPWorker, provoke: func() {
 			l.exec("INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at) VALUES ('by-php', 'database', 'cmsjobs', ?, ?, ?)", `{"uuid":"by-php","displayName":"cmsjobs.probe","job":"cmsjobs.probe","type":"cmsjobs.probe","data":{}}`,
 				`Illuminate\Contracts\Container\BindingResolutionException: Target class [cmsjobs.probe] does not exist. in /var/www/site/vendor/laravel/framework/src/Illuminate/Container/Container.php:946`, time.Now().UTC().Format(time.DateTime))

@@ -6,28 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // While the database server is gone, each route says 503, when to try again and
 // what to do, and no sign-in counts as a wrong password.
 func TestTheAnswersWhileTheDatabaseIsAway(t *testing.T) {
-	server := jobstest.OwnMariaDB(t)
-	root := server.RootMySQL(t)
-	if _, err := root.ExecContext(t.Context(), "CREATE DATABASE cms"); err != nil {
-		t.Fatal(err)
-	}
-	db, err := database.Connect(t.Context(), database.ConnectOptions{DSN: server.MySQLDSN("cms")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := tables.CreateTables(t.Context(), db, tables.Stock, ""); err != nil {
-		t.Fatal(err)
-	}
+	server, _ := siteOnOwnServer(t)
 	s := startService(t, "http: {admin_password: right-password}\nqueue: {worker: false}\nschedule: {enabled: false}\n",
 		"--dsn="+server.MySQLDSN("cms"))
 	token := bearer(s.token("admin"))

@@ -87,7 +87,7 @@ try {
   const job: Job<{ force: boolean }> = await jobs.get<{ force: boolean }>("1");
   const force: boolean = job.payload.force;
   const stats: JobStats = await jobs.stats();
-  console.log(force, stats.pending);
+  console.log(force, stats.queued);
 } catch (e) {
   console.log(e instanceof JobsError && e.status);
 }

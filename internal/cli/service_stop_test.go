@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
@@ -183,24 +185,31 @@ func TestTermEndsTheProcessWithinItsGraceWhateverAClientDoes(t *testing.T) {
 
 func hang(s *jobstest.Server) error { return s.Signal(syscall.SIGSTOP) }
 
-// stopInTrouble starts the program on a separate database, waits until it
-// runs so many jobs, and tells it to stop when the database is in trouble.
-func stopInTrouble(t *testing.T, command string, grace time.Duration, running int,
-	trouble func(*jobstest.Server) error) (took time.Duration, code int, log string) {
+// siteOnOwnServer makes an empty site's database on a server that the test may
+// pause or kill.
+func siteOnOwnServer(t *testing.T) (*jobstest.Server, *sqlx.DB) {
 	t.Helper()
 	server := jobstest.OwnMariaDB(t)
-	root := server.RootMySQL(t)
-	if _, err := root.ExecContext(t.Context(), "CREATE DATABASE cms"); err != nil {
+	if _, err := server.RootMySQL(t).ExecContext(t.Context(), "CREATE DATABASE cms"); err != nil {
 		t.Fatal(err)
 	}
 	db, err := database.Connect(t.Context(), database.ConnectOptions{DSN: server.MySQLDSN("cms")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	t.Cleanup(func() { db.Close() })
 	if _, err := tables.CreateTables(t.Context(), db, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
+	return server, db
+}
+
+// stopInTrouble starts the program on a separate database, waits until it
+// runs so many jobs, and tells it to stop when the database is in trouble.
+func stopInTrouble(t *testing.T, command string, grace time.Duration, running int,
+	trouble func(*jobstest.Server) error) (took time.Duration, code int, log string) {
+	t.Helper()
+	server, db := siteOnOwnServer(t)
 	for range running {
 		db.MustExec(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at)
 			VALUES ('cmsjobs', '{"type":"cmsjobs.probe","sleep":"60s"}', 0, 0, 0)`)

@@ -28,7 +28,7 @@ type ConnectOptions struct {
 	// settlements, where there are three or more (packets.go).
 	MaxConnections int
 	// TimeZone of the session: +00:00. It matters for tables whose times are wall
-	// clocks; then it must be the zone of anyone who else writes them.
+	// clocks; then it must be the zone of the other programs that write them.
 	TimeZone string
 }
 

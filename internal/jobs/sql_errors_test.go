@@ -288,7 +288,7 @@ func TestTheQueuesOwnTablesAreNoJobsFault(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- w.Run(ctx) }()
-				waitFor(t, "a word about the missing "+name, func() bool { return log.has("the database does not do what it should") })
+				waitFor(t, "a word about the missing "+name, func() bool { return log.has("database statements fail; trying again") })
 				s.admin(t).MustExec(words[1])
 				select {
 				case <-ran:

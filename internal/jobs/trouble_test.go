@@ -77,7 +77,7 @@ func TestTroubleIsSaidOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := log.String()
-	for _, line := range []string{"the database does not do what it should", "database answers again"} {
+	for _, line := range []string{"database statements fail; trying again", "database answers again"} {
 		if n := strings.Count(text, line); n != 1 {
 			t.Errorf("%d times: %s\n%s", n, line, text)
 		}

@@ -74,7 +74,8 @@ func TestAChangedScheduleKeepsNoMask(t *testing.T) {
 	if status := patch("operator", `{"to":"mine","password":"•••"}`); status != http.StatusUnprocessableEntity {
 		t.Errorf("an operator changed what is beside a mask: %d", status)
 	}
-	for who, payload := range map[string]string{"operator": `{"to":"old","password":"•••"}`, "admin": `{"to":"new","password":"•••"}`} {
+	for _, c := range [][2]string{{"operator", `{"to":"old","password":"•••"}`}, {"admin", `{"to":"new","password":"•••"}`}} { // in this order
+		who, payload := c[0], c[1]
 		if status := patch(who, payload); status != http.StatusOK {
 			t.Errorf("%s: %d", who, status)
 		}

@@ -232,8 +232,6 @@ func depth(raw []byte) int {
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
-
 // onID does something to what :id in the path names. doing says what, with a
 // place for the id, where it fails.
 func onID[T any](c echo.Context, doing string, do func(context.Context, string) (T, error)) (string, T, error) {

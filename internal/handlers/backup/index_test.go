@@ -171,7 +171,7 @@ func TestALongListIsReadOnceAndPrunedWithFewCalls(t *testing.T) {
 	}
 }
 
-// However many manifest files there are and anyone who wrote them, they do not fill the
+// However many manifest files there are and whichever program wrote them, they do not fill the
 // memory: large ones are read a few at a time.
 func TestLargeManifestFilesAreReadAFewAtATime(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)

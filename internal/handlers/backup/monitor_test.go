@@ -27,7 +27,7 @@ func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
 		}
 		return told[len(told)-1]
 	}
-	if text := look(`{}`).Text(); !strings.Contains(text, "there is no complete backup at local") || !strings.Contains(text, "never") && !strings.Contains(text, "ever restored") {
+	if text := look(`{}`).Text(); !strings.Contains(text, "there is no complete backup at local") || !strings.Contains(text, "no backup was ever verified by a restore") {
 		t.Errorf("%q", text)
 	}
 	s.backup(t, h)

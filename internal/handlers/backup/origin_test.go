@@ -103,7 +103,7 @@ func TestTheKeyOfTheOldServerIsTrusted(t *testing.T) {
 	}
 }
 
-// What a manifest file says cannot be changed by anyone who can write there.
+// A change of a manifest file by anyone who can write there is seen.
 func TestAnAlteredManifestFileIsSeen(t *testing.T) {
 	for name, change := range map[string]func(*ManifestFile){
 		"hash":      func(s *ManifestFile) { s.SHA256 = strings.Repeat("0", 64) },

@@ -90,7 +90,7 @@ $app->singleton(Illuminate\Contracts\Debug\ExceptionHandler::class, function () 
 });
 $app->boot();
 
-if (($argv[1] ?? '') === 'push') { // push N jobs of PHP's own, or one of ours: push-kind KIND JSON
+if (($argv[1] ?? '') === 'push') { // push N jobs of PHP's own, or one of ours: push-type TYPE JSON
     for ($i = 0; $i < (int) $argv[2]; $i++) {
         $app['queue']->push(new PhpJob($i));
     }
@@ -116,7 +116,7 @@ if (($argv[1] ?? '') === 'push-clock') { // push-clock N MS: one job each MS mil
     }
     exit(0);
 }
-if (($argv[1] ?? '') === 'push-kind') {
+if (($argv[1] ?? '') === 'push-type') {
     $app['queue']->push($argv[2], json_decode($argv[3], true), $argv[4] ?? 'default');
     exit(0);
 }
