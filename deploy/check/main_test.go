@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -63,13 +64,14 @@ func dockerfileFaultsAreFound(t *testing.T) {
 	if err := dockerfile(text); err != nil {
 		t.Errorf("the Dockerfile as it is: %v", err)
 	}
+	unpinned := regexp.MustCompile(`@sha256:[0-9a-f]{64}`).ReplaceAllString(string(text), "")
 	for _, c := range []struct{ old, new, says string }{
 		{"AS build", "as build", "FromAsCasing"},
 		{"--from=build", "--from=built", "DL3022"},
 		{"USER nonroot:nonroot\n", "USER root\n", "DL3002"},
 		{"USER nonroot:nonroot\n", "", "DL3002"},
 		{":nonroot\n", ":latest\n", "DL3007"},
-		{"golang:1.26-bookworm", "golang", "DL3006"},
+		{"golang:1.26.5-bookworm", "golang", "DL3006"},
 		{"--platform=$BUILDPLATFORM", "--platform=linux/amd64", "DL3029"},
 		{"WORKDIR /src", "WORKDIR src", "DL3000"},
 		{"COPY . .", "ADD . .", "DL3020"},
@@ -80,8 +82,8 @@ func dockerfileFaultsAreFound(t *testing.T) {
 		{"HEALTHCHECK", "HEALTHCHECK NONE\n#", "DL3057"},
 		{"ARG TARGETOS TARGETARCH", "ARG TARGETOS TARGETARCH SECRET_KEY=x", "SecretsUsedInArgOrEnv"},
 	} {
-		broken := strings.Replace(string(text), c.old, c.new, 1)
-		if err := dockerfile([]byte(broken)); broken == string(text) || err == nil || !strings.Contains(err.Error(), c.says) {
+		broken := strings.Replace(unpinned, c.old, c.new, 1)
+		if err := dockerfile([]byte(broken)); broken == unpinned || err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("with %q: %v", c.new, err)
 		}
 	}
