@@ -55,6 +55,9 @@ func TestReadinessFollowsTheConditions(t *testing.T) {
 			t.Errorf("the page does not say %q", piece)
 		}
 	}
+	if !bytes.Contains(page, []byte("(since <time datetime=")) || bytes.Contains(page, []byte("&lt;")) {
+		t.Error("the page shows the markup of its times")
+	}
 	var all web.ConditionList
 	s.do("GET", "/api/v1/conditions", nil, bearer(s.tokens["read"])).want(t, 200).into(t, &all)
 	if len(all.Items) != 4 || all.Items[0].Detail == "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ import (
 // functions are what templates may call, in one language.
 func (s *Server) functions(lang locale.Printer, a assets) template.FuncMap {
 	return template.FuncMap{
-		"t":      func(key string, args ...any) string { return lang.Text(key, args...) },
+		"t":      func(key string, args ...any) any { return textOf(lang, key, args) },
 		"asset":  a.path,
 		"ago":    func(t time.Time) template.HTML { return moments(lang, s.cfg.Now(), t) },
 		"day":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") + " UTC" },
@@ -36,6 +37,24 @@ func (s *Server) functions(lang locale.Printer, a assets) template.FuncMap {
 		"minus": func(a, b int64) int64 { return max(a-b, 0) }, "share": shareBar,
 		"since": func(t time.Time) string { return format.Duration(s.cfg.Now().Sub(t)) },
 	}
+}
+
+// textOf is a text for a page. An argument that is markup stays markup; the rest is
+// escaped like any text.
+func textOf(lang locale.Printer, key string, args []any) any {
+	var marks []string
+	plain := slices.Clone(args)
+	for i, arg := range args {
+		if markup, is := arg.(template.HTML); is {
+			plain[i] = fmt.Sprintf("\uE000%d\uE000", i)
+			marks = append(marks, fmt.Sprintf("\uE000%d\uE000", i), string(markup))
+		}
+	}
+	text := lang.Text(key, plain...)
+	if marks == nil {
+		return text
+	}
+	return template.HTML(strings.NewReplacer(marks...).Replace(template.HTMLEscapeString(text)))
 }
 
 // dict makes the argument of a partial: dict "page" $ "job" .
