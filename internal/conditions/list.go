@@ -70,7 +70,7 @@ func databaseList() []Definition {
 		{Name: WritesFailing, Severity: Failing, Local: true, Title: "Claims, results or heartbeats cannot be written", Measured: "writes of one type (claim, settle, renew, heartbeat) failed for LIMIT without a success",
 			Limit: duration(15 * time.Second), Fix: "The detail has the server's answer. Check the rights, the disk and the connection of the database: `cmsjobs doctor`", Page: "/admin/settings"},
 		{Name: DiskFull, Severity: Failing, Local: true, Title: "A disk is full", Measured: "the database refused a write for lack of space, or a folder that the service writes to has less than LIMIT left",
-			Limit: bytes(128 << 20), Fix: "Free space or enlarge the disk. `cmsjobs clean` and `cmsjobs backup prune` remove old rows and archives", Page: "/admin/growth"},
+			Limit: bytes(128 << 20), Fix: "Free space or enlarge the disk. `cmsjobs clean` and `cmsjobs backup prune` remove old rows and archives", Page: "/admin/usage"},
 		{Name: ClockJump, Severity: Warning, Local: true, Title: "A clock is wrong or jumped", Measured: "the database's clock and this host's differ by more than LIMIT, or one of them jumped by so much in the last 10 minutes",
 			Limit: duration(30 * time.Second), Fix: "Run an NTP service on both hosts (`timedatectl`, `chronyc tracking`)", Page: "/admin/settings"},
 	}
@@ -101,7 +101,7 @@ func queueList() []Definition {
 		{Name: QueueGrowing, Severity: Warning, Slow: true, Title: "The jobs table is large", Measured: "the jobs table holds more than LIMIT rows",
 			Limit: count(100_000), Fix: "Start more workers, or find who enqueues so much: `cmsjobs jobs stats`", Page: "/admin/queues"},
 		{Name: HistoryGrowing, Severity: Warning, Slow: true, Title: "The history is large", Measured: "the numbers of cmsjobs_runs or failed_jobs span more than LIMIT rows",
-			Limit: count(5_000_000), Fix: "Run `cmsjobs clean`. Lower `queue.keep_completed` and `queue.keep_failed`", Page: "/admin/growth"},
+			Limit: count(5_000_000), Fix: "Run `cmsjobs clean`. Lower `queue.keep_completed` and `queue.keep_failed`", Page: "/admin/usage"},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
 	"github.com/cmsjobs/cmsjobs/internal/web/locale"
@@ -53,14 +54,20 @@ func TestEveryTextIsThereInEachLanguage(t *testing.T) {
 	}
 }
 
-// TestConditionsHaveOneName holds the pages' English names of conditions against
-// those that doctor, alerts and notifications use.
-func TestConditionsHaveOneName(t *testing.T) {
+// TestConditionsHaveOneText holds the pages' English names of conditions, and what
+// to do, against those that doctor, alerts and notifications use; each links to a
+// page that there is.
+func TestConditionsHaveOneText(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
 	en := texts(t).Pages("en")
 	for _, c := range conditions.List() {
 		if got := en["condition."+c.Name]; got != c.Title {
 			t.Errorf("pages say %q of %s, everything else %q", got, c.Name, c.Title)
 		}
+		if got, want := en["condition."+c.Name+".fix"], strings.ReplaceAll(c.Fix, "`", ""); got != want {
+			t.Errorf("against %s pages advise %q, everything else %q", c.Name, got, want)
+		}
+		s.do("GET", c.Page, nil, basic("admin", "right")).want(t, 200)
 	}
 }
 

@@ -67,7 +67,8 @@ func (s healthInputs) evaluate() healthStatus {
 	for _, x := range s.conditions {
 		if x.Active {
 			level := map[bool]int{true: red, false: yellow}[x.Severity == failing]
-			v.Causes = append(v.Causes, cause{level, s.lang.Text("condition." + x.Name), x.Page, x.Detail, x.Since, x.Fix})
+			key := "condition." + x.Name
+			v.Causes = append(v.Causes, cause{level, s.lang.Text(key), x.Page, x.Detail, x.Since, s.lang.Text(key + ".fix")})
 			v.Level = max(v.Level, level)
 		}
 	}
