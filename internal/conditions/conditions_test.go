@@ -1,6 +1,7 @@
 package conditions_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -215,6 +216,30 @@ func TestALocalConditionEndsWithItsProcess(t *testing.T) {
 	}
 	if told := f.heard(well); !slices.Contains(told, "-disk_full") {
 		t.Errorf("told: %v", told)
+	}
+}
+
+// TestAConditionThatCannotBeWrittenIsLoggedOnce: a disk that is full for hours fills
+// no log, and the next outage is logged again.
+func TestAConditionThatCannotBeWrittenIsLoggedOnce(t *testing.T) {
+	f := newFleet(t, jobstest.SQLite, tables.Stock)
+	var log bytes.Buffer
+	e := f.process("p", func(c *conditions.Config) {
+		c.Folders, c.Free = []string{"/data"}, func(string) (int64, error) { return 0, nil }
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	for outage := range 2 {
+		f.exec("CREATE TRIGGER full BEFORE UPDATE ON cmsjobs_conditions BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
+		for range 5 {
+			e.Evaluate(t.Context())
+		}
+		f.exec("DROP TRIGGER full")
+		f.exec("UPDATE cmsjobs_conditions SET active = 0, seen_at = 0")
+		e.Evaluate(t.Context())
+		f.exec("UPDATE cmsjobs_conditions SET active = 0, seen_at = 0")
+		if n := strings.Count(log.String(), "event=condition.write_failed"); n != outage+1 {
+			t.Errorf("after outage %d: %d lines\n%s", outage+1, n, log.String())
+		}
 	}
 }
 

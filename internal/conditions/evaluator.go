@@ -48,6 +48,8 @@ type Evaluator struct {
 	deserted   bool
 	// untold are local conditions that hold and could not be written down.
 	untold map[string]*untold
+	// unwritten are conditions whose last change could not be written down, which was logged.
+	unwritten map[string]bool
 }
 
 // New checks c and returns an Evaluator.
@@ -60,7 +62,7 @@ func New(c Config) (*Evaluator, error) {
 			return nil, fmt.Errorf("there is no condition %q", name)
 		}
 	}
-	return &Evaluator{c: c, began: c.Now(), slow: map[string]reading{}, untold: map[string]*untold{}}, nil
+	return &Evaluator{c: c, began: c.Now(), slow: map[string]reading{}, untold: map[string]*untold{}, unwritten: map[string]bool{}}, nil
 }
 
 // limit is the threshold of a condition.

@@ -3,6 +3,7 @@ package conditions
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
@@ -81,8 +82,7 @@ func (e *Evaluator) lasts(ctx context.Context, l *look, d Definition, r reading,
 	}
 	if pending != row.PendingSince && e.c.Process != nil {
 		if _, err := e.change(ctx, "UPDATE cmsjobs_conditions SET pending_since = ? WHERE name = ? AND pending_since = ?", pending, d.Name, row.PendingSince); err != nil {
-			e.c.Logger.Warn("condition not written", "event", "condition.write_failed",
-				"condition", d.Name, "error", err)
+			e.warnUnwritten(d.Name, err)
 		}
 	}
 	return r.holds && l.now.Sub(time.UnixMilli(pending)) >= d.Limit.Duration()
@@ -115,13 +115,25 @@ func (e *Evaluator) write(ctx context.Context, l *look, d Definition, s State, r
 	}
 	if err == nil {
 		delete(e.untold, d.Name)
+		delete(e.unwritten, d.Name)
 		return
 	}
-	e.c.Logger.Warn("condition not written", "event", "condition.write_failed",
-		"condition", d.Name, "error", err)
+	e.warnUnwritten(d.Name, err)
 	if s.Active && !row.Active {
 		row.ChangedAt = e.direct(d, reading{holds: true, detail: s.Detail}).UnixMilli()
 	}
+}
+
+// warnUnwritten says once that a condition cannot be written down, until it can
+// be again: a full disk lasts for hours and is measured every 20 seconds.
+func (e *Evaluator) warnUnwritten(name string, err error) {
+	level := slog.LevelWarn
+	if e.unwritten[name] {
+		level = slog.LevelDebug
+	}
+	e.unwritten[name] = true
+	e.c.Logger.Log(context.Background(), level, "condition not written", "event", "condition.write_failed",
+		"condition", name, "error", err)
 }
 
 // begin and end count only what was measured after the last change: a slow
