@@ -3,7 +3,6 @@ package conditions
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
@@ -127,13 +126,10 @@ func (e *Evaluator) write(ctx context.Context, l *look, d Definition, s State, r
 // warnUnwritten says once that a condition cannot be written down, until it can
 // be again: a full disk lasts for hours and is measured every 20 seconds.
 func (e *Evaluator) warnUnwritten(name string, err error) {
-	level := slog.LevelWarn
-	if e.unwritten[name] {
-		level = slog.LevelDebug
+	if !e.unwritten[name] {
+		e.c.Logger.Warn("condition not written", "event", "condition.write_failed", "condition", name, "error", err)
 	}
 	e.unwritten[name] = true
-	e.c.Logger.Log(context.Background(), level, "condition not written", "event", "condition.write_failed",
-		"condition", name, "error", err)
 }
 
 // begin and end count only what was measured after the last change: a slow
