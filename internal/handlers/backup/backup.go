@@ -21,6 +21,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Generate is the type backup.generate: 2 attempts, an hour apart, one at a
@@ -129,7 +131,7 @@ type Options struct {
 	TrustedKeys []string
 	// Verify says how each backup is verified right after it was made: LevelNone,
 	// LevelBytes, LevelParsed or LevelRestored (default).
-	Verify Level
+	Verify manifest.Level
 	// VerifyBudget limits a verification (default 1 h, no limit of size).
 	VerifyBudget   time.Duration
 	VerifyMaxBytes int64
@@ -190,7 +192,7 @@ func New(c Config) (*Handler, error) {
 		o.StallTimeout = 10 * time.Minute
 	}
 	if o.Verify == "" {
-		o.Verify = LevelRestored
+		o.Verify = manifest.LevelRestored
 	}
 	if o.VerifyBudget <= 0 {
 		o.VerifyBudget = time.Hour
@@ -202,7 +204,7 @@ func New(c Config) (*Handler, error) {
 		o.MinInterval = time.Hour
 	}
 	for _, key := range o.TrustedKeys {
-		if err := CheckKey(key); err != nil {
+		if err := manifest.CheckKey(key); err != nil {
 			return nil, err
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Anyone who lends a backup memory or a processor is notified when it works.
@@ -38,9 +40,12 @@ func TestWorkBeginsAndEnds(t *testing.T) {
 			_, err := h.Create(t.Context(), Request{Files: true}, tell)
 			return err
 		},
-		"verification": func(tell func(Step)) error { _, err := h.Verify(t.Context(), b, LevelParsed, tell); return err },
-		"plan":         func(tell func(Step)) error { _, err := h.Plan(t.Context(), q, tell); return err },
-		"restore":      func(tell func(Step)) error { _, err := h.Restore(t.Context(), q, tell); return err },
+		"verification": func(tell func(Step)) error {
+			_, err := h.Verify(t.Context(), b, manifest.LevelParsed, tell)
+			return err
+		},
+		"plan":    func(tell func(Step)) error { _, err := h.Plan(t.Context(), q, tell); return err },
+		"restore": func(tell func(Step)) error { _, err := h.Restore(t.Context(), q, tell); return err },
 	} {
 		begun = 0
 		idle := false
@@ -61,7 +66,7 @@ func TestABackupIsMadeVerifiedAndRestored(t *testing.T) {
 				s.c.Options.Compression = format
 				h := s.handler(t)
 				report, stored := s.backup(t, h)
-				if report.Files != 3 || report.Verification == nil || !report.Verification.OK || report.Verification.Level != LevelRestored {
+				if report.Files != 3 || report.Verification == nil || !report.Verification.OK || report.Verification.Level != manifest.LevelRestored {
 					t.Fatalf("%+v, verification %+v", report, report.Verification)
 				}
 				restoreEverything(t, s, h, stored)
@@ -114,7 +119,7 @@ func restoreEverything(t *testing.T, s *site, h *Handler, b Stored) {
 		t.Errorf("a file that the backup does not have is gone: %v", err)
 	}
 	keepsItsKey(t, s, q, b)
-	if done.Safety == nil || done.Safety.Status != Complete || done.Files != 3 || len(done.Problems) > 0 {
+	if done.Safety == nil || done.Safety.Status != manifest.Complete || done.Files != 3 || len(done.Problems) > 0 {
 		t.Errorf("restored: %+v", done)
 	}
 }
@@ -126,7 +131,7 @@ func keepsItsKey(t *testing.T, s *site, q RestoreRequest, b Stored) {
 		s.c.DB = openSQLite(t, q.IntoDSN)
 	}
 	fresh := s.handler(t)
-	if again, err := fresh.Show(t.Context(), b.ID, ""); err != nil || again.Origin != Own {
+	if again, err := fresh.Show(t.Context(), b.ID, ""); err != nil || again.Origin != manifest.Own {
 		t.Errorf("after the restore its origin is %s, %v", again.Origin, err)
 	}
 }
@@ -148,7 +153,7 @@ func TestTheJobReportsAndRunsOneAtATime(t *testing.T) {
 	}
 	result, _ := run.Result()
 	var report Report
-	if err := json.Unmarshal(result, &report); err != nil || report.Status != Complete || report.By != "u-1" {
+	if err := json.Unmarshal(result, &report); err != nil || report.Status != manifest.Complete || report.By != "u-1" {
 		t.Errorf("%s, %v", result, err)
 	}
 	_, unlock, err := h.lock(t.Context(), "the backup other")
@@ -195,7 +200,7 @@ func testAFailedDumpLeavesAPartialBackup(t *testing.T, engine jobstest.Engine) {
 	s.clock.now = s.clock.now.Add(time.Hour)
 	broken := s.handler(t)
 	report, err := broken.Create(t.Context(), Request{Database: true, Files: true}, nil)
-	if !errors.Is(err, ErrPartial) || report.Status != Partial || report.Files != 3 || report.DatabaseError == "" || len(told) != 1 {
+	if !errors.Is(err, ErrPartial) || report.Status != manifest.Partial || report.Files != 3 || report.DatabaseError == "" || len(told) != 1 {
 		t.Fatalf("%+v, %v, told %d", report, err, len(told))
 	}
 	latest, err := h.Show(t.Context(), "latest", "")
@@ -205,7 +210,7 @@ func testAFailedDumpLeavesAPartialBackup(t *testing.T, engine jobstest.Engine) {
 	if gone, err := broken.Prune(t.Context()); len(gone) != 0 || err != nil {
 		t.Errorf("pruned %v, %v", gone, err)
 	}
-	if _, err := h.Restore(t.Context(), RestoreRequest{Backup: Stored{ManifestFile: ManifestFile{Header: Header{Database: true}, Status: Partial}}, Database: true}, nil); err == nil {
+	if _, err := h.Restore(t.Context(), RestoreRequest{Backup: Stored{File: manifest.File{Header: manifest.Header{Database: true}, Status: manifest.Partial}}, Database: true}, nil); err == nil {
 		t.Error("a partial backup is restored")
 	}
 	s.clock.now = s.clock.now.Add(24 * time.Hour)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Botble is a destination that keeps backups as the CMS's own backup plugin
@@ -121,7 +123,7 @@ func (b *Botble) Delete(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	folder, there := folders[base+manifestFileEnding]
+	folder, there := folders[base+manifest.Ending]
 	if !there {
 		return nil
 	}

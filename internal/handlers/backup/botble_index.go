@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // botbleEntry is one value of backup.json.
@@ -22,11 +24,11 @@ type botbleEntry struct {
 
 // encryptAndClose writes our manifest file and names a complete backup in backup.json.
 func (b *Botble) encryptAndClose(ctx context.Context, key string, r io.Reader) error {
-	data, err := io.ReadAll(io.LimitReader(r, maxManifestFile))
+	data, err := io.ReadAll(io.LimitReader(r, manifest.MaxSize))
 	if err != nil {
 		return err
 	}
-	var side ManifestFile
+	var side manifest.File
 	if err := json.Unmarshal(data, &side); err != nil {
 		return err
 	}
@@ -43,7 +45,7 @@ func (b *Botble) encryptAndClose(ctx context.Context, key string, r io.Reader) e
 	if err := b.store.Put(ctx, folder+"/"+botbleMark, bytes.NewReader(marked), storage.PutOptions{Public: b.public}); err != nil {
 		return err
 	}
-	if side.Status != Complete {
+	if side.Status != manifest.Complete {
 		return nil // the CMS's restore would destroy what such a backup lacks
 	}
 	name := side.Name
@@ -95,7 +97,7 @@ func (b *Botble) read(ctx context.Context, key string) ([]byte, error) {
 		return nil, err
 	}
 	defer body.Close()
-	return io.ReadAll(io.LimitReader(body, maxManifestFile))
+	return io.ReadAll(io.LimitReader(body, manifest.MaxSize))
 }
 
 // ours finds our backups by their marks: folders by the manifest files' keys. Marks

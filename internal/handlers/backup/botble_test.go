@@ -19,6 +19,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 func saigon(context.Context) (*time.Location, error) { return time.FixedZone("", 7*3600), nil }
@@ -109,7 +111,7 @@ func testAPartialBackupIsNotNamedToTheCMS(t *testing.T, engine jobstest.Engine) 
 	s.c.Destinations = map[string]storage.Store{"cms": NewBotble(local(t, dir), "storage", saigon, false)}
 	s.c.DSN = "nobody@tcp(127.0.0.1:1)/none"
 	report, err := s.handler(t).Create(t.Context(), Request{Database: true, Files: true}, nil)
-	if !errors.Is(err, ErrPartial) || report.Status != Partial {
+	if !errors.Is(err, ErrPartial) || report.Status != manifest.Partial {
 		t.Errorf("%v, %v", report.Status, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "backup.json")); !errors.Is(err, os.ErrNotExist) {

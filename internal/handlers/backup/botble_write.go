@@ -8,8 +8,11 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Put takes an archive apart into the CMS's files, or a manifest file as the mark
@@ -17,7 +20,7 @@ import (
 func (b *Botble) Put(ctx context.Context, key string, r io.Reader, _ storage.PutOptions) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if strings.HasSuffix(key, manifestFileEnding) {
+	if strings.HasSuffix(key, manifest.Ending) {
 		return b.encryptAndClose(ctx, key, r)
 	}
 	_, format, encrypted, ok := archive.Detect(key)
@@ -49,17 +52,17 @@ type botbleWriter struct {
 
 func (w *botbleWriter) visit(e archive.Entry, content io.Reader) error {
 	switch {
-	case e.Name == headerName:
+	case e.Name == manifest.HeaderEntry:
 		return w.begin(e, content)
-	case strings.HasPrefix(e.Name, databaseFolder):
+	case strings.HasPrefix(e.Name, manifest.DatabaseFolder):
 		return w.sql("database", content)
-	case strings.HasPrefix(e.Name, routinesFolder):
+	case strings.HasPrefix(e.Name, manifest.RoutinesFolder):
 		return w.sql("routines", content)
-	case strings.HasPrefix(e.Name, filesFolder+w.uploads+"/"):
+	case strings.HasPrefix(e.Name, manifest.FilesFolder+w.uploads+"/"):
 		if err := w.open("storage"); err != nil {
 			return err
 		}
-		h := &zip.FileHeader{Name: strings.TrimPrefix(e.Name, filesFolder+w.uploads+"/"), Method: zip.Deflate, Modified: e.Modified}
+		h := &zip.FileHeader{Name: strings.TrimPrefix(e.Name, manifest.FilesFolder+w.uploads+"/"), Method: zip.Deflate, Modified: e.Modified}
 		entry, err := w.zip.CreateHeader(h)
 		if err != nil {
 			return err
@@ -71,11 +74,11 @@ func (w *botbleWriter) visit(e archive.Entry, content io.Reader) error {
 }
 
 func (w *botbleWriter) begin(e archive.Entry, content io.Reader) error {
-	var header *Header
-	if err := decodeEntry(content, &header); err != nil {
+	var header *manifest.Header
+	if err := manifest.DecodeEntry(content, &header); err != nil {
 		return err
 	}
-	if header.Engine != mysqlEngine && header.Database {
+	if header.Engine != database.MySQL && header.Database {
 		return fmt.Errorf("the CMS restores MySQL only, this is a backup of %s", header.Engine)
 	}
 	zone, err := w.zone(w.ctx)

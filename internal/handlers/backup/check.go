@@ -16,6 +16,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Estimate is what a backup will about be, before it is made.
@@ -205,7 +207,7 @@ func (h *Handler) removeOrphans(ctx context.Context, store storage.Store, before
 		}
 	}
 	for key, name := range archives {
-		if !manifestFiles[key+manifestFileEnding] {
+		if !manifestFiles[key+manifest.Ending] {
 			if err := store.Delete(ctx, name); err != nil {
 				return err
 			}

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // compareArchive holds the archive's bytes against the manifest file and against
@@ -23,7 +26,7 @@ func (p *verifier) compareArchive(ctx context.Context, m *measured, stated int64
 	}
 	recorded, err := p.recorded(ctx, p.stored.ID)
 	if err != nil {
-		p.unsure = fmt.Errorf("%w: what was recorded of it cannot be read: %w", errUnfinished, err)
+		p.unsure = fmt.Errorf("%w: what was recorded of it cannot be read: %w", manifest.ErrUnfinished, err)
 	} else if recorded != "" && recorded != sum {
 		p.problem("the archive is not the one that was made: its SHA-256 is %s, recorded is %s", sum, recorded)
 	}
@@ -32,7 +35,7 @@ func (p *verifier) compareArchive(ctx context.Context, m *measured, stated int64
 // compare holds what was read against the manifest.
 func (p *verifier) compare(ctx context.Context) error {
 	m := p.manifest
-	if p.header == nil || m == nil || p.last != manifestName {
+	if p.header == nil || m == nil || p.last != manifest.LastEntry {
 		p.problem("the archive has no header or does not end with its manifest")
 		return nil
 	}
@@ -60,7 +63,7 @@ func (p *verifier) compare(ctx context.Context) error {
 	if p.tempDB != nil {
 		return p.compareTempDB(ctx)
 	}
-	if m.Engine == mysqlEngine {
+	if m.Engine == database.MySQL {
 		if err := p.parser.close(); err != nil {
 			p.problem("%v", err)
 		}
@@ -108,7 +111,7 @@ func (p *verifier) compareTempDB(ctx context.Context) error {
 // compareSchema names what of the restored schema is not as it was dumped. What the
 // two servers cannot be compared by is noted: it says nothing about the backup.
 func (p *verifier) compareSchema(was, is dump.Summary) {
-	if p.manifest.Engine != mysqlEngine {
+	if p.manifest.Engine != database.MySQL {
 		if was.Schema != "" && was.Rows >= 0 && is.Schema != was.Schema {
 			p.problem("the schema is not the one that was dumped")
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Condition is how the backups stand by our own tables. It is cheap: no
@@ -24,9 +26,9 @@ type Condition struct {
 func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 	var c Condition
 	var complete, verification int64
-	err := h.c.DB.GetContext(ctx, &complete, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backups WHERE status = ?"), string(Complete))
+	err := h.c.DB.GetContext(ctx, &complete, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backups WHERE status = ?"), string(manifest.Complete))
 	if err == nil {
-		err = h.c.DB.GetContext(ctx, &verification, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backup_verifications WHERE ok = 1 AND level IN (?, ?)"), string(LevelParsed), string(LevelRestored))
+		err = h.c.DB.GetContext(ctx, &verification, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backup_verifications WHERE ok = 1 AND level IN (?, ?)"), string(manifest.LevelParsed), string(manifest.LevelRestored))
 	}
 	if err == nil {
 		err = h.c.DB.GetContext(ctx, &c.VerificationFailed, "SELECT EXISTS (SELECT 1 FROM cmsjobs_backup_verifications WHERE ok = 0 AND conclusive = 1 AND finished_at = "+
@@ -56,7 +58,7 @@ const conditionHistory = 20
 
 func lastComplete(newestFirst []Report) int64 {
 	for _, r := range newestFirst {
-		if r.Status == Complete {
+		if r.Status == manifest.Complete {
 			return r.Size
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // TestTheConditionOfBackups follows a site from no backup to a restore that
@@ -30,7 +32,7 @@ func TestTheConditionOfBackups(t *testing.T) {
 	if c := now(); c.LastComplete.IsZero() || c.LastBytes != report.Size || c.Unfinished != "" {
 		t.Errorf("after a backup: %+v", c)
 	}
-	if _, err := h.Verify(t.Context(), b, LevelRestored, nil); err != nil {
+	if _, err := h.Verify(t.Context(), b, manifest.LevelRestored, nil); err != nil {
 		t.Fatal(err)
 	}
 	if c := now(); c.LastVerification.IsZero() || len(c.TempDB) > 0 {

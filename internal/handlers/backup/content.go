@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 func (r *run) addJSON(name string, v any) error {
@@ -29,19 +30,19 @@ func (r *run) addJSON(name string, v any) error {
 // addDatabase packs the dump, piece by piece, as it comes.
 func (r *run) addDatabase(ctx context.Context) error {
 	sink := func(part dump.Part, table string, sql []byte) error {
-		folder := databaseFolder
+		folder := manifest.DatabaseFolder
 		if part == dump.Extra {
-			folder = routinesFolder
+			folder = manifest.RoutinesFolder
 		}
 		name := fmt.Sprintf("%s%06d.sql", folder, len(r.manifest.Parts)+1)
 		if table != "" {
-			name = fmt.Sprintf("%s%06d-%s.sql", folder, len(r.manifest.Parts)+1, entryName(table))
+			name = fmt.Sprintf("%s%06d-%s.sql", folder, len(r.manifest.Parts)+1, manifest.TableEntry(table))
 		}
 		sum, err := r.archive.Add(name, r.c.Now(), int64(len(sql)), bytes.NewReader(sql))
 		if err != nil {
 			return err
 		}
-		r.manifest.Parts = append(r.manifest.Parts, Part{name, table, int64(len(sql)), sum})
+		r.manifest.Parts = append(r.manifest.Parts, manifest.Part{Name: name, Table: table, Size: int64(len(sql)), SHA256: sum})
 		return nil
 	}
 	options := dump.Options{
@@ -61,21 +62,6 @@ func (r *run) addDatabase(ctx context.Context) error {
 		r.warn("%s", w)
 	}
 	return nil
-}
-
-// entryName makes a table's name safe as a file's name.
-func entryName(table string) string {
-	escaped := strings.ReplaceAll(url.PathEscape(table), "=", "%3D")
-	return strings.ReplaceAll(escaped, "%", "=")
-}
-
-// tableOfEntry is entryName's reverse.
-func tableOfEntry(name string) string {
-	table, err := url.PathUnescape(strings.ReplaceAll(name, "=", "%"))
-	if err != nil {
-		return name
-	}
-	return table
 }
 
 // tablesIn knows the tables of a list of patterns without the CMS's prefix.
@@ -156,7 +142,7 @@ func (r *run) filesFailed(ctx context.Context, list *fileList, err error) error 
 	if ctx.Err() != nil {
 		return err
 	}
-	r.manifest.Status, r.report.FilesError = Partial, err.Error()
+	r.manifest.Status, r.report.FilesError = manifest.Partial, err.Error()
 	r.warn("not all files are in this backup: %v", err)
 	return list.flush()
 }
@@ -169,7 +155,7 @@ func (h *Handler) wanted(name string) bool {
 // addFile packs one file. One that vanishes, or cannot be read or held still,
 // is named; only a fault of the archive itself is an error.
 func (r *run) addFile(ctx context.Context, store storage.Store, key, name string, list *fileList) error {
-	var file File
+	var file manifest.PackedFile
 	var fault error
 	for try := range fileTries {
 		file, fault = r.tryFile(ctx, store, key, name, try == fileTries-1)
@@ -199,7 +185,7 @@ func (r *run) unreadable(name string, err error) error {
 	if r.report.FilesError == "" {
 		r.report.FilesError = fmt.Sprintf("some files cannot be read, %s first: %v", name, err)
 	}
-	r.manifest.Status = Partial
+	r.manifest.Status = manifest.Partial
 	return nil
 }
 
@@ -209,13 +195,13 @@ type archiveError struct{ error }
 var errChanged = errors.New("the file changed while it was read")
 
 // tryFile packs a file as it is now. The last try keeps one that changes too.
-func (r *run) tryFile(ctx context.Context, store storage.Store, key, name string, last bool) (File, error) {
+func (r *run) tryFile(ctx context.Context, store storage.Store, key, name string, last bool) (manifest.PackedFile, error) {
 	body, info, err := store.Open(ctx, key)
 	if err != nil {
-		return File{}, err
+		return manifest.PackedFile{}, err
 	}
 	defer body.Close()
-	file := File{Name: name, Size: info.Size, Modified: info.Modified.UTC().Truncate(time.Second)}
+	file := manifest.PackedFile{Name: name, Size: info.Size, Modified: info.Modified.UTC().Truncate(time.Second)}
 	var content io.Reader = watched{r.throttled(ctx, body), r.moved}
 	var fault error
 	if info.Size <= smallFile {
@@ -231,7 +217,7 @@ func (r *run) tryFile(ctx context.Context, store storage.Store, key, name string
 		}
 		content, file.Size = bytes.NewReader(data), int64(len(data))
 	}
-	file.SHA256, err = r.archive.Add(filesFolder+name, info.Modified, file.Size, content)
+	file.SHA256, err = r.archive.Add(manifest.FilesFolder+name, info.Modified, file.Size, content)
 	switch {
 	case err != nil && file.SHA256 == "":
 		return file, archiveError{err}
@@ -255,7 +241,7 @@ type fileList struct {
 	lists int
 }
 
-func (l *fileList) add(f File) error {
+func (l *fileList) add(f manifest.PackedFile) error {
 	line, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -274,7 +260,7 @@ func (l *fileList) flush() error {
 		return nil
 	}
 	l.lists++
-	name := fmt.Sprintf("%sfiles-%06d.jsonl", listFolder, l.lists)
+	name := fmt.Sprintf("%sfiles-%06d.jsonl", manifest.ListFolder, l.lists)
 	_, err := l.archive.Add(name, l.c.Now(), int64(len(l.lines)), bytes.NewReader(l.lines))
 	l.lines = l.lines[:0]
 	return err

@@ -15,6 +15,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Request says what a backup is to hold and where it goes.
@@ -58,10 +60,10 @@ type run struct {
 	*Handler
 	request  Request
 	report   Report
-	manifest Manifest
+	manifest manifest.Manifest
 	archive  *archive.Writer
 	fan      *fanout
-	side     ManifestFile // once it is sealed
+	side     manifest.File // once it is sealed
 	key      string
 	sum      hash.Hash
 	size     int64
@@ -113,11 +115,11 @@ func (h *Handler) newRun(request Request, progress func(Step)) *run {
 		progress = func(Step) {}
 	}
 	r := &run{Handler: h, request: request, progress: progress, sum: sha256.New()}
-	r.report = Report{ID: id, Name: request.Name, By: request.By, Source: request.Source, Status: Running, Started: now}
+	r.report = Report{ID: id, Name: request.Name, By: request.By, Source: request.Source, Status: manifest.Running, Started: now}
 	r.key = h.c.Options.Prefix + "backup-" + id
 	r.report.Archive = r.key + h.c.Options.Compression.Ending(len(h.c.Options.Recipients) > 0)
-	r.manifest.Header = Header{
-		Format: formatVersion, ID: id, Name: request.Name, Tool: "cmsjobs " + h.c.Version, Started: now,
+	r.manifest.Header = manifest.Header{
+		Format: manifest.Version, ID: id, Name: request.Name, Tool: "cmsjobs " + h.c.Version, Started: now,
 		Site: h.c.Site.URL(), Engine: database.Of(h.c.Site.DB).Name, Database: request.Database, Files: request.Files,
 	}
 	return r
@@ -161,17 +163,17 @@ func (r *run) write(ctx context.Context) (err error) {
 			r.archive.Abandon()
 		}
 	}()
-	if err := r.addJSON(headerName, r.manifest.Header); err != nil {
+	if err := r.addJSON(manifest.HeaderEntry, r.manifest.Header); err != nil {
 		return err
 	}
-	r.manifest.Status = Complete
+	r.manifest.Status = manifest.Complete
 	if r.request.Database {
 		// A dump that fails is no reason to leave the files out.
 		if err := r.addDatabase(ctx); err != nil {
 			if ctx.Err() != nil || errors.Is(err, errNoDestination) {
 				return err
 			}
-			r.manifest.Status, r.manifest.DatabaseError = Partial, err.Error()
+			r.manifest.Status, r.manifest.DatabaseError = manifest.Partial, err.Error()
 			r.warn("the database is not in this backup: %v", err)
 		}
 	}
@@ -181,7 +183,7 @@ func (r *run) write(ctx context.Context) (err error) {
 		}
 	}
 	r.manifest.Finished, r.manifest.Warnings = r.c.Now().UTC(), r.report.Warnings
-	if err := r.addJSON(manifestName, r.manifest); err != nil {
+	if err := r.addJSON(manifest.LastEntry, r.manifest); err != nil {
 		return err
 	}
 	return r.archive.Close()

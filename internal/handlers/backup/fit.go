@@ -11,12 +11,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // fit says what of the backup's database would be otherwise in the database to
 // restore into, and what that server cannot take.
 func (h *Handler) fit(ctx context.Context, q RestoreRequest) (warnings, refused []string, err error) {
-	if q.Backup.Engine != mysqlEngine || q.Backup.Needs == nil {
+	if q.Backup.Engine != database.MySQL || q.Backup.Needs == nil {
 		return nil, nil, nil
 	}
 	target, err := h.lookAt(ctx, h.targetDSN(q))
@@ -47,14 +49,14 @@ func (h *Handler) lookAt(ctx context.Context, dsn string) (portable.Target, erro
 // temporary database can be made, only that is noted.
 func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestorePlan, rows bool, progress func(Step)) (err error) {
 	needs := q.Backup.Needs
-	if !q.Database || q.Backup.Engine != mysqlEngine || needs == nil {
+	if !q.Database || q.Backup.Engine != database.MySQL || needs == nil {
 		return nil
 	}
 	target, err := h.lookAt(ctx, h.targetDSN(q))
 	if err != nil || !needs.Foreign(target) {
 		return err
 	}
-	temp := h.tempDBOf(mysqlEngine)
+	temp := h.tempDBOf(database.MySQL)
 	outer := ctx
 	ctx, claim, err := h.claim(outer, temp, "the plan of restoring "+q.Backup.ID)
 	if err != nil {
@@ -76,14 +78,14 @@ func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestoreP
 		return (rows || !writesRows(statement)) && l.wants(part, statement)
 	})
 	err = h.readBackup(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
-		if !strings.HasPrefix(e.Name, databaseFolder) && !strings.HasPrefix(e.Name, routinesFolder) {
+		if !strings.HasPrefix(e.Name, manifest.DatabaseFolder) && !strings.HasPrefix(e.Name, manifest.RoutinesFolder) {
 			return nil
 		}
-		data, err := readEntry(e, content)
+		data, err := manifest.ReadEntry(e, content)
 		if err != nil {
 			return err
 		}
-		part, table := partOf(e.Name)
+		part, table := manifest.PartOf(e.Name)
 		return l.Load(part, table, data)
 	})
 	if err := errors.Join(err, l.Close()); err != nil {
@@ -105,7 +107,7 @@ func writesRows(statement []byte) bool {
 // RestoreRights names triggers and functions of the CMS's database that the account
 // could not make again: a backup holds them, but it cannot restore them.
 func (h *Handler) RestoreRights(ctx context.Context) []string {
-	if database.Of(h.c.Site.DB).Name != mysqlEngine || h.c.DSN == "" {
+	if database.Of(h.c.Site.DB).Name != database.MySQL || h.c.DSN == "" {
 		return nil
 	}
 	target, err := h.lookAt(ctx, h.c.DSN)

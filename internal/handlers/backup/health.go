@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // HealthLimits say when to warn.
@@ -103,10 +105,10 @@ func (s *Health) warn(code, destination, format string, args ...any) {
 func (s *Health) doubt(name string, all []Stored) {
 	var failed, foreign []string
 	for _, b := range all {
-		if b.Status == Failed {
+		if b.Status == manifest.Failed {
 			failed = append(failed, b.ID)
 		}
-		if b.Origin.foreign() {
+		if b.Origin.Foreign() {
 			foreign = append(foreign, b.ID)
 		}
 	}
@@ -237,7 +239,7 @@ func (h *Handler) judgeHistory(ctx context.Context, s *Health) error {
 		return err
 	}
 	for _, p := range verifications {
-		if p.OK && p.Level == LevelRestored {
+		if p.OK && p.Level == manifest.LevelRestored {
 			s.LastVerified, s.VerifiedID = p.Finished, p.Backup
 			break
 		}
@@ -255,7 +257,7 @@ func (h *Handler) judgeHistory(ctx context.Context, s *Health) error {
 	if err != nil {
 		return err
 	}
-	if len(history) > 0 && (history[0].Status == Failed || history[0].Status == Partial) {
+	if len(history) > 0 && (history[0].Status == manifest.Failed || history[0].Status == manifest.Partial) {
 		s.warn("failing", "", "the last backup is %s: %s", history[0].Status, history[0].Error)
 	}
 	return nil

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 func TestHealthWarns(t *testing.T) {
@@ -47,7 +49,7 @@ func TestHealthWarns(t *testing.T) {
 	if got := codes(); !slices.Contains(got, "table") || !slices.Contains(got, "rows") {
 		t.Errorf("after a loss: %v", got)
 	}
-	h.c.Options.Verify = LevelNone
+	h.c.Options.Verify = manifest.LevelNone
 	for range 9 * 24 {
 		s.clock.now = s.clock.now.Add(time.Hour)
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // remember writes down what is known of a backup.
@@ -18,7 +20,7 @@ func (h *Handler) remember(ctx context.Context, p Report) error {
 		return err
 	}
 	verified := int64(0)
-	if p.Verification != nil && p.Verification.OK && p.Verification.Level == LevelRestored {
+	if p.Verification != nil && p.Verification.OK && p.Verification.Level == manifest.LevelRestored {
 		verified = p.Verification.Finished.UnixMilli()
 	}
 	return database.InTx(ctx, h.c.DB, "writing down the backup", func(tx *sqlx.Tx) error {
@@ -41,8 +43,8 @@ func millis(t time.Time) int64 {
 // History lists the newest backups that were made or tried, newest first.
 func (h *Handler) History(ctx context.Context, limit int) ([]Report, error) {
 	var rows []struct {
-		Status Status `db:"status"`
-		Report string `db:"report"`
+		Status manifest.Status `db:"status"`
+		Report string          `db:"report"`
 	}
 	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind("SELECT status, report FROM cmsjobs_backups ORDER BY started_at DESC, id DESC LIMIT ?"), limit)
 	if err != nil {
@@ -60,13 +62,13 @@ func (h *Handler) History(ctx context.Context, limit int) ([]Report, error) {
 
 // Verifications lists what reading a backup back showed, newest first. id "" means
 // of all backups.
-func (h *Handler) Verifications(ctx context.Context, id string, limit int) ([]Verification, error) {
+func (h *Handler) Verifications(ctx context.Context, id string, limit int) ([]manifest.Verification, error) {
 	var rows []string
 	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind("SELECT report FROM cmsjobs_backup_verifications WHERE backup_id = ? OR ? = '' ORDER BY finished_at DESC, id LIMIT ?"), id, id, limit)
 	if err != nil {
 		return nil, fmt.Errorf("reading the backups' verifications: %w", err)
 	}
-	verifications := make([]Verification, len(rows))
+	verifications := make([]manifest.Verification, len(rows))
 	for i, row := range rows {
 		if err := json.Unmarshal([]byte(row), &verifications[i]); err != nil {
 			return nil, fmt.Errorf("reading the backups' verifications: %w", err)

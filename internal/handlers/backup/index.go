@@ -16,6 +16,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // readsAtOnce and bytesAtOnce bound how many manifest files are read at the same time,
@@ -29,15 +31,15 @@ const (
 // indexEntry is what our index keeps of a manifest file: all but its tables and
 // warnings. Signer is the key whose signature fits (see ManifestFile.signedBy).
 type indexEntry struct {
-	ManifestFile
+	manifest.File
 	TableCount int    `json:"table_count"`
 	Signer     string `json:"signer,omitempty"`
 	key        string // of the manifest file
 }
 
 // entryOf checks a manifest file's signature. whole keeps tables and warnings.
-func entryOf(key string, side ManifestFile, whole bool) indexEntry {
-	e := indexEntry{ManifestFile: side, TableCount: len(side.Tables), Signer: side.signedBy(), key: key}
+func entryOf(key string, side manifest.File, whole bool) indexEntry {
+	e := indexEntry{File: side, TableCount: len(side.Tables), Signer: side.SignatureKey(), key: key}
 	if !whole {
 		e.Tables, e.Warnings = nil, nil
 	}
@@ -85,7 +87,7 @@ func (h *Handler) listOne(ctx context.Context, name string, store storage.Store)
 			listErr = err
 			break
 		}
-		key, is := strings.CutSuffix(info.Key, manifestFileEnding)
+		key, is := strings.CutSuffix(info.Key, manifest.Ending)
 		if is && !strings.Contains(strings.TrimPrefix(key, h.c.Options.Prefix), "/") {
 			infos = append(infos, info)
 		}
@@ -105,7 +107,7 @@ func (h *Handler) listOne(ctx context.Context, name string, store storage.Store)
 				continue
 			}
 		}
-		size := maxManifestFile + int64(1) // what a store that does not say it may send
+		size := manifest.MaxSize + int64(1) // what a store that does not say it may send
 		if info.Size >= 0 {
 			size = min(size, info.Size)
 		}
@@ -115,7 +117,7 @@ func (h *Handler) listOne(ctx context.Context, name string, store storage.Store)
 		}
 		reading.Go(func() error {
 			defer memory.Release(size)
-			side, err := readManifestFile(ctx, store, info.Key)
+			side, err := manifest.ReadFile(ctx, store, info.Key)
 			if err != nil {
 				failed[i] = err
 				return nil

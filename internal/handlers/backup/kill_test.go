@@ -17,6 +17,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // childEnv makes the test binary make backups until it is killed.
@@ -97,7 +99,7 @@ func TestKilledAtAnyMomentTheOthersStayWhole(t *testing.T) {
 			t.Fatalf("kill %d: %d backups, %v", i, len(all), err)
 		}
 		for _, b := range all {
-			if _, err := h.Verify(t.Context(), b, LevelParsed, nil); err != nil {
+			if _, err := h.Verify(t.Context(), b, manifest.LevelParsed, nil); err != nil {
 				t.Errorf("kill %d: %v", i, err)
 			}
 		}

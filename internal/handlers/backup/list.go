@@ -3,26 +3,26 @@ package backup
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Stored is one backup at one destination. In a list, Tables and Warnings are
 // left out; TableCount says how many there are.
 type Stored struct {
-	ManifestFile
-	Destination string `json:"destination"`
-	Key         string `json:"key"` // without an ending
-	Origin      Origin `json:"origin"`
-	TableCount  int    `json:"table_count"`
+	manifest.File
+	Destination string          `json:"destination"`
+	Key         string          `json:"key"` // without an ending
+	Origin      manifest.Origin `json:"origin"`
+	TableCount  int             `json:"table_count"`
 	// staged is the path of a private copy of the archive, which is read instead.
 	staged string
 }
@@ -37,12 +37,6 @@ func (b Stored) Contents() string {
 	}
 	return "the files only"
 }
-
-// maxManifestFile bounds what is read of a manifest file: 5,000 tables need half a MiB.
-const maxManifestFile = 16 << 20
-
-// manifestFileEnding is put after a backup's key.
-const manifestFileEnding = ".json"
 
 // List finds the backups at a destination, newest first; "" means at all of
 // them. It reads the manifest files, so that it works where our own tables are lost;
@@ -80,8 +74,8 @@ func (h *Handler) List(ctx context.Context, destination string) ([]Stored, error
 
 // knowledge is what our own tables know of all backups.
 type knowledge struct {
-	signer        signer
-	verifications map[copyOf]*VerificationSummary
+	signer        manifest.Signer
+	verifications map[copyOf]*manifest.VerificationSummary
 	sums          map[string]string // archives' hashes by id
 }
 
@@ -110,37 +104,12 @@ func (h *Handler) knowledge(ctx context.Context) (knowledge, error) {
 // stored joins what a manifest file says with what our tables know: of a copy that
 // they know a verification of, theirs counts, as a manifest file can be replaced.
 func (k knowledge) stored(e indexEntry, destination string) Stored {
-	b := Stored{ManifestFile: e.ManifestFile, Destination: destination, Key: strings.TrimSuffix(e.key, manifestFileEnding), TableCount: e.TableCount}
-	b.Origin = k.signer.origin(e.Signer, b.SHA256, k.sums[b.ID])
+	b := Stored{File: e.File, Destination: destination, Key: strings.TrimSuffix(e.key, manifest.Ending), TableCount: e.TableCount}
+	b.Origin = k.signer.Judge(e.Signer, b.SHA256, k.sums[b.ID])
 	if p, known := k.verifications[copyOf{b.ID, destination}]; known {
-		b.settle(p)
+		b.Settle(p)
 	}
 	return b
-}
-
-func readManifestFile(ctx context.Context, store storage.Store, key string) (ManifestFile, error) {
-	var side ManifestFile
-	body, _, err := store.Open(ctx, key)
-	if err != nil {
-		return side, err
-	}
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, maxManifestFile))
-	if err != nil {
-		return side, err
-	}
-	if err := json.Unmarshal(data, &side); err != nil {
-		return side, fmt.Errorf("%s is no manifest file of a backup: %w", key, err)
-	}
-	// What a manifest file says must be about the archive beside it.
-	if side.Format > formatVersion || path.Dir(side.Archive) != path.Dir(key) || !strings.HasPrefix(side.Archive, strings.TrimSuffix(key, manifestFileEnding)+".") {
-		return side, fmt.Errorf("%s does not describe the archive beside it, or is of a later version", key)
-	}
-	if side.Made != Complete && side.Made != Partial {
-		return side, fmt.Errorf("%s does not say whether its backup was made completely", key)
-	}
-	side.settle(side.Verification)
-	return side, nil
 }
 
 // full reads a backup's manifest file again, with all tables.
@@ -149,7 +118,7 @@ func (h *Handler) full(ctx context.Context, b Stored) (Stored, error) {
 	if err != nil {
 		return b, err
 	}
-	side, err := readManifestFile(ctx, store, b.Key+manifestFileEnding)
+	side, err := manifest.ReadFile(ctx, store, b.Key+manifest.Ending)
 	if err != nil {
 		return b, err
 	}
@@ -157,7 +126,7 @@ func (h *Handler) full(ctx context.Context, b Stored) (Stored, error) {
 	if err != nil {
 		return b, err
 	}
-	return k.stored(entryOf(b.Key+manifestFileEnding, side, true), b.Destination), nil
+	return k.stored(entryOf(b.Key+manifest.Ending, side, true), b.Destination), nil
 }
 
 // Download opens a backup's archive; the caller closes it.
@@ -229,9 +198,9 @@ func (h *Handler) unfit(all []Stored, w Wanted) string {
 	var failed, partial, other int
 	for _, b := range all {
 		switch b.Status {
-		case Failed:
+		case manifest.Failed:
 			failed++
-		case Partial:
+		case manifest.Partial:
 			partial++
 		default:
 			other++
@@ -244,16 +213,16 @@ func (h *Handler) unfit(all []Stored, w Wanted) string {
 
 // candidate says whether a backup may be the latest one at all.
 func (h *Handler) candidate(b Stored, w Wanted) bool {
-	return b.Status == Complete && !b.Limited && !b.Safety && (b.Database || !w.Database) && (b.Files || !w.Files)
+	return b.Status == manifest.Complete && !b.Limited && !b.Safety && (b.Database || !w.Database) && (b.Files || !w.Files)
 }
 
 // rank orders candidates, the best first: of known origin, verified or not due,
 // with both parts where none was named.
 func (h *Handler) rank(b Stored, w Wanted) (rank int) {
-	if b.Origin.foreign() {
+	if b.Origin.Foreign() {
 		rank += 4
 	}
-	if b.Status == Failed || !h.Usable(b) && !b.Origin.foreign() {
+	if b.Status == manifest.Failed || !h.Usable(b) && !b.Origin.Foreign() {
 		rank += 2
 	}
 	if !w.Database && !w.Files && !(b.Database && b.Files) {

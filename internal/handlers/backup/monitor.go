@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Monitor is the type backup.monitor: it looks at what lies at the
@@ -85,11 +87,11 @@ func (h *Handler) Digest(ctx context.Context) (Digest, error) {
 			continue
 		}
 		switch r.Status {
-		case Complete:
+		case manifest.Complete:
 			d.Complete++
-		case Partial:
+		case manifest.Partial:
 			d.Partial++
-		case Failed:
+		case manifest.Failed:
 			d.Failed++
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
@@ -53,9 +55,9 @@ func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
 func TestHealthSeesSizes(t *testing.T) {
 	limits := HealthLimits{}.withDefaults()
 	at := func(size, rows int64, tables ...string) Stored {
-		b := Stored{ManifestFile: ManifestFile{Header: Header{Started: time.Unix(1e9, 0)}, Status: Complete, Size: size, Rows: rows}}
+		b := Stored{File: manifest.File{Header: manifest.Header{Started: time.Unix(1e9, 0)}, Status: manifest.Complete, Size: size, Rows: rows}}
 		for _, name := range tables {
-			b.Tables = append(b.Tables, TableFigure{Name: name})
+			b.Tables = append(b.Tables, manifest.TableFigure{Name: name})
 		}
 		return b
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // RestorePlan says what a restore would change.
@@ -104,7 +106,7 @@ func (h *Handler) Plan(ctx context.Context, q RestoreRequest, progress func(Step
 	}
 	defer target.close()
 	err = h.readBackup(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
-		name, is := strings.CutPrefix(e.Name, filesFolder)
+		name, is := strings.CutPrefix(e.Name, manifest.FilesFolder)
 		if !is || !q.wants(name) {
 			return nil
 		}
@@ -175,7 +177,7 @@ func (h *Handler) Token(q RestoreRequest) string {
 
 func (h *Handler) planTables(ctx context.Context, q RestoreRequest, plan *RestorePlan) error {
 	now := map[string]int64{}
-	if q.Backup.Engine == mysqlEngine {
+	if q.Backup.Engine == database.MySQL {
 		pool, _, err := dump.Connect(h.targetDSN(q))
 		if err != nil {
 			return err

@@ -10,6 +10,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // onServer is a site on a server of the test's own.
@@ -76,7 +78,7 @@ func TestABackupOfAServerWithABinaryLogIsVerified(t *testing.T) {
 	s.loadTorture(t)
 	h := s.handler(t)
 	report, b := s.backup(t, h)
-	if p := report.Verification; p.Level != LevelRestored || !p.OK || p.Note != "" {
+	if p := report.Verification; p.Level != manifest.LevelRestored || !p.OK || p.Note != "" {
 		t.Fatalf("%+v", p)
 	}
 	s.MustExec("DELETE FROM posts")
@@ -94,7 +96,7 @@ func TestMysqldumpOfAServerWithGTIDsIsVerified(t *testing.T) {
 	jobstest.PreferMySQLPrograms(t)
 	s.c.Options.Tool = "mysqldump"
 	report, _ := s.backup(t, s.handler(t))
-	if p := report.Verification; p.Level != LevelRestored || !p.OK || p.Note != "" {
+	if p := report.Verification; p.Level != manifest.LevelRestored || !p.OK || p.Note != "" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -112,7 +114,7 @@ func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
 			if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, "trigger told") || !strings.Contains(text, "log_bin_trust_function_creators") {
 				t.Errorf("the backup warns of %q", text)
 			}
-			if p := report.Verification; p.Level != LevelRestored || !p.OK || !strings.Contains(p.Note, "log_bin_trust_function_creators") {
+			if p := report.Verification; p.Level != manifest.LevelRestored || !p.OK || !strings.Contains(p.Note, "log_bin_trust_function_creators") {
 				t.Errorf("the verification is %+v", p)
 			}
 			s.MustExec("DELETE FROM posts WHERE id > 7")
@@ -195,7 +197,7 @@ func TestWhatTheOtherServerDoesNotTakeIsRefusedBefore(t *testing.T) {
 				s.MustExec(statement)
 			}
 			h := s.handler(t)
-			h.c.Options.Verify = LevelNone
+			h.c.Options.Verify = manifest.LevelNone
 			_, b := s.backup(t, h)
 			other := jobstest.Open(t, c.to)
 			other.MustExec("CREATE TABLE posts (id INT)")
@@ -239,7 +241,7 @@ func TestLaravelsTablesAreVerifiedWithoutSuper(t *testing.T) {
 			s.c.Options.EmptyTables = []string{"nothing"}
 			h := s.handler(t)
 			report, b := s.backup(t, h)
-			if p := report.Verification; p.Level != LevelRestored || !p.OK || p.Note != "" {
+			if p := report.Verification; p.Level != manifest.LevelRestored || !p.OK || p.Note != "" {
 				t.Fatalf("%+v", p)
 			}
 			s.MustExec("DELETE FROM posts")

@@ -22,7 +22,7 @@ var dumpRights = []struct{ name, lost string }{
 // missingPrivileges names what the dump would silently lack. It is a look, no
 // verification: where grants cannot be read, nothing is said.
 func (h *Handler) missingPrivileges(ctx context.Context) []string {
-	if database.Of(h.c.Site.DB).Name != mysqlEngine || h.c.DSN == "" {
+	if database.Of(h.c.Site.DB).Name != database.MySQL || h.c.DSN == "" {
 		return nil
 	}
 	c, err := mysql.ParseDSN(h.c.DSN)

@@ -5,23 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Report is what became of a backup.
 type Report struct {
-	ID       string    `json:"id"`
-	Name     string    `json:"name,omitempty"`
-	By       string    `json:"by,omitempty"`
-	Source   string    `json:"source,omitempty"`
-	Status   Status    `json:"status"`
-	Started  time.Time `json:"started"`
-	Finished time.Time `json:"finished"`
-	Archive  string    `json:"archive,omitempty"` // key
-	Size     int64     `json:"size"`
-	SHA256   string    `json:"sha256,omitempty"`
-	Tables   int       `json:"tables"`
-	Rows     int64     `json:"rows"`
-	Files    int64     `json:"files"`
+	ID       string          `json:"id"`
+	Name     string          `json:"name,omitempty"`
+	By       string          `json:"by,omitempty"`
+	Source   string          `json:"source,omitempty"`
+	Status   manifest.Status `json:"status"`
+	Started  time.Time       `json:"started"`
+	Finished time.Time       `json:"finished"`
+	Archive  string          `json:"archive,omitempty"` // key
+	Size     int64           `json:"size"`
+	SHA256   string          `json:"sha256,omitempty"`
+	Tables   int             `json:"tables"`
+	Rows     int64           `json:"rows"`
+	Files    int64           `json:"files"`
 	// FileBytes before compression.
 	FileBytes     int64     `json:"file_bytes"`
 	DatabaseError string    `json:"database_error,omitempty"`
@@ -30,7 +32,7 @@ type Report struct {
 	Outcomes      []Outcome `json:"destinations"`
 	Warnings      []string  `json:"warnings,omitempty"`
 	// Verification is what reading it back showed, where that was done.
-	Verification *Verification `json:"verification,omitempty"`
+	Verification *manifest.Verification `json:"verification,omitempty"`
 	// Pruned are the older backups that retention removed.
 	Pruned []string `json:"pruned,omitempty"`
 }
@@ -60,8 +62,8 @@ func (r *run) end(ctx context.Context, err error) (Report, error) {
 	if d := r.manifest.Dump; d != nil {
 		p.Tables, p.Rows = len(d.Tables), d.Rows
 	}
-	if p.Status == Running {
-		p.Status = Failed
+	if p.Status == manifest.Running {
+		p.Status = manifest.Failed
 	}
 	if r.dropped > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("(%d more warnings were dropped)", r.dropped))

@@ -7,9 +7,12 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // RestoreRequest says what is restored and where to.
@@ -74,13 +77,13 @@ func (h *Handler) checkRestore(q RestoreRequest) error {
 		return errors.New("this backup holds no database")
 	case q.Files && !q.Backup.Files:
 		return errors.New("this backup holds no files")
-	case q.Backup.Status == Failed && q.Backup.Verification != nil && !q.AllowFailed:
-		return fmt.Errorf("this backup is failed: %s. Take a complete one (cmsjobs backup list), or restore it all the same with --allow-failed", q.Backup.why())
-	case q.Backup.Status != Complete && !(q.Backup.Status == Failed && q.Backup.Made == Complete):
-		return fmt.Errorf("this backup is %s: %s. Take a complete one, or download the archive and take from it what you need", q.Backup.Status, q.Backup.why())
-	case len(q.Tables) > 0 && q.Backup.Engine != mysqlEngine:
+	case q.Backup.Status == manifest.Failed && q.Backup.Verification != nil && !q.AllowFailed:
+		return fmt.Errorf("this backup is failed: %s. Take a complete one (cmsjobs backup list), or restore it all the same with --allow-failed", q.Backup.Reason())
+	case q.Backup.Status != manifest.Complete && !(q.Backup.Status == manifest.Failed && q.Backup.Made == manifest.Complete):
+		return fmt.Errorf("this backup is %s: %s. Take a complete one, or download the archive and take from it what you need", q.Backup.Status, q.Backup.Reason())
+	case len(q.Tables) > 0 && q.Backup.Engine != database.MySQL:
 		return fmt.Errorf("single tables can be restored from MySQL backups only; restore into another database (IntoDSN) and copy from there")
-	case q.Database && q.Backup.Engine == sqliteEngine && q.IntoDSN == "":
+	case q.Database && q.Backup.Engine == database.SQLite && q.IntoDSN == "":
 		return errors.New("a SQLite database is restored into a new file: name one, stop the site, and put it in the place of the old one")
 	case q.Database && h.c.DSN == "" && q.IntoDSN == "":
 		return errors.New("no DSN is configured to restore into")
@@ -113,7 +116,7 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(S
 		}
 	}
 	defer h.c.Working()()
-	if q.Backup.Origin, err = h.originOf(ctx, q.Backup.ManifestFile); err != nil {
+	if q.Backup.Origin, err = h.originOf(ctx, q.Backup.File); err != nil {
 		return done, err
 	}
 	if text := q.Backup.untrusted(); text != "" && !q.TrustUnknown {
@@ -140,8 +143,8 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(S
 
 // prepare does all that can fail before anything is touched.
 func (h *Handler) prepare(ctx context.Context, q RestoreRequest, progress func(Step), done *Restored) (err error) {
-	if verification, err := h.Verify(ctx, q.Backup, LevelParsed, progress); err != nil {
-		if !q.AllowFailed || !errors.Is(err, ErrUnverified) {
+	if verification, err := h.Verify(ctx, q.Backup, manifest.LevelParsed, progress); err != nil {
+		if !q.AllowFailed || !errors.Is(err, manifest.ErrUnverified) {
 			return err
 		}
 		done.Problems = append(done.Problems, verification.Problems...)
@@ -180,12 +183,12 @@ func (h *Handler) restore(ctx context.Context, q RestoreRequest, progress func(S
 		return err
 	}
 	defer target.close()
-	var manifest *Manifest
+	var read *manifest.Manifest
 	err = h.readBackup(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
-		name, isFile := strings.CutPrefix(e.Name, filesFolder)
+		name, isFile := strings.CutPrefix(e.Name, manifest.FilesFolder)
 		switch {
-		case e.Name == manifestName:
-			return decodeEntry(content, &manifest)
+		case e.Name == manifest.LastEntry:
+			return manifest.DecodeEntry(content, &read)
 		case isFile && q.Files && q.wants(name) && !q.AllowExecutable && executable(name):
 			done.Executable++
 			return nil
@@ -196,12 +199,12 @@ func (h *Handler) restore(ctx context.Context, q RestoreRequest, progress func(S
 			}
 			done.Files++
 			return store.Put(ctx, key, content, storage.PutOptions{Public: true, ExpectedSize: e.Size})
-		case load != nil && (strings.HasPrefix(e.Name, databaseFolder) || strings.HasPrefix(e.Name, routinesFolder)):
-			data, err := readEntry(e, content)
+		case load != nil && (strings.HasPrefix(e.Name, manifest.DatabaseFolder) || strings.HasPrefix(e.Name, manifest.RoutinesFolder)):
+			data, err := manifest.ReadEntry(e, content)
 			if err != nil {
 				return err
 			}
-			part, table := partOf(e.Name)
+			part, table := manifest.PartOf(e.Name)
 			return load.Load(part, table, data)
 		}
 		return nil
@@ -217,12 +220,12 @@ func (h *Handler) restore(ctx context.Context, q RestoreRequest, progress func(S
 		h.c.Logger.WarnContext(ctx, "signing key of backups not written to the restored database; a new one will be made: add the old one to backup.trusted_keys",
 			"event", "backup.key_not_restored", "error", err)
 	}
-	return h.compareRestored(ctx, q, manifest, done)
+	return h.compareRestored(ctx, q, read, done)
 }
 
 // compareRestored dumps what was restored into nothing and compares.
-func (h *Handler) compareRestored(ctx context.Context, q RestoreRequest, m *Manifest, done *Restored) error {
-	if q.Backup.Engine != mysqlEngine || m == nil || m.Dump == nil || m.Dump.Rows < 0 {
+func (h *Handler) compareRestored(ctx context.Context, q RestoreRequest, m *manifest.Manifest, done *Restored) error {
+	if q.Backup.Engine != database.MySQL || m == nil || m.Dump == nil || m.Dump.Rows < 0 {
 		return nil
 	}
 	is, err := dump.MySQL(ctx, h.targetDSN(q), dump.Options{Tables: q.Tables, Exclude: func(table string) bool { return !q.replaces(h, table) }}, func(dump.Part, string, []byte) error { return nil })

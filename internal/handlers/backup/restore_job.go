@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -50,7 +51,7 @@ func (h *Handler) restoreJob(ctx context.Context, _ jobs.Job, p RestorePayload) 
 	if err != nil {
 		return err
 	}
-	if p.Database && b.Engine != mysqlEngine {
+	if p.Database && b.Engine != database.MySQL {
 		return jobs.Permanent(errors.New("such a database is restored by hand, while nobody works with it: stop the service, then cmsjobs backup restore " + p.ID + " --database"))
 	}
 	q := RestoreRequest{Backup: b, Database: p.Database || len(p.Tables) > 0, Tables: p.Tables, Files: p.Files || len(p.Paths) > 0, Paths: p.Paths,

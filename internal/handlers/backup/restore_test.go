@@ -22,6 +22,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Each guard of a restore was taken out once, alone, and this test failed:
@@ -112,7 +114,7 @@ func testARestoreFromABadArchiveChangesNothing(t *testing.T, engine jobstest.Eng
 			s.MustExec("DELETE FROM posts WHERE id > 10")
 			q := RestoreRequest{Backup: b, Database: true, SkipSafety: true, TrustUnknown: true}
 			q.Confirm = h.Token(q)
-			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnverified) {
+			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, manifest.ErrUnverified) {
 				t.Errorf("%v", err)
 			}
 			var n int
@@ -140,7 +142,7 @@ func testASafetyBackupTakesNobodysPlace(t *testing.T, engine jobstest.Engine) {
 		q.Confirm = h.Token(q)
 		s.clock.now = s.clock.now.Add(time.Hour)
 		done, err := h.Restore(t.Context(), q, nil)
-		if err != nil || done.Safety == nil || done.Safety.Status != Complete {
+		if err != nil || done.Safety == nil || done.Safety.Status != manifest.Complete {
 			t.Fatalf("%+v, %v", done, err)
 		}
 	}
@@ -164,7 +166,7 @@ func TestAnEndlessEntryIsRefused(t *testing.T) {
 	if os.Getenv("CMSJOBS_SOAK") != "1" {
 		t.Skip("CMSJOBS_SOAK=1 reads an entry larger than any of ours")
 	}
-	if data, err := readEntry(archive.Entry{Name: "manifest.json", Size: 1}, io.LimitReader(endless{}, maxEntry+1<<20)); !errors.Is(err, archive.ErrUnsafe) {
+	if data, err := manifest.ReadEntry(archive.Entry{Name: "manifest.json", Size: 1}, io.LimitReader(endless{}, manifest.MaxEntry+1<<20)); !errors.Is(err, archive.ErrUnsafe) {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 }
@@ -174,7 +176,7 @@ func TestOnlyCompleteBackupsAreRestored(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	h := s.handler(t)
 	_, b := s.backup(t, h)
-	for _, status := range []Status{Partial, Failed, Running} {
+	for _, status := range []manifest.Status{manifest.Partial, manifest.Failed, manifest.Running} {
 		b.Status, b.Error = status, "some files cannot be read"
 		q := RestoreRequest{Backup: b, Files: true, IntoFolder: filepath.Join(t.TempDir(), "in")}
 		q.Confirm = h.Token(q)
@@ -255,7 +257,7 @@ func TestAnArchiveThatIsExchangedIsNeverRestored(t *testing.T) {
 		s.write(t, "a.txt", "of today")
 		_, err = h.Restore(t.Context(), q, nil)
 		got, readErr := os.ReadFile(filepath.Join(s.files, "a.txt"))
-		if honest == 0 && (!errors.Is(err, ErrUnverified) || !strings.Contains(err.Error(), "nothing was changed") || string(got) != "of today") {
+		if honest == 0 && (!errors.Is(err, manifest.ErrUnverified) || !strings.Contains(err.Error(), "nothing was changed") || string(got) != "of today") {
 			t.Errorf("served another at once: %v, a.txt holds %q, %v", err, got, readErr)
 		}
 		if honest > 0 && (err != nil || string(got) != "hello" || store.opens != 1) {
@@ -340,7 +342,7 @@ func pack(t *testing.T, s *site, b *Stored, entry *tar.Header) {
 	z := gzip.NewWriter(&out)
 	w := tar.NewWriter(z)
 	head := fmt.Sprintf(`{"format":1,"id":%q}`, b.ID)
-	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: headerName, Size: int64(len(head))})
+	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: manifest.HeaderEntry, Size: int64(len(head))})
 	if err == nil {
 		_, err = io.WriteString(w, head)
 	}

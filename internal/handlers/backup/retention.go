@@ -7,6 +7,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Kept is what retention says of one backup at one destination.
@@ -48,8 +50,8 @@ func (h *Handler) Forecast(list []Stored) []retention.Decision {
 func (h *Handler) rated(all []Stored) []retention.Backup {
 	rated := make([]retention.Backup, len(all))
 	for i, b := range all {
-		rated[i] = retention.Backup{Started: b.Started, Database: b.Database, Files: b.Files, Complete: b.Made == Complete,
-			Tables: b.Limited, Safety: b.Safety, Foreign: b.Origin.foreign(), State: h.state(b)}
+		rated[i] = retention.Backup{Started: b.Started, Database: b.Database, Files: b.Files, Complete: b.Made == manifest.Complete,
+			Tables: b.Limited, Safety: b.Safety, Foreign: b.Origin.Foreign(), State: h.state(b)}
 	}
 	return rated
 }
@@ -123,7 +125,7 @@ func (h *Handler) prune(ctx context.Context, destination string) (gone []Stored,
 func deleteBackups(ctx context.Context, store batchDeleter, list []Stored) error {
 	var manifestFiles, archives []string
 	for _, b := range list {
-		manifestFiles, archives = append(manifestFiles, b.Key+manifestFileEnding), append(archives, b.Archive)
+		manifestFiles, archives = append(manifestFiles, b.Key+manifest.Ending), append(archives, b.Archive)
 	}
 	if err := store.DeleteAll(ctx, manifestFiles); err != nil {
 		return err
@@ -142,7 +144,7 @@ func (h *Handler) Delete(ctx context.Context, b Stored) error {
 }
 
 func deleteBackup(ctx context.Context, store storage.Store, b Stored) error {
-	if err := store.Delete(ctx, b.Key+manifestFileEnding); err != nil {
+	if err := store.Delete(ctx, b.Key+manifest.Ending); err != nil {
 		return err
 	}
 	return store.Delete(ctx, b.Archive)
@@ -197,7 +199,7 @@ func (h *Handler) checkQuota(ctx context.Context, destination string, e Estimate
 // the estimate is a cautious one.
 func likely(all []Stored, e Estimate) int64 {
 	for _, b := range all { // newest first
-		if b.Made == Complete && !b.Limited && b.Database == (e.DatabaseBytes > 0) && b.Files == (e.Files > 0) {
+		if b.Made == manifest.Complete && !b.Limited && b.Database == (e.DatabaseBytes > 0) && b.Files == (e.Files > 0) {
 			return min(e.Archive, b.Size+b.Size/2)
 		}
 	}

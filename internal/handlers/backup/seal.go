@@ -9,6 +9,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 func (r *run) outcomes(err error) {
@@ -57,7 +59,7 @@ func (r *run) encryptAndClose(ctx context.Context) error {
 	side := r.manifestFile()
 	key, err := r.signer(ctx)
 	if err == nil {
-		err = key.sign(&side)
+		err = key.Sign(&side)
 	}
 	if err != nil {
 		return fmt.Errorf("signing the backup: %w", err)
@@ -78,7 +80,7 @@ func (r *run) encryptAndClose(ctx context.Context) error {
 			}
 		}
 		store := r.c.Destinations[o.Destination]
-		if err := putManifestFile(ctx, store, r.key, side); err != nil {
+		if err := manifest.WriteFile(ctx, store, r.key, side); err != nil {
 			o.Error = err.Error()
 			// Without its manifest file it counts nowhere; a sweep finds what cannot be removed now.
 			failed = append(failed, fmt.Errorf("destination %s: %w", o.Destination, err), store.Delete(context.WithoutCancel(ctx), r.report.Archive))
@@ -90,7 +92,7 @@ func (r *run) encryptAndClose(ctx context.Context) error {
 		return errors.Join(failed...)
 	}
 	r.report.Status = side.Status
-	if side.Status != Complete {
+	if side.Status != manifest.Complete {
 		failed = append(failed, fmt.Errorf("%w: %s", ErrPartial, side.Error))
 	}
 	return errors.Join(failed...)
@@ -127,8 +129,8 @@ func (w watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (r *run) manifestFile() ManifestFile {
-	s := ManifestFile{
+func (r *run) manifestFile() manifest.File {
+	s := manifest.File{
 		Header: r.manifest.Header, Status: r.manifest.Status, Made: r.manifest.Status, Finished: r.manifest.Finished,
 		Archive: r.report.Archive, Size: r.size, SHA256: r.report.SHA256, Encrypted: len(r.c.Options.Recipients) > 0,
 		FileCount: r.manifest.FileCount, FileBytes: r.manifest.FileBytes, Warnings: r.report.Warnings, Limited: len(r.request.Tables) > 0, Safety: r.request.safety,
@@ -137,7 +139,7 @@ func (r *run) manifestFile() ManifestFile {
 	if d := r.manifest.Dump; d != nil {
 		s.Rows, s.Schema, s.Needs = d.Rows, d.Schema, portable.Of(*d)
 		for _, t := range d.Tables {
-			s.Tables = append(s.Tables, TableFigure{t.Name, t.Rows})
+			s.Tables = append(s.Tables, manifest.TableFigure{Name: t.Name, Rows: t.Rows})
 		}
 	}
 	return s

@@ -17,6 +17,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // clock stands still until it is moved.
@@ -99,7 +101,7 @@ func (s *site) backup(t testing.TB, h *Handler) (Report, Stored) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Status != Complete {
+	if report.Status != manifest.Complete {
 		t.Fatalf("the backup is %+v", report)
 	}
 	stored, err := h.Show(t.Context(), report.ID, report.Outcomes[0].Destination)

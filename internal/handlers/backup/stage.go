@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // stage copies the archive into a private file and checks its hash while it is
@@ -75,7 +77,7 @@ func (h *Handler) copyTo(ctx context.Context, name string, b Stored, progress fu
 	}
 	if sum := hex.EncodeToString(m.sum.Sum(nil)); m.n != b.Size || sum != b.SHA256 {
 		return fmt.Errorf("%w: what %s serves is not the archive %s: SHA-256 %s, it was made with %s",
-			ErrUnverified, b.Destination, b.ID, sum, b.SHA256)
+			manifest.ErrUnverified, b.Destination, b.ID, sum, b.SHA256)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // verificationDue is how long after its end a backup may wait for its first verification. A
@@ -18,32 +19,15 @@ import (
 // this time was killed in between.
 const verificationDue = 24 * time.Hour
 
-// settle sets what the newest verification makes of a backup: one whose newest verification
-// failed is failed, whatever it was made as.
-func (s *ManifestFile) settle(p *VerificationSummary) {
-	s.Verification, s.Status = p, s.Made
-	if p != nil && !p.OK {
-		s.Status = Failed
-	}
-}
-
-// why says what is wrong with a backup that is not complete.
-func (s ManifestFile) why() string {
-	if s.Status == Failed && s.Verification != nil {
-		return fmt.Sprintf("its newest verification (%s, %s UTC) failed: %s", s.Verification.Level, s.Verification.At.UTC().Format(time.DateTime), s.Verification.Problem)
-	}
-	return s.Error
-}
-
 // state is what retention and "latest" look at.
 func (h *Handler) state(b Stored) retention.State {
 	_, unreadable := h.c.Destinations[b.Destination].(*Botble)
 	switch {
 	case b.Verification != nil && b.Verification.OK:
 		return retention.Verified
-	case b.Status == Failed:
+	case b.Status == manifest.Failed:
 		return retention.Failed
-	case unreadable || h.c.Options.Verify == LevelNone:
+	case unreadable || h.c.Options.Verify == manifest.LevelNone:
 		return retention.Pending // it is never due for a verification
 	case h.c.Now().Sub(b.Finished) < verificationDue:
 		return retention.Pending
@@ -56,7 +40,7 @@ func (h *Handler) state(b Stored) retention.State {
 // the one that did.
 func (h *Handler) Usable(b Stored) bool {
 	s := h.state(b)
-	return b.Status == Complete && !b.Limited && !b.Safety && !b.Origin.foreign() && (s == retention.Verified || s == retention.Pending)
+	return b.Status == manifest.Complete && !b.Limited && !b.Safety && !b.Origin.Foreign() && (s == retention.Verified || s == retention.Pending)
 }
 
 // Standing says in a few words how far a backup may be relied on.
@@ -65,7 +49,7 @@ func (h *Handler) Standing(b Stored) string {
 	case retention.Verified:
 		return fmt.Sprintf("verified (%s) on %s UTC", b.Verification.Level, b.Verification.At.UTC().Format("2006-01-02 15:04"))
 	case retention.Failed:
-		return b.why()
+		return b.Reason()
 	case retention.Pending:
 		return "not verified yet"
 	}
@@ -74,7 +58,7 @@ func (h *Handler) Standing(b Stored) string {
 
 // rememberVerification writes down what reading a backup back showed: in our tables,
 // and in the manifest file beside the archive.
-func (h *Handler) rememberVerification(ctx context.Context, b Stored, p Verification) error {
+func (h *Handler) rememberVerification(ctx context.Context, b Stored, p manifest.Verification) error {
 	data, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -83,7 +67,7 @@ func (h *Handler) rememberVerification(ctx context.Context, b Stored, p Verifica
 	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind(`INSERT INTO cmsjobs_backup_verifications
 		(id, backup_id, destination, level, ok, conclusive, finished_at, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
 		rand.Text(), p.Backup, p.Destination, string(p.Level), ok, conclusive, p.Finished.UnixMilli(), string(data))
-	if err == nil && p.OK && p.Level == LevelRestored {
+	if err == nil && p.OK && p.Level == manifest.LevelRestored {
 		_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_backups SET verified_at = ? WHERE id = ?"), p.Finished.UnixMilli(), p.Backup)
 	}
 	if err == nil && !p.Unfinished {
@@ -94,7 +78,7 @@ func (h *Handler) rememberVerification(ctx context.Context, b Stored, p Verifica
 	}
 	if !p.Unfinished {
 		// Our table knows it, so the list is right in any case.
-		if sideErr := h.settleManifestFile(ctx, b, p.summary()); sideErr != nil {
+		if sideErr := h.settleManifestFile(ctx, b, p.Summary()); sideErr != nil {
 			h.c.Logger.WarnContext(ctx, "verification not written to the manifest file of a backup", "event", "backup.manifest_failed",
 				"backup", b.ID, "destination", b.Destination, "error", sideErr)
 		}
@@ -118,14 +102,14 @@ func (h *Handler) updateStatus(ctx context.Context, b Stored) error {
 	}
 	status := b.Made
 	if len(known) > 0 {
-		status = Failed
+		status = manifest.Failed
 	}
 	for _, p := range known {
 		if p.OK {
 			status = b.Made
 		}
 	}
-	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_backups SET status = ? WHERE id = ? AND status <> ?"), string(status), b.ID, string(Running))
+	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_backups SET status = ? WHERE id = ? AND status <> ?"), string(status), b.ID, string(manifest.Running))
 	return err
 }
 
@@ -134,17 +118,17 @@ type copyOf struct{ backup, destination string }
 
 // newestVerifications are the newest conclusive verifications of each copy, of one backup or,
 // with "", of all.
-func (h *Handler) newestVerifications(ctx context.Context, backup string) (map[copyOf]*VerificationSummary, error) {
+func (h *Handler) newestVerifications(ctx context.Context, backup string) (map[copyOf]*manifest.VerificationSummary, error) {
 	rows, err := h.c.DB.QueryContext(ctx, h.c.DB.Rebind(`SELECT backup_id, destination, level, ok, finished_at, CASE WHEN ok = 0 THEN report ELSE '' END
 		FROM cmsjobs_backup_verifications WHERE conclusive = 1 AND (backup_id = ? OR ? = '') ORDER BY finished_at, id`), backup, backup)
 	if err != nil {
 		return nil, fmt.Errorf("reading the newest verifications: %w", err)
 	}
 	defer rows.Close()
-	newest := map[copyOf]*VerificationSummary{}
+	newest := map[copyOf]*manifest.VerificationSummary{}
 	for rows.Next() {
 		var c copyOf
-		var p VerificationSummary
+		var p manifest.VerificationSummary
 		var at int64
 		var detail string
 		if err := rows.Scan(&c.backup, &c.destination, &p.Level, &p.OK, &at, &detail); err != nil {
@@ -152,7 +136,7 @@ func (h *Handler) newestVerifications(ctx context.Context, backup string) (map[c
 		}
 		p.At = time.UnixMilli(at).UTC()
 		if detail != "" {
-			var whole Verification
+			var whole manifest.Verification
 			if err := json.Unmarshal([]byte(detail), &whole); err == nil && len(whole.Problems) > 0 {
 				p.Problem = whole.Problems[0]
 			}
@@ -164,7 +148,7 @@ func (h *Handler) newestVerifications(ctx context.Context, backup string) (map[c
 
 // settleManifestFile writes the manifest file again with its newest verification, so that what
 // lies at the destination tells the truth where our tables are lost.
-func (h *Handler) settleManifestFile(ctx context.Context, b Stored, p *VerificationSummary) error {
+func (h *Handler) settleManifestFile(ctx context.Context, b Stored, p *manifest.VerificationSummary) error {
 	store, err := h.destination(b.Destination)
 	if err != nil {
 		return err
@@ -172,7 +156,7 @@ func (h *Handler) settleManifestFile(ctx context.Context, b Stored, p *Verificat
 	if _, consumes := store.(*Botble); consumes {
 		return nil
 	}
-	side, err := readManifestFile(ctx, store, b.Key+manifestFileEnding)
+	side, err := manifest.ReadFile(ctx, store, b.Key+manifest.Ending)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil // deleted meanwhile, or never sealed
 	}
@@ -180,16 +164,8 @@ func (h *Handler) settleManifestFile(ctx context.Context, b Stored, p *Verificat
 		return err
 	}
 	if side.ID != b.ID {
-		return fmt.Errorf("%s is of another backup, %s", b.Key+manifestFileEnding, side.ID)
+		return fmt.Errorf("%s is of another backup, %s", b.Key+manifest.Ending, side.ID)
 	}
-	side.settle(p)
-	return putManifestFile(ctx, store, b.Key, side)
-}
-
-func putManifestFile(ctx context.Context, s storage.Store, key string, side ManifestFile) error {
-	data, err := json.MarshalIndent(side, "", "  ")
-	if err != nil {
-		return err
-	}
-	return s.Put(ctx, key+manifestFileEnding, bytes.NewReader(data), storage.PutOptions{ContentType: "application/json", ExpectedSize: int64(len(data))})
+	side.Settle(p)
+	return manifest.WriteFile(ctx, store, b.Key, side)
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // faulty is a store that flips a bit of each archive that it serves, or serves
@@ -25,7 +27,7 @@ type faulty struct {
 var errRefused = errors.New("connection refused")
 
 func (f *faulty) Open(ctx context.Context, key string) (io.ReadCloser, storage.Info, error) {
-	if strings.HasSuffix(key, manifestFileEnding) || !f.flips && !f.away {
+	if strings.HasSuffix(key, manifest.Ending) || !f.flips && !f.away {
 		return f.Store.Open(ctx, key)
 	}
 	if f.away {
@@ -66,7 +68,7 @@ func (s *site) daily(t testing.TB, h *Handler, q Request) (Report, error) {
 var everything = Request{Database: true, Files: true}
 
 // statusOf is what the list, our table and the manifest file say of a backup.
-func statusOf(t testing.TB, s *site, h *Handler, id string) (listed, table, manifestFile Status) {
+func statusOf(t testing.TB, s *site, h *Handler, id string) (listed, table, manifestFile manifest.Status) {
 	t.Helper()
 	b, err := h.Show(t.Context(), id, "local")
 	if err != nil {
@@ -75,7 +77,7 @@ func statusOf(t testing.TB, s *site, h *Handler, id string) (listed, table, mani
 	if err := s.Get(&table, s.Rebind("SELECT status FROM cmsjobs_backups WHERE id = ?"), id); err != nil {
 		t.Fatal(err)
 	}
-	side, err := readManifestFile(t.Context(), s.c.Destinations["local"], b.Key+manifestFileEnding)
+	side, err := manifest.ReadFile(t.Context(), s.c.Destinations["local"], b.Key+manifest.Ending)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +103,7 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 	store.flips = true
 	for range 4 {
 		report, err := s.daily(t, h, everything)
-		if !errors.Is(err, ErrUnverified) || report.Status != Failed || report.Outcomes[0].Error == "" {
+		if !errors.Is(err, manifest.ErrUnverified) || report.Status != manifest.Failed || report.Outcomes[0].Error == "" {
 			t.Fatalf("%+v, %v", report, err)
 		}
 		bad = append(bad, report.ID)
@@ -111,12 +113,12 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range good {
-		if l, table, side := statusOf(t, s, h, id); l != Complete || table != Complete || side != Complete {
+		if l, table, side := statusOf(t, s, h, id); l != manifest.Complete || table != manifest.Complete || side != manifest.Complete {
 			t.Errorf("a verified one: %s, %s, %s", l, table, side)
 		}
 	}
 	newest := bad[3]
-	if l, table, side := statusOf(t, s, h, newest); l != Failed || table != Failed || side != Failed {
+	if l, table, side := statusOf(t, s, h, newest); l != manifest.Failed || table != manifest.Failed || side != manifest.Failed {
 		t.Errorf("list %s, table %s, manifest file %s", l, table, side)
 	}
 	if latest, passed, err := h.Find(t.Context(), Wanted{ID: "latest"}); err != nil || latest.ID != good[2] || len(passed) == 0 || !strings.Contains(h.Standing(latest), "verified (restored)") {
@@ -136,10 +138,10 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 	theManifestFileKnows(t, s, h, b)
 	// A verification that succeeds makes it complete again.
 	s.clock.now = s.clock.now.Add(time.Minute)
-	if _, err := h.Verify(t.Context(), b, LevelBytes, nil); err != nil {
+	if _, err := h.Verify(t.Context(), b, manifest.LevelBytes, nil); err != nil {
 		t.Fatal(err)
 	}
-	if l, table, side := statusOf(t, s, h, newest); l != Complete || table != Complete || side != Complete {
+	if l, table, side := statusOf(t, s, h, newest); l != manifest.Complete || table != manifest.Complete || side != manifest.Complete {
 		t.Errorf("verified since: list %s, table %s, manifest file %s", l, table, side)
 	}
 }
@@ -149,7 +151,7 @@ func theManifestFileKnows(t *testing.T, s *site, h *Handler, b Stored) {
 	t.Helper()
 	s.MustExec("CREATE TABLE kept_verifications AS SELECT * FROM cmsjobs_backup_verifications")
 	s.MustExec("DELETE FROM cmsjobs_backup_verifications")
-	if again, err := h.Show(t.Context(), b.ID, ""); err != nil || again.Status != Failed || again.Verification == nil || again.Verification.Problem == "" {
+	if again, err := h.Show(t.Context(), b.ID, ""); err != nil || again.Status != manifest.Failed || again.Verification == nil || again.Verification.Problem == "" {
 		t.Errorf("without our table: %+v, %v", again, err)
 	}
 	s.MustExec("INSERT INTO cmsjobs_backup_verifications SELECT * FROM kept_verifications")
@@ -172,12 +174,12 @@ func TestAVerificationThatCannotBeDoneIsNoFailure(t *testing.T) {
 	h := s.handler(t)
 	_, b := s.backup(t, h)
 	store.away = true
-	verification, err := h.Verify(t.Context(), b, LevelParsed, nil)
-	if !errors.Is(err, errRefused) && !strings.Contains(err.Error(), "connection refused") || !verification.Unfinished || errors.Is(err, ErrUnverified) {
+	verification, err := h.Verify(t.Context(), b, manifest.LevelParsed, nil)
+	if !errors.Is(err, errRefused) && !strings.Contains(err.Error(), "connection refused") || !verification.Unfinished || errors.Is(err, manifest.ErrUnverified) {
 		t.Fatalf("%+v, %v", verification, err)
 	}
 	store.away = false
-	if l, table, side := statusOf(t, s, h, b.ID); l != Complete || table != Complete || side != Complete {
+	if l, table, side := statusOf(t, s, h, b.ID); l != manifest.Complete || table != manifest.Complete || side != manifest.Complete {
 		t.Errorf("%s, %s, %s", l, table, side)
 	}
 }
@@ -190,7 +192,7 @@ func TestAFailedBackupIsRestoredWhenTold(t *testing.T) {
 	s.c.Destinations["local"] = store
 	h := s.handler(t)
 	report, err := s.daily(t, h, everything)
-	if !errors.Is(err, ErrUnverified) {
+	if !errors.Is(err, manifest.ErrUnverified) {
 		t.Fatal(err)
 	}
 	store.flips = false // the store was at fault, not the archive

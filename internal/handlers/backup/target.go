@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -24,7 +25,7 @@ func (h *Handler) targetDSN(q RestoreRequest) string {
 // targetName is the name of the database that would be written to.
 func (h *Handler) targetName(q RestoreRequest) string {
 	dsn := h.targetDSN(q)
-	if c, err := mysql.ParseDSN(dsn); q.Backup.Engine == mysqlEngine && err == nil {
+	if c, err := mysql.ParseDSN(dsn); q.Backup.Engine == database.MySQL && err == nil {
 		return c.DBName
 	}
 	if u, err := url.Parse(dsn); err == nil && u.Path != "" {
@@ -35,7 +36,7 @@ func (h *Handler) targetName(q RestoreRequest) string {
 
 func (h *Handler) openTarget(ctx context.Context, q RestoreRequest) (loader, error) {
 	switch q.Backup.Engine {
-	case mysqlEngine:
+	case database.MySQL:
 		target, err := h.lookAt(ctx, h.targetDSN(q))
 		if err != nil {
 			return nil, err
@@ -47,9 +48,9 @@ func (h *Handler) openTarget(ctx context.Context, q RestoreRequest) (loader, err
 		o := onlyTables{l, func(table string) bool { return q.replaces(h, table) }, len(q.Tables) > 0}
 		l.Only(o.wants)
 		return o, nil
-	case postgresEngine:
+	case database.PostgreSQL:
 		return dump.NewPostgresLoader(ctx, h.targetDSN(q))
-	case sqliteEngine:
+	case database.SQLite:
 		return newFileLoader(q.IntoDSN)
 	}
 	return nil, fmt.Errorf("no way to restore a database of %s", q.Backup.Engine)

@@ -15,6 +15,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // tempDBPrefix begins the names of databases that only live for a verification.
@@ -40,13 +42,13 @@ type tempDB struct {
 func (p *verifier) openTempDB(ctx context.Context) (context.Context, error) {
 	switch {
 	case !p.stored.Database:
-		p.lessen(LevelParsed, "the backup holds no database")
+		p.lessen(manifest.LevelParsed, "the backup holds no database")
 		return ctx, nil
 	case p.c.Options.VerifyMaxBytes > 0 && p.stored.Size > p.c.Options.VerifyMaxBytes:
-		p.lessen(LevelParsed, fmt.Sprintf("the backup is larger than the %d bytes that are restored for verification", p.c.Options.VerifyMaxBytes))
+		p.lessen(manifest.LevelParsed, fmt.Sprintf("the backup is larger than the %d bytes that are restored for verification", p.c.Options.VerifyMaxBytes))
 		return ctx, nil
-	case p.stored.Made != Complete:
-		p.lessen(LevelParsed, "the backup is partial")
+	case p.stored.Made != manifest.Complete:
+		p.lessen(manifest.LevelParsed, "the backup is partial")
 		return ctx, nil
 	}
 	p.sweepQuietly(ctx)
@@ -54,14 +56,14 @@ func (p *verifier) openTempDB(ctx context.Context) (context.Context, error) {
 	outer := ctx
 	ctx, claim, err := p.claim(outer, temp, "the verification of "+p.stored.ID)
 	if err != nil {
-		return outer, fmt.Errorf("%w: %w", errUnfinished, err)
+		return outer, fmt.Errorf("%w: %w", manifest.ErrUnfinished, err)
 	}
 	switch p.stored.Engine {
-	case mysqlEngine:
+	case database.MySQL:
 		p.tempDB, err = p.mysqlTempDB(ctx, dsn, temp.name)
-	case postgresEngine:
+	case database.PostgreSQL:
 		p.tempDB, err = postgresTempDB(ctx, dsn, temp.name)
-	case sqliteEngine:
+	case database.SQLite:
 		p.tempDB, err = sqliteTempDB(temp.name)
 	default:
 		err = fmt.Errorf("no temporary database for %s", p.stored.Engine)
@@ -74,7 +76,7 @@ func (p *verifier) openTempDB(ctx context.Context) (context.Context, error) {
 		if err == nil {
 			return outer, nil // the server cannot take it: that is said already
 		}
-		p.lessen(LevelParsed, fmt.Sprintf("no temporary database could be made (grant CREATE and DROP on %s%%, or name another server): %v", tempDBPrefix, err))
+		p.lessen(manifest.LevelParsed, fmt.Sprintf("no temporary database could be made (grant CREATE and DROP on %s%%, or name another server): %v", tempDBPrefix, err))
 		return outer, nil
 	}
 	p.tempDB.lock = claim
@@ -122,7 +124,7 @@ func (p *verifier) mysqlTempDB(ctx context.Context, dsn, name string) (*tempDB, 
 		tables := *needs
 		tables.Trusted = nil // left out below
 		if _, refused := tables.Against(target, nil); len(refused) > 0 {
-			p.lessen(LevelParsed, fmt.Sprintf("the server %s cannot take it: %s", target.Server, strings.Join(refused, "; ")))
+			p.lessen(manifest.LevelParsed, fmt.Sprintf("the server %s cannot take it: %s", target.Server, strings.Join(refused, "; ")))
 			return nil, nil
 		}
 	}

@@ -24,7 +24,7 @@ import (
 // restore. A lock names it while its holder lives, so that what a killed one
 // left is known and removed.
 type temporary struct {
-	kind  string // mysqlEngine, postgresEngine or folderKind
+	kind  string // database.MySQL, database.PostgreSQL or folderKind
 	place string // the server, or the host and parent folder, as a short hash
 	name  string
 }
@@ -57,12 +57,12 @@ func shortHash(parts ...string) string {
 
 // serverOf names the server of a DSN without its password.
 func serverOf(engine, dsn string) string {
-	if engine == mysqlEngine {
+	if engine == database.MySQL {
 		if c, err := mysql.ParseDSN(dsn); err == nil {
 			return shortHash(c.Net, c.Addr)
 		}
 	}
-	if c, err := pgx.ParseConfig(dsn); engine == postgresEngine && err == nil {
+	if c, err := pgx.ParseConfig(dsn); engine == database.PostgreSQL && err == nil {
 		return shortHash(c.Host, fmt.Sprint(c.Port))
 	}
 	return ""
@@ -87,7 +87,7 @@ func (h *Handler) tempDBDSN() string {
 
 // tempDBOf names a new temporary database of an engine.
 func (h *Handler) tempDBOf(engine string) temporary {
-	if engine == sqliteEngine {
+	if engine == database.SQLite {
 		return temporary{folderKind, folderPlace(os.TempDir()), randomName(verifyFolder)}
 	}
 	return temporary{engine, serverOf(engine, h.tempDBDSN()), randomName(tempDBPrefix)}
@@ -149,15 +149,15 @@ func (h *Handler) remove(ctx context.Context, t temporary) (reached bool, err er
 			}
 		}
 		return false, nil
-	case mysqlEngine:
+	case database.MySQL:
 		for _, dsn := range []string{h.c.TempDBDSN, h.c.DSN} {
-			if dsn != "" && serverOf(mysqlEngine, dsn) == t.place {
+			if dsn != "" && serverOf(database.MySQL, dsn) == t.place {
 				return true, dropMySQL(ctx, dsn, t.name)
 			}
 		}
-	case postgresEngine:
+	case database.PostgreSQL:
 		for _, dsn := range []string{h.c.TempDBDSN, h.c.DSN} {
-			if dsn != "" && serverOf(postgresEngine, dsn) == t.place {
+			if dsn != "" && serverOf(database.PostgreSQL, dsn) == t.place {
 				return true, dropPostgres(ctx, dsn, t.name)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
@@ -48,9 +49,9 @@ func killedVerification(t *testing.T, h *Handler, b Stored) string {
 	t.Cleanup(func() { cancel(); claim.Release(context.Background()) })
 	var made *tempDB
 	switch b.Engine {
-	case mysqlEngine:
+	case database.MySQL:
 		made, err = mysqlTempDB(ctx, h.c.DSN, temp.name, dump.LoadOptions{})
-	case postgresEngine:
+	case database.PostgreSQL:
 		made, err = postgresTempDB(ctx, h.c.DSN, temp.name)
 	default:
 		made, err = sqliteTempDB(temp.name)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // crossing is how the torture database comes from one kind of server to the other.
@@ -51,7 +53,7 @@ func TestTheTortureDatabaseComesToTheOtherServerOrIsRefused(t *testing.T) {
 			}
 			do(c.more)
 			h := s.handler(t)
-			h.c.Options.Verify = LevelNone
+			h.c.Options.Verify = manifest.LevelNone
 			other := jobstest.Open(t, c.to)
 			other.MustExec("CREATE TABLE posts (id INT)")
 			other.MustExec("INSERT INTO posts VALUES (1)")
@@ -128,7 +130,7 @@ func TestARowThatTheOtherServerDoesNotTakeIsRefusedBefore(t *testing.T) {
 	s.MustExec("CREATE TABLE words (v VARCHAR(10) COLLATE utf8mb4_0900_as_cs UNIQUE)")
 	s.MustExec("INSERT INTO words VALUES ('a'), ('A')")
 	h := s.handler(t)
-	h.c.Options.Verify = LevelNone
+	h.c.Options.Verify = manifest.LevelNone
 	_, b := s.backup(t, h)
 	other := jobstest.Open(t, jobstest.MariaDB)
 	other.MustExec("CREATE TABLE posts (id INT)")

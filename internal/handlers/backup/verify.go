@@ -13,15 +13,18 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // verify reads a new backup back, from one destination as a whole, from the
 // others by their bytes.
 func (r *run) verify(ctx context.Context) error {
 	level := r.c.Options.Verify
-	if level == LevelNone {
+	if level == manifest.LevelNone {
 		return nil
 	}
 	// What packing took is released first, so that both fit into little memory.
@@ -48,27 +51,27 @@ func (r *run) verify(ctx context.Context) error {
 			bad++
 		}
 		failed = append(failed, err)
-		if level != LevelNone {
-			level = LevelBytes
+		if level != manifest.LevelNone {
+			level = manifest.LevelBytes
 		}
 	}
 	if bad > 0 && whole == 0 { // no destination has a copy that is worth anything
-		r.report.Status = Failed
+		r.report.Status = manifest.Failed
 	}
 	return errors.Join(failed...)
 }
 
 // storedAt is the new backup's copy at a destination.
 func (r *run) storedAt(destination string) Stored {
-	return Stored{ManifestFile: r.side, Destination: destination, Key: r.key, Origin: Own, TableCount: len(r.side.Tables)}
+	return Stored{File: r.side, Destination: destination, Key: r.key, Origin: manifest.Own, TableCount: len(r.side.Tables)}
 }
 
 // verifier is one verification in the making.
 type verifier struct {
 	*Handler
 	stored       Stored
-	verification Verification
-	level        Level
+	verification manifest.Verification
+	level        manifest.Level
 	progress     func(Step)
 	tempDB       *tempDB
 	// unprogrammed says that stored programs were left out of the temporary database.
@@ -76,8 +79,8 @@ type verifier struct {
 	parser       *counter
 	parts        map[string]string // SHA-256 of the database's entries
 	files        map[string]string // of the files since the last list
-	header       *Header
-	manifest     *Manifest
+	header       *manifest.Header
+	manifest     *manifest.Manifest
 	last         string // name of the last entry
 	unsure       error  // why the verification says nothing, though nothing is wrong
 }
@@ -85,19 +88,19 @@ type verifier struct {
 // Verify reads a backup back and writes down what that showed. level "" means
 // the configured one; where restoring is impossible, the verification's level and note
 // say how far it went. The error wraps ErrUnproven when the backup is bad.
-func (h *Handler) Verify(ctx context.Context, b Stored, level Level, progress func(Step)) (Verification, error) {
-	if level == "" || level == LevelNone {
+func (h *Handler) Verify(ctx context.Context, b Stored, level manifest.Level, progress func(Step)) (manifest.Verification, error) {
+	if level == "" || level == manifest.LevelNone {
 		level = h.c.Options.Verify
 	}
-	if level == LevelNone {
-		level = LevelParsed
+	if level == manifest.LevelNone {
+		level = manifest.LevelParsed
 	}
 	if progress == nil {
 		progress = func(Step) {}
 	}
 	defer h.c.Working()()
 	p := &verifier{Handler: h, stored: b, level: level, progress: progress, parts: map[string]string{}, files: map[string]string{}, parser: newCounter()}
-	p.verification = Verification{Backup: b.ID, Destination: b.Destination, Started: h.c.Now().UTC()}
+	p.verification = manifest.Verification{Backup: b.ID, Destination: b.Destination, Started: h.c.Now().UTC()}
 	caller := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, h.c.Options.VerifyBudget, errors.New("verifying the backup took longer than its budget"))
 	defer cancel()
@@ -107,15 +110,15 @@ func (h *Handler) Verify(ctx context.Context, b Stored, level Level, progress fu
 	}
 	p.verification.Level, p.verification.Finished = p.level, h.c.Now().UTC()
 	p.verification.OK = err == nil && len(p.verification.Problems) == 0
-	p.verification.Unfinished = errors.Is(err, errUnfinished) || ctx.Err() != nil && !p.verification.OK
-	if err != nil && !errors.Is(err, ErrUnverified) {
+	p.verification.Unfinished = errors.Is(err, manifest.ErrUnfinished) || ctx.Err() != nil && !p.verification.OK
+	if err != nil && !errors.Is(err, manifest.ErrUnverified) {
 		p.problem("%v", err)
 	}
 	switch {
 	case p.verification.Unfinished:
-		err = fmt.Errorf("%w: %s at %s: %s", errUnfinished, b.ID, b.Destination, strings.Join(p.verification.Problems, "; "))
+		err = fmt.Errorf("%w: %s at %s: %s", manifest.ErrUnfinished, b.ID, b.Destination, strings.Join(p.verification.Problems, "; "))
 	case !p.verification.OK:
-		err = fmt.Errorf("%w: %s at %s: %s", ErrUnverified, b.ID, b.Destination, strings.Join(p.verification.Problems, "; "))
+		err = fmt.Errorf("%w: %s at %s: %s", manifest.ErrUnverified, b.ID, b.Destination, strings.Join(p.verification.Problems, "; "))
 	}
 	return p.verification, errors.Join(err, h.rememberVerification(context.WithoutCancel(ctx), b, p.verification))
 }
@@ -126,7 +129,7 @@ func (p *verifier) problem(format string, args ...any) {
 	}
 }
 
-func (p *verifier) lessen(level Level, note string) {
+func (p *verifier) lessen(level manifest.Level, note string) {
 	p.level, p.verification.Note = level, note
 }
 
@@ -136,10 +139,10 @@ func (p *verifier) note(text string) {
 }
 
 func (p *verifier) run(ctx context.Context) error {
-	if p.stored.Encrypted && len(p.c.Options.Identities) == 0 && p.level != LevelBytes {
-		p.lessen(LevelBytes, "the backup is encrypted and this service holds no age identity")
+	if p.stored.Encrypted && len(p.c.Options.Identities) == 0 && p.level != manifest.LevelBytes {
+		p.lessen(manifest.LevelBytes, "the backup is encrypted and this service holds no age identity")
 	}
-	if p.level == LevelRestored {
+	if p.level == manifest.LevelRestored {
 		var err error
 		if ctx, err = p.openTempDB(ctx); err != nil {
 			return err
@@ -151,7 +154,7 @@ func (p *verifier) run(ctx context.Context) error {
 	case errors.Is(err, storage.ErrNotFound):
 		return err // it is gone: that says something
 	case err != nil:
-		return fmt.Errorf("%w: %w", errUnfinished, err)
+		return fmt.Errorf("%w: %w", manifest.ErrUnfinished, err)
 	}
 	defer body.Close()
 	hashing := &measured{from: body, sum: sha256.New(), ctx: ctx, tell: func(n int64) {
@@ -165,7 +168,7 @@ func (p *verifier) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.level == LevelBytes {
+	if p.level == manifest.LevelBytes {
 		return p.unsure
 	}
 	return cmp.Or(p.compare(ctx), p.unsure)
@@ -173,7 +176,7 @@ func (p *verifier) run(ctx context.Context) error {
 
 // read goes through the archive's entries, if they matter.
 func (p *verifier) read(ctx context.Context, from io.Reader) error {
-	if p.level == LevelBytes {
+	if p.level == manifest.LevelBytes {
 		return nil
 	}
 	_, format, encrypted, ok := archive.Detect(p.stored.Archive)
@@ -184,28 +187,28 @@ func (p *verifier) read(ctx context.Context, from io.Reader) error {
 }
 
 func (p *verifier) visit(e archive.Entry, content io.Reader) error {
-	if p.last == manifestName {
+	if p.last == manifest.LastEntry {
 		p.problem("%s follows after the manifest", e.Name)
 	}
-	if p.last == "" && e.Name != headerName {
+	if p.last == "" && e.Name != manifest.HeaderEntry {
 		p.problem("the archive begins with %s", e.Name)
 	}
 	p.last = e.Name
 	switch {
-	case e.Name == headerName:
-		return decodeEntry(content, &p.header)
-	case e.Name == manifestName:
-		return decodeEntry(content, &p.manifest)
-	case strings.HasPrefix(e.Name, databaseFolder), strings.HasPrefix(e.Name, routinesFolder):
+	case e.Name == manifest.HeaderEntry:
+		return manifest.DecodeEntry(content, &p.header)
+	case e.Name == manifest.LastEntry:
+		return manifest.DecodeEntry(content, &p.manifest)
+	case strings.HasPrefix(e.Name, manifest.DatabaseFolder), strings.HasPrefix(e.Name, manifest.RoutinesFolder):
 		return p.piece(e, content)
-	case strings.HasPrefix(e.Name, filesFolder):
+	case strings.HasPrefix(e.Name, manifest.FilesFolder):
 		sum := sha256.New()
 		if _, err := io.Copy(sum, content); err != nil {
 			return fmt.Errorf("reading %s: %w", e.Name, err)
 		}
-		p.files[strings.TrimPrefix(e.Name, filesFolder)] = hex.EncodeToString(sum.Sum(nil))
+		p.files[strings.TrimPrefix(e.Name, manifest.FilesFolder)] = hex.EncodeToString(sum.Sum(nil))
 		return nil
-	case strings.HasPrefix(e.Name, listFolder):
+	case strings.HasPrefix(e.Name, manifest.ListFolder):
 		return p.list(e, content)
 	}
 	p.problem("%s does not belong into a backup", e.Name)
@@ -214,17 +217,17 @@ func (p *verifier) visit(e archive.Entry, content io.Reader) error {
 
 // piece hashes one entry of the database and restores or parses it.
 func (p *verifier) piece(e archive.Entry, content io.Reader) error {
-	data, err := readEntry(e, content)
+	data, err := manifest.ReadEntry(e, content)
 	if err != nil {
 		return err
 	}
 	sum := sha256.Sum256(data)
 	p.parts[e.Name] = hex.EncodeToString(sum[:])
-	part, table := partOf(e.Name)
+	part, table := manifest.PartOf(e.Name)
 	if p.tempDB != nil {
 		return p.tempDB.Load(part, table, data)
 	}
-	if p.header != nil && p.header.Engine == mysqlEngine {
+	if p.header != nil && p.header.Engine == database.MySQL {
 		return p.parser.load(part, data)
 	}
 	return nil
@@ -232,10 +235,10 @@ func (p *verifier) piece(e archive.Entry, content io.Reader) error {
 
 // list compares the files since the last list with their list.
 func (p *verifier) list(e archive.Entry, content io.Reader) error {
-	lines := bufio.NewScanner(io.LimitReader(content, maxEntry))
+	lines := bufio.NewScanner(io.LimitReader(content, manifest.MaxEntry))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var f File
+		var f manifest.PackedFile
 		if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
 			return fmt.Errorf("reading %s: %w", e.Name, err)
 		}
@@ -251,3 +254,6 @@ func (p *verifier) list(e archive.Entry, content io.Reader) error {
 	}
 	return lines.Err()
 }
+
+// maxProblems bounds what a verification lists.
+const maxProblems = 50

@@ -1,4 +1,4 @@
-package backup
+package manifest
 
 import (
 	"errors"
@@ -46,7 +46,7 @@ type VerificationSummary struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-func (p Verification) summary() *VerificationSummary {
+func (p Verification) Summary() *VerificationSummary {
 	s := &VerificationSummary{Level: p.Level, OK: p.OK, At: p.Finished}
 	if len(p.Problems) > 0 {
 		s.Problem = p.Problems[0]
@@ -57,8 +57,5 @@ func (p Verification) summary() *VerificationSummary {
 // ErrUnverified says that a backup is not what it should be.
 var ErrUnverified = errors.New("the backup does not hold what it should")
 
-// errUnfinished marks why a verification could not be done.
-var errUnfinished = errors.New("the backup could not be read back")
-
-// maxProblems bounds what a verification lists.
-const maxProblems = 50
+// ErrUnfinished marks why a verification could not be done.
+var ErrUnfinished = errors.New("the backup could not be read back")
