@@ -19,6 +19,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -136,7 +138,7 @@ func (r *Services) backupPlaces() (map[string]storage.Store, error) {
 	}
 	if c.Profile != "own" && r.Site.Root != "" {
 		folder := storage.NewLazyLocal(filepath.Join(r.Site.Storage(), "app", "backup"))
-		places["botble"] = backup.NewBotble(folder, uploadsLabel, r.Site.Zone, true)
+		places["botble"] = botble.New(folder, uploadsLabel, r.Site.Zone, true)
 	}
 	if c.Profile == "botble" {
 		delete(places, "local")
@@ -150,7 +152,7 @@ func backupOptions(c config.Backup) (backup.Options, error) {
 		Tool: c.Tool, Throttle: int64(c.Throttle), StallTimeout: c.Stall, MinFree: int64(c.Freespace), NotifySuccess: true,
 		Retention: retention.Rules{Keep: c.Keep, Weekly: c.Weekly, Monthly: c.Monthly, MinAge: orNone(c.MinAge)},
 		MaxBytes:  int64(c.MaxTotal), MinInterval: orNone(c.MinInterval), TrustedKeys: c.TrustedKeys, WithSecrets: c.WithSecrets,
-		Verify:         map[string]backup.Level{"restore": backup.LevelRestored, "read": backup.LevelParsed, "off": backup.LevelNone}[c.Verify],
+		Verify:         map[string]manifest.Level{"restore": manifest.LevelRestored, "read": manifest.LevelParsed, "off": manifest.LevelNone}[c.Verify],
 		VerifyMaxBytes: int64(c.VerifyMax), VerifyBudget: c.Budget,
 		Health: backup.HealthLimits{MaxAge: orNever(c.Alert), MaxUnverified: orNever(c.Unverified)},
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -40,7 +41,7 @@ func (r *Services) backupsWatched(ctx context.Context, w backup.Watched) {
 
 func (r *Services) tellOfBackup(ctx context.Context, report backup.Report) error {
 	var next []jobs.Spec
-	if h := r.Handlers.Webhook; h != nil && report.Status == backup.Complete {
+	if h := r.Handlers.Webhook; h != nil && report.Status == manifest.Complete {
 		deliveries, err := h.Publish(ctx, webhook.BackupCompleted, report)
 		if err != nil {
 			return err
@@ -73,7 +74,7 @@ func badBackup(report backup.Report) string {
 	switch {
 	case report.Error != "":
 		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, report.Error)
-	case report.Status != backup.Complete:
+	case report.Status != manifest.Complete:
 		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, strings.TrimSpace(report.DatabaseError+" "+report.FilesError))
 	case report.Verification != nil && !report.Verification.OK:
 		return fmt.Sprintf("Backup %s could not be verified: %s", report.ID, strings.Join(report.Verification.Problems, "; "))

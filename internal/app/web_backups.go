@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/internal/web"
@@ -68,7 +69,7 @@ func (b webBackups) view(s backup.Stored) backups.Backup {
 	return v
 }
 
-func VerificationText(p backup.Verification) string {
+func VerificationText(p manifest.Verification) string {
 	if !p.OK {
 		return "bad: " + strings.Join(p.Problems, "; ")
 	}

@@ -17,12 +17,12 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
-
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Generate is the type backup.generate: 2 attempts, an hour apart, one at a
@@ -171,7 +171,7 @@ func New(c Config) (*Handler, error) {
 		labels[f.Label] = true
 	}
 	for name, d := range c.Destinations {
-		if _, plain := d.(*Botble); plain && len(c.Options.Recipients) > 0 {
+		if _, plain := d.(*botble.Store); plain && len(c.Options.Recipients) > 0 {
 			return nil, fmt.Errorf("backup: the destination %s cannot be encrypted; leave it or the age recipients out", name)
 		}
 	}

@@ -14,10 +14,10 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
-
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Estimate is what a backup will about be, before it is made.
@@ -43,8 +43,8 @@ func (e Estimate) String() string {
 // freeSpace is implemented by stores that know how much space they have.
 type freeSpace interface{ Free() (int64, error) }
 
-// sweeper is implemented by stores in which killed writers leave something.
-type sweeper interface {
+// leavesBehind is implemented by stores in which killed writers leave something.
+type leavesBehind interface {
 	Sweep(ctx context.Context, prefix string, before time.Time) (int, error)
 }
 
@@ -151,7 +151,7 @@ func (h *Handler) takes(ctx context.Context, name string, e Estimate) error {
 		return err
 	}
 	store := h.c.Destinations[name]
-	if _, own := store.(*Botble); own {
+	if _, own := store.(*botble.Store); own {
 		return nil // its own first step is to write a mark
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, h.c.Options.StallTimeout, ErrStalled)
@@ -178,7 +178,7 @@ func (h *Handler) sweep(ctx context.Context, r *run) {
 	before := h.c.Now().Add(-sweepAge)
 	for _, name := range h.chosen(r.request) {
 		store := h.c.Destinations[name]
-		if s, ok := store.(sweeper); ok {
+		if s, ok := store.(leavesBehind); ok {
 			if n, err := s.Sweep(ctx, h.c.Options.Prefix, before); err != nil {
 				r.warn("leftovers at %s could not be removed: %v", name, err)
 			} else if n > 0 {

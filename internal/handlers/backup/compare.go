@@ -8,7 +8,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 

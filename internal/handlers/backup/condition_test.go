@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
 // TestTheConditionOfBackups follows a site from no backup to a restore that

@@ -13,9 +13,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
-	"github.com/cmsjobs/cmsjobs/internal/storage"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
 func (r *run) addJSON(name string, v any) error {

@@ -14,9 +14,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
-	"github.com/cmsjobs/cmsjobs/internal/storage"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
 // Request says what a backup is to hold and where it goes.
@@ -149,7 +148,7 @@ func (r *run) make(ctx context.Context) error {
 	if err != nil && !errors.Is(err, errNoDestination) {
 		return err
 	}
-	return r.encryptAndClose(ctx)
+	return r.complete(ctx)
 }
 
 // write packs everything into the archive.

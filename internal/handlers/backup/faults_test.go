@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
-
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 func TestWithoutTheRightToCreateADatabaseABackupIsParsed(t *testing.T) {

@@ -10,9 +10,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
 )
 
 // fit says what of the backup's database would be otherwise in the database to

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
 func TestHealthWarns(t *testing.T) {

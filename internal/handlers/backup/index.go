@@ -15,9 +15,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
-	"github.com/cmsjobs/cmsjobs/internal/storage"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
 // readsAtOnce and bytesAtOnce bound how many manifest files are read at the same time,

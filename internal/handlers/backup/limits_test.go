@@ -12,11 +12,10 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Anyone who can enqueue makes one backup an hour, and erases none.

@@ -9,10 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
-
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Stored is one backup at one destination. In a list, Tables and Warnings are

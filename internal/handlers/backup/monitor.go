@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // Monitor is the type backup.monitor: it looks at what lies at the

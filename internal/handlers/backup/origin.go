@@ -13,7 +13,6 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 

@@ -9,9 +9,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
 // onServer is a site on a server of the test's own.

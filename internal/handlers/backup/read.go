@@ -9,7 +9,6 @@ import (
 	"io"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 

@@ -7,10 +7,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
-
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 func (r *run) outcomes(err error) {
@@ -39,9 +39,9 @@ func place(s storage.Store) string {
 	return ""
 }
 
-// encryptAndClose copies the archive to destinations that failed (one retry), and
+// complete copies the archive to destinations that failed (one retry), and
 // puts the manifest file beside each archive.
-func (r *run) encryptAndClose(ctx context.Context) error {
+func (r *run) complete(ctx context.Context) error {
 	from := -1
 	for i, o := range r.report.Outcomes {
 		if o.Error == "" {
@@ -100,7 +100,7 @@ func (r *run) encryptAndClose(ctx context.Context) error {
 
 func (r *run) copyArchive(ctx context.Context, from string, o *Outcome) error {
 	source, to := r.c.Destinations[from], r.c.Destinations[o.Destination]
-	if _, consumes := source.(*Botble); consumes {
+	if _, consumes := source.(*botble.Store); consumes {
 		return errors.New(o.Error)
 	}
 	body, _, err := source.Open(ctx, r.report.Archive)

@@ -14,11 +14,10 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
-
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // clock stands still until it is moved.

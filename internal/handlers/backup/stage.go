@@ -9,9 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/cmsjobs/cmsjobs/internal/storage"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
 // stage copies the archive into a private file and checks its hash while it is

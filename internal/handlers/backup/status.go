@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
-
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // verificationDue is how long after its end a backup may wait for its first verification. A
@@ -21,7 +21,7 @@ const verificationDue = 24 * time.Hour
 
 // state is what retention and "latest" look at.
 func (h *Handler) state(b Stored) retention.State {
-	_, unreadable := h.c.Destinations[b.Destination].(*Botble)
+	_, unreadable := h.c.Destinations[b.Destination].(*botble.Store)
 	switch {
 	case b.Verification != nil && b.Verification.OK:
 		return retention.Verified
@@ -153,7 +153,7 @@ func (h *Handler) settleManifestFile(ctx context.Context, b Stored, p *manifest.
 	if err != nil {
 		return err
 	}
-	if _, consumes := store.(*Botble); consumes {
+	if _, consumes := store.(*botble.Store); consumes {
 		return nil
 	}
 	side, err := manifest.ReadFile(ctx, store, b.Key+manifest.Ending)

@@ -15,7 +15,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 

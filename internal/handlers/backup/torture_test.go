@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
 // crossing is how the torture database comes from one kind of server to the other.

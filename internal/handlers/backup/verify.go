@@ -15,9 +15,9 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
-	"github.com/cmsjobs/cmsjobs/internal/storage"
-
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
 // verify reads a new backup back, from one destination as a whole, from the
@@ -34,7 +34,7 @@ func (r *run) verify(ctx context.Context) error {
 	bad, whole := 0, 0
 	for i := range r.report.Outcomes {
 		o := &r.report.Outcomes[i]
-		if _, consumes := r.c.Destinations[o.Destination].(*Botble); consumes || o.Error != "" {
+		if _, consumes := r.c.Destinations[o.Destination].(*botble.Store); consumes || o.Error != "" {
 			whole += 1 - flag(o.Error != "")
 			continue
 		}

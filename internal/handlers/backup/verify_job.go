@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // Verify is the type backup.verify: it verifies the latest backup, or one

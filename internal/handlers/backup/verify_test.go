@@ -15,9 +15,8 @@ import (
 	"filippo.io/age"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
 func TestVerifyFindsEveryDamage(t *testing.T) {

@@ -1,14 +1,13 @@
 package manifest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"path"
 	"strings"
-
-	"bytes"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"

@@ -1,4 +1,4 @@
-package backup
+package botble
 
 import (
 	"bytes"
@@ -10,20 +10,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/storage"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// botbleEntry is one value of backup.json.
-type botbleEntry struct {
+// indexed is one value of backup.json.
+type indexed struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Date        string `json:"date"`
 }
 
-// encryptAndClose writes our manifest file and names a complete backup in backup.json.
-func (b *Botble) encryptAndClose(ctx context.Context, key string, r io.Reader) error {
+// complete writes our manifest file and names a complete backup in backup.json.
+func (b *Store) complete(ctx context.Context, key string, r io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(r, manifest.MaxSize))
 	if err != nil {
 		return err
@@ -37,12 +36,12 @@ func (b *Botble) encryptAndClose(ctx context.Context, key string, r io.Reader) e
 		return err
 	}
 	started := side.Started.In(zone)
-	folder := started.Format(botbleKey)
-	marked, err := json.Marshal(botbleMarked{Key: key, ManifestFile: data})
+	folder := started.Format(keyLayout)
+	marked, err := json.Marshal(mark{Key: key, ManifestFile: data})
 	if err != nil {
 		return err
 	}
-	if err := b.store.Put(ctx, folder+"/"+botbleMark, bytes.NewReader(marked), storage.PutOptions{Public: b.public}); err != nil {
+	if err := b.store.Put(ctx, folder+"/"+markName, bytes.NewReader(marked), storage.PutOptions{Public: b.public}); err != nil {
 		return err
 	}
 	if side.Status != manifest.Complete {
@@ -53,29 +52,29 @@ func (b *Botble) encryptAndClose(ctx context.Context, key string, r io.Reader) e
 		name = "cmsjobs " + started.Format(time.DateTime)
 	}
 	return b.index(ctx, func(index map[string]json.RawMessage) error {
-		entry, err := json.Marshal(botbleEntry{name, "cmsjobs " + side.ID, started.Format(time.DateTime)})
+		entry, err := json.Marshal(indexed{name, "cmsjobs " + side.ID, started.Format(time.DateTime)})
 		index[folder] = entry
 		return err
 	})
 }
 
-// botbleMarked is cmsjobs.json.
-type botbleMarked struct {
+// mark is cmsjobs.json.
+type mark struct {
 	Key          string          `json:"key"`
 	ManifestFile json.RawMessage `json:"manifest"`
 }
 
 // index changes backup.json as a whole and keeps what others wrote into it.
-func (b *Botble) index(ctx context.Context, change func(map[string]json.RawMessage) error) error {
+func (b *Store) index(ctx context.Context, change func(map[string]json.RawMessage) error) error {
 	index := map[string]json.RawMessage{}
-	data, err := b.read(ctx, botbleIndex)
+	data, err := b.read(ctx, indexName)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
 	// PHP writes an empty object as [].
 	if text := strings.TrimSpace(string(data)); text != "" && text != "[]" {
 		if err := json.Unmarshal(data, &index); err != nil {
-			return fmt.Errorf("%s of the CMS cannot be read: %w", botbleIndex, err)
+			return fmt.Errorf("%s of the CMS cannot be read: %w", indexName, err)
 		}
 	}
 	if err := change(index); err != nil {
@@ -88,10 +87,10 @@ func (b *Botble) index(ctx context.Context, change func(map[string]json.RawMessa
 	if err := encoder.Encode(index); err != nil {
 		return err
 	}
-	return b.store.Put(ctx, botbleIndex, &out, storage.PutOptions{Public: b.public})
+	return b.store.Put(ctx, indexName, &out, storage.PutOptions{Public: b.public})
 }
 
-func (b *Botble) read(ctx context.Context, key string) ([]byte, error) {
+func (b *Store) read(ctx context.Context, key string) ([]byte, error) {
 	body, _, err := b.store.Open(ctx, key)
 	if err != nil {
 		return nil, err
@@ -102,22 +101,22 @@ func (b *Botble) read(ctx context.Context, key string) ([]byte, error) {
 
 // ours finds our backups by their marks: folders by the manifest files' keys. Marks
 // without a manifest file, of backups that did not end, are under "".
-func (b *Botble) ours(ctx context.Context) (map[string]string, map[string]botbleMarked, []storage.Info, error) {
-	folders, marks := map[string]string{}, map[string]botbleMarked{}
+func (b *Store) ours(ctx context.Context) (map[string]string, map[string]mark, []storage.Info, error) {
+	folders, marks := map[string]string{}, map[string]mark{}
 	var unfinished []storage.Info
 	for info, err := range b.store.List(ctx, "") {
 		if err != nil {
 			return nil, nil, nil, err
 		}
 		folder, name, _ := strings.Cut(info.Key, "/")
-		if name != botbleMark || !botbleFolder.MatchString(folder) {
+		if name != markName || !folderName.MatchString(folder) {
 			continue
 		}
 		data, err := b.read(ctx, info.Key)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		var marked botbleMarked
+		var marked mark
 		if err := json.Unmarshal(data, &marked); err != nil || marked.Key == "" {
 			unfinished = append(unfinished, info)
 			continue
@@ -129,8 +128,8 @@ func (b *Botble) ours(ctx context.Context) (map[string]string, map[string]botble
 
 // removeFolder takes a backup out of backup.json, then removes its files, the
 // mark last.
-func (b *Botble) removeFolder(ctx context.Context, folder string) error {
-	if _, err := b.store.Stat(ctx, botbleIndex); err == nil {
+func (b *Store) removeFolder(ctx context.Context, folder string) error {
+	if _, err := b.store.Stat(ctx, indexName); err == nil {
 		if err := b.index(ctx, func(index map[string]json.RawMessage) error { delete(index, folder); return nil }); err != nil {
 			return err
 		}
@@ -140,5 +139,5 @@ func (b *Botble) removeFolder(ctx context.Context, folder string) error {
 			return err
 		}
 	}
-	return b.store.Delete(ctx, folder+"/"+botbleMark)
+	return b.store.Delete(ctx, folder+"/"+markName)
 }

@@ -1,4 +1,4 @@
-package backup
+package botble
 
 import (
 	"bytes"
@@ -13,12 +13,11 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
-	"github.com/cmsjobs/cmsjobs/internal/storage"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// Botble is a destination that keeps backups as the CMS's own backup plugin
+// Store is a destination that keeps backups as the CMS's own backup plugin
 // does (folder storage/app/backup), so that its admin lists and restores them:
 //
 //	KEY/database-KEY.zip   holds database-KEY.sql
@@ -27,9 +26,9 @@ import (
 //
 // KEY is YYYY-MM-DD-HH-MM-SS in the CMS's zone. Beside them lie
 // KEY/routines-KEY.zip, which the CMS cannot restore, and KEY/cmsjobs.json,
-// our manifest file, by which we know our own. It cannot release an archive: prove
+// our manifest file, by which we know our own. It cannot put an archive together again: verify
 // and restore from another destination.
-type Botble struct {
+type Store struct {
 	store storage.Store
 	// Zone is the CMS's.
 	zone func(context.Context) (*time.Location, error)
@@ -40,35 +39,40 @@ type Botble struct {
 	mu sync.Mutex // one writer of backup.json
 }
 
-// NewBotble keeps backups in a store whose root is storage/app/backup.
+// New keeps backups in a store whose root is storage/app/backup.
 // uploads is the label of the FileSet that is the upload root. public makes
 // files readable by everybody on the machine, which is needed where the web
 // server is another user.
-func NewBotble(store storage.Store, uploads string, zone func(context.Context) (*time.Location, error), public bool) *Botble {
-	return &Botble{store: store, zone: zone, uploads: uploads, public: public}
+func New(store storage.Store, uploads string, zone func(context.Context) (*time.Location, error), public bool) *Store {
+	return &Store{store: store, zone: zone, uploads: uploads, public: public}
 }
 
 // String is the place, for messages.
-func (b *Botble) String() string { return place(b.store) }
+func (b *Store) String() string {
+	if named, ok := b.store.(fmt.Stringer); ok {
+		return named.String()
+	}
+	return ""
+}
 
 // Free is the space on a local disk.
-func (b *Botble) Free() (int64, error) {
-	if s, ok := b.store.(freeSpace); ok {
+func (b *Store) Free() (int64, error) {
+	if s, ok := b.store.(interface{ Free() (int64, error) }); ok {
 		return s.Free()
 	}
 	return 1 << 62, nil
 }
 
 const (
-	botbleIndex = "backup.json"
-	botbleMark  = "cmsjobs.json"
-	botbleKey   = "2006-01-02-15-04-05"
+	indexName = "backup.json"
+	markName  = "cmsjobs.json"
+	keyLayout = "2006-01-02-15-04-05"
 )
 
-var botbleFolder = regexp.MustCompile(`^\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d$`)
+var folderName = regexp.MustCompile(`^\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d$`)
 
 // List yields the manifest files of our backups.
-func (b *Botble) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+func (b *Store) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		_, marks, _, err := b.ours(ctx)
 		if err != nil {
@@ -91,7 +95,7 @@ func (b *Botble) List(ctx context.Context, prefix string) iter.Seq2[storage.Info
 }
 
 // Open opens a manifest file. Archives cannot be put together again.
-func (b *Botble) Open(ctx context.Context, key string) (io.ReadCloser, storage.Info, error) {
+func (b *Store) Open(ctx context.Context, key string) (io.ReadCloser, storage.Info, error) {
 	_, marks, _, err := b.ours(ctx)
 	if err != nil {
 		return nil, storage.Info{}, err
@@ -103,7 +107,7 @@ func (b *Botble) Open(ctx context.Context, key string) (io.ReadCloser, storage.I
 }
 
 // Stat describes a manifest file.
-func (b *Botble) Stat(ctx context.Context, key string) (storage.Info, error) {
+func (b *Store) Stat(ctx context.Context, key string) (storage.Info, error) {
 	body, info, err := b.Open(ctx, key)
 	if err != nil {
 		return info, err
@@ -112,7 +116,7 @@ func (b *Botble) Stat(ctx context.Context, key string) (storage.Info, error) {
 }
 
 // Delete removes a backup of ours when it is asked to remove its archive.
-func (b *Botble) Delete(ctx context.Context, key string) error {
+func (b *Store) Delete(ctx context.Context, key string) error {
 	base, _, _, isArchive := archive.Detect(key)
 	if !isArchive {
 		return nil // the manifest file goes with the archive
@@ -130,8 +134,13 @@ func (b *Botble) Delete(ctx context.Context, key string) error {
 	return b.removeFolder(ctx, folder)
 }
 
+// sweeper is implemented by stores in which killed writers leave something.
+type sweeper interface {
+	Sweep(ctx context.Context, prefix string, before time.Time) (int, error)
+}
+
 // Sweep removes what killed backups of ours left.
-func (b *Botble) Sweep(ctx context.Context, _ string, before time.Time) (removed int, err error) {
+func (b *Store) Sweep(ctx context.Context, _ string, before time.Time) (removed int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	_, _, unfinished, err := b.ours(ctx)

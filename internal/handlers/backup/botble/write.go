@@ -1,7 +1,8 @@
-package backup
+package botble
 
 import (
 	"archive/zip"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,24 +11,23 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
-	"github.com/cmsjobs/cmsjobs/internal/storage"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
 // Put takes an archive apart into the CMS's files, or a manifest file as the mark
 // that makes them count.
-func (b *Botble) Put(ctx context.Context, key string, r io.Reader, _ storage.PutOptions) error {
+func (b *Store) Put(ctx context.Context, key string, r io.Reader, _ storage.PutOptions) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if strings.HasSuffix(key, manifest.Ending) {
-		return b.encryptAndClose(ctx, key, r)
+		return b.complete(ctx, key, r)
 	}
 	_, format, encrypted, ok := archive.Detect(key)
 	if !ok || encrypted {
 		return fmt.Errorf("%s cannot be kept in the CMS's layout", key)
 	}
-	w := &botbleWriter{Botble: b, ctx: ctx}
+	w := &writer{Store: b, ctx: ctx}
 	err := archive.Read(ctx, r, format, false, nil, w.visit)
 	if err = errors.Join(err, w.finish(err)); err != nil {
 		if w.folder != "" {
@@ -38,9 +38,9 @@ func (b *Botble) Put(ctx context.Context, key string, r io.Reader, _ storage.Put
 	return nil
 }
 
-// botbleWriter takes one archive apart.
-type botbleWriter struct {
-	*Botble
+// writer takes one archive apart.
+type writer struct {
+	*Store
 	ctx    context.Context
 	folder string
 	zip    *zip.Writer
@@ -50,10 +50,10 @@ type botbleWriter struct {
 	done   chan error
 }
 
-func (w *botbleWriter) visit(e archive.Entry, content io.Reader) error {
+func (w *writer) visit(e archive.Entry, content io.Reader) error {
 	switch {
 	case e.Name == manifest.HeaderEntry:
-		return w.begin(e, content)
+		return w.begin(content)
 	case strings.HasPrefix(e.Name, manifest.DatabaseFolder):
 		return w.sql("database", content)
 	case strings.HasPrefix(e.Name, manifest.RoutinesFolder):
@@ -73,7 +73,7 @@ func (w *botbleWriter) visit(e archive.Entry, content io.Reader) error {
 	return nil
 }
 
-func (w *botbleWriter) begin(e archive.Entry, content io.Reader) error {
+func (w *writer) begin(content io.Reader) error {
 	var header *manifest.Header
 	if err := manifest.DecodeEntry(content, &header); err != nil {
 		return err
@@ -85,8 +85,8 @@ func (w *botbleWriter) begin(e archive.Entry, content io.Reader) error {
 	if err != nil {
 		return err
 	}
-	folder := header.Started.In(zone).Format(botbleKey)
-	mark := folder + "/" + botbleMark
+	folder := header.Started.In(zone).Format(keyLayout)
+	mark := folder + "/" + markName
 	if _, err := w.store.Stat(w.ctx, mark); err == nil {
 		return fmt.Errorf("the backup %s is there already", folder)
 	}
@@ -95,7 +95,7 @@ func (w *botbleWriter) begin(e archive.Entry, content io.Reader) error {
 	return w.store.Put(w.ctx, mark, strings.NewReader("{}\n"), storage.PutOptions{Public: w.public})
 }
 
-func (w *botbleWriter) sql(name string, content io.Reader) error {
+func (w *writer) sql(name string, content io.Reader) error {
 	if err := w.open(name); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (w *botbleWriter) sql(name string, content io.Reader) error {
 }
 
 // open makes name the zip file that is being written.
-func (w *botbleWriter) open(name string) error {
+func (w *writer) open(name string) error {
 	if w.name == name {
 		return nil
 	}
@@ -140,7 +140,7 @@ func cause(err error) error {
 }
 
 // close ends the open zip file; failed is why it is to be thrown away.
-func (w *botbleWriter) close(failed error) error {
+func (w *writer) close(failed error) error {
 	if w.zip == nil {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (w *botbleWriter) close(failed error) error {
 	if failed == nil {
 		err = w.zip.Close()
 	}
-	w.pipe.CloseWithError(cmpError(failed, err))
+	w.pipe.CloseWithError(cmp.Or(failed, err))
 	putErr := <-w.done
 	w.zip, w.name = nil, ""
 	if failed != nil {
@@ -157,14 +157,7 @@ func (w *botbleWriter) close(failed error) error {
 	return errors.Join(putErr, err)
 }
 
-func cmpError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
-func (w *botbleWriter) finish(failed error) error {
+func (w *writer) finish(failed error) error {
 	err := w.close(failed)
 	if failed == nil && w.folder == "" {
 		return errors.New("the archive has no header")
