@@ -17,6 +17,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 func (a *commandLine) backupCommand() *cobra.Command {
@@ -217,7 +219,7 @@ Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
 					return err
 				}
 				progress, end := a.backupProgress()
-				verification, err := h.Verify(ctx, b, backup.Level(level), progress)
+				verification, err := h.Verify(ctx, b, manifest.Level(level), progress)
 				end()
 				return errors.Join(a.list(verification, []string{"BACKUP", "DESTINATION", "TABLES", "ROWS", "FILES", "RESULT"}, [][]string{{verification.Backup, verification.Destination,
 					strconv.Itoa(verification.Tables), strconv.FormatInt(verification.Rows, 10), strconv.FormatInt(verification.Files, 10), app.VerificationText(verification)}}, ""), err)

@@ -2,14 +2,10 @@ package backup
 
 import (
 	"context"
-	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
-	"sync"
 	"time"
 
 	"filippo.io/age"
@@ -145,11 +141,9 @@ type Options struct {
 
 // Handler makes, verifies, prunes and restores backups.
 type Handler struct {
+	*Catalog
 	c     Config
 	locks *lock.Table
-
-	keyMu sync.Mutex
-	key   ed25519.PrivateKey // nil until it is read
 }
 
 // New checks the configuration.
@@ -210,7 +204,9 @@ func New(c Config) (*Handler, error) {
 	}
 	o.Retention = o.Retention.WithDefaults()
 	o.Health = o.Health.withDefaults()
-	return &Handler{c: c, locks: &lock.Table{DB: c.DB, Logger: c.Logger}}, errors.Join(checkPatterns(o.Include, o.Exclude), checkTool(o.Tool))
+	known := NewCatalog(CatalogConfig{DB: c.DB, Destinations: c.Destinations, Prefix: o.Prefix, TrustedKeys: o.TrustedKeys, Identities: o.Identities,
+		Unverified: o.Verify == manifest.LevelNone, Now: c.Now, Logger: c.Logger})
+	return &Handler{Catalog: known, c: c, locks: &lock.Table{DB: c.DB, Logger: c.Logger}}, errors.Join(checkPatterns(o.Include, o.Exclude), checkTool(o.Tool))
 }
 
 func checkTool(tool string) error {
@@ -224,32 +220,10 @@ func checkTool(tool string) error {
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Generate, h.generate)
 	jobs.Restrict(r, Generate, jobs.Restriction[GeneratePayload]{Refuse: func(_ json.RawMessage, p GeneratePayload) error {
-		return h.placesKnown(p.request().Destinations...)
+		return h.CheckDestinations(p.request().Destinations...)
 	}})
 	jobs.Handle(r, Verify, h.verifyJob)
 	jobs.Restrict(r, Verify, jobs.Restriction[VerifyPayload]{Refuse: h.refuseVerify})
 	jobs.HandleInternal(r, jobs.Internal{Book: h.c.Orders, Maker: jobs.Service}, RestoreJob, h.restoreJob)
 	jobs.Handle(r, Monitor, h.monitorJob)
-}
-
-// Destinations are the names of the configured places, sorted.
-func (h *Handler) Destinations() []string {
-	return slices.Sorted(maps.Keys(h.c.Destinations))
-}
-
-// placesKnown refuses a destination that is not configured.
-func (h *Handler) placesKnown(names ...string) error {
-	for _, name := range names {
-		if _, err := h.destination(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (h *Handler) destination(name string) (storage.Store, error) {
-	if d, ok := h.c.Destinations[name]; ok {
-		return d, nil
-	}
-	return nil, jobs.Permanent(fmt.Errorf("no backup destination is named %q; configured are %v", name, h.Destinations()))
 }

@@ -77,7 +77,7 @@ func (h *Handler) Estimate(ctx context.Context, request Request) (Estimate, erro
 	// SQL packs to a third at worst; media do not pack.
 	e.Archive = e.DatabaseBytes/3 + e.FileBytes + e.Files*1024
 	for _, name := range h.chosen(request) {
-		store, err := h.destination(name)
+		store, err := h.Destination(name)
 		if err != nil {
 			return e, err
 		}

@@ -2,11 +2,11 @@ package backup
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"slices"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
@@ -14,16 +14,16 @@ import (
 // compareArchive holds the archive's bytes against the manifest file and against
 // what this database remembers, as an archive and its manifest file could be
 // replaced together.
-func (p *verifier) compareArchive(ctx context.Context, m *measured, stated int64) {
-	p.verification.Bytes = m.n
-	sum := hex.EncodeToString(m.sum.Sum(nil))
-	if m.n != p.stored.Size || stated >= 0 && stated != m.n {
-		p.problem("the archive has %d bytes, it was made with %d", m.n, p.stored.Size)
+func (p *verifier) compareArchive(ctx context.Context, m *archive.Meter, stated int64) {
+	p.verification.Bytes = m.Size()
+	sum := m.SHA256()
+	if m.Size() != p.stored.Size || stated >= 0 && stated != m.Size() {
+		p.problem("the archive has %d bytes, it was made with %d", m.Size(), p.stored.Size)
 	}
 	if sum != p.stored.SHA256 {
 		p.problem("the archive's SHA-256 is %s, it was made with %s", sum, p.stored.SHA256)
 	}
-	recorded, err := p.recorded(ctx, p.stored.ID)
+	recorded, err := p.RecordedSum(ctx, p.stored.ID)
 	if err != nil {
 		p.unsure = fmt.Errorf("%w: what was recorded of it cannot be read: %w", manifest.ErrUnfinished, err)
 	} else if recorded != "" && recorded != sum {

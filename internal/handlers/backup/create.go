@@ -93,7 +93,7 @@ func (h *Handler) create(ctx context.Context, r *run) (Report, error) {
 	if err := h.check(ctx, r); err != nil {
 		return r.end(ctx, err)
 	}
-	if err := h.remember(ctx, r.report); err != nil {
+	if err := h.Record(ctx, r.report); err != nil {
 		return r.report, err
 	}
 	h.sweep(ctx, r)

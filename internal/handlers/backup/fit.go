@@ -76,7 +76,7 @@ func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestoreP
 	l.Only(func(part dump.Part, statement []byte) bool {
 		return (rows || !writesRows(statement)) && l.wants(part, statement)
 	})
-	err = h.readBackup(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
+	err = h.Read(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
 		if !strings.HasPrefix(e.Name, manifest.DatabaseFolder) && !strings.HasPrefix(e.Name, manifest.RoutinesFolder) {
 			return nil
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
@@ -113,18 +115,11 @@ func (s *Health) doubt(name string, all []Stored) {
 		}
 	}
 	if len(failed) > 0 {
-		s.warn("failed", name, "the newest verification of %s at %s failed; restored only with --allow-failed: %s", plural(len(failed), "backup"), name, first(failed, 3))
+		s.warn("failed", name, "the newest verification of %s at %s failed; restored only with --allow-failed: %s", english.Plural(len(failed), "backup", ""), name, first(failed, 3))
 	}
 	if len(foreign) > 0 {
-		s.warn("untrusted", name, "of unknown origin, and restored only with --allow-failed: %s at %s: %s", plural(len(foreign), "backup"), name, first(foreign, 3))
+		s.warn("untrusted", name, "of unknown origin, and restored only with --allow-failed: %s at %s: %s", english.Plural(len(foreign), "backup", ""), name, first(foreign, 3))
 	}
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // first are the first n of a list.
@@ -193,7 +188,7 @@ func (h *Handler) judgeSizes(ctx context.Context, s *Health, name string, usable
 	}
 	before := usable[1+i]
 	for _, b := range []*Stored{&newest, &before} { // a list leaves the tables out
-		whole, err := h.full(ctx, *b)
+		whole, err := h.Full(ctx, *b)
 		if err != nil {
 			s.warn("unreachable", name, "the backup %s at %s cannot be looked at: %v", b.ID, name, err)
 			return nil

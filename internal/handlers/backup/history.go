@@ -12,8 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
-// remember writes down what is known of a backup.
-func (h *Handler) remember(ctx context.Context, p Report) error {
+// Record writes down what is known of a backup.
+func (c *Catalog) Record(ctx context.Context, p Report) error {
 	report, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -22,7 +22,7 @@ func (h *Handler) remember(ctx context.Context, p Report) error {
 	if p.Verification != nil && p.Verification.OK && p.Verification.Level == manifest.LevelRestored {
 		verified = p.Verification.Finished.UnixMilli()
 	}
-	return database.InTx(ctx, h.c.DB, "writing down the backup", func(tx *sqlx.Tx) error {
+	return database.InTx(ctx, c.config.DB, "writing down the backup", func(tx *sqlx.Tx) error {
 		_, err := tx.ExecContext(ctx, tx.Rebind("DELETE FROM cmsjobs_backups WHERE id = ?"), p.ID)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_backups (id, status, started_at, finished_at, archive_sha256, verified_at, source, asked_by, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
@@ -40,12 +40,12 @@ func millis(t time.Time) int64 {
 }
 
 // History lists the newest backups that were made or tried, newest first.
-func (h *Handler) History(ctx context.Context, limit int) ([]Report, error) {
+func (c *Catalog) History(ctx context.Context, limit int) ([]Report, error) {
 	var rows []struct {
 		Status manifest.Status `db:"status"`
 		Report string          `db:"report"`
 	}
-	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind("SELECT status, report FROM cmsjobs_backups ORDER BY started_at DESC, id DESC LIMIT ?"), limit)
+	err := c.config.DB.SelectContext(ctx, &rows, c.config.DB.Rebind("SELECT status, report FROM cmsjobs_backups ORDER BY started_at DESC, id DESC LIMIT ?"), limit)
 	if err != nil {
 		return nil, fmt.Errorf("reading the backups' history: %w", err)
 	}
@@ -57,21 +57,4 @@ func (h *Handler) History(ctx context.Context, limit int) ([]Report, error) {
 		reports[i].Status = row.Status // a verification since then may have changed it
 	}
 	return reports, nil
-}
-
-// Verifications lists what reading a backup back showed, newest first. id "" means
-// of all backups.
-func (h *Handler) Verifications(ctx context.Context, id string, limit int) ([]manifest.Verification, error) {
-	var rows []string
-	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind("SELECT report FROM cmsjobs_backup_verifications WHERE backup_id = ? OR ? = '' ORDER BY finished_at DESC, id LIMIT ?"), id, id, limit)
-	if err != nil {
-		return nil, fmt.Errorf("reading the backups' verifications: %w", err)
-	}
-	verifications := make([]manifest.Verification, len(rows))
-	for i, row := range rows {
-		if err := json.Unmarshal([]byte(row), &verifications[i]); err != nil {
-			return nil, fmt.Errorf("reading the backups' verifications: %w", err)
-		}
-	}
-	return verifications, nil
 }

@@ -78,20 +78,20 @@ const recent = 3 * time.Second
 
 // listOne reads the manifest files of a destination that are new or changed, several
 // at once, and takes the others from our index.
-func (h *Handler) listOne(ctx context.Context, name string, store storage.Store) ([]indexEntry, error) {
+func (c *Catalog) listOne(ctx context.Context, name string, store storage.Store) ([]indexEntry, error) {
 	var infos []storage.Info
 	var listErr error
-	for info, err := range store.List(ctx, h.c.Options.Prefix+"backup-") {
+	for info, err := range store.List(ctx, c.config.Prefix+"backup-") {
 		if err != nil {
 			listErr = err
 			break
 		}
 		key, is := strings.CutSuffix(info.Key, manifest.Ending)
-		if is && !strings.Contains(strings.TrimPrefix(key, h.c.Options.Prefix), "/") {
+		if is && !strings.Contains(strings.TrimPrefix(key, c.config.Prefix), "/") {
 			infos = append(infos, info)
 		}
 	}
-	index := h.readIndex(ctx, name)
+	index := c.readIndex(ctx, name)
 	entries := make([]*indexEntry, len(infos))
 	failed := make([]error, len(infos))
 	fresh := make([]indexRow, len(infos))
@@ -123,7 +123,7 @@ func (h *Handler) listOne(ctx context.Context, name string, store storage.Store)
 			}
 			e := entryOf(info.Key, side, false)
 			entries[i] = &e
-			if row.indexable() && h.c.Now().Sub(info.Modified) > recent {
+			if row.indexable() && c.config.Now().Sub(info.Modified) > recent {
 				fresh[i] = row.with(e)
 			}
 			return nil
@@ -131,7 +131,7 @@ func (h *Handler) listOne(ctx context.Context, name string, store storage.Store)
 	}
 	_ = reading.Wait() // each error is in failed
 	if listErr == nil {
-		h.writeIndex(ctx, name, slices.Collect(maps.Keys(index)), slices.DeleteFunc(fresh, func(r indexRow) bool { return r.Key == "" }))
+		c.writeIndex(ctx, name, slices.Collect(maps.Keys(index)), slices.DeleteFunc(fresh, func(r indexRow) bool { return r.Key == "" }))
 	}
 	var found []indexEntry
 	for _, e := range entries {
@@ -161,11 +161,11 @@ func (r indexRow) decode() *indexEntry {
 
 // readIndex reads what the index knows of a destination. Without it every
 // manifest file is read.
-func (h *Handler) readIndex(ctx context.Context, destination string) map[string]indexRow {
+func (c *Catalog) readIndex(ctx context.Context, destination string) map[string]indexRow {
 	var rows []indexRow
-	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind("SELECT object_key, size, modified_at, tag, entry FROM cmsjobs_backup_index WHERE destination = ?"), destination)
+	err := c.config.DB.SelectContext(ctx, &rows, c.config.DB.Rebind("SELECT object_key, size, modified_at, tag, entry FROM cmsjobs_backup_index WHERE destination = ?"), destination)
 	if err != nil {
-		h.c.Logger.WarnContext(ctx, "index of backups not read; reading every manifest file",
+		c.config.Logger.WarnContext(ctx, "index of backups not read; reading every manifest file",
 			"event", "backup.index_failed", "destination", destination, "error", err)
 	}
 	index := make(map[string]indexRow, len(rows))
@@ -179,21 +179,21 @@ func (h *Handler) readIndex(ctx context.Context, destination string) map[string]
 const indexBatch = 100
 
 // writeIndex removes and adds rows. That it fails costs time only.
-func (h *Handler) writeIndex(ctx context.Context, destination string, gone []string, fresh []indexRow) {
+func (c *Catalog) writeIndex(ctx context.Context, destination string, gone []string, fresh []indexRow) {
 	if len(gone)+len(fresh) == 0 {
 		return
 	}
-	if err := h.tryWriteIndex(ctx, destination, gone, fresh); err != nil && ctx.Err() == nil {
-		h.c.Logger.WarnContext(ctx, "index of backups not written", "event", "backup.index_failed",
+	if err := c.tryWriteIndex(ctx, destination, gone, fresh); err != nil && ctx.Err() == nil {
+		c.config.Logger.WarnContext(ctx, "index of backups not written", "event", "backup.index_failed",
 			"destination", destination, "error", err)
 	}
 }
 
-func (h *Handler) tryWriteIndex(ctx context.Context, destination string, gone []string, fresh []indexRow) error {
+func (c *Catalog) tryWriteIndex(ctx context.Context, destination string, gone []string, fresh []indexRow) error {
 	for _, r := range fresh {
 		gone = append(gone, r.Key)
 	}
-	return database.InTx(ctx, h.c.DB, "writing the index of backups", func(tx *sqlx.Tx) error {
+	return database.InTx(ctx, c.config.DB, "writing the index of backups", func(tx *sqlx.Tx) error {
 		return replaceInIndex(ctx, tx, destination, gone, fresh)
 	})
 }

@@ -97,7 +97,7 @@ func (f *farStore) DeleteAll(_ context.Context, keys []string) error {
 // fill puts n backups there, one a day, each with 120 tables.
 func (f *farStore) fill(t *testing.T, s *site, h *Handler, n int) {
 	t.Helper()
-	key, err := h.signer(t.Context())
+	key, err := h.Signer(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

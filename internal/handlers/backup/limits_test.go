@@ -193,7 +193,7 @@ func reveals(sql string) string {
 func dumped(t *testing.T, h *Handler, b Stored) string {
 	t.Helper()
 	var sql bytes.Buffer
-	err := h.readBackup(t.Context(), b, nil, func(e archive.Entry, r io.Reader) error {
+	err := h.Read(t.Context(), b, nil, func(e archive.Entry, r io.Reader) error {
 		if strings.HasPrefix(e.Name, manifest.DatabaseFolder) || strings.HasPrefix(e.Name, manifest.RoutinesFolder) {
 			_, err := io.Copy(&sql, r)
 			return err

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -14,50 +16,27 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// Stored is one backup at one destination. In a list, Tables and Warnings are
-// left out; TableCount says how many there are.
-type Stored struct {
-	manifest.File
-	Destination string          `json:"destination"`
-	Key         string          `json:"key"` // without an ending
-	Origin      manifest.Origin `json:"origin"`
-	TableCount  int             `json:"table_count"`
-	// staged is the path of a private copy of the archive, which is read instead.
-	staged string
-}
-
-// Contents says which parts of the site the backup has, for people.
-func (b Stored) Contents() string {
-	switch {
-	case b.Database && b.Files:
-		return "database and files"
-	case b.Database:
-		return "the database only"
-	}
-	return "the files only"
-}
-
 // List finds the backups at a destination, newest first; "" means at all of
 // them. It reads the manifest files, so that it works where our own tables are lost;
 // where they are not, it reads only those that changed since the last list. A
 // destination that cannot be listed is an error beside what the others have.
-func (h *Handler) List(ctx context.Context, destination string) ([]Stored, error) {
-	names := h.Destinations()
+func (c *Catalog) List(ctx context.Context, destination string) ([]Stored, error) {
+	names := c.Destinations()
 	if destination != "" {
 		names = []string{destination}
 	}
-	k, err := h.knowledge(ctx)
+	k, err := c.knowledge(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []Stored
 	var failed []error
 	for _, name := range names {
-		store, err := h.destination(name)
+		store, err := c.Destination(name)
 		if err != nil {
 			return nil, err
 		}
-		found, err := h.listOne(ctx, name, store)
+		found, err := c.listOne(ctx, name, store)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("destination %s: %w", name, err))
 		}
@@ -78,20 +57,20 @@ type knowledge struct {
 	sums          map[string]string // archives' hashes by id
 }
 
-func (h *Handler) knowledge(ctx context.Context) (knowledge, error) {
+func (c *Catalog) knowledge(ctx context.Context) (knowledge, error) {
 	k := knowledge{sums: map[string]string{}}
 	var err error
-	if k.signer, err = h.signer(ctx); err != nil {
+	if k.signer, err = c.Signer(ctx); err != nil {
 		return k, err
 	}
-	if k.verifications, err = h.newestVerifications(ctx, ""); err != nil {
+	if k.verifications, err = c.newestVerifications(ctx, ""); err != nil {
 		return k, err
 	}
 	var rows []struct {
 		ID  string `db:"id"`
 		Sum string `db:"archive_sha256"`
 	}
-	if err := h.c.DB.SelectContext(ctx, &rows, "SELECT id, archive_sha256 FROM cmsjobs_backups"); err != nil {
+	if err := c.config.DB.SelectContext(ctx, &rows, "SELECT id, archive_sha256 FROM cmsjobs_backups"); err != nil {
 		return k, fmt.Errorf("reading the hashes of the backups: %w", err)
 	}
 	for _, r := range rows {
@@ -111,9 +90,9 @@ func (k knowledge) stored(e indexEntry, destination string) Stored {
 	return b
 }
 
-// full reads a backup's manifest file again, with all tables.
-func (h *Handler) full(ctx context.Context, b Stored) (Stored, error) {
-	store, err := h.destination(b.Destination)
+// Full reads a backup's manifest file again, with all tables.
+func (c *Catalog) Full(ctx context.Context, b Stored) (Stored, error) {
+	store, err := c.Destination(b.Destination)
 	if err != nil {
 		return b, err
 	}
@@ -121,7 +100,7 @@ func (h *Handler) full(ctx context.Context, b Stored) (Stored, error) {
 	if err != nil {
 		return b, err
 	}
-	k, err := h.knowledge(ctx)
+	k, err := c.knowledge(ctx)
 	if err != nil {
 		return b, err
 	}
@@ -129,103 +108,48 @@ func (h *Handler) full(ctx context.Context, b Stored) (Stored, error) {
 }
 
 // Download opens a backup's archive; the caller closes it.
-func (h *Handler) Download(ctx context.Context, b Stored) (io.ReadCloser, storage.Info, error) {
-	if b.staged != "" {
+func (c *Catalog) Download(ctx context.Context, b Stored) (io.ReadCloser, storage.Info, error) {
+	if b.Local != "" {
 		return openStaged(b)
 	}
-	store, err := h.destination(b.Destination)
+	store, err := c.Destination(b.Destination)
 	if err != nil {
 		return nil, storage.Info{}, err
 	}
 	return store.Open(ctx, b.Archive)
 }
 
-// ErrNoBackup says that no backup fits.
-var ErrNoBackup = jobs.NotFound("no such backup")
-
-// Wanted names a backup.
-type Wanted struct {
-	// ID of the backup, or "latest".
-	ID string
-	// Destination "" takes any that has it.
-	Destination string
-	// Database and Files are what it must hold. Where neither is set, "latest"
-	// prefers a backup that holds both.
-	Database, Files bool
+// Destinations are the names of the configured places, sorted.
+func (c *Catalog) Destinations() []string {
+	return slices.Sorted(maps.Keys(c.config.Destinations))
 }
 
-// Show finds one backup by its id, or the latest one.
-func (h *Handler) Show(ctx context.Context, id, destination string) (Stored, error) {
-	b, _, err := h.Find(ctx, Wanted{ID: id, Destination: destination})
-	return b, err
-}
-
-// Find finds one backup. The latest one is the newest that is complete, of a
-// known origin, and verified or not yet due for a verification. passed are the newer
-// ones that are none of that.
-func (h *Handler) Find(ctx context.Context, w Wanted) (found Stored, passed []Stored, err error) {
-	all, err := h.List(ctx, w.Destination)
-	var fits []Stored
-	for _, b := range all {
-		if b.ID == w.ID || w.ID == "latest" && h.candidate(b, w) {
-			fits = append(fits, b)
+// CheckDestinations refuses a destination that is not configured.
+func (c *Catalog) CheckDestinations(names ...string) error {
+	for _, name := range names {
+		if _, err := c.Destination(name); err != nil {
+			return err
 		}
 	}
-	if len(fits) == 0 {
-		if err == nil {
-			err = jobs.Permanent(fmt.Errorf("%w: %s%s", ErrNoBackup, w.ID, h.unfit(all, w)))
-		}
-		return Stored{}, nil, err
-	}
-	found = slices.MinFunc(fits, func(a, b Stored) int { return cmp.Compare(h.rank(a, w), h.rank(b, w)) }) // the first, so the newest, of the best
-	if w.ID == "latest" {
-		for _, b := range all {
-			if b.Started.After(found.Started) && !b.Safety {
-				passed = append(passed, b)
-			}
-		}
-	}
-	found, err = h.full(ctx, found)
-	return found, passed, err
+	return nil
 }
 
-// unfit says why none of the backups is the latest one.
-func (h *Handler) unfit(all []Stored, w Wanted) string {
-	if w.ID != "latest" || len(all) == 0 {
-		return ""
+func (c *Catalog) Destination(name string) (storage.Store, error) {
+	if d, ok := c.config.Destinations[name]; ok {
+		return d, nil
 	}
-	var failed, partial, other int
-	for _, b := range all {
-		switch b.Status {
-		case manifest.Failed:
-			failed++
-		case manifest.Partial:
-			partial++
-		default:
-			other++
-		}
-	}
-	return fmt.Sprintf(" (of %s, the newest verification of %d failed, %d are partial, and %d hold other parts, or only some tables, "+
-		"or were made before a restore; name one by its id: cmsjobs backup list)",
-		plural(len(all), "backup"), failed, partial, other)
+	return nil, jobs.Permanent(fmt.Errorf("no backup destination is named %q; configured are %v", name, c.Destinations()))
 }
 
-// candidate says whether a backup may be the latest one at all.
-func (h *Handler) candidate(b Stored, w Wanted) bool {
-	return b.Status == manifest.Complete && !b.Limited && !b.Safety && (b.Database || !w.Database) && (b.Files || !w.Files)
-}
-
-// rank orders candidates, the best first: of known origin, verified or not due,
-// with both parts where none was named.
-func (h *Handler) rank(b Stored, w Wanted) (rank int) {
-	if b.Origin.Foreign() {
-		rank += 4
+func openStaged(b Stored) (io.ReadCloser, storage.Info, error) {
+	f, err := os.Open(b.Local)
+	if err != nil {
+		return nil, storage.Info{}, err
 	}
-	if b.Status == manifest.Failed || !h.Usable(b) && !b.Origin.Foreign() {
-		rank += 2
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close() // it was only read
+		return nil, storage.Info{}, err
 	}
-	if !w.Database && !w.Files && !(b.Database && b.Files) {
-		rank++
-	}
-	return rank
+	return f, storage.Info{Key: b.Archive, Size: info.Size(), Modified: info.ModTime()}, nil
 }

@@ -67,7 +67,7 @@ func (h *Handler) Outline(ctx context.Context, q RestoreRequest) (RestorePlan, e
 	if err := h.checkRestore(q); err != nil {
 		return plan, err
 	}
-	plan.Token, plan.Untrusted = h.Token(q), q.Backup.untrusted()
+	plan.Token, plan.Untrusted = h.Token(q), q.Backup.Untrusted()
 	if q.Files {
 		plan.ChangedFiles = q.Backup.FileCount
 	}
@@ -104,7 +104,7 @@ func (h *Handler) Plan(ctx context.Context, q RestoreRequest, progress func(Step
 		return plan, err
 	}
 	defer target.close()
-	err = h.readBackup(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
+	err = h.Read(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
 		name, is := strings.CutPrefix(e.Name, manifest.FilesFolder)
 		if !is || !q.wants(name) {
 			return nil

@@ -115,10 +115,10 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(S
 		}
 	}
 	defer h.c.Working()()
-	if q.Backup.Origin, err = h.originOf(ctx, q.Backup.File); err != nil {
+	if q.Backup.Origin, err = h.OriginOf(ctx, q.Backup.File); err != nil {
 		return done, err
 	}
-	if text := q.Backup.untrusted(); text != "" && !q.TrustUnknown {
+	if text := q.Backup.Untrusted(); text != "" && !q.TrustUnknown {
 		return done, fmt.Errorf("nothing was changed: %w: %s. If you know where it comes from, restore it with --trust-unknown", ErrUntrusted, text)
 	}
 	staged, remove, err := h.stage(ctx, q.Backup, progress)
@@ -183,7 +183,7 @@ func (h *Handler) restore(ctx context.Context, q RestoreRequest, progress func(S
 	}
 	defer target.close()
 	var read *manifest.Manifest
-	err = h.readBackup(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
+	err = h.Read(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
 		name, isFile := strings.CutPrefix(e.Name, manifest.FilesFolder)
 		switch {
 		case e.Name == manifest.LastEntry:

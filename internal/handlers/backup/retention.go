@@ -50,7 +50,7 @@ func (h *Handler) rated(all []Stored) []retention.Backup {
 	rated := make([]retention.Backup, len(all))
 	for i, b := range all {
 		rated[i] = retention.Backup{Started: b.Started, Database: b.Database, Files: b.Files, Complete: b.Made == manifest.Complete,
-			Tables: b.Limited, Safety: b.Safety, Foreign: b.Origin.Foreign(), State: h.state(b)}
+			Tables: b.Limited, Safety: b.Safety, Foreign: b.Origin.Foreign(), State: h.State(b)}
 	}
 	return rated
 }
@@ -86,7 +86,7 @@ type batchDeleter interface {
 // prune removes what goes at one destination. What is not fully known is not
 // pruned. The caller holds the lock.
 func (h *Handler) prune(ctx context.Context, destination string) (gone []Stored, err error) {
-	store, err := h.destination(destination)
+	store, err := h.Destination(destination)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func deleteBackups(ctx context.Context, store batchDeleter, list []Stored) error
 // Delete removes a backup: its manifest file first, so that it never counts without
 // its archive.
 func (h *Handler) Delete(ctx context.Context, b Stored) error {
-	store, err := h.destination(b.Destination)
+	store, err := h.Destination(b.Destination)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (r *run) complete(ctx context.Context) error {
 		return errors.Join(errs...)
 	}
 	side := r.manifestFile()
-	key, err := r.signer(ctx)
+	key, err := r.Signer(ctx)
 	if err == nil {
 		err = key.Sign(&side)
 	}

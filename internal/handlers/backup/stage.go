@@ -2,13 +2,12 @@ package backup
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -47,7 +46,7 @@ func (h *Handler) stage(ctx context.Context, b Stored, progress func(Step)) (sta
 		remove()
 		return b, nil, err
 	}
-	b.staged = name
+	b.Local = name
 	return b, remove, nil
 }
 
@@ -69,12 +68,12 @@ func (h *Handler) copyTo(ctx context.Context, name string, b Stored, progress fu
 			err = closeErr
 		}
 	}()
-	m := &measured{ctx: ctx, from: body, sum: sha256.New(), tell: func(n int64) { progress(Step{n, b.Size, "fetching " + b.ID}) }}
+	m := archive.NewMeter(ctx, body, func(n int64) { progress(Step{n, b.Size, "fetching " + b.ID}) })
 	// One byte more than it should have shows that it has more.
 	if _, err := io.Copy(f, io.LimitReader(m, b.Size+1)); err != nil {
 		return fmt.Errorf("copying the archive from %s: %w", b.Destination, err)
 	}
-	if sum := hex.EncodeToString(m.sum.Sum(nil)); m.n != b.Size || sum != b.SHA256 {
+	if sum := m.SHA256(); m.Size() != b.Size || sum != b.SHA256 {
 		return fmt.Errorf("%w: what %s serves is not the archive %s: SHA-256 %s, it was made with %s",
 			manifest.ErrUnverified, b.Destination, b.ID, sum, b.SHA256)
 	}
@@ -103,17 +102,4 @@ func (h *Handler) spaceToStage(size int64) error {
 			"free some, or name another folder (TMPDIR)", dir, free>>20, size>>20)
 	}
 	return nil
-}
-
-func openStaged(b Stored) (io.ReadCloser, storage.Info, error) {
-	f, err := os.Open(b.staged)
-	if err != nil {
-		return nil, storage.Info{}, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		_ = f.Close() // it was only read
-		return nil, storage.Info{}, err
-	}
-	return f, storage.Info{Key: b.Archive, Size: info.Size(), Modified: info.ModTime()}, nil
 }

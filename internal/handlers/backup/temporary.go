@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 
@@ -196,7 +197,7 @@ func (h *Handler) judgeLeftovers(ctx context.Context, s *Health) error {
 	}
 	if len(names) > 0 {
 		s.warn("leftover", "", "killed verifications or restores left %s or folders, which take space and hold the site's data: %s "+
-			"(the next backup removes them, or cmsjobs backup sweep)", plural(len(names), "temporary database"), first(names, 3))
+			"(the next backup removes them, or cmsjobs backup sweep)", english.Plural(len(names), "temporary database", ""), first(names, 3))
 	}
 	return nil
 }

@@ -35,7 +35,9 @@ func (r *run) verify(ctx context.Context) error {
 	for i := range r.report.Outcomes {
 		o := &r.report.Outcomes[i]
 		if _, consumes := r.c.Destinations[o.Destination].(*botble.Store); consumes || o.Error != "" {
-			whole += 1 - flag(o.Error != "")
+			if o.Error == "" {
+				whole++
+			}
 			continue
 		}
 		verification, err := r.Verify(ctx, r.storedAt(o.Destination), level, r.progress)
@@ -120,7 +122,7 @@ func (h *Handler) Verify(ctx context.Context, b Stored, level manifest.Level, pr
 	case !p.verification.OK:
 		err = fmt.Errorf("%w: %s at %s: %s", manifest.ErrUnverified, b.ID, b.Destination, strings.Join(p.verification.Problems, "; "))
 	}
-	return p.verification, errors.Join(err, h.rememberVerification(context.WithoutCancel(ctx), b, p.verification))
+	return p.verification, errors.Join(err, h.RecordVerification(context.WithoutCancel(ctx), b, p.verification))
 }
 
 func (p *verifier) problem(format string, args ...any) {
@@ -157,9 +159,9 @@ func (p *verifier) run(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", manifest.ErrUnfinished, err)
 	}
 	defer body.Close()
-	hashing := &measured{from: body, sum: sha256.New(), ctx: ctx, tell: func(n int64) {
+	hashing := archive.NewMeter(ctx, body, func(n int64) {
 		p.progress(Step{n, p.stored.Size, "reading the backup back from " + p.stored.Destination})
-	}}
+	})
 	err = p.read(ctx, hashing)
 	if _, drainErr := io.Copy(io.Discard, hashing); drainErr != nil {
 		return errors.Join(err, drainErr)

@@ -36,7 +36,7 @@ func (h *Handler) refuseVerify(_ json.RawMessage, p VerifyPayload) error {
 	if p.Storage == "" {
 		return nil
 	}
-	return h.placesKnown(p.Storage)
+	return h.CheckDestinations(p.Storage)
 }
 
 func (h *Handler) verifyJob(ctx context.Context, _ jobs.Job, p VerifyPayload) error {
