@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 )
 
 func (a *commandLine) backupRestoreCommand() *cobra.Command {
@@ -65,7 +66,7 @@ could execute (.php, .htaccess …) are restored only with --allow-failed.`,
 
 func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q backup.RestoreRequest, id, from string, dry bool) error {
 	var err error
-	if q.Backup, err = a.findBackup(ctx, h, backup.Wanted{ID: id, Destination: from, Database: q.Database, Files: q.Files}); err != nil {
+	if q.Backup, err = a.findBackup(ctx, h, catalog.Wanted{ID: id, Destination: from, Database: q.Database, Files: q.Files}); err != nil {
 		return err
 	}
 	progress, end := a.backupProgress()

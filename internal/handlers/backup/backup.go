@@ -14,6 +14,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
@@ -69,7 +70,7 @@ type Config struct {
 	Version string
 	Options Options
 	// Finished receives every backup that ended; nil is nobody.
-	Finished func(context.Context, Report)
+	Finished func(context.Context, catalog.Report)
 	// Watched receives what backup.monitor saw; nil is nobody.
 	Watched func(context.Context, Watched)
 	// Working is called when a backup, a verification or a restore begins, and what it
@@ -141,7 +142,7 @@ type Options struct {
 
 // Handler makes, verifies, prunes and restores backups.
 type Handler struct {
-	*Catalog
+	*catalog.Catalog
 	c     Config
 	locks *lock.Table
 }
@@ -204,7 +205,7 @@ func New(c Config) (*Handler, error) {
 	}
 	o.Retention = o.Retention.WithDefaults()
 	o.Health = o.Health.withDefaults()
-	known := NewCatalog(CatalogConfig{DB: c.DB, Destinations: c.Destinations, Prefix: o.Prefix, TrustedKeys: o.TrustedKeys, Identities: o.Identities,
+	known := catalog.New(catalog.Config{DB: c.DB, Destinations: c.Destinations, Prefix: o.Prefix, TrustedKeys: o.TrustedKeys, Identities: o.Identities,
 		Unverified: o.Verify == manifest.LevelNone, Now: c.Now, Logger: c.Logger})
 	return &Handler{Catalog: known, c: c, locks: &lock.Table{DB: c.DB, Logger: c.Logger}}, errors.Join(checkPatterns(o.Include, o.Exclude), checkTool(o.Tool))
 }

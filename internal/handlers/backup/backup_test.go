@@ -14,6 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -33,22 +34,22 @@ func TestWorkBeginsAndEnds(t *testing.T) {
 	_, b := s.backup(t, h)
 	q := RestoreRequest{Backup: b, Files: true, SkipSafety: true}
 	q.Confirm = h.Token(q)
-	for name, work := range map[string]func(func(Step)) error{
-		"backup": func(tell func(Step)) error {
+	for name, work := range map[string]func(func(catalog.Step)) error{
+		"backup": func(tell func(catalog.Step)) error {
 			s.clock.now = s.clock.now.Add(time.Hour)
 			_, err := h.Create(t.Context(), Request{Files: true}, tell)
 			return err
 		},
-		"verification": func(tell func(Step)) error {
+		"verification": func(tell func(catalog.Step)) error {
 			_, err := h.Verify(t.Context(), b, manifest.LevelParsed, tell)
 			return err
 		},
-		"plan":    func(tell func(Step)) error { _, err := h.Plan(t.Context(), q, tell); return err },
-		"restore": func(tell func(Step)) error { _, err := h.Restore(t.Context(), q, tell); return err },
+		"plan":    func(tell func(catalog.Step)) error { _, err := h.Plan(t.Context(), q, tell); return err },
+		"restore": func(tell func(catalog.Step)) error { _, err := h.Restore(t.Context(), q, tell); return err },
 	} {
 		begun = 0
 		idle := false
-		if err := work(func(Step) { idle = idle || now == 0 }); err != nil || idle || begun == 0 || now != 0 {
+		if err := work(func(catalog.Step) { idle = idle || now == 0 }); err != nil || idle || begun == 0 || now != 0 {
 			t.Errorf("%s: %v, idle meanwhile %v, %d begun, %d left", name, err, idle, begun, now)
 		}
 	}
@@ -74,7 +75,7 @@ func TestABackupIsMadeVerifiedAndRestored(t *testing.T) {
 	}
 }
 
-func restoreEverything(t *testing.T, s *site, h *Handler, b Stored) {
+func restoreEverything(t *testing.T, s *site, h *Handler, b catalog.Stored) {
 	t.Helper()
 	q := RestoreRequest{Backup: b, Database: true, Files: true}
 	if s.Engine == jobstest.SQLite {
@@ -124,7 +125,7 @@ func restoreEverything(t *testing.T, s *site, h *Handler, b Stored) {
 }
 
 // keepsItsKey: after a restore our own backups are still our own.
-func keepsItsKey(t *testing.T, s *site, q RestoreRequest, b Stored) {
+func keepsItsKey(t *testing.T, s *site, q RestoreRequest, b catalog.Stored) {
 	t.Helper()
 	if q.IntoDSN != "" { // as an operator puts the file in the place of the old one
 		s.c.DB = openSQLite(t, q.IntoDSN)
@@ -151,7 +152,7 @@ func TestTheJobReportsAndRunsOneAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	result, _ := run.Result()
-	var report Report
+	var report catalog.Report
 	if err := json.Unmarshal(result, &report); err != nil || report.Status != manifest.Complete || report.By != "u-1" {
 		t.Errorf("%s, %v", result, err)
 	}
@@ -194,8 +195,8 @@ func testAFailedDumpLeavesAPartialBackup(t *testing.T, engine jobstest.Engine) {
 	c.Addr = "127.0.0.1:1"
 	s.c.DSN = c.FormatDSN()
 	s.c.Options.Retention = retention.Rules{Keep: 1, MinAge: -1}
-	var told []Report
-	s.c.Finished = func(_ context.Context, r Report) { told = append(told, r) }
+	var told []catalog.Report
+	s.c.Finished = func(_ context.Context, r catalog.Report) { told = append(told, r) }
 	s.clock.now = s.clock.now.Add(time.Hour)
 	broken := s.handler(t)
 	report, err := broken.Create(t.Context(), Request{Database: true, Files: true}, nil)
@@ -209,7 +210,7 @@ func testAFailedDumpLeavesAPartialBackup(t *testing.T, engine jobstest.Engine) {
 	if gone, err := broken.Prune(t.Context()); len(gone) != 0 || err != nil {
 		t.Errorf("pruned %v, %v", gone, err)
 	}
-	if _, err := h.Restore(t.Context(), RestoreRequest{Backup: Stored{File: manifest.File{Header: manifest.Header{Database: true}, Status: manifest.Partial}}, Database: true}, nil); err == nil {
+	if _, err := h.Restore(t.Context(), RestoreRequest{Backup: catalog.Stored{File: manifest.File{Header: manifest.Header{Database: true}, Status: manifest.Partial}}, Database: true}, nil); err == nil {
 		t.Error("a partial backup is restored")
 	}
 	s.clock.now = s.clock.now.Add(24 * time.Hour)

@@ -15,6 +15,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -118,7 +119,7 @@ func (h *Handler) check(ctx context.Context, r *run) error {
 		return err
 	}
 	r.estimate, r.total = e.Archive, e.DatabaseBytes+e.FileBytes
-	r.progress(Step{0, r.total, e.String()})
+	r.progress(catalog.Step{Done: 0, Total: r.total, Note: e.String()})
 	for _, w := range e.Warnings {
 		r.warn("%s", w)
 	}

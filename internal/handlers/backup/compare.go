@@ -7,6 +7,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
@@ -81,7 +82,7 @@ func (p *verifier) compareTempDB(ctx context.Context) error {
 		p.problem("restoring: %v", err)
 		return nil
 	}
-	p.progress(Step{p.stored.Size, p.stored.Size, "comparing the restored database"})
+	p.progress(catalog.Step{Done: p.stored.Size, Total: p.stored.Size, Note: "comparing the restored database"})
 	is, err := p.tempDB.describe(ctx)
 	if err != nil {
 		return fmt.Errorf("looking at the restored database: %w", err)

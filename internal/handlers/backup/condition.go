@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
@@ -56,7 +57,7 @@ func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 // conditionHistory is how many backups are looked at for the last complete one.
 const conditionHistory = 20
 
-func lastComplete(newestFirst []Report) int64 {
+func lastComplete(newestFirst []catalog.Report) int64 {
 	for _, r := range newestFirst {
 		if r.Status == manifest.Complete {
 			return r.Size

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -49,7 +50,7 @@ func (r *run) addDatabase(ctx context.Context) error {
 		Exclude: r.tablesIn(r.c.Options.ExcludeTables), Empty: r.emptied,
 		Progress: func(table string, rows, n int64) {
 			r.moved()
-			r.progress(Step{n, r.total, fmt.Sprintf("database: %s, %d rows so far", table, rows)})
+			r.progress(catalog.Step{Done: n, Total: r.total, Note: fmt.Sprintf("database: %s, %d rows so far", table, rows)})
 		},
 	}
 	summary, err := r.dump(ctx, options, sink)
@@ -96,7 +97,7 @@ func (r *run) addFiles(ctx context.Context) error {
 			if err := r.addFile(ctx, set.Store, info.Key, name, list); err != nil {
 				return err
 			}
-			r.progress(Step{r.dumped() + r.manifest.FileBytes, r.total, fmt.Sprintf("files: %d so far, %s", r.manifest.FileCount, name)})
+			r.progress(catalog.Step{Done: r.dumped() + r.manifest.FileBytes, Total: r.total, Note: fmt.Sprintf("files: %d so far, %s", r.manifest.FileCount, name)})
 		}
 		if err := r.nameOthers(ctx, set); err != nil {
 			return r.filesFailed(ctx, list, err)

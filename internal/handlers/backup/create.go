@@ -14,6 +14,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -58,7 +59,7 @@ var ErrPartial = errors.New("the backup is partial")
 type run struct {
 	*Handler
 	request  Request
-	report   Report
+	report   catalog.Report
 	manifest manifest.Manifest
 	archive  *archive.Writer
 	fan      *fanout
@@ -70,14 +71,14 @@ type run struct {
 	refused  map[string]error // destinations that are not even tried
 	estimate int64            // of the archive's size
 	total    int64            // bytes to read, about
-	progress func(Step)
+	progress func(catalog.Step)
 	dropped  int
 	limiter  *rate.Limiter
 }
 
 // Create makes a backup, stores it, verifies it and prunes older ones. The
 // error says why it is not complete; the report is filled in either case.
-func (h *Handler) Create(ctx context.Context, request Request, progress func(Step)) (Report, error) {
+func (h *Handler) Create(ctx context.Context, request Request, progress func(catalog.Step)) (catalog.Report, error) {
 	r := h.newRun(request, progress)
 	ctx, unlock, err := h.lock(ctx, "the backup "+r.report.ID)
 	if err != nil {
@@ -89,7 +90,7 @@ func (h *Handler) Create(ctx context.Context, request Request, progress func(Ste
 }
 
 // create makes a backup while the lock is held.
-func (h *Handler) create(ctx context.Context, r *run) (Report, error) {
+func (h *Handler) create(ctx context.Context, r *run) (catalog.Report, error) {
 	if err := h.check(ctx, r); err != nil {
 		return r.end(ctx, err)
 	}
@@ -107,14 +108,14 @@ func (h *Handler) create(ctx context.Context, r *run) (Report, error) {
 	return r.end(ctx, err)
 }
 
-func (h *Handler) newRun(request Request, progress func(Step)) *run {
+func (h *Handler) newRun(request Request, progress func(catalog.Step)) *run {
 	now := h.c.Now().UTC()
 	id := now.Format("20060102T150405Z") + "-" + strings.ToLower(rand.Text()[:6])
 	if progress == nil {
-		progress = func(Step) {}
+		progress = func(catalog.Step) {}
 	}
 	r := &run{Handler: h, request: request, progress: progress, sum: sha256.New()}
-	r.report = Report{ID: id, Name: request.Name, By: request.By, Source: request.Source, Status: manifest.Running, Started: now}
+	r.report = catalog.Report{ID: id, Name: request.Name, By: request.By, Source: request.Source, Status: manifest.Running, Started: now}
 	r.key = h.c.Options.Prefix + "backup-" + id
 	r.report.Archive = r.key + h.c.Options.Compression.Ending(len(h.c.Options.Recipients) > 0)
 	r.manifest.Header = manifest.Header{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
@@ -46,7 +47,7 @@ func (h *Handler) lookAt(ctx context.Context, dsn string) (portable.Target, erro
 // A plan leaves out the rows, which take as long as the restore; the restore itself
 // tries them too, as a row may break a unique key under another collation. Where no
 // temporary database can be made, only that is noted.
-func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestorePlan, rows bool, progress func(Step)) (err error) {
+func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestorePlan, rows bool, progress func(catalog.Step)) (err error) {
 	needs := q.Backup.Needs
 	if !q.Database || q.Backup.Engine != database.MySQL || needs == nil {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -58,7 +59,7 @@ func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) e
 	if err := h.allow(ctx, request); err != nil {
 		return err
 	}
-	report, err := h.Create(ctx, request, func(s Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
+	report, err := h.Create(ctx, request, func(s catalog.Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
 	for _, w := range report.Warnings {
 		jobs.Logf(ctx, "%s", w)
 	}
@@ -151,7 +152,7 @@ func (h *Handler) allow(ctx context.Context, r Request) error {
 	return refused
 }
 
-func (h *Handler) record(ctx context.Context, o Outcome) {
+func (h *Handler) record(ctx context.Context, o catalog.Outcome) {
 	if h.c.Breaker == nil || ctx.Err() != nil {
 		return
 	}

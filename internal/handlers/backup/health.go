@@ -9,6 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
@@ -55,26 +56,26 @@ type Warning struct {
 
 // Health is how the backups are.
 type Health struct {
-	Warnings     []Warning `json:"warnings"`
-	Newest       *Stored   `json:"newest,omitempty"`        // complete one of database and files, else of either
-	LastVerified time.Time `json:"last_verified,omitempty"` // zero when never
-	VerifiedID   string    `json:"verified_id,omitempty"`
-	Checked      time.Time `json:"checked"`
+	Warnings     []Warning       `json:"warnings"`
+	Newest       *catalog.Stored `json:"newest,omitempty"`        // complete one of database and files, else of either
+	LastVerified time.Time       `json:"last_verified,omitempty"` // zero when never
+	VerifiedID   string          `json:"verified_id,omitempty"`
+	Checked      time.Time       `json:"checked"`
 }
 
 // part is what a site's backups are to hold.
 type part struct {
 	name string // for people
-	in   func(Stored) bool
+	in   func(catalog.Stored) bool
 }
 
 // parts are those that this installation can back up.
 func (h *Handler) parts() (parts []part) {
 	if h.c.DSN != "" {
-		parts = append(parts, part{"the database", func(b Stored) bool { return b.Database }})
+		parts = append(parts, part{"the database", func(b catalog.Stored) bool { return b.Database }})
 	}
 	if len(h.c.Files) > 0 {
-		parts = append(parts, part{"the files", func(b Stored) bool { return b.Files }})
+		parts = append(parts, part{"the files", func(b catalog.Stored) bool { return b.Files }})
 	}
 	return parts
 }
@@ -104,7 +105,7 @@ func (s *Health) warn(code, destination, format string, args ...any) {
 
 // doubt names the copies that are not used: their verification failed, or nobody
 // knows who made them.
-func (s *Health) doubt(name string, all []Stored) {
+func (s *Health) doubt(name string, all []catalog.Stored) {
 	var failed, foreign []string
 	for _, b := range all {
 		if b.Status == manifest.Failed {
@@ -131,11 +132,11 @@ func first(list []string, n int) string {
 }
 
 // judge looks at one destination's usable backups, newest first.
-func (h *Handler) judge(ctx context.Context, s *Health, name string, all []Stored) error {
-	usable := slices.DeleteFunc(slices.Clone(all), func(b Stored) bool { return !h.Usable(b) })
+func (h *Handler) judge(ctx context.Context, s *Health, name string, all []catalog.Stored) error {
+	usable := slices.DeleteFunc(slices.Clone(all), func(b catalog.Stored) bool { return !h.Usable(b) })
 	s.note(usable)
 	parts := h.parts()
-	newest := make([]*Stored, len(parts))
+	newest := make([]*catalog.Stored, len(parts))
 	same := true
 	for i, p := range parts {
 		if at := slices.IndexFunc(usable, p.in); at >= 0 {
@@ -157,7 +158,7 @@ func (h *Handler) judge(ctx context.Context, s *Health, name string, all []Store
 }
 
 // note remembers the newest one of all destinations, preferably of everything.
-func (s *Health) note(usable []Stored) {
+func (s *Health) note(usable []catalog.Stored) {
 	for i := range usable {
 		b := &usable[i]
 		whole, had := b.Database && b.Files, s.Newest != nil && s.Newest.Database && s.Newest.Files
@@ -167,7 +168,7 @@ func (s *Health) note(usable []Stored) {
 	}
 }
 
-func (h *Handler) judgePart(s *Health, name, of string, newest *Stored) {
+func (h *Handler) judgePart(s *Health, name, of string, newest *catalog.Stored) {
 	if newest == nil {
 		s.warn("none", name, "there is no complete backup%s at %s", of, name)
 	} else if age := s.Checked.Sub(newest.Started); age > h.c.Options.Health.MaxAge {
@@ -176,18 +177,18 @@ func (h *Handler) judgePart(s *Health, name, of string, newest *Stored) {
 }
 
 // judgeSizes compares the newest backup with the one of its sort before it.
-func (h *Handler) judgeSizes(ctx context.Context, s *Health, name string, usable []Stored) error {
+func (h *Handler) judgeSizes(ctx context.Context, s *Health, name string, usable []catalog.Stored) error {
 	if len(usable) == 0 {
 		return nil
 	}
 	newest := usable[0]
 	h.c.Options.Health.small(s, name, newest)
-	i := slices.IndexFunc(usable[1:], func(b Stored) bool { return b.Database == newest.Database && b.Files == newest.Files })
+	i := slices.IndexFunc(usable[1:], func(b catalog.Stored) bool { return b.Database == newest.Database && b.Files == newest.Files })
 	if i < 0 {
 		return nil
 	}
 	before := usable[1+i]
-	for _, b := range []*Stored{&newest, &before} { // a list leaves the tables out
+	for _, b := range []*catalog.Stored{&newest, &before} { // a list leaves the tables out
 		whole, err := h.Full(ctx, *b)
 		if err != nil {
 			s.warn("unreachable", name, "the backup %s at %s cannot be looked at: %v", b.ID, name, err)
@@ -199,14 +200,14 @@ func (h *Handler) judgeSizes(ctx context.Context, s *Health, name string, usable
 	return nil
 }
 
-func (l HealthLimits) small(s *Health, name string, b Stored) {
+func (l HealthLimits) small(s *Health, name string, b catalog.Stored) {
 	if b.Size < l.MinBytes {
 		s.warn("small", name, "the newest backup at %s has %d bytes only", name, b.Size)
 	}
 }
 
 // compare looks for sudden changes from one backup to the next of its sort.
-func (l HealthLimits) compare(s *Health, name string, before, now Stored) {
+func (l HealthLimits) compare(s *Health, name string, before, now catalog.Stored) {
 	switch was, is := float64(before.Size), float64(now.Size); {
 	case is < was*(1-l.MaxShrink):
 		s.warn("shrunk", name, "the newest backup at %s has %d bytes, the one before it had %d", name, now.Size, before.Size)

@@ -14,10 +14,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// The bounds of package catalog.
+const (
+	readsAtOnce = 128
+	bytesAtOnce = 64 << 20
 )
 
 // farStore is a store in memory that answers after a delay, as a bucket does: a
@@ -128,7 +135,7 @@ func TestALongListIsReadOnceAndPrunedWithFewCalls(t *testing.T) {
 	s.c.Options.Retention = retention.Rules{Keep: 7, MinAge: -1}
 	h := s.handler(t)
 	far.fill(t, s, h, n)
-	list := func(doing string) []Stored {
+	list := func(doing string) []catalog.Stored {
 		t.Helper()
 		far.opens.Store(0)
 		began := time.Now()

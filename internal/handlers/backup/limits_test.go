@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -190,7 +191,7 @@ func reveals(sql string) string {
 }
 
 // dumped is all SQL of a backup.
-func dumped(t *testing.T, h *Handler, b Stored) string {
+func dumped(t *testing.T, h *Handler, b catalog.Stored) string {
 	t.Helper()
 	var sql bytes.Buffer
 	err := h.Read(t.Context(), b, nil, func(e archive.Entry, r io.Reader) error {

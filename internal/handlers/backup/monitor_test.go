@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -53,14 +54,14 @@ func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
 
 func TestHealthSeesSizes(t *testing.T) {
 	limits := HealthLimits{}.withDefaults()
-	at := func(size, rows int64, tables ...string) Stored {
-		b := Stored{File: manifest.File{Header: manifest.Header{Started: time.Unix(1e9, 0)}, Status: manifest.Complete, Size: size, Rows: rows}}
+	at := func(size, rows int64, tables ...string) catalog.Stored {
+		b := catalog.Stored{File: manifest.File{Header: manifest.Header{Started: time.Unix(1e9, 0)}, Status: manifest.Complete, Size: size, Rows: rows}}
 		for _, name := range tables {
 			b.Tables = append(b.Tables, manifest.TableFigure{Name: name})
 		}
 		return b
 	}
-	for want, pair := range map[string][2]Stored{
+	for want, pair := range map[string][2]catalog.Stored{
 		"":       {at(5000, 10, "a"), at(6000, 9, "a", "b")},
 		"small":  {at(900, 10), at(900, 10)},
 		"shrunk": {at(5000, 10), at(2400, 10)},

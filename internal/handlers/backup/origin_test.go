@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -26,7 +27,7 @@ func stranger(t *testing.T, s *site) (*site, *Handler) {
 }
 
 // copies puts a backup of a stranger into our destination and forgets its name.
-func forge(t *testing.T, s *site) Stored {
+func forge(t *testing.T, s *site) catalog.Stored {
 	t.Helper()
 	other, h := stranger(t, s)
 	_, b := other.backup(t, h)

@@ -16,6 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -84,13 +85,13 @@ func (h *Handler) Outline(ctx context.Context, q RestoreRequest) (RestorePlan, e
 }
 
 // Plan reads a backup through, changes nothing, and says what Restore would do.
-func (h *Handler) Plan(ctx context.Context, q RestoreRequest, progress func(Step)) (RestorePlan, error) {
+func (h *Handler) Plan(ctx context.Context, q RestoreRequest, progress func(catalog.Step)) (RestorePlan, error) {
 	plan, err := h.Outline(ctx, q)
 	if err != nil {
 		return plan, err
 	}
 	if len(plan.Refused) == 0 {
-		if err := h.rehearse(ctx, q, &plan, false, func(Step) {}); err != nil {
+		if err := h.rehearse(ctx, q, &plan, false, func(catalog.Step) {}); err != nil {
 			plan.Refused = append(plan.Refused, err.Error())
 		}
 	}

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // end writes down what became of the run and tells who wants to know.
-func (r *run) end(ctx context.Context, err error) (Report, error) {
+func (r *run) end(ctx context.Context, err error) (catalog.Report, error) {
 	ctx = context.WithoutCancel(ctx)
 	p := &r.report
 	p.Finished = r.c.Now().UTC()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -16,7 +17,7 @@ import (
 
 // RestoreRequest says what is restored and where to.
 type RestoreRequest struct {
-	Backup Stored
+	Backup catalog.Stored
 	// Database restores all tables, or only Tables (MySQL, own dumper).
 	Database bool
 	Tables   []string
@@ -52,10 +53,10 @@ type RestoreRequest struct {
 
 // Restored says what a restore did.
 type Restored struct {
-	Plan   RestorePlan `json:"plan"`
-	Safety *Report     `json:"safety,omitempty"` // the backup made before
-	Files  int64       `json:"files"`
-	Tables int         `json:"tables"`
+	Plan   RestorePlan     `json:"plan"`
+	Safety *catalog.Report `json:"safety,omitempty"` // the backup made before
+	Files  int64           `json:"files"`
+	Tables int             `json:"tables"`
 	// Executable is how many files were left out, as a web server could execute them.
 	Executable int64 `json:"executable,omitempty"`
 	// Problems are differences between what was restored and what was dumped.
@@ -96,7 +97,7 @@ func (q RestoreRequest) wants(name string) bool {
 
 // Restore brings back what the request names. It reads the whole backup and
 // checks it before it touches anything, and makes a backup of what is there now.
-func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(Step)) (Restored, error) {
+func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(catalog.Step)) (Restored, error) {
 	var done Restored
 	if err := h.checkRestore(q); err != nil {
 		return done, err
@@ -141,7 +142,7 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(S
 }
 
 // prepare does all that can fail before anything is touched.
-func (h *Handler) prepare(ctx context.Context, q RestoreRequest, progress func(Step), done *Restored) (err error) {
+func (h *Handler) prepare(ctx context.Context, q RestoreRequest, progress func(catalog.Step), done *Restored) (err error) {
 	if verification, err := h.Verify(ctx, q.Backup, manifest.LevelParsed, progress); err != nil {
 		if !q.AllowFailed || !errors.Is(err, manifest.ErrUnverified) {
 			return err
@@ -169,7 +170,7 @@ func (h *Handler) prepare(ctx context.Context, q RestoreRequest, progress func(S
 	return nil
 }
 
-func (h *Handler) restore(ctx context.Context, q RestoreRequest, progress func(Step), done *Restored) error {
+func (h *Handler) restore(ctx context.Context, q RestoreRequest, progress func(catalog.Step), done *Restored) error {
 	var load loader
 	if q.Database {
 		var err error

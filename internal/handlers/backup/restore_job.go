@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -56,7 +57,7 @@ func (h *Handler) restoreJob(ctx context.Context, _ jobs.Job, p RestorePayload) 
 	}
 	q := RestoreRequest{Backup: b, Database: p.Database || len(p.Tables) > 0, Tables: p.Tables, Files: p.Files || len(p.Paths) > 0, Paths: p.Paths,
 		TrustUnknown: p.TrustUnknown, AllowExecutable: p.AllowExecutable, AllowFailed: p.AllowFailed, Confirm: p.Confirm, begin: jobs.UseOrder}
-	done, err := h.Restore(ctx, q, func(s Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
+	done, err := h.Restore(ctx, q, func(s catalog.Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
 	for _, problem := range done.Problems {
 		jobs.Logf(ctx, "%s", problem)
 	}

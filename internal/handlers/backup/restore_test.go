@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -88,14 +89,14 @@ func TestARestoreFromABadArchiveChangesNothing(t *testing.T) {
 }
 
 func testARestoreFromABadArchiveChangesNothing(t *testing.T, engine jobstest.Engine) {
-	for name, damage := range map[string]func(*testing.T, *site, *Stored){
-		"torn": func(t *testing.T, s *site, b *Stored) {
+	for name, damage := range map[string]func(*testing.T, *site, *catalog.Stored){
+		"torn": func(t *testing.T, s *site, b *catalog.Stored) {
 			if err := os.Truncate(filepath.Join(s.dest, b.Archive), b.Size*9/10); err != nil {
 				t.Fatal(err)
 			}
 		},
 		// Its hash is right: only its manifest tells.
-		"not as it was packed": func(t *testing.T, s *site, b *Stored) {
+		"not as it was packed": func(t *testing.T, s *site, b *catalog.Stored) {
 			rewrite(t, s, b, func(name string, data []byte) []byte {
 				if strings.Contains(name, "posts") {
 					return bytes.Replace(data, []byte("title; \\'7\\'"), []byte("title; \\'8\\'"), 1)
@@ -335,7 +336,7 @@ func TestARestoreRefusesHostileArchives(t *testing.T) {
 
 // pack replaces a backup's archive by one with a header and one more entry,
 // and makes all hashes fit.
-func pack(t *testing.T, s *site, b *Stored, entry *tar.Header) {
+func pack(t *testing.T, s *site, b *catalog.Stored, entry *tar.Header) {
 	t.Helper()
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -12,7 +13,7 @@ import (
 
 // Kept is what retention says of one backup at one destination.
 type Kept struct {
-	Stored
+	catalog.Stored
 	retention.Decision
 }
 
@@ -28,11 +29,11 @@ func (h *Handler) PrunePlan(ctx context.Context) ([]Kept, error) {
 }
 
 // Forecast says of each backup of a list whether it stays, why and until when.
-func (h *Handler) Forecast(list []Stored) []retention.Decision {
+func (h *Handler) Forecast(list []catalog.Stored) []retention.Decision {
 	out := make([]retention.Decision, len(list))
 	for _, name := range h.Destinations() {
 		var at []int
-		var here []Stored
+		var here []catalog.Stored
 		for i, b := range list {
 			if b.Destination == name {
 				at, here = append(at, i), append(here, b)
@@ -46,7 +47,7 @@ func (h *Handler) Forecast(list []Stored) []retention.Decision {
 }
 
 // rated is what the rules look at.
-func (h *Handler) rated(all []Stored) []retention.Backup {
+func (h *Handler) rated(all []catalog.Stored) []retention.Backup {
 	rated := make([]retention.Backup, len(all))
 	for i, b := range all {
 		rated[i] = retention.Backup{Started: b.Started, Database: b.Database, Files: b.Files, Complete: b.Made == manifest.Complete,
@@ -56,13 +57,13 @@ func (h *Handler) rated(all []Stored) []retention.Backup {
 }
 
 // Prune removes what retention does not keep and returns it, newest first.
-func (h *Handler) Prune(ctx context.Context) ([]Stored, error) {
+func (h *Handler) Prune(ctx context.Context) ([]catalog.Stored, error) {
 	ctx, unlock, err := h.lock(ctx, "pruning the backups")
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	var gone []Stored
+	var gone []catalog.Stored
 	var failed []error
 	for _, name := range h.Destinations() {
 		found, err := h.prune(ctx, name)
@@ -85,7 +86,7 @@ type batchDeleter interface {
 
 // prune removes what goes at one destination. What is not fully known is not
 // pruned. The caller holds the lock.
-func (h *Handler) prune(ctx context.Context, destination string) (gone []Stored, err error) {
+func (h *Handler) prune(ctx context.Context, destination string) (gone []catalog.Stored, err error) {
 	store, err := h.Destination(destination)
 	if err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func (h *Handler) prune(ctx context.Context, destination string) (gone []Stored,
 	if err != nil {
 		return nil, err
 	}
-	var leave []Stored
+	var leave []catalog.Stored
 	for i, d := range h.c.Options.Retention.Decide(h.rated(all), h.c.Now()) {
 		if !d.Keep {
 			leave = append(leave, all[i])
@@ -121,7 +122,7 @@ func (h *Handler) prune(ctx context.Context, destination string) (gone []Stored,
 }
 
 // deleteBackups removes the manifest files first, as deleteBackup does.
-func deleteBackups(ctx context.Context, store batchDeleter, list []Stored) error {
+func deleteBackups(ctx context.Context, store batchDeleter, list []catalog.Stored) error {
 	var manifestFiles, archives []string
 	for _, b := range list {
 		manifestFiles, archives = append(manifestFiles, b.Key+manifest.Ending), append(archives, b.Archive)
@@ -134,7 +135,7 @@ func deleteBackups(ctx context.Context, store batchDeleter, list []Stored) error
 
 // Delete removes a backup: its manifest file first, so that it never counts without
 // its archive.
-func (h *Handler) Delete(ctx context.Context, b Stored) error {
+func (h *Handler) Delete(ctx context.Context, b catalog.Stored) error {
 	store, err := h.Destination(b.Destination)
 	if err != nil {
 		return err
@@ -142,7 +143,7 @@ func (h *Handler) Delete(ctx context.Context, b Stored) error {
 	return deleteBackup(ctx, store, b)
 }
 
-func deleteBackup(ctx context.Context, store storage.Store, b Stored) error {
+func deleteBackup(ctx context.Context, store storage.Store, b catalog.Stored) error {
 	if err := store.Delete(ctx, b.Key+manifest.Ending); err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func (h *Handler) checkQuota(ctx context.Context, destination string, e Estimate
 
 // likely is a new archive's size, judged by the newest one with the same parts:
 // the estimate is a cautious one.
-func likely(all []Stored, e Estimate) int64 {
+func likely(all []catalog.Stored, e Estimate) int64 {
 	for _, b := range all { // newest first
 		if b.Made == manifest.Complete && !b.Limited && b.Database == (e.DatabaseBytes > 0) && b.Files == (e.Files > 0) {
 			return min(e.Archive, b.Size+b.Size/2)

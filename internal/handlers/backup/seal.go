@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -15,7 +16,7 @@ import (
 
 func (r *run) outcomes(err error) {
 	for _, l := range r.fan.destinations {
-		o := Outcome{Destination: l.name, Location: place(r.c.Destinations[l.name])}
+		o := catalog.Outcome{Destination: l.name, Location: place(r.c.Destinations[l.name])}
 		switch {
 		case l.err != nil:
 			o.Error = l.err.Error()
@@ -26,7 +27,7 @@ func (r *run) outcomes(err error) {
 	}
 	for _, name := range r.chosen(r.request) {
 		if refused := r.refused[name]; refused != nil {
-			r.report.Outcomes = append(r.report.Outcomes, Outcome{Destination: name, Location: place(r.c.Destinations[name]), Error: refused.Error()})
+			r.report.Outcomes = append(r.report.Outcomes, catalog.Outcome{Destination: name, Location: place(r.c.Destinations[name]), Error: refused.Error()})
 		}
 	}
 }
@@ -98,7 +99,7 @@ func (r *run) complete(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-func (r *run) copyArchive(ctx context.Context, from string, o *Outcome) error {
+func (r *run) copyArchive(ctx context.Context, from string, o *catalog.Outcome) error {
 	source, to := r.c.Destinations[from], r.c.Destinations[o.Destination]
 	if _, consumes := source.(*botble.Store); consumes {
 		return errors.New(o.Error)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
@@ -93,7 +94,7 @@ func (s *site) handler(t testing.TB) *Handler {
 }
 
 // backup makes a good one, an hour after the last.
-func (s *site) backup(t testing.TB, h *Handler) (Report, Stored) {
+func (s *site) backup(t testing.TB, h *Handler) (catalog.Report, catalog.Stored) {
 	t.Helper()
 	s.clock.now = s.clock.now.Add(time.Hour)
 	report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
@@ -111,7 +112,7 @@ func (s *site) backup(t testing.TB, h *Handler) (Report, Stored) {
 }
 
 // rewrite changes a backup's archive and makes the manifest file fit.
-func rewrite(t *testing.T, s *site, b *Stored, change func(name string, data []byte) []byte) {
+func rewrite(t *testing.T, s *site, b *catalog.Stored, change func(name string, data []byte) []byte) {
 	t.Helper()
 	name := filepath.Join(s.dest, b.Archive)
 	whole, err := os.ReadFile(name)

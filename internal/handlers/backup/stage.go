@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -15,9 +16,9 @@ import (
 // stage copies the archive into a private file and checks its hash while it is
 // copied. What follows reads that copy only: a store that serves another
 // archive the second time has no second time. remove deletes the copy.
-func (h *Handler) stage(ctx context.Context, b Stored, progress func(Step)) (staged Stored, remove func(), err error) {
+func (h *Handler) stage(ctx context.Context, b catalog.Stored, progress func(catalog.Step)) (staged catalog.Stored, remove func(), err error) {
 	if progress == nil {
-		progress = func(Step) {}
+		progress = func(catalog.Step) {}
 	}
 	if err := h.spaceToStage(b.Size); err != nil {
 		return b, nil, err
@@ -53,7 +54,7 @@ func (h *Handler) stage(ctx context.Context, b Stored, progress func(Step)) (sta
 // stagePrefix begins the names of folders with copies of archives.
 const stagePrefix = "cmsjobs-restore-"
 
-func (h *Handler) copyTo(ctx context.Context, name string, b Stored, progress func(Step)) (err error) {
+func (h *Handler) copyTo(ctx context.Context, name string, b catalog.Stored, progress func(catalog.Step)) (err error) {
 	body, _, err := h.Download(ctx, b)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (h *Handler) copyTo(ctx context.Context, name string, b Stored, progress fu
 			err = closeErr
 		}
 	}()
-	m := archive.NewMeter(ctx, body, func(n int64) { progress(Step{n, b.Size, "fetching " + b.ID}) })
+	m := archive.NewMeter(ctx, body, func(n int64) { progress(catalog.Step{Done: n, Total: b.Size, Note: "fetching " + b.ID}) })
 	// One byte more than it should have shows that it has more.
 	if _, err := io.Copy(f, io.LimitReader(m, b.Size+1)); err != nil {
 		return fmt.Errorf("copying the archive from %s: %w", b.Destination, err)

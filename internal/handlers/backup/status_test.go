@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -58,7 +59,7 @@ func (f *flipping) Read(p []byte) (int, error) {
 }
 
 // daily makes one backup a day later and returns its report.
-func (s *site) daily(t testing.TB, h *Handler, q Request) (Report, error) {
+func (s *site) daily(t testing.TB, h *Handler, q Request) (catalog.Report, error) {
 	t.Helper()
 	s.clock.now = s.clock.now.Add(24 * time.Hour)
 	return h.Create(t.Context(), q, nil)
@@ -120,7 +121,7 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 	if l, table, side := statusOf(t, s, h, newest); l != manifest.Failed || table != manifest.Failed || side != manifest.Failed {
 		t.Errorf("list %s, table %s, manifest file %s", l, table, side)
 	}
-	if latest, passed, err := h.Find(t.Context(), Wanted{ID: "latest"}); err != nil || latest.ID != good[2] || len(passed) == 0 || !strings.Contains(h.Standing(latest), "verified (restored)") {
+	if latest, passed, err := h.Find(t.Context(), catalog.Wanted{ID: "latest"}); err != nil || latest.ID != good[2] || len(passed) == 0 || !strings.Contains(h.Standing(latest), "verified (restored)") {
 		t.Errorf("latest is %s, %d passed over, %v", latest.ID, len(passed), err)
 	}
 	health, err := h.Health(t.Context())
@@ -146,7 +147,7 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 }
 
 // theSidecarKnows: where our tables are lost, the manifest file still tells.
-func theManifestFileKnows(t *testing.T, s *site, h *Handler, b Stored) {
+func theManifestFileKnows(t *testing.T, s *site, h *Handler, b catalog.Stored) {
 	t.Helper()
 	s.MustExec("CREATE TABLE kept_verifications AS SELECT * FROM cmsjobs_backup_verifications")
 	s.MustExec("DELETE FROM cmsjobs_backup_verifications")
@@ -228,10 +229,10 @@ func TestBackupsOfFilesPushNoDatabaseOut(t *testing.T) {
 	if err != nil || len(all) != 4 || all[3].ID != full.ID {
 		t.Fatalf("%d stay, %v", len(all), err)
 	}
-	if b, _, err := h.Find(t.Context(), Wanted{ID: "latest", Database: true}); err != nil || b.ID != full.ID {
+	if b, _, err := h.Find(t.Context(), catalog.Wanted{ID: "latest", Database: true}); err != nil || b.ID != full.ID {
 		t.Errorf("the latest of the database is %s, %v", b.ID, err)
 	}
-	if b, _, err := h.Find(t.Context(), Wanted{ID: "latest", Files: true}); err != nil || b.ID != all[0].ID {
+	if b, _, err := h.Find(t.Context(), catalog.Wanted{ID: "latest", Files: true}); err != nil || b.ID != all[0].ID {
 		t.Errorf("the latest of the files is %s, %v", b.ID, err)
 	}
 	health, err := h.Health(t.Context())

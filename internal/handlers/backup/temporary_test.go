@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
@@ -38,7 +39,7 @@ func temporaries(t *testing.T, s *site) (names []string) {
 }
 
 // killedVerification makes a temporary database as a verification does, and does not drop it.
-func killedVerification(t *testing.T, h *Handler, b Stored) string {
+func killedVerification(t *testing.T, h *Handler, b catalog.Stored) string {
 	t.Helper()
 	temp := h.tempDBOf(b.Engine)
 	ctx, cancel := context.WithCancel(t.Context())

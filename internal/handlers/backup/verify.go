@@ -16,6 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -64,17 +65,17 @@ func (r *run) verify(ctx context.Context) error {
 }
 
 // storedAt is the new backup's copy at a destination.
-func (r *run) storedAt(destination string) Stored {
-	return Stored{File: r.side, Destination: destination, Key: r.key, Origin: manifest.Own, TableCount: len(r.side.Tables)}
+func (r *run) storedAt(destination string) catalog.Stored {
+	return catalog.Stored{File: r.side, Destination: destination, Key: r.key, Origin: manifest.Own, TableCount: len(r.side.Tables)}
 }
 
 // verifier is one verification in the making.
 type verifier struct {
 	*Handler
-	stored       Stored
+	stored       catalog.Stored
 	verification manifest.Verification
 	level        manifest.Level
-	progress     func(Step)
+	progress     func(catalog.Step)
 	tempDB       *tempDB
 	// unprogrammed says that stored programs were left out of the temporary database.
 	unprogrammed bool
@@ -90,7 +91,7 @@ type verifier struct {
 // Verify reads a backup back and writes down what that showed. level "" means
 // the configured one; where restoring is impossible, the verification's level and note
 // say how far it went. The error wraps ErrUnproven when the backup is bad.
-func (h *Handler) Verify(ctx context.Context, b Stored, level manifest.Level, progress func(Step)) (manifest.Verification, error) {
+func (h *Handler) Verify(ctx context.Context, b catalog.Stored, level manifest.Level, progress func(catalog.Step)) (manifest.Verification, error) {
 	if level == "" || level == manifest.LevelNone {
 		level = h.c.Options.Verify
 	}
@@ -98,7 +99,7 @@ func (h *Handler) Verify(ctx context.Context, b Stored, level manifest.Level, pr
 		level = manifest.LevelParsed
 	}
 	if progress == nil {
-		progress = func(Step) {}
+		progress = func(catalog.Step) {}
 	}
 	defer h.c.Working()()
 	p := &verifier{Handler: h, stored: b, level: level, progress: progress, parts: map[string]string{}, files: map[string]string{}, parser: newCounter()}
@@ -160,7 +161,7 @@ func (p *verifier) run(ctx context.Context) error {
 	}
 	defer body.Close()
 	hashing := archive.NewMeter(ctx, body, func(n int64) {
-		p.progress(Step{n, p.stored.Size, "reading the backup back from " + p.stored.Destination})
+		p.progress(catalog.Step{Done: n, Total: p.stored.Size, Note: "reading the backup back from " + p.stored.Destination})
 	})
 	err = p.read(ctx, hashing)
 	if _, drainErr := io.Copy(io.Discard, hashing); drainErr != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
@@ -52,7 +53,7 @@ func (h *Handler) verifyJob(ctx context.Context, _ jobs.Job, p VerifyPayload) er
 	var verifications []manifest.Verification
 	for _, b := range all {
 		if b.ID == first.ID {
-			verification, err := h.Verify(ctx, b, p.Level, func(s Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
+			verification, err := h.Verify(ctx, b, p.Level, func(s catalog.Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
 			verifications = append(verifications, verification)
 			failed = append(failed, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
@@ -81,7 +82,7 @@ func TestAnInterruptedVerificationIsNoBadOne(t *testing.T) {
 	h := s.handler(t)
 	_, b := s.backup(t, h)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := h.Verify(ctx, b, manifest.LevelRestored, func(Step) { cancel() })
+	_, err := h.Verify(ctx, b, manifest.LevelRestored, func(catalog.Step) { cancel() })
 	if !errors.Is(err, context.Canceled) || errors.Is(err, manifest.ErrUnverified) {
 		t.Errorf("%v", err)
 	}

@@ -1,4 +1,4 @@
-package backup
+package catalog
 
 import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"

@@ -1,4 +1,4 @@
-package backup
+package catalog
 
 import (
 	"crypto/ed25519"
@@ -12,8 +12,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// CatalogConfig is what a Catalog needs. DB, Destinations, Now and Logger are required.
-type CatalogConfig struct {
+// Config is what a Catalog needs. DB, Destinations, Now and Logger are required.
+type Config struct {
 	// DB holds cmsjobs_backup*.
 	DB           *sqlx.DB
 	Destinations map[string]storage.Store
@@ -33,11 +33,11 @@ type CatalogConfig struct {
 
 // Catalog knows the backups at every destination.
 type Catalog struct {
-	config CatalogConfig
+	config Config
 
 	keyMu sync.Mutex
 	key   ed25519.PrivateKey // nil until it is read
 }
 
-// NewCatalog makes a Catalog.
-func NewCatalog(config CatalogConfig) *Catalog { return &Catalog{config: config} }
+// New makes a Catalog.
+func New(config Config) *Catalog { return &Catalog{config: config} }
