@@ -18,6 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/temporary"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -143,6 +144,7 @@ type Options struct {
 // Handler makes, verifies, prunes and restores backups.
 type Handler struct {
 	*catalog.Catalog
+	*temporary.Keeper
 	c     Config
 	locks *lock.Table
 }
@@ -207,7 +209,9 @@ func New(c Config) (*Handler, error) {
 	o.Health = o.Health.withDefaults()
 	known := catalog.New(catalog.Config{DB: c.DB, Destinations: c.Destinations, Prefix: o.Prefix, TrustedKeys: o.TrustedKeys, Identities: o.Identities,
 		Unverified: o.Verify == manifest.LevelNone, Now: c.Now, Logger: c.Logger})
-	return &Handler{Catalog: known, c: c, locks: &lock.Table{DB: c.DB, Logger: c.Logger}}, errors.Join(checkPatterns(o.Include, o.Exclude), checkTool(o.Tool))
+	locks := &lock.Table{DB: c.DB, Logger: c.Logger}
+	keeper := temporary.New(temporary.Config{DSN: c.DSN, ServerDSN: c.TempDBDSN, CopyDir: c.StageDir, Locks: locks, Logger: c.Logger})
+	return &Handler{Catalog: known, Keeper: keeper, c: c, locks: locks}, errors.Join(checkPatterns(o.Include, o.Exclude), checkTool(o.Tool))
 }
 
 func checkTool(tool string) error {

@@ -175,7 +175,7 @@ const probeName = "backup-rights.probe"
 // sweep removes what killed backups left. That it fails is no reason not to
 // make a backup.
 func (h *Handler) sweep(ctx context.Context, r *run) {
-	h.sweepQuietly(ctx)
+	h.SweepQuietly(ctx)
 	before := h.c.Now().Add(-sweepAge)
 	for _, name := range h.chosen(r.request) {
 		store := h.c.Destinations[name]

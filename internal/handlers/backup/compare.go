@@ -76,14 +76,14 @@ func (p *verifier) compare(ctx context.Context) error {
 
 // compareTempDB holds the restored database against what was dumped.
 func (p *verifier) compareTempDB(ctx context.Context) error {
-	l := p.tempDB.loader
-	p.tempDB.loader = nil
+	l := p.tempDB.PieceLoader
+	p.tempDB.PieceLoader = nil
 	if err := l.Close(); err != nil {
 		p.problem("restoring: %v", err)
 		return nil
 	}
 	p.progress(catalog.Step{Done: p.stored.Size, Total: p.stored.Size, Note: "comparing the restored database"})
-	is, err := p.tempDB.describe(ctx)
+	is, err := p.tempDB.Describe(ctx)
 	if err != nil {
 		return fmt.Errorf("looking at the restored database: %w", err)
 	}

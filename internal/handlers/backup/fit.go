@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/temporary"
 )
 
 // fit says what of the backup's database would be otherwise in the database to
@@ -21,7 +22,7 @@ func (h *Handler) fit(ctx context.Context, q RestoreRequest) (warnings, refused 
 	if q.Backup.Engine != database.MySQL || q.Backup.Needs == nil {
 		return nil, nil, nil
 	}
-	target, err := h.lookAt(ctx, h.targetDSN(q))
+	target, err := portable.LookAt(ctx, h.targetDSN(q))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -31,15 +32,6 @@ func (h *Handler) fit(ctx context.Context, q RestoreRequest) (warnings, refused 
 	}
 	warnings, refused = needs.Against(target, q.Collations)
 	return warnings, refused, nil
-}
-
-func (h *Handler) lookAt(ctx context.Context, dsn string) (portable.Target, error) {
-	pool, _, err := dump.Connect(dsn)
-	if err != nil {
-		return portable.Target{}, err
-	}
-	defer pool.Close()
-	return portable.Look(ctx, pool)
 }
 
 // rehearse restores a dump of another type or version of server into a scratch
@@ -52,17 +44,17 @@ func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestoreP
 	if !q.Database || q.Backup.Engine != database.MySQL || needs == nil {
 		return nil
 	}
-	target, err := h.lookAt(ctx, h.targetDSN(q))
+	target, err := portable.LookAt(ctx, h.targetDSN(q))
 	if err != nil || !needs.Foreign(target) {
 		return err
 	}
-	temp := h.tempDBOf(database.MySQL)
+	temp := h.NewDatabase(database.MySQL)
 	outer := ctx
-	ctx, claim, err := h.claim(outer, temp, "the plan of restoring "+q.Backup.ID)
+	ctx, claim, err := h.Claim(outer, temp, "the plan of restoring "+q.Backup.ID)
 	if err != nil {
 		return fmt.Errorf("rehearsing the restore: %w", err)
 	}
-	s, err := mysqlTempDB(ctx, h.targetDSN(q), temp.name,
+	s, err := temporary.OpenMySQL(ctx, h.targetDSN(q), temp.Name,
 		dump.LoadOptions{DropDefiners: true, Workers: 1, Adapt: target.Adapt(needs, q.Collations)})
 	if err != nil {
 		claim.Remove(outer)
@@ -71,9 +63,9 @@ func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestoreP
 		}
 		return nil
 	}
-	s.lock = claim
-	defer func() { err = errors.Join(err, s.end(outer)) }()
-	l := onlyTables{s.loader.(*dump.Loader), func(table string) bool { return q.replaces(h, table) }, len(q.Tables) > 0}
+	s.Claim = claim
+	defer func() { err = errors.Join(err, s.End(outer)) }()
+	l := onlyTables{s.PieceLoader.(*dump.Loader), func(table string) bool { return q.replaces(h, table) }, len(q.Tables) > 0}
 	l.Only(func(part dump.Part, statement []byte) bool {
 		return (rows || !writesRows(statement)) && l.wants(part, statement)
 	})
@@ -110,7 +102,7 @@ func (h *Handler) RestoreRights(ctx context.Context) []string {
 	if database.Of(h.c.Site.DB).Name != database.MySQL || h.c.DSN == "" {
 		return nil
 	}
-	target, err := h.lookAt(ctx, h.c.DSN)
+	target, err := portable.LookAt(ctx, h.c.DSN)
 	if err != nil || target.Trusted() {
 		return nil // what keeps the account from asking shows in the dump
 	}

@@ -258,3 +258,16 @@ func (h *Handler) judgeHistory(ctx context.Context, s *Health) error {
 	}
 	return nil
 }
+
+// judgeLeftovers names what killed verifications and restores left.
+func (h *Handler) judgeLeftovers(ctx context.Context, s *Health) error {
+	names, err := h.Leftovers(ctx)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		s.warn("leftover", "", "killed verifications or restores left %s or folders, which take space and hold the site's data: %s "+
+			"(the next backup removes them, or cmsjobs backup sweep)", english.Plural(len(names), "temporary database", ""), first(names, 3))
+	}
+	return nil
+}

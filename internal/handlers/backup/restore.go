@@ -171,7 +171,7 @@ func (h *Handler) prepare(ctx context.Context, q RestoreRequest, progress func(c
 }
 
 func (h *Handler) restore(ctx context.Context, q RestoreRequest, progress func(catalog.Step), done *Restored) error {
-	var load loader
+	var load dump.PieceLoader
 	if q.Database {
 		var err error
 		if load, err = h.openTarget(ctx, q); err != nil {

@@ -23,12 +23,11 @@ func (h *Handler) stage(ctx context.Context, b catalog.Stored, progress func(cat
 	if err := h.spaceToStage(b.Size); err != nil {
 		return b, nil, err
 	}
-	temp := temporary{folderKind, folderPlace(h.stageParent()), randomName(stagePrefix)}
-	_, claim, err := h.claim(ctx, temp, "the restore of "+b.ID)
+	temp, dir := h.NewFolder()
+	_, claim, err := h.Claim(ctx, temp, "the restore of "+b.ID)
 	if err != nil {
 		return b, nil, err
 	}
-	dir := filepath.Join(h.stageParent(), temp.name)
 	remove = func() {
 		if err := os.RemoveAll(dir); err != nil {
 			h.c.Logger.WarnContext(ctx, "local copy of a restored backup not removed",
@@ -50,9 +49,6 @@ func (h *Handler) stage(ctx context.Context, b catalog.Stored, progress func(cat
 	b.Local = name
 	return b, remove, nil
 }
-
-// stagePrefix begins the names of folders with copies of archives.
-const stagePrefix = "cmsjobs-restore-"
 
 func (h *Handler) copyTo(ctx context.Context, name string, b catalog.Stored, progress func(catalog.Step)) (err error) {
 	body, _, err := h.Download(ctx, b)
@@ -81,17 +77,9 @@ func (h *Handler) copyTo(ctx context.Context, name string, b catalog.Stored, pro
 	return nil
 }
 
-// stageParent is the folder in which archives are copied.
-func (h *Handler) stageParent() string {
-	if h.c.StageDir != "" {
-		return h.c.StageDir
-	}
-	return os.TempDir()
-}
-
 // spaceToStage says whether the copy fits.
 func (h *Handler) spaceToStage(size int64) error {
-	dir := h.stageParent()
+	dir := h.CopyParent()
 	folder, err := storage.NewLocal(dir, storage.LocalOptions{})
 	if err != nil {
 		return fmt.Errorf("the folder for the copy of the archive: %w", err)

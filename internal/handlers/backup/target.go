@@ -12,6 +12,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
@@ -34,10 +35,10 @@ func (h *Handler) targetName(q RestoreRequest) string {
 	return q.Backup.Engine
 }
 
-func (h *Handler) openTarget(ctx context.Context, q RestoreRequest) (loader, error) {
+func (h *Handler) openTarget(ctx context.Context, q RestoreRequest) (dump.PieceLoader, error) {
 	switch q.Backup.Engine {
 	case database.MySQL:
-		target, err := h.lookAt(ctx, h.targetDSN(q))
+		target, err := portable.LookAt(ctx, h.targetDSN(q))
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +52,7 @@ func (h *Handler) openTarget(ctx context.Context, q RestoreRequest) (loader, err
 	case database.PostgreSQL:
 		return dump.NewPostgresLoader(ctx, h.targetDSN(q))
 	case database.SQLite:
-		return newFileLoader(q.IntoDSN)
+		return dump.NewFileLoader(q.IntoDSN)
 	}
 	return nil, fmt.Errorf("no way to restore a database of %s", q.Backup.Engine)
 }

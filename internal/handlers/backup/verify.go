@@ -18,6 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/temporary"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
@@ -76,7 +77,7 @@ type verifier struct {
 	verification manifest.Verification
 	level        manifest.Level
 	progress     func(catalog.Step)
-	tempDB       *tempDB
+	tempDB       *temporary.Database
 	// unprogrammed says that stored programs were left out of the temporary database.
 	unprogrammed bool
 	parser       *counter
