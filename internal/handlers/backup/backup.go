@@ -19,6 +19,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/temporary"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/verify"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -145,6 +146,7 @@ type Options struct {
 type Handler struct {
 	*catalog.Catalog
 	*temporary.Keeper
+	*verify.Verifier
 	c     Config
 	locks *lock.Table
 }
@@ -211,7 +213,9 @@ func New(c Config) (*Handler, error) {
 		Unverified: o.Verify == manifest.LevelNone, Now: c.Now, Logger: c.Logger})
 	locks := &lock.Table{DB: c.DB, Logger: c.Logger}
 	keeper := temporary.New(temporary.Config{DSN: c.DSN, ServerDSN: c.TempDBDSN, CopyDir: c.StageDir, Locks: locks, Logger: c.Logger})
-	return &Handler{Catalog: known, Keeper: keeper, c: c, locks: locks}, errors.Join(checkPatterns(o.Include, o.Exclude), checkTool(o.Tool))
+	verifier := verify.New(verify.Config{Catalog: known, Temporary: keeper, Identities: o.Identities, Level: o.Verify,
+		Budget: o.VerifyBudget, MaxBytes: o.VerifyMaxBytes, Working: c.Working, Now: c.Now})
+	return &Handler{Catalog: known, Keeper: keeper, Verifier: verifier, c: c, locks: locks}, errors.Join(checkPatterns(o.Include, o.Exclude), checkTool(o.Tool))
 }
 
 func checkTool(tool string) error {

@@ -1,4 +1,4 @@
-package backup
+package verify
 
 import "github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 
