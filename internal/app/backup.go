@@ -20,6 +20,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -78,10 +79,10 @@ func (r *Services) scheduledJob(ctx context.Context, uuid string) (bool, error) 
 
 // backupFiles are the folders of uploads and, where the CMS keeps its media in
 // a bucket, that bucket.
-func (r *Services) backupFiles() ([]backup.FileSet, error) {
-	var sets []backup.FileSet
+func (r *Services) backupFiles() ([]fileset.Set, error) {
+	var sets []fileset.Set
 	if r.Site.Root != "" {
-		sets = append(sets, backup.FileSet{Label: uploadsLabel, Store: storage.NewLazyLocal(r.uploads())})
+		sets = append(sets, fileset.Set{Label: uploadsLabel, Store: storage.NewLazyLocal(r.uploads())})
 	}
 	place, err := r.mediaPlace()
 	if err != nil {
@@ -95,7 +96,7 @@ func (r *Services) backupFiles() ([]backup.FileSet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the bucket of the CMS's media cannot be backed up: %w", err)
 	}
-	return append(sets, backup.FileSet{Label: mediaLabel, Store: bucket}), nil
+	return append(sets, fileset.Set{Label: mediaLabel, Store: bucket}), nil
 }
 
 // mediaPlace is where the CMS keeps its media.

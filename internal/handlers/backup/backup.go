@@ -15,6 +15,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
@@ -44,14 +45,6 @@ type Breaker interface {
 	Record(ctx context.Context, dependency string, err error) error
 }
 
-// FileSet is one folder of the CMS that belongs into its backups.
-type FileSet struct {
-	// Label is its folder's name in the archive, for example "storage".
-	Label string
-	// Store holds the files. Symlinks in a local one are never followed.
-	Store storage.Store
-}
-
 // Config is what a Handler needs. Zero fields get the defaults named.
 type Config struct {
 	// Site is the CMS. Required.
@@ -67,7 +60,7 @@ type Config struct {
 	// Destinations by name. At least one is required.
 	Destinations map[string]storage.Store
 	// Files are the folders to back up.
-	Files []FileSet
+	Files []fileset.Set
 	// Version of this program, for the manifest.
 	Version string
 	Options Options
@@ -215,7 +208,7 @@ func New(c Config) (*Handler, error) {
 	keeper := temporary.New(temporary.Config{DSN: c.DSN, ServerDSN: c.TempDBDSN, CopyDir: c.StageDir, Locks: locks, Logger: c.Logger})
 	verifier := verify.New(verify.Config{Catalog: known, Temporary: keeper, Identities: o.Identities, Level: o.Verify,
 		Budget: o.VerifyBudget, MaxBytes: o.VerifyMaxBytes, Working: c.Working, Now: c.Now})
-	return &Handler{Catalog: known, Keeper: keeper, Verifier: verifier, c: c, locks: locks}, errors.Join(checkPatterns(o.Include, o.Exclude), checkTool(o.Tool))
+	return &Handler{Catalog: known, Keeper: keeper, Verifier: verifier, c: c, locks: locks}, errors.Join(fileset.CheckPatterns(o.Include, o.Exclude), checkTool(o.Tool))
 }
 
 func checkTool(tool string) error {

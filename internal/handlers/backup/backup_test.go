@@ -15,6 +15,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -156,12 +157,12 @@ func TestTheJobReportsAndRunsOneAtATime(t *testing.T) {
 	if err := json.Unmarshal(result, &report); err != nil || report.Status != manifest.Complete || report.By != "u-1" {
 		t.Errorf("%s, %v", result, err)
 	}
-	_, unlock, err := h.lock(t.Context(), "the backup other")
+	_, unlock, err := h.locks.Exclusive(t.Context(), "the backup other")
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = entry.Run(ctx, job)
-	if _, later := jobs.AsRetryAfter(err); !later || !errors.Is(err, ErrBusy) {
+	if _, later := jobs.AsRetryAfter(err); !later || !errors.Is(err, lock.ErrBusy) {
 		t.Errorf("beside another: %v", err)
 	}
 	if !strings.Contains(err.Error(), "the backup other") {

@@ -47,7 +47,7 @@ func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 	if verification > 0 {
 		c.LastVerification = time.UnixMilli(verification).UTC()
 	}
-	if c.Unfinished, err = h.unfinished(ctx); err != nil {
+	if c.Unfinished, err = h.Unfinished(ctx); err != nil {
 		return c, err
 	}
 	c.TempDB, err = h.Leftovers(ctx)
@@ -64,39 +64,4 @@ func lastComplete(newestFirst []catalog.Report) int64 {
 		}
 	}
 	return 0
-}
-
-// unfinishedRestore names the row of cmsjobs_backup_locks that is there while a
-// restore changes the site, and after one that did not succeed. Nobody waits for
-// it: it never holds anything off.
-const unfinishedRestore = "unfinished restore"
-
-// unfinished names a restore that does not run any more and did not succeed.
-func (h *Handler) unfinished(ctx context.Context) (string, error) {
-	running, err := h.locks.Held(ctx, lockName)
-	if err != nil || running {
-		return "", err // perhaps it is the one that runs
-	}
-	row, err := h.locks.Holder(ctx, unfinishedRestore)
-	if err != nil || row.Purpose == "" {
-		return "", err
-	}
-	return fmt.Sprintf("%s, begun %s,", row.Purpose, row.Started.Format(time.RFC3339)), nil
-}
-
-// beginRestore writes down that the site is being changed; finish says that it
-// is whole again. A restore into another place needs neither.
-func (h *Handler) beginRestore(ctx context.Context, q RestoreRequest) (finish func() error, err error) {
-	if (!q.Database || q.IntoDSN != "") && (!q.Files || q.IntoFolder != "") {
-		return func() error { return nil }, nil
-	}
-	if err := h.locks.Note(ctx, unfinishedRestore, "the restore of "+q.Backup.ID); err != nil {
-		return nil, fmt.Errorf("writing down that the restore begins: %w", err)
-	}
-	return func() error {
-		if err := h.locks.Forget(context.WithoutCancel(ctx), unfinishedRestore); err != nil {
-			return fmt.Errorf("writing down that the restore ended: %w", err)
-		}
-		return nil
-	}, nil
 }

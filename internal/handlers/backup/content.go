@@ -14,6 +14,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -68,7 +69,7 @@ func (r *run) addDatabase(ctx context.Context) error {
 func (h *Handler) tablesIn(patterns []string) func(string) bool {
 	return func(table string) bool {
 		name, _ := strings.CutPrefix(table, h.c.Site.Prefix)
-		return matchesAny(patterns, name)
+		return fileset.MatchesAny(patterns, name)
 	}
 }
 
@@ -114,7 +115,7 @@ type others interface {
 
 // nameOthers warns of what a backup does not hold: symlinks are never
 // followed, as they may lead out of the folder or in a circle.
-func (r *run) nameOthers(ctx context.Context, set FileSet) error {
+func (r *run) nameOthers(ctx context.Context, set fileset.Set) error {
 	store, knows := set.Store.(others)
 	if !knows {
 		return nil
@@ -149,7 +150,7 @@ func (r *run) filesFailed(ctx context.Context, list *fileList, err error) error 
 
 func (h *Handler) wanted(name string) bool {
 	o := h.c.Options
-	return (len(o.Include) == 0 || matchesAny(o.Include, name)) && !matchesAny(o.Exclude, name)
+	return (len(o.Include) == 0 || fileset.MatchesAny(o.Include, name)) && !fileset.MatchesAny(o.Exclude, name)
 }
 
 // addFile packs one file. One that vanishes, or cannot be read or held still,

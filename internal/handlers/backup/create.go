@@ -80,7 +80,7 @@ type run struct {
 // error says why it is not complete; the report is filled in either case.
 func (h *Handler) Create(ctx context.Context, request Request, progress func(catalog.Step)) (catalog.Report, error) {
 	r := h.newRun(request, progress)
-	ctx, unlock, err := h.lock(ctx, "the backup "+r.report.ID)
+	ctx, unlock, err := h.locks.Exclusive(ctx, "the backup "+r.report.ID)
 	if err != nil {
 		return r.report, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
@@ -58,7 +59,7 @@ func example(ctx context.Context) error {
 	h, err := backup.New(backup.Config{
 		Site: &cms.Site{DB: db}, DB: db, DSN: dsn,
 		Destinations: map[string]storage.Store{"disk": backups},
-		Files:        []backup.FileSet{{Label: "storage", Store: uploads}},
+		Files:        []fileset.Set{{Label: "storage", Store: uploads}},
 		Now:          time.Now, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -95,21 +95,3 @@ func writesRows(statement []byte) bool {
 	}
 	return false
 }
-
-// RestoreRights names triggers and functions of the CMS's database that the account
-// could not make again: a backup holds them, but it cannot restore them.
-func (h *Handler) RestoreRights(ctx context.Context) []string {
-	if database.Of(h.c.Site.DB).Name != database.MySQL || h.c.DSN == "" {
-		return nil
-	}
-	target, err := portable.LookAt(ctx, h.c.DSN)
-	if err != nil || target.Trusted() {
-		return nil // what keeps the account from asking shows in the dump
-	}
-	var names []string
-	if err := h.c.Site.DB.SelectContext(ctx, &names, "SELECT CONCAT('trigger ', TRIGGER_NAME) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE()"+
-		" UNION ALL SELECT CONCAT('function ', ROUTINE_NAME) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_TYPE = 'FUNCTION' ORDER BY 1"); err != nil || len(names) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("the backup holds %s, which this account could not restore: %s", strings.Join(names[:min(len(names), 5)], ", "), portable.TrustRemedy)}
-}

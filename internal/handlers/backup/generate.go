@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -72,7 +73,7 @@ func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) e
 	if resultErr := jobs.SetResult(ctx, report); resultErr != nil {
 		return errors.Join(err, resultErr)
 	}
-	if errors.Is(err, ErrBusy) {
+	if errors.Is(err, lock.ErrBusy) {
 		return jobs.RetryAfter(err, busyDelay)
 	}
 	return err
@@ -129,6 +130,9 @@ func (h *Handler) tooSoon(ctx context.Context, except string) error {
 	}
 	return nil
 }
+
+// busyDelay is after what time a job asks again for the exclusive lock.
+const busyDelay = time.Minute
 
 // ErrTooSoon says that a backup that nobody scheduled follows another too soon.
 var ErrTooSoon = errors.New("a backup was made shortly before")

@@ -11,6 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -46,9 +47,9 @@ type RestoreRequest struct {
 	// SkipSafety leaves out the backup that is made before.
 	SkipSafety bool
 
-	// begin is called when nothing else restores or backs up, before anything
+	// Begin is called when nothing else restores or backs up, before anything
 	// is done; its error ends the restore. nil is nothing to ask.
-	begin func(context.Context) error
+	Begin func(context.Context) error
 }
 
 // Restored says what a restore did.
@@ -88,11 +89,11 @@ func (h *Handler) checkRestore(q RestoreRequest) error {
 	case q.Database && h.c.DSN == "" && q.IntoDSN == "":
 		return errors.New("no DSN is configured to restore into")
 	}
-	return checkPatterns(q.Paths)
+	return fileset.CheckPatterns(q.Paths)
 }
 
 func (q RestoreRequest) wants(name string) bool {
-	return len(q.Paths) == 0 || matchesAny(q.Paths, name)
+	return len(q.Paths) == 0 || fileset.MatchesAny(q.Paths, name)
 }
 
 // Restore brings back what the request names. It reads the whole backup and
@@ -105,13 +106,13 @@ func (h *Handler) Restore(ctx context.Context, q RestoreRequest, progress func(c
 	if q.Confirm != h.Token(q) {
 		return done, fmt.Errorf("%w: make a plan and type its token", ErrUnconfirmed)
 	}
-	ctx, unlock, err := h.lock(ctx, "the restore of "+q.Backup.ID) // a backup meanwhile would be of neither state
+	ctx, unlock, err := h.locks.Exclusive(ctx, "the restore of "+q.Backup.ID) // a backup meanwhile would be of neither state
 	if err != nil {
 		return done, err
 	}
 	defer unlock()
-	if q.begin != nil { // the confirmation works once
-		if err := q.begin(ctx); err != nil {
+	if q.Begin != nil { // the confirmation works once
+		if err := q.Begin(ctx); err != nil {
 			return done, err
 		}
 	}

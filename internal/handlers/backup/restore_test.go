@@ -18,6 +18,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -388,12 +389,12 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 	if err := run(`{"id":"` + b.ID + `","database":true,"confirm":"wrong"}`); !errors.Is(err, ErrUnconfirmed) {
 		t.Errorf("%v", err)
 	}
-	_, unlock, err := h.lock(t.Context(), "a backup")
+	_, unlock, err := h.locks.Exclusive(t.Context(), "a backup")
 	if err != nil {
 		t.Fatal(err)
 	}
 	q := RestoreRequest{Backup: b, Database: true, Confirm: token}
-	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrBusy) {
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, lock.ErrBusy) {
 		t.Errorf("beside a backup: %v", err)
 	}
 	payload := json.RawMessage(`{"id":"` + b.ID + `","database":true,"confirm":"` + token + `"}`)
@@ -402,7 +403,7 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 		t.Fatal(err)
 	}
 	atOnce := entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Type: RestoreJob.Name, Data: given[0].Data}) // an hour later the lock is stale
-	if !errors.Is(atOnce, ErrBusy) {
+	if !errors.Is(atOnce, lock.ErrBusy) {
 		t.Errorf("an order beside a backup: %v", atOnce)
 	}
 	unlock()

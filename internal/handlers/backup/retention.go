@@ -58,7 +58,7 @@ func (h *Handler) rated(all []catalog.Stored) []retention.Backup {
 
 // Prune removes what retention does not keep and returns it, newest first.
 func (h *Handler) Prune(ctx context.Context) ([]catalog.Stored, error) {
-	ctx, unlock, err := h.lock(ctx, "pruning the backups")
+	ctx, unlock, err := h.locks.Exclusive(ctx, "pruning the backups")
 	if err != nil {
 		return nil, err
 	}

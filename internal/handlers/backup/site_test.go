@@ -15,6 +15,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
@@ -55,7 +56,7 @@ func newSite(t testing.TB, engine jobstest.Engine) *site {
 	s.c = Config{
 		Site: &cms.Site{DB: s.DB}, DB: s.DB, DSN: s.DSN, Version: "test",
 		Destinations: map[string]storage.Store{"local": local(t, s.dest)},
-		Files:        []FileSet{{"storage", local(t, s.files)}},
+		Files:        []fileset.Set{{Label: "storage", Store: local(t, s.files)}},
 		Options:      Options{Exclude: []string{"storage/tmp/**"}, MinFree: 1},
 		Orders:       &orders.Book{DB: s.DB, Now: s.clock.Now},
 		Now:          s.clock.Now, Logger: slog.New(slog.DiscardHandler),

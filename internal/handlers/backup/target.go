@@ -12,6 +12,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -114,7 +115,7 @@ func unquoted(name string) string { return strings.ReplaceAll(name, "``", "`") }
 // fileTarget is where files are restored to.
 type fileTarget struct {
 	folder *storage.Local
-	sets   []FileSet
+	sets   []fileset.Set
 }
 
 func (h *Handler) fileTarget(q RestoreRequest) (fileTarget, error) {

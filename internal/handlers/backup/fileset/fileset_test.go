@@ -1,4 +1,4 @@
-package backup
+package fileset
 
 import "testing"
 
@@ -20,7 +20,7 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("matches(%q, %q) = %v", c.pattern, c.name, got)
 		}
 	}
-	if checkPatterns([]string{"a/[b"}) == nil {
+	if CheckPatterns([]string{"a/[b"}) == nil {
 		t.Error("a broken pattern is taken")
 	}
 }

@@ -1,10 +1,12 @@
-package backup
+package fileset
 
 import (
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
 // matches says whether a slash-separated path fits a pattern. "*", "?" and
@@ -35,11 +37,11 @@ func matchParts(pattern, name []string) bool {
 	return true
 }
 
-func matchesAny(patterns []string, name string) bool {
+func MatchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
 }
 
-func checkPatterns(lists ...[]string) error {
+func CheckPatterns(lists ...[]string) error {
 	for _, p := range slices.Concat(lists...) {
 		for part := range strings.SplitSeq(p, "/") {
 			if _, err := path.Match(part, ""); err != nil {
@@ -48,4 +50,12 @@ func checkPatterns(lists ...[]string) error {
 		}
 	}
 	return nil
+}
+
+// Set is one folder of the CMS that belongs into its backups.
+type Set struct {
+	// Label is its folder's name in the archive, for example "storage".
+	Label string
+	// Store holds the files. Symlinks in a local one are never followed.
+	Store storage.Store
 }
