@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/internal/web"
@@ -127,7 +128,7 @@ func (b webBackups) PlanRestore(ctx context.Context, name string, part backups.R
 		return backups.RestorePlan{}, errors.Join(jobs.ErrConflict, err)
 	}
 	if len(plan.Refused) > 0 {
-		return backups.RestorePlan{}, fmt.Errorf("%w: %w: %s", jobs.ErrConflict, backup.ErrUnfit, strings.Join(plan.Refused, "; "))
+		return backups.RestorePlan{}, fmt.Errorf("%w: %w: %s", jobs.ErrConflict, restore.ErrUnfit, strings.Join(plan.Refused, "; "))
 	}
 	view := backups.RestorePlan{Warnings: plan.Warnings, Database: plan.Database, Tables: int64(len(plan.Tables)), NewFiles: plan.NewFiles, ChangedFiles: plan.ChangedFiles, Unread: unread && q.Files, Confirm: plan.Token,
 		Untrusted: plan.Untrusted, Executable: plan.Executable}
@@ -160,8 +161,8 @@ func (b webBackups) RestoreBackup(ctx context.Context, name string, part backups
 }
 
 // restoreOf asks for what of a part the backup holds.
-func restoreOf(s catalog.Stored, part backups.RestorePart) backup.RestoreRequest {
-	q := backup.RestoreRequest{Backup: s}
+func restoreOf(s catalog.Stored, part backups.RestorePart) restore.Request {
+	q := restore.Request{Backup: s}
 	switch part {
 	case backups.RestoreDatabase:
 		q.Database = true

@@ -14,10 +14,11 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 )
 
 func (a *commandLine) backupRestoreCommand() *cobra.Command {
-	var q backup.RestoreRequest
+	var q restore.Request
 	var from, into string
 	var dry, everything bool
 	c := &cobra.Command{Use: "restore ID", Short: "Restore the database, tables or files of a backup", Args: cobra.ExactArgs(1),
@@ -64,7 +65,7 @@ could execute (.php, .htaccess …) are restored only with --allow-failed.`,
 	return c
 }
 
-func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q backup.RestoreRequest, id, from string, dry bool) error {
+func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q restore.Request, id, from string, dry bool) error {
 	var err error
 	if q.Backup, err = a.findBackup(ctx, h, catalog.Wanted{ID: id, Destination: from, Database: q.Database, Files: q.Files}); err != nil {
 		return err
@@ -81,7 +82,7 @@ func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q backup.R
 			return err
 		}
 		if len(plan.Refused) > 0 {
-			return fmt.Errorf("nothing was changed: %w", backup.ErrUnfit)
+			return fmt.Errorf("nothing was changed: %w", restore.ErrUnfit)
 		}
 		return app.Usagef("nothing was changed: say it again with --confirm %s", plan.Token)
 	}
@@ -99,7 +100,7 @@ func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q backup.R
 	return nil
 }
 
-func (a *commandLine) printPlan(p backup.RestorePlan) error {
+func (a *commandLine) printPlan(p restore.Plan) error {
 	if a.global.json {
 		return a.printJSON(p)
 	}

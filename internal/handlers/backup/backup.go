@@ -18,6 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/temporary"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/verify"
@@ -140,6 +141,7 @@ type Handler struct {
 	*catalog.Catalog
 	*temporary.Keeper
 	*verify.Verifier
+	*restore.Restorer
 	c     Config
 	locks *lock.Table
 }
@@ -208,7 +210,10 @@ func New(c Config) (*Handler, error) {
 	keeper := temporary.New(temporary.Config{DSN: c.DSN, ServerDSN: c.TempDBDSN, CopyDir: c.StageDir, Locks: locks, Logger: c.Logger})
 	verifier := verify.New(verify.Config{Catalog: known, Temporary: keeper, Identities: o.Identities, Level: o.Verify,
 		Budget: o.VerifyBudget, MaxBytes: o.VerifyMaxBytes, Working: c.Working, Now: c.Now})
-	return &Handler{Catalog: known, Keeper: keeper, Verifier: verifier, c: c, locks: locks}, errors.Join(fileset.CheckPatterns(o.Include, o.Exclude), checkTool(o.Tool))
+	h := &Handler{Catalog: known, Keeper: keeper, Verifier: verifier, c: c, locks: locks}
+	h.Restorer = restore.New(restore.Config{DSN: c.DSN, TablePrefix: c.Site.Prefix, DB: c.DB, Files: c.Files, Catalog: known, Temporary: keeper, Verifier: verifier,
+		Locks: locks, Safety: h.safety, Working: c.Working, Logger: c.Logger})
+	return h, errors.Join(fileset.CheckPatterns(o.Include, o.Exclude), checkTool(o.Tool))
 }
 
 func checkTool(tool string) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -33,7 +34,7 @@ func TestWorkBeginsAndEnds(t *testing.T) {
 	}
 	h := s.handler(t)
 	_, b := s.backup(t, h)
-	q := RestoreRequest{Backup: b, Files: true, SkipSafety: true}
+	q := restore.Request{Backup: b, Files: true, SkipSafety: true}
 	q.Confirm = h.Token(q)
 	for name, work := range map[string]func(func(catalog.Step)) error{
 		"backup": func(tell func(catalog.Step)) error {
@@ -78,7 +79,7 @@ func TestABackupIsMadeVerifiedAndRestored(t *testing.T) {
 
 func restoreEverything(t *testing.T, s *site, h *Handler, b catalog.Stored) {
 	t.Helper()
-	q := RestoreRequest{Backup: b, Database: true, Files: true}
+	q := restore.Request{Backup: b, Database: true, Files: true}
 	if s.Engine == jobstest.SQLite {
 		q.IntoDSN = filepath.Join(t.TempDir(), "restored.sqlite")
 	}
@@ -96,7 +97,7 @@ func restoreEverything(t *testing.T, s *site, h *Handler, b catalog.Stored) {
 		t.Errorf("plan %+v", plan)
 	}
 	q.Confirm = "yes"
-	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnconfirmed) {
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUnconfirmed) {
 		t.Fatalf("an unconfirmed restore: %v", err)
 	}
 	q.Confirm = plan.Token
@@ -126,7 +127,7 @@ func restoreEverything(t *testing.T, s *site, h *Handler, b catalog.Stored) {
 }
 
 // keepsItsKey: after a restore our own backups are still our own.
-func keepsItsKey(t *testing.T, s *site, q RestoreRequest, b catalog.Stored) {
+func keepsItsKey(t *testing.T, s *site, q restore.Request, b catalog.Stored) {
 	t.Helper()
 	if q.IntoDSN != "" { // as an operator puts the file in the place of the old one
 		s.c.DB = openSQLite(t, q.IntoDSN)
@@ -211,7 +212,7 @@ func testAFailedDumpLeavesAPartialBackup(t *testing.T, engine jobstest.Engine) {
 	if gone, err := broken.Prune(t.Context()); len(gone) != 0 || err != nil {
 		t.Errorf("pruned %v, %v", gone, err)
 	}
-	if _, err := h.Restore(t.Context(), RestoreRequest{Backup: catalog.Stored{File: manifest.File{Header: manifest.Header{Database: true}, Status: manifest.Partial}}, Database: true}, nil); err == nil {
+	if _, err := h.Restore(t.Context(), restore.Request{Backup: catalog.Stored{File: manifest.File{Header: manifest.Header{Database: true}, Status: manifest.Partial}}, Database: true}, nil); err == nil {
 		t.Error("a partial backup is restored")
 	}
 	s.clock.now = s.clock.now.Add(24 * time.Hour)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -44,7 +45,7 @@ func TestTheConditionOfBackups(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(blocked, "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	q := RestoreRequest{Backup: b, Files: true, SkipSafety: true}
+	q := restore.Request{Backup: b, Files: true, SkipSafety: true}
 	q.Confirm = h.Token(q)
 	if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "half way") {
 		t.Fatalf("the restore ends with %v", err)

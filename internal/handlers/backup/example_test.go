@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
@@ -78,7 +79,7 @@ func example(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	restore := backup.RestoreRequest{Backup: newest, Files: true, Paths: []string{"storage/hello.txt"}, SkipSafety: true}
+	restore := restore.Request{Backup: newest, Files: true, Paths: []string{"storage/hello.txt"}, SkipSafety: true}
 	plan, err := h.Plan(ctx, restore, nil)
 	if err != nil {
 		return err

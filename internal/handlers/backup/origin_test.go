@@ -10,6 +10,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -47,17 +48,17 @@ func TestABackupOfAStrangerIsNotRestoredUntold(t *testing.T) {
 	if latest, err := h.Show(t.Context(), "latest", ""); err != nil || latest.ID != own.ID {
 		t.Errorf("latest is %s, %v", latest.ID, err)
 	}
-	q := RestoreRequest{Backup: b, Files: true, SkipSafety: true}
+	q := restore.Request{Backup: b, Files: true, SkipSafety: true}
 	plan, err := h.Plan(t.Context(), q, nil)
 	if err != nil || !strings.Contains(plan.Untrusted, "NEVER MADE") || plan.Executable != 3 || len(plan.ExecutableNames) != 3 {
 		t.Fatalf("%+v, %v", plan, err)
 	}
 	q.Confirm = plan.Token
-	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUntrusted) || !strings.Contains(err.Error(), "--trust-unknown") {
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUntrusted) || !strings.Contains(err.Error(), "--trust-unknown") {
 		t.Errorf("untold: %v", err)
 	}
 	q.TrustUnknown = true
-	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnconfirmed) {
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUnconfirmed) {
 		t.Errorf("the word of the plan without trust: %v", err)
 	}
 	q.Confirm = h.Token(q)
@@ -141,7 +142,7 @@ func TestAnAlteredManifestFileIsSeen(t *testing.T) {
 			if err != nil || !found.Origin.Foreign() || h.Usable(found) {
 				t.Errorf("%s, %v", found.Origin, err)
 			}
-			q := RestoreRequest{Backup: found, Files: true, SkipSafety: true}
+			q := restore.Request{Backup: found, Files: true, SkipSafety: true}
 			q.Confirm = h.Token(q)
 			if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "nothing was changed") && !strings.Contains(err.Error(), "partial") {
 				t.Errorf("restored: %v", err)

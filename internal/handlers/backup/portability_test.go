@@ -10,6 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -81,7 +82,7 @@ func TestABackupOfAServerWithABinaryLogIsVerified(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	s.MustExec("DELETE FROM posts")
-	q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
+	q := restore.Request{Backup: b, Database: true, SkipSafety: true}
 	q.Confirm = h.Token(q)
 	if done, err := h.Restore(t.Context(), q, nil); err != nil || len(done.Problems) > 0 || len(done.Plan.Warnings)+len(done.Plan.Refused) > 0 {
 		t.Errorf("%+v, %v", done, err)
@@ -117,15 +118,15 @@ func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
 				t.Errorf("the verification is %+v", p)
 			}
 			s.MustExec("DELETE FROM posts WHERE id > 7")
-			q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
+			q := restore.Request{Backup: b, Database: true, SkipSafety: true}
 			if plan, err := h.Plan(t.Context(), q, nil); err != nil || len(plan.Refused) != 1 || !strings.Contains(plan.Refused[0], "trigger told") {
 				t.Errorf("%+v, %v", plan.Refused, err)
 			}
-			if plan, err := h.Plan(t.Context(), RestoreRequest{Backup: b, Database: true, Tables: []string{"cache"}}, nil); err != nil || len(plan.Refused) > 0 {
+			if plan, err := h.Plan(t.Context(), restore.Request{Backup: b, Database: true, Tables: []string{"cache"}}, nil); err != nil || len(plan.Refused) > 0 {
 				t.Errorf("a table without a trigger: %+v, %v", plan.Refused, err)
 			}
 			q.Confirm = h.Token(q)
-			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnfit) || !strings.Contains(err.Error(), "nothing was changed") {
+			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUnfit) || !strings.Contains(err.Error(), "nothing was changed") {
 				t.Errorf("%v", err)
 			}
 			var rows, triggers int
@@ -155,7 +156,7 @@ func TestABackupComesToTheOtherServer(t *testing.T) {
 			h := s.handler(t)
 			_, b := s.backup(t, h)
 			other := jobstest.Open(t, to)
-			q := RestoreRequest{Backup: b, Database: true, IntoDSN: other.DSN}
+			q := restore.Request{Backup: b, Database: true, IntoDSN: other.DSN}
 			plan, err := h.Plan(t.Context(), q, nil)
 			if err != nil || len(plan.Refused) > 0 || !strings.Contains(strings.Join(plan.Warnings, "\n"), "becomes utf8mb4_") {
 				t.Fatalf("%+v, %v", plan, err)
@@ -201,13 +202,13 @@ func TestWhatTheOtherServerDoesNotTakeIsRefusedBefore(t *testing.T) {
 			other := jobstest.Open(t, c.to)
 			other.MustExec("CREATE TABLE posts (id INT)")
 			other.MustExec("INSERT INTO posts VALUES (1)")
-			q := RestoreRequest{Backup: b, Database: true, IntoDSN: other.DSN}
+			q := restore.Request{Backup: b, Database: true, IntoDSN: other.DSN}
 			plan, err := h.Plan(t.Context(), q, nil)
 			if err != nil || !strings.Contains(strings.Join(plan.Refused, "\n"), c.want) {
 				t.Errorf("%q, %v", plan.Refused, err)
 			}
 			q.Confirm = plan.Token
-			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnfit) {
+			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUnfit) {
 				t.Errorf("%v", err)
 			}
 			var rows int
@@ -244,7 +245,7 @@ func TestLaravelsTablesAreVerifiedWithoutSuper(t *testing.T) {
 				t.Fatalf("%+v", p)
 			}
 			s.MustExec("DELETE FROM posts")
-			q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
+			q := restore.Request{Backup: b, Database: true, SkipSafety: true}
 			q.Confirm = h.Token(q)
 			if done, err := h.Restore(t.Context(), q, nil); err != nil || len(done.Problems) > 0 {
 				t.Errorf("%+v, %v", done.Problems, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -56,7 +57,7 @@ func (h *Handler) restoreJob(ctx context.Context, _ jobs.Job, p RestorePayload) 
 	if p.Database && b.Engine != database.MySQL {
 		return jobs.Permanent(errors.New("such a database is restored by hand, while nobody works with it: stop the service, then cmsjobs backup restore " + p.ID + " --database"))
 	}
-	q := RestoreRequest{Backup: b, Database: p.Database || len(p.Tables) > 0, Tables: p.Tables, Files: p.Files || len(p.Paths) > 0, Paths: p.Paths,
+	q := restore.Request{Backup: b, Database: p.Database || len(p.Tables) > 0, Tables: p.Tables, Files: p.Files || len(p.Paths) > 0, Paths: p.Paths,
 		TrustUnknown: p.TrustUnknown, AllowExecutable: p.AllowExecutable, AllowFailed: p.AllowFailed, Confirm: p.Confirm, Begin: jobs.UseOrder}
 	done, err := h.Restore(ctx, q, func(s catalog.Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
 	for _, problem := range done.Problems {

@@ -20,6 +20,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -60,7 +61,7 @@ func testSingleTablesAndFilesAreRestored(t *testing.T, engine jobstest.Engine) {
 	s.MustExec("DELETE FROM posts")
 	s.write(t, "a.txt", "changed")
 	s.write(t, "news/ü 1.jpg", "changed")
-	q := RestoreRequest{Backup: b, Database: true, Tables: []string{"posts"}, Files: true, Paths: []string{"storage/news"}, SkipSafety: true}
+	q := restore.Request{Backup: b, Database: true, Tables: []string{"posts"}, Files: true, Paths: []string{"storage/news"}, SkipSafety: true}
 	plan, err := h.Plan(t.Context(), q, nil)
 	if err != nil || len(plan.Tables) != 1 || plan.Tables[0].RowsBackup != 300 || plan.ChangedFiles != 1 {
 		t.Fatalf("%+v, %v", plan, err)
@@ -113,7 +114,7 @@ func testARestoreFromABadArchiveChangesNothing(t *testing.T, engine jobstest.Eng
 			_, b := s.backup(t, h)
 			damage(t, s, &b)
 			s.MustExec("DELETE FROM posts WHERE id > 10")
-			q := RestoreRequest{Backup: b, Database: true, SkipSafety: true, TrustUnknown: true}
+			q := restore.Request{Backup: b, Database: true, SkipSafety: true, TrustUnknown: true}
 			q.Confirm = h.Token(q)
 			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, manifest.ErrUnverified) {
 				t.Errorf("%v", err)
@@ -139,7 +140,7 @@ func testASafetyBackupTakesNobodysPlace(t *testing.T, engine jobstest.Engine) {
 	_, good := s.backup(t, h)
 	s.MustExec("DELETE FROM posts")
 	for range 2 {
-		q := RestoreRequest{Backup: good, Files: true}
+		q := restore.Request{Backup: good, Files: true}
 		q.Confirm = h.Token(q)
 		s.clock.now = s.clock.now.Add(time.Hour)
 		done, err := h.Restore(t.Context(), q, nil)
@@ -179,7 +180,7 @@ func TestOnlyCompleteBackupsAreRestored(t *testing.T) {
 	_, b := s.backup(t, h)
 	for _, status := range []manifest.Status{manifest.Partial, manifest.Failed, manifest.Running} {
 		b.Status, b.Error = status, "some files cannot be read"
-		q := RestoreRequest{Backup: b, Files: true, IntoFolder: filepath.Join(t.TempDir(), "in")}
+		q := restore.Request{Backup: b, Files: true, IntoFolder: filepath.Join(t.TempDir(), "in")}
 		q.Confirm = h.Token(q)
 		if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "this backup is "+string(status)) {
 			t.Errorf("%s: %v", status, err)
@@ -198,7 +199,7 @@ func TestWithoutASafetyBackupNothingIsRestored(t *testing.T) {
 	s.write(t, "a.txt", "of today")
 	s.c.Destinations["local"] = &failing{Store: s.c.Destinations["local"], left: 1000, forever: true}
 	h = s.handler(t)
-	q := RestoreRequest{Backup: good, Files: true}
+	q := restore.Request{Backup: good, Files: true}
 	q.Confirm = h.Token(q)
 	s.clock.now = s.clock.now.Add(time.Hour)
 	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, errUnplugged) || !strings.Contains(err.Error(), "nothing was changed") {
@@ -253,7 +254,7 @@ func TestAnArchiveThatIsExchangedIsNeverRestored(t *testing.T) {
 		store := &exchanged{Store: s.c.Destinations["local"], key: b.Archive, other: packed, after: honest}
 		s.c.Destinations["local"] = store
 		h := s.handler(t)
-		q := RestoreRequest{Backup: b, Files: true, SkipSafety: true, AllowFailed: honest == 0}
+		q := restore.Request{Backup: b, Files: true, SkipSafety: true, AllowFailed: honest == 0}
 		q.Confirm = h.Token(q)
 		s.write(t, "a.txt", "of today")
 		_, err = h.Restore(t.Context(), q, nil)
@@ -288,7 +289,7 @@ func testARestoreLeavesTheServicesTables(t *testing.T, engine jobstest.Engine) {
 			_, b := s.backup(t, h)
 			s.MustExec("INSERT INTO jobs VALUES (7, 'this restore')")
 			s.MustExec("DELETE FROM posts")
-			q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
+			q := restore.Request{Backup: b, Database: true, SkipSafety: true}
 			plan, err := h.Plan(t.Context(), q, nil)
 			if err != nil || !slices.Contains(plan.Kept, "jobs") || !slices.Contains(plan.Kept, "cmsjobs_backups") {
 				t.Fatalf("%+v, %v", plan, err)
@@ -324,7 +325,7 @@ func TestARestoreRefusesHostileArchives(t *testing.T) {
 		hostile := b
 		pack(t, s, &hostile, header)
 		parent := t.TempDir()
-		q := RestoreRequest{Backup: hostile, Files: true, IntoFolder: filepath.Join(parent, "in"), TrustUnknown: true}
+		q := restore.Request{Backup: hostile, Files: true, IntoFolder: filepath.Join(parent, "in"), TrustUnknown: true}
 		q.Confirm = h.Token(q)
 		if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(err.Error(), "tampered") {
 			t.Errorf("%s: %v", name, err)
@@ -369,7 +370,7 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 	entry, _ := r.Lookup(RestoreJob.Name)
 	_, b := s.backup(t, h)
 	s.MustExec("DELETE FROM posts")
-	token := h.Token(RestoreRequest{Backup: b, Database: true})
+	token := h.Token(restore.Request{Backup: b, Database: true})
 	runRow := func(data json.RawMessage) error {
 		s.clock.now = s.clock.now.Add(time.Hour)
 		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Type: RestoreJob.Name, Data: data})
@@ -386,14 +387,14 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 			t.Errorf("%s: %v", data, err)
 		}
 	}
-	if err := run(`{"id":"` + b.ID + `","database":true,"confirm":"wrong"}`); !errors.Is(err, ErrUnconfirmed) {
+	if err := run(`{"id":"` + b.ID + `","database":true,"confirm":"wrong"}`); !errors.Is(err, restore.ErrUnconfirmed) {
 		t.Errorf("%v", err)
 	}
 	_, unlock, err := h.locks.Exclusive(t.Context(), "a backup")
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := RestoreRequest{Backup: b, Database: true, Confirm: token}
+	q := restore.Request{Backup: b, Database: true, Confirm: token}
 	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, lock.ErrBusy) {
 		t.Errorf("beside a backup: %v", err)
 	}

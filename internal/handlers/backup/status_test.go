@@ -12,6 +12,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -132,7 +133,7 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Plan(t.Context(), RestoreRequest{Backup: b, Files: true}, nil); err == nil || !strings.Contains(err.Error(), "--allow-failed") {
+	if _, err := h.Plan(t.Context(), restore.Request{Backup: b, Files: true}, nil); err == nil || !strings.Contains(err.Error(), "--allow-failed") {
 		t.Errorf("a failed one is planned: %v", err)
 	}
 	theManifestFileKnows(t, s, h, b)
@@ -201,7 +202,7 @@ func TestAFailedBackupIsRestoredWhenTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.write(t, "a.txt", "of today")
-	q := RestoreRequest{Backup: b, Files: true, AllowFailed: true, SkipSafety: true}
+	q := restore.Request{Backup: b, Files: true, AllowFailed: true, SkipSafety: true}
 	q.Confirm = h.Token(q)
 	if done, err := h.Restore(t.Context(), q, nil); err != nil || done.Files != 3 {
 		t.Fatalf("%+v, %v", done, err)

@@ -1,4 +1,4 @@
-package backup
+package restore
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 const unfinishedRestore = "unfinished restore"
 
 // Unfinished names a restore that does not run any more and did not succeed.
-func (h *Handler) Unfinished(ctx context.Context) (string, error) {
-	running, err := h.locks.Busy(ctx)
+func (r *Restorer) Unfinished(ctx context.Context) (string, error) {
+	running, err := r.config.Locks.Busy(ctx)
 	if err != nil || running {
 		return "", err // perhaps it is the one that runs
 	}
-	row, err := h.locks.Holder(ctx, unfinishedRestore)
+	row, err := r.config.Locks.Holder(ctx, unfinishedRestore)
 	if err != nil || row.Purpose == "" {
 		return "", err
 	}
@@ -26,15 +26,15 @@ func (h *Handler) Unfinished(ctx context.Context) (string, error) {
 
 // beginRestore writes down that the site is being changed; finish says that it
 // is whole again. A restore into another place needs neither.
-func (h *Handler) beginRestore(ctx context.Context, q RestoreRequest) (finish func() error, err error) {
+func (r *Restorer) beginRestore(ctx context.Context, q Request) (finish func() error, err error) {
 	if (!q.Database || q.IntoDSN != "") && (!q.Files || q.IntoFolder != "") {
 		return func() error { return nil }, nil
 	}
-	if err := h.locks.Note(ctx, unfinishedRestore, "the restore of "+q.Backup.ID); err != nil {
+	if err := r.config.Locks.Note(ctx, unfinishedRestore, "the restore of "+q.Backup.ID); err != nil {
 		return nil, fmt.Errorf("writing down that the restore begins: %w", err)
 	}
 	return func() error {
-		if err := h.locks.Forget(context.WithoutCancel(ctx), unfinishedRestore); err != nil {
+		if err := r.config.Locks.Forget(context.WithoutCancel(ctx), unfinishedRestore); err != nil {
 			return fmt.Errorf("writing down that the restore ended: %w", err)
 		}
 		return nil

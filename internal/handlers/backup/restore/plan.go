@@ -1,10 +1,8 @@
-package backup
+package restore
 
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +20,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// RestorePlan says what a restore would change.
-type RestorePlan struct {
+// Plan says what a restore would change.
+type Plan struct {
 	Backup   string `json:"backup"`
 	Database string `json:"database,omitempty"` // the one that would be written to
 	// Tables that would be replaced or made; Kept are there and not in the backup.
@@ -63,49 +61,49 @@ const maxExamples = 100
 
 // Outline says what Restore would do as far as that is known without reading
 // the archive: every file of the backup counts as one that is overwritten.
-func (h *Handler) Outline(ctx context.Context, q RestoreRequest) (RestorePlan, error) {
-	plan := RestorePlan{Backup: q.Backup.ID}
-	if err := h.checkRestore(q); err != nil {
+func (r *Restorer) Outline(ctx context.Context, q Request) (Plan, error) {
+	plan := Plan{Backup: q.Backup.ID}
+	if err := r.check(q); err != nil {
 		return plan, err
 	}
-	plan.Token, plan.Untrusted = h.Token(q), q.Backup.Untrusted()
+	plan.Token, plan.Untrusted = r.Token(q), q.Backup.Untrusted()
 	if q.Files {
 		plan.ChangedFiles = q.Backup.FileCount
 	}
 	if !q.Database {
 		return plan, nil
 	}
-	plan.Database = h.targetName(q)
-	if err := h.planTables(ctx, q, &plan); err != nil {
+	plan.Database = r.targetName(q)
+	if err := r.planTables(ctx, q, &plan); err != nil {
 		return plan, err
 	}
 	var err error
-	plan.Warnings, plan.Refused, err = h.fit(ctx, q)
+	plan.Warnings, plan.Refused, err = r.fit(ctx, q)
 	return plan, err
 }
 
 // Plan reads a backup through, changes nothing, and says what Restore would do.
-func (h *Handler) Plan(ctx context.Context, q RestoreRequest, progress func(catalog.Step)) (RestorePlan, error) {
-	plan, err := h.Outline(ctx, q)
+func (r *Restorer) Plan(ctx context.Context, q Request, progress func(catalog.Step)) (Plan, error) {
+	plan, err := r.Outline(ctx, q)
 	if err != nil {
 		return plan, err
 	}
 	if len(plan.Refused) == 0 {
-		if err := h.rehearse(ctx, q, &plan, false, func(catalog.Step) {}); err != nil {
+		if err := r.rehearse(ctx, q, &plan, false, func(catalog.Step) {}); err != nil {
 			plan.Refused = append(plan.Refused, err.Error())
 		}
 	}
 	if !q.Files {
 		return plan, nil
 	}
-	defer h.c.Working()()
+	defer r.config.Working()()
 	plan.ChangedFiles = 0
-	target, err := h.fileTarget(q)
+	target, err := r.fileTarget(q)
 	if err != nil {
 		return plan, err
 	}
 	defer target.close()
-	err = h.Read(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
+	err = r.config.Catalog.Read(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
 		name, is := strings.CutPrefix(e.Name, manifest.FilesFolder)
 		if !is || !q.wants(name) {
 			return nil
@@ -119,12 +117,12 @@ func (h *Handler) Plan(ctx context.Context, q RestoreRequest, progress func(cata
 				return nil
 			}
 		}
-		return plan.compareFile(ctx, target, name, e, content)
+		return plan.compareFile(ctx, target, name, content)
 	})
 	return plan, err
 }
 
-func (p *RestorePlan) compareFile(ctx context.Context, target fileTarget, name string, e archive.Entry, content io.Reader) error {
+func (p *Plan) compareFile(ctx context.Context, target fileTarget, name string, content io.Reader) error {
 	store, key, err := target.of(name)
 	if err != nil {
 		return err
@@ -164,21 +162,10 @@ func sameContent(a, b io.Reader) (bool, error) {
 	return string(x.Sum(nil)) == string(y.Sum(nil)), nil
 }
 
-// Token is short enough to be typed, and another for another target or choice.
-func (h *Handler) Token(q RestoreRequest) string {
-	name := "files"
-	if q.Database {
-		name = h.targetName(q)
-	}
-	data, _ := json.Marshal([]any{q.Backup.ID, q.Backup.SHA256, q.Database, q.Tables, q.Files, q.Paths, q.IntoDSN, q.IntoFolder, q.TrustUnknown, q.AllowExecutable, q.AllowFailed, q.Collations}) // strings and bools always encode
-	sum := sha256.Sum256(data)
-	return name + "-" + hex.EncodeToString(sum[:3])
-}
-
-func (h *Handler) planTables(ctx context.Context, q RestoreRequest, plan *RestorePlan) error {
+func (r *Restorer) planTables(ctx context.Context, q Request, plan *Plan) error {
 	now := map[string]int64{}
 	if q.Backup.Engine == database.MySQL {
-		pool, _, err := dump.Connect(h.targetDSN(q))
+		pool, _, err := dump.Connect(r.targetDSN(q))
 		if err != nil {
 			return err
 		}
@@ -194,7 +181,7 @@ func (h *Handler) planTables(ctx context.Context, q RestoreRequest, plan *Restor
 	}
 	for _, t := range q.Backup.Tables {
 		_, there := now[t.Name]
-		if !q.replaces(h, t.Name) && (there || len(q.Tables) > 0) {
+		if !q.replaces(r, t.Name) && (there || len(q.Tables) > 0) {
 			continue
 		}
 		change := TableChange{Name: t.Name, RowsNow: -1, RowsBackup: t.Rows}

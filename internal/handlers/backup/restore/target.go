@@ -1,14 +1,10 @@
-package backup
+package restore
 
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"regexp"
-	"slices"
 	"strings"
-
-	"github.com/go-sql-driver/mysql"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
@@ -17,61 +13,26 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-func (h *Handler) targetDSN(q RestoreRequest) string {
-	if q.IntoDSN != "" {
-		return q.IntoDSN
-	}
-	return h.c.DSN
-}
-
-// targetName is the name of the database that would be written to.
-func (h *Handler) targetName(q RestoreRequest) string {
-	dsn := h.targetDSN(q)
-	if c, err := mysql.ParseDSN(dsn); q.Backup.Engine == database.MySQL && err == nil {
-		return c.DBName
-	}
-	if u, err := url.Parse(dsn); err == nil && u.Path != "" {
-		return strings.TrimPrefix(u.Path, "/")
-	}
-	return q.Backup.Engine
-}
-
-func (h *Handler) openTarget(ctx context.Context, q RestoreRequest) (dump.PieceLoader, error) {
+func (r *Restorer) openTarget(ctx context.Context, q Request) (dump.PieceLoader, error) {
 	switch q.Backup.Engine {
 	case database.MySQL:
-		target, err := portable.LookAt(ctx, h.targetDSN(q))
+		target, err := portable.LookAt(ctx, r.targetDSN(q))
 		if err != nil {
 			return nil, err
 		}
-		l, err := dump.NewLoader(ctx, h.targetDSN(q), dump.LoadOptions{DropDefiners: !target.SetsDefiners(), Adapt: target.Adapt(q.Backup.Needs, q.Collations)})
+		l, err := dump.NewLoader(ctx, r.targetDSN(q), dump.LoadOptions{DropDefiners: !target.SetsDefiners(), Adapt: target.Adapt(q.Backup.Needs, q.Collations)})
 		if err != nil {
 			return nil, err
 		}
-		o := onlyTables{l, func(table string) bool { return q.replaces(h, table) }, len(q.Tables) > 0}
+		o := onlyTables{l, func(table string) bool { return q.replaces(r, table) }, len(q.Tables) > 0}
 		l.Only(o.wants)
 		return o, nil
 	case database.PostgreSQL:
-		return dump.NewPostgresLoader(ctx, h.targetDSN(q))
+		return dump.NewPostgresLoader(ctx, r.targetDSN(q))
 	case database.SQLite:
 		return dump.NewFileLoader(q.IntoDSN)
 	}
 	return nil, fmt.Errorf("no way to restore a database of %s", q.Backup.Engine)
-}
-
-// serviceTable says whether a table is this service's own: its queue, its
-// history, what it knows of backups.
-func (h *Handler) serviceTable(table string) bool {
-	return strings.HasPrefix(table, "cmsjobs_") || table == h.c.Site.Prefix+"jobs"
-}
-
-// replaces says whether a restore replaces a table. In the CMS's own database
-// the service's tables stay as they are, unless they are named: it works with
-// them at that moment, and work of then is not to be done again.
-func (q RestoreRequest) replaces(h *Handler, table string) bool {
-	if len(q.Tables) > 0 {
-		return slices.Contains(q.Tables, table)
-	}
-	return q.IntoDSN != "" || !h.serviceTable(table)
 }
 
 // onlyTables lets the tables through that a restore replaces, and the triggers
@@ -118,9 +79,9 @@ type fileTarget struct {
 	sets   []fileset.Set
 }
 
-func (h *Handler) fileTarget(q RestoreRequest) (fileTarget, error) {
+func (r *Restorer) fileTarget(q Request) (fileTarget, error) {
 	if !q.Files || q.IntoFolder == "" {
-		return fileTarget{sets: h.c.Files}, nil
+		return fileTarget{sets: r.config.Files}, nil
 	}
 	folder, err := storage.NewLocal(q.IntoFolder, storage.LocalOptions{Create: true})
 	return fileTarget{folder: folder}, err

@@ -1,4 +1,4 @@
-package backup
+package restore
 
 import (
 	"context"
@@ -16,21 +16,21 @@ import (
 // stage copies the archive into a private file and checks its hash while it is
 // copied. What follows reads that copy only: a store that serves another
 // archive the second time has no second time. remove deletes the copy.
-func (h *Handler) stage(ctx context.Context, b catalog.Stored, progress func(catalog.Step)) (staged catalog.Stored, remove func(), err error) {
+func (r *Restorer) stage(ctx context.Context, b catalog.Stored, progress func(catalog.Step)) (staged catalog.Stored, remove func(), err error) {
 	if progress == nil {
 		progress = func(catalog.Step) {}
 	}
-	if err := h.spaceToStage(b.Size); err != nil {
+	if err := r.spaceToStage(b.Size); err != nil {
 		return b, nil, err
 	}
-	temp, dir := h.NewFolder()
-	_, claim, err := h.Claim(ctx, temp, "the restore of "+b.ID)
+	temp, dir := r.config.Temporary.NewFolder()
+	_, claim, err := r.config.Temporary.Claim(ctx, temp, "the restore of "+b.ID)
 	if err != nil {
 		return b, nil, err
 	}
 	remove = func() {
 		if err := os.RemoveAll(dir); err != nil {
-			h.c.Logger.WarnContext(ctx, "local copy of a restored backup not removed",
+			r.config.Logger.WarnContext(ctx, "local copy of a restored backup not removed",
 				"event", "backup.cleanup_failed", "folder", dir, "error", err)
 			claim.Release(ctx) // a sweep finds it
 			return
@@ -42,7 +42,7 @@ func (h *Handler) stage(ctx context.Context, b catalog.Stored, progress func(cat
 		return b, nil, fmt.Errorf("making a folder for the archive: %w", err)
 	}
 	name := filepath.Join(dir, "archive")
-	if err := h.copyTo(ctx, name, b, progress); err != nil {
+	if err := r.copyTo(ctx, name, b, progress); err != nil {
 		remove()
 		return b, nil, err
 	}
@@ -50,8 +50,8 @@ func (h *Handler) stage(ctx context.Context, b catalog.Stored, progress func(cat
 	return b, remove, nil
 }
 
-func (h *Handler) copyTo(ctx context.Context, name string, b catalog.Stored, progress func(catalog.Step)) (err error) {
-	body, _, err := h.Download(ctx, b)
+func (r *Restorer) copyTo(ctx context.Context, name string, b catalog.Stored, progress func(catalog.Step)) (err error) {
+	body, _, err := r.config.Catalog.Download(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -78,8 +78,8 @@ func (h *Handler) copyTo(ctx context.Context, name string, b catalog.Stored, pro
 }
 
 // spaceToStage says whether the copy fits.
-func (h *Handler) spaceToStage(size int64) error {
-	dir := h.CopyParent()
+func (r *Restorer) spaceToStage(size int64) error {
+	dir := r.config.Temporary.CopyParent()
 	folder, err := storage.NewLocal(dir, storage.LocalOptions{})
 	if err != nil {
 		return fmt.Errorf("the folder for the copy of the archive: %w", err)

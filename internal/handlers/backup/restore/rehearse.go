@@ -1,4 +1,4 @@
-package backup
+package restore
 
 import (
 	"context"
@@ -18,11 +18,11 @@ import (
 
 // fit says what of the backup's database would be otherwise in the database to
 // restore into, and what that server cannot take.
-func (h *Handler) fit(ctx context.Context, q RestoreRequest) (warnings, refused []string, err error) {
+func (r *Restorer) fit(ctx context.Context, q Request) (warnings, refused []string, err error) {
 	if q.Backup.Engine != database.MySQL || q.Backup.Needs == nil {
 		return nil, nil, nil
 	}
-	target, err := portable.LookAt(ctx, h.targetDSN(q))
+	target, err := portable.LookAt(ctx, r.targetDSN(q))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -39,22 +39,22 @@ func (h *Handler) fit(ctx context.Context, q RestoreRequest) (warnings, refused 
 // A plan leaves out the rows, which take as long as the restore; the restore itself
 // tries them too, as a row may break a unique key under another collation. Where no
 // temporary database can be made, only that is noted.
-func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestorePlan, rows bool, progress func(catalog.Step)) (err error) {
+func (r *Restorer) rehearse(ctx context.Context, q Request, plan *Plan, rows bool, progress func(catalog.Step)) (err error) {
 	needs := q.Backup.Needs
 	if !q.Database || q.Backup.Engine != database.MySQL || needs == nil {
 		return nil
 	}
-	target, err := portable.LookAt(ctx, h.targetDSN(q))
+	target, err := portable.LookAt(ctx, r.targetDSN(q))
 	if err != nil || !needs.Foreign(target) {
 		return err
 	}
-	temp := h.NewDatabase(database.MySQL)
+	temp := r.config.Temporary.NewDatabase(database.MySQL)
 	outer := ctx
-	ctx, claim, err := h.Claim(outer, temp, "the plan of restoring "+q.Backup.ID)
+	ctx, claim, err := r.config.Temporary.Claim(outer, temp, "the plan of restoring "+q.Backup.ID)
 	if err != nil {
 		return fmt.Errorf("rehearsing the restore: %w", err)
 	}
-	s, err := temporary.OpenMySQL(ctx, h.targetDSN(q), temp.Name,
+	s, err := temporary.OpenMySQL(ctx, r.targetDSN(q), temp.Name,
 		dump.LoadOptions{DropDefiners: true, Workers: 1, Adapt: target.Adapt(needs, q.Collations)})
 	if err != nil {
 		claim.Remove(outer)
@@ -65,11 +65,11 @@ func (h *Handler) rehearse(ctx context.Context, q RestoreRequest, plan *RestoreP
 	}
 	s.Claim = claim
 	defer func() { err = errors.Join(err, s.End(outer)) }()
-	l := onlyTables{s.PieceLoader.(*dump.Loader), func(table string) bool { return q.replaces(h, table) }, len(q.Tables) > 0}
+	l := onlyTables{s.PieceLoader.(*dump.Loader), func(table string) bool { return q.replaces(r, table) }, len(q.Tables) > 0}
 	l.Only(func(part dump.Part, statement []byte) bool {
 		return (rows || !writesRows(statement)) && l.wants(part, statement)
 	})
-	err = h.Read(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
+	err = r.config.Catalog.Read(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
 		if !strings.HasPrefix(e.Name, manifest.DatabaseFolder) && !strings.HasPrefix(e.Name, manifest.RoutinesFolder) {
 			return nil
 		}

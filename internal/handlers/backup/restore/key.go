@@ -1,4 +1,4 @@
-package backup
+package restore
 
 import (
 	"context"
@@ -15,7 +15,7 @@ var ErrUntrusted = errors.New("this installation never made this backup")
 
 // carryKey puts the key into what a restore made of the site's own database:
 // dumps do not hold it, and without it our own backups would be strangers.
-func (h *Handler) carryKey(ctx context.Context, q RestoreRequest) error {
+func (r *Restorer) carryKey(ctx context.Context, q Request) error {
 	switch {
 	case q.Backup.Engine == database.SQLite:
 		db, err := sqlx.Open("sqlite", "file:"+(&url.URL{Path: q.IntoDSN}).EscapedPath())
@@ -27,9 +27,9 @@ func (h *Handler) carryKey(ctx context.Context, q RestoreRequest) error {
 		if err := db.GetContext(ctx, &n, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'cmsjobs_backup_keys'"); err != nil || n == 0 {
 			return err
 		}
-		return h.CarryKey(ctx, db)
+		return r.config.Catalog.CarryKey(ctx, db)
 	case q.Backup.Engine == database.PostgreSQL && q.IntoDSN == "":
-		return h.CarryKey(ctx, h.c.DB)
+		return r.config.Catalog.CarryKey(ctx, r.config.DB)
 	}
 	return nil
 }
