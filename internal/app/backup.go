@@ -21,6 +21,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/health"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -155,7 +156,7 @@ func backupOptions(c config.Backup) (backup.Options, error) {
 		MaxBytes:  int64(c.MaxTotal), MinInterval: orNone(c.MinInterval), TrustedKeys: c.TrustedKeys, WithSecrets: c.WithSecrets,
 		Verify:         map[string]manifest.Level{"restore": manifest.LevelRestored, "read": manifest.LevelParsed, "off": manifest.LevelNone}[c.Verify],
 		VerifyMaxBytes: int64(c.VerifyMax), VerifyBudget: c.Budget,
-		Health: backup.HealthLimits{MaxAge: orNever(c.Alert), MaxUnverified: orNever(c.Unverified)},
+		Health: health.Limits{MaxAge: orNever(c.Alert), MaxUnverified: orNever(c.Unverified)},
 	}
 	for _, file := range c.Identity {
 		identities, err := readIdentities(file)

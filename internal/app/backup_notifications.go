@@ -10,6 +10,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/health"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
@@ -28,7 +29,7 @@ func (r *Services) backupFinished(ctx context.Context, report catalog.Report) {
 }
 
 // backupsWatched tells people what a look at the backups showed.
-func (r *Services) backupsWatched(ctx context.Context, w backup.Watched) {
+func (r *Services) backupsWatched(ctx context.Context, w health.Watched) {
 	text := w.Text()
 	if text == "" {
 		return

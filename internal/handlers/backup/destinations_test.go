@@ -20,6 +20,7 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/health"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -277,9 +278,9 @@ func TestWrongCredentialsAreNamedAndLeaveNothing(t *testing.T) {
 	if _, err := h.Digest(t.Context()); err != nil {
 		t.Errorf("the week is not summed up: %v", err)
 	}
-	health, err := h.Health(t.Context())
-	if err != nil || !slices.ContainsFunc(health.Warnings, func(w Warning) bool { return w.Code == "unreachable" && w.Destination == "s3" }) {
-		t.Errorf("%+v, %v", health, err)
+	seen, err := h.Health(t.Context())
+	if err != nil || !slices.ContainsFunc(seen.Warnings, func(w health.Warning) bool { return w.Code == "unreachable" && w.Destination == "s3" }) {
+		t.Errorf("%+v, %v", seen, err)
 	}
 	if report, err := h.Create(t.Context(), Request{Database: true, Destinations: []string{"s3"}}, nil); err == nil || report.Status != manifest.Failed {
 		t.Errorf("%+v, %v", report, err)

@@ -169,3 +169,15 @@ func (h *Handler) record(ctx context.Context, o catalog.Outcome) {
 			"dependency", dependency(o.Destination), "error", err)
 	}
 }
+
+// Generate is the type backup.generate: 2 attempts, an hour apart, one at a
+// time in the fleet.
+var Generate = jobs.Kind[GeneratePayload]{
+	Name: "backup.generate",
+	Policy: jobs.Policy{
+		MaxAttempts: 2,
+		Timeout:     4 * time.Hour,
+		Backoff:     jobs.Fixed(3600 * time.Second),
+		Limit:       1,
+	},
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/health"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
@@ -158,7 +159,7 @@ func theManifestFileKnows(t *testing.T, s *site, h *Handler, b catalog.Stored) {
 	s.MustExec("INSERT INTO cmsjobs_backup_verifications SELECT * FROM kept_verifications")
 }
 
-func hasCode(h Health, code string) bool {
+func hasCode(h health.Health, code string) bool {
 	for _, w := range h.Warnings {
 		if w.Code == code {
 			return true

@@ -1,4 +1,4 @@
-package backup
+package health
 
 import (
 	"context"
@@ -11,10 +11,11 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/temporary"
 )
 
-// HealthLimits say when to warn.
-type HealthLimits struct {
+// Limits say when to warn.
+type Limits struct {
 	MaxAge        time.Duration // of the newest complete backup of each part; default 26 h
 	MaxUnverified time.Duration // since the last verified restore; default 8 days
 	MinBytes      int64         // an archive below it is suspicious; default 1 KiB
@@ -23,7 +24,7 @@ type HealthLimits struct {
 	MaxRowsFewer  float64       // part of all rows that may be gone; default 0.5
 }
 
-func (l HealthLimits) withDefaults() HealthLimits {
+func (l Limits) withDefaults() Limits {
 	if l.MaxAge <= 0 {
 		l.MaxAge = 26 * time.Hour
 	}
@@ -70,33 +71,52 @@ type part struct {
 }
 
 // parts are those that this installation can back up.
-func (h *Handler) parts() (parts []part) {
-	if h.c.DSN != "" {
+func (c *Checker) parts() (parts []part) {
+	if c.config.Database {
 		parts = append(parts, part{"the database", func(b catalog.Stored) bool { return b.Database }})
 	}
-	if len(h.c.Files) > 0 {
+	if c.config.Files {
 		parts = append(parts, part{"the files", func(b catalog.Stored) bool { return b.Files }})
 	}
 	return parts
 }
 
+// Config is what a Checker needs.
+type Config struct {
+	Catalog   *catalog.Catalog
+	Temporary *temporary.Keeper
+	Limits    Limits
+	// Database and Files say what this installation's backups are to hold.
+	Database, Files bool
+	Now             func() time.Time
+}
+
+// Checker judges the backups.
+type Checker struct{ config Config }
+
+// New makes a Checker. Limits that are zero get their defaults.
+func New(config Config) *Checker {
+	config.Limits = config.Limits.withDefaults()
+	return &Checker{config}
+}
+
 // Health looks at what lies at every destination.
-func (h *Handler) Health(ctx context.Context) (Health, error) {
-	status := Health{Checked: h.c.Now().UTC(), Warnings: []Warning{}}
-	for _, name := range h.Destinations() {
-		all, err := h.List(ctx, name)
+func (c *Checker) Health(ctx context.Context) (Health, error) {
+	status := Health{Checked: c.config.Now().UTC(), Warnings: []Warning{}}
+	for _, name := range c.config.Catalog.Destinations() {
+		all, err := c.config.Catalog.List(ctx, name)
 		if err != nil {
 			status.warn("unreachable", name, "the backups at %s cannot all be listed: %v", name, err)
 		}
 		status.doubt(name, all)
-		if err := h.judge(ctx, &status, name, all); err != nil {
+		if err := c.judge(ctx, &status, name, all); err != nil {
 			return status, err
 		}
 	}
-	if err := h.judgeHistory(ctx, &status); err != nil {
+	if err := c.judgeHistory(ctx, &status); err != nil {
 		return status, err
 	}
-	return status, h.judgeLeftovers(ctx, &status)
+	return status, c.judgeLeftovers(ctx, &status)
 }
 
 func (s *Health) warn(code, destination, format string, args ...any) {
@@ -132,10 +152,10 @@ func first(list []string, n int) string {
 }
 
 // judge looks at one destination's usable backups, newest first.
-func (h *Handler) judge(ctx context.Context, s *Health, name string, all []catalog.Stored) error {
-	usable := slices.DeleteFunc(slices.Clone(all), func(b catalog.Stored) bool { return !h.Usable(b) })
+func (c *Checker) judge(ctx context.Context, s *Health, name string, all []catalog.Stored) error {
+	usable := slices.DeleteFunc(slices.Clone(all), func(b catalog.Stored) bool { return !c.config.Catalog.Usable(b) })
 	s.note(usable)
-	parts := h.parts()
+	parts := c.parts()
 	newest := make([]*catalog.Stored, len(parts))
 	same := true
 	for i, p := range parts {
@@ -149,12 +169,12 @@ func (h *Handler) judge(ctx context.Context, s *Health, name string, all []catal
 		if same {
 			of = ""
 		}
-		h.judgePart(s, name, of, newest[i])
+		c.judgePart(s, name, of, newest[i])
 		if same {
 			break
 		}
 	}
-	return h.judgeSizes(ctx, s, name, usable)
+	return c.judgeSizes(ctx, s, name, usable)
 }
 
 // note remembers the newest one of all destinations, preferably of everything.
@@ -168,46 +188,46 @@ func (s *Health) note(usable []catalog.Stored) {
 	}
 }
 
-func (h *Handler) judgePart(s *Health, name, of string, newest *catalog.Stored) {
+func (c *Checker) judgePart(s *Health, name, of string, newest *catalog.Stored) {
 	if newest == nil {
 		s.warn("none", name, "there is no complete backup%s at %s", of, name)
-	} else if age := s.Checked.Sub(newest.Started); age > h.c.Options.Health.MaxAge {
+	} else if age := s.Checked.Sub(newest.Started); age > c.config.Limits.MaxAge {
 		s.warn("old", name, "the newest complete backup%s at %s is %s old", of, name, age.Round(time.Minute))
 	}
 }
 
 // judgeSizes compares the newest backup with the one of its sort before it.
-func (h *Handler) judgeSizes(ctx context.Context, s *Health, name string, usable []catalog.Stored) error {
+func (c *Checker) judgeSizes(ctx context.Context, s *Health, name string, usable []catalog.Stored) error {
 	if len(usable) == 0 {
 		return nil
 	}
 	newest := usable[0]
-	h.c.Options.Health.small(s, name, newest)
+	c.config.Limits.small(s, name, newest)
 	i := slices.IndexFunc(usable[1:], func(b catalog.Stored) bool { return b.Database == newest.Database && b.Files == newest.Files })
 	if i < 0 {
 		return nil
 	}
 	before := usable[1+i]
 	for _, b := range []*catalog.Stored{&newest, &before} { // a list leaves the tables out
-		whole, err := h.Full(ctx, *b)
+		whole, err := c.config.Catalog.Full(ctx, *b)
 		if err != nil {
 			s.warn("unreachable", name, "the backup %s at %s cannot be looked at: %v", b.ID, name, err)
 			return nil
 		}
 		*b = whole
 	}
-	h.c.Options.Health.compare(s, name, before, newest)
+	c.config.Limits.compare(s, name, before, newest)
 	return nil
 }
 
-func (l HealthLimits) small(s *Health, name string, b catalog.Stored) {
+func (l Limits) small(s *Health, name string, b catalog.Stored) {
 	if b.Size < l.MinBytes {
 		s.warn("small", name, "the newest backup at %s has %d bytes only", name, b.Size)
 	}
 }
 
 // compare looks for sudden changes from one backup to the next of its sort.
-func (l HealthLimits) compare(s *Health, name string, before, now catalog.Stored) {
+func (l Limits) compare(s *Health, name string, before, now catalog.Stored) {
 	switch was, is := float64(before.Size), float64(now.Size); {
 	case is < was*(1-l.MaxShrink):
 		s.warn("shrunk", name, "the newest backup at %s has %d bytes, the one before it had %d", name, now.Size, before.Size)
@@ -229,8 +249,8 @@ func (l HealthLimits) compare(s *Health, name string, before, now catalog.Stored
 }
 
 // judgeHistory looks at what our own tables remember.
-func (h *Handler) judgeHistory(ctx context.Context, s *Health) error {
-	verifications, err := h.Verifications(ctx, "", 500)
+func (c *Checker) judgeHistory(ctx context.Context, s *Health) error {
+	verifications, err := c.config.Catalog.Verifications(ctx, "", 500)
 	if err != nil {
 		return err
 	}
@@ -243,13 +263,13 @@ func (h *Handler) judgeHistory(ctx context.Context, s *Health) error {
 	switch {
 	case s.LastVerified.IsZero():
 		s.warn("unverified", "", "no backup was ever verified by a restore")
-	case s.Checked.Sub(s.LastVerified) > h.c.Options.Health.MaxUnverified:
+	case s.Checked.Sub(s.LastVerified) > c.config.Limits.MaxUnverified:
 		s.warn("unverified", "", "the last verified restore was on %s", s.LastVerified.Format(time.DateTime))
 	}
 	if len(verifications) > 0 && !verifications[0].OK {
 		s.warn("failing", verifications[0].Destination, "the last verification failed: backup %s at %s", verifications[0].Backup, verifications[0].Destination)
 	}
-	history, err := h.History(ctx, 1)
+	history, err := c.config.Catalog.History(ctx, 1)
 	if err != nil {
 		return err
 	}
@@ -260,8 +280,8 @@ func (h *Handler) judgeHistory(ctx context.Context, s *Health) error {
 }
 
 // judgeLeftovers names what killed verifications and restores left.
-func (h *Handler) judgeLeftovers(ctx context.Context, s *Health) error {
-	names, err := h.Leftovers(ctx)
+func (c *Checker) judgeLeftovers(ctx context.Context, s *Health) error {
+	names, err := c.config.Temporary.Leftovers(ctx)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +15,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/health"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
@@ -25,18 +25,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
-
-// Generate is the type backup.generate: 2 attempts, an hour apart, one at a
-// time in the fleet.
-var Generate = jobs.Kind[GeneratePayload]{
-	Name: "backup.generate",
-	Policy: jobs.Policy{
-		MaxAttempts: 2,
-		Timeout:     4 * time.Hour,
-		Backoff:     jobs.Fixed(3600 * time.Second),
-		Limit:       1,
-	},
-}
 
 // Breaker holds jobs back while a dependency is out.
 type Breaker interface {
@@ -68,7 +56,7 @@ type Config struct {
 	// Finished receives every backup that ended; nil is nobody.
 	Finished func(context.Context, catalog.Report)
 	// Watched receives what backup.monitor saw; nil is nobody.
-	Watched func(context.Context, Watched)
+	Watched func(context.Context, health.Watched)
 	// Working is called when a backup, a verification or a restore begins, and what it
 	// returns when that ends; nil is nobody. They may be within each other.
 	Working func() (done func())
@@ -131,7 +119,7 @@ type Options struct {
 	// MinFree is the space that must stay on a local destination's disk (default 256 MiB).
 	MinFree int64
 	// Health says when to warn.
-	Health HealthLimits
+	Health health.Limits
 	// NotifySuccess tells Finished about complete backups too, not only about others.
 	NotifySuccess bool
 }
@@ -142,6 +130,7 @@ type Handler struct {
 	*temporary.Keeper
 	*verify.Verifier
 	*restore.Restorer
+	*health.Checker
 	c     Config
 	locks *lock.Table
 }
@@ -203,7 +192,6 @@ func New(c Config) (*Handler, error) {
 		}
 	}
 	o.Retention = o.Retention.WithDefaults()
-	o.Health = o.Health.withDefaults()
 	known := catalog.New(catalog.Config{DB: c.DB, Destinations: c.Destinations, Prefix: o.Prefix, TrustedKeys: o.TrustedKeys, Identities: o.Identities,
 		Unverified: o.Verify == manifest.LevelNone, Now: c.Now, Logger: c.Logger})
 	locks := &lock.Table{DB: c.DB, Logger: c.Logger}
@@ -211,6 +199,7 @@ func New(c Config) (*Handler, error) {
 	verifier := verify.New(verify.Config{Catalog: known, Temporary: keeper, Identities: o.Identities, Level: o.Verify,
 		Budget: o.VerifyBudget, MaxBytes: o.VerifyMaxBytes, Working: c.Working, Now: c.Now})
 	h := &Handler{Catalog: known, Keeper: keeper, Verifier: verifier, c: c, locks: locks}
+	h.Checker = health.New(health.Config{Catalog: known, Temporary: keeper, Limits: o.Health, Database: c.DSN != "", Files: len(c.Files) > 0, Now: c.Now})
 	h.Restorer = restore.New(restore.Config{DSN: c.DSN, TablePrefix: c.Site.Prefix, DB: c.DB, Files: c.Files, Catalog: known, Temporary: keeper, Verifier: verifier,
 		Locks: locks, Safety: h.safety, Working: c.Working, Logger: c.Logger})
 	return h, errors.Join(fileset.CheckPatterns(o.Include, o.Exclude), checkTool(o.Tool))
@@ -221,16 +210,4 @@ func checkTool(tool string) error {
 		return fmt.Errorf("backup: %q is no tool to dump with: own or mysqldump", tool)
 	}
 	return nil
-}
-
-// Register registers the types.
-func (h *Handler) Register(r *jobs.Registry) {
-	jobs.Handle(r, Generate, h.generate)
-	jobs.Restrict(r, Generate, jobs.Restriction[GeneratePayload]{Refuse: func(_ json.RawMessage, p GeneratePayload) error {
-		return h.CheckDestinations(p.request().Destinations...)
-	}})
-	jobs.Handle(r, Verify, h.verifyJob)
-	jobs.Restrict(r, Verify, jobs.Restriction[VerifyPayload]{Refuse: h.refuseVerify})
-	jobs.HandleInternal(r, jobs.Internal{Book: h.c.Orders, Maker: jobs.Service}, RestoreJob, h.restoreJob)
-	jobs.Handle(r, Monitor, h.monitorJob)
 }

@@ -8,70 +8,14 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
-
-func (r *run) addJSON(name string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = r.archive.Add(name, r.c.Now(), int64(len(data)), bytes.NewReader(data))
-	return err
-}
-
-// addDatabase packs the dump, piece by piece, as it comes.
-func (r *run) addDatabase(ctx context.Context) error {
-	sink := func(part dump.Part, table string, sql []byte) error {
-		folder := manifest.DatabaseFolder
-		if part == dump.Extra {
-			folder = manifest.RoutinesFolder
-		}
-		name := fmt.Sprintf("%s%06d.sql", folder, len(r.manifest.Parts)+1)
-		if table != "" {
-			name = fmt.Sprintf("%s%06d-%s.sql", folder, len(r.manifest.Parts)+1, manifest.TableEntry(table))
-		}
-		sum, err := r.archive.Add(name, r.c.Now(), int64(len(sql)), bytes.NewReader(sql))
-		if err != nil {
-			return err
-		}
-		r.manifest.Parts = append(r.manifest.Parts, manifest.Part{Name: name, Table: table, Size: int64(len(sql)), SHA256: sum})
-		return nil
-	}
-	options := dump.Options{
-		Tables: r.request.Tables, Throttle: r.c.Options.Throttle,
-		Exclude: r.tablesIn(r.c.Options.ExcludeTables), Empty: r.emptied,
-		Progress: func(table string, rows, n int64) {
-			r.moved()
-			r.progress(catalog.Step{Done: n, Total: r.total, Note: fmt.Sprintf("database: %s, %d rows so far", table, rows)})
-		},
-	}
-	summary, err := r.dump(ctx, options, sink)
-	if err != nil {
-		return err
-	}
-	r.manifest.Dump = &summary
-	for _, w := range summary.Warnings {
-		r.warn("%s", w)
-	}
-	return nil
-}
-
-// tablesIn knows the tables of a list of patterns without the CMS's prefix.
-func (h *Handler) tablesIn(patterns []string) func(string) bool {
-	return func(table string) bool {
-		name, _ := strings.CutPrefix(table, h.c.Site.Prefix)
-		return fileset.MatchesAny(patterns, name)
-	}
-}
 
 const (
 	// smallFile is read whole before it is packed, so that one that changes
