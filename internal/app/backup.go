@@ -19,6 +19,10 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/health"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -76,10 +80,10 @@ func (r *Services) scheduledJob(ctx context.Context, uuid string) (bool, error) 
 
 // backupFiles are the folders of uploads and, where the CMS keeps its media in
 // a bucket, that bucket.
-func (r *Services) backupFiles() ([]backup.FileSet, error) {
-	var sets []backup.FileSet
+func (r *Services) backupFiles() ([]fileset.Set, error) {
+	var sets []fileset.Set
 	if r.Site.Root != "" {
-		sets = append(sets, backup.FileSet{Label: uploadsLabel, Store: storage.NewLazyLocal(r.uploads())})
+		sets = append(sets, fileset.Set{Label: uploadsLabel, Store: storage.NewLazyLocal(r.uploads())})
 	}
 	place, err := r.mediaPlace()
 	if err != nil {
@@ -93,7 +97,7 @@ func (r *Services) backupFiles() ([]backup.FileSet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the bucket of the CMS's media cannot be backed up: %w", err)
 	}
-	return append(sets, backup.FileSet{Label: mediaLabel, Store: bucket}), nil
+	return append(sets, fileset.Set{Label: mediaLabel, Store: bucket}), nil
 }
 
 // mediaPlace is where the CMS keeps its media.
@@ -136,7 +140,7 @@ func (r *Services) backupPlaces() (map[string]storage.Store, error) {
 	}
 	if c.Profile != "own" && r.Site.Root != "" {
 		folder := storage.NewLazyLocal(filepath.Join(r.Site.Storage(), "app", "backup"))
-		places["botble"] = backup.NewBotble(folder, uploadsLabel, r.Site.Zone, true)
+		places["botble"] = botble.New(folder, uploadsLabel, r.Site.Zone, true)
 	}
 	if c.Profile == "botble" {
 		delete(places, "local")
@@ -150,9 +154,9 @@ func backupOptions(c config.Backup) (backup.Options, error) {
 		Tool: c.Tool, Throttle: int64(c.Throttle), StallTimeout: c.Stall, MinFree: int64(c.Freespace), NotifySuccess: true,
 		Retention: retention.Rules{Keep: c.Keep, Weekly: c.Weekly, Monthly: c.Monthly, MinAge: orNone(c.MinAge)},
 		MaxBytes:  int64(c.MaxTotal), MinInterval: orNone(c.MinInterval), TrustedKeys: c.TrustedKeys, WithSecrets: c.WithSecrets,
-		Verify:         map[string]backup.Level{"restore": backup.LevelRestored, "read": backup.LevelParsed, "off": backup.LevelNone}[c.Verify],
+		Verify:         map[string]manifest.Level{"restore": manifest.LevelRestored, "read": manifest.LevelParsed, "off": manifest.LevelNone}[c.Verify],
 		VerifyMaxBytes: int64(c.VerifyMax), VerifyBudget: c.Budget,
-		Health: backup.HealthLimits{MaxAge: orNever(c.Alert), MaxUnverified: orNever(c.Unverified)},
+		Health: health.Limits{MaxAge: orNever(c.Alert), MaxUnverified: orNever(c.Unverified)},
 	}
 	for _, file := range c.Identity {
 		identities, err := readIdentities(file)

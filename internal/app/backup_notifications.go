@@ -9,6 +9,9 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/health"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -16,7 +19,7 @@ import (
 
 // backupFinished tells the subscribers, and people when a backup
 // is bad.
-func (r *Services) backupFinished(ctx context.Context, report backup.Report) {
+func (r *Services) backupFinished(ctx context.Context, report catalog.Report) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
 	if err := r.tellOfBackup(ctx, report); err != nil {
@@ -26,7 +29,7 @@ func (r *Services) backupFinished(ctx context.Context, report backup.Report) {
 }
 
 // backupsWatched tells people what a look at the backups showed.
-func (r *Services) backupsWatched(ctx context.Context, w backup.Watched) {
+func (r *Services) backupsWatched(ctx context.Context, w health.Watched) {
 	text := w.Text()
 	if text == "" {
 		return
@@ -38,9 +41,9 @@ func (r *Services) backupsWatched(ctx context.Context, w backup.Watched) {
 	}
 }
 
-func (r *Services) tellOfBackup(ctx context.Context, report backup.Report) error {
+func (r *Services) tellOfBackup(ctx context.Context, report catalog.Report) error {
 	var next []jobs.Spec
-	if h := r.Handlers.Webhook; h != nil && report.Status == backup.Complete {
+	if h := r.Handlers.Webhook; h != nil && report.Status == manifest.Complete {
 		deliveries, err := h.Publish(ctx, webhook.BackupCompleted, report)
 		if err != nil {
 			return err
@@ -60,7 +63,7 @@ func (r *Services) tellOfBackup(ctx context.Context, report backup.Report) error
 }
 
 // goodBackup says what a complete backup holds.
-func goodBackup(report backup.Report) string {
+func goodBackup(report catalog.Report) string {
 	verification := "It was not read back."
 	if report.Verification != nil {
 		verification = "Verification: " + VerificationText(*report.Verification) + "."
@@ -69,11 +72,11 @@ func goodBackup(report backup.Report) string {
 }
 
 // badBackup says what is wrong with a backup, "" when nothing is.
-func badBackup(report backup.Report) string {
+func badBackup(report catalog.Report) string {
 	switch {
 	case report.Error != "":
 		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, report.Error)
-	case report.Status != backup.Complete:
+	case report.Status != manifest.Complete:
 		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, strings.TrimSpace(report.DatabaseError+" "+report.FilesError))
 	case report.Verification != nil && !report.Verification.OK:
 		return fmt.Sprintf("Backup %s could not be verified: %s", report.ID, strings.Join(report.Verification.Problems, "; "))

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/internal/web"
@@ -50,13 +53,13 @@ func reached(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, backup.ErrNoBackup), errors.Is(err, storage.ErrNotFound):
+	case errors.Is(err, catalog.ErrNoBackup), errors.Is(err, storage.ErrNotFound):
 		return errors.Join(jobs.ErrNotFound, err)
 	}
 	return fmt.Errorf("%w: %w", web.ErrUnavailable, err)
 }
 
-func (b webBackups) view(s backup.Stored) backups.Backup {
+func (b webBackups) view(s catalog.Stored) backups.Backup {
 	v := backups.Backup{ID: s.ID + "@" + s.Destination, Size: s.Size, CreatedAt: s.Started, Status: string(s.Status), Usable: b.h.Usable(s), Origin: string(s.Origin),
 		Database: s.Database, Encrypted: s.Encrypted, Destination: s.Destination, Tables: s.TableCount, Files: int(s.FileCount)}
 	if p := s.Verification; p != nil {
@@ -68,17 +71,17 @@ func (b webBackups) view(s backup.Stored) backups.Backup {
 	return v
 }
 
-func VerificationText(p backup.Verification) string {
+func VerificationText(p manifest.Verification) string {
 	if !p.OK {
 		return "bad: " + strings.Join(p.Problems, "; ")
 	}
 	return strings.TrimSuffix(string(p.Level)+", "+p.Note, ", ")
 }
 
-func (b webBackups) find(ctx context.Context, name string) (backup.Stored, error) {
+func (b webBackups) find(ctx context.Context, name string) (catalog.Stored, error) {
 	id, destination, _ := strings.Cut(name, "@")
 	if destination != "" && !slices.Contains(b.h.Destinations(), destination) {
-		return backup.Stored{}, fmt.Errorf("no destination is named %q: %w", destination, jobs.ErrNotFound)
+		return catalog.Stored{}, fmt.Errorf("no destination is named %q: %w", destination, jobs.ErrNotFound)
 	}
 	s, err := b.h.Show(ctx, id, destination)
 	return s, reached(err)
@@ -125,7 +128,7 @@ func (b webBackups) PlanRestore(ctx context.Context, name string, part backups.R
 		return backups.RestorePlan{}, errors.Join(jobs.ErrConflict, err)
 	}
 	if len(plan.Refused) > 0 {
-		return backups.RestorePlan{}, fmt.Errorf("%w: %w: %s", jobs.ErrConflict, backup.ErrUnfit, strings.Join(plan.Refused, "; "))
+		return backups.RestorePlan{}, fmt.Errorf("%w: %w: %s", jobs.ErrConflict, restore.ErrUnfit, strings.Join(plan.Refused, "; "))
 	}
 	view := backups.RestorePlan{Warnings: plan.Warnings, Database: plan.Database, Tables: int64(len(plan.Tables)), NewFiles: plan.NewFiles, ChangedFiles: plan.ChangedFiles, Unread: unread && q.Files, Confirm: plan.Token,
 		Untrusted: plan.Untrusted, Executable: plan.Executable}
@@ -158,8 +161,8 @@ func (b webBackups) RestoreBackup(ctx context.Context, name string, part backups
 }
 
 // restoreOf asks for what of a part the backup holds.
-func restoreOf(s backup.Stored, part backups.RestorePart) backup.RestoreRequest {
-	q := backup.RestoreRequest{Backup: s}
+func restoreOf(s catalog.Stored, part backups.RestorePart) restore.Request {
+	q := restore.Request{Backup: s}
 	switch part {
 	case backups.RestoreDatabase:
 		q.Database = true

@@ -17,6 +17,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 func (a *commandLine) backupCommand() *cobra.Command {
@@ -39,10 +41,10 @@ func (a *commandLine) withBackups(c *cobra.Command, do func(context.Context, *ba
 }
 
 // backupProgress shows bytes on a terminal.
-func (a *commandLine) backupProgress() (func(backup.Step), func()) {
+func (a *commandLine) backupProgress() (func(catalog.Step), func()) {
 	var set func(int64)
 	end := func() {}
-	return func(s backup.Step) {
+	return func(s catalog.Step) {
 		if set == nil {
 			total := s.Total
 			if total <= 0 {
@@ -136,19 +138,19 @@ func (a *commandLine) backupListCommand() *cobra.Command {
 	return c
 }
 
-func (a *commandLine) printBackups(list []backup.Stored, nothing string) error {
+func (a *commandLine) printBackups(list []catalog.Stored, nothing string) error {
 	cells := make([][]string, len(list))
 	for i, b := range list {
 		cells[i] = []string{b.ID, b.Destination, string(b.Status), newestVerification(b), string(b.Origin), display.Ago(b.Started, a.Now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(b.TableCount), strconv.FormatInt(b.FileCount, 10), b.Name}
 	}
 	if list == nil {
-		list = []backup.Stored{}
+		list = []catalog.Stored{}
 	}
 	return a.list(list, []string{"ID", "DESTINATION", "STATUS", "VERIFIED", "ORIGIN", "MADE", "SIZE", "TABLES", "FILES", "NAME"}, cells, nothing)
 }
 
 // newestVerification is a copy's newest verification in a word.
-func newestVerification(b backup.Stored) string {
+func newestVerification(b catalog.Stored) string {
 	switch {
 	case b.Verification == nil:
 		return "none"
@@ -160,7 +162,7 @@ func newestVerification(b backup.Stored) string {
 
 // findBackup finds a backup; of the latest one it says which that is, how far
 // it may be relied on, and what was passed over.
-func (a *commandLine) findBackup(ctx context.Context, h *backup.Handler, w backup.Wanted) (backup.Stored, error) {
+func (a *commandLine) findBackup(ctx context.Context, h *backup.Handler, w catalog.Wanted) (catalog.Stored, error) {
 	b, passed, err := h.Find(ctx, w)
 	if err != nil || w.ID != "latest" {
 		return b, err
@@ -181,7 +183,7 @@ func (a *commandLine) backupShowCommand() *cobra.Command {
 	c := &cobra.Command{Use: "show ID", Short: "Show what a backup holds and how it was verified", Example: "  cmsjobs backup show latest", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
-				b, err := a.findBackup(ctx, h, backup.Wanted{ID: args[0], Destination: from})
+				b, err := a.findBackup(ctx, h, catalog.Wanted{ID: args[0], Destination: from})
 				if err != nil {
 					return err
 				}
@@ -212,12 +214,12 @@ Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
 				id = args[0]
 			}
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
-				b, err := a.findBackup(ctx, h, backup.Wanted{ID: id, Destination: from})
+				b, err := a.findBackup(ctx, h, catalog.Wanted{ID: id, Destination: from})
 				if err != nil {
 					return err
 				}
 				progress, end := a.backupProgress()
-				verification, err := h.Verify(ctx, b, backup.Level(level), progress)
+				verification, err := h.Verify(ctx, b, manifest.Level(level), progress)
 				end()
 				return errors.Join(a.list(verification, []string{"BACKUP", "DESTINATION", "TABLES", "ROWS", "FILES", "RESULT"}, [][]string{{verification.Backup, verification.Destination,
 					strconv.Itoa(verification.Tables), strconv.FormatInt(verification.Rows, 10), strconv.FormatInt(verification.Files, 10), app.VerificationText(verification)}}, ""), err)
@@ -233,7 +235,7 @@ func (a *commandLine) backupDownloadCommand() *cobra.Command {
 	c := &cobra.Command{Use: "download ID", Short: "Write a backup's archive to a file", Example: "  cmsjobs backup download latest -o /tmp/", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
-				b, err := a.findBackup(ctx, h, backup.Wanted{ID: args[0], Destination: from})
+				b, err := a.findBackup(ctx, h, catalog.Wanted{ID: args[0], Destination: from})
 				if err != nil {
 					return err
 				}
@@ -254,7 +256,7 @@ func (a *commandLine) backupDownloadCommand() *cobra.Command {
 }
 
 // download writes a file that only its owner may read: it holds everything.
-func download(ctx context.Context, h *backup.Handler, b backup.Stored, path string) (n int64, err error) {
+func download(ctx context.Context, h *backup.Handler, b catalog.Stored, path string) (n int64, err error) {
 	content, _, err := h.Download(ctx, b)
 	if err != nil {
 		return 0, err

@@ -13,10 +13,12 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 )
 
 func (a *commandLine) backupRestoreCommand() *cobra.Command {
-	var q backup.RestoreRequest
+	var q restore.Request
 	var from, into string
 	var dry, everything bool
 	c := &cobra.Command{Use: "restore ID", Short: "Restore the database, tables or files of a backup", Args: cobra.ExactArgs(1),
@@ -63,9 +65,9 @@ could execute (.php, .htaccess …) are restored only with --allow-failed.`,
 	return c
 }
 
-func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q backup.RestoreRequest, id, from string, dry bool) error {
+func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q restore.Request, id, from string, dry bool) error {
 	var err error
-	if q.Backup, err = a.findBackup(ctx, h, backup.Wanted{ID: id, Destination: from, Database: q.Database, Files: q.Files}); err != nil {
+	if q.Backup, err = a.findBackup(ctx, h, catalog.Wanted{ID: id, Destination: from, Database: q.Database, Files: q.Files}); err != nil {
 		return err
 	}
 	progress, end := a.backupProgress()
@@ -80,7 +82,7 @@ func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q backup.R
 			return err
 		}
 		if len(plan.Refused) > 0 {
-			return fmt.Errorf("nothing was changed: %w", backup.ErrUnfit)
+			return fmt.Errorf("nothing was changed: %w", restore.ErrUnfit)
 		}
 		return app.Usagef("nothing was changed: say it again with --confirm %s", plan.Token)
 	}
@@ -98,7 +100,7 @@ func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q backup.R
 	return nil
 }
 
-func (a *commandLine) printPlan(p backup.RestorePlan) error {
+func (a *commandLine) printPlan(p restore.Plan) error {
 	if a.global.json {
 		return a.printJSON(p)
 	}

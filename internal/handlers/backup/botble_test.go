@@ -16,6 +16,8 @@ import (
 	"filippo.io/age"
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -34,7 +36,7 @@ func testTheCMSFindsItsOwnLayout(t *testing.T, engine jobstest.Engine) {
 	if err := os.WriteFile(filepath.Join(dir, "backup.json"), []byte(others), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.c.Destinations["cms"] = NewBotble(local(t, dir), "storage", saigon, true)
+	s.c.Destinations["cms"] = botble.New(local(t, dir), "storage", saigon, true)
 	h := s.handler(t)
 	report, _ := s.backup(t, h)
 	const key = "2026-03-01-10-00-00"
@@ -93,7 +95,7 @@ func botbleIsThinnedOut(t *testing.T, s *site, h *Handler, dir, first string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var index map[string]botbleEntry
+	var index map[string]struct{ Name string }
 	if err := json.Unmarshal(data, &index); err != nil || len(index) != 2 || index["2020-01-01-00-00-00"].Name != "by hand / ü" {
 		t.Errorf("backup.json is %s, %v", data, err)
 	}
@@ -106,10 +108,10 @@ func TestAPartialBackupIsNotNamedToTheCMS(t *testing.T) {
 func testAPartialBackupIsNotNamedToTheCMS(t *testing.T, engine jobstest.Engine) {
 	s := newSite(t, engine)
 	dir := t.TempDir()
-	s.c.Destinations = map[string]storage.Store{"cms": NewBotble(local(t, dir), "storage", saigon, false)}
+	s.c.Destinations = map[string]storage.Store{"cms": botble.New(local(t, dir), "storage", saigon, false)}
 	s.c.DSN = "nobody@tcp(127.0.0.1:1)/none"
 	report, err := s.handler(t).Create(t.Context(), Request{Database: true, Files: true}, nil)
-	if !errors.Is(err, ErrPartial) || report.Status != Partial {
+	if !errors.Is(err, ErrPartial) || report.Status != manifest.Partial {
 		t.Errorf("%v, %v", report.Status, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "backup.json")); !errors.Is(err, os.ErrNotExist) {
@@ -124,7 +126,7 @@ func TestABrokenStreamLeavesNothingForTheCMS(t *testing.T) {
 func testABrokenStreamLeavesNothingForTheCMS(t *testing.T, engine jobstest.Engine) {
 	s := newSite(t, engine)
 	dir := t.TempDir()
-	b := NewBotble(local(t, dir), "storage", saigon, false)
+	b := botble.New(local(t, dir), "storage", saigon, false)
 	_, stored := s.backup(t, s.handler(t))
 	whole, err := os.ReadFile(filepath.Join(s.dest, stored.Archive))
 	if err != nil {

@@ -10,99 +10,21 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
-	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// Estimate is what a backup will about be, before it is made.
-type Estimate struct {
-	DatabaseBytes int64 `json:"database_bytes"`
-	Files         int64 `json:"files"`
-	FileBytes     int64 `json:"file_bytes"`
-	// Archive is a cautious guess at the archive's size.
-	Archive int64 `json:"archive"`
-	// Free is the space at each local destination.
-	Free map[string]int64 `json:"free,omitempty"`
-	// Warnings name what the database's account may not see and the backup
-	// would therefore lack.
-	Warnings []string `json:"warnings,omitempty"`
-}
-
-// String is what a person wants to know before.
-func (e Estimate) String() string {
-	return fmt.Sprintf("about %s of database and %d files of %s, at most %s as an archive",
-		humanize.IBytes(uint64(e.DatabaseBytes)), e.Files, humanize.IBytes(uint64(e.FileBytes)), humanize.IBytes(uint64(e.Archive)))
-}
-
-// freeSpace is implemented by stores that know how much space they have.
-type freeSpace interface{ Free() (int64, error) }
-
-// sweeper is implemented by stores in which killed writers leave something.
-type sweeper interface {
+// leavesBehind is implemented by stores in which killed writers leave something.
+type leavesBehind interface {
 	Sweep(ctx context.Context, prefix string, before time.Time) (int, error)
 }
 
 // sweepAge is how old a leftover must be: no backup runs longer.
 const sweepAge = 24 * time.Hour
-
-// Estimate looks at the database's figures and lists the files.
-func (h *Handler) Estimate(ctx context.Context, request Request) (Estimate, error) {
-	var e Estimate
-	if request.Database {
-		n, err := h.databaseSize(ctx)
-		if err != nil {
-			return e, err
-		}
-		e.DatabaseBytes, e.Warnings = n, append(h.missingPrivileges(ctx), h.RestoreRights(ctx)...)
-	}
-	if request.Files {
-		for _, set := range h.c.Files {
-			for info, err := range set.Store.List(ctx, "") {
-				if err != nil {
-					return e, fmt.Errorf("listing the files of %s: %w", set.Label, err)
-				}
-				if h.wanted(set.Label + "/" + info.Key) {
-					e.Files++
-					e.FileBytes += info.Size
-				}
-			}
-		}
-	}
-	// SQL packs to a third at worst; media do not pack.
-	e.Archive = e.DatabaseBytes/3 + e.FileBytes + e.Files*1024
-	for _, name := range h.chosen(request) {
-		store, err := h.destination(name)
-		if err != nil {
-			return e, err
-		}
-		if s, ok := store.(freeSpace); ok {
-			if e.Free == nil {
-				e.Free = map[string]int64{}
-			}
-			if free, err := s.Free(); err == nil { // what keeps it from answering shows when something is written
-				e.Free[name] = free
-			}
-		}
-	}
-	return e, nil
-}
-
-func (h *Handler) databaseSize(ctx context.Context) (int64, error) {
-	query := database.Of(h.c.Site.DB).Choose(database.Variants{
-		MySQL:      "SELECT CAST(COALESCE(SUM(data_length), 0) AS SIGNED) FROM information_schema.tables WHERE table_schema = DATABASE()",
-		PostgreSQL: "SELECT pg_database_size(current_database())",
-		SQLite:     "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
-	})
-	var sizes []int64
-	if err := database.SelectStatistics(ctx, h.c.Site.DB, &sizes, query); err != nil || len(sizes) != 1 {
-		return 0, fmt.Errorf("asking for the database's size: %w", err)
-	}
-	return sizes[0], nil
-}
 
 // check refuses what cannot work before anything is written: unknown
 // destinations, and those without space or the right to write, which drop out.
@@ -116,7 +38,7 @@ func (h *Handler) check(ctx context.Context, r *run) error {
 		return err
 	}
 	r.estimate, r.total = e.Archive, e.DatabaseBytes+e.FileBytes
-	r.progress(Step{0, r.total, e.String()})
+	r.progress(catalog.Step{Done: 0, Total: r.total, Note: e.String()})
 	for _, w := range e.Warnings {
 		r.warn("%s", w)
 	}
@@ -149,7 +71,7 @@ func (h *Handler) takes(ctx context.Context, name string, e Estimate) error {
 		return err
 	}
 	store := h.c.Destinations[name]
-	if _, own := store.(*Botble); own {
+	if _, own := store.(*botble.Store); own {
 		return nil // its own first step is to write a mark
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, h.c.Options.StallTimeout, ErrStalled)
@@ -172,11 +94,11 @@ const probeName = "backup-rights.probe"
 // sweep removes what killed backups left. That it fails is no reason not to
 // make a backup.
 func (h *Handler) sweep(ctx context.Context, r *run) {
-	h.sweepQuietly(ctx)
+	h.SweepQuietly(ctx)
 	before := h.c.Now().Add(-sweepAge)
 	for _, name := range h.chosen(r.request) {
 		store := h.c.Destinations[name]
-		if s, ok := store.(sweeper); ok {
+		if s, ok := store.(leavesBehind); ok {
 			if n, err := s.Sweep(ctx, h.c.Options.Prefix, before); err != nil {
 				r.warn("leftovers at %s could not be removed: %v", name, err)
 			} else if n > 0 {
@@ -205,7 +127,7 @@ func (h *Handler) removeOrphans(ctx context.Context, store storage.Store, before
 		}
 	}
 	for key, name := range archives {
-		if !manifestFiles[key+manifestFileEnding] {
+		if !manifestFiles[key+manifest.Ending] {
 			if err := store.Delete(ctx, name); err != nil {
 				return err
 			}

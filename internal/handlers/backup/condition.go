@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
 // Condition is how the backups stand by our own tables. It is cheap: no
@@ -24,9 +27,9 @@ type Condition struct {
 func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 	var c Condition
 	var complete, verification int64
-	err := h.c.DB.GetContext(ctx, &complete, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backups WHERE status = ?"), string(Complete))
+	err := h.c.DB.GetContext(ctx, &complete, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backups WHERE status = ?"), string(manifest.Complete))
 	if err == nil {
-		err = h.c.DB.GetContext(ctx, &verification, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backup_verifications WHERE ok = 1 AND level IN (?, ?)"), string(LevelParsed), string(LevelRestored))
+		err = h.c.DB.GetContext(ctx, &verification, h.c.DB.Rebind("SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backup_verifications WHERE ok = 1 AND level IN (?, ?)"), string(manifest.LevelParsed), string(manifest.LevelRestored))
 	}
 	if err == nil {
 		err = h.c.DB.GetContext(ctx, &c.VerificationFailed, "SELECT EXISTS (SELECT 1 FROM cmsjobs_backup_verifications WHERE ok = 0 AND conclusive = 1 AND finished_at = "+
@@ -44,7 +47,7 @@ func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 	if verification > 0 {
 		c.LastVerification = time.UnixMilli(verification).UTC()
 	}
-	if c.Unfinished, err = h.unfinished(ctx); err != nil {
+	if c.Unfinished, err = h.Unfinished(ctx); err != nil {
 		return c, err
 	}
 	c.TempDB, err = h.Leftovers(ctx)
@@ -54,46 +57,11 @@ func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 // conditionHistory is how many backups are looked at for the last complete one.
 const conditionHistory = 20
 
-func lastComplete(newestFirst []Report) int64 {
+func lastComplete(newestFirst []catalog.Report) int64 {
 	for _, r := range newestFirst {
-		if r.Status == Complete {
+		if r.Status == manifest.Complete {
 			return r.Size
 		}
 	}
 	return 0
-}
-
-// unfinishedRestore names the row of cmsjobs_backup_locks that is there while a
-// restore changes the site, and after one that did not succeed. Nobody waits for
-// it: it never holds anything off.
-const unfinishedRestore = "unfinished restore"
-
-// unfinished names a restore that does not run any more and did not succeed.
-func (h *Handler) unfinished(ctx context.Context) (string, error) {
-	running, err := h.locks.Held(ctx, lockName)
-	if err != nil || running {
-		return "", err // perhaps it is the one that runs
-	}
-	row, err := h.locks.Holder(ctx, unfinishedRestore)
-	if err != nil || row.Purpose == "" {
-		return "", err
-	}
-	return fmt.Sprintf("%s, begun %s,", row.Purpose, row.Started.Format(time.RFC3339)), nil
-}
-
-// beginRestore writes down that the site is being changed; finish says that it
-// is whole again. A restore into another place needs neither.
-func (h *Handler) beginRestore(ctx context.Context, q RestoreRequest) (finish func() error, err error) {
-	if (!q.Database || q.IntoDSN != "") && (!q.Files || q.IntoFolder != "") {
-		return func() error { return nil }, nil
-	}
-	if err := h.locks.Note(ctx, unfinishedRestore, "the restore of "+q.Backup.ID); err != nil {
-		return nil, fmt.Errorf("writing down that the restore begins: %w", err)
-	}
-	return func() error {
-		if err := h.locks.Forget(context.WithoutCancel(ctx), unfinishedRestore); err != nil {
-			return fmt.Errorf("writing down that the restore ended: %w", err)
-		}
-		return nil
-	}, nil
 }

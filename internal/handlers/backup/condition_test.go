@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -30,7 +32,7 @@ func TestTheConditionOfBackups(t *testing.T) {
 	if c := now(); c.LastComplete.IsZero() || c.LastBytes != report.Size || c.Unfinished != "" {
 		t.Errorf("after a backup: %+v", c)
 	}
-	if _, err := h.Verify(t.Context(), b, LevelRestored, nil); err != nil {
+	if _, err := h.Verify(t.Context(), b, manifest.LevelRestored, nil); err != nil {
 		t.Fatal(err)
 	}
 	if c := now(); c.LastVerification.IsZero() || len(c.TempDB) > 0 {
@@ -43,7 +45,7 @@ func TestTheConditionOfBackups(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(blocked, "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	q := RestoreRequest{Backup: b, Files: true, SkipSafety: true}
+	q := restore.Request{Backup: b, Files: true, SkipSafety: true}
 	q.Confirm = h.Token(q)
 	if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "half way") {
 		t.Fatalf("the restore ends with %v", err)

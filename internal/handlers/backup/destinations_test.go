@@ -20,6 +20,8 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/health"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -31,7 +33,7 @@ func TestOneDeadDestinationKillsNoOther(t *testing.T) {
 	s.c.Destinations["dead"], s.c.Destinations["once"] = dead, once
 	h := s.handler(t)
 	report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
-	if err == nil || !strings.Contains(err.Error(), "destination dead") || report.Status != Complete {
+	if err == nil || !strings.Contains(err.Error(), "destination dead") || report.Status != manifest.Complete {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	all, err := h.List(t.Context(), "")
@@ -44,7 +46,7 @@ func TestOneDeadDestinationKillsNoOther(t *testing.T) {
 		}
 	}
 	for _, b := range all {
-		if _, err := h.Verify(t.Context(), b, LevelRestored, nil); err != nil {
+		if _, err := h.Verify(t.Context(), b, manifest.LevelRestored, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -79,13 +81,13 @@ func TestNothingCountsWhenEveryDestinationFails(t *testing.T) {
 	s.c.Destinations["local"] = &failing{Store: dest, left: 1000, forever: true}
 	s.clock.now = s.clock.now.Add(time.Hour)
 	report, err := s.handler(t).Create(t.Context(), Request{Database: true, Files: true}, nil)
-	if !errors.Is(err, errUnplugged) || report.Status != Failed {
+	if !errors.Is(err, errUnplugged) || report.Status != manifest.Failed {
 		t.Errorf("%+v, %v", report, err)
 	}
 	if entries, err := os.ReadDir(s.dest); err != nil || len(entries) != 2 {
 		t.Errorf("%d files lie there, %v", len(entries), err)
 	}
-	if _, err := h.Verify(t.Context(), good, LevelRestored, nil); err != nil {
+	if _, err := h.Verify(t.Context(), good, manifest.LevelRestored, nil); err != nil {
 		t.Errorf("the former backup: %v", err)
 	}
 }
@@ -96,7 +98,7 @@ func TestAStandstillEndsTheBackup(t *testing.T) {
 	s.c.Options.StallTimeout = 3 * time.Second // a slow machine moves in it
 	h := s.handler(t)
 	report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
-	if err == nil || report.Status != Complete || report.Outcomes[0].Error != "" || report.Outcomes[1].Error == "" {
+	if err == nil || report.Status != manifest.Complete || report.Outcomes[0].Error != "" || report.Outcomes[1].Error == "" {
 		t.Errorf("%+v, %v", report, err)
 	}
 	_, err = h.Create(t.Context(), Request{Database: true, Destinations: []string{"stuck"}}, nil)
@@ -145,7 +147,7 @@ func TestAFullDiskIsSeenBeforeAndDuring(t *testing.T) {
 	s.c.Destinations["small"] = silentStore{small} // does not report its free space
 	s.clock.now = s.clock.now.Add(time.Hour)
 	report, err := s.handler(t).Create(t.Context(), Request{Files: true}, nil)
-	if !errors.Is(err, syscall.ENOSPC) || report.Status != Failed {
+	if !errors.Is(err, syscall.ENOSPC) || report.Status != manifest.Failed {
 		t.Errorf("during: %v, %v", report.Status, err)
 	}
 	if entries, err := os.ReadDir(disk); err != nil || len(entries) != 2 {
@@ -217,7 +219,7 @@ func TestS3TakesBackupsOrNothing(t *testing.T) {
 		fault.Store(&breaks)
 		s.clock.now = s.clock.now.Add(time.Hour)
 		report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
-		if err == nil || report.Status == Complete || !strings.Contains(err.Error(), "s3://b/site") || strings.Contains(name, "credentials") && !strings.Contains(err.Error(), "check access key") {
+		if err == nil || report.Status == manifest.Complete || !strings.Contains(err.Error(), "s3://b/site") || strings.Contains(name, "credentials") && !strings.Contains(err.Error(), "check access key") {
 			t.Errorf("%s: %+v, %v", name, report, err)
 		}
 		fault.Store(nil)
@@ -228,7 +230,7 @@ func TestS3TakesBackupsOrNothing(t *testing.T) {
 			t.Errorf("%s: %d backups count, %v", name, len(all), err)
 		}
 	}
-	if _, err := h.Verify(t.Context(), good, LevelRestored, nil); err != nil {
+	if _, err := h.Verify(t.Context(), good, manifest.LevelRestored, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -276,11 +278,11 @@ func TestWrongCredentialsAreNamedAndLeaveNothing(t *testing.T) {
 	if _, err := h.Digest(t.Context()); err != nil {
 		t.Errorf("the week is not summed up: %v", err)
 	}
-	health, err := h.Health(t.Context())
-	if err != nil || !slices.ContainsFunc(health.Warnings, func(w Warning) bool { return w.Code == "unreachable" && w.Destination == "s3" }) {
-		t.Errorf("%+v, %v", health, err)
+	seen, err := h.Health(t.Context())
+	if err != nil || !slices.ContainsFunc(seen.Warnings, func(w health.Warning) bool { return w.Code == "unreachable" && w.Destination == "s3" }) {
+		t.Errorf("%+v, %v", seen, err)
 	}
-	if report, err := h.Create(t.Context(), Request{Database: true, Destinations: []string{"s3"}}, nil); err == nil || report.Status != Failed {
+	if report, err := h.Create(t.Context(), Request{Database: true, Destinations: []string{"s3"}}, nil); err == nil || report.Status != manifest.Failed {
 		t.Errorf("%+v, %v", report, err)
 	}
 
@@ -289,7 +291,7 @@ func TestWrongCredentialsAreNamedAndLeaveNothing(t *testing.T) {
 	if all, err := h.List(t.Context(), ""); err != nil || len(all) != 1 || all[0].ID != good.ID || len(objects(t, s.c.Destinations["s3"])) != 2 {
 		t.Errorf("%d backups count, %v", len(all), err)
 	}
-	if _, err := h.Verify(t.Context(), good, LevelRestored, nil); err != nil {
+	if _, err := h.Verify(t.Context(), good, manifest.LevelRestored, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
@@ -58,7 +60,7 @@ func example(ctx context.Context) error {
 	h, err := backup.New(backup.Config{
 		Site: &cms.Site{DB: db}, DB: db, DSN: dsn,
 		Destinations: map[string]storage.Store{"disk": backups},
-		Files:        []backup.FileSet{{Label: "storage", Store: uploads}},
+		Files:        []fileset.Set{{Label: "storage", Store: uploads}},
 		Now:          time.Now, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -77,7 +79,7 @@ func example(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	restore := backup.RestoreRequest{Backup: newest, Files: true, Paths: []string{"storage/hello.txt"}, SkipSafety: true}
+	restore := restore.Request{Backup: newest, Files: true, Paths: []string{"storage/hello.txt"}, SkipSafety: true}
 	plan, err := h.Plan(ctx, restore, nil)
 	if err != nil {
 		return err

@@ -86,3 +86,6 @@ func (f *fanout) end(err error) {
 	}
 	f.wg.Wait()
 }
+
+// ErrStalled is the cause of a backup's end when nothing moved for too long.
+var ErrStalled = errors.New("nothing moved for longer than the stall timeout")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -27,7 +28,7 @@ func testWithoutTheRightToCreateADatabaseABackupIsParsed(t *testing.T, engine jo
 	root.MustExec("GRANT SELECT, SHOW VIEW, TRIGGER, EVENT, LOCK TABLES ON " + name + ".* TO reader@'%'")
 	s.c.DSN = s.DSNOf(t, "reader", "secret\"pass")
 	report, _ := s.backup(t, s.handler(t))
-	if p := report.Verification; p.Level != LevelParsed || !p.OK || !strings.Contains(p.Note, "grant") || strings.Contains(p.Note, "secret") {
+	if p := report.Verification; p.Level != manifest.LevelParsed || !p.OK || !strings.Contains(p.Note, "grant") || strings.Contains(p.Note, "secret") {
 		t.Errorf("%+v", p)
 	}
 	if engine == jobstest.MySQL {
@@ -36,7 +37,7 @@ func testWithoutTheRightToCreateADatabaseABackupIsParsed(t *testing.T, engine jo
 	s.c.Options.Tool = "mysqldump"
 	s.c.TempDBDSN = s.DSN
 	report, _ = s.backup(t, s.handler(t))
-	if report.Verification.Level != LevelRestored || !report.Verification.OK {
+	if report.Verification.Level != manifest.LevelRestored || !report.Verification.OK {
 		t.Errorf("mysqldump's: %+v", report.Verification)
 	}
 }
@@ -47,7 +48,7 @@ func TestAFileThatChangesOrVanishesIsNamed(t *testing.T) {
 	s.c.Files[0].Store = files
 	h := s.handler(t)
 	report, err := h.Create(t.Context(), Request{Files: true}, nil)
-	if err != nil || report.Status != Complete || report.Files != 2 {
+	if err != nil || report.Status != manifest.Complete || report.Files != 2 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	text := strings.Join(report.Warnings, "\n")
@@ -98,7 +99,7 @@ func testMemoryDoesNotGrowWithTheSite(t *testing.T, engine jobstest.Engine) {
 		s.MustExec("INSERT INTO big (v) VALUES (REPEAT(SHA2(?, 512), 8192))", i)
 	}
 	h := s.handler(t)
-	h.c.Options.Verify = LevelNone
+	h.c.Options.Verify = manifest.LevelNone
 	peak := watchHeap(t, func() { s.backup(t, h) })
 	t.Logf("%d MiB of rows, heap at most %d MiB", rows, peak>>20)
 	if peak > 100<<20 {
@@ -132,8 +133,8 @@ func watchHeap(t *testing.T, f func()) uint64 {
 
 func TestEntryNamesOfTables(t *testing.T) {
 	for _, table := range []string{"posts", "a=b", "a/b", "ü ☺ %41", "..", "x-y"} {
-		name := databaseFolder + "000001-" + entryName(table) + ".sql"
-		if part, got := partOf(name); part != dump.Main || got != table || strings.Count(name, "/") != 1 {
+		name := manifest.DatabaseFolder + "000001-" + manifest.TableEntry(table) + ".sql"
+		if part, got := manifest.PartOf(name); part != dump.Main || got != table || strings.Count(name, "/") != 1 {
 			t.Errorf("%q is %s and read as %q", table, name, got)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -58,7 +60,7 @@ func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) e
 	if err := h.allow(ctx, request); err != nil {
 		return err
 	}
-	report, err := h.Create(ctx, request, func(s Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
+	report, err := h.Create(ctx, request, func(s catalog.Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
 	for _, w := range report.Warnings {
 		jobs.Logf(ctx, "%s", w)
 	}
@@ -71,7 +73,7 @@ func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) e
 	if resultErr := jobs.SetResult(ctx, report); resultErr != nil {
 		return errors.Join(err, resultErr)
 	}
-	if errors.Is(err, ErrBusy) {
+	if errors.Is(err, lock.ErrBusy) {
 		return jobs.RetryAfter(err, busyDelay)
 	}
 	return err
@@ -129,6 +131,9 @@ func (h *Handler) tooSoon(ctx context.Context, except string) error {
 	return nil
 }
 
+// busyDelay is after what time a job asks again for the exclusive lock.
+const busyDelay = time.Minute
+
 // ErrTooSoon says that a backup that nobody scheduled follows another too soon.
 var ErrTooSoon = errors.New("a backup was made shortly before")
 
@@ -151,7 +156,7 @@ func (h *Handler) allow(ctx context.Context, r Request) error {
 	return refused
 }
 
-func (h *Handler) record(ctx context.Context, o Outcome) {
+func (h *Handler) record(ctx context.Context, o catalog.Outcome) {
 	if h.c.Breaker == nil || ctx.Err() != nil {
 		return
 	}
@@ -163,4 +168,16 @@ func (h *Handler) record(ctx context.Context, o Outcome) {
 		h.c.Logger.WarnContext(ctx, "circuit breaker not updated", "event", "circuit.record_failed",
 			"dependency", dependency(o.Destination), "error", err)
 	}
+}
+
+// Generate is the type backup.generate: 2 attempts, an hour apart, one at a
+// time in the fleet.
+var Generate = jobs.Kind[GeneratePayload]{
+	Name: "backup.generate",
+	Policy: jobs.Policy{
+		MaxAttempts: 2,
+		Timeout:     4 * time.Hour,
+		Backoff:     jobs.Fixed(3600 * time.Second),
+		Limit:       1,
+	},
 }

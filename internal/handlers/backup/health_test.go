@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -47,7 +48,7 @@ func TestHealthWarns(t *testing.T) {
 	if got := codes(); !slices.Contains(got, "table") || !slices.Contains(got, "rows") {
 		t.Errorf("after a loss: %v", got)
 	}
-	h.c.Options.Verify = LevelNone
+	h.c.Options.Verify = manifest.LevelNone
 	for range 9 * 24 {
 		s.clock.now = s.clock.now.Add(time.Hour)
 	}

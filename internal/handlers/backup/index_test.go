@@ -14,9 +14,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// The bounds of package catalog.
+const (
+	readsAtOnce = 128
+	bytesAtOnce = 64 << 20
 )
 
 // farStore is a store in memory that answers after a delay, as a bucket does: a
@@ -96,21 +104,21 @@ func (f *farStore) DeleteAll(_ context.Context, keys []string) error {
 // fill puts n backups there, one a day, each with 120 tables.
 func (f *farStore) fill(t *testing.T, s *site, h *Handler, n int) {
 	t.Helper()
-	key, err := h.signer(t.Context())
+	key, err := h.Signer(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
 		at := s.clock.now.Add(-time.Duration(i) * 24 * time.Hour)
-		side := ManifestFile{Header: Header{Format: 1, ID: fmt.Sprintf("b%06d", i), Started: at, Database: true, Files: true}, Status: Complete, Made: Complete, Finished: at,
+		side := manifest.File{Header: manifest.Header{Format: 1, ID: fmt.Sprintf("b%06d", i), Started: at, Database: true, Files: true}, Status: manifest.Complete, Made: manifest.Complete, Finished: at,
 			Archive: fmt.Sprintf("backup-b%06d.tar.zst", i), Size: 100, SHA256: sha([]byte{byte(i)})}
 		for n := range 120 {
-			side.Tables = append(side.Tables, TableFigure{fmt.Sprintf("a_table_of_the_cms_%d", n), int64(i * n)})
+			side.Tables = append(side.Tables, manifest.TableFigure{Name: fmt.Sprintf("a_table_of_the_cms_%d", n), Rows: int64(i * n)})
 		}
-		if err := key.sign(&side); err != nil {
+		if err := key.Sign(&side); err != nil {
 			t.Fatal(err)
 		}
-		side.settle(&VerificationSummary{Level: LevelRestored, OK: true, At: at})
+		side.Settle(&manifest.VerificationSummary{Level: manifest.LevelRestored, OK: true, At: at})
 		data, err := json.Marshal(side)
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +135,7 @@ func TestALongListIsReadOnceAndPrunedWithFewCalls(t *testing.T) {
 	s.c.Options.Retention = retention.Rules{Keep: 7, MinAge: -1}
 	h := s.handler(t)
 	far.fill(t, s, h, n)
-	list := func(doing string) []Stored {
+	list := func(doing string) []catalog.Stored {
 		t.Helper()
 		far.opens.Store(0)
 		began := time.Now()
@@ -145,14 +153,14 @@ func TestALongListIsReadOnceAndPrunedWithFewCalls(t *testing.T) {
 	if len(all) != n || far.opens.Load() != 0 {
 		t.Fatalf("%d backups, %d reads", len(all), far.opens.Load())
 	}
-	if b := all[0]; b.TableCount != 120 || b.Origin != Own || b.Verification == nil || b.Key != "backup-b000000" {
+	if b := all[0]; b.TableCount != 120 || b.Origin != manifest.Own || b.Verification == nil || b.Key != "backup-b000000" {
 		t.Errorf("%+v", b)
 	}
 	// One that changes is read again, and seen as altered.
 	key := "backup-b000042.json"
 	far.held[key] = bytes.Replace(far.held[key], []byte(`"rows":0`), []byte(`"rows":7`), 1)
 	all = list("one changed")
-	if far.opens.Load() != 1 || all[42].Origin != Altered {
+	if far.opens.Load() != 1 || all[42].Origin != manifest.Altered {
 		t.Errorf("%d reads, %s", far.opens.Load(), all[42].Origin)
 	}
 	far.pages.Store(0)

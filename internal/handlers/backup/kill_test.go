@@ -14,6 +14,8 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -47,7 +49,7 @@ func child(args []string) error {
 		return err
 	}
 	h, err := New(Config{Site: &cms.Site{DB: db}, DB: db, DSN: args[0], Destinations: map[string]storage.Store{"local": dest},
-		Files: []FileSet{{"storage", files}}, Options: Options{Retention: retention.Rules{Keep: 3}, MinFree: 1}, Now: time.Now, Logger: discard()})
+		Files: []fileset.Set{{Label: "storage", Store: files}}, Options: Options{Retention: retention.Rules{Keep: 3}, MinFree: 1}, Now: time.Now, Logger: discard()})
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func TestKilledAtAnyMomentTheOthersStayWhole(t *testing.T) {
 			t.Fatalf("kill %d: %d backups, %v", i, len(all), err)
 		}
 		for _, b := range all {
-			if _, err := h.Verify(t.Context(), b, LevelParsed, nil); err != nil {
+			if _, err := h.Verify(t.Context(), b, manifest.LevelParsed, nil); err != nil {
 				t.Errorf("kill %d: %v", i, err)
 			}
 		}

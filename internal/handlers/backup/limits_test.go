@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -145,7 +147,7 @@ func TestABackupThatDoesNotFitIsRefused(t *testing.T) {
 	h.c.Options.MaxBytes = b.Size + 100
 	s.clock.now = s.clock.now.AddDate(0, 1, 0)
 	report, err := h.Create(t.Context(), everything, nil)
-	if err == nil || !strings.Contains(err.Error(), "backup.max_total") || report.Status != Failed {
+	if err == nil || !strings.Contains(err.Error(), "backup.max_total") || report.Status != manifest.Failed {
 		t.Errorf("%s, %v", report.Status, err)
 	}
 	if latest, err := h.Show(t.Context(), "latest", ""); err != nil || latest.ID != b.ID {
@@ -189,11 +191,11 @@ func reveals(sql string) string {
 }
 
 // dumped is all SQL of a backup.
-func dumped(t *testing.T, h *Handler, b Stored) string {
+func dumped(t *testing.T, h *Handler, b catalog.Stored) string {
 	t.Helper()
 	var sql bytes.Buffer
-	err := h.readBackup(t.Context(), b, nil, func(e archive.Entry, r io.Reader) error {
-		if strings.HasPrefix(e.Name, databaseFolder) || strings.HasPrefix(e.Name, routinesFolder) {
+	err := h.Read(t.Context(), b, nil, func(e archive.Entry, r io.Reader) error {
+		if strings.HasPrefix(e.Name, manifest.DatabaseFolder) || strings.HasPrefix(e.Name, manifest.RoutinesFolder) {
 			_, err := io.Copy(&sql, r)
 			return err
 		}

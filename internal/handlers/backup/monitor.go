@@ -2,10 +2,9 @@ package backup
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/health"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -22,41 +21,13 @@ type MonitorPayload struct {
 	Digest bool `json:"digest,omitempty"`
 }
 
-// Watched is what a look at the backups showed. Digest is what a week was
-// like, where that was asked for.
-type Watched struct {
-	Health Health  `json:"health"`
-	Digest *Digest `json:"digest,omitempty"`
-}
-
-// Digest sums a week up.
-type Digest struct {
-	Since time.Time `json:"since"`
-	// Complete, Partial and Failed count the backups that were made or tried.
-	Complete int `json:"complete"`
-	Partial  int `json:"partial"`
-	Failed   int `json:"failed"`
-	// Verifications and BadProofs count what reading backups back showed.
-	Verifications    int `json:"verifications"`
-	BadVerifications int `json:"failed_verifications"`
-	// Stored are the backups that lie at places that answer, and their size together.
-	Stored int   `json:"stored"`
-	Bytes  int64 `json:"bytes"`
-}
-
-const (
-	digestTime = 7 * 24 * time.Hour
-	// digestLimit is more than a week has.
-	digestLimit = 2000
-)
-
 // monitorJob runs a backup.monitor job.
 func (h *Handler) monitorJob(ctx context.Context, _ jobs.Job, p MonitorPayload) error {
-	health, err := h.Health(ctx)
+	seen, err := h.Health(ctx)
 	if err != nil {
 		return err
 	}
-	watched := Watched{Health: health}
+	watched := health.Watched{Health: seen}
 	if p.Digest {
 		digest, err := h.Digest(ctx)
 		if err != nil {
@@ -64,75 +35,11 @@ func (h *Handler) monitorJob(ctx context.Context, _ jobs.Job, p MonitorPayload) 
 		}
 		watched.Digest = &digest
 	}
-	for _, w := range health.Warnings {
+	for _, w := range seen.Warnings {
 		jobs.Logf(ctx, "%s", w.Text)
 	}
 	if h.c.Watched != nil {
 		h.c.Watched(ctx, watched)
 	}
 	return jobs.SetResult(ctx, watched)
-}
-
-// Digest looks at the last seven days.
-func (h *Handler) Digest(ctx context.Context) (Digest, error) {
-	d := Digest{Since: h.c.Now().UTC().Add(-digestTime)}
-	history, err := h.History(ctx, digestLimit)
-	if err != nil {
-		return d, err
-	}
-	for _, r := range history {
-		if r.Started.Before(d.Since) {
-			continue
-		}
-		switch r.Status {
-		case Complete:
-			d.Complete++
-		case Partial:
-			d.Partial++
-		case Failed:
-			d.Failed++
-		}
-	}
-	verifications, err := h.Verifications(ctx, "", digestLimit)
-	if err != nil {
-		return d, err
-	}
-	for _, p := range verifications {
-		if p.Finished.Before(d.Since) {
-			continue
-		}
-		d.Verifications++
-		if !p.OK {
-			d.BadVerifications++
-		}
-	}
-	all, _ := h.List(ctx, "") // a place that is away is among Health's warnings
-	for _, b := range all {
-		d.Stored++
-		d.Bytes += b.Size
-	}
-	return d, nil
-}
-
-// Text is what people read: warnings one a line, after the week's sums where
-// they were asked for. It is empty when there is nothing to say.
-func (w Watched) Text() string {
-	var lines []string
-	if d := w.Digest; d != nil {
-		lines = append(lines, fmt.Sprintf("Since %s: %d complete backups, %d partial, %d failed; %d times read back, %d of them bad. %d backups are kept, %d MiB together.",
-			d.Since.Format(time.DateOnly), d.Complete, d.Partial, d.Failed, d.Verifications, d.BadVerifications, d.Stored, d.Bytes>>20))
-		lines = append(lines, w.Health.lastVerified())
-	}
-	for _, warning := range w.Health.Warnings {
-		lines = append(lines, "Warning: "+warning.Text+".")
-	}
-	return strings.Join(lines, "\n")
-}
-
-// lastVerified says in a line what a person may rely on.
-func (h Health) lastVerified() string {
-	if h.LastVerified.IsZero() {
-		return "No backup was ever verified by a restore."
-	}
-	return fmt.Sprintf("The last verified restore was of %s, on %s UTC.", h.VerifiedID, h.LastVerified.UTC().Format("2006-01-02 15:04"))
 }

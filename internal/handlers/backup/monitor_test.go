@@ -3,24 +3,24 @@ package backup
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/health"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
 func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
-	var told []Watched
-	s.c.Watched = func(_ context.Context, w Watched) { told = append(told, w) }
+	var told []health.Watched
+	s.c.Watched = func(_ context.Context, w health.Watched) { told = append(told, w) }
 	h := s.handler(t)
 	r := jobs.NewRegistry()
 	h.Register(r)
 	entry, _ := r.Lookup(Monitor.Name)
-	look := func(data string) Watched {
+	look := func(data string) health.Watched {
 		t.Helper()
 		if err := entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Type: Monitor.Name, Data: json.RawMessage(data)}); err != nil {
 			t.Fatal(err)
@@ -45,37 +45,7 @@ func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
 	if text := d.Text(); !strings.Contains(text, "1 complete backups, 1 partial") || !strings.Contains(text, "last verified restore") || !strings.Contains(text, "Warning: the last backup is partial") {
 		t.Errorf("%q", text)
 	}
-	if w := (Watched{}); w.Text() != "" {
+	if w := (health.Watched{}); w.Text() != "" {
 		t.Errorf("nothing to say is %q", w.Text())
-	}
-}
-
-func TestHealthSeesSizes(t *testing.T) {
-	limits := HealthLimits{}.withDefaults()
-	at := func(size, rows int64, tables ...string) Stored {
-		b := Stored{ManifestFile: ManifestFile{Header: Header{Started: time.Unix(1e9, 0)}, Status: Complete, Size: size, Rows: rows}}
-		for _, name := range tables {
-			b.Tables = append(b.Tables, TableFigure{Name: name})
-		}
-		return b
-	}
-	for want, pair := range map[string][2]Stored{
-		"":       {at(5000, 10, "a"), at(6000, 9, "a", "b")},
-		"small":  {at(900, 10), at(900, 10)},
-		"shrunk": {at(5000, 10), at(2400, 10)},
-		"grown":  {at(5000, 10), at(15001, 10)},
-		"rows":   {at(5000, 10), at(5000, 4)},
-		"table":  {at(5000, 10, "a", "b"), at(5000, 10, "a")},
-	} {
-		s := Health{Checked: time.Unix(1e9+60, 0)}
-		limits.small(&s, "local", pair[1])
-		limits.compare(&s, "local", pair[0], pair[1])
-		var codes []string
-		for _, w := range s.Warnings {
-			codes = append(codes, w.Code)
-		}
-		if !slices.Equal(codes, strings.Fields(want)) {
-			t.Errorf("want %q, got %v", want, codes)
-		}
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -25,7 +28,7 @@ func stranger(t *testing.T, s *site) (*site, *Handler) {
 }
 
 // copies puts a backup of a stranger into our destination and forgets its name.
-func forge(t *testing.T, s *site) Stored {
+func forge(t *testing.T, s *site) catalog.Stored {
 	t.Helper()
 	other, h := stranger(t, s)
 	_, b := other.backup(t, h)
@@ -39,23 +42,23 @@ func TestABackupOfAStrangerIsNotRestoredUntold(t *testing.T) {
 	_, own := s.backup(t, h)
 	evil := forge(t, s)
 	b, err := h.Show(t.Context(), evil.ID, "")
-	if err != nil || b.Origin != Unknown || h.Usable(b) {
+	if err != nil || b.Origin != manifest.Unknown || h.Usable(b) {
 		t.Fatalf("%s, %v", b.Origin, err)
 	}
 	if latest, err := h.Show(t.Context(), "latest", ""); err != nil || latest.ID != own.ID {
 		t.Errorf("latest is %s, %v", latest.ID, err)
 	}
-	q := RestoreRequest{Backup: b, Files: true, SkipSafety: true}
+	q := restore.Request{Backup: b, Files: true, SkipSafety: true}
 	plan, err := h.Plan(t.Context(), q, nil)
 	if err != nil || !strings.Contains(plan.Untrusted, "NEVER MADE") || plan.Executable != 3 || len(plan.ExecutableNames) != 3 {
 		t.Fatalf("%+v, %v", plan, err)
 	}
 	q.Confirm = plan.Token
-	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUntrusted) || !strings.Contains(err.Error(), "--trust-unknown") {
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUntrusted) || !strings.Contains(err.Error(), "--trust-unknown") {
 		t.Errorf("untold: %v", err)
 	}
 	q.TrustUnknown = true
-	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnconfirmed) {
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUnconfirmed) {
 		t.Errorf("the word of the plan without trust: %v", err)
 	}
 	q.Confirm = h.Token(q)
@@ -88,13 +91,13 @@ func TestTheKeyOfTheOldServerIsTrusted(t *testing.T) {
 	other, h := stranger(t, s)
 	_, b := other.backup(t, h)
 	key, err := h.PublicKey(t.Context())
-	if err != nil || CheckKey(key) != nil {
+	if err != nil || manifest.CheckKey(key) != nil {
 		t.Fatal(key, err)
 	}
 	s.c.Options.TrustedKeys = []string{key}
 	s.clock.now = other.clock.now
 	found, err := s.handler(t).Show(t.Context(), "latest", "")
-	if err != nil || found.ID != b.ID || found.Origin != Trusted || !s.handler(t).Usable(found) {
+	if err != nil || found.ID != b.ID || found.Origin != manifest.Trusted || !s.handler(t).Usable(found) {
 		t.Errorf("%s, origin %s, %v", found.ID, found.Origin, err)
 	}
 	s.c.Options.TrustedKeys = []string{"ed25519:" + strings.Repeat("A", 43)}
@@ -105,26 +108,26 @@ func TestTheKeyOfTheOldServerIsTrusted(t *testing.T) {
 
 // A change of a manifest file by anyone who can write there is seen.
 func TestAnAlteredManifestFileIsSeen(t *testing.T) {
-	for name, change := range map[string]func(*ManifestFile){
-		"hash":      func(s *ManifestFile) { s.SHA256 = strings.Repeat("0", 64) },
-		"safety":    func(s *ManifestFile) { s.Safety = !s.Safety },
-		"tables":    func(s *ManifestFile) { s.Tables = nil },
-		"time":      func(s *ManifestFile) { s.Started = s.Started.AddDate(1, 0, 0) },
-		"made":      func(s *ManifestFile) { s.Made, s.Status = Partial, Partial },
-		"signature": func(s *ManifestFile) { s.Signature = strings.Replace(s.Signature, s.Signature[:1], "_", 1) },
-		"signer":    func(s *ManifestFile) { s.SignedBy = "ed25519:" + strings.Repeat("A", 43) + "=" },
-		"unsigned":  func(s *ManifestFile) { s.SignedBy, s.Signature = "", "" },
+	for name, change := range map[string]func(*manifest.File){
+		"hash":      func(s *manifest.File) { s.SHA256 = strings.Repeat("0", 64) },
+		"safety":    func(s *manifest.File) { s.Safety = !s.Safety },
+		"tables":    func(s *manifest.File) { s.Tables = nil },
+		"time":      func(s *manifest.File) { s.Started = s.Started.AddDate(1, 0, 0) },
+		"made":      func(s *manifest.File) { s.Made, s.Status = manifest.Partial, manifest.Partial },
+		"signature": func(s *manifest.File) { s.Signature = strings.Replace(s.Signature, s.Signature[:1], "_", 1) },
+		"signer":    func(s *manifest.File) { s.SignedBy = "ed25519:" + strings.Repeat("A", 43) + "=" },
+		"unsigned":  func(s *manifest.File) { s.SignedBy, s.Signature = "", "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, jobstest.SQLite)
 			h := s.handler(t)
 			_, b := s.backup(t, h)
-			path := filepath.Join(s.dest, b.Key+manifestFileEnding)
+			path := filepath.Join(s.dest, b.Key+manifest.Ending)
 			data, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var side ManifestFile
+			var side manifest.File
 			if err := json.Unmarshal(data, &side); err != nil {
 				t.Fatal(err)
 			}
@@ -136,10 +139,10 @@ func TestAnAlteredManifestFileIsSeen(t *testing.T) {
 				t.Fatal(err)
 			}
 			found, err := h.Show(t.Context(), b.ID, "")
-			if err != nil || !found.Origin.foreign() || h.Usable(found) {
+			if err != nil || !found.Origin.Foreign() || h.Usable(found) {
 				t.Errorf("%s, %v", found.Origin, err)
 			}
-			q := RestoreRequest{Backup: found, Files: true, SkipSafety: true}
+			q := restore.Request{Backup: found, Files: true, SkipSafety: true}
 			q.Confirm = h.Token(q)
 			if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "nothing was changed") && !strings.Contains(err.Error(), "partial") {
 				t.Errorf("restored: %v", err)
@@ -152,8 +155,8 @@ func FuzzSignature(f *testing.F) {
 	f.Add("ed25519:AAAA", "AAAA", "id")
 	f.Add("", "", "")
 	f.Fuzz(func(t *testing.T, by, signature, id string) {
-		side := ManifestFile{Header: Header{ID: id}, SignedBy: by, Signature: signature}
-		if got := side.signedBy(); got != "" && got != badSignature {
+		side := manifest.File{Header: manifest.Header{ID: id}, SignedBy: by, Signature: signature}
+		if got := side.SignatureKey(); got != "" && got != manifest.BadSignature {
 			t.Errorf("a signature by %q is taken", got)
 		}
 	})

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -76,11 +78,11 @@ func TestABackupOfAServerWithABinaryLogIsVerified(t *testing.T) {
 	s.loadTorture(t)
 	h := s.handler(t)
 	report, b := s.backup(t, h)
-	if p := report.Verification; p.Level != LevelRestored || !p.OK || p.Note != "" {
+	if p := report.Verification; p.Level != manifest.LevelRestored || !p.OK || p.Note != "" {
 		t.Fatalf("%+v", p)
 	}
 	s.MustExec("DELETE FROM posts")
-	q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
+	q := restore.Request{Backup: b, Database: true, SkipSafety: true}
 	q.Confirm = h.Token(q)
 	if done, err := h.Restore(t.Context(), q, nil); err != nil || len(done.Problems) > 0 || len(done.Plan.Warnings)+len(done.Plan.Refused) > 0 {
 		t.Errorf("%+v, %v", done, err)
@@ -94,7 +96,7 @@ func TestMysqldumpOfAServerWithGTIDsIsVerified(t *testing.T) {
 	jobstest.PreferMySQLPrograms(t)
 	s.c.Options.Tool = "mysqldump"
 	report, _ := s.backup(t, s.handler(t))
-	if p := report.Verification; p.Level != LevelRestored || !p.OK || p.Note != "" {
+	if p := report.Verification; p.Level != manifest.LevelRestored || !p.OK || p.Note != "" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -112,19 +114,19 @@ func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
 			if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, "trigger told") || !strings.Contains(text, "log_bin_trust_function_creators") {
 				t.Errorf("the backup warns of %q", text)
 			}
-			if p := report.Verification; p.Level != LevelRestored || !p.OK || !strings.Contains(p.Note, "log_bin_trust_function_creators") {
+			if p := report.Verification; p.Level != manifest.LevelRestored || !p.OK || !strings.Contains(p.Note, "log_bin_trust_function_creators") {
 				t.Errorf("the verification is %+v", p)
 			}
 			s.MustExec("DELETE FROM posts WHERE id > 7")
-			q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
+			q := restore.Request{Backup: b, Database: true, SkipSafety: true}
 			if plan, err := h.Plan(t.Context(), q, nil); err != nil || len(plan.Refused) != 1 || !strings.Contains(plan.Refused[0], "trigger told") {
 				t.Errorf("%+v, %v", plan.Refused, err)
 			}
-			if plan, err := h.Plan(t.Context(), RestoreRequest{Backup: b, Database: true, Tables: []string{"cache"}}, nil); err != nil || len(plan.Refused) > 0 {
+			if plan, err := h.Plan(t.Context(), restore.Request{Backup: b, Database: true, Tables: []string{"cache"}}, nil); err != nil || len(plan.Refused) > 0 {
 				t.Errorf("a table without a trigger: %+v, %v", plan.Refused, err)
 			}
 			q.Confirm = h.Token(q)
-			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnfit) || !strings.Contains(err.Error(), "nothing was changed") {
+			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUnfit) || !strings.Contains(err.Error(), "nothing was changed") {
 				t.Errorf("%v", err)
 			}
 			var rows, triggers int
@@ -154,7 +156,7 @@ func TestABackupComesToTheOtherServer(t *testing.T) {
 			h := s.handler(t)
 			_, b := s.backup(t, h)
 			other := jobstest.Open(t, to)
-			q := RestoreRequest{Backup: b, Database: true, IntoDSN: other.DSN}
+			q := restore.Request{Backup: b, Database: true, IntoDSN: other.DSN}
 			plan, err := h.Plan(t.Context(), q, nil)
 			if err != nil || len(plan.Refused) > 0 || !strings.Contains(strings.Join(plan.Warnings, "\n"), "becomes utf8mb4_") {
 				t.Fatalf("%+v, %v", plan, err)
@@ -195,18 +197,18 @@ func TestWhatTheOtherServerDoesNotTakeIsRefusedBefore(t *testing.T) {
 				s.MustExec(statement)
 			}
 			h := s.handler(t)
-			h.c.Options.Verify = LevelNone
+			h.c.Options.Verify = manifest.LevelNone
 			_, b := s.backup(t, h)
 			other := jobstest.Open(t, c.to)
 			other.MustExec("CREATE TABLE posts (id INT)")
 			other.MustExec("INSERT INTO posts VALUES (1)")
-			q := RestoreRequest{Backup: b, Database: true, IntoDSN: other.DSN}
+			q := restore.Request{Backup: b, Database: true, IntoDSN: other.DSN}
 			plan, err := h.Plan(t.Context(), q, nil)
 			if err != nil || !strings.Contains(strings.Join(plan.Refused, "\n"), c.want) {
 				t.Errorf("%q, %v", plan.Refused, err)
 			}
 			q.Confirm = plan.Token
-			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnfit) {
+			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUnfit) {
 				t.Errorf("%v", err)
 			}
 			var rows int
@@ -239,11 +241,11 @@ func TestLaravelsTablesAreVerifiedWithoutSuper(t *testing.T) {
 			s.c.Options.EmptyTables = []string{"nothing"}
 			h := s.handler(t)
 			report, b := s.backup(t, h)
-			if p := report.Verification; p.Level != LevelRestored || !p.OK || p.Note != "" {
+			if p := report.Verification; p.Level != manifest.LevelRestored || !p.OK || p.Note != "" {
 				t.Fatalf("%+v", p)
 			}
 			s.MustExec("DELETE FROM posts")
-			q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
+			q := restore.Request{Backup: b, Database: true, SkipSafety: true}
 			q.Confirm = h.Token(q)
 			if done, err := h.Restore(t.Context(), q, nil); err != nil || len(done.Problems) > 0 {
 				t.Errorf("%+v, %v", done.Problems, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
 )
 
 // dumpRights are what a dump needs of MySQL. What an account has no right to
@@ -22,7 +23,7 @@ var dumpRights = []struct{ name, lost string }{
 // missingPrivileges names what the dump would silently lack. It is a look, no
 // verification: where grants cannot be read, nothing is said.
 func (h *Handler) missingPrivileges(ctx context.Context) []string {
-	if database.Of(h.c.Site.DB).Name != mysqlEngine || h.c.DSN == "" {
+	if database.Of(h.c.Site.DB).Name != database.MySQL || h.c.DSN == "" {
 		return nil
 	}
 	c, err := mysql.ParseDSN(h.c.DSN)
@@ -93,4 +94,22 @@ func grantCovers(on, database string) bool {
 	expression := "^" + strings.NewReplacer("%", ".*", "\\\\_", "_", "_", ".").Replace(regexp.QuoteMeta(pattern)) + "$"
 	fits, err := regexp.MatchString(expression, database)
 	return err == nil && fits
+}
+
+// RestoreRights names triggers and functions of the CMS's database that the account
+// could not make again: a backup holds them, but it cannot restore them.
+func (h *Handler) RestoreRights(ctx context.Context) []string {
+	if database.Of(h.c.Site.DB).Name != database.MySQL || h.c.DSN == "" {
+		return nil
+	}
+	target, err := portable.LookAt(ctx, h.c.DSN)
+	if err != nil || target.Trusted() {
+		return nil // what keeps the account from asking shows in the dump
+	}
+	var names []string
+	if err := h.c.Site.DB.SelectContext(ctx, &names, "SELECT CONCAT('trigger ', TRIGGER_NAME) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE()"+
+		" UNION ALL SELECT CONCAT('function ', ROUTINE_NAME) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_TYPE = 'FUNCTION' ORDER BY 1"); err != nil || len(names) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the backup holds %s, which this account could not restore: %s", strings.Join(names[:min(len(names), 5)], ", "), portable.TrustRemedy)}
 }

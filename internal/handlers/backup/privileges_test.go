@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -41,7 +42,7 @@ func testAnAccountWithoutTriggerRightIsWarnedOf(t *testing.T, engine jobstest.En
 	root.MustExec("CREATE USER IF NOT EXISTS blind@'%' IDENTIFIED BY 'x'")
 	root.MustExec("GRANT SELECT, SHOW VIEW ON " + name + ".* TO blind@'%'")
 	s.c.DSN = s.DSNOf(t, "blind", "x")
-	s.c.Options.Verify = LevelNone
+	s.c.Options.Verify = manifest.LevelNone
 	report, _ := s.backup(t, s.handler(t))
 	if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, "TRIGGER") || !strings.Contains(text, "EVENT") || strings.Contains(text, "SHOW VIEW") {
 		t.Errorf("warned of %q", text)
@@ -58,7 +59,7 @@ func TestADestinationWithoutSpaceOrRightsDropsOut(t *testing.T) {
 	}
 	s.c.Destinations["full"] = fullDisk{local(t, t.TempDir())}
 	report, err := s.handler(t).Create(t.Context(), Request{Database: true, Files: true}, nil)
-	if err == nil || report.Status != Complete || len(report.Outcomes) != 3 {
+	if err == nil || report.Status != manifest.Complete || len(report.Outcomes) != 3 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	for _, o := range report.Outcomes {
@@ -69,7 +70,7 @@ func TestADestinationWithoutSpaceOrRightsDropsOut(t *testing.T) {
 	}
 	s.c.Destinations = map[string]storage.Store{"full": s.c.Destinations["full"]}
 	report, err = s.handler(t).Create(t.Context(), Request{Database: true}, nil)
-	if err == nil || report.Status != Failed || !strings.Contains(err.Error(), "of free space") {
+	if err == nil || report.Status != manifest.Failed || !strings.Contains(err.Error(), "of free space") {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -50,12 +54,12 @@ func (h *Handler) restoreJob(ctx context.Context, _ jobs.Job, p RestorePayload) 
 	if err != nil {
 		return err
 	}
-	if p.Database && b.Engine != mysqlEngine {
+	if p.Database && b.Engine != database.MySQL {
 		return jobs.Permanent(errors.New("such a database is restored by hand, while nobody works with it: stop the service, then cmsjobs backup restore " + p.ID + " --database"))
 	}
-	q := RestoreRequest{Backup: b, Database: p.Database || len(p.Tables) > 0, Tables: p.Tables, Files: p.Files || len(p.Paths) > 0, Paths: p.Paths,
-		TrustUnknown: p.TrustUnknown, AllowExecutable: p.AllowExecutable, AllowFailed: p.AllowFailed, Confirm: p.Confirm, begin: jobs.UseOrder}
-	done, err := h.Restore(ctx, q, func(s Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
+	q := restore.Request{Backup: b, Database: p.Database || len(p.Tables) > 0, Tables: p.Tables, Files: p.Files || len(p.Paths) > 0, Paths: p.Paths,
+		TrustUnknown: p.TrustUnknown, AllowExecutable: p.AllowExecutable, AllowFailed: p.AllowFailed, Confirm: p.Confirm, Begin: jobs.UseOrder}
+	done, err := h.Restore(ctx, q, func(s catalog.Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
 	for _, problem := range done.Problems {
 		jobs.Logf(ctx, "%s", problem)
 	}
@@ -66,7 +70,7 @@ func (h *Handler) restoreJob(ctx context.Context, _ jobs.Job, p RestorePayload) 
 		jobs.Logf(ctx, "what was there before is in the backup %s", done.Safety.ID)
 	}
 	err = errors.Join(err, jobs.SetResult(ctx, done))
-	if errors.Is(err, ErrBusy) {
+	if errors.Is(err, lock.ErrBusy) {
 		return jobs.RetryAfter(err, busyDelay)
 	}
 	return err

@@ -17,6 +17,10 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -57,7 +61,7 @@ func testSingleTablesAndFilesAreRestored(t *testing.T, engine jobstest.Engine) {
 	s.MustExec("DELETE FROM posts")
 	s.write(t, "a.txt", "changed")
 	s.write(t, "news/ü 1.jpg", "changed")
-	q := RestoreRequest{Backup: b, Database: true, Tables: []string{"posts"}, Files: true, Paths: []string{"storage/news"}, SkipSafety: true}
+	q := restore.Request{Backup: b, Database: true, Tables: []string{"posts"}, Files: true, Paths: []string{"storage/news"}, SkipSafety: true}
 	plan, err := h.Plan(t.Context(), q, nil)
 	if err != nil || len(plan.Tables) != 1 || plan.Tables[0].RowsBackup != 300 || plan.ChangedFiles != 1 {
 		t.Fatalf("%+v, %v", plan, err)
@@ -87,14 +91,14 @@ func TestARestoreFromABadArchiveChangesNothing(t *testing.T) {
 }
 
 func testARestoreFromABadArchiveChangesNothing(t *testing.T, engine jobstest.Engine) {
-	for name, damage := range map[string]func(*testing.T, *site, *Stored){
-		"torn": func(t *testing.T, s *site, b *Stored) {
+	for name, damage := range map[string]func(*testing.T, *site, *catalog.Stored){
+		"torn": func(t *testing.T, s *site, b *catalog.Stored) {
 			if err := os.Truncate(filepath.Join(s.dest, b.Archive), b.Size*9/10); err != nil {
 				t.Fatal(err)
 			}
 		},
 		// Its hash is right: only its manifest tells.
-		"not as it was packed": func(t *testing.T, s *site, b *Stored) {
+		"not as it was packed": func(t *testing.T, s *site, b *catalog.Stored) {
 			rewrite(t, s, b, func(name string, data []byte) []byte {
 				if strings.Contains(name, "posts") {
 					return bytes.Replace(data, []byte("title; \\'7\\'"), []byte("title; \\'8\\'"), 1)
@@ -110,9 +114,9 @@ func testARestoreFromABadArchiveChangesNothing(t *testing.T, engine jobstest.Eng
 			_, b := s.backup(t, h)
 			damage(t, s, &b)
 			s.MustExec("DELETE FROM posts WHERE id > 10")
-			q := RestoreRequest{Backup: b, Database: true, SkipSafety: true, TrustUnknown: true}
+			q := restore.Request{Backup: b, Database: true, SkipSafety: true, TrustUnknown: true}
 			q.Confirm = h.Token(q)
-			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnverified) {
+			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, manifest.ErrUnverified) {
 				t.Errorf("%v", err)
 			}
 			var n int
@@ -136,11 +140,11 @@ func testASafetyBackupTakesNobodysPlace(t *testing.T, engine jobstest.Engine) {
 	_, good := s.backup(t, h)
 	s.MustExec("DELETE FROM posts")
 	for range 2 {
-		q := RestoreRequest{Backup: good, Files: true}
+		q := restore.Request{Backup: good, Files: true}
 		q.Confirm = h.Token(q)
 		s.clock.now = s.clock.now.Add(time.Hour)
 		done, err := h.Restore(t.Context(), q, nil)
-		if err != nil || done.Safety == nil || done.Safety.Status != Complete {
+		if err != nil || done.Safety == nil || done.Safety.Status != manifest.Complete {
 			t.Fatalf("%+v, %v", done, err)
 		}
 	}
@@ -164,7 +168,7 @@ func TestAnEndlessEntryIsRefused(t *testing.T) {
 	if os.Getenv("CMSJOBS_SOAK") != "1" {
 		t.Skip("CMSJOBS_SOAK=1 reads an entry larger than any of ours")
 	}
-	if data, err := readEntry(archive.Entry{Name: "manifest.json", Size: 1}, io.LimitReader(endless{}, maxEntry+1<<20)); !errors.Is(err, archive.ErrUnsafe) {
+	if data, err := manifest.ReadEntry(archive.Entry{Name: "manifest.json", Size: 1}, io.LimitReader(endless{}, manifest.MaxEntry+1<<20)); !errors.Is(err, archive.ErrUnsafe) {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 }
@@ -174,9 +178,9 @@ func TestOnlyCompleteBackupsAreRestored(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	h := s.handler(t)
 	_, b := s.backup(t, h)
-	for _, status := range []Status{Partial, Failed, Running} {
+	for _, status := range []manifest.Status{manifest.Partial, manifest.Failed, manifest.Running} {
 		b.Status, b.Error = status, "some files cannot be read"
-		q := RestoreRequest{Backup: b, Files: true, IntoFolder: filepath.Join(t.TempDir(), "in")}
+		q := restore.Request{Backup: b, Files: true, IntoFolder: filepath.Join(t.TempDir(), "in")}
 		q.Confirm = h.Token(q)
 		if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "this backup is "+string(status)) {
 			t.Errorf("%s: %v", status, err)
@@ -195,7 +199,7 @@ func TestWithoutASafetyBackupNothingIsRestored(t *testing.T) {
 	s.write(t, "a.txt", "of today")
 	s.c.Destinations["local"] = &failing{Store: s.c.Destinations["local"], left: 1000, forever: true}
 	h = s.handler(t)
-	q := RestoreRequest{Backup: good, Files: true}
+	q := restore.Request{Backup: good, Files: true}
 	q.Confirm = h.Token(q)
 	s.clock.now = s.clock.now.Add(time.Hour)
 	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, errUnplugged) || !strings.Contains(err.Error(), "nothing was changed") {
@@ -250,12 +254,12 @@ func TestAnArchiveThatIsExchangedIsNeverRestored(t *testing.T) {
 		store := &exchanged{Store: s.c.Destinations["local"], key: b.Archive, other: packed, after: honest}
 		s.c.Destinations["local"] = store
 		h := s.handler(t)
-		q := RestoreRequest{Backup: b, Files: true, SkipSafety: true, AllowFailed: honest == 0}
+		q := restore.Request{Backup: b, Files: true, SkipSafety: true, AllowFailed: honest == 0}
 		q.Confirm = h.Token(q)
 		s.write(t, "a.txt", "of today")
 		_, err = h.Restore(t.Context(), q, nil)
 		got, readErr := os.ReadFile(filepath.Join(s.files, "a.txt"))
-		if honest == 0 && (!errors.Is(err, ErrUnverified) || !strings.Contains(err.Error(), "nothing was changed") || string(got) != "of today") {
+		if honest == 0 && (!errors.Is(err, manifest.ErrUnverified) || !strings.Contains(err.Error(), "nothing was changed") || string(got) != "of today") {
 			t.Errorf("served another at once: %v, a.txt holds %q, %v", err, got, readErr)
 		}
 		if honest > 0 && (err != nil || string(got) != "hello" || store.opens != 1) {
@@ -285,7 +289,7 @@ func testARestoreLeavesTheServicesTables(t *testing.T, engine jobstest.Engine) {
 			_, b := s.backup(t, h)
 			s.MustExec("INSERT INTO jobs VALUES (7, 'this restore')")
 			s.MustExec("DELETE FROM posts")
-			q := RestoreRequest{Backup: b, Database: true, SkipSafety: true}
+			q := restore.Request{Backup: b, Database: true, SkipSafety: true}
 			plan, err := h.Plan(t.Context(), q, nil)
 			if err != nil || !slices.Contains(plan.Kept, "jobs") || !slices.Contains(plan.Kept, "cmsjobs_backups") {
 				t.Fatalf("%+v, %v", plan, err)
@@ -321,7 +325,7 @@ func TestARestoreRefusesHostileArchives(t *testing.T) {
 		hostile := b
 		pack(t, s, &hostile, header)
 		parent := t.TempDir()
-		q := RestoreRequest{Backup: hostile, Files: true, IntoFolder: filepath.Join(parent, "in"), TrustUnknown: true}
+		q := restore.Request{Backup: hostile, Files: true, IntoFolder: filepath.Join(parent, "in"), TrustUnknown: true}
 		q.Confirm = h.Token(q)
 		if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(err.Error(), "tampered") {
 			t.Errorf("%s: %v", name, err)
@@ -334,13 +338,13 @@ func TestARestoreRefusesHostileArchives(t *testing.T) {
 
 // pack replaces a backup's archive by one with a header and one more entry,
 // and makes all hashes fit.
-func pack(t *testing.T, s *site, b *Stored, entry *tar.Header) {
+func pack(t *testing.T, s *site, b *catalog.Stored, entry *tar.Header) {
 	t.Helper()
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
 	w := tar.NewWriter(z)
 	head := fmt.Sprintf(`{"format":1,"id":%q}`, b.ID)
-	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: headerName, Size: int64(len(head))})
+	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: manifest.HeaderEntry, Size: int64(len(head))})
 	if err == nil {
 		_, err = io.WriteString(w, head)
 	}
@@ -366,7 +370,7 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 	entry, _ := r.Lookup(RestoreJob.Name)
 	_, b := s.backup(t, h)
 	s.MustExec("DELETE FROM posts")
-	token := h.Token(RestoreRequest{Backup: b, Database: true})
+	token := h.Token(restore.Request{Backup: b, Database: true})
 	runRow := func(data json.RawMessage) error {
 		s.clock.now = s.clock.now.Add(time.Hour)
 		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Type: RestoreJob.Name, Data: data})
@@ -383,15 +387,15 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 			t.Errorf("%s: %v", data, err)
 		}
 	}
-	if err := run(`{"id":"` + b.ID + `","database":true,"confirm":"wrong"}`); !errors.Is(err, ErrUnconfirmed) {
+	if err := run(`{"id":"` + b.ID + `","database":true,"confirm":"wrong"}`); !errors.Is(err, restore.ErrUnconfirmed) {
 		t.Errorf("%v", err)
 	}
-	_, unlock, err := h.lock(t.Context(), "a backup")
+	_, unlock, err := h.locks.Exclusive(t.Context(), "a backup")
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := RestoreRequest{Backup: b, Database: true, Confirm: token}
-	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrBusy) {
+	q := restore.Request{Backup: b, Database: true, Confirm: token}
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, lock.ErrBusy) {
 		t.Errorf("beside a backup: %v", err)
 	}
 	payload := json.RawMessage(`{"id":"` + b.ID + `","database":true,"confirm":"` + token + `"}`)
@@ -400,7 +404,7 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 		t.Fatal(err)
 	}
 	atOnce := entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Type: RestoreJob.Name, Data: given[0].Data}) // an hour later the lock is stale
-	if !errors.Is(atOnce, ErrBusy) {
+	if !errors.Is(atOnce, lock.ErrBusy) {
 		t.Errorf("an order beside a backup: %v", atOnce)
 	}
 	unlock()

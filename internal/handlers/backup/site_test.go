@@ -14,6 +14,9 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -53,7 +56,7 @@ func newSite(t testing.TB, engine jobstest.Engine) *site {
 	s.c = Config{
 		Site: &cms.Site{DB: s.DB}, DB: s.DB, DSN: s.DSN, Version: "test",
 		Destinations: map[string]storage.Store{"local": local(t, s.dest)},
-		Files:        []FileSet{{"storage", local(t, s.files)}},
+		Files:        []fileset.Set{{Label: "storage", Store: local(t, s.files)}},
 		Options:      Options{Exclude: []string{"storage/tmp/**"}, MinFree: 1},
 		Orders:       &orders.Book{DB: s.DB, Now: s.clock.Now},
 		Now:          s.clock.Now, Logger: slog.New(slog.DiscardHandler),
@@ -92,14 +95,14 @@ func (s *site) handler(t testing.TB) *Handler {
 }
 
 // backup makes a good one, an hour after the last.
-func (s *site) backup(t testing.TB, h *Handler) (Report, Stored) {
+func (s *site) backup(t testing.TB, h *Handler) (catalog.Report, catalog.Stored) {
 	t.Helper()
 	s.clock.now = s.clock.now.Add(time.Hour)
 	report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Status != Complete {
+	if report.Status != manifest.Complete {
 		t.Fatalf("the backup is %+v", report)
 	}
 	stored, err := h.Show(t.Context(), report.ID, report.Outcomes[0].Destination)
@@ -110,7 +113,7 @@ func (s *site) backup(t testing.TB, h *Handler) (Report, Stored) {
 }
 
 // rewrite changes a backup's archive and makes the manifest file fit.
-func rewrite(t *testing.T, s *site, b *Stored, change func(name string, data []byte) []byte) {
+func rewrite(t *testing.T, s *site, b *catalog.Stored, change func(name string, data []byte) []byte) {
 	t.Helper()
 	name := filepath.Join(s.dest, b.Archive)
 	whole, err := os.ReadFile(name)

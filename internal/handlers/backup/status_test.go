@@ -10,6 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/health"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -25,7 +29,7 @@ type faulty struct {
 var errRefused = errors.New("connection refused")
 
 func (f *faulty) Open(ctx context.Context, key string) (io.ReadCloser, storage.Info, error) {
-	if strings.HasSuffix(key, manifestFileEnding) || !f.flips && !f.away {
+	if strings.HasSuffix(key, manifest.Ending) || !f.flips && !f.away {
 		return f.Store.Open(ctx, key)
 	}
 	if f.away {
@@ -57,7 +61,7 @@ func (f *flipping) Read(p []byte) (int, error) {
 }
 
 // daily makes one backup a day later and returns its report.
-func (s *site) daily(t testing.TB, h *Handler, q Request) (Report, error) {
+func (s *site) daily(t testing.TB, h *Handler, q Request) (catalog.Report, error) {
 	t.Helper()
 	s.clock.now = s.clock.now.Add(24 * time.Hour)
 	return h.Create(t.Context(), q, nil)
@@ -66,7 +70,7 @@ func (s *site) daily(t testing.TB, h *Handler, q Request) (Report, error) {
 var everything = Request{Database: true, Files: true}
 
 // statusOf is what the list, our table and the manifest file say of a backup.
-func statusOf(t testing.TB, s *site, h *Handler, id string) (listed, table, manifestFile Status) {
+func statusOf(t testing.TB, s *site, h *Handler, id string) (listed, table, manifestFile manifest.Status) {
 	t.Helper()
 	b, err := h.Show(t.Context(), id, "local")
 	if err != nil {
@@ -75,7 +79,7 @@ func statusOf(t testing.TB, s *site, h *Handler, id string) (listed, table, mani
 	if err := s.Get(&table, s.Rebind("SELECT status FROM cmsjobs_backups WHERE id = ?"), id); err != nil {
 		t.Fatal(err)
 	}
-	side, err := readManifestFile(t.Context(), s.c.Destinations["local"], b.Key+manifestFileEnding)
+	side, err := manifest.ReadFile(t.Context(), s.c.Destinations["local"], b.Key+manifest.Ending)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +105,7 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 	store.flips = true
 	for range 4 {
 		report, err := s.daily(t, h, everything)
-		if !errors.Is(err, ErrUnverified) || report.Status != Failed || report.Outcomes[0].Error == "" {
+		if !errors.Is(err, manifest.ErrUnverified) || report.Status != manifest.Failed || report.Outcomes[0].Error == "" {
 			t.Fatalf("%+v, %v", report, err)
 		}
 		bad = append(bad, report.ID)
@@ -111,15 +115,15 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range good {
-		if l, table, side := statusOf(t, s, h, id); l != Complete || table != Complete || side != Complete {
+		if l, table, side := statusOf(t, s, h, id); l != manifest.Complete || table != manifest.Complete || side != manifest.Complete {
 			t.Errorf("a verified one: %s, %s, %s", l, table, side)
 		}
 	}
 	newest := bad[3]
-	if l, table, side := statusOf(t, s, h, newest); l != Failed || table != Failed || side != Failed {
+	if l, table, side := statusOf(t, s, h, newest); l != manifest.Failed || table != manifest.Failed || side != manifest.Failed {
 		t.Errorf("list %s, table %s, manifest file %s", l, table, side)
 	}
-	if latest, passed, err := h.Find(t.Context(), Wanted{ID: "latest"}); err != nil || latest.ID != good[2] || len(passed) == 0 || !strings.Contains(h.Standing(latest), "verified (restored)") {
+	if latest, passed, err := h.Find(t.Context(), catalog.Wanted{ID: "latest"}); err != nil || latest.ID != good[2] || len(passed) == 0 || !strings.Contains(h.Standing(latest), "verified (restored)") {
 		t.Errorf("latest is %s, %d passed over, %v", latest.ID, len(passed), err)
 	}
 	health, err := h.Health(t.Context())
@@ -130,32 +134,32 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Plan(t.Context(), RestoreRequest{Backup: b, Files: true}, nil); err == nil || !strings.Contains(err.Error(), "--allow-failed") {
+	if _, err := h.Plan(t.Context(), restore.Request{Backup: b, Files: true}, nil); err == nil || !strings.Contains(err.Error(), "--allow-failed") {
 		t.Errorf("a failed one is planned: %v", err)
 	}
 	theManifestFileKnows(t, s, h, b)
 	// A verification that succeeds makes it complete again.
 	s.clock.now = s.clock.now.Add(time.Minute)
-	if _, err := h.Verify(t.Context(), b, LevelBytes, nil); err != nil {
+	if _, err := h.Verify(t.Context(), b, manifest.LevelBytes, nil); err != nil {
 		t.Fatal(err)
 	}
-	if l, table, side := statusOf(t, s, h, newest); l != Complete || table != Complete || side != Complete {
+	if l, table, side := statusOf(t, s, h, newest); l != manifest.Complete || table != manifest.Complete || side != manifest.Complete {
 		t.Errorf("verified since: list %s, table %s, manifest file %s", l, table, side)
 	}
 }
 
 // theSidecarKnows: where our tables are lost, the manifest file still tells.
-func theManifestFileKnows(t *testing.T, s *site, h *Handler, b Stored) {
+func theManifestFileKnows(t *testing.T, s *site, h *Handler, b catalog.Stored) {
 	t.Helper()
 	s.MustExec("CREATE TABLE kept_verifications AS SELECT * FROM cmsjobs_backup_verifications")
 	s.MustExec("DELETE FROM cmsjobs_backup_verifications")
-	if again, err := h.Show(t.Context(), b.ID, ""); err != nil || again.Status != Failed || again.Verification == nil || again.Verification.Problem == "" {
+	if again, err := h.Show(t.Context(), b.ID, ""); err != nil || again.Status != manifest.Failed || again.Verification == nil || again.Verification.Problem == "" {
 		t.Errorf("without our table: %+v, %v", again, err)
 	}
 	s.MustExec("INSERT INTO cmsjobs_backup_verifications SELECT * FROM kept_verifications")
 }
 
-func hasCode(h Health, code string) bool {
+func hasCode(h health.Health, code string) bool {
 	for _, w := range h.Warnings {
 		if w.Code == code {
 			return true
@@ -172,12 +176,12 @@ func TestAVerificationThatCannotBeDoneIsNoFailure(t *testing.T) {
 	h := s.handler(t)
 	_, b := s.backup(t, h)
 	store.away = true
-	verification, err := h.Verify(t.Context(), b, LevelParsed, nil)
-	if !errors.Is(err, errRefused) && !strings.Contains(err.Error(), "connection refused") || !verification.Unfinished || errors.Is(err, ErrUnverified) {
+	verification, err := h.Verify(t.Context(), b, manifest.LevelParsed, nil)
+	if !errors.Is(err, errRefused) && !strings.Contains(err.Error(), "connection refused") || !verification.Unfinished || errors.Is(err, manifest.ErrUnverified) {
 		t.Fatalf("%+v, %v", verification, err)
 	}
 	store.away = false
-	if l, table, side := statusOf(t, s, h, b.ID); l != Complete || table != Complete || side != Complete {
+	if l, table, side := statusOf(t, s, h, b.ID); l != manifest.Complete || table != manifest.Complete || side != manifest.Complete {
 		t.Errorf("%s, %s, %s", l, table, side)
 	}
 }
@@ -190,7 +194,7 @@ func TestAFailedBackupIsRestoredWhenTold(t *testing.T) {
 	s.c.Destinations["local"] = store
 	h := s.handler(t)
 	report, err := s.daily(t, h, everything)
-	if !errors.Is(err, ErrUnverified) {
+	if !errors.Is(err, manifest.ErrUnverified) {
 		t.Fatal(err)
 	}
 	store.flips = false // the store was at fault, not the archive
@@ -199,7 +203,7 @@ func TestAFailedBackupIsRestoredWhenTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.write(t, "a.txt", "of today")
-	q := RestoreRequest{Backup: b, Files: true, AllowFailed: true, SkipSafety: true}
+	q := restore.Request{Backup: b, Files: true, AllowFailed: true, SkipSafety: true}
 	q.Confirm = h.Token(q)
 	if done, err := h.Restore(t.Context(), q, nil); err != nil || done.Files != 3 {
 		t.Fatalf("%+v, %v", done, err)
@@ -227,10 +231,10 @@ func TestBackupsOfFilesPushNoDatabaseOut(t *testing.T) {
 	if err != nil || len(all) != 4 || all[3].ID != full.ID {
 		t.Fatalf("%d stay, %v", len(all), err)
 	}
-	if b, _, err := h.Find(t.Context(), Wanted{ID: "latest", Database: true}); err != nil || b.ID != full.ID {
+	if b, _, err := h.Find(t.Context(), catalog.Wanted{ID: "latest", Database: true}); err != nil || b.ID != full.ID {
 		t.Errorf("the latest of the database is %s, %v", b.ID, err)
 	}
-	if b, _, err := h.Find(t.Context(), Wanted{ID: "latest", Files: true}); err != nil || b.ID != all[0].ID {
+	if b, _, err := h.Find(t.Context(), catalog.Wanted{ID: "latest", Files: true}); err != nil || b.ID != all[0].ID {
 		t.Errorf("the latest of the files is %s, %v", b.ID, err)
 	}
 	health, err := h.Health(t.Context())

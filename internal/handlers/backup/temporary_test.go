@@ -2,13 +2,15 @@ package backup
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/temporary"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -25,7 +27,7 @@ func temporaries(t *testing.T, s *site) (names []string) {
 			t.Fatal(err)
 		}
 	default:
-		found, err := filepath.Glob(filepath.Join(os.TempDir(), verifyFolder+"*"))
+		found, err := filepath.Glob(filepath.Join(os.TempDir(), "cmsjobs-verify-*"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,23 +39,23 @@ func temporaries(t *testing.T, s *site) (names []string) {
 }
 
 // killedVerification makes a temporary database as a verification does, and does not drop it.
-func killedVerification(t *testing.T, h *Handler, b Stored) string {
+func killedVerification(t *testing.T, h *Handler, b catalog.Stored) string {
 	t.Helper()
-	temp := h.tempDBOf(b.Engine)
+	temp := h.NewDatabase(b.Engine)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, claim, err := h.claim(ctx, temp, "the verification of "+b.ID)
+	_, claim, err := h.Claim(ctx, temp, "the verification of "+b.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cancel(); claim.Release(context.Background()) })
-	var made *tempDB
+	var made *temporary.Database
 	switch b.Engine {
-	case mysqlEngine:
-		made, err = mysqlTempDB(ctx, h.c.DSN, temp.name, dump.LoadOptions{})
-	case postgresEngine:
-		made, err = postgresTempDB(ctx, h.c.DSN, temp.name)
+	case database.MySQL:
+		made, err = temporary.OpenMySQL(ctx, h.c.DSN, temp.Name, dump.LoadOptions{})
+	case database.PostgreSQL:
+		made, err = temporary.OpenPostgres(ctx, h.c.DSN, temp.Name)
 	default:
-		made, err = sqliteTempDB(temp.name)
+		made, err = temporary.OpenSQLite(temp.Name)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +64,7 @@ func killedVerification(t *testing.T, h *Handler, b Stored) string {
 		t.Fatal(err)
 	}
 	_ = made.Close() // as its process's end does; what is missing in it does not matter
-	return temp.name
+	return temp.Name
 }
 
 func TestWhatKilledVerificationsLeaveIsSwept(t *testing.T) {
@@ -76,7 +78,7 @@ func TestWhatKilledVerificationsLeaveIsSwept(t *testing.T) {
 				t.Fatalf("a good verification left %v", left)
 			}
 			dead, alive := killedVerification(t, h, b), killedVerification(t, h, b)
-			stranger := tempDBPrefix + "strangerstra"
+			stranger := temporary.DatabasePrefix + "strangerstra"
 			if engine != jobstest.SQLite {
 				s.MustExec("CREATE DATABASE " + stranger)
 				t.Cleanup(func() { s.MustExec("DROP DATABASE " + stranger) })
@@ -99,26 +101,5 @@ func TestWhatKilledVerificationsLeaveIsSwept(t *testing.T) {
 				t.Errorf("twice: %v, %v", again, err)
 			}
 		})
-	}
-}
-
-// Names come from a table that others could write to.
-func TestOnlyOurNamesAreDropped(t *testing.T) {
-	s := newSite(t, jobstest.SQLite)
-	t.Setenv("TMPDIR", t.TempDir())
-	h := s.handler(t)
-	victim := filepath.Join(os.TempDir(), "victim")
-	if err := os.Mkdir(victim, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	place := folderPlace(os.TempDir())
-	for _, name := range []string{"folder@" + place + "/victim", "folder@" + place + "/cmsjobs-verify-../../victim", "folder@" + place + "/cmsjobs-verify-aaaaaaaaaaaa/../victim", "mysql@x/cmsjobs"} {
-		s.MustExec(s.Rebind("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, 'x', 'x', 'x', 1, 1)"), temporaryPrefix+name)
-	}
-	if removed, err := h.Sweep(t.Context()); err != nil || len(removed) != 0 {
-		t.Errorf("%v, %v", removed, err)
-	}
-	if _, err := os.Stat(victim); errors.Is(err, os.ErrNotExist) {
-		t.Error("it is gone")
 	}
 }

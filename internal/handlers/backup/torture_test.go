@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -51,7 +53,7 @@ func TestTheTortureDatabaseComesToTheOtherServerOrIsRefused(t *testing.T) {
 			}
 			do(c.more)
 			h := s.handler(t)
-			h.c.Options.Verify = LevelNone
+			h.c.Options.Verify = manifest.LevelNone
 			other := jobstest.Open(t, c.to)
 			other.MustExec("CREATE TABLE posts (id INT)")
 			other.MustExec("INSERT INTO posts VALUES (1)")
@@ -62,7 +64,7 @@ func TestTheTortureDatabaseComesToTheOtherServerOrIsRefused(t *testing.T) {
 			do(c.removeTried)
 
 			_, b := s.backup(t, h)
-			q := RestoreRequest{Backup: b, Database: true, IntoDSN: other.DSN}
+			q := restore.Request{Backup: b, Database: true, IntoDSN: other.DSN}
 			q.Confirm = h.Token(q)
 			if done, err := h.Restore(t.Context(), q, nil); err != nil || len(done.Problems) > 0 {
 				t.Fatalf("%q, %v", done.Problems, err)
@@ -78,7 +80,7 @@ func TestTheTortureDatabaseComesToTheOtherServerOrIsRefused(t *testing.T) {
 func refusedBecause(t *testing.T, s *site, h *Handler, other *jobstest.Database, reasons ...string) {
 	t.Helper()
 	_, b := s.backup(t, h)
-	q := RestoreRequest{Backup: b, Database: true, IntoDSN: other.DSN}
+	q := restore.Request{Backup: b, Database: true, IntoDSN: other.DSN}
 	plan, err := h.Plan(t.Context(), q, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -93,9 +95,9 @@ func refusedBecause(t *testing.T, s *site, h *Handler, other *jobstest.Database,
 }
 
 // unfit sees a restore refused and the database with the one table posts as it was.
-func unfit(t *testing.T, h *Handler, q RestoreRequest, other *jobstest.Database) {
+func unfit(t *testing.T, h *Handler, q restore.Request, other *jobstest.Database) {
 	t.Helper()
-	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, ErrUnfit) || !strings.Contains(err.Error(), "nothing was changed") {
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUnfit) || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("the restore ended with: %v", err)
 	}
 	var rows int
@@ -128,12 +130,12 @@ func TestARowThatTheOtherServerDoesNotTakeIsRefusedBefore(t *testing.T) {
 	s.MustExec("CREATE TABLE words (v VARCHAR(10) COLLATE utf8mb4_0900_as_cs UNIQUE)")
 	s.MustExec("INSERT INTO words VALUES ('a'), ('A')")
 	h := s.handler(t)
-	h.c.Options.Verify = LevelNone
+	h.c.Options.Verify = manifest.LevelNone
 	_, b := s.backup(t, h)
 	other := jobstest.Open(t, jobstest.MariaDB)
 	other.MustExec("CREATE TABLE posts (id INT)")
 	other.MustExec("INSERT INTO posts VALUES (1)")
-	q := RestoreRequest{Backup: b, Database: true, IntoDSN: other.DSN, Collations: map[string]string{"utf8mb4_0900_as_cs": "utf8mb4_unicode_ci"}}
+	q := restore.Request{Backup: b, Database: true, IntoDSN: other.DSN, Collations: map[string]string{"utf8mb4_0900_as_cs": "utf8mb4_unicode_ci"}}
 	q.Confirm = h.Token(q)
 	unfit(t, h, q, other)
 	q.Collations = nil

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -19,23 +21,23 @@ var Verify = jobs.Kind[VerifyPayload]{
 
 // VerifyPayload is the data of backup.verify.
 type VerifyPayload struct {
-	ID      string `json:"id,omitempty"`      // "" is the latest one
-	Storage string `json:"storage,omitempty"` // "" is every destination that has it
-	Level   Level  `json:"level,omitempty"`   // "" is the configured one
+	ID      string         `json:"id,omitempty"`      // "" is the latest one
+	Storage string         `json:"storage,omitempty"` // "" is every destination that has it
+	Level   manifest.Level `json:"level,omitempty"`   // "" is the configured one
 }
 
 // refuseVerify refuses levels and destinations that are not there: a verification of
 // an unknown level would verify nothing.
 func (h *Handler) refuseVerify(_ json.RawMessage, p VerifyPayload) error {
 	switch p.Level {
-	case "", LevelBytes, LevelParsed, LevelRestored:
+	case "", manifest.LevelBytes, manifest.LevelParsed, manifest.LevelRestored:
 	default:
 		return fmt.Errorf("the level is %.40q; it may be bytes, parsed or restored", p.Level)
 	}
 	if p.Storage == "" {
 		return nil
 	}
-	return h.placesKnown(p.Storage)
+	return h.CheckDestinations(p.Storage)
 }
 
 func (h *Handler) verifyJob(ctx context.Context, _ jobs.Job, p VerifyPayload) error {
@@ -48,10 +50,10 @@ func (h *Handler) verifyJob(ctx context.Context, _ jobs.Job, p VerifyPayload) er
 	}
 	all, err := h.List(ctx, p.Storage)
 	failed := []error{err} // an unreachable destination is no reason not to verify what the others have
-	var verifications []Verification
+	var verifications []manifest.Verification
 	for _, b := range all {
 		if b.ID == first.ID {
-			verification, err := h.Verify(ctx, b, p.Level, func(s Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
+			verification, err := h.Verify(ctx, b, p.Level, func(s catalog.Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
 			verifications = append(verifications, verification)
 			failed = append(failed, err)
 		}

@@ -15,6 +15,8 @@ import (
 	"filippo.io/age"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -49,8 +51,8 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 				if err := os.WriteFile(name, content, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				for _, level := range []Level{LevelBytes, LevelParsed, LevelRestored} {
-					if verification, err := h.Verify(t.Context(), second, level, nil); !errors.Is(err, ErrUnverified) || verification.OK {
+				for _, level := range []manifest.Level{manifest.LevelBytes, manifest.LevelParsed, manifest.LevelRestored} {
+					if verification, err := h.Verify(t.Context(), second, level, nil); !errors.Is(err, manifest.ErrUnverified) || verification.OK {
 						t.Errorf("%s, %s: %+v, %v", damage, level, verification, err)
 					}
 				}
@@ -61,13 +63,13 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 			}
 			forged := second
 			forged.SHA256, forged.Size = first.SHA256, first.Size
-			if _, err := h.Verify(t.Context(), forged, LevelBytes, nil); !errors.Is(err, ErrUnverified) {
+			if _, err := h.Verify(t.Context(), forged, manifest.LevelBytes, nil); !errors.Is(err, manifest.ErrUnverified) {
 				t.Errorf("archive and manifest file swapped: %v", err)
 			}
 			if err := os.WriteFile(name, whole, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := h.Verify(t.Context(), second, LevelRestored, nil); err != nil {
+			if _, err := h.Verify(t.Context(), second, manifest.LevelRestored, nil); err != nil {
 				t.Errorf("fixed: %v", err)
 			}
 		})
@@ -80,8 +82,8 @@ func TestAnInterruptedVerificationIsNoBadOne(t *testing.T) {
 	h := s.handler(t)
 	_, b := s.backup(t, h)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := h.Verify(ctx, b, LevelRestored, func(Step) { cancel() })
-	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnverified) {
+	_, err := h.Verify(ctx, b, manifest.LevelRestored, func(catalog.Step) { cancel() })
+	if !errors.Is(err, context.Canceled) || errors.Is(err, manifest.ErrUnverified) {
 		t.Errorf("%v", err)
 	}
 	if verifications, err := h.Verifications(t.Context(), b.ID, 10); err != nil || len(verifications) != 1 || !verifications[0].OK {
@@ -106,9 +108,9 @@ func testVerifyComparesTheRestoredRows(t *testing.T, engine jobstest.Engine) {
 		return data
 	})
 	h.c.DB.MustExec("DELETE FROM cmsjobs_backups")
-	for level, want := range map[Level]string{LevelParsed: "not as it was packed", LevelRestored: "the rows of the table posts"} {
+	for level, want := range map[manifest.Level]string{manifest.LevelParsed: "not as it was packed", manifest.LevelRestored: "the rows of the table posts"} {
 		_, err := h.Verify(t.Context(), b, level, nil)
-		if !errors.Is(err, ErrUnverified) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, manifest.ErrUnverified) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", level, err)
 		}
 	}
@@ -131,8 +133,8 @@ func TestVerifyNamesTheDifferenceOfTheSchema(t *testing.T) {
 			return data
 		})
 		h.c.DB.MustExec("DELETE FROM cmsjobs_backups")
-		_, err := h.Verify(t.Context(), b, LevelRestored, nil)
-		if want := `table posts: column title is "varchar(90)`; !errors.Is(err, ErrUnverified) || !strings.Contains(err.Error(), want) {
+		_, err := h.Verify(t.Context(), b, manifest.LevelRestored, nil)
+		if want := `table posts: column title is "varchar(90)`; !errors.Is(err, manifest.ErrUnverified) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	})
@@ -150,7 +152,7 @@ func TestEncryptedForAgeRecipients(t *testing.T) {
 	}
 	s.c.Options.Recipients = []age.Recipient{identity.Recipient()}
 	report, b := s.backup(t, s.handler(t))
-	if !strings.HasSuffix(b.Archive, ".tar.zst.age") || report.Verification.Level != LevelBytes || report.Verification.Note == "" {
+	if !strings.HasSuffix(b.Archive, ".tar.zst.age") || report.Verification.Level != manifest.LevelBytes || report.Verification.Note == "" {
 		t.Errorf("%s, %+v", b.Archive, report.Verification)
 	}
 	content, err := os.ReadFile(filepath.Join(s.dest, b.Archive))
@@ -158,11 +160,11 @@ func TestEncryptedForAgeRecipients(t *testing.T) {
 		t.Errorf("the archive can be read, %v", err)
 	}
 	s.c.Options.Identities = []age.Identity{stranger}
-	if _, err := s.handler(t).Verify(t.Context(), b, LevelRestored, nil); !errors.Is(err, ErrUnverified) {
+	if _, err := s.handler(t).Verify(t.Context(), b, manifest.LevelRestored, nil); !errors.Is(err, manifest.ErrUnverified) {
 		t.Errorf("with a stranger's identity: %v", err)
 	}
 	s.c.Options.Identities = []age.Identity{identity}
-	if verification, err := s.handler(t).Verify(t.Context(), b, LevelRestored, nil); err != nil || verification.Level != LevelRestored {
+	if verification, err := s.handler(t).Verify(t.Context(), b, manifest.LevelRestored, nil); err != nil || verification.Level != manifest.LevelRestored {
 		t.Errorf("%+v, %v", verification, err)
 	}
 	if _, err := exec.LookPath("age"); err != nil {

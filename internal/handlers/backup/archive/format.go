@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -17,19 +16,6 @@ const (
 
 // encrypted is put after the format's own ending.
 const encrypted = ".age"
-
-// ParseFormat reads what people write: zstd, gzip, zip or a file's ending.
-func ParseFormat(s string) (Format, error) {
-	switch strings.ToLower(s) {
-	case "", "zstd", "zst", "tar.zst":
-		return TarZstd, nil
-	case "gzip", "gz", "tar.gz", "tgz":
-		return TarGzip, nil
-	case "zip":
-		return Zip, nil
-	}
-	return "", fmt.Errorf("%q is no compression: use zstd, gzip or zip", s)
-}
 
 // Ending is how the name of an archive of this format ends, with its dot.
 func (f Format) Ending(encrypt bool) string {

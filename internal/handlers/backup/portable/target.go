@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 )
 
 // Target is a server that is to take a dump.
@@ -19,6 +21,16 @@ type Target struct {
 	trusted bool
 	// definers says that the account may make them for other accounts.
 	definers bool
+}
+
+// LookAt asks the server that a DSN names.
+func LookAt(ctx context.Context, dsn string) (Target, error) {
+	pool, _, err := dump.Connect(dsn)
+	if err != nil {
+		return Target{}, err
+	}
+	defer pool.Close()
+	return Look(ctx, pool)
 }
 
 // Look asks a server what it can take.

@@ -1,0 +1,170 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// Kept is what retention says of one backup at one destination.
+type Kept struct {
+	catalog.Stored
+	retention.Decision
+}
+
+// PrunePlan says of every backup whether it stays, why and until when. It
+// changes nothing.
+func (h *Handler) PrunePlan(ctx context.Context) ([]Kept, error) {
+	all, err := h.List(ctx, "")
+	plan := make([]Kept, len(all))
+	for i, d := range h.Forecast(all) {
+		plan[i] = Kept{all[i], d}
+	}
+	return plan, err
+}
+
+// Forecast says of each backup of a list whether it stays, why and until when.
+func (h *Handler) Forecast(list []catalog.Stored) []retention.Decision {
+	out := make([]retention.Decision, len(list))
+	for _, name := range h.Destinations() {
+		var at []int
+		var here []catalog.Stored
+		for i, b := range list {
+			if b.Destination == name {
+				at, here = append(at, i), append(here, b)
+			}
+		}
+		for n, d := range h.c.Options.Retention.Forecast(h.rated(here), h.c.Now()) {
+			out[at[n]] = d
+		}
+	}
+	return out
+}
+
+// rated is what the rules look at.
+func (h *Handler) rated(all []catalog.Stored) []retention.Backup {
+	rated := make([]retention.Backup, len(all))
+	for i, b := range all {
+		rated[i] = retention.Backup{Started: b.Started, Database: b.Database, Files: b.Files, Complete: b.Made == manifest.Complete,
+			Tables: b.Limited, Safety: b.Safety, Foreign: b.Origin.Foreign(), State: h.State(b)}
+	}
+	return rated
+}
+
+// Prune removes what retention does not keep and returns it, newest first.
+func (h *Handler) Prune(ctx context.Context) ([]catalog.Stored, error) {
+	ctx, unlock, err := h.locks.Exclusive(ctx, "pruning the backups")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	var gone []catalog.Stored
+	var failed []error
+	for _, name := range h.Destinations() {
+		found, err := h.prune(ctx, name)
+		gone = append(gone, found...)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("destination %s: %w", name, err))
+		}
+	}
+	return gone, errors.Join(failed...)
+}
+
+// deleteBatch is how many backups are deleted with one call where the store
+// can; S3 takes 1,000 objects.
+const deleteBatch = 1000
+
+// batchDeleter is implemented by stores that delete many objects with one call.
+type batchDeleter interface {
+	DeleteAll(ctx context.Context, keys []string) error
+}
+
+// prune removes what goes at one destination. What is not fully known is not
+// pruned. The caller holds the lock.
+func (h *Handler) prune(ctx context.Context, destination string) (gone []catalog.Stored, err error) {
+	store, err := h.Destination(destination)
+	if err != nil {
+		return nil, err
+	}
+	all, err := h.List(ctx, destination)
+	if err != nil {
+		return nil, err
+	}
+	var leave []catalog.Stored
+	for i, d := range h.c.Options.Retention.Decide(h.rated(all), h.c.Now()) {
+		if !d.Keep {
+			leave = append(leave, all[i])
+		}
+	}
+	batch, many := store.(batchDeleter)
+	if !many {
+		for _, b := range leave {
+			if err := deleteBackup(ctx, store, b); err != nil {
+				return gone, err
+			}
+			gone = append(gone, b)
+		}
+		return gone, nil
+	}
+	for len(leave) > 0 {
+		n := min(len(leave), deleteBatch)
+		if err := deleteBackups(ctx, batch, leave[:n]); err != nil {
+			return gone, err
+		}
+		gone, leave = append(gone, leave[:n]...), leave[n:]
+	}
+	return gone, nil
+}
+
+// deleteBackups removes the manifest files first, as deleteBackup does.
+func deleteBackups(ctx context.Context, store batchDeleter, list []catalog.Stored) error {
+	var manifestFiles, archives []string
+	for _, b := range list {
+		manifestFiles, archives = append(manifestFiles, b.Key+manifest.Ending), append(archives, b.Archive)
+	}
+	if err := store.DeleteAll(ctx, manifestFiles); err != nil {
+		return err
+	}
+	return store.DeleteAll(ctx, archives)
+}
+
+// Delete removes a backup: its manifest file first, so that it never counts without
+// its archive.
+func (h *Handler) Delete(ctx context.Context, b catalog.Stored) error {
+	store, err := h.Destination(b.Destination)
+	if err != nil {
+		return err
+	}
+	return deleteBackup(ctx, store, b)
+}
+
+func deleteBackup(ctx context.Context, store storage.Store, b catalog.Stored) error {
+	if err := store.Delete(ctx, b.Key+manifest.Ending); err != nil {
+		return err
+	}
+	return store.Delete(ctx, b.Archive)
+}
+
+// prunePlaces prunes the destinations that took the new backup, which by now
+// is verified.
+func (r *run) prunePlaces(ctx context.Context) error {
+	var failed []error
+	for _, o := range r.report.Outcomes {
+		if o.Error != "" {
+			continue // what is there may be needed more
+		}
+		gone, err := r.prune(ctx, o.Destination)
+		for _, b := range gone {
+			r.report.Pruned = append(r.report.Pruned, b.Destination+"/"+b.ID)
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("pruning at %s: %w", o.Destination, err))
+		}
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,46 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+)
+
+// checkQuota says why a destination may not take another archive: the backups there
+// would take more than MaxBytes. None goes to make space.
+func (h *Handler) checkQuota(ctx context.Context, destination string, e Estimate) error {
+	limit := h.c.Options.MaxBytes
+	if limit <= 0 {
+		return nil
+	}
+	all, err := h.List(ctx, destination)
+	if err != nil {
+		return err
+	}
+	size := likely(all, e)
+	var used int64
+	for i, d := range h.c.Options.Retention.Decide(h.rated(all), h.c.Now()) {
+		if d.Keep {
+			used += all[i].Size
+		}
+	}
+	if used+size > limit {
+		return fmt.Errorf("the backups there take %d MiB, a new one may need %d MiB, and all together may take %d MiB: "+
+			"raise backup.max_total, lower what retention keeps, or delete some by hand",
+			used>>20, size>>20, limit>>20)
+	}
+	return nil
+}
+
+// likely is a new archive's size, judged by the newest one with the same parts:
+// the estimate is a cautious one.
+func likely(all []catalog.Stored, e Estimate) int64 {
+	for _, b := range all { // newest first
+		if b.Made == manifest.Complete && !b.Limited && b.Database == (e.DatabaseBytes > 0) && b.Files == (e.Files > 0) {
+			return min(e.Archive, b.Size+b.Size/2)
+		}
+	}
+	return e.Archive
+}

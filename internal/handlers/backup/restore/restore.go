@@ -1,0 +1,135 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+)
+
+// Result says what a restore did.
+type Result struct {
+	Plan   Plan            `json:"plan"`
+	Safety *catalog.Report `json:"safety,omitempty"` // the backup made before
+	Files  int64           `json:"files"`
+	Tables int             `json:"tables"`
+	// Executable is how many files were left out, as a web server could execute them.
+	Executable int64 `json:"executable,omitempty"`
+	// Problems are differences between what was restored and what was dumped.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// ErrUnconfirmed says that the typed confirmation is not the plan's.
+var ErrUnconfirmed = errors.New("the restore is not confirmed")
+
+// ErrUnfit says that the database to restore into cannot take the backup.
+var ErrUnfit = errors.New("the database to restore into cannot take this backup")
+
+// Restore brings back what the request names. It reads the whole backup and
+// checks it before it touches anything, and makes a backup of what is there now.
+func (r *Restorer) Restore(ctx context.Context, q Request, progress func(catalog.Step)) (Result, error) {
+	var done Result
+	if err := r.check(q); err != nil {
+		return done, err
+	}
+	if q.Confirm != r.Token(q) {
+		return done, fmt.Errorf("%w: make a plan and type its token", ErrUnconfirmed)
+	}
+	ctx, unlock, err := r.config.Locks.Exclusive(ctx, "the restore of "+q.Backup.ID) // a backup meanwhile would be of neither state
+	if err != nil {
+		return done, err
+	}
+	defer unlock()
+	if q.Begin != nil { // the confirmation works once
+		if err := q.Begin(ctx); err != nil {
+			return done, err
+		}
+	}
+	defer r.config.Working()()
+	if q.Backup.Origin, err = r.config.Catalog.OriginOf(ctx, q.Backup.File); err != nil {
+		return done, err
+	}
+	if text := q.Backup.Untrusted(); text != "" && !q.TrustUnknown {
+		return done, fmt.Errorf("nothing was changed: %w: %s. If you know where it comes from, restore it with --trust-unknown", ErrUntrusted, text)
+	}
+	staged, remove, err := r.stage(ctx, q.Backup, progress)
+	if err != nil {
+		return done, fmt.Errorf("nothing was changed: %w", err)
+	}
+	defer remove()
+	q.Backup = staged
+	if err := r.prepare(ctx, q, progress, &done); err != nil {
+		return done, fmt.Errorf("nothing was changed: %w", err)
+	}
+	finish, err := r.beginRestore(ctx, q)
+	if err != nil {
+		return done, fmt.Errorf("nothing was changed: %w", err)
+	}
+	if err := r.restore(ctx, q, progress, &done); err != nil {
+		return done, fmt.Errorf("the restore stopped half way, repeat it or restore the backup made before: %w", err)
+	}
+	return done, finish()
+}
+
+// prepare does all that can fail before anything is touched.
+func (r *Restorer) prepare(ctx context.Context, q Request, progress func(catalog.Step), done *Result) (err error) {
+	if verification, err := r.config.Verifier.Verify(ctx, q.Backup, manifest.LevelParsed, progress); err != nil {
+		if !q.AllowFailed || !errors.Is(err, manifest.ErrUnverified) {
+			return err
+		}
+		done.Problems = append(done.Problems, verification.Problems...)
+	}
+	if done.Plan, err = r.Plan(ctx, q, progress); err != nil {
+		return err
+	}
+	if len(done.Plan.Refused) > 0 {
+		return fmt.Errorf("%w: %s", ErrUnfit, strings.Join(done.Plan.Refused, "; "))
+	}
+	if err := r.rehearse(ctx, q, &done.Plan, true, progress); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnfit, err)
+	}
+	database, files := q.Database && q.IntoDSN == "", q.Files && q.IntoFolder == ""
+	if q.SkipSafety || !database && !files {
+		return nil
+	}
+	report, err := r.config.Safety(ctx, "before restoring "+q.Backup.ID, database, files, progress)
+	done.Safety = &report
+	if err != nil {
+		return fmt.Errorf("the backup before the restore failed: %w", err)
+	}
+	return nil
+}
+
+// restore writes the database and the files, and compares the database with the dump.
+func (r *Restorer) restore(ctx context.Context, q Request, progress func(catalog.Step), done *Result) error {
+	w := writer{request: q, done: done}
+	if q.Database {
+		var err error
+		if w.load, err = r.openTarget(ctx, q); err != nil {
+			return err
+		}
+	}
+	var err error
+	if w.files, err = r.fileTarget(q); err != nil {
+		return err
+	}
+	defer w.files.close()
+	err = r.config.Catalog.Read(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error { return w.entry(ctx, e, content) })
+	if w.load != nil {
+		err = errors.Join(err, w.load.Close())
+	}
+	if err != nil || !q.Database {
+		return err
+	}
+	done.Tables = len(done.Plan.Tables)
+	if err := r.carryKey(ctx, q); err != nil {
+		r.config.Logger.WarnContext(ctx, "signing key of backups not written to the restored database; a new one will be made: add the old one to backup.trusted_keys",
+			"event", "backup.key_not_restored", "error", err)
+	}
+	return r.compareRestored(ctx, q, w.manifest, done)
+}

@@ -1,0 +1,7 @@
+// Package temporary makes the databases and folders that live only for a
+// verification or a restore, and removes those that a killed process left.
+//
+// It knows nothing of backups. Invariants: a lock names each one before it is
+// made and until it is removed, so that what a dead holder left is found; only
+// names of our own form are ever dropped.
+package temporary
