@@ -24,7 +24,8 @@ type source struct {
 
 func (s source) dir() string { return path.Dir(s.path) }
 func (s source) test() bool {
-	return strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "internal/jobs/jobstest/")
+	return strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "internal/jobs/jobstest/") ||
+		strings.HasPrefix(s.path, "internal/jobs/tables/tablestest/")
 }
 
 // sources parses every Go file of the module.

@@ -34,7 +34,11 @@ func everywhere(t *testing.T, test func(q service, w *worker.Worker)) {
 				if _, err := tables.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
 					t.Fatal(err)
 				}
-				store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: jobs.NewRegistry(), DefaultQueue: "cmsjobs"})
+				found, err := tables.Open(t.Context(), db.DB, tables.Options{Registry: jobs.NewRegistry(), DefaultQueue: "cmsjobs"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				store, err := queue.New(t.Context(), found)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -42,7 +46,7 @@ func everywhere(t *testing.T, test func(q service, w *worker.Worker)) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				test(service{t, store, history.New(store.Tables)}, w)
+				test(service{t, store, history.New(found)}, w)
 			})
 		}
 	}

@@ -31,6 +31,7 @@ type both struct {
 	db     *jobstest.Database
 	client *client.Client
 	store  *queue.Store
+	past   *history.Store
 }
 
 func everywhere(t *testing.T, test func(b both)) {
@@ -41,7 +42,12 @@ func everywhere(t *testing.T, test func(b both)) {
 				if _, err := tables.CreateTables(t.Context(), db.DB, layout, "bb_"); err != nil {
 					t.Fatal(err)
 				}
-				test(both{t, db, newClient(t, db), newStore(t, db)})
+				found := newTables(t, db)
+				store, err := queue.New(t.Context(), found)
+				if err != nil {
+					t.Fatal(err)
+				}
+				test(both{t, db, newClient(t, db), store, history.New(found)})
 			})
 		}
 	}
@@ -56,16 +62,16 @@ func newClient(t *testing.T, db *jobstest.Database) *client.Client {
 	return c
 }
 
-// newStore knows the type greet.
-func newStore(t *testing.T, db *jobstest.Database) *queue.Store {
+// newTables know the type greet.
+func newTables(t *testing.T, db *jobstest.Database) *tables.Tables {
 	t.Helper()
 	registry := jobs.NewRegistry()
 	jobs.Handle(registry, jobs.Kind[payload]{Name: "greet", Queue: "cmsjobs"}, func(context.Context, jobs.Job, payload) error { return nil })
-	store, err := queue.Open(t.Context(), db.DB, tables.Options{Prefix: "bb_", Registry: registry, DefaultQueue: "cmsjobs"})
+	found, err := tables.Open(t.Context(), db.DB, tables.Options{Prefix: "bb_", Registry: registry, DefaultQueue: "cmsjobs"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store
+	return found
 }
 
 func (b both) enqueue(j client.Job) client.Receipt {
@@ -227,7 +233,7 @@ func TestTheServiceClaimsTheClientsRows(t *testing.T) {
 			b.Errorf("%+v, %v", j, claimed[0].Fault)
 		}
 		for _, id := range []string{later.ID, other.ID} {
-			if rec, err := history.New(b.store.Tables).Job(b.Context(), id); err != nil || rec.Status != jobs.StatusQueued {
+			if rec, err := b.past.Job(b.Context(), id); err != nil || rec.Status != jobs.StatusQueued {
 				b.Errorf("%+v, %v", rec, err)
 			}
 		}
@@ -323,7 +329,7 @@ func TestAJobLivesAndDiesWithItsTransaction(t *testing.T) {
 					b.Errorf("%s, committed %t: %d orders, %v", of, commit, orders, err)
 				}
 				for _, r := range list {
-					if _, err := history.New(b.store.Tables).Job(ctx, r.ID); (err == nil) != commit {
+					if _, err := b.past.Job(ctx, r.ID); (err == nil) != commit {
 						b.Errorf("%s, committed %t: %v", of, commit, err)
 					}
 				}

@@ -139,8 +139,7 @@ func (r *Services) Tick(ctx context.Context, atMost time.Duration) (ops.TickRepo
 		}
 		report = ops.TickReport{Enqueued: done.Enqueued, Missed: done.Missed, Skipped: done.Skipped}
 	}
-	r.Config.Queue.MaxTime = atMost
-	o, told := r.telling(ctx, WorkerOptions{StopWhenEmpty: true, Ended: func(end jobs.Settlement) {
+	o, told := r.telling(ctx, WorkerOptions{StopWhenEmpty: true, MaxTime: atMost, Ended: func(end jobs.Settlement) {
 		report.Ran++
 		if end.Outcome == jobs.Failed || end.Outcome == jobs.Retried {
 			report.Failed++
@@ -152,7 +151,8 @@ func (r *Services) Tick(ctx context.Context, atMost time.Duration) (ops.TickRepo
 		return report, err
 	}
 	defer closeIt()
-	return report, w.Run(ctx)
+	err = w.Run(ctx) // it fills the report
+	return report, err
 }
 
 // backupDigest is the entry that backup.digest turns off.

@@ -208,10 +208,14 @@ func (r *Services) openStore(ctx context.Context) error {
 	if r.OwnDB != r.DB {
 		o.OwnDB = r.OwnDB
 	}
-	if r.Store, err = queue.Open(ctx, r.DB, o); err != nil {
+	found, err := tables.Open(ctx, r.DB, o)
+	if err != nil {
 		return DatabaseError{Err: err}
 	}
-	r.History = history.New(r.Store.Tables)
+	if r.Store, err = queue.New(ctx, found); err != nil {
+		return DatabaseError{Err: err}
+	}
+	r.History = history.New(found)
 	web.RegisterBulk(r.Registry, r.Orders, r.History)
 	return nil
 }

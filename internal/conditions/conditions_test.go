@@ -27,6 +27,7 @@ type fleet struct {
 	t     *testing.T
 	db    *jobstest.Database
 	store *queue.Store
+	past  *history.Store
 
 	mu   sync.Mutex
 	told []string // "+no_worker" began, "-no_worker" ended, "!" at once to chats
@@ -40,10 +41,14 @@ func newFleet(t *testing.T, engine jobstest.Engine, layout tables.Layout) *fleet
 	}
 	registry := jobs.NewRegistry()
 	jobs.Handle(registry, jobs.Kind[map[string]any]{Name: "known.type"}, func(context.Context, jobs.Job, map[string]any) error { return nil })
-	var err error
-	if f.store, err = queue.Open(t.Context(), f.db.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs"}); err != nil {
+	found, err := tables.Open(t.Context(), f.db.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs"})
+	if err != nil {
 		t.Fatal(err)
 	}
+	if f.store, err = queue.New(t.Context(), found); err != nil {
+		t.Fatal(err)
+	}
+	f.past = history.New(found)
 	return f
 }
 
@@ -58,7 +63,7 @@ func (f *fleet) process(name string, change func(*conditions.Config)) *condition
 			return nil
 		}
 	}
-	past := history.New(f.store.Tables)
+	past := f.past
 	c := conditions.Config{DB: f.db.DB, Queue: past, Server: past, Known: func(jobType string) bool { return jobType == "known.type" }, Every: time.Second,
 		Limits: map[string]conditions.Limit{}, Notify: tell(""), Direct: tell("!"), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 	if name != "" {

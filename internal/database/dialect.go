@@ -41,6 +41,19 @@ type Dialect struct {
 	// needs no locks of rows.
 	OneWriter bool
 	Returning bool // INSERT … RETURNING returns columns of the new rows
+	Arrays    bool // a parameter may be an array: = ANY(?), unnest(?)
+	// TypedSelect says that a parameter in a SELECT list needs a CAST.
+	TypedSelect bool
+	// KeyInIndexes says that every index ends with the primary key by itself.
+	KeyInIndexes bool
+	// Engines says that a table has a storage engine, which may know no transactions.
+	Engines bool
+	// ConvertsTimestamps says that a column of the type TIMESTAMP is written and
+	// read in the session's time zone; all other wall clocks stay as they are.
+	ConvertsTimestamps bool
+	// LooseTypes says that a column holds any value whatever its type says: times
+	// may be in a column of texts, and no integer is too large.
+	LooseTypes bool
 
 	Bytes     string // function: length of a text in bytes
 	True      string // of a boolean column
@@ -51,17 +64,18 @@ type Dialect struct {
 var dialects = map[string]Dialect{
 	"mysql": {Name: MySQL, quote: "`", Now: "UNIX_TIMESTAMP()", Millis: "CAST(UNIX_TIMESTAMP(NOW(3))*1000 AS SIGNED)",
 		Clock: "CAST(UNIX_TIMESTAMP(SYSDATE(3))*1000 AS SIGNED)", ClockAfterLock: true,
-		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Bytes: "LENGTH", True: "1", MaxParams: 60000, Bind: sqlx.QUESTION},
+		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Bytes: "LENGTH", True: "1", MaxParams: 60000, Bind: sqlx.QUESTION,
+		KeyInIndexes: true, Engines: true, ConvertsTimestamps: true},
 	"pgx": {Name: PostgreSQL, quote: `"`, Now: "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())) AS BIGINT)",
 		Millis:    "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())*1000) AS BIGINT)",
 		Clock:     "CAST(floor(EXTRACT(EPOCH FROM clock_timestamp())*1000) AS BIGINT)",
 		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Returning: true, Bytes: "octet_length", True: "true",
-		MaxParams: 60000, Bind: sqlx.DOLLAR},
+		MaxParams: 60000, Bind: sqlx.DOLLAR, Arrays: true, TypedSelect: true},
 	// A write transaction of SQLite is alone: BEGIN IMMEDIATE is its row lock.
 	// Not ": SQLite takes the name of a column that is not there for a text then.
 	"sqlite": {Name: SQLite, quote: "`", Now: "unixepoch()", Millis: "CAST(unixepoch('subsec')*1000 AS INTEGER)",
 		Clock: "CAST(unixepoch('subsec')*1000 AS INTEGER)", ClockAfterLock: true, OneWriter: true, Returning: true,
-		Bytes: "octet_length", True: "1", MaxParams: 30000, Bind: sqlx.QUESTION},
+		Bytes: "octet_length", True: "1", MaxParams: 30000, Bind: sqlx.QUESTION, KeyInIndexes: true, LooseTypes: true},
 }
 
 // DialectOf finds the dialect of a database/sql driver.
@@ -72,6 +86,9 @@ func DialectOf(driver string) (Dialect, error) {
 	}
 	return d, nil
 }
+
+// DialectFor is the dialect of a database that anybody opened.
+func DialectFor(db *sqlx.DB) (Dialect, error) { return DialectOf(db.DriverName()) }
 
 // Of is the dialect of an open database, or of a transaction in it. Connect opens
 // no database without one; for a driver of somebody else's it panics.
@@ -103,7 +120,7 @@ func (d Dialect) Ident(name string) string { return d.quote + name + d.quote }
 // In makes a condition that column is one of ids. PostgreSQL gets an array, so
 // that the statement's text stays the same; the others get the numbers.
 func (d Dialect) In(column string, ids []int64) (string, []any) {
-	if d.Name == PostgreSQL {
+	if d.Arrays {
 		return column + " = ANY(?)", []any{ids}
 	}
 	var b strings.Builder

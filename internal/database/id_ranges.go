@@ -20,7 +20,7 @@ func (d Dialect) IDRanges(ids []int64) (string, []any) { return d.RowsBy("id", i
 
 // RowsBy is IDRanges for another column that has an index.
 func (d Dialect) RowsBy(column string, ids []int64) (string, []any) {
-	if d.Name == PostgreSQL || countRanges(ids)*worthwhile > len(ids) {
+	if d.Arrays || countRanges(ids)*worthwhile > len(ids) {
 		return d.In(column, ids)
 	}
 	var b strings.Builder

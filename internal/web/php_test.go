@@ -69,7 +69,11 @@ func checkPHPRows(t *testing.T, db *jobstest.Database, facade, helper string) {
 	for _, name := range []string{"mail.send", "cache.clear", "sitemap.generate", "media.processImage"} {
 		jobs.Handle(registry, jobs.Kind[map[string]any]{Name: name, Policy: jobs.Policy{MaxAttempts: 6}}, nil)
 	}
-	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry})
+	found, err := tables.Open(t.Context(), db.DB, tables.Options{Registry: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := queue.New(t.Context(), found)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +96,7 @@ func checkPHPRows(t *testing.T, db *jobstest.Database, facade, helper string) {
 	if len(claimed) != 5 || !strings.Contains(jobTypes["mail.send"], "Grüße 🎉") || !strings.Contains(jobTypes["media.processImage"], `"news/a.jpg"`) || jobTypes["cache.clear"] != cleared {
 		t.Errorf("due now: %v", jobTypes)
 	}
-	waiting, err := history.New(store.Tables).Jobs(t.Context(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}}, jobs.Page{Limit: 50})
+	waiting, err := history.New(found).Jobs(t.Context(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}}, jobs.Page{Limit: 50})
 	if err != nil || len(waiting.Items) != 2 { // one sitemap for three changes, one hour's cache.clear
 		t.Errorf("%d wait (%v)", len(waiting.Items), err)
 	}

@@ -79,12 +79,15 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config))
 		return jobs.SetResult(ctx, map[string]string{"accepted": p.To})
 	})
 	jobs.Handle(s.registry, cacheKind, func(context.Context, jobs.Job, map[string]any) error { return nil })
-	var err error
-	if s.store, err = queue.Open(ctx, s.db.DB, tables.Options{Registry: s.registry, DefaultQueue: "cmsjobs"}); err != nil {
+	found, err := tables.Open(ctx, s.db.DB, tables.Options{Registry: s.registry, DefaultQueue: "cmsjobs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.store, err = queue.New(ctx, found); err != nil {
 		t.Fatal(err)
 	}
 	s.book = &orders.Book{DB: s.db.DB, Now: time.Now}
-	s.history = history.New(s.store.Tables)
+	s.history = history.New(found)
 	web.RegisterBulk(s.registry, s.book, s.history)
 	s.access = access.NewStore(s.db.DB, time.Now)
 	cfg := web.Config{Enqueuer: s, Registry: s.registry, Ledger: s.history, Changer: s.history, History: s.history, Queues: s.history,

@@ -30,15 +30,19 @@ type newsroom struct {
 	db      *sqlx.DB
 	site    *cms.Site
 	store   *queue.Store
+	past    *history.Store
 	handler *Handler
 	now     time.Time
 	told    []Change // what the effects were asked for
 }
 
-type cancelling struct{ *queue.Store }
+type cancelling struct {
+	*queue.Store
+	past *history.Store
+}
 
 func (q cancelling) CancelJob(ctx context.Context, uuid string) error {
-	_, err := history.New(q.Tables).Cancel(ctx, jobs.Filter{UUIDs: []string{uuid}}, 1)
+	_, err := q.past.Cancel(ctx, jobs.Filter{UUIDs: []string{uuid}}, 1)
 	return err
 }
 
@@ -65,15 +69,18 @@ func newNewsroom(t testing.TB, engine jobstest.Engine, dump string, models ...Mo
 	registry := jobs.NewRegistry()
 	n.handler.Register(registry)
 	jobs.Handle(registry, sitemap, func(context.Context, jobs.Job, struct{}) error { return nil })
-	n.store, err = queue.Open(context.Background(), db, tables.Options{Registry: registry, DatabaseClock: func() time.Time { return n.now }, Clock: func() time.Time { return n.now }})
+	found, err := tables.Open(context.Background(), db, tables.Options{Registry: registry, DatabaseClock: func() time.Time { return n.now }, Clock: func() time.Time { return n.now }})
 	n.must(err)
-	n.handler.c.Queue = cancelling{n.store}
+	n.store, err = queue.New(context.Background(), found)
+	n.must(err)
+	n.past = history.New(found)
+	n.handler.c.Queue = cancelling{n.store, n.past}
 	return n
 }
 
 // another is one more instance.
 func (n *newsroom) another(name string, models []Model) *Handler {
-	h, err := New(Config{Site: n.site, DB: n.db, Queue: cancelling{n.store}, Models: models, Name: name, Now: func() time.Time { return n.now },
+	h, err := New(Config{Site: n.site, DB: n.db, Queue: cancelling{n.store, n.past}, Models: models, Name: name, Now: func() time.Time { return n.now },
 		Effects: func(_ context.Context, changes []Change) ([]jobs.Spec, error) {
 			n.told = append(n.told, changes...)
 			return []jobs.Spec{sitemap.New(struct{}{})}, nil
@@ -147,7 +154,7 @@ func (n *newsroom) said() string {
 // pending lists the publications that wait, by their moment.
 func (n *newsroom) pending() string {
 	n.t.Helper()
-	list, err := history.New(n.store.Tables).Jobs(context.Background(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}, Types: []string{"content.publish"}}, jobs.Page{Limit: 100})
+	list, err := n.past.Jobs(context.Background(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}, Types: []string{"content.publish"}}, jobs.Page{Limit: 100})
 	n.must(err)
 	var words []string
 	for _, j := range list.Items {

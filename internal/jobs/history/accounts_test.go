@@ -6,6 +6,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // At each step, what was enqueued is what waits, runs, has failed, was done or
@@ -13,8 +14,8 @@ import (
 func TestAccountsBalance(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			v := variant{engine: engine, layout: tables.Stock, mode: tables.Auto}
-			f := v.fixture(t, v.database(t))
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Auto}
+			f := openFixture(t, v, v.Database(t))
 			const enqueued = 6
 			balance := func(when string) {
 				t.Helper()
@@ -26,12 +27,12 @@ func TestAccountsBalance(t *testing.T) {
 					t.Errorf("%s: %+v are %d jobs, want %d", when, s, sum, enqueued)
 				}
 			}
-			f.enqueue(one(`1`), one(`2`), one(`3`), one(`4`), one(`5`), one(`6`))
+			f.MustEnqueue(one(`1`), one(`2`), one(`3`), one(`4`), one(`5`), one(`6`))
 			balance("enqueued")
-			got := f.claim(5)
+			got := f.MustClaim(5)
 			balance("claimed")
 			for i, verdict := range []jobs.Outcome{jobs.Completed, jobs.Retried, jobs.Released, jobs.Failed, jobs.Cancelled} {
-				f.settle(end(got[i], verdict))
+				f.MustSettle(tablestest.End(got[i], verdict))
 				balance(verdict.String())
 			}
 		})

@@ -49,7 +49,7 @@ func (s *Store) queueNames(ctx context.Context) ([]string, error) {
 	where, args := "", []any(nil)
 	for len(names) < backlogQueues {
 		var name sql.NullString
-		if _, err := s.QueryRow(ctx, s.DB, []any{&name}, "SELECT MIN(queue) FROM "+s.Layout.Table().Name+where, args...); err != nil {
+		if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&name}, "SELECT MIN(queue) FROM "+s.tables.Layout.Table().Name+where, args...); err != nil {
 			return nil, fmt.Errorf("listing the queues: %w", err)
 		}
 		if !name.Valid {
@@ -81,14 +81,14 @@ func (s *Store) backlog(ctx context.Context, b *jobs.QueueBacklog, known func(st
 func (s *Store) rowsEnd(ctx context.Context, queue, edge, direction string) (id int64, full bool, err error) {
 	var at sql.NullInt64
 	var rows int
-	_, err = s.QueryRow(ctx, s.DB, []any{&at, &rows}, fmt.Sprintf("SELECT %s(id), COUNT(*) FROM (SELECT id FROM %s WHERE queue = ? ORDER BY id%s LIMIT %d) AS part",
-		edge, s.Layout.Table().Name, direction, backlogWindow), queue)
+	_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&at, &rows}, fmt.Sprintf("SELECT %s(id), COUNT(*) FROM (SELECT id FROM %s WHERE queue = ? ORDER BY id%s LIMIT %d) AS part",
+		edge, s.tables.Layout.Table().Name, direction, backlogWindow), queue)
 	return at.Int64, rows == backlogWindow, err
 }
 
 func (s *Store) readBacklog(ctx context.Context, b *jobs.QueueBacklog, where string, known func(string) bool) error {
-	ended := s.Layout.Expired(s.SecondsNow(), s.RetryAfter)
-	found, now, err := s.ReadCandidates(ctx, s.DB, tables.CandidateQuery{Where: fmt.Sprintf("queue = ? AND %s AND (%s OR %s)", where, s.Layout.Waiting(), ended), Args: []any{b.Queue}, Order: " ORDER BY id", Limit: backlogRows})
+	ended := s.tables.Layout.Expired(s.tables.SecondsNow(), s.tables.RetryAfter)
+	found, now, err := s.tables.ReadCandidates(ctx, s.tables.DB, tables.CandidateQuery{Where: fmt.Sprintf("queue = ? AND %s AND (%s OR %s)", where, s.tables.Layout.Waiting(), ended), Args: []any{b.Queue}, Order: " ORDER BY id", Limit: backlogRows})
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *Store) readBacklog(ctx context.Context, b *jobs.QueueBacklog, where str
 			b.OldestUnknown = max(b.OldestUnknown, waited)
 		case c.Locked.Valid || c.Status == "processing":
 			b.Stalled++
-			b.OldestStalled = max(b.OldestStalled, time.Duration(max(now-s.RetryAfter-c.Locked.Int64, 0))*time.Second)
+			b.OldestStalled = max(b.OldestStalled, time.Duration(max(now-s.tables.RetryAfter-c.Locked.Int64, 0))*time.Second)
 		default:
 			b.Due++
 			b.OldestDue = max(b.OldestDue, waited)
@@ -141,15 +141,15 @@ func (s *Store) Volume(ctx context.Context, limit int64) (jobs.Volume, error) {
 		q     tables.Tx
 		table string
 		into  *int64
-	}{{s.DB, s.Layout.Table().Name, &v.Waiting}, {s.OwnDB, "cmsjobs_runs", &v.Runs}, {s.DB, s.Failed.Name, &v.Failed}} {
-		if _, err := s.QueryRow(ctx, x.q, []any{x.into}, "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0) FROM "+x.table); err != nil {
+	}{{s.tables.DB, s.tables.Layout.Table().Name, &v.Waiting}, {s.tables.OwnDB, "cmsjobs_runs", &v.Runs}, {s.tables.DB, s.tables.Failed.Name, &v.Failed}} {
+		if _, err := s.tables.QueryRow(ctx, x.q, []any{x.into}, "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0) FROM "+x.table); err != nil {
 			return v, fmt.Errorf("measuring %s: %w", x.table, err)
 		}
 	}
 	if v.Waiting <= limit {
 		return v, nil
 	}
-	_, err := s.QueryRow(ctx, s.DB, []any{&v.Waiting}, fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id FROM %s LIMIT %d) AS part", s.Layout.Table().Name, limit+1))
+	_, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting}, fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id FROM %s LIMIT %d) AS part", s.tables.Layout.Table().Name, limit+1))
 	return v, err
 }
 
@@ -165,10 +165,10 @@ func (s *Store) Outcomes(ctx context.Context, since time.Duration, except string
 	var args []any
 	for _, outcome := range []string{"completed", "failed", "retried", jobs.CrashedOutcome} {
 		parts = append(parts, fmt.Sprintf("SELECT '%s', COUNT(*) FROM (SELECT id FROM cmsjobs_runs WHERE outcome = '%s' AND ended_at >= %s - %d AND type <> ? LIMIT %d) AS %s",
-			outcome, outcome, s.MillisNow(), since.Milliseconds(), outcomesCounted, outcome))
+			outcome, outcome, s.tables.MillisNow(), since.Milliseconds(), outcomesCounted, outcome))
 		args = append(args, except)
 	}
-	err = s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err = s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var outcome string
 		var n int64
 		if err := r.Scan(&outcome, &n); err != nil {
@@ -193,14 +193,14 @@ const phpFailures = 200
 // FailedByPHP counts our jobs, by queue, that a worker of PHP took and failed
 // within the last so long: its exceptions carry the names of its classes.
 func (s *Store) FailedByPHP(ctx context.Context, within time.Duration, known func(string) bool) (map[string]int, error) {
-	now, err := s.Now(ctx)
+	now, err := s.tables.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	queues := map[string]int{}
 	statement := fmt.Sprintf("SELECT queue, payload, SUBSTR(exception, 1, 300) FROM %s WHERE id > (SELECT COALESCE(MAX(id), 0) - %d FROM %s) AND %s >= %s ORDER BY id DESC",
-		s.Failed.Name, phpFailures, s.Failed.Name, s.Failed.FailedAt.Name, s.FailedAt(now.Add(-within).Unix()))
-	err = s.Query(ctx, s.DB, func(r *sql.Rows) error {
+		s.tables.Failed.Name, phpFailures, s.tables.Failed.Name, s.tables.Failed.FailedAt.Name, s.tables.FailedAt(now.Add(-within).Unix()))
+	err = s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
 		var queue, exception string
 		var payload []byte
 		if err := r.Scan(&queue, &payload, &exception); err != nil {
@@ -246,7 +246,7 @@ func (s *Store) perEntry(ctx context.Context, entries []string, statement string
 		parts[i], args[i] = fmt.Sprintf("SELECT * FROM (%s) AS e%d", statement, i), entry
 	}
 	at := map[string]time.Time{}
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var entry string
 		var ms int64
 		if err := r.Scan(&entry, &ms); err != nil {
@@ -266,6 +266,6 @@ func (s *Store) perEntry(ctx context.Context, entries []string, statement string
 
 // TryWriting shows that the jobs table can be written to. It changes no row.
 func (s *Store) TryWriting(ctx context.Context) error {
-	_, err := s.Exec(ctx, s.DB, "UPDATE "+s.Layout.Table().Name+" SET queue = queue WHERE id = -1")
+	_, err := s.tables.Exec(ctx, s.tables.DB, "UPDATE "+s.tables.Layout.Table().Name+" SET queue = queue WHERE id = -1")
 	return err
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
@@ -26,10 +25,11 @@ func TestBacklogsAreSeenAtBothEnds(t *testing.T) {
 			if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 				t.Fatal(err)
 			}
-			store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: jobs.NewRegistry(), DefaultQueue: "cmsjobs"})
+			found, err := tables.Open(t.Context(), db.DB, tables.Options{Registry: jobs.NewRegistry(), DefaultQueue: "cmsjobs"})
 			if err != nil {
 				t.Fatal(err)
 			}
+			past := history.New(found)
 			now := time.Now().Unix()
 			rows := make([]string, 5000)
 			for i := range rows {
@@ -42,7 +42,7 @@ func TestBacklogsAreSeenAtBothEnds(t *testing.T) {
 			}
 			db.MustExec(insert + strings.Join([]string{due("bulk", `{"type":"known.type"}`, 600), due("bulk", `{"type":"no.such"}`, 900),
 				due("php", `{"displayName":"App\\\\Jobs\\\\Send","job":"Illuminate\\\\Queue\\\\CallQueuedHandler@call"}`, 900), due("broken", "no JSON", 300)}, ", "))
-			list, err := history.New(store.Tables).Backlogs(t.Context(), func(kind string) bool { return kind == "known.type" })
+			list, err := past.Backlogs(t.Context(), func(kind string) bool { return kind == "known.type" })
 			if err != nil || len(list) != 3 {
 				t.Fatalf("%+v, %v", list, err)
 			}
@@ -56,7 +56,7 @@ func TestBacklogsAreSeenAtBothEnds(t *testing.T) {
 			if broken.Unknown["(unreadable)"] != 1 {
 				t.Errorf("unreadable: %+v", broken)
 			}
-			if v, err := history.New(store.Tables).Volume(t.Context(), 1000); err != nil || v.Waiting != 1001 {
+			if v, err := past.Volume(t.Context(), 1000); err != nil || v.Waiting != 1001 {
 				t.Errorf("%+v %v", v, err)
 			}
 		})

@@ -31,7 +31,7 @@ func (s *Store) Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup,
 	}
 	newest := map[int64]int{}
 	var groups []jobs.FailureGroup
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var g jobs.FailureGroup
 		var first, last, id int64
 		err := r.Scan(&g.Cause, &g.Count, &first, &last, &id)
@@ -55,8 +55,8 @@ func (s *Store) nameGroups(ctx context.Context, groups []jobs.FailureGroup, newe
 	for id := range newest {
 		ids = append(ids, id)
 	}
-	in, args := s.Dialect.In("failed_id", ids)
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	in, args := s.tables.Dialect.In("failed_id", ids)
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var id int64
 		var kind, message string
 		if err := r.Scan(&id, &kind, &message); err != nil {

@@ -22,11 +22,11 @@ func (s *Store) indexFailures(ctx context.Context) error {
 		return err
 	}
 	var have, want int64
-	if _, err := s.QueryRow(ctx, s.OwnDB, []any{&have}, "SELECT COUNT(*) FROM cmsjobs_failures"); err != nil {
+	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&have}, "SELECT COUNT(*) FROM cmsjobs_failures"); err != nil {
 		return fmt.Errorf("counting the index of failures: %w", err)
 	}
-	if _, err := s.QueryRow(ctx, s.DB, []any{&want}, "SELECT COUNT(*) FROM "+s.Failed.Name); err != nil {
-		return fmt.Errorf("counting %s: %w", s.Failed.Name, err)
+	if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&want}, "SELECT COUNT(*) FROM "+s.tables.Failed.Name); err != nil {
+		return fmt.Errorf("counting %s: %w", s.tables.Failed.Name, err)
 	}
 	if have == want {
 		return nil
@@ -37,11 +37,11 @@ func (s *Store) indexFailures(ctx context.Context) error {
 // indexNewFailures indexes rows that came since the last one that is indexed.
 func (s *Store) indexNewFailures(ctx context.Context) error {
 	var last sql.NullInt64
-	if _, err := s.QueryRow(ctx, s.OwnDB, []any{&last}, "SELECT MAX(failed_id) FROM cmsjobs_failures"); err != nil {
+	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&last}, "SELECT MAX(failed_id) FROM cmsjobs_failures"); err != nil {
 		return fmt.Errorf("reading the index of failures: %w", err)
 	}
 	for from := last.Int64; ; {
-		rows, err := s.queryFailed(ctx, s.DB, fmt.Sprintf("id > %d", from), nil, " ORDER BY id", indexStep)
+		rows, err := s.queryFailed(ctx, s.tables.DB, fmt.Sprintf("id > %d", from), nil, " ORDER BY id", indexStep)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (s *Store) addFailures(ctx context.Context, rows []record) error {
 		values = append(values, fmt.Sprintf("(%d,?,?,%d,?)", r.key, r.EndedAt.Unix()))
 		args = append(args, Fingerprint(r.Type, r.Error), tables.CutWord(r.Type), tables.ValidText(messageOf(r.Error)))
 	}
-	_, err := s.Exec(ctx, s.OwnDB, s.Dialect.InsertIgnore("cmsjobs_failures", "failed_id, cause, type, failed_at, message", strings.Join(values, ",")), args...)
+	_, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_failures", "failed_id, cause, type, failed_at, message", strings.Join(values, ",")), args...)
 	if err != nil {
 		return fmt.Errorf("writing the index of failures: %w", err)
 	}
@@ -78,7 +78,7 @@ func (s *Store) addFailures(ctx context.Context, rows []record) error {
 func (s *Store) mendFailures(ctx context.Context) error {
 	const step = 10_000
 	for from := int64(0); ; {
-		want, err := s.numbers(ctx, s.DB, s.Failed.Name, "id", from, step)
+		want, err := s.numbers(ctx, s.tables.DB, s.tables.Failed.Name, "id", from, step)
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (s *Store) mendFailures(ctx context.Context) error {
 
 func (s *Store) mendStretch(ctx context.Context, want []int64, from, until int64) error {
 	var have []int64
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var id int64
 		err := r.Scan(&id)
 		have = append(have, id)
@@ -111,14 +111,14 @@ func (s *Store) mendStretch(ctx context.Context, want []int64, from, until int64
 	}
 	gone := without(have, want)
 	for part := range slices.Chunk(gone, indexStep) {
-		in, args := s.Dialect.In("failed_id", part)
-		if _, err := s.Exec(ctx, s.OwnDB, "DELETE FROM cmsjobs_failures WHERE "+in, args...); err != nil {
+		in, args := s.tables.Dialect.In("failed_id", part)
+		if _, err := s.tables.Exec(ctx, s.tables.OwnDB, "DELETE FROM cmsjobs_failures WHERE "+in, args...); err != nil {
 			return fmt.Errorf("mending the index of failures: %w", err)
 		}
 	}
 	for part := range slices.Chunk(without(want, have), indexStep) {
-		in, args := s.Dialect.In("id", part)
-		rows, err := s.queryFailed(ctx, s.DB, in, args, "", len(part))
+		in, args := s.tables.Dialect.In("id", part)
+		rows, err := s.queryFailed(ctx, s.tables.DB, in, args, "", len(part))
 		if err == nil {
 			err = s.addFailures(ctx, rows)
 		}
@@ -145,7 +145,7 @@ func without(a, b []int64) []int64 {
 
 func (s *Store) numbers(ctx context.Context, q tables.Tx, table, column string, from int64, limit int) ([]int64, error) {
 	var list []int64
-	err := s.Query(ctx, q, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, q, func(r *sql.Rows) error {
 		var id int64
 		err := r.Scan(&id)
 		list = append(list, id)
@@ -166,7 +166,7 @@ func (s *Store) indexed(ctx context.Context, f jobs.Filter, from keysetCursor, l
 	c.in("type", s.spellings(f.Types))
 	c.add(from.condition("failed_id"))
 	var ids []int64
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var id int64
 		err := r.Scan(&id)
 		ids = append(ids, id)

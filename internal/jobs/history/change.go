@@ -79,16 +79,16 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 	if len(rows) == 0 {
 		return 0, nil
 	}
-	err = s.InTx(ctx, "cancelling jobs", func(t tables.Transaction) error {
+	err = s.tables.InTx(ctx, "cancelling jobs", func(t tables.Transaction) error {
 		var gone []tables.Run
 		var ids []int64
-		clock, err := s.ReadClock(ctx, t.Main)
+		clock, err := s.tables.ReadClock(ctx, t.Main)
 		if err != nil {
 			return err
 		}
 		now := time.Unix(clock, 0)
 		for _, r := range rows {
-			one, err := s.Exec(ctx, t.Main, fmt.Sprintf("DELETE FROM %s WHERE id = %d AND attempts = %d AND %s", s.Layout.Table().Name, r.ID, r.Attempt, s.Layout.Waiting()))
+			one, err := s.tables.Exec(ctx, t.Main, fmt.Sprintf("DELETE FROM %s WHERE id = %d AND attempts = %d AND %s", s.tables.Layout.Table().Name, r.ID, r.Attempt, s.tables.Layout.Waiting()))
 			if err != nil {
 				return err
 			}
@@ -96,8 +96,8 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 				continue
 			}
 			ids = append(ids, r.ID)
-			kept, _, _ := jobs.Parse(r.Payload, s.Known) // what cannot be read leaves nothing to keep
-			if s.Confidential(r.Type) {
+			kept, _, _ := jobs.Parse(r.Payload, s.tables.Known) // what cannot be read leaves nothing to keep
+			if s.tables.Confidential(r.Type) {
 				kept.Data = nil
 			}
 			gone = append(gone, tables.Run{Job: jobs.Job{ID: r.ID, UUID: r.UUID, Type: tables.CutWord(r.Type), Queue: r.Queue, Attempt: r.Attempt, EnqueuedAt: r.EnqueuedAt, Metadata: kept.Metadata},
@@ -106,11 +106,11 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 		if n = len(ids); n == 0 {
 			return errNothing
 		}
-		in, args := s.Dialect.In("job_id", ids)
-		if _, err := s.Exec(ctx, t.Own, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
+		in, args := s.tables.Dialect.In("job_id", ids)
+		if _, err := s.tables.Exec(ctx, t.Own, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
 			return err
 		}
-		return s.InsertRuns(ctx, t.Own, gone)
+		return s.tables.InsertRuns(ctx, t.Own, gone)
 	})
 	if errors.Is(err, errNothing) {
 		return 0, nil
@@ -125,7 +125,7 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 // ordered already is not counted again.
 func (s *Store) cancelRunning(ctx context.Context, rows []record) (n int, err error) {
 	for _, r := range rows {
-		one, err := s.Exec(ctx, s.OwnDB, s.Dialect.InsertIgnore("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.MillisNow()+", '')"), r.UUID)
+		one, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.tables.MillisNow()+", '')"), r.UUID)
 		if err != nil {
 			return n, fmt.Errorf("ordering a running job to stop: %w", err)
 		}
@@ -139,7 +139,7 @@ func (s *Store) cancelRunning(ctx context.Context, rows []record) (n int, err er
 // first, and says how many were not due before.
 func (s *Store) RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	f.Statuses = []jobs.Status{jobs.StatusQueued}
-	t := s.Layout.Table()
+	t := s.tables.Layout.Table()
 	n, err := walk(ctx, recordSource{"w", s.readLive}, f, changeLimit(limit), 500, func(rows []record) (int, error) {
 		var ids []int64
 		for _, r := range allowed(f, rows) {
@@ -150,16 +150,16 @@ func (s *Store) RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, er
 		if len(ids) == 0 {
 			return 0, nil
 		}
-		in, args := s.Dialect.In("id", ids)
+		in, args := s.tables.Dialect.In("id", ids)
 		var n int64
-		err := s.InTx(ctx, "making jobs due", func(x tables.Transaction) (err error) {
-			n, err = s.Exec(ctx, x.Main, fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s", t.Name, t.Due.Name, t.Due.FromExpr(s.SecondsNow()), in, s.Layout.Waiting(), t.Due.Name, t.Due.FromExpr(s.SecondsNow())), args...)
+		err := s.tables.InTx(ctx, "making jobs due", func(x tables.Transaction) (err error) {
+			n, err = s.tables.Exec(ctx, x.Main, fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s", t.Name, t.Due.Name, t.Due.FromExpr(s.tables.SecondsNow()), in, s.tables.Layout.Waiting(), t.Due.Name, t.Due.FromExpr(s.tables.SecondsNow())), args...)
 			return err
 		})
 		return int(n), err
 	})
 	if n > 0 {
-		s.Options.Wake("")
+		s.tables.Options.Wake("")
 	}
 	return n, err
 }

@@ -20,7 +20,7 @@ const waitsKept = 24 * time.Hour
 
 // DeleteStaleWorkers removes workers that have said nothing for so long.
 func (s *Store) DeleteStaleWorkers(ctx context.Context, silent time.Duration) (int64, error) {
-	n, err := s.Exec(ctx, s.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_workers WHERE heartbeat_at < %s - %d", s.MillisNow(), silent.Milliseconds()))
+	n, err := s.tables.Exec(ctx, s.tables.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_workers WHERE heartbeat_at < %s - %d", s.tables.MillisNow(), silent.Milliseconds()))
 	if err != nil {
 		return 0, fmt.Errorf("removing workers that are gone: %w", err)
 	}
@@ -32,24 +32,24 @@ func (s *Store) DeleteStaleWorkers(ctx context.Context, silent time.Duration) (i
 // Rows of PHP are left to PHP.
 func (s *Store) ResetStuck(ctx context.Context, grace time.Duration) (int64, error) {
 	var reset, last int64
-	if ok, err := s.MayRescue(ctx); err != nil || !ok {
+	if ok, err := s.tables.MayRescue(ctx); err != nil || !ok {
 		return 0, err
 	}
-	t := s.Layout.Table()
+	t := s.tables.Layout.Table()
 	for {
-		l := tables.CandidateQuery{Where: fmt.Sprintf("id > %d AND %s", last, s.Layout.Expired(s.SecondsNow(), s.RetryAfter+tables.WholeSeconds(grace))), Order: " ORDER BY id", Limit: chunk}
-		found, _, err := s.ReadCandidates(ctx, s.DB, l)
+		l := tables.CandidateQuery{Where: fmt.Sprintf("id > %d AND %s", last, s.tables.Layout.Expired(s.tables.SecondsNow(), s.tables.RetryAfter+tables.WholeSeconds(grace))), Order: " ORDER BY id", Limit: chunk}
+		found, _, err := s.tables.ReadCandidates(ctx, s.tables.DB, l)
 		if err != nil {
 			return reset, err
 		}
 		for _, x := range found {
 			last = x.ID
-			if !s.Claimable("", x) {
+			if !s.tables.Claimable("", x) {
 				continue
 			}
-			cond, args := s.Layout.Unchanged(x)
-			set, _ := s.Layout.GiveBack("", jobs.Settlement{}, false)
-			n, err := s.Exec(ctx, s.DB, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", t.Name, set, x.ID, cond), args...)
+			cond, args := s.tables.Layout.Unchanged(x)
+			set, _ := s.tables.Layout.GiveBack("", jobs.Settlement{}, false)
+			n, err := s.tables.Exec(ctx, s.tables.DB, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", t.Name, set, x.ID, cond), args...)
 			if err != nil {
 				return reset, fmt.Errorf("giving back job %d: %w", x.ID, err)
 			}
@@ -68,8 +68,8 @@ func (s *Store) RotateRuns(ctx context.Context, completedDays, failedDays int) (
 	if err := s.pruneFlows(ctx); err != nil {
 		return 0, err
 	}
-	old := fmt.Sprintf("at < %s - %d", s.MillisNow(), waitsKept.Milliseconds())
-	if _, err := s.Exec(ctx, s.OwnDB, "DELETE FROM cmsjobs_waits WHERE "+old); err != nil {
+	old := fmt.Sprintf("at < %s - %d", s.tables.MillisNow(), waitsKept.Milliseconds())
+	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, "DELETE FROM cmsjobs_waits WHERE "+old); err != nil {
 		return 0, fmt.Errorf("forgetting what jobs waited for: %w", err)
 	}
 	var deleted int64
@@ -81,7 +81,7 @@ func (s *Store) RotateRuns(ctx context.Context, completedDays, failedDays int) (
 			continue
 		}
 		for _, outcome := range outcomes {
-			n, err := s.deleteChunks(ctx, s.OwnDB, "cmsjobs_runs", fmt.Sprintf("outcome = '%s' AND ended_at < %s - %d", outcome, s.MillisNow(), int64(days)*86400000))
+			n, err := s.deleteChunks(ctx, s.tables.OwnDB, "cmsjobs_runs", fmt.Sprintf("outcome = '%s' AND ended_at < %s - %d", outcome, s.tables.MillisNow(), int64(days)*86400000))
 			deleted += n
 			if err != nil {
 				return deleted, err
@@ -89,11 +89,11 @@ func (s *Store) RotateRuns(ctx context.Context, completedDays, failedDays int) (
 		}
 	}
 	if longest := max(completedDays, failedDays); completedDays > 0 && failedDays > 0 {
-		if _, err := s.deleteChunks(ctx, s.OwnDB, "cmsjobs_job_logs", fmt.Sprintf("at < %s - %d", s.MillisNow(), int64(longest)*86400000)); err != nil {
+		if _, err := s.deleteChunks(ctx, s.tables.OwnDB, "cmsjobs_job_logs", fmt.Sprintf("at < %s - %d", s.tables.MillisNow(), int64(longest)*86400000)); err != nil {
 			return deleted, err
 		}
 	}
-	_, err := s.Exec(ctx, s.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_cancels WHERE at < %s - %d", s.MillisNow(), int64(7*86400000)))
+	_, err := s.tables.Exec(ctx, s.tables.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_cancels WHERE at < %s - %d", s.tables.MillisNow(), int64(7*86400000)))
 	return deleted, err
 }
 
@@ -102,16 +102,16 @@ func (s *Store) deleteChunks(ctx context.Context, q tables.Tx, table, cond strin
 	var deleted int64
 	for {
 		var list []int64
-		err := s.Query(ctx, q, func(r *sql.Rows) error {
+		err := s.tables.Query(ctx, q, func(r *sql.Rows) error {
 			var id int64
 			err := r.Scan(&id)
 			list = append(list, id)
 			return err
 		}, "SELECT id FROM "+table+" WHERE "+cond+fmt.Sprintf(" ORDER BY id LIMIT %d", chunk))
 		if err == nil && len(list) > 0 {
-			in, args := s.Dialect.In("id", list)
+			in, args := s.tables.Dialect.In("id", list)
 			var n int64
-			n, err = s.Exec(ctx, q, "DELETE FROM "+table+" WHERE "+in, args...)
+			n, err = s.tables.Exec(ctx, q, "DELETE FROM "+table+" WHERE "+in, args...)
 			deleted += n
 		}
 		if err != nil {
@@ -138,23 +138,23 @@ type FailedRow struct {
 // as well. Where export is set, it gets each chunk of rows before they are
 // deleted; its error stops the pruning.
 func (s *Store) PruneFailed(ctx context.Context, before time.Time, export func([]FailedRow) error) (int64, error) {
-	cond := s.Failed.FailedAt.Name + " < " + s.FailedAt(before.Unix())
+	cond := s.tables.Failed.FailedAt.Name + " < " + s.tables.FailedAt(before.Unix())
 	if export == nil {
-		return s.deleteChunks(ctx, s.DB, s.Failed.Name, cond)
+		return s.deleteChunks(ctx, s.tables.DB, s.tables.Failed.Name, cond)
 	}
 	name := "''"
-	if s.Failed.UUID {
+	if s.tables.Failed.UUID {
 		name = "uuid"
 	}
 	var deleted int64
 	for {
 		var rows []FailedRow
-		err := s.Query(ctx, s.DB, func(r *sql.Rows) error {
+		err := s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
 			var f FailedRow
 			err := r.Scan(&f.ID, &f.UUID, &f.Connection, &f.Queue, &f.Payload, &f.Exception, &f.FailedAt)
 			rows = append(rows, f)
 			return err
-		}, "SELECT id, "+name+", connection, queue, payload, exception, "+s.Failed.FailedAt.ExactText()+" FROM "+s.Failed.Name+" WHERE "+cond+fmt.Sprintf(" ORDER BY id LIMIT %d", chunk/5))
+		}, "SELECT id, "+name+", connection, queue, payload, exception, "+s.tables.Failed.FailedAt.ExactText()+" FROM "+s.tables.Failed.Name+" WHERE "+cond+fmt.Sprintf(" ORDER BY id LIMIT %d", chunk/5))
 		if err != nil {
 			return deleted, fmt.Errorf("reading failed jobs: %w", err)
 		}
@@ -168,8 +168,8 @@ func (s *Store) PruneFailed(ctx context.Context, before time.Time, export func([
 		for i, f := range rows {
 			list[i] = f.ID
 		}
-		in, args := s.Dialect.In("id", list)
-		n, err := s.Exec(ctx, s.DB, "DELETE FROM "+s.Failed.Name+" WHERE "+in, args...)
+		in, args := s.tables.Dialect.In("id", list)
+		n, err := s.tables.Exec(ctx, s.tables.DB, "DELETE FROM "+s.tables.Failed.Name+" WHERE "+in, args...)
 		deleted += n
 		if err != nil {
 			return deleted, fmt.Errorf("deleting failed jobs: %w", err)

@@ -10,10 +10,7 @@ import (
 
 // like is a condition that a text stands in one of the columns, ignoring case.
 func (s *Store) like(text string, columns ...string) (string, []any) {
-	word := "LIKE"
-	if s.Dialect.Name == "postgres" {
-		word = "ILIKE"
-	}
+	word := s.tables.Dialect.Choose(database.Variants{MySQL: "LIKE", PostgreSQL: "ILIKE", SQLite: "LIKE"})
 	pattern := "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text) + "%"
 	var parts []string
 	var args []any

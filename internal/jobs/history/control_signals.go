@@ -12,7 +12,7 @@ import (
 // Pause stops all workers from claiming from queue, until Continue. What runs
 // goes on. by names who asked.
 func (s *Store) Pause(ctx context.Context, queue, by string) error {
-	_, err := s.Exec(ctx, s.OwnDB, s.Dialect.Upsert("cmsjobs_paused", "queue, at, by_whom", "(?, "+s.MillisNow()+", ?)", "queue", "at", "by_whom"), queue, tables.CutWord(by))
+	_, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.Upsert("cmsjobs_paused", "queue, at, by_whom", "(?, "+s.tables.MillisNow()+", ?)", "queue", "at", "by_whom"), queue, tables.CutWord(by))
 	if err != nil {
 		return fmt.Errorf("pausing the queue %s: %w", queue, err)
 	}
@@ -21,7 +21,7 @@ func (s *Store) Pause(ctx context.Context, queue, by string) error {
 
 // Continue ends a pause; was says whether there was one.
 func (s *Store) Continue(ctx context.Context, queue string) (was bool, err error) {
-	n, err := s.Exec(ctx, s.OwnDB, "DELETE FROM cmsjobs_paused WHERE queue = ?", queue)
+	n, err := s.tables.Exec(ctx, s.tables.OwnDB, "DELETE FROM cmsjobs_paused WHERE queue = ?", queue)
 	if err != nil {
 		return false, fmt.Errorf("continuing the queue %s: %w", queue, err)
 	}
@@ -38,7 +38,7 @@ type PausedQueue struct {
 // PausedQueues lists the paused queues by name.
 func (s *Store) PausedQueues(ctx context.Context) ([]PausedQueue, error) {
 	var list []PausedQueue
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var p PausedQueue
 		var at int64
 		err := r.Scan(&p.Queue, &at, &p.By)
@@ -55,7 +55,7 @@ func (s *Store) PausedQueues(ctx context.Context) ([]PausedQueue, error) {
 // Restart tells every worker that started before now to finish what it runs
 // and exit, so that its supervisor starts it anew.
 func (s *Store) Restart(ctx context.Context) error {
-	if _, err := s.Exec(ctx, s.OwnDB, s.Dialect.Upsert("cmsjobs_control_signals", "name, at", "('restart', "+s.MillisNow()+")", "name", "at")); err != nil {
+	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.Upsert("cmsjobs_control_signals", "name, at", "('restart', "+s.tables.MillisNow()+")", "name", "at")); err != nil {
 		return fmt.Errorf("telling the workers to restart: %w", err)
 	}
 	return nil
@@ -64,7 +64,7 @@ func (s *Store) Restart(ctx context.Context) error {
 // Stop tells one worker to finish what it runs and exit; known says whether
 // there is a worker of that id.
 func (s *Store) Stop(ctx context.Context, workerID string) (known bool, err error) {
-	n, err := s.Exec(ctx, s.OwnDB, "UPDATE cmsjobs_workers SET stop = 1 WHERE id = ?", workerID)
+	n, err := s.tables.Exec(ctx, s.tables.OwnDB, "UPDATE cmsjobs_workers SET stop = 1 WHERE id = ?", workerID)
 	if err != nil {
 		return false, fmt.Errorf("telling the worker %s to stop: %w", workerID, err)
 	}
@@ -74,7 +74,7 @@ func (s *Store) Stop(ctx context.Context, workerID string) (known bool, err erro
 // CancelRunning tells the worker that runs the job to cancel it. It says
 // nothing about waiting jobs: their row is deleted instead.
 func (s *Store) CancelRunning(ctx context.Context, uuid, by string) error {
-	_, err := s.Exec(ctx, s.OwnDB, s.Dialect.Upsert("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.MillisNow()+", ?)", "uuid", "at", "by_whom"), uuid, tables.CutWord(by))
+	_, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.Upsert("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.tables.MillisNow()+", ?)", "uuid", "at", "by_whom"), uuid, tables.CutWord(by))
 	if err != nil {
 		return fmt.Errorf("cancelling the job %s: %w", uuid, err)
 	}

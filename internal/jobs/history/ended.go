@@ -95,7 +95,7 @@ type storedRun struct {
 
 func (s *Store) queryRuns(ctx context.Context, where string, args []any, order string, limit int) ([]storedRun, error) {
 	var runs []storedRun
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var x storedRun
 		var ended, duration, wait, created int64
 		var failure, result, data, metadata sql.NullString
@@ -171,7 +171,7 @@ func (s *Store) totalRuns(ctx context.Context, f jobs.Filter, wanted []string) (
 		var c conditions
 		c.in("outcome", wanted)
 		s.historyWhere(&c, f)
-		return listing.Total(ctx, s.OwnDB, "cmsjobs_runs", c.String(), c.args...)
+		return listing.Total(ctx, s.tables.OwnDB, "cmsjobs_runs", c.String(), c.args...)
 	}
 	counted, err := s.tallies(ctx)
 	for _, outcome := range wanted {
@@ -186,7 +186,7 @@ func (s *Store) Log(ctx context.Context, uuid string, limit int) ([]jobs.LogLine
 		limit = maxLimit
 	}
 	var lines []jobs.LogLine
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var at int64
 		var l jobs.LogLine
 		err := r.Scan(&at, &l.Text)

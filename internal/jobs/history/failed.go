@@ -19,38 +19,38 @@ func (s *Store) failedWhere(f jobs.Filter) (table, where string, args []any) {
 		part, args := s.like(f.Text, "payload", "exception")
 		c.add(part, args...)
 	}
-	column := s.Failed.FailedAt.Name
+	column := s.tables.Failed.FailedAt.Name
 	if !f.Since.IsZero() {
-		c.add(column + " >= " + s.FailedAt(f.Since.Unix()))
+		c.add(column + " >= " + s.tables.FailedAt(f.Since.Unix()))
 	}
 	if !f.Until.IsZero() {
-		c.add(column + " < " + s.FailedAt(f.Until.Unix()))
+		c.add(column + " < " + s.tables.FailedAt(f.Until.Unix()))
 	}
-	if len(f.UUIDs) > 0 && s.Failed.UUID {
+	if len(f.UUIDs) > 0 && s.tables.Failed.UUID {
 		c.in("uuid", f.UUIDs)
 	}
-	return s.Failed.Name, c.String(), c.args
+	return s.tables.Failed.Name, c.String(), c.args
 }
 
 // searched says that failed rows of a filter are searched for: the CMS's table
 // has an index on uuid only.
 func (s *Store) searched(f jobs.Filter) bool {
-	return f.Text != "" || len(f.Queues) > 0 || !f.Since.IsZero() || !f.Until.IsZero() || len(f.UUIDs) > 0 && !s.Failed.UUID
+	return f.Text != "" || len(f.Queues) > 0 || !f.Since.IsZero() || !f.Until.IsZero() || len(f.UUIDs) > 0 && !s.tables.Failed.UUID
 }
 
 // readFailedRows reads the shelf of dead jobs. Kinds and causes are looked up
 // in our index of it.
 func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
 	_, where, args := s.failedWhere(f)
-	if len(f.UUIDs) > 0 && !s.Failed.UUID {
+	if len(f.UUIDs) > 0 && !s.tables.Failed.UUID {
 		hint, more := s.hints(jobs.Filter{UUIDs: f.UUIDs}, "payload")
 		where, args = where+" AND "+hint, append(args, more...)
 	}
 	matches := s.matches(jobs.Filter{UUIDs: f.UUIDs, ExceptKinds: f.ExceptKinds})
 	if f.Cause == "" && len(f.Types) == 0 {
-		return s.scanTable(ctx, tableScan{table: s.Failed.Name, db: s.DB, matches: matches, whole: !s.searched(f),
+		return s.scanTable(ctx, tableScan{table: s.tables.Failed.Name, db: s.tables.DB, matches: matches, whole: !s.searched(f),
 			read: func(condition, order string, limit int) ([]record, error) {
-				return s.queryFailed(ctx, s.DB, where+" AND "+condition, args, order, limit)
+				return s.queryFailed(ctx, s.tables.DB, where+" AND "+condition, args, order, limit)
 			}}, from, limit)
 	}
 	index := s.indexNewFailures
@@ -70,8 +70,8 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from keysetCu
 			p.end = true
 			return p, nil
 		}
-		in, inArgs := s.Dialect.In("id", ids)
-		rows, err := s.queryFailed(ctx, s.DB, where+" AND "+in, append(slices.Clone(args), inArgs...), from.order("id"), len(ids))
+		in, inArgs := s.tables.Dialect.In("id", ids)
+		rows, err := s.queryFailed(ctx, s.tables.DB, where+" AND "+in, append(slices.Clone(args), inArgs...), from.order("id"), len(ids))
 		if err != nil {
 			return page{}, err
 		}
@@ -98,12 +98,12 @@ func (s *Store) queryFailed(ctx context.Context, q tables.Tx, where string, args
 // queryFailedAs reads rows with their payload as an expression gives it.
 func (s *Store) queryFailedAs(ctx context.Context, q tables.Tx, payload, where string, args []any, tail string) ([]record, error) {
 	name := "''"
-	if s.Failed.UUID {
+	if s.tables.Failed.UUID {
 		name = "uuid"
 	}
-	statement := fmt.Sprintf("SELECT id, %s, queue, %s, %s(payload), SUBSTR(exception, 1, 65536), %s FROM %s WHERE %s%s", name, payload, s.Dialect.Bytes, s.failedWall(), s.Failed.Name, where, tail)
+	statement := fmt.Sprintf("SELECT id, %s, queue, %s, %s(payload), SUBSTR(exception, 1, 65536), %s FROM %s WHERE %s%s", name, payload, s.tables.Dialect.Bytes, s.tables.FailedText(), s.tables.Failed.Name, where, tail)
 	var rows []record
-	err := s.Query(ctx, q, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, q, func(r *sql.Rows) error {
 		var x record
 		var failedAt sql.NullString
 		if err := r.Scan(&x.key, &x.UUID, &x.Queue, &x.Payload, &x.size, &x.Error, &failedAt); err != nil {
@@ -114,7 +114,7 @@ func (s *Store) queryFailedAs(ctx context.Context, q tables.Tx, payload, where s
 		return nil
 	}, statement, args...)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", s.Failed.Name, err)
+		return nil, fmt.Errorf("reading %s: %w", s.tables.Failed.Name, err)
 	}
 	return rows, nil
 }
@@ -126,33 +126,16 @@ func (s *Store) completeFailed(x *record, failedAt string) {
 		x.UUID = e.UUID
 	}
 	if x.UUID == "" {
-		x.UUID = tables.DerivedUUID(s.Options.FailedTable, x.key, 0)
+		x.UUID = tables.DerivedUUID(s.tables.Options.FailedTable, x.key, 0)
 	}
 	x.MaxAttempts = s.limitOf(x.Type, e.MaxTries, 0)
 	x.EndedAt = s.failedMoment(failedAt)
 }
 
-// failedWall reads failed_at: as Unix seconds where the column holds a moment,
-// else as the wall clock that Laravel wrote.
-func (s *Store) failedWall() string {
-	m := s.Failed.FailedAt
-	switch {
-	case m.Kind != tables.WallClock && s.Dialect.Name == "mysql":
-		return "CAST(" + m.Seconds() + " AS CHAR)"
-	case m.Kind != tables.WallClock:
-		return "CAST(" + m.Seconds() + " AS TEXT)"
-	case s.Dialect.Name == "mysql" && s.Failed.ColumnType == "timestamp": // see failedAt
-		return "CAST(COALESCE(CONVERT_TZ(" + m.Name + ", @@session.time_zone, @@global.time_zone), " + m.Name + ") AS CHAR)"
-	case s.Dialect.Name == "mysql":
-		return "CAST(" + m.Name + " AS CHAR)"
-	}
-	return "CAST(" + m.Name + " AS TEXT)"
-}
-
-// failedMoment reads what failedWall gave; a date that is none is the zero time.
+// failedMoment reads what FailedText gave; a date that is none is the zero time.
 func (s *Store) failedMoment(text string) time.Time {
 	var seconds int64
-	if s.Failed.FailedAt.Kind != tables.WallClock {
+	if s.tables.Failed.FailedAt.Kind != tables.WallClock {
 		if _, err := fmt.Sscan(text, &seconds); err != nil {
 			return time.Time{}
 		}
@@ -162,7 +145,7 @@ func (s *Store) failedMoment(text string) time.Time {
 		text = text[:len(time.DateTime)]
 	}
 	for _, form := range []string{time.DateTime, "2006-01-02T15:04:05"} {
-		if t, err := time.ParseInLocation(form, text, s.Options.Zone); err == nil {
+		if t, err := time.ParseInLocation(form, text, s.tables.Options.Zone); err == nil {
 			return t.UTC()
 		}
 	}

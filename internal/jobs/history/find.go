@@ -43,11 +43,11 @@ func (s *Store) JobAmong(ctx context.Context, id string, states []jobs.Status) (
 // byNumber finds rows that wait, run or failed; where there is none, the newest
 // of the history.
 func (s *Store) byNumber(ctx context.Context, id int64, states []jobs.Status) ([]record, error) {
-	live, err := s.queryLive(ctx, s.DB, fmt.Sprintf("id = %d", id), nil, "", 1)
+	live, err := s.queryLive(ctx, s.tables.DB, fmt.Sprintf("id = %d", id), nil, "", 1)
 	if err != nil {
 		return nil, err
 	}
-	failed, err := s.queryFailed(ctx, s.DB, fmt.Sprintf("id = %d", id), nil, "", 1)
+	failed, err := s.queryFailed(ctx, s.tables.DB, fmt.Sprintf("id = %d", id), nil, "", 1)
 	if err != nil {
 		return nil, err
 	}

@@ -12,13 +12,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // TestHistory runs every promise of the history on all shapes of tables.
 func TestHistory(t *testing.T) {
 	for _, v := range variants() {
 		t.Run(v.String(), func(t *testing.T) {
-			db := v.database(t)
+			db := v.Database(t)
 			for _, c := range []struct {
 				name string
 				test func(*testing.T, *fixture)
@@ -37,7 +38,7 @@ func TestHistory(t *testing.T) {
 			} {
 				t.Run(c.name, func(t *testing.T) {
 					db.MustExec("DELETE FROM cmsjobs_failures")
-					c.test(t, v.fixture(t, db))
+					c.test(t, openFixture(t, v, db))
 				})
 			}
 		})
@@ -45,54 +46,54 @@ func TestHistory(t *testing.T) {
 }
 
 func (f *fixture) jobs(filter jobs.Filter) []jobs.Record {
-	f.t.Helper()
+	f.T.Helper()
 	list, err := f.Jobs(bg, filter, jobs.Page{Limit: 200})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	if n, err := f.Count(bg, filter); err != nil || n != int64(len(list.Items)) {
-		f.t.Errorf("Count = %d, %v; Jobs lists %d", n, err, len(list.Items))
+		f.T.Errorf("Count = %d, %v; Jobs lists %d", n, err, len(list.Items))
 	}
 	return list.Items
 }
 
 // bury makes a job and lets it fail for good with a message.
 func (f *fixture) bury(n jobs.Spec, message string) jobs.Job {
-	f.t.Helper()
-	f.enqueue(n)
-	got := f.claim(1, "default", "other")
+	f.T.Helper()
+	f.MustEnqueue(n)
+	got := f.MustClaim(1, "default", "other")
 	if len(got) != 1 {
-		f.t.Fatalf("claimed %d jobs", len(got))
+		f.T.Fatalf("claimed %d jobs", len(got))
 	}
-	e := end(got[0], jobs.Failed)
+	e := tablestest.End(got[0], jobs.Failed)
 	e.Error = message
-	if err := f.settle(e)[0]; err != nil {
-		f.t.Fatal(err)
+	if err := f.MustSettle(e)[0]; err != nil {
+		f.T.Fatal(err)
 	}
 	return got[0].Job
 }
 
 func one(data string) jobs.Spec {
-	return jobs.Spec{Type: plainKind.Name, Data: json.RawMessage(data)}
+	return jobs.Spec{Type: tablestest.Plain.Name, Data: json.RawMessage(data)}
 }
 
 func promiseFinds(t *testing.T, f *fixture) {
 	check := func(id string, state jobs.Status, detail string) jobs.Record {
 		t.Helper()
 		r, err := f.Job(bg, id)
-		if err != nil || r.Status != state || r.Detail != detail || r.Type != plainKind.Name {
+		if err != nil || r.Status != state || r.Detail != detail || r.Type != tablestest.Plain.Name {
 			t.Errorf("Job(%s) = %q %q %q, %v; want %s %s", id, r.Status, r.Detail, r.Type, err, state, detail)
 		}
 		return r
 	}
-	uuid := f.enqueue(one(`{"a":1}`))[0].UUID
+	uuid := f.MustEnqueue(one(`{"a":1}`))[0].UUID
 	waiting := check(uuid, jobs.StatusQueued, "")
 	if d := time.Since(waiting.EnqueuedAt); d < -time.Minute || d > 5*time.Minute {
 		t.Errorf("enqueued at %s", waiting.EnqueuedAt)
 	}
-	later := f.enqueue(one(`{}`).In(time.Hour))[0].UUID
+	later := f.MustEnqueue(one(`{}`).In(time.Hour))[0].UUID
 	check(later, jobs.StatusQueued, "delayed")
-	got := f.claim(1)
+	got := f.MustClaim(1)
 	early := check(uuid, jobs.StatusProcessing, "")
 	if d := time.Since(early.StartedAt); d < -time.Minute || d > 5*time.Minute {
 		t.Errorf("before its worker's heartbeat it runs since %s", early.StartedAt)
@@ -108,7 +109,7 @@ func promiseFinds(t *testing.T, f *fixture) {
 	if running.Worker != "host:1:x" || running.Progress == nil || running.Progress.Done != 3 || running.Attempt != 1 {
 		t.Errorf("the running job is %+v", running)
 	}
-	if err := f.settle(end(got[0], jobs.Completed))[0]; err != nil {
+	if err := f.MustSettle(tablestest.End(got[0], jobs.Completed))[0]; err != nil {
 		t.Fatal(err)
 	}
 	done := check(uuid, jobs.StatusCompleted, "")
@@ -135,7 +136,7 @@ func promiseFinds(t *testing.T, f *fixture) {
 	if _, err := f.Job(bg, "987654321"); !errors.Is(err, jobs.ErrNotFound) {
 		t.Errorf("an unknown number: %v", err)
 	}
-	f.insertRaw("default", `{"type":"test.plain"}`)
+	f.InsertRaw("default", `{"type":"test.plain"}`)
 	nameless := f.jobs(jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}})[0]
 	check(nameless.UUID, jobs.StatusQueued, "")
 }
@@ -143,11 +144,11 @@ func promiseFinds(t *testing.T, f *fixture) {
 func promisePages(t *testing.T, f *fixture) {
 	want := map[string]int{}
 	for range 7 {
-		for _, r := range f.enqueue(one(`{}`), one(`{}`), one(`{}`)) {
+		for _, r := range f.MustEnqueue(one(`{}`), one(`{}`), one(`{}`)) {
 			want[r.UUID]++
 		}
-		got := f.claim(3)
-		if errs := f.settle(end(got[0], jobs.Completed), end(got[1], jobs.Released), end(got[2], jobs.Failed)); errors.Join(errs...) != nil {
+		got := f.MustClaim(3)
+		if errs := f.MustSettle(tablestest.End(got[0], jobs.Completed), tablestest.End(got[1], jobs.Released), tablestest.End(got[2], jobs.Failed)); errors.Join(errs...) != nil {
 			t.Fatal(errs)
 		}
 	}
@@ -186,7 +187,7 @@ func promisePages(t *testing.T, f *fixture) {
 	}
 	// A filter that only Go can decide is counted too where the tables are small.
 	for _, limit := range []int{5, 100} {
-		list, err := f.Jobs(bg, jobs.Filter{Types: []string{plainKind.Name}}, jobs.Page{Limit: limit})
+		list, err := f.Jobs(bg, jobs.Filter{Types: []string{tablestest.Plain.Name}}, jobs.Page{Limit: limit})
 		if err != nil || list.Total != int64(len(want)) {
 			t.Errorf("of one type, by pages of %d: total %d, %v; want %d", limit, list.Total, err, len(want))
 		}
@@ -202,8 +203,8 @@ func promisePages(t *testing.T, f *fixture) {
 }
 
 func promiseFilters(t *testing.T, f *fixture) {
-	f.enqueue(one(`{"city":"Lima"}`), one(`{}`).On("other"), jobs.Spec{Type: limitedKind.Name, Data: json.RawMessage(`{}`)})
-	f.insertRaw("default", php)
+	f.MustEnqueue(one(`{"city":"Lima"}`), one(`{}`).On("other"), jobs.Spec{Type: tablestest.Limited.Name, Data: json.RawMessage(`{}`)})
+	f.InsertRaw("default", php)
 	dead := f.bury(one(`{"city":"Oslo 100%"}`).On("other"), "timeout after 30 s")
 	for _, c := range []struct {
 		name string
@@ -211,8 +212,8 @@ func promiseFilters(t *testing.T, f *fixture) {
 		want int
 	}{
 		{"all", jobs.Filter{}, 5},
-		{"type", jobs.Filter{Types: []string{plainKind.Name}}, 3},
-		{"type and status", jobs.Filter{Types: []string{plainKind.Name}, Statuses: []jobs.Status{jobs.StatusFailed}}, 1},
+		{"type", jobs.Filter{Types: []string{tablestest.Plain.Name}}, 3},
+		{"type and status", jobs.Filter{Types: []string{tablestest.Plain.Name}, Statuses: []jobs.Status{jobs.StatusFailed}}, 1},
 		{"PHP's type", jobs.Filter{Types: []string{`App\Jobs\Mail`}}, 1},
 		{"queue", jobs.Filter{Queues: []string{"other"}}, 2},
 		{"text ignores case", jobs.Filter{Text: "LIMA"}, 1},
@@ -223,7 +224,7 @@ func promiseFilters(t *testing.T, f *fixture) {
 		{"since", jobs.Filter{Since: time.Now().Add(-time.Hour)}, 5},
 		{"since tomorrow", jobs.Filter{Since: time.Now().Add(24 * time.Hour)}, 0},
 		{"until an hour ago", jobs.Filter{Until: time.Now().Add(-time.Hour)}, 0},
-		{"cause", jobs.Filter{Cause: Fingerprint(plainKind.Name, "timeout after 99 s")}, 1},
+		{"cause", jobs.Filter{Cause: Fingerprint(tablestest.Plain.Name, "timeout after 99 s")}, 1},
 		{"processing", jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}}, 0},
 	} {
 		if got := f.jobs(c.f); len(got) != c.want {
@@ -239,9 +240,9 @@ func promiseFilters(t *testing.T, f *fixture) {
 // A row that a person inserted carries no UUID: what it is shown by is what it
 // is changed by.
 func promiseChangesPlainRows(t *testing.T, f *fixture) {
-	f.enqueue(one(`{}`))
+	f.MustEnqueue(one(`{}`))
 	for range 2 {
-		f.insertRaw("default", fmt.Sprintf(`{"type":%q,"data":{}}`, plainKind.Name))
+		f.InsertRaw("default", fmt.Sprintf(`{"type":%q,"data":{}}`, tablestest.Plain.Name))
 	}
 	list, err := f.Jobs(bg, jobs.Filter{}, jobs.Page{Limit: 5})
 	if err != nil || len(list.Items) != 3 {
@@ -254,7 +255,7 @@ func promiseChangesPlainRows(t *testing.T, f *fixture) {
 	if n, err := f.Cancel(bg, jobs.Filter{UUIDs: []string{uuid}}, 1); err != nil || n != 1 {
 		t.Errorf("Cancel = %d, %v", n, err)
 	}
-	if left := f.count("SELECT COUNT(*) FROM jobs"); left != 2 {
+	if left := f.CountRows("SELECT COUNT(*) FROM jobs"); left != 2 {
 		t.Errorf("%d rows are left, want the other two", left)
 	}
 	if r, err := f.Job(bg, uuid); err != nil || r.Status != jobs.StatusCancelled {
@@ -263,9 +264,9 @@ func promiseChangesPlainRows(t *testing.T, f *fixture) {
 }
 
 func promiseCancels(t *testing.T, f *fixture) {
-	f.insertRaw("default", php)
-	waiting := f.enqueue(one(`{}`).Unique("k"), one(`{}`), one(`{}`).On("other"))
-	running := f.claim(1, "other")[0]
+	f.InsertRaw("default", php)
+	waiting := f.MustEnqueue(one(`{}`).Unique("k"), one(`{}`), one(`{}`).On("other"))
+	running := f.MustClaim(1, "other")[0]
 	n, err := f.Cancel(bg, jobs.Filter{}, 0)
 	if err != nil || n != 3 {
 		t.Errorf("Cancel = %d, %v; want two waiting and one running", n, err)
@@ -280,20 +281,20 @@ func promiseCancels(t *testing.T, f *fixture) {
 	if err != nil || !slices.Equal(orders.Cancelled, []string{running.Job.UUID}) {
 		t.Errorf("the worker is told %+v, %v", orders, err)
 	}
-	if left := f.count("SELECT COUNT(*) FROM jobs"); left != 2 {
+	if left := f.CountRows("SELECT COUNT(*) FROM jobs"); left != 2 {
 		t.Errorf("%d rows are left, want PHP's and the running one", left)
 	}
-	if key := f.enqueue(one(`{}`).Unique("k"))[0]; key.Existing {
+	if key := f.MustEnqueue(one(`{}`).Unique("k"))[0]; key.Existing {
 		t.Error("the unique key of a cancelled job still holds")
 	}
 }
 
 func promiseHastens(t *testing.T, f *fixture) {
-	f.enqueue(one(`{}`).In(time.Hour), one(`{}`).In(2*time.Hour), one(`{}`))
+	f.MustEnqueue(one(`{}`).In(time.Hour), one(`{}`).In(2*time.Hour), one(`{}`))
 	if n, err := f.RunNow(bg, jobs.Filter{}, 0); err != nil || n != 2 {
 		t.Errorf("Hasten = %d, %v", n, err)
 	}
-	if got := f.claim(5); len(got) != 3 {
+	if got := f.MustClaim(5); len(got) != 3 {
 		t.Errorf("%d jobs are due, want 3", len(got))
 	}
 }
@@ -307,7 +308,7 @@ func promiseRevives(t *testing.T, f *fixture) {
 	if n, err := f.Retry(bg, jobs.Filter{UUIDs: uuids[:1]}, 1); err != nil || n != 1 {
 		t.Fatalf("Revive one = %d, %v", n, err)
 	}
-	got := f.claim(5)
+	got := f.MustClaim(5)
 	if len(got) != 1 || got[0].Job.UUID != uuids[0] || got[0].Job.Attempt != 1 || got[0].Job.MaxAttempts != 2 || string(got[0].Job.Data) != `{"n":0}` {
 		t.Fatalf("the revived job is claimed as %+v", got)
 	}
@@ -319,29 +320,29 @@ func promiseRevives(t *testing.T, f *fixture) {
 	}
 	var payload string
 	t1 := f.t1()
-	if _, err := f.QueryRow(bg, f.db.DB, []any{&payload}, "SELECT "+t1.Payload+" FROM jobs WHERE "+t1.Payload+" LIKE '%CallQueued%' AND attempts = 0"); err != nil || payload != php {
+	if _, err := f.tables.QueryRow(bg, f.DB.DB, []any{&payload}, "SELECT "+t1.Payload+" FROM jobs WHERE "+t1.Payload+" LIKE '%CallQueued%' AND attempts = 0"); err != nil || payload != php {
 		t.Errorf("PHP's own job went back as %s, %v", payload, err)
 	}
-	if got := f.claim(5); len(got) != 2 {
+	if got := f.MustClaim(5); len(got) != 2 {
 		t.Errorf("%d revived jobs are claimed, want our two", len(got))
 	}
-	if n := f.count("SELECT COUNT(*) FROM failed_jobs"); n != 0 {
+	if n := f.CountRows("SELECT COUNT(*) FROM failed_jobs"); n != 0 {
 		t.Errorf("%d rows are left in failed_jobs", n)
 	}
 }
 
-func (f *fixture) t1() *tables.JobsTable { return f.Layout.Table() }
+func (f *fixture) t1() *tables.JobsTable { return f.tables.Layout.Table() }
 
 // failedPHP writes a failed job as Laravel does.
 func (f *fixture) failedPHP() {
-	f.t.Helper()
-	columns, values := "connection, queue, payload, exception, failed_at", "'database', 'default', ?, 'ErrorException: x', "+f.FailedAt(time.Now().Unix())
+	f.T.Helper()
+	columns, values := "connection, queue, payload, exception, failed_at", "'database', 'default', ?, 'ErrorException: x', "+f.tables.FailedAt(time.Now().Unix())
 	args := []any{php}
-	if f.Failed.UUID {
+	if f.tables.Failed.UUID {
 		columns, values = "uuid, "+columns, "'8a2e', "+values
 	}
-	if _, err := f.Exec(bg, f.db.DB, "INSERT INTO failed_jobs ("+columns+") VALUES ("+values+")", args...); err != nil {
-		f.t.Fatal(err)
+	if _, err := f.tables.Exec(bg, f.DB.DB, "INSERT INTO failed_jobs ("+columns+") VALUES ("+values+")", args...); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
@@ -351,7 +352,7 @@ func promiseRevivesEdited(t *testing.T, f *fixture) {
 	if err != nil || receipt.UUID != dead.UUID {
 		t.Fatalf("ReviveEdited = %+v, %v", receipt, err)
 	}
-	got := f.claim(1)
+	got := f.MustClaim(1)
 	if len(got) != 1 || string(got[0].Job.Data) != `{"to":"right"}` || string(got[0].Job.Metadata) != `{"userId":1}` || got[0].Job.UUID != dead.UUID {
 		t.Errorf("claimed %+v", got)
 	}
@@ -359,7 +360,7 @@ func promiseRevivesEdited(t *testing.T, f *fixture) {
 		t.Errorf("a job that is no longer failed: %v", err)
 	}
 	f.failedPHP()
-	if _, err := f.ReviveEdited(bg, fmt.Sprint(f.count("SELECT MAX(id) FROM failed_jobs")), json.RawMessage(`{}`)); !errors.Is(err, jobs.ErrConflict) && !errors.Is(err, jobs.ErrNotFound) {
+	if _, err := f.ReviveEdited(bg, fmt.Sprint(f.CountRows("SELECT MAX(id) FROM failed_jobs")), json.RawMessage(`{}`)); !errors.Is(err, jobs.ErrConflict) && !errors.Is(err, jobs.ErrNotFound) {
 		t.Errorf("PHP's own job: %v", err)
 	}
 }
@@ -369,7 +370,7 @@ func promiseForgets(t *testing.T, f *fixture) {
 	f.bury(one(`{}`), `cannot reach 10.0.0.8:587: "timed out"`)
 	f.bury(one(`{}`), "disk is full")
 	groups, err := f.Groups(bg, jobs.Filter{})
-	if err != nil || len(groups) != 2 || groups[0].Count != 2 || !strings.Contains(groups[0].Message, "10.0.0.8") || groups[0].Type != plainKind.Name {
+	if err != nil || len(groups) != 2 || groups[0].Count != 2 || !strings.Contains(groups[0].Message, "10.0.0.8") || groups[0].Type != tablestest.Plain.Name {
 		t.Fatalf("Groups = %+v, %v", groups, err)
 	}
 	byQueue, err := f.Groups(bg, jobs.Filter{Queues: []string{"default"}})
@@ -377,7 +378,7 @@ func promiseForgets(t *testing.T, f *fixture) {
 		t.Errorf("Groups of a queue = %+v, %v", byQueue, err)
 	}
 	// Somebody else takes a row away and adds one: PHP's queue:forget, its worker.
-	f.db.MustExec("DELETE FROM failed_jobs WHERE exception LIKE 'disk%'")
+	f.DB.MustExec("DELETE FROM failed_jobs WHERE exception LIKE 'disk%'")
 	f.failedPHP()
 	groups, err = f.Groups(bg, jobs.Filter{})
 	if err != nil || len(groups) != 2 || groups[1].Type != `App\Jobs\Mail` {
@@ -386,22 +387,22 @@ func promiseForgets(t *testing.T, f *fixture) {
 	if n, err := f.Delete(bg, jobs.Filter{Cause: groups[0].Cause}, 0); err != nil || n != 2 {
 		t.Errorf("Forget a cause = %d, %v", n, err)
 	}
-	if n := f.count("SELECT COUNT(*) FROM failed_jobs"); n != 1 {
+	if n := f.CountRows("SELECT COUNT(*) FROM failed_jobs"); n != 1 {
 		t.Errorf("%d failed jobs are left, want PHP's", n)
 	}
-	if n := f.count("SELECT COUNT(*) FROM cmsjobs_failures"); n != 1 {
+	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_failures"); n != 1 {
 		t.Errorf("%d rows are left in the index, want 1", n)
 	}
 }
 
 func promiseStats(t *testing.T, f *fixture) {
 	f.bury(one(`{}`), "e")
-	f.enqueue(one(`{}`), one(`{}`), one(`{}`).In(time.Hour), one(`{}`).On("other"))
-	if errs := f.settle(end(f.claim(1)[0], jobs.Completed)); errs[0] != nil {
+	f.MustEnqueue(one(`{}`), one(`{}`), one(`{}`).In(time.Hour), one(`{}`).On("other"))
+	if errs := f.MustSettle(tablestest.End(f.MustClaim(1)[0], jobs.Completed)); errs[0] != nil {
 		t.Fatal(errs)
 	}
-	f.claim(1, "other")
-	f.insertRaw("default", php)
+	f.MustClaim(1, "other")
+	f.InsertRaw("default", php)
 	if err := f.Pause(bg, "other", "me"); err != nil {
 		t.Fatal(err)
 	}
@@ -432,15 +433,15 @@ func promiseStats(t *testing.T, f *fixture) {
 }
 
 func promiseHistory(t *testing.T, f *fixture) {
-	f.enqueue(one(`{}`))
-	got := f.claim(1)[0]
-	e := end(got, jobs.Retried)
+	f.MustEnqueue(one(`{}`))
+	got := f.MustClaim(1)[0]
+	e := tablestest.End(got, jobs.Retried)
 	e.Lines = []jobs.LogLine{{At: time.Now(), Text: "first"}, {At: time.Now(), Text: "second"}}
-	if errs := f.settle(e); errs[0] != nil {
+	if errs := f.MustSettle(e); errs[0] != nil {
 		t.Fatal(errs)
 	}
-	got = f.claim(1)[0]
-	if errs := f.settle(end(got, jobs.Completed)); errs[0] != nil {
+	got = f.MustClaim(1)[0]
+	if errs := f.MustSettle(tablestest.End(got, jobs.Completed)); errs[0] != nil {
 		t.Fatal(errs)
 	}
 	runs, err := f.Runs(bg, jobs.Filter{UUIDs: []string{got.Job.UUID}}, jobs.Page{Limit: 1})
@@ -498,10 +499,10 @@ func FuzzFingerprint(f *testing.F) {
 
 // BenchmarkGroups lists the causes of 100,000 failed jobs on MariaDB.
 func BenchmarkGroups(b *testing.B) {
-	v := variant{engine: jobstest.MariaDB, layout: tables.Stock, mode: tables.CAS}
-	f := v.fixture(b, v.database(b))
-	f.db.MustExec("SET @n = 0")
-	f.db.MustExec(`INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at)
+	v := tablestest.Variant{Engine: jobstest.MariaDB, Layout: tables.Stock, Mode: tables.CAS}
+	f := openFixture(b, v, v.Database(b))
+	f.DB.MustExec("SET @n = 0")
+	f.DB.MustExec(`INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at)
 		SELECT CONCAT('u', seq), 'database', 'default', '{"type":"test.plain","to":"x"}', CONCAT('cause ', CHAR(65 + seq MOD 20), ' of job ', seq), NOW() FROM ` + jobstest.Numbers(100000))
 	if _, err := f.Groups(bg, jobs.Filter{}); err != nil { // indexes them
 		b.Fatal(err)

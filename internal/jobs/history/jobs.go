@@ -227,7 +227,7 @@ func (s *Store) Count(ctx context.Context, f jobs.Filter) (int64, error) {
 func (s *Store) countShelf(ctx context.Context, sh recordSource, f jobs.Filter) (n int64, err error) {
 	if countable(f) {
 		table, where, args := s.live(f)
-		q := s.DB
+		q := s.tables.DB
 		switch sh.name {
 		case "f":
 			table, where, args = s.failedWhere(f)
@@ -236,9 +236,9 @@ func (s *Store) countShelf(ctx context.Context, sh recordSource, f jobs.Filter) 
 				return s.tallied(ctx, f)
 			}
 			table, where, args = s.endedWhere(f)
-			q = s.OwnDB
+			q = s.tables.OwnDB
 		}
-		_, err = s.QueryRow(ctx, q, []any{&n}, "SELECT COUNT(*) FROM "+table+" WHERE "+where, args...)
+		_, err = s.tables.QueryRow(ctx, q, []any{&n}, "SELECT COUNT(*) FROM "+table+" WHERE "+where, args...)
 		if err != nil {
 			err = fmt.Errorf("counting %s: %w", table, err)
 		}
@@ -272,7 +272,7 @@ func (s *Store) matches(f jobs.Filter) func(record) bool {
 
 // canonical resolves an alias of a type.
 func (s *Store) canonical(kind string) string {
-	if e, known := s.Options.Registry.Lookup(kind); known {
+	if e, known := s.tables.Options.Registry.Lookup(kind); known {
 		return e.Type
 	}
 	return kind

@@ -54,7 +54,7 @@ func (s *Store) addLastRuns(ctx context.Context, records []jobs.Record) error {
 func (s *Store) lastRuns(ctx context.Context, uuids []any) ([]storedRun, error) {
 	var ids []string
 	in := strings.TrimSuffix(strings.Repeat("?,", len(uuids)), ",")
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var id int64
 		err := r.Scan(&id)
 		ids = append(ids, strconv.FormatInt(id, 10))

@@ -17,19 +17,19 @@ import (
 
 // live is the filter on the jobs table, as far as SQL decides it.
 func (s *Store) live(f jobs.Filter) (table, where string, args []any) {
-	t := s.Layout.Table()
+	t := s.tables.Layout.Table()
 	var c conditions
 	queued, running := slices.Contains(f.Statuses, jobs.StatusQueued), slices.Contains(f.Statuses, jobs.StatusProcessing)
 	if queued && !running {
-		c.add(s.Layout.Waiting())
+		c.add(s.tables.Layout.Waiting())
 	}
 	if running && !queued {
-		c.add("NOT (" + s.Layout.Waiting() + ")")
+		c.add("NOT (" + s.tables.Layout.Waiting() + ")")
 	}
 	c.in("queue", f.Queues)
 	if f.Text != "" {
 		columns := []string{t.Payload}
-		if s.Layout.Name() == tables.Extended {
+		if s.tables.Layout.Name() == tables.Extended {
 			columns = append(columns, "last_error")
 		}
 		part, args := s.like(f.Text, columns...)
@@ -70,7 +70,7 @@ func (s *Store) hints(f jobs.Filter, column string) (string, []any) {
 // spellings are all names under which rows may say the types.
 func (s *Store) spellings(kinds []string) []string {
 	names := slices.Clone(kinds)
-	for _, name := range s.Options.Registry.Names() {
+	for _, name := range s.tables.Options.Registry.Names() {
 		if slices.Contains(kinds, s.canonical(name)) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -81,27 +81,27 @@ func (s *Store) spellings(kinds []string) []string {
 // readLive reads the shelf of waiting and running jobs.
 func (s *Store) readLive(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
 	_, where, args := s.live(f)
-	if s.Layout.Name() == tables.Stock || len(f.UUIDs) > 0 {
-		hint, more := s.hints(f, s.Layout.Table().Payload)
+	if s.tables.Layout.Name() == tables.Stock || len(f.UUIDs) > 0 {
+		hint, more := s.hints(f, s.tables.Layout.Table().Payload)
 		where, args = where+" AND "+hint, append(args, more...)
 	}
-	return s.scanTable(ctx, tableScan{table: s.Layout.Table().Name, db: s.DB, matches: s.matches(f), whole: f.Text == "" && len(f.Types) == 0,
+	return s.scanTable(ctx, tableScan{table: s.tables.Layout.Table().Name, db: s.tables.DB, matches: s.matches(f), whole: f.Text == "" && len(f.Types) == 0,
 		read: func(condition, order string, limit int) ([]record, error) {
-			return s.queryLive(ctx, s.DB, where+" AND "+condition, args, order, limit)
+			return s.queryLive(ctx, s.tables.DB, where+" AND "+condition, args, order, limit)
 		}}, from, limit)
 }
 
 // queryLive reads rows of the jobs table as records.
 func (s *Store) queryLive(ctx context.Context, q tables.Tx, where string, args []any, order string, limit int) ([]record, error) {
-	t := s.Layout.Table()
+	t := s.tables.Layout.Table()
 	failure := "''"
-	if s.Layout.Name() == tables.Extended {
+	if s.tables.Layout.Name() == tables.Extended {
 		failure = "last_error"
 	}
 	statement := fmt.Sprintf("SELECT id, queue, %s, %s, attempts, %s, %s, %s, %s, %s, %s FROM %s WHERE %s%s LIMIT %d",
-		t.Due.Seconds(), t.Created.Seconds(), t.Locked.Seconds(), s.Layout.Columns(), failure, s.payloadOf(t.Payload), s.Dialect.Bytes+"("+t.Payload+")", s.SecondsNow(), t.Name, where, order, limit)
+		t.Due.Seconds(), t.Created.Seconds(), t.Locked.Seconds(), s.tables.Layout.Columns(), failure, s.payloadOf(t.Payload), s.tables.Dialect.Bytes+"("+t.Payload+")", s.tables.SecondsNow(), t.Name, where, order, limit)
 	var rows []record
-	err := s.Query(ctx, q, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, q, func(r *sql.Rows) error {
 		var c tables.Candidate
 		var queue string
 		var created sql.NullInt64
@@ -123,7 +123,7 @@ func (s *Store) queryLive(ctx context.Context, q tables.Tx, where string, args [
 
 // payloadOf reads a payload, of oversized ones the beginning only.
 func (s *Store) payloadOf(column string) string {
-	return fmt.Sprintf("CASE WHEN %s(%s) <= %d THEN %s ELSE SUBSTR(%s, 1, %d) END", s.Dialect.Bytes, column, tables.Oversize, column, column, tables.Sniffed)
+	return fmt.Sprintf("CASE WHEN %s(%s) <= %d THEN %s ELSE SUBSTR(%s, 1, %d) END", s.tables.Dialect.Bytes, column, tables.Oversize, column, column, tables.Sniffed)
 }
 
 func (s *Store) liveRecord(queue string, c tables.Candidate, failure string, now int64) record {
@@ -133,7 +133,7 @@ func (s *Store) liveRecord(queue string, c tables.Candidate, failure string, now
 		kind = s.canonical(c.Name) // an extended row names its type in a column
 	}
 	if e.UUID == "" || len(e.UUID) > 191 {
-		e.UUID = tables.DerivedUUID(s.Layout.Table().Plain, c.ID, c.Created)
+		e.UUID = tables.DerivedUUID(s.tables.Layout.Table().Plain, c.ID, c.Created)
 	}
 	r := jobs.Record{ID: c.ID, UUID: e.UUID, Type: kind, Queue: queue, Status: jobs.StatusQueued, Foreign: origin == jobs.Foreign,
 		Priority: c.Priority, Attempt: c.Attempts, MaxAttempts: s.limitOf(kind, e.MaxTries, c.MaxAttempts), Payload: c.Payload, Error: failure,
@@ -144,7 +144,7 @@ func (s *Store) liveRecord(queue string, c tables.Candidate, failure string, now
 		// Until its worker's heartbeat tells the start, the lease does: it
 		// was made or renewed at that second, by the database's clock.
 		r.StartedAt = unix(min(c.Locked.Int64, now))
-		if !r.Foreign && c.Locked.Int64 < now-s.RetryAfter {
+		if !r.Foreign && c.Locked.Int64 < now-s.tables.RetryAfter {
 			r.Detail = "stalled"
 		}
 	} else if c.Due > now {
@@ -153,7 +153,7 @@ func (s *Store) liveRecord(queue string, c tables.Candidate, failure string, now
 			r.Detail = "retrying"
 		}
 	}
-	return record{key: c.ID, size: c.Size, claimable: s.Owns(origin, e.Type, c.Name, queue), Record: r}
+	return record{key: c.ID, size: c.Size, claimable: s.tables.Owns(origin, e.Type, c.Name, queue), Record: r}
 }
 
 // envelope takes a payload apart for people: PHP's own jobs get the name that
@@ -162,7 +162,7 @@ func (s *Store) envelope(payload []byte, size int64) (jobs.Envelope, jobs.Origin
 	if size > tables.Oversize {
 		return jobs.Envelope{Type: s.canonical(tables.PeekType(payload))}, jobs.Unknown
 	}
-	e, origin, _ := jobs.Parse(payload, s.Known) // the error is for people; the origin says it here
+	e, origin, _ := jobs.Parse(payload, s.tables.Known) // the error is for people; the origin says it here
 	e.Type = s.canonical(e.Type)
 	if origin == jobs.Foreign {
 		var php struct {
@@ -182,7 +182,7 @@ func (s *Store) envelope(payload []byte, size int64) (jobs.Envelope, jobs.Origin
 // limitOf is how often a job may start; of a type that nobody here knows, by
 // the column's word or the payload's, 0 where neither says it.
 func (s *Store) limitOf(kind string, tries, column int) int {
-	if entry, known := s.Options.Registry.Lookup(kind); known {
+	if entry, known := s.tables.Options.Registry.Lookup(kind); known {
 		return entry.Policy.Attempts(tries, column)
 	}
 	return cmp.Or(max(column, 0), max(tries, 0))
@@ -238,7 +238,7 @@ type heldJob struct {
 // runningJobs are what workers said that they run, by UUID.
 func (s *Store) runningJobs(ctx context.Context) (map[string]heldJob, error) {
 	held := map[string]heldJob{}
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var worker, list string
 		if err := r.Scan(&worker, &list); err != nil {
 			return err

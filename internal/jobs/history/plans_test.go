@@ -12,6 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // crowd fills the history and failed_jobs as a month of work does: a tenth
@@ -82,16 +83,16 @@ func plan(t *testing.T, db *jobstest.Database, statement string, args []any) str
 func TestNoPageReadsAWholeTable(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			v := variant{engine: engine, layout: tables.Stock, mode: tables.CAS}
-			db := v.database(t)
-			f := v.fixture(t, db)
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+			db := v.Database(t)
+			f := openFixture(t, v, db)
 			crowd(t, db, time.Now(), 30_000, 12_000)
 			seen := 0
-			f.Watch = func(statement string, args []any) {
-				if !strings.Contains(statement, "cmsjobs_runs") && !strings.Contains(statement, f.Failed.Name) {
+			f.tables.Watch = func(statement string, args []any) {
+				if !strings.Contains(statement, "cmsjobs_runs") && !strings.Contains(statement, f.tables.Failed.Name) {
 					return
 				}
-				if strings.HasPrefix(statement, "SELECT COUNT(*) FROM "+f.Failed.Name) && !strings.Contains(statement, "WHERE") {
+				if strings.HasPrefix(statement, "SELECT COUNT(*) FROM "+f.tables.Failed.Name) && !strings.Contains(statement, "WHERE") {
 					return // its shortest index is counted, which no plan betters
 				}
 				seen++
@@ -150,9 +151,9 @@ func (f *fixture) asPagesDo(t *testing.T) {
 func TestASearchGoesOnWhereItStopped(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			v := variant{engine: engine, layout: tables.Stock, mode: tables.CAS}
-			db := v.database(t)
-			f := v.fixture(t, db)
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+			db := v.Database(t)
+			f := openFixture(t, v, db)
 			crowd(t, db, time.Now(), 26_000, 13_000)
 			for text, want := range map[string]int{`"n":41}`: 2, `"n":12999}`: 2, "nowhere": 0} {
 				found, pages := 0, 0
@@ -179,19 +180,19 @@ func TestASearchGoesOnWhereItStopped(t *testing.T) {
 func TestHalfHoursAreCountedOnce(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			v := variant{engine: engine, layout: tables.Stock, mode: tables.CAS}
-			db := v.database(t)
-			f := v.fixture(t, db)
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+			db := v.Database(t)
+			f := openFixture(t, v, db)
 			crowd(t, db, time.Now(), 20_000, 0)
 			f.totals(t, 20_000)
 			var kept int
 			if err := db.Get(&kept, "SELECT COUNT(*) FROM cmsjobs_throughput"); err != nil || kept < 3000 {
 				t.Errorf("%d half hours were kept, %v", kept, err)
 			}
-			f.enqueue(one(`{}`), one(`{}`))
-			f.settle(end(f.claim(1)[0], jobs.Completed), end(f.claim(1)[0], jobs.Retried))
+			f.MustEnqueue(one(`{}`), one(`{}`))
+			f.MustSettle(tablestest.End(f.MustClaim(1)[0], jobs.Completed), tablestest.End(f.MustClaim(1)[0], jobs.Retried))
 			f.totals(t, 20_002)
-			f.clock.ahead += 40 * time.Minute
+			f.Clock.Ahead += 40 * time.Minute
 			f.totals(t, 20_002)
 			if n, err := f.RotateRuns(bg, 7, 20); err != nil || n == 0 {
 				t.Fatal(n, err)
@@ -202,7 +203,7 @@ func TestHalfHoursAreCountedOnce(t *testing.T) {
 	}
 }
 
-func (f *fixture) totals(t *testing.T, ever int64) { t.Helper(); f.Store.totals(t, f.db, ever) }
+func (f *fixture) totals(t *testing.T, ever int64) { t.Helper(); f.Store.totals(t, f.DB, ever) }
 
 // totals holds Stats and Throughput against the rows. The plots of half hours
 // show all that ever ended.
@@ -235,8 +236,12 @@ func TestTheHistoryIsListedWithoutASort(t *testing.T) {
 }
 
 func testTheHistoryIsListedWithoutASort(t *testing.T, engine jobstest.Engine) {
-	db := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}.database(t)
-	s := New(open1(t, db, tables.Options{Registry: registry()}).Tables)
+	db := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}.Database(t)
+	found, err := tables.Open(bg, db.DB, tables.Options{Registry: tablestest.Registry()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(found)
 	db.MustExec(`INSERT INTO cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms)
 		SELECT seq, CONCAT('u', seq), ELT(1+seq%7,'a','b','c','d','e','f','g'), 'default', 1, IF(seq%50=0,'failed','completed'), 'w', 'x', seq*10, 5, 5 FROM ` + jobstest.Numbers(20000))
 	for column, value := range map[string]string{"outcome": "completed", "type": "c", "queue": "default"} {

@@ -43,7 +43,7 @@ func allowed(f jobs.Filter, rows []record) []record {
 func (s *Store) bySize(rows []record) []record {
 	size := int64(0)
 	for i, r := range rows {
-		if size += r.size + 500; size > int64(s.MaxBytes/2) && i > 0 {
+		if size += r.size + 500; size > int64(s.tables.MaxBytes/2) && i > 0 {
 			return rows[:i]
 		}
 	}
@@ -58,7 +58,7 @@ func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessag
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
-	entry, known := s.Options.Registry.Lookup(r.Type)
+	entry, known := s.tables.Options.Registry.Lookup(r.Type)
 	switch {
 	case r.Status != jobs.StatusFailed:
 		return jobs.Receipt{}, fmt.Errorf("the job %s is %s, only failed ones are revived: %w", id, r.Status, jobs.ErrConflict)
@@ -71,7 +71,7 @@ func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessag
 		}
 	}
 	edited := jobs.Spec{Type: r.Type, Queue: r.Queue, UUID: r.UUID, Data: data}
-	if e, origin, _ := jobs.Parse(r.Payload, s.Known); origin == jobs.Ours {
+	if e, origin, _ := jobs.Parse(r.Payload, s.tables.Known); origin == jobs.Ours {
 		edited.Metadata, edited.MaxAttempts = e.Metadata, e.MaxTries
 	}
 	if err := edited.Check(); err != nil {
@@ -91,9 +91,9 @@ func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessag
 // retryRecords moves rows from failed_jobs to jobs in one transaction. Rows that are
 // gone in the meantime (PHP's queue:retry) stay gone.
 func (s *Store) retryRecords(ctx context.Context, rows []record, edited []byte) (n int, err error) {
-	err = s.InTx(ctx, "reviving failed jobs", func(t tables.Transaction) error {
-		in, args := s.Dialect.In("id", keysOf(rows))
-		there, err := s.queryFailedAs(ctx, t.Main, "payload", in, args, " ORDER BY id"+s.Dialect.ForUpdate)
+	err = s.tables.InTx(ctx, "reviving failed jobs", func(t tables.Transaction) error {
+		in, args := s.tables.Dialect.In("id", keysOf(rows))
+		there, err := s.queryFailedAs(ctx, t.Main, "payload", in, args, " ORDER BY id"+s.tables.Dialect.ForUpdate)
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (s *Store) retryRecords(ctx context.Context, rows []record, edited []byte) 
 	if err != nil {
 		return 0, err
 	}
-	s.Options.Wake("")
+	s.tables.Options.Wake("")
 	return n, nil
 }
 
@@ -123,10 +123,10 @@ func (s *Store) insertRevived(ctx context.Context, t tables.Transaction, rows []
 		if edited != nil {
 			payload = edited
 		}
-		value, a := s.Layout.Row(jobs.Spec{Type: r.Type, Queue: r.Queue, Priority: r.Priority}, string(payload), s.SecondsNow(), s.SecondsNow(), r.MaxAttempts)
+		value, a := s.tables.Layout.Row(jobs.Spec{Type: r.Type, Queue: r.Queue, Priority: r.Priority}, string(payload), s.tables.SecondsNow(), s.tables.SecondsNow(), r.MaxAttempts)
 		values, args = append(values, value), append(args, a...)
 	}
-	_, err := s.Exec(ctx, t.Main, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", s.Layout.Table().Name, s.Layout.Insert(), strings.Join(values, ",")), args...)
+	_, err := s.tables.Exec(ctx, t.Main, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", s.tables.Layout.Table().Name, s.tables.Layout.Insert(), strings.Join(values, ",")), args...)
 	return err
 }
 
@@ -154,12 +154,12 @@ func keysOf(rows []record) []int64 {
 }
 
 func (s *Store) deleteFailed(ctx context.Context, t tables.Transaction, ids []int64) error {
-	in, args := s.Dialect.In("id", ids)
-	if _, err := s.Exec(ctx, t.Main, "DELETE FROM "+s.Failed.Name+" WHERE "+in, args...); err != nil {
+	in, args := s.tables.Dialect.In("id", ids)
+	if _, err := s.tables.Exec(ctx, t.Main, "DELETE FROM "+s.tables.Failed.Name+" WHERE "+in, args...); err != nil {
 		return err
 	}
-	in, args = s.Dialect.In("failed_id", ids)
-	_, err := s.Exec(ctx, t.Own, "DELETE FROM cmsjobs_failures WHERE "+in, args...)
+	in, args = s.tables.Dialect.In("failed_id", ids)
+	_, err := s.tables.Exec(ctx, t.Own, "DELETE FROM cmsjobs_failures WHERE "+in, args...)
 	return err
 }
 
@@ -167,7 +167,7 @@ func (s *Store) deleteFailed(ctx context.Context, t tables.Transaction, ids []in
 func (s *Store) Delete(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	f.Statuses = []jobs.Status{jobs.StatusFailed}
 	return walk(ctx, recordSource{"f", s.readFailedRows}, f, changeLimit(limit), 500, func(rows []record) (int, error) {
-		err := s.InTx(ctx, "forgetting failed jobs", func(t tables.Transaction) error { return s.deleteFailed(ctx, t, keysOf(rows)) })
+		err := s.tables.InTx(ctx, "forgetting failed jobs", func(t tables.Transaction) error { return s.deleteFailed(ctx, t, keysOf(rows)) })
 		if err != nil {
 			return 0, err
 		}

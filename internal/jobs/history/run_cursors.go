@@ -146,7 +146,7 @@ func (s *Store) runCursors(ctx context.Context, l indexScans, part conditions, f
 		c.parts, c.args = append(c.parts, more.parts...), append(c.args, more.args...)
 	}
 	var list []runCursor
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var x runCursor
 		err := r.Scan(&x.ended, &x.id)
 		list = append(list, x)
@@ -164,6 +164,6 @@ func (s *Store) runsAt(ctx context.Context, runCursors []runCursor) ([]storedRun
 	if len(runCursors) == 0 {
 		return nil, nil
 	}
-	in, args := s.Dialect.In("id", each(runCursors, func(x runCursor) int64 { return x.id }))
+	in, args := s.tables.Dialect.In("id", each(runCursors, func(x runCursor) int64 { return x.id }))
 	return s.queryRuns(ctx, in, args, " ORDER BY ended_at DESC, id DESC", len(runCursors))
 }

@@ -2,240 +2,57 @@ package history
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"testing"
-	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/database"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
-	"github.com/cmsjobs/cmsjobs/migrations"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
-
-// types that the tests know.
-var (
-	plainKind   = jobs.Kind[json.RawMessage]{Name: "test.plain"}
-	limitedKind = jobs.Kind[json.RawMessage]{Name: "test.limited", Policy: jobs.Policy{Limit: 2}}
-)
-
-func registry() *jobs.Registry {
-	r := jobs.NewRegistry()
-	never := func(context.Context, jobs.Job, json.RawMessage) error { return nil }
-	jobs.Handle(r, plainKind, never)
-	jobs.Handle(r, limitedKind, never)
-	return r
-}
-
-// variant is one way in which the tables of a CMS may look.
-type variant struct {
-	engine jobstest.Engine
-	layout tables.Layout
-	mode   tables.Mode
-	// indexed adds the offered index; wall makes the times DATETIME; old leaves
-	// failed_jobs.uuid out.
-	indexed, wall, old bool
-}
-
-func (v variant) String() string {
-	name := fmt.Sprintf("%s-%s-%s", v.engine, v.layout, v.mode)
-	for word, on := range map[string]bool{"indexed": v.indexed} {
-		if on {
-			name += "-" + word
-		}
-	}
-	if v.wall {
-		name += "-wall"
-	}
-	if v.old {
-		name += "-old"
-	}
-	return name
-}
 
 // variants are the shapes of tables. Claiming is not what is tested here: one
 // mode does.
-func variants() []variant {
-	var list []variant
+func variants() []tablestest.Variant {
+	var list []tablestest.Variant
 	for _, engine := range jobstest.Engines() {
-		list = append(list, variant{engine: engine, layout: tables.Stock, mode: tables.CAS},
-			variant{engine: engine, layout: tables.Extended, mode: tables.CAS},
-			variant{engine: engine, layout: tables.Stock, mode: tables.CAS, indexed: true},
-			variant{engine: engine, layout: tables.Stock, mode: tables.Auto, wall: true, old: true},
-			variant{engine: engine, layout: tables.Stock, mode: tables.CAS, wall: true, indexed: true})
+		list = append(list, tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS},
+			tablestest.Variant{Engine: engine, Layout: tables.Extended, Mode: tables.CAS},
+			tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS, Indexed: true})
+		list = append(list, tablestest.WallClock(engine)...)
 	}
 	return list
 }
 
 var bg = context.Background()
 
-// clock is the database's clock in tests that must move it.
-type clock struct{ ahead, lengths time.Duration }
-
-func (c *clock) now() time.Time { return time.Now().Add(c.ahead) }
-
-// elapsed is the clock that measures lengths: a test moves it to make sweeps due.
-func (c *clock) elapsed() time.Time { return time.Now().Add(c.lengths) }
+const lease = tablestest.Lease
 
 // fixture is a history with the queue that fills it.
 type fixture struct {
 	*Store
 	queue *queue.Store
-	t     testing.TB
-	db    *jobstest.Database
-	v     variant
-	clock *clock
+	*tablestest.Fixture
 }
 
-// connect opens a database of the variant's shape.
-func (v variant) database(t testing.TB) *jobstest.Database {
+func openFixture(t testing.TB, v tablestest.Variant, db *jobstest.Database) *fixture {
 	t.Helper()
-	raw := jobstest.Open(t, v.engine)
-	dsn := raw.DSN
-	db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: dsn, MaxConnections: 20})
+	f := &fixture{Fixture: tablestest.Open(t, v, db)}
+	s, err := queue.New(bg, f.Tables)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { db.Close() })
-	raw.DB = db
-	if err := migrations.Up(context.Background(), db); err != nil {
-		t.Fatal(err)
-	}
-	v.tables(t, raw)
-	return raw
-}
-
-// tables makes jobs and failed_jobs as the variant has them.
-func (v variant) tables(t testing.TB, db *jobstest.Database) {
-	t.Helper()
-	if v.wall {
-		text := map[bool]string{true: "LONGTEXT", false: "TEXT"}[v.engine.IsMySQL()]
-		kind, id := "DATETIME", map[jobstest.Engine]string{jobstest.SQLite: "INTEGER PRIMARY KEY AUTOINCREMENT", jobstest.MariaDB: "BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY", jobstest.MySQL: "BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY", jobstest.PostgreSQL: "BIGSERIAL PRIMARY KEY"}[v.engine]
-		if v.engine == jobstest.PostgreSQL {
-			kind = "TIMESTAMP(0)"
-			if v.indexed {
-				kind = "TIMESTAMPTZ"
-			}
-		}
-		if v.engine.IsMySQL() && v.indexed {
-			kind = "TIMESTAMP"
-		}
-		db.MustExec(fmt.Sprintf("CREATE TABLE jobs (id %s, queue VARCHAR(255) NOT NULL, payload %s NOT NULL, attempts SMALLINT NOT NULL, reserved_at %s NULL, available_at %s NULL, created_at %s NULL)", id, text, kind, kind, kind))
-		if v.old {
-			db.MustExec(fmt.Sprintf("CREATE TABLE failed_jobs (id %s, connection TEXT NOT NULL, queue TEXT NOT NULL, payload %s NOT NULL, exception TEXT NOT NULL, failed_at %s NULL)", id, text, kind))
-		}
-	}
-	if _, err := tables.CreateTables(context.Background(), db.DB, v.layout, ""); err != nil {
-		t.Fatal(err)
-	}
-	if v.indexed {
-		s := open1(t, db, tables.Options{Registry: registry(), Mode: v.mode})
-		if err := s.AddIndex(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		if s.Describe().OrderedIndex == "" {
-			t.Fatal("the added index is not seen")
-		}
-	}
-}
-
-func open1(t testing.TB, db *jobstest.Database, o tables.Options) *queue.Store {
-	t.Helper()
-	s, err := queue.Open(context.Background(), db.DB, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// fixture opens a store on emptied tables.
-func (v variant) fixture(t testing.TB, db *jobstest.Database) *fixture {
-	t.Helper()
-	for _, table := range []string{"jobs", "failed_jobs", "cmsjobs_runs", "cmsjobs_throughput", "cmsjobs_workers", "cmsjobs_job_logs", "cmsjobs_unique", "cmsjobs_permits", "cmsjobs_paused", "cmsjobs_control_signals", "cmsjobs_cancels"} {
-		db.MustExec("DELETE FROM " + table)
-	}
-	f := &fixture{t: t, v: v, db: db, clock: &clock{}}
-	f.queue = open1(t, db, f.options())
-	f.Store = New(f.queue.Tables)
+	f.queue, f.Queue, f.Store = s, s, New(f.Tables)
 	return f
 }
 
-func (f *fixture) options() tables.Options {
-	return tables.Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: f.clock.now, Clock: f.clock.elapsed}
-}
-
 // another is the history as another process has it.
-func (f *fixture) another() *Store { return New(open1(f.t, f.db, f.options()).Tables) }
-
-func (f *fixture) enqueue(list ...jobs.Spec) []jobs.Receipt {
-	f.t.Helper()
-	receipts, err := f.queue.Enqueue(context.Background(), list...)
+func (f *fixture) another() *Store {
+	f.T.Helper()
+	t, err := tables.Open(bg, f.DB.DB, f.Options())
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
-	return receipts
-}
-
-const lease = 30 * time.Second
-
-// claim takes what is there. A second look finds what a sweep must find.
-func (f *fixture) claim(limit int, queues ...string) []jobs.Claimed {
-	f.t.Helper()
-	if len(queues) == 0 {
-		queues = []string{"default"}
-	}
-	var all []jobs.Claimed
-	for range 3 {
-		got, err := f.queue.Claim(bg, jobs.ClaimRequest{Worker: "host:1:x", Queues: queues, Limit: limit - len(all), Lease: lease})
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		if all = append(all, got...); len(all) >= limit {
-			break
-		}
-		f.clock.lengths += time.Minute // a sweep is due
-	}
-	return all
-}
-
-func (f *fixture) settle(ends ...jobs.Settlement) []error {
-	f.t.Helper()
-	errs, err := f.queue.Settle(context.Background(), ends)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return errs
-}
-
-func end(c jobs.Claimed, v jobs.Outcome) jobs.Settlement {
-	return jobs.Settlement{Claimed: c, Outcome: v, Worker: "host:1:x", Duration: 20 * time.Millisecond, Wait: time.Second, Error: map[bool]string{true: "it broke\nat line 3"}[v == jobs.Retried || v == jobs.Failed]}
-}
-
-func (f *fixture) count(query string, args ...any) int {
-	f.t.Helper()
-	var n int
-	if _, err := f.QueryRow(context.Background(), f.db.DB, []any{&n}, query, args...); err != nil {
-		f.t.Fatalf("%s: %v", query, err)
-	}
-	return n
-}
-
-// insertRaw writes a row as a CMS does.
-func (f *fixture) insertRaw(queue, payload string) {
-	f.t.Helper()
-	t := f.Store.Layout.Table()
-	ctx := context.Background()
-	var err error
-	if f.v.layout == tables.Extended {
-		_, err = f.Exec(ctx, f.db.DB, "INSERT INTO jobs (queue, name, payload_json, run_at, created_at) VALUES (?, '', ?, "+t.Due.FromExpr(f.SecondsNow())+", "+t.Created.FromExpr(f.SecondsNow())+")", queue, payload)
-	} else {
-		_, err = f.Exec(ctx, f.db.DB, "INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES (?, ?, 0, "+t.Due.FromExpr(f.SecondsNow())+", "+t.Created.FromExpr(f.SecondsNow())+")", queue, payload)
-	}
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	return New(t)
 }
 
 // php is a row of Laravel's own.

@@ -7,19 +7,20 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // TestSizesAreKeptByDay measures twice a day over two days, and a year later.
 func TestSizesAreKeptByDay(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			v := variant{engine: engine, layout: tables.Stock, mode: tables.CAS}
-			f := v.fixture(t, v.database(t))
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+			f := openFixture(t, v, v.Database(t))
 			if _, ever, err := f.SizesAge(bg); ever || err != nil {
 				t.Errorf("measured before: %v %v", ever, err)
 			}
 			noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-			f.Options.DatabaseClock = func() time.Time { return noon }
+			f.tables.Options.DatabaseClock = func() time.Time { return noon }
 			for i, bytes := range []int64{10, 20, 30} {
 				if err := f.KeepSizes(bg, map[string]int64{"logs": bytes, "table": 5}); err != nil {
 					t.Fatal(err)

@@ -34,12 +34,12 @@ func (s *Store) Stats(ctx context.Context) (jobs.Stats, error) {
 }
 
 func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
-	t := s.Layout.Table()
-	due := t.Due.Name + " <= " + t.Due.FromExpr(s.SecondsNow())
+	t := s.tables.Layout.Table()
+	due := t.Due.Name + " <= " + t.Due.FromExpr(s.tables.SecondsNow())
 	sum := func(condition string) string { return "SUM(CASE WHEN " + condition + " THEN 1 ELSE 0 END)" }
 	statement := fmt.Sprintf("SELECT queue, %s, %s, %s, MIN(CASE WHEN %s AND %s THEN %s END), %s FROM %s GROUP BY queue ORDER BY queue",
-		sum(s.Layout.Waiting()+" AND "+due), sum(s.Layout.Waiting()+" AND NOT ("+due+")"), sum("NOT ("+s.Layout.Waiting()+")"), s.Layout.Waiting(), due, t.Due.Seconds(), s.SecondsNow(), t.Name)
-	err := s.Query(ctx, s.DB, func(r *sql.Rows) error {
+		sum(s.tables.Layout.Waiting()+" AND "+due), sum(s.tables.Layout.Waiting()+" AND NOT ("+due+")"), sum("NOT ("+s.tables.Layout.Waiting()+")"), s.tables.Layout.Waiting(), due, t.Due.Seconds(), s.tables.SecondsNow(), t.Name)
+	err := s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
 		var q jobs.QueueStats
 		var oldest sql.NullInt64
 		var now int64
@@ -60,14 +60,14 @@ func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
 
 // addForeign takes PHP's own rows out of the waiting ones.
 func (s *Store) addForeign(ctx context.Context, st *jobs.Stats) error {
-	t := s.Layout.Table()
+	t := s.tables.Layout.Table()
 	for i := range st.Queues {
 		q := &st.Queues[i]
 		var looked, foreign, foreignDue int64
-		due := t.Due.Name + " <= " + t.Due.FromExpr(s.SecondsNow())
+		due := t.Due.Name + " <= " + t.Due.FromExpr(s.tables.SecondsNow())
 		statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0), COALESCE(SUM(php * due), 0) FROM (SELECT CASE WHEN %s THEN 1 ELSE 0 END AS php, CASE WHEN %s THEN 1 ELSE 0 END AS due "+
-			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample", s.Dialect.OpensWith(t.Payload, tables.PHPJob), due, t.Name, s.Layout.Waiting(), foreignSample)
-		if _, err := s.QueryRow(ctx, s.DB, []any{&looked, &foreign, &foreignDue}, statement, q.Queue); err != nil {
+			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample", s.tables.Dialect.OpensWith(t.Payload, tables.PHPJob), due, t.Name, s.tables.Layout.Waiting(), foreignSample)
+		if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&looked, &foreign, &foreignDue}, statement, q.Queue); err != nil {
 			return fmt.Errorf("counting PHP's own jobs of %s: %w", q.Queue, err)
 		}
 		if looked == foreignSample {
@@ -87,7 +87,7 @@ func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
 		return err
 	}
 	listening := map[string]int{}
-	err = s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err = s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var list string
 		if err := r.Scan(&list); err != nil {
 			return err
@@ -100,7 +100,7 @@ func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
 			listening[q]++
 		}
 		return nil
-	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE heartbeat_at > %s - %d", s.MillisNow(), workerAlive.Milliseconds()))
+	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE heartbeat_at > %s - %d", s.tables.MillisNow(), workerAlive.Milliseconds()))
 	if err != nil {
 		return fmt.Errorf("reading which queues are worked: %w", err)
 	}

@@ -1,13 +1,21 @@
 package history
 
-import "github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+import (
+	"context"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
 
 // Store answers what people ask of the jobs and lets them change what waits.
 // It is safe for concurrent use.
 type Store struct {
-	*tables.Tables
+	tables     *tables.Tables
 	throughput counted
 }
 
 // New returns the history of the jobs in the tables.
-func New(t *tables.Tables) *Store { return &Store{Tables: t} }
+func New(t *tables.Tables) *Store { return &Store{tables: t} }
+
+// Now is the database's clock.
+func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.tables.Now(ctx) }

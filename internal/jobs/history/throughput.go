@@ -17,7 +17,7 @@ func (s *Store) Throughput(ctx context.Context, since time.Time, step time.Durat
 		return nil, fmt.Errorf("a step of %s is too short: at least 1s", step)
 	}
 	var now int64
-	if _, err := s.QueryRow(ctx, s.OwnDB, []any{&now}, "SELECT "+s.MillisNow()); err != nil {
+	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&now}, "SELECT "+s.tables.MillisNow()); err != nil {
 		return nil, fmt.Errorf("asking the database for the time: %w", err)
 	}
 	width := step.Milliseconds()

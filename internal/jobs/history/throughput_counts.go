@@ -39,7 +39,7 @@ func (s *Store) bringFlows(ctx context.Context) (until int64, err error) {
 	defer s.throughput.mu.Unlock()
 	var now int64
 	var last sql.NullInt64
-	if _, err := s.QueryRow(ctx, s.OwnDB, []any{&now, &last}, "SELECT "+s.MillisNow()+", (SELECT MAX(at) FROM cmsjobs_throughput)"); err != nil {
+	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&now, &last}, "SELECT "+s.tables.MillisNow()+", (SELECT MAX(at) FROM cmsjobs_throughput)"); err != nil {
 		return 0, fmt.Errorf("reading what is counted of the history: %w", err)
 	}
 	over := (now - flowLate) / flowWidth * flowWidth
@@ -77,7 +77,7 @@ func (s *Store) countFlows(ctx context.Context, from, to int64) error {
 	if err != nil || len(values) == 0 {
 		return err
 	}
-	if _, err := s.Exec(ctx, s.OwnDB, s.Dialect.InsertIgnore("cmsjobs_throughput", "outcome, at, ended, duration_ms, wait_ms", strings.Join(values, ",")), args...); err != nil {
+	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_throughput", "outcome, at, ended, duration_ms, wait_ms", strings.Join(values, ",")), args...); err != nil {
 		return fmt.Errorf("keeping what was counted of the history: %w", err)
 	}
 	return nil
@@ -107,7 +107,7 @@ func (s *Store) eachCounted(ctx context.Context, width, from, to int64, each fun
 }
 
 func (s *Store) flowRows(ctx context.Context, each func(flow), statement string, args ...any) error {
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var f flow
 		var ended, duration, wait float64
 		if err := r.Scan(&f.outcome, &f.at, &ended, &duration, &wait); err != nil {
@@ -125,18 +125,13 @@ func (s *Store) flowRows(ctx context.Context, each func(flow), statement string,
 
 // step is the number of the step of a width in which a column's moment lies.
 func (s *Store) step(column string, width int64) string {
-	if s.Dialect.Name == "sqlite" {
-		return fmt.Sprintf("%s / %d", column, width)
-	}
-	return fmt.Sprintf("(%s - MOD(%s, %d)) / %d", column, column, width, width)
+	exact := fmt.Sprintf("(%s - MOD(%s, %d)) / %d", column, column, width, width)
+	return s.tables.Dialect.Choose(database.Variants{MySQL: exact, PostgreSQL: exact, SQLite: fmt.Sprintf("%s / %d", column, width)})
 }
 
 // wholeNumber is the type of a large integer in a CAST.
 func (s *Store) wholeNumber() string {
-	if s.Dialect.Name == "mysql" {
-		return "SIGNED"
-	}
-	return "BIGINT"
+	return s.tables.Dialect.Choose(database.Variants{MySQL: "SIGNED", PostgreSQL: "BIGINT", SQLite: "BIGINT"})
 }
 
 // oldestRuns is when the oldest run that is left ended, by outcome, in Unix ms.
@@ -146,7 +141,7 @@ func (s *Store) oldestRuns(ctx context.Context) (map[string]int64, error) {
 		indexScans[i] = fmt.Sprintf("SELECT '%s' AS outcome, MIN(ended_at) AS at FROM cmsjobs_runs WHERE outcome = '%s'", o, o)
 	}
 	oldest := map[string]int64{}
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var outcome string
 		var at sql.NullInt64
 		err := r.Scan(&outcome, &at)
@@ -165,7 +160,7 @@ func (s *Store) oldestRuns(ctx context.Context) (map[string]int64, error) {
 // forgets what is very old.
 func (s *Store) pruneFlows(ctx context.Context) error {
 	_, err := s.bringFlows(ctx)
-	_, old := s.Exec(ctx, s.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_throughput WHERE at < %s - %d", s.MillisNow(), keepFlows))
+	_, old := s.tables.Exec(ctx, s.tables.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_throughput WHERE at < %s - %d", s.tables.MillisNow(), keepFlows))
 	return errors.Join(err, old)
 }
 
@@ -173,11 +168,6 @@ func (s *Store) pruneFlows(ctx context.Context) error {
 // queue or uuid, newest first. Without it MariaDB sorts half of a million rows
 // (1 s instead of 2 ms, measured), and SQLite may take the wrong one.
 func (s *Store) runsHint(column string) string {
-	switch s.Dialect.Name {
-	case "mysql":
-		return " FORCE INDEX (cmsjobs_runs_" + column + ")"
-	case "sqlite":
-		return " INDEXED BY cmsjobs_runs_" + column
-	}
-	return ""
+	index := "cmsjobs_runs_" + column
+	return s.tables.Dialect.Choose(database.Variants{MySQL: " FORCE INDEX (" + index + ")", SQLite: " INDEXED BY " + index})
 }

@@ -38,7 +38,7 @@ func (s *Store) tallies(ctx context.Context) (map[string]tally, error) {
 			fmt.Sprintf("SELECT '%s', SUM(ended), SUM(duration_ms) FROM cmsjobs_throughput WHERE outcome = '%s' AND at >= %d AND at < %d", outcome, outcome, whole, until))
 	}
 	found := map[string]tally{}
-	err = s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err = s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var outcome string
 		var n, sum sql.NullFloat64
 		err := r.Scan(&outcome, &n, &sum)
@@ -66,8 +66,8 @@ func (s *Store) historyStats(ctx context.Context, st *jobs.Stats) error {
 	if st.Ended = completed.count + counted[jobs.Failed.String()].count; st.Ended > 0 {
 		st.SuccessRate = float64(completed.count) / float64(st.Ended)
 	}
-	if _, err := s.QueryRow(ctx, s.DB, []any{&st.Failed}, "SELECT COUNT(*) FROM "+s.Failed.Name); err != nil {
-		return fmt.Errorf("counting %s: %w", s.Failed.Name, err)
+	if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&st.Failed}, "SELECT COUNT(*) FROM "+s.tables.Failed.Name); err != nil {
+		return fmt.Errorf("counting %s: %w", s.tables.Failed.Name, err)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ const workerAlive = time.Minute
 // running jobs.
 func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 	var list []jobs.WorkerRecord
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var w jobs.WorkerRecord
 		var queues, kinds, running string
 		var started, beat, now int64
@@ -33,7 +33,7 @@ func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 		w.StartedAt, w.SeenAt, w.Alive = tables.UnixMilli(started), tables.UnixMilli(beat), now-beat < workerAlive.Milliseconds()
 		list = append(list, w)
 		return nil
-	}, "SELECT id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, failed, running, "+s.MillisNow()+" FROM cmsjobs_workers ORDER BY heartbeat_at DESC")
+	}, "SELECT id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, failed, running, "+s.tables.MillisNow()+" FROM cmsjobs_workers ORDER BY heartbeat_at DESC")
 	if err != nil {
 		return nil, fmt.Errorf("listing workers: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // benchRows is how many rows the deep benchmarks put before a claim:
@@ -25,35 +26,35 @@ func benchRows() int {
 	return 100_000
 }
 
-func benchVariants() []variant {
-	return []variant{
-		{engine: jobstest.MariaDB, layout: tables.Stock, mode: tables.Skip, indexed: true},
-		{engine: jobstest.MySQL, layout: tables.Stock, mode: tables.Skip, indexed: true},
-		{engine: jobstest.MariaDB, layout: tables.Stock, mode: tables.CAS, indexed: true},
-		{engine: jobstest.MySQL, layout: tables.Stock, mode: tables.CAS, indexed: true},
-		{engine: jobstest.MariaDB, layout: tables.Stock, mode: tables.Skip},
-		{engine: jobstest.MySQL, layout: tables.Stock, mode: tables.Skip},
-		{engine: jobstest.MariaDB, layout: tables.Extended, mode: tables.Skip},
-		{engine: jobstest.MySQL, layout: tables.Extended, mode: tables.Skip},
-		{engine: jobstest.PostgreSQL, layout: tables.Stock, mode: tables.Skip, indexed: true},
-		{engine: jobstest.SQLite, layout: tables.Stock, mode: tables.Skip, indexed: true},
+func benchVariants() []tablestest.Variant {
+	return []tablestest.Variant{
+		{Engine: jobstest.MariaDB, Layout: tables.Stock, Mode: tables.Skip, Indexed: true},
+		{Engine: jobstest.MySQL, Layout: tables.Stock, Mode: tables.Skip, Indexed: true},
+		{Engine: jobstest.MariaDB, Layout: tables.Stock, Mode: tables.CAS, Indexed: true},
+		{Engine: jobstest.MySQL, Layout: tables.Stock, Mode: tables.CAS, Indexed: true},
+		{Engine: jobstest.MariaDB, Layout: tables.Stock, Mode: tables.Skip},
+		{Engine: jobstest.MySQL, Layout: tables.Stock, Mode: tables.Skip},
+		{Engine: jobstest.MariaDB, Layout: tables.Extended, Mode: tables.Skip},
+		{Engine: jobstest.MySQL, Layout: tables.Extended, Mode: tables.Skip},
+		{Engine: jobstest.PostgreSQL, Layout: tables.Stock, Mode: tables.Skip, Indexed: true},
+		{Engine: jobstest.SQLite, Layout: tables.Stock, Mode: tables.Skip, Indexed: true},
 	}
 }
 
-func benchStore(b *testing.B, v variant) *fixture {
-	f := &fixture{t: b, v: v, db: v.database(b), clock: &clock{}}
-	f.Store = open1(b, f.db, tables.Options{Registry: registry(), Mode: v.mode})
+func benchStore(b *testing.B, v tablestest.Variant) *fixture {
+	f := &fixture{Fixture: tablestest.Open(b, v, v.Database(b))}
+	f.setStore(open1(b, f.DB, tables.Options{Registry: tablestest.Registry(), Mode: v.Mode}))
 	return f
 }
 
 func (f *fixture) fill(n int, make func(i int) jobs.Spec) {
-	f.t.Helper()
+	f.T.Helper()
 	for from := 0; from < n; from += 5000 {
 		list := []jobs.Spec{}
 		for i := from; i < min(from+5000, n); i++ {
 			list = append(list, make(i))
 		}
-		f.enqueue(list...)
+		f.MustEnqueue(list...)
 	}
 }
 
@@ -64,7 +65,7 @@ func BenchmarkDrain(b *testing.B) {
 		b.Run(v.String(), func(b *testing.B) {
 			f := benchStore(b, v)
 			total := max(b.N, 1)
-			f.fill(total, func(int) jobs.Spec { return job(`{"force":false}`) })
+			f.fill(total, func(int) jobs.Spec { return tablestest.Job(`{"force":false}`) })
 			b.ResetTimer()
 			begun := time.Now()
 			claimed := make(chan []jobs.Claimed, 2)
@@ -111,14 +112,14 @@ func BenchmarkClaim(b *testing.B) {
 				f := benchStore(b, v)
 				switch scene {
 				case "deep", "snapshot":
-					f.fill(n, func(int) jobs.Spec { return job(`{}`) })
+					f.fill(n, func(int) jobs.Spec { return tablestest.Job(`{}`) })
 				case "delayed":
-					f.fill(n, func(int) jobs.Spec { return job(`{}`).In(24 * time.Hour) })
+					f.fill(n, func(int) jobs.Spec { return tablestest.Job(`{}`).In(24 * time.Hour) })
 				case "foreign":
 					f.foreign(n)
 				}
-				f.fill(max(1000, b.N), func(int) jobs.Spec { return job(`{}`) })
-				if scene == "snapshot" && v.engine != jobstest.SQLite {
+				f.fill(max(1000, b.N), func(int) jobs.Spec { return tablestest.Job(`{}`) })
+				if scene == "snapshot" && v.Engine != jobstest.SQLite {
 					defer f.snapshot()()
 				}
 				f.oneByOne(b)
@@ -149,19 +150,19 @@ func (f *fixture) oneByOne(b *testing.B) {
 
 // foreign inserts rows of PHP's own by doubling.
 func (f *fixture) foreign(n int) {
-	f.insertRaw("default", php)
-	columns := f.Store.Layout.Insert()
+	f.InsertRaw("default", php)
+	columns := f.Store.tables.Layout.Insert()
 	for have := 1; have < n; have *= 2 {
-		f.db.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs LIMIT %d", columns, columns, n-have))
+		f.DB.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs LIMIT %d", columns, columns, n-have))
 	}
 }
 
 // snapshot opens a long transaction, as a backup does.
 func (f *fixture) snapshot() func() {
-	x := f.db.MustBeginTx(context.Background(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+	x := f.DB.MustBeginTx(context.Background(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
 	var n int
 	if err := x.Get(&n, "SELECT COUNT(*) FROM jobs"); err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return func() { tables.Rollback(x) }
 }
@@ -178,7 +179,7 @@ func BenchmarkEnqueue(b *testing.B) {
 				for range callers {
 					group.Go(func() {
 						for range max(b.N/callers, 1) {
-							if _, err := f.Enqueue(context.Background(), job(`{"force":false}`)); err != nil {
+							if _, err := f.Enqueue(context.Background(), tablestest.Job(`{"force":false}`)); err != nil {
 								b.Error(err)
 								return
 							}

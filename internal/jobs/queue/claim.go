@@ -42,9 +42,9 @@ func (s *Store) Claim(ctx context.Context, r jobs.ClaimRequest) ([]jobs.Claimed,
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	s.SetLeaseLength(r.Lease)
+	s.tables.SetLeaseLength(r.Lease)
 	c := s.newClaim(r)
-	err := s.NoteTrouble(c.run(ctx))
+	err := s.tables.NoteTrouble(c.run(ctx))
 	if len(c.taken) > 0 {
 		// What was taken is committed and must reach the worker; the error, if it
 		// lasts, comes back with the next claim.
@@ -97,7 +97,7 @@ func (c *claim) full() bool {
 
 // queue claims from one queue, its classes of priority in order.
 func (c *claim) queue(ctx context.Context, queue string) error {
-	if c.s.Layout.Name() == tables.Stock {
+	if c.s.tables.Layout.Name() == tables.Stock {
 		return c.lane(ctx, c.s.lane(queue, 0))
 	}
 	if err := c.expired(ctx, queue); err != nil {
@@ -146,7 +146,7 @@ func (c *claim) lane(ctx context.Context, l *scanCursor) error {
 	}
 	for !c.full() {
 		x, more, err := c.page(ctx, &l.headPage, func(limit int) tables.CandidateQuery {
-			return c.s.inLane(l, l.lowWater, end, c.s.Layout.Waiting(), limit)
+			return c.s.inLane(l, l.lowWater, end, c.s.tables.Layout.Waiting(), limit)
 		})
 		if err != nil {
 			return err
@@ -184,11 +184,11 @@ func (c *claim) advance(ctx context.Context, l *scanCursor, x prefetched) (passe
 // lastID is the newest row of a queue, read where the order is by id: what the
 // claim saw as not due up to there need not be seen again by the next.
 func (s *Store) lastID(ctx context.Context, l *scanCursor) (tables.RowPosition, error) {
-	if s.OrderedByTime() {
+	if s.tables.OrderedByTime() {
 		return tables.RowPosition{}, nil
 	}
 	var p tables.RowPosition
-	_, err := s.QueryRow(ctx, s.DB, []any{&p.ID}, "SELECT COALESCE(MAX(id), 0) FROM "+s.Layout.Table().Name+" WHERE queue = ?", l.queue)
+	_, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&p.ID}, "SELECT COALESCE(MAX(id), 0) FROM "+s.tables.Layout.Table().Name+" WHERE queue = ?", l.queue)
 	if p.ID == 0 {
 		p.ID = -1 // an empty queue: nothing is up to here
 	}
@@ -198,12 +198,12 @@ func (s *Store) lastID(ctx context.Context, l *scanCursor) (tables.RowPosition, 
 // expired takes jobs of an extended table whose worker let its lease run out.
 func (c *claim) expired(ctx context.Context, queue string) error {
 	k := c.s.classesOf(queue)
-	if k.lost == 0 && c.s.Options.Clock().Before(k.expired) {
+	if k.lost == 0 && c.s.tables.Options.Clock().Before(k.expired) {
 		return nil
 	}
 	for !c.full() {
 		x, more, err := c.page(ctx, &k.lostPage, func(limit int) tables.CandidateQuery {
-			where := fmt.Sprintf("queue = ? AND id > %d AND ", k.lost) + c.s.Layout.Expired(c.s.SecondsNow(), c.s.RetryAfter)
+			where := fmt.Sprintf("queue = ? AND id > %d AND ", k.lost) + c.s.tables.Layout.Expired(c.s.tables.SecondsNow(), c.s.tables.RetryAfter)
 			return tables.CandidateQuery{Where: where, Args: []any{queue}, Order: " ORDER BY id", Limit: limit}
 		})
 		if err != nil {
@@ -219,7 +219,7 @@ func (c *claim) expired(ctx context.Context, queue string) error {
 			k.lost = x.rows[passed-1].ID
 		}
 		if passed == len(x.rows) && !more {
-			k.lost, k.expired = 0, c.s.Options.Clock().Add(min(c.r.Lease/4, 5*time.Second))
+			k.lost, k.expired = 0, c.s.tables.Options.Clock().Add(min(c.r.Lease/4, 5*time.Second))
 			return nil
 		}
 	}
@@ -238,7 +238,7 @@ func (c *claim) process(ctx context.Context, queue string, found []*tables.Candi
 		for ; passed < len(found) && len(chosen) < c.want(); passed++ {
 			x := found[passed]
 			x.Duplicates = nil // of an earlier try
-			if c.absorbed[x.ID] || !c.s.Claimable(queue, x) {
+			if c.absorbed[x.ID] || !c.s.tables.Claimable(queue, x) {
 				continue
 			}
 			if ok, err := rescues(x); err != nil {
@@ -290,7 +290,7 @@ func (c *claim) rescues(ctx context.Context) func(*tables.Candidate) (bool, erro
 		var err error
 		if !asked {
 			asked = true
-			may, err = c.s.MayRescue(ctx)
+			may, err = c.s.tables.MayRescue(ctx)
 		}
 		return may, err
 	}

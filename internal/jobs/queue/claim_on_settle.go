@@ -25,7 +25,7 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 		if n != nil && database.Classify(err).Unclear() {
 			s.recordInDoubt(n.claim, []*tables.Candidate{n.row}, n.until)
 		}
-		return nil, nil, s.NoteTrouble(err)
+		return nil, nil, s.tables.NoteTrouble(err)
 	}
 	if n != nil && n.won {
 		claimed = []jobs.Claimed{n.claimed(n.row, nil, n.until)}
@@ -41,13 +41,13 @@ func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 		return nil
 	}
 	l := s.firstCursor(r.Queues[0])
-	if now := s.Options.Clock(); l == nil || l.rescanning || !now.Before(l.next) || l.long && l.pending.isRipe(now) {
+	if now := s.tables.Options.Clock(); l == nil || l.rescanning || !now.Before(l.next) || l.long && l.pending.isRipe(now) {
 		return nil
 	}
 	c := s.newClaim(r)
 	x := c.takePrefetched(&l.fromHead)
 	for i, row := range x.rows {
-		if !s.Claimable(r.Queues[0], row) {
+		if !s.tables.Claimable(r.Queues[0], row) {
 			continue
 		}
 		if row.Policy.Limit > 0 || row.Policy.Coalesce || row.Fault != nil || row.Rescued {
@@ -56,7 +56,7 @@ func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 		}
 		l.fromHead = x.without(i + 1)
 		l.lowWater = tables.RowPosition{At: row.At, ID: row.ID}
-		return &next{claim: c, row: row, until: s.LeaseMark(x.now, int64(r.Lease.Seconds()))}
+		return &next{claim: c, row: row, until: s.tables.LeaseMark(x.now, int64(r.Lease.Seconds()))}
 	}
 	return nil
 }
@@ -64,10 +64,10 @@ func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 // firstCursor is the lane in which a claim from queue would look first, nil where
 // it would have to ask.
 func (s *Store) firstCursor(queue string) *scanCursor {
-	if s.Layout.Name() == tables.Stock {
+	if s.tables.Layout.Name() == tables.Stock {
 		return s.lane(queue, 0)
 	}
-	c, now := s.classesOf(queue), s.Options.Clock()
+	c, now := s.classesOf(queue), s.tables.Options.Clock()
 	if len(c.priorities) == 0 || !now.Before(c.next) || !now.Before(c.expired) {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (s *Store) takeNext(ctx context.Context, q tables.Tx, n *next) error {
 
 // taking is the claim as SQL.
 func (s *Store) taking(n *next) (string, []any) {
-	set, args := s.Layout.ClaimRows(n.until, n.token)
-	cond, more := s.Layout.Unchanged(n.row)
-	return fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.Layout.Table().Name, set, n.row.ID, cond), append(args, more...)
+	set, args := s.tables.Layout.ClaimRows(n.until, n.token)
+	cond, more := s.tables.Layout.Unchanged(n.row)
+	return fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.tables.Layout.Table().Name, set, n.row.ID, cond), append(args, more...)
 }

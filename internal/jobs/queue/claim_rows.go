@@ -21,10 +21,10 @@ var errContended = errors.New("another worker was faster")
 // returns those that it got.
 func (s *Store) claimRows(ctx context.Context, c *claim, chosen []*tables.Candidate, now int64) ([]jobs.Claimed, error) {
 	rows := flatten(chosen)
-	until := s.LeaseMark(now, int64(c.r.Lease.Seconds()))
+	until := s.tables.LeaseMark(now, int64(c.r.Lease.Seconds()))
 	var got map[int64]bool
 	var err error
-	if s.mode == tables.Skip && len(rows) > 1 && s.MaxBatch > 1 {
+	if s.mode == tables.Skip && len(rows) > 1 && s.tables.MaxBatch > 1 {
 		got, err = s.claimOptimistic(ctx, c, rows, until)
 	} else {
 		got, err = s.claimCompareAndSet(ctx, c, rows, until)
@@ -87,18 +87,18 @@ func (s *Store) claimOptimistic(ctx context.Context, c *claim, rows []*tables.Ca
 // claimWithLock steps over rows that others hold.
 func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*tables.Candidate, until int64) (map[int64]bool, error) {
 	var got map[int64]bool
-	err := s.InTx(ctx, "claiming jobs", func(t tables.Transaction) error {
+	err := s.tables.InTx(ctx, "claiming jobs", func(t tables.Transaction) error {
 		got = map[int64]bool{}
-		free, err := s.recheck(ctx, t.Main, rows, s.Dialect.SkipLocked)
+		free, err := s.recheck(ctx, t.Main, rows, s.tables.Dialect.SkipLocked)
 		if err != nil || len(free) == 0 {
 			return err
 		}
 		if free, err = s.acquirePermits(ctx, t, c, free); err != nil || len(free) == 0 {
 			return err
 		}
-		in, inArgs := s.Dialect.IDRanges(ids(free))
-		set, args := s.Layout.ClaimRows(until, c.token)
-		n, err := s.Exec(ctx, t.Main, "UPDATE "+s.Layout.Table().Name+" SET "+set+" WHERE "+in, append(args, inArgs...)...)
+		in, inArgs := s.tables.Dialect.IDRanges(ids(free))
+		set, args := s.tables.Layout.ClaimRows(until, c.token)
+		n, err := s.tables.Exec(ctx, t.Main, "UPDATE "+s.tables.Layout.Table().Name+" SET "+set+" WHERE "+in, append(args, inArgs...)...)
 		if err == nil && n != int64(len(free)) {
 			err = fmt.Errorf("%d of %d locked rows were there", n, len(free))
 		}
@@ -115,14 +115,14 @@ func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*tables.Cand
 
 // recheck reads which rows are as they were, locking them when told to.
 func (s *Store) recheck(ctx context.Context, q tables.Tx, rows []*tables.Candidate, lock string) ([]*tables.Candidate, error) {
-	in, args := s.Dialect.IDRanges(ids(rows))
-	t := s.Layout.Table()
+	in, args := s.tables.Dialect.IDRanges(ids(rows))
+	t := s.tables.Layout.Table()
 	byID := make(map[int64]*tables.Candidate, len(rows))
 	for _, x := range rows {
 		byID[x.ID] = x
 	}
 	var free []*tables.Candidate
-	err := s.Query(ctx, q, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, q, func(r *sql.Rows) error {
 		var now tables.Candidate
 		if err := r.Scan(&now.ID, &now.Attempts, &now.Locked, &now.Due, &now.Status, &now.Token, &now.Name, &now.Priority, &now.MaxAttempts); err != nil {
 			return err
@@ -132,7 +132,7 @@ func (s *Store) recheck(ctx context.Context, q tables.Tx, rows []*tables.Candida
 			free = append(free, was)
 		}
 		return nil
-	}, "SELECT id, attempts, "+t.Locked.Seconds()+", "+t.Due.Seconds()+", "+s.Layout.Columns()+" FROM "+t.Name+" WHERE "+in+" ORDER BY id"+lock, args...)
+	}, "SELECT id, attempts, "+t.Locked.Seconds()+", "+t.Due.Seconds()+", "+s.tables.Layout.Columns()+" FROM "+t.Name+" WHERE "+in+" ORDER BY id"+lock, args...)
 	return free, err
 }
 
@@ -140,13 +140,13 @@ func (s *Store) recheck(ctx context.Context, q tables.Tx, rows []*tables.Candida
 // all of them or none. It trusts no lock.
 func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*tables.Candidate, until int64) (map[int64]bool, error) {
 	got := map[int64]bool{}
-	for try := 0; try < 3 && len(rows) > 1 && s.MaxBatch > 1; try++ {
+	for try := 0; try < 3 && len(rows) > 1 && s.tables.MaxBatch > 1; try++ {
 		err := s.claimBatch(ctx, c, rows, until, got)
 		if err == nil || !errors.Is(err, errContended) {
 			return got, err
 		}
 		s.contended = contentionBackoff
-		if rows, err = s.recheck(ctx, s.DB, rows, ""); err != nil {
+		if rows, err = s.recheck(ctx, s.tables.DB, rows, ""); err != nil {
 			return nil, fmt.Errorf("claiming jobs: %w", err)
 		}
 	}
@@ -171,7 +171,7 @@ func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*tables
 // claimBatch is one all-or-nothing transaction of takeUnchanged.
 func (s *Store) claimBatch(ctx context.Context, c *claim, rows []*tables.Candidate, until int64, got map[int64]bool) error {
 	if len(rows) == 1 && rows[0].Policy.Limit == 0 && !rows[0].Rescued {
-		err := s.compareAndSet(ctx, s.DB, rows, until, c.token)
+		err := s.compareAndSet(ctx, s.tables.DB, rows, until, c.token)
 		if database.Classify(err) == database.RetryTransaction {
 			return errContended // a deadlock undid it: whoever won has the row
 		}
@@ -181,7 +181,7 @@ func (s *Store) claimBatch(ctx context.Context, c *claim, rows []*tables.Candida
 		return err
 	}
 	var permitted []*tables.Candidate
-	err := s.InTx(ctx, "claiming jobs", func(t tables.Transaction) error {
+	err := s.tables.InTx(ctx, "claiming jobs", func(t tables.Transaction) error {
 		var err error
 		if permitted, err = s.acquirePermits(ctx, t, c, rows); err != nil {
 			return err
@@ -221,10 +221,10 @@ func (s *Store) compareAndSet(ctx context.Context, q tables.Tx, rows []*tables.C
 	}
 	for _, k := range order {
 		group := groups[k]
-		in, inArgs := s.Dialect.IDRanges(ids(group))
-		set, args := s.Layout.ClaimRows(until, token)
-		cond, more := s.Layout.Unchanged(group[0])
-		n, err := s.Exec(ctx, q, "UPDATE "+s.Layout.Table().Name+" SET "+set+" WHERE "+in+" AND "+cond, slices.Concat(args, inArgs, more)...)
+		in, inArgs := s.tables.Dialect.IDRanges(ids(group))
+		set, args := s.tables.Layout.ClaimRows(until, token)
+		cond, more := s.tables.Layout.Unchanged(group[0])
+		n, err := s.tables.Exec(ctx, q, "UPDATE "+s.tables.Layout.Table().Name+" SET "+set+" WHERE "+in+" AND "+cond, slices.Concat(args, inArgs, more)...)
 		if err != nil {
 			return err
 		}

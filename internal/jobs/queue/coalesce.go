@@ -29,19 +29,19 @@ func (s *Store) addDuplicates(ctx context.Context, queue string, primary *tables
 	if err != nil {
 		return err
 	}
-	named, args := s.Layout.Table().Payload+" LIKE ?", []any{"%" + kindPattern(primary.Job.Type) + "%"}
-	if s.Layout.Name() == tables.Extended {
+	named, args := s.tables.Layout.Table().Payload+" LIKE ?", []any{"%" + kindPattern(primary.Job.Type) + "%"}
+	if s.tables.Layout.Name() == tables.Extended {
 		named, args = "(name = ? OR "+named+")", append([]any{primary.Job.Type}, args...)
 	}
-	look := s.inLane(l, from, end, s.Layout.Waiting()+" AND "+named, maxDuplicates)
+	look := s.inLane(l, from, end, s.tables.Layout.Waiting()+" AND "+named, maxDuplicates)
 	look.Args = append(look.Args, args...)
-	found, _, err := s.ReadCandidates(ctx, s.DB, look)
+	found, _, err := s.tables.ReadCandidates(ctx, s.tables.DB, look)
 	if err != nil {
 		return err
 	}
 	work := primary.DedupKey()
 	for _, x := range found {
-		if !have[x.ID] && len(primary.Duplicates) < maxDuplicates && s.Claimable(queue, x) && x.Fault == nil && x.DedupKey() == work {
+		if !have[x.ID] && len(primary.Duplicates) < maxDuplicates && s.tables.Claimable(queue, x) && x.Fault == nil && x.DedupKey() == work {
 			primary.Duplicates = append(primary.Duplicates, x)
 		}
 	}
@@ -62,14 +62,14 @@ func kindPattern(kind string) string {
 
 // window is the position twinWindow rows behind from; zero is the end.
 func (s *Store) window(ctx context.Context, l *scanCursor, from tables.RowPosition) (tables.RowPosition, error) {
-	a, args := s.After(from)
-	t := s.Layout.Table()
+	a, args := s.tables.After(from)
+	t := s.tables.Layout.Table()
 	at := "''"
-	if s.OrderedByTime() {
+	if s.tables.OrderedByTime() {
 		at = t.Due.ExactText()
 	}
 	var p tables.RowPosition
-	_, err := s.QueryRow(ctx, s.DB, []any{&p.At, &p.ID}, "SELECT "+at+", id FROM "+t.Name+s.IndexHint()+" WHERE queue = ?"+s.Layout.Class(l.priority)+a+
-		" AND "+s.Layout.Waiting()+s.OrderBy()+fmt.Sprintf(" LIMIT 1 OFFSET %d", duplicateWindow), append([]any{l.queue}, args...)...)
+	_, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&p.At, &p.ID}, "SELECT "+at+", id FROM "+t.Name+s.tables.IndexHint()+" WHERE queue = ?"+s.tables.Layout.Class(l.priority)+a+
+		" AND "+s.tables.Layout.Waiting()+s.tables.OrderBy()+fmt.Sprintf(" LIMIT 1 OFFSET %d", duplicateWindow), append([]any{l.queue}, args...)...)
 	return p, err
 }

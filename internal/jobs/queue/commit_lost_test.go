@@ -18,6 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // fate is what befalls the next write that would last: a COMMIT, or a write
@@ -153,16 +154,16 @@ func (c *losingConn) ResetSession(ctx context.Context) error {
 
 // losingStore is the fixture's store on connections that lose writes.
 func (f *fixture) losingStore() *losing {
-	f.t.Helper()
-	l := &losing{of: f.db.DB.Driver(), dsn: f.db.DSN}
-	if f.v.engine.IsMySQL() {
+	f.T.Helper()
+	l := &losing{of: f.DB.DB.Driver(), dsn: f.DB.DSN}
+	if f.Variant.Engine.IsMySQL() {
 		l.dsn += "&interpolateParams=true" // else each statement is prepared, and passes the connection by
 	}
-	db := sqlx.NewDb(sql.OpenDB(l), f.db.DriverName())
-	f.t.Cleanup(func() { db.Close() })
-	f.Store = open1(f.t, &jobstest.Database{DB: db}, tables.Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
-	if f.v.engine == jobstest.MySQL {
-		f.packets, f.TxOptions = losingPackets{database.PacketsOf(f.db.DB), l}, nil
+	db := sqlx.NewDb(sql.OpenDB(l), f.DB.DriverName())
+	f.T.Cleanup(func() { db.Close() })
+	f.setStore(open1(f.T, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(), Mode: f.Variant.Mode, DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
+	if f.Variant.Engine == jobstest.MySQL {
+		f.packets, f.tables.TxOptions = losingPackets{database.PacketsOf(f.DB.DB), l}, nil
 		f.oneStatement.Store(true)
 	}
 	return l
@@ -186,30 +187,30 @@ func (p losingPackets) Send(ctx context.Context, db *sqlx.DB, statements []strin
 // attempt for it, an end is written once, and nothing is lost.
 func TestALostAnswerToCommit(t *testing.T) {
 	for _, v := range variants() {
-		if v.wall || v.indexed {
+		if v.Wall || v.Indexed {
 			continue
 		}
 		t.Run(v.String(), func(t *testing.T) {
 			t.Parallel()
-			db := v.database(t)
+			db := v.Database(t)
 			for name, what := range map[string]fate{"unheard": unheard, "undone": undone} {
-				t.Run("claim "+name, func(t *testing.T) { claimOutOfEarshot(v.fixture(t, db), what) })
-				t.Run("end "+name, func(t *testing.T) { endOutOfEarshot(v.fixture(t, db), what) })
+				t.Run("claim "+name, func(t *testing.T) { claimOutOfEarshot(openFixture(t, v, db), what) })
+				t.Run("end "+name, func(t *testing.T) { endOutOfEarshot(openFixture(t, v, db), what) })
 			}
-			t.Run("end and claim", func(t *testing.T) { relayOutOfEarshot(v.fixture(t, db)) })
-			t.Run("second claim of one call", func(t *testing.T) { secondOutOfEarshot(v.fixture(t, db)) })
+			t.Run("end and claim", func(t *testing.T) { relayOutOfEarshot(openFixture(t, v, db)) })
+			t.Run("second claim of one call", func(t *testing.T) { secondOutOfEarshot(openFixture(t, v, db)) })
 		})
 	}
 }
 
 func claimOutOfEarshot(f *fixture, what fate) {
 	l := f.losingStore()
-	f.enqueue(job(`1`), job(`2`))
+	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`))
 	l.next.Store(int32(what))
 	ask := jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 2, Lease: lease}
 	got, err := f.Claim(context.Background(), ask)
 	if len(got) != 0 || database.Classify(err) != database.Unknown {
-		f.t.Fatalf("%d claimed, %v", len(got), err)
+		f.T.Fatalf("%d claimed, %v", len(got), err)
 	}
 	f.comeBack(2)
 }
@@ -217,58 +218,58 @@ func claimOutOfEarshot(f *fixture, what fate) {
 // comeBack waits for as long as a doubt may last, and wants so many jobs back,
 // none of them charged.
 func (f *fixture) comeBack(want int) {
-	f.t.Helper()
-	f.clock.lengths += lease*3/4 + time.Second
-	got := f.claim(want)
+	f.T.Helper()
+	f.Clock.Lengths += lease*3/4 + time.Second
+	got := f.MustClaim(want)
 	if len(got) != want {
-		f.t.Fatalf("%d jobs are there to claim, want %d", len(got), want)
+		f.T.Fatalf("%d jobs are there to claim, want %d", len(got), want)
 	}
 	for _, c := range got {
 		if c.Job.Attempt != 1 || c.Rescued {
-			f.t.Errorf("attempt %d, rescued %v: the job was charged for a claim that nobody heard of", c.Job.Attempt, c.Rescued)
+			f.T.Errorf("attempt %d, rescued %v: the job was charged for a claim that nobody heard of", c.Job.Attempt, c.Rescued)
 		}
 	}
 }
 
 func endOutOfEarshot(f *fixture, what fate) {
 	l := f.losingStore()
-	f.enqueue(job(`1`), job(`2`))
+	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`))
 	var ends []jobs.Settlement
-	for _, c := range f.claim(2) {
-		ends = append(ends, end(c, jobs.Completed))
+	for _, c := range f.MustClaim(2) {
+		ends = append(ends, tablestest.End(c, jobs.Completed))
 	}
 	l.next.Store(int32(what))
 	if _, err := f.Settle(context.Background(), ends); database.Classify(err) != database.Unknown {
-		f.t.Fatalf("%v is %v", err, database.Classify(err))
+		f.T.Fatalf("%v is %v", err, database.Classify(err))
 	}
-	for i, err := range f.settle(ends...) {
+	for i, err := range f.MustSettle(ends...) {
 		if err != nil {
-			f.t.Errorf("end %d again: %v", i, err)
+			f.T.Errorf("end %d again: %v", i, err)
 		}
 	}
-	if rows, runs := f.count("SELECT COUNT(*) FROM jobs"), f.count("SELECT COUNT(*) FROM cmsjobs_runs"); rows != 0 || runs != 2 {
-		f.t.Errorf("%d jobs left, %d runs; want 0 and 2", rows, runs)
+	if rows, runs := f.CountRows("SELECT COUNT(*) FROM jobs"), f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); rows != 0 || runs != 2 {
+		f.T.Errorf("%d jobs left, %d runs; want 0 and 2", rows, runs)
 	}
 }
 
 // The end of a run was to bring the next job, and nobody heard whether it did.
 func relayOutOfEarshot(f *fixture) {
 	l := f.losingStore()
-	f.enqueue(job(`1`), job(`2`), job(`3`))
-	held := end(f.claim(1)[0], jobs.Completed)
-	if f.v.layout == tables.Extended {
-		f.classesOf("default").next = f.Options.Clock().Add(time.Hour)
+	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`), tablestest.Job(`3`))
+	held := tablestest.End(f.MustClaim(1)[0], jobs.Completed)
+	if f.Variant.Layout == tables.Extended {
+		f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
 	}
-	f.lane("default", 0).next = f.Options.Clock().Add(time.Hour)
+	f.lane("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
 	l.next.Store(int32(unheard))
 	if _, next, err := f.SettleAndClaim(context.Background(), held, askOne); len(next) != 0 || database.Classify(err) != database.Unknown {
-		f.t.Fatalf("next %+v, %v", next, err)
+		f.T.Fatalf("next %+v, %v", next, err)
 	}
-	if n := f.count("SELECT COUNT(*) FROM jobs WHERE attempts > 0"); n != 1 {
-		f.t.Fatalf("%d jobs were claimed along, want 1: this tests nothing", n)
+	if n := f.CountRows("SELECT COUNT(*) FROM jobs WHERE attempts > 0"); n != 1 {
+		f.T.Fatalf("%d jobs were claimed along, want 1: this tests nothing", n)
 	}
-	if err := f.settle(held)[0]; err != nil {
-		f.t.Errorf("the end again: %v", err)
+	if err := f.MustSettle(held)[0]; err != nil {
+		f.T.Errorf("the end again: %v", err)
 	}
 	f.lane("default", 0).next = time.Time{}
 	f.classesOf("default").next = time.Time{}
@@ -279,12 +280,12 @@ func relayOutOfEarshot(f *fixture) {
 // that write took comes back.
 func secondOutOfEarshot(f *fixture) {
 	l := f.losingStore()
-	f.enqueue(job(`1`), job(`2`))
-	f.MaxBatch = 1 // row by row, as where there are no transactions
+	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`))
+	f.tables.MaxBatch = 1 // row by row, as where there are no transactions
 	l.next.Store(int32(nextTime))
 	got, err := f.Claim(context.Background(), jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 2, Lease: lease})
 	if err != nil || len(got) != 1 {
-		f.t.Fatalf("%d claimed, %v; want the first", len(got), err)
+		f.T.Fatalf("%d claimed, %v; want the first", len(got), err)
 	}
 	f.comeBack(1)
 }

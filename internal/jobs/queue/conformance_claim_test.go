@@ -8,39 +8,40 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 var askOne = jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 1, Lease: lease}
 
 // relay ends a run and takes the next job along.
 func (f *fixture) relay(e jobs.Settlement) (lost error, next []jobs.Claimed) {
-	f.t.Helper()
+	f.T.Helper()
 	lost, next, err := f.SettleAndClaim(context.Background(), e, askOne)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return lost, next
 }
 
 // A settlement brings the next job, claimed as a claim would have done it.
 func conformASettlementBringsTheNextJob(t *testing.T, f *fixture) {
-	receipts := f.enqueue(job(`{"n":1}`), job(`{"n":2}`), job(`{"n":3}`))
-	held := f.claim(1)[0]
-	if f.v.layout == tables.Extended { // its classes of priority were read a moment ago
-		f.classesOf("default").next = f.Options.Clock().Add(time.Hour)
+	receipts := f.MustEnqueue(tablestest.Job(`{"n":1}`), tablestest.Job(`{"n":2}`), tablestest.Job(`{"n":3}`))
+	held := f.MustClaim(1)[0]
+	if f.Variant.Layout == tables.Extended { // its classes of priority were read a moment ago
+		f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
 	}
-	f.lane("default", 0).next = f.Options.Clock().Add(time.Hour) // no sweep comes between
-	lost, next := f.relay(end(held, jobs.Completed))
+	f.lane("default", 0).next = f.tables.Options.Clock().Add(time.Hour) // no sweep comes between
+	lost, next := f.relay(tablestest.End(held, jobs.Completed))
 	if lost != nil || len(next) != 1 || next[0].Job.ID != receipts[1].ID || next[0].Job.Attempt != 1 {
 		t.Fatalf("%v, next %+v, want the second", lost, next)
 	}
-	if got := f.claimBy(f.another(), 5); len(got) != 1 || got[0].Job.ID != receipts[2].ID {
+	if got := f.ClaimBy(f.another(), 5); len(got) != 1 || got[0].Job.ID != receipts[2].ID {
 		t.Fatalf("another claimed %+v, want the third alone", got)
 	}
-	if err := f.settle(end(next[0], jobs.Completed))[0]; err != nil {
+	if err := f.MustSettle(tablestest.End(next[0], jobs.Completed))[0]; err != nil {
 		t.Error(err)
 	}
-	if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'completed'"); n != 2 {
+	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'completed'"); n != 2 {
 		t.Errorf("%d runs, want 2", n)
 	}
 }
@@ -48,28 +49,28 @@ func conformASettlementBringsTheNextJob(t *testing.T, f *fixture) {
 // Another worker took the next job meanwhile: the end is written all the same.
 // Where the lease is lost, nothing is written and nothing claimed.
 func conformASettlementDoesNotRestOnTheNextJob(t *testing.T, f *fixture) {
-	f.enqueue(job(`{"n":1}`), job(`{"n":2}`), job(`{"n":3}`))
-	held := f.claim(1)[0]
-	if f.v.layout == tables.Extended {
-		f.classesOf("default").next = f.Options.Clock().Add(time.Hour)
+	f.MustEnqueue(tablestest.Job(`{"n":1}`), tablestest.Job(`{"n":2}`), tablestest.Job(`{"n":3}`))
+	held := f.MustClaim(1)[0]
+	if f.Variant.Layout == tables.Extended {
+		f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
 	}
-	f.lane("default", 0).next = f.Options.Clock().Add(time.Hour)
-	if got := f.claimBy(f.another(), 1); len(got) != 1 {
+	f.lane("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
+	if got := f.ClaimBy(f.another(), 1); len(got) != 1 {
 		t.Fatal(got)
 	}
-	if lost, next := f.relay(end(held, jobs.Completed)); lost != nil || len(next) != 0 {
+	if lost, next := f.relay(tablestest.End(held, jobs.Completed)); lost != nil || len(next) != 0 {
 		t.Fatalf("%v, next %+v, which another has", lost, next)
 	}
-	stale := end(held, jobs.Completed)
+	stale := tablestest.End(held, jobs.Completed)
 	stale.Claimed.Lease.Attempt, stale.Claimed.Lease.Token = 9, "w/00"
 	if lost, next := f.relay(stale); !errors.Is(lost, jobs.ErrLeaseLost) || len(next) != 0 {
 		t.Errorf("%v, next %+v, though the lease is lost", lost, next)
 	}
-	if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs"); n != 1 {
+	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); n != 1 {
 		t.Errorf("%d runs, want 1", n)
 	}
 	f.lane("default", 0).next = time.Time{} // what was foreseen and not taken is below the floor
-	if got := f.claim(5); len(got) != 1 {
+	if got := f.MustClaim(5); len(got) != 1 {
 		t.Errorf("%d jobs are left to claim, want the third", len(got))
 	}
 }
@@ -77,20 +78,20 @@ func conformASettlementDoesNotRestOnTheNextJob(t *testing.T, f *fixture) {
 // The answer to a claim's COMMIT is lost, and its worker has nothing: the job
 // comes back without a charged attempt, before its lease would end.
 func conformAnUnansweredClaimIsNotCharged(t *testing.T, f *fixture) {
-	f.enqueue(job(`{}`), job(`{}`))
-	for _, held := range f.claim(2) {
+	f.MustEnqueue(tablestest.Job(`{}`), tablestest.Job(`{}`))
+	for _, held := range f.MustClaim(2) {
 		c := f.newClaim(askOne)
 		c.token = held.Lease.Token
 		f.recordInDoubt(c, []*tables.Candidate{{ID: held.Lease.ID, Attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
 	}
-	if f.v.layout == tables.Stock { // it may be another's, until that one must have renewed it
+	if f.Variant.Layout == tables.Stock { // it may be another's, until that one must have renewed it
 		f.lane("default", 0).next = time.Time{} // what comes back is below the floor
 		if got, err := f.Claim(context.Background(), askOne); err != nil || len(got) != 0 {
 			t.Fatalf("%d claimed at once, %v", len(got), err)
 		}
-		f.clock.lengths += lease*3/4 + time.Second
+		f.Clock.Lengths += lease*3/4 + time.Second
 	}
-	got := f.claim(2)
+	got := f.MustClaim(2)
 	if len(got) != 2 || got[0].Job.Attempt != 1 || got[1].Job.Attempt != 1 || got[0].Rescued {
 		t.Errorf("claimed %+v, want both at their first attempt", got)
 	}
@@ -98,22 +99,22 @@ func conformAnUnansweredClaimIsNotCharged(t *testing.T, f *fixture) {
 
 // What another worker holds by now is left to it.
 func conformAnUnansweredClaimIsNobodyElses(t *testing.T, f *fixture) {
-	f.enqueue(job(`{}`))
-	held := f.claim(1)[0]
+	f.MustEnqueue(tablestest.Job(`{}`))
+	held := f.MustClaim(1)[0]
 	c := f.newClaim(askOne)
 	c.token = "host:2:y/00"
 	f.recordInDoubt(c, []*tables.Candidate{{ID: held.Lease.ID, Attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
-	f.clock.ahead += lease / 3 // the holder renews, as it must
+	f.Clock.Ahead += lease / 3 // the holder renews, as it must
 	leases, err := f.Renew(context.Background(), []jobs.Lease{held.Lease}, lease)
 	if err != nil || leases[0] == (jobs.Lease{}) {
 		t.Fatal(leases, err)
 	}
-	f.clock.lengths += lease*3/4 + time.Second
+	f.Clock.Lengths += lease*3/4 + time.Second
 	if got, err := f.Claim(context.Background(), askOne); err != nil || len(got) != 0 {
 		t.Fatalf("claimed %+v, which another holds; %v", got, err)
 	}
 	held.Lease = leases[0]
-	if err := f.settle(end(held, jobs.Completed))[0]; err != nil {
+	if err := f.MustSettle(tablestest.End(held, jobs.Completed))[0]; err != nil {
 		t.Errorf("the holder's end: %v", err)
 	}
 }

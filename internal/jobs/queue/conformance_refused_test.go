@@ -12,6 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // narrow lets cmsjobs_runs take no more than ten characters of a column, until
@@ -19,7 +20,7 @@ import (
 func (f *fixture) narrow(t *testing.T, column, was string) {
 	t.Helper()
 	var narrow, widen string
-	switch f.v.engine {
+	switch f.Variant.Engine {
 	case jobstest.MariaDB, jobstest.MySQL:
 		narrow = "ALTER TABLE cmsjobs_runs MODIFY " + column + " VARCHAR(10)"
 		widen = "ALTER TABLE cmsjobs_runs MODIFY " + column + " " + was
@@ -30,11 +31,11 @@ func (f *fixture) narrow(t *testing.T, column, was string) {
 		narrow = "CREATE TRIGGER narrow BEFORE INSERT ON cmsjobs_runs WHEN length(NEW." + column + ") > 10 BEGIN SELECT RAISE(ABORT, 'too long'); END"
 		widen = "DROP TRIGGER narrow"
 	}
-	f.db.MustExec("DELETE FROM cmsjobs_runs")
-	f.db.MustExec(narrow)
+	f.DB.MustExec("DELETE FROM cmsjobs_runs")
+	f.DB.MustExec(narrow)
 	t.Cleanup(func() {
-		f.db.MustExec("DELETE FROM cmsjobs_runs")
-		f.db.MustExec(widen)
+		f.DB.MustExec("DELETE FROM cmsjobs_runs")
+		f.DB.MustExec(widen)
 	})
 }
 
@@ -42,48 +43,48 @@ func (f *fixture) narrow(t *testing.T, column, was string) {
 // the job ends all the same, and so do those that end beside it.
 func conformWhatARunLeftIsWrittenOrLeftOut(t *testing.T, f *fixture) {
 	const foul = "a\x00b\xff\xfec \U0001F600"
-	f.enqueue(job(`1`), job(`2`), job(`3`).WithMaxAttempts(1), job(`4`))
-	held := f.claim(4)
+	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`), tablestest.Job(`3`).WithMaxAttempts(1), tablestest.Job(`4`))
+	held := f.MustClaim(4)
 	var ends []jobs.Settlement
 	for i, verdict := range []jobs.Outcome{jobs.Completed, jobs.Retried, jobs.Failed, jobs.Cancelled} {
-		e := end(held[i], verdict)
+		e := tablestest.End(held[i], verdict)
 		e.Result, e.Lines = json.RawMessage(`{"said":"`+foul+`"}`), []jobs.LogLine{{At: time.Now(), Text: foul + strings.Repeat("\xff.", 40_000)}}
 		if verdict != jobs.Completed {
 			e.Error = foul + "\n" + strings.Repeat("\U0001F600", 40_000)
 		}
 		ends = append(ends, e)
 	}
-	for i, err := range f.settle(ends...) {
+	for i, err := range f.MustSettle(ends...) {
 		if err != nil {
 			t.Errorf("end %d: %v", i, err)
 		}
 	}
-	if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs WHERE result LIKE '%said%'"); n != 4 {
+	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs WHERE result LIKE '%said%'"); n != 4 {
 		t.Errorf("%d results are kept, want 4", n)
 	}
-	if n := f.count("SELECT COUNT(*) FROM cmsjobs_job_logs"); n != 4 {
+	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_job_logs"); n != 4 {
 		t.Errorf("%d log lines are kept, want 4", n)
 	}
 
 	f.narrow(t, "result", "MEDIUMTEXT NULL")
-	f.enqueue(job(`5`), job(`6`), job(`7`))
+	f.MustEnqueue(tablestest.Job(`5`), tablestest.Job(`6`), tablestest.Job(`7`))
 	ends = nil
-	for i, c := range f.claim(3) {
-		e := end(c, jobs.Completed)
+	for i, c := range f.MustClaim(3) {
+		e := tablestest.End(c, jobs.Completed)
 		if e.Result = json.RawMessage(`{}`); i == 1 {
 			e.Result = json.RawMessage(`{"far":"too long"}`)
-			e.FollowUps = []jobs.Spec{job(`8`).On("next")}
+			e.FollowUps = []jobs.Spec{tablestest.Job(`8`).On("next")}
 		}
 		ends = append(ends, e)
 	}
-	f.settle(ends...)
-	if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'completed' AND result = '{}'"); n != 2 {
+	f.MustSettle(ends...)
+	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'completed' AND result = '{}'"); n != 2 {
 		t.Errorf("%d neighbours are completed with their results, want 2", n)
 	}
-	if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs WHERE job_id = ? AND outcome = 'completed' AND result IS NULL", ends[1].Claimed.Job.ID); n != 1 {
+	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs WHERE job_id = ? AND outcome = 'completed' AND result IS NULL", ends[1].Claimed.Job.ID); n != 1 {
 		t.Error("the refused end was not written without its result")
 	}
-	if n := f.count("SELECT COUNT(*) FROM jobs WHERE queue = 'next'"); n != 1 {
+	if n := f.CountRows("SELECT COUNT(*) FROM jobs WHERE queue = 'next'"); n != 1 {
 		t.Errorf("%d jobs follow, want 1", n)
 	}
 }
@@ -91,10 +92,10 @@ func conformWhatARunLeftIsWrittenOrLeftOut(t *testing.T, f *fixture) {
 // An end that the database refuses even without its data is given up with the
 // reason, and holds up nothing: alone, among others, and with the next job.
 func conformARefusedEndHoldsUpNoOther(t *testing.T, f *fixture) {
-	f.enqueue(job(`1`), job(`2`), job(`3`), job(`4`))
-	held := f.claim(3)
+	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`), tablestest.Job(`3`), tablestest.Job(`4`))
+	held := f.MustClaim(3)
 	f.narrow(t, "worker", "VARCHAR(191) NOT NULL")
-	ends := []jobs.Settlement{end(held[0], jobs.Completed), end(held[1], jobs.Completed), end(held[2], jobs.Completed)}
+	ends := []jobs.Settlement{tablestest.End(held[0], jobs.Completed), tablestest.End(held[1], jobs.Completed), tablestest.End(held[2], jobs.Completed)}
 	ends[1].Worker = "a-name-that-is-too-long"
 	errs, err := f.Settle(context.Background(), ends)
 	if err != nil {
@@ -107,10 +108,10 @@ func conformARefusedEndHoldsUpNoOther(t *testing.T, f *fixture) {
 	if err != nil || lost == nil || len(next) != 0 {
 		t.Errorf("%v, %v and %d claimed; want the reason alone", lost, err, len(next))
 	}
-	if n := f.count("SELECT COUNT(*) FROM jobs"); n != 2 {
+	if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != 2 {
 		t.Errorf("%d rows, want the refused one and the one that nobody claimed", n)
 	}
-	if n := f.count(fmt.Sprintf("SELECT COUNT(*) FROM jobs WHERE id = %d", held[1].Job.ID)); n != 1 {
+	if n := f.CountRows(fmt.Sprintf("SELECT COUNT(*) FROM jobs WHERE id = %d", held[1].Job.ID)); n != 1 {
 		t.Error("the row of the refused end is gone")
 	}
 }
@@ -121,17 +122,17 @@ func TestAFaceIsBuriedInAnOldTable(t *testing.T) {
 }
 
 func testAFaceIsBuriedInAnOldTable(t *testing.T, engine jobstest.Engine) {
-	v := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}
-	f := v.fixture(t, v.database(t))
-	f.db.MustExec("ALTER TABLE failed_jobs CONVERT TO CHARACTER SET utf8mb3")
-	f.enqueue(job(`{"name":"😀 é"}`))
-	e := end(f.claim(1)[0], jobs.Failed)
+	v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}
+	f := openFixture(t, v, v.Database(t))
+	f.DB.MustExec("ALTER TABLE failed_jobs CONVERT TO CHARACTER SET utf8mb3")
+	f.MustEnqueue(tablestest.Job(`{"name":"😀 é"}`))
+	e := tablestest.End(f.MustClaim(1)[0], jobs.Failed)
 	e.Error = "no 😀 here"
-	if err := f.settle(e)[0]; err != nil {
+	if err := f.MustSettle(e)[0]; err != nil {
 		t.Fatal(err)
 	}
 	var row struct{ Payload, Exception string }
-	if err := f.db.Get(&row, "SELECT payload, exception FROM failed_jobs"); err != nil {
+	if err := f.DB.Get(&row, "SELECT payload, exception FROM failed_jobs"); err != nil {
 		t.Fatal(err)
 	}
 	var payload struct{ Data struct{ Name string } }

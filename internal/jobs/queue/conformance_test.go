@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // TestConformance holds every variant of tables, databases and claim modes to
@@ -53,9 +54,9 @@ func TestConformance(t *testing.T) {
 	for _, v := range variants() {
 		t.Run(v.String(), func(t *testing.T) {
 			t.Parallel()
-			db := v.database(t)
+			db := v.Database(t)
 			for _, p := range promises {
-				t.Run(p.name, func(t *testing.T) { p.test(t, v.fixture(t, db)) })
+				t.Run(p.name, func(t *testing.T) { p.test(t, openFixture(t, v, db)) })
 			}
 		})
 	}
@@ -64,15 +65,15 @@ func TestConformance(t *testing.T) {
 // The first claim leaves four rows over. Another claimer takes two of them and
 // a person deletes one; only the last is still to be had.
 func conformLeftoversAreNotTrusted(t *testing.T, f *fixture) {
-	receipts := f.enqueue(job(`{"n":1}`), job(`{"n":2}`), job(`{"n":3}`), job(`{"n":4}`), job(`{"n":5}`))
-	if got := f.claim(1); len(got) != 1 || got[0].Job.ID != receipts[0].ID {
+	receipts := f.MustEnqueue(tablestest.Job(`{"n":1}`), tablestest.Job(`{"n":2}`), tablestest.Job(`{"n":3}`), tablestest.Job(`{"n":4}`), tablestest.Job(`{"n":5}`))
+	if got := f.MustClaim(1); len(got) != 1 || got[0].Job.ID != receipts[0].ID {
 		t.Fatalf("claimed %+v, want the first", got)
 	}
-	if got := f.claimBy(f.another(), 2); len(got) != 2 || got[0].Job.ID != receipts[1].ID {
+	if got := f.ClaimBy(f.another(), 2); len(got) != 2 || got[0].Job.ID != receipts[1].ID {
 		t.Fatalf("another claimed %+v, want the second and third", got)
 	}
-	f.db.MustExec(fmt.Sprintf("DELETE FROM %s WHERE id = %d", f.Store.Layout.Table().Name, receipts[3].ID))
-	if got := f.claim(1); len(got) != 1 || got[0].Job.ID != receipts[4].ID {
+	f.DB.MustExec(fmt.Sprintf("DELETE FROM %s WHERE id = %d", f.Store.tables.Layout.Table().Name, receipts[3].ID))
+	if got := f.MustClaim(1); len(got) != 1 || got[0].Job.ID != receipts[4].ID {
 		t.Errorf("claimed %+v, want the fifth alone", got)
 	}
 }
@@ -80,29 +81,29 @@ func conformLeftoversAreNotTrusted(t *testing.T, f *fixture) {
 // A completion alone may go another way than many at once: it needs its lease
 // likewise, and frees its unique key.
 func conformALoneSettlementNeedsItsLease(t *testing.T, f *fixture) {
-	f.enqueue(job(`{}`).Unique("lone"))
-	held := f.claim(1)[0]
+	f.MustEnqueue(tablestest.Job(`{}`).Unique("lone"))
+	held := f.MustClaim(1)[0]
 	lost := held
 	lost.Lease.Attempt += 7
 	lost.Lease.Token = tables.NewToken("somebody else")
-	if errs := f.settle(end(lost, jobs.Completed)); !errors.Is(errs[0], jobs.ErrLeaseLost) {
+	if errs := f.MustSettle(tablestest.End(lost, jobs.Completed)); !errors.Is(errs[0], jobs.ErrLeaseLost) {
 		t.Errorf("settled under a lease that is not ours: %v", errs[0])
 	}
-	rows := "SELECT COUNT(*) FROM " + f.Store.Layout.Table().Name
-	if f.count(rows) != 1 || f.count("SELECT COUNT(*) FROM cmsjobs_runs") != 0 || f.count("SELECT COUNT(*) FROM cmsjobs_unique") != 1 {
+	rows := "SELECT COUNT(*) FROM " + f.Store.tables.Layout.Table().Name
+	if f.CountRows(rows) != 1 || f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs") != 0 || f.CountRows("SELECT COUNT(*) FROM cmsjobs_unique") != 1 {
 		t.Error("a settlement without its lease wrote something")
 	}
-	if errs := f.settle(end(held, jobs.Completed)); errs[0] != nil {
+	if errs := f.MustSettle(tablestest.End(held, jobs.Completed)); errs[0] != nil {
 		t.Fatal(errs[0])
 	}
-	if f.count(rows) != 0 || f.count("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'completed'") != 1 || f.count("SELECT COUNT(*) FROM cmsjobs_unique") != 0 {
+	if f.CountRows(rows) != 0 || f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'completed'") != 1 || f.CountRows("SELECT COUNT(*) FROM cmsjobs_unique") != 0 {
 		t.Error("the completion did not leave one line and free the key")
 	}
 }
 
 func conformAJobGoesThroughItsLife(t *testing.T, f *fixture) {
-	receipts := f.enqueue(job(`{"n":1}`).WithMetadata(map[string]int{"userId": 7}), job(`{"n":2}`), job(`{"n":3}`))
-	got := f.claim(10)
+	receipts := f.MustEnqueue(tablestest.Job(`{"n":1}`).WithMetadata(map[string]int{"userId": 7}), tablestest.Job(`{"n":2}`), tablestest.Job(`{"n":3}`))
+	got := f.MustClaim(10)
 	if len(got) != 3 {
 		t.Fatalf("%d of 3 jobs claimed", len(got))
 	}
@@ -111,60 +112,60 @@ func conformAJobGoesThroughItsLife(t *testing.T, f *fixture) {
 		string(first.Job.Metadata) != `{"userId":7}` || first.Job.Attempt != 1 || first.Job.MaxAttempts != 3 || first.Job.Queue != "default" || first.Fault != nil || first.Rescued {
 		t.Errorf("claimed %+v, want what was enqueued as %+v", first, receipts[0])
 	}
-	if again := f.claim(10); len(again) != 0 {
+	if again := f.MustClaim(10); len(again) != 0 {
 		t.Errorf("%d running jobs were claimed again", len(again))
 	}
-	retry := end(got[1], jobs.Retried)
+	retry := tablestest.End(got[1], jobs.Retried)
 	retry.Delay = 60 * time.Second
-	for i, err := range f.settle(end(got[0], jobs.Completed), retry, end(got[2], jobs.Failed)) {
+	for i, err := range f.MustSettle(tablestest.End(got[0], jobs.Completed), retry, tablestest.End(got[2], jobs.Failed)) {
 		if err != nil {
 			t.Errorf("settling %d: %v", i, err)
 		}
 	}
-	if n := f.count("SELECT COUNT(*) FROM jobs"); n != 1 {
+	if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != 1 {
 		t.Errorf("%d rows are left, want the retried one", n)
 	}
-	if n := f.count("SELECT COUNT(*) FROM failed_jobs"); n != 1 {
+	if n := f.CountRows("SELECT COUNT(*) FROM failed_jobs"); n != 1 {
 		t.Errorf("%d failed jobs, want 1", n)
 	}
-	if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs"); n != 3 {
+	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); n != 3 {
 		t.Errorf("%d runs in the history, want 3", n)
 	}
-	if early := f.claim(10); len(early) != 0 {
+	if early := f.MustClaim(10); len(early) != 0 {
 		t.Errorf("the retried job came back before its delay")
 	}
-	f.clock.ahead += 61 * time.Second
-	late := f.claim(10)
+	f.Clock.Ahead += 61 * time.Second
+	late := f.MustClaim(10)
 	if len(late) != 1 || late[0].Job.Attempt != 2 || late[0].Job.UUID != receipts[1].UUID {
 		t.Fatalf("after the delay: %+v", late)
 	}
 	// Given back, the attempt is not charged.
-	if err := f.settle(end(late[0], jobs.Released))[0]; err != nil {
+	if err := f.MustSettle(tablestest.End(late[0], jobs.Released))[0]; err != nil {
 		t.Fatal(err)
 	}
-	f.clock.ahead += time.Second // not in the second of its lease
-	if back := f.claim(1); len(back) != 1 || back[0].Job.Attempt != 2 {
+	f.Clock.Ahead += time.Second // not in the second of its lease
+	if back := f.MustClaim(1); len(back) != 1 || back[0].Job.Attempt != 2 {
 		t.Errorf("the released job: %+v", back)
 	}
 }
 
 func conformOrder(t *testing.T, f *fixture) {
-	f.enqueue(job(`"late"`).In(time.Hour), job(`"a"`), job(`"b"`), job(`"c"`).On("other"), job(`"d"`).WithPriority(5))
+	f.MustEnqueue(tablestest.Job(`"late"`).In(time.Hour), tablestest.Job(`"a"`), tablestest.Job(`"b"`), tablestest.Job(`"c"`).On("other"), tablestest.Job(`"d"`).WithPriority(5))
 	var order []string
 	for range 5 {
-		for _, c := range f.claim(1, "other", "default") {
+		for _, c := range f.MustClaim(1, "other", "default") {
 			order = append(order, string(c.Job.Data))
 		}
 	}
 	want := `"c" "a" "b" "d"`
-	if f.v.layout == tables.Extended {
+	if f.Variant.Layout == tables.Extended {
 		want = `"c" "d" "a" "b"`
 	}
 	if got := strings.Join(order, " "); got != want {
 		t.Errorf("claimed %s, want %s", got, want)
 	}
-	f.clock.ahead += 2 * time.Hour
-	ripe := f.claim(10) // the running four lost their leases meanwhile
+	f.Clock.Ahead += 2 * time.Hour
+	ripe := f.MustClaim(10) // the running four lost their leases meanwhile
 	seen := false
 	for _, c := range ripe {
 		seen = seen || string(c.Job.Data) == `"late"` && !c.Rescued
@@ -177,7 +178,7 @@ func conformOrder(t *testing.T, f *fixture) {
 // A job of a priority that was not there at the last look is found at once.
 func conformANewPriority(t *testing.T, f *fixture) {
 	for p := range 5 {
-		r := f.enqueue(job(`1`).WithPriority(p))[0]
+		r := f.MustEnqueue(tablestest.Job(`1`).WithPriority(p))[0]
 		got, err := f.Claim(context.Background(), jobs.ClaimRequest{Queues: []string{"default"}, Limit: 1, Lease: lease})
 		if err != nil || len(got) != 1 || got[0].Job.ID != r.ID {
 			t.Fatalf("priority %d: %+v, %v", p, got, err)
@@ -186,19 +187,19 @@ func conformANewPriority(t *testing.T, f *fixture) {
 }
 
 func conformALostLeaseChangesNothing(t *testing.T, f *fixture) {
-	f.enqueue(job(`1`), job(`2`))
-	old := f.claim(2)
-	f.clock.ahead += lease + 2*time.Second
+	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`))
+	old := f.MustClaim(2)
+	f.Clock.Ahead += lease + 2*time.Second
 	other := f.another()
-	stolen := f.claimBy(other, 2)
+	stolen := f.ClaimBy(other, 2)
 	if len(stolen) != 2 || !stolen[0].Rescued || stolen[0].Job.Attempt != 2 {
 		t.Fatalf("after the lease: %+v", stolen)
 	}
-	if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'crashed'"); n != 2 {
+	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'crashed'"); n != 2 {
 		t.Errorf("%d crashed runs in the history, want 2", n)
 	}
 	for _, v := range []jobs.Outcome{jobs.Completed, jobs.Retried, jobs.Released, jobs.Failed, jobs.Cancelled} {
-		if err := f.settle(end(old[0], v))[0]; !errors.Is(err, jobs.ErrLeaseLost) {
+		if err := f.MustSettle(tablestest.End(old[0], v))[0]; !errors.Is(err, jobs.ErrLeaseLost) {
 			t.Errorf("%v with a lost lease: %v", v, err)
 		}
 	}
@@ -206,24 +207,24 @@ func conformALostLeaseChangesNothing(t *testing.T, f *fixture) {
 	if err != nil || renewed[0] != (jobs.Lease{}) || renewed[1] == (jobs.Lease{}) || renewed[2] != (jobs.Lease{}) {
 		t.Errorf("renewing lost, held, lost: %+v, %v", renewed, err)
 	}
-	if n := f.count("SELECT COUNT(*) FROM jobs"); n != 2 {
+	if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != 2 {
 		t.Errorf("%d rows, want 2", n)
 	}
-	if n := f.count("SELECT COUNT(*) FROM failed_jobs"); n != 0 {
+	if n := f.CountRows("SELECT COUNT(*) FROM failed_jobs"); n != 0 {
 		t.Errorf("a lost lease buried a job")
 	}
 	stolen[1].Lease = renewed[1]
-	errs, err := other.Settle(context.Background(), []jobs.Settlement{end(stolen[0], jobs.Completed), end(old[1], jobs.Completed), end(stolen[1], jobs.Completed)})
+	errs, err := other.Settle(context.Background(), []jobs.Settlement{tablestest.End(stolen[0], jobs.Completed), tablestest.End(old[1], jobs.Completed), tablestest.End(stolen[1], jobs.Completed)})
 	if err != nil || errs[0] != nil || !errors.Is(errs[1], jobs.ErrLeaseLost) || errs[2] != nil {
 		t.Errorf("one lost lease in a batch: %v, %v", errs, err)
 	}
 }
 
 func conformRenewKeepsALease(t *testing.T, f *fixture) {
-	f.enqueue(job(`1`))
-	c := f.claim(1)[0]
+	f.MustEnqueue(tablestest.Job(`1`))
+	c := f.MustClaim(1)[0]
 	for range 3 {
-		f.clock.ahead += 2 * lease / 3
+		f.Clock.Ahead += 2 * lease / 3
 		renewed, err := f.Renew(context.Background(), []jobs.Lease{c.Lease}, lease)
 		if err != nil || renewed[0] == (jobs.Lease{}) {
 			t.Fatalf("renewing: %+v, %v", renewed, err)
@@ -234,7 +235,7 @@ func conformRenewKeepsALease(t *testing.T, f *fixture) {
 			t.Fatalf("a renewed job was claimed: %v, %v", got, err)
 		}
 	}
-	if err := f.settle(end(c, jobs.Completed))[0]; err != nil {
+	if err := f.MustSettle(tablestest.End(c, jobs.Completed))[0]; err != nil {
 		t.Error(err)
 	}
 }
@@ -243,15 +244,15 @@ func conformEachJobOnceAmongManyClaimers(t *testing.T, f *fixture) {
 	const total = 200
 	list := make([]jobs.Spec, total)
 	for i := range list {
-		list[i] = job(fmt.Sprint(i))
+		list[i] = tablestest.Job(fmt.Sprint(i))
 	}
-	f.enqueue(list...)
+	f.MustEnqueue(list...)
 	var mu sync.Mutex
 	started := map[string]int{}
 	var claimers sync.WaitGroup
-	fixed := f.clock.now() // no lease ends meanwhile
+	fixed := f.Clock.Now() // no lease ends meanwhile
 	for n := range 4 {
-		s := open1(t, f.db, tables.Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: func() time.Time { return fixed }})
+		s := open1(t, f.DB, tables.Options{Registry: tablestest.Registry(), Mode: f.Variant.Mode, DatabaseClock: func() time.Time { return fixed }})
 		claimers.Go(func() {
 			for {
 				got, err := s.Claim(context.Background(), jobs.ClaimRequest{Worker: fmt.Sprint("w", n), Queues: []string{"default"}, Limit: 1 + 5*n, Lease: lease})
@@ -263,7 +264,7 @@ func conformEachJobOnceAmongManyClaimers(t *testing.T, f *fixture) {
 				mu.Lock()
 				for _, c := range got {
 					started[string(c.Job.Data)]++
-					ends = append(ends, end(c, jobs.Completed))
+					ends = append(ends, tablestest.End(c, jobs.Completed))
 				}
 				done := len(started) == total
 				mu.Unlock()
@@ -284,7 +285,7 @@ func conformEachJobOnceAmongManyClaimers(t *testing.T, f *fixture) {
 			t.Errorf("job %s started %d times", data, n)
 		}
 	}
-	if left := f.count("SELECT COUNT(*) FROM jobs"); left != 0 || len(started) != total {
+	if left := f.CountRows("SELECT COUNT(*) FROM jobs"); left != 0 || len(started) != total {
 		t.Errorf("%d jobs left, %d of %d started", left, len(started), total)
 	}
 }
@@ -293,37 +294,37 @@ const php = `{"uuid":"8a2e","displayName":"App\\Jobs\\Mail","job":"Illuminate\\Q
 
 func conformRowsOfOthersAreNotTouched(t *testing.T, f *fixture) {
 	for range 60 {
-		f.insertRaw("default", php)
+		f.InsertRaw("default", php)
 	}
-	f.insertRaw("default", `{"job":"App\\Jobs\\Custom@handle","data":{}}`)
-	f.insertRaw("default", `{"type":"shop.sync"}`)
-	if f.v.layout == tables.Stock {
-		f.insertRaw("default", `{"type":"test.pl`) // on a queue that is not ours
+	f.InsertRaw("default", `{"job":"App\\Jobs\\Custom@handle","data":{}}`)
+	f.InsertRaw("default", `{"type":"shop.sync"}`)
+	if f.Variant.Layout == tables.Stock {
+		f.InsertRaw("default", `{"type":"test.pl`) // on a queue that is not ours
 	}
-	before := f.count("SELECT COUNT(*) FROM jobs")
-	f.insertRaw("default", `{"type":"test.plain","force":true}`)
-	got := f.claim(5)
+	before := f.CountRows("SELECT COUNT(*) FROM jobs")
+	f.InsertRaw("default", `{"type":"test.plain","force":true}`)
+	got := f.MustClaim(5)
 	if len(got) != 1 || string(got[0].Job.Data) != `{"force":true}` {
 		t.Fatalf("claimed %+v, want the one job behind PHP's", got)
 	}
 	if got[0].Job.UUID != tables.DerivedUUID("jobs", got[0].Job.ID, got[0].Job.EnqueuedAt.Unix()) {
 		t.Errorf("the row without a UUID got %s", got[0].Job.UUID)
 	}
-	if err := f.settle(end(got[0], jobs.Failed))[0]; err != nil {
+	if err := f.MustSettle(tablestest.End(got[0], jobs.Failed))[0]; err != nil {
 		t.Fatal(err)
 	}
 	reserved := "reserved_at IS NOT NULL"
-	if f.v.layout == tables.Extended {
+	if f.Variant.Layout == tables.Extended {
 		reserved = "status <> 'queued'"
 	}
-	if n := f.count("SELECT COUNT(*) FROM jobs WHERE attempts <> 0 OR " + reserved); n != 0 {
+	if n := f.CountRows("SELECT COUNT(*) FROM jobs WHERE attempts <> 0 OR " + reserved); n != 0 {
 		t.Errorf("%d rows of others were touched", n)
 	}
-	if n := f.count("SELECT COUNT(*) FROM jobs"); n != before {
+	if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != before {
 		t.Errorf("%d rows of others are left of %d", n, before)
 	}
 	var payload string
-	if err := f.db.Get(&payload, "SELECT payload FROM failed_jobs"); err != nil {
+	if err := f.DB.Get(&payload, "SELECT payload FROM failed_jobs"); err != nil {
 		t.Fatal(err)
 	}
 	var keys map[string]any
@@ -333,19 +334,19 @@ func conformRowsOfOthersAreNotTouched(t *testing.T, f *fixture) {
 }
 
 func conformPoisonIsBuriedAndTheQueueGoesOn(t *testing.T, f *fixture) {
-	f.insertRaw("cmsjobs", `{"type":"test.plain"`)
-	f.insertRaw("cmsjobs", `[1,2]`)
-	f.insertRaw("cmsjobs", ``)
-	f.insertRaw("cmsjobs", `{"type":"test.plain","blob":"`+strings.Repeat("x", 3<<19)+`"}`)
-	f.insertRaw("cmsjobs", `{"type":"test.plain","n":1}`)
-	got := f.claim(10, "cmsjobs")
+	f.InsertRaw("cmsjobs", `{"type":"test.plain"`)
+	f.InsertRaw("cmsjobs", `[1,2]`)
+	f.InsertRaw("cmsjobs", ``)
+	f.InsertRaw("cmsjobs", `{"type":"test.plain","blob":"`+strings.Repeat("x", 3<<19)+`"}`)
+	f.InsertRaw("cmsjobs", `{"type":"test.plain","n":1}`)
+	got := f.MustClaim(10, "cmsjobs")
 	if len(got) != 5 {
 		t.Fatalf("claimed %d of 5 rows", len(got))
 	}
 	var ends []jobs.Settlement
 	good := 0
 	for _, c := range got {
-		e := end(c, jobs.Completed)
+		e := tablestest.End(c, jobs.Completed)
 		if c.Fault != nil {
 			e.Outcome, e.Error = jobs.Failed, c.Fault.Error()
 		} else {
@@ -353,7 +354,7 @@ func conformPoisonIsBuriedAndTheQueueGoesOn(t *testing.T, f *fixture) {
 		}
 		ends = append(ends, e)
 	}
-	for i, err := range f.settle(ends...) {
+	for i, err := range f.MustSettle(ends...) {
 		if err != nil {
 			t.Errorf("settling %d: %v", i, err)
 		}
@@ -361,30 +362,30 @@ func conformPoisonIsBuriedAndTheQueueGoesOn(t *testing.T, f *fixture) {
 	if good != 1 {
 		t.Errorf("%d rows had no fault, want 1", good)
 	}
-	if n := f.count("SELECT COUNT(*) FROM failed_jobs"); n != 4 {
+	if n := f.CountRows("SELECT COUNT(*) FROM failed_jobs"); n != 4 {
 		t.Errorf("%d failed jobs, want 4", n)
 	}
-	if n := f.count("SELECT COUNT(*) FROM failed_jobs WHERE " + f.Dialect.Bytes + "(payload) > 1500000"); n != 1 {
+	if n := f.CountRows("SELECT COUNT(*) FROM failed_jobs WHERE " + f.tables.Dialect.Bytes + "(payload) > 1500000"); n != 1 {
 		t.Errorf("the oversized payload is not whole in failed_jobs")
 	}
-	if n := f.count("SELECT COUNT(*) FROM jobs"); n != 0 {
+	if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
 }
 
 func conformAJobThatKillsItsWorkersEnds(t *testing.T, f *fixture) {
-	f.enqueue(job(`1`).WithMaxAttempts(2))
+	f.MustEnqueue(tablestest.Job(`1`).WithMaxAttempts(2))
 	for attempt := 1; attempt <= 2; attempt++ {
-		if c := f.claim(1); len(c) != 1 || c[0].Fault != nil || c[0].Job.Attempt != attempt {
+		if c := f.MustClaim(1); len(c) != 1 || c[0].Fault != nil || c[0].Job.Attempt != attempt {
 			t.Fatalf("attempt %d: %+v", attempt, c)
 		}
-		f.clock.ahead += lease + 2*time.Second
+		f.Clock.Ahead += lease + 2*time.Second
 	}
-	c := f.claim(1)
+	c := f.MustClaim(1)
 	if len(c) != 1 || c[0].Fault == nil || !c[0].Rescued || !strings.Contains(c[0].Fault.Error(), "started 2 times") {
 		t.Fatalf("after two crashes: %+v", c)
 	}
-	if err := f.settle(end(c[0], jobs.Failed))[0]; err != nil {
+	if err := f.MustSettle(tablestest.End(c[0], jobs.Failed))[0]; err != nil {
 		t.Error(err)
 	}
 }
@@ -393,83 +394,83 @@ func conformAJobThatKillsItsWorkersEnds(t *testing.T, f *fixture) {
 // not for more.
 func conformARowNarrowsItsLimits(t *testing.T, f *fixture) {
 	for asked, want := range map[int]int{2: 2, 50: 3} {
-		f.enqueue(job(`1`).WithMaxAttempts(asked))
-		c := f.claim(1)
+		f.MustEnqueue(tablestest.Job(`1`).WithMaxAttempts(asked))
+		c := f.MustClaim(1)
 		if len(c) != 1 || c[0].Job.MaxAttempts != want {
 			t.Fatalf("a row that asks for %d starts: %+v, want %d", asked, c, want)
 		}
 		if r, err := f.Job(bg, c[0].Job.UUID); err != nil || r.MaxAttempts != want {
 			t.Errorf("people see %d starts, want %d, %v", r.MaxAttempts, want, err)
 		}
-		f.settle(end(c[0], jobs.Completed))
+		f.MustSettle(tablestest.End(c[0], jobs.Completed))
 	}
 }
 
 func conformAttemptsAtTheColumnsLimit(t *testing.T, f *fixture) {
-	limit := f.Store.Layout.Table().AttemptsLimit
+	limit := f.Store.tables.Layout.Table().AttemptsLimit
 	if limit == 0 {
 		t.Skip("the column has no limit that matters")
 	}
-	f.insertRaw("default", `{"type":"test.often"}`)
-	f.db.MustExec(fmt.Sprintf("UPDATE jobs SET attempts = %d", limit))
-	c := f.claim(1)
+	f.InsertRaw("default", `{"type":"test.often"}`)
+	f.DB.MustExec(fmt.Sprintf("UPDATE jobs SET attempts = %d", limit))
+	c := f.MustClaim(1)
 	if len(c) != 1 || c[0].Fault == nil {
 		t.Fatalf("claimed %+v, want a fault", c)
 	}
-	if err := f.settle(end(c[0], jobs.Failed))[0]; err != nil {
+	if err := f.MustSettle(tablestest.End(c[0], jobs.Failed))[0]; err != nil {
 		t.Error(err)
 	}
-	if n := f.count("SELECT COUNT(*) FROM jobs"); n != 0 {
+	if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != 0 {
 		t.Error("the row is still there")
 	}
 }
 
 func conformUnique(t *testing.T, f *fixture) {
-	a := f.enqueue(job(`1`).Unique("k"))[0]
-	b := f.enqueue(job(`2`).Unique("k"), job(`3`))
+	a := f.MustEnqueue(tablestest.Job(`1`).Unique("k"))[0]
+	b := f.MustEnqueue(tablestest.Job(`2`).Unique("k"), tablestest.Job(`3`))
 	if !b[0].Existing || b[0].ID != a.ID || b[0].UUID != a.UUID || b[1].Existing {
 		t.Errorf("second enqueue: %+v, first %+v", b, a)
 	}
-	c := f.claim(10)
+	c := f.MustClaim(10)
 	if len(c) != 2 {
 		t.Fatalf("%d jobs, want 2", len(c))
 	}
-	if r := f.enqueue(job(`4`).Unique("k"))[0]; !r.Existing {
+	if r := f.MustEnqueue(tablestest.Job(`4`).Unique("k"))[0]; !r.Existing {
 		t.Error("the key of a running job is free")
 	}
-	f.settle(end(c[0], jobs.Completed), end(c[1], jobs.Completed))
-	d := f.enqueue(job(`5`).Unique("k"))[0]
+	f.MustSettle(tablestest.End(c[0], jobs.Completed), tablestest.End(c[1], jobs.Completed))
+	d := f.MustEnqueue(tablestest.Job(`5`).Unique("k"))[0]
 	if d.Existing {
 		t.Error("the key outlived its job")
 	}
-	f.db.MustExec("DELETE FROM jobs") // artisan queue:clear
-	if r := f.enqueue(job(`6`).Unique("k"))[0]; r.Existing {
+	f.DB.MustExec("DELETE FROM jobs") // artisan queue:clear
+	if r := f.MustEnqueue(tablestest.Job(`6`).Unique("k"))[0]; r.Existing {
 		t.Error("the key of a deleted job sticks")
 	}
 	// The same UUID is the same job, also when it is done.
-	named := f.enqueue(job(`7`).Named("11111111-1111-4111-8111-111111111111"))[0]
-	if again := f.enqueue(job(`7`).Named(named.UUID))[0]; !again.Existing || again.ID != named.ID {
+	named := f.MustEnqueue(tablestest.Job(`7`).Named("11111111-1111-4111-8111-111111111111"))[0]
+	if again := f.MustEnqueue(tablestest.Job(`7`).Named(named.UUID))[0]; !again.Existing || again.ID != named.ID {
 		t.Errorf("same UUID: %+v, %+v", named, again)
 	}
-	for _, c := range f.claim(10) {
-		f.settle(end(c, jobs.Completed))
+	for _, c := range f.MustClaim(10) {
+		f.MustSettle(tablestest.End(c, jobs.Completed))
 	}
-	if again := f.enqueue(job(`7`).Named(named.UUID))[0]; !again.Existing {
+	if again := f.MustEnqueue(tablestest.Job(`7`).Named(named.UUID))[0]; !again.Existing {
 		t.Error("a done job was enqueued again")
 	}
 }
 
 func conformCoalesce(t *testing.T, f *fixture) {
 	for range 40 {
-		f.insertRaw("default", `{"type":"test.coalesce","force":true}`)
+		f.InsertRaw("default", `{"type":"test.coalesce","force":true}`)
 	}
 	list := make([]jobs.Spec, 60)
 	for i := range list {
-		list[i] = coalesceKind.New(json.RawMessage(`{"force":true}`))
+		list[i] = tablestest.Coalesce.New(json.RawMessage(`{"force":true}`))
 	}
-	f.enqueue(list...)
-	f.enqueue(coalesceKind.New(json.RawMessage(`{"force":false}`)), job(`{"text":"test.coalesce"}`))
-	got := f.claim(5)
+	f.MustEnqueue(list...)
+	f.MustEnqueue(tablestest.Coalesce.New(json.RawMessage(`{"force":false}`)), tablestest.Job(`{"text":"test.coalesce"}`))
+	got := f.MustClaim(5)
 	if len(got) != 3 || len(got[0].Duplicates) != 99 {
 		t.Fatalf("%d runs, the first stands for %d more; want 3 and 99", len(got), len(got[0].Duplicates))
 	}
@@ -483,19 +484,19 @@ func conformCoalesce(t *testing.T, f *fixture) {
 		}
 	}
 	got[0].Lease, got[0].Duplicates = renewed[0], renewed[1:]
-	retry := end(got[0], jobs.Retried)
+	retry := tablestest.End(got[0], jobs.Retried)
 	retry.Delay = time.Hour
-	f.settle(retry)
-	f.clock.ahead += time.Second // not in the second of their lease
-	again := f.claim(5)
+	f.MustSettle(retry)
+	f.Clock.Ahead += time.Second // not in the second of their lease
+	again := f.MustClaim(5)
 	if len(again) != 1 || len(again[0].Duplicates) != 98 || again[0].Job.Attempt != 1 {
 		t.Fatalf("after a retry the twins are not as they were: %d runs", len(again))
 	}
-	f.settle(end(again[0], jobs.Completed), end(got[1], jobs.Completed), end(got[2], jobs.Completed))
-	if n := f.count("SELECT COUNT(*) FROM jobs"); n != 1 {
+	f.MustSettle(tablestest.End(again[0], jobs.Completed), tablestest.End(got[1], jobs.Completed), tablestest.End(got[2], jobs.Completed))
+	if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != 1 {
 		t.Errorf("%d rows left, want the retried one", n)
 	}
-	if n := f.count("SELECT COUNT(DISTINCT uuid) FROM cmsjobs_runs WHERE outcome = 'completed'"); n != 101 {
+	if n := f.CountRows("SELECT COUNT(DISTINCT uuid) FROM cmsjobs_runs WHERE outcome = 'completed'"); n != 101 {
 		t.Errorf("%d jobs in the history, want 101", n)
 	}
 }
@@ -503,10 +504,10 @@ func conformCoalesce(t *testing.T, f *fixture) {
 func conformFleetLimit(t *testing.T, f *fixture) {
 	var list []jobs.Spec
 	for i := range 30 {
-		list = append(list, limitedKind.New(json.RawMessage(fmt.Sprint(i))))
+		list = append(list, tablestest.Limited.New(json.RawMessage(fmt.Sprint(i))))
 	}
-	f.enqueue(append(list, job(`"behind"`))...)
-	got := f.claim(5)
+	f.MustEnqueue(append(list, tablestest.Job(`"behind"`))...)
+	got := f.MustClaim(5)
 	limited := 0
 	for _, c := range got {
 		if c.Job.Type == "test.limited" {
@@ -517,26 +518,26 @@ func conformFleetLimit(t *testing.T, f *fixture) {
 		t.Fatalf("claimed %d, %d of them limited; want 3 and 2", len(got), limited)
 	}
 	other := f.another()
-	if more := f.claimBy(other, 5); len(more) != 0 {
+	if more := f.ClaimBy(other, 5); len(more) != 0 {
 		t.Errorf("another store got %d above the limit", len(more))
 	}
-	f.settle(end(got[0], jobs.Completed))
-	if more := f.claimBy(other, 5); len(more) != 1 {
+	f.MustSettle(tablestest.End(got[0], jobs.Completed))
+	if more := f.ClaimBy(other, 5); len(more) != 1 {
 		t.Errorf("after one ended, %d were claimed, want 1", len(more))
 	}
-	f.clock.ahead += lease + 5*time.Second // the holders died
-	if more := f.claim(5); len(more) < 2 {
+	f.Clock.Ahead += lease + 5*time.Second // the holders died
+	if more := f.MustClaim(5); len(more) < 2 {
 		t.Errorf("a crash did not free the places: %d", len(more))
 	}
 }
 
 func conformEnqueueInTheCallersTransaction(t *testing.T, f *fixture) {
 	for _, commit := range []bool{false, true} {
-		x, err := f.db.Beginx()
+		x, err := f.DB.Beginx()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.EnqueueTx(context.Background(), x, job(`1`), job(`2`).Unique("u")); err != nil {
+		if _, err := f.EnqueueTx(context.Background(), x, tablestest.Job(`1`), tablestest.Job(`2`).Unique("u")); err != nil {
 			t.Fatal(err)
 		}
 		finish := x.Rollback
@@ -546,46 +547,46 @@ func conformEnqueueInTheCallersTransaction(t *testing.T, f *fixture) {
 		if err := finish(); err != nil {
 			t.Fatal(err)
 		}
-		if n, want := f.count("SELECT COUNT(*) FROM jobs"), map[bool]int{true: 2}[commit]; n != want {
+		if n, want := f.CountRows("SELECT COUNT(*) FROM jobs"), map[bool]int{true: 2}[commit]; n != want {
 			t.Errorf("committed %v: %d jobs, want %d", commit, n, want)
 		}
 	}
 }
 
 func conformFollowUpsComeWithTheCompletion(t *testing.T, f *fixture) {
-	f.enqueue(job(`1`))
-	c := f.claim(1)[0]
-	done := end(c, jobs.Completed)
-	done.FollowUps = []jobs.Spec{job(`"next"`)}
+	f.MustEnqueue(tablestest.Job(`1`))
+	c := f.MustClaim(1)[0]
+	done := tablestest.End(c, jobs.Completed)
+	done.FollowUps = []jobs.Spec{tablestest.Job(`"next"`)}
 	done.Result = json.RawMessage(`{"files":3}`)
 	done.Lines = []jobs.LogLine{{At: time.Now(), Text: "wrote 3 files"}}
 	stale := done
 	stale.Claimed.Lease.Attempt, stale.Claimed.Lease.Token = 9, "w/00"
-	if err := f.settle(stale)[0]; !errors.Is(err, jobs.ErrLeaseLost) {
+	if err := f.MustSettle(stale)[0]; !errors.Is(err, jobs.ErrLeaseLost) {
 		t.Fatal(err)
 	}
-	if n := f.count("SELECT COUNT(*) FROM jobs"); n != 1 {
+	if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != 1 {
 		t.Fatalf("a lost lease enqueued a follow-up")
 	}
-	if err := f.settle(done)[0]; err != nil {
+	if err := f.MustSettle(done)[0]; err != nil {
 		t.Fatal(err)
 	}
-	if next := f.claim(5); len(next) != 1 || string(next[0].Job.Data) != `"next"` {
+	if next := f.MustClaim(5); len(next) != 1 || string(next[0].Job.Data) != `"next"` {
 		t.Errorf("follow-up: %+v", next)
 	}
-	if n := f.count("SELECT COUNT(*) FROM cmsjobs_job_logs"); n != 1 {
+	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_job_logs"); n != 1 {
 		t.Errorf("%d log lines, want 1", n)
 	}
 }
 
 func conformSettlingTwiceAfterALostAnswerIsHarmless(t *testing.T, f *fixture) {
-	f.enqueue(job(`1`), job(`2`))
-	c := f.claim(2)
+	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`))
+	c := f.MustClaim(2)
 	for i, v := range []jobs.Outcome{jobs.Completed, jobs.Released} {
-		e := end(c[i], v)
-		f.settle(e)
+		e := tablestest.End(c[i], v)
+		f.MustSettle(e)
 		f.remember([]pendingSettlement{{Settlement: &e}}) // as after a lost answer to COMMIT
-		if err := f.settle(e)[0]; err != nil {
+		if err := f.MustSettle(e)[0]; err != nil {
 			t.Errorf("%v again: %v", v, err)
 		}
 		restarted := f.another() // knows nothing of the answer
@@ -594,19 +595,19 @@ func conformSettlingTwiceAfterALostAnswerIsHarmless(t *testing.T, f *fixture) {
 		}
 		e.Claimed.Lease.Token = "w/" + strings.Repeat("0", 32)
 		if v == jobs.Completed {
-			if err := f.settle(e)[0]; !errors.Is(err, jobs.ErrLeaseLost) {
+			if err := f.MustSettle(e)[0]; !errors.Is(err, jobs.ErrLeaseLost) {
 				t.Errorf("%v by another's lease: %v", v, err)
 			}
 		}
 	}
-	if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs"); n != 2 {
+	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); n != 2 {
 		t.Errorf("%d runs, want 2", n)
 	}
 }
 
 func conformBeatTellsAndIsTold(t *testing.T, f *fixture) {
 	ctx := context.Background()
-	w := jobs.WorkerInfo{ID: "h:1:a", Host: "h", PID: 1, Queues: []string{"default"}, Slots: 2, Status: "running", StartedAt: f.clock.now(),
+	w := jobs.WorkerInfo{ID: "h:1:a", Host: "h", PID: 1, Queues: []string{"default"}, Slots: 2, Status: "running", StartedAt: f.Clock.Now(),
 		Running: []jobs.RunningJob{{ID: 5, UUID: "u5", Type: "test.plain", Lines: []jobs.LogLine{{At: time.Now(), Text: "hello"}}}}}
 	o, err := f.Heartbeat(ctx, w)
 	if err != nil || o.Stop || len(o.Paused) != 0 || len(o.Cancelled) != 0 || !o.RestartedAt.IsZero() {
@@ -631,10 +632,10 @@ func conformBeatTellsAndIsTold(t *testing.T, f *fixture) {
 	if list, err := f.PausedQueues(ctx); len(list) != 0 || err != nil {
 		t.Error(list, err)
 	}
-	if n := f.count("SELECT COUNT(*) FROM cmsjobs_job_logs"); n != 1 {
+	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_job_logs"); n != 1 {
 		t.Errorf("%d log lines, want 1", n)
 	}
-	f.clock.ahead += time.Hour
+	f.Clock.Ahead += time.Hour
 	if n, err := f.DeleteStaleWorkers(ctx, time.Minute); n != 1 || err != nil {
 		t.Error(n, err)
 	}
@@ -645,24 +646,24 @@ func conformBeatTellsAndIsTold(t *testing.T, f *fixture) {
 
 func conformCleaning(t *testing.T, f *fixture) {
 	ctx := context.Background()
-	f.enqueue(job(`1`), job(`2`), job(`3`))
-	c := f.claim(3)
-	f.settle(end(c[0], jobs.Completed), end(c[1], jobs.Failed))
+	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`), tablestest.Job(`3`))
+	c := f.MustClaim(3)
+	f.MustSettle(tablestest.End(c[0], jobs.Completed), tablestest.End(c[1], jobs.Failed))
 	if n, err := f.ResetStuck(ctx, time.Minute); n != 0 || err != nil {
 		t.Errorf("a live lease was reset: %d, %v", n, err)
 	}
-	f.clock.ahead += 40 * 24 * time.Hour
+	f.Clock.Ahead += 40 * 24 * time.Hour
 	if n, err := f.ResetStuck(ctx, time.Minute); n != 1 || err != nil {
 		t.Errorf("stuck jobs reset: %d, %v", n, err)
 	}
-	if err := f.settle(end(c[2], jobs.Completed))[0]; !errors.Is(err, jobs.ErrLeaseLost) {
+	if err := f.MustSettle(tablestest.End(c[2], jobs.Completed))[0]; !errors.Is(err, jobs.ErrLeaseLost) {
 		t.Errorf("settled after a reset: %v", err)
 	}
 	if n, err := f.RotateRuns(ctx, 7, 60); n != 1 || err != nil {
 		t.Errorf("rotated %d, %v", n, err)
 	}
 	exported := 0
-	if n, err := f.PruneFailed(ctx, f.clock.now().Add(-time.Hour), func(rows []history.FailedRow) error { exported += len(rows); return nil }); n != 1 || exported != 1 || err != nil {
+	if n, err := f.PruneFailed(ctx, f.Clock.Now().Add(-time.Hour), func(rows []history.FailedRow) error { exported += len(rows); return nil }); n != 1 || exported != 1 || err != nil {
 		t.Errorf("pruned %d, exported %d, %v", n, exported, err)
 	}
 }

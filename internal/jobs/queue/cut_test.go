@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // The network is cut again and again while jobs are enqueued and settled. An
@@ -23,14 +24,14 @@ func TestNothingIsLostOrDoubledWhenAnswersAre(t *testing.T) {
 
 func testNothingIsLostOrDoubledWhenAnswersAre(t *testing.T, engine jobstest.Engine) {
 	port := jobstest.Shared(t, engine).Port
-	db := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}.database(t)
+	db := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}.Database(t)
 	proxy := jobstest.NewProxy(t, port)
 	cutDB, err := database.Connect(context.Background(), database.ConnectOptions{DSN: strings.Replace(db.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cutDB.Close() })
-	s, err := Open(context.Background(), cutDB, tables.Options{Registry: registry(), Mode: tables.Skip})
+	s, err := Open(context.Background(), cutDB, tables.Options{Registry: tablestest.Registry(), Mode: tables.Skip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func testNothingIsLostOrDoubledWhenAnswersAre(t *testing.T, engine jobstest.Engi
 	}
 	const total = 60
 	for i := range total {
-		n := job(fmt.Sprint(i)).Named(uuid.NewString())
+		n := tablestest.Job(fmt.Sprint(i)).Named(uuid.NewString())
 		insist(func() error { _, err := s.Enqueue(ctx, n); return err })
 	}
 	deadline := time.Now().Add(time.Minute)
@@ -74,7 +75,7 @@ func testNothingIsLostOrDoubledWhenAnswersAre(t *testing.T, engine jobstest.Engi
 		}
 		var ends []jobs.Settlement
 		for _, c := range got {
-			ends = append(ends, end(c, jobs.Completed))
+			ends = append(ends, tablestest.End(c, jobs.Completed))
 		}
 		insist(func() error { _, err := s.Settle(ctx, ends); return err })
 		if err := db.Get(&left, "SELECT COUNT(*) FROM jobs"); err != nil {

@@ -36,8 +36,8 @@ func (s *Store) EnqueueTx(ctx context.Context, t tables.Tx, list ...jobs.Spec) (
 		return nil, err
 	}
 	own := t
-	if s.OwnDB != s.DB {
-		own = s.OwnDB
+	if s.tables.OwnDB != s.tables.DB {
+		own = s.tables.OwnDB
 	}
 	receipts, err := s.insertAll(ctx, tables.Transaction{Main: t, Own: own}, prepared)
 	if err != nil {
@@ -53,11 +53,11 @@ func (s *Store) prepare(list []jobs.Spec) ([]jobs.Spec, error) {
 		if err := n.Check(); err != nil {
 			return nil, err
 		}
-		if size := len(n.Data) + len(n.Metadata); size > s.MaxBytes {
+		if size := len(n.Data) + len(n.Metadata); size > s.tables.MaxBytes {
 			return nil, fmt.Errorf("the payload of %s has %d bytes, more than the server takes in one statement: raise max_allowed_packet", n.Type, size)
 		}
 		if n.Queue == "" {
-			n.Queue = s.Options.DefaultQueue
+			n.Queue = s.tables.Options.DefaultQueue
 		}
 		prepared[i] = n
 	}
@@ -70,11 +70,11 @@ func (s *Store) wake(list []jobs.Spec) {
 	for _, n := range list {
 		queue := n.Queue
 		if queue == "" {
-			queue = s.Options.DefaultQueue
+			queue = s.tables.Options.DefaultQueue
 		}
 		if n.Delay == 0 && n.RunAt.IsZero() && !told[queue] {
 			told[queue] = true
-			s.Options.Wake(queue)
+			s.tables.Options.Wake(queue)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func (s *Store) insertAll(ctx context.Context, t tables.Transaction, list []jobs
 	var permits []int
 	for i, n := range list {
 		if n.Queue == "" {
-			n.Queue = s.Options.DefaultQueue
+			n.Queue = s.tables.Options.DefaultQueue
 		}
 		if n.UUID == "" && n.UniqueKey == "" {
 			n.UUID = newUUID()

@@ -17,11 +17,11 @@ import (
 // insertPlain inserts jobs without names and returns their row numbers.
 func (s *Store) insertPlain(ctx context.Context, q tables.Tx, list []jobs.Spec) ([]int64, error) {
 	var ids []int64
-	now := s.SecondsNow()
+	now := s.tables.SecondsNow()
 	if len(list) > 3 { // read once: the server would reckon it anew for each row
-		read, err := s.ReadClock(ctx, q)
+		read, err := s.tables.ReadClock(ctx, q)
 		if err != nil {
-			return nil, fmt.Errorf("inserting into %s: %w", s.Layout.Table().Plain, err)
+			return nil, fmt.Errorf("inserting into %s: %w", s.tables.Layout.Table().Plain, err)
 		}
 		now = strconv.FormatInt(read, 10)
 	}
@@ -29,21 +29,21 @@ func (s *Store) insertPlain(ctx context.Context, q tables.Tx, list []jobs.Spec) 
 		var values []string
 		var args []any
 		size := 0
-		for len(values) < len(list) && len(values) < 1000 && len(args)+8 <= s.Dialect.MaxParams {
+		for len(values) < len(list) && len(values) < 1000 && len(args)+8 <= s.tables.Dialect.MaxParams {
 			n := list[len(values)]
 			payload, err := jobs.EncodePayload(n)
 			if err != nil {
 				return nil, err
 			}
-			if size += len(payload) + 200; size > s.MaxBytes/2 && len(values) > 0 {
+			if size += len(payload) + 200; size > s.tables.MaxBytes/2 && len(values) > 0 {
 				break
 			}
-			v, a := s.Layout.Row(n, string(payload), dueOf(n, now), now, s.attemptsOf(n))
+			v, a := s.tables.Layout.Row(n, string(payload), dueOf(n, now), now, s.attemptsOf(n))
 			values, args = append(values, v), append(args, a...)
 		}
 		made, err := s.insert(ctx, q, values, args)
 		if err != nil {
-			return nil, fmt.Errorf("inserting into %s: %w", s.Layout.Table().Plain, err)
+			return nil, fmt.Errorf("inserting into %s: %w", s.tables.Layout.Table().Plain, err)
 		}
 		ids, list = append(ids, made...), list[len(values):]
 	}
@@ -52,10 +52,10 @@ func (s *Store) insertPlain(ctx context.Context, q tables.Tx, list []jobs.Spec) 
 
 // insert runs one INSERT of several rows and says which numbers they got.
 func (s *Store) insert(ctx context.Context, q tables.Tx, values []string, args []any) ([]int64, error) {
-	statement := "INSERT INTO " + s.Layout.Table().Name + " (" + s.Layout.Insert() + ") VALUES " + strings.Join(values, ",")
-	if s.Dialect.Name != "mysql" {
+	statement := "INSERT INTO " + s.tables.Layout.Table().Name + " (" + s.tables.Layout.Insert() + ") VALUES " + strings.Join(values, ",")
+	if s.tables.Dialect.Returning {
 		var ids []int64
-		err := s.Query(ctx, q, func(r *sql.Rows) error {
+		err := s.tables.Query(ctx, q, func(r *sql.Rows) error {
 			var id int64
 			err := r.Scan(&id)
 			ids = append(ids, id)
@@ -66,8 +66,8 @@ func (s *Store) insert(ctx context.Context, q tables.Tx, values []string, args [
 		}
 		return ids, err
 	}
-	s.Asked.Add(1)
-	r, err := q.ExecContext(ctx, sqlx.Rebind(s.Dialect.Bind, statement), args...)
+	s.tables.Asked.Add(1)
+	r, err := q.ExecContext(ctx, sqlx.Rebind(s.tables.Dialect.Bind, statement), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (s *Store) insert(ctx context.Context, q tables.Tx, values []string, args [
 	}
 	step := int64(1)
 	if len(values) > 1 { // a Galera node counts in steps of the cluster's size
-		if _, err := s.QueryRow(ctx, q, []any{&step}, "SELECT @@auto_increment_increment"); err != nil {
+		if _, err := s.tables.QueryRow(ctx, q, []any{&step}, "SELECT @@auto_increment_increment"); err != nil {
 			return nil, err
 		}
 	}
@@ -105,7 +105,7 @@ func (s *Store) attemptsOf(n jobs.Spec) int {
 	if n.MaxAttempts > 0 {
 		return n.MaxAttempts
 	}
-	if entry, ok := s.Options.Registry.Lookup(n.Type); ok {
+	if entry, ok := s.tables.Options.Registry.Lookup(n.Type); ok {
 		return entry.Policy.MaxAttempts
 	}
 	return jobs.DefaultPolicy().MaxAttempts

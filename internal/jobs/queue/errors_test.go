@@ -22,6 +22,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 func TestClassify(t *testing.T) {
@@ -112,10 +113,10 @@ func TestClassifyRealErrors(t *testing.T) {
 func TestADeadlockIsRetried(t *testing.T) {
 	for _, engine := range []jobstest.Engine{jobstest.MariaDB, jobstest.MySQL, jobstest.PostgreSQL} {
 		t.Run(string(engine), func(t *testing.T) {
-			v := variant{engine: engine, layout: tables.Stock, mode: tables.CAS}
-			db := v.database(t)
-			f := v.fixture(t, db)
-			r := f.enqueue(job(`1`), job(`2`))
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+			db := v.Database(t)
+			f := openFixture(t, v, db)
+			r := f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`))
 			var both sync.WaitGroup
 			both.Add(2)
 			var meet [2]sync.Once
@@ -123,13 +124,13 @@ func TestADeadlockIsRetried(t *testing.T) {
 			runs := make([]int, 2)
 			for i := range 2 {
 				group.Go(func() {
-					err := f.InTx(context.Background(), "crosswise", func(x tables.Transaction) error {
+					err := f.tables.InTx(context.Background(), "crosswise", func(x tables.Transaction) error {
 						runs[i]++
 						for step, id := range []int64{r[i].ID, r[1-i].ID} {
 							if step == 1 { // each holds its first row now, at the first try
 								meet[i].Do(func() { both.Done(); both.Wait() })
 							}
-							if _, err := f.Exec(context.Background(), x.Main, "UPDATE jobs SET attempts = attempts + 1 WHERE id = ?", id); err != nil {
+							if _, err := f.tables.Exec(context.Background(), x.Main, "UPDATE jobs SET attempts = attempts + 1 WHERE id = ?", id); err != nil {
 								return err
 							}
 						}
@@ -144,7 +145,7 @@ func TestADeadlockIsRetried(t *testing.T) {
 			if runs[0]+runs[1] < 3 {
 				t.Errorf("no transaction was undone: the test shows nothing (%v)", runs)
 			}
-			if n := f.count("SELECT SUM(attempts) FROM jobs"); n != 4 {
+			if n := f.CountRows("SELECT SUM(attempts) FROM jobs"); n != 4 {
 				t.Errorf("attempts add up to %d, want 4", n)
 			}
 		})

@@ -22,14 +22,14 @@ func (s *Store) moveToFailed(ctx context.Context, t tables.Transaction, ends []p
 			continue
 		}
 		if failedAt == "" {
-			now, err := s.ReadClock(ctx, t.Main)
+			now, err := s.tables.ReadClock(ctx, t.Main)
 			if err != nil {
 				return err
 			}
-			failedAt = s.FailedAt(now)
+			failedAt = s.tables.FailedAt(now)
 		}
 		if err := s.buryOne(ctx, t, e, failedAt); err != nil {
-			return fmt.Errorf("writing %s: %w", s.Failed.Name, err)
+			return fmt.Errorf("writing %s: %w", s.tables.Failed.Name, err)
 		}
 	}
 	return nil
@@ -38,11 +38,11 @@ func (s *Store) moveToFailed(ctx context.Context, t tables.Transaction, ends []p
 func (s *Store) buryOne(ctx context.Context, t tables.Transaction, e pendingSettlement, failedAt string) error {
 	j := e.Claimed.Job
 	name := j.UUID
-	if s.Failed.UUID {
+	if s.tables.Failed.UUID {
 		// queue:retry inserts into jobs before it deletes here, so the row of the
 		// job's last failure may still be there: then this one gets a fresh name.
 		var n int
-		taken, err := s.QueryRow(ctx, t.Main, []any{&n}, "SELECT 1 FROM "+s.Failed.Name+" WHERE uuid = ?", name)
+		taken, err := s.tables.QueryRow(ctx, t.Main, []any{&n}, "SELECT 1 FROM "+s.tables.Failed.Name+" WHERE uuid = ?", name)
 		if err != nil {
 			return err
 		}
@@ -50,22 +50,22 @@ func (s *Store) buryOne(ctx context.Context, t tables.Transaction, e pendingSett
 			name = uuid.NewString()
 		}
 	}
-	columns, values, args := "connection, queue, exception, failed_at, payload", "?, ?, ?, "+failedAt, []any{s.Options.Connection, j.Queue, tables.CutText(e.Error)}
-	if s.Failed.UUID {
+	columns, values, args := "connection, queue, exception, failed_at, payload", "?, ?, ?, "+failedAt, []any{s.tables.Options.Connection, j.Queue, tables.CutText(e.Error)}
+	if s.tables.Failed.UUID {
 		columns, values, args = "uuid, "+columns, "?, "+values, append([]any{name}, args...)
 	}
 	if errors.Is(e.Claimed.Fault, tables.ErrOversize) {
-		_, err := s.Exec(ctx, t.Main, "INSERT INTO "+s.Failed.Name+" ("+columns+") SELECT "+s.typed(values)+", "+s.Layout.Table().Payload+" FROM "+s.Layout.Table().Name+" WHERE id = ?", append(args, j.ID)...)
+		_, err := s.tables.Exec(ctx, t.Main, "INSERT INTO "+s.tables.Failed.Name+" ("+columns+") SELECT "+s.typed(values)+", "+s.tables.Layout.Table().Payload+" FROM "+s.tables.Layout.Table().Name+" WHERE id = ?", append(args, j.ID)...)
 		return err
 	}
 	payload := string(jobs.Revivable(e.Claimed.Payload, name, j.Type))
-	_, err := s.Exec(ctx, t.Main, "INSERT INTO "+s.Failed.Name+" ("+columns+") VALUES ("+values+", ?)", append(args, payload)...)
+	_, err := s.tables.Exec(ctx, t.Main, "INSERT INTO "+s.tables.Failed.Name+" ("+columns+") VALUES ("+values+", ?)", append(args, payload)...)
 	return err
 }
 
-// typed gives the placeholders of a SELECT list a type, which PostgreSQL needs.
+// typed gives the parameters of a SELECT list a type where the server needs it.
 func (s *Store) typed(values string) string {
-	if s.Dialect.Name != "postgres" {
+	if !s.tables.Dialect.TypedSelect {
 		return values
 	}
 	return strings.ReplaceAll(values, "?", "CAST(? AS text)")

@@ -16,18 +16,18 @@ import (
 // not read in large pages, nor stepped over unread.
 func TestAClaimThatEndsAtItsBoundsSaysSo(t *testing.T) {
 	for _, v := range variants() {
-		if v.wall || v.mode == tables.CAS {
+		if v.Wall || v.Mode == tables.CAS {
 			continue
 		}
 		t.Run(v.String(), func(t *testing.T) {
-			f := v.fixture(t, v.database(t))
+			f := openFixture(t, v, v.Database(t))
 			large := fmt.Sprintf(`{"type":"other.plugin","data":%q}`, strings.Repeat("x", skimmed))
-			f.insertRaw("default", large)
-			columns := f.Store.Layout.Insert()
+			f.InsertRaw("default", large)
+			columns := f.Store.tables.Layout.Insert()
 			for have := 1; have < 1000; have *= 2 {
-				f.db.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs LIMIT %d", columns, columns, 1000-have))
+				f.DB.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs LIMIT %d", columns, columns, 1000-have))
 			}
-			f.insertRaw("default", fmt.Sprintf(`{"type":"test.plain","data":%q}`, strings.Repeat("y", skimmed)))
+			f.InsertRaw("default", fmt.Sprintf(`{"type":"test.plain","data":%q}`, strings.Repeat("y", skimmed)))
 			ask := jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 1, Lease: lease}
 			for try := 1; ; try++ {
 				got, err := f.Claim(bg, ask)
@@ -42,8 +42,8 @@ func TestAClaimThatEndsAtItsBoundsSaysSo(t *testing.T) {
 				}
 			}
 			// A worker that dies is noticed behind all these rows, too.
-			f.clock.ahead += 2 * time.Minute
-			f.clock.lengths += time.Minute
+			f.Clock.Ahead += 2 * time.Minute
+			f.Clock.Lengths += time.Minute
 			for try := 1; ; try++ {
 				got, err := f.Claim(bg, ask)
 				if len(got) == 1 && got[0].Rescued {
@@ -53,7 +53,7 @@ func TestAClaimThatEndsAtItsBoundsSaysSo(t *testing.T) {
 					t.Fatalf("try %d: %+v, %v, though a lease has ended", try, got, err)
 				}
 				if err == nil {
-					f.clock.lengths += 10 * time.Second
+					f.Clock.Lengths += 10 * time.Second
 				}
 			}
 		})

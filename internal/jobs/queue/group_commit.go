@@ -50,12 +50,12 @@ func (s *Store) insertTogether(ctx context.Context, requests []*enqueueRequest) 
 
 func (s *Store) insertInTx(ctx context.Context, list []jobs.Spec) (receipts []jobs.Receipt, err error) {
 	if s.single(list) {
-		receipts, err = s.insertAll(ctx, tables.Transaction{Main: s.DB, Own: s.OwnDB}, list)
+		receipts, err = s.insertAll(ctx, tables.Transaction{Main: s.tables.DB, Own: s.tables.OwnDB}, list)
 		if database.Classify(err) != database.RetryTransaction {
 			return receipts, err
 		}
 	}
-	err = s.InTx(ctx, "inserting jobs", func(t tables.Transaction) error {
+	err = s.tables.InTx(ctx, "inserting jobs", func(t tables.Transaction) error {
 		receipts, err = s.insertAll(ctx, t, list)
 		return err
 	})

@@ -17,7 +17,7 @@ import (
 // keeps its jobs' log lines, and reads what people told it.
 func (s *Store) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
 	o, err := s.beat(ctx, w)
-	return o, s.NoteTrouble(err)
+	return o, s.tables.NoteTrouble(err)
 }
 
 func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
@@ -31,9 +31,9 @@ func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignal
 	op := "saying that the worker lives"
 	var err error
 	if len(lines) == 0 { // the usual case, all day: one statement needs no transaction
-		err = database.Retry(ctx, op, func() error { return s.writeWorker(ctx, s.OwnDB, w) })
+		err = database.Retry(ctx, op, func() error { return s.writeWorker(ctx, s.tables.OwnDB, w) })
 	} else {
-		err = s.InTx(ctx, op, func(t tables.Transaction) error {
+		err = s.tables.InTx(ctx, op, func(t tables.Transaction) error {
 			if err := s.writeWorker(ctx, t.Own, w); err != nil {
 				return err
 			}
@@ -63,8 +63,8 @@ func (s *Store) writeWorker(ctx context.Context, q tables.Tx, w jobs.WorkerInfo)
 		words[i] = string(data)
 	}
 	columns := "id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, failed, running"
-	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.MillisNow() + ", ?, ?, ?, ?)"
-	_, err := s.Exec(ctx, q, s.Dialect.Upsert("cmsjobs_workers", columns, values, "id", "queues", "types", "slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running"),
+	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.tables.MillisNow() + ", ?, ?, ?, ?)"
+	_, err := s.tables.Exec(ctx, q, s.tables.Dialect.Upsert("cmsjobs_workers", columns, values, "id", "queues", "types", "slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running"),
 		w.ID, tables.CutWord(w.Host), w.PID, tables.CutWord(w.Version), words[1], words[2], w.Slots, w.Status, w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0])
 	return err
 }
@@ -77,8 +77,8 @@ func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSign
 		running[i] = j.UUID
 	}
 	in, args := database.InWords("uuid", running)
-	sighted, clock := s.StartSighting(), int64(0)
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	sighted, clock := s.tables.StartSighting(), int64(0)
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var sort, name string
 		var at int64
 		if err := r.Scan(&sort, &name, &at); err != nil {
@@ -98,14 +98,14 @@ func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSign
 		}
 		return nil
 	}, "SELECT 'stop', id, 0 FROM cmsjobs_workers WHERE id = ? AND stop <> 0 UNION ALL SELECT 'restart', name, at FROM cmsjobs_control_signals WHERE name = 'restart'"+
-		" UNION ALL SELECT 'clock', '', "+s.MillisNow()+
+		" UNION ALL SELECT 'clock', '', "+s.tables.MillisNow()+
 		" UNION ALL SELECT 'pause', queue, at FROM cmsjobs_paused UNION ALL SELECT 'cancel', uuid, at FROM cmsjobs_cancels WHERE "+in, append([]any{w.ID}, args...)...)
-	if err == nil && s.OwnDB == s.DB { // else it is another server's clock
+	if err == nil && s.tables.OwnDB == s.tables.DB { // else it is another server's clock
 		sighted(time.UnixMilli(clock), time.Millisecond)
 	}
-	if err == nil && s.Options.RestartedAt != nil {
+	if err == nil && s.tables.Options.RestartedAt != nil {
 		var told time.Time
-		if told, err = s.Options.RestartedAt(ctx); err == nil && told.After(o.RestartedAt) {
+		if told, err = s.tables.Options.RestartedAt(ctx); err == nil && told.After(o.RestartedAt) {
 			o.RestartedAt = told
 		}
 	}
@@ -115,7 +115,7 @@ func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSign
 
 // Deregister implements jobs.Roster: the worker is no more.
 func (s *Store) Deregister(ctx context.Context, workerID string) error {
-	if _, err := s.Exec(ctx, s.OwnDB, "DELETE FROM cmsjobs_workers WHERE id = ?", workerID); err != nil {
+	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, "DELETE FROM cmsjobs_workers WHERE id = ?", workerID); err != nil {
 		return fmt.Errorf("signing the worker off: %w", err)
 	}
 	return nil

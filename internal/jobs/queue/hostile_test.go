@@ -10,29 +10,30 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // hostile runs a test on both layouts of every database.
 func hostile(t *testing.T, test func(*testing.T, *fixture)) {
 	for _, engine := range jobstest.Engines() {
 		for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
-			v := variant{engine: engine, layout: layout, mode: tables.Skip}
-			t.Run(v.String(), func(t *testing.T) { test(t, v.fixture(t, v.database(t))) })
+			v := tablestest.Variant{Engine: engine, Layout: layout, Mode: tables.Skip}
+			t.Run(v.String(), func(t *testing.T) { test(t, openFixture(t, v, v.Database(t))) })
 		}
 	}
 }
 
 // workOff claims everything, as a worker with a handler that always succeeds.
 func (f *fixture) workOff(queue string) (done, buried int) {
-	f.t.Helper()
-	for _, c := range f.claim(20, queue) {
-		e := end(c, jobs.Completed)
+	f.T.Helper()
+	for _, c := range f.MustClaim(20, queue) {
+		e := tablestest.End(c, jobs.Completed)
 		if done++; c.Fault != nil {
 			e.Outcome, e.Error = jobs.Failed, c.Fault.Error()
 			done, buried = done-1, buried+1
 		}
-		if err := f.settle(e)[0]; err != nil {
-			f.t.Errorf("settling %d: %v", c.Job.ID, err)
+		if err := f.MustSettle(e)[0]; err != nil {
+			f.T.Errorf("settling %d: %v", c.Job.ID, err)
 		}
 	}
 	return done, buried
@@ -45,23 +46,23 @@ func TestARowOfSixteenMegabytesIsBuriedWhole(t *testing.T) {
 	hostile(t, func(t *testing.T, f *fixture) {
 		payload := `{"type":"test.plain","blob":"` + strings.Repeat("x", size) + `"}`
 		writer := *f
-		if f.v.engine.IsMySQL() { // whoever wrote it was allowed more than we are
-			jobstest.SetGlobal(t, f.v.engine, "max_allowed_packet", 64<<20)
-			db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: f.db.DSN})
+		if f.Variant.Engine.IsMySQL() { // whoever wrote it was allowed more than we are
+			jobstest.SetGlobal(t, f.Variant.Engine, "max_allowed_packet", 64<<20)
+			db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: f.DB.DSN})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer db.Close()
-			other := *f.db
+			other := *f.DB
 			other.DB = db
-			writer.db = &other
+			writer.DB = &other
 		}
-		writer.insertRaw("cmsjobs", payload)
-		f.insertRaw("cmsjobs", `{"type":"test.plain","n":1}`)
+		writer.InsertRaw("cmsjobs", payload)
+		f.InsertRaw("cmsjobs", `{"type":"test.plain","n":1}`)
 		if done, buried := f.workOff("cmsjobs"); done != 1 || buried != 1 {
 			t.Errorf("%d done and %d buried, want 1 and 1", done, buried)
 		}
-		if n := f.count("SELECT " + f.Dialect.Bytes + "(payload) FROM failed_jobs"); n != len(payload) {
+		if n := f.CountRows("SELECT " + f.tables.Dialect.Bytes + "(payload) FROM failed_jobs"); n != len(payload) {
 			t.Errorf("failed_jobs has %d of %d bytes", n, len(payload))
 		}
 		seen, err := f.Jobs(bg, jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}}, jobs.Page{Limit: 9})
@@ -76,22 +77,22 @@ func TestARowOfSixteenMegabytesIsBuriedWhole(t *testing.T) {
 func TestAPayloadThatIsNoUTF8IsBuried(t *testing.T) {
 	hostile(t, func(t *testing.T, f *fixture) {
 		const broken = "\xff\xfe{\"type\":\"test.plain\"}\xc3"
-		f.insertRaw("cmsjobs", `{"type":"test.plain","mark":"here"}`)
-		column, table := f.Store.Layout.Table().Payload, f.Store.Layout.Table().Name
-		if f.v.engine.IsMySQL() {
-			_, _ = f.db.Exec("ALTER TABLE jobs DROP CONSTRAINT payload_json") // not every layout has it
-			f.db.MustExec("ALTER TABLE jobs MODIFY " + column + " LONGBLOB NOT NULL")
+		f.InsertRaw("cmsjobs", `{"type":"test.plain","mark":"here"}`)
+		column, table := f.Store.tables.Layout.Table().Payload, f.Store.tables.Layout.Table().Name
+		if f.Variant.Engine.IsMySQL() {
+			_, _ = f.DB.Exec("ALTER TABLE jobs DROP CONSTRAINT payload_json") // not every layout has it
+			f.DB.MustExec("ALTER TABLE jobs MODIFY " + column + " LONGBLOB NOT NULL")
 		}
-		_, err := f.Exec(context.Background(), f.db.DB, "UPDATE "+table+" SET "+column+" = ? WHERE "+column+" LIKE '%here%'", broken)
-		if refused := database.Classify(err) == database.JobsFault; refused != (f.v.engine == jobstest.PostgreSQL) {
+		_, err := f.tables.Exec(context.Background(), f.DB.DB, "UPDATE "+table+" SET "+column+" = ? WHERE "+column+" LIKE '%here%'", broken)
+		if refused := database.Classify(err) == database.JobsFault; refused != (f.Variant.Engine == jobstest.PostgreSQL) {
 			t.Fatalf("the database says %v", err)
 		}
-		f.insertRaw("cmsjobs", `{"type":"test.plain","n":1}`)
+		f.InsertRaw("cmsjobs", `{"type":"test.plain","n":1}`)
 		done, buried := f.workOff("cmsjobs")
-		if want := map[bool]int{true: 0, false: 1}[f.v.engine == jobstest.PostgreSQL]; buried != want || done != 2-want {
+		if want := map[bool]int{true: 0, false: 1}[f.Variant.Engine == jobstest.PostgreSQL]; buried != want || done != 2-want {
 			t.Errorf("%d done and %d buried, want %d and %d", done, buried, 2-want, want)
 		}
-		if n := f.count("SELECT COUNT(*) FROM jobs"); n != 0 {
+		if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != 0 {
 			t.Errorf("%d rows are left", n)
 		}
 	})
@@ -102,13 +103,13 @@ func TestAPayloadThatIsNoUTF8IsBuried(t *testing.T) {
 func TestPeopleDoNotTouchTheJobsOfOthers(t *testing.T) {
 	hostile(t, func(t *testing.T, f *fixture) {
 		for _, payload := range []string{php, `{"type":"of.another.service"}`, `{"type":"test.plain"`} {
-			f.insertRaw("default", payload)
+			f.InsertRaw("default", payload)
 		}
-		f.enqueue(job(`{}`).In(time.Hour))
-		due := f.Store.Layout.Table().Due.Name
-		f.db.MustExec("UPDATE jobs SET " + due + " = " + f.Store.Layout.Table().Due.FromExpr(f.SecondsNow()+" + 3600"))
+		f.MustEnqueue(tablestest.Job(`{}`).In(time.Hour))
+		due := f.Store.tables.Layout.Table().Due.Name
+		f.DB.MustExec("UPDATE jobs SET " + due + " = " + f.Store.tables.Layout.Table().Due.FromExpr(f.tables.SecondsNow()+" + 3600"))
 		mine := 1
-		if f.v.layout == tables.Extended { // every row of its table is ours to bury
+		if f.Variant.Layout == tables.Extended { // every row of its table is ours to bury
 			mine = 2
 		}
 		if n, err := f.RunNow(context.Background(), jobs.Filter{}, 0); err != nil || n != int64(mine) {
@@ -117,7 +118,7 @@ func TestPeopleDoNotTouchTheJobsOfOthers(t *testing.T) {
 		if n, err := f.Cancel(context.Background(), jobs.Filter{}, 0); err != nil || n != int64(mine) {
 			t.Errorf("cancelled %d, %v; want %d", n, err, mine)
 		}
-		if n := f.count("SELECT COUNT(*) FROM jobs WHERE " + due + " > " + f.Store.Layout.Table().Due.FromExpr(f.SecondsNow()+" + 60")); n != 4-mine {
+		if n := f.CountRows("SELECT COUNT(*) FROM jobs WHERE " + due + " > " + f.Store.tables.Layout.Table().Due.FromExpr(f.tables.SecondsNow()+" + 60")); n != 4-mine {
 			t.Errorf("%d rows of others are as they were, want %d", n, 4-mine)
 		}
 	})

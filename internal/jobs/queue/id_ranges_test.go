@@ -9,6 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 func numbers(from, to int64) (list []int64) {
@@ -20,9 +21,9 @@ func numbers(from, to int64) (list []int64) {
 
 // TestRowsNamesExactlyTheRows asks SQLite which of 100 rows each condition means.
 func TestRowsNamesExactlyTheRows(t *testing.T) {
-	v := variant{engine: jobstest.SQLite, layout: tables.Stock, mode: tables.Skip}
-	f := v.fixture(t, v.database(t))
-	f.fill(100, func(int) jobs.Spec { return job(`{}`) })
+	v := tablestest.Variant{Engine: jobstest.SQLite, Layout: tables.Stock, Mode: tables.Skip}
+	f := openFixture(t, v, v.Database(t))
+	f.fill(100, func(int) jobs.Spec { return tablestest.Job(`{}`) })
 	d, err := database.DialectOf("mysql")
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +43,7 @@ func TestRowsNamesExactlyTheRows(t *testing.T) {
 			t.Errorf("%v is %s", x.ids, condition)
 		}
 		var got []int64
-		if err := f.db.Select(&got, "SELECT id FROM jobs WHERE "+condition+" ORDER BY id"); err != nil || !slices.Equal(got, x.ids) {
+		if err := f.DB.Select(&got, "SELECT id FROM jobs WHERE "+condition+" ORDER BY id"); err != nil || !slices.Equal(got, x.ids) {
 			t.Errorf("%s names %v, %v", condition, got, err)
 		}
 	}
@@ -57,20 +58,20 @@ func TestAnUncommittedInsertKeepsNobodyWaiting(t *testing.T) {
 func testAnUncommittedInsertKeepsNobodyWaiting(t *testing.T, engine jobstest.Engine) {
 	for _, indexed := range []bool{false, true} {
 		for _, mode := range []tables.Mode{tables.Skip, tables.CAS} {
-			v := variant{engine: engine, layout: tables.Stock, mode: mode, indexed: indexed}
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: mode, Indexed: indexed}
 			t.Run(fmt.Sprintf("%s-%v", mode, indexed), func(t *testing.T) {
-				f := v.fixture(t, v.database(t))
-				f.fill(40, func(int) jobs.Spec { return job(`{}`) })
-				slow := f.db.MustBegin()
+				f := openFixture(t, v, v.Database(t))
+				f.fill(40, func(int) jobs.Spec { return tablestest.Job(`{}`) })
+				slow := f.DB.MustBegin()
 				defer tables.Rollback(slow)
 				slow.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) SELECT queue, payload, attempts, available_at, created_at FROM jobs LIMIT 1")
 				before := f.lockWaits()
-				claimed := f.claim(40)
+				claimed := f.MustClaim(40)
 				var ends []jobs.Settlement
 				for _, c := range claimed {
-					ends = append(ends, end(c, jobs.Completed))
+					ends = append(ends, tablestest.End(c, jobs.Completed))
 				}
-				f.settle(ends...)
+				f.MustSettle(ends...)
 				if waits := f.lockWaits() - before; len(claimed) != 40 || waits != 0 {
 					t.Errorf("%d were claimed, %d statements waited for a lock", len(claimed), waits)
 				}
@@ -81,6 +82,6 @@ func testAnUncommittedInsertKeepsNobodyWaiting(t *testing.T, engine jobstest.Eng
 
 // lockWaits is how often a statement has waited for a row on this server.
 func (f *fixture) lockWaits() int {
-	schema := map[jobstest.Engine]string{jobstest.MariaDB: "information_schema", jobstest.MySQL: "performance_schema"}[f.v.engine]
-	return f.count("SELECT variable_value FROM " + schema + ".global_status WHERE variable_name = 'Innodb_row_lock_waits'")
+	schema := map[jobstest.Engine]string{jobstest.MariaDB: "information_schema", jobstest.MySQL: "performance_schema"}[f.Variant.Engine]
+	return f.CountRows("SELECT variable_value FROM " + schema + ".global_status WHERE variable_name = 'Innodb_row_lock_waits'")
 }

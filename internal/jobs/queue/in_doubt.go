@@ -17,9 +17,9 @@ const inDoubtRetryDelay = time.Second
 
 // recordInDoubt notes an unclear claim of rows.
 func (s *Store) recordInDoubt(c *claim, rows []*tables.Candidate, until int64) {
-	now := s.Options.Clock()
+	now := s.tables.Options.Clock()
 	ripe := now
-	if s.Layout.Name() == tables.Stock {
+	if s.tables.Layout.Name() == tables.Stock {
 		ripe = now.Add(c.r.Lease * 3 / 4)
 	}
 	for _, x := range rows {
@@ -30,7 +30,7 @@ func (s *Store) recordInDoubt(c *claim, rows []*tables.Candidate, until int64) {
 // resolve gives back what unclear claims turn out to hold.
 func (s *Store) resolve(ctx context.Context) error {
 	for id, d := range s.inDoubt {
-		now := s.Options.Clock()
+		now := s.tables.Options.Clock()
 		if now.Before(d.retryAt) {
 			continue
 		}
@@ -50,13 +50,13 @@ func (s *Store) resolve(ctx context.Context) error {
 // releaseInDoubt undoes one row's claim, if it is as the claim left it.
 func (s *Store) releaseInDoubt(ctx context.Context, d inDoubtClaim) (n int64, err error) {
 	l := jobs.Lease{ID: d.row.ID, Token: d.token, Attempt: d.row.Attempts + 1, ReservedAt: d.until}
-	set, args := s.Layout.GiveBack("", jobs.Settlement{Outcome: jobs.Released}, true)
-	cond, more := s.Layout.Guard(l, nil)
-	err = s.InTx(ctx, "giving back", func(t tables.Transaction) error {
-		if n, err = s.Exec(ctx, t.Main, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.Layout.Table().Name, set, l.ID, cond), append(args, more...)...); err != nil || n == 0 {
+	set, args := s.tables.Layout.GiveBack("", jobs.Settlement{Outcome: jobs.Released}, true)
+	cond, more := s.tables.Layout.Guard(l, nil)
+	err = s.tables.InTx(ctx, "giving back", func(t tables.Transaction) error {
+		if n, err = s.tables.Exec(ctx, t.Main, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.tables.Layout.Table().Name, set, l.ID, cond), append(args, more...)...); err != nil || n == 0 {
 			return err
 		}
-		_, err = s.Exec(ctx, t.Own, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND job_id = ?", tables.RandomPart(d.token), l.ID)
+		_, err = s.tables.Exec(ctx, t.Own, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND job_id = ?", tables.RandomPart(d.token), l.ID)
 		return err
 	})
 	return n, err

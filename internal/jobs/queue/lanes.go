@@ -24,7 +24,7 @@ const (
 func (c *claim) takePrefetched(from *prefetched) prefetched {
 	x := *from
 	*from = prefetched{}
-	if age := c.s.Options.Clock().Sub(x.read); c.s.contended > 0 || age < 0 || age > prefetchTTL {
+	if age := c.s.tables.Options.Clock().Sub(x.read); c.s.contended > 0 || age < 0 || age > prefetchTTL {
 		return prefetched{}
 	}
 	return x
@@ -34,10 +34,10 @@ func (x prefetched) without(passed int) prefetched { return prefetched{x.rows[pa
 
 // inLane looks at rows of a lane between two positions.
 func (s *Store) inLane(l *scanCursor, from, to tables.RowPosition, state string, limit int) tables.CandidateQuery {
-	a, aArgs := s.After(from)
-	b, bArgs := s.UpTo(to)
+	a, aArgs := s.tables.After(from)
+	b, bArgs := s.tables.UpTo(to)
 	args := append(append([]any{l.queue}, aArgs...), bArgs...)
-	return tables.CandidateQuery{Where: "queue = ?" + s.Layout.Class(l.priority) + a + b + " AND " + state, Args: args, Order: s.OrderBy(), Hint: s.IndexHint(), Limit: limit}
+	return tables.CandidateQuery{Where: "queue = ?" + s.tables.Layout.Class(l.priority) + a + b + " AND " + state, Args: args, Order: s.tables.OrderBy(), Hint: s.tables.IndexHint(), Limit: limit}
 }
 
 // lane returns the lane of a queue and class, made on first use.
@@ -47,7 +47,7 @@ func (s *Store) lane(queue string, priority int) *scanCursor {
 		if len(s.lanes) > 1000 { // somebody gives each job a priority of its own
 			clear(s.lanes)
 		}
-		s.lanes[key] = &scanCursor{queue: queue, priority: priority, next: s.Options.Clock().Add(rescanInterval)}
+		s.lanes[key] = &scanCursor{queue: queue, priority: priority, next: s.tables.Options.Clock().Add(rescanInterval)}
 	}
 	return s.lanes[key]
 }
@@ -63,21 +63,21 @@ func (s *Store) classesOf(queue string) *classes {
 // as often as that is cheap, or when told to; fresh says that they just were.
 func (s *Store) waitingClasses(ctx context.Context, queue string, again bool) (priorities []int, fresh bool, err error) {
 	c := s.classesOf(queue)
-	begun := s.Options.Clock()
+	begun := s.tables.Options.Clock()
 	if !again && begun.Before(c.next) {
 		return c.priorities, false, nil
 	}
 	var found []int
-	err = s.Query(ctx, s.DB, func(r *sql.Rows) error {
+	err = s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
 		var p int
 		err := r.Scan(&p)
 		found = append(found, p)
 		return err
-	}, "SELECT DISTINCT priority FROM "+s.Layout.Table().Name+s.IndexHint()+" WHERE queue = ? AND "+s.Layout.Waiting()+" ORDER BY priority DESC", queue)
+	}, "SELECT DISTINCT priority FROM "+s.tables.Layout.Table().Name+s.tables.IndexHint()+" WHERE queue = ? AND "+s.tables.Layout.Waiting()+" ORDER BY priority DESC", queue)
 	if err != nil {
 		return nil, false, fmt.Errorf("reading the priorities that wait on %s: %w", queue, err)
 	}
-	done := s.Options.Clock()
+	done := s.tables.Options.Clock()
 	c.priorities, c.next = found, done.Add(min(rescanShare*done.Sub(begun), 10*time.Second))
 	return found, true, nil
 }

@@ -8,26 +8,27 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // chooseMode takes the configured claim mode or finds it by trying: never by a
 // version, as TiDB and others accept SKIP LOCKED and take no lock.
 func (s *Store) chooseMode(ctx context.Context) error {
-	switch s.Options.Mode {
+	switch s.tables.Options.Mode {
 	case tables.Skip, tables.CAS:
-		s.mode = s.Options.Mode
+		s.mode = s.tables.Options.Mode
 		return nil
 	case tables.Auto:
 	default:
-		return fmt.Errorf("the claim mode %q is none of auto, skip, cas", s.Options.Mode)
+		return fmt.Errorf("the claim mode %q is none of auto, skip, cas", s.tables.Options.Mode)
 	}
-	if s.Dialect.Name == "sqlite" {
+	if s.tables.Dialect.OneWriter {
 		s.mode = tables.Skip // BEGIN IMMEDIATE: one writer at a time
 		return nil
 	}
 	s.mode = tables.CAS
-	if !s.Layout.Table().Transactional {
+	if !s.tables.Layout.Table().Transactional {
 		return nil
 	}
 	if s.skips(ctx) {
@@ -43,13 +44,13 @@ func (s *Store) skips(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	name := "probe/" + tables.RandomPart(tables.NewToken(""))
-	if _, err := s.Exec(ctx, s.OwnDB, s.Dialect.InsertIgnore("cmsjobs_control_signals", "name, at", "(?, 0)"), name); err != nil {
+	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_control_signals", "name, at", "(?, 0)"), name); err != nil {
 		return false
 	}
 	defer func() { // a row that stays is in nobody's way
-		_, _ = s.Exec(context.WithoutCancel(ctx), s.OwnDB, "DELETE FROM cmsjobs_control_signals WHERE name = ?", name)
+		_, _ = s.tables.Exec(context.WithoutCancel(ctx), s.tables.OwnDB, "DELETE FROM cmsjobs_control_signals WHERE name = ?", name)
 	}()
-	first, err := s.Begin(ctx, s.OwnDB)
+	first, err := s.tables.Begin(ctx, s.tables.OwnDB)
 	if err != nil {
 		return false
 	}
@@ -69,7 +70,7 @@ func (s *Store) skips(ctx context.Context) bool {
 }
 
 func (s *Store) beside(ctx context.Context, name string) (int, error) {
-	second, err := s.Begin(ctx, s.OwnDB)
+	second, err := s.tables.Begin(ctx, s.tables.OwnDB)
 	if err != nil {
 		return 0, err
 	}
@@ -78,8 +79,8 @@ func (s *Store) beside(ctx context.Context, name string) (int, error) {
 }
 
 func (s *Store) locks(ctx context.Context, t *sqlx.Tx, name string) (n int, err error) {
-	err = s.Query(ctx, t, func(*sql.Rows) error { n++; return nil },
-		"SELECT name FROM cmsjobs_control_signals WHERE name = ?"+s.Dialect.SkipLocked, name)
+	err = s.tables.Query(ctx, t, func(*sql.Rows) error { n++; return nil },
+		"SELECT name FROM cmsjobs_control_signals WHERE name = ?"+s.tables.Dialect.SkipLocked, name)
 	return n, err
 }
 
@@ -90,17 +91,22 @@ func Open(ctx context.Context, db *sqlx.DB, o tables.Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	return New(ctx, t)
+}
+
+// New returns the queue in tables that were opened, which others may share. It
+// tries how rows can be claimed there.
+func New(ctx context.Context, t *tables.Tables) (*Store, error) {
 	s := &Store{
-		Tables: t, claiming: make(chan struct{}, 1), lanes: map[scanCursorKey]*scanCursor{}, classes: map[string]*classes{},
+		tables: t, claiming: make(chan struct{}, 1), lanes: map[scanCursorKey]*scanCursor{}, classes: map[string]*classes{},
 		deferred: map[string][]int64{}, inDoubt: map[int64]inDoubtClaim{}, permits: map[string]int{},
 		delays:  delays{map[string]map[int64]time.Time{}, map[string]map[time.Time]bool{}},
 		unclear: map[string]bool{}, tried: map[int64][]int64{},
 	}
 	s.enqueues = s.newEnqueues()
-	s.choosePackets()
-	s.oneStatement.Store(s.packets != nil || s.takesOneStatement())
-	if s.Dialect.Name == "mysql" && s.oneStatement.Load() {
-		s.ProbeJSONTable(ctx)
+	s.chooseCompound()
+	if s.oneStatement.Load() && s.compound != database.WritableCTE {
+		s.tables.ProbeJSONTable(ctx)
 	}
 	if err := s.chooseMode(ctx); err != nil {
 		return nil, err
@@ -108,9 +114,16 @@ func Open(ctx context.Context, db *sqlx.DB, o tables.Options) (*Store, error) {
 	return s, nil
 }
 
+// Now is the database's clock.
+func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.tables.Now(ctx) }
+
+// Statements is how many statements the store's tables were asked since they
+// were opened.
+func (s *Store) Statements() int64 { return s.tables.Statements() }
+
 // Describe says what Open found.
 func (s *Store) Describe() tables.Description {
-	d := s.Tables.Describe()
+	d := s.tables.Describe()
 	d.Mode = s.mode
 	return d
 }

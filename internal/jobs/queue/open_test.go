@@ -11,6 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
 
@@ -21,7 +22,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 			db := jobstest.Migrated(t, engine)
 			try := func(want string, o tables.Options) {
 				t.Helper()
-				o.Registry = registry()
+				o.Registry = tablestest.Registry()
 				if _, err := Open(ctx, db.DB, o); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%v, want %q", err, want)
 				}
@@ -41,7 +42,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 				}
 			}
 			try("none of auto, skip, cas", tables.Options{Mode: "fast"})
-			if _, err := Open(ctx, db.DB, tables.Options{Registry: registry()}); err != nil {
+			if _, err := Open(ctx, db.DB, tables.Options{Registry: tablestest.Registry()}); err != nil {
 				t.Error(err)
 			}
 			db.MustExec("DROP TABLE cmsjobs_control_signals")
@@ -55,8 +56,8 @@ func TestAPrefixIsHonoured(t *testing.T) {
 	if made, err := tables.CreateTables(context.Background(), db.DB, tables.Extended, "cms_"); err != nil || fmt.Sprint(made) != "[cms_jobs cms_failed_jobs]" {
 		t.Fatal(made, err)
 	}
-	s := open1(t, db, tables.Options{Registry: registry(), Prefix: "cms_"})
-	if _, err := s.Enqueue(context.Background(), job(`1`)); err != nil {
+	s := open1(t, db, tables.Options{Registry: tablestest.Registry(), Prefix: "cms_"})
+	if _, err := s.Enqueue(context.Background(), tablestest.Job(`1`)); err != nil {
 		t.Fatal(err)
 	}
 	if d := s.Describe(); d.Layout != tables.Extended || d.Table != "cms_jobs" || d.OrderedIndex == "" {
@@ -69,19 +70,19 @@ func TestConnectionsThatCountChangedRowsAreRefused(t *testing.T) {
 }
 
 func testConnectionsThatCountChangedRowsAreRefused(t *testing.T, engine jobstest.Engine) {
-	v := variant{engine: engine, layout: tables.Stock, mode: tables.CAS}
-	db := v.database(t)
+	v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+	db := v.Database(t)
 	bare := *db
-	bare.DB = jobstestOpen(t, strings.Replace(db.DSN, "clientFoundRows=true", "clientFoundRows=false", 1))
-	if _, err := Open(context.Background(), bare.DB, tables.Options{Registry: registry()}); err == nil || !strings.Contains(err.Error(), "clientFoundRows") {
+	bare.DB = openRaw(t, strings.Replace(db.DSN, "clientFoundRows=true", "clientFoundRows=false", 1))
+	if _, err := Open(context.Background(), bare.DB, tables.Options{Registry: tablestest.Registry()}); err == nil || !strings.Contains(err.Error(), "clientFoundRows") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestTheProbeFindsTheMode(t *testing.T) {
 	for engine, want := range map[jobstest.Engine]tables.Mode{jobstest.SQLite: tables.Skip, jobstest.MariaDB: tables.Skip, jobstest.MySQL: tables.Skip, jobstest.PostgreSQL: tables.Skip} {
-		db := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}.database(t)
-		s := open1(t, db, tables.Options{Registry: registry()})
+		db := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}.Database(t)
+		s := open1(t, db, tables.Options{Registry: tablestest.Registry()})
 		if s.Describe().Mode != want {
 			t.Errorf("%s: mode %s, want %s", engine, s.Describe().Mode, want)
 		}
@@ -90,12 +91,12 @@ func TestTheProbeFindsTheMode(t *testing.T) {
 		}
 		// A server that takes the words and no lock, or does not know them.
 		for _, lie := range []string{"", " FOR UPDATE NONSENSE"} {
-			s.Dialect.SkipLocked = lie
+			s.tables.Dialect.SkipLocked = lie
 			if s.skips(context.Background()) {
 				t.Errorf("%s: the probe believes %q", engine, lie)
 			}
 		}
-		if n, err := s.Exec(context.Background(), s.DB, "DELETE FROM cmsjobs_control_signals WHERE name LIKE 'probe/%'"); n != 0 || err != nil {
+		if n, err := s.tables.Exec(context.Background(), s.tables.DB, "DELETE FROM cmsjobs_control_signals WHERE name LIKE 'probe/%'"); n != 0 || err != nil {
 			t.Errorf("%s: the probe left %d rows, %v", engine, n, err)
 		}
 	}
@@ -107,26 +108,26 @@ func TestAnEngineWithoutTransactions(t *testing.T) {
 }
 
 func testAnEngineWithoutTransactions(t *testing.T, engine jobstest.Engine) {
-	v := variant{engine: engine, layout: tables.Stock, mode: tables.Auto}
-	db := v.database(t)
+	v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Auto}
+	db := v.Database(t)
 	db.MustExec("ALTER TABLE jobs MODIFY queue VARCHAR(100) NOT NULL, ENGINE = MyISAM")
 	var name, enforced string
 	if err := db.QueryRow("SHOW GLOBAL VARIABLES LIKE 'enforce_gtid_consistency'").Scan(&name, &enforced); err == nil && enforced == "ON" {
 		refusedUnderGTIDs(t, db) // a server that the environment names
 		return
 	}
-	f := v.fixture(t, db)
+	f := openFixture(t, v, db)
 	if d := f.Describe(); d.Mode != tables.CAS || d.Transactional {
 		t.Errorf("%+v", d)
 	}
-	f.enqueue(job(`1`), job(`2`), job(`3`))
-	got := f.claim(3)
+	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`), tablestest.Job(`3`))
+	got := f.MustClaim(3)
 	if len(got) != 3 {
 		t.Fatalf("%d claimed", len(got))
 	}
 	lost := got[1]
 	lost.Lease.Attempt = 9
-	errs := f.settle(end(got[0], jobs.Completed), end(lost, jobs.Completed), end(got[2], jobs.Failed))
+	errs := f.MustSettle(tablestest.End(got[0], jobs.Completed), tablestest.End(lost, jobs.Completed), tablestest.End(got[2], jobs.Failed))
 	if errs[0] != nil || errs[1] == nil || errs[2] != nil {
 		t.Error(errs)
 	}
@@ -154,14 +155,14 @@ func TestAnEngineWithoutTransactionsUnderGTIDs(t *testing.T) {
 	db.MustExec("ALTER TABLE jobs MODIFY queue VARCHAR(100) NOT NULL, ENGINE = MyISAM")
 	refusedUnderGTIDs(t, &jobstest.Database{DB: db, Engine: jobstest.MySQL})
 	db.MustExec("ALTER TABLE jobs ENGINE = InnoDB")
-	if _, err := Open(t.Context(), db, tables.Options{Registry: registry()}); err != nil {
+	if _, err := Open(t.Context(), db, tables.Options{Registry: tablestest.Registry()}); err != nil {
 		t.Errorf("with InnoDB: %v", err)
 	}
 }
 
 func refusedUnderGTIDs(t *testing.T, db *jobstest.Database) {
 	t.Helper()
-	_, err := Open(t.Context(), db.DB, tables.Options{Registry: registry()})
+	_, err := Open(t.Context(), db.DB, tables.Options{Registry: tablestest.Registry()})
 	if err == nil || !strings.Contains(err.Error(), "enforce_gtid_consistency") || !strings.Contains(err.Error(), "ENGINE=InnoDB") {
 		t.Errorf("opening jobs with MyISAM under GTIDs: %v", err)
 	}
@@ -175,19 +176,19 @@ func testAttemptsColumns(t *testing.T, engine jobstest.Engine) {
 	for _, strict := range []string{"STRICT_TRANS_TABLES", ""} {
 		for column, limit := range map[string]int{"TINYINT UNSIGNED": 255, "SMALLINT UNSIGNED": 65535} {
 			t.Run(column+strict, func(t *testing.T) {
-				v := variant{engine: engine, layout: tables.Stock, mode: tables.CAS}
-				db := v.database(t)
+				v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+				db := v.Database(t)
 				db.MustExec("ALTER TABLE jobs MODIFY attempts " + column + " NOT NULL")
 				db.SetMaxOpenConns(1)
 				db.MustExec("SET SESSION sql_mode = '" + strict + "'")
-				f := v.fixture(t, db)
+				f := openFixture(t, v, db)
 				if d := f.Describe(); d.AttemptsLimit != limit {
 					t.Fatalf("the limit is read as %d", d.AttemptsLimit)
 				}
 				for _, attempts := range []int{limit - 1, limit} {
-					f.insertRaw("default", fmt.Sprintf(`{"type":"test.often","maxTries":%d}`, limit+500))
+					f.InsertRaw("default", fmt.Sprintf(`{"type":"test.often","maxTries":%d}`, limit+500))
 					db.MustExec("UPDATE jobs SET attempts = ?", attempts)
-					got := f.claim(1)
+					got := f.MustClaim(1)
 					if len(got) != 1 || (got[0].Fault != nil) != (attempts == limit) {
 						t.Fatalf("at %d attempts: %+v", attempts, got)
 					}
@@ -195,7 +196,7 @@ func testAttemptsColumns(t *testing.T, engine jobstest.Engine) {
 					if got[0].Fault != nil {
 						verdict = jobs.Failed
 					}
-					if err := f.settle(end(got[0], verdict))[0]; err != nil {
+					if err := f.MustSettle(tablestest.End(got[0], verdict))[0]; err != nil {
 						t.Error(err)
 					}
 				}
@@ -207,9 +208,9 @@ func testAttemptsColumns(t *testing.T, engine jobstest.Engine) {
 // The clock of a worker's host decides nothing.
 func TestTheDatabasesClockDecides(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
-		db := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}.database(t)
-		s := open1(t, db, tables.Options{Registry: registry(), Clock: func() time.Time { return time.Now().Add(48 * time.Hour) }})
-		if _, err := s.Enqueue(context.Background(), job(`"later"`).In(time.Hour), job(`"now"`)); err != nil {
+		db := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}.Database(t)
+		s := open1(t, db, tables.Options{Registry: tablestest.Registry(), Clock: func() time.Time { return time.Now().Add(48 * time.Hour) }})
+		if _, err := s.Enqueue(context.Background(), tablestest.Job(`"later"`).In(time.Hour), tablestest.Job(`"now"`)); err != nil {
 			t.Fatal(err)
 		}
 		got, err := s.Claim(context.Background(), jobs.ClaimRequest{Queues: []string{"default"}, Limit: 5, Lease: lease})
@@ -228,13 +229,13 @@ func TestAPHPWorkerRespectsOurLease(t *testing.T) {
 }
 
 func testAPHPWorkerRespectsOurLease(t *testing.T, engine jobstest.Engine) {
-	v := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}
-	db := v.database(t)
-	s := open1(t, db, tables.Options{Registry: registry()})
+	v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}
+	db := v.Database(t)
+	s := open1(t, db, tables.Options{Registry: tablestest.Registry()})
 	ctx := context.Background()
 	for _, length := range []time.Duration{30 * time.Second, 90 * time.Second, 300 * time.Second} {
 		db.MustExec("DELETE FROM jobs")
-		if _, err := s.Enqueue(ctx, job(`1`)); err != nil {
+		if _, err := s.Enqueue(ctx, tablestest.Job(`1`)); err != nil {
 			t.Fatal(err)
 		}
 		got, err := s.Claim(ctx, jobs.ClaimRequest{Queues: []string{"default"}, Limit: 1, Lease: length})
@@ -264,19 +265,19 @@ func TestOwnDatabase(t *testing.T) {
 		if _, err := tables.CreateTables(context.Background(), cms.DB, tables.Stock, ""); err != nil {
 			t.Fatal(err)
 		}
-		s := open1(t, cms, tables.Options{Registry: registry(), OwnDB: own.DB})
-		f := &fixture{Store: s, t: t, db: own, clock: &clock{}}
+		s := open1(t, cms, tables.Options{Registry: tablestest.Registry(), OwnDB: own.DB})
+		f := &fixture{Store: s, Fixture: &tablestest.Fixture{T: t, DB: own, Clock: &tablestest.Clock{}, Tables: s.tables, Queue: s}}
 		ctx := context.Background()
-		r := f.enqueue(job(`1`).Unique("k"), limitedKind.New([]byte(`2`)))
-		if again := f.enqueue(job(`1`).Unique("k"))[0]; !again.Existing || again.ID != r[0].ID {
+		r := f.MustEnqueue(tablestest.Job(`1`).Unique("k"), tablestest.Limited.New([]byte(`2`)))
+		if again := f.MustEnqueue(tablestest.Job(`1`).Unique("k"))[0]; !again.Existing || again.ID != r[0].ID {
 			t.Errorf("%s: %+v", engine, again)
 		}
 		got, err := s.Claim(ctx, jobs.ClaimRequest{Queues: []string{"default"}, Limit: 5, Lease: lease})
 		if err != nil || len(got) != 2 {
 			t.Fatalf("%s: %d, %v", engine, len(got), err)
 		}
-		f.settle(end(got[0], jobs.Completed), end(got[1], jobs.Failed))
-		if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs"); n != 2 {
+		f.MustSettle(tablestest.End(got[0], jobs.Completed), tablestest.End(got[1], jobs.Failed))
+		if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); n != 2 {
 			t.Errorf("%s: %d runs", engine, n)
 		}
 		var left int
@@ -294,18 +295,18 @@ func TestAClaimNeitherSortsNorLocksTheQueue(t *testing.T) {
 
 func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine) {
 	ctx := context.Background()
-	for _, v := range []variant{{layout: tables.Stock}, {layout: tables.Stock, indexed: true}, {layout: tables.Extended}, {layout: tables.Extended, old: true}} {
-		v.engine, v.mode = engine, tables.Skip
+	for _, v := range []tablestest.Variant{{Layout: tables.Stock}, {Layout: tables.Stock, Indexed: true}, {Layout: tables.Extended}, {Layout: tables.Extended, Old: true}} {
+		v.Engine, v.Mode = engine, tables.Skip
 		t.Run(v.String(), func(t *testing.T) {
-			db := v.database(t)
-			if v.old { // the specification's own indexes only
+			db := v.Database(t)
+			if v.Old { // the specification's own indexes only
 				db.MustExec("DROP INDEX idx_queue_status_priority_run ON jobs")
 			}
-			f := v.fixture(t, db)
-			f.fill(3000, func(i int) jobs.Spec { return job(fmt.Sprint(i)) })
-			got := f.claim(20)
+			f := openFixture(t, v, db)
+			f.fill(3000, func(i int) jobs.Spec { return tablestest.Job(fmt.Sprint(i)) })
+			got := f.MustClaim(20)
 			l := f.lane("default", 0)
-			rows, err := db.Queryx("EXPLAIN "+f.Reading(f.inLane(l, l.lowWater, tables.RowPosition{}, f.Store.Layout.Waiting(), 20)), f.inLane(l, l.lowWater, tables.RowPosition{}, "1=1", 20).Args...)
+			rows, err := db.Queryx("EXPLAIN "+f.tables.Reading(f.inLane(l, l.lowWater, tables.RowPosition{}, f.Store.tables.Layout.Waiting(), 20)), f.inLane(l, l.lowWater, tables.RowPosition{}, "1=1", 20).Args...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -319,20 +320,20 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 					t.Errorf("the claim sorts: %s", text)
 				}
 			}
-			x, err := f.Begin(ctx, f.Store.DB)
+			x, err := f.tables.Begin(ctx, f.Store.tables.DB)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer tables.Rollback(x)
-			found, _, err := f.ReadCandidates(ctx, x, f.inLane(l, tables.RowPosition{}, tables.RowPosition{}, f.Store.Layout.Waiting(), 20))
+			found, _, err := f.tables.ReadCandidates(ctx, x, f.inLane(l, tables.RowPosition{}, tables.RowPosition{}, f.Store.tables.Layout.Waiting(), 20))
 			if err != nil || len(found) != 20 {
 				t.Fatal(len(found), err)
 			}
-			if free, err := f.recheck(ctx, x, found, f.Dialect.SkipLocked); err != nil || len(free) != 20 {
+			if free, err := f.recheck(ctx, x, found, f.tables.Dialect.SkipLocked); err != nil || len(free) != 20 {
 				t.Fatal(len(free), err)
 			}
 			var connection, locked int
-			if _, err := f.QueryRow(ctx, x, []any{&connection}, "SELECT CONNECTION_ID()"); err != nil {
+			if _, err := f.tables.QueryRow(ctx, x, []any{&connection}, "SELECT CONNECTION_ID()"); err != nil {
 				t.Fatal(err)
 			}
 			// A site's account has no PROCESS right, which the server's own tables ask.

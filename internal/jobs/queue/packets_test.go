@@ -13,29 +13,30 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // proxied is the fixture's store behind a proxy, which counts its round trips.
 func (f *fixture) proxied(t *testing.T) *jobstest.Proxy {
 	t.Helper()
-	port := jobstest.Shared(t, f.v.engine).Port
+	port := jobstest.Shared(t, f.Variant.Engine).Port
 	proxy := jobstest.NewProxy(t, port)
-	db, err := database.Connect(bg, database.ConnectOptions{DSN: strings.Replace(f.db.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
+	db, err := database.Connect(bg, database.ConnectOptions{DSN: strings.Replace(f.DB.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	f.Store = open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: registry(), Mode: f.v.mode, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
+	f.setStore(open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(), Mode: f.Variant.Mode, DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
 	return proxy
 }
 
 // Each thing that a worker does takes MySQL no more round trips than MariaDB, and
 // the end of runs takes one.
 func TestMySQLTakesNoMoreRoundTripsThanMariaDB(t *testing.T) {
-	for _, v := range []variant{{layout: tables.Stock, mode: tables.Skip}, {layout: tables.Extended, mode: tables.CAS}} {
+	for _, v := range []tablestest.Variant{{Layout: tables.Stock, Mode: tables.Skip}, {Layout: tables.Extended, Mode: tables.CAS}} {
 		taken := map[jobstest.Engine]map[string]int64{}
-		for _, v.engine = range jobstest.MySQLs() {
-			t.Run(v.String(), func(t *testing.T) { taken[v.engine] = v.fixture(t, v.database(t)).roundTrips(t) })
+		for _, v.Engine = range jobstest.MySQLs() {
+			t.Run(v.String(), func(t *testing.T) { taken[v.Engine] = openFixture(t, v, v.Database(t)).roundTrips(t) })
 		}
 		for what, n := range taken[jobstest.MySQL] {
 			if maria := taken[jobstest.MariaDB][what]; n > maria {
@@ -45,7 +46,7 @@ func TestMySQLTakesNoMoreRoundTripsThanMariaDB(t *testing.T) {
 		for engine, of := range taken {
 			for _, what := range []string{"settle one", "settle eleven", "settle and claim"} {
 				if of[what] != 1 {
-					t.Errorf("%s, %s: %s takes %d round trips, want 1", engine, v.layout, what, of[what])
+					t.Errorf("%s, %s: %s takes %d round trips, want 1", engine, v.Layout, what, of[what])
 				}
 			}
 		}
@@ -60,32 +61,32 @@ func (f *fixture) roundTrips(t *testing.T) map[string]int64 {
 		do()
 		taken[what] = proxy.Commands() - before
 	}
-	f.enqueue(job(`1`), job(`2`), job(`3`))
+	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`), tablestest.Job(`3`))
 	held := f.claimOnce(t, 1)
-	f.lane("default", 0).next = f.Options.Clock().Add(time.Hour)
-	f.classesOf("default").next = f.Options.Clock().Add(time.Hour)
-	_, held = f.relay(end(held[0], jobs.Completed)) // what is asked once is asked
+	f.lane("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
+	f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
+	_, held = f.relay(tablestest.End(held[0], jobs.Completed)) // what is asked once is asked
 	if len(held) != 1 {
 		t.Fatal("no job was claimed along")
 	}
-	count("settle and claim", func() { _, held = f.relay(end(held[0], jobs.Completed)) })
+	count("settle and claim", func() { _, held = f.relay(tablestest.End(held[0], jobs.Completed)) })
 	if len(held) != 1 {
 		t.Fatal("no job was claimed along")
 	}
-	count("settle one", func() { f.settle(end(held[0], jobs.Completed)) })
+	count("settle one", func() { f.MustSettle(tablestest.End(held[0], jobs.Completed)) })
 	f.lane("default", 0).next = time.Time{}
 	f.classesOf("default").next = time.Time{}
 	ten := make([]jobs.Spec, 10)
 	for i := range ten {
-		ten[i] = job(`1`)
+		ten[i] = tablestest.Job(`1`)
 	}
-	count("enqueue one", func() { f.enqueue(job(`1`)) })
-	count("enqueue ten", func() { f.enqueue(ten...) })
-	count("enqueue a named one", func() { f.enqueue(job(`1`).Named("a-name")) })
-	f.enqueue(ten...)
-	f.clock.lengths += time.Minute
+	count("enqueue one", func() { f.MustEnqueue(tablestest.Job(`1`)) })
+	count("enqueue ten", func() { f.MustEnqueue(ten...) })
+	count("enqueue a named one", func() { f.MustEnqueue(tablestest.Job(`1`).Named("a-name")) })
+	f.MustEnqueue(ten...)
+	f.Clock.Lengths += time.Minute
 	count("claim one", func() { held = f.claimOnce(t, 1) })
-	f.clock.lengths += time.Minute
+	f.Clock.Lengths += time.Minute
 	count("claim twelve", func() { held = append(held, f.claimOnce(t, 12)...) })
 	if len(held) != 13 {
 		t.Fatalf("%d are claimed, want 13", len(held))
@@ -103,14 +104,14 @@ func (f *fixture) roundTrips(t *testing.T) map[string]int64 {
 	for i := range held {
 		held[i].Lease = leases[i]
 	}
-	count("retry", func() { f.settle(end(held[0], jobs.Retried)) })
-	count("bury", func() { f.settle(end(held[1], jobs.Failed)) })
+	count("retry", func() { f.MustSettle(tablestest.End(held[0], jobs.Retried)) })
+	count("bury", func() { f.MustSettle(tablestest.End(held[1], jobs.Failed)) })
 	var ends []jobs.Settlement
 	for _, c := range held[2:] {
-		ends = append(ends, end(c, jobs.Completed))
+		ends = append(ends, tablestest.End(c, jobs.Completed))
 	}
-	count("settle eleven", func() { f.settle(ends...) })
-	if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'completed'"); n != 14 {
+	count("settle eleven", func() { f.MustSettle(ends...) })
+	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'completed'"); n != 14 {
 		t.Errorf("%d runs are completed, want 14", n)
 	}
 	t.Log(taken)
@@ -130,21 +131,21 @@ func (f *fixture) claimOnce(t *testing.T, limit int) []jobs.Claimed {
 // it remains, no lock is held, and the next settlement writes it once.
 func TestASettlementThatFailsHalfWayIsUndone(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
-		v := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}
-		f := v.fixture(t, v.database(t))
+		v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}
+		f := openFixture(t, v, v.Database(t))
 		for _, table := range []string{"cmsjobs_runs", "cmsjobs_unique"} {
 			t.Run(table, func(t *testing.T) {
-				f.db.MustExec("DELETE FROM cmsjobs_runs")
-				f.enqueue(job(`1`), job(`2`))
-				held := f.claim(2)
-				ends := []jobs.Settlement{end(held[0], jobs.Completed), end(held[1], jobs.Completed)}
-				f.db.MustExec("RENAME TABLE " + table + " TO away")
+				f.DB.MustExec("DELETE FROM cmsjobs_runs")
+				f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`))
+				held := f.MustClaim(2)
+				ends := []jobs.Settlement{tablestest.End(held[0], jobs.Completed), tablestest.End(held[1], jobs.Completed)}
+				f.DB.MustExec("RENAME TABLE " + table + " TO away")
 				_, err := f.Settle(bg, ends)
-				f.db.MustExec("RENAME TABLE away TO " + table)
+				f.DB.MustExec("RENAME TABLE away TO " + table)
 				if database.Classify(err) != database.Schema {
 					t.Fatalf("without %s: %v", table, err)
 				}
-				tx := f.db.MustBegin()
+				tx := f.DB.MustBegin()
 				var free int
 				if err := tx.Get(&free, "SELECT COUNT(*) FROM (SELECT id FROM jobs FOR UPDATE) held"); err != nil || free != 2 {
 					t.Errorf("%d jobs are there unlocked, want 2: %v", free, err)
@@ -152,15 +153,15 @@ func TestASettlementThatFailsHalfWayIsUndone(t *testing.T) {
 				if err := tx.Rollback(); err != nil {
 					t.Fatal(err)
 				}
-				if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs"); n != 0 {
+				if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); n != 0 {
 					t.Errorf("%d runs are written, want none", n)
 				}
-				for _, err := range f.settle(ends...) {
+				for _, err := range f.MustSettle(ends...) {
 					if err != nil {
 						t.Error(err)
 					}
 				}
-				if rows, runs := f.count("SELECT COUNT(*) FROM jobs"), f.count("SELECT COUNT(*) FROM cmsjobs_runs"); rows != 0 || runs != 2 {
+				if rows, runs := f.CountRows("SELECT COUNT(*) FROM jobs"), f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); rows != 0 || runs != 2 {
 					t.Errorf("%d jobs, %d runs; want 0, 2", rows, runs)
 				}
 			})
@@ -172,34 +173,34 @@ func TestASettlementThatFailsHalfWayIsUndone(t *testing.T) {
 // lock: its outcome is unclear, and written again it is there once.
 func TestAKilledSettlementIsWrittenOnce(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
-		v := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}
-		f := v.fixture(t, v.database(t))
+		v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}
+		f := openFixture(t, v, v.Database(t))
 		for _, kill := range []string{"KILL QUERY", "KILL"} {
 			t.Run(kill, func(t *testing.T) {
-				f.db.MustExec("DELETE FROM cmsjobs_runs")
-				f.enqueue(job(`1`))
-				e := end(f.claim(1)[0], jobs.Completed)
-				tx := f.db.MustBegin()
+				f.DB.MustExec("DELETE FROM cmsjobs_runs")
+				f.MustEnqueue(tablestest.Job(`1`))
+				e := tablestest.End(f.MustClaim(1)[0], jobs.Completed)
+				tx := f.DB.MustBegin()
 				tx.MustExec("SELECT id FROM jobs FOR UPDATE")
 				ended := make(chan error, 1)
 				go func() { _, err := f.Settle(bg, []jobs.Settlement{e}); ended <- err }()
 				var id int
 				for id == 0 {
-					if err := f.db.Get(&id, "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist WHERE info LIKE '%DELETE FROM `jobs`%' AND id <> CONNECTION_ID() AND db = DATABASE()"); err != nil {
+					if err := f.DB.Get(&id, "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist WHERE info LIKE '%DELETE FROM `jobs`%' AND id <> CONNECTION_ID() AND db = DATABASE()"); err != nil {
 						t.Fatal(err)
 					}
 				}
-				f.db.MustExec(fmt.Sprint(kill, " ", id))
+				f.DB.MustExec(fmt.Sprint(kill, " ", id))
 				if err := <-ended; database.Classify(err) != database.Unknown {
 					t.Errorf("%v is %v", err, database.Classify(err))
 				}
 				if err := tx.Rollback(); err != nil {
 					t.Fatal(err)
 				}
-				if err := f.settle(e)[0]; err != nil {
+				if err := f.MustSettle(e)[0]; err != nil {
 					t.Error(err)
 				}
-				if rows, runs := f.count("SELECT COUNT(*) FROM jobs"), f.count("SELECT COUNT(*) FROM cmsjobs_runs"); rows != 0 || runs != 1 {
+				if rows, runs := f.CountRows("SELECT COUNT(*) FROM jobs"), f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); rows != 0 || runs != 1 {
 					t.Errorf("%d jobs, %d runs; want 0, 1", rows, runs)
 				}
 			})
@@ -216,22 +217,22 @@ func (a answering) Send(context.Context, *sqlx.DB, []string, []any) ([]int64, er
 
 // Where a packet cannot be sent, now or ever, jobs are settled all the same.
 func TestWithoutPacketsJobsAreSettled(t *testing.T) {
-	v := variant{engine: jobstest.MySQL, layout: tables.Stock, mode: tables.Skip}
-	f := v.fixture(t, v.database(t))
+	v := tablestest.Variant{Engine: jobstest.MySQL, Layout: tables.Stock, Mode: tables.Skip}
+	f := openFixture(t, v, v.Database(t))
 	settled := func(t *testing.T) {
 		t.Helper()
-		f.db.MustExec("DELETE FROM cmsjobs_runs")
-		f.enqueue(job(`1`), job(`2`))
-		for _, c := range f.claim(2) {
-			if err := f.settle(end(c, jobs.Completed))[0]; err != nil {
+		f.DB.MustExec("DELETE FROM cmsjobs_runs")
+		f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`))
+		for _, c := range f.MustClaim(2) {
+			if err := f.MustSettle(tablestest.End(c, jobs.Completed))[0]; err != nil {
 				t.Error(err)
 			}
 		}
-		if n := f.count("SELECT COUNT(*) FROM cmsjobs_runs"); n != 2 {
+		if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); n != 2 {
 			t.Errorf("%d runs, want 2", n)
 		}
 	}
-	mine := database.PacketsOf(f.Store.DB)
+	mine := database.PacketsOf(f.Store.tables.DB)
 	t.Run("another sends", func(t *testing.T) {
 		mine.Sending.Lock()
 		defer mine.Sending.Unlock()
@@ -241,14 +242,14 @@ func TestWithoutPacketsJobsAreSettled(t *testing.T) {
 		}
 	})
 	t.Run("too few connections", func(t *testing.T) {
-		db, err := database.Connect(bg, database.ConnectOptions{DSN: f.db.DSN, MaxConnections: 2})
+		db, err := database.Connect(bg, database.ConnectOptions{DSN: f.DB.DSN, MaxConnections: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer db.Close()
 		own := f.Store
-		defer func() { f.Store = own }()
-		f.Store = open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: registry(), Mode: tables.Skip, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
+		defer func() { f.setStore(own) }()
+		f.setStore(open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(), Mode: tables.Skip, DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
 		settled(t)
 		if n := database.PacketsOf(db).DB.Stats().OpenConnections; n != 0 || f.oneStatement.Load() {
 			t.Errorf("%d connections beside the two", n)
@@ -266,15 +267,15 @@ func TestWithoutPacketsJobsAreSettled(t *testing.T) {
 // The packets' connection is one of those that the database may have, and closes
 // with it; no other takes a second statement.
 func TestPacketsKeepToTheirConnection(t *testing.T) {
-	v := variant{engine: jobstest.MySQL, layout: tables.Stock, mode: tables.Skip}
-	f := v.fixture(t, v.database(t))
-	db, err := database.Connect(bg, database.ConnectOptions{DSN: f.db.DSN, MaxConnections: 4})
+	v := tablestest.Variant{Engine: jobstest.MySQL, Layout: tables.Stock, Mode: tables.Skip}
+	f := openFixture(t, v, v.Database(t))
+	db, err := database.Connect(bg, database.ConnectOptions{DSN: f.DB.DSN, MaxConnections: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Store = open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: registry(), Mode: tables.Skip, DatabaseClock: f.clock.now, Clock: f.clock.elapsed})
-	f.enqueue(job(`1`))
-	f.settle(end(f.claim(1)[0], jobs.Completed))
+	f.setStore(open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(), Mode: tables.Skip, DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
+	f.MustEnqueue(tablestest.Job(`1`))
+	f.MustSettle(tablestest.End(f.MustClaim(1)[0], jobs.Completed))
 	p := database.PacketsOf(db)
 	if mine, theirs := p.DB.Stats().OpenConnections, db.Stats().MaxOpenConnections; mine != 1 || theirs != 3 {
 		t.Errorf("%d connections of packets, %d of others; want 1, 3", mine, theirs)

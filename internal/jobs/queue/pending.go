@@ -26,26 +26,26 @@ const (
 // fallenDue takes pending rows whose time has come.
 func (c *claim) fallenDue(ctx context.Context, l *scanCursor) error {
 	delayed := c.s.takeDelays(l.queue)
-	if c.s.Layout.Name() != tables.Stock || !l.long {
+	if c.s.tables.Layout.Name() != tables.Stock || !l.long {
 		return nil // an index or the next sweep finds them
 	}
 	p := &l.pending
 	for id, at := range delayed {
 		p.add(id, at)
 	}
-	if !c.s.Options.Clock().Before(p.next) {
+	if !c.s.tables.Options.Clock().Before(p.next) {
 		if err := c.search(ctx, l); err != nil {
 			return err
 		}
 	}
-	ids := p.ripe(c.s.Options.Clock())
+	ids := p.ripe(c.s.tables.Options.Clock())
 	if len(ids) == 0 {
 		return nil
 	}
-	in, args := c.s.Dialect.IDRanges(ids)
-	state := "(" + c.s.Layout.Waiting() + " OR " + c.s.Layout.Expired(c.s.SecondsNow(), c.s.RetryAfter) + ")"
-	found, now, err := c.s.ReadCandidates(ctx, c.s.DB, tables.CandidateQuery{Where: "queue = ? AND " + in + " AND " + state,
-		Args: append([]any{l.queue}, args...), Order: c.s.OrderBy(), Limit: len(ids)})
+	in, args := c.s.tables.Dialect.IDRanges(ids)
+	state := "(" + c.s.tables.Layout.Waiting() + " OR " + c.s.tables.Layout.Expired(c.s.tables.SecondsNow(), c.s.tables.RetryAfter) + ")"
+	found, now, err := c.s.tables.ReadCandidates(ctx, c.s.tables.DB, tables.CandidateQuery{Where: "queue = ? AND " + in + " AND " + state,
+		Args: append([]any{l.queue}, args...), Order: c.s.tables.OrderBy(), Limit: len(ids)})
 	if err != nil {
 		return err
 	}
@@ -102,32 +102,32 @@ func (p *pending) ripe(now time.Time) []int64 {
 // search reads which rows are pending. One that was and is no longer has ended,
 // or somebody made it due: it is looked at once.
 func (c *claim) search(ctx context.Context, l *scanCursor) error {
-	s, t, p := c.s, c.s.Layout.Table(), &l.pending
-	begun, now := s.Options.Clock(), s.SecondsNow()
+	s, t, p := c.s, c.s.tables.Layout.Table(), &l.pending
+	begun, now := s.tables.Options.Clock(), s.tables.SecondsNow()
 	later := fmt.Sprintf("(attempts > 0 OR %s > %s)", t.Due.Name, t.Due.FromExpr(now))
 	if p.near {
 		later += fmt.Sprintf(" AND %s <= %s", t.Due.Name, t.Due.FromExpr(fmt.Sprintf("%s + %d", now, tables.WholeSeconds(soon))))
 	}
 	found := map[int64]falls{}
 	var first time.Time // of what is not due yet
-	err := s.Query(ctx, s.DB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
 		var id, due, clock int64
 		var locked sql.NullInt64
 		err := r.Scan(&id, &due, &locked, &clock)
 		if locked.Valid {
-			due = locked.Int64 + s.RetryAfter + 1
+			due = locked.Int64 + s.tables.RetryAfter + 1
 		}
-		at := s.Options.Clock().Add(time.Duration(due-clock) * time.Second)
+		at := s.tables.Options.Clock().Add(time.Duration(due-clock) * time.Second)
 		if found[id] = (falls{at: at}); at.After(begun) && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
 		return err
 	}, fmt.Sprintf("SELECT id, %s, %s, %s FROM %s%s WHERE queue = ? AND (%s IS NOT NULL OR %s)%s LIMIT %d",
-		t.Due.Seconds(), t.Locked.Seconds(), now, t.Name, s.IndexHint(), t.Locked.Name, later, s.OrderBy(), maxPending), l.queue)
+		t.Due.Seconds(), t.Locked.Seconds(), now, t.Name, s.tables.IndexHint(), t.Locked.Name, later, s.tables.OrderBy(), maxPending), l.queue)
 	if err != nil {
 		return fmt.Errorf("looking for running and delayed jobs in %s: %w", t.Plain, err)
 	}
-	done := s.Options.Clock()
+	done := s.tables.Options.Clock()
 	p.near = len(found) == maxPending
 	for id, x := range p.due {
 		if _, still := found[id]; !still && !x.once && len(found) < 2*maxPending {
@@ -151,7 +151,7 @@ const (
 // noteDelays keeps in mind when jobs that were given back are due again, and
 // wakes a worker then.
 func (s *Store) noteDelays(ends []pendingSettlement) {
-	now := s.Options.Clock()
+	now := s.tables.Options.Clock()
 	for _, e := range ends {
 		if e.gone() || e.Delay <= 0 {
 			continue
@@ -198,10 +198,10 @@ func (s *Store) wakeAt(queue string, at time.Time) {
 		return
 	}
 	set[at] = true
-	time.AfterFunc(at.Sub(s.Options.Clock()), func() {
+	time.AfterFunc(at.Sub(s.tables.Options.Clock()), func() {
 		s.mu.Lock()
 		delete(set, at)
 		s.mu.Unlock()
-		s.Options.Wake(queue)
+		s.tables.Options.Wake(queue)
 	})
 }

@@ -42,7 +42,7 @@ func (c *claim) permitted(ctx context.Context, queue string, x *tables.Candidate
 }
 
 func (s *Store) permitsInUse(ctx context.Context, kind string) (used int, err error) {
-	_, err = s.QueryRow(ctx, s.OwnDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE type = ? AND expires_at >= "+s.SecondsNow(), kind)
+	_, err = s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE type = ? AND expires_at >= "+s.tables.SecondsNow(), kind)
 	if err != nil {
 		err = fmt.Errorf("counting the running jobs of %s: %w", kind, err)
 	}
@@ -53,7 +53,7 @@ func (s *Store) permitsInUse(ctx context.Context, kind string) (used int, err er
 // its limit, so that they need not be found again.
 func (c *claim) deferred(ctx context.Context) error {
 	for kind, waiting := range c.s.deferred {
-		entry, ok := c.s.Options.Registry.Lookup(kind)
+		entry, ok := c.s.tables.Options.Registry.Lookup(kind)
 		if !ok || c.want() <= 0 {
 			continue
 		}
@@ -66,9 +66,9 @@ func (c *claim) deferred(ctx context.Context) error {
 		}
 		delete(c.s.deferred, kind)
 		for _, queue := range c.r.Queues {
-			in, args := c.s.Dialect.In("id", waiting)
-			l := tables.CandidateQuery{Where: "queue = ? AND " + in + " AND " + c.s.Layout.Waiting(), Args: append([]any{queue}, args...), Order: c.s.OrderBy(), Limit: len(waiting)}
-			found, now, err := c.s.ReadCandidates(ctx, c.s.DB, l)
+			in, args := c.s.tables.Dialect.In("id", waiting)
+			l := tables.CandidateQuery{Where: "queue = ? AND " + in + " AND " + c.s.tables.Layout.Waiting(), Args: append([]any{queue}, args...), Order: c.s.tables.OrderBy(), Limit: len(waiting)}
+			found, now, err := c.s.tables.ReadCandidates(ctx, c.s.tables.DB, l)
 			if err != nil {
 				return err
 			}
@@ -110,18 +110,18 @@ func (s *Store) acquirePermits(ctx context.Context, t tables.Transaction, c *cla
 // acquirePermit takes one free permit of a type.
 func (s *Store) acquirePermit(ctx context.Context, q tables.Tx, x *tables.Candidate, token string, lease time.Duration) (bool, error) {
 	var free []int
-	err := s.Query(ctx, q, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, q, func(r *sql.Rows) error {
 		var permit int
 		err := r.Scan(&permit)
 		free = append(free, permit)
 		return err
-	}, "SELECT permit FROM cmsjobs_permits WHERE type = ? AND permit <= ? AND expires_at < "+s.SecondsNow()+" ORDER BY permit", x.Job.Type, x.Policy.Limit)
+	}, "SELECT permit FROM cmsjobs_permits WHERE type = ? AND permit <= ? AND expires_at < "+s.tables.SecondsNow()+" ORDER BY permit", x.Job.Type, x.Policy.Limit)
 	if err != nil {
 		return false, err
 	}
 	for _, permit := range free {
-		n, err := s.Exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = %s + %d WHERE type = ? AND permit = ? AND expires_at < %s",
-			s.SecondsNow(), int64(lease.Seconds()), s.SecondsNow()), x.ID, tables.RandomPart(token), x.Job.Type, permit)
+		n, err := s.tables.Exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = %s + %d WHERE type = ? AND permit = ? AND expires_at < %s",
+			s.tables.SecondsNow(), int64(lease.Seconds()), s.tables.SecondsNow()), x.ID, tables.RandomPart(token), x.Job.Type, permit)
 		if err != nil || n == 1 {
 			return n == 1, err
 		}
@@ -134,7 +134,7 @@ func (s *Store) acquirePermit(ctx context.Context, q tables.Tx, x *tables.Candid
 // settlement asks for it inside of the transaction that is waited for.
 func (s *Store) ensurePermits(ctx context.Context, kind string, limit int) error {
 	for permit := s.permits[kind] + 1; permit <= limit; permit++ {
-		if _, err := s.Exec(ctx, s.OwnDB, s.Dialect.InsertIgnore("cmsjobs_permits", "type, permit", "(?, ?)"), kind, permit); err != nil {
+		if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_permits", "type, permit", "(?, ?)"), kind, permit); err != nil {
 			return fmt.Errorf("making the permits of %s: %w", kind, err)
 		}
 		s.permits[kind] = permit
@@ -147,7 +147,7 @@ func (s *Store) releasePermits(ctx context.Context, q tables.Tx, ends []pendingS
 	var limited []int64
 	tokens := map[string]bool{}
 	for _, e := range ends {
-		if entry, ok := s.Options.Registry.Lookup(e.Claimed.Job.Type); ok && entry.Policy.Limit > 0 {
+		if entry, ok := s.tables.Options.Registry.Lookup(e.Claimed.Job.Type); ok && entry.Policy.Limit > 0 {
 			limited = append(limited, e.Claimed.Lease.ID)
 			for _, duplicate := range e.Claimed.Duplicates {
 				limited = append(limited, duplicate.ID)
@@ -156,8 +156,8 @@ func (s *Store) releasePermits(ctx context.Context, q tables.Tx, ends []pendingS
 		}
 	}
 	for token := range tokens {
-		in, args := s.Dialect.In("job_id", limited)
-		if _, err := s.Exec(ctx, q, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND "+in, append([]any{token}, args...)...); err != nil {
+		in, args := s.tables.Dialect.In("job_id", limited)
+		if _, err := s.tables.Exec(ctx, q, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND "+in, append([]any{token}, args...)...); err != nil {
 			return fmt.Errorf("giving permits back: %w", err)
 		}
 	}

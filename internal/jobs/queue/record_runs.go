@@ -17,7 +17,7 @@ func (s *Store) recordRuns(ctx context.Context, q tables.Tx, ends []pendingSettl
 	lines := make([]tables.RunRow, 0, len(ends))
 	for _, e := range ends {
 		lead := s.runOf(e)
-		lines = append(lines, s.RowOf(&lead))
+		lines = append(lines, s.tables.RowOf(&lead))
 		if !e.gone() {
 			continue
 		}
@@ -25,17 +25,17 @@ func (s *Store) recordRuns(ctx context.Context, q tables.Tx, ends []pendingSettl
 			job := e.Claimed.Job
 			job.ID, job.UUID, job.Attempt = duplicate.ID, tables.DuplicateUUID(duplicate), duplicate.Attempt
 			result := json.RawMessage(fmt.Sprintf(`{"doneBy":%q}`, e.Claimed.Job.UUID))
-			lines = append(lines, s.RowOf(&tables.Run{Job: job, Outcome: lead.Outcome, Worker: e.Worker, Lease: tables.RandomPart(tables.TokenOf(duplicate)), Wait: e.Wait, Error: tables.FirstLine(e.Error), Result: result}))
+			lines = append(lines, s.tables.RowOf(&tables.Run{Job: job, Outcome: lead.Outcome, Worker: e.Worker, Lease: tables.RandomPart(tables.TokenOf(duplicate)), Wait: e.Wait, Error: tables.FirstLine(e.Error), Result: result}))
 		}
 	}
-	return s.InsertRunRows(ctx, q, lines)
+	return s.tables.InsertRunRows(ctx, q, lines)
 }
 
 // runOf is the line of a run, without its twins.
 func (s *Store) runOf(e pendingSettlement) tables.Run {
 	r := tables.Run{Job: e.Claimed.Job, Outcome: e.Outcome.String(), Worker: e.Worker, Lease: tables.RandomPart(tables.TokenOf(e.Claimed.Lease)),
 		Duration: e.Duration, Wait: e.Wait, Error: e.Error, Result: e.Result}
-	if e.gone() && (e.Outcome == jobs.Failed || !s.Confidential(e.Claimed.Job.Type)) {
+	if e.gone() && (e.Outcome == jobs.Failed || !s.tables.Confidential(e.Claimed.Job.Type)) {
 		r.Data = e.Claimed.Job.Data
 	}
 	return r
@@ -61,7 +61,7 @@ func (s *Store) recordCrashes(ctx context.Context, t tables.Transaction, rows []
 		}
 		crashed = append(crashed, tables.Run{Job: job, Outcome: jobs.CrashedOutcome, Worker: worker, Lease: "", Error: message})
 	}
-	return s.InsertRuns(ctx, t.Own, crashed)
+	return s.tables.InsertRuns(ctx, t.Own, crashed)
 }
 
 // lastHolder is the worker that held a rescued job, "" where nobody noted it.
@@ -70,7 +70,7 @@ func (s *Store) lastHolder(ctx context.Context, q tables.Tx, x *tables.Candidate
 		return tables.HolderOf(x.Token.String), nil
 	}
 	worker := ""
-	err := s.Query(ctx, q, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, q, func(r *sql.Rows) error {
 		var id, running string
 		if err := r.Scan(&id, &running); err != nil {
 			return err
@@ -110,7 +110,7 @@ func (s *Store) insertLines(ctx context.Context, q tables.Tx, lines []jobLine) e
 		for _, l := range chunk {
 			args = append(args, l.uuid, l.attempt, l.At.UnixMilli(), tables.CutText(l.Text))
 		}
-		if _, err := s.Exec(ctx, q, "INSERT INTO cmsjobs_job_logs (uuid, attempt, at, line) VALUES "+strings.TrimSuffix(strings.Repeat("(?,?,?,?),", len(chunk)), ","), args...); err != nil {
+		if _, err := s.tables.Exec(ctx, q, "INSERT INTO cmsjobs_job_logs (uuid, attempt, at, line) VALUES "+strings.TrimSuffix(strings.Repeat("(?,?,?,?),", len(chunk)), ","), args...); err != nil {
 			return fmt.Errorf("writing jobs' log lines: %w", err)
 		}
 	}

@@ -15,17 +15,17 @@ import (
 // Renew implements jobs.Source. The renewed lease is written where PHP's
 // worker looks, so it keeps off too.
 func (s *Store) Renew(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
-	s.SetLeaseLength(length)
+	s.tables.SetLeaseLength(length)
 	renewed, err := s.renewAll(ctx, leases, length)
-	return renewed, s.NoteTrouble(err)
+	return renewed, s.tables.NoteTrouble(err)
 }
 
 func (s *Store) renewAll(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
-	now, err := s.ReadClock(ctx, s.DB)
+	now, err := s.tables.ReadClock(ctx, s.tables.DB)
 	if err != nil {
 		return nil, fmt.Errorf("renewing leases: %w", err)
 	}
-	until := s.LeaseMark(now, int64(length.Seconds()))
+	until := s.tables.LeaseMark(now, int64(length.Seconds()))
 	held := map[jobs.Lease]bool{}
 	var written []jobs.Lease
 	for _, batch := range s.byGuard(leases, until) {
@@ -83,11 +83,11 @@ func (s *Store) byGuard(leases []jobs.Lease, until int64) []*guarded {
 	var list []*guarded
 	for _, l := range leases {
 		original := l
-		cond, args := s.Layout.Guard(l, s.triedRenewals(l.ID))
+		cond, args := s.tables.Layout.Guard(l, s.triedRenewals(l.ID))
 		key := fmt.Sprint(cond, args)
 		if groups[key] == nil || len(groups[key].ids) >= 1000 {
 			l.ReservedAt = until
-			after, done := s.Layout.Guard(l, nil)
+			after, done := s.tables.Layout.Guard(l, nil)
 			groups[key] = &guarded{before: cond, after: after, args: args, done: done}
 			list = append(list, groups[key])
 		}
@@ -100,10 +100,10 @@ func (s *Store) byGuard(leases []jobs.Lease, until int64) []*guarded {
 // renew extends one group. Where some are lost, it asks which are not.
 func (s *Store) renew(ctx context.Context, g *guarded, until int64, held map[jobs.Lease]bool) error {
 	slices.Sort(g.ids)
-	in, inArgs := s.Dialect.In("id", g.ids)
+	in, inArgs := s.tables.Dialect.In("id", g.ids)
 	var n int64
-	err := s.InTx(ctx, "extending", func(t tables.Transaction) (err error) {
-		n, err = s.Exec(ctx, t.Main, "UPDATE "+s.Layout.Table().Name+" SET "+s.Layout.Renew(until)+" WHERE "+in+" AND "+g.before, slices.Concat(inArgs, g.args)...)
+	err := s.tables.InTx(ctx, "extending", func(t tables.Transaction) (err error) {
+		n, err = s.tables.Exec(ctx, t.Main, "UPDATE "+s.tables.Layout.Table().Name+" SET "+s.tables.Layout.Renew(until)+" WHERE "+in+" AND "+g.before, slices.Concat(inArgs, g.args)...)
 		return err
 	})
 	if err != nil {
@@ -116,12 +116,12 @@ func (s *Store) renew(ctx context.Context, g *guarded, until int64, held map[job
 		return nil
 	}
 	still := map[int64]bool{}
-	err = s.Query(ctx, s.DB, func(r *sql.Rows) error {
+	err = s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
 		var id int64
 		err := r.Scan(&id)
 		still[id] = true
 		return err
-	}, "SELECT id FROM "+s.Layout.Table().Name+" WHERE "+in+" AND "+g.after, slices.Concat(inArgs, g.done)...)
+	}, "SELECT id FROM "+s.tables.Layout.Table().Name+" WHERE "+in+" AND "+g.after, slices.Concat(inArgs, g.done)...)
 	for _, l := range g.leases {
 		held[l] = still[l.ID]
 	}
@@ -142,8 +142,8 @@ func (s *Store) renewPlaces(ctx context.Context, leases []jobs.Lease, expires in
 		byToken[token] = append(byToken[token], l.ID)
 	}
 	for token, list := range byToken {
-		in, args := s.Dialect.In("job_id", list)
-		if _, err := s.Exec(ctx, s.OwnDB, "UPDATE cmsjobs_permits SET expires_at = ? WHERE token = ? AND "+in, append([]any{expires, token}, args...)...); err != nil {
+		in, args := s.tables.Dialect.In("job_id", list)
+		if _, err := s.tables.Exec(ctx, s.tables.OwnDB, "UPDATE cmsjobs_permits SET expires_at = ? WHERE token = ? AND "+in, append([]any{expires, token}, args...)...); err != nil {
 			return fmt.Errorf("renewing places of limited types: %w", err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // The answer to one renewal is lost, and the next renewals do not arrive: the
@@ -15,14 +16,14 @@ func TestALeaseSurvivesRenewalsThatAreLost(t *testing.T) {
 	for _, v := range variants() {
 		t.Run(v.String(), func(t *testing.T) {
 			t.Parallel()
-			db := v.database(t)
+			db := v.Database(t)
 			for name, fates := range map[string][]fate{
 				"done and lost":              {unheard, undone},
 				"lost and done":              {undone, unheard},
 				"done, lost and lost":        {unheard, undone, undone},
 				"done, done, lost, and done": {unheard, unheard, undone, unheard},
 			} {
-				t.Run(name, func(t *testing.T) { renewOutOfEarshot(v.fixture(t, db), fates) })
+				t.Run(name, func(t *testing.T) { renewOutOfEarshot(openFixture(t, v, db), fates) })
 			}
 		})
 	}
@@ -30,27 +31,27 @@ func TestALeaseSurvivesRenewalsThatAreLost(t *testing.T) {
 
 func renewOutOfEarshot(f *fixture, fates []fate) {
 	l := f.losingStore()
-	f.enqueue(job(`1`), job(`2`))
-	got := f.claim(2)
+	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`))
+	got := f.MustClaim(2)
 	held := []jobs.Lease{got[0].Lease, got[1].Lease}
 	for _, what := range fates {
-		f.clock.ahead += 2 * time.Second // each renewal writes another value
+		f.Clock.Ahead += 2 * time.Second // each renewal writes another value
 		l.next.Store(int32(what))
 		if _, err := f.Renew(context.Background(), held, lease); database.Classify(err) != database.Unknown {
-			f.t.Fatalf("%v is %v", err, database.Classify(err))
+			f.T.Fatalf("%v is %v", err, database.Classify(err))
 		}
 	}
-	f.clock.ahead += 2 * time.Second
+	f.Clock.Ahead += 2 * time.Second
 	renewed, err := f.Renew(context.Background(), held[:1], lease)
 	if err != nil || renewed[0] == (jobs.Lease{}) {
-		f.t.Fatalf("renewed %+v, %v: the lease is said to be lost, though no other worker had the job", renewed, err)
+		f.T.Fatalf("renewed %+v, %v: the lease is said to be lost, though no other worker had the job", renewed, err)
 	}
 	for i, c := range got { // one renewed, one in doubt
 		if i == 0 {
 			c.Lease = renewed[0]
 		}
-		if err := f.settle(end(c, jobs.Completed))[0]; err != nil {
-			f.t.Errorf("the end of job %d: %v", i, err)
+		if err := f.MustSettle(tablestest.End(c, jobs.Completed))[0]; err != nil {
+			f.T.Errorf("the end of job %d: %v", i, err)
 		}
 	}
 }

@@ -35,8 +35,8 @@ func (c *claim) page(
 	if l.Limit > least {
 		l.Whole = skimmed
 	}
-	x.read = c.s.Options.Clock()
-	if x.rows, x.now, err = c.s.ReadCandidates(ctx, c.s.DB, l); err != nil {
+	x.read = c.s.tables.Options.Clock()
+	if x.rows, x.now, err = c.s.tables.ReadCandidates(ctx, c.s.tables.DB, l); err != nil {
 		return x, false, err
 	}
 	if l.Whole == 0 {
@@ -58,7 +58,7 @@ func (c *claim) page(
 // sweep saw the whole lane, so that there is no need to look at its head.
 func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err error) {
 	if !l.rescanning {
-		if c.s.Options.Clock().Before(l.next) || (l.lowWater == tables.RowPosition{} && !l.exhausted) {
+		if c.s.tables.Options.Clock().Before(l.next) || (l.lowWater == tables.RowPosition{} && !l.exhausted) {
 			return false, nil
 		}
 		l.beginSweep(l.lowWater)
@@ -85,20 +85,20 @@ func (l *scanCursor) beginSweep(end tables.RowPosition) {
 
 // sweepOn reads the next page of a sweep, and says when it was the last.
 func (c *claim) sweepOn(ctx context.Context, l *scanCursor) (done bool, err error) {
-	state := c.s.Layout.Waiting()
-	if c.s.Layout.Name() == tables.Stock { // an extended table has an index for lost leases: see expired
-		state = "(" + state + " OR " + c.s.Layout.Expired(c.s.SecondsNow(), c.s.RetryAfter) + ")"
+	state := c.s.tables.Layout.Waiting()
+	if c.s.tables.Layout.Name() == tables.Stock { // an extended table has an index for lost leases: see expired
+		state = "(" + state + " OR " + c.s.tables.Layout.Expired(c.s.tables.SecondsNow(), c.s.tables.RetryAfter) + ")"
 	}
 	x := c.takePrefetched(&l.fromRescan)
 	more := len(x.rows) > 0
 	if !more {
-		begun := c.s.Options.Clock()
+		begun := c.s.tables.Options.Clock()
 		if x, more, err = c.page(ctx, &l.sweepPage, func(limit int) tables.CandidateQuery {
 			return c.s.inLane(l, l.rescan, l.rescanEnd, state, limit)
 		}); err != nil {
 			return false, err
 		}
-		l.cost += c.s.Options.Clock().Sub(begun)
+		l.cost += c.s.tables.Options.Clock().Sub(begun)
 		l.pages++
 	}
 	before := len(c.taken)
@@ -117,7 +117,7 @@ func (c *claim) sweepOn(ctx context.Context, l *scanCursor) (done bool, err erro
 		return false, nil // goes on with the next page, or the next claim
 	}
 	l.rescanning, l.long = false, l.pages > sweepPages
-	l.next = c.s.Options.Clock().Add(max(rescanShare*l.cost, rescanInterval))
+	l.next = c.s.tables.Options.Clock().Add(max(rescanShare*l.cost, rescanInterval))
 	return true, nil
 }
 
@@ -158,7 +158,7 @@ func (c *claim) whole(ctx context.Context) error {
 
 // lanesOf are all lanes of a queue.
 func (c *claim) lanesOf(ctx context.Context, queue string) ([]*scanCursor, error) {
-	if c.s.Layout.Name() == tables.Stock {
+	if c.s.tables.Layout.Name() == tables.Stock {
 		return []*scanCursor{c.s.lane(queue, 0)}, nil
 	}
 	priorities, _, err := c.s.waitingClasses(ctx, queue, true)

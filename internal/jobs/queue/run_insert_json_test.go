@@ -10,18 +10,19 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // mixedEnds are many jobs of two types and a few that need more than the
 // common form: results, a UUID with quotes, types that are rare.
 func (f *fixture) mixedEnds() (ends []jobs.Settlement) {
 	f.fill(30, func(i int) jobs.Spec {
-		return job(fmt.Sprintf(`{"n":%d,"text":"\t<b>it's\\n\\u0000 \\\\ grün 🎉</b>"}`, i)).Named(fmt.Sprintf("plain-%d", i))
+		return tablestest.Job(fmt.Sprintf(`{"n":%d,"text":"\t<b>it's\\n\\u0000 \\\\ grün 🎉</b>"}`, i)).Named(fmt.Sprintf("plain-%d", i))
 	})
-	f.fill(20, func(i int) jobs.Spec { return job(`{}`).Named(fmt.Sprintf("empty-%d", i)) })
-	f.fill(5, func(i int) jobs.Spec { return job(`{}`).Named(fmt.Sprintf(`it's "\%d`, i)) })
-	for i, c := range append(f.claim(40), f.claim(40)...) {
-		e := end(c, jobs.Completed)
+	f.fill(20, func(i int) jobs.Spec { return tablestest.Job(`{}`).Named(fmt.Sprintf("empty-%d", i)) })
+	f.fill(5, func(i int) jobs.Spec { return tablestest.Job(`{}`).Named(fmt.Sprintf(`it's "\%d`, i)) })
+	for i, c := range append(f.MustClaim(40), f.MustClaim(40)...) {
+		e := tablestest.End(c, jobs.Completed)
 		if i%11 == 0 {
 			e.Result = json.RawMessage(`{"made":"it's \"done\""}`)
 		}
@@ -33,7 +34,7 @@ func (f *fixture) mixedEnds() (ends []jobs.Settlement) {
 // history is what the runs hold, but for times and claims.
 func (f *fixture) history(t *testing.T) (lines []string) {
 	t.Helper()
-	if err := f.db.Select(&lines, "SELECT CONCAT_WS('|', uuid, type, queue, attempt, outcome, worker, LENGTH(lease), duration_ms, wait_ms, error, result, data) FROM cmsjobs_runs ORDER BY uuid"); err != nil {
+	if err := f.DB.Select(&lines, "SELECT CONCAT_WS('|', uuid, type, queue, attempt, outcome, worker, LENGTH(lease), duration_ms, wait_ms, error, result, data) FROM cmsjobs_runs ORDER BY uuid"); err != nil {
 		t.Fatal(err)
 	}
 	return lines
@@ -45,22 +46,22 @@ func TestJSONWritesWhatValuesWrite(t *testing.T) {
 }
 
 func testJSONWritesWhatValuesWrite(t *testing.T, engine jobstest.Engine) {
-	v := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}
-	f := v.fixture(t, v.database(t))
-	if f.ProbeJSONTable(bg); !f.JSONTable { // on MySQL, too, which has it and gets VALUES
+	v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}
+	f := openFixture(t, v, v.Database(t))
+	if f.tables.ProbeJSONTable(bg); !f.tables.JSONTable { // on MySQL, too, which has it and gets VALUES
 		t.Skip("this server has no JSON_TABLE")
 	}
-	f.settle(f.mixedEnds()...)
+	f.MustSettle(f.mixedEnds()...)
 	inJSON := f.history(t)
-	f.db.MustExec("DELETE FROM cmsjobs_runs")
-	f.JSONTable = false
-	f.settle(f.mixedEnds()...)
+	f.DB.MustExec("DELETE FROM cmsjobs_runs")
+	f.tables.JSONTable = false
+	f.MustSettle(f.mixedEnds()...)
 	inValues := f.history(t)
 	if len(inJSON) != 55 || !slices.Equal(inJSON, inValues) {
 		t.Errorf("JSON wrote %d lines\n%q\nVALUES wrote\n%q", len(inJSON), inJSON, inValues)
 	}
-	f.JSONTable = true
-	if statements, _ := f.FewInsertions(make([]tables.RunRow, tables.FewAlike), "1"); len(statements) != 1 || !strings.Contains(statements[0], "JSON_TABLE") {
+	f.tables.JSONTable = true
+	if statements, _ := f.tables.FewInsertions(make([]tables.RunRow, tables.FewAlike), "1"); len(statements) != 1 || !strings.Contains(statements[0], "JSON_TABLE") {
 		t.Errorf("lines that are alike are written by %q", statements)
 	}
 }

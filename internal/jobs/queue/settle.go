@@ -19,9 +19,9 @@ func (s *Store) Settle(ctx context.Context, settlements []jobs.Settlement) ([]er
 	for i := range settlements {
 		ends[i] = pendingSettlement{Settlement: checked(&settlements[i]), index: i}
 	}
-	for batch := range slices.Chunk(ends, s.MaxBatch) {
+	for batch := range slices.Chunk(ends, s.tables.MaxBatch) {
 		if err := s.settle(ctx, batch, results, nil); err != nil {
-			return nil, s.NoteTrouble(err)
+			return nil, s.tables.NoteTrouble(err)
 		}
 	}
 	return results, nil

@@ -46,14 +46,14 @@ func (s *Store) changes(ends []pendingSettlement) []*guardedUpdate {
 		if e.Outcome == jobs.Retried {
 			key.failure = e.Error
 		}
-		if s.Layout.Name() == tables.Extended {
+		if s.tables.Layout.Name() == tables.Extended {
 			key.token = tables.TokenOf(l)
 		}
 		g := groups[key]
 		if g == nil {
 			g = &guardedUpdate{}
 			g.verb, g.args = s.endOf(*e.Settlement, duplicate)
-			g.cond, g.more = s.Layout.Guard(l, tried)
+			g.cond, g.more = s.tables.Layout.Guard(l, tried)
 			groups[key], list = g, append(list, g)
 		}
 		g.ids = append(g.ids, l.ID)
@@ -80,8 +80,8 @@ func (g *guardedUpdate) statement(d database.Dialect) (string, []any) {
 // others.
 func (s *Store) removeAndGiveBack(ctx context.Context, t tables.Transaction, ends []pendingSettlement) error {
 	for _, g := range s.changes(ends) {
-		statement, args := g.statement(s.Dialect)
-		n, err := s.Exec(ctx, t.Main, statement, args...)
+		statement, args := g.statement(s.tables.Dialect)
+		n, err := s.tables.Exec(ctx, t.Main, statement, args...)
 		if err != nil {
 			return err
 		}
@@ -95,19 +95,19 @@ func (s *Store) removeAndGiveBack(ctx context.Context, t tables.Transaction, end
 // endOf says what becomes of a row. A twin that is not done is given back as it
 // was: not charged, not delayed.
 func (s *Store) endOf(e jobs.Settlement, duplicate bool) (string, []any) {
-	t := s.Layout.Table()
+	t := s.tables.Layout.Table()
 	switch e.Outcome {
 	case jobs.Retried, jobs.Released:
 		due := ""
 		if !duplicate && (e.Delay > 0 || e.Outcome == jobs.Retried) {
-			due = s.SecondsNow() + fmt.Sprintf(" + %d", tables.WholeSeconds(e.Delay))
-		} else if s.Layout.Name() == tables.Stock {
+			due = s.tables.SecondsNow() + fmt.Sprintf(" + %d", tables.WholeSeconds(e.Delay))
+		} else if s.tables.Layout.Name() == tables.Stock {
 			due = s.releasedDue()
 		}
 		if duplicate {
 			e.Outcome = jobs.Released
 		}
-		set, args := s.Layout.GiveBack(due, e, e.Outcome == jobs.Released)
+		set, args := s.tables.Layout.GiveBack(due, e, e.Outcome == jobs.Released)
 		return "UPDATE " + t.Name + " SET " + set, args
 	}
 	return "DELETE FROM " + t.Name, nil
@@ -118,10 +118,10 @@ func (s *Store) endOf(e jobs.Settlement, duplicate bool) (string, []any) {
 // The next claim, which raises attempts to the same number, then writes another
 // lease, and what the present holder may still have on its way changes nothing.
 func (s *Store) releasedDue() string {
-	t := s.Layout.Table()
-	length := int64(s.LeaseLength().Seconds())
-	mark := t.Locked.FromExpr(fmt.Sprintf("%s + %d", s.SecondsNow(), s.LeaseMark(0, length)))
-	return "CASE WHEN " + t.Locked.Name + " >= " + mark + " THEN " + s.SecondsNow() + " + 1 ELSE " + t.Due.Seconds() + " END"
+	t := s.tables.Layout.Table()
+	length := int64(s.tables.LeaseLength().Seconds())
+	mark := t.Locked.FromExpr(fmt.Sprintf("%s + %d", s.tables.SecondsNow(), s.tables.LeaseMark(0, length)))
+	return "CASE WHEN " + t.Locked.Name + " >= " + mark + " THEN " + s.tables.SecondsNow() + " + 1 ELSE " + t.Due.Seconds() + " END"
 }
 
 // triedRenewals are the values that unanswered renewals of the row may have
@@ -166,11 +166,11 @@ func (s *Store) freeKeys(ctx context.Context, q tables.Tx, ends []pendingSettlem
 	// A key is committed with its job, so one that is not there now is none of
 	// these jobs'. Mostly there are none at all.
 	var one int
-	if found, err := s.QueryRow(ctx, q, []any{&one}, "SELECT 1 FROM cmsjobs_unique LIMIT 1"); err != nil || !found {
+	if found, err := s.tables.QueryRow(ctx, q, []any{&one}, "SELECT 1 FROM cmsjobs_unique LIMIT 1"); err != nil || !found {
 		return err
 	}
-	in, args := s.Dialect.In("job_id", gone)
-	if _, err := s.Exec(ctx, q, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
+	in, args := s.tables.Dialect.In("job_id", gone)
+	if _, err := s.tables.Exec(ctx, q, "DELETE FROM cmsjobs_unique WHERE "+in, args...); err != nil {
 		return fmt.Errorf("freeing unique keys: %w", err)
 	}
 	return nil
@@ -188,6 +188,6 @@ func (s *Store) dropCancels(ctx context.Context, q tables.Tx, ends []pendingSett
 		return nil
 	}
 	in, args := database.InWords("uuid", uuids)
-	_, err := s.Exec(ctx, q, "DELETE FROM cmsjobs_cancels WHERE "+in, args...)
+	_, err := s.tables.Exec(ctx, q, "DELETE FROM cmsjobs_cancels WHERE "+in, args...)
 	return err
 }

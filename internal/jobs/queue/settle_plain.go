@@ -21,11 +21,11 @@ import (
 
 // plainly makes that statement. ok is false where the ends need more.
 func (s *Store) plainly(ends []pendingSettlement, n *next) (x plainEnd, ok bool) {
-	if s.OwnDB != s.DB || !s.oneStatement.Load() {
+	if s.tables.OwnDB != s.tables.DB || !s.oneStatement.Load() {
 		return x, false
 	}
 	for _, e := range ends {
-		entry, known := s.Options.Registry.Lookup(e.Claimed.Job.Type)
+		entry, known := s.tables.Options.Registry.Lookup(e.Claimed.Job.Type)
 		if !known || entry.Policy.Limit > 0 || e.Outcome != jobs.Completed || len(e.Claimed.Duplicates)+len(e.FollowUps)+len(e.Lines) > 0 {
 			return x, false
 		}
@@ -37,14 +37,9 @@ func (s *Store) plainly(ends []pendingSettlement, n *next) (x plainEnd, ok bool)
 	x = plainEnd{next: n, drop: groups[0], lines: make([]tables.RunRow, len(ends))}
 	for i, e := range ends {
 		row := s.runOf(e)
-		x.lines[i] = s.RowOf(&row)
+		x.lines[i] = s.tables.RowOf(&row)
 	}
-	return x, s.Fitting(x.lines) == len(x.lines)
-}
-
-// takesOneStatement says whether this server is known to.
-func (s *Store) takesOneStatement() bool {
-	return s.Dialect.Name == "postgres" || s.Dialect.Name == "mysql" && strings.Contains(s.Server, "MariaDB")
+	return x, s.tables.Fitting(x.lines) == len(x.lines)
 }
 
 // finish writes a plain end and says which rows it settled. MariaDB and MySQL
@@ -53,13 +48,13 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 	if s.packets != nil {
 		return s.onMySQL(ctx, x)
 	}
-	compound := s.onMariaDB
-	if s.Dialect.Name == "postgres" {
-		compound = s.onPostgres
+	write := s.onMariaDB
+	if s.compound == database.WritableCTE {
+		write = s.onPostgres
 	}
 	var settled []int64
-	statement, args := compound(x)
-	err := s.Query(ctx, s.DB, func(r *sql.Rows) error {
+	statement, args := write(x)
+	err := s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
 		var what string
 		var id int64
 		err := r.Scan(&what, &id)
@@ -73,7 +68,7 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 	if err != nil {
 		return nil, s.understood(err)
 	}
-	if s.Dialect.Name == "postgres" {
+	if s.compound == database.WritableCTE {
 		return settled, nil
 	}
 	if len(settled) == 0 {
@@ -94,11 +89,11 @@ func (s *Store) understood(err error) error {
 
 // onPostgres answers with a row for each job that it settled or claimed.
 func (s *Store) onPostgres(x plainEnd) (string, []any) {
-	drop, args := x.drop.statement(s.Dialect)
-	values, more := x.lines[0].Values(s.MillisNow())
+	drop, args := x.drop.statement(s.tables.Dialect)
+	values, more := x.lines[0].Values(s.tables.MillisNow())
 	from := "gone"
 	if len(x.lines) > 1 {
-		values = tables.UnnestedValues(s.MillisNow())
+		values = tables.UnnestedValues(s.tables.MillisNow())
 		from, more = tables.Unnested(x.lines)
 		from += " JOIN gone ON gone.id = t.j"
 	}
@@ -118,10 +113,10 @@ func (s *Store) onPostgres(x plainEnd) (string, []any) {
 // onMariaDB answers with one row when it settled the jobs, and with another
 // when it claimed the next one.
 func (s *Store) onMariaDB(x plainEnd) (string, []any) {
-	drop, args := x.drop.statement(s.Dialect)
-	insertions, more := s.FewInsertions(x.lines, "moment")
+	drop, args := x.drop.statement(s.tables.Dialect)
+	insertions, more := s.tables.FewInsertions(x.lines, "moment")
 	args = append(args, more...)
-	free, _ := s.Dialect.In("job_id", x.drop.ids)
+	free, _ := s.tables.Dialect.In("job_id", x.drop.ids)
 	taking, answer := "", "SELECT 'settled', 1"
 	if x.next != nil {
 		taking, more = s.taking(x.next)
@@ -129,7 +124,7 @@ func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 		answer += fmt.Sprintf(" UNION ALL SELECT 'claimed', %d FROM DUAL WHERE taken = 1", x.next.row.ID)
 		args = append(args, more...)
 	}
-	return "BEGIN NOT ATOMIC DECLARE moment BIGINT DEFAULT " + s.MillisNow() + "; DECLARE taken INT DEFAULT 0; " +
+	return "BEGIN NOT ATOMIC DECLARE moment BIGINT DEFAULT " + s.tables.MillisNow() + "; DECLARE taken INT DEFAULT 0; " +
 		"DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; START TRANSACTION; " +
 		drop + fmt.Sprintf("; IF ROW_COUNT() = %d THEN ", len(x.drop.ids)) + strings.Join(insertions, "; ") +
 		"; IF EXISTS (SELECT 1 FROM cmsjobs_unique) THEN DELETE FROM cmsjobs_unique WHERE " + free + "; END IF; " + taking + "COMMIT; " +
@@ -148,9 +143,9 @@ func (s *Store) settleTogether(ctx context.Context, ends []pendingSettlement, re
 		if !errors.Is(err, errRefused) {
 			return err
 		}
-		s.Options.Logger.Debug("jobs are settled statement by statement", "event", "store.plain_settlement", "error", err)
+		s.tables.Options.Logger.Debug("jobs are settled statement by statement", "event", "store.plain_settlement", "error", err)
 	}
-	return s.InTx(ctx, "settling jobs", func(t tables.Transaction) error {
+	return s.tables.InTx(ctx, "settling jobs", func(t tables.Transaction) error {
 		if err := s.write(ctx, t, ends); err != nil {
 			return err
 		}
@@ -173,24 +168,23 @@ func (s *Store) markLost(ctx context.Context, ends []pendingSettlement, settled 
 	return nil
 }
 
-// choosePackets is for MySQL itself. MariaDB has a statement for the same, and
-// TiDB takes several statements only where it is told to.
-func (s *Store) choosePackets() {
-	if s.Dialect.Name != "mysql" || strings.Contains(s.Server, "MariaDB") || strings.Contains(s.Server, "TiDB") || s.TxOptions != nil {
-		return
-	}
-	if p := database.PacketsOf(s.DB); p != nil {
+// chooseCompound notes how this server takes a plain settlement. A session of
+// MySQL that needs its isolation level set for each transaction gets no packets.
+func (s *Store) chooseCompound() {
+	s.compound = s.tables.Dialect.CompoundOf(s.tables.Server)
+	if p := database.PacketsOf(s.tables.DB); s.compound == database.OnePacket && p != nil && s.tables.TxOptions == nil {
 		s.packets = p
 	}
+	s.oneStatement.Store(s.packets != nil || s.compound == database.WritableCTE || s.compound == database.Block)
 }
 
 // onMySQL writes a plain end as one packet. Its guard stops it, and so undoes
 // it, where a lease is lost.
 func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
-	drop, args := x.drop.statement(s.Dialect)
-	insertions, more := s.FewInsertions(x.lines, "@ended")
-	free, _ := s.Dialect.RowsBy("job_id", x.drop.ids)
-	statements := slices.Concat([]string{"START TRANSACTION", drop, database.Guard("@ended", s.MillisNow(), len(x.drop.ids))},
+	drop, args := x.drop.statement(s.tables.Dialect)
+	insertions, more := s.tables.FewInsertions(x.lines, "@ended")
+	free, _ := s.tables.Dialect.RowsBy("job_id", x.drop.ids)
+	statements := slices.Concat([]string{"START TRANSACTION", drop, database.Guard("@ended", s.tables.MillisNow(), len(x.drop.ids))},
 		insertions, []string{"DELETE FROM cmsjobs_unique WHERE " + free})
 	args = append(args, more...)
 	taken := 0 // where the claim's answer is
@@ -198,8 +192,8 @@ func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
 		taking, more := s.taking(x.next)
 		taken, statements, args = len(statements), append(statements, taking), append(args, more...)
 	}
-	s.Asked.Add(1)
-	found, err := s.packets.Send(ctx, s.DB, append(statements, "COMMIT"), args)
+	s.tables.Asked.Add(1)
+	found, err := s.packets.Send(ctx, s.tables.DB, append(statements, "COMMIT"), args)
 	switch {
 	case errors.Is(err, database.ErrShortPacket):
 		return nil, errShort

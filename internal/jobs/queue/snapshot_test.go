@@ -11,6 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
 
@@ -40,30 +41,33 @@ func newStream(t *testing.T, engine jobstest.Engine) *stream {
 	if err := migrations.Up(context.Background(), db); err != nil {
 		t.Fatal(err)
 	}
-	v := variant{engine: engine, layout: tables.Stock, mode: tables.Skip}
-	d := &jobstest.Database{Engine: v.engine, Driver: db.DriverName(), DSN: server.MySQLDSN("flow"), DB: db}
-	v.tables(t, d)
-	f := &fixture{t: t, v: v, db: d, clock: &clock{}}
-	f.Store = open1(t, d, tables.Options{Registry: registry(), Mode: v.mode})
+	v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}
+	d := &jobstest.Database{Engine: v.Engine, Driver: db.DriverName(), DSN: server.MySQLDSN("flow"), DB: db}
+	if _, err := tables.CreateTables(bg, db, v.Layout, ""); err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Fixture: &tablestest.Fixture{T: t, Variant: v, DB: d, Clock: &tablestest.Clock{}}}
+	f.setStore(open1(t, d, tables.Options{Registry: tablestest.Registry(), Mode: v.Mode}))
+	f.Tables = f.tables
 	return &stream{fixture: f}
 }
 
 // round enqueues, claims and completes a few jobs, and times the claim.
 func (f *stream) round() {
-	f.t.Helper()
-	f.fill(perRound, func(int) jobs.Spec { return job(`{}`) })
+	f.T.Helper()
+	f.fill(perRound, func(int) jobs.Spec { return tablestest.Job(`{}`) })
 	begun := time.Now()
 	got, err := f.Claim(context.Background(), jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: perRound, Lease: time.Minute})
 	f.took = append(f.took, time.Since(begun))
 	if err != nil || len(got) != perRound {
-		f.t.Fatalf("%d of %d claimed, %v", len(got), perRound, err)
+		f.T.Fatalf("%d of %d claimed, %v", len(got), perRound, err)
 	}
 	var ends []jobs.Settlement
 	for _, c := range got {
 		ends = append(ends, jobs.Settlement{Claimed: c, Outcome: jobs.Completed})
 	}
 	if _, err := f.Settle(context.Background(), ends); err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 }
 
@@ -89,7 +93,7 @@ func testClaimsBesideALongSnapshot(t *testing.T, engine jobstest.Engine) {
 		rounds, atLeast = 200_000/perRound, 10*time.Minute
 	}
 	free, held := newStream(t, engine), newStream(t, engine)
-	held.fill(perRound, func(int) jobs.Spec { return job(`{}`).In(24 * time.Hour) }) // something to see
+	held.fill(perRound, func(int) jobs.Spec { return tablestest.Job(`{}`).In(24 * time.Hour) }) // something to see
 	defer held.snapshot()()
 	begun, done := time.Now(), 0
 	for ; done < rounds || time.Since(begun) < atLeast; done++ {
@@ -97,7 +101,7 @@ func testClaimsBesideALongSnapshot(t *testing.T, engine jobstest.Engine) {
 		held.round()
 	}
 	var history int
-	if err := held.db.Get(&history, "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'"); err != nil || history < done {
+	if err := held.DB.Get(&history, "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'"); err != nil || history < done {
 		t.Errorf("the snapshot holds only %d old versions after %d jobs: %v", history, done*perRound, err)
 	}
 	t.Logf("%d jobs each in %v, %d old versions held: p50 %v beside the snapshot, %v without; p99 %v and %v", done*perRound, time.Since(begun).Round(time.Second), history,

@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // Many processes open a CMS's fresh database at the same moment, while the CMS
@@ -57,16 +58,16 @@ func TestManyOpenAFreshSQLiteDatabaseAtOnce(t *testing.T) {
 // A settlement asks for the store's lock inside of its transaction, for which
 // a claim of a limited type waits on SQLite: the claim may not hold the lock.
 func TestAClaimOfALimitedKindWaitsWithoutTheStoresLock(t *testing.T) {
-	v := variant{engine: jobstest.SQLite, layout: tables.Stock, mode: tables.CAS}
-	f := v.fixture(t, v.database(t))
+	v := tablestest.Variant{Engine: jobstest.SQLite, Layout: tables.Stock, Mode: tables.CAS}
+	f := openFixture(t, v, v.Database(t))
 	ctx := context.Background()
-	settling, err := f.db.DB.BeginTxx(ctx, nil) // SQLite's one writer
+	settling, err := f.DB.DB.BeginTxx(ctx, nil) // SQLite's one writer
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, made := f.Statements(), make(chan error, 1)
-	go func() { made <- f.ensurePermits(ctx, limitedKind.Name, 2) }()
-	for f.Statements() == asked {
+	asked, made := f.tables.Statements(), make(chan error, 1)
+	go func() { made <- f.ensurePermits(ctx, tablestest.Limited.Name, 2) }()
+	for f.tables.Statements() == asked {
 		runtime.Gosched()
 	}
 	locked := make(chan struct{})

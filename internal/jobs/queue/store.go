@@ -8,14 +8,15 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/groupcommit"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // Store is the queue. It is safe for concurrent use.
 type Store struct {
-	*tables.Tables
-	mode tables.Mode
+	tables *tables.Tables
+	mode   tables.Mode
 
 	// claiming lets one claimer in at a time, see claim.go: what follows is its.
 	claiming  chan struct{}
@@ -26,7 +27,8 @@ type Store struct {
 	contended int                    // claims for which others are expected: see claimWithLock
 	permits   map[string]int         // types whose permit rows were made
 
-	oneStatement atomic.Bool // see settle_plain.go
+	compound     database.Compound
+	oneStatement atomic.Bool // a plain settlement may be one: see settle_plain.go
 	packets      sender      // nil where the server gets none
 
 	mu       sync.Mutex        // never held while the database is asked

@@ -19,7 +19,7 @@ import (
 // LastTicks implements schedule.Ticker.
 func (s *Store) LastTicks(ctx context.Context, since time.Time) (map[string]time.Time, error) {
 	last := map[string]time.Time{}
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var entry string
 		var tick int64
 		err := r.Scan(&entry, &tick)
@@ -39,8 +39,8 @@ const tickedWithin = 24 * time.Hour
 // who runs an entry by hand is no schedule.
 func (s *Store) Ticked(ctx context.Context, uuid string) (bool, error) {
 	var n int
-	query := fmt.Sprintf("SELECT COUNT(*) FROM cmsjobs_ticks WHERE at >= %s - %d AND uuid = ? AND outcome = 'enqueued'", s.MillisNow(), tickedWithin.Milliseconds())
-	if _, err := s.QueryRow(ctx, s.OwnDB, []any{&n}, query, uuid); err != nil {
+	query := fmt.Sprintf("SELECT COUNT(*) FROM cmsjobs_ticks WHERE at >= %s - %d AND uuid = ? AND outcome = 'enqueued'", s.tables.MillisNow(), tickedWithin.Milliseconds())
+	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&n}, query, uuid); err != nil {
 		return false, fmt.Errorf("asking who enqueued the job %s: %w", uuid, err)
 	}
 	return n > 0, nil
@@ -65,8 +65,8 @@ func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.Spec)
 		}
 		uuid = prepared[0].UUID
 	}
-	err = s.InTx(ctx, "taking a tick of "+t.Entry, func(x tables.Transaction) error {
-		_, err := s.Exec(ctx, x.Own, "INSERT INTO cmsjobs_ticks (entry, tick, at, uuid, outcome, note) VALUES (?,?,?,?,?,?)",
+	err = s.tables.InTx(ctx, "taking a tick of "+t.Entry, func(x tables.Transaction) error {
+		_, err := s.tables.Exec(ctx, x.Own, "INSERT INTO cmsjobs_ticks (entry, tick, at, uuid, outcome, note) VALUES (?,?,?,?,?,?)",
 			t.Entry, t.Tick.UnixMilli(), t.At.UnixMilli(), uuid, t.Outcome, tables.CutWord(t.Note))
 		if database.IsDuplicate(err) {
 			return errTaken
@@ -92,7 +92,7 @@ func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.Spec)
 // Changes implements schedule.Edits.
 func (s *Store) Changes(ctx context.Context) (map[string]jobs.ScheduleEdit, error) {
 	changes := map[string]jobs.ScheduleEdit{}
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var name string
 		var cron, data sql.NullString
 		var paused sql.NullBool
@@ -122,7 +122,7 @@ func (s *Store) Changes(ctx context.Context) (map[string]jobs.ScheduleEdit, erro
 // SaveChange implements schedule.Edits.
 func (s *Store) SaveChange(ctx context.Context, entry string, c *jobs.ScheduleEdit) error {
 	if c == nil {
-		_, err := s.Exec(ctx, s.OwnDB, "DELETE FROM cmsjobs_schedules WHERE name = ?", entry)
+		_, err := s.tables.Exec(ctx, s.tables.OwnDB, "DELETE FROM cmsjobs_schedules WHERE name = ?", entry)
 		if err != nil {
 			return fmt.Errorf("taking %s back to the timetable: %w", entry, err)
 		}
@@ -138,8 +138,8 @@ func (s *Store) SaveChange(ctx context.Context, entry string, c *jobs.ScheduleEd
 	if len(c.Data) > 0 {
 		data = string(c.Data)
 	}
-	statement := s.Dialect.Upsert("cmsjobs_schedules", "name, cron, paused, data, changed_at", "(?,?,?,?,"+s.MillisNow()+")", "name", "cron", "paused", "data", "changed_at")
-	if _, err := s.Exec(ctx, s.OwnDB, statement, entry, cron, paused, data); err != nil {
+	statement := s.tables.Dialect.Upsert("cmsjobs_schedules", "name, cron, paused, data, changed_at", "(?,?,?,?,"+s.tables.MillisNow()+")", "name", "cron", "paused", "data", "changed_at")
+	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, statement, entry, cron, paused, data); err != nil {
 		return fmt.Errorf("changing the schedule entry %s: %w", entry, err)
 	}
 	return nil
@@ -157,7 +157,7 @@ func (s *Store) Ticks(ctx context.Context, entry string, p jobs.Page) (jobs.List
 	if entry != "" {
 		where, args = "entry = ?", []any{entry}
 	}
-	total, err := listing.Total(ctx, s.OwnDB, "cmsjobs_ticks", where, args...)
+	total, err := listing.Total(ctx, s.tables.OwnDB, "cmsjobs_ticks", where, args...)
 	if err != nil {
 		return jobs.List[jobs.TickRecord]{}, err
 	}
@@ -171,7 +171,7 @@ func (s *Store) Ticks(ctx context.Context, entry string, p jobs.Page) (jobs.List
 	const order = "at DESC, entry, tick DESC"
 	list := jobs.List[jobs.TickRecord]{Total: total}
 	// An inner query takes the page by its index before runs are looked up.
-	err = s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err = s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var t jobs.TickRecord
 		var tick, at int64
 		var ended sql.NullString
@@ -216,16 +216,16 @@ func tickCursor(cursor string) (where string, args []any, err error) {
 // PruneTicks removes ticks older than that, which must be longer than any entry
 // may be made up for. It runs every few minutes: a run has little to remove.
 func (s *Store) PruneTicks(ctx context.Context, age time.Duration) (int64, error) {
-	now, err := s.Now(ctx)
+	now, err := s.tables.Now(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("asking the database for the time: %w", err)
 	}
-	n, err := s.Exec(ctx, s.OwnDB, "DELETE FROM cmsjobs_ticks WHERE at < ?", now.Add(-age).UnixMilli())
+	n, err := s.tables.Exec(ctx, s.tables.OwnDB, "DELETE FROM cmsjobs_ticks WHERE at < ?", now.Add(-age).UnixMilli())
 	if err != nil {
 		return n, fmt.Errorf("removing old ticks: %w", err)
 	}
 	gone := "DELETE FROM cmsjobs_schedule_seen WHERE last_at < ?"
-	if _, err := s.Exec(ctx, s.OwnDB, gone, now.Add(-age).UnixMilli()); err != nil {
+	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, gone, now.Add(-age).UnixMilli()); err != nil {
 		return n, fmt.Errorf("forgetting schedule entries that are gone: %w", err)
 	}
 	return n, nil

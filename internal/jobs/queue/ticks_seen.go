@@ -32,7 +32,7 @@ func (s *Store) FirstSeen(ctx context.Context, entries map[string]string) (map[s
 	if err != nil {
 		return nil, fmt.Errorf("reading since when schedule entries are there: %w", err)
 	}
-	now, err := s.Now(ctx)
+	now, err := s.tables.Now(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("asking the database for the time: %w", err)
 	}
@@ -70,7 +70,7 @@ func absent(row seenAt, rows map[seenEntry]seenAt) bool {
 // seenEntries reads all entries that were ever seen.
 func (s *Store) seenEntries(ctx context.Context) (map[seenEntry]seenAt, error) {
 	rows := map[seenEntry]seenAt{}
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var e seenEntry
 		var at seenAt
 		err := r.Scan(&e.name, &e.cron, &at.first, &at.back, &at.last)
@@ -92,7 +92,7 @@ func (s *Store) touchEntries(ctx context.Context, list []seenEntry, now time.Tim
 		parts[i], args = "entry = ? AND cron = ?", append(args, e.name, e.cron)
 	}
 	touch := "UPDATE cmsjobs_schedule_seen SET back_at = CASE WHEN last_at < ? THEN ? ELSE back_at END, last_at = ? WHERE "
-	if _, err := s.Exec(ctx, s.OwnDB, touch+strings.Join(parts, " OR "), args...); err != nil {
+	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, touch+strings.Join(parts, " OR "), args...); err != nil {
 		return fmt.Errorf("noting that schedule entries are there: %w", err)
 	}
 	return nil
@@ -100,11 +100,11 @@ func (s *Store) touchEntries(ctx context.Context, list []seenEntry, now time.Tim
 
 // addEntries writes entries that begin now.
 func (s *Store) addEntries(ctx context.Context, list []seenEntry, now time.Time) error {
-	insert := s.Dialect.Upsert("cmsjobs_schedule_seen", "entry, cron, first_at, back_at, last_at", "(?,?,?,?,?)",
+	insert := s.tables.Dialect.Upsert("cmsjobs_schedule_seen", "entry, cron, first_at, back_at, last_at", "(?,?,?,?,?)",
 		"entry, cron", "first_at", "back_at", "last_at")
 	ms := now.UnixMilli()
 	for _, e := range list {
-		if _, err := s.Exec(ctx, s.OwnDB, insert, e.name, e.cron, ms, ms, ms); err != nil {
+		if _, err := s.tables.Exec(ctx, s.tables.OwnDB, insert, e.name, e.cron, ms, ms, ms); err != nil {
 			return fmt.Errorf("noting the schedule entry %s: %w", e.name, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // TestTickedKnowsTheSchedulesJobs tells a job of the schedule from one that was
@@ -14,11 +15,11 @@ import (
 func TestTickedKnowsTheSchedulesJobs(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			v := variant{engine: engine, layout: tables.Stock, mode: tables.CAS}
-			f := v.fixture(t, v.database(t))
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+			f := openFixture(t, v, v.Database(t))
 			now := time.Now()
-			f.Options.DatabaseClock = func() time.Time { return now }
-			j := job("{}")
+			f.tables.Options.DatabaseClock = func() time.Time { return now }
+			j := tablestest.Job("{}")
 			uuids := map[string]string{}
 			for i, outcome := range []string{"enqueued", "manual"} {
 				receipt, won, err := f.TakeTick(bg, jobs.TickRecord{Entry: "e", Tick: now.Add(time.Duration(i) * time.Second), At: now, Outcome: outcome}, &j)

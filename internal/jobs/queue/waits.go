@@ -19,9 +19,9 @@ func (s *Store) recordWaits(ctx context.Context, q tables.Tx, ends []pendingSett
 		if e.Outcome != jobs.Released || e.WaitsFor == "" {
 			continue
 		}
-		statement := s.Dialect.Upsert("cmsjobs_waits", "job_id, queue, dependency, at", "(?, ?, ?, "+s.MillisNow()+")",
+		statement := s.tables.Dialect.Upsert("cmsjobs_waits", "job_id, queue, dependency, at", "(?, ?, ?, "+s.tables.MillisNow()+")",
 			"job_id", "queue", "dependency", "at")
-		if _, err := s.Exec(ctx, q, statement, e.Claimed.Lease.ID, e.Claimed.Job.Queue, e.WaitsFor); err != nil {
+		if _, err := s.tables.Exec(ctx, q, statement, e.Claimed.Lease.ID, e.Claimed.Job.Queue, e.WaitsFor); err != nil {
 			return fmt.Errorf("noting that %s waits for %s: %w", e.Claimed.Job.Type, e.WaitsFor, err)
 		}
 	}
@@ -40,16 +40,16 @@ func (s *Store) RunWaiting(ctx context.Context, dependency string) error {
 		for id := range rows {
 			ids = append(ids, id)
 		}
-		in, args := s.Dialect.In("id", ids)
-		t, now := s.Layout.Table(), s.SecondsNow()
-		err = s.InTx(ctx, "running what waited for "+dependency, func(x tables.Transaction) error {
+		in, args := s.tables.Dialect.In("id", ids)
+		t, now := s.tables.Layout.Table(), s.tables.SecondsNow()
+		err = s.tables.InTx(ctx, "running what waited for "+dependency, func(x tables.Transaction) error {
 			statement := fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s",
-				t.Name, t.Due.Name, t.Due.FromExpr(now), in, s.Layout.Waiting(), t.Due.Name, t.Due.FromExpr(now))
-			if _, err := s.Exec(ctx, x.Main, statement, args...); err != nil {
+				t.Name, t.Due.Name, t.Due.FromExpr(now), in, s.tables.Layout.Waiting(), t.Due.Name, t.Due.FromExpr(now))
+			if _, err := s.tables.Exec(ctx, x.Main, statement, args...); err != nil {
 				return err
 			}
-			in, args := s.Dialect.In("job_id", ids)
-			_, err := s.Exec(ctx, x.Own, "DELETE FROM cmsjobs_waits WHERE "+in, args...)
+			in, args := s.tables.Dialect.In("job_id", ids)
+			_, err := s.tables.Exec(ctx, x.Own, "DELETE FROM cmsjobs_waits WHERE "+in, args...)
 			return err
 		})
 		if err != nil {
@@ -57,11 +57,11 @@ func (s *Store) RunWaiting(ctx context.Context, dependency string) error {
 		}
 		queues := map[string]bool{}
 		for id, queue := range rows {
-			s.noteDelay(queue, id, s.Options.Clock())
+			s.noteDelay(queue, id, s.tables.Options.Clock())
 			queues[queue] = true
 		}
 		for queue := range queues {
-			s.Options.Wake(queue)
+			s.tables.Options.Wake(queue)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func (s *Store) RunWaiting(ctx context.Context, dependency string) error {
 // waiting reads some of the jobs that wait for a dependency, with their queues.
 func (s *Store) waiting(ctx context.Context, dependency string) (map[int64]string, error) {
 	rows := map[int64]string{}
-	err := s.Query(ctx, s.OwnDB, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var id int64
 		var queue string
 		err := r.Scan(&id, &queue)

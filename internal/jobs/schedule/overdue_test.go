@@ -25,12 +25,16 @@ func TestAnEntryIsOverdueUntilItsTickIsTaken(t *testing.T) {
 			registry := jobs.NewRegistry()
 			jobs.Handle(registry, jobs.Kind[map[string]any]{Name: "some.work"}, func(context.Context, jobs.Job, map[string]any) error { return nil })
 			now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-			store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs", DatabaseClock: func() time.Time { return now }})
+			found, err := tables.Open(t.Context(), db.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs", DatabaseClock: func() time.Time { return now }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			store, err := queue.New(t.Context(), found)
 			if err != nil {
 				t.Fatal(err)
 			}
 			work := jobs.Spec{Type: "some.work"}
-			s, err := schedule.New(schedule.Config{Ticker: store, Edits: store, Newest: history.New(store.Tables).NewestTicks, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil },
+			s, err := schedule.New(schedule.Config{Ticker: store, Edits: store, Newest: history.New(found).NewestTicks, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil },
 				Entries: []schedule.Entry{{Name: "nightly", Cron: "0 3 * * *", Job: work}, {Name: "new", Cron: "0 3 * * *", Job: work}, {Name: "paused", Cron: "0 3 * * *", Job: work, Paused: true}}})
 			if err != nil {
 				t.Fatal(err)

@@ -12,12 +12,30 @@ func (s *Tables) FailedAt(now int64) string {
 		return s.Failed.FailedAt.FromUnix(now)
 	}
 	wall := "'" + time.Unix(now, 0).In(s.Options.Zone).Format(time.DateTime) + "'"
-	if s.Dialect.Name == "mysql" && s.Failed.ColumnType == "timestamp" {
-		// Laravel's session reads a TIMESTAMP in the server's zone: it must read
-		// this wall clock, whatever the zone of our own session is.
-		return "COALESCE(CONVERT_TZ(" + wall + ", @@global.time_zone, @@session.time_zone), " + wall + ")"
+	if s.failedConverted() {
+		return s.Dialect.FromServerZone(wall)
 	}
 	return wall
+}
+
+// FailedText reads failed_at as text: as Unix seconds where the column holds a
+// moment, else as the wall clock that Laravel wrote.
+func (s *Tables) FailedText() string {
+	column := s.Failed.FailedAt.Name
+	switch {
+	case s.Failed.FailedAt.Kind != WallClock:
+		return s.Dialect.Text(s.Failed.FailedAt.Seconds())
+	case s.failedConverted():
+		return s.Dialect.Text(s.Dialect.ToServerZone(column))
+	}
+	return s.Dialect.Text(column)
+}
+
+// failedConverted says that the server converts failed_at between time zones.
+// Laravel's session reads it in the server's zone: it must find the wall clock
+// there, whatever the zone of our own session is.
+func (s *Tables) failedConverted() bool {
+	return s.Dialect.ConvertsTimestamps && s.Failed.ColumnType == "timestamp"
 }
 
 // FailedTable is failed_jobs as it was found.

@@ -14,11 +14,6 @@ type column struct{ name, kind, full string }
 
 // columnsOf lists a table's columns by name; empty when there is no such table.
 func (s *Tables) columnsOf(ctx context.Context, q Tx, table string) (map[string]column, error) {
-	statement := map[string]string{
-		"mysql":    "SELECT column_name, data_type, column_type FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?",
-		"postgres": "SELECT column_name, data_type, data_type FROM information_schema.columns WHERE table_schema = ANY(current_schemas(false)) AND table_name = ?",
-		"sqlite":   "SELECT name, lower(type), lower(type) FROM pragma_table_info(?)",
-	}[s.Dialect.Name]
 	found := map[string]column{}
 	err := s.Query(ctx, q, func(r *sql.Rows) error {
 		var c column
@@ -28,7 +23,7 @@ func (s *Tables) columnsOf(ctx context.Context, q Tx, table string) (map[string]
 		c.name = strings.ToLower(c.name)
 		found[c.name] = c
 		return nil
-	}, statement, table)
+	}, s.Dialect.Columns(), table)
 	if err != nil {
 		return nil, fmt.Errorf("reading the columns of %s: %w", table, err)
 	}
@@ -37,14 +32,6 @@ func (s *Tables) columnsOf(ctx context.Context, q Tx, table string) (map[string]
 
 // IndexesOf lists a table's indexes: name to columns in order.
 func (s *Tables) IndexesOf(ctx context.Context, q Tx, table string) (map[string][]string, error) {
-	statement := map[string]string{
-		"mysql": "SELECT index_name, column_name FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? ORDER BY index_name, seq_in_index",
-		"postgres": `SELECT i.relname, a.attname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
-			CROSS JOIN LATERAL unnest(CAST(x.indkey AS int2[])) WITH ORDINALITY k(attnum, n)
-			JOIN pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = k.attnum
-			WHERE x.indrelid = to_regclass(?) AND x.indpred IS NULL ORDER BY i.relname, k.n`,
-		"sqlite": "SELECT l.name, i.name FROM pragma_index_list(?) l JOIN pragma_index_info(l.name) i WHERE l.partial = 0 ORDER BY l.name, i.seqno",
-	}[s.Dialect.Name]
 	found := map[string][]string{}
 	err := s.Query(ctx, q, func(r *sql.Rows) error {
 		var index, name sql.NullString
@@ -53,7 +40,7 @@ func (s *Tables) IndexesOf(ctx context.Context, q Tx, table string) (map[string]
 		}
 		found[index.String] = append(found[index.String], strings.ToLower(name.String))
 		return nil
-	}, statement, table)
+	}, s.Dialect.Indexes(), table)
 	if err != nil {
 		return nil, fmt.Errorf("reading the indexes of %s: %w", table, err)
 	}
@@ -80,7 +67,7 @@ func (s *Tables) momentOf(c column) TimeColumn {
 	switch {
 	case strings.Contains(c.kind, "with time zone"):
 		m.Kind = zonedInstant
-	case strings.Contains(c.kind, "time"), strings.Contains(c.kind, "date"), s.Dialect.Name == "sqlite" && strings.Contains(c.kind, "text"):
+	case strings.Contains(c.kind, "time"), strings.Contains(c.kind, "date"), s.Dialect.LooseTypes && strings.Contains(c.kind, "text"):
 		m.Kind = WallClock
 	}
 	return m
@@ -89,7 +76,7 @@ func (s *Tables) momentOf(c column) TimeColumn {
 // attemptsLimit is the largest number that an attempts column holds; 0 means
 // that it is no concern.
 func (s *Tables) attemptsLimit(c column) int {
-	if s.Dialect.Name == "sqlite" {
+	if s.Dialect.LooseTypes {
 		return 0
 	}
 	unsigned := strings.Contains(c.full, "unsigned")

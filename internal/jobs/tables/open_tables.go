@@ -64,7 +64,7 @@ func (s *Tables) readStock(t JobsTable, have map[string]column, indexes map[stri
 // readEngine notices tables without transactions (MyISAM): each row is then
 // taken and settled by itself.
 func (s *Tables) readEngine(ctx context.Context) error {
-	if s.Dialect.Name != "mysql" {
+	if !s.Dialect.Engines {
 		return nil
 	}
 	var engine sql.NullString

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -37,18 +38,16 @@ func (s *Tables) OrderedByTime() bool {
 // rows in one moment and millions in the next, now and then sorts the table.
 func (s *Tables) IndexHint() string {
 	t := s.Layout.Table()
-	if s.Dialect.Name != "mysql" {
+	index := cmp.Or(t.Ordered, t.byQueue)
+	switch {
+	case index != "":
+		index = s.Dialect.Ident(index)
+	case s.Layout.Name() == Stock:
+		index = "PRIMARY"
+	default:
 		return ""
 	}
-	switch {
-	case t.Ordered != "":
-		return " FORCE INDEX (" + s.Dialect.Ident(t.Ordered) + ")"
-	case t.byQueue != "":
-		return " FORCE INDEX (" + s.Dialect.Ident(t.byQueue) + ")"
-	case s.Layout.Name() == Stock:
-		return " FORCE INDEX (PRIMARY)"
-	}
-	return ""
+	return s.Dialect.Choose(database.Variants{MySQL: " FORCE INDEX (" + index + ")"})
 }
 
 func (s *Tables) OrderBy() string {

@@ -131,7 +131,7 @@ func (s *Tables) Fitting(lines []RunRow) int {
 // insertion is the INSERT of many lines. now is SQL. PostgreSQL gets arrays:
 // reading ten thousand parameters costs it more than writing the rows.
 func (s *Tables) insertion(lines []RunRow, now string) (string, []any) {
-	if s.Dialect.Name == "postgres" {
+	if s.Dialect.Arrays {
 		from, args := Unnested(lines)
 		return "INSERT INTO cmsjobs_runs (" + AllRunColumns + ") SELECT " + UnnestedValues(now) + " FROM " + from, args
 	}

@@ -39,14 +39,14 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Tables, error) {
 		return nil, errors.New("a store needs a registry of types")
 	}
 	o.defaults()
-	d, err := database.DialectOf(db.DriverName())
+	d, err := database.DialectFor(db)
 	if err != nil {
 		return nil, err
 	}
 	s := &Tables{
 		Options: o, DB: db, OwnDB: cmp.Or(o.OwnDB, db), Dialect: d, RetryAfter: int64(o.RetryAfter / time.Second), MaxBatch: 1000,
 	}
-	if s.OwnDB.DriverName() != db.DriverName() {
+	if own, err := database.DialectFor(s.OwnDB); err != nil || own.Name != d.Name {
 		return nil, errors.New("the database of our own tables must be of the same type as the CMS's")
 	}
 	for _, step := range []func(context.Context) error{s.readServer, s.ReadJobs, s.readFailed, s.checkOwn} {
@@ -60,22 +60,12 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Tables, error) {
 // readServer reads what the connection is set to.
 func (s *Tables) readServer(ctx context.Context) error {
 	s.MaxBytes = 4 << 20
-	switch s.Dialect.Name {
-	case "mysql":
-		var packet int
-		_, err := s.QueryRow(ctx, s.DB, []any{&s.Server, &packet}, "SELECT CONCAT(VERSION(), ' ', @@version_comment), @@max_allowed_packet")
-		if err != nil {
-			return database.Explain("asking the server for its version", err)
-		}
+	var packet int
+	if _, err := s.QueryRow(ctx, s.DB, []any{&s.Server, &packet}, s.Dialect.Version()); err != nil {
+		return database.Explain("asking the server for its version", err)
+	}
+	if packet > 0 {
 		s.MaxBytes = min(s.MaxBytes, packet*3/4)
-	case "postgres":
-		if _, err := s.QueryRow(ctx, s.DB, []any{&s.Server}, "SELECT version()"); err != nil {
-			return database.Explain("asking the server for its version", err)
-		}
-	case "sqlite":
-		if _, err := s.QueryRow(ctx, s.DB, []any{&s.Server}, "SELECT 'SQLite ' || sqlite_version()"); err != nil {
-			return database.Explain("asking SQLite for its version", err)
-		}
 	}
 	s.TxOptions = database.Isolation(ctx, s.DB)
 	return nil

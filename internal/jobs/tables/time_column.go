@@ -25,17 +25,10 @@ const (
 
 // FromExpr turns an expression of Unix seconds into a value of the column's type.
 func (m TimeColumn) FromExpr(seconds string) string {
-	switch {
-	case m.Kind == unixSeconds:
+	if m.Kind == unixSeconds {
 		return seconds
-	case m.d.Name == "mysql":
-		return "FROM_UNIXTIME(" + seconds + ")"
-	case m.d.Name == "sqlite":
-		return "datetime(" + seconds + ", 'unixepoch')"
-	case m.Kind == WallClock:
-		return "CAST(to_timestamp(" + seconds + ") AS timestamp)"
 	}
-	return "to_timestamp(" + seconds + ")"
+	return m.d.FromUnix(seconds, m.Kind == zonedInstant)
 }
 
 // FromUnix is the column's value for a known moment.
@@ -43,44 +36,30 @@ func (m TimeColumn) FromUnix(unix int64) string { return m.FromExpr(strconv.Form
 
 // Seconds reads the column as Unix seconds.
 func (m TimeColumn) Seconds() string {
-	switch {
-	case m.Kind == unixSeconds:
+	if m.Kind == unixSeconds {
 		return m.Name
-	case m.d.Name == "mysql":
-		return "CAST(UNIX_TIMESTAMP(" + m.Name + ") AS SIGNED)"
-	case m.d.Name == "sqlite":
-		return "CAST(strftime('%s', " + m.Name + ") AS INTEGER)"
 	}
-	return "CAST(floor(EXTRACT(EPOCH FROM CAST(" + m.Name + " AS timestamptz))) AS BIGINT)"
+	return m.d.Unix(m.Name)
 }
 
-// ExactText reads the column exactly, for a position in its order; literal turns
-// what text gave back into a value to compare with.
+// ExactText reads the column exactly, for a position in its order; fromText makes
+// what it gave a value to compare with.
 func (m TimeColumn) ExactText() string {
-	switch {
-	case m.Kind == unixSeconds:
+	if m.Kind == unixSeconds {
 		return m.Name
-	case m.d.Name == "mysql":
-		return "CAST(" + m.Name + " AS CHAR)"
 	}
-	return "CAST(" + m.Name + " AS TEXT)"
+	return m.d.Text(m.Name)
 }
 
 func (m TimeColumn) fromText(text string) (string, []any) {
-	switch {
-	case m.Kind == unixSeconds:
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return strconv.FormatInt(n, 10), nil
-		}
-		return "0", nil
-	case m.d.Name == "postgres" && m.Kind == WallClock:
-		return "CAST(? AS timestamp)", []any{text}
-	case m.d.Name == "postgres":
-		return "CAST(? AS timestamptz)", []any{text}
-	case m.d.Name == "mysql":
-		return "CAST(? AS DATETIME(6))", []any{text}
+	if m.Kind != unixSeconds {
+		return m.d.MomentParam(m.Kind == zonedInstant), []any{text}
 	}
-	return "?", []any{text}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return "0", nil
+	}
+	return strconv.FormatInt(n, 10), nil
 }
 
 // WholeSeconds rounds up: nothing runs early.
