@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	jobpages "github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
+
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/database"
@@ -21,7 +23,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
 // CheckLimits finds what is wrong with the limits of conditions: their units
@@ -163,7 +164,7 @@ func (r *Services) conditionChanged(ctx context.Context, c conditions.Change) er
 	if c.Unattended && !r.Config.Notify.Silent() && r.Handlers.notify != nil { // a job would wait for the worker that is missing
 		next = next[:len(next)-1]
 		err = r.Handlers.notify.Direct(ctx, notice)
-		_, inline := web.NewInline(r.Registry, r.Now).Do(ctx, notify.Condition(notice, true))
+		_, inline := jobpages.NewInline(r.Registry, r.Now).Do(ctx, notify.Condition(notice, true))
 		err = errors.Join(err, inline)
 	}
 	if len(next) == 0 {

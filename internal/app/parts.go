@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cmsjobs/cmsjobs/config"
@@ -26,7 +28,7 @@ type part struct {
 // without its grace period.
 func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	c := r.Config
-	r.Metrics = web.NewMetrics(r.Version, func(jobType string) bool { _, known := r.Registry.Lookup(jobType); return known })
+	r.Metrics = health.NewMetrics(r.Version, func(jobType string) bool { _, known := r.Registry.Lookup(jobType); return known })
 	r.OpenTracer()
 	r.Activity = r.NewActivity()
 	var parts []part
@@ -71,7 +73,7 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	// The database may be away for a day and the process is well all the same:
 	// the watchdog is for a process that hangs.
 	return append(parts, part{"systemd", func(ctx context.Context) error {
-		return web.NotifySystemd(ctx, func(context.Context) error { return nil })
+		return notifySystemd(ctx, func(context.Context) error { return nil })
 	}}), nil
 }
 

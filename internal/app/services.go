@@ -12,6 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
+	jobpages "github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
+
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/config"
@@ -27,7 +30,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
 	"github.com/cmsjobs/cmsjobs/internal/trace"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
 // Process is the running program as its services see it.
@@ -60,7 +62,7 @@ type Services struct {
 	Breakers *breaker.Breakers
 	// completedLog logs completed jobs; nil where log does.
 	completedLog func([]jobs.Settlement)
-	Metrics      *web.Metrics
+	Metrics      *health.Metrics
 	tracer       *trace.Tracer // nil: nobody collects traces
 	Activity     *activity     // nil: a command, whose actions its caller knows
 	Handlers     handlerSet
@@ -216,6 +218,6 @@ func (r *Services) openStore(ctx context.Context) error {
 		return DatabaseError{Err: err}
 	}
 	r.History = history.New(found)
-	web.RegisterBulk(r.Registry, r.Orders, r.History)
+	jobpages.RegisterBulk(r.Registry, r.Orders, r.History)
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/answers"
+
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/cmsjobs/cmsjobs/config"
@@ -22,8 +24,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
+	jobpages "github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
 	mailpage "github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
 )
+
+// serves is how long an expensive answer serves: long enough for many who ask at
+// once, short enough that nobody sees old figures after an action.
+const serves = 10 * time.Second
 
 // WebServer joins the HTTP API and the admin page to the other services.
 // collector is nil where page views are not collected.
@@ -37,30 +45,31 @@ func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error
 	if err != nil {
 		return nil, err
 	}
-	w := web.Config{
-		Enqueuer: httpEnqueuer{r}, Registry: r.Registry, Ledger: r.History, Changer: r.History, History: r.History, Queues: r.History, Workers: r.History, Schedules: s,
-		Ticker: webTicker{r}, Gate: gate, Breakers: r.OpenBreakers, Settings: r.settings, Metrics: r.Metrics.Registry, Unavailable: database.Outage,
-		Features:    r.features(),
-		Ready:       []web.Check{{Name: conditions.DatabaseDown, Do: r.DB.PingContext}},
-		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Types, DefaultQueue: r.Config.Queue.Default, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
+	cache := answers.New(r.Now, r.Log)
+	ports := r.ports(cache)
+	ports.Service = feature.Service{Mutator: r.History, Queues: r.History, Workers: r.History, Schedules: s, Ticker: webTicker{r}, Breakers: r.OpenBreakers,
+		DefaultQueue: r.Config.Queue.Default, Ready: []health.Check{{Name: conditions.DatabaseDown, Do: r.DB.PingContext}}}
+	r.showConditions(&ports.Service, cache)
+	if !r.Config.Queue.Enabled {
+		ports.Inline = orderedExecutor{r, jobpages.NewInline(r.Registry, r.Now)}
+	}
+	return web.New(web.Config{
+		Enqueuer: httpEnqueuer{r}, Registry: r.Registry, Ledger: r.History, History: r.History, Gate: gate, Settings: r.settings, Metrics: r.Metrics.Registry, Unavailable: database.Outage,
+		Features:    feature.All(ports),
+		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Types, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
 		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,
 		ShortenVisitors: r.Config.Analytics.LogAddress == "shorten", Mount: r.mounts(collector), Version: r.Version, Now: r.Now, Log: r.Log,
-	}
-	r.showConditions(&w)
-	if !r.Config.Queue.Enabled {
-		w.Doer = orderedDoer{r, web.NewInline(r.Registry, r.Now)}
-	}
-	return web.New(w)
+	})
 }
 
-// orderedDoer writes the orders of internal jobs before it runs them.
-type orderedDoer struct {
+// orderedExecutor writes the orders of internal jobs before it runs them.
+type orderedExecutor struct {
 	r *Services
-	web.InlineExecutor
+	jobpages.InlineExecutor
 }
 
-// Do implements web.Doer.
-func (d orderedDoer) Do(ctx context.Context, n jobs.Spec) (json.RawMessage, error) {
+// Do implements the pages' InlineExecutor.
+func (d orderedExecutor) Do(ctx context.Context, n jobs.Spec) (json.RawMessage, error) {
 	given, err := d.r.Orders.Give(ctx, d.r.Registry, n)
 	if err != nil {
 		return nil, err
@@ -148,10 +157,10 @@ func (t webTicker) Tick(ctx context.Context) (ops.TickReport, error) {
 	return t.r.Tick(ctx, 25*time.Second)
 }
 
-// features are what the pages show beside the queue. One whose handler is nil is
-// not configured, and its page says so.
-func (r *Services) features() []web.Feature {
-	p := feature.Ports{Usage: &webUsage{r: r}}
+// ports are what the pages show besides the service itself. One whose handler is
+// nil is not configured, and its page says so.
+func (r *Services) ports(cache *answers.Cache) feature.Ports {
+	p := feature.Ports{Usage: webUsage{r, cache}}
 	if h := r.Handlers.Mail; h != nil {
 		p.Mail = mailpage.Ports{Log: WebMail{h}, Suppressions: WebMail{h}, Templates: WebMail{h}}
 	}
@@ -165,12 +174,12 @@ func (r *Services) features() []web.Feature {
 		p.Backups = webBackups{h, httpEnqueuer{r}}
 	}
 	if r.Handlers.Media != nil {
-		p.Media = &webMedia{r: r}
+		p.Media = webMedia{r, cache}
 	}
 	if h := r.Handlers.Sitemap; h != nil {
 		p.Sitemap = webSitemap{h, r.History, hostsOf(r.Config.IndexNow.Endpoints)}
 	}
-	return feature.All(p)
+	return p
 }
 
 // listen opens the port of the configuration.

@@ -5,6 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/answers"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
+
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/web"
@@ -12,14 +16,13 @@ import (
 
 // showConditions gives probes, pages and metrics the conditions of this
 // process, and the figures that the database keeps.
-func (r *Services) showConditions(c *web.Config) {
-	figures := &ttlCache[web.StoredFigures]{}
-	c.Figures = func(ctx context.Context) (web.StoredFigures, error) {
-		return figures.ask(r.Now, func() (web.StoredFigures, error) { return r.storedFigures(ctx) })
+func (r *Services) showConditions(p *feature.Service, cache *answers.Cache) {
+	p.Figures = func(ctx context.Context) (health.StoredFigures, error) {
+		return answers.Fresh(ctx, cache, "figures", serves, r.storedFigures)
 	}
-	c.ConditionNames = conditions.Names()
+	p.ConditionNames = conditions.Names()
 	if e := r.conditions; e != nil {
-		c.Conditions = func(ctx context.Context) []web.Condition { return conditionViews(e.Latest(ctx)) }
+		p.Conditions = func(ctx context.Context) []web.Condition { return conditionViews(e.Latest(ctx)) }
 	}
 }
 
@@ -41,8 +44,8 @@ func conditionViews(statuses []conditions.State) []web.Condition {
 // schedulerAlive is how old the last ring of a live scheduler can be.
 const schedulerAlive = 90 * time.Second
 
-func (r *Services) storedFigures(ctx context.Context) (web.StoredFigures, error) {
-	var f web.StoredFigures
+func (r *Services) storedFigures(ctx context.Context) (health.StoredFigures, error) {
+	var f health.StoredFigures
 	workers, err := r.History.Workers(ctx)
 	if err != nil {
 		return f, err

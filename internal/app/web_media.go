@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/cmsjobs/cmsjobs/internal/answers"
+
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -13,14 +15,14 @@ import (
 // webMedia looks at thumbnails. Looking reads every row and every name, so an
 // answer serves for a while.
 type webMedia struct {
-	r    *Services
-	seen ttlCache[mediapage.MediaStatus]
+	r     *Services
+	cache *answers.Cache
 }
 
 const examplesShown = 20
 
-func (m *webMedia) MediaStatus(ctx context.Context) (mediapage.MediaStatus, error) {
-	return m.seen.ask(m.r.Now, func() (mediapage.MediaStatus, error) {
+func (m webMedia) MediaStatus(ctx context.Context) (mediapage.MediaStatus, error) {
+	return answers.Fresh(ctx, m.cache, "media", serves, func(ctx context.Context) (mediapage.MediaStatus, error) {
 		report, err := m.r.Handlers.Media.Check(ctx, media.CheckOptions{}, func(int64, int64) {})
 		return mediapage.MediaStatus{Pictures: report.Pictures, Missing: int64(len(report.Missing)), Lost: int64(len(report.Lost)),
 			Examples: report.Missing[:min(len(report.Missing), examplesShown)]}, err
@@ -28,7 +30,7 @@ func (m *webMedia) MediaStatus(ctx context.Context) (mediapage.MediaStatus, erro
 }
 
 // Regenerate enqueues a job for each picture.
-func (m *webMedia) Regenerate(ctx context.Context, onlyMissing bool) (int, error) {
+func (m webMedia) Regenerate(ctx context.Context, onlyMissing bool) (int, error) {
 	var f cms.MediaFilter
 	n := 0
 	for {

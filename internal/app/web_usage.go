@@ -4,18 +4,20 @@ import (
 	"context"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/answers"
+
 	meter "github.com/cmsjobs/cmsjobs/internal/handlers/usage"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/usage"
 )
 
 // webUsage shows what takes space.
 type webUsage struct {
-	r    *Services
-	seen ttlCache[[]usage.UsageItem]
+	r     *Services
+	cache *answers.Cache
 }
 
-func (g *webUsage) StorageUsage(ctx context.Context) ([]usage.UsageItem, error) {
-	return g.seen.ask(g.r.Now, func() ([]usage.UsageItem, error) {
+func (g webUsage) StorageUsage(ctx context.Context) ([]usage.UsageItem, error) {
+	return answers.Fresh(ctx, g.cache, "usage", serves, func(ctx context.Context) ([]usage.UsageItem, error) {
 		items, err := g.r.usage().Items(ctx)
 		out := make([]usage.UsageItem, len(items))
 		for i, x := range items {
@@ -26,7 +28,7 @@ func (g *webUsage) StorageUsage(ctx context.Context) ([]usage.UsageItem, error) 
 }
 
 // SizesSince adds up what was kept of each day.
-func (g *webUsage) SizesSince(ctx context.Context, since time.Time) ([]usage.SizeDay, error) {
+func (g webUsage) SizesSince(ctx context.Context, since time.Time) ([]usage.SizeDay, error) {
 	list, err := g.r.History.Sizes(ctx, since)
 	var days []usage.SizeDay
 	for _, x := range list {

@@ -20,7 +20,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
-	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
 	mailpage "github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
 )
 
@@ -48,7 +48,7 @@ func newOffice(t *testing.T, env ...string) *office {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.closing(r) })
-	r.Metrics = web.NewMetrics("test", func(string) bool { return true })
+	r.Metrics = health.NewMetrics("test", func(string) bool { return true })
 	server, err := r.WebServer(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestWithoutASecretNoBounceIsTaken(t *testing.T) {
 func TestRecipientsAreCounted(t *testing.T) {
 	var r app.Services
 	r.Mailed(mail.Accepted, 3) // a command, which has no metrics
-	r.Metrics = web.NewMetrics("test", func(string) bool { return true })
+	r.Metrics = health.NewMetrics("test", func(string) bool { return true })
 	r.Mailed(mail.Accepted, 3)
 	r.Mailed(mail.Refused, 1)
 	families, err := r.Metrics.Registry.Gather()

@@ -13,12 +13,19 @@ type Ledger interface {
 	Stats(ctx context.Context) (jobs.Stats, error)
 }
 
-// Mutator changes jobs: at most limit of those that a filter chooses, oldest
-// first, and says how many it changed.
+// Mutator changes jobs. Each method works on at most limit jobs, those that
+// were enqueued (or failed) first before others, and says how many it changed,
+// so that a caller can go through any number in steps; limit 0 means 1000.
 type Mutator interface {
+	// Cancel ends jobs that wait (they leave the table, a run "cancelled" is
+	// recorded) and tells the workers of running ones to stop.
 	Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, error)
+	// Retry puts failed jobs back into their queues, due now, attempts 0,
+	// with the same UUID.
 	Retry(ctx context.Context, f jobs.Filter, limit int) (int64, error)
+	// Delete deletes failed jobs.
 	Delete(ctx context.Context, f jobs.Filter, limit int) (int64, error)
+	// RunNow makes waiting jobs due now.
 	RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, error)
 }
 

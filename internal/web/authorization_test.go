@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/audit"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/tokens"
+
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
@@ -46,7 +49,7 @@ func TestASessionNeedsItsFormTokenAndItsOrigin(t *testing.T) {
 }
 
 func TestWrongCredentialsAreRefusedEverywhere(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, func(c *web.Config) { c.EnqueueRule, c.ManageRule, c.PublicMetrics = "true", "true", true })
+	s := newSite(t, jobstest.SQLite, func(c *config) { c.EnqueueRule, c.ManageRule, c.PublicMetrics = "true", "true", true })
 	for _, how := range []with{bearer("cmsj_wrong"), bearer(""), basic("admin", "wrong"), basic("nobody", "right"), header("Authorization", "Digest x"), header("Authorization", "Basic ???")} {
 		a := s.do("GET", "/api/v1/jobs", nil, how).want(t, 401)
 		if a.header.Get("WWW-Authenticate") == "" {
@@ -75,24 +78,24 @@ func TestTheThirdWrongPasswordAndTheHundredth(t *testing.T) {
 
 func TestRulesOpenWhatTheySay(t *testing.T) {
 	job := `{"type":"cache.clear"}`
-	public := newSite(t, jobstest.SQLite, func(c *web.Config) { c.EnqueueRule, c.AllowedTopics = "true", []string{"cache.clear"} })
+	public := newSite(t, jobstest.SQLite, func(c *config) { c.EnqueueRule, c.AllowedTopics = "true", []string{"cache.clear"} })
 	public.do("POST", "/api/jobs/enqueue", job).want(t, 201)
 	public.do("POST", "/api/jobs/enqueue", job, header("Sec-Fetch-Site", "cross-site")).want(t, 403)
 	public.do("POST", "/api/jobs/enqueue", `{"type":"mail.send","payload":{"to":"a@b"}}`).want(t, 403)
 	public.admin("POST", "/api/jobs/enqueue", `{"type":"mail.send","payload":{"to":"a@b"}}`).want(t, 201)
 	public.do("GET", "/api/jobs", nil).want(t, 401)
 
-	known := newSite(t, jobstest.SQLite, func(c *web.Config) { c.EnqueueRule, c.ManageRule = "@request.auth.id != ''", `@request.auth.id != ""` })
+	known := newSite(t, jobstest.SQLite, func(c *config) { c.EnqueueRule, c.ManageRule = "@request.auth.id != ''", `@request.auth.id != ""` })
 	known.do("POST", "/api/jobs/enqueue", job).want(t, 401)
 	known.do("POST", "/api/jobs/enqueue", job, basic("viewer", "right")).want(t, 201)
 	known.do("GET", "/api/jobs", nil, bearer(known.tokens[access.Enqueue])).want(t, 200)
 	known.do("GET", "/api/v1/tokens", nil, basic("viewer", "right")).want(t, 403)
 
-	guarded := newSite(t, jobstest.SQLite, func(c *web.Config) { c.AdminKinds = []string{"cache.clear"} })
+	guarded := newSite(t, jobstest.SQLite, func(c *config) { c.AdminKinds = []string{"cache.clear"} })
 	guarded.do("POST", "/api/v1/jobs", job, bearer(guarded.tokens[access.Enqueue])).want(t, 403)
 	guarded.admin("POST", "/api/v1/jobs", job).want(t, 201)
 
-	closed := newSite(t, jobstest.SQLite, func(c *web.Config) { c.APIDisabled = true })
+	closed := newSite(t, jobstest.SQLite, func(c *config) { c.APIDisabled = true })
 	closed.admin("GET", "/api/v1/jobs", nil).want(t, 404)
 	closed.do("GET", "/healthz", nil).want(t, 200)
 	if _, err := web.New(web.Config{ManageRule: "1=1"}); err == nil {
@@ -102,7 +105,7 @@ func TestRulesOpenWhatTheySay(t *testing.T) {
 
 func TestATokensKindsAreItsOnlyOnes(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
-	var made web.TokenCreated
+	var made tokens.TokenCreated
 	s.admin("POST", "/api/v1/tokens", `{"name":"theme","scopes":["enqueue"],"types":["cache.clear"],"expires_in":"1h"}`).want(t, 201).into(t, &made)
 	s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, bearer(made.Secret)).want(t, 201)
 	s.do("POST", "/api/v1/jobs", `{"type":"mail.send","payload":{"to":"a@b"}}`, bearer(made.Secret)).want(t, 403)
@@ -122,7 +125,7 @@ func TestEveryChangeLeavesATrail(t *testing.T) {
 		s.do("DELETE", "/api/v1/jobs/"+id, nil, basic("viewer", "right")).want(t, 403)
 		s.do("DELETE", "/api/v1/jobs/"+id, nil, basic("operator", "right")).want(t, 204)
 		s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`).want(t, 401)
-		var trail web.AuditEntryList
+		var trail audit.AuditEntryList
 		s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &trail)
 		var got []string
 		for _, d := range trail.Items {
@@ -138,7 +141,7 @@ func TestEveryChangeLeavesATrail(t *testing.T) {
 		if trail.Items[1].Target != id || trail.Items[3].Target != id {
 			t.Errorf("targets: %+v", trail.Items)
 		}
-		var one web.AuditEntryList
+		var one audit.AuditEntryList
 		s.admin("GET", "/api/v1/audit?actor=viewer&limit=1", nil).want(t, 200).into(t, &one)
 		if len(one.Items) != 1 || one.Items[0].Actor != "viewer" {
 			t.Errorf("%+v", one)
@@ -149,23 +152,23 @@ func TestEveryChangeLeavesATrail(t *testing.T) {
 func TestOnlyTrustedProxiesAreBelieved(t *testing.T) {
 	address := func(s *site) string {
 		s.admin("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, header("X-Forwarded-For", "198.51.100.7"), header("X-Real-IP", "198.51.100.7")).want(t, 201)
-		var trail web.AuditEntryList
+		var trail audit.AuditEntryList
 		s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &trail)
 		return trail.Items[0].Address
 	}
 	if got := address(newSite(t, jobstest.SQLite)); got != "127.0.0.1" {
 		t.Errorf("without trusted proxies: %s", got)
 	}
-	if got := address(newSite(t, jobstest.SQLite, func(c *web.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })); got != "198.51.100.7" {
+	if got := address(newSite(t, jobstest.SQLite, func(c *config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })); got != "198.51.100.7" {
 		t.Errorf("behind a trusted proxy: %s", got)
 	}
-	if got := address(newSite(t, jobstest.SQLite, func(c *web.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} })); got != "127.0.0.1" {
+	if got := address(newSite(t, jobstest.SQLite, func(c *config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} })); got != "127.0.0.1" {
 		t.Errorf("behind a stranger: %s", got)
 	}
 }
 
 func TestOtherOriginsReadNothingUnlessConfigured(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, func(c *web.Config) { c.AllowedOrigins = []string{"https://admin.example"} })
+	s := newSite(t, jobstest.SQLite, func(c *config) { c.AllowedOrigins = []string{"https://admin.example"} })
 	a := s.admin("GET", "/api/v1/jobs", nil, header("Origin", "https://admin.example")).want(t, 200)
 	if a.header.Get("Access-Control-Allow-Origin") != "https://admin.example" || a.header.Get("Access-Control-Allow-Credentials") != "" {
 		t.Errorf("%v", a.header)

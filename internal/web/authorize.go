@@ -3,8 +3,10 @@ package web
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -213,7 +215,7 @@ const auditTimeout = time.Minute
 // recordAudit writes down who changed what, or was refused. A deed that cannot
 // be written goes to the log as an error with all that it would have said.
 func (s *Server) recordAudit(c echo.Context, r Route, outcome error) error {
-	s.responses.forget() // whoever changed something sees it
+	s.answers.Forget() // the caller who changed something sees it
 	status := c.Response().Status
 	detail, _ := c.Get(detailKey).(string)
 	if outcome != nil {
@@ -242,6 +244,27 @@ func (s *Server) recordAudit(c echo.Context, r Route, outcome error) error {
 	s.cfg.Log.Error("audit entry not written", "event", "audit.write_failed",
 		"actor", p.Name, "action", r.Name, "target", target, "status", status, "error", err)
 	return outcome
+}
+
+// auditEntry writes one entry of the audit log for something that is no change.
+func (s *Server) auditEntry(c echo.Context, action, target string) {
+	p := who(c)
+	err := s.cfg.Gate.Store.Record(context.WithoutCancel(c.Request().Context()), access.AuditEntry{Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: action, Target: target, Status: http.StatusOK})
+	if err != nil {
+		s.cfg.Log.Error("audit entry not written", "event", "audit.write_failed",
+			"actor", p.Name, "action", action, "target", target, "error", err)
+	}
+}
+
+// auditedActions are the names of actions that the audit log can have.
+func (s *Server) auditedActions() []string {
+	seen := map[string]bool{"backups.download": true, "failed.export": true, "job_enqueued": true, "job_failed": true}
+	for _, r := range s.routes {
+		if r.changes() {
+			seen[r.Name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 func stack() []byte { return debug.Stack() }

@@ -7,13 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
+
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
 // figures are what a database keeps of a service.
-func figures(context.Context) (web.StoredFigures, error) {
-	return web.StoredFigures{Workers: 2, Schedulers: 1, Circuits: map[string]bool{"smtp:mail": true, "s3:files": false},
+func figures(context.Context) (health.StoredFigures, error) {
+	return health.StoredFigures{Workers: 2, Schedulers: 1, Circuits: map[string]bool{"smtp:mail": true, "s3:files": false},
 		Successes: map[string]time.Time{"sitemap": noon, "never": {}}, Backups: true, BackedUp: noon, Verified: noon, BackupBytes: 7}, nil
 }
 
@@ -29,13 +31,13 @@ func watched(context.Context) []web.Condition {
 
 func TestReadinessFollowsTheConditions(t *testing.T) {
 	list := watched(t.Context())
-	s := newSite(t, jobstest.SQLite, func(c *web.Config) {
+	s := newSite(t, jobstest.SQLite, func(c *config) {
 		c.Conditions = func(context.Context) []web.Condition { return list }
 		c.ConditionNames = []string{"no_worker", "circuit_open", "temp_databases_left", "disk_full", "no_backup"}
 	})
-	ask := func(path string, status int) web.Health {
+	ask := func(path string, status int) health.Health {
 		t.Helper()
-		var h web.Health
+		var h health.Health
 		s.do("GET", path, nil).want(t, status).into(t, &h)
 		return h
 	}
@@ -58,7 +60,7 @@ func TestReadinessFollowsTheConditions(t *testing.T) {
 	if !bytes.Contains(page, []byte("(since <time datetime=")) || bytes.Contains(page, []byte("&lt;")) {
 		t.Error("the page shows the markup of its times")
 	}
-	var all web.ConditionList
+	var all health.ConditionList
 	s.do("GET", "/api/v1/conditions", nil, bearer(s.tokens["read"])).want(t, 200).into(t, &all)
 	if len(all.Items) != 4 || all.Items[0].Detail == "" {
 		t.Errorf("%+v", all)

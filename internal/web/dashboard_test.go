@@ -8,9 +8,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
+
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
 var metricName = regexp.MustCompile(`cmsjobs_[a-z_]+`)
@@ -25,12 +26,12 @@ func TestTheDashboardShowsWhatThereIs(t *testing.T) {
 	if !json.Valid(text) {
 		t.Fatal("the dashboard is no JSON")
 	}
-	m := web.NewMetrics("1", func(string) bool { return true })
+	m := health.NewMetrics("1", func(string) bool { return true })
 	m.Enqueued("q", "k")
 	m.Ended(jobs.Settlement{Outcome: jobs.Completed})
 	m.Missed("s")
 	m.Mailed("accepted", 1)
-	s := newSite(t, jobstest.SQLite, func(c *web.Config) {
+	s := newSite(t, jobstest.SQLite, func(c *config) {
 		c.Metrics, c.PublicMetrics, c.Figures, c.Conditions = m.Registry, true, figures, watched
 	})
 	s.enqueue(`{"type":"cache.clear"}`)

@@ -27,12 +27,6 @@ func effects(c Config) access.Effects {
 	}
 }
 
-// mayEnqueue refuses a new job of a type that the caller may not make with this
-// payload.
-func (s *Server) mayEnqueue(c echo.Context, jobType string, data json.RawMessage) error {
-	return denied(s.effects.MayEnqueue(who(c), jobType, data))
-}
-
 // mayRun refuses to make a job run with a payload that is there already.
 func (s *Server) mayRun(c echo.Context, jobType string, data json.RawMessage) error {
 	return denied(s.effects.MayRun(who(c), s.canonical(jobType), data))
@@ -55,7 +49,7 @@ func (s *Server) mayRunAgain(c echo.Context, r jobs.Record) error {
 	if d := (access.DeniedError{}); err == nil || errors.As(err, &d) {
 		return denied(err)
 	}
-	return httpError(http.StatusConflict, "The job cannot run again, its payload is not kept or no longer fits: %s", sentence(err.Error()))
+	return httpError(http.StatusConflict, "The job cannot run again, its payload is not kept or no longer fits: %s", Sentence(err.Error()))
 }
 
 func (s *Server) canonical(jobType string) string {
@@ -82,10 +76,10 @@ func rowPayload(registry *jobs.Registry, r jobs.Record) (data json.RawMessage, c
 	}
 }
 
-// allowRows allows the rows whose payload an administrator, or anyone else, may
+// AllowRows allows the rows whose payload an administrator, or anyone else, may
 // make run, and remembers those that it refused. Their types are narrowed by
 // the filter.
-func allowRows(registry *jobs.Registry, admin bool) (allow func(jobs.Record) bool, refused map[int64]bool) {
+func AllowRows(registry *jobs.Registry, admin bool) (allow func(jobs.Record) bool, refused map[int64]bool) {
 	refused = map[int64]bool{}
 	p, rule := access.Principal{Scopes: access.Operator.Scopes()}, access.Effects{Payloads: registry}
 	if admin {
@@ -111,7 +105,7 @@ func denied(err error) error {
 		if errors.Is(err, jobs.ErrTooLarge) {
 			status = http.StatusRequestEntityTooLarge
 		}
-		return fieldError(status, "payload", "%s", sentence(refused.Error()))
+		return fieldError(status, "payload", "%s", Sentence(refused.Error()))
 	}
 	var d access.DeniedError
 	if !errors.As(err, &d) {
@@ -137,28 +131,28 @@ func denied(err error) error {
 }
 
 // runnable narrows a filter to the jobs that the caller may make run.
-func (s *Server) runnable(c echo.Context, f jobs.Filter) (narrowed runnableJobs, err error) {
+func (s *Server) runnable(c echo.Context, f jobs.Filter) (narrowed RunnableJobs, err error) {
 	only, except, err := s.effects.Runnable(who(c), s.cfg.Registry.Types())
 	if err != nil {
-		return runnableJobs{}, denied(err)
+		return RunnableJobs{}, denied(err)
 	}
-	return narrow(f, only, except), nil
+	return Narrow(f, only, except), nil
 }
 
-// runnableJobs is what of a filter somebody may make run.
-type runnableJobs struct {
+// RunnableJobs is what of a filter somebody may make run.
+type RunnableJobs struct {
 	jobs.Filter
 	Only, Except []string // that narrowed it; see access.Effects.Runnable
 	None         bool     // nothing of it
 }
 
 // Whole says that nothing was left out.
-func (r runnableJobs) Whole() bool { return r.Only == nil && len(r.Except) == 0 }
+func (r RunnableJobs) Whole() bool { return r.Only == nil && len(r.Except) == 0 }
 
-// narrow takes the types out of a filter that are not among only, where that is
+// Narrow takes the types out of a filter that are not among only, where that is
 // not nil, and those of except.
-func narrow(f jobs.Filter, only, except []string) runnableJobs {
-	r := runnableJobs{Filter: f, Only: only, Except: except}
+func Narrow(f jobs.Filter, only, except []string) RunnableJobs {
+	r := RunnableJobs{Filter: f, Only: only, Except: except}
 	r.ExceptKinds = slices.Concat(f.ExceptKinds, except)
 	switch {
 	case only == nil:

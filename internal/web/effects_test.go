@@ -13,10 +13,11 @@ import (
 	"testing"
 	"time"
 
+	jobpages "github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
+
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
@@ -27,7 +28,7 @@ import (
 // that the service makes itself.
 var (
 	publicKinds  = []string{"cache.clear", "mail.send", "media.processImage"}
-	serviceKinds = []string{"webhook.deliver", "backup.restore", web.Bulk.Name}
+	serviceKinds = []string{"webhook.deliver", "backup.restore", jobpages.Bulk.Name}
 	allKinds     = slices.Concat(publicKinds, []string{"cmsjobs.probe"}, serviceKinds)
 )
 
@@ -55,7 +56,7 @@ func payloadOf(jobType, sort string) string {
 	switch jobType {
 	case "mail.send":
 		return `{"to":"a@b.example"}`
-	case web.Bulk.Name:
+	case jobpages.Bulk.Name:
 		return `{"action":"retry"}`
 	}
 	return `{"n":1}`
@@ -118,11 +119,11 @@ type effectSite struct {
 	schedules *schedule.Scheduler
 }
 
-func newEffectSite(t *testing.T, change func(*web.Config)) effectSite {
+func newEffectSite(t *testing.T, change func(*config)) effectSite {
 	var s *site
 	kept := new(string)
 	var scheduler *schedule.Scheduler
-	s = newSite(t, jobstest.SQLite, func(c *web.Config) {
+	s = newSite(t, jobstest.SQLite, func(c *config) {
 		for _, jobType := range allKinds {
 			if _, there := c.Registry.Lookup(jobType); there {
 				continue
@@ -154,7 +155,7 @@ func newEffectSite(t *testing.T, change func(*web.Config)) effectSite {
 		}
 		d := desk{&features{}, func() *site { return s }, kept}
 		c.Schedules = scheduler
-		c.Features = feature.All(feature.Ports{Backups: d, Mail: mail.Ports{Log: d}, Webhooks: d, Media: d})
+		c.Parts = feature.Ports{Backups: d, Mail: mail.Ports{Log: d}, Webhooks: d, Media: d}
 		c.OperatorKinds = []string{"webhook.deliver"}
 		change(c)
 	})
@@ -349,9 +350,9 @@ func TestAnEffectHappensExactlyIfItsEnqueueIsAllowed(t *testing.T) {
 		}
 		return chosen
 	}
-	sites := []effectSite{newEffectSite(t, func(*web.Config) {}),
-		newEffectSite(t, func(c *web.Config) { c.AllowedTopics = []string{"cache.clear", "mail.send"} }),
-		newEffectSite(t, func(c *web.Config) { c.AdminKinds = []string{"mail.send"} })}
+	sites := []effectSite{newEffectSite(t, func(*config) {}),
+		newEffectSite(t, func(c *config) { c.AllowedTopics = []string{"cache.clear", "mail.send"} }),
+		newEffectSite(t, func(c *config) { c.AdminKinds = []string{"mail.send"} })}
 	allowed, refused, tried := 0, 0, 0
 	for round := range sorts {
 		for _, w := range ways() {

@@ -6,30 +6,80 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/cmsjobs/cmsjobs/internal/answers"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 	"github.com/cmsjobs/cmsjobs/internal/web/chart"
 )
 
-// Feature is a part of the pages and the API that an installation may lack:
-// backups, say. One package below feature holds all of it.
+// Feature is a part of the pages and the API. One package below feature holds
+// all of it.
 type Feature struct {
 	// Name is the feature's word in texts (nav.NAME).
 	Name string
 	// Path of its page, which the menu has an entry for.
 	Path string
+	// Also are its further entries of the menu.
+	Also []MenuEntry
+	// Group is where the menu has it.
+	Group Group
 	// Routes are its pages, forms and calls of the API; see [PageRoute] and [FormRoute].
 	Routes []Route
 	// Missing names the needs of its routes that are not configured.
 	Missing []string
 	// Files has page_NAME.html for each of its pages, and en.yaml and vi.yaml
-	// with their texts.
+	// with their texts; nil has neither.
 	Files fs.FS
 	// Overview is what it shows on the first page; nil shows nothing.
 	Overview func(*Request) (Summary, error)
 	// Warm asks for answers that are expensive, ahead of the first person; nil has
-	// none. It is asked again until all are ready.
-	Warm func(context.Context, Cache) (ready bool, err error)
+	// none.
+	Warm func(context.Context, Config, *answers.Cache) error
+	// Collectors are what it adds to /metrics; nil adds nothing.
+	Collectors func(Config) []prometheus.Collector
+}
+
+// MenuEntry is one of the menu, whose text is nav.NAME.
+type MenuEntry struct{ Name, Path string }
+
+// Group is a part of the menu.
+type Group int
+
+// The parts of the menu.
+const (
+	Site           Group = iota // what jobs do for the site
+	Queue                       // jobs and what runs them
+	Administration              // for administrators only
+)
+
+// menu are the entries of a part.
+func menu(features []Feature, part Group) []MenuEntry {
+	var all []MenuEntry
+	for _, f := range features {
+		if f.Group == part && f.Path != "" {
+			all = append(append(all, MenuEntry{f.Name, f.Path}), f.Also...)
+		}
+	}
+	return all
+}
+
+// The parts of the server that an installation may lack, by the name that people
+// read when it does. A route that needs one says so, and its handler may rely on it.
+const (
+	NeedsSettings = "list of settings"
+	NeedsHistory  = "history"
+)
+
+// missing are the parts that are not configured.
+func (c Config) missing() map[string]bool {
+	all := map[string]bool{NeedsSettings: c.Settings == nil, NeedsHistory: c.History == nil}
+	for _, f := range c.Features {
+		for _, name := range f.Missing {
+			all[name] = true
+		}
+	}
+	return all
 }
 
 // Summary is what a feature shows on the overview.
@@ -88,7 +138,7 @@ func (r Route) serve(s *Server, c echo.Context) error {
 		return r.handle(s, c)
 	}
 	if r.Page && !r.changes() {
-		s.limitPatience(c)
+		c.SetRequest(c.Request().WithContext(s.answers.WithPatience(c.Request().Context())))
 	}
 	return r.Handle(&Request{c, s})
 }

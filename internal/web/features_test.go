@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/tokens"
+
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -155,10 +158,10 @@ func (h *features) ports() feature.Ports {
 	return feature.Ports{Backups: h, Mail: mail.Ports{Log: h, Templates: h, Suppressions: h}, Webhooks: h, Media: h, Analytics: h, Sitemap: h, Usage: h}
 }
 
-func furnished(c *web.Config) {
+func furnished(c *config) {
 	h := &features{schedule: jobs.ScheduleRecord{Name: "sitemap", Type: "cache.clear", Cron: "0 2 * * *", Zone: "UTC", Next: []time.Time{noon}, Last: &jobs.TickRecord{Tick: noon, At: noon, Outcome: "enqueued"}}}
 	c.Workers, c.Schedules, c.Ticker = h, h, h
-	c.Features = feature.All(h.ports())
+	c.Parts = h.ports()
 	c.Settings = func() []web.Setting {
 		return []web.Setting{{Name: "mail.password", Value: "hunter2", Origin: ".env"}, {Name: "queue", Value: "cmsjobs"}}
 	}
@@ -198,7 +201,7 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 		case r.Name == "workers.stop":
 			id = "host:1:a"
 		case r.Name == "tokens.revoke":
-			var made web.TokenCreated
+			var made tokens.TokenCreated
 			s.admin("POST", "/api/v1/tokens", bodies["tokens.create"]).into(t, &made)
 			id = made.Token.ID
 		}
@@ -275,12 +278,12 @@ func TestQueuesPauseContinueAndClear(t *testing.T) {
 }
 
 // furnishedWorkers gives the site workers that listen to another queue.
-func furnishedWorkers(c *web.Config) { c.Workers = &features{} }
+func furnishedWorkers(c *config) { c.Workers = &features{} }
 
 func TestHealthSaysWhatIsWrong(t *testing.T) {
 	var down bool
-	s := newSite(t, jobstest.SQLite, func(c *web.Config) {
-		c.Ready = []web.Check{{Name: "database", Do: func(context.Context) error {
+	s := newSite(t, jobstest.SQLite, func(c *config) {
+		c.Ready = []health.Check{{Name: "database", Do: func(context.Context) error {
 			if down {
 				return errors.New("dial tcp 10.0.0.5:3306: refused")
 			}
@@ -297,8 +300,8 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestMetricsHaveTheirNames(t *testing.T) {
-	m := web.NewMetrics("1.2.3", func(jobType string) bool { return jobType == "mail.send" })
-	s := newSite(t, jobstest.SQLite, func(c *web.Config) {
+	m := health.NewMetrics("1.2.3", func(jobType string) bool { return jobType == "mail.send" })
+	s := newSite(t, jobstest.SQLite, func(c *config) {
 		c.Metrics, c.PublicMetrics, c.Workers, c.Figures, c.Conditions = m.Registry, true, &features{}, figures, watched
 	})
 	m.Enqueued("cmsjobs", "mail.send")

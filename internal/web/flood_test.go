@@ -13,9 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/audit"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
+
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
 // rows counts those of all our tables.
@@ -35,7 +37,7 @@ func (s *site) rows() (n int) {
 	return n
 }
 
-func behindProxy(c *web.Config) {
+func behindProxy(c *config) {
 	c.TrustedProxies, c.Rate = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, 100
 }
 
@@ -72,7 +74,7 @@ func TestAFloodWritesLittleAndLocksNobodyOut(t *testing.T) {
 	}
 	signIn()
 	s.do("GET", "/api/v1/jobs", nil, owner, basic("admin", "right")).want(t, 200)
-	var trail web.AuditEntryList
+	var trail audit.AuditEntryList
 	s.admin("GET", "/api/v1/audit", nil, owner).want(t, 200).into(t, &trail)
 	for _, d := range trail.Items {
 		if d.Status == http.StatusTooManyRequests {
@@ -83,11 +85,11 @@ func TestAFloodWritesLittleAndLocksNobodyOut(t *testing.T) {
 
 // Failures beyond the first of an address are one entry a minute.
 func TestFailuresAreAggregated(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, behindProxy, func(c *web.Config) { c.Rate = 0 })
+	s := newSite(t, jobstest.SQLite, behindProxy, func(c *config) { c.Rate = 0 })
 	for range 8 {
 		s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`, header("X-Forwarded-For", "203.0.113.66")).want(t, 401)
 	}
-	var trail web.AuditEntryList
+	var trail audit.AuditEntryList
 	s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &trail)
 	if len(trail.Items) != 1 || trail.Items[0].Status != 401 || trail.Items[0].Target != "admin" {
 		t.Errorf("%+v", trail.Items)
@@ -142,7 +144,7 @@ func TestQueuesAreBounded(t *testing.T) {
 }
 
 func TestCountersAreToldOfFewQueues(t *testing.T) {
-	m := web.NewMetrics("test", func(string) bool { return true })
+	m := health.NewMetrics("test", func(string) bool { return true })
 	for i := range 300 {
 		queue := fmt.Sprintf("q%d", i)
 		m.Enqueued(queue, "cache.clear")
@@ -210,7 +212,7 @@ func TestLocksAreLifted(t *testing.T) {
 			s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`, owner)
 		}
 		s.do("POST", "/api/v1/session", `{"name":"admin","password":"right"}`, owner).want(t, 429)
-		var locks web.LockList
+		var locks audit.LockList
 		s.admin("GET", "/api/v1/locks", nil).want(t, 200).into(t, &locks)
 		if len(locks.Items) != 1 || locks.Items[0].Address != "203.0.113.66" {
 			t.Fatalf("%+v", locks)
@@ -229,7 +231,7 @@ func TestLocksAreLifted(t *testing.T) {
 }
 
 // served is a site on a real listener, as the service has it.
-func served(t *testing.T, changes ...func(*web.Config)) (*site, string) {
+func served(t *testing.T, changes ...func(*config)) (*site, string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +240,7 @@ func served(t *testing.T, changes ...func(*web.Config)) (*site, string) {
 }
 
 // servedOn is a site on l.
-func servedOn(t *testing.T, l net.Listener, changes ...func(*web.Config)) *site {
+func servedOn(t *testing.T, l net.Listener, changes ...func(*config)) *site {
 	s := newSite(t, jobstest.SQLite, changes...)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -300,7 +302,7 @@ func TestChunkedBodiesOnOneConnection(t *testing.T) {
 }
 
 func TestAStalledUploadIsNoSuccess(t *testing.T) {
-	s, address := served(t, func(c *web.Config) { c.Timeout = 300 * time.Millisecond })
+	s, address := served(t, func(c *config) { c.Timeout = 300 * time.Millisecond })
 	got := raw(t, address, "POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.tokens["admin"]+"\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
 	if !strings.HasPrefix(got, "HTTP/1.1 408") || !strings.Contains(got, "Connection: close") {
 		t.Errorf("%s", got)

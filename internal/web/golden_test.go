@@ -9,7 +9,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/testgolden"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
 // What differs from run to run on a page.
@@ -22,7 +21,7 @@ var (
 // TestPagesLookAsTheyDid holds pages of a known house at a known time against
 // testdata/pages. After a change that is meant: go test ./internal/web -run LookAs -update.
 func TestPagesLookAsTheyDid(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) { c.Now = func() time.Time { return noon } })
+	s := newSite(t, jobstest.SQLite, furnished, func(c *config) { c.Now = func() time.Time { return noon } })
 	for _, lang := range []string{"en", "vi"} {
 		for _, page := range []string{"backups", "sitemap", "media", "mail", "analytics?since=2026-11-01&until=2026-11-21", "usage", "schedules", "settings"} {
 			ask := func() answer {

@@ -68,11 +68,11 @@ func (hostileHouse) Ticks(context.Context, string, jobs.Page) (jobs.List[jobs.Ti
 	return one(jobs.TickRecord{Entry: evil, Outcome: evil, Note: evil, Tick: noon})
 }
 
-func hostile(c *web.Config) {
+func hostile(c *config) {
 	h := hostileHouse{c.Schedules.(*features)}
 	h.schedule.Data, h.schedule.Zone, h.schedule.Cron = []byte(`{"x":"`+strings.ReplaceAll(evil, `"`, `\"`)+`"}`), evil, "after "+evil
 	h.schedule.Last.Outcome, h.schedule.Last.Note = evil, evil
 	c.Workers, c.Schedules = h, h
-	c.Features = feature.All(feature.Ports{Backups: h, Mail: mail.Ports{Log: h, Templates: h, Suppressions: h}, Webhooks: h, Media: h, Analytics: h, Sitemap: h, Usage: h})
+	c.Parts = feature.Ports{Backups: h, Mail: mail.Ports{Log: h, Templates: h, Suppressions: h}, Webhooks: h, Media: h, Analytics: h, Sitemap: h, Usage: h}
 	c.Settings = func() []web.Setting { return []web.Setting{{Name: evil, Value: evil, Origin: evil}} }
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	jobpages "github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
+
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
@@ -17,7 +19,7 @@ import (
 )
 
 // everywhere runs a test on each database.
-func everywhere(t *testing.T, test func(t *testing.T, s *site), changes ...func(*web.Config)) {
+func everywhere(t *testing.T, test func(t *testing.T, s *site), changes ...func(*config)) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) { test(t, newSite(t, engine, changes...)) })
 	}
@@ -74,12 +76,12 @@ func TestFailedJobsAreRetriedAndDeleted(t *testing.T) {
 			ids = append(ids, s.enqueue(fmt.Sprintf(`{"type":"mail.send","payload":{"to":"u%d@b.example","subject":"fail"}}`, i)))
 		}
 		s.work()
-		var list web.S2List
+		var list jobpages.S2List
 		s.admin("GET", "/api/admin/jobs?status=failed&type=mail.send", nil).want(t, 200).into(t, &list)
 		if len(list.Items) != 3 || list.Items[0].Status != "failed" || list.Items[0].FailedAt.IsZero() || !strings.Contains(list.Items[0].LastError, "550") {
 			t.Fatalf("list: %+v", list)
 		}
-		var groups web.GroupList
+		var groups jobpages.GroupList
 		s.admin("GET", "/api/v1/failed/groups", nil).want(t, 200).into(t, &groups)
 		if len(groups.Items) != 1 || groups.Items[0].Count != 3 {
 			t.Errorf("groups: %+v", groups)
@@ -127,7 +129,7 @@ func TestTheSameKeyMakesOneJob(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		var list web.JobList
+		var list jobpages.JobList
 		s.admin("GET", "/api/v1/jobs", nil).want(t, 200).into(t, &list)
 		if len(ids) != 1 || len(list.Items) != 1 {
 			t.Errorf("%d ids, %d jobs", len(ids), len(list.Items))
@@ -144,7 +146,7 @@ func TestTheSameKeyMakesOneJob(t *testing.T) {
 }
 
 func TestWhatIsWrongIsSaid(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, func(c *web.Config) { c.BodyLimit = 1 << 16 })
+	s := newSite(t, jobstest.SQLite, func(c *config) { c.BodyLimit = 1 << 16 })
 	large := `{"type":"cache.clear","payload":{"x":"` + strings.Repeat("x", 1<<16) + `"}}`
 	deep := `{"type":"cache.clear","payload":` + strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 101)
 	for _, c := range []struct {
@@ -199,7 +201,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	if a := s.admin("POST", "/api/v1/jobs", `topic=x`, header("Content-Type", "application/x-www-form-urlencoded")); a.status != http.StatusUnsupportedMediaType {
 		t.Errorf("a form: %d", a.status)
 	}
-	var list web.JobList
+	var list jobpages.JobList
 	s.admin("GET", "/api/v1/jobs", nil).want(t, 200).into(t, &list)
 	if len(list.Items) != 0 {
 		t.Errorf("refused requests left %d jobs", len(list.Items))
@@ -226,8 +228,8 @@ func TestSecretsInPayloadsAreMasked(t *testing.T) {
 }
 
 func TestDisabledJobsRunAtOnce(t *testing.T) {
-	var doer web.InlineExecutor
-	s := newSite(t, jobstest.SQLite, func(c *web.Config) { doer = web.NewInline(c.Registry, time.Now); c.Doer = doer })
+	var doer jobpages.InlineExecutor
+	s := newSite(t, jobstest.SQLite, func(c *config) { doer = jobpages.NewInline(c.Registry, time.Now); c.Inline = doer })
 	var got ops.Enqueued
 	s.admin("POST", "/api/v1/jobs", `{"type":"mail.send","payload":{"to":"a@b.example"}}`).want(t, 200).into(t, &got)
 	if got.Status != "completed" || !strings.Contains(string(got.Result), "a@b.example") {
@@ -245,9 +247,9 @@ func TestDisabledJobsRunAtOnce(t *testing.T) {
 
 func TestLargeChangesAreLeftToAJob(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
-	var batch web.EnqueueBatch
+	var batch jobpages.EnqueueBatch
 	for i := range 1000 {
-		batch.Jobs = append(batch.Jobs, web.EnqueueRequest{Type: "mail.send", Payload: json.RawMessage(fmt.Sprintf(`{"to":"u%d@b.example","subject":"fail"}`, i))})
+		batch.Jobs = append(batch.Jobs, jobpages.EnqueueRequest{Type: "mail.send", Payload: json.RawMessage(fmt.Sprintf(`{"to":"u%d@b.example","subject":"fail"}`, i))})
 	}
 	s.admin("POST", "/api/v1/jobs/batch", batch).want(t, 201)
 	s.admin("POST", "/api/v1/jobs/batch", batch).want(t, 201)

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	jobpages "github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
+
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
@@ -68,7 +70,7 @@ func TestTwoHundredClientsLoseNothing(t *testing.T) {
 						}
 						enqueued := time.Since(start)
 						start = time.Now()
-						var list web.JobList
+						var list jobpages.JobList
 						if !ask(t, client, "GET", url+"/api/v1/jobs?limit=20", "", s.tokens[access.Read], &list) {
 							return
 						}

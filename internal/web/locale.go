@@ -19,7 +19,9 @@ func Texts(features []Feature) (*locale.Catalog, error) {
 	}
 	folders := []fs.FS{core}
 	for _, f := range features {
-		folders = append(folders, f.Files)
+		if f.Files != nil {
+			folders = append(folders, f.Files)
+		}
 	}
 	catalog, err := locale.Load(folders...)
 	if err != nil {

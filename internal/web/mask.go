@@ -1,6 +1,8 @@
 package web
 
 import (
+	"strings"
+
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/ops"
@@ -35,3 +37,17 @@ func (s *Server) known(name string) bool {
 
 // clip cuts text to n bytes at most, at a rune's border, and shows that it did.
 func clip(text string, n int) string { return redact.Clip(text, n) }
+
+// settings are the configuration's values, secrets masked whatever came.
+func (s *Server) settings() []Setting {
+	if s.cfg.Settings == nil {
+		return nil
+	}
+	return ops.Each(s.cfg.Settings(), func(x Setting) Setting {
+		if (x.Secret || redact.SecretKey(x.Name[strings.LastIndexByte(x.Name, '.')+1:])) && x.Value != "" {
+			x.Secret, x.Value = true, masked
+		}
+		x.Value = redact.Text(x.Value)
+		return x
+	})
+}

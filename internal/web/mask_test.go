@@ -12,7 +12,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
 // TestAMaskIsNotTurnedIntoItsValue edits a job whose payload holds secrets: who
@@ -64,7 +63,7 @@ func TestAMaskIsNotTurnedIntoItsValue(t *testing.T) {
 // TestAChangedScheduleKeepsNoMask sends a schedule's payload back as it was
 // shown, changed and unchanged.
 func TestAChangedScheduleKeepsNoMask(t *testing.T) {
-	s := newEffectSite(t, func(*web.Config) {})
+	s := newEffectSite(t, func(*config) {})
 	patch := func(who, payload string) int {
 		return s.do("PATCH", "/api/v1/schedules/cache.clear", `{"payload":`+payload+`}`, basic(who, "right")).status
 	}
@@ -88,7 +87,7 @@ func TestAChangedScheduleKeepsNoMask(t *testing.T) {
 
 // TestLiveEventsShowNoTextsOfMails follows a mail while it runs.
 func TestLiveEventsShowNoTextsOfMails(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, func(c *web.Config) { c.MaskPaths = nil })
+	s := newSite(t, jobstest.SQLite, func(c *config) { c.MaskPaths = nil })
 	id := s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example","subject":"hello","body":"S3CRETreset"}}`)
 	if list, err := s.store.Claim(t.Context(), jobs.ClaimRequest{Worker: "test", Queues: []string{"cmsjobs"}, Limit: 1, Lease: time.Minute}); err != nil || len(list) != 1 {
 		t.Fatalf("%v, %v", list, err)

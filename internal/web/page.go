@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -37,7 +36,7 @@ func newPages(s *Server) (*pages, error) {
 		return nil, err
 	}
 	p := &pages{sets: map[string]*template.Template{}, assets: loaded,
-		areas: map[string]string{"job": "jobs", "edit": "jobs", "enqueue": "jobs", "entry": "schedules"}}
+		areas: map[string]string{}}
 	for _, lang := range locale.Languages() {
 		base, err := template.New("layout.html").Funcs(s.functions(s.texts.In(lang.Code), loaded)).ParseFS(files, shared...)
 		if err != nil {
@@ -47,8 +46,14 @@ func newPages(s *Server) (*pages, error) {
 			return nil, err
 		}
 		for _, f := range s.cfg.Features {
+			if f.Files == nil {
+				continue
+			}
 			if err := p.add(lang.Code, base, f.Files, f.Name); err != nil {
 				return nil, err
+			}
+			for _, entry := range f.Also {
+				p.areas[entry.Name] = entry.Name
 			}
 		}
 	}
@@ -104,7 +109,7 @@ type pageView struct {
 // serves where they are cut off by a proxy.
 const (
 	LiveList    = "sse:stats throttle:1s, sse:job throttle:1s, sse:run throttle:1s, every 15s"
-	liveJob     = "every 1s"
+	LiveJob     = "every 1s"
 	refreshSoon = "load delay:600ms"
 )
 
@@ -122,28 +127,6 @@ func (s *Server) pageView(c echo.Context, area, title string, data any) *pageVie
 	}
 	v.Notice, v.Fault = takeNotice(c)
 	return v
-}
-
-// show answers with a page.
-func (s *Server) show(c echo.Context, name, title string, data any) error {
-	return s.showLive(c, name, title, "", data)
-}
-
-// showLive answers with a page, a part of which loads itself anew.
-func (s *Server) showLive(c echo.Context, name, title, live string, data any) error {
-	v := s.pageView(c, name, title, data)
-	v.Live = live
-	return s.write(c, http.StatusOK, name, v)
-}
-
-// showSoon is showLive where some figures may not be there yet: then the page
-// says so and asks again.
-func (s *Server) showSoon(c echo.Context, name, title, live string, ready bool, data any) error {
-	v := s.pageView(c, name, title, data)
-	if v.Live = live; !ready {
-		v.Live, v.Pending = refreshSoon, true
-	}
-	return s.write(c, http.StatusOK, name, v)
 }
 
 func (s *Server) write(c echo.Context, status int, name string, v *pageView) error {
@@ -234,6 +217,9 @@ func local(path, fallback string) string {
 
 // --- Before a dangerous deed: what will it do? ---
 
+// Fact is one figure of what an action will do.
+type Fact struct{ Name, Value string }
+
 // question is a deed that waits for a yes.
 type question struct {
 	Text   string
@@ -243,7 +229,7 @@ type question struct {
 	// Typed must be written by hand to say yes; "" asks for a click only.
 	Typed string
 	Wrong bool // it was written wrongly, or a box that is required was not ticked
-	Facts []figure
+	Facts []Fact
 	Boxes []Box
 }
 
@@ -258,12 +244,7 @@ func (q question) ticked(c echo.Context) bool {
 	return !slices.ContainsFunc(q.Boxes, func(b Box) bool { return b.Required && c.FormValue(b.Name) != "yes" })
 }
 
-// sure says whether the person said yes; where not, it asks him.
-func (s *Server) sure(c echo.Context, text, typed string, facts ...figure) (bool, error) {
-	return s.sureOf(c, question{Text: text, Typed: typed, Facts: facts})
-}
-
-// sureOf is sure for a question with boxes.
+// sureOf says whether the person said yes; where not, it asks them.
 func (s *Server) sureOf(c echo.Context, q question) (bool, error) {
 	if c.FormValue("sure") == "yes" && (q.Typed == "" || c.FormValue("typed") == q.Typed) && q.ticked(c) {
 		return true, nil
@@ -315,43 +296,19 @@ func (s *Server) preferences(c echo.Context) error {
 	return c.Redirect(http.StatusSeeOther, local(c.FormValue("back"), "/admin/sign-in"))
 }
 
-// --- Signing in and out ---
+// PageRows is how many rows a page of a list shows.
+const PageRows = 50
 
-type signInPageData struct{ Name, Next, Problem string }
-
-func (s *Server) signInForm(c echo.Context, status int, name, problem string) error {
-	next := local(c.FormValue("next"), "/admin")
-	if c.Request().Method == http.MethodGet && c.Path() != "/admin/sign-in" {
-		next = local(c.Request().URL.RequestURI(), "/admin")
+// NextPage is the address of a list's next part, "" at its end.
+func NextPage(path string, query url.Values, cursor string) string {
+	if cursor == "" {
+		return ""
 	}
-	return s.write(c, status, "signin", s.pageView(c, "signin", "signin.title", signInPageData{name, next, problem}))
+	query.Set("cursor", cursor)
+	return path + "?" + query.Encode()
 }
 
-func (s *Server) signInPage(c echo.Context) error { return s.signInForm(c, http.StatusOK, "", "") }
-
-func (s *Server) signInByForm(c echo.Context) error {
-	r := SignInRequest{Name: c.FormValue("name"), Password: c.FormValue("password")}
-	if _, _, err := s.letIn(c, r); err != nil {
-		p := s.problemOf(err)
-		if p.Status >= http.StatusInternalServerError {
-			return err
-		}
-		key := "signin.wrong"
-		if errors.Is(err, access.ErrThrottled) {
-			key = "signin.throttled"
-		}
-		setAuditTarget(c, clip(strings.ToValidUTF8(r.Name, "\uFFFD"), 191), p.Detail)
-		return s.signInForm(c, p.Status, r.Name, s.printer(c).Text(key))
-	}
-	return c.Redirect(http.StatusSeeOther, local(c.FormValue("next"), "/admin"))
-}
-
-func (s *Server) signOutByForm(c echo.Context) error {
-	if session, ok := c.Get(sessionKey).(string); ok {
-		if err := s.cfg.Gate.End(c.Request().Context(), session); err != nil {
-			return err
-		}
-	}
-	c.SetCookie(sessionCookie(c, "", -time.Second))
-	return c.Redirect(http.StatusSeeOther, "/admin/sign-in")
+// StatusNames are the statuses of jobs, in the order of the pages.
+func StatusNames() []string {
+	return []string{"queued", "processing", "completed", "failed", "cancelled"}
 }

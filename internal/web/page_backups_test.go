@@ -69,9 +69,9 @@ func (h bucketHouse) RestoreBackup(ctx context.Context, id string, part backups.
 
 func newBucketSite(t *testing.T) (*site, bucketHouse) {
 	h := bucketHouse{gone: &atomic.Bool{}, alone: &atomic.Bool{}}
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
+	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
 		h.features = c.Schedules.(*features)
-		c.Features = feature.All(feature.Ports{Backups: h})
+		c.Parts = feature.Ports{Backups: h}
 	})
 	return s, h
 }

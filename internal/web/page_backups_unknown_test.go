@@ -7,7 +7,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
 )
@@ -34,8 +33,8 @@ func (h strangeHouse) RestoreBackup(ctx context.Context, id string, part backups
 // tick first: nothing happens.
 func TestAnUnknownBackupIsRestoredOnlyWithATick(t *testing.T) {
 	var allowed []backups.RestoreAllowance
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
-		c.Features = feature.All(feature.Ports{Backups: strangeHouse{c.Schedules.(*features), &allowed}})
+	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
+		c.Parts = feature.Ports{Backups: strangeHouse{c.Schedules.(*features), &allowed}}
 	})
 	v := s.visitor(t).signIn("admin").get("/admin/backups").press("files-b.tar.zst").sees("NOBODY MADE THIS", "I know its origin", "could execute (2 found)")
 	v.press("sure", "typed", "cms-files", "trust_unknown", "", "allow_executable", "")

@@ -11,7 +11,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/usage"
@@ -38,9 +37,9 @@ func (h slowHouse) StorageUsage(ctx context.Context) ([]usage.UsageItem, error) 
 // is there at once, asks again by itself, and many readers measure once.
 func TestAPageDoesNotWaitForWhatIsDear(t *testing.T) {
 	h := slowHouse{done: make(chan struct{}), asked: &atomic.Int32{}}
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
+	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
 		h.features = c.Schedules.(*features)
-		c.Features = feature.All(feature.Ports{Usage: h})
+		c.Parts = feature.Ports{Usage: h}
 	})
 	v := s.visitor(t)
 	v.hasty = true
@@ -67,8 +66,8 @@ func (awayHouse) Backups(context.Context) ([]backups.Backup, error) {
 }
 
 func TestTheOverviewStandsWhileTheBucketIsAway(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
-		c.Features = feature.All(feature.Ports{Backups: awayHouse{c.Schedules.(*features)}})
+	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
+		c.Parts = feature.Ports{Backups: awayHouse{c.Schedules.(*features)}}
 	})
 	s.visitor(t).signIn("admin").get("/admin").sees("Backup storage is unreachable", "Next ticks")
 }
@@ -76,8 +75,8 @@ func TestTheOverviewStandsWhileTheBucketIsAway(t *testing.T) {
 // TestTheBackupsPageSaysWhyTheBucketIsAway looks where people look then: the
 // reason is there, and so is what the monitor knows.
 func TestTheBackupsPageSaysWhyTheBucketIsAway(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
-		c.Features = feature.All(feature.Ports{Backups: awayHouse{c.Schedules.(*features)}})
+	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
+		c.Parts = feature.Ports{Backups: awayHouse{c.Schedules.(*features)}}
 	})
 	v := s.visitor(t).signIn("admin").get("/admin/backups").sees("cannot be listed", "dial tcp: connection refused", "the newest good backup is 40h old")
 	if v.status != 200 || strings.Contains(v.page, "There is no backup yet") || strings.Contains(v.page, "load in the background") {
@@ -111,9 +110,9 @@ func (h timeoutHouse) Backups(ctx context.Context) ([]backups.Backup, error) {
 func TestAnErrorThatIsLongInComingIsSeen(t *testing.T) {
 	start, later := time.Now(), atomic.Int64{}
 	h := timeoutHouse{asked: &atomic.Int32{}, fail: make(chan struct{}), back: make(chan struct{})}
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
+	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
 		h.features = c.Schedules.(*features)
-		c.Features, c.Now = feature.All(feature.Ports{Backups: h}), func() time.Time { return start.Add(time.Duration(later.Load())) }
+		c.Parts, c.Now = feature.Ports{Backups: h}, func() time.Time { return start.Add(time.Duration(later.Load())) }
 	})
 	v := s.visitor(t)
 	v.hasty = true
@@ -139,8 +138,8 @@ func (grownHouse) SizesSince(context.Context, time.Time) ([]usage.SizeDay, error
 }
 
 func TestUsageIsDrawn(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, furnished, func(c *web.Config) {
-		c.Features = feature.All(feature.Ports{Usage: grownHouse{c.Schedules.(*features)}})
+	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
+		c.Parts = feature.Ports{Usage: grownHouse{c.Schedules.(*features)}}
 	})
 	v := s.visitor(t).signIn("admin")
 	for _, path := range []string{"/admin", "/admin/usage"} {

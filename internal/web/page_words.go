@@ -27,10 +27,12 @@ func (s *Server) functions(lang locale.Printer, a assets) template.FuncMap {
 		"num":    format.Number[int64],
 		"count":  func(n int) string { return format.Number(int64(n)) },
 		"bytes":  format.Bytes,
-		"pretty": pretty, "short": short, "path": url.PathEscape, "query": url.QueryEscape, "firstline": format.FirstLine,
+		"pretty": Pretty, "short": short, "path": url.PathEscape, "query": url.QueryEscape, "firstline": format.FirstLine,
 		"rate":    func(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) },
-		"percent": format.Percent, "dict": dict, "languages": locale.Languages, "features": func() []Feature { return s.cfg.Features }, "name": lang.Name, "join": strings.Join,
-		"statuses": func() []string { return statusNames },
+		"percent": format.Percent, "dict": dict, "languages": locale.Languages, "menu": func(part string) []MenuEntry {
+			return menu(s.cfg.Features, map[string]Group{"queue": Queue, "administration": Administration}[part])
+		}, "name": lang.Name, "join": strings.Join,
+		"statuses": StatusNames,
 		"list":     func(words ...string) []string { return words },
 		"clock":    func(t time.Time) string { return t.UTC().Format("15:04:05") },
 		"outcome":  named(lang, "outcome."), "tick": named(lang, "tick."),
@@ -92,8 +94,8 @@ func moments(lang locale.Printer, now, t time.Time) template.HTML {
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s UTC">%s</time>`, t.Format(time.RFC3339), t.Format("2006-01-02 15:04:05"), template.HTMLEscapeString(text)))
 }
 
-// pretty indents JSON; templates escape it, so it need not escape itself.
-func pretty(raw json.RawMessage) string {
+// Pretty indents JSON; templates escape it, so it need not escape itself.
+func Pretty(raw json.RawMessage) string {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)

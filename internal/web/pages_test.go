@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
 // parts are the pages that need nothing in their path.
@@ -17,7 +16,7 @@ var parts = []string{"/admin", "/admin?range=7d", "/admin/jobs", "/admin/failed"
 
 // TestEveryPageStandsWithAndWithoutItsRooms walks all pages in both languages.
 func TestEveryPageStandsWithAndWithoutItsRooms(t *testing.T) {
-	for name, changes := range map[string][]func(*web.Config){"bare": {bare}, "furnished": {furnished}} {
+	for name, changes := range map[string][]func(*config){"bare": {bare}, "furnished": {furnished}} {
 		s := newSite(t, jobstest.SQLite, changes...)
 		s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example","subject":"fail"}}`)
 		s.work()
@@ -45,7 +44,7 @@ func TestEveryPageStandsWithAndWithoutItsRooms(t *testing.T) {
 }
 
 // bare is an installation with jobs and nothing else.
-func bare(c *web.Config) { c.History, c.Queues = nil, nil }
+func bare(c *config) { c.History, c.Queues = nil, nil }
 
 func TestVietnameseComesByTheBrowsersWish(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
@@ -19,10 +18,10 @@ import (
 // plenty is a site in use, for pictures and for axe.
 type plenty struct{ *features }
 
-func plentiful(c *web.Config) {
+func plentiful(c *config) {
 	p := plenty{c.Schedules.(*features)}
 	c.Schedules, c.Workers = p, p
-	c.Features = feature.All(feature.Ports{Backups: p, Sitemap: p, Analytics: p, Usage: p, Media: p, Mail: mail.Ports{Log: p, Templates: p, Suppressions: p}, Webhooks: p})
+	c.Parts = feature.Ports{Backups: p, Sitemap: p, Analytics: p, Usage: p, Media: p, Mail: mail.Ports{Log: p, Templates: p, Suppressions: p}, Webhooks: p}
 }
 
 func (plenty) Workers(context.Context) ([]jobs.WorkerRecord, error) {

@@ -2,12 +2,10 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 // The interfaces below are what this package needs of the other rooms. The
@@ -32,22 +30,6 @@ type Ledger interface {
 	Stats(ctx context.Context) (jobs.Stats, error)
 }
 
-// JobMutator changes jobs. Each method works on at most limit jobs, those that
-// were enqueued (or failed) first before others, and says how many it changed,
-// so that a caller can go through any number in steps; limit 0 means 1000.
-type JobMutator interface {
-	// Cancel ends jobs that wait (they leave the table, a run "cancelled" is
-	// recorded) and tells the workers of running ones to stop.
-	Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, error)
-	// Retry puts failed jobs back into their queues, due now, attempts 0,
-	// with the same UUID.
-	Retry(ctx context.Context, f jobs.Filter, limit int) (int64, error)
-	// Delete deletes failed jobs.
-	Delete(ctx context.Context, f jobs.Filter, limit int) (int64, error)
-	// RunNow makes waiting jobs due now.
-	RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, error)
-}
-
 // History shows runs and what handlers said in them.
 type History interface {
 	Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List[jobs.RunRecord], error)
@@ -57,39 +39,6 @@ type History interface {
 	Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup, error)
 	// Throughput counts ended runs in steps of equal length, oldest first.
 	Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Throughput, error)
-}
-
-// Queues pauses and continues queues for all workers.
-type Queues interface {
-	Pause(ctx context.Context, queue, by string) error
-	// Continue says whether the queue was paused.
-	Continue(ctx context.Context, queue string) (was bool, err error)
-}
-
-// Workers lists workers and tells them to stop.
-type Workers interface {
-	Workers(ctx context.Context) ([]jobs.WorkerRecord, error)
-	// Stop makes one worker finish what it runs and exit; known is false when
-	// there is none with this id.
-	Stop(ctx context.Context, id string) (known bool, err error)
-	// Restart makes all of them do so; their supervisor starts them anew.
-	Restart(ctx context.Context) error
-}
-
-// Schedules shows and changes schedule entries.
-type Schedules interface {
-	Schedules(ctx context.Context) ([]jobs.ScheduleRecord, error)
-	// RunSchedule enqueues the entry's job now, apart from its ticks.
-	RunSchedule(ctx context.Context, name string) (jobs.Receipt, error)
-	// ChangeSchedule refuses a cron line that cannot be read.
-	ChangeSchedule(ctx context.Context, name string, change jobs.ScheduleChange) error
-	Ticks(ctx context.Context, name string, p jobs.Page) (jobs.List[jobs.TickRecord], error)
-}
-
-// Ticker does one round of what the service does by itself: enqueues due
-// ticks, runs due jobs until none is left or ctx ends (POST /api/cron/tick).
-type Ticker interface {
-	Tick(ctx context.Context) (ops.TickReport, error)
 }
 
 // ErrUnavailable marks the error of a place that cannot be asked: a bucket whose
@@ -105,8 +54,21 @@ type Setting struct {
 	Secret bool   `json:"secret"`
 }
 
-// InlineExecutor runs one job at once, in this process, and returns its result. It is
-// used where jobs are disabled.
-type InlineExecutor interface {
-	Do(ctx context.Context, n jobs.Spec) (json.RawMessage, error)
+// Condition is one thing that can be wrong, and whether it is.
+type Condition struct {
+	Name     string    `json:"name"`
+	Severity string    `json:"severity"` // failing, warning
+	Active   bool      `json:"active"`
+	Title    string    `json:"title"`
+	Detail   string    `json:"detail,omitempty"`
+	Since    time.Time `json:"since,omitzero"` // of the last change
+	Limit    string    `json:"limit,omitempty"`
+	Fix      string    `json:"fix"`
+	Page     string    `json:"page,omitempty"` // where to look at it
+	// Elsewhere says that another process saw it, about itself or its host.
+	Elsewhere bool   `json:"elsewhere,omitempty"`
+	Error     string `json:"error,omitempty"` // why it could not be measured
 }
+
+// Failing is the severity that makes the service unready.
+const Failing = "failing"

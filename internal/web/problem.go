@@ -78,24 +78,24 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &tooLarge):
 		return httpError(http.StatusRequestEntityTooLarge, "The body has more than %d bytes. Put large things into a file and name it.", tooLarge.Limit)
 	case errors.As(err, &throttled):
-		p = httpError(http.StatusTooManyRequests, "%s", sentence(throttled.Error()))
+		p = httpError(http.StatusTooManyRequests, "%s", Sentence(throttled.Error()))
 		p.retryAfter = int(math.Ceil(throttled.RetryAfter.Seconds()))
 		return p
 	case errors.Is(err, access.ErrRefused):
 		return httpError(http.StatusUnauthorized, "These credentials are not valid.")
 	case errors.Is(err, access.ErrKeyReused):
-		return httpError(http.StatusConflict, "%s", sentence(err.Error()))
+		return httpError(http.StatusConflict, "%s", Sentence(err.Error()))
 	case errors.Is(err, jobs.ErrInvalid):
-		return httpError(http.StatusUnprocessableEntity, "%s", sentence(err.Error()))
+		return httpError(http.StatusUnprocessableEntity, "%s", Sentence(err.Error()))
 	case errors.Is(err, jobs.ErrNotFound):
 		return httpError(http.StatusNotFound, "There is nothing with this id.")
 	case errors.Is(err, jobs.ErrConflict):
-		return httpError(http.StatusConflict, "%s", sentence(err.Error()))
+		return httpError(http.StatusConflict, "%s", Sentence(err.Error()))
 	case errors.Is(err, ErrUnavailable):
 		p = httpError(http.StatusServiceUnavailable, "The backup destination is unreachable. Check its address, its keys and the network, then try again. Cause: %s", err)
 		p.retryAfter = 30
 	case errors.As(err, &http400):
-		return httpError(http400.Code, "%s", sentence(fmt.Sprint(http400.Message)))
+		return httpError(http400.Code, "%s", Sentence(fmt.Sprint(http400.Message)))
 	case errors.Is(err, context.DeadlineExceeded):
 		p = httpError(http.StatusServiceUnavailable, "The answer took too long. Try again, or ask for less.")
 		p.retryAfter = 5
@@ -170,8 +170,8 @@ func (s *Server) answerError(err error, c echo.Context) {
 	}
 }
 
-// sentence gives an error's text a capital letter and a full stop.
-func sentence(text string) string {
+// Sentence gives an error's text a capital letter and a full stop.
+func Sentence(text string) string {
 	if text == "" {
 		return text
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -96,16 +97,16 @@ func rawBody(c echo.Context) ([]byte, error) {
 }
 
 func decodeStrictly(raw []byte, into any) error {
-	raw, err := checked(raw)
+	raw, err := CheckBody(raw)
 	if err != nil {
 		return err
 	}
-	return decode(raw, into)
+	return DecodeBody(raw, into)
 }
 
-// checked is a body that may be decoded: one object of bounded depth, in UTF-8,
+// CheckBody returns a body that may be decoded: one object of bounded depth, in UTF-8,
 // in which no key stands twice.
-func checked(raw []byte) ([]byte, error) {
+func CheckBody(raw []byte) ([]byte, error) {
 	if !utf8.Valid(raw) {
 		return nil, httpError(http.StatusBadRequest, "The body is not UTF-8.")
 	}
@@ -124,7 +125,8 @@ func checked(raw []byte) ([]byte, error) {
 	return raw, nil
 }
 
-func decode(raw []byte, into any) error {
+// DecodeBody decodes a body that was checked: an unknown field is an error.
+func DecodeBody(raw []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
@@ -256,4 +258,14 @@ func idParam(c echo.Context) (string, error) {
 		return "", fmt.Errorf("the id %q: %w", clip(id, 64), jobs.ErrNotFound)
 	}
 	return id, nil
+}
+
+// nameParam reads a path parameter that is a name and may hold any character.
+func nameParam(c echo.Context, name string) (string, error) {
+	value, err := url.PathUnescape(c.Param(name))
+	if err != nil || value == "" || len(value) > 191 || !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' }) {
+		return "", fmt.Errorf("the %s: %w", name, jobs.ErrNotFound)
+	}
+	setAuditTarget(c, value, "")
+	return value, nil
 }

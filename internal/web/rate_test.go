@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/audit"
+
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
@@ -23,7 +24,7 @@ func (h *hands) forward(d time.Duration) { h.mu.Lock(); defer h.mu.Unlock(); h.a
 
 func TestWhoAsksTooOftenWaits(t *testing.T) {
 	clock := &hands{at: time.Now()}
-	s := newSite(t, jobstest.SQLite, func(c *web.Config) { c.Rate, c.Now = 2, clock.now })
+	s := newSite(t, jobstest.SQLite, func(c *config) { c.Rate, c.Now = 2, clock.now })
 	read := bearer(s.tokens[access.Read])
 	for range 20 { // two a second, over ten seconds
 		s.do("GET", "/api/v1/jobs/stats", nil, read).want(t, 200)
@@ -50,7 +51,7 @@ func TestWhoAsksTooOftenWaits(t *testing.T) {
 	for range 3 {
 		s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`).want(t, 429)
 	}
-	var trail web.AuditEntryList
+	var trail audit.AuditEntryList
 	clock.forward(time.Minute)
 	s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &trail)
 	if len(trail.Items) != 0 {

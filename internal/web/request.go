@@ -3,13 +3,16 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/cmsjobs/cmsjobs/internal/answers"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
@@ -41,8 +44,32 @@ func (r *Request) Enqueuer() jobs.Enqueuer { return r.server.cfg.Enqueuer }
 // Ledger shows jobs.
 func (r *Request) Ledger() Ledger { return r.server.cfg.Ledger }
 
-// Settings are the configuration's values, secrets masked.
+// Registry has the types of jobs.
+func (r *Request) Registry() *jobs.Registry { return r.server.cfg.Registry }
+
+// Known says whether a name is a type here.
+func (r *Request) Known(jobType string) bool { return r.server.known(jobType) }
+
+// History shows runs; nil where there is none.
+func (r *Request) History() History { return r.server.cfg.History }
+
+// Gate knows credentials, sessions and the audit log.
+func (r *Request) Gate() *access.Authenticator { return r.server.cfg.Gate }
+
+// Settings are the configuration's values, secrets masked; nil where there are none.
 func (r *Request) Settings() []Setting { return r.server.settings() }
+
+// Metrics is what /metrics shows.
+func (r *Request) Metrics() *prometheus.Registry { return r.server.cfg.Metrics }
+
+// Version is the program's.
+func (r *Request) Version() string { return r.server.cfg.Version }
+
+// Features are all that the server has.
+func (r *Request) Features() []Feature { return r.server.cfg.Features }
+
+// AuditedActions are the names of actions that the audit log can have.
+func (r *Request) AuditedActions() []string { return r.server.auditedActions() }
 
 // PageLimit is the longest list that one answer has.
 func (r *Request) PageLimit() int { return r.server.cfg.PageLimit }
@@ -65,6 +92,23 @@ func (r *Request) Words(field string) []string {
 	return strings.FieldsFunc(r.FormValue(field), func(c rune) bool { return c == ',' || c == ' ' })
 }
 
+// ListPage is the part of a list that the query asks for. A limit above the
+// configured one is cut to it; the answer says which was used.
+func (r *Request) ListPage() (jobs.Page, error) { return r.server.pageOf(r.Context) }
+
+// WrittenFilter is the filter of the query as it was written.
+func (r *Request) WrittenFilter() ops.Filter { return written(r.Context) }
+
+// Filter is the filter of the query. A text to search for needs the scope to
+// operate: what is masked would be found letter by letter.
+func (r *Request) Filter() (jobs.Filter, error) { return r.server.filter(r.Context) }
+
+// BackTo is the page of ours that a form came from.
+func (r *Request) BackTo(fallback string) string { return local(r.FormValue("back"), fallback) }
+
+// Body is the JSON body as it came; see [CheckBody] and [DecodeBody].
+func (r *Request) Body() ([]byte, error) { return rawBody(r.Context) }
+
 // Decode reads the JSON body strictly: an unknown field is an error.
 func (r *Request) Decode(into any) error { return body(r.Context, into) }
 
@@ -85,6 +129,29 @@ func (r *Request) MayRun(jobType string, data json.RawMessage) error {
 	return r.server.mayRun(r.Context, jobType, data)
 }
 
+// May says whether the caller has a scope, or a rule of the configuration that
+// stands for it.
+func (r *Request) May(scope access.Scope) bool {
+	return r.server.may(r.Caller(), Route{Scope: scope, Managed: scope != access.Admin})
+}
+
+// MayEnqueue refuses a new job of a type that the caller may not make with this
+// payload.
+func (r *Request) MayEnqueue(jobType string, data json.RawMessage) error {
+	return denied(r.server.effects.MayEnqueue(r.Caller(), jobType, data))
+}
+
+// MayRunAgain is MayRun for a job that is there: a row, whoever wrote it.
+func (r *Request) MayRunAgain(job jobs.Record) error { return r.server.mayRunAgain(r.Context, job) }
+
+// MayWork refuses unless the caller may make jobs of any type run.
+func (r *Request) MayWork() error { return denied(r.server.effects.MayWork(r.Caller())) }
+
+// Runnable narrows a filter to the jobs that the caller may make run.
+func (r *Request) Runnable(f jobs.Filter) (RunnableJobs, error) {
+	return r.server.runnable(r.Context, f)
+}
+
 // Audit notes for the audit log what the request is about.
 func (r *Request) Audit(target, detail string) { setAuditTarget(r.Context, target, detail) }
 
@@ -100,12 +167,20 @@ func (r *Request) View() ops.Viewer { return r.server.viewer(r.Context) }
 
 // AnswerList answers with a page of a list.
 func AnswerList[T any](r *Request, what string, view func(T) T, ask func(jobs.Page) (jobs.List[T], error)) error {
-	return answerList(r.server, r.Context, what, view, ask)
+	p, err := r.ListPage()
+	if err != nil {
+		return err
+	}
+	list, err := ask(p)
+	if err != nil {
+		return fmt.Errorf("listing %s: %w", what, err)
+	}
+	return r.JSON(http.StatusOK, ops.Listed(list, p, view))
 }
 
 // AnswerJob answers with the job that does again what id did.
 func (r *Request) AnswerJob(id, jobType string, receipt jobs.Receipt) error {
-	answer := r.server.enqueued(r.Context, jobs.Spec{Type: jobType}, receipt)
+	answer := ops.EnqueuedView(jobs.Spec{Type: jobType}, receipt, r.Now())
 	r.Audit(id, "as "+receipt.UUID)
 	return r.JSON(http.StatusCreated, answer)
 }
@@ -158,9 +233,12 @@ func (r *Request) Back(to, key string, args ...any) error {
 	return r.server.back(r.Context, to, key, args...)
 }
 
+// BackUndone is Back after nothing was done.
+func (r *Request) BackUndone(to, key string) error { return r.server.backUndone(r.Context, to, key) }
+
 // Follow sends the browser to a page that follows a job until its end.
 func (r *Request) Follow(page string, job jobs.Receipt) error {
-	return r.Redirect(http.StatusSeeOther, following(page, job.UUID))
+	return r.Redirect(http.StatusSeeOther, Following(page, job.UUID))
 }
 
 // Sure says whether the person said yes; where not, it asks them. typed must be
@@ -169,10 +247,9 @@ func (r *Request) Sure(text, typed string, boxes ...Box) (bool, error) {
 	return r.server.sureOf(r.Context, question{Text: text, Typed: typed, Boxes: boxes})
 }
 
-// RunActions finds out which types a page can start, and follows the one that it
-// started; live is for [PageView].
-func (r *Request) RunActions(jobTypes ...string) (v RunActions, live string) {
-	return r.server.runActions(r.Context, jobTypes...)
+// SureOfFacts is Sure for a question with figures of what will happen.
+func (r *Request) SureOfFacts(text string, facts []Fact) (bool, error) {
+	return r.server.sureOf(r.Context, question{Text: text, Facts: facts})
 }
 
 // Refusal is what to tell a person of an error that a form's values caused.
@@ -182,17 +259,45 @@ func (r *Request) Refusal(err error) (status int, text string, ours bool) {
 	return p.Status, p.in(r.Printer()), p.Status >= http.StatusInternalServerError
 }
 
+// Problem is what the answer to an error says.
+func (r *Request) Problem(err error) Problem { return *r.server.problemOf(err) }
+
 // Cached answers from what is kept of an expensive answer, or asks. ready is
 // false when no answer came in time: a page shows itself without it and asks
 // again soon.
 func Cached[T any](r *Request, key string, ask func(context.Context) (T, error)) (value T, ready bool, err error) {
-	return CachedIn(r.Ctx(), Cache{r.server}, key, ask)
+	return answers.Ask(r.Ctx(), r.server.answers, key, ask)
 }
 
-// Cache keeps expensive answers.
-type Cache struct{ server *Server }
+// Stats are the queue's figures. No page can do without: it waits for the first
+// ones.
+func (r *Request) Stats() (jobs.Stats, error) { return Stats(r.Ctx(), r.server.cfg, r.server.answers) }
 
-// CachedIn is [Cached] without a request.
-func CachedIn[T any](ctx context.Context, c Cache, key string, ask func(context.Context) (T, error)) (value T, ready bool, err error) {
-	return cached(ctx, c.server, key, ask)
+// Stats are the queue's figures, from what is kept or from the ledger.
+func Stats(ctx context.Context, c Config, cache *answers.Cache) (jobs.Stats, error) {
+	return answers.Await(ctx, cache, "stats", c.Ledger.Stats)
+}
+
+// FailureGroups are failed jobs by cause; ready is as of [Cached].
+func (r *Request) FailureGroups(f jobs.Filter) (groups []jobs.FailureGroup, ready bool, err error) {
+	key, ask := failureGroups(r.server.cfg, f)
+	return Cached(r, key, ask)
+}
+
+// FailureGroups are failed jobs by cause, from what is kept or from the history.
+func FailureGroups(ctx context.Context, c Config, cache *answers.Cache, f jobs.Filter) ([]jobs.FailureGroup, error) {
+	key, ask := failureGroups(c, f)
+	return answers.Await(ctx, cache, key, ask)
+}
+
+// failureGroups counts a filter's moments in whole minutes, so that asking again
+// asks for the same.
+func failureGroups(c Config, f jobs.Filter) (key string, ask func(context.Context) ([]jobs.FailureGroup, error)) {
+	f.Since, f.Until = f.Since.Truncate(time.Minute), f.Until.Truncate(time.Minute)
+	return fmt.Sprintf("groups %+v", f), func(ctx context.Context) ([]jobs.FailureGroup, error) { return c.History.Groups(ctx, f) }
+}
+
+// Affected says how many things a request changed.
+type Affected struct {
+	Changed int64 `json:"changed"`
 }

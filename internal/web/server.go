@@ -17,8 +17,8 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/cmsjobs/cmsjobs/internal/answers"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
@@ -28,39 +28,21 @@ import (
 
 // Config is what the server is made of. Rooms that are nil answer 404.
 type Config struct {
-	Enqueuer  jobs.Enqueuer         // needed
-	Registry  *jobs.Registry        // needed
-	Ledger    Ledger                // needed
-	Changer   JobMutator            // needed
-	Gate      *access.Authenticator // needed, with its Store
-	History   History
-	Queues    Queues
-	Workers   Workers
-	Schedules Schedules
-	Ticker    Ticker
+	Enqueuer jobs.Enqueuer         // needed
+	Registry *jobs.Registry        // needed
+	Ledger   Ledger                // needed
+	Gate     *access.Authenticator // needed, with its Store
+	History  History
 
-	// Features are the parts of the pages and the API beside the queue itself, in
-	// the menu's order.
+	// Features are the parts of the pages and the API, in the menu's order.
 	Features []Feature
-	// Breakers lists dependencies that are down now; nil means none is known.
-	Breakers func(context.Context) ([]explain.Breaker, error)
 	// Settings lists the configuration for people, secrets masked.
 	Settings func() []Setting
-	// Doer, where it is set, runs enqueued jobs at once: jobs are disabled.
-	Doer InlineExecutor
-	// Conditions are measured when they are asked for, at most every few
-	// seconds; ConditionNames are all that there are. Figures are those that
-	// metrics take from the database.
-	Conditions     func(context.Context) []Condition
-	ConditionNames []string
-	Figures        func(context.Context) (StoredFigures, error)
 	// Unavailable knows the errors of a database that does not answer or serves
 	// nobody now: the answer is 503 instead of 500. nil knows none.
 	Unavailable func(error) bool
-	// Ready are asked by /readyz.
-	Ready []Check
-	// Metrics is what /metrics shows besides the queue's figures; nil is a
-	// registry of the server's own.
+	// Metrics is what /metrics shows besides the collectors of features; nil is a
+	// registry of the server.
 	Metrics *prometheus.Registry
 	// Mount puts handlers of other rooms under a path (POST /collect); they
 	// bound and guard themselves.
@@ -75,8 +57,6 @@ type Config struct {
 	// AllowedTopics are the types that may be enqueued over HTTP by others than
 	// administrators; empty means any.
 	AllowedTopics []string
-	// DefaultQueue is the queue of types without one of their own.
-	DefaultQueue string
 	// AdminKinds are types that only administrators may make run over HTTP.
 	AdminKinds []string
 	// OperatorKinds are those types of the service itself that operators may run
@@ -112,12 +92,6 @@ type Config struct {
 	Log     *slog.Logger     // needed
 }
 
-// Check is one thing that must be right for the service to be ready.
-type Check struct {
-	Name string
-	Do   func(context.Context) error
-}
-
 func (c Config) withDefaults() Config {
 	if c.BodyLimit <= 0 {
 		c.BodyLimit = jobs.MaxPayload + 64<<10
@@ -139,7 +113,7 @@ func (c Config) withDefaults() Config {
 
 func (c Config) check() error {
 	for name, missing := range map[string]bool{"Enqueuer": c.Enqueuer == nil, "Registry": c.Registry == nil, "Ledger": c.Ledger == nil,
-		"Changer": c.Changer == nil, "Gate": c.Gate == nil || c.Gate.Store == nil, "Now": c.Now == nil, "Log": c.Log == nil} {
+		"Gate": c.Gate == nil || c.Gate.Store == nil, "Now": c.Now == nil, "Log": c.Log == nil} {
 		if missing {
 			return fmt.Errorf("the web server needs %s", name)
 		}
@@ -154,20 +128,18 @@ func (c Config) check() error {
 
 // Server answers HTTP. It is ready when New returns.
 type Server struct {
-	cfg       Config
-	echo      *echo.Echo
-	mask      *redact.Rules
-	live      *sseHub
-	origin    *http.CrossOriginProtection
-	pages     *pages
-	responses responseCache
-	rates     *rates
-	actions   ops.Actions
+	cfg     Config
+	echo    *echo.Echo
+	mask    *redact.Rules
+	live    *sseHub
+	origin  *http.CrossOriginProtection
+	pages   *pages
+	answers *answers.Cache
+	rates   *rates
 	// effects is who may make jobs run.
 	effects access.Effects
 	// failures are those of strangers, for the audit log.
 	failures *access.Failures
-	queues   *queueNames
 	// routes are all of them; missing are the parts that they lack.
 	routes  []Route
 	missing map[string]bool
@@ -184,10 +156,9 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection(), rates: newRates(cfg.Rate, cfg.Now),
-		failures: access.NewFailures(cfg.Gate.Store), queues: newQueueNames(cfg), effects: effects(cfg),
-		actions: ops.Actions{Change: cfg.Changer, Enqueue: cfg.Enqueuer, Registry: cfg.Registry},
-		routes:  Routes(cfg.Features), missing: cfg.missing()}
+	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection(), answers: answers.New(cfg.Now, cfg.Log), rates: newRates(cfg.Rate, cfg.Now),
+		failures: access.NewFailures(cfg.Gate.Store), effects: effects(cfg),
+		routes: Routes(cfg.Features), missing: cfg.missing()}
 	if s.texts, err = Texts(cfg.Features); err != nil {
 		return nil, err
 	}
@@ -200,11 +171,15 @@ func New(cfg Config) (*Server, error) {
 			return nil, fmt.Errorf("allowed origin %q: %w", o, err)
 		}
 	}
-	if err := cfg.Metrics.Register(newQueueCollector(cfg)); err != nil {
-		return nil, fmt.Errorf("registering the queue's metrics: %w", err)
-	}
-	if err := cfg.Metrics.Register(newConditionCollector(cfg)); err != nil {
-		return nil, fmt.Errorf("registering the metrics of conditions: %w", err)
+	for _, f := range cfg.Features {
+		if f.Collectors == nil {
+			continue
+		}
+		for _, collector := range f.Collectors(cfg) {
+			if err := cfg.Metrics.Register(collector); err != nil {
+				return nil, fmt.Errorf("registering the metrics of %s: %w", f.Name, err)
+			}
+		}
 	}
 	s.echo.JSONSerializer = jsonWriter{}
 	s.echo.HideBanner, s.echo.HidePort = true, true
@@ -278,6 +253,19 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return errors.Join(fmt.Errorf("stopping HTTP: %w", err), server.Close())
 	}
 	return nil
+}
+
+// Warm makes the answers that most pages need, one after the other, so that the
+// first person finds them. Serve does so when it starts.
+func (s *Server) Warm(ctx context.Context) {
+	for _, f := range s.cfg.Features {
+		if f.Warm == nil {
+			continue
+		}
+		if err := f.Warm(ctx, s.cfg, s.answers); err != nil && ctx.Err() == nil {
+			s.cfg.Log.Debug("figures not counted in advance", "event", "web.figures_failed", "feature", f.Name, "error", err)
+		}
+	}
 }
 
 // sweepEvery is how often old sessions, keys and deeds are deleted.

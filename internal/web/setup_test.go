@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	jobpages "github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
+
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -27,6 +29,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
 )
+
+// config is what a server of the tests is made of.
+type config struct {
+	web.Config
+	feature.Service
+	// Parts are the ports of the other features.
+	Parts feature.Ports
+}
 
 // site is a server over a real store, and the worker's registry.
 type site struct {
@@ -64,7 +74,7 @@ var (
 	cacheKind = jobs.Kind[map[string]any]{Name: "cache.clear", Queue: "cmsjobs", Policy: jobs.Policy{MaxAttempts: 1}}
 )
 
-func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config)) *site {
+func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*config)) *site {
 	t.Helper()
 	s := &site{t: t, db: jobstest.Migrated(t, engine), registry: jobs.NewRegistry(), log: &bytes.Buffer{}, tokens: map[access.Scope]string{}}
 	ctx := context.Background()
@@ -88,16 +98,17 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*web.Config))
 	}
 	s.book = &orders.Book{DB: s.db.DB, Now: time.Now}
 	s.history = history.New(found)
-	web.RegisterBulk(s.registry, s.book, s.history)
+	jobpages.RegisterBulk(s.registry, s.book, s.history)
 	s.access = access.NewStore(s.db.DB, time.Now)
-	cfg := web.Config{Enqueuer: s, Registry: s.registry, Ledger: s.history, Changer: s.history, History: s.history, Queues: s.history,
+	cfg := config{Config: web.Config{Enqueuer: s, Registry: s.registry, Ledger: s.history, History: s.history,
 		Gate: &access.Authenticator{Store: s.access, Users: users(t)}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "test",
-		MaskPaths: []string{"mail.send:body"}}
-	cfg.Features = feature.All(feature.Ports{})
+		MaskPaths: []string{"mail.send:body"}}, Service: feature.Service{Mutator: s.history, Queues: s.history}}
 	for _, change := range changes {
 		change(&cfg)
 	}
-	if s.server, err = web.New(cfg); err != nil {
+	cfg.Parts.Service = cfg.Service
+	cfg.Features = feature.All(cfg.Parts)
+	if s.server, err = web.New(cfg.Config); err != nil {
 		t.Fatal(err)
 	}
 	s.http = httptest.NewServer(s.server.Handler())
@@ -279,6 +290,6 @@ func (s *site) run(c jobs.Claimed) jobs.Settlement {
 func allRoutes() []web.Route { return web.Routes(feature.All(feature.Ports{})) }
 
 // showing is a change of the features that a site has.
-func showing(p feature.Ports) func(*web.Config) {
-	return func(c *web.Config) { c.Features = feature.All(p) }
+func showing(p feature.Ports) func(*config) {
+	return func(c *config) { c.Parts = p }
 }

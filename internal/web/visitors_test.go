@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
 // The log has no address of the site's visitors, or, by choice, their network.
@@ -21,7 +20,7 @@ func TestTheLogHasNoVisitorsAddress(t *testing.T) {
 	}{{"dropped", false, nil}, {"shortened", true, []string{`network=203.0.113.0 `, `network=2001:db8:7::`}}} {
 		t.Run(c.name, func(t *testing.T) {
 			var log bytes.Buffer
-			s := newSite(t, jobstest.SQLite, func(w *web.Config) {
+			s := newSite(t, jobstest.SQLite, func(w *config) {
 				w.ShortenVisitors = c.shorten
 				w.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 				w.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))

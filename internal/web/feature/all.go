@@ -1,12 +1,24 @@
 package feature
 
 import (
+	"context"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/audit"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/media"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/overview"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/queues"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/schedules"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/settings"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/sitemap"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/tokens"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/usage"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/webhooks"
 )
@@ -14,6 +26,7 @@ import (
 // Ports are what the features show; a nil one is not configured, and its pages
 // say so.
 type Ports struct {
+	Service
 	Backups   backups.Port
 	Mail      mail.Ports
 	Media     media.Port
@@ -23,9 +36,36 @@ type Ports struct {
 	Webhooks  webhooks.Port
 }
 
+// Service are the ports of the pages about jobs and what runs them.
+type Service struct {
+	Mutator   ops.Mutator // needed
+	Queues    ops.Queues
+	Workers   ops.Workers
+	Schedules ops.Schedules
+	Ticker    schedules.Ticker
+	// Breakers, Inline and DefaultQueue are those of [jobs.Ports].
+	Breakers     func(context.Context) ([]explain.Breaker, error)
+	Inline       jobs.InlineExecutor
+	DefaultQueue string
+	// Ready, Conditions, ConditionNames and Figures are those of [health.Ports].
+	Ready          []health.Check
+	Conditions     func(context.Context) []web.Condition
+	ConditionNames []string
+	Figures        func(context.Context) (health.StoredFigures, error)
+}
+
 // All are the features in the order of the menu.
 func All(p Ports) []web.Feature {
+	if p.Conditions == nil {
+		p.Conditions = func(context.Context) []web.Condition { return nil }
+	}
+	control := ops.Control{Queues: p.Queues, Workers: p.Workers, Schedules: p.Schedules}
+	probes := health.Ports{Ready: p.Ready, Workers: p.Workers, Conditions: p.Conditions, ConditionNames: p.ConditionNames, Figures: p.Figures}
 	return []web.Feature{
+		overview.Feature(overview.Ports{Workers: p.Workers, Schedules: p.Schedules, Conditions: p.Conditions, Failing: probes.Failing, Disabled: p.Inline != nil}),
+		jobs.Feature(jobs.Ports{Mutator: p.Mutator, Workers: p.Workers, Breakers: p.Breakers, Inline: p.Inline, DefaultQueue: p.DefaultQueue}),
+		queues.Feature(control),
+		schedules.Feature(control, p.Ticker),
 		backups.Feature(p.Backups),
 		mail.Feature(p.Mail),
 		media.Feature(p.Media),
@@ -33,5 +73,9 @@ func All(p Ports) []web.Feature {
 		analytics.Feature(p.Analytics),
 		usage.Feature(p.Usage),
 		webhooks.Feature(p.Webhooks),
+		settings.Feature(),
+		tokens.Feature(),
+		audit.Feature(),
+		health.Feature(probes),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/cmsjobs/cmsjobs/internal/answers"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
@@ -38,10 +39,10 @@ func (h handlers) regenerate(r *web.Request) error {
 }
 
 // warm counts pictures ahead of the first person.
-func (h handlers) warm(ctx context.Context, c web.Cache) (bool, error) {
+func (h handlers) warm(ctx context.Context, _ web.Config, cache *answers.Cache) error {
 	if h.port == nil {
-		return true, nil
+		return nil
 	}
-	_, ready, err := web.CachedIn(ctx, c, "media", h.port.MediaStatus)
-	return ready, err
+	_, err := answers.Await(ctx, cache, "media", h.port.MediaStatus)
+	return err
 }

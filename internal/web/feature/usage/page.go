@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/answers"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/chart"
 	"github.com/cmsjobs/cmsjobs/internal/web/format"
@@ -117,10 +118,10 @@ func (h handlers) overview(r *web.Request) (web.Summary, error) {
 }
 
 // warm measures sizes ahead of the first person.
-func (h handlers) warm(ctx context.Context, c web.Cache) (bool, error) {
+func (h handlers) warm(ctx context.Context, _ web.Config, cache *answers.Cache) error {
 	if h.port == nil {
-		return true, nil
+		return nil
 	}
-	_, ready, err := web.CachedIn(ctx, c, "usage", h.port.StorageUsage)
-	return ready, err
+	_, err := answers.Await(ctx, cache, "usage", h.port.StorageUsage)
+	return err
 }

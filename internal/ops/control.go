@@ -1,0 +1,126 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Queues pauses and continues queues for all workers.
+type Queues interface {
+	Pause(ctx context.Context, queue, by string) error
+	// Continue says whether the queue was paused.
+	Continue(ctx context.Context, queue string) (was bool, err error)
+}
+
+// Workers lists workers and tells them to stop.
+type Workers interface {
+	Workers(ctx context.Context) ([]jobs.WorkerRecord, error)
+	// Stop makes one worker finish what it runs and exit; known is false when
+	// there is none with this id.
+	Stop(ctx context.Context, id string) (known bool, err error)
+	// Restart makes all of them do so; their supervisor starts them again.
+	Restart(ctx context.Context) error
+}
+
+// Schedules shows and changes schedule entries.
+type Schedules interface {
+	Schedules(ctx context.Context) ([]jobs.ScheduleRecord, error)
+	// RunSchedule enqueues the entry's job now, besides its ticks.
+	RunSchedule(ctx context.Context, name string) (jobs.Receipt, error)
+	// ChangeSchedule refuses a cron line that cannot be read.
+	ChangeSchedule(ctx context.Context, name string, change jobs.ScheduleChange) error
+	Ticks(ctx context.Context, name string, p jobs.Page) (jobs.List[jobs.TickRecord], error)
+}
+
+// Control pauses queues, stops workers and changes the schedule. Who may do it is
+// asked before.
+type Control struct {
+	Queues    Queues
+	Workers   Workers
+	Schedules Schedules
+}
+
+// Pause lets no worker take jobs from a queue. by is who asked.
+func (c Control) Pause(ctx context.Context, queue, by string) error {
+	if err := c.Queues.Pause(ctx, queue, by); err != nil {
+		return fmt.Errorf("pausing the queue %s: %w", queue, err)
+	}
+	return nil
+}
+
+// Continue ends the pause of a queue. was is false where it was not paused.
+func (c Control) Continue(ctx context.Context, queue string) (was bool, err error) {
+	if was, err = c.Queues.Continue(ctx, queue); err != nil {
+		return false, fmt.Errorf("continuing the queue %s: %w", queue, err)
+	}
+	return was, nil
+}
+
+// StopWorker makes one worker finish what it runs and exit.
+func (c Control) StopWorker(ctx context.Context, id string) error {
+	known, err := c.Workers.Stop(ctx, id)
+	if err == nil && !known {
+		err = jobs.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("stopping the worker %s: %w", id, err)
+	}
+	return nil
+}
+
+// RestartWorkers makes all workers finish what they run and exit. It says how
+// many live ones there are.
+func (c Control) RestartWorkers(ctx context.Context) (alive int64, err error) {
+	list, err := c.Workers.Workers(ctx)
+	if err == nil {
+		err = c.Workers.Restart(ctx)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("restarting workers: %w", err)
+	}
+	for _, w := range list {
+		if w.Alive {
+			alive++
+		}
+	}
+	return alive, nil
+}
+
+// Schedule finds an entry by its name.
+func (c Control) Schedule(ctx context.Context, name string) (jobs.ScheduleRecord, error) {
+	list, err := c.Schedules.Schedules(ctx)
+	if err != nil {
+		return jobs.ScheduleRecord{}, fmt.Errorf("listing the schedule: %w", err)
+	}
+	for _, r := range list {
+		if r.Name == name {
+			return r, nil
+		}
+	}
+	return jobs.ScheduleRecord{}, fmt.Errorf("the schedule entry %q: %w", name, jobs.ErrNotFound)
+}
+
+// RunSchedule enqueues an entry's job now.
+func (c Control) RunSchedule(ctx context.Context, name string) (jobs.Receipt, error) {
+	receipt, err := c.Schedules.RunSchedule(ctx, name)
+	if err != nil {
+		return receipt, fmt.Errorf("running the schedule entry %s: %w", name, err)
+	}
+	return receipt, nil
+}
+
+// ChangeSchedule changes an entry and returns it as it is then.
+func (c Control) ChangeSchedule(ctx context.Context, name string, change jobs.ScheduleChange) (jobs.ScheduleRecord, error) {
+	if err := c.Schedules.ChangeSchedule(ctx, name, change); err != nil {
+		return jobs.ScheduleRecord{}, fmt.Errorf("changing the schedule entry %s: %w", name, err)
+	}
+	return c.Schedule(ctx, name)
+}
+
+// OnlyPauses says that a change lets an entry's ticks pass and does nothing
+// else: it makes no job run.
+func OnlyPauses(c jobs.ScheduleChange) bool {
+	return c.Paused != nil && *c.Paused && c.Cron == nil && c.Data == nil && !c.Reset
+}

@@ -1,0 +1,63 @@
+package health
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Names of queues come from rows: whoever may write one could make series
+// without end. maxQueueLabels have their own, the rest is one together.
+const (
+	maxQueueLabels = 50
+	otherLabel     = "other"
+)
+
+// labels are the names that came first.
+type labels struct {
+	mu   sync.Mutex
+	have map[string]bool
+}
+
+func (l *labels) of(name string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.have[name] {
+		return name
+	}
+	if len(l.have) >= maxQueueLabels {
+		return otherLabel
+	}
+	if l.have == nil {
+		l.have = map[string]bool{}
+	}
+	l.have[name] = true
+	return name
+}
+
+// fewQueues are the queues with the most jobs, and all others as one.
+func fewQueues(list []jobs.QueueStats) []jobs.QueueStats {
+	if len(list) <= maxQueueLabels {
+		return list
+	}
+	all := func(s jobs.QueueStats) int64 { return s.Waiting() + s.Processing }
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b jobs.QueueStats) int { return cmp.Compare(all(b), all(a)) })
+	few := slices.Clone(list[:maxQueueLabels])
+	others := list[maxQueueLabels:]
+	if i := slices.IndexFunc(few, func(s jobs.QueueStats) bool { return s.Queue == otherLabel }); i >= 0 { // a queue that has this very name
+		others = append(others, few[i])
+		few = slices.Delete(few, i, i+1)
+	}
+	rest := jobs.QueueStats{Queue: otherLabel}
+	for _, s := range others {
+		rest.Queued += s.Queued
+		rest.Delayed += s.Delayed
+		rest.Processing += s.Processing
+		rest.Foreign += s.Foreign
+		rest.Oldest = max(rest.Oldest, s.Oldest)
+	}
+	return append(few, rest)
+}

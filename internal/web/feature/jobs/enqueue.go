@@ -1,0 +1,323 @@
+package jobs
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/compat"
+)
+
+// EnqueueRequest asks for a job.
+type EnqueueRequest struct {
+	Type     string          `json:"type"`
+	Payload  json.RawMessage `json:"payload,omitempty"`  // what the handler needs, an object
+	Metadata json.RawMessage `json:"metadata,omitempty"` // who asked, from where
+	Queue    string          `json:"queue,omitempty"`
+	Priority int             `json:"priority,omitempty"` // higher first
+	RunAt    *time.Time      `json:"run_at,omitempty"`
+	Delay    int             `json:"delay,omitempty"` // seconds from now
+	// MaxAttempts is how often it may start.
+	MaxAttempts *int `json:"max_attempts,omitempty"`
+	// UniqueKey keeps a second job out while one with this key waits or runs.
+	UniqueKey string `json:"unique_key,omitempty"`
+	// ID names the job; enqueuing the same id twice makes one job.
+	ID string `json:"id,omitempty"`
+}
+
+// EnqueueBatch asks for several jobs: all of them, or none.
+type EnqueueBatch struct {
+	Jobs []EnqueueRequest `json:"jobs"`
+}
+
+// EnqueuedBatch answers for several jobs, in their order.
+type EnqueuedBatch struct {
+	Jobs []ops.Enqueued `json:"jobs"`
+}
+
+func (h handlers) enqueue(req *web.Request) error {
+	raw, err := req.Body()
+	if err != nil {
+		return err
+	}
+	inS1 := dialect(req) == web.PocketBaseCompat
+	request, err := readEnqueue(raw, inS1)
+	var n jobs.Spec
+	if err == nil {
+		n, err = h.newJob(req, request)
+	}
+	if err != nil {
+		if p := (*web.Problem)(nil); inS1 && errors.As(err, &p) {
+			return inWordsOfS1(p)
+		}
+		return err
+	}
+	status, answer, err := h.once(req, raw, n)
+	if err != nil {
+		return err
+	}
+	if inS1 {
+		return req.JSON(status, compat.S1Receipt(answer))
+	}
+	return req.JSON(status, answer)
+}
+
+// readEnqueue reads a request, with the names of the specifications where the
+// route has them.
+func readEnqueue(raw []byte, synonyms bool) (r EnqueueRequest, err error) {
+	if raw, err = web.CheckBody(raw); err != nil {
+		return r, err
+	}
+	if synonyms {
+		if raw, err = compat.Normalise(raw); err != nil {
+			return r, err
+		}
+	}
+	return r, web.DecodeBody(raw, &r)
+}
+
+// inWordsOfS1 names the faulty fields as the caller does.
+func inWordsOfS1(p *web.Problem) *web.Problem {
+	renamed := *p
+	renamed.Errors = nil
+	for _, field := range p.Errors {
+		renamed.Errors = append(renamed.Errors, web.FieldProblem{compat.Field(field.Field), field.Detail})
+	}
+	return &renamed
+}
+
+const maxBatch = 1000
+
+func (h handlers) enqueueBatch(req *web.Request) error {
+	var request EnqueueBatch
+	if err := req.Decode(&request); err != nil {
+		return err
+	}
+	if len(request.Jobs) == 0 || len(request.Jobs) > maxBatch {
+		return web.RefuseField(http.StatusUnprocessableEntity, "jobs", "A batch has 1 to %d jobs, not %d.", maxBatch, len(request.Jobs))
+	}
+	if h.Inline != nil {
+		return web.Refuse(http.StatusConflict, "Jobs are disabled: enqueue them one by one, each runs at once.")
+	}
+	news := make([]jobs.Spec, 0, len(request.Jobs))
+	for i, r := range request.Jobs {
+		n, err := h.newJob(req, r)
+		if err != nil {
+			p := req.Problem(err)
+			p.Detail = fmt.Sprintf("Job %d of the batch: %s", i+1, p.Detail)
+			return &p
+		}
+		news = append(news, n)
+	}
+	receipts, err := req.Enqueuer().Enqueue(req.Ctx(), news...)
+	if err != nil {
+		return fmt.Errorf("enqueuing %d jobs: %w", len(news), err)
+	}
+	answer := EnqueuedBatch{Jobs: make([]ops.Enqueued, 0, len(news))}
+	for i, r := range receipts {
+		answer.Jobs = append(answer.Jobs, h.enqueued(req, news[i], r))
+	}
+	req.Audit(fmt.Sprintf("%d jobs", len(news)), news[0].Type)
+	return req.JSON(http.StatusCreated, answer)
+}
+
+// newJob turns a request into a job, or says what is wrong with it.
+func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) {
+	if r.Type == "" {
+		return jobs.Spec{}, web.RefuseField(http.StatusUnprocessableEntity, "type", `A job needs a type: {"type": "sitemap.generate"}.`)
+	}
+	req.Audit("", redact.Clip(r.Type, 191))
+	entry, ok := req.Registry().Lookup(r.Type)
+	if !ok {
+		return jobs.Spec{}, web.RefuseField(http.StatusUnprocessableEntity, "type", "There is no type %q here. Known are %s.", redact.Clip(r.Type, 60), strings.Join(req.Registry().Types(), ", "))
+	}
+	if err := req.MayEnqueue(entry.Type, r.Payload); err != nil {
+		return jobs.Spec{}, err
+	}
+	if err := h.queues.allow(req, r.Queue); err != nil {
+		return jobs.Spec{}, err
+	}
+	n := jobs.Spec{Type: entry.Type, Queue: cmp.Or(r.Queue, entry.Queue), Data: r.Payload, Priority: r.Priority, UniqueKey: r.UniqueKey, UUID: r.ID}
+	var err error
+	if n.Metadata, err = h.metadata(req, r.Metadata); err != nil {
+		return n, err
+	}
+	if err := limits(&n, r); err != nil {
+		return n, err
+	}
+	if err := n.Check(); err != nil {
+		if errors.Is(err, jobs.ErrTooLarge) {
+			return n, web.Refuse(http.StatusRequestEntityTooLarge, "%s", web.Sentence(err.Error()))
+		}
+		return n, web.Refuse(http.StatusUnprocessableEntity, "%s", web.Sentence(err.Error()))
+	}
+	return n, nil
+}
+
+// maxDelay bounds how far ahead a job may be: the tables' columns end in 2106.
+const maxDelay = 10 * 365 * 24 * time.Hour
+
+func limits(n *jobs.Spec, r EnqueueRequest) error {
+	if r.MaxAttempts != nil {
+		if n.MaxAttempts = *r.MaxAttempts; n.MaxAttempts < 1 || n.MaxAttempts > 255 {
+			return web.RefuseField(http.StatusUnprocessableEntity, "max_attempts", "A job may start 1 to 255 times.")
+		}
+	}
+	n.Delay = time.Duration(r.Delay) * time.Second
+	if r.Delay < 0 || r.Delay > int(maxDelay/time.Second) {
+		return web.RefuseField(http.StatusUnprocessableEntity, "delay", "delay is in seconds, from 0 to ten years.")
+	}
+	if r.RunAt != nil {
+		if at := *r.RunAt; at.Year() < 1971 || at.Year() > 2105 {
+			return web.RefuseField(http.StatusUnprocessableEntity, "run_at", "run_at must lie between 1971 and 2105.")
+		}
+		n.RunAt, n.Delay = r.RunAt.UTC(), 0
+	}
+	if n.Priority < -1<<31 || n.Priority > 1<<31-1 {
+		return web.RefuseField(http.StatusUnprocessableEntity, "priority", "priority must fit into 32 bits.")
+	}
+	if n.UUID != "" {
+		if _, err := uuid.Parse(n.UUID); err != nil || len(n.UUID) != 36 {
+			return web.RefuseField(http.StatusUnprocessableEntity, "id", "id must be a UUID as 9b2d7a52-9c0e-4d3e-8f6b-2f7a0c1d5e11.")
+		}
+	}
+	return nil
+}
+
+// metadata is the caller's, with who asked, from where and the trace added
+// where the caller does not say.
+func (h handlers) metadata(req *web.Request, given json.RawMessage) (json.RawMessage, error) {
+	metadata := map[string]json.RawMessage{} // raw: numbers keep their digits
+	if len(given) > 0 && string(given) != "null" {
+		if err := json.Unmarshal(given, &metadata); err != nil {
+			return nil, web.RefuseField(http.StatusUnprocessableEntity, "metadata", "metadata must be an object.")
+		}
+	}
+	add := func(key, value string) {
+		text, err := json.Marshal(redact.Clip(strings.ToValidUTF8(value, "\uFFFD"), 255))
+		if _, there := metadata[key]; !there && value != "" && err == nil {
+			metadata[key] = text
+		}
+	}
+	add("userId", req.Caller().Name)
+	add("ipAddress", req.RealIP())
+	add("userAgent", req.Request().UserAgent())
+	add("traceparent", req.Request().Header.Get("traceparent"))
+	return json.Marshal(metadata)
+}
+
+// once enqueues under the request's Idempotency-Key, where it has one.
+func (h handlers) once(req *web.Request, raw []byte, n jobs.Spec) (int, ops.Enqueued, error) {
+	ctx, key, gate := req.Ctx(), req.Request().Header.Get("Idempotency-Key"), req.Gate().Store
+	if key == "" {
+		return h.put(req, n)
+	}
+	if len(key) > 255 {
+		return 0, ops.Enqueued{}, web.Refuse(http.StatusBadRequest, "The Idempotency-Key may have 255 bytes.")
+	}
+	proposal := cmp.Or(n.UUID, uuid.NewString())
+	p := req.Caller()
+	reserved, err := gate.Reserve(ctx, p.Via+" "+p.Name, key, req.Path()+"\n"+string(raw), proposal)
+	if err != nil {
+		return 0, ops.Enqueued{}, err
+	}
+	if reserved.Answer != nil {
+		var answer ops.Enqueued
+		if err := json.Unmarshal(reserved.Answer, &answer); err != nil {
+			return 0, answer, fmt.Errorf("reading the kept answer: %w", err)
+		}
+		req.Audit(answer.ID, answer.Type)
+		answer.Existing = true
+		return http.StatusOK, answer, nil
+	}
+	n.UUID = reserved.UUID
+	status, answer, err := h.putOnce(req, n, reserved)
+	if err != nil {
+		return 0, answer, err
+	}
+	kept, err := json.Marshal(answer)
+	if err == nil {
+		err = gate.Remember(ctx, reserved, kept)
+	}
+	if err != nil { // the job is in: a repetition finds it by its UUID
+		req.Log().Warn("answer for an Idempotency-Key not stored", "event", "http.idempotency_failed",
+			"id", answer.ID, "error", err)
+	}
+	return status, answer, nil
+}
+
+// putOnce enqueues a job whose key is reserved. A request that is not the
+// first may come after a crash between enqueuing and answering: the job may
+// be waiting, or done.
+func (h handlers) putOnce(req *web.Request, n jobs.Spec, reserved access.Reservation) (int, ops.Enqueued, error) {
+	if !reserved.Fresh {
+		r, err := req.Ledger().Job(req.Ctx(), n.UUID)
+		if err == nil {
+			return http.StatusOK, h.existing(req, r), nil
+		}
+		if !errors.Is(err, jobs.ErrNotFound) {
+			return 0, ops.Enqueued{}, fmt.Errorf("looking up the job of the Idempotency-Key: %w", err)
+		}
+	}
+	return h.put(req, n)
+}
+
+func (h handlers) existing(req *web.Request, r jobs.Record) ops.Enqueued {
+	req.Audit(ops.IDOf(r), r.Type)
+	return ops.ExistingView(r)
+}
+
+// put enqueues a job, or runs it at once where jobs are disabled.
+func (h handlers) put(req *web.Request, n jobs.Spec) (int, ops.Enqueued, error) {
+	if h.Inline != nil {
+		return h.executeInline(req, n)
+	}
+	receipts, err := req.Enqueuer().Enqueue(req.Ctx(), n)
+	if err != nil {
+		return 0, ops.Enqueued{}, fmt.Errorf("enqueuing %s: %w", n.Type, err)
+	}
+	if receipts[0].Existing {
+		r, err := req.Ledger().Job(req.Ctx(), receipts[0].UUID)
+		if err == nil {
+			return http.StatusOK, h.existing(req, r), nil
+		}
+		if !errors.Is(err, jobs.ErrNotFound) {
+			return 0, ops.Enqueued{}, fmt.Errorf("looking up the job that is there: %w", err)
+		}
+		return http.StatusOK, h.enqueued(req, n, receipts[0]), nil
+	}
+	return http.StatusCreated, h.enqueued(req, n, receipts[0]), nil
+}
+
+func (h handlers) enqueued(req *web.Request, n jobs.Spec, r jobs.Receipt) ops.Enqueued {
+	req.Audit(r.UUID, n.Type)
+	return ops.EnqueuedView(n, r, req.Now())
+}
+
+// executeInline is S2.15: jobs are disabled, the handler runs while the caller waits.
+func (h handlers) executeInline(req *web.Request, n jobs.Spec) (int, ops.Enqueued, error) {
+	now := req.Now().UTC()
+	n.UUID = cmp.Or(n.UUID, uuid.NewString())
+	answer := ops.Enqueued{ID: n.UUID, Type: n.Type, Status: string(jobs.StatusCompleted), RunAt: now, EnqueuedAt: now}
+	req.Audit(n.UUID, n.Type+" at once")
+	result, err := h.Inline.Do(req.Ctx(), n)
+	if err != nil {
+		answer.Status, answer.Error = string(jobs.StatusFailed), req.View().Text(err.Error())
+		return http.StatusOK, answer, nil
+	}
+	if len(result) > 0 {
+		answer.Result = req.View().Payload(n.Type, result)
+	}
+	return http.StatusOK, answer, nil
+}

@@ -1,0 +1,76 @@
+package jobs
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// Ports are what the pages of jobs need besides the server's own.
+type Ports struct {
+	Mutator ops.Mutator // needed
+	// Workers are asked by explanations; nil knows none.
+	Workers Workers
+	// Breakers lists dependencies that are down now; nil means none is known.
+	Breakers func(context.Context) ([]explain.Breaker, error)
+	// Inline, where it is set, runs enqueued jobs at once: jobs are disabled.
+	Inline InlineExecutor
+	// DefaultQueue is the queue of types without one of their own.
+	DefaultQueue string
+}
+
+// Workers lists workers.
+type Workers interface {
+	Workers(ctx context.Context) ([]jobs.WorkerRecord, error)
+}
+
+// InlineExecutor runs one job at once, in this process, and returns its result. It is
+// used where jobs are disabled.
+type InlineExecutor interface {
+	Do(ctx context.Context, n jobs.Spec) (json.RawMessage, error)
+}
+
+//go:embed *.html *.yaml
+var files embed.FS
+
+type handlers struct {
+	Ports
+	queues *queueNames
+}
+
+// Feature describes the feature.
+func Feature(p Ports) web.Feature {
+	h := handlers{p, &queueNames{}}
+	return web.Feature{Name: "jobs", Path: "/admin/jobs", Also: []web.MenuEntry{{Name: "failed", Path: "/admin/failed"}}, Group: web.Queue, Files: files,
+		Routes: append(append(h.apiRoutes(), h.failedRoutes()...), h.pageRoutes()...)}
+}
+
+// pageRoutes are the pages and their forms. Forms answer 303 and the page shows
+// what came of it; what is dangerous asks first.
+func (h handlers) pageRoutes() []web.Route {
+	const read, operate, enqueue = access.Read, access.Operate, access.Enqueue
+	export := web.PageRoute("/admin/failed/export", "failed.export", "Failed jobs as JSON lines.", read, h.exportFailed)
+	export.Stream = true
+	return []web.Route{
+		export,
+		web.PageRoute("/admin/jobs", "pages.jobs", "Jobs.", read, h.jobsPage),
+		web.FormRoute("/admin/jobs/bulk", "jobs.bulk", "Change all jobs that a filter chooses.", operate, h.bulkPage),
+		web.PageRoute("/admin/jobs/:id", "pages.job", "One job.", read, h.jobPage),
+		web.FormRoute("/admin/jobs/:id/again", "jobs.requeue", "Run a job again.", operate, h.againByForm),
+		web.FormRoute("/admin/jobs/:id/cancel", "jobs.cancel", "Cancel a job.", operate, h.cancelByForm),
+		web.FormRoute("/admin/jobs/:id/delete", "jobs.delete", "Delete a failed job.", operate, h.deleteByForm),
+		web.PageRoute("/admin/jobs/:id/edit", "pages.edit", "Run a job again with another payload.", operate, h.editPage),
+		web.FormRoute("/admin/jobs/:id/edit", "jobs.enqueue", "Run a job again with another payload.", operate, h.runEdited),
+		web.PageRoute("/admin/enqueue", "pages.enqueue", "Enqueue a job.", enqueue, h.enqueuePage),
+		web.FormRoute("/admin/enqueue", "jobs.enqueue", "Enqueue a job.", enqueue, h.enqueueByForm),
+		web.PageRoute("/admin/failed", "pages.failed", "Failed jobs by cause.", read, h.failedPage),
+		web.FormRoute("/admin/failed/canary", "failed.retry", "Retry one job of a cause.", operate, h.canary),
+		web.FormRoute("/admin/start", "jobs.enqueue", "Start a type from its page.", enqueue, h.start),
+	}
+}

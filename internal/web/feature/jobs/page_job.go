@@ -1,0 +1,209 @@
+package jobs
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+// jobPageData is all that is known of one job.
+type jobPageData struct {
+	Job          ops.JobView
+	Reasons      []reasonRow
+	Runs         []ops.RunView
+	Lines        []jobs.LogLine
+	AuditEntries []access.AuditEntry // nil for who may not see the trail
+	Copies       []copyText
+	Known        bool // its type can run here
+	Active       bool // it waits or runs
+}
+
+// reasonRow is a reason in the person's language.
+type reasonRow struct {
+	Text  string
+	Until time.Time
+}
+
+// copyText is the job in the words of another tool.
+type copyText struct{ Name, Text string }
+
+// pageRuns and pageLines bound what one job's page shows.
+const (
+	pageRuns         = 50
+	pageLines        = 500
+	pageAuditEntries = 50
+)
+
+func (h handlers) jobPage(req *web.Request) error {
+	r, err := h.job(req)
+	if err != nil {
+		return err
+	}
+	ctx := req.Ctx()
+	v := jobPageData{Job: req.View().Job(r), Known: req.Known(r.Type)}
+	v.Active = r.Status == jobs.StatusQueued || r.Status == jobs.StatusProcessing
+	snapshot, err := h.snapshot(req, r)
+	if err != nil {
+		return err
+	}
+	v.Reasons = ops.Each(req.View().Reasons(explain.Job(snapshot)), func(r explain.Reason) reasonRow {
+		return reasonRow{req.Printer().Sentence(r.Form, r.Args), r.Until}
+	})
+	if req.History() != nil && r.UUID != "" {
+		runs, err := req.History().Runs(ctx, jobs.Filter{UUIDs: []string{r.UUID}}, jobs.Page{Limit: pageRuns})
+		if err != nil {
+			return fmt.Errorf("listing runs: %w", err)
+		}
+		v.Runs = ops.Each(runs.Items, req.View().Run)
+		if v.Lines, err = req.History().Log(ctx, r.UUID, pageLines); err != nil {
+			return fmt.Errorf("reading the job's log: %w", err)
+		}
+		v.Lines = req.View().Lines(v.Lines)
+	}
+	if req.May(access.Admin) {
+		auditEntries, err := req.Gate().Store.AuditEntries(ctx, access.AuditFilter{Target: ops.IDOf(r)}, jobs.Page{Limit: pageAuditEntries})
+		if err != nil {
+			return err
+		}
+		v.AuditEntries = auditEntries.Items
+	}
+	if v.Known && !r.Foreign {
+		v.Copies = copies(req.Scheme()+"://"+req.Request().Host, v.Job)
+	}
+	live := ""
+	if v.Active {
+		live = web.LiveJob
+	}
+	return req.Show(web.PageView{Name: "job", Live: live, Data: v, Ready: true})
+}
+
+// copies writes a job as commands that enqueue one like it. Secrets in it are
+// masked: who copies puts his own there.
+func copies(base string, j ops.JobView) []copyText {
+	payload := string(j.Payload)
+	request, err := json.Marshal(map[string]json.RawMessage{"type": quoted(j.Type), "queue": quoted(j.Queue), "payload": j.Payload})
+	if err != nil {
+		return nil
+	}
+	row := fmt.Sprintf(`{"type":%s,"data":%s}`, quoted(j.Type), payload)
+	shell := func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+	sql := func(text string) string {
+		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(text) + "'"
+	}
+	php := func(text string) string {
+		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
+	}
+	return []copyText{
+		{"curl", "curl -X POST " + shell(base+"/api/v1/jobs") + " \\\n  -H \"Authorization: Bearer $CMSJOBS_TOKEN\" \\\n  -H 'Content-Type: application/json' \\\n  -d " + shell(string(request))},
+		{"SQL", "INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at)\nVALUES (" + sql(j.Queue) + ", " + sql(row) + ",\n  0, NULL, UNIX_TIMESTAMP(), UNIX_TIMESTAMP());"},
+		{"PHP", "DB::table('jobs')->insert([\n    'queue' => " + php(j.Queue) + ",\n    'payload' => " + php(row) + ",\n    'attempts' => 0,\n    'reserved_at' => null,\n    'available_at' => time(),\n    'created_at' => time(),\n]);"},
+	}
+}
+
+func quoted(text string) json.RawMessage {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		return json.RawMessage(`""`)
+	}
+	return raw
+}
+
+// --- Deeds on one job ---
+
+func (h handlers) againByForm(req *web.Request) error {
+	r, err := h.job(req)
+	if err != nil {
+		return err
+	}
+	id, err := h.runAgain(req, r)
+	if err != nil {
+		return err
+	}
+	return req.Back("/admin/jobs/"+id, "job.again.done")
+}
+
+func (h handlers) cancelByForm(req *web.Request) error {
+	r, err := h.job(req)
+	if err != nil {
+		return err
+	}
+	if err := ops.Fits(ops.Cancel, r); err != nil {
+		return err
+	}
+	key := "job.cancel.ask." + string(r.Status)
+	if yes, err := req.Sure(req.Printer().Text(key, r.Type, ops.IDOf(r)), ""); !yes || err != nil {
+		return err
+	}
+	if err := h.actions(req).One(req.Ctx(), ops.Cancel, r); err != nil {
+		return err
+	}
+	return req.Back("/admin/jobs/"+ops.IDOf(r), "job.cancel.done")
+}
+
+func (h handlers) deleteByForm(req *web.Request) error {
+	r, err := h.failedOnly(req)
+	if err != nil {
+		return err
+	}
+	if yes, err := req.Sure(req.Printer().Text("job.delete.ask", r.Type, ops.IDOf(r)), ""); !yes || err != nil {
+		return err
+	}
+	if err := h.actions(req).One(req.Ctx(), ops.Delete, r); err != nil {
+		return err
+	}
+	return req.Back("/admin/failed", "job.delete.done")
+}
+
+// --- Running again with another payload ---
+
+type editPageData struct {
+	Job     ops.JobView
+	Text    string
+	Problem string
+}
+
+func (h handlers) editPage(req *web.Request) error {
+	r, err := h.job(req)
+	if err != nil {
+		return err
+	}
+	if !req.Known(r.Type) || r.Foreign {
+		return web.Refuse(http.StatusConflict, "A job of %s cannot be enqueued here.", redact.Clip(r.Type, 80))
+	}
+	v := req.View().Job(r)
+	return req.Show(web.PageView{Name: "edit", Data: editPageData{Job: v, Text: web.Pretty(v.Payload)}, Ready: true})
+}
+
+func (h handlers) runEdited(req *web.Request) error {
+	r, err := h.job(req)
+	if err != nil {
+		return err
+	}
+	text := req.FormValue("payload")
+	envelope, _, _ := jobs.Parse(r.Payload, req.Known)
+	data, err := req.Unmask(r.Type, []byte(text), envelope.Data)
+	if err == nil {
+		var n jobs.Spec
+		if n, err = h.newJob(req, EnqueueRequest{Type: r.Type, Queue: r.Queue, Priority: r.Priority, Payload: data}); err == nil {
+			var answer ops.Enqueued
+			if _, answer, err = h.put(req, n); err == nil {
+				req.Audit(ops.IDOf(r), "edited, as "+answer.ID)
+				return req.Back("/admin/jobs/"+answer.ID, "edit.done")
+			}
+		}
+	}
+	status, problem, ours := req.Refusal(err)
+	if ours {
+		return err
+	}
+	return req.Show(web.PageView{Name: "edit", Data: editPageData{req.View().Job(r), text, problem}, Ready: true, Status: status})
+}

@@ -1,0 +1,156 @@
+package overview
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/format"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
+)
+
+// The verdict's levels, best first.
+const (
+	green = iota
+	yellow
+	red
+)
+
+// cause is one thing that is not as it should be, as a sentence, and the page
+// where something can be done about it.
+type cause struct {
+	Level int
+	Text  string
+	Href  string
+	// Detail, Since and Fix are there for conditions.
+	Detail string
+	Since  time.Time
+	Fix    string
+}
+
+// healthStatus answers: is anything working?
+type healthStatus struct {
+	Level  int
+	Causes []cause // worst first
+}
+
+// Word is the level's name in keys and classes.
+func (v healthStatus) Word() string { return [...]string{"green", "yellow", "red"}[v.Level] }
+
+// Word is the level's name in keys and classes.
+func (c cause) Word() string { return healthStatus{Level: c.Level}.Word() }
+
+// healthInputs is what the verdict is made from; parts that are not configured are nil.
+type healthInputs struct {
+	now        time.Time
+	lang       locale.Printer
+	failing    []string // checks of /readyz
+	stats      jobs.Stats
+	workers    []jobs.WorkerRecord
+	hasWorkers bool
+	lastHour   jobs.Throughput // sums, without averages
+	conditions []web.Condition
+	schedules  []jobs.ScheduleRecord
+	warnings   []web.Warning // of features
+	disabled   bool
+	ready      bool // all of it was there in time
+}
+
+func (s healthInputs) evaluate() healthStatus {
+	var v healthStatus
+	add := func(level int, href, key string, args ...any) {
+		v.Causes = append(v.Causes, cause{Level: level, Text: s.lang.Text(key, args...), Href: href})
+		v.Level = max(v.Level, level)
+	}
+	for _, x := range s.conditions {
+		if x.Active {
+			level := map[bool]int{true: red, false: yellow}[x.Severity == web.Failing]
+			key := "condition." + x.Name
+			v.Causes = append(v.Causes, cause{level, s.lang.Text(key), x.Page, x.Detail, x.Since, s.lang.Text(key + ".fix")})
+			v.Level = max(v.Level, level)
+		}
+	}
+	for _, name := range s.failing {
+		add(red, "/readyz", "verdict.check", name)
+	}
+	if s.disabled {
+		add(yellow, "/admin/settings", "verdict.disabled")
+	}
+	s.work(add)
+	for _, e := range s.schedules {
+		if e.Last != nil && e.Last.Outcome == "missed" {
+			add(yellow, "/admin/schedules", "verdict.missed", e.Name)
+		}
+	}
+	for _, w := range s.warnings {
+		if !s.holds(w.Condition) {
+			add(yellow, w.Path, w.Key)
+		}
+	}
+	slices.SortStableFunc(v.Causes, func(a, b cause) int { return b.Level - a.Level })
+	return v
+}
+
+// work judges workers, waiting and failures.
+func (s healthInputs) work(add func(int, string, string, ...any)) {
+	live := 0
+	for _, w := range s.workers {
+		if w.Alive {
+			live++
+		}
+	}
+	if s.hasWorkers && live == 0 && !s.disabled && !s.holds("no_worker") {
+		add(yellow, "/admin/workers", "verdict.idle")
+	}
+	for _, q := range s.stats.Queues {
+		if q.Paused {
+			add(yellow, "/admin/queues", "verdict.paused", q.Queue, q.Queued)
+		}
+	}
+	if h := s.lastHour; h.FailedAttempts > 0 && !s.holds("failure_rate") {
+		href := "/admin/failed"
+		if h.Failed == 0 { // the page of failed jobs shows none of them
+			href = "/admin/jobs?status=queued"
+		}
+		add(yellow, href, "verdict.failed", format.Number(h.FailedAttempts), format.Number(h.FailedAttempts+h.Completed), format.Number(h.Failed))
+	}
+}
+
+func (s healthInputs) holds(name string) bool {
+	return slices.ContainsFunc(s.conditions, func(x web.Condition) bool { return x.Active && x.Name == name })
+}
+
+// inputs asks everyone that the verdict depends on.
+func (h handlers) inputs(req *web.Request) (healthInputs, error) {
+	ctx := req.Ctx()
+	g := healthInputs{now: req.Now(), lang: req.Printer(), failing: h.Failing(req), conditions: h.Conditions(ctx), disabled: h.Disabled, hasWorkers: h.Workers != nil, ready: true}
+	var err error
+	if g.stats, err = req.Stats(); err != nil {
+		return g, fmt.Errorf("counting jobs: %w", err)
+	}
+	if h.Workers != nil {
+		if g.workers, err = h.Workers.Workers(ctx); err != nil {
+			return g, fmt.Errorf("listing workers: %w", err)
+		}
+	}
+	if req.History() != nil {
+		flows, _, ready, err := throughput(req, "1h") // as the plots of an hour count it
+		g.ready = g.ready && ready
+		if err != nil {
+			return g, fmt.Errorf("counting runs: %w", err)
+		}
+		for _, f := range flows {
+			g.lastHour.Completed += f.Completed
+			g.lastHour.Failed += f.Failed
+			g.lastHour.FailedAttempts += f.FailedAttempts
+		}
+	}
+	if h.Schedules != nil {
+		if g.schedules, err = h.Schedules.Schedules(ctx); err != nil {
+			return g, fmt.Errorf("listing the schedule: %w", err)
+		}
+	}
+	return g, nil
+}

@@ -1,0 +1,146 @@
+package queues
+
+import (
+	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+)
+
+type queuesPageData struct {
+	Queues  []ops.QueueView
+	Control bool // they can be paused here
+}
+
+func (h handlers) queuesPage(req *web.Request) error {
+	st, err := req.Stats()
+	if err != nil {
+		return fmt.Errorf("counting jobs: %w", err)
+	}
+	return req.Show(web.PageView{Name: "queues", Live: web.LiveList, Data: queuesPageData{ops.Each(st.Queues, ops.Queue), h.Control.Queues != nil}, Ready: true})
+}
+
+// queueNamed finds a queue's figures; an empty queue has none and is no error.
+func (h handlers) queueNamed(req *web.Request, name string) (jobs.QueueStats, error) {
+	st, err := req.Stats()
+	if err != nil {
+		return jobs.QueueStats{}, fmt.Errorf("counting jobs: %w", err)
+	}
+	for _, q := range st.Queues {
+		if q.Queue == name {
+			return q, nil
+		}
+	}
+	return jobs.QueueStats{Queue: name}, nil
+}
+
+func (h handlers) pauseByForm(req *web.Request) error {
+	name, err := req.NameParam("name")
+	if err != nil {
+		return err
+	}
+	q, err := h.queueNamed(req, name)
+	if err != nil {
+		return err
+	}
+	if yes, err := req.Sure(req.Printer().Text("queues.pause.ask", name, q.Waiting(), q.Processing), ""); !yes || err != nil {
+		return err
+	}
+	if err := h.Queues.Pause(req.Ctx(), name, req.Caller().Name); err != nil {
+		return fmt.Errorf("pausing the queue %s: %w", name, err)
+	}
+	return req.Back("/admin/queues", "queues.pause.done", name)
+}
+
+func (h handlers) continueByForm(req *web.Request) error {
+	name, err := req.NameParam("name")
+	if err != nil {
+		return err
+	}
+	if err := req.MayWork(); err != nil {
+		return err
+	}
+	if _, err := h.Queues.Continue(req.Ctx(), name); err != nil {
+		return fmt.Errorf("continuing the queue %s: %w", name, err)
+	}
+	return req.Back("/admin/queues", "queues.continue.done", name)
+}
+
+type workersPageData struct {
+	Configured bool
+	Workers    []ops.WorkerView
+	Live       int
+}
+
+func (h handlers) workers(req *web.Request) (workersPageData, error) {
+	v := workersPageData{Configured: h.Workers != nil}
+	if !v.Configured {
+		return v, nil
+	}
+	list, err := h.Workers.Workers(req.Ctx())
+	if err != nil {
+		return v, fmt.Errorf("listing workers: %w", err)
+	}
+	v.Workers = ops.Each(list, req.View().Worker)
+	for _, w := range list {
+		if w.Alive {
+			v.Live++
+		}
+	}
+	return v, nil
+}
+
+func (h handlers) workersPage(req *web.Request) error {
+	v, err := h.workers(req)
+	if err != nil {
+		return err
+	}
+	return req.Show(web.PageView{Name: "workers", Live: web.LiveList, Data: v, Ready: true})
+}
+
+func (h handlers) stopByForm(req *web.Request) error {
+	v, err := h.workers(req)
+	if err != nil {
+		return err
+	}
+	id, err := req.NameParam("id")
+	if err != nil {
+		return err
+	}
+	for _, w := range v.Workers {
+		if w.ID != id {
+			continue
+		}
+		if yes, err := req.Sure(req.Printer().Text("workers.stop.ask", id, len(w.Running), max(v.Live-1, 0)), ""); !yes || err != nil {
+			return err
+		}
+		known, err := h.Workers.Stop(req.Ctx(), id)
+		if err == nil && !known {
+			err = jobs.ErrNotFound
+		}
+		if err != nil {
+			return fmt.Errorf("stopping the worker %s: %w", id, err)
+		}
+		return req.Back("/admin/workers", "workers.stop.done")
+	}
+	return fmt.Errorf("the worker %s: %w", id, jobs.ErrNotFound)
+}
+
+func (h handlers) restartByForm(req *web.Request) error {
+	v, err := h.workers(req)
+	if err != nil {
+		return err
+	}
+	running := 0
+	for _, w := range v.Workers {
+		running += len(w.Running)
+	}
+	if yes, err := req.Sure(req.Printer().Text("workers.restart.ask", v.Live, running), ""); !yes || err != nil {
+		return err
+	}
+	if err := h.Workers.Restart(req.Ctx()); err != nil {
+		return fmt.Errorf("restarting workers: %w", err)
+	}
+	return req.Back("/admin/workers", "workers.restart.done")
+}

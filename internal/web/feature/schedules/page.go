@@ -1,0 +1,190 @@
+package schedules
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
+)
+
+type schedulesPageData struct {
+	Configured bool
+	Entries    []scheduleRow
+	web.RunActions
+}
+
+type scheduleRow struct {
+	ops.ScheduleView
+	Words string        // its cron line, to be read
+	Strip template.HTML // how its last ticks went, oldest first
+}
+
+// stripTicks is how many ticks the strip shows.
+const stripTicks = 30
+
+func (h handlers) schedulesPage(req *web.Request) error {
+	v := schedulesPageData{Configured: h.Schedules != nil}
+	var live string
+	if v.RunActions, live = req.RunActions(); !v.Configured {
+		return req.Show(web.PageView{Name: "schedules", Data: v, Ready: true})
+	}
+	ctx, lang := req.Ctx(), req.Printer()
+	list, err := h.Schedules.Schedules(ctx)
+	if err != nil {
+		return fmt.Errorf("listing the schedule: %w", err)
+	}
+	for _, r := range list {
+		ticks, err := h.Schedules.Ticks(ctx, r.Name, jobs.Page{Limit: stripTicks})
+		if err != nil {
+			return fmt.Errorf("listing the ticks of %s: %w", r.Name, err)
+		}
+		v.Entries = append(v.Entries, scheduleRow{req.View().Schedule(r), cronWords(lang, r.Cron), strip(lang, r.Name, ticks.Items)})
+	}
+	return req.Show(web.PageView{Name: "schedules", Live: cmp.Or(live, web.LiveList), Data: v, Ready: true})
+}
+
+// strip draws how ticks went, one field a tick.
+func strip(lang locale.Printer, name string, ticks []jobs.TickRecord) template.HTML {
+	if len(ticks) == 0 {
+		return ""
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, `<svg class="strip" viewBox="0 0 %d 18" preserveAspectRatio="xMinYMid" role="img" aria-label="%s">`, stripTicks*5, template.HTMLEscapeString(lang.Text("schedules.strip", len(ticks), name)))
+	for i := len(ticks) - 1; i >= 0; i-- {
+		t := ticks[i]
+		class := map[string]string{"completed": "ok", "enqueued": "go", "retried": "gap", "buried": "no", "failed": "no", "crashed": "no", "missed": "gap"}[t.Outcome]
+		fmt.Fprintf(&out, `<rect class="%s" x="%d" y="1" width="4" height="16" rx="1"><title>%s %s</title></rect>`, class, (len(ticks)-1-i)*5, t.Tick.UTC().Format("2006-01-02 15:04 UTC"), template.HTMLEscapeString(t.Outcome))
+	}
+	out.WriteString(`</svg>`)
+	return template.HTML(out.String())
+}
+
+func (h handlers) runScheduleByForm(req *web.Request) error {
+	name, r, err := h.namedEntry(req)
+	if err != nil {
+		return err
+	}
+	receipt, err := h.runEntry(req, r)
+	if err != nil {
+		return err
+	}
+	req.Audit(name, r.Type+" as "+receipt.UUID)
+	return req.Redirect(http.StatusSeeOther, web.Following("/admin/schedules", receipt.UUID))
+}
+
+type entryPageData struct {
+	Entry   scheduleRow
+	Cron    string
+	Payload string
+	Problem string
+}
+
+func (h handlers) entryPage(req *web.Request) error {
+	_, r, err := h.namedEntry(req)
+	if err != nil {
+		return err
+	}
+	v := req.View().Schedule(r)
+	return req.Show(web.PageView{Name: "entry", Data: entryPageData{scheduleRow{ScheduleView: v, Words: cronWords(req.Printer(), r.Cron)}, r.Cron, web.Pretty(v.Payload), ""}, Ready: true})
+}
+
+// changeEntry pauses, continues, resets an entry, or gives it another time and
+// payload.
+func (h handlers) changeEntry(req *web.Request) error {
+	name, r, err := h.namedEntry(req)
+	if err != nil {
+		return err
+	}
+	cron, payload := strings.TrimSpace(req.FormValue("cron")), req.FormValue("payload")
+	var change jobs.ScheduleChange
+	switch auditEntry := req.FormValue("do"); auditEntry {
+	case "pause", "continue":
+		paused := auditEntry == "pause"
+		change.Paused = &paused
+	case "reset":
+		change.Reset = true
+		if yes, err := req.Sure(req.Printer().Text("entry.reset.ask", name), ""); !yes || err != nil {
+			return err
+		}
+	case "save":
+		change, err = h.entryChange(req, r, cron, payload)
+	default:
+		return web.RefuseField(http.StatusUnprocessableEntity, "do", "Choose pause, continue, reset or save.")
+	}
+	if err == nil {
+		req.Audit(name, fmt.Sprintf("%s cron %q→%q", req.FormValue("do"), r.Cron, cron))
+		if err = h.changeEntryTo(req, r, change); err == nil {
+			return req.Back("/admin/schedules", "entry.done", name)
+		}
+	}
+	status, problem, ours := req.Refusal(err)
+	if ours {
+		return err
+	}
+	row := scheduleRow{ScheduleView: req.View().Schedule(r), Words: cronWords(req.Printer(), r.Cron)}
+	return req.Show(web.PageView{Name: "entry", Data: entryPageData{row, cron, payload, problem}, Ready: true, Status: status})
+}
+
+// entryChange is what of an entry a form changes.
+func (h handlers) entryChange(req *web.Request, r jobs.ScheduleRecord, cron, payload string) (jobs.ScheduleChange, error) {
+	var change jobs.ScheduleChange
+	if cron != r.Cron {
+		change.Cron = &cron
+	}
+	if payload == "" {
+		return change, nil
+	}
+	data, err := req.Unmask(r.Type, []byte(payload), r.Data)
+	if err != nil {
+		return change, err
+	}
+	if !web.SameJSON(data, r.Data) {
+		change.Data = data
+	}
+	if change.Cron == nil && change.Data == nil {
+		return change, web.Refuse(http.StatusUnprocessableEntity, "Nothing was changed.")
+	}
+	return change, nil
+}
+
+// cronWords says a cron line in words; one that is too special stays a line.
+func cronWords(lang locale.Printer, line string) string {
+	if entry, follows := strings.CutPrefix(line, "after "); follows {
+		return lang.Text("cron.after", entry)
+	}
+	f := strings.Fields(line)
+	if len(f) != 5 {
+		return line
+	}
+	minute, mErr := strconv.Atoi(f[0])
+	hour, hErr := strconv.Atoi(f[1])
+	day, dErr := strconv.Atoi(f[2])
+	at := fmt.Sprintf("%02d:%02d", hour, minute)
+	everyDay, everyHour := f[2] == "*" && f[3] == "*" && f[4] == "*", f[1] == "*"
+	step, stepped := strings.CutPrefix(f[0], "*/")
+	hourStep, hourStepped := strings.CutPrefix(f[1], "*/")
+	switch {
+	case f[0] == "*" && everyHour && everyDay:
+		return lang.Text("cron.minute")
+	case stepped && everyHour && everyDay:
+		return lang.Text("cron.minutes", step)
+	case mErr == nil && everyHour && everyDay:
+		return lang.Text("cron.hour", minute)
+	case mErr == nil && hourStepped && everyDay:
+		return lang.Text("cron.hours", hourStep, minute)
+	case mErr == nil && hErr == nil && everyDay:
+		return lang.Text("cron.day", at)
+	case mErr == nil && hErr == nil && f[2] == "*" && f[3] == "*" && len(f[4]) == 1 && f[4] >= "0" && f[4] <= "7":
+		return lang.Text("cron.week", lang.Text("weekday."+strconv.Itoa(int(f[4][0]-'0')%7)), at)
+	case mErr == nil && hErr == nil && dErr == nil && f[3] == "*" && f[4] == "*":
+		return lang.Text("cron.month", day, at)
+	}
+	return line
+}
