@@ -30,28 +30,7 @@ func (r *row) fresh(now time.Time, every time.Duration) bool {
 // installedRow is the row whose time says since when there are conditions here.
 const installedRow = "(installed)"
 
-// rows reads all rows; a process writes down those that are missing.
-func (e *Evaluator) rows(ctx context.Context) (map[string]*row, error) {
-	if e.c.Process != nil && !e.ready {
-		if err := e.insertRows(ctx); err != nil {
-			return nil, err
-		}
-		e.ready = true
-	}
-	var list []row
-	if err := e.c.DB.SelectContext(ctx, &list, "SELECT name, active, pending_since, changed_at, seen_at, seen_by, detail FROM cmsjobs_conditions"); err != nil {
-		return nil, fmt.Errorf("reading the conditions: %w", err)
-	}
-	rows := map[string]*row{}
-	for i := range list {
-		rows[list[i].Name] = &list[i]
-	}
-	if r := rows[installedRow]; r != nil {
-		e.installed = r.changed()
-	}
-	return rows, nil
-}
-
+// insertRows writes down the rows that are missing.
 func (e *Evaluator) insertRows(ctx context.Context) error {
 	now, err := e.c.Queue.Now(ctx)
 	if err != nil {
@@ -140,7 +119,7 @@ func (e *Evaluator) begin(ctx context.Context, l *look, d Definition, s State, r
 		return nil
 	}
 	row.Active, row.ChangedAt, row.SeenAt, row.SeenBy, row.Detail = true, at.UnixMilli(), l.now.UnixMilli(), e.id(), s.Detail
-	e.notify(Change{Definition: d, Began: true, At: at, Since: at, Detail: s.Detail, Told: was != nil && was.told})
+	e.notify(Change{Definition: d, Began: true, At: at, Since: at, Detail: s.Detail, Told: was != nil && was.told, Unattended: l.unattended(ctx)})
 	return nil
 }
 
@@ -158,7 +137,7 @@ func (e *Evaluator) end(ctx context.Context, l *look, d Definition, row *row) er
 	began := row.changed()
 	if won {
 		row.Active, row.ChangedAt = false, l.now.UnixMilli()
-		e.notify(Change{Definition: d, At: l.now, Since: began, Detail: row.Detail})
+		e.notify(Change{Definition: d, At: l.now, Since: began, Detail: row.Detail, Unattended: l.unattended(ctx)})
 	}
 	return nil
 }
@@ -166,7 +145,6 @@ func (e *Evaluator) end(ctx context.Context, l *look, d Definition, row *row) er
 // notify tells of a change that is written down. It is tried once: what is
 // lost with a process that dies at this moment is still in the state.
 func (e *Evaluator) notify(c Change) {
-	c.Unattended = e.unattended
 	if c.Began {
 		e.c.Logger.Warn("condition began", "event", "condition.began",
 			"condition", c.Name, "severity", c.Severity, "detail", c.Detail)
