@@ -101,6 +101,14 @@ func (f *fleet) exec(statement string, args ...any) {
 	}
 }
 
+// trip opens the circuit breaker of a dependency, reset closes all.
+func (f *fleet) trip(dependency string) {
+	f.t.Helper()
+	f.exec("INSERT INTO cmsjobs_breakers (dependency, state, failures, first_failure_at, trips, retry_at, last_error, changed_at) VALUES (?, 'open', 5, 1, 1, 1, 'refused', 1)", dependency)
+}
+
+func (f *fleet) reset() { f.exec("DELETE FROM cmsjobs_breakers") }
+
 func state(t *testing.T, states []conditions.State, name string) conditions.State {
 	t.Helper()
 	for _, s := range states {
@@ -127,16 +135,13 @@ func onEach(t *testing.T, test func(t *testing.T, f *fleet)) {
 // begin and end at the same time.
 func TestOneOfManyProcessesTells(t *testing.T) {
 	onEach(t, func(t *testing.T, f *fleet) {
-		down := true
+		f.trip("smtp:mail")
 		var all []*conditions.Evaluator
 		for i := range 8 {
 			all = append(all, f.process(fmt.Sprint("p", i), func(c *conditions.Config) {
 				c.Limits[conditions.CircuitOpen] = conditions.Limit{Unit: conditions.Duration}
 				c.Circuits = func(context.Context) ([]conditions.Circuit, error) {
-					if down {
-						return []conditions.Circuit{{Dependency: "smtp:mail", LastError: "refused"}}, nil
-					}
-					return nil, nil
+					return []conditions.Circuit{{Dependency: "smtp:mail", LastError: "refused"}}, nil
 				}
 			}))
 		}
@@ -157,7 +162,7 @@ func TestOneOfManyProcessesTells(t *testing.T) {
 		if s := state(t, all[3].Evaluate(t.Context()), conditions.CircuitOpen); !s.Active || s.Since.IsZero() || !strings.Contains(s.Detail, "smtp:mail") {
 			t.Errorf("%+v", s)
 		}
-		down = false
+		f.reset()
 		together()
 		told := f.heard(all...)
 		slices.Sort(told) // each process tells in its own time
@@ -251,6 +256,7 @@ func TestAConditionThatCannotBeWrittenIsLoggedOnce(t *testing.T) {
 // TestALastingConditionMustLast: an outage of a minute is no news.
 func TestALastingConditionMustLast(t *testing.T) {
 	f := newFleet(t, jobstest.SQLite, tables.Stock)
+	f.trip("s3:files")
 	e := f.process("p", func(c *conditions.Config) {
 		c.Circuits = func(context.Context) ([]conditions.Circuit, error) {
 			return []conditions.Circuit{{Dependency: "s3:files"}}, nil
@@ -267,6 +273,69 @@ func TestALastingConditionMustLast(t *testing.T) {
 		c.Circuits = func(context.Context) ([]conditions.Circuit, error) { return nil, errors.New("unreachable") }
 	}).Evaluate(t.Context()), conditions.NoWorker); s.Active {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestAnOverdueEntryIsSeenAtOnce: entries are read in every fifth round only while
+// none can be overdue before the next reading.
+func TestAnOverdueEntryIsSeenAtOnce(t *testing.T) {
+	f := newFleet(t, jobstest.SQLite, tables.Stock)
+	var age time.Duration // of the one tick that nobody took
+	asked := 0
+	e := f.process("p", func(c *conditions.Config) {
+		c.Scheduling, c.Every = true, time.Minute
+		c.Limits[conditions.ScheduleOverdue] = conditions.Limit{Unit: conditions.Duration, Value: int64(10 * time.Minute)}
+		c.Overdue = func(_ context.Context, late time.Duration) (list []conditions.OverdueEntry, err error) {
+			if asked++; age > late {
+				list = append(list, conditions.OverdueEntry{Entry: "nightly"})
+			}
+			return list, nil
+		}
+	})
+	for round, step := range []struct {
+		age     time.Duration
+		asked   int
+		overdue bool
+	}{{age: time.Minute, asked: 1}, {age: 2 * time.Minute}, {age: 3 * time.Minute}, {age: 4 * time.Minute}, {age: 5 * time.Minute},
+		{age: 6 * time.Minute, asked: 2}, {age: 9 * time.Minute, asked: 2}, {age: 11 * time.Minute, asked: 2, overdue: true}} {
+		age, asked = step.age, 0
+		if s := state(t, e.Evaluate(t.Context()), conditions.ScheduleOverdue); s.Active != step.overdue || asked != step.asked {
+			t.Errorf("round %d: overdue %v, read %d times; want %v, %d", round, s.Active, asked, step.overdue, step.asked)
+		}
+	}
+}
+
+// TestAMissingTableHidesNothingElse takes away one by one the tables that every
+// evaluation reads.
+func TestAMissingTableHidesNothingElse(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			f := newFleet(t, engine, tables.Stock)
+			e := f.process("p", func(c *conditions.Config) {
+				c.Folders, c.Free = []string{"/data"}, func(string) (int64, error) { return 0, nil }
+				c.Scheduling = true
+				c.Limits[conditions.CircuitOpen] = conditions.Limit{Unit: conditions.Duration}
+				c.Circuits = func(context.Context) ([]conditions.Circuit, error) {
+					return []conditions.Circuit{{Dependency: "smtp:mail", LastError: "refused"}}, nil
+				}
+			})
+			e.Evaluate(t.Context())
+			f.trip("smtp:mail")
+			for _, table := range []string{"cmsjobs_processes", "cmsjobs_conditions", "cmsjobs_breakers"} {
+				f.exec("UPDATE cmsjobs_processes SET scheduled_at = 1")
+				f.exec("ALTER TABLE " + table + " RENAME TO lost")
+				states := e.Evaluate(t.Context())
+				f.exec("ALTER TABLE lost RENAME TO " + table)
+				for name, active := range map[string]bool{conditions.DatabaseDown: false, conditions.DiskFull: true, conditions.CircuitOpen: true, conditions.NoScheduler: true} {
+					if name == conditions.NoScheduler && table == "cmsjobs_processes" {
+						continue
+					}
+					if s := state(t, states, name); s.Active != active {
+						t.Errorf("without %s: %+v", table, s)
+					}
+				}
+			}
+		})
 	}
 }
 

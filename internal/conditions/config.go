@@ -25,7 +25,7 @@ type Queue interface {
 type Server interface {
 	// TryWriting writes nothing, but would be refused where nothing can be written.
 	TryWriting(ctx context.Context) error
-	FailedByPHP(ctx context.Context, within time.Duration, known func(string) bool) (map[string]int, error)
+	FailedByPHP(ctx context.Context, since time.Time, known func(string) bool) (map[string]int, error)
 }
 
 // Circuit is a dependency whose circuit breaker is open.
@@ -60,7 +60,7 @@ type Process struct {
 // Config is what an Evaluator needs. DB, Queue, Server, Known, Now and Logger
 // are required; the conditions of what is nil do not apply.
 type Config struct {
-	DB     *sqlx.DB // holds cmsjobs_conditions, cmsjobs_processes, cmsjobs_pings
+	DB     *sqlx.DB // holds cmsjobs_conditions, cmsjobs_processes, cmsjobs_pings, cmsjobs_breakers
 	Queue  Queue
 	Server Server
 	// Notification is the type of notifications, which the rate of failures leaves out.
@@ -73,8 +73,9 @@ type Config struct {
 	// ReadOnly and Full know errors of the database.
 	ReadOnly, Full func(error) bool
 	// Folders are written to; Free is the space left for this user.
-	Folders  []string
-	Free     func(folder string) (int64, error)
+	Folders []string
+	Free    func(folder string) (int64, error)
+	// Circuits lists the open ones; it is asked while cmsjobs_breakers has one.
 	Circuits func(context.Context) ([]Circuit, error)
 	// Scheduling says that the configuration wants a scheduler.
 	Scheduling bool

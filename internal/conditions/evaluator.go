@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // State is a condition as it stands.
@@ -40,12 +38,13 @@ type Evaluator struct {
 		local, database, jumped time.Time
 		what                    string
 	}
-	// outbox holds changes that people are still to be notified of; unattended says
-	// that no worker was alive at the last look, deserted that some were and
-	// did not sign off.
-	outbox     []message
-	unattended bool
-	deserted   bool
+	// onTimeUntil is before which no schedule entry can be overdue.
+	onTimeUntil time.Time
+	// outbox holds changes that people are still to be notified of; deserted says
+	// that no worker was alive at the last look, and some did not sign off. It is
+	// looked at for a Pinger only.
+	outbox   []message
+	deserted bool
 	// untold are local conditions that hold and could not be written down.
 	untold map[string]*untold
 	// unwritten are conditions whose last change could not be written down, which was logged.
@@ -106,12 +105,14 @@ func (e *Evaluator) evaluate(ctx context.Context) []State {
 	defer cancel()
 	l := &look{Evaluator: e, slow: e.c.Process == nil || e.rounds%slowRounds == 0, readings: map[string]reading{}}
 	e.rounds++
-	rows, rowsErr := e.rows(ctx)
+	l.snapshot = e.readSnapshot(ctx)
 	l.measure(ctx)
-	e.unattended = !slices.ContainsFunc(l.workers, func(w jobs.WorkerRecord) bool { return w.Alive })
-	e.deserted = e.unattended && len(l.workers) > 0
-	if ctx.Err() != nil && rowsErr == nil {
-		rowsErr = ctx.Err()
+	e.deserted = false
+	if e.c.Pinger != nil && l.down == nil {
+		e.deserted = l.unattended(ctx) && len(l.workers) > 0
+	}
+	if ctx.Err() != nil && l.rowsErr == nil {
+		l.rowsErr = ctx.Err()
 	}
 	var states []State
 	for _, d := range List() {
@@ -120,14 +121,14 @@ func (e *Evaluator) evaluate(ctx context.Context) []State {
 		if d.Slow && measured {
 			e.slow[d.Name] = r
 		} else if d.Slow { // an old reading shows that it applies, and changes nothing
-			if r, measured = e.slow[d.Name]; measured && rows[d.Name] != nil {
+			if r, measured = e.slow[d.Name]; measured && l.rows[d.Name] != nil {
 				r = reading{old: true}
 			}
 		}
 		if !measured {
 			continue
 		}
-		states = append(states, e.settle(ctx, l, d, r, rows[d.Name], rowsErr))
+		states = append(states, e.settle(ctx, l, d, r))
 	}
 	e.last, e.at = states, e.c.Now()
 	return slices.Clone(states)
@@ -135,9 +136,10 @@ func (e *Evaluator) evaluate(ctx context.Context) []State {
 
 // settle makes a condition's state of what was measured and what is written
 // down, and writes a change down.
-func (e *Evaluator) settle(ctx context.Context, l *look, d Definition, r reading, row *row, rowsErr error) State {
+func (e *Evaluator) settle(ctx context.Context, l *look, d Definition, r reading) State {
 	s := State{Definition: d, Active: r.holds, Here: true, Detail: r.detail, Err: r.err}
-	if row == nil || rowsErr != nil { // nothing is written down, or it cannot be read
+	row := l.rows[d.Name]
+	if row == nil || l.rowsErr != nil { // nothing is written down, or it cannot be read
 		if r.err == nil {
 			s.Since = e.direct(d, r)
 		}

@@ -28,11 +28,29 @@ func unmeasured(err error) reading { return reading{err: err} }
 // look is one evaluation: what several measurements need is read once.
 type look struct {
 	*Evaluator
-	now      time.Time // by the database's clock
+	*snapshot
 	slow     bool
 	readings map[string]reading
-	workers  []jobs.WorkerRecord
-	backlogs []jobs.QueueBacklog
+
+	workersRead bool
+	workers     []jobs.WorkerRecord
+	workersErr  error
+}
+
+// fleet are the workers, read when something needs them: none does while nothing
+// is queued.
+func (l *look) fleet(ctx context.Context) ([]jobs.WorkerRecord, error) {
+	if !l.workersRead {
+		l.workers, l.workersErr = l.c.Queue.Workers(ctx)
+		l.workersRead = true
+	}
+	return l.workers, l.workersErr
+}
+
+// unattended says that no worker is known to be alive.
+func (l *look) unattended(ctx context.Context) bool {
+	workers, err := l.fleet(ctx)
+	return err != nil || !slices.ContainsFunc(workers, func(w jobs.WorkerRecord) bool { return w.Alive })
 }
 
 func (l *look) set(name string, r reading) {
@@ -49,19 +67,18 @@ func (l *look) wanted(name string) bool {
 
 // measure takes all readings.
 func (l *look) measure(ctx context.Context) {
-	before, began := l.c.Now(), l.c.Now()
-	now, err := l.c.Queue.Now(ctx)
-	if err != nil {
-		l.set(DatabaseDown, holds("the database does not answer: %v", err))
-		l.now = before
+	if l.down != nil {
+		l.set(DatabaseDown, holds("the database does not answer: %v", l.down))
 		l.local(nil)
 		return
 	}
 	l.set(DatabaseDown, reading{})
-	l.now = now
-	l.clocks(began, now)
+	l.clocks(l.asked, l.now)
 	l.local(l.tryWriting(ctx))
 	l.queues(ctx)
+	if l.wanted(PHPWorker) {
+		l.php(ctx)
+	}
 	l.schedule(ctx)
 	l.circuits(ctx)
 	l.history(ctx)
@@ -168,7 +185,11 @@ func (l *look) circuits(ctx context.Context) {
 	if l.c.Circuits == nil {
 		return
 	}
-	list, err := l.c.Circuits(ctx)
+	var list []Circuit
+	var err error
+	if l.snapshot.circuits {
+		list, err = l.c.Circuits(ctx)
+	}
 	switch {
 	case err != nil:
 		l.set(CircuitOpen, unmeasured(err))

@@ -7,18 +7,23 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// queues judges workers and what waits for them.
+// queueConditions are those that are judged by what waits and who is there for it.
+var queueConditions = []string{NoWorker, QueueUnattended, JobOverdue, StalledJobs, UnknownJobs}
+
+// queues judges what waits, and whether workers are there for it.
 func (l *look) queues(ctx context.Context) {
-	var err error
-	if l.workers, err = l.c.Queue.Workers(ctx); err == nil {
-		l.backlogs, err = l.c.Queue.Backlogs(ctx, l.known())
+	backlogs, err := l.c.Queue.Backlogs(ctx, l.known(ctx))
+	if err == nil && len(backlogs) > 0 {
+		_, err = l.fleet(ctx)
+	}
+	for _, name := range queueConditions {
+		l.set(name, reading{err: err})
 	}
 	if err != nil {
-		for _, name := range []string{NoWorker, QueueUnattended, JobOverdue, StalledJobs, UnknownJobs} {
-			l.set(name, unmeasured(err))
-		}
 		return
 	}
 	live, listening := 0, map[string]bool{}
@@ -31,19 +36,8 @@ func (l *look) queues(ctx context.Context) {
 			listening[q] = true
 		}
 	}
-	for _, name := range []string{NoWorker, QueueUnattended, JobOverdue, StalledJobs, UnknownJobs} {
-		l.set(name, reading{})
-	}
-	for _, b := range l.backlogs {
-		switch {
-		case b.Due == 0 || b.Paused:
-		case live == 0:
-			l.worst(NoWorker, b.OldestDue, "no worker is alive, and jobs have waited in the queue %s for %s", b.Queue, span(b.OldestDue))
-		case !listening[b.Queue]:
-			l.worst(QueueUnattended, b.OldestDue, "no worker listens to the queue %s; its oldest due job has waited for %s", b.Queue, span(b.OldestDue))
-		default:
-			l.worst(JobOverdue, b.OldestDue, "the oldest due job of the queue %s has waited for %s", b.Queue, span(b.OldestDue))
-		}
+	for _, b := range backlogs {
+		l.waiting(b, live > 0, listening[b.Queue])
 		if b.Stalled > 0 {
 			l.worst(StalledJobs, b.OldestStalled, "%d jobs of the queue %s are stalled; the first lease ended %s ago", b.Stalled, b.Queue, span(b.OldestStalled))
 		}
@@ -51,8 +45,19 @@ func (l *look) queues(ctx context.Context) {
 			l.worst(UnknownJobs, b.OldestUnknown, "no worker knows the type of jobs in the queue %s: %s", b.Queue, counted(b.Unknown))
 		}
 	}
-	if l.wanted(PHPWorker) {
-		l.php(ctx)
+}
+
+// waiting judges the due jobs of a queue by whether there is a worker at all, and
+// one that listens to it.
+func (l *look) waiting(b jobs.QueueBacklog, worker, listener bool) {
+	switch {
+	case b.Due == 0 || b.Paused:
+	case !worker:
+		l.worst(NoWorker, b.OldestDue, "no worker is alive, and jobs have waited in the queue %s for %s", b.Queue, span(b.OldestDue))
+	case !listener:
+		l.worst(QueueUnattended, b.OldestDue, "no worker listens to the queue %s; its oldest due job has waited for %s", b.Queue, span(b.OldestDue))
+	default:
+		l.worst(JobOverdue, b.OldestDue, "the oldest due job of the queue %s has waited for %s", b.Queue, span(b.OldestDue))
 	}
 }
 
@@ -63,15 +68,16 @@ func (l *look) worst(name string, age time.Duration, format string, args ...any)
 	}
 }
 
-// known says whether this program or a live worker can run a type.
-func (l *look) known() func(string) bool {
-	elsewhere := map[string]bool{}
-	for _, w := range l.workers {
-		for _, jobType := range w.Types {
-			elsewhere[jobType] = elsewhere[jobType] || w.Alive
+// known says whether this program or a live worker can run a type. Workers that
+// cannot be read fail what called it (queues).
+func (l *look) known(ctx context.Context) func(string) bool {
+	return func(jobType string) bool {
+		if l.c.Known(jobType) {
+			return true
 		}
+		workers, _ := l.fleet(ctx)
+		return slices.ContainsFunc(workers, func(w jobs.WorkerRecord) bool { return w.Alive && slices.Contains(w.Types, jobType) })
 	}
-	return func(jobType string) bool { return l.c.Known(jobType) || elsewhere[jobType] }
 }
 
 func counted(list map[string]int) string {
@@ -83,7 +89,7 @@ func counted(list map[string]int) string {
 }
 
 func (l *look) php(ctx context.Context) {
-	queues, err := l.c.Server.FailedByPHP(ctx, l.limit(PHPWorker).Duration(), l.c.Known)
+	queues, err := l.c.Server.FailedByPHP(ctx, l.now.Add(-l.limit(PHPWorker).Duration()), l.c.Known)
 	switch {
 	case err != nil:
 		l.set(PHPWorker, unmeasured(err))
@@ -96,7 +102,7 @@ func (l *look) php(ctx context.Context) {
 
 // schedule judges schedulers and their entries.
 func (l *look) schedule(ctx context.Context) {
-	scheduler, wanted := l.scheduler(ctx)
+	scheduler, wanted := l.scheduler()
 	if !wanted {
 		return
 	}
@@ -104,8 +110,7 @@ func (l *look) schedule(ctx context.Context) {
 	if l.c.Overdue == nil {
 		return
 	}
-	late := l.limit(ScheduleOverdue).Duration()
-	overdue, err := l.c.Overdue(ctx, late)
+	overdue, err := l.overdue(ctx)
 	switch {
 	case err != nil:
 		l.set(ScheduleOverdue, unmeasured(err))
@@ -120,24 +125,45 @@ func (l *look) schedule(ctx context.Context) {
 	}
 }
 
+// overdue lists the overdue entries. In a slow round it looks ahead to the next
+// one: if no entry is so late already, none can be overdue before.
+func (l *look) overdue(ctx context.Context) ([]OverdueEntry, error) {
+	if !l.slow && l.now.Before(l.onTimeUntil) {
+		return nil, nil
+	}
+	late, ahead := l.limit(ScheduleOverdue).Duration(), slowRounds*l.c.Every
+	if l.c.Process == nil || ahead > late {
+		return l.c.Overdue(ctx, late)
+	}
+	list, err := l.c.Overdue(ctx, late-ahead)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		l.onTimeUntil = l.now.Add(ahead)
+		return nil, nil
+	}
+	l.onTimeUntil = time.Time{}
+	return l.c.Overdue(ctx, late)
+}
+
 // schedulerMissed is for how long a scheduler is missed by processes that need
 // none themselves: another may have run one that is switched off for good.
 const schedulerMissed = 48 * time.Hour
 
 // scheduler says whether one went through the timetable lately. Where none
 // ever did, processes that ran for so long without one count.
-func (l *look) scheduler(ctx context.Context) (_ reading, wanted bool) {
-	var last, first int64
-	err := l.c.DB.QueryRowxContext(ctx, "SELECT COALESCE(MAX(scheduled_at), 0), COALESCE(MIN(started_at), 0) FROM cmsjobs_processes").Scan(&last, &first)
-	if err != nil {
-		return unmeasured(fmt.Errorf("reading the processes of the service: %w", err)), l.c.Scheduling
+func (l *look) scheduler() (_ reading, wanted bool) {
+	if l.processesErr != nil {
+		return unmeasured(l.processesErr), l.c.Scheduling
 	}
 	limit := l.limit(NoScheduler).Duration()
-	wanted = l.c.Scheduling || l.now.Sub(time.UnixMilli(last)) < schedulerMissed
+	silent := l.now.Sub(l.scheduled)
+	wanted = l.c.Scheduling || silent < schedulerMissed
 	switch {
-	case last > 0 && l.now.Sub(time.UnixMilli(last)) > limit:
-		return holds("no scheduler went through the timetable for %s", span(l.now.Sub(time.UnixMilli(last)))), wanted
-	case last == 0 && first > 0 && l.now.Sub(time.UnixMilli(first)) > limit:
+	case !l.scheduled.IsZero() && silent > limit:
+		return holds("no scheduler went through the timetable for %s", span(silent)), wanted
+	case l.scheduled.IsZero() && !l.started.IsZero() && l.now.Sub(l.started) > limit:
 		return holds("processes run, and none of them schedules"), wanted
 	}
 	return reading{}, wanted

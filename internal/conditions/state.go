@@ -30,28 +30,7 @@ func (r *row) fresh(now time.Time, every time.Duration) bool {
 // installedRow is the row whose time says since when there are conditions here.
 const installedRow = "(installed)"
 
-// rows reads all rows; a process writes down those that are missing.
-func (e *Evaluator) rows(ctx context.Context) (map[string]*row, error) {
-	if e.c.Process != nil && !e.ready {
-		if err := e.insertRows(ctx); err != nil {
-			return nil, err
-		}
-		e.ready = true
-	}
-	var list []row
-	if err := e.c.DB.SelectContext(ctx, &list, "SELECT name, active, pending_since, changed_at, seen_at, seen_by, detail FROM cmsjobs_conditions"); err != nil {
-		return nil, fmt.Errorf("reading the conditions: %w", err)
-	}
-	rows := map[string]*row{}
-	for i := range list {
-		rows[list[i].Name] = &list[i]
-	}
-	if r := rows[installedRow]; r != nil {
-		e.installed = r.changed()
-	}
-	return rows, nil
-}
-
+// insertRows writes down the rows that are missing.
 func (e *Evaluator) insertRows(ctx context.Context) error {
 	now, err := e.c.Queue.Now(ctx)
 	if err != nil {
@@ -97,21 +76,9 @@ func (e *Evaluator) change(ctx context.Context, statement string, args ...any) (
 	return n == 1, err
 }
 
-// write writes a change down and notifies of it, or that the condition was seen.
+// write writes down what changed, and notifies of it.
 func (e *Evaluator) write(ctx context.Context, l *look, d Definition, s State, row *row) {
-	var err error
-	switch was := e.untold[d.Name]; {
-	case s.Active && !row.Active:
-		err = e.begin(ctx, l, d, s, row, was)
-	case !s.Active && row.Active:
-		err = e.end(ctx, l, d, row)
-	case s.Active && l.now.Sub(time.UnixMilli(row.SeenAt)) >= e.c.Every && (!d.Local || row.SeenBy == e.id() || !row.fresh(l.now, e.c.Every)):
-		_, err = e.change(ctx, "UPDATE cmsjobs_conditions SET seen_at = ?, seen_by = ?, detail = ? WHERE name = ? AND active = 1", l.now.UnixMilli(), e.id(), s.Detail, d.Name)
-	case !s.Active && was != nil: // it came and went while nothing could be written
-		if err = e.begin(ctx, l, d, State{Definition: d, Active: true, Detail: was.detail}, row, was); err == nil && row.Active {
-			err = e.end(ctx, l, d, row)
-		}
-	}
+	err := e.writeChange(ctx, l, d, s, row)
 	if err == nil {
 		delete(e.untold, d.Name)
 		delete(e.unwritten, d.Name)
@@ -132,6 +99,37 @@ func (e *Evaluator) warnUnwritten(name string, err error) {
 	e.unwritten[name] = true
 }
 
+// writeChange writes that a condition began, ended, or was seen again.
+func (e *Evaluator) writeChange(ctx context.Context, l *look, d Definition, s State, row *row) error {
+	was := e.untold[d.Name]
+	switch {
+	case s.Active && row.Active:
+		return e.seen(ctx, l, d, s, row)
+	case s.Active:
+		return e.begin(ctx, l, d, s, row, was)
+	case row.Active:
+		return e.end(ctx, l, d, row)
+	case was != nil: // it came and went while nothing could be written
+		err := e.begin(ctx, l, d, State{Definition: d, Active: true, Detail: was.detail}, row, was)
+		if err == nil && row.Active {
+			err = e.end(ctx, l, d, row)
+		}
+		return err
+	}
+	return nil
+}
+
+// seen writes, once in an interval, that a condition still holds; a local one's
+// own process does, or another where that is silent.
+func (e *Evaluator) seen(ctx context.Context, l *look, d Definition, s State, row *row) error {
+	mine := !d.Local || row.SeenBy == e.id() || !row.fresh(l.now, e.c.Every)
+	if !mine || l.now.Sub(time.UnixMilli(row.SeenAt)) < e.c.Every {
+		return nil
+	}
+	_, err := e.change(ctx, "UPDATE cmsjobs_conditions SET seen_at = ?, seen_by = ?, detail = ? WHERE name = ? AND active = 1", l.now.UnixMilli(), e.id(), s.Detail, d.Name)
+	return err
+}
+
 // begin and end count only what was measured after the last change: a slow
 // evaluation must not undo what a later one found.
 func (e *Evaluator) begin(ctx context.Context, l *look, d Definition, s State, row *row, was *untold) error {
@@ -148,7 +146,7 @@ func (e *Evaluator) begin(ctx context.Context, l *look, d Definition, s State, r
 		return nil
 	}
 	row.Active, row.ChangedAt, row.SeenAt, row.SeenBy, row.Detail = true, at.UnixMilli(), l.now.UnixMilli(), e.id(), s.Detail
-	e.notify(Change{Definition: d, Began: true, At: at, Since: at, Detail: s.Detail, Told: was != nil && was.told})
+	e.notify(Change{Definition: d, Began: true, At: at, Since: at, Detail: s.Detail, Told: was != nil && was.told, Unattended: l.unattended(ctx)})
 	return nil
 }
 
@@ -166,7 +164,7 @@ func (e *Evaluator) end(ctx context.Context, l *look, d Definition, row *row) er
 	began := row.changed()
 	if won {
 		row.Active, row.ChangedAt = false, l.now.UnixMilli()
-		e.notify(Change{Definition: d, At: l.now, Since: began, Detail: row.Detail})
+		e.notify(Change{Definition: d, At: l.now, Since: began, Detail: row.Detail, Unattended: l.unattended(ctx)})
 	}
 	return nil
 }
@@ -174,7 +172,6 @@ func (e *Evaluator) end(ctx context.Context, l *look, d Definition, row *row) er
 // notify tells of a change that is written down. It is tried once: what is
 // lost with a process that dies at this moment is still in the state.
 func (e *Evaluator) notify(c Change) {
-	c.Unattended = e.unattended
 	if c.Began {
 		e.c.Logger.Warn("condition began", "event", "condition.began",
 			"condition", c.Name, "severity", c.Severity, "detail", c.Detail)

@@ -25,7 +25,7 @@ const (
 // be run by anyone.
 func (s *Store) Backlogs(ctx context.Context, known func(kind string) bool) ([]jobs.QueueBacklog, error) {
 	names, err := s.queueNames(ctx)
-	if err != nil {
+	if err != nil || len(names) == 0 {
 		return nil, err
 	}
 	paused, err := s.pausedQueues(ctx)
@@ -137,19 +137,21 @@ func (s *Store) typeOf(c *tables.Candidate, known func(string) bool) (kind strin
 // counted up to limit + 1.
 func (s *Store) Volume(ctx context.Context, limit int64) (jobs.Volume, error) {
 	var v jobs.Volume
-	for _, x := range []struct {
-		q     tables.Tx
-		table string
-		into  *int64
-	}{{s.tables.DB, s.tables.Layout.Table().Name, &v.Waiting}, {s.tables.OwnDB, "cmsjobs_runs", &v.Runs}, {s.tables.DB, s.tables.Failed.Name, &v.Failed}} {
-		if _, err := s.tables.QueryRow(ctx, x.q, []any{x.into}, "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0) FROM "+x.table); err != nil {
-			return v, fmt.Errorf("measuring %s: %w", x.table, err)
-		}
+	rows := func(table string) string { return "(SELECT COALESCE(MAX(id) - MIN(id) + 1, 0) FROM " + table + ")" }
+	waiting, failed, runs := rows(s.tables.Layout.Table().Name), rows(s.tables.Failed.Name), rows("cmsjobs_runs")
+	var err error
+	if s.tables.OwnDB == s.tables.DB {
+		_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting, &v.Failed, &v.Runs}, "SELECT "+waiting+", "+failed+", "+runs)
+	} else if _, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting, &v.Failed}, "SELECT "+waiting+", "+failed); err == nil {
+		_, err = s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&v.Runs}, "SELECT "+runs)
+	}
+	if err != nil {
+		return v, fmt.Errorf("measuring the tables of the queue: %w", err)
 	}
 	if v.Waiting <= limit {
 		return v, nil
 	}
-	_, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting}, fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id FROM %s LIMIT %d) AS part", s.tables.Layout.Table().Name, limit+1))
+	_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting}, fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id FROM %s LIMIT %d) AS part", s.tables.Layout.Table().Name, limit+1))
 	return v, err
 }
 
@@ -191,16 +193,12 @@ func (s *Store) Outcomes(ctx context.Context, since time.Duration, except string
 const phpFailures = 200
 
 // FailedByPHP counts our jobs, by queue, that a worker of PHP took and failed
-// within the last so long: its exceptions carry the names of its classes.
-func (s *Store) FailedByPHP(ctx context.Context, within time.Duration, known func(string) bool) (map[string]int, error) {
-	now, err := s.tables.Now(ctx)
-	if err != nil {
-		return nil, err
-	}
+// since then, by the database's clock: its exceptions carry the names of its classes.
+func (s *Store) FailedByPHP(ctx context.Context, since time.Time, known func(string) bool) (map[string]int, error) {
 	queues := map[string]int{}
 	statement := fmt.Sprintf("SELECT queue, payload, SUBSTR(exception, 1, 300) FROM %s WHERE id > (SELECT COALESCE(MAX(id), 0) - %d FROM %s) AND %s >= %s ORDER BY id DESC",
-		s.tables.Failed.Name, phpFailures, s.tables.Failed.Name, s.tables.Failed.FailedAt.Name, s.tables.FailedAt(now.Add(-within).Unix()))
-	err = s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
+		s.tables.Failed.Name, phpFailures, s.tables.Failed.Name, s.tables.Failed.FailedAt.Name, s.tables.FailedAt(since.Unix()))
+	err := s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
 		var queue, exception string
 		var payload []byte
 		if err := r.Scan(&queue, &payload, &exception); err != nil {
