@@ -151,5 +151,8 @@ func (r *Services) Work(ctx context.Context, o WorkerOptions, onAbort func(abort
 	}
 	defer closeIt()
 	onAbort(w.Abort)
+	if !o.Once && !o.StopWhenEmpty { // those end before anything new comes
+		defer r.watchFeed(ctx)()
+	}
 	return w.Run(ctx)
 }

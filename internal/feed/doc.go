@@ -6,7 +6,7 @@
 // for rows above the newest that it has seen: often while jobs come, seldom while
 // none do. A Source that the database or the CMS offers (the binary log, NOTIFY,
 // changes of SQLite's files, a datagram of PHP) makes it look at once; while such a
-// source is proven alive and has missed nothing, looks are rare.
+// source is known to work and has missed nothing, looks are rare.
 //
 // It is no queue, and nothing is lost without it: what it says is "look now", the
 // claim decides, and the worker's own poll finds what it misses (rows that were

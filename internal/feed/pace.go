@@ -5,8 +5,8 @@ import "time"
 const (
 	// busyFor is how long after news the looks are frequent.
 	busyFor = 30 * time.Second
-	// provenPace is the time between looks while a source is proven alive.
-	provenPace = 5 * time.Second
+	// trustedPace is the time between looks while a source is known to work.
+	trustedPace = 5 * time.Second
 	// troublePace is the longest time between looks that fail.
 	troublePace = 5 * time.Second
 	// gap is the shortest time between two looks that hints cause.

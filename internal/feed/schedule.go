@@ -11,7 +11,7 @@ import (
 const (
 	scheduledMost = 1000
 	scheduledFar  = time.Hour
-	// scheduledStep is how finely moments are told apart.
+	// scheduledStep is the least time between two moments.
 	scheduledStep = 10 * time.Millisecond
 )
 

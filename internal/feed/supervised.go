@@ -8,11 +8,11 @@ import (
 
 const (
 	// aliveEvery is how often a source says that it lives, at least; a source that
-	// has said nothing for aliveFor is not proven.
+	// has said nothing for aliveFor is not trusted.
 	aliveEvery = 5 * time.Second
 	aliveFor   = 12 * time.Second
 	// A source that broke is started again after restartFirst, then after the
-	// double, up to restartMost; one that a person must mend after restartSeldom.
+	// double, up to restartMost; one that waits for a person after restartSeldom.
 	restartFirst  = time.Second
 	restartMost   = time.Minute
 	restartSeldom = 10 * time.Minute
@@ -87,8 +87,8 @@ func (s *supervised) report(r Report) {
 	}
 }
 
-// proven says that the source lives and has told all that was found.
-func (s *supervised) proven(now time.Time) bool {
+// trusted says that the source lives and has told all that was found.
+func (s *supervised) trusted(now time.Time) bool {
 	heard := s.heard.Load()
 	return heard > 0 && now.Sub(time.Unix(0, heard)) < aliveFor && !s.missed.Load()
 }

@@ -40,7 +40,7 @@ type Options struct {
 const (
 	lookMost = 100
 	lookTime = 10 * time.Second
-	// floorEvery is how often the newest row is read afresh while nothing comes:
+	// floorEvery is how often the newest row is read again while nothing comes:
 	// TRUNCATE and a restart of old servers count from 1 again.
 	floorEvery = 30 * time.Second
 )
@@ -82,11 +82,14 @@ func New(o Options) *Watcher {
 func (w *Watcher) Looks() int64 { return w.looks.Load() }
 
 // Run waits until this process leads those of its host, then watches until ctx
-// ends. It returns nil then, and never before.
-func (w *Watcher) Run(ctx context.Context) error {
+// ends.
+func (w *Watcher) Run(ctx context.Context) {
 	release, err := lead(ctx, w.o.Dir)
 	if ctx.Err() != nil {
-		return nil
+		if err == nil {
+			release()
+		}
+		return
 	}
 	if err != nil {
 		w.o.Logger.Info("who looks for new jobs on this host cannot be agreed on; this process does", "event", "feed.no_lock", "error", err)
@@ -102,7 +105,6 @@ func (w *Watcher) Run(ctx context.Context) error {
 	w.watch(ctx)
 	cancel()
 	<-ended
-	return nil
 }
 
 // watch looks whenever it is time.
@@ -155,8 +157,8 @@ func (w *Watcher) turn(ctx context.Context) time.Duration {
 // wait is how long to wait until the next look when nobody hints.
 func (w *Watcher) wait(now time.Time) time.Duration {
 	d := w.pace.next(now)
-	if w.pace.busy <= 0 || w.proven(now) {
-		d = max(d, provenPace)
+	if w.pace.busy <= 0 || w.trusted(now) {
+		d = max(d, trustedPace)
 	}
 	if at, ok := w.scheduled.first(); ok {
 		d = min(d, max(at.Sub(now), 0))
@@ -245,10 +247,10 @@ func (w *Watcher) runSources(ctx context.Context) {
 	}
 }
 
-// proven says that a source is known to work and has missed nothing.
-func (w *Watcher) proven(now time.Time) bool {
+// trusted says that a source is known to work and has missed nothing.
+func (w *Watcher) trusted(now time.Time) bool {
 	for _, s := range w.sources {
-		if s.proven(now) {
+		if s.trusted(now) {
 			return true
 		}
 	}

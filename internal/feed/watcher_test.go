@@ -68,9 +68,7 @@ func watch(t *testing.T, o Options) (w *Watcher, stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := w.Run(ctx); err != nil {
-			t.Error(err)
-		}
+		w.Run(ctx)
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -188,7 +186,7 @@ func TestAHintAheadOfItsRow(t *testing.T) {
 	hints.ring <- Inserted
 	s.woke(t, "")
 	hints.ring <- Written // of another table
-	hints.ring <- Alive   // the channel has no room: what was before is taken
+	hints.ring <- Alive   // the channel holds one: what was before is taken
 	s.insert(t, "default", 0)
 	hints.ring <- Inserted
 	s.woke(t, "default")
@@ -244,7 +242,7 @@ func TestNumbersThatBeginAgain(t *testing.T) {
 	}
 	<-ahead
 	ahead <- floorEvery
-	for range 100 { // the floor is read afresh at one of these
+	for range 100 { // the floor is read again at one of these
 		s.insert(t, "again", 0)
 		select {
 		case got := <-s.woken:
@@ -257,21 +255,21 @@ func TestNumbersThatBeginAgain(t *testing.T) {
 	t.Error("rows with numbers below the floor were never seen")
 }
 
-// deafRows fails while it is told to.
-type deafRows struct {
+// failingRows fails with err, where there is one.
+type failingRows struct {
 	Rows
 	mu  sync.Mutex
 	err error
 	n   int
 }
 
-func (d *deafRows) set(err error) {
+func (d *failingRows) set(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.err = err
 }
 
-func (d *deafRows) Arrivals(ctx context.Context, after int64, limit int) ([]tables.Arrival, error) {
+func (d *failingRows) Arrivals(ctx context.Context, after int64, limit int) ([]tables.Arrival, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.n++; d.err != nil {
@@ -280,7 +278,7 @@ func (d *deafRows) Arrivals(ctx context.Context, after int64, limit int) ([]tabl
 	return d.Rows.Arrivals(ctx, after, limit)
 }
 
-func (d *deafRows) LastNumber(ctx context.Context) (int64, error) {
+func (d *failingRows) LastNumber(ctx context.Context) (int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.n++; d.err != nil {
@@ -294,12 +292,12 @@ func (d *deafRows) LastNumber(ctx context.Context) (int64, error) {
 func TestTroubleOfTheDatabase(t *testing.T) {
 	s := newSite(t, jobstest.Open(t, jobstest.SQLite))
 	o := s.options(t)
-	rows := &deafRows{Rows: s.Tables}
+	rows := &failingRows{Rows: s.Tables}
 	hints := &bell{ring: make(chan Report)}
 	o.Rows, o.Sources = rows, []Source{hints}
 	watch(t, o)
 	s.woke(t, "")
-	rows.set(errors.New("away"))
+	rows.set(errors.New("unavailable"))
 	for range 2000 { // a flood of hints over about two of the pauses
 		hints.ring <- Inserted
 		time.Sleep(100 * time.Microsecond)
@@ -373,7 +371,7 @@ func TestASourceIsTrustedWhileItTellsEverything(t *testing.T) {
 	}
 	w.sources[0].report(Alive)
 	<-w.hints
-	if d := w.wait(now); d != provenPace {
+	if d := w.wait(now); d != trustedPace {
 		t.Errorf("beside a source that lives it waits %v", d)
 	}
 	if d := w.wait(now.Add(aliveFor + time.Second)); d > o.Idle {
@@ -389,7 +387,7 @@ func TestASourceIsTrustedWhileItTellsEverything(t *testing.T) {
 	s.insert(t, "default", 0)
 	w.sources[0].report(Inserted)
 	w.hint = <-w.hints
-	if d := w.turn(t.Context()); d != provenPace {
+	if d := w.turn(t.Context()); d != trustedPace {
 		t.Errorf("beside a source that tells again it waits %v", d)
 	}
 }

@@ -114,7 +114,7 @@ func notify(c chan struct{}) {
 }
 
 // Call tells every listener in dir, and forgets those that died. queue says which
-// jobs it is about; "" is any queue. It reports how many were told.
+// jobs it is about; "" is any queue. It reports how many it reached.
 func Call(dir string, m Message, queue string) int {
 	datagram := append([]byte{byte(m)}, queue...)
 	datagram = datagram[:min(len(datagram), longest)]
