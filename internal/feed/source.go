@@ -3,6 +3,8 @@ package feed
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 )
 
 // Report is what a source says.
@@ -40,4 +42,28 @@ func unavailable(err error) (*UnavailableError, bool) {
 	var u *UnavailableError
 	ok := errors.As(err, &u)
 	return u, ok
+}
+
+// Try runs a source until it first reports, and says why it does not. It takes at
+// most limit.
+func Try(ctx context.Context, s Source, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	works := make(chan struct{}, 1)
+	err := s.Run(ctx, func(Report) {
+		select {
+		case works <- struct{}{}:
+		default:
+		}
+		cancel()
+	})
+	select {
+	case <-works:
+		return nil
+	default:
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the %s said nothing within %v", s.Name(), limit)
+	}
+	return err
 }
