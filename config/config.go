@@ -64,7 +64,7 @@ func (c *Config) check(r *report) {
 	c.Database.check(r)
 	c.CMS.check(r)
 	c.Queue.check(r)
-	c.Feed.check(r)
+	c.Feed.check(r, c.Database.DSN)
 	checkKinds(c.Types, r)
 	c.Schedule.check(r)
 	c.HTTP.check(r)

@@ -152,7 +152,11 @@ func (r *Services) Work(ctx context.Context, o WorkerOptions, onAbort func(abort
 	defer closeIt()
 	onAbort(w.Abort)
 	if !o.Once && !o.StopWhenEmpty { // those end before anything new comes
-		defer r.watchFeed(ctx)()
+		stop, err := r.watchFeed(ctx)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	return w.Run(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/doctor"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
@@ -60,6 +61,51 @@ func TestAPlainInsertRunsWithoutAPoll(t *testing.T) {
 			for range 3 {
 				insertProbe(t, db)
 				worked(t, db, "no look found it")
+			}
+		})
+	}
+}
+
+// doctor says which feed works and what the others need; migrate feed makes
+// PostgreSQL's work.
+func TestDoctorOnTheChangeFeed(t *testing.T) {
+	says := func(dsn string, more ...string) doctor.Finding {
+		for _, f := range answer[[]doctor.Finding](t, call(t, nil, append([]string{dsn, "--json", "doctor"}, more...)...)) {
+			if f.Check == "new jobs" {
+				return f
+			}
+		}
+		t.Fatal("doctor says nothing of new jobs")
+		return doctor.Finding{}
+	}
+	for engine, missing := range map[jobstest.Engine]string{jobstest.SQLite: "", jobstest.MariaDB: "writes no binary log", jobstest.MySQL: "writes no binary log",
+		jobstest.PostgreSQL: "has no trigger"} {
+		t.Run(string(engine), func(t *testing.T) {
+			dsn := newDatabase(t, engine, tables.Stock)
+			call(t, nil, dsn, "migrate", "up")
+			f := says(dsn)
+			if f.Status != doctor.OK || missing == "" && !strings.Contains(f.What, "within milliseconds by the file events") ||
+				missing != "" && (!strings.Contains(f.What, missing) || f.Fix == "") {
+				t.Errorf("%+v", f)
+			}
+			if off := says(dsn, "--set", "feed.mode=off"); off.Status != doctor.OK || strings.Contains(off.What, "within milliseconds") {
+				t.Errorf("without a feed: %+v", off)
+			}
+			if engine != jobstest.PostgreSQL {
+				want(t, call(t, nil, dsn, "migrate", "feed"), exitUsage, "PostgreSQL")
+				return
+			}
+			if f := says(dsn, "--set", "feed.mode=notify"); f.Status != doctor.Warn || f.Fix != "cmsjobs migrate feed" {
+				t.Errorf("of a feed that was asked for: %+v", f)
+			}
+			want(t, call(t, nil, dsn, "migrate", "feed", "--show"), 0, "CREATE TRIGGER")
+			want(t, call(t, nil, dsn, "migrate", "feed"), 0)
+			if f := says(dsn); f.Status != doctor.OK || !strings.Contains(f.What, "noticed within milliseconds by the NOTIFY") {
+				t.Errorf("with the trigger: %+v", f)
+			}
+			want(t, call(t, nil, dsn, "migrate", "feed", "--drop"), 0)
+			if f := says(dsn); f.Fix == "" {
+				t.Errorf("without the trigger again: %+v", f)
 			}
 		})
 	}
