@@ -9,6 +9,9 @@ type Feed struct {
 	Mode string `koanf:"mode"`
 	// DSN is the account that reads the feed; empty: that of database.dsn.
 	DSN DSN `koanf:"dsn"`
+	// Socket is where the Laravel package sends a datagram after a job was
+	// committed; empty: storage/framework/cmsjobs.sock of the CMS; off.
+	Socket string `koanf:"socket"`
 	// Probe is the time between two looks for new rows while jobs come, ProbeIdle
 	// while none do. A Probe of 0 makes no looks.
 	Probe     time.Duration `koanf:"probe"`

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
@@ -27,12 +29,16 @@ func (r *Services) watchFeed(ctx context.Context) (stop func(), err error) {
 	if source != nil {
 		sources = append(sources, source)
 	}
-	if c.Probe == 0 && len(sources) == 0 {
+	var partial []feed.Source
+	if path := r.knockPath(); path != "" {
+		partial = append(partial, &feed.Knock{Path: path})
+	}
+	if c.Probe == 0 && len(sources)+len(partial) == 0 {
 		return func() {}, nil
 	}
 	watcher := feed.New(feed.Options{
 		Rows: r.Store, Wake: func(queue string) { wake.Call(r.WakeDir, wake.Jobs, queue) }, Dir: r.WakeDir,
-		Busy: c.Probe, Idle: c.ProbeIdle, Sources: sources, Logger: r.Log, Now: r.Now,
+		Busy: c.Probe, Idle: c.ProbeIdle, Sources: sources, Partial: partial, Logger: r.Log, Now: r.Now,
 		Night: func(now time.Time) bool { return now.In(r.Store.Options.Zone).Hour() < nightEnds },
 	})
 	ctx, cancel := context.WithCancel(ctx)
@@ -68,4 +74,22 @@ func (r *Services) ChangeFeed(ctx context.Context) (feed.Source, error) {
 	}
 	path, _ := dsn.SQLiteFile()
 	return &feed.Files{Path: path}, nil
+}
+
+// knockPath is where the Laravel package sends its datagrams; "" where nobody
+// listens.
+func (r *Services) knockPath() string {
+	switch path := r.Config.Feed.Socket; {
+	case path == "off":
+		return ""
+	case path != "":
+		return path
+	case r.Site.Root == "":
+		return ""
+	}
+	dir := filepath.Join(r.Site.Storage(), "framework")
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return ""
+	}
+	return filepath.Join(dir, "cmsjobs.sock")
 }

@@ -21,7 +21,8 @@ const (
 // supervised is a source that is started again whenever it ends.
 type supervised struct {
 	Source
-	w *Watcher
+	w       *Watcher
+	partial bool // it tells of some inserts only
 
 	heard  atomic.Int64 // when it last reported, in nanoseconds of Unix; 0: not since it began
 	missed atomic.Bool  // a look found what it had not told: see Watcher.judge
@@ -90,5 +91,5 @@ func (s *supervised) report(r Report) {
 // trusted says that the source lives and has told all that was found.
 func (s *supervised) trusted(now time.Time) bool {
 	heard := s.heard.Load()
-	return heard > 0 && now.Sub(time.Unix(0, heard)) < aliveFor && !s.missed.Load()
+	return !s.partial && heard > 0 && now.Sub(time.Unix(0, heard)) < aliveFor && !s.missed.Load()
 }

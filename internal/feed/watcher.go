@@ -29,8 +29,9 @@ type Options struct {
 	// cause, and one every few seconds.
 	Busy, Idle time.Duration
 	Night      func(time.Time) bool
-	// Sources make looks happen at once. May be empty.
-	Sources []Source
+	// Sources tell of every insert; Partial ones of some, and looks stay frequent
+	// beside them. May be empty.
+	Sources, Partial []Source
 	Logger  *slog.Logger
 	Now     func() time.Time
 }
@@ -74,6 +75,9 @@ func New(o Options) *Watcher {
 	w := &Watcher{o: o, hints: make(chan hint, 64), pace: pace{busy: o.Busy, idle: max(o.Idle, o.Busy), night: o.Night}}
 	for _, s := range o.Sources {
 		w.sources = append(w.sources, &supervised{Source: s, w: w})
+	}
+	for _, s := range o.Partial {
+		w.sources = append(w.sources, &supervised{Source: s, w: w, partial: true})
 	}
 	return w
 }
