@@ -77,6 +77,7 @@ var rules = []rule{
 	{below: "internal/testgolden", std: true},
 	{below: "internal/jobs/schedule", may: []string{"internal/jobs"}},
 	{below: "internal/jobs/wake", std: true},
+	{below: "internal/feed", may: []string{"internal/jobs/tables", "internal/database"}},
 	{below: "internal/jobs/breaker", may: []string{"internal/jobs", "internal/database"}},
 	{below: "internal/jobs/explain", may: []string{"internal/jobs", "internal/display"}},
 	{below: "internal/jobs/orders", may: []string{"internal/jobs"}},

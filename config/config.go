@@ -8,6 +8,7 @@ type Config struct {
 	Database   Database           `koanf:"database"`
 	CMS        CMS                `koanf:"cms"`
 	Queue      Queue              `koanf:"queue"`
+	Feed       Feed               `koanf:"feed"`
 	Types      map[string]JobType `koanf:"types"`
 	Schedule   Schedule           `koanf:"schedule"`
 	HTTP       HTTP               `koanf:"http"`
@@ -35,6 +36,7 @@ func Default() Config {
 		Database:   defaultDatabase(),
 		CMS:        defaultCMS(),
 		Queue:      defaultQueue(),
+		Feed:       defaultFeed(),
 		Types:      map[string]JobType{},
 		Schedule:   defaultSchedule(),
 		HTTP:       defaultHTTP(),
@@ -62,6 +64,7 @@ func (c *Config) check(r *report) {
 	c.Database.check(r)
 	c.CMS.check(r)
 	c.Queue.check(r)
+	c.Feed.check(r, c.Database.DSN)
 	checkKinds(c.Types, r)
 	c.Schedule.check(r)
 	c.HTTP.check(r)

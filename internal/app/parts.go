@@ -153,5 +153,12 @@ func (r *Services) Work(ctx context.Context, o WorkerOptions, onAbort func(abort
 	}
 	defer closeIt()
 	onAbort(w.Abort)
+	if !o.Once && !o.StopWhenEmpty { // those end before anything new comes
+		stop, err := r.watchFeed(ctx)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	return w.Run(ctx)
 }

@@ -202,7 +202,7 @@ func (r *Services) openStore(ctx context.Context) error {
 	o := tables.Options{
 		Prefix: d.Prefix, Registry: r.Registry, DefaultQueue: q.Default, OwnQueues: []string{"cmsjobs"},
 		Connection: d.Connection, Mode: tables.Mode(d.Claim), RetryAfter: q.PHPRetryAfter, Zone: zone,
-		Logger: r.Log, Wake: func(string) { wake.Call(r.WakeDir, wake.Jobs) }, Clock: r.Now,
+		Logger: r.Log, Wake: func(queue string) { wake.Call(r.WakeDir, wake.Jobs, queue) }, Clock: r.Now,
 		RestartedAt: func(ctx context.Context) (time.Time, error) {
 			return r.Site.QueueRestartedAt(ctx, r.Config.Cache.Prefix)
 		},

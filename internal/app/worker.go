@@ -39,7 +39,7 @@ func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err 
 		c.Source, c.Workers = writing{r.Store, r.writes}, writing{r.Store, r.writes}
 	}
 	closeIt = func() {}
-	ears, err := wake.Listen(r.WakeDir)
+	ears, err := wake.Listen(r.WakeDir, c.Queues...)
 	if err != nil {
 		r.Log.Info("no wake-ups on this host; jobs start at the next poll", "event", "wakeup.unavailable", "error", err)
 	} else {

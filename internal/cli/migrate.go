@@ -17,7 +17,7 @@ import (
 func (a *commandLine) migrateCommand() *cobra.Command {
 	c := &cobra.Command{Use: "migrate", Short: "Create, list and remove the cmsjobs_* tables", Example: "  cmsjobs migrate status\n  cmsjobs migrate up",
 		Long: "Creates the service's tables, all named cmsjobs_*. Tables of the CMS are never changed."}
-	c.AddCommand(a.migrateUpCommand(), a.migrateStatusCommand(), a.migrateDownCommand(), a.migrateIndexCommand())
+	c.AddCommand(a.migrateUpCommand(), a.migrateStatusCommand(), a.migrateDownCommand(), a.migrateIndexCommand(), a.migrateFeedCommand())
 	return c
 }
 

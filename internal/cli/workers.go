@@ -68,7 +68,7 @@ func (a *commandLine) ordered(r *app.Services, err error, sentence string) error
 	if err != nil {
 		return err
 	}
-	wake.Call(r.WakeDir, wake.Orders)
+	wake.Call(r.WakeDir, wake.Orders, "")
 	if a.global.json {
 		return a.printJSON(map[string]any{"ok": true, "message": sentence})
 	}

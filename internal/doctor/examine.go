@@ -59,6 +59,7 @@ func checks() []check {
 		{"rights", checkRights},
 		{"lease", checkLease},
 		{"queues", checkQueues},
+		{"new jobs", checkFeed},
 		{"other rows", checkForeign},
 		{"workers", checkWorkers},
 		{"failed jobs", checkFailed},

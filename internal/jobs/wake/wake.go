@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 )
@@ -21,6 +23,10 @@ const (
 	Orders Message = 'o' // somebody paused, cancelled, stopped
 )
 
+// longest bounds a message: its letter and the name of a queue, which the tables
+// bound by 255 letters.
+const longest = 1024
+
 // Dir is the folder where the workers of one database listen on this host.
 // identity names the database (host, port and name, never a password).
 func Dir(identity string) string {
@@ -31,13 +37,16 @@ func Dir(identity string) string {
 // Listener hears calls.
 type Listener struct {
 	jobs, orders chan struct{}
+	queues       []string
 	conn         *net.UnixConn
 	path         string
 	done         sync.WaitGroup
 }
 
-// Listen opens a socket in dir. Several listeners may be there at once.
-func Listen(dir string) (*Listener, error) {
+// Listen opens a socket in dir. Several listeners may be there at once. Calls
+// about the jobs of other queues than these are not heard; without queues, all
+// are.
+func Listen(dir string, queues ...string) (*Listener, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder for wake-ups: %w", err)
 	}
@@ -54,7 +63,7 @@ func Listen(dir string) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for wake-ups: %w", err)
 	}
-	l := &Listener{jobs: make(chan struct{}, 1), orders: make(chan struct{}, 1), conn: conn, path: path}
+	l := &Listener{jobs: make(chan struct{}, 1), orders: make(chan struct{}, 1), queues: queues, conn: conn, path: path}
 	l.done.Go(l.hear)
 	return l, nil
 }
@@ -73,20 +82,28 @@ func (l *Listener) Close() error {
 }
 
 func (l *Listener) hear() {
-	buffer := make([]byte, 16)
+	buffer := make([]byte, longest)
 	for {
 		n, err := l.conn.Read(buffer)
 		if err != nil {
 			return // closed
 		}
-		for _, b := range buffer[:n] {
-			if Message(b) == Orders {
-				notify(l.orders)
-			} else {
-				notify(l.jobs)
-			}
+		if n == 0 {
+			continue
+		}
+		if Message(buffer[0]) == Orders {
+			notify(l.orders)
+		} else if l.listensTo(string(buffer[1:n])) {
+			notify(l.jobs)
 		}
 	}
+}
+
+// listensTo says whether jobs of a queue concern the listener; "" is any queue.
+// Databases may take "A" for "a": rather too many calls are heard than too few.
+func (l *Listener) listensTo(queue string) bool {
+	return queue == "" || len(l.queues) == 0 ||
+		slices.ContainsFunc(l.queues, func(ours string) bool { return strings.EqualFold(ours, queue) })
 }
 
 func notify(c chan struct{}) {
@@ -96,16 +113,18 @@ func notify(c chan struct{}) {
 	}
 }
 
-// Call tells every listener in dir, and forgets those that died. It reports
-// how many heard.
-func Call(dir string, m Message) int {
+// Call tells every listener in dir, and forgets those that died. queue says which
+// jobs it is about; "" is any queue. It reports how many it reached.
+func Call(dir string, m Message, queue string) int {
+	datagram := append([]byte{byte(m)}, queue...)
+	datagram = datagram[:min(len(datagram), longest)]
 	sockets, err := filepath.Glob(filepath.Join(dir, "*.sock"))
 	if err != nil {
 		return 0 // only a malformed pattern: dir is ours
 	}
 	heard := 0
 	for _, path := range sockets {
-		if err := send(path, m); err == nil {
+		if err := send(path, datagram); err == nil {
 			heard++
 		} else if errors.Is(err, syscall.ECONNREFUSED) {
 			_ = removeQuietly(path) // somebody else's removal is as good
@@ -114,7 +133,7 @@ func Call(dir string, m Message) int {
 	return heard
 }
 
-func send(path string, m Message) error {
+func send(path string, datagram []byte) error {
 	syscall.ForkLock.RLock() // macOS has no SOCK_CLOEXEC
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0)
 	if err == nil {
@@ -128,7 +147,7 @@ func send(path string, m Message) error {
 	if err := syscall.SetNonblock(fd, true); err != nil {
 		return err
 	}
-	return syscall.Sendto(fd, []byte{byte(m)}, 0, &syscall.SockaddrUnix{Name: path})
+	return syscall.Sendto(fd, datagram, 0, &syscall.SockaddrUnix{Name: path})
 }
 
 func removeQuietly(path string) error {

@@ -18,7 +18,7 @@ func TestACallReachesEveryListenerAndNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := Call(dir, Jobs); n != 2 {
+	if n := Call(dir, Jobs, ""); n != 2 {
 		t.Fatalf("%d heard, want 2", n)
 	}
 	for _, l := range []*Listener{a, b} {
@@ -33,7 +33,7 @@ func TestACallReachesEveryListenerAndNoOther(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if n := Call(dir, Orders); n != 1 {
+	if n := Call(dir, Orders, ""); n != 1 {
 		t.Errorf("%d heard after one left, want 1", n)
 	}
 	<-a.Orders()
@@ -56,7 +56,7 @@ func TestADeadListenersSocketIsForgotten(t *testing.T) {
 	if _, err := os.Stat(l.path); err != nil {
 		t.Skip("the socket went with its listener here")
 	}
-	if n := Call(dir, Jobs); n != 0 {
+	if n := Call(dir, Jobs, ""); n != 0 {
 		t.Errorf("%d heard, want 0", n)
 	}
 	if _, err := os.Stat(l.path); !os.IsNotExist(err) {
@@ -65,7 +65,32 @@ func TestADeadListenersSocketIsForgotten(t *testing.T) {
 }
 
 func TestCallingNobodyIsQuiet(t *testing.T) {
-	if n := Call(filepath.Join(t.TempDir(), "none"), Jobs); n != 0 {
+	if n := Call(filepath.Join(t.TempDir(), "none"), Jobs, ""); n != 0 {
 		t.Errorf("%d heard", n)
+	}
+}
+
+func TestCallsAboutOtherQueuesAreNotHeard(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "w")
+	l, err := Listen(dir, "cmsjobs", "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, queue := range []string{"Default", ""} { // MySQL may take one for the other
+		Call(dir, Jobs, queue)
+		select {
+		case <-l.Jobs():
+		case <-time.After(10 * time.Second):
+			t.Errorf("the call about %q was not heard", queue)
+		}
+	}
+	Call(dir, Jobs, "php")
+	Call(dir, Orders, "") // datagrams keep their order
+	<-l.Orders()
+	select {
+	case <-l.Jobs():
+		t.Error("the call about another queue was heard")
+	default:
 	}
 }

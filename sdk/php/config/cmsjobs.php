@@ -6,6 +6,9 @@ return [
     'table' => env('CMSJOBS_TABLE', 'jobs'),
     // The queue that the service listens to. PHP workers must not listen to it.
     'queue' => env('CMSJOBS_QUEUE', 'cmsjobs'),
+    // The socket of the service on this host, which is notified of each job after its
+    // commit, so that it starts at once; false: it finds the job by itself.
+    'socket' => env('CMSJOBS_SOCKET', storage_path('framework/cmsjobs.sock')),
     // What in the CMS enqueues jobs by itself: content a sitemap, media thumbnails,
     // settings and theme the clearing of caches.
     'listen' => [

@@ -18,10 +18,12 @@ class Queue
     private ConnectionInterface $db;
     private string $table;
     private string $queue;
+    private ?Socket $socket;
     private ?bool $extended = null;
 
-    public function __construct(ConnectionInterface $db, string $table = 'jobs', string $queue = 'cmsjobs')
+    public function __construct(ConnectionInterface $db, string $table = 'jobs', string $queue = 'cmsjobs', ?Socket $socket = null)
     {
+        $this->socket = $socket;
         $this->db = $db;
         $this->table = $table;
         $this->queue = $queue;
@@ -47,6 +49,9 @@ class Queue
         ] : [
             'queue' => $queue, 'payload' => $payload, 'attempts' => 0, 'reserved_at' => null, 'available_at' => $due, 'created_at' => time(),
         ]);
+        if ($this->socket !== null) {
+            $this->socket->notifyAfterCommit($this->db);
+        }
 
         return $uuid;
     }

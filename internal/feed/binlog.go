@@ -1,0 +1,258 @@
+package feed
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+
+	binlog "github.com/go-mysql-org/go-mysql/mysql"
+	"github.com/go-mysql-org/go-mysql/replication"
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+)
+
+// Binlog reads the binary log of a MariaDB or MySQL server, as a replica does: it
+// sees every program's inserts, on whatever host. It reads nothing of the rows but
+// which table they are for. It always begins at the log's end and keeps no
+// position: a look for new rows after each start finds what came before.
+type Binlog struct {
+	// DSN names the server and an account with the rights that Grant names.
+	DSN string
+	// Schema and Table are the database and the jobs table in it.
+	Schema, Table string
+}
+
+// The time in which the server must say something, and the least number of a
+// replica: real ones have small numbers, two of one number end each other.
+const (
+	binlogSilence = 3 * aliveEvery
+	binlogReplica = 1 << 20
+	// binlogEvents bounds the events that wait in memory.
+	binlogEvents = 16
+)
+
+// Name implements Source.
+func (*Binlog) Name() string { return "binary log" }
+
+// Run implements Source.
+func (b *Binlog) Run(ctx context.Context, report func(Report)) error {
+	driver, err := database.DriverDSN(b.DSN)
+	if err != nil {
+		return err
+	}
+	c, err := mysql.ParseDSN(driver)
+	if err != nil { // the driver's error may repeat the password
+		return errors.New("the DSN of the change feed cannot be read")
+	}
+	server, err := b.examine(ctx)
+	if err != nil {
+		return err
+	}
+	syncer := replication.NewBinlogSyncer(b.config(ctx, c, server, report))
+	defer syncer.Close()
+	stream, err := syncer.StartSync(server.end)
+	if err == nil {
+		_, err = stream.GetEvent(ctx) // events go to the handler: it returns when the stream ends
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return server.explain(err)
+}
+
+// config is what the reader is told. It never connects again by itself: the next
+// Run begins at the log's end, where no position can have been purged.
+func (b *Binlog) config(ctx context.Context, c *mysql.Config, server *binlogServer, report func(Report)) replication.BinlogSyncerConfig {
+	config := replication.BinlogSyncerConfig{
+		ServerID: binlogReplica + rand.Uint32N(1<<31), Flavor: server.flavor(), User: c.User, Password: c.Passwd, TLSConfig: c.TLS,
+		HeartbeatPeriod: aliveEvery, ReadTimeout: binlogSilence, DisableRetrySync: true,
+		Logger: slog.New(slog.DiscardHandler), EventCacheCount: binlogEvents, DiscardGTIDSet: true,
+		FillZeroLogPos:                 true, // MariaDB 11.4 leaves the positions of a transaction's events out
+		TableMapOptionalMetaDecodeFunc: func([]byte) error { return nil },
+		RowsEventDecodeFunc: func(e *replication.RowsEvent, data []byte) error {
+			_, err := e.DecodeHeader(data)
+			return err
+		},
+		SynchronousEventHandler: &binlogHandler{b, report},
+		Dialer: func(dialing context.Context, network, address string) (net.Conn, error) {
+			if ctx.Err() != nil { // closing needs no connection
+				return nil, ctx.Err()
+			}
+			return (&net.Dialer{Timeout: binlogSilence}).DialContext(dialing, network, address)
+		},
+	}
+	config.Host = c.Addr // a socket's path
+	if host, port, err := net.SplitHostPort(c.Addr); err == nil && c.Net != "unix" {
+		number, _ := strconv.ParseUint(port, 10, 16) // the driver has read it before
+		config.Host, config.Port = host, uint16(number)
+	}
+	return config
+}
+
+// binlogHandler reports what concerns the jobs table.
+type binlogHandler struct {
+	*Binlog
+	report func(Report)
+}
+
+// HandleEvent implements the reader's interface.
+func (h *binlogHandler) HandleEvent(e *replication.BinlogEvent) error {
+	h.report(h.concerns(e))
+	return nil
+}
+
+// concerns says what an event means for the jobs table; that there is one at all
+// shows that the log is read.
+func (b *Binlog) concerns(e *replication.BinlogEvent) Report {
+	switch event := e.Event.(type) {
+	case *replication.RowsEvent:
+		if event.Type() == replication.EnumRowsEventTypeInsert && event.Table != nil &&
+			strings.EqualFold(string(event.Table.Table), b.Table) && strings.EqualFold(string(event.Table.Schema), b.Schema) {
+			return Inserted
+		}
+	case *replication.QueryEvent: // binlog_format is STATEMENT or MIXED
+		return b.concernsText(event.Query)
+	case *replication.TransactionPayloadEvent: // binlog_transaction_compression
+		most := Alive
+		for _, inner := range event.Events {
+			most = max(most, b.concerns(inner))
+		}
+		return most
+	}
+	return Alive
+}
+
+// concernsText judges a statement: one that inserts and names the table may be an
+// insert into it.
+func (b *Binlog) concernsText(statement []byte) Report {
+	text := bytes.ToLower(statement[:min(len(statement), 1000)])
+	if !bytes.Contains(text, []byte(strings.ToLower(b.Table))) {
+		return Alive
+	}
+	if bytes.Contains(text, []byte("insert")) || bytes.Contains(text, []byte("replace")) {
+		return Inserted
+	}
+	return Alive
+}
+
+// binlogServer is what a server says of its binary log.
+type binlogServer struct {
+	version, account string
+	format           string
+	end              binlog.Position
+}
+
+func (s *binlogServer) flavor() string {
+	if strings.Contains(s.version, "MariaDB") {
+		return binlog.MariaDBFlavor
+	}
+	return binlog.MySQLFlavor
+}
+
+// Grant is the statement that gives an account the rights to read the binary log.
+// Every MySQL and MariaDB understands it.
+func (s *binlogServer) grant() string {
+	name, host, _ := strings.Cut(s.account, "@")
+	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+	return "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO " + quote(name) + "@" + quote(host)
+}
+
+// examine asks the server where its log ends, and whether the jobs table is in it.
+func (b *Binlog) examine(ctx context.Context) (*binlogServer, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	db, err := database.Connect(ctx, database.ConnectOptions{DSN: b.DSN, MaxConnections: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	s := &binlogServer{}
+	var on bool
+	if err := db.QueryRowContext(ctx, "SELECT VERSION(), CURRENT_USER(), @@global.log_bin, @@global.binlog_format").Scan(&s.version, &s.account, &on, &s.format); err != nil {
+		return nil, database.Explain("asking the server for its binary log", err)
+	}
+	if !on {
+		return nil, &UnavailableError{"the server writes no binary log", "set log_bin (and binlog_format=ROW) in the server's configuration and restart it"}
+	}
+	status := "SHOW BINARY LOG STATUS"
+	if s.flavor() == binlog.MariaDBFlavor {
+		status = "SHOW MASTER STATUS"
+	}
+	row := map[string]any{}
+	err = db.QueryRowxContext(ctx, status).MapScan(row)
+	if code(err) == syntaxError { // MySQL before 8.2
+		err = db.QueryRowxContext(ctx, "SHOW MASTER STATUS").MapScan(row)
+	}
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	s.end.Name = fmt.Sprintf("%s", row["File"])
+	position, err := strconv.ParseUint(fmt.Sprintf("%s", row["Position"]), 10, 32)
+	if number, ok := row["Position"].(int64); ok {
+		position, err = uint64(number), nil
+	} else if number, ok := row["Position"].(uint64); ok {
+		position, err = number, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading where the binary log ends: %w", err)
+	}
+	s.end.Pos = uint32(position)
+	return s, b.logged(row)
+}
+
+// logged says whether the server's filters let the jobs table into its log.
+func (b *Binlog) logged(status map[string]any) error {
+	list := func(column string) []string {
+		return strings.FieldsFunc(fmt.Sprintf("%s", status[column]), func(r rune) bool { return r == ',' })
+	}
+	only, never := list("Binlog_Do_DB"), list("Binlog_Ignore_DB")
+	has := func(names []string) bool {
+		for _, name := range names {
+			if strings.EqualFold(name, b.Schema) {
+				return true
+			}
+		}
+		return false
+	}
+	if len(only) > 0 && !has(only) || has(never) {
+		return &UnavailableError{"the server leaves the database " + b.Schema + " out of its binary log", "change binlog_do_db or binlog_ignore_db in the server's configuration and restart it"}
+	}
+	return nil
+}
+
+// The codes of MySQL's errors that say what is missing.
+const (
+	accessDenied    = 1045
+	tableDenied     = 1142
+	privilegeDenied = 1227
+	syntaxError     = 1064
+)
+
+// code is the number of an error of the server's, whichever driver reports it.
+func code(err error) uint16 {
+	var ours *mysql.MySQLError
+	if errors.As(err, &ours) {
+		return ours.Number
+	}
+	var theirs *binlog.MyError
+	if errors.As(err, &theirs) {
+		return theirs.Code
+	}
+	return 0
+}
+
+// explain says what to do about an error.
+func (s *binlogServer) explain(err error) error {
+	switch code(err) {
+	case accessDenied, tableDenied, privilegeDenied:
+		return &UnavailableError{"the account may not read the server's binary log", s.grant() + "; or name another account in feed.dsn"}
+	}
+	return fmt.Errorf("reading the binary log: %w", err)
+}

@@ -1,0 +1,61 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+)
+
+// Knock listens on a Unix socket in the CMS's folder, where the Laravel package
+// sends a datagram after it has committed a job. It hears nothing of programs
+// without the package: give it to Options.Partial.
+type Knock struct {
+	Path string
+}
+
+// The system bounds the path of a socket; a datagram is read to knockBytes, and
+// says "jobs": more is not looked at.
+const (
+	knockPath  = 104
+	knockBytes = 64
+)
+
+// Name implements Source.
+func (*Knock) Name() string { return "socket for PHP" }
+
+// Run implements Source. A socket that is there is one that a dead process left:
+// only the process that leads those of its host listens.
+func (k *Knock) Run(ctx context.Context, report func(Report)) error {
+	if len(k.Path) >= knockPath {
+		return &UnavailableError{fmt.Sprintf("the path of the socket %s is too long (%d bytes of at most %d)", k.Path, len(k.Path), knockPath-1), "name a shorter one in feed.socket"}
+	}
+	if err := os.Remove(k.Path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing an old socket: %w", err)
+	}
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: k.Path, Net: "unixgram"})
+	if err != nil {
+		return fmt.Errorf("listening for PHP: %w", err)
+	}
+	defer func() { _ = os.Remove(k.Path) }()
+	defer conn.Close()
+	// PHP may run as another user. A datagram does no more than cause a look.
+	if err := os.Chmod(k.Path, 0o666); err != nil { //nolint:gosec // see above
+		return fmt.Errorf("opening the socket to PHP: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	report(Alive)
+	buffer := make([]byte, knockBytes)
+	for {
+		if _, err := conn.Read(buffer); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("listening for PHP: %w", err)
+		}
+		report(Inserted)
+	}
+}

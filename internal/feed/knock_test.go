@@ -1,0 +1,113 @@
+package feed
+
+import (
+	"bufio"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+// The Laravel package notifies of a job when it is committed, neither before nor
+// when it is rolled back.
+func TestTheLaravelPackageNotifies(t *testing.T) {
+	if _, err := exec.LookPath("php"); err != nil {
+		jobstest.Skip(t, "no php: %v", err)
+	}
+	if _, err := os.Stat("/usr/share/php/Illuminate/autoload.php"); err != nil {
+		jobstest.Skip(t, "no Laravel: %v", err)
+	}
+	s := newSite(t, jobstest.Open(t, jobstest.MariaDB))
+	c, err := mysql.ParseDSN(s.Database.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(c.Addr)
+	path := filepath.Join(t.TempDir(), "cmsjobs.sock")
+	h := listen(t, &Knock{Path: path})
+	php := exec.CommandContext(t.Context(), "php", filepath.Join("..", "..", "sdk", "php", "tests", "socket.php"))
+	php.Env = append(os.Environ(), "DB_PORT="+port, "DB_DATABASE="+c.DBName, "CMSJOBS_SOCKET="+path)
+	php.Stderr = os.Stderr
+	in, err := php.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := php.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := php.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer php.Wait()
+	lines := bufio.NewScanner(out)
+	marker := func() { // datagrams keep their order: what PHP sent comes before this
+		conn, err := net.Dial("unixgram", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.Write([]byte("marker")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		name string
+		sent int
+	}{{"plain", 1}, {"open", 0}, {"committed", 1}, {"rolled back", 0}, {"of Laravel", 1}, {"of Redis", 0}} {
+		if !lines.Scan() || lines.Text() != step.name {
+			t.Fatalf("PHP says %q instead of %q", lines.Text(), step.name)
+		}
+		marker()
+		for range step.sent + 1 {
+			h.says(t, Inserted, step.name)
+		}
+		time.Sleep(20 * time.Millisecond)
+		if len(h) > 0 {
+			t.Errorf("%s: more than %d datagrams", step.name, step.sent)
+		}
+		if _, err := in.Write([]byte("\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines.Scan()
+	took, nobody, ok := strings.Cut(lines.Text(), " ")
+	if !ok {
+		t.Fatalf("PHP says %q", lines.Text())
+	}
+	t.Logf("a datagram takes %s µs, %s µs where nobody listens", took, nobody)
+}
+
+// A socket that a dead process left is taken over, and removed at the end.
+func TestASocketThatIsThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cmsjobs.sock")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Try(t.Context(), &Knock{Path: path}, 10*time.Second); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the socket is still there: %v", err)
+	}
+	needs(t, Try(t.Context(), &Knock{Path: "/" + strings.Repeat("x", 200)}, time.Second), "too long")
+}
+
+// A socket that works slows no looks down: programs without the package send nothing.
+func TestASocketIsNoReasonToLookSeldom(t *testing.T) {
+	s := newSite(t, jobstest.Open(t, jobstest.SQLite))
+	o := s.options(t)
+	o.Partial = []Source{&bell{}}
+	w := New(o)
+	w.sources[0].report(Alive)
+	if d := w.wait(time.Now()); d > o.Idle {
+		t.Errorf("beside a socket it waits %v", d)
+	}
+}
