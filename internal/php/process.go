@@ -405,7 +405,7 @@ func (x *process) abandoned(how string) {
 		x.back <- j
 		return
 	}
-	e := End{Outcome: Crashed, Delay: x.job.delayAfterCrash(), Exception: "the PHP process died in the job: " + how}
+	e := End{Outcome: Crashed, Delay: x.job.delayAfterCrash(), Exception: DiedInJob + how}
 	if x.stops && x.why != "" || x.why == "" && x.last != nil && x.last.Died == "" { // not the job's doing, or Laravel's own time-out
 		e.Outcome, e.Exception = Released, how
 	}

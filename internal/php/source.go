@@ -62,6 +62,9 @@ type End struct {
 	Duration, Wait time.Duration
 }
 
+// DiedInJob is what the Exception of a crash begins with.
+const DiedInJob = "the PHP process died in the job: "
+
 // Word is the outcome as the history names it.
 func (e *End) Word() string {
 	switch {
