@@ -9,6 +9,7 @@ type Config struct {
 	CMS        CMS                `koanf:"cms"`
 	Queue      Queue              `koanf:"queue"`
 	Types      map[string]JobType `koanf:"types"`
+	PHP        PHP                `koanf:"php"`
 	Schedule   Schedule           `koanf:"schedule"`
 	HTTP       HTTP               `koanf:"http"`
 	Storage    Storage            `koanf:"storage"`
@@ -36,6 +37,7 @@ func Default() Config {
 		CMS:        defaultCMS(),
 		Queue:      defaultQueue(),
 		Types:      map[string]JobType{},
+		PHP:        defaultPHP(),
 		Schedule:   defaultSchedule(),
 		HTTP:       defaultHTTP(),
 		Storage:    defaultStorage(),
@@ -63,6 +65,7 @@ func (c *Config) check(r *report) {
 	c.CMS.check(r)
 	c.Queue.check(r)
 	checkKinds(c.Types, r)
+	c.PHP.check(r)
 	c.Schedule.check(r)
 	c.HTTP.check(r)
 	c.Storage.check(r)

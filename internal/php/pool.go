@@ -38,6 +38,8 @@ type Config struct {
 	Worker string
 	Now    func() time.Time
 	Logger *slog.Logger
+	// Redact takes secrets out of what jobs print and throw; nil leaves all.
+	Redact func(string) string
 	// Wake receives when jobs may have been enqueued; nil is never.
 	Wake <-chan struct{}
 	// Ended is called for each end that was written.
@@ -50,6 +52,9 @@ func (c *Config) defaults() {
 	c.Grace, c.MaxCrashes = cmp.Or(c.Grace, 30*time.Second), cmp.Or(c.MaxCrashes, 3)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Redact == nil {
+		c.Redact = func(text string) string { return text }
 	}
 	if c.Ended == nil {
 		c.Ended = func(End) {}

@@ -318,6 +318,9 @@ func (x *process) written(id int64) {
 // finish ends the job in hand.
 func (x *process) finish(e End, transactions int) {
 	e.Job, e.Worker, e.Lines = *x.job, x.c.Worker, x.output.take()
+	for i := range e.Lines {
+		e.Lines[i].Text = x.c.Redact(e.Lines[i].Text)
+	}
 	now := x.c.Now()
 	e.Duration, e.Wait = now.Sub(x.began), max(x.began.Sub(x.job.Job.RunAt), 0)
 	if transactions > 0 {

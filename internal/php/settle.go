@@ -3,7 +3,6 @@ package php
 import (
 	"context"
 	"time"
-
 )
 
 // maxBatch is how many ends are written at once.
@@ -98,4 +97,3 @@ func (j *Job) delayAfterCrash() time.Duration {
 	}
 	return j.Backoff[min(max(j.Job.Attempt-1, 0), len(j.Backoff)-1)]
 }
-

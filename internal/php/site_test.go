@@ -73,7 +73,7 @@ func (s *site) artisan(args ...string) []string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return slices.Concat([]string{"env"}, s.env, []string{"php", "-d", "display_errors=stderr", file}, args)
+	return slices.Concat([]string{"env"}, s.env, []string{"php", "-d", "memory_limit=64M", "-d", "display_errors=stderr", file}, args)
 }
 
 func (s *site) run(args ...string) {
@@ -85,11 +85,13 @@ func (s *site) run(args ...string) {
 }
 
 // push enqueues probes: their names, each with what is set of it, as JSON.
-func (s *site) push(queue string, probes ...string) { s.run(append([]string{"push", queue}, probes...)...) }
+func (s *site) push(queue string, probes ...string) {
+	s.run(append([]string{"push", queue}, probes...)...)
+}
 
 // options are those of queue:work that both workers get.
 func (s *site) options(more ...string) []string {
-	return append([]string{"queue:work", "database", "--sleep=0", "--tries=1", "--timeout=60", "--memory=96", "--quiet"}, more...)
+	return append([]string{"queue:work", "database", "--sleep=0", "--tries=1", "--timeout=60", "--memory=128", "--quiet"}, more...)
 }
 
 // config is that of a pool for a queue.
@@ -160,7 +162,20 @@ func (s *site) await(what string, limit time.Duration, holds func() bool) {
 // drained waits until a queue has no rows.
 func (s *site) drained(queue string, limit time.Duration) {
 	s.t.Helper()
-	s.await("the queue "+queue+" is empty", limit, func() bool { return s.count("jobs WHERE queue = ?", queue) == 0 })
+	s.t.Cleanup(func() {
+		var left []struct {
+			Name     string
+			Attempts int
+		}
+		if err := s.db.Select(&left, "SELECT SUBSTR(payload, 1, 500) AS name, attempts FROM jobs WHERE queue = ?", queue); err != nil || len(left) > 0 {
+			s.t.Logf("left: %+v, %v", left, err)
+		}
+	})
+	s.await("the queue "+queue+" is empty", limit, func() bool {
+		var n int
+		err := s.db.Get(&n, "SELECT COUNT(*) FROM jobs WHERE queue = ?", queue)
+		return err == nil && n == 0
+	})
 }
 
 // events are those of each probe since the last call, in their order.

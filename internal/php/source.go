@@ -79,3 +79,17 @@ func (e *End) Word() string {
 	}
 	return jobs.Released.String()
 }
+
+// Settlement is the end as logs and figures of our own jobs have it.
+func (e *End) Settlement() jobs.Settlement {
+	outcome := jobs.Completed
+	switch {
+	case e.Outcome == Failed:
+		outcome = jobs.Failed
+	case e.Outcome == Crashed, e.Outcome == Released && e.Exception != "":
+		outcome = jobs.Retried
+	case e.Outcome == Released:
+		outcome = jobs.Released
+	}
+	return jobs.Settlement{Claimed: e.Job.Claimed, Outcome: outcome, Delay: e.Delay, Error: e.Exception, Worker: e.Worker, Duration: e.Duration, Wait: e.Wait}
+}

@@ -88,7 +88,7 @@ class Probe implements ShouldQueue
             case 'delete-then-fail': $this->delete(); $this->fail(new \LogicException('x')); return;
             case 'delete': $this->delete(); return;
             case 'sleep': case 'sleep-fail': sleep(20); return;
-            case 'hang': pcntl_signal(SIGALRM, SIG_IGN); $end = microtime(true) + 8; while (microtime(true) < $end) { usleep(1000); } return;
+            case 'hang': pcntl_signal(SIGALRM, SIG_IGN); $end = microtime(true) + 3; while (microtime(true) < $end) { usleep(1000); } return;
             case 'exit': exit(3);
             case 'oom': $a = str_repeat('x', 1 << 20); $b = []; while (true) { $b[] = $a . count($b); }
             case 'segv': posix_kill(getmypid(), SIGSEGV); sleep(1); return;
@@ -126,11 +126,8 @@ class ProbeUnique extends Probe implements ShouldBeUnique
 
 class ProbeUntil extends Probe
 {
-    public $backoff = 1;
-    private $end;
-
     public function retryUntil()
     {
-        return now()->addSeconds(4);
+        return now()->subSeconds(1);
     }
 }
