@@ -409,7 +409,7 @@ func (x *process) abandoned(how string) {
 		return
 	}
 	e := End{Outcome: Crashed, Delay: x.job.delayAfterCrash(), Exception: DiedInJob + how}
-	if x.stops && x.why != "" || x.why == "" && x.last != nil && x.last.Died == "" { // not the job's doing, or Laravel's own time-out
+	if x.stops || x.why == "" && x.last != nil && x.last.Died == "" { // not the job's doing, or Laravel's own time-out
 		e.Outcome, e.Exception = Released, how
 	}
 	x.c.Logger.Warn("PHP process died in a job", "event", "php.crashed", "queue", x.c.Queue, "type", x.job.Job.Type, "id", x.job.Job.ID,
