@@ -15,9 +15,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/phprows"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/internal/php"
 	"github.com/cmsjobs/cmsjobs/migrations"
@@ -50,7 +48,7 @@ func (s *safeBuffer) String() string {
 // newRig has n rows in the queue.
 func newRig(t *testing.T, n int, payload string) *rig {
 	t.Helper()
-	r := &rig{site: &site{t: t, db: jobstest.Open(t, jobstest.SQLite), dir: t.TempDir(), retryAfter: 90 * time.Second}, log: new(safeBuffer)}
+	r := &rig{site: &site{t: t, db: jobstest.Open(t, jobstest.SQLite), dir: t.TempDir()}, log: new(safeBuffer)}
 	db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: r.db.DSN})
 	if err != nil {
 		t.Fatal(err)
@@ -72,11 +70,7 @@ func newRig(t *testing.T, n int, payload string) *rig {
 // be starts the pool with processes of one behaviour.
 func (r *rig) be(behaviour string, change func(*php.Config)) {
 	r.t.Helper()
-	opened, err := tables.Open(context.Background(), r.db.DB, tables.Options{Registry: jobs.NewRegistry()})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	source, err := phprows.New(opened, "database", "test:1")
+	source, err := sourceOn(r.db.DB)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -28,11 +29,10 @@ import (
 // site is a Laravel of Debian's with our package and jobs that misbehave
 // (testdata/app), on a database of the test's own.
 type site struct {
-	t          *testing.T
-	db         *jobstest.Database
-	dir        string
-	env        []string
-	retryAfter time.Duration
+	t   *testing.T
+	db  *jobstest.Database
+	dir string
+	env []string
 }
 
 func newSite(t *testing.T, engine jobstest.Engine, retryAfter time.Duration) *site {
@@ -42,7 +42,7 @@ func newSite(t *testing.T, engine jobstest.Engine, retryAfter time.Duration) *si
 			jobstest.Skip(t, "no Laravel here (packages php-cli, php-mysql, php-laravel-framework): %v", err)
 		}
 	}
-	s := &site{t: t, db: jobstest.Open(t, engine), dir: t.TempDir(), retryAfter: retryAfter}
+	s := &site{t: t, db: jobstest.Open(t, engine), dir: t.TempDir()}
 	dsn, err := mysql.ParseDSN(s.db.DSN)
 	if err != nil {
 		t.Fatal(err)
@@ -97,17 +97,23 @@ func (s *site) options(more ...string) []string {
 // config is that of a pool for a queue.
 func (s *site) config(queue string, more ...string) php.Config {
 	s.t.Helper()
-	opened, err := tables.Open(context.Background(), s.db.DB, tables.Options{Registry: jobs.NewRegistry(), RetryAfter: s.retryAfter})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	source, err := phprows.New(opened, "database", "test:1")
+	source, err := sourceOn(s.db.DB)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return php.Config{Source: source, Queue: queue, Command: s.artisan(s.options(append([]string{"--name=cmsjobs", "--queue=" + queue}, more...)...)...),
-		Connection: "database", Timeout: time.Minute, Lease: s.retryAfter, Worker: "test:1", Now: time.Now,
+		Connection: "database", Timeout: time.Minute, Lease: lease, Worker: "test:1", Now: time.Now,
 		Logger: slog.New(slog.NewTextHandler(writer{s.t}, nil)), Grace: 10 * time.Second}
+}
+
+const lease = 90 * time.Second
+
+func sourceOn(db *sqlx.DB) (php.Source, error) {
+	opened, err := tables.Open(context.Background(), db, tables.Options{Registry: jobs.NewRegistry(), RetryAfter: lease})
+	if err != nil {
+		return nil, err
+	}
+	return phprows.New(opened, "database", "test:1")
 }
 
 // writer writes to the test's log.

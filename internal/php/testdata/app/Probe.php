@@ -53,6 +53,9 @@ class Probe implements ShouldQueue
             case 'unique': $class = ProbeUnique::class; break;
             case 'until': $class = ProbeUntil::class; break;
         }
+        if ($what === 'big') {
+            $set['big'] = str_repeat('x', 6 << 20);
+        }
         $probe = new $class($what, $set);
         if ($what === 'unique') {
             for ($i = 0; $i < 2; $i++) {
