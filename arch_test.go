@@ -71,6 +71,8 @@ var rules = []rule{
 	{below: "internal/jobs/tables", may: []string{"internal/jobs", "internal/database"}},
 	{below: "internal/jobs/queue", may: []string{"internal/jobs", "internal/jobs/listing", "internal/jobs/tables", "internal/database", "internal/groupcommit"}},
 	{below: "internal/jobs/history", may: []string{"internal/jobs", "internal/jobs/listing", "internal/jobs/tables", "internal/database"}},
+	{below: "internal/jobs/phprows", may: []string{"internal/jobs", "internal/jobs/tables", "internal/database", "internal/php"}},
+	{below: "internal/php", may: []string{"internal/jobs"}},
 	{below: "internal/database", may: []string{}},
 	{below: "internal/groupcommit", std: true},
 	{below: "internal/display", std: true},

@@ -10,6 +10,7 @@ type Config struct {
 	Queue      Queue              `koanf:"queue"`
 	Feed       Feed               `koanf:"feed"`
 	Types      map[string]JobType `koanf:"types"`
+	PHP        PHP                `koanf:"php"`
 	Schedule   Schedule           `koanf:"schedule"`
 	HTTP       HTTP               `koanf:"http"`
 	Storage    Storage            `koanf:"storage"`
@@ -38,6 +39,7 @@ func Default() Config {
 		Queue:      defaultQueue(),
 		Feed:       defaultFeed(),
 		Types:      map[string]JobType{},
+		PHP:        defaultPHP(),
 		Schedule:   defaultSchedule(),
 		HTTP:       defaultHTTP(),
 		Storage:    defaultStorage(),
@@ -66,6 +68,7 @@ func (c *Config) check(r *report) {
 	c.Queue.check(r)
 	c.Feed.check(r, c.Database.DSN)
 	checkKinds(c.Types, r)
+	c.PHP.check(r)
 	c.Schedule.check(r)
 	c.HTTP.check(r)
 	c.Storage.check(r)

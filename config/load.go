@@ -136,6 +136,8 @@ func slashed(path string) string {
 		return "types/" + strings.Join(parts[1:n-1], ".") + slash + parts[n-1]
 	case n > 4 && parts[0] == "schedule" && parts[1] == "entries" && !slices.Contains(parts[3:], "payload"):
 		return "schedule/entries/" + strings.Join(parts[2:n-1], ".") + slash + parts[n-1]
+	case n > 4 && parts[0] == "php" && parts[1] == "queues":
+		return "php/queues/" + strings.Join(parts[2:n-1], ".") + slash + parts[n-1]
 	}
 	return strings.Join(parts, slash)
 }

@@ -49,6 +49,13 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 		}
 		parts = append(parts, part{"scheduler", s.Run})
 	}
+	if c.PHP.Enabled && c.Queue.Enabled {
+		pools, err := r.phpParts()
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, pools...)
+	}
 	if c.Publish.Watch {
 		parts = append(parts, part{"watcher", r.Handlers.publish.NewWatcher().Run})
 	}
@@ -84,7 +91,7 @@ func partNames(c *config.Loaded) []string {
 	for _, x := range []struct {
 		name string
 		on   bool
-	}{{"worker", c.Queue.Worker && c.Queue.Enabled}, {"scheduler", c.Schedule.Enabled && c.Queue.Enabled}, {"web", c.HTTP.Enabled}} {
+	}{{"worker", c.Queue.Worker && c.Queue.Enabled}, {"scheduler", c.Schedule.Enabled && c.Queue.Enabled}, {"php", c.PHP.Enabled && c.Queue.Enabled}, {"web", c.HTTP.Enabled}} {
 		if x.on {
 			names = append(names, x.name)
 		}

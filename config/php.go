@@ -1,0 +1,94 @@
+package config
+
+import (
+	"path/filepath"
+	"time"
+)
+
+// PHP says whether and how PHP's own jobs are run.
+type PHP struct {
+	Enabled    bool                `koanf:"enabled"`
+	Binary     string              `koanf:"binary"`
+	Artisan    string              `koanf:"artisan"` // "": artisan in cms.dir
+	Connection string              `koanf:"connection"`
+	Poll       time.Duration       `koanf:"poll"`
+	MaxCrashes int                 `koanf:"max_crashes"`
+	Queues     map[string]PHPQueue `koanf:"queues"`
+}
+
+// PHPQueue says how the PHP processes of one queue work. Zero fields mean the
+// defaults of DefaultPHPQueue; Tries and Timeout may be 0, which is no limit.
+type PHPQueue struct {
+	Processes int            `koanf:"processes"`
+	Tries     *int           `koanf:"tries"`
+	Timeout   *time.Duration `koanf:"timeout"`
+	Memory    Size           `koanf:"memory"`
+	MaxJobs   int            `koanf:"max_jobs"`
+	MaxTime   time.Duration  `koanf:"max_time"`
+}
+
+func defaultPHP() PHP {
+	return PHP{Binary: "php", Connection: "database", Poll: 50 * time.Millisecond, MaxCrashes: 3, Queues: map[string]PHPQueue{}}
+}
+
+// Filled is q with the defaults of Laravel's queue:work where nothing is said.
+func (q PHPQueue) Filled() PHPQueue {
+	if q.Processes == 0 {
+		q.Processes = 1
+	}
+	if q.Tries == nil {
+		tries := 1
+		q.Tries = &tries
+	}
+	if q.Timeout == nil {
+		timeout := time.Minute
+		q.Timeout = &timeout
+	}
+	if q.Memory == 0 {
+		q.Memory = 128 << 20
+	}
+	return q
+}
+
+// ArtisanFile is the site's artisan; "" where nothing says where it is.
+func (c *Config) ArtisanFile() string {
+	if c.PHP.Artisan != "" || c.CMS.Dir == "" {
+		return c.PHP.Artisan
+	}
+	return filepath.Join(c.CMS.Dir, "artisan")
+}
+
+func (p PHP) check(r *report) {
+	if p.Enabled && len(p.Queues) == 0 {
+		r.add("php/queues", "name at least one queue whose jobs of PHP are run, for example default: {processes: 2}")
+	}
+	if p.Enabled && p.Binary == "" {
+		r.add("php/binary", "the PHP program must be named, for example php8.3")
+	}
+	if p.Enabled && !queueName.MatchString(p.Connection) {
+		r.add("php/connection", "%q is no name of a queue connection", p.Connection)
+	}
+	r.atLeastFor("php/poll", p.Poll, time.Millisecond)
+	r.between("php/max_crashes", p.MaxCrashes, 1, 100)
+	for name, q := range p.Queues {
+		path := "php/queues/" + name + slash
+		if !queueName.MatchString(name) {
+			r.add("php/queues", "%q is no name of a queue", name)
+		}
+		r.between(path+"processes", q.Processes, 0, 1000)
+		if q.Tries != nil {
+			r.between(path+"tries", *q.Tries, 0, 255)
+		}
+		if q.Timeout != nil {
+			r.atLeastFor(path+"timeout", *q.Timeout, 0)
+			if *q.Timeout%time.Second != 0 {
+				r.add(path+"timeout", "%s: PHP counts whole seconds", *q.Timeout)
+			}
+		}
+		if q.Memory != 0 && q.Memory < 16<<20 {
+			r.add(path+"memory", "%s is too small for PHP: at least 16MiB", q.Memory)
+		}
+		r.atLeast(path+"max_jobs", q.MaxJobs, 0)
+		r.atLeastFor(path+"max_time", q.MaxTime, 0)
+	}
+}

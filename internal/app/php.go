@@ -1,0 +1,104 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/phprows"
+	"github.com/cmsjobs/cmsjobs/internal/php"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
+)
+
+// phpParts are the pools of PHP processes, one a queue.
+func (r *Services) phpParts() (parts []part, err error) {
+	c := r.Config.PHP
+	artisan := r.Config.ArtisanFile()
+	if artisan == "" {
+		return nil, UsageError{Err: errors.New("php.enabled: the site's artisan is not known: set cms.dir or php.artisan")}
+	}
+	if artisan, err = filepath.Abs(artisan); err != nil {
+		return nil, fmt.Errorf("php.artisan: %w", err)
+	}
+	if _, err := os.Stat(artisan); err != nil {
+		return nil, UsageError{Err: fmt.Errorf("php.artisan: %w", err)}
+	}
+	binary, err := exec.LookPath(c.Binary)
+	if err != nil {
+		return nil, UsageError{Err: fmt.Errorf("php.binary: %w", err)}
+	}
+	worker := r.workerInfo(r.Config.Queue.WorkerID).ID
+	source, err := phprows.New(r.Store.Tables, c.Connection, worker)
+	if err != nil {
+		return nil, UsageError{Err: fmt.Errorf("php.enabled: %w", err)}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Queues)) {
+		q := c.Queues[name].Filled()
+		pool, err := php.New(php.Config{
+			Source: source, Queue: name, Command: queueWork(binary, artisan, c.Connection, name, q), Dir: filepath.Dir(artisan),
+			Connection: c.Connection, Processes: q.Processes, Timeout: *q.Timeout, Lease: r.Config.Queue.Lease, Poll: c.Poll,
+			Grace: r.Config.Queue.Grace, MaxCrashes: c.MaxCrashes, Worker: worker, Now: r.Now, Logger: r.Log, Redact: redact.Text, Ended: r.phpEnded,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("php.queues.%s: %w", name, err)
+		}
+		parts = append(parts, part{"php " + name, func(ctx context.Context) error {
+			r.Log.Info("PHP's jobs are run", "event", "php.started", "queue", name, "processes", q.Processes)
+			return pool.Run(ctx)
+		}})
+	}
+	return parts, nil
+}
+
+// queueWork is the command of one process: Laravel's own worker, which package
+// cmsjobs/laravel gives its jobs.
+func queueWork(binary, artisan, connection, queue string, q config.PHPQueue) []string {
+	command := []string{binary, artisan, "queue:work", connection, "--name=cmsjobs", "--queue=" + queue, "--sleep=0", "--quiet",
+		"--tries=" + strconv.Itoa(*q.Tries), "--timeout=" + strconv.Itoa(int(q.Timeout.Seconds())), "--memory=" + strconv.FormatInt(int64(q.Memory>>20), 10)}
+	if q.MaxJobs > 0 {
+		command = append(command, "--max-jobs="+strconv.Itoa(q.MaxJobs))
+	}
+	if q.MaxTime > 0 {
+		command = append(command, "--max-time="+strconv.Itoa(int(q.MaxTime.Seconds())))
+	}
+	return command
+}
+
+// phpEnded counts and logs a run of PHP's, as the worker does those of ours.
+func (r *Services) phpEnded(e php.End) {
+	end := e.Settlement()
+	if r.Metrics != nil {
+		r.Metrics.Ended(end)
+	}
+	level, text, event := slog.LevelInfo, jobs.CompletedMessage, jobs.FinishedEvent
+	switch end.Outcome {
+	case jobs.Failed:
+		level, text = slog.LevelError, "job failed, see failed_jobs"
+	case jobs.Retried:
+		level, text, event = slog.LevelWarn, "attempt failed; the job will be retried", "job.retried"
+	case jobs.Released:
+		text, event = "job released", "job.released"
+	}
+	switch jobs.LogEnds(r.Config.Log.Jobs) {
+	case jobs.LogNone:
+		return
+	case jobs.LogFailed:
+		if level == slog.LevelInfo {
+			return
+		}
+	}
+	attrs := append(end.LogAttrs(), slog.String("event", event))
+	if end.Error != "" {
+		attrs = append(attrs, slog.String("error", jobs.PlainText(end.Error, 500)))
+	}
+	r.Log.LogAttrs(context.Background(), level, text, attrs...)
+}

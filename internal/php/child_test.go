@@ -1,0 +1,120 @@
+package php_test
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestMain lets the test's own program be a worker that does what no Laravel does:
+// CHILD says what.
+func TestMain(m *testing.M) {
+	if behaviour := os.Getenv("CHILD"); behaviour != "" {
+		newChild().be(behaviour)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// child is the worker's side of the protocol.
+type child struct {
+	in  *bufio.Reader
+	out *os.File
+	dir string
+}
+
+func newChild() *child {
+	return &child{in: bufio.NewReader(os.NewFile(3, "in")), out: os.NewFile(4, "out"), dir: os.Getenv("CHILD_DIR")}
+}
+
+func (c *child) say(message string) {
+	_, _ = c.out.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)) // gone: the next read ends
+}
+
+func (c *child) hear() (order struct {
+	ID     int64  `json:"id"`
+	GiveUp string `json:"give_up"`
+}) {
+	var head [4]byte
+	if _, err := io.ReadFull(c.in, head[:]); err != nil {
+		os.Exit(0)
+	}
+	data := make([]byte, binary.BigEndian.Uint32(head[:]))
+	if _, err := io.ReadFull(c.in, data); err != nil {
+		os.Exit(0)
+	}
+	if err := json.Unmarshal(data, &order); err != nil {
+		panic(err)
+	}
+	return order
+}
+
+// job asks until there is one.
+func (c *child) job() (id int64, giveUp string) {
+	for {
+		c.say(`{"more":true}`)
+		if o := c.hear(); o.ID != 0 {
+			return o.ID, o.GiveUp
+		}
+	}
+}
+
+// first says whether this is the first process of the test.
+func (c *child) first() bool {
+	_, err := os.OpenFile(filepath.Join(c.dir, "first"), os.O_CREATE|os.O_EXCL, 0o600)
+	return err == nil
+}
+
+func (c *child) be(behaviour string) {
+	switch behaviour {
+	case "old":
+		c.say(`{"hello":99}`)
+		time.Sleep(time.Minute)
+	case "garbage":
+		_, _ = c.out.WriteString("Fatal error: a program wrote here")
+		time.Sleep(time.Minute)
+	}
+	c.say(`{"hello":1}`)
+	switch behaviour {
+	case "silent":
+		time.Sleep(time.Minute)
+	case "ask once": // as a worker that is paused while it waits
+		c.say(`{"more":true}`)
+		c.hear()
+		time.Sleep(time.Minute)
+	case "die unread":
+		if c.first() {
+			c.say(`{"more":true}`)
+			_, _ = unix.Poll([]unix.PollFd{{Fd: 3, Events: unix.POLLIN}}, 60_000)
+			os.Exit(1)
+		}
+	case "go on": // past its time-out, with a child
+		id, _ := c.job()
+		sleep := exec.Command("sleep", "60")
+		if err := sleep.Start(); err != nil {
+			panic(err)
+		}
+		_ = os.WriteFile(filepath.Join(c.dir, fmt.Sprint(id)), []byte(fmt.Sprint(sleep.Process.Pid)), 0o600)
+		time.Sleep(time.Minute)
+	}
+	for {
+		id, giveUp := c.job()
+		switch {
+		case behaviour == "crash" && giveUp == "", behaviour == "crash always":
+			os.Exit(7)
+		case giveUp != "":
+			c.say(fmt.Sprintf(`{"done":{"id":%d,"as":"fail","exception":%q}}`, id, giveUp))
+		default:
+			c.say(fmt.Sprintf(`{"done":{"id":%d,"as":"delete"}}`, id))
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package php
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+const (
+	// aheadFor is how much work is claimed before it is asked for, and mostAhead
+	// how many jobs a process that is.
+	aheadFor  = 100 * time.Millisecond
+	mostAhead = 32
+	// heldAhead is how long jobs are kept that nobody asks for.
+	heldAhead = time.Second
+)
+
+// claimer hands out jobs and claims them, some ahead.
+type claimer struct {
+	*Pool
+	ahead   []Job
+	moved   time.Time // when a job came or went
+	next    time.Time // no look at the queue before it
+	trouble time.Duration
+	looking bool
+	found   chan looked
+}
+
+// looked is what one look at the queue gave.
+type looked struct {
+	jobs []Job
+	err  error
+}
+
+// claim runs until stop is closed; after ctx has ended it only gives back.
+func (p *Pool) claim(ctx context.Context, stop <-chan struct{}) {
+	c := &claimer{Pool: p, found: make(chan looked, 1)}
+	done := ctx.Done()
+	for {
+		now := p.c.Now()
+		if n := c.want(); n > 0 && done != nil && !c.looking && !now.Before(c.next) {
+			c.looking = true
+			go func() { c.found <- p.look(ctx, n) }()
+		}
+		var out chan *Job
+		var first *Job
+		if len(c.ahead) > 0 && done != nil {
+			out, first = p.jobs, &c.ahead[0]
+		}
+		pause := time.NewTimer(c.pause(now))
+		select {
+		case out <- first:
+			c.ahead, c.moved = c.ahead[1:], now
+		case l := <-c.found:
+			c.take(l)
+		case j := <-p.back:
+			c.release([]Job{j})
+		case <-p.c.Wake:
+			c.next = time.Time{}
+		case <-p.asked:
+		case <-pause.C:
+			if len(c.ahead) > 0 && p.c.Now().Sub(c.moved) >= heldAhead {
+				c.giveBack()
+			}
+		case <-done:
+			done = nil
+			c.giveBack()
+		case <-stop:
+			pause.Stop()
+			c.finish()
+			return
+		}
+		pause.Stop()
+	}
+}
+
+// finish waits for a look that is under way, and gives back what it found.
+func (c *claimer) finish() {
+	if c.looking {
+		c.take(<-c.found)
+	}
+	c.giveBack()
+}
+
+// want is how many jobs should be claimed now. With nobody at work there is
+// nobody to claim ahead for; long jobs are not claimed ahead at all, so that
+// other hosts have them.
+func (c *claimer) want() int {
+	wanting, ahead := int(c.wanting.Load()), 0
+	if wanting == 0 && c.busy.Load() == 0 {
+		return 0
+	}
+	if average := time.Duration(c.average.Load()); average > 0 {
+		ahead = min(int(aheadFor/average), mostAhead) * c.c.Processes
+	}
+	if wanting == 0 && len(c.ahead) > ahead/2 {
+		return 0
+	}
+	return wanting + ahead - len(c.ahead)
+}
+
+// pause is how long the claimer may rest if nothing happens.
+func (c *claimer) pause(now time.Time) time.Duration {
+	if len(c.ahead) > 0 {
+		return heldAhead
+	}
+	return max(c.next.Sub(now), c.c.Poll)
+}
+
+// look claims up to n jobs.
+func (p *Pool) look(ctx context.Context, n int) looked {
+	// A claim goes on when the pool stops, so that its answer is known.
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	list, err := p.c.Source.Claim(call, p.c.Queue, n, p.c.Lease)
+	p.hold(list)
+	return looked{list, err}
+}
+
+// take keeps what a look found, and sets the time of the next.
+func (c *claimer) take(l looked) {
+	now := c.c.Now()
+	c.looking = false
+	switch {
+	case l.err != nil && !errors.Is(l.err, jobs.ErrUnseen):
+		c.trouble = min(max(2*c.trouble, c.c.Poll), 2*time.Second)
+		c.next = now.Add(c.trouble)
+		c.c.Logger.Warn("PHP's jobs not claimed", "event", "php.claim_failed", "queue", c.c.Queue, "error", l.err)
+	case len(l.jobs) == 0 && l.err == nil:
+		c.trouble, c.next = 0, now.Add(c.c.Poll)
+	default:
+		c.trouble, c.next = 0, time.Time{}
+	}
+	if len(l.jobs) > 0 {
+		c.ahead, c.moved = append(c.ahead, l.jobs...), now
+	}
+}
+
+func (c *claimer) giveBack() {
+	c.release(c.ahead)
+	c.ahead = nil
+}
+
+// release gives jobs back uncounted. What cannot be given back runs again when
+// its lease ends.
+func (c *claimer) release(list []Job) {
+	if len(list) == 0 {
+		return
+	}
+	c.leases.Lock()
+	defer c.leases.Unlock()
+	for i := range list {
+		list[i].Lease = c.held[list[i].Lease.ID]
+		delete(c.held, list[i].Lease.ID)
+	}
+	call, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	if err := c.c.Source.Release(call, list); err != nil {
+		c.c.Logger.Warn("PHP's jobs not given back; they run when their leases end", "event", "php.release_failed",
+			"queue", c.c.Queue, "jobs", len(list), "error", err)
+	}
+}

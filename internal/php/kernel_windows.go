@@ -1,0 +1,20 @@
+package php
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+)
+
+// Windows has no descriptors 3 and 4 for children: New refuses it.
+const supported = false
+
+func ownGroup(*exec.Cmd) {}
+
+func killGroup(p *os.Process) error { return p.Kill() }
+
+func terminate(p *os.Process) error { return p.Kill() }
+
+func readNow(int, []byte) (int, error) { return 0, errors.ErrUnsupported }
+
+func unread(*os.File) int { return 0 }

@@ -1,0 +1,112 @@
+package php
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// The bounds of what a job prints: lines that it keeps, and characters of each.
+const maxLines, maxLine = 1000, 2000
+
+// output is a process's standard output and standard error.
+type output struct {
+	file *os.File
+	now  func() time.Time
+
+	mu      sync.Mutex // held while bytes are read: so that take has all that were there
+	rest    []byte     // the beginning of a line
+	long    bool       // the rest of a line that was cut is on its way
+	lines   []jobs.LogLine
+	dropped int
+}
+
+// read collects lines until the pipe is closed.
+func (o *output) read() {
+	raw, err := o.file.SyscallConn()
+	if err != nil {
+		return
+	}
+	// Read waits until there is something, and calls pull again.
+	_ = raw.Read(func(fd uintptr) bool { return o.pull(int(fd)) })
+}
+
+// pull reads what is there; true when the pipe is at its end.
+func (o *output) pull(fd int) (ended bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := readNow(fd, buffer)
+		switch {
+		case err == syscall.EINTR:
+			continue
+		case err == syscall.EAGAIN:
+			return false
+		case err != nil || n <= 0:
+			return true
+		}
+		o.add(buffer[:n])
+	}
+}
+
+// take returns the lines that came since the last call, those that are still in
+// the pipe included: a process prints before it says that it is done.
+func (o *output) take() []jobs.LogLine {
+	if raw, err := o.file.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { o.pull(int(fd)) }) // closed: nothing more comes
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.rest) > 0 && !o.long {
+		o.line(o.rest)
+	}
+	o.rest, o.long = nil, false
+	lines := o.lines
+	if o.dropped > 0 {
+		lines = append(lines, jobs.LogLine{At: o.now(), Text: fmt.Sprintf("(%d more lines were dropped)", o.dropped)})
+	}
+	o.lines, o.dropped = nil, 0
+	return lines
+}
+
+// add takes bytes apart into lines. What is longer than a line may be is cut.
+func (o *output) add(data []byte) {
+	for len(data) > 0 {
+		end := bytes.IndexByte(data, '\n')
+		part := data
+		if end >= 0 {
+			part = data[:end]
+		}
+		if !o.long {
+			o.rest = append(o.rest, part[:min(len(part), 4*maxLine-len(o.rest))]...)
+		}
+		switch {
+		case end >= 0:
+			if !o.long {
+				o.line(o.rest)
+			}
+			o.rest, o.long = o.rest[:0], false
+			data = data[end+1:]
+		case len(o.rest) >= 4*maxLine && !o.long:
+			o.line(o.rest)
+			o.rest, o.long = o.rest[:0], true
+			return
+		default:
+			return
+		}
+	}
+}
+
+func (o *output) line(text []byte) {
+	if len(o.lines) >= maxLines {
+		o.dropped++
+		return
+	}
+	o.lines = append(o.lines, jobs.LogLine{At: o.now(), Text: jobs.PlainText(string(text), maxLine, '\t')})
+}

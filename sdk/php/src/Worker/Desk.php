@@ -1,0 +1,185 @@
+<?php
+
+namespace CmsJobs\Laravel\Worker;
+
+use Illuminate\Contracts\Foundation\Application;
+use Illuminate\Queue\Failed\FailedJobProviderInterface;
+use RuntimeException;
+use Throwable;
+
+/**
+ * Has the job in hand, asks cmsjobs for the next one and tells it the outcome.
+ * Outcomes that cmsjobs has not confirmed are kept: if it is gone, they are
+ * written here, so that no job runs twice.
+ */
+class Desk
+{
+    private const VERSION = 1;
+    /** How long an answer may take before Laravel's loop looks at its signals, in seconds; an order comes within one. */
+    private const PATIENCE = 5;
+
+    private $app;
+    private Pipe $pipe;
+    private string $connection;
+    private ?FailedJobProviderInterface $failer = null;
+    private ?PipeJob $job = null;
+    private bool $asked = false;
+    private bool $gone = false;
+    /** @var array<int, array{0: array, 1: PipeJob}> */
+    private array $unconfirmed = [];
+
+    public function __construct($app, Pipe $pipe, string $connection)
+    {
+        $this->app = $app;
+        $this->pipe = $pipe;
+        $this->connection = $connection;
+    }
+
+    public function failer(FailedJobProviderInterface $own): PipeFailer
+    {
+        return new PipeFailer($this->failer = $own, $this);
+    }
+
+    public function job(): ?PipeJob
+    {
+        return $this->job;
+    }
+
+    public function hello(): void
+    {
+        $this->tell(['hello' => self::VERSION]);
+    }
+
+    /** The next job, or null when there is none now. */
+    public function pop(): ?PipeJob
+    {
+        if (! $this->asked || $this->job !== null) {
+            $this->asked = true;
+            $this->tell($this->outcome() + ['more' => true]);
+        }
+        $order = $this->gone ? null : $this->order();
+        if ($order === null) {
+            return null;
+        }
+        $this->asked = false;
+
+        return isset($order['id']) ? $this->job = new PipeJob($this->app, $order, $this->connection, $order['queue']) : null;
+    }
+
+    /** The last message of this process: the outcome of the job in hand, if it has one, and why it ends. */
+    public function leave(array $why): void
+    {
+        $id = $this->job === null ? null : (int) $this->job->getJobId();
+        $outcome = $this->outcome();
+        if (isset($outcome['done']) && $outcome['done']['as'] !== 'nothing') {
+            $id = null; // the job is done: it is not what ended the process
+        }
+        $this->tell($outcome + $why + ['job' => $id]);
+    }
+
+    private function order(): ?array
+    {
+        try {
+            $order = $this->pipe->receive(self::PATIENCE);
+        } catch (Gone $e) {
+            $this->alone();
+
+            return null;
+        }
+        foreach ($order['settled'] ?? [] as $id) {
+            unset($this->unconfirmed[$id]);
+        }
+
+        return $order;
+    }
+
+    private function tell(array $message): void
+    {
+        if ($this->gone) {
+            $this->alone();
+
+            return;
+        }
+        try {
+            $this->pipe->send($message);
+        } catch (Gone $e) {
+            $this->alone();
+        }
+    }
+
+    /** The outcome of the job in hand, which is in hand no more. */
+    private function outcome(): array
+    {
+        if ($this->job === null) {
+            return [];
+        }
+        $job = $this->job;
+        $this->job = null;
+        $done = $job->outcome() + ['tx' => $this->rollBack()];
+        if ($done['as'] !== 'nothing') {
+            $this->unconfirmed[$done['id']] = [$done, $job];
+        }
+
+        return ['done' => $done];
+    }
+
+    /** cmsjobs was killed: write what it may not have written, and stop. */
+    private function alone(): void
+    {
+        $this->gone = true;
+        $this->app['queue.worker']->shouldQuit = true;
+        foreach ($this->unconfirmed as $id => [$done, $job]) {
+            try {
+                $this->write($done, $job);
+                unset($this->unconfirmed[$id]);
+            } catch (Throwable $e) { // the row stays reserved, and the job runs again
+                $this->app['Illuminate\Contracts\Debug\ExceptionHandler']->report($e);
+            }
+        }
+    }
+
+    /** Writes an outcome under the fence of this attempt: whoever has the row since then keeps it. */
+    private function write(array $done, PipeJob $job): void
+    {
+        $config = $this->app['config']["queue.connections.{$this->connection}"];
+        $this->app['db']->connection($config['connection'] ?? null)->transaction(function ($db) use ($config, $done, $job) {
+            $row = $db->table($config['table'])->where('id', $done['id'])->where('attempts', $job->attempts())->whereNotNull('reserved_at');
+            if ($done['as'] === 'release') {
+                $row->update(['reserved_at' => null, 'available_at' => time() + $done['delay']]);
+            } elseif ($row->delete() && $done['as'] === 'fail') {
+                $failer = $this->failer ?? $this->own();
+                $failer->log($this->connection, $job->getQueue(), $job->getRawBody(), new RuntimeException($done['exception']));
+            }
+        });
+    }
+
+    /** The application's own provider of failed jobs, which nobody has asked for yet. */
+    private function own(): FailedJobProviderInterface
+    {
+        $this->app['queue.failer'];
+
+        return $this->failer;
+    }
+
+    /** A transaction that a job forgot would swallow every later write of this process: undo it and say so. */
+    private function rollBack(): int
+    {
+        $open = 0;
+        foreach ($this->app['db']->getConnections() as $connection) {
+            if ($connection->transactionLevel() === 0) {
+                continue;
+            }
+            $open += $connection->transactionLevel();
+            try {
+                $connection->rollBack(0);
+            } catch (Throwable $e) { // the connection is gone, and the transaction with it
+                $connection->disconnect();
+                (function () {
+                    $this->transactions = 0;
+                })->call($connection);
+            }
+        }
+
+        return $open;
+    }
+}

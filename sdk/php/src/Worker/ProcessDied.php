@@ -1,0 +1,10 @@
+<?php
+
+namespace CmsJobs\Laravel\Worker;
+
+use RuntimeException;
+
+/** A job is failed because it ended its PHP process again and again. */
+class ProcessDied extends RuntimeException
+{
+}
