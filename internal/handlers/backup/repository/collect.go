@@ -191,7 +191,8 @@ func (c *collection) leftovers(ctx context.Context) error {
 		}
 	}
 	if s, can := c.store.Store.(sweeper); can {
-		if _, err := s.Sweep(ctx, "", c.l.at.Add(-24*time.Hour)); err != nil {
+		c.store.lists.Add(1)
+		if _, err := s.Sweep(ctx, "", c.l.at.Add(-c.o.Grace)); err != nil {
 			return fmt.Errorf("removing unfinished uploads: %w", err)
 		}
 	}

@@ -93,6 +93,9 @@ func (w *worker) try(ctx context.Context, it *item) error {
 	}
 	it.small = nil
 	it.entry = Entry{Name: it.entry.Name, Mode: before.Mode.Perm(), Modified: before.Modified}
+	if before.Identity == "" && before.Size == it.file.Size && before.Modified.Equal(it.file.Modified) {
+		before.Identity = it.file.Identity // some stores say it in a list only
+	}
 	if before.Changed.IsZero() || before.Changed.Before(w.started.Add(-restTime)) {
 		it.entry.Identity = before.Identity
 	}
@@ -108,7 +111,7 @@ func (w *worker) try(ctx context.Context, it *item) error {
 	if err != nil {
 		return readError{err}
 	}
-	if after.Identity != before.Identity || !after.Modified.Equal(before.Modified) || it.entry.Size != before.Size && before.Size >= 0 {
+	if after.Identity != "" && after.Identity != before.Identity || !after.Modified.Equal(before.Modified) || it.entry.Size != before.Size && before.Size >= 0 {
 		return errChanged
 	}
 	return nil

@@ -82,6 +82,7 @@ func decodeRecord(stored []byte) (*Record, error) {
 	defer z.Close()
 	lines := bufio.NewScanner(io.LimitReader(z, 4*maxRecord))
 	lines.Buffer(nil, maxNote*5+1024)
+	lines.Split(endedLines)
 	r := &Record{Objects: map[string]int64{}}
 	d := &recordDecoder{Record: r}
 	for n := 1; lines.Scan(); n++ {
@@ -96,6 +97,18 @@ func decodeRecord(stored []byte) (*Record, error) {
 		return nil, fmt.Errorf("%w: a record breaks off", ErrDamaged)
 	}
 	return r, nil
+}
+
+// endedLines splits a text into lines that all end with a newline, and have nothing
+// else taken off.
+func endedLines(data []byte, atEnd bool) (advance int, line []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEnd && len(data) > 0 {
+		return 0, nil, io.ErrUnexpectedEOF
+	}
+	return 0, nil, nil
 }
 
 // recordHead are the first lines of a record, in order.

@@ -187,7 +187,7 @@ func (s Store) Files(ctx context.Context) iter.Seq2[File, error] {
 }
 
 func fromStore(info storage.Info) File {
-	f := File{Name: info.Key, Size: info.Size, Mode: 0o644, Modified: writable(info.Modified)}
+	f := File{Name: info.Key, Size: info.Size, Mode: 0o644, Modified: writable(info.Modified), Changed: info.Modified}
 	if info.Tag != "" {
 		f.Identity = "tag:" + info.Tag
 	}
