@@ -1,0 +1,387 @@
+package repository
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// Labelled is a source and the first part of its files' names in the backup.
+type Labelled struct {
+	Label  string
+	Source Source
+}
+
+// Request says what a backup holds.
+type Request struct {
+	Sources []Labelled
+	// Wanted says whether a file (LABEL/PATH) belongs to the backup; nil wants all.
+	Wanted func(name string) bool
+	// Note is kept in the record, which is not encrypted.
+	Note string
+	// Progress is called with what is done so far; nil is nothing to call.
+	Progress func(files, bytes int64)
+}
+
+// Report says what a backup did.
+type Report struct {
+	Record    *Record
+	Unchanged int64 // files that were not read
+	Read      int64 // bytes of files
+	// Objects and Written are the objects that the backup stored, and all its bytes
+	// in the store, with its record.
+	Objects int64
+	// Lost are objects of the last backup that the store has no more, or in another
+	// size. What was in them was stored again.
+	Lost       int64
+	Warnings   []string
+	Operations Operations
+}
+
+// maxWarnings bounds the list of what went wrong.
+const maxWarnings = 1000
+
+// restTime is how long a file must have been unchanged when the backup began. One
+// that changed later may change again within the resolution of its times.
+const restTime = 2 * time.Second
+
+// run makes one backup.
+type run struct {
+	*Repository
+	q       Request
+	name    string // of the run, in the names of its objects
+	started time.Time
+	base    *Record // nil: the first one
+	// present are the objects that the store had when the backup began.
+	present map[string]int64
+	known   func() *index // of the base's contents, read when first needed
+	records *recorder
+
+	lock    sync.Mutex
+	report  Report
+	partial bool
+	created map[string]int64 // objects of this run
+	read    atomic.Int64
+}
+
+// Backup makes a backup. Files that cannot be read make it Partial; everything
+// else that fails leaves no backup, and objects that a later collection deletes.
+func (r *Repository) Backup(ctx context.Context, q Request) (*Report, error) {
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	before := r.Operations()
+	ctx, l, err := r.acquire(ctx, forBackup)
+	if err != nil {
+		return nil, err
+	}
+	defer l.release(ctx)
+	b := &run{Repository: r, q: q, name: l.run, started: r.o.Now().UTC().Truncate(time.Millisecond), created: map[string]int64{}}
+	if err := b.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.files(ctx); err != nil {
+		return nil, fmt.Errorf("backing up files: %w", cause(ctx, err))
+	}
+	if err := b.commit(ctx, l); err != nil {
+		return nil, fmt.Errorf("completing the backup: %w", cause(ctx, err))
+	}
+	b.report.Read, b.report.Objects = b.read.Load(), int64(len(b.created))
+	b.report.Operations = r.Operations().since(before)
+	b.report.Operations.Deletes++ // of the lock
+	return &b.report, nil
+}
+
+// cause says why a context ended, where that is the reason of an error.
+func cause(ctx context.Context, err error) error {
+	if why := context.Cause(ctx); ctx.Err() != nil && !errors.Is(err, why) {
+		return errors.Join(why, err)
+	}
+	return err
+}
+
+func (q *Request) check() error {
+	if len(q.Note) > maxNote {
+		return fmt.Errorf("a note has at most %d bytes", maxNote)
+	}
+	q.Sources = slices.Clone(q.Sources)
+	slices.SortFunc(q.Sources, func(a, b Labelled) int { return strings.Compare(a.Label+"/", b.Label+"/") })
+	for i, s := range q.Sources {
+		if checkName(s.Label) != nil || strings.Contains(s.Label, "/") || i > 0 && q.Sources[i-1].Label == s.Label {
+			return fmt.Errorf("%q is no label of a source: it needs one part, and another than the others have", s.Label)
+		}
+	}
+	return nil
+}
+
+// prepare looks at what there is.
+func (b *run) prepare(ctx context.Context) error {
+	b.present = map[string]int64{}
+	for info, err := range b.store.List(ctx, objectsFolder) {
+		if err != nil {
+			return fmt.Errorf("listing the objects of the repository: %w", err)
+		}
+		if name, ok := objectOf(info.Key); ok {
+			b.present[name] = info.Size
+		}
+	}
+	base, err := b.Find(ctx, "")
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+	case errors.Is(err, ErrDamaged):
+		b.warn("the last backup cannot be used, and every file is read: %v", err)
+	case err != nil:
+		return err
+	default:
+		b.base = base
+		for name, size := range base.Objects {
+			if b.present[name] != size {
+				b.report.Lost++
+				delete(b.present, name)
+			}
+		}
+	}
+	if b.report.Lost > 0 {
+		b.warn("%d objects of the last backup are missing: what was in them is stored again; verify the earlier backups", b.report.Lost)
+	}
+	b.known = sync.OnceValue(func() *index { return b.indexBase(ctx) })
+	b.records = newRecorder(b)
+	return nil
+}
+
+// has says whether all pieces of an entry are in the store.
+func (b *run) has(pieces ...Piece) bool {
+	for _, p := range pieces {
+		if _, there := b.present[p.Object]; !there {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *run) indexBase(ctx context.Context) *index {
+	x := newIndex()
+	if b.base == nil {
+		return x
+	}
+	for e, err := range b.Entries(ctx, b.base) {
+		if err != nil {
+			break // the walk says so
+		}
+		if b.has(e.Pieces...) {
+			for _, p := range e.Pieces {
+				x.add(p)
+			}
+		}
+	}
+	return x
+}
+
+func (b *run) warn(format string, args ...any) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	if len(b.report.Warnings) < maxWarnings {
+		b.report.Warnings = append(b.report.Warnings, fmt.Sprintf(format, args...))
+	}
+}
+
+// missing warns of what the backup should hold and does not.
+func (b *run) missing(format string, args ...any) {
+	b.warn(format, args...)
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	b.partial = true
+}
+
+// item is a file on its way through a backup.
+type item struct {
+	file  File
+	open  func(ctx context.Context) (OpenFile, error)
+	entry Entry
+	// small is the stored form of the file's only piece, which shares an object with
+	// others.
+	small []byte
+	gone  bool          // it vanished or cannot be read
+	done  chan struct{} // closed when the rest is set
+}
+
+var already = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// inFlight is how many files are read before the first of them is written down.
+const inFlight = 16
+
+// files takes all files through four steps: find them, read those that changed, put
+// small ones together, and write the manifest. Order stays that of the names.
+func (b *run) files(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	ordered, todo := make(chan *item, inFlight), make(chan *item, inFlight)
+	segments := make(chan *segment, 1)
+	g.Go(func() error {
+		defer close(ordered)
+		defer close(todo)
+		return b.find(ctx, ordered, todo)
+	})
+	for range b.o.Workers {
+		g.Go(func() error { return b.work(ctx, todo) })
+	}
+	g.Go(func() error {
+		defer close(segments)
+		return b.assemble(ctx, g, ordered, segments)
+	})
+	g.Go(func() error { return b.records.write(ctx, segments) })
+	return g.Wait()
+}
+
+// find sends every file to ordered, and those that must be read to todo before.
+func (b *run) find(ctx context.Context, ordered, todo chan<- *item) error {
+	last := &lastBackup{run: b}
+	defer last.close()
+	if b.base != nil {
+		last.next, last.stop = iter.Pull2(b.Entries(ctx, b.base))
+	}
+	previous := ""
+	for _, source := range b.q.Sources {
+		for file, err := range source.Source.Files(ctx) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			name := source.Label + "/" + file.Name
+			if err != nil {
+				b.missing("%s is missing: %v", name, err)
+				continue
+			}
+			if b.q.Wanted != nil && !b.q.Wanted(name) || !b.holds(name, file) {
+				continue
+			}
+			if name <= previous {
+				return fmt.Errorf("%q comes after %q: the source has another order than that of the names", name, previous)
+			}
+			previous = name
+			it := &item{file: file, entry: Entry{Name: name}, done: already}
+			if e, same := last.unchanged(name, file); same {
+				it.entry = e
+				b.report.Unchanged++
+			} else {
+				it.done = make(chan struct{})
+				it.open = func(ctx context.Context) (OpenFile, error) { return source.Source.Open(ctx, file.Name) }
+				if !send(ctx, todo, it) {
+					return context.Cause(ctx)
+				}
+			}
+			if !send(ctx, ordered, it) {
+				return context.Cause(ctx)
+			}
+		}
+	}
+	return nil
+}
+
+func send[T any](ctx context.Context, to chan<- T, v T) bool {
+	select {
+	case to <- v:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// holds says whether a backup can hold a file, and warns where it cannot.
+func (b *run) holds(name string, f File) bool {
+	switch {
+	case !f.Mode.IsRegular():
+		b.warn("%s is %s and is left out", name, typeName(f.Mode))
+	case checkName(name) != nil:
+		b.missing("%.200q is missing: the path is too long", name)
+	default:
+		return true
+	}
+	return false
+}
+
+func typeName(m fs.FileMode) string {
+	if m&fs.ModeSymlink != 0 {
+		return "a link"
+	}
+	return "a device, a pipe or a socket"
+}
+
+// lastBackup goes through the base beside the walk, as both have one order.
+type lastBackup struct {
+	*run
+	next func() (Entry, error, bool)
+	stop func()
+	at   Entry
+}
+
+func (l *lastBackup) close() {
+	if l.stop != nil {
+		l.stop()
+	}
+}
+
+// unchanged finds the entry of a file that is as the base saw it, and whose content
+// the store still has.
+func (l *lastBackup) unchanged(name string, f File) (Entry, bool) {
+	for l.next != nil && l.at.Name < name {
+		e, err, more := l.next()
+		if err != nil {
+			l.warn("the last backup's manifest cannot be read, and the files from here on are read: %v", err)
+		}
+		if err != nil || !more {
+			l.next = nil
+			break
+		}
+		l.at = e
+	}
+	e := l.at
+	same := e.Name == name && f.Identity != "" && e.Identity == f.Identity && e.Size == f.Size && e.Modified.Equal(f.Modified)
+	return e, same && l.has(e.Pieces...)
+}
+
+// put stores an object and returns its name.
+func (b *run) put(ctx context.Context, plain []byte) (string, error) {
+	stored, err := seal(plain, b.o.Recipients)
+	if err != nil {
+		return "", err
+	}
+	name := objectName(stored, b.name, len(b.o.Recipients) > 0)
+	b.lock.Lock()
+	_, twice := b.created[name]
+	b.lock.Unlock()
+	if twice {
+		return name, nil
+	}
+	err = b.store.Put(ctx, objectKey(name), bytes.NewReader(stored), storage.PutOptions{ExpectedSize: int64(len(stored))})
+	if err != nil {
+		return "", fmt.Errorf("storing an object: %w", err)
+	}
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	b.created[name] = int64(len(stored))
+	return name, nil
+}
+
+// size is that of an object that a backup may name.
+func (b *run) size(name string) (int64, error) {
+	if size, old := b.present[name]; old {
+		return size, nil
+	}
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	if size, made := b.created[name]; made {
+		return size, nil
+	}
+	return 0, fmt.Errorf("the object %s is not in the repository", name)
+}

@@ -1,0 +1,193 @@
+package repository
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+
+	"filippo.io/age"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// ErrLocked says that an object is encrypted and no identity opens it.
+var ErrLocked = errors.New("the backup is encrypted and none of the age identities opens it")
+
+// packer packs pieces. It belongs to one goroutine.
+type packer struct {
+	zstd *zstd.Encoder
+	buf  []byte
+}
+
+func newPacker() (*packer, error) {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(256<<10), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		return nil, fmt.Errorf("preparing compression: %w", err)
+	}
+	return &packer{zstd: z}, nil
+}
+
+// probe is how much of a content shows whether it shrinks.
+const probe = 64 << 10
+
+// shrinks says whether compression takes at least a twentieth off.
+func shrinks(packed, plain int) bool { return packed < plain-plain/20 }
+
+// pack returns the stored form of a content: a zstd frame, or the content where
+// that does not help. The result is valid until the next call.
+func (p *packer) pack(content []byte) (stored []byte, packed bool) {
+	if len(content) > probe {
+		p.buf = p.zstd.EncodeAll(content[:probe], p.buf[:0])
+		if !shrinks(len(p.buf), probe) {
+			return content, false
+		}
+	}
+	p.buf = p.zstd.EncodeAll(content, p.buf[:0])
+	if !shrinks(len(p.buf), len(content)) {
+		return content, false
+	}
+	return p.buf, true
+}
+
+// seal encrypts an object's bytes where there are recipients.
+func seal(plain []byte, recipients []age.Recipient) ([]byte, error) {
+	if len(recipients) == 0 {
+		return plain, nil
+	}
+	var out bytes.Buffer
+	out.Grow(len(plain) + len(plain)>>10 + 4<<10)
+	w, err := age.Encrypt(&out, recipients...)
+	if err == nil {
+		_, err = w.Write(plain)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encrypting an object: %w", err)
+	}
+	if out.Len() > maxObject {
+		return nil, errors.New("encrypting an object: there are too many recipients")
+	}
+	return out.Bytes(), nil
+}
+
+// unseal decrypts an object.
+func unseal(stored []byte, identities []age.Identity) ([]byte, error) {
+	if len(identities) == 0 {
+		return nil, ErrLocked
+	}
+	r, err := age.Decrypt(bytes.NewReader(stored), identities...)
+	var noMatch *age.NoIdentityMatchError
+	if errors.As(err, &noMatch) {
+		return nil, fmt.Errorf("%w: %w", ErrLocked, err)
+	}
+	var out bytes.Buffer
+	if err == nil {
+		out.Grow(len(stored))
+		_, err = out.ReadFrom(r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: decrypting an object: %w", ErrDamaged, err)
+	}
+	return out.Bytes(), nil
+}
+
+// readBounded reads what a store has under key, at most limit bytes.
+func readBounded(ctx context.Context, s storage.Store, key string, limit int64) ([]byte, error) {
+	body, info, err := s.Open(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	var out bytes.Buffer
+	if info.Size > 0 && info.Size <= limit {
+		out.Grow(int(info.Size) + bytes.MinRead)
+	}
+	if _, err := out.ReadFrom(io.LimitReader(body, limit+1)); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", key, err)
+	}
+	if int64(out.Len()) > limit {
+		return nil, fmt.Errorf("%w: %s is larger than it can be", ErrDamaged, key)
+	}
+	return out.Bytes(), nil
+}
+
+// cachedObjects is how many objects a reader keeps: the files of a folder are
+// mostly in one, and those that changed in another.
+const cachedObjects = 3
+
+// reader reads pieces. It belongs to one goroutine.
+type reader struct {
+	*Repository
+	zstd    *zstd.Decoder
+	objects []cachedObject // the last one used is the last
+	buf     []byte
+}
+
+type cachedObject struct {
+	name  string
+	plain []byte
+}
+
+func (r *Repository) newReader() (*reader, error) {
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(pieceSize), zstd.WithDecoderMaxWindow(pieceSize))
+	if err != nil {
+		return nil, fmt.Errorf("preparing decompression: %w", err)
+	}
+	return &reader{Repository: r, zstd: z}, nil
+}
+
+func (r *reader) close() { r.zstd.Close() }
+
+// object reads an object and decrypts it.
+func (r *reader) object(ctx context.Context, name string) ([]byte, error) {
+	for i, o := range r.objects {
+		if o.name == name {
+			r.objects = append(append(r.objects[:i:i], r.objects[i+1:]...), o)
+			return o.plain, nil
+		}
+	}
+	plain, err := readBounded(ctx, r.store, objectKey(name), maxObject)
+	if err != nil {
+		return nil, err
+	}
+	if isSealed(name) {
+		if plain, err = unseal(plain, r.o.Identities); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if len(r.objects) == cachedObjects {
+		r.objects = r.objects[1:]
+	}
+	r.objects = append(r.objects, cachedObject{name, plain})
+	return plain, nil
+}
+
+// piece reads a piece and checks it. The result is valid until the next call.
+func (r *reader) piece(ctx context.Context, p Piece) ([]byte, error) {
+	object, err := r.object(ctx, p.Object)
+	if err != nil {
+		return nil, err
+	}
+	if p.Offset+p.Stored > int64(len(object)) {
+		return nil, fmt.Errorf("%w: %s is shorter than it was", ErrDamaged, p.Object)
+	}
+	content := object[p.Offset : p.Offset+p.Stored]
+	if p.Packed {
+		if r.buf, err = r.zstd.DecodeAll(content, r.buf[:0]); err != nil {
+			return nil, fmt.Errorf("%w: unpacking %d bytes at %d of %s: %w", ErrDamaged, p.Stored, p.Offset, p.Object, err)
+		}
+		content = r.buf
+	}
+	if int64(len(content)) != p.Length || Sum(sha256.Sum256(content)) != p.Sum {
+		return nil, fmt.Errorf("%w: %d bytes at %d of %s are not those that were stored", ErrDamaged, p.Stored, p.Offset, p.Object)
+	}
+	return content, nil
+}

@@ -1,0 +1,117 @@
+package repository
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+)
+
+// shells that read restore.sh: "" is what the system calls sh.
+func shells(t *testing.T, run func(t *testing.T, shell []string)) {
+	for _, shell := range [][]string{{"sh"}, {"bash", "--posix"}, {"busybox", "sh"}} {
+		t.Run(shell[0], func(t *testing.T) {
+			if _, err := exec.LookPath(shell[0]); err != nil {
+				t.Skip(err)
+			}
+			run(t, shell)
+		})
+	}
+}
+
+func script(t *testing.T, shell []string, repository, identity string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), shell[0], append(append(shell[1:len(shell):len(shell)], filepath.Join(repository, restoreKey)), args...)...)
+	cmd.Env = append(os.Environ(), "AGE_IDENTITY="+identity, "TMPDIR="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func need(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
+		}
+	}
+}
+
+func TestTheScriptRestoresWithoutThisProgram(t *testing.T) {
+	need(t, "zstd", "age")
+	both(t, func(t *testing.T, o Options) {
+		s := newSite(t, 40)
+		r := create(t, o)
+		first := backup(t, r, s.request(t)).Record
+		was := shot(t, s.dir)
+		s.write(t, "uploads/2026/01/more.txt", s.text(5000))
+		s.write(t, "uploads/plain.txt", s.text(700))
+		second := backup(t, r, s.request(t)).Record
+		key := ""
+		if len(o.Identities) > 0 {
+			key = filepath.Join(t.TempDir(), "key")
+			if err := os.WriteFile(key, []byte(o.Identities[0].(*age.X25519Identity).String()+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		place := r.Place()
+		shells(t, func(t *testing.T, shell []string) {
+			into := filepath.Join(t.TempDir(), "into")
+			if out, err := script(t, shell, place, key, "latest", into); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			same(t, "the newest", shot(t, s.dir), shot(t, filepath.Join(into, "media")))
+			into = filepath.Join(t.TempDir(), "into")
+			if out, err := script(t, shell, place, key, first.ID[:30], into, "media/uploads/2026/01", "media/a/x"); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			want := map[string]string{}
+			for name, v := range was {
+				if strings.HasPrefix(name, "uploads/2026/01/") || name == "a/x" {
+					want[name] = v
+				}
+			}
+			same(t, "a folder of the first", want, shot(t, filepath.Join(into, "media")))
+			if out, err := script(t, shell, place, key); err != nil || strings.Count(out, "complete, ") != 2 || !strings.Contains(out, second.ID) {
+				t.Errorf("the list: %v\n%s", err, out)
+			}
+			if out, err := script(t, shell, place, key, "latest"); err != nil || strings.Count(out, "\n") != int(second.Files) {
+				t.Errorf("the files: %v\n%s", err, out)
+			}
+			if out, err := script(t, shell, place, key, "latest", into); err == nil || !strings.Contains(out, "is not empty") {
+				t.Errorf("a folder with files is taken: %v\n%s", err, out)
+			}
+		})
+	})
+}
+
+func TestTheScriptFindsDamage(t *testing.T) {
+	need(t, "zstd")
+	s := newSite(t, 10)
+	r := create(t, options(local(t, t.TempDir())))
+	b := backup(t, r, s.request(t)).Record
+	for name, size := range b.Objects {
+		p := filepath.Join(r.Place(), objectKey(name))
+		whole, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := bytes.Clone(whole)
+		broken[size/2] ^= 1
+		if err := os.WriteFile(p, broken, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := script(t, []string{"sh"}, r.Place(), "", "latest", filepath.Join(t.TempDir(), "into")); err == nil {
+			t.Errorf("a changed bit of %s is not found:\n%s", name, out)
+		}
+		if err := os.WriteFile(p, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
