@@ -37,9 +37,9 @@ func (r *Services) watchFeed(ctx context.Context) (stop func(), err error) {
 		return func() {}, nil
 	}
 	watcher := feed.New(feed.Options{
-		Rows: r.Store, Wake: func(queue string) { wake.Call(r.WakeDir, wake.Jobs, queue) }, Dir: r.WakeDir,
+		Rows: r.tables, Wake: func(queue string) { wake.Call(r.WakeDir, wake.Jobs, queue) }, Dir: r.WakeDir,
 		Busy: c.Probe, Idle: c.ProbeIdle, Sources: sources, Partial: partial, Logger: r.Log, Now: r.Now,
-		Night: func(now time.Time) bool { return now.In(r.Store.Options.Zone).Hour() < nightEnds },
+		Night: func(now time.Time) bool { return now.In(r.tables.Options.Zone).Hour() < nightEnds },
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -61,7 +61,7 @@ func (r *Services) ChangeFeed(ctx context.Context) (feed.Source, error) {
 		return nil, nil
 	}
 	dsn := cmp.Or(c.DSN, r.Config.Database.DSN)
-	table := r.Store.Layout.Table()
+	table := r.tables.Layout.Table()
 	switch database.Of(r.DB).Name {
 	case database.MySQL:
 		var schema string
@@ -92,4 +92,10 @@ func (r *Services) knockPath() string {
 		return ""
 	}
 	return filepath.Join(dir, "cmsjobs.sock")
+}
+
+// JobsTable is the name of the CMS's jobs table: quoted for SQL, and as it is.
+func (r *Services) JobsTable() (quoted, plain string) {
+	t := r.tables.Layout.Table()
+	return t.Name, t.Plain
 }

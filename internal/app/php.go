@@ -37,7 +37,7 @@ func (r *Services) phpParts() (parts []part, err error) {
 		return nil, UsageError{Err: fmt.Errorf("php.binary: %w", err)}
 	}
 	worker := r.workerInfo(r.Config.Queue.WorkerID).ID
-	source, err := phprows.New(r.Store.Tables, c.Connection, worker)
+	source, err := phprows.New(r.tables, c.Connection, worker)
 	if err != nil {
 		return nil, UsageError{Err: fmt.Errorf("php.enabled: %w", err)}
 	}

@@ -57,6 +57,7 @@ type Services struct {
 	Registry *jobs.Registry
 	Store    *queue.Store
 	History  *history.Store
+	tables   *tables.Tables // below both: for the parts of this package that read rows themselves
 	WakeDir  string
 	Orders   *orders.Book // what internal jobs are to do
 	Breakers *breaker.Breakers
@@ -210,14 +211,13 @@ func (r *Services) openStore(ctx context.Context) error {
 	if r.OwnDB != r.DB {
 		o.OwnDB = r.OwnDB
 	}
-	found, err := tables.Open(ctx, r.DB, o)
-	if err != nil {
+	if r.tables, err = tables.Open(ctx, r.DB, o); err != nil {
 		return DatabaseError{Err: err}
 	}
-	if r.Store, err = queue.New(ctx, found); err != nil {
+	if r.Store, err = queue.New(ctx, r.tables); err != nil {
 		return DatabaseError{Err: err}
 	}
-	r.History = history.New(found)
+	r.History = history.New(r.tables)
 	jobpages.RegisterBulk(r.Registry, r.Orders, r.History)
 	return nil
 }

@@ -23,9 +23,10 @@ func (a *commandLine) migrateFeedCommand() *cobra.Command {
 				if database.Of(r.DB).Name != database.PostgreSQL {
 					return app.Usagef("only PostgreSQL has such a trigger; this database's own feed needs none (cmsjobs doctor says what it needs)")
 				}
-				statements, sentence := feed.Trigger(r.Store.Layout.Table().Name), "The trigger is there. Running workers use it within 10 minutes, or after cmsjobs restart."
+				table, plain := r.JobsTable()
+				statements, sentence := feed.Trigger(table), "The trigger is there. Running workers use it within 10 minutes, or after cmsjobs restart."
 				if drop {
-					statements, sentence = feed.DropTrigger(r.Store.Layout.Table().Name), "The trigger is removed."
+					statements, sentence = feed.DropTrigger(table), "The trigger is removed."
 				}
 				if show {
 					return a.done(feed.Script(statements))
@@ -37,7 +38,7 @@ func (a *commandLine) migrateFeedCommand() *cobra.Command {
 				defer func() { _ = tx.Rollback() }() // does nothing after the commit
 				for _, statement := range statements {
 					if _, err := tx.ExecContext(ctx, statement); err != nil {
-						return app.DatabaseError{Err: database.Explain("changing the trigger of "+r.Store.Layout.Table().Plain, err)}
+						return app.DatabaseError{Err: database.Explain("changing the trigger of "+plain, err)}
 					}
 				}
 				if err := tx.Commit(); err != nil {

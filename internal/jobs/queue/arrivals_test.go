@@ -13,12 +13,12 @@ import (
 // claimed ones and says when a delayed one is due.
 func TestArrivals(t *testing.T) {
 	for _, v := range variants() {
-		if v.mode == tables.CAS {
+		if v.Mode == tables.CAS {
 			continue
 		}
 		t.Run(v.String(), func(t *testing.T) {
-			f := v.fixture(t, v.database(t))
-			if last, err := f.LastNumber(bg); err != nil || last != 0 {
+			f := openFixture(t, v, v.Database(t))
+			if last, err := f.Tables.LastNumber(bg); err != nil || last != 0 {
 				t.Fatalf("the newest of an empty table is %d, %v", last, err)
 			}
 			for _, n := range []jobs.Spec{{Type: "test.plain", Queue: "a"}, {Type: "test.plain", Queue: "b", Delay: time.Hour}, {Type: "test.plain", Queue: "c"}} {
@@ -30,7 +30,7 @@ func TestArrivals(t *testing.T) {
 			if got, err := f.Claim(bg, ask); err != nil || len(got) != 1 {
 				t.Fatal(got, err)
 			}
-			found, err := f.Arrivals(bg, 0, 10)
+			found, err := f.Tables.Arrivals(bg, 0, 10)
 			if err != nil || len(found) != 3 {
 				t.Fatalf("found %+v, %v", found, err)
 			}
@@ -44,10 +44,10 @@ func TestArrivals(t *testing.T) {
 			if !due.Waiting || due.Queue != "c" || due.Delay != 0 {
 				t.Errorf("the row that is due is %+v", due)
 			}
-			if last, err := f.LastNumber(bg); err != nil || last != due.ID {
+			if last, err := f.Tables.LastNumber(bg); err != nil || last != due.ID {
 				t.Errorf("the newest row is %d, %v; want %d", last, err, due.ID)
 			}
-			if later, err := f.Arrivals(bg, claimed.ID, 1); err != nil || len(later) != 1 || later[0].ID != delayed.ID {
+			if later, err := f.Tables.Arrivals(bg, claimed.ID, 1); err != nil || len(later) != 1 || later[0].ID != delayed.ID {
 				t.Errorf("after the first: %+v, %v", later, err)
 			}
 		})
@@ -57,30 +57,30 @@ func TestArrivals(t *testing.T) {
 // A look above the newest row reads none of those that wait below it.
 func TestALookForArrivalsReadsNoOtherRow(t *testing.T) {
 	for _, v := range variants() {
-		if v.mode == tables.CAS || v.wall || v.indexed || v.layout != tables.Stock || !v.engine.IsMySQL() {
+		if v.Mode == tables.CAS || v.Wall || v.Indexed || v.Layout != tables.Stock || !v.Engine.IsMySQL() {
 			continue
 		}
 		t.Run(v.String(), func(t *testing.T) {
-			f := v.fixture(t, v.database(t))
-			f.insertRaw("default", `{"type":"test.plain"}`)
-			columns := f.Store.Layout.Insert()
+			f := openFixture(t, v, v.Database(t))
+			f.InsertRaw("default", `{"type":"test.plain"}`)
+			columns := f.Tables.Layout.Insert()
 			for have := 1; have < 2000; have *= 2 {
-				f.db.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs", columns, columns))
+				f.DB.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs", columns, columns))
 			}
-			last, err := f.LastNumber(bg)
+			last, err := f.Tables.LastNumber(bg)
 			if err != nil {
 				t.Fatal(err)
 			}
 			// One connection, whose counters say what its statement read.
-			c, err := f.db.Connx(bg)
+			c, err := f.DB.Connx(bg)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer c.Close()
 			var statement string
 			var args []any
-			f.Store.Watch = func(s string, a []any) { statement, args = s, a }
-			if found, err := f.Arrivals(bg, last, 100); err != nil || len(found) != 0 {
+			f.Tables.Watch = func(s string, a []any) { statement, args = s, a }
+			if found, err := f.Tables.Arrivals(bg, last, 100); err != nil || len(found) != 0 {
 				t.Fatal(found, err)
 			}
 			if _, err := c.ExecContext(bg, "FLUSH STATUS"); err != nil {
