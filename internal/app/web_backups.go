@@ -180,7 +180,10 @@ func (b webBackups) BackupHealth(ctx context.Context) (backups.BackupHealth, err
 	if err != nil {
 		return backups.BackupHealth{}, err
 	}
-	view := backups.BackupHealth{VerifiedID: h.VerifiedID}
+	view := backups.BackupHealth{VerifiedID: h.VerifiedID, Note: h.Note}
+	if !h.LastChecked.IsZero() {
+		view.Checked = &h.LastChecked
+	}
 	if !h.LastVerified.IsZero() {
 		view.Verified = &h.LastVerified
 	}

@@ -27,9 +27,16 @@ func testWithoutTheRightToCreateADatabaseABackupIsParsed(t *testing.T, engine jo
 	root.MustExec("CREATE USER IF NOT EXISTS reader@'%' IDENTIFIED BY 'secret\"pass'")
 	root.MustExec("GRANT SELECT, SHOW VIEW, TRIGGER, EVENT, LOCK TABLES ON " + name + ".* TO reader@'%'")
 	s.c.DSN = s.DSNOf(t, "reader", "secret\"pass")
-	report, _ := s.backup(t, s.handler(t))
-	if p := report.Verification; p.Level != manifest.LevelParsed || !p.OK || !strings.Contains(p.Note, "grant") || strings.Contains(p.Note, "secret") {
+	h := s.handler(t)
+	report, _ := s.backup(t, h)
+	if p := report.Verification; p.Level != manifest.LevelParsed || !p.OK || !p.Denied ||
+		!strings.Contains(p.Note, "backup.verify_dsn") || strings.Contains(p.Note, "Error") {
 		t.Errorf("%+v", p)
+	}
+	// It is said once and is no alarm: nothing else can be done with this account.
+	look, err := h.Health(t.Context())
+	if err != nil || len(look.Warnings) != 0 || look.LastChecked.IsZero() || look.Note != report.Verification.Note {
+		t.Errorf("%+v, %v", look, err)
 	}
 	if engine == jobstest.MySQL {
 		jobstest.PreferMySQLPrograms(t)

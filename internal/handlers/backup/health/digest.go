@@ -83,7 +83,7 @@ func (c *Checker) Digest(ctx context.Context) (Digest, error) {
 func (w Watched) Text() string {
 	var lines []string
 	if d := w.Digest; d != nil {
-		lines = append(lines, fmt.Sprintf("Since %s: %d complete backups, %d partial, %d failed; %d times read back, %d of them bad. %d backups are kept, %d MiB together.",
+		lines = append(lines, fmt.Sprintf("Since %s: backups complete %d, partial %d, failed %d; read back %d, bad %d. Kept: %d, together %d MiB.",
 			d.Since.Format(time.DateOnly), d.Complete, d.Partial, d.Failed, d.Verifications, d.BadVerifications, d.Stored, d.Bytes>>20))
 		lines = append(lines, w.Health.lastVerified())
 	}
@@ -95,6 +95,11 @@ func (w Watched) Text() string {
 
 // lastVerified says in a line what a person may rely on.
 func (s Health) lastVerified() string {
+	if !s.LastChecked.IsZero() {
+		text := fmt.Sprintf("The last backup was checked by its content on %s UTC, and not restored",
+			s.LastChecked.UTC().Format("2006-01-02 15:04"))
+		return strings.TrimSuffix(text+": "+s.Note, ": ") + "."
+	}
 	if s.LastVerified.IsZero() {
 		return "No backup was ever verified by a restore."
 	}

@@ -61,7 +61,11 @@ type Health struct {
 	Newest       *catalog.Stored `json:"newest,omitempty"`        // complete one of database and files, else of either
 	LastVerified time.Time       `json:"last_verified,omitempty"` // zero when never
 	VerifiedID   string          `json:"verified_id,omitempty"`
-	Checked      time.Time       `json:"checked"`
+	// LastChecked is when a backup's content was last read back well without a
+	// restore, where there was none later; Note says why it was not restored.
+	LastChecked time.Time `json:"last_checked,omitzero"`
+	Note        string    `json:"note,omitempty"`
+	Checked     time.Time `json:"checked"`
 }
 
 // part is what a site's backups are to hold.
@@ -259,11 +263,15 @@ func (c *Checker) judgeHistory(ctx context.Context, s *Health) error {
 			s.LastVerified, s.VerifiedID = p.Finished, p.Backup
 			break
 		}
+		if p.OK && p.Denied && s.LastChecked.IsZero() {
+			s.LastChecked, s.Note = p.Finished, p.Note
+		}
 	}
-	switch {
+	switch limit := c.config.Limits.MaxUnverified; {
+	case s.Checked.Sub(s.LastChecked) <= limit: // all that this account's rights allow
 	case s.LastVerified.IsZero():
 		s.warn("unverified", "", "no backup was ever verified by a restore")
-	case s.Checked.Sub(s.LastVerified) > c.config.Limits.MaxUnverified:
+	case s.Checked.Sub(s.LastVerified) > limit:
 		s.warn("unverified", "", "the last verified restore was on %s", s.LastVerified.Format(time.DateTime))
 	}
 	if len(verifications) > 0 && !verifications[0].OK {

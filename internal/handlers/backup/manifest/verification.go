@@ -31,6 +31,9 @@ type Verification struct {
 	// Unfinished is true when the verification says nothing about the backup: the
 	// destination did not answer, or the time ran out.
 	Unfinished bool `json:"unfinished,omitempty"`
+	// Denied says that the account has no right to make the temporary database that
+	// a restore needs; the level is then parsed.
+	Denied bool `json:"denied,omitempty"`
 	// Note says why the verification went less far than it was to.
 	Note string `json:"note,omitempty"`
 	// Problems are what is wrong, the first ones.

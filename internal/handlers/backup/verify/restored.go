@@ -51,7 +51,8 @@ func (r *reading) openTempDB(ctx context.Context) (context.Context, error) {
 		if err == nil {
 			return outer, nil // the server cannot take it: that is said already
 		}
-		r.lessen(manifest.LevelParsed, fmt.Sprintf("no temporary database could be made (grant CREATE and DROP on %s%%, or name another server): %v", temporary.DatabasePrefix, err))
+		r.verification.Denied = database.Classify(err) == database.Schema
+		r.lessen(manifest.LevelParsed, noTempDB(err))
 		return outer, nil
 	}
 	r.tempDB.Claim = claim
@@ -94,4 +95,14 @@ func (r *reading) mysqlTempDB(ctx context.Context, dsn, name string) (*temporary
 	r.note("triggers, stored programs and views that call them were left out, as this account may not create them here (log_bin_trust_function_creators)")
 	s.PieceLoader.(*dump.Loader).Only(func(part dump.Part, _ []byte) bool { return part == dump.Main })
 	return s, nil
+}
+
+// noTempDB says why a backup was not restored, and what would allow it. Where a
+// right is missing, that is all there is to say: it is so each night.
+func noTempDB(err error) string {
+	remedy := "allow the account to create databases named " + temporary.DatabasePrefix + "…, or set backup.verify_dsn"
+	if database.Classify(err) == database.Schema {
+		return "it has no right to make a temporary database: " + remedy
+	}
+	return fmt.Sprintf("no temporary database could be made (%s): %v", remedy, err)
 }

@@ -75,7 +75,11 @@ type BackupWatcher interface {
 type BackupHealth struct {
 	Verified   *time.Time // the last restore that proved one; nil when never
 	VerifiedID string
-	Warnings   []string
+	// Checked is when a backup was last read back without a restore, where that was
+	// later; Note says why it was not restored.
+	Checked  *time.Time
+	Note     string
+	Warnings []string
 }
 
 type backupsPageData struct {
