@@ -1,4 +1,4 @@
-package mail
+package template
 
 import (
 	"errors"
@@ -40,6 +40,17 @@ func substitute(text string, vars map[string]value, escape func(string) string, 
 			text = rest
 		}
 	}
+}
+
+// FillIn replaces {{ name }} in a text of a mail by its value, which is escaped
+// where the text is HTML. What is not understood stays as it stands.
+func FillIn(text string, data map[string]any, look Branding, html bool) string {
+	escape := plain
+	if html {
+		escape = escapeHTML
+	}
+	filled, _ := substitute(text, variables(data, look), escape, lenient) // lenient refuses nothing
+	return filled
 }
 
 // variablesIn lists the names that text uses, each once for each use.

@@ -1,4 +1,4 @@
-package mail
+package template
 
 import (
 	"encoding/json"
@@ -23,13 +23,14 @@ type Branding struct {
 // Link is one of the site's social links.
 type Link struct{ Name, URL string }
 
-func (h *Handler) look(settings cms.Settings) Branding {
-	site := h.c.Site
-	now := h.c.Now()
+// Branding is what the CMS's settings say about the site.
+func (l *Library) Branding(settings cms.Settings) Branding {
+	site := l.site
+	now := l.now()
 	if zone, err := time.LoadLocation(settings.String("time_zone", "UTC")); err == nil {
 		now = now.In(zone)
 	}
-	l := Branding{
+	b := Branding{
 		Title:      settings.String("admin_title", site.Env.String("APP_NAME", "Website")),
 		URL:        site.URL(),
 		Email:      settings.String("email_template_email_contact", settings.String("email_from_address", "")),
@@ -39,17 +40,17 @@ func (h *Handler) look(settings cms.Settings) Branding {
 		Now:        now,
 	}
 	if list := settings.List("admin_email"); len(list) > 0 {
-		l.AdminEmail = list[0]
+		b.AdminEmail = list[0]
 	}
 	if logo := settings.String("email_template_logo", settings.String("admin_logo", "")); logo != "" {
-		l.Logo = l.URL + "/storage/" + strings.TrimLeft(logo, "/")
+		b.Logo = b.URL + "/storage/" + strings.TrimLeft(logo, "/")
 		if strings.HasPrefix(logo, "https://") || strings.HasPrefix(logo, "http://") {
-			l.Logo = logo
+			b.Logo = logo
 		}
 	}
 	year := strconv.Itoa(now.Year())
-	l.Copyright = strings.ReplaceAll(settings.String("email_template_copyright_text", "© %Y "+l.Title), "%Y", year)
-	return l
+	b.Copyright = strings.ReplaceAll(settings.String("email_template_copyright_text", "© %Y "+b.Title), "%Y", year)
+	return b
 }
 
 // socialLinks reads the CMS's repeater: a list of lists of {key, value}.
