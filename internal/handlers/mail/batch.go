@@ -3,13 +3,12 @@ package mail
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/jmoiron/sqlx"
-
-	"encoding/json"
-	"maps"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 )

@@ -3,18 +3,17 @@ package mail
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/netip"
 	"time"
 
 	_ "github.com/emersion/go-message/charset"
 	"github.com/jmoiron/sqlx"
-
-	"errors"
-	"net"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/dkim"

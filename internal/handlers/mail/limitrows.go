@@ -3,10 +3,9 @@ package mail
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
-
-	"errors"
 	"time"
 
 	"github.com/jmoiron/sqlx"

@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
-
-	"net/url"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -67,30 +66,36 @@ func (p *SendPayload) Validate() error {
 		_, err := address.Parse(string(p.From))
 		wrong = append(wrong, err)
 	}
-	switch {
-	case address.CheckLine(p.Subject) != nil:
-		wrong = append(wrong, fmt.Errorf("the subject %w", address.CheckLine(p.Subject)))
-	case len(p.Subject) > maxSubject:
-		wrong = append(wrong, fmt.Errorf("the subject has more than %d bytes", maxSubject))
-	case p.Template == "" && p.Body == "" && p.Text == "":
-		wrong = append(wrong, errors.New("a mail needs body, text or template"))
-	case p.Template != "" && (p.Body != "" || p.Text != ""):
-		wrong = append(wrong, errors.New("a mail has either a template or a body, not both"))
-	case !slices.Contains([]string{"", "html", "text"}, p.Format):
-		wrong = append(wrong, fmt.Errorf("format is %q; it may be html or text", p.Format))
-	case len(p.To)+len(p.CC)+len(p.BCC) > maxRecipients:
-		wrong = append(wrong, fmt.Errorf("a mail has at most %d recipients: make several jobs", maxRecipients))
-	case len(p.Attachments) > maxAttachments:
-		wrong = append(wrong, fmt.Errorf("a mail has at most %d attachments", maxAttachments))
-	case p.MaxAge < 0:
-		wrong = append(wrong, errors.New("maxAge cannot be negative"))
-	}
+	wrong = append(wrong, p.checkText())
 	_, err := unsubscribeAddresses(p.Unsubscribe)
 	wrong = append(wrong, err)
 	for _, a := range p.Attachments {
 		wrong = append(wrong, a.check())
 	}
 	return errors.Join(wrong...)
+}
+
+// checkText checks what is said and how much of it there is.
+func (p *SendPayload) checkText() error {
+	switch {
+	case address.CheckLine(p.Subject) != nil:
+		return fmt.Errorf("the subject %w", address.CheckLine(p.Subject))
+	case len(p.Subject) > maxSubject:
+		return fmt.Errorf("the subject has more than %d bytes", maxSubject)
+	case p.Template == "" && p.Body == "" && p.Text == "":
+		return errors.New("a mail needs body, text or template")
+	case p.Template != "" && (p.Body != "" || p.Text != ""):
+		return errors.New("a mail has either a template or a body, not both")
+	case !slices.Contains([]string{"", "html", "text"}, p.Format):
+		return fmt.Errorf("format is %q; it may be html or text", p.Format)
+	case len(p.To)+len(p.CC)+len(p.BCC) > maxRecipients:
+		return fmt.Errorf("a mail has at most %d recipients: make several jobs", maxRecipients)
+	case len(p.Attachments) > maxAttachments:
+		return fmt.Errorf("a mail has at most %d attachments", maxAttachments)
+	case p.MaxAge < 0:
+		return errors.New("maxAge cannot be negative")
+	}
+	return nil
 }
 
 func (p *SendPayload) maxAge() time.Duration { return time.Duration(p.MaxAge) * time.Second }

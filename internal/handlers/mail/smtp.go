@@ -122,12 +122,17 @@ func (c *connection) announce(from string, recipients []address.Address) (taken 
 		}
 	}
 	if sender != nil {
-		for _, r := range recipients {
-			refused = append(refused, rejected(r, fmt.Errorf("the sender %s was refused: %w", from, sender), false))
-		}
-		return nil, refused, nil
+		return nil, append(refused, senderRefused(from, sender, recipients)...), nil
 	}
 	return taken, refused, nil
+}
+
+// senderRefused is what a refused sender means for each recipient.
+func senderRefused(from string, refusal error, recipients []address.Address) (refused []outcome) {
+	for _, r := range recipients {
+		refused = append(refused, rejected(r, fmt.Errorf("the sender %s was refused: %w", from, refusal), false))
+	}
+	return refused
 }
 
 func (c *connection) mailLine(from string, recipients []address.Address) string {

@@ -2,8 +2,6 @@ package template
 
 import (
 	"encoding/json"
-	"fmt"
-	"html"
 	"strconv"
 	"strings"
 	"time"
@@ -75,35 +73,4 @@ func socialLinks(text string) []Link {
 		}
 	}
 	return links
-}
-
-// variables are the names that the CMS gives all its mails.
-func (l Branding) variables() map[string]value {
-	return map[string]value{
-		"site_title":       {plain: l.Title},
-		"site_url":         {plain: l.URL},
-		"site_logo":        {plain: l.Logo},
-		"site_email":       {plain: l.Email},
-		"site_admin_email": {plain: l.AdminEmail},
-		"site_copyright":   {plain: l.Copyright},
-		"date_time":        {plain: l.Now.Format(time.DateTime)},
-		"date_year":        {plain: strconv.Itoa(l.Now.Year())},
-		"now":              {plain: l.Now.Format(time.DateTime)},
-		"header":           {plain: l.header(), trusted: true},
-		"footer":           {plain: l.footer(), trusted: true},
-		"css":              {}, "html_attributes": {}, "body_attributes": {}, "site_social_links": {},
-	}
-}
-
-// header and footer stand in for the CMS's own, which are Twig.
-func (l Branding) header() string {
-	title := html.EscapeString(l.Title)
-	if l.Logo != "" {
-		title = fmt.Sprintf(`<img src="%s" alt="%s" style="max-height:%dpx">`, html.EscapeString(l.Logo), title, l.LogoHeight)
-	}
-	return fmt.Sprintf(`<!DOCTYPE html><html><body style="font-family:sans-serif;color:#222"><p><a href="%s">%s</a></p>`, html.EscapeString(l.URL), title)
-}
-
-func (l Branding) footer() string {
-	return `<hr><p style="color:#666;font-size:12px">` + html.EscapeString(l.Copyright) + `</p></body></html>`
 }

@@ -10,23 +10,9 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
-
-// Library fills in the texts of mails: those of Templates, and the CMS's own.
-type Library struct {
-	site      *cms.Site
-	templates *Set
-	now       func() time.Time
-}
-
-// NewLibrary joins our templates with those of a CMS.
-func NewLibrary(site *cms.Site, templates *Set, now func() time.Time) *Library {
-	return &Library{site, templates, now}
-}
 
 // Example is data to try a template with, from NAME.example.json.
 func (t *Set) Example(name string) (map[string]any, error) {
@@ -129,9 +115,6 @@ func (l *Library) TemplateList() ([]Info, error) {
 	theirs, err := l.cmsTemplates()
 	return append(l.templates.List(), theirs...), err
 }
-
-// ErrNoTemplate says that there is no template of that name.
-var ErrNoTemplate = jobs.NotFound("there is no such mail template; see cmsjobs mail templates")
 
 // Sample is data to try a template with: its example, or, for one of the CMS's
 // own, the name of each variable in brackets.
