@@ -168,7 +168,7 @@ func TestTextOfHTML(t *testing.T) {
 }
 
 func TestLookReadsTheCMSsSettings(t *testing.T) {
-	h := &Handler{c: Config{Site: &cms.Site{Env: cms.Env{"APP_URL": "https://example.com"}}, Now: func() time.Time { return time.Date(2026, 12, 31, 23, 30, 0, 0, time.UTC) }}}
+	h := template.NewLibrary(&cms.Site{Env: cms.Env{"APP_URL": "https://example.com"}}, nil, func() time.Time { return time.Date(2026, 12, 31, 23, 30, 0, 0, time.UTC) })
 	l := h.Branding(cms.Settings{"admin_title": "T", "admin_logo": "general/logo.png", "time_zone": "Asia/Ho_Chi_Minh", "email_template_copyright_text": "© %Y T",
 		"email_template_social_links": `[[{"key":"name","value":"X"},{"key":"url","value":"https://x.example"}],[{"key":"url","value":"javascript:alert(1)"}]]`})
 	if l.Logo != "https://example.com/storage/general/logo.png" || l.Copyright != "© 2027 T" || len(l.Links) != 1 || l.Links[0].Name != "X" {
