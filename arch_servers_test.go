@@ -13,10 +13,11 @@ import (
 // knowServers are the folders that may compare names of drivers and servers, and
 // why. Everybody else asks database.Of for words of SQL and named abilities.
 var knowServers = map[string]string{
-	"internal/database": "it is the one place that knows the servers",
-	"internal/demo":     "it writes the CMS's own tables, as Laravel would on each server",
-	"config":            "it reads the forms of a DSN and of Laravel's .env before anything is connected",
-	"migrations":        "goose has a folder for each server; tests of internal/database need it, so it cannot ask there",
+	"internal/database":        "it is the one place that knows the servers",
+	"internal/handlers/backup": "a backup names the server that it was dumped from: dumps, temporary databases and restores are other programs for each",
+	"internal/demo":            "it writes the CMS's own tables, as Laravel would on each server",
+	"config":                   "it reads the forms of a DSN and of Laravel's .env before anything is connected",
+	"migrations":               "goose has a folder for each server; tests of internal/database need it, so it cannot ask there",
 }
 
 // serverNames are the words for drivers and servers in DSNs, goose and Laravel.

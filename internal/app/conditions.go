@@ -19,8 +19,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -196,55 +194,6 @@ func (r *Services) pinger() *conditions.Pinger {
 	w := r.Config.Webhook
 	p.Client = outbound.New(outbound.Options{Timeout: 10 * time.Second, AllowPrivate: w.Networks(), AllowHTTP: w.AllowHTTP, SameHostRedirects: true, UserAgent: "cmsjobs/" + r.Version})
 	return p
-}
-
-// writing is the store of a worker whose writes are remembered.
-type writing struct {
-	*queue.Store
-	w *conditions.Writes
-}
-
-func (s writing) note(ctx context.Context, jobType string, err error) {
-	if err == nil || ctx.Err() == nil || !errors.Is(err, context.Canceled) { // else the worker stops
-		s.w.Note(jobType, err)
-	}
-}
-
-// Claim implements jobs.Source. A claim that takes nothing writes nothing.
-func (s writing) Claim(ctx context.Context, q jobs.ClaimRequest) ([]jobs.Claimed, error) {
-	list, err := s.Store.Claim(ctx, q)
-	if err != nil || len(list) > 0 {
-		s.note(ctx, "claims", err)
-	}
-	return list, err
-}
-
-// Renew implements jobs.Source.
-func (s writing) Renew(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
-	renewed, err := s.Store.Renew(ctx, leases, length)
-	s.note(ctx, "renewals of leases", err)
-	return renewed, err
-}
-
-// Settle implements jobs.Source.
-func (s writing) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, error) {
-	results, err := s.Store.Settle(ctx, ends)
-	s.note(ctx, "outcomes of runs", err)
-	return results, err
-}
-
-// SettleAndClaim implements jobs.Relay.
-func (s writing) SettleAndClaim(ctx context.Context, end jobs.Settlement, q jobs.ClaimRequest) (lost error, next []jobs.Claimed, err error) {
-	lost, next, err = s.Store.SettleAndClaim(ctx, end, q)
-	s.note(ctx, "outcomes of runs", err)
-	return lost, next, err
-}
-
-// Heartbeat implements jobs.WorkerRegistry.
-func (s writing) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
-	o, err := s.Store.Heartbeat(ctx, w)
-	s.note(ctx, "the worker's heartbeat", err)
-	return o, err
 }
 
 // ConditionsBeside evaluates while run runs, where conditions are watched.

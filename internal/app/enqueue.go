@@ -13,7 +13,7 @@ import (
 func (r *Services) Enqueue(ctx context.Context, list ...jobs.Spec) ([]jobs.Receipt, error) {
 	receipts, err := r.enqueueAll(ctx, list)
 	if err == nil && r.Activity != nil {
-		r.Activity.enqueued(ctx, list, receipts)
+		r.Activity.Enqueued(ctx, list, receipts)
 	}
 	return receipts, err
 }

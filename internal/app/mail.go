@@ -10,6 +10,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/dkim"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/templates"
@@ -95,7 +96,7 @@ func mailLimits(c config.MailRate) mail.Limits {
 func (r *Services) finishMail(m *mail.Config) (err error) {
 	c := r.Config.Mail
 	if c.DKIM.Domain != "" {
-		if m.DKIM, err = mail.LoadDKIM(c.DKIM.Domain, c.DKIM.Selector, c.DKIM.KeyFile); err != nil {
+		if m.DKIM, err = dkim.Load(c.DKIM.Domain, c.DKIM.Selector, c.DKIM.KeyFile); err != nil {
 			return fmt.Errorf("mail.dkim: %w", err)
 		}
 	}

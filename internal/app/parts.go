@@ -12,10 +12,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/app/activity"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
 	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
 // part is one of the things that run does, until its context ends.
@@ -168,4 +170,8 @@ func (r *Services) Work(ctx context.Context, o WorkerOptions, onAbort func(abort
 		defer stop()
 	}
 	return w.Run(ctx)
+}
+
+func (r *Services) NewActivity() *activity.Log {
+	return activity.New(r.Log, r.Config.Activity, access.NewStore(r.OwnDB, r.Now))
 }

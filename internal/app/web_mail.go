@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/template"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	mailpage "github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
 )
@@ -114,10 +115,10 @@ func (m WebMail) Templates(context.Context) ([]mailpage.MailTemplate, error) {
 func (m WebMail) PreviewTemplate(ctx context.Context, name, locale string) (mailpage.TemplatePreview, error) {
 	var p mailpage.TemplatePreview
 	sample, err := m.Handler.Sample(name)
-	if errors.Is(err, mail.ErrNoTemplate) {
+	if errors.Is(err, template.ErrNoTemplate) {
 		return p, errors.Join(jobs.ErrNotFound, err)
 	}
-	var content mail.Content
+	var content template.Content
 	if err == nil {
 		content, err = m.Handler.Preview(ctx, name, locale, sample)
 	}

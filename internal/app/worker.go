@@ -2,6 +2,8 @@ package app
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -10,8 +12,10 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
@@ -85,4 +89,53 @@ func (r *Services) workerInfo(prefix string) jobs.WorkerInfo {
 		host = "unknown-host"
 	}
 	return jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%06x", cmp.Or(prefix, host), os.Getpid(), rand.Uint32N(1<<24)), Host: host, PID: os.Getpid(), Version: r.Version}
+}
+
+// writing is the store of a worker whose writes are remembered.
+type writing struct {
+	*queue.Store
+	w *conditions.Writes
+}
+
+func (s writing) note(ctx context.Context, jobType string, err error) {
+	if err == nil || ctx.Err() == nil || !errors.Is(err, context.Canceled) { // else the worker stops
+		s.w.Note(jobType, err)
+	}
+}
+
+// Claim implements jobs.Source. A claim that takes nothing writes nothing.
+func (s writing) Claim(ctx context.Context, q jobs.ClaimRequest) ([]jobs.Claimed, error) {
+	list, err := s.Store.Claim(ctx, q)
+	if err != nil || len(list) > 0 {
+		s.note(ctx, "claims", err)
+	}
+	return list, err
+}
+
+// Renew implements jobs.Source.
+func (s writing) Renew(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
+	renewed, err := s.Store.Renew(ctx, leases, length)
+	s.note(ctx, "renewals of leases", err)
+	return renewed, err
+}
+
+// Settle implements jobs.Source.
+func (s writing) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, error) {
+	results, err := s.Store.Settle(ctx, ends)
+	s.note(ctx, "outcomes of runs", err)
+	return results, err
+}
+
+// SettleAndClaim implements jobs.Relay.
+func (s writing) SettleAndClaim(ctx context.Context, end jobs.Settlement, q jobs.ClaimRequest) (lost error, next []jobs.Claimed, err error) {
+	lost, next, err = s.Store.SettleAndClaim(ctx, end, q)
+	s.note(ctx, "outcomes of runs", err)
+	return lost, next, err
+}
+
+// Heartbeat implements jobs.WorkerRegistry.
+func (s writing) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
+	o, err := s.Store.Heartbeat(ctx, w)
+	s.note(ctx, "the worker's heartbeat", err)
+	return o, err
 }

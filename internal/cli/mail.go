@@ -15,6 +15,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/template"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/timespan"
 )
@@ -120,7 +121,7 @@ func (a *commandLine) mailTestCommand() *cobra.Command {
 		}}
 }
 
-var templateOrigins = map[string]string{mail.FromUs: "cmsjobs", mail.FromFolder: "mail.templates", mail.FromCMS: "the CMS"}
+var templateOrigins = map[string]string{template.FromUs: "cmsjobs", template.FromFolder: "mail.templates", template.FromCMS: "the CMS"}
 
 func (a *commandLine) mailTemplatesCommand() *cobra.Command {
 	return &cobra.Command{Use: "templates", Short: "List the templates: built-in, from mail.templates, and the CMS's", Example: "  cmsjobs mail templates", Args: cobra.NoArgs,

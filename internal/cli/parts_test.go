@@ -10,7 +10,7 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/app/probe"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -65,7 +65,7 @@ func testThePartsByHandOnMySQL(t *testing.T, engine jobstest.Engine) {
 	want(t, on("mail", "preview", "test"), 0, "Subject:")
 	want(t, on("breakers", "reset", "nothing"), 4, "never failed")
 	// Rows of jobs are not brought back: work of then is not done twice.
-	id := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(on("enqueue", app.Probe.Name, "{}").out)
+	id := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(on("enqueue", probe.Kind.Name, "{}").out)
 	want(t, on("jobs", "explain", id), 0, "worker")
 	want(t, on("doctor"), 0, "the newest complete backup", "mail server")
 }

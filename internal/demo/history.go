@@ -15,6 +15,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/app/probe"
 )
 
 // StartReceiver takes the demo's webhooks on this machine: nothing leaves it.
@@ -71,7 +73,7 @@ func AddHistory(ctx context.Context, r *app.Services, site Site, now time.Time) 
 	if _, err := r.Handlers.Analytics.Import(ctx, analytics.Log{Name: name}, strings.NewReader(log), func(int64) {}); err != nil {
 		return fmt.Errorf("reading the demo's access log: %w", err)
 	}
-	_, err := r.Enqueue(ctx, jobs.Spec{Type: app.Probe.Name, Data: []byte(`{"fail":"the printer is out of paper"}`), MaxAttempts: 1})
+	_, err := r.Enqueue(ctx, jobs.Spec{Type: probe.Kind.Name, Data: []byte(`{"fail":"the printer is out of paper"}`), MaxAttempts: 1})
 	return err
 }
 

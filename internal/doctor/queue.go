@@ -15,6 +15,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+
+	"github.com/cmsjobs/cmsjobs/internal/app/probe"
 )
 
 // checkLease: a PHP worker on the same table takes what was reserved longer
@@ -184,7 +186,7 @@ func checkCMSScheduler(ctx context.Context, r *app.Services) ([]Finding, error) 
 
 // checkKinds says what this program can run here.
 func checkKinds(_ context.Context, r *app.Services) ([]Finding, error) {
-	kinds := slices.DeleteFunc(r.Registry.Types(), func(k string) bool { return k == app.Probe.Name })
+	kinds := slices.DeleteFunc(r.Registry.Types(), func(k string) bool { return k == probe.Kind.Name })
 	if len(kinds) == 0 {
 		return []Finding{warn("name the CMS's folder: cms.dir", "no type can run here")}, nil
 	}

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,61 +138,14 @@ type Handler struct {
 
 // New checks the configuration.
 func New(c Config) (*Handler, error) {
-	if c.Site == nil || c.DB == nil {
-		return nil, errors.New("backup: Site and DB are required")
-	}
-	if len(c.Destinations) == 0 {
-		return nil, errors.New("backup: no destination is configured: name a folder or a bucket")
-	}
-	if c.Now == nil || c.Logger == nil {
-		return nil, errors.New("backup: Now and Logger are required")
-	}
-	labels := map[string]bool{}
-	for _, f := range c.Files {
-		if storage.CheckKey(f.Label) != nil || labels[f.Label] {
-			return nil, fmt.Errorf("backup: %q is no label of files, or is used twice", f.Label)
-		}
-		labels[f.Label] = true
-	}
-	for name, d := range c.Destinations {
-		if _, plain := d.(*botble.Store); plain && len(c.Options.Recipients) > 0 {
-			return nil, fmt.Errorf("backup: the destination %s cannot be encrypted; leave it or the age recipients out", name)
-		}
+	if err := c.check(); err != nil {
+		return nil, err
 	}
 	if c.Working == nil {
 		c.Working = func() func() { return func() {} }
 	}
 	o := &c.Options
-	if o.Compression == "" {
-		o.Compression = archive.TarZstd
-	}
-	if o.EmptyTables == nil {
-		o.EmptyTables = []string{"cache", "cache_locks", "sessions"}
-	}
-	if o.Tool == "" {
-		o.Tool = "own"
-	}
-	if o.StallTimeout <= 0 {
-		o.StallTimeout = 10 * time.Minute
-	}
-	if o.Verify == "" {
-		o.Verify = manifest.LevelRestored
-	}
-	if o.VerifyBudget <= 0 {
-		o.VerifyBudget = time.Hour
-	}
-	if o.MinFree == 0 {
-		o.MinFree = 256 << 20
-	}
-	if o.MinInterval == 0 {
-		o.MinInterval = time.Hour
-	}
-	for _, key := range o.TrustedKeys {
-		if err := manifest.CheckKey(key); err != nil {
-			return nil, err
-		}
-	}
-	o.Retention = o.Retention.WithDefaults()
+	o.setDefaults()
 	known := catalog.New(catalog.Config{DB: c.DB, Destinations: c.Destinations, Prefix: o.Prefix, TrustedKeys: o.TrustedKeys, Identities: o.Identities,
 		Unverified: o.Verify == manifest.LevelNone, Now: c.Now, Logger: c.Logger})
 	locks := &lock.Table{DB: c.DB, Logger: c.Logger}
@@ -202,11 +156,62 @@ func New(c Config) (*Handler, error) {
 	h.Checker = health.New(health.Config{Catalog: known, Temporary: keeper, Limits: o.Health, Database: c.DSN != "", Files: len(c.Files) > 0, Now: c.Now})
 	h.Restorer = restore.New(restore.Config{DSN: c.DSN, TablePrefix: c.Site.Prefix, DB: c.DB, Files: c.Files, Catalog: known, Temporary: keeper, Verifier: verifier,
 		Locks: locks, Safety: h.safety, Working: c.Working, Logger: c.Logger})
-	return h, errors.Join(fileset.CheckPatterns(o.Include, o.Exclude), checkTool(o.Tool))
+	return h, nil
+}
+
+// check says what is missing or wrong.
+func (c Config) check() error {
+	switch {
+	case c.Site == nil || c.DB == nil:
+		return errors.New("backup: Site and DB are required")
+	case len(c.Destinations) == 0:
+		return errors.New("backup: no destination is configured: name a folder or a bucket")
+	case c.Now == nil || c.Logger == nil:
+		return errors.New("backup: Now and Logger are required")
+	}
+	labels := map[string]bool{}
+	for _, f := range c.Files {
+		if storage.CheckKey(f.Label) != nil || labels[f.Label] {
+			return fmt.Errorf("backup: %q is no label of files, or is used twice", f.Label)
+		}
+		labels[f.Label] = true
+	}
+	for name, d := range c.Destinations {
+		if _, plain := d.(*botble.Store); plain && len(c.Options.Recipients) > 0 {
+			return fmt.Errorf("backup: the destination %s cannot be encrypted; leave it or the age recipients out", name)
+		}
+	}
+	for _, key := range c.Options.TrustedKeys {
+		if err := manifest.CheckKey(key); err != nil {
+			return err
+		}
+	}
+	return errors.Join(fileset.CheckPatterns(c.Options.Include, c.Options.Exclude), checkTool(cmp.Or(c.Options.Tool, ownTool)))
+}
+
+// ownTool dumps MySQL without the installed client.
+const ownTool = "own"
+
+func (o *Options) setDefaults() {
+	o.Compression = cmp.Or(o.Compression, archive.TarZstd)
+	if o.EmptyTables == nil {
+		o.EmptyTables = []string{"cache", "cache_locks", "sessions"}
+	}
+	o.Tool = cmp.Or(o.Tool, ownTool)
+	if o.StallTimeout <= 0 {
+		o.StallTimeout = 10 * time.Minute
+	}
+	o.Verify = cmp.Or(o.Verify, manifest.LevelRestored)
+	if o.VerifyBudget <= 0 {
+		o.VerifyBudget = time.Hour
+	}
+	o.MinFree = cmp.Or(o.MinFree, 256<<20)
+	o.MinInterval = cmp.Or(o.MinInterval, time.Hour)
+	o.Retention = o.Retention.WithDefaults()
 }
 
 func checkTool(tool string) error {
-	if tool != "own" && tool != "mysqldump" {
+	if tool != ownTool && tool != "mysqldump" {
 		return fmt.Errorf("backup: %q is no tool to dump with: own or mysqldump", tool)
 	}
 	return nil

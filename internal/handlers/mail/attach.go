@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"os"
 	"path"
@@ -16,55 +15,10 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/folder"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
-
-// Attachment is a file (Path), an object of the configured store (Key), or
-// base64 text (Content). A plain string in a payload is a Path.
-type Attachment struct {
-	Path    string `json:"path,omitempty"`
-	Key     string `json:"key,omitempty"`
-	Content string `json:"content,omitempty"`
-	// Name that the recipient sees; the file's own when empty.
-	Name        string `json:"name,omitempty"`
-	ContentType string `json:"contentType,omitempty"`
-	// ContentID makes it an inline part that HTML shows as cid:ContentID.
-	ContentID string `json:"contentId,omitempty"`
-}
-
-// UnmarshalJSON reads a path, or the object.
-func (a *Attachment) UnmarshalJSON(data []byte) error {
-	if json.Unmarshal(data, &a.Path) == nil {
-		return nil
-	}
-	type plain Attachment // without this method
-	return json.Unmarshal(data, (*plain)(a))
-}
-
-func (a Attachment) check() error {
-	sources := 0
-	for _, s := range []string{a.Path, a.Key, a.Content} {
-		if s != "" {
-			sources++
-		}
-	}
-	if sources != 1 {
-		return errors.New("an attachment has exactly one of path, key and content")
-	}
-	if a.Content != "" && a.Name == "" {
-		return errors.New("an attachment with content needs a name")
-	}
-	for _, s := range []string{a.Path, a.Key, a.Name, a.ContentType, a.ContentID} {
-		if err := checkLine(s); err != nil {
-			return fmt.Errorf("the attachment %.60q %w", a.Name+a.Path+a.Key, err)
-		}
-	}
-	if strings.ContainsAny(a.ContentID, "<> \"") {
-		return fmt.Errorf("the contentId %.60q holds characters that are not taken", a.ContentID)
-	}
-	return nil
-}
 
 // file is an attachment's content, read and bounded.
 type file struct {
@@ -95,7 +49,7 @@ func (h *Handler) read(ctx context.Context, a Attachment, limit int64) ([]byte, 
 		if err != nil {
 			return nil, jobs.Permanent(fmt.Errorf("its content is not base64: %w", err))
 		}
-		return bounded(bytes.NewReader(content), limit)
+		return folder.ReadAll(bytes.NewReader(content), limit)
 	case a.Key != "":
 		if h.c.Store == nil {
 			return nil, jobs.Permanent(errors.New("no store for attachments is configured"))
@@ -108,7 +62,7 @@ func (h *Handler) read(ctx context.Context, a Attachment, limit int64) ([]byte, 
 			return nil, err
 		}
 		defer func() { _ = r.Close() }()
-		return bounded(r, limit)
+		return folder.ReadAll(r, limit)
 	}
 	return h.readFile(a.Path, limit)
 }
@@ -145,54 +99,18 @@ func under(folder, name string) (inside string, ok bool) {
 // readFile opens a path under one of the allowed folders. os.Root keeps it
 // there, also through symlinks.
 func (h *Handler) readFile(name string, limit int64) ([]byte, error) {
-	for _, folder := range h.c.AttachmentRoots {
-		inside, ok := under(folder, name)
+	for _, root := range h.c.AttachmentRoots {
+		inside, ok := under(root, name)
 		if !ok {
 			continue
 		}
-		content, err := readUnder(folder, inside, limit)
+		content, err := folder.Read(root, inside, limit)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		return content, err
 	}
 	return nil, jobs.Permanent(fmt.Errorf("no such file under the allowed folders %v (mail.roots)", h.c.AttachmentRoots))
-}
-
-func readUnder(folder, name string, limit int64) ([]byte, error) {
-	root, err := os.OpenRoot(folder)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }()
-	// Asked before opening, because opening a named pipe waits for its writer.
-	info, err := root.Stat(name)
-	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
-		return nil, jobs.Permanent(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, jobs.Permanent(errors.New("it is not a regular file"))
-	}
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return bounded(f, limit)
-}
-
-func bounded(r io.Reader, limit int64) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(content)) > limit {
-		return nil, jobs.Permanent(errors.New("the attachments are larger than mail.max_size allows: send a link"))
-	}
-	return content, nil
 }
 
 // fileName is what the recipient sees: the last part of the path, without

@@ -3,7 +3,9 @@ package mail
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/jmoiron/sqlx"
@@ -114,4 +116,36 @@ func (b *batch) insert(ctx context.Context, head string, rows [][]any, tail stri
 // insertion is a statement that adds rows.
 func insertion(head string, rows [][]any) (string, []any) {
 	return head + database.Rows("("+database.Marks(len(rows[0]))+")", len(rows)), slices.Concat(rows...)
+}
+
+// writeLimits writes the rows that mails of this batch were counted in.
+func (b *batch) writeLimits(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(b.limits)) {
+		row := b.limits[name]
+		if !row.changed {
+			continue
+		}
+		text, err := json.Marshal(row.counts)
+		if err != nil {
+			return err
+		}
+		if _, err := b.exec(ctx, "UPDATE cmsjobs_mail_limits SET counts = ?, updated_at = ? WHERE bucket = ?", []any{string(text), row.now, name}); err != nil {
+			return fmt.Errorf("counting against the mail limit %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// chunk is how many rows one statement writes.
+const chunk = 100
+
+func inChunks[T any](list []T, do func([]T) error) error {
+	for len(list) > 0 {
+		part := list[:min(chunk, len(list))]
+		list = list[len(part):]
+		if err := do(part); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/wneessen/go-mail"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/dkim"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
@@ -61,7 +62,7 @@ func throughput(b *testing.B, latency time.Duration) {
 			m.Subject(fmt.Sprint("Order ", i))
 			m.SetBodyString(mail.TypeTextPlain, "Order 12")
 			m.AddAlternativeString(mail.TypeTextHTML, benchBody)
-			m.SetDKIM(mail.NewDKIMSigner(signer.domain, signer.selector, signer.key))
+			m.SetDKIM(mail.NewDKIMSigner(signer.Domain, signer.Selector, signer.Private))
 			if err := client.Send(m); err != nil {
 				b.Fatal(err)
 			}
@@ -99,7 +100,7 @@ func throughput(b *testing.B, latency time.Duration) {
 	}
 }
 
-func benchKey(b *testing.B) *DKIM {
+func benchKey(b *testing.B) *dkim.Key {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		b.Fatal(err)
@@ -108,7 +109,7 @@ func benchKey(b *testing.B) *DKIM {
 	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	signer, err := LoadDKIM("example.com", "s1", file)
+	signer, err := dkim.Load("example.com", "s1", file)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 
 	gomessage "github.com/emersion/go-message"
 	_ "github.com/emersion/go-message/charset" // bounces come in all of them
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 )
 
 // Bounce is what is known of one mail that came back.
@@ -114,13 +116,13 @@ func failure(fields textproto.MIMEHeader) (Bounce, bool) {
 	if !typed || !strings.EqualFold(strings.TrimSpace(fields.Get("Action")), "failed") {
 		return Bounce{}, false
 	}
-	address, err := ParseAddress(strings.TrimSpace(mailbox))
+	address, err := address.Parse(strings.TrimSpace(mailbox))
 	if err != nil {
 		return Bounce{}, false
 	}
 	status := statusIn(fields.Get("Status"))
 	_, said, _ := strings.Cut(fields.Get("Diagnostic-Code"), ";")
-	b := Bounce{Recipient: address.key(), Reason: SoftBounce, Status: status, Detail: cut(strings.TrimSpace(said), maxAnswer)}
+	b := Bounce{Recipient: address.Key(), Reason: SoftBounce, Status: status, Detail: cut(strings.TrimSpace(said), maxAnswer)}
 	if noMailbox(0, status) {
 		b.Reason = HardBounce
 	}
@@ -198,13 +200,13 @@ func eachMessage(r io.Reader, do func([]byte) error) error {
 // Bounce notes one: in the ledger, where the mail is ours, and, for a hard
 // bounce or a complaint, in the suppression list.
 func (h *Handler) Bounce(ctx context.Context, b Bounce) error {
-	a, err := ParseAddress(b.Recipient)
+	a, err := address.Parse(b.Recipient)
 	if err != nil {
 		return err
 	}
 	if b.MessageID != "" && b.Reason != Complaint {
 		_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_mail SET status = ?, answer = ?, updated_at = ? WHERE message_id = ? AND recipient = ? AND status IN ('accepted', 'unknown')"),
-			Bounced, cut(strings.TrimSpace(b.Status+" "+b.Detail), maxAnswer), h.c.Now().UnixMilli(), b.MessageID, a.key())
+			Bounced, cut(strings.TrimSpace(b.Status+" "+b.Detail), maxAnswer), h.c.Now().UnixMilli(), b.MessageID, a.Key())
 		if err != nil {
 			return fmt.Errorf("noting a bounce: %w", err)
 		}
@@ -217,10 +219,6 @@ func (h *Handler) Bounce(ctx context.Context, b Bounce) error {
 	}
 	return nil
 }
-
-// WebhookVerifier checks that a request was signed by who knows the secret
-// (webhook.Verifier makes one).
-type WebhookVerifier func(header http.Header, body []byte) error
 
 // ErrUnsigned says that a webhook's signature is missing or wrong.
 var ErrUnsigned = errors.New("the request is not signed as it must be")

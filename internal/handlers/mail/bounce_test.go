@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -138,7 +139,7 @@ func FuzzParseBounce(f *testing.F) {
 			t.Fatal("both bounces and an error")
 		}
 		for _, b := range list {
-			if _, err := ParseAddress(b.Recipient); err != nil || b.Reason == "" || strings.ContainsAny(b.MessageID+b.Detail+b.Status, "\r\n\x00") {
+			if _, err := address.Parse(b.Recipient); err != nil || b.Reason == "" || strings.ContainsAny(b.MessageID+b.Detail+b.Status, "\r\n\x00") {
 				t.Fatalf("%+v (%v)", b, err)
 			}
 		}

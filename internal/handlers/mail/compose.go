@@ -10,29 +10,11 @@ import (
 	"github.com/wneessen/go-mail"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/dkim"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/template"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
-
-// letter is a mail before it is known which server gets it: all texts
-// rendered, all addresses checked, all attachments read.
-type letter struct {
-	uuid        string
-	from        Address
-	to, cc, bcc []Address
-	replyTo     []Address
-	content     Content
-	files       []file
-	separate    bool
-	dkim        *DKIM
-	unsubscribe []string // addresses of List-Unsubscribe
-}
-
-// group is the recipients that get one and the same message.
-type group struct {
-	id         string // "" for all, else the one recipient's key
-	to, cc     []Address
-	recipients []Address // all of the envelope
-}
 
 // letter reads a payload. What is wrong with it is permanent.
 func (h *Handler) letter(ctx context.Context, uuid string, p SendPayload, settings cms.Settings, t Transport) (letter, error) {
@@ -69,7 +51,7 @@ func (h *Handler) letter(ctx context.Context, uuid string, p SendPayload, settin
 }
 
 // administrators are who gets a mail that names nobody: the CMS's admin_email.
-func administrators(settings cms.Settings) ([]Address, error) {
+func administrators(settings cms.Settings) ([]address.Address, error) {
 	list := settings.List("admin_email")
 	if len(list) == 0 {
 		return nil, fmt.Errorf("the mail has no recipient, and the CMS's setting admin_email is empty")
@@ -77,64 +59,36 @@ func administrators(settings cms.Settings) ([]Address, error) {
 	return Addresses(list).parse()
 }
 
-func sender(from string, t Transport) (Address, error) {
+func sender(from string, t Transport) (address.Address, error) {
 	if from != "" {
-		return ParseAddress(from)
+		return address.Parse(from)
 	}
 	if t.FromAddress == "" {
-		return Address{}, fmt.Errorf("no sender is set: enter one in the CMS's e-mail settings or in mail.from")
+		return address.Address{}, fmt.Errorf("no sender is set: enter one in the CMS's e-mail settings or in mail.from")
 	}
-	address, err := ParseAddress(t.FromAddress)
+	sent, err := address.Parse(t.FromAddress)
 	if err != nil {
-		return address, err
+		return sent, err
 	}
-	if err := checkLine(t.FromName); err != nil {
-		return address, fmt.Errorf("the sender's name %w", err)
+	if err := address.CheckLine(t.FromName); err != nil {
+		return sent, fmt.Errorf("the sender's name %w", err)
 	}
-	address.Name = t.FromName
-	return address, nil
-}
-
-// groups says who gets which message, each recipient once.
-func (l letter) groups() []group {
-	seen := map[string]bool{}
-	once := func(list []Address) (fresh []Address) {
-		for _, a := range list {
-			if !seen[a.key()] {
-				seen[a.key()] = true
-				fresh = append(fresh, a)
-			}
-		}
-		return fresh
-	}
-	if !l.separate {
-		to, cc, bcc := once(l.to), once(l.cc), once(l.bcc)
-		return []group{{to: to, cc: cc, recipients: append(append(append([]Address{}, to...), cc...), bcc...)}}
-	}
-	var groups []group
-	for _, a := range once(append(append(append([]Address{}, l.to...), l.cc...), l.bcc...)) {
-		groups = append(groups, group{id: a.key(), to: []Address{a}, recipients: []Address{a}})
-	}
-	return groups
-}
-
-// messageID is the same for every copy of a group's message.
-func (l letter) messageID(g group) string {
-	return stableID(l.uuid, g.id) + "@" + l.from.Domain()
+	sent.Name = t.FromName
+	return sent, nil
 }
 
 // message makes the MIME text of a group's message.
 func (l letter) message(g group, date time.Time) message {
 	m := mail.NewMsg(mail.WithNoDefaultUserAgent(), mail.WithEncoding(mail.EncodingQP))
-	m.FromMailAddress(l.from.header())
+	m.FromMailAddress(l.from.Header())
 	for _, a := range g.to {
-		m.AddToMailAddress(a.header())
+		m.AddToMailAddress(a.Header())
 	}
 	for _, a := range g.cc {
-		m.AddCcMailAddress(a.header())
+		m.AddCcMailAddress(a.Header())
 	}
 	for _, a := range l.replyTo {
-		m.ReplyToMailAddress(append(m.GetReplyTo(), a.header())...)
+		m.ReplyToMailAddress(append(m.GetReplyTo(), a.Header())...)
 	}
 	if len(g.to)+len(g.cc) == 0 { // RFC 5322 wants some recipient to be seen
 		m.SetGenHeaderPreformatted("To", "undisclosed-recipients:;")
@@ -154,7 +108,7 @@ func (l letter) message(g group, date time.Time) message {
 		m.AttachReadSeeker(f.name, bytes.NewReader(f.content), options...)
 	}
 	if l.dkim != nil {
-		return signedMessage{m, l.dkim, len(l.unsubscribe) > 0}
+		return dkim.Message{WriterTo: m, Key: l.dkim, Listed: len(l.unsubscribe) > 0}
 	}
 	return m
 }
@@ -167,12 +121,12 @@ func (l letter) bodies(m *mail.Msg) {
 }
 
 // content is what a mail says: from a template, or the payload's own body.
-func (h *Handler) content(ctx context.Context, p SendPayload, settings cms.Settings) (Content, error) {
-	look := h.look(settings)
-	var c Content
+func (h *Handler) content(ctx context.Context, p SendPayload, settings cms.Settings) (template.Content, error) {
+	look := h.Branding(settings)
+	var c template.Content
 	var err error
 	if p.Template != "" {
-		c, err = h.fill(ctx, p.Template, p.Locale, p.Data, settings)
+		c, err = h.Fill(ctx, p.Template, p.Locale, p.Data, settings)
 	} else {
 		c = ownBody(p, look)
 	}
@@ -182,10 +136,10 @@ func (h *Handler) content(ctx context.Context, p SendPayload, settings cms.Setti
 	if p.Subject != "" {
 		c.Subject = p.Subject
 		if p.Data != nil {
-			c.Subject, _ = substitute(p.Subject, variables(p.Data, look), plain, lenient)
+			c.Subject = template.FillIn(p.Subject, p.Data, look, false)
 		}
 	}
-	if err := checkLine(c.Subject); err != nil {
+	if err := address.CheckLine(c.Subject); err != nil {
 		return c, jobs.Permanent(fmt.Errorf("the subject %w", err))
 	}
 	if len(c.Subject) > maxSubject {
@@ -197,25 +151,20 @@ func (h *Handler) content(ctx context.Context, p SendPayload, settings cms.Setti
 var htmlTag = regexp.MustCompile(`(?i)<(!doctype|html|body|head|p|br|div|span|table|tr|td|a|b|i|u|strong|em|h[1-6]|ul|ol|li|img|hr|blockquote|pre)\b[^>]*>`)
 
 // ownBody is the payload's body, its {{ variables }} replaced where it has data.
-func ownBody(p SendPayload, look Branding) Content {
+func ownBody(p SendPayload, look template.Branding) template.Content {
 	html := p.Format == "html" || (p.Format == "" && htmlTag.MatchString(p.Body))
 	body, text := p.Body, p.Text
 	if p.Data != nil {
-		vars := variables(p.Data, look)
-		escape := plain
-		if html {
-			escape = escapeHTML
-		}
-		body, _ = substitute(body, vars, escape, lenient)
-		text, _ = substitute(text, vars, plain, lenient)
+		body = template.FillIn(body, p.Data, look, html)
+		text = template.FillIn(text, p.Data, look, false)
 	}
 	switch {
 	case html && text == "":
-		return Content{HTML: body, Text: textOf(body)}
+		return template.Content{HTML: body, Text: template.PlainText(body)}
 	case html:
-		return Content{HTML: body, Text: text}
+		return template.Content{HTML: body, Text: text}
 	case body == "":
-		return Content{Text: text}
+		return template.Content{Text: text}
 	}
-	return Content{Text: body}
+	return template.Content{Text: body}
 }

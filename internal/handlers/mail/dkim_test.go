@@ -17,8 +17,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/emersion/go-msgauth/dkim"
+	gomsgauth "github.com/emersion/go-msgauth/dkim"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/dkim"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -37,7 +38,7 @@ func TestMailIsSigned(t *testing.T) {
 			file, record := written(t, name, key)
 			s := newSink(t, nil)
 			c := config(t, s, jobstest.SQLite)
-			if c.DKIM, err = LoadDKIM("example.com", "s1", file); err != nil {
+			if c.DKIM, err = dkim.Load("example.com", "s1", file); err != nil {
 				t.Fatal(err)
 			}
 			h := handler(t, c)
@@ -55,7 +56,7 @@ func TestMailIsSigned(t *testing.T) {
 			}
 			listed := 0
 			for _, got := range s.all() {
-				checks, err := dkim.VerifyWithOptions(bytes.NewReader(got.data), &dkim.VerifyOptions{LookupTXT: func(domain string) ([]string, error) {
+				checks, err := gomsgauth.VerifyWithOptions(bytes.NewReader(got.data), &gomsgauth.VerifyOptions{LookupTXT: func(domain string) ([]string, error) {
 					if domain != "s1._domainkey.example.com" {
 						t.Errorf("looked up %s", domain)
 					}
@@ -92,7 +93,7 @@ func written(t *testing.T, name string, key crypto.Signer) (file, record string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file = filepath.Join(t.TempDir(), "dkim.pem")
+	file = filepath.Join(t.TempDir(), "gomsgauth.pem")
 	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestADKIMKeyThatOthersMayReadIsRefused(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadDKIM("example.com", "s", file); err == nil {
+	if _, err := dkim.Load("example.com", "s", file); err == nil {
 		t.Error("it is taken")
 	}
 }

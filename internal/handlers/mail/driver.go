@@ -3,6 +3,8 @@ package mail
 import (
 	"context"
 	"io"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 )
 
 // Status is where one recipient of one mail stands.
@@ -22,7 +24,7 @@ const (
 
 // outcome is what became of one recipient in one attempt.
 type outcome struct {
-	to     Address
+	to     address.Address
 	status Status
 	code   int    // of SMTP, 0 when there was none
 	answer string // the server's, or the error
@@ -33,7 +35,7 @@ type outcome struct {
 // envelope is who a message goes to, apart from what its header says.
 type envelope struct {
 	from       string // mailbox; "" is the null sender
-	recipients []Address
+	recipients []address.Address
 }
 
 // message is a composed mail, written again for each transaction.
@@ -49,30 +51,14 @@ type driver interface {
 	//
 	// The error says that the station as a whole failed; outcomes are complete
 	// all the same.
-	deliver(ctx context.Context, e envelope, msg message, handOver func([]Address) error) ([]outcome, error)
+	deliver(ctx context.Context, e envelope, msg message, handOver func([]address.Address) error) ([]outcome, error)
 }
 
 // all gives every recipient the same outcome.
-func all(recipients []Address, state Status, code int, answer string) []outcome {
+func all(recipients []address.Address, state Status, code int, answer string) []outcome {
 	list := make([]outcome, len(recipients))
 	for i, r := range recipients {
 		list[i] = outcome{to: r, status: state, code: code, answer: answer}
 	}
 	return list
-}
-
-func (h *Handler) driver(t Transport) driver {
-	switch t.Driver {
-	case DriverSMTP:
-		return &smtpDriver{pool: h.pool, transport: t}
-	case DriverSendmail:
-		return sendmailDriver{path: t.SendmailPath}
-	case DriverFiles:
-		folder := h.c.Folder
-		if h.c.Capture != "" {
-			folder = h.c.Capture
-		}
-		return filesDriver{folder: folder, now: h.c.Now}
-	}
-	return logDriver{log: h.c.Logger}
 }

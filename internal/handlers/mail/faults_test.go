@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
@@ -346,10 +347,10 @@ func TestTwoRunsOfOneJobSendOneMail(t *testing.T) {
 
 func TestNoStateIsBothOpenAndSettled(t *testing.T) {
 	d := delivery{h: &Handler{}}
-	a := Address{Mailbox: "a@b.c"}
+	a := address.Address{Mailbox: "a@b.c"}
 	var open []Status
 	for _, state := range []Status{"", Sending, Accepted, Deferred, Refused, Unknown, Suppressed, Expired, Bounced} {
-		d.known = map[string]Status{a.key(): state}
+		d.known = map[string]Status{a.Key(): state}
 		if d.open(a) {
 			open = append(open, state)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/emersion/go-smtp"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -44,7 +45,7 @@ func TestMailsAreWrittenTogetherAndFailAlone(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			l, release := held(t, engine)
-			to := []Address{{Mailbox: "a@example.net"}}
+			to := []address.Address{{Mailbox: "a@example.net"}}
 			const mails = 20
 			errs := make([]error, mails)
 			var group sync.WaitGroup
@@ -86,7 +87,7 @@ func TestWhoGivesUpWaitingHasClaimedNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	given := make(chan error, 1)
 	go func() {
-		given <- l.claim(ctx, note{uuid: "job", token: "t"}, []Address{{Mailbox: "a@example.net"}}, nil)
+		given <- l.claim(ctx, note{uuid: "job", token: "t"}, []address.Address{{Mailbox: "a@example.net"}}, nil)
 	}()
 	for l.write.Waiting() == 0 {
 		runtime.Gosched()
@@ -156,16 +157,16 @@ func TestAnAnswerIsWrittenOnlyOverWhatIsFree(t *testing.T) {
 			l, release := held(t, engine)
 			release()
 			own, other := note{uuid: "job", token: "OWN", attempt: 2}, note{uuid: "job", token: "OTHER", attempt: 1}
-			at := func(name string) Address { return Address{Mailbox: name + "@example.net"} }
+			at := func(name string) address.Address { return address.Address{Mailbox: name + "@example.net"} }
 			must := func(err error) {
 				t.Helper()
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
-			must(l.claim(t.Context(), own, []Address{at("claimed")}, nil))
-			must(l.claim(t.Context(), other, []Address{at("held"), at("deferred"), at("accepted")}, nil))
-			must(l.settle(t.Context(), other, append(all([]Address{at("deferred")}, Deferred, 451, "later"), all([]Address{at("accepted")}, Accepted, 250, "took it")...)))
+			must(l.claim(t.Context(), own, []address.Address{at("claimed")}, nil))
+			must(l.claim(t.Context(), other, []address.Address{at("held"), at("deferred"), at("accepted")}, nil))
+			must(l.settle(t.Context(), other, append(all([]address.Address{at("deferred")}, Deferred, 451, "later"), all([]address.Address{at("accepted")}, Accepted, 250, "took it")...)))
 			names := []string{"claimed", "held", "deferred", "accepted", "missing"}
 			var answers []outcome
 			for _, name := range names {
@@ -179,7 +180,7 @@ func TestAnAnswerIsWrittenOnlyOverWhatIsFree(t *testing.T) {
 					Status, Token, Answer string
 					Code                  int
 				}
-				must(l.db.Get(&row, l.db.Rebind("SELECT status, token, answer, code FROM cmsjobs_mail WHERE recipient = ?"), at(name).key()))
+				must(l.db.Get(&row, l.db.Rebind("SELECT status, token, answer, code FROM cmsjobs_mail WHERE recipient = ?"), at(name).Key()))
 				if got := fmt.Sprintf("%s %s %d %s", row.Status, row.Token, row.Code, row.Answer); got != want[name] {
 					t.Errorf("%s: %q, wanted %q", name, got, want[name])
 				}

@@ -9,14 +9,12 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // maxAnswer is how much of an answer is kept, in characters.
 const maxAnswer = 500
-
-// chunk is how many rows one statement writes.
-const chunk = 100
 
 // ledger is cmsjobs_mail and the log of attempts beside it.
 type ledger struct {
@@ -64,12 +62,12 @@ func (l ledger) load(ctx context.Context, uuid string) (map[string]Status, error
 
 // claim writes "sending" for each recipient: all, or none. known are the
 // states that load returned; a row that changed since then fails the claim.
-func (l ledger) claim(ctx context.Context, n note, to []Address, known map[string]Status) error {
-	var fresh []Address
+func (l ledger) claim(ctx context.Context, n note, to []address.Address, known map[string]Status) error {
+	var fresh []address.Address
 	byState := map[Status][]string{}
 	for _, a := range to {
-		if state, there := known[a.key()]; there {
-			byState[state] = append(byState[state], a.key())
+		if state, there := known[a.Key()]; there {
+			byState[state] = append(byState[state], a.Key())
 		} else {
 			fresh = append(fresh, a)
 		}
@@ -112,10 +110,10 @@ func (l ledger) settle(ctx context.Context, n note, outcomes []outcome) error {
 
 // markUnknown ends rows whose run died. It leaves their token, so that a run
 // that is alive after all can still write the answer.
-func (l ledger) markUnknown(ctx context.Context, uuid string, to []Address, why string) error {
+func (l ledger) markUnknown(ctx context.Context, uuid string, to []address.Address, why string) error {
 	keys := make([]string, len(to))
 	for i, a := range to {
-		keys[i] = a.key()
+		keys[i] = a.Key()
 	}
 	return inChunks(keys, func(part []string) error {
 		query, args, err := sqlx.In("UPDATE cmsjobs_mail SET status = ?, answer = ?, updated_at = ? WHERE job_uuid = ? AND recipient IN (?) AND status = ?",
@@ -130,7 +128,7 @@ func (l ledger) markUnknown(ctx context.Context, uuid string, to []Address, why 
 	})
 }
 
-func sameStatus(to []Address, state Status) []outcome { return all(to, state, 0, "") }
+func sameStatus(to []address.Address, state Status) []outcome { return all(to, state, 0, "") }
 
 // update writes o into the rows of keys for which condition holds, and counts them.
 func (l ledger) update(ctx context.Context, b *batch, n note, keys []string, condition string, arg any, o outcome) (int, error) {
@@ -162,7 +160,7 @@ func (l ledger) rows(n note, outcomes []outcome) [][]any {
 	now := l.now().UnixMilli()
 	rows := make([][]any, len(outcomes))
 	for i, o := range outcomes {
-		rows[i] = []any{n.uuid, o.to.key(), o.status, n.token, n.attempt, n.messageID, cut(n.sender, 254), cut(n.subject, 255), cut(n.template, 191),
+		rows[i] = []any{n.uuid, o.to.Key(), o.status, n.token, n.attempt, n.messageID, cut(n.sender, 254), cut(n.subject, 255), cut(n.template, 191),
 			n.driver, cut(n.host, 255), o.code, cut(o.answer, maxAnswer), now, now}
 	}
 	return rows
@@ -173,20 +171,9 @@ func (l ledger) attempts(n note, outcomes []outcome) [][]any {
 	now := l.now()
 	rows := make([][]any, len(outcomes))
 	for i, o := range outcomes {
-		rows[i] = []any{n.uuid, o.to.key(), n.attempt, o.status, n.driver, cut(n.host, 255), o.code, cut(o.answer, maxAnswer), now.Sub(n.started).Milliseconds(), now.UnixMilli()}
+		rows[i] = []any{n.uuid, o.to.Key(), n.attempt, o.status, n.driver, cut(n.host, 255), o.code, cut(o.answer, maxAnswer), now.Sub(n.started).Milliseconds(), now.UnixMilli()}
 	}
 	return rows
-}
-
-func inChunks[T any](list []T, do func([]T) error) error {
-	for len(list) > 0 {
-		part := list[:min(chunk, len(list))]
-		list = list[len(part):]
-		if err := do(part); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // cut makes foreign text fit for a column and a page: one line.

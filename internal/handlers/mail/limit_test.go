@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
@@ -61,7 +62,7 @@ func TestWorkersShareALimit(t *testing.T) {
 				l := newLimiter(db.DB, Limits{All: Rate{PerSecond: limit}, Domains: map[string]Rate{"slow.example": {PerDay: 2}}})
 				group.Go(func() {
 					for n := 0; n < 20; {
-						g, err := l.take(t.Context(), []Address{{Mailbox: fmt.Sprintf("w%d@example.net", worker)}})
+						g, err := l.take(t.Context(), []address.Address{{Mailbox: fmt.Sprintf("w%d@example.net", worker)}})
 						if err != nil {
 							t.Error(err)
 							return
@@ -96,7 +97,7 @@ func TestWorkersShareALimit(t *testing.T) {
 func TestAFullDomainDoesNotHoldTheOthersUp(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
 	l := newLimiter(db.DB, Limits{Domains: map[string]Rate{"slow.example": {PerDay: 1}}})
-	to := []Address{{Mailbox: "a@slow.example"}, {Mailbox: "b@slow.example"}, {Mailbox: "c@fast.example"}}
+	to := []address.Address{{Mailbox: "a@slow.example"}, {Mailbox: "b@slow.example"}, {Mailbox: "c@fast.example"}}
 	g, err := l.take(t.Context(), to)
 	if err != nil || len(g.taken) != 2 || g.taken[1].Mailbox != "c@fast.example" {
 		t.Fatalf("%+v, %v", g, err)

@@ -3,21 +3,16 @@ package mail
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 )
-
-// limitRow is a bucket's row that a batch has locked.
-type limitRow struct {
-	counts
-	now     int64 // the database's time after the lock was won, Unix milliseconds
-	changed bool
-}
-
-type limitRows map[string]limitRow
 
 // count lets decide change the rows, which the batch writes when it ends. Those
 // that a mail before it in the same batch has locked are not read again.
@@ -87,20 +82,18 @@ func (l *limiter) read(ctx context.Context, b *batch, names []string) error {
 	return nil
 }
 
-// writeLimits writes the rows that mails of this batch were counted in.
-func (b *batch) writeLimits(ctx context.Context) error {
-	for _, name := range slices.Sorted(maps.Keys(b.limits)) {
-		row := b.limits[name]
-		if !row.changed {
-			continue
-		}
-		text, err := json.Marshal(row.counts)
-		if err != nil {
-			return err
-		}
-		if _, err := b.exec(ctx, "UPDATE cmsjobs_mail_limits SET counts = ?, updated_at = ? WHERE bucket = ?", []any{string(text), row.now, name}); err != nil {
-			return fmt.Errorf("counting against the mail limit %s: %w", name, err)
-		}
-	}
-	return nil
+type limiter struct {
+	db     *sqlx.DB
+	limits Limits
+	d      database.Dialect
+	shared *groupCommit
 }
+
+// grant is what Take let through, and when another will fit.
+type grant struct {
+	taken []address.Address
+	wait  time.Duration
+	at    int64 // the database's time, Unix milliseconds
+}
+
+var errRowsMissing = errors.New("a mail limit has no row yet")

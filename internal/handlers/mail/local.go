@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 )
 
 // filesDriver writes each message into a folder: for staging, where nothing
@@ -21,7 +23,7 @@ type filesDriver struct {
 	now    func() time.Time
 }
 
-func (d filesDriver) deliver(_ context.Context, e envelope, msg message, handOver func([]Address) error) ([]outcome, error) {
+func (d filesDriver) deliver(_ context.Context, e envelope, msg message, handOver func([]address.Address) error) ([]outcome, error) {
 	if err := handOver(e.recipients); err != nil {
 		return all(e.recipients, Deferred, 0, err.Error()), err
 	}
@@ -64,7 +66,7 @@ func (d filesDriver) write(name string, e envelope, msg message) error {
 	return nil
 }
 
-func mailboxes(list []Address, separator string) string {
+func mailboxes(list []address.Address, separator string) string {
 	names := make([]string, len(list))
 	for i, a := range list {
 		names[i] = "<" + a.Mailbox + ">"
@@ -76,7 +78,7 @@ func mailboxes(list []Address, separator string) string {
 // links): they are not logged.
 type logDriver struct{ log *slog.Logger }
 
-func (d logDriver) deliver(ctx context.Context, e envelope, msg message, handOver func([]Address) error) ([]outcome, error) {
+func (d logDriver) deliver(ctx context.Context, e envelope, msg message, handOver func([]address.Address) error) ([]outcome, error) {
 	if err := handOver(e.recipients); err != nil {
 		return all(e.recipients, Deferred, 0, err.Error()), err
 	}
@@ -97,7 +99,7 @@ type sendmailDriver struct{ path string }
 // exTempfail is sysexits.h's EX_TEMPFAIL.
 const exTempfail = 75
 
-func (d sendmailDriver) deliver(ctx context.Context, e envelope, msg message, handOver func([]Address) error) ([]outcome, error) {
+func (d sendmailDriver) deliver(ctx context.Context, e envelope, msg message, handOver func([]address.Address) error) ([]outcome, error) {
 	var text bytes.Buffer // composed first: a mail cut in the middle would be sent
 	if _, err := msg.WriteTo(&text); err != nil {
 		return all(e.recipients, Deferred, 0, err.Error()), err
@@ -121,7 +123,7 @@ func (d sendmailDriver) deliver(ctx context.Context, e envelope, msg message, ha
 	return sendmailOutcomes(ctx, e.recipients, string(said), err)
 }
 
-func sendmailOutcomes(ctx context.Context, to []Address, said string, err error) ([]outcome, error) {
+func sendmailOutcomes(ctx context.Context, to []address.Address, said string, err error) ([]outcome, error) {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:

@@ -25,36 +25,11 @@ var ReadBounces = jobs.Kind[struct{}]{
 	Policy: jobs.Policy{MaxAttempts: 3, Timeout: 5 * time.Minute, Backoff: jobs.Fixed(time.Minute)},
 }
 
-// Mailbox is where the reports of mail that came back arrive: the mailbox of
-// the sender's address, read by IMAP (RFC 3501).
-type Mailbox struct {
-	Host     string
-	Port     int // 993, or 143 without TLS from the first byte
-	Username string
-	Password Secret
-	TLS      string // TLSImplicit, the default, TLSStart, or TLSNone: for this host only
-	Folder   string // INBOX when empty
-	// MoveTo is the folder that read reports are moved to. "" leaves them,
-	// marked as read. Other messages stay unread, where the server knows
-	// keywords; they are never moved.
-	MoveTo string
-}
-
 // looked marks messages that were looked at, so that each is read once.
 const looked = "cmsjobs"
 
 // messagesAtOnce bounds one job; the next goes on where it ended.
 const messagesAtOnce = 200
-
-func (m Mailbox) check() error {
-	if ip := net.ParseIP(m.Host); m.TLS == TLSNone && m.Host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return errors.New("mail.mailbox: its password would cross the network in clear; use tls or starttls")
-	}
-	if m.Username == "" || m.Password == "" {
-		return errors.New("mail.mailbox: username and password are needed")
-	}
-	return nil
-}
 
 func (m Mailbox) address() string {
 	port := m.Port

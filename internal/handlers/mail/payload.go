@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // Bounds of one payload. Larger lists belong into several jobs.
@@ -59,33 +63,39 @@ func (p *SendPayload) Validate() error {
 		wrong = append(wrong, err)
 	}
 	if p.From != "" {
-		_, err := ParseAddress(string(p.From))
+		_, err := address.Parse(string(p.From))
 		wrong = append(wrong, err)
 	}
-	switch {
-	case checkLine(p.Subject) != nil:
-		wrong = append(wrong, fmt.Errorf("the subject %w", checkLine(p.Subject)))
-	case len(p.Subject) > maxSubject:
-		wrong = append(wrong, fmt.Errorf("the subject has more than %d bytes", maxSubject))
-	case p.Template == "" && p.Body == "" && p.Text == "":
-		wrong = append(wrong, errors.New("a mail needs body, text or template"))
-	case p.Template != "" && (p.Body != "" || p.Text != ""):
-		wrong = append(wrong, errors.New("a mail has either a template or a body, not both"))
-	case !slices.Contains([]string{"", "html", "text"}, p.Format):
-		wrong = append(wrong, fmt.Errorf("format is %q; it may be html or text", p.Format))
-	case len(p.To)+len(p.CC)+len(p.BCC) > maxRecipients:
-		wrong = append(wrong, fmt.Errorf("a mail has at most %d recipients: make several jobs", maxRecipients))
-	case len(p.Attachments) > maxAttachments:
-		wrong = append(wrong, fmt.Errorf("a mail has at most %d attachments", maxAttachments))
-	case p.MaxAge < 0:
-		wrong = append(wrong, errors.New("maxAge cannot be negative"))
-	}
+	wrong = append(wrong, p.checkText())
 	_, err := unsubscribeAddresses(p.Unsubscribe)
 	wrong = append(wrong, err)
 	for _, a := range p.Attachments {
 		wrong = append(wrong, a.check())
 	}
 	return errors.Join(wrong...)
+}
+
+// checkText checks what is said and how much of it there is.
+func (p *SendPayload) checkText() error {
+	switch {
+	case address.CheckLine(p.Subject) != nil:
+		return fmt.Errorf("the subject %w", address.CheckLine(p.Subject))
+	case len(p.Subject) > maxSubject:
+		return fmt.Errorf("the subject has more than %d bytes", maxSubject)
+	case p.Template == "" && p.Body == "" && p.Text == "":
+		return errors.New("a mail needs body, text or template")
+	case p.Template != "" && (p.Body != "" || p.Text != ""):
+		return errors.New("a mail has either a template or a body, not both")
+	case !slices.Contains([]string{"", "html", "text"}, p.Format):
+		return fmt.Errorf("format is %q; it may be html or text", p.Format)
+	case len(p.To)+len(p.CC)+len(p.BCC) > maxRecipients:
+		return fmt.Errorf("a mail has at most %d recipients: make several jobs", maxRecipients)
+	case len(p.Attachments) > maxAttachments:
+		return fmt.Errorf("a mail has at most %d attachments", maxAttachments)
+	case p.MaxAge < 0:
+		return errors.New("maxAge cannot be negative")
+	}
+	return nil
 }
 
 func (p *SendPayload) maxAge() time.Duration { return time.Duration(p.MaxAge) * time.Second }
@@ -196,11 +206,11 @@ func splitAddresses(text string) []string {
 }
 
 // parse checks each address; all that are wrong are named.
-func (a Addresses) parse() ([]Address, error) {
+func (a Addresses) parse() ([]address.Address, error) {
 	var wrong []error
-	list := make([]Address, 0, len(a))
+	list := make([]address.Address, 0, len(a))
 	for _, text := range a {
-		address, err := ParseAddress(text)
+		address, err := address.Parse(text)
 		if err != nil {
 			wrong = append(wrong, err)
 			continue
@@ -208,4 +218,87 @@ func (a Addresses) parse() ([]Address, error) {
 		list = append(list, address)
 	}
 	return list, errors.Join(wrong...)
+}
+
+// Send is the type mail.send: 3 attempts, 60, 300 and 900 s apart.
+var Send = jobs.Kind[SendPayload]{
+	Name: "mail.send",
+	Policy: jobs.Policy{
+		Confidential: true, // texts of mails hold reset links and codes
+		MaxAttempts:  3,
+		Timeout:      5 * time.Minute,
+		Backoff:      jobs.Steps(60*time.Second, 300*time.Second, 900*time.Second),
+	},
+}
+
+// Attachment is a file (Path), an object of the configured store (Key), or
+// base64 text (Content). A plain string in a payload is a Path.
+type Attachment struct {
+	Path    string `json:"path,omitempty"`
+	Key     string `json:"key,omitempty"`
+	Content string `json:"content,omitempty"`
+	// Name that the recipient sees; the file's own when empty.
+	Name        string `json:"name,omitempty"`
+	ContentType string `json:"contentType,omitempty"`
+	// ContentID makes it an inline part that HTML shows as cid:ContentID.
+	ContentID string `json:"contentId,omitempty"`
+}
+
+// UnmarshalJSON reads a path, or the object.
+func (a *Attachment) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, &a.Path) == nil {
+		return nil
+	}
+	type plain Attachment // without this method
+	return json.Unmarshal(data, (*plain)(a))
+}
+
+func (a Attachment) check() error {
+	sources := 0
+	for _, s := range []string{a.Path, a.Key, a.Content} {
+		if s != "" {
+			sources++
+		}
+	}
+	if sources != 1 {
+		return errors.New("an attachment has exactly one of path, key and content")
+	}
+	if a.Content != "" && a.Name == "" {
+		return errors.New("an attachment with content needs a name")
+	}
+	for _, s := range []string{a.Path, a.Key, a.Name, a.ContentType, a.ContentID} {
+		if err := address.CheckLine(s); err != nil {
+			return fmt.Errorf("the attachment %.60q %w", a.Name+a.Path+a.Key, err)
+		}
+	}
+	if strings.ContainsAny(a.ContentID, "<> \"") {
+		return fmt.Errorf("the contentId %.60q holds characters that are not taken", a.ContentID)
+	}
+	return nil
+}
+
+// maxUnsubscribe bounds one address of List-Unsubscribe.
+const maxUnsubscribe = 900
+
+// unsubscribeAddresses reads https and mailto addresses, divided by blanks or
+// commas, one of each at most.
+func unsubscribeAddresses(text string) ([]string, error) {
+	var list []string
+	seen := map[string]bool{}
+	for _, uri := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }) {
+		u, err := url.Parse(uri)
+		switch {
+		case err != nil || len(uri) > maxUnsubscribe || address.CheckLine(uri) != nil || strings.ContainsAny(uri, "<>\"\\"):
+			return nil, fmt.Errorf("unsubscribe: %.80q is no address", uri)
+		case u.Scheme == "https" && u.Host != "", u.Scheme == "mailto" && u.Opaque != "":
+		default:
+			return nil, fmt.Errorf("unsubscribe: %.80q is neither https://… nor mailto:…", uri)
+		}
+		if seen[u.Scheme] {
+			return nil, errors.New("unsubscribe: one https and one mailto address at most")
+		}
+		seen[u.Scheme] = true
+		list = append(list, uri)
+	}
+	return list, nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/template"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -43,14 +44,14 @@ func (l ledger) kept(ctx context.Context, uuid string) (SendPayload, error) {
 // Body is what a mail said, made again from what was kept of it: a template
 // that was changed since then shows its new text. Without anything kept it is
 // ErrNotKept.
-func (h *Handler) Body(ctx context.Context, uuid string) (Content, error) {
+func (h *Handler) Body(ctx context.Context, uuid string) (template.Content, error) {
 	p, err := h.ledger.kept(ctx, uuid)
 	if err != nil {
-		return Content{}, err
+		return template.Content{}, err
 	}
 	settings, err := h.c.Site.Settings(ctx)
 	if err != nil {
-		return Content{}, err
+		return template.Content{}, err
 	}
 	return h.content(ctx, p, settings)
 }

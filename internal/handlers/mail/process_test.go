@@ -158,7 +158,7 @@ func (f *fleet) count(state string) (n int) {
 }
 
 // subjects counts the mails that the server took, by subject.
-func subjects(t *testing.T, got []received) (count map[string]int, ids map[string][]string) {
+func subjects(got []received) (count map[string]int, ids map[string][]string) {
 	count, ids = map[string]int{}, map[string][]string{}
 	for _, g := range got {
 		subject, id := "", ""
@@ -228,7 +228,7 @@ func TestKilledWorkers(t *testing.T) {
 			}
 			// What the server had taken when its worker died is stored a moment later.
 			s.server.Close()
-			count, ids := subjects(t, s.all())
+			count, ids := subjects(s.all())
 			duplicates := 0
 			for subject, n := range count {
 				duplicates += n - 1

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wneessen/go-mail"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/dkim"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
@@ -33,7 +34,7 @@ func BenchmarkBesideALoop(b *testing.B) {
 	b.ReportMetric(loop.Seconds()/queue.Seconds(), "ratio")
 }
 
-func loopTime(b *testing.B, signer *DKIM, mails int) time.Duration {
+func loopTime(b *testing.B, signer *dkim.Key, mails int) time.Duration {
 	s := newSink(b, nil)
 	secure := config(b, s, jobstest.SQLite).TLS
 	secure.ServerName = "127.0.0.1"
@@ -58,7 +59,7 @@ func loopTime(b *testing.B, signer *DKIM, mails int) time.Duration {
 		m.Subject(fmt.Sprint("Order ", i))
 		m.SetBodyString(mail.TypeTextPlain, "Order 12")
 		m.AddAlternativeString(mail.TypeTextHTML, benchBody)
-		m.SetDKIM(mail.NewDKIMSigner(signer.domain, signer.selector, signer.key))
+		m.SetDKIM(mail.NewDKIMSigner(signer.Domain, signer.Selector, signer.Private))
 		if err := client.Send(m); err != nil {
 			b.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func loopTime(b *testing.B, signer *DKIM, mails int) time.Duration {
 	return time.Since(began)
 }
 
-func queueTime(b *testing.B, signer *DKIM, mails int) time.Duration {
+func queueTime(b *testing.B, signer *dkim.Key, mails int) time.Duration {
 	const slots = 8
 	s := newSink(b, nil)
 	c := config(b, s, jobstest.MySQL)

@@ -22,7 +22,7 @@ func (d *delivery) outcomeError() error {
 	count := map[Status]int{}
 	for _, g := range d.letter.groups() {
 		for _, a := range g.recipients {
-			count[d.known[a.key()]]++
+			count[d.known[a.Key()]]++
 		}
 	}
 	switch {
@@ -43,7 +43,7 @@ func (d *delivery) outcomeError() error {
 func (d *delivery) first(state Status) string {
 	for _, g := range d.letter.groups() {
 		for _, a := range g.recipients {
-			if o, seen := d.last[a.key()]; seen && o.status == state {
+			if o, seen := d.last[a.Key()]; seen && o.status == state {
 				return a.Mailbox + ": " + cut(o.answer, maxAnswer)
 			}
 		}
@@ -74,13 +74,13 @@ func (d *delivery) report(ctx context.Context) error {
 	r.MessageID = d.letter.messageID(groups[0])
 	for _, g := range groups {
 		for _, a := range g.recipients {
-			state := d.known[a.key()]
+			state := d.known[a.Key()]
 			if state == "" {
 				state = Deferred
 			}
 			r.Recipients[state]++
 			if state != Accepted && len(r.Problems) < 20 {
-				o := d.last[a.key()]
+				o := d.last[a.Key()]
 				r.Problems = append(r.Problems, Problem{a.Mailbox, state, o.code, cut(o.answer, maxAnswer)})
 			}
 		}

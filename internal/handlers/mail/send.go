@@ -7,27 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
-
-// delivery is one run of one mail.send job.
-type delivery struct {
-	h         *Handler
-	job       jobs.Job
-	letter    letter
-	transport Transport
-	driver    driver
-	settings  cms.Settings
-	template  string
-	token     string
-	// known is the ledger, as it was read and as this run changed it.
-	known  map[string]Status
-	last   map[string]outcome // of this run
-	logged map[string]bool    // groups that stand in the CMS's mail log
-	// unlimited lets it pass the rate limits: a person waits for it.
-	unlimited bool
-}
 
 // send runs a mail.send job.
 func (h *Handler) send(ctx context.Context, job jobs.Job, p SendPayload) error {
@@ -94,10 +76,10 @@ func (h *Handler) delivery(ctx context.Context, job jobs.Job, p SendPayload) (*d
 // markDead finds recipients whose row still says "sending": the run that
 // wrote it died before it saw the answer, or cannot write it.
 func (d *delivery) markDead(ctx context.Context) error {
-	var dead []Address
+	var dead []address.Address
 	for _, g := range d.letter.groups() {
 		for _, a := range g.recipients {
-			if d.known[a.key()] == Sending {
+			if d.known[a.Key()] == Sending {
 				dead = append(dead, a)
 			}
 		}
@@ -111,44 +93,6 @@ func (d *delivery) markDead(ctx context.Context) error {
 	}
 	d.note(all(dead, Unknown, 0, why))
 	return nil
-}
-
-// note keeps what became of recipients in this run.
-func (d *delivery) note(outcomes []outcome) {
-	count := map[Status]int{}
-	for _, o := range outcomes {
-		d.known[o.to.key()], d.last[o.to.key()] = o.status, o
-		count[o.status]++
-	}
-	if d.h.c.Counted == nil {
-		return
-	}
-	for state, n := range count {
-		d.h.c.Counted(state, n)
-	}
-}
-
-// open says whether a recipient is still to be sent to.
-func (d *delivery) open(a Address) bool {
-	switch d.known[a.key()] {
-	case "", Deferred:
-		return true
-	case Unknown:
-		return d.h.c.ResendUnknown
-	}
-	return false
-}
-
-func (d *delivery) pending(list []Address) []Address {
-	return slices.DeleteFunc(slices.Clone(list), func(a Address) bool { return !d.open(a) })
-}
-
-func (d *delivery) allPending() []Address {
-	var list []Address
-	for _, g := range d.letter.groups() {
-		list = append(list, d.pending(g.recipients)...)
-	}
-	return list
 }
 
 // tooOld says whether the mail has lost its use while it waited.
@@ -202,7 +146,7 @@ func (d *delivery) group(ctx context.Context, g group) error {
 			return err
 		}
 		again := tooMany(outcomes)
-		open = slices.DeleteFunc(open, func(a Address) bool {
+		open = slices.DeleteFunc(open, func(a address.Address) bool {
 			return slices.Contains(batch, a) && !slices.Contains(again, a)
 		})
 	}
@@ -211,8 +155,8 @@ func (d *delivery) group(ctx context.Context, g group) error {
 
 // tooMany are the recipients that the server wants in a transaction of their
 // own (452 after it took others: RFC 5321, 4.5.3.1.10).
-func tooMany(outcomes []outcome) []Address {
-	var again []Address
+func tooMany(outcomes []outcome) []address.Address {
+	var again []address.Address
 	progress := false
 	for _, o := range outcomes {
 		progress = progress || o.status == Accepted
@@ -231,7 +175,7 @@ var ErrLimited = errors.New("the mail rate limit is used up")
 
 // admit waits for the rate limits: a short wait here, a long one by giving the
 // job back, which charges no attempt.
-func (d *delivery) admit(ctx context.Context, want []Address) ([]Address, error) {
+func (d *delivery) admit(ctx context.Context, want []address.Address) ([]address.Address, error) {
 	if d.unlimited || d.transport.Driver == DriverLog || d.transport.Driver == DriverFiles { // the last two: no mail is sent
 		return want, nil
 	}
@@ -250,16 +194,5 @@ func (d *delivery) admit(ctx context.Context, want []Address) ([]Address, error)
 		if err := pause(ctx, g.wait); err != nil {
 			return nil, err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/textproto"
 	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 )
 
 // smtpDriver speaks SMTP. go-mail connects, greets, secures and authenticates;
@@ -17,7 +19,7 @@ type smtpDriver struct {
 	transport Transport
 }
 
-func (d *smtpDriver) deliver(ctx context.Context, e envelope, msg message, handOver func([]Address) error) ([]outcome, error) {
+func (d *smtpDriver) deliver(ctx context.Context, e envelope, msg message, handOver func([]address.Address) error) ([]outcome, error) {
 	c, err := d.pool.take(ctx, d.transport)
 	if err != nil {
 		err = shorten(err)
@@ -46,7 +48,7 @@ var errStale = errors.New("the connection was closed")
 
 // transaction is MAIL, RCPT, DATA, the text, and the answer. A non-nil error
 // means that the connection is of no more use.
-func (c *connection) transaction(ctx context.Context, e envelope, msg message, handOver func([]Address) error) ([]outcome, error) {
+func (c *connection) transaction(ctx context.Context, e envelope, msg message, handOver func([]address.Address) error) ([]outcome, error) {
 	stop := c.watch(ctx)
 	defer stop()
 	sendable, outcomes := c.sendable(e.recipients)
@@ -69,9 +71,9 @@ func (c *connection) transaction(ctx context.Context, e envelope, msg message, h
 }
 
 // sendable leaves out those whose address this server cannot receive.
-func (c *connection) sendable(recipients []Address) (can []Address, cannot []outcome) {
+func (c *connection) sendable(recipients []address.Address) (can []address.Address, cannot []outcome) {
 	for _, r := range recipients {
-		if r.needsUTF8() && !c.extension("SMTPUTF8") {
+		if r.NeedsUTF8() && !c.extension("SMTPUTF8") {
 			cannot = append(cannot, outcome{to: r, status: Refused, code: 553, answer: "the mail server takes no addresses outside ASCII (SMTPUTF8)"})
 			continue
 		}
@@ -82,7 +84,7 @@ func (c *connection) sendable(recipients []Address) (can []Address, cannot []out
 
 // announce says MAIL and RCPT, in one packet where the server can pipeline
 // (RFC 2920). A refused sender refuses all; the error is for the connection.
-func (c *connection) announce(from string, recipients []Address) (taken []Address, refused []outcome, err error) {
+func (c *connection) announce(from string, recipients []address.Address) (taken []address.Address, refused []outcome, err error) {
 	lines := []string{c.mailLine(from, recipients)}
 	for _, r := range recipients {
 		lines = append(lines, "RCPT TO:<"+r.Mailbox+">")
@@ -120,22 +122,27 @@ func (c *connection) announce(from string, recipients []Address) (taken []Addres
 		}
 	}
 	if sender != nil {
-		for _, r := range recipients {
-			refused = append(refused, rejected(r, fmt.Errorf("the sender %s was refused: %w", from, sender), false))
-		}
-		return nil, refused, nil
+		return nil, append(refused, senderRefused(from, sender, recipients)...), nil
 	}
 	return taken, refused, nil
 }
 
-func (c *connection) mailLine(from string, recipients []Address) string {
+// senderRefused is what a refused sender means for each recipient.
+func senderRefused(from string, refusal error, recipients []address.Address) (refused []outcome) {
+	for _, r := range recipients {
+		refused = append(refused, rejected(r, fmt.Errorf("the sender %s was refused: %w", from, refusal), false))
+	}
+	return refused
+}
+
+func (c *connection) mailLine(from string, recipients []address.Address) string {
 	line := "MAIL FROM:<" + from + ">"
 	if c.extension("8BITMIME") {
 		line += " BODY=8BITMIME"
 	}
-	utf8 := !ascii(from)
+	utf8 := !address.IsASCII(from)
 	for _, r := range recipients {
-		utf8 = utf8 || r.needsUTF8()
+		utf8 = utf8 || r.NeedsUTF8()
 	}
 	if utf8 && c.extension("SMTPUTF8") {
 		line += " SMTPUTF8"
@@ -145,7 +152,7 @@ func (c *connection) mailLine(from string, recipients []Address) string {
 
 // data hands the message over. What fails before the final dot was not sent;
 // what fails after it, without an answer, is unknown.
-func (c *connection) data(taken []Address, msg message) ([]outcome, error) {
+func (c *connection) data(taken []address.Address, msg message) ([]outcome, error) {
 	if err := c.say("DATA"); err != nil {
 		return all(taken, Deferred, 0, err.Error()), err
 	}
@@ -217,7 +224,7 @@ func codeOf(err error) int {
 	return 0
 }
 
-func allRejected(to []Address, err error) []outcome {
+func allRejected(to []address.Address, err error) []outcome {
 	list := make([]outcome, len(to))
 	for i, r := range to {
 		list[i] = rejected(r, err, false)
@@ -227,7 +234,7 @@ func allRejected(to []Address, err error) []outcome {
 
 // rejected reads an answer of the server: 4xx may be fixed by waiting, 5xx
 // not (RFC 5321, 4.2.1).
-func rejected(to Address, err error, recipient bool) outcome {
+func rejected(to address.Address, err error, recipient bool) outcome {
 	o := outcome{to: to, status: Deferred, code: codeOf(err), answer: cut(err.Error(), maxAnswer)}
 	if o.code >= 500 {
 		o.status = Refused

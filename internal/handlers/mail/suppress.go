@@ -10,6 +10,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -32,8 +33,8 @@ type Suppression struct {
 
 // Suppress puts an address on the list, or changes its entry. A zero expires
 // is for ever.
-func (h *Handler) Suppress(ctx context.Context, address, reason, detail string, expires time.Time) error {
-	a, err := ParseAddress(address)
+func (h *Handler) Suppress(ctx context.Context, to, reason, detail string, expires time.Time) error {
+	a, err := address.Parse(to)
 	if err != nil {
 		return jobs.Invalid(err)
 	}
@@ -43,7 +44,7 @@ func (h *Handler) Suppress(ctx context.Context, address, reason, detail string, 
 	}
 	upsert := database.Of(h.c.DB).Upsert("cmsjobs_mail_suppressions", "recipient, reason, detail, created_at, expires_at", "(?, ?, ?, ?, ?)",
 		"recipient", "reason", "detail", "expires_at")
-	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind(upsert), a.key(), cut(reason, 32), cut(detail, maxAnswer), h.c.Now().UnixMilli(), until)
+	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind(upsert), a.Key(), cut(reason, 32), cut(detail, maxAnswer), h.c.Now().UnixMilli(), until)
 	if err != nil {
 		return fmt.Errorf("suppressing an address: %w", err)
 	}
@@ -51,12 +52,12 @@ func (h *Handler) Suppress(ctx context.Context, address, reason, detail string, 
 }
 
 // Unsuppress takes an address off the list and says whether it was on it.
-func (h *Handler) Unsuppress(ctx context.Context, address string) (bool, error) {
-	a, err := ParseAddress(address)
+func (h *Handler) Unsuppress(ctx context.Context, to string) (bool, error) {
+	a, err := address.Parse(to)
 	if err != nil {
 		return false, jobs.Invalid(err)
 	}
-	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("DELETE FROM cmsjobs_mail_suppressions WHERE recipient = ?"), a.key())
+	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("DELETE FROM cmsjobs_mail_suppressions WHERE recipient = ?"), a.Key())
 	if err != nil {
 		return false, fmt.Errorf("taking an address off the suppression list: %w", err)
 	}
@@ -95,13 +96,13 @@ func (r suppressionRow) suppression() Suppression {
 }
 
 // suppressed finds which of the recipients are on the list.
-func (h *Handler) suppressed(ctx context.Context, list []Address) ([]outcome, error) {
+func (h *Handler) suppressed(ctx context.Context, list []address.Address) ([]outcome, error) {
 	var found []outcome
-	err := inChunks(list, func(part []Address) error {
-		byKey := map[string]Address{}
+	err := inChunks(list, func(part []address.Address) error {
+		byKey := map[string]address.Address{}
 		keys := make([]string, len(part))
 		for i, a := range part {
-			keys[i], byKey[a.key()] = a.key(), a
+			keys[i], byKey[a.Key()] = a.Key(), a
 		}
 		query, args, err := sqlx.In(`SELECT recipient, reason, detail FROM cmsjobs_mail_suppressions WHERE recipient IN (?) AND (expires_at = 0 OR expires_at > ?)`,
 			keys, h.c.Now().UnixMilli())

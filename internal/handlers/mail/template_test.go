@@ -10,17 +10,18 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/template"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/testgolden"
 	"github.com/cmsjobs/cmsjobs/templates"
 )
 
-var exampleLook = Branding{Title: "Zoë & Co", URL: "https://example.com", Logo: "https://example.com/storage/logo.png", LogoHeight: 40, Email: "hello@example.com", Copyright: "© 2026 Zoë & Co",
-	Links: []Link{{"Mastodon", "https://social.example/@zoe"}}, Now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
+var exampleLook = template.Branding{Title: "Zoë & Co", URL: "https://example.com", Logo: "https://example.com/storage/logo.png", LogoHeight: 40, Email: "hello@example.com", Copyright: "© 2026 Zoë & Co",
+	Links: []template.Link{{Name: "Mastodon", URL: "https://social.example/@zoe"}}, Now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
 
 func TestEachTemplateWithItsExample(t *testing.T) {
-	own, err := NewTemplates(templates.Mail(), "")
+	own, err := template.NewSet(templates.Mail(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func TestTheOperatorsTemplatesWin(t *testing.T) {
 	write("welcome.vi.txt.tmpl", `{{define "subject"}}Chào {{.name}}{{end}}{{define "content"}}Chào{{end}}`)
 	write("own.html.tmpl", `{{define "title"}}{{end}}{{define "content"}}<a href="{{.link}}" onclick="f({{.name}})">{{.name}}</a>{{end}}`)
 	write("own.txt.tmpl", `{{define "subject"}}{{.name}}{{end}}{{define "content"}}{{.name}}{{end}}`)
-	own, err := NewTemplates(templates.Mail(), folder)
+	own, err := template.NewSet(templates.Mail(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func TestTemplatesThatCannotBeRendered(t *testing.T) {
 			}
 		}
 	}
-	own := &Templates{own: templates.Mail(), folder: folder}
+	own := &template.Set{Own: templates.Mail(), Folder: folder}
 	for _, name := range []string{"endless", "method", "file", "missing", "../welcome", "layout/../welcome", "Welcome", "", "layout", "welcome"} {
 		if _, err := own.Render(t.Context(), name, "../../etc", map[string]any{}, exampleLook); !jobs.IsPermanent(err) { // welcome needs a name
 			t.Errorf("%q: %v", name, err)
@@ -160,15 +161,15 @@ func TestTextOfHTML(t *testing.T) {
 		"plain":     "plain\n",
 		"<p>broken": "broken\n",
 	} {
-		if got := textOf(html); got != want {
+		if got := template.PlainText(html); got != want {
 			t.Errorf("%s\nis   %q\nwant %q", html, got, want)
 		}
 	}
 }
 
 func TestLookReadsTheCMSsSettings(t *testing.T) {
-	h := &Handler{c: Config{Site: &cms.Site{Env: cms.Env{"APP_URL": "https://example.com"}}, Now: func() time.Time { return time.Date(2026, 12, 31, 23, 30, 0, 0, time.UTC) }}}
-	l := h.look(cms.Settings{"admin_title": "T", "admin_logo": "general/logo.png", "time_zone": "Asia/Ho_Chi_Minh", "email_template_copyright_text": "© %Y T",
+	h := template.NewLibrary(&cms.Site{Env: cms.Env{"APP_URL": "https://example.com"}}, nil, func() time.Time { return time.Date(2026, 12, 31, 23, 30, 0, 0, time.UTC) })
+	l := h.Branding(cms.Settings{"admin_title": "T", "admin_logo": "general/logo.png", "time_zone": "Asia/Ho_Chi_Minh", "email_template_copyright_text": "© %Y T",
 		"email_template_social_links": `[[{"key":"name","value":"X"},{"key":"url","value":"https://x.example"}],[{"key":"url","value":"javascript:alert(1)"}]]`})
 	if l.Logo != "https://example.com/storage/general/logo.png" || l.Copyright != "© 2027 T" || len(l.Links) != 1 || l.Links[0].Name != "X" {
 		t.Errorf("%+v", l)

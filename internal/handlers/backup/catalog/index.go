@@ -79,18 +79,7 @@ const recent = 3 * time.Second
 // listOne reads the manifest files of a destination that are new or changed, several
 // at once, and takes the others from our index.
 func (c *Catalog) listOne(ctx context.Context, name string, store storage.Store) ([]indexEntry, error) {
-	var infos []storage.Info
-	var listErr error
-	for info, err := range store.List(ctx, c.config.Prefix+"backup-") {
-		if err != nil {
-			listErr = err
-			break
-		}
-		key, is := strings.CutSuffix(info.Key, manifest.Ending)
-		if is && !strings.Contains(strings.TrimPrefix(key, c.config.Prefix), "/") {
-			infos = append(infos, info)
-		}
-	}
+	infos, listErr := c.manifestFiles(ctx, store)
 	index := c.readIndex(ctx, name)
 	entries := make([]*indexEntry, len(infos))
 	failed := make([]error, len(infos))
@@ -140,6 +129,20 @@ func (c *Catalog) listOne(ctx context.Context, name string, store storage.Store)
 		}
 	}
 	return found, errors.Join(append(failed, listErr)...)
+}
+
+// manifestFiles are those at a destination; with an error, those before it.
+func (c *Catalog) manifestFiles(ctx context.Context, store storage.Store) (infos []storage.Info, err error) {
+	for info, err := range store.List(ctx, c.config.Prefix+"backup-") {
+		if err != nil {
+			return infos, err
+		}
+		key, is := strings.CutSuffix(info.Key, manifest.Ending)
+		if is && !strings.Contains(strings.TrimPrefix(key, c.config.Prefix), "/") {
+			infos = append(infos, info)
+		}
+	}
+	return infos, nil
 }
 
 func (r indexRow) with(e indexEntry) indexRow {

@@ -48,13 +48,13 @@ func (t tableInfo) parted() bool {
 
 // longExpression is 1 for a row with a long value.
 func (t tableInfo) longExpression() string {
-	var any []string
+	var lengths []string
 	for _, c := range t.columns {
 		if c.long {
-			any = append(any, fmt.Sprintf("COALESCE(OCTET_LENGTH(%s)>%d,0)", quoteName(c.name), longValue))
+			lengths = append(lengths, fmt.Sprintf("COALESCE(OCTET_LENGTH(%s)>%d,0)", quoteName(c.name), longValue))
 		}
 	}
-	return strings.Join(any, "+")
+	return strings.Join(lengths, "+")
 }
 
 // where finds a row by its key.

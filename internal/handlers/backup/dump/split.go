@@ -30,9 +30,9 @@ const (
 )
 
 // NewSplitter hands statements to emit, whose slice it takes back afterwards.
-// A statement longer than max bytes is an error.
-func NewSplitter(max int, emit func(statement []byte) error) *Splitter {
-	return &Splitter{emit: emit, max: max, delimiter: ";"}
+// A statement longer than limit bytes is an error.
+func NewSplitter(limit int, emit func(statement []byte) error) *Splitter {
+	return &Splitter{emit: emit, max: limit, delimiter: ";"}
 }
 
 // Write implements io.Writer.
@@ -84,33 +84,50 @@ func (s *Splitter) scan() (bool, error) {
 		if len(rest) < max(lookahead, len(s.delimiter)) {
 			return false, nil
 		}
-		switch c := rest[0]; {
-		case strings.HasPrefix(s.delimiter, string(c)) && bytes.HasPrefix(rest, []byte(s.delimiter)):
-			statement := bytes.TrimSpace(s.buf[s.start:s.at])
-			s.at += len(s.delimiter)
-			s.start = s.at
-			if len(statement) == 0 {
-				continue
+		if s.ends(rest) {
+			if statement := s.cut(); len(statement) > 0 {
+				return true, s.emit(statement)
 			}
-			return true, s.emit(statement)
-		case c == '\'' || c == '"' || c == '`':
-			s.state = c
-			s.at++
-		case c == '#' || c == '-' && rest[1] == '-' && rest[2] <= ' ':
-			s.state = inLine
-		case c == '/' && rest[1] == '*':
-			s.comment(rest[2])
-		case (c == 'D' || c == 'd') && s.blank():
-			if done, ok := s.setDelimiter(rest); !done {
-				return false, nil
-			} else if !ok {
-				s.at++
-			}
-		default:
-			s.at++
+			continue
+		}
+		if whole := s.step(rest); !whole {
+			return false, nil
 		}
 	}
 	return false, nil
+}
+
+// ends says whether the delimiter comes next.
+func (s *Splitter) ends(rest []byte) bool {
+	return strings.HasPrefix(s.delimiter, string(rest[0])) && bytes.HasPrefix(rest, []byte(s.delimiter))
+}
+
+// cut takes the statement before the delimiter, and goes behind it.
+func (s *Splitter) cut() []byte {
+	statement := bytes.TrimSpace(s.buf[s.start:s.at])
+	s.at += len(s.delimiter)
+	s.start = s.at
+	return statement
+}
+
+// step passes one character, or what it begins; false when that is not whole yet.
+func (s *Splitter) step(rest []byte) (whole bool) {
+	switch c := rest[0]; {
+	case c == '\'' || c == '"' || c == '`':
+		s.state = c
+	case c == '#' || c == '-' && rest[1] == '-' && rest[2] <= ' ':
+		s.state = inLine
+		return true
+	case c == '/' && rest[1] == '*':
+		s.comment(rest[2])
+		return true
+	case (c == 'D' || c == 'd') && s.blank():
+		if done, ok := s.setDelimiter(rest); !done || ok {
+			return done
+		}
+	}
+	s.at++
+	return true
 }
 
 // comment enters /* … */. /*! … */ is a part of the statement whose quotes
@@ -206,11 +223,7 @@ func CountRows(statement []byte) int64 {
 	for i := 0; i < len(statement); i++ {
 		switch c := statement[i]; c {
 		case '\'', '"', '`':
-			for i++; i < len(statement) && statement[i] != c; i++ {
-				if statement[i] == '\\' && c != '`' {
-					i++
-				}
-			}
+			i = closing(statement, i)
 		case '(':
 			if depth == 0 && values {
 				rows++
@@ -223,4 +236,15 @@ func CountRows(statement []byte) int64 {
 		}
 	}
 	return rows
+}
+
+// closing is where the quoted text that begins at i ends.
+func closing(statement []byte, i int) int {
+	quote := statement[i]
+	for i++; i < len(statement) && statement[i] != quote; i++ {
+		if statement[i] == '\\' && quote != '`' {
+			i++
+		}
+	}
+	return i
 }

@@ -3,7 +3,7 @@
 //
 // It makes no backups itself; the one before a restore is asked for. Invariants:
 // nothing is restored without the token of a plan, from an archive that this
-// installation never made without being told to, or before the whole archive was copied
+// installation never made without permission, or before the whole archive was copied
 // and verified; files that a web server could execute are left out unless they are
 // allowed; a restore that stopped half way is known as unfinished.
 package restore

@@ -3,5 +3,5 @@
 //
 // It knows nothing of backups. Invariants: a lock names each one before it is
 // made and until it is removed, so that what a dead holder left is found; only
-// names of our own form are ever dropped.
+// names of the form that it makes are ever dropped.
 package temporary

@@ -42,17 +42,7 @@ func (r *reading) compare(ctx context.Context) error {
 	if r.header.ID != r.stored.ID || m.ID != r.stored.ID {
 		r.problem("the archive is the backup %s, not %s", m.ID, r.stored.ID)
 	}
-	for _, piece := range m.Parts {
-		if r.parts[piece.Name] != piece.SHA256 {
-			r.problem("%s is missing or not as it was packed", piece.Name)
-		}
-		delete(r.parts, piece.Name)
-	}
-	for name := range r.parts {
-		if m.DatabaseError == "" {
-			r.problem("%s is not in the manifest", name)
-		}
-	}
+	r.comparePieces(m)
 	if r.verification.Files != m.FileCount {
 		r.problem("%d files are listed, %d were packed", r.verification.Files, m.FileCount)
 	}
@@ -72,6 +62,21 @@ func (r *reading) compare(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// comparePieces holds the entries of the database against the manifest's.
+func (r *reading) comparePieces(m *manifest.Manifest) {
+	for _, piece := range m.Parts {
+		if r.parts[piece.Name] != piece.SHA256 {
+			r.problem("%s is missing or not as it was packed", piece.Name)
+		}
+		delete(r.parts, piece.Name)
+	}
+	for name := range r.parts {
+		if m.DatabaseError == "" {
+			r.problem("%s is not in the manifest", name)
+		}
+	}
 }
 
 // compareTempDB holds the restored database against what was dumped.

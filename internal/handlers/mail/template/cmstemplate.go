@@ -1,4 +1,4 @@
-package mail
+package template
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/folder"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -20,8 +21,8 @@ func isCMSTemplate(name string) bool { return strings.HasPrefix(name, "cms:") }
 // cmsTemplate fills in one of the CMS's own templates: the administrator's
 // copy under storage/app/email-templates, else the module's. Only simple ones
 // can be filled in here; the others are permanent errors that say so.
-func (h *Handler) cmsTemplate(name string, data map[string]any, settings cms.Settings, look Branding) (Content, error) {
-	text, err := h.cmsText(name)
+func (l *Library) cmsTemplate(name string, data map[string]any, settings cms.Settings, look Branding) (Content, error) {
+	text, err := l.cmsText(name)
 	if err != nil {
 		return Content{}, jobs.Permanent(err)
 	}
@@ -36,18 +37,18 @@ func (h *Handler) cmsTemplate(name string, data map[string]any, settings cms.Set
 		return c, jobs.Permanent(err)
 	}
 	c.Subject = strings.Join(strings.Fields(c.Subject), " ")
-	c.Text = textOf(c.HTML)
+	c.Text = PlainText(c.HTML)
 	return c, nil
 }
 
 // cmsText is a template's text without its comments.
-func (h *Handler) cmsText(name string) (string, error) {
+func (l *Library) cmsText(name string) (string, error) {
 	m := cmsName.FindStringSubmatch(name)
 	if m == nil {
 		return "", fmt.Errorf("%.80q is not a template of the CMS: write cms:plugins/contact/notice", name)
 	}
 	kind, module, file := m[1], m[2], m[3]
-	text, err := h.cmsFile(
+	text, err := l.cmsFile(
 		path.Join("storage/app/email-templates", module, file+".tpl"),
 		path.Join("platform", kind, module, "resources/email-templates", file+".tpl"))
 	if err != nil {
@@ -59,12 +60,12 @@ func (h *Handler) cmsText(name string) (string, error) {
 var twigComments = regexp.MustCompile(`(?s)\{#.*?#\}`)
 
 // cmsFile reads the first of the files that is there, inside the CMS's folder.
-func (h *Handler) cmsFile(names ...string) (string, error) {
-	if h.c.Site.Root == "" {
+func (l *Library) cmsFile(names ...string) (string, error) {
+	if l.site.Root == "" {
 		return "", errors.New("the CMS's folder is not known (cms.dir)")
 	}
 	for _, name := range names {
-		content, err := readUnder(h.c.Site.Root, name, maxOutput)
+		content, err := folder.Read(l.site.Root, name, maxOutput)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

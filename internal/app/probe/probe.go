@@ -1,4 +1,4 @@
-package app
+package probe
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Probe is a type that does nothing but what its payload says. It shows that
+// Kind is a type that does nothing but what its payload says. It shows that
 // enqueuing, working, failing and retrying go as they should on a site.
-var Probe = jobs.Kind[probePayload]{Name: "cmsjobs.probe", Policy: jobs.Policy{Backoff: jobs.Fixed(5 * time.Second)}}
+var Kind = jobs.Kind[probePayload]{Name: "cmsjobs.probe", Policy: jobs.Policy{Backoff: jobs.Fixed(5 * time.Second)}}
 
 type probePayload struct {
 	Sleep string `json:"sleep"` // how long it runs: "2s"
@@ -31,10 +31,10 @@ func (p *probePayload) Validate() error {
 // longestProbe is less than the type's time limit: a probe ends by itself.
 const longestProbe = 4 * time.Minute
 
-// registerProbe adds the type for administrators; where rows is set, any row
+// Register adds the type for administrators; where rows is set, any row
 // may be a probe.
-func registerProbe(r *jobs.Registry, book jobs.OrderBook, rows bool) {
-	jobs.HandleInternal(r, jobs.Internal{Book: book, Maker: jobs.Administrators, Rows: rows}, Probe, func(ctx context.Context, j jobs.Job, p probePayload) error {
+func Register(r *jobs.Registry, book jobs.OrderBook, rows bool) {
+	jobs.HandleInternal(r, jobs.Internal{Book: book, Maker: jobs.Administrators, Rows: rows}, Kind, func(ctx context.Context, j jobs.Job, p probePayload) error {
 		if d, err := time.ParseDuration(p.Sleep); err == nil && d > 0 {
 			jobs.Logf(ctx, "sleeping %s", d)
 			select {

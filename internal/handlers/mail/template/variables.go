@@ -1,4 +1,4 @@
-package mail
+package template
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // substitute replaces {{ name }} in text by its value. It is no language: no
@@ -40,6 +41,17 @@ func substitute(text string, vars map[string]value, escape func(string) string, 
 			text = rest
 		}
 	}
+}
+
+// FillIn replaces {{ name }} in a text of a mail by its value, which is escaped
+// where the text is HTML. What is not understood stays as it stands.
+func FillIn(text string, data map[string]any, look Branding, html bool) string {
+	escape := plain
+	if html {
+		escape = escapeHTML
+	}
+	filled, _ := substitute(text, variables(data, look), escape, lenient) // lenient refuses nothing
+	return filled
 }
 
 // variablesIn lists the names that text uses, each once for each use.
@@ -124,4 +136,35 @@ func flatten(into map[string]value, prefix string, data map[string]any, depth in
 			into[prefix+name] = value{plain: fmt.Sprint(v)}
 		}
 	}
+}
+
+// variables are the names that the CMS gives all its mails.
+func (l Branding) variables() map[string]value {
+	return map[string]value{
+		"site_title":       {plain: l.Title},
+		"site_url":         {plain: l.URL},
+		"site_logo":        {plain: l.Logo},
+		"site_email":       {plain: l.Email},
+		"site_admin_email": {plain: l.AdminEmail},
+		"site_copyright":   {plain: l.Copyright},
+		"date_time":        {plain: l.Now.Format(time.DateTime)},
+		"date_year":        {plain: strconv.Itoa(l.Now.Year())},
+		"now":              {plain: l.Now.Format(time.DateTime)},
+		"header":           {plain: l.header(), trusted: true},
+		"footer":           {plain: l.footer(), trusted: true},
+		"css":              {}, "html_attributes": {}, "body_attributes": {}, "site_social_links": {},
+	}
+}
+
+// header and footer stand in for the CMS's own, which are Twig.
+func (l Branding) header() string {
+	title := html.EscapeString(l.Title)
+	if l.Logo != "" {
+		title = fmt.Sprintf(`<img src="%s" alt="%s" style="max-height:%dpx">`, html.EscapeString(l.Logo), title, l.LogoHeight)
+	}
+	return fmt.Sprintf(`<!DOCTYPE html><html><body style="font-family:sans-serif;color:#222"><p><a href="%s">%s</a></p>`, html.EscapeString(l.URL), title)
+}
+
+func (l Branding) footer() string {
+	return `<hr><p style="color:#666;font-size:12px">` + html.EscapeString(l.Copyright) + `</p></body></html>`
 }

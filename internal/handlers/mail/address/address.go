@@ -1,4 +1,4 @@
-package mail
+package address
 
 import (
 	"errors"
@@ -24,18 +24,18 @@ type Address struct {
 	Mailbox string
 }
 
-// key is what makes two addresses the same in the ledger and the suppression
+// Key is what makes two addresses the same in the ledger and the suppression
 // list. Local parts may differ by case in theory (RFC 5321, 2.4); no server
 // does that, and people do not mean it.
-func (a Address) key() string { return strings.ToLower(a.Mailbox) }
+func (a Address) Key() string { return strings.ToLower(a.Mailbox) }
 
 // Domain is the part after the @.
 func (a Address) Domain() string { return a.Mailbox[strings.LastIndexByte(a.Mailbox, '@')+1:] }
 
-// needsUTF8 says that only a server with SMTPUTF8 (RFC 6531) can take it.
-func (a Address) needsUTF8() bool { return !ascii(a.Mailbox) }
+// NeedsUTF8 says that only a server with SMTPUTF8 (RFC 6531) can take it.
+func (a Address) NeedsUTF8() bool { return !IsASCII(a.Mailbox) }
 
-func (a Address) header() *mail.Address { return &mail.Address{Name: a.Name, Address: a.Mailbox} }
+func (a Address) Header() *mail.Address { return &mail.Address{Name: a.Name, Address: a.Mailbox} }
 
 // String is the address as people write it.
 func (a Address) String() string {
@@ -45,11 +45,11 @@ func (a Address) String() string {
 	return `"` + strings.ReplaceAll(a.Name, `"`, `'`) + `" <` + a.Mailbox + `>`
 }
 
-// ParseAddress reads one address: a@b.c or Name <a@b.c>. It takes what RFC
+// Parse reads one address: a@b.c or Name <a@b.c>. It takes what RFC
 // 5321, 5322 and 6531 take, but for what only attackers write: control
 // characters and line separators, lists, quoted local parts, address literals.
-func ParseAddress(text string) (Address, error) {
-	if err := checkLine(text); err != nil {
+func Parse(text string) (Address, error) {
+	if err := CheckLine(text); err != nil {
 		return Address{}, fmt.Errorf("the address %.60q %w", text, err)
 	}
 	if len(text) > 1000 {
@@ -59,7 +59,7 @@ func ParseAddress(text string) (Address, error) {
 	if err != nil || strings.HasSuffix(strings.TrimSpace(text), ";") { // a group of one: RFC 5322 has it, nobody means it
 		return Address{}, fmt.Errorf("%.60q is not an address like name@example.com", text)
 	}
-	if err := checkLine(parsed.Name + parsed.Address); err != nil { // encoded words may hide anything
+	if err := CheckLine(parsed.Name + parsed.Address); err != nil { // encoded words may hide anything
 		return Address{}, fmt.Errorf("the address %.60q %w", text, err)
 	}
 	mailbox, err := checkMailbox(parsed.Address)
@@ -128,9 +128,9 @@ func dotAtom(local string) bool {
 
 var errLine = errors.New("holds a line break or a control character")
 
-// checkLine refuses what could begin a new header line or command, also after
+// CheckLine refuses what could begin a new header line or command, also after
 // a careless conversion: controls (C0, DEL, C1) and Unicode's line separators.
-func checkLine(text string) error {
+func CheckLine(text string) error {
 	if !utf8.ValidString(text) {
 		return errors.New("is not UTF-8")
 	}
@@ -142,7 +142,7 @@ func checkLine(text string) error {
 	return nil
 }
 
-func ascii(text string) bool {
+func IsASCII(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
 			return false

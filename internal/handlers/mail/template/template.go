@@ -1,4 +1,4 @@
-package mail
+package template
 
 import (
 	"bytes"
@@ -21,23 +21,23 @@ import (
 // Content is what a mail says. HTML may be empty; Text never is.
 type Content struct{ Subject, HTML, Text string }
 
-// Templates renders mails. A template is two files, NAME.html.tmpl and
+// Set renders mails. A template is two files, NAME.html.tmpl and
 // NAME.txt.tmpl, inside layout.html.tmpl and layout.txt.tmpl; NAME.LOCALE.html.tmpl
 // wins where the locale is asked for. The text file defines "subject".
 //
 // A template sees the payload's data and "site", plain values without
 // methods: it cannot run code or open files. Its output is bounded.
-type Templates struct {
-	own    fs.FS
-	folder string // the operator's; "" is none
+type Set struct {
+	Own    fs.FS
+	Folder string // the operator's; "" is none
 }
 
 // maxOutput bounds one rendered text.
 const maxOutput = 2 << 20
 
-// NewTemplates checks that every template in own can be parsed.
-func NewTemplates(own fs.FS, folder string) (*Templates, error) {
-	t := &Templates{own: own, folder: folder}
+// NewSet checks that every template in own can be parsed.
+func NewSet(own fs.FS, folder string) (*Set, error) {
+	t := &Set{Own: own, Folder: folder}
 	for _, name := range t.Names() {
 		if _, err := t.parse(name, ""); err != nil {
 			return nil, err
@@ -47,7 +47,7 @@ func NewTemplates(own fs.FS, folder string) (*Templates, error) {
 }
 
 // Names lists the templates, the operator's own included.
-func (t *Templates) Names() []string {
+func (t *Set) Names() []string {
 	var names []string
 	for _, files := range t.layers() {
 		found, err := fs.Glob(files, "*.txt.tmpl")
@@ -66,11 +66,11 @@ func (t *Templates) Names() []string {
 }
 
 // layers are where files are looked for, in order.
-func (t *Templates) layers() []fs.FS {
-	if t.folder == "" {
-		return []fs.FS{t.own}
+func (t *Set) layers() []fs.FS {
+	if t.Folder == "" {
+		return []fs.FS{t.Own}
 	}
-	return []fs.FS{os.DirFS(t.folder), t.own}
+	return []fs.FS{os.DirFS(t.Folder), t.Own}
 }
 
 var templateName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,60}$`)
@@ -78,7 +78,7 @@ var localeName = regexp.MustCompile(`^[A-Za-z]{2,3}([_-][A-Za-z0-9]{2,8})?$`)
 
 // read finds the file of a part ("html.tmpl"): the locale's, its language's,
 // the plain one; in each, the operator's first.
-func (t *Templates) read(name, locale, part string) (string, error) {
+func (t *Set) read(name, locale, part string) (string, error) {
 	candidates := []string{name + "." + part}
 	if localeName.MatchString(locale) {
 		language, _, _ := strings.Cut(strings.ReplaceAll(locale, "_", "-"), "-")
@@ -111,7 +111,7 @@ type parsed struct {
 	text *template.Template
 }
 
-func (t *Templates) parse(name, locale string) (parsed, error) {
+func (t *Set) parse(name, locale string) (parsed, error) {
 	var p parsed
 	if !templateName.MatchString(name) {
 		return p, fmt.Errorf("%.60q is not the name of a mail template", name)
@@ -141,7 +141,7 @@ func (t *Templates) parse(name, locale string) (parsed, error) {
 }
 
 // Render fills a template in. A missing template or value is permanent.
-func (t *Templates) Render(ctx context.Context, name, locale string, data map[string]any, look Branding) (Content, error) {
+func (t *Set) Render(ctx context.Context, name, locale string, data map[string]any, look Branding) (Content, error) {
 	if locale == "" {
 		locale = look.Locale
 	}

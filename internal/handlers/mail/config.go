@@ -4,30 +4,22 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net"
+	"net/http"
 	"net/netip"
 	"time"
 
+	_ "github.com/emersion/go-message/charset"
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/dkim"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
-
-// Send is the type mail.send: 3 attempts, 60, 300 and 900 s apart.
-var Send = jobs.Kind[SendPayload]{
-	Name: "mail.send",
-	Policy: jobs.Policy{
-		Confidential: true, // texts of mails hold reset links and codes
-		MaxAttempts:  3,
-		Timeout:      5 * time.Minute,
-		Backoff:      jobs.Steps(60*time.Second, 300*time.Second, 900*time.Second),
-	},
-}
 
 // Breaker holds jobs back while a dependency is out.
 type Breaker interface {
@@ -63,7 +55,7 @@ type Config struct {
 	// version. nil is the system's roots.
 	TLS *tls.Config
 	// DKIM signs every mail when set; see LoadDKIM.
-	DKIM *DKIM
+	DKIM *dkim.Key
 	// Templates are ours (templates.Mail()); TemplateFolder holds the operator's
 	// own, which win, file by file. "" is none.
 	Templates      fs.FS
@@ -121,39 +113,6 @@ func DefaultMaxAge() map[string]time.Duration {
 	return map[string]time.Duration{"password-reset": time.Hour}
 }
 
-// Handler sends mail. It is safe for concurrent use.
-type Handler struct {
-	c         Config
-	templates *Templates
-	pool      *pool
-	ledger    ledger
-	limiter   *limiter
-}
-
-// New checks c and returns a Handler. Close it at the end.
-func New(c Config) (*Handler, error) {
-	if c.Site == nil || c.DB == nil || c.Now == nil || c.Logger == nil || c.Templates == nil {
-		return nil, errors.New("mail: Site, DB, Templates, Now and Logger are required")
-	}
-	c.setDefaults()
-	if err := c.Limits.check(); err != nil {
-		return nil, err
-	}
-	if c.Mailbox.Host != "" {
-		if err := c.Mailbox.check(); err != nil {
-			return nil, err
-		}
-	}
-	templates, err := NewTemplates(c.Templates, c.TemplateFolder)
-	if err != nil {
-		return nil, err
-	}
-	h := &Handler{c: c, templates: templates, ledger: newLedger(c.DB, c.Now)}
-	h.pool = newPool(c)
-	h.limiter = newLimiter(c.DB, c.Limits)
-	return h, nil
-}
-
 func (c *Config) setDefaults() {
 	setDefault(&c.MaxAttachmentBytes, 25<<20)
 	setDefault(&c.MaxRecipients, 100)
@@ -176,55 +135,31 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Register adds mail.send and its alias, and mail.bounces where there is a
-// mailbox to read.
-func (h *Handler) Register(r *jobs.Registry) {
-	if h.c.Mailbox.Host != "" {
-		jobs.Handle(r, ReadBounces, h.readBounces)
-	}
-	jobs.Handle(r, Send, h.send)
-	jobs.Restrict(r, Send, jobs.Restriction[SendPayload]{Refuse: h.refuse})
-	r.Alias("email.send", Send.Name)
+// WebhookVerifier checks that a request was signed by who knows the secret
+// (webhook.Verifier makes one).
+type WebhookVerifier func(header http.Header, body []byte) error
+
+// Mailbox is where the reports of mail that came back arrive: the mailbox of
+// the sender's address, read by IMAP (RFC 3501).
+type Mailbox struct {
+	Host     string
+	Port     int // 993, or 143 without TLS from the first byte
+	Username string
+	Password Secret
+	TLS      string // TLSImplicit, the default, TLSStart, or TLSNone: for this host only
+	Folder   string // INBOX when empty
+	// MoveTo is the folder that read reports are moved to. "" leaves them,
+	// marked as read. Other messages stay unread, where the server knows
+	// keywords; they are never moved.
+	MoveTo string
 }
 
-// Close ends idle connections.
-func (h *Handler) Close() { h.pool.close() }
-
-// Transport says how mail is sent now, for doctor and the test page.
-func (h *Handler) Transport(ctx context.Context) (Transport, error) {
-	settings, err := h.c.Site.Settings(ctx)
-	if err != nil {
-		return Transport{}, err
+func (m Mailbox) check() error {
+	if ip := net.ParseIP(m.Host); m.TLS == TLSNone && m.Host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return errors.New("mail.mailbox: its password would cross the network in clear; use tls or starttls")
 	}
-	return h.transport(settings)
-}
-
-func (h *Handler) transport(settings cms.Settings) (Transport, error) {
-	if h.c.Capture != "" { // before the CMS's settings are looked at: a wrong one must not matter here
-		t, err := resolveTransport(nil, nil, Transport{Driver: DriverFiles})
-		t.FromName = settings.String("email_from_name", h.c.Site.Env.String("MAIL_FROM_NAME", h.c.Transport.FromName))
-		t.FromAddress = settings.String("email_from_address", h.c.Site.Env.String("MAIL_FROM_ADDRESS", h.c.Transport.FromAddress))
-		return t, err
+	if m.Username == "" || m.Password == "" {
+		return errors.New("mail.mailbox: username and password are needed")
 	}
-	env := h.c.Site.Env
-	if h.c.Pin {
-		settings = only(settings, "email_from_name", "email_from_address")
-		env = only(env, "MAIL_FROM_NAME", "MAIL_FROM_ADDRESS")
-	}
-	t, err := resolveTransport(settings, env, h.c.Transport)
-	if err != nil {
-		return t, fmt.Errorf("choosing how to send mail: %w", err)
-	}
-	return t, nil
-}
-
-// only leaves the named keys.
-func only[M ~map[string]string](m M, keys ...string) M {
-	few := M{}
-	for _, key := range keys {
-		if value, set := m[key]; set {
-			few[key] = value
-		}
-	}
-	return few
+	return nil
 }

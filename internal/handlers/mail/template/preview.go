@@ -1,4 +1,4 @@
-package mail
+package template
 
 import (
 	"context"
@@ -12,11 +12,10 @@ import (
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // Example is data to try a template with, from NAME.example.json.
-func (t *Templates) Example(name string) (map[string]any, error) {
+func (t *Set) Example(name string) (map[string]any, error) {
 	if !templateName.MatchString(name) {
 		return nil, fmt.Errorf("%.60q is not the name of a mail template", name)
 	}
@@ -44,8 +43,8 @@ const (
 	FromCMS    = "cms"
 )
 
-// TemplateInfo is one template that a payload may name.
-type TemplateInfo struct {
+// Info is one template that a payload may name.
+type Info struct {
 	Name   string
 	Origin string
 	// Locales that have a separate text, in order.
@@ -54,12 +53,12 @@ type TemplateInfo struct {
 
 // List names the templates of both layers. One of which the operator has any
 // file is the operator's.
-func (t *Templates) List() []TemplateInfo {
-	var list []TemplateInfo
+func (t *Set) List() []Info {
+	var list []Info
 	for _, name := range t.Names() {
-		info := TemplateInfo{Name: name, Origin: FromUs}
+		info := Info{Name: name, Origin: FromUs}
 		for i, files := range t.layers() {
-			mine := t.folder != "" && i == 0
+			mine := t.Folder != "" && i == 0
 			found, _ := fs.Glob(files, name+".*tmpl") // the name is checked: the pattern is right
 			if mine && len(found) > 0 {
 				info.Origin = FromFolder
@@ -86,11 +85,11 @@ const cmsModules = "platform/*/*/resources/email-templates/*.tpl"
 const maxCMSTemplates = 1000
 
 // cmsTemplates lists the CMS's own, as a payload names them.
-func (h *Handler) cmsTemplates() ([]TemplateInfo, error) {
-	if h.c.Site.Root == "" {
+func (l *Library) cmsTemplates() ([]Info, error) {
+	if l.site.Root == "" {
 		return nil, nil
 	}
-	root, err := os.OpenRoot(h.c.Site.Root)
+	root, err := os.OpenRoot(l.site.Root)
 	if err != nil {
 		return nil, fmt.Errorf("looking for the CMS's mail templates: %w", err)
 	}
@@ -99,12 +98,12 @@ func (h *Handler) cmsTemplates() ([]TemplateInfo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for the CMS's mail templates: %w", err)
 	}
-	var list []TemplateInfo
+	var list []Info
 	for _, file := range files[:min(len(files), maxCMSTemplates)] {
 		part := strings.Split(file, "/") // platform, type, module, resources, email-templates, name.tpl
 		name := "cms:" + path.Join(part[1], part[2], strings.TrimSuffix(part[5], ".tpl"))
 		if cmsName.MatchString(name) {
-			list = append(list, TemplateInfo{Name: name, Origin: FromCMS})
+			list = append(list, Info{Name: name, Origin: FromCMS})
 		}
 	}
 	return list, nil
@@ -112,24 +111,21 @@ func (h *Handler) cmsTemplates() ([]TemplateInfo, error) {
 
 // TemplateList is what a payload's template may name: ours and the operator's,
 // then the CMS's own.
-func (h *Handler) TemplateList() ([]TemplateInfo, error) {
-	theirs, err := h.cmsTemplates()
-	return append(h.templates.List(), theirs...), err
+func (l *Library) TemplateList() ([]Info, error) {
+	theirs, err := l.cmsTemplates()
+	return append(l.templates.List(), theirs...), err
 }
-
-// ErrNoTemplate says that there is no template of that name.
-var ErrNoTemplate = jobs.NotFound("there is no such mail template; see cmsjobs mail templates")
 
 // Sample is data to try a template with: its example, or, for one of the CMS's
 // own, the name of each variable in brackets.
-func (h *Handler) Sample(name string) (map[string]any, error) {
+func (l *Library) Sample(name string) (map[string]any, error) {
 	if !isCMSTemplate(name) {
-		if !slices.Contains(h.templates.Names(), name) {
+		if !slices.Contains(l.templates.Names(), name) {
 			return nil, fmt.Errorf("%.60q: %w", name, ErrNoTemplate)
 		}
-		return h.templates.Example(name)
+		return l.templates.Example(name)
 	}
-	text, err := h.cmsText(name)
+	text, err := l.cmsText(name)
 	if err != nil {
 		return nil, err
 	}
@@ -145,24 +141,24 @@ func (h *Handler) Sample(name string) (map[string]any, error) {
 
 // Preview renders a template as it would be sent now, with data or, where it
 // is nil, with its sample.
-func (h *Handler) Preview(ctx context.Context, name, locale string, data map[string]any) (Content, error) {
-	settings, err := h.c.Site.Settings(ctx)
+func (l *Library) Preview(ctx context.Context, name, locale string, data map[string]any) (Content, error) {
+	settings, err := l.site.Settings(ctx)
 	if err != nil {
 		return Content{}, err
 	}
 	if data == nil {
-		if data, err = h.Sample(name); err != nil {
+		if data, err = l.Sample(name); err != nil {
 			return Content{}, err
 		}
 	}
-	return h.fill(ctx, name, locale, data, settings)
+	return l.Fill(ctx, name, locale, data, settings)
 }
 
-// fill renders a template of either type.
-func (h *Handler) fill(ctx context.Context, name, locale string, data map[string]any, settings cms.Settings) (Content, error) {
-	look := h.look(settings)
+// Fill renders a template of either type.
+func (l *Library) Fill(ctx context.Context, name, locale string, data map[string]any, settings cms.Settings) (Content, error) {
+	look := l.Branding(settings)
 	if isCMSTemplate(name) {
-		return h.cmsTemplate(name, data, settings, look)
+		return l.cmsTemplate(name, data, settings, look)
 	}
-	return h.templates.Render(ctx, name, locale, data, look)
+	return l.templates.Render(ctx, name, locale, data, look)
 }

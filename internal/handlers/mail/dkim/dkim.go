@@ -1,4 +1,4 @@
-package mail
+package dkim
 
 import (
 	"bytes"
@@ -12,18 +12,18 @@ import (
 	"github.com/wneessen/go-mail"
 )
 
-// DKIM signs mail for one domain (RFC 6376). go-mail's own signer is not used:
+// Key signs mail for one domain (RFC 6376). go-mail's own signer is not used:
 // it breaks its signature where the list of headers is longer than a line
 // (v0.8.1).
-type DKIM struct {
-	domain, selector string
-	key              crypto.Signer
+type Key struct {
+	Domain, Selector string
+	Private          crypto.Signer
 }
 
-// LoadDKIM reads a private key (PEM, RSA or Ed25519) that signs mail for
+// Load reads a private key (PEM, RSA or Ed25519) that signs mail for
 // domain; selector._domainkey.domain is its place in DNS (RFC 6376). A file
 // that others may read is refused.
-func LoadDKIM(domain, selector, keyFile string) (*DKIM, error) {
+func Load(domain, selector, keyFile string) (*Key, error) {
 	info, err := os.Stat(keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading the DKIM key: %w", err)
@@ -39,7 +39,7 @@ func LoadDKIM(domain, selector, keyFile string) (*DKIM, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the DKIM key %s: %w", keyFile, err)
 	}
-	return &DKIM{domain, selector, key}, nil
+	return &Key{domain, selector, key}, nil
 }
 
 // signed are the headers under a signature. Those that a mail does not have are
@@ -50,24 +50,25 @@ var signed = []string{"From", "To", "Cc", "Reply-To", "Subject", "Date", "Messag
 // own to other mail.
 var listHeaders = []string{"List-Unsubscribe", "List-Unsubscribe-Post"}
 
-// signedMessage is a message with its signature in front.
-type signedMessage struct {
-	message
-	dkim   *DKIM
-	listed bool
+// Message is a message with its signature in front.
+type Message struct {
+	io.WriterTo
+	Key *Key
+	// Listed signs the List-Unsubscribe headers too.
+	Listed bool
 }
 
 // WriteTo writes the signature, then the message.
-func (m signedMessage) WriteTo(w io.Writer) (int64, error) {
+func (m Message) WriteTo(w io.Writer) (int64, error) {
 	var text bytes.Buffer
-	if _, err := m.message.WriteTo(&text); err != nil {
+	if _, err := m.WriterTo.WriteTo(&text); err != nil {
 		return 0, err
 	}
 	keys := signed
-	if m.listed {
+	if m.Listed {
 		keys = append(slices.Clone(signed), listHeaders...)
 	}
-	signer, err := dkim.NewSigner(&dkim.SignOptions{Domain: m.dkim.domain, Selector: m.dkim.selector, Signer: m.dkim.key, HeaderKeys: keys,
+	signer, err := dkim.NewSigner(&dkim.SignOptions{Domain: m.Key.Domain, Selector: m.Key.Selector, Signer: m.Key.Private, HeaderKeys: keys,
 		HeaderCanonicalization: dkim.CanonicalizationRelaxed, BodyCanonicalization: dkim.CanonicalizationRelaxed})
 	if err != nil {
 		return 0, fmt.Errorf("signing a mail: %w", err)

@@ -5,17 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 )
 
 // transaction hands the message to the driver and writes down what became of it.
-func (d *delivery) transaction(ctx context.Context, g group, msg message, batch []Address) ([]outcome, error) {
+func (d *delivery) transaction(ctx context.Context, g group, msg message, batch []address.Address) ([]outcome, error) {
 	started := d.h.c.Now()
-	handOver := func(taken []Address) error {
+	handOver := func(taken []address.Address) error {
 		if err := d.h.ledger.claim(ctx, d.entry(g, started), taken, d.known); err != nil {
 			return fmt.Errorf("%w: %w", errLedger, err)
 		}
 		for _, a := range taken {
-			d.known[a.key()] = Sending
+			d.known[a.Key()] = Sending
 		}
 		return nil
 	}

@@ -1,0 +1,2 @@
+// Package dkim signs mail (RFC 6376).
+package dkim
