@@ -46,12 +46,6 @@ const (
 	Other
 )
 
-// String is the class's name in logs.
-func (c Class) String() string {
-	return [...]string{"not the database", "retry the transaction", "connection lost, outcome unknown",
-		"connect elsewhere", "the job's fault", "stop claiming", "a right, table or column is missing", "the statement took too long", "other"}[c]
-}
-
 // Trouble says of an error of the queue's own statements that the database is
 // in the way, and no job.
 func (c Class) Trouble() bool { return c.server() || c == Schema || c == TooSlow }

@@ -112,3 +112,7 @@ type Receipt struct {
 type Enqueuer interface {
 	Enqueue(ctx context.Context, jobs ...Spec) ([]Receipt, error)
 }
+
+func tooLarge(kind string, size int) error {
+	return tooLargeError{fmt.Sprintf("the payload of %s has %d bytes, %d are allowed: put large things into a file and name it", kind, size, MaxPayload)}
+}

@@ -125,16 +125,6 @@ func (w *Worker) prefetchTarget() int {
 	return min(w.c.Prefetch, int(int64(w.c.Slots)*int64(250*time.Millisecond)/mean))
 }
 
-// measured folds the length of a run into the moving average.
-func (w *Worker) measured(d time.Duration) {
-	old := w.meanNanos.Load()
-	next := max(int64(d), int64(time.Microsecond))
-	if old > 0 {
-		next = old + (next-old)/8
-	}
-	w.meanNanos.Store(next)
-}
-
 // openQueues are the worker's queues without the paused ones, in order.
 func (w *Worker) openQueues() []string {
 	paused := w.paused.Load().([]string)

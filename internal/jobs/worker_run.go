@@ -268,3 +268,13 @@ func (w *Worker) end(x *inFlightJob, end Settlement) {
 	w.ended <- x
 	notify(w.slotFreed)
 }
+
+// measured folds the length of a run into the moving average.
+func (w *Worker) measured(d time.Duration) {
+	old := w.meanNanos.Load()
+	next := max(int64(d), int64(time.Microsecond))
+	if old > 0 {
+		next = old + (next-old)/8
+	}
+	w.meanNanos.Store(next)
+}

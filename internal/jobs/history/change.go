@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -23,8 +24,8 @@ func changeLimit(limit int) int {
 	return limit
 }
 
-// walk goes over the matching records of a shelf, oldest first, and lets each
-// change in parts, until limit were changed or the shelf ends. What each does
+// walk goes over the matching records of a source, oldest first, and lets each
+// change in parts, until limit were changed or the source ends. What each does
 // not change is stepped over.
 func walk(ctx context.Context, sh recordSource, f jobs.Filter, limit int, part int, each func([]record) (int, error)) (int64, error) {
 	var changed int64
@@ -162,4 +163,12 @@ func (s *Store) RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, er
 		s.tables.Options.Wake("")
 	}
 	return n, err
+}
+
+// allowed leaves out what the filter does not allow to be changed.
+func allowed(f jobs.Filter, rows []record) []record {
+	if f.Allow == nil {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r record) bool { return !f.Allow(r.Record) })
 }

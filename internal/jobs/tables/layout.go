@@ -53,7 +53,7 @@ type Fragments interface {
 	// lease began for the reader's arithmetic (see the package's text).
 	ClaimRows(until int64, token string) (string, []any)
 	Renew(until int64) string
-	GiveBack(due string, end jobs.Settlement, uncount bool) (string, []any)
+	Release(due string, end jobs.Settlement, uncount bool) (string, []any)
 	// Guard is the condition that a lease still holds; tried are other values
 	// that unanswered renewals may have written.
 	Guard(l jobs.Lease, tried []int64) (string, []any)

@@ -35,7 +35,7 @@ type Options struct {
 	Registry *jobs.Registry
 	// DefaultQueue is where jobs go that name none: "default".
 	DefaultQueue string
-	// OwnQueues are those whose unreadable rows are buried instead of left to
+	// OwnQueues are those whose unreadable rows fail permanently instead of being left to
 	// PHP: {"cmsjobs"}. In the extended layout every queue is our own.
 	OwnQueues []string
 	// Connection is written to failed_jobs.connection: "database".
