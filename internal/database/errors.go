@@ -15,7 +15,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// Class says what an error of the database means for anyone who met it.
+// Class says what an error of the database means for its caller.
 type Class int
 
 // The classes of database errors.
@@ -50,7 +50,7 @@ const (
 // in the way, and no job.
 func (c Class) Trouble() bool { return c.server() || c == Schema || c == TooSlow }
 
-// server says that the error is the server's, anyone who asked it what.
+// server says that the error is the server's, whatever the statement was.
 func (c Class) server() bool {
 	return c == RetryTransaction || c == Unknown || c == Elsewhere || c == StopClaiming
 }

@@ -27,7 +27,7 @@ type Order struct {
 	Used time.Time
 }
 
-// OrderBook keeps orders in a separate table.
+// OrderBook keeps orders.
 type OrderBook interface {
 	// Order finds one by its ID; ErrNoOrder when it is not there.
 	Order(ctx context.Context, id string) (Order, error)

@@ -51,7 +51,7 @@ func TestEncodedPayloadIsReadBack(t *testing.T) {
 	}
 }
 
-func TestRevivableKeepsWhatIsThereAndWrapsWhatIsNoJSON(t *testing.T) {
+func TestRetryPayloadKeepsWhatIsThereAndWrapsWhatIsNoJSON(t *testing.T) {
 	var keys map[string]any
 	if err := json.Unmarshal(RetryPayload([]byte(`{"type":"mail.send","to":"x","uuid":"mine"}`), "u", "mail.send"), &keys); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("data %q is not JSON", e.Data)
 		}
 		if !json.Valid(RetryPayload(raw, "u", "mail.send")) {
-			t.Fatal("Revivable made something that is not JSON")
+			t.Fatal("RetryPayload made something that is not JSON")
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 // errNothing undoes a transaction that found nothing to do.
 var errNothing = errors.New("nothing to do")
 
-// defaultChange is how many jobs one call changes where nobody says it.
+// defaultChange is how many jobs one call changes by default.
 const defaultChange = 1000
 
 func changeLimit(limit int) int {
@@ -51,7 +51,7 @@ func walk(ctx context.Context, sh recordSource, f jobs.Filter, limit int, part i
 
 // Cancel ends waiting jobs (their rows go, a run "cancelled" is recorded) and
 // tells the workers of running ones to stop. PHP's own jobs, and those of types
-// that nobody here has registered, stay as they are.
+// that are not registered here, stay as they are.
 // It changes at most limit jobs, oldest first, and says how many.
 func (s *Store) Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	return walk(ctx, recordSource{"w", s.readLive}, f, changeLimit(limit), 200, func(rows []record) (int, error) {

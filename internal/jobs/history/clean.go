@@ -11,7 +11,7 @@ import (
 )
 
 // chunk is how many rows one transaction of a cleaning deletes: short enough
-// to keep nobody waiting.
+// so that no claim waits long.
 const chunk = 500
 
 // waitsKept is how long it is kept in mind that a job waits for a dependency:

@@ -28,7 +28,7 @@ func (s *Store) Continue(ctx context.Context, queue string) (was bool, err error
 	return n > 0, nil
 }
 
-// PausedQueue is a queue that nobody claims from.
+// PausedQueue is a queue from which no worker claims.
 type PausedQueue struct {
 	Queue string    `json:"queue"`
 	Since time.Time `json:"since"`

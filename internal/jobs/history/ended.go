@@ -22,7 +22,7 @@ func (s *Store) endedWhere(f jobs.Filter) (table, where string, args []any) {
 	return "cmsjobs_runs", c.String(), c.args
 }
 
-// endedOutcomes are those of jobs in the filter's states that lie in the history.
+// endedOutcomes are those of the filter's statuses that are in the history.
 func endedOutcomes(f jobs.Filter) []string {
 	var list []string
 	for _, x := range []struct {

@@ -109,7 +109,7 @@ func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*tables.Cand
 	return got, err
 }
 
-// recheck reads which rows are as they were, locking them when told to.
+// recheck reads which rows are as they were, and locks them where lock says so.
 func (s *Store) recheck(ctx context.Context, q tables.Tx, rows []*tables.Candidate, lock string) ([]*tables.Candidate, error) {
 	in, args := s.tables.Dialect.IDRanges(ids(rows))
 	t := s.tables.Layout.Table()

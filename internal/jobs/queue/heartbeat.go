@@ -104,9 +104,9 @@ func (s *Store) controlSignals(ctx context.Context, w jobs.WorkerInfo) (jobs.Con
 		sighted(time.UnixMilli(clock), time.Millisecond)
 	}
 	if err == nil && s.tables.Options.RestartedAt != nil {
-		var told time.Time
-		if told, err = s.tables.Options.RestartedAt(ctx); err == nil && told.After(o.RestartedAt) {
-			o.RestartedAt = told
+		var called time.Time
+		if called, err = s.tables.Options.RestartedAt(ctx); err == nil && called.After(o.RestartedAt) {
+			o.RestartedAt = called
 		}
 	}
 	slices.Sort(o.Paused)

@@ -18,12 +18,12 @@ const inDoubtRetryDelay = time.Second
 // recordInDoubt notes an unclear claim of rows.
 func (s *Store) recordInDoubt(c *claim, rows []*tables.Candidate, until int64) {
 	now := s.tables.Options.Clock()
-	ripe := now
+	retryAt := now
 	if s.tables.Layout.Name() == tables.Stock {
-		ripe = now.Add(c.r.Lease * 3 / 4)
+		retryAt = now.Add(c.r.Lease * 3 / 4)
 	}
 	for _, x := range rows {
-		s.inDoubt[x.ID] = inDoubtClaim{row: x, token: c.token, until: until, retryAt: ripe, expiresAt: now.Add(c.r.Lease)}
+		s.inDoubt[x.ID] = inDoubtClaim{row: x, token: c.token, until: until, retryAt: retryAt, expiresAt: now.Add(c.r.Lease)}
 	}
 }
 

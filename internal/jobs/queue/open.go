@@ -47,7 +47,7 @@ func (s *Store) skips(ctx context.Context) bool {
 	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_control_signals", "name, at", "(?, 0)"), name); err != nil {
 		return false
 	}
-	defer func() { // a row that stays is in nobody's way
+	defer func() { // a row that stays does no harm
 		_, _ = s.tables.Exec(context.WithoutCancel(ctx), s.tables.OwnDB, "DELETE FROM cmsjobs_control_signals WHERE name = ?", name)
 	}()
 	first, err := s.tables.Begin(ctx, s.tables.OwnDB)

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxPending bounds how many pending rows are kept in mind, and soon how far
+	// maxPending bounds how many pending rows are remembered, and soon how far
 	// ahead they may be due where there are more.
 	maxPending, soon = 10_000, time.Minute
 	// pendingRest is when a row is tried again that could not be claimed in the
@@ -148,7 +148,7 @@ const (
 	wakeStep = 100 * time.Millisecond
 )
 
-// noteDelays keeps in mind when jobs that were released are due again, and
+// noteDelays remembers when jobs that were released are due again, and
 // wakes a worker then.
 func (s *Store) noteDelays(ends []pendingSettlement) {
 	now := s.tables.Options.Clock()
@@ -175,7 +175,7 @@ func (s *Store) noteDelay(queue string, id int64, at time.Time) {
 	}
 }
 
-// takeDelays hands out what was noted of a queue, once.
+// takeDelays returns what was noted of a queue, once.
 func (s *Store) takeDelays(queue string) map[int64]time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

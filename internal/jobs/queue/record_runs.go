@@ -41,7 +41,7 @@ func (s *Store) runOf(e pendingSettlement) tables.Run {
 	return r
 }
 
-// recordCrashes writes a row for each earlier run whose end nobody wrote,
+// recordCrashes writes a row for each earlier run whose end was never written,
 // naming the worker where it is known.
 func (s *Store) recordCrashes(ctx context.Context, t tables.Transaction, rows []*tables.Candidate) error {
 	var crashed []tables.Run
@@ -55,7 +55,7 @@ func (s *Store) recordCrashes(ctx context.Context, t tables.Transaction, rows []
 		}
 		job := x.Job
 		job.Attempt = x.Attempts
-		message := "the run ended without a word: its worker died, was cut off or was paused beyond its lease"
+		message := "the run ended without a result: its worker died, was cut off or was paused beyond its lease"
 		if worker != "" {
 			message += " (" + worker + ")"
 		}

@@ -128,7 +128,7 @@ func (s *Store) renew(ctx context.Context, g *guardedLeases, until int64, held m
 	return err
 }
 
-// renewPermits extends the places of limited types with their jobs.
+// renewPermits extends the permits of limited types with their jobs.
 func (s *Store) renewPermits(ctx context.Context, leases []jobs.Lease, expires int64) error {
 	s.mu.Lock()
 	limited := len(s.permits) > 0

@@ -60,7 +60,7 @@ func (s *Store) classesOf(queue string) *classes {
 }
 
 // waitingClasses lists the classes of priority in a queue. They are read again
-// as often as that is cheap, or when told to; fresh says that they just were.
+// as often as that is cheap, or where again says so; fresh says that they just were.
 func (s *Store) waitingClasses(ctx context.Context, queue string, again bool) (priorities []int, fresh bool, err error) {
 	c := s.classesOf(queue)
 	begun := s.tables.Options.Clock()

@@ -51,7 +51,7 @@ type Options struct {
 	// KeepData is up to how many bytes a job's data is kept in the history: 4096.
 	// Negative keeps none.
 	KeepData int
-	// Logger gets what a person should know: nil discards it.
+	// Logger gets what an administrator should know: nil discards it.
 	Logger *slog.Logger
 	// Wake is called with the queue after due jobs were committed.
 	Wake func(queue string)

@@ -13,7 +13,7 @@ import (
 )
 
 // A job whose lease has run out is taken from its worker, which is presumed
-// dead, and its attempt is charged. Two things look the same and are not:
+// dead, and its attempt counts. Two things look the same and are not:
 //
 //   - The database was in trouble for longer than the lease: read-only, full,
 //     not reachable. The worker lives, could not renew, and writes the end of

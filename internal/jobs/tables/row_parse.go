@@ -38,7 +38,7 @@ func (s *Tables) Known(name string) bool {
 }
 
 // Claimable decides in Go whose row c is and completes it. Rows that are PHP's, or
-// of a type that nobody here has registered, are not ours.
+// of a type that is not registered here, are not ours.
 func (s *Tables) Claimable(queue string, c *Candidate) bool {
 	var e jobs.Envelope
 	var origin jobs.Origin
