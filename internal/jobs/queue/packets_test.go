@@ -65,11 +65,11 @@ func (f *fixture) roundTrips(t *testing.T) map[string]int64 {
 	held := f.claimOnce(t, 1)
 	f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
 	f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
-	_, held = f.relay(tablestest.End(held[0], jobs.Completed)) // what is asked once is asked
+	held, _ = f.relay(tablestest.End(held[0], jobs.Completed)) // what is asked once is asked
 	if len(held) != 1 {
 		t.Fatal("no job was claimed along")
 	}
-	count("settle and claim", func() { _, held = f.relay(tablestest.End(held[0], jobs.Completed)) })
+	count("settle and claim", func() { held, _ = f.relay(tablestest.End(held[0], jobs.Completed)) })
 	if len(held) != 1 {
 		t.Fatal("no job was claimed along")
 	}

@@ -16,7 +16,7 @@ const maxDeferred = 256
 
 // permitted says whether x may be chosen as far as its type's limit goes. The
 // answer is a guess from one read; permit makes sure.
-func (c *claim) permitted(ctx context.Context, queue string, x *tables.Candidate) (bool, error) {
+func (c *claim) permitted(ctx context.Context, x *tables.Candidate) (bool, error) {
 	if x.Policy.Limit <= 0 || x.Fault != nil {
 		return true, nil
 	}

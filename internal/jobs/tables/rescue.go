@@ -22,7 +22,9 @@ import (
 //     until its worker has renewed it by the new clock.
 //
 // So a store rescues nothing for a while after it met either, by its own
-// monotonic clock: ownersFirst after trouble, one lease after a jump.
+// monotonic clock: OwnersFirst after trouble, one lease after a jump.
+
+// OwnersFirst is how long after trouble with the database no job is rescued.
 const OwnersFirst = 5 * time.Second
 
 // ClockJump is the last jump of the database's clock by more than a third of a
