@@ -480,7 +480,7 @@ var guards = []guard{
 	{
 		promise: "P14",
 		name:    "a jobs table whose jobs could not be settled under GTIDs is refused",
-		file:    "internal/jobs/tables/open_tables.go",
+		file:    "internal/jobs/tables/open.go",
 		old:     `found && enforced == "ON" {`,
 		without: `found && enforced == "" {`,
 		in:      store,

@@ -132,7 +132,7 @@ func (a *commandLine) retryEdited(ctx context.Context, r *app.Services, ids []st
 	if err != nil {
 		return err
 	}
-	receipt, err := r.History.ReviveEdited(ctx, ids[0], given[0].Data)
+	receipt, err := r.History.RetryEdited(ctx, ids[0], given[0].Data)
 	if err != nil {
 		return err
 	}

@@ -39,8 +39,8 @@ const (
 	readTimeout  = 15 * time.Second
 	lifetime     = 5 * time.Minute
 	lockWaitSecs = 3
-	// busyTimeout is SQLite's wait for its one writer. It hands the file to
-	// anyone who looks first, so on a busy disk an unlucky one waits for long.
+	// busyTimeout is SQLite's wait for its one writer. The first to ask
+	// gets the file, so on a busy disk a writer may wait for long.
 	busyTimeout = 20 * time.Second
 )
 

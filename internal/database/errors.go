@@ -15,7 +15,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// Class says what an error of the database means for anyone who met it.
+// Class says what an error of the database means for its caller.
 type Class int
 
 // The classes of database errors.
@@ -46,17 +46,11 @@ const (
 	Other
 )
 
-// String is the class's name in logs.
-func (c Class) String() string {
-	return [...]string{"not the database", "retry the transaction", "connection lost, outcome unknown",
-		"connect elsewhere", "the job's fault", "stop claiming", "a right, table or column is missing", "the statement took too long", "other"}[c]
-}
-
 // Trouble says of an error of the queue's own statements that the database is
 // in the way, and no job.
 func (c Class) Trouble() bool { return c.server() || c == Schema || c == TooSlow }
 
-// server says that the error is the server's, anyone who asked it what.
+// server says that the error is the server's, whatever the statement was.
 func (c Class) server() bool {
 	return c == RetryTransaction || c == Unknown || c == Elsewhere || c == StopClaiming
 }

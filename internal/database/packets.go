@@ -76,7 +76,7 @@ func (p *Packets) Send(ctx context.Context, db *sqlx.DB, statements []string, ar
 	return p.run(ctx, statements, args)
 }
 
-// probe asks once whether the server, and whatever is between, takes packets and
+// probe asks once whether the server, and any proxy before it, takes packets and
 // stops at a guard. The packets' connection is one of those that db may have.
 func (p *Packets) probe(ctx context.Context, db *sqlx.DB) error {
 	if p.probed {
@@ -165,7 +165,7 @@ type packetConnector struct {
 	packets *Packets
 }
 
-// Driver hands the packets on to anyone who has the database.
+// Driver makes the packets known to PacketsOf.
 func (c packetConnector) Driver() driver.Driver {
 	return packetDriver{c.readCommitted.Driver(), c.packets}
 }

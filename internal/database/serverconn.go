@@ -11,13 +11,13 @@ import (
 )
 
 // errServerConn is in the errors of a lost connection to PostgreSQL, which the
-// driver hands on without a separate name. (A statement without arguments,
+// driver returns without a type of error that names it. (A statement without arguments,
 // outside of a transaction, it calls fit to be repeated instead, and
 // database/sql repeats it: such statements here do no harm twice.)
 var errServerConn = errors.New("the connection to the database was lost")
 
 // namedErrors dials as dial does; the connection's errors carry errServerConn,
-// but for time-outs: those are of anyone who set the time.
+// but for time-outs, which the caller set.
 func namedErrors(dial pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)

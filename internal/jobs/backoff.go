@@ -25,20 +25,6 @@ func Exponential(base, limit time.Duration) Backoff {
 	}
 }
 
-// Polynomial waits base·failures^power, up to limit (power 2 is usual).
-func Polynomial(base time.Duration, power int, limit time.Duration) Backoff {
-	return func(failures int) time.Duration {
-		d := base
-		for range power {
-			if d > limit/time.Duration(max(failures, 1)) {
-				return limit
-			}
-			d *= time.Duration(max(failures, 1))
-		}
-		return min(d, limit)
-	}
-}
-
 // Steps waits each of the given lengths in turn, then the last one for ever.
 func Steps(steps ...time.Duration) Backoff {
 	return func(failures int) time.Duration {

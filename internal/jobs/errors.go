@@ -81,3 +81,10 @@ func waitsFor(err error) string {
 	}
 	return ""
 }
+
+// tooLargeError is ErrTooLarge with what a person needs to know.
+type tooLargeError struct{ text string }
+
+func (e tooLargeError) Error() string { return e.text }
+
+func (e tooLargeError) Is(target error) bool { return target == ErrTooLarge }

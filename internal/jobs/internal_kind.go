@@ -9,19 +9,6 @@ import (
 	"time"
 )
 
-// Maker says who may make jobs of a type.
-type Maker int
-
-// The makers of jobs, from many to few.
-const (
-	// Anyone is anyone who may enqueue or write rows.
-	Anyone Maker = iota
-	// Administrators make such jobs over HTTP or on the command line.
-	Administrators
-	// Service makes such jobs itself; on the command line administrators may.
-	Service
-)
-
 // ErrNoOrder says that an order is not there: it was never given, is for
 // another type, or was removed when it was old.
 var ErrNoOrder = errors.New("there is no such order")
@@ -40,7 +27,7 @@ type Order struct {
 	Used time.Time
 }
 
-// OrderBook keeps orders in a separate table.
+// OrderBook keeps orders.
 type OrderBook interface {
 	// Order finds one by its ID; ErrNoOrder when it is not there.
 	Order(ctx context.Context, id string) (Order, error)

@@ -60,7 +60,7 @@ type Claimed struct {
 	// Fault is set when the row can never run: its payload cannot be decoded,
 	// or it was started more often than it may be. It fails permanently, not run.
 	Fault error
-	// Rescued says that an earlier run of the job ended without a word: its
+	// Rescued says that an earlier run of the job ended without a result: its
 	// worker died or was cut off, and its lease ran out.
 	Rescued bool
 	// Duplicates are equal waiting jobs that this run stands for (Policy.Coalesce).

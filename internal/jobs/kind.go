@@ -247,3 +247,16 @@ func (r *Registry) Names() []string {
 	slices.Sort(names)
 	return names
 }
+
+// Maker says who may make jobs of a type.
+type Maker int
+
+// The makers of jobs, from many to few.
+const (
+	// Anyone is anyone who may enqueue or write rows.
+	Anyone Maker = iota
+	// Administrators make such jobs over HTTP or on the command line.
+	Administrators
+	// Service makes such jobs itself; on the command line administrators may.
+	Service
+)

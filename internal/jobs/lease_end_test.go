@@ -18,7 +18,7 @@ import (
 // swallows packets: they wait for their own time-outs.
 type silent struct{ *queue.Store }
 
-func (s *silent) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, error) {
+func (s *silent) Settle(ctx context.Context, _ []jobs.Settlement) ([]error, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

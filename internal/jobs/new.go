@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -75,25 +76,31 @@ func (n Spec) WithMetadata(metadata any) Spec {
 
 // Check says what is wrong with the job, before it reaches a table.
 func (n Spec) Check() error {
+	words := []string{n.Type, n.Queue, n.UniqueKey, n.UUID}
 	switch {
 	case n.err != nil:
 		return n.err
 	case n.Type == "":
 		return errors.New("a job needs a type, for example sitemap.generate")
-	case len(n.Type) > 191 || len(n.Queue) > 191 || len(n.UniqueKey) > 191 || len(n.UUID) > 191:
+	case slices.ContainsFunc(words, func(s string) bool { return len(s) > 191 }):
 		return fmt.Errorf("type, queue, unique key and UUID of a job may have 191 bytes each; %.40q has more", n.Type)
 	case len(n.Data)+len(n.Metadata) > MaxPayload:
 		return tooLarge(n.Type, len(n.Data)+len(n.Metadata))
-	case !utf8.Valid(n.Data) || (len(n.Data) > 0 && !json.Valid(n.Data)):
+	case !isJSON(n.Data):
 		return fmt.Errorf("the payload of %s is not JSON in UTF-8", n.Type)
-	case !utf8.Valid(n.Metadata) || len(n.Metadata) > 0 && !json.Valid(n.Metadata):
+	case !isJSON(n.Metadata):
 		return fmt.Errorf("the metadata of %s is not JSON in UTF-8", n.Type)
-	case !word(n.Type) || !word(n.Queue) || !word(n.UniqueKey) || !word(n.UUID):
+	case slices.ContainsFunc(words, func(s string) bool { return !word(s) }):
 		return fmt.Errorf("type, queue, unique key and UUID of a job are UTF-8 without NUL; those of %q are not", n.Type)
 	case n.Delay < 0 || n.MaxAttempts < 0:
 		return fmt.Errorf("delay and attempts of %s cannot be negative", n.Type)
 	}
 	return nil
+}
+
+// isJSON says that data is JSON in UTF-8, or nothing.
+func isJSON(data json.RawMessage) bool {
+	return len(data) == 0 || utf8.Valid(data) && json.Valid(data)
 }
 
 // word says that every database takes s as a short text.
@@ -111,4 +118,8 @@ type Receipt struct {
 // Enqueuer puts jobs into the queue: all of them, or none.
 type Enqueuer interface {
 	Enqueue(ctx context.Context, jobs ...Spec) ([]Receipt, error)
+}
+
+func tooLarge(kind string, size int) error {
+	return tooLargeError{fmt.Sprintf("the payload of %s has %d bytes, %d are allowed: put large things into a file and name it", kind, size, MaxPayload)}
 }

@@ -175,10 +175,10 @@ func EncodePayload(n Spec) ([]byte, error) {
 	return data, nil
 }
 
-// Revivable returns raw with the keys added that the CMS's own tools need in
+// RetryPayload returns raw with the keys added that the CMS's own tools need in
 // failed_jobs, where it lacks them (a flat payload of a CMS). Keys that are
 // there stay as they are; what is no JSON object is wrapped.
-func Revivable(raw []byte, uuid, kind string) []byte {
+func RetryPayload(raw []byte, uuid, kind string) []byte {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(raw, &keys) != nil || keys == nil {
 		quoted, err := json.Marshal(strings.ToValidUTF8(string(raw), "\uFFFD"))

@@ -51,15 +51,15 @@ func TestEncodedPayloadIsReadBack(t *testing.T) {
 	}
 }
 
-func TestRevivableKeepsWhatIsThereAndWrapsWhatIsNoJSON(t *testing.T) {
+func TestRetryPayloadKeepsWhatIsThereAndWrapsWhatIsNoJSON(t *testing.T) {
 	var keys map[string]any
-	if err := json.Unmarshal(Revivable([]byte(`{"type":"mail.send","to":"x","uuid":"mine"}`), "u", "mail.send"), &keys); err != nil {
+	if err := json.Unmarshal(RetryPayload([]byte(`{"type":"mail.send","to":"x","uuid":"mine"}`), "u", "mail.send"), &keys); err != nil {
 		t.Fatal(err)
 	}
 	if keys["uuid"] != "mine" || keys["job"] != "mail.send" || keys["displayName"] != "mail.send" || keys["to"] != "x" {
 		t.Errorf("flat payload became %v", keys)
 	}
-	if err := json.Unmarshal(Revivable([]byte("\xff{"), "u", "broken"), &keys); err != nil {
+	if err := json.Unmarshal(RetryPayload([]byte("\xff{"), "u", "broken"), &keys); err != nil {
 		t.Fatalf("a broken payload must still be stored as JSON: %v", err)
 	}
 }
@@ -76,8 +76,8 @@ func FuzzParse(f *testing.F) {
 		if origin == Ours && !json.Valid(e.Data) {
 			t.Fatalf("data %q is not JSON", e.Data)
 		}
-		if !json.Valid(Revivable(raw, "u", "mail.send")) {
-			t.Fatal("Revivable made something that is not JSON")
+		if !json.Valid(RetryPayload(raw, "u", "mail.send")) {
+			t.Fatal("RetryPayload made something that is not JSON")
 		}
 	})
 }

@@ -93,13 +93,3 @@ func (r *Registry) ReservedFields(kind string, data json.RawMessage) []string {
 	}
 	return e.Reserved(data)
 }
-
-// tooLargeError is ErrTooLarge with what a person needs to know.
-type tooLargeError struct{ text string }
-
-func (e tooLargeError) Error() string        { return e.text }
-func (e tooLargeError) Is(target error) bool { return target == ErrTooLarge }
-
-func tooLarge(kind string, size int) error {
-	return tooLargeError{fmt.Sprintf("the payload of %s has %d bytes, %d are allowed: put large things into a file and name it", kind, size, MaxPayload)}
-}

@@ -22,7 +22,7 @@ func TestARestrictionHoldsBeforeTheRunAndInIt(t *testing.T) {
 	ran := 0
 	Handle(r, kind, func(context.Context, Job, sendFile) error { ran++; return nil })
 	Restrict(r, kind, Restriction[sendFile]{
-		Refuse: func(data json.RawMessage, p sendFile) error {
+		Refuse: func(_ json.RawMessage, p sendFile) error {
 			if strings.Contains(p.Path, "..") {
 				return errors.New("it leaves its folder")
 			}

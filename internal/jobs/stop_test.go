@@ -30,7 +30,7 @@ func (s *givenBack) Settle(ctx context.Context, ends []jobs.Settlement) ([]error
 
 // stopWhileRunning runs one job with handler, tells the worker to stop while
 // the handler is at it, and returns how the worker ended and its table.
-func stopWhileRunning(t *testing.T, stopTimeout time.Duration, handler func(context.Context, *givenBack) error) (error, *jobstest.Database) {
+func stopWhileRunning(t *testing.T, stopTimeout time.Duration, handler func(context.Context, *givenBack) error) (*jobstest.Database, error) {
 	t.Helper()
 	db := jobstest.Migrated(t, jobstest.SQLite)
 	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
@@ -60,7 +60,7 @@ func stopWhileRunning(t *testing.T, stopTimeout time.Duration, handler func(cont
 	<-started
 	stop()
 	w.Abort() // the grace is over
-	return <-ended, db
+	return db, <-ended
 }
 
 // A worker that is asked to stop begins nothing more, however long the grace in
@@ -115,7 +115,7 @@ func TestAWorkerThatIsToldToStopBeginsNothing(t *testing.T) {
 // before the job is released, so another worker cannot be at it beside.
 func TestAJobIsGivenBackAfterItsHandlerHasReturned(t *testing.T) {
 	var early atomic.Bool
-	err, db := stopWhileRunning(t, time.Minute, func(ctx context.Context, source *givenBack) error {
+	db, err := stopWhileRunning(t, time.Minute, func(ctx context.Context, source *givenBack) error {
 		<-ctx.Done()
 		select { // long enough for a worker that would not wait
 		case <-source.told:
@@ -138,7 +138,7 @@ func TestAJobIsGivenBackAfterItsHandlerHasReturned(t *testing.T) {
 func TestAJobIsNotDueWhileItsHandlerDoesNotStop(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	err, db := stopWhileRunning(t, 50*time.Millisecond, func(context.Context, *givenBack) error { <-release; return nil })
+	db, err := stopWhileRunning(t, 50*time.Millisecond, func(context.Context, *givenBack) error { <-release; return nil })
 	if !errors.Is(err, jobs.ErrStuck) {
 		t.Errorf("the worker ended with %v", err)
 	}

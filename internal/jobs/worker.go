@@ -5,149 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 )
-
-// Why a worker ended by itself. A stop by signal, by order or because there is
-// nothing left to do is no error.
-var (
-	// ErrMemory says that the process grew over its limit and stopped softly.
-	ErrMemory = errors.New("the process uses more memory than it may; it stopped after its running jobs")
-	// ErrStuck says that a handler ignored its cancelled context. The worker
-	// drained its other slots and must exit, as the handler still runs.
-	ErrStuck = errors.New("a handler did not stop when it was asked to; the process must be restarted")
-)
-
-// Config is what a worker needs. Zero values mean the defaults that Defaults
-// names.
-type Config struct {
-	Source   Source
-	Workers  WorkerRegistry // nil: the worker tells nobody that it lives
-	Registry *Registry
-	Logger   *slog.Logger
-	// LogEnds says which ends of runs Logger gets. LogCompleted, where it is set,
-	// gets those that completed instead, a batch at a time: a busy worker completes
-	// ten thousands a second, which is more than a slog.Handler writes beside the
-	// work. It must be quick and must not keep the slice.
-	LogEnds      LogEnds
-	LogCompleted func([]Settlement)
-
-	Now    func() time.Time
-	Random func() float64 // [0, 1); spreads polls
-
-	Info   WorkerInfo // ID, Host, PID, Version; the rest is filled in
-	Queues []string
-	// Slots is how many jobs run at once; 1 runs strictly one after the other
-	//. Prefetch is how many more may be claimed ahead when jobs are
-	// short; it is used with more than one slot only.
-	Slots, Prefetch int
-	// Lease is how long a claim holds without a word from us; renewed every third.
-	Lease time.Duration
-	// PollMin and PollMax bound the wait between two empty polls.
-	PollMin, PollMax time.Duration
-	// Wake, where it is set, ends such a wait: a job was enqueued. Signalled makes
-	// the worker read its orders at once: somebody paused, cancelled, stopped.
-	Wake, Signalled <-chan struct{}
-	// Grace is how long running jobs may go on after Run's context ended. Run
-	// returns a second after it at the latest.
-	Grace time.Duration
-	// StopTimeout is how long a cancelled handler may take to return; less where a
-	// stop ends before.
-	StopTimeout time.Duration
-	// BeatBusy and BeatIdle are the times between heartbeats: 2 s and 6 s, by
-	// which an idle worker of two queues asks the database less than once a second.
-	BeatBusy, BeatIdle time.Duration
-	// MaxJobs and MaxTime stop the worker after so many starts or so long.
-	MaxJobs int
-	MaxTime time.Duration
-	// Once stops after one job or one empty poll; StopWhenEmpty at the first
-	// empty poll with nothing running.
-	Once, StopWhenEmpty bool
-	// MemoryLimit in bytes stops the worker softly above it; Memory measures.
-	MemoryLimit int64
-	Memory      func() int64
-	// DatabaseTrouble knows errors that are the database's, not the job's: the
-	// attempt is released.
-	DatabaseTrouble func(error) bool
-	// Redact takes secrets out of errors and log lines before anybody keeps them;
-	// nil leaves them as they are.
-	Redact func(string) string
-	// Setup runs once before the first claim, Refresh every RefreshEvery.
-	Setup, Refresh []func(context.Context) error
-	RefreshEvery   time.Duration
-	// Ended is notified of every run after it was settled (metrics). It must be quick.
-	Ended func(Settlement)
-}
-
-func (c *Config) defaults() {
-	c.Slots = max(c.Slots, 1)
-	if len(c.Queues) == 0 {
-		c.Queues = []string{"default"}
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.Random == nil {
-		c.Random = func() float64 { return 0.5 }
-	}
-	if c.Ended == nil {
-		c.Ended = func(Settlement) {}
-	}
-	if c.Redact == nil {
-		c.Redact = func(text string) string { return text }
-	}
-	if c.DatabaseTrouble == nil {
-		c.DatabaseTrouble = func(error) bool { return false }
-	}
-	for field, fallback := range map[*time.Duration]time.Duration{
-		&c.Lease: 90 * time.Second, &c.PollMin: 500 * time.Millisecond, &c.PollMax: 3 * time.Second,
-		&c.Grace: 30 * time.Second, &c.StopTimeout: 30 * time.Second,
-		&c.BeatBusy: 2 * time.Second, &c.BeatIdle: 6 * time.Second, &c.RefreshEvery: 300 * time.Second,
-	} {
-		if *field <= 0 {
-			*field = fallback
-		}
-	}
-	if c.Slots == 1 {
-		c.Prefetch = 0
-	}
-}
-
-// Worker claims jobs, runs their handlers and settles them, until its context
-// ends.
-type Worker struct {
-	c        Config
-	inFlight *inFlightJobs
-
-	ended     chan *inFlightJob // run, waiting to be settled
-	slotFreed chan struct{}     // a slot or a place of the prefetch came free
-
-	abort   chan struct{} // Abort was called
-	aborted sync.Once
-
-	leases  sync.Mutex // renewing and settling exclude each other: both change leases
-	trouble trouble
-
-	started        atomic.Int64
-	done, failed   atomic.Int64
-	status         atomic.Value // string
-	paused         atomic.Value // []string
-	stop           atomic.Value // stopOrder
-	meanNanos      atomic.Int64 // moving average of a run's length
-	stuck          atomic.Int64
-	unwritten      atomic.Bool // the last write of ends failed: nothing is claimed until one succeeds
-	claiming       atomic.Bool // false from the moment on when nothing more is claimed
-	stopRequested  chan struct{}
-	requestingStop sync.Once
-}
-
-type stopOrder struct {
-	why string
-	err error
-}
 
 // NewWorker checks the configuration and returns a worker that Run starts.
 func NewWorker(c Config) (*Worker, error) {
@@ -168,14 +28,6 @@ func NewWorker(c Config) (*Worker, error) {
 
 // Abort ends the grace period of a stopping worker at once (the second signal).
 func (w *Worker) Abort() { w.aborted.Do(func() { close(w.abort) }) }
-
-// requestStop makes the worker finish what it runs and end.
-func (w *Worker) requestStop(why string, err error) {
-	w.requestingStop.Do(func() {
-		w.stop.Store(stopOrder{why, err})
-		close(w.stopRequested)
-	})
-}
 
 // claimsNothingMore is logged as soon as a worker has begun to stop.
 const claimsNothingMore = "worker claims no more jobs"
@@ -234,12 +86,4 @@ func (w *Worker) exitError() error {
 	w.c.Logger.Info("worker stopped", "event", "worker.stopped",
 		"worker", w.c.Info.ID, "why", cmp.Or(order.why, "asked to"), "done", w.done.Load(), "failed", w.failed.Load())
 	return order.err
-}
-
-// notify sends on a channel of one place without waiting.
-func notify(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

@@ -51,23 +51,26 @@ func (w *Worker) claimAll(ctx, runCtx context.Context) {
 		if w.finished(took, capacity, whole) {
 			return
 		}
-		switch {
-		case took > 0:
-			idle = w.c.PollMin
-			if took == capacity && w.capacity() > 0 {
-				continue // batches come back full: ask again at once
-			}
-			w.wait(ctx, deadline, w.c.PollMin, capacity == 0 || took == capacity)
-		case capacity == 0:
-			w.wait(ctx, deadline, w.c.PollMax, true)
-		default:
-			if w.wait(ctx, deadline, w.spread(idle), false) {
-				idle = w.c.PollMin
-			} else {
-				idle = min(2*idle, w.c.PollMax)
-			}
-		}
+		idle = w.waitNext(ctx, deadline, took, capacity, idle)
 	}
+}
+
+// waitNext waits until the next claim is worthwhile, at most idle where there was
+// nothing to claim. It returns how long the wait after that may last.
+func (w *Worker) waitNext(ctx context.Context, deadline <-chan time.Time, took, capacity int, idle time.Duration) time.Duration {
+	switch {
+	case took > 0:
+		if took < capacity || w.capacity() == 0 { // else batches come back full: ask again at once
+			w.wait(ctx, deadline, w.c.PollMin, took == capacity)
+		}
+		return w.c.PollMin
+	case capacity == 0:
+		w.wait(ctx, deadline, w.c.PollMax, true)
+		return idle
+	case w.wait(ctx, deadline, w.spread(idle), false):
+		return w.c.PollMin
+	}
+	return min(2*idle, w.c.PollMax)
 }
 
 // claim takes up to capacity jobs and hands them to the slots. unseen says that
@@ -125,16 +128,6 @@ func (w *Worker) prefetchTarget() int {
 	return min(w.c.Prefetch, int(int64(w.c.Slots)*int64(250*time.Millisecond)/mean))
 }
 
-// measured folds the length of a run into the moving average.
-func (w *Worker) measured(d time.Duration) {
-	old := w.meanNanos.Load()
-	next := max(int64(d), int64(time.Microsecond))
-	if old > 0 {
-		next = old + (next-old)/8
-	}
-	w.meanNanos.Store(next)
-}
-
 // openQueues are the worker's queues without the paused ones, in order.
 func (w *Worker) openQueues() []string {
 	paused := w.paused.Load().([]string)
@@ -152,14 +145,15 @@ func (w *Worker) endsWhenEmpty() bool { return w.c.Once || w.c.StopWhenEmpty }
 func (w *Worker) finished(took, capacity int, whole bool) bool {
 	waiting, running := w.inFlight.counts()
 	started := int(w.started.Load())
+	found := took > 0 || capacity == 0 || !w.trouble.quiet() // or could have
 	switch {
 	case waiting > 0 && (w.c.Once || w.c.MaxJobs > 0): // else what was claimed to be run would be released
 		return false
-	case w.c.Once && (started > 0 || capacity > 0 && took == 0 && w.trouble.quiet()):
+	case w.c.Once && (started > 0 || !found):
 		w.requestStop("it was to run once", nil)
 	case w.c.MaxJobs > 0 && started >= w.c.MaxJobs:
 		w.requestStop(fmt.Sprintf("it started %d jobs", started), nil)
-	case w.c.StopWhenEmpty && whole && capacity > 0 && took == 0 && waiting+running == 0 && len(w.inFlight.list()) == 0 && w.trouble.quiet():
+	case w.c.StopWhenEmpty && whole && !found && waiting+running+len(w.inFlight.list()) == 0:
 		w.requestStop("the queues are empty", nil)
 	default:
 		return false

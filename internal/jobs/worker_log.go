@@ -7,16 +7,6 @@ import (
 	"strings"
 )
 
-// LogEnds says which ends of runs a worker logs.
-type LogEnds string
-
-// The values of LogEnds; "" is LogAll.
-const (
-	LogAll    LogEnds = "all"    // one line per run
-	LogFailed LogEnds = "failed" // those that failed
-	LogNone   LogEnds = "none"
-)
-
 // wants says whether a run that ended so is logged.
 func (l LogEnds) wants(o Outcome) bool {
 	switch l {

@@ -12,7 +12,7 @@ func (w *Worker) renewAll(ctx context.Context) {
 	every := w.c.Lease / 3
 	for sleep(ctx, every/2) {
 		w.renewDue(ctx, every/2)
-		w.giveBackStale()
+		w.releaseStale()
 	}
 }
 
@@ -75,8 +75,8 @@ func (w *Worker) apply(due []*inFlightJob, renewed []Lease, now time.Time) {
 // get their chance.
 const staleAfter = 5 * time.Second
 
-// giveBackStale releases what was claimed ahead and found no slot in time: the
+// releaseStale releases what was claimed ahead and found no slot in time: the
 // jobs before it turned out to be longer than those before them.
-func (w *Worker) giveBackStale() {
+func (w *Worker) releaseStale() {
 	w.releaseUnstarted(w.c.Now().Add(-staleAfter), "claimed ahead, no slot came free in time")
 }

@@ -75,7 +75,7 @@ func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, sto
 	alive := func() bool { return !x.overdue(w.c.Now(), w.c.Lease) }
 	returned := make(chan error, 1)
 	go func() { returned <- recoverPanic(leaseContext{ctx, alive}, entry, job) }()
-	if err, ended := w.whileLeased(ctx, cancel, x, returned); ended {
+	if ended, err := w.whileLeased(ctx, cancel, x, returned); ended {
 		return withCause(ctx, err)
 	}
 	timer := time.NewTimer(w.c.StopTimeout)
@@ -99,15 +99,15 @@ func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, sto
 // this one must have stopped. It waits for nothing else, neither a lock nor the
 // database, which may be what does not answer.
 func (w *Worker) whileLeased(ctx context.Context, cancel context.CancelCauseFunc, x *inFlightJob,
-	returned <-chan error) (err error, ended bool) {
+	returned <-chan error) (ended bool, err error) {
 	lease := time.NewTimer(x.left(w.c.Now(), w.c.Lease))
 	defer lease.Stop()
 	for {
 		select {
 		case err := <-returned:
-			return err, true
+			return true, err
 		case <-ctx.Done():
-			return nil, false
+			return false, nil
 		case <-lease.C:
 		}
 		if left := x.left(w.c.Now(), w.c.Lease); left > 0 { // it was renewed meanwhile
@@ -267,4 +267,14 @@ func (w *Worker) end(x *inFlightJob, end Settlement) {
 	}
 	w.ended <- x
 	notify(w.slotFreed)
+}
+
+// measured folds the length of a run into the moving average.
+func (w *Worker) measured(d time.Duration) {
+	old := w.meanNanos.Load()
+	next := max(int64(d), int64(time.Microsecond))
+	if old > 0 {
+		next = old + (next-old)/8
+	}
+	w.meanNanos.Store(next)
 }

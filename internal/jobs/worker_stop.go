@@ -22,15 +22,6 @@ const (
 	claimGrace = 5 * time.Second
 )
 
-// stopPhases are the ends of a stop's steps, as contexts: claims ends when no
-// claim is awaited any more, grace when running handlers are cancelled,
-// returning when handlers that still run are left behind, life when nothing
-// more is written.
-type stopPhases struct {
-	claims, grace, returning, runCtx           context.Context
-	endClaims, endGrace, endReturning, endLife context.CancelFunc
-}
-
 // newStopPhases makes contexts that outlive ctx.
 func newStopPhases(ctx context.Context) *stopPhases {
 	p := &stopPhases{}

@@ -31,7 +31,7 @@ func (s *Store) indexFailures(ctx context.Context) error {
 	if have == want {
 		return nil
 	}
-	return s.mendFailures(ctx)
+	return s.fixIndex(ctx)
 }
 
 // indexNewFailures indexes rows that came since the last one that is indexed.
@@ -73,9 +73,9 @@ func (s *Store) addFailures(ctx context.Context, rows []record) error {
 	return nil
 }
 
-// mendFailures compares the numbers of both tables, in steps, and removes and
+// fixIndex compares the numbers of both tables, in steps, and removes and
 // adds what differs.
-func (s *Store) mendFailures(ctx context.Context) error {
+func (s *Store) fixIndex(ctx context.Context) error {
 	const step = 10_000
 	for from := int64(0); ; {
 		want, err := s.numbers(ctx, s.tables.DB, s.tables.Failed.Name, "id", from, step)
@@ -88,7 +88,7 @@ func (s *Store) mendFailures(ctx context.Context) error {
 		if len(want) == step {
 			until = want[step-1]
 		}
-		if err := s.mendStretch(ctx, want, from, until); err != nil {
+		if err := s.fixIndexBetween(ctx, want, from, until); err != nil {
 			return err
 		}
 		if len(want) < step {
@@ -98,7 +98,7 @@ func (s *Store) mendFailures(ctx context.Context) error {
 	}
 }
 
-func (s *Store) mendStretch(ctx context.Context, want []int64, from, until int64) error {
+func (s *Store) fixIndexBetween(ctx context.Context, want []int64, from, until int64) error {
 	var have []int64
 	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var id int64
@@ -113,7 +113,7 @@ func (s *Store) mendStretch(ctx context.Context, want []int64, from, until int64
 	for part := range slices.Chunk(gone, indexStep) {
 		in, args := s.tables.Dialect.In("failed_id", part)
 		if _, err := s.tables.Exec(ctx, s.tables.OwnDB, "DELETE FROM cmsjobs_failures WHERE "+in, args...); err != nil {
-			return fmt.Errorf("mending the index of failures: %w", err)
+			return fmt.Errorf("fixing the index of failures: %w", err)
 		}
 	}
 	for part := range slices.Chunk(without(want, have), indexStep) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -13,7 +14,7 @@ import (
 // errNothing undoes a transaction that found nothing to do.
 var errNothing = errors.New("nothing to do")
 
-// defaultChange is how many jobs one call changes where nobody says it.
+// defaultChange is how many jobs one call changes by default.
 const defaultChange = 1000
 
 func changeLimit(limit int) int {
@@ -23,8 +24,8 @@ func changeLimit(limit int) int {
 	return limit
 }
 
-// walk goes over the matching records of a shelf, oldest first, and lets each
-// change in parts, until limit were changed or the shelf ends. What each does
+// walk goes over the matching records of a source, oldest first, and lets each
+// change in parts, until limit were changed or the source ends. What each does
 // not change is stepped over.
 func walk(ctx context.Context, sh recordSource, f jobs.Filter, limit int, part int, each func([]record) (int, error)) (int64, error) {
 	var changed int64
@@ -50,7 +51,7 @@ func walk(ctx context.Context, sh recordSource, f jobs.Filter, limit int, part i
 
 // Cancel ends waiting jobs (their rows go, a run "cancelled" is recorded) and
 // tells the workers of running ones to stop. PHP's own jobs, and those of types
-// that nobody here has registered, stay as they are.
+// that are not registered here, stay as they are.
 // It changes at most limit jobs, oldest first, and says how many.
 func (s *Store) Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	return walk(ctx, recordSource{"w", s.readLive}, f, changeLimit(limit), 200, func(rows []record) (int, error) {
@@ -162,4 +163,12 @@ func (s *Store) RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, er
 		s.tables.Options.Wake("")
 	}
 	return n, err
+}
+
+// allowed leaves out what the filter does not allow to be changed.
+func allowed(f jobs.Filter, rows []record) []record {
+	if f.Allow == nil {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r record) bool { return !f.Allow(r.Record) })
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // chunk is how many rows one transaction of a cleaning deletes: short enough
-// to keep nobody waiting.
+// so that no claim waits long.
 const chunk = 500
 
 // waitsKept is how long it is kept in mind that a job waits for a dependency:
@@ -27,7 +27,7 @@ func (s *Store) DeleteStaleWorkers(ctx context.Context, silent time.Duration) (i
 	return n, nil
 }
 
-// ResetStuck gives jobs back whose lease ran out more than grace ago, though
+// ResetStuck releases jobs whose lease ran out more than grace ago, though
 // nobody claims them (their queue has no worker). The attempt stays charged.
 // Rows of PHP are left to PHP.
 func (s *Store) ResetStuck(ctx context.Context, grace time.Duration) (int64, error) {
@@ -48,10 +48,10 @@ func (s *Store) ResetStuck(ctx context.Context, grace time.Duration) (int64, err
 				continue
 			}
 			cond, args := s.tables.Layout.Unchanged(x)
-			set, _ := s.tables.Layout.GiveBack("", jobs.Settlement{}, false)
+			set, _ := s.tables.Layout.Release("", jobs.Settlement{}, false)
 			n, err := s.tables.Exec(ctx, s.tables.DB, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", t.Name, set, x.ID, cond), args...)
 			if err != nil {
-				return reset, fmt.Errorf("giving back job %d: %w", x.ID, err)
+				return reset, fmt.Errorf("releasing job %d: %w", x.ID, err)
 			}
 			reset += n
 		}

@@ -28,7 +28,7 @@ func (s *Store) Continue(ctx context.Context, queue string) (was bool, err error
 	return n > 0, nil
 }
 
-// PausedQueue is a queue that nobody claims from.
+// PausedQueue is a queue from which no worker claims.
 type PausedQueue struct {
 	Queue string    `json:"queue"`
 	Since time.Time `json:"since"`
@@ -53,7 +53,7 @@ func (s *Store) PausedQueues(ctx context.Context) ([]PausedQueue, error) {
 }
 
 // Restart tells every worker that started before now to finish what it runs
-// and exit, so that its supervisor starts it anew.
+// and exit, so that its supervisor starts it again.
 func (s *Store) Restart(ctx context.Context) error {
 	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.Upsert("cmsjobs_control_signals", "name, at", "('restart', "+s.tables.MillisNow()+")", "name", "at")); err != nil {
 		return fmt.Errorf("telling the workers to restart: %w", err)

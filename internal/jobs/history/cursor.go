@@ -8,7 +8,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// cursor is a position on each shelf by name; that in the history has a
+// cursor is a position in each record source by name; that in the history has a
 // moment besides, named endedPart.
 type cursor map[string]int64
 
@@ -17,7 +17,7 @@ const (
 	endedPart = "t"
 )
 
-// of is the position on a shelf.
+// of is the position in a record source.
 func (c cursor) of(name string) keysetCursor {
 	p := keysetCursor{key: c[name]}
 	if name == "r" {
@@ -62,4 +62,29 @@ func parseCursor(text string) (cursor, error) {
 		return nil, fmt.Errorf("%w: the cursor %q is of an older version: begin at the list's first part", jobs.ErrInvalid, text)
 	}
 	return c, nil
+}
+
+// keysetCursor is where a record source is read on from: above or below a key.
+type keysetCursor struct {
+	key    int64
+	ended  int64 // history only, Unix ms: it is ordered by when runs ended, then by key
+	oldest bool  // upwards, oldest first; else downwards, newest first
+}
+
+// condition is the SQL of a position; "" at the beginning.
+func (p keysetCursor) condition(column string) string {
+	switch {
+	case p.key == 0:
+		return "1=1"
+	case p.oldest:
+		return fmt.Sprintf("%s > %d", column, p.key)
+	}
+	return fmt.Sprintf("%s < %d", column, p.key)
+}
+
+func (p keysetCursor) order(column string) string {
+	if p.oldest {
+		return " ORDER BY " + column
+	}
+	return " ORDER BY " + column + " DESC"
 }

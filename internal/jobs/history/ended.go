@@ -22,7 +22,7 @@ func (s *Store) endedWhere(f jobs.Filter) (table, where string, args []any) {
 	return "cmsjobs_runs", c.String(), c.args
 }
 
-// endedOutcomes are those of jobs in the filter's states that lie in the history.
+// endedOutcomes are those of the filter's statuses that are in the history.
 func endedOutcomes(f jobs.Filter) []string {
 	var list []string
 	for _, x := range []struct {
@@ -52,7 +52,7 @@ func (s *Store) historyWhere(c *conditions, f jobs.Filter) {
 	}
 }
 
-// readEnded reads the shelf of finished and cancelled jobs.
+// readEnded reads completed and cancelled jobs.
 func (s *Store) readEnded(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
 	stretch, err := s.findRuns(ctx, f, endedOutcomes(f), from, limit)
 	if err != nil {
@@ -76,14 +76,6 @@ func (s *Store) endedRecord(r storedRun) record {
 		x.Status = jobs.StatusCancelled
 	}
 	return x
-}
-
-func each[A, B any](list []A, of func(A) B) []B {
-	out := make([]B, len(list))
-	for i, a := range list {
-		out[i] = of(a)
-	}
-	return out
 }
 
 type storedRun struct {
@@ -140,7 +132,7 @@ func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 	}
 	wanted := outcomes
 	if len(f.Statuses) > 0 {
-		wanted = each(f.Statuses, func(x jobs.Status) string { return string(x) }) // a Verdict's word is the state's
+		wanted = each(f.Statuses, func(x jobs.Status) string { return string(x) }) // an outcome and its status have the same name
 	}
 	limit, skip := pageLimit(p), 0
 	if p.Cursor == "" {
@@ -198,4 +190,14 @@ func (s *Store) Log(ctx context.Context, uuid string, limit int) ([]jobs.LogLine
 		return nil, fmt.Errorf("reading a job's log lines: %w", err)
 	}
 	return lines, nil
+}
+
+// runsAt reads the runs of spots, in their order; one that was deleted in the
+// meantime is left out.
+func (s *Store) runsAt(ctx context.Context, runCursors []runCursor) ([]storedRun, error) {
+	if len(runCursors) == 0 {
+		return nil, nil
+	}
+	in, args := s.tables.Dialect.In("id", each(runCursors, func(x runCursor) int64 { return x.id }))
+	return s.queryRuns(ctx, in, args, " ORDER BY ended_at DESC, id DESC", len(runCursors))
 }

@@ -16,7 +16,7 @@ func (s *Store) Job(ctx context.Context, id string) (jobs.Record, error) {
 }
 
 // JobAmong is Job among jobs of these states, of all where none is named. Rows
-// of jobs and of failed_jobs have numbers of their own: one that names several
+// of jobs and of failed_jobs have separate numbers: one that names several
 // jobs is jobs.ErrConflict, and the error says their UUIDs.
 func (s *Store) JobAmong(ctx context.Context, id string, states []jobs.Status) (jobs.Record, error) {
 	look := s.byUUID

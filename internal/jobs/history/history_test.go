@@ -29,10 +29,10 @@ func TestHistory(t *testing.T) {
 				{"filters", promiseFilters},
 				{"changes rows without a UUID", promiseChangesPlainRows},
 				{"cancel", promiseCancels},
-				{"hasten", promiseHastens},
-				{"revive", promiseRevives},
-				{"revive edited", promiseRevivesEdited},
-				{"forget and causes", promiseForgets},
+				{"run now", promiseRunsNow},
+				{"retry", promiseRetries},
+				{"retry edited", promiseRetriesEdited},
+				{"delete and causes", promiseDeletes},
 				{"stats", promiseStats},
 				{"history", promiseHistory},
 			} {
@@ -57,8 +57,8 @@ func (f *fixture) jobs(filter jobs.Filter) []jobs.Record {
 	return list.Items
 }
 
-// bury makes a job and lets it fail for good with a message.
-func (f *fixture) bury(n jobs.Spec, message string) jobs.Job {
+// mustFail makes a job and lets it fail for good with a message.
+func (f *fixture) mustFail(n jobs.Spec, message string) jobs.Job {
 	f.T.Helper()
 	f.MustEnqueue(n)
 	got := f.MustClaim(1, "default", "other")
@@ -119,7 +119,7 @@ func promiseFinds(t *testing.T, f *fixture) {
 	if done.Duration != 20*time.Millisecond || done.EndedAt.IsZero() || string(done.Payload) == "" {
 		t.Errorf("the completed job is %+v", done)
 	}
-	failed := f.bury(one(`{}`), "no luck\nmore")
+	failed := f.mustFail(one(`{}`), "no luck\nmore")
 	dead := check(failed.UUID, jobs.StatusFailed, "")
 	if dead.Attempt != 1 || dead.EnqueuedAt.IsZero() || dead.RunAt.IsZero() || dead.StartedAt.IsZero() {
 		t.Errorf("the failed job lost its attempts or times: %+v", dead)
@@ -205,7 +205,7 @@ func promisePages(t *testing.T, f *fixture) {
 func promiseFilters(t *testing.T, f *fixture) {
 	f.MustEnqueue(one(`{"city":"Lima"}`), one(`{}`).On("other"), jobs.Spec{Type: tablestest.Limited.Name, Data: json.RawMessage(`{}`)})
 	f.InsertRaw("default", php)
-	dead := f.bury(one(`{"city":"Oslo 100%"}`).On("other"), "timeout after 30 s")
+	dead := f.mustFail(one(`{"city":"Oslo 100%"}`).On("other"), "timeout after 30 s")
 	for _, c := range []struct {
 		name string
 		f    jobs.Filter
@@ -279,7 +279,7 @@ func promiseCancels(t *testing.T, f *fixture) {
 	}
 	orders, err := f.queue.Heartbeat(bg, jobs.WorkerInfo{ID: "host:1:x", Running: []jobs.RunningJob{{UUID: running.Job.UUID}}})
 	if err != nil || !slices.Equal(orders.Cancelled, []string{running.Job.UUID}) {
-		t.Errorf("the worker is told %+v, %v", orders, err)
+		t.Errorf("the worker receives %+v, %v", orders, err)
 	}
 	if left := f.CountRows("SELECT COUNT(*) FROM jobs"); left != 2 {
 		t.Errorf("%d rows are left, want PHP's and the running one", left)
@@ -289,34 +289,34 @@ func promiseCancels(t *testing.T, f *fixture) {
 	}
 }
 
-func promiseHastens(t *testing.T, f *fixture) {
+func promiseRunsNow(t *testing.T, f *fixture) {
 	f.MustEnqueue(one(`{}`).In(time.Hour), one(`{}`).In(2*time.Hour), one(`{}`))
 	if n, err := f.RunNow(bg, jobs.Filter{}, 0); err != nil || n != 2 {
-		t.Errorf("Hasten = %d, %v", n, err)
+		t.Errorf("RunNow = %d, %v", n, err)
 	}
 	if got := f.MustClaim(5); len(got) != 3 {
 		t.Errorf("%d jobs are due, want 3", len(got))
 	}
 }
 
-func promiseRevives(t *testing.T, f *fixture) {
+func promiseRetries(t *testing.T, f *fixture) {
 	var uuids []string
 	for i := range 3 {
-		uuids = append(uuids, f.bury(one(fmt.Sprintf(`{"n":%d}`, i)).WithMaxAttempts(2), "e").UUID)
+		uuids = append(uuids, f.mustFail(one(fmt.Sprintf(`{"n":%d}`, i)).WithMaxAttempts(2), "e").UUID)
 	}
 	f.failedPHP()
 	if n, err := f.Retry(bg, jobs.Filter{UUIDs: uuids[:1]}, 1); err != nil || n != 1 {
-		t.Fatalf("Revive one = %d, %v", n, err)
+		t.Fatalf("Retry one = %d, %v", n, err)
 	}
 	got := f.MustClaim(5)
 	if len(got) != 1 || got[0].Job.UUID != uuids[0] || got[0].Job.Attempt != 1 || got[0].Job.MaxAttempts != 2 || string(got[0].Job.Data) != `{"n":0}` {
-		t.Fatalf("the revived job is claimed as %+v", got)
+		t.Fatalf("the retried job is claimed as %+v", got)
 	}
 	if n, err := f.Retry(bg, jobs.Filter{}, 2); err != nil || n != 2 {
-		t.Errorf("Revive at most two = %d, %v", n, err)
+		t.Errorf("Retry at most two = %d, %v", n, err)
 	}
 	if n, err := f.Retry(bg, jobs.Filter{}, 0); err != nil || n != 1 {
-		t.Errorf("Revive the rest = %d, %v", n, err)
+		t.Errorf("Retry the rest = %d, %v", n, err)
 	}
 	var payload string
 	t1 := f.t1()
@@ -324,7 +324,7 @@ func promiseRevives(t *testing.T, f *fixture) {
 		t.Errorf("PHP's own job went back as %s, %v", payload, err)
 	}
 	if got := f.MustClaim(5); len(got) != 2 {
-		t.Errorf("%d revived jobs are claimed, want our two", len(got))
+		t.Errorf("%d retried jobs are claimed, want our two", len(got))
 	}
 	if n := f.CountRows("SELECT COUNT(*) FROM failed_jobs"); n != 0 {
 		t.Errorf("%d rows are left in failed_jobs", n)
@@ -346,29 +346,29 @@ func (f *fixture) failedPHP() {
 	}
 }
 
-func promiseRevivesEdited(t *testing.T, f *fixture) {
-	dead := f.bury(one(`{"to":"wrong"}`).WithMetadata(map[string]int{"userId": 1}), "e")
-	receipt, err := f.ReviveEdited(bg, dead.UUID, json.RawMessage(`{"to":"right"}`))
+func promiseRetriesEdited(t *testing.T, f *fixture) {
+	dead := f.mustFail(one(`{"to":"wrong"}`).WithMetadata(map[string]int{"userId": 1}), "e")
+	receipt, err := f.RetryEdited(bg, dead.UUID, json.RawMessage(`{"to":"right"}`))
 	if err != nil || receipt.UUID != dead.UUID {
-		t.Fatalf("ReviveEdited = %+v, %v", receipt, err)
+		t.Fatalf("RetryEdited = %+v, %v", receipt, err)
 	}
 	got := f.MustClaim(1)
 	if len(got) != 1 || string(got[0].Job.Data) != `{"to":"right"}` || string(got[0].Job.Metadata) != `{"userId":1}` || got[0].Job.UUID != dead.UUID {
 		t.Errorf("claimed %+v", got)
 	}
-	if _, err := f.ReviveEdited(bg, dead.UUID, json.RawMessage(`{}`)); !errors.Is(err, jobs.ErrConflict) {
+	if _, err := f.RetryEdited(bg, dead.UUID, json.RawMessage(`{}`)); !errors.Is(err, jobs.ErrConflict) {
 		t.Errorf("a job that is no longer failed: %v", err)
 	}
 	f.failedPHP()
-	if _, err := f.ReviveEdited(bg, fmt.Sprint(f.CountRows("SELECT MAX(id) FROM failed_jobs")), json.RawMessage(`{}`)); !errors.Is(err, jobs.ErrConflict) && !errors.Is(err, jobs.ErrNotFound) {
+	if _, err := f.RetryEdited(bg, fmt.Sprint(f.CountRows("SELECT MAX(id) FROM failed_jobs")), json.RawMessage(`{}`)); !errors.Is(err, jobs.ErrConflict) && !errors.Is(err, jobs.ErrNotFound) {
 		t.Errorf("PHP's own job: %v", err)
 	}
 }
 
-func promiseForgets(t *testing.T, f *fixture) {
-	f.bury(one(`{}`), `cannot reach 10.0.0.7:25: "refused"`)
-	f.bury(one(`{}`), `cannot reach 10.0.0.8:587: "timed out"`)
-	f.bury(one(`{}`), "disk is full")
+func promiseDeletes(t *testing.T, f *fixture) {
+	f.mustFail(one(`{}`), `cannot reach 10.0.0.7:25: "refused"`)
+	f.mustFail(one(`{}`), `cannot reach 10.0.0.8:587: "timed out"`)
+	f.mustFail(one(`{}`), "disk is full")
 	groups, err := f.Groups(bg, jobs.Filter{})
 	if err != nil || len(groups) != 2 || groups[0].Count != 2 || !strings.Contains(groups[0].Message, "10.0.0.8") || groups[0].Type != tablestest.Plain.Name {
 		t.Fatalf("Groups = %+v, %v", groups, err)
@@ -396,7 +396,7 @@ func promiseForgets(t *testing.T, f *fixture) {
 }
 
 func promiseStats(t *testing.T, f *fixture) {
-	f.bury(one(`{}`), "e")
+	f.mustFail(one(`{}`), "e")
 	f.MustEnqueue(one(`{}`), one(`{}`), one(`{}`).In(time.Hour), one(`{}`).On("other"))
 	if errs := f.MustSettle(tablestest.End(f.MustClaim(1)[0], jobs.Completed)); errs[0] != nil {
 		t.Fatal(errs)
@@ -480,7 +480,7 @@ func TestFingerprintsSeeTheCauseNotTheCase(t *testing.T) {
 	}
 	for _, pair := range same {
 		if Fingerprint("k", pair[0]) != Fingerprint("k", pair[1]) {
-			t.Errorf("%q and %q are told apart", pair[0], pair[1])
+			t.Errorf("%q and %q are distinguished", pair[0], pair[1])
 		}
 	}
 	if Fingerprint("k", "disk is full") == Fingerprint("k", "disk is gone") || Fingerprint("a", "x") == Fingerprint("b", "x") {

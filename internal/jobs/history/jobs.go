@@ -4,78 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// What people see of a job lies on three shelves: waiting and running jobs in
-// jobs, dead ones in failed_jobs, finished and cancelled ones in cmsjobs_runs.
-// Each is read by its primary key, so that a list costs the same at any depth
-// and stays right while rows come and go.
-type recordSource struct {
-	name string
-	// read returns matching records beyond a key, in the order of keys.
-	read func(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error)
-}
-
-// keysetCursor is where a shelf is read on from: above or below a key.
-type keysetCursor struct {
-	key    int64
-	ended  int64 // history only, Unix ms: it is ordered by when runs ended, then by key
-	oldest bool  // upwards, oldest first; else downwards, newest first
-}
-
-// condition is the SQL of a position; "" at the beginning.
-func (p keysetCursor) condition(column string) string {
-	switch {
-	case p.key == 0:
-		return "1=1"
-	case p.oldest:
-		return fmt.Sprintf("%s > %d", column, p.key)
-	}
-	return fmt.Sprintf("%s < %d", column, p.key)
-}
-
-func (p keysetCursor) order(column string) string {
-	if p.oldest {
-		return " ORDER BY " + column
-	}
-	return " ORDER BY " + column + " DESC"
-}
-
-// record is one record and its key on its shelf.
-type record struct {
-	key       int64
-	ended     int64 // see position64
-	size      int64 // bytes of the payload
-	claimable bool  // a claim would take it
-	jobs.Record
-}
-
-// position is where a list goes on behind the record.
-func (f record) position() keysetCursor { return keysetCursor{key: f.key, ended: f.ended} }
-
-// when places a record among those of other shelves.
-func (f record) when() time.Time {
-	if f.EndedAt.IsZero() {
-		return f.EnqueuedAt
-	}
-	return f.EndedAt
-}
-
-// page is a part of a shelf. last is where the last row lies that was looked
-// at, matching or not; end says that there are no more.
-type page struct {
-	items []record
-	last  keysetCursor
-	end   bool
-}
-
-// recordSources are those on which jobs of the filter's states lie.
+// recordSources are those in which jobs of the filter's statuses lie.
 func (s *Store) recordSources(f jobs.Filter) []recordSource {
-	wants := func(states ...jobs.Status) bool {
-		return len(f.Statuses) == 0 || slices.ContainsFunc(f.Statuses, func(x jobs.Status) bool { return slices.Contains(states, x) })
+	wants := func(statuses ...jobs.Status) bool {
+		return len(f.Statuses) == 0 || slices.ContainsFunc(f.Statuses, func(x jobs.Status) bool { return slices.Contains(statuses, x) })
 	}
 	var list []recordSource
 	if wants(jobs.StatusQueued, jobs.StatusProcessing) && f.Cause == "" {
@@ -88,20 +24,6 @@ func (s *Store) recordSources(f jobs.Filter) []recordSource {
 		list = append(list, recordSource{"r", s.readEnded})
 	}
 	return list
-}
-
-// defaultLimit and maxLimit bound a page.
-const (
-	defaultLimit = 50
-	maxLimit     = 1000
-	maxOffset    = 10_000
-)
-
-func pageLimit(p jobs.Page) int {
-	if p.Limit <= 0 {
-		return defaultLimit
-	}
-	return min(p.Limit, maxLimit)
 }
 
 // Jobs lists jobs, newest first, wherever they lie. Total is −1 where it
@@ -160,8 +82,8 @@ func (s *Store) total(ctx context.Context, f jobs.Filter) (int64, error) {
 	return s.Count(ctx, f)
 }
 
-// merge takes up to limit records from all shelves, newest first, and moves
-// the cursor behind them. more is false when all shelves are at their end.
+// merge takes up to limit records from all sources, newest first, and moves the
+// cursor behind them. more is false when all sources are at their end.
 func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) (records []jobs.Record, more bool, err error) {
 	recordSources := s.recordSources(f)
 	pages := make([]page, len(recordSources))
@@ -188,7 +110,7 @@ func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) 
 		at.put(recordSources[newest].name, p.items[0].position())
 		records = append(records, p.items[0].Record)
 		if p.items = p.items[1:]; len(p.items) == 0 && !p.end {
-			break // what comes next on this shelf may be newer than the others'
+			break // what comes next in this source may be newer than the others'
 		}
 	}
 	for i, p := range pages {
@@ -205,17 +127,12 @@ func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) 
 	return records, more, nil
 }
 
-// countable says that SQL alone can count the filter's jobs.
-func countable(f jobs.Filter) bool {
-	return len(f.Types) == 0 && len(f.ExceptKinds) == 0 && len(f.UUIDs) == 0 && f.Text == "" && f.Cause == ""
-}
-
 // Count counts what Jobs would list. Where SQL cannot say which rows match, it
 // reads them in steps.
 func (s *Store) Count(ctx context.Context, f jobs.Filter) (int64, error) {
 	var total int64
 	for _, sh := range s.recordSources(f) {
-		n, err := s.countShelf(ctx, sh, f)
+		n, err := s.countSource(ctx, sh, f)
 		if err != nil {
 			return 0, err
 		}
@@ -224,7 +141,7 @@ func (s *Store) Count(ctx context.Context, f jobs.Filter) (int64, error) {
 	return total, nil
 }
 
-func (s *Store) countShelf(ctx context.Context, sh recordSource, f jobs.Filter) (n int64, err error) {
+func (s *Store) countSource(ctx context.Context, sh recordSource, f jobs.Filter) (n int64, err error) {
 	if countable(f) {
 		table, where, args := s.live(f)
 		q := s.tables.DB
@@ -255,25 +172,4 @@ func (s *Store) countShelf(ctx context.Context, sh recordSource, f jobs.Filter) 
 		}
 		from = p.last
 	}
-}
-
-// matches is the part of a filter that SQL does not decide.
-func (s *Store) matches(f jobs.Filter) func(record) bool {
-	return func(r record) bool {
-		if len(f.Types) > 0 && !slices.Contains(f.Types, r.Type) && !slices.ContainsFunc(f.Types, func(k string) bool { return s.canonical(k) == r.Type }) {
-			return false
-		}
-		if slices.Contains(f.ExceptKinds, r.Type) {
-			return false
-		}
-		return len(f.UUIDs) == 0 || slices.Contains(f.UUIDs, r.UUID)
-	}
-}
-
-// canonical resolves an alias of a type.
-func (s *Store) canonical(kind string) string {
-	if e, known := s.tables.Options.Registry.Lookup(kind); known {
-		return e.Type
-	}
-	return kind
 }

@@ -50,7 +50,7 @@ func (s *Store) addLastRuns(ctx context.Context, records []jobs.Record) error {
 	return nil
 }
 
-// lastRuns reads the last run of each of the jobs that were not just given back.
+// lastRuns reads the last run of each of the jobs, without those that were released.
 func (s *Store) lastRuns(ctx context.Context, uuids []any) ([]storedRun, error) {
 	var ids []string
 	in := strings.TrimSuffix(strings.Repeat("?,", len(uuids)), ",")

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
@@ -78,7 +77,7 @@ func (s *Store) spellings(kinds []string) []string {
 	return names
 }
 
-// readLive reads the shelf of waiting and running jobs.
+// readLive reads waiting and running jobs.
 func (s *Store) readLive(ctx context.Context, f jobs.Filter, from keysetCursor, limit int) (page, error) {
 	_, where, args := s.live(f)
 	if s.tables.Layout.Name() == tables.Stock || len(f.UUIDs) > 0 {
@@ -186,13 +185,6 @@ func (s *Store) limitOf(kind string, tries, column int) int {
 		return entry.Policy.Attempts(tries, column)
 	}
 	return cmp.Or(max(column, 0), max(tries, 0))
-}
-
-func unix(seconds int64) time.Time {
-	if seconds <= 0 {
-		return time.Time{}
-	}
-	return time.Unix(seconds, 0).UTC()
 }
 
 // addLive adds what workers said at their last heartbeat to running jobs, and

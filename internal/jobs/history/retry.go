@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -31,14 +30,6 @@ func (s *Store) Retry(ctx context.Context, f jobs.Filter, limit int) (int64, err
 	})
 }
 
-// allowed leaves out what the filter does not allow to be changed.
-func allowed(f jobs.Filter, rows []record) []record {
-	if f.Allow == nil {
-		return rows
-	}
-	return slices.DeleteFunc(slices.Clone(rows), func(r record) bool { return !f.Allow(r.Record) })
-}
-
 // bySize takes as many rows as one statement may carry, one at least.
 func (s *Store) bySize(rows []record) []record {
 	size := int64(0)
@@ -50,10 +41,10 @@ func (s *Store) bySize(rows []record) []record {
 	return rows
 }
 
-// ReviveEdited puts one failed job back with another payload for its handler,
+// RetryEdited puts one failed job back with another payload for its handler,
 // which must take it; an internal job gets the order that data names. PHP's own
 // jobs cannot be edited.
-func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessage) (jobs.Receipt, error) {
+func (s *Store) RetryEdited(ctx context.Context, id string, data json.RawMessage) (jobs.Receipt, error) {
 	r, err := s.Job(ctx, id)
 	if err != nil {
 		return jobs.Receipt{}, err
@@ -61,7 +52,7 @@ func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessag
 	entry, known := s.tables.Options.Registry.Lookup(r.Type)
 	switch {
 	case r.Status != jobs.StatusFailed:
-		return jobs.Receipt{}, fmt.Errorf("the job %s is %s, only failed ones are revived: %w", id, r.Status, jobs.ErrConflict)
+		return jobs.Receipt{}, fmt.Errorf("the job %s is %s, only failed jobs are retried: %w", id, r.Status, jobs.ErrConflict)
 	case r.Foreign || !known:
 		return jobs.Receipt{}, fmt.Errorf("%s is not a type of this program, so its payload cannot be checked and edited: %w", r.Type, jobs.ErrConflict)
 	}
@@ -91,7 +82,7 @@ func (s *Store) ReviveEdited(ctx context.Context, id string, data json.RawMessag
 // retryRecords moves rows from failed_jobs to jobs in one transaction. Rows that are
 // gone in the meantime (PHP's queue:retry) stay gone.
 func (s *Store) retryRecords(ctx context.Context, rows []record, edited []byte) (n int, err error) {
-	err = s.tables.InTx(ctx, "reviving failed jobs", func(t tables.Transaction) error {
+	err = s.tables.InTx(ctx, "retrying failed jobs", func(t tables.Transaction) error {
 		in, args := s.tables.Dialect.In("id", keysOf(rows))
 		there, err := s.queryFailedAs(ctx, t.Main, "payload", in, args, " ORDER BY id"+s.tables.Dialect.ForUpdate)
 		if err != nil {
@@ -100,7 +91,7 @@ func (s *Store) retryRecords(ctx context.Context, rows []record, edited []byte) 
 		if n = len(there); n == 0 {
 			return errNothing
 		}
-		if err := s.insertRevived(ctx, t, there, edited); err != nil {
+		if err := s.insertRetried(ctx, t, there, edited); err != nil {
 			return err
 		}
 		return s.deleteFailed(ctx, t, keysOf(there))
@@ -115,7 +106,7 @@ func (s *Store) retryRecords(ctx context.Context, rows []record, edited []byte) 
 	return n, nil
 }
 
-func (s *Store) insertRevived(ctx context.Context, t tables.Transaction, rows []record, edited []byte) error {
+func (s *Store) insertRetried(ctx context.Context, t tables.Transaction, rows []record, edited []byte) error {
 	var values []string
 	var args []any
 	for _, r := range rows {
@@ -167,7 +158,7 @@ func (s *Store) deleteFailed(ctx context.Context, t tables.Transaction, ids []in
 func (s *Store) Delete(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	f.Statuses = []jobs.Status{jobs.StatusFailed}
 	return walk(ctx, recordSource{"f", s.readFailedRows}, f, changeLimit(limit), 500, func(rows []record) (int, error) {
-		err := s.tables.InTx(ctx, "forgetting failed jobs", func(t tables.Transaction) error { return s.deleteFailed(ctx, t, keysOf(rows)) })
+		err := s.tables.InTx(ctx, "deleting failed jobs", func(t tables.Transaction) error { return s.deleteFailed(ctx, t, keysOf(rows)) })
 		if err != nil {
 			return 0, err
 		}

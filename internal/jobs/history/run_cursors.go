@@ -19,12 +19,12 @@ import (
 // runCursor is the place of a run in the history.
 type runCursor struct{ ended, id int64 }
 
-// newer orders spots, newest first.
+// newer orders run cursors, newest first.
 func newer(a, b runCursor) int { return cmp.Or(cmp.Compare(b.ended, a.ended), cmp.Compare(b.id, a.id)) }
 
 func (p runCursor) position() keysetCursor { return keysetCursor{key: p.id, ended: p.ended} }
 
-// runPage is a part of the history: the spots that match, the last place that
+// runPage is a part of the history: the run cursors that match, the last place that
 // was looked at, and whether there is nothing behind it.
 type runPage struct {
 	runCursors []runCursor
@@ -43,9 +43,9 @@ type indexScans struct {
 // maxIndexScans bounds how many values of an index's first column are read apart.
 const maxIndexScans = 16
 
-// legsOf chooses the index. Few runs are cancelled, most are completed: so type
+// indexScansOf chooses the index. Few runs are cancelled, most are completed: so type
 // and queue lead where completed ones are asked for.
-func (s *Store) legsOf(f jobs.Filter, wanted []string) indexScans {
+func (s *Store) indexScansOf(f jobs.Filter, wanted []string) indexScans {
 	all := map[string][]string{"uuid": f.UUIDs, "outcome": wanted, "type": s.spellings(f.Types), "queue": f.Queues}
 	l := indexScans{column: "outcome"}
 	for _, column := range []string{"queue", "type", "uuid"} {
@@ -80,9 +80,9 @@ func (s *Store) legsOf(f jobs.Filter, wanted []string) indexScans {
 }
 
 // findRuns finds up to limit runs of the wanted outcomes behind a position,
-// newest first. It looks at most at maxLooked places of each leg.
+// newest first. It looks at most at maxLooked places of each index scan.
 func (s *Store) findRuns(ctx context.Context, f jobs.Filter, wanted []string, from keysetCursor, limit int) (runPage, error) {
-	l := s.legsOf(f, wanted)
+	l := s.indexScansOf(f, wanted)
 	out := runPage{last: from}
 	for looked := 0; looked < maxLooked; looked += scanBatch {
 		var lowerBound *runCursor
@@ -101,8 +101,8 @@ func (s *Store) findRuns(ctx context.Context, f jobs.Filter, wanted []string, fr
 			met = append(met, list...)
 		}
 		slices.SortFunc(met, newer)
-		if room := limit - len(out.runCursors); len(met) > room {
-			out.runCursors = append(out.runCursors, met[:room]...)
+		if left := limit - len(out.runCursors); len(met) > left {
+			out.runCursors = append(out.runCursors, met[:left]...)
 			out.last = out.runCursors[limit-1].position()
 			return out, nil
 		}
@@ -116,8 +116,8 @@ func (s *Store) findRuns(ctx context.Context, f jobs.Filter, wanted []string, fr
 	return out, nil
 }
 
-// lowerBound is how far down all legs are looked at in one step: to the newest of
-// the places that lie stretchRows deep. It is nil where every leg ends before.
+// lowerBound is how far down all index scans read in one step: to the newest of
+// the places that lie stretchRows deep. It is nil where every index scan ends before.
 func (s *Store) lowerBound(ctx context.Context, l indexScans, from keysetCursor) (*runCursor, error) {
 	l.rest = conditions{}
 	var lowerBound *runCursor
@@ -133,7 +133,8 @@ func (s *Store) lowerBound(ctx context.Context, l indexScans, from keysetCursor)
 	return lowerBound, nil
 }
 
-// runCursors reads the places of one leg below a position, down to a floor.
+// runCursors reads the places of one index scan below a position, down to a lower
+// bound.
 func (s *Store) runCursors(ctx context.Context, l indexScans, part conditions, from keysetCursor, lowerBound *runCursor, limit, skip int) ([]runCursor, error) {
 	c := conditions{slices.Clone(part.parts), slices.Clone(part.args)}
 	if from.key > 0 {
@@ -156,14 +157,4 @@ func (s *Store) runCursors(ctx context.Context, l indexScans, part conditions, f
 		return nil, fmt.Errorf("looking through the history of runs: %w", err)
 	}
 	return list, nil
-}
-
-// runsAt reads the runs of spots, in their order; one that was deleted in the
-// meantime is left out.
-func (s *Store) runsAt(ctx context.Context, runCursors []runCursor) ([]storedRun, error) {
-	if len(runCursors) == 0 {
-		return nil, nil
-	}
-	in, args := s.tables.Dialect.In("id", each(runCursors, func(x runCursor) int64 { return x.id }))
-	return s.queryRuns(ctx, in, args, " ORDER BY ended_at DESC, id DESC", len(runCursors))
 }

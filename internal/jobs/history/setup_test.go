@@ -25,8 +25,6 @@ func variants() []tablestest.Variant {
 
 var bg = context.Background()
 
-const lease = tablestest.Lease
-
 // fixture is a history with the queue that fills it.
 type fixture struct {
 	*Store

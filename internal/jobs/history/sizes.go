@@ -11,7 +11,7 @@ import (
 // keepSizes is how long sizes are kept.
 const keepSizes = 400 * 24 * time.Hour
 
-// Size is how much room a part of the site took at the end of a day, or when it
+// Size is how much space a part of the site took at the end of a day, or when it
 // was measured last.
 type Size struct {
 	Day   string // 2006-01-02 in UTC
@@ -25,7 +25,7 @@ func (s *Store) KeepSizes(ctx context.Context, sizes map[string]int64) error {
 	if len(sizes) == 0 {
 		return nil
 	}
-	now, err := s.wallNow(ctx)
+	now, err := s.Now(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,12 +67,4 @@ func (s *Store) Sizes(ctx context.Context, since time.Time) ([]Size, error) {
 		return nil, fmt.Errorf("reading sizes: %w", err)
 	}
 	return list, nil
-}
-
-func (s *Store) wallNow(ctx context.Context) (time.Time, error) {
-	var now int64
-	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&now}, "SELECT "+s.tables.MillisNow()); err != nil {
-		return time.Time{}, fmt.Errorf("asking the database for the time: %w", err)
-	}
-	return time.UnixMilli(now).UTC(), nil
 }

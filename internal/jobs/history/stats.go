@@ -120,5 +120,3 @@ func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
 	slices.SortFunc(st.Queues, func(a, b jobs.QueueStats) int { return strings.Compare(a.Queue, b.Queue) })
 	return nil
 }
-
-func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
@@ -19,3 +20,9 @@ func New(t *tables.Tables) *Store { return &Store{tables: t} }
 
 // Now is the database's clock.
 func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.tables.Now(ctx) }
+
+// counted is until when this process found everything counted.
+type counted struct {
+	mu    sync.Mutex
+	until int64 // Unix ms
+}

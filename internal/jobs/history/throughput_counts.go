@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
@@ -25,12 +24,6 @@ const (
 
 // outcomes are all that a run can end in.
 var outcomes = []string{jobs.Completed.String(), jobs.Failed.String(), jobs.Retried.String(), jobs.Released.String(), jobs.Cancelled.String(), jobs.CrashedOutcome}
-
-// counted is until when this process found everything counted.
-type counted struct {
-	mu    sync.Mutex
-	until int64 // Unix ms
-}
 
 // bringFlows counts the half hours that are over, and says until when all are
 // counted. Several processes may do so at once: they count the same.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
@@ -82,3 +83,5 @@ func (s *Store) tallied(ctx context.Context, f jobs.Filter) (n int64, err error)
 	}
 	return n, err
 }
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

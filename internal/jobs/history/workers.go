@@ -11,10 +11,10 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// workerAlive is how old the last word of a live worker can be.
+// workerAlive is how old the last heartbeat of a live worker can be.
 const workerAlive = time.Minute
 
-// Workers lists workers by their last word, newest first. Each says its own
+// Workers lists workers by their last heartbeat, newest first. Each says its own
 // running jobs.
 func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 	var list []jobs.WorkerRecord

@@ -218,10 +218,10 @@ type once struct {
 	err    error
 }
 
-func (o *once) start(t testing.TB, name string, make func() (*Server, error)) *Server {
+func (o *once) start(t testing.TB, name string, begin func() (*Server, error)) *Server {
 	t.Helper()
 	o.Do(func() {
-		if o.server, o.err = make(); o.err == nil {
+		if o.server, o.err = begin(); o.err == nil {
 			o.err = o.server.Start()
 		}
 	})

@@ -47,12 +47,12 @@ func benchStore(b *testing.B, v tablestest.Variant) *fixture {
 	return f
 }
 
-func (f *fixture) fill(n int, make func(i int) jobs.Spec) {
+func (f *fixture) fill(n int, job func(i int) jobs.Spec) {
 	f.T.Helper()
 	for from := 0; from < n; from += 5000 {
 		list := []jobs.Spec{}
 		for i := from; i < min(from+5000, n); i++ {
-			list = append(list, make(i))
+			list = append(list, job(i))
 		}
 		f.MustEnqueue(list...)
 	}

@@ -9,27 +9,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// maxPages bounds how many pages of other people's rows one claim steps over,
-// and sweepPages how many of them a sweep may read; the next claim goes on
-// behind them, at once (jobs.ErrUnseen).
-const (
-	maxPages   = 20
-	sweepPages = 4
-)
-
-// claim is one call of Claim.
-type claim struct {
-	s        *Store
-	r        jobs.ClaimRequest
-	token    string
-	free     map[string]int // places that a limited type has left, read once
-	taken    []jobs.Claimed
-	pages    int
-	absorbed map[int64]bool // rows that were taken as twins
-	// unseen says that the claim ended at its bounds before it saw all rows.
-	unseen bool
-}
-
 // Claim implements jobs.Source. One claim is made at a time in a process: one
 // claimer that takes many rows is faster than many that take the same ones.
 func (s *Store) Claim(ctx context.Context, r jobs.ClaimRequest) ([]jobs.Claimed, error) {
@@ -56,12 +35,6 @@ func (s *Store) Claim(ctx context.Context, r jobs.ClaimRequest) ([]jobs.Claimed,
 	return nil, err
 }
 
-func (s *Store) newClaim(r jobs.ClaimRequest) *claim {
-	return &claim{s: s, r: r, token: tables.NewToken(r.Worker), free: map[string]int{}, absorbed: map[int64]bool{}}
-}
-
-func (c *claim) want() int { return c.r.Limit - len(c.taken) }
-
 func (c *claim) run(ctx context.Context) error {
 	if err := c.s.resolve(ctx); err != nil {
 		return err
@@ -83,22 +56,10 @@ func (c *claim) run(ctx context.Context) error {
 	return nil
 }
 
-// full says that the claim has what it wants, or is at its bounds.
-func (c *claim) full() bool {
-	if c.want() <= 0 {
-		return true
-	}
-	if c.pages >= maxPages {
-		c.unseen = true
-		return true
-	}
-	return false
-}
-
 // queue claims from one queue, its classes of priority in order.
 func (c *claim) queue(ctx context.Context, queue string) error {
 	if c.s.tables.Layout.Name() == tables.Stock {
-		return c.lane(ctx, c.s.lane(queue, 0))
+		return c.claimFrom(ctx, c.s.cursorOf(queue, 0))
 	}
 	if err := c.expired(ctx, queue); err != nil {
 		return err
@@ -113,7 +74,7 @@ func (c *claim) queue(ctx context.Context, queue string) error {
 			if c.want() <= 0 {
 				return nil
 			}
-			if err := c.lane(ctx, c.s.lane(queue, p)); err != nil {
+			if err := c.claimFrom(ctx, c.s.cursorOf(queue, p)); err != nil {
 				return err
 			}
 		}
@@ -125,10 +86,10 @@ func (c *claim) queue(ctx context.Context, queue string) error {
 	return nil
 }
 
-// lane claims from one lane: first rows that fall due now, then what a sweep
-// finds below the floor, then at the head.
-func (c *claim) lane(ctx context.Context, l *scanCursor) error {
-	if err := c.fallenDue(ctx, l); err != nil {
+// claimFrom claims from one scan cursor: first the rows that fall due now, then
+// what a rescan finds below the low-water mark, then the rows above the mark.
+func (c *claim) claimFrom(ctx context.Context, l *scanCursor) error {
+	if err := c.claimFallenDue(ctx, l); err != nil {
 		return err
 	}
 	whole, err := c.rescan(ctx, l)
@@ -146,7 +107,7 @@ func (c *claim) lane(ctx context.Context, l *scanCursor) error {
 	}
 	for !c.full() {
 		x, more, err := c.page(ctx, &l.headPage, func(limit int) tables.CandidateQuery {
-			return c.s.inLane(l, l.lowWater, end, c.s.tables.Layout.Waiting(), limit)
+			return c.s.between(l, l.lowWater, end, c.s.tables.Layout.Waiting(), limit)
 		})
 		if err != nil {
 			return err
@@ -158,15 +119,15 @@ func (c *claim) lane(ctx context.Context, l *scanCursor) error {
 		}
 		l.headPage.read(len(c.taken) > before)
 		if l.exhausted = passed == len(x.rows) && !more; l.exhausted {
-			l.lowWater.ID = max(l.lowWater.ID, end.ID) // by id: delayed rows are below the floor now
+			l.lowWater.ID = max(l.lowWater.ID, end.ID) // by id: delayed rows are below the mark now
 			return nil
 		}
 	}
 	return nil
 }
 
-// advance takes what it can of rows from the lane's head, moves the head past
-// what it is done with and keeps the rest for the next claim.
+// advance takes what it can of rows above the low-water mark, moves the mark past
+// what it is done with, and keeps the rest for the next claim.
 func (c *claim) advance(ctx context.Context, l *scanCursor, x prefetched) (passed int, err error) {
 	passed, err = c.process(ctx, l.queue, x.rows, x.now)
 	if err != nil {
@@ -175,7 +136,7 @@ func (c *claim) advance(ctx context.Context, l *scanCursor, x prefetched) (passe
 	if passed > 0 {
 		l.lowWater = tables.RowPosition{At: x.rows[passed-1].At, ID: x.rows[passed-1].ID}
 	}
-	if len(c.absorbed) == 0 { // else some of the rest may be twins, which are taken
+	if len(c.absorbed) == 0 { // else some of the rest may be duplicates, which are taken
 		l.fromHead = x.without(passed)
 	}
 	return passed, nil
@@ -226,72 +187,33 @@ func (c *claim) expired(ctx context.Context, queue string) error {
 	return nil
 }
 
-// process goes through candidates in their order, takes what can run here, and
-// says how many it is done with.
-func (c *claim) process(ctx context.Context, queue string, found []*tables.Candidate, now int64) (passed int, err error) {
-	c.pages++
-	rescues := c.rescues(ctx)
-	for passed < len(found) && c.want() > 0 {
-		var chosen []*tables.Candidate
-		leaders := map[string]*tables.Candidate{} // of coalescing types, by work
-		start := passed
-		for ; passed < len(found) && len(chosen) < c.want(); passed++ {
-			x := found[passed]
-			x.Duplicates = nil // of an earlier try
-			if c.absorbed[x.ID] || !c.s.tables.Claimable(queue, x) {
-				continue
-			}
-			if ok, err := rescues(x); err != nil {
-				return start, err
-			} else if !ok {
-				continue
-			}
-			if ok, err := c.permitted(ctx, queue, x); err != nil {
-				return start, err
-			} else if !ok {
-				continue
-			}
-			if x.Policy.Coalesce && x.Fault == nil {
-				work := x.DedupKey()
-				if primary, duplicate := leaders[work]; duplicate {
-					primary.Duplicates = append(primary.Duplicates, x)
-					continue
-				}
-				leaders[work] = x
-			}
-			chosen = append(chosen, x)
+// deferred tries the jobs that an earlier claim left because their type was at
+// its limit, so that they need not be found again.
+func (c *claim) deferred(ctx context.Context) error {
+	for jobType, waiting := range c.s.deferred {
+		entry, ok := c.s.tables.Options.Registry.Lookup(jobType)
+		if !ok || c.want() <= 0 {
+			continue
 		}
-		for _, primary := range leaders {
-			if err := c.s.addDuplicates(ctx, queue, primary); err != nil {
-				return start, err
-			}
-		}
-		if len(chosen) == 0 {
-			return passed, nil
-		}
-		taken, err := c.s.claimRows(ctx, c, chosen, now)
+		used, err := c.s.permitsInUse(ctx, jobType)
 		if err != nil {
-			return start, err
+			return err
 		}
-		c.taken = append(c.taken, taken...)
+		if c.freePermits[jobType] = entry.Policy.Limit - used; c.freePermits[jobType] <= 0 {
+			continue
+		}
+		delete(c.s.deferred, jobType)
+		for _, queue := range c.r.Queues {
+			in, args := c.s.tables.Dialect.In("id", waiting)
+			l := tables.CandidateQuery{Where: "queue = ? AND " + in + " AND " + c.s.tables.Layout.Waiting(), Args: append([]any{queue}, args...), Order: c.s.tables.OrderBy(), Limit: len(waiting)}
+			found, now, err := c.s.tables.ReadCandidates(ctx, c.s.tables.DB, l)
+			if err != nil {
+				return err
+			}
+			if _, err := c.process(ctx, queue, found, now); err != nil {
+				return err
+			}
+		}
 	}
-	return passed, nil
-}
-
-// rescues says of the candidates of one look whether they may be taken as far
-// as their leases go. It asks the database once, and only where a lease has run
-// out.
-func (c *claim) rescues(ctx context.Context) func(*tables.Candidate) (bool, error) {
-	asked, may := false, false
-	return func(x *tables.Candidate) (bool, error) {
-		if !x.Rescued {
-			return true, nil
-		}
-		var err error
-		if !asked {
-			asked = true
-			may, err = c.s.tables.MayRescue(ctx)
-		}
-		return may, err
-	}
+	return nil
 }

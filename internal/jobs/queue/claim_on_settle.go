@@ -2,15 +2,13 @@ package queue
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// SettleAndClaim implements jobs.Relay. The next job comes from what the last
+// SettleAndClaim implements jobs.SettleClaimer. The next job comes from what the last
 // claim saw beside its own; where that says nothing, the end alone is written.
 func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.ClaimRequest) (lost error, claimed []jobs.Claimed, err error) {
 	var n *next
@@ -18,7 +16,7 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 	case s.claiming <- struct{}{}:
 		defer func() { <-s.claiming }()
 		n = s.peekNext(r)
-	default: // the claimer is at it
+	default: // another call is claiming
 	}
 	results := make([]error, 1)
 	if err := s.settle(ctx, []pendingSettlement{{Settlement: checked(&end)}}, results, n); err != nil {
@@ -34,14 +32,14 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 }
 
 // peekNext is the job that a claim would take without another look, nil where
-// it would have to look: for rows below the floor, for a type's limit, for
-// equal jobs.
+// it would have to look: for rows below the low-water mark, for a type's limit, for
+// duplicates.
 func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 	if len(s.deferred)+len(s.inDoubt) > 0 || len(r.Queues) == 0 {
 		return nil
 	}
 	l := s.firstCursor(r.Queues[0])
-	if now := s.tables.Options.Clock(); l == nil || l.rescanning || !now.Before(l.next) || l.long && l.pending.isRipe(now) {
+	if now := s.tables.Options.Clock(); l == nil || l.rescanning || !now.Before(l.next) || l.long && l.pending.anyDue(now) {
 		return nil
 	}
 	c := s.newClaim(r)
@@ -61,36 +59,15 @@ func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 	return nil
 }
 
-// firstCursor is the lane in which a claim from queue would look first, nil where
-// it would have to ask.
+// firstCursor is the scan cursor with which a claim from queue would begin, nil
+// where the claim would have to ask the database for it.
 func (s *Store) firstCursor(queue string) *scanCursor {
 	if s.tables.Layout.Name() == tables.Stock {
-		return s.lane(queue, 0)
+		return s.cursorOf(queue, 0)
 	}
 	c, now := s.classesOf(queue), s.tables.Options.Clock()
 	if len(c.priorities) == 0 || !now.Before(c.next) || !now.Before(c.expired) {
 		return nil
 	}
-	return s.lane(queue, c.priorities[0])
-}
-
-// takeNext is the claim as a statement of its own inside of the settlement's
-// transaction. Another worker that was faster changes nothing but won.
-func (s *Store) takeNext(ctx context.Context, q tables.Tx, n *next) error {
-	if n == nil {
-		return nil
-	}
-	err := s.compareAndSet(ctx, q, []*tables.Candidate{n.row}, n.until, n.token)
-	n.won = err == nil
-	if errors.Is(err, errContended) {
-		return nil
-	}
-	return err
-}
-
-// taking is the claim as SQL.
-func (s *Store) taking(n *next) (string, []any) {
-	set, args := s.tables.Layout.ClaimRows(n.until, n.token)
-	cond, more := s.tables.Layout.Unchanged(n.row)
-	return fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.tables.Layout.Table().Name, set, n.row.ID, cond), append(args, more...)
+	return s.cursorOf(queue, c.priorities[0])
 }

@@ -13,10 +13,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// errContended says that some of the candidates are no longer as they were
-// read: the transaction is undone and fewer are tried.
-var errContended = errors.New("another worker was faster")
-
 // claimRows makes the chosen rows this worker's, in one committed transaction, and
 // returns those that it got.
 func (s *Store) claimRows(ctx context.Context, c *claim, chosen []*tables.Candidate, now int64) ([]jobs.Claimed, error) {
@@ -34,14 +30,14 @@ func (s *Store) claimRows(ctx context.Context, c *claim, chosen []*tables.Candid
 	}
 	taken := make([]jobs.Claimed, 0, len(chosen))
 	for _, x := range chosen {
-		if lead, duplicates := won(x, got); lead != nil {
+		if lead, duplicates := claimedOf(x, got); lead != nil {
 			taken = append(taken, c.claimed(lead, duplicates, until))
 		}
 	}
 	return taken, nil
 }
 
-// flatten lists rows and their twins by id, the order in which they are locked.
+// flatten lists rows and their duplicates by id, the order in which they are locked.
 func flatten(chosen []*tables.Candidate) []*tables.Candidate {
 	rows := make([]*tables.Candidate, 0, len(chosen))
 	for _, x := range chosen {
@@ -64,12 +60,12 @@ func ids(rows []*tables.Candidate) []int64 {
 	return list
 }
 
-// contentionBackoff is for how many claims rows are locked at once, and no spares are
-// used, after another claimer was met.
+// contentionBackoff is for how many claims after a conflict with another claimer
+// rows are locked before they are changed, and nothing prefetched is used.
 const contentionBackoff = 32
 
-// claimOptimistic first tries without the lock, which saves a statement where
-// nobody else claims from the table at this moment.
+// claimOptimistic first tries without the lock. That saves a statement where no
+// other claimer is at the table at this moment.
 func (s *Store) claimOptimistic(ctx context.Context, c *claim, rows []*tables.Candidate, until int64) (map[int64]bool, error) {
 	if s.contended > 0 {
 		s.contended--
@@ -113,7 +109,7 @@ func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*tables.Cand
 	return got, err
 }
 
-// recheck reads which rows are as they were, locking them when told to.
+// recheck reads which rows are as they were, and locks them where lock says so.
 func (s *Store) recheck(ctx context.Context, q tables.Tx, rows []*tables.Candidate, lock string) ([]*tables.Candidate, error) {
 	in, args := s.tables.Dialect.IDRanges(ids(rows))
 	t := s.tables.Layout.Table()
@@ -168,12 +164,12 @@ func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*tables
 	return got, nil
 }
 
-// claimBatch is one all-or-nothing transaction of takeUnchanged.
+// claimBatch is one all-or-nothing transaction of claimCompareAndSet.
 func (s *Store) claimBatch(ctx context.Context, c *claim, rows []*tables.Candidate, until int64, got map[int64]bool) error {
 	if len(rows) == 1 && rows[0].Policy.Limit == 0 && !rows[0].Rescued {
 		err := s.compareAndSet(ctx, s.tables.DB, rows, until, c.token)
 		if database.Classify(err) == database.RetryTransaction {
-			return errContended // a deadlock undid it: whoever won has the row
+			return errContended // a deadlock undid it: the other claimer has the row
 		}
 		if err == nil {
 			got[rows[0].ID] = true
@@ -235,9 +231,9 @@ func (s *Store) compareAndSet(ctx context.Context, q tables.Tx, rows []*tables.C
 	return nil
 }
 
-// won says which of x and its twins the claim got. Where the leader was lost to
-// another, the first of the twins leads.
-func won(x *tables.Candidate, got map[int64]bool) (lead *tables.Candidate, duplicates []*tables.Candidate) {
+// claimedOf says which of x and its duplicates the claim got. Where another claimer
+// got the primary, the first of the duplicates takes its part.
+func claimedOf(x *tables.Candidate, got map[int64]bool) (lead *tables.Candidate, duplicates []*tables.Candidate) {
 	for _, duplicate := range x.Duplicates {
 		if got[duplicate.ID] {
 			duplicates = append(duplicates, duplicate)
@@ -268,4 +264,25 @@ func (c *claim) claimed(lead *tables.Candidate, duplicates []*tables.Candidate, 
 
 func (c *claim) lease(x *tables.Candidate, until int64) jobs.Lease {
 	return jobs.Lease{ID: x.ID, Token: c.token, Attempt: x.Job.Attempt, ReservedAt: until}
+}
+
+// takeNext claims the next job by a separate statement in the settlement's
+// transaction. Where another worker was faster, won stays false.
+func (s *Store) takeNext(ctx context.Context, q tables.Tx, n *next) error {
+	if n == nil {
+		return nil
+	}
+	err := s.compareAndSet(ctx, q, []*tables.Candidate{n.row}, n.until, n.token)
+	n.won = err == nil
+	if errors.Is(err, errContended) {
+		return nil
+	}
+	return err
+}
+
+// taking is the claim of the next job as SQL.
+func (s *Store) taking(n *next) (string, []any) {
+	set, args := s.tables.Layout.ClaimRows(n.until, n.token)
+	cond, more := s.tables.Layout.Unchanged(n.row)
+	return fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.tables.Layout.Table().Name, set, n.row.ID, cond), append(args, more...)
 }

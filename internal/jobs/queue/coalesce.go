@@ -14,7 +14,7 @@ const (
 	duplicateWindow = 5000
 )
 
-// addDuplicates finds waiting due jobs that are equal to leader.
+// addDuplicates finds waiting due jobs that are equal to primary.
 func (s *Store) addDuplicates(ctx context.Context, queue string, primary *tables.Candidate) error {
 	have := map[int64]bool{primary.ID: true}
 	for _, t := range primary.Duplicates {
@@ -29,11 +29,11 @@ func (s *Store) addDuplicates(ctx context.Context, queue string, primary *tables
 	if err != nil {
 		return err
 	}
-	named, args := s.tables.Layout.Table().Payload+" LIKE ?", []any{"%" + kindPattern(primary.Job.Type) + "%"}
+	named, args := s.tables.Layout.Table().Payload+" LIKE ?", []any{"%" + typePattern(primary.Job.Type) + "%"}
 	if s.tables.Layout.Name() == tables.Extended {
 		named, args = "(name = ? OR "+named+")", append([]any{primary.Job.Type}, args...)
 	}
-	look := s.inLane(l, from, end, s.tables.Layout.Waiting()+" AND "+named, maxDuplicates)
+	look := s.between(l, from, end, s.tables.Layout.Waiting()+" AND "+named, maxDuplicates)
 	look.Args = append(look.Args, args...)
 	found, _, err := s.tables.ReadCandidates(ctx, s.tables.DB, look)
 	if err != nil {
@@ -48,10 +48,10 @@ func (s *Store) addDuplicates(ctx context.Context, queue string, primary *tables
 	return nil
 }
 
-// kindPattern is the type without what a LIKE or a JSON writer may spell
+// typePattern is the type without what a LIKE or a JSON writer may spell
 // otherwise.
-func kindPattern(kind string) string {
-	out := []rune(kind)
+func typePattern(jobType string) string {
+	out := []rune(jobType)
 	for i, r := range out {
 		if r == '%' || r == '\\' || r == '/' || r > 126 {
 			out[i] = '_'
@@ -60,7 +60,7 @@ func kindPattern(kind string) string {
 	return string(out)
 }
 
-// window is the position twinWindow rows behind from; zero is the end.
+// window is the position duplicateWindow rows behind from; zero is the end.
 func (s *Store) window(ctx context.Context, l *scanCursor, from tables.RowPosition) (tables.RowPosition, error) {
 	a, args := s.tables.After(from)
 	t := s.tables.Layout.Table()

@@ -260,7 +260,7 @@ func relayOutOfEarshot(f *fixture) {
 	if f.Variant.Layout == tables.Extended {
 		f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
 	}
-	f.lane("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
+	f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
 	l.next.Store(int32(unheard))
 	if _, next, err := f.SettleAndClaim(context.Background(), held, askOne); len(next) != 0 || database.Classify(err) != database.Unknown {
 		f.T.Fatalf("next %+v, %v", next, err)
@@ -271,7 +271,7 @@ func relayOutOfEarshot(f *fixture) {
 	if err := f.MustSettle(held)[0]; err != nil {
 		f.T.Errorf("the end again: %v", err)
 	}
-	f.lane("default", 0).next = time.Time{}
+	f.cursorOf("default", 0).next = time.Time{}
 	f.classesOf("default").next = time.Time{}
 	f.comeBack(2)
 }

@@ -14,13 +14,13 @@ import (
 var askOne = jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 1, Lease: lease}
 
 // relay ends a run and takes the next job along.
-func (f *fixture) relay(e jobs.Settlement) (lost error, next []jobs.Claimed) {
+func (f *fixture) relay(e jobs.Settlement) (next []jobs.Claimed, lost error) {
 	f.T.Helper()
 	lost, next, err := f.SettleAndClaim(context.Background(), e, askOne)
 	if err != nil {
 		f.T.Fatal(err)
 	}
-	return lost, next
+	return next, lost
 }
 
 // A settlement brings the next job, claimed as a claim would have done it.
@@ -30,8 +30,8 @@ func conformASettlementBringsTheNextJob(t *testing.T, f *fixture) {
 	if f.Variant.Layout == tables.Extended { // its classes of priority were read a moment ago
 		f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
 	}
-	f.lane("default", 0).next = f.tables.Options.Clock().Add(time.Hour) // no sweep comes between
-	lost, next := f.relay(tablestest.End(held, jobs.Completed))
+	f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour) // no sweep comes between
+	next, lost := f.relay(tablestest.End(held, jobs.Completed))
 	if lost != nil || len(next) != 1 || next[0].Job.ID != receipts[1].ID || next[0].Job.Attempt != 1 {
 		t.Fatalf("%v, next %+v, want the second", lost, next)
 	}
@@ -54,22 +54,22 @@ func conformASettlementDoesNotRestOnTheNextJob(t *testing.T, f *fixture) {
 	if f.Variant.Layout == tables.Extended {
 		f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
 	}
-	f.lane("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
+	f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
 	if got := f.ClaimBy(f.another(), 1); len(got) != 1 {
 		t.Fatal(got)
 	}
-	if lost, next := f.relay(tablestest.End(held, jobs.Completed)); lost != nil || len(next) != 0 {
+	if next, lost := f.relay(tablestest.End(held, jobs.Completed)); lost != nil || len(next) != 0 {
 		t.Fatalf("%v, next %+v, which another has", lost, next)
 	}
 	stale := tablestest.End(held, jobs.Completed)
 	stale.Claimed.Lease.Attempt, stale.Claimed.Lease.Token = 9, "w/00"
-	if lost, next := f.relay(stale); !errors.Is(lost, jobs.ErrLeaseLost) || len(next) != 0 {
+	if next, lost := f.relay(stale); !errors.Is(lost, jobs.ErrLeaseLost) || len(next) != 0 {
 		t.Errorf("%v, next %+v, though the lease is lost", lost, next)
 	}
 	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); n != 1 {
 		t.Errorf("%d runs, want 1", n)
 	}
-	f.lane("default", 0).next = time.Time{} // what was foreseen and not taken is below the floor
+	f.cursorOf("default", 0).next = time.Time{} // what was foreseen and not taken is below the floor
 	if got := f.MustClaim(5); len(got) != 1 {
 		t.Errorf("%d jobs are left to claim, want the third", len(got))
 	}
@@ -85,7 +85,7 @@ func conformAnUnansweredClaimIsNotCharged(t *testing.T, f *fixture) {
 		f.recordInDoubt(c, []*tables.Candidate{{ID: held.Lease.ID, Attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
 	}
 	if f.Variant.Layout == tables.Stock { // it may be another's, until that one must have renewed it
-		f.lane("default", 0).next = time.Time{} // what comes back is below the floor
+		f.cursorOf("default", 0).next = time.Time{} // what comes back is below the floor
 		if got, err := f.Claim(context.Background(), askOne); err != nil || len(got) != 0 {
 			t.Fatalf("%d claimed at once, %v", len(got), err)
 		}

@@ -39,17 +39,17 @@ func (f *fixture) narrow(t *testing.T, column, was string) {
 	})
 }
 
-// Bytes that no text column takes are mended, and what is too long is left out:
+// Bytes that no text column takes are replaced, and what is too long is left out:
 // the job ends all the same, and so do those that end beside it.
 func conformWhatARunLeftIsWrittenOrLeftOut(t *testing.T, f *fixture) {
 	const foul = "a\x00b\xff\xfec \U0001F600"
 	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`), tablestest.Job(`3`).WithMaxAttempts(1), tablestest.Job(`4`))
 	held := f.MustClaim(4)
 	var ends []jobs.Settlement
-	for i, verdict := range []jobs.Outcome{jobs.Completed, jobs.Retried, jobs.Failed, jobs.Cancelled} {
-		e := tablestest.End(held[i], verdict)
+	for i, outcome := range []jobs.Outcome{jobs.Completed, jobs.Retried, jobs.Failed, jobs.Cancelled} {
+		e := tablestest.End(held[i], outcome)
 		e.Result, e.Lines = json.RawMessage(`{"said":"`+foul+`"}`), []jobs.LogLine{{At: time.Now(), Text: foul + strings.Repeat("\xff.", 40_000)}}
-		if verdict != jobs.Completed {
+		if outcome != jobs.Completed {
 			e.Error = foul + "\n" + strings.Repeat("\U0001F600", 40_000)
 		}
 		ends = append(ends, e)
@@ -117,11 +117,11 @@ func conformARefusedEndHoldsUpNoOther(t *testing.T, f *fixture) {
 }
 
 // failed_jobs of an old CMS has MySQL's three-byte UTF-8, and the payload a face.
-func TestAFaceIsBuriedInAnOldTable(t *testing.T) {
-	jobstest.EachMySQL(t, testAFaceIsBuriedInAnOldTable)
+func TestAFaceFailsForGoodInAnOldTable(t *testing.T) {
+	jobstest.EachMySQL(t, testAFaceFailsForGoodInAnOldTable)
 }
 
-func testAFaceIsBuriedInAnOldTable(t *testing.T, engine jobstest.Engine) {
+func testAFaceFailsForGoodInAnOldTable(t *testing.T, engine jobstest.Engine) {
 	v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}
 	f := openFixture(t, v, v.Database(t))
 	f.DB.MustExec("ALTER TABLE failed_jobs CONVERT TO CHARACTER SET utf8mb3")

@@ -32,7 +32,7 @@ func TestConformance(t *testing.T) {
 		{"what a look left over is tried and not trusted", conformLeftoversAreNotTrusted},
 		{"a lone settlement without its lease writes nothing", conformALoneSettlementNeedsItsLease},
 		{"rows of others are not touched", conformRowsOfOthersAreNotTouched},
-		{"poison is buried and the queue goes on", conformPoisonIsBuriedAndTheQueueGoesOn},
+		{"poison fails and the queue goes on", conformPoisonFailsAndTheQueueGoesOn},
 		{"a job that kills its workers ends", conformAJobThatKillsItsWorkersEnds},
 		{"a row narrows its limits", conformARowNarrowsItsLimits},
 		{"attempts at the columns limit", conformAttemptsAtTheColumnsLimit},
@@ -48,7 +48,7 @@ func TestConformance(t *testing.T) {
 		{"an unanswered claim is nobody elses", conformAnUnansweredClaimIsNobodyElses},
 		{"what a run left is written or left out", conformWhatARunLeftIsWrittenOrLeftOut},
 		{"an end that is refused holds up no other", conformARefusedEndHoldsUpNoOther},
-		{"beat tells and is told", conformBeatTellsAndIsTold},
+		{"a heartbeat writes and reads", conformBeatTellsAndIsTold},
 		{"cleaning", conformCleaning},
 	}
 	for _, v := range variants() {
@@ -139,7 +139,7 @@ func conformAJobGoesThroughItsLife(t *testing.T, f *fixture) {
 	if len(late) != 1 || late[0].Job.Attempt != 2 || late[0].Job.UUID != receipts[1].UUID {
 		t.Fatalf("after the delay: %+v", late)
 	}
-	// Given back, the attempt is not charged.
+	// Released, the attempt is not counted.
 	if err := f.MustSettle(tablestest.End(late[0], jobs.Released))[0]; err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func conformALostLeaseChangesNothing(t *testing.T, f *fixture) {
 		t.Errorf("%d rows, want 2", n)
 	}
 	if n := f.CountRows("SELECT COUNT(*) FROM failed_jobs"); n != 0 {
-		t.Errorf("a lost lease buried a job")
+		t.Errorf("a lost lease made a job fail")
 	}
 	stolen[1].Lease = renewed[1]
 	errs, err := other.Settle(context.Background(), []jobs.Settlement{tablestest.End(stolen[0], jobs.Completed), tablestest.End(old[1], jobs.Completed), tablestest.End(stolen[1], jobs.Completed)})
@@ -333,7 +333,7 @@ func conformRowsOfOthersAreNotTouched(t *testing.T, f *fixture) {
 	}
 }
 
-func conformPoisonIsBuriedAndTheQueueGoesOn(t *testing.T, f *fixture) {
+func conformPoisonFailsAndTheQueueGoesOn(t *testing.T, f *fixture) {
 	f.InsertRaw("cmsjobs", `{"type":"test.plain"`)
 	f.InsertRaw("cmsjobs", `[1,2]`)
 	f.InsertRaw("cmsjobs", ``)
@@ -480,7 +480,7 @@ func conformCoalesce(t *testing.T, f *fixture) {
 	}
 	for _, l := range renewed {
 		if l == (jobs.Lease{}) {
-			t.Fatal("a twin's lease is lost")
+			t.Fatal("a duplicate's lease is lost")
 		}
 	}
 	got[0].Lease, got[0].Duplicates = renewed[0], renewed[1:]
@@ -490,7 +490,7 @@ func conformCoalesce(t *testing.T, f *fixture) {
 	f.Clock.Ahead += time.Second // not in the second of their lease
 	again := f.MustClaim(5)
 	if len(again) != 1 || len(again[0].Duplicates) != 98 || again[0].Job.Attempt != 1 {
-		t.Fatalf("after a retry the twins are not as they were: %d runs", len(again))
+		t.Fatalf("after a retry the duplicates are not as they were: %d runs", len(again))
 	}
 	f.MustSettle(tablestest.End(again[0], jobs.Completed), tablestest.End(got[1], jobs.Completed), tablestest.End(got[2], jobs.Completed))
 	if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != 1 {
@@ -585,7 +585,7 @@ func conformSettlingTwiceAfterALostAnswerIsHarmless(t *testing.T, f *fixture) {
 	for i, v := range []jobs.Outcome{jobs.Completed, jobs.Released} {
 		e := tablestest.End(c[i], v)
 		f.MustSettle(e)
-		f.remember([]pendingSettlement{{Settlement: &e}}) // as after a lost answer to COMMIT
+		f.rememberUnclear([]pendingSettlement{{Settlement: &e}}) // as after a lost answer to COMMIT
 		if err := f.MustSettle(e)[0]; err != nil {
 			t.Errorf("%v again: %v", v, err)
 		}

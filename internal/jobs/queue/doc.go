@@ -1,6 +1,6 @@
 // Package queue enqueues, claims, renews and settles jobs in the tables of a
 // CMS. One concrete Store is the jobs.Source of workers, the jobs.Enqueuer of
-// everybody, the jobs.Roster and the schedule's Ticker.
+// all parts, the jobs.WorkerRegistry and the schedule's Ticker.
 //
 // It is not a second queue: the rows stay where PHP and plain INSERTs put and
 // see them. What those rows cannot hold (runs, unique keys, permits, workers)
@@ -8,12 +8,13 @@
 // the history's (internal/jobs/history); what both must know of the tables is in
 // internal/jobs/tables.
 //
-// Where things are: enqueue*.go insert; claim.go goes through queues and lanes,
-// lanes.go, rescan.go and pending.go say where it looks, claim_rows.go takes
-// rows, permits.go and coalesce.go hold it back or let one run stand for many;
-// renew.go keeps leases; settle.go writes ends, by one statement
-// (settle_plain.go) or a transaction (settle_changes.go); in_doubt.go and
-// settle_in_doubt.go remember what had no answer. store.go holds all state.
+// Where things are: enqueue*.go insert. claim.go goes through queues and scan
+// cursors; scan_cursor.go, rescan.go and pending.go say where it looks;
+// claim_candidates.go chooses rows; permits.go and coalesce.go leave rows out or
+// let one run stand for many; claim_rows.go takes them. renew.go keeps leases.
+// settle.go writes ends, by one statement (settle_plain.go) or a transaction
+// (settle_changes.go). in_doubt.go and settle_in_doubt.go remember what got no
+// answer. store.go holds all state.
 //
 // Invariants:
 //

@@ -64,16 +64,16 @@ func (s *Store) prepare(list []jobs.Spec) ([]jobs.Spec, error) {
 	return prepared, nil
 }
 
-// wake tells workers of this process and of this host that jobs are due.
+// wake wakes the workers of this host: jobs are due.
 func (s *Store) wake(list []jobs.Spec) {
-	told := map[string]bool{}
+	woken := map[string]bool{}
 	for _, n := range list {
 		queue := n.Queue
 		if queue == "" {
 			queue = s.tables.Options.DefaultQueue
 		}
-		if n.Delay == 0 && n.RunAt.IsZero() && !told[queue] {
-			told[queue] = true
+		if n.Delay == 0 && n.RunAt.IsZero() && !woken[queue] {
+			woken[queue] = true
 			s.tables.Options.Wake(queue)
 		}
 	}

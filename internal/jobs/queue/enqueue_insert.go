@@ -18,7 +18,7 @@ import (
 func (s *Store) insertPlain(ctx context.Context, q tables.Tx, list []jobs.Spec) ([]int64, error) {
 	var ids []int64
 	now := s.tables.SecondsNow()
-	if len(list) > 3 { // read once: the server would reckon it anew for each row
+	if len(list) > 3 { // read once: the server would compute it again for each row
 		read, err := s.tables.ReadClock(ctx, q)
 		if err != nil {
 			return nil, fmt.Errorf("inserting into %s: %w", s.tables.Layout.Table().Plain, err)

@@ -198,7 +198,7 @@ func TestALostConnectionInAQueryIsAnOutage(t *testing.T) {
 	}
 }
 
-func TestConnectSaysWhatToMend(t *testing.T) {
+func TestConnectSaysWhatToFix(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -28,14 +28,14 @@ func (s *Store) moveToFailed(ctx context.Context, t tables.Transaction, ends []p
 			}
 			failedAt = s.tables.FailedAt(now)
 		}
-		if err := s.buryOne(ctx, t, e, failedAt); err != nil {
+		if err := s.insertFailed(ctx, t, e, failedAt); err != nil {
 			return fmt.Errorf("writing %s: %w", s.tables.Failed.Name, err)
 		}
 	}
 	return nil
 }
 
-func (s *Store) buryOne(ctx context.Context, t tables.Transaction, e pendingSettlement, failedAt string) error {
+func (s *Store) insertFailed(ctx context.Context, t tables.Transaction, e pendingSettlement, failedAt string) error {
 	j := e.Claimed.Job
 	name := j.UUID
 	if s.tables.Failed.UUID {
@@ -58,7 +58,7 @@ func (s *Store) buryOne(ctx context.Context, t tables.Transaction, e pendingSett
 		_, err := s.tables.Exec(ctx, t.Main, "INSERT INTO "+s.tables.Failed.Name+" ("+columns+") SELECT "+s.typed(values)+", "+s.tables.Layout.Table().Payload+" FROM "+s.tables.Layout.Table().Name+" WHERE id = ?", append(args, j.ID)...)
 		return err
 	}
-	payload := string(jobs.Revivable(e.Claimed.Payload, name, j.Type))
+	payload := string(jobs.RetryPayload(e.Claimed.Payload, name, j.Type))
 	_, err := s.tables.Exec(ctx, t.Main, "INSERT INTO "+s.tables.Failed.Name+" ("+columns+") VALUES ("+values+", ?)", append(args, payload)...)
 	return err
 }

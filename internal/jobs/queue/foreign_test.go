@@ -21,13 +21,13 @@ func TestAClaimThatEndsAtItsBoundsSaysSo(t *testing.T) {
 		}
 		t.Run(v.String(), func(t *testing.T) {
 			f := openFixture(t, v, v.Database(t))
-			large := fmt.Sprintf(`{"type":"other.plugin","data":%q}`, strings.Repeat("x", skimmed))
+			large := fmt.Sprintf(`{"type":"other.plugin","data":%q}`, strings.Repeat("x", wholePayload))
 			f.InsertRaw("default", large)
 			columns := f.Store.tables.Layout.Insert()
 			for have := 1; have < 1000; have *= 2 {
 				f.DB.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs LIMIT %d", columns, columns, 1000-have))
 			}
-			f.InsertRaw("default", fmt.Sprintf(`{"type":"test.plain","data":%q}`, strings.Repeat("y", skimmed)))
+			f.InsertRaw("default", fmt.Sprintf(`{"type":"test.plain","data":%q}`, strings.Repeat("y", wholePayload)))
 			ask := jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 1, Lease: lease}
 			for try := 1; ; try++ {
 				got, err := f.Claim(bg, ask)

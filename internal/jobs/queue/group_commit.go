@@ -9,12 +9,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// enqueueRequest is one caller's list.
-type enqueueRequest struct {
-	list     []jobs.Spec
-	receipts []jobs.Receipt
-}
-
 // combinedJobs is how many jobs share a transaction at most.
 const combinedJobs = 500
 

@@ -13,8 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// Heartbeat implements jobs.Roster: it says that the worker lives and what it runs,
-// keeps its jobs' log lines, and reads what people told it.
+// Heartbeat implements jobs.WorkerRegistry: it writes that the worker lives and what
+// it runs, keeps its jobs' log lines, and reads the control signals.
 func (s *Store) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
 	o, err := s.beat(ctx, w)
 	return o, s.tables.NoteTrouble(err)
@@ -43,8 +43,8 @@ func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignal
 	if err != nil {
 		return o, err
 	}
-	if o, err = s.orders(ctx, w); err != nil {
-		return o, fmt.Errorf("reading the worker's orders: %w", err)
+	if o, err = s.controlSignals(ctx, w); err != nil {
+		return o, fmt.Errorf("reading control signals: %w", err)
 	}
 	return o, nil
 }
@@ -69,8 +69,8 @@ func (s *Store) writeWorker(ctx context.Context, q tables.Tx, w jobs.WorkerInfo)
 	return err
 }
 
-// orders reads everything that people told, in one statement.
-func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
+// controlSignals reads all control signals, in one statement.
+func (s *Store) controlSignals(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
 	var o jobs.ControlSignals
 	running := make([]string, len(w.Running))
 	for i, j := range w.Running {
@@ -104,19 +104,19 @@ func (s *Store) orders(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSign
 		sighted(time.UnixMilli(clock), time.Millisecond)
 	}
 	if err == nil && s.tables.Options.RestartedAt != nil {
-		var told time.Time
-		if told, err = s.tables.Options.RestartedAt(ctx); err == nil && told.After(o.RestartedAt) {
-			o.RestartedAt = told
+		var called time.Time
+		if called, err = s.tables.Options.RestartedAt(ctx); err == nil && called.After(o.RestartedAt) {
+			o.RestartedAt = called
 		}
 	}
 	slices.Sort(o.Paused)
 	return o, err
 }
 
-// Deregister implements jobs.Roster: the worker is no more.
+// Deregister implements jobs.WorkerRegistry: the worker has ended.
 func (s *Store) Deregister(ctx context.Context, workerID string) error {
 	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, "DELETE FROM cmsjobs_workers WHERE id = ?", workerID); err != nil {
-		return fmt.Errorf("signing the worker off: %w", err)
+		return fmt.Errorf("removing the worker: %w", err)
 	}
 	return nil
 }

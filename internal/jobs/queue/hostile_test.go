@@ -24,29 +24,29 @@ func hostile(t *testing.T, test func(*testing.T, *fixture)) {
 }
 
 // workOff claims everything, as a worker with a handler that always succeeds.
-func (f *fixture) workOff(queue string) (done, buried int) {
+func (f *fixture) workOff(queue string) (done, failed int) {
 	f.T.Helper()
 	for _, c := range f.MustClaim(20, queue) {
 		e := tablestest.End(c, jobs.Completed)
 		if done++; c.Fault != nil {
 			e.Outcome, e.Error = jobs.Failed, c.Fault.Error()
-			done, buried = done-1, buried+1
+			done, failed = done-1, failed+1
 		}
 		if err := f.MustSettle(e)[0]; err != nil {
 			f.T.Errorf("settling %d: %v", c.Job.ID, err)
 		}
 	}
-	return done, buried
+	return done, failed
 }
 
 // A row of 16 MB, which is MySQL's usual max_allowed_packet, is not read; it is
-// buried whole, and the queue goes on.
-func TestARowOfSixteenMegabytesIsBuriedWhole(t *testing.T) {
+// failed whole, and the queue goes on.
+func TestARowOfSixteenMegabytesFailsWhole(t *testing.T) {
 	const size = 16 << 20
 	hostile(t, func(t *testing.T, f *fixture) {
 		payload := `{"type":"test.plain","blob":"` + strings.Repeat("x", size) + `"}`
 		writer := *f
-		if f.Variant.Engine.IsMySQL() { // whoever wrote it was allowed more than we are
+		if f.Variant.Engine.IsMySQL() { // the program that wrote it was allowed more than we are
 			jobstest.SetGlobal(t, f.Variant.Engine, "max_allowed_packet", 64<<20)
 			db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: f.DB.DSN})
 			if err != nil {
@@ -59,8 +59,8 @@ func TestARowOfSixteenMegabytesIsBuriedWhole(t *testing.T) {
 		}
 		writer.InsertRaw("cmsjobs", payload)
 		f.InsertRaw("cmsjobs", `{"type":"test.plain","n":1}`)
-		if done, buried := f.workOff("cmsjobs"); done != 1 || buried != 1 {
-			t.Errorf("%d done and %d buried, want 1 and 1", done, buried)
+		if done, failed := f.workOff("cmsjobs"); done != 1 || failed != 1 {
+			t.Errorf("%d done and %d failed, want 1 and 1", done, failed)
 		}
 		if n := f.CountRows("SELECT " + f.tables.Dialect.Bytes + "(payload) FROM failed_jobs"); n != len(payload) {
 			t.Errorf("failed_jobs has %d of %d bytes", n, len(payload))
@@ -74,7 +74,7 @@ func TestARowOfSixteenMegabytesIsBuriedWhole(t *testing.T) {
 
 // Bytes that are no UTF-8 reach us where the column takes them: SQLite's always,
 // MySQL's BLOB. PostgreSQL refuses them itself.
-func TestAPayloadThatIsNoUTF8IsBuried(t *testing.T) {
+func TestAPayloadThatIsNoUTF8Fails(t *testing.T) {
 	hostile(t, func(t *testing.T, f *fixture) {
 		const broken = "\xff\xfe{\"type\":\"test.plain\"}\xc3"
 		f.InsertRaw("cmsjobs", `{"type":"test.plain","mark":"here"}`)
@@ -88,9 +88,9 @@ func TestAPayloadThatIsNoUTF8IsBuried(t *testing.T) {
 			t.Fatalf("the database says %v", err)
 		}
 		f.InsertRaw("cmsjobs", `{"type":"test.plain","n":1}`)
-		done, buried := f.workOff("cmsjobs")
-		if want := map[bool]int{true: 0, false: 1}[f.Variant.Engine == jobstest.PostgreSQL]; buried != want || done != 2-want {
-			t.Errorf("%d done and %d buried, want %d and %d", done, buried, 2-want, want)
+		done, failed := f.workOff("cmsjobs")
+		if want := map[bool]int{true: 0, false: 1}[f.Variant.Engine == jobstest.PostgreSQL]; failed != want || done != 2-want {
+			t.Errorf("%d done and %d failed, want %d and %d", done, failed, 2-want, want)
 		}
 		if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != 0 {
 			t.Errorf("%d rows are left", n)
@@ -98,7 +98,7 @@ func TestAPayloadThatIsNoUTF8IsBuried(t *testing.T) {
 	})
 }
 
-// People cancel and hasten what is ours; PHP's own jobs and those of types that
+// People cancel and run now what is ours; PHP's own jobs and those of types that
 // nobody here has registered are not touched, by whatever filter.
 func TestPeopleDoNotTouchTheJobsOfOthers(t *testing.T) {
 	hostile(t, func(t *testing.T, f *fixture) {
@@ -109,11 +109,11 @@ func TestPeopleDoNotTouchTheJobsOfOthers(t *testing.T) {
 		due := f.Store.tables.Layout.Table().Due.Name
 		f.DB.MustExec("UPDATE jobs SET " + due + " = " + f.Store.tables.Layout.Table().Due.FromExpr(f.tables.SecondsNow()+" + 3600"))
 		mine := 1
-		if f.Variant.Layout == tables.Extended { // every row of its table is ours to bury
+		if f.Variant.Layout == tables.Extended { // every row of its table is ours to fail
 			mine = 2
 		}
 		if n, err := f.RunNow(context.Background(), jobs.Filter{}, 0); err != nil || n != int64(mine) {
-			t.Errorf("hastened %d, %v; want %d", n, err, mine)
+			t.Errorf("run now: %d, %v; want %d", n, err, mine)
 		}
 		if n, err := f.Cancel(context.Background(), jobs.Filter{}, 0); err != nil || n != int64(mine) {
 			t.Errorf("cancelled %d, %v; want %d", n, err, mine)

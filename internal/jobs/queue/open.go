@@ -47,7 +47,7 @@ func (s *Store) skips(ctx context.Context) bool {
 	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_control_signals", "name, at", "(?, 0)"), name); err != nil {
 		return false
 	}
-	defer func() { // a row that stays is in nobody's way
+	defer func() { // a row that stays does no harm
 		_, _ = s.tables.Exec(context.WithoutCancel(ctx), s.tables.OwnDB, "DELETE FROM cmsjobs_control_signals WHERE name = ?", name)
 	}()
 	first, err := s.tables.Begin(ctx, s.tables.OwnDB)
@@ -98,7 +98,7 @@ func Open(ctx context.Context, db *sqlx.DB, o tables.Options) (*Store, error) {
 // tries how rows can be claimed there.
 func New(ctx context.Context, t *tables.Tables) (*Store, error) {
 	s := &Store{
-		tables: t, claiming: make(chan struct{}, 1), lanes: map[scanCursorKey]*scanCursor{}, classes: map[string]*classes{},
+		tables: t, claiming: make(chan struct{}, 1), cursors: map[scanCursorKey]*scanCursor{}, classes: map[string]*classes{},
 		deferred: map[string][]int64{}, inDoubt: map[int64]inDoubtClaim{}, permits: map[string]int{},
 		delays:  delays{map[string]map[int64]time.Time{}, map[string]map[time.Time]bool{}},
 		unclear: map[string]bool{}, tried: map[int64][]int64{},
@@ -126,4 +126,32 @@ func (s *Store) Describe() tables.Description {
 	d := s.tables.Describe()
 	d.Mode = s.mode
 	return d
+}
+
+// OfferIndex is the statement that adds the index which serves claims, for an
+// administrator to read; "" where there is one already.
+func (s *Store) OfferIndex() string { return s.tables.OfferIndex() }
+
+// AddIndex adds the offered index to the CMS's table.
+func (s *Store) AddIndex(ctx context.Context) error {
+	if err := s.tables.AddIndex(ctx); err != nil {
+		return err
+	}
+	return s.reread(ctx)
+}
+
+// DropIndex removes the index that AddIndex added, where it is there.
+func (s *Store) DropIndex(ctx context.Context) error {
+	if err := s.tables.DropIndex(ctx); err != nil {
+		return err
+	}
+	return s.reread(ctx)
+}
+
+// reread looks at the table again between two claims.
+func (s *Store) reread(ctx context.Context) error {
+	s.claiming <- struct{}{}
+	defer func() { <-s.claiming }()
+	clear(s.cursors)
+	return s.tables.ReadJobs(ctx)
 }

@@ -192,11 +192,11 @@ func testAttemptsColumns(t *testing.T, engine jobstest.Engine) {
 					if len(got) != 1 || (got[0].Fault != nil) != (attempts == limit) {
 						t.Fatalf("at %d attempts: %+v", attempts, got)
 					}
-					verdict := jobs.Completed
+					outcome := jobs.Completed
 					if got[0].Fault != nil {
-						verdict = jobs.Failed
+						outcome = jobs.Failed
 					}
-					if err := f.MustSettle(tablestest.End(got[0], verdict))[0]; err != nil {
+					if err := f.MustSettle(tablestest.End(got[0], outcome))[0]; err != nil {
 						t.Error(err)
 					}
 				}
@@ -258,7 +258,7 @@ func testAPHPWorkerRespectsOurLease(t *testing.T, engine jobstest.Engine) {
 	}
 }
 
-// Our tables in a database of their own.
+// Our tables in a separate database.
 func TestOwnDatabase(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		cms, own := jobstest.Open(t, engine), jobstest.Migrated(t, engine)
@@ -305,8 +305,8 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 			f := openFixture(t, v, db)
 			f.fill(3000, func(i int) jobs.Spec { return tablestest.Job(fmt.Sprint(i)) })
 			got := f.MustClaim(20)
-			l := f.lane("default", 0)
-			rows, err := db.Queryx("EXPLAIN "+f.tables.Reading(f.inLane(l, l.lowWater, tables.RowPosition{}, f.Store.tables.Layout.Waiting(), 20)), f.inLane(l, l.lowWater, tables.RowPosition{}, "1=1", 20).Args...)
+			l := f.cursorOf("default", 0)
+			rows, err := db.Queryx("EXPLAIN "+f.tables.Reading(f.between(l, l.lowWater, tables.RowPosition{}, f.Store.tables.Layout.Waiting(), 20)), f.between(l, l.lowWater, tables.RowPosition{}, "1=1", 20).Args...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -325,7 +325,7 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 				t.Fatal(err)
 			}
 			defer tables.Rollback(x)
-			found, _, err := f.tables.ReadCandidates(ctx, x, f.inLane(l, tables.RowPosition{}, tables.RowPosition{}, f.Store.tables.Layout.Waiting(), 20))
+			found, _, err := f.tables.ReadCandidates(ctx, x, f.between(l, tables.RowPosition{}, tables.RowPosition{}, f.Store.tables.Layout.Waiting(), 20))
 			if err != nil || len(found) != 20 {
 				t.Fatal(len(found), err)
 			}

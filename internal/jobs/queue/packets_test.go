@@ -63,18 +63,18 @@ func (f *fixture) roundTrips(t *testing.T) map[string]int64 {
 	}
 	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`), tablestest.Job(`3`))
 	held := f.claimOnce(t, 1)
-	f.lane("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
+	f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
 	f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
-	_, held = f.relay(tablestest.End(held[0], jobs.Completed)) // what is asked once is asked
+	held, _ = f.relay(tablestest.End(held[0], jobs.Completed)) // what is asked once is asked
 	if len(held) != 1 {
 		t.Fatal("no job was claimed along")
 	}
-	count("settle and claim", func() { _, held = f.relay(tablestest.End(held[0], jobs.Completed)) })
+	count("settle and claim", func() { held, _ = f.relay(tablestest.End(held[0], jobs.Completed)) })
 	if len(held) != 1 {
 		t.Fatal("no job was claimed along")
 	}
 	count("settle one", func() { f.MustSettle(tablestest.End(held[0], jobs.Completed)) })
-	f.lane("default", 0).next = time.Time{}
+	f.cursorOf("default", 0).next = time.Time{}
 	f.classesOf("default").next = time.Time{}
 	ten := make([]jobs.Spec, 10)
 	for i := range ten {
@@ -105,7 +105,7 @@ func (f *fixture) roundTrips(t *testing.T) map[string]int64 {
 		held[i].Lease = leases[i]
 	}
 	count("retry", func() { f.MustSettle(tablestest.End(held[0], jobs.Retried)) })
-	count("bury", func() { f.MustSettle(tablestest.End(held[1], jobs.Failed)) })
+	count("fail", func() { f.MustSettle(tablestest.End(held[1], jobs.Failed)) })
 	var ends []jobs.Settlement
 	for _, c := range held[2:] {
 		ends = append(ends, tablestest.End(c, jobs.Completed))

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// maxPending bounds how many pending rows are kept in mind, and soon how far
+	// maxPending bounds how many pending rows are remembered, and soon how far
 	// ahead they may be due where there are more.
 	maxPending, soon = 10_000, time.Minute
-	// pendingRest is how long a row rests that was not yet to be had in the
+	// pendingRest is when a row is tried again that could not be claimed in the
 	// second that was expected: the database counts whole seconds.
 	pendingRest = 500 * time.Millisecond
 	// pendingMost bounds the time between two searches.
 	pendingMost = 30 * time.Second
-	// maxRipe bounds how many rows are looked at together.
-	maxRipe = 500
+	// maxDueTogether bounds how many rows are read together.
+	maxDueTogether = 500
 )
 
-// fallenDue takes pending rows whose time has come.
-func (c *claim) fallenDue(ctx context.Context, l *scanCursor) error {
+// claimFallenDue takes pending rows whose time has come.
+func (c *claim) claimFallenDue(ctx context.Context, l *scanCursor) error {
 	delayed := c.s.takeDelays(l.queue)
 	if c.s.tables.Layout.Name() != tables.Stock || !l.long {
-		return nil // an index or the next sweep finds them
+		return nil // an index or the next rescan finds them
 	}
 	p := &l.pending
 	for id, at := range delayed {
@@ -38,7 +38,7 @@ func (c *claim) fallenDue(ctx context.Context, l *scanCursor) error {
 			return err
 		}
 	}
-	ids := p.ripe(c.s.tables.Options.Clock())
+	ids := p.takeDue(c.s.tables.Options.Clock())
 	if len(ids) == 0 {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (c *claim) fallenDue(ctx context.Context, l *scanCursor) error {
 	}
 	passed, err := c.process(ctx, l.queue, found, now)
 	for _, x := range found[:passed] {
-		delete(p.due, x.ID) // taken, or none of ours, or kept by its type's limit
+		delete(p.due, x.ID) // taken, or foreign, or deferred by its type's limit
 	}
 	return err
 }
@@ -65,8 +65,8 @@ func (p *pending) add(id int64, at time.Time) {
 	}
 }
 
-// isRipe says that a search, or a look at some row, is due.
-func (p *pending) isRipe(now time.Time) bool {
+// anyDue says that a search, or a look at some row, is due.
+func (p *pending) anyDue(now time.Time) bool {
 	if !now.Before(p.next) {
 		return true
 	}
@@ -78,9 +78,9 @@ func (p *pending) isRipe(now time.Time) bool {
 	return false
 }
 
-// ripe lists rows that may be claimed now, the first by id, each to be tried
-// again after a rest.
-func (p *pending) ripe(now time.Time) []int64 {
+// takeDue lists rows that may be claimed now, the first by id, each to be tried
+// again after pendingRest.
+func (p *pending) takeDue(now time.Time) []int64 {
 	var ids []int64
 	for id, x := range p.due {
 		if !now.Before(x.at) {
@@ -88,7 +88,7 @@ func (p *pending) ripe(now time.Time) []int64 {
 		}
 	}
 	slices.Sort(ids)
-	ids = ids[:min(len(ids), maxRipe)]
+	ids = ids[:min(len(ids), maxDueTogether)]
 	for _, id := range ids {
 		if p.due[id].once {
 			delete(p.due, id)
@@ -100,7 +100,7 @@ func (p *pending) ripe(now time.Time) []int64 {
 }
 
 // search reads which rows are pending. One that was and is no longer has ended,
-// or somebody made it due: it is looked at once.
+// or was made due: it is read once more.
 func (c *claim) search(ctx context.Context, l *scanCursor) error {
 	s, t, p := c.s, c.s.tables.Layout.Table(), &l.pending
 	begun, now := s.tables.Options.Clock(), s.tables.SecondsNow()
@@ -148,7 +148,7 @@ const (
 	wakeStep = 100 * time.Millisecond
 )
 
-// noteDelays keeps in mind when jobs that were given back are due again, and
+// noteDelays remembers when jobs that were released are due again, and
 // wakes a worker then.
 func (s *Store) noteDelays(ends []pendingSettlement) {
 	now := s.tables.Options.Clock()
@@ -175,7 +175,7 @@ func (s *Store) noteDelay(queue string, id int64, at time.Time) {
 	}
 }
 
-// takeDelays hands out what was noted of a queue, once.
+// takeDelays returns what was noted of a queue, once.
 func (s *Store) takeDelays(queue string) map[int64]time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

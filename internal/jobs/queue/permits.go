@@ -16,68 +16,37 @@ const maxDeferred = 256
 
 // permitted says whether x may be chosen as far as its type's limit goes. The
 // answer is a guess from one read; permit makes sure.
-func (c *claim) permitted(ctx context.Context, queue string, x *tables.Candidate) (bool, error) {
+func (c *claim) permitted(ctx context.Context, x *tables.Candidate) (bool, error) {
 	if x.Policy.Limit <= 0 || x.Fault != nil {
 		return true, nil
 	}
-	kind := x.Job.Type
-	if _, read := c.free[kind]; !read {
-		if err := c.s.ensurePermits(ctx, kind, x.Policy.Limit); err != nil {
+	jobType := x.Job.Type
+	if _, read := c.freePermits[jobType]; !read {
+		if err := c.s.ensurePermits(ctx, jobType, x.Policy.Limit); err != nil {
 			return false, err
 		}
-		used, err := c.s.permitsInUse(ctx, kind)
+		used, err := c.s.permitsInUse(ctx, jobType)
 		if err != nil {
 			return false, err
 		}
-		c.free[kind] = x.Policy.Limit - used
+		c.freePermits[jobType] = x.Policy.Limit - used
 	}
-	if c.free[kind] > 0 {
-		c.free[kind]--
+	if c.freePermits[jobType] > 0 {
+		c.freePermits[jobType]--
 		return true, nil
 	}
-	if waiting := c.s.deferred[kind]; len(waiting) < maxDeferred && !slices.Contains(waiting, x.ID) {
-		c.s.deferred[kind] = append(waiting, x.ID)
+	if waiting := c.s.deferred[jobType]; len(waiting) < maxDeferred && !slices.Contains(waiting, x.ID) {
+		c.s.deferred[jobType] = append(waiting, x.ID)
 	}
 	return false, nil
 }
 
-func (s *Store) permitsInUse(ctx context.Context, kind string) (used int, err error) {
-	_, err = s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE type = ? AND expires_at >= "+s.tables.SecondsNow(), kind)
+func (s *Store) permitsInUse(ctx context.Context, jobType string) (used int, err error) {
+	_, err = s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE type = ? AND expires_at >= "+s.tables.SecondsNow(), jobType)
 	if err != nil {
-		err = fmt.Errorf("counting the running jobs of %s: %w", kind, err)
+		err = fmt.Errorf("counting the running jobs of %s: %w", jobType, err)
 	}
 	return used, err
-}
-
-// deferred tries the jobs that an earlier claim left because their type was at
-// its limit, so that they need not be found again.
-func (c *claim) deferred(ctx context.Context) error {
-	for kind, waiting := range c.s.deferred {
-		entry, ok := c.s.tables.Options.Registry.Lookup(kind)
-		if !ok || c.want() <= 0 {
-			continue
-		}
-		used, err := c.s.permitsInUse(ctx, kind)
-		if err != nil {
-			return err
-		}
-		if c.free[kind] = entry.Policy.Limit - used; c.free[kind] <= 0 {
-			continue
-		}
-		delete(c.s.deferred, kind)
-		for _, queue := range c.r.Queues {
-			in, args := c.s.tables.Dialect.In("id", waiting)
-			l := tables.CandidateQuery{Where: "queue = ? AND " + in + " AND " + c.s.tables.Layout.Waiting(), Args: append([]any{queue}, args...), Order: c.s.tables.OrderBy(), Limit: len(waiting)}
-			found, now, err := c.s.tables.ReadCandidates(ctx, c.s.tables.DB, l)
-			if err != nil {
-				return err
-			}
-			if _, err := c.process(ctx, queue, found, now); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // acquirePermits takes a permit for each row of a limited type and leaves out those
@@ -87,7 +56,7 @@ func (s *Store) acquirePermits(ctx context.Context, t tables.Transaction, c *cla
 		return rows, nil
 	}
 	var kept []*tables.Candidate
-	granted := map[int64]bool{} // by leader: twins share its permit
+	granted := map[int64]bool{} // by primary: its duplicates share its permit
 	for _, x := range rows {
 		ok, decided := granted[x.Primary]
 		if !decided {
@@ -132,17 +101,17 @@ func (s *Store) acquirePermit(ctx context.Context, q tables.Tx, x *tables.Candid
 // ensurePermits makes the rows of a type's permits, once a process. Its caller is
 // the claimer: s.mu may not be held while the database is waited for, as a
 // settlement asks for it inside of the transaction that is waited for.
-func (s *Store) ensurePermits(ctx context.Context, kind string, limit int) error {
-	for permit := s.permits[kind] + 1; permit <= limit; permit++ {
-		if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_permits", "type, permit", "(?, ?)"), kind, permit); err != nil {
-			return fmt.Errorf("making the permits of %s: %w", kind, err)
+func (s *Store) ensurePermits(ctx context.Context, jobType string, limit int) error {
+	for permit := s.permits[jobType] + 1; permit <= limit; permit++ {
+		if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_permits", "type, permit", "(?, ?)"), jobType, permit); err != nil {
+			return fmt.Errorf("making the permits of %s: %w", jobType, err)
 		}
-		s.permits[kind] = permit
+		s.permits[jobType] = permit
 	}
 	return nil
 }
 
-// releasePermits gives permits back when their jobs end.
+// releasePermits frees permits when their jobs end.
 func (s *Store) releasePermits(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
 	var limited []int64
 	tokens := map[string]bool{}
@@ -158,7 +127,7 @@ func (s *Store) releasePermits(ctx context.Context, q tables.Tx, ends []pendingS
 	for token := range tokens {
 		in, args := s.tables.Dialect.In("job_id", limited)
 		if _, err := s.tables.Exec(ctx, q, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND "+in, append([]any{token}, args...)...); err != nil {
-			return fmt.Errorf("giving permits back: %w", err)
+			return fmt.Errorf("freeing permits: %w", err)
 		}
 	}
 	return nil

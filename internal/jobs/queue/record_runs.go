@@ -12,7 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// recordRuns writes one row of history for each run and for each twin.
+// recordRuns writes one row of history for each run and for each duplicate.
 func (s *Store) recordRuns(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
 	lines := make([]tables.RunRow, 0, len(ends))
 	for _, e := range ends {
@@ -31,7 +31,7 @@ func (s *Store) recordRuns(ctx context.Context, q tables.Tx, ends []pendingSettl
 	return s.tables.InsertRunRows(ctx, q, lines)
 }
 
-// runOf is the line of a run, without its twins.
+// runOf is the row of a run, without its duplicates.
 func (s *Store) runOf(e pendingSettlement) tables.Run {
 	r := tables.Run{Job: e.Claimed.Job, Outcome: e.Outcome.String(), Worker: e.Worker, Lease: tables.RandomPart(tables.TokenOf(e.Claimed.Lease)),
 		Duration: e.Duration, Wait: e.Wait, Error: e.Error, Result: e.Result}
@@ -41,7 +41,7 @@ func (s *Store) runOf(e pendingSettlement) tables.Run {
 	return r
 }
 
-// recordCrashes writes a line for each earlier run that ended without a word,
+// recordCrashes writes a row for each earlier run whose end was never written,
 // naming the worker where it is known.
 func (s *Store) recordCrashes(ctx context.Context, t tables.Transaction, rows []*tables.Candidate) error {
 	var crashed []tables.Run
@@ -55,7 +55,7 @@ func (s *Store) recordCrashes(ctx context.Context, t tables.Transaction, rows []
 		}
 		job := x.Job
 		job.Attempt = x.Attempts
-		message := "the run ended without a word: its worker died, was cut off or was paused beyond its lease"
+		message := "the run ended without a result: its worker died, was cut off or was paused beyond its lease"
 		if worker != "" {
 			message += " (" + worker + ")"
 		}
@@ -64,7 +64,7 @@ func (s *Store) recordCrashes(ctx context.Context, t tables.Transaction, rows []
 	return s.tables.InsertRuns(ctx, t.Own, crashed)
 }
 
-// lastHolder is the worker that held a rescued job, "" where nobody noted it.
+// lastHolder is the worker that held a rescued job, "" where it is unknown.
 func (s *Store) lastHolder(ctx context.Context, q tables.Tx, x *tables.Candidate) (string, error) {
 	if x.Token.Valid {
 		return tables.HolderOf(x.Token.String), nil

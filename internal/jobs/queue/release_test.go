@@ -32,7 +32,7 @@ func claimedWithinASecond(f *fixture, early bool) {
 	f.setStore(first)
 	f.MustEnqueue(tablestest.Job(`1`))
 	ctx, c := context.Background(), second.newClaim(askMany)
-	look := second.inLane(second.lane("default", 0), tables.RowPosition{}, tables.RowPosition{}, second.tables.Layout.Waiting(), 10)
+	look := second.between(second.cursorOf("default", 0), tables.RowPosition{}, tables.RowPosition{}, second.tables.Layout.Waiting(), 10)
 	seen, now, err := second.tables.ReadCandidates(ctx, second.tables.DB, look)
 	if err != nil || len(seen) != 1 || !second.tables.Claimable("default", seen[0]) {
 		f.T.Fatalf("%d candidates, %v", len(seen), err)
@@ -60,10 +60,10 @@ func claimedWithinASecond(f *fixture, early bool) {
 	if err != nil || renewed[0] != (jobs.Lease{}) {
 		f.T.Errorf("the lease that was released can be renewed: %+v, %v", renewed, err)
 	}
-	for _, verdict := range []jobs.Outcome{jobs.Completed, jobs.Retried} {
+	for _, outcome := range []jobs.Outcome{jobs.Completed, jobs.Retried} {
 		held.Job.UUID = "another" // or the history would know the end
-		if err := f.MustSettle(tablestest.End(held, verdict))[0]; !errors.Is(err, jobs.ErrLeaseLost) {
-			f.T.Errorf("the released run was written as %v: %v", verdict, err)
+		if err := f.MustSettle(tablestest.End(held, outcome))[0]; !errors.Is(err, jobs.ErrLeaseLost) {
+			f.T.Errorf("the released run was written as %v: %v", outcome, err)
 		}
 	}
 	f.setStore(second)

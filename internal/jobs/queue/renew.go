@@ -38,7 +38,7 @@ func (s *Store) renewAll(ctx context.Context, leases []jobs.Lease, length time.D
 			return nil, fmt.Errorf("renewing leases: %w", err)
 		}
 	}
-	if err := s.renewPlaces(ctx, leases, now+int64(length.Seconds())); err != nil {
+	if err := s.renewPermits(ctx, leases, now+int64(length.Seconds())); err != nil {
 		s.noteTried(leases, until)
 		return nil, err
 	}
@@ -69,8 +69,8 @@ func (s *Store) noteTried(leases []jobs.Lease, until int64) {
 	}
 }
 
-// guarded are leases that share their condition.
-type guarded struct {
+// guardedLeases are leases that share their condition.
+type guardedLeases struct {
 	before     string // holds before the renewal
 	after      string // holds when it was done
 	args, done []any
@@ -78,9 +78,9 @@ type guarded struct {
 	leases     []jobs.Lease
 }
 
-func (s *Store) byGuard(leases []jobs.Lease, until int64) []*guarded {
-	groups := map[string]*guarded{}
-	var list []*guarded
+func (s *Store) byGuard(leases []jobs.Lease, until int64) []*guardedLeases {
+	groups := map[string]*guardedLeases{}
+	var list []*guardedLeases
 	for _, l := range leases {
 		original := l
 		cond, args := s.tables.Layout.Guard(l, s.triedRenewals(l.ID))
@@ -88,7 +88,7 @@ func (s *Store) byGuard(leases []jobs.Lease, until int64) []*guarded {
 		if groups[key] == nil || len(groups[key].ids) >= 1000 {
 			l.ReservedAt = until
 			after, done := s.tables.Layout.Guard(l, nil)
-			groups[key] = &guarded{before: cond, after: after, args: args, done: done}
+			groups[key] = &guardedLeases{before: cond, after: after, args: args, done: done}
 			list = append(list, groups[key])
 		}
 		groups[key].ids = append(groups[key].ids, l.ID)
@@ -98,7 +98,7 @@ func (s *Store) byGuard(leases []jobs.Lease, until int64) []*guarded {
 }
 
 // renew extends one group. Where some are lost, it asks which are not.
-func (s *Store) renew(ctx context.Context, g *guarded, until int64, held map[jobs.Lease]bool) error {
+func (s *Store) renew(ctx context.Context, g *guardedLeases, until int64, held map[jobs.Lease]bool) error {
 	slices.Sort(g.ids)
 	in, inArgs := s.tables.Dialect.In("id", g.ids)
 	var n int64
@@ -128,8 +128,8 @@ func (s *Store) renew(ctx context.Context, g *guarded, until int64, held map[job
 	return err
 }
 
-// renewPlaces extends the places of limited types with their jobs.
-func (s *Store) renewPlaces(ctx context.Context, leases []jobs.Lease, expires int64) error {
+// renewPermits extends the permits of limited types with their jobs.
+func (s *Store) renewPermits(ctx context.Context, leases []jobs.Lease, expires int64) error {
 	s.mu.Lock()
 	limited := len(s.permits) > 0
 	s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *Store) renewPlaces(ctx context.Context, leases []jobs.Lease, expires in
 	for token, list := range byToken {
 		in, args := s.tables.Dialect.In("job_id", list)
 		if _, err := s.tables.Exec(ctx, s.tables.OwnDB, "UPDATE cmsjobs_permits SET expires_at = ? WHERE token = ? AND "+in, append([]any{expires, token}, args...)...); err != nil {
-			return fmt.Errorf("renewing places of limited types: %w", err)
+			return fmt.Errorf("renewing permits: %w", err)
 		}
 	}
 	return nil

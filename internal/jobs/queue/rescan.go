@@ -6,14 +6,18 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
+// maxRescanPages is how many pages of other programs' rows a rescan reads in one
+// claim. The next claim goes on behind them, at once (jobs.ErrUnseen).
+const maxRescanPages = 4
+
 // smallPage is how many rows a look reads at least, largePage how many it
-// reads while it meets nothing but other people's rows. Of a page larger than
-// the claim wants, payloads come whole up to skimmed bytes only: a page of
-// large payloads is not held in memory for rows that nobody here runs.
+// reads while it finds nothing to take. Of a page larger than the claim wants,
+// payloads come whole up to wholePayload bytes only: large payloads of foreign
+// rows are not held in memory.
 const (
-	smallPage = 20
-	largePage = 2000
-	skimmed   = 4 << 10
+	smallPage    = 20
+	largePage    = 2000
+	wholePayload = 4 << 10
 )
 
 // read makes the next page larger where this one held nothing to take.
@@ -33,7 +37,7 @@ func (c *claim) page(
 	least := max(c.want(), smallPage)
 	l := looking(max(least, int(*size)))
 	if l.Limit > least {
-		l.Whole = skimmed
+		l.Whole = wholePayload
 	}
 	x.read = c.s.tables.Options.Clock()
 	if x.rows, x.now, err = c.s.tables.ReadCandidates(ctx, c.s.tables.DB, l); err != nil {
@@ -43,7 +47,7 @@ func (c *claim) page(
 		return x, len(x.rows) == l.Limit, nil
 	}
 	for i, row := range x.rows {
-		if row.Size > skimmed && row.Size <= tables.Oversize {
+		if row.Size > wholePayload && row.Size <= tables.Oversize {
 			if *size = 0; i == 0 {
 				return c.page(ctx, size, looking)
 			}
@@ -54,20 +58,20 @@ func (c *claim) page(
 	return x, len(x.rows) == l.Limit, nil
 }
 
-// rescan looks for what appeared below the lane's floor. whole says that the
-// sweep saw the whole lane, so that there is no need to look at its head.
+// rescan looks for rows that appeared below the low-water mark. whole says that
+// the rescan saw every row, so that a look above the mark is not needed.
 func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err error) {
 	if !l.rescanning {
 		if c.s.tables.Options.Clock().Before(l.next) || (l.lowWater == tables.RowPosition{} && !l.exhausted) {
 			return false, nil
 		}
-		l.beginSweep(l.lowWater)
+		l.beginRescan(l.lowWater)
 		if l.exhausted {
 			l.rescanEnd = tables.RowPosition{}
 		}
 	}
-	for range sweepPages {
-		done, err := c.sweepOn(ctx, l)
+	for range maxRescanPages {
+		done, err := c.rescanNext(ctx, l)
 		if err != nil || done {
 			return done && l.rescanEnd == tables.RowPosition{}, err
 		}
@@ -79,12 +83,12 @@ func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err erro
 	return false, nil
 }
 
-func (l *scanCursor) beginSweep(end tables.RowPosition) {
-	l.rescanning, l.rescan, l.rescanEnd, l.cost, l.pages, l.sweepPage, l.fromRescan = true, tables.RowPosition{}, end, 0, 0, 0, prefetched{}
+func (l *scanCursor) beginRescan(end tables.RowPosition) {
+	l.rescanning, l.rescan, l.rescanEnd, l.cost, l.pages, l.rescanPage, l.fromRescan = true, tables.RowPosition{}, end, 0, 0, 0, prefetched{}
 }
 
-// sweepOn reads the next page of a sweep, and says when it was the last.
-func (c *claim) sweepOn(ctx context.Context, l *scanCursor) (done bool, err error) {
+// rescanNext reads the next page of a rescan, and says when it was the last.
+func (c *claim) rescanNext(ctx context.Context, l *scanCursor) (done bool, err error) {
 	state := c.s.tables.Layout.Waiting()
 	if c.s.tables.Layout.Name() == tables.Stock { // an extended table has an index for lost leases: see expired
 		state = "(" + state + " OR " + c.s.tables.Layout.Expired(c.s.tables.SecondsNow(), c.s.tables.RetryAfter) + ")"
@@ -93,8 +97,8 @@ func (c *claim) sweepOn(ctx context.Context, l *scanCursor) (done bool, err erro
 	more := len(x.rows) > 0
 	if !more {
 		begun := c.s.tables.Options.Clock()
-		if x, more, err = c.page(ctx, &l.sweepPage, func(limit int) tables.CandidateQuery {
-			return c.s.inLane(l, l.rescan, l.rescanEnd, state, limit)
+		if x, more, err = c.page(ctx, &l.rescanPage, func(limit int) tables.CandidateQuery {
+			return c.s.between(l, l.rescan, l.rescanEnd, state, limit)
 		}); err != nil {
 			return false, err
 		}
@@ -106,7 +110,7 @@ func (c *claim) sweepOn(ctx context.Context, l *scanCursor) (done bool, err erro
 	if err != nil {
 		return false, err
 	}
-	l.sweepPage.read(len(c.taken) > before)
+	l.rescanPage.read(len(c.taken) > before)
 	if passed > 0 {
 		l.rescan = tables.RowPosition{At: x.rows[passed-1].At, ID: x.rows[passed-1].ID}
 	}
@@ -116,32 +120,32 @@ func (c *claim) sweepOn(ctx context.Context, l *scanCursor) (done bool, err erro
 		}
 		return false, nil // goes on with the next page, or the next claim
 	}
-	l.rescanning, l.long = false, l.pages > sweepPages
+	l.rescanning, l.long = false, l.pages > maxRescanPages
 	l.next = c.s.tables.Options.Clock().Add(max(rescanShare*l.cost, rescanInterval))
 	return true, nil
 }
 
-// whole looks at every row of the claim's queues once more, from the start:
-// nobody looks again after a worker that ends when there is nothing to do.
+// whole looks at every row of the claim's queues once more, from the start: it is
+// for a worker that ends when there is nothing to do, as no later claim follows.
 func (c *claim) whole(ctx context.Context) error {
-	var lanes []*scanCursor
+	var cursors []*scanCursor
 	for _, queue := range c.r.Queues {
-		found, err := c.lanesOf(ctx, queue)
+		found, err := c.cursorsOf(ctx, queue)
 		if err != nil {
 			return err
 		}
-		lanes = append(lanes, found...)
+		cursors = append(cursors, found...)
 	}
-	for _, l := range lanes {
+	for _, l := range cursors {
 		if l.looked {
 			continue
 		}
 		if !l.looking {
 			l.looking = true
-			l.beginSweep(tables.RowPosition{})
+			l.beginRescan(tables.RowPosition{})
 		}
 		for l.rescanning && !c.full() {
-			if _, err := c.sweepOn(ctx, l); err != nil {
+			if _, err := c.rescanNext(ctx, l); err != nil {
 				return err
 			}
 		}
@@ -150,21 +154,21 @@ func (c *claim) whole(ctx context.Context) error {
 		}
 		l.looking, l.looked = false, true
 	}
-	for _, l := range lanes {
-		l.looked = false // this look is over
+	for _, l := range cursors {
+		l.looked = false // the next one begins again
 	}
 	return nil
 }
 
-// lanesOf are all lanes of a queue.
-func (c *claim) lanesOf(ctx context.Context, queue string) ([]*scanCursor, error) {
+// cursorsOf are all scan cursors of a queue.
+func (c *claim) cursorsOf(ctx context.Context, queue string) ([]*scanCursor, error) {
 	if c.s.tables.Layout.Name() == tables.Stock {
-		return []*scanCursor{c.s.lane(queue, 0)}, nil
+		return []*scanCursor{c.s.cursorOf(queue, 0)}, nil
 	}
 	priorities, _, err := c.s.waitingClasses(ctx, queue, true)
-	lanes := make([]*scanCursor, len(priorities))
+	cursors := make([]*scanCursor, len(priorities))
 	for i, p := range priorities {
-		lanes[i] = c.s.lane(queue, p)
+		cursors[i] = c.s.cursorOf(queue, p)
 	}
-	return lanes, err
+	return cursors, err
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -28,7 +29,7 @@ func (s *Store) Settle(ctx context.Context, settlements []jobs.Settlement) ([]er
 }
 
 // checked turns a completion whose follow-ups cannot be enqueued into a
-// failure: they would otherwise be lost without a word.
+// failure: they would otherwise be lost without a message.
 func checked(x *jobs.Settlement) *jobs.Settlement {
 	if len(x.FollowUps) == 0 {
 		return x
@@ -56,7 +57,7 @@ func (s *Store) settle(ctx context.Context, ends []pendingSettlement, results []
 	err = s.settleTogether(ctx, ends, results, n)
 	switch {
 	case err == nil:
-		s.forget(ends)
+		s.forgetUnclear(ends)
 		s.wakeFor(ends)
 		s.noteDelays(ends)
 		return nil
@@ -65,16 +66,16 @@ func (s *Store) settle(ctx context.Context, ends []pendingSettlement, results []
 			n.won = false
 		}
 		if len(ends) == 1 {
-			return s.settlePlainer(ctx, ends[0], results, err)
+			return s.settleWithoutData(ctx, ends[0], results, err)
 		}
 	case !errors.Is(err, errShort):
-		s.remember(ends)
+		s.rememberUnclear(ends)
 		return err
 	case len(ends) == 1:
 		if err := s.lost(ctx, ends[0], results); err != nil {
 			return err
 		}
-		s.forget(ends)
+		s.forgetUnclear(ends)
 		return nil
 	}
 	half := len(ends) / 2
@@ -84,9 +85,27 @@ func (s *Store) settle(ctx context.Context, ends []pendingSettlement, results []
 	return s.settle(ctx, ends[half:], results, nil)
 }
 
-// wakeFor tells waiting workers about follow-ups.
+// wakeFor wakes workers for follow-ups.
 func (s *Store) wakeFor(ends []pendingSettlement) {
 	for _, e := range ends {
 		s.wake(e.FollowUps)
 	}
+}
+
+// settleWithoutData writes an end that was refused for its data with less of them.
+// Asking again with the same would hold up the worker's other ends for ever. An
+// end that is refused to the last gets the reason as its result.
+func (s *Store) settleWithoutData(ctx context.Context, e pendingSettlement, results []error, reason error) error {
+	less, ok := withoutData(e, reason)
+	if !ok {
+		s.forgetUnclear([]pendingSettlement{e})
+		results[e.index] = fmt.Errorf("the database refuses the end of the run: %w", reason)
+		return nil
+	}
+	err := s.settle(ctx, []pendingSettlement{less}, results, nil)
+	if err == nil && !e.bare && results[e.index] == nil {
+		s.tables.Options.Logger.Warn("database refused the result or log lines of a run; its outcome is written without them", "event", "job.result_refused",
+			"type", e.Claimed.Job.Type, "id", e.Claimed.Job.ID, "uuid", e.Claimed.Job.UUID, "error", reason)
+	}
+	return err
 }

@@ -11,18 +11,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// guardedUpdate is one statement on leases that share their condition.
-type guardedUpdate struct {
-	verb string // "DELETE FROM t" or "UPDATE t SET …"
-	args []any
-	cond string
-	more []any
-	ids  []int64
-}
-
 // alike are ends that one statement can write.
 type alike struct {
-	verdict   jobs.Outcome
+	outcome   jobs.Outcome
 	duplicate bool
 	delay     time.Duration
 	failure   string
@@ -32,13 +23,13 @@ type alike struct {
 	token     string
 }
 
-// changes sorts ends and their twins into as few statements as can be. Each
+// changes sorts ends and their duplicates into as few statements as can be. Each
 // locks in the order of ids, the one order for all.
 func (s *Store) changes(ends []pendingSettlement) []*guardedUpdate {
 	groups := map[alike]*guardedUpdate{}
 	var list []*guardedUpdate
 	add := func(e pendingSettlement, l jobs.Lease, duplicate bool) {
-		key := alike{verdict: e.Outcome, duplicate: duplicate, delay: e.Delay, attempt: l.Attempt, since: l.ReservedAt}
+		key := alike{outcome: e.Outcome, duplicate: duplicate, delay: e.Delay, attempt: l.Attempt, since: l.ReservedAt}
 		tried := s.triedRenewals(l.ID)
 		if len(tried) > 0 {
 			key.tried = fmt.Sprint(tried)
@@ -70,15 +61,8 @@ func (s *Store) changes(ends []pendingSettlement) []*guardedUpdate {
 	return list
 }
 
-// statement is the change as SQL.
-func (g *guardedUpdate) statement(d database.Dialect) (string, []any) {
-	in, inArgs := d.IDRanges(g.ids)
-	return g.verb + " WHERE " + in + " AND " + g.cond, slices.Concat(g.args, inArgs, g.more)
-}
-
-// removeAndGiveBack deletes the rows of jobs that ended and gives back the
-// others.
-func (s *Store) removeAndGiveBack(ctx context.Context, t tables.Transaction, ends []pendingSettlement) error {
+// deleteAndRelease deletes the rows of jobs that ended and releases the others.
+func (s *Store) deleteAndRelease(ctx context.Context, t tables.Transaction, ends []pendingSettlement) error {
 	for _, g := range s.changes(ends) {
 		statement, args := g.statement(s.tables.Dialect)
 		n, err := s.tables.Exec(ctx, t.Main, statement, args...)
@@ -92,8 +76,8 @@ func (s *Store) removeAndGiveBack(ctx context.Context, t tables.Transaction, end
 	return nil
 }
 
-// endOf says what becomes of a row. A twin that is not done is given back as it
-// was: not charged, not delayed.
+// endOf says what becomes of a row. A duplicate that is not done is released as it
+// was: its attempt is not counted, and it is not delayed.
 func (s *Store) endOf(e jobs.Settlement, duplicate bool) (string, []any) {
 	t := s.tables.Layout.Table()
 	switch e.Outcome {
@@ -107,7 +91,7 @@ func (s *Store) endOf(e jobs.Settlement, duplicate bool) (string, []any) {
 		if duplicate {
 			e.Outcome = jobs.Released
 		}
-		set, args := s.tables.Layout.GiveBack(due, e, e.Outcome == jobs.Released)
+		set, args := s.tables.Layout.Release(due, e, e.Outcome == jobs.Released)
 		return "UPDATE " + t.Name + " SET " + set, args
 	}
 	return "DELETE FROM " + t.Name, nil
@@ -137,7 +121,7 @@ func (s *Store) write(ctx context.Context, t tables.Transaction, ends []pendingS
 	if err := s.moveToFailed(ctx, t, ends); err != nil {
 		return err
 	}
-	if err := s.removeAndGiveBack(ctx, t, ends); err != nil {
+	if err := s.deleteAndRelease(ctx, t, ends); err != nil {
 		return err
 	}
 	for _, step := range []func(context.Context, tables.Tx, []pendingSettlement) error{s.recordRuns, s.releasePermits, s.freeKeys,
@@ -176,7 +160,7 @@ func (s *Store) freeKeys(ctx context.Context, q tables.Tx, ends []pendingSettlem
 	return nil
 }
 
-// dropCancels removes orders to cancel jobs that have ended.
+// dropCancels removes requests to cancel jobs that have ended.
 func (s *Store) dropCancels(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
 	var uuids []string
 	for _, e := range ends {

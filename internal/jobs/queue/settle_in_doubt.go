@@ -9,8 +9,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// remember notes that it is not known whether these ends were written.
-func (s *Store) remember(ends []pendingSettlement) {
+// rememberUnclear notes that it is not known whether these ends were written.
+func (s *Store) rememberUnclear(ends []pendingSettlement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range ends {
@@ -18,7 +18,7 @@ func (s *Store) remember(ends []pendingSettlement) {
 	}
 }
 
-func (s *Store) forget(ends []pendingSettlement) {
+func (s *Store) forgetUnclear(ends []pendingSettlement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.unclear)+len(s.tried) == 0 {
@@ -51,7 +51,7 @@ func (s *Store) withoutSettled(ctx context.Context, ends []pendingSettlement) ([
 			return nil, err
 		}
 		if written {
-			s.forget([]pendingSettlement{e})
+			s.forgetUnclear([]pendingSettlement{e})
 		} else {
 			left = append(left, e)
 		}
@@ -71,8 +71,8 @@ func (s *Store) written(ctx context.Context, e pendingSettlement) (bool, error) 
 }
 
 // lost notes that the end's lease does not hold any more: ErrLeaseLost, unless
-// it is this very end that was written before. Whoever settles it again may be
-// another process than the one that did not hear the answer.
+// this same end was written before. The process that settles it again may be
+// another than the one that got no answer.
 func (s *Store) lost(ctx context.Context, e pendingSettlement, results []error) error {
 	written, err := s.written(ctx, e)
 	if err == nil && !written {

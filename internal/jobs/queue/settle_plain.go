@@ -98,8 +98,8 @@ func (s *Store) onPostgres(x plainEnd) (string, []any) {
 		from += " JOIN gone ON gone.id = t.j"
 	}
 	insertion := "INSERT INTO cmsjobs_runs (" + tables.AllRunColumns + ") SELECT " + values + " FROM " + from + " RETURNING job_id"
-	with := "WITH gone AS (" + drop + " RETURNING id), freed AS (DELETE FROM cmsjobs_unique WHERE job_id IN (SELECT id FROM gone)), told AS (" + insertion + ")"
-	answer := " SELECT 'settled', job_id FROM told"
+	with := "WITH gone AS (" + drop + " RETURNING id), freed AS (DELETE FROM cmsjobs_unique WHERE job_id IN (SELECT id FROM gone)), ended AS (" + insertion + ")"
+	answer := " SELECT 'settled', job_id FROM ended"
 	args = append(args, more...)
 	if x.next != nil {
 		taking, more := s.taking(x.next)

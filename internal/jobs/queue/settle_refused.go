@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,28 +19,10 @@ func refusal(err error) bool {
 	return database.Classify(err) == database.JobsFault || errors.Is(err, mysql.ErrPktTooLarge)
 }
 
-// settlePlainer writes an end that was refused for its data with less of them.
-// Asking again with the same would hold up the worker's other ends for ever. An
-// end that is refused to the last gets the reason as its result.
-func (s *Store) settlePlainer(ctx context.Context, e pendingSettlement, results []error, reason error) error {
-	less, ok := plainer(e, reason)
-	if !ok {
-		s.forget([]pendingSettlement{e})
-		results[e.index] = fmt.Errorf("the database refuses the end of the run: %w", reason)
-		return nil
-	}
-	err := s.settle(ctx, []pendingSettlement{less}, results, nil)
-	if err == nil && !e.bare && results[e.index] == nil {
-		s.tables.Options.Logger.Warn("database refused the result or log lines of a run; its outcome is written without them", "event", "job.result_refused",
-			"type", e.Claimed.Job.Type, "id", e.Claimed.Job.ID, "uuid", e.Claimed.Job.UUID, "error", reason)
-	}
-	return err
-}
-
-// plainer leaves out of e what the database may have refused; false when
-// nothing is left to leave out. Follow-ups go last, and not without a word: the
-// job is then buried, as those of checked are.
-func plainer(e pendingSettlement, reason error) (pendingSettlement, bool) {
+// withoutData leaves out of e what the database may have refused; false when
+// nothing is left to leave out. Follow-ups go last, and not silently: the job then
+// fails permanently, as in checked.
+func withoutData(e pendingSettlement, reason error) (pendingSettlement, bool) {
 	x := *e.Settlement
 	switch {
 	case !e.bare:

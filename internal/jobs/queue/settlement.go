@@ -2,7 +2,9 @@ package queue
 
 import (
 	"errors"
+	"slices"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
@@ -19,7 +21,7 @@ func (e pendingSettlement) gone() bool {
 	return e.Outcome != jobs.Retried && e.Outcome != jobs.Released
 }
 
-// idsOf lists the row numbers of ends, twins included.
+// idsOf lists the row ids of ends and of their duplicates.
 func idsOf(ends []pendingSettlement, which func(pendingSettlement) bool) []int64 {
 	var list []int64
 	for _, e := range ends {
@@ -55,3 +57,18 @@ var errShort = errors.New("a lease in the batch is lost")
 
 // errRefused says that the statement was not understood and did nothing.
 var errRefused = errors.New("the server does not take this as one statement")
+
+// guardedUpdate is one statement on leases that share their condition.
+type guardedUpdate struct {
+	verb string // "DELETE FROM t" or "UPDATE t SET …"
+	args []any
+	cond string
+	more []any
+	ids  []int64
+}
+
+// statement is the change as SQL.
+func (g *guardedUpdate) statement(d database.Dialect) (string, []any) {
+	in, inArgs := d.IDRanges(g.ids)
+	return g.verb + " WHERE " + in + " AND " + g.cond, slices.Concat(g.args, inArgs, g.more)
+}

@@ -15,7 +15,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
 
-// stream is a server of its own whose queue is filled and emptied in small rounds.
+// stream is a separate server whose queue is filled and emptied in small rounds.
 type stream struct {
 	*fixture
 	took []time.Duration // of its claims

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/groupcommit"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
@@ -18,9 +19,9 @@ type Store struct {
 	tables *tables.Tables
 	mode   tables.Mode
 
-	// claiming lets one claimer in at a time, see claim.go: what follows is its.
+	// claiming lets one claimer in at a time. The fields below it are its own.
 	claiming  chan struct{}
-	lanes     map[scanCursorKey]*scanCursor
+	cursors   map[scanCursorKey]*scanCursor
 	classes   map[string]*classes
 	deferred  map[string][]int64
 	inDoubt   map[int64]inDoubtClaim // unclear claims, by row: see in_doubt.go
@@ -38,43 +39,46 @@ type Store struct {
 	enqueues *groupcommit.Group[*enqueueRequest]
 }
 
-// A lane is what is claimed in one order: a queue of a stock table, or one
-// class of priority in a queue of an extended one.
+// scanCursor is how far the claim has read in one order: in one queue of a stock
+// table, or in one priority of a queue of an extended table.
 //
-// Its head is a floor that moves past rows which were claimed, or found to be
-// another's, so that no claim steps twice over PHP's rows, delayed rows or
-// deleted rows that the server has not purged. What appears below the floor (a
-// late commit, a retried or ripened row, a lease that ran out) is found by
-// sweeps from the start, which come as often as they are cheap. Where many rows
-// of others make them dear, pending finds what falls due at a known time.
+// Its low-water mark moves past rows that were claimed, or found to be another
+// program's. So no claim reads twice over PHP's rows, over delayed rows, or over
+// deleted rows that the server has not purged yet.
+//
+// Some rows appear below the mark: a late commit, a retried job, a delayed job
+// that falls due, a job whose lease ran out. A full rescan from the start finds
+// them. Rescans come as often as they are cheap. Where many foreign rows make
+// them expensive, pending finds what falls due at a known time.
 type scanCursor struct {
 	queue    string
 	priority int
 
 	lowWater  tables.RowPosition
-	exhausted bool // the last look at the head found nothing more
+	exhausted bool // the last look above the mark found nothing more
 
 	rescanning bool
-	rescan     tables.RowPosition // how far this sweep is
+	rescan     tables.RowPosition // how far this rescan is
 	rescanEnd  tables.RowPosition // zero: to the end
 	cost       time.Duration
-	next       time.Time // of Options.Clock: no sweep before it
-	pages      int       // that this sweep has read
+	next       time.Time // of Options.Clock: no rescan before it
+	pages      int       // that this rescan has read
 
-	headPage, sweepPage  pageSize
-	fromHead, fromRescan prefetched // of the head, and of the sweep
+	headPage, rescanPage pageSize
+	fromHead, fromRescan prefetched // of the look above the mark, and of the rescan
 
-	// long says that sweeps read too much to come often: pending has the rows
+	// long says that rescans read too much to come often: pending has the rows
 	// that fall due in the meantime.
 	long    bool
 	pending pending
-	// looking and looked are of a claim that must see the whole lane.
+
+	// looking and looked belong to a claim that must see every row of the queue.
 	looking, looked bool
 }
 
-// prefetched are candidates that the last look found and the claim had no room for: the next claim need not look. They are stale, which the claim's
-// compare-and-set sees, and they keep the lane's order, as what comes later
-// stands behind them.
+// prefetched are candidates of the last look that its claim did not need: the
+// next claim tries them first. They may be stale, which the compare-and-set sees.
+// They stand in the cursor's order: what is read later comes after them.
 type prefetched struct {
 	rows []*tables.Candidate
 	now  int64     // of the database, when they were read
@@ -96,14 +100,13 @@ type classes struct {
 	lostPage   pageSize
 }
 
-// pageSize is how many rows the next look of a lane reads; the zero value is
-// smallPage.
+// pageSize is how many rows the next look reads; the zero value is smallPage.
 type pageSize int
 
-// pending are the rows of a stock table that cannot be claimed yet, and when
-// they can be: running jobs at the end of their leases, delayed and repeated
-// ones when they are due. Where sweeps are long, one statement finds them
-// without reading payloads, and each is then looked at by its id in its second.
+// pending are the rows of a stock table that cannot be claimed yet, and when they
+// can be: running jobs when their leases end, delayed and retried jobs when they
+// are due. Where rescans are long, one statement finds these rows without
+// reading payloads. Each is then read by its id in the second in which it is due.
 type pending struct {
 	due  map[int64]falls
 	next time.Time // of Options.Clock: when they are searched for again
@@ -113,34 +116,76 @@ type pending struct {
 // falls is when a row may be claimed.
 type falls struct {
 	at   time.Time // of Options.Clock
-	once bool      // it is pending no more: one look, and it is forgotten
+	once bool      // it is pending no more: it is read once more and then forgotten
 }
 
-// delays are what this process knows of jobs that it gave back to run later.
+// delays are what this process knows of jobs that it released to run later.
 // Store.mu guards them.
 type delays struct {
 	rows  map[string]map[int64]time.Time // by queue: when a row is due, of Options.Clock
 	wakes map[string]map[time.Time]bool  // by queue: wake-ups that are set
 }
 
-// A claim whose COMMIT was not answered may hold its rows or not, and nobody
-// runs what it holds. The store remembers it and gives such rows back
-// uncounted, so that trouble of the database costs no attempt.
+// inDoubtClaim is a row of a claim whose COMMIT got no answer. The claim may hold
+// the row or not, and no worker runs what it holds. The store remembers it and
+// releases the row without counting the attempt: trouble of the database costs
+// no attempt.
 //
-// In the extended layout the token in the row says whose it is. A stock row
-// has no room for one: another worker that claimed it in the same second wrote
-// the same. But such a worker renews its lease after a third of it, and stops
-// the run after two thirds if it cannot; a row that looks the same after three
-// quarters is ours.
+// In the extended layout the token in the row says whose it is. A stock row has
+// no column for it: another worker that claimed the row in the same second wrote
+// the same values. But such a worker renews its lease after a third of it, and
+// stops the run after two thirds if it cannot. So a row that looks the same
+// after three quarters of the lease is ours.
 type inDoubtClaim struct {
 	row       *tables.Candidate
 	token     string
 	until     int64
-	retryAt   time.Time // of Options.Clock: not given back before
+	retryAt   time.Time // of Options.Clock: not released before
 	expiresAt time.Time // the lease has ended: its row is anybody's
 }
 
 // sender is what packets do.
 type sender interface {
 	Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) ([]int64, error)
+}
+
+// claim is one call of Claim.
+type claim struct {
+	s           *Store
+	r           jobs.ClaimRequest
+	token       string
+	freePermits map[string]int // permits that a limited type has left, read once
+	taken       []jobs.Claimed
+	pages       int
+	absorbed    map[int64]bool // rows that were taken as duplicates
+	// unseen says that the claim ended at its bounds before it saw all rows.
+	unseen bool
+}
+
+func (s *Store) newClaim(r jobs.ClaimRequest) *claim {
+	return &claim{s: s, r: r, token: tables.NewToken(r.Worker), freePermits: map[string]int{}, absorbed: map[int64]bool{}}
+}
+
+func (c *claim) want() int { return c.r.Limit - len(c.taken) }
+
+// maxPages bounds how many pages of other programs' rows one claim reads. The next
+// claim goes on behind them, at once (jobs.ErrUnseen).
+const maxPages = 20
+
+// full says that the claim has what it wants, or is at its bounds.
+func (c *claim) full() bool {
+	if c.want() <= 0 {
+		return true
+	}
+	if c.pages >= maxPages {
+		c.unseen = true
+		return true
+	}
+	return false
+}
+
+// enqueueRequest is one caller's list.
+type enqueueRequest struct {
+	list     []jobs.Spec
+	receipts []jobs.Receipt
 }

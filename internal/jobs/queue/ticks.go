@@ -35,8 +35,8 @@ func (s *Store) LastTicks(ctx context.Context, since time.Time) (map[string]time
 // tickedWithin is how long a job counts as one of the schedule.
 const tickedWithin = 24 * time.Hour
 
-// Ticked says whether the schedule enqueued a job within the last day; a person
-// who runs an entry by hand is no schedule.
+// Ticked says whether the schedule enqueued a job within the last day; an entry
+// that was run by hand does not count.
 func (s *Store) Ticked(ctx context.Context, uuid string) (bool, error) {
 	var n int
 	query := fmt.Sprintf("SELECT COUNT(*) FROM cmsjobs_ticks WHERE at >= %s - %d AND uuid = ? AND outcome = 'enqueued'", s.tables.MillisNow(), tickedWithin.Milliseconds())
@@ -57,7 +57,7 @@ func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.Spec)
 	uuid := ""
 	if job != nil {
 		n := *job
-		// The same name from whoever takes the tick: where our tables lie in
+		// The same UUID from every process that takes the tick: where our tables lie in
 		// another database, a crash between the two commits doubles no job.
 		n.UUID = tables.DerivedUUID("tick/"+t.Entry, t.Tick.UnixMilli(), 0)
 		if prepared, err = s.prepare([]jobs.Spec{n}); err != nil {
@@ -124,7 +124,7 @@ func (s *Store) SaveChange(ctx context.Context, entry string, c *jobs.ScheduleEd
 	if c == nil {
 		_, err := s.tables.Exec(ctx, s.tables.OwnDB, "DELETE FROM cmsjobs_schedules WHERE name = ?", entry)
 		if err != nil {
-			return fmt.Errorf("taking %s back to the timetable: %w", entry, err)
+			return fmt.Errorf("resetting the schedule entry %s: %w", entry, err)
 		}
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// That an entry is still there is written when nobody wrote it for touchAfter.
+// That an entry is still there is written when that was not done for touchAfter.
 // One that was silent while another was seen for absentFor without a longer
 // silence was taken out of the timetable. When all were silent, no scheduler ran.
 const (
@@ -57,7 +57,7 @@ func (s *Store) FirstSeen(ctx context.Context, entries map[string]string) (map[s
 	return begun, s.addEntries(ctx, fresh, now)
 }
 
-// absent says that a scheduler was at work for long while nobody had the entry.
+// absent says that a scheduler ran for long while no timetable had the entry.
 func absent(row seenAt, rows map[seenEntry]seenAt) bool {
 	for _, other := range rows {
 		if other.last-max(other.back, row.last) > absentFor.Milliseconds() {

@@ -12,7 +12,7 @@ import (
 // maxWoken is how many waiting jobs are read together.
 const maxWoken = 500
 
-// recordWaits writes which jobs were given back because a dependency is out.
+// recordWaits writes which jobs were released because a dependency is unavailable.
 // Rows of jobs that ran since, or are gone, do no harm: see RunWaiting.
 func (s *Store) recordWaits(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
 	for _, e := range ends {

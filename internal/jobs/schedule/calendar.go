@@ -9,9 +9,8 @@ import (
 
 // Calendar says at which moments an entry is due.
 type Calendar struct {
-	expression string
-	every      time.Duration // of "@every", counted from the Unix epoch; else 0
-	fields     *cron.SpecSchedule
+	every  time.Duration // of "@every", counted from the Unix epoch; else 0
+	fields *cron.SpecSchedule
 }
 
 // ParseCalendar reads a cron expression of five fields, a name like @daily, or
@@ -23,18 +22,15 @@ func ParseCalendar(expression string) (Calendar, error) {
 	}
 	switch s := parsed.(type) {
 	case cron.ConstantDelaySchedule:
-		return Calendar{expression: expression, every: s.Delay}, nil
+		return Calendar{every: s.Delay}, nil
 	case *cron.SpecSchedule:
 		if s.Location != time.Local {
 			return Calendar{}, fmt.Errorf("%q names a zone: set schedule.zone instead", expression)
 		}
-		return Calendar{expression: expression, fields: s}, nil
+		return Calendar{fields: s}, nil
 	}
 	return Calendar{}, fmt.Errorf("%q is no cron expression that can be used here", expression)
 }
-
-// String is the expression that was parsed.
-func (c Calendar) String() string { return c.expression }
 
 // horizon is how far Next looks: 29 February on a certain weekday comes within
 // 40 years.

@@ -28,5 +28,5 @@ type Candidate struct {
 	Fault      error
 	Rescued    bool
 	Duplicates []*Candidate
-	Primary    int64 // the row that it is taken with; its own id where it leads
+	Primary    int64 // the row whose run does its work; its own id where that is itself
 }

@@ -39,3 +39,46 @@ func (s *Tables) MillisNow() string {
 	}
 	return s.Dialect.Millis
 }
+
+// sawClock compares the database's clock, read between two moments of ours and
+// exact to the given resolution, with the last look at it.
+// Options.Monotonic said the two moments.
+func (s *Tables) sawClock(database time.Time, resolution time.Duration, before, after time.Time) {
+	r := &s.rescue
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.seen.at.IsZero() {
+		r.seen.at = before
+	}
+	now := sighting{at: r.seen.at,
+		least: time.Duration(database.UnixNano()) - after.Sub(r.seen.at),
+		most:  time.Duration(database.UnixNano()) + resolution - before.Sub(r.seen.at)}
+	last := r.seen
+	r.seen = now
+	if last.most == 0 || r.length == 0 {
+		return
+	}
+	by := max(now.least-last.most, 0) // forward
+	if by == 0 {
+		by = min(now.most-last.least, 0) // or backward
+	}
+	if by.Abs() <= r.length/3 {
+		return
+	}
+	r.jump = ClockJump{At: after, By: by}
+	r.rest(s.Options.Clock(), r.length)
+	s.Options.Logger.Warn("the database's clock jumped; no lease counts as lost for the length of one lease", "event", "database.clock_jumped",
+		"by_ms", by.Milliseconds(), "wait_ms", r.length.Milliseconds())
+}
+
+// StartSighting begins a look at the database's clock; the function that it
+// returns ends the look with what was read, exact to a resolution.
+func (s *Tables) StartSighting() func(database time.Time, resolution time.Duration) {
+	if s.Options.Monotonic == nil {
+		return func(time.Time, time.Duration) {}
+	}
+	before := s.Options.Monotonic()
+	return func(database time.Time, resolution time.Duration) {
+		s.sawClock(database, resolution, before, s.Options.Monotonic())
+	}
+}

@@ -11,7 +11,7 @@ import (
 )
 
 // The jobs tables as CreateTables makes them. %[1]s is the prefix of their names.
-// PostgreSQL's room on each page is for the claim's version of a row, which then
+// PostgreSQL's free space on each page is for the claim's version of a row, which then
 // needs no new entry in any index: 16 % of the server's time a job.
 var jobsTables = map[Layout]database.Variants{
 	Stock: {

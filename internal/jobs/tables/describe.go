@@ -23,7 +23,7 @@ func (s *Tables) Describe() Description {
 		FailedTable: s.Options.Prefix + s.Options.FailedTable, FailedUUID: s.Failed.UUID, OrderedIndex: t.Ordered, Transactional: t.Transactional, Times: "unix seconds"}
 	if t.Due.Kind != unixSeconds {
 		found.Times = "wall clock"
-		found.Notes = append(found.Notes, "the times of "+t.Plain+" are wall-clock texts in the connection's time zone: whoever writes them must use the same zone")
+		found.Notes = append(found.Notes, "the times of "+t.Plain+" are wall-clock texts in the connection's time zone: a program that writes them must use the same zone")
 	}
 	if t.Ordered == "" {
 		found.Notes = append(found.Notes, "the index that serves claims is missing: \"cmsjobs migrate index\" adds it")

@@ -5,11 +5,11 @@
 // transactions, and decides which rows are ours.
 //
 // It is neither the queue nor the history: those packages are built on it, and
-// nobody else has a use for it but to create tables and to name options.
+// other packages only create tables and name options with it.
 //
 // Invariants:
 //
-//   - No table of the CMS is ever altered; AddIndex of the queue, which a person
+//   - No table of the CMS is ever altered; AddIndex, which an administrator
 //     asks for, is the one exception.
 //   - The database's clock decides what is due and whose lease ran out.
 //   - A lease is written as "now + length − RetryAfter" and has run out when

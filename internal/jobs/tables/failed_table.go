@@ -33,17 +33,9 @@ func (s *Tables) FailedText() string {
 
 // failedConverted says that the server converts failed_at between time zones.
 // Laravel's session reads it in the server's zone: it must find the wall clock
-// there, whatever the zone of our own session is.
+// there, whatever the zone of our session is.
 func (s *Tables) failedConverted() bool {
 	return s.Dialect.ConvertsTimestamps && s.Failed.ColumnType == "timestamp"
-}
-
-// FailedTable is failed_jobs as it was found.
-type FailedTable struct {
-	Name       string // quoted
-	UUID       bool   // Laravel 5 to 7 had none
-	FailedAt   TimeColumn
-	ColumnType string // the column's type: a MySQL TIMESTAMP is converted by session
 }
 
 // readFailed finds out what failed_jobs looks like.

@@ -111,3 +111,16 @@ func checkName(name string) error {
 	}
 	return nil
 }
+
+// readTable reads the columns of a table that must be there; missing says what
+// to do where it is not.
+func (s *Tables) readTable(ctx context.Context, plain, missing string) (map[string]column, error) {
+	if err := checkName(plain); err != nil {
+		return nil, err
+	}
+	have, err := s.columnsOf(ctx, s.DB, plain)
+	if err == nil && len(have) == 0 {
+		err = fmt.Errorf("there is no table %s in the database%s", plain, missing)
+	}
+	return have, err
+}

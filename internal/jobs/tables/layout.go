@@ -42,22 +42,24 @@ type Fragments interface {
 	// Columns of a candidate beside id, attempts and payload: status token name
 	// priority max_attempts.
 	Columns() string
-	// Waiting and expired are conditions on a row that may be claimed.
+	// Waiting and Expired are conditions on a row that may be claimed.
 	Waiting() string
 	Expired(now string, retryAfter int64) string
 	// Class narrows to one class of priority; it is empty without priorities.
 	Class(priority int) string
 	// Unchanged is the condition that a row still is as the candidate was read.
 	Unchanged(c *Candidate) (string, []any)
-	// take, renew and giveBack are the SET parts of UPDATEs. until is when the
-	// lease began for the reader's arithmetic (see the package's text).
+	// ClaimRows, Renew and Release are the SET parts of UPDATEs. until is when the
+	// lease began as readers compute it (see the package's text). Release makes the
+	// row due at due, or leaves that time where due is ""; uncount takes the
+	// attempt back.
 	ClaimRows(until int64, token string) (string, []any)
 	Renew(until int64) string
-	GiveBack(due string, end jobs.Settlement, uncount bool) (string, []any)
+	Release(due string, end jobs.Settlement, uncount bool) (string, []any)
 	// Guard is the condition that a lease still holds; tried are other values
 	// that unanswered renewals may have written.
 	Guard(l jobs.Lease, tried []int64) (string, []any)
-	// Insert names the columns of a new row, row its values.
+	// Insert names the columns of a new row, Row its values.
 	Insert() string
 	Row(n jobs.Spec, payload, due, now string, maxAttempts int) (string, []any)
 }

@@ -52,7 +52,7 @@ func (t *extended) Renew(until int64) string {
 	return t.Locked.Name + " = " + t.Locked.FromUnix(until) + t.touch()
 }
 
-func (t *extended) GiveBack(due string, end jobs.Settlement, uncount bool) (string, []any) {
+func (t *extended) Release(due string, end jobs.Settlement, uncount bool) (string, []any) {
 	set := "status = 'queued', locked_by = NULL, " + t.Locked.Name + " = NULL"
 	var args []any
 	if due != "" {

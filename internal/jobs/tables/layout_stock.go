@@ -47,7 +47,7 @@ func (t *JobsTable) oneMore() string {
 
 func (t *stock) Renew(until int64) string { return t.Locked.Name + " = " + t.Locked.FromUnix(until) }
 
-func (t *stock) GiveBack(due string, _ jobs.Settlement, uncount bool) (string, []any) {
+func (t *stock) Release(due string, _ jobs.Settlement, uncount bool) (string, []any) {
 	set := t.Locked.Name + " = NULL"
 	if due != "" { // first: MySQL evaluates from left to right, and due may ask for the lease
 		set = t.Due.Name + " = " + t.Due.FromExpr(due) + ", " + set

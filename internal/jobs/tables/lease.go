@@ -19,15 +19,17 @@ func NewToken(worker string) string {
 	return worker + "/" + hex.EncodeToString(random[:])
 }
 
-// A twin's lease carries its job's UUID behind the token, so that its end can
-// be written under its own name.
+// DuplicateMark stands between the token and the UUID in a duplicate's lease: its end
+// is written under its own UUID.
 const DuplicateMark = "\n"
 
+// TokenOf is the token of a lease.
 func TokenOf(l jobs.Lease) string {
 	token, _, _ := strings.Cut(l.Token, DuplicateMark)
 	return token
 }
 
+// DuplicateUUID is the UUID in a duplicate's lease.
 func DuplicateUUID(l jobs.Lease) string {
 	_, uuid, _ := strings.Cut(l.Token, DuplicateMark)
 	return uuid

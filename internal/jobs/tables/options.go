@@ -35,7 +35,7 @@ type Options struct {
 	Registry *jobs.Registry
 	// DefaultQueue is where jobs go that name none: "default".
 	DefaultQueue string
-	// OwnQueues are those whose unreadable rows are buried instead of left to
+	// OwnQueues are those whose unreadable rows fail permanently instead of being left to
 	// PHP: {"cmsjobs"}. In the extended layout every queue is our own.
 	OwnQueues []string
 	// Connection is written to failed_jobs.connection: "database".
@@ -51,7 +51,7 @@ type Options struct {
 	// KeepData is up to how many bytes a job's data is kept in the history: 4096.
 	// Negative keeps none.
 	KeepData int
-	// Logger gets what a person should know: nil discards it.
+	// Logger gets what an administrator should know: nil discards it.
 	Logger *slog.Logger
 	// Wake is called with the queue after due jobs were committed.
 	Wake func(queue string)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -14,7 +13,7 @@ import (
 )
 
 // A job whose lease has run out is taken from its worker, which is presumed
-// dead, and its attempt is charged. Two things look the same and are not:
+// dead, and its attempt counts. Two things look the same and are not:
 //
 //   - The database was in trouble for longer than the lease: read-only, full,
 //     not reachable. The worker lives, could not renew, and writes the end of
@@ -23,31 +22,10 @@ import (
 //     until its worker has renewed it by the new clock.
 //
 // So a store rescues nothing for a while after it met either, by its own
-// monotonic clock: ownersFirst after trouble, one lease after a jump.
+// monotonic clock: OwnersFirst after trouble, one lease after a jump.
+
+// OwnersFirst is how long after trouble with the database no job is rescued.
 const OwnersFirst = 5 * time.Second
-
-// rescue is what a store knows about both.
-type rescue struct {
-	mu       sync.Mutex
-	length   time.Duration // of leases here, as last heard
-	notUntil time.Time     // of Options.Clock: nothing is rescued before
-	seen     sighting
-	jump     ClockJump
-}
-
-// ClockJump is a step of the database's clock against this host's monotonic
-// clock.
-type ClockJump struct {
-	At time.Time     // when it was noticed, by this host's clock
-	By time.Duration // forward, or negative: backward; a little less than the truth
-}
-
-// sighting is one look at the database's clock: its offset against ours, which
-// is not known more exactly than the look took.
-type sighting struct {
-	least, most time.Duration
-	at          time.Time
-}
 
 // ClockJump is the last jump of the database's clock by more than a third of a
 // lease; zero when none was noticed.
@@ -68,16 +46,6 @@ func (s *Tables) NoteTrouble(err error) error {
 	return err
 }
 
-// rest lets nothing be rescued for so long, or for one lease if that is less.
-func (r *rescue) rest(now time.Time, length time.Duration) {
-	if r.length > 0 {
-		length = min(length, r.length)
-	}
-	if until := now.Add(length); until.After(r.notUntil) {
-		r.notUntil = until
-	}
-}
-
 // SetLeaseLength notes how long leases are here.
 func (s *Tables) SetLeaseLength(length time.Duration) {
 	s.rescue.mu.Lock()
@@ -90,37 +58,6 @@ func (s *Tables) LeaseLength() time.Duration {
 	s.rescue.mu.Lock()
 	defer s.rescue.mu.Unlock()
 	return s.rescue.length
-}
-
-// sawClock compares the database's clock, read between two moments of ours and
-// exact to the given resolution, with the last look at it.
-// Options.Monotonic said the two moments.
-func (s *Tables) sawClock(database time.Time, resolution time.Duration, before, after time.Time) {
-	r := &s.rescue
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.seen.at.IsZero() {
-		r.seen.at = before
-	}
-	now := sighting{at: r.seen.at,
-		least: time.Duration(database.UnixNano()) - after.Sub(r.seen.at),
-		most:  time.Duration(database.UnixNano()) + resolution - before.Sub(r.seen.at)}
-	last := r.seen
-	r.seen = now
-	if last.most == 0 || r.length == 0 {
-		return
-	}
-	by := max(now.least-last.most, 0) // forward
-	if by == 0 {
-		by = min(now.most-last.least, 0) // or backward
-	}
-	if by.Abs() <= r.length/3 {
-		return
-	}
-	r.jump = ClockJump{At: after, By: by}
-	r.rest(s.Options.Clock(), r.length)
-	s.Options.Logger.Warn("the database's clock jumped; no lease counts as lost for the length of one lease", "event", "database.clock_jumped",
-		"by_ms", by.Milliseconds(), "wait_ms", r.length.Milliseconds())
 }
 
 // MayRescue says whether jobs whose lease has run out may be taken now. It
@@ -138,18 +75,6 @@ func (s *Tables) MayRescue(ctx context.Context) (bool, error) {
 	return !s.Options.Clock().Before(s.rescue.notUntil), nil
 }
 
-// StartSighting begins a look at the database's clock; the function that it
-// returns ends the look with what was read, exact to a resolution.
-func (s *Tables) StartSighting() func(database time.Time, resolution time.Duration) {
-	if s.Options.Monotonic == nil {
-		return func(time.Time, time.Duration) {}
-	}
-	before := s.Options.Monotonic()
-	return func(database time.Time, resolution time.Duration) {
-		s.sawClock(database, resolution, before, s.Options.Monotonic())
-	}
-}
-
 func (s *Tables) lookAtClock(ctx context.Context) error {
 	var millis int64
 	sighted := s.StartSighting()
@@ -160,8 +85,8 @@ func (s *Tables) lookAtClock(ctx context.Context) error {
 	return nil
 }
 
-// probeSize is so large that the line needs pages of its own: a table has free
-// space inside of its pages when the disk has none.
+// probeSize is so large that the row needs new pages: a table has free space inside
+// of its pages when the disk has none.
 const probeSize = 64 << 10
 
 // tryWriting writes a line of history and undoes it.

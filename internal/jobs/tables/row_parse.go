@@ -21,7 +21,7 @@ func DerivedUUID(table string, id, created int64) string {
 	return uuid.NewSHA1(Namespace, fmt.Appendf(nil, "%s/%d/%d", table, id, created)).String()
 }
 
-// Derived says whether a UUID may be one of DerivedUUID's: those of our own
+// Derived says whether a UUID may be one of DerivedUUID's: those of our
 // jobs are random, not of version 5.
 func Derived(text string) bool {
 	id, err := uuid.Parse(text)
@@ -31,13 +31,14 @@ func Derived(text string) bool {
 // ErrOversize marks the fault of a payload that was not read whole.
 var ErrOversize = errors.New("the payload is too large")
 
+// Known says whether a type is registered here.
 func (s *Tables) Known(name string) bool {
 	_, ok := s.Options.Registry.Lookup(name)
 	return ok
 }
 
 // Claimable decides in Go whose row c is and completes it. Rows that are PHP's, or
-// of a type that nobody here has registered, are not ours.
+// of a type that is not registered here, are not ours.
 func (s *Tables) Claimable(queue string, c *Candidate) bool {
 	var e jobs.Envelope
 	var origin jobs.Origin
@@ -94,7 +95,7 @@ func (s *Tables) complete(queue string, c *Candidate, e jobs.Envelope) {
 		Priority: c.Priority, Timeout: e.Timeout, RunAt: time.Unix(c.Due, 0).UTC(), EnqueuedAt: time.Unix(c.Created, 0).UTC()}
 	full := s.Layout.Table().AttemptsLimit
 	if c.Fault == nil && (c.Attempts >= limit || full > 0 && c.Attempts >= full) {
-		c.Fault = fmt.Errorf("the job was started %d times and may be started %d times; its last run ended without a word, so its worker died or was cut off", c.Attempts, limit)
+		c.Fault = fmt.Errorf("the job was started %d times and may be started %d times; its last run ended without a result, so its worker died or was cut off", c.Attempts, limit)
 	}
 	if full > 0 && c.Attempts >= full {
 		c.Job.Attempt = c.Attempts

@@ -15,7 +15,7 @@ import (
 const (
 	// Sniffed is how much of an oversized payload is read to name its type.
 	Sniffed = 64 << 10
-	// Oversize leaves room for the envelope around the largest payload that
+	// Oversize leaves space for the envelope around the largest payload that
 	// Enqueue takes.
 	Oversize = jobs.MaxPayload + 4<<10
 	// PHPJob stands in the opening of the payloads of Laravel's own
@@ -23,13 +23,14 @@ const (
 	PHPJob = `"job":"Illuminate`
 )
 
-// RowPosition is a place in a lane's order; the zero value is before the first.
+// RowPosition is a place in the order of a scan cursor; the zero value is before the
+// first row.
 type RowPosition struct {
-	At string // moment.text of the due column; unused when the order is by id
+	At string // TimeColumn.ExactText of the due column; unused when the order is by id
 	ID int64
 }
 
-// OrderedByTime says that the lane's order is (due, id) and not id.
+// OrderedByTime says that a scan cursor's order is (due, id) and not id.
 func (s *Tables) OrderedByTime() bool {
 	return s.Layout.Name() == Extended || s.Layout.Table().Ordered != ""
 }
@@ -50,6 +51,7 @@ func (s *Tables) IndexHint() string {
 	return s.Dialect.Choose(database.Variants{MySQL: " FORCE INDEX (" + index + ")"})
 }
 
+// OrderBy is the order of a scan cursor.
 func (s *Tables) OrderBy() string {
 	if s.OrderedByTime() {
 		return " ORDER BY " + s.Layout.Table().Due.Name + ", id"
@@ -57,7 +59,7 @@ func (s *Tables) OrderBy() string {
 	return " ORDER BY id"
 }
 
-// After and upTo bound a read in the lane's order.
+// After bounds a read in a scan cursor's order: it begins behind p.
 func (s *Tables) After(p RowPosition) (string, []any) {
 	switch {
 	case p == RowPosition{}:
@@ -70,6 +72,7 @@ func (s *Tables) After(p RowPosition) (string, []any) {
 	return fmt.Sprintf(" AND %s >= %s AND NOT (%s = %s AND id <= %d)", due.Name, literal, due.Name, literal, p.ID), twice(args)
 }
 
+// UpTo bounds a read in a scan cursor's order: it ends at p.
 func (s *Tables) UpTo(p RowPosition) (string, []any) {
 	switch {
 	case p == RowPosition{}:
@@ -94,7 +97,7 @@ type CandidateQuery struct {
 	Whole int // up to how many bytes payloads are read whole; 0 is oversize
 }
 
-// Reading is the statement of a look.
+// Reading is the statement of ReadCandidates.
 func (s *Tables) Reading(l CandidateQuery) string {
 	t := s.Layout.Table()
 	now, whole := s.SecondsNow(), cmp.Or(l.Whole, Oversize)

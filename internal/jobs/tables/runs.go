@@ -39,7 +39,7 @@ type Run struct {
 	Data           json.RawMessage
 }
 
-// RunRow is a runRow as its columns hold it.
+// RunRow is a Run as its columns hold it.
 type RunRow struct {
 	job, attempt, duration, wait, created        int64
 	uuid, jobType, queue, outcome, worker, lease string
@@ -98,7 +98,7 @@ func (s *Tables) InsertRunRows(ctx context.Context, q Tx, lines []RunRow) error 
 		return nil
 	}
 	now := s.MillisNow()
-	if len(lines) > 3 { // read once: the server would reckon it anew for each value
+	if len(lines) > 3 { // read once: the server would compute it again for each value
 		var read int64
 		if _, err := s.QueryRow(ctx, q, []any{&read}, "SELECT "+now); err != nil {
 			return fmt.Errorf("writing the history of runs: %w", err)

@@ -18,7 +18,7 @@ type sharedRun struct {
 	data                                   bool // each has data
 }
 
-// FewAlike are too few lines for a JSON text of their own.
+// FewAlike is from how many lines on a JSON text is worth it.
 const FewAlike = 8
 
 // FewInsertions are the INSERTs of many lines. now is SQL.

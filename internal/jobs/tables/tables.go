@@ -1,11 +1,8 @@
 package tables
 
 import (
-	"cmp"
-	"context"
 	"database/sql"
-	"errors"
-	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,65 +30,43 @@ type Tables struct {
 	Watch      func(statement string, args []any) // sees what is read. For tests of plans only
 }
 
-// Open looks at the tables in db. Our own tables must be there (migrations.Up).
-func Open(ctx context.Context, db *sqlx.DB, o Options) (*Tables, error) {
-	if o.Registry == nil {
-		return nil, errors.New("a store needs a registry of types")
-	}
-	o.defaults()
-	d, err := database.DialectFor(db)
-	if err != nil {
-		return nil, err
-	}
-	s := &Tables{
-		Options: o, DB: db, OwnDB: cmp.Or(o.OwnDB, db), Dialect: d, RetryAfter: int64(o.RetryAfter / time.Second), MaxBatch: 1000,
-	}
-	if own, err := database.DialectFor(s.OwnDB); err != nil || own.Name != d.Name {
-		return nil, errors.New("the database of our own tables must be of the same type as the CMS's")
-	}
-	for _, step := range []func(context.Context) error{s.readServer, s.ReadJobs, s.readFailed, s.checkOwn} {
-		if err := step(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
+// FailedTable is failed_jobs as it was found.
+type FailedTable struct {
+	Name       string // quoted
+	UUID       bool   // Laravel 5 to 7 had none
+	FailedAt   TimeColumn
+	ColumnType string // the column's type: a MySQL TIMESTAMP is converted by session
 }
 
-// readServer reads what the connection is set to.
-func (s *Tables) readServer(ctx context.Context) error {
-	s.MaxBytes = 4 << 20
-	var packet int
-	if _, err := s.QueryRow(ctx, s.DB, []any{&s.Server, &packet}, s.Dialect.Version()); err != nil {
-		return database.Explain("asking the server for its version", err)
-	}
-	if packet > 0 {
-		s.MaxBytes = min(s.MaxBytes, packet*3/4)
-	}
-	s.TxOptions = database.Isolation(ctx, s.DB)
-	return nil
+// rescue is what a store knows about both.
+type rescue struct {
+	mu       sync.Mutex
+	length   time.Duration // of leases here, as last heard
+	notUntil time.Time     // of Options.Clock: nothing is rescued before
+	seen     sighting
+	jump     ClockJump
 }
 
-// checkOwn looks for our own tables, and whether the driver counts rows as we
-// need it: found ones, not changed ones.
-func (s *Tables) checkOwn(ctx context.Context) error {
-	touch := s.Dialect.Upsert("cmsjobs_control_signals", "name, at", "('probe', 0)", "name", "at")
-	err := database.Retry(ctx, "opening the store", func() error { _, err := s.Exec(ctx, s.OwnDB, touch); return err })
-	if err != nil {
-		if database.Classify(err) == database.Schema {
-			return fmt.Errorf("our own tables (cmsjobs_*) are not there or not writable: run \"cmsjobs migrate up\": %w", err)
-		}
-		return database.Explain("writing to our own tables", err)
+// ClockJump is a step of the database's clock against this host's monotonic
+// clock.
+type ClockJump struct {
+	At time.Time     // when it was noticed, by this host's clock
+	By time.Duration // forward, or negative: backward; a little less than the truth
+}
+
+// sighting is one look at the database's clock: its offset against ours, which
+// is not known more exactly than the look took.
+type sighting struct {
+	least, most time.Duration
+	at          time.Time
+}
+
+// rest lets nothing be rescued for so long, or for one lease if that is less.
+func (r *rescue) rest(now time.Time, length time.Duration) {
+	if r.length > 0 {
+		length = min(length, r.length)
 	}
-	var found int64
-	err = database.Retry(ctx, "opening the store", func() error {
-		found, err = s.Exec(ctx, s.OwnDB, "UPDATE cmsjobs_control_signals SET at = 0 WHERE name = 'probe'")
-		return err
-	})
-	if err != nil {
-		return database.Explain("writing to our own tables", err)
+	if until := now.Add(length); until.After(r.notUntil) {
+		r.notUntil = until
 	}
-	if found != 1 {
-		return errors.New("the connection counts changed rows instead of found ones: open it with clientFoundRows=true")
-	}
-	return nil
 }

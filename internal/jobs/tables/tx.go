@@ -22,7 +22,7 @@ type Transaction struct{ Main, Own Tx }
 
 // InTx runs fn in a transaction at READ COMMITTED and commits it. It repeats
 // the whole of it, after a random wait, when the database says that it undid
-// it; so fn must start afresh each time.
+// it; so fn must start from the beginning each time.
 func (s *Tables) InTx(ctx context.Context, op string, fn func(Transaction) error) error {
 	return database.Retry(ctx, op, func() error { return s.attemptTx(ctx, fn) })
 }
@@ -67,6 +67,7 @@ func (s *Tables) attemptTx(ctx context.Context, fn func(Transaction) error) (err
 // connection is gone, and the server undoes the work by itself.
 func Rollback(t *sqlx.Tx) { _ = t.Rollback() }
 
+// Begin starts a transaction at READ COMMITTED.
 func (s *Tables) Begin(ctx context.Context, db *sqlx.DB) (*sqlx.Tx, error) {
 	s.Asked.Add(2) // BEGIN, and COMMIT or ROLLBACK
 	return db.BeginTxx(ctx, s.TxOptions)

@@ -2,7 +2,6 @@ package tablestest
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -10,24 +9,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
-
-// The types that Registry knows.
-var (
-	Plain    = jobs.Kind[json.RawMessage]{Name: "test.plain"}
-	Limited  = jobs.Kind[json.RawMessage]{Name: "test.limited", Policy: jobs.Policy{Limit: 2}}
-	Often    = jobs.Kind[json.RawMessage]{Name: "test.often", Policy: jobs.Policy{MaxAttempts: 100_000}}
-	Coalesce = jobs.Kind[json.RawMessage]{Name: "test.coalesce", Policy: jobs.Policy{Coalesce: true}}
-)
-
-// Registry has types whose handlers do nothing.
-func Registry() *jobs.Registry {
-	r := jobs.NewRegistry()
-	nothing := func(context.Context, jobs.Job, json.RawMessage) error { return nil }
-	for _, k := range []jobs.Kind[json.RawMessage]{Plain, Limited, Often, Coalesce} {
-		jobs.Handle(r, k, nothing)
-	}
-	return r
-}
 
 // Lease is the length of the leases that MustClaim takes.
 const Lease = 30 * time.Second
@@ -151,9 +132,6 @@ func (f *Fixture) InsertRaw(queue, payload string) {
 		f.T.Fatal(err)
 	}
 }
-
-// Job is a plain job with its data as JSON.
-func Job(data string) jobs.Spec { return Plain.New(json.RawMessage(data)) }
 
 // End is how a claimed job's run ended.
 func End(c jobs.Claimed, o jobs.Outcome) jobs.Settlement {

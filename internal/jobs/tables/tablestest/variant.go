@@ -99,12 +99,3 @@ func (v Variant) createWallClock(db *jobstest.Database) {
 			"exception TEXT NOT NULL, failed_at %s NULL)", id, text, moment))
 	}
 }
-
-func open(t testing.TB, db *jobstest.Database, o tables.Options) *tables.Tables {
-	t.Helper()
-	found, err := tables.Open(context.Background(), db.DB, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}

@@ -9,18 +9,18 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// prefetchTTL is how long spares are worth trying.
+// prefetchTTL is how long prefetched candidates are worth trying.
 const prefetchTTL = 250 * time.Millisecond
 
-// A sweep may cost one part in sweepShare of the time, and comes no more often
-// than sweepRest.
+// A rescan may cost one part in rescanShare of the time, and comes no more often
+// than every rescanInterval.
 const (
 	rescanShare    = 20
 	rescanInterval = 50 * time.Millisecond
 )
 
-// takePrefetched hands spares out, once; none where other claimers are expected, who
-// would have taken them.
+// takePrefetched returns prefetched candidates, once. It returns none where other
+// claimers are expected, which would have taken them.
 func (c *claim) takePrefetched(from *prefetched) prefetched {
 	x := *from
 	*from = prefetched{}
@@ -32,24 +32,24 @@ func (c *claim) takePrefetched(from *prefetched) prefetched {
 
 func (x prefetched) without(passed int) prefetched { return prefetched{x.rows[passed:], x.now, x.read} }
 
-// inLane looks at rows of a lane between two positions.
-func (s *Store) inLane(l *scanCursor, from, to tables.RowPosition, state string, limit int) tables.CandidateQuery {
+// between looks at rows of a scan cursor between two positions.
+func (s *Store) between(l *scanCursor, from, to tables.RowPosition, state string, limit int) tables.CandidateQuery {
 	a, aArgs := s.tables.After(from)
 	b, bArgs := s.tables.UpTo(to)
 	args := append(append([]any{l.queue}, aArgs...), bArgs...)
 	return tables.CandidateQuery{Where: "queue = ?" + s.tables.Layout.Class(l.priority) + a + b + " AND " + state, Args: args, Order: s.tables.OrderBy(), Hint: s.tables.IndexHint(), Limit: limit}
 }
 
-// lane returns the lane of a queue and class, made on first use.
-func (s *Store) lane(queue string, priority int) *scanCursor {
+// cursorOf returns the scan cursor of a queue and priority, made on first use.
+func (s *Store) cursorOf(queue string, priority int) *scanCursor {
 	key := scanCursorKey{queue, priority}
-	if s.lanes[key] == nil {
-		if len(s.lanes) > 1000 { // somebody gives each job a priority of its own
-			clear(s.lanes)
+	if s.cursors[key] == nil {
+		if len(s.cursors) > 1000 { // a program gives each job another priority
+			clear(s.cursors)
 		}
-		s.lanes[key] = &scanCursor{queue: queue, priority: priority, next: s.tables.Options.Clock().Add(rescanInterval)}
+		s.cursors[key] = &scanCursor{queue: queue, priority: priority, next: s.tables.Options.Clock().Add(rescanInterval)}
 	}
-	return s.lanes[key]
+	return s.cursors[key]
 }
 
 func (s *Store) classesOf(queue string) *classes {
@@ -60,7 +60,7 @@ func (s *Store) classesOf(queue string) *classes {
 }
 
 // waitingClasses lists the classes of priority in a queue. They are read again
-// as often as that is cheap, or when told to; fresh says that they just were.
+// as often as that is cheap, or where again says so; fresh says that they just were.
 func (s *Store) waitingClasses(ctx context.Context, queue string, again bool) (priorities []int, fresh bool, err error) {
 	c := s.classesOf(queue)
 	begun := s.tables.Options.Clock()

@@ -1,0 +1,100 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// process goes through candidates in their order, takes what can run here, and
+// says how many it is done with.
+func (c *claim) process(ctx context.Context, queue string, found []*tables.Candidate, now int64) (passed int, err error) {
+	c.pages++
+	rescues := c.rescues(ctx)
+	for passed < len(found) && c.want() > 0 {
+		chosen, read, err := c.choose(ctx, queue, found[passed:], rescues)
+		if err != nil {
+			return passed, err
+		}
+		if len(chosen) == 0 {
+			return passed + read, nil
+		}
+		taken, err := c.s.claimRows(ctx, c, chosen, now)
+		if err != nil {
+			return passed, err
+		}
+		passed += read
+		c.taken = append(c.taken, taken...)
+	}
+	return passed, nil
+}
+
+// choose picks the rows to claim, as many as the claim wants, each with its
+// duplicates. read is how many of the candidates it is done with.
+func (c *claim) choose(
+	ctx context.Context, queue string, found []*tables.Candidate, rescues func(*tables.Candidate) (bool, error),
+) (chosen []*tables.Candidate, read int, err error) {
+	primaries := map[string]*tables.Candidate{} // of coalescing types, by work
+	for ; read < len(found) && len(chosen) < c.want(); read++ {
+		x := found[read]
+		x.Duplicates = nil // of an earlier try
+		if ok, err := c.mayClaim(ctx, queue, x, rescues); err != nil {
+			return nil, 0, err
+		} else if ok && !isDuplicate(x, primaries) {
+			chosen = append(chosen, x)
+		}
+	}
+	for _, primary := range primaries {
+		if err := c.s.addDuplicates(ctx, queue, primary); err != nil {
+			return nil, 0, err
+		}
+	}
+	return chosen, read, nil
+}
+
+// mayClaim says whether a candidate is ours, its lease may be taken over, and its
+// type's limit lets it run.
+func (c *claim) mayClaim(
+	ctx context.Context, queue string, x *tables.Candidate, rescues func(*tables.Candidate) (bool, error),
+) (bool, error) {
+	if c.absorbed[x.ID] || !c.s.tables.Claimable(queue, x) {
+		return false, nil
+	}
+	if ok, err := rescues(x); err != nil || !ok {
+		return false, err
+	}
+	return c.permitted(ctx, x)
+}
+
+// isDuplicate adds x to the duplicates of the primary that does the same work, or
+// notes x as such a primary.
+func isDuplicate(x *tables.Candidate, primaries map[string]*tables.Candidate) bool {
+	if !x.Policy.Coalesce || x.Fault != nil {
+		return false
+	}
+	work := x.DedupKey()
+	if primary, there := primaries[work]; there {
+		primary.Duplicates = append(primary.Duplicates, x)
+		return true
+	}
+	primaries[work] = x
+	return false
+}
+
+// rescues says of the candidates of one look whether they may be taken as far
+// as their leases go. It asks the database once, and only where a lease has run
+// out.
+func (c *claim) rescues(ctx context.Context) func(*tables.Candidate) (bool, error) {
+	asked, may := false, false
+	return func(x *tables.Candidate) (bool, error) {
+		if !x.Rescued {
+			return true, nil
+		}
+		var err error
+		if !asked {
+			asked = true
+			may, err = c.s.tables.MayRescue(ctx)
+		}
+		return may, err
+	}
+}
