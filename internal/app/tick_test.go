@@ -30,7 +30,7 @@ func TestRoundsAtOnceShareNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded.Database.DSN, loaded.Queue.MaxTime, loaded.Queue.InternalRows = config.DSN(db.DSN), time.Hour, []string{Probe.Name}
+	loaded.Database.DSN, loaded.Queue.MaxTime, loaded.Queue.InternalRows = config.DSN(db.DSN), time.Hour, []string{probe.Kind.Name}
 	p := &Process{Version: "test", Err: io.Discard, Now: time.Now}
 	r, err := p.Open(t.Context(), loaded)
 	if err != nil {
@@ -43,7 +43,7 @@ func TestRoundsAtOnceShareNothing(t *testing.T) {
 	}()
 	list := make([]jobs.Spec, 20)
 	for i := range list {
-		list[i] = Probe.New(probePayload{})
+		list[i] = probe.Kind.New(probe.Payload{})
 	}
 	if _, err := r.Store.Enqueue(t.Context(), list...); err != nil {
 		t.Fatal(err)
