@@ -50,7 +50,7 @@ func who(c echo.Context) access.Principal {
 	return p
 }
 
-// setAuditTarget notes for the trail what a request is about, in words.
+// setAuditTarget notes for the audit log what a request is about, in words.
 func setAuditTarget(c echo.Context, target, detail string) {
 	c.Set(targetKey, target)
 	if detail != "" {
@@ -58,8 +58,8 @@ func setAuditTarget(c echo.Context, target, detail string) {
 	}
 }
 
-// authorize is the door of every route: who is it, may he, within limits, and
-// what he changed goes into the trail.
+// authorize guards every route: who asks, may they, within limits. What they
+// changed goes into the audit log.
 func (s *Server) authorize(r Route) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		if whole := c.Request(); !r.Stream {
@@ -186,7 +186,7 @@ const (
 )
 
 // sameOrigin refuses changes that another site makes a browser send. A bearer
-// token is not sent by a browser by itself and needs no proof.
+// token is not sent by a browser by itself and needs no form token.
 func (s *Server) sameOrigin(c echo.Context, p access.Principal, r Route) error {
 	if strings.HasPrefix(p.Via, "token") {
 		return nil
@@ -208,11 +208,11 @@ func (s *Server) sameOrigin(c echo.Context, p access.Principal, r Route) error {
 	return nil
 }
 
-// auditTimeout is how long a deed may wait for a busy database: longer than a
-// request may, as a deed that is given up is a hole in the trail.
+// auditTimeout is how long an entry may wait for a busy database: longer than a
+// request may, as a lost entry is a hole in the audit log.
 const auditTimeout = time.Minute
 
-// recordAudit writes down who changed what, or was refused. A deed that cannot
+// recordAudit records who changed what, or was refused. An entry that cannot
 // be written goes to the log as an error with all that it would have said.
 func (s *Server) recordAudit(c echo.Context, r Route, outcome error) error {
 	s.answers.Forget() // the caller who changed something sees it
@@ -224,7 +224,7 @@ func (s *Server) recordAudit(c echo.Context, r Route, outcome error) error {
 		detail = strings.TrimSpace(detail + " " + p.Detail)
 	}
 	if status == http.StatusTooManyRequests || status == http.StatusUnauthorized && r.Name != "session.create" {
-		return outcome // nobody was let in, nothing was touched: a flood must not fill the trail, too
+		return outcome // nobody was let in, nothing was touched: a flood must not fill the audit log, too
 	}
 	target, _ := c.Get(targetKey).(string)
 	if target == "" {

@@ -34,7 +34,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// features stands for the rooms of other packages: one thing in each.
+// features stands for the handlers: one thing in each.
 type features struct{ schedule jobs.ScheduleRecord }
 
 func receipt() (jobs.Receipt, error) {
@@ -237,7 +237,7 @@ func TestTheAPIsPageNamesEveryCall(t *testing.T) {
 	}
 }
 
-func TestRoomsRefusalsAreTold(t *testing.T) {
+func TestRefusalsOfHandlersAreShown(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	s.admin("PATCH", "/api/v1/schedules/sitemap", `{"cron":"never"}`).want(t, 422)
 	s.admin("PATCH", "/api/v1/schedules/nope", `{"cron":"* * * * *"}`).want(t, 404)

@@ -18,7 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-// Problem is how every refusal and failure is told (RFC 9457,
+// Problem is how every refusal and failure is answered (RFC 9457,
 // application/problem+json).
 type Problem struct {
 	Type   string `json:"type"` // about:blank, or a path of the documentation

@@ -72,7 +72,7 @@ func (s *Server) filter(c echo.Context) (jobs.Filter, error) {
 const maxDepth = 64
 
 // body decodes a JSON body strictly: unknown fields, a second value and bad
-// UTF-8 are told, not ignored.
+// UTF-8 are refused, not ignored.
 func body(c echo.Context, into any) error {
 	raw, err := rawBody(c)
 	if err != nil {

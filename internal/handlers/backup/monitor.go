@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -119,7 +120,7 @@ func (h *Handler) Digest(ctx context.Context) (Digest, error) {
 func (w Watched) Text() string {
 	var lines []string
 	if d := w.Digest; d != nil {
-		lines = append(lines, fmt.Sprintf("Since %s: %d complete backups, %d partial, %d failed; %d times read back, %d of them bad. %d backups are kept, %d MiB together.",
+		lines = append(lines, display.Sprintf("Since %s: %d complete {backup|backups}, %d partial, %d failed; %d {verification|verifications}, %d of them failed. %d {backup is|backups are} kept, %d MiB in total.",
 			d.Since.Format(time.DateOnly), d.Complete, d.Partial, d.Failed, d.Verifications, d.BadVerifications, d.Stored, d.Bytes>>20))
 		lines = append(lines, w.Health.lastVerified())
 	}

@@ -21,7 +21,7 @@ type jobPageData struct {
 	Reasons      []reasonRow
 	Runs         []ops.RunView
 	Lines        []jobs.LogLine
-	AuditEntries []access.AuditEntry // nil for who may not see the trail
+	AuditEntries []access.AuditEntry // nil for who may not see the audit log
 	Copies       []copyText
 	Known        bool // its type can run here
 	Active       bool // it waits or runs
@@ -87,7 +87,7 @@ func (h handlers) jobPage(req *web.Request) error {
 }
 
 // copies writes a job as commands that enqueue one like it. Secrets in it are
-// masked: who copies puts his own there.
+// masked: the reader puts their own there.
 func copies(base string, j ops.JobView) []copyText {
 	payload := string(j.Payload)
 	request, err := json.Marshal(map[string]json.RawMessage{"type": quoted(j.Type), "queue": quoted(j.Queue), "payload": j.Payload})
@@ -117,7 +117,7 @@ func quoted(text string) json.RawMessage {
 	return raw
 }
 
-// --- Deeds on one job ---
+// --- Actions on one job ---
 
 func (h handlers) againByForm(req *web.Request) error {
 	r, err := h.job(req)

@@ -59,7 +59,7 @@ func strip(lang locale.Printer, name string, ticks []jobs.TickRecord) template.H
 	fmt.Fprintf(&out, `<svg class="strip" viewBox="0 0 %d 18" preserveAspectRatio="xMinYMid" role="img" aria-label="%s">`, stripTicks*5, template.HTMLEscapeString(lang.Text("schedules.strip", len(ticks), name)))
 	for i := len(ticks) - 1; i >= 0; i-- {
 		t := ticks[i]
-		class := map[string]string{"completed": "ok", "enqueued": "go", "retried": "gap", "buried": "no", "failed": "no", "crashed": "no", "missed": "gap"}[t.Outcome]
+		class := map[string]string{"completed": "ok", "enqueued": "go", "retried": "gap", "failed": "no", "crashed": "no", "missed": "gap"}[t.Outcome]
 		fmt.Fprintf(&out, `<rect class="%s" x="%d" y="1" width="4" height="16" rx="1"><title>%s %s</title></rect>`, class, (len(ticks)-1-i)*5, t.Tick.UTC().Format("2006-01-02 15:04 UTC"), template.HTMLEscapeString(t.Outcome))
 	}
 	out.WriteString(`</svg>`)
