@@ -216,8 +216,8 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 
 	b.open("/admin/jobs")
 	b.do(chromedp.KeyEvent("/")) // by keyboard: to the search
-	b.until(`document.activeElement.id === "q"`)
-	b.do(chromedp.SetValue(chromedp.CSS("#q"), "2@b.example")) // in place of the slash that the driver types besides
+	b.until(`document.activeElement.id === "text"`)
+	b.do(chromedp.SetValue(chromedp.CSS("#text"), "2@b.example")) // in place of the slash that the driver types besides
 	b.press(".filter button")
 	b.sees("550 no such user 2@b.example")
 

@@ -198,7 +198,7 @@ func TestNoTextIsUnused(t *testing.T) {
 	}
 }
 
-var sentences = regexp.MustCompile("(?s)\\b(?:httpError|fieldError|Refuse|RefuseField|reason|conflict|invalid)\\([^\"`\n]*(?:\"[\\w.]+\", [\\w.{}]+, )?(?:\"[\\w.]*\", )?(\"(?:[^\"\\\\]|\\\\.)+\"|`[^`]+`)")
+var sentences = regexp.MustCompile("(?s)\\b(?:httpError|fieldError|Refuse|RefuseField|reason|conflict|invalid|notFound)\\([^\"`\n]*(?:\"[\\w.]+\", [\\w.{}]+, )?(?:\"[\\w.]*\", )?(\"(?:[^\"\\\\]|\\\\.)+\"|`[^`]+`)")
 
 // TestRefusalsOfPagesSpeakVietnamese reads the code for the sentences that it
 // makes, and holds the Vietnamese ones against them.

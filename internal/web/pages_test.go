@@ -135,7 +135,7 @@ func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 	v := s.visitor(t).signIn("admin")
 	v.press("/admin/look", "lang", evil, "theme", evil, "back", "/admin?"+url.QueryEscape(evil))
 	paths := append(parts, "/admin/jobs/"+waiting, "/admin/jobs/"+failing, "/admin/jobs/"+done, "/admin/jobs/"+failing+"/edit", "/admin/mail/1", "/admin/schedules/sitemap")
-	for _, field := range []string{"q", "type", "queue", "status", "since", "until", "cause", "cursor", "range", "job", "status", "actor", "action", "target", "type"} {
+	for _, field := range []string{"text", "type", "queue", "status", "since", "until", "cause", "cursor", "range", "job", "status", "actor", "action", "target", "type"} {
 		for _, path := range []string{"/admin", "/admin/jobs", "/admin/failed", "/admin/mail", "/admin/audit", "/admin/enqueue", "/admin/analytics"} {
 			paths = append(paths, path+"?"+field+"="+url.QueryEscape(evil))
 		}

@@ -108,8 +108,11 @@ func problemOf(err error) *Problem {
 
 // refusal is the answer to what an action or a filter refuses.
 func refusal(r *ops.Refusal) *Problem {
-	if errors.Is(r, jobs.ErrConflict) {
+	switch {
+	case errors.Is(r, jobs.ErrConflict):
 		return httpError(http.StatusConflict, r.Form, r.Args...)
+	case errors.Is(r, jobs.ErrNotFound):
+		return fieldError(http.StatusNotFound, r.Field, r.Form, r.Args...)
 	}
 	if r.Field == "" {
 		return httpError(http.StatusBadRequest, r.Form, r.Args...)

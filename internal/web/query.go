@@ -63,7 +63,7 @@ func written(c echo.Context) ops.Filter { return ops.FilterOf(compat.Query(c.Que
 func (s *Server) filter(c echo.Context) (jobs.Filter, error) {
 	f, err := written(c).Parse(s.cfg.Now())
 	if err == nil && f.Text != "" && !who(c).Scopes.Has(access.Operate) { // what is masked would be found letter by letter
-		return f, fieldError(http.StatusForbidden, "q", "Searching the texts of jobs needs the scope %q.", access.Operate)
+		return f, fieldError(http.StatusForbidden, "text", "Searching the texts of jobs needs the scope %q.", access.Operate)
 	}
 	return f, err
 }

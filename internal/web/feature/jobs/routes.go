@@ -21,7 +21,7 @@ type (
 
 // jobQuery names the parameters of a filter of jobs and of a list's page.
 func jobQuery() []string {
-	return append([]string{"ids", "status", "type", "queue", "q", "cause", "since", "until"}, web.ListQuery()...)
+	return append([]string{"ids", "status", "type", "queue", "text", "cause", "since", "until"}, web.ListQuery()...)
 }
 
 func (h handlers) apiRoutes() []web.Route {

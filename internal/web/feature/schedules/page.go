@@ -120,7 +120,7 @@ func (h handlers) changeEntry(req *web.Request) error {
 	}
 	if err == nil {
 		req.Audit(name, fmt.Sprintf("%s cron %q→%q", req.FormValue("do"), r.Cron, cron))
-		if err = h.changeEntryTo(req, r, change); err == nil {
+		if _, err = h.changeEntryTo(req, r, change); err == nil {
 			return req.Back("/admin/schedules", "entry.done", name)
 		}
 	}
