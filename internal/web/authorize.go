@@ -86,30 +86,13 @@ func (s *Server) checkAccess(c echo.Context, r Route) error {
 	if quiet(r.Path) && r.Scope == "" {
 		return nil // a probe's stale credentials do not matter
 	}
-	network := access.Network(c.RealIP())
-	if !quiet(r.Path) && c.Request().Header.Get(echo.HeaderAuthorization) != "" {
-		if err := s.rates.spent("address " + network); err != nil {
-			return err // before credentials cost anything
-		}
-	}
-	p, err := s.identify(c)
-	if err != nil && s.problemOf(err).Status >= http.StatusInternalServerError {
-		return err // our fault: it counts for nobody
-	}
-	if !quiet(r.Path) { // wrong credentials count for their address
-		if err := s.rates.refuse(caller(p, network)); err != nil {
-			return err
-		}
-	}
+	p, err := s.principal(c, r)
 	if err != nil {
-		if errors.Is(err, access.ErrRefused) {
-			askForCredentials(c)
-		}
 		return err
 	}
 	c.Set(principalKey, p)
 	if r.changes() {
-		if err := s.sameOrigin(c, p, r); err != nil {
+		if err := s.sameOrigin(c, p); err != nil {
 			return err
 		}
 	}
@@ -121,6 +104,32 @@ func (s *Server) checkAccess(c echo.Context, r Route) error {
 		return httpError(http.StatusUnauthorized, "Send a token (Authorization: Bearer …), name and password (Basic), or sign in.")
 	}
 	return httpError(http.StatusForbidden, "This needs the scope %q; %s has %q.", r.Scope, p.Name, p.Scopes)
+}
+
+// principal finds who asks, within the limits of their rate.
+func (s *Server) principal(c echo.Context, r Route) (access.Principal, error) {
+	network := access.Network(c.RealIP())
+	if !quiet(r.Path) && c.Request().Header.Get(echo.HeaderAuthorization) != "" {
+		if err := s.rates.spent("address " + network); err != nil {
+			return access.Principal{}, err // before credentials cost anything
+		}
+	}
+	p, err := s.identify(c)
+	if err != nil && s.problemOf(err).Status >= http.StatusInternalServerError {
+		return p, err // our fault: it counts for nobody
+	}
+	if !quiet(r.Path) { // wrong credentials count for their address
+		if err := s.rates.refuse(caller(p, network)); err != nil {
+			return p, err
+		}
+	}
+	if err != nil {
+		if errors.Is(err, access.ErrRefused) {
+			askForCredentials(c)
+		}
+		return p, err
+	}
+	return p, nil
 }
 
 // may says whether a principal may use a route.
@@ -187,7 +196,7 @@ const (
 
 // sameOrigin refuses changes that another site makes a browser send. A bearer
 // token is not sent by a browser by itself and needs no form token.
-func (s *Server) sameOrigin(c echo.Context, p access.Principal, r Route) error {
+func (s *Server) sameOrigin(c echo.Context, p access.Principal) error {
 	if strings.HasPrefix(p.Via, "token") {
 		return nil
 	}

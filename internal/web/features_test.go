@@ -265,14 +265,14 @@ func TestQueuesPauseContinueAndClear(t *testing.T) {
 		if changed.Changed != 1 {
 			t.Errorf("continue: %+v", changed)
 		}
-		var clear ops.Changed
-		s.admin("POST", "/api/v1/queues/cmsjobs/clear?dry_run=1", nil).want(t, 200).into(t, &clear)
-		if clear.Count != 2 || clear.Changed != 0 {
-			t.Errorf("dry: %+v", clear)
+		var cleared ops.Changed
+		s.admin("POST", "/api/v1/queues/cmsjobs/clear?dry_run=1", nil).want(t, 200).into(t, &cleared)
+		if cleared.Count != 2 || cleared.Changed != 0 {
+			t.Errorf("dry: %+v", cleared)
 		}
-		s.admin("POST", "/api/v1/queues/cmsjobs/clear", nil).want(t, 200).into(t, &clear)
-		if clear.Changed != 2 {
-			t.Errorf("clear: %+v", clear)
+		s.admin("POST", "/api/v1/queues/cmsjobs/clear", nil).want(t, 200).into(t, &cleared)
+		if cleared.Changed != 2 {
+			t.Errorf("clear: %+v", cleared)
 		}
 	}, furnishedWorkers)
 }

@@ -295,8 +295,3 @@ func (s *site) run(c jobs.Claimed) jobs.Settlement {
 
 // allRoutes are those of the core and of all features.
 func allRoutes() []web.Route { return web.Routes(feature.All(feature.Ports{})) }
-
-// showing is a change of the features that a site has.
-func showing(p feature.Ports) func(*config) {
-	return func(c *config) { c.Parts = p }
-}

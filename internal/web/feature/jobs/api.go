@@ -99,11 +99,11 @@ func (h handlers) stats(req *web.Request) error {
 	if err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
-	if v := ops.Stats(st); dialect(req) == web.PocketBaseCompat {
+	v := ops.Stats(st)
+	if dialect(req) == web.PocketBaseCompat {
 		return req.JSON(http.StatusOK, compat.S1Figures(v))
-	} else {
-		return req.JSON(http.StatusOK, v)
 	}
+	return req.JSON(http.StatusOK, v)
 }
 
 func (h handlers) requeueJob(req *web.Request) error {

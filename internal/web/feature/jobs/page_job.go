@@ -58,13 +58,13 @@ func (h handlers) jobPage(req *web.Request) error {
 	v.Reasons = ops.Each(req.View().Reasons(explain.Job(snapshot)), func(r explain.Reason) reasonRow {
 		return reasonRow{req.Printer().Sentence(r.Form, r.Args), r.Until}
 	})
-	if req.History() != nil && r.UUID != "" {
-		runs, err := req.History().Runs(ctx, jobs.Filter{UUIDs: []string{r.UUID}}, jobs.Page{Limit: pageRuns})
+	if history := req.History(); history != nil && r.UUID != "" {
+		runs, err := history.Runs(ctx, jobs.Filter{UUIDs: []string{r.UUID}}, jobs.Page{Limit: pageRuns})
 		if err != nil {
 			return fmt.Errorf("listing runs: %w", err)
 		}
 		v.Runs = ops.Each(runs.Items, req.View().Run)
-		if v.Lines, err = req.History().Log(ctx, r.UUID, pageLines); err != nil {
+		if v.Lines, err = history.Log(ctx, r.UUID, pageLines); err != nil {
 			return fmt.Errorf("reading the job's log: %w", err)
 		}
 		v.Lines = req.View().Lines(v.Lines)
