@@ -535,7 +535,7 @@ var guards = []guard{
 	{
 		promise: "D",
 		name:    "counters are told of few queues",
-		file:    "internal/web/metrics_labels.go",
+		file:    "internal/web/feature/health/labels.go",
 		old:     "	if len(l.have) >= maxQueueLabels {",
 		without: "	if len(l.have) < 0 {",
 		in:      pages,
@@ -544,7 +544,7 @@ var guards = []guard{
 	{
 		promise: "D",
 		name:    "so are the figures that are read from the table",
-		file:    "internal/web/metrics_labels.go",
+		file:    "internal/web/feature/health/labels.go",
 		old:     "	if len(list) <= maxQueueLabels {",
 		without: "	if len(list) >= 0 {",
 		in:      pages,
@@ -553,7 +553,7 @@ var guards = []guard{
 	{
 		promise: "D",
 		name:    "requests make few queues",
-		file:    "internal/web/queue_names.go",
+		file:    "internal/web/feature/jobs/queue_names.go",
 		old:     "	if !q.known[name] && len(q.known) >= maxQueues {",
 		without: "	if false {",
 		in:      pages,

@@ -156,7 +156,7 @@ func TestFreshIsNeverOlder(t *testing.T) {
 	fresh(2)
 	q.fails.Store(true)
 	at.pass(10 * time.Second)
-	for range 2 { // an error is told each time, and no old answer instead of it
+	for range 2 { // an error is returned each time, and no old answer instead of it
 		if got, err := answers.Fresh(t.Context(), c, "n", 10*time.Second, q.ask); !errors.Is(err, errBroken) {
 			t.Fatalf("got %d, %v; want the error", got, err)
 		}

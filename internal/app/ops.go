@@ -2,9 +2,7 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
@@ -34,12 +32,11 @@ func (r *Services) Viewer(unmasked bool) (ops.Viewer, error) {
 	return v, err
 }
 
-// KnowQueues refuses names that no job, worker, type or setting has: most are
-// mistyped, and a pause of them would stop nothing.
-func (r *Services) KnowQueues(ctx context.Context, names []string) error {
+// QueueNames lists the queues that a job, worker, type or setting has, sorted.
+func (r *Services) QueueNames(ctx context.Context) ([]string, error) {
 	stats, err := r.History.Stats(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	known := append([]string{r.Config.Queue.Default}, r.Config.Queue.Queues...)
 	for _, q := range stats.Queues {
@@ -51,11 +48,11 @@ func (r *Services) KnowQueues(ctx context.Context, names []string) error {
 		}
 	}
 	slices.Sort(known)
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("no job, worker or setting knows a queue %.80q; known are %s. Pause it all the same with --force: %w",
-				name, strings.Join(slices.Compact(known), ", "), jobs.ErrNotFound)
-		}
-	}
-	return nil
+	return slices.Compact(known), nil
+}
+
+// Control pauses queues, stops workers and changes the schedule.
+func (r *Services) Control() (ops.Control, error) {
+	s, err := r.Scheduler()
+	return ops.Control{Queues: r.History, Workers: r.History, Schedules: s, Known: r.QueueNames}, err
 }

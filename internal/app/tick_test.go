@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/app/probe"
+
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"

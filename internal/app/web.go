@@ -41,13 +41,13 @@ func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.Scheduler()
+	control, err := r.Control()
 	if err != nil {
 		return nil, err
 	}
 	cache := answers.New(r.Now, r.Log)
 	ports := r.ports(cache)
-	ports.Service = feature.Service{Mutator: r.History, Queues: r.History, Workers: r.History, Schedules: s, Ticker: webTicker{r}, Breakers: r.OpenBreakers,
+	ports.Service = feature.Service{Mutator: r.History, Control: control, Ticker: webTicker{r}, Breakers: r.OpenBreakers,
 		DefaultQueue: r.Config.Queue.Default, Ready: []health.Check{{Name: conditions.DatabaseDown, Do: r.DB.PingContext}}}
 	r.showConditions(&ports.Service, cache)
 	if !r.Config.Queue.Enabled {

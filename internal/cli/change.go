@@ -98,6 +98,6 @@ func (a *commandLine) changed(action ops.Action, count, done int64) error {
 	if a.global.json {
 		return a.printJSON(ops.Changed{Count: count, Changed: done})
 	}
-	_, err := fmt.Fprintf(a.out, "%s: %d jobs\n", action, done)
+	_, err := fmt.Fprint(a.out, display.Sprintf("%s: %d {job|jobs}\n", action, done))
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/demo"
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 func (a *commandLine) demoCommand() *cobra.Command {
@@ -72,7 +73,7 @@ func (a *commandLine) demo(ctx context.Context, site demo.Site, o demoOptions) e
 	if err := demo.InsertAsCMS(ctx, r, list); err != nil {
 		return err
 	}
-	a.printf("Enqueued %d jobs, as the CMS does it: INSERT INTO jobs …\n", len(list))
+	a.printf("Enqueued %s, as the CMS does it: INSERT INTO jobs …\n", display.Plural(len(list), "job", "jobs"))
 	if o.once {
 		if err := a.demoWork(ctx, r, list); err != nil {
 			return err

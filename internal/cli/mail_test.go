@@ -104,7 +104,7 @@ func TestAMailIsLookedUpAndSentAgain(t *testing.T) {
 	want(t, o.call("enqueue", "mail.send", `{"to":["zoe@example.net","ann@example.net"],"subject":"100% off","body":"<p>Hello {{ who }}</p>","data":{"who":"all"}}`), 0)
 	want(t, o.call("work", "--stop-when-empty"), 0)
 	var list mailPage
-	o.get("/api/v1/mail?status=accepted&q=ZOE", &list)
+	o.get("/api/v1/mail?status=accepted&text=ZOE", &list)
 	if len(list.Items) != 1 || list.Items[0].To != "zoe@example.net" || !list.Items[0].Kept {
 		t.Fatalf("found %+v", list.Items)
 	}
@@ -114,7 +114,7 @@ func TestAMailIsLookedUpAndSentAgain(t *testing.T) {
 			t.Errorf("%s finds %d, want %d", query, len(list.Items), found)
 		}
 	}
-	o.get("/api/v1/mail?q=zoe", &list)
+	o.get("/api/v1/mail?text=zoe", &list)
 	var one mailpage.Mail
 	o.get("/api/v1/mail/"+list.Items[0].ID, &one)
 	if one.HTML != "<p>Hello all</p>" || one.PlainText != "Hello all\n" || len(one.Tries) != 1 || one.Tries[0].Status != "accepted" || len(one.Others) != 1 || one.Others[0].To != "ann@example.net" {

@@ -58,17 +58,11 @@ func (a *commandLine) pauseCommand() *cobra.Command {
 				if err != nil {
 					host = "a shell"
 				}
-				if !force {
-					if err := r.KnowQueues(ctx, queues); err != nil {
-						return err
-					}
+				control, err := r.Control()
+				if err != nil {
+					return err
 				}
-				for _, q := range queues {
-					if err := r.History.Pause(ctx, q, "cli on "+host); err != nil {
-						return err
-					}
-				}
-				return a.ordered(r, nil, "Paused.")
+				return a.ordered(r, control.Pause(ctx, queues, "cli on "+host, force), "Paused.")
 			})
 		},
 	}
@@ -85,8 +79,12 @@ func (a *commandLine) continueCommand() *cobra.Command {
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, queues []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				control, err := r.Control()
+				if err != nil {
+					return err
+				}
 				for _, q := range queues {
-					was, err := r.History.Continue(ctx, q)
+					was, err := control.Continue(ctx, q)
 					if err == nil && !was {
 						err = fmt.Errorf("the queue %q is not paused: %w", q, jobs.ErrNotFound)
 					}
@@ -110,7 +108,11 @@ func (a *commandLine) restartCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				return a.ordered(r, r.History.Restart(ctx), "All workers stop when their jobs are done.")
+				control, err := r.Control()
+				if err == nil {
+					_, err = control.RestartWorkers(ctx)
+				}
+				return a.ordered(r, err, "All workers stop when their jobs are done.")
 			})
 		},
 	}

@@ -32,7 +32,7 @@ func TestTheCommandLineAnswersAsTheAPI(t *testing.T) {
 		"jobs list --status failed --since 3d":     "jobs?status=failed&since=3d",
 		"jobs list --since 2026-11-21T10:00:00":    "jobs?since=2026-11-21T10:00:00",
 		"jobs list --type cmsjobs.probe --queue x": "jobs?type=cmsjobs.probe&queue=x",
-		"jobs list --text again":                   "jobs?q=again",
+		"jobs list --text again":                   "jobs?text=again",
 		"jobs list --until 1d":                     "jobs?until=1d",
 		"jobs show " + failed:                      "jobs/" + failed,
 		"jobs runs " + failed:                      "jobs/" + failed + "/runs",

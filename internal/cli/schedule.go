@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/schedule"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
@@ -86,15 +84,15 @@ func took(t jobs.TickRecord) string {
 }
 
 func (a *commandLine) runSchedule(ctx context.Context, r *app.Services, name string) error {
-	s, err := r.Scheduler()
+	control, err := r.Control()
 	if err != nil {
 		return err
 	}
-	receipt, err := s.RunSchedule(ctx, name)
+	entry, err := control.Schedule(ctx, name)
 	if err != nil {
 		return err
 	}
-	entry, err := entryOf(ctx, s, name)
+	receipt, err := control.RunSchedule(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -102,14 +100,11 @@ func (a *commandLine) runSchedule(ctx context.Context, r *app.Services, name str
 }
 
 func (a *commandLine) pauseSchedule(ctx context.Context, r *app.Services, name string, paused bool) error {
-	s, err := r.Scheduler()
+	control, err := r.Control()
 	if err != nil {
 		return err
 	}
-	if err := s.ChangeSchedule(ctx, name, jobs.ScheduleChange{Paused: &paused}); err != nil {
-		return err
-	}
-	entry, err := entryOf(ctx, s, name)
+	entry, err := control.ChangeSchedule(ctx, name, jobs.ScheduleChange{Paused: &paused})
 	if err != nil {
 		return err
 	}
@@ -119,20 +114,6 @@ func (a *commandLine) pauseSchedule(ctx context.Context, r *app.Services, name s
 	}
 	word := map[bool]string{true: "paused", false: "continues"}[paused]
 	return a.list(v.Schedule(entry), []string{"ENTRY", ""}, [][]string{{name, word}}, "")
-}
-
-// entryOf finds an entry by its name.
-func entryOf(ctx context.Context, s *schedule.Scheduler, name string) (jobs.ScheduleRecord, error) {
-	list, err := s.Schedules(ctx)
-	if err != nil {
-		return jobs.ScheduleRecord{}, err
-	}
-	for _, entry := range list {
-		if entry.Name == name {
-			return entry, nil
-		}
-	}
-	return jobs.ScheduleRecord{}, fmt.Errorf("the schedule entry %q: %w", name, jobs.ErrNotFound)
 }
 
 func (a *commandLine) scheduleHistoryCommand() *cobra.Command {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/display"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
@@ -33,9 +32,9 @@ func (a *commandLine) workersCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				known, err := r.History.Stop(ctx, args[0])
-				if err == nil && !known {
-					err = fmt.Errorf("no worker is named %q: %w", args[0], jobs.ErrNotFound)
+				control, err := r.Control()
+				if err == nil {
+					err = control.StopWorker(ctx, args[0])
 				}
 				return a.ordered(r, err, "The worker stops when its jobs are done.")
 			})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -20,7 +21,7 @@ type reading struct {
 }
 
 func holds(format string, args ...any) reading {
-	return reading{holds: true, detail: jobs.PlainText(fmt.Sprintf(format, args...), 900)}
+	return reading{holds: true, detail: jobs.PlainText(display.Sprintf(format, args...), 900)}
 }
 
 func unmeasured(err error) reading { return reading{err: err} }

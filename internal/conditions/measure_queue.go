@@ -39,7 +39,7 @@ func (l *look) queues(ctx context.Context) {
 	for _, b := range backlogs {
 		l.waiting(b, live > 0, listening[b.Queue])
 		if b.Stalled > 0 {
-			l.worst(StalledJobs, b.OldestStalled, "%d jobs of the queue %s are stalled; the first lease ended %s ago", b.Stalled, b.Queue, span(b.OldestStalled))
+			l.worst(StalledJobs, b.OldestStalled, "%d stalled {job|jobs} in the queue %s; the first lease ended %s ago", b.Stalled, b.Queue, span(b.OldestStalled))
 		}
 		if len(b.Unknown) > 0 {
 			l.worst(UnknownJobs, b.OldestUnknown, "no worker knows the type of jobs in the queue %s: %s", b.Queue, counted(b.Unknown))
@@ -177,7 +177,7 @@ func (l *look) history(ctx context.Context) {
 		case err != nil:
 			l.set(FailureRate, unmeasured(err))
 		case failed >= 10 && failed*100 > all*l.limit(FailureRate).Value:
-			l.set(FailureRate, holds("%d of %d runs failed within an hour", failed, all))
+			l.set(FailureRate, holds("%d of %d {run|runs} failed within an hour", failed, all))
 		default:
 			l.set(FailureRate, reading{})
 		}

@@ -3,10 +3,10 @@ package doctor
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // Finding is what one check found.
@@ -27,15 +27,15 @@ const (
 )
 
 func ok(format string, args ...any) Finding {
-	return Finding{Status: OK, What: fmt.Sprintf(format, args...)}
+	return Finding{Status: OK, What: display.Sprintf(format, args...)}
 }
 
 func warn(fix, format string, args ...any) Finding {
-	return Finding{Status: Warn, What: fmt.Sprintf(format, args...), Fix: fix}
+	return Finding{Status: Warn, What: display.Sprintf(format, args...), Fix: fix}
 }
 
 func fail(fix, format string, args ...any) Finding {
-	return Finding{Status: Fail, What: fmt.Sprintf(format, args...), Fix: fix}
+	return Finding{Status: Fail, What: display.Sprintf(format, args...), Fix: fix}
 }
 
 // check is one thing that doctor looks at. An error means that it could not

@@ -39,13 +39,13 @@ func checkQueues(ctx context.Context, r *app.Services) ([]Finding, error) {
 		waiting := q.Queued
 		switch {
 		case q.Paused:
-			found = append(found, warn("cmsjobs continue "+q.Queue, "the queue %s is paused; %d jobs wait in it", q.Queue, waiting))
+			found = append(found, warn("cmsjobs continue "+q.Queue, "the queue %s is paused; %d {job waits|jobs wait} in it", q.Queue, waiting))
 		case waiting > 0 && q.Workers == 0:
-			found = append(found, warn("start a worker for it: cmsjobs work --queue "+q.Queue, "%d jobs wait in the queue %s for up to %s, and no worker listens to it", waiting, q.Queue, display.Span(q.Oldest)))
+			found = append(found, warn("start a worker for it: cmsjobs work --queue "+q.Queue, "%d {job waits|jobs wait} in the queue %s for up to %s, and no worker listens to it", waiting, q.Queue, display.Span(q.Oldest)))
 		}
 	}
 	if len(found) == 0 {
-		found = append(found, ok("%d jobs wait, %d run; every queue with jobs has a worker", stats.Queued, stats.Processing))
+		found = append(found, ok("%d {job waits|jobs wait}, %d {runs|run}; every queue with jobs has a worker", stats.Queued, stats.Processing))
 	}
 	return found, nil
 }
@@ -117,7 +117,7 @@ func checkFailed(ctx context.Context, r *app.Services) ([]Finding, error) {
 	}
 	switch {
 	case recent > 0:
-		return []Finding{warn("cmsjobs failed groups shows the causes", "%d jobs failed within a day (%d in all)", recent, total)}, nil
+		return []Finding{warn("cmsjobs failed groups shows the causes", "%d {job|jobs} failed within a day (%d in all)", recent, total)}, nil
 	case total > 10_000:
 		return []Finding{warn("cmsjobs failed prune", "failed_jobs has %d rows; nobody prunes it", total)}, nil
 	}

@@ -3,8 +3,11 @@ package ops
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
 // Queues pauses and continues queues for all workers.
@@ -40,12 +43,37 @@ type Control struct {
 	Queues    Queues
 	Workers   Workers
 	Schedules Schedules
+	// Known lists the queues that a job, worker, type or setting has.
+	Known func(context.Context) ([]string, error)
 }
 
-// Pause lets no worker take jobs from a queue. by is who asked.
-func (c Control) Pause(ctx context.Context, queue, by string) error {
-	if err := c.Queues.Pause(ctx, queue, by); err != nil {
-		return fmt.Errorf("pausing the queue %s: %w", queue, err)
+// Pause lets no worker take jobs from queues. by is who asked. A name that nothing
+// knows is refused before any is paused, unless force is set: most are mistyped,
+// and a pause of them would stop nothing.
+func (c Control) Pause(ctx context.Context, queues []string, by string, force bool) error {
+	if !force {
+		if err := c.allKnown(ctx, queues); err != nil {
+			return err
+		}
+	}
+	for _, queue := range queues {
+		if err := c.Queues.Pause(ctx, queue, by); err != nil {
+			return fmt.Errorf("pausing the queue %s: %w", queue, err)
+		}
+	}
+	return nil
+}
+
+func (c Control) allKnown(ctx context.Context, queues []string) error {
+	known, err := c.Known(ctx)
+	if err != nil {
+		return fmt.Errorf("listing queues: %w", err)
+	}
+	for _, queue := range queues {
+		if !slices.Contains(known, queue) {
+			return notFound("name", "No job, worker or setting knows the queue %q; known are %s. To pause it nevertheless, force it.",
+				redact.Clip(queue, 80), strings.Join(known, ", "))
+		}
 	}
 	return nil
 }

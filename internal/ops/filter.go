@@ -17,7 +17,7 @@ type Filter struct {
 	Status []string `json:"status,omitempty"`
 	Type   []string `json:"type,omitempty"`
 	Queue  []string `json:"queue,omitempty"`
-	Text   string   `json:"q,omitempty"` // in the payload or the error
+	Text   string   `json:"text,omitempty"` // in the payload or the error
 	Cause  string   `json:"cause,omitempty"`
 	Since  string   `json:"since,omitempty"` // as ParseTime reads it
 	Until  string   `json:"until,omitempty"`
@@ -30,11 +30,11 @@ const (
 	maxCause  = 191
 )
 
-// FilterOf reads a filter from a query or a form: ids, status, type, queue, q,
+// FilterOf reads a filter from a query or a form: ids, status, type, queue, text,
 // cause, since, until. Lists are separated by commas or given repeatedly.
 func FilterOf(q url.Values) Filter {
 	return Filter{IDs: list(q["ids"]), Status: list(q["status"]), Type: list(q["type"]), Queue: list(q["queue"]),
-		Text: q.Get("q"), Cause: q.Get("cause"), Since: q.Get("since"), Until: q.Get("until")}
+		Text: q.Get("text"), Cause: q.Get("cause"), Since: q.Get("since"), Until: q.Get("until")}
 }
 
 func list(values []string) (all []string) {
@@ -52,7 +52,7 @@ func (f Filter) Query() url.Values {
 			q[name] = slices.Clone(values)
 		}
 	}
-	for name, text := range map[string]string{"q": f.Text, "cause": f.Cause, "since": f.Since, "until": f.Until} {
+	for name, text := range map[string]string{"text": f.Text, "cause": f.Cause, "since": f.Since, "until": f.Until} {
 		if text != "" {
 			q.Set(name, text)
 		}

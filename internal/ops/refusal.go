@@ -10,7 +10,8 @@ import (
 // Refusal says why something that a person asked for is not done. Its text is
 // made of Form and Args, for who says it in another language.
 type Refusal struct {
-	// Kind is jobs.ErrInvalid, or jobs.ErrConflict where things forbid it now.
+	// Kind is jobs.ErrInvalid, jobs.ErrNotFound, or jobs.ErrConflict where things
+	// forbid it now.
 	Kind error
 	// Field is what is wrong of the input, "" where it is no single field.
 	Field string
@@ -26,6 +27,10 @@ func (r *Refusal) Unwrap() error { return r.Kind }
 
 func invalid(field, form string, args ...any) error {
 	return &Refusal{Kind: jobs.ErrInvalid, Field: field, Form: form, Args: args}
+}
+
+func notFound(field, form string, args ...any) error {
+	return &Refusal{Kind: jobs.ErrNotFound, Field: field, Form: form, Args: args}
 }
 
 func conflict(form string, args ...any) error {

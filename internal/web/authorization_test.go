@@ -119,16 +119,16 @@ func TestATokensKindsAreItsOnlyOnes(t *testing.T) {
 	s.admin("POST", "/api/v1/tokens", `{"name":"","scopes":["read"]}`).want(t, 422)
 }
 
-func TestEveryChangeLeavesATrail(t *testing.T) {
+func TestEveryChangeIsAudited(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *site) {
 		id := s.enqueue(`{"type":"cache.clear","delay":3600}`)
 		s.do("DELETE", "/api/v1/jobs/"+id, nil, basic("viewer", "right")).want(t, 403)
 		s.do("DELETE", "/api/v1/jobs/"+id, nil, basic("operator", "right")).want(t, 204)
 		s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`).want(t, 401)
-		var trail audit.AuditEntryList
-		s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &trail)
+		var entries audit.AuditEntryList
+		s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &entries)
 		var got []string
-		for _, d := range trail.Items {
+		for _, d := range entries.Items {
 			got = append(got, strings.Join([]string{d.Actor, d.Via[:min(5, len(d.Via))], d.Action, http.StatusText(d.Status)}, "|"))
 			if d.Address != "127.0.0.1" {
 				t.Errorf("address %q", d.Address)
@@ -138,8 +138,8 @@ func TestEveryChangeLeavesATrail(t *testing.T) {
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		if trail.Items[1].Target != id || trail.Items[3].Target != id {
-			t.Errorf("targets: %+v", trail.Items)
+		if entries.Items[1].Target != id || entries.Items[3].Target != id {
+			t.Errorf("targets: %+v", entries.Items)
 		}
 		var one audit.AuditEntryList
 		s.admin("GET", "/api/v1/audit?actor=viewer&limit=1", nil).want(t, 200).into(t, &one)
@@ -152,9 +152,9 @@ func TestEveryChangeLeavesATrail(t *testing.T) {
 func TestOnlyTrustedProxiesAreBelieved(t *testing.T) {
 	address := func(s *site) string {
 		s.admin("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, header("X-Forwarded-For", "198.51.100.7"), header("X-Real-IP", "198.51.100.7")).want(t, 201)
-		var trail audit.AuditEntryList
-		s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &trail)
-		return trail.Items[0].Address
+		var entries audit.AuditEntryList
+		s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &entries)
+		return entries.Items[0].Address
 	}
 	if got := address(newSite(t, jobstest.SQLite)); got != "127.0.0.1" {
 		t.Errorf("without trusted proxies: %s", got)

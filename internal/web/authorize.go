@@ -50,7 +50,7 @@ func who(c echo.Context) access.Principal {
 	return p
 }
 
-// setAuditTarget notes for the trail what a request is about, in words.
+// setAuditTarget notes for the audit log what a request is about, in words.
 func setAuditTarget(c echo.Context, target, detail string) {
 	c.Set(targetKey, target)
 	if detail != "" {
@@ -58,8 +58,8 @@ func setAuditTarget(c echo.Context, target, detail string) {
 	}
 }
 
-// authorize is the door of every route: who is it, may he, within limits, and
-// what he changed goes into the trail.
+// authorize guards every route: who asks, may they, within limits. What they
+// changed goes into the audit log.
 func (s *Server) authorize(r Route) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		if whole := c.Request(); !r.Stream {
@@ -86,30 +86,13 @@ func (s *Server) checkAccess(c echo.Context, r Route) error {
 	if quiet(r.Path) && r.Scope == "" {
 		return nil // a probe's stale credentials do not matter
 	}
-	network := access.Network(c.RealIP())
-	if !quiet(r.Path) && c.Request().Header.Get(echo.HeaderAuthorization) != "" {
-		if err := s.rates.spent("address " + network); err != nil {
-			return err // before credentials cost anything
-		}
-	}
-	p, err := s.identify(c)
-	if err != nil && s.problemOf(err).Status >= http.StatusInternalServerError {
-		return err // our fault: it counts for nobody
-	}
-	if !quiet(r.Path) { // wrong credentials count for their address
-		if err := s.rates.refuse(caller(p, network)); err != nil {
-			return err
-		}
-	}
+	p, err := s.principal(c, r)
 	if err != nil {
-		if errors.Is(err, access.ErrRefused) {
-			askForCredentials(c)
-		}
 		return err
 	}
 	c.Set(principalKey, p)
 	if r.changes() {
-		if err := s.sameOrigin(c, p, r); err != nil {
+		if err := s.sameOrigin(c, p); err != nil {
 			return err
 		}
 	}
@@ -121,6 +104,32 @@ func (s *Server) checkAccess(c echo.Context, r Route) error {
 		return httpError(http.StatusUnauthorized, "Send a token (Authorization: Bearer …), name and password (Basic), or sign in.")
 	}
 	return httpError(http.StatusForbidden, "This needs the scope %q; %s has %q.", r.Scope, p.Name, p.Scopes)
+}
+
+// principal finds who asks, within the limits of their rate.
+func (s *Server) principal(c echo.Context, r Route) (access.Principal, error) {
+	network := access.Network(c.RealIP())
+	if !quiet(r.Path) && c.Request().Header.Get(echo.HeaderAuthorization) != "" {
+		if err := s.rates.spent("address " + network); err != nil {
+			return access.Principal{}, err // before credentials cost anything
+		}
+	}
+	p, err := s.identify(c)
+	if err != nil && s.problemOf(err).Status >= http.StatusInternalServerError {
+		return p, err // our fault: it counts for nobody
+	}
+	if !quiet(r.Path) { // wrong credentials count for their address
+		if err := s.rates.refuse(caller(p, network)); err != nil {
+			return p, err
+		}
+	}
+	if err != nil {
+		if errors.Is(err, access.ErrRefused) {
+			askForCredentials(c)
+		}
+		return p, err
+	}
+	return p, nil
 }
 
 // may says whether a principal may use a route.
@@ -186,8 +195,8 @@ const (
 )
 
 // sameOrigin refuses changes that another site makes a browser send. A bearer
-// token is not sent by a browser by itself and needs no proof.
-func (s *Server) sameOrigin(c echo.Context, p access.Principal, r Route) error {
+// token is not sent by a browser by itself and needs no form token.
+func (s *Server) sameOrigin(c echo.Context, p access.Principal) error {
 	if strings.HasPrefix(p.Via, "token") {
 		return nil
 	}
@@ -208,11 +217,11 @@ func (s *Server) sameOrigin(c echo.Context, p access.Principal, r Route) error {
 	return nil
 }
 
-// auditTimeout is how long a deed may wait for a busy database: longer than a
-// request may, as a deed that is given up is a hole in the trail.
+// auditTimeout is how long an entry may wait for a busy database: longer than a
+// request may, as a lost entry is a hole in the audit log.
 const auditTimeout = time.Minute
 
-// recordAudit writes down who changed what, or was refused. A deed that cannot
+// recordAudit records who changed what, or was refused. An entry that cannot
 // be written goes to the log as an error with all that it would have said.
 func (s *Server) recordAudit(c echo.Context, r Route, outcome error) error {
 	s.answers.Forget() // the caller who changed something sees it
@@ -224,7 +233,7 @@ func (s *Server) recordAudit(c echo.Context, r Route, outcome error) error {
 		detail = strings.TrimSpace(detail + " " + p.Detail)
 	}
 	if status == http.StatusTooManyRequests || status == http.StatusUnauthorized && r.Name != "session.create" {
-		return outcome // nobody was let in, nothing was touched: a flood must not fill the trail, too
+		return outcome // nobody was let in, nothing was touched: a flood must not fill the audit log, too
 	}
 	target, _ := c.Get(targetKey).(string)
 	if target == "" {

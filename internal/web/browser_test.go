@@ -135,7 +135,7 @@ func (b *browser) open(path string) {
 	b.until(`document.readyState === "complete" && !!document.querySelector("main")`)
 }
 
-// click clicks what is there at this moment: a list that is just loaded anew has
+// click clicks what is there at this moment: a list that is just loaded again has
 // other elements than those that were looked for.
 func (b *browser) click(selector string) {
 	b.t.Helper()
@@ -149,7 +149,7 @@ func (b *browser) press(selector string) {
 	b.until(`window.before !== true && document.readyState === "complete"`)
 }
 
-// sees waits until a text is on the page, without loading it anew.
+// sees waits until a text is on the page, without loading it again.
 func (b *browser) sees(text string) {
 	b.t.Helper()
 	b.until(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, text))
@@ -202,7 +202,7 @@ func (s *site) worker() {
 
 // TestAPersonWorksWithThePages walks as an operator does: signs in, filters,
 // retries in bulk, pauses, runs a schedule, backs up and watches it, and sees a
-// job fail and work at the second try, all without loading a page anew.
+// job fail and work at the second try, all without loading a page again.
 func TestAPersonWorksWithThePages(t *testing.T) {
 	g := &gated{step: make(chan struct{})}
 	s := newSite(t, jobstest.SQLite, furnished)
@@ -216,8 +216,8 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 
 	b.open("/admin/jobs")
 	b.do(chromedp.KeyEvent("/")) // by keyboard: to the search
-	b.until(`document.activeElement.id === "q"`)
-	b.do(chromedp.SetValue(chromedp.CSS("#q"), "2@b.example")) // in place of the slash that the driver types besides
+	b.until(`document.activeElement.id === "text"`)
+	b.do(chromedp.SetValue(chromedp.CSS("#text"), "2@b.example")) // in place of the slash that the driver types besides
 	b.press(".filter button")
 	b.sees("550 no such user 2@b.example")
 
@@ -234,7 +234,7 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	b.until(`document.querySelectorAll("td.pick input").length === 3`)
 	b.click("tr:nth-child(1) td.pick input")
 	b.click("tr:nth-child(3) td.pick input")
-	s.enqueue(`{"type":"cache.clear","delay":900}`) // the list is loaded anew, and the ticks stay
+	s.enqueue(`{"type":"cache.clear","delay":900}`) // the list is loaded again, and the ticks stay
 	b.until(`document.querySelectorAll("td.pick input").length === 4 && document.querySelectorAll("td.pick input:checked").length === 2`)
 	b.press("#chosen-cancel")
 	b.sees("2 waiting jobs will leave")
@@ -269,7 +269,7 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	}
 	b.sees("Done in")
 	if !eval[bool](b, `window.same === true`) {
-		t.Error("the page was loaded anew to show the end")
+		t.Error("the page was loaded again to show the end")
 	}
 
 	b.open("/admin/enqueue?type=mail.send")
@@ -295,7 +295,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	}
 	s.work()
 	s.enqueue(`{"type":"cache.clear","delay":3600}`)
-	s.enqueue(`{"type":"mail.send","delay":60,"payload":{"to":"later@example.org","subject":"A rather long subject that needs room on a narrow screen"}}`)
+	s.enqueue(`{"type":"mail.send","delay":60,"payload":{"to":"later@example.org","subject":"A rather long subject that needs space on a narrow screen"}}`)
 	axe, err := os.ReadFile("testdata/axe.min.js")
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func (s *Server) mayRunKind(c echo.Context, jobType string) error {
 	return denied(s.effects.MayRunKind(who(c), s.canonical(jobType)))
 }
 
-// mayRunAgain is mayRun for a job that is there: a row, whoever wrote it.
+// mayRunAgain is mayRun for a job that is there: a row, whichever program wrote it.
 func (s *Server) mayRunAgain(c echo.Context, r jobs.Record) error {
 	if err := s.mayRunKind(c, r.Type); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *Server) canonical(jobType string) string {
 
 // rowPayload is what a row's job would run with. It is checked only where the
 // type is ours: PHP's own jobs, and those of other programs that share the
-// table, are checked by whoever runs them, and the scope to operate is the
+// table, are checked by the program that runs them, and the scope to operate is the
 // right to retry those.
 func rowPayload(registry *jobs.Registry, r jobs.Record) (data json.RawMessage, checked bool, err error) {
 	known := func(name string) bool { _, known := registry.Lookup(name); return known }
@@ -127,7 +127,7 @@ func denied(err error) error {
 		return httpError(http.StatusForbidden, "Only administrators may set %s in a payload of %s.", strings.Join(d.Fields, ", "), clip(d.Type, 80))
 	case access.NoScope:
 	}
-	return httpError(http.StatusForbidden, "Whoever makes a job run needs the scope %q; %s has %q.", access.Enqueue, d.Who.Name, d.Who.Scopes)
+	return httpError(http.StatusForbidden, "Making a job run needs the scope %q; %s has %q.", access.Enqueue, d.Who.Name, d.Who.Scopes)
 }
 
 // runnable narrows a filter to the jobs that the caller may make run.

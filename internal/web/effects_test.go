@@ -81,7 +81,7 @@ var restricted = jobs.Restriction[map[string]any]{
 // A desk that no longer fits what the pages ask for would answer 404 unseen.
 var _ backups.Restorer = desk{}
 
-// desk stands for rooms that enqueue: mail, webhooks, media, backups.
+// desk stands for handlers that enqueue: mail, webhooks, media, backups.
 type desk struct {
 	*features
 	site func() *site
@@ -313,7 +313,7 @@ func ways() []way {
 	}
 }
 
-// mayCause is the expectation, in words of its own: what is allowed is what the
+// mayCause is the expectation, worded separately: what is allowed is what the
 // direct enqueue allows. Jobs that the service makes nobody enqueues; those who
 // answer for them may run them again.
 func (s effectSite) mayCause(p access.Token, w way, jobType, payload string, who with) bool {

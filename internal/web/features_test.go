@@ -34,7 +34,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// features stands for the rooms of other packages: one thing in each.
+// features stands for the handlers: one thing in each.
 type features struct{ schedule jobs.ScheduleRecord }
 
 func receipt() (jobs.Receipt, error) {
@@ -237,7 +237,7 @@ func TestTheAPIsPageNamesEveryCall(t *testing.T) {
 	}
 }
 
-func TestRoomsRefusalsAreTold(t *testing.T) {
+func TestRefusalsOfHandlersAreShown(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	s.admin("PATCH", "/api/v1/schedules/sitemap", `{"cron":"never"}`).want(t, 422)
 	s.admin("PATCH", "/api/v1/schedules/nope", `{"cron":"* * * * *"}`).want(t, 404)
@@ -265,14 +265,14 @@ func TestQueuesPauseContinueAndClear(t *testing.T) {
 		if changed.Changed != 1 {
 			t.Errorf("continue: %+v", changed)
 		}
-		var clear ops.Changed
-		s.admin("POST", "/api/v1/queues/cmsjobs/clear?dry_run=1", nil).want(t, 200).into(t, &clear)
-		if clear.Count != 2 || clear.Changed != 0 {
-			t.Errorf("dry: %+v", clear)
+		var cleared ops.Changed
+		s.admin("POST", "/api/v1/queues/cmsjobs/clear?dry_run=1", nil).want(t, 200).into(t, &cleared)
+		if cleared.Count != 2 || cleared.Changed != 0 {
+			t.Errorf("dry: %+v", cleared)
 		}
-		s.admin("POST", "/api/v1/queues/cmsjobs/clear", nil).want(t, 200).into(t, &clear)
-		if clear.Changed != 2 {
-			t.Errorf("clear: %+v", clear)
+		s.admin("POST", "/api/v1/queues/cmsjobs/clear", nil).want(t, 200).into(t, &cleared)
+		if cleared.Changed != 2 {
+			t.Errorf("clear: %+v", cleared)
 		}
 	}, furnishedWorkers)
 }

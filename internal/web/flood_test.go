@@ -74,9 +74,9 @@ func TestAFloodWritesLittleAndLocksNobodyOut(t *testing.T) {
 	}
 	signIn()
 	s.do("GET", "/api/v1/jobs", nil, owner, basic("admin", "right")).want(t, 200)
-	var trail audit.AuditEntryList
-	s.admin("GET", "/api/v1/audit", nil, owner).want(t, 200).into(t, &trail)
-	for _, d := range trail.Items {
+	var entries audit.AuditEntryList
+	s.admin("GET", "/api/v1/audit", nil, owner).want(t, 200).into(t, &entries)
+	for _, d := range entries.Items {
 		if d.Status == http.StatusTooManyRequests {
 			t.Errorf("a 429 stands in the audit log: %+v", d)
 		}
@@ -89,10 +89,10 @@ func TestFailuresAreAggregated(t *testing.T) {
 	for range 8 {
 		s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`, header("X-Forwarded-For", "203.0.113.66")).want(t, 401)
 	}
-	var trail audit.AuditEntryList
-	s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &trail)
-	if len(trail.Items) != 1 || trail.Items[0].Status != 401 || trail.Items[0].Target != "admin" {
-		t.Errorf("%+v", trail.Items)
+	var entries audit.AuditEntryList
+	s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &entries)
+	if len(entries.Items) != 1 || entries.Items[0].Status != 401 || entries.Items[0].Target != "admin" {
+		t.Errorf("%+v", entries.Items)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestQueuesAreBounded(t *testing.T) {
 		queues[m[1]] = true
 	}
 	if len(queues) > 51 || !queues["other"] {
-		t.Errorf("cmsjobs_queue_jobs is told of %d queues; other: %t", len(queues), queues["other"])
+		t.Errorf("cmsjobs_queue_jobs has %d queues; other: %t", len(queues), queues["other"])
 	}
 }
 

@@ -79,7 +79,7 @@ func TestASilentHandshakeDelaysNobody(t *testing.T) {
 	}
 }
 
-// refusesTwoLengths sends over connections of its own, one for each text.
+// refusesTwoLengths sends over separate connections, one for each text.
 func refusesTwoLengths(t *testing.T, send func(text string) string) {
 	t.Helper()
 	const get = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"

@@ -18,7 +18,7 @@ var (
 	mains         = regexp.MustCompile(`(?s)<main.*</main>`)
 )
 
-// TestPagesLookAsTheyDid holds pages of a known house at a known time against
+// TestPagesLookAsTheyDid holds pages of a known site at a known time against
 // testdata/pages. After a change that is meant: go test ./internal/web -run LookAs -update.
 func TestPagesLookAsTheyDid(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, func(c *config) { c.Now = func() time.Time { return noon } })

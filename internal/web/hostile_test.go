@@ -16,60 +16,60 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/webhooks"
 )
 
-// hostileHouse has markup in every text.
-type hostileHouse struct{ *features }
+// hostileSite has markup in every text.
+type hostileSite struct{ *features }
 
-func (hostileHouse) Workers(context.Context) ([]jobs.WorkerRecord, error) {
+func (hostileSite) Workers(context.Context) ([]jobs.WorkerRecord, error) {
 	return []jobs.WorkerRecord{{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: evil, Host: evil, Version: evil, Queues: []string{evil}, Status: "running",
 		StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{{UUID: evil, Type: evil, Queue: evil, Since: noon, Progress: &jobs.Progress{Done: 1, Total: 2, Note: evil}}}}}}, nil
 }
 
-func (hostileHouse) Backups(context.Context) ([]backups.Backup, error) {
+func (hostileSite) Backups(context.Context) ([]backups.Backup, error) {
 	return []backups.Backup{{ID: evil, Destination: evil, Verification: evil, CreatedAt: noon}, {ID: evil, Status: "complete", Usable: true, Origin: evil, Kept: evil, CreatedAt: noon, VerifiedAt: &noon}}, nil
 }
 
-func (hostileHouse) Mails(context.Context, mail.MailQuery, jobs.Page) (jobs.List[mail.Mail], error) {
+func (hostileSite) Mails(context.Context, mail.MailQuery, jobs.Page) (jobs.List[mail.Mail], error) {
 	return one(mail.Mail{ID: evil, To: evil, Subject: evil, Status: evil, Answer: evil})
 }
 
-func (hostileHouse) Mail(context.Context, string) (mail.Mail, error) {
+func (hostileSite) Mail(context.Context, string) (mail.Mail, error) {
 	return mail.Mail{ID: "1", UUID: evil, To: evil, From: evil, Subject: evil, Status: evil, Answer: evil, HTML: evil, PlainText: evil}, nil
 }
 
-func (hostileHouse) Suppressions(context.Context, jobs.Page) (jobs.List[mail.Suppression], error) {
+func (hostileSite) Suppressions(context.Context, jobs.Page) (jobs.List[mail.Suppression], error) {
 	return one(mail.Suppression{Address: evil, Reason: evil})
 }
 
-func (hostileHouse) Webhooks(context.Context) ([]webhooks.Webhook, error) {
+func (hostileSite) Webhooks(context.Context) ([]webhooks.Webhook, error) {
 	return []webhooks.Webhook{{ID: evil, URL: "javascript:" + evil, Events: []string{evil}, Note: evil}}, nil
 }
 
-func (hostileHouse) Deliveries(context.Context, string, jobs.Page) (jobs.List[webhooks.Delivery], error) {
+func (hostileSite) Deliveries(context.Context, string, jobs.Page) (jobs.List[webhooks.Delivery], error) {
 	return one(webhooks.Delivery{ID: evil, Event: evil, Answer: evil})
 }
 
-func (hostileHouse) MediaStatus(context.Context) (media.MediaStatus, error) {
+func (hostileSite) MediaStatus(context.Context) (media.MediaStatus, error) {
 	return media.MediaStatus{Pictures: 3, Missing: 1, Examples: []string{evil}}, nil
 }
 
-func (hostileHouse) Report(context.Context, analytics.AnalyticsQuery) (analytics.AnalyticsReport, error) {
+func (hostileSite) Report(context.Context, analytics.AnalyticsQuery) (analytics.AnalyticsReport, error) {
 	return analytics.AnalyticsReport{Days: []analytics.AnalyticsDay{{Day: evil, Views: 3}}, Dimensions: map[string][]analytics.AnalyticsItem{evil: {{Name: evil, Views: 1}}}}, nil
 }
 
-func (hostileHouse) SitemapStatus(context.Context) (sitemap.SitemapStatus, error) {
+func (hostileSite) SitemapStatus(context.Context) (sitemap.SitemapStatus, error) {
 	return sitemap.SitemapStatus{Files: []sitemap.SitemapFile{{Name: evil}}, Submissions: []sitemap.Submission{{Host: evil, Note: evil}}}, nil
 }
 
-func (hostileHouse) StorageUsage(context.Context) ([]usage.UsageItem, error) {
+func (hostileSite) StorageUsage(context.Context) ([]usage.UsageItem, error) {
 	return []usage.UsageItem{{Name: evil, Class: evil}}, nil
 }
 
-func (hostileHouse) Ticks(context.Context, string, jobs.Page) (jobs.List[jobs.TickRecord], error) {
+func (hostileSite) Ticks(context.Context, string, jobs.Page) (jobs.List[jobs.TickRecord], error) {
 	return one(jobs.TickRecord{Entry: evil, Outcome: evil, Note: evil, Tick: noon})
 }
 
 func hostile(c *config) {
-	h := hostileHouse{c.Schedules.(*features)}
+	h := hostileSite{c.Schedules.(*features)}
 	h.schedule.Data, h.schedule.Zone, h.schedule.Cron = []byte(`{"x":"`+strings.ReplaceAll(evil, `"`, `\"`)+`"}`), evil, "after "+evil
 	h.schedule.Last.Outcome, h.schedule.Last.Note = evil, evil
 	c.Workers, c.Schedules = h, h

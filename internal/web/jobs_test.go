@@ -211,7 +211,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 func TestSecretsInPayloadsAreMasked(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	id := s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example","password":"hunter2","body":"private words"},"metadata":{"api_key":"k123","userId":900719925474099312}}`)
-	for _, path := range []string{"/api/v1/jobs/" + id, "/api/v1/jobs?q=b.example", "/api/admin/jobs/" + id} {
+	for _, path := range []string{"/api/v1/jobs/" + id, "/api/v1/jobs?text=b.example", "/api/admin/jobs/" + id} {
 		a := s.admin("GET", path, nil).want(t, 200)
 		for _, secret := range []string{"hunter2", "private words", "k123"} {
 			if strings.Contains(string(a.body), secret) {

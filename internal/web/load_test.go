@@ -91,7 +91,7 @@ func TestTwoHundredClientsLoseNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(acknowledged) != clients*each || rows != clients*each || auditEntries != clients*each {
-				t.Errorf("%d acknowledged, %d rows, %d deeds; want %d of each", len(acknowledged), rows, auditEntries, clients*each)
+				t.Errorf("%d acknowledged, %d rows, %d audit entries; want %d of each", len(acknowledged), rows, auditEntries, clients*each)
 			}
 			slices.Sort(enqueues)
 			slices.Sort(lists)

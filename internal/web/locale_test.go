@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
+	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
@@ -86,7 +87,7 @@ func TestPluralFormsAreThoseOfTheLanguage(t *testing.T) {
 		if noun := counted.FindString(braces.ReplaceAllString(text, "")); noun != "" && !notPlural.MatchString(noun) {
 			t.Errorf("%s says %q of one, too: write {one|many}", key, noun)
 		}
-		one := strings.Contains(locale.Plural(text, []any{1, 1, 1, 1, 1}), "{")
+		one := strings.Contains(display.Forms(text, []any{1, 1, 1, 1, 1}), "{")
 		if one {
 			t.Errorf("%s has a brace that is not closed", key)
 		}
@@ -204,7 +205,7 @@ func TestNoTextIsUnused(t *testing.T) {
 	}
 }
 
-var sentences = regexp.MustCompile("(?s)\\b(?:httpError|fieldError|Refuse|RefuseField|reason|conflict|invalid)\\([^\"`\n]*(?:\"[\\w.]+\", [\\w.{}]+, )?(?:\"[\\w.]*\", )?(\"(?:[^\"\\\\]|\\\\.)+\"|`[^`]+`)")
+var sentences = regexp.MustCompile("(?s)\\b(?:httpError|fieldError|Refuse|RefuseField|reason|conflict|invalid|notFound)\\([^\"`\n]*(?:\"[\\w.]+\", [\\w.{}]+, )?(?:\"[\\w.]*\", )?(\"(?:[^\"\\\\]|\\\\.)+\"|`[^`]+`)")
 
 // TestRefusalsOfPagesSpeakVietnamese reads the code for the sentences that it
 // makes, and holds the Vietnamese ones against them.
@@ -256,7 +257,7 @@ func TestTemplatesHaveNoTextOfTheirOwn(t *testing.T) {
 			switch words := strings.TrimSpace(text[1]); {
 			case words == "cmsjobs", words == "PHP", words == "API", words == "(JSON)", words == "UTC", strings.HasPrefix(words, "cmsjobs "), strings.HasSuffix(words, "· cmsjobs"), words == "true", words == "false":
 			default:
-				t.Errorf("%s has the text %q of its own", name, words)
+				t.Errorf("%s has the separate text %q", name, words)
 			}
 		}
 	}

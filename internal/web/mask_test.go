@@ -99,11 +99,11 @@ func TestLiveEventsShowNoTextsOfMails(t *testing.T) {
 			t.Errorf("%s sees %s", scope, job.Payload)
 		}
 	}
-	for _, path := range []string{"/api/v1/jobs?q=S3CRET", "/api/v1/failed?q=S3CRET", "/api/v1/runs?q=x", "/api/v1/failed/groups?q=x", "/admin/failed/export?q=x", "/admin/failed?q=x"} {
+	for _, path := range []string{"/api/v1/jobs?text=S3CRET", "/api/v1/failed?text=S3CRET", "/api/v1/runs?text=x", "/api/v1/failed/groups?text=x", "/admin/failed/export?text=x", "/admin/failed?text=x"} {
 		s.do("GET", path, nil, basic("viewer", "right")).want(t, http.StatusForbidden)
 		s.do("GET", path, nil, basic("operator", "right")).want(t, http.StatusOK)
 	}
-	if page := s.do("GET", "/admin/jobs?q=S3CRET", nil, basic("viewer", "right")).want(t, http.StatusOK); strings.Contains(string(page.body), id) {
+	if page := s.do("GET", "/admin/jobs?text=S3CRET", nil, basic("viewer", "right")).want(t, http.StatusOK); strings.Contains(string(page.body), id) {
 		t.Error("a viewer finds a job by a text that is hidden")
 	}
 	served, stop := serve(t, s)

@@ -95,7 +95,7 @@ type pageView struct {
 	Here   string // this page's path and query
 	Notice string
 	Fault  bool // the notice is bad news
-	// Live is what makes the part of the page that lives load itself anew, in
+	// Live is what makes the part of the page that lives load itself again, in
 	// htmx's words; "" when nothing there can change.
 	Live    string
 	Pending bool // some figures are being counted still
@@ -150,8 +150,8 @@ func isPage(c echo.Context) bool {
 	return path == "/admin" || strings.HasPrefix(path, "/admin/")
 }
 
-// showProblem tells a refusal or a failure on a page of its own; who is not
-// signed in gets the form, and comes back to where he wanted to go.
+// showProblem tells a refusal or a failure on a page; a person who is not
+// signed in gets the form, and comes back to the page that they asked for.
 func (s *Server) showProblem(c echo.Context, p Problem) {
 	var err error
 	if p.Status == http.StatusUnauthorized {
@@ -170,11 +170,11 @@ func (s *Server) showProblem(c echo.Context, p Problem) {
 	}
 }
 
-// --- After a deed: back to a page, with a word about it ---
+// --- After an action: back to a page, with a notice ---
 
 const noticeCookie = "cmsjobs_notice"
 
-// back sends the browser to a page of ours after a deed, with a notice there.
+// back sends the browser to a page of ours after an action, with a notice there.
 func (s *Server) back(c echo.Context, to, key string, args ...any) error {
 	return s.backSaying(c, to, s.printer(c).Text(key, args...))
 }
@@ -215,12 +215,12 @@ func local(path, fallback string) string {
 	return u.RequestURI()
 }
 
-// --- Before a dangerous deed: what will it do? ---
+// --- Before a dangerous action: what will it do? ---
 
 // Fact is one figure of what an action will do.
 type Fact struct{ Name, Value string }
 
-// question is a deed that waits for a yes.
+// question is an action that waits for a yes.
 type question struct {
 	Text   string
 	Action string // where the form goes

@@ -68,7 +68,7 @@ func (s *Server) asset(c echo.Context) error {
 	return c.Blob(http.StatusOK, file.jobType, file.data)
 }
 
-// mountPages adds what needs no door: the files of the pages and the way to them.
+// mountPages adds what needs no authorization: the files of the pages and the way to them.
 func (s *Server) mountPages() {
 	s.echo.GET("/admin/assets/*", s.asset)
 	s.echo.GET("/", func(c echo.Context) error { return c.Redirect(http.StatusFound, "/admin") })

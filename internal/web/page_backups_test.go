@@ -16,15 +16,15 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
 )
 
-// bucketHouse has a bucket besides, which goes away.
-type bucketHouse struct {
+// bucketSite has a bucket besides, which goes away.
+type bucketSite struct {
 	*features
 	gone, alone *atomic.Bool // alone: there is nothing but the bucket
 }
 
 var errRefused = fmt.Errorf("%w: destination s3: dial tcp: connection refused", web.ErrUnavailable)
 
-func (h bucketHouse) Backups(ctx context.Context) ([]backups.Backup, error) {
+func (h bucketSite) Backups(ctx context.Context) ([]backups.Backup, error) {
 	switch {
 	case !h.gone.Load():
 		list, err := h.features.Backups(ctx)
@@ -39,36 +39,36 @@ func (h bucketHouse) Backups(ctx context.Context) ([]backups.Backup, error) {
 	return list, err
 }
 
-func (h bucketHouse) OpenBackup(ctx context.Context, id string) (io.ReadCloser, backups.Backup, error) {
+func (h bucketSite) OpenBackup(ctx context.Context, id string) (io.ReadCloser, backups.Backup, error) {
 	if h.gone.Load() {
 		return nil, backups.Backup{}, errRefused
 	}
 	return h.features.OpenBackup(ctx, id)
 }
 
-func (h bucketHouse) DeleteBackup(ctx context.Context, id string) error {
+func (h bucketSite) DeleteBackup(ctx context.Context, id string) error {
 	if h.gone.Load() {
 		return errRefused
 	}
 	return h.features.DeleteBackup(ctx, id)
 }
 
-func (h bucketHouse) PlanRestore(ctx context.Context, id string, part backups.RestorePart) (backups.RestorePlan, error) {
+func (h bucketSite) PlanRestore(ctx context.Context, id string, part backups.RestorePart) (backups.RestorePlan, error) {
 	if h.gone.Load() {
 		return backups.RestorePlan{}, errRefused
 	}
 	return h.features.PlanRestore(ctx, "b.tar.zst", part)
 }
 
-func (h bucketHouse) RestoreBackup(ctx context.Context, id string, part backups.RestorePart, confirm string, allow backups.RestoreAllowance) (jobs.Receipt, error) {
+func (h bucketSite) RestoreBackup(ctx context.Context, id string, part backups.RestorePart, confirm string, allow backups.RestoreAllowance) (jobs.Receipt, error) {
 	if h.gone.Load() {
 		return jobs.Receipt{}, errRefused
 	}
 	return h.features.RestoreBackup(ctx, id, part, confirm, allow)
 }
 
-func newBucketSite(t *testing.T) (*site, bucketHouse) {
-	h := bucketHouse{gone: &atomic.Bool{}, alone: &atomic.Bool{}}
+func newBucketSite(t *testing.T) (*site, bucketSite) {
+	h := bucketSite{gone: &atomic.Bool{}, alone: &atomic.Bool{}}
 	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
 		h.features = c.Schedules.(*features)
 		c.Parts = feature.Ports{Backups: h}

@@ -11,20 +11,20 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
 )
 
-// strangeHouse has a backup that the installation never made, with a file that
+// strangeSite has a backup that the installation never made, with a file that
 // a web server could execute.
-type strangeHouse struct {
+type strangeSite struct {
 	*features
 	allowed *[]backups.RestoreAllowance
 }
 
-func (h strangeHouse) PlanRestore(ctx context.Context, id string, part backups.RestorePart) (backups.RestorePlan, error) {
+func (h strangeSite) PlanRestore(ctx context.Context, id string, part backups.RestorePart) (backups.RestorePlan, error) {
 	plan, err := h.features.PlanRestore(ctx, id, part)
 	plan.Untrusted, plan.Executable = "NOBODY MADE THIS", 2
 	return plan, err
 }
 
-func (h strangeHouse) RestoreBackup(ctx context.Context, id string, part backups.RestorePart, confirm string, allow backups.RestoreAllowance) (jobs.Receipt, error) {
+func (h strangeSite) RestoreBackup(ctx context.Context, id string, part backups.RestorePart, confirm string, allow backups.RestoreAllowance) (jobs.Receipt, error) {
 	*h.allowed = append(*h.allowed, allow)
 	return h.features.RestoreBackup(ctx, id, part, confirm, allow)
 }
@@ -34,7 +34,7 @@ func (h strangeHouse) RestoreBackup(ctx context.Context, id string, part backups
 func TestAnUnknownBackupIsRestoredOnlyWithATick(t *testing.T) {
 	var allowed []backups.RestoreAllowance
 	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
-		c.Parts = feature.Ports{Backups: strangeHouse{c.Schedules.(*features), &allowed}}
+		c.Parts = feature.Ports{Backups: strangeSite{c.Schedules.(*features), &allowed}}
 	})
 	v := s.visitor(t).signIn("admin").get("/admin/backups").press("files-b.tar.zst").sees("NOBODY MADE THIS", "I know its origin", "could execute (2 found)")
 	v.press("sure", "typed", "cms-files", "trust_unknown", "", "allow_executable", "")

@@ -43,7 +43,7 @@ func BenchmarkPages(b *testing.B) {
 			s.server.Warm(warm) // as Serve does before anybody asks
 			stop()
 			for _, path := range append(slices.Clone(parts), "/admin/jobs?status=failed", "/admin/jobs?status=completed&type=mail.send&since=24h", "/admin/jobs?since=720h", "/admin/jobs?type=sitemap.generate",
-				"/admin/jobs?q=a500000%40b.example", "/admin/jobs?q=nowhere", "/admin/jobs?queue=nowhere", "/admin/jobs?status=failed&q=nowhere", "/admin/jobs/"+crowded(7)) {
+				"/admin/jobs?text=a500000%40b.example", "/admin/jobs?text=nowhere", "/admin/jobs?queue=nowhere", "/admin/jobs?status=failed&text=nowhere", "/admin/jobs/"+crowded(7)) {
 				b.Run(strings.TrimPrefix(path, "/admin"), func(b *testing.B) {
 					times := []time.Duration{}
 					first := ask(path)

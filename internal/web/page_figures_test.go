@@ -16,14 +16,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/usage"
 )
 
-// slowHouse measures for as long as the test likes.
-type slowHouse struct {
+// slowSite measures for as long as the test likes.
+type slowSite struct {
 	*features
 	done  chan struct{}
 	asked *atomic.Int32
 }
 
-func (h slowHouse) StorageUsage(ctx context.Context) ([]usage.UsageItem, error) {
+func (h slowSite) StorageUsage(ctx context.Context) ([]usage.UsageItem, error) {
 	h.asked.Add(1)
 	select {
 	case <-h.done:
@@ -33,10 +33,10 @@ func (h slowHouse) StorageUsage(ctx context.Context) ([]usage.UsageItem, error) 
 	}
 }
 
-// TestAPageDoesNotWaitForWhatIsDear asks for sizes that take for ever: the page
+// TestAPageDoesNotWaitForExpensiveFigures asks for sizes that take for ever: the page
 // is there at once, asks again by itself, and many readers measure once.
-func TestAPageDoesNotWaitForWhatIsDear(t *testing.T) {
-	h := slowHouse{done: make(chan struct{}), asked: &atomic.Int32{}}
+func TestAPageDoesNotWaitForExpensiveFigures(t *testing.T) {
+	h := slowSite{done: make(chan struct{}), asked: &atomic.Int32{}}
 	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
 		h.features = c.Schedules.(*features)
 		c.Parts = feature.Ports{Usage: h}
@@ -59,15 +59,15 @@ func TestAPageDoesNotWaitForWhatIsDear(t *testing.T) {
 	}
 }
 
-type awayHouse struct{ *features }
+type awaySite struct{ *features }
 
-func (awayHouse) Backups(context.Context) ([]backups.Backup, error) {
+func (awaySite) Backups(context.Context) ([]backups.Backup, error) {
 	return nil, errors.New("dial tcp: connection refused")
 }
 
 func TestTheOverviewStandsWhileTheBucketIsAway(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
-		c.Parts = feature.Ports{Backups: awayHouse{c.Schedules.(*features)}}
+		c.Parts = feature.Ports{Backups: awaySite{c.Schedules.(*features)}}
 	})
 	s.visitor(t).signIn("admin").get("/admin").sees("Backup storage is unreachable", "Next ticks")
 }
@@ -76,7 +76,7 @@ func TestTheOverviewStandsWhileTheBucketIsAway(t *testing.T) {
 // reason is there, and so is what the monitor knows.
 func TestTheBackupsPageSaysWhyTheBucketIsAway(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
-		c.Parts = feature.Ports{Backups: awayHouse{c.Schedules.(*features)}}
+		c.Parts = feature.Ports{Backups: awaySite{c.Schedules.(*features)}}
 	})
 	v := s.visitor(t).signIn("admin").get("/admin/backups").sees("cannot be listed", "dial tcp: connection refused", "the newest good backup is 40h old")
 	if v.status != 200 || strings.Contains(v.page, "There is no backup yet") || strings.Contains(v.page, "load in the background") {
@@ -84,14 +84,14 @@ func TestTheBackupsPageSaysWhyTheBucketIsAway(t *testing.T) {
 	}
 }
 
-// timeoutHouse takes long to fail, once; then it hangs, until it is back.
-type timeoutHouse struct {
+// timeoutSite takes long to fail, once; then it hangs, until it is back.
+type timeoutSite struct {
 	*features
 	asked      *atomic.Int32
 	fail, back chan struct{}
 }
 
-func (h timeoutHouse) Backups(ctx context.Context) ([]backups.Backup, error) {
+func (h timeoutSite) Backups(ctx context.Context) ([]backups.Backup, error) {
 	if h.asked.Add(1) == 1 {
 		<-h.fail
 		return nil, errors.New("dial tcp: i/o timeout")
@@ -106,10 +106,10 @@ func (h timeoutHouse) Backups(ctx context.Context) ([]backups.Backup, error) {
 
 // TestAnErrorThatIsLongInComingIsSeen asks a bucket that times out: no page
 // waits for that long, so that the error must wait for a page, but not so long
-// that it is told of a bucket that is back.
+// that it learns of a bucket that is back.
 func TestAnErrorThatIsLongInComingIsSeen(t *testing.T) {
 	start, later := time.Now(), atomic.Int64{}
-	h := timeoutHouse{asked: &atomic.Int32{}, fail: make(chan struct{}), back: make(chan struct{})}
+	h := timeoutSite{asked: &atomic.Int32{}, fail: make(chan struct{}), back: make(chan struct{})}
 	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
 		h.features = c.Schedules.(*features)
 		c.Parts, c.Now = feature.Ports{Backups: h}, func() time.Time { return start.Add(time.Duration(later.Load())) }
@@ -130,16 +130,16 @@ func TestAnErrorThatIsLongInComingIsSeen(t *testing.T) {
 	}
 }
 
-// grownHouse knows how sizes were.
-type grownHouse struct{ *features }
+// grownSite knows how sizes were.
+type grownSite struct{ *features }
 
-func (grownHouse) SizesSince(context.Context, time.Time) ([]usage.SizeDay, error) {
+func (grownSite) SizesSince(context.Context, time.Time) ([]usage.SizeDay, error) {
 	return []usage.SizeDay{{Day: "2026-11-20", Disk: 1 << 30, Tables: 5 << 20}, {Day: "2026-11-21", Disk: 3 << 30, Tables: 4 << 20}}, nil
 }
 
 func TestUsageIsDrawn(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
-		c.Parts = feature.Ports{Usage: grownHouse{c.Schedules.(*features)}}
+		c.Parts = feature.Ports{Usage: grownSite{c.Schedules.(*features)}}
 	})
 	v := s.visitor(t).signIn("admin")
 	for _, path := range []string{"/admin", "/admin/usage"} {

@@ -144,14 +144,14 @@ func (v *pageView) Act(scope, path, key string, pairs ...string) template.HTML {
 	return template.HTML(out.String())
 }
 
-// Hidden are the fields that every form has: the proof that it is ours, and
+// Hidden are the fields that every form has: the token that says it is ours, and
 // where to go back to.
 func (v *pageView) Hidden() template.HTML {
 	return template.HTML(fmt.Sprintf(`<input type="hidden" name="%s" value="%s"><input type="hidden" name="back" value="%s">`,
 		formTokenField, template.HTMLEscapeString(v.CSRF), template.HTMLEscapeString(v.Here)))
 }
 
-// named translates a word of another room where the catalogue has it, and
+// named translates a word of another package where the catalogue has it, and
 // shows the word itself where not.
 func named(lang locale.Printer, prefix string) func(string) string {
 	return func(word string) string {

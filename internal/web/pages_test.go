@@ -14,8 +14,8 @@ import (
 var parts = []string{"/admin", "/admin?range=7d", "/admin/jobs", "/admin/failed", "/admin/queues", "/admin/workers", "/admin/schedules", "/admin/enqueue", "/admin/backups",
 	"/admin/mail", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/usage", "/admin/webhooks", "/admin/settings", "/admin/tokens", "/admin/audit"}
 
-// TestEveryPageStandsWithAndWithoutItsRooms walks all pages in both languages.
-func TestEveryPageStandsWithAndWithoutItsRooms(t *testing.T) {
+// TestEveryPageStandsWithAndWithoutItsPorts walks all pages in both languages.
+func TestEveryPageStandsWithAndWithoutItsPorts(t *testing.T) {
 	for name, changes := range map[string][]func(*config){"bare": {bare}, "furnished": {furnished}} {
 		s := newSite(t, jobstest.SQLite, changes...)
 		s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example","subject":"fail"}}`)
@@ -110,7 +110,7 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestAFormOfAnotherSiteDoesNothing sends forms without our proof.
+// TestAFormOfAnotherSiteDoesNothing sends forms without our token.
 func TestAFormOfAnotherSiteDoesNothing(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	v := s.visitor(t).signIn("admin")
@@ -135,7 +135,7 @@ func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 	v := s.visitor(t).signIn("admin")
 	v.press("/admin/look", "lang", evil, "theme", evil, "back", "/admin?"+url.QueryEscape(evil))
 	paths := append(parts, "/admin/jobs/"+waiting, "/admin/jobs/"+failing, "/admin/jobs/"+done, "/admin/jobs/"+failing+"/edit", "/admin/mail/1", "/admin/schedules/sitemap")
-	for _, field := range []string{"q", "type", "queue", "status", "since", "until", "cause", "cursor", "range", "job", "status", "actor", "action", "target", "type"} {
+	for _, field := range []string{"text", "type", "queue", "status", "since", "until", "cause", "cursor", "range", "job", "status", "actor", "action", "target", "type"} {
 		for _, path := range []string{"/admin", "/admin/jobs", "/admin/failed", "/admin/mail", "/admin/audit", "/admin/enqueue", "/admin/analytics"} {
 			paths = append(paths, path+"?"+field+"="+url.QueryEscape(evil))
 		}

@@ -8,10 +8,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// The interfaces below are what this package needs of the other rooms. The
-// store implements those that speak of jobs, queues and workers; wire.go in
-// cmd/cmsjobs adapts the handlers to the rest. A nil one answers 404 with a
-// problem that names the part that is not configured.
+// The interfaces below are what this package needs of others. Package
+// history implements them.
 //
 // Common rules: an id that nobody has is an error that wraps jobs.ErrNotFound;
 // an action that the state of things forbids wraps jobs.ErrConflict; times are

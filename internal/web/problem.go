@@ -18,7 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-// Problem is how every refusal and failure is told (RFC 9457,
+// Problem is how every refusal and failure is answered (RFC 9457,
 // application/problem+json).
 type Problem struct {
 	Type   string `json:"type"` // about:blank, or a path of the documentation
@@ -108,8 +108,11 @@ func problemOf(err error) *Problem {
 
 // refusal is the answer to what an action or a filter refuses.
 func refusal(r *ops.Refusal) *Problem {
-	if errors.Is(r, jobs.ErrConflict) {
+	switch {
+	case errors.Is(r, jobs.ErrConflict):
 		return httpError(http.StatusConflict, r.Form, r.Args...)
+	case errors.Is(r, jobs.ErrNotFound):
+		return fieldError(http.StatusNotFound, r.Field, r.Form, r.Args...)
 	}
 	if r.Field == "" {
 		return httpError(http.StatusBadRequest, r.Form, r.Args...)

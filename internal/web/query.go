@@ -63,7 +63,7 @@ func written(c echo.Context) ops.Filter { return ops.FilterOf(compat.Query(c.Que
 func (s *Server) filter(c echo.Context) (jobs.Filter, error) {
 	f, err := written(c).Parse(s.cfg.Now())
 	if err == nil && f.Text != "" && !who(c).Scopes.Has(access.Operate) { // what is masked would be found letter by letter
-		return f, fieldError(http.StatusForbidden, "q", "Searching the texts of jobs needs the scope %q.", access.Operate)
+		return f, fieldError(http.StatusForbidden, "text", "Searching the texts of jobs needs the scope %q.", access.Operate)
 	}
 	return f, err
 }
@@ -72,7 +72,7 @@ func (s *Server) filter(c echo.Context) (jobs.Filter, error) {
 const maxDepth = 64
 
 // body decodes a JSON body strictly: unknown fields, a second value and bad
-// UTF-8 are told, not ignored.
+// UTF-8 are refused, not ignored.
 func body(c echo.Context, into any) error {
 	raw, err := rawBody(c)
 	if err != nil {

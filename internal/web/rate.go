@@ -32,7 +32,7 @@ func newRates(perSecond int, now func() time.Time) *rates {
 }
 
 // refuse counts a request; a caller that asks too often gets a 429 that says
-// when he may ask again.
+// when it may ask again.
 func (r *rates) refuse(caller string) error {
 	if r.perSecond <= 0 {
 		return nil
@@ -78,7 +78,7 @@ func (r *rates) of(caller string, now time.Time) *rate.Limiter {
 	return l
 }
 
-// forget makes room: whoever has not asked for a while is as new.
+// forget makes space: a caller who has not asked for a while is as new.
 func (r *rates) forget(now time.Time) {
 	if len(r.callers) < maxCallers {
 		return

@@ -40,7 +40,7 @@ func TestWhoAsksTooOftenWaits(t *testing.T) {
 		s.do("GET", "/api/v1/jobs/stats", nil, read).want(t, status)
 	}
 
-	// Who tries tokens is counted by his address.
+	// A client that tries tokens is counted by its address.
 	for i := range 21 {
 		want := 401
 		if i == 20 {
@@ -51,10 +51,10 @@ func TestWhoAsksTooOftenWaits(t *testing.T) {
 	for range 3 {
 		s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`).want(t, 429)
 	}
-	var trail audit.AuditEntryList
+	var entries audit.AuditEntryList
 	clock.forward(time.Minute)
-	s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &trail)
-	if len(trail.Items) != 0 {
-		t.Errorf("a flood fills the trail: %+v", trail.Items)
+	s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &entries)
+	if len(entries.Items) != 0 {
+		t.Errorf("a flood fills the audit log: %+v", entries.Items)
 	}
 }

@@ -141,7 +141,7 @@ func (r *Request) MayEnqueue(jobType string, data json.RawMessage) error {
 	return denied(r.server.effects.MayEnqueue(r.Caller(), jobType, data))
 }
 
-// MayRunAgain is MayRun for a job that is there: a row, whoever wrote it.
+// MayRunAgain is MayRun for a job that is there: a row, whichever program wrote it.
 func (r *Request) MayRunAgain(job jobs.Record) error { return r.server.mayRunAgain(r.Context, job) }
 
 // MayWork refuses unless the caller may make jobs of any type run.

@@ -32,15 +32,15 @@ func (s *site) callers() map[string]struct {
 	return all
 }
 
-// TestEveryRouteHasItsDoor knocks on every route as everybody. The list comes
+// TestEveryRouteHasItsScope knocks on every route as everybody. The list comes
 // from the routes themselves, so none can be forgotten.
-func TestEveryRouteHasItsDoor(t *testing.T) {
+func TestEveryRouteHasItsScope(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
-	s.http.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // where a form leads to has its own door
+	s.http.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // where a form leads to has its own rights
 	for name, c := range s.callers() {
 		for _, r := range allRoutes() {
 			if r.Name == "session.create" {
-				continue // refuses by its body, not at the door
+				continue // refuses by its body, not by the route
 			}
 			path := strings.NewReplacer(":id", "0b3e8c1e-0000-4000-8000-000000000000", ":name", "none", ":address", "x@y.example").Replace(r.Path)
 			var body any
@@ -90,8 +90,8 @@ func TestNoRouteRestsOnAPartThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestTheTableOfRights shows every route's rights to whoever reads a change:
-// a new route, or a weaker door, is a line of the diff.
+// TestTheTableOfRights shows every route's rights to the reader of a change:
+// a new route, or a weaker right, is a line of the diff.
 func TestTheTableOfRights(t *testing.T) {
 	var table bytes.Buffer
 	fmt.Fprintln(&table, "| route | scope | viewer | operator | admin |\n|---|---|---|---|---|")

@@ -22,7 +22,7 @@ const (
 // Route is one thing that can be asked, and who may ask it.
 type Route struct {
 	Method, Path string
-	// Name is what the trail and the document call it: area.verb.
+	// Name is what the audit log and the document call it: area.verb.
 	Name, Summary string
 	// Scope that it needs; "" is open to everybody.
 	Scope access.Scope
@@ -90,9 +90,9 @@ func sessionRoutes() []Route {
 		{Method: post, Path: "/api/v1/session", Name: "session.create", Summary: "Sign in by name and password; the session comes as a cookie.", Body: SignInRequest{}, Answer: SessionView{}, Status: http.StatusCreated, handle: (*Server).signIn},
 		{Method: get, Path: "/api/v1/session", Name: "session.show", Summary: "Who am I, and what may I do?", Answer: SessionView{}, handle: (*Server).session},
 		{Method: del, Path: "/api/v1/session", Name: "session.delete", Summary: "Sign out.", Status: http.StatusNoContent, handle: (*Server).signOut},
+		page("/admin/sign-in", "pages.signIn", "The sign-in form.", (*Server).signInPage),
 		form("/admin/sign-in", "session.create", "Sign in.", (*Server).signInByForm),
 		form("/admin/sign-out", "session.delete", "Sign out.", (*Server).signOutByForm),
-		page("/admin/sign-in", "pages.signIn", "The sign-in form.", (*Server).signInPage),
 		look,
 		{Method: get, Path: "/api/v1/events", Name: "events.stream", Summary: "Live changes as server-sent events: stats, job, run.", Scope: access.Read, Stream: true, Type: "text/event-stream", handle: (*Server).events},
 		{Method: get, Path: "/api/openapi.json", Name: "openapi.document", Summary: "This document.", Answer: map[string]any{}, Always: true, handle: (*Server).openAPI},

@@ -26,7 +26,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
-// Config is what the server is made of. Rooms that are nil answer 404.
+// Config is what the server is made of. What is nil and needed by a route answers 404.
 type Config struct {
 	Enqueuer jobs.Enqueuer         // needed
 	Registry *jobs.Registry        // needed
@@ -44,7 +44,7 @@ type Config struct {
 	// Metrics is what /metrics shows besides the collectors of features; nil is a
 	// registry of the server.
 	Metrics *prometheus.Registry
-	// Mount puts handlers of other rooms under a path (POST /collect); they
+	// Mount puts handlers of other packages under a path (POST /collect); they
 	// bound and guard themselves.
 	Mount map[string]http.Handler
 
@@ -84,7 +84,7 @@ type Config struct {
 	// Rate is how many requests a second one caller may make, over ten seconds,
 	// in this process; 0 is any number.
 	Rate int
-	// AuditFor is how long the trail is kept; 0 is 365 days.
+	// AuditFor is how long the audit log is kept; 0 is 365 days.
 	AuditFor time.Duration
 
 	Version string
@@ -268,7 +268,7 @@ func (s *Server) Warm(ctx context.Context) {
 	}
 }
 
-// sweepEvery is how often old sessions, keys and deeds are deleted.
+// sweepEvery is how often old sessions, keys and audit entries are deleted.
 const sweepEvery = time.Hour
 
 func (s *Server) sweep(ctx context.Context) {

@@ -17,7 +17,7 @@ type SignInRequest struct {
 	Password string `json:"password"`
 }
 
-// SessionView is who asks and what he may do.
+// SessionView is who asks and what they may do.
 type SessionView struct {
 	Name   string         `json:"name"` // "" for nobody
 	Via    string         `json:"via"`

@@ -102,7 +102,7 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*config)) *si
 	s.access = access.NewStore(s.db.DB, time.Now)
 	cfg := config{Config: web.Config{Enqueuer: s, Registry: s.registry, Ledger: s.history, History: s.history,
 		Gate: &access.Authenticator{Store: s.access, Users: users(t)}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "test",
-		MaskPaths: []string{"mail.send:body"}}, Service: feature.Service{Mutator: s.history, Queues: s.history}}
+		MaskPaths: []string{"mail.send:body"}}, Service: feature.Service{Mutator: s.history, Control: ops.Control{Queues: s.history, Known: s.queueNames}}}
 	for _, change := range changes {
 		change(&cfg)
 	}
@@ -120,6 +120,16 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*config)) *si
 		}
 	}
 	return s
+}
+
+// queueNames are those of types and of waiting jobs.
+func (s *site) queueNames(ctx context.Context) ([]string, error) {
+	names := []string{"cmsjobs"}
+	stats, err := s.history.Stats(ctx)
+	for _, q := range stats.Queues {
+		names = append(names, q.Queue)
+	}
+	return names, err
 }
 
 // Enqueue implements jobs.Enqueuer as the service does: internal jobs get their
@@ -288,8 +298,3 @@ func (s *site) run(c jobs.Claimed) jobs.Settlement {
 
 // allRoutes are those of the core and of all features.
 func allRoutes() []web.Route { return web.Routes(feature.All(feature.Ports{})) }
-
-// showing is a change of the features that a site has.
-func showing(p feature.Ports) func(*config) {
-	return func(c *config) { c.Parts = p }
-}

@@ -24,7 +24,7 @@ type sseHub struct {
 	listeners map[chan event]string // who listens
 	woken     chan struct{}
 	closed    bool
-	last      map[string]string // what was told last, by the event's key
+	last      map[string]string // what was sent last, by the event's key
 	lastRun   int64
 	looked    bool // lastRun is known
 }
@@ -118,7 +118,7 @@ func (l *sseHub) run(ctx context.Context) {
 	}
 }
 
-// look compares the store with what was told last.
+// look compares the store with what was sent last.
 func (l *sseHub) look(ctx context.Context) error {
 	s := l.server
 	stats, err := s.cfg.Ledger.Stats(ctx)
@@ -157,7 +157,7 @@ func (l *sseHub) look(ctx context.Context) error {
 
 func (l *sseHub) forget(key string) { l.mu.Lock(); delete(l.last, key); l.mu.Unlock() }
 
-// tell sends an event to all listeners unless it was told before. Who does
+// tell sends an event to all listeners unless it was sent before. Who does
 // not keep up is cut off; its browser connects again.
 func (l *sseHub) tell(name, key string, value any) {
 	data, err := json.Marshal(value)

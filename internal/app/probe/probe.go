@@ -11,14 +11,16 @@ import (
 
 // Kind is a type that does nothing but what its payload says. It shows that
 // enqueuing, working, failing and retrying go as they should on a site.
-var Kind = jobs.Kind[probePayload]{Name: "cmsjobs.probe", Policy: jobs.Policy{Backoff: jobs.Fixed(5 * time.Second)}}
+var Kind = jobs.Kind[Payload]{Name: "cmsjobs.probe", Policy: jobs.Policy{Backoff: jobs.Fixed(5 * time.Second)}}
 
-type probePayload struct {
+// Payload says what a probe does.
+type Payload struct {
 	Sleep string `json:"sleep"` // how long it runs: "2s"
 	Fail  string `json:"fail"`  // the message that it fails with
 }
 
-func (p *probePayload) Validate() error {
+// Validate refuses lengths that hold a slot for long.
+func (p *Payload) Validate() error {
 	if p.Sleep == "" {
 		return nil
 	}
@@ -34,7 +36,7 @@ const longestProbe = 4 * time.Minute
 // Register adds the type for administrators; where rows is set, any row
 // may be a probe.
 func Register(r *jobs.Registry, book jobs.OrderBook, rows bool) {
-	jobs.HandleInternal(r, jobs.Internal{Book: book, Maker: jobs.Administrators, Rows: rows}, Kind, func(ctx context.Context, j jobs.Job, p probePayload) error {
+	jobs.HandleInternal(r, jobs.Internal{Book: book, Maker: jobs.Administrators, Rows: rows}, Kind, func(ctx context.Context, j jobs.Job, p Payload) error {
 		if d, err := time.ParseDuration(p.Sleep); err == nil && d > 0 {
 			jobs.Logf(ctx, "sleeping %s", d)
 			select {

@@ -42,7 +42,7 @@ func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
 	if got := *d.Digest; got.Complete != 1 || got.Partial != 1 || got.Failed != 0 || got.Verifications != 1 || got.Stored != 3 || got.Bytes == 0 {
 		t.Errorf("%+v", got)
 	}
-	if text := d.Text(); !strings.Contains(text, "backups complete 1, partial 1") || !strings.Contains(text, "last verified restore") || !strings.Contains(text, "Warning: the last backup is partial") {
+	if text := d.Text(); !strings.Contains(text, "1 complete backup, 1 partial") || !strings.Contains(text, "last verified restore") || !strings.Contains(text, "Warning: the last backup is partial") {
 		t.Errorf("%q", text)
 	}
 	if w := (health.Watched{}); w.Text() != "" {

@@ -54,7 +54,7 @@ type Reason struct {
 }
 
 func reason(code string, until time.Time, form string, args ...any) Reason {
-	return Reason{Code: code, Text: fmt.Sprintf(form, args...), Until: until, Form: form, Args: args}
+	return Reason{Code: code, Text: display.Sprintf(form, args...), Until: until, Form: form, Args: args}
 }
 
 // Job names everything that holds the job back, the strongest reason first.
@@ -187,11 +187,8 @@ func workers(s Snapshot) []Reason {
 }
 
 func waiting(s Snapshot) []Reason {
-	if s.Ahead == 1 {
-		return []Reason{reason("behind", time.Time{}, "It is due; 1 job is before it in the queue %s.", s.Job.Queue)}
-	}
 	if s.Ahead > 0 {
-		return []Reason{reason("behind", time.Time{}, "It is due; %d jobs are before it in the queue %s.", s.Ahead, s.Job.Queue)}
+		return []Reason{reason("behind", time.Time{}, "It is due; %d {job is|jobs are} before it in the queue %s.", s.Ahead, s.Job.Queue)}
 	}
 	return []Reason{reason("ready", time.Time{}, "It is due and nothing holds it back: a worker takes it at its next poll.")}
 }

@@ -127,7 +127,7 @@ func (s *Store) Release(ctx context.Context, list []php.Job) error {
 	}
 	for _, g := range s.byGuard(leases, 0) {
 		in, inArgs := s.Dialect.In("id", g.ids)
-		set, args := s.Layout.GiveBack(s.releasedDue(), jobs.Settlement{Outcome: jobs.Released}, true)
+		set, args := s.Layout.Release(s.releasedDue(), jobs.Settlement{Outcome: jobs.Released}, true)
 		err := database.Retry(ctx, "giving back jobs of PHP", func() error {
 			_, err := s.Exec(ctx, s.DB, "UPDATE "+s.Layout.Table().Name+" SET "+set+" WHERE "+in+" AND "+g.cond, slices.Concat(args, inArgs, g.args)...)
 			return err

@@ -175,7 +175,7 @@ func (s *Store) change(ctx context.Context, t tables.Transaction, ends []numbere
 	for _, e := range ends {
 		verb := "DELETE FROM " + s.Layout.Table().Name
 		if e.Outcome == php.Released || e.Outcome == php.Crashed {
-			set, _ := s.Layout.GiveBack(s.dueIn(e.Delay), jobs.Settlement{Outcome: jobs.Retried}, false)
+			set, _ := s.Layout.Release(s.dueIn(e.Delay), jobs.Settlement{Outcome: jobs.Retried}, false)
 			verb = "UPDATE " + s.Layout.Table().Name + " SET " + set
 		}
 		if byVerb[verb] == nil {

@@ -128,10 +128,10 @@ func gate(t testing.TB, s *access.Store, cms access.Accounts) *access.Authentica
 		PermissionRoles: map[string]access.Role{"cmsjobs.view": access.Viewer, "cmsjobs.operate": access.Operator}}
 }
 
-// roster is the CMS's users table with these rows.
-type roster map[string]access.Account
+// users is the CMS's users table with these rows.
+type users map[string]access.Account
 
-func (r roster) AccountByLogin(_ context.Context, login string) (access.Account, error) {
+func (r users) AccountByLogin(_ context.Context, login string) (access.Account, error) {
 	if a, ok := r[login]; ok {
 		return a, nil
 	}
@@ -141,7 +141,7 @@ func (r roster) AccountByLogin(_ context.Context, login string) (access.Account,
 func TestPeopleSignInAsWhatTheyAre(t *testing.T) {
 	s := access.NewStore(jobstest.Migrated(t, jobstest.SQLite).DB, newClock().now)
 	php := "$2y$" + hashOf(t, "geheim")[4:] // as PHP spells it
-	g := gate(t, s, roster{
+	g := gate(t, s, users{
 		"root":   {Name: "root", PasswordHash: php, SuperUser: true},
 		"editor": {Name: "editor", PasswordHash: php, Permissions: []string{"posts.edit", "cmsjobs.view", "cmsjobs.operate"}},
 		"writer": {Name: "writer", PasswordHash: php, Permissions: []string{"posts.edit"}},
@@ -163,7 +163,7 @@ func TestPeopleSignInAsWhatTheyAre(t *testing.T) {
 
 func TestSessionsEnd(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *access.Store, c *clock) {
-		ctx, cms := t.Context(), roster{"root": {Name: "root", SuperUser: true}}
+		ctx, cms := t.Context(), users{"root": {Name: "root", SuperUser: true}}
 		g := gate(t, s, cms)
 		begin := func(p access.Person) string {
 			session, err := g.Begin(ctx, p, "192.0.2.1", "browser")
@@ -393,7 +393,7 @@ func TestAKeyMeansOneRequest(t *testing.T) {
 	})
 }
 
-func TestTheTrailKeepsWhatWasDone(t *testing.T) {
+func TestTheAuditLogKeepsWhatWasDone(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *access.Store, c *clock) {
 		ctx := t.Context()
 		for _, target := range []string{"a", "b", "a\x00\xff" + strings.Repeat("é", 200)} {
@@ -415,7 +415,7 @@ func TestTheTrailKeepsWhatWasDone(t *testing.T) {
 		}
 		left, err := s.AuditEntries(ctx, access.AuditFilter{}, jobs.Page{Limit: 10})
 		if err != nil || len(left.Items) != 1 {
-			t.Errorf("%d deeds are left of 3, want the newest: %v", len(left.Items), err)
+			t.Errorf("%d entries are left of 3, want the newest: %v", len(left.Items), err)
 		}
 	})
 }

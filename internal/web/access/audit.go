@@ -22,19 +22,19 @@ type AuditEntry struct {
 	Address string    `json:"address"`
 	Action  string    `json:"action"` // the route's name, e.g. "jobs.requeue"
 	Target  string    `json:"target"` // a job's UUID, a queue's name, …
-	Status  int       `json:"status"` // HTTP's answer; of the service's own deeds 201 and 500
+	Status  int       `json:"status"` // HTTP's answer; of the service's own actions 201 and 500
 	Detail  string    `json:"detail,omitempty"`
 }
 
-// maxDetail bounds the free text of a deed, in bytes.
+// maxDetail bounds the free text of an entry, in bytes.
 const maxDetail = 4096
 
-// Record adds a deed to the trail.
+// Record adds an entry to the audit log.
 func (s *Store) Record(ctx context.Context, d AuditEntry) error {
 	_, err := s.db.ExecContext(ctx, s.db.Rebind(`INSERT INTO cmsjobs_audit (at, actor, via, address, action, target, status, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
 		s.millis(), text(d.Actor, 191), text(d.Via, 191), text(d.Address, 64), text(d.Action, 191), text(redact.Text(d.Target), 191), d.Status, text(redact.Text(d.Detail), maxDetail))
 	if err != nil {
-		return fmt.Errorf("writing the audit trail: %w", err)
+		return fmt.Errorf("writing the audit log: %w", err)
 	}
 	return nil
 }
@@ -44,13 +44,13 @@ func text(s string, n int) string {
 	return jobs.PlainText(s, n, '\n', '\t')
 }
 
-// AuditFilter chooses deeds; empty fields choose all.
+// AuditFilter chooses entries; empty fields choose all.
 type AuditFilter struct {
 	Actor, Action, Target string
 	Since, Until          time.Time
 }
 
-// AuditEntries lists the trail, newest first. The cursor is the last
+// AuditEntries lists the audit log, newest first. The cursor is the last
 // action's id; Total is −1 in a large log.
 func (s *Store) AuditEntries(ctx context.Context, f AuditFilter, p jobs.Page) (jobs.List[AuditEntry], error) {
 	where, args := []string{"1 = 1"}, []any{}
@@ -91,7 +91,7 @@ func (s *Store) AuditEntries(ctx context.Context, f AuditFilter, p jobs.Page) (j
 	}
 	query := "SELECT * FROM cmsjobs_audit WHERE " + strings.Join(where, " AND ") + " ORDER BY id DESC LIMIT ? OFFSET ?"
 	if err := s.db.SelectContext(ctx, &rows, s.db.Rebind(query), append(args, p.Limit+1, p.Offset)...); err != nil {
-		return jobs.List[AuditEntry]{}, fmt.Errorf("reading the audit trail: %w", err)
+		return jobs.List[AuditEntry]{}, fmt.Errorf("reading the audit log: %w", err)
 	}
 	list := jobs.List[AuditEntry]{Items: []AuditEntry{}, Total: total}
 	for i, r := range rows {

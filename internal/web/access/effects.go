@@ -64,7 +64,7 @@ func (e DeniedError) Error() string {
 	return fmt.Sprintf("%s may not make a job of %s run (%s)", e.Who.Name, e.Type, e.Reason)
 }
 
-// PayloadError says that a payload is refused, whoever asks.
+// PayloadError says that a payload is refused to every caller.
 type PayloadError struct{ Err error }
 
 // Error implements error.

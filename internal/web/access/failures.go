@@ -24,7 +24,7 @@ type Failures struct {
 	mu      sync.Mutex
 	began   time.Time
 	windows map[string]*failureCount
-	others  int // of addresses that got no entry of their own
+	others  int // of addresses that got no separate entry
 }
 
 type failureCount struct {

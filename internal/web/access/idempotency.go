@@ -16,7 +16,7 @@ var ErrKeyReused = errors.New("the Idempotency-Key was used for a request with a
 
 // Reservation is what is known about a key.
 type Reservation struct {
-	// UUID is the job's, chosen by whoever came first.
+	// UUID is the job's, chosen by the request that came first.
 	UUID string
 	// Answer is what the first request was answered, nil while it is unknown.
 	Answer []byte
@@ -69,12 +69,12 @@ func (s *Store) Remember(ctx context.Context, r Reservation, answer []byte) erro
 	return nil
 }
 
-// Unreserve gives a key back whose request was refused, so that a corrected
+// Unreserve releases a key whose request was refused, so that a corrected
 // one may use it.
 func (s *Store) Unreserve(ctx context.Context, r Reservation) error {
 	_, err := s.db.ExecContext(ctx, s.db.Rebind(`DELETE FROM cmsjobs_idempotency WHERE id = ? AND answer IS NULL`), r.id)
 	if err != nil {
-		return fmt.Errorf("giving back the Idempotency-Key: %w", err)
+		return fmt.Errorf("releasing the Idempotency-Key: %w", err)
 	}
 	return nil
 }

@@ -82,12 +82,12 @@ func (r Role) Scopes() Scopes {
 type Principal struct {
 	// Name is the account's login or the token's name, "" for nobody.
 	Name string
-	// Via says how he proved it: "token <id>", "session", "basic", "" for nobody.
+	// Via says how they proved it: "token <id>", "session", "basic", "" for nobody.
 	Via    string
 	Scopes Scopes
 	// Types are the only types whose jobs it may make run; empty means any.
 	Types []string
 }
 
-// Known says whether the principal proved who he is.
+// Known says whether the principal proved who they are.
 func (p Principal) Known() bool { return p.Via != "" }

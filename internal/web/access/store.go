@@ -13,7 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
-// Store keeps tokens, sessions, counts and the trail in our own tables.
+// Store keeps tokens, sessions, counts and the audit log in our own tables.
 type Store struct {
 	db  *sqlx.DB
 	now func() time.Time
@@ -24,14 +24,14 @@ func NewStore(db *sqlx.DB, now func() time.Time) *Store { return &Store{db: db, 
 
 // Retention says how long rows are kept.
 type Retention struct {
-	Audit time.Duration // 0 keeps the trail for ever
+	Audit time.Duration // 0 keeps the audit log for ever
 }
 
 // sweepBatch bounds what one statement deletes, so that it locks little.
 const sweepBatch = 1000
 
 // Sweep deletes what is too old to matter: ended sessions, keys of repeated
-// requests after a day, counts of wrong sign-ins, the trail after its time.
+// requests after a day, counts of wrong sign-ins, audit entries after their time.
 func (s *Store) Sweep(ctx context.Context, keep Retention) error {
 	type oldRows struct {
 		table, key, moment string

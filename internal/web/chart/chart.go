@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The size of plots in their own units; they stretch to the room that there is.
+// The size of plots in their own units; they stretch to the space that there is.
 const (
 	plotWidth  = 600
 	plotHeight = 100

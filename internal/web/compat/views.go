@@ -8,7 +8,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
-// S1Job is a job in the words of S1.17, and what else is known of it.
+// S1Job is a job in the words of specification S1, and what else is known of it.
 type S1Job struct {
 	ID          string          `json:"id"`
 	Number      int64           `json:"number"`
@@ -36,7 +36,7 @@ type S1Job struct {
 	DurationMS  int64           `json:"duration_ms"`
 }
 
-// S1 is a job in the words of S1.17.
+// S1 is a job in the words of specification S1.
 func S1(v ops.JobView) S1Job {
 	return S1Job{
 		ID: v.ID, Number: v.Number, Topic: v.Type, Queue: v.Queue, Payload: v.Payload, Metadata: v.Metadata, Status: S1Status(v.Status), Detail: v.Detail,
@@ -73,7 +73,7 @@ func S1Status(status string) string {
 	return status
 }
 
-// S1Enqueued answers an enqueue in the words of S1.20.
+// S1Enqueued answers an enqueue in the words of specification S1.
 type S1Enqueued struct {
 	ID        string          `json:"id"`
 	Topic     string          `json:"topic"`
@@ -85,12 +85,12 @@ type S1Enqueued struct {
 	LastError string          `json:"last_error,omitempty"`
 }
 
-// S1Receipt is the answer to an enqueue in the words of S1.20.
+// S1Receipt is the answer to an enqueue in the words of specification S1.
 func S1Receipt(v ops.Enqueued) S1Enqueued {
 	return S1Enqueued{ID: v.ID, Topic: v.Type, Status: S1Status(v.Status), RunAt: v.RunAt, Created: v.EnqueuedAt, Existing: v.Existing, Result: v.Result, LastError: v.Error}
 }
 
-// S1Stats are the figures of S1.19 and what else is known. Times are in
+// S1Stats are the figures of specification S1 and what else is known. Times are in
 // milliseconds.
 type S1Stats struct {
 	Pending          int64           `json:"pending"` // waiting jobs: the delayed ones and PHP's own included
@@ -107,13 +107,13 @@ type S1Stats struct {
 	Queues           []ops.QueueView `json:"queues"`
 }
 
-// S1Figures are the figures of S1.19.
+// S1Figures are the figures of specification S1.
 func S1Figures(v ops.StatsView) S1Stats {
 	return S1Stats{Pending: v.Waiting, Delayed: v.Delayed, Foreign: v.Foreign, Processing: v.Processing, Completed: v.Completed, Failed: v.Failed, Cancelled: v.Cancelled,
 		SuccessRate: v.SuccessRate, Ended: v.Ended, AvgExecutionTime: v.AvgDurationMS, OldestMS: v.OldestMS, Queues: v.Queues}
 }
 
-// S2Job is a job in the words of S2.3.
+// S2Job is a job in the words of specification S2.
 type S2Job struct {
 	ID          string          `json:"id"`
 	Type        string          `json:"type"`
@@ -131,7 +131,7 @@ type S2Job struct {
 	UpdatedAt   time.Time       `json:"updatedAt,omitzero"`
 }
 
-// S2 is a job in the words of S2.3.
+// S2 is a job in the words of specification S2.
 func S2(v ops.JobView) S2Job {
 	out := S2Job{ID: v.ID, Type: v.Type, Payload: v.Payload, Status: v.Status, Attempts: v.Attempts, MaxAttempts: v.MaxAttempts, RunAt: v.RunAt,
 		LastError: v.Error, CreatedAt: v.EnqueuedAt, UpdatedAt: updated(v)}

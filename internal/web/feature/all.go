@@ -38,11 +38,9 @@ type Ports struct {
 
 // Service are the ports of the pages about jobs and what runs them.
 type Service struct {
-	Mutator   ops.Mutator // needed
-	Queues    ops.Queues
-	Workers   ops.Workers
-	Schedules ops.Schedules
-	Ticker    schedules.Ticker
+	Mutator ops.Mutator // needed
+	ops.Control
+	Ticker schedules.Ticker
 	// Breakers, Inline and DefaultQueue are those of [jobs.Ports].
 	Breakers     func(context.Context) ([]explain.Breaker, error)
 	Inline       jobs.InlineExecutor
@@ -59,13 +57,12 @@ func All(p Ports) []web.Feature {
 	if p.Conditions == nil {
 		p.Conditions = func(context.Context) []web.Condition { return nil }
 	}
-	control := ops.Control{Queues: p.Queues, Workers: p.Workers, Schedules: p.Schedules}
 	probes := health.Ports{Ready: p.Ready, Workers: p.Workers, Conditions: p.Conditions, ConditionNames: p.ConditionNames, Figures: p.Figures}
 	return []web.Feature{
 		overview.Feature(overview.Ports{Workers: p.Workers, Schedules: p.Schedules, Conditions: p.Conditions, Failing: probes.Failing, Disabled: p.Inline != nil}),
 		jobs.Feature(jobs.Ports{Mutator: p.Mutator, Workers: p.Workers, Breakers: p.Breakers, Inline: p.Inline, DefaultQueue: p.DefaultQueue}),
-		queues.Feature(control),
-		schedules.Feature(control, p.Ticker),
+		queues.Feature(p.Control),
+		schedules.Feature(p.Control, p.Ticker),
 		backups.Feature(p.Backups),
 		mail.Feature(p.Mail),
 		media.Feature(p.Media),

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // Language is one that the pages speak.
@@ -79,7 +80,7 @@ type Printer struct {
 }
 
 // Text is the text of a key with its values filled in, plural forms included
-// (see [Plural]).
+// (see [display.Forms]).
 func (p Printer) Text(key string, args ...any) string {
 	text, known := p.texts.Pages[key]
 	if !known {
@@ -88,7 +89,7 @@ func (p Printer) Text(key string, args ...any) string {
 	if len(args) == 0 {
 		return text
 	}
-	return fmt.Sprintf(Plural(text, args), args...)
+	return display.Sprintf(text, args...)
 }
 
 // Name is the text of prefix and word, or the word itself where there is none:
@@ -113,49 +114,5 @@ func (p Printer) Sentence(form string, args []any) string {
 			local[i] = p.texts.Errors[word]
 		}
 	}
-	return fmt.Sprintf(form, local...)
+	return display.Sprintf(form, local...)
 }
-
-// Plural chooses the plural forms of a text: "%d {job waits|jobs wait}" has two,
-// of which the first is for one. A form belongs to the value before it.
-// Languages without plurals have no braces.
-func Plural(text string, args []any) string {
-	if !strings.Contains(text, "{") {
-		return text
-	}
-	var out strings.Builder
-	used := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '%':
-			end := i + 1
-			for end < len(text) && strings.IndexByte("0123456789.+-# ", text[end]) >= 0 {
-				end++
-			}
-			end = min(end, len(text)-1)
-			if text[end] != '%' {
-				used++
-			}
-			out.WriteString(text[i : end+1])
-			i = end
-		case '{':
-			forms, _, closed := strings.Cut(text[i+1:], "}")
-			if !closed {
-				out.WriteByte('{')
-				continue
-			}
-			first, second, _ := strings.Cut(forms, "|")
-			if used > 0 && used <= len(args) && one(args[used-1]) {
-				second = first
-			}
-			out.WriteString(second)
-			i += len(forms) + 1
-		default:
-			out.WriteByte(text[i])
-		}
-	}
-	return out.String()
-}
-
-// one says whether a value is the number one.
-func one(value any) bool { return fmt.Sprint(value) == "1" }

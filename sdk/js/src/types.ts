@@ -67,7 +67,7 @@ export interface JobFilter {
   status?: JobStatus | string;
   queue?: string;
   /** text in payload or error */
-  q?: string;
+  text?: string;
   limit?: number;
   offset?: number;
   cursor?: string;

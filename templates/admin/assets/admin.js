@@ -11,7 +11,7 @@ document.addEventListener("DOMContentLoaded", function () {
   zone(document);
   document.body.addEventListener("htmx:afterSwap", function () { zone(document); });
 
-  // Ticks and open parts stay when a live part is loaded anew.
+  // Ticks and open parts stay when a live part is loaded again.
   var kept = [];
   document.body.addEventListener("htmx:beforeSwap", function () {
     kept = Array.from(document.querySelectorAll("#live input:checked[id], #live details[open][id]"), function (e) { return e.id; });

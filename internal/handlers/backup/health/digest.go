@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
@@ -83,7 +84,8 @@ func (c *Checker) Digest(ctx context.Context) (Digest, error) {
 func (w Watched) Text() string {
 	var lines []string
 	if d := w.Digest; d != nil {
-		lines = append(lines, fmt.Sprintf("Since %s: backups complete %d, partial %d, failed %d; read back %d, bad %d. Kept: %d, together %d MiB.",
+		lines = append(lines, display.Sprintf("Since %s: %d complete {backup|backups}, %d partial, %d failed; %d {verification|verifications}, "+
+			"%d of them failed. %d {backup is|backups are} kept, %d MiB in total.",
 			d.Since.Format(time.DateOnly), d.Complete, d.Partial, d.Failed, d.Verifications, d.BadVerifications, d.Stored, d.Bytes>>20))
 		lines = append(lines, w.Health.lastVerified())
 	}

@@ -22,11 +22,11 @@ type Backup struct {
 	ID        string    `json:"id"` // its file name
 	Size      int64     `json:"size"`
 	CreatedAt time.Time `json:"created_at"`
-	// Status is complete, partial or failed; a backup whose newest proof failed
+	// Status is complete, partial or failed; a backup whose newest verification failed
 	// is failed.
 	Status string `json:"status"`
-	// Usable is true when a restore takes it without being told to: it is
-	// complete, proven or not yet due for a proof, and of a known origin.
+	// Usable is true when a restore takes it without further consent: it is
+	// complete, verified or not yet due for it, and of a known origin.
 	Usable bool `json:"usable"`
 	// Origin is own, trusted, unknown or altered.
 	Origin      string     `json:"origin"`

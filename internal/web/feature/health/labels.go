@@ -8,7 +8,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Names of queues come from rows: whoever may write one could make series
+// Names of queues come from rows: a program that may write one could make series
 // without end. maxQueueLabels have their own, the rest is one together.
 const (
 	maxQueueLabels = 50

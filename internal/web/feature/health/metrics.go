@@ -9,7 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Metrics are the counters that the rooms feed while they work. The queue's
+// Metrics are the counters that other packages feed while they work. The queue's
 // own figures are read from the store when Prometheus asks.
 type Metrics struct {
 	Registry *prometheus.Registry

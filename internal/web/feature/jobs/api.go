@@ -60,7 +60,7 @@ func (h handlers) answerJobs(req *web.Request, f jobs.Filter) error {
 	}
 }
 
-// job finds the job that a request names, and tells the trail.
+// job finds the job that a request names, and notes it for the audit log.
 func (h handlers) job(req *web.Request) (jobs.Record, error) {
 	id, err := req.ID()
 	if err != nil {
@@ -99,11 +99,11 @@ func (h handlers) stats(req *web.Request) error {
 	if err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
-	if v := ops.Stats(st); dialect(req) == web.PocketBaseCompat {
+	v := ops.Stats(st)
+	if dialect(req) == web.PocketBaseCompat {
 		return req.JSON(http.StatusOK, compat.S1Figures(v))
-	} else {
-		return req.JSON(http.StatusOK, v)
 	}
+	return req.JSON(http.StatusOK, v)
 }
 
 func (h handlers) requeueJob(req *web.Request) error {
@@ -128,7 +128,7 @@ func (h handlers) runAgain(req *web.Request, r jobs.Record) (string, error) {
 	}
 	id, err := h.actions(req).RunAgain(req.Ctx(), r)
 	if err == nil && id != ops.IDOf(r) {
-		req.Audit(ops.IDOf(r), "anew as "+id)
+		req.Audit(ops.IDOf(r), "again as "+id)
 	}
 	return id, err
 }

@@ -92,7 +92,7 @@ func inWordsOfS1(p *web.Problem) *web.Problem {
 	renamed := *p
 	renamed.Errors = nil
 	for _, field := range p.Errors {
-		renamed.Errors = append(renamed.Errors, web.FieldProblem{compat.Field(field.Field), field.Detail})
+		renamed.Errors = append(renamed.Errors, web.FieldProblem{Field: compat.Field(field.Field), Detail: field.Detail})
 	}
 	return &renamed
 }
@@ -305,7 +305,7 @@ func (h handlers) enqueued(req *web.Request, n jobs.Spec, r jobs.Receipt) ops.En
 	return ops.EnqueuedView(n, r, req.Now())
 }
 
-// executeInline is S2.15: jobs are disabled, the handler runs while the caller waits.
+// executeInline is for disabled jobs: the handler runs while the caller waits.
 func (h handlers) executeInline(req *web.Request, n jobs.Spec) (int, ops.Enqueued, error) {
 	now := req.Now().UTC()
 	n.UUID = cmp.Or(n.UUID, uuid.NewString())

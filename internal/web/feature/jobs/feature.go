@@ -21,7 +21,7 @@ type Ports struct {
 	Breakers func(context.Context) ([]explain.Breaker, error)
 	// Inline, where it is set, runs enqueued jobs at once: jobs are disabled.
 	Inline InlineExecutor
-	// DefaultQueue is the queue of types without one of their own.
+	// DefaultQueue is the queue of types that have none.
 	DefaultQueue string
 }
 

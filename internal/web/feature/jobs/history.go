@@ -45,7 +45,8 @@ func (h handlers) jobLog(req *web.Request) error {
 	if err != nil {
 		return err
 	}
-	lines, err := req.History().Log(req.Ctx(), r.UUID, ops.MaxLogLines)
+	history := req.History()
+	lines, err := history.Log(req.Ctx(), r.UUID, ops.MaxLogLines)
 	if err != nil {
 		return fmt.Errorf("reading the job's log: %w", err)
 	}

@@ -21,7 +21,7 @@ type jobPageData struct {
 	Reasons      []reasonRow
 	Runs         []ops.RunView
 	Lines        []jobs.LogLine
-	AuditEntries []access.AuditEntry // nil for who may not see the trail
+	AuditEntries []access.AuditEntry // nil for who may not see the audit log
 	Copies       []copyText
 	Known        bool // its type can run here
 	Active       bool // it waits or runs
@@ -58,13 +58,13 @@ func (h handlers) jobPage(req *web.Request) error {
 	v.Reasons = ops.Each(req.View().Reasons(explain.Job(snapshot)), func(r explain.Reason) reasonRow {
 		return reasonRow{req.Printer().Sentence(r.Form, r.Args), r.Until}
 	})
-	if req.History() != nil && r.UUID != "" {
-		runs, err := req.History().Runs(ctx, jobs.Filter{UUIDs: []string{r.UUID}}, jobs.Page{Limit: pageRuns})
+	if history := req.History(); history != nil && r.UUID != "" {
+		runs, err := history.Runs(ctx, jobs.Filter{UUIDs: []string{r.UUID}}, jobs.Page{Limit: pageRuns})
 		if err != nil {
 			return fmt.Errorf("listing runs: %w", err)
 		}
 		v.Runs = ops.Each(runs.Items, req.View().Run)
-		if v.Lines, err = req.History().Log(ctx, r.UUID, pageLines); err != nil {
+		if v.Lines, err = history.Log(ctx, r.UUID, pageLines); err != nil {
 			return fmt.Errorf("reading the job's log: %w", err)
 		}
 		v.Lines = req.View().Lines(v.Lines)
@@ -87,7 +87,7 @@ func (h handlers) jobPage(req *web.Request) error {
 }
 
 // copies writes a job as commands that enqueue one like it. Secrets in it are
-// masked: who copies puts his own there.
+// masked: the reader puts their own there.
 func copies(base string, j ops.JobView) []copyText {
 	payload := string(j.Payload)
 	request, err := json.Marshal(map[string]json.RawMessage{"type": quoted(j.Type), "queue": quoted(j.Queue), "payload": j.Payload})
@@ -117,7 +117,7 @@ func quoted(text string) json.RawMessage {
 	return raw
 }
 
-// --- Deeds on one job ---
+// --- Actions on one job ---
 
 func (h handlers) againByForm(req *web.Request) error {
 	r, err := h.job(req)

@@ -113,7 +113,7 @@ func (h handlers) listFor(req *web.Request, f jobs.Filter, v *jobsPageData) erro
 	v.Jobs = ops.Each(list.Items, func(r jobs.Record) ops.JobView {
 		view := req.View().Job(r)
 		if name := explain.HeldBy(r, down); name != "" && view.Error == "" {
-			view.Error = req.Printer().Text("verdict.breaker", name)
+			view.Error = req.Printer().Text("health.breaker", name)
 		}
 		return view
 	})

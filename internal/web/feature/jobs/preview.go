@@ -13,22 +13,22 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
-// foretellTime is how long a person may wait to be told.
-const foretellTime = 3 * time.Second
+// previewTime is how long a person may wait for it.
+const previewTime = 3 * time.Second
 
-// maxForetold bounds how many jobs that follow each other are asked.
-const maxForetold = 10
+// maxPreviewed bounds how many jobs that follow each other are asked.
+const maxPreviewed = 10
 
 // dryRunPreview runs a type that knows dryRun, and what follows it, here and now
 // without doing anything, and says what they would remove. whole is false when
 // not all of it could be counted in time.
 func dryRunPreview(req *web.Request, jobType string, payload json.RawMessage) (facts []web.Fact, whole bool) {
-	ctx, cancel := context.WithTimeout(req.Ctx(), foretellTime)
+	ctx, cancel := context.WithTimeout(req.Ctx(), previewTime)
 	defer cancel()
 	dry := inlineExecutor{req.Registry(), req.Now}
 	queue := []jobs.Spec{{Type: jobType, Data: payload}}
 	counts := map[string]int64{}
-	for asked := 0; len(queue) > 0 && asked < maxForetold; asked++ {
+	for asked := 0; len(queue) > 0 && asked < maxPreviewed; asked++ {
 		data, err := withDryRun(queue[0].Data)
 		if err != nil {
 			return nil, false
@@ -83,11 +83,11 @@ func said(lang locale.Printer, counts map[string]int64) []web.Fact {
 		table, inTable := strings.CutPrefix(name, "rows.")
 		switch {
 		case inTable:
-			facts = append(facts, web.Fact{lang.Text("would.table", table), format.Number(n)})
+			facts = append(facts, web.Fact{Name: lang.Text("would.table", table), Value: format.Number(n)})
 		case name == "bytes":
-			facts = append(facts, web.Fact{lang.Text("would.bytes"), format.Bytes(n)})
+			facts = append(facts, web.Fact{Name: lang.Text("would.bytes"), Value: format.Bytes(n)})
 		default:
-			facts = append(facts, web.Fact{lang.Name("would.", name), format.Number(n)})
+			facts = append(facts, web.Fact{Name: lang.Name("would.", name), Value: format.Number(n)})
 		}
 	}
 	slices.SortFunc(facts, func(a, b web.Fact) int { return strings.Compare(a.Name, b.Name) })

@@ -21,7 +21,7 @@ type (
 
 // jobQuery names the parameters of a filter of jobs and of a list's page.
 func jobQuery() []string {
-	return append([]string{"ids", "status", "type", "queue", "q", "cause", "since", "until"}, web.ListQuery()...)
+	return append([]string{"ids", "status", "type", "queue", "text", "cause", "since", "until"}, web.ListQuery()...)
 }
 
 func (h handlers) apiRoutes() []web.Route {
@@ -30,7 +30,7 @@ func (h handlers) apiRoutes() []web.Route {
 	list := web.Route{Method: get, Name: "jobs.list", Summary: "List jobs, wherever their rows lie.", Scope: access.Read, Managed: true, Query: jobQuery(), Answer: JobList{}, Handle: h.listJobs}
 	show := web.Route{Method: get, Name: "jobs.show", Summary: "Show a waiting, running, finished or failed job, by UUID or number.", Scope: access.Read, Managed: true, Answer: ops.JobView{}, Handle: h.showJob}
 	stats := web.Route{Method: get, Name: "jobs.stats", Summary: "Figures of the queue.", Scope: access.Read, Managed: true, Answer: ops.StatsView{}, Handle: h.stats}
-	requeue := web.Route{Method: post, Name: "jobs.requeue", Summary: "Run a job again: a failed one is retried, a delayed one is due now, an ended one is enqueued anew.", Scope: access.Operate, Managed: true, Answer: ops.JobView{}, Handle: h.requeueJob}
+	requeue := web.Route{Method: post, Name: "jobs.requeue", Summary: "Run a job again: a failed one is retried, a delayed one is due now, an ended one is enqueued again.", Scope: access.Operate, Managed: true, Answer: ops.JobView{}, Handle: h.requeueJob}
 	cancel := web.Route{Method: post, Name: "jobs.cancel", Summary: "Cancel a waiting job, or ask a running one to stop.", Scope: access.Operate, Managed: true, Answer: web.Affected{}, Handle: h.cancelJob}
 	remove := web.Route{Method: del, Name: "jobs.delete", Summary: "Delete a waiting or failed job.", Scope: access.Operate, Managed: true, Status: http.StatusNoContent, Handle: h.deleteJob}
 	at := func(r web.Route, path string, words web.APIDialect) web.Route {

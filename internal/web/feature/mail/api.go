@@ -10,7 +10,7 @@ import (
 )
 
 func (h handlers) listMail(r *web.Request) error {
-	q := MailQuery{Status: r.QueryParam("status"), Text: r.QueryParam("q")}
+	q := MailQuery{Status: r.QueryParam("status"), Text: r.QueryParam("text")}
 	return web.AnswerList(r, "mail", shown(r.View()), func(p jobs.Page) (jobs.List[Mail], error) { return h.log.Mails(r.Ctx(), q, p) })
 }
 

@@ -47,7 +47,7 @@ func routes(h handlers) []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/api/v1/mail", Name: "mail.list",
 			Summary: "Mail that was sent or not, newest first.",
-			Scope:   access.Read, Query: append([]string{"status", "q"}, web.ListQuery()...), Answer: MailList{}, Needs: needLog,
+			Scope:   access.Read, Query: append([]string{"status", "text"}, web.ListQuery()...), Answer: MailList{}, Needs: needLog,
 			Handle: h.listMail},
 		{Method: http.MethodGet, Path: "/api/v1/mail/:id", Name: "mail.show",
 			Summary: "One mail, with its body where bodies are kept.",

@@ -50,7 +50,7 @@ func class(status string) string {
 }
 
 func (h handlers) mailPage(r *web.Request) error {
-	v := mailPageData{Configured: h.log != nil, Status: r.QueryParam("status"), Text: redact.Clip(strings.ToValidUTF8(r.QueryParam("q"), ""), 191), Statuses: mailStatuses,
+	v := mailPageData{Configured: h.log != nil, Status: r.QueryParam("status"), Text: redact.Clip(strings.ToValidUTF8(r.QueryParam("text"), ""), 191), Statuses: mailStatuses,
 		Suppressions: h.suppressions != nil, Templates: h.templates != nil, Cursor: r.QueryParam("cursor") != ""}
 	var live string
 	v.RunActions, live = r.RunActions(mailType)
@@ -60,7 +60,7 @@ func (h handlers) mailPage(r *web.Request) error {
 		if err != nil {
 			return fmt.Errorf("listing mail: %w", err)
 		}
-		v.Mails, v.Next = ops.Each(list.Items, shown(r.View())), web.NextPage("/admin/mail", url.Values{"status": {v.Status}, "q": {v.Text}}, list.Next)
+		v.Mails, v.Next = ops.Each(list.Items, shown(r.View())), web.NextPage("/admin/mail", url.Values{"status": {v.Status}, "text": {v.Text}}, list.Next)
 	}
 	if v.Suppressions {
 		list, err := h.suppressions.Suppressions(ctx, jobs.Page{Limit: 100})

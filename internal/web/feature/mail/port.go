@@ -33,7 +33,7 @@ type Mail struct {
 	Template  string    `json:"template,omitempty"`
 	MessageID string    `json:"message_id,omitempty"`
 	Status    string    `json:"status"`
-	Answer    string    `json:"answer,omitempty"` // the server's last words
+	Answer    string    `json:"answer,omitempty"` // the server's final answer
 	Attempts  int       `json:"attempts"`
 	At        time.Time `json:"at"`
 	// Kept says that its body was kept, so that it can be shown and sent again.
@@ -69,7 +69,7 @@ type Templates interface {
 type MailTemplate struct {
 	Name    string
 	Origin  string   // "own" (shipped), "folder" (the operator's), "cms"
-	Locales []string // that have a text of their own
+	Locales []string // that have a separate text
 }
 
 // TemplatePreview is a template filled in.

@@ -16,7 +16,7 @@ import (
 
 // overview is the first page: is anything working, and how has it been?
 type overview struct {
-	Verdict  healthStatus
+	Health   healthStatus
 	Stats    ops.StatsView
 	Live     int // workers
 	Slots    int
@@ -59,7 +59,7 @@ func (h handlers) overviewPage(req *web.Request) error {
 		o.Features, g.ready = append(o.Features, summary), g.ready && !summary.Pending
 		g.warnings = append(g.warnings, summary.Warnings...)
 	}
-	o.Verdict = g.evaluate()
+	o.Health = g.evaluate()
 	if _, known := spans[o.Range]; !known {
 		o.Range = "24h"
 	}

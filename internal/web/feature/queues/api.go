@@ -3,9 +3,7 @@ package queues
 import (
 	"fmt"
 	"net/http"
-	"slices"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
@@ -23,8 +21,9 @@ func (h handlers) pauseQueue(req *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.Queues.Pause(req.Ctx(), name, req.Caller().Name); err != nil {
-		return fmt.Errorf("pausing the queue %s: %w", name, err)
+	force := req.QueryParam("force")
+	if err := h.Pause(req.Ctx(), []string{name}, req.Caller().Name, force == "1" || force == "true"); err != nil {
+		return err
 	}
 	return req.JSON(http.StatusOK, web.Affected{Changed: 1})
 }
@@ -37,9 +36,9 @@ func (h handlers) continueQueue(req *web.Request) error {
 	if err := req.MayWork(); err != nil {
 		return err
 	}
-	was, err := h.Queues.Continue(req.Ctx(), name)
+	was, err := h.Continue(req.Ctx(), name)
 	if err != nil {
-		return fmt.Errorf("continuing the queue %s: %w", name, err)
+		return err
 	}
 	var changed int64
 	if was {
@@ -61,24 +60,16 @@ func (h handlers) stopWorker(req *web.Request) error {
 	if err != nil {
 		return err
 	}
-	known, err := h.Workers.Stop(req.Ctx(), id)
-	if err != nil {
-		return fmt.Errorf("stopping the worker %s: %w", id, err)
-	}
-	if !known {
-		return fmt.Errorf("the worker %s: %w", id, jobs.ErrNotFound)
+	if err := h.StopWorker(req.Ctx(), id); err != nil {
+		return err
 	}
 	return req.JSON(http.StatusOK, web.Affected{Changed: 1})
 }
 
 func (h handlers) restartWorkers(req *web.Request) error {
-	list, err := h.Workers.Workers(req.Ctx())
-	if err == nil {
-		err = h.Workers.Restart(req.Ctx())
-	}
+	alive, err := h.RestartWorkers(req.Ctx())
 	if err != nil {
-		return fmt.Errorf("restarting workers: %w", err)
+		return err
 	}
-	list = slices.DeleteFunc(list, func(w jobs.WorkerRecord) bool { return !w.Alive })
-	return req.JSON(http.StatusOK, web.Affected{Changed: int64(len(list))})
+	return req.JSON(http.StatusOK, web.Affected{Changed: alive})
 }

@@ -56,10 +56,10 @@ func (h handlers) queueRoutes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
 		{Method: get, Path: "/api/v1/queues", Name: "queues.list", Summary: "Queues with their depth, oldest job and workers.", Scope: access.Read, Answer: QueueList{}, Handle: h.listQueues},
-		{Method: post, Path: "/api/v1/queues/:name/pause", Name: "queues.pause", Summary: "Let no worker take jobs from a queue.", Scope: access.Operate, Answer: web.Affected{}, Needs: needsQueues, Handle: h.pauseQueue},
+		{Method: post, Path: "/api/v1/queues/:name/pause", Name: "queues.pause", Summary: "Let no worker take jobs from a queue. force does so for a name that no job, worker or setting has.", Scope: access.Operate, Query: []string{"force"}, Answer: web.Affected{}, Needs: needsQueues, Handle: h.pauseQueue},
 		{Method: post, Path: "/api/v1/queues/:name/continue", Name: "queues.continue", Summary: "Let workers take jobs from a queue again.", Scope: access.Operate, Answer: web.Affected{}, Needs: needsQueues, Handle: h.continueQueue},
 		{Method: get, Path: "/api/v1/workers", Name: "workers.list", Summary: "Workers and what they run.", Scope: access.Read, Answer: WorkerList{}, Needs: needsWorkers, Handle: h.listWorkers},
 		{Method: post, Path: "/api/v1/workers/:id/stop", Name: "workers.stop", Summary: "Make a worker finish what it runs and exit.", Scope: access.Operate, Answer: web.Affected{}, Needs: needsWorkers, Handle: h.stopWorker},
-		{Method: post, Path: "/api/v1/workers/restart", Name: "workers.restart", Summary: "Make all workers finish what they run and exit; their supervisor starts them anew.", Scope: access.Operate, Answer: web.Affected{}, Needs: needsWorkers, Handle: h.restartWorkers},
+		{Method: post, Path: "/api/v1/workers/restart", Name: "workers.restart", Summary: "Make all workers finish what they run and exit; their supervisor starts them again.", Scope: access.Operate, Answer: web.Affected{}, Needs: needsWorkers, Handle: h.restartWorkers},
 	}
 }

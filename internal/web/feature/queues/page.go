@@ -47,8 +47,8 @@ func (h handlers) pauseByForm(req *web.Request) error {
 	if yes, err := req.Sure(req.Printer().Text("queues.pause.ask", name, q.Waiting(), q.Processing), ""); !yes || err != nil {
 		return err
 	}
-	if err := h.Queues.Pause(req.Ctx(), name, req.Caller().Name); err != nil {
-		return fmt.Errorf("pausing the queue %s: %w", name, err)
+	if err := h.Pause(req.Ctx(), []string{name}, req.Caller().Name, false); err != nil {
+		return err
 	}
 	return req.Back("/admin/queues", "queues.pause.done", name)
 }
@@ -61,8 +61,8 @@ func (h handlers) continueByForm(req *web.Request) error {
 	if err := req.MayWork(); err != nil {
 		return err
 	}
-	if _, err := h.Queues.Continue(req.Ctx(), name); err != nil {
-		return fmt.Errorf("continuing the queue %s: %w", name, err)
+	if _, err := h.Continue(req.Ctx(), name); err != nil {
+		return err
 	}
 	return req.Back("/admin/queues", "queues.continue.done", name)
 }
@@ -115,12 +115,8 @@ func (h handlers) stopByForm(req *web.Request) error {
 		if yes, err := req.Sure(req.Printer().Text("workers.stop.ask", id, len(w.Running), max(v.Live-1, 0)), ""); !yes || err != nil {
 			return err
 		}
-		known, err := h.Workers.Stop(req.Ctx(), id)
-		if err == nil && !known {
-			err = jobs.ErrNotFound
-		}
-		if err != nil {
-			return fmt.Errorf("stopping the worker %s: %w", id, err)
+		if err := h.StopWorker(req.Ctx(), id); err != nil {
+			return err
 		}
 		return req.Back("/admin/workers", "workers.stop.done")
 	}
@@ -139,8 +135,8 @@ func (h handlers) restartByForm(req *web.Request) error {
 	if yes, err := req.Sure(req.Printer().Text("workers.restart.ask", v.Live, running), ""); !yes || err != nil {
 		return err
 	}
-	if err := h.Workers.Restart(req.Ctx()); err != nil {
-		return fmt.Errorf("restarting workers: %w", err)
+	if _, err := h.RestartWorkers(req.Ctx()); err != nil {
+		return err
 	}
 	return req.Back("/admin/workers", "workers.restart.done")
 }

@@ -28,27 +28,13 @@ func (h handlers) listSchedules(req *web.Request) error {
 	return req.JSON(http.StatusOK, ops.ItemsOf(list, req.View().Schedule))
 }
 
-// entry finds an entry by its name.
-func (h handlers) entry(ctx context.Context, name string) (jobs.ScheduleRecord, error) {
-	list, err := h.Schedules.Schedules(ctx)
-	if err != nil {
-		return jobs.ScheduleRecord{}, fmt.Errorf("listing the schedule: %w", err)
-	}
-	for _, r := range list {
-		if r.Name == name {
-			return r, nil
-		}
-	}
-	return jobs.ScheduleRecord{}, fmt.Errorf("the schedule entry %q: %w", name, jobs.ErrNotFound)
-}
-
-// namedEntry is entry of the name in the path.
+// namedEntry finds the entry that the path names.
 func (h handlers) namedEntry(req *web.Request) (string, jobs.ScheduleRecord, error) {
 	name, err := req.NameParam("name")
 	if err != nil {
 		return name, jobs.ScheduleRecord{}, err
 	}
-	r, err := h.entry(req.Ctx(), name)
+	r, err := h.Schedule(req.Ctx(), name)
 	return name, r, err
 }
 
@@ -71,37 +57,29 @@ func (h handlers) runEntry(req *web.Request, r jobs.ScheduleRecord) (jobs.Receip
 	if err := req.MayRun(r.Type, r.Data); err != nil {
 		return jobs.Receipt{}, err
 	}
-	receipt, err := h.Schedules.RunSchedule(req.Ctx(), r.Name)
-	if err != nil {
-		return receipt, fmt.Errorf("running the schedule entry %s: %w", r.Name, err)
-	}
-	return receipt, nil
+	return h.RunSchedule(req.Ctx(), r.Name)
 }
 
 // changeEntryTo changes an entry, if the caller may make jobs run with the
 // payload that it has then. A reset asks for the type only: the payload is the
 // configuration's. Who may operate may let its ticks pass.
-func (h handlers) changeEntryTo(req *web.Request, r jobs.ScheduleRecord, change jobs.ScheduleChange) error {
-	onlyPauses := change.Paused != nil && *change.Paused && change.Cron == nil && change.Data == nil && !change.Reset
+func (h handlers) changeEntryTo(req *web.Request, r jobs.ScheduleRecord, change jobs.ScheduleChange) (jobs.ScheduleRecord, error) {
 	data := r.Data
 	if change.Data != nil {
 		data = change.Data
 	}
 	var err error
 	switch {
-	case onlyPauses:
+	case ops.OnlyPauses(change):
 	case change.Reset && change.Data == nil:
 		err = req.MayRunType(r.Type)
 	default:
 		err = req.MayRun(r.Type, data)
 	}
 	if err != nil {
-		return err
+		return r, err
 	}
-	if err := h.Schedules.ChangeSchedule(req.Ctx(), r.Name, change); err != nil {
-		return fmt.Errorf("changing the schedule entry %s: %w", r.Name, err)
-	}
-	return nil
+	return h.ChangeSchedule(req.Ctx(), r.Name, change)
 }
 
 func (h handlers) changeSchedule(req *web.Request) error {
@@ -127,16 +105,12 @@ func (h handlers) reschedule(req *web.Request, change jobs.ScheduleChange) error
 	if err != nil {
 		return err
 	}
-	ctx := req.Ctx()
 	if change.Data != nil { // a payload may come back as it was shown
 		if change.Data, err = req.Unmask(before.Type, change.Data, before.Data); err != nil {
 			return err
 		}
 	}
-	if err := h.changeEntryTo(req, before, change); err != nil {
-		return err
-	}
-	after, err := h.entry(ctx, name)
+	after, err := h.changeEntryTo(req, before, change)
 	if err != nil {
 		return err
 	}

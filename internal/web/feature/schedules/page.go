@@ -59,7 +59,7 @@ func strip(lang locale.Printer, name string, ticks []jobs.TickRecord) template.H
 	fmt.Fprintf(&out, `<svg class="strip" viewBox="0 0 %d 18" preserveAspectRatio="xMinYMid" role="img" aria-label="%s">`, stripTicks*5, template.HTMLEscapeString(lang.Text("schedules.strip", len(ticks), name)))
 	for i := len(ticks) - 1; i >= 0; i-- {
 		t := ticks[i]
-		class := map[string]string{"completed": "ok", "enqueued": "go", "retried": "gap", "buried": "no", "failed": "no", "crashed": "no", "missed": "gap"}[t.Outcome]
+		class := map[string]string{"completed": "ok", "enqueued": "go", "retried": "gap", "failed": "no", "crashed": "no", "missed": "gap"}[t.Outcome]
 		fmt.Fprintf(&out, `<rect class="%s" x="%d" y="1" width="4" height="16" rx="1"><title>%s %s</title></rect>`, class, (len(ticks)-1-i)*5, t.Tick.UTC().Format("2006-01-02 15:04 UTC"), template.HTMLEscapeString(t.Outcome))
 	}
 	out.WriteString(`</svg>`)
@@ -120,7 +120,7 @@ func (h handlers) changeEntry(req *web.Request) error {
 	}
 	if err == nil {
 		req.Audit(name, fmt.Sprintf("%s cron %q→%q", req.FormValue("do"), r.Cron, cron))
-		if err = h.changeEntryTo(req, r, change); err == nil {
+		if _, err = h.changeEntryTo(req, r, change); err == nil {
 			return req.Back("/admin/schedules", "entry.done", name)
 		}
 	}
@@ -163,28 +163,40 @@ func cronWords(lang locale.Printer, line string) string {
 	if len(f) != 5 {
 		return line
 	}
+	if f[2] == "*" && f[3] == "*" && f[4] == "*" {
+		return dailyWords(lang, line, f[0], f[1])
+	}
 	minute, mErr := strconv.Atoi(f[0])
 	hour, hErr := strconv.Atoi(f[1])
 	day, dErr := strconv.Atoi(f[2])
 	at := fmt.Sprintf("%02d:%02d", hour, minute)
-	everyDay, everyHour := f[2] == "*" && f[3] == "*" && f[4] == "*", f[1] == "*"
-	step, stepped := strings.CutPrefix(f[0], "*/")
-	hourStep, hourStepped := strings.CutPrefix(f[1], "*/")
 	switch {
-	case f[0] == "*" && everyHour && everyDay:
-		return lang.Text("cron.minute")
-	case stepped && everyHour && everyDay:
-		return lang.Text("cron.minutes", step)
-	case mErr == nil && everyHour && everyDay:
-		return lang.Text("cron.hour", minute)
-	case mErr == nil && hourStepped && everyDay:
-		return lang.Text("cron.hours", hourStep, minute)
-	case mErr == nil && hErr == nil && everyDay:
-		return lang.Text("cron.day", at)
-	case mErr == nil && hErr == nil && f[2] == "*" && f[3] == "*" && len(f[4]) == 1 && f[4] >= "0" && f[4] <= "7":
+	case mErr != nil || hErr != nil || f[3] != "*":
+	case f[2] == "*" && len(f[4]) == 1 && f[4] >= "0" && f[4] <= "7":
 		return lang.Text("cron.week", lang.Text("weekday."+strconv.Itoa(int(f[4][0]-'0')%7)), at)
-	case mErr == nil && hErr == nil && dErr == nil && f[3] == "*" && f[4] == "*":
+	case dErr == nil && f[4] == "*":
 		return lang.Text("cron.month", day, at)
+	}
+	return line
+}
+
+// dailyWords says a line that is the same on each day.
+func dailyWords(lang locale.Printer, line, minutes, hours string) string {
+	minute, mErr := strconv.Atoi(minutes)
+	hour, hErr := strconv.Atoi(hours)
+	step, stepped := strings.CutPrefix(minutes, "*/")
+	hourStep, hourStepped := strings.CutPrefix(hours, "*/")
+	switch {
+	case minutes == "*" && hours == "*":
+		return lang.Text("cron.minute")
+	case stepped && hours == "*":
+		return lang.Text("cron.minutes", step)
+	case mErr == nil && hours == "*":
+		return lang.Text("cron.hour", minute)
+	case mErr == nil && hourStepped:
+		return lang.Text("cron.hours", hourStep, minute)
+	case mErr == nil && hErr == nil:
+		return lang.Text("cron.day", fmt.Sprintf("%02d:%02d", hour, minute))
 	}
 	return line
 }

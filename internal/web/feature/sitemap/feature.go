@@ -26,7 +26,7 @@ func Feature(port Port) web.Feature {
 func routes(h handlers) []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/api/v1/sitemap", Name: "sitemap.status",
-			Summary: "The sitemap's files and what IndexNow was told.",
+			Summary: "The sitemap's files and what was submitted to IndexNow.",
 			Scope:   access.Read, Answer: SitemapStatus{}, Needs: "sitemap",
 			Handle: h.sitemapStatus},
 		web.PageRoute("/admin/sitemap", "pages.sitemap", "Sitemap.", access.Read, h.sitemapPage),

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Port shows the files of the sitemap and what IndexNow was told.
+// Port shows the files of the sitemap and what was submitted to IndexNow.
 type Port interface {
 	SitemapStatus(ctx context.Context) (SitemapStatus, error)
 }

@@ -26,7 +26,7 @@ func Feature(port Port) web.Feature {
 func routes(h handlers) []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/api/v1/usage", Name: "usage.list",
-			Summary: "What takes room on disk and in the database.",
+			Summary: "What takes space on disk and in the database.",
 			Scope:   access.Read, Answer: UsageList{}, Needs: "report of sizes",
 			Handle: h.usage},
 		web.PageRoute("/admin/usage", "pages.usage", "Cache, logs, sizes.", access.Read, h.usagePage),

@@ -7,7 +7,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
-// Port shows what takes room on disk and in the database: caches, logs,
+// Port shows what takes space on disk and in the database: caches, logs,
 // tables.
 type Port interface {
 	StorageUsage(ctx context.Context) ([]UsageItem, error)
@@ -20,7 +20,7 @@ type SizeHistory interface {
 	SizesSince(ctx context.Context, since time.Time) ([]SizeDay, error)
 }
 
-// SizeDay is how much room folders and tables took on a day.
+// SizeDay is how much space folders and tables took on a day.
 type SizeDay struct {
 	Day          string // 2006-01-02
 	Disk, Tables int64

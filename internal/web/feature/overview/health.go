@@ -11,7 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
-// The verdict's levels, best first.
+// The levels of health, best first.
 const (
 	green = iota
 	yellow
@@ -42,7 +42,7 @@ func (v healthStatus) Word() string { return [...]string{"green", "yellow", "red
 // Word is the level's name in keys and classes.
 func (c cause) Word() string { return healthStatus{Level: c.Level}.Word() }
 
-// healthInputs is what the verdict is made from; parts that are not configured are nil.
+// healthInputs is what the status is made from; parts that are not configured are nil.
 type healthInputs struct {
 	now        time.Time
 	lang       locale.Printer
@@ -73,15 +73,15 @@ func (s healthInputs) evaluate() healthStatus {
 		}
 	}
 	for _, name := range s.failing {
-		add(red, "/readyz", "verdict.check", name)
+		add(red, "/readyz", "health.check", name)
 	}
 	if s.disabled {
-		add(yellow, "/admin/settings", "verdict.disabled")
+		add(yellow, "/admin/settings", "health.disabled")
 	}
 	s.work(add)
 	for _, e := range s.schedules {
 		if e.Last != nil && e.Last.Outcome == "missed" {
-			add(yellow, "/admin/schedules", "verdict.missed", e.Name)
+			add(yellow, "/admin/schedules", "health.missed", e.Name)
 		}
 	}
 	for _, w := range s.warnings {
@@ -102,11 +102,11 @@ func (s healthInputs) work(add func(int, string, string, ...any)) {
 		}
 	}
 	if s.hasWorkers && live == 0 && !s.disabled && !s.holds("no_worker") {
-		add(yellow, "/admin/workers", "verdict.idle")
+		add(yellow, "/admin/workers", "health.idle")
 	}
 	for _, q := range s.stats.Queues {
 		if q.Paused {
-			add(yellow, "/admin/queues", "verdict.paused", q.Queue, q.Queued)
+			add(yellow, "/admin/queues", "health.paused", q.Queue, q.Queued)
 		}
 	}
 	if h := s.lastHour; h.FailedAttempts > 0 && !s.holds("failure_rate") {
@@ -114,7 +114,7 @@ func (s healthInputs) work(add func(int, string, string, ...any)) {
 		if h.Failed == 0 { // the page of failed jobs shows none of them
 			href = "/admin/jobs?status=queued"
 		}
-		add(yellow, href, "verdict.failed", format.Number(h.FailedAttempts), format.Number(h.FailedAttempts+h.Completed), format.Number(h.Failed))
+		add(yellow, href, "health.failed", format.Number(h.FailedAttempts), format.Number(h.FailedAttempts+h.Completed), format.Number(h.Failed))
 	}
 }
 
@@ -122,7 +122,7 @@ func (s healthInputs) holds(name string) bool {
 	return slices.ContainsFunc(s.conditions, func(x web.Condition) bool { return x.Active && x.Name == name })
 }
 
-// inputs asks everyone that the verdict depends on.
+// inputs asks everything that the status depends on.
 func (h handlers) inputs(req *web.Request) (healthInputs, error) {
 	ctx := req.Ctx()
 	g := healthInputs{now: req.Now(), lang: req.Printer(), failing: h.Failing(req), conditions: h.Conditions(ctx), disabled: h.Disabled, hasWorkers: h.Workers != nil, ready: true}
