@@ -275,6 +275,40 @@ func TestAnOverdueEntryIsSeenAtOnce(t *testing.T) {
 	}
 }
 
+// TestAMissingTableHidesNothingElse takes away one by one the tables that every
+// evaluation reads.
+func TestAMissingTableHidesNothingElse(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			f := newFleet(t, engine, tables.Stock)
+			e := f.process("p", func(c *conditions.Config) {
+				c.Folders, c.Free = []string{"/data"}, func(string) (int64, error) { return 0, nil }
+				c.Scheduling = true
+				c.Limits[conditions.CircuitOpen] = conditions.Limit{Unit: conditions.Duration}
+				c.Circuits = func(context.Context) ([]conditions.Circuit, error) {
+					return []conditions.Circuit{{Dependency: "smtp:mail", LastError: "refused"}}, nil
+				}
+			})
+			e.Evaluate(t.Context())
+			f.trip("smtp:mail")
+			for _, table := range []string{"cmsjobs_processes", "cmsjobs_conditions", "cmsjobs_breakers"} {
+				f.exec("UPDATE cmsjobs_processes SET scheduled_at = 1")
+				f.exec("ALTER TABLE " + table + " RENAME TO lost")
+				states := e.Evaluate(t.Context())
+				f.exec("ALTER TABLE lost RENAME TO " + table)
+				for name, active := range map[string]bool{conditions.DatabaseDown: false, conditions.DiskFull: true, conditions.CircuitOpen: true, conditions.NoScheduler: true} {
+					if name == conditions.NoScheduler && table == "cmsjobs_processes" {
+						continue
+					}
+					if s := state(t, states, name); s.Active != active {
+						t.Errorf("without %s: %+v", table, s)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestAClockThatJumpsIsSeen moves this host's clock while time goes on.
 func TestAClockThatJumpsIsSeen(t *testing.T) {
 	f := newFleet(t, jobstest.SQLite, tables.Stock)

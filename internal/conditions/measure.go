@@ -186,8 +186,8 @@ func (l *look) circuits(ctx context.Context) {
 		return
 	}
 	var list []Circuit
-	err := l.partsErr
-	if err == nil && l.snapshot.circuits > 0 {
+	var err error
+	if l.snapshot.circuits {
 		list, err = l.c.Circuits(ctx)
 	}
 	switch {

@@ -154,8 +154,8 @@ const schedulerMissed = 48 * time.Hour
 // scheduler says whether one went through the timetable lately. Where none
 // ever did, processes that ran for so long without one count.
 func (l *look) scheduler() (_ reading, wanted bool) {
-	if l.partsErr != nil {
-		return unmeasured(l.partsErr), l.c.Scheduling
+	if l.processesErr != nil {
+		return unmeasured(l.processesErr), l.c.Scheduling
 	}
 	limit := l.limit(NoScheduler).Duration()
 	silent := l.now.Sub(l.scheduled)

@@ -17,22 +17,21 @@ type snapshot struct {
 	down     error     // the database does not answer
 	rows     map[string]*row
 	rowsErr  error
-	circuits int64 // breakers that are not closed
+	circuits bool // there may be breakers that are not closed
 	// scheduled is when a scheduler last went through the timetable, started when
-	// the first process began; zero where there is none. They and circuits are
-	// unknown if partsErr is set.
+	// the first process began; zero where there is none.
 	scheduled, started time.Time
-	partsErr           error
+	processesErr       error
 }
 
-// readSnapshot reads everything in one statement. If a table refuses, the clock
-// and the conditions are read alone, so that what is wrong can be written down.
+// readSnapshot reads everything in one statement. If a table refuses, each is read
+// alone: what is wrong with one must not hide what is wrong elsewhere.
 func (e *Evaluator) readSnapshot(ctx context.Context) *snapshot {
 	if e.c.Process != nil && !e.ready {
 		e.ready = e.insertRows(ctx) == nil // else the rows are missing, and it is tried again
 	}
 	s := &snapshot{asked: e.c.Now()}
-	if s.partsErr = e.readTogether(ctx, s); s.partsErr == nil {
+	if e.readTogether(ctx, s) == nil {
 		return s
 	}
 	s.asked = e.c.Now()
@@ -40,6 +39,12 @@ func (e *Evaluator) readSnapshot(ctx context.Context) *snapshot {
 		s.now, s.rowsErr = s.asked, s.down
 		return s
 	}
+	s.circuits = true
+	var scheduled, started int64
+	if err := e.c.DB.QueryRowxContext(ctx, "SELECT "+lastScheduled+", "+firstStarted).Scan(&scheduled, &started); err != nil {
+		s.processesErr = fmt.Errorf("reading the processes of the service: %w", err)
+	}
+	s.scheduled, s.started = moment(scheduled), moment(started)
 	var list []row
 	if err := e.c.DB.SelectContext(ctx, &list, "SELECT name, active, pending_since, changed_at, seen_at, seen_by, detail FROM cmsjobs_conditions"); err != nil {
 		s.rowsErr = fmt.Errorf("reading the conditions: %w", err)
@@ -48,6 +53,11 @@ func (e *Evaluator) readSnapshot(ctx context.Context) *snapshot {
 	s.keep(e, list)
 	return s
 }
+
+const (
+	lastScheduled = "(SELECT COALESCE(MAX(scheduled_at), 0) FROM cmsjobs_processes)"
+	firstStarted  = "(SELECT COALESCE(MIN(started_at), 0) FROM cmsjobs_processes)"
+)
 
 func (e *Evaluator) readTogether(ctx context.Context, s *snapshot) error {
 	var list []struct {
@@ -58,15 +68,14 @@ func (e *Evaluator) readTogether(ctx context.Context, s *snapshot) error {
 		COALESCE(c.changed_at, 0) AS changed_at, COALESCE(c.seen_at, 0) AS seen_at, COALESCE(c.seen_by, '') AS seen_by, COALESCE(c.detail, '') AS detail,
 		o.now, o.circuits, o.scheduled, o.started FROM (SELECT `+database.Of(e.c.DB).Millis+` AS now,
 			(SELECT COUNT(*) FROM cmsjobs_breakers WHERE state <> 'closed') AS circuits,
-			(SELECT COALESCE(MAX(scheduled_at), 0) FROM cmsjobs_processes) AS scheduled,
-			(SELECT COALESCE(MIN(started_at), 0) FROM cmsjobs_processes) AS started) AS o LEFT JOIN cmsjobs_conditions AS c ON 1 = 1`)
+			`+lastScheduled+` AS scheduled, `+firstStarted+` AS started) AS o LEFT JOIN cmsjobs_conditions AS c ON 1 = 1`)
 	if err != nil {
-		return fmt.Errorf("reading the conditions, breakers and processes: %w", err)
+		return err
 	}
 	rows := make([]row, len(list))
 	for i, r := range list {
 		rows[i] = r.row
-		s.now, s.circuits, s.scheduled, s.started = time.UnixMilli(r.Now).UTC(), r.Circuits, moment(r.Scheduled), moment(r.Started)
+		s.now, s.circuits, s.scheduled, s.started = time.UnixMilli(r.Now).UTC(), r.Circuits > 0, moment(r.Scheduled), moment(r.Started)
 	}
 	s.keep(e, rows)
 	return nil
