@@ -24,8 +24,8 @@ func TestYAMLFilesAreReadable(t *testing.T) {
 			found++
 			decoder := yaml.NewDecoder(strings.NewReader(read(t, path)))
 			for {
-				var any any
-				if err := decoder.Decode(&any); err != nil {
+				var object any
+				if err := decoder.Decode(&object); err != nil {
 					if err.Error() != "EOF" {
 						t.Errorf("%s: %v", path, err)
 					}

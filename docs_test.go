@@ -192,14 +192,14 @@ func checkCommand(t *testing.T, binary string, helps map[string]string, path, li
 func TestSnippetsAreCode(t *testing.T) {
 	for path, text := range documents(t) {
 		for i, block := range fence.FindAllStringSubmatch(text, -1) {
-			if err := checkSnippet(t, block[1], block[2]); err != nil {
+			if err := checkSnippet(block[1], block[2]); err != nil {
 				t.Errorf("%s, block %d (%s): %v", path, i+1, block[1], err)
 			}
 		}
 	}
 }
 
-func checkSnippet(t *testing.T, language, code string) error {
+func checkSnippet(language, code string) error {
 	switch language {
 	case "go":
 		if _, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+code, 0); err == nil {
@@ -208,11 +208,11 @@ func checkSnippet(t *testing.T, language, code string) error {
 		_, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc _() {\n"+code+"\n}", 0)
 		return err
 	case "json":
-		var any any
-		return json.Unmarshal([]byte(code), &any)
+		var value any
+		return json.Unmarshal([]byte(code), &value)
 	case "yaml":
-		var any any
-		return yaml.Unmarshal([]byte(code), &any)
+		var value any
+		return yaml.Unmarshal([]byte(code), &value)
 	case "sh":
 		return syntax("sh", code, "-n")
 	case "php":
@@ -266,7 +266,7 @@ func TestEveryTypeIsDocumented(t *testing.T) {
 func TestPromisesNameTestsThatExist(t *testing.T) {
 	tests := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Example)\w+)\(`)
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, "_test.go") {
 			for _, found := range declared.FindAllStringSubmatch(read(t, path), -1) {
 				tests[found[1]] = true

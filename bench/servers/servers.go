@@ -74,8 +74,8 @@ func PostgreSQL() (*Server, error) {
 // and all processor time is the client's.
 func SQLite(dir string) *Server { return &Server{Name: "SQLite", dir: dir} }
 
-func start(name string, make func() (*jobstest.Server, error), pidFile string) (*Server, error) {
-	s, err := make()
+func start(name string, create func() (*jobstest.Server, error), pidFile string) (*Server, error) {
+	s, err := create()
 	if err != nil {
 		return nil, err
 	}

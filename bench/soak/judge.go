@@ -132,25 +132,32 @@ func (c *trial) end() {
 	} else if c.report.Unknown++; !there && !c.waits[c.key] {
 		return // it never came into the queue
 	}
-	accepted := slices.ContainsFunc(c.effects, func(s seen) bool { return s.accepted })
 	switch {
+	case !there && c.waits[c.key]:
+		c.report.Lost = append(c.report.Lost, c.name()+" is still in the queue")
 	case !there:
-		state := "is gone"
-		if c.waits[c.key] {
-			state = "is still in the queue"
-		}
-		c.report.Lost = append(c.report.Lost, c.name()+" "+state)
+		c.report.Lost = append(c.report.Lost, c.name()+" is gone")
 	case completed && c.asked.want == failed:
 		c.report.Wrong = append(c.report.Wrong, c.name()+" was completed, although its other side refused it")
-	case completed && c.observed[c.asked.kind] && !accepted && c.asked.want == done:
+	case completed && c.asked.want == done && c.unseen():
 		c.report.Lost = append(c.report.Lost, c.name()+" is completed, but its effect was never seen")
-	case c.failed[c.key] && c.asked.want == done && !(c.unsure[c.asked.kind] && c.explained(c.asked.due, c.lastEnd(), true)):
+	case c.failed[c.key] && c.asked.want == done && !c.excused():
 		c.report.Unreasoned++
 		c.report.Wrong = append(c.report.Wrong, c.name()+" failed for good without a reason")
 	}
 	if c.failed[c.key] {
 		c.report.Failed++
 	}
+}
+
+// unseen says that the job's effect is watched, and was not accepted.
+func (c *trial) unseen() bool {
+	return c.observed[c.asked.kind] && !slices.ContainsFunc(c.effects, func(s seen) bool { return s.accepted })
+}
+
+// excused says that a fault that was injected explains why the job failed.
+func (c *trial) excused() bool {
+	return c.unsure[c.asked.kind] && c.explained(c.asked.due, c.lastEnd(), true)
 }
 
 func (c *trial) lastEnd() time.Time {

@@ -89,7 +89,7 @@ func (w *worker) signal(s syscall.Signal) {
 
 func (w *worker) kill() {
 	w.signal(syscall.SIGKILL)
-	w.wait(time.Minute)
+	_ = w.wait(time.Minute) // it was killed
 }
 
 // wait returns what the process ended with.

@@ -157,15 +157,15 @@ func encode(t *testing.T, v any) []byte {
 func TestTheClientWritesTheServicesRows(t *testing.T) {
 	everywhere(t, func(b both) {
 		for name, p := range pairs(b.T) {
-			clear := func() {
+			empty := func() {
 				b.db.MustExec("DELETE FROM bb_jobs")
 				b.db.MustExec("DELETE FROM cmsjobs_unique")
 			}
-			clear()
+			empty()
 			r := b.enqueue(p.ask)
 			rows, names := b.rows("bb_jobs", "id", "id", "created_at", "updated_at"), b.rows("cmsjobs_unique", "name", "job_id", "created_at")
 			b.jobIDsFit(name)
-			clear()
+			empty()
 			own := b.enqueueByStore(p.own)
 			wantRows, wantNames := b.rows("bb_jobs", "id", "id", "created_at", "updated_at"), b.rows("cmsjobs_unique", "name", "job_id", "created_at")
 			b.jobIDsFit(name)

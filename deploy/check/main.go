@@ -164,24 +164,29 @@ func (o *objects) check(d appsv1.Deployment) (err error) {
 		complain("terminationGracePeriodSeconds is not above the worker's own grace of %v", grace)
 	}
 	for _, c := range d.Spec.Template.Spec.Containers {
-		if _, tag, tagged := strings.Cut(path.Base(c.Image), ":"); !tagged || tag == "latest" {
-			complain("%s is another image every day", c.Image)
-		}
-		if c.ReadinessProbe == nil || c.LivenessProbe == nil || c.StartupProbe == nil {
-			complain("%s lacks a probe", c.Name)
-		}
-		for _, m := range c.VolumeMounts {
-			if !strings.Contains(fmt.Sprint(names(d.Spec.Template.Spec.Volumes)), " "+m.Name+" ") {
-				complain("%s mounts %s, which is no volume", c.Name, m.Name)
-			}
-		}
-		for _, s := range o.services {
-			if !exposes(c, s) {
-				complain("the service %s leads to a port that %s does not have", s.Name, c.Name)
-			}
-		}
+		o.checkContainer(c, d.Spec.Template.Spec.Volumes, complain)
 	}
 	return err
+}
+
+// checkContainer holds a container against the volumes and services of its pod.
+func (o *objects) checkContainer(c corev1.Container, volumes []corev1.Volume, complain func(format string, args ...any)) {
+	if _, tag, tagged := strings.Cut(path.Base(c.Image), ":"); !tagged || tag == "latest" {
+		complain("%s is another image every day", c.Image)
+	}
+	if c.ReadinessProbe == nil || c.LivenessProbe == nil || c.StartupProbe == nil {
+		complain("%s lacks a probe", c.Name)
+	}
+	for _, m := range c.VolumeMounts {
+		if !strings.Contains(fmt.Sprint(names(volumes)), " "+m.Name+" ") {
+			complain("%s mounts %s, which is no volume", c.Name, m.Name)
+		}
+	}
+	for _, s := range o.services {
+		if !exposes(c, s) {
+			complain("the service %s leads to a port that %s does not have", s.Name, c.Name)
+		}
+	}
 }
 
 func names(volumes []corev1.Volume) string {

@@ -74,8 +74,8 @@ var values = []struct {
 // make as a CMS's tables, and what a restore sends out of its dump. Definitions
 // of the service's tables (cmsjobs_*) and of the queue's stay.
 var (
-	foreign = regexp.MustCompile("(?i)^(--|/\\*!|(CREATE|ALTER|DROP|INSERT|REPLACE|LOCK|UNLOCK|TRUNCATE)\\b)")
-	ours    = regexp.MustCompile("(?i)cmsjobs_|\\bjobs\\b|\\bfailed_jobs\\b|\\bCREATE DATABASE\\b|\\bDROP DATABASE\\b")
+	foreign = regexp.MustCompile(`(?i)^(--|/\*!|(CREATE|ALTER|DROP|INSERT|REPLACE|LOCK|UNLOCK|TRUNCATE)\b)`)
+	ours    = regexp.MustCompile(`(?i)cmsjobs_|\bjobs\b|\bfailed_jobs\b|\bCREATE DATABASE\b|\bDROP DATABASE\b`)
 )
 
 // kept says whether a statement belongs into the corpus.

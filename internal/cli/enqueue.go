@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,12 +17,15 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/timespan"
 )
 
+// enqueueFlags are what the command enqueue takes besides type and payload.
+type enqueueFlags struct {
+	queue, delay, at, unique, uuid string
+	priority, attempts             int
+	force                          bool
+}
+
 func (a *commandLine) enqueueCommand() *cobra.Command {
-	var o struct {
-		queue, delay, at, unique, uuid string
-		priority, attempts             int
-		force                          bool
-	}
+	var o enqueueFlags
 	c := &cobra.Command{
 		Use:   "enqueue TYPE [PAYLOAD]",
 		Short: "Put a job into the queue",
@@ -32,46 +36,11 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 		Example: "  cmsjobs enqueue sitemap.generate '{\"force\":true}'\n  cmsjobs enqueue cmsjobs.probe '{\"sleep\":\"2s\"}' --delay 10m\n  cmsjobs enqueue mail.send @mail.json --unique welcome-42",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			data, err := a.payload(args[1:])
+			n, err := a.spec(o, args)
 			if err != nil {
 				return err
 			}
-			n := jobs.Spec{Type: args[0], Queue: o.queue, UUID: o.uuid, Data: data, Priority: o.priority, MaxAttempts: o.attempts, UniqueKey: o.unique}
-			if o.delay != "" {
-				if n.Delay, err = timespan.Parse(o.delay); err != nil {
-					return app.UsageError{Err: fmt.Errorf("--delay: %w", err)}
-				}
-			}
-			if o.at != "" {
-				if n.RunAt, err = time.Parse(time.RFC3339, o.at); err != nil {
-					return app.Usagef("--at wants a time like 2006-01-02T15:04:05+07:00")
-				}
-			}
-			r, err := a.openConfigured(c.Context())
-			if err != nil {
-				return err
-			}
-			defer a.closing(r)
-			entry, known := r.Registry.Lookup(n.Type)
-			if !known && !o.force {
-				return app.Usagef("no type is named %q; known are %v (--force enqueues it for another program)", n.Type, r.Registry.Types())
-			}
-			if known {
-				if err := entry.Check(n.Data); err != nil {
-					return app.UsageError{Err: err}
-				}
-			}
-			if !r.Config.Queue.Enabled {
-				return a.inline(c, r, entry, n)
-			}
-			receipt, err := r.EnqueueOne(c.Context(), n)
-			if err != nil {
-				return err
-			}
-			if known {
-				n.Type = entry.Type
-			}
-			return a.receipt(n, receipt)
+			return a.enqueue(c, n, o.force)
 		},
 	}
 	f := c.Flags()
@@ -85,6 +54,53 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 	f.BoolVar(&o.force, "force", false, "take a type that this program does not know")
 	c.MarkFlagsMutuallyExclusive("delay", "at")
 	return c
+}
+
+// spec reads the job from the flags and arguments.
+func (a *commandLine) spec(o enqueueFlags, args []string) (n jobs.Spec, err error) {
+	data, err := a.payload(args[1:])
+	if err != nil {
+		return n, err
+	}
+	n = jobs.Spec{Type: args[0], Queue: o.queue, UUID: o.uuid, Data: data, Priority: o.priority, MaxAttempts: o.attempts, UniqueKey: o.unique}
+	if o.delay != "" {
+		if n.Delay, err = timespan.Parse(o.delay); err != nil {
+			return n, app.UsageError{Err: fmt.Errorf("--delay: %w", err)}
+		}
+	}
+	if o.at != "" {
+		if n.RunAt, err = time.Parse(time.RFC3339, o.at); err != nil {
+			return n, app.Usagef("--at wants a time like 2006-01-02T15:04:05+07:00")
+		}
+	}
+	return n, nil
+}
+
+// enqueue puts a job into the queue, or runs it where jobs are disabled. force
+// takes a type that this program does not know.
+func (a *commandLine) enqueue(c *cobra.Command, n jobs.Spec, force bool) error {
+	return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+		entry, known := r.Registry.Lookup(n.Type)
+		if !known && !force {
+			return app.Usagef("no type is named %q; known are %v (--force enqueues it for another program)", n.Type, r.Registry.Types())
+		}
+		if known {
+			if err := entry.Check(n.Data); err != nil {
+				return app.UsageError{Err: err}
+			}
+		}
+		if !r.Config.Queue.Enabled {
+			return a.inline(c, r, entry, n)
+		}
+		receipt, err := r.EnqueueOne(ctx, n)
+		if err != nil {
+			return err
+		}
+		if known {
+			n.Type = entry.Type
+		}
+		return a.receipt(n, receipt)
+	})
 }
 
 func (a *commandLine) payload(args []string) (json.RawMessage, error) {

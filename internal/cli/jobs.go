@@ -219,11 +219,11 @@ func (a *commandLine) jobsRunsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if views := ops.Listed(runs, p, v.Run); a.global.json {
+				views := ops.Listed(runs, p, v.Run)
+				if a.global.json {
 					return a.printJSON(views)
-				} else {
-					return a.runTable(views.Items)
 				}
+				return a.runTable(views.Items)
 			})
 		},
 	}

@@ -297,7 +297,7 @@ func TestAMailServerThatIsOutIsSeen(t *testing.T) {
 func TestAFailedJobIsTold(t *testing.T) {
 	var mu sync.Mutex
 	var events []string
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
 		body, err := io.ReadAll(q.Body)
 		if err != nil || q.Header.Get(webhook.HeaderSignature) == "" {
 			t.Errorf("%v, signed %q", err, q.Header.Get(webhook.HeaderSignature))

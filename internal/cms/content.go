@@ -98,30 +98,30 @@ func (s *Site) Content(ctx context.Context, m Model, q ContentQuery) iter.Seq2[I
 }
 
 // item checks a row. What is wrong with it is for the site's editors.
-func (at *row) item(r *reader) (Item, error) {
+func (r *row) item(from *reader) (Item, error) {
 	fault := func(reason string, args ...any) (Item, error) {
-		return Item{Model: r.model, ID: at.id}, &RowError{Table: r.model.Table, ID: at.id, Reason: fmt.Sprintf(reason, args...)}
+		return Item{Model: from.model, ID: r.id}, &RowError{Table: from.model.Table, ID: r.id, Reason: fmt.Sprintf(reason, args...)}
 	}
 	switch {
-	case at.created.bad != "":
-		return fault("created_at is %q", at.created.bad)
-	case at.updated.bad != "":
-		return fault("updated_at is %q", at.updated.bad)
-	case at.key == "" && (r.model.Name != "pages" || at.id != r.home):
+	case r.created.bad != "":
+		return fault("created_at is %q", r.created.bad)
+	case r.updated.bad != "":
+		return fault("updated_at is %q", r.updated.bad)
+	case r.key == "" && (from.model.Name != "pages" || r.id != from.home):
 		return fault("it has no slug: open it in the CMS and save it")
 	}
-	for _, text := range []string{at.key, at.prefix} {
+	for _, text := range []string{r.key, r.prefix} {
 		if reason := unprintable(text); reason != "" {
 			return fault("its slug %q %s", text, reason)
 		}
 	}
-	i := Item{Model: r.model, ID: at.id, Key: at.key, Prefix: at.prefix, Title: at.title, Image: at.image,
-		Created: at.created.in(r.zone), Updated: at.updated.in(r.zone)}
-	if !r.prefix {
-		i.Prefix = r.fixed
+	i := Item{Model: from.model, ID: r.id, Key: r.key, Prefix: r.prefix, Title: r.title, Image: r.image,
+		Created: r.created.in(from.zone), Updated: r.updated.in(from.zone)}
+	if !from.prefix {
+		i.Prefix = from.fixed
 	}
-	if at.extra != nil {
-		i.NoIndex, i.Language, i.Versions = at.extra.noIndex, at.extra.language, at.extra.versions
+	if r.extra != nil {
+		i.NoIndex, i.Language, i.Versions = r.extra.noIndex, r.extra.language, r.extra.versions
 	}
 	return i, nil
 }

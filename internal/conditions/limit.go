@@ -1,6 +1,7 @@
 package conditions
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -51,35 +52,46 @@ func (l Limit) String() string {
 
 // ParseLimit reads a limit of a unit; the error says how it is written.
 func ParseLimit(unit Unit, text string) (Limit, error) {
-	text = strings.TrimSpace(text)
-	switch unit {
-	case Duration:
-		if days, ok := strings.CutSuffix(text, "d"); ok {
-			if n, err := strconv.Atoi(days); err == nil && n >= 0 && n <= 36500 {
-				return duration(time.Duration(n) * 24 * time.Hour), nil
-			}
-		}
-		if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-			return duration(d), nil
-		}
-		return Limit{}, fmt.Errorf("%q is no length of time: write 90s, 15m, 4h or 7d", text)
-	case Bytes:
-		if n, err := humanize.ParseBytes(text); err == nil && n < 1<<62 {
-			return bytes(int64(n)), nil
-		}
-		return Limit{}, fmt.Errorf("%q is no size: write 512MiB or 2GiB", text)
-	case Share:
-		if n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(text, "%"))); err == nil && n >= 0 && n <= 100 {
-			return share(int64(n)), nil
-		}
-		return Limit{}, fmt.Errorf("%q is no share: write 50%%", text)
-	case Count:
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
-			return count(n), nil
-		}
-		return Limit{}, fmt.Errorf("%q is no number", text)
+	r, known := limitReaders[unit]
+	if !known {
+		return Limit{}, errors.New("this condition has no limit")
 	}
-	return Limit{}, fmt.Errorf("this condition has no limit")
+	text = strings.TrimSpace(text)
+	n, ok := r.read(text)
+	if !ok {
+		return Limit{}, fmt.Errorf("%q is %s", text, r.refusal)
+	}
+	return Limit{unit, n}, nil
+}
+
+// limitReaders read a limit of each unit; refusal ends "TEXT is …".
+var limitReaders = map[Unit]struct {
+	read    func(text string) (n int64, ok bool)
+	refusal string
+}{
+	Duration: {readDuration, "no length of time: write 90s, 15m, 4h or 7d"},
+	Bytes: {func(text string) (int64, bool) {
+		n, err := humanize.ParseBytes(text)
+		return int64(n), err == nil && n < 1<<62
+	}, "no size: write 512MiB or 2GiB"},
+	Share: {func(text string) (int64, bool) {
+		n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(text, "%")))
+		return int64(n), err == nil && n >= 0 && n <= 100
+	}, "no share: write 50%"},
+	Count: {func(text string) (int64, bool) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		return n, err == nil && n >= 0
+	}, "no number"},
+}
+
+// readDuration takes Go's lengths of time and whole days.
+func readDuration(text string) (int64, bool) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.Atoi(days)
+		return int64(n) * int64(24*time.Hour), err == nil && n >= 0 && n <= 36500
+	}
+	d, err := time.ParseDuration(text)
+	return int64(d), err == nil && d >= 0
 }
 
 // Limits reads limits by the names of conditions.

@@ -77,21 +77,9 @@ func (e *Evaluator) change(ctx context.Context, statement string, args ...any) (
 	return n == 1, err
 }
 
-// write writes a change down and notifies of it, or that the condition was seen.
+// write writes down what changed, and notifies of it.
 func (e *Evaluator) write(ctx context.Context, l *look, d Definition, s State, row *row) {
-	var err error
-	switch was := e.untold[d.Name]; {
-	case s.Active && !row.Active:
-		err = e.begin(ctx, l, d, s, row, was)
-	case !s.Active && row.Active:
-		err = e.end(ctx, l, d, row)
-	case s.Active && l.now.Sub(time.UnixMilli(row.SeenAt)) >= e.c.Every && (!d.Local || row.SeenBy == e.id() || !row.fresh(l.now, e.c.Every)):
-		_, err = e.change(ctx, "UPDATE cmsjobs_conditions SET seen_at = ?, seen_by = ?, detail = ? WHERE name = ? AND active = 1", l.now.UnixMilli(), e.id(), s.Detail, d.Name)
-	case !s.Active && was != nil: // it came and went while nothing could be written
-		if err = e.begin(ctx, l, d, State{Definition: d, Active: true, Detail: was.detail}, row, was); err == nil && row.Active {
-			err = e.end(ctx, l, d, row)
-		}
-	}
+	err := e.writeChange(ctx, l, d, s, row)
 	if err == nil {
 		delete(e.untold, d.Name)
 		return
@@ -101,6 +89,37 @@ func (e *Evaluator) write(ctx context.Context, l *look, d Definition, s State, r
 	if s.Active && !row.Active {
 		row.ChangedAt = e.direct(d, reading{holds: true, detail: s.Detail}).UnixMilli()
 	}
+}
+
+// writeChange writes that a condition began, ended, or was seen again.
+func (e *Evaluator) writeChange(ctx context.Context, l *look, d Definition, s State, row *row) error {
+	was := e.untold[d.Name]
+	switch {
+	case s.Active && row.Active:
+		return e.seen(ctx, l, d, s, row)
+	case s.Active:
+		return e.begin(ctx, l, d, s, row, was)
+	case row.Active:
+		return e.end(ctx, l, d, row)
+	case was != nil: // it came and went while nothing could be written
+		err := e.begin(ctx, l, d, State{Definition: d, Active: true, Detail: was.detail}, row, was)
+		if err == nil && row.Active {
+			err = e.end(ctx, l, d, row)
+		}
+		return err
+	}
+	return nil
+}
+
+// seen writes, once in an interval, that a condition still holds; a local one's
+// own process does, or another where that is silent.
+func (e *Evaluator) seen(ctx context.Context, l *look, d Definition, s State, row *row) error {
+	mine := !d.Local || row.SeenBy == e.id() || !row.fresh(l.now, e.c.Every)
+	if !mine || l.now.Sub(time.UnixMilli(row.SeenAt)) < e.c.Every {
+		return nil
+	}
+	_, err := e.change(ctx, "UPDATE cmsjobs_conditions SET seen_at = ?, seen_by = ?, detail = ? WHERE name = ? AND active = 1", l.now.UnixMilli(), e.id(), s.Detail, d.Name)
+	return err
 }
 
 // begin and end count only what was measured after the last change: a slow

@@ -18,7 +18,7 @@ import (
 )
 
 // StartReceiver takes the demo's webhooks on this machine: nothing leaves it.
-func StartReceiver() (address string, close func() error, err error) {
+func StartReceiver() (address string, stop func() error, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, fmt.Errorf("opening a port for the demo's webhooks: %w", err)

@@ -206,7 +206,7 @@ func (b *bench) drain(ctx context.Context, name string, n int, config *river.Con
 }
 
 // pickUp is from the call of Insert to the start of the work, tuned.
-func (b *bench) pickUp(ctx context.Context, n int) error {
+func (b *bench) pickUp(ctx context.Context, _ int) error {
 	started := make(chan time.Time, 1)
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &worker{done: new(atomic.Int64), want: -1, started: func(t time.Time) { started <- t }})

@@ -64,37 +64,39 @@ func (t *tally) add(r *row) {
 		return
 	}
 	newVisitor := !t.started || r.visitor != t.visitor || r.site != t.site
-	if newVisitor || r.at-t.last > visitGap.Milliseconds() {
+	newVisit := newVisitor || r.at-t.last > visitGap.Milliseconds()
+	if newVisit {
 		t.endVisit()
+	} else {
+		page := t.at(key{r.site, dimPage, t.exit})
+		page.timeMS, page.timed = page.timeMS+r.at-t.last, page.timed+1
 	}
 	if newVisitor {
 		t.visitor, t.site, t.started = r.visitor, r.site, true
 		t.seen = emptied(t.seen)
 		t.seenHour = emptied(t.seenHour)
 	}
-	newVisit := newVisitor || r.at-t.last > visitGap.Milliseconds()
-	if !newVisit {
-		page := t.at(key{r.site, dimPage, t.exit})
-		page.timeMS, page.timed = page.timeMS+r.at-t.last, page.timed+1
-	}
 	if newVisit {
-		t.first = *r
-	}
-	t.views, t.exit, t.last = t.views+1, r.path, r.at
-	if newVisit {
-		t.views = 1
+		t.first, t.views = *r, 0
 		t.inVisit = emptied(t.inVisit)
 		t.count(key{r.site, dimEntry, r.path})
 	}
+	t.views, t.exit, t.last = t.views+1, r.path, r.at
 	for _, d := range [...]struct{ dimension, name string }{
 		{dimTotal, ""}, {dimPage, r.path}, {dimReferrer, r.referrer}, {dimDevice, r.device}, {dimBrowser, r.browser},
 		{dimOS, r.os}, {dimCountry, r.country}, {dimCampaign, r.campaign},
 	} {
-		if d.name != "" || d.dimension != dimCampaign && d.dimension != dimReferrer || d.dimension == dimReferrer && newVisit {
+		if d.name != "" || countsEmpty(d.dimension, newVisit) {
 			t.count(key{r.site, d.dimension, d.name})
 		}
 	}
 	t.countHour(r, newVisit)
+}
+
+// countsEmpty says whether a view without a value counts in a dimension: none has no
+// campaign, and only the first of a visit has no referrer.
+func countsEmpty(dimension string, newVisit bool) bool {
+	return dimension != dimCampaign && (dimension != dimReferrer || newVisit)
 }
 
 // endVisit counts what is known only when a visit has ended: where it left, how

@@ -79,7 +79,7 @@ func TestPicturesInABucket(t *testing.T) {
 		"media_wasabi_root": "top", "media_wasabi_access_key_id": "key", "media_wasabi_secret_key": "secret"} {
 		s.setting(key, value)
 	}
-	s.handler.Open = func(ctx context.Context, p cms.MediaPlace) (storage.Store, error) {
+	s.handler.Open = func(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
 		return storage.NewS3(storage.S3Config{Endpoint: server.URL, Region: p.Bucket.Region, Bucket: p.Bucket.Name,
 			AccessKey: p.Bucket.AccessKey, SecretKey: p.Bucket.Secret, PathStyle: true})
 	}

@@ -113,15 +113,8 @@ func (o Options) withDefaults() Options {
 
 // Validate says what is wrong with the options.
 func (o Options) Validate() error {
-	for _, s := range o.Sizes {
-		if s.Width < 0 || s.Height < 0 || s.Width == 0 && s.Height == 0 || max(s.Width, s.Height) > 16383 {
-			return fmt.Errorf("media size %q of %d×%d: sides are 1 to 16383 pixels, one of them may be 0", s.Name, s.Width, s.Height)
-		}
-	}
-	for _, w := range o.Widths {
-		if w < 1 || w > 16383 {
-			return fmt.Errorf("media width %d: widths are 1 to 16383 pixels", w)
-		}
+	if err := o.validateSizes(); err != nil {
+		return err
 	}
 	for _, c := range o.Copies {
 		if c != string(picture.WebP) && c != string(picture.AVIF) {
@@ -141,3 +134,20 @@ func (o Options) Validate() error {
 	}
 	return nil
 }
+
+func (o Options) validateSizes() error {
+	for _, s := range o.Sizes {
+		if s.Width < 0 || s.Height < 0 || s.Width == 0 && s.Height == 0 || max(s.Width, s.Height) > maxSide {
+			return fmt.Errorf("media size %q of %d×%d: sides are 1 to %d pixels, one of them may be 0", s.Name, s.Width, s.Height, maxSide)
+		}
+	}
+	for _, w := range o.Widths {
+		if w < 1 || w > maxSide {
+			return fmt.Errorf("media width %d: widths are 1 to %d pixels", w, maxSide)
+		}
+	}
+	return nil
+}
+
+// maxSide is WebP's longest.
+const maxSide = 16383

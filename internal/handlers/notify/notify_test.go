@@ -172,7 +172,7 @@ func golden(t *testing.T, name, got string) {
 func TestEachChannelGetsItsFormat(t *testing.T) {
 	var mu sync.Mutex
 	got := map[string]string{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
@@ -219,7 +219,7 @@ func TestEachChannelGetsItsFormat(t *testing.T) {
 
 func TestAChannelsErrorHidesItsAddressAndSaysHowToGoOn(t *testing.T) {
 	var status atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(int(status.Load()))
 	}))

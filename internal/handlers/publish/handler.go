@@ -174,17 +174,12 @@ func decide(m Model, e cms.Entry, found bool, p Payload, now time.Time) (outcome
 		return gone, due
 	}
 	draft := e.Status == "draft" || e.Status == "pending"
-	switch {
-	case draft && m.DateColumn != "":
-		due = e.Date
-		if due.IsZero() && p.At != nil || p.Refresh {
+	if draft {
+		var wanted bool
+		if due, wanted = draftDue(m, e, p); !wanted {
 			return withdrawn, due
 		}
-	case draft && p.Refresh:
-		return withdrawn, due
-	case draft && p.At != nil:
-		due = *p.At
-	case !draft && e.Status == m.Published && m.Scheduled:
+	} else if e.Status == m.Published && m.Scheduled {
 		due = e.Created
 	}
 	switch {
@@ -196,6 +191,20 @@ func decide(m Model, e cms.Entry, found bool, p Payload, now time.Time) (outcome
 		return withdrawn, due
 	}
 	return refreshed, due
+}
+
+// draftDue says when a draft is to be published: at once if due is zero. Wanted is
+// false where its date was taken away, and where a job only refreshes.
+func draftDue(m Model, e cms.Entry, p Payload) (due time.Time, wanted bool) {
+	switch {
+	case m.DateColumn != "":
+		return e.Date, !p.Refresh && (p.At == nil || !e.Date.IsZero())
+	case p.Refresh:
+		return due, false
+	case p.At != nil:
+		return *p.At, true
+	}
+	return due, true
 }
 
 func (h *Handler) carryOut(ctx context.Context, m Model, e cms.Entry, r *Result, now time.Time) (err error) {

@@ -121,7 +121,7 @@ func (h *Handler) Submit(ctx context.Context, payload IndexNowPayload) (Submissi
 	if err != nil {
 		return Submission{}, err
 	}
-	print, err := h.fingerprint(ctx, p)
+	current, err := h.fingerprint(ctx, p)
 	if err != nil {
 		return Submission{}, err
 	}
@@ -131,7 +131,7 @@ func (h *Handler) Submit(ctx context.Context, payload IndexNowPayload) (Submissi
 	if err != nil {
 		return s, err
 	}
-	if last.sum == print.sum && payload.SitemapURL == nil {
+	if last.sum == current.sum && payload.SitemapURL == nil {
 		s.Why = "nothing changed since the submission of " + last.at.Format(time.RFC3339)
 		return s, nil
 	}
@@ -142,7 +142,7 @@ func (h *Handler) Submit(ctx context.Context, payload IndexNowPayload) (Submissi
 	if err := h.submit(ctx, p, e, payload, &s); err != nil {
 		return s, err
 	}
-	return s, h.remember(ctx, state, print, s)
+	return s, h.remember(ctx, state, current, s)
 }
 
 func (h *Handler) whyNot(settings cms.Settings, key string) string {

@@ -203,14 +203,7 @@ func (in *inspector) extension(c *node, e *listed) {
 	case in.index:
 		in.fault("<%s> is not known in an index", c.Name.Local)
 	case c.Name.Space == nsXHTML && c.Name.Local == "link":
-		a := map[string]string{}
-		for _, attr := range c.Attrs {
-			a[attr.Name.Local] = attr.Value
-		}
-		if a["rel"] != "alternate" || !languageTag.MatchString(a["hreflang"]) || badURL(a["href"]) != "" {
-			in.fault("the alternate %v is not complete: rel, hreflang and href are needed", a)
-		}
-		e.alternates = append(e.alternates, alternate{a["hreflang"], a["href"]})
+		e.alternates = append(e.alternates, in.alternate(c))
 	case c.Name.Space == nsImage && c.Name.Local == "image":
 		e.images++
 		if len(c.Children) == 0 || c.Children[0].Name.Local != "loc" || badURL(strings.TrimSpace(c.Children[0].Text)) != "" {
@@ -224,6 +217,18 @@ func (in *inspector) extension(c *node, e *listed) {
 	default:
 		in.fault("the extension %s in %q is not known", c.Name.Local, c.Name.Space)
 	}
+}
+
+// alternate reads a link to the same page in another language.
+func (in *inspector) alternate(c *node) alternate {
+	a := map[string]string{}
+	for _, attr := range c.Attrs {
+		a[attr.Name.Local] = attr.Value
+	}
+	if a["rel"] != "alternate" || !languageTag.MatchString(a["hreflang"]) || badURL(a["href"]) != "" {
+		in.fault("the alternate %v is not complete: rel, hreflang and href are needed", a)
+	}
+	return alternate{a["hreflang"], a["href"]}
 }
 
 func (in *inspector) news(c *node) {

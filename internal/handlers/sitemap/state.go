@@ -28,7 +28,7 @@ type fingerprint struct {
 const layoutVersion = 2
 
 func (h *Handler) fingerprint(ctx context.Context, p *plan) (fingerprint, error) {
-	print := fingerprint{}
+	current := fingerprint{}
 	sum := sha256.New()
 	see := func(value any) error { return json.NewEncoder(sum).Encode(value) }
 	day := ""
@@ -36,13 +36,13 @@ func (h *Handler) fingerprint(ctx context.Context, p *plan) (fingerprint, error)
 		g := &p.groups[i]
 		digests, err := h.site.ContentDigest(ctx, g.model, p.query(g))
 		if err != nil {
-			return print, err
+			return current, err
 		}
 		if len(digests) > 0 {
-			print.rows += digests[0].Rows
+			current.rows += digests[0].Rows
 		}
 		if err := see([]any{g.model, g.file, g.priority, g.frequency, digests}); err != nil {
-			return print, err
+			return current, err
 		}
 	}
 	if p.options.News {
@@ -50,8 +50,8 @@ func (h *Handler) fingerprint(ctx context.Context, p *plan) (fingerprint, error)
 	}
 	err := see([]any{layoutVersion, p.perFile, p.botble, p.options, p.publication, p.language, day, p.links.Root, p.links.Ending,
 		p.links.Homepage, p.links.Languages, p.links.Home(p.lastLanguage()), p.links.Today()})
-	print.sum = hex.EncodeToString(sum.Sum(nil))
-	return print, err
+	current.sum = hex.EncodeToString(sum.Sum(nil))
+	return current, err
 }
 
 // lastLanguage shows, in an address, whether the default one is hidden.
@@ -63,9 +63,9 @@ func (p *plan) lastLanguage() string {
 }
 
 // unchanged says since when the map is as it would be now, "" when it is not.
-func (h *Handler) unchanged(ctx context.Context, print fingerprint) (string, error) {
+func (h *Handler) unchanged(ctx context.Context, current fingerprint) (string, error) {
 	last, err := h.recall(ctx, h.target.String())
-	if err != nil || last.sum != print.sum {
+	if err != nil || last.sum != current.sum {
 		return "", err
 	}
 	if there, err := h.indexThere(ctx); err != nil || !there {
@@ -107,7 +107,7 @@ func (h *Handler) recall(ctx context.Context, what string) (r remembered, err er
 	return r, nil
 }
 
-func (h *Handler) remember(ctx context.Context, what string, print fingerprint, result any) error {
+func (h *Handler) remember(ctx context.Context, what string, current fingerprint, result any) error {
 	summary, err := json.Marshal(result)
 	if err != nil {
 		return fmt.Errorf("encoding what was done: %w", err)
@@ -117,7 +117,7 @@ func (h *Handler) remember(ctx context.Context, what string, print fingerprint, 
 			return err
 		}
 		_, err := tx.ExecContext(ctx, h.db.Rebind("INSERT INTO cmsjobs_sitemap_state (target, fingerprint, summary, generated_at) VALUES (?, ?, ?, ?)"),
-			stateKey(what), print.sum, string(summary), h.now().UnixMilli())
+			stateKey(what), current.sum, string(summary), h.now().UnixMilli())
 		return err
 	})
 }

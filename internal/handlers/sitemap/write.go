@@ -50,32 +50,32 @@ func (h *Handler) Write(ctx context.Context, force bool, progress Progress) (Res
 		return result, err
 	}
 	progress(0, 0, "looking for changes")
-	print, err := h.fingerprint(ctx, p)
+	current, err := h.fingerprint(ctx, p)
 	if err != nil {
 		return result, err
 	}
 	if !force {
-		if result.Unchanged, err = h.unchanged(ctx, print); err != nil || result.Unchanged != "" {
+		if result.Unchanged, err = h.unchanged(ctx, current); err != nil || result.Unchanged != "" {
 			return result, err
 		}
 	}
-	files, err := h.write(ctx, p, print, &result, progress)
+	files, err := h.write(ctx, p, current, &result, progress)
 	if err != nil {
 		return result, err
 	}
 	result.Took = h.now().Sub(p.now)
-	return result, h.remember(ctx, h.target.String(), print, noteOf(result, files))
+	return result, h.remember(ctx, h.target.String(), current, noteOf(result, files))
 }
 
 // write stages all files and publishes them.
-func (h *Handler) write(ctx context.Context, p *plan, print fingerprint, result *Result, progress Progress) (files []file, err error) {
+func (h *Handler) write(ctx context.Context, p *plan, current fingerprint, result *Result, progress Progress) (files []file, err error) {
 	stage, err := h.target.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stage.end()) }()
 	b := &builder{plan: p, stage: stage.root, seal: newSealer(stage.root)}
-	b.seen = func(urls int) { progress(int64(urls), max(print.rows, int64(urls)), "writing") }
+	b.seen = func(urls int) { progress(int64(urls), max(current.rows, int64(urls)), "writing") }
 	built := h.build(ctx, b)
 	if err := errors.Join(built, b.seal.done()); err != nil {
 		return nil, err

@@ -489,7 +489,7 @@ func TestADeliveryReturnsWhenItIsToldToStop(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		r := newReceiver(t)
-		r.say(func(w http.ResponseWriter, req *http.Request) { stop(); <-req.Context().Done() })
+		r.say(func(_ http.ResponseWriter, req *http.Request) { stop(); <-req.Context().Done() })
 		given, err := o.book.Give(ctx, o.registry, webhook.Deliver.New(webhook.DeliverPayload{URL: r.URL, Event: "a.b"}))
 		if err != nil {
 			t.Fatal(err)

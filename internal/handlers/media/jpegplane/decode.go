@@ -139,7 +139,7 @@ func (d *decoder) segment(marker byte, body []byte) error {
 			return unsupported("Adobe colours")
 		}
 	default:
-		if marker >= 0xc3 && marker <= 0xcf || marker < 0xc0 || marker >= 0xd0 && marker <= 0xd9 {
+		if marker < 0xda { // other codings, restarts and the reserved: not those that may be passed over
 			return unsupported("marker")
 		}
 	}
@@ -154,7 +154,19 @@ func (d *decoder) frame(body []byte) error {
 	if d.width == 0 || d.height == 0 {
 		return unsupported("size")
 	}
-	for c := body[6:]; len(c) > 0; c = c[3:] {
+	if err := d.components(body[6:]); err != nil {
+		return err
+	}
+	if d.planes[0].id == 'R' && len(d.planes) == 3 {
+		return unsupported("RGB")
+	}
+	return nil
+}
+
+// components reads how each component of a frame is sampled.
+func (d *decoder) components(c []byte) error {
+	blocks := 0
+	for ; len(c) > 0; c = c[3:] {
 		p := Plane{id: c[0], h: int(c[1] >> 4), v: int(c[1] & 15)}
 		if p.h < 1 || p.h > 4 || p.v < 1 || p.v > 4 || c[2] > 3 {
 			return unsupported("sampling")
@@ -163,19 +175,14 @@ func (d *decoder) frame(body []byte) error {
 		p.Across = int(c[2])
 		d.hmax, d.vmax = max(d.hmax, p.h), max(d.vmax, p.v)
 		d.planes = append(d.planes, p)
-	}
-	if len(d.planes) == 1 {
-		d.planes[0].h, d.planes[0].v, d.hmax, d.vmax = 1, 1, 1, 1
-	}
-	blocks := 0
-	for _, p := range d.planes {
 		blocks += p.h * p.v
+	}
+	if len(d.planes) == 1 { // its blocks lie row by row, whatever it says
+		d.planes[0].h, d.planes[0].v, d.hmax, d.vmax = 1, 1, 1, 1
+		return nil
 	}
 	if blocks > 10 { // T.81, B.2.3; the reader's padding rests on it
 		return unsupported("sampling")
-	}
-	if d.planes[0].id == 'R' && len(d.planes) == 3 {
-		return unsupported("RGB")
 	}
 	return nil
 }
@@ -233,15 +240,25 @@ func (d *decoder) scanHeader(b []byte) error {
 	}
 	for i := range d.planes {
 		p := &d.planes[i]
-		tables := b[2+2*i]
-		if b[1+2*i] != p.id || tables>>4 > 3 || tables&15 > 3 || d.hmax%p.h != 0 || d.vmax%p.v != 0 {
+		if b[1+2*i] != p.id || d.hmax%p.h != 0 || d.vmax%p.v != 0 {
 			return unsupported("scan")
 		}
-		p.quant, p.dc, p.ac = d.quants[p.Across], d.tables[0][tables>>4], d.tables[1][tables&15]
-		if p.quant == nil || p.dc == nil || p.ac == nil {
-			return unsupported("a table is missing")
+		if err := d.tablesOf(p, b[2+2*i]); err != nil {
+			return err
 		}
 		p.Across, p.Down = d.hmax/p.h, d.vmax/p.v
+	}
+	return nil
+}
+
+// tablesOf gives a component its tables, of which numbers holds the two of Huffman.
+func (d *decoder) tablesOf(p *Plane, numbers byte) error {
+	if numbers>>4 > 3 || numbers&15 > 3 {
+		return unsupported("scan")
+	}
+	p.quant, p.dc, p.ac = d.quants[p.Across], d.tables[0][numbers>>4], d.tables[1][numbers&15]
+	if p.quant == nil || p.dc == nil || p.ac == nil {
+		return unsupported("a table is missing")
 	}
 	return nil
 }

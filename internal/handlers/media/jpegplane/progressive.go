@@ -1,6 +1,9 @@
 package jpegplane
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // pass is one scan of a progressive JPEG (T.81, G).
 type pass struct {
@@ -32,32 +35,41 @@ func (d *decoder) passHeader(b []byte) error {
 		return unsupported("scan")
 	}
 	p := pass{first: int(b[1+2*n]), last: int(b[2+2*n]), fine: b[3+2*n]>>4 != 0, shift: uint(b[3+2*n] & 15)}
-	for i := range n {
-		at := -1
-		for j := range d.planes {
-			if d.planes[j].id == b[1+2*i] {
-				at = j
-			}
-		}
-		tables := b[2+2*i]
+	if err := d.passComponents(&p, b[1:1+2*n]); err != nil {
+		return err
+	}
+	if err := p.check(); err != nil {
+		return err
+	}
+	d.pass = p
+	return nil
+}
+
+// passComponents reads which components a pass holds, in their order, and by
+// which tables.
+func (d *decoder) passComponents(p *pass, b []byte) error {
+	for ; len(b) > 0; b = b[2:] {
+		at := slices.IndexFunc(d.planes, func(plane Plane) bool { return plane.id == b[0] })
+		tables := b[1]
 		if at < 0 || tables>>4 > 3 || tables&15 > 3 || len(p.planes) > 0 && at <= p.planes[len(p.planes)-1] {
 			return unsupported("scan")
 		}
 		p.planes = append(p.planes, at)
 		p.dc, p.ac = append(p.dc, d.tables[0][tables>>4]), append(p.ac, d.tables[1][tables&15])
 	}
+	return nil
+}
+
+// check refuses passes that T.81 does not have (G.1.1.1), or whose table is missing.
+func (p *pass) check() error {
 	switch {
-	case p.last > 63 || p.first > p.last || p.shift > 13, p.first == 0 && p.last != 0, p.first > 0 && n > 1:
+	case p.last > 63 || p.first > p.last || p.shift > 13:
 		return unsupported("scan")
-	case p.first > 0 && p.ac[0] == nil:
+	case p.first == 0 && p.last != 0, p.first > 0 && len(p.planes) > 1: // DC alone; AC of one component
+		return unsupported("scan")
+	case p.first > 0 && p.ac[0] == nil, p.first == 0 && !p.fine && slices.Contains(p.dc, nil):
 		return unsupported("a table is missing")
 	}
-	for _, t := range p.dc {
-		if p.first == 0 && !p.fine && t == nil {
-			return unsupported("a table is missing")
-		}
-	}
-	d.pass = p
 	return nil
 }
 

@@ -34,12 +34,18 @@ func (h *Header) readJPEG(data []byte) error {
 			h.Orientation = exif.Orientation(h.EXIF)
 		case marker == 0xe2 && len(body) > 14 && bytes.HasPrefix(body, []byte("ICC_PROFILE\x00")):
 			profile = append(profile, body[14:])
-		case marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc:
+		case startsFrame(marker):
 			if err := h.readFrame(marker, body); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// startsFrame says whether a marker is one of SOF0 to SOF15, between which DHT,
+// JPG and DAC have theirs.
+func startsFrame(marker byte) bool {
+	return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc
 }
 
 // jpegSegment finds the marker segment at or after at. Standalone markers and

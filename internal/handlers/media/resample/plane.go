@@ -27,6 +27,8 @@ func (p Plane) check() error {
 	return nil
 }
 
+func (p Plane) sized(as Plane) bool { return p.Width == as.Width && p.Height == as.Height }
+
 // Box is a part of a plane in its own pixels; edges may lie inside a pixel.
 type Box struct{ X0, Y0, X1, Y1 float64 }
 
@@ -39,18 +41,15 @@ func Resize(dst, src Plane, box Box) error { return ResizeAll([]Plane{dst}, []Pl
 
 // ResizeAll is Resize for planes of equal sizes, which share their filters.
 func ResizeAll(dst, src []Plane, box Box) error {
+	to, from := dst[0], src[0]
 	for i := range src {
-		if err := dst[i].check(); err != nil {
+		if err := errors.Join(dst[i].check(), src[i].check()); err != nil {
 			return err
 		}
-		if err := src[i].check(); err != nil {
-			return err
-		}
-		if dst[i].Width != dst[0].Width || dst[i].Height != dst[0].Height || src[i].Width != src[0].Width || src[i].Height != src[0].Height {
+		if !dst[i].sized(to) || !src[i].sized(from) {
 			return errors.New("planes to be resized together are not of one size")
 		}
 	}
-	to, from := dst[0], src[0]
 	if !(box.X0 >= 0 && box.Y0 >= 0 && box.X1 > box.X0 && box.Y1 > box.Y0 && box.X1 <= float64(from.Width) && box.Y1 <= float64(from.Height)) {
 		return fmt.Errorf("box %v is not inside a plane of %d×%d", box, from.Width, from.Height)
 	}
