@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -31,6 +32,25 @@ func TestConditionsAreDocumented(t *testing.T) {
 	want := before + beginTable + conditions.Table() + endTable + after
 	testgolden.Check(t, "docs/operating.md", []byte(want))
 	testgolden.Check(t, alertRules, []byte(conditions.AlertRules()))
+}
+
+// What docs/operating.md says to do about a condition begins with its title and its
+// name: people search there for the words that they were sent.
+func TestRemediesBearTheTitlesOfConditions(t *testing.T) {
+	titles := map[string]string{}
+	for _, d := range conditions.List() {
+		titles[d.Name] = d.Title
+	}
+	found := 0
+	for _, remedy := range regexp.MustCompile("(?m)^\\*\\*(.+) \\(`(\\w+)`\\)\\.\\*\\* ").FindAllStringSubmatch(read(t, "docs/operating.md"), -1) {
+		found++
+		if titles[remedy[2]] != remedy[1] {
+			t.Errorf("%q is not the title of %s: %q", remedy[1], remedy[2], titles[remedy[2]])
+		}
+	}
+	if found < 5 {
+		t.Errorf("docs/operating.md has remedies for %d conditions", found)
+	}
 }
 
 // promtool runs Prometheus's own tool on files of a folder.

@@ -28,7 +28,7 @@ const aims = "against-the-aims"
 
 var statements = []statement{
 	{"README.md", "%s MiB, %s with the pages of its file", []measurement{
-		{"docs/benchmarks.md", aims, "MySQL: idle, MiB of its own", "this run", 0},
+		{"docs/benchmarks.md", aims, "MySQL: idle, private MiB", "this run", 0},
 		{"docs/benchmarks.md", aims, "MySQL: idle, resident MiB, the program's file included", "this run", 0}}},
 	{"README.md", "%s failed jobs are retried in %s MiB", []measurement{
 		{"docs/scaling.md", "many-failed-jobs", "retry by a filter", "failed jobs", 0},

@@ -94,7 +94,7 @@ type request struct {
 }
 
 // Enqueue asks for a job. It is repeated where the answer is lost, and makes one
-// job however often: every call has a separate Idempotency-Key.
+// job however often: every call has its own Idempotency-Key.
 func (a *API) Enqueue(ctx context.Context, j Job) (Receipt, error) {
 	e, err := j.encode()
 	if err != nil {

@@ -3,7 +3,7 @@
 // transaction, on MySQL, MariaDB, PostgreSQL and SQLite. API asks the running
 // service over HTTP: it enqueues, too, and shows, repeats and deletes jobs.
 //
-// It is a separate module that requires nothing but the standard library: the
+// It is a module by itself that requires nothing but the standard library: the
 // caller brings the database's driver. It runs no jobs; that is package worker
 // of the service's module.
 //

@@ -3,7 +3,7 @@ package config
 import "time"
 
 // Config is everything that can be configured. Its sections are declared each
-// in a separate file; config.example.yaml says what every key does.
+// in its own file; config.example.yaml says what every key does.
 type Config struct {
 	Database   Database           `koanf:"database"`
 	CMS        CMS                `koanf:"cms"`

@@ -30,7 +30,7 @@ const (
 var guards = []guard{
 	{
 		promise: "P1",
-		name:    "a claim whose answer was lost is given back",
+		name:    "a claim whose answer was lost is released",
 		file:    "internal/jobs/queue/in_doubt.go",
 		old:     "if database.Classify(err).Unclear() && !errors.Is(err, errContended) {",
 		without: "if database.Classify(err).Unclear() && errors.Is(err, errContended) {",
@@ -128,7 +128,7 @@ var guards = []guard{
 	},
 	{
 		promise: "P5",
-		name:    "trouble of the server gives the attempt back",
+		name:    "trouble of the server costs no attempt",
 		file:    "internal/jobs/worker_run.go",
 		old:     "case !errors.Is(err, ErrTimeout) && w.c.DatabaseTrouble(err):",
 		without: "case false:",
@@ -148,7 +148,7 @@ var guards = []guard{
 	},
 	{
 		promise: "P5",
-		name:    "a shutdown gives the attempt back",
+		name:    "a shutdown costs no attempt",
 		file:    "internal/jobs/tables/layout_stock.go",
 		old:     "	if uncount {",
 		without: "	if false {",
@@ -196,7 +196,7 @@ var guards = []guard{
 	},
 	{
 		promise: "P6",
-		name:    "what can never run is buried, not run",
+		name:    "what can never run fails permanently, unrun",
 		file:    "internal/jobs/worker_run.go",
 		old:     "	case x.claimed.Fault != nil:",
 		without: "	case false:",
@@ -285,7 +285,7 @@ var guards = []guard{
 	},
 	{
 		promise: "P9",
-		name:    "a job is given back after its handler has returned",
+		name:    "a job is released after its handler has returned",
 		file:    "internal/jobs/worker_run.go",
 		old:     "		return withCause(ctx, err)\n	}\n	timer :=",
 		without: "		return withCause(ctx, err)\n	}\n	if ctx.Err() != nil {\n		return ctx.Err()\n	}\n	timer :=",
@@ -369,7 +369,7 @@ var guards = []guard{
 	},
 	{
 		promise: "P12",
-		name:    "the newest proven backup stays",
+		name:    "the newest verified backup stays",
 		file:    "internal/handlers/backup/retention/retention.go",
 		old:     "	if verified >= 0 {\n",
 		without: "	if verified < -1 {\n",
@@ -460,7 +460,7 @@ var guards = []guard{
 	},
 	{
 		promise: "P12",
-		name:    "decimals in JSON that no text keeps are told apart from damage",
+		name:    "decimals in JSON that no text keeps are no damage",
 		file:    "internal/handlers/backup/dump/json.go",
 		old:     "if !c.json || !is {",
 		without: "if !is || len(values) > 0 {",
@@ -534,7 +534,7 @@ var guards = []guard{
 	},
 	{
 		promise: "D",
-		name:    "counters are told of few queues",
+		name:    "counters name few queues",
 		file:    "internal/web/feature/health/labels.go",
 		old:     "	if len(l.have) >= maxQueueLabels {",
 		without: "	if len(l.have) < 0 {",

@@ -15,7 +15,7 @@ const unknown outcome = "not yet run"
 type results map[string]string
 
 // row is what names a guard in the table. A guard that was renamed, or whose test
-// was, has a separate row and has to be tried.
+// was, has its own row and has to be tried.
 func (g guard) row() string {
 	return fmt.Sprintf("| %s | %s, `%s` | `%s` ", g.promise, g.name, g.file, g.test)
 }

@@ -20,7 +20,7 @@ import (
 // artisan is a real Laravel of Debian's packages, as the tests use it.
 const artisan = "internal/jobs/testdata/php/artisan.php"
 
-// laravel is Laravel's own queue on a separate database.
+// laravel is Laravel's own queue on its own database.
 type laravel struct {
 	server *servers.Server
 	db     *sqlx.DB

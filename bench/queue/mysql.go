@@ -153,7 +153,7 @@ func (b *bench) pickUps(ctx context.Context, o *ours, l *laravel) error {
 	return err
 }
 
-// depths starts a separate server, so that what was deleted there does not slow
+// depths starts its own server, so that what was deleted there does not slow
 // down the other measurements.
 func (b *bench) depths(ctx context.Context, name string, start func() (*servers.Server, error)) error {
 	return withServer(start, func(server *servers.Server) error {

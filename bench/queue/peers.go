@@ -80,7 +80,7 @@ func available(install *exec.Cmd) error {
 	return nil
 }
 
-// withDatabase gives a peer a separate database and a folder that goes with
+// withDatabase gives a peer its own database and a folder that goes with
 // the run.
 func withDatabase(s *servers.Server, run func(dsn, dir string) (peerFigures, error)) (peerFigures, error) {
 	dsn, _, err := s.Database()

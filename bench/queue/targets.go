@@ -86,7 +86,7 @@ func (f figures) onMySQL(server string) []target {
 		f.below(server+": idle, queries a second", name+"idle queries", 1),
 		f.below(server+": idle, client's % of a core", name+"idle cpu", 0.1),
 		f.below(server+": idle, resident MiB, the program's file included", name+"idle memory", 25),
-		f.below(server+": idle, MiB of its own", name+"idle own", 25),
+		f.below(server+": idle, private MiB", name+"idle own", 25),
 		f.below(server+": idle, MiB touched in 15 s", name+"idle touched", 25),
 	}
 }

@@ -23,7 +23,7 @@ const lease = 6 * time.Second
 
 // lab is the site, its servers, the program under test and the observers.
 type lab struct {
-	dir, site      string // a folder of ours; the CMS's, on a separate small disk where we may mount one
+	dir, site      string // a folder of ours; the CMS's, on its own small disk where we may mount one
 	disks          []string
 	binary, skewed string
 	server         *jobstest.Server

@@ -48,7 +48,7 @@ func (o *observer) all() []seen {
 }
 
 // hookSink receives webhooks on every address of loopback, so that each host
-// has a separate circuit breaker.
+// has its own circuit breaker.
 type hookSink struct {
 	observer
 	server *http.Server

@@ -166,7 +166,7 @@ func (l *lab) history(ctx context.Context) (history, error) {
 }
 
 // runsOf reads the service's own history. The line of a job that another's run
-// stood for has no separate length: it started with that run.
+// stood for has no length: it started with that run.
 func runsOf(ctx context.Context, db *sqlx.DB) ([]run, error) {
 	rows, err := db.QueryContext(ctx, "SELECT uuid, attempt, outcome, ended_at, "+
 		"CASE WHEN result LIKE '{\"doneBy\"%' THEN (SELECT COALESCE(MAX(b.duration_ms), 0) FROM cmsjobs_runs b WHERE b.uuid = JSON_VALUE(r.result, '$.doneBy') AND b.outcome = r.outcome) ELSE duration_ms END, "+

@@ -159,7 +159,7 @@ func TestAMailThatWasNotKeptSaysSo(t *testing.T) {
 	}
 }
 
-// Every template that we ship can be looked at, in a separate frame.
+// Every template that we ship can be looked at, in its own frame.
 func TestEveryTemplateHasAPreview(t *testing.T) {
 	o := newOffice(t)
 	for _, name := range []string{"welcome", "contact", "password-reset", "content-published", "backup-report", "job-failed", "weekly-analytics", "test"} {

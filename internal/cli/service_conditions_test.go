@@ -69,7 +69,7 @@ type conditionsLab struct {
 	engine    jobstest.Engine
 	db        *jobstest.Database
 	server    *jobstest.Server // its own MySQL
-	disk      string           // a separate small disk: backups go there
+	disk      string           // its own small disk: backups go there
 	temporary string
 	config    string
 	flag      string

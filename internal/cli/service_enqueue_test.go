@@ -126,7 +126,7 @@ func TestTheSameJobFromEverywhere(t *testing.T) {
 	extended.asksForASitemap("SQL of extended tables", extended.sql(all["sql"][3]))
 }
 
-// runGo puts the snippet into a separate module that requires the client and
+// runGo puts the snippet into its own module that requires the client and
 // the driver that it opens the database with: nothing else comes along.
 func (e *enqueuing) runGo(t *testing.T, snippet string) {
 	t.Helper()

@@ -204,7 +204,7 @@ func siteOnOwnServer(t *testing.T) (*jobstest.Server, *sqlx.DB) {
 	return server, db
 }
 
-// stopInTrouble starts the program on a separate database, waits until it
+// stopInTrouble starts the program on its own database, waits until it
 // runs so many jobs, and tells it to stop when the database is in trouble.
 func stopInTrouble(t *testing.T, command string, grace time.Duration, running int,
 	trouble func(*jobstest.Server) error) (took time.Duration, code int, log string) {

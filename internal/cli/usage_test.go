@@ -47,7 +47,7 @@ func TestMistypedNamesAreSeen(t *testing.T) {
 	want(t, call(t, nil, dsn, "pause", "cmsjobs"), 0, "Paused")
 }
 
-// Rows of jobs and of failed_jobs have separate numbers: a number that
+// Rows of jobs and of failed_jobs are numbered each by itself: a number that
 // names two jobs chooses none of them where either may be meant.
 func TestANumberThatTwoJobsHaveIsRefused(t *testing.T) {
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)

@@ -19,7 +19,7 @@ import (
 )
 
 // A search engine and a bucket that are out are left alone by all their jobs,
-// under separate names.
+// each under its own name.
 func TestSearchEnginesAndBucketsHaveBreakers(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
 	r := &app.Services{Breakers: breaker.New(db.DB, breaker.Config{Failures: 2}), Log: slog.New(slog.DiscardHandler)}

@@ -32,7 +32,7 @@ type Item struct {
 // Version is where one language's form of an item is.
 type Version struct {
 	Language    string // code: "vi"
-	ID          string // of the row, where each language has a separate row
+	ID          string // of the row, where each language has its own row
 	Key, Prefix string
 }
 

@@ -19,7 +19,7 @@ type reader struct {
 	query   ContentQuery
 	zone    *time.Location
 	numeric bool // ids are numbers
-	prefix  bool // slugs have a separate prefix
+	prefix  bool // slugs have their own prefix
 	columns map[string]string
 	fixed   string // the prefix where slugs have none
 	home    string // the page that is shown at the root, and needs no slug

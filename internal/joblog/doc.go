@@ -2,7 +2,7 @@
 // time. A busy worker completes tens of thousands of jobs a second; the usual
 // log costs a multiple of what such a job does.
 //
-// It is no separate logger: everything else is logged by log/slog, and so are
+// It is no second logger: everything else is logged by log/slog, and so are
 // these lines where the log is no JSON.
 //
 // Invariants:

@@ -7,6 +7,6 @@
 //
 // Invariants:
 //
-//   - Its jobs lie in a separate queue, Queue.
+//   - Its jobs lie in their own queue, Queue.
 //   - On a database that is not its own it takes its waiting jobs away again.
 package measure

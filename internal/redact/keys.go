@@ -13,7 +13,7 @@ var stems = []string{
 	"signature", "cookie", "sessionid", "cvv", "cvc", "dsn", "connectionstring", "databaseurl", "onetimecode", "resetlink", "reseturl", "resetcode", "cardnumber",
 }
 
-// exact make a name secret that has one of them as a separate word.
+// exact make a name secret that has one of them as a word.
 var exact = []string{"pass", "pin", "auth", "sig", "jwt", "csrf", "xsrf", "confirm", "confirmation", "iban", "ssn", "mfa", "totp", "otp"}
 
 // innocent are names with a stem that hold no secret.

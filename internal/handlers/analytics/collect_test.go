@@ -188,11 +188,11 @@ func TestSaltsAreDestroyedAndNoAddressIsStored(t *testing.T) {
 }
 
 func TestTheScriptIsSmallAndSetsNoCookie(t *testing.T) {
-	if n := len(Script()); n > 2048 {
+	if n := len(script); n > 2048 {
 		t.Errorf("the script has %d bytes", n)
 	}
 	for _, word := range []string{"cookie", "localStorage", "sessionStorage"} {
-		code := bytes.SplitN(Script(), []byte("\n"), 2)[1] // the first line is a comment
+		code := bytes.SplitN(script, []byte("\n"), 2)[1] // the first line is a comment
 		if bytes.Contains(code, []byte(word)) {
 			t.Errorf("the script uses %s", word)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
-// bench returns a handler on a separate database, with a clock that stands.
+// bench returns a handler on its own database, with a clock that stands.
 func bench(t testing.TB, engine jobstest.Engine) *Handler {
 	t.Helper()
 	db := jobstest.Migrated(t, engine)

@@ -7,13 +7,11 @@ import (
 )
 
 // script is what the site's pages load: it sends the page's address and the
-// referrer, once a page, and again when a single-page site changes its address.
+// referrer, once a page, and again when a single-page site changes its address. It
+// has 2 kB at most.
 //
 //go:embed collect.js
 var script []byte
-
-// Script is the collector's script, 2 kB at most.
-func Script() []byte { return script }
 
 // ServeScript serves the script. Put into the theme:
 //

@@ -24,7 +24,7 @@ func (p *WeeklyPayload) Validate() error {
 }
 
 // Weekly is the kind analytics.weekly. It does nothing but read figures and
-// enqueue the mail, which has separate attempts.
+// enqueue the mail, which has its own attempts.
 var Weekly = jobs.Kind[WeeklyPayload]{Name: "analytics.weekly", Policy: jobs.Policy{MaxAttempts: 3, Timeout: 5 * time.Minute}}
 
 // weeklyTop is how many pages and sources the mail names.

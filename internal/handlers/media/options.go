@@ -77,7 +77,7 @@ type Watermark struct {
 	Folders []string
 }
 
-// Renderer is picture.Maker somewhere else: in a separate process.
+// Renderer is picture.Maker somewhere else: in another process.
 type Renderer interface {
 	Stamp(ctx context.Context, m picture.Generator, data []byte, w picture.Watermark) ([]byte, error)
 	Render(ctx context.Context, m picture.Generator, data []byte, specs []picture.Spec) (picture.Result, error)

@@ -10,7 +10,7 @@
 //   - Of one topic ("job.failed:sitemap.generate") at most one message goes out in
 //     an interval, an hour by default. What else happens meanwhile is counted, and
 //     told in one message when the interval is over: nothing is forgotten.
-//   - Each channel is a separate job, so one that is out neither holds up nor
+//   - Each channel has its own job, so one that is out neither holds up nor
 //     repeats the others.
 //   - The addresses and tokens of channels stand in the configuration only, not in
 //     payloads, results or errors.

@@ -4,7 +4,7 @@
 // publication causes is named by a func that it is given.
 //
 // Two conventions work. A draft (status draft or pending) with a date, in a
-// separate column or in the job, is set to published when the date comes. In
+// column for it or in the job, is set to published when the date comes. In
 // the real CMS's post-scheduler the date is created_at and the status is
 // published already: when it comes, caches and sitemap are refreshed.
 //

@@ -29,8 +29,8 @@ func (h *Handler) Plan(ctx context.Context, model, id string) error {
 	return h.plan(ctx, m, e)
 }
 
-// plan does it for a row that was read. What was refreshed or published by a
-// separate job is done with.
+// plan does it for a row that was read. What was refreshed or published by its
+// own job is done with.
 func (h *Handler) plan(ctx context.Context, m Model, e cms.Entry) error {
 	due := dueOf(m, e, h.c.Now())
 	if due.IsZero() {

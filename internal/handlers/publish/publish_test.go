@@ -24,7 +24,7 @@ import (
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// newsroom is a CMS with a queue beside it and a separate clock.
+// newsroom is a CMS with a queue beside it and its own clock.
 type newsroom struct {
 	t       testing.TB
 	db      *sqlx.DB
@@ -313,7 +313,7 @@ func TestAWatcherThatEndsLetsTheNextOneWatch(t *testing.T) {
 	}
 }
 
-// Drafts with a date in a separate column, on all databases.
+// Drafts with a date in their own column, on all databases.
 func TestDraftsWithADateArePublished(t *testing.T) {
 	model := Model{Model: cms.Model{Name: "posts", Class: "Post", Scheduled: true}, DateColumn: "publish_at"}
 	for _, engine := range jobstest.Engines() {

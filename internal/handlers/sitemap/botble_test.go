@@ -47,7 +47,7 @@ func siteAt(t testing.TB, db *jobstest.Database) *cms.Site {
 // handler makes a Handler for a site; change may adapt its configuration.
 func handler(t testing.TB, site *cms.Site, change func(*sitemap.Config)) *sitemap.Handler {
 	t.Helper()
-	c := sitemap.Config{Site: site, DB: site.DB, Options: sitemap.DefaultOptions(), Now: func() time.Time { return noon },
+	c := sitemap.Config{Site: site, DB: site.DB, Options: sitemap.Options{Profile: "specification", Naming: "auto", Alternates: true, Stylesheet: true}, Now: func() time.Time { return noon },
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	if change != nil {
 		change(&c)

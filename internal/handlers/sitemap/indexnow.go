@@ -24,7 +24,7 @@ type IndexNowOptions struct {
 	// Mode is ModeURLs when empty.
 	Mode string
 	// Endpoints are api.indexnow.org when empty, which passes on to all others
-	// that take part. BotbleEndpoints lists the CMS's own four.
+	// that take part.
 	Endpoints []string
 	// WriteKey puts the key file into the public folder when it is missing.
 	WriteKey bool
@@ -37,11 +37,6 @@ const (
 	defaultEndpoint = "https://api.indexnow.org/indexnow"
 	maxBatch        = 10_000
 )
-
-// BotbleEndpoints are the four that the real CMS calls.
-func BotbleEndpoints() []string {
-	return []string{defaultEndpoint, "https://yandex.com/indexnow", "https://search.seznam.cz/indexnow", "https://searchadvisor.naver.com/indexnow"}
-}
 
 // Validate says what cannot be meant.
 func (o IndexNowOptions) Validate() error {

@@ -80,7 +80,7 @@ func TestTranslationsAreCompleteAndMutual(t *testing.T) {
 			insert(t, site, "posts_translations", "de_DE", 1, "Eins")
 			insert(t, site, "posts_translations", "fr_FR", 1, "Un")     // a language that the site does not have any more
 			insert(t, site, "posts_translations", "vi", 3, "ẩn")        // of a post that is kept out
-			insert(t, site, "posts_translations", "en_US", 10, "Older") // the default language has no separate version
+			insert(t, site, "posts_translations", "en_US", 10, "Older") // the default language has no version of the entry
 			insert(t, site, "slugs_translations", "vi", 4, "mot", "tin-tuc")
 			insert(t, site, "slugs_translations", "de_DE", 4, "", nil) // empty key, NULL prefix: the default's
 			h := handler(t, site, nil)

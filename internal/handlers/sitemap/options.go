@@ -35,11 +35,6 @@ type Options struct {
 	KeepNoIndex bool
 }
 
-// DefaultOptions are the options of a site that says nothing.
-func DefaultOptions() Options {
-	return Options{Profile: "specification", Naming: "auto", Alternates: true, Stylesheet: true}
-}
-
 // Validate says what cannot be meant.
 func (o Options) Validate() error {
 	switch {

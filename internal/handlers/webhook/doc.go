@@ -11,7 +11,7 @@
 //   - The client refuses addresses that are not public after DNS (package
 //     outbound); redirects are answers, and not followed.
 //   - A secret is shown once, when it is made. It is in no log, list or error.
-//   - What a delivery says lies in a separate order, which the job names; a
+//   - What a delivery says lies in its own order, which the job names; a
 //     subscription gets the events that it wants and no others.
 //   - A job about this package's own failure makes no webhook, or one failure
 //     would cause the next for ever.

@@ -87,7 +87,7 @@ class Queue
 
     /**
      * The payload has the keys of Laravel's own tools, so that queue:failed
-     * names the job and queue:retry revives it.
+     * names the job and queue:retry retries it.
      */
     private function payload(string $uuid, string $type, array $data, array $options): string
     {

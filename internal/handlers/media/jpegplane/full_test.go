@@ -86,7 +86,7 @@ func TestThreeQuartersLookAsTheWhole(t *testing.T) {
 	got := p.Planes[0]
 	want := resample.NewPlane(150, 90)
 	whole := resample.Plane{Pix: img.Pix, Stride: img.Stride, Width: 200, Height: 120}
-	if err := resample.Resize(want, whole, whole.Whole()); err != nil {
+	if err := resample.ResizeAll([]resample.Plane{want}, []resample.Plane{whole}, whole.Whole()); err != nil {
 		t.Fatal(err)
 	}
 	if got.Width != 150 || got.Height != 90 {

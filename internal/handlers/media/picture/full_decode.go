@@ -15,7 +15,7 @@ import (
 type fullDecode struct{ img image.Image }
 
 // newWhole takes an image from a decoder. Paletted pictures are converted
-// first: imaging would look their indices up in separate goroutines, where a
+// first: imaging would look their indices up in its own goroutines, where a
 // bad index ends the process.
 func newWhole(img image.Image) fullDecode {
 	switch img.(type) {

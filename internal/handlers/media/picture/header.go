@@ -15,7 +15,7 @@ var (
 	ErrTooLarge = errors.New("the picture is larger than is allowed")
 	// ErrCorrupt says that the bytes do not keep to their format.
 	ErrCorrupt = errors.New("the picture is damaged")
-	// ErrUnbounded says that only a separate decoder without bounds may read
+	// ErrUnbounded says that only another decoder without bounds may read
 	// the picture, and that Maker.Bounded forbids that one.
 	ErrUnbounded = errors.New("the picture needs a decoder that is not bounded by itself")
 )

@@ -101,7 +101,7 @@ func studioRow(row, luma, cb, cr []byte) {
 // clamp16 rounds a number with 16 bits after the point to a byte.
 func clamp16(v int32) byte { return byte(min(max((v+1<<15)>>16, 0), 255)) }
 
-// webpFile wraps the chunks of one animation frame into a separate file.
+// webpFile wraps the chunks of one animation frame into its own file.
 func (f webpFrame) file() ([]byte, error) {
 	alpha, found := false, false
 	_, err := riffChunks(f.chunks, func(kind string, c []byte) error {

@@ -35,11 +35,9 @@ type Box struct{ X0, Y0, X1, Y1 float64 }
 // Whole is the box of all of p.
 func (p Plane) Whole() Box { return Box{0, 0, float64(p.Width), float64(p.Height)} }
 
-// Resize draws the part box of src over the whole of dst. The filter does not
-// look outside of box, except where an edge cuts a pixel.
-func Resize(dst, src Plane, box Box) error { return ResizeAll([]Plane{dst}, []Plane{src}, box) }
-
-// ResizeAll is Resize for planes of equal sizes, which share their filters.
+// ResizeAll draws the part box of each plane of src over the whole of the plane of
+// dst. All are of equal sizes and share their filters, which do not look outside of
+// box, except where an edge cuts a pixel.
 func ResizeAll(dst, src []Plane, box Box) error {
 	to, from := dst[0], src[0]
 	for i := range src {

@@ -17,7 +17,7 @@ func TestAFlatPlaneStaysFlat(t *testing.T) {
 		}
 		for _, size := range [][2]int{{1, 1}, {3, 200}, {97, 53}, {50, 7}, {300, 100}} {
 			dst := NewPlane(size[0], size[1])
-			if err := Resize(dst, src, Box{0.3, 0.2, 96.1, 51.9}); err != nil {
+			if err := resizeOne(dst, src, Box{0.3, 0.2, 96.1, 51.9}); err != nil {
 				t.Fatal(err)
 			}
 			for i, v := range dst.Pix {
@@ -41,7 +41,7 @@ func TestResizeAgreesWithImaging(t *testing.T) {
 	gray := &image.Gray{Pix: src.Pix, Stride: src.Stride, Rect: image.Rect(0, 0, src.Width, src.Height)}
 	for _, size := range [][2]int{{150, 93}, {240, 150}, {37, 61}, {600, 400}, {301, 40}} {
 		dst := NewPlane(size[0], size[1])
-		if err := Resize(dst, src, src.Whole()); err != nil {
+		if err := resizeOne(dst, src, src.Whole()); err != nil {
 			t.Fatal(err)
 		}
 		want := imaging.Resize(gray, size[0], size[1], imaging.Lanczos)
@@ -59,11 +59,11 @@ func TestResizeAgreesWithImaging(t *testing.T) {
 func TestResizeRefusesWhatDoesNotFit(t *testing.T) {
 	ok := NewPlane(4, 4)
 	short := Plane{Pix: make([]byte, 10), Stride: 4, Width: 4, Height: 4}
-	if Resize(ok, short, short.Whole()) == nil || Resize(short, ok, ok.Whole()) == nil {
+	if resizeOne(ok, short, short.Whole()) == nil || resizeOne(short, ok, ok.Whole()) == nil {
 		t.Error("a plane without its samples was taken")
 	}
 	for _, box := range []Box{{-1, 0, 4, 4}, {0, 0, 5, 4}, {2, 0, 2, 4}, {0, 0, math.NaN(), 4}} {
-		if Resize(ok, ok, box) == nil {
+		if resizeOne(ok, ok, box) == nil {
 			t.Errorf("box %v was taken", box)
 		}
 	}
@@ -78,7 +78,7 @@ func FuzzResize(f *testing.F) {
 		box := src.Whole()
 		box.X0 += float64(x) / 256 * (box.X1 - 0.01)
 		box.Y0 += float64(y) / 256 * (box.Y1 - 0.01)
-		if err := Resize(dst, src, box); err != nil {
+		if err := resizeOne(dst, src, box); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -88,8 +88,10 @@ func BenchmarkResize(b *testing.B) {
 	src, dst := NewPlane(1000, 750), NewPlane(800, 600)
 	b.SetBytes(int64(len(dst.Pix)))
 	for b.Loop() {
-		if err := Resize(dst, src, src.Whole()); err != nil {
+		if err := resizeOne(dst, src, src.Whole()); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
+
+func resizeOne(dst, src Plane, box Box) error { return ResizeAll([]Plane{dst}, []Plane{src}, box) }

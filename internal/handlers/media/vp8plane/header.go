@@ -14,7 +14,7 @@ type header struct {
 	skipChance uint8
 }
 
-// segments let parts of a picture have separate quantisers.
+// segments let parts of a picture have their own quantisers.
 type segments struct {
 	on, mapped, absolute bool
 	quantiser            [4]int

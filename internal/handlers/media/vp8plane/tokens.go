@@ -10,7 +10,7 @@ const (
 	branches = 11
 )
 
-// The kinds of blocks that have separate probabilities.
+// The kinds of blocks that have their own probabilities.
 const (
 	lumaAfterDC = iota // its first coefficient is in the block of DCs
 	lumaDCs
