@@ -43,8 +43,8 @@ func MariaDB() (*Server, error) {
 	return start("MariaDB", func() (*jobstest.Server, error) { return jobstest.NewMariaDB(durable...) }, "pid")
 }
 
-// logged are the options of a server that writes a binary log, as MySQL does unless
-// it is told otherwise.
+// logged are the options of a server that writes a binary log, as MySQL does by
+// default.
 var logged = []string{"--innodb-flush-log-at-trx-commit=1", "--innodb-doublewrite=ON", "--innodb-buffer-pool-size=512M",
 	"--log-bin=log", "--server-id=1", "--binlog-format=ROW", "--sync-binlog=1"}
 

@@ -67,7 +67,7 @@ func (b *Binlog) Run(ctx context.Context, report func(Report)) error {
 	return server.explain(err)
 }
 
-// config is what the reader is told. It never connects again by itself: the next
+// config is that of the reader. It never connects again by itself: the next
 // Run begins at the log's end, where no position can have been purged.
 func (b *Binlog) config(ctx context.Context, c *mysql.Config, server *binlogServer, report func(Report)) replication.BinlogSyncerConfig {
 	config := replication.BinlogSyncerConfig{
