@@ -118,12 +118,11 @@ func (b bench) latency(ctx context.Context, s scene, site *site) (string, error)
 		return "", err
 	}
 	defer func() { _ = stopWorker() }() // a second time does nothing worse
-	php, err := sqlx.Open(site.db.DriverName(), mustDriver(site.dsn))
+	php, err := database.Connect(ctx, database.ConnectOptions{DSN: site.dsn, MaxConnections: 3})
 	if err != nil {
 		return "", err
 	}
 	defer php.Close()
-	php.SetMaxOpenConns(2)
 	time.Sleep(3 * time.Second) // all of it has started
 	stopOthers, err := site.others(ctx, php, s.others)
 	if err != nil {
@@ -209,14 +208,6 @@ func (s *site) others(ctx context.Context, db *sqlx.DB, rate int) (stop func(), 
 		cancel()
 		ended.Wait()
 	}, nil
-}
-
-func mustDriver(dsn string) string {
-	text, err := database.DriverDSN(dsn)
-	if err != nil {
-		panic(err) // the DSN is our own
-	}
-	return text
 }
 
 // costs measures what looks cost at each pace, beside nothing at all.

@@ -32,8 +32,8 @@ type Options struct {
 	// Sources tell of every insert; Partial ones of some, and looks stay frequent
 	// beside them. May be empty.
 	Sources, Partial []Source
-	Logger  *slog.Logger
-	Now     func() time.Time
+	Logger           *slog.Logger
+	Now              func() time.Time
 }
 
 // A look reads at most lookMost rows; each call of the database may take

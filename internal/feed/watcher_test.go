@@ -1,10 +1,13 @@
 package feed
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -389,5 +392,32 @@ func TestASourceIsTrustedWhileItTellsEverything(t *testing.T) {
 	w.hint = <-w.hints
 	if d := w.turn(t.Context()); d != trustedPace {
 		t.Errorf("beside a source that tells again it waits %v", d)
+	}
+}
+
+// What is wrong with a source is logged once until it works again.
+func TestTroubleOfASourceIsLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	w := New(Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Now: time.Now, Sources: []Source{&bell{}}})
+	s := w.sources[0]
+	events := func() string {
+		defer log.Reset()
+		return strings.Join(regexp.MustCompile(`event=[a-z.]+`).FindAllString(log.String(), -1), " ")
+	}
+	for range 3 {
+		s.noteTrouble(errors.New("gone"), time.Second)
+	}
+	if got := events(); got != "event=feed.lost" {
+		t.Errorf("logged %s", got)
+	}
+	s.report(Alive)
+	s.report(Alive)
+	if got := events(); got != "event=feed.works" {
+		t.Errorf("logged %s", got)
+	}
+	s.noteTrouble(&UnavailableError{What: "no right", Fix: "GRANT"}, time.Second)
+	s.noteTrouble(&UnavailableError{What: "no right", Fix: "GRANT"}, time.Second)
+	if got := events(); got != "event=feed.unavailable" {
+		t.Errorf("logged %s", got)
 	}
 }
