@@ -145,14 +145,17 @@ func (w *Watcher) turn(ctx context.Context) time.Duration {
 		return w.noteFailure(ctx, err)
 	}
 	w.failed = 0
-	if found {
+	switch {
+	case found:
 		w.judge()
 		w.pace.found(w.looked)
-	} else if w.hint.Report != Alive && w.tries < len(again) {
+	case w.hint.Report != Alive && w.tries < len(again):
 		w.tries++
-		return again[w.tries-1]
-	} else if w.hint.Report == Inserted { // it is there, but not above the floor
-		w.o.Wake("")
+		if w.tries > anyway && w.hint.Report == Inserted {
+			w.o.Wake("")
+			w.hint.Report = Written
+		}
+		return min(again[w.tries-1], w.wait(w.looked))
 	}
 	w.hint, w.tries = hint{}, 0
 	return w.wait(w.looked)
