@@ -134,7 +134,7 @@ func (o *ours) rest(ctx context.Context, n, slots, prefetch int) (cost, error) {
 
 func (b *bench) pickUps(ctx context.Context, o *ours, l *laravel) error {
 	say("pick-up")
-	t := b.table("Pick-up by an idle worker, "+o.server.Name+", ms", "From the call that enqueues to the start of the handler. Ours is woken by an enqueue through the API, CLI or client on the same host; Laravel sleeps 3 s between polls (its default). An INSERT by others is found at our next poll, 0.5 to 3 s later.",
+	t := b.table("Pick-up by an idle worker, "+o.server.Name+", ms", "From the call that enqueues to the start of the handler. Ours is woken by an enqueue through the API, CLI or client on the same host; Laravel sleeps 3 s between polls (its default). An INSERT by others: [see below](#other-programs-inserts).",
 		"who", "p50", "p99", "jobs")
 	if _, err := o.db.ExecContext(ctx, "TRUNCATE TABLE jobs"); err != nil {
 		return err

@@ -43,6 +43,21 @@ func MariaDB() (*Server, error) {
 	return start("MariaDB", func() (*jobstest.Server, error) { return jobstest.NewMariaDB(durable...) }, "pid")
 }
 
+// logged are the options of a server that writes a binary log, as MySQL does by
+// default.
+var logged = []string{"--innodb-flush-log-at-trx-commit=1", "--innodb-doublewrite=ON", "--innodb-buffer-pool-size=512M",
+	"--log-bin=log", "--server-id=1", "--binlog-format=ROW", "--sync-binlog=1"}
+
+// LoggedMySQL is MySQL with a binary log.
+func LoggedMySQL() (*Server, error) {
+	return start("MySQL", func() (*jobstest.Server, error) { return jobstest.NewMySQL(logged...) }, "pid")
+}
+
+// LoggedMariaDB is MariaDB with a binary log.
+func LoggedMariaDB() (*Server, error) {
+	return start("MariaDB", func() (*jobstest.Server, error) { return jobstest.NewMariaDB(logged...) }, "pid")
+}
+
 // SettingNames are the variables that decide what a commit costs.
 var SettingNames = []string{"innodb_flush_log_at_trx_commit", "innodb_doublewrite", "innodb_flush_method", "log_bin", "innodb_buffer_pool_size"}
 

@@ -23,7 +23,7 @@ import (
 // which table they are for. It always begins at the log's end and keeps no
 // position: a look for new rows after each start finds what came before.
 type Binlog struct {
-	// DSN names the server and an account with the rights that Grant names.
+	// DSN names the server and an account that may read its log.
 	DSN string
 	// Schema and Table are the database and the jobs table in it.
 	Schema, Table string
@@ -67,7 +67,7 @@ func (b *Binlog) Run(ctx context.Context, report func(Report)) error {
 	return server.explain(err)
 }
 
-// config is what the reader is told. It never connects again by itself: the next
+// config is that of the reader. It never connects again by itself: the next
 // Run begins at the log's end, where no position can have been purged.
 func (b *Binlog) config(ctx context.Context, c *mysql.Config, server *binlogServer, report func(Report)) replication.BinlogSyncerConfig {
 	config := replication.BinlogSyncerConfig{
@@ -156,10 +156,11 @@ func (s *binlogServer) flavor() string {
 	return binlog.MySQLFlavor
 }
 
-// Grant is the statement that gives an account the rights to read the binary log.
+// grant is the statement that gives an account the rights to read the binary log.
 // Every MySQL and MariaDB understands it.
 func (s *binlogServer) grant() string {
-	name, host, _ := strings.Cut(s.account, "@")
+	at := max(0, strings.LastIndexByte(s.account, '@')) // a name may hold one
+	name, host := s.account[:at], strings.TrimPrefix(s.account[at:], "@")
 	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 	return "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO " + quote(name) + "@" + quote(host)
 }

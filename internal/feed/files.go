@@ -22,11 +22,8 @@ func (*Files) Name() string { return "file events" }
 
 // Run implements Source.
 func (f *Files) Run(ctx context.Context, report func(Report)) error {
-	path, err := filepath.EvalSymlinks(f.Path)
+	path, err := realPath(f.Path)
 	if err != nil {
-		return fmt.Errorf("finding the database's file: %w", err)
-	}
-	if path, err = filepath.Abs(path); err != nil {
 		return fmt.Errorf("finding the database's file: %w", err)
 	}
 	w, err := fsnotify.NewWatcher()
@@ -61,4 +58,13 @@ func (f *Files) Run(ctx context.Context, report func(Report)) error {
 			report(Written)
 		}
 	}
+}
+
+// realPath is where a file is, whatever links lead to it: events name it so.
+func realPath(path string) (string, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
 }

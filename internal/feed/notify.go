@@ -38,7 +38,7 @@ func (n *Notify) Run(ctx context.Context, report func(Report)) error {
 		defer cancel()
 		_ = c.Close(closing) // nothing is lost
 	}()
-	// A notification of our own comes back, or the connection delivers none:
+	// Our notification comes back, or the connection delivers none:
 	// a pooler lies between, or the server is gone.
 	for asked := false; ; {
 		if !asked {

@@ -14,9 +14,13 @@ const (
 )
 
 // again are the waits of further looks after a hint that came before its row
-// could be seen: SQLite's file changes before the commit, and a binary log is sent
-// before the engine's commit is complete.
-var again = []time.Duration{time.Millisecond, 4 * time.Millisecond, 15 * time.Millisecond}
+// could be seen: SQLite's file changes before the commit is on the disk, and a
+// binary log is sent before the engine's commit is complete. After anyway of them
+// an insert that no look has found wakes everybody: its row is not above the floor.
+var again = []time.Duration{time.Millisecond, 4 * time.Millisecond, 15 * time.Millisecond,
+	60 * time.Millisecond, 240 * time.Millisecond, time.Second}
+
+const anyway = 3
 
 // pace says how long to wait until the next look.
 type pace struct {

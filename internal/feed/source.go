@@ -14,10 +14,10 @@ const (
 	// Alive says that the source works, though nothing happened. A source says so
 	// every aliveEvery at least, and once when it begins to work.
 	Alive Report = iota
-	// Inserted says that rows were inserted into the jobs table.
-	Inserted
 	// Written says that something was written, into the jobs table or another.
 	Written
+	// Inserted says that rows were inserted into the jobs table.
+	Inserted
 )
 
 // Source tells of changes that others make to the jobs table.

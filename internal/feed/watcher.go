@@ -32,8 +32,8 @@ type Options struct {
 	// Sources tell of every insert; Partial ones of some, and looks stay frequent
 	// beside them. May be empty.
 	Sources, Partial []Source
-	Logger  *slog.Logger
-	Now     func() time.Time
+	Logger           *slog.Logger
+	Now              func() time.Time
 }
 
 // A look reads at most lookMost rows; each call of the database may take
@@ -145,14 +145,17 @@ func (w *Watcher) turn(ctx context.Context) time.Duration {
 		return w.noteFailure(ctx, err)
 	}
 	w.failed = 0
-	if found {
+	switch {
+	case found:
 		w.judge()
 		w.pace.found(w.looked)
-	} else if w.hint.Report != Alive && w.tries < len(again) {
+	case w.hint.Report != Alive && w.tries < len(again):
 		w.tries++
-		return again[w.tries-1]
-	} else if w.hint.Report == Inserted { // it is there, but not above the floor
-		w.o.Wake("")
+		if w.tries > anyway && w.hint.Report == Inserted {
+			w.o.Wake("")
+			w.hint.Report = Written
+		}
+		return min(again[w.tries-1], w.wait(w.looked))
 	}
 	w.hint, w.tries = hint{}, 0
 	return w.wait(w.looked)

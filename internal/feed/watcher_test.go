@@ -1,10 +1,13 @@
 package feed
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -186,11 +189,33 @@ func TestAHintAheadOfItsRow(t *testing.T) {
 	hints.ring <- Inserted
 	s.woke(t, "")
 	hints.ring <- Written // of another table
-	hints.ring <- Alive   // the channel holds one: what was before is taken
 	s.insert(t, "default", 0)
 	hints.ring <- Inserted
 	s.woke(t, "default")
 	s.quiet(t, "though nothing came")
+}
+
+// A hint whose row is seen much later, as on a disk that syncs slowly, is answered
+// by one of the later looks.
+func TestAHintFarAheadOfItsRow(t *testing.T) {
+	s := newSite(t, jobstest.Open(t, jobstest.SQLite))
+	o := s.options(t)
+	o.Busy, o.Idle = time.Hour, time.Hour
+	hints := &bell{ring: make(chan Report)}
+	o.Sources = []Source{hints}
+	w, _ := watch(t, o)
+	s.woke(t, "")
+	hints.ring <- Alive
+	s.woke(t, "")
+	before := w.Looks()
+	hints.ring <- Written
+	for end := time.Now().Add(20 * time.Second); w.Looks() < before+4; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the hint caused no looks")
+		}
+	}
+	s.insert(t, "default", 0)
+	s.woke(t, "default")
 }
 
 // One process of a host looks; when it ends, another does.
@@ -389,5 +414,32 @@ func TestASourceIsTrustedWhileItTellsEverything(t *testing.T) {
 	w.hint = <-w.hints
 	if d := w.turn(t.Context()); d != trustedPace {
 		t.Errorf("beside a source that tells again it waits %v", d)
+	}
+}
+
+// What is wrong with a source is logged once until it works again.
+func TestTroubleOfASourceIsLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	w := New(Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Now: time.Now, Sources: []Source{&bell{}}})
+	s := w.sources[0]
+	events := func() string {
+		defer log.Reset()
+		return strings.Join(regexp.MustCompile(`event=[a-z.]+`).FindAllString(log.String(), -1), " ")
+	}
+	for range 3 {
+		s.noteTrouble(errors.New("gone"), time.Second)
+	}
+	if got := events(); got != "event=feed.lost" {
+		t.Errorf("logged %s", got)
+	}
+	s.report(Alive)
+	s.report(Alive)
+	if got := events(); got != "event=feed.works" {
+		t.Errorf("logged %s", got)
+	}
+	s.noteTrouble(&UnavailableError{What: "no right", Fix: "GRANT"}, time.Second)
+	s.noteTrouble(&UnavailableError{What: "no right", Fix: "GRANT"}, time.Second)
+	if got := events(); got != "event=feed.unavailable" {
+		t.Errorf("logged %s", got)
 	}
 }

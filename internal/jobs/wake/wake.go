@@ -55,7 +55,7 @@ func Listen(dir string, queues ...string) (*Listener, error) {
 		return nil, fmt.Errorf("naming a socket for wake-ups: %w", err)
 	}
 	path := f.Name()
-	err = errors.Join(f.Close(), os.Remove(path))
+	err = errors.Join(f.Close(), removeQuietly(path)) // a caller may have taken it for a dead listener's
 	if err != nil {
 		return nil, fmt.Errorf("naming a socket for wake-ups: %w", err)
 	}

@@ -94,3 +94,33 @@ func TestCallsAboutOtherQueuesAreNotHeard(t *testing.T) {
 	default:
 	}
 }
+
+// A caller that meets a socket before it is one does not keep its process from
+// listening.
+func TestListeningWhileOthersCall(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "w")
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				Call(dir, Jobs, "")
+			}
+		}
+	}()
+	for range 2000 {
+		l, err := Listen(dir)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	<-stopped
+}
