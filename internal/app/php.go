@@ -46,7 +46,7 @@ func (r *Services) phpParts() (parts []part, err error) {
 		pool, err := php.New(php.Config{
 			Source: source, Queue: name, Command: queueWork(binary, artisan, c.Connection, name, q), Dir: filepath.Dir(artisan),
 			Connection: c.Connection, Processes: q.Processes, Timeout: *q.Timeout, Lease: r.Config.Queue.Lease, Poll: c.Poll,
-			Grace: r.Config.Queue.Grace, MaxCrashes: c.MaxCrashes, Worker: worker, Now: r.Now, Logger: r.Log, Redact: redact.Text, Ended: r.phpEnded,
+			Grace: r.Config.Queue.Grace, MaxCrashes: c.MaxCrashes, StateDir: r.WakeDir, Worker: worker, Now: r.Now, Logger: r.Log, Redact: redact.Text, Ended: r.phpEnded,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("php.queues.%s: %w", name, err)

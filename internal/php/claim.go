@@ -3,6 +3,7 @@ package php
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -37,16 +38,16 @@ type looked struct {
 // claim runs until stop is closed; after ctx has ended it only gives back.
 func (p *Pool) claim(ctx context.Context, stop <-chan struct{}) {
 	c := &claimer{Pool: p, found: make(chan looked, 1)}
-	done := ctx.Done()
+	done, stopping := ctx.Done(), false
 	for {
 		now := p.c.Now()
-		if n := c.want(); n > 0 && done != nil && !c.looking && !now.Before(c.next) {
+		if n := c.want(); n > 0 && !stopping && !c.looking && !now.Before(c.next) {
 			c.looking = true
 			go func() { c.found <- p.look(ctx, n) }()
 		}
 		var out chan *Job
 		var first *Job
-		if len(c.ahead) > 0 && done != nil {
+		if len(c.ahead) > 0 && !stopping {
 			out, first = p.jobs, &c.ahead[0]
 		}
 		pause := time.NewTimer(c.pause(now))
@@ -65,7 +66,7 @@ func (p *Pool) claim(ctx context.Context, stop <-chan struct{}) {
 				c.giveBack()
 			}
 		case <-done:
-			done = nil
+			done, stopping = nil, true
 			c.giveBack()
 		case <-stop:
 			pause.Stop()
@@ -95,7 +96,7 @@ func (c *claimer) want() int {
 	if average := time.Duration(c.average.Load()); average > 0 {
 		ahead = min(int(aheadFor/average), mostAhead) * c.c.Processes
 	}
-	if wanting == 0 && len(c.ahead) > ahead/2 {
+	if len(c.ahead) > ahead/2 {
 		return 0
 	}
 	return wanting + ahead - len(c.ahead)
@@ -114,8 +115,17 @@ func (p *Pool) look(ctx context.Context, n int) looked {
 	// A claim goes on when the pool stops, so that its answer is known.
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	list, err := p.c.Source.Claim(call, p.c.Queue, n, p.c.Lease)
+	var before []jobs.Lease
+	list, err := p.c.Source.Claim(call, Request{Queue: p.c.Queue, Limit: n, Lease: p.c.Lease, Before: func(leases []jobs.Lease) {
+		before = append(before, leases...)
+		p.note(p.journal.add(leases))
+	}})
 	p.hold(list)
+	for _, l := range before {
+		if !slices.ContainsFunc(list, func(j Job) bool { return j.Lease.ID == l.ID }) {
+			p.note(p.journal.close(l.ID)) // another was faster
+		}
+	}
 	return looked{list, err}
 }
 
@@ -160,5 +170,8 @@ func (c *claimer) release(list []Job) {
 	if err := c.c.Source.Release(call, list); err != nil {
 		c.c.Logger.Warn("PHP's jobs not given back; they run when their leases end", "event", "php.release_failed",
 			"queue", c.c.Queue, "jobs", len(list), "error", err)
+	}
+	for i := range list {
+		c.note(c.journal.close(list[i].Lease.ID))
 	}
 }

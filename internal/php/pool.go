@@ -34,6 +34,9 @@ type Config struct {
 	Grace time.Duration
 	// MaxCrashes is after how many crashes a job is failed instead of run: 3.
 	MaxCrashes int
+	// StateDir is a folder of this host for what a killed process had claimed ahead
+	// (journal.go); "" is none.
+	StateDir string
 	// Worker names this pool in the history.
 	Worker string
 	Now    func() time.Time
@@ -72,6 +75,8 @@ type Pool struct {
 	busy    atomic.Int64  // processes that run a job
 	average atomic.Int64  // how long a job takes, in ns
 
+	journal *journal
+
 	leases sync.Mutex // held while leases are written: an end must name the one that is in the row
 	held   map[int64]jobs.Lease
 }
@@ -99,6 +104,12 @@ func New(c Config) (*Pool, error) {
 // Run keeps the processes until ctx ends, lets their jobs end (at most for
 // Config.Grace) and returns when all is written or given back.
 func (p *Pool) Run(ctx context.Context) error {
+	p.note(p.recover(ctx))
+	var err error
+	if p.journal, err = openJournal(p.c.StateDir, p.c.Queue); err != nil {
+		p.note(err)
+		p.journal = new(journal)
+	}
 	var processes, claimer, settler, renewer sync.WaitGroup
 	for range p.c.Processes {
 		processes.Go(func() { p.keep(ctx) })
@@ -116,15 +127,22 @@ func (p *Pool) Run(ctx context.Context) error {
 	settler.Wait()
 	stopRenewals()
 	renewer.Wait()
-	return nil
+	return p.journal.remove()
 }
 
 // hold notes leases that must be renewed.
 func (p *Pool) hold(list []Job) {
 	p.leases.Lock()
 	defer p.leases.Unlock()
-	for _, j := range list {
-		p.held[j.Lease.ID] = j.Lease
+	for i := range list {
+		p.held[list[i].Lease.ID] = list[i].Lease
+	}
+}
+
+// note logs trouble with the journal.
+func (p *Pool) note(err error) {
+	if err != nil {
+		p.c.Logger.Warn("the journal of jobs claimed ahead does not work; a killed process costs them an attempt", "event", "php.journal_failed", "queue", p.c.Queue, "error", err)
 	}
 }
 
@@ -168,6 +186,7 @@ func (p *Pool) renewOnce(ctx context.Context) error {
 		}
 		p.held[l.ID] = l
 	}
+	p.note(p.journal.renewed(renewed))
 	return nil
 }
 

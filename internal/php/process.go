@@ -261,6 +261,7 @@ func (x *process) hand(j *Job) {
 	for _, l := range x.output.take() {
 		x.c.Logger.Info("output of a PHP process outside of jobs", "event", "php.output", "queue", x.c.Queue, "line", l.Text)
 	}
+	x.note(x.journal.close(j.Lease.ID)) // from here on it may have begun
 	x.job, x.began, x.sent = j, x.c.Now(), false
 	x.busy.Add(1)
 	x.sent = x.tell(&o)
@@ -279,6 +280,7 @@ func (x *process) limit(j *Job) time.Duration {
 
 // refuse fails a job without running it.
 func (x *process) refuse(j *Job, why string) {
+	x.note(x.journal.close(j.Lease.ID))
 	x.ends <- ending{End{Job: *j, Outcome: Failed, Exception: why, Worker: x.c.Worker}, x}
 }
 
