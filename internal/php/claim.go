@@ -26,7 +26,9 @@ type claimer struct {
 	next    time.Time // no look at the queue before it
 	trouble time.Duration
 	looking bool
-	found   chan looked
+	// stopping says that the pool ends: nothing is claimed or handed out any more.
+	stopping bool
+	found    chan looked
 }
 
 // looked is what one look at the queue gave.
@@ -38,18 +40,10 @@ type looked struct {
 // claim runs until stop is closed; after ctx has ended it only gives back.
 func (p *Pool) claim(ctx context.Context, stop <-chan struct{}) {
 	c := &claimer{Pool: p, found: make(chan looked, 1)}
-	done, stopping := ctx.Done(), false
-	for {
+	for done := ctx.Done(); ; {
 		now := p.c.Now()
-		if n := c.want(); n > 0 && !stopping && !c.looking && !now.Before(c.next) {
-			c.looking = true
-			go func() { c.found <- p.look(ctx, n) }()
-		}
-		var out chan *Job
-		var first *Job
-		if len(c.ahead) > 0 && !stopping {
-			out, first = p.jobs, &c.ahead[0]
-		}
+		c.lookIfWanted(ctx, now)
+		out, first := c.offer()
 		pause := time.NewTimer(c.pause(now))
 		select {
 		case out <- first:
@@ -66,7 +60,7 @@ func (p *Pool) claim(ctx context.Context, stop <-chan struct{}) {
 				c.giveBack()
 			}
 		case <-done:
-			done, stopping = nil, true
+			done, c.stopping = nil, true
 			c.giveBack()
 		case <-stop:
 			pause.Stop()
@@ -75,6 +69,25 @@ func (p *Pool) claim(ctx context.Context, stop <-chan struct{}) {
 		}
 		pause.Stop()
 	}
+}
+
+// lookIfWanted starts a look at the queue, one at a time.
+func (c *claimer) lookIfWanted(ctx context.Context, now time.Time) {
+	if c.stopping || c.looking || now.Before(c.next) {
+		return
+	}
+	if n := c.want(); n > 0 {
+		c.looking = true
+		go func() { c.found <- c.look(ctx, n) }()
+	}
+}
+
+// offer is the job that the next process that asks gets; nil where there is none.
+func (c *claimer) offer() (chan<- *Job, *Job) {
+	if len(c.ahead) == 0 || c.stopping {
+		return nil, nil
+	}
+	return c.jobs, &c.ahead[0]
 }
 
 // finish waits for a look that is under way, and gives back what it found.

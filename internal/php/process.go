@@ -107,7 +107,8 @@ func (p *Pool) start() (x *process, err error) {
 		}
 	}
 	x.in, x.out, x.output.file = ours[0], ours[1], ours[2]
-	x.cmd = exec.Command(p.c.Command[0], p.c.Command[1:]...)
+	// No context ends it: it is asked to end (live), and lets its job end.
+	x.cmd = exec.CommandContext(context.Background(), p.c.Command[0], p.c.Command[1:]...)
 	x.cmd.Dir, x.cmd.ExtraFiles = p.c.Dir, []*os.File{theirs[0], theirs[1]}
 	x.cmd.Stdout, x.cmd.Stderr = theirs[2], theirs[2]
 	x.cmd.Env = append(withoutOurs(x.cmd.Environ()), "CMSJOBS_PIPE="+p.c.Connection)
