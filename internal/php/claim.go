@@ -13,7 +13,7 @@ const (
 	// aheadFor is how much work is claimed before it is asked for, and mostAhead
 	// how many jobs a process that is.
 	aheadFor  = 100 * time.Millisecond
-	mostAhead = 32
+	mostAhead = 200
 	// heldAhead is how long jobs are kept that nobody asks for.
 	heldAhead = time.Second
 )
@@ -175,8 +175,9 @@ func (c *claimer) release(list []Job) {
 	c.leases.Lock()
 	defer c.leases.Unlock()
 	for i := range list {
-		list[i].Lease = c.held[list[i].Lease.ID]
-		delete(c.held, list[i].Lease.ID)
+		id := list[i].Lease.ID
+		list[i].Lease = c.leaseOf(id)
+		c.drop(id)
 	}
 	call, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()

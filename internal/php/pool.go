@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,6 +80,7 @@ type Pool struct {
 	journal *journal
 
 	leases sync.Mutex // held while leases are written: an end must name the one that is in the row
+	mu     sync.Mutex // never held while the Source is asked
 	held   map[int64]jobs.Lease
 }
 
@@ -132,10 +135,26 @@ func (p *Pool) Run(ctx context.Context) error {
 
 // hold notes leases that must be renewed.
 func (p *Pool) hold(list []Job) {
-	p.leases.Lock()
-	defer p.leases.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for i := range list {
 		p.held[list[i].Lease.ID] = list[i].Lease
+	}
+}
+
+// leaseOf is the lease of a row as it was last written.
+func (p *Pool) leaseOf(id int64) jobs.Lease {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.held[id]
+}
+
+// drop forgets leases that are settled or given back.
+func (p *Pool) drop(ids ...int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range ids {
+		delete(p.held, id)
 	}
 }
 
@@ -165,12 +184,11 @@ func (p *Pool) renew(ctx context.Context) {
 func (p *Pool) renewOnce(ctx context.Context) error {
 	p.leases.Lock()
 	defer p.leases.Unlock()
-	if len(p.held) == 0 {
+	p.mu.Lock()
+	list := slices.Collect(maps.Values(p.held))
+	p.mu.Unlock()
+	if len(list) == 0 {
 		return nil
-	}
-	list := make([]jobs.Lease, 0, len(p.held))
-	for _, l := range p.held {
-		list = append(list, l)
 	}
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -178,13 +196,17 @@ func (p *Pool) renewOnce(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("renewing %d leases: %w", len(list), err)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for i, l := range renewed {
 		if l.ID == 0 {
 			p.c.Logger.Warn("lease of a PHP job lost: another worker has it, or a person removed it", "event", "php.lease_lost",
 				"queue", p.c.Queue, "id", list[i].ID)
 			continue // its end will be refused
 		}
-		p.held[l.ID] = l
+		if _, still := p.held[l.ID]; still {
+			p.held[l.ID] = l
+		}
 	}
 	p.note(p.journal.renewed(renewed))
 	return nil

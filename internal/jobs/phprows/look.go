@@ -14,7 +14,7 @@ import (
 const (
 	// pageRows are read at once, and maxPages by one claim: rows between them may be
 	// others'. The next claim goes on behind them.
-	pageRows, maxPages = 100, 20
+	pageRows, maxPages = 200, 10
 	// maxClaimed bounds the payloads of one claim, in bytes.
 	maxClaimed = 16 << 20
 	// sniffed is how much is read of a larger payload before it is claimed.
