@@ -51,13 +51,11 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 		}
 		parts = append(parts, part{"scheduler", s.Run})
 	}
-	if c.PHP.Enabled && c.Queue.Enabled {
-		pools, err := r.phpParts()
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, pools...)
+	pools, err := r.phpParts()
+	if err != nil {
+		return nil, err
 	}
+	parts = append(parts, pools...)
 	if c.Publish.Watch {
 		parts = append(parts, part{"watcher", r.Handlers.publish.NewWatcher().Run})
 	}

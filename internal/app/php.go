@@ -19,22 +19,15 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
-// phpParts are the pools of PHP processes, one a queue.
+// phpParts are the pools of PHP processes, one a queue; none where php.enabled is off.
 func (r *Services) phpParts() (parts []part, err error) {
 	c := r.Config.PHP
-	artisan := r.Config.ArtisanFile()
-	if artisan == "" {
-		return nil, UsageError{Err: errors.New("php.enabled: the site's artisan is not known: set cms.dir or php.artisan")}
+	if !c.Enabled || !r.Config.Queue.Enabled {
+		return nil, nil
 	}
-	if artisan, err = filepath.Abs(artisan); err != nil {
-		return nil, fmt.Errorf("php.artisan: %w", err)
-	}
-	if _, err := os.Stat(artisan); err != nil {
-		return nil, UsageError{Err: fmt.Errorf("php.artisan: %w", err)}
-	}
-	binary, err := exec.LookPath(c.Binary)
+	binary, artisan, err := r.phpPrograms()
 	if err != nil {
-		return nil, UsageError{Err: fmt.Errorf("php.binary: %w", err)}
+		return nil, err
 	}
 	worker := r.workerInfo(r.Config.Queue.WorkerID).ID
 	source, err := phprows.New(r.tables, c.Connection, worker)
@@ -46,7 +39,7 @@ func (r *Services) phpParts() (parts []part, err error) {
 		pool, err := php.New(php.Config{
 			Source: source, Queue: name, Command: queueWork(binary, artisan, c.Connection, name, q), Dir: filepath.Dir(artisan),
 			Connection: c.Connection, Processes: q.Processes, Timeout: *q.Timeout, Lease: r.Config.Queue.Lease, Poll: c.Poll,
-			Grace: r.Config.Queue.Grace, MaxCrashes: c.MaxCrashes, Worker: worker, Now: r.Now, Logger: r.Log, Redact: redact.Text, Ended: r.phpEnded,
+			Grace: r.Config.Queue.Grace, MaxCrashes: c.MaxCrashes, StateDir: r.WakeDir, Worker: worker, Now: r.Now, Logger: r.Log, Redact: redact.Text, Ended: r.phpEnded,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("php.queues.%s: %w", name, err)
@@ -57,6 +50,23 @@ func (r *Services) phpParts() (parts []part, err error) {
 		}})
 	}
 	return parts, nil
+}
+
+// phpPrograms finds PHP and the site's artisan.
+func (r *Services) phpPrograms() (binary, artisan string, err error) {
+	if artisan = r.Config.ArtisanFile(); artisan == "" {
+		return "", "", UsageError{Err: errors.New("php.enabled: the site's artisan is not known: set cms.dir or php.artisan")}
+	}
+	if artisan, err = filepath.Abs(artisan); err != nil {
+		return "", "", fmt.Errorf("php.artisan: %w", err)
+	}
+	if _, err := os.Stat(artisan); err != nil {
+		return "", "", UsageError{Err: fmt.Errorf("php.artisan: %w", err)}
+	}
+	if binary, err = exec.LookPath(r.Config.PHP.Binary); err != nil {
+		return "", "", UsageError{Err: fmt.Errorf("php.binary: %w", err)}
+	}
+	return binary, artisan, nil
 }
 
 // queueWork is the command of one process: Laravel's own worker, which package

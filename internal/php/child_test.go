@@ -2,10 +2,12 @@ package php_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,17 +15,55 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/php"
 )
 
 // TestMain lets the test's own program be a worker that does what no Laravel does:
 // CHILD says what.
 func TestMain(m *testing.M) {
-	if behaviour := os.Getenv("CHILD"); behaviour != "" {
+	switch behaviour := os.Getenv("CHILD"); behaviour {
+	case "":
+	case "pool":
+		if err := runPool(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	default:
 		newChild().be(behaviour)
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
+
+// runPool is a service that a test kills: a pool by the environment.
+func runPool() error {
+	ctx := context.Background()
+	db, err := database.Connect(ctx, database.ConnectOptions{DSN: os.Getenv("CHILD_DSN"), MaxConnections: 10})
+	if err != nil {
+		return err
+	}
+	source, err := sourceOn(db)
+	if err != nil {
+		return err
+	}
+	var command []string
+	if err := json.Unmarshal([]byte(os.Getenv("CHILD_COMMAND")), &command); err != nil {
+		return err
+	}
+	_ = os.Unsetenv("CHILD")
+	pool, err := php.New(php.Config{Source: source, Queue: "default", Command: command, Connection: "database", Processes: 2, Lease: killLease, Worker: "test:child",
+		StateDir: os.Getenv("CHILD_DIR"), Now: time.Now, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	if err != nil {
+		return err
+	}
+	return pool.Run(ctx)
+}
+
+// killLease is the lease in tests that kill: what a dead process held comes back after it.
+const killLease = 10 * time.Second
 
 // child is the worker's side of the protocol.
 type child struct {

@@ -3,6 +3,7 @@ package php
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -12,7 +13,7 @@ const (
 	// aheadFor is how much work is claimed before it is asked for, and mostAhead
 	// how many jobs a process that is.
 	aheadFor  = 100 * time.Millisecond
-	mostAhead = 32
+	mostAhead = 200
 	// heldAhead is how long jobs are kept that nobody asks for.
 	heldAhead = time.Second
 )
@@ -25,7 +26,9 @@ type claimer struct {
 	next    time.Time // no look at the queue before it
 	trouble time.Duration
 	looking bool
-	found   chan looked
+	// stopping says that the pool ends: nothing is claimed or handed out any more.
+	stopping bool
+	found    chan looked
 }
 
 // looked is what one look at the queue gave.
@@ -37,18 +40,10 @@ type looked struct {
 // claim runs until stop is closed; after ctx has ended it only gives back.
 func (p *Pool) claim(ctx context.Context, stop <-chan struct{}) {
 	c := &claimer{Pool: p, found: make(chan looked, 1)}
-	done := ctx.Done()
-	for {
+	for done := ctx.Done(); ; {
 		now := p.c.Now()
-		if n := c.want(); n > 0 && done != nil && !c.looking && !now.Before(c.next) {
-			c.looking = true
-			go func() { c.found <- p.look(ctx, n) }()
-		}
-		var out chan *Job
-		var first *Job
-		if len(c.ahead) > 0 && done != nil {
-			out, first = p.jobs, &c.ahead[0]
-		}
+		c.lookIfWanted(ctx, now)
+		out, first := c.offer()
 		pause := time.NewTimer(c.pause(now))
 		select {
 		case out <- first:
@@ -65,7 +60,7 @@ func (p *Pool) claim(ctx context.Context, stop <-chan struct{}) {
 				c.giveBack()
 			}
 		case <-done:
-			done = nil
+			done, c.stopping = nil, true
 			c.giveBack()
 		case <-stop:
 			pause.Stop()
@@ -74,6 +69,25 @@ func (p *Pool) claim(ctx context.Context, stop <-chan struct{}) {
 		}
 		pause.Stop()
 	}
+}
+
+// lookIfWanted starts a look at the queue, one at a time.
+func (c *claimer) lookIfWanted(ctx context.Context, now time.Time) {
+	if c.stopping || c.looking || now.Before(c.next) {
+		return
+	}
+	if n := c.want(); n > 0 {
+		c.looking = true
+		go func() { c.found <- c.look(ctx, n) }()
+	}
+}
+
+// offer is the job that the next process that asks gets; nil where there is none.
+func (c *claimer) offer() (chan<- *Job, *Job) {
+	if len(c.ahead) == 0 || c.stopping {
+		return nil, nil
+	}
+	return c.jobs, &c.ahead[0]
 }
 
 // finish waits for a look that is under way, and gives back what it found.
@@ -95,7 +109,7 @@ func (c *claimer) want() int {
 	if average := time.Duration(c.average.Load()); average > 0 {
 		ahead = min(int(aheadFor/average), mostAhead) * c.c.Processes
 	}
-	if wanting == 0 && len(c.ahead) > ahead/2 {
+	if len(c.ahead) > ahead/2 {
 		return 0
 	}
 	return wanting + ahead - len(c.ahead)
@@ -114,8 +128,17 @@ func (p *Pool) look(ctx context.Context, n int) looked {
 	// A claim goes on when the pool stops, so that its answer is known.
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	list, err := p.c.Source.Claim(call, p.c.Queue, n, p.c.Lease)
+	var before []jobs.Lease
+	list, err := p.c.Source.Claim(call, Request{Queue: p.c.Queue, Limit: n, Lease: p.c.Lease, Before: func(leases []jobs.Lease) {
+		before = append(before, leases...)
+		p.note(p.journal.add(leases))
+	}})
 	p.hold(list)
+	for _, l := range before {
+		if !slices.ContainsFunc(list, func(j Job) bool { return j.Lease.ID == l.ID }) {
+			p.note(p.journal.close(l.ID)) // another was faster
+		}
+	}
 	return looked{list, err}
 }
 
@@ -152,13 +175,17 @@ func (c *claimer) release(list []Job) {
 	c.leases.Lock()
 	defer c.leases.Unlock()
 	for i := range list {
-		list[i].Lease = c.held[list[i].Lease.ID]
-		delete(c.held, list[i].Lease.ID)
+		id := list[i].Lease.ID
+		list[i].Lease = c.leaseOf(id)
+		c.drop(id)
 	}
 	call, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	if err := c.c.Source.Release(call, list); err != nil {
 		c.c.Logger.Warn("PHP's jobs not given back; they run when their leases end", "event", "php.release_failed",
 			"queue", c.c.Queue, "jobs", len(list), "error", err)
+	}
+	for i := range list {
+		c.note(c.journal.close(list[i].Lease.ID))
 	}
 }

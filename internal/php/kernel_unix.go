@@ -3,6 +3,7 @@
 package php
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"syscall"
@@ -20,3 +21,14 @@ func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
 
 // readNow reads without waiting.
 func readNow(fd int, buffer []byte) (int, error) { return syscall.Read(fd, buffer) }
+
+// lockFile locks a file for this process, as long as it lives; an error when another has it.
+func lockFile(f *os.File) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	locked := error(nil)
+	err = raw.Control(func(fd uintptr) { locked = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB) })
+	return errors.Join(err, locked)
+}

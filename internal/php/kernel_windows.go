@@ -18,3 +18,5 @@ func terminate(p *os.Process) error { return p.Kill() }
 func readNow(int, []byte) (int, error) { return 0, errors.ErrUnsupported }
 
 func unread(*os.File) int { return 0 }
+
+func lockFile(*os.File) error { return errors.ErrUnsupported }

@@ -2,6 +2,7 @@ package php
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -44,9 +45,9 @@ func (o *output) pull(fd int) (ended bool) {
 	for {
 		n, err := readNow(fd, buffer)
 		switch {
-		case err == syscall.EINTR:
+		case errors.Is(err, syscall.EINTR):
 			continue
-		case err == syscall.EAGAIN:
+		case errors.Is(err, syscall.EAGAIN):
 			return false
 		case err != nil || n <= 0:
 			return true

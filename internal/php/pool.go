@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +36,9 @@ type Config struct {
 	Grace time.Duration
 	// MaxCrashes is after how many crashes a job is failed instead of run: 3.
 	MaxCrashes int
+	// StateDir is a folder of this host for what a killed process had claimed ahead
+	// (journal.go); "" is none.
+	StateDir string
 	// Worker names this pool in the history.
 	Worker string
 	Now    func() time.Time
@@ -72,7 +77,10 @@ type Pool struct {
 	busy    atomic.Int64  // processes that run a job
 	average atomic.Int64  // how long a job takes, in ns
 
+	journal *journal
+
 	leases sync.Mutex // held while leases are written: an end must name the one that is in the row
+	mu     sync.Mutex // never held while the Source is asked
 	held   map[int64]jobs.Lease
 }
 
@@ -99,6 +107,12 @@ func New(c Config) (*Pool, error) {
 // Run keeps the processes until ctx ends, lets their jobs end (at most for
 // Config.Grace) and returns when all is written or given back.
 func (p *Pool) Run(ctx context.Context) error {
+	p.note(p.recover(ctx))
+	var err error
+	if p.journal, err = openJournal(p.c.StateDir, p.c.Queue); err != nil {
+		p.note(err)
+		p.journal = new(journal)
+	}
 	var processes, claimer, settler, renewer sync.WaitGroup
 	for range p.c.Processes {
 		processes.Go(func() { p.keep(ctx) })
@@ -116,15 +130,38 @@ func (p *Pool) Run(ctx context.Context) error {
 	settler.Wait()
 	stopRenewals()
 	renewer.Wait()
-	return nil
+	return p.journal.remove()
 }
 
 // hold notes leases that must be renewed.
 func (p *Pool) hold(list []Job) {
-	p.leases.Lock()
-	defer p.leases.Unlock()
-	for _, j := range list {
-		p.held[j.Lease.ID] = j.Lease
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range list {
+		p.held[list[i].Lease.ID] = list[i].Lease
+	}
+}
+
+// leaseOf is the lease of a row as it was last written.
+func (p *Pool) leaseOf(id int64) jobs.Lease {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.held[id]
+}
+
+// drop forgets leases that are settled or given back.
+func (p *Pool) drop(ids ...int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range ids {
+		delete(p.held, id)
+	}
+}
+
+// note logs trouble with the journal.
+func (p *Pool) note(err error) {
+	if err != nil {
+		p.c.Logger.Warn("the journal of jobs claimed ahead does not work; a killed process costs them an attempt", "event", "php.journal_failed", "queue", p.c.Queue, "error", err)
 	}
 }
 
@@ -147,12 +184,11 @@ func (p *Pool) renew(ctx context.Context) {
 func (p *Pool) renewOnce(ctx context.Context) error {
 	p.leases.Lock()
 	defer p.leases.Unlock()
-	if len(p.held) == 0 {
+	p.mu.Lock()
+	list := slices.Collect(maps.Values(p.held))
+	p.mu.Unlock()
+	if len(list) == 0 {
 		return nil
-	}
-	list := make([]jobs.Lease, 0, len(p.held))
-	for _, l := range p.held {
-		list = append(list, l)
 	}
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -160,14 +196,19 @@ func (p *Pool) renewOnce(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("renewing %d leases: %w", len(list), err)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for i, l := range renewed {
 		if l.ID == 0 {
 			p.c.Logger.Warn("lease of a PHP job lost: another worker has it, or a person removed it", "event", "php.lease_lost",
 				"queue", p.c.Queue, "id", list[i].ID)
 			continue // its end will be refused
 		}
-		p.held[l.ID] = l
+		if _, still := p.held[l.ID]; still {
+			p.held[l.ID] = l
+		}
 	}
+	p.note(p.journal.renewed(renewed))
 	return nil
 }
 

@@ -107,7 +107,8 @@ func (p *Pool) start() (x *process, err error) {
 		}
 	}
 	x.in, x.out, x.output.file = ours[0], ours[1], ours[2]
-	x.cmd = exec.Command(p.c.Command[0], p.c.Command[1:]...)
+	// No context ends it: it is asked to end (live), and lets its job end.
+	x.cmd = exec.CommandContext(context.Background(), p.c.Command[0], p.c.Command[1:]...)
 	x.cmd.Dir, x.cmd.ExtraFiles = p.c.Dir, []*os.File{theirs[0], theirs[1]}
 	x.cmd.Stdout, x.cmd.Stderr = theirs[2], theirs[2]
 	x.cmd.Env = append(withoutOurs(x.cmd.Environ()), "CMSJOBS_PIPE="+p.c.Connection)
@@ -261,6 +262,7 @@ func (x *process) hand(j *Job) {
 	for _, l := range x.output.take() {
 		x.c.Logger.Info("output of a PHP process outside of jobs", "event", "php.output", "queue", x.c.Queue, "line", l.Text)
 	}
+	x.note(x.journal.close(j.Lease.ID)) // from here on it may have begun
 	x.job, x.began, x.sent = j, x.c.Now(), false
 	x.busy.Add(1)
 	x.sent = x.tell(&o)
@@ -279,6 +281,7 @@ func (x *process) limit(j *Job) time.Duration {
 
 // refuse fails a job without running it.
 func (x *process) refuse(j *Job, why string) {
+	x.note(x.journal.close(j.Lease.ID))
 	x.ends <- ending{End{Job: *j, Outcome: Failed, Exception: why, Worker: x.c.Worker}, x}
 }
 

@@ -61,7 +61,7 @@ func (p *Pool) try(ctx context.Context, batch []ending) ([]error, []End, error) 
 	ends := make([]End, len(batch))
 	for i, e := range batch {
 		ends[i] = e.End
-		ends[i].Job.Lease = p.held[e.Job.Lease.ID]
+		ends[i].Job.Lease = p.leaseOf(e.Job.Lease.ID)
 	}
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
@@ -70,7 +70,7 @@ func (p *Pool) try(ctx context.Context, batch []ending) ([]error, []End, error) 
 		return nil, nil, err
 	}
 	for _, e := range batch {
-		delete(p.held, e.Job.Lease.ID)
+		p.drop(e.Job.Lease.ID)
 	}
 	return results, ends, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -199,5 +198,3 @@ func (s *site) events() map[string][]string {
 	_ = os.Remove(filepath.Join(s.dir, "events.log")) // none yet
 	return found
 }
-
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

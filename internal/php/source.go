@@ -9,10 +9,10 @@ import (
 
 // Source is where jobs of PHP come from and where their outcomes are written.
 type Source interface {
-	// Claim takes up to n due jobs of PHP from a queue. It is committed when it
-	// returns. No job is an empty result, not an error; jobs.ErrUnseen says that
-	// there was too much to look at: claim again at once.
-	Claim(ctx context.Context, queue string, n int, lease time.Duration) ([]Job, error)
+	// Claim takes due jobs of PHP. It is committed when it returns. No job is an
+	// empty result, not an error; jobs.ErrUnseen says that there was too much to look
+	// at: claim again at once.
+	Claim(ctx context.Context, r Request) ([]Job, error)
 	// Renew extends leases and returns them renewed, in the same order; a lost
 	// lease comes back as the zero Lease.
 	Renew(ctx context.Context, leases []jobs.Lease, lease time.Duration) ([]jobs.Lease, error)
@@ -21,6 +21,16 @@ type Source interface {
 	// Settle writes ends: one error an end, nil or jobs.ErrLeaseLost. The second
 	// result is set when it is not known what was written: settle the same again.
 	Settle(ctx context.Context, ends []End) ([]error, error)
+}
+
+// Request says what to claim.
+type Request struct {
+	Queue string
+	Limit int
+	Lease time.Duration
+	// Before is called with the leases that are about to be written: some may then
+	// be another's. nil is nobody.
+	Before func([]jobs.Lease)
 }
 
 // Job is a row of PHP's that is claimed for this host.

@@ -20,22 +20,22 @@ import (
 var errContended = errors.New("another worker was faster")
 
 // Claim implements php.Source.
-func (s *Store) Claim(ctx context.Context, queue string, n int, lease time.Duration) ([]php.Job, error) {
-	if n <= 0 {
+func (s *Store) Claim(ctx context.Context, r php.Request) ([]php.Job, error) {
+	if r.Limit <= 0 {
 		return nil, nil
 	}
-	l := s.lookOf(queue)
+	l := s.lookOf(r.Queue)
 	select {
 	case l.alone <- struct{}{}:
 		defer func() { <-l.alone }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	s.SetLeaseLength(lease)
+	s.SetLeaseLength(r.Lease)
 	if err := s.resolve(ctx); err != nil {
 		return nil, s.NoteTrouble(err)
 	}
-	found, now, unseen := s.find(ctx, l, queue, n)
+	found, now, unseen := s.find(ctx, l, r.Queue, r.Limit)
 	if unseen != nil && !errors.Is(unseen, jobs.ErrUnseen) {
 		return nil, s.NoteTrouble(unseen)
 	}
@@ -43,8 +43,15 @@ func (s *Store) Claim(ctx context.Context, queue string, n int, lease time.Durat
 	if err != nil || len(found) == 0 {
 		return nil, errors.Join(err, unseen)
 	}
-	until := s.LeaseMark(now, int64(lease.Seconds()))
-	taken, err := s.take(ctx, queue, found, until, lease)
+	until := s.LeaseMark(now, int64(r.Lease.Seconds()))
+	if r.Before != nil {
+		leases := make([]jobs.Lease, len(found))
+		for i, x := range found {
+			leases[i] = s.leaseOn(x, "", until)
+		}
+		r.Before(leases)
+	}
+	taken, err := s.take(ctx, r.Queue, found, until, r.Lease)
 	if len(taken) == 0 {
 		return nil, errors.Join(s.NoteTrouble(err), unseen)
 	}
@@ -52,9 +59,9 @@ func (s *Store) Claim(ctx context.Context, queue string, n int, lease time.Durat
 	// comes back with the next claim.
 	token := tables.NewToken(s.worker)
 	list := make([]php.Job, len(taken))
-	for i, r := range taken {
-		fault := s.readWhole(ctx, r)
-		list[i] = s.job(r, queue, token, until)
+	for i, x := range taken {
+		fault := s.readWhole(ctx, x)
+		list[i] = s.job(x, r.Queue, token, until)
 		list[i].Fault = fault
 	}
 	s.addCrashes(ctx, list)
@@ -196,7 +203,7 @@ func (s *Store) noteInDoubt(rows []*row, until int64, lease time.Duration, err e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range rows {
-		s.inDoubt[r.ID] = doubt{lease: jobs.Lease{ID: r.ID, Attempt: r.Attempts + 1, ReservedAt: until}, at: s.Options.Clock().Add(lease * 3 / 4)}
+		s.inDoubt[r.ID] = doubt{lease: s.leaseOn(r, "", until), at: s.Options.Clock().Add(lease * 3 / 4)}
 	}
 	return err
 }

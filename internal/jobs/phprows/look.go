@@ -14,7 +14,7 @@ import (
 const (
 	// pageRows are read at once, and maxPages by one claim: rows between them may be
 	// others'. The next claim goes on behind them.
-	pageRows, maxPages = 100, 20
+	pageRows, maxPages = 200, 10
 	// maxClaimed bounds the payloads of one claim, in bytes.
 	maxClaimed = 16 << 20
 	// sniffed is how much is read of a larger payload before it is claimed.
@@ -60,11 +60,24 @@ func (s *Store) find(ctx context.Context, l *look, queue string, n int) (found [
 		}
 	}
 	l.resume = tables.RowPosition{}
+	found, now, ended, err := s.walk(ctx, l, queue, from, n)
+	if err == nil && ended && all {
+		l.floor = newest
+		if took := s.Options.Clock().Sub(begun); took > cheap {
+			l.next = s.Options.Clock().Add(rest * took)
+		}
+	}
+	return found, now, err
+}
+
+// walk reads pages behind a position until it has n rows, or enough bytes, or has
+// read its share; ended says that there was nothing more.
+func (s *Store) walk(ctx context.Context, l *look, queue string, from tables.RowPosition, n int) (found []*row, now int64, ended bool, err error) {
 	bytes := int64(0)
-	for page := 0; ; page++ {
+	for range maxPages {
 		rows, clock, err := s.page(ctx, queue, from)
 		if err != nil {
-			return nil, 0, fmt.Errorf("looking for jobs of PHP: %w", err)
+			return nil, 0, false, fmt.Errorf("looking for jobs of PHP: %w", err)
 		}
 		now = clock
 		for _, r := range rows {
@@ -73,24 +86,15 @@ func (s *Store) find(ctx context.Context, l *look, queue string, n int) (found [
 				continue
 			}
 			if found, bytes = append(found, r), bytes+r.Size; len(found) == n || bytes >= maxClaimed {
-				return found, now, nil
+				return found, now, false, nil
 			}
 		}
 		if len(rows) < pageRows {
-			break
-		}
-		if page == maxPages-1 {
-			l.resume = from
-			return found, now, jobs.ErrUnseen
+			return found, now, true, nil
 		}
 	}
-	if all {
-		l.floor = newest
-		if took := s.Options.Clock().Sub(begun); took > cheap {
-			l.next = s.Options.Clock().Add(rest * took)
-		}
-	}
-	return found, now, nil
+	l.resume = from
+	return found, now, false, jobs.ErrUnseen
 }
 
 // ours says whether a row is for the pool: PHP's, and no type of our own.

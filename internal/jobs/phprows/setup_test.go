@@ -105,7 +105,7 @@ func (f *fixture) count(where string) (n int) {
 func (f *fixture) claim(n int) []php.Job {
 	f.t.Helper()
 	f.lengths += time.Minute // each looks at all rows
-	list, err := f.Claim(bg, "default", n, lease)
+	list, err := f.Claim(bg, php.Request{Queue: "default", Limit: n, Lease: lease})
 	if err != nil {
 		f.t.Fatal(err)
 	}

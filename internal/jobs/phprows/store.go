@@ -54,17 +54,23 @@ type doubt struct {
 
 // job is the row for the pool.
 func (s *Store) job(r *row, queue, token string, until int64) php.Job {
+	j := php.Job{Backoff: r.backoff()}
+	j.Lease = s.leaseOn(r, token, until)
+	j.Payload = r.Payload
+	j.Rescued = r.Rescued
+	j.Job = s.described(r, queue, j.Lease.Attempt)
+	_, j.NoTimeout = r.timeout()
+	return j
+}
+
+// leaseOn is the lease that a claim of the row writes. attempts stops at what its
+// column holds.
+func (s *Store) leaseOn(r *row, token string, until int64) jobs.Lease {
 	attempt := r.Attempts + 1
 	if full := s.Layout.Table().AttemptsLimit; full > 0 {
 		attempt = min(attempt, full)
 	}
-	j := php.Job{Backoff: r.backoff()}
-	j.Payload = r.Payload
-	j.Rescued = r.Rescued
-	j.Job = s.described(r, queue, attempt)
-	_, j.NoTimeout = r.timeout()
-	j.Lease = jobs.Lease{ID: r.ID, Token: token, Attempt: attempt, ReservedAt: until}
-	return j
+	return jobs.Lease{ID: r.ID, Token: token, Attempt: attempt, ReservedAt: until}
 }
 
 // described is the row as the history has it.

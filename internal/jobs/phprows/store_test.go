@@ -138,7 +138,7 @@ func TestARenewedLeaseIsHeldAndALapsedOneIsNot(t *testing.T) {
 			f.t.Fatalf("renewed %+v, %v", renewed, err)
 		}
 		f.ahead += 40 * time.Second
-		got, err := other.Claim(bg, "default", 10, lease)
+		got, err := other.Claim(bg, php.Request{Queue: "default", Limit: 10, Lease: lease})
 		if err != nil || len(got) != 1 || got[0].Job.ID != list[1].Job.ID || got[0].Job.Attempt != 2 || !got[0].Rescued {
 			f.t.Fatalf("another claimed %+v, %v", got, err)
 		}
@@ -193,7 +193,7 @@ func TestManyClaimersGetEachRowOnce(t *testing.T) {
 				s := f.another()
 				group.Go(func() {
 					for range n {
-						list, err := s.Claim(bg, "default", 7, lease)
+						list, err := s.Claim(bg, php.Request{Queue: "default", Limit: 7, Lease: lease})
 						if err != nil {
 							t.Error(err)
 							return
@@ -232,7 +232,7 @@ func TestRowsBehindManyOfOthersAreFound(t *testing.T) {
 		}
 		last := f.push("default", payload("Last", ""))
 		for try := 1; ; try++ {
-			list, err := f.Claim(bg, "default", 5, lease)
+			list, err := f.Claim(bg, php.Request{Queue: "default", Limit: 5, Lease: lease})
 			if len(list) == 1 && list[0].Job.ID == last {
 				break
 			}

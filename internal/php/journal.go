@@ -1,0 +1,190 @@
+package php
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// A claim counts an attempt, and jobs are claimed ahead. If this process is killed,
+// those that were not handed out would have an attempt less without ever having
+// run: with tries = 1 Laravel would fail them. So a file on this host says which
+// are not handed out yet, and the next pool gives them back uncounted.
+//
+// The file outlives this process, not the host: what a power cut finds claimed
+// ahead has lost that attempt.
+
+// journal is the file of one pool. Its records are appended: a lease that is not
+// handed out, or the end of one.
+type journal struct {
+	mu   sync.Mutex
+	file *os.File             // nil: as above
+	open map[int64]jobs.Lease // nil: no journal
+	size int64
+}
+
+// The kinds of records, and the length of one: kind, id, attempt, reserved_at.
+const (
+	recordAhead  = 'a'
+	recordClosed = 'c'
+	recordSize   = 25
+	// compactAt is at which length a journal without open leases begins anew.
+	compactAt = 1 << 20
+)
+
+// openJournal makes the file of a new pool in dir; no dir is no journal.
+func openJournal(dir, queue string) (*journal, error) {
+	if dir == "" {
+		return new(journal), nil
+	}
+	j := &journal{open: map[int64]jobs.Lease{}}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of the journal: %w", err)
+	}
+	for range 10 {
+		f, err := os.CreateTemp(dir, journalName(queue))
+		if err != nil {
+			return nil, fmt.Errorf("making the journal: %w", err)
+		}
+		if lockFile(f) == nil {
+			j.file = f
+			return j, nil
+		}
+		_ = f.Close() // another pool found it first, and removes it
+	}
+	return nil, errors.New("making the journal: its file cannot be locked")
+}
+
+// journalName is the pattern of the files of a queue's pools.
+func journalName(queue string) string { return fmt.Sprintf("php-%x-*.ahead", queue) }
+
+// add notes leases that are not handed out.
+func (j *journal) add(leases []jobs.Lease) error {
+	if j.open == nil {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	data := make([]byte, 0, recordSize*len(leases))
+	for _, l := range leases {
+		j.open[l.ID] = l
+		data = appendRecord(data, recordAhead, l)
+	}
+	return j.write(data)
+}
+
+// renewed notes the new leases of rows that are not handed out.
+func (j *journal) renewed(leases []jobs.Lease) error {
+	j.mu.Lock()
+	var still []jobs.Lease
+	for _, l := range leases {
+		if _, open := j.open[l.ID]; open {
+			still = append(still, l)
+		}
+	}
+	j.mu.Unlock()
+	return j.add(still)
+}
+
+// close notes that a row is handed out, or given back.
+func (j *journal) close(id int64) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, open := j.open[id]; !open {
+		return nil
+	}
+	delete(j.open, id)
+	return j.write(appendRecord(nil, recordClosed, jobs.Lease{ID: id}))
+}
+
+func (j *journal) write(data []byte) error {
+	if j.file == nil || len(data) == 0 {
+		return nil
+	}
+	n, err := j.file.Write(data)
+	if j.size += int64(n); err == nil && len(j.open) == 0 && j.size > compactAt {
+		if err = j.file.Truncate(0); err == nil {
+			_, err = j.file.Seek(0, 0)
+			j.size = 0
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("writing the journal: %w", err)
+	}
+	return nil
+}
+
+// remove ends the journal of a pool that has given everything back.
+func (j *journal) remove() error {
+	if j.file == nil {
+		return nil
+	}
+	return errors.Join(os.Remove(j.file.Name()), j.file.Close())
+}
+
+func appendRecord(data []byte, kind byte, l jobs.Lease) []byte {
+	data = binary.BigEndian.AppendUint64(append(data, kind), uint64(l.ID))
+	data = binary.BigEndian.AppendUint64(data, uint64(l.Attempt))
+	return binary.BigEndian.AppendUint64(data, uint64(l.ReservedAt))
+}
+
+// readJournal is what a journal says was not handed out. A record that was cut off
+// is none.
+func readJournal(data []byte) map[int64]jobs.Lease {
+	open := map[int64]jobs.Lease{}
+	for ; len(data) >= recordSize; data = data[recordSize:] {
+		number := func(i int) int64 { return int64(binary.BigEndian.Uint64(data[1+8*i:])) }
+		if id := number(0); data[0] == recordAhead {
+			open[id] = jobs.Lease{ID: id, Attempt: int(number(1)), ReservedAt: number(2)}
+		} else {
+			delete(open, id)
+		}
+	}
+	return open
+}
+
+// recover gives back what pools of this host had claimed ahead that were killed.
+func (p *Pool) recover(ctx context.Context) error {
+	files, err := filepath.Glob(filepath.Join(p.c.StateDir, journalName(p.c.Queue)))
+	if err != nil || p.c.StateDir == "" {
+		return err
+	}
+	for _, name := range files {
+		if err := p.recoverOne(ctx, name); err != nil {
+			return fmt.Errorf("giving back what a killed process had claimed ahead: %w", err)
+		}
+	}
+	return nil
+}
+
+func (p *Pool) recoverOne(ctx context.Context, name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil // another pool was faster
+	}
+	defer f.Close()
+	if lockFile(f) != nil {
+		return nil // its pool lives
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil // as above
+	}
+	var list []Job
+	for _, l := range readJournal(data) {
+		list = append(list, Job{Claimed: jobs.Claimed{Lease: l}})
+	}
+	if len(list) > 0 {
+		if err := p.c.Source.Release(ctx, list); err != nil {
+			return err
+		}
+		p.c.Logger.Info("jobs given back that a killed process had claimed ahead", "event", "php.recovered", "queue", p.c.Queue, "jobs", len(list))
+	}
+	return os.Remove(name)
+}

@@ -1,0 +1,114 @@
+<?php
+
+// Tests of the worker's classes without a database: what a job tells of itself, and
+// that the pipe's frames arrive whole. Prints nothing and exits 0 when all is well.
+
+require '/usr/share/php/Illuminate/autoload.php';
+spl_autoload_register(function (string $class) {
+    $file = __DIR__ . '/../src/' . str_replace('\\', '/', substr($class, strlen('CmsJobs\\Laravel\\'))) . '.php';
+    if (strncmp($class, 'CmsJobs\\Laravel\\', 16) === 0 && is_file($file)) {
+        require $file;
+    }
+});
+
+use CmsJobs\Laravel\Worker\Gone;
+use CmsJobs\Laravel\Worker\Pipe;
+use CmsJobs\Laravel\Worker\PipeJob;
+use Illuminate\Container\Container;
+
+$faults = 0;
+function same(string $what, $want, $got): void
+{
+    global $faults;
+    if ($want !== $got) {
+        $faults++;
+        fwrite(STDERR, "$what: want " . json_encode($want) . ', got ' . json_encode($got) . "\n");
+    }
+}
+
+class Handler
+{
+    public function fire($job, $data)
+    {
+        $data['do'] === 'throw from failed' ? $job->fail(new LogicException('a')) : $job->{$data['do']}(...($data['with'] ?? []));
+    }
+
+    public function failed($data, $e, $uuid)
+    {
+        if ($data['do'] === 'throw from failed') {
+            throw new RuntimeException('failed() itself failed');
+        }
+    }
+}
+
+$container = new Container();
+Container::setInstance($container);
+$container->instance(Illuminate\Contracts\Events\Dispatcher::class, new Illuminate\Events\Dispatcher($container));
+
+function job(array $data, array $row = []): PipeJob
+{
+    global $container;
+    $payload = json_encode(['uuid' => 'u', 'displayName' => 'H', 'job' => 'Handler@fire', 'data' => $data]);
+
+    return new PipeJob($container, $row + ['id' => 7, 'attempts' => 2, 'payload' => $payload, 'queue' => 'q'], 'database', 'q');
+}
+
+$job = job(['do' => 'delete']);
+same('attempts', 2, $job->attempts());
+same('before it ran', ['id' => 7, 'as' => 'nothing'], $job->outcome());
+$job->fire();
+same('deleted', ['id' => 7, 'as' => 'delete'], $job->outcome());
+
+$job = job(['do' => 'release', 'with' => [30]]);
+$job->fire();
+same('released', ['id' => 7, 'as' => 'release', 'delay' => 30, 'exception' => ''], $job->outcome());
+$job->threw(new RuntimeException('why'));
+same('released after an exception', true, strpos($job->outcome()['exception'], 'RuntimeException: why') === 0);
+
+$job = job(['do' => 'fail', 'with' => []], ['crash' => 'signal: killed']);
+$job->fire();
+same('failed', 'fail', $job->outcome()['as']);
+same('names the crash before', true, strpos($job->outcome()['exception'], "\n\nThe attempt before ended so: signal: killed") > 0);
+
+$job = job(['do' => 'throw from failed']);
+try {
+    $job->fire();
+} catch (RuntimeException $e) {
+}
+same('a failed() that throws loses no job', ['fail', 0], [$job->outcome()['as'], strpos($job->outcome()['exception'], 'LogicException: a')]);
+
+$job = job(['do' => 'delete']);
+$job->delete();
+$job->fail(new LogicException('late'));
+same('deleted, then failed: as in Laravel no failed job', ['id' => 7, 'as' => 'delete'], $job->outcome());
+
+$job = job(['do' => 'delete'], ['give_up' => 'it killed three processes']);
+$job->fire();
+same('given up', ['fail', true], [$job->outcome()['as'], strpos($job->outcome()['exception'], 'ProcessDied: it killed three processes') > 0]);
+
+$job = job(['do' => 'fail', 'with' => []]);
+$job->failedWith(str_repeat('x', 1 << 20));
+same('a long exception is cut', true, strlen($job->outcome()['exception']) < Pipe::LONGEST_TEXT);
+
+// Orders arrive whole however they are cut, messages leave as JSON whatever is in them.
+[$ours, $theirs] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
+$pipe = new Pipe($ours, $ours);
+$order = json_encode(['id' => 1, 'payload' => str_repeat("ü\n", 5000)]);
+$frame = pack('N', strlen($order)) . $order;
+fwrite($theirs, substr($frame, 0, 3));
+same('no order yet', null, $pipe->receive(0));
+fwrite($theirs, substr($frame, 3) . pack('N', 2) . '{}');
+same('an order in two parts', json_decode($order, true), $pipe->receive(5));
+same('the one behind it', [], $pipe->receive(5));
+$pipe->send(['done' => ['exception' => "not \xff UTF-8"]]);
+$head = unpack('N', fread($theirs, 4))[1];
+same('text that is no UTF-8', ['done' => ['exception' => "not \u{FFFD} UTF-8"]], json_decode(fread($theirs, $head), true));
+fclose($theirs);
+foreach (['receive' => [1], 'send' => [['more' => true]]] as $method => $arguments) {
+    try {
+        $pipe->$method(...$arguments);
+        same("$method after the other end has gone", 'Gone', 'nothing');
+    } catch (Gone $e) {
+    }
+}
+exit($faults === 0 ? 0 : 1);
