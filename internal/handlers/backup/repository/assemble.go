@@ -63,14 +63,14 @@ func (b *run) assemble(ctx context.Context, g *errgroup.Group, ordered <-chan *i
 		if it.gone {
 			continue
 		}
-		if len(current.items) >= segmentFiles || size+len(it.small) > pieceSize {
+		if len(current.items) >= segmentFiles || size+it.length() > pieceSize {
 			if !finish() {
 				return context.Cause(ctx)
 			}
 		}
 		if it.small != nil {
 			current.shared = append(current.shared, it)
-			size += len(it.small)
+			size += it.length()
 		}
 		current.items = append(current.items, it)
 	}
@@ -80,14 +80,23 @@ func (b *run) assemble(ctx context.Context, g *errgroup.Group, ordered <-chan *i
 	return nil
 }
 
+// length is what the file needs of a shared object.
+func (it *item) length() int {
+	if it.small == nil {
+		return 0
+	}
+	return it.small.Len()
+}
+
 // share stores the object of a segment.
 func (b *run) share(ctx context.Context, s *segment) error {
 	for _, it := range s.shared {
 		it.entry.Pieces[0].Offset = int64(len(s.object))
-		s.object = append(s.object, it.small...)
+		s.object = append(s.object, it.small.Bytes()...)
+		b.small.Put(it.small)
 		it.small = nil
 	}
-	name, err := b.put(ctx, s.object)
+	name, err := b.put(ctx, s.object, nil)
 	if err != nil {
 		return err
 	}

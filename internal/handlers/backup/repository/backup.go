@@ -68,6 +68,8 @@ type run struct {
 	present map[string]int64
 	known   func() *index // of the base's contents, read when first needed
 	records *recorder
+	// sealed and small are memory of objects and of small files, to be used again.
+	sealed, small sync.Pool
 
 	lock    sync.Mutex
 	report  Report
@@ -212,7 +214,7 @@ type item struct {
 	entry Entry
 	// small is the stored form of the file's only piece, which shares an object with
 	// others.
-	small []byte
+	small *bytes.Buffer
 	gone  bool          // it vanished or cannot be read
 	done  chan struct{} // closed when the rest is set
 }
@@ -350,20 +352,33 @@ func (l *lastBackup) unchanged(name string, f File) (Entry, bool) {
 	return e, same && l.has(e.Pieces...)
 }
 
-// put stores an object and returns its name.
-func (b *run) put(ctx context.Context, plain []byte) (string, error) {
-	stored, err := seal(plain, b.o.Recipients)
-	if err != nil {
-		return "", err
+// put stores an object and returns its name. Where the sum of its bytes is known,
+// it is not computed again.
+func (b *run) put(ctx context.Context, plain []byte, sum *Sum) (string, error) {
+	stored := plain
+	if len(b.o.Recipients) > 0 {
+		out, _ := b.sealed.Get().(*bytes.Buffer)
+		if out == nil {
+			out = &bytes.Buffer{}
+		}
+		defer b.sealed.Put(out)
+		if err := seal(out, plain, b.o.Recipients); err != nil {
+			return "", err
+		}
+		stored, sum = out.Bytes(), nil
 	}
-	name := objectName(stored, b.name, len(b.o.Recipients) > 0)
+	if sum == nil {
+		computed := sumOf(stored)
+		sum = &computed
+	}
+	name := objectName(*sum, b.name, len(b.o.Recipients) > 0)
 	b.lock.Lock()
 	_, twice := b.created[name]
 	b.lock.Unlock()
 	if twice {
 		return name, nil
 	}
-	err = b.store.Put(ctx, objectKey(name), bytes.NewReader(stored), storage.PutOptions{ExpectedSize: int64(len(stored))})
+	err := b.store.Put(ctx, objectKey(name), bytes.NewReader(stored), storage.PutOptions{ExpectedSize: int64(len(stored))})
 	if err != nil {
 		return "", fmt.Errorf("storing an object: %w", err)
 	}

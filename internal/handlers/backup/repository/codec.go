@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"filippo.io/age"
 	"github.com/klauspost/compress/zstd"
@@ -54,14 +55,11 @@ func (p *packer) pack(content []byte) (stored []byte, packed bool) {
 	return p.buf, true
 }
 
-// seal encrypts an object's bytes where there are recipients.
-func seal(plain []byte, recipients []age.Recipient) ([]byte, error) {
-	if len(recipients) == 0 {
-		return plain, nil
-	}
-	var out bytes.Buffer
+// seal encrypts an object's bytes into out.
+func seal(out *bytes.Buffer, plain []byte, recipients []age.Recipient) error {
+	out.Reset()
 	out.Grow(len(plain) + len(plain)>>10 + 4<<10)
-	w, err := age.Encrypt(&out, recipients...)
+	w, err := age.Encrypt(out, recipients...)
 	if err == nil {
 		_, err = w.Write(plain)
 	}
@@ -69,70 +67,77 @@ func seal(plain []byte, recipients []age.Recipient) ([]byte, error) {
 		err = w.Close()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("encrypting an object: %w", err)
+		return fmt.Errorf("encrypting an object: %w", err)
 	}
 	if out.Len() > maxObject {
-		return nil, errors.New("encrypting an object: there are too many recipients")
+		return errors.New("encrypting an object: there are too many recipients")
 	}
-	return out.Bytes(), nil
+	return nil
 }
 
-// unseal decrypts an object.
-func unseal(stored []byte, identities []age.Identity) ([]byte, error) {
+// unseal decrypts an object into out.
+func unseal(out *bytes.Buffer, stored []byte, identities []age.Identity) error {
 	if len(identities) == 0 {
-		return nil, ErrLocked
+		return ErrLocked
 	}
 	r, err := age.Decrypt(bytes.NewReader(stored), identities...)
 	var noMatch *age.NoIdentityMatchError
 	if errors.As(err, &noMatch) {
-		return nil, fmt.Errorf("%w: %w", ErrLocked, err)
+		return fmt.Errorf("%w: %w", ErrLocked, err)
 	}
-	var out bytes.Buffer
 	if err == nil {
-		out.Grow(len(stored))
+		out.Grow(len(stored) + bytes.MinRead)
 		_, err = out.ReadFrom(r)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: decrypting an object: %w", ErrDamaged, err)
+		return fmt.Errorf("%w: decrypting an object: %w", ErrDamaged, err)
 	}
-	return out.Bytes(), nil
+	return nil
 }
 
 // readBounded reads what a store has under key, at most limit bytes.
 func readBounded(ctx context.Context, s storage.Store, key string, limit int64) ([]byte, error) {
+	var out bytes.Buffer
+	err := readInto(ctx, &out, s, key, limit)
+	return out.Bytes(), err
+}
+
+func readInto(ctx context.Context, out *bytes.Buffer, s storage.Store, key string, limit int64) error {
 	body, info, err := s.Open(ctx, key)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer body.Close()
-	var out bytes.Buffer
+	out.Reset()
 	if info.Size > 0 && info.Size <= limit {
 		out.Grow(int(info.Size) + bytes.MinRead)
 	}
 	if _, err := out.ReadFrom(io.LimitReader(body, limit+1)); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", key, err)
+		return fmt.Errorf("reading %s: %w", key, err)
 	}
 	if int64(out.Len()) > limit {
-		return nil, fmt.Errorf("%w: %s is larger than it can be", ErrDamaged, key)
+		return fmt.Errorf("%w: %s is larger than it can be", ErrDamaged, key)
 	}
-	return out.Bytes(), nil
+	return nil
 }
 
 // cachedObjects is how many objects a reader keeps: the files of a folder are
 // mostly in one, and those that changed in another.
-const cachedObjects = 3
+const cachedObjects = 2
 
 // reader reads pieces. It belongs to one goroutine.
 type reader struct {
 	*Repository
 	zstd    *zstd.Decoder
-	objects []cachedObject // the last one used is the last
+	objects []*cachedObject // the last one used is the last
+	sealed  bytes.Buffer
 	buf     []byte
 }
 
+// cachedObject is an object, decrypted. Its memory is used again for the next.
 type cachedObject struct {
 	name  string
-	plain []byte
+	plain bytes.Buffer
 }
 
 func (r *Repository) newReader() (*reader, error) {
@@ -146,28 +151,35 @@ func (r *Repository) newReader() (*reader, error) {
 
 func (r *reader) close() { r.zstd.Close() }
 
-// object reads an object and decrypts it.
+// object reads an object and decrypts it. The result is valid until the next call.
 func (r *reader) object(ctx context.Context, name string) ([]byte, error) {
 	for i, o := range r.objects {
 		if o.name == name {
-			r.objects = append(append(r.objects[:i:i], r.objects[i+1:]...), o)
-			return o.plain, nil
+			r.objects = append(slices.Delete(r.objects, i, i+1), o)
+			return o.plain.Bytes(), nil
 		}
 	}
-	plain, err := readBounded(ctx, r.store, objectKey(name), maxObject)
+	o := &cachedObject{}
+	if len(r.objects) == cachedObjects {
+		o, r.objects = r.objects[0], r.objects[1:]
+	}
+	o.name = name
+	o.plain.Reset()
+	into := &o.plain
+	if isSealed(name) {
+		into = &r.sealed
+	}
+	err := readInto(ctx, into, r.store, objectKey(name), maxObject)
+	if err == nil && isSealed(name) {
+		if err = unseal(&o.plain, r.sealed.Bytes(), r.o.Identities); err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	if isSealed(name) {
-		if plain, err = unseal(plain, r.o.Identities); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	if len(r.objects) == cachedObjects {
-		r.objects = r.objects[1:]
-	}
-	r.objects = append(r.objects, cachedObject{name, plain})
-	return plain, nil
+	r.objects = append(r.objects, o)
+	return o.plain.Bytes(), nil
 }
 
 // piece reads a piece and checks it. The result is valid until the next call.

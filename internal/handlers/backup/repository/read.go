@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -133,7 +134,12 @@ func (w *worker) readSmall(file io.Reader, it *item) error {
 		return nil
 	}
 	stored, packed := w.packer.pack(content)
-	it.small = append([]byte(nil), stored...)
+	it.small, _ = w.small.Get().(*bytes.Buffer)
+	if it.small == nil {
+		it.small = &bytes.Buffer{}
+	}
+	it.small.Reset()
+	it.small.Write(stored)
 	it.entry.Pieces = []Piece{{Stored: int64(len(stored)), Packed: packed, Length: int64(n), Sum: it.entry.Sum}}
 	return nil
 }
@@ -172,6 +178,10 @@ func (w *worker) storePiece(ctx context.Context, content []byte) (Piece, error) 
 		return p, nil
 	}
 	stored, packed := w.packer.pack(content)
-	object, err := w.put(ctx, stored)
+	known := &sum
+	if packed {
+		known = nil
+	}
+	object, err := w.put(ctx, stored, known)
 	return Piece{Object: object, Stored: int64(len(stored)), Packed: packed, Length: int64(len(content)), Sum: sum}, err
 }

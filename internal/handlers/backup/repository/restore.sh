@@ -26,7 +26,7 @@ fail() {
 # object NAME: sets file to the object, decrypted.
 kept=0
 object() {
-	rest=${1#??}
+	rest=${1#?}
 	file=$repository/objects/${1%"$rest"}/$1
 	[ -f "$file" ] || fail "the object $file is missing"
 	case $1 in
