@@ -68,8 +68,9 @@ type run struct {
 	present map[string]int64
 	known   func() *index // of the base's contents, read when first needed
 	records *recorder
-	// sealed and small are memory of objects and of small files, to be used again.
-	sealed, small sync.Pool
+	// Memory that is used again: of encrypted objects, and of small files.
+	sealed chan *bytes.Buffer
+	small  sync.Pool
 
 	lock    sync.Mutex
 	report  Report
@@ -160,6 +161,10 @@ func (b *run) prepare(ctx context.Context) error {
 	}
 	b.known = sync.OnceValue(func() *index { return b.indexBase(ctx) })
 	b.records = newRecorder(b)
+	b.sealed = make(chan *bytes.Buffer, putsAtOnce)
+	for range putsAtOnce {
+		b.sealed <- nil // made when it is needed
+	}
 	return nil
 }
 
@@ -214,9 +219,10 @@ type item struct {
 	entry Entry
 	// small is the stored form of the file's only piece, which shares an object with
 	// others.
-	small *bytes.Buffer
-	gone  bool          // it vanished or cannot be read
-	done  chan struct{} // closed when the rest is set
+	small  *[smallFile]byte
+	length int           // bytes of small
+	gone   bool          // it vanished or cannot be read
+	done   chan struct{} // closed when the rest is set
 }
 
 var already = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
@@ -357,11 +363,11 @@ func (l *lastBackup) unchanged(name string, f File) (Entry, bool) {
 func (b *run) put(ctx context.Context, plain []byte, sum *Sum) (string, error) {
 	stored := plain
 	if len(b.o.Recipients) > 0 {
-		out, _ := b.sealed.Get().(*bytes.Buffer)
+		out := <-b.sealed
+		defer func() { b.sealed <- out }()
 		if out == nil {
-			out = &bytes.Buffer{}
+			out = bytes.NewBuffer(objectBuffer())
 		}
-		defer b.sealed.Put(out)
 		if err := seal(out, plain, b.o.Recipients); err != nil {
 			return "", err
 		}

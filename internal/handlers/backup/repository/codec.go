@@ -58,7 +58,6 @@ func (p *packer) pack(content []byte) (stored []byte, packed bool) {
 // seal encrypts an object's bytes into out.
 func seal(out *bytes.Buffer, plain []byte, recipients []age.Recipient) error {
 	out.Reset()
-	out.Grow(len(plain) + len(plain)>>10 + 4<<10)
 	w, err := age.Encrypt(out, recipients...)
 	if err == nil {
 		_, err = w.Write(plain)
@@ -75,50 +74,75 @@ func seal(out *bytes.Buffer, plain []byte, recipients []age.Recipient) error {
 	return nil
 }
 
-// unseal decrypts an object into out.
-func unseal(out *bytes.Buffer, stored []byte, identities []age.Identity) error {
+// unseal decrypts an object into memory that has space for any, and returns it.
+func unseal(into, stored []byte, identities []age.Identity) ([]byte, error) {
 	if len(identities) == 0 {
-		return ErrLocked
+		return into, ErrLocked
 	}
 	r, err := age.Decrypt(bytes.NewReader(stored), identities...)
 	var noMatch *age.NoIdentityMatchError
 	if errors.As(err, &noMatch) {
-		return fmt.Errorf("%w: %w", ErrLocked, err)
+		return into, fmt.Errorf("%w: %w", ErrLocked, err)
 	}
 	if err == nil {
-		out.Grow(len(stored) + bytes.MinRead)
-		_, err = out.ReadFrom(r)
+		into, err = readAll(into, r)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: decrypting an object: %w", ErrDamaged, err)
+		return into, fmt.Errorf("%w: decrypting an object: %w", ErrDamaged, err)
 	}
-	return nil
+	return into, nil
+}
+
+// errTooLong says that something is longer than the memory for it.
+var errTooLong = errors.New("it is larger than it can be")
+
+// readAll reads r to its end into memory that does not grow.
+func readAll(into []byte, r io.Reader) ([]byte, error) {
+	n, err := io.ReadFull(r, into[:cap(into)])
+	switch {
+	case err == nil:
+		return into, errTooLong
+	case err == io.EOF, errors.Is(err, io.ErrUnexpectedEOF):
+		return into[:n], nil
+	}
+	return into, err
+}
+
+// objectBuffer is memory for an object, and a byte that shows whether it is too long.
+func objectBuffer() []byte { return make([]byte, 0, maxObject+1) }
+
+// readObject reads an object as it is stored.
+func readObject(ctx context.Context, into []byte, s storage.Store, name string) ([]byte, error) {
+	body, _, err := s.Open(ctx, objectKey(name))
+	if err != nil {
+		return into, err
+	}
+	defer body.Close()
+	into, err = readAll(into, body)
+	if errors.Is(err, errTooLong) {
+		return into, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
+	}
+	if err != nil {
+		return into, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return into, nil
 }
 
 // readBounded reads what a store has under key, at most limit bytes.
 func readBounded(ctx context.Context, s storage.Store, key string, limit int64) ([]byte, error) {
-	var out bytes.Buffer
-	err := readInto(ctx, &out, s, key, limit)
-	return out.Bytes(), err
-}
-
-func readInto(ctx context.Context, out *bytes.Buffer, s storage.Store, key string, limit int64) error {
-	body, info, err := s.Open(ctx, key)
+	body, _, err := s.Open(ctx, key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer body.Close()
-	out.Reset()
-	if info.Size > 0 && info.Size <= limit {
-		out.Grow(int(info.Size) + bytes.MinRead)
+	data, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", key, err)
 	}
-	if _, err := out.ReadFrom(io.LimitReader(body, limit+1)); err != nil {
-		return fmt.Errorf("reading %s: %w", key, err)
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, key, errTooLong)
 	}
-	if int64(out.Len()) > limit {
-		return fmt.Errorf("%w: %s is larger than it can be", ErrDamaged, key)
-	}
-	return nil
+	return data, nil
 }
 
 // cachedObjects is how many objects a reader keeps: the files of a folder are
@@ -130,14 +154,14 @@ type reader struct {
 	*Repository
 	zstd    *zstd.Decoder
 	objects []*cachedObject // the last one used is the last
-	sealed  bytes.Buffer
+	sealed  []byte
 	buf     []byte
 }
 
 // cachedObject is an object, decrypted. Its memory is used again for the next.
 type cachedObject struct {
 	name  string
-	plain bytes.Buffer
+	plain []byte
 }
 
 func (r *Repository) newReader() (*reader, error) {
@@ -156,30 +180,32 @@ func (r *reader) object(ctx context.Context, name string) ([]byte, error) {
 	for i, o := range r.objects {
 		if o.name == name {
 			r.objects = append(slices.Delete(r.objects, i, i+1), o)
-			return o.plain.Bytes(), nil
+			return o.plain, nil
 		}
 	}
-	o := &cachedObject{}
-	if len(r.objects) == cachedObjects {
+	var o *cachedObject
+	if len(r.objects) < cachedObjects {
+		o = &cachedObject{plain: objectBuffer()}
+	} else {
 		o, r.objects = r.objects[0], r.objects[1:]
 	}
 	o.name = name
-	o.plain.Reset()
-	into := &o.plain
+	var err error
 	if isSealed(name) {
-		into = &r.sealed
-	}
-	err := readInto(ctx, into, r.store, objectKey(name), maxObject)
-	if err == nil && isSealed(name) {
-		if err = unseal(&o.plain, r.sealed.Bytes(), r.o.Identities); err != nil {
-			err = fmt.Errorf("%s: %w", name, err)
+		if r.sealed == nil {
+			r.sealed = objectBuffer()
 		}
+		if r.sealed, err = readObject(ctx, r.sealed, r.store, name); err == nil {
+			o.plain, err = unseal(o.plain, r.sealed, r.o.Identities)
+		}
+	} else {
+		o.plain, err = readObject(ctx, o.plain, r.store, name)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	r.objects = append(r.objects, o)
-	return o.plain.Bytes(), nil
+	return o.plain, nil
 }
 
 // piece reads a piece and checks it. The result is valid until the next call.

@@ -1,7 +1,6 @@
 package repository
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -134,12 +133,11 @@ func (w *worker) readSmall(file io.Reader, it *item) error {
 		return nil
 	}
 	stored, packed := w.packer.pack(content)
-	it.small, _ = w.small.Get().(*bytes.Buffer)
+	it.small, _ = w.small.Get().(*[smallFile]byte)
 	if it.small == nil {
-		it.small = &bytes.Buffer{}
+		it.small = new([smallFile]byte)
 	}
-	it.small.Reset()
-	it.small.Write(stored)
+	it.length = copy(it.small[:], stored)
 	it.entry.Pieces = []Piece{{Stored: int64(len(stored)), Packed: packed, Length: int64(n), Sum: it.entry.Sum}}
 	return nil
 }
