@@ -9,7 +9,7 @@ PACKAGES ?= ./...
 MODULES := client checks bench docs/screenshots
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-go bench-mail arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-go bench-mail bench-repository arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,7 +50,7 @@ lint: ## golangci-lint, by .golangci.yml
 	@set -e; for m in $(MODULES); do (cd $$m && go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run ./...); done
 
 bench-programs:
-	go build -C bench -o ../bin/bench/ ./queue ./beside ./scale ./soak ./mutants ./mail
+	go build -C bench -o ../bin/bench/ ./queue ./beside ./scale ./soak ./mutants ./mail ./repository
 
 bench: bench-programs ## beside the peers that are installed, in one run, into docs/benchmarks.md (half an hour)
 	bin/bench/queue -page docs/benchmarks.md
@@ -63,6 +63,9 @@ bench-queue: bench-programs ## only the queue beside Laravel, River and graphile
 
 bench-mail: build bench-programs ## mails a second beside plain loops, in docs/benchmarks.md (1 min)
 	bin/bench/mail -page docs/benchmarks.md
+
+bench-repository: bench-programs ## the repository of backups beside tar with zstd, and restic (10 min, 8 GB of disk; SHORT=1 tries it with less)
+	bin/bench/repository $(if $(SHORT),-files 3000 -bytes 300000000)
 
 bench-go: ## the benchmarks of all packages, and cmsjobs bench
 	go test -run '^$$' -bench . -benchtime 1s $(PACKAGES)

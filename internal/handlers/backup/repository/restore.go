@@ -72,7 +72,7 @@ func (r *Repository) reading(ctx context.Context) (context.Context, func(), erro
 }
 
 // restoreUnit is how many files that begin in one object a worker takes at once.
-const restoreUnit = 64
+const restoreUnit = 4096
 
 // Restore brings files back. Each is checked before it takes its name; one that is
 // damaged is not written. The error is nil only if all wanted files are there.
