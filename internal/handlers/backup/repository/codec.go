@@ -74,23 +74,32 @@ func seal(out *bytes.Buffer, plain []byte, recipients []age.Recipient) error {
 	return nil
 }
 
-// unseal decrypts an object into memory that has space for any, and returns it.
-func unseal(into, stored []byte, identities []age.Identity) ([]byte, error) {
+// unseal decrypts what is read from an object.
+func unseal(stored io.Reader, identities []age.Identity) (io.Reader, error) {
 	if len(identities) == 0 {
-		return into, ErrLocked
+		return nil, ErrLocked
 	}
-	r, err := age.Decrypt(bytes.NewReader(stored), identities...)
+	r, err := age.Decrypt(stored, identities...)
 	var noMatch *age.NoIdentityMatchError
 	if errors.As(err, &noMatch) {
-		return into, fmt.Errorf("%w: %w", ErrLocked, err)
+		return nil, fmt.Errorf("%w: %w", ErrLocked, err)
 	}
-	if err == nil {
-		into, err = readAll(into, r)
+	return r, err
+}
+
+// storeReader remembers a fault of the store: what is above cannot tell one from
+// damage.
+type storeReader struct {
+	io.Reader
+	fault error
+}
+
+func (r *storeReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		r.fault = err
 	}
-	if err != nil {
-		return into, fmt.Errorf("%w: decrypting an object: %w", ErrDamaged, err)
-	}
-	return into, nil
+	return n, err
 }
 
 // errTooLong says that something is longer than the memory for it.
@@ -111,19 +120,28 @@ func readAll(into []byte, r io.Reader) ([]byte, error) {
 // objectBuffer is memory for an object, and a byte that shows whether it is too long.
 func objectBuffer() []byte { return make([]byte, 0, maxObject+1) }
 
-// readObject reads an object as it is stored.
-func readObject(ctx context.Context, into []byte, s storage.Store, name string) ([]byte, error) {
+// readObject reads an object as it is stored, or decrypted.
+func readObject(ctx context.Context, into []byte, s storage.Store, name string, decrypt bool, identities []age.Identity) ([]byte, error) {
 	body, _, err := s.Open(ctx, objectKey(name))
 	if err != nil {
 		return into, err
 	}
 	defer body.Close()
-	into, err = readAll(into, body)
-	if errors.Is(err, errTooLong) {
-		return into, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
+	stored := &storeReader{Reader: io.LimitReader(body, maxObject+1)}
+	var content io.Reader = stored
+	if decrypt && isSealed(name) {
+		content, err = unseal(stored, identities)
 	}
-	if err != nil {
-		return into, fmt.Errorf("reading %s: %w", name, err)
+	if err == nil {
+		into, err = readAll(into, content)
+	}
+	switch {
+	case stored.fault != nil:
+		return into, fmt.Errorf("reading %s: %w", name, stored.fault)
+	case errors.Is(err, ErrLocked):
+		return into, fmt.Errorf("%s: %w", name, err)
+	case err != nil:
+		return into, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 	}
 	return into, nil
 }
@@ -154,7 +172,6 @@ type reader struct {
 	*Repository
 	zstd    *zstd.Decoder
 	objects []*cachedObject // the last one used is the last
-	sealed  []byte
 	buf     []byte
 }
 
@@ -191,18 +208,8 @@ func (r *reader) object(ctx context.Context, name string) ([]byte, error) {
 	}
 	o.name = name
 	var err error
-	if isSealed(name) {
-		if r.sealed == nil {
-			r.sealed = objectBuffer()
-		}
-		if r.sealed, err = readObject(ctx, r.sealed, r.store, name); err == nil {
-			o.plain, err = unseal(o.plain, r.sealed, r.o.Identities)
-		}
-	} else {
-		o.plain, err = readObject(ctx, o.plain, r.store, name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if o.plain, err = readObject(ctx, o.plain, r.store, name, true, r.o.Identities); err != nil {
+		return nil, err
 	}
 	r.objects = append(r.objects, o)
 	return o.plain, nil

@@ -226,7 +226,7 @@ func (v *verification) read(whole context.Context, names []string, bad map[strin
 			if buffer == nil {
 				buffer = objectBuffer()
 			}
-			stored, err := readObject(ctx, buffer, v.store, name)
+			stored, err := readObject(ctx, buffer, v.store, name, false, nil)
 			defer buffers.Put(buffer) //nolint:staticcheck // an allocation of 24 bytes an object
 			if err == nil && sumOf(stored).String() != name[:2*len(Sum{})] {
 				err = fmt.Errorf("%w: its bytes are not those that were stored", ErrDamaged)
