@@ -138,16 +138,11 @@ func (b *run) prepare(ctx context.Context) error {
 			b.present[name] = info.Size
 		}
 	}
-	base, err := b.Find(ctx, "")
-	switch {
-	case errors.Is(err, storage.ErrNotFound):
-	case errors.Is(err, ErrDamaged):
-		b.warn("the last backup cannot be used, and every file is read: %v", err)
-	case err != nil:
+	if err := b.findBase(ctx); err != nil {
 		return err
-	default:
-		b.base = base
-		for name, size := range base.Objects {
+	}
+	if b.base != nil {
+		for name, size := range b.base.Objects {
 			if b.present[name] != size {
 				b.report.Lost++
 				delete(b.present, name)
@@ -163,6 +158,23 @@ func (b *run) prepare(ctx context.Context) error {
 	for range putsAtOnce {
 		b.sealed <- nil // made when it is needed
 	}
+	return nil
+}
+
+// findBase finds the newest backup whose record is right.
+func (b *run) findBase(ctx context.Context) error {
+	ids, err := b.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Backward(ids) {
+		b.base, err = b.Load(ctx, id)
+		if !errors.Is(err, ErrDamaged) {
+			return err
+		}
+		b.warn("the backup %s cannot be used: %v", id, err)
+	}
+	b.base = nil
 	return nil
 }
 
