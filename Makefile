@@ -9,7 +9,7 @@ PACKAGES ?= ./...
 MODULES := client checks bench docs/screenshots
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-go bench-mail bench-feed arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-go bench-mail bench-feed bench-repository arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,7 +50,7 @@ lint: ## golangci-lint, by .golangci.yml
 	@set -e; for m in $(MODULES); do (cd $$m && go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run ./...); done
 
 bench-programs:
-	go build -C bench -o ../bin/bench/ ./queue ./beside ./scale ./soak ./mutants ./mail ./feed
+	go build -C bench -o ../bin/bench/ ./queue ./beside ./scale ./soak ./mutants ./mail ./feed ./repository
 
 bench: bench-programs ## beside the peers that are installed, in one run, into docs/benchmarks.md (half an hour)
 	bin/bench/queue -page docs/benchmarks.md
@@ -64,6 +64,7 @@ bench-queue: bench-programs ## only the queue beside Laravel, River and graphile
 bench-mail: build bench-programs ## mails a second beside plain loops, in docs/benchmarks.md (1 min)
 	bin/bench/mail -page docs/benchmarks.md
 
+<<<<<<< HEAD
 bench-feed: bench-programs ## from another program's INSERT to the handler, by every way to notice it, in docs/benchmarks.md (5 min)
 	bin/bench/feed -page docs/benchmarks.md
 

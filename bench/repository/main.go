@@ -194,7 +194,7 @@ func (b bench) report(programs []program, costs [][]cost) string {
 		}
 		s.WriteString(" |\n")
 	}
-	s.WriteString("\nWhat cmsjobs says of its own steps:\n\n")
+	s.WriteString("\nWhat cmsjobs reports of its steps:\n\n")
 	for i, step := range steps {
 		for n, p := range programs {
 			if c := costs[n][i]; c.says != "" {

@@ -45,7 +45,7 @@ func shell(script string, args ...string) []string {
 	return append([]string{"sh", "-euc", script, "sh"}, args...)
 }
 
-// tar writes one archive a step.
+// tar writes one archive a step, and waits until it is on the disk, as the others do.
 func (b bench) tar(step, repo, into string) []string {
 	switch step {
 	case "verify":
@@ -53,7 +53,7 @@ func (b bench) tar(step, repo, into string) []string {
 	case "restore":
 		return shell(`mkdir "$2"; zstd -dcq "$1/changed.tar.zst" | tar -xf - -C "$2"`, repo, into)
 	}
-	return shell(`tar -cf - -C "$1" . | zstd -1 -T0 -q -o "$2"`, b.source(), filepath.Join(repo, step+".tar.zst"))
+	return shell(`tar -cf - -C "$1" . | zstd -1 -T0 -q -o "$2"; sync "$2"`, b.source(), filepath.Join(repo, step+".tar.zst"))
 }
 
 func (b bench) restic(step, repo, into string) []string {

@@ -18,41 +18,23 @@ const (
 	// segmentFiles bounds how many files wait for an object.
 	segmentFiles = 16 << 10
 	// putsAtOnce is how many shared objects are stored at the same time.
-	putsAtOnce = 3
+	putsAtOnce = 2
 )
+
+// assembler puts the contents of small files together.
+type assembler struct {
+	*run
+	group    *errgroup.Group
+	segments chan<- *segment
+	buffers  chan []byte // memory of objects
+	current  *segment
+}
 
 // assemble puts the contents of small files together and stores them.
 func (b *run) assemble(ctx context.Context, g *errgroup.Group, ordered <-chan *item, segments chan<- *segment) error {
-	buffers := make(chan []byte, putsAtOnce+1)
-	for range cap(buffers) {
-		buffers <- nil
-	}
-	current, size := &segment{}, 0
-	finish := func() bool {
-		current.done = already
-		if len(current.shared) > 0 {
-			done := make(chan struct{})
-			s := current
-			s.done = done
-			var buffer []byte
-			select {
-			case buffer = <-buffers:
-			case <-ctx.Done():
-				return false
-			}
-			g.Go(func() error {
-				defer func() { buffers <- s.object; s.object = nil }()
-				s.object = buffer[:0]
-				if err := b.share(ctx, s); err != nil {
-					return err
-				}
-				close(done)
-				return nil
-			})
-		}
-		ok := send(ctx, segments, current)
-		current, size = &segment{}, 0
-		return ok
+	a := &assembler{run: b, group: g, segments: segments, buffers: make(chan []byte, putsAtOnce+1), current: &segment{}}
+	for range cap(a.buffers) {
+		a.buffers <- nil // made when it is needed
 	}
 	for it := range ordered {
 		select {
@@ -63,18 +45,61 @@ func (b *run) assemble(ctx context.Context, g *errgroup.Group, ordered <-chan *i
 		if it.gone {
 			continue
 		}
-		if len(current.items) >= segmentFiles || size+len(it.small) > pieceSize {
-			if !finish() {
-				return context.Cause(ctx)
-			}
+		if err := a.add(ctx, it); err != nil {
+			return err
 		}
-		if it.small != nil {
-			current.shared = append(current.shared, it)
-			size += len(it.small)
-		}
-		current.items = append(current.items, it)
 	}
-	if !finish() {
+	return a.finish(ctx)
+}
+
+// add adds a file, and its content if it is small.
+func (a *assembler) add(ctx context.Context, it *item) error {
+	if len(a.current.items) >= segmentFiles || len(a.current.object)+it.length > pieceSize {
+		if err := a.finish(ctx); err != nil {
+			return err
+		}
+	}
+	s := a.current
+	s.items = append(s.items, it)
+	if it.small == nil {
+		return nil
+	}
+	if s.object == nil {
+		select {
+		case s.object = <-a.buffers:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if s.object == nil {
+			s.object = make([]byte, 0, pieceSize)
+		}
+	}
+	it.entry.Pieces[0].Offset = int64(len(s.object))
+	s.object = append(s.object, it.small[:it.length]...)
+	s.shared = append(s.shared, it)
+	a.small.Put(it.small)
+	it.small, it.length = nil, 0
+	return nil
+}
+
+// finish stores the object of the current segment and begins the next.
+func (a *assembler) finish(ctx context.Context) error {
+	s := a.current
+	a.current = &segment{}
+	s.done = already
+	if len(s.shared) > 0 {
+		done := make(chan struct{})
+		s.done = done
+		a.group.Go(func() error {
+			defer func() { a.buffers <- s.object[:0] }()
+			if err := a.share(ctx, s); err != nil {
+				return err
+			}
+			close(done)
+			return nil
+		})
+	}
+	if !send(ctx, a.segments, s) {
 		return context.Cause(ctx)
 	}
 	return nil
@@ -82,12 +107,7 @@ func (b *run) assemble(ctx context.Context, g *errgroup.Group, ordered <-chan *i
 
 // share stores the object of a segment.
 func (b *run) share(ctx context.Context, s *segment) error {
-	for _, it := range s.shared {
-		it.entry.Pieces[0].Offset = int64(len(s.object))
-		s.object = append(s.object, it.small...)
-		it.small = nil
-	}
-	name, err := b.put(ctx, s.object)
+	name, err := b.put(ctx, s.object, nil)
 	if err != nil {
 		return err
 	}

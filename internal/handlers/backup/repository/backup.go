@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -68,6 +66,9 @@ type run struct {
 	present map[string]int64
 	known   func() *index // of the base's contents, read when first needed
 	records *recorder
+	// Memory that is used again: of encrypted objects, and of small files.
+	sealed chan *bytes.Buffer
+	small  sync.Pool
 
 	lock    sync.Mutex
 	report  Report
@@ -137,16 +138,11 @@ func (b *run) prepare(ctx context.Context) error {
 			b.present[name] = info.Size
 		}
 	}
-	base, err := b.Find(ctx, "")
-	switch {
-	case errors.Is(err, storage.ErrNotFound):
-	case errors.Is(err, ErrDamaged):
-		b.warn("the last backup cannot be used, and every file is read: %v", err)
-	case err != nil:
+	if err := b.findBase(ctx); err != nil {
 		return err
-	default:
-		b.base = base
-		for name, size := range base.Objects {
+	}
+	if b.base != nil {
+		for name, size := range b.base.Objects {
 			if b.present[name] != size {
 				b.report.Lost++
 				delete(b.present, name)
@@ -158,6 +154,27 @@ func (b *run) prepare(ctx context.Context) error {
 	}
 	b.known = sync.OnceValue(func() *index { return b.indexBase(ctx) })
 	b.records = newRecorder(b)
+	b.sealed = make(chan *bytes.Buffer, putsAtOnce)
+	for range putsAtOnce {
+		b.sealed <- nil // made when it is needed
+	}
+	return nil
+}
+
+// findBase finds the newest backup whose record is right.
+func (b *run) findBase(ctx context.Context) error {
+	ids, err := b.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Backward(ids) {
+		b.base, err = b.Load(ctx, id)
+		if !errors.Is(err, ErrDamaged) {
+			return err
+		}
+		b.warn("the backup %s cannot be used: %v", id, err)
+	}
+	b.base = nil
 	return nil
 }
 
@@ -205,20 +222,6 @@ func (b *run) missing(format string, args ...any) {
 	b.partial = true
 }
 
-// item is a file on its way through a backup.
-type item struct {
-	file  File
-	open  func(ctx context.Context) (OpenFile, error)
-	entry Entry
-	// small is the stored form of the file's only piece, which shares an object with
-	// others.
-	small []byte
-	gone  bool          // it vanished or cannot be read
-	done  chan struct{} // closed when the rest is set
-}
-
-var already = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
-
 // inFlight is how many files are read before the first of them is written down.
 const inFlight = 16
 
@@ -244,126 +247,33 @@ func (b *run) files(ctx context.Context) error {
 	return g.Wait()
 }
 
-// find sends every file to ordered, and those that must be read to todo before.
-func (b *run) find(ctx context.Context, ordered, todo chan<- *item) error {
-	last := &lastBackup{run: b}
-	defer last.close()
-	if b.base != nil {
-		last.next, last.stop = iter.Pull2(b.Entries(ctx, b.base))
-	}
-	previous := ""
-	for _, source := range b.q.Sources {
-		for file, err := range source.Source.Files(ctx) {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			name := source.Label + "/" + file.Name
-			if err != nil {
-				b.missing("%s is missing: %v", name, err)
-				continue
-			}
-			if b.q.Wanted != nil && !b.q.Wanted(name) || !b.holds(name, file) {
-				continue
-			}
-			if name <= previous {
-				return fmt.Errorf("%q comes after %q: the source has another order than that of the names", name, previous)
-			}
-			previous = name
-			it := &item{file: file, entry: Entry{Name: name}, done: already}
-			if e, same := last.unchanged(name, file); same {
-				it.entry = e
-				b.report.Unchanged++
-			} else {
-				it.done = make(chan struct{})
-				it.open = func(ctx context.Context) (OpenFile, error) { return source.Source.Open(ctx, file.Name) }
-				if !send(ctx, todo, it) {
-					return context.Cause(ctx)
-				}
-			}
-			if !send(ctx, ordered, it) {
-				return context.Cause(ctx)
-			}
+// put stores an object and returns its name. Where the sum of its bytes is known,
+// it is not computed again.
+func (b *run) put(ctx context.Context, plain []byte, sum *Sum) (string, error) {
+	stored := plain
+	if len(b.o.Recipients) > 0 {
+		out := <-b.sealed
+		defer func() { b.sealed <- out }()
+		if out == nil {
+			out = bytes.NewBuffer(objectBuffer())
 		}
-	}
-	return nil
-}
-
-func send[T any](ctx context.Context, to chan<- T, v T) bool {
-	select {
-	case to <- v:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// holds says whether a backup can hold a file, and warns where it cannot.
-func (b *run) holds(name string, f File) bool {
-	switch {
-	case !f.Mode.IsRegular():
-		b.warn("%s is %s and is left out", name, typeName(f.Mode))
-	case checkName(name) != nil:
-		b.missing("%.200q is missing: the path is too long", name)
-	default:
-		return true
-	}
-	return false
-}
-
-func typeName(m fs.FileMode) string {
-	if m&fs.ModeSymlink != 0 {
-		return "a link"
-	}
-	return "a device, a pipe or a socket"
-}
-
-// lastBackup goes through the base beside the walk, as both have one order.
-type lastBackup struct {
-	*run
-	next func() (Entry, error, bool)
-	stop func()
-	at   Entry
-}
-
-func (l *lastBackup) close() {
-	if l.stop != nil {
-		l.stop()
-	}
-}
-
-// unchanged finds the entry of a file that is as the base saw it, and whose content
-// the store still has.
-func (l *lastBackup) unchanged(name string, f File) (Entry, bool) {
-	for l.next != nil && l.at.Name < name {
-		e, err, more := l.next()
-		if err != nil {
-			l.warn("the last backup's manifest cannot be read, and the files from here on are read: %v", err)
+		if err := seal(out, plain, b.o.Recipients); err != nil {
+			return "", err
 		}
-		if err != nil || !more {
-			l.next = nil
-			break
-		}
-		l.at = e
+		stored, sum = out.Bytes(), nil
 	}
-	e := l.at
-	same := e.Name == name && f.Identity != "" && e.Identity == f.Identity && e.Size == f.Size && e.Modified.Equal(f.Modified)
-	return e, same && l.has(e.Pieces...)
-}
-
-// put stores an object and returns its name.
-func (b *run) put(ctx context.Context, plain []byte) (string, error) {
-	stored, err := seal(plain, b.o.Recipients)
-	if err != nil {
-		return "", err
+	if sum == nil {
+		computed := sumOf(stored)
+		sum = &computed
 	}
-	name := objectName(stored, b.name, len(b.o.Recipients) > 0)
+	name := objectName(*sum, b.name, len(b.o.Recipients) > 0)
 	b.lock.Lock()
 	_, twice := b.created[name]
 	b.lock.Unlock()
 	if twice {
 		return name, nil
 	}
-	err = b.store.Put(ctx, objectKey(name), bytes.NewReader(stored), storage.PutOptions{ExpectedSize: int64(len(stored))})
+	err := b.store.Put(ctx, objectKey(name), bytes.NewReader(stored), storage.PutOptions{ExpectedSize: int64(len(stored))})
 	if err != nil {
 		return "", fmt.Errorf("storing an object: %w", err)
 	}

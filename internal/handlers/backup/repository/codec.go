@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"filippo.io/age"
 	"github.com/klauspost/compress/zstd"
@@ -54,14 +55,10 @@ func (p *packer) pack(content []byte) (stored []byte, packed bool) {
 	return p.buf, true
 }
 
-// seal encrypts an object's bytes where there are recipients.
-func seal(plain []byte, recipients []age.Recipient) ([]byte, error) {
-	if len(recipients) == 0 {
-		return plain, nil
-	}
-	var out bytes.Buffer
-	out.Grow(len(plain) + len(plain)>>10 + 4<<10)
-	w, err := age.Encrypt(&out, recipients...)
+// seal encrypts an object's bytes into out.
+func seal(out *bytes.Buffer, plain []byte, recipients []age.Recipient) error {
+	out.Reset()
+	w, err := age.Encrypt(out, recipients...)
 	if err == nil {
 		_, err = w.Write(plain)
 	}
@@ -69,67 +66,116 @@ func seal(plain []byte, recipients []age.Recipient) ([]byte, error) {
 		err = w.Close()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("encrypting an object: %w", err)
+		return fmt.Errorf("encrypting an object: %w", err)
 	}
 	if out.Len() > maxObject {
-		return nil, errors.New("encrypting an object: there are too many recipients")
+		return errors.New("encrypting an object: there are too many recipients")
 	}
-	return out.Bytes(), nil
+	return nil
 }
 
-// unseal decrypts an object.
-func unseal(stored []byte, identities []age.Identity) ([]byte, error) {
+// unseal decrypts what is read from an object.
+func unseal(stored io.Reader, identities []age.Identity) (io.Reader, error) {
 	if len(identities) == 0 {
 		return nil, ErrLocked
 	}
-	r, err := age.Decrypt(bytes.NewReader(stored), identities...)
+	r, err := age.Decrypt(stored, identities...)
 	var noMatch *age.NoIdentityMatchError
 	if errors.As(err, &noMatch) {
 		return nil, fmt.Errorf("%w: %w", ErrLocked, err)
 	}
-	var out bytes.Buffer
-	if err == nil {
-		out.Grow(len(stored))
-		_, err = out.ReadFrom(r)
+	return r, err
+}
+
+// storeReader remembers a fault of the store: what is above cannot tell one from
+// damage.
+type storeReader struct {
+	io.Reader
+	fault error
+}
+
+func (r *storeReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		r.fault = err
 	}
+	return n, err
+}
+
+// errTooLong says that something is longer than the memory for it.
+var errTooLong = errors.New("it is larger than it can be")
+
+// readAll reads r to its end into memory that does not grow.
+func readAll(into []byte, r io.Reader) ([]byte, error) {
+	n, err := io.ReadFull(r, into[:cap(into)])
+	switch {
+	case err == nil:
+		return into, errTooLong
+	case err == io.EOF, errors.Is(err, io.ErrUnexpectedEOF):
+		return into[:n], nil
+	}
+	return into, err
+}
+
+// objectBuffer is memory for an object, and a byte that shows whether it is too long.
+func objectBuffer() []byte { return make([]byte, 0, maxObject+1) }
+
+// readObject reads an object as it is stored, or decrypted.
+func readObject(ctx context.Context, into []byte, s storage.Store, name string, decrypt bool, identities []age.Identity) ([]byte, error) {
+	body, _, err := s.Open(ctx, objectKey(name))
 	if err != nil {
-		return nil, fmt.Errorf("%w: decrypting an object: %w", ErrDamaged, err)
+		return into, err
 	}
-	return out.Bytes(), nil
+	defer body.Close()
+	stored := &storeReader{Reader: io.LimitReader(body, maxObject+1)}
+	var content io.Reader = stored
+	if decrypt && isSealed(name) {
+		content, err = unseal(stored, identities)
+	}
+	if err == nil {
+		into, err = readAll(into, content)
+	}
+	switch {
+	case stored.fault != nil:
+		return into, fmt.Errorf("reading %s: %w", name, stored.fault)
+	case errors.Is(err, ErrLocked):
+		return into, fmt.Errorf("%s: %w", name, err)
+	case err != nil:
+		return into, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
+	}
+	return into, nil
 }
 
 // readBounded reads what a store has under key, at most limit bytes.
 func readBounded(ctx context.Context, s storage.Store, key string, limit int64) ([]byte, error) {
-	body, info, err := s.Open(ctx, key)
+	body, _, err := s.Open(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	defer body.Close()
-	var out bytes.Buffer
-	if info.Size > 0 && info.Size <= limit {
-		out.Grow(int(info.Size) + bytes.MinRead)
-	}
-	if _, err := out.ReadFrom(io.LimitReader(body, limit+1)); err != nil {
+	data, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", key, err)
 	}
-	if int64(out.Len()) > limit {
-		return nil, fmt.Errorf("%w: %s is larger than it can be", ErrDamaged, key)
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, key, errTooLong)
 	}
-	return out.Bytes(), nil
+	return data, nil
 }
 
 // cachedObjects is how many objects a reader keeps: the files of a folder are
 // mostly in one, and those that changed in another.
-const cachedObjects = 3
+const cachedObjects = 2
 
 // reader reads pieces. It belongs to one goroutine.
 type reader struct {
 	*Repository
 	zstd    *zstd.Decoder
-	objects []cachedObject // the last one used is the last
+	objects []*cachedObject // the last one used is the last
 	buf     []byte
 }
 
+// cachedObject is an object, decrypted. Its memory is used again for the next.
 type cachedObject struct {
 	name  string
 	plain []byte
@@ -146,28 +192,27 @@ func (r *Repository) newReader() (*reader, error) {
 
 func (r *reader) close() { r.zstd.Close() }
 
-// object reads an object and decrypts it.
+// object reads an object and decrypts it. The result is valid until the next call.
 func (r *reader) object(ctx context.Context, name string) ([]byte, error) {
 	for i, o := range r.objects {
 		if o.name == name {
-			r.objects = append(append(r.objects[:i:i], r.objects[i+1:]...), o)
+			r.objects = append(slices.Delete(r.objects, i, i+1), o)
 			return o.plain, nil
 		}
 	}
-	plain, err := readBounded(ctx, r.store, objectKey(name), maxObject)
-	if err != nil {
+	var o *cachedObject
+	if len(r.objects) < cachedObjects {
+		o = &cachedObject{plain: objectBuffer()}
+	} else {
+		o, r.objects = r.objects[0], r.objects[1:]
+	}
+	o.name = name
+	var err error
+	if o.plain, err = readObject(ctx, o.plain, r.store, name, true, r.o.Identities); err != nil {
 		return nil, err
 	}
-	if isSealed(name) {
-		if plain, err = unseal(plain, r.o.Identities); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	if len(r.objects) == cachedObjects {
-		r.objects = r.objects[1:]
-	}
-	r.objects = append(r.objects, cachedObject{name, plain})
-	return plain, nil
+	r.objects = append(r.objects, o)
+	return o.plain, nil
 }
 
 // piece reads a piece and checks it. The result is valid until the next call.

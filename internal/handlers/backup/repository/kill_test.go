@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -14,18 +13,27 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
+
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
 // child is the variable that makes this test's program a process to kill: what it
-// does, the repository, the site, and the backups to forget.
+// does, the repository, the site, and the backups to forget or the folder to restore
+// into.
 const child = "CMSJOBS_TEST_REPOSITORY"
+
+// childKey is the variable with the age identity of the process.
+const childKey = "CMSJOBS_TEST_REPOSITORY_KEY"
 
 func TestMain(m *testing.M) {
 	if args := os.Getenv(child); args != "" {
 		if err := runChild(strings.Split(args, "|")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
+		}
+		if text, err := os.ReadFile("/proc/self/status"); err == nil {
+			fmt.Print(string(text)) // with what the process took at most
 		}
 		os.Exit(0)
 	}
@@ -38,9 +46,23 @@ func runChild(args []string) error {
 		return err
 	}
 	o := options(store)
-	o.Grace, o.Logger = -1, slog.New(slog.DiscardHandler)
+	o.Grace, o.Workers = -1, 0
+	if key := os.Getenv(childKey); key != "" {
+		i, err := age.ParseX25519Identity(key)
+		if err != nil {
+			return err
+		}
+		o.Recipients, o.Identities = []age.Recipient{i.Recipient()}, []age.Identity{i}
+	}
 	r, err := Open(context.Background(), o)
 	if err != nil {
+		return err
+	}
+	if args[0] == "restore" {
+		b, err := r.Find(context.Background(), "")
+		if err == nil {
+			_, err = r.Restore(context.Background(), RestoreRequest{Backup: b, Into: args[3]})
+		}
 		return err
 	}
 	if args[0] == forCollect {

@@ -46,10 +46,9 @@ func isRun(s string) bool {
 	return len(s) == 13 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// objectName names an object by its bytes, as they are stored.
-func objectName(stored []byte, run string, sealed bool) string {
-	sum := sha256.Sum256(stored)
-	name := hex.EncodeToString(sum[:]) + "-" + run
+// objectName names an object by the sum of its bytes, as they are stored.
+func objectName(sum Sum, run string, sealed bool) string {
+	name := sum.String() + "-" + run
 	if sealed {
 		name += encrypted
 	}
@@ -69,14 +68,14 @@ func isSum(s string) bool {
 	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// objectKey is where an object lies.
-func objectKey(name string) string { return objectsFolder + name[:2] + "/" + name }
+// objectKey is where an object lies: in one of sixteen folders.
+func objectKey(name string) string { return objectsFolder + name[:1] + "/" + name }
 
 // objectOf is objectKey's reverse.
 func objectOf(key string) (string, bool) {
 	rest, found := strings.CutPrefix(key, objectsFolder)
 	folder, name, two := strings.Cut(rest, "/")
-	if !found || !two || checkObject(name) != nil || !strings.HasPrefix(name, folder) || len(folder) != 2 {
+	if !found || !two || checkObject(name) != nil || !strings.HasPrefix(name, folder) || len(folder) != 1 {
 		return "", false
 	}
 	return name, true

@@ -91,14 +91,8 @@ func (w *worker) try(ctx context.Context, it *item) error {
 	if err != nil {
 		return readError{err}
 	}
-	it.small = nil
-	it.entry = Entry{Name: it.entry.Name, Mode: before.Mode.Perm(), Modified: before.Modified}
-	if before.Identity == "" && before.Size == it.file.Size && before.Modified.Equal(it.file.Modified) {
-		before.Identity = it.file.Identity // some stores say it in a list only
-	}
-	if before.Changed.IsZero() || before.Changed.Before(w.started.Add(-restTime)) {
-		it.entry.Identity = before.Identity
-	}
+	it.small, it.length = nil, 0
+	it.entry = Entry{Name: it.entry.Name, Mode: before.Mode.Perm(), Modified: before.Modified, Identity: w.identity(it.file, before)}
 	if before.Size <= smallFile {
 		err = w.readSmall(file, it)
 	} else {
@@ -111,10 +105,22 @@ func (w *worker) try(ctx context.Context, it *item) error {
 	if err != nil {
 		return readError{err}
 	}
-	if after.Identity != "" && after.Identity != before.Identity || !after.Modified.Equal(before.Modified) || it.entry.Size != before.Size && before.Size >= 0 {
+	if after.Identity != before.Identity || !after.Modified.Equal(before.Modified) || it.entry.Size != before.Size && before.Size >= 0 {
 		return errChanged
 	}
 	return nil
+}
+
+// identity is by what the next backup knows a file: nothing where that could be the
+// same after another change.
+func (w *worker) identity(listed, opened File) string {
+	if !opened.Changed.IsZero() && !opened.Changed.Before(w.started.Add(-restTime)) {
+		return ""
+	}
+	if opened.Identity == "" && opened.Size == listed.Size && opened.Modified.Equal(listed.Modified) {
+		return listed.Identity // some stores say it in a list only
+	}
+	return opened.Identity
 }
 
 func (w *worker) readSmall(file io.Reader, it *item) error {
@@ -133,7 +139,11 @@ func (w *worker) readSmall(file io.Reader, it *item) error {
 		return nil
 	}
 	stored, packed := w.packer.pack(content)
-	it.small = append([]byte(nil), stored...)
+	it.small, _ = w.small.Get().(*[smallFile]byte)
+	if it.small == nil {
+		it.small = new([smallFile]byte)
+	}
+	it.length = copy(it.small[:], stored)
 	it.entry.Pieces = []Piece{{Stored: int64(len(stored)), Packed: packed, Length: int64(n), Sum: it.entry.Sum}}
 	return nil
 }
@@ -172,6 +182,10 @@ func (w *worker) storePiece(ctx context.Context, content []byte) (Piece, error) 
 		return p, nil
 	}
 	stored, packed := w.packer.pack(content)
-	object, err := w.put(ctx, stored)
+	known := &sum
+	if packed {
+		known = nil
+	}
+	object, err := w.put(ctx, stored, known)
 	return Piece{Object: object, Stored: int64(len(stored)), Packed: packed, Length: int64(len(content)), Sum: sum}, err
 }

@@ -112,7 +112,7 @@ func (r *recorder) flush(ctx context.Context) error {
 	if len(r.shared) == 0 {
 		return nil
 	}
-	name, err := r.put(ctx, r.object)
+	name, err := r.put(ctx, r.object, nil)
 	if err != nil {
 		return err
 	}

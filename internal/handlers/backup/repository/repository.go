@@ -29,7 +29,8 @@ type Options struct {
 	// Cache is a local folder that keeps the last manifest, so that it need not be
 	// read and decrypted again; it is made. "" keeps none.
 	Cache string
-	// Workers read files and objects at the same time; 0 means 4.
+	// Workers read files and objects at the same time; 0 means 3. Each needs
+	// about 15 MB.
 	Workers int
 	// Lease is how long the lock of a process that died holds; 0 means 30 minutes.
 	Lease time.Duration
@@ -62,7 +63,7 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 		return nil, errors.New("a repository needs a store, a clock and a logger")
 	}
 	if o.Workers <= 0 {
-		o.Workers = 4
+		o.Workers = 3
 	}
 	if o.Lease <= 0 {
 		o.Lease = 30 * time.Minute

@@ -450,3 +450,30 @@ func TestAnEmptyBackup(t *testing.T) {
 	}
 	restore(t, r, b)
 }
+
+// The newest backup is the base of the next, or the one before if that is damaged.
+func TestADamagedRecordIsNoBase(t *testing.T) {
+	s := newSite(t, 5)
+	r := create(t, options(local(t, t.TempDir())))
+	first := backup(t, r, s.request(t)).Record
+	for _, unchanged := range []int64{first.Files, 0} {
+		ids, err := r.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			if id == first.ID && unchanged > 0 {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(r.Place(), backupsFolder+id+recordEnd), []byte("broken"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		report := backup(t, r, s.request(t))
+		if report.Unchanged != unchanged || unchanged == 0 && len(report.Warnings) != len(ids) {
+			t.Errorf("%d files unchanged, %v", report.Unchanged, report.Warnings)
+		}
+		same(t, "the next", shot(t, s.dir), restore(t, r, report.Record))
+		backup(t, r, s.request(t))
+	}
+}

@@ -72,7 +72,7 @@ func (r *Repository) reading(ctx context.Context) (context.Context, func(), erro
 }
 
 // restoreUnit is how many files that begin in one object a worker takes at once.
-const restoreUnit = 64
+const restoreUnit = 4096
 
 // Restore brings files back. Each is checked before it takes its name; one that is
 // damaged is not written. The error is nil only if all wanted files are there.
@@ -125,28 +125,33 @@ func (r *Repository) each(ctx context.Context, b *Record, wanted func(string) bo
 	}
 	g.Go(func() error {
 		defer close(units)
-		var unit []Entry
-		for e, err := range r.Entries(ctx, b) {
-			if err != nil {
-				return err
-			}
-			if wanted != nil && !wanted(e.Name) {
-				continue
-			}
-			if len(unit) > 0 && (len(unit) == restoreUnit || firstObject(unit[len(unit)-1]) != firstObject(e)) {
-				if !send(ctx, units, unit) {
-					return context.Cause(ctx)
-				}
-				unit = nil
-			}
-			unit = append(unit, e)
-		}
-		if len(unit) > 0 && !send(ctx, units, unit) {
-			return context.Cause(ctx)
-		}
-		return nil
+		return r.units(ctx, b, wanted, units)
 	})
 	return g.Wait()
+}
+
+// units sends the wanted files, those that begin in one object together.
+func (r *Repository) units(ctx context.Context, b *Record, wanted func(string) bool, units chan<- []Entry) error {
+	var unit []Entry
+	for e, err := range r.Entries(ctx, b) {
+		if err != nil {
+			return err
+		}
+		if wanted != nil && !wanted(e.Name) {
+			continue
+		}
+		if len(unit) > 0 && (len(unit) == restoreUnit || firstObject(unit[0]) != firstObject(e)) {
+			if !send(ctx, units, unit) {
+				return context.Cause(ctx)
+			}
+			unit = nil
+		}
+		unit = append(unit, e)
+	}
+	if len(unit) > 0 && !send(ctx, units, unit) {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 func firstObject(e Entry) string {

@@ -26,7 +26,8 @@ fail() {
 # object NAME: sets file to the object, decrypted.
 kept=0
 object() {
-	rest=${1#??}
+	case $1 in '' | *[!0-9a-z.-]*) fail "$1 is no name of an object" ;; esac
+	rest=${1#?}
 	file=$repository/objects/${1%"$rest"}/$1
 	[ -f "$file" ] || fail "the object $file is missing"
 	case $1 in
@@ -45,7 +46,12 @@ object() {
 	esac
 }
 
-# piece OBJECT OFFSET STORED CODING: writes the content of a piece.
+# number TEXT: is it one? A shell would run what else stands in an expression.
+number() {
+	case $1 in '' | *[!0-9]*) fail "$1 is no number" ;; esac
+}
+
+# cut_out FILE OFFSET STORED
 cut_out() {
 	if [ "$2" -eq 0 ]; then
 		head -c "$3" "$1"
@@ -53,7 +59,11 @@ cut_out() {
 		tail -c "+$(($2 + 1))" "$1" | head -c "$3"
 	fi
 }
+
+# piece OBJECT OFFSET STORED CODING: writes the content of a piece.
 piece() {
+	number "$2"
+	number "$3"
 	object "$1"
 	case $4 in
 	zst) cut_out "$file" "$2" "$3" | zstd -dcq ;;
@@ -117,7 +127,10 @@ whole=
 while IFS=$tab read -r type a b c d e; do
 	case $type in
 	cmsjobs-backup) [ "$a" = 1 ] || fail "the format $a is not known to this script" ;;
-	files) files=$a ;;
+	files)
+		number "$a"
+		files=$a
+		;;
 	manifest) piece "$a" "$b" "$c" "$d" >>"$temp/manifest" ;;
 	end) whole=yes ;;
 	esac
@@ -173,6 +186,7 @@ while IFS=$tab read -r type a b c d e f; do
 		fi
 		wanted "$@" || continue
 		case /$path/ in *//* | */./* | */../*) fail "the path $path leaves the folder" ;; esac
+		case $b in [0-7][0-7][0-7][0-7]) ;; *) fail "$b are no permissions" ;; esac
 		mode=$b modified=$c sum=$e out=$dir/$path
 		if [ "${out%/*}" != "$made" ]; then
 			made=${out%/*}

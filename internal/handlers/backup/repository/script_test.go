@@ -115,3 +115,63 @@ func TestTheScriptFindsDamage(t *testing.T) {
 		}
 	}
 }
+
+// forge writes a backup with the text of a manifest, as somebody can who may write to
+// the place.
+func forge(t *testing.T, r *Repository, text string) {
+	t.Helper()
+	put := (&site{}).put
+	object := objectName(sumOf([]byte(text)), newRun(), false)
+	put(t, r, objectKey(object), []byte(text))
+	n := int64(len(text))
+	record := &Record{
+		Repository: r.ID(), Started: later(), Finished: later(), Status: Complete, Files: 1,
+		Manifest: []Piece{{Object: object, Stored: n, Length: n, Sum: sumOf([]byte(text))}}, Objects: map[string]int64{object: n},
+	}
+	stored, err := record.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, r, backupsFolder+recordID(record.Started, stored)+recordEnd, stored)
+}
+
+func TestTheScriptRunsNothingOfAManifest(t *testing.T) {
+	need(t, "zstd")
+	mark := filepath.Join(t.TempDir(), "mark")
+	good := string(manifestOf([]Entry{{Name: "media/a", Size: 7, Mode: 0o644, Modified: later(), Sum: Sum{1}, Pieces: []Piece{
+		{Object: object(1), Offset: 5, Stored: 7, Length: 7, Sum: Sum{1}},
+	}}}))
+	run := "x[$(touch " + mark + ")]"
+	for what, change := range map[string][2]string{
+		"an offset":     {"\t5\t7\traw", "\t" + run + "\t7\traw"},
+		"a length":      {"\t5\t7\traw", "\t5\t" + run + "\traw"},
+		"an object":     {object(1), "../../../etc/passwd"},
+		"permissions":   {"0644", "u+s,-R"},
+		"a name":        {"media/a", "media/../../a"},
+		"a root's name": {"media/a", "/media/a"},
+		"a hidden name": {"media/a", `media/\0056\0056/a`},
+	} {
+		text := strings.Replace(good, change[0], change[1], 1)
+		if text == good {
+			t.Fatalf("%s changes nothing", what)
+		}
+		r := create(t, options(local(t, t.TempDir())))
+		(&site{}).put(t, r, objectKey(object(1)), []byte("what the piece is cut out of"))
+		forge(t, r, text)
+		shells(t, func(t *testing.T, shell []string) {
+			into := filepath.Join(t.TempDir(), "into")
+			out, err := script(t, shell, r.Place(), "", "latest", into)
+			if err == nil || !strings.Contains(out, "restore.sh: ") {
+				t.Errorf("%s: %v\n%s", what, err, out)
+			}
+			if _, err := os.Stat(mark); err == nil {
+				t.Fatalf("%s was run", what)
+			}
+			for _, path := range []string{filepath.Join(into, "..", "a"), filepath.Join(into, "a")} {
+				if _, err := os.Lstat(path); err == nil {
+					t.Errorf("%s: %s was written", what, path)
+				}
+			}
+		})
+	}
+}

@@ -216,12 +216,18 @@ func (v *verification) shared(name string) bool {
 func (v *verification) read(whole context.Context, names []string, bad map[string]error) error {
 	g, ctx := errgroup.WithContext(whole)
 	g.SetLimit(v.o.Workers)
+	var buffers sync.Pool
 	for _, name := range names {
 		if ctx.Err() != nil {
 			break
 		}
 		g.Go(func() error {
-			stored, err := readBounded(ctx, v.store, objectKey(name), maxObject)
+			buffer, _ := buffers.Get().([]byte)
+			if buffer == nil {
+				buffer = objectBuffer()
+			}
+			stored, err := readObject(ctx, buffer, v.store, name, false, nil)
+			defer buffers.Put(buffer) //nolint:staticcheck // an allocation of 24 bytes an object
 			if err == nil && sumOf(stored).String() != name[:2*len(Sum{})] {
 				err = fmt.Errorf("%w: its bytes are not those that were stored", ErrDamaged)
 			}

@@ -148,7 +148,7 @@ func TestContentsAreHeldAgainstWhatWasRead(t *testing.T) {
 	forged := *b
 	forged.Objects = map[string]int64{}
 	stored := []byte(strings.Repeat("x", maxCut/2))
-	name := objectName(stored, newRun(), false)
+	name := objectName(sumOf(stored), newRun(), false)
 	s.put(t, r, objectKey(name), stored)
 	var entries []Entry
 	for e, err := range r.Entries(t.Context(), b) {
@@ -164,7 +164,7 @@ func TestContentsAreHeldAgainstWhatWasRead(t *testing.T) {
 		entries = append(entries, e)
 	}
 	text := manifestOf(entries)
-	manifest := objectName(text, newRun(), false)
+	manifest := objectName(sumOf(text), newRun(), false)
 	s.put(t, r, objectKey(manifest), text)
 	forged.Manifest = []Piece{{Object: manifest, Stored: int64(len(text)), Length: int64(len(text)), Sum: sumOf(text)}}
 	forged.Objects[manifest], forged.Objects[name] = int64(len(text)), int64(len(stored))

@@ -1,0 +1,6 @@
+//go:build !race
+
+package repository
+
+// raceEnabled says whether the race detector runs.
+const raceEnabled = false
